@@ -50,15 +50,15 @@ func (p *program) acp(cmd *cobra.Command, f chatFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = released(err, release) }()
+	defer func() { err = joinRelease(err, release) }()
 	if c.Address() != inProcess && (f.workspace != "" || f.shell || f.noTools) {
 		return usage(cmd, "the gateway at %s has tools of its own; --workspace, --allow-shell and --no-tools are for when there is none", c.Address())
 	}
-	if _, err := c.Agents(cmd.Context()); err != nil { // better now than with the first prompt
+	if _, err := c.Agents(cmd.Context()); err != nil { // fail now rather than with the first prompt
 		return err
 	}
 	return acp.Serve(cmd.Context(), c, p.stdin, p.stdout, acp.Options{Version: p.build.Version, Agent: f.Agent, Model: f.Model})
 }
 
-// released gives a gateway back after a command that may have failed.
-func released(err error, release func() error) error { return errors.Join(err, release()) }
+// joinRelease releases a gateway and joins the errors.
+func joinRelease(err error, release func() error) error { return errors.Join(err, release()) }

@@ -20,10 +20,10 @@ import (
 	"firn.dev/internal/render/prose"
 )
 
-// sourcesDir is where mirrors are in a home.
+// sourcesDir is the directory of mirrors in a home.
 const sourcesDir = "sources"
 
-// watchPause is how long a watch waits before it looks again.
+// watchPause is the interval between two runs of a watch.
 const watchPause = 2 * time.Second
 
 func (p *program) adoptCommand() *cobra.Command {
@@ -64,7 +64,7 @@ the mirror as well.`,
 	return cmd
 }
 
-// find looks for the folders of the tools that were named, or of all.
+// find looks for the folders of the named tools, or of all tools.
 func (p *program) find(ctx context.Context, args []string) ([]adopt.Found, error) {
 	user, others, err := p.toolHomes()
 	if err != nil {
@@ -87,15 +87,14 @@ func (p *program) find(ctx context.Context, args []string) ([]adopt.Found, error
 	return all, nil
 }
 
-// homeVariables are the environment variables that tell a tool where its folder is.
+// homeVariables are the environment variables with the folders of tools.
 var homeVariables = map[dialect.Name]string{
 	dialect.ClaudeCode: "CLAUDE_CONFIG_DIR", dialect.Codex: "CODEX_HOME",
 	dialect.Pi: "PI_CODING_AGENT_DIR", dialect.OpenClaw: "OPENCLAW_STATE_DIR",
 }
 
-// toolHomes says where tools keep their folders: in the user's home directory,
-// but for those that a variable names. The latter are told even if there is no
-// home directory.
+// toolHomes returns the user's home directory and the tool folders that are set in the
+// environment. The latter are returned even if there is no home directory.
 func (p *program) toolHomes() (user string, others map[dialect.Name]string, err error) {
 	others = make(map[dialect.Name]string)
 	for tool, variable := range homeVariables {
@@ -109,8 +108,8 @@ func (p *program) toolHomes() (user string, others map[dialect.Name]string, err 
 	return user, others, nil
 }
 
-// mirrorHome is the home that mirrors go into: never a folder of another tool,
-// whatever --home and FIRN_HOME say.
+// mirrorHome returns the home for mirrors. It is never the folder of another tool,
+// regardless of --home and FIRN_HOME.
 func (p *program) mirrorHome(found []adopt.Found) (string, error) {
 	home, err := p.homeDir()
 	if err != nil {
@@ -152,7 +151,7 @@ func findOne(ctx context.Context, user, arg string, others map[dialect.Name]stri
 	return []adopt.Found{found}, err
 }
 
-// foundRow is what was found, as JSON.
+// foundRow is the JSON form of a found folder.
 type foundRow struct {
 	Tool     dialect.Name `json:"tool"`
 	Home     string       `json:"home"`
@@ -161,13 +160,13 @@ type foundRow struct {
 	Bytes    int64        `json:"bytes"`
 	Oldest   time.Time    `json:"oldest,omitzero"`
 	Newest   time.Time    `json:"newest,omitzero"`
-	// KeepsDays is after how many days the tool deletes by itself; 0 is never.
+	// KeepsDays is the number of days after which the tool deletes sessions; 0 means never.
 	KeepsDays int       `json:"keepsDays"`
 	Next      time.Time `json:"nextDeletion,omitzero"`
 	Faults    []string  `json:"faults,omitempty"`
 }
 
-// showFound says what was found.
+// showFound prints the found folders.
 func (p *program) showFound(found []adopt.Found) error {
 	rows := make([]foundRow, len(found))
 	for i, f := range found {
@@ -190,7 +189,7 @@ func (p *program) showFound(found []adopt.Found) error {
 	})
 }
 
-// timer says when a tool deletes sessions by itself.
+// timer describes when a tool deletes sessions.
 func timer(r foundRow) string {
 	if r.KeepsDays == 0 {
 		return "never"
@@ -198,7 +197,7 @@ func timer(r foundRow) string {
 	return "after " + prose.Plural(r.KeepsDays, "day")
 }
 
-// adopted is what was mirrored, as JSON.
+// adopted is the JSON form of a mirrored folder.
 type adopted struct {
 	Tool  dialect.Name `json:"tool"`
 	Home  string       `json:"home"`
@@ -207,28 +206,27 @@ type adopted struct {
 	New   int          `json:"new"`
 	Grown int          `json:"grown"`
 	Kept  int          `json:"keptOld"`
-	// Healed are files of the mirror that were damaged.
+	// Healed is the number of damaged mirror files that were copied again.
 	Healed int         `json:"healed"`
 	Bytes  int64       `json:"bytes"`
 	Failed []unadopted `json:"failed,omitempty"`
-	// Ahead are sessions that both firn and the tool went on with.
+	// Ahead lists the sessions that were continued both in firn and in the tool.
 	Ahead []ahead `json:"ahead,omitempty"`
 }
 
-// ahead is a session of which the tool has said more, which firn's own copy
-// does not show.
+// ahead is a session with messages in the tool's file that firn's own copy lacks.
 type ahead struct {
 	Session firn.ID `json:"session"`
 	File    string  `json:"file"`
 }
 
-// unadopted is what could not be mirrored.
+// unadopted is a file that could not be mirrored.
 type unadopted struct {
 	File  string `json:"file"`
 	Error string `json:"error"`
 }
 
-// adopt mirrors what was found; if it watches, again and again.
+// adopt mirrors folders; with watch, repeatedly.
 func (p *program) adopt(ctx context.Context, found []adopt.Found, watch, link bool) error {
 	home, err := p.mirrorHome(found)
 	if err != nil {
@@ -257,7 +255,7 @@ func (p *program) adopt(ctx context.Context, found []adopt.Found, watch, link bo
 	}
 }
 
-// incomplete is an error if not all was mirrored. It was told.
+// incomplete returns an error if some files were not mirrored. They were already printed.
 func incomplete(results []adopted) error {
 	for _, r := range results {
 		if len(r.Failed) > 0 {
@@ -276,7 +274,7 @@ func anything(results []adopted) bool {
 	return false
 }
 
-// mirrorAll brings the mirrors up to date.
+// mirrorAll updates the mirrors.
 func (p *program) mirrorAll(ctx context.Context, home string, found []adopt.Found, link bool) ([]adopted, error) {
 	var results []adopted
 	for _, f := range found {
@@ -300,21 +298,22 @@ func (p *program) mirrorAll(ctx context.Context, home string, found []adopt.Foun
 	return results, nil
 }
 
-// ownSession tells whether the home has a session of its own, and not only a mirror of it.
+// ownSession returns a function that reports whether the home has its own copy of a
+// session, in addition to the mirror.
 func (p *program) ownSession(ctx context.Context, home string) func(firn.ID) bool {
 	ours := *p
 	ours.home = home
 	return func(id firn.ID) (own bool) {
 		c, release, err := ours.connect(ctx, Opening{Looks: true, Report: func(string) {}})
 		if err != nil {
-			return false // that there may be one is a remark only
+			return false // only used for a hint
 		}
 		s, err := c.Session(ctx, string(id))
 		return release() == nil && err == nil && s.ID == id && s.Source == ""
 	}
 }
 
-// adoptedOf says what a run did.
+// adoptedOf returns the result of a mirror run.
 func adoptedOf(m *adopt.Mirror, done adopt.Done) adopted {
 	a := adopted{
 		Tool: m.Tool.Name(), Home: m.Home, Dir: m.Dir, Files: done.Files, New: done.Copied + done.Linked,
@@ -326,7 +325,7 @@ func adoptedOf(m *adopt.Mirror, done adopt.Done) adopted {
 	return a
 }
 
-// reason is an error without the path, if that is all it has to add.
+// reason returns the message of an error without the path of a PathError.
 func reason(err error) string {
 	if at, ok := err.(*fs.PathError); ok {
 		return at.Err.Error()

@@ -17,7 +17,7 @@ import (
 	"firn.dev/wire"
 )
 
-// maxAppend bounds what is appended at once, in bytes.
+// maxAppend is the maximum size of one append in bytes.
 const maxAppend = 16 << 20
 
 func (p *program) appendCommand() *cobra.Command {
@@ -52,14 +52,14 @@ show and every append tell. Else it is a conflict.
 		if err != nil {
 			return err
 		}
-		return p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		return p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			return p.append(ctx, c, args[0], firn.Pos(expect), entries, plan)
 		})(cmd, args)
 	}
 	return cmd
 }
 
-// newEntries reads what is to be appended.
+// newEntries reads the entries to append.
 func (p *program) newEntries(cmd *cobra.Command, user string) (wire.NewEntries, error) {
 	if cmd.Flags().Changed("user") {
 		if user == "" {
@@ -102,7 +102,7 @@ func readLines(in io.Reader) ([]json.RawMessage, error) {
 	}
 }
 
-// append adds entries, or says what it would add.
+// append appends entries, or prints the plan.
 func (p *program) append(ctx context.Context, c *client.Client, ref string, expect firn.Pos, entries wire.NewEntries, plan bool) error {
 	s, err := p.session(ctx, c, ref)
 	if err != nil {
@@ -121,14 +121,14 @@ func (p *program) append(ctx context.Context, c *client.Client, ref string, expe
 	})
 }
 
-// planned is what a command would do.
+// planned is the JSON form of a plan.
 type planned struct {
 	Plan    string  `json:"plan"`
 	Session firn.ID `json:"session,omitempty"`
 	Would   string  `json:"would"`
 }
 
-// plan says what would be done.
+// plan prints a plan.
 func (p *program) plan(id firn.ID, command, would string) error {
 	return p.print(planned{command, id, would}, func() string { return would + "; nothing was done\n" })
 }

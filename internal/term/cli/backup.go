@@ -73,7 +73,7 @@ func (p *program) createBackup(ctx context.Context, args []string) error {
 	if name == "-" {
 		s, err = made(p.stdout)
 	} else {
-		s, err = whole(name, made)
+		s, err = writeAtomically(name, made)
 	}
 	bar.Clear()
 	switch {
@@ -97,7 +97,7 @@ func (p *program) createBackup(ctx context.Context, args []string) error {
 	return err
 }
 
-// packed is the result of making a backup.
+// packed is the result of creating or verifying a backup.
 type packed struct {
 	File string `json:"file"`
 	backup.Summary
@@ -107,8 +107,9 @@ func summary(s backup.Summary) string {
 	return fmt.Sprintf("%s in %s, %s\nsha256 %s\n", prose.Plural(s.Sessions, "session"), prose.Plural(s.Files, "file"), prose.Size(s.Bytes), s.Sum)
 }
 
-// whole makes a file that is there as a whole, and on disk, or not at all.
-func whole(name string, write func(io.Writer) (backup.Summary, error)) (s backup.Summary, err error) {
+// writeAtomically creates a file that is complete and synced to disk, or does not exist. It
+// fails if the file exists.
+func writeAtomically(name string, write func(io.Writer) (backup.Summary, error)) (s backup.Summary, err error) {
 	fsys := vfs.OS{}
 	aside := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".tmp-"+string(firn.NewID()))
 	if _, err := fsys.Stat(name); err == nil {
@@ -141,7 +142,7 @@ func (p *program) backupVerifyCommand() *cobra.Command {
 		Args:    args(1, 1, "one file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var s backup.Summary
-			err := p.unpacking(cmd.Context(), args[0], "reading", func(from io.Reader) (err error) {
+			err := p.readBackup(cmd.Context(), args[0], "reading", func(from io.Reader) (err error) {
 				s, err = backup.Verify(cmd.Context(), from)
 				return err
 			})
@@ -166,7 +167,7 @@ is read as firn verify does.`,
 		Args:    args(2, 2, "a file and a directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var s backup.Summary
-			err := p.unpacking(cmd.Context(), args[0], "restoring", func(from io.Reader) (err error) {
+			err := p.readBackup(cmd.Context(), args[0], "restoring", func(from io.Reader) (err error) {
 				s, err = backup.Restore(cmd.Context(), from, vfs.OS{}, args[1])
 				return err
 			})
@@ -194,8 +195,8 @@ is read as firn verify does.`,
 	}
 }
 
-// unpacking opens a backup and shows how far it was read.
-func (p *program) unpacking(ctx context.Context, name, what string, do func(io.Reader) error) error {
+// readBackup opens a backup and shows the progress of do.
+func (p *program) readBackup(ctx context.Context, name, what string, do func(io.Reader) error) error {
 	if name == "-" {
 		return do(p.input(ctx))
 	}
@@ -220,16 +221,16 @@ func (p *program) unpacking(ctx context.Context, name, what string, do func(io.R
 	return err
 }
 
-// counted reads and tells how far it is.
+// counted is a reader that reports its progress.
 type counted struct {
 	from     io.Reader
 	n, total int64
-	tell     func(done, total int64)
+	report   func(done, total int64)
 }
 
 func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.from.Read(b)
 	c.n += int64(n)
-	c.tell(c.n, c.total)
+	c.report(c.n, c.total)
 	return n, err
 }

@@ -15,11 +15,11 @@ import (
 	"firn.dev/wire"
 )
 
-// binHelp says what the bin is.
+// binHelp describes the bin in help texts.
 const binHelp = `The bin holds sessions that firn rm --bin or maintenance moved there. They stay until
 firn bin empty, maintenance.bin_retention or maintenance.bin_max_bytes erases them.`
 
-// binnedHelp says how a session in the bin is named.
+// binnedHelp describes how to name a session in the bin.
 const binnedHelp = `A session in the bin is named by its id or the first 4 or more characters of it, or its
 exact title.`
 
@@ -33,7 +33,7 @@ func (p *program) binLsCommand() *cobra.Command {
 	count := bound(listBound)
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"}, Short: "List the sessions in the bin, the one removed last first", Long: binHelp, Example: "  firn bin ls", Args: none,
-		RunE: p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
+		RunE: p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error {
 			bin, err := c.Bin(ctx, int(count))
 			if err != nil {
 				return err
@@ -45,7 +45,7 @@ func (p *program) binLsCommand() *cobra.Command {
 	return cmd
 }
 
-// binText is the list of the bin for people.
+// binText formats the list of the bin.
 func (p *program) binText(bin wire.Bin) string {
 	if bin.Total == 0 {
 		return "the bin is empty\n"
@@ -58,7 +58,7 @@ func (p *program) binText(bin wire.Bin) string {
 	return strings.Join(append(lines, sum), "\n") + "\n"
 }
 
-// binTable is a row for each session in the bin.
+// binTable formats a row for each session in the bin.
 func (p *program) binTable(items []wire.Binned) []string {
 	rows := [][]string{{"SESSION", "TITLE", "SIZE", "REMOVED", "WHY"}}
 	for _, b := range items {
@@ -79,7 +79,7 @@ func (p *program) binTable(items []wire.Binned) []string {
 func (p *program) binRestoreCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "restore SESSION…", Short: "Restore sessions from the bin", Long: "Restore sessions from the bin.\n\n" + binnedHelp, Example: "  firn bin restore 'A trip to Oslo'", Args: args(1, -1, "one session or more"),
-		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			return p.each(args, func(ref string) error {
 				b, err := p.inBin(ctx, c, ref)
 				if err != nil {
@@ -91,7 +91,7 @@ func (p *program) binRestoreCommand() *cobra.Command {
 	}
 }
 
-// inBin finds a session in the bin by its id, the beginning of that, or its title.
+// inBin finds a session in the bin by its ID, a prefix of it, or its title.
 func (p *program) inBin(ctx context.Context, c *client.Client, ref string) (wire.Binned, error) {
 	bin, err := c.Bin(ctx, 0)
 	if err != nil {
@@ -136,7 +136,7 @@ session with its notes. --plan shows what would be erased, --yes does it.
 	flags.StringVar(&e.Reason, "reason", "", "`why`, for the receipts")
 	flags.BoolVar(&e.Sure, "yes", false, "yes, erase them")
 	flags.BoolVar(&e.Plan, "plan", false, "only say what would be erased")
-	cmd.RunE = p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+	cmd.RunE = p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 		if older != "" {
 			d, err := parseAge(older)
 			if err != nil {
@@ -159,7 +159,7 @@ session with its notes. --plan shows what would be erased, --yes does it.
 	return cmd
 }
 
-// emptyBin erases what is chosen.
+// emptyBin erases the selected sessions.
 func (p *program) emptyBin(ctx context.Context, c *client.Client, e wire.EmptyBin) error {
 	out, err := c.EmptyBin(ctx, e)
 	if err != nil {
@@ -171,7 +171,7 @@ func (p *program) emptyBin(ctx context.Context, c *client.Client, e wire.EmptyBi
 	return errPartial
 }
 
-// emptiedText says what was erased, or would be.
+// emptiedText formats the erased sessions, or the plan.
 func (p *program) emptiedText(out wire.EmptiedBin) string {
 	if len(out.Items) == 0 {
 		if out.Left == 0 {
@@ -187,7 +187,7 @@ func (p *program) emptiedText(out wire.EmptiedBin) string {
 	return strings.Join(append(lines, sum), "\n") + "\n"
 }
 
-// parseAge reads a duration that may be in days.
+// parseAge parses a duration that may be in days.
 func parseAge(text string) (time.Duration, error) {
 	then, err := parseExpiry(text, time.Time{})
 	if err != nil {
@@ -196,9 +196,9 @@ func parseAge(text string) (time.Duration, error) {
 	return then.Sub(time.Time{}), nil
 }
 
-// putAway finds a session that is listed, hidden or in the bin. An id that is nowhere is
-// passed on: the session may have been erased, of which a receipt tells.
-func (p *program) putAway(ctx context.Context, c *client.Client, ref string) (s wire.Session, binned bool, err error) {
+// findRemoved finds a session that is listed, hidden or in the bin. A valid unknown ID is
+// returned as binned: the session may have been purged and have a receipt.
+func (p *program) findRemoved(ctx context.Context, c *client.Client, ref string) (s wire.Session, binned bool, err error) {
 	s, err = p.session(ctx, c, ref)
 	if !errors.Is(err, firn.ErrNotFound) {
 		return s, false, err
@@ -215,8 +215,9 @@ func (p *program) putAway(ctx context.Context, c *client.Client, ref string) (s 
 	return s, false, err
 }
 
-// binnedToo says how many sessions are in the bin, below a list of hidden ones.
-func (p *program) binnedToo(ctx context.Context, c *client.Client, q client.Query) string {
+// binNote returns the number of sessions in the bin, to be printed below a list of hidden
+// ones.
+func (p *program) binNote(ctx context.Context, c *client.Client, q client.Query) string {
 	if !q.Hidden {
 		return ""
 	}

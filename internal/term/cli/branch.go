@@ -28,7 +28,7 @@ of all that leads to the entry; the other session is not changed.
 
 ` + sessionHelp + "\n\n" + entryHelp,
 		Example: "  firn fork -\n  firn fork 0198c5a2 --at HEAD~2 --title 'another way'", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
-		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := p.session(ctx, c, args[0])
 			if err != nil {
 				return err
@@ -52,7 +52,7 @@ of all that leads to the entry; the other session is not changed.
 	return cmd
 }
 
-// planFork says from where a session would go on.
+// planFork prints the entry at which a fork would start.
 func (p *program) planFork(ctx context.Context, c *client.Client, s wire.Session, f wire.Fork) error {
 	n, err := p.node(ctx, c, s.ID, cmp.Or(string(f.At), "HEAD"))
 	if err != nil {
@@ -82,7 +82,7 @@ branch of its own, and can be gone back to.
 	cmd.Flags().IntVarP(&m.Back, "turns", "n", 0, "go back `N` turns")
 	cmd.Flags().BoolVar(&m.Summary, "summary", false, "sum up the branch that is left, for the model")
 	cmd.Flags().BoolVar(&plan, "plan", false, "only say where it would go")
-	cmd.RunE = p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+	cmd.RunE = p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 		switch {
 		case len(args) == 2 && m.Back != 0:
 			return usage(cmd, "firn rewind goes to an entry or back some turns, not both")
@@ -164,20 +164,20 @@ pin is kept in every summary, word for word.
 		if remove == (len(args) == 3) {
 			return usage(cmd, "firn label takes a session, an entry and either a name or --remove")
 		}
-		return p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		return p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			return p.label(ctx, c, args, plan)
 		})(cmd, args)
 	}
 	return cmd
 }
 
-// label names an entry, or takes its name away if none is given.
+// label labels an entry, or removes its label if no name is given.
 func (p *program) label(ctx context.Context, c *client.Client, args []string, plan bool) error {
 	s, err := p.session(ctx, c, args[0])
 	if err != nil {
 		return err
 	}
-	e, err := c.Entry(ctx, s.ID, args[1], false) // refuses a name that several entries have
+	e, err := c.Entry(ctx, s.ID, args[1], false) // rejects an ambiguous name
 	if err != nil {
 		return err
 	}
@@ -209,7 +209,7 @@ func (p *program) label(ctx context.Context, c *client.Client, args []string, pl
 	return p.print(done, func() string { return labelText(s.ID, n, l.Name) })
 }
 
-// lineID is the id of an entry, by its line; if that tells none, what it was named by.
+// lineID returns the ID in the line of an entry, or ref if it has none.
 func lineID(e wire.Entry, ref string) string {
 	var line struct{ ID string }
 	if json.Unmarshal(e.Line, &line) != nil || line.ID == "" {
@@ -218,8 +218,8 @@ func lineID(e wire.Entry, ref string) string {
 	return line.ID
 }
 
-// labelText says what an entry is called now. The undo names the entry by its id: several
-// may have one label.
+// labelText describes the label of an entry. The undo command uses the entry's ID, since
+// labels need not be unique.
 func labelText(id firn.ID, n wire.Node, name string) string {
 	text := fmt.Sprintf("%s is %s now\n", n.ID, prose.Clean(name))
 	if name == "" {
@@ -239,7 +239,7 @@ func (p *program) renameCommand() *cobra.Command {
 		Short:   "Give a session a title",
 		Long:    "Give a session a title. One that you gave is never replaced by an automatic one.\n\n" + sessionHelp,
 		Example: "  firn rename - 'a trip to Oslo'", Args: args(2, 2, "a session and a title"), ValidArgsFunction: p.completeSession(false),
-		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := p.session(ctx, c, args[0])
 			if err != nil {
 				return err
@@ -260,8 +260,8 @@ func (p *program) renameCommand() *cobra.Command {
 	return cmd
 }
 
-// undoRename is the line that says how a session gets its old title back; empty
-// if it had none.
+// undoRename returns a line with the command that restores the old title; empty if there
+// was none.
 func undoRename(s wire.Session) string {
 	if s.Title == "" {
 		return ""

@@ -15,7 +15,7 @@ import (
 	"firn.dev/wire"
 )
 
-// catFlags are how entries are shown.
+// catFlags selects and formats entries.
 type catFlags struct {
 	view      string
 	raw, full bool
@@ -62,7 +62,7 @@ of what was used and messages of programs that are not for display ("display":fa
 	f.add(cmd, wire.ViewBranch)
 	cmd.Flags().StringVar(&f.from, "from", "", "begin with this `entry`")
 	cmd.Flags().VarP(&f.count, "number", "n", "print at most `N` entries")
-	cmd.RunE = p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+	cmd.RunE = p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
 		if err := f.check(cmd, p.json); err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func (p *program) cat(ctx context.Context, c *client.Client, ref string, f catFl
 	}
 	q := client.EntryQuery{View: f.view, Limit: f.limit(p.json)}
 	if f.from != "" {
-		if q.After, err = p.before(ctx, c, s.ID, f.from); err != nil {
+		if q.After, err = p.positionBefore(ctx, c, s.ID, f.from); err != nil {
 			return err
 		}
 	}
@@ -99,7 +99,7 @@ func (p *program) cat(ctx context.Context, c *client.Client, ref string, f catFl
 			return err
 		}
 		if f.count > 0 && shown == f.count {
-			draft.pieces = nil // what comes behind was not asked for
+			draft.pieces = nil // entries after the limit were not requested
 			break
 		}
 	}
@@ -107,13 +107,13 @@ func (p *program) cat(ctx context.Context, c *client.Client, ref string, f catFl
 		return err
 	}
 	if !f.follow {
-		return p.conclude(s.ID, damage)
+		return p.reportDamage(s.ID, damage)
 	}
 	return p.follow(ctx, c, s.ID, last, f)
 }
 
-// before is the position before an entry.
-func (p *program) before(ctx context.Context, c *client.Client, id firn.ID, ref string) (firn.Pos, error) {
+// positionBefore returns the position before an entry.
+func (p *program) positionBefore(ctx context.Context, c *client.Client, id firn.ID, ref string) (firn.Pos, error) {
 	node, err := p.node(ctx, c, id, ref)
 	if err != nil {
 		return 0, err
@@ -121,7 +121,7 @@ func (p *program) before(ctx context.Context, c *client.Client, id firn.ID, ref 
 	return node.At, nil
 }
 
-// follow prints what is added to a session until the context ends.
+// follow prints entries as they are appended, until ctx is canceled.
 func (p *program) follow(ctx context.Context, c *client.Client, id firn.ID, after firn.Pos, f catFlags) error {
 	draft := drafts{all: f.all(p.json), branch: f.view == wire.ViewBranch}
 	for event, err := range c.Events(ctx, id, after) {
@@ -155,7 +155,7 @@ func (p *program) printEntry(e wire.Entry, f catFlags) error {
 	switch {
 	case p.json:
 		err = writeJSON(p.stdout, "", e)
-	case f.raw && e.Gap != "": // there is no line
+	case f.raw && e.Gap != "": // a gap has no line
 		if e.Damage != nil {
 			fmt.Fprintln(p.stderr, prose.Damage(*e.Damage))
 		}
@@ -182,7 +182,7 @@ func (p *program) tailCommand() *cobra.Command {
 	}
 	f.add(cmd, wire.ViewBranch)
 	cmd.Flags().VarP(&f.count, "number", "n", "print the last `N` entries")
-	cmd.RunE = p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+	cmd.RunE = p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
 		if err := f.check(cmd, p.json); err != nil {
 			return err
 		}
@@ -224,7 +224,7 @@ func (p *program) tail(ctx context.Context, c *client.Client, ref string, f catF
 		return err
 	}
 	if !f.follow {
-		return p.conclude(s.ID, damage)
+		return p.reportDamage(s.ID, damage)
 	}
 	if after == 0 {
 		after = s.End

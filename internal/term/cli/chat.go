@@ -77,7 +77,7 @@ With -p the answer to PROMPT, or to what comes on stdin, is printed, and that is
 	return cmd
 }
 
-// add makes the flags of a command.
+// add defines the flags on a command.
 func (f *chatFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVarP(&f.Continue, "continue", "c", false, "go on with the agent's latest session that no job, hook or other agent began")
@@ -95,7 +95,7 @@ func (f *chatFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.noTools, "no-tools", false, "let the agent only talk")
 }
 
-// chat turns flags and arguments into a conversation.
+// chat runs a conversation from flags and arguments.
 func (p *program) chat(cmd *cobra.Command, f chatFlags, args []string) (err error) {
 	if err := f.check(cmd, args, p.json); err != nil {
 		return err
@@ -134,21 +134,21 @@ func (p *program) chat(cmd *cobra.Command, f chatFlags, args []string) (err erro
 		o.Presses, o.Release = p.interrupts()
 		defer o.Release()
 	}
-	defer p.seat(&o)()
-	o.User, _ = os.UserHomeDir() // not known is fine
+	defer p.openDevice(&o)()
+	o.User, _ = os.UserHomeDir() // may be unknown
 	return chat.Run(cmd.Context(), o)
 }
 
-// seat lets lines be edited, if somebody sits at a terminal that can do that.
-// The returned function lets go of the terminal.
-func (p *program) seat(o *chat.Options) (release func()) {
+// openDevice enables line editing if the streams are a capable terminal. The returned
+// function releases the terminal.
+func (p *program) openDevice(o *chat.Options) (release func()) {
 	in, ok1 := p.stdin.(*os.File)
 	talk, ok2 := p.stderr.(*os.File)
 	if !ok1 || !ok2 || !line.IsTerminal(in) || !line.IsTerminal(talk) || p.env("TERM") == "dumb" {
 		return func() {}
 	}
 	home, err := p.homeDir()
-	if _, _, foreign := p.foreign(); err == nil && !foreign && !o.Ephemeral { // in another tool's folder it is only in memory
+	if _, _, foreign := p.foreign(); err == nil && !foreign && !o.Ephemeral { // in another tool's folder the history is kept in memory only
 		o.History, err = history.Open(vfs.OS{}, history.Path(home))
 	}
 	if err != nil {
@@ -159,8 +159,8 @@ func (p *program) seat(o *chat.Options) (release func()) {
 	return release
 }
 
-// chatClient finds the gateway to talk to. One in this process gets the tools
-// that the flags say; one elsewhere has its own.
+// chatClient connects to the gateway. A gateway in this process gets the tools that the
+// flags allow; a remote one has its own.
 func (p *program) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Options) (release func() error, err error) {
 	dir, err := f.directory()
 	if err != nil {
@@ -175,7 +175,7 @@ func (p *program) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Options) (
 	}
 	o.Client, o.Workspace, o.Files = c, dir, tools.text()
 	o.Remember, o.Forget, o.Notes = remembering(c), forgetting(c), noting(c)
-	p.exchange(o)
+	p.addExport(o)
 	if p.providers != nil {
 		o.Providers, o.KeyOf = p.providers()
 	}
@@ -191,7 +191,7 @@ func (p *program) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Options) (
 // inProcess is the address of a gateway in this process.
 const inProcess = "in-process"
 
-// text says in words what tools may touch.
+// text describes the files that tools may access.
 func (t *Tools) text() string {
 	switch {
 	case t.None:
@@ -204,7 +204,7 @@ func (t *Tools) text() string {
 	return t.Workspace
 }
 
-// check refuses flags that do not go together.
+// check rejects incompatible flags.
 func (f *chatFlags) check(cmd *cobra.Command, args []string, json bool) error {
 	ways := 0
 	for _, set := range []bool{f.Continue, f.Resume != "", f.Key != ""} {
@@ -231,11 +231,11 @@ func (f *chatFlags) check(cmd *cobra.Command, args []string, json bool) error {
 	return nil
 }
 
-// latestSession stands for the session that was added to last.
+// latestSession stands for the most recently updated session.
 const latestSession = "-"
 
-// joinResume makes one word of --resume and the session behind it, which may be
-// left out: flags whose value may be left out take it only so.
+// joinResume joins --resume and a following session into one argument, because a flag with
+// an optional value accepts it only in that form.
 func joinResume(args []string) []string {
 	var joined []string
 	for i := 0; i < len(args); i++ {
@@ -252,7 +252,7 @@ func joinResume(args []string) []string {
 	return joined
 }
 
-// directory is the directory that the tools see, absolute.
+// directory returns the absolute workspace directory of the tools.
 func (f *chatFlags) directory() (string, error) {
 	dir := f.workspace
 	if dir == "" {
@@ -272,10 +272,10 @@ func (f *chatFlags) directory() (string, error) {
 	return abs, nil
 }
 
-// maxPrompt bounds what is read from stdin as a prompt, in bytes.
+// maxPrompt is the maximum size of a prompt from stdin in bytes.
 const maxPrompt = 10 << 20
 
-// prompt is what is asked: the arguments, or else what comes on stdin.
+// prompt returns the prompt from the arguments, or else from stdin.
 func (p *program) prompt(cmd *cobra.Command, o chat.Options) (string, error) {
 	if o.Prompt != "" {
 		return o.Prompt, nil

@@ -13,8 +13,8 @@ import (
 	"firn.dev/internal/term/chat"
 )
 
-// exchange lets a chat write its session for other tools, on this machine.
-func (p *program) exchange(o *chat.Options) {
+// addExport enables export and handoff in a chat on this machine.
+func (p *program) addExport(o *chat.Options) {
 	c := o.Client
 	o.Export = func(ctx context.Context, id firn.ID, format, file string) (string, error) {
 		name, err := formatName(format)
@@ -35,8 +35,8 @@ func (p *program) exchange(o *chat.Options) {
 	}
 }
 
-// handOver writes a session into the folder of another tool, and says the
-// command that goes on with it.
+// handOver writes a session into the folder of another tool, and returns the command that
+// resumes it.
 func (p *program) handOver(ctx context.Context, c *client.Client, id firn.ID, name string) (string, error) {
 	tool, ok := dialects.Find(name)
 	if !ok || tool.Name() == dialect.Native {
@@ -59,8 +59,8 @@ func (p *program) handOver(ctx context.Context, c *client.Client, id firn.ID, na
 	return h.text(false), nil
 }
 
-// advised is an error of the command line as the chat tells it, with its hint.
+// advised converts an error with a hint to the form that the chat shows.
 func advised(err error) error {
-	o := judge(err)
+	o := classify(err)
 	return &chat.Problem{Err: err, Hint: o.hint}
 }

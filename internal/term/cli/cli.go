@@ -1,15 +1,14 @@
-// Package cli is firn's command line: one file a command, and its subcommands with
-// it. What commands share has files of its own: the table of commands (cli.go), the
-// gateway they talk to (connect.go), which session is meant (reference.go), what
-// goes wrong (errors.go), an empty list (empty.go), what a shell offers
-// (complete.go), and the pages that are made of the commands (help.go, manual.go).
+// Package cli implements firn's command line: one file per command with its subcommands.
+// Shared code is in its own files: the command table (cli.go), the gateway connection
+// (connect.go), session references (reference.go), errors and exit codes (errors.go), hints
+// for empty lists (empty.go), shell completion (complete.go), and generated help and manual
+// pages (help.go, manual.go).
 //
-// What a command prints on stdout is its result and nothing else, for people
-// or, with --json, for programs. Talk goes to stderr: progress, and errors,
-// each one sentence and a hint. Exit codes are listed in errors.go.
+// Commands print only their result on stdout, as text or, with --json, as JSON. Progress
+// and errors are printed on stderr; an error is one sentence and a hint.
 //
-// The package decides nothing itself. It turns arguments into calls and
-// results into text.
+// The package contains no domain logic. It turns arguments into calls and results into
+// text.
 package cli
 
 import (
@@ -30,35 +29,35 @@ import (
 	"firn.dev/internal/ops/migrate"
 )
 
-// Process is what the command line has of the process it runs in.
+// Process is the command line's access to its process.
 type Process struct {
 	Stdin          io.Reader
 	Stdout, Stderr io.Writer
-	// Env tells the variables of the environment, Environ all of them.
+	// Env returns an environment variable, and Environ all of them.
 	Env     func(name string) string
 	Environ []string
-	// Interrupts takes Ctrl-C over from the context, for a command that goes on
-	// when it is pressed. It returns where each press is told, and a function
-	// after which a press ends the process at once. Nil: nobody can press.
+	// Interrupts takes over Ctrl-C from the context, for a command that continues after it.
+	// It returns a channel that receives each press, and a function after which the next
+	// press ends the process. It may be nil.
 	Interrupts func() (presses <-chan os.Signal, release func())
-	// Open puts a gateway together in this process, for commands that find none
-	// running. If one holds the home the error is [firn.ErrLocked]. Nil: none can
-	// be made.
+	// Open starts a gateway in this process, for commands that find none running. The error
+	// is [firn.ErrLocked] if another gateway holds the home. If nil, that is not supported.
 	Open func(ctx context.Context, o Opening) (Opened, error)
-	// Serve runs a gateway for others until the context ends. Nil: it cannot.
+	// Serve runs a gateway for other processes until ctx is canceled. If nil, that is not
+	// supported.
 	Serve func(ctx context.Context, s Serving) error
-	// Migrate carries all sessions from one store to another, Mirror keeps a copy
-	// of them in files. Nil: it cannot.
+	// Migrate moves all sessions from one store to another, and Mirror maintains a copy of
+	// them in files. If nil, that is not supported.
 	Migrate, Mirror func(ctx context.Context, c Carrying) (*migrate.Report, error)
-	// Providers names the providers that need no settings, and tells the variable
-	// with the key of one. Nil: nobody knows.
+	// Providers returns the providers that need no settings, and a function that returns
+	// the environment variable with a provider's API key. It may be nil.
 	Providers func() (names []string, keyOf func(provider string) string)
-	// Build is what the program says of itself.
+	// Build describes the program's version.
 	Build Build
 }
 
-// Main runs the command that args ask for and returns the exit code. It never
-// ends the process. Cancelling the context interrupts the command.
+// Main runs the command in args and returns the exit code. It never ends the process.
+// Canceling ctx interrupts the command.
 func Main(ctx context.Context, args []string, proc Process) int {
 	p := &program{
 		env: proc.Env, environ: proc.Environ, stdin: proc.Stdin, stdout: proc.Stdout, stderr: proc.Stderr,
@@ -71,7 +70,7 @@ func Main(ctx context.Context, args []string, proc Process) int {
 	root.SetErr(proc.Stderr)
 	err := root.ExecuteContext(ctx)
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
-		err = ctx.Err() // whatever it looked like, it was interrupted
+		err = ctx.Err() // the command was interrupted, regardless of its error
 	}
 	return p.end(err)
 }
@@ -85,12 +84,12 @@ type program struct {
 	environ        []string
 	open           func(ctx context.Context, o Opening) (Opened, error)
 	serve          func(ctx context.Context, s Serving) error
-	carry, copy    carry
+	carry, copy    migrator
 	now            func() time.Time
 	providers      func() ([]string, func(string) string)
 	build          Build
 
-	// The flags that every command has.
+	// The flags of every command.
 	home     string
 	address  string
 	store    string
@@ -99,7 +98,7 @@ type program struct {
 	progress bool
 }
 
-// root makes the table of commands.
+// root returns the root command with all others.
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "firn",
@@ -123,7 +122,7 @@ func (p *program) root() *cobra.Command {
 	root.Flags().Bool("version", false, "print the version; firn version says more")
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddGroup(groups...)
-	root.CompletionOptions.DisableDefaultCmd = true // we have our own
+	root.CompletionOptions.DisableDefaultCmd = true // firn has its own completion command
 	help := p.helpCommand()
 	root.SetHelpCommand(help)
 	root.SetUsageFunc(printUsage)
@@ -141,7 +140,8 @@ func (p *program) root() *cobra.Command {
 	return root
 }
 
-// sessionCommands are the commands about sessions, which go by two names.
+// sessionCommands returns the session commands, which exist both at the top level and below
+// firn sessions.
 func (p *program) sessionCommands() []*cobra.Command {
 	return []*cobra.Command{
 		p.lsCommand(), p.showCommand(), p.catCommand(), p.tailCommand(), p.treeCommand(), p.windowCommand(),
@@ -150,7 +150,7 @@ func (p *program) sessionCommands() []*cobra.Command {
 	}
 }
 
-// sessionsCommand has the same commands under firn sessions.
+// sessionsCommand returns firn sessions with the session commands.
 func (p *program) sessionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sessions", GroupID: "other", Short: "The same commands as firn ls, show, rm and so on",
@@ -163,7 +163,7 @@ func (p *program) sessionsCommand() *cobra.Command {
 	return cmd
 }
 
-// unknown runs if no command has the name that was given.
+// unknown handles an unknown command name.
 func (p *program) unknown(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
@@ -172,14 +172,14 @@ func (p *program) unknown(cmd *cobra.Command, args []string) error {
 	if !cmd.HasParent() {
 		failure.hint = "firn help lists the commands"
 	}
-	cmd.SuggestionsMinimumDistance = 2 // it also knows which commands begin so
+	cmd.SuggestionsMinimumDistance = 2 // prefixes of commands are suggested too
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		failure.hint = "did you mean " + cmd.CommandPath() + " " + cmp.Or(typo.Nearest(args[0], near, 2), near[0]) + "?"
 	}
 	return failure
 }
 
-// wrongFlag says what is wrong with a flag, and which one was probably meant.
+// wrongFlag describes an invalid flag, and suggests the intended one.
 func wrongFlag(cmd *cobra.Command, err error) error {
 	failure := &usageError{message: err.Error(), hint: cmd.CommandPath() + " --help tells how it is used"}
 	var unknown *pflag.NotExistError
@@ -198,7 +198,7 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	return failure
 }
 
-// homeDir is the home that is meant.
+// homeDir returns the home in use.
 func (p *program) homeDir() (string, error) {
 	if p.home != "" {
 		return p.home, nil
@@ -209,7 +209,7 @@ func (p *program) homeDir() (string, error) {
 	return p.usualHome()
 }
 
-// usualHome is the home if none is named.
+// usualHome returns the default home.
 func (p *program) usualHome() (string, error) {
 	if user := p.env("HOME"); user != "" {
 		return filepath.Join(user, ".firn"), nil
@@ -221,8 +221,8 @@ func (p *program) usualHome() (string, error) {
 	return filepath.Join(user, ".firn"), nil
 }
 
-// maxLine is the limit of a line that the settings name. What is damaged must be
-// looked at even if the settings are too: then it is the default, zero.
+// maxLine returns the maximum line length from the settings. If the settings are invalid it
+// returns 0, the default, so that damaged homes can still be examined.
 func (p *program) maxLine() int64 {
 	s, err := p.settings()
 	if err != nil {
@@ -231,7 +231,7 @@ func (p *program) maxLine() int64 {
 	return int64(s.Store.MaxLine)
 }
 
-// atMostOne refuses more than one argument.
+// atMostOne rejects more than one argument.
 func atMostOne(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
 		return usage(cmd, "firn %s takes one session or file, not %d", cmd.Name(), len(args))
@@ -239,7 +239,7 @@ func atMostOne(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// none refuses arguments.
+// none rejects arguments.
 func none(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return usage(cmd, "firn %s takes no arguments", cmd.Name())
@@ -247,7 +247,7 @@ func none(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// print writes a result: as JSON if asked, else as the text says.
+// print prints a result, as JSON with --json and else as text.
 func (p *program) print(result any, text func() string) error {
 	var err error
 	if p.json {

@@ -25,7 +25,7 @@ Everything stays in the log, and firn uncompact takes it back.
 
 ` + sessionHelp,
 		Example: "  firn compact - --hint 'keep the names of the hotels'\n  firn compact 0198c5a2 --plan", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
-		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := p.session(ctx, c, args[0])
 			if err != nil {
 				return err
@@ -45,7 +45,7 @@ Everything stays in the log, and firn uncompact takes it back.
 	return cmd
 }
 
-// compactText is a compaction, or the plan of one, as people read it.
+// compactText formats a compaction, or the plan of one.
 func compactText(s wire.Session, c wire.Compacted) string {
 	short := prose.Short(s.ID)
 	if plan := c.Plan; plan != nil && plan.Nothing != "" {
@@ -77,7 +77,7 @@ that was taken back, or the one that is named, is in force again.
 
 ` + sessionHelp,
 		Example: "  firn uncompact -\n  firn uncompact - --redo", Args: args(1, 2, "a session and perhaps a compaction"), ValidArgsFunction: p.completeSession(false),
-		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			return p.uncompact(ctx, c, args, redo, plan)
 		}),
 	}
@@ -86,7 +86,7 @@ that was taken back, or the one that is named, is in force again.
 	return cmd
 }
 
-// uncompact undoes a compaction, or undoes that.
+// uncompact undoes a compaction, or redoes an undone one.
 func (p *program) uncompact(ctx context.Context, c *client.Client, args []string, redo, plan bool) error {
 	s, err := p.session(ctx, c, args[0])
 	if err != nil {
@@ -124,8 +124,8 @@ func (p *program) uncompact(ctx context.Context, c *client.Client, args []string
 	})
 }
 
-// pickCompaction finds the compaction that is meant: by its entry or the
-// beginning of that, or else the one in force, or to redo the latest undone.
+// pickCompaction finds a compaction by its entry ID or a prefix of it. Without a name it
+// returns the one in force, or with redo the latest undone one.
 func pickCompaction(past []wire.Compaction, name string, redo bool) (firn.EntryID, error) {
 	var found []firn.EntryID
 	for _, c := range past {
@@ -159,7 +159,7 @@ func (p *program) compactionsCommand() *cobra.Command {
 		Short:   "List the compactions of a session",
 		Long:    "List the compactions of a session's branch, those that were taken back too. The one in\nforce is marked ●.\n\n" + sessionHelp,
 		Example: "  firn compactions -", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
-		RunE: p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+		RunE: p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := p.session(ctx, c, args[0])
 			if err != nil {
 				return err
@@ -189,7 +189,7 @@ func (p *program) compactionsText(past []wire.Compaction) string {
 		}
 		at, err := time.Parse(time.RFC3339Nano, c.At)
 		if err != nil {
-			at = time.Time{} // not known
+			at = time.Time{} // unknown
 		}
 		rows = append(rows, []string{
 			mark + string(c.ID), prose.Ago(at, p.now()), "~" + prose.Thousands(c.Before) + " → ~" + prose.Thousands(c.After), prose.Clean(how), prose.OneLine(c.Summary, 60),

@@ -12,13 +12,11 @@ import (
 	"firn.dev/wire"
 )
 
-// offer finds words to complete one with. What is typed already is for its
-// caller to compare.
+// offer returns candidates for completion. The caller compares them with the typed prefix.
 type offer func(ctx context.Context, c *client.Client) ([]cobra.Completion, error)
 
-// completeAll lets words be completed after all flags and commands that take
-// something of which there is a list. Sessions are offered by their commands
-// themselves.
+// completeAll registers completions for all flags and commands whose values can be listed.
+// Commands that take sessions register theirs themselves.
 func (p *program) completeAll(root *cobra.Command) {
 	flags := map[string]cobra.CompletionFunc{
 		"agent": p.complete(offerAgents), "model": p.complete(offerModels), "key": p.complete(offerKeys), "tag": p.complete(offerTags),
@@ -37,7 +35,7 @@ func (p *program) completeAll(root *cobra.Command) {
 	walk = func(cmd *cobra.Command) {
 		for name, complete := range flags {
 			if cmd.LocalFlags().Lookup(name) != nil {
-				_ = cmd.RegisterFlagCompletionFunc(name, complete) // it has a better one, then
+				_ = cmd.RegisterFlagCompletionFunc(name, complete) // the flag already has a completion
 			}
 		}
 		if complete, ok := args[cmd.CommandPath()]; ok {
@@ -51,16 +49,16 @@ func (p *program) completeAll(root *cobra.Command) {
 	_ = root.MarkPersistentFlagDirname("home")
 }
 
-// words offers always the same.
+// words returns a completion with fixed candidates.
 func words(all ...string) cobra.CompletionFunc {
 	return cobra.FixedCompletions(all, cobra.ShellCompDirectiveNoFileComp)
 }
 
-// complete offers what the gateway knows, for one word.
+// complete returns a completion with candidates from the gateway, for one argument.
 func (p *program) complete(find offer) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var fitting []cobra.Completion
-		ask := p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
+		ask := p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error {
 			all, err := find(ctx, c)
 			for _, word := range all {
 				if strings.HasPrefix(word, begun) {
@@ -76,7 +74,7 @@ func (p *program) complete(find offer) cobra.CompletionFunc {
 	}
 }
 
-// completeSetting offers the paths of settings.
+// completeSetting completes the paths of settings.
 func completeSetting(_ *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var paths []cobra.Completion
 	for _, f := range config.Schema() {
@@ -87,7 +85,7 @@ func completeSetting(_ *cobra.Command, given []string, begun string) ([]cobra.Co
 	return paths, cobra.ShellCompDirectiveNoFileComp
 }
 
-// list makes an offer of a list.
+// list converts a list to candidates.
 func list[T any](all []T, err error, name func(T) (word, what string)) ([]cobra.Completion, error) {
 	var offered []cobra.Completion
 	for _, thing := range all {

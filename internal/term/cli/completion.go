@@ -4,7 +4,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// shells are those that words can be completed in.
+// shells are the supported shells.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 func (p *program) completionCommand() *cobra.Command {

@@ -150,7 +150,7 @@ type checked struct {
 	absent bool
 }
 
-// configCheck looks at the settings.
+// configCheck checks the settings.
 func (p *program) configCheck() error {
 	home, err := p.homeDir()
 	if err != nil {
@@ -199,7 +199,7 @@ func (p *program) configPathCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			home, err := p.homeDir()
 			if _, _, foreign := p.foreign(); foreign {
-				home, err = p.usualHome() // where settings are read from then
+				home, err = p.usualHome() // settings are read from the default home then
 			}
 			if err != nil {
 				return err

@@ -19,36 +19,35 @@ import (
 	"firn.dev/internal/ops/config"
 )
 
-// Opening says what a gateway in this process is made for.
+// Opening configures a gateway in this process.
 type Opening struct {
 	Home string
-	// Settings are what firn.toml, the environment and flags say.
+	// Settings are the settings from firn.toml, the environment and flags.
 	Settings *config.Settings
-	// Looks says that the command changes nothing. Then a home that is not there
-	// is not made.
+	// Looks is true if the command is read-only. A missing home is not created then.
 	Looks bool
-	// Ephemeral keeps sessions in memory: nothing is written to the home, and no gateway
-	// that serves it is asked.
+	// Ephemeral keeps sessions in memory. Nothing is written to the home, and a gateway
+	// that serves it is not used.
 	Ephemeral bool
-	// Model, if it is named, must be one that can be asked.
+	// Model, if set, must be available.
 	Model string
-	// Foreign is another tool's folder to work on instead of the home, in which
-	// InPlace allows to add to the tool's own files; nil is the home.
+	// Foreign is another tool's folder to use instead of the home; nil for the home.
+	// InPlace permits appending to the tool's own files.
 	Foreign dialect.Tool
 	Dir     string
 	InPlace bool
-	// Tools replaces what the settings say of tools; nil leaves it at that.
+	// Tools overrides the tool settings; nil keeps them.
 	Tools *Tools
-	// Watched says that somebody watches the answers come.
+	// Watched is true if a user sees answers as they are generated.
 	Watched bool
-	// Report is told of everything that was out of order.
+	// Report receives warnings.
 	Report func(message string)
 }
 
-// Tools is what the tools of agents may touch.
+// Tools limits the access of agents' tools.
 type Tools struct {
-	// Workspace is the directory that they see, Write whether they may write
-	// there, Shell whether commands may be run. None leaves out all tools.
+	// Workspace is the directory that tools can access. Write permits writing there, and
+	// Shell running commands. None disables all tools.
 	Workspace          string
 	Write, Shell, None bool
 }
@@ -56,30 +55,30 @@ type Tools struct {
 // Opened is a gateway in this process.
 type Opened struct {
 	Transport http.RoundTripper
-	// Close lets it go.
+	// Close stops the gateway.
 	Close func(ctx context.Context) error
 }
 
-// purpose is what a command wants of the gateway.
+// purpose is how a command uses the gateway.
 type purpose int
 
 const (
-	// looking changes nothing.
-	looking purpose = iota
-	// measuring changes nothing, and shows how full windows are: as firn chat would
-	// fill them in the current directory, if no gateway runs.
+	// readOnly changes nothing.
+	readOnly purpose = iota
+	// measuring changes nothing, and computes window usage. If no gateway runs, the window
+	// is the one that firn chat would build in the current directory.
 	measuring
-	// changing may.
-	changing
+	// mayChange may change sessions.
+	mayChange
 )
 
-// closing is how long a gateway in this process may take to end.
-const closing = 5 * time.Second
+// closeWait is the time limit for stopping a gateway in this process.
+const closeWait = 5 * time.Second
 
-// with makes a command of a function that talks to the gateway.
+// with returns a command function that connects to the gateway and calls do.
 func (p *program) with(why purpose, do func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
-		o := Opening{Looks: why != changing || onlyPlans(cmd)}
+		o := Opening{Looks: why != mayChange || onlyPlans(cmd)}
 		if why == measuring {
 			if dir, err := (&chatFlags{}).directory(); err == nil {
 				o.Tools = &Tools{Workspace: dir}
@@ -94,14 +93,14 @@ func (p *program) with(why purpose, do func(ctx context.Context, c *client.Clien
 	}
 }
 
-// onlyPlans reports whether a command only says what it would do.
+// onlyPlans reports whether a command only prints its plan.
 func onlyPlans(cmd *cobra.Command) bool {
 	plan := cmd.Flags().Lookup("plan")
 	return plan != nil && plan.Value.String() == "true"
 }
 
-// connect finds the gateway: the one that is named, or that serves the home, or
-// else one in this process. Release gives it back.
+// connect returns a client of the gateway: the named one, the one that serves the home, or
+// else one in this process. Release must be called after use.
 func (p *program) connect(ctx context.Context, o Opening) (c *client.Client, release func() error, err error) {
 	settings, err := p.settings()
 	if err != nil {
@@ -132,7 +131,7 @@ func (p *program) connect(ctx context.Context, o Opening) (c *client.Client, rel
 	return p.inProcess(ctx, o)
 }
 
-// foreign tells whose folder the home is, if it is another tool's.
+// foreign returns the tool that owns the home, if that is another tool's folder.
 func (p *program) foreign() (dialect.Tool, string, bool) {
 	home, err := p.homeDir()
 	if err != nil {
@@ -145,7 +144,7 @@ func (p *program) foreign() (dialect.Tool, string, bool) {
 	return tool, home, ok
 }
 
-// foreignHome says that another tool's folder is not written to by default.
+// foreignHome returns the error for writing to another tool's folder without permission.
 func foreignHome(tool dialect.Tool, dir string) error {
 	return &hinted{
 		fmt.Errorf("%s is the folder of %s, which is only read: %w", dir, tool.Name(), firn.ErrUnsupported),
@@ -153,8 +152,8 @@ func foreignHome(tool dialect.Tool, dir string) error {
 	}
 }
 
-// mustBeOurs refuses another tool's folder as the home of a command that is about a home
-// of firn as a whole: it would find nothing there, or do it to our own home instead.
+// mustBeOurs rejects another tool's folder as the home of a command that applies to a whole
+// firn home. The command would find nothing, or act on the default home instead.
 func (p *program) mustBeOurs() error {
 	tool, dir, ok := p.foreign()
 	if !ok {
@@ -166,8 +165,8 @@ func (p *program) mustBeOurs() error {
 	}
 }
 
-// dial makes a client of a gateway elsewhere. Over a socket we are the owner,
-// and a token could only make less of us.
+// dial returns a client of a remote gateway. Over a socket the client is the owner, and a
+// token could only reduce its rights.
 func (p *program) dial(address string, s *config.Settings) (*client.Client, error) {
 	if strings.HasPrefix(address, "unix:") {
 		return client.New(client.Options{Address: address, UserAgent: "firn-cli"})
@@ -186,8 +185,8 @@ func closer(c *client.Client) func() error {
 	return c.Close
 }
 
-// inProcess makes a gateway in this process. One that began to serve the home
-// just now is used instead.
+// inProcess starts a gateway in this process. If another one has just started to serve the
+// home, that is used instead.
 func (p *program) inProcess(ctx context.Context, o Opening) (*client.Client, func() error, error) {
 	if p.open == nil {
 		return nil, nil, fmt.Errorf("find a gateway: none is running, and none can be made here: %w", firn.ErrUnsupported)
@@ -205,7 +204,7 @@ func (p *program) inProcess(ctx context.Context, o Opening) (*client.Client, fun
 	}
 	c, err := client.New(client.Options{Transport: opened.Transport, UserAgent: "firn-cli"})
 	release := func() error {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeWait)
 		defer cancel()
 		return opened.Close(ctx)
 	}
@@ -215,14 +214,14 @@ func (p *program) inProcess(ctx context.Context, o Opening) (*client.Client, fun
 	return c, release, nil
 }
 
-// starting is how long a gateway may take from taking a home to answering.
-const starting = 5 * time.Second
+// startWait is the maximum time between locking a home and answering requests.
+const startWait = 5 * time.Second
 
-// await waits for a gateway that holds the home and does not answer yet.
+// await waits for a gateway that holds the home but does not answer yet.
 func (p *program) await(ctx context.Context, o Opening, held error) (*client.Client, error) {
-	deadline := time.NewTimer(starting)
+	deadline := time.NewTimer(startWait)
 	defer deadline.Stop()
-	tick := time.NewTicker(starting / 50)
+	tick := time.NewTicker(startWait / 50)
 	defer tick.Stop()
 	for {
 		if address, ok := client.Find(ctx, o.Home, nil); ok {
@@ -238,17 +237,17 @@ func (p *program) await(ctx context.Context, o Opening, held error) (*client.Cli
 	}
 }
 
-// settings reads the settings, with the flags that are settings.
+// settings reads the settings, including flags that are settings.
 func (p *program) settings() (*config.Settings, error) { return p.settingsWith(nil) }
 
-// settingsWith reads the settings with more flags that are settings.
+// settingsWith reads the settings with additional flags.
 func (p *program) settingsWith(set map[string]string) (*config.Settings, error) {
 	home, err := p.homeDir()
 	if err != nil {
 		return nil, err
 	}
 	if _, _, foreign := p.foreign(); foreign {
-		// What is ours, such as settings, is where it always is.
+		// In another tool's folder, firn's settings are those of the default home.
 		if home, err = p.usualHome(); err != nil {
 			return nil, err
 		}

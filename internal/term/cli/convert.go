@@ -38,7 +38,7 @@ the file does not matter. A report of how well it went goes to stderr.
 	flags := cmd.Flags()
 	flags.StringVar(&from, "from", "", "the `format` of the file (default: told from its first lines)")
 	flags.StringVar(&to, "to", "native", "the `format` to write; --format is the same flag")
-	alsoCalled(cmd, "format", "to")
+	addAlias(cmd, "format", "to")
 	flags.StringVarP(&out, "output", "o", "", "write to this `file`, which must not be there yet")
 	flags.StringVar(&cwd, "cwd", "", "the `directory` the session belongs to, if it does not say")
 	flags.BoolVar(&list, "formats", false, "list the formats and what each cannot say")
@@ -81,12 +81,12 @@ func (p *program) listFormats() error {
 	})
 }
 
-// conversion is a file that becomes another.
+// conversion describes the conversion of a file.
 type conversion struct {
 	from, to, file, out, cwd string
 }
 
-// convert does it.
+// convert converts a file.
 func (p *program) convert(ctx context.Context, c conversion) error {
 	name, done, err := p.spooled(ctx, c.file)
 	if err != nil {
@@ -117,7 +117,7 @@ func (p *program) convert(ctx context.Context, c conversion) error {
 		if err := write(p.stdout); err != nil {
 			return err
 		}
-		p.say("%s", fidelityText(convert.Fidelity(from.Name(), to.Name(), to.Limits(), report), ""))
+		p.notef("%s", fidelityText(convert.Fidelity(from.Name(), to.Name(), to.Limits(), report), ""))
 		return nil
 	}
 	if err := newFile(c.out, write); err != nil {
@@ -127,8 +127,8 @@ func (p *program) convert(ctx context.Context, c conversion) error {
 	return p.print(f, func() string { return "wrote " + c.out + "\n" + fidelityText(f, "") })
 }
 
-// spooled is a file with what is to be converted: stdin can be read only once,
-// so it is put aside first.
+// spooled returns the path of the input file. Stdin is copied to a temporary file first,
+// because it can be read only once.
 func (p *program) spooled(ctx context.Context, name string) (string, func(), error) {
 	if name != "-" {
 		info, err := os.Stat(name)
@@ -146,12 +146,12 @@ func (p *program) spooled(ctx context.Context, name string) (string, func(), err
 	}
 	return spool, func() {
 		if err := (vfs.OS{}).Remove(spool); err != nil {
-			p.say("note: %s\n", prose.OneLine(err.Error(), 160))
+			p.notef("note: %s\n", prose.OneLine(err.Error(), 160))
 		}
 	}, nil
 }
 
-// sourceFormat is the format that was named, or that the file is in.
+// sourceFormat returns the named format, or the detected format of the file.
 func sourceFormat(name string, c conversion) (dialect.Tool, error) {
 	if c.from != "" {
 		full, err := formatName(c.from)
@@ -171,7 +171,7 @@ func sourceFormat(name string, c conversion) (dialect.Tool, error) {
 	return tool, nil
 }
 
-// fileSource is a file as a source, and its size.
+// fileSource returns a file as a source, and its size.
 func (p *program) fileSource(ctx context.Context, from dialect.Tool, c conversion, name string) (convert.Source, int64) {
 	origin := dialect.Origin{Transcript: dialect.Transcript{CWD: c.cwd, Parts: []string{filepath.Base(c.file)}}}
 	var size int64
@@ -185,19 +185,19 @@ func (p *program) fileSource(ctx context.Context, from dialect.Tool, c conversio
 				yield(nil, err)
 				return
 			}
-			defer f.Close() // only read
-			convert.Lines(&whileWanted{ctx, f}, 0)(yield)
+			defer f.Close() // opened for reading
+			convert.Lines(&cancelableReader{ctx, f}, 0)(yield)
 		}
 	}), size
 }
 
-// whileWanted reads until nobody wants the rest.
-type whileWanted struct {
+// cancelableReader is a reader that fails after ctx is canceled.
+type cancelableReader struct {
 	ctx context.Context
 	r   io.Reader
 }
 
-func (w *whileWanted) Read(b []byte) (int, error) {
+func (w *cancelableReader) Read(b []byte) (int, error) {
 	n, err := w.r.Read(b)
 	if gone := w.ctx.Err(); gone != nil {
 		return 0, gone
@@ -205,8 +205,7 @@ func (w *whileWanted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// targetOf is what the other tool must know of the session before its first
-// line: what the header tells.
+// targetOf returns the target's header data from the source's header.
 func targetOf(src convert.Source, c conversion) (dialect.Target, error) {
 	target := dialect.Target{CWD: c.cwd}
 	for t, err := range src.Told(&convert.Report{}) {
@@ -234,7 +233,7 @@ func targetOf(src convert.Source, c conversion) (dialect.Target, error) {
 	return target, nil
 }
 
-// measured shows how far a conversion is.
+// measured is a writer that shows the progress of a conversion.
 type measured struct {
 	w      io.Writer
 	bar    *progress.Bar
@@ -242,7 +241,7 @@ type measured struct {
 	total  int64
 }
 
-// Write writes.
+// Write writes to the underlying writer and updates the progress.
 func (m *measured) Write(b []byte) (int, error) {
 	m.bar.Set(min(m.report.BytesRead, m.total), m.total)
 	return m.w.Write(b)

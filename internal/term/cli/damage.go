@@ -10,11 +10,11 @@ import (
 	"firn.dev/wire"
 )
 
-// damageHelp says what reading commands do about damage.
+// damageHelp describes in help texts how reading commands handle damage.
 const damageHelp = `What cannot be read is named at its place with ⚠, everything else is shown. If content
 was lost the command ends with 8, as firn verify does.`
 
-// damaged counts the damage that a command met in a session.
+// damaged counts the damage that a command found in a session.
 type damaged struct {
 	lost, misplaced int
 }
@@ -30,41 +30,41 @@ func (d *damaged) add(list ...wire.Damage) {
 	}
 }
 
-// entry counts the damage of an entry, if there is any.
+// entry counts the damage of an entry, if any.
 func (d *damaged) entry(e wire.Entry) {
 	if e.Damage != nil {
 		d.add(*e.Damage)
 	}
 }
 
-// unreadError says that part of a session could not be read. All else was shown.
-type unreadError struct{ message string }
+// damageError means that a part of a session could not be read. The rest was printed.
+type damageError struct{ message string }
 
-func (e *unreadError) Error() string { return e.message }
+func (e *damageError) Error() string { return e.message }
 
-// Unwrap makes it an ErrCorrupt, and so an exit code.
-func (e *unreadError) Unwrap() error { return firn.ErrCorrupt }
+// Unwrap returns ErrCorrupt, which determines the exit code.
+func (e *damageError) Unwrap() error { return firn.ErrCorrupt }
 
-// conclude says on stderr what a command could not read of a session, and what to
-// do about it. It returns an error if content was lost; if entries are only out of
-// place it prints a warning, unless JSON is wanted, which has it.
-func (p *program) conclude(id firn.ID, d damaged) error {
+// reportDamage prints the damage of a session and the remedy on stderr. It returns an error
+// if content was lost. For misplaced entries it only prints a warning, unless --json is
+// set, since the JSON includes them.
+func (p *program) reportDamage(id firn.ID, d damaged) error {
 	hint := damageHint(id)
 	switch {
 	case d.lost > 0:
-		return &hinted{&unreadError{fmt.Sprintf("%s of session %s could not be read", prose.Plural(d.lost, "place"), id)}, hint}
+		return &hinted{&damageError{fmt.Sprintf("%s of session %s could not be read", prose.Plural(d.lost, "place"), id)}, hint}
 	case d.misplaced > 0:
-		p.say("firn: %s out of place in session %s\nhint: %s\n", prose.Count(d.misplaced, "entry is", "entries are"), id, hint)
+		p.notef("firn: %s out of place in session %s\nhint: %s\n", prose.Count(d.misplaced, "entry is", "entries are"), id, hint)
 	}
 	return nil
 }
 
-// damageHint says what can be done about damage in a session.
+// damageHint returns the hint for damage in a session.
 func damageHint(id firn.ID) string {
 	return fmt.Sprintf("run: firn verify %s, then: firn repair %s; a mirror or backup may still have what is lost", id, id)
 }
 
-// unreadRows is the line of firn show about what cannot be read.
+// unreadRows returns the rows of firn show about damage.
 func unreadRows(s wire.Session, list []wire.Damage) [][]string {
 	var d damaged
 	d.add(list...)
@@ -86,10 +86,12 @@ func unreadRows(s wire.Session, list []wire.Damage) [][]string {
 	return rows
 }
 
-// mostShown is how large a session is, in bytes, that firn show reads for damage.
+// mostShown is the maximum size in bytes of a session that firn show reads completely for
+// damage.
 const mostShown = 64 << 20
 
-// damageOf lists the damage of a session: of all of it, unless it is very long.
+// damageOf returns the damage of a session. For very long sessions it covers only the live
+// part.
 func (p *program) damageOf(ctx context.Context, c *client.Client, s wire.Session) ([]wire.Damage, error) {
 	if s.Bytes <= mostShown && s.Fault == "" {
 		return c.Damage(ctx, s.ID)
@@ -100,5 +102,5 @@ func (p *program) damageOf(ctx context.Context, c *client.Client, s wire.Session
 	return s.State.Damage, nil
 }
 
-// mostListed is how many damaged places are listed one by one.
+// mostListed is the number of damaged entries that are listed individually.
 const mostListed = 10

@@ -34,12 +34,12 @@ command fails if one of them does. Your own sessions are not touched.`,
 	return cmd
 }
 
-// demo walks through the story and prints it.
+// demo runs the demo and prints it.
 func (p *program) demo(ctx context.Context, keep string) error {
 	if !p.json {
 		fmt.Fprint(p.stdout, "Each line is a real operation, checked after it was done.\n\n")
 	}
-	story, err := demo.Walk(ctx, demo.Options{Open: p.openDemo, Keep: keep, Tell: p.tell})
+	story, err := demo.Walk(ctx, demo.Options{Open: p.openDemo, Keep: keep, Tell: p.printDemoLine})
 	if err != nil || p.json {
 		return err
 	}
@@ -47,10 +47,10 @@ func (p *program) demo(ctx context.Context, keep string) error {
 	return err
 }
 
-// openDemo makes a gateway of its own for the demo. What the environment says of
-// other homes, gateways and models does not count.
+// openDemo starts a separate gateway for the demo. It ignores homes, gateways and models
+// from the environment.
 func (p *program) openDemo(ctx context.Context, home string, report func(string)) (*client.Client, func() error, error) {
-	own := p.alone(home)
+	own := p.isolated(home)
 	settings, err := own.settings()
 	if err != nil {
 		return nil, nil, err
@@ -58,9 +58,8 @@ func (p *program) openDemo(ctx context.Context, home string, report func(string)
 	return own.inProcess(ctx, Opening{Home: settings.Home, Settings: settings, Report: report})
 }
 
-// alone is the program with another home, and nothing that the environment says
-// of firn.
-func (p *program) alone(home string) *program {
+// isolated returns the program with another home and without firn's environment variables.
+func (p *program) isolated(home string) *program {
 	const ours = "FIRN_"
 	own := *p
 	own.home, own.address = home, ""
@@ -74,8 +73,8 @@ func (p *program) alone(home string) *program {
 	return &own
 }
 
-// tell prints one line of the story.
-func (p *program) tell(line demo.Line) error {
+// printDemoLine prints one line of the demo.
+func (p *program) printDemoLine(line demo.Line) error {
 	if p.json {
 		return writeJSON(p.stdout, "", line)
 	}
@@ -87,7 +86,7 @@ func (p *program) tell(line demo.Line) error {
 	return err
 }
 
-// demoTime is how long a step took.
+// demoTime formats the duration of a step.
 func demoTime(ms float64) string {
 	if ms < 1000 {
 		return fmt.Sprintf("%.0f ms", ms)
@@ -95,7 +94,7 @@ func demoTime(ms float64) string {
 	return fmt.Sprintf("%.1f s", ms/1000)
 }
 
-// demoEnd says what to do next.
+// demoEnd returns suggestions for next steps.
 func demoEnd(keep, transcript string) string {
 	if keep == "" {
 		return `The files are gone again; --keep DIR keeps them.
@@ -109,7 +108,7 @@ next: less %s
 `, transcript, keep)
 }
 
-// demoWriterCommand is the process that the demo kills.
+// demoWriterCommand returns the hidden command of the process that the demo kills.
 func (p *program) demoWriterCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "demo-writer SESSION TEXT",
@@ -120,7 +119,7 @@ func (p *program) demoWriterCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			own := p.alone(home)
+			own := p.isolated(home)
 			settings, err := own.settings()
 			if err != nil {
 				return err

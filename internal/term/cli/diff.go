@@ -15,17 +15,17 @@ import (
 	"firn.dev/wire"
 )
 
-// difference is how two branches differ: what both have, and what only one
-// has, each oldest first.
+// difference describes how two branches differ: the number of common entries, and the
+// entries that only one has, oldest first.
 type difference struct {
 	Left   side `json:"left"`
 	Right  side `json:"right"`
 	Common int  `json:"common"`
-	// Parted is the last entry that both have; empty if there is none.
+	// Parted is the last common entry; empty if there is none.
 	Parted firn.EntryID `json:"parted,omitempty"`
 }
 
-// side is one of the two.
+// side is one of the two branches.
 type side struct {
 	Session firn.ID      `json:"session"`
 	Entry   firn.EntryID `json:"entry"`
@@ -43,8 +43,8 @@ from the other. What only the first has is marked -, what only the second has +.
 
 ` + sessionHelp + "\n\n" + entryHelp,
 		Example: "  firn diff - '#12'\n  firn diff 0198c5a2 before-the-mess HEAD\n  firn diff 0198c5a2 0198c5b7", Args: args(2, 3, "a session and two entries, or two sessions"), ValidArgsFunction: p.completeSession(false),
-		RunE: p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
-			d, err := p.differ(ctx, c, args)
+		RunE: p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
+			d, err := p.diff(ctx, c, args)
 			if err != nil {
 				return err
 			}
@@ -53,8 +53,8 @@ from the other. What only the first has is marked -, what only the second has +.
 	}
 }
 
-// differ compares what the arguments name.
-func (p *program) differ(ctx context.Context, c *client.Client, args []string) (difference, error) {
+// diff compares the branches named by the arguments.
+func (p *program) diff(ctx context.Context, c *client.Client, args []string) (difference, error) {
 	s, err := p.session(ctx, c, args[0])
 	if err != nil {
 		return difference{}, err
@@ -88,7 +88,7 @@ func (p *program) differ(ctx context.Context, c *client.Client, args []string) (
 	return compare(paths[0], paths[1], s.ID, s.ID), nil
 }
 
-// shape is the whole tree of a session.
+// shape is the tree of a session.
 type shape struct {
 	nodes map[firn.EntryID]wire.Node
 	head  firn.EntryID
@@ -105,7 +105,7 @@ func wholeTree(ctx context.Context, c *client.Client, id firn.ID) (shape, error)
 	return s, nil
 }
 
-// path is what leads to an entry, oldest first.
+// path returns the entries on the way to an entry, oldest first.
 func (s shape) path(to firn.EntryID) []wire.Node {
 	var path []wire.Node
 	for len(path) < len(s.nodes) {
@@ -120,9 +120,8 @@ func (s shape) path(to firn.EntryID) []wire.Node {
 	return path
 }
 
-// compare tells what two paths have in common, by the ids of their entries. A fork
-// keeps the ids of what it copies, but leaves out titles and counts of the old
-// session, so common entries need not stand at the same place in both.
+// compare compares two paths by entry IDs. A fork keeps the IDs of copied entries but omits
+// titles and counters, so common entries may have different positions.
 func compare(a, b []wire.Node, left, right firn.ID) difference {
 	d := difference{Left: sideOf(a, b, left), Right: sideOf(b, a, right)}
 	in := idsOf(b)
@@ -135,7 +134,7 @@ func compare(a, b []wire.Node, left, right firn.ID) difference {
 	return d
 }
 
-// sideOf is what a path has that the other one has not.
+// sideOf returns the entries of path that other lacks.
 func sideOf(path, other []wire.Node, session firn.ID) side {
 	s := side{Session: session, Only: []wire.Node{}}
 	in := idsOf(other)
@@ -156,7 +155,7 @@ func idsOf(path []wire.Node) map[firn.EntryID]bool {
 	return ids
 }
 
-// diffText is a difference as people read it. What says nothing is left out.
+// diffText formats a difference. Entries without content are skipped.
 func diffText(d difference) string {
 	lines := []string{fmt.Sprintf("%s in common", prose.Count(d.Common, "entry", "entries"))}
 	for _, s := range []struct {

@@ -31,7 +31,7 @@ Exits with 8 if there is a fault; warnings are no faults.`,
 			}
 			st, err := p.storeInUse(cmd.Context())
 			if err == nil {
-				err = st.here("examine the home")
+				err = st.mustBeLocal("examine the home")
 			}
 			if err != nil {
 				return err
@@ -45,8 +45,7 @@ Exits with 8 if there is a fault; warnings are no faults.`,
 	}
 }
 
-// examine examines the home. Sessions that are not in its own files are checked where they
-// are.
+// examine examines the home. Sessions outside of its own files are checked by the gateway.
 func (p *program) examine(cmd *cobra.Command, st *sessionStore) (*doctor.Report, error) {
 	home, err := st.homeTarget()
 	if err != nil {
@@ -54,8 +53,8 @@ func (p *program) examine(cmd *cobra.Command, st *sessionStore) (*doctor.Report,
 	}
 	if st.files != st.home {
 		there := doctor.Elsewhere{Store: st.url}
-		err := p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
-			r, err := p.checkThere(ctx, c)
+		err := p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error {
+			r, err := p.checkRemote(ctx, c)
 			if err == nil {
 				err = r.setAside(st.home, false, "", p.now())
 			}

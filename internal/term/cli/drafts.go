@@ -11,19 +11,19 @@ import (
 	"firn.dev/wire"
 )
 
-// drafts leaves out the pieces in which an answer was kept while it came, since the
-// answer says it all again, and holds those that no answer came of. Entries that only
-// count what was used go with them.
+// drafts filters the draft entries of answers, because the complete answer repeats them. It
+// keeps the text of drafts without a complete answer. Entries that only count usage are
+// filtered too.
 type drafts struct {
-	// all says that they are wanted, back that the newest entry comes first, branch that
-	// messages of programs which are not for display are left out.
+	// all disables the filter, back means that entries arrive newest first, and branch also
+	// filters undisplayed messages of programs.
 	all, back, branch bool
-	// pieces are what is held, the oldest first.
+	// pieces are the drafts of an incomplete answer, oldest first.
 	pieces   []string
 	answered bool
 }
 
-// leavesOut looks at the next entry, and reports whether it is not to be shown.
+// leavesOut processes the next entry and reports whether to skip it.
 func (d *drafts) leavesOut(e wire.Entry) bool {
 	if d.all || !bytes.Contains(e.Line, []byte(`"customType"`)) && !bytes.Contains(e.Line, []byte(`"role"`)) {
 		return false
@@ -43,7 +43,7 @@ func (d *drafts) leavesOut(e wire.Entry) bool {
 	return piece || l.Counts() || d.branch && l.Undisplayed()
 }
 
-// printCutOff prints what there is of an answer that no entry says as a whole.
+// printCutOff prints the drafts of an incomplete answer.
 func (p *program) printCutOff(pieces []string) error {
 	if len(pieces) == 0 {
 		return nil
@@ -54,11 +54,11 @@ func (p *program) printCutOff(pieces []string) error {
 	return nil
 }
 
-// all reports whether every entry is shown, pieces of answers too.
+// all reports whether every entry is shown, including drafts.
 func (f *catFlags) all(json bool) bool { return json || f.raw || f.full || f.view == wire.ViewDisk }
 
-// limit is how many entries are asked for: as many as wanted, or more where not all
-// are shown.
+// limit returns the number of entries to request. It is 0, meaning all, if some of them
+// will be skipped.
 func (f *catFlags) limit(json bool) int {
 	if f.all(json) {
 		return int(f.count)

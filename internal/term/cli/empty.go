@@ -6,22 +6,21 @@ import (
 	"firn.dev/client"
 )
 
-// howToBegin is the hint for a home in which nothing was said yet.
+// howToBegin is the hint for a home without sessions.
 const howToBegin = "\nhint: firn chat begins one, firn adopt finds those of other tools, firn demo shows what firn does"
 
-// whyNothing is what to add to the news that there is nothing: in a home without
-// any session, why, and how to begin; in others, where only something else was
-// asked for, nothing.
+// whyNothing returns the end of a message about an empty result. In a home without sessions
+// it explains how to start.
 func (p *program) whyNothing(ctx context.Context, c *client.Client) string {
-	if !p.unbegun(ctx, c) {
+	if !p.hasNoSessions(ctx, c) {
 		return "\n"
 	}
 	return ": there are no sessions yet" + howToBegin + "\n"
 }
 
-// unbegun reports whether there is no session at all, not even one that was put
-// away. Who cannot find out says no: a hint to begin might be wrong.
-func (p *program) unbegun(ctx context.Context, c *client.Client) bool {
+// hasNoSessions reports whether there are no sessions at all, including archived and hidden
+// ones. It returns false on errors, since the hint might be wrong.
+func (p *program) hasNoSessions(ctx context.Context, c *client.Client) bool {
 	for _, q := range []client.Query{{}, {Archived: true}, {Hidden: true}, {Archived: true, Hidden: true}} {
 		if there, err := anyLike(ctx, c, q); there || err != nil {
 			return false
@@ -30,22 +29,22 @@ func (p *program) unbegun(ctx context.Context, c *client.Client) bool {
 	return true
 }
 
-// anyLike reports whether there is a session that a query lists.
+// anyLike reports whether a query matches any session.
 func anyLike(ctx context.Context, c *client.Client, q client.Query) (bool, error) {
 	q.Limit = 1
 	page, err := c.SessionsPage(ctx, q)
 	return len(page.Items) > 0, err
 }
 
-// noSessions says that a list is empty, and what can be done about it.
+// noSessions returns the message for an empty list, with a hint.
 func (p *program) noSessions(ctx context.Context, c *client.Client, q client.Query) string {
-	if p.unbegun(ctx, c) {
+	if p.hasNoSessions(ctx, c) {
 		return "no sessions yet" + howToBegin + "\n"
 	}
 	if q != (client.Query{}) {
 		return "no sessions are like that\nhint: firn ls lists all that were not put away\n"
 	}
-	archived, _ := anyLike(ctx, c, client.Query{Archived: true}) // who cannot be told is told less
+	archived, _ := anyLike(ctx, c, client.Query{Archived: true}) // on errors the hint is left out
 	switch hidden, _ := anyLike(ctx, c, client.Query{Hidden: true}); {
 	case archived && hidden:
 		return "no sessions but some that are archived or hidden\nhint: firn ls --archived and firn ls --hidden list them\n"

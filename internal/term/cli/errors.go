@@ -33,17 +33,17 @@ const (
 	exitInterrupted = 130
 )
 
-// usageError says that the arguments make no sense.
+// usageError means that the arguments are invalid.
 type usageError struct{ message, hint string }
 
 func (e *usageError) Error() string { return e.message }
 
-// usage makes a usageError whose hint is the command's help.
+// usage returns a usageError whose hint is the command's help.
 func usage(cmd *cobra.Command, format string, args ...any) error {
 	return &usageError{message: fmt.Sprintf(format, args...), hint: cmd.CommandPath() + " --help tells how it is used"}
 }
 
-// hinted is an error that comes with its own hint.
+// hinted is an error with a hint.
 type hinted struct {
 	error
 	hint string
@@ -51,22 +51,21 @@ type hinted struct {
 
 func (h *hinted) Unwrap() error { return h.error }
 
-// Errors that only have an exit code: what is to be said was said by the result.
+// Errors that only determine the exit code: the result was already printed.
 var (
 	errIntegrity = errors.New("faults were found")
 	errPartial   = errors.New("some of it failed")
 	errWrong     = errors.New("the settings are wrong")
 )
 
-// outcome is what an error means to who called the command.
+// outcome is the exit code, kind and hint of an error.
 type outcome struct {
 	kind string
 	code int
 	hint string
 }
 
-// outcomes is the one table from errors to what is told of them. The first
-// that fits counts.
+// outcomes maps errors to outcomes. The first match counts.
 var outcomes = []struct {
 	err error
 	outcome
@@ -92,8 +91,7 @@ var outcomes = []struct {
 	{syscall.EISDIR, outcome{"failed", exitFailed, "a file is wanted, and this is a directory"}},
 }
 
-// answers says what the gateway's problems mean. Their kinds are told as they
-// are.
+// answers maps kinds of gateway problems to exit codes. The kinds are printed unchanged.
 var answers = map[wire.Kind]int{
 	wire.Invalid:     exitUsage,
 	wire.NotFound:    exitNotFound,
@@ -115,8 +113,8 @@ var answers = map[wire.Kind]int{
 	wire.Internal:    exitFailed,
 }
 
-// judge says what an error means.
-func judge(err error) outcome {
+// classify returns the outcome of an error.
+func classify(err error) outcome {
 	o := judgeKind(err)
 	var h *hinted
 	var p *chat.Problem
@@ -129,9 +127,9 @@ func judge(err error) outcome {
 	return o
 }
 
-// judgeAnswer says what an error means that comes from the gateway, or from
-// looking for it in vain.
-func judgeAnswer(err error) (outcome, bool) {
+// classifyRemote returns the outcome of an error from the gateway, or of a failed
+// connection.
+func classifyRemote(err error) (outcome, bool) {
 	var p *wire.Problem
 	if errors.As(err, &p) {
 		code, ok := answers[p.Kind]
@@ -159,7 +157,7 @@ func judgeKind(err error) outcome {
 	if errors.Is(err, chat.ErrNotLetIn) {
 		return outcome{"not-allowed", exitNotAllowed, ""}
 	}
-	if o, ok := judgeAnswer(err); ok {
+	if o, ok := classifyRemote(err); ok {
 		return o
 	}
 	for _, o := range outcomes {
@@ -170,7 +168,7 @@ func judgeKind(err error) outcome {
 	return outcome{"failed", exitFailed, ""}
 }
 
-// end prints an error, if there is one to be told, and returns the exit code.
+// end prints an error, unless it was already printed, and returns the exit code.
 func (p *program) end(err error) int {
 	switch {
 	case err == nil:
@@ -181,21 +179,21 @@ func (p *program) end(err error) int {
 		return exitPartial
 	case errors.Is(err, errWrong):
 		return exitUsage
-	case errors.Is(err, syscall.EPIPE): // nobody listens any more
+	case errors.Is(err, syscall.EPIPE): // the reader of the output is gone
 		return exitFailed
 	}
-	return p.tellError(err).code
+	return p.printError(err).code
 }
 
-// tellError prints an error and returns what it means.
-func (p *program) tellError(err error) outcome {
-	o := judge(err)
+// printError prints an error and returns its outcome.
+func (p *program) printError(err error) outcome {
+	o := classify(err)
 	message := err.Error()
 	if o.code == exitInterrupted {
 		message = "interrupted"
 	}
 	if p.json {
-		writeJSON(p.stderr, "", map[string]problem{"error": {o.kind, message, o.hint}}) // if that fails too, there is the code
+		writeJSON(p.stderr, "", map[string]problem{"error": {o.kind, message, o.hint}}) // if this fails, the exit code remains
 		return o
 	}
 	fmt.Fprintf(p.stderr, "firn: %s\n", message)
@@ -205,7 +203,7 @@ func (p *program) tellError(err error) outcome {
 	return o
 }
 
-// problem is an error as programs get it.
+// problem is the JSON form of an error.
 type problem struct {
 	Kind    string `json:"kind"`
 	Message string `json:"message"`

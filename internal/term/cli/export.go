@@ -50,13 +50,13 @@ formats; the command then ends with 8, as firn verify does.
 		Args:    args(1, 1, "one session"), ValidArgsFunction: p.completeSession(true),
 	}
 	cmd.Flags().StringVar(&format, "format", "native", "the `format` to write, or html; --to is the same flag")
-	alsoCalled(cmd, "to", "format")
+	addAlias(cmd, "to", "format")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file`, which must not be there yet; - is stdout")
 	cmd.Flags().StringVar(&view, "view", "", "what a page shows: `branch` or disk")
 	cmd.Flags().BoolVar(&plan, "plan", false, "only report how well it would go")
 	cmd.Flags().BoolVar(&mask, "mask", false, "put [secret] in the place of what looks like a secret")
 	completeFormat(cmd, "format")
-	cmd.RunE = p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+	cmd.RunE = p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
 		if out == stdoutName {
 			out = ""
 		}
@@ -79,7 +79,7 @@ formats; the command then ends with 8, as firn verify does.
 	return cmd
 }
 
-// export writes a session, and the report.
+// export writes a session and prints the fidelity report.
 func (p *program) export(ctx context.Context, c *client.Client, id firn.ID, e wire.Export, out string, plan bool) error {
 	report, err := c.FidelityAs(ctx, id, e)
 	if err != nil {
@@ -91,21 +91,21 @@ func (p *program) export(ctx context.Context, c *client.Client, id firn.ID, e wi
 		err = p.print(report, func() string { return fidelityText(report, "would be ") + maskedText(report, e) })
 	case out == "":
 		if err = c.ExportAs(ctx, id, e, p.stdout); err == nil {
-			p.say("%s", fidelityText(report, "")+maskedText(report, e))
+			p.notef("%s", fidelityText(report, "")+maskedText(report, e))
 		}
 	default:
 		if err = newFile(out, func(w io.Writer) error { return c.ExportAs(ctx, id, e, w) }); err == nil {
-			p.say("%s", maskedText(report, e))
+			p.notef("%s", maskedText(report, e))
 			err = p.print(report, func() string { return "wrote " + out + "\n" + fidelityText(report, "") })
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return p.conclude(id, damage)
+	return p.reportDamage(id, damage)
 }
 
-// maskedText tells how many secrets were masked, if that was asked for.
+// maskedText returns the number of masked secrets, if masking was requested.
 func maskedText(f wire.Fidelity, e wire.Export) string {
 	if !e.Mask || f.Masked == nil {
 		return ""
@@ -113,7 +113,7 @@ func maskedText(f wire.Fidelity, e wire.Export) string {
 	return fmt.Sprintf("masked in %s; look at it before you give it away\n", prose.Plural(int(*f.Masked), "place"))
 }
 
-// exportPage writes a session as a page.
+// exportPage writes a session as an HTML page.
 func (p *program) exportPage(ctx context.Context, c *client.Client, ref, view, out string, plan bool) error {
 	if plan || view != "" && view != wire.ViewBranch && view != wire.ViewDisk {
 		return &usageError{message: "a page shows the branch or disk, and has no plan", hint: "leave out --plan; say --view branch or --view disk"}
@@ -134,13 +134,13 @@ func (p *program) exportPage(ctx context.Context, c *client.Client, ref, view, o
 	if err != nil {
 		return err
 	}
-	return p.conclude(session.ID, damaged{lost: int(report.Damaged)})
+	return p.reportDamage(session.ID, damaged{lost: int(report.Damaged)})
 }
 
-// stdoutName stands for stdout where a file is wanted.
+// stdoutName stands for stdout as the name of a file.
 const stdoutName = "-"
 
-// newFile makes a file of what write writes. If that fails there is none.
+// newFile creates a file with the output of write. It removes the file on errors.
 func newFile(name string, write func(io.Writer) error) error {
 	if name == stdoutName {
 		return fmt.Errorf("write a file named %s: %w: ./%s is one", name, firn.ErrInvalid, name)
@@ -166,7 +166,7 @@ func newFile(name string, write func(io.Writer) error) error {
 	return nil
 }
 
-// formatName is the full name of a format that somebody named.
+// formatName returns the full name of a format.
 func formatName(name string) (string, error) {
 	tool, ok := dialects.Find(name)
 	if !ok {
@@ -175,9 +175,9 @@ func formatName(name string) (string, error) {
 	return string(tool.Name()), nil
 }
 
-// alsoCalled lets a flag be given by another name too: who knows it from one
-// command need not learn what it is called in the next.
-func alsoCalled(cmd *cobra.Command, other, name string) {
+// addAlias adds another name for a flag, so that users can use its name from other
+// commands.
+func addAlias(cmd *cobra.Command, other, name string) {
 	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, said string) pflag.NormalizedName {
 		if said == other {
 			said = name
@@ -191,14 +191,14 @@ func completeFormat(cmd *cobra.Command, flag string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(dialects.Names(), cobra.ShellCompDirectiveNoFileComp))
 }
 
-// say talks: to stderr, unless results are wanted as JSON.
-func (p *program) say(format string, args ...any) {
+// notef prints a message to stderr, unless --json is set.
+func (p *program) notef(format string, args ...any) {
 	if !p.json {
 		fmt.Fprintf(p.stderr, format, args...)
 	}
 }
 
-// fidelityText is a report as people read it.
+// fidelityText formats a fidelity report.
 func fidelityText(f wire.Fidelity, would string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %s → %s: %s%s the same, %s said in other words, %s changed, %s left out\n",
@@ -228,8 +228,7 @@ func fidelityText(f wire.Fidelity, would string) string {
 	return b.String()
 }
 
-// kindsText lists how many entries of each kind there are, the most frequent
-// first.
+// kindsText lists the number of entries of each kind, most frequent first.
 func kindsText(kinds map[firn.Kind]int64) string {
 	names := slices.SortedFunc(maps.Keys(kinds), func(a, b firn.Kind) int {
 		return cmp.Or(cmp.Compare(kinds[b], kinds[a]), cmp.Compare(a, b))

@@ -79,8 +79,7 @@ func expandZstd(r io.Reader) (io.ReadCloser, error) {
 	return d.IOReadCloser(), nil
 }
 
-// grepIn finds what to look through, and looks: files, and sessions of the store in use
-// that are in none.
+// grepIn searches transcripts: files, and sessions that are not stored in files.
 func (p *program) grepIn(cmd *cobra.Command, names []string, o grep.Options, look func(*cobra.Command, []string, grep.Options) error) error {
 	if _, dir, ok := p.foreign(); ok {
 		found, err := foreignTranscripts(dir)
@@ -97,7 +96,7 @@ func (p *program) grepIn(cmd *cobra.Command, names []string, o grep.Options, loo
 	if err != nil || st.files != "" {
 		return p.grepChosen(cmd, found, names, err, o, look)
 	}
-	return p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
+	return p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error {
 		stored, err := storedNames(ctx, c, st.where())
 		o.Open = func(ctx context.Context, name string) (io.ReadCloser, bool, error) {
 			id, ok := strings.CutPrefix(name, st.where()+"/")
@@ -111,7 +110,7 @@ func (p *program) grepIn(cmd *cobra.Command, names []string, o grep.Options, loo
 	})(cmd, nil)
 }
 
-// grepChosen looks through those that are named of what was found, or all of it.
+// grepChosen searches the named transcripts of found, or all of them.
 func (p *program) grepChosen(cmd *cobra.Command, found, names []string, err error, o grep.Options, look func(*cobra.Command, []string, grep.Options) error) error {
 	if err == nil && len(names) > 0 {
 		found, err = chooseFiles(found, names)
@@ -122,8 +121,8 @@ func (p *program) grepChosen(cmd *cobra.Command, found, names []string, err erro
 	return look(cmd, found, o)
 }
 
-// storedNames names the sessions of a store as files of it would be called, those that
-// were written last first.
+// storedNames returns names for the sessions of a store as if they were files, most
+// recently modified first.
 func storedNames(ctx context.Context, c *client.Client, store string) ([]string, error) {
 	var all []wire.StoredSession
 	for line, err := range c.Stored(ctx) {
@@ -144,7 +143,7 @@ func storedNames(ctx context.Context, c *client.Client, store string) ([]string,
 	return names, nil
 }
 
-// grep prints the lines that match.
+// grep prints the matching lines.
 func (p *program) grep(cmd *cobra.Command, files []string, o grep.Options) error {
 	encoder := json.NewEncoder(p.stdout)
 	encoder.SetEscapeHTML(false)
@@ -175,7 +174,7 @@ func grepLine(m grep.Match) string {
 	return fmt.Sprintf("%s:%d: %s", where, m.Line, prose.OneLine(m.Text, 240))
 }
 
-// grepNames prints the files that match.
+// grepNames prints the files with matches.
 func (p *program) grepNames(cmd *cobra.Command, files []string, o grep.Options) error {
 	most := o.Most
 	o.Most = 1
@@ -209,7 +208,7 @@ func (p *program) grepNames(cmd *cobra.Command, files []string, o grep.Options) 
 	return p.grepEnd(all)
 }
 
-// grepEnd says what was looked through.
+// grepEnd prints the summary of a search.
 func (p *program) grepEnd(s grep.Summary) error {
 	for _, failed := range s.Failed {
 		fmt.Fprintf(p.stderr, "not read: %s\n", prose.Clean(failed))

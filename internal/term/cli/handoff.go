@@ -43,7 +43,7 @@ Tools: claude (Claude Code), codex, pi, openclaw, crabtalk, claw0, cersei.
 	flags.StringVar(&cwd, "cwd", "", "the `directory` to work in (default: the session's, or this one)")
 	flags.BoolVar(&plan, "plan", false, "only say what would be written")
 	completeFormat(cmd, "to")
-	cmd.RunE = p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+	cmd.RunE = p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
 		if to == "" {
 			return &usageError{message: "it is not said to which tool the session goes", hint: "say --to and one of " + strings.Join(dialects.Names()[1:], ", ")}
 		}
@@ -72,17 +72,18 @@ Tools: claude (Claude Code), codex, pi, openclaw, crabtalk, claw0, cersei.
 	return cmd
 }
 
-// handing is a session on its way to another tool.
+// handing is the handoff of a session to another tool.
 type handing struct {
 	tool       dialect.Tool
 	home, path string
 	target     dialect.Target
 	fidelity   wire.Fidelity
-	// env holds the variables that point the tool to its folder, if that is not the default one.
+	// env holds the environment variables that point the tool to its folder, if that is not
+	// the default.
 	env map[string]string
 }
 
-// handing finds where the session goes.
+// handing determines the target of a handoff.
 func (p *program) handing(tool dialect.Tool, s wire.Session, dir, cwd string) (*handing, error) {
 	h := &handing{tool: tool}
 	if err := h.findHome(p, dir); err != nil {
@@ -111,7 +112,7 @@ func (p *program) handing(tool dialect.Tool, s wire.Session, dir, cwd string) (*
 	return h, err
 }
 
-// findHome finds the folder of the tool: dir, or else the usual one.
+// findHome sets the folder of the tool: dir, or else the default.
 func (h *handing) findHome(p *program, dir string) (err error) {
 	usual := ""
 	if homes := h.tool.Layout().Homes(); len(homes) > 0 {
@@ -133,7 +134,7 @@ func (h *handing) findHome(p *program, dir string) (err error) {
 	return nil
 }
 
-// command is what goes on with the session, for a shell.
+// command returns the shell command that resumes the session.
 func (h *handing) command() string {
 	set := ""
 	for name, value := range h.env {
@@ -142,12 +143,12 @@ func (h *handing) command() string {
 	return "cd " + quote(h.target.CWD) + " && " + set + quoteAll(h.tool.Layout().Resume(h.file(), h.target))
 }
 
-// export says how the session is to be written.
+// export returns the export options.
 func (h *handing) export() wire.Export {
 	return wire.Export{Format: string(h.tool.Name()), CWD: h.target.CWD, As: h.target.As}
 }
 
-// toolHome is where a tool keeps its sessions.
+// toolHome returns the folder of a tool's sessions.
 func (p *program) toolHome(tool dialect.Name, usual string) (string, error) {
 	user, others, err := p.toolHomes()
 	if dir := others[tool]; dir != "" {
@@ -166,7 +167,7 @@ func firstNot(a, b string) string {
 	return b
 }
 
-// write makes the file, and then lets the tool's list of sessions name it.
+// write writes the file, and then adds it to the tool's list of sessions.
 func (h *handing) write(ctx context.Context, c *client.Client) error {
 	fsys := vfs.OS{}
 	name := h.file()
@@ -190,13 +191,13 @@ func (h *handing) write(ctx context.Context, c *client.Client) error {
 
 func (h *handing) file() string { return filepath.Join(h.home, filepath.FromSlash(h.path)) }
 
-// handed is the result as JSON.
+// handed is the JSON form of the result.
 type handed struct {
 	Tool   dialect.Name `json:"tool"`
 	File   string       `json:"file"`
 	CWD    string       `json:"cwd"`
 	Resume []string     `json:"resume"`
-	// Env are the variables that the command needs.
+	// Env holds the environment variables that the command needs.
 	Env      map[string]string `json:"env,omitempty"`
 	Planned  bool              `json:"planned,omitempty"`
 	Fidelity wire.Fidelity     `json:"fidelity"`
@@ -219,7 +220,7 @@ func (h *handing) text(plan bool) string {
 		"Resume: " + h.command() + "\n"
 }
 
-// quoteAll writes a command as a shell takes it.
+// quoteAll quotes a command for a shell.
 func quoteAll(words []string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -228,7 +229,7 @@ func quoteAll(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// quote writes a word as a shell takes it.
+// quote quotes a word for a shell.
 func quote(word string) string {
 	if word != "" && !strings.ContainsFunc(word, func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,", r)

@@ -11,7 +11,7 @@ import (
 	"firn.dev/internal/term/manual"
 )
 
-// welcome is what a newcomer reads first.
+// welcome is the introduction of the help.
 const welcome = `firn keeps the conversations of AI agents, in plain files that are only ever added to.
 
   firn demo                            see all of it in seconds, in a home of its own
@@ -21,7 +21,7 @@ const welcome = `firn keeps the conversations of AI agents, in plain files that 
   firn search WORDS                    find what was said, in all of them
   firn serve --listen 127.0.0.1:7766   run a gateway; firn open shows it in a browser`
 
-// groups are what commands are listed under.
+// groups are the groups of commands in the help.
 var groups = []*cobra.Group{
 	{ID: "talk", Title: "Talk:"},
 	{ID: "look", Title: "Look at sessions:"},
@@ -34,8 +34,7 @@ var groups = []*cobra.Group{
 	{ID: "other", Title: "More:"},
 }
 
-// exitMeanings, environment and keptFiles are what documents tell besides the
-// commands.
+// exitMeanings, environment and keptFiles are the additional sections of the manual.
 var (
 	exitMeanings = []manual.Meaning{
 		exit(exitOK, "it is done"),
@@ -113,10 +112,10 @@ With --man the manual pages are written into a directory: firn.1, and one for ea
 	return cmd
 }
 
-// helpWidth is how wide the help is set.
+// helpWidth is the width of the help in columns.
 const helpWidth = 100
 
-// printUsage prints how a command is used.
+// printUsage prints the usage of a command.
 func printUsage(cmd *cobra.Command) error {
 	var b strings.Builder
 	switch {
@@ -139,7 +138,7 @@ func printUsage(cmd *cobra.Command) error {
 	return err
 }
 
-// listCommands lists the commands below one, by their groups.
+// listCommands lists the subcommands of a command by group.
 func listCommands(b *strings.Builder, cmd *cobra.Command) {
 	list := func(title, group string) {
 		begun := false
@@ -163,8 +162,8 @@ func listCommands(b *strings.Builder, cmd *cobra.Command) {
 	}
 }
 
-// listFlags lists the flags of a command. Those of every command are only named:
-// firn help tells about them.
+// listFlags lists the flags of a command. Global flags are listed by name only; firn help
+// describes them.
 func listFlags(b *strings.Builder, cmd *cobra.Command) {
 	everywhere := cmd.Root().PersistentFlags()
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)

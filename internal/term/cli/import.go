@@ -69,31 +69,31 @@ tool's folder safe, see firn adopt.
 		if plan {
 			return p.planImport(list)
 		}
-		return p.with(changing, func(ctx context.Context, c *client.Client, _ []string) error {
+		return p.with(mayChange, func(ctx context.Context, c *client.Client, _ []string) error {
 			return p.importAll(ctx, c, list)
 		})(cmd, args)
 	}
 	return cmd
 }
 
-// bring is a transcript to import: its files, one after the other.
-type bring struct {
+// transcript is a transcript to import: its files in order.
+type transcript struct {
 	in    wire.Import
 	files []string
 	size  int64
 }
 
-// imports lists what an argument names.
-func (p *program) imports(name, from string) ([]bring, error) {
+// imports lists the transcripts that an argument names.
+func (p *program) imports(name, from string) ([]transcript, error) {
 	if name == "-" {
-		return []bring{{in: wire.Import{From: from}}}, nil
+		return []transcript{{in: wire.Import{From: from}}}, nil
 	}
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, fmt.Errorf("import: %w", err)
 	}
 	if !info.IsDir() {
-		return []bring{{in: wire.Import{From: from, Name: filepath.Base(name), Title: titleBeside(name, from)}, files: []string{name}, size: info.Size()}}, nil
+		return []transcript{{in: wire.Import{From: from, Name: filepath.Base(name), Title: titleBeside(name, from)}, files: []string{name}, size: info.Size()}}, nil
 	}
 	if tool, ok := ownerOf(name, from); ok {
 		return ofTool(name, tool)
@@ -101,11 +101,11 @@ func (p *program) imports(name, from string) ([]bring, error) {
 	return ofDir(name, from)
 }
 
-// homeDepth is how far below a tool's home its transcripts lie at most.
+// homeDepth is the maximum depth of transcripts below a tool's home.
 const homeDepth = 6
 
-// titleBeside returns the title that the home of a tool which a file lies in has for
-// it, such as in an index; empty if it lies in none.
+// titleBeside returns the title of a transcript from the tool's home that contains it, such
+// as from an index; empty if it is in none.
 func titleBeside(name, from string) string {
 	file, err := filepath.Abs(name)
 	if err != nil {
@@ -127,7 +127,7 @@ func titleBeside(name, from string) string {
 	return ""
 }
 
-// ownerOf tells whose home a directory is.
+// ownerOf returns the tool that a home directory belongs to.
 func ownerOf(dir, from string) (dialect.Tool, bool) {
 	if from != "" {
 		tool, _ := dialects.Find(from)
@@ -136,15 +136,15 @@ func ownerOf(dir, from string) (dialect.Tool, bool) {
 	return dialects.OwnerOf(dir)
 }
 
-// ofTool lists the transcripts of a tool's home.
-func ofTool(dir string, tool dialect.Tool) ([]bring, error) {
-	var list []bring
+// ofTool lists the transcripts in a tool's home.
+func ofTool(dir string, tool dialect.Tool) ([]transcript, error) {
+	var list []transcript
 	tree := os.DirFS(dir)
 	for t, err := range tool.Layout().Transcripts(tree) {
 		if err != nil {
 			continue
 		}
-		b := bring{in: wire.Import{From: string(tool.Name()), ID: t.ID, Title: t.Title, Name: filepath.Base(t.Parts[0])}}
+		b := transcript{in: wire.Import{From: string(tool.Name()), ID: t.ID, Title: t.Title, Name: filepath.Base(t.Parts[0])}}
 		for _, part := range t.Parts {
 			b.files = append(b.files, filepath.Join(dir, filepath.FromSlash(part)))
 			if info, err := fs.Stat(tree, part); err == nil {
@@ -159,9 +159,9 @@ func ofTool(dir string, tool dialect.Tool) ([]bring, error) {
 	return list, nil
 }
 
-// ofDir lists the files of a directory that look like transcripts.
-func ofDir(dir, from string) ([]bring, error) {
-	var list []bring
+// ofDir lists the files in a directory that look like transcripts.
+func ofDir(dir, from string) ([]transcript, error) {
+	var list []transcript
 	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || filepath.Ext(name) != ".jsonl" {
 			return err
@@ -170,7 +170,7 @@ func ofDir(dir, from string) ([]bring, error) {
 		if err != nil || info.Size() == 0 {
 			return err
 		}
-		list = append(list, bring{in: wire.Import{From: from, Name: filepath.Base(name)}, files: []string{name}, size: info.Size()})
+		list = append(list, transcript{in: wire.Import{From: from, Name: filepath.Base(name)}, files: []string{name}, size: info.Size()})
 		return nil
 	})
 	if err != nil {
@@ -183,13 +183,13 @@ func ofDir(dir, from string) ([]bring, error) {
 	return list, nil
 }
 
-// planImport says what would be imported.
-func (p *program) planImport(list []bring) error {
+// planImport prints the transcripts that would be imported.
+func (p *program) planImport(list []transcript) error {
 	type planned struct {
 		File   string `json:"file"`
 		Format string `json:"format"`
 		Bytes  int64  `json:"bytes"`
-		// Fault says why it cannot be.
+		// Fault is the reason why it cannot be imported.
 		Fault string `json:"fault,omitempty"`
 	}
 	var all []planned
@@ -219,9 +219,8 @@ func (p *program) planImport(list []bring) error {
 	})
 }
 
-// importAll imports one transcript after the other. One that fails does not
-// keep the others from being imported.
-func (p *program) importAll(ctx context.Context, c *client.Client, list []bring) error {
+// importAll imports transcripts in order. It continues after errors.
+func (p *program) importAll(ctx context.Context, c *client.Client, list []transcript) error {
 	var done, total int64
 	for _, b := range list {
 		total += b.size
@@ -242,15 +241,15 @@ func (p *program) importAll(ctx context.Context, c *client.Client, list []bring)
 		}
 		if notBegun(err) {
 			show.Clear()
-			p.say("%s: skipped, %s\n", firstOf(b.files, "stdin"), wire.NoMessageYet)
+			p.notef("%s: skipped, %s\n", firstOf(b.files, "stdin"), wire.NoMessageYet)
 			continue
 		}
 		if err != nil {
 			failed++
 			show.Clear()
-			p.say("%s: %s\n", firstOf(b.files, "stdin"), prose.OneLine(err.Error(), 200))
-			if hint := judge(err).hint; hint != "" {
-				p.say("  hint: %s\n", hint)
+			p.notef("%s: %s\n", firstOf(b.files, "stdin"), prose.OneLine(err.Error(), 200))
+			if hint := classify(err).hint; hint != "" {
+				p.notef("  hint: %s\n", hint)
 			}
 			continue
 		}
@@ -263,7 +262,7 @@ func (p *program) importAll(ctx context.Context, c *client.Client, list []bring)
 	return errPartial
 }
 
-// notBegun reports whether a transcript was refused because it has no message yet.
+// notBegun reports whether a transcript was rejected because it has no messages yet.
 func notBegun(err error) bool {
 	var problem *wire.Problem
 	return errors.As(err, &problem) && problem.Message == wire.NoMessageYet
@@ -276,8 +275,8 @@ func firstOf(list []string, other string) string {
 	return other
 }
 
-// importOne sends a transcript.
-func (p *program) importOne(ctx context.Context, c *client.Client, b bring, progress func(int64)) (wire.Imported, error) {
+// importOne uploads a transcript.
+func (p *program) importOne(ctx context.Context, c *client.Client, b transcript, progress func(int64)) (wire.Imported, error) {
 	if len(b.files) == 0 {
 		return c.Import(ctx, b.in, p.input(ctx))
 	}
@@ -286,7 +285,7 @@ func (p *program) importOne(ctx context.Context, c *client.Client, b bring, prog
 	return result, errors.Join(err, all.Close())
 }
 
-// files reads files one after the other. Each ends a line.
+// files reads files in sequence, and ends each with a line break.
 type files struct {
 	names    []string
 	file     io.ReadCloser
@@ -295,7 +294,7 @@ type files struct {
 	progress func(int64)
 }
 
-// Read reads on.
+// Read implements io.Reader.
 func (f *files) Read(b []byte) (int, error) {
 	for {
 		if f.file == nil {
@@ -327,7 +326,7 @@ func (f *files) Read(b []byte) (int, error) {
 	}
 }
 
-// openPlain opens a file, and expands one that is compressed.
+// openPlain opens a file, and decompresses it if needed.
 func openPlain(name string) (io.ReadCloser, error) {
 	file, err := os.Open(name)
 	if err != nil || !strings.HasSuffix(name, ".zst") {
@@ -337,19 +336,19 @@ func openPlain(name string) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
 	}
-	return expanded{plain.IOReadCloser(), file}, nil
+	return zstdFile{plain.IOReadCloser(), file}, nil
 }
 
-// expanded is a compressed file and what it says.
-type expanded struct {
+// zstdFile is a compressed file and its decompressed content.
+type zstdFile struct {
 	io.ReadCloser
 	file io.Closer
 }
 
 // Close closes both.
-func (e expanded) Close() error { return errors.Join(e.ReadCloser.Close(), e.file.Close()) }
+func (e zstdFile) Close() error { return errors.Join(e.ReadCloser.Close(), e.file.Close()) }
 
-// Close closes the file that is open.
+// Close closes the open file.
 func (f *files) Close() error {
 	if f.file == nil {
 		return nil
@@ -359,7 +358,7 @@ func (f *files) Close() error {
 	return err
 }
 
-// importedText is what was imported as people read it.
+// importedText formats the imported sessions.
 func importedText(results []wire.Imported, failed int) string {
 	var b strings.Builder
 	if len(results) == 1 && failed == 0 {
@@ -398,7 +397,7 @@ func addedText(n int64) string {
 	return prose.Count(int(n), "entry", "entries") + " added"
 }
 
-// title is what a session is called: its title, or how it begins.
+// title returns the title of a session, or the beginning of its first message.
 func title(s wire.Session) string {
 	if s.Title != "" {
 		return fmt.Sprintf("%q", prose.OneLine(s.Title, 60))

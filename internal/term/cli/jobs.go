@@ -35,7 +35,7 @@ which ([[cron]]). Each run has a session of its own. The gateway must run.`,
 	return cmd
 }
 
-// withJobs makes a command do something with jobs. Only a gateway that runs has any.
+// withJobs returns a command function for jobs. It requires a running gateway.
 func (p *program) withJobs(do func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := p.running(cmd.Context(), "look at the jobs", "firn serve starts one; jobs run while it does")
@@ -47,7 +47,7 @@ func (p *program) withJobs(do func(ctx context.Context, c *client.Client, args [
 	}
 }
 
-// jobsText is a list of jobs as people read it.
+// jobsText formats a list of jobs.
 func (p *program) jobsText(jobs []wire.Job) string {
 	if len(jobs) == 0 {
 		return "there are no jobs\n"
@@ -62,7 +62,7 @@ func (p *program) jobsText(jobs []wire.Job) string {
 	return strings.Join(prose.Table(rows), "\n") + "\n"
 }
 
-// when is a time that may not be known.
+// when formats a time that may be unknown.
 func when(t time.Time) string {
 	if t.IsZero() {
 		return "-"
@@ -70,7 +70,7 @@ func when(t time.Time) string {
 	return t.Local().Format("2006-01-02 15:04")
 }
 
-// jobState says in a few words how a job is.
+// jobState describes the state of a job.
 func jobState(j *wire.Job) string {
 	switch {
 	case j.Running:

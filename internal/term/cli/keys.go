@@ -35,7 +35,7 @@ func (p *program) keysLsCommand() *cobra.Command {
 	count := bound(listBound)
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"}, Short: "List keys, those used last first", Example: "  firn keys ls --agent main", Args: none,
-		RunE: p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
+		RunE: p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error {
 			page, err := someKeys(ctx, c, agent, int(count))
 			if err != nil {
 				return err
@@ -88,7 +88,7 @@ func (p *program) keysText(page wire.Page[wire.Key]) string {
 func (p *program) keysShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show KEY", Short: "Tell where a key points, and every session it had", Example: "  firn keys show agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
-		RunE: p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+		RunE: p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
 			k, err := c.Key(ctx, keyOf(args[0]))
 			if err != nil {
 				return err
@@ -138,7 +138,7 @@ func (p *program) keysSetCommand() *cobra.Command {
 	var plan bool
 	cmd := &cobra.Command{
 		Use: "set KEY SESSION", Short: "Point a key at a session", Example: "  firn keys set agent:main:main 0198c5a2", Long: keyHelp + "\n\n" + sessionHelp, Args: args(2, 2, "a key and a session"),
-		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := p.session(ctx, c, args[1])
 			if err != nil {
 				return err
@@ -203,7 +203,7 @@ func (p *program) keysRmCommand() *cobra.Command {
 
 The key points nowhere afterwards, and the next message for it begins a new session. The
 sessions it had stay, and say that it was taken away.`,
-		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			old, err := c.Key(ctx, keyOf(args[0]))
 			if err != nil {
 				return err
@@ -228,7 +228,7 @@ func (p *program) keysResetCommand() *cobra.Command {
 	var plan bool
 	cmd := &cobra.Command{
 		Use: "reset KEY", Short: "Begin a new session for a key; the old one is kept", Example: "  firn keys reset agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
-		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			k, err := c.Key(ctx, keyOf(args[0]))
 			if err != nil { // one that is misspelt has nothing to begin anew
 				return err
@@ -252,7 +252,7 @@ func (p *program) keysResetCommand() *cobra.Command {
 func (p *program) keysPreviousCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "previous KEY", Aliases: []string{"continue-previous"}, Short: "Undo a reset: the key points at the session before", Example: "  firn keys previous agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
-		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			old, err := p.pointed(ctx, c, args[0])
 			if err != nil {
 				return err

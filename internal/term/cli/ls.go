@@ -87,14 +87,14 @@ func (p *program) ls(ctx context.Context, c *client.Client, q client.Query, most
 		p.addStates(ctx, c, page.Items)
 	}
 	if len(page.Items) == 0 {
-		return p.print(page, func() string { return p.noSessions(ctx, c, q) + p.binnedToo(ctx, c, q) })
+		return p.print(page, func() string { return p.noSessions(ctx, c, q) + p.binNote(ctx, c, q) })
 	}
-	return p.print(page, func() string { return p.lsText(page, most) + p.leftOut(ctx, c, q) + p.binnedToo(ctx, c, q) })
+	return p.print(page, func() string { return p.lsText(page, most) + p.archivedNote(ctx, c, q) + p.binNote(ctx, c, q) })
 }
 
 // leftOut says how many sessions a list leaves out because they were put away: who
 // misses one shall not think that it is gone.
-func (p *program) leftOut(ctx context.Context, c *client.Client, q client.Query) string {
+func (p *program) archivedNote(ctx context.Context, c *client.Client, q client.Query) string {
 	if q.Archived || q.Hidden || q.Live {
 		return "" // those are asked for
 	}

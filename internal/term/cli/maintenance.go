@@ -40,9 +40,9 @@ exceeded therefore, is said below the list.`,
 		if err := p.mustBeOurs(); err != nil {
 			return err
 		}
-		why := looking
+		why := readOnly
 		if enforce {
-			why = changing
+			why = mayChange
 		}
 		return p.with(why, func(ctx context.Context, c *client.Client, _ []string) error {
 			m, err := c.Maintain(ctx, wire.Maintain{Enforce: enforce})

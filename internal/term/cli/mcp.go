@@ -29,7 +29,7 @@ does. A gateway speaks the same at /mcp, over HTTP and with its tokens.`,
 		if err != nil {
 			return err
 		}
-		defer func() { err = released(err, release) }()
+		defer func() { err = joinRelease(err, release) }()
 		if _, err := c.Agents(cmd.Context()); err != nil { // better now than with the first call
 			return err
 		}

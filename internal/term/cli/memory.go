@@ -60,7 +60,7 @@ Every change keeps the old version, and firn memory undo takes it back.`,
 }
 
 // remembers makes the command do something with notes.
-func (p *program) remembers(f *memoryFlags, why purpose, do func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error) func(*cobra.Command, []string) error {
+func (p *program) withMemory(f *memoryFlags, why purpose, do func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		at, err := f.place(cmd)
 		if err != nil {
@@ -73,7 +73,7 @@ func (p *program) remembers(f *memoryFlags, why purpose, do func(ctx context.Con
 func (p *program) memoryLs(f *memoryFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "ls", Short: "List notes", Args: none, Example: "  firn memory ls\n  firn memory ls --project . --json",
-		RunE: p.remembers(f, looking, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
+		RunE: p.withMemory(f, readOnly, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
 			notes, err := c.Notes(ctx, at)
 			if err != nil {
 				return err
@@ -111,7 +111,7 @@ func percent(c float64) string {
 func (p *program) memoryShow(f *memoryFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "show NOTE", Short: "Show a note, and how its facts are named", Args: args(1, 1, "the name of a note"), Example: "  firn memory show release-plan\n  firn memory show agent/extracted",
-		RunE: p.remembers(f, looking, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
+		RunE: p.withMemory(f, readOnly, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
 			n, err := c.Note(ctx, at, args[0])
 			if err != nil {
 				return err
@@ -161,7 +161,7 @@ func (p *program) memorySearch(f *memoryFlags) *cobra.Command {
 		Use: "search WORD...", Short: "Find notes that fit words", Args: args(1, -1, "words to look for"), Example: "  firn memory search release day",
 	}
 	cmd.Flags().VarP(&count, "number", "n", "show at most `N` hits")
-	cmd.RunE = p.remembers(f, looking, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
+	cmd.RunE = p.withMemory(f, readOnly, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
 		hits, err := c.Recall(ctx, at, strings.Join(args, " "), int(count))
 		if err != nil {
 			return err
@@ -206,7 +206,7 @@ note of that name. What is noted already is not noted again.`,
 	flags.StringVar(&n.Name, "name", "", "make a note of this `name`, or replace it")
 	flags.StringVar(&n.Type, "type", "", "what `kind` of note it is: preference, project, pattern, decision, constraint, or another word")
 	flags.StringVar(&n.Description, "description", "", "what it is about, in a `line`")
-	cmd.RunE = p.remembers(f, changing, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
+	cmd.RunE = p.withMemory(f, mayChange, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
 		n.Text = strings.Join(args, " ")
 		if n.Text == "-" {
 			text, err := io.ReadAll(io.LimitReader(p.input(ctx), 1<<20))

@@ -16,7 +16,7 @@ func (p *program) memoryForget(f *memoryFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "forget NOTE", Short: "Take away a note or one fact", Args: args(1, -1, "a note, a fact (note#id) or its words"),
 		Example: "  firn memory forget release-plan\n  firn memory forget extracted#1a2b3c4d",
-		RunE: p.remembers(f, changing, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
+		RunE: p.withMemory(f, mayChange, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
 			change, err := c.Forget(ctx, at, strings.Join(args, " "))
 			if err != nil {
 				return err
@@ -61,7 +61,7 @@ func (p *program) memoryClear(f *memoryFlags) *cobra.Command {
 		Use: "clear", Short: "Take all notes of a scope away; it can be undone", Args: none, Example: "  firn memory clear --yes",
 	}
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "really do it")
-	cmd.RunE = p.remembers(f, changing, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
+	cmd.RunE = p.withMemory(f, mayChange, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
 		if !yes {
 			return usage(cmd, "all notes would be taken away; say --yes to do it")
 		}
@@ -95,11 +95,11 @@ The gateway does it by itself when nobody talks. Every change is told with its e
 	cmd.Flags().BoolVar(&o.Plan, "plan", false, "only say what would be done")
 	cmd.Flags().BoolVar(&o.IfDue, "if-due", false, "do nothing unless the last time is a day ago and there are enough new conversations")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		why := changing
+		why := mayChange
 		if o.Plan {
-			why = looking
+			why = readOnly
 		}
-		return p.remembers(f, why, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
+		return p.withMemory(f, why, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
 			dreams, err := c.Dream(ctx, at, o)
 			if err != nil {
 				return err
@@ -137,7 +137,7 @@ func dreamsText(dreams []wire.Dream) string {
 func (p *program) memoryChanges(f *memoryFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "changes", Short: "List changes of notes that can be undone", Args: none, Example: "  firn memory changes",
-		RunE: p.remembers(f, looking, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
+		RunE: p.withMemory(f, readOnly, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
 			changes, err := c.MemoryChanges(ctx, at)
 			if err != nil {
 				return err
@@ -167,7 +167,7 @@ func (p *program) memoryUndo(f *memoryFlags) *cobra.Command {
 		Example: "  firn memory undo\n  firn memory undo 06fv3m8k2h1qa --edit 2",
 	}
 	cmd.Flags().IntSliceVar(&u.Edits, "edit", nil, "only the edit with this `number`; may be repeated")
-	cmd.RunE = p.remembers(f, changing, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
+	cmd.RunE = p.withMemory(f, mayChange, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
 		id := ""
 		if len(args) > 0 {
 			id = args[0]

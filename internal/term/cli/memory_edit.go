@@ -26,7 +26,7 @@ func (p *program) memoryEdit(f *memoryFlags) *cobra.Command {
 old version is kept, and firn memory undo brings it back. What is left as it was is not
 written.`,
 		Example: "  firn memory edit house-rules\n  EDITOR='code --wait' firn memory edit user/tea --key agent:main:telegram:direct:7",
-		RunE: p.remembers(f, changing, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
+		RunE: p.withMemory(f, mayChange, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
 			n, err := c.Note(ctx, at, args[0])
 			if err != nil {
 				return err
@@ -58,7 +58,7 @@ func (p *program) edit(ctx context.Context, name, text string) (string, error) {
 	}
 	defer func() {
 		if err := (vfs.OS{}).Remove(file); err != nil {
-			p.say("note: %s\n", prose.OneLine(err.Error(), 160))
+			p.notef("note: %s\n", prose.OneLine(err.Error(), 160))
 		}
 	}()
 	words := strings.Fields(cmp.Or(p.env("VISUAL"), p.env("EDITOR"), "vi"))

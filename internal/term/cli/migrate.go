@@ -98,7 +98,7 @@ func (p *program) migrate(cmd *cobra.Command, from, to string, onlyCopy bool) (e
 		return err
 	}
 	p.noteMoved(settings, r, to)
-	return p.carried(r, "nothing of them was changed there; look at both, then take away or rename the one that is wrong")
+	return p.reportMigration(r, "nothing of them was changed there; look at both, then take away or rename the one that is wrong")
 }
 
 // noteMoved says which store holds the sessions from now on, and what is left of them.
@@ -112,7 +112,7 @@ func (p *program) noteMoved(settings *config.Settings, r *migrate.Report, to str
 	p.note(fmt.Sprintf("the sessions of %s are in %s from now on; what is left where they come from is a copy", settings.Home, config.StoreName(to)))
 	if now, err := p.settings(); err == nil {
 		if _, err := now.CheckStore(vfs.OS{}, config.Serving); err != nil {
-			p.note(wrongStore(err).Error() + "; " + judge(wrongStore(err)).hint)
+			p.note(wrongStore(err).Error() + "; " + classify(wrongStore(err)).hint)
 		}
 	}
 }
@@ -152,8 +152,8 @@ func storeURL(text string) (string, error) {
 }
 
 // carried prints what was carried, and makes an error of what differs.
-func (p *program) carried(r *migrate.Report, hint string) error {
-	if err := p.print(r, func() string { return carriedText(r) }); err != nil || r.OK() {
+func (p *program) reportMigration(r *migrate.Report, hint string) error {
+	if err := p.print(r, func() string { return migrationText(r) }); err != nil || r.OK() {
 		return err
 	}
 	d := r.Differ[0]
@@ -168,7 +168,7 @@ func (p *program) carried(r *migrate.Report, hint string) error {
 }
 
 // carriedText is what was carried, for people.
-func carriedText(r *migrate.Report) string {
+func migrationText(r *migrate.Report) string {
 	var kinds []string
 	for _, k := range []struct {
 		n    int
@@ -201,4 +201,4 @@ func carriedText(r *migrate.Report) string {
 }
 
 // carry is what the process hands us to carry sessions with.
-type carry func(ctx context.Context, c Carrying) (*migrate.Report, error)
+type migrator func(ctx context.Context, c Carrying) (*migrate.Report, error)

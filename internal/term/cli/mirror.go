@@ -74,7 +74,7 @@ func (p *program) mirror(cmd *cobra.Command, args []string, every time.Duration)
 		r, err := p.copyTo(cmd.Context(), st, dir, bar, p.note)
 		bar.Clear()
 		if err == nil {
-			err = p.carried(r, "the others are copied; run it again")
+			err = p.reportMigration(r, "the others are copied; run it again")
 		}
 		if err != nil || every == 0 {
 			return err

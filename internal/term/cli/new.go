@@ -25,7 +25,7 @@ func (p *program) newCommand() *cobra.Command {
 which is begun only if there is none; with --fresh a new one is begun all the same, and
 the key points at it. The old one is kept.`,
 		Example: "  firn new --title 'a trip to Oslo'\n  id=$(firn new --key agent:main:reviews --fresh)", Args: none,
-		RunE: p.with(changing, func(ctx context.Context, c *client.Client, _ []string) error {
+		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, _ []string) error {
 			if plan {
 				return p.planNew(ctx, c, n)
 			}

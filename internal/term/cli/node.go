@@ -42,15 +42,15 @@ func nodes(ctx context.Context, c *client.Client, id firn.ID, tell func(wire.Tre
 }
 
 // wanted is an entry as somebody names it.
-type wanted struct {
+type entryRef struct {
 	ref string
 	// number is that of #n, turns that of HEAD~n; less than zero if it is not
 	// named so.
 	number, turns int
 }
 
-func wantedOf(ref string) (wanted, error) {
-	w := wanted{ref: ref, number: -1, turns: -1}
+func parseEntryRef(ref string) (entryRef, error) {
+	w := entryRef{ref: ref, number: -1, turns: -1}
 	var err error
 	if n, ok := strings.CutPrefix(ref, "#"); ok {
 		w.number, err = strconv.Atoi(n)
@@ -70,7 +70,7 @@ const shortestEntry = 4
 
 // node finds an entry of a session.
 func (p *program) node(ctx context.Context, c *client.Client, id firn.ID, ref string) (wire.Node, error) {
-	w, err := wantedOf(ref)
+	w, err := parseEntryRef(ref)
 	if err != nil {
 		return wire.Node{}, err
 	}

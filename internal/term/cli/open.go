@@ -96,7 +96,7 @@ func (p *program) browse(ctx context.Context, code wire.LoginCode) error {
 
 // handsOver is how long the program that opens a browser may take to say that
 // it cannot. Some stay for as long as the browser does.
-const handsOver = 3 * time.Second
+const browserWait = 3 * time.Second
 
 // startBrowser opens an address as the system does. It does not wait for the
 // browser.
@@ -116,7 +116,7 @@ func (p *program) startBrowser(ctx context.Context, address string) error {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }() // which outlives us only together with us
-	timer := time.NewTimer(handsOver)
+	timer := time.NewTimer(browserWait)
 	defer timer.Stop()
 	select {
 	case err := <-ended:

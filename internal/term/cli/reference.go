@@ -81,7 +81,7 @@ func (p *program) each(refs []string, do func(ref string) error) error {
 		if len(refs) == 1 || errors.Is(err, context.Canceled) {
 			return err
 		}
-		p.tellError(err)
+		p.printError(err)
 		failed++
 	}
 	if failed > 0 {
@@ -107,7 +107,7 @@ func args(least, most int, want string) cobra.PositionalArgs {
 }
 
 // completed is how many sessions are offered to complete a word.
-const completed = 50
+const completionLimit = 50
 
 // completeSession offers the latest sessions for the first argument, or for all
 // of them: by their ids, and once some letters are there, by titles too.
@@ -117,8 +117,8 @@ func (p *program) completeSession(all bool) cobra.CompletionFunc {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		var words []cobra.Completion
-		offer := p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
-			for s, err := range c.Sessions(ctx, client.Query{Limit: completed}) {
+		offer := p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error {
+			for s, err := range c.Sessions(ctx, client.Query{Limit: completionLimit}) {
 				if err != nil {
 					return err
 				}

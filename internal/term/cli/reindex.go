@@ -29,7 +29,7 @@ say. Exits with 8 if they differ.`,
 	}
 	cmd.Flags().BoolVar(&check, "check", false, "only compare the indexes with the sessions")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
+		return p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error {
 			if check {
 				return p.checkIndex(ctx, c)
 			}

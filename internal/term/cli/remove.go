@@ -22,7 +22,7 @@ func (p *program) archiveCommand() *cobra.Command {
 		Short:   "Put sessions out of the list",
 		Long:    "Put sessions out of the list, or with --undo back into it. They can be read and talked in as before.\n\n" + sessionHelp,
 		Example: "  firn archive 0198c5a2\n  firn archive --undo 0198c5a2", Args: args(1, -1, "one session or more"), ValidArgsFunction: p.completeSession(true),
-		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			return p.each(args, func(ref string) error { return p.archive(ctx, c, ref, !undo, plan) })
 		}),
 	}
@@ -81,7 +81,7 @@ all of it; the only command that erases is firn purge.
 	flags.StringVar(&q.Reason, "reason", "", "`why`, for the record")
 	flags.StringVar(&entry, "entry", "", "hide only this `entry`")
 	flags.BoolVar(&plan, "plan", false, "only say what would be done")
-	cmd.RunE = p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+	cmd.RunE = p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 		if entry == "" && len(args) == 2 && isEntry(args[1]) {
 			args, entry = args[:1], args[1]
 		}
@@ -175,8 +175,8 @@ func (p *program) restoreCommand() *cobra.Command {
 		Short:   "Undo firn rm: bring back a session, or an entry of one",
 		Long:    "Bring back a session that was hidden or moved to the bin, or an entry that was hidden.\n\n" + sessionHelp + "\nOne in the bin is named by its id, the first characters of it, or its title: firn bin ls.\n\n" + entryHelp,
 		Example: "  firn restore 0198c5a2\n  firn restore - '#220'", Args: args(1, 2, "a session and perhaps an entry"), ValidArgsFunction: p.completeSession(false),
-		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
-			s, binned, err := p.putAway(ctx, c, args[0])
+		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
+			s, binned, err := p.findRemoved(ctx, c, args[0])
 			if err != nil {
 				return err
 			}
@@ -251,7 +251,7 @@ what was said. To show that it is meant, --sure repeats the whole id of the sess
 	flags.StringVar(&sure, "sure", "", "the whole `id` of the session: yes, it is meant")
 	flags.StringVar(&e.Reason, "reason", "", "`why`, for the receipt")
 	flags.BoolVar(&plan, "plan", false, "only say what would be erased")
-	cmd.RunE = p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+	cmd.RunE = p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 		e.Sure = firn.ID(sure)
 		return p.purge(ctx, c, cmd, args, e, plan)
 	})
@@ -260,7 +260,7 @@ what was said. To show that it is meant, --sure repeats the whole id of the sess
 
 // purge erases.
 func (p *program) purge(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string, e wire.Erase, plan bool) error {
-	s, _, err := p.putAway(ctx, c, args[0])
+	s, _, err := p.findRemoved(ctx, c, args[0])
 	if err != nil {
 		return err
 	}
@@ -303,7 +303,7 @@ func (p *program) erase(ctx context.Context, c *client.Client, id firn.ID, e wir
 		receipt.Unread = unread.Error()
 	}
 	p.noteLeft(ctx)
-	return p.print(receipt, func() string { return purgeText(what+repeating(receipt, e), receipt, lines+receipt.Typed) })
+	return p.print(receipt, func() string { return purgeText(what+repeatedNote(receipt, e), receipt, lines+receipt.Typed) })
 }
 
 // purgePlan is what firn purge would erase, for programs.
@@ -324,7 +324,7 @@ func (p *program) planPurge(ctx context.Context, c *client.Client, id firn.ID, e
 	if err != nil {
 		return err
 	}
-	would := fmt.Sprintf("would erase %s, %s", what+repeating(r, e), prose.Count(int(r.Bytes), "byte", "bytes"))
+	would := fmt.Sprintf("would erase %s, %s", what+repeatedNote(r, e), prose.Count(int(r.Bytes), "byte", "bytes"))
 	switch n := prose.Plural(len(r.Files), "file"); {
 	case len(r.Files) == 0:
 	case len(e.Entries) > 0: // the others stay, in firn's own
@@ -354,7 +354,7 @@ func purgeText(what string, r wire.Receipt, lines int) string {
 }
 
 // repeating tells that more went than was named, since it repeats that.
-func repeating(r wire.Receipt, asked wire.Erase) string {
+func repeatedNote(r wire.Receipt, asked wire.Erase) string {
 	n := len(r.Entries) - len(asked.Entries)
 	if n <= 0 {
 		return ""

@@ -29,7 +29,7 @@ a power cut took from transcripts of the home is put back, and the logs are remo
 			if apply && plan {
 				return usage(cmd, "firn repair either plans or applies, not both")
 			}
-			target, st, err := p.named(cmd, args)
+			target, st, err := p.resolveTarget(cmd, args)
 			if err == nil && st != nil {
 				err = st.mustBeFiles("repair sessions", "firn verify tells what is damaged; what a mirror or a backup has can be carried back with firn migrate")
 			}

@@ -61,7 +61,7 @@ cannot be read are named on stderr, and the command ends with 8, as firn verify 
 			contextItems = 1
 		}
 		q.Query, q.Limit, q.Before, q.After = strings.Join(args, " "), int(count), &contextItems, &contextItems
-		return p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error { return p.search(ctx, c, q) })(cmd, args)
+		return p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error { return p.search(ctx, c, q) })(cmd, args)
 	}
 	return cmd
 }
@@ -79,7 +79,7 @@ func (p *program) search(ctx context.Context, c *client.Client, q wire.SearchQue
 		return err
 	}
 	if found.Unread > 0 {
-		p.say("firn: %s could not be read and cannot be found\nhint: run: firn ls, firn verify\n", prose.Plural(found.Unread, "place"))
+		p.notef("firn: %s could not be read and cannot be found\nhint: run: firn ls, firn verify\n", prose.Plural(found.Unread, "place"))
 	}
 	text := func() string { return p.foundText(found) }
 	if len(found.Items) == 0 {
@@ -99,12 +99,12 @@ func (p *program) unsearched(all []wire.Unsearched) error {
 	}
 	for i, u := range all {
 		if i == mostListed {
-			p.say("… and %d more\n", len(all)-i)
+			p.notef("… and %d more\n", len(all)-i)
 			break
 		}
-		p.say("not searched: %s: %s\n", prose.Clean(string(u.Session)), prose.OneLine(u.Reason, 300))
+		p.notef("not searched: %s: %s\n", prose.Clean(string(u.Session)), prose.OneLine(u.Reason, 300))
 	}
-	return &hinted{&unreadError{prose.Plural(len(all), "session") + " could not be read, and the answer may lack what is in there"}, "run: firn verify"}
+	return &hinted{&damageError{prose.Plural(len(all), "session") + " could not be read, and the answer may lack what is in there"}, "run: firn verify"}
 }
 
 // indexPoll is how often it is asked how far the index is.

@@ -128,7 +128,7 @@ answered after the next start.
 		if len(args) == 0 {
 			return p.stop(cmd.Context(), wait)
 		}
-		return p.with(changing, p.stopTurn)(cmd, args)
+		return p.with(mayChange, p.stopTurn)(cmd, args)
 	}
 	cmd.Flags().DurationVar(&wait, "wait", time.Minute, "how `long` to wait for its end")
 	return cmd
@@ -183,7 +183,7 @@ func (p *program) stop(ctx context.Context, wait time.Duration) error {
 	if err != nil {
 		return fmt.Errorf("stop the gateway with process id %d: %w", status.PID, err)
 	}
-	if err := p.gone(ctx, settings.Home, wait); err != nil {
+	if err := p.awaitExit(ctx, settings.Home, wait); err != nil {
 		return err
 	}
 	return p.print(stopped{true, address, status.PID}, func() string { return fmt.Sprintf("stopped the gateway at %s\n", address) })
@@ -199,7 +199,7 @@ func (p *program) statusOf(ctx context.Context, address string, s *config.Settin
 }
 
 // gone waits until no gateway serves a home.
-func (p *program) gone(ctx context.Context, home string, wait time.Duration) error {
+func (p *program) awaitExit(ctx context.Context, home string, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)

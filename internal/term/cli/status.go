@@ -46,7 +46,7 @@ func (p *program) statusText(s wire.Status) string {
 		version += ", and this command is " + own + ": restart the gateway to run the same"
 	}
 	rows := [][]string{
-		{"version", version}, {"home", toldOr(s.Home)}, {"store", toldOr(s.Store)}, {"gateway", prose.Clean(gateway)},
+		{"version", version}, {"home", placeOr(s.Home)}, {"store", placeOr(s.Store)}, {"gateway", prose.Clean(gateway)},
 		{"sessions", fmt.Sprintf("%s, %d running, %d waiting", prose.Grouped(int64(s.Sessions)), s.Running, s.Queued)},
 	}
 	for i, a := range s.Agents {
@@ -72,7 +72,7 @@ func andTCP(s wire.Status) string {
 }
 
 // toldOr is where something is, if that was told.
-func toldOr(place string) string {
+func placeOr(place string) string {
 	return prose.Clean(cmp.Or(place, "only the owner and tokens of scope admin are told"))
 }
 

@@ -59,7 +59,7 @@ func (p *program) storeInUse(ctx context.Context) (*sessionStore, error) {
 		s.files = dir
 	}
 	if address, ok := client.Find(ctx, s.home, nil); ok && p.store == "" {
-		err = s.agree(ctx, address, settings)
+		err = s.checkGatewayStore(ctx, address, settings)
 	}
 	return s.asNamed(), err
 }
@@ -120,7 +120,7 @@ func (s *sessionStore) ownGateway(ctx context.Context, settings *config.Settings
 
 // agree refuses to go on if the gateway that serves the home has another store than
 // the settings name, as after they were changed under it.
-func (s *sessionStore) agree(ctx context.Context, address string, settings *config.Settings) error {
+func (s *sessionStore) checkGatewayStore(ctx context.Context, address string, settings *config.Settings) error {
 	status, err := s.p.statusOf(ctx, address, settings)
 	if err != nil {
 		return err
@@ -154,7 +154,7 @@ func (s *sessionStore) where() string {
 
 // here refuses to act on the home of this machine if the sessions are those of a
 // gateway elsewhere.
-func (s *sessionStore) here(what string) error {
+func (s *sessionStore) mustBeLocal(what string) error {
 	if s.gateway == "" {
 		return nil
 	}
@@ -213,14 +213,14 @@ func (p *program) noteLeft(ctx context.Context) {
 // target finds what is named by at most one argument; without one, all sessions.
 func (s *sessionStore) target(args []string) (doctor.Target, error) {
 	if len(args) > 0 {
-		return s.p.bounded(doctor.Find(nil, s.files, args[0]))
+		return s.p.withLineLimit(doctor.Find(nil, s.files, args[0]))
 	}
-	return s.p.bounded(noHome(doctor.OpenHome(nil, s.files)))
+	return s.p.withLineLimit(noHome(doctor.OpenHome(nil, s.files)))
 }
 
 // homeTarget is the home, whether its sessions are in its own files or not.
 func (s *sessionStore) homeTarget() (doctor.Target, error) {
-	return s.p.bounded(noHome(doctor.OpenHome(nil, s.home)))
+	return s.p.withLineLimit(noHome(doctor.OpenHome(nil, s.home)))
 }
 
 // noHome gives the hint for a home that is not there.
@@ -237,7 +237,7 @@ func (p *program) fileTarget(path string) (doctor.Target, error) {
 	if err != nil {
 		return doctor.Target{}, err
 	}
-	return p.bounded(doctor.Find(nil, home, path))
+	return p.withLineLimit(doctor.Find(nil, home, path))
 }
 
 // foreignTarget finds the transcript of a session in another tool's folder.
@@ -252,11 +252,11 @@ func (p *program) foreignTarget(tool dialect.Tool, dir, id string) (doctor.Targe
 
 // restored is a home that was just made of a backup, whose sessions are in files.
 func (p *program) restored(home string) (doctor.Target, error) {
-	return p.bounded(doctor.OpenHome(nil, home))
+	return p.withLineLimit(doctor.OpenHome(nil, home))
 }
 
 // bounded gives a target the longest line that the settings allow.
-func (p *program) bounded(target doctor.Target, err error) (doctor.Target, error) {
+func (p *program) withLineLimit(target doctor.Target, err error) (doctor.Target, error) {
 	target.MaxLine = p.maxLine()
 	return target, err
 }
@@ -285,7 +285,7 @@ const spareDir = ".tmp-backup"
 
 // pack makes a backup of the home and of its sessions, wherever those are.
 func (s *sessionStore) pack(ctx context.Context, to io.Writer, now time.Time, bar *progress.Bar) (sum backup.Summary, err error) {
-	if err := s.here("make a backup"); err != nil {
+	if err := s.mustBeLocal("make a backup"); err != nil {
 		return sum, err
 	}
 	if s.files == s.home {

@@ -35,13 +35,13 @@ lists the sessions that have it. What begins with - is taken off; + may be left 
 		for i, tag := range args[1:] {
 			add[i] = strings.TrimPrefix(tag, "+")
 		}
-		need := changing
+		need := mayChange
 		if len(add)+len(drop) == 0 {
-			need = looking
+			need = readOnly
 		}
 		return p.with(need, func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := p.session(ctx, c, args[0])
-			if err == nil && need == changing {
+			if err == nil && need == mayChange {
 				tags := changeTags(s.Tags, add, drop)
 				if plan {
 					return p.plan(s.ID, "tag", fmt.Sprintf("would leave %s%s with %s", prose.Short(s.ID), quotedName(s.Title), cmp.Or(prose.Clean(strings.Join(tags, " ")), "no tags")))

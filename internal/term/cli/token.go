@@ -55,7 +55,7 @@ tokens); each of the last three may do what the ones before it may.`,
 		if n.Expires, err = parseExpiry(expires, p.now()); err != nil {
 			return usage(cmd, "%s", err)
 		}
-		return p.with(changing, func(ctx context.Context, c *client.Client, _ []string) error {
+		return p.with(mayChange, func(ctx context.Context, c *client.Client, _ []string) error {
 			made, err := c.CreateToken(ctx, n)
 			if err != nil {
 				return err
@@ -96,7 +96,7 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 func (p *program) tokenLsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "ls", Aliases: []string{"list"}, Short: "List tokens, without their secrets", Example: "  firn token ls", Args: none,
-		RunE: p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
+		RunE: p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error {
 			tokens, err := c.Tokens(ctx)
 			if err != nil {
 				return err
@@ -146,7 +146,7 @@ func (p *program) tokenState(t wire.Token) string {
 func (p *program) tokenRevokeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke ID|NAME", Short: "Revoke a token: it lets nobody in, and its turns are stopped", Example: "  firn token revoke phone", Args: args(1, 1, "one token"),
-		RunE: p.with(changing, func(ctx context.Context, c *client.Client, args []string) error {
+		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			t, err := c.RevokeToken(ctx, args[0])
 			if err != nil {
 				return err

@@ -28,7 +28,7 @@ Entries that say nothing, such as settings, are left out unless --all asks for t
 
 ` + damageHelp + "\n\n" + sessionHelp,
 		Example: "  firn tree -\n  firn tree 0198c5a2 --all -n all", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
-		RunE: p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+		RunE: p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
 			return p.tree(ctx, c, args[0], int(count), all)
 		}),
 	}
@@ -67,5 +67,5 @@ func (p *program) tree(ctx context.Context, c *client.Client, ref string, most i
 		return err
 	}
 	damage.add(whole.Damage...)
-	return p.conclude(s.ID, damage)
+	return p.reportDamage(s.ID, damage)
 }

@@ -43,7 +43,7 @@ Since takes a day, 2026-11-01, a time, or how long ago: 7d, 12h.`,
 		if err != nil {
 			return usage(cmd, "%s", err)
 		}
-		return p.with(looking, func(ctx context.Context, c *client.Client, _ []string) error {
+		return p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error {
 			q := client.UsageQuery{By: by, And: and, Since: from}
 			if table {
 				return c.UsageTable(ctx, q, p.stdout)
@@ -98,9 +98,9 @@ func usageTable(s wire.Spending, most int) string {
 			cut = len(s.Rows) - i
 			break
 		}
-		name := spender(s.By, r.Name, r.Title)
+		name := spenderName(s.By, r.Name, r.Title)
 		if s.And != "" {
-			name += " · " + spender(s.And, r.And, r.Title)
+			name += " · " + spenderName(s.And, r.And, r.Title)
 		}
 		rows = append(rows, countersRow(prose.OneLine(name, 48), r.Counters))
 	}
@@ -116,7 +116,7 @@ func usageTable(s wire.Spending, most int) string {
 }
 
 // spender is who or what used something.
-func spender(by, name, title string) string {
+func spenderName(by, name, title string) string {
 	if by == "session" {
 		return prose.Short(firn.ID(name)) + " " + title
 	}

@@ -41,13 +41,13 @@ Exits with 8 if there is a fault that was not accepted; warnings are no faults.`
 		Example: "  firn verify\n  firn verify 0198c5a2\n  firn verify ~/.pi/agent/sessions --json\n  firn verify --accept --note 'restored from the backup'",
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			target, st, err := p.named(cmd, args)
+			target, st, err := p.resolveTarget(cmd, args)
 			if err != nil {
 				return err
 			}
 			if st != nil && st.files == "" {
-				return p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
-					return p.verifyThere(ctx, c, args, st.home, accept, note)
+				return p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
+					return p.verifyRemote(ctx, c, args, st.home, accept, note)
 				})(cmd, args)
 			}
 			bar := p.newBar("reading")
@@ -73,7 +73,7 @@ Exits with 8 if there is a fault that was not accepted; warnings are no faults.`
 // use, and then that one. If they are not in files there is no target. Ids and paths
 // are found without a gateway, so that what is badly damaged can be looked at too; other
 // names by asking one.
-func (p *program) named(cmd *cobra.Command, args []string) (doctor.Target, *sessionStore, error) {
+func (p *program) resolveTarget(cmd *cobra.Command, args []string) (doctor.Target, *sessionStore, error) {
 	if p.namesFile(args) {
 		target, err := p.fileTarget(args[0])
 		return target, nil, err
@@ -101,7 +101,7 @@ func (p *program) named(cmd *cobra.Command, args []string) (doctor.Target, *sess
 		return target, st, err
 	}
 	notFound := err
-	err = p.with(looking, func(ctx context.Context, c *client.Client, args []string) error {
+	err = p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
 		s, err := p.session(ctx, c, args[0])
 		if err == nil {
 			target, err = find(string(s.ID))
@@ -126,7 +126,7 @@ func (p *program) report(r *doctor.Report) error {
 }
 
 // verifiedThere is what a check of sessions in a cluster found.
-type verifiedThere struct {
+type remoteReport struct {
 	OK bool `json:"ok"`
 	wire.Verified
 	Differences []wire.IndexDifference `json:"differences,omitempty"`
@@ -134,7 +134,7 @@ type verifiedThere struct {
 }
 
 // setAside takes the faults out that were accepted, or are now.
-func (r *verifiedThere) setAside(home string, accept bool, note string, now time.Time) error {
+func (r *remoteReport) setAside(home string, accept bool, note string, now time.Time) error {
 	faults := make([]doctor.Finding, len(r.Faults))
 	for i, f := range r.Faults {
 		faults[i] = doctor.Finding{Severity: doctor.Fault, Session: firn.ID(f.Session), Message: f.What}
@@ -149,11 +149,11 @@ func (r *verifiedThere) setAside(home string, accept bool, note string, now time
 }
 
 // verifyThere has the gateway check all sessions, and its indexes.
-func (p *program) verifyThere(ctx context.Context, c *client.Client, args []string, home string, accept bool, note string) error {
+func (p *program) verifyRemote(ctx context.Context, c *client.Client, args []string, home string, accept bool, note string) error {
 	if len(args) > 0 {
 		return &usageError{message: "sessions that are not in files are checked all together", hint: "firn verify without a name"}
 	}
-	r, err := p.checkThere(ctx, c)
+	r, err := p.checkRemote(ctx, c)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (p *program) verifyThere(ctx context.Context, c *client.Client, args []stri
 }
 
 // checkThere has the gateway check all sessions and its indexes, and waits for it.
-func (p *program) checkThere(ctx context.Context, c *client.Client) (*verifiedThere, error) {
+func (p *program) checkRemote(ctx context.Context, c *client.Client) (*remoteReport, error) {
 	v, err := c.Verify(ctx)
 	if err != nil {
 		return nil, err
@@ -198,10 +198,10 @@ func (p *program) checkThere(ctx context.Context, c *client.Client) (*verifiedTh
 	if err != nil {
 		return nil, err
 	}
-	return &verifiedThere{OK: len(v.Faults) == 0, Verified: v, Differences: index.Differences}, nil
+	return &remoteReport{OK: len(v.Faults) == 0, Verified: v, Differences: index.Differences}, nil
 }
 
-func (r *verifiedThere) text() string {
+func (r *remoteReport) text() string {
 	var b strings.Builder
 	for _, f := range r.Faults {
 		fmt.Fprintf(&b, "fault  %s\n       %s\n", prose.Clean(f.Session), prose.Clean(f.What))

@@ -71,7 +71,7 @@ func (p *program) window(ctx context.Context, c *client.Client, ref, as string, 
 	if err != nil {
 		return err
 	}
-	return p.conclude(s.ID, damage)
+	return p.reportDamage(s.ID, damage)
 }
 
 // request prints a request, indented.
