@@ -15,12 +15,13 @@ import (
 	"firn.dev/wire"
 )
 
-// The gateway takes what is erased out of the history of its own home. Who asks it from
-// another machine may have typed it there: what follows looks in the home of the command.
+// The gateway removes erased text from the input history of its own home. A remote user may
+// have typed the text on another machine, so the functions below do the same in the local
+// home.
 
-// typedIn collects what may have been typed of a session, or of some of its
-// entries. Of one that cannot be read, as in the bin, nothing is known. A whole session
-// can be erased also if it breaks off: unread is then why.
+// typedIn collects the text of a session, or of some entries, that may have been typed. It
+// is empty for sessions that cannot be read, such as those in the bin. A whole session can
+// be erased even if reading it fails; unread is that error.
 func typedIn(ctx context.Context, c *client.Client, id firn.ID, entries []firn.EntryID) (all history.Typed, unread, err error) {
 	for e, err := range c.Entries(ctx, id, client.EntryQuery{View: wire.ViewDisk}) {
 		switch {
@@ -40,8 +41,8 @@ func typedIn(ctx context.Context, c *client.Client, id firn.ID, entries []firn.E
 	return all, nil, nil
 }
 
-// addTyped adds what may have been typed of an entry: what was said, also if it only
-// waited, names, labels and tags.
+// addTyped adds the text of an entry that may have been typed: messages, including queued
+// ones, names, labels and tags.
 func addTyped(all *history.Typed, l prose.Line, raw json.RawMessage) {
 	if l.Message != nil && l.Message.Role == "user" {
 		all.Add(l.Message.Text())
@@ -57,19 +58,17 @@ func addTyped(all *history.Typed, l prose.Line, raw json.RawMessage) {
 			Text string   `json:"text"`
 		} `json:"data"`
 	}
-	_ = json.Unmarshal(raw, &custom) // what is odd was not typed
+	_ = json.Unmarshal(raw, &custom) // malformed data was not typed
 	all.Add(custom.Data.Text)
 	for _, tag := range custom.Data.Tags {
 		all.Add(tag)
 	}
 }
 
-// queuedType is what entries are called by the gateway that hold a message while it
-// waits.
+// queuedType is the type of the gateway's entries for queued messages.
 const queuedType = "firn.queued"
 
-// eraseTyped takes what is to be erased out of the history of the terminal, and
-// returns how many lines went.
+// eraseTyped removes text from the input history, and returns the number of removed lines.
 func (p *program) eraseTyped(t history.Typed) (int, error) {
 	home, err := p.homeDir()
 	if err != nil || len(t) == 0 {

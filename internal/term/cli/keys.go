@@ -14,7 +14,7 @@ import (
 	"firn.dev/wire"
 )
 
-// keyHelp says what a key is.
+// keyHelp describes keys in help texts.
 const keyHelp = `A key, agent:<agent>:…, names a conversation for ever and points at its current session.`
 
 func (p *program) keysCommand() *cobra.Command {
@@ -48,8 +48,7 @@ func (p *program) keysLsCommand() *cobra.Command {
 	return cmd
 }
 
-// someKeys lists so many keys, or all if count is zero, and says how many there
-// are.
+// someKeys returns the first count keys, or all if count is zero, and the total number.
 func someKeys(ctx context.Context, c *client.Client, agent string, count int) (wire.Page[wire.Key], error) {
 	if 0 < count && count <= 1000 {
 		page, err := c.KeysPage(ctx, agent, count, "")
@@ -98,8 +97,8 @@ func (p *program) keysShowCommand() *cobra.Command {
 	}
 }
 
-// keyOf is the key that somebody means who writes an @ before it, or leaves out
-// the agent: that lists leave out too.
+// keyOf returns the full key for an argument, which may start with an @ or omit the agent,
+// as lists do.
 func keyOf(arg string) string {
 	key := strings.TrimPrefix(arg, "@")
 	if strings.Contains(key, ":") && !strings.HasPrefix(key, "agent:") {
@@ -108,7 +107,7 @@ func keyOf(arg string) string {
 	return key
 }
 
-// kindText is the kind of a key, and the kind of chat where that says more.
+// kindText returns the kind of a key, or the kind of chat if that is more specific.
 func kindText(k wire.Key) string {
 	if k.ChatType == "" || k.ChatType == k.Kind {
 		return k.Kind
@@ -166,7 +165,7 @@ func (p *program) keysSetCommand() *cobra.Command {
 	return cmd
 }
 
-// pointed is the session that a key points at; empty if it points nowhere.
+// pointed returns the session that a key points at; empty if there is none.
 func (p *program) pointed(ctx context.Context, c *client.Client, key string) (firn.ID, error) {
 	k, err := c.Key(ctx, keyOf(key))
 	if errors.Is(err, firn.ErrNotFound) {
@@ -175,8 +174,8 @@ func (p *program) pointed(ctx context.Context, c *client.Client, key string) (fi
 	return k.Session, err
 }
 
-// undoPoint is the line that says how a key points where it did before; empty if that is
-// where it points.
+// undoPoint returns a line with the command that points a key back at its old session;
+// empty if that is unchanged.
 func undoPoint(k wire.Key, old firn.ID) string {
 	if old == k.Session {
 		return ""
@@ -187,7 +186,7 @@ func undoPoint(k wire.Key, old firn.ID) string {
 	return fmt.Sprintf("undo: firn keys set %s %s\n", quote(prose.Clean(k.Key)), prose.Short(old))
 }
 
-// pointsNow says where a key points that is to point elsewhere.
+// pointsNow describes the current target of a key.
 func pointsNow(id firn.ID) string {
 	if id == "" {
 		return ", which points nowhere now"
@@ -230,7 +229,7 @@ func (p *program) keysResetCommand() *cobra.Command {
 		Use: "reset KEY", Short: "Begin a new session for a key; the old one is kept", Example: "  firn keys reset agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			k, err := c.Key(ctx, keyOf(args[0]))
-			if err != nil { // one that is misspelt has nothing to begin anew
+			if err != nil { // an invalid key cannot be created
 				return err
 			}
 			if plan {

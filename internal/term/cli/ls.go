@@ -17,7 +17,7 @@ import (
 	"firn.dev/wire"
 )
 
-// listBound is how many things a list shows unless more are asked for.
+// listBound is the default maximum length of a list.
 const listBound = 100
 
 func (p *program) lsCommand() *cobra.Command {
@@ -92,17 +92,17 @@ func (p *program) ls(ctx context.Context, c *client.Client, q client.Query, most
 	return p.print(page, func() string { return p.lsText(page, most) + p.archivedNote(ctx, c, q) + p.binNote(ctx, c, q) })
 }
 
-// leftOut says how many sessions a list leaves out because they were put away: who
-// misses one shall not think that it is gone.
+// archivedNote returns the number of archived and hidden sessions that a list omits, so
+// that users do not think they are lost.
 func (p *program) archivedNote(ctx context.Context, c *client.Client, q client.Query) string {
 	if q.Archived || q.Hidden || q.Live {
-		return "" // those are asked for
+		return "" // the query asks for them
 	}
 	count := func(archived, hidden bool) int {
 		q := q
 		q.Archived, q.Hidden, q.Limit = archived, hidden, 1
 		page, err := c.SessionsPage(ctx, q)
-		if err != nil { // who cannot be told is told less
+		if err != nil { // on errors the note is left out
 			return 0
 		}
 		return max(page.Total, len(page.Items))
@@ -122,7 +122,7 @@ func (p *program) archivedNote(ctx context.Context, c *client.Client, q client.Q
 	return "put away and not shown: " + strings.Join(out, ", ") + "\n"
 }
 
-// collect gathers pages of sessions until there are so many; zero is all.
+// collect fetches pages of sessions until it has most of them; zero means all.
 func collect(fetch func(context.Context, client.Query) (wire.Page[wire.Session], error), ctx context.Context, q client.Query, most int) (wire.Page[wire.Session], error) {
 	all := wire.Page[wire.Session]{Items: []wire.Session{}, Total: -1}
 	for {
@@ -143,12 +143,12 @@ func collect(fetch func(context.Context, client.Query) (wire.Page[wire.Session],
 	}
 }
 
-// addStates asks for the states of sessions, which a list does not tell.
+// addStates fetches the states of sessions, which lists do not include.
 func (p *program) addStates(ctx context.Context, c *client.Client, sessions []wire.Session) {
 	chat.AddStates(ctx, c, sessions)
 }
 
-// lsText is a list of sessions as people read it.
+// lsText formats a list of sessions.
 func (p *program) lsText(page wire.Page[wire.Session], most int) string {
 	ids := make([]firn.ID, len(page.Items))
 	for i, s := range page.Items {
@@ -166,8 +166,8 @@ func (p *program) lsText(page wire.Page[wire.Session], most int) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// nest puts the sessions of sub-agents below those that began them, if the list has
-// them, with a mark before their titles.
+// nest moves the sessions of sub-agents below their parents, if those are in the list, and
+// marks their titles.
 func nest(items []wire.Session) []wire.Session {
 	below := make(map[string][]wire.Session)
 	there := make(map[string]bool, len(items))
@@ -186,7 +186,7 @@ func nest(items []wire.Session) []wire.Session {
 	var add func(s wire.Session, mark string)
 	add = func(s wire.Session, mark string) {
 		children := below[string(s.ID)]
-		delete(below, string(s.ID)) // so that a ring ends
+		delete(below, string(s.ID)) // ends cycles
 		if s.Title = mark + nameOf(s); mark == "" {
 			mark = "↳ "
 		} else {
@@ -200,7 +200,7 @@ func nest(items []wire.Session) []wire.Session {
 	for _, s := range rows {
 		add(s, "")
 	}
-	for _, s := range items { // those of a ring have no beginning
+	for _, s := range items { // sessions in a cycle have no root
 		if s.Subagent && below[s.Parent] != nil {
 			add(s, "")
 		}
@@ -208,7 +208,7 @@ func nest(items []wire.Session) []wire.Session {
 	return out
 }
 
-// lsRow is one line of the list.
+// lsRow formats a row of the list.
 func (p *program) lsRow(s wire.Session, ids []firn.ID) []string {
 	mark := "  "
 	if s.Live {
@@ -236,7 +236,7 @@ func (p *program) lsRow(s wire.Session, ids []firn.ID) []string {
 	}
 }
 
-// usageText is how full a window is, in percent.
+// usageText formats the use of a window in percent.
 func usageText(u wire.Usage) string {
 	if u.Window <= 0 {
 		return "–"
@@ -252,7 +252,7 @@ func about(estimated bool) string {
 	return ""
 }
 
-// place is where a session belongs: its key, or the directory it was begun in.
+// place returns the key of a session, or its working directory.
 func (p *program) place(s wire.Session) string {
 	place := strings.TrimPrefix(s.Key, "agent:")
 	if place == "" {
@@ -264,7 +264,7 @@ func (p *program) place(s wire.Session) string {
 	return prose.OneLine(place, 28)
 }
 
-// shown says how much of a list is shown.
+// shown describes how much of a list is shown.
 func shown(n, total int, more bool, most int) string {
 	switch {
 	case !more:
@@ -275,10 +275,10 @@ func shown(n, total int, more bool, most int) string {
 	return fmt.Sprintf("the latest %s; there are more (-n all)", prose.Grouped(int64(n)))
 }
 
-// bound is a flag: a number, or all, which is zero.
+// bound is a flag value: a number, or "all", which is zero.
 type bound int
 
-// String spells the number.
+// String implements pflag.Value.
 func (b *bound) String() string {
 	if *b == 0 {
 		return "all"
@@ -286,7 +286,7 @@ func (b *bound) String() string {
 	return strconv.Itoa(int(*b))
 }
 
-// Set reads it.
+// Set implements pflag.Value.
 func (b *bound) Set(text string) error {
 	if text == "all" {
 		*b = 0
@@ -300,5 +300,5 @@ func (b *bound) Set(text string) error {
 	return nil
 }
 
-// Type names it.
+// Type implements pflag.Value.
 func (b *bound) Type() string { return "number" }

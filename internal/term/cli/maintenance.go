@@ -58,7 +58,7 @@ exceeded therefore, is said below the list.`,
 	return cmd
 }
 
-// maintenanceText is what is cleared away as people read it.
+// maintenanceText formats a maintenance report.
 func maintenanceText(m wire.Maintenance, most int) string {
 	var rows [][]string
 	for i, a := range m.Actions {
@@ -95,7 +95,7 @@ var protections = map[string]string{
 	"age not known": "no entry has a time", "cannot be read": "damaged",
 }
 
-// protectedText says how many sessions a setting asks for and are kept, and why.
+// protectedText formats the number of sessions that are kept despite a limit, and why.
 func protectedText(m wire.Maintenance) []string {
 	var lines []string
 	for _, why := range slices.Sorted(maps.Keys(m.Kept)) {
@@ -108,7 +108,7 @@ func protectedText(m wire.Maintenance) []string {
 	return lines
 }
 
-// exceededText names the limits that stay exceeded.
+// exceededText lists the limits that stay exceeded.
 func exceededText(m wire.Maintenance) []string {
 	var lines []string
 	for _, e := range m.Exceeded {

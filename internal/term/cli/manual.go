@@ -13,7 +13,7 @@ import (
 	"firn.dev/internal/term/manual"
 )
 
-// manualOf tells all about the commands, for documents.
+// manualOf describes all commands for the manual.
 func (p *program) manualOf(root *cobra.Command) manual.Program {
 	date, _, _ := strings.Cut(p.build.Time, "T")
 	m := manual.Program{
@@ -32,8 +32,8 @@ func (p *program) manualOf(root *cobra.Command) manual.Program {
 	return m
 }
 
-// commandOf tells all about a command. Those of firn sessions are told of where
-// they are at home.
+// commandOf describes a command. The commands of firn sessions are described at the top
+// level only.
 func commandOf(c *cobra.Command) manual.Command {
 	m := manual.Command{
 		Path: c.CommandPath(), Short: c.Short, Long: c.Long, Usage: strings.TrimSuffix(c.UseLine(), " [flags]"),
@@ -43,7 +43,7 @@ func commandOf(c *cobra.Command) manual.Command {
 		return m
 	}
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
-	own.AddFlagSet(c.PersistentFlags()) // those that the commands below it have too
+	own.AddFlagSet(c.PersistentFlags()) // flags that its subcommands inherit
 	m.Flags = append(m.Flags, flagsOf(own)...)
 	for _, sub := range c.Commands() {
 		if !sub.Hidden && sub.Name() != "help" {
@@ -53,8 +53,7 @@ func commandOf(c *cobra.Command) manual.Command {
 	return m
 }
 
-// flagsOf tells about flags, by name. That every command has --help goes without
-// saying.
+// flagsOf describes flags by name. It omits --help.
 func flagsOf(set *pflag.FlagSet) []manual.Flag {
 	var all []manual.Flag
 	set.VisitAll(func(f *pflag.Flag) {
@@ -69,7 +68,7 @@ func flagsOf(set *pflag.FlagSet) []manual.Flag {
 			flag.Default = f.DefValue
 		}
 		if strings.Contains(what, "(default ") || strings.Contains(what, "(without it") {
-			flag.Default = "" // it says so itself
+			flag.Default = "" // the usage text contains the default
 		}
 		all = append(all, flag)
 	})

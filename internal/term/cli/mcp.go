@@ -30,7 +30,7 @@ does. A gateway speaks the same at /mcp, over HTTP and with its tokens.`,
 			return err
 		}
 		defer func() { err = joinRelease(err, release) }()
-		if _, err := c.Agents(cmd.Context()); err != nil { // better now than with the first call
+		if _, err := c.Agents(cmd.Context()); err != nil { // fail now rather than with the first call
 			return err
 		}
 		return mcp.Serve(cmd.Context(), c, p.stdin, p.stdout, mcp.Options{Version: p.build.Version, ReadOnly: readOnly})

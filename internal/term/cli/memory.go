@@ -17,7 +17,7 @@ import (
 	"firn.dev/wire"
 )
 
-// memoryFlags say which notes are meant.
+// memoryFlags select the notes.
 type memoryFlags struct{ wire.MemoryPlace }
 
 func (f *memoryFlags) add(cmd *cobra.Command) {
@@ -28,7 +28,7 @@ func (f *memoryFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.Scope, "scope", "", "only those about the `agent`, the user or the project")
 }
 
-// place is which notes are meant, with the directory named from the root.
+// place returns the selected notes, with an absolute directory.
 func (f *memoryFlags) place(cmd *cobra.Command) (wire.MemoryPlace, error) {
 	at := f.MemoryPlace
 	if at.Project != "" {
@@ -59,7 +59,7 @@ Every change keeps the old version, and firn memory undo takes it back.`,
 	return cmd
 }
 
-// remembers makes the command do something with notes.
+// withMemory makes a command call do with the selected notes.
 func (p *program) withMemory(f *memoryFlags, why purpose, do func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		at, err := f.place(cmd)
@@ -146,7 +146,7 @@ func noteText(n wire.Note) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// cleanText cleans a text line by line.
+// cleanText sanitizes a text line by line.
 func cleanText(text string) string {
 	lines := strings.Split(text, "\n")
 	for i := range lines {
@@ -230,7 +230,7 @@ func keptText(k wire.Remembered) string {
 	switch {
 	case len(k.Refs) == 0:
 		return "already noted"
-	case k.Refs[0] == k.Scope+"/"+k.Note: // which has a name
+	case k.Refs[0] == k.Scope+"/"+k.Note: // named after its note
 		text = "noted as " + name
 	case k.Known > 0:
 		text += fmt.Sprintf("; %d already noted", k.Known)
@@ -238,7 +238,7 @@ func keptText(k wire.Remembered) string {
 	return text + "\nundo: firn memory undo " + k.Change
 }
 
-// remembering, forgetting and noting are what the chat does with notes.
+// remembering, forgetting and noting return the chat's functions for notes.
 func remembering(c *client.Client) func(context.Context, string, string) (string, error) {
 	return func(ctx context.Context, agent, text string) (string, error) {
 		kept, err := c.Remember(ctx, wire.MemoryPlace{Agent: agent}, wire.NewNote{Text: text})

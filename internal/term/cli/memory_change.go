@@ -26,14 +26,14 @@ func (p *program) memoryForget(f *memoryFlags) *cobra.Command {
 	}
 }
 
-// changeText says what was done, and how to take it back.
+// changeText describes a change and how to undo it.
 func changeText(word string, c wire.MemoryChange) string {
 	lines := []string{fmt.Sprintf("%s: %s in %s", word, prose.Plural(len(c.Edits), "change"), prose.Clean(c.Scope))}
 	lines = append(lines, editLines(c.Edits)...)
 	return strings.Join(append(lines, "undo: firn memory undo "+c.ID), "\n") + "\n"
 }
 
-// editLines are what a change does, with its evidence.
+// editLines formats the edits of a change with their evidence.
 func editLines(edits []wire.MemoryEdit) []string {
 	var lines []string
 	for i, e := range edits {
@@ -185,11 +185,11 @@ func (p *program) memoryUndo(f *memoryFlags) *cobra.Command {
 	return cmd
 }
 
-// latestChange is the latest change that is in force; empty if there is none.
+// latestChange returns the latest change in force; empty if there is none.
 func latestChange(ctx context.Context, c *client.Client, at wire.MemoryPlace) (string, error) {
 	changes, err := c.MemoryChanges(ctx, at)
 	id := ""
-	for _, c := range changes { // of several scopes
+	for _, c := range changes { // they may belong to several scopes
 		if !c.Undone && c.Kind != "undo" && c.ID > id {
 			id = c.ID
 		}

@@ -49,8 +49,8 @@ written.`,
 	}
 }
 
-// edit lets somebody change a text in their editor, and returns what it is then.
-// The file is nobody else's, and gone afterwards.
+// edit opens a text in the user's editor and returns the result. The temporary file is
+// private and removed afterwards.
 func (p *program) edit(ctx context.Context, name, text string) (string, error) {
 	file := filepath.Join(os.TempDir(), "firn-"+string(firn.NewID())+"-"+fileWord(name)+".md")
 	if err := newFile(file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
@@ -78,7 +78,7 @@ func (p *program) edit(ctx context.Context, name, text string) (string, error) {
 	return string(changed), err
 }
 
-// fileWord is a name that can be that of a file.
+// fileWord returns a name that is safe as a file name.
 func fileWord(name string) string {
 	word := strings.Map(func(r rune) rune {
 		if r == '-' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {

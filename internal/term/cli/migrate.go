@@ -17,18 +17,18 @@ import (
 	"firn.dev/internal/render/prose"
 )
 
-// Carrying says which sessions are carried where.
+// Carrying describes a migration or mirror of sessions.
 type Carrying struct {
 	Settings *config.Settings
-	// From and To are stores, as store.url names them. For a mirror To is a directory,
-	// and From names what is copied if it is not the store of the settings.
+	// From and To are stores in the form of store.url. For a mirror, To is a directory, and
+	// From names the source if it is not the store of the settings.
 	From, To string
-	// Source is the gateway whose sessions a mirror copies.
+	// Source is the gateway whose sessions are mirrored.
 	Source *client.Client
-	// Copy leaves it at a copy: the home goes on with the store that it has.
+	// Copy only copies: the home keeps its store.
 	Copy   bool
 	Report func(message string)
-	// Progress is told how many bytes of how many were read.
+	// Progress receives the number of bytes read and their total.
 	Progress func(what string, done, total int64)
 }
 
@@ -101,7 +101,8 @@ func (p *program) migrate(cmd *cobra.Command, from, to string, onlyCopy bool) (e
 	return p.reportMigration(r, "nothing of them was changed there; look at both, then take away or rename the one that is wrong")
 }
 
-// noteMoved says which store holds the sessions from now on, and what is left of them.
+// noteMoved prints which store holds the sessions from now on, and what remains in the old
+// one.
 func (p *program) noteMoved(settings *config.Settings, r *migrate.Report, to string) {
 	if !r.Moved {
 		if note, err := settings.CheckStore(vfs.OS{}, config.Reading); note == "" && err == nil {
@@ -117,11 +118,10 @@ func (p *program) noteMoved(settings *config.Settings, r *migrate.Report, to str
 	}
 }
 
-// note tells of something that was out of order.
+// note prints a warning.
 func (p *program) note(message string) { fmt.Fprintf(p.stderr, "note: %s\n", message) }
 
-// noteOnce prints notes, and none of them again: a command may look at the same
-// thing several times.
+// noteOnce returns a function that prints each distinct warning once.
 func (p *program) noteOnce() func(message string) {
 	var mu sync.Mutex
 	told := make(map[string]bool)
@@ -135,7 +135,7 @@ func (p *program) noteOnce() func(message string) {
 	}
 }
 
-// storeURL is a store as a flag names it. Paths in it count from where we are.
+// storeURL normalizes a store from a flag. Relative paths are resolved.
 func storeURL(text string) (string, error) {
 	if text == "files" {
 		text = "file:"
@@ -143,7 +143,7 @@ func storeURL(text string) (string, error) {
 	url, err := config.StoreURL(text, filepath.Abs)
 	if err != nil {
 		shown := quote(text)
-		if strings.Contains(text, "@") { // there may be a password before it
+		if strings.Contains(text, "@") { // it may contain a password
 			shown = "that was named"
 		}
 		return "", fmt.Errorf("the store %s: %w", shown, err)
@@ -151,7 +151,7 @@ func storeURL(text string) (string, error) {
 	return url, nil
 }
 
-// carried prints what was carried, and makes an error of what differs.
+// reportMigration prints a report, and returns an error if sessions differ.
 func (p *program) reportMigration(r *migrate.Report, hint string) error {
 	if err := p.print(r, func() string { return migrationText(r) }); err != nil || r.OK() {
 		return err
@@ -167,7 +167,7 @@ func (p *program) reportMigration(r *migrate.Report, hint string) error {
 	return &hinted{fmt.Errorf("%s differ, the first is %s: %s: %w", prose.Plural(len(r.Differ), "session"), name, d.Detail, firn.ErrConflict), hint}
 }
 
-// carriedText is what was carried, for people.
+// migrationText formats a report.
 func migrationText(r *migrate.Report) string {
 	var kinds []string
 	for _, k := range []struct {
@@ -200,5 +200,5 @@ func migrationText(r *migrate.Report) string {
 	return b.String()
 }
 
-// carry is what the process hands us to carry sessions with.
+// migrator is a function that migrates or mirrors sessions.
 type migrator func(ctx context.Context, c Carrying) (*migrate.Report, error)

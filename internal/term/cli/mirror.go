@@ -84,13 +84,13 @@ func (p *program) mirror(cmd *cobra.Command, args []string, every time.Duration)
 		case <-timer.C:
 		case <-cmd.Context().Done():
 			timer.Stop()
-			return nil // it was told to stop, and between two copies nothing is under way
+			return nil // stopped by the user between two copies
 		}
 	}
 }
 
-// copyTo brings a copy of all sessions of a store in a directory up to date. They are read
-// through the gateway, or one in this process.
+// copyTo updates a copy of all sessions of a store in a directory. It reads them through
+// the gateway, or one in this process.
 func (p *program) copyTo(ctx context.Context, st *sessionStore, dir string, bar *progress.Bar, report func(string)) (r *migrate.Report, err error) {
 	if p.copy == nil {
 		return nil, fmt.Errorf("make a copy: this program cannot: %w", firn.ErrUnsupported)

@@ -57,7 +57,7 @@ the key points at it. The old one is kept.`,
 	return cmd
 }
 
-// planNew says whether a session would be begun, or which one is there already.
+// planNew prints whether a session would be created, or which one exists already.
 func (p *program) planNew(ctx context.Context, c *client.Client, n wire.NewSession) error {
 	if n.Key == "" {
 		return p.plan("", "new", "would begin a session")

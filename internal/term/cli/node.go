@@ -12,11 +12,11 @@ import (
 	"firn.dev/wire"
 )
 
-// treePage is how many nodes are asked for at a time.
+// treePage is the number of nodes per request.
 const treePage = 1000
 
-// nodes yields the entries of a session's tree, newest first. Tell, if not
-// nil, gets the tree they are of.
+// nodes yields the entries of a session's tree, newest first. If tell is not nil, it
+// receives each page of the tree.
 func nodes(ctx context.Context, c *client.Client, id firn.ID, tell func(wire.Tree)) iter.Seq2[wire.Node, error] {
 	return func(yield func(wire.Node, error) bool) {
 		for cursor := ""; ; {
@@ -41,11 +41,11 @@ func nodes(ctx context.Context, c *client.Client, id firn.ID, tell func(wire.Tre
 	}
 }
 
-// wanted is an entry as somebody names it.
+// entryRef is a parsed reference to an entry.
 type entryRef struct {
 	ref string
-	// number is that of #n, turns that of HEAD~n; less than zero if it is not
-	// named so.
+	// number is the n of #n and turns the n of HEAD~n; negative if the reference has
+	// another form.
 	number, turns int
 }
 
@@ -65,7 +65,7 @@ func parseEntryRef(ref string) (entryRef, error) {
 	return w, nil
 }
 
-// shortestEntry is how many characters of an entry's id are needed to name it.
+// shortestEntry is the minimum length of an entry ID prefix.
 const shortestEntry = 4
 
 // node finds an entry of a session.
@@ -100,7 +100,7 @@ func (p *program) node(ctx context.Context, c *client.Client, id firn.ID, ref st
 	return onlyNode(id, ref, begun)
 }
 
-// onlyNode is the one entry whose id begins so.
+// onlyNode returns the only node in begun. It fails if there are none or several.
 func onlyNode(id firn.ID, ref string, begun []wire.Node) (wire.Node, error) {
 	switch len(begun) {
 	case 0:

@@ -52,8 +52,8 @@ The gateway must run, and listen on TCP: firn serve --listen 127.0.0.1:7766.`,
 	return cmd
 }
 
-// orderLogin asks the gateway that runs for a code. One in this process would
-// be gone before a browser gets there, so none is made.
+// orderLogin requests a login code from the running gateway. A gateway in this process
+// would end before the browser connects, so it is not used.
 func (p *program) orderLogin(ctx context.Context, order wire.LoginOrder) (wire.LoginCode, error) {
 	c, err := p.running(ctx, "open the pages", "firn serve --listen 127.0.0.1:7766 starts one that browsers can reach")
 	if err != nil {
@@ -63,8 +63,8 @@ func (p *program) orderLogin(ctx context.Context, order wire.LoginOrder) (wire.L
 	return c.OrderLogin(ctx, order)
 }
 
-// running connects to the gateway that runs, for what none in this process could
-// do.
+// running connects to the running gateway, for operations that a gateway in this process
+// cannot do.
 func (p *program) running(ctx context.Context, what, hint string) (*client.Client, error) {
 	settings, err := p.settings()
 	if err != nil {
@@ -94,12 +94,11 @@ func (p *program) browse(ctx context.Context, code wire.LoginCode) error {
 	return p.print(code, func() string { return code.URL + "\n" })
 }
 
-// handsOver is how long the program that opens a browser may take to say that
-// it cannot. Some stay for as long as the browser does.
+// browserWait is how long to wait for an error of the program that opens a browser. Some of
+// these programs run as long as the browser.
 const browserWait = 3 * time.Second
 
-// startBrowser opens an address as the system does. It does not wait for the
-// browser.
+// startBrowser opens an address with the system's opener. It does not wait for the browser.
 func (p *program) startBrowser(ctx context.Context, address string) error {
 	words, err := p.opener(runtime.GOOS)
 	if err != nil {
@@ -109,13 +108,13 @@ func (p *program) startBrowser(ctx context.Context, address string) error {
 	if err != nil {
 		return errors.New(words[0] + " is not there")
 	}
-	// It must not end with us: the browser may be its child.
+	// Not CommandContext: the browser may be its child and must outlive this process.
 	cmd := exec.Command(program, append(words[1:], address)...)
 	if err := cmd.Start(); err != nil {
 		return errors.New(words[0] + " did not start")
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }() // which outlives us only together with us
+	go func() { ended <- cmd.Wait() }() // ends at the latest with this process
 	timer := time.NewTimer(browserWait)
 	defer timer.Stop()
 	select {
@@ -130,7 +129,7 @@ func (p *program) startBrowser(ctx context.Context, address string) error {
 	return nil
 }
 
-// opener is the program that opens addresses on a system.
+// opener returns the command that opens addresses on a system.
 func (p *program) opener(system string) ([]string, error) {
 	switch system {
 	case "darwin":

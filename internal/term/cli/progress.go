@@ -6,7 +6,7 @@ import (
 	"firn.dev/internal/render/progress"
 )
 
-// newBar makes a progress bar on stderr, which is shown if somebody can see it.
+// newBar returns a progress bar on stderr, which is shown only on a terminal.
 func (p *program) newBar(what string) *progress.Bar {
 	switch {
 	case isTerminal(p.stderr) && !p.json:
@@ -17,8 +17,7 @@ func (p *program) newBar(what string) *progress.Bar {
 	return progress.New(nil, what, false)
 }
 
-// isTerminal reports whether a stream is somebody at a screen: a device for
-// characters that is not the one that swallows everything.
+// isTerminal reports whether a stream is a character device other than the null device.
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	if !ok {

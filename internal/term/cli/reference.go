@@ -17,16 +17,16 @@ import (
 	"firn.dev/wire"
 )
 
-// sessionHelp says how a session can be named.
+// sessionHelp describes session references in help texts.
 const sessionHelp = `A session is named by its id, the first or last 4 or more characters of it, its title or
 the first prompt, the beginning or words of those, @ and a key, the path of its file, or -
 for the one that was added to last. If several fit, they are listed.`
 
-// entryHelp says how an entry can be named.
+// entryHelp describes entry references in help texts.
 const entryHelp = `An entry is named by its id or the beginning of it, its label, HEAD, HEAD~n for where
 the head was n turns ago, or #n for the n-th entry of the file.`
 
-// session finds the session that is meant.
+// session finds a session by reference.
 func (p *program) session(ctx context.Context, c *client.Client, ref string) (wire.Session, error) {
 	if ref == "-" {
 		latest, err := p.latest(ctx, c, "")
@@ -41,7 +41,7 @@ func (p *program) session(ctx context.Context, c *client.Client, ref string) (wi
 	return c.Session(ctx, ref)
 }
 
-// latest is the session, of an agent or of all, that was added to last.
+// latest returns the most recently updated session of an agent, or of all.
 func (p *program) latest(ctx context.Context, c *client.Client, agent string) (wire.Session, error) {
 	page, err := c.SessionsPage(ctx, client.Query{Agent: agent, Limit: 1})
 	if err != nil {
@@ -53,10 +53,10 @@ func (p *program) latest(ctx context.Context, c *client.Client, agent string) (w
 	return page.Items[0], nil
 }
 
-// partName is the name of a transcript, or of a further part of one.
+// partName matches the name of a transcript or of a further part of one.
 var partName = regexp.MustCompile(`^(.+?)(?:_part[0-9]+)?\.jsonl$`)
 
-// idOfPath is the session whose file stands at a path.
+// idOfPath returns the session of the file at a path.
 func idOfPath(path string) (firn.ID, bool) {
 	name := partName.FindStringSubmatch(filepath.Base(path))
 	if name == nil {
@@ -68,9 +68,8 @@ func idOfPath(path string) (firn.ID, bool) {
 	return firn.ID(name[1]), true
 }
 
-// each does something with every session that is named. If some of them fail
-// the others are done all the same: what failed is told, and the exit code
-// says so.
+// each calls do for every session. It continues after errors, prints them, and returns an
+// error for the exit code.
 func (p *program) each(refs []string, do func(ref string) error) error {
 	failed := 0
 	for _, ref := range refs {
@@ -90,8 +89,7 @@ func (p *program) each(refs []string, do func(ref string) error) error {
 	return nil
 }
 
-// args refuses less or more arguments than a command takes. At most less than
-// zero is any number.
+// args checks the number of arguments. If most is negative, there is no maximum.
 func args(least, most int, want string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, given []string) error {
 		if n := len(given); n < least || most >= 0 && n > most {
@@ -106,11 +104,11 @@ func args(least, most int, want string) cobra.PositionalArgs {
 	}
 }
 
-// completed is how many sessions are offered to complete a word.
+// completionLimit is the maximum number of sessions offered for completion.
 const completionLimit = 50
 
-// completeSession offers the latest sessions for the first argument, or for all
-// of them: by their ids, and once some letters are there, by titles too.
+// completeSession offers the latest sessions for the first argument, or for all arguments:
+// by ID, and after the first character by title too.
 func (p *program) completeSession(all bool) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		if len(given) > 0 && !all {
@@ -138,7 +136,7 @@ func (p *program) completeSession(all bool) cobra.CompletionFunc {
 	}
 }
 
-// nameOf is what people call a session: its title, or what was said first.
+// nameOf returns the title of a session, or the beginning of its first message.
 func nameOf(s wire.Session) string {
 	switch {
 	case s.Fault != "":
@@ -149,8 +147,8 @@ func nameOf(s wire.Session) string {
 	return s.Prompt
 }
 
-// quotedName is the title of a session in quotes, with a space before it; empty
-// if it has none.
+// quotedName returns the quoted title of a session with a leading space; empty if it has
+// none.
 func quotedName(title string) string {
 	if title == "" {
 		return ""

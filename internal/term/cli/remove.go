@@ -31,7 +31,7 @@ func (p *program) archiveCommand() *cobra.Command {
 	return cmd
 }
 
-// archive archives a session, or takes that back.
+// archive archives or unarchives a session.
 func (p *program) archive(ctx context.Context, c *client.Client, ref string, archived, plan bool) error {
 	s, err := p.session(ctx, c, ref)
 	if err != nil {
@@ -96,12 +96,12 @@ all of it; the only command that erases is firn purge.
 	return cmd
 }
 
-// isEntry reports whether a word can only mean an entry.
+// isEntry reports whether a word can only be an entry reference.
 func isEntry(word string) bool {
 	return strings.HasPrefix(word, "#") || strings.HasPrefix(word, "HEAD")
 }
 
-// rm puts a session away.
+// rm hides a session, or moves it to the bin.
 func (p *program) rm(ctx context.Context, c *client.Client, ref string, q wire.Remove, plan bool) error {
 	s, err := p.session(ctx, c, ref)
 	if err != nil {
@@ -129,7 +129,7 @@ func (p *program) rm(ctx context.Context, c *client.Client, ref string, q wire.R
 	})
 }
 
-// partsOf names the files of a session that has several.
+// partsOf lists the files of a session with several parts.
 func partsOf(r wire.Removed) string {
 	if r.Parts < 2 {
 		return ""
@@ -188,8 +188,8 @@ func (p *program) restoreCommand() *cobra.Command {
 	}
 }
 
-// restore brings a session back. What was not put away is only told: an undo of
-// it would hide what nobody had hidden.
+// restore restores a session. If the session was not removed, it only prints that, without
+// an undo command, which would hide it.
 func (p *program) restore(ctx context.Context, c *client.Client, s wire.Session, binned bool) error {
 	if !binned && !s.Hidden {
 		return p.print(s, func() string { return notHidden(s) })
@@ -207,7 +207,7 @@ func (p *program) restore(ctx context.Context, c *client.Client, s wire.Session,
 	})
 }
 
-// notHidden says that there is nothing to restore, and what may have been meant.
+// notHidden returns the message that there is nothing to restore, with a suggestion.
 func notHidden(s wire.Session) string {
 	text := fmt.Sprintf("%s%s was not hidden; nothing was done\n", prose.Short(s.ID), quotedName(s.Title))
 	if s.Archived {
@@ -216,7 +216,7 @@ func notHidden(s wire.Session) string {
 	return text
 }
 
-// showAgain brings back an entry.
+// showAgain restores an entry.
 func (p *program) showAgain(ctx context.Context, c *client.Client, id firn.ID, entry string) error {
 	done, err := c.Show(ctx, id, wire.Hide{Entry: entry})
 	if err != nil {
@@ -258,7 +258,7 @@ what was said. To show that it is meant, --sure repeats the whole id of the sess
 	return cmd
 }
 
-// purge erases.
+// purge erases a session or entries of it.
 func (p *program) purge(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string, e wire.Erase, plan bool) error {
 	s, _, err := p.findRemoved(ctx, c, args[0])
 	if err != nil {
@@ -285,13 +285,13 @@ func (p *program) purge(ctx context.Context, c *client.Client, cmd *cobra.Comman
 	return p.erase(ctx, c, id, e, what)
 }
 
-// erase erases what is meant.
+// erase erases a session or entries, and their text in the input history.
 func (p *program) erase(ctx context.Context, c *client.Client, id firn.ID, e wire.Erase, what string) error {
 	said, unread, err := typedIn(ctx, c, id, e.Entries)
 	if err != nil {
 		return err
 	}
-	lines, err := p.eraseTyped(said) // first: what breaks off is asked for again, and then still known
+	lines, err := p.eraseTyped(said) // before the purge: if it fails, a second attempt still knows the text
 	if err != nil {
 		return err
 	}
@@ -306,7 +306,7 @@ func (p *program) erase(ctx context.Context, c *client.Client, id firn.ID, e wir
 	return p.print(receipt, func() string { return purgeText(what+repeatedNote(receipt, e), receipt, lines+receipt.Typed) })
 }
 
-// purgePlan is what firn purge would erase, for programs.
+// purgePlan is the JSON form of the plan of firn purge.
 type purgePlan struct {
 	planned
 	Entries   []firn.EntryID `json:"entries,omitempty"`
@@ -317,7 +317,7 @@ type purgePlan struct {
 	Summaries []firn.EntryID `json:"summaries,omitempty"`
 }
 
-// planPurge says what would be erased, and how much that is.
+// planPurge prints the entries and files that would be erased, and their size.
 func (p *program) planPurge(ctx context.Context, c *client.Client, id firn.ID, e wire.Erase, what string) error {
 	e.Plan = true
 	r, err := c.Purge(ctx, id, e)
@@ -327,7 +327,7 @@ func (p *program) planPurge(ctx context.Context, c *client.Client, id firn.ID, e
 	would := fmt.Sprintf("would erase %s, %s", what+repeatedNote(r, e), prose.Count(int(r.Bytes), "byte", "bytes"))
 	switch n := prose.Plural(len(r.Files), "file"); {
 	case len(r.Files) == 0:
-	case len(e.Entries) > 0: // the others stay, in firn's own
+	case len(e.Entries) > 0: // the other entries stay in firn's own files
 		would += fmt.Sprintf(" with %s of mirrors that have it", n)
 	default:
 		would += " in " + n
@@ -338,7 +338,7 @@ func (p *program) planPurge(ctx context.Context, c *client.Client, id firn.ID, e
 	})
 }
 
-// purgeText tells what was erased, and what was not.
+// purgeText formats a receipt.
 func purgeText(what string, r wire.Receipt, lines int) string {
 	if r.Already {
 		return fmt.Sprintf("%s was erased before, at %s (%s); nothing was removed now\n", what, r.Done.Local().Format("2006-01-02 15:04"), prose.Count(int(r.Bytes), "byte", "bytes"))
@@ -353,7 +353,8 @@ func purgeText(what string, r wire.Receipt, lines int) string {
 	return text + leftText(r) + "out of reach are copies: exports, backups, mirrors until they run next, files of other tools, what models were sent\n"
 }
 
-// repeating tells that more went than was named, since it repeats that.
+// repeatedNote returns the number of further entries that were erased because they repeat a
+// named one.
 func repeatedNote(r wire.Receipt, asked wire.Erase) string {
 	n := len(r.Entries) - len(asked.Entries)
 	if n <= 0 {
@@ -362,7 +363,7 @@ func repeatedNote(r wire.Receipt, asked wire.Erase) string {
 	return " and " + prose.Count(n, "entry that repeats it", "entries that repeat it")
 }
 
-// leftText names what keeps some of what is erased.
+// leftText lists the places that still contain some of the erased text.
 func leftText(r wire.Receipt) string {
 	text := ""
 	if r.Unread != "" {
@@ -377,7 +378,7 @@ func leftText(r wire.Receipt) string {
 	return text
 }
 
-// listed lists ids.
+// listed joins IDs with commas.
 func listed[T ~string](ids []T) string {
 	words := make([]string, len(ids))
 	for i, id := range ids {

@@ -61,8 +61,8 @@ func (p *program) repair(cmd *cobra.Command, target doctor.Target, apply bool) e
 	return repaired(plan)
 }
 
-// repaired makes an exit code of a repair: if all that was tried failed, that
-// of the failure, else that of a batch.
+// repaired returns the error of a repair: that of the failure if every step failed, or the
+// error of a partial failure.
 func repaired(plan *doctor.Plan) error {
 	switch failed := len(plan.Failed); {
 	case failed == 0:

@@ -66,7 +66,7 @@ cannot be read are named on stderr, and the command ends with 8, as firn verify 
 	return cmd
 }
 
-// search finds what was said. If the index is being built it waits for that.
+// search searches messages. It waits while the index is being built.
 func (p *program) search(ctx context.Context, c *client.Client, q wire.SearchQuery) error {
 	q.Key = keyOf(q.Key)
 	found, err := c.Search(ctx, q)
@@ -91,8 +91,8 @@ func (p *program) search(ctx context.Context, c *client.Client, q wire.SearchQue
 	return p.unsearched(found.Unsearched)
 }
 
-// unsearched says on stderr which sessions were not searched, and returns an error if
-// there are any. All that was found is shown.
+// unsearched prints the sessions that were not searched to stderr, and returns an error if
+// there are any. The results were already printed.
 func (p *program) unsearched(all []wire.Unsearched) error {
 	if len(all) == 0 {
 		return nil
@@ -107,10 +107,10 @@ func (p *program) unsearched(all []wire.Unsearched) error {
 	return &hinted{&damageError{prose.Plural(len(all), "session") + " could not be read, and the answer may lack what is in there"}, "run: firn verify"}
 }
 
-// indexPoll is how often it is asked how far the index is.
+// indexPoll is the interval at which the progress of the index is polled.
 const indexPoll = 100 * time.Millisecond
 
-// awaitIndex waits until the index is up to date, and shows how far it is.
+// awaitIndex waits until the index is up to date, and shows its progress.
 func (p *program) awaitIndex(ctx context.Context, c *client.Client) (wire.IndexState, error) {
 	progress := p.newBar("indexing")
 	defer progress.Clear()
@@ -130,7 +130,7 @@ func (p *program) awaitIndex(ctx context.Context, c *client.Client) (wire.IndexS
 	}
 }
 
-// foundText is what was found as people read it.
+// foundText formats search results.
 func (p *program) foundText(f wire.Found) string {
 	var lines []string
 	for _, h := range f.Items {
@@ -150,7 +150,7 @@ func (p *program) foundText(f wire.Found) string {
 	return strings.Join(append(lines, end), "\n") + "\n"
 }
 
-// hitHead is the line above a hit: where it is.
+// hitHead returns the line above a hit with its location.
 func (p *program) hitHead(h wire.Hit) string {
 	parts := []string{prose.Clean(string(h.Session)) + "  " + prose.OneLine(h.Title, 48)}
 	if h.Source != "" && h.Source != "firn" {
@@ -164,7 +164,7 @@ func (p *program) hitHead(h wire.Hit) string {
 	return strings.Join(parts, " · ")
 }
 
-// itemLines is one item of a window: the hit with all of its snippet, others on
+// itemLines formats an item of a hit's context: the hit with its full snippet, others on
 // one line.
 func itemLines(item wire.HitItem) []string {
 	who := item.Role

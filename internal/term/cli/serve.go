@@ -16,14 +16,14 @@ import (
 	"firn.dev/wire"
 )
 
-// Serving says how a gateway is run for others.
+// Serving configures a gateway for other processes.
 type Serving struct {
 	Settings *config.Settings
-	// Reload reads the settings again, when somebody asks for that.
+	// Reload reads the settings again, on request.
 	Reload func() (*config.Settings, error)
-	// Terminal says that somebody reads the log.
+	// Terminal is true if the log is written to a terminal.
 	Terminal bool
-	// Ready is told where it listens.
+	// Ready is called with the addresses when the gateway is listening.
 	Ready func(address, socket, tcp string)
 }
 
@@ -70,7 +70,7 @@ lets one in. While it runs, all commands on this home talk to it.
 	return cmd
 }
 
-// runGateway runs the gateway until it is told to stop.
+// runGateway runs the gateway until it is stopped.
 func (p *program) runGateway(cmd *cobra.Command, set map[string]string) error {
 	if p.serve == nil {
 		return fmt.Errorf("run a gateway: this program cannot: %w", firn.ErrUnsupported)
@@ -92,10 +92,10 @@ func (p *program) runGateway(cmd *cobra.Command, set map[string]string) error {
 	})
 }
 
-// ready says where the gateway listens.
+// ready prints the addresses of the gateway.
 func (p *program) ready(home, address, socket, tcp string) {
 	if p.json {
-		writeJSON(p.stdout, "", map[string]any{"address": address, "socket": socket, "tcp": tcp, "pid": os.Getpid()}) // who reads it will notice
+		writeJSON(p.stdout, "", map[string]any{"address": address, "socket": socket, "tcp": tcp, "pid": os.Getpid()}) // a failing reader notices by itself
 		return
 	}
 	var where []string
@@ -159,7 +159,7 @@ type stopped struct {
 	PID     int    `json:"pid"`
 }
 
-// stop tells the gateway of the home to end, and waits for it.
+// stop stops the gateway of the home and waits for it to end.
 func (p *program) stop(ctx context.Context, wait time.Duration) error {
 	if err := p.mustBeOurs(); err != nil {
 		return err
@@ -198,7 +198,7 @@ func (p *program) statusOf(ctx context.Context, address string, s *config.Settin
 	return c.Status(ctx)
 }
 
-// gone waits until no gateway serves a home.
+// awaitExit waits until no gateway serves a home.
 func (p *program) awaitExit(ctx context.Context, home string, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()

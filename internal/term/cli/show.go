@@ -44,7 +44,7 @@ in the live part, and what the word index met, is known here; firn verify reads 
 	}
 }
 
-// showText is a session as people read it.
+// showText formats a session.
 func (p *program) showText(s wire.Session, damage []wire.Damage, children []wire.Session) string {
 	rows := [][]string{{"session", string(s.ID)}, {"title", prose.OneLine(nameOf(s), 100)}, {"agent", prose.Clean(s.Agent)}}
 	rows = append(rows, []string{"key", keyText(s)})
@@ -87,7 +87,7 @@ func (p *program) showText(s wire.Session, damage []wire.Damage, children []wire
 	return strings.Join(prose.Table(rows), "\n") + "\n"
 }
 
-// childRows list the sub-agents of a session.
+// childRows lists the sub-agents of a session.
 func childRows(children []wire.Session) (rows [][]string) {
 	for i, s := range children {
 		name := ""
@@ -115,7 +115,7 @@ func keyText(s wire.Session) string {
 	return prose.Clean(s.Key) + ", which does not point at it now"
 }
 
-// stateRows tell of the live part of a session.
+// stateRows describes the live part of a session.
 func stateRows(s wire.Session) [][]string {
 	st := s.State
 	if st == nil {
@@ -154,7 +154,7 @@ func toggle(name, value string) string {
 	return name + " " + prose.Clean(value) + " "
 }
 
-// countersText is what was used.
+// countersText formats token usage and cost.
 func countersText(c wire.Counters) string {
 	return fmt.Sprintf("%s in, %s out, $%.4f", prose.Thousands(c.Input+c.CacheRead+c.CacheWrite), prose.Thousands(c.Output), c.Cost)
 }

@@ -2,6 +2,6 @@ package cli
 
 import "os"
 
-// terminate ends a process: Windows knows no way to ask one of another console.
-// What was acknowledged is on disk.
+// terminate kills a process: Windows cannot signal a process of another console.
+// Acknowledged data is on disk.
 func terminate(p *os.Process) error { return p.Kill() }

@@ -35,7 +35,7 @@ func (p *program) statusCommand() *cobra.Command {
 	}
 }
 
-// statusText is the status as people read it.
+// statusText formats the status.
 func (p *program) statusText(s wire.Status) string {
 	gateway := "none is running; commands work without one"
 	if s.Gateway != "in-process" {
@@ -63,7 +63,7 @@ func (p *program) statusText(s wire.Status) string {
 	return strings.Join(append(lines, prose.Columns(rows, "llllrrr")...), "\n") + "\n"
 }
 
-// andTCP is where a gateway listens besides how it was reached.
+// andTCP returns the additional TCP address of a gateway.
 func andTCP(s wire.Status) string {
 	if s.TCP == "" || strings.HasSuffix(strings.TrimSuffix(s.Gateway, "/"), "://"+s.TCP) {
 		return ""
@@ -71,12 +71,12 @@ func andTCP(s wire.Status) string {
 	return " and http://" + s.TCP
 }
 
-// toldOr is where something is, if that was told.
+// placeOr returns a location, or a placeholder if it is unknown.
 func placeOr(place string) string {
 	return prose.Clean(cmp.Or(place, "only the owner and tokens of scope admin are told"))
 }
 
-// latestRows tell of the session that was used last.
+// latestRows describes the most recently used session.
 func latestRows(s wire.Session) [][]string {
 	rows := [][]string{{"session", prose.Short(s.ID) + ", " + prose.OneLine(nameOf(s), 60)}, {"key", keyText(s)}}
 	st := s.State
@@ -89,7 +89,7 @@ func latestRows(s wire.Session) [][]string {
 		[]string{"toggles", fmt.Sprintf("thinking %s, verbose %s, send %s", word(st.Thinking, "off"), word(st.Verbose, "off"), word(st.Send, "inherit")) + authText(st.Auth)})
 }
 
-// authText names the profile of credentials that a session chose.
+// authText names the credential profile of a session.
 func authText(profile string) string {
 	if profile == "" {
 		return ""
@@ -97,7 +97,7 @@ func authText(profile string) string {
 	return ", auth " + prose.Clean(profile)
 }
 
-// windowText is how much of a window is used, in tokens and as a part of it.
+// windowText formats the use of a window in tokens and as a share.
 func windowText(u wire.Usage) string {
 	return fmt.Sprintf("%s%s tokens, %s", about(u.Estimated), prose.Grouped(u.Tokens), prose.Share(u.Tokens, u.Window))
 }
@@ -114,7 +114,7 @@ func (p *program) recentRow(s wire.Session) []string {
 	return []string{mark + prose.Short(s.ID), prose.OneLine(nameOf(s), 32), p.place(s), model, window, compactions, prose.Ago(s.Updated, p.now())}
 }
 
-// upFor spells how long something has been up.
+// upFor formats an uptime.
 func upFor(d time.Duration) string {
 	switch {
 	case d < time.Minute:

@@ -21,23 +21,23 @@ import (
 	"firn.dev/internal/render/progress"
 )
 
-// This file is the only one in which a command gets at files of sessions. Everything
-// else asks a gateway, which opens the store that the home records.
+// This file is the only one in which commands access files of sessions. All other code uses
+// a gateway, which opens the store that the home records.
 
-// sessionStore is the store that holds the sessions which a command is about.
+// sessionStore is the store with the sessions that a command works on.
 type sessionStore struct {
 	p    *program
 	home string
-	// files is the directory that has the sessions as plain files; empty if they are
-	// elsewhere, and only a gateway can read them.
+	// files is the directory with the sessions as plain files; empty if only a gateway can
+	// read them.
 	files string
-	// url names the store, gateway the gateway if it is one that was named.
+	// url is the store, and gateway the address of a named gateway.
 	url, gateway string
 }
 
-// storeInUse finds the store that holds the sessions of the home: the one that the
-// gateway has that was named or that serves the home, or else the one that the home
-// records or the settings name. It refuses if these are not one.
+// storeInUse finds the store with the sessions of the home: that of the named or running
+// gateway, or else the one that the home records or the settings name. It fails if these
+// differ.
 func (p *program) storeInUse(ctx context.Context) (*sessionStore, error) {
 	settings, err := p.settings()
 	if err != nil {
@@ -64,7 +64,7 @@ func (p *program) storeInUse(ctx context.Context) (*sessionStore, error) {
 	return s.asNamed(), err
 }
 
-// asNamed calls the home what the user called it.
+// asNamed replaces the home by the path that the user gave.
 func (s *sessionStore) asNamed() *sessionStore {
 	if home, err := s.p.homeDir(); err == nil {
 		if s.files == s.home {
@@ -75,8 +75,8 @@ func (s *sessionStore) asNamed() *sessionStore {
 	return s
 }
 
-// storeWithoutSettings finds the store if the settings are wrong: the home's own files
-// can be looked at anyhow, unless the home records another store.
+// storeWithoutSettings finds the store if the settings are invalid: the home's own files
+// can be examined anyway, unless the home records another store.
 func (p *program) storeWithoutSettings(wrong error) (*sessionStore, error) {
 	home, err := p.homeDir()
 	if err != nil {
@@ -92,7 +92,7 @@ func (p *program) storeWithoutSettings(wrong error) (*sessionStore, error) {
 	return &sessionStore{p: p, home: home, files: home, url: "file:"}, nil
 }
 
-// wrongStore gives the hint of a store that is not the one in use.
+// wrongStore adds the hint to the error of a store that is not in use.
 func wrongStore(err error) error {
 	var w *config.WrongStore
 	if errors.As(err, &w) {
@@ -101,8 +101,8 @@ func wrongStore(err error) error {
 	return err
 }
 
-// ownGateway finds out whether the gateway that was named serves this home. If it does,
-// its files are ours to read.
+// ownGateway checks whether the named gateway serves this home. If so, its files can be
+// read directly.
 func (s *sessionStore) ownGateway(ctx context.Context, settings *config.Settings) error {
 	status, err := s.p.statusOf(ctx, s.gateway, settings)
 	if err != nil {
@@ -118,8 +118,8 @@ func (s *sessionStore) ownGateway(ctx context.Context, settings *config.Settings
 	return nil
 }
 
-// agree refuses to go on if the gateway that serves the home has another store than
-// the settings name, as after they were changed under it.
+// checkGatewayStore fails if the gateway that serves the home uses another store than the
+// settings name, for example after a change of the settings.
 func (s *sessionStore) checkGatewayStore(ctx context.Context, address string, settings *config.Settings) error {
 	status, err := s.p.statusOf(ctx, address, settings)
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *sessionStore) checkGatewayStore(ctx context.Context, address string, se
 		"restart the gateway, or set store.url to the store that it has"}
 }
 
-// mustBeFiles refuses what only plain files can have done.
+// mustBeFiles rejects operations that require plain files.
 func (s *sessionStore) mustBeFiles(what, hint string) error {
 	if s.files != "" {
 		return nil
@@ -144,7 +144,7 @@ func (s *sessionStore) mustBeFiles(what, hint string) error {
 	return &hinted{fmt.Errorf("%s: the sessions of %s are in %s, not in files: %w", what, s.home, s.where(), firn.ErrUnsupported), hint}
 }
 
-// where names the place that the sessions are in.
+// where returns the location of the sessions.
 func (s *sessionStore) where() string {
 	if s.gateway != "" {
 		return "the gateway at " + s.gateway
@@ -152,8 +152,8 @@ func (s *sessionStore) where() string {
 	return s.url
 }
 
-// here refuses to act on the home of this machine if the sessions are those of a
-// gateway elsewhere.
+// mustBeLocal rejects operations on the local home if the sessions belong to a remote
+// gateway.
 func (s *sessionStore) mustBeLocal(what string) error {
 	if s.gateway == "" {
 		return nil
@@ -162,8 +162,8 @@ func (s *sessionStore) mustBeLocal(what string) error {
 		"run it on the machine of the gateway; to mean the home of this one, leave out --gateway, FIRN_GATEWAY and client.gateway"}
 }
 
-// namesFile reports whether an argument is the path of a file or a directory rather
-// than a session, and says so if that is a copy from before the sessions moved.
+// namesFile reports whether an argument is the path of a file or directory rather than a
+// session. It prints a warning if that is an old copy from before a migration.
 func (p *program) namesFile(args []string) bool {
 	if len(args) == 0 {
 		return false
@@ -179,7 +179,8 @@ func (p *program) namesFile(args []string) bool {
 	return true
 }
 
-// noteCopy says of a path below the home that it is a copy, if the sessions moved.
+// noteCopy prints a warning if a path below the home is an old copy from before a
+// migration.
 func (p *program) noteCopy(home, path string) {
 	home, err := filepath.Abs(home)
 	if err != nil {
@@ -198,8 +199,8 @@ func (p *program) noteCopy(home, path string) {
 	}
 }
 
-// noteLeft says after a purge that the store which held the sessions before they moved
-// still has them.
+// noteLeft prints after a purge that the store from before a migration still has the
+// sessions.
 func (p *program) noteLeft(ctx context.Context) {
 	settings, err := p.settings()
 	if err != nil || settings.Client.Gateway != "" {
@@ -210,7 +211,7 @@ func (p *program) noteLeft(ctx context.Context) {
 	}
 }
 
-// target finds what is named by at most one argument; without one, all sessions.
+// target returns the session named by the argument; without one, all sessions.
 func (s *sessionStore) target(args []string) (doctor.Target, error) {
 	if len(args) > 0 {
 		return s.p.withLineLimit(doctor.Find(nil, s.files, args[0]))
@@ -218,12 +219,12 @@ func (s *sessionStore) target(args []string) (doctor.Target, error) {
 	return s.p.withLineLimit(noHome(doctor.OpenHome(nil, s.files)))
 }
 
-// homeTarget is the home, whether its sessions are in its own files or not.
+// homeTarget returns the home, regardless of whether its sessions are in its own files.
 func (s *sessionStore) homeTarget() (doctor.Target, error) {
 	return s.p.withLineLimit(noHome(doctor.OpenHome(nil, s.home)))
 }
 
-// noHome gives the hint for a home that is not there.
+// noHome adds the hint for a missing home.
 func noHome(target doctor.Target, err error) (doctor.Target, error) {
 	if errors.Is(err, firn.ErrNotFound) {
 		err = &hinted{err, "--home or FIRN_HOME says where yours is; a home comes to be with its first session"}
@@ -231,7 +232,7 @@ func noHome(target doctor.Target, err error) (doctor.Target, error) {
 	return target, err
 }
 
-// fileTarget finds a file or a directory that is named by its path.
+// fileTarget returns the file or directory at a path.
 func (p *program) fileTarget(path string) (doctor.Target, error) {
 	home, err := p.homeDir()
 	if err != nil {
@@ -250,19 +251,19 @@ func (p *program) foreignTarget(tool dialect.Tool, dir, id string) (doctor.Targe
 	return doctor.Target{}, fmt.Errorf("find session %s in %s, the folder of %s: %w", id, dir, tool.Name(), firn.ErrNotFound)
 }
 
-// restored is a home that was just made of a backup, whose sessions are in files.
+// restored returns a home that was just restored from a backup, with its sessions in files.
 func (p *program) restored(home string) (doctor.Target, error) {
 	return p.withLineLimit(doctor.OpenHome(nil, home))
 }
 
-// bounded gives a target the longest line that the settings allow.
+// withLineLimit sets the maximum line length from the settings.
 func (p *program) withLineLimit(target doctor.Target, err error) (doctor.Target, error) {
 	target.MaxLine = p.maxLine()
 	return target, err
 }
 
-// transcripts finds the files to look through: those of the sessions, if they are in
-// files, and of the mirrors of other tools; or of another tool's folder.
+// transcripts returns the files to search: those of the sessions, if they are in files, and
+// those of the mirrors.
 func (s *sessionStore) transcripts() ([]string, error) {
 	dirs := []string{filepath.Join(s.home, sourcesDir)}
 	if s.files != "" {
@@ -271,19 +272,19 @@ func (s *sessionStore) transcripts() ([]string, error) {
 	return grep.Files(vfs.OS{}, true, dirs...)
 }
 
-// foreignTranscripts finds the transcripts of another tool's folder.
+// foreignTranscripts returns the transcripts in another tool's folder.
 func foreignTranscripts(dir string) ([]string, error) { return grep.Files(vfs.OS{}, true, dir) }
 
-// chooseFiles picks the files that are named, of those that were found.
+// chooseFiles returns the named files among found.
 func chooseFiles(found, names []string) ([]string, error) {
 	return grep.Choose(vfs.OS{}, true, found, names)
 }
 
-// spareDir is where the sessions of a store that is not the home's own files lie while
-// a backup is made of them. What a process that died left there is used.
+// spareDir is the temporary copy of sessions for a backup, if they are not in the home's
+// own files. Remains of a killed process are reused.
 const spareDir = ".tmp-backup"
 
-// pack makes a backup of the home and of its sessions, wherever those are.
+// pack creates a backup of the home and its sessions, wherever they are stored.
 func (s *sessionStore) pack(ctx context.Context, to io.Writer, now time.Time, bar *progress.Bar) (sum backup.Summary, err error) {
 	if err := s.mustBeLocal("make a backup"); err != nil {
 		return sum, err
@@ -295,12 +296,12 @@ func (s *sessionStore) pack(ctx context.Context, to io.Writer, now time.Time, ba
 		return sum, fmt.Errorf("back up %s: %w", s.home, firn.ErrNotFound)
 	}
 	spare := filepath.Join(s.home, spareDir)
-	r, err := s.p.copyTo(ctx, s, spare, bar, func(string) {}) // a copy that is new has no tables
+	r, err := s.p.copyTo(ctx, s, spare, bar, func(string) {}) // warnings are irrelevant for a new copy
 	if err == nil && !r.OK() {
 		err = fmt.Errorf("back up %s: session %s differs while it is read: %s: %w", s.home, r.Differ[0].Session, r.Differ[0].Detail, firn.ErrConflict)
 	}
 	if err != nil {
-		return sum, err // what was copied makes the next try shorter
+		return sum, err // the partial copy speeds up the next attempt
 	}
 	defer func() { err = errors.Join(err, vfs.RemoveAll(vfs.OS{}, spare)) }()
 	record := config.StoreRecord{URL: "file:", Since: now.UTC().Truncate(time.Second), Before: s.url}

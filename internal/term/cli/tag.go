@@ -57,7 +57,7 @@ lists the sessions that have it. What begins with - is taken off; + may be left 
 	return cmd
 }
 
-// setTags gives a session tags instead of those that it has.
+// setTags replaces the tags of a session.
 func (p *program) setTags(ctx context.Context, c *client.Client, s wire.Session, tags []string) error {
 	if slices.Equal(tags, changeTags(s.Tags, nil, nil)) {
 		return p.print(s, func() string { return tagsText(s) + "these are its tags already; nothing was done\n" })
@@ -69,7 +69,7 @@ func (p *program) setTags(ctx context.Context, c *client.Client, s wire.Session,
 	return p.print(now, func() string { return tagsText(now) + undoTags(s, now) })
 }
 
-// undoTags is the line that says how a session gets its old tags back.
+// undoTags returns a line with the command that restores the old tags.
 func undoTags(old, now wire.Session) string {
 	words := []string{"undo: firn tag", prose.Short(now.ID)}
 	for _, tag := range old.Tags {
@@ -85,16 +85,16 @@ func undoTags(old, now wire.Session) string {
 	return strings.Join(words, " ") + "\n"
 }
 
-// dropFlag is the flag that [tagArgs] makes of -tag.
+// dropFlag is the flag that [tagArgs] substitutes for -tag.
 const dropFlag = "drop"
 
-// tagArgs spells the tags that firn tag takes off as flags: -urgent is none that
-// anybody knows.
+// tagArgs rewrites the tags to remove in the arguments of firn tag as flags, because
+// -urgent is not a known flag.
 func tagArgs(args []string) []string {
 	at := 0
 	for at < len(args) && (strings.HasPrefix(args[at], "-") || args[at] == "sessions") {
 		if args[at] == "--home" || args[at] == "--gateway" {
-			at++ // and what it is
+			at++ // skip its value
 		}
 		at++
 	}
@@ -110,7 +110,7 @@ func tagArgs(args []string) []string {
 	return args
 }
 
-// changeTags is some tags with others added and taken off.
+// changeTags adds and removes tags.
 func changeTags(tags, add, drop []string) []string {
 	tags = append(slices.Clone(tags), add...)
 	tags = slices.DeleteFunc(tags, func(tag string) bool { return slices.Contains(drop, tag) })
@@ -118,7 +118,7 @@ func changeTags(tags, add, drop []string) []string {
 	return slices.Compact(append([]string{}, tags...))
 }
 
-// tagsText says which tags a session has.
+// tagsText formats the tags of a session.
 func tagsText(s wire.Session) string {
 	if len(s.Tags) == 0 {
 		return fmt.Sprintf("%s%s has no tags\n", prose.Short(s.ID), quotedName(s.Title))

@@ -69,7 +69,7 @@ tokens); each of the last three may do what the ones before it may.`,
 	return cmd
 }
 
-// mayDo is what a scope allows, behind "may".
+// mayDo describes the permissions of a scope; it follows "may".
 func mayDo(s wire.Scope) string {
 	if s == wire.ScopeHook {
 		return "call its hooks"
@@ -77,7 +77,7 @@ func mayDo(s wire.Scope) string {
 	return string(s)
 }
 
-// parseExpiry reads how long something lasts.
+// parseExpiry parses a duration or an end time.
 func parseExpiry(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

@@ -12,7 +12,7 @@ import (
 	"firn.dev/wire"
 )
 
-// treeBound is how many entries a tree shows unless more are asked for.
+// treeBound is the default maximum number of entries in a tree.
 const treeBound = 200
 
 func (p *program) treeCommand() *cobra.Command {
@@ -37,7 +37,7 @@ Entries that say nothing, such as settings, are left out unless --all asks for t
 	return cmd
 }
 
-// tree draws a session.
+// tree prints the tree of a session.
 func (p *program) tree(ctx context.Context, c *client.Client, ref string, most int, all bool) error {
 	s, err := p.session(ctx, c, ref)
 	if err != nil {
@@ -46,7 +46,7 @@ func (p *program) tree(ctx context.Context, c *client.Client, ref string, most i
 	whole := wire.Tree{Session: s.ID, Nodes: []wire.Node{}}
 	page := func(t wire.Tree) {
 		whole.Head, whole.Total, whole.Branches = t.Head, t.Total, t.Branches
-		whole.Damage = slices.Concat(t.Damage, whole.Damage) // pages go back
+		whole.Damage = slices.Concat(t.Damage, whole.Damage) // pages are in reverse order
 	}
 	var damage damaged
 	for n, err := range nodes(ctx, c, s.ID, page) {

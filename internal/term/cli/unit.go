@@ -10,7 +10,7 @@ import (
 	"firn.dev/internal/ops/unit"
 )
 
-// printUnit prints what a service manager needs to run the gateway.
+// printUnit prints the service manager configuration of the gateway.
 func (p *program) printUnit(cmd *cobra.Command, kind string, set map[string]string) error {
 	settings, err := p.settingsWith(set)
 	if err != nil {

@@ -61,7 +61,7 @@ Since takes a day, 2026-11-01, a time, or how long ago: 7d, 12h.`,
 	return cmd
 }
 
-// parseTime reads the value of a flag: a day, a time or how long ago.
+// parseTime parses a flag value: a day, a time or an age.
 func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -85,7 +85,7 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("%s takes a day such as 2026-11-01, a time, or how long ago such as 7d or 12h, not %q", flag, text)
 }
 
-// usageTable is what was used as people read it.
+// usageTable formats usage.
 func usageTable(s wire.Spending, most int) string {
 	head := s.By
 	if s.And != "" {
@@ -115,7 +115,7 @@ func usageTable(s wire.Spending, most int) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// spender is who or what used something.
+// spenderName returns the label of a row of usage.
 func spenderName(by, name, title string) string {
 	if by == "session" {
 		return prose.Short(firn.ID(name)) + " " + title

@@ -69,10 +69,10 @@ Exits with 8 if there is a fault that was not accepted; warnings are no faults.`
 	return cmd
 }
 
-// named is what is to be looked at: files that are named, or sessions of the store in
-// use, and then that one. If they are not in files there is no target. Ids and paths
-// are found without a gateway, so that what is badly damaged can be looked at too; other
-// names by asking one.
+// resolveTarget returns the files to check, or the sessions of the store in use, and then
+// also the store. If the sessions are not in files, the target is empty. IDs and paths are
+// resolved without a gateway, so that badly damaged sessions can be checked; other
+// references are resolved by a gateway.
 func (p *program) resolveTarget(cmd *cobra.Command, args []string) (doctor.Target, *sessionStore, error) {
 	if p.namesFile(args) {
 		target, err := p.fileTarget(args[0])
@@ -114,7 +114,7 @@ func (p *program) resolveTarget(cmd *cobra.Command, args []string) (doctor.Targe
 	return target, st, err
 }
 
-// report prints a report and makes an exit code of it.
+// report prints a report and returns the error for the exit code.
 func (p *program) report(r *doctor.Report) error {
 	if err := p.print(r, r.Text); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (p *program) report(r *doctor.Report) error {
 	return nil
 }
 
-// verifiedThere is what a check of sessions in a cluster found.
+// remoteReport is the result of checking sessions that are not in files.
 type remoteReport struct {
 	OK bool `json:"ok"`
 	wire.Verified
@@ -133,7 +133,7 @@ type remoteReport struct {
 	Accepted    []doctor.Finding       `json:"accepted,omitempty"`
 }
 
-// setAside takes the faults out that were accepted, or are now.
+// setAside removes the faults that were accepted before, or with accept all of them.
 func (r *remoteReport) setAside(home string, accept bool, note string, now time.Time) error {
 	faults := make([]doctor.Finding, len(r.Faults))
 	for i, f := range r.Faults {
@@ -148,7 +148,7 @@ func (r *remoteReport) setAside(home string, accept bool, note string, now time.
 	return err
 }
 
-// verifyThere has the gateway check all sessions, and its indexes.
+// verifyRemote has the gateway check all sessions and its indexes, and prints the result.
 func (p *program) verifyRemote(ctx context.Context, c *client.Client, args []string, home string, accept bool, note string) error {
 	if len(args) > 0 {
 		return &usageError{message: "sessions that are not in files are checked all together", hint: "firn verify without a name"}
@@ -166,7 +166,7 @@ func (p *program) verifyRemote(ctx context.Context, c *client.Client, args []str
 	return errIntegrity
 }
 
-// checkThere has the gateway check all sessions and its indexes, and waits for it.
+// checkRemote has the gateway check all sessions and its indexes, and waits for the result.
 func (p *program) checkRemote(ctx context.Context, c *client.Client) (*remoteReport, error) {
 	v, err := c.Verify(ctx)
 	if err != nil {

@@ -15,37 +15,38 @@ const (
 	firnVersion   = 1
 )
 
-// Stamp is what the linker was told of the sources, by make; see tools/stamp.sh.
-// What is empty was not told.
+// Stamp is the version information that make passes to the linker; see tools/stamp.sh.
+// Unknown fields are empty.
 type Stamp struct {
-	// Version is a tag, or what Go calls the version of a commit without one.
+	// Version is a tag, or Go's pseudo-version of an untagged commit.
 	Version string
-	// Commit is the whole hash, Time when it was committed, as RFC 3339 has it.
+	// Commit is the full hash, and Time the commit time in RFC 3339.
 	Commit, Time string
-	// Dirty is "true" if the sources were not those of the commit.
+	// Dirty is "true" if the sources differ from the commit.
 	Dirty string
 }
 
-// Build is what a program says of itself.
+// Build describes the version of a program.
 type Build struct {
 	Version string `json:"version"`
-	// Commit is what it was built from and Time when that was committed, if it
-	// is known. Dirty says that the sources had been changed since.
+	// Commit is the commit it was built from and Time its commit time, if known. Dirty is
+	// true if the sources had been changed.
 	Commit string `json:"commit,omitempty"`
 	Time   string `json:"time,omitempty"`
 	Dirty  bool   `json:"dirty"`
 	Go     string `json:"go"`
 	OS     string `json:"os"`
 	Arch   string `json:"arch"`
-	// Modules is how many modules of others are linked into it.
+	// Modules is the number of linked third-party modules.
 	Modules int `json:"modules"`
-	// Format is the version of pi's session format, Firn that of our additions.
+	// Format is the version of pi's session format, and Firn the version of firn's
+	// additions.
 	Format int `json:"format"`
 	Firn   int `json:"firn"`
 }
 
-// BuildOf tells what a program is by what the linker was told, and of what it
-// was not told by what the Go command wrote down. Info may be nil.
+// BuildOf returns the build from the linker's stamp. Missing fields are taken from the
+// build info, which may be nil.
 func BuildOf(s Stamp, info *debug.BuildInfo) Build {
 	b := Build{Version: "devel", Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, Format: formatVersion, Firn: firnVersion}
 	if info != nil {
@@ -60,7 +61,7 @@ func BuildOf(s Stamp, info *debug.BuildInfo) Build {
 	return b
 }
 
-// read takes what the Go command wrote down.
+// read fills missing fields from the build info.
 func (b *Build) read(info *debug.BuildInfo) {
 	b.Modules = len(info.Deps)
 	if info.Main.Version != "" && info.Main.Version != "(devel)" {
@@ -78,7 +79,7 @@ func (b *Build) read(info *debug.BuildInfo) {
 	}
 }
 
-// text tells it to people.
+// text formats the version.
 func (b Build) text() string {
 	var t strings.Builder
 	fmt.Fprintf(&t, "firn %s\n", b.Version)

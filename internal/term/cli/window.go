@@ -46,7 +46,7 @@ the model in its place.
 	return cmd
 }
 
-// window shows the window of a session.
+// window prints the window of a session.
 func (p *program) window(ctx context.Context, c *client.Client, ref, as string, diff bool) error {
 	s, err := p.session(ctx, c, ref)
 	if err != nil {
@@ -83,7 +83,7 @@ func (p *program) request(raw json.RawMessage) error {
 	return p.print(raw, b.String)
 }
 
-// windowHead is the first line: how full the window is, and of what.
+// windowHead formats the first line: the use of the window and its parts.
 func windowHead(w wire.Window) string {
 	full := fmt.Sprintf(" %s%s tokens", about(w.Usage.Estimated), prose.Grouped(w.Usage.Tokens))
 	if w.Usage.Window > 0 {
@@ -123,8 +123,7 @@ func windowItems(w wire.Window) string {
 	return strings.Join(append(lines, repairLines(w)...), "\n") + "\n"
 }
 
-// injectedLines list what is injected: files by their paths, anything else by how it
-// begins.
+// injectedLines lists injected content: files by path, other content by its beginning.
 func injectedLines(w wire.Window) []string {
 	var rows [][]string
 	for i, in := range w.Injected {
@@ -137,7 +136,7 @@ func injectedLines(w wire.Window) []string {
 	return prose.Columns(rows, "llr")
 }
 
-// repairLines tell what was changed to make the window, and what is missing in it.
+// repairLines describes the repairs of the window, and its missing entries.
 func repairLines(w wire.Window) []string {
 	var rows [][]string
 	for _, r := range w.Repairs {
@@ -150,7 +149,7 @@ func repairLines(w wire.Window) []string {
 	return lines
 }
 
-// windowDiff says which entries are in and which are out.
+// windowDiff lists the entries that are in the window and those that are not.
 func windowDiff(w wire.Window) string {
 	var rows [][]string
 	for i, r := range w.In {
@@ -175,7 +174,7 @@ func first(word string, i int) string {
 	return word
 }
 
-// span names a run of entries.
+// span formats a run of entries.
 func span(r wire.Run) string {
 	switch {
 	case r.From > 0 && r.From == r.To:
@@ -197,7 +196,7 @@ func countOf(r wire.Run) string {
 	return prose.Count(r.Count, "entry", "entries")
 }
 
-// undoOf is the command that brings entries back, or shows them.
+// undoOf returns the command that brings entries back, or shows them.
 func undoOf(id firn.ID, r wire.Run) string {
 	short := prose.Short(id)
 	switch r.Why {
@@ -213,7 +212,7 @@ func undoOf(id firn.ID, r wire.Run) string {
 	return ""
 }
 
-// quotedEntry names the first entry of a run as a shell takes it.
+// quotedEntry quotes the first entry of a run for a shell.
 func quotedEntry(r wire.Run) string {
 	if r.From > 0 {
 		return fmt.Sprintf("'#%d'", r.From)
