@@ -7,63 +7,61 @@ import (
 	"unicode/utf8"
 )
 
-// Entry is one line of a transcript: something that was said, done or decided,
-// hung under the entry it follows.
+// Entry is one line of a transcript: a message, a change of settings or an operation on
+// other entries. Entries form a tree.
 type Entry struct {
 	// ID is unique within the session. A header has none.
 	ID EntryID
-	// Parent is the entry this one follows; empty for a root. When an entry is
-	// handed to a store, an empty parent means "after the head" and [Root]
-	// begins a new tree.
+	// Parent is the entry that this one follows; empty for a root. When an entry is
+	// appended to a store, an empty parent means "after the head" and [Root] starts a new
+	// tree.
 	Parent EntryID
-	// Time is when it was written, to the millisecond.
+	// Time is when the entry was written, with millisecond precision.
 	Time time.Time
-	// Body is what the entry says.
+	// Body is the content of the entry.
 	Body Body
-	// Extra holds what a dialect read and has no field for, in file order.
+	// Extra holds members that the dialect has no field for, in file order.
 	Extra Fields
 }
 
-// NewEntry makes an entry that a store can append: it has an id and the
-// present time, and will follow the head. If others write to the session, its id
-// and its time may be smaller than those of the entry that it comes to follow;
-// an entry without them gets its own in order, from the store.
+// NewEntry returns an entry with an ID and the current time that is appended after the
+// head. If other processes write to the session, its ID and time may be smaller than those
+// of its parent. The store assigns ordered values to entries that have none.
 func NewEntry(body Body) Entry {
 	return Entry{ID: NewEntryID(), Time: now(), Body: body}
 }
 
-// now is the present as files keep it: to the millisecond.
+// now returns the current time with millisecond precision, as files store it.
 func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
-// UserText makes an entry in which the user says text. It has no id and no time:
-// the store gives it both when it gets its place, so that they are in order however
-// many write to the session.
+// UserText returns an entry with a user message. It has no ID and no time: the store
+// assigns both on append, in order, even with several concurrent writers.
 func UserText(text string) Entry {
 	return Entry{Body: &Message{Role: RoleUser, Parts: []Part{Text{Text: text}}}}
 }
 
-// AssistantText makes an entry in which the assistant says text and stops. Like
-// [UserText] it leaves the id and the times to the store.
+// AssistantText returns an entry with a complete assistant message. Like [UserText], it
+// leaves the ID and the times to the store.
 func AssistantText(text string) Entry {
 	return Entry{Body: &Message{Role: RoleAssistant, Parts: []Part{Text{Text: text}}, StopReason: StopEnd}}
 }
 
-// Hide makes an entry that hides target: a message, a compaction (which undoes
-// it) or another tombstone (which restores what that one hid). Like [UserText] it
-// leaves the id and the time to the store.
+// Hide returns an entry that hides target: a message, a compaction (which undoes it) or
+// another tombstone (which restores its target). Like [UserText], it leaves the ID and the
+// time to the store.
 func Hide(target EntryID) Entry {
 	return Entry{Body: &Tombstone{Target: target}}
 }
 
-// DirectoryField is the name of an extra field of a message's entry: the directory it was
-// said in, if that is another one than the session knew before. See [DirectoryOf].
+// DirectoryField is the name of an extra field of a message entry: the working directory of
+// the message, if it differs from the session's previous one. See [DirectoryOf].
 const DirectoryField = "directory"
 
-// maxDirectory bounds a directory that counts, in bytes.
+// maxDirectory is the maximum length of a directory in bytes.
 const maxDirectory = 4096
 
-// DirectoryOf returns the directory that an entry says it was said in; empty if it says
-// none, or none that can be one.
+// DirectoryOf returns the working directory recorded in an entry. It returns an empty
+// string if there is none or it is invalid.
 func DirectoryOf(e Entry) string {
 	var dir string
 	if raw := e.Extra.Get(DirectoryField); raw == nil || json.Unmarshal(raw, &dir) != nil || !ValidDirectory(dir) {
@@ -72,24 +70,24 @@ func DirectoryOf(e Entry) string {
 	return dir
 }
 
-// ValidDirectory reports whether a text can be a directory: it is not empty, not longer than
-// 4,096 bytes, and has no control characters.
+// ValidDirectory reports whether dir is acceptable as a directory: not empty, at most 4,096
+// bytes long and without control characters.
 func ValidDirectory(dir string) bool {
 	control := func(r rune) bool { return r < ' ' || r == 0x7f || r == utf8.RuneError }
 	return dir != "" && len(dir) <= maxDirectory && strings.IndexFunc(dir, control) < 0
 }
 
-// Field is one member of a JSON object whose meaning we do not know.
+// Field is one member of a JSON object with an unknown meaning.
 type Field struct {
 	Name  string
 	Value json.RawMessage
 }
 
-// Fields are members of a JSON object in the order they stood there. A slice
-// and not a map, so that writing them back keeps their order.
+// Fields are the unknown members of a JSON object in their original order. It is a slice,
+// not a map, so that the order survives rewriting.
 type Fields []Field
 
-// Get returns the value of the first field with that name, or nil.
+// Get returns the value of the first field called name, or nil.
 func (f Fields) Get(name string) json.RawMessage {
 	for _, field := range f {
 		if field.Name == name {
@@ -99,17 +97,17 @@ func (f Fields) Get(name string) json.RawMessage {
 	return nil
 }
 
-// Body is what an entry says. The set is closed: the types of this file,
-// [*Message], and [*Opaque] for everything else.
+// Body is the content of an entry. The set is closed: the types of this file, [*Message],
+// and [*Opaque] for everything else.
 type Body interface {
-	// Kind is the entry's type as files of the native dialect spell it.
+	// Kind returns the entry's type as encoded in the native dialect.
 	Kind() Kind
 }
 
-// Kind is the type of an entry, as spelt in files of the native dialect.
+// Kind is the type of an entry, as encoded in the native dialect.
 type Kind string
 
-// The kinds of entries that have a body type of their own.
+// The kinds of entries that have their own body type.
 const (
 	KindHeader         Kind = "session"
 	KindMessage        Kind = "message"
@@ -123,86 +121,86 @@ const (
 	KindCustom         Kind = "custom"
 	KindCustomMessage  Kind = "custom_message"
 	KindHead           Kind = "head"
-	// KindErased is the kind of the gap that a purge leaves. It reads as Opaque.
+	// KindErased is the kind of the placeholder that a purge leaves. It is read as Opaque.
 	KindErased Kind = "erased"
 )
 
-// Header begins a transcript and never changes. It is not part of the tree.
+// Header is the first line of a transcript and never changes. It is not part of the tree.
 type Header struct {
-	// Session is the session's id.
+	// Session is the ID of the session.
 	Session ID
-	// Version is the version of the pi session format; 3 for what we write.
+	// Version is the version of the pi session format; firn writes 3.
 	Version int
-	// Firn is the version of our additions; 0 in files that others wrote.
+	// Firn is the version of firn's additions; 0 in files written by other programs.
 	Firn int
 	// CWD is the directory the session was started in.
 	CWD string
-	// ParentSession is where a fork came from: a path or an id.
+	// ParentSession is the source of a fork: a path or an ID.
 	ParentSession string
-	// Agent and Key say whose session it is; empty in files that others wrote.
+	// Agent and Key identify the owner of the session; empty in files written by other
+	// programs.
 	Agent, Key string
 }
 
-// Compaction stands for all of the branch before FirstKept: a model sees
-// Summary instead. An unknown FirstKept keeps nothing.
+// Compaction replaces the part of the branch before FirstKept: the model is sent Summary
+// instead. An unknown FirstKept keeps nothing.
 type Compaction struct {
 	Summary      string
 	FirstKept    EntryID
 	TokensBefore int64
-	// Details is whatever the compactor wants to remember, as JSON. The native
-	// dialect understands a member "state" (see [State]).
+	// Details is arbitrary JSON of the compactor. The native dialect interprets its member
+	// "state" (see [State]).
 	Details  json.RawMessage
 	FromHook bool
 }
 
-// State is what the path before a compaction had settled. A compaction carries
-// it in details.state, so that a reader need not go further back.
+// State holds the settings in effect before a compaction. A compaction stores it in
+// details.state, so that a reader does not have to read further back.
 type State struct {
 	Provider      string `json:"provider,omitempty"`
 	Model         string `json:"modelId,omitempty"`
 	ThinkingLevel string `json:"thinkingLevel,omitempty"`
-	// Verbose is how much of its doings the agent shows, as a [Custom] entry of
-	// type [VerboseType] settled it.
+	// Verbose is the verbosity of the agent, as set by a [Custom] entry of type
+	// [VerboseType].
 	Verbose string `json:"verboseLevel,omitempty"`
-	// Send is whether answers may be sent to where the session's messages come
-	// from, as a [Custom] entry of type [SendType] settled it.
+	// Send is the policy for sending answers to the channel of the session, as set by a
+	// [Custom] entry of type [SendType].
 	Send string `json:"sendPolicy,omitempty"`
-	// Auth is the profile of credentials that the provider is asked with, as
-	// PROVIDER/PROFILE, as a [Custom] entry of type [AuthType] settled it.
+	// Auth is the credential profile for provider requests, as PROVIDER/PROFILE, set by a
+	// [Custom] entry of type [AuthType].
 	Auth string `json:"authProfile,omitempty"`
 }
 
-// AuthType is the type of a [Custom] entry that settles which credentials the session's
-// turns use. Its data is an object with the member "profile": PROVIDER/PROFILE.
+// AuthType is the type of a [Custom] entry that selects the credentials for the session's
+// turns. Its data is an object with the member "profile": PROVIDER/PROFILE.
 const AuthType = "firn.auth"
 
-// VerboseType is the type of a [Custom] entry that settles how verbose the
-// agent is. Its data is an object with the member "level".
+// VerboseType is the type of a [Custom] entry that sets the verbosity of the agent. Its
+// data is an object with the member "level".
 const VerboseType = "firn.verbose"
 
-// DefaultType is the type of a [Custom] entry that takes choices of the session back: its
-// member "what" names them, of model, thinking, verbose and auth. What the agent does otherwise
-// holds again.
+// DefaultType is the type of a [Custom] entry that resets settings of the session to the
+// agent's defaults. Its member "what" lists them: model, thinking, verbose and auth.
 const DefaultType = "firn.default"
 
-// SendType is the type of a [Custom] entry that settles whether answers may be
-// sent. Its data is an object with the member "policy": allow, deny or inherit.
+// SendType is the type of a [Custom] entry that sets whether answers may be sent. Its data
+// is an object with the member "policy": allow, deny or inherit.
 const SendType = "firn.send"
 
-// TagsType is the type of a [Custom] entry that says which tags a session has
-// from then on: {"tags": [names]}.
+// TagsType is the type of a [Custom] entry that replaces the tags of a session: {"tags":
+// [names]}.
 const TagsType = "firn.tags"
 
-// CountersType is the type of a [Custom] entry that says what a session has used
-// so far, at the end of each turn, so that nobody need read it all.
+// CountersType is the type of a [Custom] entry that records a session's usage so far at the
+// end of each turn, so that it can be read without reading the whole session.
 const CountersType = "firn.counters"
 
-// DraftType is the type of [Custom] entries in which an answer is kept while it comes,
-// each with the next piece. The answer itself, once whole, says it all again and is what
-// counts; pieces without one tell of an answer that was cut off by a crash.
+// DraftType is the type of [Custom] entries that store an answer while it streams, one
+// chunk each. The complete answer is stored again as a message, which supersedes them.
+// Chunks without such a message are an answer that a crash cut off.
 const DraftType = "firn.draft"
 
-// BranchSummary tells in short what happened on a branch that was left.
+// BranchSummary summarizes an abandoned branch.
 type BranchSummary struct {
 	From     EntryID
 	Summary  string
@@ -210,33 +208,33 @@ type BranchSummary struct {
 	FromHook bool
 }
 
-// Tombstone hides its target, wherever in the tree either of them is. On a
-// compaction it undoes it; on a tombstone it restores what that one hid.
+// Tombstone hides its target, wherever in the tree the two are. The tombstone of a
+// compaction undoes it; the tombstone of a tombstone restores the hidden entry.
 type Tombstone struct {
-	// Target is an entry, or the session's id to hide the session as a whole.
+	// Target is an entry, or the session's ID to hide the whole session.
 	Target EntryID
 	Reason string
 }
 
-// Label gives a name to an entry; an empty name takes it away.
+// Label names an entry; an empty name removes the label.
 type Label struct {
 	Target EntryID
 	Name   string
 }
 
-// Source says who chose a title.
+// Source is the origin of a title.
 type Source string
 
-// Who chose a title. A title by the user is never replaced by an automatic one.
+// The sources of titles. An automatic title never replaces one set by the user.
 const (
 	SourceUser Source = "user"
 	SourceAuto Source = "auto"
 )
 
-// Title names the session.
+// Title sets the title of the session.
 type Title struct {
 	Name string
-	// Source is empty in files that others wrote, which means the user.
+	// Source is empty in files written by other programs, which means the user.
 	Source Source
 }
 
@@ -245,23 +243,23 @@ func (t Title) Beats(old Title) bool {
 	return t.Source != SourceAuto || old.Source == SourceAuto || old.Name == ""
 }
 
-// ModelChange says which model answers from here on.
+// ModelChange selects the model for the following turns.
 type ModelChange struct {
 	Provider, Model string
 }
 
-// ThinkingChange says how hard the model shall think from here on.
+// ThinkingChange sets the thinking level for the following turns.
 type ThinkingChange struct {
 	Level string
 }
 
-// Custom keeps a program's own state in the log. A model never sees it.
+// Custom stores private state of a program in the log. It is never sent to a model.
 type Custom struct {
 	Type string
 	Data json.RawMessage
 }
 
-// CustomMessage is text that a program puts before the model.
+// CustomMessage is text that a program adds for the model.
 type CustomMessage struct {
 	Type    string
 	Parts   []Part
@@ -269,15 +267,14 @@ type CustomMessage struct {
 	Details json.RawMessage
 }
 
-// Head moves the head of the session to its parent: the next entry follows
-// that one. Since the entry itself is the last line, every reader of the
-// format lands on the right branch.
+// Head moves the head of the session to its parent: the next entry follows that one.
+// Because the entry itself is the last line, every reader of the format ends up on the
+// right branch.
 type Head struct {
 	Reason string
 }
 
-// Opaque is an entry of a kind we do not know. It keeps its place in the tree
-// and its bytes.
+// Opaque is an entry of an unknown kind. It keeps its place in the tree and its bytes.
 type Opaque struct {
 	Type Kind
 	// Raw is the whole line, without the newline.
@@ -317,5 +314,5 @@ func (*CustomMessage) Kind() Kind { return KindCustomMessage }
 // Kind returns KindHead.
 func (*Head) Kind() Kind { return KindHead }
 
-// Kind returns the kind the file gave it.
+// Kind returns the kind as stored in the file.
 func (o *Opaque) Kind() Kind { return o.Type }

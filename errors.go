@@ -5,41 +5,41 @@ import (
 	"fmt"
 )
 
-// The kinds of failure that a caller may want to tell apart. Every error of a
-// store, a journal or a dialect wraps at most one of them, but for what
-// ErrUnavailable and ErrUnknownOutcome say; use errors.Is.
+// The kinds of failure that a caller may want to distinguish with errors.Is. Every error of
+// a store, a journal or a dialect wraps at most one of them, with the exceptions noted at
+// ErrUnavailable and ErrUnknownOutcome.
 var (
-	// ErrNotFound says that a session, an entry or a key does not exist.
+	// ErrNotFound means that a session, an entry or a key does not exist.
 	ErrNotFound = errors.New("not found")
-	// ErrConflict says that the session moved on: its end is no longer where
-	// the caller expected it. Read again and decide anew.
+	// ErrConflict means that the end of the session is no longer where the caller expected
+	// it. Read the new entries and decide again.
 	ErrConflict = errors.New("conflict")
-	// ErrLocked says that another process owns the thing for longer than we wait.
+	// ErrLocked means that another process held the lock until the wait timed out.
 	ErrLocked = errors.New("locked")
-	// ErrCorrupt says that stored bytes are not what was written.
+	// ErrCorrupt means that stored data is damaged.
 	ErrCorrupt = errors.New("corrupt")
-	// ErrReplaced says that a file was deleted, cut short or swapped by somebody
-	// else while we were writing to it. Nothing was acknowledged after that.
+	// ErrReplaced means that another program deleted, truncated or replaced a file during
+	// writing. Nothing was acknowledged after that.
 	ErrReplaced = errors.New("file changed underneath")
-	// ErrNotSaved says that an append was not made durable. Unless it is an
-	// ErrUnknownOutcome too, nothing was written. The cause (a full disk, an I/O
-	// error) is wrapped as well.
+	// ErrNotSaved means that an append was not made durable. Unless the error is also an
+	// ErrUnknownOutcome, nothing was written. The cause (a full disk, an I/O error) is
+	// wrapped as well.
 	ErrNotSaved = errors.New("not saved")
-	// ErrUnknownOutcome says that an append may or may not be there now and after
-	// a crash: the disk or the cluster failed after it was given the bytes. Look
-	// before doing it again. It is an ErrNotSaved as well.
+	// ErrUnknownOutcome means that an append may or may not have succeeded: the disk or the
+	// cluster failed after receiving the bytes. Check before retrying. It is also an
+	// ErrNotSaved.
 	ErrUnknownOutcome = fmt.Errorf("%w for certain", ErrNotSaved)
-	// ErrUnavailable says that who keeps the sessions does not answer now: a
-	// cluster without a quorum, a network that is down. Trying the same again later
-	// makes sense. If something was to be written it is an ErrNotSaved as well, or
-	// an ErrUnknownOutcome if it was sent.
+	// ErrUnavailable means that the storage does not respond now: a cluster without a
+	// quorum, a network that is down. The operation can be retried later. A failed write is
+	// also an ErrNotSaved, or an ErrUnknownOutcome if it was sent.
 	ErrUnavailable = errors.New("unavailable")
-	// ErrTooLarge says that a limit somebody set would be passed.
+	// ErrTooLarge means that a configured limit would be exceeded.
 	ErrTooLarge = errors.New("too large")
-	// ErrUnsupported says that this store, dialect or version cannot do that.
+	// ErrUnsupported means that this store, dialect or version does not support the
+	// operation.
 	ErrUnsupported = errors.New("unsupported")
-	// ErrInvalid says that what the caller passed makes no sense.
+	// ErrInvalid means that an argument is invalid.
 	ErrInvalid = errors.New("invalid")
-	// ErrClosed says that the thing was closed before.
+	// ErrClosed means that the object is already closed.
 	ErrClosed = errors.New("closed")
 )

@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// ID names a session for ever: it is also the stem of its file name. New ones
-// are UUIDs of version 7; any name that [ID.Check] accepts can be read.
+// ID identifies a session permanently. It is also the stem of its file name. New IDs are
+// UUIDs of version 7; any name that [ID.Check] accepts can be read.
 type ID string
 
-// NewID makes a session id that sorts by the time it was made.
+// NewID returns a new session ID. IDs sort by creation time.
 func NewID() ID {
 	var b [16]byte
 	randomBytes(b[6:])
@@ -35,7 +35,7 @@ func NewID() ID {
 	return ID(s[:])
 }
 
-// Check says whether the id can safely be part of a file name on every system,
+// Check returns an error unless the ID can safely be part of a file name on every system
 // and cannot be mistaken for a part file of another session.
 func (id ID) Check() error {
 	s := string(id)
@@ -58,8 +58,8 @@ func (id ID) Check() error {
 	return nil
 }
 
-// isPartName reports whether s ends in _part and a number, in the eyes of a
-// file system that does not tell cases apart.
+// isPartName reports whether s ends in _part and a number on a case-insensitive file
+// system.
 func isPartName(s string) bool {
 	i := strings.LastIndex(strings.ToLower(s), "_part")
 	if i < 0 {
@@ -69,8 +69,8 @@ func isPartName(s string) bool {
 	return digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// isDeviceName reports whether a file of that stem is a device on Windows,
-// whatever its extension.
+// isDeviceName reports whether a file with that stem is a device on Windows, regardless of
+// its extension.
 func isDeviceName(s string) bool {
 	stem, _, _ := strings.Cut(strings.ToLower(s), ".")
 	switch stem {
@@ -80,23 +80,23 @@ func isDeviceName(s string) bool {
 	return len(stem) == 4 && (stem[:3] == "com" || stem[:3] == "lpt") && stem[3] >= '0' && stem[3] <= '9'
 }
 
-// EntryID names an entry within its session. New ones are 13 characters that
-// sort by the time they were made; any non-empty string can be read.
+// EntryID identifies an entry within its session. New IDs have 13 characters and sort by
+// creation time; any non-empty string can be read.
 type EntryID string
 
-// Root is the parent of an entry that shall begin a new tree. An entry with no
-// parent at all is put after the head by the store that appends it.
+// Root is the parent of an entry that starts a new tree. The store appends an entry without
+// a parent after the head.
 const Root EntryID = "-"
 
-// entryIDs hands out entry ids that are unique and rising within this process.
+// entryIDs generates entry IDs that are unique and increasing within this process.
 var entryIDs struct {
 	sync.Mutex
 	last uint64
 }
 
-// NewEntryID makes an entry id greater than every one made before it in this
-// process: 44 bits of milliseconds, 20 random bits. They need not be hard to
-// guess, only hard to meet by chance.
+// NewEntryID returns an entry ID greater than all that this process made before: 44 bits of
+// milliseconds, 20 random bits. The IDs are not secrets; the random bits only avoid
+// collisions.
 func NewEntryID() EntryID {
 	now := uint64(time.Now().UnixMilli())<<20 | uint64(mathrand.Uint32()&0xfffff)
 	entryIDs.Lock()
@@ -105,14 +105,13 @@ func NewEntryID() EntryID {
 	return formatEntryID(entryIDs.last)
 }
 
-// NewEntryIDAfter makes an entry id that is also greater than last. A store
-// calls it with the id at its end, so that ids stay unique within a session
-// when clocks step back or several processes write.
+// NewEntryIDAfter returns an entry ID that is also greater than last. A store passes the
+// last ID of the session, so that IDs stay unique within a session when clocks step back or
+// several processes write.
 //
-// If last is of a time to come, whoever made it was ahead of our clock, or our
-// clock was set back, and it may have made more of them right behind it, for other
-// sessions or for this one further up. So we do not count on from there, but leap
-// to a place by chance.
+// If last lies in the future, its writer's clock was ahead of ours or ours was set back.
+// That writer may have made more IDs directly after last, for this or other sessions.
+// NewEntryIDAfter therefore does not count on from last but adds a random distance.
 func NewEntryIDAfter(last EntryID) EntryID {
 	if n, ok := parseEntryID(last); ok {
 		ahead := n>>20 > uint64(time.Now().UnixMilli())
@@ -126,14 +125,14 @@ func NewEntryIDAfter(last EntryID) EntryID {
 	return NewEntryID()
 }
 
-// Made tells when an entry id was made, to the millisecond; false if it is not
-// one that [NewEntryID] makes.
+// Made returns the time at which the entry ID was made, with millisecond precision. It
+// returns false if the ID does not have the format of [NewEntryID].
 func (id EntryID) Made() (time.Time, bool) {
 	n, ok := parseEntryID(id)
 	return time.UnixMilli(int64(n >> 20)).UTC(), ok
 }
 
-// crockford is the alphabet of base 32 without i, l, o and u; it sorts as ASCII does.
+// crockford is the base 32 alphabet without i, l, o and u; it sorts like ASCII.
 const crockford = "0123456789abcdefghjkmnpqrstvwxyz"
 
 const entryIDLen = 13
@@ -147,10 +146,9 @@ func formatEntryID(n uint64) EntryID {
 	return EntryID(b[:])
 }
 
-// parseEntryID is the inverse of formatEntryID. Ids that lie more than a day in
-// the future, and of those this process made, are not ours, or come from a
-// broken clock: following them would push every later id out of reach of the
-// true time.
+// parseEntryID is the inverse of formatEntryID. It rejects IDs more than a day ahead of
+// both the clock and the last ID of this process: they are foreign or come from a broken
+// clock, and following them would push all later IDs far into the future.
 func parseEntryID(id EntryID) (uint64, bool) {
 	if len(id) != entryIDLen {
 		return 0, false
@@ -167,7 +165,7 @@ func parseEntryID(id EntryID) (uint64, bool) {
 	return n, n < limit || n <= lastEntryID()
 }
 
-// lastEntryID is the greatest that this process has made.
+// lastEntryID returns the greatest ID this process has made.
 func lastEntryID() uint64 {
 	entryIDs.Lock()
 	defer entryIDs.Unlock()

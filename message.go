@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// ResponseIDField is the extra field of an assistant's message that holds the
-// id which the provider gave to its answer. Messages that follow each other and
-// have the same are pieces of one answer; only the first of them has the usage.
+// ResponseIDField is the extra field of an assistant message that holds the provider's ID
+// of the answer. Consecutive messages with the same ID are parts of one answer; only the
+// first of them has the usage.
 const ResponseIDField = "responseId"
 
-// Message is something said to or by a model.
+// Message is a message to or from a model.
 type Message struct {
 	Role  Role
 	Parts []Part
-	// Time is when it was said; the entry's time is when it was written.
+	// Time is when the message was created; the entry's time is when it was written.
 	Time time.Time
-	// API, Provider and Model say who answered; only on assistant messages.
+	// API, Provider and Model identify the model that answered; only on assistant messages.
 	API, Provider, Model string
-	// Usage is what the answer cost, as the provider reported it.
+	// Usage is the token usage of the answer, as reported by the provider.
 	Usage *Usage
-	// StopReason says why the assistant stopped.
+	// StopReason is why the assistant stopped.
 	StopReason StopReason
-	// Error is what went wrong when StopReason is StopError or StopAborted.
+	// Error is the error message if StopReason is StopError or StopAborted.
 	Error string
-	// Extra holds members of the message that we have no field for.
+	// Extra holds members of the message that have no field here.
 	Extra Fields
 }
 
 // Kind returns KindMessage.
 func (*Message) Kind() Kind { return KindMessage }
 
-// Role says who speaks.
+// Role is the role of a message's author.
 type Role string
 
-// The roles of messages. Others may be read; they are kept and not sent.
+// The roles of messages. Messages with other roles are kept but not sent.
 const (
 	RoleUser       Role = "user"
 	RoleAssistant  Role = "assistant"
@@ -44,10 +44,10 @@ const (
 	RoleSystem     Role = "system"
 )
 
-// StopReason says why an assistant's message ended.
+// StopReason is why an assistant message ended.
 type StopReason string
 
-// Why an assistant's message ended.
+// The reasons why an assistant message ends.
 const (
 	StopEnd     StopReason = "stop"
 	StopLength  StopReason = "length"
@@ -56,18 +56,18 @@ const (
 	StopAborted StopReason = "aborted"
 )
 
-// Usage counts tokens of one answer.
+// Usage counts the tokens of one answer.
 type Usage struct {
 	Input, Output         int64
 	CacheRead, CacheWrite int64
 	// Total is the size of the conversation after the answer; old files lack it.
 	Total int64
 	Cost  Cost
-	// Extra holds members of the usage that we have no field for.
+	// Extra holds members of the usage that have no field here.
 	Extra Fields
 }
 
-// Context is how many tokens the conversation had when the answer was given.
+// Context returns the size of the conversation in tokens after the answer.
 func (u *Usage) Context() int64 {
 	if u.Total > 0 {
 		return u.Total
@@ -80,68 +80,69 @@ type Cost struct {
 	Input, Output, CacheRead, CacheWrite, Total float64
 }
 
-// Part is a piece of a message: [Text], [Image], [Thinking], [ToolCall],
-// [ToolResult], [Shell] or [OpaquePart]. The set is closed.
+// Part is a part of a message: [Text], [Image], [Thinking], [ToolCall], [ToolResult],
+// [Shell] or [OpaquePart]. The set is closed.
 type Part interface{ part() }
 
 // Text is plain text.
 type Text struct {
 	Text string
-	// Signature is a provider's private mark; only the same model may get it back.
+	// Signature is an opaque value of the provider. It is returned only to the same model.
 	Signature string
 	Extra     Fields
 }
 
-// Image is a picture, as base64 in Data.
+// Image is an image; Data is base64.
 type Image struct {
 	MimeType string
 	Data     string
 	Extra    Fields
 }
 
-// Thinking is what a model said to itself.
+// Thinking is the reasoning of a model.
 type Thinking struct {
 	Text string
-	// Signature proves to the provider that the text is its own, unchanged.
+	// Signature proves to the provider that the text is unmodified.
 	Signature string
 	// Redacted thinking has no readable text; Signature holds all of it.
 	Redacted bool
 	Extra    Fields
 }
 
-// ToolCall asks for a tool to be run.
+// ToolCall is a model's request to run a tool.
 type ToolCall struct {
 	ID, Name string
-	// Arguments is a JSON object, byte for byte as the model gave it.
+	// Arguments is a JSON object, byte for byte as the model produced it.
 	Arguments json.RawMessage
-	// Signature is a provider's private mark; only the same model may get it back.
+	// Signature is an opaque value of the provider. It is returned only to the same model.
 	Signature string
 	Extra     Fields
 }
 
-// ToolResult answers a ToolCall. It is the one part of a message of RoleToolResult.
+// ToolResult is the result of a ToolCall. It is the only part of a message of
+// RoleToolResult.
 type ToolResult struct {
 	CallID, Name string
 	Content      []Part
 	IsError      bool
-	// Details is for people and programs; a model never sees it.
+	// Details is for people and programs; it is never sent to a model.
 	Details json.RawMessage
 }
 
-// Shell is a command the user ran beside the conversation, and what it
-// printed. It is the one part of a message of RoleShell.
+// Shell is a command that the user ran outside the conversation, with its output. It is the
+// only part of a message of RoleShell.
 type Shell struct {
 	Command, Output string
 	// ExitCode is nil while running or when the command was killed.
 	ExitCode             *int
 	Cancelled, Truncated bool
-	// FullOutput is a file with all of the output when it was truncated.
+	// FullOutput is a file with the full output if it was truncated.
 	FullOutput string
 	// Hidden output is never sent to a model.
 	Hidden bool
 }
 
-// OpaquePart is a piece of a kind we do not know. It is kept and not sent, but for documents.
+// OpaquePart is a part of an unknown kind. It is kept but not sent, except for documents.
 type OpaquePart struct {
 	Type string
 	Raw  json.RawMessage
@@ -155,7 +156,7 @@ func (ToolResult) part() {}
 func (Shell) part()      {}
 func (OpaquePart) part() {}
 
-// JoinText joins the text parts among parts, a line break between each two.
+// JoinText joins the text parts among parts with line breaks.
 func JoinText(parts []Part) string {
 	var texts []string
 	for _, p := range parts {

@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// SectionsField is the extra field of a system message that holds named sections of
-// the prompt, as pi writes them since 1.0: an object of texts. They follow the text of
-// the message. A section replaces the one of the same name in an earlier message, and
-// null removes it.
+// SectionsField is the extra field of a system message that holds named sections of the
+// prompt, as pi writes them since 1.0: an object of texts. They follow the text of the
+// message. A section replaces the one with the same name in an earlier message, and null
+// removes it.
 const SectionsField = "sections"
 
-// SystemPrompt returns the texts of the prompt that system messages make together, in
-// order: what they say, and behind it the sections that are in force.
+// SystemPrompt combines system messages into one prompt and returns its texts in order:
+// first the texts of the messages, then the sections in effect.
 func SystemPrompt(messages ...*Message) []string {
 	var texts []string
 	var inForce []section
@@ -48,8 +48,8 @@ type section struct {
 	removed    bool
 }
 
-// sectionsOf reads the sections of a system message, in order; none if they are not an
-// object of texts.
+// sectionsOf returns the sections of a system message in order. It returns nil if they are
+// not an object of texts.
 func sectionsOf(m *Message) []section {
 	raw := m.Extra.Get(SectionsField)
 	if m.Role != RoleSystem || raw == nil {
@@ -78,7 +78,7 @@ func sectionsOf(m *Message) []section {
 	return all
 }
 
-// Text joins the text parts of the message; of a system message also its sections.
+// Text joins the text parts of the message. For a system message it includes the sections.
 func (m *Message) Text() string {
 	if m.Role == RoleSystem && len(m.Extra) > 0 {
 		return strings.Join(SystemPrompt(m), "\n\n")

@@ -5,9 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// CleanText is the gate for all text that enters a log: what it returns is
-// valid UTF-8 without NUL. Bytes that are not (lone surrogates among them, as
-// their UTF-8 form is invalid) become U+FFFD, one for each byte; changed
+// CleanText sanitizes text before it enters a log. The result is valid UTF-8 without NUL:
+// every invalid byte (including those of encoded surrogates) becomes U+FFFD. changed
 // reports whether there were any.
 func CleanText(s string) (clean string, changed bool) {
 	if utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 {
@@ -24,8 +23,8 @@ func CleanText(s string) (clean string, changed bool) {
 	return b.String(), true
 }
 
-// CutText returns the longest prefix of s of at most n bytes that does not end
-// within a rune.
+// CutText returns the longest prefix of s of at most n bytes that does not end within a
+// rune.
 func CutText(s string, n int) string {
 	if n >= len(s) {
 		return s

@@ -2,19 +2,18 @@ package firn
 
 import "fmt"
 
-// Tree is the shape of a session: which entry follows which. It is built from
-// glances in file order and is total: whatever the file says, every entry has
-// its place and no walk goes round in circles, because a parent counts only if
-// it stands before its child. Where the file is at fault the tree falls back
-// to file order and names a gap.
+// Tree holds the parent relation of a session's entries. It is built from glances in file
+// order. A parent counts only if it precedes its child, so every entry has a place and
+// there are no cycles, whatever the file contains. Where the file is damaged, the tree
+// falls back to file order and records a gap.
 type Tree struct {
 	nodes []Node
-	// last maps an id to the latest node that has it.
+	// last maps an ID to the latest node that has it.
 	last map[EntryID]int
 	gaps []Gap
 }
 
-// Node is an entry's place in a tree.
+// Node is the place of an entry in a tree.
 type Node struct {
 	Glance
 	At Pos
@@ -22,8 +21,8 @@ type Node struct {
 	Up int
 }
 
-// Add puts the next entry of the file into the tree and returns its number,
-// or -1 if the entry is not part of the tree (a header, or no id).
+// Add adds the next entry of the file to the tree and returns its number. It returns -1 if
+// the entry is not part of the tree (a header, or an entry without ID).
 func (t *Tree) Add(at Pos, g Glance) int {
 	if g.Kind == KindHeader || g.ID == "" {
 		return -1
@@ -32,7 +31,7 @@ func (t *Tree) Add(at Pos, g Glance) int {
 		t.last = make(map[EntryID]int)
 	}
 	n := len(t.nodes)
-	t.nodes = append(t.nodes, Node{Glance: g, At: at, Up: t.up(at, g)})
+	t.nodes = append(t.nodes, Node{Glance: g, At: at, Up: t.findParent(at, g)})
 	if _, twice := t.last[g.ID]; twice {
 		t.fault(GapDuplicate, at, g.ID, "an earlier entry has the same id; later ones follow this one")
 	}
@@ -40,8 +39,8 @@ func (t *Tree) Add(at Pos, g Glance) int {
 	return n
 }
 
-// up finds the parent of a new entry.
-func (t *Tree) up(at Pos, g Glance) int {
+// findParent returns the number of the parent of a new entry, -1 for a root.
+func (t *Tree) findParent(at Pos, g Glance) int {
 	before := len(t.nodes) - 1
 	if g.NoParent {
 		t.fault(GapNoParent, at, g.ID, "the entry tells no parent; taken to follow the one before it")
@@ -61,13 +60,13 @@ func (t *Tree) fault(kind GapKind, at Pos, id EntryID, detail string) {
 	t.gaps = append(t.gaps, Gap{Kind: kind, At: at, Entry: id, Detail: detail})
 }
 
-// Len is the number of entries in the tree.
+// Len returns the number of entries in the tree.
 func (t *Tree) Len() int { return len(t.nodes) }
 
-// Node returns the node with that number.
+// Node returns the node with number n.
 func (t *Tree) Node(n int) Node { return t.nodes[n] }
 
-// Find returns the number of the latest entry with that id, or -1.
+// Find returns the number of the latest entry with that ID, or -1.
 func (t *Tree) Find(id EntryID) int {
 	if n, ok := t.last[id]; ok {
 		return n
@@ -75,8 +74,8 @@ func (t *Tree) Find(id EntryID) int {
 	return -1
 }
 
-// Head is the number of the entry that the next one follows: the last of the
-// file. It is -1 in an empty tree.
+// Head returns the number of the entry that the next one follows: the last of the file. It
+// is -1 in an empty tree.
 func (t *Tree) Head() int { return len(t.nodes) - 1 }
 
 // Path returns the numbers of the entries from the root to n.
@@ -93,8 +92,8 @@ func (t *Tree) Path(n int) []int {
 	return path
 }
 
-// Children returns, for each entry, the numbers of those that follow it, in
-// file order. The roots are under -1.
+// Children returns the numbers of the children of each entry, in file order. The roots are
+// under -1.
 func (t *Tree) Children() map[int][]int {
 	children := make(map[int][]int)
 	for i, node := range t.nodes {
@@ -103,11 +102,11 @@ func (t *Tree) Children() map[int][]int {
 	return children
 }
 
-// Hidden returns the ids that tombstones hide. Tombstones count wherever they
-// stand in the tree; one that is itself hidden does not count.
+// Hidden returns the IDs that tombstones hide. Tombstones count wherever they are in the
+// tree, unless they are hidden themselves.
 func (t *Tree) Hidden() map[EntryID]bool {
 	hidden := make(map[EntryID]bool)
-	for i := len(t.nodes) - 1; i >= 0; i-- { // what hides a tombstone stands after it
+	for i := len(t.nodes) - 1; i >= 0; i-- { // a tombstone precedes the one that hides it
 		if node := t.nodes[i]; node.Kind == KindTombstone && !hidden[node.ID] {
 			hidden[node.Target] = true
 		}
@@ -115,5 +114,5 @@ func (t *Tree) Hidden() map[EntryID]bool {
 	return hidden
 }
 
-// Gaps returns the faults that were met, in file order.
+// Gaps returns the faults found so far, in file order.
 func (t *Tree) Gaps() []Gap { return t.gaps }
