@@ -1,24 +1,22 @@
-// Package agent runs turns: the user speaks, the model answers, tools run
-// until it is done, and all of it is in the log before it counts.
+// Package agent runs turns: it stores the user's message, sends the conversation to the
+// model and runs tools until the model is done. Everything is written to the log before it
+// takes effect.
 //
-// An [Agent] is a model with instructions, tools and habits. [Agent.Run] runs
-// one turn of one session and yields what happens as it happens. Between turns
-// nothing is kept in memory: every turn begins with what the log says, so it
-// does not matter whether the one before it ended, was stopped or was killed.
+// An [Agent] is a model with instructions, tools and settings. [Agent.Run] runs one turn of
+// one session and yields events as they happen. Nothing is kept in memory between turns:
+// every turn starts from the log, so it does not matter whether the previous turn ended
+// normally, was stopped or was killed.
 //
-// The order of things is the promise. The user's message is durable before
-// the model is asked; the answer with its tool calls before a tool runs; the
-// results before the model is asked again. What the model said so far is kept
-// while it speaks. So a crash at any point leaves a session that the next turn
-// goes on with, and nobody was told anything that is not on disk.
+// The user's message is durable before the model is called, the answer with its tool calls
+// before a tool runs, and the results before the model is called again. A streaming answer
+// is stored while it arrives. A crash at any point therefore leaves a session that the next
+// turn can continue, and no acknowledged entry is lost.
 //
-// Sessions come from a store: store.LoadOrCreate finds the one of a key. A turn
-// that a crash cut short ([Unfinished] tells, [CutOff] what had come of the answer)
-// is gone on with by an [Input] without parts.
-// [Agent.Move] goes on from an earlier entry, on a branch; [Agent.Compact] makes
-// room, and compact.Undo takes that back. Why a model did not answer is told
-// by provider.KindOf, what went wrong with a store by errors.Is and the errors
-// of package firn.
+// Sessions come from a store: store.LoadOrCreate finds the session of a key. To continue a
+// turn that a crash interrupted (see [Unfinished], and [CutOff] for the partial answer),
+// run an [Input] without parts. [Agent.Move] continues from an earlier entry on a new
+// branch. [Agent.Compact] makes room, and compact.Undo reverts that. Use provider.KindOf to
+// classify model errors, and errors.Is with the errors of package firn for store errors.
 package agent
 
 import (
@@ -35,95 +33,93 @@ import (
 	"firn.dev/window"
 )
 
-// Agent is who talks. Fill in what is needed and use it by its pointer; it must
-// not be changed once a turn was run. Its methods may be called from many
-// goroutines, though one session should have one turn at a time.
+// Agent is a model with instructions, tools and settings. Use it by pointer and do not
+// modify it after the first turn. Its methods may be called concurrently, but a session
+// should have one turn at a time.
 type Agent struct {
-	// Name is the agent's id; empty means "main".
+	// Name is the agent's ID; empty means "main".
 	Name  string
 	Store store.Store
-	// Model answers, unless a session chose another one that Models finds.
-	// Models may be nil: then there is no choice.
+	// Model answers unless a session chose another model that Models finds. If Models is
+	// nil, sessions cannot choose.
 	Model  provider.Model
 	Models func(providerName, model string) (provider.Model, error)
-	// Fallbacks are asked, in this order, for the rest of a turn whose model is
-	// not let in, or does not answer however often it is asked again. The answer
-	// says so.
+	// Fallbacks are tried in this order for the rest of a turn when the model's credentials
+	// are rejected or its retries are exhausted. The answer records the fallback.
 	Fallbacks []provider.Model
-	// System is the system prompt, Tools what the model may call.
+	// System is the system prompt; Tools are the tools the model may call.
 	System string
 	Tools  []tool.Tool
-	// Thinking is how hard the model thinks unless the session chose otherwise.
+	// Thinking is the thinking level unless the session chose another.
 	Thinking provider.Thinking
 	Hooks    Hooks
 
-	// Compaction says when to compact. Summarizer makes the summaries; nil
-	// means the model of the turn.
+	// Compaction configures when to compact. Summarizer writes the summaries; nil means the
+	// model of the turn.
 	Compaction compact.Settings
 	Summarizer provider.Model
 	Flush      Flush
 	Pruning    Pruning
-	// ResultBudget bounds the characters of all tool results that are sent;
-	// zero means no bound. 50,000 is a good one.
+	// ResultBudget limits the total number of characters of tool results that are sent;
+	// zero means no limit. 50,000 is a good value.
 	ResultBudget int
-	// Turns bounds how many turns of the user are sent; zero means all.
+	// Turns limits the number of user turns that are sent; zero means all.
 	Turns int
 
-	// Rounds bounds how often the model is asked within a turn; zero means 100.
+	// Rounds limits the number of model calls within a turn; zero means 100.
 	Rounds int
-	// Failures is after how many failing calls of a tool in a row the turn is
-	// stopped; zero means 10. Half way there the model is warned.
+	// Failures is the number of consecutive failing calls of a tool after which the turn is
+	// stopped; zero means 10. The model is warned after half of them.
 	Failures int
-	// Results bounds what the model sees of one tool result.
+	// Results limits the size of one tool result as sent to the model.
 	Results tool.Limits
-	// Silence says which answers are kept from the user.
+	// Silence configures which answers are hidden from the user.
 	Silence Silence
 	Backoff provider.Backoff
-	// NoTitles leaves sessions without automatic titles.
+	// NoTitles disables automatic session titles.
 	NoTitles bool
-	// Resident keeps the live parts of sessions in memory between turns; nil
-	// means that each turn reads its session.
+	// Resident caches the live parts of sessions between turns; nil means that each turn
+	// reads its session.
 	Resident Resident
-	// Workspace is the directory that sessions are begun in if nobody names another one;
-	// empty if there is none.
+	// Workspace is the default directory of new sessions; may be empty.
 	Workspace string
-	// Delegator runs the turns of other sessions that the session tools ask for; nil
-	// means that the agent runs them itself.
+	// Delegator runs turns of other sessions for the session tools; nil means that the
+	// agent runs them itself.
 	Delegator Delegator
-	// Clock tells the time; nil means time.Now.
+	// Clock returns the current time; nil means time.Now.
 	Clock func() time.Time
 	// Counter counts tokens; nil means window.Chars.
 	Counter window.TokenCounter
 
 	background work
-	// naming has the sessions that are being named.
+	// naming holds the sessions whose title is being generated.
 	naming sync.Map
-	// counting has the sessions that are being counted from their beginning.
+	// counting holds the sessions that are being counted from the start.
 	counting sync.Map
 }
 
-// Resident keeps live parts of sessions in memory. It is only a help: what was
-// written since, by whomever, is read before a turn begins. Its methods may be
-// called from many goroutines, and it may forget at any time.
+// Resident caches live parts of sessions in memory. It is only an optimization: newer
+// entries are always read before a turn starts. Its methods may be called concurrently, and
+// it may drop entries at any time.
 type Resident interface {
-	// Load returns what is kept of a session; false if nothing is.
+	// Load returns the cached path of a session. It returns false if there is none.
 	Load(id firn.ID) (window.Path, bool)
-	// Keep keeps the live part of a session instead of what was kept before.
-	// The path must not be changed.
+	// Keep caches the live part of a session and replaces the previous one. The path must
+	// not be modified.
 	Keep(id firn.ID, p window.Path)
 }
 
-// Close waits for what still runs in the background, the naming of a session
-// or a child's turn, after telling it to stop. No turn may run meanwhile.
+// Close cancels background work, such as title generation or a child's turn, and waits for
+// it to end. No turn may be running.
 func (a *Agent) Close() error {
 	a.background.close()
 	return nil
 }
 
-// Wait waits for what runs in the background, and lets it finish.
+// Wait waits for background work to finish.
 func (a *Agent) Wait() { a.background.wait() }
 
-// name is the agent's id.
+// name returns the agent's ID.
 func (a *Agent) name() string {
 	if a.Name == "" {
 		return "main"
@@ -152,54 +148,54 @@ func (a *Agent) rounds() int {
 	return 100
 }
 
-// Hooks are called at certain points of a turn. All of them may be nil, and
-// all may be called from many goroutines. An error of a hook ends the turn,
-// recorded as a failure, where nothing else is said. A hook that panics fails.
+// Hooks are called at certain points of a turn. Each may be nil, and each may be called
+// concurrently. Unless noted otherwise, an error from a hook ends the turn and is recorded
+// as its failure. A panic counts as an error.
 type Hooks struct {
-	// BeforeRun is called once per turn, when the user's message is durable,
-	// and returns what the model shall know in this turn only.
+	// BeforeRun is called once per turn after the user's message is durable. It returns
+	// text to inject into this turn only.
 	BeforeRun func(ctx context.Context, run Run) ([]window.Injection, error)
 	// BeforeTool may deny a call or change its arguments.
 	BeforeTool func(ctx context.Context, run Run, call firn.ToolCall) (Verdict, error)
-	// AfterTool may change what the model is told of a call.
+	// AfterTool may change the result that is sent to the model.
 	AfterTool func(ctx context.Context, run Run, call firn.ToolCall, result tool.Result) (tool.Result, error)
-	// BeforeCompaction may cancel a compaction or supply its summary. If it
-	// fails, so does the compaction, and the turn goes on without.
+	// BeforeCompaction may cancel a compaction or supply its summary. If it fails, the
+	// compaction fails and the turn continues without it.
 	BeforeCompaction func(ctx context.Context, run Run, plan compact.Plan) (compact.Decision, error)
-	// Around is told that a step of a turn begins, and returns the context that
-	// it is done in, and what to call when it is over: with how it failed in a
-	// word, or nothing. It changes nothing else.
+	// Around is called when a step of a turn starts. It returns the context for the step
+	// and a function that is called when the step ends, with a one-word failure or an empty
+	// string. It is meant for tracing.
 	Around func(ctx context.Context, run Run, step Step) (context.Context, func(failure string))
-	// AfterTurn is told how a turn ended. Its error is reported and changes
-	// nothing.
+	// AfterTurn is called with the outcome of a turn. Its error is reported and has no
+	// other effect.
 	AfterTurn func(ctx context.Context, run Run, outcome Outcome) error
 }
 
-// Run is the turn that a hook is called for.
+// Run describes the turn that a hook is called for.
 type Run struct {
 	Agent   string
 	Session firn.ID
-	// Path is the live part of the session, with the user's message.
+	// Path is the live part of the session, including the user's message.
 	Path window.Path
-	// Said is what the user says in this turn; empty when a turn goes on with
-	// what was not answered.
+	// Said is the text of the user's message. When a turn continues an unanswered message,
+	// it is that message.
 	Said string
-	// Bounds is what the turn may see and change besides its own session.
+	// Bounds limits the access of the turn beyond its own session.
 	Bounds route.Bounds
-	// Preview says that no turn runs: somebody looks at what its request would be, and
-	// nothing may be changed or recorded.
+	// Preview means that no turn runs and only the request is built. The hook must not
+	// change or record anything.
 	Preview bool
 }
 
-// Verdict is what a hook says of a call. The zero verdict lets it run.
+// Verdict is a hook's decision about a tool call. The zero value allows it.
 type Verdict struct {
-	// Deny is why the call must not run; the model is told.
+	// Deny is the reason why the call must not run; it is sent to the model.
 	Deny string
-	// Arguments replace those of the call, if not nil.
+	// Arguments replaces the arguments of the call unless nil.
 	Arguments []byte
 }
 
-// work is what an agent does in the background.
+// work tracks the background work of an agent.
 type work struct {
 	mu     sync.Mutex
 	ctx    context.Context
@@ -208,7 +204,7 @@ type work struct {
 	closed bool
 }
 
-// start runs f in the background, unless the agent is closed.
+// start runs f in the background. It returns false if the agent is closed.
 func (w *work) start(f func(ctx context.Context)) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -219,8 +215,8 @@ func (w *work) start(f func(ctx context.Context)) bool {
 		w.ctx, w.cancel = context.WithCancel(context.Background())
 	}
 	w.group.Go(func() {
-		// One session that breaks down must not take the others with it. What it
-		// had to say about it, it has recorded.
+		// A panic in one session must not crash the others. The session has already
+		// recorded its failure.
 		defer func() { _ = recover() }()
 		f(w.ctx)
 	})

@@ -10,48 +10,48 @@ import (
 	"firn.dev/window"
 )
 
-// ask sends the window, keeps the answer while it comes, and stores it. An
-// answer that breaks off is stored too, marked.
+// ask sends the window to the model, stores chunks of the answer while it streams and then
+// the complete answer. An interrupted answer is stored with a failure mark.
 func (t *turn) ask() (firn.Entry, error) {
 	req, err := t.request()
 	if err != nil {
 		return firn.Entry{}, err
 	}
 	d := newDraft(t.a.Silence)
-	message, err := t.listen(req, d)
+	message, err := t.streamAnswer(req, d)
 	if err != nil {
-		return firn.Entry{}, t.broken(d, err)
+		return firn.Entry{}, t.storeBroken(d, err)
 	}
-	if shown := d.hush.held.String(); shown != "" && !t.a.Silence.Silent(message.Text()) {
-		t.emit(Delta{Entry: d.id, Text: d.hush.release()})
+	if shown := d.filter.held.String(); shown != "" && !t.a.Silence.Silent(message.Text()) {
+		t.emit(Delta{Entry: d.id, Text: d.filter.release()})
 	}
 	message.Time = t.a.now()
-	entry := t.attributed(t.fallen.noted(firn.NewEntry(&message)))
+	entry := t.withAgent(t.fallen.mark(firn.NewEntry(&message)))
 	entry.ID = d.id
-	if entry, err = t.keep(entry); err != nil {
+	if entry, err = t.storeAnswer(entry); err != nil {
 		return firn.Entry{}, err
 	}
-	t.spent(message.Usage)
-	t.tellUsage(&message)
+	t.addUsage(message.Usage)
+	t.emitUsage(&message)
 	return entry, nil
 }
 
-// keep stores an answer, even if the turn was stopped the moment it was whole.
-// If the user spoke meanwhile, it is marked with the last entry it knew of.
-func (t *turn) keep(entry firn.Entry) (firn.Entry, error) {
-	ctx, cancel := afterwards(t.ctx)
+// storeAnswer stores an answer, even if the turn was stopped when it was complete. If the
+// user sent a message meanwhile, the answer is marked with the last entry it was based on.
+func (t *turn) storeAnswer(entry firn.Entry) (firn.Entry, error) {
+	ctx, cancel := cleanupContext(t.ctx)
 	defer cancel()
 	for {
 		if err := t.log.catchUp(ctx); err != nil {
 			return entry, err
 		}
 		kept := []firn.Entry{entry}
-		if t.log.heard {
+		if t.log.newInput {
 			kept[0] = window.WithKnew(entry, t.path.Head)
 		}
-		err := t.log.try(ctx, t.log.st.Append, kept)
-		if conflicts(err) {
-			continue // the user may have spoken this very moment
+		err := t.log.tryAppend(ctx, t.log.st.Append, kept)
+		if isConflict(err) {
+			continue // a user message may have just been added
 		}
 		if err == nil {
 			t.emit(Appended{Entry: kept[0], End: t.log.end})
@@ -60,21 +60,21 @@ func (t *turn) keep(entry firn.Entry) (firn.Entry, error) {
 	}
 }
 
-// listen asks and takes in what comes, until the answer is whole.
-func (t *turn) listen(req provider.Request, d *draft) (firn.Message, error) {
-	s := t.speak(req)
+// streamAnswer calls the model and processes its events until the answer is complete.
+func (t *turn) streamAnswer(req provider.Request, d *draft) (firn.Message, error) {
+	s := t.startStream(req)
 	defer s.cancel()
 	ticker := time.NewTicker(draftEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case e := <-s.events:
-			if err := t.hear(d, e); err != nil {
+			if err := t.handleEvent(d, e); err != nil {
 				return firn.Message{}, err
 			}
 		case <-ticker.C:
 			if p := d.take(); !p.empty() {
-				if err := t.log.note(t.ctx, p.entry()); err != nil {
+				if err := t.log.appendDeferred(t.ctx, p.entry()); err != nil {
 					return firn.Message{}, err
 				}
 			}
@@ -84,8 +84,8 @@ func (t *turn) listen(req provider.Request, d *draft) (firn.Message, error) {
 	}
 }
 
-// hear takes in one event of an answer.
-func (t *turn) hear(d *draft, e provider.Event) error {
+// handleEvent processes one event of an answer.
+func (t *turn) handleEvent(d *draft, e provider.Event) error {
 	retry, ok := e.(provider.Retrying)
 	if !ok {
 		if shown, ok := d.add(e); ok {
@@ -94,7 +94,7 @@ func (t *turn) hear(d *draft, e provider.Event) error {
 		return nil
 	}
 	if parts := d.whole.Parts(); len(parts) > 0 {
-		if err := t.interrupted(t.ctx, d.id, firn.StopError, parts, retry.Err); err != nil {
+		if err := t.storePartial(t.ctx, d.id, firn.StopError, parts, retry.Err); err != nil {
 			return err
 		}
 	}
@@ -103,29 +103,28 @@ func (t *turn) hear(d *draft, e provider.Event) error {
 	return nil
 }
 
-// broken records an answer that did not come whole, and returns why.
-func (t *turn) broken(d *draft, err error) error {
+// storeBroken stores an incomplete answer and returns the cause.
+func (t *turn) storeBroken(d *draft, err error) error {
 	stop := firn.StopError
 	if cause := context.Cause(t.ctx); cause != nil {
 		err, stop = cause, firn.StopAborted
 	}
 	if errors.Is(err, ErrFenced) {
-		return err // who has the session now marks what is there of the answer
+		return err // the new owner marks the partial answer
 	}
 	if parts := d.whole.Parts(); len(parts) > 0 {
-		ctx, cancel := afterwards(t.ctx)
+		ctx, cancel := cleanupContext(t.ctx)
 		defer cancel()
-		if saveErr := t.interrupted(ctx, d.id, stop, parts, err); saveErr != nil {
+		if saveErr := t.storePartial(ctx, d.id, stop, parts, err); saveErr != nil {
 			return saveErr
 		}
 	}
 	return err
 }
 
-// interrupted stores what there was of an answer, marked, by the name it had while
-// it came.
-func (t *turn) interrupted(ctx context.Context, id firn.EntryID, stop firn.StopReason, parts []firn.Part, why error) error {
-	entry := t.failure(stop, parts, why)
+// storePartial stores an incomplete answer under the ID of its draft, with a failure mark.
+func (t *turn) storePartial(ctx context.Context, id firn.EntryID, stop firn.StopReason, parts []firn.Part, why error) error {
+	entry := t.failureEntry(stop, parts, why)
 	entry.ID = id
 	if err := t.store(ctx, entry); err != nil {
 		return err
@@ -134,9 +133,9 @@ func (t *turn) interrupted(ctx context.Context, id firn.EntryID, stop firn.StopR
 	return nil
 }
 
-// speech is a question on its way to the model, asked beside the turn so that
-// the turn can keep what comes, and notice that it was stopped.
-type speech struct {
+// answerStream is a running model call. It runs in its own goroutine so that the turn can
+// store chunks and react to cancellation.
+type answerStream struct {
 	events  chan provider.Event
 	done    chan struct{}
 	cancel  context.CancelFunc
@@ -144,18 +143,18 @@ type speech struct {
 	err     error
 }
 
-func (t *turn) speak(req provider.Request) *speech {
+func (t *turn) startStream(req provider.Request) *answerStream {
 	ctx, cancel := context.WithCancel(t.ctx)
-	s := &speech{events: make(chan provider.Event), done: make(chan struct{}), cancel: cancel}
+	s := &answerStream{events: make(chan provider.Event), done: make(chan struct{}), cancel: cancel}
 	go func() {
 		defer close(s.done)
-		s.message, s.err = provider.Ask(ctx, steady{t.model}, req, t.a.Backoff, s.pass(ctx))
+		s.message, s.err = provider.Ask(ctx, guardedModel{t.model}, req, t.a.Backoff, s.forward(ctx))
 	}()
 	return s
 }
 
-// pass hands events over to the turn.
-func (s *speech) pass(ctx context.Context) func(provider.Event) error {
+// forward passes events to the turn.
+func (s *answerStream) forward(ctx context.Context) func(provider.Event) error {
 	return func(e provider.Event) error {
 		select {
 		case s.events <- e:
@@ -166,15 +165,15 @@ func (s *speech) pass(ctx context.Context) func(provider.Event) error {
 	}
 }
 
-// spent counts what an answer cost.
-func (t *turn) spent(u *firn.Usage) {
+// addUsage adds the usage of an answer to that of the turn.
+func (t *turn) addUsage(u *firn.Usage) {
 	if u != nil {
-		t.out.Usage = sum(t.out.Usage, *u)
+		t.out.Usage = addUsages(t.out.Usage, *u)
 	}
 }
 
-// tellUsage tells how full the window is after an answer.
-func (t *turn) tellUsage(m *firn.Message) {
+// emitUsage reports how full the window is after an answer.
+func (t *turn) emitUsage(m *firn.Message) {
 	usage := WindowUsage{Window: t.info.Window, Usage: m.Usage}
 	if m.Usage != nil {
 		usage.Tokens = m.Usage.Context()
@@ -184,5 +183,5 @@ func (t *turn) tellUsage(m *firn.Message) {
 		usage.Estimated = true
 	}
 	t.emit(usage)
-	t.warnOf(usage)
+	t.warnWindow(usage)
 }

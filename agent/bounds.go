@@ -10,20 +10,20 @@ import (
 	"firn.dev/window"
 )
 
-// reach holds the bounds of a turn while it runs. They only ever become narrower.
-type reach struct {
+// turnBounds holds the bounds of a running turn. They can only become narrower.
+type turnBounds struct {
 	mu     sync.Mutex
 	bounds route.Bounds
 }
 
-func (r *reach) now() route.Bounds {
+func (r *turnBounds) current() route.Bounds {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.bounds
 }
 
-// narrow narrows the bounds, and reports whether they were wider before.
-func (r *reach) narrow(to route.Bounds) bool {
+// narrow narrows the bounds and reports whether they changed.
+func (r *turnBounds) narrow(to route.Bounds) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.bounds
@@ -31,64 +31,64 @@ func (r *reach) narrow(to route.Bounds) bool {
 	return !r.bounds.Equal(before)
 }
 
-type reachKey struct{}
+type boundsKey struct{}
 
-// withReach puts the bounds of a turn into its context. A turn that another turn
-// began has at most the bounds of that one.
-func withReach(ctx context.Context, bounds route.Bounds) (context.Context, *reach) {
-	r := &reach{bounds: bounds}
-	if parent, ok := ctx.Value(reachKey{}).(*reach); ok {
-		r.narrow(parent.now())
+// withTurnBounds returns a context with the bounds of a turn. The bounds of a nested turn
+// never exceed those of its parent.
+func withTurnBounds(ctx context.Context, bounds route.Bounds) (context.Context, *turnBounds) {
+	r := &turnBounds{bounds: bounds}
+	if parent, ok := ctx.Value(boundsKey{}).(*turnBounds); ok {
+		r.narrow(parent.current())
 	}
-	return context.WithValue(ctx, reachKey{}, r), r
+	return context.WithValue(ctx, boundsKey{}, r), r
 }
 
-// WithBounds puts bounds into the context of tools that are called without a turn. The
-// context of a turn keeps its own, and has at most these.
+// WithBounds returns a context with bounds for tools that are called without a turn. Within
+// a turn, the bounds of the turn still apply.
 func WithBounds(ctx context.Context, bounds route.Bounds) context.Context {
-	ctx, _ = withReach(ctx, bounds)
+	ctx, _ = withTurnBounds(ctx, bounds)
 	return ctx
 }
 
-// BoundsOf returns what the turn that a context belongs to may see and change
-// besides its own session: for tools that look at other sessions, or at notes. A
-// context of no turn admits nothing.
+// BoundsOf returns the bounds of the turn that ctx belongs to: the sessions and notes,
+// other than its own session, that its tools may access. Without a turn the bounds admit
+// nothing.
 func BoundsOf(ctx context.Context) route.Bounds {
-	if r, ok := ctx.Value(reachKey{}).(*reach); ok {
-		return r.now()
+	if r, ok := ctx.Value(boundsKey{}).(*turnBounds); ok {
+		return r.current()
 	}
 	return route.Bounds{}
 }
 
-// narrow takes in who said an entry that the turn answers: the turn may see only what
-// all may see whom it answers.
+// narrow narrows the bounds to those of the author of an entry that the turn answers. The
+// turn may access only what all the users it answers may access.
 func (t *turn) narrow(e firn.Entry) {
-	if t.in.Narrow != nil && t.reach != nil && t.reach.narrow(t.in.Narrow(t.ctx, e)) {
+	if t.in.Narrow != nil && t.bounds != nil && t.bounds.narrow(t.in.Narrow(t.ctx, e)) {
 		t.narrowed = true
 	}
 }
 
-// injectWithin injects anew what hooks have to say, if the bounds became narrower since
-// they said it: it is not in the log, and not for whom the turn answers now.
-func (t *turn) injectWithin() error {
+// reinjectIfNarrowed runs the injecting hooks again if the bounds have been narrowed since:
+// the earlier injections may contain data that the new readers may not see.
+func (t *turn) reinjectIfNarrowed() error {
 	if !t.narrowed {
 		return nil
 	}
 	return t.inject()
 }
 
-// narrowToOpen takes in who said what stands unanswered at the end of the path, behind
-// the last whole answer: the model is going to answer that as well.
-func (t *turn) narrowToOpen() {
-	for _, e := range open(t.path) {
+// narrowToUnanswered narrows the bounds to the authors of the unanswered messages at the
+// end of the path, since the model is going to answer those as well.
+func (t *turn) narrowToUnanswered() {
+	for _, e := range unansweredEntries(t.path) {
 		t.narrow(e)
 	}
 }
 
-// open returns the entries behind the last whole answer of a path.
-func open(p window.Path) []firn.Entry {
+// unansweredEntries returns the entries after the last complete answer of a path.
+func unansweredEntries(p window.Path) []firn.Entry {
 	for i, e := range slices.Backward(p.Entries) {
-		if m, ok := saidBy(e, firn.RoleAssistant); ok && final(m) && !overheard(p.Entries[:i], e) {
+		if m, ok := messageWithRole(e, firn.RoleAssistant); ok && isFinal(m) && !missedInput(p.Entries[:i], e) {
 			return p.Entries[i+1:]
 		}
 	}

@@ -12,10 +12,9 @@ import (
 	"firn.dev/window"
 )
 
-// Move makes a session go on from another entry: what came after it stays in
-// the log, on a branch of its own. If told to summarise, the branch that is
-// left is summed up for the model; one with nothing in it is just left.
-// [firn.Root] means before everything.
+// Move continues a session from another entry. Later entries stay in the log on their own
+// branch. If summarise is set, the abandoned branch is summarized for the model, unless it
+// is empty. [firn.Root] means before the first entry.
 func (a *Agent) Move(ctx context.Context, id firn.ID, to firn.EntryID, summarise bool) (firn.Entry, error) {
 	if summarise {
 		job := compact.BranchJob{Store: a.Store, Session: id, To: to, Model: a.summarizer(), Settings: a.Compaction, Counter: a.counter()}
@@ -42,20 +41,19 @@ func (a *Agent) Move(ctx context.Context, id firn.ID, to firn.EntryID, summarise
 	return head, nil
 }
 
-// Compact compacts a session because somebody asked for it. The hint says
-// what the summary should heed. If there is nothing older than what is kept as it is
-// (20,000 tokens, unless Agent.Compaction or [CompactOptions] say otherwise) the
-// error is compact.ErrNothing.
+// Compact compacts a session on request. The hint is an instruction for the summary. If
+// there is nothing older than the part to be kept (20,000 tokens unless Agent.Compaction or
+// [CompactOptions] set another size), it fails with compact.ErrNothing.
 func (a *Agent) Compact(ctx context.Context, id firn.ID, hint string) (compact.Result, error) {
 	t := &turn{a: a, ctx: ctx, yield: func(Event, error) bool { return true }}
 	t.log = ledger{st: a.Store, id: id}
-	if err := t.collect(); err != nil {
+	if err := t.refreshPath(); err != nil {
 		return compact.Result{}, fmt.Errorf("compact session %s: %w", id, err)
 	}
-	if err := t.choose(); err != nil {
+	if err := t.chooseModel(); err != nil {
 		return compact.Result{}, fmt.Errorf("compact session %s: %w", id, err)
 	}
-	job := t.job(compact.Manual)
+	job := t.compactionJob(compact.Manual)
 	job.Hint, job.By = hint, "user"
 	return t.runCompaction(job)
 }
@@ -68,5 +66,5 @@ func (a *Agent) summarizer() provider.Model {
 	if model == nil {
 		return nil
 	}
-	return steady{model}
+	return guardedModel{model}
 }

@@ -38,7 +38,7 @@ func TestBranches(t *testing.T) {
 		add := func(kind firn.Kind, parent firn.EntryID) {
 			g := firn.Glance{Kind: kind, ID: firn.EntryID(fmt.Sprint("e", tree.Len())), Parent: parent}
 			tree.Add(firn.Pos(tree.Len()), g)
-			b.see(g)
+			b.add(g)
 			if kind != firn.KindHead {
 				said = append(said, g.ID)
 			}

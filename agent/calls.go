@@ -15,10 +15,10 @@ import (
 	"firn.dev/tool"
 )
 
-// CallState is how a tool call ended.
+// CallState is the outcome of a tool call.
 type CallState string
 
-// How a tool call ended. A call without a result was interrupted.
+// The outcomes of a tool call. A call without a result was interrupted.
 const (
 	CallDone      CallState = "done"
 	CallFailed    CallState = "failed"
@@ -26,47 +26,46 @@ const (
 	CallCancelled CallState = "cancelled"
 )
 
-// patience is how long a tool may take to notice that it was stopped. Then its
-// call is recorded as cancelled whether it noticed or not.
-const patience = 5 * time.Second
+// stopTimeout is how long a tool may take to react to cancellation. After that its call is
+// recorded as canceled in any case.
+const stopTimeout = 5 * time.Second
 
-// sideBySide is how many calls run at the same time.
-const sideBySide = 8
+// maxParallelCalls is the maximum number of calls that run in parallel.
+const maxParallelCalls = 8
 
-// outcome is what came of one call.
+// outcome is the result of one call.
 type outcome struct {
 	at     int
 	state  CallState
 	result tool.Result
-	// shown is what the model is shown of the result; cut says that it is not
-	// all of it.
+	// shown is the part of the result that is sent to the model; cut means that it is not
+	// the full result.
 	shown []firn.Part
 	cut   bool
 	took  time.Duration
-	// arguments are what the tool got, if a hook changed them.
+	// arguments are the actual arguments of the tool if a hook changed them.
 	arguments json.RawMessage
-	// err is a hook's.
+	// err is the error of a hook.
 	err error
 }
 
-// failed reports whether the model is told that it went wrong.
+// failed reports whether the result is sent to the model as an error.
 func (o *outcome) failed() bool { return o.result.IsError || o.state != CallDone }
 
-// resultDetails is kept beside a tool result, for people and programs.
+// resultDetails is stored with a tool result for people and programs.
 type resultDetails struct {
 	State CallState `json:"state"`
 	Ms    int64     `json:"ms"`
-	// Arguments are what the tool got, if a hook changed them.
+	// Arguments are the actual arguments of the tool if a hook changed them.
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// Full is all the text, if the model was shown a part of it.
+	// Full is the full text if the model was sent only a part of it.
 	Full string `json:"full,omitempty"`
-	// Details is what the tool itself wants to be kept.
+	// Details is the tool's own data.
 	Details json.RawMessage `json:"details,omitempty"`
 }
 
-// call runs the calls of an answer, which is durable, side by side, and
-// stores each result as soon as those before it are there: the log has them in
-// the order of the calls.
+// call runs the tool calls of a stored answer in parallel. It stores each result as soon as
+// the preceding ones are stored, so the log has them in the order of the calls.
 func (t *turn) call(calls []firn.ToolCall) error {
 	ran := t.runAll(calls)
 	defer ran.end()
@@ -75,7 +74,7 @@ func (t *turn) call(calls []firn.ToolCall) error {
 	next := 0
 	var failure error
 	for next < len(calls) {
-		o := ran.wait(t.begun(calls))
+		o := ran.wait(t.emitStarted(calls))
 		ready[o.at] = o
 		failure = cmp.Or(failure, o.err)
 		shown, cut := tool.Bound(o.result.Parts, limits)
@@ -99,20 +98,20 @@ func (t *turn) call(calls []firn.ToolCall) error {
 	return cmp.Or(failure, t.guard.verdict())
 }
 
-// begun tells the caller that a call begins to run.
-func (t *turn) begun(calls []firn.ToolCall) func(at int) {
+// emitStarted returns a function that reports the start of a call.
+func (t *turn) emitStarted(calls []firn.ToolCall) func(at int) {
 	return func(at int) {
 		t.emit(ToolStarted{Call: calls[at].ID, Name: calls[at].Name, Arguments: calls[at].Arguments})
 	}
 }
 
-// storeResults stores results, also if the turn was stopped meanwhile. What a
-// tool gave that no log can hold is stored as an error that says so.
+// storeResults stores results, even if the turn was stopped meanwhile. A result that the
+// log rejects is stored as an error.
 func (t *turn) storeResults(batch []firn.Entry) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	ctx, cancel := afterwards(t.ctx)
+	ctx, cancel := cleanupContext(t.ctx)
 	defer cancel()
 	err := t.store(ctx, batch...)
 	if !errors.Is(err, firn.ErrInvalid) {
@@ -120,7 +119,7 @@ func (t *turn) storeResults(batch []firn.Entry) error {
 	}
 	for _, e := range batch {
 		if one := t.store(ctx, e); errors.Is(one, firn.ErrInvalid) {
-			one = t.store(ctx, unfit(e, one))
+			one = t.store(ctx, unstorableResult(e, one))
 			if one != nil {
 				return one
 			}
@@ -131,8 +130,8 @@ func (t *turn) storeResults(batch []firn.Entry) error {
 	return nil
 }
 
-// unfit makes a result that can be stored of one that cannot.
-func unfit(e firn.Entry, why error) firn.Entry {
+// unstorableResult replaces a result that cannot be stored with an error result.
+func unstorableResult(e firn.Entry, why error) firn.Entry {
 	m := *e.Body.(*firn.Message)
 	r := m.Parts[0].(firn.ToolResult)
 	m.Parts = []firn.Part{firn.ToolResult{
@@ -143,25 +142,25 @@ func unfit(e firn.Entry, why error) firn.Entry {
 	return firn.NewEntry(&m)
 }
 
-// running are the calls of one answer while they run.
-type running struct {
+// runningCalls are the running calls of one answer.
+type runningCalls struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	results chan outcome
 	started chan int
 	open    map[int]bool
-	// late fires when those that were stopped have had time to notice; from
-	// then on nobody is waited for.
+	// late fires when stopTimeout has passed after cancellation; from then on no call is
+	// awaited.
 	late    <-chan time.Time
 	expired bool
 }
 
-// runAll starts the calls, the first eight at once.
-func (t *turn) runAll(calls []firn.ToolCall) *running {
+// runAll starts the calls, at most maxParallelCalls at a time.
+func (t *turn) runAll(calls []firn.ToolCall) *runningCalls {
 	ctx, cancel := context.WithCancel(t.ctx)
-	r := &running{ctx: ctx, cancel: cancel, results: make(chan outcome, len(calls)), started: make(chan int, len(calls)), open: make(map[int]bool)}
-	slots := make(chan struct{}, sideBySide)
-	run := t.hook()
+	r := &runningCalls{ctx: ctx, cancel: cancel, results: make(chan outcome, len(calls)), started: make(chan int, len(calls)), open: make(map[int]bool)}
+	slots := make(chan struct{}, maxParallelCalls)
+	run := t.hookRun()
 	for i, call := range calls {
 		r.open[i] = true
 		go func() {
@@ -177,10 +176,9 @@ func (t *turn) runAll(calls []firn.ToolCall) *running {
 	return r
 }
 
-// wait returns the next outcome, and tells of calls that begin meanwhile. Once
-// the turn was stopped, a tool that does not notice is not waited for any
-// longer than patience.
-func (r *running) wait(begun func(at int)) outcome {
+// wait returns the next outcome and reports calls that start meanwhile. After the turn was
+// stopped, it waits for a tool at most stopTimeout.
+func (r *runningCalls) wait(begun func(at int)) outcome {
 	stopped := r.ctx.Done()
 	for !r.expired {
 		select {
@@ -198,14 +196,14 @@ func (r *running) wait(begun func(at int)) outcome {
 		case <-stopped:
 			stopped = nil
 			if r.late == nil {
-				r.late = time.After(patience)
+				r.late = time.After(stopTimeout)
 			}
 		case <-r.late:
 			r.expired = true
 		}
 	}
 	for len(r.results) > 0 {
-		if o := <-r.results; r.open[o.at] { // it was done, only nobody had asked
+		if o := <-r.results; r.open[o.at] { // the call had already finished
 			delete(r.open, o.at)
 			return o
 		}
@@ -214,21 +212,21 @@ func (r *running) wait(begun func(at int)) outcome {
 		delete(r.open, at)
 		return outcome{at: at, state: CallCancelled, result: tool.TextResult(cancelledText)}
 	}
-	return outcome{} // not reached: who waits has an open call
+	return outcome{} // unreachable: wait is called only while a call is open
 }
 
-// end stops what still runs, if the turn could not go on, and waits for it.
-func (r *running) end() {
+// end cancels the remaining calls and waits for them.
+func (r *runningCalls) end() {
 	r.cancel()
 	for len(r.open) > 0 && !r.expired {
 		r.wait(func(int) {})
 	}
 }
 
-// What a model is told of a call that was stopped.
+// cancelledText is the result sent to the model for a canceled call.
 const cancelledText = "[firn] the call was cancelled before it was done"
 
-// runOne runs one call and never panics, whatever the tool does.
+// runOne runs one call. A panic of the tool becomes an error.
 func (t *turn) runOne(ctx context.Context, run Run, at int, call firn.ToolCall) (o outcome) {
 	o.at = at
 	began := time.Now()
@@ -243,7 +241,7 @@ func (t *turn) runOne(ctx context.Context, run Run, at int, call firn.ToolCall) 
 		o.state, o.result = CallCancelled, tool.TextResult(cancelledText)
 		return o
 	}
-	verdict, err := t.allowed(ctx, run, call)
+	verdict, err := t.checkCall(ctx, run, call)
 	if err != nil {
 		o.state, o.err, o.result = CallDenied, err, errorResult(fmt.Errorf("the call was not allowed: %w", err))
 		return o
@@ -257,7 +255,7 @@ func (t *turn) runOne(ctx context.Context, run Run, at int, call firn.ToolCall) 
 	}
 	o.state, o.result = t.toolStep(ctx, run, call)
 	if t.a.Hooks.AfterTool != nil && o.state != CallCancelled {
-		o.result, o.err = guardedHook(func() (tool.Result, error) { return t.a.Hooks.AfterTool(ctx, run, call, o.result) })
+		o.result, o.err = callHook(func() (tool.Result, error) { return t.a.Hooks.AfterTool(ctx, run, call, o.result) })
 		if o.err != nil {
 			o.state, o.result = CallFailed, errorResult(o.err)
 		}
@@ -265,30 +263,30 @@ func (t *turn) runOne(ctx context.Context, run Run, at int, call firn.ToolCall) 
 	return o
 }
 
-// guardedHook calls a hook and makes an error of a panic.
-func guardedHook[T any](hook func() (T, error)) (result T, err error) {
-	err = guarded("a hook", func() (err error) {
+// callHook calls a hook and turns a panic into an error.
+func callHook[T any](hook func() (T, error)) (result T, err error) {
+	err = recoverPanic("a hook", func() (err error) {
 		result, err = hook()
 		return err
 	})
 	return result, err
 }
 
-// allowed asks the hook about a call.
-func (t *turn) allowed(ctx context.Context, run Run, call firn.ToolCall) (Verdict, error) {
+// checkCall asks the BeforeTool hook about a call.
+func (t *turn) checkCall(ctx context.Context, run Run, call firn.ToolCall) (Verdict, error) {
 	if t.a.Hooks.BeforeTool == nil {
 		return Verdict{}, nil
 	}
-	return guardedHook(func() (Verdict, error) { return t.a.Hooks.BeforeTool(ctx, run, call) })
+	return callHook(func() (Verdict, error) { return t.a.Hooks.BeforeTool(ctx, run, call) })
 }
 
-// toolStep runs the tool that is called as a step of its own.
+// toolStep runs the called tool as a step.
 func (t *turn) toolStep(ctx context.Context, run Run, call firn.ToolCall) (state CallState, result tool.Result) {
 	if _, known := t.tools[call.Name]; !known {
-		return t.runTool(ctx, call) // which says so; the name is the model's own
+		return t.runTool(ctx, call) // it returns an error with the model's own name for the tool
 	}
 	ctx, end := t.around(ctx, run, Step{Kind: StepTool, Name: call.Name, Call: call.ID})
-	state = CallFailed // if it breaks down
+	state = CallFailed // in case it panics
 	defer func() {
 		if state == CallDone {
 			end("")
@@ -299,7 +297,7 @@ func (t *turn) toolStep(ctx context.Context, run Run, call firn.ToolCall) (state
 	return t.runTool(ctx, call)
 }
 
-// runTool runs the tool that is called.
+// runTool runs the called tool.
 func (t *turn) runTool(ctx context.Context, call firn.ToolCall) (CallState, tool.Result) {
 	x, ok := t.tools[call.Name]
 	if !ok {
@@ -309,7 +307,7 @@ func (t *turn) runTool(ctx context.Context, call firn.ToolCall) (CallState, tool
 	switch {
 	case ctx.Err() != nil && err != nil:
 		result.Parts = append(slices.Clip(result.Parts), firn.Text{Text: cancelledText})
-		return CallCancelled, result // with what there was of it
+		return CallCancelled, result // with its partial output
 	case err != nil:
 		result.Parts = append(slices.Clip(result.Parts), firn.Text{Text: err.Error()})
 		result.IsError = true
@@ -338,8 +336,8 @@ func errorResult(err error) tool.Result {
 	return r
 }
 
-// limits bound what the model sees of each of n results: all of them together
-// take up no more than about a quarter of its window.
+// limits returns the limits for each of n results, so that together they take at most about
+// a quarter of the model's window.
 func (t *turn) limits(n int) tool.Limits {
 	const charsPerToken, share = 4, 4
 	limits := t.a.Results
@@ -350,8 +348,8 @@ func (t *turn) limits(n int) tool.Limits {
 	return limits
 }
 
-// resultEntry makes the entry of a result: what the model sees of it is
-// bounded, all of it is kept.
+// resultEntry returns the entry of a result. The text for the model is limited; the full
+// text is kept in the details.
 func (t *turn) resultEntry(call firn.ToolCall, o outcome, warning string) firn.Entry {
 	details := resultDetails{State: o.state, Ms: o.took.Milliseconds(), Arguments: o.arguments, Details: o.result.Details}
 	if o.cut {
@@ -369,8 +367,8 @@ func (t *turn) resultEntry(call firn.ToolCall, o outcome, warning string) firn.E
 	})
 }
 
-// mustJSON spells a value of ours, whose raw members may be a tool's: if those
-// are not JSON, they are left out.
+// mustJSON encodes a value. Raw members that a tool produced are dropped if they are not
+// valid JSON.
 func mustJSON(v any) json.RawMessage {
 	data, err := json.Marshal(v)
 	if err == nil {

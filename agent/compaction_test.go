@@ -139,12 +139,12 @@ func TestMoveWithSummary(t *testing.T) {
 	b.say("one")
 	first := b.entries()[2].ID // the first answer
 	b.say("on the branch " + strings.Repeat("many words here ", 300))
-	before := counted(t, b)
+	before := readCounted(t, b)
 	moved, err := b.Move(t.Context(), b.id, first, true)
 	if err != nil || moved.Parent != first {
 		t.Fatalf("moved to %s: %v", moved.Parent, err)
 	}
-	if after := counted(t, b); after.Answers != before.Answers+1 || after.Input <= before.Input || after.Turns != before.Turns {
+	if after := readCounted(t, b); after.Answers != before.Answers+1 || after.Input <= before.Input || after.Turns != before.Turns {
 		t.Errorf("counted were %+v, and now %+v", before, after)
 	}
 	b.say("two")

@@ -11,43 +11,42 @@ import (
 	"firn.dev/store"
 )
 
-// Counters are what a session has used in all: every answer counts once,
-// whichever branch it is on, and what was asked beside the turns as well.
+// Counters are the total usage of a session: every answer counts once, on whichever branch
+// it is, and so do model calls outside of turns.
 type Counters struct {
 	Input      int64   `json:"input"`
 	Output     int64   `json:"output"`
 	CacheRead  int64   `json:"cacheRead"`
 	CacheWrite int64   `json:"cacheWrite"`
 	Cost       float64 `json:"cost"`
-	// Answers is how many answers were counted; those of one compaction count
-	// as one.
+	// Answers is the number of answers; those of one compaction count as one.
 	Answers int `json:"answers"`
-	// Turns is how often the user spoke.
+	// Turns is the number of user messages.
 	Turns int `json:"turns"`
-	// Compactions is how many there were; those undone count too.
+	// Compactions is the number of compactions, including undone ones.
 	Compactions int `json:"compactions"`
-	// Window is the size of the conversation as last reported; zero if it is
-	// not known, as after a compaction.
+	// Window is the last reported size of the conversation in tokens; zero if unknown, as
+	// after a compaction.
 	Window int64 `json:"window"`
-	// Messages is how many messages there are, of whomever; Active how many
-	// milliseconds its turns took together, by the times in the log.
+	// Messages is the number of messages of all roles. Active is the total duration of the
+	// turns in milliseconds, by the times in the log.
 	Messages int   `json:"messages"`
 	Active   int64 `json:"activeMs"`
-	// Last is when the last message came, in milliseconds since 1970.
+	// Last is the time of the last message in milliseconds since 1970.
 	Last int64 `json:"lastMs,omitempty"`
 }
 
-// Total is the sum of all tokens.
+// Total returns the sum of all tokens.
 func (c Counters) Total() int64 { return c.Input + c.Output + c.CacheRead + c.CacheWrite }
 
-// The types of entries that carry counts: of the whole session so far, and of an
-// answer that is not in the log.
+// The types of entries with counts: for the session so far, and for a model call whose
+// answer is not in the log.
 const (
 	countersType = firn.CountersType
 	usageType    = "firn.usage"
 )
 
-// usageRecord is what an answer cost that is not itself in the log.
+// usageRecord is the usage of a model call whose answer is not in the log.
 type usageRecord struct {
 	Purpose  provider.Purpose `json:"purpose"`
 	Provider string           `json:"provider"`
@@ -56,66 +55,66 @@ type usageRecord struct {
 }
 
 func usageEntry(purpose provider.Purpose, info provider.Info, u firn.Usage) firn.Entry {
-	return custom(usageType, usageRecord{purpose, info.Provider, info.Name, spelt(u)})
+	return customEntry(usageType, usageRecord{purpose, info.Provider, info.Name, usageJSON(u)})
 }
 
-// spelt is a usage as records of ours spell it.
-func spelt(u firn.Usage) compact.Usage {
+// usageJSON converts a usage to the form used in records.
+func usageJSON(u firn.Usage) compact.Usage {
 	return compact.Usage{
 		Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Total: u.Total, Cost: compact.Cost(u.Cost),
 	}
 }
 
-// custom makes an entry of ours that no model sees.
-func custom(kind string, data any) firn.Entry {
+// customEntry returns a Custom entry, which is never sent to a model.
+func customEntry(kind string, data any) firn.Entry {
 	return firn.NewEntry(&firn.Custom{Type: kind, Data: mustJSON(data)})
 }
 
-// countersRecord is what is written down at the end of a turn. Beside the counts
-// it carries a checkpoint, so that a list need not read what is before it.
+// countersRecord is the record written at the end of a turn. In addition to the counts it
+// contains a checkpoint, so that listing a session does not require earlier entries.
 type countersRecord struct {
 	Counters
-	// Entries is how many entries stand before this one, so that a reader of the
-	// end of a session knows the numbers of its entries; zero if nobody has counted them.
+	// Entries is the number of entries before this one, from which a reader of the tail
+	// derives entry numbers; zero if unknown.
 	Entries int `json:"entries,omitempty"`
-	// Left are the ends of branches that were left.
+	// Left are the ends of abandoned branches.
 	Left  []firn.EntryID   `json:"left,omitempty"`
 	Names store.Checkpoint `json:"names"`
 }
 
-// Count returns what a session has used. It reads back to the end of the
-// latest turn, and a session that has no counts yet as a whole.
+// Count returns the usage of a session. It reads back to the end of the latest turn; a
+// session without counts is read completely.
 func Count(ctx context.Context, st store.Store, id firn.ID) (Counters, error) {
 	c, _, err := CountBranches(ctx, st, id)
 	return c, err
 }
 
-// CountBranches is Count that also tells how many ends of branches there are:
-// entries that nothing follows.
+// CountBranches is like Count and also returns the number of branch ends: entries without
+// children.
 func CountBranches(ctx context.Context, st store.Store, id firn.ID) (Counters, int, error) {
 	t, err := count(ctx, st, id, store.End)
 	return t.Counters, t.ends.count(), err
 }
 
-// CountersEntry makes an entry with what a session has used up to a position, and
-// with what it is called now: it can stand there for those that were stored before.
+// CountersEntry returns an entry with the usage of a session up to a position and its
+// current names. It can replace the counts stored before that position.
 func CountersEntry(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, names store.Names) (firn.Entry, error) {
 	t, err := count(ctx, st, id, end)
 	t.Names.Names = names
-	return custom(countersType, t.sealed()), err
+	return customEntry(countersType, t.record()), err
 }
 
-// Add counts an entry, the next one of the session.
+// Add counts the next entry of the session.
 func (c *Counters) Add(e firn.Entry) {
 	switch b := e.Body.(type) {
 	case *firn.Message:
 		c.message(b.Role, e.Time)
 		if b.Role == firn.RoleAssistant && b.Usage != nil {
-			c.add(spelt(*b.Usage))
+			c.add(usageJSON(*b.Usage))
 			c.Window = b.Usage.Context()
 		}
 	case *firn.CustomMessage:
-		if e.Extra.Get("by") != nil { // a machine's message begins a turn as a person's does
+		if e.Extra.Get("by") != nil { // a message from a program starts a turn like one from a person
 			c.message(firn.RoleUser, e.Time)
 		}
 	case *firn.Compaction:
@@ -136,12 +135,12 @@ func (c *Counters) Add(e firn.Entry) {
 	}
 }
 
-// pause is how long nothing must have been said for it to be no part of a turn:
-// one that was interrupted may go on the next day.
+// pause is the gap between messages beyond which the time does not count as part of a turn:
+// an interrupted turn may be resumed the next day.
 const pause = time.Hour
 
-// message counts a message, and the time since the one before it unless that
-// was the user's to think.
+// message counts a message and the time since the previous one, except for the time before
+// a user message.
 func (c *Counters) message(role firn.Role, at time.Time) {
 	c.Messages++
 	now := at.UnixMilli()
@@ -162,9 +161,8 @@ func (c *Counters) add(u compact.Usage) {
 	c.Answers++
 }
 
-// sum adds two usages. The total is that of the later one: it is a size, not
-// an amount.
-func sum(a, b firn.Usage) firn.Usage {
+// addUsages adds two usages. Total is taken from the later one, because it is a size.
+func addUsages(a, b firn.Usage) firn.Usage {
 	a.Input += b.Input
 	a.Output += b.Output
 	a.CacheRead += b.CacheRead

@@ -17,7 +17,7 @@ func TestMachineTurnsAreCounted(t *testing.T) {
 	}
 	e.Extra = append(e.Extra, firn.Field{Name: "by", Value: json.RawMessage(`"hook:deploy"`)})
 	c.Add(e)
-	if c.Turns != 1 || c.Messages != 1 || !counts(e.Body.Kind()) {
+	if c.Turns != 1 || c.Messages != 1 || !affectsCounts(e.Body.Kind()) {
 		t.Errorf("%d turns and %d messages were counted, not 1", c.Turns, c.Messages)
 	}
 }

@@ -22,7 +22,7 @@ import (
 
 // counted is what the session used, and sees that counting it anew gives the
 // same.
-func counted(t *testing.T, b *workbench) agent.Counters {
+func readCounted(t *testing.T, b *workbench) agent.Counters {
 	t.Helper()
 	b.Wait()
 	c, err := agent.Count(t.Context(), b.Store, b.id)
@@ -65,7 +65,7 @@ func TestEverythingCounts(t *testing.T) {
 	seed(t, b, 12)
 	before := maps.Clone(asked)
 	out := b.say("go")
-	c := counted(t, b)
+	c := readCounted(t, b)
 	total, meanwhile := 0, 0
 	for _, purpose := range []provider.Purpose{provider.ForTurn, provider.ForTitle, provider.ForFlush, provider.ForSummary} {
 		if asked[purpose] == 0 {
@@ -119,7 +119,7 @@ func TestStoppedFlushCounts(t *testing.T) {
 	if _, err := b.run(ctx, agent.Say("go")); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
-	if c := counted(t, b); c.Answers != 1 || c.Output == 0 {
+	if c := readCounted(t, b); c.Answers != 1 || c.Output == 0 {
 		t.Errorf("counted are %+v", c)
 	}
 	if n := len(b.model.Requests()); n != 1 {
@@ -138,7 +138,7 @@ func TestBrokenAnswersDoNotCount(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	b.say("three")
-	if c := counted(t, b); c.Answers != 2 || c.Input != 200 || c.Turns != 3 {
+	if c := readCounted(t, b); c.Answers != 2 || c.Input != 200 || c.Turns != 3 {
 		t.Errorf("counted are %+v", c)
 	}
 	if !counters(b) {
@@ -158,7 +158,7 @@ func TestOldSessionIsCounted(t *testing.T) {
 	if !counters(b) {
 		t.Error("the session does not end with what it used")
 	}
-	if c := counted(t, b); c.Turns != 1501 || c.Answers != 1501 {
+	if c := readCounted(t, b); c.Turns != 1501 || c.Answers != 1501 {
 		t.Errorf("counted are %+v", c)
 	}
 	reads := &counting{Store: b.mem()}
@@ -200,7 +200,7 @@ func TestCountingKeepsUp(t *testing.T) {
 	if n := slow.whole.Load(); n != 1 || !counters(b) {
 		t.Errorf("the session was read %d times, want once; it ends with what it used: %v", n, counters(b))
 	}
-	if c := counted(t, b); c.Turns != 1503 || c.Answers != 1503 {
+	if c := readCounted(t, b); c.Turns != 1503 || c.Answers != 1503 {
 		t.Errorf("counted are %+v", c)
 	}
 }
@@ -226,14 +226,14 @@ func TestCountersGiveWay(t *testing.T) {
 	b := play(t, scripted.Forever(priced(scripted.Say("Fine."))))
 	b.Store = &butting{Store: b.mem(), in: b, custom: "firn.counters", text: "and more"}
 	b.say("one")
-	if c := counted(t, b); c.Turns != 2 || c.Answers != 1 {
+	if c := readCounted(t, b); c.Turns != 2 || c.Answers != 1 {
 		t.Errorf("counted are %+v", c)
 	}
 	if strings.Count(b.log(), "and more") != 1 || counters(b) {
 		t.Errorf("nobody butted in:\n%s", b.log())
 	}
 	b.say("two")
-	if c := counted(t, b); c.Turns != 3 || c.Answers != 2 || !counters(b) {
+	if c := readCounted(t, b); c.Turns != 3 || c.Answers != 2 || !counters(b) {
 		t.Errorf("counted are %+v", c)
 	}
 }

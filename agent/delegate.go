@@ -13,41 +13,41 @@ import (
 	"firn.dev/tool"
 )
 
-// Delegator runs turns of other sessions for the session tools of an agent. A gateway
-// is one; without it the agent runs them itself. Its methods may be called from many
-// goroutines, with the context of the turn that delegates.
+// Delegator runs turns of other sessions for the session tools of an agent. A gateway is
+// one; without it the agent runs them itself. Its methods may be called concurrently, with
+// the context of the delegating turn.
 type Delegator interface {
-	// Spawn creates a session for a task, as a child of the session whose turn ctx
-	// belongs to, and returns its id. Nothing is said there yet.
+	// Spawn creates a session for a task, as a child of the session whose turn ctx belongs
+	// to, and returns its ID. It does not send a message.
 	Spawn(ctx context.Context, task Task) (firn.ID, error)
-	// Send says a message in a session. It runs within the bounds of the turn that ctx
-	// belongs to. Awaited says that the turn waits for the answer: a session that
-	// waits for this one is refused with [firn.ErrLocked], and one that is nested too
-	// deep with [firn.ErrTooLarge].
+	// Send sends a message to a session. The turn runs within the bounds of the turn of
+	// ctx. If awaited is set, the caller waits for the answer: Send then fails with
+	// [firn.ErrLocked] if that session waits for the caller's, and with [firn.ErrTooLarge]
+	// if the nesting is too deep.
 	Send(ctx context.Context, id firn.ID, message string, awaited bool) (Delegated, error)
 }
 
-// Task is what a sub-agent is to do.
+// Task is the task of a sub-agent.
 type Task struct {
-	// Agent runs it; empty means the agent that delegates.
+	// Agent is the agent that runs it; empty means the delegating agent.
 	Agent string
 	Text  string
-	// Label becomes the title of the session; empty means the beginning of Text.
+	// Label becomes the title of the session; empty means the start of Text.
 	Label string
-	// Provider and Model answer instead of the agent's model; both or none.
+	// Provider and Model replace the agent's model; set both or neither.
 	Provider, Model string
 }
 
-// Delegated is a message that was said in another session.
+// Delegated is a message that was sent to another session.
 type Delegated interface {
-	// Done is closed when the turn that answers it has ended.
+	// Done is closed when the turn that answers the message has ended.
 	Done() <-chan struct{}
-	// Answer returns the answer, or why there is none, once Done is closed.
+	// Answer returns the answer or an error. It may be called once Done is closed.
 	Answer() (string, error)
-	// Detach says that the turn does not wait for the answer any longer. It reports
-	// whether the answer will be delivered to the session that asked.
+	// Detach stops waiting for the answer. It reports whether the answer will be delivered
+	// to the calling session.
 	Detach() bool
-	// Stop says that the answer is not needed, since the turn that asked was stopped.
+	// Stop cancels the delegated turn because the calling turn was stopped.
 	Stop(cause error)
 }
 
@@ -65,15 +65,15 @@ func (s *sessions) send(ctx context.Context, args sendArgs) (tool.Result, error)
 	if strings.TrimSpace(args.Message) == "" {
 		return tool.Result{}, errors.New("say what the message is")
 	}
-	id, _, err := s.mine(ctx, args.Session)
+	id, _, err := s.resolveOwn(ctx, args.Session)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	return s.delegate(ctx, id, args.Message, args.Timeout)
 }
 
-// waitsForThis is why a session cannot be asked.
-func waitsForThis(id firn.ID) error {
+// deadlockError is returned for a session that waits for the calling one.
+func deadlockError(id firn.ID) error {
 	return fmt.Errorf("session %s waits for this one; it cannot be asked now: %w", id, firn.ErrLocked)
 }
 
@@ -89,7 +89,7 @@ type spawnArgs struct {
 // SpawnedType is the type of the entry that links a session to a sub-agent's session.
 const SpawnedType = "firn.spawned"
 
-// Spawned is the data of such an entry.
+// Spawned is the data of an entry of type SpawnedType.
 type Spawned struct {
 	Session firn.ID `json:"session"`
 	Agent   string  `json:"agent,omitempty"`
@@ -97,7 +97,7 @@ type Spawned struct {
 	Label   string  `json:"label,omitempty"`
 }
 
-// SpawnedIn returns the link to a sub-agent's session that an entry is.
+// SpawnedIn returns the link to a sub-agent's session in an entry, if it is one.
 func SpawnedIn(e firn.Entry) (Spawned, bool) {
 	c, ok := e.Body.(*firn.Custom)
 	if !ok || c.Type != SpawnedType {
@@ -108,8 +108,8 @@ func SpawnedIn(e firn.Entry) (Spawned, bool) {
 	return link, err == nil && link.Session != ""
 }
 
-// Newborn returns the entries that the session of a task begins with, and the entry
-// that links its parent to it.
+// Newborn returns the first entries of the session of a task and the entry that links its
+// parent to it.
 func (t Task) Newborn(child, parent firn.ID) (entries []firn.Entry, link firn.Entry, err error) {
 	k, err := route.Parts{Agent: t.Agent, Kind: route.KindSubagent, Peer: route.Spell(string(parent)) + ":" + route.Spell(string(child))}.Key()
 	if err != nil {
@@ -126,7 +126,7 @@ func (t Task) Newborn(child, parent firn.ID) (entries []firn.Entry, link firn.En
 	if t.Model != "" {
 		entries = append(entries, firn.NewEntry(&firn.ModelChange{Provider: t.Provider, Model: t.Model}))
 	}
-	return entries, custom(SpawnedType, Spawned{Session: child, Agent: t.Agent, Task: firn.CutText(t.Text, historyLen), Label: t.Label}), nil
+	return entries, customEntry(SpawnedType, Spawned{Session: child, Agent: t.Agent, Task: firn.CutText(t.Text, historyLen), Label: t.Label}), nil
 }
 
 func (s *sessions) spawn(ctx context.Context, args spawnArgs) (tool.Result, error) {
@@ -156,7 +156,7 @@ func (s *sessions) spawn(ctx context.Context, args spawnArgs) (tool.Result, erro
 	return s.delegate(ctx, child, args.Task, args.Timeout)
 }
 
-// delegator runs the turns of other sessions.
+// delegator returns the Delegator of the agent.
 func (s *sessions) delegator() Delegator {
 	if s.Delegator != nil {
 		return s.Delegator
@@ -164,9 +164,9 @@ func (s *sessions) delegator() Delegator {
 	return (*local)(s)
 }
 
-// delegate says a message in another session and waits for the answer as long as was
-// asked for. A turn that is waited for ends with the one that waits, if that is
-// stopped; one that is not, or not any longer, goes on to its own end.
+// delegate sends a message to another session and waits for the answer until the timeout.
+// If the calling turn is stopped, an awaited turn is stopped too; a turn that is no longer
+// awaited continues.
 func (s *sessions) delegate(ctx context.Context, id firn.ID, message string, timeout *int) (tool.Result, error) {
 	wait := 120 * time.Second
 	if timeout != nil {
@@ -177,7 +177,7 @@ func (s *sessions) delegate(ctx context.Context, id firn.ID, message string, tim
 		return tool.Result{}, err
 	}
 	if wait == 0 {
-		return tool.TextResult(fmt.Sprintf("accepted: session %s is at it%s", id, comesLater(told.Detach()))), nil
+		return tool.TextResult(fmt.Sprintf("accepted: session %s is at it%s", id, pendingText(told.Detach()))), nil
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -189,15 +189,15 @@ func (s *sessions) delegate(ctx context.Context, id firn.ID, message string, tim
 		}
 		return tool.TextResult(fmt.Sprintf("session %s answered:\n%s", id, text)), nil
 	case <-timer.C:
-		return tool.TextResult(fmt.Sprintf("timeout: session %s is still at it%s", id, comesLater(told.Detach()))), nil
+		return tool.TextResult(fmt.Sprintf("timeout: session %s is still at it%s", id, pendingText(told.Detach()))), nil
 	case <-ctx.Done():
 		told.Stop(context.Cause(ctx))
 		return tool.Result{}, context.Cause(ctx)
 	}
 }
 
-// comesLater says where an answer is found that was not waited for.
-func comesLater(delivered bool) string {
+// pendingText describes where the answer will appear if it was not awaited.
+func pendingText(delivered bool) string {
 	if delivered {
 		return "; its answer will come as a message here"
 	}

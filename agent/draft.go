@@ -12,50 +12,50 @@ import (
 	"firn.dev/window"
 )
 
-// draftEvery is how often the pieces are kept: half a second, so that a crash
-// loses less than a second of what was said.
+// draftEvery is the interval at which chunks are stored, so that a crash loses less than a
+// second of the answer.
 const draftEvery = 500 * time.Millisecond
 
-// piece is the data of such an entry.
-type piece struct {
-	// Answer is the name the answer will have.
+// draftChunk is the data of an entry of type firn.DraftType.
+type draftChunk struct {
+	// Answer is the ID that the answer will have.
 	Answer   firn.EntryID `json:"answer"`
 	Thinking string       `json:"thinking,omitempty"`
 	Text     string       `json:"text,omitempty"`
 }
 
-func (p piece) empty() bool { return p.Thinking == "" && p.Text == "" }
+func (p draftChunk) empty() bool { return p.Thinking == "" && p.Text == "" }
 
-func (p piece) entry() firn.Entry {
+func (p draftChunk) entry() firn.Entry {
 	data, err := json.Marshal(p)
-	if err != nil { // strings always can be
+	if err != nil { // strings can always be encoded
 		data = nil
 	}
 	return firn.NewEntry(&firn.Custom{Type: firn.DraftType, Data: data})
 }
 
-// draft is an answer on its way.
+// draft is an answer that is being streamed.
 type draft struct {
-	// id is the name the answer will have.
+	// id is the ID that the answer will have.
 	id firn.EntryID
-	// whole is all that came, fresh what is not kept yet.
-	whole provider.Draft
-	fresh piece
-	hush  hush
+	// whole is the answer so far, fresh the part that is not stored yet.
+	whole  provider.Draft
+	fresh  draftChunk
+	filter silenceFilter
 }
 
 func newDraft(silence Silence) *draft {
-	return &draft{id: firn.NewEntryID(), hush: hush{mode: silence}}
+	return &draft{id: firn.NewEntryID(), filter: silenceFilter{mode: silence}}
 }
 
-// add takes the next event and returns what may be shown of it.
+// add processes the next event and returns the text to show for it.
 func (d *draft) add(e provider.Event) (shown Delta, ok bool) {
 	d.whole.Add(e)
 	shown.Entry = d.id
 	switch e := e.(type) {
 	case provider.TextDelta:
 		d.fresh.Text += e.Text
-		shown.Text = d.hush.pass(e.Text)
+		shown.Text = d.filter.add(e.Text)
 	case provider.ThinkingDelta:
 		d.fresh.Thinking += e.Text
 		shown.Thinking, shown.Text = true, e.Text
@@ -63,21 +63,21 @@ func (d *draft) add(e provider.Event) (shown Delta, ok bool) {
 	return shown, shown.Text != ""
 }
 
-// take returns what came since the last time.
-func (d *draft) take() piece {
+// take returns the text received since the previous call.
+func (d *draft) take() draftChunk {
 	p := d.fresh
 	p.Answer = d.id
-	d.fresh = piece{}
+	d.fresh = draftChunk{}
 	return p
 }
 
-// errKilled is why an answer is marked that a crash cut off.
+// errKilled marks an answer that was cut off by a crash.
 var errKilled = errors.New("interrupted: firn ended while the answer was being given")
 
-// seal makes the entry that marks an answer which a crash cut off; false if
-// there is none.
-func (t *turn) seal() (firn.Entry, bool) {
-	thinking, text := joined(t.path)
+// recoverDraft returns a marked answer made from the chunks that a crash left. It returns
+// false if there are none.
+func (t *turn) recoverDraft() (firn.Entry, bool) {
+	thinking, text := joinLoose(t.path)
 	var parts []firn.Part
 	if thinking != "" {
 		parts = append(parts, firn.Thinking{Text: thinking})
@@ -85,81 +85,80 @@ func (t *turn) seal() (firn.Entry, bool) {
 	if text != "" {
 		parts = append(parts, firn.Text{Text: text})
 	}
-	sealed := t.failure(firn.StopAborted, parts, errKilled)
+	sealed := t.failureEntry(firn.StopAborted, parts, errKilled)
 	if by := askedAgent(t.path); by != "" {
 		sealed = window.WithAnswerer(sealed, by)
 	}
 	return sealed, len(parts) > 0
 }
 
-// askedAgent returns the agent that the last message of the user names; empty if it names
-// none.
+// askedAgent returns the agent that the last user message names, or an empty string.
 func askedAgent(p window.Path) string {
 	for _, e := range slices.Backward(p.Entries) {
-		if _, ok := saidBy(e, firn.RoleUser); ok {
+		if _, ok := messageWithRole(e, firn.RoleUser); ok {
 			return window.Answerer(&e)
 		}
 	}
 	return ""
 }
 
-// CutOff returns what a path has of an answer that a crash cut off and that no
-// turn has marked yet; empty if there is none. The next turn marks it.
+// CutOff returns the partial text of an answer that a crash cut off and that is not marked
+// yet, or an empty string. The next turn marks it.
 func CutOff(p window.Path) string {
-	thinking, text := joined(p)
+	thinking, text := joinLoose(p)
 	if text != "" {
 		return text
 	}
 	return thinking
 }
 
-// joined is what the loose pieces of a path say.
-func joined(p window.Path) (thinking, text string) {
+// joinLoose joins the loose chunks of a path.
+func joinLoose(p window.Path) (thinking, text string) {
 	var a, b strings.Builder
-	for _, piece := range loose(p) {
+	for _, piece := range looseChunks(p) {
 		a.WriteString(piece.Thinking)
 		b.WriteString(piece.Text)
 	}
 	return a.String(), b.String()
 }
 
-// loose returns the pieces at the end of a path that no answer came of. Those
-// of an answer that was hidden are as hidden as the answer.
-func loose(path window.Path) []piece {
-	var pieces []piece
+// looseChunks returns the chunks at the end of a path that have no answer. Chunks of a
+// hidden answer are hidden too.
+func looseChunks(path window.Path) []draftChunk {
+	var pieces []draftChunk
 	for _, e := range slices.Backward(path.Entries) {
 		switch b := e.Body.(type) {
 		case *firn.Message:
 			if b.Role == firn.RoleAssistant || b.Role == firn.RoleToolResult {
-				return ordered(pieces)
+				return lastAnswerChunks(pieces)
 			}
 		case *firn.Custom:
-			if p, ok := readPiece(b); ok && !path.Hides(p.Answer) {
+			if p, ok := readChunk(b); ok && !path.Hides(p.Answer) {
 				pieces = append(pieces, p)
 			}
 		}
 	}
-	return ordered(pieces)
+	return lastAnswerChunks(pieces)
 }
 
-// ordered puts pieces that were gathered from the end the right way round,
-// and keeps those of the last answer.
-func ordered(pieces []piece) []piece {
+// lastAnswerChunks keeps only the chunks of the latest answer and reverses them into log
+// order.
+func lastAnswerChunks(pieces []draftChunk) []draftChunk {
 	if len(pieces) > 0 {
 		last := pieces[0].Answer
-		pieces = slices.DeleteFunc(pieces, func(p piece) bool { return p.Answer != last })
+		pieces = slices.DeleteFunc(pieces, func(p draftChunk) bool { return p.Answer != last })
 	}
 	slices.Reverse(pieces)
 	return pieces
 }
 
-func readPiece(c *firn.Custom) (piece, bool) {
+func readChunk(c *firn.Custom) (draftChunk, bool) {
 	if c.Type != firn.DraftType {
-		return piece{}, false
+		return draftChunk{}, false
 	}
-	var p piece
+	var p draftChunk
 	if json.Unmarshal(c.Data, &p) != nil || p.empty() {
-		return piece{}, false
+		return draftChunk{}, false
 	}
 	return p, true
 }

@@ -7,137 +7,135 @@ import (
 	"firn.dev"
 )
 
-// Event is something that happened in a turn. The set is closed: the types of
-// this file.
+// Event is an event of a turn. The set is closed: the types of this file.
 type Event interface{ event() }
 
-// Started says that the user's message is durable. It comes first.
+// Started is the first event: the user's message is durable.
 type Started struct {
 	Session firn.ID
-	// Entry is the user's message; empty if the turn goes on with what was
-	// not answered. Repeated says that it was in the log already.
+	// Entry is the user's message; empty if the turn continues an unanswered one. Repeated
+	// means that it was already in the log.
 	Entry    firn.EntryID
 	Repeated bool
-	// Recovered says that the turn before was interrupted in the middle of an
-	// answer, which is now marked so.
+	// Recovered means that the previous turn was interrupted in the middle of an answer,
+	// which is now marked.
 	Recovered bool
 }
 
-// Appended says that an entry is in the log and durable.
+// Appended reports that an entry is durable in the log.
 type Appended struct {
 	Entry firn.Entry
-	// End is the position behind it and behind what was appended with it.
+	// End is the position after the entry and all entries appended with it.
 	End firn.Pos
 }
 
-// Delta is a piece of an answer as it comes. Of an answer that begins with
-// [NoReply] nothing comes as text; one that only ends with it was shown by then.
+// Delta is a piece of a streaming answer. An answer that starts with [NoReply] produces no
+// text; one that ends with it has already been shown.
 type Delta struct {
-	// Entry is the name that the answer will have in the log.
+	// Entry is the ID that the answer will have in the log.
 	Entry firn.EntryID
-	// Thinking says that the model says it to itself.
+	// Thinking marks text of the model's reasoning.
 	Thinking bool
 	Text     string
 }
 
-// Interrupted says that an answer broke off. What there was of it is in the
-// log, marked, and the model will not see it again.
+// Interrupted reports that an answer was cut off. The partial answer is in the log with a
+// mark and is not sent to the model again.
 type Interrupted struct {
 	Entry firn.EntryID
 	Err   error
 }
 
-// Retrying says that the model will be asked again.
+// Retrying reports that the model will be called again.
 type Retrying struct {
 	Attempt int
 	Delay   time.Duration
 	Err     error
 }
 
-// ToolStarted says that a tool begins to run; the call is durable.
+// ToolStarted reports that a tool starts to run; the call is durable.
 type ToolStarted struct {
 	Call      string
 	Name      string
 	Arguments json.RawMessage
 }
 
-// ToolDone says that a tool is done. Those of one answer come in the order
-// they end in; their results are stored in the order of the calls.
+// ToolDone reports that a tool has finished. The events of one answer arrive in the order
+// of completion; the results are stored in the order of the calls.
 type ToolDone struct {
 	Call, Name string
 	State      CallState
-	// Text is what the model is told, as far as it is text.
+	// Text is the text of the result as sent to the model.
 	Text string
 	Took time.Duration
 }
 
-// WindowUsage tells how full the model's window is, after each answer.
+// WindowUsage reports how full the model's window is after an answer.
 type WindowUsage struct {
 	Tokens, Window int64
-	// Estimated says that Tokens is not what the provider reported.
+	// Estimated means that Tokens was not reported by the provider.
 	Estimated bool
-	// Usage is what the answer cost.
+	// Usage is the usage of the answer.
 	Usage *firn.Usage
 }
 
-// CompactionStarted says that a compaction begins.
+// CompactionStarted reports the start of a compaction.
 type CompactionStarted struct {
 	Reason string
 	Tokens int64
 }
 
-// CompactionDone says how a compaction ended.
+// CompactionDone reports the end of a compaction.
 type CompactionDone struct {
 	Entry         firn.EntryID
 	Before, After int64
-	// Count is how many compactions the branch has had.
+	// Count is the number of compactions on the branch.
 	Count    int
 	Strategy string
-	// Failure says why the summary was made without a model; nil if a model made it, or
-	// none was asked.
+	// Failure is why the summary was made without a model; nil if a model made it or none
+	// was called.
 	Failure error
-	// Err says why there is none.
+	// Err is why the compaction failed.
 	Err error
 }
 
-// CompactionDue says that it is time to compact, to who wants to be asked.
+// CompactionDue reports that compaction is due, if the mode is compact.Suggest.
 type CompactionDue struct{ Tokens, Limit int64 }
 
-// Flushed says that the agent was given time to write down what it wants to
-// keep, before a compaction.
+// Flushed reports that the agent was given a turn to write notes before a compaction.
 type Flushed struct {
-	// Notes is how many notes it wrote.
+	// Notes is the number of notes written.
 	Notes int
 	Err   error
 }
 
-// Notice is a sentence for the user. With a level it is a warning; without, it is for
-// sessions that are verbose.
+// Notice is a sentence for the user. With a level it is a warning; without, it is meant for
+// verbose sessions.
 type Notice struct {
 	Text  string
 	Level Level
 }
 
-// Finished ends a turn that went well. It comes last.
+// Finished is the last event of a successful turn.
 type Finished struct{ Outcome }
 
-// Outcome is how a turn ended.
+// Outcome is the result of a turn.
 type Outcome struct {
-	// Text is the final answer; Entry its place in the log.
+	// Text is the final answer; Entry is its entry in the log.
 	Text  string
 	Entry firn.EntryID
-	// Provider and Model say who gave it.
+	// Provider and Model identify the model that gave the answer.
 	Provider, Model string
-	// Silent says that the answer is not for the user.
+	// Silent means that the answer is not for the user.
 	Silent bool
-	// Usage sums up all answers of the turn, and what was asked beside them.
+	// Usage is the sum of all answers of the turn and its other model calls.
 	Usage firn.Usage
-	// Rounds is how often the model was asked, Calls how many tools ran.
+	// Rounds is the number of model calls, Calls the number of tool calls.
 	Rounds, Calls int
 	Stop          firn.StopReason
-	// Pending are calls of the caller's tools, if the turn ended with some.
+	// Pending are the calls of the caller's tools if the turn ended with any.
 	Pending []firn.ToolCall
-	// Err is set if the turn failed. Finished never has one.
+	// Err is set if the turn failed; nil in Finished.
 	Err error
 }
 

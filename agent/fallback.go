@@ -9,20 +9,19 @@ import (
 	"firn.dev/provider"
 )
 
-// fallbackField is the member of an answer's entry that says in whose place the
-// model answered, and why: who reads the log later must not wonder.
+// fallbackField is the member of an answer's entry that records which model was replaced
+// and why.
 const fallbackField = "fallback"
 
-// fallback is what it says.
+// fallback is the value of fallbackField.
 type fallback struct {
 	// From is provider/model, Why the kind of its failure.
 	From string        `json:"from"`
 	Why  provider.Kind `json:"why"`
 }
 
-// fallBack turns to the next of the agent's fallbacks after the model failed,
-// for the rest of the turn; false if there is none. The next turn begins with
-// the session's own model again.
+// fallBack switches to the agent's next fallback model for the rest of the turn. It returns
+// false if there is none. The next turn starts with the session's own model again.
 func (t *turn) fallBack(err error) bool {
 	failed := t.info
 	t.failed = append(t.failed, modelName(failed))
@@ -34,8 +33,8 @@ func (t *turn) fallBack(err error) bool {
 		if t.fallen.From == "" {
 			t.fallen = fallback{From: modelName(failed), Why: provider.KindOf(err)}
 		}
-		t.take(next)
-		// What was learnt of the size of one window says nothing of another.
+		t.useModel(next)
+		// The learned window size applies only to the previous model.
 		t.fit = fitting{compactions: t.fit.compactions, suggested: t.fit.suggested, stuck: t.fit.stuck}
 		t.emit(Notice{Text: fmt.Sprintf("%v; %s answers instead", err, modelName(info))})
 		return true
@@ -43,22 +42,22 @@ func (t *turn) fallBack(err error) bool {
 	return false
 }
 
-// take makes a model the one that answers.
-func (t *turn) take(m provider.Model) {
+// useModel selects the model for the following calls.
+func (t *turn) useModel(m provider.Model) {
 	t.model, t.info = m, m.Info()
 	if t.info.Window <= 0 {
 		t.info.Window = provider.AssumedWindow
 	}
 }
 
-// noted marks an answer that another model gave than the session's.
-func (f fallback) noted(e firn.Entry) firn.Entry {
+// mark records in an answer that a fallback model gave it.
+func (f fallback) mark(e firn.Entry) firn.Entry {
 	if f.From == "" {
 		return e
 	}
 	data, err := json.Marshal(f)
 	if err != nil {
-		return e // two strings can always be spelt
+		return e // two strings can always be encoded
 	}
 	e.Extra = append(slices.Clip(e.Extra), firn.Field{Name: fallbackField, Value: data})
 	return e

@@ -8,27 +8,27 @@ import (
 	"firn.dev"
 )
 
-// A session is served by one gateway at a time. One that takes it over from
-// another that may still be running a turn puts an entry of this type behind all
-// that is there. Whoever finds such an entry behind the place where its right to
-// write began has lost that right.
+// fenceType is the type of a fence entry. A session is served by one gateway at a time. A
+// gateway that takes a session over from another that may still be running a turn appends a
+// fence. A writer that finds a fence after the start of its write right has lost that
+// right.
 const fenceType = "firn.fence"
 
-// ErrFenced says that somebody else has taken the session over while a turn ran.
-// The turn ends without another word; who has the session now goes on.
+// ErrFenced means that another gateway took the session over during a turn. The turn ends
+// without writing anything more; the new owner continues.
 var ErrFenced = fmt.Errorf("another gateway has taken the session over: %w", firn.ErrConflict)
 
-// Fence makes the entry that takes a session over, in the name of somebody.
+// Fence returns the entry with which the gateway called by takes a session over.
 func Fence(by string) firn.Entry {
 	data, err := json.Marshal(map[string]string{"by": by})
-	if err != nil { // strings always can be
+	if err != nil { // strings can always be encoded
 		data = nil
 	}
 	return firn.NewEntry(&firn.Custom{Type: fenceType, Data: data})
 }
 
-// fences reports whether a record is such an entry.
-func fences(rec *firn.Record) bool {
+// isFence reports whether a record is a fence.
+func isFence(rec *firn.Record) bool {
 	if rec.Gap != nil || rec.Glance.Kind != firn.KindCustom {
 		return false
 	}
@@ -40,26 +40,25 @@ func fences(rec *firn.Record) bool {
 	return ok && c.Type == fenceType
 }
 
-// right is where the right of a turn to write begins; the zero value is a right
-// that nobody else can take.
-type right struct {
+// writeRight is the position from which a turn may write. The zero value cannot be revoked.
+type writeRight struct {
 	bounded bool
 	since   firn.Pos
 }
 
-// ends reports whether a record takes the right away.
-func (r right) ends(rec *firn.Record) bool {
-	return r.bounded && rec.At >= r.since && fences(rec)
+// endedBy reports whether a record revokes the right.
+func (r writeRight) endedBy(rec *firn.Record) bool {
+	return r.bounded && rec.At >= r.since && isFence(rec)
 }
 
-// fenced is the error of a turn whose right has ended.
+// fenced returns the error of a turn whose write right was revoked.
 func (l *ledger) fenced() error {
 	return fmt.Errorf("go on with session %s: %w", l.id, ErrFenced)
 }
 
-// entitled refuses to go on if somebody took the session over between the
-// beginning of the right to write and the end that is known.
-func (l *ledger) entitled(ctx context.Context) error {
+// checkFence fails if there is a fence between the start of the write right and the known
+// end.
+func (l *ledger) checkFence(ctx context.Context) error {
 	if !l.right.bounded || l.end <= l.right.since {
 		return nil
 	}
@@ -70,7 +69,7 @@ func (l *ledger) entitled(ctx context.Context) error {
 		if rec.At >= l.end {
 			break
 		}
-		if l.right.ends(&rec) {
+		if l.right.endedBy(&rec) {
 			return l.fenced()
 		}
 	}

@@ -15,73 +15,74 @@ import (
 	"firn.dev/window"
 )
 
-// Pruning says when old tool results are shortened in the window. The log
-// keeps them whole.
+// Pruning configures when old tool results are shortened in the window. The log keeps the
+// full results.
 type Pruning struct {
-	// After is how long nothing must have been asked: a provider that keeps
-	// what it was sent for a while then has forgotten it, and the change costs
-	// nothing. Zero means that nothing is pruned. Five minutes is usual.
+	// After is the idle time after which results are pruned. By then the provider's prompt
+	// cache has expired, so that changing the prompt costs nothing extra. Zero disables
+	// pruning. Five minutes is typical.
 	After time.Duration
 	window.Pruning
 }
 
-// pruneType is the type of entries that say up to where results are pruned.
-// Once said it stays so: what the model is sent must not change back and forth.
+// pruneType is the type of entries that mark the position up to which results are pruned.
+// The mark is permanent, so that the prompt does not change back and forth.
 const pruneType = "firn.prune"
 
 type pruneMark struct {
-	// Window is the size of the window that decides how much is pruned.
+	// Window is the size of the window that determines how much is pruned.
 	Window int64 `json:"window"`
 }
 
-// fitting is how the window of a turn is made to fit its model.
+// fitting holds the state for fitting the window of a turn to its model.
 type fitting struct {
-	// tokens is what the last request was estimated at.
+	// tokens is the estimated size of the last request.
 	tokens int64
-	// tight is by how much the model's window is taken for smaller than it says,
-	// because it refused what by our count it should have taken.
+	// tight is the factor by which the model's window is assumed to be smaller than stated,
+	// because the model rejected a request that should have fit.
 	tight int64
-	// stated is the limit that the provider named when it refused, own the same by our
-	// count, and sent how many tokens it counted; zero if it named none.
+	// stated is the limit that the provider reported when it rejected a request, own the
+	// same limit in our token count, and sent the provider's count of the request; zero if
+	// not reported.
 	stated, own, sent int64
-	// overflows counts refusals in a row, compactions those of this turn that a
-	// refusal led to.
+	// overflows counts consecutive rejections; compactions counts the compactions of this
+	// turn caused by rejections.
 	overflows, compactions int
-	// refused is the size of the request that was refused last.
+	// refused is the size of the last rejected request.
 	refused int64
-	// level is how full the window was before the turn, if that was measured; warned is
-	// what the user was warned of. Omitted: turns are left out of the request.
+	// level is how full the window was before the turn, if measured; warned is the level of
+	// the last warning. omitted means that turns are left out of the request.
 	level, warned     Level
 	measured, omitted bool
-	// bare: no thinking is sent back any more in this turn.
+	// bare means that thinking is no longer sent back in this turn.
 	bare bool
-	// thoughts: the last request had thinking in it.
+	// thoughts means that the last request contained thinking.
 	thoughts bool
-	// suggested: the caller was told that compaction is due.
+	// suggested means that the caller was notified that compaction is due.
 	suggested bool
-	// stuck: compacting did not help in this turn; it is not tried again.
+	// stuck means that compaction did not help in this turn and is not tried again.
 	stuck bool
 }
 
-// source is what the window is built of: the session, or what the caller
-// supplied and the turn added.
-func (t *turn) source() window.Path {
+// sourcePath returns the path the window is built from: the session, or the caller's
+// history plus the entries of the turn.
+func (t *turn) sourcePath() window.Path {
 	p := t.path
 	if t.in.History != nil {
 		p = window.PathOf(t.in.History)
-		p.Entries = append(slices.Clip(p.Entries), t.since()...)
+		p.Entries = append(slices.Clip(p.Entries), t.turnEntries()...)
 		p.Head, p.End = t.path.Head, t.path.End
 	}
 	p = p.Limit(cmp.Or(t.in.Turns, t.a.Turns))
-	p = t.pruned(p)
+	p = t.applyPruning(p)
 	if t.a.ResultBudget > 0 {
 		p = p.BoundResults(t.a.ResultBudget)
 	}
 	return p
 }
 
-// since are the entries of the path from the user's message on.
-func (t *turn) since() []firn.Entry {
+// turnEntries returns the entries of the path starting with the user's message.
+func (t *turn) turnEntries() []firn.Entry {
 	i := slices.IndexFunc(t.path.Entries, func(e firn.Entry) bool { return e.ID == t.user })
 	if i < 0 {
 		return t.log.own
@@ -89,19 +90,19 @@ func (t *turn) since() []firn.Entry {
 	return t.path.Entries[i:]
 }
 
-// options is how windows of this turn are built.
+// options returns the options for building windows in this turn.
 func (t *turn) options() window.Options {
 	o := window.Options{
 		System: t.system(), Profile: t.info.Profile, Ask: t.info.Ask(),
 		Injected: t.injected, Counter: t.a.counter(), MaxImages: t.maxImages(), Agent: t.a.name(), Owner: t.owner(),
 	}
 	if t.fit.bare {
-		o.Ask.Model = t.info.Name + " without its thinking" // said nothing, so it gets nothing back
+		o.Ask.Model = t.info.Name + " without its thinking" // does not match any answer, so that no thinking is sent back
 	}
 	return o
 }
 
-// maxImages sends no images to a model that is known not to see.
+// maxImages returns the image limit: none for a model that is known not to support images.
 func (t *turn) maxImages() int {
 	if !t.info.Sees && !t.info.Assumed {
 		return -1
@@ -109,39 +110,38 @@ func (t *turn) maxImages() int {
 	return 0
 }
 
-// request makes the request: the window, fitted as a last resort by leaving
-// out the oldest turns.
+// request builds the request. As a last resort, it leaves out the oldest turns to make the
+// window fit.
 func (t *turn) request() (provider.Request, error) {
-	if err := t.injectWithin(); err != nil {
+	if err := t.reinjectIfNarrowed(); err != nil {
 		return provider.Request{}, err
 	}
 	if fixed := t.fixed().all(); fixed >= t.info.Window {
 		return provider.Request{}, t.tooBig(nil)
 	}
-	source := t.source()
-	fitted := t.fitted(source)
+	source := t.sourcePath()
+	fitted := t.fitPath(source)
 	t.fit.omitted = len(fitted.Out) > len(source.Out)
 	w := window.Build(fitted, t.options())
 	if len(w.Items) == 0 {
 		return provider.Request{}, fmt.Errorf("ask %s: there is nothing to answer: %w", t.info.Name, firn.ErrInvalid)
 	}
-	t.fit.tokens, t.fit.thoughts = w.Tokens.System+w.Tokens.Items+t.fixed().tools, thoughtful(w)
+	t.fit.tokens, t.fit.thoughts = w.Tokens.System+w.Tokens.Items+t.fixed().tools, hasThinking(w)
 	return provider.Request{
 		Window: w, Tools: t.specs, MaxTokens: t.maxTokens(t.fit.tokens),
 		Thinking: t.thinking, Session: t.log.id,
 	}, nil
 }
 
-// thoughtful reports whether a window holds anything that a model said to
-// itself.
-func thoughtful(w window.Window) bool {
+// hasThinking reports whether a window contains thinking.
+func hasThinking(w window.Window) bool {
 	return slices.ContainsFunc(w.Items, func(it window.Item) bool {
 		return slices.ContainsFunc(it.Message.Parts, func(p firn.Part) bool { _, ok := p.(firn.Thinking); return ok })
 	})
 }
 
-// maxTokens bounds the answer to what is left of a window that is nearly full;
-// otherwise it is for the caller to say, or for the model.
+// maxTokens limits the answer to the rest of a nearly full window. Otherwise the caller or
+// the model sets the limit.
 func (t *turn) maxTokens(tokens int64) int64 {
 	most := t.in.Terms.MaxTokens
 	left := t.info.Window - tokens - tokens/16
@@ -151,7 +151,7 @@ func (t *turn) maxTokens(tokens int64) int64 {
 	return most
 }
 
-// windowSize is the model's window as far as it is believed.
+// windowSize returns the assumed size of the model's window.
 func (t *turn) windowSize() int64 {
 	size := t.info.Window
 	if t.fit.own > 0 {
@@ -163,19 +163,19 @@ func (t *turn) windowSize() int64 {
 	return size
 }
 
-// outputReserve is what is kept free for the answer.
+// outputReserve returns the number of tokens reserved for the answer.
 func (t *turn) outputReserve() int64 {
 	return max(t.windowSize()-t.a.Compaction.Limit(t.windowSize()), 0) / 2
 }
 
-// fixed are the tokens that are always sent.
-type fixed struct{ system, tools, injected int64 }
+// fixedTokens are the tokens that every request contains.
+type fixedTokens struct{ system, tools, injected int64 }
 
-func (f fixed) all() int64 { return f.system + f.tools + f.injected }
+func (f fixedTokens) all() int64 { return f.system + f.tools + f.injected }
 
-func (t *turn) fixed() fixed {
+func (t *turn) fixed() fixedTokens {
 	counter := t.a.counter()
-	f := fixed{system: counter.CountText(t.system())}
+	f := fixedTokens{system: counter.CountText(t.system())}
 	for _, s := range t.specs {
 		f.tools += s.Tokens(counter)
 	}
@@ -185,9 +185,9 @@ func (t *turn) fixed() fixed {
 	return f
 }
 
-// makeRoom looks at the session as it is now and compacts it if it is due.
+// makeRoom refreshes the path and compacts the session if that is due.
 func (t *turn) makeRoom() error {
-	if err := t.collect(); err != nil {
+	if err := t.refreshPath(); err != nil {
 		return err
 	}
 	if t.in.History == nil && !unanswered(t.path) {
@@ -201,39 +201,39 @@ func (t *turn) makeRoom() error {
 		return nil
 	}
 	if t.inputTokens() > 0 {
-		return nil // older turns are left out; to summarise the message itself is no answer to it
+		return nil // older turns are left out; a summary of the message itself would not help
 	}
-	tokens := t.measure()
+	tokens := t.requestTokens()
 	if err := t.flush(tokens); err != nil {
 		return err
 	}
 	if !t.a.Compaction.Due(tokens, t.windowSize()) && !t.overfull() {
 		return nil
 	}
-	if !t.auto() {
-		t.suggest(tokens)
+	if !t.autoCompacts() {
+		t.suggestCompaction(tokens)
 		return nil
 	}
 	return t.compact(compact.Threshold, tokens)
 }
 
-// overfull reports whether turns would have to be left out. What a provider
-// reported of a window that had some left out says nothing of the whole.
+// overfull reports whether turns have to be left out. A size that the provider reported for
+// a window with omissions does not count for the whole.
 func (t *turn) overfull() bool {
-	p := t.source()
-	return len(t.fitted(p).Out) > len(p.Out)
+	p := t.sourcePath()
+	return len(t.fitPath(p).Out) > len(p.Out)
 }
 
-// fitted leaves out the oldest turns if there is no room for them.
-func (t *turn) fitted(p window.Path) window.Path {
+// fitPath leaves out the oldest turns if they do not fit.
+func (t *turn) fitPath(p window.Path) window.Path {
 	budget := t.windowSize() - t.outputReserve() - t.fixed().all()
 	return p.Fit(max(budget, 1), t.a.counter())
 }
 
-// measure is the size of the next request: what the provider reported and an
-// estimate of what came since, else an estimate.
-func (t *turn) measure() int64 {
-	w := window.Build(t.source(), t.options())
+// requestTokens returns the size of the next request: the size that the provider reported
+// plus an estimate for later entries, or else an estimate.
+func (t *turn) requestTokens() int64 {
+	w := window.Build(t.sourcePath(), t.options())
 	tokens := w.Tokens.Total
 	if w.Tokens.Reported == 0 {
 		tokens += t.fixed().tools
@@ -241,30 +241,30 @@ func (t *turn) measure() int64 {
 	return tokens
 }
 
-// hopeless reports whether a failed compaction means that the turn cannot go
-// on: it was stopped, or the session cannot be written.
-func (t *turn) hopeless(err error) bool {
+// isFatal reports whether a compaction error ends the turn: it was stopped, or the session
+// cannot be written.
+func (t *turn) isFatal(err error) bool {
 	return context.Cause(t.ctx) != nil || errors.Is(err, firn.ErrNotSaved) || errors.Is(err, firn.ErrReplaced) || errors.Is(err, ErrMoved)
 }
 
-// compact runs a compaction and reads the session anew. That a compaction
-// failed is told, and is an error only if the turn cannot go on: the window is
-// then fitted by leaving out turns.
+// compact runs a compaction and refreshes the path. A failed compaction is reported and is
+// an error only if the turn cannot continue; otherwise turns are left out to make the
+// window fit.
 func (t *turn) compact(reason compact.Reason, tokens int64) error {
 	t.emit(CompactionStarted{Reason: string(reason), Tokens: tokens})
-	result, err := t.runCompaction(t.job(reason))
+	result, err := t.runCompaction(t.compactionJob(reason))
 	done := CompactionDone{
 		Entry: result.Entry.ID, Before: result.Before, After: result.After, Count: result.Count, Strategy: string(result.Strategy),
 		Failure: result.Failure, Err: err,
 	}
 	t.emit(done)
-	t.spent(&result.Usage)
+	t.addUsage(&result.Usage)
 	if err != nil {
 		t.fit.stuck = true
-		if t.hopeless(err) {
+		if t.isFatal(err) {
 			return err
 		}
-		if err := t.collect(); err != nil {
+		if err := t.refreshPath(); err != nil {
 			return err
 		}
 		t.breakerNotice()
@@ -273,7 +273,7 @@ func (t *turn) compact(reason compact.Reason, tokens int64) error {
 	if t.verbose {
 		t.emit(Notice{Text: compactionNotice(done)})
 	}
-	if err := t.collect(); err != nil {
+	if err := t.refreshPath(); err != nil {
 		return err
 	}
 	if result.Failure != nil {
@@ -282,9 +282,9 @@ func (t *turn) compact(reason compact.Reason, tokens int64) error {
 	return nil
 }
 
-// runCompaction runs a compaction as a step of its own.
+// runCompaction runs a compaction as a step.
 func (t *turn) runCompaction(job compact.Job) (compact.Result, error) {
-	ctx, end := t.around(t.ctx, t.hook(), Step{Kind: StepCompaction, Name: string(job.Reason)})
+	ctx, end := t.around(t.ctx, t.hookRun(), Step{Kind: StepCompaction, Name: string(job.Reason)})
 	result, err := compact.Run(ctx, job)
 	if err != nil {
 		end("failed")
@@ -294,11 +294,11 @@ func (t *turn) runCompaction(job compact.Job) (compact.Result, error) {
 	return result, err
 }
 
-// job is a compaction of this session for this model.
-func (t *turn) job(reason compact.Reason) compact.Job {
+// compactionJob returns a compaction job for this session and model.
+func (t *turn) compactionJob(reason compact.Reason) compact.Job {
 	fixed := t.fixed()
 	job := compact.Job{
-		Store: t.a.Store, Session: t.log.id, Model: steady{t.model}, Settings: t.a.Compaction,
+		Store: t.a.Store, Session: t.log.id, Model: guardedModel{t.model}, Settings: t.a.Compaction,
 		Window: t.windowSize(), System: fixed.system, Tools: fixed.tools, Injected: fixed.injected,
 		Reason: reason, Identity: t.system(), Counter: t.a.counter(), Build: t.options(), Clock: t.a.Clock,
 	}
@@ -309,17 +309,17 @@ func (t *turn) job(reason compact.Reason) compact.Job {
 		job.Refused = max(t.fit.tokens, t.fit.sent)
 	}
 	if t.a.Summarizer != nil {
-		job.Model = steady{t.a.Summarizer}
+		job.Model = guardedModel{t.a.Summarizer}
 	}
 	if hook := t.a.Hooks.BeforeCompaction; hook != nil {
 		job.Before = func(ctx context.Context, plan compact.Plan) (compact.Decision, error) {
-			return guardedHook(func() (compact.Decision, error) { return hook(ctx, t.hook(), plan) })
+			return callHook(func() (compact.Decision, error) { return hook(ctx, t.hookRun(), plan) })
 		}
 	}
 	return job
 }
 
-// compactionNotice tells the user of a compaction.
+// compactionNotice returns the notice to the user about a compaction.
 func compactionNotice(c CompactionDone) string {
 	text := fmt.Sprintf("Compaction finished: about %d tokens became %d", c.Before, c.After)
 	if c.Count > 1 {
@@ -328,13 +328,13 @@ func compactionNotice(c CompactionDone) string {
 	return text + "; the first."
 }
 
-// refused deals with the error of a question. What the model said to itself
-// may have become something the provider does not know any more, after a
-// change of account for instance: then it is asked once without.
-func (t *turn) refused(err error) (again bool, _ error) {
+// handleRefusal handles the error of a model call and reports whether to call again. A
+// provider may reject old thinking, for example after a change of account; the call is then
+// repeated once without it.
+func (t *turn) handleRefusal(err error) (again bool, _ error) {
 	switch provider.KindOf(err) {
 	case provider.Overflow:
-		return t.overflowed(err)
+		return t.handleOverflow(err)
 	case provider.BadRequest:
 		if !t.fit.bare && t.fit.thoughts {
 			t.fit.bare = true
@@ -351,10 +351,9 @@ func (t *turn) refused(err error) (again bool, _ error) {
 	return false, err
 }
 
-// overflowed deals with a window that was too much for the model: the session
-// is compacted and asked about once more; if that does not help, the error
-// says what takes up the room.
-func (t *turn) overflowed(err error) (again bool, _ error) {
+// handleOverflow handles a request that was too large for the model: it compacts the
+// session and retries once. If that does not help, the error names the largest part.
+func (t *turn) handleOverflow(err error) (again bool, _ error) {
 	t.fit.overflows++
 	if !t.learnLimit(err) {
 		t.fit.tight = max(t.fit.tight, 1) * 2
@@ -362,10 +361,10 @@ func (t *turn) overflowed(err error) (again bool, _ error) {
 	if t.inputTokens() > 0 {
 		return false, t.tooBig(err)
 	}
-	if t.in.History != nil || !t.auto() {
-		t.suggest(t.fit.tokens)
-		// Leaving out turns may do, more of them each time: there is room for
-		// less than was refused, whatever the window is said to be.
+	if t.in.History != nil || !t.autoCompacts() {
+		t.suggestCompaction(t.fit.tokens)
+		// Leave out more turns on each attempt: the real window is smaller than the
+		// rejected request, whatever its stated size.
 		shrank := t.fit.refused == 0 || t.fit.tokens < t.fit.refused
 		if t.fit.own == 0 {
 			t.fit.tight = max(t.fit.tight, 2*t.info.Window/max(t.fit.tokens, 1))
@@ -378,35 +377,36 @@ func (t *turn) overflowed(err error) (again bool, _ error) {
 	if t.fit.overflows > 1 || t.fit.compactions >= mostCompactions {
 		return false, t.tooBig(err)
 	}
-	t.fit.tight = min(t.fit.tight, tightest)
+	t.fit.tight = min(t.fit.tight, maxShrink)
 	t.fit.compactions++
 	return true, t.compact(compact.Overflow, t.fit.tokens)
 }
 
 const (
-	// tightest is how far the size of a window is disbelieved by a compaction.
-	tightest = 16
-	// mostRefusals bounds how often in a row less is tried without one.
+	// maxShrink is the largest factor by which a compaction reduces the assumed window.
+	maxShrink = 16
+	// mostRefusals is the maximum number of consecutive attempts with fewer turns, without
+	// compaction.
 	mostRefusals = 5
-	// mostCompactions bounds how often a turn compacts because it was refused.
+	// mostCompactions is the maximum number of compactions per turn caused by rejections.
 	mostCompactions = 2
 )
 
-// auto reports whether the session may be compacted without asking.
-func (t *turn) auto() bool {
+// autoCompacts reports whether the session may be compacted without asking.
+func (t *turn) autoCompacts() bool {
 	return t.a.Compaction.Mode != compact.Off && t.a.Compaction.Mode != compact.Suggest
 }
 
-// suggest tells the caller, once, that compaction is due.
-func (t *turn) suggest(tokens int64) {
+// suggestCompaction reports, once per turn, that compaction is due.
+func (t *turn) suggestCompaction(tokens int64) {
 	if t.a.Compaction.Mode == compact.Suggest && !t.fit.suggested {
 		t.fit.suggested = true
 		t.emit(CompactionDue{Tokens: tokens, Limit: t.a.Compaction.Limit(t.windowSize())})
 	}
 }
 
-// learnLimit takes the limit that a provider named when it refused, and reports whether
-// that is news. What it counted tells how its count compares with ours.
+// learnLimit records the limit that a provider reported with a rejection, and reports
+// whether it is new. The provider's token count is used to convert the limit to our count.
 func (t *turn) learnLimit(err error) bool {
 	limit, sent := provider.Stated(err)
 	if limit <= 0 || limit == t.fit.stated {
@@ -419,14 +419,14 @@ func (t *turn) learnLimit(err error) bool {
 	return true
 }
 
-// inputTokens is the size of the message that the turn answers, if there is no room for
-// it even alone; else zero. Once the model has answered, it had room.
+// inputTokens returns the size of the message that the turn answers if it does not fit even
+// alone; otherwise zero. After the first answer it is known to fit.
 func (t *turn) inputTokens() int64 {
 	if t.out.Rounds > 0 || t.user == "" {
 		return 0
 	}
 	for _, e := range slices.Backward(t.path.Entries) {
-		if m, ok := saidBy(e, firn.RoleUser); ok && e.ID == t.user {
+		if m, ok := messageWithRole(e, firn.RoleUser); ok && e.ID == t.user {
 			if n := t.a.counter().CountMessage(m); n+t.fixed().all() > t.windowSize() {
 				return n
 			}
@@ -436,7 +436,8 @@ func (t *turn) inputTokens() int64 {
 	return 0
 }
 
-// tooBig names what takes up the room when the model refuses again.
+// tooBig returns the error for a repeated rejection. It names the parts that take up the
+// window.
 func (t *turn) tooBig(cause error) error {
 	fixed := t.fixed()
 	return &compact.TooBig{
@@ -446,8 +447,8 @@ func (t *turn) tooBig(cause error) error {
 	}
 }
 
-// prune marks old tool results to be shortened from now on, if the provider
-// has forgotten what it was sent.
+// prune marks old tool results to be shortened from now on, if the provider's cache has
+// expired.
 func (t *turn) prune() error {
 	if t.a.Pruning.After <= 0 || t.in.History != nil || len(t.path.Entries) == 0 {
 		return nil
@@ -460,25 +461,25 @@ func (t *turn) prune() error {
 	if pruned := t.path.Prune(t.a.Pruning.Pruning, mark.Window); len(pruned.Out) == len(t.path.Out) {
 		return nil
 	}
-	if err := t.log.append(t.ctx, custom(pruneType, mark)); err != nil {
+	if err := t.log.append(t.ctx, customEntry(pruneType, mark)); err != nil {
 		return err
 	}
-	return t.collect()
+	return t.refreshPath()
 }
 
-// lastAnswer is the latest answer on a path.
+// lastAnswer returns the latest answer on a path.
 func lastAnswer(p window.Path) *firn.Message {
 	for _, e := range slices.Backward(p.Entries) {
-		if m, ok := saidBy(e, firn.RoleAssistant); ok {
+		if m, ok := messageWithRole(e, firn.RoleAssistant); ok {
 			return m
 		}
 	}
 	return nil
 }
 
-// pruned applies the latest mark: what stands before it is pruned, always in
-// the same way, what came later is not.
-func (t *turn) pruned(p window.Path) window.Path {
+// applyPruning applies the latest mark: results before it are pruned, always in the same
+// way; later ones are not.
+func (t *turn) applyPruning(p window.Path) window.Path {
 	if t.a.Pruning.After <= 0 {
 		return p
 	}

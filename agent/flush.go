@@ -12,28 +12,27 @@ import (
 	"firn.dev/window"
 )
 
-// Flush gives the agent time to write down what it wants to keep before a
-// compaction: one silent turn for each, that no user sees. The zero value does
-// so if there is a tool to write with.
+// Flush configures the turn that lets the agent write notes before a compaction: one silent
+// turn for each, which the user does not see. The zero value enables it if there is a tool
+// for notes.
 type Flush struct {
 	Off bool
-	// Soft is how many tokens before the limit of compaction it happens; zero
+	// Soft is the distance to the compaction limit, in tokens, at which it happens; zero
 	// means 4,000.
 	Soft int64
-	// System and Prompt are what the agent is told; empty means our own words.
-	// [NoReply] is explained to it if they do not name it.
+	// System and Prompt are the prompts; empty means the defaults. An explanation of
+	// [NoReply] is added if they do not mention it.
 	System, Prompt string
-	// Tools are the names of the tools it may use; nil means remember. If
-	// none of them is there, as in a workspace that is only read, there is no
-	// flush.
+	// Tools are the names of the tools that may be used; nil means remember. If none of
+	// them exists, as in a read-only workspace, there is no flush.
 	Tools []string
 }
 
-// flushType is the type of the entry that says that there was a flush.
+// flushType is the type of the entry that records a flush.
 const flushType = "firn.memory-flush"
 
 type flushMark struct {
-	// Compactions is how many there had been: one flush for each.
+	// Compactions is the number of compactions before the flush: one flush for each.
 	Compactions int    `json:"compactions"`
 	Notes       int    `json:"notes"`
 	Error       string `json:"error,omitempty"`
@@ -44,22 +43,22 @@ const (
 		"what should be remembered for good: facts about the user, decisions, preferences, open tasks. Write nothing that is noted already."
 	flushSystem = "This is a pause for your notes, before older parts of the conversation are summarised. The user does not see it."
 	flushReply  = "If no user-visible reply is needed, start with " + NoReply + "."
-	// flushRounds bounds how often the model is asked in a flush.
+	// flushRounds is the maximum number of model calls in a flush.
 	flushRounds = 4
 )
 
-// flush lets the agent take notes if a compaction is near and it has not done
-// so since the last one. That it failed is recorded and does not stop the turn.
+// flush lets the agent take notes if a compaction is near and it has not done so since the
+// last one. A failure is recorded and does not stop the turn.
 func (t *turn) flush(tokens int64) error {
 	specs := t.flushTools()
 	if t.a.Flush.Off || len(specs) == 0 || tokens <= t.flushAt() || flushed(t.path) {
 		return nil
 	}
-	s := &side{turn: t, specs: specs, path: t.flushPath()}
+	s := &sideConversation{turn: t, specs: specs, path: t.flushPath()}
 	failure := s.run()
 	if cause := context.Cause(t.ctx); cause != nil {
-		if len(s.usage) > 0 { // it was paid for
-			ctx, cancel := afterwards(t.ctx)
+		if len(s.usage) > 0 { // the calls have been paid for
+			ctx, cancel := cleanupContext(t.ctx)
 			defer cancel()
 			return cmp.Or(t.log.append(ctx, s.usage...), cause)
 		}
@@ -69,16 +68,16 @@ func (t *turn) flush(tokens int64) error {
 	if failure != nil {
 		mark.Error = failure.Error()
 	}
-	entries := append(s.usage, custom(flushType, mark))
+	entries := append(s.usage, customEntry(flushType, mark))
 	if err := t.log.append(t.ctx, entries...); err != nil {
 		return err
 	}
 	t.emit(Flushed{Notes: s.wrote, Err: failure})
-	return t.collect()
+	return t.refreshPath()
 }
 
-// flushAt is the size above which notes are taken: a little before a
-// compaction is due. A window too small for that has none.
+// flushAt returns the size above which notes are taken, slightly below the compaction
+// limit. If the window is too small for that, it returns the size of the window.
 func (t *turn) flushAt() int64 {
 	soft := t.a.Flush.Soft
 	if soft <= 0 {
@@ -100,7 +99,7 @@ func flushed(p window.Path) bool {
 	})
 }
 
-// flushTools are the tools that notes are taken with.
+// flushTools returns the tools for taking notes.
 func (t *turn) flushTools() []provider.Tool {
 	names := t.a.Flush.Tools
 	if names == nil {
@@ -108,23 +107,23 @@ func (t *turn) flushTools() []provider.Tool {
 	}
 	var specs []provider.Tool
 	for _, s := range t.specs {
-		if slices.Contains(names, s.Name) && t.tools[s.Name] != nil { // the caller's cannot be run
+		if slices.Contains(names, s.Name) && t.tools[s.Name] != nil { // the caller's tools cannot be run here
 			specs = append(specs, s)
 		}
 	}
 	return specs
 }
 
-// flushPath is the conversation with the request to take notes at its end.
+// flushPath returns the conversation with the request to take notes at its end.
 func (t *turn) flushPath() window.Path {
-	p := t.source()
-	prompt := naming(t.a.Flush.Prompt, flushPrompt)
+	p := t.sourcePath()
+	prompt := withNoReplyHint(t.a.Flush.Prompt, flushPrompt)
 	p.Entries = append(slices.Clip(p.Entries), firn.UserText(prompt))
-	return t.fitted(p)
+	return t.fitPath(p)
 }
 
-// naming returns a text that explains silence.
-func naming(text, standard string) string {
+// withNoReplyHint appends an explanation of NoReply to a text that does not mention it.
+func withNoReplyHint(text, standard string) string {
 	if text == "" {
 		text = standard
 	}
@@ -134,9 +133,9 @@ func naming(text, standard string) string {
 	return text + " " + flushReply
 }
 
-// side is a conversation beside the turn, which is not stored: only that it
-// was, and what it cost.
-type side struct {
+// sideConversation is a conversation outside the session. It is not stored; only the fact
+// and its usage are.
+type sideConversation struct {
 	*turn
 	specs []provider.Tool
 	path  window.Path
@@ -144,20 +143,20 @@ type side struct {
 	usage []firn.Entry
 }
 
-// run asks until the model calls no more tools.
-func (s *side) run() error {
+// run calls the model until it makes no more tool calls.
+func (s *sideConversation) run() error {
 	options := s.options()
 	options.Injected = nil
-	options.System = strings.TrimSpace(s.a.System + "\n\n" + naming(s.a.Flush.System, flushSystem))
+	options.System = strings.TrimSpace(s.a.System + "\n\n" + withNoReplyHint(s.a.Flush.System, flushSystem))
 	for range flushRounds {
-		message, err := provider.Ask(s.ctx, steady{s.model}, provider.Request{
+		message, err := provider.Ask(s.ctx, guardedModel{s.model}, provider.Request{
 			Window: window.Build(s.path, options), Tools: s.specs, Purpose: provider.ForFlush, Session: s.log.id,
 		}, s.a.Backoff, nil)
 		if err != nil {
 			return err
 		}
 		if message.Usage != nil {
-			s.spent(message.Usage)
+			s.addUsage(message.Usage)
 			s.usage = append(s.usage, usageEntry(provider.ForFlush, s.info, *message.Usage))
 		}
 		s.path.Entries = append(s.path.Entries, firn.NewEntry(&message))
@@ -175,11 +174,10 @@ func (s *side) run() error {
 	return nil
 }
 
-// runCall runs one call of a side conversation: only with the tools it was
-// given, and under the same hooks.
-func (s *side) runCall(call firn.ToolCall) firn.Entry {
+// runCall runs one call with the given tools only, and with the same hooks.
+func (s *sideConversation) runCall(call firn.ToolCall) firn.Entry {
 	if !slices.ContainsFunc(s.specs, func(t provider.Tool) bool { return t.Name == call.Name }) {
-		call.Name = "none of " + call.Name // there is no such tool here
+		call.Name = "none of " + call.Name // a name that matches no tool
 	}
 	ran := s.runAll([]firn.ToolCall{call})
 	defer ran.end()

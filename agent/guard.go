@@ -8,32 +8,31 @@ import (
 	"firn.dev"
 )
 
-// guard notices when a model calls the same thing again and again and gets
-// nowhere: a tool that keeps failing, whatever the arguments, or the very same
-// call with the very same result. What is called side by side in one answer
-// counts as one: the model had not seen what came of it.
+// guard detects a model that repeats calls without progress: a tool that keeps failing,
+// with any arguments, or an identical call with an identical result. Parallel calls in one
+// answer count as one, because the model had not seen their results.
 type guard struct {
-	// limit is how many times in a row are too many; zero means 10.
+	// limit is the number of repetitions that stops the turn; zero means 10.
 	limit int
-	// failed counts failures in a row by tool, same the repetitions of a call.
+	// failed counts consecutive failures by tool, same the repetitions of a call.
 	failed map[string]int
 	same   int
 	last   firn.ToolCall
 	result string
-	// tripped says why the turn must stop.
+	// tripped is why the turn must stop.
 	tripped error
 }
 
-// Loop says that a turn was stopped because a tool was called again and again
-// to no end.
+// Loop is the error of a turn that was stopped because of repeated tool calls without
+// progress.
 type Loop struct {
 	Tool  string
 	Times int
-	// Failing says that the calls failed; else they were all the same.
+	// Failing means that the calls failed; otherwise they were identical.
 	Failing bool
 }
 
-// Error says which tool it was.
+// Error names the tool and the number of calls.
 func (l *Loop) Error() string {
 	if l.Failing {
 		return fmt.Sprintf("the turn was stopped: the tool %s failed %d times in a row", l.Tool, l.Times)
@@ -41,18 +40,18 @@ func (l *Loop) Error() string {
 	return fmt.Sprintf("the turn was stopped: the tool %s was called %d times in a row with the same arguments and the same result", l.Tool, l.Times)
 }
 
-func (g *guard) most() int {
+func (g *guard) maxRepeats() int {
 	if g.limit > 0 {
 		return g.limit
 	}
 	return 10
 }
 
-// round are the calls of one answer in the eyes of the guard.
+// round holds the calls of one answer.
 type round struct {
 	guard *guard
 	calls []firn.ToolCall
-	// failing says of each tool that all its calls so far failed.
+	// failing holds, for each tool, whether all its calls so far failed.
 	failing map[string]bool
 }
 
@@ -60,8 +59,8 @@ func (g *guard) round(calls []firn.ToolCall) *round {
 	return &round{guard: g, calls: calls, failing: make(map[string]bool)}
 }
 
-// result takes notice of what came of a call, in the order of the calls, and
-// returns a word of warning for the model, if one is due.
+// result records the result of a call, in the order of the calls, and returns a warning for
+// the model if one is due.
 func (r *round) result(at int, failed bool, text string) string {
 	name := r.calls[at].Name
 	if before, seen := r.failing[name]; seen {
@@ -69,12 +68,12 @@ func (r *round) result(at int, failed bool, text string) string {
 	}
 	r.failing[name] = failed
 	if slices.ContainsFunc(r.calls[at+1:], func(c firn.ToolCall) bool { return c.Name == name }) {
-		return "" // judged with the last of them
+		return "" // evaluated with the last call of the tool
 	}
-	loop, warning := r.guard.tool(name, failed)
+	loop, warning := r.guard.countFailure(name, failed)
 	if len(r.calls) > 1 {
 		r.guard.same = 0
-	} else if again, more := r.guard.repeat(r.calls[at], text); loop == nil && warning == "" {
+	} else if again, more := r.guard.countRepeat(r.calls[at], text); loop == nil && warning == "" {
 		loop, warning = again, more
 	}
 	if loop != nil && r.guard.tripped == nil {
@@ -83,11 +82,11 @@ func (r *round) result(at int, failed bool, text string) string {
 	return warning
 }
 
-// verdict returns why the turn must stop, if it must.
+// verdict returns the reason to stop the turn, or nil.
 func (g *guard) verdict() error { return g.tripped }
 
-// tool counts how often a tool failed in a row.
-func (g *guard) tool(name string, failed bool) (*Loop, string) {
+// countFailure counts consecutive failures of a tool.
+func (g *guard) countFailure(name string, failed bool) (*Loop, string) {
 	if g.failed == nil {
 		g.failed = make(map[string]int)
 	}
@@ -97,16 +96,16 @@ func (g *guard) tool(name string, failed bool) (*Loop, string) {
 	}
 	g.failed[name]++
 	switch n := g.failed[name]; {
-	case n >= g.most():
+	case n >= g.maxRepeats():
 		return &Loop{Tool: name, Times: n, Failing: true}, ""
-	case n == g.half():
+	case n == g.warnAfter():
 		return nil, fmt.Sprintf("[firn] %s has failed %d times in a row. Try something else, or tell the user what is in the way.", name, n)
 	}
 	return nil, ""
 }
 
-// repeat counts how often the same call gave the same result.
-func (g *guard) repeat(call firn.ToolCall, result string) (*Loop, string) {
+// countRepeat counts identical calls with identical results.
+func (g *guard) countRepeat(call firn.ToolCall, result string) (*Loop, string) {
 	if call.Name == g.last.Name && result == g.result && bytes.Equal(call.Arguments, g.last.Arguments) {
 		g.same++
 	} else {
@@ -114,13 +113,13 @@ func (g *guard) repeat(call firn.ToolCall, result string) (*Loop, string) {
 	}
 	g.last, g.result = call, result
 	switch {
-	case g.same >= g.most():
+	case g.same >= g.maxRepeats():
 		return &Loop{Tool: call.Name, Times: g.same}, ""
-	case g.same == g.half():
+	case g.same == g.warnAfter():
 		return nil, fmt.Sprintf("[firn] This was the same call with the same result, %d times in a row. Try something else, or answer.", g.same)
 	}
 	return nil, ""
 }
 
-// half is when the model is warned.
-func (g *guard) half() int { return max(g.most()/2, 2) }
+// warnAfter returns the number of repetitions after which the model is warned.
+func (g *guard) warnAfter() int { return max(g.maxRepeats()/2, 2) }

@@ -8,12 +8,11 @@ import (
 	"firn.dev/window"
 )
 
-// The functions of this file make what is injected into most windows. They
-// name and fence it, so that a model can tell it from what the user says.
+// The functions of this file build the usual injections. They label and fence the text so
+// that a model can distinguish it from user messages.
 
-// Environment tells the model where it works and what day it is. The time of
-// day is left out: it would change the window with every turn. There is a tool
-// for it.
+// Environment returns an injection with the working directory and the date. The time of day
+// is left out because it would change the window with every turn; there is a tool for it.
 func Environment(dir string, now time.Time) window.Injection {
 	text := "date: " + now.Format("Monday, 2 January 2006")
 	if dir != "" {
@@ -22,11 +21,11 @@ func Environment(dir string, now time.Time) window.Injection {
 	return injection("environment", text)
 }
 
-// Peer is another agent that work can be given to.
+// Peer is another agent that can receive tasks.
 type Peer struct{ Name, Description string }
 
-// Peers tells the model which agents it can delegate to. Without any there is
-// nothing to inject.
+// Peers returns an injection with the agents that the model can delegate to. It returns nil
+// if there are none.
 func Peers(peers []Peer) []window.Injection {
 	if len(peers) == 0 {
 		return nil
@@ -39,15 +38,15 @@ func Peers(peers []Peer) []window.Injection {
 	return []window.Injection{injection("agents", strings.TrimSuffix(b.String(), "\n"))}
 }
 
-// Speakers tells the model its own name, in a conversation in which other agents answer
-// too.
+// Speakers returns an injection with the agent's own name, for conversations with several
+// agents.
 func Speakers(name string) window.Injection {
 	return injection("speakers", "Several agents answer in this conversation; you are "+oneLine(name)+
 		". A line [from NAME] before an answer names the agent that gave it. Do not write such a line yourself.")
 }
 
-// Instructions gives the model what instruction files say, the most general
-// first. Those that are empty are left out.
+// Instructions returns injections with the contents of instruction files, most general
+// first. Empty ones are left out.
 func Instructions(files []string) []window.Injection {
 	var texts []string
 	for _, f := range files {
@@ -61,7 +60,7 @@ func Instructions(files []string) []window.Injection {
 	return []window.Injection{injection("instructions", strings.Join(texts, "\n\n"))}
 }
 
-// Recalled gives the model what memory has to say about this turn.
+// Recalled returns an injection with the notes recalled for this turn.
 func Recalled(text string) []window.Injection {
 	if strings.TrimSpace(text) == "" {
 		return nil
@@ -69,7 +68,7 @@ func Recalled(text string) []window.Injection {
 	return []window.Injection{injection("recall", text)}
 }
 
-// Remembered gives the model the list of notes that there are.
+// Remembered returns an injection with the list of existing notes.
 func Remembered(index string) []window.Injection {
 	if strings.TrimSpace(index) == "" {
 		return nil
@@ -77,11 +76,11 @@ func Remembered(index string) []window.Injection {
 	return []window.Injection{injection("memory", strings.TrimSpace(index))}
 }
 
-// injection fences a text, and keeps it from ending its own fence.
+// injection fences a text and escapes the end of the fence within it.
 func injection(name, text string) window.Injection {
 	text = strings.ReplaceAll(text, "</"+name+">", "<\\/"+name+">")
 	return window.Injection{Name: name, Parts: []firn.Part{firn.Text{Text: "<" + name + ">\n" + text + "\n</" + name + ">"}}}
 }
 
-// oneLine keeps a text from looking like more than one line.
+// oneLine replaces line breaks with spaces.
 func oneLine(s string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(s) }

@@ -7,40 +7,39 @@ import (
 	"firn.dev"
 )
 
-// lanes let the turns of a session wait for one another, so that each gets the
-// answer to what it asked. The zero value is ready.
+// lanes serializes the turns of each session. The zero value is ready to use.
 type lanes struct {
 	mu    sync.Mutex
 	lanes map[firn.ID]*lane
 	Waits
 }
 
-// lane is where the turns of one session run.
+// lane is the queue of one session.
 type lane struct {
 	taken chan struct{}
-	// users are the turn that runs and those that wait.
+	// users is the number of running and waiting turns.
 	users int
 }
 
-// enter waits until no other turn is in the lane of a session. Who entered
-// must leave.
+// enter waits until no other turn of the session is running. The caller must call leave.
 func (l *lanes) enter(ctx context.Context, id firn.ID) (leave func(), err error) {
-	in := l.use(id)
+	in := l.acquire(id)
 	select {
 	case in.taken <- struct{}{}:
 		leave = func() { <-in.taken; l.release(id, in) }
 	case <-ctx.Done():
 		leave = func() { l.release(id, in) }
 	}
-	if ctx.Err() != nil { // also if both were so at the same time
+	if ctx.Err() != nil { // also if both became ready at the same time
 		leave()
 		return nil, context.Cause(ctx)
 	}
 	return leave, nil
 }
 
-// use counts a user of a lane, which is there as long as it has any.
-func (l *lanes) use(id firn.ID) *lane {
+// acquire returns the lane of a session and counts a user. A lane exists as long as it has
+// users.
+func (l *lanes) acquire(id firn.ID) *lane {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	in := l.lanes[id]

@@ -10,43 +10,45 @@ import (
 	"firn.dev/store"
 )
 
-// ErrMoved says that somebody moved the session to another branch while a turn
-// ran on this one. What the turn had to say is on the branch it began on.
+// ErrMoved means that the session was moved to another branch during a turn. The entries of
+// the turn are on the branch it started on.
 var ErrMoved = errors.New("the session was moved to another branch")
 
-// ledger is a turn's hold on its session: it appends where the turn left off
-// and notices when somebody else wrote meanwhile. Others may speak, and what
-// they say is heard; if they moved the head away, the turn is over.
+// ledger appends the entries of a turn to its session and detects entries of other writers.
+// New messages of others are added to the turn; if another writer moved the head to a
+// different branch, the turn ends.
 type ledger struct {
 	st store.Store
 	id firn.ID
-	// end is where we believe the end is, head the last entry of our branch.
+	// end is the assumed end of the session, head the last entry of our branch.
 	end  firn.Pos
 	head firn.EntryID
-	// moved is where somebody else moved the head; empty if it is on our branch.
+	// moved is the head set by another writer; empty if it is on our branch.
 	moved firn.EntryID
-	// heard says that the user said something since the window was built.
-	heard bool
-	// own are the entries the turn wrote. News are those that the path does
-	// not have yet, by whomever; lost says that one of them could not be read.
+	// newInput means that a user message was added since the window was built.
+	newInput bool
+	// own are the entries written by the turn. news are the entries, by any writer, that
+	// the path does not contain yet; lost means that one of them could not be read.
 	own, news []firn.Entry
 	lost      bool
-	// right is that of the turn to write.
-	right right
-	// hears is called with each entry that somebody else wrote; nil: nobody cares.
-	hears func(firn.Entry)
+	// right is the write right of the turn.
+	right writeRight
+	// onForeign is called with each entry of another writer; may be nil.
+	onForeign func(firn.Entry)
 }
 
-// anew is a ledger of the same session that knows nothing of it.
-func (l *ledger) anew() ledger { return ledger{st: l.st, id: l.id, right: l.right, hears: l.hears} }
+// fresh returns a ledger for the same session without any state.
+func (l *ledger) fresh() ledger {
+	return ledger{st: l.st, id: l.id, right: l.right, onForeign: l.onForeign}
+}
 
-// append adds entries, durable when it returns.
+// append appends entries durably.
 func (l *ledger) append(ctx context.Context, entries ...firn.Entry) error {
 	return l.write(ctx, l.st.Append, entries)
 }
 
-// note adds entries that may be lost in a crash of the machine.
-func (l *ledger) note(ctx context.Context, entries ...firn.Entry) error {
+// appendDeferred appends entries that may be lost if the machine crashes.
+func (l *ledger) appendDeferred(ctx context.Context, entries ...firn.Entry) error {
 	if deferred, ok := store.As[store.Deferred](l.st); ok {
 		return l.write(ctx, deferred.AppendDeferred, entries)
 	}
@@ -57,8 +59,8 @@ type appendFunc func(ctx context.Context, id firn.ID, expect firn.Pos, entries .
 
 func (l *ledger) write(ctx context.Context, add appendFunc, entries []firn.Entry) error {
 	for {
-		err := l.try(ctx, add, entries)
-		if !conflicts(err) {
+		err := l.tryAppend(ctx, add, entries)
+		if !isConflict(err) {
 			return err
 		}
 		if err := l.catchUp(ctx); err != nil {
@@ -67,28 +69,27 @@ func (l *ledger) write(ctx context.Context, add appendFunc, entries []firn.Entry
 	}
 }
 
-// try adds entries if nobody else wrote since the ledger last looked; if
-// somebody did, it is a conflict.
-func (l *ledger) try(ctx context.Context, add appendFunc, entries []firn.Entry) error {
+// tryAppend appends entries at the known end. It fails with a conflict if another writer
+// has appended.
+func (l *ledger) tryAppend(ctx context.Context, add appendFunc, entries []firn.Entry) error {
 	if l.moved != "" {
-		return l.leave(ctx, add, entries)
+		return l.appendAfterMove(ctx, add, entries)
 	}
 	end, err := add(ctx, l.id, l.end, entries...)
 	if err == nil {
-		l.wrote(end, entries)
+		l.recordWrite(end, entries)
 	}
 	return err
 }
 
-// conflicts reports whether an append was refused because somebody else wrote.
-func conflicts(err error) bool {
+// isConflict reports whether an append failed because another writer appended first.
+func isConflict(err error) bool {
 	var conflict *store.Conflict
 	return errors.As(err, &conflict)
 }
 
-// wrote takes notice of entries that are in the log now, with the parents that
-// the store gave them.
-func (l *ledger) wrote(end firn.Pos, entries []firn.Entry) {
+// recordWrite records entries that were appended, with the parents that the store assigned.
+func (l *ledger) recordWrite(end firn.Pos, entries []firn.Entry) {
 	l.end = end
 	for i := range entries {
 		if entries[i].ID == "" {
@@ -102,8 +103,7 @@ func (l *ledger) wrote(end firn.Pos, entries []firn.Entry) {
 	}
 }
 
-// catchUp reads what others wrote, and notices if the head is not on our
-// branch any more.
+// catchUp reads the entries of other writers and detects whether the head left our branch.
 func (l *ledger) catchUp(ctx context.Context) error {
 	head := l.head
 	if l.moved != "" {
@@ -113,7 +113,7 @@ func (l *ledger) catchUp(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read what others wrote to session %s: %w", l.id, err)
 		}
-		if l.right.ends(&rec) {
+		if l.right.endedBy(&rec) {
 			return l.fenced()
 		}
 		l.end = rec.Next
@@ -126,7 +126,7 @@ func (l *ledger) catchUp(ctx context.Context) error {
 			l.moved = g.ID
 		}
 		head = g.ID
-		l.listen(&rec)
+		l.recordForeign(&rec)
 	}
 	if l.moved == "" {
 		l.head = head
@@ -134,26 +134,25 @@ func (l *ledger) catchUp(ctx context.Context) error {
 	return nil
 }
 
-// listen takes in an entry that somebody else wrote, and notices that the user
-// said something.
-func (l *ledger) listen(rec *firn.Record) {
+// recordForeign records an entry of another writer and detects user messages.
+func (l *ledger) recordForeign(rec *firn.Record) {
 	entry, err := rec.Entry()
 	if err != nil {
 		l.lost = true
 		return
 	}
 	l.news = append(l.news, entry)
-	if l.hears != nil {
-		l.hears(entry)
+	if l.onForeign != nil {
+		l.onForeign(entry)
 	}
-	if _, said := saidBy(entry, firn.RoleUser); said {
-		l.heard = true
+	if _, said := messageWithRole(entry, firn.RoleUser); said {
+		l.newInput = true
 	}
 }
 
-// leave puts entries on the branch we were on and the head back to where
-// others moved it, so that nothing is lost and nobody is disturbed.
-func (l *ledger) leave(ctx context.Context, add appendFunc, entries []firn.Entry) error {
+// appendAfterMove appends entries to the branch of the turn and then restores the head that
+// the other writer set.
+func (l *ledger) appendAfterMove(ctx context.Context, add appendFunc, entries []firn.Entry) error {
 	batch := append(make([]firn.Entry, 0, len(entries)+1), entries...)
 	batch[0].Parent = l.head
 	back := firn.NewEntry(&firn.Head{Reason: "a turn ended on the branch it began on"})
@@ -163,7 +162,7 @@ func (l *ledger) leave(ctx context.Context, add appendFunc, entries []firn.Entry
 		if err == nil {
 			return fmt.Errorf("append to session %s: %w", l.id, ErrMoved)
 		}
-		if !conflicts(err) {
+		if !isConflict(err) {
 			return err
 		}
 		if err := l.catchUp(ctx); err != nil {
@@ -172,12 +171,11 @@ func (l *ledger) leave(ctx context.Context, add appendFunc, entries []firn.Entry
 	}
 }
 
-// grace is how long recording the end of a turn may take when the turn itself
-// is already over.
-const grace = 10 * time.Second
+// cleanupTimeout is the time limit for recording the end of a turn.
+const cleanupTimeout = 10 * time.Second
 
-// afterwards returns a context for recording what happened when ctx may have
+// cleanupContext returns a context for recording the end of a turn after ctx may have
 // ended.
-func afterwards(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), grace)
+func cleanupContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), cleanupTimeout)
 }

@@ -10,13 +10,13 @@ import (
 	"firn.dev/store"
 )
 
-// local is the [Delegator] of an agent without a gateway: it runs the turns of other
+// local is the [Delegator] of an agent without a gateway. It runs the turns of other
 // sessions itself, in the background.
 type local sessions
 
 // Spawn creates the session of a task.
 func (s *local) Spawn(ctx context.Context, task Task) (firn.ID, error) {
-	here, err := asking(ctx)
+	here, err := callingPlace(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -39,21 +39,21 @@ func (s *local) Spawn(ctx context.Context, task Task) (firn.ID, error) {
 
 // Send runs a turn of another session in the background.
 func (s *local) Send(ctx context.Context, id firn.ID, message string, awaited bool) (Delegated, error) {
-	here, err := asking(ctx)
+	here, err := callingPlace(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if id == here.id || slices.Contains(here.above, id) || awaited && !s.lanes.Await(here.id, id) {
-		return nil, waitsForThis(id)
+		return nil, deadlockError(id)
 	}
 	in := Say(message)
 	in.Bounds = BoundsOf(ctx)
-	d := &localTurn{done: make(chan struct{}), over: func() {}}
+	d := &localTurn{done: make(chan struct{}), stopWaiting: func() {}}
 	if awaited {
-		d.over = func() { s.lanes.Awaited(here.id, id) }
+		d.stopWaiting = func() { s.lanes.Awaited(here.id, id) }
 	}
 	if err := s.start(here, id, in, d); err != nil {
-		d.over()
+		d.stopWaiting()
 		return nil, err
 	}
 	return d, nil
@@ -65,30 +65,29 @@ type localTurn struct {
 	text string
 	err  error
 	stop context.CancelCauseFunc
-	// over says that it is not waited for any longer.
-	over func()
+	// stopWaiting records that the turn is no longer awaited.
+	stopWaiting func()
 }
 
 func (d *localTurn) Done() <-chan struct{} { return d.done }
 
 func (d *localTurn) Answer() (string, error) {
-	d.over()
+	d.stopWaiting()
 	return d.text, d.err
 }
 
 func (d *localTurn) Detach() bool {
-	d.over()
+	d.stopWaiting()
 	return false
 }
 
 func (d *localTurn) Stop(cause error) {
-	d.over()
+	d.stopWaiting()
 	d.stop(cause)
 }
 
-// start begins a turn of another session in the background. Its end is always
-// told, whatever becomes of it. It is stopped by calling stop, and when the
-// agent is closed.
+// start runs a turn of another session in the background. The turn is canceled by its stop
+// function and when the agent is closed. Its end is reported in all cases.
 func (s *local) start(here place, id firn.ID, in Input, d *localTurn) error {
 	ctx, stop := context.WithCancelCause(context.WithValue(context.Background(), sessionKey{}, here))
 	d.stop, d.err = stop, errors.New("the turn ended without a word")
@@ -105,8 +104,8 @@ func (s *local) start(here place, id firn.ID, in Input, d *localTurn) error {
 	return nil
 }
 
-// answer runs a turn, once the delegated turns before it have ended, and
-// returns what was answered.
+// answer runs a turn after the earlier delegated turns of the session and returns the
+// answer.
 func (s *local) answer(ctx context.Context, id firn.ID, in Input) (text string, err error) {
 	leave, err := s.lanes.enter(ctx, id)
 	if err != nil {

@@ -11,41 +11,39 @@ import (
 	"firn.dev/store"
 )
 
-// How much the user is told of what happens beside the answers: tool calls and
-// compactions.
+// The verbosity levels: whether the user is notified of tool calls and compactions.
 const (
 	VerboseOn  = "on"
 	VerboseOff = "off"
 )
 
-// Override is what a session does otherwise than its agent. What is left empty
-// stays as it is.
+// Override holds session settings that differ from the agent's. Empty fields leave a
+// setting unchanged.
 type Override struct {
-	// Provider and Model choose who answers; both or none.
+	// Provider and Model select the model; set both or neither.
 	Provider, Model string
 	Thinking        provider.Thinking
-	// Verbose is "on" or "off": whether the user is told of compactions.
+	// Verbose is "on" or "off": whether the user is notified of compactions.
 	Verbose string
-	// Auth is a profile of credentials, as PROVIDER/PROFILE: models of that provider are
-	// asked with them, see [provider.WithProfile].
+	// Auth is a credential profile, as PROVIDER/PROFILE, for calls of models of that
+	// provider. See [provider.WithProfile].
 	Auth string
-	// Back names what is taken back, of model, thinking, verbose and auth: the agent's own
-	// settings hold again.
+	// Back lists settings to reset to the agent's: model, thinking, verbose and auth.
 	Back []string
 }
 
-// levels are the levels of thinking there are.
+// levels are the valid thinking levels.
 var levels = []provider.Thinking{provider.ThinkOff, provider.ThinkMinimal, provider.ThinkLow, provider.ThinkMedium, provider.ThinkHigh, provider.ThinkMax}
 
-// Override changes what a session does from its next turn on. It is recorded
-// in the log, and durable when it returns.
+// Override changes the settings of a session from its next turn on. The change is recorded
+// in the log and durable when Override returns.
 func (a *Agent) Override(ctx context.Context, id firn.ID, o Override) error {
 	entries, err := a.overrides(o)
 	if err == nil && len(entries) == 0 {
 		err = fmt.Errorf("nothing is to be changed: %w", firn.ErrInvalid)
 	}
 	if err == nil {
-		_, err = a.header(ctx, id) // it must be there
+		_, err = a.header(ctx, id) // the session must exist
 	}
 	if err != nil {
 		return fmt.Errorf("change how session %s is run: %w", id, err)
@@ -54,7 +52,7 @@ func (a *Agent) Override(ctx context.Context, id firn.ID, o Override) error {
 	return err
 }
 
-// overrides makes the entries of an override.
+// overrides returns the entries of an override.
 func (a *Agent) overrides(o Override) ([]firn.Entry, error) {
 	var entries []firn.Entry
 	if (o.Provider == "") != (o.Model == "") {
@@ -79,13 +77,13 @@ func (a *Agent) overrides(o Override) ([]firn.Entry, error) {
 		if o.Verbose != VerboseOn && o.Verbose != VerboseOff {
 			return nil, fmt.Errorf("verbose is on or off, not %q: %w", o.Verbose, firn.ErrInvalid)
 		}
-		entries = append(entries, custom(firn.VerboseType, map[string]string{"level": o.Verbose}))
+		entries = append(entries, customEntry(firn.VerboseType, map[string]string{"level": o.Verbose}))
 	}
 	if o.Auth != "" {
 		if p, name, ok := strings.Cut(o.Auth, "/"); !ok || p == "" || name == "" {
 			return nil, fmt.Errorf("a profile is named PROVIDER/PROFILE, not %q: %w", o.Auth, firn.ErrInvalid)
 		}
-		entries = append(entries, custom(firn.AuthType, map[string]string{"profile": o.Auth}))
+		entries = append(entries, customEntry(firn.AuthType, map[string]string{"profile": o.Auth}))
 	}
 	for _, what := range o.Back {
 		if !slices.Contains([]string{"model", "thinking", "verbose", "auth"}, what) {
@@ -93,7 +91,7 @@ func (a *Agent) overrides(o Override) ([]firn.Entry, error) {
 		}
 	}
 	if len(o.Back) > 0 {
-		entries = append(entries, custom(firn.DefaultType, map[string][]string{"what": o.Back}))
+		entries = append(entries, customEntry(firn.DefaultType, map[string][]string{"what": o.Back}))
 	}
 	return entries, nil
 }

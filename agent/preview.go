@@ -12,43 +12,43 @@ import (
 	"firn.dev/window"
 )
 
-// Preview is what the model would be asked if a session went on now.
+// Preview is the request that would be sent to the model if a session continued now.
 type Preview struct {
 	Model provider.Model
 	Info  provider.Info
-	// Fitted is what is sent of the session: its live part without what there
-	// is no room for, with results shortened as the agent's habits say.
+	// Fitted is the part of the session that is sent: its live part without the turns that
+	// do not fit, with pruned results.
 	Fitted window.Path
-	// Request is what would be sent. Its window has no items if nothing was said
-	// yet. What hooks inject into a turn is in it if that was asked for.
+	// Request is the request. Its window has no items if the session has no messages yet.
+	// It contains the injections of hooks only if requested.
 	Request provider.Request
-	// Injected is what hooks inject, as far as it was asked for.
+	// Injected are the injections of hooks, if requested.
 	Injected []window.Injection
-	// Tools is what the counter makes of the tools, Tokens the size of it all as
-	// well as is known.
+	// Tools is the token count of the tools, Tokens the best known size of the whole
+	// request.
 	Tools, Tokens int64
-	// Thinking and Verbose are what holds for the session.
+	// Thinking and Verbose are the settings in effect.
 	Thinking provider.Thinking
 	Verbose  bool
-	// Notice is what the user should be told, such as that the model which the
-	// session chose is gone.
+	// Notice is a notice for the user, for example that the session's chosen model is not
+	// available.
 	Notice string
 }
 
-// PreviewOptions say what a preview is of.
+// PreviewOptions are the options of a preview.
 type PreviewOptions struct {
-	// Turns bounds the turns that are sent, as in [Input].
+	// Turns limits the turns that are sent, as in [Input].
 	Turns int
-	// Inject calls the hook BeforeRun, with [Run.Preview] set, for the last message of
-	// the user: what it injects is in the request. The bounds are those of the context,
-	// see [WithBounds].
+	// Inject calls the hook BeforeRun, with [Run.Preview] set, for the last user message
+	// and includes its injections in the request. The bounds are those of the context, see
+	// [WithBounds].
 	Inject bool
-	// Narrow returns the bounds of who said a message, as in [Input].
+	// Narrow returns the bounds of a message's author, as in [Input].
 	Narrow func(ctx context.Context, e firn.Entry) route.Bounds
 }
 
-// Preview returns what the model would be asked if a session with that live part
-// went on. It asks no model and reads nothing.
+// Preview returns the request that would be sent if a session with that live part
+// continued. It calls no model and reads nothing.
 func (a *Agent) Preview(id firn.ID, path window.Path) (Preview, error) {
 	return a.PreviewWith(context.Background(), id, path, PreviewOptions{})
 }
@@ -56,13 +56,13 @@ func (a *Agent) Preview(id firn.ID, path window.Path) (Preview, error) {
 // PreviewWith is Preview with options.
 func (a *Agent) PreviewWith(ctx context.Context, id firn.ID, path window.Path, o PreviewOptions) (Preview, error) {
 	p := Preview{}
-	t := a.beside(ctx, id, func(e Event) {
+	t := a.newSideTurn(ctx, id, func(e Event) {
 		if n, ok := e.(Notice); ok {
 			p.Notice = n.Text
 		}
 	})
 	t.path, t.in.Turns, t.in.Narrow = path, o.Turns, o.Narrow
-	if err := t.choose(); err != nil {
+	if err := t.chooseModel(); err != nil {
 		return p, fmt.Errorf("preview session %s: %w", id, err)
 	}
 	if o.Inject {
@@ -71,7 +71,7 @@ func (a *Agent) PreviewWith(ctx context.Context, id firn.ID, path window.Path, o
 		}
 		p.Injected = t.injected
 	}
-	p.Fitted = t.fitted(t.source())
+	p.Fitted = t.fitPath(t.sourcePath())
 	w := window.Build(p.Fitted, t.options())
 	p.Tools = t.fixed().tools
 	p.Tokens = w.Tokens.Total
@@ -86,13 +86,13 @@ func (a *Agent) PreviewWith(ctx context.Context, id firn.ID, path window.Path, o
 	return p, nil
 }
 
-// previewInjected asks the hooks what they would inject into a turn that answers the
-// last message of the user.
+// previewInjected collects the injections of hooks for a turn that answers the last user
+// message.
 func (t *turn) previewInjected() error {
 	t.preview = true
-	t.ctx, t.reach = withReach(withSession(t.ctx, t.log.id), BoundsOf(t.ctx))
+	t.ctx, t.bounds = withTurnBounds(withSession(t.ctx, t.log.id), BoundsOf(t.ctx))
 	for _, e := range slices.Backward(t.path.Entries) {
-		if m, ok := saidBy(e, firn.RoleUser); ok {
+		if m, ok := messageWithRole(e, firn.RoleUser); ok {
 			t.said = m.Text()
 			t.narrow(e)
 			break
@@ -101,23 +101,23 @@ func (t *turn) previewInjected() error {
 	return t.inject()
 }
 
-// beside is a turn that is none: what is done with a session between its
-// turns, by the rules of its turns.
-func (a *Agent) beside(ctx context.Context, id firn.ID, tell func(Event)) *turn {
+// newSideTurn returns a turn for operations on a session between its turns, with the
+// session's settings.
+func (a *Agent) newSideTurn(ctx context.Context, id firn.ID, tell func(Event)) *turn {
 	t := &turn{a: a, ctx: ctx, yield: func(e Event, _ error) bool { tell(e); return true }}
 	t.log = ledger{st: a.Store, id: id}
 	return t
 }
 
-// CompactOptions say how a compaction is run that somebody asked for.
+// CompactOptions are the options of a requested compaction.
 type CompactOptions struct {
-	// Hint says what the summary should heed.
+	// Hint is an instruction for the summary.
 	Hint string
-	// KeepRecent is about how many tokens are kept, and Model who summarises,
-	// instead of what the agent is set to; zero leaves it at that.
+	// KeepRecent is the approximate number of tokens to keep, and Model writes the summary;
+	// zero values mean the agent's settings.
 	KeepRecent int64
 	Model      provider.Model
-	// Extra are fields that the entry of the compaction carries besides its own.
+	// Extra are additional fields of the compaction's entry.
 	Extra firn.Fields
 }
 
@@ -130,8 +130,8 @@ func (a *Agent) CompactWith(ctx context.Context, id firn.ID, o CompactOptions) (
 	return t.runCompaction(job)
 }
 
-// PlanCompaction tells where CompactWith would cut, and does nothing. The
-// result may keep less, if that much does not fit.
+// PlanCompaction returns the plan of CompactWith without running it. The actual compaction
+// may keep less if that much does not fit.
 func (a *Agent) PlanCompaction(ctx context.Context, id firn.ID, o CompactOptions) (compact.Plan, error) {
 	t, job, err := a.compaction(ctx, id, o)
 	if err != nil {
@@ -142,22 +142,22 @@ func (a *Agent) PlanCompaction(ctx context.Context, id firn.ID, o CompactOptions
 	})
 }
 
-// compaction prepares a compaction that somebody asked for.
+// compaction prepares a requested compaction.
 func (a *Agent) compaction(ctx context.Context, id firn.ID, o CompactOptions) (*turn, compact.Job, error) {
-	t := a.beside(ctx, id, func(Event) {})
-	if err := t.collect(); err != nil {
+	t := a.newSideTurn(ctx, id, func(Event) {})
+	if err := t.refreshPath(); err != nil {
 		return nil, compact.Job{}, fmt.Errorf("compact session %s: %w", id, err)
 	}
-	if err := t.choose(); err != nil {
+	if err := t.chooseModel(); err != nil {
 		return nil, compact.Job{}, fmt.Errorf("compact session %s: %w", id, err)
 	}
-	job := t.job(compact.Manual)
+	job := t.compactionJob(compact.Manual)
 	job.Hint, job.By, job.Extra = o.Hint, "user", o.Extra
 	if o.KeepRecent > 0 {
 		job.KeepRecent = o.KeepRecent
 	}
 	if o.Model != nil {
-		job.Model = steady{o.Model}
+		job.Model = guardedModel{o.Model}
 	}
 	return t, job, nil
 }

@@ -15,13 +15,12 @@ import (
 	"firn.dev/window"
 )
 
-// SessionTools are the tools with which an agent looks at other sessions of
-// its own and talks to them: sessions_list, sessions_history, sessions_send
-// and sessions_spawn. Sessions of other agents are out of their reach, but for those
-// that the session began itself, and so is what the one who began the turn may not
-// see: see [BoundsOf]. In a conversation with people they reach that conversation
-// only, whoever asks. Add them to Tools before the first turn, once: those of one call
-// see to it that what they ask of a session is answered one turn after the other.
+// SessionTools returns the tools that list, read and message other sessions of the agent:
+// sessions_list, sessions_history, sessions_send and sessions_spawn. They reach neither
+// sessions of other agents, except those that the session spawned itself, nor sessions
+// outside the bounds of the turn (see [BoundsOf]). In a conversation with several people
+// they reach only that conversation. Add the tools to Tools once, before the first turn:
+// the tools of one call serialize the turns they run in each session.
 func (a *Agent) SessionTools() []tool.Tool {
 	s := &sessions{Agent: a}
 	return []tool.Tool{
@@ -32,38 +31,37 @@ func (a *Agent) SessionTools() []tool.Tool {
 	}
 }
 
-// sessions are an agent's, as its session tools see them.
+// sessions implements the session tools of an agent.
 type sessions struct {
 	*Agent
 	lanes lanes
 }
 
-// maxDepth is how deep sessions may send and spawn: a conversation that asks
-// another that asks another.
+// maxDepth is the maximum nesting depth of sessions_send and sessions_spawn.
 const maxDepth = 3
 
-// Limits of what the tools tell.
+// The limits of the tools' output.
 const (
 	listMost    = 50
 	historyMost = 100
 	historyLen  = 2000
-	// historyBack is behind how many compactions the history is looked for.
+	// historyBack is the number of compactions behind which the history is still read.
 	historyBack = 20
-	// nameLen bounds what an error repeats of a name that makes no sense.
+	// nameLen is the maximum length of an invalid name repeated in an error.
 	nameLen = 80
 )
 
 type sessionKey struct{}
 
-// place is the session a context belongs to, and how deep it was spawned.
+// place is the session that a context belongs to and its nesting depth.
 type place struct {
 	id    firn.ID
 	depth int
-	// above are the sessions whose calls led here.
+	// above are the calling sessions.
 	above []firn.ID
 }
 
-// withSession marks a context with the session a turn runs in.
+// withSession returns a context with the session of a turn.
 func withSession(ctx context.Context, id firn.ID) context.Context {
 	p, ok := ctx.Value(sessionKey{}).(place)
 	if !ok {
@@ -73,19 +71,17 @@ func withSession(ctx context.Context, id firn.ID) context.Context {
 	return context.WithValue(ctx, sessionKey{}, place{id: id, depth: p.depth + 1, above: above})
 }
 
-// SessionOf returns the session whose turn a context belongs to, for tools
-// that want to know.
+// SessionOf returns the session whose turn ctx belongs to.
 func SessionOf(ctx context.Context) (firn.ID, bool) {
 	p, ok := ctx.Value(sessionKey{}).(place)
 	return p.id, ok
 }
 
-// errNoTurn is why a call without a turn is refused.
+// errNoTurn is returned for a call outside of a turn.
 var errNoTurn = fmt.Errorf("only a turn of a session can ask other sessions: %w", firn.ErrInvalid)
 
-// asking returns the session whose turn wants to ask another one, if it is not
-// too deep for that.
-func asking(ctx context.Context) (place, error) {
+// callingPlace returns the calling session. It fails if the nesting is too deep.
+func callingPlace(ctx context.Context) (place, error) {
 	here, ok := ctx.Value(sessionKey{}).(place)
 	if !ok {
 		return place{}, errNoTurn
@@ -103,19 +99,19 @@ type listArgs struct {
 
 func (s *sessions) list(ctx context.Context, args listArgs) (tool.Result, error) {
 	limit := bounded(args.Limit, 20, listMost)
-	own, bounds, err := s.reach(ctx)
+	own, bounds, err := s.callerBounds(ctx)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	now := s.now()
 	var b strings.Builder
-	n, children := 0, s.spawned(ctx, own)
+	n, children := 0, s.spawnedSessions(ctx, own)
 	for info, err := range s.Store.List(ctx, store.Query{Agent: s.name()}) {
 		if err != nil {
 			return tool.Result{}, fmt.Errorf("list sessions: %w", err)
 		}
 		if args.Active > 0 && now.Sub(info.Updated) > time.Duration(args.Active)*time.Minute {
-			break // the latest come first
+			break // sorted newest first
 		}
 		if _, child := children[info.ID]; info.ID != own && !child && !bounds.Admits(s.name(), info.Key) {
 			continue
@@ -139,7 +135,7 @@ func (s *sessions) list(ctx context.Context, args listArgs) (tool.Result, error)
 		}
 		b.WriteByte('\n')
 	}
-	for id, link := range children { // those of other agents, and those put away
+	for id, link := range children { // sessions of other agents, and archived ones
 		if link.Agent != "" && link.Agent != s.name() {
 			fmt.Fprintf(&b, "%s  %s  (begun here, by agent %s)\n", id, promptTitle(link.Task), oneLine(link.Agent))
 			n++
@@ -151,9 +147,9 @@ func (s *sessions) list(ctx context.Context, args listArgs) (tool.Result, error)
 	return tool.TextResult(b.String()), nil
 }
 
-// reach returns the session whose turn a context belongs to, and what it may see
-// besides. A conversation with people sees itself, whoever asks in it.
-func (s *sessions) reach(ctx context.Context) (own firn.ID, bounds route.Bounds, err error) {
+// callerBounds returns the calling session and its bounds. A conversation with several
+// people sees only itself, whoever asks.
+func (s *sessions) callerBounds(ctx context.Context) (own firn.ID, bounds route.Bounds, err error) {
 	bounds = BoundsOf(ctx)
 	here, ok := SessionOf(ctx)
 	if !ok {
@@ -166,29 +162,29 @@ func (s *sessions) reach(ctx context.Context) (own firn.ID, bounds route.Bounds,
 	return here, bounds.In(header.Key), err
 }
 
-// spawned returns the links to the sessions that the live part of a session says it
-// began, and whose header says so too.
-func (s *sessions) spawned(ctx context.Context, own firn.ID) map[firn.ID]Spawned {
+// spawnedSessions returns the links to the sessions that own spawned, from its live part.
+// The header of each must confirm it.
+func (s *sessions) spawnedSessions(ctx context.Context, own firn.ID) map[firn.ID]Spawned {
 	links := make(map[firn.ID]Spawned)
 	path, err := window.Collect(s.Store.ReadBack(ctx, own, store.End))
 	if err != nil {
-		return links // a session that is not there yet began none
+		return links // a session that does not exist yet has spawned none
 	}
 	for _, e := range slices.Backward(path.Entries) {
 		link, ok := SpawnedIn(e)
 		if !ok || len(links) == listMost {
 			continue
 		}
-		if h, err := s.header(ctx, link.Session); err == nil && begunBy(h, own) {
+		if h, err := s.header(ctx, link.Session); err == nil && isSpawnedBy(h, own) {
 			links[link.Session] = link
 		}
 	}
 	return links
 }
 
-// begunBy reports whether a header is that of a sub-agent that a session began. A fork
-// also names its parent: it is not one.
-func begunBy(h firn.Header, parent firn.ID) bool {
+// isSpawnedBy reports whether a header belongs to a sub-agent of parent. A fork also names
+// its parent, but is not one.
+func isSpawnedBy(h firn.Header, parent firn.ID) bool {
 	k, err := route.Parse(h.Key)
 	return err == nil && k.Kind() == route.KindSubagent && parent != "" && h.ParentSession == string(parent)
 }
@@ -207,11 +203,11 @@ type historyArgs struct {
 }
 
 func (s *sessions) history(ctx context.Context, args historyArgs) (tool.Result, error) {
-	id, path, err := s.mine(ctx, args.Session)
+	id, path, err := s.resolveOwn(ctx, args.Session)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	lines, err := s.told(ctx, id, path, args)
+	lines, err := s.lastMessages(ctx, id, path, args)
 	if err != nil {
 		return tool.Result{}, fmt.Errorf("read session %s: %w", id, err)
 	}
@@ -222,10 +218,9 @@ func (s *sessions) history(ctx context.Context, args historyArgs) (tool.Result, 
 	return tool.TextResult(strings.Join(lines, "")), nil
 }
 
-// told returns the last messages of the branch that a session is on, the
-// latest first, given its live part. What was compacted away is told as well,
-// what was hidden is not.
-func (s *sessions) told(ctx context.Context, id firn.ID, path window.Path, args historyArgs) ([]string, error) {
+// lastMessages returns the last messages of the current branch of a session, latest first,
+// given its live part. It includes compacted messages and leaves out hidden ones.
+func (s *sessions) lastMessages(ctx context.Context, id firn.ID, path window.Path, args historyArgs) ([]string, error) {
 	limit, end := bounded(args.Limit, 20, historyMost), path.End
 	var lines []string
 	for range historyBack {
@@ -240,11 +235,11 @@ func (s *sessions) told(ctx context.Context, id firn.ID, path window.Path, args 
 		if path.Compaction == nil || path.Entries[0].Parent == "" {
 			break
 		}
-		// From the end again: what hides an older message may stand anywhere
-		// behind it.
+		// Read from the end again: a tombstone may be anywhere after the older message that
+		// it hides.
 		older, err := window.CollectFrom(s.Store.ReadBack(ctx, id, end), path.Entries[0].Parent)
 		if errors.Is(err, firn.ErrNotFound) {
-			break // a log at fault: the branch cannot be followed further
+			break // a damaged log: the branch cannot be followed further
 		}
 		if err != nil {
 			return nil, err
@@ -254,7 +249,8 @@ func (s *sessions) told(ctx context.Context, id firn.ID, path window.Path, args 
 	return lines, nil
 }
 
-// historyLine tells a message in short; nothing if it has nothing to tell.
+// historyLine summarizes a message in one line. It returns an empty string if there is
+// nothing to show.
 func historyLine(e firn.Entry, tools bool) string {
 	m, ok := e.Body.(*firn.Message)
 	if !ok {
@@ -272,11 +268,11 @@ func historyLine(e firn.Entry, tools bool) string {
 	return fmt.Sprintf("[%s %s] %s\n", e.Time.UTC().Format(time.RFC3339), m.Role, firn.CutText(text, historyLen))
 }
 
-// mine returns the session that an id or a key names, with its live part, if
-// it is this agent's and nobody has hidden it.
-func (s *sessions) mine(ctx context.Context, name string) (firn.ID, window.Path, error) {
+// resolveOwn returns the session with that ID or key and its live part, if it belongs to
+// this agent and is not hidden.
+func (s *sessions) resolveOwn(ctx context.Context, name string) (firn.ID, window.Path, error) {
 	name = strings.TrimSpace(name)
-	id, own, err := s.seen(ctx, name)
+	id, own, err := s.resolveVisible(ctx, name)
 	if err != nil {
 		return "", window.Path{}, fmt.Errorf("find session %q: %w; sessions_list tells which there are", firn.CutText(name, nameLen), err)
 	}
@@ -293,19 +289,19 @@ func (s *sessions) mine(ctx context.Context, name string) (firn.ID, window.Path,
 	return id, path, nil
 }
 
-// find returns the id that a name stands for: a key's session, or itself.
-func (s *sessions) find(ctx context.Context, name string) (firn.ID, error) {
+// resolveName returns the session of a key, or the name itself as an ID.
+func (s *sessions) resolveName(ctx context.Context, name string) (firn.ID, error) {
 	if keyed, ok := store.As[store.Keyed](s.Store); ok && strings.Contains(name, ":") {
 		return keyed.Lookup(ctx, name)
 	}
-	if firn.ID(name).Check() != nil { // whose words repeat all of it
+	if firn.ID(name).Check() != nil { // its error would repeat the whole name
 		return "", fmt.Errorf("that cannot be the id of a session: %w", firn.ErrInvalid)
 	}
 	return firn.ID(name), nil
 }
 
-// owns reports whether a session is this agent's. The header says so; of one
-// that others wrote, which does not, the store knows where it found it.
+// owns reports whether a session belongs to this agent. Its header names the agent; for a
+// session of another program, the store knows by its location.
 func (s *sessions) owns(ctx context.Context, id firn.ID) (bool, error) {
 	header, err := s.header(ctx, id)
 	if err != nil || header.Agent != "" {
@@ -321,19 +317,18 @@ func (s *sessions) owns(ctx context.Context, id firn.ID) (bool, error) {
 	return false, nil
 }
 
-// seen returns the session that a name stands for, and whether it is this agent's. For
-// a turn with bounds, what is out of them is not there: nothing tells it from a name
-// that means nothing.
-func (s *sessions) seen(ctx context.Context, name string) (id firn.ID, own bool, err error) {
-	here, bounds, err := s.reach(ctx)
+// resolveVisible returns the session of a name and whether it belongs to this agent. A
+// session outside the bounds of the turn gives the same error as an unknown name.
+func (s *sessions) resolveVisible(ctx context.Context, name string) (id firn.ID, own bool, err error) {
+	here, bounds, err := s.callerBounds(ctx)
 	if err != nil {
 		return "", false, err
 	}
 	var header firn.Header
-	if id, err = s.find(ctx, name); err == nil {
+	if id, err = s.resolveName(ctx, name); err == nil {
 		header, err = s.header(ctx, id)
 	}
-	child := err == nil && begunBy(header, here)
+	child := err == nil && isSpawnedBy(header, here)
 	if own = child; err == nil && !child {
 		own, err = s.owns(ctx, id)
 	}
@@ -346,8 +341,8 @@ func (s *sessions) seen(ctx context.Context, name string) (id firn.ID, own bool,
 	return id, own, nil
 }
 
-// header reads the header of a session: its first record, but for gaps. One
-// without a header has an empty one.
+// header reads the header of a session: its first record apart from gaps. It returns an
+// empty header if there is none.
 func (a *Agent) header(ctx context.Context, id firn.ID) (firn.Header, error) {
 	for rec, err := range a.Store.Read(ctx, id, store.Start) {
 		if err != nil {

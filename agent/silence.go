@@ -6,24 +6,24 @@ import (
 	"unicode/utf8"
 )
 
-// NoReply is what a model says to say nothing. What follows is for the log,
-// not for the user.
+// NoReply is the marker with which a model declines to answer. The rest of such an answer
+// is kept in the log but not shown to the user.
 const NoReply = "NO_REPLY"
 
-// Silence says which answers are silent.
+// Silence configures which answers are silent.
 type Silence string
 
 const (
-	// SilentMark keeps answers that begin or end with [NoReply] from the user.
-	// While it streams, an answer is held back only for its beginning.
+	// SilentMark hides answers that start or end with [NoReply]. While streaming, only the
+	// start is checked.
 	SilentMark Silence = ""
-	// SilentExact keeps those that are [NoReply] and nothing else.
+	// SilentExact hides answers that consist of [NoReply] only.
 	SilentExact Silence = "exact"
-	// SilentNever delivers everything.
+	// SilentNever shows every answer.
 	SilentNever Silence = "never"
 )
 
-// Silent reports whether a whole answer is not for the user.
+// Silent reports whether a complete answer is hidden from the user.
 func (s Silence) Silent(text string) bool {
 	switch s {
 	case SilentNever:
@@ -31,11 +31,10 @@ func (s Silence) Silent(text string) bool {
 	case SilentExact:
 		return strings.TrimSpace(text) == NoReply
 	}
-	return begins(text) || ends(text)
+	return startsWithMark(text) || endsWithMark(text)
 }
 
-// Strip takes the mark off the end of an answer that is not silent, in exact
-// mode: the model said something after all, and then the mark.
+// Strip removes the marker from the end of an answer that is not silent, in exact mode.
 func (s Silence) Strip(text string) string {
 	if s != SilentExact || s.Silent(text) {
 		return text
@@ -51,8 +50,8 @@ func (s Silence) Strip(text string) string {
 	return strings.TrimRight(rest, " \t\r\n*")
 }
 
-// begins reports whether the mark is the first word.
-func begins(text string) bool {
+// startsWithMark reports whether the marker is the first word.
+func startsWithMark(text string) bool {
 	rest, ok := strings.CutPrefix(strings.TrimLeftFunc(text, unicode.IsSpace), NoReply)
 	if !ok {
 		return false
@@ -61,8 +60,8 @@ func begins(text string) bool {
 	return size == 0 || !wordRune(r)
 }
 
-// ends reports whether the mark is the last word.
-func ends(text string) bool {
+// endsWithMark reports whether the marker is the last word.
+func endsWithMark(text string) bool {
 	rest, ok := strings.CutSuffix(strings.TrimRightFunc(text, func(r rune) bool { return !wordRune(r) }), NoReply)
 	if !ok {
 		return false
@@ -76,17 +75,17 @@ func wordRune(r rune) bool {
 	return r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
 }
 
-// hush holds back the text of an answer while it may still turn out to be
-// silent, so that no piece of the mark is ever shown.
-type hush struct {
+// silenceFilter holds back the text of an answer while it may still turn out to be silent,
+// so that no part of the marker is shown.
+type silenceFilter struct {
 	mode Silence
 	held strings.Builder
-	// open: it cannot begin with the mark any more; all may pass.
+	// open means that the answer cannot start with the marker any more, so all text passes.
 	open bool
 }
 
-// pass takes the next piece and returns what may be shown now.
-func (h *hush) pass(piece string) string {
+// add adds the next piece and returns the text to show now.
+func (h *silenceFilter) add(piece string) string {
 	if h.open || h.mode == SilentNever {
 		return piece
 	}
@@ -97,17 +96,16 @@ func (h *hush) pass(piece string) string {
 	return h.release()
 }
 
-// release returns what was held back, once it is known not to be silent.
-func (h *hush) release() string {
+// release returns the held text once the answer is known not to be silent.
+func (h *silenceFilter) release() string {
 	h.open = true
 	text := h.held.String()
 	h.held.Reset()
 	return text
 }
 
-// mayBeSilent reports whether an answer that begins so can still be silent for
-// its beginning.
-func (h *hush) mayBeSilent(text string) bool {
+// mayBeSilent reports whether an answer that starts with text can still be silent.
+func (h *silenceFilter) mayBeSilent(text string) bool {
 	text = strings.TrimLeft(text, " \t\r\n*_`'\"([{<>#-.")
 	if len(text) < len(NoReply) {
 		return strings.HasPrefix(NoReply, text)

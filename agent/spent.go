@@ -5,8 +5,8 @@ import (
 	"firn.dev/provider"
 )
 
-// Spent makes the entry that tells what asking a model beside a conversation
-// has used, so that it counts where the answers of the session do.
+// Spent returns an entry that records the usage of a model call outside the conversation,
+// so that it counts towards the session.
 func Spent(purpose provider.Purpose, info provider.Info, u firn.Usage) firn.Entry {
 	return usageEntry(purpose, info, u)
 }

@@ -10,25 +10,25 @@ import (
 	"firn.dev/store"
 )
 
-// tally counts the entries of a session in the order of the file. It keeps none of
-// them, so that it counts a session of any size.
+// tally counts the entries of a session in file order. It retains no entries, so its size
+// does not depend on the session's.
 type tally struct {
 	session firn.ID
 	countersRecord
 	ends branches
-	// fresh is set if a checkpoint is near the end.
+	// fresh means that there is a checkpoint near the end.
 	fresh bool
-	// end is behind the last record that was counted forwards.
+	// end is the position after the last record that was counted forwards.
 	end firn.Pos
-	// entries is how many entries there were so far, if all of them were seen or
-	// counters told: numbered.
+	// entries is the number of entries so far. It is valid if numbered is set: all entries
+	// were seen, or a counters record had the number.
 	entries  int
 	numbered bool
 }
 
-// take counts the next entry. What cannot be read of it, or need not, has no body.
-func (t *tally) take(g firn.Glance, e firn.Entry) {
-	if sum, ok := readCounters(e); ok { // it stands for all before it
+// add counts the next entry. An entry that cannot or need not be decoded has no body.
+func (t *tally) add(g firn.Glance, e firn.Entry) {
+	if sum, ok := readCounters(e); ok { // the record covers all entries before it
 		if !sum.Names.Complete {
 			sum.Names = t.Names
 		}
@@ -40,15 +40,15 @@ func (t *tally) take(g firn.Glance, e firn.Entry) {
 		t.Counters.Add(e)
 		t.Names.See(t.session, e)
 	}
-	t.ends.see(g)
+	t.ends.add(g)
 	t.Left = t.ends.left
 	if g.Kind != firn.KindHeader && g.ID != "" {
 		t.entries++
 	}
 }
 
-// sealed returns the counts as an entry carries them.
-func (t *tally) sealed() countersRecord {
+// record returns the counts in the form that is stored.
+func (t *tally) record() countersRecord {
 	record := t.countersRecord
 	if record.Entries = 0; t.numbered {
 		record.Entries = t.entries
@@ -57,7 +57,7 @@ func (t *tally) sealed() countersRecord {
 	return record
 }
 
-// readCounters returns the counts that an entry carries, if it is one that does.
+// readCounters returns the counts in an entry, if it is a counters record.
 func readCounters(e firn.Entry) (countersRecord, bool) {
 	b, ok := e.Body.(*firn.Custom)
 	if !ok || b.Type != countersType {
@@ -74,22 +74,22 @@ func readCounters(e firn.Entry) (countersRecord, bool) {
 	return c.countersRecord, true
 }
 
-// glimpse is what is counted of a record.
-type glimpse struct {
+// countedFields are the fields of a record that affect the counts.
+type countedFields struct {
 	glance firn.Glance
 	entry  firn.Entry
 }
 
-// counted returns what of a record is counted: of messages only who spoke, when, and what
-// it cost, not what was said.
-func counted(rec firn.Record) glimpse {
-	g := glimpse{glance: rec.Glance}
-	if !counts(rec.Glance.Kind) {
+// readCounted returns the fields of a record that affect the counts: of a message the role,
+// time and usage, but not the text.
+func readCounted(rec firn.Record) countedFields {
+	g := countedFields{glance: rec.Glance}
+	if !affectsCounts(rec.Glance.Kind) {
 		return g
 	}
 	entry, err := rec.Entry()
 	if err != nil {
-		return g // a gap in what is known
+		return g // an undecodable entry is not counted
 	}
 	switch b := entry.Body.(type) {
 	case *firn.Message:
@@ -101,7 +101,7 @@ func counted(rec firn.Record) glimpse {
 	return g
 }
 
-// promptOf returns parts that say whether the user has said something in words.
+// promptOf returns a placeholder part if m is a user message with text, and nil otherwise.
 func promptOf(m *firn.Message) []firn.Part {
 	if m.Role != firn.RoleUser || m.Text() == "" {
 		return nil
@@ -109,30 +109,29 @@ func promptOf(m *firn.Message) []firn.Part {
 	return []firn.Part{firn.Text{Text: "…"}}
 }
 
-// counts reports whether entries of that kind can say something about usage, or
-// change a checkpoint.
-func counts(kind firn.Kind) bool {
+// affectsCounts reports whether entries of that kind can affect the counts or a checkpoint.
+func affectsCounts(kind firn.Kind) bool {
 	return kind == firn.KindHeader || kind == firn.KindTitle || kind == firn.KindTombstone || kind == firn.KindMessage || kind == firn.KindCustomMessage || kind == firn.KindCompaction || kind == firn.KindBranchSummary || kind == firn.KindCustom
 }
 
-// count counts what stands before a position: backwards to the counts of the latest
-// turn or, if those are far away, all of it.
+// count counts the entries before a position. It reads back to the counts of the latest
+// turn or, if those are far away, counts everything.
 func count(ctx context.Context, st store.Store, id firn.ID, before firn.Pos) (tally, error) {
 	t, ok, err := countBack(ctx, st, id, before, 10*quickCount)
 	if err != nil || ok {
 		return t, err
 	}
 	t = tally{session: id, numbered: true}
-	return t, t.on(ctx, st, id, before)
+	return t, t.advance(ctx, st, id, before)
 }
 
-// countBack counts what stands before a position by reading back to the latest counts
-// that carry a checkpoint. It is false if they are more than so many records of common size away.
+// countBack counts the entries before a position by reading back to the latest counts with
+// a checkpoint. It returns false if they are more than limit records of typical size away.
 func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos, limit int) (t tally, ok bool, err error) {
 	t.session = id
-	var newer []glimpse
+	var newer []countedFields
 	size, near := 0, false
-	t.numbered = true // unless others counted before
+	t.numbered = true // unless a counters record is found
 	for rec, err := range st.ReadBack(ctx, id, before) {
 		if err != nil {
 			return t, false, fmt.Errorf("count what session %s used: %w", id, err)
@@ -143,7 +142,7 @@ func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos,
 		if rec.Gap != nil {
 			continue
 		}
-		g := counted(rec)
+		g := readCounted(rec)
 		newer = append(newer, g)
 		if sum, ok := readCounters(g.entry); ok && sum.Names.Complete {
 			t.numbered, near = false, true
@@ -151,14 +150,14 @@ func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos,
 		}
 	}
 	for i := len(newer) - 1; i >= 0; i-- {
-		t.take(newer[i].glance, newer[i].entry)
+		t.add(newer[i].glance, newer[i].entry)
 	}
 	t.fresh = near && size < checkpointBytes/2
 	return t, true, nil
 }
 
-// on counts what stands behind what was counted, up to a position.
-func (t *tally) on(ctx context.Context, st store.Store, id firn.ID, before firn.Pos) error {
+// advance counts the entries from the current end up to a position.
+func (t *tally) advance(ctx context.Context, st store.Store, id firn.ID, before firn.Pos) error {
 	for rec, err := range st.Read(ctx, id, t.end) {
 		if err != nil {
 			return fmt.Errorf("count what session %s used: %w", id, err)
@@ -168,79 +167,77 @@ func (t *tally) on(ctx context.Context, st store.Store, id firn.ID, before firn.
 		}
 		t.end = rec.Next
 		if rec.Gap == nil {
-			g := counted(rec)
-			t.take(g.glance, g.entry)
+			g := readCounted(rec)
+			t.add(g.glance, g.entry)
 		}
 	}
 	return nil
 }
 
-// countAll counts a session from its beginning and stores what it counted. What is said
-// meanwhile is counted too: those who talk do not have to be slower than it.
+// countAll counts a session from its start and stores the counts. Entries appended
+// meanwhile are counted too, so writers are not slowed down.
 func (a *Agent) countAll(ctx context.Context, id firn.ID) {
 	defer a.counting.Delete(id)
 	t := tally{session: id, numbered: true}
 	for {
 		before := t.end
-		if t.on(ctx, a.Store, id, store.End) != nil || t.end == before {
+		if t.advance(ctx, a.Store, id, store.End) != nil || t.end == before {
 			return
 		}
-		if _, err := storeCounters(ctx, a.Store, id, t.end, t.sealed()); !errors.Is(err, firn.ErrConflict) {
+		if _, err := storeCounters(ctx, a.Store, id, t.end, t.record()); !errors.Is(err, firn.ErrConflict) {
 			return
 		}
 	}
 }
 
-// quickCount is how many records are read to count before a turn is reported
-// as finished. If they do not do, counting goes on in the background.
+// quickCount is the maximum number of records read for counting before a turn is reported
+// as finished. If that is not enough, counting continues in the background.
 const quickCount = 2000
 
-// commonSize is about how many bytes a record has.
+// commonSize is the typical size of a record in bytes.
 const commonSize = 2000
 
-// settle writes down what the session used, and begins what is done after a
-// turn. What was counted can be counted again, so failing to is no failure.
-func (t *turn) settle() {
-	ctx, cancel := afterwards(t.ctx)
+// storeCounts stores the usage of the session and starts the naming. Errors are ignored,
+// because the counts can be computed again.
+func (t *turn) storeCounts() {
+	ctx, cancel := cleanupContext(t.ctx)
 	defer cancel()
 	a, id, end := t.a, t.log.id, t.log.end
 	if _, busy := a.counting.Load(id); !busy {
 		c, ok, err := countBack(ctx, a.Store, id, end, quickCount)
 		if err == nil && ok && c.numbered {
-			_, _ = storeCounters(ctx, a.Store, id, end, c.sealed())
+			_, _ = storeCounters(ctx, a.Store, id, end, c.record())
 		} else if err == nil {
 			if _, busy := a.counting.LoadOrStore(id, nil); !busy && !a.background.start(func(ctx context.Context) { a.countAll(ctx, id) }) {
 				a.counting.Delete(id)
 			}
 		}
 	}
-	t.name()
+	t.startNaming()
 }
 
-// storeCounters stores counters behind what they count, unless somebody wrote
-// there meanwhile: then they would not be those of all before them.
+// storeCounters appends a counters record at end. It fails with a conflict if another
+// writer has appended, because the counts would then be incomplete.
 func storeCounters(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, c countersRecord) (firn.Pos, error) {
 	add := st.Append
 	if deferred, ok := store.As[store.Deferred](st); ok {
 		add = deferred.AppendDeferred
 	}
-	return add(ctx, id, end, custom(countersType, c))
+	return add(ctx, id, end, customEntry(countersType, c))
 }
 
-// Checkpoint distances. A checkpoint that is stored without a turn costs a line; what
-// is behind the latest one is read whenever the session is listed after a change.
+// The distances between checkpoints. A checkpoint outside of a turn costs a line; entries
+// after the latest one are read whenever the changed session is listed.
 const (
-	// checkpointBytes is how far apart checkpoints are where entries are appended
-	// without turns, in bytes.
+	// checkpointBytes is the distance in bytes for entries that are appended without turns.
 	checkpointBytes = 64 << 10
-	// checkpointRecords is the same where positions are no bytes.
+	// checkpointRecords is the distance for stores whose positions are not bytes.
 	checkpointRecords = 256
 )
 
-// Checkpoint stores the counts of a session with a checkpoint, see [store.Checkpoint],
-// if the entries that were appended up to a position crossed one of the places where a
-// checkpoint is due. It returns the end of the session. If the session was never counted
-// and is long, nothing is stored.
+// Checkpoint stores the counts of a session with a checkpoint (see [store.Checkpoint]) if
+// the entries appended up to end crossed a checkpoint boundary. It returns the end of the
+// session. It stores nothing for a long session that was never counted.
 func Checkpoint(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, entries []firn.Entry) (firn.Pos, error) {
 	if !crosses(ctx, st, id, end, entries) {
 		return end, nil
@@ -248,8 +245,8 @@ func Checkpoint(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, e
 	return checkpoint(ctx, st, id, end, false)
 }
 
-// CheckpointAll is Checkpoint for a session that was written as a whole: it is counted
-// from its beginning if need be.
+// CheckpointAll is Checkpoint for a session that was written in one go. If necessary it
+// counts from the start.
 func CheckpointAll(ctx context.Context, st store.Store, id firn.ID, end firn.Pos) error {
 	_, err := checkpoint(ctx, st, id, end, true)
 	return err
@@ -264,16 +261,15 @@ func checkpoint(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, a
 	if err != nil || !ok || t.fresh && !all {
 		return end, err
 	}
-	now, err := storeCounters(ctx, st, id, end, t.sealed())
+	now, err := storeCounters(ctx, st, id, end, t.record())
 	if errors.Is(err, firn.ErrConflict) || errors.Is(err, firn.ErrUnsupported) {
-		return end, nil // who wrote behind it will store one
+		return end, nil // the other writer will store a checkpoint
 	}
 	return now, err
 }
 
-// crosses reports whether entries that end at a position lie across a place where a
-// checkpoint is due. Their size is estimated: a place that is missed is followed by
-// another one.
+// crosses reports whether entries that end at a position cross a checkpoint boundary. Their
+// size is estimated; after a missed boundary there is another one.
 func crosses(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, entries []firn.Entry) bool {
 	if placer, ok := store.As[store.Placer](st); ok {
 		if _, offset := placer.Place(ctx, id, end); offset > 0 {
@@ -284,7 +280,7 @@ func crosses(ctx context.Context, st store.Store, id firn.ID, end firn.Pos, entr
 	return records/checkpointRecords != (records-min(records, uint64(len(entries))))/checkpointRecords
 }
 
-// roughSize is about how many bytes entries take.
+// roughSize returns the approximate size of entries in bytes.
 func roughSize(entries []firn.Entry) int64 {
 	const frame = 250
 	size := int64(frame * len(entries))

@@ -8,26 +8,25 @@ import (
 	"firn.dev/provider"
 )
 
-// Terms is how a caller wants one turn to be run. The zero value leaves the
-// agent as it is. Nothing of it is kept: the next turn has its own.
+// Terms are the caller's options for one turn. The zero value uses the agent's settings.
+// They are not stored.
 type Terms struct {
-	// Instructions are sent behind the system prompt.
+	// Instructions are sent after the system prompt.
 	Instructions string
-	// Bare leaves out all that makes the agent: its system prompt, its tools and
-	// what is injected. Then the model is sent what was said, and no more.
+	// Bare leaves out the agent's system prompt, tools and injections, so that only the
+	// conversation is sent.
 	Bare bool
-	// Tools are the caller's, and stand instead of the agent's. Nobody here can
-	// run them: when the model calls one the turn is over, and
-	// [Outcome.Pending] has the calls. What came of them is for the caller to
-	// append before the session goes on.
+	// Tools are the caller's tools and replace the agent's. The agent cannot run them: when
+	// the model calls one, the turn ends and [Outcome.Pending] has the calls. The caller
+	// appends their results before it continues the session.
 	Tools []provider.Tool
-	// NoTools leaves the model without any.
+	// NoTools disables tools.
 	NoTools bool
-	// MaxTokens bounds each answer; zero leaves it to the model.
+	// MaxTokens limits each answer; zero leaves it to the model.
 	MaxTokens int64
 }
 
-// check says what is wrong with terms.
+// check returns an error if the terms are invalid.
 func (t *Terms) check() error {
 	seen := make(map[string]bool, len(t.Tools))
 	for _, spec := range t.Tools {
@@ -39,7 +38,7 @@ func (t *Terms) check() error {
 	return nil
 }
 
-// system is the system prompt of the turn.
+// system returns the system prompt of the turn.
 func (t *turn) system() string {
 	if t.in.Terms.Bare {
 		return t.in.Terms.Instructions
@@ -47,10 +46,10 @@ func (t *turn) system() string {
 	return strings.TrimSpace(t.a.System + "\n\n" + t.in.Terms.Instructions)
 }
 
-// lent reports whether the tools of the turn are the caller's.
-func (t *turn) lent() bool { return len(t.in.Terms.Tools) > 0 }
+// hasCallerTools reports whether the tools of the turn are the caller's.
+func (t *turn) hasCallerTools() bool { return len(t.in.Terms.Tools) > 0 }
 
-// handOver ends a turn with calls that are for the caller.
+// handOver ends a turn with calls for the caller.
 func (t *turn) handOver(answer firn.Entry, calls []firn.ToolCall) {
 	message := answer.Body.(*firn.Message)
 	t.out.Text, t.out.Entry, t.out.Stop = message.Text(), answer.ID, firn.StopToolUse

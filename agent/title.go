@@ -14,43 +14,42 @@ import (
 const (
 	titleSystem = "You name conversations."
 	titlePrompt = "Name the conversation that begins as below, in 3 to 6 words, in its own language. Answer with the name only: no quotes, no full stop.\n\n"
-	// titleChars is how much of each side the model is shown.
+	// titleChars is the number of characters of each message sent to the model.
 	titleChars = 200
-	// titleTime bounds how long naming may take.
+	// titleTime is the time limit for naming.
 	titleTime = time.Minute
 )
 
-// name lets the model name the session after the first exchange that has
-// something to tell, beside whatever comes next: nobody waits for it. A name
-// the user chose stays, since titles by the user beat ours wherever they stand.
-func (t *turn) name() {
+// startNaming generates a title in the background after the first exchange with text. A
+// title set by the user always takes precedence.
+func (t *turn) startNaming() {
 	if t.a.NoTitles || t.out.Err != nil || t.out.Silent || t.out.Text == "" || t.said == "" || !unnamed(t.path) {
 		return
 	}
 	a, id, model, said, answer, auth := t.a, t.log.id, t.model, t.said, t.out.Text, t.path.Chosen.Auth
 	if _, named := a.naming.LoadOrStore(id, true); named {
-		return // after the exchange before this one; it is not done yet
+		return // the naming after the previous exchange is still running
 	}
 	a.background.start(func(ctx context.Context) {
 		defer a.naming.Delete(id)
 		ctx, cancel := context.WithTimeout(provider.WithProfile(ctx, auth), titleTime)
 		defer cancel()
-		// The naming after the exchange before this one may have ended during it.
+		// The naming after the previous exchange may have ended during this one.
 		if path, err := window.Collect(a.Store.ReadBack(ctx, id, store.End)); err == nil && unnamed(path) && !userTitled(ctx, a.Store, id) {
 			a.nameSession(ctx, id, model, said, answer)
 		}
 	})
 }
 
-// userTitled reports whether the user has named a session, on whatever branch.
+// userTitled reports whether the user has named a session, on any branch.
 func userTitled(ctx context.Context, st store.Store, id firn.ID) bool {
 	t, ok, err := countBack(ctx, st, id, store.End, quickCount)
 	return err == nil && ok && t.Names.Title != "" && t.Names.TitleSource != firn.SourceAuto
 }
 
-// unnamed reports whether a session has no name yet but the one it got from
-// what was said first. The same name behind an answer is the model's: it may find
-// no better one, and is not asked again.
+// unnamed reports whether a session has no title except the one made from its first
+// message. If the same title occurs again after an answer, the model chose it and is not
+// asked again.
 func unnamed(p window.Path) bool {
 	if p.Compaction != nil {
 		return false
@@ -70,13 +69,13 @@ func unnamed(p window.Path) bool {
 	return name == "" || name == first && !named
 }
 
-// nameSession asks for a name and stores it. If there is none, the session
-// keeps the one it has.
+// nameSession asks the model for a title and stores it. On failure the session keeps its
+// current title.
 func (a *Agent) nameSession(ctx context.Context, id firn.ID, model provider.Model, said, answer string) {
 	info := model.Info()
 	prompt := titlePrompt + "<user>\n" + firn.CutText(said, titleChars) + "\n</user>\n<assistant>\n" + firn.CutText(answer, titleChars) + "\n</assistant>"
 	path := window.PathOf([]firn.Message{{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: prompt}}}})
-	message, err := provider.Ask(ctx, steady{model}, provider.Request{
+	message, err := provider.Ask(ctx, guardedModel{model}, provider.Request{
 		Window:  window.Build(path, window.Options{System: titleSystem, Profile: info.Profile, Ask: info.Ask()}),
 		Purpose: provider.ForTitle, Session: id, MaxTokens: 64,
 	}, a.Backoff, nil)
@@ -91,13 +90,13 @@ func (a *Agent) nameSession(ctx context.Context, id firn.ID, model provider.Mode
 		entries = append(entries, firn.Entry{Body: &firn.Title{Name: name, Source: firn.SourceAuto}})
 	}
 	if len(entries) > 0 {
-		// It is only a name: if it cannot be stored, the prompt stays the title.
+		// Errors are ignored: the title made from the prompt remains.
 		_, _ = a.Store.Append(ctx, id, store.Any, entries...)
 	}
 }
 
-// modelTitle takes what a model gave for a name, or nothing if it gave none: it
-// must be a few words on one line.
+// modelTitle returns the title in a model's answer. It returns an empty string unless the
+// answer is a few words on one line.
 func modelTitle(text string) string {
 	name := strings.Join(strings.Fields(firstLine(text)), " ")
 	name = strings.Trim(name, "\"'`*#.“”«» ")

@@ -16,70 +16,68 @@ import (
 	"firn.dev/window"
 )
 
-// Input is what a turn begins with.
+// Input is the input of a turn.
 type Input struct {
-	// Parts is what the user says: text and images. Without any, the turn goes
-	// on with what was not answered yet.
+	// Parts is the user's message: text and images. Without parts the turn continues an
+	// unanswered message.
 	Parts []firn.Part
-	// ID names the user's message. If the session has an entry of that name,
-	// the message is not stored again, and the turn answers it if that was not
-	// done. Empty means a new name.
+	// ID is the ID of the user's message. If the session has an entry with that ID, the
+	// message is not stored again, and the turn answers it if it is still unanswered. Empty
+	// means a new ID.
 	ID firn.EntryID
-	// Extra is kept with the message: who sent it, where it came from.
+	// Extra is stored with the message, for example its sender and channel.
 	Extra firn.Fields
-	// History is sent instead of what the session holds, to switch providers or
-	// to replay. It is not stored. The message and what comes of it are.
+	// History is sent instead of the session's content, for switching providers or
+	// replaying. It is not stored; the message and the answer are.
 	History []firn.Message
-	// Injected is sent in this turn only, beside what the hooks add.
+	// Injected is sent in this turn only, in addition to the injections of hooks.
 	Injected []window.Injection
-	// Owner is the agent that the session belongs to, if this agent answers in the
-	// session of another one; empty means this agent.
+	// Owner is the agent that the session belongs to, if this agent answers in another
+	// agent's session; empty means this agent.
 	Owner string
-	// Turns bounds how many turns of the user are sent, instead of the agent's
-	// Turns; zero leaves it to that.
+	// Turns overrides the agent's Turns; zero means no override.
 	Turns int
-	// Terms is how the turn is to be run.
+	// Terms are the options of the turn.
 	Terms Terms
-	// Bounds is what the turn may see and change besides its own session, by the tools
-	// and hooks that heed [BoundsOf]: what the one who asked may see. The zero value
-	// admits nothing. [Say] sets it to everything.
+	// Bounds limits the access of tools and hooks beyond the session, see [BoundsOf]. It
+	// should be the access of the user. The zero value admits nothing. [Say] sets it to
+	// everything.
 	Bounds route.Bounds
-	// Narrow returns the bounds of who said an entry that the turn answers too: it
-	// stood unanswered in the session, or came while the turn ran. The turn keeps what
-	// all of them admit. Nil: whoever it was may see what the turn may.
+	// Narrow returns the bounds of the author of another entry that the turn answers: one
+	// that was unanswered in the session or arrived during the turn. The turn keeps the
+	// intersection. If nil, the bounds do not change.
 	Narrow func(ctx context.Context, e firn.Entry) route.Bounds
-	// Since is where the right to write begins, if others can take the session
-	// over: a turn that finds behind it that somebody did ends with [ErrFenced].
-	// Nil: nobody can.
+	// Since is the position from which the turn has the right to write, if other gateways
+	// can take the session over: a turn that finds a fence after it ends with [ErrFenced].
+	// Nil means that no other gateway can.
 	Since *firn.Pos
 }
 
-// Say makes an input of text that the owner of the agent says, who may see
-// everything.
+// Say returns an input with a text message from the owner of the agent, without bounds.
 func Say(text string) Input {
 	return Input{Parts: []firn.Part{firn.Text{Text: text}}, Bounds: route.Everything()}
 }
 
-// Run runs one turn of a session and yields what happens. The last event is
-// [Finished]; if the turn fails, an error is yielded instead, after what went
-// wrong was recorded. When it fails with an error that is firn.ErrNotSaved,
-// the session could not be written, and only what was Appended is there.
+// Run runs one turn of a session and yields its events. The last event is [Finished]; if
+// the turn fails, the failure is recorded and an error is yielded instead. If the error is
+// a firn.ErrNotSaved, the session could not be written and only the entries reported by
+// Appended are stored.
 //
-// Cancelling the context stops the turn: what the model had said is kept and
-// marked, calls that ran are recorded as cancelled, and the error is the
-// context's cause. To stop ranging does the same.
+// Canceling the context stops the turn: the partial answer is stored with a mark, running
+// calls are recorded as canceled, and the error is the context's cause. Breaking out of the
+// range loop has the same effect.
 //
-// Nothing is asked of the model before the user's message is durable. The
-// session must exist, or it is begun without a key.
+// The model is not called before the user's message is durable. If the session does not
+// exist, it is created without a key.
 func (a *Agent) Run(ctx context.Context, id firn.ID, in Input) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		t := &turn{a: a, cancel: cancel, in: in, yield: yield}
-		t.ctx, t.reach = withReach(withSession(ctx, id), in.Bounds)
-		t.log = ledger{st: a.Store, id: id, hears: t.narrow}
+		t.ctx, t.bounds = withTurnBounds(withSession(ctx, id), in.Bounds)
+		t.log = ledger{st: a.Store, id: id, onForeign: t.narrow}
 		if in.Since != nil {
-			t.log.right = right{bounded: true, since: *in.Since}
+			t.log.right = writeRight{bounded: true, since: *in.Since}
 		}
 		t.guard.limit = a.Failures
 		err := t.run()
@@ -87,44 +85,45 @@ func (a *Agent) Run(ctx context.Context, id firn.ID, in Input) iter.Seq2[Event, 
 	}
 }
 
-// errLeft is the cause when the caller stops ranging.
+// errLeft is the cause when the caller breaks out of the range loop.
 var errLeft = errors.New("nobody listens any more")
 
-// turn is one turn while it runs.
+// turn is the state of a running turn.
 type turn struct {
 	a      *Agent
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	in     Input
 	yield  func(Event, error) bool
-	// reach is what the turn may see and change; nil if it runs no tools. narrowed: it
-	// became less since something was injected.
-	reach    *reach
+	// bounds limits the access of the turn; nil if it runs no tools. narrowed means that
+	// the bounds were narrowed since the last injection.
+	bounds   *turnBounds
 	narrowed bool
-	// preview: no turn runs, only its request is made.
+	// preview means that no turn runs and only its request is built.
 	preview bool
-	// left: the caller stopped ranging.
+	// left means that the caller stopped ranging.
 	left bool
 
 	log  ledger
 	path window.Path
-	// opened: the session was read. first: it begins with this turn. began: the
-	// user's message is durable.
+	// opened means that the session was read; first, that it starts with this turn. began
+	// means that the user's message is durable.
 	opened bool
 	first  bool
-	// user is the message the turn answers; empty if it goes on.
+	// user is the message the turn answers; empty if it continues an earlier one.
 	user    firn.EntryID
 	began   bool
 	said    string
 	verbose bool
-	// shared: other agents have answered in the session too, or it belongs to another.
+	// shared means that several agents answer in the session, or that it belongs to another
+	// agent.
 	shared bool
 
 	model    provider.Model
 	info     provider.Info
 	thinking provider.Thinking
-	// failed are the models that failed in this turn, fallen in whose place
-	// another one answers.
+	// failed are the models that failed in this turn; fallen describes the model that the
+	// current one replaces.
 	failed   []string
 	fallen   fallback
 	injected []window.Injection
@@ -133,17 +132,17 @@ type turn struct {
 
 	guard guard
 	fit   fitting
-	// emptied: the answer before had nothing in it.
+	// emptied means that the previous answer was empty.
 	emptied bool
 	out     Outcome
 }
 
-// run is the turn from beginning to end; each step has its own file.
+// run runs the whole turn; each step has its own file.
 func (t *turn) run() error {
-	if err := t.begin(); err != nil {
+	if err := t.startTurn(); err != nil {
 		return err
 	}
-	t.narrowToOpen()
+	t.narrowToUnanswered()
 	if err := t.prepare(); err != nil {
 		return err
 	}
@@ -152,13 +151,13 @@ func (t *turn) run() error {
 			return err
 		}
 		answer, err := t.ask()
-		if again, err := t.refused(err); err != nil {
+		if again, err := t.handleRefusal(err); err != nil {
 			return err
 		} else if again {
 			continue
 		}
 		t.out.Rounds++
-		done, err := t.act(answer)
+		done, err := t.handleAnswer(answer)
 		if done || err != nil {
 			return err
 		}
@@ -166,20 +165,21 @@ func (t *turn) run() error {
 	return fmt.Errorf("the turn was stopped: the model was asked %d times and is not done: %w", t.out.Rounds, firn.ErrTooLarge)
 }
 
-// act does what an answer asks for. It reports whether the turn is done.
-func (t *turn) act(answer firn.Entry) (done bool, err error) {
+// handleAnswer runs the tool calls of an answer or ends the turn. It reports whether the
+// turn is done.
+func (t *turn) handleAnswer(answer firn.Entry) (done bool, err error) {
 	message := answer.Body.(*firn.Message)
 	if calls := callsOf(message); len(calls) > 0 {
-		if t.lent() {
+		if t.hasCallerTools() {
 			t.handOver(answer, calls)
 			return true, nil
 		}
 		return false, t.call(calls)
 	}
 	if blankParts(message.Parts) {
-		return false, t.empty()
+		return false, t.handleEmpty()
 	}
-	if t.emptied = false; t.log.heard { // the user spoke meanwhile
+	if t.emptied = false; t.log.newInput { // the user sent a message meanwhile
 		return false, nil
 	}
 	t.out.Text, t.out.Entry, t.out.Stop = message.Text(), answer.ID, message.StopReason
@@ -189,12 +189,11 @@ func (t *turn) act(answer firn.Entry) (done bool, err error) {
 	return true, nil
 }
 
-// ErrEmpty says that the model gave an answer with nothing in it, twice in a row.
+// ErrEmpty means that the model gave an empty answer twice in a row.
 var ErrEmpty = errors.New("the model gave an empty answer, twice")
 
-// empty deals with an answer that has nothing in it: the model is asked once
-// more.
-func (t *turn) empty() error {
+// handleEmpty handles an empty answer: the model is called once more.
+func (t *turn) handleEmpty() error {
 	if t.emptied {
 		return ErrEmpty
 	}
@@ -202,15 +201,15 @@ func (t *turn) empty() error {
 	return nil
 }
 
-// prepare settles who answers, with what tools, and what is injected.
+// prepare selects the model and the tools and collects the injections.
 func (t *turn) prepare() error {
-	if err := t.choose(); err != nil {
+	if err := t.chooseModel(); err != nil {
 		return err
 	}
 	return t.inject()
 }
 
-// inject settles what is injected.
+// inject collects the injections.
 func (t *turn) inject() error {
 	t.narrowed = false
 	t.injected = slices.Clone(t.in.Injected)
@@ -219,8 +218,8 @@ func (t *turn) inject() error {
 	}
 	if t.a.Hooks.BeforeRun != nil && !t.in.Terms.Bare {
 		var more []window.Injection
-		err := guarded("a hook", func() (err error) {
-			more, err = t.a.Hooks.BeforeRun(t.ctx, t.hook())
+		err := recoverPanic("a hook", func() (err error) {
+			more, err = t.a.Hooks.BeforeRun(t.ctx, t.hookRun())
 			return err
 		})
 		if err != nil {
@@ -231,9 +230,8 @@ func (t *turn) inject() error {
 	return nil
 }
 
-// choose finds the model, the settings that the session asks for, and the
-// tools.
-func (t *turn) choose() error {
+// chooseModel applies the session's model and settings and sets the tools.
+func (t *turn) chooseModel() error {
 	chosen := t.path.Chosen
 	t.ctx = provider.WithProfile(t.ctx, chosen.Auth)
 	t.shared = t.owner() != t.a.name() || t.path.Shared(t.a.name(), t.owner())
@@ -245,26 +243,26 @@ func (t *turn) choose() error {
 			t.model = model
 		case t.model == nil:
 			return fmt.Errorf("find the model %s/%s that the session chose: %w", chosen.Provider, chosen.Model, err)
-		default: // a session must not depend on a model that is gone
+		default: // a session stays usable without its chosen model
 			t.emit(Notice{Text: fmt.Sprintf("%s/%s, which the session chose, cannot be had (%v); %s answers", chosen.Provider, chosen.Model, err, t.model.Info().Name)})
 		}
 	}
 	if t.model == nil {
 		return fmt.Errorf("the agent has no model: %w", firn.ErrInvalid)
 	}
-	t.take(t.model)
+	t.useModel(t.model)
 	t.thinking = t.a.Thinking
 	if level := provider.Thinking(chosen.ThinkingLevel); slices.Contains(levels, level) {
 		t.thinking = level
 	}
 	t.verbose = chosen.Verbose == VerboseOn
-	return t.equip()
+	return t.setTools()
 }
 
-// equip lays out the tools: the agent's, or the caller's.
-func (t *turn) equip() error {
+// setTools sets the tools: the agent's, or the caller's.
+func (t *turn) setTools() error {
 	t.tools = make(map[string]tool.Tool, len(t.a.Tools))
-	if terms := &t.in.Terms; terms.Bare || terms.NoTools || t.lent() {
+	if terms := &t.in.Terms; terms.Bare || terms.NoTools || t.hasCallerTools() {
 		t.specs = terms.Tools
 		return terms.check()
 	}
@@ -279,17 +277,17 @@ func (t *turn) equip() error {
 	return nil
 }
 
-// hook is what hooks are told of the turn.
-func (t *turn) hook() Run {
+// hookRun returns the description of the turn for hooks.
+func (t *turn) hookRun() Run {
 	run := Run{Agent: t.a.name(), Session: t.log.id, Path: t.path, Said: t.said, Preview: t.preview}
-	if t.reach != nil {
-		run.Bounds = t.reach.now()
+	if t.bounds != nil {
+		run.Bounds = t.bounds.current()
 	}
 	return run
 }
 
-// emit tells the caller of an event. If nobody listens any more the turn is
-// cancelled; what is under way is recorded as usual.
+// emit yields an event to the caller. If the caller has stopped ranging, the turn is
+// canceled; work in progress is still recorded.
 func (t *turn) emit(e Event) {
 	if !t.left && !t.yield(e, nil) {
 		t.left = true
@@ -297,7 +295,7 @@ func (t *turn) emit(e Event) {
 	}
 }
 
-// store appends entries durably and tells the caller.
+// store appends entries durably and emits Appended events.
 func (t *turn) store(ctx context.Context, entries ...firn.Entry) error {
 	if err := t.log.append(ctx, entries...); err != nil {
 		return err
@@ -308,9 +306,9 @@ func (t *turn) store(ctx context.Context, entries ...firn.Entry) error {
 	return nil
 }
 
-// collect brings the path up to date: by what was written since, or, if that
-// did more than add to it, by reading the live part of the session again.
-func (t *turn) collect() error {
+// refreshPath updates the path with new entries. If those do more than extend it, the live
+// part of the session is read again.
+func (t *turn) refreshPath() error {
 	end := store.End
 	if t.opened {
 		if err := t.log.catchUp(t.ctx); err != nil {
@@ -319,7 +317,7 @@ func (t *turn) collect() error {
 		if t.log.moved != "" {
 			return fmt.Errorf("read session %s: %w", t.log.id, ErrMoved)
 		}
-		if t.extend() {
+		if t.extendPath() {
 			return nil
 		}
 		end = t.log.end
@@ -330,47 +328,47 @@ func (t *turn) collect() error {
 	}
 	if !t.opened {
 		t.log.end, t.log.head = path.End, path.Head
-		if err := t.log.entitled(t.ctx); err != nil {
+		if err := t.log.checkFence(t.ctx); err != nil {
 			return err
 		}
 	}
 	t.path, t.opened = path, true
-	t.log.news, t.log.lost, t.log.heard = nil, false, false
+	t.log.news, t.log.lost, t.log.newInput = nil, false, false
 	return nil
 }
 
-// extend adds to the path what was written since, if it only adds.
-func (t *turn) extend() bool {
+// extendPath adds new entries to the path. It returns false if they do more than extend it.
+func (t *turn) extendPath() bool {
 	if t.log.lost {
 		return false
 	}
 	path, ok := t.path.Extend(t.log.end, t.log.news...)
 	if ok {
 		t.path = path
-		t.log.news, t.log.heard = nil, false
+		t.log.news, t.log.newInput = nil, false
 	}
 	return ok
 }
 
-// holds reports whether an entry is on the path, be it hidden.
-func holds(p window.Path, id firn.EntryID) bool {
+// containsEntry reports whether an entry is on the path, even if hidden.
+func containsEntry(p window.Path, id firn.EntryID) bool {
 	return p.Head == id || p.Hides(id) || slices.ContainsFunc(p.Entries, func(e firn.Entry) bool { return e.ID == id })
 }
 
-// close ends the turn: with what it came to, or with what went wrong, on
-// record.
+// close ends the turn: it records a failure, stores the counts, calls the AfterTurn hook
+// and yields the last event or the error.
 func (t *turn) close(err error) {
 	if err != nil && t.began {
 		err = t.fail(err)
 	}
 	t.out.Err = err
 	if t.began && !errors.Is(err, ErrFenced) {
-		t.settle()
-		t.reside()
+		t.storeCounts()
+		t.keepResident()
 		if t.a.Hooks.AfterTurn != nil {
-			ctx, cancel := afterwards(t.ctx)
+			ctx, cancel := cleanupContext(t.ctx)
 			defer cancel()
-			hookErr := guarded("a hook", func() error { return t.a.Hooks.AfterTurn(ctx, t.hook(), t.out) })
+			hookErr := recoverPanic("a hook", func() error { return t.a.Hooks.AfterTurn(ctx, t.hookRun(), t.out) })
 			if hookErr != nil {
 				t.emit(Notice{Text: "after the turn: " + hookErr.Error()})
 			}
@@ -386,8 +384,8 @@ func (t *turn) close(err error) {
 	t.yield(Finished{t.out}, nil)
 }
 
-// fail records why a turn failed, unless the log itself is the reason or it
-// is recorded already. A turn that was stopped fails with the cause.
+// fail records why a turn failed, unless the log itself failed or the failure is already
+// recorded. A turn that was stopped fails with the cause.
 func (t *turn) fail(err error) error {
 	stop := firn.StopError
 	if cause := context.Cause(t.ctx); cause != nil {
@@ -397,20 +395,19 @@ func (t *turn) fail(err error) error {
 		err, stop = cause, firn.StopAborted
 	}
 	t.out.Stop = stop
-	if t.recorded(err) || errors.Is(err, firn.ErrNotSaved) || errors.Is(err, ErrMoved) || errors.Is(err, firn.ErrReplaced) || errors.Is(err, ErrFenced) {
+	if t.failureRecorded(err) || errors.Is(err, firn.ErrNotSaved) || errors.Is(err, ErrMoved) || errors.Is(err, firn.ErrReplaced) || errors.Is(err, ErrFenced) {
 		return err
 	}
-	ctx, cancel := afterwards(t.ctx)
+	ctx, cancel := cleanupContext(t.ctx)
 	defer cancel()
-	if saveErr := t.store(ctx, t.failure(stop, nil, err)); saveErr != nil {
+	if saveErr := t.store(ctx, t.failureEntry(stop, nil, err)); saveErr != nil {
 		return errors.Join(err, saveErr)
 	}
 	return err
 }
 
-// recorded reports whether the last message of the turn says already that it
-// failed, and why.
-func (t *turn) recorded(err error) bool {
+// failureRecorded reports whether the last message of the turn already records the failure.
+func (t *turn) failureRecorded(err error) bool {
 	for _, e := range slices.Backward(t.log.own) {
 		if m, ok := e.Body.(*firn.Message); ok {
 			return m.Role == firn.RoleAssistant && m.Error == err.Error()
@@ -419,28 +416,28 @@ func (t *turn) recorded(err error) bool {
 	return false
 }
 
-// failure makes the entry of an answer that did not come whole.
-func (t *turn) failure(stop firn.StopReason, parts []firn.Part, err error) firn.Entry {
+// failureEntry returns an entry for a failed or incomplete answer.
+func (t *turn) failureEntry(stop firn.StopReason, parts []firn.Part, err error) firn.Entry {
 	m := &firn.Message{Role: firn.RoleAssistant, Parts: parts, Time: t.a.now(), StopReason: stop, Error: err.Error()}
 	if t.model != nil {
 		m.API, m.Provider, m.Model = t.info.API, t.info.Provider, t.info.Name
 	}
-	return t.attributed(firn.NewEntry(m))
+	return t.withAgent(firn.NewEntry(m))
 }
 
-// owner is the agent that the session belongs to.
+// owner returns the agent that the session belongs to.
 func (t *turn) owner() string { return cmp.Or(t.in.Owner, t.a.name()) }
 
-// attributed names the agent in the entry of an answer, where several agents answer.
-func (t *turn) attributed(e firn.Entry) firn.Entry {
+// withAgent adds the agent's name to an answer if several agents answer in the session.
+func (t *turn) withAgent(e firn.Entry) firn.Entry {
 	if !t.shared {
 		return e
 	}
 	return window.WithAnswerer(e, t.a.name())
 }
 
-// guarded calls what others wrote and makes an error of a panic.
-func guarded(what string, f func() error) (err error) {
+// recoverPanic calls foreign code and turns a panic into an error.
+func recoverPanic(what string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%s broke down: %v", what, p)
@@ -449,7 +446,7 @@ func guarded(what string, f func() error) (err error) {
 	return f()
 }
 
-// callsOf returns the tool calls of an answer.
+// callsOf returns the tool calls of a message.
 func callsOf(m *firn.Message) []firn.ToolCall {
 	var calls []firn.ToolCall
 	for _, p := range m.Parts {

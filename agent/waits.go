@@ -7,21 +7,21 @@ import (
 	"firn.dev"
 )
 
-// Waits records which session waits for a turn of which other one, and refuses
-// circles. The zero value is ready. It may be used from many goroutines.
+// Waits records which sessions wait for turns of which others, and rejects cycles. The zero
+// value is ready to use. It is safe for concurrent use.
 type Waits struct {
 	waiting sync.Mutex
-	// awaits names, for each session, those whose turns it waits for.
+	// awaits maps each session to those whose turns it waits for.
 	awaits map[firn.ID][]firn.ID
 }
 
-// Await notes that a session waits for a turn of another, until Awaited is
-// called. It refuses if the other waits for the first, over whatever corners:
-// then neither would ever get on.
+// Await records that a session waits for a turn of another, until Awaited is called. It
+// returns false if the other waits for the first, directly or indirectly, since neither
+// could then continue.
 func (w *Waits) Await(id, other firn.ID) bool {
 	w.waiting.Lock()
 	defer w.waiting.Unlock()
-	if id == other || w.leads(other, id) {
+	if id == other || w.waitsFor(other, id) {
 		return false
 	}
 	if w.awaits == nil {
@@ -31,7 +31,7 @@ func (w *Waits) Await(id, other firn.ID) bool {
 	return true
 }
 
-// Awaited ends what Await noted.
+// Awaited removes the record made by Await.
 func (w *Waits) Awaited(id, other firn.ID) {
 	w.waiting.Lock()
 	defer w.waiting.Unlock()
@@ -44,8 +44,8 @@ func (w *Waits) Awaited(id, other firn.ID) {
 	}
 }
 
-// leads reports whether a session waits for another. There are no circles,
-// since Await lets none begin.
-func (w *Waits) leads(from, to firn.ID) bool {
-	return slices.ContainsFunc(w.awaits[from], func(next firn.ID) bool { return next == to || w.leads(next, to) })
+// waitsFor reports whether a session waits for another, directly or indirectly. There are
+// no cycles, because Await rejects them.
+func (w *Waits) waitsFor(from, to firn.ID) bool {
+	return slices.ContainsFunc(w.awaits[from], func(next firn.ID) bool { return next == to || w.waitsFor(next, to) })
 }

@@ -7,18 +7,18 @@ import (
 	"firn.dev/compact"
 )
 
-// Level is how full a window is, as far as the user should know.
+// Level is a warning level for a filling window.
 type Level string
 
-// The levels. The empty one is nothing to worry about.
+// The levels. The empty level means no warning.
 const (
-	// LevelHigh is from 80 percent on: it is time to make room.
+	// LevelHigh applies from 80 percent on: it is time to make room.
 	LevelHigh Level = "high"
-	// LevelFull is from 95 percent on: the oldest turns are left out, or soon will be.
+	// LevelFull applies from 95 percent on: the oldest turns are or will soon be left out.
 	LevelFull Level = "full"
 )
 
-// LevelOf returns the level of a window of which so many tokens are in use.
+// LevelOf returns the level for a window with that many tokens in use.
 func LevelOf(tokens, window int64) Level {
 	switch {
 	case window <= 0 || tokens*100 < window*80:
@@ -29,11 +29,11 @@ func LevelOf(tokens, window int64) Level {
 	return LevelFull
 }
 
-// warnOf tells the user that the window fills up, if nothing will make room by itself and
-// compaction was not suggested:
-// when it comes to the first level, and at the second in every turn.
-func (t *turn) warnOf(usage WindowUsage) {
-	if t.auto() && !t.fit.stuck || t.fit.suggested {
+// warnWindow warns the user that the window is filling up, unless it is compacted
+// automatically or compaction was suggested. It warns once when the first level is reached,
+// and in every turn at the second.
+func (t *turn) warnWindow(usage WindowUsage) {
+	if t.autoCompacts() && !t.fit.stuck || t.fit.suggested {
 		return
 	}
 	level := LevelOf(usage.Tokens, usage.Window)
@@ -54,16 +54,16 @@ func (t *turn) warnOf(usage WindowUsage) {
 	t.emit(Notice{Text: text, Level: level})
 }
 
-// levelBefore is the level of the window before the message of this turn.
+// levelBefore returns the level of the window before the message of this turn.
 func (t *turn) levelBefore() Level {
-	if t.auto() || t.fit.measured {
+	if t.autoCompacts() || t.fit.measured {
 		return t.fit.level
 	}
 	t.fit.measured = true
-	tokens := t.measure()
+	tokens := t.requestTokens()
 	for i := range t.path.Entries {
 		if e := t.path.Entries[i]; e.ID == t.user && t.user != "" {
-			if m, ok := saidBy(e, firn.RoleUser); ok {
+			if m, ok := messageWithRole(e, firn.RoleUser); ok {
 				tokens -= t.a.counter().CountMessage(m)
 			}
 		}
@@ -71,7 +71,7 @@ func (t *turn) levelBefore() Level {
 	return LevelOf(tokens, t.info.Window)
 }
 
-// breakerNotice says that compaction is paused.
+// breakerNotice notifies the user that automatic compaction is paused.
 func (t *turn) breakerNotice() {
 	b := compact.BreakerOf(t.path)
 	if b.Open(t.a.Compaction, t.a.now()) && b.Failures == t.a.Compaction.FailureLimit() {

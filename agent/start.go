@@ -12,12 +12,12 @@ import (
 	"firn.dev/window"
 )
 
-// begin reads the session and makes the user's message durable.
-func (t *turn) begin() error {
-	started, batch, err := t.introduce()
-	for conflicts(err) { // somebody else wrote, perhaps this very message
-		t.opened, t.path, t.log = false, window.Path{}, t.log.anew()
-		started, batch, err = t.introduce()
+// startTurn reads the session and makes the user's message durable.
+func (t *turn) startTurn() error {
+	started, batch, err := t.tryStart()
+	for isConflict(err) { // another writer appended, possibly this very message
+		t.opened, t.path, t.log = false, window.Path{}, t.log.fresh()
+		started, batch, err = t.tryStart()
 	}
 	if err != nil {
 		return err
@@ -27,33 +27,33 @@ func (t *turn) begin() error {
 	for _, e := range batch {
 		t.emit(Appended{Entry: e, End: t.log.end})
 	}
-	return t.collect()
+	return t.refreshPath()
 }
 
-// introduce reads the session and stores what the turn begins with, unless
-// somebody else writes meanwhile. If the turn before broke off in the middle
-// of an answer, what was kept of it is marked so first.
-func (t *turn) introduce() (started Started, batch []firn.Entry, err error) {
-	if err := t.open(); err != nil {
+// tryStart reads the session and appends the first entries of the turn. It fails with a
+// conflict if another writer appended meanwhile. If the previous turn was interrupted in
+// the middle of an answer, the stored chunks are turned into a marked answer first.
+func (t *turn) tryStart() (started Started, batch []firn.Entry, err error) {
+	if err := t.loadPath(); err != nil {
 		return started, nil, err
 	}
 	started.Session = t.log.id
 	batch = t.header()
-	if sealed, ok := t.seal(); ok {
+	if sealed, ok := t.recoverDraft(); ok {
 		batch = append(batch, sealed)
 		started.Recovered = true
 	}
-	said, err := t.hearUser(&started)
+	said, err := t.inputEntries(&started)
 	if err != nil {
 		return started, nil, err
 	}
 	if batch = append(batch, said...); len(batch) > 0 {
-		err = t.log.try(t.ctx, t.log.st.Append, batch)
+		err = t.log.tryAppend(t.ctx, t.log.st.Append, batch)
 	}
 	return started, batch, err
 }
 
-// header makes the header of a session that is not there yet.
+// header returns the header entry if the session does not exist yet.
 func (t *turn) header() []firn.Entry {
 	if t.path.End != store.Start {
 		return nil
@@ -61,22 +61,21 @@ func (t *turn) header() []firn.Entry {
 	return []firn.Entry{{Body: &firn.Header{Session: t.log.id, Agent: t.a.name(), CWD: t.a.Workspace}}}
 }
 
-// hearUser settles what the turn is about and returns the entries to be
-// stored: none if the message is there already, or if the turn goes on with
-// what was not answered.
-func (t *turn) hearUser(started *Started) ([]firn.Entry, error) {
+// inputEntries determines the input of the turn and returns the entries to store. There are
+// none if the message is already stored or if the turn continues an unanswered message.
+func (t *turn) inputEntries(started *Started) ([]firn.Entry, error) {
 	if len(t.in.Parts) == 0 {
 		if !unanswered(t.path) {
 			return nil, fmt.Errorf("go on with session %s: nothing is left to answer: %w", t.log.id, firn.ErrInvalid)
 		}
-		t.said = lastSaid(t.path)
+		t.said = lastUserText(t.path)
 		return nil, nil
 	}
 	if blankParts(t.in.Parts) {
 		return nil, fmt.Errorf("begin a turn of session %s: nothing is said: %w", t.log.id, firn.ErrInvalid)
 	}
 	t.said = firn.JoinText(t.in.Parts)
-	known, err := t.knows(t.in.ID)
+	known, err := t.hasEntry(t.in.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -92,14 +91,14 @@ func (t *turn) hearUser(started *Started) ([]firn.Entry, error) {
 	return nil, nil
 }
 
-// knows reports whether the session has an entry of that name: on the path, or
-// further back, as far as a message of that name may be.
-func (t *turn) knows(id firn.EntryID) (bool, error) {
-	if id == "" || holds(t.path, id) {
+// hasEntry reports whether the session has an entry with that ID, on the path or further
+// back, as far as such an entry can be.
+func (t *turn) hasEntry(id firn.EntryID) (bool, error) {
+	if id == "" || containsEntry(t.path, id) {
 		return id != "", nil
 	}
 	since := store.Heard(id, t.a.now())
-	if t.path.Start == store.Start || len(t.path.Entries) > 0 && since.After(born(t.path.Entries[0])) {
+	if t.path.Start == store.Start || len(t.path.Entries) > 0 && since.After(createdAt(t.path.Entries[0])) {
 		return false, nil
 	}
 	for rec, err := range store.Recent(t.ctx, t.a.Store, t.log.id, t.path.Start, since) {
@@ -113,19 +112,19 @@ func (t *turn) knows(id firn.EntryID) (bool, error) {
 	return false, nil
 }
 
-// open reads the live part of the session; a session that is not there yet
-// begins.
-func (t *turn) open() error {
+// loadPath reads the live part of the session. A session that does not exist yet has an
+// empty path.
+func (t *turn) loadPath() error {
 	if t.a.Resident != nil {
 		if path, ok := t.a.Resident.Load(t.log.id); ok {
 			t.path, t.opened = path, true
 			t.log.end, t.log.head = path.End, path.Head
 		}
 	}
-	err := t.collect()
-	if err != nil && t.opened { // what was kept is of no use: the head was moved, or the files are others
-		t.opened, t.path, t.log = false, window.Path{}, t.log.anew()
-		err = t.collect()
+	err := t.refreshPath()
+	if err != nil && t.opened { // the cached path is unusable: the head was moved or the files were replaced
+		t.opened, t.path, t.log = false, window.Path{}, t.log.fresh()
+		err = t.refreshPath()
 	}
 	if err != nil {
 		if !errors.Is(err, firn.ErrNotFound) {
@@ -134,34 +133,34 @@ func (t *turn) open() error {
 		t.path = window.Path{}
 	}
 	t.first = t.path.Compaction == nil && !slices.ContainsFunc(t.path.Entries, func(e firn.Entry) bool {
-		_, said := saidBy(e, firn.RoleUser)
+		_, said := messageWithRole(e, firn.RoleUser)
 		return said
 	})
 	return nil
 }
 
-// reside keeps the live part of the session for its next turn.
-func (t *turn) reside() {
+// keepResident caches the live part of the session for its next turn.
+func (t *turn) keepResident() {
 	if t.a.Resident == nil || t.log.moved != "" {
 		return
 	}
-	ctx, cancel := afterwards(t.ctx)
+	ctx, cancel := cleanupContext(t.ctx)
 	defer cancel()
 	t.ctx = ctx
-	if t.collect() == nil {
+	if t.refreshPath() == nil {
 		t.a.Resident.Keep(t.log.id, t.path)
 	}
 }
 
-// born is when an entry was made, by its name if that tells it.
-func born(e firn.Entry) time.Time {
+// createdAt returns the creation time of an entry, taken from its ID if possible.
+func createdAt(e firn.Entry) time.Time {
 	if made, ok := e.ID.Made(); ok {
 		return made
 	}
 	return e.Time
 }
 
-// userEntry makes the entry of what the user says.
+// userEntry returns the entry of the user's message.
 func (t *turn) userEntry() firn.Entry {
 	e := firn.NewEntry(&firn.Message{Role: firn.RoleUser, Parts: t.in.Parts, Time: t.a.now()})
 	if t.in.ID != "" {
@@ -171,14 +170,14 @@ func (t *turn) userEntry() firn.Entry {
 	return e
 }
 
-// saidBy returns the message of an entry if that role said it.
-func saidBy(e firn.Entry, role firn.Role) (*firn.Message, bool) {
+// messageWithRole returns the message of an entry and reports whether it has that role.
+func messageWithRole(e firn.Entry, role firn.Role) (*firn.Message, bool) {
 	m, ok := e.Body.(*firn.Message)
 	return m, ok && m.Role == role
 }
 
-// unanswered reports whether the model's turn is next: the user or a tool had
-// the last word, an answer broke off, or the user spoke while it was given.
+// unanswered reports whether the model has to answer next: the last message is from the
+// user or a tool, an answer was interrupted, or the user sent a message while it streamed.
 func unanswered(p window.Path) bool {
 	for i, e := range slices.Backward(p.Entries) {
 		switch b := e.Body.(type) {
@@ -189,20 +188,20 @@ func unanswered(p window.Path) bool {
 			case firn.RoleUser, firn.RoleToolResult, firn.RoleShell:
 				return true
 			case firn.RoleAssistant:
-				return !final(b) || overheard(p.Entries[:i], e)
+				return !isFinal(b) || missedInput(p.Entries[:i], e)
 			}
 		}
 	}
-	return p.Compaction != nil // which has what was asked
+	return p.Compaction != nil // the summary contains the question
 }
 
-// Unfinished reports whether a path ends in the middle of a turn: the model's
-// turn is next, and nothing says that it failed or was stopped. That is what a
-// crash leaves. What the user did in a shell is for the next turn, and begins none.
+// Unfinished reports whether a path ends in the middle of a turn, as after a crash: the
+// model has to answer next and no failure or stop is recorded. Shell commands of the user
+// belong to the next turn and do not count.
 func Unfinished(p window.Path) bool {
 	p.Entries = withoutShell(p.Entries)
 	for _, e := range slices.Backward(p.Entries) {
-		if m, ok := saidBy(e, firn.RoleAssistant); ok && m.Error != "" {
+		if m, ok := messageWithRole(e, firn.RoleAssistant); ok && m.Error != "" {
 			return false
 		}
 		if k := e.Body.Kind(); k == firn.KindMessage || k == firn.KindCustomMessage {
@@ -212,39 +211,38 @@ func Unfinished(p window.Path) bool {
 	return unanswered(p)
 }
 
-// withoutShell is a path without what was done in a shell after the last message.
+// withoutShell returns the entries up to the last message that is not a shell command.
 func withoutShell(entries []firn.Entry) []firn.Entry {
 	for i, e := range slices.Backward(entries) {
 		k := e.Body.Kind()
-		if _, shell := saidBy(e, firn.RoleShell); !shell && (k == firn.KindMessage || k == firn.KindCustomMessage) {
+		if _, shell := messageWithRole(e, firn.RoleShell); !shell && (k == firn.KindMessage || k == firn.KindCustomMessage) {
 			return entries[:i+1]
 		}
 	}
 	return nil
 }
 
-// answered reports whether a whole answer stands behind an entry, or whether
-// the entry is so old that a summary stands for it and for what came of it.
+// answered reports whether a complete answer follows an entry, or whether the entry is old
+// enough to be part of a summary together with its answer.
 func answered(p window.Path, id firn.EntryID) bool {
 	i := slices.IndexFunc(p.Entries, func(e firn.Entry) bool { return e.ID == id })
 	if i < 0 {
 		return !unanswered(p)
 	}
 	return slices.ContainsFunc(p.Entries[i:], func(e firn.Entry) bool {
-		m, ok := saidBy(e, firn.RoleAssistant)
-		return ok && final(m) && !overheard(p.Entries[i:], e)
+		m, ok := messageWithRole(e, firn.RoleAssistant)
+		return ok && isFinal(m) && !missedInput(p.Entries[i:], e)
 	})
 }
 
-// final reports whether an answer is whole, says something and asks for
-// nothing.
-func final(m *firn.Message) bool {
+// isFinal reports whether an answer is complete, not blank and without tool calls.
+func isFinal(m *firn.Message) bool {
 	return m.StopReason != firn.StopError && m.StopReason != firn.StopAborted && len(callsOf(m)) == 0 && !blankParts(m.Parts)
 }
 
-// overheard reports whether the user said something, among the entries before
-// an answer, that the answer does not know of.
-func overheard(before []firn.Entry, answer firn.Entry) bool {
+// missedInput reports whether before contains a user message that the answer was not based
+// on.
+func missedInput(before []firn.Entry, answer firn.Entry) bool {
 	knew := window.Knew(answer)
 	if knew == "" {
 		return false
@@ -253,15 +251,15 @@ func overheard(before []firn.Entry, answer firn.Entry) bool {
 		if e.ID == knew {
 			return false
 		}
-		if _, ok := saidBy(e, firn.RoleUser); ok {
+		if _, ok := messageWithRole(e, firn.RoleUser); ok {
 			return true
 		}
 	}
-	return true // what it knew of was summed up, and with it what it did not know of
+	return true // both were summarized
 }
 
-// blankParts reports whether nothing is said: no text but space, no image, no
-// part that we do not know.
+// blankParts reports whether parts contain no text other than space, no image and no
+// unknown part.
 func blankParts(parts []firn.Part) bool {
 	return !slices.ContainsFunc(parts, func(p firn.Part) bool {
 		switch p := p.(type) {
@@ -274,17 +272,17 @@ func blankParts(parts []firn.Part) bool {
 	})
 }
 
-// lastSaid is the last thing the user said.
-func lastSaid(p window.Path) string {
+// lastUserText returns the text of the last user message.
+func lastUserText(p window.Path) string {
 	for _, e := range slices.Backward(p.Entries) {
-		if m, ok := saidBy(e, firn.RoleUser); ok {
+		if m, ok := messageWithRole(e, firn.RoleUser); ok {
 			return m.Text()
 		}
 	}
 	return ""
 }
 
-// firstTitle names a session after the first thing said in it.
+// firstTitle returns a title entry made from the first message of a session.
 func (t *turn) firstTitle() []firn.Entry {
 	if !t.first || t.a.NoTitles || titled(t.path) || t.path.End != store.Start && userTitled(t.ctx, t.a.Store, t.log.id) {
 		return nil
@@ -304,11 +302,10 @@ func titled(p window.Path) bool {
 	})
 }
 
-// titleLen bounds a title in characters.
+// titleLen is the maximum length of a title in characters.
 const titleLen = 60
 
-// promptTitle makes a title of what the user said: its first line, cut at a
-// word.
+// promptTitle makes a title from a user message: its first line, cut at a word.
 func promptTitle(said string) string {
 	line := strings.Join(strings.Fields(firstLine(said)), " ")
 	runes := []rune(line)
@@ -322,7 +319,7 @@ func promptTitle(said string) string {
 	return strings.TrimRight(cut, " ,;:.") + "…"
 }
 
-// firstLine is the first line that has something in it.
+// firstLine returns the first line that is not blank.
 func firstLine(s string) string {
 	for line := range strings.SplitSeq(s, "\n") {
 		if strings.TrimSpace(line) != "" {
