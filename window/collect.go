@@ -9,25 +9,23 @@ import (
 	"firn.dev"
 )
 
-// Collect reads a session newest first and returns its live part: the path to
-// the head (the last entry), down to the kept-from mark of the latest
-// compaction on it. It stops reading as soon as nothing older can matter, so
-// that its cost is that of the live part and not of the session.
+// Collect reads a session newest first and returns its live part: the path to the head (the
+// last entry), starting at the kept-from mark of the latest compaction on it. It stops
+// reading as soon as older records cannot change the result, so its cost is proportional to
+// the live part, not to the session.
 //
-// Whatever the file says, there is an answer. An entry's parent is the nearest
-// entry before it with that id; if there is none, the entry follows the one
-// before it in the file, as [firn.Tree] has it, and a gap is named. Only then
-// is back ranged over again, which must yield the same records; new ones at
-// the end are not looked at.
+// Collect returns a path for every log, however damaged. An entry's parent is the nearest
+// earlier entry with the parent's ID. If there is none, the entry follows its predecessor
+// in the file, as in [firn.Tree], and a gap is recorded. Only in that case is back ranged
+// over a second time. It must yield the same records; records appended since are ignored.
 //
-// A tombstone hides what stands before it, on whatever branch either is. The
-// error is that of the sequence.
+// A tombstone hides the entries before it on any branch. The error is that of the sequence.
 func Collect(back iter.Seq2[firn.Record, error]) (Path, error) {
 	return collect(back, &walk{loose: true})
 }
 
-// CollectFrom is Collect for the path that ends at the given entry instead of
-// the last one. It is an ErrNotFound if there is no such entry.
+// CollectFrom is like Collect for the path that ends at the given entry instead of the last
+// one. It fails with ErrNotFound if there is no such entry.
 func CollectFrom(back iter.Seq2[firn.Record, error], head firn.EntryID) (Path, error) {
 	w := &walk{want: head}
 	path, err := collect(back, w)
@@ -49,21 +47,21 @@ func collect(back iter.Seq2[firn.Record, error], w *walk) (Path, error) {
 	return w.finish(), nil
 }
 
-// walk is a walk from the head towards the root, along records that come
-// newest first. Everything it collects lies newest first until finish.
+// walk is a walk from the head toward the root, along records read newest first. Its
+// results are in that order until finish reverses them.
 type walk struct {
 	path Path
-	// want is the id of the entry to be met next. If loose, any entry will do:
-	// the head, or what stands before an entry that tells no parent.
+	// want is the ID of the next entry of the path. If loose is set, any entry matches: the
+	// head, or the predecessor of an entry without a parent.
 	want  firn.EntryID
 	loose bool
-	// begun: the head was met. rooted: the path is at its end, and all that is
-	// left is to see whether the header comes next. stopped: no more records.
+	// begun is set once the head was found. rooted is set at the end of the path, when only
+	// the header is left to read. stopped ends the reading.
 	begun, rooted, stopped bool
 
-	// keep is the kept-from mark to be met once there is a compaction, kept
-	// that it was. later counts the entries collected up to and with the
-	// compaction: all that is left if the mark is never met.
+	// keep is the kept-from mark of the compaction, and kept reports whether it was found.
+	// later counts the entries up to and including the compaction, the only ones left if
+	// the mark is never found.
 	keep  firn.EntryID
 	kept  bool
 	later int
@@ -71,32 +69,32 @@ type walk struct {
 	split firn.Pos
 
 	hides map[firn.EntryID]mark
-	// touched tells of each id that a tombstone points at, or one that points at
-	// such a tombstone, how many entries had been collected when the newest of
-	// them was met, and so are newer. Tombstones that do not count are among
-	// them: what was shown again was hidden once.
+	// touched maps each ID that a tombstone targets, directly or through other tombstones,
+	// to the number of entries that had been collected when the newest of these tombstones
+	// was read. Tombstones without effect are included: an entry that is visible again was
+	// hidden once.
 	touched map[firn.EntryID]int
-	// changed says that an entry of the path was touched, fresh how many of the
-	// collected entries are newer than all that touched it.
+	// changed is set if an entry of the path was touched. fresh is the number of collected
+	// entries newer than every such tombstone.
 	changed bool
 	fresh   int
-	// run says that the last omission is still growing.
+	// run reports whether the last omission is still growing.
 	run bool
-	// seen counts the entries of the tree that were read, and so numbers them
-	// from the end; end is the position after the newest record.
+	// seen counts the tree entries read so far, which numbers them from the end. end is the
+	// position after the newest record.
 	seen int
 	end  firn.Pos
 	// last is the latest step along the path, for a retrace.
 	last step
-	// route is the rest of the way when a tree had to be asked for it.
+	// route is the rest of the path if it had to be computed from a tree.
 	route  []leg
 	routed bool
 }
 
-// mark is the place of a tombstone, as a number counted from the end.
+// mark is the position of a tombstone, counted from the end.
 type mark int
 
-// step is an entry of the path, and what had been collected when it was met.
+// step is an entry of the path with the state of the walk when it was read.
 type step struct {
 	at, next   firn.Pos
 	glance     firn.Glance
@@ -105,7 +103,7 @@ type step struct {
 	run        bool
 }
 
-// read takes records until nothing older can matter.
+// read reads records until older ones cannot change the result.
 func (w *walk) read(back iter.Seq2[firn.Record, error]) error {
 	first := true
 	for rec, err := range back {
@@ -115,18 +113,18 @@ func (w *walk) read(back iter.Seq2[firn.Record, error]) error {
 		if first {
 			first, w.end = false, rec.Next
 		}
-		if w.take(&rec); w.stopped {
+		if w.takeRecord(&rec); w.stopped {
 			break
 		}
 	}
 	return nil
 }
 
-// take looks at the next older record.
-func (w *walk) take(rec *firn.Record) {
+// takeRecord processes the next older record.
+func (w *walk) takeRecord(rec *firn.Record) {
 	if w.rooted && nodes(rec) > 0 {
 		w.stopped = true
-		w.unread(OtherBranch)
+		w.omitUnread(OtherBranch)
 		return
 	}
 	w.path.Start = rec.At
@@ -136,16 +134,16 @@ func (w *walk) take(rec *firn.Record) {
 	case rec.Glance.Kind == firn.KindHeader:
 		w.header(rec)
 		w.stopped = w.rooted
-	case rec.Glance.ID != "": // without an id it is not part of the tree
+	case rec.Glance.ID != "": // records without an ID are not part of the tree
 		w.node(rec)
 	}
 }
 
-// header keeps the session's header.
+// header stores the session's header.
 func (w *walk) header(rec *firn.Record) {
 	entry, err := rec.Entry()
 	if err != nil {
-		w.fault(firn.GapDamaged, rec, err.Error())
+		w.addGap(firn.GapDamaged, rec, err.Error())
 		return
 	}
 	if h, ok := entry.Body.(*firn.Header); ok {
@@ -153,7 +151,7 @@ func (w *walk) header(rec *firn.Record) {
 	}
 }
 
-// node takes a record that is an entry of the tree.
+// node processes a record that is an entry of the tree.
 func (w *walk) node(rec *firn.Record) {
 	g, number := &rec.Glance, w.seen
 	w.seen++
@@ -176,7 +174,7 @@ func (w *walk) node(rec *firn.Record) {
 	w.visit(rec, number)
 	if w.path.Compaction != nil && (w.keep == "" || w.keep == g.ID) {
 		w.kept = true
-		w.leave(rec)
+		w.stopAtMark(rec)
 		return
 	}
 	w.proceed(rec)
@@ -191,7 +189,7 @@ func (w *walk) wanted(id firn.EntryID, number int) bool {
 	return w.loose || id == w.want
 }
 
-// visit collects an entry of the path, unless it is hidden or cannot be read.
+// visit collects an entry of the path unless it is hidden or unreadable.
 func (w *walk) visit(rec *firn.Record, number int) {
 	if newer, ok := w.touched[rec.Glance.ID]; ok && (!w.changed || newer < w.fresh) {
 		w.changed, w.fresh = true, newer
@@ -203,11 +201,11 @@ func (w *walk) visit(rec *firn.Record, number int) {
 	entry, err := rec.Entry()
 	if err != nil {
 		w.run = false
-		w.fault(firn.GapDamaged, rec, err.Error())
+		w.addGap(firn.GapDamaged, rec, err.Error())
 		return
 	}
 	if !utf8.Valid(rec.Line()) {
-		w.fault(firn.GapBadText, rec, "each is read as U+FFFD")
+		w.addGap(firn.GapBadText, rec, "each is read as U+FFFD")
 	}
 	if rec.Glance.Kind == firn.KindErased {
 		w.omit(Erased, rec)
@@ -216,23 +214,23 @@ func (w *walk) visit(rec *firn.Record, number int) {
 	}
 	w.path.Entries = append(w.path.Entries, entry)
 	if c, ok := entry.Body.(*firn.Compaction); ok && w.path.Compaction == nil {
-		live := entry // a copy, so that not every entry is put on the heap
+		live := entry // a copy, so that not every entry escapes to the heap
 		w.path.Compaction = &live
 		w.keep, w.later, w.split = c.FirstKept, len(w.path.Entries), rec.At
 	}
 }
 
-// leave ends the walk at the kept-from mark.
-func (w *walk) leave(rec *firn.Record) {
+// stopAtMark ends the walk at the kept-from mark.
+func (w *walk) stopAtMark(rec *firn.Record) {
 	if rec.Glance.Parent == "" && !rec.Glance.NoParent {
-		w.rooted = true // nothing was compacted away; the header may come next
+		w.rooted = true // nothing was compacted away; the header may be next
 		return
 	}
 	w.stopped = true
-	w.unread(Compacted)
+	w.omitUnread(Compacted)
 }
 
-// proceed decides which entry is to be met after rec.
+// proceed determines the entry that follows rec on the way to the root.
 func (w *walk) proceed(rec *firn.Record) {
 	if w.routed {
 		w.proceedRouted(rec)
@@ -240,14 +238,15 @@ func (w *walk) proceed(rec *firn.Record) {
 	}
 	w.want, w.loose = rec.Glance.Parent, rec.Glance.NoParent
 	if w.loose {
-		w.fault(firn.GapNoParent, rec, noParent)
+		w.addGap(firn.GapNoParent, rec, noParent)
 	}
 	w.rooted = w.want == "" && !w.loose
 }
 
 const noParent = "the entry tells no parent; taken to follow the one before it"
 
-// hide notes a tombstone that counts. The newest for an id stays: it hides the most.
+// hide records a tombstone that is in effect. The newest one for an ID is kept because it
+// hides the most.
 func (w *walk) hide(id firn.EntryID, number int) {
 	if w.hides == nil {
 		w.hides = make(map[firn.EntryID]mark)
@@ -257,7 +256,7 @@ func (w *walk) hide(id firn.EntryID, number int) {
 	}
 }
 
-// touch notes what a tombstone points at, whether it counts or not.
+// touch records the target of a tombstone, whether or not the tombstone is in effect.
 func (w *walk) touch(g *firn.Glance) {
 	newer := len(w.path.Entries)
 	for _, id := range [...]firn.EntryID{g.ID, g.Target} {
@@ -271,14 +270,14 @@ func (w *walk) touch(g *firn.Glance) {
 	w.touched[g.Target] = newer
 }
 
-// hidden reports whether a tombstone that stands after the entry hides it.
+// hidden reports whether a later tombstone hides the entry.
 func (w *walk) hidden(id firn.EntryID, number int) bool {
 	at, ok := w.hides[id]
 	return ok && int(at) < number
 }
 
-// omit counts a record as left out, in one run with the record after it if
-// that one was left out for the same reason.
+// omit counts a record as left out. It extends the current run if the newer neighbor was
+// left out for the same reason.
 func (w *walk) omit(why Why, rec *firn.Record) {
 	id, out := rec.Glance.ID, w.path.Out
 	if n := len(out); w.run && out[n-1].Why == why {
@@ -290,21 +289,21 @@ func (w *walk) omit(why Why, rec *firn.Record) {
 	w.path.Out = append(out, Omission{Why: why, First: id, Last: id, Count: 1, Before: rec.Next})
 }
 
-// unread notes that there is more before the place where reading stops.
-func (w *walk) unread(why Why) {
+// omitUnread records that there are unread entries before the position where reading stops.
+func (w *walk) omitUnread(why Why) {
 	if w.path.Start > 0 {
 		w.path.Out = append(w.path.Out, Omission{Why: why, Count: -1, Before: w.path.Start})
 	}
 }
 
-// fault names a gap at a record.
-func (w *walk) fault(kind firn.GapKind, rec *firn.Record, detail string) {
+// addGap records a gap at a record.
+func (w *walk) addGap(kind firn.GapKind, rec *firn.Record, detail string) {
 	w.path.Gaps = append(w.path.Gaps, firn.Gap{
 		Kind: kind, At: rec.At, Next: rec.Next, Entry: rec.Glance.ID, Detail: detail,
 	})
 }
 
-// finish turns what was collected the right way round.
+// finish reverses the collected entries into log order.
 func (w *walk) finish() Path {
 	p := w.path
 	if p.Compaction != nil && !w.kept {
@@ -316,7 +315,7 @@ func (w *walk) finish() Path {
 	slices.Reverse(p.Entries)
 	slices.Reverse(p.Out)
 	slices.Reverse(p.Gaps)
-	p.State, p.Chosen = settle(p.Entries, true), settle(p.Entries, false)
+	p.State, p.Chosen = resolveState(p.Entries, true), resolveState(p.Entries, false)
 	p.hides, p.End = w.hides, w.end
 	if p.Header != nil {
 		p.Hidden = p.Hides(firn.EntryID(p.Header.Session))
@@ -324,8 +323,8 @@ func (w *walk) finish() Path {
 	return p
 }
 
-// keepNothing takes away what is older than the compaction, because its
-// kept-from mark is not on the path.
+// keepNothing drops the entries older than the compaction because its kept-from mark is not
+// on the path.
 func (w *walk) keepNothing() ([]firn.Entry, []Omission) {
 	entries, out := w.path.Entries, w.path.Out
 	gone := entries[w.later:]

@@ -9,52 +9,52 @@ import (
 	"firn.dev"
 )
 
-// DocumentLimits bounds the documents of one request. The zero value says that the API takes
-// none.
+// DocumentLimits bounds the documents of one request. The zero value means that the API
+// accepts none.
 type DocumentLimits struct {
-	// Count is how many documents there may be. The newest stay. Zero: none are taken.
+	// Count is the maximum number of documents; the newest are kept. Zero means none.
 	Count int
 	// TotalBytes bounds the base64 and text of all documents and the base64 of all images
 	// together.
 	TotalBytes int64
-	// Text says that plain text is taken as a document. Otherwise it is sent as text.
+	// Text reports whether plain text is accepted as a document. Otherwise it is sent as
+	// text.
 	Text bool
 }
 
-// DocumentPart is the type of an [firn.OpaquePart] that holds a document, in the words of
-// Anthropic's API: a source with base64 of a PDF, or with plain text.
+// DocumentPart is the type of an [firn.OpaquePart] that holds a document in the format of
+// Anthropic's API: a source with the base64 of a PDF, or with plain text.
 const DocumentPart = "document"
 
-// Document is a document as a request holds it: either Data, which is base64 of a PDF, or
-// Text.
+// Document is a document of a request. It has either Data, the base64 of a PDF, or Text.
 type Document struct {
-	// Title is the name of the file; empty if it is not known.
+	// Title is the file name, or empty if unknown.
 	Title string
 	Data  string
 	Text  string
 }
 
-// pdfType is the type of documents that are sent as data.
+// pdfType is the media type of documents that are sent as data.
 const pdfType = "application/pdf"
 
-// documentSource is the source of a document.
+// documentSource is the JSON source of a document.
 type documentSource struct {
 	Type      string `json:"type"`
 	MediaType string `json:"media_type,omitempty"`
 	Data      string `json:"data,omitempty"`
-	// Content is text, or blocks of text.
+	// Content is text, or a list of text blocks.
 	Content json.RawMessage `json:"content,omitempty"`
 }
 
-// documentForm is a document as it is spelt.
+// documentForm is the JSON form of a document.
 type documentForm struct {
 	Type   string         `json:"type"`
 	Source documentSource `json:"source"`
 	Title  string         `json:"title,omitempty"`
 }
 
-// DocumentOf reads a document. The error says why it cannot be sent to any provider; its
-// title is known then too.
+// DocumentOf decodes a document. The error explains why it cannot be sent to any provider;
+// the title is set in that case too.
 func DocumentOf(part firn.OpaquePart) (Document, error) {
 	var form documentForm
 	if part.Type != DocumentPart || json.Unmarshal(part.Raw, &form) != nil {
@@ -70,7 +70,7 @@ func DocumentOf(part firn.OpaquePart) (Document, error) {
 		return doc, fmt.Errorf("%w document: its content is not in the session", firn.ErrInvalid)
 	case s.MediaType != pdfType:
 		return doc, fmt.Errorf("%w document: not a PDF", firn.ErrInvalid)
-	case !isBase64(s.Data) || !hasPrefix(beginning(s.Data, 5), "%PDF-"):
+	case !isBase64(s.Data) || !hasPrefix(decodePrefix(s.Data, 5), "%PDF-"):
 		return doc, fmt.Errorf("%w document: its data is damaged", firn.ErrInvalid)
 	default:
 		doc.Data = s.Data
@@ -82,13 +82,13 @@ func DocumentOf(part firn.OpaquePart) (Document, error) {
 	return doc, nil
 }
 
-// documentTitle makes a title fit for a line.
+// documentTitle makes a title fit on one line.
 func documentTitle(title string) string {
 	title, _ = firn.CleanText(title)
 	return firn.CutText(strings.Join(strings.Fields(title), " "), 200)
 }
 
-// contentText joins the text of a source that is made of blocks.
+// contentText joins the text of a source that consists of blocks.
 func contentText(raw json.RawMessage) string {
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
@@ -109,7 +109,7 @@ func contentText(raw json.RawMessage) string {
 	return strings.Join(texts, "\n")
 }
 
-// part spells a document with the members that every request has.
+// part encodes a document with the fields that every request has.
 func (d Document) part() (firn.OpaquePart, error) {
 	form := documentForm{Type: DocumentPart, Title: d.Title, Source: documentSource{Type: "base64", MediaType: pdfType, Data: d.Data}}
 	if d.Data == "" {
@@ -119,7 +119,7 @@ func (d Document) part() (firn.OpaquePart, error) {
 	return firn.OpaquePart{Type: DocumentPart, Raw: raw}, err
 }
 
-// omitted stands for a document that is not sent.
+// omitted returns the placeholder for a document that is not sent.
 func (d Document) omitted(why string) firn.Text {
 	what := d.Title
 	if what == "" {
@@ -131,8 +131,8 @@ func (d Document) omitted(why string) firn.Text {
 	return firn.Text{Text: fmt.Sprintf("[document omitted: %s; %s]", what, why)}
 }
 
-// refitDocument makes a document fit what the API takes from a role: as it is, as text, or as
-// a note that names it.
+// refitDocument converts a document into a part that the API accepts from a role:
+// unchanged, as text, or as a note with its title.
 func refitDocument(it *Item, role firn.Role, part firn.OpaquePart, p *Pass) firn.Part {
 	doc, err := DocumentOf(part)
 	limits, why := p.profile.Documents, ""
@@ -163,8 +163,8 @@ func refitDocument(it *Item, role firn.Role, part firn.OpaquePart, p *Pass) firn
 	return doc.omitted(why)
 }
 
-// documents leaves out the oldest documents if there are too many, or too much of them and
-// of images, for one request.
+// documents leaves out the oldest documents if a request has too many, or if documents and
+// images are too large together.
 var documents = Rule{"documents", func(items []Item, p *Pass) []Item {
 	var sizes []int64
 	images := int64(0)
@@ -204,17 +204,17 @@ var documents = Rule{"documents", func(items []Item, p *Pass) []Item {
 	})
 }}
 
-// pageBytes is how much of a PDF's base64 counts as a page, pageChars how many characters a
-// page counts for: 2,000 tokens, between what providers name for text and for pictures of it.
-// Providers take 100 pages at most.
+// pageBytes is the amount of a PDF's base64 that counts as one page. pageChars is the
+// number of characters per page: 2,000 tokens, between the figures of providers for text
+// and for images of pages. Providers accept at most 100 pages.
 const (
 	pageBytes = 64 << 10
 	pageChars = 8000
 	mostPages = 100
 )
 
-// documentChars estimates the characters that a document counts for, without reading it: all
-// of a text, and of a PDF its pages by its size.
+// documentChars estimates the size of a document in characters without decoding it: the
+// full length of a text, or the pages of a PDF by its size.
 func documentChars(b firn.OpaquePart) int {
 	if b.Type != DocumentPart {
 		return 0

@@ -6,11 +6,10 @@ import (
 	"firn.dev"
 )
 
-// Extend returns the path as it is when entries were appended behind its head,
-// up to the position end, without reading anything: what Collect would find,
-// but for spelling that the store mends. It is false if the entries do more than
-// add to the path, such as to compact, to hide or to move the head; then it
-// must be collected again.
+// Extend returns the path after entries were appended after its head, up to the position
+// end, without reading the log. The result equals that of Collect, except for encodings
+// that the store repairs. It returns false if the entries do more than extend the path,
+// such as compacting, hiding or moving the head; the path must then be collected again.
 func (p Path) Extend(end firn.Pos, entries ...firn.Entry) (Path, bool) {
 	for i := range entries {
 		if !extends(&entries[i]) {
@@ -29,12 +28,12 @@ func (p Path) Extend(end firn.Pos, entries ...firn.Entry) (Path, bool) {
 		}
 		p.Head = p.Entries[i].ID
 	}
-	p.State = older(settle(entries, true), p.State)
+	p.State = mergeState(resolveState(entries, true), p.State)
 	p.End = end
 	return p, true
 }
 
-// extends reports whether an entry does nothing but add to the path.
+// extends reports whether an entry only extends the path.
 func extends(e *firn.Entry) bool {
 	switch b := e.Body.(type) {
 	case *firn.Message, *firn.Title, *firn.Label, *firn.CustomMessage:

@@ -6,25 +6,23 @@ import (
 	"firn.dev"
 )
 
-// The methods of this file leave out what is sent, and only that: entries that
-// no model sees (labels, titles, compactions and the like) stay on the path and
-// are not counted, and so do messages that are never sent, which [Build] names.
-// Messages of role system stay too: they are part of the system prompt.
+// The methods of this file leave out messages that would be sent, and nothing else. Entries
+// that no model sees (labels, titles, compactions) stay on the path and are not counted.
+// The same applies to messages that are never sent, which [Build] lists. System messages
+// also stay: they are part of the system prompt.
 //
-// A turn begins with a message that the user said and ends before the next one;
-// what stands before the first is a turn of its own. A round begins with a
-// message in which the assistant says or calls something, and ends before the
-// next one. A call and its result are thus in the same round, though not always
-// in the same turn: where the user spoke between them, the result goes with the
-// call.
+// A turn starts with a user message and ends before the next one; the messages before the
+// first user message form a turn of their own. A round starts with an assistant message
+// that has content or calls and ends before the next one. A call and its result are
+// therefore in the same round, but not always in the same turn: if the user wrote between
+// them, the result belongs to the turn of the call.
 
-// Limit leaves out all but the last turns that the user began. What stands
-// before the first of them goes as soon as a turn does. With turns <= 0 nothing
-// is left out. [Path.Out] tells what went as [TurnLimit].
+// Limit leaves out all but the last turns started by the user. The messages before the
+// first turn are left out with it. With turns <= 0 nothing is left out. [Path.Out] lists
+// the entries as [TurnLimit].
 //
-// Like all methods that leave something out or shorten it, it returns a new
-// path and never changes p nor any entry, which belong to the log. Done twice
-// it does nothing more.
+// Like all methods that leave out or shorten entries, Limit returns a new path. It never
+// changes p or any entry, which belong to the log. It is idempotent.
 func (p Path) Limit(turns int) Path {
 	if turns <= 0 {
 		return p
@@ -46,18 +44,18 @@ func (p Path) Limit(turns int) Path {
 	return p
 }
 
-// Fit leaves out the oldest whole turns until what is sent is at most budget
-// tokens by the counter; nil means [Chars]. The system prompt of the options,
-// what is injected and the few words that rules add are not on the path: take
-// them off the budget first. [Path.Out] tells what went as [OverBudget].
+// Fit leaves out the oldest whole turns until the messages have at most budget tokens
+// according to the counter; nil means [Chars]. The system prompt of the options, injections
+// and text added by rules are not on the path: subtract them from the budget first.
+// [Path.Out] lists the entries as [OverBudget].
 //
-// The summary of a compaction always stays, and so does the last turn. If that
-// is still too much, the oldest rounds of the last turn go. Its beginning stays,
-// which is what the user said and all up to the first answer, and so does its
-// newest round: a model that does not see what it has just done does it again.
-// What cannot be left out may still be too much; [Build] tells how much it is.
+// The summary of a compaction and the last turn are always kept. If they are still too
+// large, the oldest rounds of the last turn are left out. The start of that turn (the user
+// message and everything up to the first answer) and its newest round are kept: a model
+// that does not see its latest work repeats it. The remainder may still exceed the budget;
+// [Build] reports its size.
 //
-// The path is read from its end, and no further than there is room.
+// The path is read from its end, and no further than the budget allows.
 func (p Path) Fit(budget int64, counter TokenCounter) Path {
 	if counter == nil {
 		counter = Chars{}
@@ -76,10 +74,10 @@ func (p Path) Fit(budget int64, counter TokenCounter) Path {
 	if f.used <= f.room {
 		return p
 	}
-	return p.leaveOut(f.lastTurn(0), OverBudget) // nobody began it, or results that have no call are in the way
+	return p.leaveOut(f.lastTurn(0), OverBudget) // there is no user message, or results without a call are in the way
 }
 
-// fixed counts what of a path is always sent.
+// fixed counts the tokens of the path that are always sent.
 func fixed(p Path, counter TokenCounter) int64 {
 	n := int64(0)
 	if m := summary(p); m != nil {
@@ -97,29 +95,29 @@ func fixed(p Path, counter TokenCounter) int64 {
 	return n
 }
 
-// fitting is a walk from the newest entry to the oldest that there is room for.
+// fitting walks from the newest entry to the oldest one that fits.
 type fitting struct {
 	room int64
-	// used counts all that is sent from here on, and loose the results among it
-	// that no answer stands before: their calls are older.
+	// used counts the tokens from here to the end. loose counts those of results whose
+	// calls are older than every answer seen so far.
 	used, loose int64
-	// first is the oldest answer met, or the end.
+	// first is the oldest answer seen, or the end.
 	first, end int
-	// begun says that the beginning of the last turn was met; rounds are those of
-	// the last turn, newest first.
+	// begun is set once the start of the last turn was seen. rounds are the rounds of the
+	// last turn, newest first.
 	begun  bool
 	rounds []round
 	best   cut
 }
 
-// round is where a round begins, and the tokens from there to the end.
+// round is the start of a round and the number of tokens from there to the end.
 type round struct {
 	at     int
 	tokens int64
 }
 
-// over reports whether there is no room for all that was met. Loose results
-// need none: should their calls be left out, so are they.
+// over reports whether the entries seen so far exceed the room. Loose results are not
+// counted: they are left out together with their calls.
 func (f *fitting) over() bool { return f.used-f.loose > f.room }
 
 func (f *fitting) take(i int, place place, tokens int64) {
@@ -141,8 +139,8 @@ func (f *fitting) take(i int, place place, tokens int64) {
 	}
 }
 
-// lastTurn decides what stays of the last turn, which begins at a place. If
-// there is room all stays but the loose results.
+// lastTurn decides which part of the last turn, which starts at the given index, is kept.
+// If there is room, only the loose results are left out.
 func (f *fitting) lastTurn(at int) cut {
 	c := cut{head: at, first: f.first, tail: f.first}
 	if !f.over() || len(f.rounds) == 0 {
@@ -158,20 +156,19 @@ func (f *fitting) lastTurn(at int) cut {
 	return c
 }
 
-// place is the part that an entry has in a turn.
+// place is the role of an entry within a turn.
 type place int
 
 const (
 	silent  place = iota // no model sees it
-	opening              // the user speaks: a turn begins
-	answer               // the assistant speaks: a round begins
-	outcome              // it brings the result of a call
+	opening              // a user message: a turn starts
+	answer               // an assistant message: a round starts
+	outcome              // the result of a call
 	aside                // anything else: a note, a command, a summary
 )
 
-// placeOf looks at an entry as the rules will: an answer in which nothing is
-// left once they took away what is empty is none, and whoever brings a result,
-// it goes with its call.
+// placeOf classifies an entry as the rules will see it. An answer that is empty after the
+// rules are applied is not an answer, and a result from any role belongs to its call.
 func placeOf(e *firn.Entry) place {
 	if !isSent(e) {
 		return silent
@@ -220,9 +217,8 @@ func isSpoken(part firn.Part) bool {
 	return false
 }
 
-// cut says what stays of all that is sent: what begins the window, from head
-// to before first, without the results in it, whose calls are gone; and all
-// from tail on, which is never before first.
+// cut defines the messages that are kept: those from head up to first, without the results
+// among them, whose calls are left out; and all from tail on. tail is never before first.
 type cut struct {
 	head, first, tail int
 }
@@ -234,7 +230,7 @@ func (c cut) keeps(i int, place place) bool {
 	return place == silent || i >= c.tail
 }
 
-// leaveOut returns the path without what a cut does not keep.
+// leaveOut returns the path without the entries that a cut does not keep.
 func (p Path) leaveOut(c cut, why Why) Path {
 	var out []Omission
 	gone, oldest, run := 0, 0, false
@@ -263,8 +259,8 @@ func (p Path) leaveOut(c cut, why Why) Path {
 	return p.changed(entries, out, oldest)
 }
 
-// omitNext adds the next newer entry to a list of omissions, in one run with
-// the entry before it if that one is still growing.
+// omitNext adds the next newer entry to a list of omissions. It extends the last run if
+// that is still growing.
 func omitNext(out []Omission, run *bool, why Why, id firn.EntryID) []Omission {
 	if n := len(out); *run {
 		out[n-1].Last = id
@@ -275,9 +271,8 @@ func omitNext(out []Omission, run *bool, why Why, id firn.EntryID) []Omission {
 	return append(out, Omission{Why: why, First: id, Last: id, Count: 1})
 }
 
-// changed returns the path with other entries. An answer behind the oldest of
-// those that were left out or shortened told the size of something else, so
-// none is asked then.
+// changed returns the path with other entries. The usage reported by answers after the
+// oldest changed entry no longer applies, so those answers are marked stale.
 func (p Path) changed(entries []firn.Entry, out []Omission, oldest int) Path {
 	if at, said := reporter(p); said == nil || at >= oldest {
 		p.stale = len(entries)

@@ -4,29 +4,26 @@ import (
 	"firn.dev"
 )
 
-// Fitter makes the messages of a transcript fit a provider, one after the other
-// and in the order of their path, so that the transcript may be of any size. It
-// is for a transcript that another tool goes on with: the tool sends it to its
-// provider message by message, and the provider refuses it as a whole for one
-// call id that is too long.
+// Fitter makes the messages of a transcript fit a provider, one at a time in path order, so
+// the transcript may have any size. It is meant for transcripts that another tool
+// continues: that tool sends the messages to its provider unchanged, and the provider
+// rejects the whole request because of one call ID that is too long.
 //
-// Only the rules of the profile about what is inside a message are applied: parts
-// that the API does not know, bytes that are not text, arguments, names of tools,
-// single images, and the ids of calls. Which thinking is sent back, and how
-// messages are joined, is for the tool.
+// Only the profile's rules about the content of a message are applied: unknown parts,
+// invalid text, arguments, tool names, single images and call IDs. The tool itself decides
+// which thinking is sent back and how messages are merged.
 type Fitter struct {
 	profile Profile
 	rules   []Rule
 	ids     idNames
-	// renamed maps the ids of calls to those they have now, for the results to
-	// come.
+	// renamed maps old call IDs to new ones, for results that follow.
 	renamed map[string][]string
 }
 
-// NewFitter returns a Fitter for a provider. Parts of unknown kinds are left out
-// unless known reports that the tool takes them; nil: it takes none.
+// NewFitter returns a Fitter for a provider. Parts of unknown kinds are left out unless
+// known reports that the tool accepts them. A nil known accepts none.
 func NewFitter(profile Profile, known func(firn.Role, firn.OpaquePart) bool) *Fitter {
-	profile.Images.Count, profile.Images.TotalBytes = 0, 0 // they bound a request, not a message
+	profile.Images.Count, profile.Images.TotalBytes = 0, 0 // these bound a request, not a message
 	return &Fitter{
 		profile: profile,
 		rules:   []Rule{knownParts(known), cleanText, arguments, profile.names, images},
@@ -35,9 +32,9 @@ func NewFitter(profile Profile, known func(firn.Role, firn.OpaquePart) bool) *Fi
 	}
 }
 
-// Fit returns the message as the provider takes it, and what was changed; m itself
-// if that is nothing. A message of which nothing is left is nil. A result has the
-// id that its call was given.
+// Fit returns the message as the provider accepts it, and the repairs that were made. It
+// returns m itself if there were none, and nil if no part of the message is left. Results
+// get the new IDs of their calls.
 func (f *Fitter) Fit(id firn.EntryID, m *firn.Message) (*firn.Message, []Repair) {
 	pass := newPass(f.profile, Ask{}, 0)
 	items := []Item{{Message: *m, From: []firn.EntryID{id}}}
@@ -62,7 +59,7 @@ func (f *Fitter) Fit(id firn.EntryID, m *firn.Message) (*firn.Message, []Repair)
 	return &it.Message, pass.repairs
 }
 
-// Note tells the fitter that a message stays as it is: its calls keep their ids.
+// Note records that a message is used unchanged, so its calls keep their IDs.
 func (f *Fitter) Note(m *firn.Message) {
 	for _, part := range m.Parts {
 		if call, ok := part.(firn.ToolCall); ok {
@@ -72,8 +69,8 @@ func (f *Fitter) Note(m *firn.Message) {
 	}
 }
 
-// Renames reports whether a message holds a result whose call was given another
-// id, so that it cannot stay as it is.
+// Renames reports whether a message holds a result whose call was renamed, so that it
+// cannot be used unchanged.
 func (f *Fitter) Renames(m *firn.Message) bool {
 	for _, part := range m.Parts {
 		if result, ok := part.(firn.ToolResult); ok && len(f.renamed[result.CallID]) > 0 {
@@ -83,7 +80,7 @@ func (f *Fitter) Renames(m *firn.Message) bool {
 	return false
 }
 
-// renameResults gives the results of a message the ids of their calls.
+// renameResults gives the results of a message the new IDs of their calls.
 func (f *Fitter) renameResults(it *Item, p *Pass) {
 	parts, changed := edit(it.Message.Parts, func(part firn.Part) (firn.Part, verdict) {
 		result, ok := part.(firn.ToolResult)
@@ -106,11 +103,11 @@ func (f *Fitter) renameResults(it *Item, p *Pass) {
 	}
 }
 
-// partOmitted stands in a result for a part that cannot be sent.
+// partOmitted replaces a part of a result that cannot be sent.
 const partOmitted = "[part omitted: its kind is not known]"
 
-// knownParts leaves out the parts of unknown kinds that a tool does not take,
-// and images that the assistant says.
+// knownParts leaves out parts of unknown kinds that the tool does not accept, and images in
+// assistant messages.
 func knownParts(known func(firn.Role, firn.OpaquePart) bool) Rule {
 	return Rule{"parts", func(items []Item, p *Pass) []Item {
 		return editAll(items, func(it *Item, part firn.Part) (firn.Part, verdict) {
@@ -130,7 +127,7 @@ func knownParts(known func(firn.Role, firn.OpaquePart) bool) Rule {
 			if q, ok := refit(it, role, part, p); ok {
 				return q, change
 			}
-			if role == firn.RoleToolResult { // a result must say something
+			if role == firn.RoleToolResult { // a result must not be empty
 				return firn.Text{Text: partOmitted}, change
 			}
 			return nil, drop

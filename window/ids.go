@@ -8,20 +8,19 @@ import (
 	"firn.dev"
 )
 
-// idStyle is what the ids of calls must look like. Ids are mapped in order, so
-// that the same log always gives the same ids and more entries at its end do
-// not change those before.
+// idStyle is the format that an API requires of call IDs. IDs are mapped in order, so the
+// same log always produces the same IDs, and appending entries does not change earlier
+// ones.
 type idStyle struct {
-	// also are the characters that are legal beside letters and digits; each
-	// other one becomes instead.
+	// also lists the legal characters besides letters and digits; every other character is
+	// replaced by instead.
 	also, instead string
-	// max is the greatest length; exact says that it is the only one.
+	// max is the maximum length; if exact is set, it is the only legal length.
 	max   int
 	exact bool
-	// joint and count go before the hash, and before the number, that tell
-	// apart ids which would be the same.
+	// joint and count precede the hash and the number that make equal IDs unique.
 	joint, count string
-	// none stands for an empty id, bare for one without a legal character.
+	// none replaces an empty ID, bare one without legal characters.
 	none, bare string
 }
 
@@ -29,16 +28,16 @@ var (
 	idAnthropic = idStyle{also: "_-", instead: "_", max: 64, joint: "_", count: "_", none: "call", bare: "call"}
 	idChat      = idStyle{also: "_-", instead: "_", max: 40, joint: "_", count: "_", none: "call", bare: "call"}
 	idResponses = idAnthropic
-	// The strict styles map as OpenClaw does, so that a session looks the same
-	// to Gemini and Mistral whichever of us sends it.
+	// The strict styles map IDs as OpenClaw does, so that Gemini and Mistral see the same
+	// session from either program.
 	idStrict  = idStyle{max: 40, count: "x", none: "defaulttoolid", bare: "sanitizedtoolid"}
 	idStrict9 = idStyle{max: 9, exact: true, none: "defaultid", bare: "defaultid"}
 )
 
 const callIDsRule = "call-ids"
 
-// callIDs makes the ids of calls legal and unique within the window, and
-// renames their results along. It wants calls and results paired.
+// callIDs makes the IDs of calls legal and unique within the window, and renames their
+// results. It requires calls and results to be paired.
 func callIDs(style idStyle) Rule {
 	return Rule{callIDsRule, func(items []Item, p *Pass) []Item {
 		names := idNames{idStyle: style, used: make(map[string]bool, len(items)/2)}
@@ -54,17 +53,17 @@ func callIDs(style idStyle) Rule {
 	}}
 }
 
-// idNames hands out ids.
+// idNames assigns IDs.
 type idNames struct {
 	idStyle
 	used map[string]bool
-	// tries is how often an id had to be told apart, which is where the next
-	// attempt begins: a session may well use one id for all of its calls.
+	// tries counts the attempts per ID, so that the next attempt starts there: a session
+	// may use one ID for all of its calls.
 	tries map[string]int
 }
 
-// renameCalls gives the calls of a message their ids. It returns the new ids
-// by old id, in the order of calls, or nil if all stay as they are.
+// renameCalls assigns IDs to the calls of a message. It returns the new IDs by old ID, in
+// call order, or nil if all are unchanged.
 func (s *idNames) renameCalls(it *Item, p *Pass) map[string][]string {
 	var ids [][2]string
 	parts, changed := edit(it.Message.Parts, func(part firn.Part) (firn.Part, verdict) {
@@ -111,7 +110,7 @@ func renameResults(items []Item, renamed map[string][]string) {
 	}
 }
 
-// base is an id made legal, but for its length and for being unique.
+// base returns a legal form of an ID, disregarding length and uniqueness.
 func (s idStyle) base(id string) string {
 	if id == "" {
 		return s.none
@@ -128,7 +127,7 @@ func (s idStyle) base(id string) string {
 	return base
 }
 
-// unique is an id made legal that was not handed out yet.
+// unique returns a legal form of an ID that has not been assigned yet.
 func (s *idNames) unique(id string) string {
 	name := firn.CutText(s.base(id), s.max)
 	for s.used[name] {
@@ -142,7 +141,7 @@ func (s *idNames) unique(id string) string {
 	return name
 }
 
-// other is the nth other name for an id.
+// other returns the nth alternative for an ID.
 func (s *idNames) other(id string, n int) string {
 	if s.exact {
 		return shortHash(id+":"+strconv.Itoa(n), s.max)

@@ -9,16 +9,16 @@ import (
 
 // ImageLimits bounds the images of one request. Zero means no bound.
 type ImageLimits struct {
-	// Count is how many images there may be. The newest stay.
+	// Count is the maximum number of images; the newest are kept.
 	Count int
-	// Bytes bounds the base64 of one image, TotalBytes that of all.
+	// Bytes bounds the base64 of one image, TotalBytes that of all images.
 	Bytes, TotalBytes int64
 	// Side bounds width and height in pixels.
 	Side int
 }
 
-// images keeps the images that the API can take and replaces the others by a
-// note in words. A wrong type is put right: APIs look at the data.
+// images keeps the images that the API accepts and replaces the others with a text note. It
+// corrects wrong media types, since APIs check the data.
 var images = Rule{"images", func(items []Item, p *Pass) []Item {
 	refusals := p.judgeImages(items)
 	if len(refusals) == 0 {
@@ -45,8 +45,8 @@ var images = Rule{"images", func(items []Item, p *Pass) []Item {
 	return editAll(items, replace)
 }}
 
-// judgeImages says for each image, in order, why it cannot be sent; nothing if
-// it can.
+// judgeImages returns for each image, in order, the reason why it cannot be sent, or an
+// empty string if it can.
 func (p *Pass) judgeImages(items []Item) []string {
 	var refusals []string
 	var sizes []int64
@@ -70,8 +70,8 @@ func (p *Pass) judgeImages(items []Item) []string {
 	return refusals
 }
 
-// boundImages refuses the oldest images if there are too many, or too much of
-// them, for one request.
+// boundImages rejects the oldest images if a request has too many or they are too large
+// together.
 func (p *Pass) boundImages(refusals []string, sizes []int64) {
 	count, total, full := 0, int64(0), ""
 	for i := len(refusals) - 1; i >= 0; i-- {
@@ -93,7 +93,7 @@ func (p *Pass) boundImages(refusals []string, sizes []int64) {
 	}
 }
 
-// refuse says why an image can never be sent; nothing if it can.
+// refuse returns the reason why an image can never be sent, or an empty string if it can.
 func (l ImageLimits) refuse(image firn.Image) string {
 	switch {
 	case !sendable[imageType(image)]:
@@ -111,10 +111,10 @@ func (l ImageLimits) refuse(image firn.Image) string {
 	return ""
 }
 
-// sendable are the types of images that every API takes.
+// sendable lists the media types that every API accepts.
 var sendable = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
 
-// stub stands for an image that is not sent.
+// stub returns the placeholder for an image that is not sent.
 func stub(image firn.Image, why string) string {
 	kind, _ := firn.CleanText(firn.CutText(image.MimeType, 40))
 	if blank(kind) {
@@ -133,12 +133,11 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// beside is what is left in a result whose images were moved out of it.
-const beside = "[the image is in the message after the tool results]"
+// imagesMovedNote replaces the images of a result that were moved out of it.
+const imagesMovedNote = "[the image is in the message after the tool results]"
 
-// imagesBeside is for APIs whose tool results are text only: it moves images
-// out of results into a message of the user behind them. It wants calls and
-// results paired.
+// imagesBeside is for APIs whose tool results are text only: it moves images out of results
+// into a user message after them. It requires calls and results to be paired.
 var imagesBeside = Rule{"images-beside", func(items []Item, p *Pass) []Item {
 	first := 0
 	for first < len(items) && !hasImages(&items[first]) {
@@ -166,7 +165,7 @@ var imagesBeside = Rule{"images-beside", func(items []Item, p *Pass) []Item {
 	return moved
 }}
 
-// hasImages reports whether an item is a tool result with images in it.
+// hasImages reports whether an item is a tool result with images.
 func hasImages(it *Item) bool {
 	result, _ := resultOf(it)
 	for _, part := range result.Content {
@@ -177,8 +176,7 @@ func hasImages(it *Item) bool {
 	return false
 }
 
-// takeImages moves the images of a result into carry, the message that will
-// follow the results.
+// takeImages moves the images of a result into carry, the message after the results.
 func takeImages(it, carry *Item, p *Pass) *Item {
 	if carry == nil {
 		carry = &Item{Message: firn.Message{Role: firn.RoleUser, Time: it.Message.Time}, Synthetic: true}
@@ -196,13 +194,13 @@ func takeImages(it, carry *Item, p *Pass) *Item {
 		return nil, drop
 	})
 	if len(result.Content) == 0 {
-		result.Content = []firn.Part{firn.Text{Text: beside}}
+		result.Content = []firn.Part{firn.Text{Text: imagesMovedNote}}
 	}
 	it.Message.Parts = []firn.Part{result}
 	return carry
 }
 
-// imageType is the type of an image, as its data tell it or else its label.
+// imageType returns the media type of an image according to its data, or else its label.
 func imageType(image firn.Image) string {
 	if kind := sniff(image.Data); kind != "" {
 		return kind

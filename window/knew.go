@@ -7,24 +7,23 @@ import (
 	"firn.dev"
 )
 
-// KnewField is an extra field of an answer's entry: the last entry that the
-// model knew of when it gave the answer. It is there if the user said something
-// meanwhile, which then stands before the answer in the log though the answer
-// says nothing of it.
+// KnewField is an extra field of an answer's entry: the last entry that the model had seen
+// when it gave the answer. It is present if user messages arrived in the meantime; they
+// precede the answer in the log although it does not respond to them.
 const KnewField = "knew"
 
-// WithKnew marks an answer with the last entry it knew of.
+// WithKnew marks an answer with the last entry that the model had seen.
 func WithKnew(answer firn.Entry, last firn.EntryID) firn.Entry {
 	value, err := json.Marshal(string(last))
 	if err != nil {
-		return answer // a string can always be spelt
+		return answer // marshaling a string cannot fail
 	}
 	answer.Extra = append(slices.Clip(answer.Extra), firn.Field{Name: KnewField, Value: value})
 	return answer
 }
 
-// Knew returns the last entry that an answer knew of; empty if nothing was
-// said while it was given.
+// Knew returns the last entry that the model had seen when it gave the answer. It is empty
+// if no message arrived in the meantime.
 func Knew(answer firn.Entry) firn.EntryID {
 	if len(answer.Extra) == 0 {
 		return ""
@@ -32,10 +31,10 @@ func Knew(answer firn.Entry) firn.EntryID {
 	return firn.EntryID(stringOf(answer.Extra.Get(KnewField)))
 }
 
-// overheard moves what the user said while an answer was given behind it: that
-// is where the model must see it, or it would take it for answered. The answer
-// is the last item, and the entry at the given place.
-func (r *rendering) overheard(entries []firn.Entry, at int) {
+// moveUnknownMessages moves user messages that arrived during an answer after that answer.
+// Otherwise the model would take them for answered. The answer is the last item, and the
+// entry at the given index.
+func (r *rendering) moveUnknownMessages(entries []firn.Entry, at int) {
 	knew := Knew(entries[at])
 	if knew == "" || len(r.items) == 0 || r.items[len(r.items)-1].at != at {
 		return
@@ -63,8 +62,8 @@ func (r *rendering) overheard(entries []firn.Entry, at int) {
 	r.items = append(append(r.items[:cut], stay...), later...)
 }
 
-// knownBefore reports whether an item stands before a place on the path. What
-// was moved behind an answer was known to whoever knew that answer.
+// knownBefore reports whether an item precedes an index of the path. Messages that were
+// moved after an answer count as known once that answer is known.
 func (it *Item) knownBefore(place int) bool {
 	if it.moved {
 		return it.at-1 < place

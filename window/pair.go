@@ -4,14 +4,13 @@ import (
 	"firn.dev"
 )
 
-// interrupted is the result of a call that has none.
+// interrupted is the result of a call without a recorded one.
 const interrupted = "[firn] the tool call was interrupted; no result was recorded"
 
-// pair makes every call be followed by its result and nothing else, up to the
-// next message of another role. A result counts if it stands between its call
-// and the assistant's next message; it is moved up if it must be. A call
-// without one gets a result that says so; results without a call, and second
-// results, are left out.
+// pair makes every call be followed by its results and nothing else, up to the next message
+// of another role. A result counts if it is between its call and the next assistant
+// message; it is moved up if necessary. A call without a result gets a synthetic one.
+// Results without a call and duplicate results are left out.
 var pair = Rule{"pair", func(items []Item, p *Pass) []Item {
 	if paired(items) {
 		return items
@@ -33,8 +32,8 @@ var pair = Rule{"pair", func(items []Item, p *Pass) []Item {
 	return fixed
 }}
 
-// paired reports whether all is well, which it mostly is, without allocating:
-// every assistant's message is followed by its results in the order of calls.
+// paired reports, without allocating, whether every assistant message is followed by its
+// results in call order. This is the usual case.
 func paired(items []Item) bool {
 	for i := 0; i < len(items); {
 		if items[i].Message.Role == firn.RoleToolResult {
@@ -62,7 +61,7 @@ func answers(it *Item, call firn.ToolCall) bool {
 	return ok && result.CallID == call.ID && result.Name == call.Name
 }
 
-// resultOf returns the tool result that an item consists of.
+// resultOf returns the tool result of an item that consists of one.
 func resultOf(it *Item) (firn.ToolResult, bool) {
 	if it.Message.Role != firn.RoleToolResult || len(it.Message.Parts) == 0 {
 		return firn.ToolResult{}, false
@@ -71,7 +70,7 @@ func resultOf(it *Item) (firn.ToolResult, bool) {
 	return result, ok
 }
 
-// callsOf returns the calls of an assistant's message.
+// callsOf returns the calls of an assistant message.
 func callsOf(it *Item) []firn.ToolCall {
 	var calls []firn.ToolCall
 	if it != nil && it.Message.Role == firn.RoleAssistant {
@@ -84,12 +83,12 @@ func callsOf(it *Item) []firn.ToolCall {
 	return calls
 }
 
-// pairSpan appends what follows an assistant's message up to the next one:
-// the results of its calls, then the rest. The first span has no assistant.
+// pairSpan appends the items between an assistant message and the next one: the results of
+// its calls, then the rest. The first span has no assistant.
 func pairSpan(fixed []Item, assistant *Item, span []Item, p *Pass) []Item {
 	calls := callsOf(assistant)
 	answer := match(calls, span, p)
-	if !settled(answer) {
+	if !inPlace(answer) {
 		for k, call := range calls {
 			at := answer[k]
 			if at < 0 {
@@ -119,9 +118,9 @@ func pairSpan(fixed []Item, assistant *Item, span []Item, p *Pass) []Item {
 	return fixed
 }
 
-// match finds, for each call, the place of its result in the span, or -1. Of
-// calls with the same id the first gets the first result, and so on. Results
-// that no call is left for are noted as left out.
+// match finds the index of each call's result in the span, or -1. If calls share an ID, the
+// first call gets the first result, and so on. Results without a call are recorded as left
+// out.
 func match(calls []firn.ToolCall, span []Item, p *Pass) []int {
 	answer := make([]int, len(calls))
 	open := make(map[string][]int, len(calls))
@@ -148,9 +147,9 @@ func match(calls []firn.ToolCall, span []Item, p *Pass) []int {
 	return answer
 }
 
-// settled reports whether the answers are the first items of the span, all of
-// them. They may then stay in the order they came in.
-func settled(answer []int) bool {
+// inPlace reports whether the results are exactly the first items of the span. They can
+// then keep their order.
+func inPlace(answer []int) bool {
 	for _, at := range answer {
 		if at < 0 || at >= len(answer) {
 			return false
@@ -159,7 +158,7 @@ func settled(answer []int) bool {
 	return true
 }
 
-// adjacent reports whether only results stand before a place in the span.
+// adjacent reports whether only results precede an index in the span.
 func adjacent(span []Item, at int) bool {
 	for i := range at {
 		if span[i].Message.Role != firn.RoleToolResult {
@@ -169,7 +168,7 @@ func adjacent(span []Item, at int) bool {
 	return true
 }
 
-// rename gives a result the name of the tool that was called.
+// rename sets the tool name of a result to that of its call.
 func rename(it *Item, call firn.ToolCall, p *Pass) Item {
 	result, _ := resultOf(it)
 	if result.Name == call.Name {
@@ -184,7 +183,7 @@ func rename(it *Item, call firn.ToolCall, p *Pass) Item {
 	return renamed
 }
 
-// MissingResult makes the result of a call that has none.
+// MissingResult returns the synthetic result of a call that has none.
 func MissingResult(call firn.ToolCall) firn.Message {
 	return firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{
 		CallID: call.ID, Name: call.Name, IsError: true,
@@ -192,7 +191,7 @@ func MissingResult(call firn.ToolCall) firn.Message {
 	}}}
 }
 
-// missing is [MissingResult] as an item.
+// missing returns [MissingResult] as an item.
 func missing(assistant *Item, call firn.ToolCall) Item {
 	m := MissingResult(call)
 	m.Time = assistant.Message.Time

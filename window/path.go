@@ -7,100 +7,98 @@ import (
 	"firn.dev"
 )
 
-// Path is the live part of a session: what a reader needs to go on with it.
+// Path is the live part of a session: everything a reader needs to continue it.
 type Path struct {
-	// Entries runs from the kept-from mark (or the root) to the head, oldest
-	// first. What is on another branch, hidden by a tombstone or older than the
-	// mark is not in it. Entries that no model sees (labels, titles, compactions
-	// and the like) are.
+	// Entries runs from the kept-from mark (or the root) to the head, oldest first. It
+	// excludes entries of other branches, entries hidden by a tombstone and entries older
+	// than the mark. It includes entries that no model sees, such as labels, titles and
+	// compactions.
 	Entries []firn.Entry
-	// Head is the entry the next one follows. It is named even if it is hidden.
+	// Head is the entry that the next one follows. It is set even if the entry is hidden.
 	Head firn.EntryID
-	// Compaction is the one that counts, nil if there is none.
+	// Compaction is the compaction in effect, or nil.
 	Compaction *firn.Entry
-	// State is the model, thinking level, verbosity and send policy that the path
-	// settled, as far as it was read. An answer tells the model too.
+	// State is the model, thinking level, verbosity and send policy in effect at the head,
+	// as far as the path was read. The model of an answer counts too.
 	State firn.State
-	// Chosen is what of the state was explicitly chosen, by an entry that says
-	// so or before a compaction that remembers it; an answer chooses nothing.
+	// Chosen is the part of the state that was chosen explicitly, by an entry or before a
+	// compaction that recorded it. Answers choose nothing.
 	Chosen firn.State
-	// Hidden says that the session as a whole was hidden. It is known only if
-	// the header was reached; who knows the session's id can ask [Path.Hides].
+	// Hidden reports whether the session as a whole is hidden. It is known only if the
+	// header was reached; otherwise call [Path.Hides] with the session's ID.
 	Hidden bool
-	// Out tells what was left out and why: first what was not collected, oldest
-	// first, then what each of the methods that make a path fit left out or
-	// shortened, oldest first. What was shortened and then left out is named twice.
+	// Out lists the entries that were left out, with reasons: first those that were not
+	// collected, oldest first, then those left out or shortened by each fitting method,
+	// oldest first. An entry that was shortened and then left out is listed twice.
 	Out []Omission
-	// Gaps are the faults met on the way, oldest first: records that could not
-	// be read, and entries of the path whose parent had to be guessed.
+	// Gaps are the faults found while reading, oldest first: unreadable records, and
+	// entries of the path whose parent had to be guessed.
 	Gaps []firn.Gap
 	// Header is nil if it was not reached.
 	Header *firn.Header
-	// Start is where reading stopped: nothing before it was looked at.
+	// Start is the position where reading stopped. Nothing before it was read.
 	Start firn.Pos
-	// End is the position after the newest record that was read, zero if there
-	// was none. Append there, and it is refused if somebody else spoke
-	// meanwhile; follow from there, and nothing is missed or seen twice.
+	// End is the position after the newest record that was read, or zero if there was none.
+	// An append at End fails if another writer appended in the meantime. Following from End
+	// neither misses nor repeats a record.
 	End firn.Pos
 
 	hides map[firn.EntryID]mark
-	// stale is how many entries, from the oldest, were written before something
-	// of the path was hidden or shown again, or saw what has since been left out
-	// or shortened: what they tell of its size is not true any more.
+	// stale is the number of entries, from the oldest, that were written before a part of
+	// the path was hidden, shown again, left out or shortened. The usage they report no
+	// longer applies.
 	stale int
 }
 
-// Hides reports whether a tombstone that counts, among those that were read,
-// points at id. Ask it with the session's id to learn whether the session as a
-// whole is hidden.
+// Hides reports whether a tombstone in effect, among those that were read, targets id. Call
+// it with the session's ID to find out whether the whole session is hidden.
 func (p Path) Hides(id firn.EntryID) bool {
 	_, ok := p.hides[id]
 	return ok
 }
 
-// Why says in one word why an entry is not sent.
+// Why is the reason why an entry is not sent.
 type Why string
 
-// Why an entry is not sent.
+// Reasons why an entry is not sent.
 const (
-	// Compacted entries are stood for by a summary.
+	// Compacted entries are represented by a summary.
 	Compacted Why = "compacted"
-	// Pruned entries are tool results that were shortened or cleared to make
-	// room. They are the exception: they are still sent, with less in them.
+	// Pruned entries are tool results that were shortened or cleared to make room. They are
+	// the exception: they are still sent, with less content.
 	Pruned Why = "pruned"
-	// OverBudget entries are the oldest, for which there was no room.
+	// OverBudget entries are the oldest ones, which did not fit.
 	OverBudget Why = "over-budget"
-	// TurnLimit entries are older than the last turns that are asked for.
+	// TurnLimit entries are older than the requested number of turns.
 	TurnLimit Why = "turn-limit"
 	// Tombstoned entries were hidden by a later entry.
 	Tombstoned Why = "tombstoned"
-	// OtherBranch entries do not lead to the head.
+	// OtherBranch entries are not ancestors of the head.
 	OtherBranch Why = "other-branch"
-	// Hidden entries are messages that are never sent: an answer that failed, a
-	// command kept from the model, a role we do not know.
+	// Hidden entries are messages that are never sent: failed answers, commands withheld
+	// from the model, unknown roles.
 	Hidden Why = "hidden"
-	// Erased entries were purged; only their place is left.
+	// Erased entries were purged; only their position is left.
 	Erased Why = "erased"
-	// Unreadable entries are damaged: their line could not be read.
+	// Unreadable entries are damaged: their line could not be decoded.
 	Unreadable Why = "unreadable"
 )
 
-// Omission is a run of entries that are not sent, and why.
+// Omission is a run of entries that are not sent, with the reason.
 type Omission struct {
 	Why Why
-	// First and Last are the oldest and the newest of them, if known.
+	// First and Last are the oldest and the newest of the entries, if known.
 	First, Last firn.EntryID
-	// Count is how many they are; -1 if they were not read, which then goes for
-	// everything before the position Before.
+	// Count is the number of entries. It is -1 if they were not read; the omission then
+	// covers everything before Before.
 	Count int
-	// Before is the position right behind the last of them; zero if not known.
+	// Before is the position after the last of the entries; zero if unknown.
 	Before firn.Pos
 }
 
-// PathOf makes a path of messages that a caller supplies, to replay them or to
-// take them to another provider. The ids of its entries are made up, the same
-// for the same number of messages; there is no log behind it. It shares memory
-// with the parts of the messages.
+// PathOf builds a path from messages that a caller supplies, for replaying them or moving
+// them to another provider. The entry IDs are synthetic and deterministic; there is no log.
+// The path shares memory with the parts of the messages.
 func PathOf(messages []firn.Message) Path {
 	p := Path{Entries: make([]firn.Entry, len(messages))}
 	bodies := slices.Clone(messages)
@@ -109,6 +107,6 @@ func PathOf(messages []firn.Message) Path {
 		p.Entries[i] = firn.Entry{ID: id, Parent: p.Head, Time: bodies[i].Time, Body: &bodies[i]}
 		p.Head = id
 	}
-	p.State, p.Chosen = settle(p.Entries, true), settle(p.Entries, false)
+	p.State, p.Chosen = resolveState(p.Entries, true), resolveState(p.Entries, false)
 	return p
 }

@@ -5,9 +5,9 @@ import (
 	"encoding/binary"
 )
 
-// What little must be known of the insides of images, read from base64.
+// The functions of this file read image headers from base64.
 
-// isBase64 reports whether s is standard base64 with its padding.
+// isBase64 reports whether s is padded standard base64.
 func isBase64(s string) bool {
 	if s == "" || len(s)%4 != 0 {
 		return false
@@ -31,18 +31,18 @@ var base64Char = func() (table [256]bool) {
 	return table
 }()
 
-// beginning decodes the first bytes of an image, at most n.
-func beginning(data string, n int) []byte {
+// decodePrefix decodes at most the first n bytes of an image.
+func decodePrefix(data string, n int) []byte {
 	chars := min(len(data), (n+2)/3*4) &^ 3
 	raw := make([]byte, base64.StdEncoding.DecodedLen(chars))
-	got, _ := base64.StdEncoding.Decode(raw, []byte(data[:chars])) // as far as it is base64
+	got, _ := base64.StdEncoding.Decode(raw, []byte(data[:chars])) // decodes up to the first invalid character
 	return raw[:min(got, n)]
 }
 
-// sniff tells the type of an image from its first bytes; nothing if they are
-// not those of a type we know.
+// sniff returns the media type of an image according to its first bytes, or an empty string
+// if unknown.
 func sniff(data string) string {
-	b := beginning(data, 12)
+	b := decodePrefix(data, 12)
 	switch {
 	case hasPrefix(b, "\x89PNG\r\n\x1a\n"):
 		return "image/png"
@@ -60,27 +60,27 @@ func hasPrefix(b []byte, prefix string) bool {
 	return len(b) >= len(prefix) && string(b[:len(prefix)]) == prefix
 }
 
-// imageSize tells width and height in pixels; zero if they cannot be found in
-// the first 64 KB.
+// imageSize returns width and height in pixels, or zeros if they are not within the first
+// 64 KB.
 func imageSize(data string) (width, height int) {
 	switch sniff(data) {
 	case "image/png":
-		if b := beginning(data, 24); len(b) == 24 {
+		if b := decodePrefix(data, 24); len(b) == 24 {
 			return int(binary.BigEndian.Uint32(b[16:])), int(binary.BigEndian.Uint32(b[20:]))
 		}
 	case "image/gif":
-		if b := beginning(data, 10); len(b) == 10 {
+		if b := decodePrefix(data, 10); len(b) == 10 {
 			return int(binary.LittleEndian.Uint16(b[6:])), int(binary.LittleEndian.Uint16(b[8:]))
 		}
 	case "image/webp":
-		return webpSize(beginning(data, 30))
+		return webpSize(decodePrefix(data, 30))
 	case "image/jpeg":
-		return jpegSize(beginning(data, 64<<10))
+		return jpegSize(decodePrefix(data, 64<<10))
 	}
 	return 0, 0
 }
 
-// webpSize reads the three kinds of WebP: lossy, lossless and extended.
+// webpSize reads the three WebP formats: lossy, lossless and extended.
 func webpSize(b []byte) (width, height int) {
 	if len(b) < 30 {
 		return 0, 0
@@ -99,12 +99,12 @@ func webpSize(b []byte) (width, height int) {
 
 func uint24(b []byte) int { return int(b[0]) | int(b[1])<<8 | int(b[2])<<16 }
 
-// jpegSize walks over the segments of a JPEG to its frame header.
+// jpegSize skips the segments of a JPEG up to its frame header.
 func jpegSize(b []byte) (width, height int) {
 	for i := 2; i+9 <= len(b) && b[i] == 0xff; {
 		marker := b[i+1]
 		switch {
-		case marker == 0xff: // fill
+		case marker == 0xff: // fill byte
 			i++
 		case marker >= 0xc0 && marker <= 0xcf && marker != 0xc4 && marker != 0xc8 && marker != 0xcc:
 			return int(binary.BigEndian.Uint16(b[i+7:])), int(binary.BigEndian.Uint16(b[i+5:]))

@@ -7,10 +7,9 @@ import (
 	"firn.dev"
 )
 
-// join puts a message into the answer that it is a piece of, and reports whether
-// it is one. Some tools write an answer down piece by piece, a call on a line of
-// its own, and run a call before the next one is written; a model must see one
-// answer, and then the results.
+// join merges a message into the answer that it is a piece of, and reports whether it did.
+// Some tools record an answer in pieces, each call on its own line, and run a call before
+// the next one is written. The model must see one answer, followed by the results.
 func (r *rendering) join(id firn.EntryID, m *firn.Message) bool {
 	answer := m.Extra.Get(firn.ResponseIDField)
 	if m.Role != firn.RoleAssistant || m.Usage != nil || len(answer) == 0 {

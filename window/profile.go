@@ -7,12 +7,12 @@ import (
 	"firn.dev"
 )
 
-// Profile is what one provider's API insists on: a list of rules, applied in
-// order. Applying them to a window that obeys them changes nothing.
+// Profile describes the requirements of one provider's API as a list of rules, applied in
+// order. Applying them to a window that satisfies them changes nothing.
 type Profile struct {
 	Name  string
 	Rules []Rule
-	// Images bounds the images of a request, Documents the documents.
+	// Images and Documents bound the images and documents of a request.
 	Images    ImageLimits
 	Documents DocumentLimits
 
@@ -21,13 +21,12 @@ type Profile struct {
 	names Rule
 }
 
-// Rule is one thing an API insists on, and how items are made to obey.
+// Rule is one requirement of an API, with the function that enforces it.
 type Rule struct {
 	Name string
-	// Fix returns the items changed to obey, and notes each change. It owns the
-	// slice, but neither the parts of the messages nor what they point to:
-	// those belong to the log and are replaced, never changed. Fixing what was
-	// fixed changes nothing.
+	// Fix returns the items changed to satisfy the rule and records each change. It owns
+	// the slice, but not the parts of the messages or the data they refer to: those belong
+	// to the log and are replaced, never modified. Fix is idempotent.
 	Fix func(items []Item, p *Pass) []Item
 }
 
@@ -40,8 +39,8 @@ type Pass struct {
 	repairs   []Repair
 }
 
-// newPass prepares a profile. The number of images is the lesser of the
-// profile's and the caller's limit; less than zero means none, zero no limit.
+// newPass prepares a profile. The number of images is the smaller of the limits of the
+// profile and the caller; a negative number means none, zero no limit.
 func newPass(profile Profile, ask Ask, maxImages int) *Pass {
 	if limit := profile.Images.Count; maxImages == 0 || limit > 0 && limit < maxImages {
 		maxImages = limit
@@ -49,8 +48,8 @@ func newPass(profile Profile, ask Ask, maxImages int) *Pass {
 	return &Pass{profile: profile, ask: ask, maxImages: maxImages}
 }
 
-// Apply makes items obey the profile, and tells what was changed. The items
-// that are passed in stay as they are.
+// Apply makes items satisfy the profile and returns the repairs. The given items are not
+// modified.
 func (p Profile) Apply(items []Item, ask Ask) ([]Item, []Repair) {
 	pass := newPass(p, ask, 0)
 	return pass.run(slices.Clone(items)), pass.repairs
@@ -64,7 +63,7 @@ func (p *Pass) run(items []Item) []Item {
 	return items
 }
 
-// Ask is the model that will be asked.
+// Ask returns the model that the request is for.
 func (p *Pass) Ask() Ask { return p.ask }
 
 // Note records that the rule changed an item.
@@ -72,7 +71,7 @@ func (p *Pass) Note(it *Item, format string, args ...any) {
 	p.repairs = append(p.repairs, Repair{Rule: p.rule, Entry: it.entry(), What: fmt.Sprintf(format, args...)})
 }
 
-// Anthropic is the Messages API of Anthropic.
+// Anthropic returns the profile of Anthropic's Messages API.
 func Anthropic() Profile {
 	return Profile{
 		Name: "anthropic",
@@ -85,8 +84,8 @@ func Anthropic() Profile {
 	}
 }
 
-// OpenAIChat is the Chat Completions API of OpenAI and of the many servers
-// that speak it.
+// OpenAIChat returns the profile of OpenAI's Chat Completions API and of servers compatible
+// with it.
 func OpenAIChat() Profile {
 	return Profile{
 		Name: "openai-chat",
@@ -98,7 +97,7 @@ func OpenAIChat() Profile {
 	}
 }
 
-// OpenAIResponses is the Responses API of OpenAI.
+// OpenAIResponses returns the profile of OpenAI's Responses API.
 func OpenAIResponses() Profile {
 	return Profile{
 		Name: "openai-responses",
@@ -111,7 +110,7 @@ func OpenAIResponses() Profile {
 	}
 }
 
-// Gemini is the API of Google's models.
+// Gemini returns the profile of Google's Gemini API.
 func Gemini() Profile {
 	return Profile{
 		Name: "gemini",
@@ -123,7 +122,7 @@ func Gemini() Profile {
 	}
 }
 
-// Mistral is the API of Mistral.
+// Mistral returns the profile of Mistral's API.
 func Mistral() Profile {
 	return Profile{
 		Name: "mistral",
@@ -135,8 +134,8 @@ func Mistral() Profile {
 	}
 }
 
-// Portable is no API but what each of Anthropic's and OpenAI's takes: for tools
-// that ask whichever provider they are set to.
+// Portable returns a profile that satisfies both Anthropic and OpenAI, for tools that can
+// be configured for either provider.
 func Portable() Profile {
 	p := Anthropic()
 	p.Name, p.Documents = "portable", DocumentLimits{}
@@ -144,19 +143,18 @@ func Portable() Profile {
 	return p
 }
 
-// Profiles returns all profiles there are.
+// Profiles returns all profiles.
 func Profiles() []Profile {
 	return []Profile{Anthropic(), OpenAIChat(), OpenAIResponses(), Gemini(), Mistral()}
 }
 
-// content lists the rules about what is inside a message, which come before
-// those about the order of messages: whatever becomes empty must be gone
-// before calls are paired with results.
+// content lists the rules about the content of messages. They precede the rules about
+// message order: empty messages must be removed before calls are paired with results.
 func content(thinking, names Rule) []Rule {
 	return []Rule{shape, cleanText, arguments, names, noEmptyText, thinking, images, documents, noEmptyMessage}
 }
 
-// verdict is what shall become of a part.
+// verdict is the decision about a part.
 type verdict int
 
 const (
@@ -165,8 +163,8 @@ const (
 	drop
 )
 
-// edit applies f to each part. The parts themselves are never changed: if f
-// changes or drops one, the result is a copy.
+// edit applies f to each part. The parts are never modified: if f changes or drops one, the
+// result is a copy.
 func edit(parts []firn.Part, f func(firn.Part) (firn.Part, verdict)) (edited []firn.Part, changed bool) {
 	for i, p := range parts {
 		q, v := f(p)
@@ -188,8 +186,8 @@ func edit(parts []firn.Part, f func(firn.Part) (firn.Part, verdict)) (edited []f
 	return edited, true
 }
 
-// editAll is editDeep of the parts of all items. What f gets first is the item that
-// the part is in.
+// editAll applies editDeep to the parts of all items. f receives the item that contains the
+// part.
 func editAll(items []Item, f func(*Item, firn.Part) (firn.Part, verdict)) []Item {
 	var it *Item
 	each := func(p firn.Part) (firn.Part, verdict) { return f(it, p) }
@@ -202,8 +200,8 @@ func editAll(items []Item, f func(*Item, firn.Part) (firn.Part, verdict)) []Item
 	return items
 }
 
-// editDeep is edit, and goes into the content of tool results before f sees
-// the result itself.
+// editDeep is like edit, but edits the content of a tool result before it passes the result
+// itself to f.
 func editDeep(parts []firn.Part, f func(firn.Part) (firn.Part, verdict)) (edited []firn.Part, changed bool) {
 	return edit(parts, func(p firn.Part) (firn.Part, verdict) {
 		result, ok := p.(firn.ToolResult)

@@ -8,65 +8,62 @@ import (
 	"firn.dev"
 )
 
-// Pruning says which tool results are old enough to be shortened, and how. Its
-// zero value is OpenClaw's default. A number less than zero stands for zero.
+// Pruning configures which old tool results are shortened, and how. Its zero value is
+// OpenClaw's default. Negative numbers mean zero.
 type Pruning struct {
-	// KeepLastAssistants is how many of the assistant's last messages protect
-	// themselves and all that comes after the first of them; zero means 3.
+	// KeepLastAssistants is the number of latest assistant messages that are protected,
+	// together with everything after the first of them; zero means 3.
 	KeepLastAssistants int
-	// SoftTrimRatio and HardClearRatio are how much of the window must be in use
-	// for results to be shortened and cleared; zero means 0.3 and 0.5.
+	// SoftTrimRatio and HardClearRatio are the fractions of the window that must be in use
+	// before results are shortened or cleared; zero means 0.3 and 0.5.
 	SoftTrimRatio, HardClearRatio float64
-	// MinPrunableChars is how much there must be left in the results that may be
-	// cleared for any of them to be; zero means 50,000.
+	// MinPrunableChars is the minimum total size of the clearable results; below it none is
+	// cleared. Zero means 50,000.
 	MinPrunableChars int
 	SoftTrim         SoftTrim
 	HardClear        HardClear
-	// Allow and Deny name the tools whose results may and may not be touched.
-	// A * stands for any characters, and case does not count. Deny wins; without
-	// Allow all are allowed.
+	// Allow and Deny are patterns of tools whose results may and may not be changed. A *
+	// matches any characters; case is ignored. Deny takes precedence. An empty Allow allows
+	// all tools.
 	Allow, Deny []string
 }
 
-// SoftTrim says how a result is shortened.
+// SoftTrim configures how a result is shortened.
 type SoftTrim struct {
-	// MaxChars is how long a result may be and stay whole; zero means 4,000.
+	// MaxChars is the maximum length of a result that is not shortened; zero means 4,000.
 	MaxChars int
-	// HeadChars and TailChars are how much of a longer one is kept at either end;
-	// zero means 1,500.
+	// HeadChars and TailChars are the lengths kept at the start and the end of a longer
+	// result; zero means 1,500.
 	HeadChars, TailChars int
 }
 
-// HardClear says how a result is cleared.
+// HardClear configures how a result is cleared.
 type HardClear struct {
-	// Disabled says that results are shortened and never cleared.
+	// Disabled means that results are shortened but never cleared.
 	Disabled bool
-	// Placeholder is what is left of it; empty means
-	// "[Old tool result content cleared]".
+	// Placeholder replaces the content; empty means "[Old tool result content cleared]".
 	Placeholder string
 }
 
 const (
-	// pruneImageChars is how many characters OpenClaw counts for an image.
+	// pruneImageChars is the size of an image in characters, as OpenClaw counts it.
 	pruneImageChars = 8000
-	// charsPerToken is how many characters OpenClaw counts for a token.
+	// charsPerToken is the number of characters per token, as OpenClaw counts it.
 	charsPerToken = 4
-	// worthTrimming is how many characters a result must lose to be shortened.
-	// One that was shortened before has fewer to lose.
+	// worthTrimming is the minimum number of characters that shortening must save. A result
+	// that was shortened before saves fewer.
 	worthTrimming = 32
 )
 
-// Prune shortens old tool results, and clears the oldest of them if that is
-// not enough, as OpenClaw's context pruning does. windowTokens is the size of
-// the model's window; if it is not known nothing is done. Whether the
-// provider's cache has run out, so that changing what it holds costs nothing,
-// is for the caller to know.
+// Prune shortens old tool results, and clears the oldest ones if that is not enough, like
+// OpenClaw's context pruning. windowTokens is the size of the model's window; if it is
+// unknown, nothing is done. The caller decides whether the provider's cache has expired, so
+// that changing cached content costs nothing.
 //
-// What stands before the first message of the user is not touched, nor what
-// stands behind the first of the assistant's last messages, nor results with
-// images, nor results that would not become shorter. Nothing is touched if the
-// assistant has spoken less often than that. [Path.Out] names what was changed
-// as [Pruned]; it is still sent.
+// Prune does not change entries before the first user message, entries after the first of
+// the protected assistant messages, results with images, or results that would not become
+// shorter. It changes nothing if there are fewer assistant messages than are protected.
+// [Path.Out] lists the changed results as [Pruned]; they are still sent.
 func (p Path) Prune(pr Pruning, windowTokens int64) Path {
 	pr = pr.filled()
 	if windowTokens <= 0 {
@@ -87,9 +84,9 @@ func (p Path) Prune(pr Pruning, windowTokens int64) Path {
 	return d.done()
 }
 
-// PruneBefore is Prune for the first n entries of the path as if it ended
-// there; what comes behind them stays as it is. Since the same entries are
-// always pruned in the same way, a path that grows keeps its beginning.
+// PruneBefore prunes the first n entries as if the path ended there; later entries are
+// unchanged. The same entries are always pruned in the same way, so a growing path keeps
+// its prefix.
 func (p Path) PruneBefore(n int, pr Pruning, windowTokens int64) Path {
 	n = min(max(n, 0), len(p.Entries))
 	before := p
@@ -101,7 +98,7 @@ func (p Path) PruneBefore(n int, pr Pruning, windowTokens int64) Path {
 	return p
 }
 
-// filled puts the defaults where nothing is said.
+// filled returns the settings with defaults for zero values.
 func (pr Pruning) filled() Pruning {
 	pr.KeepLastAssistants = max(0, cmp.Or(pr.KeepLastAssistants, 3))
 	pr.SoftTrimRatio = max(0, cmp.Or(pr.SoftTrimRatio, 0.3))
@@ -114,8 +111,8 @@ func (pr Pruning) filled() Pruning {
 	return pr
 }
 
-// prunable returns the places between which results may be touched: from the
-// first message of the user to the assistant's last messages but so many.
+// prunable returns the range of entries that may be changed: from the first user message to
+// the protected assistant messages.
 func (p Path) prunable(keepAssistants int) (from, to int) {
 	for from < len(p.Entries) && placeOf(&p.Entries[from]) != opening {
 		from++
@@ -161,12 +158,11 @@ func (p Path) chars() int {
 type pruner struct {
 	Pruning
 	draft *draft
-	// window and used are characters: how many there is room for, and how many
-	// there are.
+	// window and used are in characters: the size of the window and the size in use.
 	window float64
 	used   int
-	// touchable are the places of the results that may be touched, left how many
-	// characters there are in them.
+	// touchable are the indexes of the results that may be changed, and left is the number
+	// of characters in them.
 	touchable []int
 	left      int
 }
@@ -191,7 +187,7 @@ func (s *pruner) trim(from, to int) {
 	}
 }
 
-// clear clears results, the oldest first, until enough of the window is free.
+// clear clears results, oldest first, until enough of the window is free.
 func (s *pruner) clear() {
 	if s.left < s.MinPrunableChars {
 		return
@@ -209,7 +205,7 @@ func (s *pruner) clear() {
 	}
 }
 
-// touches reports whether results of a tool may be touched.
+// touches reports whether results of a tool may be changed.
 func (s *pruner) touches(tool string) bool {
 	if len(s.Allow) == 0 && len(s.Deny) == 0 {
 		return true
@@ -218,11 +214,11 @@ func (s *pruner) touches(tool string) bool {
 	return !named(s.Deny, tool) && (len(s.Allow) == 0 || named(s.Allow, tool))
 }
 
-// short returns the beginning and the end of a text that is too long, and says
-// what was done; ok is false if the text stays as it is.
+// short returns the start and the end of a long text with a note between them. ok is false
+// if the text is short enough.
 func (t SoftTrim) short(content []firn.Part) (text string, ok bool) {
 	if chars(content, 0)+len(content) <= t.MaxChars {
-		return "", false // which goes for most, and is cheap to see
+		return "", false // the common case, and cheap to detect
 	}
 	text = textOf(content)
 	size := units(text)
@@ -234,7 +230,7 @@ func (t SoftTrim) short(content []firn.Part) (text string, ok bool) {
 	return text, size-units(text) >= worthTrimming
 }
 
-// named reports whether one of the patterns stands for a name in small letters.
+// named reports whether one of the patterns matches a lowercase name.
 func named(patterns []string, name string) bool {
 	for _, pattern := range patterns {
 		if matches(strings.ToLower(strings.TrimSpace(pattern)), name) {
@@ -244,8 +240,7 @@ func named(patterns []string, name string) bool {
 	return false
 }
 
-// matches reports whether a pattern, in which * stands for any characters,
-// stands for a name.
+// matches reports whether a pattern, in which * matches any characters, matches a name.
 func matches(pattern, name string) bool {
 	before, after, star := strings.Cut(pattern, "*")
 	if !star {

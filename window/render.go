@@ -9,16 +9,16 @@ import (
 	"firn.dev"
 )
 
-// rendering turns the entries of a path into items, one for each message that
-// is sent, with the parts as they were recorded.
+// rendering converts the entries of a path to items, one per message that is sent, with the
+// recorded parts.
 type rendering struct {
 	items   []Item
 	system  []*firn.Message
 	out     []Omission
 	repairs []Repair
-	// ids backs the From of all items, so that they cost one allocation.
+	// ids backs the From field of all items, to save allocations.
 	ids []firn.EntryID
-	// gone is the place on the path of the last message that is not sent.
+	// gone is the path index of the last message that is not sent.
 	gone int
 }
 
@@ -35,14 +35,13 @@ func renderPath(p Path, agent, owner string) rendering {
 	for i := range p.Entries {
 		r.entry(&p.Entries[i], i, agent, owner)
 		if len(p.Entries[i].Extra) > 0 {
-			r.overheard(p.Entries, i)
+			r.moveUnknownMessages(p.Entries, i)
 		}
 	}
 	return r
 }
 
-// entry renders one entry. A compaction that counts was rendered first, others
-// say nothing.
+// entry renders one entry. The compaction in effect was rendered first; others are skipped.
 func (r *rendering) entry(e *firn.Entry, at int, agent, owner string) {
 	m, ok := e.Body.(*firn.Message)
 	switch {
@@ -57,12 +56,11 @@ func (r *rendering) entry(e *firn.Entry, at int, agent, owner string) {
 	}
 }
 
-// IsSent reports whether a model is sent anything of an entry at its place on a
-// path.
+// IsSent reports whether any part of an entry is sent to a model.
 func IsSent(e *firn.Entry) bool { return isSent(e) }
 
-// isSent reports whether a model is sent anything of an entry at its place. The
-// kinds that are not named say nothing to a model.
+// isSent reports whether any part of an entry is sent to a model. Kinds that are not listed
+// are never sent.
 func isSent(e *firn.Entry) bool {
 	switch b := e.Body.(type) {
 	case *firn.BranchSummary:
@@ -88,8 +86,8 @@ func isShown(part firn.Part) bool {
 	return !ok || !s.Hidden
 }
 
-// sent returns what the model of an agent is sent of an entry of which it is sent
-// anything.
+// sent returns the message that an agent's model receives for an entry. The entry must
+// satisfy isSent.
 func sent(e *firn.Entry, agent, owner string) *firn.Message {
 	switch b := e.Body.(type) {
 	case *firn.BranchSummary:
@@ -105,8 +103,7 @@ func sent(e *firn.Entry, agent, owner string) *firn.Message {
 	return &firn.Message{}
 }
 
-// summary returns what a model is sent of the compaction that counts, nil if
-// there is none.
+// summary returns the message for the compaction in effect, or nil if there is none.
 func summary(p Path) *firn.Message {
 	if p.Compaction == nil {
 		return nil
@@ -118,12 +115,12 @@ func summary(p Path) *firn.Message {
 	return asUser(p.Compaction, compactionText(fence(c.Summary)))
 }
 
-// asUser puts a text about an entry into the mouth of the user.
+// asUser returns a user message with a text about an entry.
 func asUser(e *firn.Entry, text string) *firn.Message {
 	return &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: text}}, Time: e.Time}
 }
 
-// shell renders a command as what the user tells of it.
+// shell renders a shell command as a user message.
 func shell(m *firn.Message) *firn.Message {
 	var parts []firn.Part
 	for _, p := range m.Parts {
@@ -145,7 +142,7 @@ func (r *rendering) add(id firn.EntryID, at int, m *firn.Message) {
 	r.items = append(r.items, Item{Message: *m, From: r.ids[n-1 : n : n], at: at})
 }
 
-// leaveOut notes a message of the path that is not sent.
+// leaveOut records a message of the path that is not sent.
 func (r *rendering) leaveOut(id firn.EntryID, at int) {
 	if n := len(r.out); n > 0 && r.gone == at-1 {
 		r.out[n-1].Last = id
@@ -156,13 +153,13 @@ func (r *rendering) leaveOut(id firn.EntryID, at int) {
 	r.gone = at
 }
 
-// fence keeps a summary from ending its own fence, so that nothing it carries
-// from a web page or a file can pass for what the user says.
+// fence prevents a summary from ending its own fence, so that text from a web page or a
+// file cannot pass for a user message.
 func fence(summary string) string { return strings.ReplaceAll(summary, fenceEnd, fenceSafe) }
 
 const fenceEnd, fenceSafe = "</summary>", "<\\/summary>"
 
-// fenced notes that a summary had to be kept within its fence.
+// fenced records that fence changed a summary.
 func (r *rendering) fenced(e *firn.Entry) {
 	var text string
 	switch b := e.Body.(type) {
@@ -176,8 +173,8 @@ func (r *rendering) fenced(e *firn.Entry) {
 	}
 }
 
-// The texts around summaries are those of pi, so that a session carried over
-// reads the same to a model.
+// The texts around summaries are those of pi, so that a model sees a converted session
+// unchanged.
 func compactionText(summary string) string {
 	return "The conversation history before this point was compacted into the following summary:\n\n<summary>\n" + summary + "\n</summary>"
 }
@@ -186,7 +183,7 @@ func branchText(summary string) string {
 	return "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n" + summary + "</summary>"
 }
 
-// shellText tells a model what the user ran and what came of it.
+// shellText describes a command that the user ran and its output to a model.
 func shellText(s firn.Shell) string {
 	var b strings.Builder
 	b.WriteString("Ran `" + s.Command + "`\n")

@@ -8,24 +8,24 @@ import (
 	"firn.dev"
 )
 
-// ResultChars is how many characters all tool results may have together in
-// Cersei: a good bound for [Path.BoundResults].
+// ResultChars is Cersei's limit for the characters of all tool results together, a good
+// bound for [Path.BoundResults].
 const ResultChars = 50000
 
 const (
-	// recentMessages is how many of the last messages keep their results.
+	// recentMessages is the number of latest messages whose results are kept.
 	recentMessages = 6
-	// smallResult is how many characters a result may have and always stay.
+	// smallResult is the number of characters up to which a result is always kept.
 	smallResult = 200
-	// resultGone is what is left of a result that was in the way.
+	// resultGone replaces the content of a result that was left out.
 	resultGone = "[firn] this old tool result was left out to make room; run the tool again if it is needed"
 )
 
-// BoundResults replaces the oldest tool results by a short notice until all of
-// them together have at most so many characters, as Cersei does. Those in the
-// last six messages and those of 200 characters or less stay, though they may
-// be too much. With chars <= 0 nothing is changed. [Path.Out] names what was
-// changed as [Pruned]; it is still sent.
+// BoundResults replaces the oldest tool results with a short notice until all results
+// together have at most chars characters, as Cersei does. Results in the last six messages
+// and results of up to 200 characters are kept, even if the total is then too large. With
+// chars <= 0 nothing is changed. [Path.Out] lists the changed results as [Pruned]; they are
+// still sent.
 func (p Path) BoundResults(chars int) Path {
 	if chars <= 0 {
 		return p
@@ -37,7 +37,7 @@ func (p Path) BoundResults(chars int) Path {
 			total += resultSize(r)
 		}
 	}
-	for i := range p.old(recentMessages) {
+	for i := range p.countOlder(recentMessages) {
 		if total <= chars {
 			break
 		}
@@ -52,8 +52,8 @@ func (p Path) BoundResults(chars int) Path {
 
 func resultSize(r firn.ToolResult) int { return chars(r.Content, imageChars) }
 
-// old returns how many entries stand before the last messages that are sent.
-func (p Path) old(messages int) int {
+// countOlder returns the number of entries before the last messages that are sent.
+func (p Path) countOlder(messages int) int {
 	i := len(p.Entries)
 	for ; i > 0 && messages > 0; i-- {
 		if isSent(&p.Entries[i-1]) {
@@ -63,14 +63,14 @@ func (p Path) old(messages int) int {
 	return i
 }
 
-// draft is a path in which tool results are replaced. Nothing is copied before
-// the first of them is.
+// draft is a path in which tool results are replaced. The entries are copied at the first
+// replacement.
 type draft struct {
 	path    Path
 	entries []firn.Entry
 }
 
-// result returns the tool result that an entry consists of, as it is by now.
+// result returns the current tool result of an entry that consists of one.
 func (d *draft) result(i int) (firn.ToolResult, bool) {
 	entries := d.entries
 	if entries == nil {
@@ -84,7 +84,7 @@ func (d *draft) result(i int) (firn.ToolResult, bool) {
 	return r, ok
 }
 
-// replace puts a text where the content of a result was.
+// replace replaces the content of a result with a text.
 func (d *draft) replace(i int, text string) {
 	r, _ := d.result(i)
 	r.Content = []firn.Part{firn.Text{Text: text}}
@@ -98,7 +98,7 @@ func (d *draft) replace(i int, text string) {
 	}
 }
 
-// done returns the path with what was replaced, and names it.
+// done returns the path with the replacements and lists them in Out.
 func (d *draft) done() Path {
 	if d.entries == nil {
 		return d.path
@@ -129,7 +129,7 @@ func isPlain(content []firn.Part) bool {
 	return true
 }
 
-// textOf joins the texts of a result, which mostly is one.
+// textOf joins the texts of a result; usually there is one.
 func textOf(content []firn.Part) string {
 	if len(content) == 1 {
 		if t, ok := content[0].(firn.Text); ok {
@@ -139,12 +139,12 @@ func textOf(content []firn.Part) string {
 	return firn.JoinText(content)
 }
 
-// trimNote is what OpenClaw says below a result that it shortened.
+// trimNote is OpenClaw's note below a shortened result.
 func trimNote(head, tail, size int) string {
 	return fmt.Sprintf("\n\n[Tool result trimmed: kept first %d chars and last %d chars of %d chars.]", head, tail, size)
 }
 
-// headUnits returns the longest beginning of at most n UTF-16 units.
+// headUnits returns the longest prefix of at most n UTF-16 units.
 func headUnits(s string, n int) string {
 	i := 0
 	for i < len(s) {
@@ -160,7 +160,7 @@ func headUnits(s string, n int) string {
 	return s[:i]
 }
 
-// tailUnits returns the longest end of at most n UTF-16 units.
+// tailUnits returns the longest suffix of at most n UTF-16 units.
 func tailUnits(s string, n int) string {
 	i := len(s)
 	for i > 0 {
@@ -176,7 +176,7 @@ func tailUnits(s string, n int) string {
 	return s[i:]
 }
 
-// unitsOf is how many UTF-16 units a rune has.
+// unitsOf returns the number of UTF-16 units of a rune.
 func unitsOf(r rune) int {
 	if r > 0xffff {
 		return 2

@@ -8,24 +8,23 @@ import (
 	"firn.dev"
 )
 
-// leg is one entry of a way that a tree told.
+// leg is one entry of a route computed by a tree.
 type leg struct {
 	// number counts entries from the end of the file.
 	number int
-	// dangling says that the entry's parent does not stand before it.
+	// dangling reports whether the entry's parent does not precede it.
 	dangling bool
 }
 
-// lost reports whether the beginning of the file was reached and the next
-// entry of the path was not met: a parent that is not there, or stands behind
-// its child.
+// lost reports whether the start of the file was reached without finding the next entry of
+// the path: the parent is missing or follows its child.
 func (w *walk) lost() bool {
 	return w.begun && !w.stopped && !w.rooted && !w.kept && !w.loose
 }
 
-// retrace finds the rest of the way when the walk is lost. It reads the shape
-// of the whole file into a tree and walks on from the last entry it met, which
-// the tree agrees with, along the tree's path. Nothing is decoded twice.
+// retrace finds the rest of the path when the walk is lost. It reads the structure of the
+// whole file into a tree and continues from the last entry found, on which the tree agrees,
+// along the tree's path. No entry is decoded twice.
 func (w *walk) retrace(back iter.Seq2[firn.Record, error]) error {
 	if err := w.plan(back); err != nil {
 		return err
@@ -34,25 +33,25 @@ func (w *walk) retrace(back iter.Seq2[firn.Record, error]) error {
 	w.path.Out, w.path.Gaps, w.run = w.path.Out[:last.outs], w.path.Gaps[:last.gaps], last.run
 	w.seen = last.number + 1
 	w.proceed(&firn.Record{At: last.at, Next: last.next, Glance: last.glance})
-	for rec, err := range w.again(back) {
+	for rec, err := range w.rereadRecords(back) {
 		if err != nil {
 			return err
 		}
-		if seen <= last.number { // met before
+		if seen <= last.number { // already visited
 			seen += nodes(&rec)
 			continue
 		}
-		if w.take(&rec); w.stopped {
+		if w.takeRecord(&rec); w.stopped {
 			break
 		}
 	}
 	return nil
 }
 
-// plan asks a tree of the whole file for the way from the last entry met.
+// plan computes the route from the last entry found with a tree of the whole file.
 func (w *walk) plan(back iter.Seq2[firn.Record, error]) error {
 	var places []firn.Node
-	for rec, err := range w.again(back) {
+	for rec, err := range w.rereadRecords(back) {
 		if err != nil {
 			return err
 		}
@@ -76,21 +75,20 @@ func (w *walk) plan(back iter.Seq2[firn.Record, error]) error {
 	return nil
 }
 
-// proceedRouted is proceed along the way that the tree told.
+// proceedRouted is proceed along the planned route.
 func (w *walk) proceedRouted(rec *firn.Record) {
 	switch {
 	case rec.Glance.NoParent:
-		w.fault(firn.GapNoParent, rec, noParent)
+		w.addGap(firn.GapNoParent, rec, noParent)
 	case w.route[0].dangling:
-		w.fault(firn.GapDangling, rec, fmt.Sprintf("its parent %s does not stand before it; taken to follow the entry before it", rec.Glance.Parent))
+		w.addGap(firn.GapDangling, rec, fmt.Sprintf("its parent %s does not stand before it; taken to follow the entry before it", rec.Glance.Parent))
 	}
 	w.route = w.route[1:]
 	w.rooted = len(w.route) == 0
 }
 
-// again yields the records that the first reading saw, leaving out what was
-// appended since.
-func (w *walk) again(back iter.Seq2[firn.Record, error]) iter.Seq2[firn.Record, error] {
+// rereadRecords yields the records of the first reading, without those appended since.
+func (w *walk) rereadRecords(back iter.Seq2[firn.Record, error]) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
 		for rec, err := range back {
 			if err != nil {
@@ -104,7 +102,7 @@ func (w *walk) again(back iter.Seq2[firn.Record, error]) iter.Seq2[firn.Record, 
 	}
 }
 
-// nodes is 1 for a record that is an entry of the tree, else 0.
+// nodes returns 1 for a record that is an entry of the tree, else 0.
 func nodes(rec *firn.Record) int {
 	if rec.Gap != nil || rec.Glance.Kind == firn.KindHeader || rec.Glance.ID == "" {
 		return 0

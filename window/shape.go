@@ -4,12 +4,12 @@ import (
 	"firn.dev"
 )
 
-// shape puts every part where it belongs: users say text, images and documents,
-// assistants text, thinking and calls, and each tool result is a message of
-// its own. What has no place in a request is left out.
+// shape moves every part to a message that may hold it: text, images and documents to user
+// messages; text, thinking and calls to assistant messages; each tool result to a message
+// of its own. Other parts are left out.
 var shape = Rule{"shape", func(items []Item, p *Pass) []Item {
 	first := 0
-	for first < len(items) && shapely(&items[first]) {
+	for first < len(items) && isShaped(&items[first]) {
 		first++
 	}
 	if first == len(items) {
@@ -17,7 +17,7 @@ var shape = Rule{"shape", func(items []Item, p *Pass) []Item {
 	}
 	shaped := append(make([]Item, 0, len(items)+8), items[:first]...)
 	for i := first; i < len(items); i++ {
-		if it := &items[i]; shapely(it) {
+		if it := &items[i]; isShaped(it) {
 			shaped = append(shaped, *it)
 		} else {
 			shaped = reshape(shaped, it, p)
@@ -26,8 +26,8 @@ var shape = Rule{"shape", func(items []Item, p *Pass) []Item {
 	return shaped
 }}
 
-// shapely reports whether all parts of an item are where they belong.
-func shapely(it *Item) bool {
+// isShaped reports whether a role may hold all parts of an item.
+func isShaped(it *Item) bool {
 	if it.Message.Role == firn.RoleToolResult {
 		if len(it.Message.Parts) != 1 {
 			return false
@@ -47,7 +47,7 @@ func fitsAll(role firn.Role, parts []firn.Part) bool {
 	return true
 }
 
-// fits reports whether a role may say such a part.
+// fits reports whether messages of a role may hold the part.
 func fits(role firn.Role, part firn.Part) bool {
 	switch b := part.(type) {
 	case firn.Text:
@@ -60,14 +60,14 @@ func fits(role firn.Role, part firn.Part) bool {
 	return false
 }
 
-// reshape appends the items that a misshapen one is made into: its tool
-// results first, each alone, then what is left of it.
+// reshape splits an item into valid ones and appends them: its tool results first, one per
+// item, then the remaining parts.
 func reshape(shaped []Item, it *Item, p *Pass) []Item {
 	var rest []firn.Part
 	begin := len(shaped)
 	for _, part := range it.Message.Parts {
 		if result, ok := part.(firn.ToolResult); ok && it.Message.Role != firn.RoleAssistant {
-			shaped = append(shaped, alone(it, result, p))
+			shaped = append(shaped, newResultItem(it, result, p))
 			continue
 		}
 		if q, ok := refit(it, it.Message.Role, part, p); ok {
@@ -90,8 +90,8 @@ func reshape(shaped []Item, it *Item, p *Pass) []Item {
 	return shaped
 }
 
-// alone makes an item of one tool result.
-func alone(it *Item, result firn.ToolResult, p *Pass) Item {
+// newResultItem returns an item with one tool result.
+func newResultItem(it *Item, result firn.ToolResult, p *Pass) Item {
 	if len(it.Message.Parts) > 1 || it.Message.Role != firn.RoleToolResult {
 		p.Note(it, "tool result %s made a message of its own", result.CallID)
 	}
@@ -114,10 +114,10 @@ func alone(it *Item, result firn.ToolResult, p *Pass) Item {
 	return made
 }
 
-// refit makes a part fit a role if that can be done.
+// refit converts a part into one that the role may hold, if possible.
 func refit(it *Item, role firn.Role, part firn.Part, p *Pass) (firn.Part, bool) {
 	if role == firn.RoleToolResult {
-		role = firn.RoleUser // what a result holds is what a user may say
+		role = firn.RoleUser // results may hold the same parts as user messages
 	}
 	if fits(role, part) {
 		return part, true

@@ -98,7 +98,7 @@ func differences(t failer, s shrink, p, got window.Path) (gone, short int) {
 	for _, e := range p.Entries {
 		if k == len(got.Entries) || got.Entries[k].ID != e.ID {
 			gone++
-			if len(alone(e, window.Profile{})) == 0 {
+			if len(newResultItem(e, window.Profile{})) == 0 {
 				t.Fatalf("%s left out %s, which is not sent", s.name, e.ID)
 			}
 			continue
@@ -118,13 +118,13 @@ func differences(t failer, s shrink, p, got window.Path) (gone, short int) {
 }
 
 // alone returns what is sent of an entry if there is no other.
-func alone(e firn.Entry, profile window.Profile) []window.Item {
+func newResultItem(e firn.Entry, profile window.Profile) []window.Item {
 	return window.Build(window.Path{Entries: []firn.Entry{e}}, window.Options{Profile: profile}).Items
 }
 
 func size(e firn.Entry) int64 {
 	n := int64(0)
-	for _, it := range alone(e, window.Profile{}) {
+	for _, it := range newResultItem(e, window.Profile{}) {
 		n += letters{}.CountMessage(&it.Message)
 		for _, part := range it.Message.Parts {
 			if r, ok := part.(firn.ToolResult); ok {
@@ -204,7 +204,7 @@ type trait struct {
 func traitsOf(entries []firn.Entry) []trait {
 	traits := make([]trait, len(entries))
 	for i, e := range entries {
-		items := alone(e, window.Profile{})
+		items := newResultItem(e, window.Profile{})
 		if len(items) == 0 {
 			continue
 		}
@@ -214,7 +214,7 @@ func traitsOf(entries []firn.Entry) []trait {
 		traits[i].sent = true
 		traits[i].result = m.Role == firn.RoleToolResult || carries
 		traits[i].opening = ok && said.Role == firn.RoleUser && !carries
-		for _, it := range alone(e, window.OpenAIChat()) {
+		for _, it := range newResultItem(e, window.OpenAIChat()) {
 			traits[i].speaks = traits[i].speaks || m.Role == firn.RoleAssistant && it.Message.Role == firn.RoleAssistant
 		}
 	}

@@ -10,24 +10,25 @@ import (
 	"firn.dev"
 )
 
-// Extra fields of a message's entry that say who speaks.
+// Extra fields of a message's entry that identify the speaker.
 const (
-	// SenderField is the name of the person who said it.
+	// SenderField is the name of the person who wrote the message.
 	SenderField = "sender"
-	// ChatField is "direct" if nobody else takes part in the chat that it came from.
+	// ChatField is "direct" if the chat has only one participant besides the agent.
 	ChatField = "chat"
-	// AgentField is the name of an agent: of an answer the one that gave it, of a user's
-	// message the one that is to answer. Without it, that is the agent of the session.
+	// AgentField is the name of an agent: the author of an answer, or the addressee of a
+	// user message. If absent, it is the agent of the session.
 	AgentField = "agent"
 
 	directChat = "direct"
-	// collectedField is there if several messages became one, whose text names the senders.
+	// collectedField is present if several messages were merged into one whose text names
+	// the senders.
 	collectedField = "collected"
 	speakerLen     = 80
 )
 
-// Sender returns the name of the person who said an entry, as a model is told it; empty
-// if it is not known, or if only one person speaks in the chat.
+// Sender returns the name of the author of an entry as it is sent to a model. It is empty
+// if unknown or if the chat has only one participant.
 func Sender(e *firn.Entry) string {
 	if len(e.Extra) == 0 || e.Extra.Get(collectedField) != nil || stringOf(e.Extra.Get(ChatField)) == directChat {
 		return ""
@@ -35,8 +36,8 @@ func Sender(e *firn.Entry) string {
 	return speakerName(stringOf(e.Extra.Get(SenderField)))
 }
 
-// Answerer returns the name of the agent that the entry of an answer names; empty if it
-// names none: then the agent of the session gave it.
+// Answerer returns the agent recorded in the entry of an answer. It is empty if none is
+// recorded: the answer is then by the agent of the session.
 func Answerer(e *firn.Entry) string {
 	if len(e.Extra) == 0 {
 		return ""
@@ -44,36 +45,37 @@ func Answerer(e *firn.Entry) string {
 	return speakerName(stringOf(e.Extra.Get(AgentField)))
 }
 
-// WithAnswerer returns the entry of an answer that names the agent which gave it.
+// WithAnswerer returns the entry of an answer with the agent that gave it recorded.
 func WithAnswerer(e firn.Entry, agent string) firn.Entry {
 	value, err := json.Marshal(agent)
 	if err != nil {
-		return e // a string can always be encoded
+		return e // marshaling a string cannot fail
 	}
 	e.Extra = append(slices.Clip(e.Extra), firn.Field{Name: AgentField, Value: value})
 	return e
 }
 
-// Shared reports whether answers of the path are of other agents than the given one.
-// Owner is the agent of the session.
+// Shared reports whether the path has answers by agents other than the given one. Owner is
+// the agent of the session.
 func (p Path) Shared(agent, owner string) bool {
 	return slices.ContainsFunc(p.Entries, func(e firn.Entry) bool {
 		m, ok := e.Body.(*firn.Message)
-		return ok && m.Role == firn.RoleAssistant && foreign(&e, agent, owner) != ""
+		return ok && m.Role == firn.RoleAssistant && otherAgent(&e, agent, owner) != ""
 	})
 }
 
-// foreign returns the name of the agent that gave an answer, if it is not the given one.
-func foreign(e *firn.Entry, agent, owner string) string {
+// otherAgent returns the agent that gave an answer if it is not the given one.
+func otherAgent(e *firn.Entry, agent, owner string) string {
 	if by := cmp.Or(Answerer(e), owner); by != agent {
 		return by
 	}
 	return ""
 }
 
-// Named returns the message of an entry as the given agent is sent it: with the name of
-// the sender, or of another agent that answered, before the text. Owner is the agent of
-// the session; empty names only those agents that entries name. The entry stays as it is.
+// Named returns the message of an entry as it is sent to the given agent: with the name of
+// the sender, or of another agent that answered, before the text. Owner is the agent of the
+// session; if it is empty, only agents recorded in entries are named. The entry is not
+// changed.
 func Named(e *firn.Entry, agent, owner string) *firn.Message {
 	m, ok := e.Body.(*firn.Message)
 	if !ok || len(e.Extra) == 0 && owner == agent {
@@ -84,7 +86,7 @@ func Named(e *firn.Entry, agent, owner string) *firn.Message {
 	case firn.RoleUser:
 		name = Sender(e)
 	case firn.RoleAssistant:
-		name = foreign(e, agent, owner)
+		name = otherAgent(e, agent, owner)
 	}
 	if name == "" {
 		return m
@@ -96,8 +98,8 @@ func Named(e *firn.Entry, agent, owner string) *firn.Message {
 
 const namePrefix = "[from "
 
-// withName puts a name before the text of a message. What looks like a name in the text
-// is marked, so that nobody speaks in the name of others.
+// withName puts a name before the text of a message. It escapes text that looks like a
+// name, so that no participant can impersonate another.
 func withName(parts []firn.Part, name string) []firn.Part {
 	out := make([]firn.Part, 0, len(parts)+1)
 	line, done := namePrefix+name+"]", false
@@ -121,7 +123,7 @@ func withName(parts []firn.Part, name string) []firn.Part {
 	return out
 }
 
-// escapeNames marks lines that begin as a name does.
+// escapeNames marks lines that start like a name.
 func escapeNames(text string) string {
 	if !strings.Contains(text, namePrefix) {
 		return text
@@ -135,7 +137,7 @@ func escapeNames(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// speakerName makes a name fit for one line.
+// speakerName makes a name fit on one line.
 func speakerName(s string) string {
 	s = strings.Map(func(r rune) rune {
 		switch {

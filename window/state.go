@@ -6,9 +6,9 @@ import (
 	"firn.dev"
 )
 
-// Compactions is how many compactions the branch has had as far as is known:
-// the number that the one that counts tells in the member "count" of its
-// details, else one; zero if there is none.
+// Compactions returns the known number of compactions of the branch: the member "count" in
+// the details of the compaction in effect, or one if it is missing; zero without a
+// compaction.
 func (p Path) Compactions() int {
 	if p.Compaction == nil {
 		return 0
@@ -16,13 +16,13 @@ func (p Path) Compactions() int {
 	n := 0
 	c, ok := p.Compaction.Body.(*firn.Compaction)
 	if !ok || json.Unmarshal(member(c.Details, "count"), &n) != nil {
-		return 1 // no number that we would have written
+		return 1 // not a number that firn writes
 	}
 	return max(n, 1)
 }
 
-// Labels returns the last label that the entries of the path give to each
-// target. An empty name takes a label away.
+// Labels returns the last label that the path's entries give to each target. An empty name
+// removes a label.
 func (p Path) Labels() map[firn.EntryID]string {
 	labels := make(map[firn.EntryID]string)
 	for i := range p.Entries {
@@ -38,34 +38,34 @@ func (p Path) Labels() map[firn.EntryID]string {
 	return labels
 }
 
-// settle finds the state in force at the end of the entries. A compaction
-// answers for everything before it. The model that gave an answer counts only
-// if answers is set: it need not have been chosen.
-func settle(entries []firn.Entry, answers bool) firn.State {
+// resolveState returns the state in effect at the end of the entries. A compaction covers
+// everything before it. The model of an answer counts only if answers is set, because it
+// need not have been chosen.
+func resolveState(entries []firn.Entry, answers bool) firn.State {
 	var s firn.State
 	for i := len(entries) - 1; i >= 0 && (s.Model == "" || s.ThinkingLevel == "" || s.Verbose == "" || s.Send == "" || s.Auth == ""); i-- {
 		switch b := entries[i].Body.(type) {
 		case *firn.ModelChange:
-			s = older(s, firn.State{Provider: b.Provider, Model: b.Model})
+			s = mergeState(s, firn.State{Provider: b.Provider, Model: b.Model})
 		case *firn.ThinkingChange:
-			s = older(s, firn.State{ThinkingLevel: b.Level})
+			s = mergeState(s, firn.State{ThinkingLevel: b.Level})
 		case *firn.Custom:
 			switch b.Type {
 			case firn.VerboseType:
-				s = older(s, firn.State{Verbose: stringOf(member(b.Data, "level"))})
+				s = mergeState(s, firn.State{Verbose: stringOf(member(b.Data, "level"))})
 			case firn.DefaultType:
-				s = older(s, takenBack(b.Data))
+				s = mergeState(s, revokedState(b.Data))
 			case firn.SendType:
-				s = older(s, firn.State{Send: stringOf(member(b.Data, "policy"))})
+				s = mergeState(s, firn.State{Send: stringOf(member(b.Data, "policy"))})
 			case firn.AuthType:
-				s = older(s, firn.State{Auth: stringOf(member(b.Data, "profile"))})
+				s = mergeState(s, firn.State{Auth: stringOf(member(b.Data, "profile"))})
 			}
 		case *firn.Message:
 			if answers && b.Role == firn.RoleAssistant && !mirrored(b) {
-				s = older(s, firn.State{Provider: b.Provider, Model: b.Model})
+				s = mergeState(s, firn.State{Provider: b.Provider, Model: b.Model})
 			}
 		case *firn.Compaction:
-			s = older(s, stateOf(b.Details))
+			s = mergeState(s, stateOf(b.Details))
 		}
 	}
 	if s.Model == byDefault {
@@ -79,12 +79,12 @@ func settle(entries []firn.Entry, answers bool) firn.State {
 	return s
 }
 
-// byDefault stands for a choice that was taken back, while the state is looked for:
-// nothing earlier counts.
+// byDefault marks a choice that was revoked, while the state is resolved: earlier entries
+// do not count.
 const byDefault = "\x00"
 
-// takenBack are the choices that an entry takes back.
-func takenBack(data json.RawMessage) firn.State {
+// revokedState returns the choices that an entry revokes, marked with byDefault.
+func revokedState(data json.RawMessage) firn.State {
 	var what []string
 	if json.Unmarshal(member(data, "what"), &what) != nil {
 		return firn.State{}
@@ -105,9 +105,9 @@ func takenBack(data json.RawMessage) firn.State {
 	return s
 }
 
-// older fills what s leaves open from an earlier state. Provider and model
-// belong together.
-func older(s, earlier firn.State) firn.State {
+// mergeState fills the empty fields of s from an earlier state. Provider and model are
+// filled together.
+func mergeState(s, earlier firn.State) firn.State {
 	if s.Model == "" {
 		s.Provider, s.Model = earlier.Provider, earlier.Model
 	}
@@ -126,8 +126,8 @@ func older(s, earlier firn.State) firn.State {
 	return s
 }
 
-// stateOf reads the member "state" of a compaction's details; what is not
-// there or not understood is empty.
+// stateOf reads the member "state" of a compaction's details. Missing or invalid fields are
+// empty.
 func stateOf(details json.RawMessage) firn.State {
 	state := members(member(details, "state"))
 	return firn.State{
@@ -140,8 +140,8 @@ func stateOf(details json.RawMessage) firn.State {
 	}
 }
 
-// members reads an object; anything else has none. Names count to the letter,
-// which encoding/json does not promise for structs.
+// members decodes an object; any other value has no members. Unlike struct decoding in
+// encoding/json, names are case-sensitive.
 func members(raw json.RawMessage) map[string]json.RawMessage {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(raw, &m) != nil {
@@ -160,9 +160,8 @@ func stringOf(raw json.RawMessage) string {
 	return s
 }
 
-// mirrored reports whether an assistant's message is a copy that OpenClaw
-// keeps of what it delivered. No model said it, so it tells neither the model
-// in force nor a usage.
+// mirrored reports whether an assistant message is a copy that OpenClaw keeps of a
+// delivered message. No model produced it, so it implies neither a model nor a usage.
 func mirrored(m *firn.Message) bool {
 	return m.Provider == "openclaw" || m.Provider == "clawdbot"
 }

@@ -8,9 +8,9 @@ import (
 	"firn.dev"
 )
 
-// cleanText makes all text valid UTF-8 without NUL. Text under a signature
-// cannot be mended without breaking it, so the signature goes too. Arguments
-// and the data of images have rules of their own.
+// cleanText makes all text valid UTF-8 without NUL. Changing signed text invalidates its
+// signature, so the signature is removed too. Arguments and image data have rules of their
+// own.
 var cleanText = Rule{"clean-text", func(items []Item, p *Pass) []Item {
 	clean := func(it *Item, part firn.Part) (firn.Part, verdict) {
 		q, what := cleanPart(part)
@@ -23,12 +23,12 @@ var cleanText = Rule{"clean-text", func(items []Item, p *Pass) []Item {
 	return editAll(items, clean)
 }}
 
-// cleanPart returns a part with clean text and what it is; nothing if the part
-// is clean.
+// cleanPart returns a part with clean text and the name of its kind. The name is empty if
+// the part was clean.
 func cleanPart(part firn.Part) (cleaned firn.Part, what string) {
 	switch b := part.(type) {
 	case firn.Text:
-		if scrub(&b.Text) || foul(b.Signature) {
+		if scrub(&b.Text) || isUnclean(b.Signature) {
 			b.Signature = ""
 			return b, "text"
 		}
@@ -37,13 +37,13 @@ func cleanPart(part firn.Part) (cleaned firn.Part, what string) {
 			return b, "image type"
 		}
 	case firn.Thinking:
-		if scrub(&b.Text) || foul(b.Signature) {
+		if scrub(&b.Text) || isUnclean(b.Signature) {
 			b.Signature = ""
 			return b, "thinking"
 		}
 	case firn.ToolCall:
 		id, name := scrub(&b.ID), scrub(&b.Name)
-		if foul(b.Signature) {
+		if isUnclean(b.Signature) {
 			b.Signature = ""
 			id = true
 		}
@@ -58,18 +58,18 @@ func cleanPart(part firn.Part) (cleaned firn.Part, what string) {
 	return nil, ""
 }
 
-// scrub makes a text clean and reports whether it was not.
+// scrub cleans a text and reports whether that changed it.
 func scrub(s *string) bool {
 	clean, changed := firn.CleanText(*s)
 	*s = clean
 	return changed
 }
 
-func foul(s string) bool { return !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 }
+func isUnclean(s string) bool { return !utf8.ValidString(s) || strings.IndexByte(s, 0) >= 0 }
 
-// blank reports whether there is nothing to read in a text.
+// blank reports whether a text has no visible characters.
 func blank(s string) bool {
-	for _, r := range s { // ends at the first rune in almost every case
+	for _, r := range s { // usually ends at the first rune
 		if !unicode.IsSpace(r) {
 			return false
 		}
@@ -77,11 +77,11 @@ func blank(s string) bool {
 	return true
 }
 
-// noOutput stands where a tool gave nothing back.
+// noOutput replaces the empty output of a tool.
 const noOutput = "(no output)"
 
-// noEmptyText takes away text that has nothing in it, which several APIs
-// refuse, and says so where a tool result is left with nothing.
+// noEmptyText removes empty text, which several APIs reject, and puts a notice into tool
+// results that become empty.
 var noEmptyText = Rule{"no-empty-text", func(items []Item, p *Pass) []Item {
 	fill := func(it *Item, part firn.Part) (firn.Part, verdict) {
 		switch b := part.(type) {

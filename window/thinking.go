@@ -4,24 +4,22 @@ import (
 	"firn.dev"
 )
 
-// A provider gives marks to some of what its models say: signatures of
-// thinking, ids of items, tokens of state. Only the same model may get them
-// back, byte for byte; sent to another one, or changed, they make it refuse the
-// request. The rules of this file therefore keep them exactly or leave them out
-// as a unit, thinking and marks together.
+// Providers add marks to parts of their models' output: signatures of thinking, item IDs,
+// state tokens. Only the same model may get them back, unchanged; another model rejects the
+// request, as does the same one if they were changed. The rules of this file therefore keep
+// thinking and marks exactly as they are or leave them out together.
 
-// thinkingNone is for APIs that take no thinking back.
+// thinkingNone is for APIs that accept no thinking.
 var thinkingNone = thinkingRule(markPolicy{})
 
-// thinkingSigned is Anthropic's rule: thinking must be signed, and no message
-// may end in it.
+// thinkingSigned is Anthropic's rule: thinking must be signed, and no message may end with
+// it.
 var thinkingSigned = thinkingRule(markPolicy{
 	thinking: true, notLast: true, mark: func(string) bool { return true },
 })
 
-// thinkingItems is the rule of the Responses API: a reasoning item must be
-// followed by the item it led to, and an item that has an id needs the
-// reasoning that led to it.
+// thinkingItems is the rule of the Responses API: a reasoning item must be followed by the
+// item it produced, and an item with an ID requires the reasoning that produced it.
 var thinkingItems = thinkingRule(markPolicy{
 	thinking: true, notLast: true, paired: true, mark: func(string) bool { return true },
 })
@@ -29,15 +27,15 @@ var thinkingItems = thinkingRule(markPolicy{
 // thinkingBase64 is Gemini's rule: marks are base64.
 var thinkingBase64 = thinkingRule(markPolicy{thinking: true, mark: isBase64})
 
-// markPolicy says which marks an API takes back.
+// markPolicy defines which marks an API accepts.
 type markPolicy struct {
-	// thinking: signed thinking is taken back.
+	// thinking: signed thinking is accepted.
 	thinking bool
 	// notLast: thinking must be followed by something in the same message.
 	notLast bool
-	// paired: if some thinking of a message goes, all marks of it go.
+	// paired: if some thinking of a message is left out, all of its marks are.
 	paired bool
-	// mark tells whether a mark can be one of this API's; nil: it takes none.
+	// mark reports whether a mark is valid for this API; if nil, the API accepts none.
 	mark func(string) bool
 }
 
@@ -122,7 +120,7 @@ func (m markPolicy) note(it *Item, p *Pass, gone, bare int) {
 	}
 }
 
-// unmark takes the mark off text and calls unless it may be sent back.
+// unmark removes the mark of text and calls unless it may be sent back.
 func unmark(part firn.Part, same bool, legal func(string) bool, bare *int) (firn.Part, verdict) {
 	switch b := part.(type) {
 	case firn.Text:

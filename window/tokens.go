@@ -4,50 +4,48 @@ import (
 	"firn.dev"
 )
 
-// Tokens is how much of a model's window is used.
+// Tokens is the usage of a model's window.
 type Tokens struct {
-	// System and Items are what the counter makes of the system prompt and of
-	// all items.
+	// System and Items are the counter's totals for the system prompt and all items.
 	System, Items int64
-	// Reported is what the provider said of the conversation with its latest
-	// answer, zero if it did not, if something was compacted or hidden since, or
-	// if some of what it saw is left out or shortened.
-	// Since is what the counter makes of the items behind that answer.
+	// Reported is the size of the conversation that the provider reported with its latest
+	// answer. It is zero if none was reported, if entries were compacted or hidden since,
+	// or if a part of the conversation is now left out or shortened. Since is the counter's
+	// total for the items after that answer.
 	Reported, Since int64
-	// Total is the best answer there is: Reported and Since, else System and
-	// Items.
+	// Total is the best estimate: Reported plus Since, or else System plus Items.
 	Total int64
-	// Estimated says that the counter had a part in Total, or that another
-	// model will be asked than the one that reported.
+	// Estimated reports whether Total depends on the counter, or whether the request is for
+	// another model than the one that reported.
 	Estimated bool
 }
 
-// TokenCounter says how many tokens a model makes of things. Methods may be
-// called from many goroutines.
+// TokenCounter counts the tokens of text and messages for a model. Its methods must be safe
+// for concurrent use.
 type TokenCounter interface {
 	// CountText counts plain text.
 	CountText(text string) int64
-	// CountMessage counts all that is sent of a message.
+	// CountMessage counts everything that is sent of a message.
 	CountMessage(m *firn.Message) int64
 }
 
-// Chars counts a token for every four characters, and 1,200 for an image, as
-// pi does. A PDF counts by its size, 2,000 for each 48 kB. It is the counter to have when there is none.
+// Chars counts one token per four characters and 1,200 per image, as pi does. A PDF counts
+// by its size, 2,000 per 48 kB. It is the default counter.
 type Chars struct{}
 
-// imageChars is how many characters an image counts for.
+// imageChars is the size of an image in characters.
 const imageChars = 4800
 
 // CountText counts a quarter of the UTF-16 units of text, rounded up.
 func (Chars) CountText(text string) int64 { return quarter(units(text)) }
 
-// CountMessage counts a quarter of the UTF-16 units of all that is sent of a
+// CountMessage counts a quarter of the UTF-16 units of everything that is sent of a
 // message, rounded up once.
 func (Chars) CountMessage(m *firn.Message) int64 { return quarter(chars(m.Parts, imageChars)) }
 
 func quarter(n int) int64 { return (int64(n) + 3) / 4 }
 
-// chars counts the UTF-16 units of parts, with so many for an image.
+// chars counts the UTF-16 units of parts, using the given number per image.
 func chars(parts []firn.Part, image int) int {
 	n := 0
 	for _, part := range parts {
@@ -71,8 +69,8 @@ func chars(parts []firn.Part, image int) int {
 	return n
 }
 
-// units counts the UTF-16 units of a text: one for each rune, two for those
-// that UTF-8 writes in four bytes. Eight bytes of ASCII are counted at once.
+// units counts the UTF-16 units of a text: one per rune, two for runes of four UTF-8 bytes.
+// ASCII is counted eight bytes at a time.
 func units[T string | []byte](s T) int {
 	const high = 0x8080808080808080
 	n, i := 0, 0
@@ -99,15 +97,15 @@ func units[T string | []byte](s T) int {
 	return n
 }
 
-// count counts the tokens of a window that was built of a path.
+// count counts the tokens of a window built from a path.
 func count(p Path, w *Window, o Options) Tokens {
 	counter := o.Counter
 	if counter == nil {
 		counter = Chars{}
 	}
 	at, said := reporter(p)
-	if said != nil && foreign(&p.Entries[at], o.Agent, o.Owner) != "" {
-		said = nil // another agent was sent another system prompt and other tools
+	if said != nil && otherAgent(&p.Entries[at], o.Agent, o.Owner) != "" {
+		said = nil // another agent had another system prompt and other tools
 	}
 	t := Tokens{System: counter.CountText(w.System), Estimated: true}
 	behind := 0
@@ -129,9 +127,8 @@ func count(p Path, w *Window, o Options) Tokens {
 	return t
 }
 
-// reporter finds the latest answer whose usage tells the size of the
-// conversation as it still is: nothing was compacted or hidden since, wherever
-// that was said, nor left out or shortened.
+// reporter finds the latest answer whose reported usage still applies: since then nothing
+// was compacted, hidden, left out or shortened on any branch.
 func reporter(p Path) (at int, said *firn.Message) {
 	for i := len(p.Entries) - 1; i >= p.stale; i-- {
 		switch b := p.Entries[i].Body.(type) {

@@ -8,8 +8,7 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// arguments makes the arguments of every call a JSON object that any parser
-// reads.
+// arguments makes the arguments of every call a JSON object that every parser accepts.
 var arguments = Rule{"arguments", func(items []Item, p *Pass) []Item {
 	var it *Item
 	mend := func(part firn.Part) (firn.Part, verdict) {
@@ -35,8 +34,8 @@ var arguments = Rule{"arguments", func(items []Item, p *Pass) []Item {
 	return items
 }}
 
-// argumentObject returns raw made into an object, and what had to be done;
-// nothing if raw is fine.
+// argumentObject converts raw to an object and describes the change. The description is
+// empty if raw was valid.
 func argumentObject(raw json.RawMessage) (object json.RawMessage, what string) {
 	if rawjson.Valid(raw) == nil {
 		clean, changed := rawjson.Clean(raw)
@@ -58,7 +57,7 @@ func argumentObject(raw json.RawMessage) (object json.RawMessage, what string) {
 		return object, "an object written as a string, taken for the object"
 	}
 	value, err := rawjson.AppendValue([]byte(`{"value":`), trimmed)
-	if err != nil || rawjson.Valid(append(value, '}')) != nil { // nested deeper than we read
+	if err != nil || rawjson.Valid(append(value, '}')) != nil { // nested too deeply
 		return json.RawMessage("{}"), "nested too deep, left out"
 	}
 	return append(value, '}'), "not an object, wrapped in one"
@@ -67,10 +66,10 @@ func argumentObject(raw json.RawMessage) (object json.RawMessage, what string) {
 // toolNames makes the names of tools legal for Anthropic, OpenAI and Mistral.
 var toolNames = nameRule(func(name string) string { return legalName(name, false) })
 
-// toolNamesGemini is toolNames for Gemini, where a name begins with a letter.
+// toolNamesGemini is toolNames for Gemini, where a name starts with a letter.
 var toolNamesGemini = nameRule(func(name string) string { return legalName(name, true) })
 
-// maxName is how long the name of a tool may be.
+// maxName is the maximum length of a tool name.
 const maxName = 64
 
 func nameRule(legal func(string) string) Rule {
@@ -100,7 +99,7 @@ func nameRule(legal func(string) string) Rule {
 	}}
 }
 
-// legalName keeps letters, digits, underscores and dashes of ASCII.
+// legalName keeps ASCII letters, digits, underscores and dashes.
 func legalName(name string, letterFirst bool) string {
 	name = sanitize(name, "_-", "_")
 	if name == "" {
@@ -112,8 +111,8 @@ func legalName(name string, letterFirst bool) string {
 	return firn.CutText(name, maxName)
 }
 
-// sanitize keeps the letters and digits of ASCII and the characters of also;
-// each other rune becomes instead. It returns s itself if there is none.
+// sanitize keeps ASCII letters and digits and the characters of also; every other rune
+// becomes instead. It returns s itself if nothing was replaced.
 func sanitize(s, also, instead string) string {
 	legal := func(c byte) bool {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {

@@ -6,33 +6,33 @@ import (
 	"firn.dev"
 )
 
-// The rules of this file are about whose turn it is. Some APIs insist that
-// user and assistant take turns, none minds if they do; so they always do.
+// The rules of this file make user and assistant messages alternate. Some APIs require it
+// and none rejects it, so all profiles do it.
 
-// What is said where the log has nothing and an API insists on something.
+// Texts for messages that an API requires but the log does not have.
 const (
 	bootstrap = "[firn] The conversation begins with what the assistant said."
 	noAnswer  = "[firn] (no answer was recorded here)"
 	goOn      = "[firn] Go on."
 )
 
-// mergeUsers makes one message of several of the user in a row.
+// mergeUsers merges consecutive user messages into one.
 var mergeUsers = Rule{"merge-users", func(items []Item, p *Pass) []Item {
 	return merge(items, firn.RoleUser, p, inOrder)
 }}
 
-// mergeAssistants makes one message of several of the assistant in a row.
+// mergeAssistants merges consecutive assistant messages into one.
 var mergeAssistants = Rule{"merge-assistants", func(items []Item, p *Pass) []Item {
 	return merge(items, firn.RoleAssistant, p, inOrder)
 }}
 
-// mergeThinkingFirst is mergeAssistants for Anthropic, where an assistant's
-// message that calls tools must begin with its thinking.
+// mergeThinkingFirst is mergeAssistants for Anthropic, where an assistant message with tool
+// calls must start with its thinking.
 var mergeThinkingFirst = Rule{"merge-assistants", func(items []Item, p *Pass) []Item {
 	return merge(items, firn.RoleAssistant, p, thinkingFirst)
 }}
 
-// merge makes one message of each run of messages of a role.
+// merge merges each run of messages of a role.
 func merge(items []Item, role firn.Role, p *Pass, join func(run []Item) []firn.Part) []Item {
 	merged := items[:0]
 	for i := 0; i < len(items); {
@@ -51,8 +51,8 @@ func merge(items []Item, role firn.Role, p *Pass, join func(run []Item) []firn.P
 	return merged
 }
 
-// mergeRun makes one message of a run. It counts as said by the model that
-// will be asked if one of the run was: the others have no marks left.
+// mergeRun merges a run into one message. The result belongs to the requested model if one
+// of the messages does: the others have no marks left.
 func mergeRun(run []Item, ask Ask, join func(run []Item) []firn.Part) Item {
 	one := run[0]
 	parts := join(run)
@@ -82,8 +82,7 @@ func inOrder(run []Item) []firn.Part {
 	return parts
 }
 
-// thinkingFirst joins with the thinking that begins any of the messages before
-// all else.
+// thinkingFirst joins parts with the leading thinking of all messages first.
 func thinkingFirst(run []Item) []firn.Part {
 	var thoughts, rest []firn.Part
 	for i := range run {
@@ -98,34 +97,34 @@ func thinkingFirst(run []Item) []firn.Part {
 	return append(thoughts, rest...)
 }
 
-// FirstWord makes a message of the user for a transcript that begins with the
-// assistant, which several APIs refuse.
+// FirstWord returns a user message for a transcript that starts with the assistant, which
+// several APIs reject.
 func FirstWord() firn.Message {
 	return firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: bootstrap}}}
 }
 
-// beginWithUser lets the user speak first.
+// beginWithUser inserts a user message if the first message is not one.
 var beginWithUser = Rule{"begin-with-user", func(items []Item, p *Pass) []Item {
 	if len(items) == 0 || items[0].Message.Role == firn.RoleUser {
 		return items
 	}
 	p.Note(&items[0], "the window begins with the assistant; a word of the user put before it")
-	return slices.Insert(items, 0, made(firn.RoleUser, bootstrap, &items[0]))
+	return slices.Insert(items, 0, syntheticItem(firn.RoleUser, bootstrap, &items[0]))
 }}
 
-// endWithUser is for APIs that answer only the user or a tool. Anthropic's newer
-// models are among them: they do not continue what the assistant said.
+// endWithUser is for APIs that respond only to a user message or tool result. This includes
+// Anthropic's newer models, which do not continue an assistant message.
 var endWithUser = Rule{"end-with-user", func(items []Item, p *Pass) []Item {
 	if len(items) == 0 || items[len(items)-1].Message.Role != firn.RoleAssistant {
 		return items
 	}
 	last := &items[len(items)-1]
 	p.Note(last, "the window ends with the assistant; a word of the user put behind it")
-	return append(items, made(firn.RoleUser, goOn, last))
+	return append(items, syntheticItem(firn.RoleUser, goOn, last))
 }}
 
-// answerResults is for APIs that let the user speak after a tool only when the
-// assistant has.
+// answerResults is for APIs that require an assistant message between a tool result and a
+// user message.
 var answerResults = Rule{"answer-results", func(items []Item, p *Pass) []Item {
 	for i := 1; i < len(items); i++ {
 		if items[i-1].Message.Role == firn.RoleToolResult && items[i].Message.Role == firn.RoleUser {
@@ -141,15 +140,15 @@ func answerFrom(items []Item, first int, p *Pass) []Item {
 		last := &answered[len(answered)-1]
 		if last.Message.Role == firn.RoleToolResult && items[i].Message.Role == firn.RoleUser {
 			p.Note(&items[i], "the user speaks after a tool; a word of the assistant put between")
-			answered = append(answered, made(firn.RoleAssistant, noAnswer, last))
+			answered = append(answered, syntheticItem(firn.RoleAssistant, noAnswer, last))
 		}
 		answered = append(answered, items[i])
 	}
 	return answered
 }
 
-// made is a message that nobody said, beside one that somebody did.
-func made(role firn.Role, text string, near *Item) Item {
+// syntheticItem returns a message that is not in the log, placed next to an existing one.
+func syntheticItem(role firn.Role, text string, near *Item) Item {
 	return Item{
 		Message:   firn.Message{Role: role, Parts: []firn.Part{firn.Text{Text: text}}, Time: near.Message.Time},
 		Synthetic: true,

@@ -1,13 +1,12 @@
-// Package window decides what a model is sent.
+// Package window builds the request that is sent to a model.
 //
-// [Collect] reads a session backwards and returns its live part, a [Path].
-// [Build] makes a [Window] of it: the messages in order, made to fit one
-// provider by the named rules of a [Profile], with a list of every repair and
-// of every entry that is left out.
+// [Collect] reads a session backwards and returns its live part, a [Path]. [Build] turns it
+// into a [Window]: the messages in order, adapted to one provider by the named rules of a
+// [Profile], with a list of every repair and of every entry that is left out.
 //
-// Both are pure and total: they do no I/O of their own, read no clock, never
-// change what they are given, and have an answer for every log, however
-// broken. Nothing they decide is ever written back to the log.
+// Both are pure and total: they do no I/O of their own, read no clock, never modify their
+// arguments, and return a result for every log, however damaged. Their decisions are never
+// written back to the log.
 package window
 
 import (
@@ -17,49 +16,48 @@ import (
 	"firn.dev"
 )
 
-// Window is what a model is sent, and an account of how it came to be.
+// Window is the input of a model, with a record of how it was built.
 type Window struct {
 	// System is the system prompt.
 	System string
-	// Items are the messages in order. No items means that there is nothing to
-	// send yet.
+	// Items are the messages in order. It is empty if there is nothing to send yet.
 	Items []Item
-	// Repairs tells what the rules changed, in the order they did it.
+	// Repairs lists the changes made by rules, in order.
 	Repairs []Repair
 	Tokens  Tokens
-	// Out lists the entries that are not sent: those the path left out, oldest
-	// first, then the messages of the path that are never sent.
+	// Out lists the entries that are not sent: those that the path left out, oldest first,
+	// then the messages of the path that are never sent.
 	Out []Omission
-	// Profile and Ask say for whom the window was built.
+	// Profile and Ask identify the API and model that the window was built for.
 	Profile string
 	Ask     Ask
 }
 
 // Item is one message of a window.
 type Item struct {
-	// Message is of role user, assistant or toolResult. Once the rules of a
-	// profile were applied, a toolResult has exactly one part, a
-	// [firn.ToolResult], and it follows the assistant's message that asked for
-	// it. It shares memory with the log's entries: it must not be changed.
+	// Message has role user, assistant or toolResult. After a profile was applied, a
+	// toolResult has exactly one part, a [firn.ToolResult], and follows the assistant
+	// message with its call. It shares memory with the log's entries and must not be
+	// modified.
 	Message firn.Message
-	// From names the entries the message was made of.
+	// From lists the entries that the message was made from.
 	From []firn.EntryID
-	// Injected names the injections in the message. They are not in the log.
+	// Injected lists the names of the injections in the message. They are not in the log.
 	Injected []string
-	// Synthetic says that a rule made the message up; nobody said it.
+	// Synthetic reports whether a rule created the message.
 	Synthetic bool
-	// Tokens is what the counter makes of the message.
+	// Tokens is the size of the message according to the counter.
 	Tokens int64
 
-	// at is the place on the path of the latest entry in the message; moved
-	// says that it is right behind an answer that did not know of it.
+	// at is the path index of the latest entry in the message. moved reports whether the
+	// message was moved after an answer that did not see it.
 	at    int
 	moved bool
-	// said is set if the user said it: not a summary, a command or a note.
+	// said is set for messages of the user, as opposed to summaries, commands and notes.
 	said bool
 }
 
-// entry names the item in a repair.
+// entry returns the entry that identifies the item in a repair.
 func (it *Item) entry() firn.EntryID {
 	if len(it.From) == 0 {
 		return ""
@@ -71,59 +69,56 @@ func (it *Item) entry() firn.EntryID {
 type Repair struct {
 	// Rule is the name of the rule.
 	Rule string
-	// Entry is the entry at fault; empty if it is about no entry of the log.
+	// Entry is the entry that was repaired, or empty if the repair is not about one.
 	Entry firn.EntryID
-	// What says it in words.
+	// What describes the change.
 	What string
 }
 
-// Ask says which model will be asked, for marks that only the model that made
-// them may get back. A field that is empty matches everything.
+// Ask identifies the model that the request is for. Some marks may only be returned to the
+// model that created them. An empty field matches everything.
 type Ask struct {
 	API, Provider, Model string
 }
 
-// Same reports whether the model that will be asked is the one that said m.
+// Same reports whether m was written by the model that the request is for.
 func (a Ask) Same(m *firn.Message) bool {
 	return (a.API == "" || a.API == m.API) &&
 		(a.Provider == "" || a.Provider == m.Provider) &&
 		(a.Model == "" || a.Model == m.Model)
 }
 
-// Injection is something the model shall know in this run only: what memory
-// recalls, the working directory, a list of agents. It is sent, never stored.
+// Injection is context for this request only: recalled memories, the working directory, a
+// list of agents. It is sent but never stored.
 type Injection struct {
-	// Name says what it is; [Item.Injected] tells it.
+	// Name identifies the injection in [Item.Injected].
 	Name  string
 	Parts []firn.Part
-	// Sources names where it comes from, such as the paths of files.
+	// Sources lists the origins of the text, such as file paths.
 	Sources []string
 }
 
-// Options says how to build a window. The zero value sends what was recorded,
-// as it was recorded.
+// Options configures how a window is built. The zero value sends the messages as recorded.
 type Options struct {
 	// System is the system prompt. Messages of role system are added to it.
 	System string
-	// Profile makes the window fit a provider. Without rules nothing is
-	// repaired, and the window may well be refused.
+	// Profile adapts the window to a provider. Without rules nothing is repaired, and the
+	// provider may reject the window.
 	Profile Profile
 	Ask     Ask
-	// Injected goes before the last message of the user.
+	// Injected is inserted before the last user message.
 	Injected []Injection
-	// Agent is the name of the agent that answers, Owner that of the agent that the
-	// session belongs to; empty means Agent. Answers of other agents are sent with their
-	// names.
+	// Agent is the name of the agent that answers. Owner is the agent that the session
+	// belongs to; empty means Agent. Answers by other agents are sent with their names.
 	Agent, Owner string
-	// MaxImages bounds the number of images further than the profile does.
-	// Zero leaves it to the profile; less than zero sends none.
+	// MaxImages further limits the number of images. Zero leaves it to the profile; a
+	// negative number sends none.
 	MaxImages int
 	// Counter counts tokens; nil means [Chars].
 	Counter TokenCounter
 }
 
-// Build makes a window of a path. The same path and options always give the
-// same window, and neither is changed.
+// Build builds a window from a path. It is deterministic and modifies neither argument.
 func Build(p Path, o Options) Window {
 	if o.Owner == "" {
 		o.Owner = o.Agent
@@ -139,7 +134,7 @@ func Build(p Path, o Options) Window {
 	return w
 }
 
-// cleanSystem joins the texts of a system prompt and makes them fit to be sent.
+// cleanSystem joins the texts of a system prompt and cleans the result.
 func (p *Pass) cleanSystem(texts []string) string {
 	system := joinSystem(texts)
 	if len(p.profile.Rules) == 0 {
@@ -152,13 +147,13 @@ func (p *Pass) cleanSystem(texts []string) string {
 	return system
 }
 
-// joinSystem joins the texts of a system prompt that have anything in them.
+// joinSystem joins the non-empty texts of a system prompt.
 func joinSystem(texts []string) string {
 	return strings.Join(slices.DeleteFunc(texts, blank), "\n\n")
 }
 
-// inject puts what shall be known in this run only before the last message of
-// the user; without one, behind the summary that the window begins with.
+// inject inserts the injections before the last user message or, if there is none, after
+// the summary at the start of the window.
 func inject(items []Item, injected []Injection) []Item {
 	at := -1
 	for i := len(items) - 1; i >= 0 && at < 0; i-- {

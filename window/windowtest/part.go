@@ -59,7 +59,7 @@ func (c *checker) text(m *firn.Message, b firn.Text) error {
 	return plain("text", b.Text)
 }
 
-// marked checks the mark of text or of a call.
+// marked checks the mark of a text or a call.
 func (c *checker) marked(m *firn.Message, mark string) error {
 	if mark == "" {
 		return nil
@@ -70,7 +70,7 @@ func (c *checker) marked(m *firn.Message, mark string) error {
 	return c.mark(mark)
 }
 
-// own reports whether the model that is asked said the message.
+// own reports whether the message was written by the model that the request is for.
 func (c *checker) own(m *firn.Message) bool {
 	for _, pair := range [][2]string{{c.ask.API, m.API}, {c.ask.Provider, m.Provider}, {c.ask.Model, m.Model}} {
 		if pair[0] != "" && pair[0] != pair[1] {
@@ -194,7 +194,7 @@ func (c *checker) image(b firn.Image) error {
 	}
 	config, format, err := image.DecodeConfig(bytes.NewReader(raw))
 	if err != nil {
-		return nil // not readable here; nothing more to say
+		return nil // the format cannot be decoded here
 	}
 	if format != kind {
 		return fmt.Errorf("the image is %s, which does not match the provided media type %s", format, b.MimeType)
@@ -226,7 +226,7 @@ func object(raw json.RawMessage) error {
 	if err := plain("arguments", string(raw)); err != nil {
 		return err
 	}
-	for rest := raw; ; { // escapes that stand for what is no text
+	for rest := raw; ; { // escapes of code points that are not text
 		i := bytes.IndexByte(rest, '\\')
 		if i < 0 {
 			return nil
@@ -261,8 +261,7 @@ func hexRune(escape []byte) rune {
 	return r
 }
 
-// signed: "thinking.signature: Field required"; a reasoning item is known by
-// its id.
+// signed: "thinking.signature: Field required"; a reasoning item is identified by its ID.
 func signed(b firn.Thinking) error {
 	if b.Signature == "" {
 		return errors.New("thinking without a signature")

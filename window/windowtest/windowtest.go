@@ -1,9 +1,8 @@
-// Package windowtest refuses windows as providers do.
+// Package windowtest rejects windows as providers do.
 //
-// [Check] models what each API answers with an error 400, as far as it is
-// known: from its documentation, or from the reports of people whose sessions
-// it stopped. It shares no code with the rules of package window, so that an
-// error in them does not hide itself.
+// [Check] models the known reasons for which each API responds with status 400, taken from
+// documentation and bug reports. It shares no code with the rules of package window, so
+// that an error in the rules does not hide itself.
 package windowtest
 
 import (
@@ -14,17 +13,16 @@ import (
 	"firn.dev/window"
 )
 
-// api is what one provider refuses.
+// api describes the requests that one provider rejects.
 type api struct {
 	// callID: "tool_use.id: String should match pattern", "string too long",
 	// "tool call id has to be a-z, A-Z, 0-9 with a length of 9".
 	callID *regexp.Regexp
 	// toolName: "tools.name: String should match pattern", "Invalid function name".
 	toolName *regexp.Regexp
-	// thinking tells whether thinking may be sent back, and what is wrong with
-	// this one.
+	// thinking checks thinking that is sent back; if nil, none is allowed.
 	thinking func(firn.Thinking) error
-	// mark is what is wrong with a mark of text or of a call.
+	// mark checks the mark of a text or a call.
 	mark func(string) error
 	// thinkingLast: "The final block in an assistant message cannot be
 	// thinking"; "reasoning was provided without its required following item".
@@ -37,7 +35,7 @@ type api struct {
 	imageBytes, allImageBytes int
 	// imageSide: "At least one of the image dimensions exceed max allowed size".
 	imageSide int
-	// documents: PDFs are taken; textDocuments: plain text too.
+	// documents: PDFs are accepted; textDocuments: plain text is too.
 	documents, textDocuments bool
 	// userAfterTool: false: "Unexpected role 'user' after role 'tool'".
 	userAfterTool bool
@@ -51,7 +49,7 @@ type api struct {
 
 const megabyte = 1 << 20
 
-// apis are the providers by the name of their profile.
+// apis maps profile names to providers.
 var apis = map[string]api{
 	"anthropic": {
 		callID:   regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
@@ -92,8 +90,8 @@ var apis = map[string]api{
 	},
 }
 
-// Check returns why the API of a profile would refuse a window, or nil. A
-// window without items is not refused: there is nothing to send.
+// Check returns the reason why the API of a profile would reject a window, or nil. A window
+// without items is accepted: there is nothing to send.
 func Check(profile window.Profile, w window.Window) error {
 	a, ok := apis[profile.Name]
 	if !ok {
@@ -111,11 +109,11 @@ func Check(profile window.Profile, w window.Window) error {
 	return c.whole(w.Items)
 }
 
-// checker walks over the items of a window.
+// checker checks the items of a window in order.
 type checker struct {
 	api
 	ask window.Ask
-	// ids are those of the calls seen so far, open those not answered yet.
+	// ids are the IDs of the calls seen so far, open those without a result yet.
 	ids  map[string]bool
 	open []firn.ToolCall
 
@@ -141,7 +139,7 @@ func (c *checker) item(items []window.Item, i int) error {
 	return nil
 }
 
-// turn checks whose turn it is.
+// turn checks the order of roles.
 func (c *checker) turn(items []window.Item, i int) error {
 	role, before := items[i].Message.Role, firn.Role("")
 	if i > 0 {
@@ -171,7 +169,7 @@ func (c *checker) turn(items []window.Item, i int) error {
 	return nil
 }
 
-// ending checks the end of an assistant's message.
+// ending checks the end of an assistant message.
 func (c *checker) ending(m *firn.Message) error {
 	if _, thinking := m.Parts[len(m.Parts)-1].(firn.Thinking); thinking && !c.thinkingLast {
 		return fmt.Errorf("the final block in an assistant message cannot be thinking")
@@ -179,7 +177,7 @@ func (c *checker) ending(m *firn.Message) error {
 	return nil
 }
 
-// whole checks what can only be said of the window as a whole.
+// whole checks conditions on the window as a whole.
 func (c *checker) whole(items []window.Item) error {
 	if len(c.open) > 0 {
 		return fmt.Errorf("tool call %s was never answered", c.open[0].ID)
