@@ -94,7 +94,7 @@ func TestBreaker(t *testing.T) {
 	if done := ended(events); err != nil || len(done) != 1 || !errors.Is(done[0].Err, compact.ErrOpen) {
 		t.Errorf("open, it ended with %+v, %v", done, err)
 	}
-	if err := compact.Close(t.Context(), b.Store, b.id); err != nil {
+	if err := compact.ResetBreaker(t.Context(), b.Store, b.id); err != nil {
 		t.Fatal(err)
 	}
 	b.say("go")

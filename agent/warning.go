@@ -74,7 +74,7 @@ func (t *turn) levelBefore() Level {
 // breakerNotice notifies the user that automatic compaction is paused.
 func (t *turn) breakerNotice() {
 	b := compact.BreakerOf(t.path)
-	if b.Open(t.a.Compaction, t.a.now()) && b.Failures == t.a.Compaction.FailureLimit() {
+	if b.IsOpen(t.a.Compaction, t.a.now()) && b.Failures == t.a.Compaction.FailureLimit() {
 		t.emit(Notice{Level: LevelHigh, Text: fmt.Sprintf("compaction failed %d times in a row; until %s no model is asked for a summary; /compact tries at once",
 			b.Failures, b.Until(t.a.Compaction).Local().Format("15:04"))})
 	}

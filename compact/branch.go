@@ -13,37 +13,37 @@ import (
 	"firn.dev/window"
 )
 
-// BranchJob is a branch to be left, with a summary of it.
+// BranchJob describes a branch to leave with a summary.
 type BranchJob struct {
 	Store   store.Store
 	Session firn.ID
-	// To is the entry to go on from; [firn.Root] means before all of them.
+	// To is the entry to continue from; [firn.Root] means before the first entry.
 	To firn.EntryID
-	// Model summarises; nil means that no model is asked.
+	// Model writes the summary; if nil, it is made without a model.
 	Model provider.Model
 	Settings
-	// Window is the size of the window that the summary shall go into; zero
-	// means the Model's. The summariser's is taken to be no larger.
+	// Window is the size of the window that will receive the summary; zero means the
+	// Model's. The window of the summarizer is assumed to be no larger.
 	Window int64
-	// Hint is what the user wants the summary to heed.
+	// Hint is the user's instruction for the summary.
 	Hint string
 	// Counter counts tokens; nil means [window.Chars].
 	Counter window.TokenCounter
 }
 
 const (
-	// maxBranch is how long the summary of a branch may be, in tokens, where a
-	// quarter of the window is more than that.
+	// maxBranch is the maximum length of a branch summary in tokens, unless a quarter of
+	// the window is less.
 	maxBranch = 2048
-	// branchResult is to how many bytes the results of tools are cut.
+	// branchResult is the length in bytes to which tool results are cut.
 	branchResult = 200
 )
 
-// SummarizeBranch summarises what lies between the head and the common
-// ancestor of head and target, and appends the summary behind the target,
-// which moves the head there. What does not fit is left out, oldest first.
-// ErrNothing if there is nothing in between, ErrMoved if somebody spoke
-// meanwhile; then nothing is written.
+// SummarizeBranch summarizes the entries between the head and the common ancestor of head
+// and target, and appends the summary after the target, which moves the head there. Entries
+// that do not fit are left out, oldest first. It fails with ErrNothing if there are no
+// entries in between, and with ErrMoved if other entries were appended in the meantime;
+// nothing is written then.
 func SummarizeBranch(ctx context.Context, j BranchJob) (firn.Entry, error) {
 	entry, err := j.run(ctx)
 	if err != nil {
@@ -63,10 +63,10 @@ func (j BranchJob) run(ctx context.Context) (firn.Entry, error) {
 	if j.Counter == nil {
 		j.Counter = window.Chars{}
 	}
-	s := newSummariser(j.Model, j.Settings, j.Counter)
+	s := newSummarizer(j.Model, j.Settings, j.Counter)
 	s.session, s.hint = j.Session, j.Hint
 	if j.Window > 0 {
-		s.info.Window = min(known(s.info.Window), j.Window)
+		s.info.Window = min(windowSize(s.info.Window), j.Window)
 	}
 	lines := j.recent(s, b.entries)
 	if len(lines) == 0 {
@@ -91,15 +91,14 @@ func (j BranchJob) run(ctx context.Context) (firn.Entry, error) {
 	return entry, nil
 }
 
-// branch is what is left behind.
+// branch is the part of the conversation that is left behind.
 type branch struct {
 	head    firn.EntryID
 	end     firn.Pos
 	entries []firn.Entry
 }
 
-// find reads the entries from the head back to the common ancestor, oldest
-// first, without those that are hidden.
+// find reads the visible entries from the head back to the common ancestor, oldest first.
 func (j BranchJob) find(ctx context.Context) (branch, error) {
 	var tree firn.Tree
 	var b branch
@@ -149,23 +148,23 @@ func (j BranchJob) load(ctx context.Context, b *branch, tree *firn.Tree, left []
 		if rec.Gap != nil || !want[rec.At] {
 			continue
 		}
-		if entry, err := rec.Entry(); err == nil { // what cannot be read was not said to anybody
+		if entry, err := rec.Entry(); err == nil { // unreadable entries were never sent to a model
 			b.entries = append(b.entries, entry)
 		}
 	}
 	return nil
 }
 
-// recent are the lines of the latest entries that fit into one question.
-func (j BranchJob) recent(s *summariser, entries []firn.Entry) []digest.Line {
-	budget := min(s.budget(taskBranch, "", s.output(maxBranch)), known(s.info.Window)-j.reserve(s.info.Window))
+// recent returns the lines of the latest entries that fit into one prompt.
+func (j BranchJob) recent(s *summarizer, entries []firn.Entry) []digest.Line {
+	budget := min(s.budget(taskBranch, "", s.output(maxBranch)), windowSize(s.info.Window)-j.reserve(s.info.Window))
 	var groups [][]digest.Line
 	used := int64(0)
 	for i := len(entries) - 1; i >= 0; i-- {
 		lines := branchLines(entries[i])
-		n := s.counter.CountText(spell(lines)) + int64(len(lines))
-		// A summary tells of much in little: it may be a bit too much.
-		if used+n > budget && used > 0 && !(summarises(entries[i]) && used < budget*9/10) {
+		n := s.counter.CountText(formatLines(lines)) + int64(len(lines))
+		// A summary is dense, so it may exceed the budget a little.
+		if used+n > budget && used > 0 && !(isSummary(entries[i]) && used < budget*9/10) {
 			break
 		}
 		used += n
@@ -175,8 +174,8 @@ func (j BranchJob) recent(s *summariser, entries []firn.Entry) []digest.Line {
 	return slices.Concat(groups...)
 }
 
-// branchLines takes an entry apart. Results of tools are cut short, as they
-// matter less than what was made of them.
+// branchLines splits an entry into lines. Tool results are shortened, since they matter
+// less than the answers based on them.
 func branchLines(e firn.Entry) []digest.Line {
 	if c, ok := e.Body.(*firn.Compaction); ok {
 		text := "What happened before, in short:\n" + bodyOf(c.Summary)
@@ -191,8 +190,8 @@ func branchLines(e firn.Entry) []digest.Line {
 	return lines
 }
 
-// summarises reports whether an entry is a summary itself.
-func summarises(e firn.Entry) bool {
+// isSummary reports whether an entry is itself a summary.
+func isSummary(e firn.Entry) bool {
 	switch e.Body.(type) {
 	case *firn.Compaction, *firn.BranchSummary:
 		return true
@@ -200,11 +199,11 @@ func summarises(e firn.Entry) bool {
 	return false
 }
 
-// entry makes the entry that stands for the branch.
-func (j BranchJob) entry(b branch, s *summariser, text string) (firn.Entry, error) {
+// entry returns the entry that represents the branch.
+func (j BranchJob) entry(b branch, s *summarizer, text string) (firn.Entry, error) {
 	read, modified := digest.Files(linesOf(b.entries))
 	for i := range b.entries {
-		d := detailsOf(&b.entries[i])
+		d := branchDetails(&b.entries[i])
 		read, modified = append(read, d.ReadFiles...), append(modified, d.ModifiedFiles...)
 	}
 	read, modified = mergeFiles(read, modified)
@@ -217,14 +216,14 @@ func (j BranchJob) entry(b branch, s *summariser, text string) (firn.Entry, erro
 		return firn.Entry{}, err
 	}
 	entry := firn.NewEntry(&firn.BranchSummary{
-		From: b.head, Summary: sections{read: read, modified: modified}.compose(text, min(maxFiles, int(known(s.info.Window)/400))), Details: details,
+		From: b.head, Summary: sections{read: read, modified: modified}.compose(text, min(maxFiles, int(windowSize(s.info.Window)/400))), Details: details,
 	})
 	entry.ID, entry.Parent = firn.NewEntryIDAfter(b.head), j.To
 	return entry, nil
 }
 
-// detailsOf are those of a summary within a branch.
-func detailsOf(e *firn.Entry) Details {
+// branchDetails returns the details of a summary within a branch.
+func branchDetails(e *firn.Entry) Details {
 	switch b := e.Body.(type) {
 	case *firn.Compaction:
 		return DetailsOf(b)

@@ -28,7 +28,7 @@ func TestSummarizeBranch(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := entry.Body.(*firn.BranchSummary)
-	d := detailsOf(&entry)
+	d := branchDetails(&entry)
 	if entry.Parent != target || b.From != left || d.Strategy != ByModel || len(d.ModifiedFiles) != 1 || len(d.ReadFiles) != 5 {
 		t.Errorf("parent %s, from %s, details %+v", entry.Parent, b.From, d)
 	}
@@ -84,7 +84,7 @@ func TestSummarizeBranchFails(t *testing.T) {
 	}
 	m = model(size, scripted.Forever(scripted.Fail(&provider.Error{Kind: provider.Auth})))
 	entry, err := SummarizeBranch(t.Context(), BranchJob{Store: st, Session: session, To: firn.Root, Model: m})
-	if err != nil || entry.Parent != "" || detailsOf(&entry).Strategy != Extractive {
+	if err != nil || entry.Parent != "" || branchDetails(&entry).Strategy != Extractive {
 		t.Errorf("to the root with a model that fails: %+v, %v", entry, err)
 	}
 	if p := live(t, st); len(p.Entries) != 1 || p.Head != entry.ID {

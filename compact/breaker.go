@@ -11,38 +11,38 @@ import (
 	"firn.dev/window"
 )
 
-// The types of the custom entries in which the breaker is kept.
+// The types of the custom entries that record the state of the breaker.
 const (
-	// TypeFailed records a run that failed: {reason, error, row}.
+	// TypeFailed records a failed run: {reason, error, row}.
 	TypeFailed = "firn.compaction-failed"
-	// TypeBreaker records that the breaker was closed: {state: "closed"}.
+	// TypeBreaker records a reset of the breaker: {state: "closed"}.
 	TypeBreaker = "firn.compaction-breaker"
 )
 
-// Breaker counts the tries to compact a session that failed in a row, whatever they
-// were run for: runs that compacted nothing, and runs whose summariser failed, so that
-// the summary was made without a model. A summary of a model, or of a hook, resets it.
+// Breaker counts consecutive failed attempts to compact a session, for any reason: runs
+// that compacted nothing, and runs whose summarizer failed, so that the summary was made
+// without a model. A summary by a model or a hook resets it.
 type Breaker struct {
 	Failures int
-	// Last is when the last one failed, Error why.
+	// Last and Error are the time and the error of the last failure.
 	Last  time.Time
 	Error string
-	// Nothing says that the last one compacted nothing.
+	// Nothing reports whether the last failed attempt compacted nothing.
 	Nothing bool
 }
 
-// BreakerOf reads the breaker from the live part of a session.
+// BreakerOf returns the state of the breaker according to the live part of a session.
 func BreakerOf(p window.Path) Breaker {
 	for i := len(p.Entries) - 1; i >= 0; i-- {
 		e := &p.Entries[i]
 		switch body := e.Body.(type) {
 		case *firn.Compaction:
-			return breakerIn(body)
+			return breakerFrom(body)
 		case *firn.Custom:
 			switch body.Type {
 			case TypeFailed:
 				var f failure
-				_ = json.Unmarshal(body.Data, &f) // one that cannot be read is one failure
+				_ = json.Unmarshal(body.Data, &f) // an unreadable record counts as one failure
 				return Breaker{Failures: max(f.Row, 1), Last: e.Time, Error: f.Error, Nothing: true}
 			case TypeBreaker:
 				return Breaker{}
@@ -52,8 +52,8 @@ func BreakerOf(p window.Path) Breaker {
 	return Breaker{}
 }
 
-// breakerIn is the breaker that a compaction carries on.
-func breakerIn(c *firn.Compaction) Breaker {
+// breakerFrom returns the state of the breaker recorded in a compaction.
+func breakerFrom(c *firn.Compaction) Breaker {
 	f := DetailsOf(c).Failed
 	if f == nil || f.Row <= 0 {
 		return Breaker{}
@@ -61,27 +61,28 @@ func breakerIn(c *firn.Compaction) Breaker {
 	return Breaker{Failures: f.Row, Last: f.At, Error: f.Error}
 }
 
-// Open reports whether so many tries failed that no model is asked for a summary: Run
-// with Threshold then returns ErrOpen if the last try compacted nothing, and otherwise
-// summarises without a model, as it does with Overflow; with Manual it tries. The
-// breaker closes by itself when the cooldown of the settings is over: then the next run
-// tries, and opens it again if it fails.
-func (b Breaker) Open(s Settings, now time.Time) bool {
+// IsOpen reports whether the breaker is open: so many attempts failed that no model is
+// asked for a summary. Run with Threshold then returns ErrOpen if the last attempt
+// compacted nothing, and otherwise summarizes without a model, as it does with Overflow;
+// with Manual it tries. The breaker closes by itself after the cooldown of the settings.
+// The next run then tries, and opens it again if it fails.
+func (b Breaker) IsOpen(s Settings, now time.Time) bool {
 	since := now.Sub(b.Last)
 	return b.Failures >= s.failures() && since >= 0 && since < s.cooldown()
 }
 
-// Until is when the breaker closes by itself.
+// Until returns the time when the breaker closes by itself.
 func (b Breaker) Until(s Settings) time.Time { return b.Last.Add(s.cooldown()) }
 
-// FailureLimit is how many failures in a row open the breaker.
+// FailureLimit returns the number of consecutive failures that opens the breaker.
 func (s Settings) FailureLimit() int { return s.failures() }
 
-// Failures is how many tries failed in a row on this path.
+// Failures returns the number of consecutive failed attempts on this path.
 func Failures(p window.Path) int { return BreakerOf(p).Failures }
 
-// Close lets compaction be tried again, by a record in the log.
-func Close(ctx context.Context, st store.Store, id firn.ID) error {
+// ResetBreaker closes the breaker by appending a record to the log, so that compaction is
+// tried again.
+func ResetBreaker(ctx context.Context, st store.Store, id firn.ID) error {
 	entry := firn.NewEntry(&firn.Custom{Type: TypeBreaker, Data: json.RawMessage(`{"state":"closed"}`)})
 	if _, err := st.Append(ctx, id, store.Any, entry); err != nil {
 		return fmt.Errorf("close the compaction breaker of session %s: %w", id, err)
@@ -89,11 +90,11 @@ func Close(ctx context.Context, st store.Store, id firn.ID) error {
 	return nil
 }
 
-// failure is what is recorded of a run that failed.
+// failure is the record of a failed run.
 type failure struct {
 	Reason Reason `json:"reason"`
 	Error  string `json:"error"`
-	// Row counts the failures in a row, with this one.
+	// Row is the number of consecutive failures, including this one.
 	Row int `json:"row"`
 }
 
@@ -110,9 +111,10 @@ func recordFailure(ctx context.Context, st store.Store, id firn.ID, f failure) e
 	return nil
 }
 
-// failedSummary is what a compaction keeps of the breaker: of its own failure, or of
-// those before it if no model was asked. None if a model or a hook made the summary.
-func (r *run) failedSummary(c choice, s *summariser) *FailedSummary {
+// failedSummary returns the state of the breaker to record in a compaction: its own
+// failure, or the earlier ones if no model was asked. It returns nil if a model or a hook
+// made the summary.
+func (r *run) failedSummary(c choice, s *summarizer) *FailedSummary {
 	b := BreakerOf(r.path)
 	switch {
 	case c.strategy == ByHook:
@@ -127,10 +129,10 @@ func (r *run) failedSummary(c choice, s *summariser) *FailedSummary {
 	return nil
 }
 
-// maxFailure bounds what is recorded of an error, in bytes.
+// maxFailure is the maximum length of a recorded error, in bytes.
 const maxFailure = 1000
 
-// now is the time by the clock of the job.
+// now returns the time of the job's clock.
 func (r *run) now() time.Time {
 	if r.Clock != nil {
 		return r.Clock()

@@ -70,12 +70,12 @@ func TestBreakerCountsTheSummariser(t *testing.T) {
 			}
 		}
 		b := BreakerOf(live(t, st))
-		if len(m.Requests()) != asked || b.Failures != 3 || !b.Open(j.Settings, now) {
+		if len(m.Requests()) != asked || b.Failures != 3 || !b.IsOpen(j.Settings, now) {
 			t.Errorf("open, the model was asked %d times, and the breaker is %+v", len(m.Requests())-asked, b)
 		}
 		now = b.Until(j.Settings)
 		compacts(Threshold)
-		if b := BreakerOf(live(t, st)); len(m.Requests()) == asked || b.Failures != 4 || !b.Open(j.Settings, now) {
+		if b := BreakerOf(live(t, st)); len(m.Requests()) == asked || b.Failures != 4 || !b.IsOpen(j.Settings, now) {
 			t.Errorf("after the cooldown the breaker is %+v", b)
 		}
 		bad, now = false, now.Add(defaultCooldown)
@@ -106,7 +106,7 @@ func TestBreakerClosesByItself(t *testing.T) {
 		t.Errorf("after the cooldown: %v", err)
 	}
 	// A clock that was set back does not keep it open.
-	if b := (Breaker{Failures: 3, Last: time.Now().Add(time.Hour)}); b.Open(Settings{}, time.Now()) {
+	if b := (Breaker{Failures: 3, Last: time.Now().Add(time.Hour)}); b.IsOpen(Settings{}, time.Now()) {
 		t.Error("a failure in the future keeps the breaker open")
 	}
 }

@@ -11,26 +11,26 @@ import (
 	"firn.dev/window"
 )
 
-// A summary is taken only if it passes [verdict]: it says something, calls no
-// tool, does not refuse, is not far too long, and names at least one of the
-// files and identifiers in what it stands for if there are minNames of them.
+// A summary is accepted only if it passes [checkSummary]: it is not empty, calls no tool,
+// is not a refusal, is not far too long, and contains at least one of the file names and
+// identifiers of its input if there are at least minNames of them.
 const (
-	// minNames is how many names there must be before one of them is looked for.
+	// minNames is the number of names from which on a summary must contain one.
 	minNames = 5
-	// tooLong is how many times the allowed length a summary may have to be cut
-	// to it; a longer one did not do what was asked.
+	// tooLong is the multiple of the allowed length up to which a summary is cut. A longer
+	// one did not follow the instructions and is rejected.
 	tooLong = 2
-	// scant is how few characters say nothing about something of more than
-	// ample tokens.
-	scant, ample = 40, 1000
+	// A summary of fewer than minSummaryChars characters is rejected if its input has more
+	// than longInput tokens.
+	minSummaryChars, longInput = 40, 1000
 )
 
-// cutNotice stands where a summary was cut.
+// cutNotice marks the end of a summary that was cut.
 const cutNotice = "\n\n[The summary was too long and is cut here.]"
 
-// verdict checks a summariser's answer. It returns the summary to be used, or
-// a word on why there is none.
-func verdict(answer *firn.Message, known *nameBook, tokens, allowed int64, counter window.TokenCounter) (text, fault string) {
+// checkSummary checks a summarizer's answer. It returns the summary to use, or the reason
+// for rejecting the answer.
+func checkSummary(answer *firn.Message, known *nameBook, tokens, allowed int64, counter window.TokenCounter) (text, fault string) {
 	for _, part := range answer.Parts {
 		if _, ok := part.(firn.ToolCall); ok {
 			return "", "it calls a tool"
@@ -46,7 +46,7 @@ func verdict(answer *firn.Message, known *nameBook, tokens, allowed int64, count
 		return "", "it says nothing"
 	case refuses(text):
 		return "", "it refuses"
-	case tokens > ample && utf8.RuneCountInString(text) < scant:
+	case tokens > longInput && utf8.RuneCountInString(text) < minSummaryChars:
 		return "", "it says too little"
 	case long > tooLong*allowed:
 		return "", "it is far too long"
@@ -60,13 +60,12 @@ func verdict(answer *firn.Message, known *nameBook, tokens, allowed int64, count
 
 var refusal = pattern.New(`(?i)^\W*(i['’]?m sorry|i am sorry|sorry|i (can['’]?t|cannot|can not|am unable|am not able|won['’]?t|will not|must decline)\b|i['’]m (unable|not able)|as an ai\b|there (is|was) no (conversation|content|text)|no conversation|(please )?provide (me )?(with )?the conversation)`)
 
-// refuses reports whether a text that has none of the headings begins like an
-// excuse.
+// refuses reports whether a text without any of the headings starts like a refusal.
 func refuses(text string) bool {
 	return !strings.Contains(text, "## ") && utf8.RuneCountInString(text) < 600 && refusal.MatchString(text)
 }
 
-// shorten cuts a text to the last line that fits, and says so.
+// shorten cuts a text after the last line that fits and adds cutNotice.
 func shorten(text string, allowed int64, counter window.TokenCounter) string {
 	room := max(0, allowed-counter.CountText(cutNotice))
 	short := fitText(text, room, counter)
@@ -76,7 +75,8 @@ func shorten(text string, allowed int64, counter window.TokenCounter) string {
 	return strings.TrimSpace(short) + cutNotice
 }
 
-// fitText is about the longest prefix of a text that has at most so many tokens.
+// fitText returns approximately the longest prefix of a text with at most the given number
+// of tokens.
 func fitText(text string, tokens int64, counter window.TokenCounter) string {
 	for tokens > 0 {
 		n := counter.CountText(text)
@@ -88,25 +88,25 @@ func fitText(text string, tokens int64, counter window.TokenCounter) string {
 	return ""
 }
 
-// nameBook holds the names in a conversation that a summary of it may be
-// expected to tell some of: files that were touched, and words of the user and
-// the assistant that look like names and stand in more than one message.
+// nameBook holds the names of a conversation that a summary is expected to mention: files
+// that were touched, and words of the user and the assistant that look like identifiers and
+// occur in more than one message.
 type nameBook struct {
 	known map[string]bool
-	// met tells in which message a word was first met.
+	// met maps a word to the message in which it first occurred.
 	met map[string]int
 	n   int
 }
 
 var identifier = pattern.New(`[A-Za-z][A-Za-z0-9]*(?:[_./][A-Za-z0-9]+)+|[a-z]+[A-Z][A-Za-z0-9]+`)
 
-// How much of a message is looked at for names.
+// Limits for the search for names in a message.
 const (
 	nameBytes = 1000
 	nameWords = 50
 )
 
-// add looks for names in lines.
+// add collects the names in lines.
 func (b *nameBook) add(lines []digest.Line) {
 	if b.known == nil {
 		b.known, b.met = make(map[string]bool), make(map[string]int)
@@ -130,8 +130,8 @@ func (b *nameBook) add(lines []digest.Line) {
 	}
 }
 
-// named reports whether a text has one of the names. Where there are few it
-// need not.
+// named reports whether a text contains one of the names, or whether there are too few
+// names to require it.
 func (b *nameBook) named(text string) bool {
 	if len(b.known) < minNames {
 		return true

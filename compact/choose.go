@@ -10,14 +10,14 @@ import (
 	"firn.dev/window"
 )
 
-// size is how large a window is, by what is in it.
+// size is the size of a window by its parts, in tokens.
 type size struct {
 	system, tools, injected, items int64
 }
 
 func (s size) total() int64 { return s.system + s.tools + s.injected + s.items }
 
-// sizeOf measures a window together with what the caller knows to be fixed.
+// sizeOf measures a window, including the fixed parts supplied by the caller.
 func (r *run) sizeOf(w window.Window) size {
 	s := size{system: max(r.System, w.Tokens.System), tools: r.Tools, items: w.Tokens.Items}
 	if len(r.build.Injected) == 0 {
@@ -26,47 +26,46 @@ func (r *run) sizeOf(w window.Window) size {
 	return s
 }
 
-// measure builds the window as it would be and measures it.
+// measure builds the resulting window and measures it.
 func (r *run) measure(kept []firn.Entry, summary string) size {
 	c := firn.Entry{ID: "compaction", Body: &firn.Compaction{Summary: summary}}
 	p := window.Path{Entries: append(slices.Clip(kept), c), Head: c.ID, Compaction: &c}
 	return r.sizeOf(window.Build(p, r.build))
 }
 
-// choice is a plan with all that decides whether it fits.
+// choice is a plan with the figures that decide whether it fits.
 type choice struct {
 	plan Plan
 	sections
-	// goalText is what the user asked for first, whether it is kept or not.
+	// goalText is the user's first request, whether or not its message is kept.
 	goalText string
-	// history and prefix are what is summarised.
+	// history and prefix are the lines to summarize.
 	history, prefix []digest.Line
-	// files is how many files the summary names.
+	// files is the number of files that the summary lists.
 	files int
-	// goal is the size to be met; base is the size with an empty summary, and
-	// budget how many tokens the summary may have.
+	// goal is the size to reach. base is the size with an empty summary. budget is the
+	// number of tokens available for the summary.
 	goal, base, budget int64
 
-	// What came of it.
+	// The results.
 	body, summary string
 	strategy      Strategy
 	after         int64
 }
 
 const (
-	// minBody is the least summary that is worth having, in tokens.
+	// minBody is the minimum useful size of a summary, in tokens.
 	minBody = 48
-	// maxScale bounds how far what a provider reports is believed where it is
-	// more than what is counted.
+	// maxScale limits the correction for a provider that reports more tokens than the
+	// counter.
 	maxScale = 4
-	// maxFiles bounds how many files a summary names of each kind.
+	// maxFiles is the maximum number of files of each kind that a summary lists.
 	maxFiles = 200
 )
 
-// choose finds the plan that keeps most and leaves room for a summary of need
-// tokens; zero means what a summary should have. The first passes want the
-// window to be as small as what the provider reports asks for, and room for a
-// good summary; the last takes what there is.
+// choose finds the plan that keeps the most and leaves room for a summary of need tokens;
+// zero means the preferred size. The first passes require the size that the provider's
+// report implies and room for a good summary. The last pass accepts any room.
 func (r *run) choose(ctx context.Context, need int64) (choice, error) {
 	plans, err := r.plans()
 	if err != nil {
@@ -81,7 +80,7 @@ func (r *run) choose(ctx context.Context, need int64) (choice, error) {
 		least bool
 	}{{strict, files, false}, {lax, files, false}, {lax, 0, true}} {
 		for _, plan := range plans {
-			c, err := r.weigh(ctx, plan, pass.goal, pass.files)
+			c, err := r.measurePlan(ctx, plan, pass.goal, pass.files)
 			if err != nil {
 				return choice{}, err
 			}
@@ -102,21 +101,21 @@ func (r *run) choose(ctx context.Context, need int64) (choice, error) {
 	return choice{}, r.tooBig(last)
 }
 
-// plans are the cuts that are possible, those that keep most first.
+// plans returns the possible cuts, starting with those that keep the most.
 func (r *run) plans() ([]Plan, error) {
 	fits := r.assumed <= r.limit
-	if r.Reason == Manual && fits && r.path.Compaction != nil && !r.knife.saidSince() {
+	if r.Reason == Manual && fits && r.path.Compaction != nil && !r.cutter.hasNewMessages() {
 		return nil, fmt.Errorf("nothing was said since the last compaction: %w", ErrNothing)
 	}
 	var plans []Plan
 	for _, keep := range [...]Keep{KeepRecent, KeepTurn, KeepLast, KeepNothing} {
-		plan := r.knife.plan(r.knife.place(r.keepRecent(r.room), keep))
+		plan := r.cutter.plan(r.cutter.place(r.keepRecent(r.room), keep))
 		plan.Previous, plan.Before = r.path.Compaction, r.before
-		if r.knife.says(0, plan.first) == 0 && (fits || plan.Previous == nil) {
+		if r.cutter.countSeen(0, plan.first) == 0 && (fits || plan.Previous == nil) {
 			if r.Reason == Manual && fits {
-				break // all there is is less than what is kept
+				break // the whole conversation is smaller than the part to keep
 			}
-			continue // but a summary that is too large can be made shorter
+			continue // but a summary that is too large can be shortened
 		}
 		if n := len(plans); n == 0 || plans[n-1].first < plan.first {
 			plans = append(plans, plan)
@@ -131,9 +130,9 @@ func (r *run) plans() ([]Plan, error) {
 	return nil, fmt.Errorf("nothing is older than what is kept: %w", ErrNothing)
 }
 
-// goals are the sizes to be met, as the counter counts: lax is the limit,
-// strict is less where the provider reports more than is counted. Both are
-// less than what there is; after an overflow by a clear margin.
+// goals returns the sizes to reach, in tokens of the counter. lax is the limit; strict is
+// less if the provider reports more than the counter. Both are below the current size, by a
+// clear margin after an overflow.
 func (r *run) goals() (strict, lax int64) {
 	lax = min(r.limit, r.counted-1)
 	if r.Reason == Overflow {
@@ -147,8 +146,8 @@ func (r *run) goals() (strict, lax int64) {
 	return strict, lax
 }
 
-// wanted is how many tokens a summary should be allowed: as many as there may
-// be, but less than what it stands for.
+// wanted returns the preferred size of a summary in tokens: the maximum allowed, but less
+// than the entries it replaces.
 func (r *run) wanted(plan Plan) int64 {
 	wanted := r.output(8)
 	if plan.Split {
@@ -158,7 +157,7 @@ func (r *run) wanted(plan Plan) int64 {
 	return max(minBody, min(wanted, r.room*2/5, worth*3/4))
 }
 
-// output is so many tenths of the reserve, as far as window and model allow.
+// output returns the given number of tenths of the reserve, limited by window and model.
 func (r *run) output(tenths int64) int64 {
 	out := min(r.reserve(r.window)*tenths/10, r.window/4)
 	if r.Model != nil {
@@ -169,29 +168,29 @@ func (r *run) output(tenths int64) int64 {
 	return out
 }
 
-// weigh measures a plan without the body of its summary.
-func (r *run) weigh(ctx context.Context, plan Plan, goal int64, files int) (choice, error) {
-	c, ok := r.weighed[plan.first]
+// measurePlan measures a plan without the body of its summary.
+func (r *run) measurePlan(ctx context.Context, plan Plan, goal int64, files int) (choice, error) {
+	c, ok := r.measured[plan.first]
 	if !ok {
 		var err error
 		if c, err = r.load(ctx, plan); err != nil {
 			return c, err
 		}
-		if r.weighed == nil {
-			r.weighed = make(map[int]choice)
+		if r.measured == nil {
+			r.measured = make(map[int]choice)
 		}
-		r.weighed[plan.first] = c
+		r.measured[plan.first] = c
 	}
 	c.goal, c.files = goal, files
 	c.base = r.measure(plan.Kept, c.compose("", files)).total()
 	return c, nil
 }
 
-// load gathers what goes into the summary of a plan.
+// load collects the input for the summary of a plan.
 func (r *run) load(ctx context.Context, plan Plan) (choice, error) {
 	c := choice{plan: plan, history: linesOf(plan.Summarize), prefix: linesOf(plan.Prefix)}
 	pins, missing := pinned(r.path, plan, r.carried.Pins)
-	if err := r.seek(ctx, missing); err != nil {
+	if err := r.findPins(ctx, missing); err != nil {
 		return c, err
 	}
 	for i, pin := range pins {
@@ -200,14 +199,13 @@ func (r *run) load(ctx context.Context, plan Plan) (choice, error) {
 		}
 	}
 	c.pins = pins
-	r.asks(&c)
+	r.fillRequests(&c)
 	c.read, c.modified = r.files(c.history, c.prefix)
 	return c, nil
 }
 
-// asks fills in what the user asked for first and last, as far as the messages
-// that say so are not kept.
-func (r *run) asks(c *choice) {
+// fillRequests sets the user's first and last request if their messages are not kept.
+func (r *run) fillRequests(c *choice) {
 	most := int(max(r.room, 0)) / 2
 	c.ask, c.request = r.carried.Goal, r.carried.Request
 	c.goalText = c.ask
@@ -229,13 +227,14 @@ func (r *run) asks(c *choice) {
 	}
 }
 
-// files are those that calls touched, with those that were carried along.
+// files returns the files that calls touched, including those carried over from the
+// previous compaction.
 func (r *run) files(ranges ...[]digest.Line) (read, modified []string) {
 	read, modified = digest.Files(slices.Concat(ranges...))
 	return mergeFiles(append(read, r.carried.ReadFiles...), append(modified, r.carried.ModifiedFiles...))
 }
 
-// mergeFiles sorts two lists and takes from the first what is in the second.
+// mergeFiles sorts two lists and removes from the first the files in the second.
 func mergeFiles(read, modified []string) ([]string, []string) {
 	slices.Sort(read)
 	slices.Sort(modified)
@@ -247,9 +246,9 @@ func mergeFiles(read, modified []string) ([]string, []string) {
 	return read, modified
 }
 
-// seek finds pinned entries that are not in the live part. One that is nowhere
-// is remembered as such, so that it is looked for only once.
-func (r *run) seek(ctx context.Context, ids []firn.EntryID) error {
+// findPins searches the log for pinned entries outside the live part. It remembers missing
+// ones, so that each is searched for only once.
+func (r *run) findPins(ctx context.Context, ids []firn.EntryID) error {
 	want := make(map[firn.EntryID]bool)
 	for _, id := range ids {
 		if _, ok := r.found[id]; !ok {
@@ -282,8 +281,8 @@ func (r *run) seek(ctx context.Context, ids []firn.EntryID) error {
 	return nil
 }
 
-// tooBig is the error when nothing fits: ErrNothing if the conversation is well
-// within the limit and would only not get smaller.
+// tooBig returns the error if nothing fits. It is ErrNothing if the conversation is within
+// the limit and would merely not get smaller.
 func (r *run) tooBig(c choice) error {
 	if r.assumed <= r.limit {
 		return fmt.Errorf("it would not get smaller: %w", ErrNothing)

@@ -6,39 +6,39 @@ import (
 	"firn.dev/window"
 )
 
-// chunk is a piece of a conversation: the next n lines, spelt.
+// chunk is a piece of a conversation: the text of the next n lines.
 type chunk struct {
 	n    int
 	text string
 }
 
 const (
-	// minChunk is the least piece that is worth a call, in tokens.
+	// minChunk is the minimum size of a piece that is worth a call, in tokens.
 	minChunk = 128
-	// Of what the summariser's window has room for, only 5/6 is used: counting
-	// tokens is guessing.
+	// Only 5/6 of the room in the summarizer's window is used, because token counts are
+	// estimates.
 	marginOver, marginUnder = 5, 6
 )
 
-// budget is how many tokens of conversation fit into one question beside the
-// rest of it: the window less the answer, the prompt and the summary so far.
-func (s *summariser) budget(t task, previous string, allowed int64) int64 {
-	input := (known(s.info.Window) - s.output(allowed)) * marginOver / marginUnder
+// budget returns the number of conversation tokens that fit into one prompt: the window
+// without the answer, the instructions and the summary so far.
+func (s *summarizer) budget(t task, previous string, allowed int64) int64 {
+	input := (windowSize(s.info.Window) - s.output(allowed)) * marginOver / marginUnder
 	rest := s.counter.CountText(systemPrompt) + s.counter.CountText(s.prompt(t, previous, "x").text())
 	return (input - rest) >> s.squeeze
 }
 
-// split cuts lines into pieces that fit. It returns none if no model is to be
-// asked, or none fits.
-func (s *summariser) split(t task, previous string, lines []digest.Line, allowed int64) []chunk {
+// split divides lines into pieces that fit. It returns none if no model is to be used or
+// nothing fits.
+func (s *summarizer) split(t task, previous string, lines []digest.Line, allowed int64) []chunk {
 	budget := s.budget(t, previous, allowed)
-	if !s.willing() || budget < minChunk || allowed < minBody/2 {
+	if !s.mayAsk() || budget < minChunk || allowed < minBody/2 {
 		return nil
 	}
 	var chunks []chunk
 	used, from := int64(0), 0
 	for i := range lines {
-		n := s.counter.CountText(spell(lines[i:i+1])) + 1
+		n := s.counter.CountText(formatLines(lines[i:i+1])) + 1
 		if used > 0 && used+n > budget {
 			chunks = append(chunks, s.chunk(lines[from:i], budget))
 			used, from = 0, i
@@ -48,9 +48,9 @@ func (s *summariser) split(t task, previous string, lines []digest.Line, allowed
 	return append(chunks, s.chunk(lines[from:], budget))
 }
 
-// chunk spells lines that fit together, or one that is too long alone.
-func (s *summariser) chunk(lines []digest.Line, budget int64) chunk {
-	text := spell(lines)
+// chunk formats as many lines as fit together, or one line that is too long, shortened.
+func (s *summarizer) chunk(lines []digest.Line, budget int64) chunk {
+	text := formatLines(lines)
 	if s.counter.CountText(text) <= budget {
 		return chunk{len(lines), text}
 	}
@@ -58,16 +58,16 @@ func (s *summariser) chunk(lines []digest.Line, budget int64) chunk {
 	for i, l := range lines {
 		short[i] = s.fitLine(l, budget/int64(len(lines)))
 	}
-	return chunk{len(lines), spell(short)}
+	return chunk{len(lines), formatLines(short)}
 }
 
-// fitLine cuts a line so that it has at most so many tokens: its beginning and
-// its end are kept, with a notice between.
-func (s *summariser) fitLine(l digest.Line, tokens int64) digest.Line {
+// fitLine shortens a line to the given number of tokens. It keeps the start and the end,
+// with a notice between them.
+func (s *summarizer) fitLine(l digest.Line, tokens int64) digest.Line {
 	whole := l.Text
 	keep := len(whole)
 	for range 8 {
-		n := s.counter.CountText(spell([]digest.Line{l}))
+		n := s.counter.CountText(formatLines([]digest.Line{l}))
 		if n <= tokens {
 			return l
 		}
@@ -77,10 +77,10 @@ func (s *summariser) fitLine(l digest.Line, tokens int64) digest.Line {
 	return digest.Line{Role: l.Role, Kind: digest.Said, Text: "[a message that is too long to be shown]"}
 }
 
-// spell writes lines as a summariser is shown them, unable to end their fence.
-func spell(lines []digest.Line) string { return guard(digest.Write(lines, 0)) }
+// formatLines formats lines for the summarizer and escapes tags that could end their fence.
+func formatLines(lines []digest.Line) string { return escapeTags(digest.Write(lines, 0)) }
 
-// linesOf takes entries apart. What no model is sent is not in them.
+// linesOf splits entries into lines. It skips content that is never sent to a model.
 func linesOf(entries []firn.Entry) []digest.Line {
 	var messages []firn.Message
 	for i := range entries {

@@ -12,9 +12,9 @@ import (
 	"firn.dev/window"
 )
 
-// summarise makes the summary of a choice: by the hook, by a model, or
-// without. What does not fit in the end is replaced by a summary that does.
-func (r *run) summarise(ctx context.Context, c choice, s *summariser) (choice, error) {
+// summarize makes the summary of a choice: by the hook, by a model, or without a model. A
+// summary that does not fit is replaced by one that does.
+func (r *run) summarize(ctx context.Context, c choice, s *summarizer) (choice, error) {
 	decision, err := r.hook(ctx, c.plan)
 	if err != nil {
 		return c, err
@@ -31,13 +31,13 @@ func (r *run) summarise(ctx context.Context, c choice, s *summariser) (choice, e
 		}
 		c.strategy = s.strategy()
 	}
-	if r.settle(&c) {
+	if r.composeSummary(&c) {
 		return c, nil
 	}
 	return r.fallback(ctx, c)
 }
 
-// hook asks the hook.
+// hook calls the hook, if there is one.
 func (r *run) hook(ctx context.Context, p Plan) (Decision, error) {
 	if r.Before == nil {
 		return Decision{}, nil
@@ -53,14 +53,14 @@ func (r *run) hook(ctx context.Context, p Plan) (Decision, error) {
 	return d, nil
 }
 
-// The words with which pi joins the summary of a split turn to the rest.
+// The texts with which pi joins the summary of a split turn to the rest.
 const (
 	noHistory   = "No prior history."
 	turnContext = "\n\n---\n\n**Turn Context (split turn):**\n\n"
 )
 
-// write makes the body of a summary, in at most budget tokens.
-func (r *run) write(ctx context.Context, c choice, s *summariser, budget int64) (string, error) {
+// write makes the body of a summary of at most budget tokens.
+func (r *run) write(ctx context.Context, c choice, s *summarizer, budget int64) (string, error) {
 	forHistory := budget
 	if len(c.prefix) > 0 {
 		forHistory = budget * 8 / 13
@@ -80,7 +80,7 @@ func (r *run) write(ctx context.Context, c choice, s *summariser, budget int64) 
 	return history + turnContext + prefix, nil
 }
 
-// allowed bounds a summary by what it stands for, so that it is always less.
+// allowed limits a summary by the size of its input, so that it is always smaller.
 func (r *run) allowed(budget int64, previous string, lines []digest.Line) int64 {
 	worth := r.counter.CountText(previous)
 	for _, l := range lines {
@@ -92,25 +92,24 @@ func (r *run) allowed(budget int64, previous string, lines []digest.Line) int64 
 	return max(0, min(budget, max(worth*3/4, minBody/2)))
 }
 
-// settle puts the summary together, measures what comes of it, and reports
-// whether it fits.
-func (r *run) settle(c *choice) bool {
+// composeSummary assembles the summary, measures the result and reports whether it fits.
+func (r *run) composeSummary(c *choice) bool {
 	c.summary = c.compose(c.body, c.files)
 	c.after = r.measure(c.plan.Kept, c.summary).total()
 	return c.after <= c.goal
 }
 
-// fallback tries ever smaller summaries without a model, then plans that keep
-// less, until one fits.
+// fallback tries smaller and smaller summaries without a model, then plans that keep less,
+// until one fits.
 func (r *run) fallback(ctx context.Context, c choice) (choice, error) {
 	for budget := c.budget; budget >= minBody; budget = budget * 2 / 3 {
-		s := newSummariser(nil, r.Settings, r.counter)
+		s := newSummarizer(nil, r.Settings, r.counter)
 		body, err := r.write(ctx, c, s, budget)
 		if err != nil {
 			return c, err
 		}
 		c.body, c.strategy = body, Extractive
-		if r.settle(&c) {
+		if r.composeSummary(&c) {
 			return c, nil
 		}
 	}
@@ -123,7 +122,7 @@ func (r *run) fallback(ctx context.Context, c choice) (choice, error) {
 			continue
 		}
 		_, lax := r.goals()
-		next, err := r.weigh(ctx, plan, lax, 0)
+		next, err := r.measurePlan(ctx, plan, lax, 0)
 		if err != nil {
 			return c, err
 		}
@@ -134,9 +133,9 @@ func (r *run) fallback(ctx context.Context, c choice) (choice, error) {
 	return c, r.tooBig(c)
 }
 
-// commit appends the compaction, if the conversation still is what was
-// summarised, or goes on from there.
-func (r *run) commit(ctx context.Context, c choice, s *summariser) (Result, error) {
+// commit appends the compaction if the conversation is unchanged or was only extended
+// since.
+func (r *run) commit(ctx context.Context, c choice, s *summarizer) (Result, error) {
 	path, kept := r.path, c.plan.Kept
 	for try := 1; ; try++ {
 		if ctx.Err() != nil {
@@ -163,7 +162,7 @@ func (r *run) commit(ctx context.Context, c choice, s *summariser) (Result, erro
 		if path, err = collect(ctx, r.Store, r.Session); err != nil {
 			return Result{}, err
 		}
-		arrived, err := r.arrived(path, c.plan)
+		arrived, err := r.newEntries(path, c.plan)
 		if err != nil {
 			return Result{}, err
 		}
@@ -172,17 +171,16 @@ func (r *run) commit(ctx context.Context, c choice, s *summariser) (Result, erro
 	}
 }
 
-// arrived are the entries that came since the run began. It is ErrMoved if
-// they do not simply follow what was there, or answer calls that were
-// summarised.
-func (r *run) arrived(now window.Path, plan Plan) ([]firn.Entry, error) {
+// newEntries returns the entries appended since the run started. It fails with ErrMoved if
+// they do not simply extend the path, or if they answer calls that were summarized.
+func (r *run) newEntries(now window.Path, plan Plan) ([]firn.Entry, error) {
 	old := r.path.Entries
 	same := idOf(now.Compaction) == idOf(r.path.Compaction) && len(now.Entries) >= len(old) &&
 		slices.EqualFunc(old, now.Entries[:len(old)], func(a, b firn.Entry) bool { return a.ID == b.ID })
 	if !same {
 		return nil, ErrMoved
 	}
-	if parted(now.Entries, plan.first) {
+	if splitsPair(now.Entries, plan.first) {
 		return nil, fmt.Errorf("a result came for a call that was summarised: %w", ErrMoved)
 	}
 	return now.Entries[len(old):], nil
@@ -195,8 +193,8 @@ func idOf(e *firn.Entry) firn.EntryID {
 	return e.ID
 }
 
-// parted reports whether a cut parts a call from its result.
-func parted(entries []firn.Entry, at int) bool {
+// splitsPair reports whether a cut separates a call from its result.
+func splitsPair(entries []firn.Entry, at int) bool {
 	owner := make(map[string]int)
 	for i := range entries {
 		m, ok := entries[i].Body.(*firn.Message)
@@ -219,9 +217,9 @@ func parted(entries []firn.Entry, at int) bool {
 	return false
 }
 
-// entry makes the compaction. Without anything kept it keeps from itself on, with what
-// programs have noted just before, which no model sees.
-func (r *run) entry(path window.Path, kept []firn.Entry, c choice, s *summariser) (firn.Entry, error) {
+// entry returns the compaction entry. If no message is kept, it keeps from itself on,
+// including custom entries directly before it, which no model sees.
+func (r *run) entry(path window.Path, kept []firn.Entry, c choice, s *summarizer) (firn.Entry, error) {
 	details := Details{
 		ReadFiles: emptyNotNil(c.read), ModifiedFiles: emptyNotNil(c.modified),
 		Strategy: c.strategy, TokensAfter: c.after,
@@ -260,7 +258,7 @@ func (r *run) entry(path window.Path, kept []firn.Entry, c choice, s *summariser
 	return entry, nil
 }
 
-// emptyNotNil lets lists be written as lists also when there is nothing in them.
+// emptyNotNil makes empty lists encode as lists instead of null.
 func emptyNotNil(files []string) []string {
 	if files == nil {
 		return []string{}

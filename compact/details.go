@@ -9,48 +9,48 @@ import (
 	"firn.dev"
 )
 
-// Details is what a compaction of ours remembers besides its summary. Files of
-// other programs have some of it or nothing.
+// Details is the data that firn records with a compaction besides its summary. Files of
+// other programs have some or none of it.
 type Details struct {
-	// ReadFiles and ModifiedFiles are those that calls touched, from the
-	// beginning of the branch.
+	// ReadFiles and ModifiedFiles are the files that calls touched since the start of the
+	// branch.
 	ReadFiles     []string `json:"readFiles"`
 	ModifiedFiles []string `json:"modifiedFiles"`
 	Strategy      Strategy `json:"strategy,omitempty"`
-	// Model is the one that summarised, as provider/name.
+	// Model is the model that wrote the summary, as provider/name.
 	Model       string `json:"model,omitempty"`
 	TokensAfter int64  `json:"tokensAfter,omitempty"`
 	Reason      Reason `json:"reason,omitempty"`
 	Hint        string `json:"hint,omitempty"`
-	// By says who asked.
+	// By is the user or program that requested the compaction.
 	By string `json:"by,omitempty"`
-	// Chunks is how many pieces a model summarised, Usage what that cost.
+	// Chunks is the number of pieces that a model summarized, Usage their total cost.
 	Chunks int    `json:"chunks,omitempty"`
 	Usage  *Usage `json:"usage,omitempty"`
-	// State is what was chosen explicitly, for readers that go no further back.
+	// State is the explicitly chosen state, for readers that stop at the compaction.
 	State *firn.State `json:"state,omitempty"`
-	// Count is how many compactions count on this branch, with this one.
+	// Count is the number of compactions in effect on this branch, including this one.
 	Count int `json:"count,omitempty"`
-	// Goal is what the user asked for first, Request what they asked for last if
-	// that message is not kept; both are cut if they are long.
+	// Goal is the user's first request. Request is the last one if its message is not kept.
+	// Long texts are cut.
 	Goal    string `json:"goal,omitempty"`
 	Request string `json:"request,omitempty"`
 	Pins    []Pin  `json:"pins,omitempty"`
-	// Failed is set if the summary was made without a model because the model failed,
-	// now or in runs before.
+	// Failed is set if the summary was made without a model because the model failed, in
+	// this run or in earlier ones.
 	Failed *FailedSummary `json:"failed,omitempty"`
 }
 
-// FailedSummary says why a model did not make a summary.
+// FailedSummary describes why a model did not write a summary.
 type FailedSummary struct {
-	// Row counts the failed tries in a row, At is when the last one was.
+	// Row is the number of consecutive failed attempts, At the time of the last one.
 	Row   int       `json:"row"`
 	At    time.Time `json:"at"`
 	Error string    `json:"error"`
 }
 
-// Pin is an entry that the user pinned and that is summarised now: its text
-// stands in every summary from here on, byte for byte.
+// Pin is a pinned entry that is now summarized: its text is included verbatim in every
+// summary from here on.
 type Pin struct {
 	ID   firn.EntryID `json:"id"`
 	Role firn.Role    `json:"role"`
@@ -58,7 +58,7 @@ type Pin struct {
 	Text string `json:"text"`
 }
 
-// Usage is a [firn.Usage] as pi spells it.
+// Usage is a [firn.Usage] in pi's JSON format.
 type Usage struct {
 	Input      int64 `json:"input"`
 	Output     int64 `json:"output"`
@@ -68,7 +68,7 @@ type Usage struct {
 	Cost       Cost  `json:"cost"`
 }
 
-// Cost is a [firn.Cost] as pi spells it.
+// Cost is a [firn.Cost] in pi's JSON format.
 type Cost struct {
 	Input      float64 `json:"input"`
 	Output     float64 `json:"output"`
@@ -77,43 +77,42 @@ type Cost struct {
 	Total      float64 `json:"total"`
 }
 
-// DetailsOf reads the details of a compaction. What is not there, or is not
-// what it should be, is empty.
+// DetailsOf decodes the details of a compaction. Missing or invalid members are empty.
 func DetailsOf(c *firn.Compaction) Details {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(c.Details, &members) != nil {
 		return Details{}
 	}
 	var d Details
-	read(members, "readFiles", &d.ReadFiles)
-	read(members, "modifiedFiles", &d.ModifiedFiles)
-	read(members, "strategy", &d.Strategy)
-	read(members, "model", &d.Model)
-	read(members, "tokensAfter", &d.TokensAfter)
-	read(members, "reason", &d.Reason)
-	read(members, "hint", &d.Hint)
-	read(members, "by", &d.By)
-	read(members, "chunks", &d.Chunks)
-	read(members, "usage", &d.Usage)
-	read(members, "state", &d.State)
-	read(members, "count", &d.Count)
-	read(members, "goal", &d.Goal)
-	read(members, "request", &d.Request)
-	read(members, "pins", &d.Pins)
-	read(members, "failed", &d.Failed)
+	readMember(members, "readFiles", &d.ReadFiles)
+	readMember(members, "modifiedFiles", &d.ModifiedFiles)
+	readMember(members, "strategy", &d.Strategy)
+	readMember(members, "model", &d.Model)
+	readMember(members, "tokensAfter", &d.TokensAfter)
+	readMember(members, "reason", &d.Reason)
+	readMember(members, "hint", &d.Hint)
+	readMember(members, "by", &d.By)
+	readMember(members, "chunks", &d.Chunks)
+	readMember(members, "usage", &d.Usage)
+	readMember(members, "state", &d.State)
+	readMember(members, "count", &d.Count)
+	readMember(members, "goal", &d.Goal)
+	readMember(members, "request", &d.Request)
+	readMember(members, "pins", &d.Pins)
+	readMember(members, "failed", &d.Failed)
 	return d
 }
 
-// read reads a member. One that is of another kind is left out as a whole:
-// half of it would be worse than nothing.
-func read[T any](members map[string]json.RawMessage, name string, to *T) {
+// readMember decodes a member. If it has the wrong type, it is left out completely rather
+// than decoded in part.
+func readMember[T any](members map[string]json.RawMessage, name string, to *T) {
 	var value T
 	if raw, ok := members[name]; ok && json.Unmarshal(raw, &value) == nil {
 		*to = value
 	}
 }
 
-// marshal spells a value as our files do: without escapes for HTML.
+// marshal encodes a value without HTML escapes, as firn's files do.
 func marshal(v any) (json.RawMessage, error) {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
@@ -124,7 +123,7 @@ func marshal(v any) (json.RawMessage, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
 
-// usageOf spells a usage; none if nothing was used.
+// usageOf converts a usage; it returns nil if it is zero.
 func usageOf(u firn.Usage) *Usage {
 	spelt := Usage{
 		Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Total: u.Total,
@@ -136,7 +135,7 @@ func usageOf(u firn.Usage) *Usage {
 	return &spelt
 }
 
-// addUsage adds what one answer cost.
+// addUsage adds the usage of one answer to a sum.
 func addUsage(sum *firn.Usage, u *firn.Usage) {
 	if u == nil {
 		return

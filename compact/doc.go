@@ -1,21 +1,20 @@
-// Package compact shortens conversations: a summary stands for the part that is
-// cut off.
+// Package compact shortens conversations by replacing their older part with a summary.
 //
-// [Settings] say when, [NewPlan] says where; both are pure. [Run] does it: it
-// takes the path as it is, lets a model summarise what goes, in pieces that
-// fit the model, checks what came, and appends one compaction to the log.
-// Nothing that was said is changed or removed, so that [Undo] gives back the
-// window that was there before, and [Redo] takes it away again.
+// [Settings] define when to compact and [NewPlan] decides where to cut; both are pure.
+// [Run] performs the compaction: it reads the path, has a model summarize the older part in
+// pieces that fit the model, checks the answers, and appends one compaction to the log. No
+// message is changed or removed, so [Undo] restores the previous window and [Redo] the
+// compacted one.
 //
-// Three things are promised:
+// The package guarantees:
 //
-//   - It ends. The number of calls and the time are bounded; where a model
-//     fails, says nothing of use or is not there, the summary is made without one.
-//   - It shrinks. What is committed was measured, and fits; if it cannot be made
-//     to fit the error is a [*TooBig] that names the sizes. Failures are written
-//     to the log, and after some in a row nothing more is tried without being asked.
-//   - It is seen whole or not at all. No lock is held while a model is asked; what
-//     is said meanwhile is kept and seen. Only the one entry at the end counts.
+//   - Termination. The number of calls and the time are bounded. If a model fails, gives
+//     no usable answer or is not available, the summary is made without one.
+//   - Progress. The result was measured and fits. If it cannot be made to fit, the error
+//     is a [*TooBig] with the sizes. Failures are recorded in the log; after several in
+//     a row, compaction runs only on request.
+//   - Atomicity. No lock is held during a model call, and messages appended in the
+//     meantime are kept. Only the single entry at the end takes effect.
 //
-// The package never decides what a model is sent: that is for package window.
+// The package does not decide what is sent to a model; package window does.
 package compact

@@ -11,45 +11,44 @@ import (
 	"firn.dev"
 )
 
-// Why nothing was compacted. None of them is a failure that counts for the
-// breaker.
+// Errors for runs that compacted nothing. None of them counts as a failure for the breaker.
 var (
-	// ErrNothing says that there is nothing to compact, or that it was done
-	// already; for Undo and Redo, that there is nothing to undo or redo.
+	// ErrNothing means that there is nothing to compact or that it was compacted already.
+	// For Undo and Redo, there is nothing to undo or redo.
 	ErrNothing = errors.New("nothing to compact")
-	// ErrOpen says that too many runs failed in a row, see [Breaker] and [Close].
+	// ErrOpen means that too many runs failed in a row; see [Breaker] and [ResetBreaker].
 	ErrOpen = errors.New("compaction is paused after failing too often")
-	// ErrCancelled says that the hook did not want it.
+	// ErrCancelled means that the hook canceled the compaction.
 	ErrCancelled = errors.New("compaction was cancelled")
-	// ErrMoved says that the conversation went another way meanwhile: to
-	// another branch, or somebody else compacted it. Nothing was written.
+	// ErrMoved means that the conversation changed in the meantime: it moved to another
+	// branch or was compacted by another run. Nothing was written.
 	ErrMoved = errors.New("the conversation moved on during compaction")
 )
 
-// TooBig says that a conversation cannot be made to fit: what compaction cannot
-// shrink is too large. It is an ErrTooLarge.
+// TooBig is the error for a conversation that cannot be made to fit because the parts that
+// compaction cannot shrink are too large. It is an ErrTooLarge.
 type TooBig struct {
-	// Model is who does not take it, as provider/name; empty if that is not known.
+	// Model is the model whose window is too small, as provider/name; empty if unknown.
 	Model string
-	// Stated is how many tokens the provider itself says it takes; zero if it named
-	// no number.
+	// Stated is the limit in tokens that the provider reported; zero if it reported none.
 	Stated int64
-	// Input is the size of the user's message, if that alone is too large.
+	// Input is the size of the user's message in tokens, if it alone is too large.
 	Input int64
-	// Cause is how the provider refused; nil if it was not asked.
+	// Cause is the provider's error; nil if no request was sent.
 	Cause error
-	// System, Tools and Injected are the tokens of the system prompt, of the
-	// tools and of what is injected; Pinned of what the user pinned.
+	// System, Tools, Injected and Pinned are the tokens of the system prompt, the tools,
+	// the injections and the pinned entries.
 	System, Tools, Injected, Pinned int64
-	// Tail are the tokens of messages that had to be kept, Summary those of the
-	// smallest summary.
+	// Tail is the size of the messages that had to be kept, Summary that of the smallest
+	// summary, in tokens.
 	Tail, Summary int64
-	// Limit is what had to be met, in a window of size Window: that of the
-	// settings, or less if the provider refused what is within it.
+	// Limit is the size to reach, in a window of size Window: that of the settings, or less
+	// if the provider rejected a request within it.
 	Limit, Window int64
 }
 
-// Error is one sentence: what is too large, for whom, and what takes up the room.
+// Error describes in one sentence what is too large, for which model, and what takes up the
+// room.
 func (t *TooBig) Error() string {
 	who := "the window"
 	if t.Model != "" {
@@ -74,13 +73,13 @@ func (t *TooBig) Error() string {
 	return fmt.Sprintf("the conversation is too large: about %s tokens cannot be left out (%s), and %s", grouped(t.total()), strings.Join(parts, ", "), takes)
 }
 
-// part is something that takes up room.
+// part is a part of the request and its size.
 type part struct {
 	name   string
 	tokens int64
 }
 
-// parts are what takes up the room, the largest first.
+// parts returns the parts of the request, largest first.
 func (t *TooBig) parts() []part {
 	all := []part{
 		{"messages", t.Tail}, {"system prompt", t.System}, {"tools", t.Tools}, {"injected", t.Injected},
@@ -94,7 +93,7 @@ func (t *TooBig) total() int64 {
 	return t.System + t.Tools + t.Injected + t.Tail + max(t.Summary, t.Pinned)
 }
 
-// Hint says what the user can do, by what takes up most of the room.
+// Hint suggests a remedy that depends on the largest part.
 func (t *TooBig) Hint() string {
 	const larger = "choose a model with a larger window: /model, or -m"
 	if t.Input > 0 {
@@ -113,7 +112,7 @@ func (t *TooBig) Hint() string {
 	return "rewind to before the large message (/rewind), or begin anew (/new); or " + larger
 }
 
-// Unwrap makes it an ErrTooLarge, and leads to how the provider refused.
+// Unwrap returns ErrTooLarge and the provider's error.
 func (t *TooBig) Unwrap() []error {
 	if t.Cause == nil {
 		return []error{firn.ErrTooLarge}
@@ -121,7 +120,7 @@ func (t *TooBig) Unwrap() []error {
 	return []error{firn.ErrTooLarge, t.Cause}
 }
 
-// grouped spells a number with a comma before each three digits.
+// grouped formats a number with commas between groups of three digits.
 func grouped(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {

@@ -8,84 +8,83 @@ import (
 	"firn.dev/window"
 )
 
-// Plan is where a conversation will be cut: what is summarised and what is
-// kept. It shares memory with the path it was made of.
+// Plan defines where a conversation is cut: the entries to summarize and the entries to
+// keep. It shares memory with the path it was made from.
 type Plan struct {
-	// FirstKept is the first entry that is kept; empty if none is.
+	// FirstKept is the first entry that is kept; empty if there is none.
 	FirstKept firn.EntryID
-	// Summarize are the entries before the cut, oldest first, without those of
-	// Prefix. Prefix are the entries of a turn that the cut splits, from its
-	// beginning to the cut. Kept are the entries behind the cut.
+	// Summarize are the entries before the cut without those of Prefix, oldest first.
+	// Prefix are the entries of a turn that the cut splits, from its start to the cut. Kept
+	// are the entries after the cut.
 	Summarize, Prefix, Kept []firn.Entry
-	// Split says that the cut is within a turn.
+	// Split reports whether the cut is within a turn.
 	Split bool
-	// Previous is the compaction that counts so far, nil if there is none. Its
-	// summary is to be updated.
+	// Previous is the compaction in effect, or nil. Its summary is updated.
 	Previous *firn.Entry
-	// Tokens is what the counter makes of Summarize and Prefix, Tail what it
-	// makes of Kept, Before the best that is known of the whole window.
+	// Tokens is the counter's total for Summarize and Prefix, Tail that for Kept. Before is
+	// the best estimate for the whole window.
 	Tokens, Tail, Before int64
 
-	// first and turn are the places of the cut and of the beginning of the turn
-	// that it splits (-1 if it splits none) among the entries of the path.
+	// first and turn are the indexes of the cut and of the start of the turn that it splits
+	// (-1 if none) in the entries of the path.
 	first, turn int
 }
 
-// PlanOptions say what else decides where to cut. The zero value plans for a
-// window that is not known, with nothing else in it.
+// PlanOptions are further parameters of a plan. The zero value plans for a window of
+// unknown size without fixed parts.
 type PlanOptions struct {
-	// Window is the size of the window that must fit.
+	// Window is the size of the model's window.
 	Window int64
-	// Fixed are the tokens in it that compaction cannot shrink.
+	// Fixed is the number of tokens in it that compaction cannot shrink.
 	Fixed int64
 	// Counter counts tokens; nil means [window.Chars].
 	Counter window.TokenCounter
-	// Keep says how much is kept; the zero value is what the settings say.
+	// Keep selects how much is kept; the zero value follows the settings.
 	Keep Keep
-	// Again plans also if nothing was said since the last compaction.
+	// Again also plans if there are no new messages since the last compaction.
 	Again bool
 }
 
-// Keep says how much of the latest messages is kept.
+// Keep selects how much of the latest messages is kept.
 type Keep int
 
 // How much is kept, from most to least.
 const (
-	// KeepRecent keeps what the settings say.
+	// KeepRecent keeps the amount given by the settings.
 	KeepRecent Keep = iota
-	// KeepTurn keeps no more than the latest turn: what the user said last, and
-	// all that followed.
+	// KeepTurn keeps at most the latest turn: the last user message and everything after
+	// it.
 	KeepTurn
-	// KeepLast keeps no more than the latest message with its results.
+	// KeepLast keeps at most the latest message with its results.
 	KeepLast
-	// KeepNothing keeps nothing, but for calls that still wait for a result.
+	// KeepNothing keeps nothing except calls without a result.
 	KeepNothing
 )
 
-// NewPlan decides where to cut a path. A cut never parts a call from its
-// results. Where there is nothing to summarise the error is ErrNothing, and
-// the plan tells what was found.
+// NewPlan decides where to cut a path. A cut never separates a call from its results. If
+// there is nothing to summarize, the error is ErrNothing and the plan still has the
+// figures.
 func NewPlan(p window.Path, s Settings, o PlanOptions) (Plan, error) {
 	if o.Counter == nil {
 		o.Counter = window.Chars{}
 	}
-	k := newKnife(p.Entries, o.Counter)
+	k := newCutter(p.Entries, o.Counter)
 	room := s.Limit(o.Window) - o.Fixed
 	plan := k.plan(k.place(s.keepRecent(room), o.Keep))
 	plan.Previous = p.Compaction
-	plan.Before = before(p, window.Options{Counter: o.Counter}, o.Fixed)
+	plan.Before = windowTokens(p, window.Options{Counter: o.Counter}, o.Fixed)
 	switch {
-	case !o.Again && p.Compaction != nil && !k.saidSince():
+	case !o.Again && p.Compaction != nil && !k.hasNewMessages():
 		return plan, fmt.Errorf("plan a compaction: nothing was said since the last one: %w", ErrNothing)
-	case k.says(0, plan.first) == 0:
+	case k.countSeen(0, plan.first) == 0:
 		return plan, fmt.Errorf("plan a compaction: nothing is older than what is kept: %w", ErrNothing)
 	}
 	return plan, nil
 }
 
-// before is the best that is known of the size of a window: what the provider
-// reported has the fixed parts in it, what is counted has not.
-func before(p window.Path, o window.Options, fixed int64) int64 {
+// windowTokens returns the best estimate of a window's size. A size reported by the
+// provider includes the fixed parts; a counted size does not, so they are added.
+func windowTokens(p window.Path, o window.Options, fixed int64) int64 {
 	t := window.Build(p, o).Tokens
 	if t.Reported > 0 {
 		return t.Total
@@ -93,21 +92,21 @@ func before(p window.Path, o window.Options, fixed int64) int64 {
 	return t.Items + fixed
 }
 
-// knife knows where entries may be cut.
-type knife struct {
+// cutter finds the places where entries may be cut.
+type cutter struct {
 	entries []firn.Entry
-	// tokens are those of each entry, zero for those that no model sees.
+	// tokens holds the size of each entry, zero for those that no model sees.
 	tokens []int64
-	// fits tells of each place whether a cut before it is allowed: it is
-	// something said or done, and parts no pair.
+	// fits reports for each index whether a cut before it is allowed: the entry is a cut
+	// point and the cut separates no call from its result.
 	fits []bool
-	// wait is the place of an answer whose calls wait for results, else the
-	// number of entries. Nothing from there on may be cut off.
+	// wait is the index of an answer with calls that have no result yet, or the number of
+	// entries. Entries from there on must be kept.
 	wait int
 }
 
-func newKnife(entries []firn.Entry, counter window.TokenCounter) *knife {
-	k := &knife{entries: entries, tokens: make([]int64, len(entries)), fits: make([]bool, len(entries)), wait: len(entries)}
+func newCutter(entries []firn.Entry, counter window.TokenCounter) *cutter {
+	k := &cutter{entries: entries, tokens: make([]int64, len(entries)), fits: make([]bool, len(entries)), wait: len(entries)}
 	for i := range entries {
 		k.tokens[i] = tokensOf(&entries[i], counter)
 		k.fits[i] = cutPoint(&entries[i])
@@ -116,8 +115,8 @@ func newKnife(entries []firn.Entry, counter window.TokenCounter) *knife {
 	return k
 }
 
-// tokensOf counts what a model sees of an entry. A compaction's summary is not
-// counted: the one that counts is not part of what is cut.
+// tokensOf counts the tokens of an entry that a model sees. The summary of a compaction is
+// not counted, since the one in effect is not among the entries that are cut.
 func tokensOf(e *firn.Entry, counter window.TokenCounter) int64 {
 	switch b := e.Body.(type) {
 	case *firn.Message:
@@ -130,8 +129,8 @@ func tokensOf(e *firn.Entry, counter window.TokenCounter) int64 {
 	return 0
 }
 
-// cutPoint reports whether a cut may be before the entry, as far as it alone
-// can tell: never before a result.
+// cutPoint reports whether a cut may be before the entry, judging by the entry alone: never
+// before a result.
 func cutPoint(e *firn.Entry) bool {
 	switch b := e.Body.(type) {
 	case *firn.Message:
@@ -142,16 +141,15 @@ func cutPoint(e *firn.Entry) bool {
 	return false
 }
 
-// beginsTurn reports whether a turn begins with the entry.
+// beginsTurn reports whether the entry starts a turn.
 func beginsTurn(e *firn.Entry) bool {
 	m, ok := e.Body.(*firn.Message)
 	return cutPoint(e) && (!ok || m.Role != firn.RoleAssistant)
 }
 
-// bind takes away the cut points between a call and its results, and those
-// behind calls that still wait. A result belongs to the latest answer before
-// it that has its call.
-func (k *knife) bind() {
+// bind removes the cut points between calls and their results, and those after calls
+// without a result. A result belongs to the latest earlier answer that has its call.
+func (k *cutter) bind() {
 	owner := make(map[string]int)
 	open := make(map[string]bool)
 	for i := range k.entries {
@@ -163,7 +161,7 @@ func (k *knife) bind() {
 		case firn.RoleAssistant:
 			k.bindCalls(i, m, owner, open)
 		case firn.RoleUser:
-			clear(open) // the user went on: no result will come
+			clear(open) // the user continued, so no results will follow
 		case firn.RoleToolResult:
 			for _, id := range resultIDs(m) {
 				delete(open, id)
@@ -181,9 +179,9 @@ func (k *knife) bind() {
 	}
 }
 
-// keep takes away the cut points behind an entry, and returns the tokens from there on;
-// false if there is no such entry, or it is kept anyway.
-func (k *knife) keep(id firn.EntryID) (tail int64, ok bool) {
+// keep removes the cut points after an entry and returns the number of tokens from there
+// on. It returns false if the entry does not exist or is kept anyway.
+func (k *cutter) keep(id firn.EntryID) (tail int64, ok bool) {
 	i := slices.IndexFunc(k.entries, func(e firn.Entry) bool { return id != "" && e.ID == id })
 	if i < 0 || i >= k.wait {
 		return 0, false
@@ -196,9 +194,9 @@ func (k *knife) keep(id firn.EntryID) (tail int64, ok bool) {
 	return tail, true
 }
 
-// bindCalls notes the calls of an answer. One that failed is never sent, and
-// so are its calls.
-func (k *knife) bindCalls(i int, m *firn.Message, owner map[string]int, open map[string]bool) {
+// bindCalls records the calls of an answer. A failed answer is never sent, so its calls do
+// not count.
+func (k *cutter) bindCalls(i int, m *firn.Message, owner map[string]int, open map[string]bool) {
 	if failed(m) {
 		return
 	}
@@ -209,12 +207,12 @@ func (k *knife) bindCalls(i int, m *firn.Message, owner map[string]int, open map
 	}
 }
 
-// failed reports whether an answer is never sent because it is not whole.
+// failed reports whether an answer is incomplete and therefore never sent.
 func failed(m *firn.Message) bool {
 	return m.StopReason == firn.StopError || m.StopReason == firn.StopAborted
 }
 
-// callIDs are the calls of an answer. One that failed has none that count.
+// callIDs returns the IDs of an answer's calls; a failed answer has none.
 func callIDs(m *firn.Message) []string {
 	var ids []string
 	for _, part := range m.Parts {
@@ -235,9 +233,8 @@ func resultIDs(m *firn.Message) []string {
 	return ids
 }
 
-// place finds where to cut so that about keep tokens are left behind it, or
-// less if that is wanted.
-func (k *knife) place(keep int64, how Keep) int {
+// place finds the cut that leaves about keep tokens after it, or less if how requires it.
+func (k *cutter) place(keep int64, how Keep) int {
 	at := k.recent(keep)
 	switch how {
 	case KeepTurn:
@@ -250,9 +247,9 @@ func (k *knife) place(keep int64, how Keep) int {
 	return at
 }
 
-// recent walks back until there are keep tokens, and cuts at the next place
-// behind; where there is none, at the nearest before.
-func (k *knife) recent(keep int64) int {
+// recent returns the first cut point after which there are at most keep tokens or, if there
+// is none, the nearest one before.
+func (k *cutter) recent(keep int64) int {
 	sum, at := int64(0), -1
 	for i := len(k.entries) - 1; i >= 0; i-- {
 		if sum += k.tokens[i]; sum >= keep {
@@ -271,8 +268,8 @@ func (k *knife) recent(keep int64) int {
 	return k.last(func(i int) bool { return k.fits[i] })
 }
 
-// last is the last place for which ok holds, zero if there is none.
-func (k *knife) last(ok func(int) bool) int {
+// last returns the last index for which ok holds, or zero.
+func (k *cutter) last(ok func(int) bool) int {
 	for i := len(k.entries) - 1; i >= 0; i-- {
 		if ok(i) {
 			return i
@@ -281,14 +278,14 @@ func (k *knife) last(ok func(int) bool) int {
 	return 0
 }
 
-// plan makes the plan of a cut.
-func (k *knife) plan(at int) Plan {
+// plan returns the plan for a cut.
+func (k *cutter) plan(at int) Plan {
 	plan := Plan{turn: -1}
 	if at < len(k.entries) && !beginsTurn(&k.entries[at]) {
 		plan.turn = k.turnStart(at)
 	}
-	for at > 0 && at < len(k.entries) && !solid(&k.entries[at-1]) {
-		at-- // what belongs to the first message kept goes with it
+	for at > 0 && at < len(k.entries) && !anchorsCut(&k.entries[at-1]) {
+		at-- // entries attached to the first kept message are kept with it
 	}
 	plan.first = at
 	summarized := at
@@ -312,9 +309,9 @@ func (k *knife) plan(at int) Plan {
 	return plan
 }
 
-// solid reports whether a cut stays behind the entry, and does not move
-// before it.
-func solid(e *firn.Entry) bool {
+// anchorsCut reports whether an entry stays before a cut that follows it. Other entries are
+// kept with the message after them.
+func anchorsCut(e *firn.Entry) bool {
 	switch e.Body.(type) {
 	case *firn.Message, *firn.Compaction:
 		return true
@@ -322,8 +319,8 @@ func solid(e *firn.Entry) bool {
 	return false
 }
 
-// turnStart is where the turn of an entry begins, -1 if that is not there.
-func (k *knife) turnStart(at int) int {
+// turnStart returns the index where the turn of an entry starts, or -1.
+func (k *cutter) turnStart(at int) int {
 	for i := at; i >= 0; i-- {
 		if beginsTurn(&k.entries[i]) {
 			return i
@@ -332,8 +329,8 @@ func (k *knife) turnStart(at int) int {
 	return -1
 }
 
-// says counts the entries in a range that a model sees something of.
-func (k *knife) says(from, to int) int {
+// countSeen counts the entries in a range that a model sees.
+func (k *cutter) countSeen(from, to int) int {
 	n := 0
 	for i := from; i < to; i++ {
 		if k.tokens[i] > 0 {
@@ -343,8 +340,8 @@ func (k *knife) says(from, to int) int {
 	return n
 }
 
-// saidSince reports whether anything was said behind the last compaction.
-func (k *knife) saidSince() bool {
+// hasNewMessages reports whether there are messages after the last compaction.
+func (k *cutter) hasNewMessages() bool {
 	for i := len(k.entries) - 1; i >= 0; i-- {
 		if k.tokens[i] > 0 {
 			return true

@@ -48,7 +48,7 @@ func TestCutPoints(t *testing.T) {
 		got.FirstKeptEntryID = plan.FirstKept
 		got.ToSummarize, got.TurnPrefix = len(plan.Summarize), len(plan.Prefix)
 		got.TokensBefore = plan.Before
-		got.Estimates = newKnife(p.Entries, window.Chars{}).tokens
+		got.Estimates = newCutter(p.Entries, window.Chars{}).tokens
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("keep %s (-want +got):\n%s", keep, diff)
 		}
@@ -145,7 +145,7 @@ func TestPlan(t *testing.T) {
 			if n := len(plan.Summarize) + len(plan.Prefix) + len(plan.Kept); n != len(c.entries) {
 				t.Errorf("%d entries in the plan, want %d", n, len(c.entries))
 			}
-			if parted(append(plan.Summarize[:len(plan.Summarize):len(plan.Summarize)], append(plan.Prefix[:len(plan.Prefix):len(plan.Prefix)], plan.Kept...)...), plan.first) {
+			if splitsPair(append(plan.Summarize[:len(plan.Summarize):len(plan.Summarize)], append(plan.Prefix[:len(plan.Prefix):len(plan.Prefix)], plan.Kept...)...), plan.first) {
 				t.Error("a call is parted from its result")
 			}
 		})

@@ -12,69 +12,70 @@ import (
 	"firn.dev/window"
 )
 
-// Job is one compaction to be run.
+// Job describes a compaction.
 type Job struct {
 	Store   store.Store
 	Session firn.ID
-	// Model summarises; nil means that no model is asked.
+	// Model writes the summary; if nil, it is made without a model.
 	Model provider.Model
 	Settings
-	// Window is the size of the window that must fit; zero means the Model's.
+	// Window is the size of the window to fit; zero means the Model's.
 	Window int64
-	// System, Tools and Injected are tokens that compaction cannot shrink. System
-	// counts only if it is more than what Build.System comes to, Injected only
-	// if Build injects nothing.
+	// System, Tools and Injected are tokens that compaction cannot shrink. System applies
+	// only if it is more than the size of Build.System, Injected only if Build has no
+	// injections.
 	System, Tools, Injected int64
-	// Hint is what the user wants the summary to heed.
+	// Hint is the user's instruction for the summary.
 	Hint   string
 	Reason Reason
-	// By says who asked, for the record. Extra are fields that the entry carries.
+	// By is the user or program that requested the compaction, for the record. Extra holds
+	// additional fields of the entry.
 	By    string
 	Extra firn.Fields
-	// Identity is the agent's system prompt, so that the summary keeps who the
-	// agent is and what it knows of the user.
+	// Identity is the agent's system prompt, so that the summary preserves the agent's role
+	// and its knowledge of the user.
 	Identity string
-	// Before is asked before anything is summarised.
+	// Before is called before anything is summarized.
 	Before func(ctx context.Context, p Plan) (Decision, error)
-	// Observe is told of each call of the summariser before it is made.
+	// Observe is called before each call of the summarizer.
 	Observe func(Progress)
 	// Counter counts tokens; nil means that of Build, or [window.Chars].
 	Counter window.TokenCounter
-	// Build is how the window will be built.
+	// Build configures how the window will be built.
 	Build window.Options
-	// Keep is an entry that is not summarised, nor is anything behind it: the message
-	// that is to be answered. Empty means that everything may be.
+	// Keep is an entry that must be kept, with everything after it: the message to be
+	// answered. If empty, everything may be summarized.
 	Keep firn.EntryID
-	// Refused is how many tokens the request had that the provider refused, if the
-	// reason is Overflow; zero if that is not known.
+	// Refused is the size in tokens of the request that the provider rejected, if the
+	// reason is Overflow; zero if unknown.
 	Refused int64
-	// Clock tells the time; nil means time.Now.
+	// Clock returns the time; nil means time.Now.
 	Clock func() time.Time
 }
 
-// Decision is what a hook makes of a plan. The zero value lets it happen.
+// Decision is a hook's decision about a plan. The zero value approves it.
 type Decision struct {
 	// Cancel ends the run with ErrCancelled.
 	Cancel bool
-	// Summary, if not empty, is used instead of asking a model.
+	// Summary, if not empty, is used instead of a model's.
 	Summary string
 }
 
-// Progress tells which piece is being summarised: Chunk of Chunks, from 1.
+// Progress identifies the piece being summarized: Chunk of Chunks, from 1.
 type Progress struct {
 	Chunk, Chunks int
-	// Try counts from 1; above 1 the answer before was of no use.
+	// Try counts from 1; above 1, the previous answer was unusable.
 	Try int
 }
 
-// Strategy says how a summary was made.
+// Strategy is the method by which a summary was made.
 type Strategy string
 
-// How a summary was made.
+// Methods of making a summary.
 const (
 	// ByModel: a model wrote all of it.
 	ByModel Strategy = "model"
-	// Extractive: it was put together from pieces of what was said.
+	// Extractive: it was assembled from excerpts of the conversation.
 	Extractive Strategy = "extractive"
 	// ByHook: a hook supplied it.
 	ByHook Strategy = "hook"
@@ -82,39 +83,38 @@ const (
 	Mixed Strategy = "mixed"
 )
 
-// Result is what a run did.
+// Result is the result of a run.
 type Result struct {
 	// Entry is the compaction as it was appended.
 	Entry firn.Entry
-	// Before is how many tokens the window had, as well as is known; After is
-	// what the counter makes of it now.
+	// Before is the best estimate of the window's tokens before the run. After is the
+	// counter's total for the new window.
 	Before, After int64
 	Strategy      Strategy
-	// Chunks is how many pieces were summarised by a model, Calls how often it was asked.
+	// Chunks is the number of pieces that a model summarized, Calls the number of model
+	// calls.
 	Chunks, Calls int
-	// Usage sums up what the summariser's answers cost, those that were of no use included.
+	// Usage is the total usage of the summarizer, including unusable answers.
 	Usage firn.Usage
-	// End is the end of the session behind the entry.
+	// End is the end of the session after the entry.
 	End firn.Pos
-	// Count is how many compactions count on this branch now, as far as known.
+	// Count is the known number of compactions now in effect on this branch.
 	Count int
-	// Failure is why the summariser failed; nil if it did not, or was not asked.
+	// Failure is the summarizer's error; nil if it succeeded or was not called.
 	Failure error
 }
 
-// Run compacts a session. It returns when a compaction was appended, or with
-// an error when none was: ErrNothing, ErrOpen, ErrCancelled, ErrMoved, a
-// [*TooBig], the context's cause, or that of the store. A run that failed by
-// itself (TooBig, or a hook that failed) appends a record of the failure; when
-// the context ends nothing is written at all.
+// Run compacts a session. It returns after a compaction was appended, or with an error if
+// none was: ErrNothing, ErrOpen, ErrCancelled, ErrMoved, a [*TooBig], the context's cause,
+// or the store's error. A run that fails with TooBig or because of the hook appends a
+// record of the failure. If the context ends, nothing is written.
 //
-// A model that fails is no error: the summary is then extractive, and the failure
-// counts for the [Breaker]. The model is
-// asked at most twice for each of at most 32 pieces for what is older and as
-// many for the beginning of a split turn, and no more than 64 times in all.
+// A failing model is not an error: the summary is then extractive, and the failure counts
+// for the [Breaker]. The model is called at most twice for each of at most 32 pieces of
+// history and as many of the start of a split turn, and at most 64 times in all.
 //
-// No lock is held. What others append meanwhile is kept, as long as it follows
-// what was there; else the error is ErrMoved.
+// No lock is held. Entries that others append in the meantime are kept as long as they
+// extend the path; otherwise the error is ErrMoved.
 func Run(ctx context.Context, j Job) (Result, error) {
 	if j.Reason == "" {
 		j.Reason = Manual
@@ -141,43 +141,42 @@ func (r *run) failed(err error) bool {
 	return errors.As(err, &big) || errors.Is(err, errHook)
 }
 
-// errHook marks the failure of a hook.
+// errHook wraps the error of a hook.
 var errHook = errors.New("the hook before compaction failed")
 
-// run is a compaction under way. Path is what it was when the run began; what
-// is said later does not change what is summarised.
+// run is a compaction in progress. path is the path at the start of the run; entries
+// appended later do not change what is summarized.
 type run struct {
 	Job
 	path    window.Path
 	counter window.TokenCounter
 	build   window.Options
-	knife   *knife
-	// window is the size of the window, limit what must be met of it, and room
-	// what the limit leaves for messages and summary.
+	cutter  *cutter
+	// window is the size of the window, limit the size to reach, and room the part of the
+	// limit available for messages and summary.
 	window, limit, room int64
-	// before is the best that is known of the window's size, counted what the
-	// counter makes of it, empty what it makes of a window with no messages. Assumed
-	// is the size that decides what is cut: before, or the whole window if it was
-	// refused.
+	// before is the best estimate of the window's size, counted the counter's total, and
+	// empty that of a window without messages. assumed is the size that determines the cut:
+	// before, or the whole window if the provider rejected it.
 	before, counted, assumed int64
 	empty                    size
-	// carried is what the previous compaction remembers, body its summary.
+	// carried holds the details of the previous compaction, body its summary.
 	carried Details
 	body    string
-	// found are the pins that had to be looked for.
+	// found holds the pins that were searched for.
 	found map[firn.EntryID]Pin
-	// weighed keeps what was gathered for each cut, by its place.
-	weighed map[int]choice
+	// measured caches the input collected for each cut, by its index.
+	measured map[int]choice
 }
 
-// do is Run without the record of a failure.
+// do is Run without the recording of failures.
 func (r *run) do(ctx context.Context) (Result, error) {
 	var err error
 	if r.path, err = collect(ctx, r.Store, r.Session); err != nil {
 		return Result{}, err
 	}
 	breaker := BreakerOf(r.path)
-	open := breaker.Open(r.Settings, r.now()) && r.Reason != Manual
+	open := breaker.IsOpen(r.Settings, r.now()) && r.Reason != Manual
 	if open && breaker.Nothing && r.Reason == Threshold {
 		return Result{}, fmt.Errorf("%w, until %s", ErrOpen, breaker.Until(r.Settings).Local().Format("15:04"))
 	}
@@ -186,8 +185,8 @@ func (r *run) do(ctx context.Context) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	s := r.summariser(open)
-	choice, err = r.summarise(ctx, choice, s)
+	s := r.newSummarizer(open)
+	choice, err = r.summarize(ctx, choice, s)
 	if err != nil {
 		return Result{}, err
 	}
@@ -199,7 +198,7 @@ func collect(ctx context.Context, st store.Store, id firn.ID) (window.Path, erro
 	return window.Collect(st.ReadBack(ctx, id, store.End))
 }
 
-// prepare works out the figures.
+// prepare computes the figures of the run.
 func (r *run) prepare() {
 	r.counter, r.build = r.Counter, r.Build
 	if r.counter == nil {
@@ -213,27 +212,27 @@ func (r *run) prepare() {
 	if r.window <= 0 && r.Model != nil {
 		r.window = r.Model.Info().Window
 	}
-	r.window = known(r.window)
+	r.window = windowSize(r.window)
 	r.limit = r.Limit(r.window)
 	r.empty = r.sizeOf(window.Build(window.Path{}, r.build))
 	r.room = r.limit - r.empty.total()
-	r.knife = newKnife(r.path.Entries, r.counter)
+	r.cutter = newCutter(r.path.Entries, r.counter)
 	r.keep()
 	r.figures()
 	if r.path.Compaction != nil {
 		if c, ok := r.path.Compaction.Body.(*firn.Compaction); ok {
 			r.carried, r.body = DetailsOf(c), bodyOf(c.Summary)
-			if c.FromHook && r.carried.Strategy == "" { // not ours: its lists may mean something else
+			if c.FromHook && r.carried.Strategy == "" { // not written by firn: its lists may have another meaning
 				r.carried.ReadFiles, r.carried.ModifiedFiles = nil, nil
 			}
 		}
 	}
 }
 
-// keep sees to it that the message to be answered is kept. If it alone is above the
-// limit that the settings wish for, only what the window takes counts.
+// keep makes sure that the message to be answered is kept. If it alone exceeds the
+// configured limit, only the window's size limits the conversation.
 func (r *run) keep() {
-	tail, ok := r.knife.keep(r.Keep)
+	tail, ok := r.cutter.keep(r.Keep)
 	if !ok || tail+minBody <= r.room {
 		return
 	}
@@ -243,7 +242,7 @@ func (r *run) keep() {
 	r.room = r.limit - r.empty.total()
 }
 
-// figures measures the window as it is.
+// figures measures the current window.
 func (r *run) figures() {
 	w := window.Build(r.path, r.build)
 	r.counted = r.sizeOf(w).total()
@@ -252,19 +251,19 @@ func (r *run) figures() {
 		r.before = w.Tokens.Total
 	}
 	r.assumed = r.before
-	if r.Reason == Overflow { // whatever was reported before
+	if r.Reason == Overflow { // regardless of the reported size
 		r.before = max(r.before, r.Refused)
 		r.assumed = max(r.before, r.window)
 	}
 }
 
-// summariser makes the summariser of the run. One that is mute asks no model.
-func (r *run) summariser(mute bool) *summariser {
+// newSummarizer returns the summarizer of the run. A mute one uses no model.
+func (r *run) newSummarizer(mute bool) *summarizer {
 	model := r.Model
 	if mute {
 		model = nil
 	}
-	s := newSummariser(model, r.Settings, r.counter)
+	s := newSummarizer(model, r.Settings, r.counter)
 	s.session, s.identity, s.hint, s.observe = r.Session, r.Identity, r.Hint, r.Observe
 	return s
 }

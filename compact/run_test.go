@@ -207,15 +207,15 @@ func TestTooLongIsCut(t *testing.T) {
 	counter := window.Chars{}
 	text := "## Goal\n" + strings.Repeat("- one more fact\n", 100)
 	m := firn.AssistantText(text).Body.(*firn.Message)
-	got, fault := verdict(m, &nameBook{}, 10_000, 300, counter)
+	got, fault := checkSummary(m, &nameBook{}, 10_000, 300, counter)
 	if fault != "" || counter.CountText(got) > 300 || !strings.HasSuffix(got, "fact"+cutNotice) {
 		t.Errorf("fault %q, %d tokens, ends %q", fault, counter.CountText(got), got[max(0, len(got)-80):])
 	}
-	if _, fault := verdict(m, &nameBook{}, 10_000, 100, counter); fault == "" {
+	if _, fault := checkSummary(m, &nameBook{}, 10_000, 100, counter); fault == "" {
 		t.Error("four times too long is taken")
 	}
 	m.StopReason = firn.StopLength
-	if got, _ := verdict(m, &nameBook{}, 10_000, 1000, counter); !strings.HasSuffix(got, cutNotice) {
+	if got, _ := checkSummary(m, &nameBook{}, 10_000, 1000, counter); !strings.HasSuffix(got, cutNotice) {
 		t.Error("an answer that was cut off does not say so")
 	}
 }
@@ -255,7 +255,7 @@ func TestSlow(t *testing.T) {
 		if err != nil || result.Strategy != Mixed {
 			t.Fatalf("strategy %s, error %v", result.Strategy, err)
 		}
-		if took := time.Since(began); took > patience*time.Minute {
+		if took := time.Since(began); took > timeoutFactor*time.Minute {
 			t.Errorf("took %v", took)
 		}
 		usable(t, st, j.Limit(size))
@@ -400,7 +400,7 @@ func TestBreaker(t *testing.T) {
 			Run(t.Context(), j)
 		}
 		j.System = 0
-		if b := BreakerOf(live(t, st)); !b.Open(j.Settings, time.Now()) || b.Open(Settings{Failures: 4}, time.Now()) {
+		if b := BreakerOf(live(t, st)); !b.IsOpen(j.Settings, time.Now()) || b.IsOpen(Settings{Failures: 4}, time.Now()) {
 			t.Fatal("the breaker is not open after three failures")
 		}
 		return m, j
@@ -410,7 +410,7 @@ func TestBreaker(t *testing.T) {
 		if _, err := Run(t.Context(), j); !errors.Is(err, ErrOpen) || len(m.Requests()) > 0 {
 			t.Errorf("error %v", err)
 		}
-		if err := Close(t.Context(), j.Store, session); err != nil {
+		if err := ResetBreaker(t.Context(), j.Store, session); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Run(t.Context(), j); err != nil || Failures(live(t, j.Store)) != 0 {
@@ -430,7 +430,7 @@ func TestBreaker(t *testing.T) {
 		if result, err := Run(t.Context(), j); err != nil || result.Strategy != ByModel || len(m.Requests()) == 0 {
 			t.Errorf("strategy %s, error %v", result.Strategy, err)
 		}
-		if BreakerOf(live(t, j.Store)).Open(j.Settings, time.Now()) {
+		if BreakerOf(live(t, j.Store)).IsOpen(j.Settings, time.Now()) {
 			t.Error("the breaker is open after a success")
 		}
 	})

@@ -10,19 +10,19 @@ import (
 	"firn.dev/window"
 )
 
-// sections are what a summary says besides its body, word for word and not in
-// the words of whoever summarised.
+// sections are the parts of a summary besides its body, quoted verbatim from the
+// conversation.
 type sections struct {
-	// ask is what the user asked for first, request what they asked for last,
-	// where the messages that say so are not kept.
+	// ask is the user's first request, request the last one, if their messages are not
+	// kept.
 	ask, request string
 	pins         []Pin
-	// read and modified are files, most of them for all that shall be told.
+	// read and modified are the files that calls touched.
 	read, modified []string
 }
 
-// The tags of the sections, in the order they stand behind the body. pi knows
-// the last two.
+// The tags of the sections, in the order in which they follow the body. pi knows the last
+// two.
 const (
 	tagGoal     = "first-request"
 	tagRequest  = "latest-request"
@@ -31,59 +31,59 @@ const (
 	tagModified = "modified-files"
 )
 
-// compose puts a summary together.
+// compose assembles a summary.
 func (s sections) compose(body string, maxFiles int) string {
 	var b strings.Builder
-	b.WriteString(guard(strings.TrimSpace(body)))
+	b.WriteString(escapeTags(strings.TrimSpace(body)))
 	section := func(tag, text string) {
 		if text != "" {
 			fmt.Fprintf(&b, "\n\n<%s>\n%s\n</%s>", tag, text, tag)
 		}
 	}
-	section(tagGoal, guard(s.ask))
-	section(tagRequest, guard(s.request))
+	section(tagGoal, escapeTags(s.ask))
+	section(tagRequest, escapeTags(s.request))
 	section(tagPinned, s.pinned())
 	section(tagRead, listFiles(s.read, maxFiles))
 	section(tagModified, listFiles(s.modified, maxFiles))
 	return strings.TrimSpace(b.String())
 }
 
-// pinned spells the pins.
+// pinned formats the pins.
 func (s sections) pinned() string {
 	var texts []string
 	for _, pin := range s.pins {
 		if pin.Text != "" {
-			texts = append(texts, fmt.Sprintf("[%s, entry %s]\n%s", pin.Role, pin.ID, guard(pin.Text)))
+			texts = append(texts, fmt.Sprintf("[%s, entry %s]\n%s", pin.Role, pin.ID, escapeTags(pin.Text)))
 		}
 	}
 	return strings.Join(texts, "\n\n")
 }
 
-// listFiles names at most n files, one on each line.
+// listFiles lists at most n files, one per line.
 func listFiles(files []string, n int) string {
 	if len(files) <= n {
-		return guard(strings.Join(files, "\n"))
+		return escapeTags(strings.Join(files, "\n"))
 	}
-	return guard(strings.Join(files[:n], "\n")) + fmt.Sprintf("\n(and %d more)", len(files)-n)
+	return escapeTags(strings.Join(files[:n], "\n")) + fmt.Sprintf("\n(and %d more)", len(files)-n)
 }
 
-// sectionTag finds tags of ours in text that others wrote, and the end of the
-// fence that a window puts around a summary.
+// sectionTag matches section tags in quoted text, and the end of the fence that a window
+// puts around a summary.
 var sectionTag = pattern.New(`(?i)<(\s*/\s*summary\s*>|\s*/?\s*(?:` +
 	strings.Join([]string{tagGoal, tagRequest, tagPinned, tagRead, tagModified, tagConversation, tagPrevious, tagIdentity, tagHint}, "|") +
 	`)\s*>)`)
 
-// guard keeps text from ending the section or the fence it stands in, or
-// beginning another. Text without such tags stays as it is, to the byte.
-func guard(text string) string {
+// escapeTags prevents text from ending its section or fence, or from starting another. Text
+// without such tags is unchanged.
+func escapeTags(text string) string {
 	if !strings.Contains(text, "<") {
 		return text
 	}
 	return sectionTag.ReplaceAllString(text, `<\$1`)
 }
 
-// bodyOf takes the sections off a summary. They are remembered in details, and
-// put back each time.
+// bodyOf removes the sections from a summary. They are recorded in the details and added
+// again each time.
 func bodyOf(summary string) string {
 	summary = strings.TrimSpace(summary)
 	for {
@@ -102,12 +102,12 @@ func bodyOf(summary string) string {
 	}
 }
 
-// pinLabel is the name of the label that pins an entry.
+// pinLabel is the label that pins an entry.
 const pinLabel = "pin"
 
-// pinned decides what is pinned: what the previous compaction carried and what
-// labels on the path say since, the last one for each entry. missing are those
-// whose text is not at hand.
+// pinned returns the pinned entries: those carried by the previous compaction, updated by
+// the last label of each entry on the path. missing are those whose text is not in the live
+// part.
 func pinned(p window.Path, plan Plan, carried []Pin) (pins []Pin, missing []firn.EntryID) {
 	last := make(map[firn.EntryID]string)
 	var targets []firn.EntryID
@@ -152,7 +152,7 @@ func byID(ranges ...[]firn.Entry) map[firn.EntryID]*firn.Entry {
 	return found
 }
 
-// pinOf takes the text of an entry.
+// pinOf returns a pin with the text of an entry.
 func pinOf(e *firn.Entry) Pin {
 	pin := Pin{ID: e.ID, Role: firn.RoleUser}
 	switch b := e.Body.(type) {
@@ -168,7 +168,7 @@ func pinOf(e *firn.Entry) Pin {
 	return pin
 }
 
-// allText joins all that is readable in parts.
+// allText joins all readable text of parts.
 func allText(parts []firn.Part) string {
 	var texts []string
 	for _, part := range parts {
@@ -188,14 +188,14 @@ func allText(parts []firn.Part) string {
 	return strings.Join(texts, "\n")
 }
 
-// The lengths to which what was asked for is cut.
+// The maximum lengths of quoted requests.
 const (
 	maxGoal    = 1000
 	maxRequest = 4000
 )
 
-// firstAsk is what the user asked for first: not an empty message, a command
-// to the program, or something that a program put there. It is -1 without one.
+// firstAsk returns the user's first request. Empty messages, commands and messages inserted
+// by programs do not count. The index is -1 if there is none.
 func firstAsk(entries []firn.Entry) (at int, text string) {
 	for i := range entries {
 		if text := askOf(&entries[i]); text != "" {
@@ -205,7 +205,7 @@ func firstAsk(entries []firn.Entry) (at int, text string) {
 	return -1, ""
 }
 
-// lastAsk is what the user asked for last.
+// lastAsk returns the user's last request.
 func lastAsk(entries []firn.Entry) (at int, text string) {
 	for i := len(entries) - 1; i >= 0; i-- {
 		if text := askOf(&entries[i]); text != "" {
@@ -215,10 +215,10 @@ func lastAsk(entries []firn.Entry) (at int, text string) {
 	return -1, ""
 }
 
-// command is a message that was meant for the program.
+// command matches a message that is a command to the program.
 var command = pattern.New(`^/[a-z][\w-]*$`)
 
-// askOf is what a message of the user asks for, empty if nothing.
+// askOf returns the request in a user message, or an empty string.
 func askOf(e *firn.Entry) string {
 	m, ok := e.Body.(*firn.Message)
 	if !ok || m.Role != firn.RoleUser {
@@ -231,7 +231,7 @@ func askOf(e *firn.Entry) string {
 	return text
 }
 
-// cutChars cuts a text that has more than n characters, and says so.
+// cutChars cuts a text of more than n characters and marks the cut.
 func cutChars(text string, n int) string {
 	if len(text) <= n {
 		return text

@@ -6,57 +6,57 @@ import (
 	"firn.dev/provider"
 )
 
-// Mode says what happens when compaction is due.
+// Mode is the action to take when compaction is due.
 type Mode string
 
-// What happens when compaction is due. The zero value is Auto.
+// Actions when compaction is due. The zero value is Auto.
 const (
 	// Auto compacts.
 	Auto Mode = "auto"
-	// Suggest tells the user and leaves it to them.
+	// Suggest notifies the user, who decides.
 	Suggest Mode = "suggest"
-	// Off does nothing; compaction is never due. It can still be asked for.
+	// Off disables automatic compaction; it is never due. It can still be requested.
 	Off Mode = "off"
 )
 
-// Reason says why a compaction is run.
+// Reason is the reason for a compaction.
 type Reason string
 
-// Why a compaction is run. The zero value is Manual.
+// Reasons for a compaction. The zero value is Manual.
 const (
-	// Threshold: the conversation passed the limit of the settings.
+	// Threshold: the conversation exceeds the limit of the settings.
 	Threshold Reason = "threshold"
-	// Overflow: the provider said that the request is too long.
+	// Overflow: the provider rejected the request as too long.
 	Overflow Reason = "overflow"
-	// Manual: somebody asked for it.
+	// Manual: it was requested.
 	Manual Reason = "manual"
 )
 
-// Settings say when a conversation is compacted and how much of it is kept.
-// The zero value has good defaults.
+// Settings configure when a conversation is compacted and how much of it is kept. The zero
+// value has sensible defaults.
 type Settings struct {
 	Mode Mode
-	// Threshold is a number of tokens above which compaction is due; zero means
-	// none. Fraction is the same as a share of the window, such as 0.9.
+	// Threshold is the number of tokens above which compaction is due; zero means none.
+	// Fraction is the same as a fraction of the window, such as 0.9.
 	Threshold int64
 	Fraction  float64
-	// Reserve is what is left free of the window for the answer; zero means
-	// 16,384. It is raised to ReserveFloor, where zero means 20,000 and less
-	// than zero none, but never above a quarter of the window.
+	// Reserve is the part of the window reserved for the answer, in tokens; zero means
+	// 16,384. It is raised to ReserveFloor (zero means 20,000, a negative number none), but
+	// never above a quarter of the window.
 	Reserve, ReserveFloor int64
-	// KeepRecent is about how many tokens of the latest messages are kept as
-	// they are; zero means 20,000. It is lowered where the window is too small.
+	// KeepRecent is the approximate number of tokens of the latest messages that are kept
+	// unchanged; zero means 20,000. It is lowered if the window is too small.
 	KeepRecent int64
-	// Failures is how many tries may fail in a row before no model is asked for a
-	// summary, unless the user wants one; zero means 3. After Cooldown it is tried
+	// Failures is the number of consecutive failures after which no model is asked for a
+	// summary except on request; zero means 3. Cooldown is the time after which it is tried
 	// again; zero means 10 minutes.
 	Failures int
 	Cooldown time.Duration
-	// Backoff says how often a summariser that fails for a while is asked again.
+	// Backoff configures the retries after temporary failures of the summarizer.
 	Backoff provider.Backoff
-	// Timeout bounds each call of the summariser, with its retries; zero means 2
-	// minutes. All calls of a run together are bounded by five times that.
-	// When time is up the rest is summarised without a model.
+	// Timeout limits each call of the summarizer, including retries; zero means 2 minutes.
+	// All calls of a run together are limited to five times that. After that, the rest is
+	// summarized without a model.
 	Timeout time.Duration
 }
 
@@ -67,16 +67,16 @@ const (
 	defaultFailures   = 3
 	defaultTimeout    = 2 * time.Minute
 	defaultCooldown   = 10 * time.Minute
-	// patience is how many times the timeout of one call all calls may take.
-	patience = 5
+	// timeoutFactor is the limit for all calls of a run, as a multiple of the timeout of
+	// one call.
+	timeoutFactor = 5
 )
 
-// Limit is how many tokens a conversation may have in a window of that size:
-// compaction is due above it. It is the least of the limits that are set, and
-// always more than zero and less than the window. A window of zero or less is
-// taken for [provider.AssumedWindow].
+// Limit returns the number of tokens above which compaction is due in a window of the given
+// size. It is the smallest of the configured limits, always greater than zero and less than
+// the window. A window of zero or less means [provider.AssumedWindow].
 func (s Settings) Limit(window int64) int64 {
-	window = known(window)
+	window = windowSize(window)
 	limit := window - s.reserve(window)
 	if s.Threshold > 0 {
 		limit = min(limit, s.Threshold)
@@ -87,13 +87,13 @@ func (s Settings) Limit(window int64) int64 {
 	return max(1, min(limit, window-1))
 }
 
-// Due reports whether a conversation of so many tokens should be compacted
-// before it goes on. It is never due if the mode is Off.
+// Due reports whether a conversation of the given size should be compacted before it
+// continues. It returns false if the mode is Off.
 func (s Settings) Due(tokens, window int64) bool {
 	return s.Mode != Off && tokens > s.Limit(window)
 }
 
-// reserve is what is left free of a window.
+// reserve returns the part of a window reserved for the answer.
 func (s Settings) reserve(window int64) int64 {
 	reserve, floor := s.Reserve, s.ReserveFloor
 	if reserve <= 0 {
@@ -102,11 +102,11 @@ func (s Settings) reserve(window int64) int64 {
 	if floor == 0 {
 		floor = defaultFloor
 	}
-	return min(max(reserve, floor), known(window)/4)
+	return min(max(reserve, floor), windowSize(window)/4)
 }
 
-// keepRecent is how many tokens of recent messages are kept if there is room
-// for so many.
+// keepRecent returns the number of tokens of recent messages to keep, given the available
+// room.
 func (s Settings) keepRecent(room int64) int64 {
 	keep := s.KeepRecent
 	if keep <= 0 {
@@ -136,8 +136,8 @@ func (s Settings) timeout() time.Duration {
 	return s.Timeout
 }
 
-// known is the size of a window, or what is assumed if it is not known.
-func known(window int64) int64 {
+// windowSize returns the size of a window, or the assumed size if it is unknown.
+func windowSize(window int64) int64 {
 	if window <= 0 {
 		return provider.AssumedWindow
 	}

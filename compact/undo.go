@@ -19,33 +19,33 @@ type Past struct {
 	// At is the position before it.
 	At   firn.Pos
 	Time time.Time
-	// FirstKept is the first entry it kept; its own id if none.
+	// FirstKept is the first entry it kept, or its own ID if it kept none.
 	FirstKept firn.EntryID
-	// Before and After are the tokens of the window before and after it; After
-	// is zero if it was not recorded.
+	// Before and After are the sizes of the window in tokens before and after it. After is
+	// zero if it was not recorded.
 	Before, After int64
 	// Strategy, Reason and Model are empty if they were not recorded.
 	Strategy Strategy
 	Reason   Reason
 	Model    string
-	// Line is the first line of the summary that says something.
+	// Line is the first line of the summary that is neither blank nor a heading.
 	Line string
-	// Undone says that it is hidden; By are the tombstones that hide it.
+	// Undone reports whether it is hidden; By are the tombstones that hide it.
 	Undone bool
 	By     []firn.EntryID
-	// Counts says that it is the one in force.
+	// Counts reports whether it is the one in effect.
 	Counts bool
 }
 
-// List tells all compactions on the branch of the head, oldest first, undone
-// or not. It reads the whole session.
+// List returns all compactions on the branch of the head, oldest first, including undone
+// ones. It reads the whole session.
 func List(ctx context.Context, st store.Store, id firn.ID) ([]Past, error) {
-	past, _, err := list(ctx, st, id)
+	past, _, err := listWithEnd(ctx, st, id)
 	return past, err
 }
 
-// list is List, and tells the end of what was read.
-func list(ctx context.Context, st store.Store, id firn.ID) ([]Past, firn.Pos, error) {
+// listWithEnd is List that also returns the end position of what was read.
+func listWithEnd(ctx context.Context, st store.Store, id firn.ID) ([]Past, firn.Pos, error) {
 	var tree firn.Tree
 	var end firn.Pos
 	found := make(map[int]Past)
@@ -61,13 +61,13 @@ func list(ctx context.Context, st store.Store, id firn.ID) ([]Past, firn.Pos, er
 		if n < 0 || rec.Glance.Kind != firn.KindCompaction {
 			continue
 		}
-		if entry, err := rec.Entry(); err == nil { // one that cannot be read is no compaction to Collect either
+		if entry, err := rec.Entry(); err == nil { // Collect ignores unreadable compactions too
 			if c, ok := entry.Body.(*firn.Compaction); ok {
 				found[n] = pastOf(rec.At, entry, c)
 			}
 		}
 	}
-	by := hiders(&tree)
+	by := tombstonesByTarget(&tree)
 	var past []Past
 	for _, n := range tree.Path(tree.Head()) {
 		if p, ok := found[n]; ok {
@@ -85,7 +85,7 @@ func list(ctx context.Context, st store.Store, id firn.ID) ([]Past, firn.Pos, er
 	return past, end, nil
 }
 
-// pastOf tells of one compaction.
+// pastOf describes one compaction.
 func pastOf(at firn.Pos, e firn.Entry, c *firn.Compaction) Past {
 	d := DetailsOf(c)
 	return Past{
@@ -95,7 +95,7 @@ func pastOf(at firn.Pos, e firn.Entry, c *firn.Compaction) Past {
 	}
 }
 
-// firstLine is the first line of a text that is not blank or a heading.
+// firstLine returns the first line of a text that is neither blank nor a heading.
 func firstLine(text string) string {
 	heading := ""
 	for line := range strings.Lines(text) {
@@ -111,9 +111,9 @@ func firstLine(text string) string {
 	return heading
 }
 
-// hiders maps each entry to the tombstones that hide it: those that are not
-// hidden themselves.
-func hiders(tree *firn.Tree) map[firn.EntryID][]firn.EntryID {
+// tombstonesByTarget maps each entry to the tombstones that hide it and are not hidden
+// themselves.
+func tombstonesByTarget(tree *firn.Tree) map[firn.EntryID][]firn.EntryID {
 	hidden := tree.Hidden()
 	by := make(map[firn.EntryID][]firn.EntryID)
 	for n := range tree.Len() {
@@ -124,12 +124,13 @@ func hiders(tree *firn.Tree) map[firn.EntryID][]firn.EntryID {
 	return by
 }
 
-// Undo hides a compaction, so that the window is again what it was before it,
-// and returns the tombstone. An empty target means the one in force; without
-// one the error is ErrNothing, as it is if the target was undone already. A
-// target that is no compaction of the branch is ErrNotFound.
+// Undo hides a compaction, which restores the previous window, and returns the tombstone.
+// An empty target means the compaction in effect; if there is none, or the target is
+// already undone, the error is ErrNothing. A target that is not a compaction of the branch
+// is an ErrNotFound.
 //
-// To undo the one in force takes reading what is live; any other, the whole session.
+// Undoing the compaction in effect reads the live part; any other target requires reading
+// the whole session.
 func Undo(ctx context.Context, st store.Store, id firn.ID, target firn.EntryID) (firn.Entry, error) {
 	entry, done, err := undoInForce(ctx, st, id, target)
 	if err != nil {
@@ -138,7 +139,7 @@ func Undo(ctx context.Context, st store.Store, id firn.ID, target firn.EntryID) 
 	if done {
 		return entry, nil
 	}
-	entries, err := change(ctx, st, id, func(past []Past) ([]firn.EntryID, error) {
+	entries, err := appendTombstones(ctx, st, id, func(past []Past) ([]firn.EntryID, error) {
 		p, err := pick(past, target, func(p Past) bool { return p.Counts })
 		if err == nil && p.Undone {
 			err = fmt.Errorf("%s is undone already: %w", p.ID, ErrNothing)
@@ -151,7 +152,7 @@ func Undo(ctx context.Context, st store.Store, id firn.ID, target firn.EntryID) 
 	return entries[0], nil
 }
 
-// undoInForce hides the compaction in force, if that is what is meant.
+// undoInForce hides the compaction in effect if it is the target.
 func undoInForce(ctx context.Context, st store.Store, id firn.ID, target firn.EntryID) (entry firn.Entry, done bool, err error) {
 	for try := 1; ; try++ {
 		path, err := window.Collect(st.ReadBack(ctx, id, store.End))
@@ -171,8 +172,8 @@ func undoInForce(ctx context.Context, st store.Store, id firn.ID, target firn.En
 	}
 }
 
-// InForce tells of the compaction that counts for what is live of a session; false if
-// there is none. Where it stands in the file is not known.
+// InForce returns the compaction in effect on a path, or false if there is none. Its
+// position in the file is not set.
 func InForce(path window.Path) (Past, bool) {
 	if path.Compaction == nil {
 		return Past{}, false
@@ -186,11 +187,11 @@ func InForce(path window.Path) (Past, bool) {
 	return p, true
 }
 
-// Redo takes back the undoing of a compaction and returns the tombstones that
-// do so. An empty target means the latest that was undone and that nothing
-// replaced since. Otherwise the errors are those of Undo.
+// Redo reverts the undoing of a compaction and returns the tombstones that do so. An empty
+// target means the latest one that was undone and not replaced since. The errors are those
+// of Undo.
 func Redo(ctx context.Context, st store.Store, id firn.ID, target firn.EntryID) ([]firn.Entry, error) {
-	entries, err := change(ctx, st, id, func(past []Past) ([]firn.EntryID, error) {
+	entries, err := appendTombstones(ctx, st, id, func(past []Past) ([]firn.EntryID, error) {
 		if n := len(past); target == "" && n > 0 && past[n-1].Counts {
 			return nil, fmt.Errorf("the latest compaction is in force: %w", ErrNothing)
 		}
@@ -206,7 +207,7 @@ func Redo(ctx context.Context, st store.Store, id firn.ID, target firn.EntryID) 
 	return entries, nil
 }
 
-// pick finds the target, or without one the latest for which ok holds.
+// pick returns the target or, if it is empty, the latest compaction for which ok holds.
 func pick(past []Past, target firn.EntryID, ok func(Past) bool) (Past, error) {
 	for _, p := range slices.Backward(past) {
 		if p.ID == target || target == "" && ok(p) {
@@ -219,11 +220,11 @@ func pick(past []Past, target firn.EntryID, ok func(Past) bool) (Past, error) {
 	return Past{}, fmt.Errorf("there is none: %w", ErrNothing)
 }
 
-// change hides the entries that decide names. If somebody spoke meanwhile it
-// is decided anew.
-func change(ctx context.Context, st store.Store, id firn.ID, decide func([]Past) ([]firn.EntryID, error)) ([]firn.Entry, error) {
+// appendTombstones hides the entries that decide returns. If other entries are appended in
+// the meantime, it calls decide again.
+func appendTombstones(ctx context.Context, st store.Store, id firn.ID, decide func([]Past) ([]firn.EntryID, error)) ([]firn.Entry, error) {
 	for try := 1; ; try++ {
-		past, end, err := list(ctx, st, id)
+		past, end, err := listWithEnd(ctx, st, id)
 		if err != nil {
 			return nil, err
 		}
@@ -244,28 +245,28 @@ func change(ctx context.Context, st store.Store, id firn.ID, decide func([]Past)
 	}
 }
 
-// maxTries is how often an append is tried when others speak all the time.
+// maxTries is the number of attempts to append while other writers append.
 const maxTries = 16
 
 // Difference is how one window differs from another.
 type Difference struct {
-	// In are the entries that are only in the later one, Out those only in the
-	// earlier one, in the order of their windows.
+	// In are the entries only in the later window, Out those only in the earlier one, in
+	// window order.
 	In, Out []firn.EntryID
-	// Before and After are the tokens of the windows.
+	// Before and After are the sizes of the windows in tokens.
 	Before, After int64
 }
 
-// Diff tells which entries came into a window and which went out of it.
+// Diff returns the entries that were added to and removed from a window.
 func Diff(before, after window.Window) Difference {
 	return Difference{
-		In: only(after, before), Out: only(before, after),
+		In: entriesOnlyIn(after, before), Out: entriesOnlyIn(before, after),
 		Before: before.Tokens.Total, After: after.Tokens.Total,
 	}
 }
 
-// only lists the entries that are in a and not in b.
-func only(a, b window.Window) []firn.EntryID {
+// entriesOnlyIn lists the entries that are in a but not in b.
+func entriesOnlyIn(a, b window.Window) []firn.EntryID {
 	seen := make(map[firn.EntryID]bool)
 	for _, it := range b.Items {
 		for _, id := range it.From {

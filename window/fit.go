@@ -271,8 +271,8 @@ func omitNext(out []Omission, run *bool, why Why, id firn.EntryID) []Omission {
 	return append(out, Omission{Why: why, First: id, Last: id, Count: 1})
 }
 
-// changed returns the path with other entries. The usage reported by answers after the
-// oldest changed entry no longer applies, so those answers are marked stale.
+// changed returns the path with other entries. The reported usage no longer applies if
+// the answer that reported it is not older than the oldest changed entry.
 func (p Path) changed(entries []firn.Entry, out []Omission, oldest int) Path {
 	if at, said := reporter(p); said == nil || at >= oldest {
 		p.stale = len(entries)

@@ -20,7 +20,7 @@ type api struct {
 	callID *regexp.Regexp
 	// toolName: "tools.name: String should match pattern", "Invalid function name".
 	toolName *regexp.Regexp
-	// thinking checks thinking that is sent back; if nil, none is allowed.
+	// thinking checks thinking that is sent back.
 	thinking func(firn.Thinking) error
 	// mark checks the mark of a text or a call.
 	mark func(string) error

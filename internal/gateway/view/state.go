@@ -40,7 +40,7 @@ func (v *View) breaker(ctx context.Context, id firn.ID, b compact.Breaker) *wire
 		settings = a.Compaction
 	}
 	out := &wire.Breaker{
-		Failures: b.Failures, Limit: settings.FailureLimit(), Open: b.Open(settings, v.Clock()), Last: b.Last.UTC(), Error: firn.CutText(b.Error, 500),
+		Failures: b.Failures, Limit: settings.FailureLimit(), Open: b.IsOpen(settings, v.Clock()), Last: b.Last.UTC(), Error: firn.CutText(b.Error, 500),
 	}
 	if out.Open {
 		out.Until = b.Until(settings).UTC()

@@ -13,25 +13,24 @@ import (
 )
 
 const (
-	// maxChunks bounds the pieces in which a conversation is given to a model.
-	// What is older than that many pieces is summarised without one.
+	// maxChunks is the maximum number of pieces that a model summarizes. Older pieces are
+	// summarized without a model.
 	maxChunks = 32
-	// maxCalls bounds how often a model is asked in one run, retries of the
-	// connection not counted.
+	// maxCalls is the maximum number of model calls in one run, not counting connection
+	// retries.
 	maxCalls = 64
-	// maxTriesOfChunk is how often a model is asked for the same piece.
+	// maxTriesOfChunk is the maximum number of model calls for one piece.
 	maxTriesOfChunk = 2
-	// maxBad is how many pieces in a row may get no answer of use before the
-	// model is not asked any more.
+	// maxBad is the number of consecutive pieces without a usable answer after which the
+	// model is no longer called.
 	maxBad = 2
 	// maxSqueeze is how often the pieces are halved because one was too long.
 	maxSqueeze = 3
 )
 
-// summariser makes summaries. It asks a model as long as that is of use, and
-// does without otherwise.
-type summariser struct {
-	model    provider.Model // nil: does without
+// summarizer makes summaries, with a model as long as that works and without one otherwise.
+type summarizer struct {
+	model    provider.Model // nil: works without a model
 	info     provider.Info
 	counter  window.TokenCounter
 	backoff  provider.Backoff
@@ -43,26 +42,26 @@ type summariser struct {
 	observe  func(Progress)
 
 	squeeze, bad int
-	// asked and extracted say how the summary came to be.
+	// asked and extracted record how the summary was made.
 	asked, extracted bool
 	chunks, calls    int
 	usage            firn.Usage
-	// failure is why the model is not asked any more; nil if it may be.
+	// failure is the reason why the model is no longer called, or nil.
 	failure error
 }
 
-// newSummariser makes a summariser; its time begins to run.
-func newSummariser(m provider.Model, s Settings, counter window.TokenCounter) *summariser {
-	sum := &summariser{model: m, counter: counter, backoff: s.Backoff, timeout: s.timeout()}
-	sum.deadline = time.Now().Add(patience * sum.timeout)
+// newSummarizer returns a summarizer and starts its time limit.
+func newSummarizer(m provider.Model, s Settings, counter window.TokenCounter) *summarizer {
+	sum := &summarizer{model: m, counter: counter, backoff: s.Backoff, timeout: s.timeout()}
+	sum.deadline = time.Now().Add(timeoutFactor * sum.timeout)
 	if m != nil {
 		sum.info = m.Info()
 	}
 	return sum
 }
 
-// strategy says how the summary was made.
-func (s *summariser) strategy() Strategy {
+// strategy returns how the summary was made.
+func (s *summarizer) strategy() Strategy {
 	switch {
 	case s.asked && s.extracted:
 		return Mixed
@@ -72,17 +71,18 @@ func (s *summariser) strategy() Strategy {
 	return Extractive
 }
 
-// modelName is the model as details tell it, empty if it had no part.
-func (s *summariser) modelName() string {
+// modelName returns the name of the model as recorded in the details, or an empty string if
+// it was not used.
+func (s *summarizer) modelName() string {
 	if !s.asked {
 		return ""
 	}
 	return s.info.Provider + "/" + s.info.Name
 }
 
-// fold brings a summary up to date with lines, in at most allowed tokens,
-// piece by piece, the oldest first. The error is only ever that of ctx.
-func (s *summariser) fold(ctx context.Context, t task, previous string, lines []digest.Line, allowed int64) (string, error) {
+// fold updates a summary with lines in at most allowed tokens, piece by piece, oldest
+// first. The only possible error is that of ctx.
+func (s *summarizer) fold(ctx context.Context, t task, previous string, lines []digest.Line, allowed int64) (string, error) {
 	running, done := previous, 0
 	var known nameBook
 	for len(lines) > 0 {
@@ -119,7 +119,7 @@ func (s *summariser) fold(ctx context.Context, t task, previous string, lines []
 	return running, nil
 }
 
-// excess counts the lines of the oldest chunks, those above n.
+// excess counts the lines of the oldest chunks beyond the newest n.
 func excess(chunks []chunk, n int) int {
 	lines := 0
 	for i := range max(0, len(chunks)-max(n, 0)) {
@@ -128,33 +128,33 @@ func excess(chunks []chunk, n int) int {
 	return lines
 }
 
-// question is one piece to be summarised.
+// question is one piece to be summarized.
 type question struct {
 	task     task
 	previous string
 	chunk    chunk
-	// names are those in what the answer stands for.
+	// names are the names in the input.
 	names   *nameBook
 	allowed int64
 }
 
-// outcome is what came of asking.
+// outcome is the result of a model call.
 type outcome int
 
 const (
 	// fine: there is a summary.
 	fine outcome = iota
-	// useless: there is none.
+	// useless: there is no usable summary.
 	useless
 	// tooMuch: the piece was too long for the model.
 	tooMuch
 )
 
-// ask asks the model for one piece, twice if the first answer is of no use.
-// Where the model fails it is not asked again in this run.
-func (s *summariser) ask(ctx context.Context, q question, p Progress) (string, outcome, error) {
+// ask has the model summarize one piece, with a second attempt if the first answer is
+// unusable. If the model fails, it is not called again in this run.
+func (s *summarizer) ask(ctx context.Context, q question, p Progress) (string, outcome, error) {
 	tokens := s.counter.CountText(q.chunk.text) + s.counter.CountText(q.previous)
-	for p.Try = 1; p.Try <= maxTriesOfChunk && s.willing(); p.Try++ {
+	for p.Try = 1; p.Try <= maxTriesOfChunk && s.mayAsk(); p.Try++ {
 		if s.observe != nil {
 			s.observe(p)
 		}
@@ -170,7 +170,7 @@ func (s *summariser) ask(ctx context.Context, q question, p Progress) (string, o
 			return "", useless, nil
 		}
 		addUsage(&s.usage, answer.Usage)
-		if text, fault := verdict(&answer, q.names, tokens, q.allowed, s.counter); fault == "" {
+		if text, fault := checkSummary(&answer, q.names, tokens, q.allowed, s.counter); fault == "" {
 			s.bad, s.asked, s.failure = 0, true, nil
 			s.chunks++
 			return text, fine, nil
@@ -185,16 +185,16 @@ func (s *summariser) ask(ctx context.Context, q question, p Progress) (string, o
 	return "", useless, nil
 }
 
-// errUseless says that the model gave no summary that is of use.
+// errUseless means that the model gave no usable summary.
 var errUseless = errors.New("the model gave no usable summary")
 
-// willing reports whether the model may be asked once more.
-func (s *summariser) willing() bool {
+// mayAsk reports whether another model call is allowed.
+func (s *summarizer) mayAsk() bool {
 	return s.model != nil && s.calls < maxCalls && time.Now().Before(s.deadline)
 }
 
-// call makes one call, within its time.
-func (s *summariser) call(ctx context.Context, q question) (firn.Message, error) {
+// call makes one call within the timeout.
+func (s *summarizer) call(ctx context.Context, q question) (firn.Message, error) {
 	s.calls++
 	deadline := time.Now().Add(s.timeout)
 	if s.deadline.Before(deadline) {
@@ -216,21 +216,21 @@ func (s *summariser) call(ctx context.Context, q question) (firn.Message, error)
 	return provider.Ask(ctx, s.model, req, s.backoff, nil)
 }
 
-func (s *summariser) prompt(t task, previous, conversation string) prompt {
+func (s *summarizer) prompt(t task, previous, conversation string) prompt {
 	return prompt{task: t, conversation: conversation, previous: previous, identity: s.identity, hint: s.hint}
 }
 
-// output is how long the model's answer may be.
-func (s *summariser) output(allowed int64) int64 {
-	out := min(allowed, known(s.info.Window)/4)
+// output returns the maximum length of the model's answer.
+func (s *summarizer) output(allowed int64) int64 {
+	out := min(allowed, windowSize(s.info.Window)/4)
 	if s.info.MaxOutput > 0 {
 		out = min(out, s.info.MaxOutput)
 	}
 	return max(out, 1)
 }
 
-// extract makes a summary without a model. It has at most allowed tokens.
-func (s *summariser) extract(previous string, lines []digest.Line, allowed int64) string {
+// extract makes a summary of at most allowed tokens without a model.
+func (s *summarizer) extract(previous string, lines []digest.Line, allowed int64) string {
 	s.extracted = s.extracted || len(lines) > 0
 	chars := int(4 * max(allowed, 0))
 	for range 8 {
@@ -244,8 +244,8 @@ func (s *summariser) extract(previous string, lines []digest.Line, allowed int64
 	return fitText(digest.Extract(previous, lines, chars), allowed, s.counter)
 }
 
-// cutMiddle takes so much out of a text that about n bytes are left, two thirds
-// of them from its beginning, and says how much it took.
+// cutMiddle shortens a text to about n bytes, two thirds of them from its start, and notes
+// how much was removed.
 func cutMiddle(text string, n int) string {
 	n = max(n, 0)
 	if len(text) <= n {
