@@ -11,45 +11,43 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// originField is the extra field in which a converted entry carries the lines
-// that a tool wrote for it.
+// originField is the extra field in which a converted entry carries its original lines.
 const originField = "origin"
 
-// hole stands in a carried line where a long text of the entry stood, so that
-// the text is not kept twice.
-const hole = `{"$firn":`
+// holePrefix starts a placeholder in a carried line. The placeholder replaces a long text
+// that the entry itself holds, so that the text is not stored twice.
+const holePrefix = `{"$firn":`
 
-// base64Mark begins a carried line that is not clean text.
-const base64Mark = `{"$firn64":"`
+// base64Prefix starts a carried line that is not clean UTF-8 text.
+const base64Prefix = `{"$firn64":"`
 
-// shortest is how long a text must be for a hole to be worth it.
-const shortest = 48
+// minHoleLen is the minimum length in bytes of a text that is replaced by a placeholder.
+const minHoleLen = 48
 
-// Carry puts the lines that a tool wrote for an entry beside it, as an extra
-// field, so that they can be written again byte for byte whatever firn
-// understood of them. Texts that the entry has anyway are left out of them.
+// Carry attaches a tool's original lines to an entry as an extra field, so that they can be
+// written back byte for byte. Long texts that the entry holds are replaced by placeholders.
 func Carry(e *firn.Entry, tool Name, lines [][]byte) {
 	CarryMarked(e, tool, lines, Marks{})
 }
 
-// Marks say how the carried lines of an entry lie in the transcript.
+// Marks describe the position of carried lines in the transcript.
 type Marks struct {
-	// Open is set if the transcript ended before the tool had settled the entry:
-	// lines to come may say it otherwise. It is how many bytes the transcript had.
+	// Open is the size of the transcript in bytes if it ended before the entry was final:
+	// later lines may change the entry. Otherwise it is 0.
 	Open int64
-	// Bare is set if no newline follows the last of the lines, but those of the next
-	// entry.
+	// Bare is set if the last line has no newline and the lines of the next entry follow
+	// directly.
 	Bare bool
-	// Rest is what follows the last of the lines, if the transcript ended with them
-	// and with anything else than one newline: no newline, the beginning of a line,
-	// blank lines. It holds as long as no entry after this one carries lines.
+	// Rest holds the bytes after the last line if the transcript ended there with anything
+	// but a single newline: no newline, a partial line or blank lines. It applies only
+	// while no later entry carries lines.
 	Rest *string
 }
 
-// CarryMarked is Carry for lines with marks.
+// CarryMarked is like [Carry], for lines with marks.
 func CarryMarked(e *firn.Entry, tool Name, lines [][]byte, marks Marks) {
 	if c, ok := e.Body.(*firn.Custom); ok && marks == (Marks{}) && len(lines) == 1 && IsLine(tool, c) && bytes.Equal(c.Data, lines[0]) {
-		return // the entry is the line
+		return // the entry's data is the line
 	}
 	texts := longTexts(*e)
 	value := rawjson.AppendString([]byte(`{"tool":`), string(tool))
@@ -58,7 +56,7 @@ func CarryMarked(e *firn.Entry, tool Name, lines [][]byte, marks Marks) {
 		if i > 0 {
 			value = append(value, ',')
 		}
-		value = appendHollow(value, line, texts)
+		value = appendWithHoles(value, line, texts)
 	}
 	value = append(value, ']')
 	if marks.Open > 0 {
@@ -68,7 +66,7 @@ func CarryMarked(e *firn.Entry, tool Name, lines [][]byte, marks Marks) {
 		value = append(value, `,"bare":true`...)
 	}
 	if marks.Rest != nil {
-		value = appendHollow(append(value, `,"rest":`...), []byte(*marks.Rest), nil)
+		value = appendWithHoles(append(value, `,"rest":`...), []byte(*marks.Rest), nil)
 	}
 	value = append(value, '}')
 	extra := make(firn.Fields, 0, len(e.Extra)+1)
@@ -80,8 +78,8 @@ func CarryMarked(e *firn.Entry, tool Name, lines [][]byte, marks Marks) {
 	e.Extra = append(extra, firn.Field{Name: originField, Value: value})
 }
 
-// CarriedBy returns whose lines an entry carries, and their marks; an empty name
-// if it carries none. It is cheaper than [Carried].
+// CarriedBy returns the tool whose lines an entry carries, and their marks. The name is
+// empty if the entry carries none. It is cheaper than [Carried].
 func CarriedBy(e firn.Entry) (Name, Marks) {
 	value := e.Extra.Get(originField)
 	if value == nil {
@@ -100,7 +98,7 @@ func CarriedBy(e firn.Entry) (Name, Marks) {
 		case "bare":
 			marks.Bare, _ = r.Bool()
 		case "rest":
-			if rest, ok := fill(r.Raw(), nil); ok {
+			if rest, ok := fillHoles(r.Raw(), nil); ok {
 				text := string(rest)
 				marks.Rest = &text
 			}
@@ -114,8 +112,8 @@ func CarriedBy(e firn.Entry) (Name, Marks) {
 	return Name(tool), marks
 }
 
-// CarriesLines reports whether an entry carries any lines. One that says a part of
-// what a line says may carry none: another one carries the line.
+// CarriesLines reports whether an entry carries lines. If a line makes several entries,
+// only one of them carries it.
 func CarriesLines(e firn.Entry) bool {
 	if value := e.Extra.Get(originField); value != nil {
 		return !bytes.Contains(value, []byte(`,"lines":[]`))
@@ -124,9 +122,9 @@ func CarriesLines(e firn.Entry) bool {
 	return len(lines) > 0
 }
 
-// Carried returns the lines an entry carries, and whose they are; no lines if
-// it carries none. They are what Carry was given, as long as the entry's own
-// texts are the same.
+// Carried returns the lines that an entry carries and the tool that wrote them. It returns
+// no lines if the entry carries none. The lines equal those passed to [Carry] as long as
+// the entry's texts are unchanged.
 func Carried(e firn.Entry) (Name, [][]byte) {
 	value := e.Extra.Get(originField)
 	if value == nil {
@@ -145,7 +143,7 @@ func Carried(e firn.Entry) (Name, [][]byte) {
 			tool, _ = r.Text()
 		case "lines":
 			for ok := r.Array(); ok && r.Element(); {
-				line, filled := fill(r.Raw(), texts)
+				line, filled := fillHoles(r.Raw(), texts)
 				if !filled {
 					return "", nil
 				}
@@ -161,7 +159,8 @@ func Carried(e firn.Entry) (Name, [][]byte) {
 	return Name(tool), lines
 }
 
-// carriedLine is the line that an entry is, if it is nothing else.
+// carriedLine returns the data of a [firn.Custom] entry that consists of one line of a
+// tool.
 func carriedLine(e firn.Entry) (Name, [][]byte) {
 	c, ok := e.Body.(*firn.Custom)
 	if !ok || c.Data == nil {
@@ -174,7 +173,7 @@ func carriedLine(e firn.Entry) (Name, [][]byte) {
 	return Name(tool), [][]byte{c.Data}
 }
 
-// Uncarried returns the entry without the lines it carries.
+// Uncarried returns the entry without its carried lines.
 func Uncarried(e firn.Entry) firn.Entry {
 	if e.Extra.Get(originField) == nil {
 		return e
@@ -189,41 +188,42 @@ func Uncarried(e firn.Entry) firn.Entry {
 	return e
 }
 
-// appendHollow adds the line with holes for the texts. It makes sure that the
-// line can be had back; if not, it adds it as a text of its own.
-func appendHollow(dst, line []byte, texts [][]byte) []byte {
+// appendWithHoles appends the line with placeholders for the texts. If the line cannot be
+// restored from that form, it is appended as a JSON string, or in base64 if it is not clean
+// text.
+func appendWithHoles(dst, line []byte, texts [][]byte) []byte {
 	if _, unclean := rawjson.Clean(line); unclean || !utf8.Valid(line) || bytes.IndexByte(line, 0) >= 0 {
-		// What is no text, or cannot be written to a log, is kept all the same.
-		dst = append(dst, base64Mark...)
+		// Binary data cannot be written to a log as text.
+		dst = append(dst, base64Prefix...)
 		return append(base64.StdEncoding.AppendEncode(dst, line), `"}`...)
 	}
-	// White space around a value is no part of it: such a line is kept as a text.
+	// White space around a JSON value would be lost: such a line is stored as a string.
 	if !bytes.Contains(line, []byte(`"$firn`)) && len(bytes.TrimSpace(line)) == len(line) {
 		hollow := line
 		for n, text := range texts {
-			hollow = bytes.ReplaceAll(hollow, text, []byte(hole+strconv.Itoa(n)+"}"))
+			hollow = bytes.ReplaceAll(hollow, text, []byte(holePrefix+strconv.Itoa(n)+"}"))
 		}
-		if back, ok := fill(hollow, texts); ok && bytes.Equal(back, line) && rawjson.Valid(hollow) == nil && !bytes.ContainsRune(hollow, '\n') {
+		if back, ok := fillHoles(hollow, texts); ok && bytes.Equal(back, line) && rawjson.Valid(hollow) == nil && !bytes.ContainsRune(hollow, '\n') {
 			return append(dst, hollow...)
 		}
 	}
 	return rawjson.AppendString(dst, string(line))
 }
 
-// fill puts the texts back into a carried line.
-func fill(hollow []byte, texts [][]byte) ([]byte, bool) {
+// fillHoles restores a carried line from its stored form.
+func fillHoles(hollow []byte, texts [][]byte) ([]byte, bool) {
 	if len(hollow) > 0 && hollow[0] == '"' {
 		r := rawjson.New(hollow)
 		text, ok := r.Text()
 		return []byte(text), ok
 	}
-	if coded, ok := bytes.CutPrefix(hollow, []byte(base64Mark)); ok {
+	if coded, ok := bytes.CutPrefix(hollow, []byte(base64Prefix)); ok {
 		line, err := base64.StdEncoding.AppendDecode(nil, bytes.TrimSuffix(coded, []byte(`"}`)))
 		return line, err == nil
 	}
 	line := make([]byte, 0, len(hollow))
 	for {
-		before, after, found := bytes.Cut(hollow, []byte(hole))
+		before, after, found := bytes.Cut(hollow, []byte(holePrefix))
 		line = append(line, before...)
 		if !found {
 			return line, true
@@ -238,17 +238,17 @@ func fill(hollow []byte, texts [][]byte) ([]byte, bool) {
 	}
 }
 
-// longTexts lists the long values of an entry as tools write them, in an order
-// that depends only on the entry.
+// longTexts lists the long values of an entry as the tools encode them. The order depends
+// only on the entry.
 func longTexts(e firn.Entry) [][]byte {
 	var list [][]byte
 	raw := func(value []byte) {
-		if len(value) >= shortest {
+		if len(value) >= minHoleLen {
 			list = append(list, value)
 		}
 	}
 	text := func(s string) {
-		if len(s) >= shortest {
+		if len(s) >= minHoleLen {
 			list = append(list, rawjson.AppendString(nil, s))
 		}
 	}

@@ -6,23 +6,23 @@ import (
 	"firn.dev"
 )
 
-// Kinds of what a tool puts before the model itself; see [LineType].
+// Kinds of text that a tool itself adds to the model's context; see [LineType].
 const (
-	// KindContext is what it says in the user's name.
+	// KindContext is text added in the user role.
 	KindContext = "context"
-	// KindDeveloper and KindSystem are what it says for itself.
+	// KindDeveloper and KindSystem are text added in the developer and the system role.
 	KindDeveloper = "developer"
 	KindSystem    = "system"
 )
 
-// spoken are the tags of what a tool says in the user's name and is part of the
-// conversation all the same.
-var spoken = [...]string{"<user_shell_command>", "<subagent_notification>"}
+// conversationTags mark text that a tool adds in the user role but that belongs to the
+// conversation.
+var conversationTags = [...]string{"<user_shell_command>", "<subagent_notification>"}
 
-// ContextOf returns the tool whose own context an entry is: what it may do, where it
-// runs, the instructions it found. It puts that before the model anew in every session,
-// and another tool has its own. It is empty for all else, also for what a program
-// says to the model in its own words, without a tag around it.
+// ContextOf returns the tool that generated an entry as its own context: permissions,
+// environment, instructions found. Such context is generated anew in every session and
+// means nothing to another tool. The name is empty for other entries, including developer
+// and system text without a tag around it.
 func ContextOf(e firn.Entry) Name {
 	c, ok := e.Body.(*firn.CustomMessage)
 	if !ok || c.Display {
@@ -32,7 +32,7 @@ func ContextOf(e firn.Entry) Name {
 	text := strings.TrimSpace(firn.JoinText(c.Parts))
 	switch kind {
 	case KindContext:
-		for _, tag := range spoken {
+		for _, tag := range conversationTags {
 			if strings.HasPrefix(text, tag) {
 				return ""
 			}

@@ -8,22 +8,21 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// Detect tells which dialect a file is in, from the bytes it begins with. A few
-// kilobytes are enough; the last line may be cut off. It goes by the first line
-// that can be read and tells; if none does, the error is an ErrUnsupported.
+// Detect returns the dialect of a file from its first bytes. A few kilobytes are enough;
+// the last line may be truncated. The first readable line that is characteristic of a
+// dialect decides. If there is none, the error is ErrUnsupported.
 //
-// A file of pi's format with our mark in its header is native; both dialects
-// read both. A file that has lost its header is taken for what its lines are:
-// bare messages are Cersei's, unless a line among them is one that only
-// CrabTalk writes. The files of a folder in which CrabTalk kept a session step
-// by step are told as CrabTalk's, each by itself.
+// A file in pi's format with firn's mark in its header is native; both dialects read both.
+// A file without its header is identified by its lines: bare messages are Cersei's, unless
+// one of the lines is written only by CrabTalk. Each file of a folder in which CrabTalk
+// stored a session step by step is CrabTalk's.
 func Detect(firstLines []byte) (Name, error) {
 	bare := false
 	for len(firstLines) > 0 {
 		line, rest, whole := bytes.Cut(firstLines, []byte{'\n'})
 		firstLines = rest
 		for _, piece := range rawjson.Split(line) {
-			// Of a long first line only the beginning may have been given.
+			// A long first line may be truncated.
 			cut := piece.Kind == rawjson.Torn && !whole
 			if piece.Kind != rawjson.Whole && !cut {
 				continue
@@ -41,9 +40,9 @@ func Detect(firstLines []byte) (Name, error) {
 	return "", fmt.Errorf("telling the format of a session: %w: no line is of a kind that is known", firn.ErrUnsupported)
 }
 
-// traits is what there is to know a line by.
+// traits are the properties that identify a line.
 type traits struct {
-	// kind is the member "type" or else "", role the member "role".
+	// kind is the member "type", role the member "role"; empty if absent.
 	kind, role string
 	// blocks is set if the member "content" is an array.
 	blocks bool
@@ -51,7 +50,7 @@ type traits struct {
 	has map[string]bool
 }
 
-// readTraits reads the members of an object as far as it can be read.
+// readTraits reads the members of an object, up to the first syntax error.
 func readTraits(object []byte) traits {
 	t := traits{has: make(map[string]bool)}
 	r := rawjson.New(object)
@@ -96,7 +95,7 @@ func (t traits) any(names ...string) bool {
 	return false
 }
 
-// dialect tells which dialect a line with these traits is in, "" if none.
+// dialect returns the dialect of a line with these traits, or "" if unknown.
 func (t traits) dialect() Name {
 	switch {
 	case t.kind == "":
@@ -106,20 +105,20 @@ func (t traits) dialect() Name {
 	case t.all("payload", "timestamp"), t.kind == "session_meta" && t.has["payload"]:
 		return Codex
 	case t.any("sessionId", "parentUuid", "leafUuid") || claudeOnly(t.kind):
-		return ClaudeCode // also if it has Cersei's spelling besides
+		return ClaudeCode // even if it has Cersei's member names too
 	case t.any("session_id", "deleted_uuid", "parent_uuid", "is_sidechain"):
 		return Cersei
 	case t.has["ts"]:
 		return Claw0
 	case t.all("id", "parentId", "timestamp"), t.kind == "message" && t.all("timestamp", "message"):
 		return Pi
-	case t.all("message", "timestamp"): // user and assistant, with no links
+	case t.all("message", "timestamp"): // user and assistant lines without links
 		return ClaudeCode
 	}
 	return ""
 }
 
-// header tells by a line of the type session, which three formats begin with.
+// header returns the dialect of a line of type "session", which three formats begin with.
 func (t traits) header() Name {
 	switch {
 	case t.has["firn"]:
@@ -132,7 +131,7 @@ func (t traits) header() Name {
 	return ""
 }
 
-// untyped tells by a line that has no type.
+// untyped returns the dialect of a line without a type.
 func (t traits) untyped() Name {
 	switch {
 	case t.all("agent", "created_by", "created_at"), t.has["compact"]:
@@ -140,19 +139,19 @@ func (t traits) untyped() Name {
 	case t.all("archive_name", "archived_at"), t.all("event", "ts"), t.role == "" && t.has["message"]:
 		return CrabTalk // a step of a session, or an event
 	case t.role == "tool", t.role != "" && t.any("tool_calls", "tool_call_id", "reasoning_content"):
-		return CrabTalk // a file that lost its first line
+		return CrabTalk // the first line is missing
 	case t.role != "" && (t.blocks || t.all("content", "metadata")):
 		return Cersei
 	case t.all("id", "timestamp", "instructions"):
-		return Codex // as it wrote until summer 2025
+		return Codex // written until summer 2025
 	}
 	return ""
 }
 
-// bare reports whether the line is a message of which nothing tells whose it is.
+// bare reports whether the line is a message without characteristics of a single tool.
 func (t traits) bare() bool { return t.kind == "" && t.role != "" && t.has["content"] }
 
-// claudeOnly reports whether only Claude Code writes lines of that type.
+// claudeOnly reports whether only Claude Code writes lines of this type.
 func claudeOnly(kind string) bool {
 	switch kind {
 	case "file-history-snapshot", "attribution-snapshot", "queue-operation", "progress", "custom-title",

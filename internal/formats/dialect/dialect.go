@@ -1,12 +1,11 @@
-// Package dialect says what it means to spell entries as lines of text.
+// Package dialect defines how entries are encoded as lines of text.
 //
-// Every agent keeps its sessions in its own dialect of JSON lines. A [Dialect]
-// reads them as entries and writes entries as that agent would. Members of the
-// family know one dialect each; [Detect] tells from a file's first lines which
-// one it is in.
+// Every agent stores its sessions in its own dialect of JSON lines. A [Dialect] decodes
+// such lines to entries and encodes entries as that agent would. Each subpackage implements
+// one dialect; [Detect] identifies the dialect of a file from its first lines.
 //
-// Dialects are pure: they turn bytes into entries and back, do no I/O and read
-// no clock. What they do not understand they carry and do not drop.
+// Dialects are pure: they convert bytes to entries and back, do no I/O and read no clock.
+// Fields they do not know are carried, not dropped.
 package dialect
 
 import (
@@ -15,10 +14,10 @@ import (
 	"firn.dev"
 )
 
-// Name names a dialect.
+// Name identifies a dialect.
 type Name string
 
-// The dialects there are.
+// The known dialects.
 const (
 	Native     Name = "native"
 	Pi         Name = "pi"
@@ -30,36 +29,34 @@ const (
 	Codex      Name = "codex"
 )
 
-// Decoder reads lines. It keeps no state and may be used by many goroutines.
+// Decoder decodes lines. It is stateless and safe for concurrent use.
 type Decoder interface {
-	// Decode reads one line, given without its newline, as an entry. It does
-	// not keep line. A line that is not one JSON object is an ErrCorrupt; any
-	// other can be read, if need be as [firn.Opaque].
+	// Decode decodes one line, without its newline. It does not retain line. It fails with
+	// ErrCorrupt if the line is not a single JSON object; any other line is decoded, as
+	// [firn.Opaque] if necessary.
 	Decode(line []byte) (firn.Entry, error)
-	// Glance reads only what the tree needs to know of a line. It does not keep
-	// line. It agrees with what Decode returns for the same line, but may find
-	// no fault where Decode does, because it need not walk to the line's end.
+	// Glance decodes only the fields that the tree needs. It does not retain line. It
+	// agrees with Decode on valid lines, but may miss errors that Decode reports, because
+	// it need not read to the end of the line.
 	Glance(line []byte) (firn.Glance, error)
 }
 
-// Timer is a decoder that can tell when a line was written and leave the rest
-// of it unread, for lists.
+// Timer is a decoder that can read the time of a line without decoding the rest, for lists.
 type Timer interface {
-	// Time tells what Decode would return as the time of the entry; false if
-	// that is not to be had so cheaply.
+	// Time returns the time that Decode would return for the entry, or false if that would
+	// require a full decode.
 	Time(line []byte) (time.Time, bool)
 }
 
-// Encoder writes lines. It keeps no state and may be used by many goroutines.
+// Encoder encodes entries. It is stateless and safe for concurrent use.
 type Encoder interface {
-	// Append adds the entry as one line, without a newline, to dst. What it
-	// cannot spell is an ErrInvalid or ErrUnsupported, and dst is returned as
-	// it was.
+	// Append appends the entry to dst as one line without a newline. If the entry cannot be
+	// encoded, it returns dst unchanged and ErrInvalid or ErrUnsupported.
 	Append(dst []byte, e firn.Entry) ([]byte, error)
 }
 
-// Dialect is a way to spell entries. What its encoder wrote, its decoder reads
-// as the same entry.
+// Dialect is an encoding of entries. Its decoder reads a line of its encoder as the same
+// entry.
 type Dialect interface {
 	Name() Name
 	Decoder

@@ -9,99 +9,98 @@ import (
 	"firn.dev"
 )
 
-// Layout is where a tool keeps its files. Paths are within the tool's home,
-// with slashes. It reads names and index files through the file system it is
-// given, never a transcript as a whole, and writes nothing.
+// Layout describes where a tool stores its files. Paths are relative to the tool's home,
+// with slashes. A layout reads names and index files through the given file system, never a
+// whole transcript, and writes nothing.
 type Layout interface {
-	// Homes lists where the home is usually found, below the user's home
-	// directory; none if it can be anywhere.
+	// Homes lists the usual locations of the home, relative to the user's home directory.
+	// It is empty if there is no usual location.
 	Homes() []string
-	// Owns reports whether a directory looks like a home of the tool, from the
+	// Owns reports whether a directory looks like a home of the tool, judging by the file
 	// names in it.
 	Owns(home fs.FS) bool
-	// Transcripts yields the transcripts there are, in no order. A file that
-	// cannot be made sense of is yielded with an error, and the next ones follow.
-	// An index file that is damaged or missing is no error: files are the truth.
+	// Transcripts yields the transcripts in no particular order. A file that cannot be
+	// interpreted is yielded with an error, and iteration continues. A damaged or missing
+	// index file is not an error: the transcript files are authoritative.
 	Transcripts(home fs.FS) iter.Seq2[Transcript, error]
-	// Place says in which file a new transcript goes. What is there already
-	// is never used again.
+	// Place returns the path of a new transcript. It never returns the path of an existing
+	// file.
 	Place(home fs.FS, to Target) (string, error)
-	// Part names the file that a transcript goes on in when this many bytes
-	// are to be added to a file of this size; false if there is only one, as
+	// Part returns the file in which a transcript continues when more bytes are to be added
+	// to a file of the given size. It returns false if the transcript is a single file, as
 	// with most tools.
 	Part(path string, size, more int64) (string, bool)
-	// Index says how the tool's own index files must read once the transcript
-	// at path is as told; none if it keeps none. Unknown fields are kept.
+	// Index returns the new contents of the tool's index files for the transcript at path.
+	// It returns none if the tool has no index. Unknown fields are preserved.
 	Index(home fs.FS, path string, to Target) ([]File, error)
-	// Resume is the command that goes on with the transcript in the tool.
+	// Resume returns the command that resumes the transcript in the tool.
 	Resume(path string, to Target) []string
-	// Beside lists the files of the home that are no transcripts and tell about
-	// sessions, such as an index or a file with a title: with the transcripts they
-	// are all that is ever copied of a home, as there are secrets in homes too. They
-	// are patterns of [path.Match], in which a segment ** is any number of folders.
-	// Each is so narrow that nothing of another purpose can have such a name.
+	// Beside lists the files of the home that are not transcripts but describe sessions,
+	// such as an index or a file with a title. Homes also contain secrets, so only
+	// transcripts and these files are ever copied from a home. The entries are patterns as
+	// in [path.Match]; a segment ** matches any number of folders. Each pattern is narrow
+	// enough to match no files of another purpose.
 	Beside() []string
-	// Keeps says how long the tool keeps a session before it deletes it by
-	// itself, as its settings say or by default; 0 means for ever.
+	// Keeps returns how long the tool retains a session before deleting it, according to
+	// its settings or by default. 0 means forever.
 	Keeps(home fs.FS) time.Duration
 }
 
-// Meta is a layout of a tool that keeps what it knows of a session in the first
-// line of the transcript and changes that line while the session goes on. Ask a
-// tool's [Layout] whether it is one.
+// Meta is a [Layout] of a tool that stores session metadata in the first line of the
+// transcript and rewrites that line while the session continues. Use a type assertion to
+// find out whether a layout implements it.
 type Meta interface {
-	// Meta says how the first line must read, without its newline, now that the
-	// session is as told; false if it may stay as it is, or is no such line at
-	// all. An empty title leaves the one that is there. Uptime is what is to be
-	// added: how long the turns took since the line was last written. The time of
-	// creation, unknown members and their order are kept. Who asks replaces the
-	// line in one step, so that no crash can leave a part of it.
+	// Meta returns the new first line, without its newline, for the given target. It
+	// returns false if the line is up to date or is not a metadata line. An empty title
+	// keeps the current one. Uptime is the increment: the duration of the turns since the
+	// line was last written. The creation time, unknown members and their order are
+	// preserved. The caller must replace the line atomically.
 	Meta(first []byte, to Target) (line []byte, ok bool)
 }
 
-// Namer is a layout of a tool that knows a session by the name of its file. Ask a
-// tool's [Layout] whether it is one.
+// Namer is a [Layout] of a tool that identifies a session by its file name. Use a type
+// assertion to find out whether a layout implements it.
 type Namer interface {
-	// NameOf returns the id by which the tool knows the transcript at path; empty
-	// if it is no name of one.
+	// NameOf returns the tool's ID of the transcript at path, or "" if path is not the name
+	// of a transcript.
 	NameOf(path string) string
 }
 
-// Reviser is a printer that looks at the lines that its tool wrote before they are
-// written again as they are.
+// Reviser is a [Printer] that checks a tool's original lines before they are written back
+// unchanged.
 type Reviser interface {
-	// Stale reports whether the tool would not read the lines in the new file as
-	// what the entry says: it must be printed.
+	// Stale reports whether the tool would interpret the lines in the new file differently
+	// from the entry. If so, the entry must be printed instead.
 	Stale(e firn.Entry, lines [][]byte) bool
 }
 
-// Transcript is a session as it lies in a tool's home.
+// Transcript describes a session stored in a tool's home.
 type Transcript struct {
-	// ID is what firn calls the session: the tool's own id wherever that can
-	// be one, and unique within the home.
+	// ID is firn's ID of the session: the tool's own ID if it is a valid [firn.ID]. It is
+	// unique within the home.
 	ID firn.ID
-	// Name is what the tool calls it.
+	// Name is the tool's ID of the session.
 	Name string
-	// Parts are its files, the first part first.
+	// Parts are its files in order.
 	Parts []string
-	// Title, CWD, Agent and Key are what the names and index files tell.
+	// Title, CWD, Agent and Key are taken from file names and index files.
 	Title, CWD string
 	Agent, Key string
-	// Created and Updated are known if an index tells them.
+	// Created and Updated are zero unless an index records them.
 	Created, Updated time.Time
-	// Parent is the session that a sub-agent's, or a fork, belongs to.
+	// Parent is the parent session of a sub-agent's session or of a fork.
 	Parent firn.ID
 	// Sub is set for a sub-agent's transcript.
 	Sub bool
-	// Archived is set if the tool put it aside.
+	// Archived is set if the tool archived the session.
 	Archived bool
 	// Compressed is set if the parts are compressed with zstd.
 	Compressed bool
-	// Row is what the tool's index says of it.
+	// Row is the session's row in the tool's index.
 	Row json.RawMessage
 }
 
-// File is a small file that goes with a transcript, as it must read.
+// File is a small file that accompanies a transcript, with its new contents.
 type File struct {
 	Path string
 	Data []byte

@@ -9,22 +9,22 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// Reader turns the lines of a file into records: it reads what is whole, names
-// the gap, and goes on.
+// Reader converts the lines of a file to records. It returns the intact records of a
+// damaged line and a gap for each unreadable part.
 type Reader struct {
 	Dialect Decoder
-	// Quick leaves damage within a line to be found by who decodes the record.
-	// That there is more than one record on a line is seen all the same.
+	// Quick skips the check for damage within a line; decoding the record detects it later.
+	// Several records on one line are detected regardless.
 	Quick bool
 
 	records []firn.Record
 }
 
-// Line is a line of a file and where it stands.
+// Line is a line of a file with its position.
 type Line struct {
-	// At is the position before the line, Next the one after it.
+	// At is the position before the line, Next the position after it.
 	At, Next firn.Pos
-	// Start is where the first byte is; see journal.Line.
+	// Start is the position of the first byte; see journal.Line.
 	Start firn.Pos
 	// Data is the line without its newline.
 	Data []byte
@@ -34,23 +34,23 @@ type Line struct {
 	Gap firn.GapKind
 }
 
-// Records returns what is on a line, in file order: one record if all is well,
-// none if it is blank, several if records were glued together. The slice is
-// valid until the next call, the records as long as the line is.
+// Records returns the records of a line in file order: one for an intact line, none for a
+// blank line, several if records were joined without a newline. The slice is valid until
+// the next call, the records as long as the line is.
 //
-// An unfinished line is a gap without extent: who reads on from behind it reads
-// it again, when it may be whole.
+// An unfinished line is a gap of zero length: a reader that continues after it reads the
+// line again when it may be complete.
 func (r *Reader) Records(line Line) []firn.Record {
 	r.records = r.records[:0]
 	if line.Gap != "" {
-		return append(r.records, unread(line))
+		return append(r.records, unreadGap(line))
 	}
 	if glance, err := r.glance(line.Data); err == nil {
 		return append(r.records, firn.LazyRecord(line.At, line.Next, glance, line.Data, r.Dialect.Decode))
 	}
 	pieces := rawjson.Split(line.Data)
-	if !line.Open { // behind an unfinished line nobody has written yet
-		pieces = r.split(pieces)
+	if !line.Open { // nothing can follow an unfinished line
+		pieces = r.splitPieces(pieces)
 	}
 	damaged := slices.ContainsFunc(pieces, func(p rawjson.Piece) bool { return p.Kind != rawjson.Whole && p.Kind != rawjson.BOM })
 	for i, p := range pieces {
@@ -62,19 +62,19 @@ func (r *Reader) Records(line Line) []firn.Record {
 		if i == len(pieces)-1 {
 			next = line.Next
 			if line.Open && p.Kind != rawjson.Whole {
-				next = at // somebody may be writing it just now: go on from here later
+				next = at // a writer may still be appending: resume here later
 			}
 		}
 		if i > 0 && p.Kind == rawjson.Whole && pieces[i-1].Kind == rawjson.Whole {
 			r.records = append(r.records, gap(at, at, firn.GapGlued, "a newline is missing between two records"))
 		}
-		r.records = append(r.records, r.piece(p, at, next, damaged))
+		r.records = append(r.records, r.pieceRecord(p, at, next, damaged))
 	}
 	return r.records
 }
 
-// unread makes a gap of bytes that were not read.
-func unread(line Line) firn.Record {
+// unreadGap returns a gap for bytes that were not read.
+func unreadGap(line Line) firn.Record {
 	size, detail := line.Next-line.Start, ""
 	switch line.Gap {
 	case firn.GapTooLong:
@@ -88,9 +88,9 @@ func unread(line Line) firn.Record {
 	return gap(line.At, line.Next, line.Gap, detail)
 }
 
-// piece makes a record of a piece of a line. If the line is damaged, an object
-// on it may be what is left of a larger one: a part of a message, say.
-func (r *Reader) piece(p rawjson.Piece, at, next firn.Pos, damaged bool) firn.Record {
+// pieceRecord returns the record for a piece of a line. An object in a damaged line may be
+// a fragment of a larger one, such as a part of a message, and is then a gap.
+func (r *Reader) pieceRecord(p rawjson.Piece, at, next firn.Pos, damaged bool) firn.Record {
 	if p.Kind != rawjson.Whole {
 		return gap(at, next, gapKinds[p.Kind], p.Detail)
 	}
@@ -104,7 +104,7 @@ func (r *Reader) piece(p rawjson.Piece, at, next firn.Pos, damaged bool) firn.Re
 	return firn.LazyRecord(at, next, glance, p.Bytes, r.Dialect.Decode)
 }
 
-// gapKinds says in our words what was found in a damaged line.
+// gapKinds maps the kinds of damaged pieces to kinds of gaps.
 var gapKinds = map[rawjson.PieceKind]firn.GapKind{
 	rawjson.NUL:     firn.GapNUL,
 	rawjson.BOM:     firn.GapBOM,
@@ -116,9 +116,9 @@ func gap(at, next firn.Pos, kind firn.GapKind, detail string) firn.Record {
 	return firn.GapRecord(firn.Gap{Kind: kind, At: at, Next: next, Detail: detail})
 }
 
-// glance reads what the tree needs to know. A glance alone would take a line
-// for whole that has another record glued into it, so all of the line is
-// checked; or, if quick, only that there is one record on it.
+// glance decodes the fields that the tree needs. The decoder's Glance would accept a line
+// with a second record inside, so the whole line is validated; with Quick, only the number
+// of records is checked.
 func (r *Reader) glance(line []byte) (firn.Glance, error) {
 	glance, err := r.Dialect.Glance(line)
 	if err == nil && (!r.Quick || glance.Kind == firn.KindHeader || !singleRecord(line)) {
@@ -127,12 +127,11 @@ func (r *Reader) glance(line []byte) (firn.Glance, error) {
 	return glance, err
 }
 
-// singleRecord reports whether a line that begins as a record is sure not to
-// have another one in it. Every record but a header tells its parent; within a text the
-// quotes of such a member would be escaped. It looks for the capital letter,
-// which is rare and found fast. It is not sure of a line that does not end as an
-// object does, or has zero bytes in it: a power cut may have taken what comes
-// behind a whole record.
+// singleRecord reports whether a line certainly contains no second record. Every record
+// except a header has a parentId member, and within a text the quotes of that name would be
+// escaped. The search is for the capital letter, which is rare and fast to find. A line
+// that does not end like an object or contains zero bytes is not certain: after a power
+// failure, part of it may be missing.
 func singleRecord(line []byte) bool {
 	if !bytes.HasSuffix(bytes.TrimRight(line, " \t\r"), []byte("}")) || bytes.IndexByte(line, 0) >= 0 {
 		return false
@@ -154,14 +153,14 @@ func singleRecord(line []byte) bool {
 	}
 }
 
-// split cuts the pieces of a damaged line further. Where a record was torn at a
-// place where an object may stand within it, the one glued to it looks like a
-// part of it; knowing what a record looks like, we can tell.
-func (r *Reader) split(found []rawjson.Piece) []rawjson.Piece {
+// splitPieces splits the pieces of a damaged line further. If a record was torn where an
+// object may start, the record joined to it parses as part of it. Only a search for records
+// inside the piece can separate them.
+func (r *Reader) splitPieces(found []rawjson.Piece) []rawjson.Piece {
 	var pieces []rawjson.Piece
 	for _, p := range found {
 		if p.Kind == rawjson.Torn || p.Kind == rawjson.Damaged {
-			if at := r.inner(p.Bytes); at > 0 {
+			if at := r.findInnerRecord(p.Bytes); at > 0 {
 				whole := rawjson.Piece{Kind: rawjson.Whole, Offset: p.Offset + at, Bytes: p.Bytes[at:]}
 				p.Bytes = p.Bytes[:at]
 				pieces = append(pieces, p, whole)
@@ -173,14 +172,14 @@ func (r *Reader) split(found []rawjson.Piece) []rawjson.Piece {
 	return pieces
 }
 
-// innerTries bounds the search for a record within a torn one.
+// innerTries limits the search for a record within a torn one.
 const innerTries = 64
 
-// inner finds a whole record that ends a torn piece, from the end, and returns
-// where it begins; -1 if there is none. A message may well hold what looks like
-// a record. A root is not believed behind an entry that is none: it would cut
-// off all that was said before.
-func (r *Reader) inner(piece []byte) int {
+// findInnerRecord searches backwards for an intact record at the end of a torn piece and
+// returns its offset, or -1 if there is none. A message may contain text that looks like a
+// record, so a root after a non-root entry is rejected: it would cut off the history before
+// it.
+func (r *Reader) findInnerRecord(piece []byte) int {
 	torn, _ := r.Dialect.Glance(piece)
 	end := len(piece)
 	for range innerTries {

@@ -7,142 +7,138 @@ import (
 	"firn.dev"
 )
 
-// Tool is another agent's way of keeping sessions: how it spells them and where
-// it puts them. A tool is a value without state and may be used by many
-// goroutines.
+// Tool is the session format of another agent: its encoding and its file layout. A tool is
+// a stateless value, safe for concurrent use.
 type Tool interface {
 	Name() Name
-	// Scanner begins to read a transcript.
+	// Scanner returns a scanner for a transcript.
 	Scanner(from Origin) Scanner
-	// Printer begins to write one, or to go on with one.
+	// Printer returns a printer for a new transcript or for appending to one.
 	Printer(to Target) Printer
-	// Limits lists what the tool's files cannot say, and what becomes of it.
-	// It never changes, and a [Loss] that a printer tells names one of them.
+	// Limits lists the features that the tool's files cannot represent, with the substitute
+	// for each. The list is constant, and every [Loss] that a printer reports names one of
+	// them.
 	Limits() []Limit
-	// Layout is where the tool keeps its files.
+	// Layout returns the tool's file layout.
 	Layout() Layout
 }
 
-// Origin is what is known of a transcript before its first line is read.
+// Origin holds the known facts about a transcript before its first line is read.
 type Origin struct {
-	// Transcript is what the tool's folder tells of it. Of a lone file only
-	// the path is known, of a stream nothing.
+	// Transcript is the description from the tool's folder. For a single file only the path
+	// is set, for a stream nothing.
 	Transcript
 }
 
-// Scanner reads a transcript line by line, in file order. The same lines always
-// make the same entries, so that an entry can be found again by its id.
+// Scanner reads a transcript line by line, in file order. The same lines always produce the
+// same entries, so that an entry can be found again by its ID.
 //
-// The entries are complete: each has an id (made from its place in the file if
-// the tool gives none), a parent (none for a root) and a time (that of the
-// entry before it if the tool gives none). They make a tree that says what the
-// tool itself would: where it follows other rules than parents do (results of
-// parallel calls as side branches, lines out of order), the scanner hangs the
-// entries so that the path to the last one is what the tool would send.
+// The entries are complete: each has an ID (derived from its position in the file if the
+// tool has none), a parent (none for a root) and a time (that of the previous entry if the
+// tool has none). They form a tree with the tool's own semantics: where the tool uses other
+// rules than parent links (results of parallel calls as side branches, lines out of order),
+// the scanner sets parents so that the path to the last entry is the context that the tool
+// would send.
 //
-// Where a line makes several entries, the last has the id of the line, because
-// what follows names it as its parent; the ones before it have that id with ".1",
-// ".2" behind it. Where several lines are one answer of a model, their messages
-// have the answer's id as the extra field [ResponseID], and only the first
-// one of them has the usage.
+// If a line produces several entries, the last has the ID of the line, because later lines
+// refer to it as their parent; the others have that ID with the suffix ".1", ".2". If
+// several lines form one model response, their messages have the response ID in the extra
+// field [ResponseID], and only the first of them has the usage.
 //
-// The first entry is the header, made up if need be. Nothing is dropped: a line
-// that a model never sees, or that is not understood, is a [firn.Custom] of the
-// type [LineType] gives it, with the line as its data, after the entry before it.
+// The first entry is the header, synthesized if necessary. Nothing is dropped: a line that
+// the model never sees, or that is not understood, becomes a [firn.Custom] of the type
+// given by [LineType], with the line as its data, placed after the previous entry.
 type Scanner interface {
-	// Scan reads the next line, without its newline, and returns the entries
-	// that are known with it: mostly one, none if the line only makes sense
-	// with a later one. It does not keep line, and the slice is valid until the
-	// next call. A line that is not one JSON object is an ErrCorrupt; the next
-	// one can be read all the same.
+	// Scan reads the next line, without its newline, and returns the entries that are
+	// complete with it: usually one, none if the line depends on a later one. It does not
+	// retain line, and the slice is valid until the next call. It fails with ErrCorrupt if
+	// the line is not a single JSON object; scanning can continue with the next line.
 	Scan(line []byte) ([]firn.Entry, error)
-	// Finish returns the entries that were still waiting for a later line.
-	// More lines may follow: someone may be adding to the file.
+	// Finish returns the entries that were waiting for a later line. More lines may be
+	// scanned afterwards, since the file may still grow.
 	Finish() []firn.Entry
 }
 
-// Target is a transcript that is to be written.
+// Target describes a transcript to write.
 type Target struct {
-	// Session is what firn calls it. The tool may need another form of id; see
-	// [UUID].
+	// Session is firn's ID of the session. The tool may need another form; see [UUID].
 	Session firn.ID
-	// As is the id that the tool is to know it by; empty is the one that the tool
-	// makes of Session. A transcript that is handed over has it.
+	// As is the tool's ID for the session. If empty, the tool derives one from Session. It
+	// is set for a transcript that is handed over.
 	As string
-	// Title, CWD, Agent and Key are what the session is known by; CWD is an
-	// absolute path, which most tools file their sessions under.
+	// Title, CWD, Agent and Key describe the session. CWD is an absolute path; most tools
+	// group their sessions by it.
 	Title, CWD string
 	Agent, Key string
-	// Provider and Model answer in it, for lines that name none.
+	// Provider and Model are the defaults for lines that name none.
 	Provider, Model string
 	// Created and Updated are the times of the first and the last entry.
 	Created, Updated time.Time
-	// Messages is how many messages it has; Uptime how long its turns took.
+	// Messages is the number of messages, Uptime the total duration of the turns.
 	Messages int
 	Uptime   time.Duration
 	// Parent is the session it was forked from, if any.
 	Parent firn.ID
-	// Lose is told of what could not be said as it is. Nil: nobody.
+	// Lose is called for every entry that cannot be represented exactly. It may be nil.
 	Lose func(Loss)
-	// Told yields what the transcript has said since an entry, that entry
-	// first, along the path to the last one. A printer that goes on with a file
-	// needs it to hide an entry by the tool's own means. Nil if what was
-	// written cannot be read again: hiding is then a loss.
+	// Told yields the written entries from since on, inclusive, along the path to the last
+	// one. A printer that appends to a file needs it to hide an entry with the tool's own
+	// means. It is nil if the written lines cannot be read again; hiding is then a loss.
 	Told func(since firn.EntryID) iter.Seq[Told]
 }
 
-// Told is an entry and the lines that say it.
+// Told is a written entry with its lines.
 type Told struct {
 	Entry firn.Entry
 	Lines [][]byte
-	// Marks say how the lines lie in the transcript.
+	// Marks describe the position of the lines in the transcript.
 	Marks
 }
 
-// End is the kind of an entry that says nothing but how the transcript ends now,
-// which is otherwise a mark of its last entry; see [Marks].
+// End is the kind of an entry that only records the current end of the transcript, which is
+// otherwise a mark of its last entry; see [Marks].
 const End = "end"
 
-// Printer writes a transcript, entry by entry. Who calls it gives the header
-// first, parents before their children and no entry twice. A tool that knows no
-// branches is given one path.
+// Printer writes a transcript, entry by entry. The caller passes the header first, parents
+// before their children and no entry twice. A tool without branches receives a single path.
 type Printer interface {
-	// Print adds the lines that say e to dst, each with its newline; none if
-	// they need the entries to come, or cannot be said (which is a [Loss], not an
-	// error). If it fails, dst is returned as it was and nothing is remembered.
+	// Print appends the lines for e to dst, each with its newline. It appends none if they
+	// depend on later entries or if e cannot be represented (which is a [Loss], not an
+	// error). If it fails, it returns dst unchanged and the printer's state does not
+	// change.
 	Print(dst []byte, e firn.Entry) ([]byte, error)
-	// Repeat tells the printer that these lines, which the tool itself or an
-	// earlier printer wrote, say e.
+	// Repeat informs the printer that these lines, written by the tool itself or an earlier
+	// printer, represent e.
 	Repeat(e firn.Entry, lines [][]byte)
-	// Finish adds what was held back. More entries may follow.
+	// Finish appends pending lines to dst. More entries may follow.
 	Finish(dst []byte) ([]byte, error)
 }
 
-// Limit is something that a tool's files cannot say.
+// Limit is a feature that a tool's files cannot represent.
 type Limit struct {
-	// Name names it in a word or two: "branches", "labels".
+	// Name is a short name: "branches", "labels".
 	Name string
-	// Becomes says what becomes of it: "only the current branch is written".
+	// Becomes describes the substitute: "only the current branch is written".
 	Becomes string
 }
 
-// Loss tells that an entry could not be said as it is.
+// Loss reports an entry that could not be represented exactly.
 type Loss struct {
-	// Entry and Kind say what was to be told.
+	// Entry and Kind identify the entry.
 	Entry firn.EntryID
 	Kind  firn.Kind
-	// Limit is the name of the tool's limit that was met.
+	// Limit is the name of the tool's limit that applied.
 	Limit string
-	// Dropped is set if nothing of the entry was written.
+	// Dropped is set if no part of the entry was written.
 	Dropped bool
 }
 
-// ResponseID is the extra field of an assistant's message that holds the id the
-// provider gave to its answer.
+// ResponseID is the extra field of an assistant message that holds the provider's response
+// ID.
 const ResponseID = firn.ResponseIDField
 
-// LineType is the type of a [firn.Custom] entry that carries a line of a tool
-// as it is. Kind is what the tool calls such lines; it may be empty.
+// LineType returns the type of a [firn.Custom] entry that carries an original line of a
+// tool. Kind is the tool's name for such lines; it may be empty.
 func LineType(tool Name, kind string) string {
 	return string(tool) + ":" + kind
 }

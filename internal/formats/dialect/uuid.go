@@ -6,9 +6,8 @@ import (
 	"strings"
 )
 
-// UUID makes an id fit for tools that take only UUIDs. One that is a UUID
-// stays as it is; any other becomes the same UUID each time (version 8, a
-// digest of scope and name).
+// UUID returns an ID for tools that accept only UUIDs. A UUID is returned unchanged; any
+// other name is mapped to a version 8 UUID, a digest of scope and name.
 func UUID(scope, name string) string {
 	if IsUUID(name) {
 		return name
@@ -20,7 +19,7 @@ func UUID(scope, name string) string {
 	return strings.Join([]string{h[:8], h[8:12], h[12:16], h[16:20], h[20:]}, "-")
 }
 
-// IsUUID reports whether s is written as a UUID of any version, in lower case.
+// IsUUID reports whether s is a UUID of any version in lower case.
 func IsUUID(s string) bool {
 	if len(s) != 36 {
 		return false
