@@ -8,13 +8,13 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// decoder reads one line.
+// decoder decodes one line.
 type decoder struct {
 	r rawjson.Reader
-	// seen tells which members of the entry were there.
+	// seen is the set of entry members read so far.
 	seen member
-	// room is where a message is put together.
-	room *room
+	// room is the buffer for a message.
+	room *messageBuffer
 }
 
 // member is a set of members of an entry.
@@ -27,15 +27,15 @@ const (
 	hasTarget
 	hasKept
 	hasTime
-	// hasBody is set when what the entry makes no sense without is there.
+	// hasBody is set when the essential member of the entry was read.
 	hasBody
-	// hasTwice is set when a member that the tree depends on is there twice:
-	// readers will not agree on which one counts, so we take no side.
+	// hasTwice is set when a member that the tree depends on occurs twice. Readers disagree
+	// on which one counts, so the entry is opaque.
 	hasTwice
 )
 
-// entry reads the whole line. It is not known if the type is none of ours or
-// the entry makes no sense.
+// entry decodes the whole line. known is false if the type is unknown or an essential
+// member is missing.
 func (d *decoder) entry() (e firn.Entry, known bool) {
 	body := d.newBody(firn.Kind(d.r.Lookahead("type")))
 	if body == nil {
@@ -55,19 +55,19 @@ func (d *decoder) entry() (e firn.Entry, known bool) {
 		}
 	}
 	switch body.(type) {
-	case *firn.Head, *firn.Title: // which say something even without a member of their own
+	case *firn.Head, *firn.Title: // valid even without members of their own
 		d.seen |= hasBody
 	}
 	return e, d.seen&hasBody != 0 && d.seen&hasTwice == 0
 }
 
-// newBody makes the body for an entry of that type, nil if it is none of ours.
+// newBody returns an empty body for an entry of this kind, nil if the kind is unknown.
 func (d *decoder) newBody(kind firn.Kind) firn.Body {
 	switch kind {
 	case firn.KindHeader:
-		return &firn.Header{Version: 1} // the first version did not say so
+		return &firn.Header{Version: 1} // version 1 had no version member
 	case firn.KindMessage:
-		d.room = new(room)
+		d.room = new(messageBuffer)
 		return &d.room.message
 	case firn.KindCompaction:
 		return &firn.Compaction{}
@@ -98,11 +98,11 @@ func (d *decoder) headerMember(e *firn.Entry, h *firn.Header) {
 	ok := false
 	switch string(d.r.Key()) {
 	case "type":
-		d.once(hasType)
+		d.markOnce(hasType)
 		d.r.Skip()
 		ok = true
 	case "id":
-		d.once(hasID)
+		d.markOnce(hasID)
 		if ok = text(&d.r, &h.Session); ok {
 			d.seen |= hasBody
 		}
@@ -127,20 +127,20 @@ func (d *decoder) headerMember(e *firn.Entry, h *firn.Header) {
 	}
 }
 
-// entryMember reads one member of an entry that is no header.
+// entryMember reads one member of an entry other than a header.
 func (d *decoder) entryMember(e *firn.Entry) {
 	switch string(d.r.Key()) {
 	case "type":
-		d.once(hasType)
+		d.markOnce(hasType)
 		d.r.Skip()
 	case "id":
-		d.once(hasID)
+		d.markOnce(hasID)
 		if !text(&d.r, &e.ID) {
 			d.seen |= hasTwice
 			d.r.Skip()
 		}
 	case "parentId":
-		d.once(hasParent)
+		d.markOnce(hasParent)
 		if !text(&d.r, &e.Parent) && !d.r.Null() {
 			d.seen |= hasTwice
 			d.r.Skip()
@@ -159,15 +159,16 @@ func (d *decoder) entryMember(e *firn.Entry) {
 	}
 }
 
-// once notes a member that must be there only once.
-func (d *decoder) once(m member) {
+// markOnce records a member that must occur only once.
+func (d *decoder) markOnce(m member) {
 	if d.seen&m != 0 {
 		d.seen |= hasTwice
 	}
 	d.seen |= m
 }
 
-// bodyMember reads a member that belongs to the body; false if it does not.
+// bodyMember reads a member of the body. It returns false if the member does not belong to
+// the body.
 func (d *decoder) bodyMember(body firn.Body) bool {
 	switch b := body.(type) {
 	case *firn.Message:
@@ -196,7 +197,7 @@ func (d *decoder) bodyMember(body firn.Body) bool {
 	return false
 }
 
-// carry keeps a member that has no field.
+// carry stores a member that has no field in extra.
 func (d *decoder) carry(extra *firn.Fields) {
 	name := d.r.KeyText()
 	if value := d.raw(); value != nil {
@@ -216,8 +217,8 @@ func (d *decoder) raw() json.RawMessage {
 	return append(json.RawMessage(nil), value...)
 }
 
-// The readers of members: they set the field and return true if the value is
-// of the right kind, else they leave both as they are.
+// The member readers set the field and return true if the value has the right type.
+// Otherwise they leave the field and the reader unchanged.
 
 func text[T ~string](r *rawjson.Reader, field *T) bool {
 	s, ok := r.Text()

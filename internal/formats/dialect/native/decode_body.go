@@ -2,9 +2,9 @@ package native
 
 import "firn.dev"
 
-// Each of these reads one member of the body it is named for. It returns false,
-// with the value not consumed, if the member is not the body's. It sets hasBody
-// on the member without which the entry makes no sense.
+// Each of these methods reads one member of the body it is named after. It returns false,
+// with the value not consumed, if the member does not belong to the body. It sets hasBody
+// on the body's essential member.
 
 func (d *decoder) compaction(b *firn.Compaction) bool {
 	switch string(d.r.Key()) {
@@ -108,8 +108,7 @@ func (d *decoder) customMessage(b *firn.CustomMessage) bool {
 	return false
 }
 
-// essential notes that the member without which the entry makes no sense is
-// there.
+// essential records that the essential member of the entry was read.
 func (d *decoder) essential(ok bool) bool {
 	if ok {
 		d.seen |= hasBody
@@ -117,8 +116,8 @@ func (d *decoder) essential(ok bool) bool {
 	return ok
 }
 
-// target reads the id of another entry that the tree depends on.
+// target reads the ID of another entry that the tree depends on.
 func (d *decoder) target(field *firn.EntryID) bool {
-	d.once(hasTarget)
+	d.markOnce(hasTarget)
 	return text(&d.r, field)
 }

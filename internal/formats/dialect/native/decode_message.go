@@ -5,15 +5,15 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// room is a firn.Message with space for what most messages have, so that
-// reading one is a single allocation.
-type room struct {
+// messageBuffer is a firn.Message with space for the members that most messages have, so
+// that decoding one takes a single allocation.
+type messageBuffer struct {
 	message firn.Message
 	usage   firn.Usage
 	parts   [4]firn.Part
 }
 
-// messageEntry reads a member of an entry of the type message.
+// messageEntry reads a member of an entry of type message.
 func (d *decoder) messageEntry(m *firn.Message) bool {
 	if string(d.r.Key()) != "message" {
 		return false
@@ -24,7 +24,7 @@ func (d *decoder) messageEntry(m *firn.Message) bool {
 	return d.essential(d.message(m))
 }
 
-// message reads the message itself. If it makes no sense it returns false and
+// message reads the message itself. If the message is invalid, it returns false and
 // consumes nothing.
 func (d *decoder) message(m *firn.Message) bool {
 	here := d.r
@@ -48,8 +48,8 @@ func (d *decoder) message(m *firn.Message) bool {
 	return ok
 }
 
-// knownRole returns the constant for a role that we know, so that a long line
-// need not be kept for it.
+// knownRole returns the constant for a known role, so that the role does not keep a long
+// line in memory.
 func knownRole(role firn.Role) firn.Role {
 	switch role {
 	case firn.RoleUser:
@@ -66,14 +66,14 @@ func knownRole(role firn.Role) firn.Role {
 	return role
 }
 
-// plainMessage reads the members of a message of the user, the assistant or a
-// role that we do not know. Only the latter may have no content.
+// plainMessage reads the members of a message of the user, the assistant or an unknown
+// role. Only an unknown role may have no content.
 func (d *decoder) plainMessage(m *firn.Message) bool {
-	hasContent := !ourRole(m.Role)
+	hasContent := !requiresContent(m.Role)
 	for d.r.Member() {
 		if string(d.r.Key()) == "content" && d.parts(&m.Parts, d.room.parts[:0]) {
-			if m.Parts == nil && !ourRole(m.Role) {
-				m.Parts = []firn.Part{} // which is written; nil is not
+			if m.Parts == nil && !requiresContent(m.Role) {
+				m.Parts = []firn.Part{} // an empty slice is written; nil is not
 			}
 			hasContent = true
 			continue
@@ -83,12 +83,12 @@ func (d *decoder) plainMessage(m *firn.Message) bool {
 	return hasContent
 }
 
-// ourRole reports whether messages of that role must have content.
-func ourRole(role firn.Role) bool {
+// requiresContent reports whether messages of this role must have content.
+func requiresContent(role firn.Role) bool {
 	return role == firn.RoleUser || role == firn.RoleAssistant || role == firn.RoleSystem
 }
 
-// toolResult reads the members of a message of the role toolResult.
+// toolResult reads the members of a message of role toolResult.
 func (d *decoder) toolResult(m *firn.Message) bool {
 	var t firn.ToolResult
 	hasContent, hasCall := false, false
@@ -117,7 +117,7 @@ func (d *decoder) toolResult(m *firn.Message) bool {
 	return hasContent && hasCall
 }
 
-// shell reads the members of a message of the role bashExecution.
+// shell reads the members of a message of role bashExecution.
 func (d *decoder) shell(m *firn.Message) bool {
 	var s firn.Shell
 	hasCommand := false
@@ -178,8 +178,8 @@ func (d *decoder) anyMessage(m *firn.Message) {
 	}
 }
 
-// usage reads what an answer cost. One that is all zero is none: it is written
-// because pi cannot do without.
+// usage reads the usage of a response. An all-zero usage is treated as absent: it is
+// written only because pi requires one.
 func (d *decoder) usage(m *firn.Message) bool {
 	if d.r.Null() {
 		return true
@@ -191,7 +191,7 @@ func (d *decoder) usage(m *firn.Message) bool {
 	var u firn.Usage
 	for d.r.Member() {
 		if !d.usageMember(&u) {
-			d.r = here // carry all of it, not one number without the others
+			d.r = here // carry the whole value, not one number without the others
 			return false
 		}
 	}
@@ -223,8 +223,8 @@ func (d *decoder) usageMember(u *firn.Usage) bool {
 	return true
 }
 
-// cost reads the price. If there is more to it than we have fields for, it is
-// carried as well, and then written instead of the fields.
+// cost reads the cost. If it has members without a field, the whole value is carried as
+// well, and written instead of the fields.
 func (d *decoder) cost(u *firn.Usage) {
 	here := d.r
 	u.Cost = firn.Cost{}

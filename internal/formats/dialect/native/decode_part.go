@@ -6,9 +6,9 @@ import (
 	"firn.dev"
 )
 
-// parts reads the content of a message: a string, which is one text, or an
-// array of parts. They are put into room as far as it goes. It returns false,
-// and consumes nothing, if it is neither.
+// parts reads the content of a message: a string, which is one text, or an array of parts.
+// It uses room while there is capacity. It returns false and consumes nothing if the
+// content is neither.
 func (d *decoder) parts(field *[]firn.Part, room []firn.Part) bool {
 	if s, ok := d.r.Text(); ok {
 		*field = append(room, firn.Text{Text: s})
@@ -27,7 +27,7 @@ func (d *decoder) parts(field *[]firn.Part, room []firn.Part) bool {
 	return true
 }
 
-// part reads one part. One that we do not know or that makes no sense is opaque.
+// part reads one part. An unknown or invalid part is opaque.
 func (d *decoder) part() firn.Part {
 	here := d.r
 	kind := d.r.Lookahead("type")
@@ -49,8 +49,8 @@ func (d *decoder) part() firn.Part {
 	return firn.OpaquePart{Type: kind, Raw: d.raw()}
 }
 
-// Each of these reads the part it is named for. It returns nil if the member
-// without which the part makes no sense is not there.
+// Each of these methods reads the part it is named after. It returns nil if the essential
+// member of the part is missing.
 
 func (d *decoder) text() firn.Part {
 	var p firn.Text
@@ -143,7 +143,7 @@ func (d *decoder) image() firn.Part {
 	return p
 }
 
-// orCarry carries a member of a part that was not read, but for its type.
+// orCarry carries a member of a part that was not read, except for its type.
 func (d *decoder) orCarry(read bool, extra *firn.Fields) {
 	switch {
 	case read:

@@ -10,13 +10,12 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// Append adds the entry as one line, without a newline, to dst. Members stand
-// in the order in which pi writes them, ours and unknown ones after those. A
-// zero time, an empty optional text and a nil raw value are not written.
+// Append appends the entry to dst as one line without a newline. Members are in pi's order,
+// followed by firn's own and unknown ones. A zero time, an empty optional text and a nil
+// raw value are omitted.
 //
-// Where Extra holds a member that the entry has a field for too, because the
-// file had it in a form that did not fit the field, both are written if the
-// field is set.
+// If Extra holds a member that also has a field, because its value in the file did not fit
+// the field, both are written if the field is set.
 func (Dialect) Append(dst []byte, e firn.Entry) ([]byte, error) {
 	enc := encoder{b: dst}
 	enc.entry(&e)
@@ -26,7 +25,7 @@ func (Dialect) Append(dst []byte, e firn.Entry) ([]byte, error) {
 	return enc.b, nil
 }
 
-// describe names an entry in an error.
+// describe returns a description of an entry for errors.
 func describe(e *firn.Entry) string {
 	switch {
 	case e.Body == nil:
@@ -37,8 +36,8 @@ func describe(e *firn.Entry) string {
 	return fmt.Sprintf("entry %q of type %q", e.ID, e.Body.Kind())
 }
 
-// encoder writes one line. Its methods add to b; after the first error, b is
-// not to be used.
+// encoder encodes one line. Its methods append to b; after the first error, b must not be
+// used.
 type encoder struct {
 	b   []byte
 	err error
@@ -80,13 +79,13 @@ func (w *encoder) close(e *firn.Entry) {
 	w.b = append(w.b, '}')
 }
 
-// open begins an object with its type.
+// open starts an object with its type.
 func (w *encoder) open(kind firn.Kind) {
 	w.b = append(w.b, '{')
 	w.text("type", string(kind))
 }
 
-// envelope writes what every entry in the tree has.
+// envelope writes the members that every entry in the tree has.
 func (w *encoder) envelope(e *firn.Entry) {
 	if e.ID == "" {
 		w.fail("it has no id")
@@ -129,7 +128,7 @@ func (w *encoder) header(e *firn.Entry, h *firn.Header) {
 	w.b = append(w.b, '}')
 }
 
-// opaque writes a line as it was read, if it still says what the entry says.
+// opaque writes the original line if it still matches the entry.
 func (w *encoder) opaque(e *firn.Entry, o *firn.Opaque) {
 	was, err := opaque(o.Raw)
 	switch {
@@ -194,8 +193,8 @@ func (w *encoder) body(body firn.Body) {
 	}
 }
 
-// extra writes what was carried. What decides how a line is read cannot be
-// carried, or the line would be read as something else.
+// extra writes carried members. It rejects members that determine how a line is read, such
+// as its type.
 func (w *encoder) extra(fields firn.Fields, e *firn.Entry) {
 	for i := range fields {
 		switch name := fields[i].Name; name {
@@ -213,7 +212,7 @@ func (w *encoder) extra(fields firn.Fields, e *firn.Entry) {
 	}
 }
 
-// The writers of members. The name is written as it is if it is one of ours.
+// The member writers write the name unescaped if it is a known one.
 
 func (w *encoder) name(name string) {
 	if w.b[len(w.b)-1] != '{' {

@@ -23,7 +23,7 @@ func (w *encoder) message(m *firn.Message) {
 	case firn.RoleShell:
 		w.shell(m)
 	default:
-		if m.Parts != nil || ourRole(m.Role) {
+		if m.Parts != nil || requiresContent(m.Role) {
 			w.parts("content", m.Parts)
 		}
 		w.answer(m)
@@ -32,8 +32,8 @@ func (w *encoder) message(m *firn.Message) {
 	w.b = append(w.b, '}')
 }
 
-// answer writes what tells who answered, at what cost, and why it ended. Only
-// messages of the assistant have it all.
+// answer writes the model, the usage and the stop reason of a response. Only assistant
+// messages have all of them.
 func (w *encoder) answer(m *firn.Message) {
 	w.optional("api", m.API)
 	w.optional("provider", m.Provider)
@@ -42,7 +42,7 @@ func (w *encoder) answer(m *firn.Message) {
 	case m.Usage != nil:
 		w.usage(m.Usage)
 	case m.Role == firn.RoleAssistant && m.Extra.Get("usage") == nil:
-		w.usage(&firn.Usage{}) // pi dies without
+		w.usage(&firn.Usage{}) // pi crashes without a usage
 	}
 	w.optional("stopReason", string(m.StopReason))
 	w.epoch(m.Time)
@@ -81,7 +81,7 @@ func (w *encoder) shell(m *firn.Message) {
 	w.flag("excludeFromContext", s.Hidden)
 }
 
-// onePart returns the only part if it is of that type.
+// onePart returns the only part if it is of type T.
 func onePart[T firn.Part](parts []firn.Part) (part T, ok bool) {
 	if len(parts) != 1 {
 		return part, false
@@ -90,7 +90,7 @@ func onePart[T firn.Part](parts []firn.Part) (part T, ok bool) {
 	return part, ok
 }
 
-// epoch writes when something was said, in milliseconds since 1970.
+// epoch writes the time of a message in milliseconds since 1970.
 func (w *encoder) epoch(t time.Time) {
 	if t.IsZero() {
 		return
@@ -111,7 +111,7 @@ func (w *encoder) usage(u *firn.Usage) {
 	w.integer("cacheRead", u.CacheRead)
 	w.integer("cacheWrite", u.CacheWrite)
 	w.integer("totalTokens", u.Total)
-	if u.Extra.Get("cost") == nil { // else it tells more than we have fields for
+	if u.Extra.Get("cost") == nil { // otherwise the carried cost has more members than the fields
 		w.name("cost")
 		w.b = append(w.b, '{')
 		w.float("input", u.Cost.Input)

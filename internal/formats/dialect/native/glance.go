@@ -8,12 +8,11 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// Glance reads the type, the id, the parent and the target of a line. It goes
-// no further than to the last of them that this type of entry has, so it says
-// nothing about the rest of the line but that it ends like an object: what is
-// torn or glued behind that point, Decode and rawjson.Split find.
+// Glance reads the type, ID, parent and target of a line. It stops after the last of these
+// that the type of entry has, and checks the rest of the line only for ending like an
+// object. Decode and rawjson.Split detect damage after that point.
 //
-// Of a member that is there twice the first counts.
+// Of a duplicate member the first counts.
 func (Dialect) Glance(line []byte) (firn.Glance, error) {
 	if err := looksWhole(line); err != nil {
 		return firn.Glance{}, corrupt("reading an entry", err)
@@ -26,8 +25,8 @@ func (Dialect) Glance(line []byte) (firn.Glance, error) {
 	return g.glance(), nil
 }
 
-// Time reads the time of a line, if its type is one that we know and it stands
-// where we write it: behind the id and the parent.
+// Time reads the time of a line if its type is known and the time is in its usual place:
+// after the ID and the parent.
 func (Dialect) Time(line []byte) (time.Time, bool) {
 	g := glancer{r: rawjson.New(line)}
 	if looksWhole(line) != nil || !g.r.Object() {
@@ -48,7 +47,7 @@ func (Dialect) Time(line []byte) (time.Time, bool) {
 
 var errNotObject = errors.New("the line does not begin and end like a JSON object")
 
-// looksWhole checks the ends of a line.
+// looksWhole checks the first and the last byte of a line.
 func looksWhole(line []byte) error {
 	first, last := 0, len(line)-1
 	for first < len(line) && isSpace(line[first]) {
@@ -65,9 +64,8 @@ func looksWhole(line []byte) error {
 
 func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\r' || c == '\n' }
 
-// glancer reads the members of an entry that every type of entry has, and
-// those that point at other entries. The texts are parts of the line; nil if
-// the member is not there or no text.
+// glancer reads the members common to all entries and those that refer to other entries.
+// The texts are slices of the line; nil if the member is absent or not a string.
 type glancer struct {
 	r    rawjson.Reader
 	seen member
@@ -79,8 +77,8 @@ type glancer struct {
 	root bool
 }
 
-// read goes over the members until all that is needed was seen, or, if toEnd,
-// to the end of the object.
+// read reads members until all the needed ones were seen or, with toEnd, to the end of the
+// object.
 func (g *glancer) read(toEnd bool) {
 	if !g.r.Object() {
 		g.r.Skip()
@@ -110,7 +108,7 @@ func (g *glancer) read(toEnd bool) {
 	}
 }
 
-// first reads a text of which only the first of that name counts.
+// first reads a string member of which only the first occurrence counts.
 func (g *glancer) first(m member, field *[]byte) {
 	if g.seen&m == 0 {
 		*field, _ = g.r.Bytes()
@@ -121,7 +119,7 @@ func (g *glancer) first(m member, field *[]byte) {
 	g.seen |= m
 }
 
-// needs tells which members a glance of that type of entry is made of.
+// needs returns the members that a glance at this type of entry needs.
 func needs(kind []byte) member {
 	switch firn.Kind(kind) {
 	case firn.KindHeader:
@@ -134,11 +132,11 @@ func needs(kind []byte) member {
 	return hasID | hasParent
 }
 
-// glance makes a glance of what was read. Its texts share one allocation.
+// glance returns the result. Its strings share one allocation.
 func (g *glancer) glance() firn.Glance {
 	kind := knownKind(g.kind)
 	if kind == firn.KindHeader {
-		return firn.Glance{Kind: kind} // its id is the session's, and it is not in the tree
+		return firn.Glance{Kind: kind} // its ID is the session's, and it is not in the tree
 	}
 	parent, target := g.parent, []byte(nil)
 	if string(parent) == string(firn.Root) {
@@ -162,7 +160,7 @@ func (g *glancer) glance() firn.Glance {
 	}
 }
 
-// knownKind returns the constant for a type that we know.
+// knownKind returns the constant for a known type.
 func knownKind(kind []byte) firn.Kind {
 	switch firn.Kind(kind) {
 	case firn.KindMessage:

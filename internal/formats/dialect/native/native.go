@@ -1,13 +1,12 @@
-// Package native is the dialect of firn's own files: the session format of pi,
-// version 3, with a few more types of entries, which pi carries along without
-// harm. It reads every file that pi writes and pi opens every file it writes.
-// The bytes are described in docs/format.md.
+// Package native implements the dialect of firn's own files: version 3 of pi's session
+// format with a few additional entry types, which pi preserves. It reads every file that pi
+// writes, and pi opens every file that it writes. The format is specified in
+// docs/format.md.
 //
-// What it does not know it carries: unknown members of entries, messages,
-// parts and usage in their Extra fields, unknown parts as [firn.OpaquePart],
-// unknown entries as [firn.Opaque]. A member that we know but whose value is of
-// another kind than it should be is treated as unknown; if the entry makes no
-// sense without it, the entry is opaque.
+// Unknown data is carried: unknown members of entries, messages, parts and usage in their
+// Extra fields, unknown parts as [firn.OpaquePart], unknown entries as [firn.Opaque]. A
+// known member with a value of the wrong type is treated as unknown; if it is essential,
+// the entry is opaque.
 package native
 
 import (
@@ -18,7 +17,7 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// Dialect reads and writes the native format. The zero value is ready.
+// Dialect decodes and encodes the native format. The zero value is ready to use.
 type Dialect struct{}
 
 // New returns the native dialect.
@@ -27,13 +26,13 @@ func New() Dialect { return Dialect{} }
 // Name returns dialect.Native.
 func (Dialect) Name() dialect.Name { return dialect.Native }
 
-// shareLimit is the length up to which the strings of a line are cut from one
-// copy of it. Of longer lines every string is copied alone, so that keeping an
-// id does not keep a megabyte.
+// shareLimit is the maximum length of a line whose strings are slices of one shared copy.
+// For longer lines every string is copied separately, so that retaining an ID does not
+// retain a megabyte.
 const shareLimit = 4 << 10
 
-// Decode reads one line, given without its newline. It fails, with ErrCorrupt,
-// only if the line is not one JSON object.
+// Decode decodes one line, without its newline. It fails with ErrCorrupt only if the line
+// is not a single JSON object.
 func (Dialect) Decode(line []byte) (firn.Entry, error) {
 	d := decoder{}
 	if len(line) <= shareLimit {
@@ -51,7 +50,7 @@ func (Dialect) Decode(line []byte) (firn.Entry, error) {
 	return e, nil
 }
 
-// opaque reads a line whose type or shape is not known to us.
+// opaque decodes a line of unknown type or shape.
 func opaque(line []byte) (firn.Entry, error) {
 	if err := looksWhole(line); err != nil {
 		return firn.Entry{}, corrupt("reading an entry", err)

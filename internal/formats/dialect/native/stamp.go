@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// parseTime reads a time as JavaScript writes it, 2026-11-15T02:40:15.045Z, or
-// in any other form of RFC 3339. Below milliseconds it is cut off.
+// parseTime parses a time in JavaScript's format, 2026-11-15T02:40:15.045Z, or any other
+// form of RFC 3339. It truncates to milliseconds.
 func parseTime(b []byte) (time.Time, bool) {
 	if t, ok := parseISO(b); ok {
 		return t, true
@@ -23,7 +23,7 @@ func parseTime(b []byte) (time.Time, bool) {
 	return t, true
 }
 
-// parseISO is the fast way for the form that is almost always there.
+// parseISO is the fast path for the usual form.
 func parseISO(b []byte) (t time.Time, ok bool) {
 	const form = "dddd-dd-ddTdd:dd:dd.dddZ"
 	if len(b) != len(form) {
@@ -58,8 +58,8 @@ func daysIn(month, year int) int {
 	return 31
 }
 
-// appendTime writes a time as JavaScript's toISOString does; not ok if the
-// year does not have four digits.
+// appendTime appends a time as JavaScript's toISOString does; ok is false if the year does
+// not have four digits.
 func appendTime(dst []byte, t time.Time) (_ []byte, ok bool) {
 	t = t.UTC()
 	year, month, day := t.Date()
@@ -84,15 +84,14 @@ func appendDigits(dst []byte, n, width int) []byte {
 	return dst
 }
 
-// epochOK reports whether a number of milliseconds is a time that JavaScript
-// can hold. The time that Go calls zero is none: it means that there is no time.
+// epochOK reports whether JavaScript can represent a time in milliseconds. Go's zero time
+// is not valid: it means no time.
 func epochOK(ms int64) bool {
 	const limit = 8_640_000_000_000_000
 	return ms >= -limit && ms <= limit && !time.UnixMilli(ms).IsZero()
 }
 
-// appendFloat writes a number as JavaScript does; not ok if JSON has no way to
-// write it.
+// appendFloat appends a number as JavaScript does; ok is false if JSON cannot represent it.
 func appendFloat(dst []byte, f float64) (_ []byte, ok bool) {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return dst, false
@@ -105,7 +104,7 @@ func appendFloat(dst []byte, f float64) (_ []byte, ok bool) {
 	}
 	start := len(dst)
 	dst = strconv.AppendFloat(dst, f, 'e', -1, 64)
-	// Go writes at least two digits of the exponent, JavaScript as few as it can.
+	// Go writes at least two digits of the exponent, JavaScript as few as possible.
 	if n := len(dst); n-start >= 4 && dst[n-2] == '0' && (dst[n-3] == '-' || dst[n-3] == '+') {
 		dst[n-2] = dst[n-1]
 		dst = dst[:n-1]

@@ -15,25 +15,25 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// Tool is firn itself among the tools whose sessions can be read and written.
+// Tool implements dialect.Tool for firn's own sessions.
 type Tool struct{}
 
-// NewTool returns it.
+// NewTool returns the native tool.
 func NewTool() Tool { return Tool{} }
 
 // Name returns dialect.Native.
 func (Tool) Name() dialect.Name { return dialect.Native }
 
-// Limits is empty: what firn can read it can write.
+// Limits is empty: firn can write all it can read.
 func (Tool) Limits() []dialect.Limit { return nil }
 
-// Scanner reads a transcript of firn's or of pi's format, version 3.
+// Scanner returns a scanner for a transcript in firn's format or version 3 of pi's.
 func (Tool) Scanner(from dialect.Origin) dialect.Scanner {
 	return &scanner{from: from}
 }
 
-// Glance reads what the tree must know of a line that is whole; any other is an
-// ErrCorrupt.
+// Glance reads the fields that the tree needs from a valid line. It fails with ErrCorrupt
+// for any other.
 func (Tool) Glance(line []byte) (firn.Glance, error) {
 	if !bytes.HasSuffix(bytes.TrimRight(line, " \t\r"), []byte("}")) {
 		return firn.Glance{}, corrupt("glancing at an entry", errors.New("it does not end as an object does"))
@@ -41,8 +41,7 @@ func (Tool) Glance(line []byte) (firn.Glance, error) {
 	return Dialect{}.Glance(line)
 }
 
-// scanner adds to the decoder what a line alone does not tell: which entry
-// stands before it.
+// scanner adds context to the decoder: the entry before each line.
 type scanner struct {
 	from   dialect.Origin
 	begun  bool
@@ -69,14 +68,14 @@ func (s *scanner) Scan(line []byte) ([]firn.Entry, error) {
 	}
 	s.begun = true
 	if !isHeader {
-		s.place(&e, line)
+		s.setParent(&e, line)
 	}
 	s.out = append(s.out, e)
 	return s.out, nil
 }
 
-// place hangs an entry that does not say where it belongs after the one before.
-func (s *scanner) place(e *firn.Entry, line []byte) {
+// setParent makes an entry without a parent member a child of the previous entry.
+func (s *scanner) setParent(e *firn.Entry, line []byte) {
 	glance, err := Dialect{}.Glance(line)
 	if e.ID == "" {
 		e.ID = firn.EntryID(fmt.Sprintf("l%06d", s.number))
@@ -87,7 +86,7 @@ func (s *scanner) place(e *firn.Entry, line []byte) {
 	s.last = e.ID
 }
 
-// header is what a transcript without one should have begun with.
+// header returns the header for a transcript without one.
 func (s *scanner) header(at time.Time) firn.Entry {
 	return firn.Entry{Time: at, Body: &firn.Header{Session: s.from.ID, Version: 3, Firn: 1, CWD: s.from.CWD, Agent: s.from.Agent, Key: s.from.Key}}
 }
@@ -97,19 +96,19 @@ func clean(line []byte) []byte {
 	return append([]byte(nil), c...)
 }
 
-// Finish has nothing to add.
+// Finish returns nothing.
 func (*scanner) Finish() []firn.Entry { return nil }
 
-// Printer writes a transcript.
+// Printer returns a printer for a transcript.
 func (Tool) Printer(to dialect.Target) dialect.Printer { return &printer{to: to} }
 
 type printer struct {
-	to    dialect.Target
-	begun bool
+	to      dialect.Target
+	started bool
 }
 
-// Print adds the entry as a line. A session of another tool becomes one of
-// ours: the header says so.
+// Print appends the entry as a line. The header of another tool's session is marked as
+// firn's.
 func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	was := len(dst)
 	if h, ok := e.Body.(*firn.Header); ok {
@@ -119,7 +118,7 @@ func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 			ours.Session = p.to.Session
 		}
 		e.Body = &ours
-	} else if !p.begun {
+	} else if !p.started {
 		header := firn.Entry{Time: p.to.Created, Body: &firn.Header{Session: p.to.Session, Version: 3, Firn: 1, CWD: p.to.CWD, Agent: p.to.Agent, Key: p.to.Key}}
 		line, err := Dialect{}.Append(dst, header)
 		if err != nil {
@@ -131,40 +130,39 @@ func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	if err != nil {
 		return dst[:was], err
 	}
-	p.begun = true
+	p.started = true
 	return append(line, '\n'), nil
 }
 
-// Repeat needs to know nothing.
-func (p *printer) Repeat(firn.Entry, [][]byte) { p.begun = true }
+// Repeat records that the transcript has lines.
+func (p *printer) Repeat(firn.Entry, [][]byte) { p.started = true }
 
-// Finish has nothing to add.
+// Finish appends nothing.
 func (*printer) Finish(dst []byte) ([]byte, error) { return dst, nil }
 
-// Layout is the layout of a firn home, as far as transcripts go.
+// Layout returns the layout of the transcripts in a firn home.
 func (Tool) Layout() dialect.Layout { return layout{} }
 
 type layout struct{}
 
-// Homes is where firn keeps its sessions if nothing else is set.
+// Homes returns the default location of firn's home.
 func (layout) Homes() []string { return []string{".firn"} }
 
 // Beside is empty.
 func (layout) Beside() []string { return nil }
 
-// Owns looks for the folders of agents, of which at least one holds a header
-// of ours.
+// Owns looks for agents' folders and a session file with firn's header in one of them.
 func (l layout) Owns(home fs.FS) bool {
 	for t, err := range l.Transcripts(home) {
 		if err == nil {
-			return begins(home, t.Parts[0], `"firn":`)
+			return containsMark(home, t.Parts[0], `"firn":`)
 		}
 	}
 	return false
 }
 
-// begins reports whether a file has the mark in its first kilobyte.
-func begins(home fs.FS, name, mark string) bool {
+// containsMark reports whether the first kilobyte of a file contains the mark.
+func containsMark(home fs.FS, name, mark string) bool {
 	f, err := home.Open(name)
 	if err != nil {
 		return false
@@ -175,7 +173,7 @@ func begins(home fs.FS, name, mark string) bool {
 	return strings.Contains(string(first[:n]), mark)
 }
 
-// Transcripts yields agents/<agent>/sessions/*.jsonl, parts together.
+// Transcripts yields agents/<agent>/sessions/*.jsonl, grouping parts.
 func (layout) Transcripts(home fs.FS) iter.Seq2[dialect.Transcript, error] {
 	return func(yield func(dialect.Transcript, error) bool) {
 		names, err := fs.Glob(home, "agents/*/sessions/*.jsonl")
@@ -190,7 +188,7 @@ func (layout) Transcripts(home fs.FS) iter.Seq2[dialect.Transcript, error] {
 		for _, name := range names {
 			id := firn.ID(strings.TrimSuffix(path.Base(name), ".jsonl"))
 			if id.Check() != nil {
-				continue // a part of another, or nothing of ours
+				continue // a part of another transcript, or an unknown file
 			}
 			t := dialect.Transcript{ID: id, Name: string(id), Parts: []string{name}, Agent: strings.Split(name, "/")[1]}
 			for n := 2; ; n++ {
@@ -207,7 +205,7 @@ func (layout) Transcripts(home fs.FS) iter.Seq2[dialect.Transcript, error] {
 	}
 }
 
-// Place names the file of a new transcript.
+// Place returns the path of a new transcript.
 func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 	if err := to.Session.Check(); err != nil {
 		return "", err
@@ -226,7 +224,7 @@ func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 	return name, nil
 }
 
-// Part says that a transcript goes on in a new part at 50 MB.
+// Part starts a new part at 50 MB.
 func (layout) Part(name string, size, more int64) (string, bool) {
 	if size == 0 || size+more <= 50_000_000 {
 		return "", false
@@ -241,13 +239,13 @@ func (layout) Part(name string, size, more int64) (string, bool) {
 	return fmt.Sprintf("%s_part%d.jsonl", stem, n+1), true
 }
 
-// Index is empty: the store keeps its own.
+// Index is empty: the store maintains its own.
 func (layout) Index(fs.FS, string, dialect.Target) ([]dialect.File, error) { return nil, nil }
 
-// Resume goes on with the session in firn.
+// Resume returns the firn command that resumes the session.
 func (layout) Resume(_ string, to dialect.Target) []string {
 	return []string{"firn", "chat", "--resume", string(to.Session)}
 }
 
-// Keeps is for ever.
+// Keeps returns 0: sessions are kept forever.
 func (layout) Keeps(fs.FS) time.Duration { return 0 }
