@@ -10,8 +10,8 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// preamble goes before a summary that firn wrote, so that the model knows what
-// it reads. Claude Code writes one of its own.
+// preamble introduces a summary that firn wrote to the model. Claude Code writes its own
+// preamble.
 const preamble = "This session is being continued from a previous conversation that ran out of context. What was said before is summarized below.\n\n"
 
 // boundary is the first of the two lines of a compaction.
@@ -31,7 +31,7 @@ func newBoundary(l *line, data []byte, number int) *boundary {
 	return b
 }
 
-// dropBoundary carries a boundary that no summary followed.
+// dropBoundary carries a boundary without a summary.
 func (s *scanner) dropBoundary() {
 	b := s.boundary
 	if b == nil {
@@ -50,7 +50,7 @@ func (s *scanner) dropBoundary() {
 	s.thread.alias(&b.line, e.ID)
 }
 
-// compaction makes one entry of a boundary and the summary behind it.
+// compaction creates one entry from a boundary and the summary after it.
 func (s *scanner) compaction(l *line) {
 	b := s.boundary
 	s.boundary = nil
@@ -69,26 +69,26 @@ func (s *scanner) compaction(l *line) {
 	}
 	before := s.thread.spoken
 	if n := s.thread.nodes[b.logical]; n != nil {
-		before = s.thread.behind(n.spoken, nil)
+		before = s.thread.continuation(n.spoken, nil)
 	}
 	s.reply = nil
 	p := &piece{uuid: l.uuid, before: before, entries: []firn.Entry{{ID: id, Time: s.now, Body: c, Extra: s.extra(l)}}}
 	if p.uuid == "" {
 		p.uuid = string(id)
 	}
-	up := s.thread.under(before)
+	up := s.thread.parentFor(before)
 	n := &node{entry: id, first: id, spoken: p.uuid, up: up}
 	s.thread.nodes[p.uuid] = n
 	if b.uuid != "" {
 		s.thread.nodes[b.uuid] = n
 	}
 	if tail := s.thread.nodes[textOf(segment, "tailUuid")]; tail != nil {
-		tail.after, tail.reply = p.uuid, nil // what follows it now follows the compaction
+		tail.after, tail.reply = p.uuid, nil // later lines follow the compaction
 	}
-	s.hang(p, up)
+	s.emitUnder(p, up)
 }
 
-// details are those that firn gave to a compaction it wrote.
+// details returns the details of a compaction that firn wrote.
 func details(own []byte) json.RawMessage {
 	return keep(valueOf(own, "details"))
 }

@@ -8,30 +8,30 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// Claude Code knows no line that hides another, but of lines with the same uuid
-// the last counts. So what follows a hidden message is written again under the
-// same uuids, the first of it under another parent. A private line tells firn
-// what was hidden. Restoring is the same the other way round.
+// Claude Code has no line that hides another, but of lines with the same uuid the last
+// counts. To hide a message, the records after it are written again under the same uuids,
+// the first of them with another parent. A private line records the change for firn.
+// Restoring reverses it in the same way.
 
-// hiding is what a tombstone did to the records of the file.
+// hiding records the effect of a tombstone on the records of the file.
 type hiding struct {
 	target firn.EntryID
-	// gone are the records that were passed over, in their order, and moved are
-	// those that were hung elsewhere, with the parents they had.
+	// gone are the hidden records in order; moved maps records with a new parent to their
+	// old parent.
 	gone  []string
 	moved map[string]string
-	// note is the record that the conversation went on from, if what was hidden
-	// was the last.
+	// note is the record from which the conversation continues if the last record was
+	// hidden.
 	note string
-	// changed are those of which a part was taken away, and answer is the id of
-	// the answer that lost a piece.
+	// changed are the records from which a part was removed; answer is the ID of the
+	// response that lost a part.
 	changed []string
 	answer  string
 }
 
-// tombstone hides what it is meant for, or restores it.
+// tombstone hides or restores its target.
 func (p *printer) tombstone(dst []byte, e firn.Entry, b *firn.Tombstone) []byte {
-	p.follow(e)
+	p.followParent(e)
 	target := b.Target
 	if again, ok := p.undone[target]; ok {
 		target = again
@@ -47,33 +47,33 @@ func (p *printer) tombstone(dst []byte, e firn.Entry, b *firn.Tombstone) []byte 
 	if !done {
 		p.lose(e, limitHidden, false)
 	}
-	members := []member{text("target", string(p.scanned(b.Target))), text("reason", b.Reason)}
+	members := []member{text("target", string(p.scannerID(b.Target))), text("reason", b.Reason)}
 	if done && !undo {
 		p.hid[e.ID] = h
 		members = append(members,
-			raw("gone", list(h.gone)), raw("moved", pairs(h.moved)), text("note", h.note), raw("changed", list(h.changed)), text("answer", h.answer))
+			raw("gone", encodeStrings(h.gone)), raw("moved", encodePairs(h.moved)), text("note", h.note), raw("changed", encodeStrings(h.changed)), text("answer", h.answer))
 	}
 	return p.private(dst, e, members...)
 }
 
-// remember notes a tombstone that is in the file.
-func (p *printer) remember(e firn.Entry, b *firn.Tombstone, lines [][]byte) {
+// readHiding records a tombstone that is in the file.
+func (p *printer) readHiding(e firn.Entry, b *firn.Tombstone, lines [][]byte) {
 	if h, ok := p.hid[b.Target]; ok {
 		p.undone[e.ID] = h.target
 		return
 	}
 	for _, data := range lines {
 		l, err := readLine(data)
-		if err == nil && l.kind == "firn" && l.uuid == base(string(e.ID)) {
+		if err == nil && l.kind == "firn" && l.uuid == baseUUID(string(e.ID)) {
 			p.hid[e.ID] = hiding{
-				target: b.Target, gone: texts(valueOf(l.firn, "gone")), moved: unpaired(valueOf(l.firn, "moved")), note: textOf(l.firn, "note"),
-				changed: texts(valueOf(l.firn, "changed")), answer: textOf(l.firn, "answer"),
+				target: b.Target, gone: parseStrings(valueOf(l.firn, "gone")), moved: parsePairs(valueOf(l.firn, "moved")), note: textOf(l.firn, "note"),
+				changed: parseStrings(valueOf(l.firn, "changed")), answer: textOf(l.firn, "answer"),
 			}
 		}
 	}
 }
 
-// hide writes again what follows an entry, without it.
+// hide rewrites the records after an entry without it.
 func (p *printer) hide(dst []byte, e firn.Entry, target firn.EntryID) ([]byte, hiding, bool) {
 	h := hiding{target: target}
 	l := p.links[target]
@@ -82,8 +82,8 @@ func (p *printer) hide(dst []byte, e firn.Entry, target firn.EntryID) ([]byte, h
 	}
 	s := p.strand()
 	var hidden firn.Entry
-	here := p.present(target, l, e.Parent)
-	for t := range p.to.Told(p.beginning(here)) {
+	here := p.currentCopy(target, l, e.Parent)
+	for t := range p.to.Told(p.answerStart(here)) {
 		if t.Entry.ID == here {
 			hidden = t.Entry
 		}
@@ -94,25 +94,25 @@ func (p *printer) hide(dst []byte, e firn.Entry, target firn.EntryID) ([]byte, h
 	}
 	s.cut(hidden, l.from)
 	h.gone, h.changed, h.answer = s.order, s.altered, s.answer
-	end := p.above(e.Parent)
-	leaf := s.through(end)
+	end := p.recordAbove(e.Parent)
+	leaf := s.survivor(end)
 	if leaf == "" {
-		return dst, h, false // nothing would be left
+		return dst, h, false // no records would remain
 	}
 	h.moved = s.moved()
 	dst = p.rewrite(dst, s, leaf)
 	if leaf != end {
-		dst = p.turnTo(dst, e, leaf)
+		dst = p.continueFrom(dst, e, leaf)
 		h.note = p.end
 	}
 	p.links[e.ID].uuid = p.end
 	return dst, h, true
 }
 
-// present is the entry on the way up from another that says what an entry does:
-// itself, or what a later copy of its record says.
-func (p *printer) present(target firn.EntryID, l *link, from firn.EntryID) firn.EntryID {
-	ordinal := func(id firn.EntryID) string { return strings.TrimPrefix(string(id), base(string(id))) }
+// currentCopy returns the ancestor of from that holds the target's record: the target
+// itself or a later copy.
+func (p *printer) currentCopy(target firn.EntryID, l *link, from firn.EntryID) firn.EntryID {
+	ordinal := func(id firn.EntryID) string { return strings.TrimPrefix(string(id), baseUUID(string(id))) }
 	part := func(id firn.EntryID) string { _, after, _ := strings.Cut(ordinal(id), "."); return after }
 	for id := from; ; {
 		other := p.links[id]
@@ -126,9 +126,9 @@ func (p *printer) present(target firn.EntryID, l *link, from firn.EntryID) firn.
 	}
 }
 
-// beginning is the first entry of the answer that an entry is part of, with the
-// results to it: they are written again together, as they are read together.
-func (p *printer) beginning(id firn.EntryID) firn.EntryID {
+// answerStart returns the first entry of the response that an entry belongs to, as a part
+// or a tool result: a response and its results are rewritten together.
+func (p *printer) answerStart(id firn.EntryID) firn.EntryID {
 	for {
 		l := p.links[id]
 		if l == nil || l.answer == "" {
@@ -136,7 +136,7 @@ func (p *printer) beginning(id firn.EntryID) firn.EntryID {
 		}
 		up := l.up
 		for p.links[up] != nil && !p.links[up].own {
-			up = p.links[up].up // lines stand between, and some of those of the answer with them
+			up = p.links[up].up // entries without a record may lie between parts of the response
 		}
 		if p.links[up] == nil || p.links[up].answer != l.answer {
 			return id
@@ -145,13 +145,13 @@ func (p *printer) beginning(id firn.EntryID) firn.EntryID {
 	}
 }
 
-// restore hangs what follows hidden records under them again.
+// restore makes the records after hidden ones follow them again.
 func (p *printer) restore(dst []byte, e firn.Entry, h hiding) ([]byte, bool) {
 	if p.to.Told == nil || len(h.gone)+len(h.changed) == 0 {
 		return dst, false
 	}
 	s := p.strand()
-	for t := range p.to.Told(p.top(e.Parent)) {
+	for t := range p.to.Told(p.firstAncestor(e.Parent)) {
 		s.add(t.Lines)
 	}
 	for _, uuid := range h.changed {
@@ -160,9 +160,9 @@ func (p *printer) restore(dst []byte, e firn.Entry, h hiding) ([]byte, bool) {
 		}
 	}
 	if h.answer != "" {
-		s.rename(h.answer+renamed, h.answer)
+		s.rename(h.answer+cutSuffix, h.answer)
 	}
-	leaf := p.above(e.Parent)
+	leaf := p.recordAbove(e.Parent)
 	for uuid, parent := range h.moved {
 		s.parents[uuid] = parent
 	}
@@ -173,14 +173,14 @@ func (p *printer) restore(dst []byte, e firn.Entry, h hiding) ([]byte, bool) {
 	}
 	dst = p.rewrite(dst, s, leaf)
 	if h.note != "" && leaf == h.note {
-		dst = p.turnTo(dst, e, h.gone[len(h.gone)-1])
+		dst = p.continueFrom(dst, e, h.gone[len(h.gone)-1])
 	}
 	p.links[e.ID].uuid = p.end
 	return dst, true
 }
 
-// top is the first entry on the way to one.
-func (p *printer) top(id firn.EntryID) firn.EntryID {
+// firstAncestor returns the topmost ancestor of an entry.
+func (p *printer) firstAncestor(id firn.EntryID) firn.EntryID {
 	for {
 		l := p.links[id]
 		if l == nil || p.links[l.up] == nil {
@@ -190,14 +190,13 @@ func (p *printer) top(id firn.EntryID) firn.EntryID {
 	}
 }
 
-// rewrite writes the records again that the strand has other words or another
-// parent for, and all below them; last the one that the conversation goes on
-// from, which all versions then take for it.
+// rewrite writes the changed records of the strand and their descendants again. The record
+// from which the conversation continues is last, since all versions continue from there.
 func (p *printer) rewrite(dst []byte, s *strand, leaf string) []byte {
-	below := s.below()
+	below := s.affected()
 	for _, r := range below {
 		if r.uuid != leaf {
-			dst = p.again(dst, s, r, r.at)
+			dst = p.rewriteRecord(dst, s, r, r.at)
 		}
 	}
 	p.end = leaf
@@ -209,41 +208,40 @@ func (p *printer) rewrite(dst []byte, s *strand, leaf string) []byte {
 	if at.Before(p.last) {
 		at = p.stamp(at)
 	}
-	dst = p.again(dst, s, end, at)
-	if p.pointed != "" { // it may be a leaf again now
-		dst = p.point(dst, leaf)
+	dst = p.rewriteRecord(dst, s, end, at)
+	if p.pointed != "" { // it may be a leaf again
+		dst = p.writeLeaf(dst, leaf)
 	}
 	return dst
 }
 
-// again writes a record once more.
-func (p *printer) again(dst []byte, s *strand, r *strandRecord, at time.Time) []byte {
+// rewriteRecord writes a record again.
+func (p *printer) rewriteRecord(dst []byte, s *strand, r *strandRecord, at time.Time) []byte {
 	start := len(dst)
-	dst = s.again(dst, r, at)
+	dst = s.appendRecord(dst, r, at)
 	if l, err := readLine(dst[start:]); err == nil {
-		p.learn(&l)
+		p.noteRecord(&l)
 	}
 	return append(dst, '\n')
 }
 
-// turnTo makes all versions go on from a record that others follow: a note of
-// the system behind it is the newest leaf, and is named as the one.
-func (p *printer) turnTo(dst []byte, e firn.Entry, uuid string) []byte {
+// continueFrom makes all versions continue from a record that has children: it adds a
+// system note as the newest leaf and names it in a last-prompt line.
+func (p *printer) continueFrom(dst []byte, e firn.Entry, uuid string) []byte {
 	dst = p.note(dst, e, uuid, "A message was removed or restored")
-	return p.point(dst, p.end)
+	return p.writeLeaf(dst, p.end)
 }
 
-// note writes a note of the system behind a record.
+// note writes a system note after a record.
 func (p *printer) note(dst []byte, e firn.Entry, uuid, why string) []byte {
 	note := dialect.UUID(p.scope, "on from "+uuid+" by "+string(e.ID))
 	p.end = note
 	return p.record(dst, record{kind: "system", subtype: "informational", content: why, parent: uuid, uuid: note, at: p.stamp(e.Time)})
 }
 
-// leads reports whether the way up from the last record comes to the one that
-// was named as the one to go on from. If it does not, the last one is on another
-// branch, and Claude Code would leave it out.
-func (p *printer) leads() bool {
+// leadsToPointed reports whether the last record descends from the last named leaf.
+// Otherwise it is on another branch, and Claude Code would ignore it.
+func (p *printer) leadsToPointed() bool {
 	for uuid := p.end; uuid != ""; {
 		if uuid == p.pointed || uuid == p.led {
 			p.led = p.end
@@ -258,8 +256,8 @@ func (p *printer) leads() bool {
 	return false
 }
 
-// point names the record that the conversation goes on from.
-func (p *printer) point(dst []byte, uuid string) []byte {
+// writeLeaf writes a last-prompt line: the conversation continues from this record.
+func (p *printer) writeLeaf(dst []byte, uuid string) []byte {
 	p.pointed, p.led = uuid, uuid
 	w := writer{dst: append(dst, '{')}
 	w.text("type", "last-prompt")

@@ -15,9 +15,8 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// layout is where Claude Code keeps its files: a folder for each directory it
-// was run in, a file for each session, and, since 2.1, a folder beside the
-// file for what belongs to it.
+// layout is Claude Code's file layout: a folder per working directory, a file per session
+// and, since 2.1, a folder next to the file for its sub-agents.
 type layout struct{}
 
 const (
@@ -30,10 +29,10 @@ const (
 	keptByThem = 30 * 24 * time.Hour
 )
 
-// Homes is .claude. CLAUDE_CONFIG_DIR may name another.
+// Homes returns .claude. CLAUDE_CONFIG_DIR may set another.
 func (layout) Homes() []string { return []string{".claude"} }
 
-// Beside names the titles of sessions, and what sub-agents were made for.
+// Beside returns the patterns of title files and of sub-agents' metadata.
 func (layout) Beside() []string {
 	return []string{
 		path.Join(projects, "*", "*", sidecar),
@@ -42,7 +41,7 @@ func (layout) Beside() []string {
 	}
 }
 
-// Owns reports whether there are folders as Claude Code names them.
+// Owns reports whether there are folders with Claude Code's naming scheme.
 func (layout) Owns(home fs.FS) bool {
 	dirs, err := fs.ReadDir(home, projects)
 	if err != nil {
@@ -61,8 +60,8 @@ func (layout) Owns(home fs.FS) bool {
 	return false
 }
 
-// Transcripts yields the sessions, and those of sub-agents that have files of
-// their own.
+// Transcripts yields the sessions and the sub-agents' transcripts that have their own
+// files.
 func (layout) Transcripts(home fs.FS) iter.Seq2[dialect.Transcript, error] {
 	return func(yield func(dialect.Transcript, error) bool) {
 		dirs, err := fs.ReadDir(home, projects)
@@ -79,10 +78,10 @@ func (layout) Transcripts(home fs.FS) iter.Seq2[dialect.Transcript, error] {
 	}
 }
 
-// Place says in which file a new session goes.
+// Place returns the path of a new session.
 func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 	dir := path.Join(projects, projectDir(to.CWD))
-	dirs, _ := fs.ReadDir(home, projects) // none yet, perhaps
+	dirs, _ := fs.ReadDir(home, projects) // may not exist yet
 	if len(dir) > len(projects)+1+longestName {
 		dir = longDir(dirs, dir)
 	}
@@ -91,16 +90,16 @@ func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 		if n > 1 {
 			name = dialect.UUID(string(to.Session), "file "+strconv.Itoa(n))
 		}
-		if !taken(home, dirs, name) {
+		if !sessionExists(home, dirs, name) {
 			return path.Join(dir, name+lines), nil
 		}
 	}
 	return "", fmt.Errorf("placing session %s: %w: there are a thousand files of its name", to.Session, firn.ErrConflict)
 }
 
-// taken reports whether a session of that name lies in any project, since
-// Claude Code finds them by id alone.
-func taken(home fs.FS, dirs []fs.DirEntry, name string) bool {
+// sessionExists reports whether any project has a session of this name, since Claude Code
+// finds sessions by ID alone.
+func sessionExists(home fs.FS, dirs []fs.DirEntry, name string) bool {
 	for _, d := range dirs {
 		for _, file := range []string{name + lines, name} {
 			if _, err := fs.Stat(home, path.Join(projects, d.Name(), file)); err == nil {
@@ -111,11 +110,11 @@ func taken(home fs.FS, dirs []fs.DirEntry, name string) bool {
 	return false
 }
 
-// Part: there is only one.
+// Part returns false: a session is a single file.
 func (layout) Part(string, int64, int64) (string, bool) { return "", false }
 
-// Index tells the title in the file beside the session, if there is one: it is
-// read before the lines are.
+// Index returns the new title file if the session has one. Claude Code reads it before the
+// transcript.
 func (layout) Index(home fs.FS, file string, to dialect.Target) ([]dialect.File, error) {
 	name := path.Join(strings.TrimSuffix(file, lines), sidecar)
 	old, err := fs.ReadFile(home, name)
@@ -140,16 +139,16 @@ func (layout) Index(home fs.FS, file string, to dialect.Target) ([]dialect.File,
 	return []dialect.File{{Path: name, Data: data}}, nil
 }
 
-// NameOf is the name of the file.
+// NameOf returns the file name without its extension.
 func (layout) NameOf(file string) string { return strings.TrimSuffix(path.Base(file), lines) }
 
-// Resume is run in the directory of the session.
+// Resume returns the command, to be run in the session's directory.
 func (layout) Resume(file string, _ dialect.Target) []string {
 	return []string{"claude", "--resume", strings.TrimSuffix(path.Base(file), lines)}
 }
 
-// Keeps reads cleanupPeriodDays of the settings. Zero days mean that nothing is
-// kept at all, which is told as the shortest time there is.
+// Keeps returns cleanupPeriodDays from the settings. Zero days mean that no sessions are
+// kept, which is returned as the shortest positive duration.
 func (layout) Keeps(home fs.FS) time.Duration {
 	settings, err := fs.ReadFile(home, "settings.json")
 	if err != nil {
@@ -168,14 +167,14 @@ func (layout) Keeps(home fs.FS) time.Duration {
 	return time.Duration(days) * 24 * time.Hour
 }
 
-// walk goes through the projects.
+// walk iterates over the projects.
 type walk struct {
 	home  fs.FS
 	yield func(dialect.Transcript, error) bool
 	taken map[firn.ID]bool
 }
 
-// project yields the transcripts of one project; false if nobody wants more.
+// project yields the transcripts of one project. It returns false if iteration was stopped.
 func (w *walk) project(dir string) bool {
 	files, err := fs.ReadDir(w.home, dir)
 	if err != nil && len(files) == 0 {
@@ -195,7 +194,7 @@ func (w *walk) project(dir string) bool {
 			}
 		default:
 			t := dialect.Transcript{Name: stem, Title: w.title(path.Join(dir, stem, sidecar))}
-			if !w.give(t, name, stem) {
+			if !w.emit(t, name, stem) {
 				return false
 			}
 		}
@@ -203,7 +202,7 @@ func (w *walk) project(dir string) bool {
 	return true
 }
 
-// subs yields the sub-agents of a session, however deep they lie.
+// subs yields the sub-agents of a session at any depth.
 func (w *walk) subs(dir, session string) bool {
 	files, err := fs.ReadDir(w.home, dir)
 	if err != nil && len(files) == 0 {
@@ -235,11 +234,11 @@ func (w *walk) sub(file, stem, session string) bool {
 		t.Row = keep(meta)
 		t.Title = textOf(meta, "description")
 	}
-	return w.give(t, file, stem)
+	return w.emit(t, file, stem)
 }
 
-// give yields a transcript with an id of its own.
-func (w *walk) give(t dialect.Transcript, file, name string) bool {
+// emit yields a transcript with a unique ID.
+func (w *walk) emit(t dialect.Transcript, file, name string) bool {
 	t.ID = firn.ID(name)
 	if t.ID.Check() != nil || w.taken[t.ID] {
 		t.ID = firn.ID(dialect.UUID("claudecode", file))
@@ -249,7 +248,7 @@ func (w *walk) give(t dialect.Transcript, file, name string) bool {
 	return w.yield(t, nil)
 }
 
-// title reads the title beside a session.
+// title reads the title file of a session.
 func (w *walk) title(file string) string {
 	data, err := fs.ReadFile(w.home, file)
 	if err != nil {
@@ -258,7 +257,7 @@ func (w *walk) title(file string) string {
 	return textOf(data, "customTitle")
 }
 
-// session reads from the first line of a sub-agent's file whose it is.
+// session reads the session ID from the first line of a sub-agent's file.
 func (w *walk) session(file string) string {
 	f, err := w.home.Open(file)
 	if err != nil {
@@ -266,7 +265,7 @@ func (w *walk) session(file string) string {
 	}
 	defer f.Close()
 	const enough = 64 << 10
-	start, _ := io.ReadAll(io.LimitReader(f, enough)) // what can be read
+	start, _ := io.ReadAll(io.LimitReader(f, enough)) // a partial read is enough
 	r := rawjson.New(start)
 	if !r.Object() {
 		return ""

@@ -10,13 +10,13 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// line is what a line of a transcript says, as far as its place in the
-// conversation depends on it. Raw values are parts of the line.
+// line holds the fields of a line that determine its place in the conversation. Raw values
+// are slices of the line.
 type line struct {
 	kind, subtype string
 	uuid          string
-	// parent is the uuid of the line it follows. A line may tell that it has
-	// none, which is not the same as telling nothing.
+	// parent is the uuid of the previous line. hasParent distinguishes a null parent from a
+	// missing member.
 	parent    string
 	hasParent bool
 	logical   string // the parent across a compaction
@@ -26,7 +26,7 @@ type line struct {
 	request                     string
 	sidechain, meta             bool
 	summary                     bool // the text of a compaction
-	failure                     bool // an error of the API, shown as an answer
+	failure                     bool // an API error, shown as a response
 	leaf                        string
 	title                       string
 	hasTitle                    bool
@@ -35,7 +35,7 @@ type line struct {
 	message, result, compact, attachment, forked, snapshot, firn []byte
 }
 
-// readLine reads a line. It does not look into messages.
+// readLine decodes a line, but not its message.
 func readLine(data []byte) (line, error) {
 	var l line
 	r := rawjson.New(data)
@@ -60,11 +60,11 @@ func readLine(data []byte) (line, error) {
 	return l, nil
 }
 
-// member reads the member at hand; false if it is not consumed.
+// member reads the current member. It returns false if the value was not consumed.
 func (l *line) member(r *rawjson.Reader) bool {
 	name := string(r.Key())
 	if field := l.text(name); field != nil {
-		return into(field, r)
+		return readString(field, r)
 	}
 	if field := l.raw(name); field != nil {
 		*field = r.Raw()
@@ -78,11 +78,11 @@ func (l *line) member(r *rawjson.Reader) bool {
 	switch name {
 	case "parentUuid":
 		l.hasParent = r.Kind() == rawjson.Null || r.Kind() == rawjson.String
-		return into(&l.parent, r)
+		return readString(&l.parent, r)
 	case "timestamp":
 		return l.time(r)
 	case "customTitle", "aiTitle", "summary":
-		ok := into(&l.title, r)
+		ok := readString(&l.title, r)
 		l.hasTitle = l.hasTitle || ok
 		return ok
 	}
@@ -151,8 +151,7 @@ func (l *line) flag(name string) *bool {
 	return nil
 }
 
-// time reads a timestamp: a text in any form of RFC 3339, or a number of
-// milliseconds.
+// time reads a timestamp: a string in any form of RFC 3339 or a number of milliseconds.
 func (l *line) time(r *rawjson.Reader) bool {
 	if ms, ok := r.Int(); ok {
 		l.at = millis(ms)
@@ -166,14 +165,15 @@ func (l *line) time(r *rawjson.Reader) bool {
 	return true
 }
 
-// stamp reads a time in any form of RFC 3339.
+// stamp parses a time in any form of RFC 3339.
 func (l *line) stamp(s string) {
 	if at, err := time.Parse(time.RFC3339Nano, s); err == nil {
 		l.at = clamp(at)
 	}
 }
 
-// millis is the time so many milliseconds after 1970; zero if no file can hold it.
+// millis converts milliseconds since 1970 to a time. It returns the zero time if the value
+// is out of range.
 func millis(ms int64) time.Time {
 	const most = 253_402_300_799_999 // the end of the year 9999
 	if ms < 0 || ms > most {
@@ -182,10 +182,10 @@ func millis(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// clamp is a time as entries have it: to the millisecond.
+// clamp truncates a time to milliseconds, as in entries.
 func clamp(at time.Time) time.Time { return millis(at.UnixMilli()) }
 
-// chained reports whether the line is a link of the chain.
+// chained reports whether the line is part of the chain of uuids.
 func (l *line) chained() bool {
 	switch l.kind {
 	case "user", "assistant", "system", "attachment", "progress":
@@ -194,7 +194,7 @@ func (l *line) chained() bool {
 	return false
 }
 
-// label is what lines of that kind are called when they are carried.
+// label returns the kind under which the line is carried.
 func (l *line) label() string {
 	switch {
 	case l.kind == "system" && l.subtype != "":
@@ -207,8 +207,8 @@ func (l *line) label() string {
 	return l.kind
 }
 
-// into reads a string into field; false if it is none.
-func into(field *string, r *rawjson.Reader) bool {
+// readString reads a string into field. It returns false if the value is not a string.
+func readString(field *string, r *rawjson.Reader) bool {
 	s, ok := r.Text()
 	if ok {
 		*field = s
@@ -216,7 +216,7 @@ func into(field *string, r *rawjson.Reader) bool {
 	return ok
 }
 
-// valueOf returns the raw value of an object's member; nil if there is none.
+// valueOf returns the raw value of an object's member, nil if there is none.
 func valueOf(raw []byte, name string) (value []byte) {
 	r := rawjson.New(raw)
 	if len(raw) == 0 || !r.Object() {
@@ -232,14 +232,14 @@ func valueOf(raw []byte, name string) (value []byte) {
 	return value
 }
 
-// textOf returns the text of an object's member; empty if it has none.
+// textOf returns an object's member that is a string, "" if there is none.
 func textOf(raw []byte, name string) string {
 	r := rawjson.New(valueOf(raw, name))
 	s, _ := r.Text()
 	return s
 }
 
-// intOf returns a whole number that is an object's member.
+// intOf returns an object's member that is an integer.
 func intOf(raw []byte, name string) (int64, bool) {
 	value := valueOf(raw, name)
 	if value == nil {
@@ -254,7 +254,7 @@ func boolOf(raw []byte, name string) bool {
 	return string(valueOf(raw, name)) == "true"
 }
 
-// keep copies a raw value, clean and on one line.
+// keep returns a sanitized copy of a raw value on one line.
 func keep(raw []byte) json.RawMessage {
 	kept, err := rawjson.AppendValue(nil, raw)
 	if err != nil {
@@ -263,7 +263,7 @@ func keep(raw []byte) json.RawMessage {
 	return kept
 }
 
-// keepLine is keep for a line that was read before: it is known to be JSON.
+// keepLine is like keep, for a line that is known to be valid JSON.
 func keepLine(data []byte) json.RawMessage {
 	if bytes.IndexByte(data, '\n') >= 0 {
 		return keep(data)
@@ -275,5 +275,5 @@ func keepLine(data []byte) json.RawMessage {
 	return bytes.Clone(clean)
 }
 
-// quote makes a JSON string.
+// quote encodes s as a JSON string.
 func quote(s string) json.RawMessage { return rawjson.AppendString(nil, s) }

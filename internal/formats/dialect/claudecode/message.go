@@ -10,25 +10,25 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// The API and the provider of all of Claude Code's answers.
+// The API and the provider of all of Claude Code's responses.
 const (
 	api      = "anthropic-messages"
 	provider = "anthropic"
 )
 
-// message is the member of that name.
+// message is a decoded member "message".
 type message struct {
 	answer          bool
 	id, model, stop string
 	parts           []firn.Part
 	usage           *firn.Usage
-	// calls and results are the ids of calls that it makes and answers.
+	// calls are the IDs of its tool calls, results the call IDs of its tool results.
 	calls, results []string
-	// body is what it says, to tell copies apart.
+	// body is the raw message, used to detect copies.
 	body []byte
 }
 
-// readMessage reads the message of a line.
+// readMessage decodes the message of a line.
 func readMessage(l *line) message {
 	if l.kind == "attachment" {
 		prompt := valueOf(l.attachment, "prompt")
@@ -39,15 +39,15 @@ func readMessage(l *line) message {
 	for r.Object(); r.Member(); {
 		switch string(r.Key()) {
 		case "id":
-			if into(&m.id, &r) {
+			if readString(&m.id, &r) {
 				continue
 			}
 		case "model":
-			if into(&m.model, &r) {
+			if readString(&m.model, &r) {
 				continue
 			}
 		case "stop_reason":
-			if into(&m.stop, &r) {
+			if readString(&m.stop, &r) {
 				continue
 			}
 		case "content":
@@ -70,7 +70,7 @@ func readMessage(l *line) message {
 	return m
 }
 
-// readContent reads what a message says. What cannot be read is opaque.
+// readContent decodes the content of a message. Unreadable content becomes an opaque part.
 func readContent(raw []byte) []firn.Part {
 	parts, err := blocks.Read(raw)
 	if err != nil {
@@ -79,7 +79,7 @@ func readContent(raw []byte) []firn.Part {
 	return parts
 }
 
-// readUsage reads what an answer cost; nil if that is nothing.
+// readUsage decodes the usage of a response, nil if it is all zero.
 func readUsage(raw []byte) *firn.Usage {
 	var u firn.Usage
 	r := rawjson.New(raw)
@@ -110,16 +110,16 @@ func readUsage(raw []byte) *firn.Usage {
 	return &u
 }
 
-// repeats reports whether a line only says again what another did, in the same
-// place. To Claude Code it is the last one all the same: the conversation goes
-// on from there.
+// repeats reports whether a line is a copy of an earlier one in the same place, and adds it
+// as such. Claude Code treats the copy as the last line, so the conversation continues from
+// there.
 func (s *scanner) repeats(l *line, m *message, p *piece, data []byte) bool {
 	n := s.thread.nodes[l.uuid]
 	if l.uuid == "" || n == nil || n.sum != maphash.Bytes(s.seed, m.body) || n.up != s.thread.entryOf(p.before) {
 		return false
 	}
 	e := s.custom(l, data, "duplicate")
-	if s.thread.behind(n.spoken, nil) == s.thread.spoken {
+	if s.thread.continuation(n.spoken, nil) == s.thread.spoken {
 		s.add(e)
 		return true
 	}
@@ -129,8 +129,8 @@ func (s *scanner) repeats(l *line, m *message, p *piece, data []byte) bool {
 	return true
 }
 
-// know remembers a message for the lines that name it.
-func (s *scanner) know(l *line, m *message, p *piece) {
+// registerMessage records a message for later lines that refer to it.
+func (s *scanner) registerMessage(l *line, m *message, p *piece) {
 	n := &node{
 		entry: p.entries[len(p.entries)-1].ID, first: p.entries[0].ID, spoken: p.uuid,
 		up: s.thread.entryOf(p.before), sum: maphash.Bytes(s.seed, m.body),
@@ -143,10 +143,10 @@ func (s *scanner) know(l *line, m *message, p *piece) {
 	}
 }
 
-// entries makes the entries that a line of the conversation says: one for each
-// result of a tool, one for what is between them.
+// entries returns the entries of a conversation line: one for each tool result and one for
+// the parts between them.
 func (s *scanner) entries(l *line, m *message) []firn.Entry {
-	if e, ok := s.restored(l, m); ok {
+	if e, ok := s.readPrivateMessage(l, m); ok {
 		return []firn.Entry{e}
 	}
 	if m.answer {
@@ -180,7 +180,7 @@ func (s *scanner) entries(l *line, m *message) []firn.Entry {
 	return entries
 }
 
-// detailList is what a line tells of its results for people, in their order.
+// detailList returns the details of a line's tool results in order.
 func detailList(l *line) [][]byte {
 	own := valueOf(l.firn, "details")
 	if own == nil {
@@ -197,15 +197,15 @@ func detailList(l *line) [][]byte {
 	return all
 }
 
-// entry makes an entry of a message.
+// entry creates an entry for a message.
 func (s *scanner) entry(l *line, m *firn.Message) firn.Entry {
 	m.Time = s.now
 	return firn.Entry{Time: s.now, Body: m, Extra: s.extra(l)}
 }
 
-// assistant makes a message of a line of an answer.
+// assistant creates a message from a line of a response.
 func (s *scanner) assistant(l *line, m *message) *firn.Message {
-	a := &firn.Message{Role: firn.RoleAssistant, Parts: m.parts, API: api, Provider: provider, Model: m.model, StopReason: stopped(m)}
+	a := &firn.Message{Role: firn.RoleAssistant, Parts: m.parts, API: api, Provider: provider, Model: m.model, StopReason: stopReason(m)}
 	if m.id != "" {
 		a.Extra = firn.Fields{{Name: dialect.ResponseID, Value: quote(m.id)}}
 	}
@@ -231,9 +231,9 @@ func (s *scanner) assistant(l *line, m *message) *firn.Message {
 	return a
 }
 
-// stopped tells why an answer ended. Most lines do not say it: then it is told
-// by whether there are calls.
-func stopped(m *message) firn.StopReason {
+// stopReason returns the stop reason of a response. Most lines have none; it is then
+// derived from the presence of calls.
+func stopReason(m *message) firn.StopReason {
 	switch {
 	case m.stop == "max_tokens", m.stop == "model_context_window_exceeded":
 		return firn.StopLength
@@ -243,15 +243,15 @@ func stopped(m *message) firn.StopReason {
 	return firn.StopEnd
 }
 
-// extra is what a line tells beside its message, where it is of use to others:
-// the directory and the branch only when they change.
+// extra returns the other useful members of a line. The directory and the branch are
+// included only when they change.
 func (s *scanner) extra(l *line) firn.Fields {
 	var f firn.Fields
 	add := func(name string, value json.RawMessage) { f = append(f, firn.Field{Name: name, Value: value}) }
 	if l.meta {
 		add("isMeta", json.RawMessage("true"))
 	}
-	if l.cwd != "" && l.cwd != s.cwd && s.begun {
+	if l.cwd != "" && l.cwd != s.cwd && s.started {
 		add("cwd", quote(l.cwd))
 		s.cwd = l.cwd
 	}

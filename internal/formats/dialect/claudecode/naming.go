@@ -11,13 +11,13 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// longestName is how much of a directory's name is kept in the name of its
-// project.
+// longestName is the maximum length of a directory's name in the name of its project
+// folder, before the hash.
 const longestName = 200
 
-// projectDir names the folder for a directory: each UTF-16 unit that is no
-// letter or digit of ASCII becomes a dash. Long names are cut and a hash of the
-// whole is put behind them.
+// projectDir returns the folder name for a directory: each UTF-16 unit other than an ASCII
+// letter or digit becomes a dash. Long names are truncated and a hash of the whole name is
+// appended.
 func projectDir(cwd string) string {
 	if cwd == "" {
 		cwd = "/"
@@ -48,14 +48,14 @@ func isWord(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// isProject reports whether a folder is named as one for an absolute path: of
-// Unix, or of Windows with a drive.
+// isProject reports whether a folder name encodes an absolute path of Unix or of Windows
+// with a drive.
 func isProject(name string) bool {
 	return isFolded(name) && (strings.HasPrefix(name, "-") || len(name) >= 3 && name[1:3] == "--")
 }
 
-// isFolded reports whether a name has only what names of projects have. Cersei
-// keeps others beside them.
+// isFolded reports whether a name has only the characters of project names. Cersei stores
+// other folders next to them.
 func isFolded(name string) bool {
 	for i := range len(name) {
 		if name[i] != '-' && !isWord(name[i]) {
@@ -65,8 +65,8 @@ func isFolded(name string) bool {
 	return name != ""
 }
 
-// longDir returns the folder there is for a directory with a long name: builds
-// of Claude Code do not agree on the hash behind it.
+// longDir returns the existing folder for a directory with a long name: builds of Claude
+// Code differ in the hash suffix.
 func longDir(dirs []fs.DirEntry, dir string) string {
 	name := path.Base(dir)
 	found := ""
@@ -84,10 +84,10 @@ func longDir(dirs []fs.DirEntry, dir string) string {
 	return path.Join(projects, found)
 }
 
-// sessionUUID is what Claude Code knows a session by: it takes only UUIDs.
+// sessionUUID returns Claude Code's ID for a session: it accepts only UUIDs.
 func sessionUUID(id firn.ID) string { return dialect.UUID("claudecode", string(id)) }
 
-// sessionOf is the id that Claude Code knows a session by.
+// sessionOf returns Claude Code's ID for the target session.
 func sessionOf(to dialect.Target) string {
 	if to.As != "" {
 		return to.As

@@ -9,72 +9,70 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// printer writes a transcript that all versions of Claude Code since 1.0.128
-// resume: one record for an answer with all its blocks, one for all results of
-// its calls, times that grow with the file, nothing unknown on the chain.
+// printer writes a transcript that all versions of Claude Code since 1.0.128 can resume:
+// one record for a response with all its blocks, one for all results of its calls,
+// increasing times, no unknown records on the chain.
 type printer struct {
 	to      dialect.Target
 	session string
 	cwd     string
 	branch  string
-	// agent is whose file it is, if a sub-agent's.
+	// agent is the ID of the sub-agent if it is a sub-agent's file.
 	agent string
 	side  bool
-	// main says that it is the transcript of a session that is handed over, sub
-	// that it is a sub-agent's.
+	// main is set for the transcript of a session that is handed over, sub for that of a
+	// sub-agent.
 	main, sub bool
-	// scope is what uuids are made from; copying is set for a printer that
-	// repeats what a compaction keeps, and then its records are in one line.
+	// scope is the namespace of generated uuids. copying is set for a printer that repeats
+	// the messages kept by a compaction; its records then form one chain.
 	scope   string
 	copying map[firn.EntryID]string
 
 	links map[firn.EntryID]*link
-	// next are the entries that no record was written after yet.
+	// next are the entries after which no record was written yet.
 	next []firn.EntryID
 	// end is the uuid of the last record, last its time.
 	end  string
 	last time.Time
 
 	turn *turn
-	// open are the calls without a result, askedBy tells of all calls which
-	// answer made them, waiting are those that the chain up to a
-	// record leaves open, and stopgap the records that answer them for want of
-	// anything better.
+	// open are the calls without a result. askedBy maps every call to its response. waiting
+	// maps a record to the calls that the chain up to it leaves open. stopgap maps a record
+	// to the placeholder results written after it.
 	open    map[string]bool
 	askedBy map[string]string
 	waiting map[string][]string
 	stopgap map[string]string
-	// hid tells what each tombstone took away, and undone which entry those
-	// that restore gave back.
+	// hid maps tombstones to their effect, undone maps restoring tombstones to the restored
+	// entry.
 	hid    map[firn.EntryID]hiding
 	undone map[firn.EntryID]firn.EntryID
 
-	// pointed is the record that a line last named as the one to go on from.
-	// led is a record that is known to come behind it, and ours is the last that
-	// this printer wrote.
+	// pointed is the leaf named by the last last-prompt line, led a known descendant of it,
+	// and ours the last record that this printer wrote.
 	pointed, led, ours string
-	// facts are what must be known of the file's records to hide one of them.
-	facts map[string]*fact
+	// facts holds the facts about the file's records that hiding needs, by uuid.
+	facts map[string]*recordInfo
 
 	title firn.Title
-	// since counts the bytes written since the title was, and wrote is set if any
-	// were written by this printer.
+	// since counts the bytes since the title was written. wrote is set once this printer
+	// has written any.
 	since int
 	wrote bool
 }
 
-// link is how an entry is found in the file.
+// link locates an entry in the file.
 type link struct {
-	// uuid is that of the record that says it, or of the one before it.
+	// uuid is the uuid of the entry's record or of the record before it.
 	uuid string
-	// from is that of the record that says it, or of the one after it.
+	// from is the uuid of the entry's record or of the record after it.
 	from string
-	// id is what a scanner calls the entry.
+	// id is the entry's ID as a scanner assigns it.
 	id firn.EntryID
-	// own is set if a record says it.
+	// own is set if the entry has a record.
 	own bool
-	// up is the entry's parent, and answer the record of the answer that it is
-	// part of or a result to.
+	// up is the entry's parent, answer the response that it belongs to, as a part or a tool
+	// result.
 	up     firn.EntryID
 	answer string
 }
@@ -84,11 +82,11 @@ func newPrinter(to dialect.Target) *printer {
 		to: to, session: sessionOf(to), cwd: to.CWD, scope: string(to.Session),
 		links: make(map[firn.EntryID]*link), open: make(map[string]bool), askedBy: make(map[string]string), waiting: make(map[string][]string), stopgap: make(map[string]string),
 		hid: make(map[firn.EntryID]hiding), undone: make(map[firn.EntryID]firn.EntryID),
-		facts: make(map[string]*fact),
+		facts: make(map[string]*recordInfo),
 	}
 }
 
-// Print adds the lines that say e.
+// Print appends the lines for e.
 func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	if e.Body == nil {
 		return dst, fmt.Errorf("printing entry %s for Claude Code: %w: it says nothing", e.ID, firn.ErrInvalid)
@@ -99,9 +97,9 @@ func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	return dst, nil
 }
 
-// Stale reports whether a line is one of a sub-agent's transcript, which Claude
-// Code does not resume. In the transcript of a session such lines are aside, so
-// the first line tells. Lines of several entries may be carried by one of them.
+// Stale reports whether a line belongs to a sub-agent's transcript, which Claude Code does
+// not resume. A session's transcript may contain such lines too, so the first message
+// decides. One entry may carry the lines of several.
 func (p *printer) Stale(_ firn.Entry, lines [][]byte) bool {
 	if p.to.As == "" {
 		return false
@@ -114,16 +112,16 @@ func (p *printer) Stale(_ firn.Entry, lines [][]byte) bool {
 	return p.sub
 }
 
-// Finish adds what was held back, and the title again where readers of the
-// file's end would miss it.
+// Finish appends pending records, and the title again if it is too far from the end of the
+// file for its readers.
 func (p *printer) Finish(dst []byte) ([]byte, error) {
 	start := len(dst)
 	dst = p.flush(dst)
-	if p.pointed != "" && p.end == p.ours && !p.leads() {
-		dst = p.point(dst, p.end)
+	if p.pointed != "" && p.end == p.ours && !p.leadsToPointed() {
+		dst = p.writeLeaf(dst, p.end)
 	}
 	p.count(len(dst) - start)
-	const tail = 48 << 10 // they read 64 KB
+	const tail = 48 << 10 // readers scan the last 64 KB
 	if p.title.Name == "" && p.to.Title != "" && p.end != "" {
 		p.title, p.since = firn.Title{Name: p.to.Title, Source: firn.SourceUser}, tail+1
 	}
@@ -133,7 +131,7 @@ func (p *printer) Finish(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// count notes that this printer wrote bytes.
+// count records that this printer wrote bytes.
 func (p *printer) count(bytes int) {
 	p.since += bytes
 	p.wrote = p.wrote || bytes > 0
@@ -150,7 +148,7 @@ func (p *printer) print(dst []byte, e firn.Entry) []byte {
 		}
 		return dst
 	case *firn.CustomMessage, *firn.BranchSummary:
-		return p.aside(dst, e)
+		return p.queueAside(dst, e)
 	}
 	dst = p.flush(dst)
 	switch b := e.Body.(type) {
@@ -159,16 +157,16 @@ func (p *printer) print(dst []byte, e firn.Entry) []byte {
 	case *firn.Tombstone:
 		return p.tombstone(dst, e, b)
 	}
-	p.follow(e)
-	return p.beside(dst, e)
+	p.followParent(e)
+	return p.printUnchained(dst, e)
 }
 
-// beside writes what is no link of the chain.
-func (p *printer) beside(dst []byte, e firn.Entry) []byte {
+// printUnchained writes an entry that is not part of the chain.
+func (p *printer) printUnchained(dst []byte, e firn.Entry) []byte {
 	switch b := e.Body.(type) {
 	case *firn.Title:
-		p.links[e.ID].id = firn.EntryID(p.links[e.ID].uuid) // its line has no name; the record before it has
-		return p.titled(dst, b)
+		p.links[e.ID].id = firn.EntryID(p.links[e.ID].uuid) // its line has no ID, so it gets that of the record before it
+		return p.printTitle(dst, b)
 	case *firn.Custom:
 		if dialect.IsLine(dialect.ClaudeCode, b) && rawjson.Valid(b.Data) == nil {
 			if line, err := rawjson.AppendValue(dst, b.Data); err == nil {
@@ -179,7 +177,7 @@ func (p *printer) beside(dst []byte, e firn.Entry) []byte {
 		return p.private(dst, e, text("type", b.Type), raw("data", b.Data))
 	case *firn.Label:
 		p.lose(e, limitLabels, false)
-		return p.private(dst, e, text("target", string(p.scanned(b.Target))), text("name", b.Name))
+		return p.private(dst, e, text("target", string(p.scannerID(b.Target))), text("name", b.Name))
 	case *firn.ModelChange:
 		p.lose(e, limitModels, false)
 		return p.private(dst, e, text("provider", b.Provider), text("model", b.Model))
@@ -188,15 +186,15 @@ func (p *printer) beside(dst []byte, e firn.Entry) []byte {
 		return p.private(dst, e, text("level", b.Level))
 	case *firn.Head:
 		p.lose(e, limitHeads, false)
-		return p.moved(dst, e, b)
+		return p.printHead(dst, e, b)
 	}
 	p.lose(e, limitOpaque, true)
 	return dst
 }
 
-// moved writes a move of the head. What is said next hangs where it was moved;
-// until then a note there makes Claude Code go on from it.
-func (p *printer) moved(dst []byte, e firn.Entry, b *firn.Head) []byte {
+// printHead writes a head entry. Later messages follow its target; until then a note after
+// the target makes Claude Code continue from there.
+func (p *printer) printHead(dst []byte, e firn.Entry, b *firn.Head) []byte {
 	target := p.links[e.ID].uuid
 	dst = p.private(dst, e, text("target", target), text("reason", b.Reason))
 	if target == p.end || target == "" {
@@ -207,15 +205,14 @@ func (p *printer) moved(dst []byte, e firn.Entry, b *firn.Head) []byte {
 	return dst
 }
 
-// titled writes a title. One that is empty takes the title away.
-func (p *printer) titled(dst []byte, t *firn.Title) []byte {
-	p.entitle(t)
+// printTitle writes a title. An empty one clears the title.
+func (p *printer) printTitle(dst []byte, t *firn.Title) []byte {
+	p.setTitle(t)
 	return p.titleLine(dst, *t)
 }
 
-// entitle notes a title. One that the user gave stays in force when an automatic
-// one follows.
-func (p *printer) entitle(t *firn.Title) {
+// setTitle records a title. An automatic title does not replace one set by the user.
+func (p *printer) setTitle(t *firn.Title) {
 	if t.Beats(p.title) || t.Name == "" {
 		p.title = *t
 	}
@@ -236,14 +233,14 @@ func (p *printer) titleLine(dst []byte, t firn.Title) []byte {
 	return append(w.dst, '}', '\n')
 }
 
-// follow notes that an entry has no record of its own.
-func (p *printer) follow(e firn.Entry) {
-	p.links[e.ID] = &link{uuid: p.above(e.Parent), id: p.uuid(e.ID), up: e.Parent}
+// followParent records that an entry has no record of its own.
+func (p *printer) followParent(e firn.Entry) {
+	p.links[e.ID] = &link{uuid: p.recordAbove(e.Parent), id: p.uuid(e.ID), up: e.Parent}
 	p.next = append(p.next, e.ID)
 }
 
-// above is the uuid of the record that what hangs under an entry follows.
-func (p *printer) above(id firn.EntryID) string {
+// recordAbove returns the uuid of the parent record for children of an entry.
+func (p *printer) recordAbove(id firn.EntryID) string {
 	if p.copying != nil {
 		return p.end
 	}
@@ -256,8 +253,8 @@ func (p *printer) above(id firn.EntryID) string {
 	return p.end
 }
 
-// say notes that a record says entries: the last of them has its uuid.
-func (p *printer) say(uuid string, entries ...firn.Entry) {
+// bindRecord records that a record represents entries: the last of them has its uuid.
+func (p *printer) bindRecord(uuid string, entries ...firn.Entry) {
 	for i, e := range entries {
 		l := &link{uuid: uuid, from: uuid, own: true, id: firn.EntryID(uuid), up: e.Parent}
 		if i < len(entries)-1 {
@@ -273,7 +270,8 @@ func (p *printer) say(uuid string, entries ...firn.Entry) {
 	p.end = uuid
 }
 
-// answerOf names the answer that an entry is part of, or a result to.
+// answerOf returns the name of the response that an entry belongs to, as a part or a tool
+// result.
 func (p *printer) answerOf(e firn.Entry, uuid string) string {
 	m, ok := e.Body.(*firn.Message)
 	if !ok {
@@ -292,15 +290,15 @@ func (p *printer) answerOf(e firn.Entry, uuid string) string {
 	return name
 }
 
-// scanned is what a scanner calls an entry.
-func (p *printer) scanned(id firn.EntryID) firn.EntryID {
+// scannerID returns the ID that a scanner assigns to an entry.
+func (p *printer) scannerID(id firn.EntryID) firn.EntryID {
 	if l := p.links[id]; l != nil {
 		return l.id
 	}
 	return id
 }
 
-// uuid is that of the record that says an entry.
+// uuid returns the uuid of an entry's record.
 func (p *printer) uuid(id firn.EntryID) firn.EntryID {
 	if p.copying != nil {
 		id = "copy " + id
@@ -308,8 +306,8 @@ func (p *printer) uuid(id firn.EntryID) firn.EntryID {
 	return firn.EntryID(dialect.UUID(p.scope, string(id)))
 }
 
-// stamp is the time of the next record: each is later than the one before,
-// because some versions go on from the latest and some from the last.
+// stamp returns the time of the next record. Each is later than the previous one, because
+// some versions continue from the latest record and some from the last.
 func (p *printer) stamp(at time.Time) time.Time {
 	at = clamp(at)
 	if at.IsZero() {

@@ -8,12 +8,11 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// compaction writes the boundary and the summary of a compaction, and behind
-// them once more the messages that it keeps, which is the one way that all
-// versions understand. Where they cannot be had again, the boundary names
-// them, which versions since 2.1 understand.
+// compaction writes the boundary and the summary of a compaction, followed by copies of the
+// messages that it keeps, which all versions understand. If the messages cannot be read
+// again, the boundary refers to them, which versions since 2.1 understand.
 func (p *printer) compaction(dst []byte, e firn.Entry, c *firn.Compaction) []byte {
-	logical := p.above(e.Parent)
+	logical := p.recordAbove(e.Parent)
 	uuid := string(p.uuid(e.ID))
 	boundary := dialect.UUID(p.scope, "boundary "+uuid)
 	kept := p.kept(e, c)
@@ -32,15 +31,14 @@ func (p *printer) compaction(dst []byte, e firn.Entry, c *firn.Compaction) []byt
 	dst = p.record(dst, record{
 		kind: "user", parent: boundary, uuid: uuid, at: p.stamp(e.Time), summary: true, message: userJSON([]firn.Part{firn.Text{Text: summary}}),
 	})
-	p.say(uuid, e)
+	p.bindRecord(uuid, e)
 	if kept == "" || segment != nil {
 		return dst
 	}
 	return p.repeat(dst, e, c, logical)
 }
 
-// kept is the uuid of the first record that a compaction keeps; empty if it
-// keeps none.
+// kept returns the uuid of the first record that a compaction keeps, "" if it keeps none.
 func (p *printer) kept(e firn.Entry, c *firn.Compaction) string {
 	l := p.links[c.FirstKept]
 	if l == nil || c.FirstKept == e.ID {
@@ -49,7 +47,7 @@ func (p *printer) kept(e firn.Entry, c *firn.Compaction) string {
 	return l.from
 }
 
-// metadata is what the boundary tells of a compaction.
+// metadata returns the compactMetadata of the boundary.
 func metadata(c *firn.Compaction, kept string, segment []byte) []byte {
 	return object(
 		text("trigger", "auto"), raw("preTokens", strconv.AppendInt(nil, c.TokensBefore, 10)), raw("preservedSegment", segment),
@@ -57,7 +55,7 @@ func metadata(c *firn.Compaction, kept string, segment []byte) []byte {
 	)
 }
 
-// canRepeat reports whether what a compaction keeps can be written again.
+// canRepeat reports whether the messages that a compaction keeps can be written again.
 func (p *printer) canRepeat(e firn.Entry, c *firn.Compaction) bool {
 	if p.to.Told == nil || p.copying != nil {
 		return false
@@ -68,7 +66,7 @@ func (p *printer) canRepeat(e firn.Entry, c *firn.Compaction) bool {
 	return false
 }
 
-// repeat writes what a compaction keeps once more, under other uuids.
+// repeat writes copies of the messages that a compaction keeps under new uuids.
 func (p *printer) repeat(dst []byte, e firn.Entry, c *firn.Compaction, before string) []byte {
 	to := p.to
 	to.Lose, to.Told = nil, nil

@@ -4,15 +4,15 @@ import (
 	"firn.dev"
 )
 
-// Lines of the type "firn" say what Claude Code has no lines for. They are no
-// link of its chain, so it passes over them. Their member "firn" says it:
+// Lines of type "firn" hold entries that Claude Code has no lines for. They are not part of
+// its chain, so it ignores them. Their member "firn" holds the entry:
 //
 //	{"type":"firn","firn":{"id":"…","kind":"label","target":"…","name":"…"},"timestamp":"…","sessionId":"…"}
 //
-// Messages that it has no form for are messages of the user with such a member
-// beside them.
+// Messages without an equivalent in Claude Code are user messages with an additional member
+// "firn".
 
-// privateID is the id of an entry that a private line says.
+// privateID returns the entry ID in a private line.
 func privateID(l line) string {
 	if l.kind != "firn" {
 		return ""
@@ -27,7 +27,7 @@ func (s *scanner) private(l *line, data []byte) {
 		s.add(s.custom(l, data, l.kind))
 		return
 	}
-	s.settle("")
+	s.releaseReply("")
 	e := firn.Entry{ID: s.id(l), Time: s.now, Body: body}
 	if target := textOf(l.firn, "target"); body.Kind() == firn.KindHead && s.thread.has(target) {
 		s.reply = nil
@@ -38,7 +38,7 @@ func (s *scanner) private(l *line, data []byte) {
 	s.add(e)
 }
 
-// privateBody is what a private line says; nil if that is not known.
+// privateBody decodes the body of a private line, nil if its kind is unknown.
 func (s *scanner) privateBody(l *line) firn.Body {
 	text := func(name string) string { return textOf(l.firn, name) }
 	switch firn.Kind(text("kind")) {
@@ -58,9 +58,9 @@ func (s *scanner) privateBody(l *line) firn.Body {
 	return nil
 }
 
-// restored reads a message that firn wrote for something Claude Code has no
-// form for.
-func (s *scanner) restored(l *line, m *message) (firn.Entry, bool) {
+// readPrivateMessage decodes a message that firn wrote for an entry without an equivalent
+// in Claude Code.
+func (s *scanner) readPrivateMessage(l *line, m *message) (firn.Entry, bool) {
 	text := func(name string) string { return textOf(l.firn, name) }
 	e := firn.Entry{Time: s.now}
 	switch kind := firn.Kind(text("kind")); {
@@ -82,7 +82,7 @@ func (s *scanner) restored(l *line, m *message) (firn.Entry, bool) {
 	return e, true
 }
 
-// shellOf reads a command that the user ran.
+// shellOf decodes a shell command that the user ran.
 func shellOf(raw []byte) firn.Shell {
 	c := firn.Shell{
 		Command: textOf(raw, "command"), Output: textOf(raw, "output"), FullOutput: textOf(raw, "fullOutput"),

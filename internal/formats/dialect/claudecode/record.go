@@ -8,10 +8,10 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// version is the version of Claude Code whose records these are.
+// version is the version of Claude Code in written records.
 const version = "2.1.325"
 
-// stampForm is how JavaScript writes a time.
+// stampForm is JavaScript's time format.
 const stampForm = "2006-01-02T15:04:05.000Z"
 
 // record is a line of the chain.
@@ -32,11 +32,11 @@ type record struct {
 	firn          []byte
 }
 
-// record writes a line of the chain, its members in the order Claude Code has
-// them. Readers of large files look for some of them by their place.
+// record writes a line of the chain with the members in Claude Code's order. Readers of
+// large files find some members by their position.
 func (p *printer) record(dst []byte, r record) []byte {
 	p.ours = r.uuid
-	p.learn(&line{kind: r.kind, subtype: r.subtype, uuid: r.uuid, parent: r.parent, logical: r.logical, message: r.message, copyOf: r.copyOf})
+	p.noteRecord(&line{kind: r.kind, subtype: r.subtype, uuid: r.uuid, parent: r.parent, logical: r.logical, message: r.message, copyOf: r.copyOf})
 	w := writer{dst: append(dst, '{')}
 	w.orNull("parentUuid", r.parent)
 	w.optional("logicalParentUuid", r.logical)
@@ -87,7 +87,7 @@ func (p *printer) directory() string {
 	return p.cwd
 }
 
-// private writes a line that Claude Code passes over.
+// private writes a line that Claude Code ignores.
 func (p *printer) private(dst []byte, e firn.Entry, members ...member) []byte {
 	inner := writer{dst: []byte{'{'}}
 	inner.text("id", string(p.uuid(e.ID)))
@@ -103,7 +103,7 @@ func (p *printer) private(dst []byte, e firn.Entry, members ...member) []byte {
 	return append(w.dst, '}', '\n')
 }
 
-// member is a member of an object, to be written if it has a value.
+// member is a member of an object. It is omitted if it has no value.
 type member struct {
 	name  string
 	value []byte
@@ -125,7 +125,7 @@ func flag(name string, value bool) member {
 	return member{name, []byte("true")}
 }
 
-// object makes an object of the members that have a value.
+// object returns an object of the members that have a value.
 func object(members ...member) []byte {
 	w := writer{dst: []byte{'{'}}
 	for _, m := range members {
@@ -169,7 +169,7 @@ func (w *writer) flag(name string, value bool) {
 	w.dst = strconv.AppendBool(w.dst, value)
 }
 
-// set writes a flag that is left out if it is not set.
+// set writes a boolean that is omitted if false.
 func (w *writer) set(name string, value bool) {
 	if value {
 		w.flag(name, true)
@@ -181,7 +181,7 @@ func (w *writer) integer(name string, value int64) {
 	w.dst = strconv.AppendInt(w.dst, value, 10)
 }
 
-// raw writes a value that is JSON already, and leaves out what is not.
+// raw writes a JSON value. It omits an empty or invalid value.
 func (w *writer) raw(name string, value []byte) {
 	if len(value) == 0 {
 		return

@@ -7,9 +7,9 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// Repeat tells the printer what stands in the file already. Lines may stand
-// beside another entry than their own, where Claude Code wrote them in another
-// order than it reads them in: what an entry is called tells which is its own.
+// Repeat records lines that are already in the file. An entry may carry lines of other
+// entries, where Claude Code wrote them in another order than it reads them; the entry's ID
+// identifies its own line.
 func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
 	for _, data := range lines {
 		p.since += len(data) + 1
@@ -17,7 +17,7 @@ func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
 		if err != nil {
 			continue
 		}
-		p.meet(&l)
+		p.observeLine(&l)
 	}
 	switch b := e.Body.(type) {
 	case *firn.Header:
@@ -26,17 +26,17 @@ func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
 		}
 		return
 	case *firn.Tombstone:
-		p.remember(e, b, lines)
+		p.readHiding(e, b, lines)
 	case *firn.Title:
-		p.entitle(b)
+		p.setTitle(b)
 	case *firn.Message:
-		p.met(e, b, lines)
+		p.observeMessage(e, b, lines)
 		return
 	case *firn.Compaction, *firn.CustomMessage, *firn.BranchSummary:
-		p.own(e, base(string(e.ID)))
+		p.bindExisting(e, baseUUID(string(e.ID)))
 		return
 	}
-	p.follow(e)
+	p.followParent(e)
 	p.links[e.ID].id = e.ID
 	if uuid := p.linkIn(e, lines); uuid != "" {
 		p.links[e.ID].uuid = uuid
@@ -44,8 +44,8 @@ func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
 	}
 }
 
-// meet notes what a line tells of the file.
-func (p *printer) meet(l *line) {
+// observeLine records the facts about a line in the file.
+func (p *printer) observeLine(l *line) {
 	if l.at.After(p.last) {
 		p.last = l.at
 	}
@@ -59,18 +59,18 @@ func (p *printer) meet(l *line) {
 		if l.kind != "progress" && l.sidechain {
 			p.side, p.agent = true, orElse(l.agent, p.agent)
 		}
-		p.learn(l)
+		p.noteRecord(l)
 	}
 }
 
-// met notes a message that is in the file, and its calls.
-func (p *printer) met(e firn.Entry, m *firn.Message, lines [][]byte) {
-	before := p.above(e.Parent)
-	uuid := base(string(e.ID))
+// observeMessage records a message in the file and its calls.
+func (p *printer) observeMessage(e firn.Entry, m *firn.Message, lines [][]byte) {
+	before := p.recordAbove(e.Parent)
+	uuid := baseUUID(string(e.ID))
 	if m.Role == firn.RoleAssistant {
 		uuid = lastPiece(uuid, textField(m.Extra, dialect.ResponseID), lines)
 	}
-	p.own(e, uuid)
+	p.bindExisting(e, uuid)
 	if id, ok := callOf(m); ok && m.Role == firn.RoleToolResult {
 		delete(p.open, id)
 	}
@@ -81,7 +81,7 @@ func (p *printer) met(e firn.Entry, m *firn.Message, lines [][]byte) {
 	for _, id := range open {
 		p.open[id] = true
 	}
-	for _, id := range p.waiting[before] { // of pieces of the same answer
+	for _, id := range p.waiting[before] { // of parts of the same response
 		if p.open[id] {
 			open = append(open, id)
 		}
@@ -91,13 +91,13 @@ func (p *printer) met(e firn.Entry, m *firn.Message, lines [][]byte) {
 	}
 }
 
-// own notes that a record in the file says an entry.
-func (p *printer) own(e firn.Entry, uuid string) {
-	p.say(uuid, e)
+// bindExisting records that a record in the file represents an entry.
+func (p *printer) bindExisting(e firn.Entry, uuid string) {
+	p.bindRecord(uuid, e)
 	p.links[e.ID].id = e.ID
 }
 
-// lastPiece is the uuid of the last line of an answer that was put together.
+// lastPiece returns the uuid of the last line of a merged response.
 func lastPiece(uuid, answer string, lines [][]byte) string {
 	for _, data := range lines {
 		l, err := readLine(data)
@@ -108,9 +108,9 @@ func lastPiece(uuid, answer string, lines [][]byte) string {
 	return uuid
 }
 
-// linkIn is the uuid of the line that an entry carries if the chain can go on
-// from it: all versions know attachments and notes of the system there, and
-// copies and results that firn wrote. A line that names a leaf goes on from that.
+// linkIn returns the uuid of a carried line from which the chain can continue: attachments,
+// system notes, and copies and results that firn wrote, which all versions accept. For a
+// last-prompt line it is the named leaf.
 func (p *printer) linkIn(e firn.Entry, lines [][]byte) string {
 	c, ok := e.Body.(*firn.Custom)
 	if !ok || c.Type == dialect.LineType(dialect.ClaudeCode, "sidechain") {
@@ -118,7 +118,7 @@ func (p *printer) linkIn(e firn.Entry, lines [][]byte) string {
 	}
 	for _, data := range lines {
 		l, err := readLine(data)
-		if err == nil && l.uuid != "" && l.uuid == base(string(e.ID)) && l.chained() && l.kind != "progress" && l.subtype != "compact_boundary" {
+		if err == nil && l.uuid != "" && l.uuid == baseUUID(string(e.ID)) && l.chained() && l.kind != "progress" && l.subtype != "compact_boundary" {
 			return l.uuid
 		}
 		if f := p.facts[l.leaf]; err == nil && l.kind == "last-prompt" && f != nil && !f.followed {
@@ -128,8 +128,8 @@ func (p *printer) linkIn(e firn.Entry, lines [][]byte) string {
 	return ""
 }
 
-// base is the uuid that an entry's id was made from.
-func base(id string) string {
+// baseUUID returns the uuid from which an entry's ID was derived.
+func baseUUID(id string) string {
 	for _, mark := range []string{".", "~"} {
 		if i := strings.LastIndex(id, mark); i > 0 && i+1 < len(id) && strings.Trim(id[i+1:], "0123456789") == "" {
 			id = id[:i]

@@ -7,17 +7,16 @@ import (
 	"firn.dev"
 )
 
-// reply is an answer of a model with the results of its calls. Claude Code
-// writes one line for each block of it and hangs each result off its own call,
-// so that of parallel calls only one lies on the chain that later lines go on
-// with, and only those tell which. What comes behind the first call is held
-// back until then.
+// reply is a model response with the results of its calls. Claude Code writes one line per
+// block and makes each result a child of its own call, so with parallel calls only one
+// result is on the chain that later lines continue, and only those lines determine which.
+// Lines after the first call are held back until then.
 type reply struct {
 	id    string
 	calls map[string]bool
-	// open is how many calls have no result yet.
+	// open is the number of calls without a result.
 	open int
-	// uuids are those of all lines of it, and held what is held back.
+	// uuids are those of all its lines; held are the pending ones.
 	uuids map[string]bool
 	held  []*piece
 }
@@ -25,38 +24,38 @@ type reply struct {
 // piece is a line of a reply.
 type piece struct {
 	uuid    string
-	before  string // the message it follows
+	before  string // uuid of the message before it
 	entries []firn.Entry
 	at      time.Time
 	answer  bool // not a result
 }
 
-// said takes a message.
-func (s *scanner) said(l *line, data []byte) {
+// addMessage adds a message.
+func (s *scanner) addMessage(l *line, data []byte) {
 	m := readMessage(l)
 	if s.reply != nil && (s.reply.uuids[l.uuid] || !s.reply.takes(&m)) {
 		again := s.reply.uuids[l.uuid]
-		s.settle(l.parent)
+		s.releaseReply(l.parent)
 		if again || m.answer {
 			s.reply = nil
 		}
 	}
 	s.dropBoundary()
-	p := &piece{uuid: l.uuid, before: s.thread.before(l), at: s.now, answer: m.answer}
+	p := &piece{uuid: l.uuid, before: s.thread.messageBefore(l), at: s.now, answer: m.answer}
 	if s.repeats(l, &m, p, data) {
 		return
 	}
 	p.entries = s.entries(l, &m)
-	s.numbered(p.entries, s.id(l))
+	s.assignIDs(p.entries, s.id(l))
 	if p.uuid == "" {
 		p.uuid = string(p.entries[len(p.entries)-1].ID)
 	}
-	s.know(l, &m, p)
+	s.registerMessage(l, &m, p)
 	if s.reply == nil && m.answer && m.id != "" {
 		s.reply = &reply{id: m.id, calls: make(map[string]bool), uuids: make(map[string]bool)}
 	}
 	if s.reply == nil || !s.reply.takes(&m) {
-		s.speak(p)
+		s.emitMessage(p)
 		return
 	}
 	s.join(p, &m)
@@ -70,8 +69,8 @@ func (r *reply) takes(m *message) bool {
 	return slices.ContainsFunc(m.results, func(id string) bool { return r.calls[id] })
 }
 
-// join adds a line to the reply and hands it out if no other order is possible
-// any more: nothing is held back, and it follows the line before it.
+// join adds a line to the reply. It emits the line if its place is certain: no lines are
+// held back, and it follows the previous line.
 func (s *scanner) join(p *piece, m *message) {
 	r := s.reply
 	r.uuids[p.uuid] = true
@@ -87,19 +86,19 @@ func (s *scanner) join(p *piece, m *message) {
 		r.open = max(0, r.open-len(m.results))
 	}
 	if sure {
-		s.speak(p)
+		s.emitMessage(p)
 		return
 	}
 	r.held = append(r.held, p)
 }
 
-// speak hands out a message where it belongs.
-func (s *scanner) speak(p *piece) {
-	s.hang(p, s.thread.under(p.before))
+// emitMessage emits a message after the message before it.
+func (s *scanner) emitMessage(p *piece) {
+	s.emitUnder(p, s.thread.parentFor(p.before))
 }
 
-// hang hands out a message under an entry.
-func (s *scanner) hang(p *piece, under firn.EntryID) {
+// emitUnder emits a message as a child of an entry.
+func (s *scanner) emitUnder(p *piece, under firn.EntryID) {
 	for _, e := range p.entries {
 		e.Parent = under
 		s.push(e)
@@ -108,9 +107,9 @@ func (s *scanner) hang(p *piece, under firn.EntryID) {
 	s.thread.spoken = p.uuid
 }
 
-// settle hands out what was held back, now that the line is known that the
-// conversation goes on from; empty if it is the last.
-func (s *scanner) settle(next string) {
+// releaseReply emits the lines held back. next is the line that the conversation continues
+// from, "" at the end of the file.
+func (s *scanner) releaseReply(next string) {
 	r := s.reply
 	if r == nil {
 		return
@@ -118,11 +117,11 @@ func (s *scanner) settle(next string) {
 	if len(r.held) > 0 {
 		for _, p := range r.order(s.thread.spokenBy(next)) {
 			p.before = s.thread.spoken
-			s.hang(p, s.thread.tail)
+			s.emitUnder(p, s.thread.tail)
 		}
 	}
 	if !r.uuids[s.thread.spoken] {
-		return // the conversation left it
+		return // the conversation continued elsewhere
 	}
 	for uuid := range r.uuids {
 		if n := s.thread.nodes[uuid]; n != nil {
@@ -132,7 +131,7 @@ func (s *scanner) settle(next string) {
 	r.held = nil
 }
 
-// spokenBy is the message that a uuid is or follows.
+// spokenBy returns the message that a uuid belongs to or follows.
 func (t *thread) spokenBy(uuid string) string {
 	if n := t.nodes[uuid]; n != nil {
 		return n.spoken
@@ -140,9 +139,9 @@ func (t *thread) spokenBy(uuid string) string {
 	return ""
 }
 
-// order puts what is held back in the order of the SDK: the chain up from the
-// line that the conversation goes on from; what is not on it, by time, behind
-// the last piece of the answer that is.
+// order sorts the held lines in the order of the SDK: the chain up to the line that the
+// conversation continues from, with the other lines, by time, after the last part of the
+// response on the chain.
 func (r *reply) order(next string) []*piece {
 	held := make(map[string]*piece, len(r.held))
 	for _, p := range r.held {

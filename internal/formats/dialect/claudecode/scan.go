@@ -12,35 +12,34 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// scanner reads a transcript. It hangs entries in the order Claude Code would
-// send them; see thread for where an entry goes and reply for what is held
-// back on the way.
+// scanner reads a transcript. It orders entries as Claude Code would send them. See thread
+// for the parents of entries and reply for the lines that are held back.
 type scanner struct {
 	from   dialect.Origin
 	thread thread
 	reply  *reply
-	// boundary is that of a compaction whose summary is yet to come.
+	// boundary is that of a compaction whose summary has not been read yet.
 	boundary *boundary
 
-	out    []firn.Entry
-	number int
-	begun  bool
-	// sub is set if the file is a sub-agent's: then a sidechain is what it is
-	// about.
+	out     []firn.Entry
+	number  int
+	started bool
+	// sub is set if the file is a sub-agent's: its sidechain lines are then the
+	// conversation.
 	sub, decided bool
 	now          time.Time
 	cwd, branch  string
 	title        firn.Title
-	// calls tells the names of tools by the ids of calls.
+	// calls maps call IDs to tool names.
 	calls map[string]string
-	// usage tells which line of an answer has told its usage.
+	// usage maps response IDs to the line that has the usage.
 	usage map[string]string
 	seed  maphash.Seed
 }
 
-// patience is how many lines may come before the first that tells where and
-// when the session began.
-const patience = 64
+// maxHeaderLines is the number of lines to wait for one with the session's directory and
+// time.
+const maxHeaderLines = 64
 
 func newScanner(from dialect.Origin) *scanner {
 	s := &scanner{
@@ -49,7 +48,7 @@ func newScanner(from dialect.Origin) *scanner {
 	}
 	if from.Title != "" {
 		title := s.title
-		s.add(firn.Entry{ID: s.thread.fresh("title"), Body: &title}) // it stands beside the file
+		s.add(firn.Entry{ID: s.thread.uniqueID("title"), Body: &title}) // it is stored in a separate file
 	}
 	if from.Sub || isSubPath(s.path()) {
 		s.sub, s.decided = true, true
@@ -57,7 +56,7 @@ func newScanner(from dialect.Origin) *scanner {
 	return s
 }
 
-// path is where the transcript lies; empty if that is not known.
+// path returns the path of the transcript, "" if unknown.
 func (s *scanner) path() string {
 	if len(s.from.Parts) == 0 {
 		return ""
@@ -68,7 +67,7 @@ func (s *scanner) path() string {
 // Scan reads the next line.
 func (s *scanner) Scan(data []byte) ([]firn.Entry, error) {
 	s.number++
-	if s.begun {
+	if s.started {
 		s.out = s.out[:0]
 	}
 	l, err := readLine(data)
@@ -79,38 +78,38 @@ func (s *scanner) Scan(data []byte) ([]firn.Entry, error) {
 		s.now = l.at
 	}
 	s.line(&l, data)
-	return s.begin(&l), nil
+	return s.readyEntries(&l), nil
 }
 
-// Finish returns what was held back.
+// Finish returns the entries held back.
 func (s *scanner) Finish() []firn.Entry {
-	if s.begun {
+	if s.started {
 		s.out = s.out[:0]
 	}
-	s.settle("")
+	s.releaseReply("")
 	s.dropBoundary()
-	if !s.begun && s.number > 0 {
-		s.head(&line{})
+	if !s.started && s.number > 0 {
+		s.addHeader(&line{})
 	}
 	return s.out
 }
 
-// begin returns what is ready, once it is known where and when the session
-// began: the header comes first.
-func (s *scanner) begin(l *line) []firn.Entry {
-	if s.begun {
+// readyEntries returns the completed entries, or none until the session's directory and
+// time are known: the header must be first.
+func (s *scanner) readyEntries(l *line) []firn.Entry {
+	if s.started {
 		return s.out
 	}
-	if l.cwd == "" && !(l.chained() && l.uuid != "") && s.number < patience {
+	if l.cwd == "" && !(l.chained() && l.uuid != "") && s.number < maxHeaderLines {
 		return nil
 	}
-	s.head(l)
+	s.addHeader(l)
 	return s.out
 }
 
-// head puts the header before all that was read so far.
-func (s *scanner) head(l *line) {
-	s.begun = true
+// addHeader inserts the header before the entries read so far.
+func (s *scanner) addHeader(l *line) {
+	s.started = true
 	id := s.from.ID
 	if id == "" {
 		id = idOf(s.path(), l.session)
@@ -133,8 +132,8 @@ func (s *scanner) head(l *line) {
 	s.out = append([]firn.Entry{header}, s.out...)
 }
 
-// idOf makes a session's id of what is known of it. Claude Code's own files are
-// named after it, or after the sub-agent; any other name is somebody else's.
+// idOf derives a session's ID from its file name or its session member. Claude Code names
+// its files after the session or the sub-agent; other file names are not its own.
 func idOf(file, session string) firn.ID {
 	stem := strings.TrimSuffix(path.Base(file), ".jsonl")
 	names := []string{session, stem}
@@ -149,22 +148,22 @@ func idOf(file, session string) firn.ID {
 	return "claude-code"
 }
 
-// line reads one line.
+// line processes one line.
 func (s *scanner) line(l *line, data []byte) {
 	if l.kind == "firn" {
 		s.private(l, data)
 		return
 	}
-	if l.chained() && !s.aside(l) {
+	if l.chained() && !s.isForeignSidechain(l) {
 		s.chain(l, data)
 		return
 	}
 	s.metadata(l, data)
 }
 
-// aside reports whether the line belongs to a sub-agent whose talk is carried
-// in its parent's file. A file that begins with such lines is about them.
-func (s *scanner) aside(l *line) bool {
+// isForeignSidechain reports whether the line belongs to a sub-agent recorded in its
+// parent's file. A file that begins with such lines is the sub-agent's own.
+func (s *scanner) isForeignSidechain(l *line) bool {
 	if !s.decided {
 		s.sub, s.decided = l.sidechain, true
 	}
@@ -174,29 +173,29 @@ func (s *scanner) aside(l *line) bool {
 	return l.sidechain && !s.sub
 }
 
-// chain reads a line of the chain.
+// chain processes a line of the chain.
 func (s *scanner) chain(l *line, data []byte) {
-	s.thread.name(l.parent)
+	s.thread.markFollowed(l.parent)
 	switch {
 	case l.kind == "system" && l.subtype == "compact_boundary":
-		s.settle(l.logical)
+		s.releaseReply(l.logical)
 		s.dropBoundary()
 		s.boundary = newBoundary(l, data, s.number)
 	case s.boundary != nil && l.kind == "user" && l.summary && (l.parent == s.boundary.uuid || !l.hasParent):
 		s.compaction(l)
 	case l.copyOf != "":
-		s.copied(l, data)
+		s.carryCopy(l, data)
 	case boolOf(l.firn, "synthetic"):
 		s.carry(l, data, "synthetic")
-	case s.talk(l):
-		s.said(l, data)
+	case s.isConversation(l):
+		s.addMessage(l, data)
 	default:
 		s.carry(l, data, l.label())
 	}
 }
 
-// talk reports whether a line is part of the conversation.
-func (s *scanner) talk(l *line) bool {
+// isConversation reports whether a line is part of the conversation.
+func (s *scanner) isConversation(l *line) bool {
 	switch l.kind {
 	case "user", "assistant":
 		return len(l.message) > 0 && l.message[0] == '{'
@@ -206,17 +205,17 @@ func (s *scanner) talk(l *line) bool {
 	return false
 }
 
-// metadata reads a line that is no link of the chain, or none of ours.
+// metadata processes a line outside the chain, or of a foreign sidechain.
 func (s *scanner) metadata(l *line, data []byte) {
 	switch {
 	case l.sidechain && l.chained():
 		s.add(s.custom(l, data, "sidechain"))
 	case l.kind == "custom-title" && l.hasTitle:
-		s.titled(l, data, firn.SourceUser)
+		s.readTitle(l, data, firn.SourceUser)
 	case l.kind == "ai-title" && l.hasTitle:
-		s.titled(l, data, firn.SourceAuto)
+		s.readTitle(l, data, firn.SourceAuto)
 	case l.kind == "summary" && l.hasTitle && s.thread.has(l.leaf):
-		s.titled(l, data, firn.SourceAuto)
+		s.readTitle(l, data, firn.SourceAuto)
 	case l.kind == "last-prompt" && s.thread.isTip(l.leaf):
 		e := s.custom(l, data, l.kind)
 		e.Parent = s.thread.move(l.leaf)
@@ -226,9 +225,9 @@ func (s *scanner) metadata(l *line, data []byte) {
 	}
 }
 
-// titled reads a title. Claude Code writes titles again now and then: that is
-// no news.
-func (s *scanner) titled(l *line, data []byte, by firn.Source) {
+// readTitle adds a title. Claude Code repeats titles now and then; a repeated title is
+// carried.
+func (s *scanner) readTitle(l *line, data []byte, by firn.Source) {
 	title := firn.Title{Name: l.title, Source: by}
 	if title == s.title {
 		s.add(s.custom(l, data, l.kind))
@@ -238,58 +237,57 @@ func (s *scanner) titled(l *line, data []byte, by firn.Source) {
 	s.add(firn.Entry{ID: s.id(l), Time: s.now, Body: &title})
 }
 
-// carry takes a line of the chain that is not part of the conversation.
+// carry adds a line of the chain that is not part of the conversation.
 func (s *scanner) carry(l *line, data []byte, kind string) {
 	again := s.thread.has(l.uuid)
 	e := s.custom(l, data, kind)
-	if before := s.thread.before(l); again && l.kind != "progress" && before != s.thread.spoken {
-		s.settle("")
+	if before := s.thread.messageBefore(l); again && l.kind != "progress" && before != s.thread.spoken {
+		s.releaseReply("")
 		s.reply = nil
-		s.thread.spoken, s.thread.tail = before, s.thread.entryOf(before) // it leads to what comes again behind it
+		s.thread.spoken, s.thread.tail = before, s.thread.entryOf(before) // it leads to lines that are repeated after it
 	}
 	s.add(e)
 	s.thread.alias(l, e.ID)
 }
 
-// copied takes a line that repeats, behind a compaction that firn wrote, what
-// that compaction keeps.
-func (s *scanner) copied(l *line, data []byte) {
+// carryCopy adds a line with which firn repeated a message that a compaction keeps.
+func (s *scanner) carryCopy(l *line, data []byte) {
 	s.carry(l, data, "copy")
-	s.thread.stands(l.uuid, l.copyOf)
+	s.thread.keepOriginal(l.uuid, l.copyOf)
 }
 
-// custom makes an entry that carries a line as it is.
+// custom creates an entry that carries a line as it is.
 func (s *scanner) custom(l *line, data []byte, kind string) firn.Entry {
 	return firn.Entry{ID: s.id(l), Time: s.now, Body: &firn.Custom{Type: dialect.LineType(dialect.ClaudeCode, kind), Data: keepLine(data)}}
 }
 
-// id is the name of the entry that a line makes: its uuid the first time, and
-// with a number behind it when it comes again; else made from its place.
+// id returns the ID of a line's entry: its uuid, with a number appended if it was used
+// before, or an ID derived from the line number.
 func (s *scanner) id(l *line) firn.EntryID {
 	name := l.uuid
 	if name == "" || name == string(firn.Root) {
 		name = fmt.Sprintf("l%06d", s.number)
 	}
-	return s.thread.fresh(name)
+	return s.thread.uniqueID(name)
 }
 
-// add hangs an entry under the last one.
+// add emits an entry as a child of the last one.
 func (s *scanner) add(e firn.Entry) {
 	e.Parent = s.thread.tail
 	s.push(e)
 }
 
-// push hands out an entry.
+// push emits an entry.
 func (s *scanner) push(e firn.Entry) {
 	s.thread.tail = e.ID
 	s.out = append(s.out, e)
 }
 
-// numbered gives ids to the entries of one line: the last has the line's own.
-func (s *scanner) numbered(entries []firn.Entry, id firn.EntryID) {
+// assignIDs sets the IDs of the entries of one line: the last has the line's own.
+func (s *scanner) assignIDs(entries []firn.Entry, id firn.EntryID) {
 	last := len(entries) - 1
 	for i := range entries[:last] {
-		entries[i].ID = s.thread.fresh(string(id) + "." + strconv.Itoa(i+1))
+		entries[i].ID = s.thread.uniqueID(string(id) + "." + strconv.Itoa(i+1))
 	}
 	entries[last].ID = id
 }

@@ -12,27 +12,27 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// withheld stands where the result of a call was hidden: the call must have one.
-const withheld = "[the result was removed]"
+// removedResult replaces a hidden tool result, because the call needs a result.
+const removedResult = "[the result was removed]"
 
-// fact is what a printer remembers of a record: the last copy of it counts.
-type fact struct {
+// recordInfo holds facts about a record in the file, from its last copy.
+type recordInfo struct {
 	parent, logical string
-	// number says where it stands among the others.
+	// number is its ordinal in the file.
 	number             int
 	boundary, followed bool
 	copy               bool
-	// thin is set for lines that only report on progress: they are links of the
-	// chain and are never written again.
+	// thin is set for progress lines: they are part of the chain and are never written
+	// again.
 	thin bool
-	// results are the calls that it answers, and others whether it says more.
+	// results are the call IDs that it answers; others is set if it has further parts.
 	results []string
 	others  bool
 }
 
-// learn notes a record.
-func (p *printer) learn(l *line) {
-	f := &fact{
+// noteRecord stores the facts about a record.
+func (p *printer) noteRecord(l *line) {
+	f := &recordInfo{
 		parent: l.parent, logical: l.logical, number: len(p.facts), boundary: l.subtype == "compact_boundary", copy: l.copyOf != "", thin: l.kind == "progress",
 	}
 	if old := p.facts[l.uuid]; old != nil {
@@ -48,23 +48,23 @@ func (p *printer) learn(l *line) {
 	p.facts[l.uuid] = f
 }
 
-// strand is a part of the chain as it stands in the file, the last copy of each
-// record, and what shall become of it.
+// strand is a segment of the chain in the file, with the last copy of each record, and the
+// pending changes to it.
 type strand struct {
 	records []*strandRecord
 	index   map[string]*strandRecord
-	facts   map[string]*fact
+	facts   map[string]*recordInfo
 	// side is set if it is a sub-agent's.
 	side bool
-	// gone are records that are passed over, each with what to follow instead,
-	// in that order.
+	// gone maps removed records to their replacement as a parent; order lists them in order
+	// of removal.
 	gone  map[string]string
 	order []string
-	// parents are new parents, and altered the records with new words.
+	// parents maps records to new parents; altered lists the records with new content.
 	parents map[string]string
 	altered []string
-	// answer is the id of the answer of which a piece is gone: what is left of
-	// it needs another, or Claude Code puts it together again.
+	// answer is the ID of the response that lost a part. The rest of it needs another ID,
+	// or Claude Code would merge the lines again.
 	answer  string
 	renamed []string
 }
@@ -73,15 +73,15 @@ type strand struct {
 type strandRecord struct {
 	line
 	data []byte
-	// words are the message and the private member to write instead.
-	words map[string][]byte
+	// replaced holds the new values of the members "message" and "firn".
+	replaced map[string][]byte
 }
 
 func (p *printer) strand() *strand {
 	return &strand{facts: p.facts, side: p.side, index: make(map[string]*strandRecord), gone: make(map[string]string), parents: make(map[string]string)}
 }
 
-// add reads lines; what the chain cannot go through is passed over.
+// add adds the records among lines. It skips lines outside the chain.
 func (s *strand) add(lines [][]byte) {
 	for _, data := range lines {
 		data = bytes.Clone(data)
@@ -101,9 +101,9 @@ func (s *strand) add(lines [][]byte) {
 
 func (s *strand) find(uuid string) *strandRecord { return s.index[uuid] }
 
-// through is the record that stands for one: itself, or the nearest before it
-// that is not gone. Reports on what is gone are gone with it.
-func (s *strand) through(uuid string) string {
+// survivor returns the record itself or its nearest ancestor that is not removed. Progress
+// lines on a removed record are removed with it.
+func (s *strand) survivor(uuid string) string {
 	for range len(s.gone) + 1 {
 		solid := uuid
 		for range len(s.facts) {
@@ -122,7 +122,7 @@ func (s *strand) through(uuid string) string {
 	return uuid
 }
 
-// cut takes an entry out of its record.
+// cut removes an entry from its record.
 func (s *strand) cut(e firn.Entry, uuid string) {
 	r := s.find(uuid)
 	m, ok := e.Body.(*firn.Message)
@@ -133,16 +133,16 @@ func (s *strand) cut(e firn.Entry, uuid string) {
 		id, _ := callOf(m)
 		s.replace(r, func(p firn.Part) firn.Part {
 			if result, ok := p.(firn.ToolResult); ok && result.CallID == legal(id) {
-				return firn.ToolResult{CallID: result.CallID, Content: []firn.Part{firn.Text{Text: withheld}}, IsError: result.IsError}
+				return firn.ToolResult{CallID: result.CallID, Content: []firn.Part{firn.Text{Text: removedResult}}, IsError: result.IsError}
 			}
 			return p
 		})
-		s.rename(s.asker(id), s.asker(id)+renamed)
+		s.rename(s.answerOfCall(id), s.answerOfCall(id)+cutSuffix)
 	case r.kind == "assistant":
 		m := readMessage(&r.line)
 		s.remove(r.uuid, r.parent)
 		s.cutResults(m.calls)
-		s.rename(m.id, m.id+renamed)
+		s.rename(m.id, m.id+cutSuffix)
 	default:
 		s.replace(r, func(p firn.Part) firn.Part {
 			if _, ok := p.(firn.ToolResult); ok {
@@ -153,7 +153,7 @@ func (s *strand) cut(e firn.Entry, uuid string) {
 	}
 }
 
-// cutResults takes out the results of calls.
+// cutResults removes the results of calls.
 func (s *strand) cutResults(calls []string) {
 	is := func(id string) bool { return slices.Contains(calls, id) }
 	var hit []string
@@ -180,8 +180,8 @@ func (s *strand) cutResults(calls []string) {
 	}
 }
 
-// asker is the id of the answer that made a call.
-func (s *strand) asker(call string) string {
+// answerOfCall returns the ID of the response with a call.
+func (s *strand) answerOfCall(call string) string {
 	for _, r := range s.records {
 		if r.kind != "assistant" {
 			continue
@@ -193,28 +193,28 @@ func (s *strand) asker(call string) string {
 	return ""
 }
 
-// moved tells the parents of the records that follow what is gone.
+// moved returns the records that follow removed ones, with their old parents.
 func (s *strand) moved() map[string]string {
 	all := make(map[string]string)
 	for _, r := range s.records {
-		if _, gone := s.gone[r.uuid]; !gone && s.through(r.parent) != r.parent {
+		if _, gone := s.gone[r.uuid]; !gone && s.survivor(r.parent) != r.parent {
 			all[r.uuid] = r.parent
 		}
 	}
 	return all
 }
 
-// renamed stands behind the id of an answer of which a piece is gone.
-const renamed = "-cut"
+// cutSuffix is appended to the ID of a response that lost a part.
+const cutSuffix = "-cut"
 
-// rename gives another id to what is left of an answer.
+// rename changes the ID of the remaining records of a response.
 func (s *strand) rename(id, name string) {
 	for _, r := range s.records {
 		if _, gone := s.gone[r.uuid]; gone || r.kind != "assistant" || id == "" || textOf(r.message, "id") != id {
 			continue
 		}
-		if strings.HasSuffix(name, renamed+renamed) {
-			return // it has another already
+		if strings.HasSuffix(name, cutSuffix+cutSuffix) {
+			return // already renamed
 		}
 		w := writer{dst: []byte{'{'}}
 		in := rawjson.New(r.message)
@@ -225,16 +225,16 @@ func (s *strand) rename(id, name string) {
 				w.raw(key, value)
 			}
 		}
-		r.words = map[string][]byte{"message": append(w.dst, '}')}
+		r.replaced = map[string][]byte{"message": append(w.dst, '}')}
 		if r.firn != nil {
-			r.words["firn"] = r.firn
+			r.replaced["firn"] = r.firn
 		}
 		s.answer = id
 		s.renamed = append(s.renamed, r.uuid)
 	}
 }
 
-// cutCompaction takes out a boundary, its summary and the copies behind it.
+// cutCompaction removes a boundary, its summary and the copies after it.
 func (s *strand) cutCompaction(summary *strandRecord) {
 	up := summary.parent
 	if b := s.facts[up]; b != nil && b.boundary {
@@ -253,14 +253,14 @@ func (s *strand) cutCompaction(summary *strandRecord) {
 	}
 }
 
-// remove passes over a record.
+// remove marks a record as removed.
 func (s *strand) remove(uuid, up string) {
 	s.gone[uuid] = up
 	s.order = append(s.order, uuid)
 }
 
-// replace changes the parts of a message of the user. One that has none left is
-// passed over.
+// replace changes the parts of a user message. A message without remaining parts is
+// removed.
 func (s *strand) replace(r *strandRecord, change func(firn.Part) firn.Part) {
 	if _, gone := s.gone[r.uuid]; gone || r.kind != "user" {
 		return
@@ -280,7 +280,7 @@ func (s *strand) replace(r *strandRecord, change func(firn.Part) firn.Part) {
 	case len(parts) == 0:
 		s.remove(r.uuid, r.parent)
 	default:
-		r.words = map[string][]byte{
+		r.replaced = map[string][]byte{
 			"message": userJSON(parts),
 			"firn":    object(raw("hidden", object(raw("message", r.message), raw("firn", r.firn)))),
 		}
@@ -288,12 +288,12 @@ func (s *strand) replace(r *strandRecord, change func(firn.Part) firn.Part) {
 	}
 }
 
-// same reports whether two parts are written alike.
+// same reports whether two parts have the same encoding.
 func same(a, b firn.Part) bool {
 	return bytes.Equal(blocks.AppendPart(nil, a, blocks.Compact), blocks.AppendPart(nil, b, blocks.Compact))
 }
 
-// recover gives a record its words back.
+// recover restores the original content of a record.
 func (s *strand) recover(uuid string) bool {
 	r := s.find(uuid)
 	if r == nil {
@@ -304,14 +304,14 @@ func (s *strand) recover(uuid string) bool {
 	if message == nil {
 		return false
 	}
-	r.words = map[string][]byte{"message": message, "firn": valueOf(hidden, "firn")}
+	r.replaced = map[string][]byte{"message": message, "firn": valueOf(hidden, "firn")}
 	s.altered = append(s.altered, uuid)
 	return true
 }
 
-// below are the records to be written again: those that change, those whose
-// parent does, and all that follow them.
-func (s *strand) below() []*strandRecord {
+// affected returns the records to write again: the changed ones, those with a changed
+// parent, and all their descendants.
+func (s *strand) affected() []*strandRecord {
 	in := make(map[string]bool)
 	for uuid := range s.gone {
 		in[uuid] = true
@@ -341,17 +341,17 @@ func (s *strand) below() []*strandRecord {
 			}
 		}
 	}
-	s.whole(in)
+	s.completeAnswers(in)
 	return slices.DeleteFunc(slices.Clone(s.records), func(r *strandRecord) bool {
 		_, gone := s.gone[r.uuid]
 		return gone || !in[r.uuid]
 	})
 }
 
-// whole adds to a set of records all of each answer, with the results to it,
-// that some of are in it: they are read together.
-func (s *strand) whole(in map[string]bool) {
-	asked := make(map[string]string) // by which answer
+// completeAnswers extends a set of records to whole responses with their results, because
+// they are read together.
+func (s *strand) completeAnswers(in map[string]bool) {
+	asked := make(map[string]string) // call ID to response
 	answer := make(map[string]string)
 	for _, r := range s.records {
 		if r.kind == "assistant" {
@@ -376,21 +376,21 @@ func (s *strand) whole(in map[string]bool) {
 	}
 }
 
-// again writes a record once more, as it is to be.
-func (s *strand) again(dst []byte, r *strandRecord, at time.Time) []byte {
+// appendRecord appends a record with its changes applied.
+func (s *strand) appendRecord(dst []byte, r *strandRecord, at time.Time) []byte {
 	parent, ok := s.parents[r.uuid]
 	if !ok {
-		parent = s.through(r.parent)
+		parent = s.survivor(r.parent)
 	}
 	w := writer{dst: append(dst, '{')}
 	in := rawjson.New(r.data)
 	for in.Object(); in.Member(); {
 		name, value := in.KeyText(), in.Raw()
-		switch words, ok := r.words[name]; {
+		switch words, ok := r.replaced[name]; {
 		case name == "parentUuid":
 			w.orNull(name, parent)
 		case name == "logicalParentUuid":
-			w.optional(name, s.through(r.logical))
+			w.optional(name, s.survivor(r.logical))
 		case name == "timestamp" && !at.IsZero():
 			w.text(name, at.Format(stampForm))
 		case ok:
@@ -399,14 +399,14 @@ func (s *strand) again(dst []byte, r *strandRecord, at time.Time) []byte {
 			w.raw(name, value)
 		}
 	}
-	if words := r.words["firn"]; words != nil && r.firn == nil {
+	if words := r.replaced["firn"]; words != nil && r.firn == nil {
 		w.raw("firn", words)
 	}
 	return append(w.dst, '}')
 }
 
-// list writes texts as an array; nothing if there are none.
-func list(all []string) []byte {
+// encodeStrings encodes strings as an array, nil if there are none.
+func encodeStrings(all []string) []byte {
 	if len(all) == 0 {
 		return nil
 	}
@@ -420,8 +420,8 @@ func list(all []string) []byte {
 	return append(dst, ']')
 }
 
-// texts reads an array of texts.
-func texts(raw []byte) (all []string) {
+// parseStrings decodes an array of strings.
+func parseStrings(raw []byte) (all []string) {
 	r := rawjson.New(raw)
 	for ok := r.Array(); ok && r.Element(); {
 		if s, ok := r.Text(); ok {
@@ -433,8 +433,8 @@ func texts(raw []byte) (all []string) {
 	return all
 }
 
-// pairs writes texts by their names, in order.
-func pairs(all map[string]string) []byte {
+// encodePairs encodes a map as an object in key order, nil if it is empty.
+func encodePairs(all map[string]string) []byte {
 	if len(all) == 0 {
 		return nil
 	}
@@ -445,8 +445,8 @@ func pairs(all map[string]string) []byte {
 	return append(w.dst, '}')
 }
 
-// unpaired reads texts by their names.
-func unpaired(raw []byte) map[string]string {
+// parsePairs decodes an object of strings.
+func parsePairs(raw []byte) map[string]string {
 	all := make(map[string]string)
 	r := rawjson.New(raw)
 	for ok := len(raw) > 0 && r.Object(); ok && r.Member(); {

@@ -6,36 +6,35 @@ import (
 	"firn.dev"
 )
 
-// thread says where entries hang. Claude Code names a line's parent by uuid;
-// the entries that carry other lines stand in the chain as they came. So a
-// message follows the last entry if there is nothing but such lines between it
-// and its parent, and otherwise it begins a branch at its parent.
+// thread determines the parents of entries. Claude Code identifies a line's parent by uuid;
+// entries for other lines are added in file order. A message therefore follows the last
+// entry if only such lines lie between it and its parent, and otherwise starts a branch at
+// its parent.
 type thread struct {
-	// tail is the entry that was handed out last, spoken the uuid of the latest
-	// message up from there.
+	// tail is the last emitted entry, spoken the uuid of the last message on the path to
+	// it.
 	tail   firn.EntryID
 	spoken string
 	nodes  map[string]*node
 	used   map[firn.EntryID]bool
 }
 
-// node is what is known of a uuid. The last line that has it counts.
+// node holds the state of a uuid. The last line with the uuid counts.
 type node struct {
-	// entry says it, and first is where a compaction that keeps from here
-	// begins to.
+	// entry is the entry of the line; first is the first kept entry of a compaction that
+	// keeps from this line.
 	entry, first firn.EntryID
 	// spoken is the uuid of the message that it is or follows.
 	spoken string
-	// after is the message that what names this one as its parent follows, if
-	// it is another: the last of the reply that it is part of, or the
-	// compaction that keeps it.
+	// after, if set, is the message that children of this one follow instead: the last of
+	// its reply, or the compaction that keeps it.
 	after string
 	reply *reply
-	// up is the entry of the message before it, and sum what it says, both to
-	// tell a line that says something new from one that repeats another.
+	// up is the entry of the previous message and sum a hash of the content. Both serve to
+	// detect repeated lines.
 	up  firn.EntryID
 	sum uint64
-	// followed is set if another line names it as its parent.
+	// followed is set if another line refers to it as its parent.
 	followed bool
 }
 
@@ -45,8 +44,8 @@ func newThread() thread {
 
 func (t *thread) has(uuid string) bool { return uuid != "" && t.nodes[uuid] != nil }
 
-// fresh returns an id that no entry has yet.
-func (t *thread) fresh(name string) firn.EntryID {
+// uniqueID returns an unused ID.
+func (t *thread) uniqueID(name string) firn.EntryID {
 	id := firn.EntryID(name)
 	for n := 2; t.used[id]; n++ {
 		id = firn.EntryID(name + "~" + strconv.Itoa(n))
@@ -55,9 +54,9 @@ func (t *thread) fresh(name string) firn.EntryID {
 	return id
 }
 
-// before is the uuid of the message that a line follows. A parent that is not
-// known is taken to be the last message, and so is one that is not told.
-func (t *thread) before(l *line) string {
+// messageBefore returns the uuid of the message that a line follows. If the parent is
+// unknown or missing, it is the last message.
+func (t *thread) messageBefore(l *line) string {
 	if !l.hasParent {
 		return t.spoken
 	}
@@ -65,15 +64,14 @@ func (t *thread) before(l *line) string {
 		return ""
 	}
 	if n := t.nodes[l.parent]; n != nil {
-		return t.behind(n.spoken, t.nodes[l.uuid])
+		return t.continuation(n.spoken, t.nodes[l.uuid])
 	}
 	return t.spoken
 }
 
-// behind is the message that what names one as its parent follows. Old is what
-// was known of the line before, if it comes again: within its reply it has a
-// place of its own.
-func (t *thread) behind(uuid string, old *node) string {
+// continuation returns the message that children of a message follow. old is the previous
+// state of the line if it is repeated: within its own reply it keeps its place.
+func (t *thread) continuation(uuid string, old *node) string {
 	n := t.nodes[uuid]
 	if n == nil || n.after == "" || old != nil && old.reply != nil && old.reply == n.reply {
 		return uuid
@@ -81,22 +79,22 @@ func (t *thread) behind(uuid string, old *node) string {
 	return n.after
 }
 
-// name notes that a line names another as its parent.
-func (t *thread) name(parent string) {
+// markFollowed records that a line refers to another as its parent.
+func (t *thread) markFollowed(parent string) {
 	if n := t.nodes[parent]; n != nil {
 		n.followed = true
 	}
 }
 
-// under is the entry that what follows a message hangs under.
-func (t *thread) under(spoken string) firn.EntryID {
+// parentFor returns the parent entry for children of a message.
+func (t *thread) parentFor(spoken string) firn.EntryID {
 	if spoken == t.spoken {
 		return t.tail
 	}
 	return t.entryOf(spoken)
 }
 
-// entryOf is the entry of a message; none if there is none.
+// entryOf returns the entry of a message, "" if there is none.
 func (t *thread) entryOf(spoken string) firn.EntryID {
 	if n := t.nodes[spoken]; n != nil {
 		return n.entry
@@ -104,36 +102,36 @@ func (t *thread) entryOf(spoken string) firn.EntryID {
 	return ""
 }
 
-// alias makes a line that is no message stand for the message it follows.
+// alias registers a line that is not a message as standing for the message it follows.
 func (t *thread) alias(l *line, id firn.EntryID) {
 	if l.uuid != "" {
 		t.nodes[l.uuid] = &node{entry: id, first: id, spoken: t.spokenBefore(l)}
 	}
 }
 
-// spokenBefore is the message up from a line that is none.
+// spokenBefore returns the message before a line that is not a message.
 func (t *thread) spokenBefore(l *line) string {
 	if n := t.nodes[l.parent]; l.hasParent && n != nil {
 		return n.spoken
 	}
-	return t.before(l)
+	return t.messageBefore(l)
 }
 
-// stands makes a compaction that keeps from a copy keep from what was copied.
-func (t *thread) stands(uuid, original string) {
+// keepOriginal makes a compaction that keeps from a copy keep from the original.
+func (t *thread) keepOriginal(uuid, original string) {
 	if n := t.nodes[original]; n != nil && uuid != "" {
 		t.nodes[uuid].first = n.first
 	}
 }
 
-// isTip reports whether a uuid is the end of another branch than the last one.
+// isTip reports whether a uuid is the end of a branch other than the current one.
 func (t *thread) isTip(uuid string) bool {
 	n := t.nodes[uuid]
-	return n != nil && t.behind(n.spoken, nil) != t.spoken && !n.followed
+	return n != nil && t.continuation(n.spoken, nil) != t.spoken && !n.followed
 }
 
 // move makes a message the last one and returns its entry.
 func (t *thread) move(uuid string) firn.EntryID {
-	t.spoken = t.behind(t.nodes[uuid].spoken, nil)
+	t.spoken = t.continuation(t.nodes[uuid].spoken, nil)
 	return t.entryOf(t.spoken)
 }

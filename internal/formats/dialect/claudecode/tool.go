@@ -1,19 +1,18 @@
-// Package claudecode speaks the dialect of Claude Code: JSON lines that make a
-// chain by parentUuid, one block of an answer on each line, in a file for each
-// session below ~/.claude/projects.
+// Package claudecode implements the dialect of Claude Code: JSON lines chained by
+// parentUuid, one block of a response per line, in a file per session below
+// ~/.claude/projects.
 //
-// It reads what every version since 1.0 wrote. The tree it makes is the one
-// Claude Code itself goes by: results of parallel calls, which hang off their
-// own calls, stand in one path in the order of the official SDK; the last copy
-// of a uuid counts; a compaction is one entry. It writes what versions 1.0.128,
-// 2.0.76 and 2.1.325 all resume.
+// It reads the files of every version since 1.0. Its tree follows Claude Code's own rules:
+// results of parallel calls, which are children of their own calls, form one path in the
+// order of the official SDK; the last copy of a uuid counts; a compaction is one entry.
+// Versions 1.0.128, 2.0.76 and 2.1.325 can all resume the files that it writes.
 package claudecode
 
 import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// Tool is Claude Code.
+// Tool implements dialect.Tool for Claude Code.
 type Tool struct{}
 
 // New returns the tool.
@@ -22,13 +21,13 @@ func New() Tool { return Tool{} }
 // Name returns dialect.ClaudeCode.
 func (Tool) Name() dialect.Name { return dialect.ClaudeCode }
 
-// Scanner begins to read a transcript.
+// Scanner returns a scanner for a transcript.
 func (Tool) Scanner(from dialect.Origin) dialect.Scanner { return newScanner(from) }
 
-// Printer begins to write one, or to go on with one.
+// Printer returns a printer for a new transcript or for appending to one.
 func (Tool) Printer(to dialect.Target) dialect.Printer { return newPrinter(to) }
 
-// Layout is where Claude Code keeps its files.
+// Layout returns Claude Code's file layout.
 func (Tool) Layout() dialect.Layout { return layout{} }
 
 // The names of the limits.
@@ -52,7 +51,7 @@ const (
 	limitKept       = "kept messages"
 )
 
-// Limits lists what Claude Code's files cannot say.
+// Limits lists the features that Claude Code's files cannot represent.
 func (Tool) Limits() []dialect.Limit {
 	return []dialect.Limit{
 		{Name: limitHidden, Becomes: "what follows a hidden message is written again without it; where the file cannot be read again, it stays visible"},

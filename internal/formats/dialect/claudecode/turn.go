@@ -8,16 +8,17 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// turn is an answer with the results of its calls, held back until both are
-// whole, because only then they are two records.
+// turn is a response with the results of its calls. It is held back until both are
+// complete, because they are written as two records.
 type turn struct {
 	// answer is nil if it was written before.
 	answer *firn.Entry
-	// pieces are the entries that are part of the answer.
+	// pieces are the entries of the response.
 	pieces  []firn.Entry
 	results []firn.Entry
 	open    map[string]bool
-	// queue is what was said before all results were there; it goes behind them.
+	// queue holds messages that arrived before all results; they are written after the
+	// results.
 	queue []firn.Entry
 }
 
@@ -27,7 +28,7 @@ func (t *turn) has(id firn.EntryID) bool {
 	return slices.ContainsFunc(t.pieces, is) || slices.ContainsFunc(t.results, is) || slices.ContainsFunc(t.queue, is)
 }
 
-// message takes a message.
+// message adds a message.
 func (p *printer) message(dst []byte, e firn.Entry, m *firn.Message) []byte {
 	switch m.Role {
 	case firn.RoleAssistant:
@@ -35,14 +36,14 @@ func (p *printer) message(dst []byte, e firn.Entry, m *firn.Message) []byte {
 	case firn.RoleToolResult:
 		return p.result(dst, e, m)
 	case firn.RoleUser, firn.RoleSystem, firn.RoleShell:
-		return p.aside(dst, e)
+		return p.queueAside(dst, e)
 	}
 	dst = p.flush(dst)
 	p.drop(e, limitRoles)
 	return dst
 }
 
-// answer takes an answer, or a piece of one.
+// answer adds a response or a part of one.
 func (p *printer) answer(dst []byte, e firn.Entry, m *firn.Message) []byte {
 	if t := p.turn; t != nil && t.answer != nil && len(t.queue) == 0 && t.has(e.Parent) && sameAnswer(t.answer.Body.(*firn.Message), m) {
 		whole := *t.answer.Body.(*firn.Message)
@@ -63,7 +64,7 @@ func (p *printer) answer(dst []byte, e firn.Entry, m *firn.Message) []byte {
 	return dst
 }
 
-// expect notes the calls of an answer that will be sent.
+// expect records the calls of a response that will be sent.
 func (t *turn) expect(m *firn.Message) {
 	if failed(m) {
 		return
@@ -75,18 +76,18 @@ func (t *turn) expect(m *firn.Message) {
 	}
 }
 
-// sameAnswer reports whether two messages are pieces of one answer.
+// sameAnswer reports whether two messages are parts of one response.
 func sameAnswer(a, b *firn.Message) bool {
 	id := a.Extra.Get(dialect.ResponseID)
 	return id != nil && string(id) == string(b.Extra.Get(dialect.ResponseID)) && !failed(a) && !failed(b)
 }
 
-// failed reports whether an answer is not to be sent.
+// failed reports whether a response failed and is not sent to the model.
 func failed(m *firn.Message) bool {
 	return m.StopReason == firn.StopError || m.StopReason == firn.StopAborted
 }
 
-// result takes the result of a call.
+// result adds the result of a call.
 func (p *printer) result(dst []byte, e firn.Entry, m *firn.Message) []byte {
 	id, ok := callOf(m)
 	switch t := p.turn; {
@@ -97,7 +98,7 @@ func (p *printer) result(dst []byte, e firn.Entry, m *firn.Message) []byte {
 	case ok && p.open[id]:
 		dst = p.flush(dst)
 		delete(p.open, id)
-		p.turn = &turn{results: []firn.Entry{e}, open: p.unanswered(p.above(e.Parent), id)}
+		p.turn = &turn{results: []firn.Entry{e}, open: p.openCalls(p.recordAbove(e.Parent), id)}
 		for other := range p.turn.open {
 			delete(p.open, other)
 		}
@@ -108,8 +109,8 @@ func (p *printer) result(dst []byte, e firn.Entry, m *firn.Message) []byte {
 	return dst
 }
 
-// unanswered are the calls that the chain up to a record leaves open, but one.
-func (p *printer) unanswered(uuid, but string) map[string]bool {
+// openCalls returns the calls, except but, that the chain up to a record leaves open.
+func (p *printer) openCalls(uuid, but string) map[string]bool {
 	open := make(map[string]bool)
 	for _, id := range p.waiting[uuid] {
 		if id != but && p.open[id] {
@@ -119,7 +120,7 @@ func (p *printer) unanswered(uuid, but string) map[string]bool {
 	return open
 }
 
-// callOf is the id of the call that a message answers.
+// callOf returns the ID of the call that a message answers.
 func callOf(m *firn.Message) (string, bool) {
 	if len(m.Parts) != 1 {
 		return "", false
@@ -128,17 +129,17 @@ func callOf(m *firn.Message) (string, bool) {
 	return r.CallID, ok
 }
 
-// aside takes what is said beside answers: by the user, or for the model to
-// read. What came in the middle of a turn waits for its end.
-func (p *printer) aside(dst []byte, e firn.Entry) []byte {
+// queueAside writes a message outside of responses. During a turn the message is queued
+// until the turn ends.
+func (p *printer) queueAside(dst []byte, e firn.Entry) []byte {
 	if t := p.turn; t != nil && len(t.open) > 0 && t.has(e.Parent) {
 		t.queue = append(t.queue, e)
 		return dst
 	}
-	return p.told(p.flush(dst), e)
+	return p.printAside(p.flush(dst), e)
 }
 
-// flush writes what was held back.
+// flush writes the pending turn.
 func (p *printer) flush(dst []byte) []byte {
 	t := p.turn
 	p.turn = nil
@@ -151,20 +152,20 @@ func (p *printer) flush(dst []byte) []byte {
 	parent := ""
 	if t.answer != nil {
 		var written bool
-		if dst, written = p.answered(dst, t); !written {
+		if dst, written = p.printAnswer(dst, t); !written {
 			t.results = nil
 		}
-		parent = p.above(t.answer.ID)
+		parent = p.recordAbove(t.answer.ID)
 	} else {
-		parent = p.above(t.results[0].Parent)
+		parent = p.recordAbove(t.results[0].Parent)
 	}
 	if len(t.results) > 0 {
-		dst = p.results(dst, t, parent)
+		dst = p.printResults(dst, t, parent)
 	}
 	for _, e := range t.queue {
-		dst = p.told(dst, e)
+		dst = p.printAside(dst, e)
 	}
-	if len(t.queue) > 0 { // what follows the results follows what was put behind them
+	if len(t.queue) > 0 { // children of the results follow the queued messages
 		for _, e := range t.results {
 			p.links[e.ID].uuid = p.end
 		}
@@ -172,12 +173,13 @@ func (p *printer) flush(dst []byte) []byte {
 	return dst
 }
 
-// answered writes the record of an answer; false if nothing of it can be said.
-func (p *printer) answered(dst []byte, t *turn) ([]byte, bool) {
+// printAnswer writes the record of a response. It returns false if no part of it can be
+// represented.
+func (p *printer) printAnswer(dst []byte, t *turn) ([]byte, bool) {
 	e, m := *t.answer, t.answer.Body.(*firn.Message)
-	parts := p.sayable(e, m, m.Parts)
+	parts := p.supportedParts(e, m, m.Parts)
 	r := record{kind: "assistant", uuid: string(p.uuid(e.ID)), failure: failed(m), request: textField(e.Extra, "requestId")}
-	r.firn = whose(m)
+	r.firn = privateAnswer(m)
 	if len(parts) == 0 {
 		if !r.failure {
 			p.dropAll(t.pieces, limitEmpty)
@@ -188,11 +190,11 @@ func (p *printer) answered(dst []byte, t *turn) ([]byte, bool) {
 		}
 		parts = []firn.Part{firn.Text{Text: orElse(m.Error, "(no content)")}}
 	}
-	dst, r.parent = p.close(dst, p.above(e.Parent), e)
+	dst, r.parent = p.closeOpenCalls(dst, p.recordAbove(e.Parent), e)
 	r.at = p.stamp(e.Time)
 	r.message = p.answerJSON(r.uuid, m, parts)
 	r.copyOf = p.copying[e.ID]
-	p.say(r.uuid, t.pieces...)
+	p.bindRecord(r.uuid, t.pieces...)
 	for _, piece := range t.pieces {
 		p.links[piece.ID].id = firn.EntryID(r.uuid)
 	}
@@ -202,18 +204,18 @@ func (p *printer) answered(dst []byte, t *turn) ([]byte, bool) {
 	return p.record(dst, r), true
 }
 
-// results writes the record of the results of a turn.
-func (p *printer) results(dst []byte, t *turn, parent string) []byte {
+// printResults writes the record of a turn's results.
+func (p *printer) printResults(dst []byte, t *turn, parent string) []byte {
 	last := t.results[len(t.results)-1]
 	r := record{kind: "user", parent: parent, uuid: string(p.uuid(last.ID)), at: p.stamp(last.Time), copyOf: p.copying[last.ID]}
 	var parts []firn.Part
 	for _, e := range t.results {
 		result := e.Body.(*firn.Message).Parts[0].(firn.ToolResult)
-		result.Content = p.sayable(e, &firn.Message{Role: firn.RoleToolResult}, result.Content)
+		result.Content = p.supportedParts(e, &firn.Message{Role: firn.RoleToolResult}, result.Content)
 		result.CallID = p.legalID(e, result.CallID)
 		if len(result.Details) > 0 {
 			r.result, r.firn = result.Details, nil
-			if !theirs(result.Name) || len(t.results) > 1 {
+			if !isClaudeTool(result.Name) || len(t.results) > 1 {
 				r.result, r.firn = nil, object(raw("details", detailsOf(t.results)))
 			}
 		}
@@ -225,14 +227,14 @@ func (p *printer) results(dst []byte, t *turn, parent string) []byte {
 			p.waiting[r.uuid] = append(p.waiting[r.uuid], id)
 		}
 	}
-	p.say(r.uuid, t.results...)
+	p.bindRecord(r.uuid, t.results...)
 	return p.record(dst, r)
 }
 
-// close answers the calls that a chain leaves open where something else than
-// results follows: without, some versions drop the answer that made them. It
-// returns the record to go on from.
-func (p *printer) close(dst []byte, parent string, e firn.Entry) ([]byte, string) {
+// closeOpenCalls adds placeholder results for open calls before a record other than their
+// results: without them, some versions drop the response. It returns the record to continue
+// from.
+func (p *printer) closeOpenCalls(dst []byte, parent string, e firn.Entry) ([]byte, string) {
 	if uuid, ok := p.stopgap[parent]; ok {
 		return dst, uuid
 	}
@@ -263,7 +265,7 @@ func callIDs(parts []firn.Part) []string {
 	return ids
 }
 
-// userJSON is a message of the user.
+// userJSON encodes a user message.
 func userJSON(parts []firn.Part) []byte {
 	return append(blocks.Append([]byte(`{"role":"user","content":`), parts, blocks.Compact), '}')
 }

@@ -9,8 +9,9 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// told writes the record of something that is said beside answers.
-func (p *printer) told(dst []byte, e firn.Entry) []byte {
+// printAside writes the record of an entry outside of responses: a user message or text for
+// the model.
+func (p *printer) printAside(dst []byte, e firn.Entry) []byte {
 	r := record{kind: "user", uuid: string(p.uuid(e.ID)), copyOf: p.copying[e.ID], meta: string(e.Extra.Get("isMeta")) == "true"}
 	var parts []firn.Part
 	switch b := e.Body.(type) {
@@ -21,7 +22,7 @@ func (p *printer) told(dst []byte, e firn.Entry) []byte {
 	case *firn.BranchSummary:
 		p.lose(e, limitNotes, false)
 		r.meta, parts = true, []firn.Part{firn.Text{Text: "Summary of a branch of this conversation that was left:\n\n" + b.Summary}}
-		r.firn = object(text("kind", string(firn.KindBranchSummary)), text("from", string(p.scanned(b.From))), text("summary", b.Summary),
+		r.firn = object(text("kind", string(firn.KindBranchSummary)), text("from", string(p.scannerID(b.From))), text("summary", b.Summary),
 			raw("details", b.Details), flag("fromHook", b.FromHook))
 	case *firn.Message:
 		parts = b.Parts
@@ -39,22 +40,22 @@ func (p *printer) told(dst []byte, e firn.Entry) []byte {
 			parts, r.firn = shellParts(c), shellJSON(c)
 		}
 	}
-	parts = p.sayable(e, &firn.Message{Role: firn.RoleUser}, parts)
+	parts = p.supportedParts(e, &firn.Message{Role: firn.RoleUser}, parts)
 	if len(parts) == 0 {
 		p.drop(e, limitEmpty)
 		return dst
 	}
-	dst, r.parent = p.close(dst, p.above(e.Parent), e)
+	dst, r.parent = p.closeOpenCalls(dst, p.recordAbove(e.Parent), e)
 	r.at = p.stamp(e.Time)
 	r.message = userJSON(parts)
-	p.say(r.uuid, e)
+	p.bindRecord(r.uuid, e)
 	return p.record(dst, r)
 }
 
-// drop leaves an entry out: what hangs under it follows the record before it.
+// drop omits an entry. Its children follow the record before it.
 func (p *printer) drop(e firn.Entry, limit string) {
 	p.lose(e, limit, true)
-	p.follow(e)
+	p.followParent(e)
 }
 
 func (p *printer) dropAll(entries []firn.Entry, limit string) {
@@ -63,15 +64,14 @@ func (p *printer) dropAll(entries []firn.Entry, limit string) {
 	}
 }
 
-// sayable are the parts of an entry that Anthropic's API has blocks for and
-// takes from who says them.
-func (p *printer) sayable(e firn.Entry, m *firn.Message, parts []firn.Part) []firn.Part {
+// supportedParts returns the parts of an entry that Anthropic's API accepts from its role.
+func (p *printer) supportedParts(e firn.Entry, m *firn.Message, parts []firn.Part) []firn.Part {
 	var kept []firn.Part
 	for _, part := range parts {
 		switch b := part.(type) {
 		case firn.Text:
 			if b.Text == "" {
-				continue // the API refuses it, and it says nothing
+				continue // the API rejects empty text
 			}
 			if b.Signature != "" {
 				p.lose(e, limitSignatures, false)
@@ -88,7 +88,7 @@ func (p *printer) sayable(e firn.Entry, m *firn.Message, parts []firn.Part) []fi
 			}
 			part = b
 		}
-		if !p.fits(m.Role, part) {
+		if !p.supportsPart(m.Role, part) {
 			p.lose(e, limitParts, false)
 			continue
 		}
@@ -97,8 +97,8 @@ func (p *printer) sayable(e firn.Entry, m *firn.Message, parts []firn.Part) []fi
 	return kept
 }
 
-// fits reports whether a part has its place in what a role says.
-func (p *printer) fits(role firn.Role, part firn.Part) bool {
+// supportsPart reports whether a message of this role may contain the part.
+func (p *printer) supportsPart(role firn.Role, part firn.Part) bool {
 	if !blocks.Known(part) {
 		return false
 	}
@@ -108,12 +108,12 @@ func (p *printer) fits(role firn.Role, part firn.Part) bool {
 	case firn.ToolCall, firn.Thinking:
 		return role == firn.RoleAssistant
 	case firn.ToolResult:
-		return false // it has a message of its own
+		return false // it is a message of its own
 	}
 	return true
 }
 
-// legalID is the id of a call as the API takes it.
+// legalID returns a call ID that the API accepts.
 func (p *printer) legalID(e firn.Entry, id string) string {
 	clean := legal(id)
 	if clean != id {
@@ -134,17 +134,16 @@ func legal(id string) string {
 	}, id)
 }
 
-// synthetic is the model of answers that Claude Code writes itself, such as
-// errors of the API. It sends an answer that failed again, unless it is one of
-// these.
+// synthetic is the model of responses that Claude Code writes itself, such as API errors.
+// It sends a failed response to the model again, except for these.
 const synthetic = "<synthetic>"
 
-// answerJSON is the message of an answer as the API gives it.
+// answerJSON encodes a response message as the API returns it.
 func (p *printer) answerJSON(uuid string, m *firn.Message, parts []firn.Part) []byte {
 	w := writer{dst: []byte{'{'}}
 	id := textField(m.Extra, dialect.ResponseID)
 	if id == "" || p.copying != nil {
-		id = "msg_" + strings.ReplaceAll(uuid, "-", "") // versions before 2.1 join answers of the same id
+		id = "msg_" + strings.ReplaceAll(uuid, "-", "") // versions before 2.1 merge responses with the same ID
 	}
 	w.text("id", id)
 	w.text("type", "message")
@@ -183,9 +182,9 @@ func usageJSON(u *firn.Usage) []byte {
 	return append(w.dst, '}')
 }
 
-// whose tells of an answer what its record has no members for; nil if there is
-// nothing to tell.
-func whose(m *firn.Message) []byte {
+// privateAnswer encodes the fields of a response that its record has no members for, nil if
+// there are none.
+func privateAnswer(m *firn.Message) []byte {
 	var members []member
 	if m.Provider != "" && m.Provider != provider {
 		members = append(members, text("provider", m.Provider), text("api", m.API))
@@ -202,13 +201,13 @@ func whose(m *firn.Message) []byte {
 	return object(members...)
 }
 
-// theirs reports whether a tool is named as Claude Code names its own, which
-// alone it reads the details of.
-func theirs(name string) bool {
+// isClaudeTool reports whether a tool is named like Claude Code's own or an MCP tool.
+// Claude Code reads the details of these only.
+func isClaudeTool(name string) bool {
 	return strings.HasPrefix(name, "mcp__") || name != "" && name[0] >= 'A' && name[0] <= 'Z'
 }
 
-// detailsOf lists the details of results, null for those without.
+// detailsOf encodes the details of results as an array, null for those without.
 func detailsOf(results []firn.Entry) []byte {
 	list := []byte{'['}
 	for i, e := range results {
@@ -224,7 +223,7 @@ func detailsOf(results []firn.Entry) []byte {
 	return append(list, ']')
 }
 
-// command is the command of a message.
+// command returns the shell command of a message.
 func command(m *firn.Message) (firn.Shell, bool) {
 	if len(m.Parts) != 1 {
 		return firn.Shell{}, false
@@ -233,7 +232,7 @@ func command(m *firn.Message) (firn.Shell, bool) {
 	return c, ok
 }
 
-// shellParts says a command as Claude Code does in bash mode.
+// shellParts encodes a shell command as Claude Code does in bash mode.
 func shellParts(c firn.Shell) []firn.Part {
 	return []firn.Part{
 		firn.Text{Text: "<bash-input>" + c.Command + "</bash-input>"},
@@ -254,7 +253,7 @@ func shellJSON(c firn.Shell) []byte {
 	return object(members...)
 }
 
-// textField is a field that is a text; empty if it is none.
+// textField returns a field that is a string, "" otherwise.
 func textField(f firn.Fields, name string) string {
 	r := rawjson.New(f.Get(name))
 	s, _ := r.Text()
