@@ -9,9 +9,8 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// compaction writes a compaction: the summary and what is kept become the new
-// history. One that was read from a rollout waits for the history that was read
-// with it.
+// compaction writes a compaction: the summary and the kept entries become the new history.
+// A compaction read from a rollout waits for the history entries that were read with it.
 func (p *printer) compaction(dst []byte, e *firn.Entry, c *firn.Compaction) []byte {
 	if details, err := readMembers(c.Details); err == nil && details.get("summary_at") != nil && lineOf(e.ID) != "" {
 		return p.openGroup(dst, e, c.Summary, int(details.number("summary_at")))
@@ -19,7 +18,7 @@ func (p *printer) compaction(dst []byte, e *firn.Entry, c *firn.Compaction) []by
 	var items [][]byte
 	if c.FirstKept != "" && c.FirstKept != e.ID {
 		p.lose(e, limitKept, false)
-		for t := range p.told(c.FirstKept) {
+		for t := range p.written(c.FirstKept) {
 			if t.Entry.ID == e.ID {
 				break
 			}
@@ -29,17 +28,16 @@ func (p *printer) compaction(dst []byte, e *firn.Entry, c *firn.Compaction) []by
 	return p.compacted(dst, e, c.Summary, 0, items)
 }
 
-// openGroup begins to put a history together.
+// openGroup starts collecting a history.
 func (p *printer) openGroup(dst []byte, e *firn.Entry, summary string, at int) []byte {
 	p.group = &group{name: lineOf(e.ID), entry: *e, summary: summary, at: at}
-	if !strings.Contains(string(e.ID), ".") { // nothing comes with it
+	if !strings.Contains(string(e.ID), ".") { // it has no history entries
 		return p.closeGroup(dst)
 	}
 	return dst
 }
 
-// collect adds an entry to the history, which is complete with the one that has
-// the name of the line.
+// collect adds an entry to the history. The entry whose ID is the line's name completes it.
 func (p *printer) collect(dst []byte, e *firn.Entry) []byte {
 	p.group.items = append(p.group.items, p.items(e, p.lose)...)
 	if string(e.ID) == p.group.name {
@@ -48,7 +46,7 @@ func (p *printer) collect(dst []byte, e *firn.Entry) []byte {
 	return dst
 }
 
-// closeGroup writes a history that was put together, if there is one.
+// closeGroup writes the collected history, if any.
 func (p *printer) closeGroup(dst []byte) []byte {
 	g := p.group
 	if g == nil {
@@ -58,12 +56,12 @@ func (p *printer) closeGroup(dst []byte) []byte {
 	return p.compacted(dst, &g.entry, g.summary, g.at, g.items)
 }
 
-// compacted writes the line that puts a history in place of all before it. The
-// summary stands at a place within the history, if it is part of it.
+// compacted writes the line that replaces all earlier history. The summary is inserted at
+// index at; if at is negative, it is not part of the history.
 func (p *printer) compacted(dst []byte, e *firn.Entry, summary string, at int, items [][]byte) []byte {
 	if summary != "" && at >= 0 {
 		text := summaryText(summary)
-		if p.scanned(e) {
+		if p.fromRollout(e) {
 			text = summary
 		}
 		item := messageItem("user", []firn.Part{firn.Text{Text: text}}, nil)
@@ -73,34 +71,34 @@ func (p *printer) compacted(dst []byte, e *firn.Entry, summary string, at int, i
 	w.text("message", summary)
 	w.list("replacement_history", items)
 	for _, f := range e.Extra {
-		if p.scanned(e) && !strings.HasPrefix(f.Name, "codex.") {
+		if p.fromRollout(e) && !strings.HasPrefix(f.Name, "codex.") {
 			w.value(f.Name, f.Value)
 		}
 	}
 	return p.line(dst, e.Time, "compacted", w.close())
 }
 
-// told yields what was said since an entry.
-func (p *printer) told(since firn.EntryID) iter.Seq[dialect.Told] {
+// written yields the written entries from since on.
+func (p *printer) written(since firn.EntryID) iter.Seq[dialect.Told] {
 	if p.to.Told == nil {
 		return func(func(dialect.Told) bool) {}
 	}
 	return p.to.Told(since)
 }
 
-// itemsAgain makes the items of an entry that was written before.
+// itemsAgain returns the items of an entry that was written before.
 func (p *printer) itemsAgain(t dialect.Told) [][]byte {
 	if p.hidden[t.Entry.ID] || t.Entry.Body == nil {
 		return nil
 	}
-	return p.items(&t.Entry, silent)
+	return p.items(&t.Entry, ignoreLoss)
 }
 
-// silent is for losses that were told before.
-func silent(*firn.Entry, string, bool) {}
+// ignoreLoss ignores losses that were reported before.
+func ignoreLoss(*firn.Entry, string, bool) {}
 
-// tombstone hides an entry. One that hides another tombstone brings back what
-// that one hid.
+// tombstone hides an entry. A tombstone for another tombstone restores the entry that that
+// one hid.
 func (p *printer) tombstone(dst []byte, e *firn.Entry, t *firn.Tombstone) []byte {
 	live := p.live()
 	changed := t.Target
@@ -108,19 +106,19 @@ func (p *printer) tombstone(dst []byte, e *firn.Entry, t *firn.Tombstone) []byte
 		changed = back
 	}
 	at := find(live, changed)
-	if at < 0 || isCompaction(live[at].Entry) { // not sent anyway, or the past is out of reach
-		p.mark(e, t)
+	if at < 0 || isCompaction(live[at].Entry) { // not sent anyway, or the earlier history is unreachable
+		p.applyTombstone(e, t)
 		p.lose(e, limitHiding, true)
 		return dst
 	}
 	p.lose(e, limitHiding, false)
 	from, turns := p.turnOf(live, at)
-	p.mark(e, t)
+	p.applyTombstone(e, t)
 	return p.rewrite(dst, e, live, from, turns)
 }
 
-// mark notes what a tombstone hides or brings back.
-func (p *printer) mark(e *firn.Entry, t *firn.Tombstone) {
+// applyTombstone records the effect of a tombstone: it hides or restores its target.
+func (p *printer) applyTombstone(e *firn.Entry, t *firn.Tombstone) {
 	if back, ok := p.taken[t.Target]; ok {
 		delete(p.taken, t.Target)
 		delete(p.hidden, back)
@@ -130,10 +128,10 @@ func (p *printer) mark(e *firn.Entry, t *firn.Tombstone) {
 	p.taken[e.ID] = t.Target
 }
 
-// head goes back to an earlier entry, unless it is the last one anyway.
+// head moves back to an earlier entry, unless it is already the last one.
 func (p *printer) head(dst []byte, e *firn.Entry, h *firn.Head) []byte {
 	switch {
-	case p.scanned(e) && h.Reason == replacedReason:
+	case p.fromRollout(e) && h.Reason == replacedReason:
 		return p.openGroup(dst, e, "", -1)
 	case p.last == "" || e.Parent == p.last:
 		return dst
@@ -151,9 +149,9 @@ func (p *printer) head(dst []byte, e *firn.Entry, h *firn.Head) []byte {
 	return p.rewrite(dst, e, live[:at+1], from, turns)
 }
 
-// live lists what Codex would send, hidden or not.
+// live lists the entries that Codex would send, including hidden ones.
 func (p *printer) live() (live []dialect.Told) {
-	for told := range p.told(p.since) {
+	for told := range p.written(p.since) {
 		if told.Entry.Body != nil {
 			live = append(live, told)
 		}
@@ -165,10 +163,10 @@ func find(live []dialect.Told, id firn.EntryID) int {
 	return slices.IndexFunc(live, func(t dialect.Told) bool { return t.Entry.ID == id })
 }
 
-// turnOf finds the turn that an entry belongs to: where it begins, with what
-// Codex put before it, and how many turns there are from there on. There are
-// none if a rollback cannot reach it: before the first turn, or before a history
-// that was put in place of the old one.
+// turnOf finds the turn that an entry belongs to. It returns the index of the turn's first
+// entry, including the context that Codex put before it, and the number of turns from there
+// on. turns is 0 if a rollback cannot reach it: before the first turn, or before a replaced
+// history.
 func (p *printer) turnOf(live []dialect.Told, at int) (from, turns int) {
 	from = -1
 	for i := at; i >= 0 && from < 0; i-- {
@@ -191,8 +189,8 @@ func (p *printer) turnOf(live []dialect.Told, at int) (from, turns int) {
 	return from, turns
 }
 
-// rewrite writes again what is not hidden, from a place on: behind a rollback of
-// as many turns, or as a history of its own if there are none to roll back.
+// rewrite writes the visible entries from index from again, after a rollback of turns. If
+// turns is 0, it writes them as a new history.
 func (p *printer) rewrite(dst []byte, e *firn.Entry, live []dialect.Told, from, turns int) []byte {
 	if turns > 0 {
 		w := object{}
@@ -201,7 +199,7 @@ func (p *printer) rewrite(dst []byte, e *firn.Entry, live []dialect.Told, from, 
 		dst = p.line(dst, e.Time, "event_msg", w.close())
 		for _, t := range live[min(from, len(live)):] {
 			if !p.hidden[t.Entry.ID] {
-				dst = p.sayAgain(dst, e, t.Entry)
+				dst = p.reprint(dst, e, t.Entry)
 			}
 		}
 		return dst
@@ -220,9 +218,9 @@ func (p *printer) rewrite(dst []byte, e *firn.Entry, live []dialect.Told, from, 
 	return p.compacted(dst, &firn.Entry{Time: e.Time}, summary, 0, items)
 }
 
-// sayAgain writes an entry that was written before, as of now: with the events
-// that count turns, and without what it cost.
-func (p *printer) sayAgain(dst []byte, now *firn.Entry, e firn.Entry) []byte {
+// reprint writes an earlier entry again with the time of now, with the events that delimit
+// turns and without usage.
+func (p *printer) reprint(dst []byte, now *firn.Entry, e firn.Entry) []byte {
 	e.Time = now.Time
 	switch b := e.Body.(type) {
 	case *firn.Message:
@@ -234,8 +232,8 @@ func (p *printer) sayAgain(dst []byte, now *firn.Entry, e firn.Entry) []byte {
 		return dst
 	}
 	own := p.own
-	p.own, p.again = false, "."+string(now.ID) // the events that were read are not carried again
-	dst = p.say(dst, &e, silent)
+	p.own, p.again = false, "."+string(now.ID) // the original events are not carried again
+	dst = p.printMessage(dst, &e, ignoreLoss)
 	p.own, p.again = own, ""
 	return dst
 }
@@ -245,7 +243,7 @@ func isCompaction(e firn.Entry) bool {
 	return ok
 }
 
-// isTurn reports whether Codex counts an entry as the beginning of a turn.
+// isTurn reports whether Codex counts an entry as the start of a turn.
 func (p *printer) isTurn(e firn.Entry) bool {
 	if p.hidden[e.ID] {
 		return false
@@ -261,8 +259,8 @@ func (p *printer) isTurn(e firn.Entry) bool {
 	return false
 }
 
-// isContextEntry reports whether an entry is what Codex put before the model,
-// or nothing that is sent.
+// isContextEntry reports whether an entry is context that Codex generated, or is not sent
+// at all.
 func isContextEntry(e firn.Entry) bool {
 	switch b := e.Body.(type) {
 	case *firn.CustomMessage:

@@ -10,24 +10,24 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// api is what firn calls the API that Codex talks.
+// api is firn's name for the API that Codex uses.
 const api = "openai-responses"
 
-// read is what an item says.
-type read struct {
-	said
-	// answer is set for what the model said, turn for what the user said, with
-	// the text, and context for what Codex put before the model.
+// decodedItem is the content of an item.
+type decodedItem struct {
+	draft
+	// answer is set for model output, turn for a user message, whose text is in text, and
+	// context for context that Codex generated.
 	answer, turn, context, result bool
 	text                          string
 }
 
-// item takes an item of the conversation; outer is the line around it.
+// item processes an item of the conversation; outer is the line around it.
 func (s *scanner) item(f, outer members, line []byte) {
-	r := s.read(f)
+	r := s.decodeItem(f)
 	switch {
 	case r.body == nil:
-		s.add(said{body: carried(f.text("type"), line)})
+		s.add(draft{body: carried(f.text("type"), line)})
 		return
 	case r.answer:
 		if s.held.done {
@@ -40,19 +40,19 @@ func (s *scanner) item(f, outer members, line []byte) {
 		s.release()
 	}
 	if r.turn {
-		s.turns.begin(s.last, r.text)
+		s.turns.add(s.last, r.text)
 	}
 	if metadata := outer.get("metadata"); metadata != nil && len(metadata) <= maxExtra {
 		r.extra = append(r.extra, firn.Field{Name: "metadata", Value: keep(metadata)})
 	}
-	s.add(r.said)
+	s.add(r.draft)
 	if !r.context {
-		s.turns.solid = s.last
+		s.turns.lastOwn = s.last
 	}
 }
 
-// read makes the body of an item; none if it is not part of what is sent.
-func (s *scanner) read(f members) read {
+// decodeItem decodes an item. The body is nil if the item is not part of the model's input.
+func (s *scanner) decodeItem(f members) decodedItem {
 	switch kind := f.text("type"); kind {
 	case "message", "":
 		return s.readMessage(f)
@@ -60,21 +60,21 @@ func (s *scanner) read(f members) read {
 		if t := readReasoning(f); t.Text != "" || t.Signature != "" {
 			return s.answer(t, f, "")
 		}
-		return read{}
+		return decodedItem{}
 	case "function_call", "custom_tool_call", "local_shell_call":
 		return s.readCall(f, kind)
 	case "function_call_output", "custom_tool_call_output", "local_shell_call_output":
 		return s.readResult(f)
 	case "agent_message":
-		return read{said: said{body: contextMessage(f, kindAgentMessage)}, turn: true}
+		return decodedItem{draft: draft{body: contextMessage(f, kindAgentMessage)}, turn: true}
 	case "web_search_call", "image_generation_call", "tool_search_call", "tool_search_output", "mcp_tool_call", "compaction", "compaction_summary", "context_compaction":
 		raw := objectOf(f)
 		return s.answer(firn.OpaquePart{Type: kind, Raw: raw}, nil, "")
 	}
-	return read{}
+	return decodedItem{}
 }
 
-// objectOf writes members as an object again, without what is only for Codex.
+// objectOf encodes members as an object, without Codex's internal ones.
 func objectOf(f members) json.RawMessage {
 	raw := []byte{'{'}
 	for _, m := range f {
@@ -90,14 +90,14 @@ func objectOf(f members) json.RawMessage {
 	return append(raw, '}')
 }
 
-// passthrough is the member in which Codex keeps its own notes on an item.
+// passthrough is the member with Codex's own metadata of an item.
 const passthrough = "internal_chat_message_metadata_passthrough"
 
-// readMessage reads a message of the user, the model or the developer.
-func (s *scanner) readMessage(f members) read {
+// readMessage decodes a message of the user, the model or the developer.
+func (s *scanner) readMessage(f members) decodedItem {
 	role := f.text("role")
 	if f.get("content") == nil {
-		return read{}
+		return decodedItem{}
 	}
 	switch role {
 	case "assistant":
@@ -115,24 +115,24 @@ func (s *scanner) readMessage(f members) read {
 	case "user":
 		parts := readContent(f.get("content"))
 		if isContext(parts) {
-			return read{said: said{body: contextMessage(f, kindContext)}, context: true}
+			return decodedItem{draft: draft{body: contextMessage(f, kindContext)}, context: true}
 		}
 		m := &firn.Message{Role: firn.RoleUser, Parts: parts, Time: s.time, Extra: f.without("type", "role", "content", passthrough)}
-		return read{said: said{body: m}, turn: true, text: m.Text()}
+		return decodedItem{draft: draft{body: m}, turn: true, text: m.Text()}
 	case "developer", "system":
-		return read{said: said{body: contextMessage(f, role)}, context: true}
+		return decodedItem{draft: draft{body: contextMessage(f, role)}, context: true}
 	}
-	return read{}
+	return decodedItem{}
 }
 
-// The kinds of what is put before the model, beside the role of the developer.
+// Kinds of context, in addition to the developer role.
 const (
 	kindContext       = dialect.KindContext
 	kindAgentMessage  = "agent_message"
 	kindCommunication = "inter_agent_communication"
 )
 
-// contextMessage is what Codex itself puts before the model.
+// contextMessage returns an entry for context that Codex generated.
 func contextMessage(f members, kind string) *firn.CustomMessage {
 	c := &firn.CustomMessage{Type: dialect.LineType(dialect.Codex, kind), Parts: readContent(f.get("content"))}
 	if kind == kindAgentMessage {
@@ -141,8 +141,8 @@ func contextMessage(f members, kind string) *firn.CustomMessage {
 	return c
 }
 
-// answer makes a message of the model of one part.
-func (s *scanner) answer(part firn.Part, f members, stop firn.StopReason) read {
+// answer returns an assistant message with a single part.
+func (s *scanner) answer(part firn.Part, f members, stop firn.StopReason) decodedItem {
 	m := &firn.Message{Role: firn.RoleAssistant, API: api, Provider: s.provider, Model: s.model, StopReason: stop, Time: s.time}
 	if part != nil {
 		m.Parts = []firn.Part{part}
@@ -150,11 +150,11 @@ func (s *scanner) answer(part firn.Part, f members, stop firn.StopReason) read {
 	if f != nil {
 		m.Extra = f.without("type", "id", "summary", "content", "encrypted_content", passthrough)
 	}
-	return read{said: said{body: m}, answer: true}
+	return decodedItem{draft: draft{body: m}, answer: true}
 }
 
-// readReasoning reads what the model thought. All of the item is the signature,
-// if the model can be given it back.
+// readReasoning decodes reasoning. The signature is the whole item if it can be sent back
+// to the model.
 func readReasoning(f members) firn.Thinking {
 	texts := textsOf(f.get("summary"))
 	content := textsOf(f.get("content"))
@@ -169,7 +169,7 @@ func readReasoning(f members) firn.Thinking {
 	return t
 }
 
-// textsOf lists the texts of a list of pieces.
+// textsOf lists the texts of an array of content parts.
 func textsOf(raw json.RawMessage) (texts []string) {
 	for _, piece := range elements(raw) {
 		f, err := readMembers(piece)
@@ -180,7 +180,7 @@ func textsOf(raw json.RawMessage) (texts []string) {
 	return texts
 }
 
-// readContent reads the content of a message or a result.
+// readContent decodes the content of a message or a result.
 func readContent(raw json.RawMessage) (parts []firn.Part) {
 	if text, ok := textValue(raw); ok {
 		return []firn.Part{firn.Text{Text: text}}
@@ -211,8 +211,8 @@ func readPiece(f members, piece json.RawMessage) firn.Part {
 	}
 }
 
-// textMark is the mark of a text that Responses APIs get back: the id of the
-// message, and the phase if there is one.
+// textMark returns the signature of a text for Responses APIs: the message ID, and the
+// phase if there is one.
 func textMark(id, phase string) string {
 	if phase == "" || id == "" {
 		return id
@@ -222,16 +222,16 @@ func textMark(id, phase string) string {
 	return string(append(mark, '}'))
 }
 
-// callType is the extra field of a call that says what kind of item it was, if
-// not the usual one.
+// callType is the extra field of a call with the type of its item, if it is not
+// function_call.
 const callType = "itemType"
 
-// maxCalls bounds how many calls are remembered. Results come soon after them,
-// or once more with them.
+// maxCalls limits the number of remembered calls. Results follow soon after their calls, or
+// are repeated with them.
 const maxCalls = 4096
 
-// readCall reads a call of a tool that Codex runs.
-func (s *scanner) readCall(f members, kind string) read {
+// readCall decodes a call of a tool that Codex runs.
+func (s *scanner) readCall(f members, kind string) decodedItem {
 	call := firn.ToolCall{ID: f.text("call_id"), Name: f.text("name"), Signature: f.text("id")}
 	call.Extra = f.without("type", "call_id", "name", "id", "arguments", "input", "action", passthrough)
 	switch kind {
@@ -255,8 +255,8 @@ func (s *scanner) readCall(f members, kind string) read {
 	return s.answer(call, nil, firn.StopToolUse)
 }
 
-// arguments returns those of a call as an object. A text that is not one is
-// kept under the name invalid.
+// arguments returns the arguments of a call as an object. A text that is not an object is
+// stored as the member "invalid".
 func arguments(raw json.RawMessage) json.RawMessage {
 	text, ok := textValue(raw)
 	if !ok {
@@ -274,9 +274,9 @@ func arguments(raw json.RawMessage) json.RawMessage {
 	return append(rawjson.AppendString([]byte(`{"invalid":`), text), '}')
 }
 
-// readResult reads what a tool answered: a text, a list of pieces, or, long
-// ago, an object with the content and whether it went well.
-func (s *scanner) readResult(f members) read {
+// readResult decodes a tool result: a string, an array of content parts or, in old files,
+// an object with the content and a success flag.
+func (s *scanner) readResult(f members) decodedItem {
 	id := f.text("call_id")
 	result := firn.ToolResult{CallID: id, Name: s.calls[id]}
 	output := f.get("output")
@@ -290,11 +290,11 @@ func (s *scanner) readResult(f members) read {
 		}
 	}
 	m := &firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{result}, Time: s.time}
-	return read{said: said{body: m}, result: true}
+	return decodedItem{draft: draft{body: m}, result: true}
 }
 
-// contextTags begin and end what Codex puts before the model in the name of the
-// user.
+// contextTags are the opening and closing tags of context that Codex generates in the user
+// role.
 var contextTags = [...][2]string{
 	{"<environment_context>", "</environment_context>"},
 	{"<user_instructions>", "</user_instructions>"},
@@ -305,7 +305,7 @@ var contextTags = [...][2]string{
 	{"<subagent_notification>", "</subagent_notification>"},
 }
 
-// isContext reports whether one of the texts is such a thing.
+// isContext reports whether one of the texts is such context.
 func isContext(parts []firn.Part) bool {
 	for _, part := range parts {
 		if t, ok := part.(firn.Text); ok && isContextText(t.Text) {

@@ -17,7 +17,7 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// layout is where Codex keeps its files: by the day, named by time and id.
+// layout is Codex's file layout: a folder per day, files named by time and ID.
 type layout struct{}
 
 const (
@@ -27,14 +27,14 @@ const (
 	prefix    = "rollout-"
 	ending    = ".jsonl"
 	packed    = ".jsonl.zst"
-	// nameTime is how the time is written in a file's name.
+	// nameTime is the time format in file names.
 	nameTime = "2006-01-02T15-04-05"
 )
 
 // Homes returns .codex.
 func (layout) Homes() []string { return []string{".codex"} }
 
-// Owns reports whether there is something that only Codex has.
+// Owns reports whether the directory contains files that only Codex has.
 func (layout) Owns(home fs.FS) bool {
 	for _, name := range []string{indexFile, archived} {
 		if _, err := fs.Stat(home, name); err == nil {
@@ -56,15 +56,15 @@ func (layout) Owns(home fs.FS) bool {
 	return false
 }
 
-// name is a rollout's file name, taken apart.
+// name is a parsed file name of a rollout.
 type name struct {
-	// id is the session's: the thread's, and the rollout's if it is one of
-	// several of the thread.
+	// id is the session ID: the thread ID, with the rollout ID appended if the thread has
+	// several rollouts.
 	id, thread string
 	packed     bool
 }
 
-// parseName takes a file's name apart; false if it is no rollout's.
+// parseName parses a file name. It returns false if it is not a rollout's.
 func parseName(file string) (n name, ok bool) {
 	stem := path.Base(file)
 	if stem, n.packed = strings.CutSuffix(stem, packed); !n.packed {
@@ -84,8 +84,8 @@ func parseName(file string) (n name, ok bool) {
 	return n, n.thread != ""
 }
 
-// Transcripts yields the rollouts there are. A rollout that is there packed and
-// unpacked is the unpacked one.
+// Transcripts yields the rollouts. If a rollout exists both compressed and uncompressed,
+// the uncompressed file is used.
 func (layout) Transcripts(home fs.FS) iter.Seq2[dialect.Transcript, error] {
 	return func(yield func(dialect.Transcript, error) bool) {
 		l := listing{home: home, names: readNames(home), yield: yield, taken: make(map[firn.ID]bool)}
@@ -103,7 +103,7 @@ type listing struct {
 	taken map[firn.ID]bool
 }
 
-// walk lists a folder and all below it; false if nobody wants more.
+// walk lists a folder recursively. It returns false if iteration was stopped.
 func (l *listing) walk(root string, archived bool) bool {
 	wanted := true
 	_ = fs.WalkDir(l.home, root, func(at string, entry fs.DirEntry, err error) error {
@@ -154,7 +154,7 @@ func (l *listing) file(at string, archived bool) bool {
 	return l.yield(t, nil)
 }
 
-// id is the id of a session, its own if that can be one.
+// id returns the ID of a session: its own if that is a valid [firn.ID].
 func (l *listing) id(n name, base, at string) firn.ID {
 	for _, candidate := range []string{n.id, strings.TrimSuffix(strings.TrimSuffix(base, ".zst"), ending)} {
 		id := firn.ID(candidate)
@@ -168,27 +168,27 @@ func (l *listing) id(n name, base, at string) firn.ID {
 	return id
 }
 
-// maxBeginning bounds how much of a rollout is read for what its first line
-// says. The long members come last in it.
-const maxBeginning = 8 << 10
+// maxPrefix limits how many bytes of the first line of a rollout are read. The long members
+// are last.
+const maxPrefix = 8 << 10
 
-// meta takes what the first line of a rollout says.
+// meta fills in the metadata from the first line of a rollout.
 func (l *listing) meta(t *dialect.Transcript) error {
 	file, err := l.home.Open(t.Parts[0])
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxBeginning))
+	data, err := io.ReadAll(io.LimitReader(file, maxPrefix))
 	if err != nil {
 		return err
 	}
 	line, _, _ := bytes.Cut(data, []byte{'\n'})
-	outer := readBeginning(line)
+	outer := readPrefix(line)
 	if outer.text("type") != "session_meta" {
-		return nil // what the name says must do
+		return nil // use the metadata from the file name only
 	}
-	meta := readBeginning(outer.get("payload"))
+	meta := readPrefix(outer.get("payload"))
 	t.CWD = meta.text("cwd")
 	t.Created, _ = parseTime(meta.text("timestamp"))
 	if parent := firn.ID(parentOf(meta)); parent.Check() == nil {
@@ -206,8 +206,8 @@ type row struct {
 	line    []byte
 }
 
-// readNames reads the index of names. Of several lines for a session the last
-// counts; a line that cannot be read counts for nothing.
+// readNames reads the index of names. Of several lines for a session the last counts;
+// unreadable lines are skipped.
 func readNames(home fs.FS) map[string]row {
 	names := make(map[string]row)
 	data, err := fs.ReadFile(home, indexFile)
@@ -226,11 +226,11 @@ func readNames(home fs.FS) map[string]row {
 	return names
 }
 
-// maxTries bounds how many ids are tried for a session that is there already.
+// maxTries limits how many IDs are tried if the ID of a session is in use.
 const maxTries = 1000
 
-// Place names a rollout by the time the session began and its id; another id if
-// a rollout has that one already, wherever it lies.
+// Place returns the path of a rollout, named by creation time and ID. It chooses another ID
+// if any rollout already has that one.
 func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 	taken := make(map[string]bool)
 	for _, root := range []string{sessions, archived} {
@@ -269,8 +269,7 @@ func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 // Part returns false: a rollout is one file.
 func (layout) Part(string, int64, int64) (string, bool) { return "", false }
 
-// Index adds a line to the index of names if the session has a title that the
-// index does not know.
+// Index adds a line to the index of names if the session's title is not in the index.
 func (layout) Index(home fs.FS, at string, to dialect.Target) ([]dialect.File, error) {
 	n, ok := parseName(at)
 	title := strings.TrimSpace(to.Title)
@@ -282,7 +281,7 @@ func (layout) Index(home fs.FS, at string, to dialect.Target) ([]dialect.File, e
 		return nil, fmt.Errorf("read the index of Codex: %w", err)
 	}
 	if len(data) > 0 && data[len(data)-1] != '\n' {
-		data = append(data, '\n') // a torn line is not to swallow ours
+		data = append(data, '\n') // a torn last line must not absorb the new one
 	}
 	updated := to.Updated
 	if updated.IsZero() {
@@ -294,13 +293,13 @@ func (layout) Index(home fs.FS, at string, to dialect.Target) ([]dialect.File, e
 	return []dialect.File{{Path: indexFile, Data: append(data, "}\n"...)}}, nil
 }
 
-// NameOf is the id in the name of a rollout.
+// NameOf returns the ID in the file name of a rollout.
 func (layout) NameOf(at string) string {
 	n, _ := parseName(at)
 	return n.thread
 }
 
-// Resume is the command that goes on with a rollout.
+// Resume returns the command that resumes a rollout.
 func (layout) Resume(at string, to dialect.Target) []string {
 	id := threadID(to)
 	if n, ok := parseName(at); ok {
@@ -309,8 +308,8 @@ func (layout) Resume(at string, to dialect.Target) []string {
 	return []string{"codex", "resume", id}
 }
 
-// Beside names the index of names.
+// Beside returns the index of names.
 func (layout) Beside() []string { return []string{indexFile} }
 
-// Keeps returns 0: Codex packs old rollouts and deletes none.
+// Keeps returns 0: Codex compresses old rollouts and deletes none.
 func (layout) Keeps(fs.FS) time.Duration { return 0 }

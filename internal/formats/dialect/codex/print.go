@@ -11,38 +11,38 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// printer writes a rollout. It keeps no more of what it wrote than where the
-// part begins that Codex would send.
+// printer writes a rollout. Of the written entries it stores only the start of the part
+// that Codex would send.
 type printer struct {
 	to dialect.Target
 	// ordinal is the number of the next line, -1 if lines have none.
 	ordinal int64
-	// last is the entry before, since the first of those that Codex sends.
+	// last is the previous entry, since the first of the entries that Codex sends.
 	last, since firn.EntryID
-	// floor is the last entry of a history that was put in place of another to
-	// hide something: a rollback does not reach what is in it.
+	// floor is the last entry of a history that replaced another to hide an entry: a
+	// rollback cannot reach into it.
 	floor firn.EntryID
-	// outdated is set if it was read from a rollout of an old form.
+	// outdated is set if the session was read from a rollout in an old format.
 	outdated bool
-	// own is set if the session was read from a rollout. Its lines say already
-	// what the printer otherwise adds for the screen.
+	// own is set if the session was read from a rollout. Its lines already include the
+	// display events that the printer adds otherwise.
 	own    bool
 	hidden map[firn.EntryID]bool
-	// taken maps a tombstone that counts to what it hid.
+	// taken maps an effective tombstone to the entry it hid.
 	taken map[firn.EntryID]firn.EntryID
-	// calls maps the id of a call to the kind of its item, if not the usual one.
+	// calls maps a call ID to the type of its item, if it is not function_call.
 	calls map[string]string
 	total usage
-	// turn is the turn that was begun and has no end yet. Again is set while
-	// turns are written again, which then have other ids.
+	// turn is the ID of the turn in progress. again is a suffix for the IDs of turns that
+	// are written again.
 	turn, again string
-	// time is that of the last line, for entries that have none.
+	// time is that of the last line, for entries without a time.
 	time  time.Time
 	group *group
 }
 
-// group is a compaction and the history that was read with it, on its way to
-// become one line again.
+// group is a compaction with the history entries that were read with it, collected to be
+// written as one line.
 type group struct {
 	name    string
 	entry   firn.Entry
@@ -58,20 +58,19 @@ func newPrinter(to dialect.Target) *printer {
 	}
 }
 
-// Print adds the lines that say an entry.
+// Print appends the lines for an entry.
 func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	if e.Body == nil {
 		return dst, fmt.Errorf("writing entry %s for Codex: %w: it has no body", e.ID, firn.ErrInvalid)
 	}
 	dst = p.print(dst, &e)
-	p.note(&e)
+	p.advance(&e)
 	return dst, nil
 }
 
-// Stale reports whether a line is none that Codex reads today, or is the first
-// one of another file: Codex believes the id that stands there. The first line
-// tells for a file of 2025, as lines of several entries may be carried by one of
-// them.
+// Stale reports whether the lines are in a format that Codex no longer reads, or begin
+// another file: Codex uses the ID in the first line. The first line decides for a file of
+// 2025, since one entry may carry the lines of several.
 func (p *printer) Stale(e firn.Entry, lines [][]byte) bool {
 	if p.to.As == "" || p.outdated || len(lines) == 0 {
 		return p.outdated
@@ -93,10 +92,10 @@ func (p *printer) Stale(e firn.Entry, lines [][]byte) bool {
 	return meta.text("id") != p.to.As
 }
 
-// Finish writes a history that is not complete.
+// Finish writes an incomplete history.
 func (p *printer) Finish(dst []byte) ([]byte, error) { return p.closeGroup(dst), nil }
 
-// Repeat notes an entry that is there already.
+// Repeat records an entry that is already in the file.
 func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
 	switch b := e.Body.(type) {
 	case *firn.Header:
@@ -107,17 +106,17 @@ func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
 	case *firn.Message:
 		for _, part := range b.Parts {
 			if call, ok := part.(firn.ToolCall); ok {
-				p.called(call)
+				p.rememberCall(call)
 			}
 		}
 	}
 	for _, line := range lines {
 		p.repeatLine(line)
 	}
-	p.note(&e)
+	p.advance(&e)
 }
 
-// repeatLine goes on counting from a line.
+// repeatLine updates the printer's state from a line.
 func (p *printer) repeatLine(line []byte) {
 	f, err := readMembers(line)
 	if err != nil {
@@ -145,8 +144,8 @@ func (p *printer) repeatLine(line []byte) {
 	}
 }
 
-// note remembers where we are.
-func (p *printer) note(e *firn.Entry) {
+// advance updates last and since.
+func (p *printer) advance(e *firn.Entry) {
 	if e.ID == "" {
 		return
 	}
@@ -183,23 +182,23 @@ func (p *printer) print(dst []byte, e *firn.Entry) []byte {
 		}
 		p.lose(e, limitNotes, true)
 	case *firn.Message, *firn.BranchSummary, *firn.CustomMessage:
-		return p.say(dst, e, p.lose)
+		return p.printMessage(dst, e, p.lose)
 	default:
-		p.unsaid(e)
+		p.loseUnwritten(e)
 	}
 	return dst
 }
 
-// unsaid tells of what has no line. What was read from a rollout is told by a
-// line that is carried.
-func (p *printer) unsaid(e *firn.Entry) {
+// loseUnwritten reports the loss of an entry without an equivalent. There is no loss if a
+// carried line of the rollout represents it.
+func (p *printer) loseUnwritten(e *firn.Entry) {
 	switch b := e.Body.(type) {
 	case *firn.Title:
-		if b.Name != p.to.Title && !p.scanned(e) {
+		if b.Name != p.to.Title && !p.fromRollout(e) {
 			p.lose(e, limitTitles, true)
 		}
 	case *firn.ModelChange, *firn.ThinkingChange:
-		if !p.scanned(e) {
+		if !p.fromRollout(e) {
 			p.lose(e, limitSettings, true)
 		}
 	case *firn.Label:
@@ -209,11 +208,11 @@ func (p *printer) unsaid(e *firn.Entry) {
 	}
 }
 
-// scanned reports whether an entry was read from a rollout.
-func (p *printer) scanned(e *firn.Entry) bool { return p.own && lineOf(e.ID) != "" }
+// fromRollout reports whether an entry was read from a rollout.
+func (p *printer) fromRollout(e *firn.Entry) bool { return p.own && lineOf(e.ID) != "" }
 
-// lineOf is the name of the line that an entry was read from, empty if it was
-// not.
+// lineOf returns the name of the line that an entry was read from, "" if it was not read
+// from a rollout.
 func lineOf(id firn.EntryID) string {
 	name, piece, several := strings.Cut(string(id), ".")
 	if len(name) < 7 || name[0] != 'r' || strings.Trim(name[1:], "0123456789") != "" {
@@ -232,17 +231,17 @@ func isOwn(e *firn.Entry) bool {
 	return e.Extra.Get("originator") != nil
 }
 
-// lose tells of a loss.
+// lose reports a loss.
 func (p *printer) lose(e *firn.Entry, limit string, dropped bool) {
 	if p.to.Lose != nil {
 		p.to.Lose(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit, Dropped: dropped})
 	}
 }
 
-// stamp writes a time as Codex does.
+// stamp formats a time as Codex does.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// line adds a line around a payload.
+// line appends a line with a payload.
 func (p *printer) line(dst []byte, at time.Time, kind string, payload []byte) []byte {
 	if at.IsZero() {
 		at = p.time
@@ -258,7 +257,7 @@ func (p *printer) line(dst []byte, at time.Time, kind string, payload []byte) []
 	return append(dst, "}\n"...)
 }
 
-// carried writes a line of Codex's own as it was.
+// carried writes an original line of Codex unchanged.
 func (p *printer) carried(dst []byte, c *firn.Custom) []byte {
 	line, err := rawjson.AppendValue(dst, c.Data)
 	if err != nil {
@@ -272,7 +271,7 @@ func (p *printer) carried(dst []byte, c *firn.Custom) []byte {
 func (p *printer) header(dst []byte, e *firn.Entry, h *firn.Header) []byte {
 	p.own, p.ordinal = isOwn(e), -1
 	if p.own && members(e.Extra).text("history_mode") == "paginated" {
-		p.ordinal = 0 // only these have numbers
+		p.ordinal = 0 // only paginated rollouts number their lines
 	}
 	created := e.Time
 	if created.IsZero() {
@@ -304,13 +303,13 @@ func (p *printer) header(dst []byte, e *firn.Entry, h *firn.Header) []byte {
 			w.value(f.Name, f.Value)
 		}
 	}
-	if p.own && e.Extra.Get("cli_version") == nil { // Codex does without none of these
+	if p.own && e.Extra.Get("cli_version") == nil { // Codex requires this member
 		w.text("cli_version", version)
 	}
 	return p.line(dst, created, "session_meta", w.close())
 }
 
-// threadID is the id that Codex knows a session by.
+// threadID returns Codex's ID of a session.
 func threadID(to dialect.Target) string {
 	if to.As != "" {
 		return to.As
@@ -318,7 +317,8 @@ func threadID(to dialect.Target) string {
 	return dialect.UUID(string(dialect.Codex), string(to.Session))
 }
 
-// parentID is the session that this one was forked from, if Codex can know it.
+// parentID returns the session that this one was forked from, if it has an ID valid for
+// Codex.
 func parentID(h *firn.Header, to dialect.Target) string {
 	for _, id := range []string{h.ParentSession, string(to.Parent)} {
 		if dialect.IsUUID(id) {
@@ -350,7 +350,7 @@ func (o *object) number(name string, value int64) {
 	o.b = strconv.AppendInt(o.b, value, 10)
 }
 
-// value writes a value that is there already; null if it is none.
+// value writes an encoded value, null if it is invalid.
 func (o *object) value(name string, raw []byte) {
 	o.name(name)
 	b, err := rawjson.AppendValue(o.b, raw)
@@ -360,7 +360,7 @@ func (o *object) value(name string, raw []byte) {
 	o.b = b
 }
 
-// list writes values that are there already.
+// list writes encoded values as an array.
 func (o *object) list(name string, values [][]byte) {
 	o.name(name)
 	o.b = append(o.b, '[')

@@ -17,8 +17,7 @@ import (
 // scanner reads a rollout.
 type scanner struct {
 	from dialect.Origin
-	// number counts the objects that were read, last is the entry that the next
-	// one follows.
+	// number counts the objects read; last is the parent of the next entry.
 	number int
 	last   firn.EntryID
 	time   time.Time
@@ -26,10 +25,10 @@ type scanner struct {
 	// provider, model and effort are those of the turn.
 	provider, model, effort string
 	turns                   turns
-	// calls maps the id of a call to the name of the tool.
+	// calls maps a call ID to the name of the tool.
 	calls map[string]string
-	held  answer
-	// move goes away from turns that were rolled back.
+	held  messageGroup
+	// move is a pending head entry after a rollback.
 	move *firn.Entry
 	out  []firn.Entry
 }
@@ -38,8 +37,8 @@ func newScanner(from dialect.Origin) *scanner {
 	return &scanner{from: from, calls: make(map[string]string)}
 }
 
-// Scan reads the next line. The items of an answer wait for the line that says
-// what the answer cost, or for one that shows that none will come.
+// Scan reads the next line. The items of a response are held back until its usage is read,
+// or until a line shows that there is none.
 func (s *scanner) Scan(line []byte) ([]firn.Entry, error) {
 	s.out = s.out[:0]
 	if rawjson.IsBlank(line) {
@@ -50,7 +49,7 @@ func (s *scanner) Scan(line []byte) ([]firn.Entry, error) {
 		return nil, fmt.Errorf("reading a line of a rollout of Codex: %w: %w", firn.ErrCorrupt, err)
 	}
 	s.number++
-	s.leave()
+	s.emitMove()
 	if t, ok := parseTime(f.text("timestamp")); ok {
 		s.time = t
 	}
@@ -62,7 +61,7 @@ func (s *scanner) Scan(line []byte) ([]firn.Entry, error) {
 		}
 	}
 	line = bytes.TrimSpace(line)
-	if payload == nil && f.get("payload") == nil { // as Codex wrote it until summer 2025
+	if payload == nil && f.get("payload") == nil { // the format until summer 2025
 		s.item(f, f, line)
 		return s.out, nil
 	}
@@ -70,15 +69,15 @@ func (s *scanner) Scan(line []byte) ([]firn.Entry, error) {
 	return s.out, nil
 }
 
-// Finish returns the items of an answer of which nobody told what it cost.
+// Finish returns the items of a response without usage.
 func (s *scanner) Finish() []firn.Entry {
 	s.out = s.out[:0]
-	s.leave()
+	s.emitMove()
 	s.release()
 	return s.out
 }
 
-// line takes a line after the first.
+// line processes a line after the first.
 func (s *scanner) line(kind string, f, payload members, line []byte) {
 	switch kind {
 	case "response_item":
@@ -90,16 +89,16 @@ func (s *scanner) line(kind string, f, payload members, line []byte) {
 	case "event_msg":
 		s.event(payload, line)
 	case "token_usage_record":
-		s.cost(readUsage(payload.object("usage")), payload.text("response_id"), line, kind)
+		s.setUsage(readUsage(payload.object("usage")), payload.text("response_id"), line, kind)
 	case kindCommunication:
 		s.communication(payload, line)
 	default:
-		s.add(said{body: carried(kind, line)})
+		s.add(draft{body: carried(kind, line)})
 	}
 }
 
-// header takes the first line, or makes up a header for a rollout that lost it;
-// it reports whether that is all there is to say of the line.
+// header processes the first line, or synthesizes a header if it is missing. It reports
+// whether the line was consumed.
 func (s *scanner) header(f members, kind string, payload members) bool {
 	meta := payload
 	switch {
@@ -128,8 +127,8 @@ func (s *scanner) header(f members, kind string, payload members) bool {
 	return true
 }
 
-// session is the id of the session: the folder's, the rollout's own, or one
-// made of what is known.
+// session returns the ID of the session: the one from the folder, the rollout's own, or one
+// derived from the path.
 func (s *scanner) session(own string) firn.ID {
 	if s.from.ID != "" {
 		own = string(s.from.ID)
@@ -145,7 +144,7 @@ func (s *scanner) session(own string) firn.ID {
 	return firn.ID(dialect.UUID(string(dialect.Codex), own))
 }
 
-// parentOf is the session that a fork or a sub-agent's session comes from.
+// parentOf returns the parent session of a fork or a sub-agent's session.
 func parentOf(meta members) string {
 	for _, name := range []string{"forked_from_id", "parent_thread_id"} {
 		if id := meta.text(name); id != "" {
@@ -155,27 +154,27 @@ func parentOf(meta members) string {
 	return meta.object("source").object("subagent").object("thread_spawn").text("parent_thread_id")
 }
 
-// settings takes what holds for a turn.
+// settings processes the settings of a turn.
 func (s *scanner) settings(f members, line []byte) {
-	var all []said
+	var all []draft
 	if provider := f.text("model_provider"); provider != "" {
 		s.provider = provider
 	}
 	if model := f.text("model"); model != "" && model != s.model {
 		s.model = model
-		all = append(all, said{body: &firn.ModelChange{Provider: s.provider, Model: model}})
+		all = append(all, draft{body: &firn.ModelChange{Provider: s.provider, Model: model}})
 	}
 	if effort := f.text("effort"); effort != "" && effort != s.effort {
 		s.effort = effort
 		if effort == "none" {
 			effort = "off"
 		}
-		all = append(all, said{body: &firn.ThinkingChange{Level: effort}})
+		all = append(all, draft{body: &firn.ThinkingChange{Level: effort}})
 	}
-	s.add(append(all, said{body: carried("turn_context", line)})...)
+	s.add(append(all, draft{body: carried("turn_context", line)})...)
 }
 
-// event takes an event. Most only repeat for the screen what items say.
+// event processes an event. Most events only duplicate items for display.
 func (s *scanner) event(f members, line []byte) {
 	kind := f.text("type")
 	switch kind {
@@ -183,93 +182,92 @@ func (s *scanner) event(f members, line []byte) {
 		s.rollBack(f, line)
 		return
 	case "token_count":
-		s.cost(readUsage(f.object("info").object("last_token_usage")), "", line, kind)
+		s.setUsage(readUsage(f.object("info").object("last_token_usage")), "", line, kind)
 		return
 	case "thread_name_updated":
 		if name := f.text("thread_name"); name != "" {
-			s.add(said{body: &firn.Title{Name: name}}, said{body: carried(kind, line)})
+			s.add(draft{body: &firn.Title{Name: name}}, draft{body: carried(kind, line)})
 			return
 		}
 	case "task_started", "turn_started", "task_complete", "turn_complete", "turn_aborted":
 		s.release()
 	}
-	s.add(said{body: carried(kind, line)})
+	s.add(draft{body: carried(kind, line)})
 }
 
-// rollBack drops the last turns from the path. The line stays with the turns
-// that it drops: where they are left out, it must be too. The move away from
-// them waits for the next line.
+// rollBack drops the last turns from the path. Its line stays on the dropped branch: if
+// that branch is omitted, so is the line. The move away from the branch is emitted with the
+// next line.
 func (s *scanner) rollBack(f members, line []byte) {
 	s.release()
 	to, ok := s.turns.drop(f.number("num_turns"))
 	if !ok {
-		s.add(said{body: carried("thread_rolled_back", line)})
+		s.add(draft{body: carried("thread_rolled_back", line)})
 		return
 	}
-	s.put(s.name()+".1", said{body: carried("thread_rolled_back", line)})
+	s.emit(s.name()+".1", draft{body: carried("thread_rolled_back", line)})
 	s.move = &firn.Entry{ID: s.name(), Parent: to, Time: s.time, Body: &firn.Head{Reason: "thread_rolled_back"}, Extra: f.without("type")}
-	s.last, s.turns.solid = s.name(), s.name()
+	s.last, s.turns.lastOwn = s.name(), s.name()
 }
 
-// leave makes the move that a rollback asked for.
-func (s *scanner) leave() {
+// emitMove emits the move of a rollback.
+func (s *scanner) emitMove() {
 	if s.move != nil {
 		s.out = append(s.out, *s.move)
 		s.move = nil
 	}
 }
 
-// cost takes what the answer that is held cost.
-func (s *scanner) cost(usage *firn.Usage, response string, line []byte, kind string) {
+// setUsage sets the usage of the held response.
+func (s *scanner) setUsage(usage *firn.Usage, response string, line []byte, kind string) {
 	if usage == nil {
-		s.add(said{body: carried(kind, line)})
+		s.add(draft{body: carried(kind, line)})
 		return
 	}
-	s.held.settle(usage, response)
-	s.add(said{body: carried(kind, line)})
+	s.held.setUsage(usage, response)
+	s.add(draft{body: carried(kind, line)})
 	s.release()
 }
 
-// communication takes what another agent says to this one, which the model is
-// sent.
+// communication processes a message from another agent, which is sent to the model.
 func (s *scanner) communication(f members, line []byte) {
 	text := f.text("content")
 	if text == "" {
-		s.add(said{body: carried(kindCommunication, line)})
+		s.add(draft{body: carried(kindCommunication, line)})
 		return
 	}
 	s.release()
 	body := &firn.CustomMessage{Type: dialect.LineType(dialect.Codex, kindCommunication), Parts: []firn.Part{firn.Text{Text: text}}, Display: true, Details: keep(line)}
-	s.turns.begin(s.last, "")
-	s.add(said{body: body})
-	s.turns.solid = s.last
+	s.turns.add(s.last, "")
+	s.add(draft{body: body})
+	s.turns.lastOwn = s.last
 }
 
-// said is what a line says, or a part of it.
-type said struct {
+// draft is an entry of a line without ID and parent.
+type draft struct {
 	body  firn.Body
 	extra firn.Fields
 }
 
-// add makes entries of what a line says, each after the one before. The last
-// has the name of the line.
-func (s *scanner) add(all ...said) {
+// add emits the entries of a line, each after the previous one. The last has the name of
+// the line.
+func (s *scanner) add(all ...draft) {
 	for i, a := range all {
 		id := s.name()
 		if i < len(all)-1 {
 			id += firn.EntryID("." + strconv.Itoa(i+1))
 		}
-		s.put(id, a)
+		s.emit(id, a)
 	}
 }
 
-// name is the name of the line that is being read.
+// name returns the name of the current line.
 func (s *scanner) name() firn.EntryID { return firn.EntryID(fmt.Sprintf("r%06d", s.number)) }
 
-// put makes an entry that follows the one before.
-func (s *scanner) put(id firn.EntryID, a said) {
+// emit emits an entry after the previous one.
+func (s *scanner) emit(id firn.EntryID, a draft) {
 	if c, ok := a.body.(*firn.Compaction); ok {
-		c.FirstKept = id // what is kept stands behind it
+		c.FirstKept = id // the kept entries follow it
 	}
 	e := firn.Entry{ID: id, Parent: s.last, Time: s.time, Body: a.body, Extra: a.extra}
 	s.last = id
@@ -280,28 +278,28 @@ func (s *scanner) put(id firn.EntryID, a said) {
 	}
 }
 
-// release gives out what was held. The items of the answer come first, so that
-// nothing parts them.
+// release emits the held entries. The items of the response are first, so that they are
+// contiguous.
 func (s *scanner) release() {
 	if len(s.held.entries) > 0 {
-		s.last = s.held.gather()
+		s.last = s.held.reorder()
 		s.out = append(s.out, s.held.entries...)
 	}
-	s.held = answer{}
+	s.held = messageGroup{}
 }
 
-// answer holds the items of an answer, what came between and after them, until
-// it is known what the answer cost.
-type answer struct {
+// messageGroup holds the items of a response and the entries between and after them until
+// the usage of the response is known.
+type messageGroup struct {
 	entries []firn.Entry
-	// open is set once there is an item; done once a result came behind it, so
-	// that the next item is one of the next answer.
+	// open is set once there is an item; done once a result follows it, so that the next
+	// item starts a new response.
 	open, done bool
 }
 
-// settle tells what the answer cost. The first of its messages says so, and all
-// of them have its id.
-func (a *answer) settle(usage *firn.Usage, response string) {
+// setUsage sets the usage on the first message of the response, and the response ID on all
+// of them.
+func (a *messageGroup) setUsage(usage *firn.Usage, response string) {
 	for _, m := range a.messages() {
 		m.Usage, usage = usage, nil
 		if response != "" {
@@ -311,7 +309,7 @@ func (a *answer) settle(usage *firn.Usage, response string) {
 }
 
 // messages lists the items.
-func (a *answer) messages() (list []*firn.Message) {
+func (a *messageGroup) messages() (list []*firn.Message) {
 	for _, e := range a.entries {
 		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleAssistant {
 			list = append(list, m)
@@ -320,9 +318,9 @@ func (a *answer) messages() (list []*firn.Message) {
 	return list
 }
 
-// gather puts the items before what stood between them, gives them an id to
-// belong together by if nobody told theirs, and returns the last entry.
-func (a *answer) gather() firn.EntryID {
+// reorder moves the items before the entries between them, assigns a common response ID if
+// there is none, and returns the last entry.
+func (a *messageGroup) reorder() firn.EntryID {
 	items := a.messages()
 	if len(items) > 1 && items[0].Extra.Get(dialect.ResponseID) == nil {
 		for _, m := range items {
@@ -338,7 +336,7 @@ func (a *answer) gather() firn.EntryID {
 	return before
 }
 
-// rank is 0 for an item of an answer and 1 for all else.
+// rank is 0 for an item of a response and 1 for other entries.
 func rank(e firn.Entry) int {
 	if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleAssistant {
 		return 0
@@ -346,7 +344,7 @@ func rank(e firn.Entry) int {
 	return 1
 }
 
-// readUsage reads what an answer cost; nil if that is not told.
+// readUsage decodes the usage of a response, nil if there is none.
 func readUsage(f members) *firn.Usage {
 	if f.get("total_tokens") == nil && f.get("input_tokens") == nil {
 		return nil
@@ -360,31 +358,31 @@ func readUsage(f members) *firn.Usage {
 	return u
 }
 
-// turns remembers where each turn begins, so that it can be dropped.
+// turns records the start of each turn, for rollbacks.
 type turns struct {
 	list []turn
-	// solid is the last entry that was not put before the model by Codex itself:
-	// what it puts before a turn goes with the turn.
-	solid firn.EntryID
-	// size is that of the texts that are kept.
+	// lastOwn is the last entry that is not context generated by Codex: the context before
+	// a turn belongs to the turn.
+	lastOwn firn.EntryID
+	// size is the total size of the stored texts.
 	size int
 }
 
-// turn is something the user said: the entry before it, and the text as long as
-// a compaction of the old kind could want it.
+// turn is a user message: the entry before it, and its text as long as an old-style
+// compaction may need it.
 type turn struct {
 	before firn.EntryID
 	text   string
 }
 
-// maxTexts bounds the texts of the user that a compaction of the old kind keeps:
-// Codex kept the last 20,000 tokens, at four bytes each.
+// maxTexts limits the user texts that an old-style compaction keeps: Codex kept the last
+// 20,000 tokens, at four bytes each.
 const maxTexts = 80_000
 
-// begin notes that the user speaks, after the entry last.
-func (t *turns) begin(last firn.EntryID, text string) {
+// add records a user message after the entry last.
+func (t *turns) add(last firn.EntryID, text string) {
 	if len(t.list) > 0 {
-		last = t.solid
+		last = t.lastOwn
 	}
 	t.list = append(t.list, turn{last, text})
 	t.size += len(text)
@@ -394,7 +392,7 @@ func (t *turns) begin(last firn.EntryID, text string) {
 	}
 }
 
-// drop takes the last turns away and returns the entry before them; false if
+// drop removes the last n turns and returns the entry before them. It returns false if
 // there are none.
 func (t *turns) drop(n int64) (firn.EntryID, bool) {
 	if n <= 0 || len(t.list) == 0 {
@@ -409,22 +407,22 @@ func (t *turns) drop(n int64) (firn.EntryID, bool) {
 	return to, true
 }
 
-// carried is a line that no model sees, as it is.
+// carried returns an entry that carries a line which is not sent to the model.
 func carried(kind string, line []byte) *firn.Custom {
 	return &firn.Custom{Type: dialect.LineType(dialect.Codex, kind), Data: keep(line)}
 }
 
-// compaction takes a history that is put in place of all that stands before.
+// compaction processes a history that replaces all earlier entries.
 func (s *scanner) compaction(f members) {
 	s.release()
 	summary, history := f.text("message"), f.get("replacement_history")
 	extra := f.without("message", "replacement_history", "replacement_history_metadata")
 	c := &firn.Compaction{Summary: summary}
-	all := []said{{body: c, extra: extra}}
+	all := []draft{{body: c, extra: extra}}
 	switch {
 	case history == nil:
 		all = append(all, s.oldUserMessages()...)
-	case summary == "": // nothing stands for the past: the history begins anew
+	case summary == "": // no summary: the history starts anew
 		s.last = ""
 		all[0].body = &firn.Head{Reason: replacedReason}
 		all = append(all, s.history(history, "", new(int))...)
@@ -434,26 +432,25 @@ func (s *scanner) compaction(f members) {
 		c.Details = json.RawMessage(`{"summary_at":` + strconv.Itoa(at) + `}`)
 	}
 	s.add(all...)
-	s.turns.solid = s.last
+	s.turns.lastOwn = s.last
 }
 
-// replacedReason is why the head moved when a history without a summary was put
-// in place of the old one.
+// replacedReason is the reason of a head entry for a replaced history without a summary.
 const replacedReason = "compacted"
 
-// oldUserMessages is what a compaction of the old kind keeps: what the user said.
-func (s *scanner) oldUserMessages() (all []said) {
+// oldUserMessages returns the user messages that an old-style compaction keeps.
+func (s *scanner) oldUserMessages() (all []draft) {
 	for _, t := range s.turns.list {
 		if t.text != "" {
-			all = append(all, said{body: &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: t.text}}, Time: s.time}})
+			all = append(all, draft{body: &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: t.text}}, Time: s.time}})
 		}
 	}
 	return all
 }
 
-// history reads the history of a compaction without its summary, and tells
-// where in it that stood.
-func (s *scanner) history(raw json.RawMessage, summary string, at *int) (all []said) {
+// history decodes the history of a compaction without its summary, and stores the index of
+// the summary in at.
+func (s *scanner) history(raw json.RawMessage, summary string, at *int) (all []draft) {
 	for i, raw := range elements(raw) {
 		item, err := readMembers(raw)
 		if err == nil && summary != "" && *at < 0 && isSummary(item, summary) {
@@ -465,19 +462,18 @@ func (s *scanner) history(raw json.RawMessage, summary string, at *int) (all []s
 	return all
 }
 
-// replacement makes an entry of an item of a history.
-func (s *scanner) replacement(item members, raw json.RawMessage) said {
-	if read := s.read(item); read.body != nil {
-		return read.said
+// replacement decodes an item of a history.
+func (s *scanner) replacement(item members, raw json.RawMessage) draft {
+	if read := s.decodeItem(item); read.body != nil {
+		return read.draft
 	}
-	return said{body: carried(replacementKind, raw)}
+	return draft{body: carried(replacementKind, raw)}
 }
 
-// replacementKind is the kind of a line that is no line but an item of a history.
+// replacementKind is the kind of a carried item of a history.
 const replacementKind = "replacement"
 
-// isSummary reports whether an item is the summary of the compaction that it
-// stands in.
+// isSummary reports whether an item is the summary of its compaction.
 func isSummary(item members, summary string) bool {
 	if item.text("type") != "message" || item.text("role") != "user" {
 		return false
@@ -491,7 +487,7 @@ func isSummary(item members, summary string) bool {
 	return err == nil && (text == summary || text == summaryText(summary))
 }
 
-// summaryText is how a summary is put to the model.
+// summaryText returns the text of a summary for the model.
 func summaryText(summary string) string {
 	return "The conversation before this point was compacted into this summary:\n\n<summary>\n" + strings.ReplaceAll(summary, "</summary>", `<\/summary>`) + "\n</summary>"
 }

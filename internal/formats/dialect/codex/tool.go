@@ -1,42 +1,41 @@
 // Package codex reads and writes the rollouts of Codex.
 //
-// A rollout is a file of JSON lines, each with a time, a type and a payload:
-// what the session is, the items that went to and came from OpenAI's Responses
-// API, the settings of each turn, and events that no model sees. Some events
-// change what came before: a rollback drops the last turns, a compaction puts
-// another history in place of all that stands before it. The scanner hangs the
-// entries so that the path to the last one is what Codex would send, and the
-// printer uses the same two means to hide and to go back.
+// A rollout is a file of JSON lines, each with a time, a type and a payload: session
+// metadata, the input and output items of OpenAI's Responses API, the settings of each
+// turn, and events that are not sent to the model. Some events change the history: a
+// rollback drops the last turns, a compaction replaces all earlier history. The scanner
+// sets parents so that the path to the last entry is the context that Codex would send. The
+// printer uses rollbacks and compactions to hide entries and to move back.
 //
-// Entries are named by the number of their line, as not all lines have an id.
+// Entries are named by their line number, as not all lines have an ID.
 package codex
 
 import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// version is the version of Codex whose files are written.
+// version is the version of Codex in written files.
 const version = "0.166.0"
 
-// Tool is Codex.
+// Tool implements dialect.Tool for Codex.
 type Tool struct{}
 
-// New makes the tool.
+// New returns the tool.
 func New() Tool { return Tool{} }
 
 // Name returns [dialect.Codex].
 func (Tool) Name() dialect.Name { return dialect.Codex }
 
-// Scanner begins to read a rollout.
+// Scanner returns a scanner for a rollout.
 func (Tool) Scanner(from dialect.Origin) dialect.Scanner { return newScanner(from) }
 
-// Printer begins to write a rollout, or to go on with one.
+// Printer returns a printer for a new rollout or for appending to one.
 func (Tool) Printer(to dialect.Target) dialect.Printer { return newPrinter(to) }
 
-// Layout is where Codex keeps its files.
+// Layout returns Codex's file layout.
 func (Tool) Layout() dialect.Layout { return layout{} }
 
-// The names of what a rollout cannot say.
+// The names of the limits.
 const (
 	limitBranches = "branches"
 	limitTitles   = "titles"
@@ -54,7 +53,7 @@ const (
 	limitUnknown  = "unknown entries"
 )
 
-// Limits lists what a rollout cannot say.
+// Limits lists the features that a rollout cannot represent.
 func (Tool) Limits() []dialect.Limit {
 	return []dialect.Limit{
 		{Name: limitBranches, Becomes: "only the current branch is written"},

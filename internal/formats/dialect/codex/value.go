@@ -10,10 +10,10 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// members are those of an object, with values that share memory with the line.
+// members are the members of an object. The values share memory with the line.
 type members []firn.Field
 
-// readMembers reads an object and nothing else.
+// readMembers decodes a single object.
 func readMembers(raw []byte) (members, error) {
 	r := rawjson.New(raw)
 	if !r.Object() {
@@ -27,8 +27,7 @@ func readMembers(raw []byte) (members, error) {
 	return f, r.End()
 }
 
-// memberName is the name of the current member. Those that every line has cost
-// no memory.
+// memberName returns the name of the current member. Common names are not allocated.
 func memberName(r *rawjson.Reader) string {
 	switch string(r.Key()) {
 	case "timestamp":
@@ -63,9 +62,8 @@ func memberName(r *rawjson.Reader) string {
 	return r.KeyText()
 }
 
-// readBeginning reads as many members as there are in the beginning of an
-// object.
-func readBeginning(raw []byte) (f members) {
+// readPrefix decodes the complete members in the prefix of an object.
+func readPrefix(raw []byte) (f members) {
 	r := rawjson.New(raw)
 	for ok := r.Object(); ok && r.Member(); {
 		name := r.KeyText()
@@ -79,7 +77,7 @@ func readBeginning(raw []byte) (f members) {
 	return f
 }
 
-// get returns the last value of that name, nil if there is none or it is null.
+// get returns the last value of this name, nil if there is none or it is null.
 func (f members) get(name string) json.RawMessage {
 	for i := len(f) - 1; i >= 0; i-- {
 		if f[i].Name == name {
@@ -92,13 +90,13 @@ func (f members) get(name string) json.RawMessage {
 	return nil
 }
 
-// text returns a member that is a text, empty if it is none.
+// text returns a string member, "" if there is none.
 func (f members) text(name string) string {
 	s, _ := textValue(f.get(name))
 	return s
 }
 
-// number returns a member that is a whole number, 0 if it is none.
+// number returns an integer member, 0 if there is none.
 func (f members) number(name string) int64 {
 	value := f.get(name)
 	if value == nil {
@@ -109,7 +107,7 @@ func (f members) number(name string) int64 {
 	return n
 }
 
-// object returns the members of a member that is an object, none if it is not.
+// object returns the members of an object member, nil if there is none.
 func (f members) object(name string) members {
 	inner, err := readMembers(f.get(name))
 	if err != nil {
@@ -118,12 +116,11 @@ func (f members) object(name string) members {
 	return inner
 }
 
-// maxExtra bounds what is kept of an unknown member. The exact line is kept
-// elsewhere; extra fields are for people and other programs.
+// maxExtra limits the size of an unknown member that becomes an extra field. The exact line
+// is carried elsewhere.
 const maxExtra = 1 << 10
 
-// without returns copies of the members that have no name of these and are not
-// too long, fit to be extra fields.
+// without returns copies of the other members that are not too long, as extra fields.
 func (f members) without(names ...string) firn.Fields {
 	var rest firn.Fields
 	for _, m := range f {
@@ -134,8 +131,8 @@ func (f members) without(names ...string) firn.Fields {
 	return rest
 }
 
-// extraName is the name of an extra field for a member. Some names mean
-// something in firn's own files.
+// extraName returns the name of an extra field for a member. Names with a meaning in firn's
+// own files are prefixed.
 func extraName(name string) string {
 	switch name {
 	case "", "type", "role", "id", "parentId", "timestamp", "version", "cwd", "firn", "key", "agent", "parentSession", "origin", "content", "usage", "model":
@@ -144,7 +141,7 @@ func extraName(name string) string {
 	return name
 }
 
-// textValue reads a value that is a text.
+// textValue decodes a string.
 func textValue(raw json.RawMessage) (string, bool) {
 	if raw == nil {
 		return "", false
@@ -153,7 +150,7 @@ func textValue(raw json.RawMessage) (string, bool) {
 	return r.Text()
 }
 
-// elements lists the elements of an array, none if it is no array.
+// elements lists the elements of an array, none if it is not an array.
 func elements(raw json.RawMessage) (list []json.RawMessage) {
 	if raw == nil {
 		return nil
@@ -168,7 +165,7 @@ func elements(raw json.RawMessage) (list []json.RawMessage) {
 	return list
 }
 
-// keep makes a copy of a value that is clean and outlives the line.
+// keep returns a sanitized copy of a value.
 func keep(raw []byte) json.RawMessage {
 	clean, changed := rawjson.Clean(raw)
 	if changed {
@@ -177,10 +174,10 @@ func keep(raw []byte) json.RawMessage {
 	return bytes.Clone(raw)
 }
 
-// quote writes a text as a value.
+// quote encodes s as a JSON string.
 func quote(s string) json.RawMessage { return rawjson.AppendString(nil, s) }
 
-// parseTime reads a time as Codex writes it.
+// parseTime parses a time in Codex's format.
 func parseTime(text string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || t.Year() < 1 || t.Year() > 9999 {

@@ -10,23 +10,23 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// losing is told of what of an entry could not be said.
-type losing func(e *firn.Entry, limit string, dropped bool)
+// lossFunc is called for each loss in an entry.
+type lossFunc func(e *firn.Entry, limit string, dropped bool)
 
-// say writes an entry that a model is sent: its items, and the events that show
-// them on the screen.
-func (p *printer) say(dst []byte, e *firn.Entry, lose losing) []byte {
+// printMessage writes an entry that is sent to the model: its items and the events that
+// display them.
+func (p *printer) printMessage(dst []byte, e *firn.Entry, lose lossFunc) []byte {
 	items := p.items(e, lose)
 	if line := communication(e); line != nil {
 		return append(append(dst, line...), '\n')
 	}
 	m, ok := e.Body.(*firn.Message)
 	switch {
-	case !ok || p.scanned(e):
+	case !ok || p.fromRollout(e):
 	case m.Role == firn.RoleUser && !isContext(m.Parts):
-		return p.begin(dst, e, m, items)
+		return p.printUserTurn(dst, e, m, items)
 	case m.Role == firn.RoleAssistant && !hasFailed(m):
-		return p.answer(dst, e, m, items)
+		return p.printAnswer(dst, e, m, items)
 	}
 	return p.writeItems(dst, e, items)
 }
@@ -38,8 +38,8 @@ func (p *printer) writeItems(dst []byte, e *firn.Entry, items [][]byte) []byte {
 	return dst
 }
 
-// begin writes what the user said, and that a turn begins with it.
-func (p *printer) begin(dst []byte, e *firn.Entry, m *firn.Message, items [][]byte) []byte {
+// printUserTurn writes a user message and the event that starts its turn.
+func (p *printer) printUserTurn(dst []byte, e *firn.Entry, m *firn.Message, items [][]byte) []byte {
 	started := object{}
 	started.text("type", "task_started")
 	p.turn = dialect.UUID(threadID(p.to), string(e.ID)+p.again)
@@ -58,9 +58,9 @@ func (p *printer) begin(dst []byte, e *firn.Entry, m *firn.Message, items [][]by
 	return p.line(dst, e.Time, "event_msg", said.close())
 }
 
-// answer writes what the model said, what it cost, and that the turn ends if
-// there is no more to come.
-func (p *printer) answer(dst []byte, e *firn.Entry, m *firn.Message, items [][]byte) []byte {
+// printAnswer writes a response, its usage and, if it is final, the event that ends the
+// turn.
+func (p *printer) printAnswer(dst []byte, e *firn.Entry, m *firn.Message, items [][]byte) []byte {
 	for _, part := range m.Parts {
 		w := object{}
 		switch part := part.(type) {
@@ -95,9 +95,9 @@ func (p *printer) answer(dst []byte, e *firn.Entry, m *firn.Message, items [][]b
 	return p.line(dst, e.Time, "event_msg", done.close())
 }
 
-// items makes the items that say an entry; none if a model is sent nothing of
-// it, or nothing that Codex could send.
-func (p *printer) items(e *firn.Entry, lose losing) [][]byte {
+// items returns the items for an entry, none if it is not sent to the model or Codex cannot
+// send it.
+func (p *printer) items(e *firn.Entry, lose lossFunc) [][]byte {
 	switch b := e.Body.(type) {
 	case *firn.Message:
 		return p.messageItems(e, b, lose)
@@ -115,7 +115,7 @@ func (p *printer) items(e *firn.Entry, lose losing) [][]byte {
 	return nil
 }
 
-func (p *printer) messageItems(e *firn.Entry, m *firn.Message, lose losing) [][]byte {
+func (p *printer) messageItems(e *firn.Entry, m *firn.Message, lose lossFunc) [][]byte {
 	if hasFailed(m) {
 		lose(e, limitFailed, true)
 		return nil
@@ -125,7 +125,7 @@ func (p *printer) messageItems(e *firn.Entry, m *firn.Message, lose losing) [][]
 	case firn.RoleUser:
 		return [][]byte{messageItem("user", m.Parts, dropped)}
 	case firn.RoleSystem:
-		if len(m.Parts) == 0 || len(m.Parts) == 1 && m.Text() == "" { // it only names tools, say
+		if len(m.Parts) == 0 || len(m.Parts) == 1 && m.Text() == "" { // for example, it only lists tools
 			lose(e, limitSpeakers, true)
 			return nil
 		}
@@ -142,13 +142,13 @@ func (p *printer) messageItems(e *firn.Entry, m *firn.Message, lose losing) [][]
 	return nil
 }
 
-// hasFailed reports whether an answer is one that no model is sent.
+// hasFailed reports whether a response failed and is not sent to the model.
 func hasFailed(m *firn.Message) bool {
 	return m.StopReason == firn.StopError || m.StopReason == firn.StopAborted
 }
 
-// customItems says what a program put before the model.
-func (p *printer) customItems(e *firn.Entry, c *firn.CustomMessage, lose losing) [][]byte {
+// customItems returns the items for a custom message.
+func (p *printer) customItems(e *firn.Entry, c *firn.CustomMessage, lose lossFunc) [][]byte {
 	dropped := func() { lose(e, limitParts, false) }
 	switch kind, _ := strings.CutPrefix(c.Type, string(dialect.Codex)+":"); {
 	case kind == c.Type:
@@ -163,8 +163,8 @@ func (p *printer) customItems(e *firn.Entry, c *firn.CustomMessage, lose losing)
 	return [][]byte{messageItem("user", c.Parts, dropped)}
 }
 
-// communication returns the line that a message of another agent was read from,
-// nil if the entry is none.
+// communication returns the original line of a message from another agent, nil if the entry
+// is not one.
 func communication(e *firn.Entry) json.RawMessage {
 	c, ok := e.Body.(*firn.CustomMessage)
 	if !ok || c.Type != dialect.LineType(dialect.Codex, kindCommunication) || rawjson.Valid(c.Details) != nil {
@@ -173,7 +173,7 @@ func communication(e *firn.Entry) json.RawMessage {
 	return c.Details
 }
 
-// messageItem writes a message that goes to the model.
+// messageItem encodes an input message.
 func messageItem(role string, parts []firn.Part, dropped func()) []byte {
 	w := object{}
 	w.text("type", "message")
@@ -182,7 +182,7 @@ func messageItem(role string, parts []firn.Part, dropped func()) []byte {
 	return w.close()
 }
 
-// content writes texts and pictures for the model, at least one of them.
+// content encodes texts and images for the model. It returns at least one part.
 func content(parts []firn.Part, dropped func()) (pieces [][]byte) {
 	for _, part := range parts {
 		w := object{}
@@ -214,10 +214,9 @@ func content(parts []firn.Part, dropped func()) (pieces [][]byte) {
 	return pieces
 }
 
-// answerItems writes an answer, an item for each part. An item that has an id
-// must follow the reasoning that led to it, so behind reasoning that cannot be
-// given back the items have none.
-func (p *printer) answerItems(e *firn.Entry, m *firn.Message, lose losing) (items [][]byte) {
+// answerItems encodes a response, one item per part. An item with an ID must follow its
+// reasoning, so items after reasoning that cannot be sent back have no ID.
+func (p *printer) answerItems(e *firn.Entry, m *firn.Message, lose lossFunc) (items [][]byte) {
 	ids := m.API == api
 	for _, part := range m.Parts {
 		switch part := part.(type) {
@@ -245,7 +244,7 @@ func (p *printer) answerItems(e *firn.Entry, m *firn.Message, lose losing) (item
 			lose(e, limitParts, false)
 		}
 	}
-	if (m.Model != "" || m.Usage != nil && m.Usage.Cost.Total != 0) && !p.scanned(e) {
+	if (m.Model != "" || m.Usage != nil && m.Usage.Cost.Total != 0) && !p.fromRollout(e) {
 		lose(e, limitModels, false)
 	}
 	return items
@@ -257,8 +256,7 @@ func isItem(part firn.OpaquePart) bool {
 	return err == nil && f.text("type") == part.Type && (strings.HasSuffix(part.Type, "_call") || strings.HasSuffix(part.Type, "_output") || strings.Contains(part.Type, "compaction"))
 }
 
-// reasoningItem is the item that a thought came as; nil if it cannot be given
-// back.
+// reasoningItem returns the original reasoning item, nil if it cannot be sent back.
 func reasoningItem(t firn.Thinking) []byte {
 	f, err := readMembers([]byte(t.Signature))
 	if err != nil || f.text("type") != "reasoning" || f.text("encrypted_content") == "" && len(textsOf(f.get("content"))) == 0 {
@@ -271,7 +269,7 @@ func reasoningItem(t firn.Thinking) []byte {
 	return item
 }
 
-// textItem writes what the model said.
+// textItem encodes a text of the model.
 func textItem(t firn.Text, ids bool) []byte {
 	id, phase := t.Signature, ""
 	if mark, err := readMembers([]byte(t.Signature)); err == nil {
@@ -293,9 +291,9 @@ func textItem(t firn.Text, ids bool) []byte {
 	return w.close()
 }
 
-// callItem writes a call as the kind of item that it was.
+// callItem encodes a call as an item of its original type.
 func (p *printer) callItem(e *firn.Entry, c firn.ToolCall, ids bool) []byte {
-	p.called(c)
+	p.rememberCall(c)
 	id := c.ID
 	if id == "" {
 		id = "call_" + string(e.ID)
@@ -341,14 +339,14 @@ func orElse(s, other string) string {
 	return s
 }
 
-// called remembers what kind of result a call wants.
-func (p *printer) called(c firn.ToolCall) {
+// rememberCall records the type of result that a call needs.
+func (p *printer) rememberCall(c firn.ToolCall) {
 	if kind := members(c.Extra).text(callType); kind == "custom_tool_call" && len(p.calls) < maxCalls {
 		p.calls[c.ID] = kind
 	}
 }
 
-// argumentsText is the text that arguments were made of.
+// argumentsText returns the original text of the arguments.
 func argumentsText(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return "{}"
@@ -361,8 +359,8 @@ func argumentsText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// resultItems writes what tools answered.
-func (p *printer) resultItems(e *firn.Entry, m *firn.Message, lose losing) (items [][]byte) {
+// resultItems encodes tool results.
+func (p *printer) resultItems(e *firn.Entry, m *firn.Message, lose lossFunc) (items [][]byte) {
 	for _, part := range m.Parts {
 		result, ok := part.(firn.ToolResult)
 		if !ok {
@@ -392,7 +390,7 @@ func (p *printer) resultItems(e *firn.Entry, m *firn.Message, lose losing) (item
 	return items
 }
 
-// isText reports whether there is nothing but text.
+// isText reports whether all parts are text.
 func isText(parts []firn.Part) bool {
 	for _, part := range parts {
 		if _, ok := part.(firn.Text); !ok {
@@ -402,9 +400,8 @@ func isText(parts []firn.Part) bool {
 	return true
 }
 
-// shellItems writes commands of the user's as Codex does those that are typed
-// into it.
-func shellItems(e *firn.Entry, m *firn.Message, lose losing) (items [][]byte) {
+// shellItems encodes shell commands of the user as Codex does.
+func shellItems(e *firn.Entry, m *firn.Message, lose lossFunc) (items [][]byte) {
 	for _, part := range m.Parts {
 		s, ok := part.(firn.Shell)
 		if !ok || s.Hidden {
@@ -422,7 +419,7 @@ func shellItems(e *firn.Entry, m *firn.Message, lose losing) (items [][]byte) {
 	return items
 }
 
-// usage counts the tokens of a session.
+// usage holds the token counts of a session.
 type usage struct{ input, read, write, output, total int64 }
 
 func readTotal(f members) usage {
@@ -440,7 +437,7 @@ func (u usage) object() []byte {
 	return w.close()
 }
 
-// tokenCount writes what an answer cost, and all of them so far.
+// tokenCount encodes the usage of a response and the total so far.
 func (p *printer) tokenCount(u *firn.Usage) []byte {
 	last := usage{u.Input + u.CacheRead + u.CacheWrite, u.CacheRead, u.CacheWrite, u.Output, u.Context()}
 	p.total.input += last.input
