@@ -13,10 +13,10 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// Index says how the table must read so that the key leads to the transcript. A
-// key that is not told is made from the session, so that no other session loses
-// its own. What else the table holds stays as it is. A table that makes no sense
-// is an ErrCorrupt: writing it anew would lose all other sessions.
+// Index returns the new table in which the key leads to the transcript. If no key is given,
+// one is derived from the session, so that no other session loses its key. The rest of the
+// table is unchanged. It fails with ErrCorrupt if the table is invalid: rewriting it would
+// lose all other sessions.
 func (layout) Index(home fs.FS, file string, to dialect.Target) ([]dialect.File, error) {
 	dir := path.Dir(file)
 	rows, err := readTable(home, dir)
@@ -30,7 +30,7 @@ func (layout) Index(home fs.FS, file string, to dialect.Target) ([]dialect.File,
 		}
 		at = rows.at(keyFor(file, to))
 	}
-	rows[at].enter(path.Base(file), to)
+	rows[at].leadTo(path.Base(file), to)
 	data, err := rows.append(nil)
 	if err != nil {
 		return nil, fmt.Errorf("entering session %s: %w", to.Session, err)
@@ -38,13 +38,12 @@ func (layout) Index(home fs.FS, file string, to dialect.Target) ([]dialect.File,
 	return []dialect.File{{Path: path.Join(dir, tableName), Data: data}}, nil
 }
 
-// find returns the place of the row that is to lead to the file: the key's in
-// whatever spelling, or if no key is told the one that does already; -1 if there
-// is none.
+// find returns the index of the row that is to lead to the file: the row of the key in any
+// spelling, or, without a key, the row that already does. It returns -1 if there is none.
 func (t table) find(file string, to dialect.Target) int {
 	base := path.Base(file)
 	name, _ := parseName(base)
-	for i, r := range slices.Backward(t) { // of two rows with one key the last counts
+	for i, r := range slices.Backward(t) { // of duplicate keys the last counts
 		if to.Key != "" && sameKey(r.key, to.Key) || to.Key == "" && r.leadsTo(base, name) {
 			return i
 		}
@@ -52,8 +51,8 @@ func (t table) find(file string, to dialect.Target) int {
 	return -1
 }
 
-// at returns the place of the row of a key; -1 if there is none. Of two rows with
-// one key the last counts.
+// at returns the index of the row of a key, -1 if there is none. Of duplicate keys the last
+// counts.
 func (t table) at(key string) int {
 	for i, r := range slices.Backward(t) {
 		if sameKey(r.key, key) {
@@ -63,8 +62,8 @@ func (t table) at(key string) int {
 	return -1
 }
 
-// keyFor is the key for a session that has none in the table, made from the name
-// of its file: each file has a row of its own.
+// keyFor returns the key for a session without one in the table, derived from its file
+// name, so that each file has its own row.
 func keyFor(file string, to dialect.Target) string {
 	if key := strings.ToLower(to.Key); key != "" {
 		return key
@@ -73,11 +72,12 @@ func keyFor(file string, to dialect.Target) string {
 	return "agent:" + agentOf(path.Dir(file)) + ":firn-" + strings.ToLower(name.id)
 }
 
-// counters tell of the session that a row leads to, and not of the next one.
+// counters are members that describe the row's current session and are removed when it
+// changes.
 var counters = []string{"inputTokens", "outputTokens", "totalTokens", "totalTokensFresh", "cacheRead", "cacheWrite", "compactionCount", "memoryFlushAt", "memoryFlushCompactionCount", "systemSent", "abortedLastRun", "sessionStartedAt"}
 
-// enter makes the row lead to a file of its directory.
-func (r *row) enter(file string, to dialect.Target) {
+// leadTo makes the row lead to a file in its directory.
+func (r *row) leadTo(file string, to dialect.Target) {
 	name, _ := parseName(file)
 	was := r.text("sessionId")
 	if was != name.id {
@@ -91,16 +91,16 @@ func (r *row) enter(file string, to dialect.Target) {
 		updated = to.Updated.UnixMilli()
 	}
 	r.set("updatedAt", strconv.AppendInt(nil, max(updated, r.millis("updatedAt")), 10))
-	r.file(file, name)
-	if was == name.id || r.title() == "" { // what another session was called stays with the key
-		r.name(to.Title)
+	r.setSessionFile(file, name)
+	if was == name.id || r.title() == "" { // the title of another session stays with the key
+		r.setTitle(to.Title)
 	}
-	r.spell()
+	r.encode()
 }
 
-// name gives the session a title where the one stands that is shown: a label if
-// it has one. Labels are short; a longer title takes its place.
-func (r *row) name(title string) {
+// setTitle sets the title in the member that is displayed: the label if there is one. A
+// title too long for a label replaces it.
+func (r *row) setTitle(title string) {
 	title, _ = firn.CleanText(title)
 	if title = strings.TrimSpace(title); title == "" || title == r.title() {
 		return
@@ -115,12 +115,12 @@ func (r *row) name(title string) {
 	r.set("displayName", rawjson.AppendString(nil, title))
 }
 
-// maxLabel is how many characters OpenClaw allows in a label.
+// maxLabel is OpenClaw's limit for labels in characters.
 const maxLabel = 64
 
-// file tells the row its file, if that is not named after the session alone or
-// the row names another one.
-func (r *row) file(file string, name fileName) {
+// setSessionFile sets the row's file if its name has more than the session ID or the row
+// names another file.
+func (r *row) setSessionFile(file string, name fileName) {
 	was := r.text("sessionFile")
 	dir, base := path.Split(strings.ReplaceAll(was, `\`, "/"))
 	switch {

@@ -18,30 +18,30 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// layout is where OpenClaw keeps its files:
+// layout is OpenClaw's file layout:
 //
 //	agents/<agent>/sessions/sessions.json
 //	agents/<agent>/sessions/<session>.jsonl
 //	agents/<agent>/sessions/<session>-topic-<thread>.jsonl
 //	agents/<agent>/sessions/<session>.jsonl.reset.<time>, .deleted.<time>, .bak.<time>
 //
-// and in the oldest homes sessions/ at the top.
+// In the oldest homes sessions/ is at the top level.
 type layout struct{}
 
-// Homes are the names that the program had, the present one first.
+// Homes returns the current and the former folder names, the current one first.
 func (layout) Homes() []string { return []string{".openclaw", ".clawdbot", ".clawdia"} }
 
-// Beside names the tables of sessions.
+// Beside returns the patterns of session tables.
 func (layout) Beside() []string {
 	return []string{path.Join("agents", "*", "sessions", tableName), path.Join("sessions", tableName)}
 }
 
-// configs are the names of the settings, the newest first.
+// configs are the names of the settings files, the newest first.
 var configs = []string{"openclaw.json", "clawdbot.json", "clawdia.json"}
 
-// Owns reports whether there are OpenClaw's settings beside agents or sessions,
-// or agents with what only OpenClaw keeps for them. That there are sessions of
-// agents is not enough: firn's own home has these, too.
+// Owns reports whether there are OpenClaw's settings next to agents or sessions, or agents
+// with files that only OpenClaw has. Agents with sessions are not enough: firn's own home
+// has them, too.
 func (layout) Owns(home fs.FS) bool {
 	for _, name := range configs {
 		if isFile(home, name) {
@@ -52,16 +52,16 @@ func (layout) Owns(home fs.FS) bool {
 		return false
 	}
 	for _, dir := range sessionDirs(home) {
-		if isFile(home, path.Join(dir, tableName)) && !isFirns(home, dir) {
+		if isFile(home, path.Join(dir, tableName)) && !isFirnDir(home, dir) {
 			return true
 		}
 	}
 	return false
 }
 
-// isFirns reports whether the first transcript of a directory was written by
-// firn, whose folders are laid out alike.
-func isFirns(home fs.FS, dir string) bool {
+// isFirnDir reports whether the first transcript of a directory was written by firn, which
+// uses the same layout.
+func isFirnDir(home fs.FS, dir string) bool {
 	entries, err := fs.ReadDir(home, dir)
 	if err != nil {
 		return false
@@ -74,7 +74,7 @@ func isFirns(home fs.FS, dir string) bool {
 		if err != nil {
 			return false
 		}
-		defer f.Close() // only read
+		defer f.Close() // read only
 		first := make([]byte, 1024)
 		n, _ := f.Read(first)
 		line, _, _ := bytes.Cut(first[:n], []byte{'\n'})
@@ -93,7 +93,7 @@ func isFile(home fs.FS, name string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// sessionDirs lists the directories in which there are transcripts.
+// sessionDirs lists the directories with transcripts.
 func sessionDirs(home fs.FS) []string {
 	var dirs []string
 	agents, _ := fs.ReadDir(home, "agents")
@@ -109,7 +109,7 @@ func sessionDirs(home fs.FS) []string {
 	})
 }
 
-// agentOf is the agent that a directory of sessions belongs to.
+// agentOf returns the agent that owns a session directory.
 func agentOf(dir string) string {
 	if dir == "sessions" {
 		return mainAgent
@@ -117,8 +117,8 @@ func agentOf(dir string) string {
 	return path.Base(path.Dir(dir))
 }
 
-// Transcripts yields the files there are, with the row of the table that leads
-// to each. A table that makes no sense is as good as none.
+// Transcripts yields the files, each with its row of the table. An invalid table is
+// ignored.
 func (layout) Transcripts(home fs.FS) iter.Seq2[dialect.Transcript, error] {
 	return func(yield func(dialect.Transcript, error) bool) {
 		list := listing{ids: make(map[string]bool), keys: make(map[string]firn.ID)}
@@ -135,26 +135,26 @@ func (layout) Transcripts(home fs.FS) iter.Seq2[dialect.Transcript, error] {
 	}
 }
 
-// listing is what was found in a home.
+// listing collects the transcripts of a home.
 type listing struct {
 	found []found
 	ids   map[string]bool
 	keys  map[string]firn.ID
 }
 
-// found is a transcript and the row that leads to it.
+// found is a transcript with its row.
 type found struct {
 	dialect.Transcript
 	name fileName
 	row  *row
 }
 
-// read takes what is in one directory.
+// read lists one directory.
 func (l *listing) read(home fs.FS, dir string) error {
 	entries, err := fs.ReadDir(home, dir)
 	rows, tableErr := readTable(home, dir)
 	if tableErr != nil {
-		rows = nil // files are the truth
+		rows = nil // the files are authoritative
 	}
 	for _, entry := range entries {
 		name, ok := parseName(entry.Name())
@@ -163,7 +163,7 @@ func (l *listing) read(home fs.FS, dir string) error {
 		}
 		f := found{name: name, row: rows.rowOf(entry.Name(), name)}
 		f.Parts, f.Agent = []string{path.Join(dir, entry.Name())}, agentOf(dir)
-		f.Archived, f.Compressed = name.why != "", name.packed
+		f.Archived, f.Compressed = name.reason != "", name.packed
 		l.found = append(l.found, f)
 	}
 	if err != nil {
@@ -172,10 +172,10 @@ func (l *listing) read(home fs.FS, dir string) error {
 	return nil
 }
 
-// rowOf finds the row that leads to a file: the one that was used last if
-// several do. What was put aside has none.
+// rowOf finds the row that leads to a file, the most recently used one if there are
+// several. Archived files have none.
 func (t table) rowOf(file string, name fileName) *row {
-	if name.why != "" {
+	if name.reason != "" {
 		return nil
 	}
 	var best *row
@@ -187,7 +187,7 @@ func (t table) rowOf(file string, name fileName) *row {
 	return best
 }
 
-// leadsTo reports whether the row is about a file of its directory.
+// leadsTo reports whether the row leads to a file in its directory.
 func (r *row) leadsTo(file string, name fileName) bool {
 	if named := r.text("sessionFile"); named != "" {
 		return path.Base(strings.ReplaceAll(named, `\`, "/")) == file
@@ -195,8 +195,8 @@ func (r *row) leadsTo(file string, name fileName) bool {
 	return r.text("sessionId") == name.id && (name.topic == "" || name.topic == topicOf(r.key))
 }
 
-// transcripts names what was found. Those in use come first, so that a session
-// has its id and an old file of it another.
+// transcripts assigns IDs and returns the transcripts. Current files are first, so that
+// they get the session's own ID and older files of the session another.
 func (l *listing) transcripts() []dialect.Transcript {
 	slices.SortStableFunc(l.found, func(a, b found) int {
 		return cmp.Or(b2i(a.Archived)-b2i(b.Archived), b2i(a.row == nil)-b2i(b.row == nil), strings.Compare(a.Parts[0], b.Parts[0]))
@@ -209,7 +209,7 @@ func (l *listing) transcripts() []dialect.Transcript {
 	for i := range l.found {
 		f := &l.found[i]
 		if f.row != nil {
-			f.Parent = l.keys[modern(f.row.text("spawnedBy"))]
+			f.Parent = l.keys[normalizeKey(f.row.text("spawnedBy"))]
 		}
 		all[i] = f.Transcript
 	}
@@ -223,7 +223,7 @@ func b2i(b bool) int {
 	return 0
 }
 
-// describe tells of a transcript what its row does.
+// describe fills in the metadata from the row.
 func (f *found) describe() {
 	f.Name = f.name.id
 	if f.row == nil {
@@ -238,7 +238,7 @@ func (f *found) describe() {
 	}
 }
 
-// id is the session's own, or the next best name of the file that is free.
+// id returns the session's own ID, or the next best unused name of the file.
 func (l *listing) id(f *found) firn.ID {
 	whole := path.Base(f.Parts[0])
 	for _, name := range []string{f.Name, strings.Replace(strings.TrimSuffix(whole, ".zst"), ext, "", 1)} {
@@ -252,13 +252,12 @@ func (l *listing) id(f *found) firn.ID {
 func (l *listing) take(f *found, id firn.ID) firn.ID {
 	l.ids[strings.ToLower(string(id))] = true
 	if f.row != nil {
-		l.keys[modern(f.row.key)] = id
+		l.keys[normalizeKey(f.row.key)] = id
 	}
 	return id
 }
 
-// Place names the file after the session, and after the thread that its key
-// names.
+// Place returns a path named after the session and the thread in its key.
 func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 	dir := path.Join("agents", agentName(to.Agent), "sessions")
 	taken, err := fs.ReadDir(home, dir)
@@ -282,8 +281,8 @@ func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 	}
 }
 
-// idFor is the id that OpenClaw knows a session by: firn's, unless a file of
-// that name would be taken for something else.
+// idFor returns OpenClaw's ID of a session: firn's, unless a file of that name would be
+// misinterpreted.
 func idFor(to dialect.Target) string {
 	id := string(to.Session)
 	if name, ok := parseName(id + ext); !ok || name != (fileName{id: id}) || to.Session.Check() != nil {
@@ -292,17 +291,17 @@ func idFor(to dialect.Target) string {
 	return id
 }
 
-// Part reports that OpenClaw knows only one file to a session.
+// Part returns false: a session is one file.
 func (layout) Part(string, int64, int64) (string, bool) { return "", false }
 
-// NameOf is the id in the name of a file.
+// NameOf returns the ID in a file name.
 func (layout) NameOf(file string) string {
 	name, _ := parseName(path.Base(file))
 	return name.id
 }
 
-// Resume runs one more turn in the session. It takes the id and not the key: a
-// key whose session is older than the last reset would begin a new one.
+// Resume returns a command that runs one more turn in the session. It uses the ID instead
+// of the key: a key whose session is older than the last reset would start a new one.
 func (layout) Resume(file string, to dialect.Target) []string {
 	id := idFor(to)
 	if name, ok := parseName(path.Base(file)); ok {
@@ -311,8 +310,8 @@ func (layout) Resume(file string, to dialect.Target) []string {
 	return []string{"openclaw", "agent", "--local", "--session-id", id, "--message", "Go on."}
 }
 
-// Keeps tells how long sessions are kept. Only releases with a database clear
-// away by default; the ones before them do if told to.
+// Keeps returns how long sessions are kept. Only releases with a database delete sessions
+// by default; earlier releases do so if configured.
 func (layout) Keeps(home fs.FS) time.Duration {
 	mode, after := "warn", "30d"
 	if found, _ := fs.Glob(home, "agents/*/agent/openclaw-agent.sqlite"); len(found) > 0 {
@@ -345,8 +344,7 @@ func (layout) Keeps(home fs.FS) time.Duration {
 	return duration(after)
 }
 
-// duration reads a time span as the settings write it: 30d, 12h, 90m, or a
-// number of days.
+// duration parses a duration as in the settings: 30d, 12h, 90m, or a number of days.
 func duration(s string) time.Duration {
 	unit := 24 * time.Hour
 	for suffix, is := range map[string]time.Duration{"ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour} {

@@ -13,22 +13,21 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// tableName is the file that tells which key leads to which session, beside
-// the transcripts of an agent.
+// tableName is the file that maps keys to sessions, next to the transcripts of an agent.
 const tableName = "sessions.json"
 
-// table is that file: rows in the order they stand there, each as it is.
+// table holds the rows of that file in order, each with its original members.
 type table []row
 
-// row is what is kept under a key.
+// row is the value of a key.
 type row struct {
 	key    string
 	fields firn.Fields
 	raw    json.RawMessage
 }
 
-// readTable reads the table of a directory. It is empty if there is none, and
-// an ErrCorrupt if it makes no sense.
+// readTable reads the table of a directory. It is empty if the file does not exist. It
+// fails with ErrCorrupt if the file is invalid.
 func readTable(home fs.FS, dir string) (table, error) {
 	name := path.Join(dir, tableName)
 	data, err := fs.ReadFile(home, name)
@@ -60,7 +59,7 @@ func parseTable(data []byte) (table, error) {
 	return t, nil
 }
 
-// parseFields reads the members of an object; none if it is no object.
+// parseFields decodes the members of an object, none if it is not an object.
 func parseFields(raw []byte) (fields firn.Fields) {
 	r := rawjson.New(raw)
 	for ok := r.Object(); ok && r.Member(); {
@@ -70,8 +69,8 @@ func parseFields(raw []byte) (fields firn.Fields) {
 	return fields
 }
 
-// append adds the table to dst as JSON.stringify(table, null, 2) writes it:
-// numbers, escapes and the order of everything as they were.
+// append appends the table to dst as JSON.stringify(table, null, 2) would. Numbers, escapes
+// and order are preserved.
 func (t table) append(dst []byte) ([]byte, error) {
 	flat := []byte{'{'}
 	for i, r := range t {
@@ -88,14 +87,14 @@ func (t table) append(dst []byte) ([]byte, error) {
 	return append(dst, out.Bytes()...), nil
 }
 
-// text is a member that is a text; "" if it is none.
+// text returns a string member, "" if there is none.
 func (r row) text(name string) string {
 	value := rawjson.New(r.fields.Get(name))
 	s, _ := value.Text()
 	return s
 }
 
-// millis is a member that is a time in milliseconds since 1970.
+// millis returns a member that is a time in milliseconds since 1970.
 func (r row) millis(name string) int64 {
 	value := rawjson.New(r.fields.Get(name))
 	if n, ok := value.Int(); ok {
@@ -105,7 +104,7 @@ func (r row) millis(name string) int64 {
 	return int64(f)
 }
 
-// time is millis as a time; the zero time if there is none.
+// time returns millis as a time, the zero time if there is none.
 func (r row) time(name string) time.Time {
 	if ms := r.millis(name); ms > 0 {
 		return time.UnixMilli(ms).UTC()
@@ -113,7 +112,7 @@ func (r row) time(name string) time.Time {
 	return time.Time{}
 }
 
-// title is what OpenClaw shows for the session.
+// title returns the title that OpenClaw displays for the session.
 func (r row) title() string {
 	for _, name := range []string{"label", "displayName", "subject"} {
 		if s := strings.TrimSpace(r.text(name)); s != "" {
@@ -123,7 +122,7 @@ func (r row) title() string {
 	return ""
 }
 
-// set gives a member a value, in the place where it stood.
+// set sets a member, in its existing position if it has one.
 func (r *row) set(name string, value []byte) {
 	fields := append(firn.Fields(nil), r.fields...)
 	found := false
@@ -138,7 +137,7 @@ func (r *row) set(name string, value []byte) {
 	r.fields = fields
 }
 
-// unset takes members away.
+// unset removes members.
 func (r *row) unset(names ...string) {
 	var fields firn.Fields
 	for _, f := range r.fields {
@@ -153,8 +152,8 @@ func (r *row) unset(names ...string) {
 	r.fields = fields
 }
 
-// spell writes the members as the row's value.
-func (r *row) spell() {
+// encode writes the members to the row's value.
+func (r *row) encode() {
 	raw := []byte{'{'}
 	for i, f := range r.fields {
 		if i > 0 {

@@ -1,11 +1,9 @@
-// Package openclaw reads and writes the sessions of OpenClaw, which was called
-// Clawdbot and Clawdia before, where it keeps them. Its transcripts are those
-// of pi; what this package adds is the table of sessions beside them and the
-// names of the files: of topics, of forks, and of what was reset or deleted.
+// Package openclaw reads and writes the sessions of OpenClaw, formerly Clawdbot and
+// Clawdia. Its transcripts are in pi's format; this package adds the table of sessions and
+// the file names of topics, forks, and reset or deleted sessions.
 //
-// Releases from the second half of 2026 keep their sessions in a database. They
-// read the files described here once, to move into it; the database itself is
-// not read.
+// Releases from the second half of 2026 keep their sessions in a database. They read the
+// files described here once, to migrate them; the database itself is not read.
 package openclaw
 
 import (
@@ -15,33 +13,32 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// Tool is OpenClaw. It must be made with New.
+// Tool implements dialect.Tool for OpenClaw. Use New to create one.
 type Tool struct {
 	transcripts dialect.Tool
 }
 
-// New returns OpenClaw, whose transcripts are those of another tool: pi.
+// New returns a tool whose transcripts are those of another tool, pi.
 func New(transcripts dialect.Tool) Tool { return Tool{transcripts: transcripts} }
 
 // Name returns dialect.OpenClaw.
 func (Tool) Name() dialect.Name { return dialect.OpenClaw }
 
-// Scanner begins to read a transcript.
+// Scanner returns a scanner for a transcript.
 func (t Tool) Scanner(from dialect.Origin) dialect.Scanner {
 	return scanner{t.transcripts.Scanner(from), string(t.transcripts.Name()) + ":"}
 }
 
-// Printer begins to write a transcript, or to go on with one.
+// Printer returns a printer for a new transcript or for appending to one.
 func (t Tool) Printer(to dialect.Target) dialect.Printer { return t.transcripts.Printer(to) }
 
-// Limits lists what the files cannot say, which is what pi's cannot.
+// Limits returns pi's limits.
 func (t Tool) Limits() []dialect.Limit { return t.transcripts.Limits() }
 
-// Layout is where OpenClaw keeps its files.
+// Layout returns OpenClaw's file layout.
 func (Tool) Layout() dialect.Layout { return layout{} }
 
-// scanner reads a transcript of the other tool and calls the lines that are
-// carried OpenClaw's.
+// scanner reads a transcript of the other tool and relabels carried lines as OpenClaw's.
 type scanner struct {
 	dialect.Scanner
 	prefix string
@@ -53,7 +50,7 @@ func (s scanner) Scan(line []byte) ([]firn.Entry, error) {
 	return s.rename(entries), err
 }
 
-// Finish returns what was waiting.
+// Finish returns the entries held back.
 func (s scanner) Finish() []firn.Entry { return s.rename(s.Scanner.Finish()) }
 
 func (s scanner) rename(entries []firn.Entry) []firn.Entry {

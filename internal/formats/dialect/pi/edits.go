@@ -7,23 +7,23 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// kindEdit is the type of lines with which pi, since 0.87, leaves an entry out
-// of what it sends or sends something else in its place.
+// kindEdit is the type of lines with which pi, since 0.87, omits or replaces an entry in
+// the model's context.
 const kindEdit firn.Kind = "context_edit"
 
-// tombstoneField is the member by which an edit is known to be one of firn's,
-// which counts everywhere. It is ours.
+// tombstoneField is the member that marks an edit as firn's tombstone, which applies to all
+// branches. It is firn's own.
 const tombstoneField = "tombstone"
 
-// edits keeps what pi's context edits hide. An edit counts only on the branch
-// that it stands on, a tombstone everywhere: so where a file goes over to
-// another branch, entries are hidden or shown again there.
+// edits tracks the entries that pi's context edits hide. An edit applies only to its own
+// branch, a tombstone to all branches: where a file switches to another branch, entries are
+// hidden or restored there.
 //
-// An edit that puts other words in the place of an entry cannot be said in
-// ours. It is carried, and the entry is shown as it was said.
+// An edit that replaces the content of an entry has no equivalent in firn. It is carried,
+// and the entry keeps its original content.
 type edits struct {
 	all []edit
-	// hides tells which tombstone hides an entry at present.
+	// hides maps a hidden entry to the tombstone that currently hides it.
 	hides map[firn.EntryID]firn.EntryID
 }
 
@@ -33,10 +33,10 @@ type edit struct {
 	hides      bool
 }
 
-// edit takes a line with which pi edits its context.
+// edit processes a context edit.
 func (s *scanner) edit(e firn.Entry, line []byte) {
 	target, hides, ok := readEdit(line)
-	target = s.meant(target)
+	target = s.resolve(target)
 	if ok && string(member(line, tombstoneField)) == "true" {
 		e.Body = &firn.Tombstone{Target: target, Reason: text(member(line, "reason"))}
 		s.add(e)
@@ -51,7 +51,7 @@ func (s *scanner) edit(e firn.Entry, line []byte) {
 			body = &firn.Tombstone{Target: target}
 			s.edits.hide(target, e.ID)
 		case !hides && hidden:
-			shown := firn.Entry{ID: s.besides(e.ID), Parent: e.Parent, Time: e.Time, Body: &firn.Tombstone{Target: by}}
+			shown := firn.Entry{ID: s.extraID(e.ID), Parent: e.Parent, Time: e.Time, Body: &firn.Tombstone{Target: by}}
 			s.add(shown)
 			e.Parent = shown.ID
 			delete(s.edits.hides, target)
@@ -61,14 +61,13 @@ func (s *scanner) edit(e firn.Entry, line []byte) {
 	s.add(e)
 }
 
-// readEdit reads what an edit is of, and whether it hides it.
+// readEdit reads the target of an edit and whether it hides the target.
 func readEdit(line []byte) (target firn.EntryID, hides, ok bool) {
 	id, replacement := text(member(line, "targetId")), member(line, "replacement")
 	return firn.EntryID(id), string(replacement) == "null", id != "" && replacement != nil
 }
 
-// member returns the value of the first member of that name of a line, nil if
-// there is none.
+// member returns the value of the first member of this name, nil if there is none.
 func member(line []byte, name string) []byte {
 	r := rawjson.New(line)
 	for ok := r.Object(); ok && r.Member(); {
@@ -87,14 +86,14 @@ func (d *edits) hide(target, by firn.EntryID) {
 	d.hides[target] = by
 }
 
-// turn is called before an entry is added. If the entry begins another branch,
-// it puts before it what hides and shows the entries that edits hide there and
-// did not here, and the other way round. It returns what the entry follows.
-func (s *scanner) turn(e firn.Entry) firn.EntryID {
+// switchBranch is called before an entry is added. If the entry starts another branch, it
+// first adds tombstones that hide the entries hidden by edits on that branch and restore
+// the others. It returns the entry's parent.
+func (s *scanner) switchBranch(e firn.Entry) firn.EntryID {
 	if len(s.edits.all) == 0 || e.Parent == s.last {
 		return e.Parent
 	}
-	wanted := s.editsAbove(e.Parent)
+	wanted := s.hiddenByEdits(e.Parent)
 	parent, seen := e.Parent, make(map[firn.EntryID]bool)
 	for _, d := range s.edits.all {
 		by, hidden := s.edits.hides[d.target]
@@ -103,7 +102,7 @@ func (s *scanner) turn(e firn.Entry) firn.EntryID {
 		}
 		seen[d.target] = true
 		mark := &firn.Tombstone{Target: d.target}
-		id := s.besides(e.ID)
+		id := s.extraID(e.ID)
 		if hidden {
 			mark.Target = by
 			delete(s.edits.hides, d.target)
@@ -116,8 +115,8 @@ func (s *scanner) turn(e firn.Entry) firn.EntryID {
 	return parent
 }
 
-// besides makes an id for an entry that stands before the one of a line.
-func (s *scanner) besides(id firn.EntryID) firn.EntryID {
+// extraID returns an ID for an additional entry before the entry of a line.
+func (s *scanner) extraID(id firn.EntryID) firn.EntryID {
 	for n := 1; ; n++ {
 		if made := firn.EntryID(fmt.Sprintf("%s.%d", id, n)); !s.taken(made) {
 			return made
@@ -125,9 +124,9 @@ func (s *scanner) besides(id firn.EntryID) firn.EntryID {
 	}
 }
 
-// editsAbove tells what edits hide on the path to an entry. The latest one of
-// an entry counts.
-func (s *scanner) editsAbove(id firn.EntryID) map[firn.EntryID]bool {
+// hiddenByEdits returns the entries that edits hide on the path to an entry. The latest
+// edit of an entry counts.
+func (s *scanner) hiddenByEdits(id firn.EntryID) map[firn.EntryID]bool {
 	above := make(map[firn.EntryID]bool)
 	for id := range s.nodes.path(id) {
 		above[id] = true

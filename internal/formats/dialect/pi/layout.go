@@ -14,24 +14,24 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// ext ends the names of transcripts, and folder holds them: a directory for
-// each directory that pi was started in.
+// ext is the extension of transcripts. folder contains them, in a folder per working
+// directory.
 const (
 	ext    = ".jsonl"
 	folder = "sessions"
 )
 
-// layout is where pi keeps its files. It keeps no index.
+// layout is pi's file layout. pi has no index.
 type layout struct{}
 
-// Homes is below the user's home directory.
+// Homes returns .pi/agent.
 func (layout) Homes() []string { return []string{".pi/agent"} }
 
-// Beside is empty: pi notes nothing about its sessions elsewhere.
+// Beside is empty: pi stores no other session metadata.
 func (layout) Beside() []string { return nil }
 
-// Owns reports whether there are sessions in directories that only pi names so,
-// or none yet beside pi's settings.
+// Owns reports whether there are session folders with pi's naming scheme, or an empty
+// session folder next to pi's settings.
 func (layout) Owns(home fs.FS) bool {
 	dirs, err := fs.ReadDir(home, folder)
 	if err != nil {
@@ -45,7 +45,7 @@ func (layout) Owns(home fs.FS) bool {
 	return len(dirs) == 0 && exists(home, "settings.json") && exists(home, "auth.json") && !exists(home, "config.toml")
 }
 
-// isProject reports whether a directory is named as pi does it.
+// isProject reports whether a folder has pi's naming scheme.
 func isProject(name string) bool {
 	return len(name) >= 4 && strings.HasPrefix(name, "--") && strings.HasSuffix(name, "--")
 }
@@ -55,9 +55,8 @@ func exists(home fs.FS, name string) bool {
 	return err == nil
 }
 
-// Transcripts yields the files below the folder of sessions, and those that pi
-// 0.30 left beside it: of what lies there, only what is named as a session is one.
-// The id is the one in the name.
+// Transcripts yields the files in the sessions folder and those that pi 0.30 left next to
+// it, if they are named like a session. The ID is the one in the name.
 func (layout) Transcripts(home fs.FS) iter.Seq2[dialect.Transcript, error] {
 	return func(yield func(dialect.Transcript, error) bool) {
 		seen := make(map[string]bool)
@@ -88,12 +87,12 @@ func (layout) Transcripts(home fs.FS) iter.Seq2[dialect.Transcript, error] {
 			}
 			return nil
 		}
-		_ = fs.WalkDir(home, folder, visit) // it fails only with what visit returns
+		_ = fs.WalkDir(home, folder, visit) // it returns only errors of visit
 	}
 }
 
-// transcript tells what a file's name does. An id that an earlier file has, or
-// that cannot be one, is made from the path.
+// transcript describes a file by its name. If the ID is invalid or used by an earlier file,
+// one is derived from the path.
 func transcript(name string, seen map[string]bool) dialect.Transcript {
 	stem := strings.TrimSuffix(path.Base(name), ext)
 	t := dialect.Transcript{Name: idOf(stem), Parts: []string{name}, Created: createdOf(stem)}
@@ -105,10 +104,10 @@ func transcript(name string, seen map[string]bool) dialect.Transcript {
 	return t
 }
 
-// stampForm is how pi writes the time into a file's name.
+// stampForm is the time format in file names.
 const stampForm = "2006-01-02T15-04-05.000Z"
 
-// idOf is the session's id in the name of its file.
+// idOf returns the session ID in a file name.
 func idOf(stem string) string {
 	if stamp, id, ok := strings.Cut(stem, "_"); ok && !parseStamp(stamp).IsZero() {
 		return id
@@ -116,7 +115,7 @@ func idOf(stem string) string {
 	return stem
 }
 
-// createdOf is when a session was begun, as its file's name tells.
+// createdOf returns the creation time in a file name.
 func createdOf(stem string) time.Time {
 	stamp, _, _ := strings.Cut(stem, "_")
 	return parseStamp(stamp)
@@ -134,7 +133,7 @@ func parseStamp(stamp string) time.Time {
 	return t
 }
 
-// Place names the file as pi does.
+// Place returns a path with pi's naming scheme.
 func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 	id := string(to.Session)
 	if to.Session.Check() != nil {
@@ -163,9 +162,9 @@ func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 	}
 }
 
-// project is the name of the directory for sessions that were begun in cwd.
+// project returns the folder name for sessions of a working directory.
 func project(cwd string) string {
-	const longest = 200 // of what file systems take
+	const longest = 200 // limited by file systems
 	if strings.HasPrefix(cwd, "/") || strings.HasPrefix(cwd, `\`) {
 		cwd = cwd[1:]
 	}
@@ -181,19 +180,19 @@ func project(cwd string) string {
 	return "--" + name + "--"
 }
 
-// Part reports that pi knows only one file to a session.
+// Part returns false: a session is one file.
 func (layout) Part(string, int64, int64) (string, bool) { return "", false }
 
-// Index returns nothing: pi keeps none.
+// Index returns nothing: pi has no index.
 func (layout) Index(fs.FS, string, dialect.Target) ([]dialect.File, error) { return nil, nil }
 
-// NameOf is the id in the name of a file.
+// NameOf returns the ID in a file name.
 func (layout) NameOf(file string) string { return idOf(strings.TrimSuffix(path.Base(file), ext)) }
 
-// Resume opens the file in pi.
+// Resume returns the command that opens the file in pi.
 func (layout) Resume(path string, _ dialect.Target) []string {
 	return []string{"pi", "--session", path}
 }
 
-// Keeps returns 0: pi deletes nothing by itself.
+// Keeps returns 0: pi deletes no sessions.
 func (layout) Keeps(fs.FS) time.Duration { return 0 }

@@ -2,25 +2,25 @@ package pi
 
 import "firn.dev"
 
-// moves tells, of lines that are not in the file or not on its path any more,
-// what to name in their stead.
+// moves maps lines that are not in the file, or no longer on its path, to their
+// replacements.
 type moves struct {
-	// copies are lines that were said again.
+	// copies maps lines to their copies.
 	copies map[firn.EntryID]firn.EntryID
-	// steads tells of lines that were not where to hang what follows them, and
-	// next what was said after them.
-	steads, next map[firn.EntryID]firn.EntryID
+	// parents maps lines without a copy to the line that their children follow; next maps
+	// them to the first line copied after them.
+	parents, next map[firn.EntryID]firn.EntryID
 }
 
 func newMoves() moves {
 	return moves{
-		copies: make(map[firn.EntryID]firn.EntryID),
-		steads: make(map[firn.EntryID]firn.EntryID),
-		next:   make(map[firn.EntryID]firn.EntryID),
+		copies:  make(map[firn.EntryID]firn.EntryID),
+		parents: make(map[firn.EntryID]firn.EntryID),
+		next:    make(map[firn.EntryID]firn.EntryID),
 	}
 }
 
-// copy notes that a line was said again.
+// copy records that a line was copied.
 func (m moves) copy(old, now firn.EntryID) {
 	m.forget(old)
 	if old != now {
@@ -28,23 +28,23 @@ func (m moves) copy(old, now firn.EntryID) {
 	}
 }
 
-// leave notes that a line is not on the path, and where what follows it hangs.
-func (m moves) leave(old, parent firn.EntryID) {
+// detach records that a line is not on the path, and the new parent of its children.
+func (m moves) detach(old, parent firn.EntryID) {
 	m.forget(old)
 	if old != parent {
-		m.steads[old] = parent
+		m.parents[old] = parent
 	}
 }
 
-// forget notes that a line is on the path, after all.
+// forget records that a line is on the path again.
 func (m moves) forget(id firn.EntryID) {
 	delete(m.copies, id)
-	delete(m.steads, id)
+	delete(m.parents, id)
 	delete(m.next, id)
 }
 
-// now is the latest copy of a line.
-func (m moves) now(id firn.EntryID) firn.EntryID {
+// current returns the latest copy of a line.
+func (m moves) current(id firn.EntryID) firn.EntryID {
 	for range len(m.copies) {
 		next, ok := m.copies[id]
 		if !ok {
@@ -55,27 +55,27 @@ func (m moves) now(id firn.EntryID) firn.EntryID {
 	return id
 }
 
-// under is the line that an entry with this parent hangs under.
-func (m moves) under(parent firn.EntryID) firn.EntryID {
-	for range len(m.copies) + len(m.steads) {
-		up, ok := m.steads[m.now(parent)]
+// parentFor returns the line that an entry with this parent follows.
+func (m moves) parentFor(parent firn.EntryID) firn.EntryID {
+	for range len(m.copies) + len(m.parents) {
+		up, ok := m.parents[m.current(parent)]
 		if !ok {
 			break
 		}
 		parent = up
 	}
-	return m.now(parent)
+	return m.current(parent)
 }
 
-// kept is the line that is meant by the first one that something keeps: what
-// was said after it if it is not on the path.
-func (m moves) kept(id firn.EntryID) firn.EntryID {
+// firstKept returns the first kept line: the line itself or, if it is not on the path, the
+// next one copied.
+func (m moves) firstKept(id firn.EntryID) firn.EntryID {
 	for range len(m.copies) + len(m.next) {
-		next, ok := m.next[m.now(id)]
+		next, ok := m.next[m.current(id)]
 		if !ok {
 			break
 		}
 		id = next
 	}
-	return m.under(id)
+	return m.parentFor(id)
 }

@@ -8,18 +8,17 @@ import (
 // link is a new place for a line.
 type link struct {
 	id, parent firn.EntryID
-	// meant tells which entry is meant by one that the line points at.
-	meant func(firn.EntryID) firn.EntryID
-	// of is the line that this one is a copy of, if it is one.
+	// resolve maps an entry that the line refers to.
+	resolve func(firn.EntryID) firn.EntryID
+	// of is the line that this one is a copy of, if any.
 	of firn.EntryID
 }
 
-// copyField is the member that tells of which entry a line is a copy. It is
-// ours.
+// copyField is the member with the original of a copied entry. It is firn's own.
 const copyField = "copyOf"
 
-// relink adds the line to dst as one with another id and parent. All else is
-// as it was, byte for byte and in its order, but for what names other entries.
+// relink appends the line to dst with another ID and parent. Everything else is preserved
+// byte for byte and in order, except for references to other entries.
 func relink(dst, line []byte, l link) ([]byte, error) {
 	w := linker{b: append(dst, '{'), start: len(dst) + 1, link: l}
 	r := rawjson.New(line)
@@ -56,19 +55,19 @@ func (w *linker) member(r *rawjson.Reader) {
 		w.putParent()
 	case "targetId", "firstKeptEntryId", knewField:
 		if id, ok := r.Text(); ok {
-			w.text(name, w.meant(firn.EntryID(id)))
+			w.text(name, w.resolve(firn.EntryID(id)))
 			return
 		}
 		w.raw(name, r.Raw())
 	case copyField:
-		w.copied = true // of the first one, not of a copy
+		w.copied = true // it names the original, not a copy
 		w.raw(name, r.Raw())
 	default:
 		w.raw(r.KeyText(), r.Raw())
 	}
 }
 
-// ids writes what the line did not have.
+// ids writes the members that the line did not have.
 func (w *linker) ids() {
 	w.putID()
 	w.putParent()
@@ -98,10 +97,10 @@ func (w *linker) text(name string, id firn.EntryID) {
 	w.b = rawjson.AppendString(w.b, string(id))
 }
 
-// raw writes a value that was read, fit to be read by anybody.
+// raw writes a sanitized raw value.
 func (w *linker) raw(name string, value []byte) {
 	if value == nil {
-		return // the reader has failed and will tell
+		return // the reader failed and reports the error
 	}
 	w.name(name)
 	value, _ = rawjson.Clean(value)

@@ -15,37 +15,35 @@ import (
 type scanner struct {
 	lines dialect.Dialect
 	from  dialect.Origin
-	// line counts the lines, and version is that of the format: 0 until the
-	// header was met.
+	// line counts the lines. version is the format version, 0 before the header.
 	line, version int
-	begun         bool
-	// last is the latest entry and time when it was written.
+	started       bool
+	// last is the latest entry, time its time.
 	last firn.EntryID
 	time time.Time
-	// nodes is the shape of what was read.
+	// nodes is the tree of the entries read.
 	nodes nodes
-	// later tells the entry that took an id which an earlier one has: what
-	// follows means that one.
+	// later maps a duplicate ID to the entry that used it last: later lines refer to that
+	// one.
 	later map[firn.EntryID]firn.EntryID
-	// order holds the ids of a file of the first version, in which compactions
-	// count lines.
+	// order holds the IDs of a version 1 file, whose compactions refer to line numbers.
 	order []firn.EntryID
 	edits edits
 	out   []firn.Entry
 }
 
-// nodes says of each entry what it follows.
+// nodes maps each entry to its place in the tree.
 type nodes map[firn.EntryID]node
 
 // node is an entry's place in the tree.
 type node struct {
 	parent firn.EntryID
-	// editable is set if pi can leave the entry out of what it sends.
+	// editable is set if pi can omit the entry from the context.
 	editable bool
 }
 
-// path yields the ids from an entry to its root. A file that names an id twice
-// could make it go round in circles; it does not.
+// path yields the IDs from an entry to its root. It terminates even if duplicate IDs form a
+// cycle.
 func (n nodes) path(id firn.EntryID) func(yield func(firn.EntryID) bool) {
 	return func(yield func(firn.EntryID) bool) {
 		for range len(n) {
@@ -69,36 +67,36 @@ func (s *scanner) Scan(line []byte) ([]firn.Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading line %d of a session of pi: %w", s.line, err)
 	}
-	if h, ok := e.Body.(*firn.Header); ok && !s.begun {
+	if h, ok := e.Body.(*firn.Header); ok && !s.started {
 		s.header(e, h)
 		return s.out, nil
 	}
-	if !s.begun {
-		s.makeUp(e.Time)
+	if !s.started {
+		s.synthesizeHeader(e.Time)
 	}
 	s.entry(e, line)
 	return s.out, nil
 }
 
-// Finish returns nothing: every line of pi makes sense by itself.
+// Finish returns nothing: no lines are held back.
 func (s *scanner) Finish() []firn.Entry { return nil }
 
-// header takes the file's first line.
+// header processes the first line.
 func (s *scanner) header(e firn.Entry, h *firn.Header) {
 	s.version = h.Version
 	if s.version < 2 {
 		s.order = append(s.order, "")
 	}
-	h.Version = max(h.Version, 3) // as which all that follows is told
+	h.Version = max(h.Version, 3) // the entries are converted to this version
 	if h.ParentSession == "" {
 		h.ParentSession = text(e.Extra.Get("branchedFrom"))
 	}
-	s.begin(e, h)
+	s.addHeader(e, h)
 }
 
-// makeUp makes the header of a file that has lost it. pi does not open such a
-// file, but what it says is still there.
-func (s *scanner) makeUp(at time.Time) {
+// synthesizeHeader adds the header of a file without one. pi does not open such a file, but
+// its entries are readable.
+func (s *scanner) synthesizeHeader(at time.Time) {
 	h := &firn.Header{Session: s.from.ID, Version: 3}
 	if h.Session == "" && len(s.from.Parts) > 0 {
 		h.Session = firn.ID(idOf(strings.TrimSuffix(path.Base(s.from.Parts[0]), ext)))
@@ -107,11 +105,11 @@ func (s *scanner) makeUp(at time.Time) {
 		h.Session = "unknown"
 	}
 	s.version = 3
-	s.begin(firn.Entry{Time: at, Body: h}, h)
+	s.addHeader(firn.Entry{Time: at, Body: h}, h)
 }
 
-// begin completes the header with what the folder tells.
-func (s *scanner) begin(e firn.Entry, h *firn.Header) {
+// addHeader completes the header with the facts from the folder and emits it.
+func (s *scanner) addHeader(e firn.Entry, h *firn.Header) {
 	fill := func(field *string, known string) {
 		if *field == "" {
 			*field = known
@@ -123,19 +121,19 @@ func (s *scanner) begin(e firn.Entry, h *firn.Header) {
 	if e.Time.IsZero() {
 		e.Time = s.from.Created
 	}
-	s.begun, s.time = true, e.Time
+	s.started, s.time = true, e.Time
 	s.out = append(s.out, e)
 }
 
-// entry takes any other line.
+// entry processes any other line.
 func (s *scanner) entry(e firn.Entry, line []byte) {
-	linear := s.version < 2 || e.Parent == "" && tellsNoParent(s.lines, line)
-	e.ID, e.Parent = s.place(e, linear)
+	linear := s.version < 2 || e.Parent == "" && lacksParent(s.lines, line)
+	e.ID, e.Parent = s.assignPlace(e, linear)
 	if e.Time.IsZero() {
 		e.Time = s.time
 	}
 	s.time = e.Time
-	e.Parent = s.turn(e)
+	e.Parent = s.switchBranch(e)
 	switch b := e.Body.(type) {
 	case *firn.Opaque:
 		if b.Type == kindEdit {
@@ -151,42 +149,40 @@ func (s *scanner) entry(e firn.Entry, line []byte) {
 	case *firn.Compaction:
 		s.compaction(&e, b)
 	case *firn.Label:
-		b.Target = s.meant(b.Target)
+		b.Target = s.resolve(b.Target)
 	case *firn.Tombstone:
-		b.Target = s.meant(b.Target)
+		b.Target = s.resolve(b.Target)
 	}
 	s.add(e)
 }
 
-// add puts an entry behind the ones before it.
+// add emits an entry.
 func (s *scanner) add(e firn.Entry) {
 	s.nodes[e.ID] = node{parent: e.Parent, editable: editable(e)}
 	s.last = e.ID
 	s.out = append(s.out, e)
 }
 
-// tellsNoParent reports whether a line has no parentId at all, which is not the
-// same as null.
-func tellsNoParent(lines dialect.Decoder, line []byte) bool {
+// lacksParent reports whether a line has no parentId member, as opposed to null.
+func lacksParent(lines dialect.Decoder, line []byte) bool {
 	glance, err := lines.Glance(line)
 	return err != nil || glance.NoParent || glance.Kind == firn.KindHeader
 }
 
-// place gives the line an id that no other has and a parent that stands before
-// it. What is linear, or names a parent that is not there, follows the entry
-// before it.
-func (s *scanner) place(e firn.Entry, linear bool) (id, parent firn.EntryID) {
+// assignPlace returns a unique ID and an existing parent for the line. A linear entry, or
+// one with an unknown parent, follows the previous entry.
+func (s *scanner) assignPlace(e firn.Entry, linear bool) (id, parent firn.EntryID) {
 	id = e.ID
 	if id == "" || id == firn.Root {
-		id = s.made()
+		id = s.lineID()
 	}
-	parent = s.meant(e.Parent)
+	parent = s.resolve(e.Parent)
 	if _, known := s.nodes[parent]; linear || !known && parent != "" {
 		parent = s.last
 	}
 	if s.taken(id) {
 		own := id
-		for id += "." + s.made(); s.taken(id); id += "+" {
+		for id += "." + s.lineID(); s.taken(id); id += "+" {
 		}
 		if s.later == nil {
 			s.later = make(map[firn.EntryID]firn.EntryID)
@@ -199,24 +195,23 @@ func (s *scanner) place(e firn.Entry, linear bool) (id, parent firn.EntryID) {
 	return id, parent
 }
 
-// made is an id for the line, from its number. Files only grow, so that it stays
-// the line's.
-func (s *scanner) made() firn.EntryID { return firn.EntryID(fmt.Sprintf("l%06d", s.line)) }
+// lineID derives an ID from the line number, which is stable because files only grow.
+func (s *scanner) lineID() firn.EntryID { return firn.EntryID(fmt.Sprintf("l%06d", s.line)) }
 
 func (s *scanner) taken(id firn.EntryID) bool {
 	_, ok := s.nodes[id]
 	return ok
 }
 
-// meant is the entry that a line means by an id.
-func (s *scanner) meant(id firn.EntryID) firn.EntryID {
+// resolve returns the entry that a line refers to by an ID.
+func (s *scanner) resolve(id firn.EntryID) firn.EntryID {
 	if later, ok := s.later[id]; ok {
 		return later
 	}
 	return id
 }
 
-// carried keeps a line that we have no words for.
+// carried returns an entry that carries a line without an equivalent.
 func carried(kind firn.Kind, line []byte) *firn.Custom {
 	data, changed := rawjson.Clean(line)
 	if !changed {
@@ -225,10 +220,10 @@ func carried(kind firn.Kind, line []byte) *firn.Custom {
 	return &firn.Custom{Type: dialect.LineType(dialect.Pi, string(kind)), Data: data}
 }
 
-// compaction finds the entry that a compaction keeps from. The first version
-// tells its number among all lines that can be read, the header being 0.
+// compaction resolves the first kept entry. In version 1 it is an index among all readable
+// lines, with the header as 0.
 func (s *scanner) compaction(e *firn.Entry, b *firn.Compaction) {
-	b.FirstKept = s.meant(b.FirstKept)
+	b.FirstKept = s.resolve(b.FirstKept)
 	if s.version >= 2 {
 		return
 	}
@@ -244,19 +239,19 @@ func (s *scanner) compaction(e *firn.Entry, b *firn.Compaction) {
 	e.Extra = without(e.Extra, "firstKeptEntryIndex")
 }
 
-// message takes what somebody said. What a program says was spelt as a message
-// of its own role before pi's version 3.
+// message converts a message. Before version 3, custom messages were messages with their
+// own role.
 func (s *scanner) message(e firn.Entry, m *firn.Message) firn.Entry {
 	if m.Role == "custom" || m.Role == "hookMessage" && s.version < 3 {
 		return customMessage(e, m)
 	}
 	if e.Extra.Get(copyField) != nil {
-		m.Usage = nil // which the entry that it is a copy of has
+		m.Usage = nil // the original entry has the usage
 	}
 	return e
 }
 
-// customMessage makes a message of a program's role what it means.
+// customMessage converts a message of a custom role to a [firn.CustomMessage].
 func customMessage(e firn.Entry, m *firn.Message) firn.Entry {
 	c := &firn.CustomMessage{Parts: m.Parts}
 	for _, f := range m.Extra {
@@ -276,7 +271,7 @@ func customMessage(e firn.Entry, m *firn.Message) firn.Entry {
 	return e
 }
 
-// editable reports whether pi's context edits count for an entry.
+// editable reports whether pi's context edits apply to an entry.
 func editable(e firn.Entry) bool {
 	switch b := e.Body.(type) {
 	case *firn.CustomMessage:
@@ -287,14 +282,14 @@ func editable(e firn.Entry) bool {
 	return false
 }
 
-// text reads a raw value that is a text; "" if it is none.
+// text decodes a string, "" if the value is not a string.
 func text(raw []byte) string {
 	r := rawjson.New(raw)
 	s, _ := r.Text()
 	return s
 }
 
-// without returns the fields but the one of that name.
+// without returns the fields except the named one.
 func without(fields firn.Fields, name string) firn.Fields {
 	var rest firn.Fields
 	for _, f := range fields {
@@ -305,8 +300,7 @@ func without(fields firn.Fields, name string) firn.Fields {
 	return rest
 }
 
-// withoutIDs returns the fields but those that an entry must not have besides
-// its own.
+// withoutIDs returns the fields except those reserved for the entry itself.
 func withoutIDs(fields firn.Fields) firn.Fields {
 	for _, name := range []string{"type", "role", "id", "parentId"} {
 		if fields.Get(name) != nil {

@@ -1,29 +1,28 @@
-// Package pi reads and writes the sessions of pi, the coding agent, where pi
-// keeps them. Lines are spelt as in firn's own format, which is pi's with a few
-// more types of entries; what this package adds is what pi makes of a whole
-// file: the older versions of the format, edits of the context, which line is
-// the head, and how an entry is hidden from a program that knows no tombstones.
+// Package pi reads and writes the sessions of pi, the coding agent. Lines are encoded as in
+// firn's own format, which is pi's with a few additional entry types. This package adds
+// pi's interpretation of a whole file: older versions of the format, context edits, the
+// current head, and hiding entries without tombstones.
 //
-// pi brings old files up to date by writing them anew. This package does so in
-// memory, and adds nothing to a file that pi would still rewrite.
+// pi upgrades old files by rewriting them. This package does so in memory, and refuses to
+// append to a file that pi would still rewrite.
 package pi
 
 import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// Tool is pi. It must be made with New.
+// Tool implements dialect.Tool for pi. Use New to create one.
 type Tool struct {
 	lines dialect.Dialect
 }
 
-// New returns pi, which spells its lines in the native dialect.
+// New returns a tool that encodes lines in the given dialect, the native one.
 func New(lines dialect.Dialect) Tool { return Tool{lines: lines} }
 
 // Name returns dialect.Pi.
 func (Tool) Name() dialect.Name { return dialect.Pi }
 
-// The names of what pi's files cannot say.
+// The names of the limits.
 const (
 	limitHidden   = "hidden entries"
 	limitElse     = "hidden on other branches"
@@ -33,8 +32,8 @@ const (
 	limitOrder    = "answers given meanwhile"
 )
 
-// Limits lists what pi's files cannot say. The lines of ours that say it are
-// written all the same: pi carries them along, and firn reads them.
+// Limits lists the features that pi's files cannot represent. firn's own lines for them are
+// written nevertheless: pi preserves them, and firn reads them.
 func (Tool) Limits() []dialect.Limit {
 	return []dialect.Limit{
 		{Name: limitHidden, Becomes: "where what was written cannot be read again, pi before 0.87 still sends them, and so does any pi what is no message"},
@@ -46,15 +45,15 @@ func (Tool) Limits() []dialect.Limit {
 	}
 }
 
-// Scanner begins to read a transcript.
+// Scanner returns a scanner for a transcript.
 func (t Tool) Scanner(from dialect.Origin) dialect.Scanner {
 	return &scanner{lines: t.lines, from: from, nodes: make(nodes)}
 }
 
-// Printer begins to write a transcript, or to go on with one.
+// Printer returns a printer for a new transcript or for appending to one.
 func (t Tool) Printer(to dialect.Target) dialect.Printer {
 	return newPrinter(t.lines, to)
 }
 
-// Layout is where pi keeps its files.
+// Layout returns pi's file layout.
 func (Tool) Layout() dialect.Layout { return layout{} }
