@@ -121,7 +121,7 @@ func (in *inspector) read(ctx context.Context, t transcript, gist *store.Gist) (
 	}
 	if err == nil && gist.Prompted() {
 		var more int64
-		more, err = in.prompt(t.path, journal.Place(0, from), gist)
+		more, err = in.prompt(t.path, gist)
 		spent += more
 	}
 	size.costly = spent >= costlyRead
@@ -247,11 +247,12 @@ func (in *inspector) rest(path string, from, end firn.Pos, gist *store.Gist) (sp
 	return spent, nil
 }
 
-// prompt takes the first thing that the user said into the gist, which stands behind a
-// position and before a checkpoint. It returns how many bytes it read.
-func (in *inspector) prompt(path string, from firn.Pos, gist *store.Gist) (spent int64, err error) {
+// prompt adds the first user message of a transcript to the gist. It reads from the
+// beginning: if the message that a checkpoint counted was erased, the first one left may
+// precede that checkpoint. It returns the number of bytes read.
+func (in *inspector) prompt(path string, gist *store.Gist) (spent int64, err error) {
 	source := journal.Source{FS: in.fs, Path: path, MaxLine: in.maxLine, Long: in.long}
-	for line, err := range source.Lines(from) {
+	for line, err := range source.Lines(journal.Place(0, 0)) {
 		if err != nil {
 			return spent, err
 		}

@@ -311,7 +311,7 @@ func (st *Store) info(ctx context.Context, id firn.ID, t tail) (store.Info, erro
 		err = st.gather(ctx, id, t, rest, t.end, &gist)
 	}
 	if err == nil && gist.Prompted() {
-		err = st.prompt(ctx, id, t, firstRecords, &gist)
+		err = st.prompt(ctx, id, t, &gist)
 	}
 	info := gist.Info()
 	info.ID, info.End, info.Parts, info.Bytes, info.Archived = id, t.end, 1, t.size, t.archived
@@ -344,10 +344,12 @@ func (st *Store) checkpoint(ctx context.Context, id firn.ID, t tail, after store
 	return after, nil
 }
 
-// prompt adds the first message of the user, which stands behind a position.
-func (st *Store) prompt(ctx context.Context, id firn.ID, t tail, after store.Pos, gist *store.Gist) error {
+// prompt adds the first user message of the session to the gist. It reads from the
+// beginning: if the message that a checkpoint counted was erased, the first one left may
+// precede that checkpoint.
+func (st *Store) prompt(ctx context.Context, id firn.ID, t tail, gist *store.Gist) error {
 	var failed error
-	st.forth(ctx, id, t, after, func(r store.Record, err error) bool {
+	st.forth(ctx, id, t, store.Start, func(r store.Record, err error) bool {
 		if failed = err; err != nil {
 			return false
 		}

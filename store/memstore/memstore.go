@@ -268,6 +268,9 @@ func (s *session) info(id firn.ID) store.Info {
 	for _, e := range s.entries {
 		gist.Add(e)
 	}
+	for i := 0; i < len(s.entries) && gist.Prompted(); i++ { // the first prompt was erased
+		gist.Prompt(s.entries[i])
+	}
 	info := gist.Info()
 	info.ID, info.End, info.Parts, info.Archived = id, s.end(), 1, s.archived
 	return info

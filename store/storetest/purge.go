@@ -17,6 +17,7 @@ func purgeTests() []test {
 		{"erases a session in the bin", purgeBin},
 		{"erases entries", purgeEntries},
 		{"erases all or none", purgeNone},
+		{"shows the first prompt left", purgeFirstPrompt},
 	}
 }
 
@@ -54,6 +55,31 @@ func purgeBin(s *suite) {
 	s.must("Purge", err)
 	s.wantErr("Restore of what was purged", s.remover().Restore(s.ctx, "s1"), firn.ErrNotFound)
 	s.wantGone("s1", end)
+}
+
+// purgeFirstPrompt erases the first prompt of a session with two checkpoints: the list
+// shows the first prompt that is left, wherever the checkpoints stand.
+func purgeFirstPrompt(s *suite) {
+	if s.remover() == nil {
+		return
+	}
+	checkpoint := func() firn.Body {
+		return &firn.Custom{Type: firn.CountersType, Data: json.RawMessage(`{"names":{"prompted":true,"complete":true}}`)}
+	}
+	entries := []firn.Entry{entry("a", "", said(secret).Body), entry("b", "", checkpoint()), entry("c", "", said("second").Body), entry("d", "", said("third").Body)}
+	for i := range 200 { // more than a glimpse of the beginning
+		entries = append(entries, entry(firn.EntryID(fmt.Sprintf("x%03d", i)), "", said(strings.Repeat("long ", 20)).Body))
+	}
+	s.append("s1", append(entries, entry("y", "", checkpoint()), entry("z", "", said("last").Body))...)
+	_, err := s.remover().Purge(s.ctx, "s1", "asked to", "a")
+	s.must("Purge", err)
+	for range 2 {
+		infos := s.list(store.Query{})
+		if len(infos) != 1 || infos[0].Prompt != "second" {
+			s.Errorf("listed %+v, want the prompt %q", infos, "second")
+		}
+		s.restart()
+	}
 }
 
 func purgeEntries(s *suite) {
