@@ -18,40 +18,41 @@ import (
 	"firn.dev/wire"
 )
 
-// identity is who asks.
+// identity is the authenticated caller of a request.
 type identity struct {
-	// name is what the access log calls them: the name of a token, or owner;
-	// whether they are is said by owner alone, since a token can have any name.
+	// name identifies the caller in the access log: the name of a token, or "owner". A
+	// token may have any name, so only the field owner decides whether the caller is the
+	// owner.
 	name  string
 	owner bool
 	scope wire.Scope
-	// agents and keys bound what they may touch, if there are any.
+	// agents and keys limit the sessions the caller may access. Empty means no limit.
 	agents, keys []string
-	// hook is the one that they may call, because they have signed the call; who has
-	// a token has none here.
+	// hook is the only hook the caller may call, set if the call was signed. It is empty
+	// for callers with a token.
 	hook string
-	// token is the id of their token, and expires when it ends, if it does.
+	// token is the ID of the caller's token. expires is zero if the token does not expire.
 	token   string
 	expires time.Time
-	// old says that it could not be found out for a while whether the token is still
-	// good: they may read.
-	old bool
+	// stale is set if the token could not be checked recently. The caller may then only
+	// read.
+	stale bool
 }
 
-// ownerName is who comes through the socket, or is in this process.
+// ownerName is the name of callers that use the socket or run in this process.
 const ownerName = "owner"
 
-// bounds is which sessions they may see and change.
+// bounds returns the limits on the sessions that the caller may see and change.
 func (i identity) bounds() route.Bounds { return route.BoundTo(i.agents, i.keys) }
 
-// bound reports whether they may touch only some sessions.
+// bound reports whether the caller is limited to some sessions.
 func (i identity) bound() bool { return !i.bounds().Unbounded() }
 
-// may reports whether they may touch what belongs to an agent and a key.
+// may reports whether the caller may access sessions of the given agent and key.
 func (i identity) may(agent, key string) bool { return i.bounds().Admits(agent, key) }
 
-// asker is who they are to the gateway, whose turns they may begin. Who may call hooks
-// alone speaks for a program outside.
+// asker returns the caller as the gateway sees it, and the bounds on the turns it may
+// start. A caller limited to hooks counts as an outside program.
 func (i identity) asker() (gateway.Asker, route.Bounds) {
 	who := gateway.Asker{Owner: i.owner, Token: i.token, Bound: i.bound()}
 	if !i.scope.Includes(wire.ScopeRead) {
@@ -61,7 +62,7 @@ func (i identity) asker() (gateway.Asker, route.Bounds) {
 	return who, i.bounds()
 }
 
-// ownerMark is where a context says that the request is the owner's own.
+// ownerMark is the context key that marks a request as the owner's.
 type ownerMark struct{}
 
 // asOwner marks a context as that of the owner's connection.
@@ -74,17 +75,17 @@ func isOwner(ctx context.Context) bool {
 	return marked
 }
 
-// Owner makes every request to a handler one of the owner, who may do
-// everything: for a client in the same process.
+// Owner returns a handler that treats every request as the owner's, without any
+// restriction. It is meant for clients in the same process.
 func Owner(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.ServeHTTP(w, r.WithContext(asOwner(r.Context())))
 	})
 }
 
-// authenticate tells who asks. Over the socket, and in this process, that is
-// the owner, if no token is sent. A token that is sent counts, also there; one
-// in the header counts before one in a cookie.
+// authenticate returns the caller of a request. Without a token, requests over the socket
+// and from this process are the owner's. A token is always checked if present. The header
+// takes precedence over the cookie.
 func (h *HTTP) authenticate(r *http.Request) (identity, error) {
 	if who, ok := forwardedBy(r.Context()); ok {
 		return who, nil
@@ -110,28 +111,29 @@ func (h *HTTP) authenticate(r *http.Request) (identity, error) {
 	}
 	pass, err := check(h.config.Tokens, r.Context(), secret)
 	if err != nil {
-		return identity{}, h.uncheckable(err)
+		return identity{}, h.tokenCheckError(err)
 	}
-	who := known(pass.Token)
-	who.old = pass.Old
+	who := identityOf(pass.Token)
+	who.stale = pass.Old
 	return who, nil
 }
 
-// known is who has a token.
-func known(t wire.Token) identity {
+// identityOf returns the identity of the holder of a token.
+func identityOf(t wire.Token) identity {
 	return identity{name: t.Name, scope: t.Scope, agents: t.Agents, keys: t.Keys, token: t.ID, expires: t.Expires}
 }
 
-// grant is what they may hand on.
+// grant returns the rights that the caller may pass on to a new token.
 func (i identity) grant() token.Grant {
 	return token.Grant{Scope: i.scope, Agents: i.agents, Keys: i.keys, Parent: i.token, Expires: i.expires}
 }
 
-// whileLetIn is the context of a request for as long as who asks is let in.
-func (c *call) whileLetIn() (context.Context, context.CancelFunc) {
+// authorizedContext returns a context that ends with the request, or earlier if the
+// caller's token expires or is revoked.
+func (c *call) authorizedContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(c.r.Context())
 	if _, forwarded := forwardedBy(ctx); c.who.token == "" || c.h.config.Tokens == nil || forwarded {
-		return ctx, cancel // the owner, always; what was forwarded ends where it came in
+		return ctx, cancel // the owner never expires; a forwarded request is ended by the gateway that received it
 	}
 	stop := c.h.config.Tokens.Watch(c.who.token, cancel)
 	if c.who.expires.IsZero() {
@@ -142,9 +144,9 @@ func (c *call) whileLetIn() (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); end(); cancel() }
 }
 
-// uncheckable is what somebody whose token could not be checked is told: who is
-// not let in need not know why.
-func (h *HTTP) uncheckable(err error) error {
+// tokenCheckError returns the error to send if a token could not be checked. Internal
+// causes are logged and not revealed.
+func (h *HTTP) tokenCheckError(err error) error {
 	var p *wire.Problem
 	if !errors.As(err, &p) && !errors.Is(err, firn.ErrUnavailable) {
 		h.log.Error("tokens cannot be checked", "error", err.Error())
@@ -156,8 +158,8 @@ func (h *HTTP) uncheckable(err error) error {
 	return err
 }
 
-// bearer is the token that a request brings. It is taken from the header only:
-// addresses end up in logs and histories.
+// bearer returns the token in the Authorization header. Tokens in the URL are not accepted:
+// URLs end up in logs and browser histories.
 func bearer(r *http.Request) (string, bool) {
 	header := r.Header.Get("Authorization")
 	if header == "" {
@@ -165,19 +167,18 @@ func bearer(r *http.Request) (string, bool) {
 	}
 	scheme, secret, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "bearer") {
-		secret = "" // some other scheme: sent, and no good
+		secret = "" // an unknown scheme counts as an invalid token
 	}
 	return strings.TrimSpace(secret), true
 }
 
-// onlyOnce are headers that decide what a request does and who makes it: of two,
-// which are possibly different, another program may obey the other.
+// onlyOnce lists the headers that decide the effect or the caller of a request. They must
+// not be repeated: a proxy may use a different copy than this server.
 var onlyOnce = []string{"Authorization", "Idempotency-Key", "If-Match", "Content-Type", "Last-Event-Id", "X-Firn-Session"}
 
-// guard refuses what a web page of somebody else may have sent: requests that
-// reached us under a name that is not ours (DNS rebinding), and requests from
-// another origin. A socket has no name and no browser gets there, so there only
-// the origin counts.
+// guard rejects requests that another site's web page may have sent: requests with a Host
+// that is not ours (DNS rebinding) and requests from another origin. The socket has no host
+// name and no browser can reach it, so only the origin is checked there.
 func (h *HTTP) guard(r *http.Request) (reason string, err error) {
 	if !isOwner(r.Context()) && !h.ourName(r.Host) {
 		return "host", &wire.Problem{Kind: wire.NotAllowed, Message: "the gateway does not go by that name", Hint: "use localhost, or add the name to allowed_hosts"}
@@ -192,8 +193,8 @@ func (h *HTTP) guard(r *http.Request) (reason string, err error) {
 			return "origin", &wire.Problem{Kind: wire.NotAllowed, Message: "pages of another origin may not talk to the gateway", Hint: "add the origin to allowed_origins"}
 		}
 	}
-	// A browser that sends no origin still says whether the page is foreign. To
-	// follow a link to one of our own pages is allowed.
+	// A browser that sends no Origin still sends Sec-Fetch-Site. Links to our own pages may
+	// be followed.
 	if site := r.Header.Get("Sec-Fetch-Site"); (site == "cross-site" || site == "same-site") && r.Header.Get("Origin") == "" && strings.HasPrefix(r.URL.Path, "/v1/") {
 		return "origin", &wire.Problem{Kind: wire.NotAllowed, Message: "pages of another origin may not talk to the gateway", Hint: "add the origin to allowed_origins"}
 	}
@@ -220,8 +221,8 @@ func (h *HTTP) ourName(host string) bool {
 	})
 }
 
-// ourOrigin reports whether an Origin header is of our own pages, or one that
-// is allowed. "null" never is.
+// ourOrigin reports whether an Origin header is that of our own pages or is in the list of
+// allowed origins. "null" is always rejected.
 func (h *HTTP) ourOrigin(origin, host string) bool {
 	u, err := url.Parse(origin)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
@@ -233,5 +234,5 @@ func (h *HTTP) ourOrigin(origin, host string) bool {
 	return slices.ContainsFunc(h.config.Origins, func(allowed string) bool { return strings.EqualFold(allowed, origin) })
 }
 
-// unprintable reports whether a character has no place in a name.
+// unprintable reports whether a character is not allowed in a name.
 func unprintable(c rune) bool { return c == unicode.ReplacementChar || !unicode.IsPrint(c) }

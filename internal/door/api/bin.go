@@ -13,7 +13,8 @@ func binRoutes() []operation {
 	}
 }
 
-// listBin lists the bin. A token that is bound sees the sessions of its agents and keys.
+// listBin lists the sessions in the bin. A bound token sees only the sessions of its agents
+// and keys.
 func (c *call) listBin() (wire.Bin, error) {
 	limit := int(c.query.number("limit", 1<<31))
 	if c.query.err != nil {

@@ -14,10 +14,10 @@ import (
 	"firn.dev/wire"
 )
 
-// What a token that is bound to agents or keys gets to see. What it may not
-// touch is not there: it cannot tell a session of somebody else from none.
+// This file limits what a token bound to agents or keys can see. A session outside its
+// bounds looks the same as one that does not exist.
 
-// session finds the session that the address names.
+// session resolves the session in the request path and reserves memory for the response.
 func (c *call) session() (firn.ID, error) {
 	id, err := c.resolve(c.r.PathValue("id"))
 	if err != nil {
@@ -26,7 +26,7 @@ func (c *call) session() (firn.ID, error) {
 	return id, c.reserve(id)
 }
 
-// resolve finds the session that a reference names.
+// resolve resolves a session reference.
 func (c *call) resolve(ref string) (firn.ID, error) {
 	if !c.who.bound() {
 		return c.h.gateway.Resolve(c.r.Context(), ref)
@@ -35,8 +35,9 @@ func (c *call) resolve(ref string) (firn.ID, error) {
 	return s.ID, c.visible(s, err)
 }
 
-// removed finds a session that may be in the bin, where only its id names it.
-func (c *call) removed() (firn.ID, error) {
+// sessionOrBinned resolves the session in the request path. A session in the bin is found
+// by its full ID only.
+func (c *call) sessionOrBinned() (firn.ID, error) {
 	ref := c.r.PathValue("id")
 	id, err := c.resolve(ref)
 	if err != nil && wire.KindOf(err) == wire.NotFound && !c.who.bound() && firn.ID(ref).Check() == nil {
@@ -45,8 +46,9 @@ func (c *call) removed() (firn.ID, error) {
 	return id, err
 }
 
-// visible is err, or that there is no such session if it is somebody else's.
-// That a name means several is not told either: they may be others'.
+// visible returns err, or a not-found error if the session is outside the caller's bounds.
+// An ambiguous reference is also reported as not found, since the matches may be outside
+// the bounds.
 func (c *call) visible(s wire.Session, err error) error {
 	if !c.who.bound() {
 		return err
@@ -54,7 +56,7 @@ func (c *call) visible(s wire.Session, err error) error {
 	if err != nil && wire.KindOf(err) != wire.Ambiguous && wire.KindOf(err) != wire.NotFound {
 		return err
 	}
-	if err != nil || !c.sees(s) {
+	if err != nil || !c.canSee(s) {
 		problem := &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no session %q", view.Clip(c.r.PathValue("id")))}
 		if err != nil {
 			return problem
@@ -64,15 +66,15 @@ func (c *call) visible(s wire.Session, err error) error {
 	return nil
 }
 
-// outOfBounds is a problem of somebody who asked for what is not theirs. It is
-// counted; they need not know.
+// outOfBounds is an error for a request outside the caller's bounds. It is counted in the
+// metrics; the client sees only the wrapped problem.
 type outOfBounds struct{ *wire.Problem }
 
 // Unwrap returns the problem.
 func (o *outOfBounds) Unwrap() error { return o.Problem }
 
-// sees reports whether a session is theirs.
-func (c *call) sees(s wire.Session) bool {
+// canSee reports whether a session is within the caller's bounds.
+func (c *call) canSee(s wire.Session) bool {
 	agent := s.Agent
 	if agent == "" {
 		agent = route.AgentOf(s.Key)
@@ -80,30 +82,31 @@ func (c *call) sees(s wire.Session) bool {
 	return c.who.may(agent, s.Key)
 }
 
-func (c *call) visibleOf(all []wire.Session) []wire.Session {
-	return slices.DeleteFunc(all, func(s wire.Session) bool { return !c.sees(s) })
+func (c *call) filterVisible(all []wire.Session) []wire.Session {
+	return slices.DeleteFunc(all, func(s wire.Session) bool { return !c.canSee(s) })
 }
 
-// running lists the sessions in which a turn runs.
-func (c *call) running() []wire.Session { return c.visibleOf(c.h.gateway.Running(c.r.Context())) }
+// running lists the visible sessions with a running turn.
+func (c *call) running() []wire.Session { return c.filterVisible(c.h.gateway.Running(c.r.Context())) }
 
-// pagesLooked bounds how many pages are looked through to fill one.
-const pagesLooked = 20
+// maxPagesScanned limits the pages read from the gateway to fill one page for a bound
+// caller.
+const maxPagesScanned = 20
 
-// visibleSessions lists sessions. For who is bound, pages are filled from as
-// many of the gateway's as it takes; how many there are is not told.
+// visibleSessions lists sessions. For a bound caller, a page is filled from several pages
+// of the gateway, and the total is not revealed.
 func (c *call) visibleSessions(q gateway.SessionQuery) (wire.Page[wire.Session], error) {
 	if c.who.bound() && q.Agent == "" && len(c.who.agents) == 1 {
 		q.Agent = c.who.agents[0]
 	}
 	limit := cmp.Or(q.Limit, 100)
 	page := wire.Page[wire.Session]{Items: []wire.Session{}}
-	for range pagesLooked {
+	for range maxPagesScanned {
 		next, err := c.h.gateway.Sessions(c.r.Context(), q)
 		if err != nil {
 			return wire.Page[wire.Session]{}, err
 		}
-		page.Items = append(page.Items, c.visibleOf(next.Items)...)
+		page.Items = append(page.Items, c.filterVisible(next.Items)...)
 		page.Cursor, page.Total = next.Cursor, next.Total
 		if !c.who.bound() {
 			return page, nil
@@ -117,14 +120,15 @@ func (c *call) visibleSessions(q gateway.SessionQuery) (wire.Page[wire.Session],
 	return page, nil
 }
 
-// theirs reports whether a key, however it is spelt, is theirs, and returns it
-// as it is kept.
-func (c *call) theirs(key string) (string, bool) {
+// permittedKey returns the canonical form of a key and reports whether it is within the
+// caller's bounds.
+func (c *call) permittedKey(key string) (string, bool) {
 	kept, err := c.h.gateway.CanonicalKey(key)
 	return kept, err == nil && c.who.may(route.AgentOf(kept), kept)
 }
 
-// boundNew makes sure that a new session will be theirs.
+// boundNew checks that a new session will be within the caller's bounds. It fills in the
+// agent and the canonical key.
 func (c *call) boundNew(n wire.NewSession) (wire.NewSession, error) {
 	if !c.who.bound() {
 		return n, nil
@@ -138,7 +142,7 @@ func (c *call) boundNew(n wire.NewSession) (wire.NewSession, error) {
 		}
 		return n, nil
 	}
-	key, ok := c.theirs(n.Key)
+	key, ok := c.permittedKey(n.Key)
 	if !ok || n.Agent != "" && n.Agent != route.AgentOf(key) {
 		return n, boundTo("a session of that agent and key")
 	}
@@ -146,20 +150,20 @@ func (c *call) boundNew(n wire.NewSession) (wire.NewSession, error) {
 	return n, nil
 }
 
-// boundFork makes sure that a fork will be theirs: it has the agent of what it
-// is forked from, and the key that it is given.
+// boundFork checks that a fork will be within the caller's bounds. A fork inherits the
+// agent of its origin and has the requested key.
 func (c *call) boundFork(f wire.Fork) (wire.Fork, error) {
 	if !c.who.bound() || f.Key == "" && len(c.who.keys) == 0 {
 		return f, nil
 	}
 	var ok bool
-	if f.Key, ok = c.theirs(f.Key); !ok {
+	if f.Key, ok = c.permittedKey(f.Key); !ok {
 		return f, boundTo("a fork under that key")
 	}
 	return f, nil
 }
 
-// boundInbound makes sure that a message goes to a key of theirs.
+// boundInbound checks that a message is routed to a key within the caller's bounds.
 func (c *call) boundInbound(in wire.Inbound) error {
 	if !c.who.bound() {
 		return nil
@@ -174,18 +178,19 @@ func (c *call) boundInbound(in wire.Inbound) error {
 	return nil
 }
 
-// boundTo is the problem of a token that is not good for something.
+// boundTo returns the error for a request that a bound token may not make.
 func boundTo(what string) error {
 	return &outOfBounds{&wire.Problem{Kind: wire.NotAllowed, Message: "the token is bound to some agents or keys, and not good for " + what}}
 }
 
-// key is the key that the address names, if it is theirs.
+// key returns the key in the request path, or a not-found error if it is outside the
+// caller's bounds.
 func (c *call) key() (string, error) {
 	key := c.r.PathValue("key")
 	if !c.who.bound() {
 		return key, nil
 	}
-	kept, ok := c.theirs(key)
+	kept, ok := c.permittedKey(key)
 	if !ok {
 		return "", &outOfBounds{&wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no key %q", view.Clip(key))}}
 	}
@@ -196,13 +201,13 @@ func (c *call) visibleAgents(all []wire.Agent) []wire.Agent {
 	return slices.DeleteFunc(all, func(a wire.Agent) bool { return c.who.bound() && !c.who.bounds().KnowsAgent(a.ID) })
 }
 
-// boundStatus leaves out of the status what is not theirs: others' agents and
-// sessions, and where things are on the owner's disk.
+// boundStatus removes the agents and sessions outside the caller's bounds, and all paths,
+// from a status.
 func (c *call) boundStatus(s wire.Status) wire.Status {
 	if !c.who.bound() {
 		return s
 	}
-	s.Agents, s.Recent = c.visibleAgents(s.Agents), c.visibleOf(s.Recent)
+	s.Agents, s.Recent = c.visibleAgents(s.Agents), c.filterVisible(s.Recent)
 	s.Home, s.Store, s.Gateway, s.TCP, s.PID = "", "", "", "", 0
 	s.Sessions, s.Running, s.Queued = -1, 0, 0
 	for _, session := range c.running() {
@@ -211,8 +216,8 @@ func (c *call) boundStatus(s wire.Status) wire.Status {
 	return s
 }
 
-// visibleEvents leaves out events of sessions that are not theirs. Whose a
-// session is does not change, so it is asked until it is known.
+// visibleEvents filters out events of sessions outside the caller's bounds. The owner of a
+// session does not change, so the result is cached per session once known.
 func (c *call) visibleEvents(ctx context.Context, all iter.Seq2[wire.Event, error]) iter.Seq2[wire.Event, error] {
 	if !c.who.bound() {
 		return all
@@ -224,7 +229,7 @@ func (c *call) visibleEvents(ctx context.Context, all iter.Seq2[wire.Event, erro
 				mine, ok := known[e.Session]
 				if !ok {
 					s, err := c.h.gateway.Session(ctx, string(e.Session))
-					if mine = err == nil && c.sees(s); err == nil {
+					if mine = err == nil && c.canSee(s); err == nil {
 						known[e.Session] = mine
 					}
 				}

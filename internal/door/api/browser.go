@@ -19,25 +19,25 @@ import (
 	"firn.dev/wire"
 )
 
-// A browser is let in by a code that is good once, or by a token that somebody
-// types in. From then on it has a token of its own, which it sends as a cookie:
-// so it is listed with the others, can be revoked like them, and a restart of
-// the gateway does not put it out. See docs/decisions/0022-a-cookie-is-a-token.md.
+// A browser logs in with a single-use code or with a token typed by the user. It then
+// receives its own token, which it sends as a cookie. This token is listed and can be
+// revoked like any other, and survives a restart of the gateway. See
+// docs/decisions/0022-a-cookie-is-a-token.md.
 
 func browserRoutes() []operation {
 	word := header(token.PageHeader, "The word "+token.PageWord+": foreign pages cannot send it.")
 	login := action{in: reflect.TypeFor[wire.Login](), out: reflect.TypeFor[wire.Me](), run: (*call).login}
 	return []operation{
-		{method: "POST", path: "/v1/logins", name: "orderLogin", scope: wire.ScopeRead, what: "Makes a code that lets a browser in once, to do no more than who asks. The address to open is told with it.", action: mayTake((*call).orderLogin)},
-		{method: "POST", path: "/v1/login", name: "login", door: true, what: "Lets a browser in, by a code or by a token. The answer sets a cookie.", query: []param{word}, action: login},
-		{method: "POST", path: "/v1/logout", name: "logout", door: true, what: "Ends the token of a browser and takes its cookie away. What was accepted from it is still answered.", query: []param{word}, action: mayTake((*call).logout)},
+		{method: "POST", path: "/v1/logins", name: "orderLogin", scope: wire.ScopeRead, what: "Makes a code that lets a browser in once, to do no more than who asks. The address to open is told with it.", action: takeOptional((*call).orderLogin)},
+		{method: "POST", path: "/v1/login", name: "login", login: true, what: "Lets a browser in, by a code or by a token. The answer sets a cookie.", query: []param{word}, action: login},
+		{method: "POST", path: "/v1/logout", name: "logout", login: true, what: "Ends the token of a browser and takes its cookie away. What was accepted from it is still answered.", query: []param{word}, action: takeOptional((*call).logout)},
 		{method: "GET", path: "/v1/me", name: "me", scope: wire.ScopeHook, what: "Tells who asks, and what they may do.", action: give((*call).me)},
 	}
 }
 
-// orderLogin makes a code.
+// orderLogin creates a login code.
 func (c *call) orderLogin(o wire.LoginOrder) (wire.LoginCode, error) {
-	tokens, err := c.letsBrowsersIn()
+	tokens, err := c.browserTokens()
 	if err != nil {
 		return wire.LoginCode{}, err
 	}
@@ -56,19 +56,19 @@ func (c *call) orderLogin(o wire.LoginOrder) (wire.LoginCode, error) {
 	return wire.LoginCode{Code: code, Expires: until.UTC(), URL: base + "/login#" + code}, nil
 }
 
-// letsBrowsersIn returns where their tokens are, if any is let in at all.
-func (c *call) letsBrowsersIn() (*token.Book, error) {
+// browserTokens returns the token book, or an error if the gateway serves no pages.
+func (c *call) browserTokens() (*token.Book, error) {
 	if c.h.config.Web == nil {
 		return nil, &wire.Problem{Kind: wire.Unsupported, Message: "this gateway has no pages", Hint: "set gateway.web = true, and serve without --no-web"}
 	}
 	return c.tokens()
 }
 
-// tcpMark is where a context holds the TCP address that the server listens on.
+// tcpMark is the context key of the TCP address that the server listens on.
 type tcpMark struct{}
 
-// pages is where a browser finds us: where who asks found us, if that is how a
-// browser comes too.
+// pages returns the base URL of the web pages. It is the URL of the request, unless the
+// request came over the socket.
 func (c *call) pages() (string, error) {
 	scheme := "http://"
 	if token.OverTLS(c.r) {
@@ -90,9 +90,9 @@ func (c *call) pages() (string, error) {
 	return "http://" + net.JoinHostPort(host, port), nil
 }
 
-// login lets a browser in.
+// login logs a browser in and sets its cookie.
 func (c *call) login() error {
-	tokens, err := c.letsBrowsersIn()
+	tokens, err := c.browserTokens()
 	if err != nil {
 		return err
 	}
@@ -104,15 +104,15 @@ func (c *call) login() error {
 	if err != nil {
 		return err
 	}
-	made, err := c.letIn(tokens, in)
+	made, err := c.redeemLogin(tokens, in)
 	switch {
 	case err == nil:
 	case wire.KindOf(err) == wire.NoToken || wire.KindOf(err) == wire.NotAllowed:
-		return c.wrong(err)
+		return c.countWrongLogin(err)
 	default:
 		return err
 	}
-	c.who = known(made.Token)
+	c.who = identityOf(made.Token)
 	token.SetCookie(c.w, c.r, made.Secret, made.Expires.Sub(tokens.Now()))
 	me, err := c.me()
 	if err != nil {
@@ -121,10 +121,11 @@ func (c *call) login() error {
 	return c.reply(http.StatusOK, me)
 }
 
-// wrong counts a login that was wrong. After too many, nobody from there is told
-// why any more. Who is right is let in all the same: what cannot be guessed needs
-// no lock, and a lock would let who guesses keep others out.
-func (c *call) wrong(err error) error {
+// countWrongLogin counts a failed login and returns the error to send. After too many
+// failures from one address, the cause is no longer revealed. Valid logins are still
+// accepted: codes and tokens cannot be guessed, and a lockout would allow an attacker to
+// keep others out.
+func (c *call) countWrongLogin(err error) error {
 	c.h.config.Metrics.Refused("login")
 	if c.h.guesses.Wrong(c.r.RemoteAddr) {
 		return err
@@ -133,10 +134,10 @@ func (c *call) wrong(err error) error {
 	return &wire.Problem{Kind: wire.Busy, Message: "too many codes and tokens were wrong", Hint: "wait a minute, and let firn open make a new code"}
 }
 
-// maxLogin is how large the body of a login may be: anybody can send one.
+// maxLogin is the maximum size of a login body in bytes. Anyone can send one.
 const maxLogin = 4 << 10
 
-// readLogin reads the body. What is wrong with it is told without a word of it.
+// readLogin reads the body of a login. Its errors never quote the body.
 func (c *call) readLogin() (in wire.Login, err error) {
 	body, err := c.body("application/json", false)
 	if err != nil {
@@ -144,9 +145,9 @@ func (c *call) readLogin() (in wire.Login, err error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(body, maxLogin+1))
 	if err != nil {
-		return in, c.unreadable(err)
+		return in, c.bodyError(err)
 	}
-	c.arrived()
+	c.bodyArrived()
 	if len(data) > maxLogin {
 		c.w.Header().Set("Connection", "close")
 		return in, fmt.Errorf("log in: more than %d bytes were sent: %w", maxLogin, firn.ErrTooLarge)
@@ -157,16 +158,16 @@ func (c *call) readLogin() (in wire.Login, err error) {
 	return in, nil
 }
 
-// letIn lets a browser in by what it brings.
-func (c *call) letIn(tokens *token.Book, in wire.Login) (wire.Created, error) {
-	ctx, who := c.r.Context(), token.Browser{Kind: kindOfBrowser(c.r.UserAgent())}
+// redeemLogin creates the browser's token from a login code or a token.
+func (c *call) redeemLogin(tokens *token.Book, in wire.Login) (wire.Created, error) {
+	ctx, who := c.r.Context(), token.Browser{Kind: browserKind(c.r.UserAgent())}
 	who.Old, _ = token.Cookie(c.r)
 	if in.Code != "" {
 		return tokens.Redeem(ctx, in.Code, who)
 	}
 	pass, err := tokens.Check(ctx, strings.TrimSpace(in.Token))
 	if err != nil {
-		return wire.Created{}, c.h.uncheckable(err)
+		return wire.Created{}, c.h.tokenCheckError(err)
 	}
 	g, err := token.Of(pass.Token).Hand(wire.LoginOrder{})
 	if err != nil {
@@ -175,8 +176,8 @@ func (c *call) letIn(tokens *token.Book, in wire.Login) (wire.Created, error) {
 	return tokens.Admit(ctx, g, who)
 }
 
-// logout ends the token of the browser that asks. One that is not let in any
-// more may ask too: its cookie is taken away.
+// logout revokes the token of the calling browser and removes its cookie. A browser whose
+// token is no longer valid may call it too.
 func (c *call) logout(none) (wire.LoggedOut, error) {
 	secret, ok := token.Cookie(c.r)
 	if !ok {
@@ -192,26 +193,26 @@ func (c *call) logout(none) (wire.LoggedOut, error) {
 	}
 	pass, err := tokens.CheckBrowser(c.r.Context(), secret)
 	if err == nil {
-		c.who = known(pass.Token)
+		c.who = identityOf(pass.Token)
 		_, err = tokens.Logout(c.r.Context(), pass.ID)
 	}
 	var p *wire.Problem
 	if err != nil && (!errors.As(err, &p) || p.Kind == wire.Unavailable) {
-		return wire.LoggedOut{}, c.h.uncheckable(err)
+		return wire.LoggedOut{}, c.h.tokenCheckError(err)
 	}
 	token.SetCookie(c.w, c.r, "", -time.Second)
-	c.w.Header().Set("Clear-Site-Data", `"cache"`) // images that were seen
+	c.w.Header().Set("Clear-Site-Data", `"cache"`) // cached images
 	return wire.LoggedOut{LoggedOut: err == nil}, nil
 }
 
-// me tells who asks.
+// me returns the identity and the rights of the caller.
 func (c *call) me() (wire.Me, error) {
 	return wire.Me{Name: c.who.name, Scope: c.who.scope, Agents: c.who.agents, Keys: c.who.keys, Expires: c.who.expires, Version: c.h.config.Version}, nil
 }
 
-// kindOfBrowser names a browser and its system, as far as it says so, for the
-// list of tokens. Nothing that it says is repeated.
-func kindOfBrowser(agent string) string {
+// browserKind derives a name such as "Firefox Linux" from a User-Agent, for the list of
+// tokens. It never copies text from the header.
+func browserKind(agent string) string {
 	kind := ""
 	for _, list := range [][][2]string{
 		{{"Firefox/", "Firefox"}, {"Edg/", "Edge"}, {"Chrome/", "Chrome"}, {"Safari/", "Safari"}},
@@ -227,18 +228,19 @@ func kindOfBrowser(agent string) string {
 	return kind
 }
 
-// onTCP marks the context of a server with the address that it listens on.
+// onTCP stores the address that a server listens on in its context.
 func onTCP(ctx context.Context, address string) context.Context {
 	return context.WithValue(ctx, tcpMark{}, address)
 }
 
-// tcpOf is the address that the server of a request listens on; empty if none.
+// tcpOf returns the TCP address that the server of a request listens on, or "" if there is
+// none.
 func tcpOf(ctx context.Context) string {
 	address, _ := ctx.Value(tcpMark{}).(string)
 	return address
 }
 
-// page answers with a page, if there are any and the address is not the API's.
+// page serves a web page and reports whether it did. Paths of the API are never pages.
 func (c *call) page() bool {
 	first, _, _ := strings.Cut(strings.TrimPrefix(c.r.URL.Path, "/"), "/")
 	if c.h.config.Web == nil || slices.Contains([]string{"v1", "mcp", "healthz", "readyz", "metrics", "openapi.json"}, first) {

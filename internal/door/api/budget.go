@@ -11,12 +11,11 @@ import (
 	"firn.dev/wire"
 )
 
-// A budget bounds the memory of large answers that are being made or sent. An
-// answer reserves about what it takes before anything is read for it, and gives
-// it back once the client has taken it. One client reserves at most half, so that
-// another finds space; of answers that take more than half there is one at a time.
-// While a reservation waits, clients that take nothing of
-// their answers are given up sooner.
+// A budget limits the memory of large responses that are being built or sent. A response
+// reserves its approximate size before anything is read, and releases it when the client
+// has received it. One client can reserve at most half of the budget. Only one response
+// larger than half of the budget is built at a time. While a reservation is waiting,
+// clients that do not read their responses time out sooner.
 type budget struct {
 	limit int64
 
@@ -33,15 +32,15 @@ type reservation struct {
 	budget *budget
 	client string
 	bytes  int64
-	// huge says that it takes more than was reserved.
+	// huge is set if the response needs more memory than was reserved.
 	huge bool
-	// granted is closed once it is in force.
+	// granted is closed when the reservation is in force.
 	granted chan struct{}
-	// hurry shortens the time that the client has for what is being sent.
+	// hurry shortens the write deadline of the response being sent.
 	hurry func()
 }
 
-// reserve waits until there is space. It fails with Busy and 503 after patience.
+// reserve waits until there is space. After patience it fails with Busy and status 503.
 func (b *budget) reserve(ctx context.Context, client string, bytes int64, patience time.Duration, hurry func()) (*reservation, error) {
 	r := &reservation{budget: b, client: client, bytes: min(bytes, b.limit/2), huge: bytes > b.limit/2, granted: make(chan struct{}), hurry: hurry}
 	b.mu.Lock()
@@ -66,7 +65,7 @@ func (b *budget) reserve(ctx context.Context, client string, bytes int64, patien
 	case <-ctx.Done():
 	}
 	if r.cancel() {
-		return r, nil // it was granted meanwhile
+		return r, nil // granted in the meantime
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
@@ -74,8 +73,8 @@ func (b *budget) reserve(ctx context.Context, client string, bytes int64, patien
 	return nil, &withStatus{&wire.Problem{Kind: wire.Busy, Message: "too many large answers are being sent", Hint: "retry in a second, or ask for smaller pages"}, http.StatusServiceUnavailable}
 }
 
-// grant puts reservations in force, the oldest first, as far as there is space for
-// their clients. The caller holds the lock.
+// grant puts waiting reservations in force, oldest first, as far as the budget and the
+// limit per client allow. The caller holds the lock.
 func (b *budget) grant() {
 	if b.clients == nil {
 		b.clients, b.sending = make(map[string]int64), make(map[*reservation]struct{})
@@ -98,7 +97,8 @@ func (b *budget) grant() {
 	b.waiting = left
 }
 
-// cancel takes back a reservation that waits; true if it is in force already.
+// cancel removes a waiting reservation. It reports whether the reservation was already
+// granted.
 func (r *reservation) cancel() bool {
 	b := r.budget
 	b.mu.Lock()
@@ -112,7 +112,7 @@ func (r *reservation) cancel() bool {
 	return true
 }
 
-// release gives a reservation back, once.
+// release returns a reservation to the budget. Further calls do nothing.
 func (r *reservation) release() {
 	if r == nil {
 		return
@@ -134,8 +134,7 @@ func (r *reservation) release() {
 	b.grant()
 }
 
-// shrink gives a part of a reservation back, once it is known how much the answer
-// takes.
+// shrink reduces a reservation once the size of the response is known.
 func (r *reservation) shrink(bytes int64) {
 	if r == nil {
 		return
@@ -155,26 +154,26 @@ func (r *reservation) shrink(bytes int64) {
 	}
 }
 
-// contended reports whether reservations wait.
+// contended reports whether any reservation is waiting.
 func (b *budget) contended() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.waiting) > 0
 }
 
-// smallSession is up to which size of a session its answers need no reservation.
+// smallSession is the largest session, in bytes, whose responses need no reservation.
 const smallSession = 64 << 10
 
-// sized is a gateway that knows how much a session has after a position,
-// and where it ends.
-type sized interface {
+// sizer is a gateway that can report the size of a session after a position and the
+// position of its end.
+type sizer interface {
 	Size(ctx context.Context, id firn.ID, after firn.Pos) (bytes int64, end firn.Pos, err error)
 }
 
-// reserve reserves memory for an answer that is made of a session. Reading a line
-// and telling it takes about twice its length.
+// reserve reserves memory for a response built from a session. Reading and encoding a line
+// takes about twice its length.
 func (c *call) reserve(session firn.ID) error {
-	g, ok := c.h.gateway.(sized)
+	g, ok := c.h.gateway.(sizer)
 	if !ok || !c.op.heavy || c.reserved != nil {
 		return nil
 	}
@@ -188,7 +187,7 @@ func (c *call) reserve(session firn.ID) error {
 	size, end, err := g.Size(c.r.Context(), session, after)
 	c.end = end
 	if err != nil || size <= smallSession {
-		return nil // what is wrong with it is found by who reads it
+		return nil // errors are reported by the read that follows
 	}
 	answers := &c.h.others.answers
 	if isOwner(c.r.Context()) {
@@ -196,16 +195,16 @@ func (c *call) reserve(session firn.ID) error {
 	}
 	control := http.NewResponseController(c.w.ResponseWriter)
 	c.reserved, err = answers.reserve(c.r.Context(), c.who.name, 2*size, c.h.config.WriteTimeout, func() {
-		_ = control.SetWriteDeadline(time.Now().Add(c.h.config.Patience)) // who takes something gets more time with the next piece
+		_ = control.SetWriteDeadline(time.Now().Add(c.h.config.Patience)) // a client that keeps reading gets a new deadline with the next chunk
 	})
 	return err
 }
 
-// sendPiece is how much is sent before a client gets more time.
+// sendPiece is the number of bytes sent before the write deadline is extended.
 const sendPiece = 64 << 10
 
-// sender sends a long answer piece by piece, so that a client that takes none of
-// it is given up, and one that is slow is not.
+// sender sends a long response in chunks, extending the write deadline for each. Stalled
+// clients time out and slow ones do not.
 type sender struct{ c *call }
 
 // Write implements [io.Writer].
@@ -222,8 +221,8 @@ func (s sender) Write(b []byte) (int, error) {
 	return sent, nil
 }
 
-// pieceDeadline gives the client time for the next piece: little, if others wait
-// for the memory of this answer.
+// pieceDeadline sets the write deadline for the next chunk. It is shorter while other
+// responses wait for memory.
 func (c *call) pieceDeadline() {
 	patience := c.h.config.WriteTimeout
 	if c.reserved != nil && c.reserved.budget.contended() {
@@ -231,6 +230,6 @@ func (c *call) pieceDeadline() {
 	}
 	err := http.NewResponseController(c.w.ResponseWriter).SetWriteDeadline(time.Now().Add(patience))
 	if err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return // writing tells
+		return // the next write fails
 	}
 }

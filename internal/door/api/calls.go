@@ -17,17 +17,16 @@ import (
 	"firn.dev/wire"
 )
 
-// The methods of call in this file answer the operations of the table, one
-// each, by asking the gateway. Who is bound to some agents or keys gets to see
-// only theirs: see bound.go.
+// The methods of call in this file implement the operations of the route table by calling
+// the gateway. Bound callers see only their own agents and keys: see bound.go.
 
-// most is how many items a page has at most.
-const most = 1000
+// maxPage is the maximum number of items per page.
+const maxPage = 1000
 
-// none is the body of a request that has nothing to say.
+// none is an empty request body.
 type none struct{}
 
-// pageOf is a whole list as a page.
+// pageOf returns a complete list as a single page.
 func pageOf[T any](items []T) wire.Page[T] {
 	if items == nil {
 		items = []T{}
@@ -35,8 +34,8 @@ func pageOf[T any](items []T) wire.Page[T] {
 	return wire.Page[T]{Items: items, Total: len(items)}
 }
 
-// limit is how many items are asked for; zero leaves it to the gateway.
-func (c *call) limit() int { return int(min(c.query.number("limit", 1<<62), most)) }
+// limit returns the requested number of items. Zero selects the gateway's default.
+func (c *call) limit() int { return int(min(c.query.number("limit", 1<<62), maxPage)) }
 
 func (c *call) listSessions() (wire.Page[wire.Session], error) {
 	q := &c.query
@@ -91,7 +90,7 @@ func (c *call) removeSession() (wire.Removed, error) {
 func (c *call) listEntries() (wire.Page[wire.Entry], error) {
 	q := &c.query
 	want := view.EntryQuery{View: q.text("view"), After: q.pos("after"), Before: q.pos("before"), Back: q.flag("back"), Limit: c.limit(), Cursor: q.text("cursor"), Head: q.text("head")}
-	as, err := c.spelling()
+	as, err := c.entryFormat()
 	if err = errors.Join(q.err, err); err != nil {
 		return wire.Page[wire.Entry]{}, err
 	}
@@ -105,7 +104,7 @@ func (c *call) listEntries() (wire.Page[wire.Entry], error) {
 		page.Items = []wire.Entry{}
 	}
 	for i := range page.Items {
-		tellLine(&page.Items[i], as)
+		setLineFormat(&page.Items[i], as)
 	}
 	return page, err
 }
@@ -128,7 +127,7 @@ func (c *call) appendEntries(n wire.NewEntries) (wire.Appended, error) {
 
 func etag(end firn.Pos) string { return strconv.Quote(strconv.FormatUint(uint64(end), 10)) }
 
-// ifMatch is the position that a request expects a session to end at.
+// ifMatch returns the end position in the If-Match header, or [store.Any] if there is none.
 func ifMatch(r *http.Request) (firn.Pos, error) {
 	header := strings.TrimSpace(r.Header.Get("If-Match"))
 	if header == "" || header == "*" {
@@ -150,14 +149,14 @@ func (c *call) getTree() (wire.Tree, error) {
 	return c.h.gateway.Tree(c.r.Context(), id, limit, cursor)
 }
 
-// listChildren lists the sub-agents of a session that they may see.
+// listChildren lists the visible sub-agent sessions of a session.
 func (c *call) listChildren() (wire.Page[wire.Session], error) {
 	id, err := c.session()
 	if err != nil {
 		return wire.Page[wire.Session]{}, err
 	}
 	all, err := c.h.gateway.Children(c.r.Context(), id)
-	page := wire.Page[wire.Session]{Items: c.visibleOf(all)}
+	page := wire.Page[wire.Session]{Items: c.filterVisible(all)}
 	page.Total = len(page.Items)
 	return page, err
 }
@@ -170,7 +169,7 @@ func (c *call) getDamage() (wire.Page[wire.Damage], error) {
 	return c.h.gateway.Damage(c.r.Context(), id)
 }
 
-// windowAction answers with a window, or with the request that it makes.
+// windowAction responds with a window, or with the provider request made from it.
 func windowAction() action {
 	return action{out: reflect.TypeFor[wire.Window](), run: (*call).getWindow}
 }
@@ -191,14 +190,14 @@ func (c *call) getWindow() error {
 	if !file {
 		return c.reply(http.StatusOK, w)
 	}
-	// As it is: a number with many digits, and white space, are what they are.
+	// The request is sent byte for byte, to preserve number formats and white space.
 	head := c.w.Header()
 	head.Set("Content-Type", "application/json")
 	head.Set("Content-Disposition", `attachment; filename="request.json"`)
 	head.Set("Content-Length", strconv.Itoa(len(w.Request)))
 	c.deadline()
 	c.w.WriteHeader(http.StatusOK)
-	c.w.Write(w.Request) // who is gone needs no answer
+	c.w.Write(w.Request) // errors mean the client disconnected
 	return nil
 }
 
@@ -211,7 +210,7 @@ func (c *call) listCompactions() (wire.Page[wire.Compaction], error) {
 	return pageOf(all), err
 }
 
-// onSession asks for something to be done to the session of the address.
+// onSession calls do with the session in the request path.
 func onSession[In, Out any](c *call, in In, do func(context.Context, firn.ID, In) (Out, error)) (Out, error) {
 	id, err := c.session()
 	if err != nil {
@@ -235,7 +234,7 @@ func (c *call) redoCompaction(none) (wire.Compaction, error) {
 	return onSession(c, c.compaction(), c.h.gateway.Redo)
 }
 
-// compaction is the one that the address names.
+// compaction returns the ID of the compaction in the request path.
 func (c *call) compaction() firn.EntryID { return firn.EntryID(c.r.PathValue("cid")) }
 
 func (c *call) fork(f wire.Fork) (wire.Session, error) {
@@ -247,7 +246,7 @@ func (c *call) fork(f wire.Fork) (wire.Session, error) {
 }
 
 func (c *call) restoreSession(none) (wire.Session, error) {
-	id, err := c.removed()
+	id, err := c.sessionOrBinned()
 	if err != nil {
 		return wire.Session{}, err
 	}
@@ -255,7 +254,7 @@ func (c *call) restoreSession(none) (wire.Session, error) {
 }
 
 func (c *call) purge(e wire.Erase) (wire.Receipt, error) {
-	id, err := c.removed()
+	id, err := c.sessionOrBinned()
 	if err != nil {
 		return wire.Receipt{}, err
 	}
@@ -288,8 +287,8 @@ func (c *call) turn() error {
 	return c.reply(http.StatusOK, answer)
 }
 
-// idempotency is the name that a client gave its message, in the body or in a
-// header.
+// idempotency returns the client's ID of a message, from the Idempotency-Key header or the
+// body.
 func idempotency(r *http.Request, inBody string) (string, error) {
 	key := strings.TrimSpace(r.Header.Get("Idempotency-Key"))
 	switch {
@@ -426,7 +425,7 @@ func (c *call) listAgents() (wire.Page[wire.Agent], error) {
 	return pageOf(c.visibleAgents(c.h.gateway.Agents(c.r.Context()))), nil
 }
 
-// tokens are where tokens are kept, if anywhere.
+// tokens returns the token book, or an error if this gateway has none.
 func (c *call) tokens() (*token.Book, error) {
 	if c.h.config.Tokens == nil {
 		return nil, &wire.Problem{Kind: wire.Unsupported, Message: "this gateway keeps no tokens"}

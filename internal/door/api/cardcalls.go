@@ -14,16 +14,16 @@ import (
 	"firn.dev/wire"
 )
 
-// asHTML asks for entries and events as pages show them.
+// asHTML selects entries and events rendered as HTML for the web pages.
 const asHTML = "html"
 
-// cardAPI shows entries as pages do.
+// cardAPI renders entries for the web pages.
 type cardAPI interface {
-	// Entry tells one entry, which somebody names, whole.
+	// Entry returns one complete entry by reference.
 	Entry(ctx context.Context, id firn.ID, ref string, html bool) (wire.Entry, error)
-	// Image is image n of an entry, from 1, and its type.
+	// Image returns image n of an entry, counted from 1, and its media type.
 	Image(ctx context.Context, id firn.ID, ref string, n int) ([]byte, string, error)
-	// PageEvents is Events with cards for entries, and HTML for what grows.
+	// PageEvents is like Events, with entries rendered as cards and growing text as HTML.
 	PageEvents(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error]
 }
 
@@ -36,7 +36,7 @@ func cardRoutes() []operation {
 	}
 }
 
-// html reports whether something is asked for as pages show it.
+// html reports whether the request asks for HTML.
 func (c *call) html() (bool, error) {
 	switch as := c.query.text("as"); as {
 	case "":
@@ -48,11 +48,11 @@ func (c *call) html() (bool, error) {
 	}
 }
 
-// asText tells lines byte for byte.
+// asText selects lines as JSON strings, byte for byte.
 const asText = "text"
 
-// spelling is how entries are told.
-func (c *call) spelling() (string, error) {
+// entryFormat returns the requested format of entries: asText, asHTML or "".
+func (c *call) entryFormat() (string, error) {
 	if as := c.query.text("as"); as == asText {
 		return as, nil
 	}
@@ -63,15 +63,15 @@ func (c *call) spelling() (string, error) {
 	return "", err
 }
 
-// tellLine tells the line of an entry as it was asked for.
-func tellLine(e *wire.Entry, as string) {
+// setLineFormat moves the line of an entry to its text member if the format is asText.
+func setLineFormat(e *wire.Entry, as string) {
 	if as == asText {
 		e.Text, e.Line = string(e.Line), nil
 	}
 }
 
 func (c *call) getEntry() (wire.Entry, error) {
-	as, err := c.spelling()
+	as, err := c.entryFormat()
 	if err != nil {
 		return wire.Entry{}, err
 	}
@@ -80,11 +80,12 @@ func (c *call) getEntry() (wire.Entry, error) {
 		return wire.Entry{}, err
 	}
 	e, err := c.h.gateway.Entry(c.r.Context(), id, c.r.PathValue("entry"), as == asHTML)
-	tellLine(&e, as)
+	setLineFormat(&e, as)
 	return e, err
 }
 
-// getImage sends an image. Opened by itself it still can do nothing.
+// getImage sends an image. The security policy prevents it from running scripts if it is
+// opened as a page.
 func (c *call) getImage() error {
 	id, err := c.session()
 	if err != nil {
@@ -102,7 +103,8 @@ func (c *call) getImage() error {
 	mark := `"` + hex.EncodeToString(sum[:16]) + `"`
 	head := c.w.Header()
 	head.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	// It may be kept, and shown again to who may still see it: so it is asked for.
+	// The browser may cache the image but must revalidate it, since access may have been
+	// revoked.
 	head.Set("Cache-Control", "private, no-cache")
 	head.Set("Etag", mark)
 	c.deadline()
@@ -114,6 +116,6 @@ func (c *call) getImage() error {
 	head.Set("Content-Length", strconv.Itoa(len(data)))
 	head.Set("Content-Disposition", "inline")
 	c.w.WriteHeader(http.StatusOK)
-	c.w.Write(data) // who is gone needs no answer
+	c.w.Write(data) // errors mean the client disconnected
 	return nil
 }

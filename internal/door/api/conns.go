@@ -19,68 +19,68 @@ import (
 	"firn.dev/wire"
 )
 
-// Why a connection was closed before it was served, as the metrics call it.
+// Reasons for closing a connection before it was served, as named in the metrics.
 const (
-	refusedCrowd = "connections"
-	refusedSlow  = "slow"
-	refusedPeer  = "peer"
+	refusedFull = "connections"
+	refusedSlow = "slow"
+	refusedPeer = "peer"
 )
 
-// A crowd bounds the connections of one listener. Each is in one of two rooms:
-// strangers, which have not shown a valid token, and guests, which have, or which
-// come through the owner's socket. A stranger that shows a token becomes a guest.
+// A connLimiter limits the connections of one listener. Each connection is in one of two
+// sets: strangers, which have not yet sent a valid token, and guests, which have, or which
+// use the owner's socket. A stranger that sends a valid token becomes a guest.
 //
-// A full room makes space for a newcomer. Of strangers it closes the oldest, idle
-// before busy, from the address that has the most: so connections without a token
-// only ever displace each other, and one that shows its token promptly is served
-// however many of them there are. Of guests it closes the oldest idle one; if
-// none is idle the newcomer is refused. Who is closed or refused is answered 503
-// with Retry-After, unless an answer has begun.
-type crowd struct {
+// A full set displaces a connection to accept a new one. Among strangers it closes the
+// oldest, idle before busy, of the address with the most connections. Connections without a
+// token can therefore only displace each other, and one that sends its token promptly is
+// served regardless of their number. Among guests it closes the oldest idle one. If none is
+// idle, the new connection is refused. Displaced and refused connections receive a 503 with
+// Retry-After, unless a response has started.
+type connLimiter struct {
 	net.Listener
-	guests, strangers room
-	// owned says that all who come are the owner: there are no strangers.
+	guests, strangers connSet
+	// owned is set for the owner's socket. There are no strangers then.
 	owned bool
-	// patience bounds each wait for a stranger: for a request, its body, or for
-	// the stranger to take an answer.
+	// patience limits each wait for a stranger: for a request, for its body, and for
+	// reading the response.
 	patience time.Duration
 	refused  func(reason string)
 
 	mu sync.Mutex
-	// closing counts connections that are being closed slowly, so that their
-	// answer is not lost.
+	// closing counts the connections that are being closed slowly, to deliver the response.
 	closing atomic.Int64
 }
 
-// room holds connections, oldest first, up to a limit.
-type room struct {
+// connSet holds connections in order of age, oldest first, up to a limit.
+type connSet struct {
 	limit int
 	conns list.List
 }
 
-// conn is a connection of a crowd.
+// conn is a connection of a connLimiter.
 type conn struct {
 	net.Conn
-	crowd *crowd
-	// address is the network that it comes from, as far as one attacker has it.
+	limiter *connLimiter
+	// address is the remote network, as returned by network.
 	address string
-	// cut says that it was displaced: nothing more is read from it or written to
-	// it by the server.
+	// cut is set if the connection was displaced. The server no longer reads from it or
+	// writes to it.
 	cut atomic.Bool
-	// asked says that the head of a request has come; stranger that no token was
-	// shown yet.
-	asked, stranger atomic.Bool
+	// requested is set when the header of a request has arrived. stranger is set until a
+	// valid token is sent.
+	requested, stranger atomic.Bool
 
-	// Under the lock of the crowd. place is nil once it has left.
+	// Guarded by the lock of the limiter. place is nil after the connection has left its
+	// set.
 	place *list.Element
 	busy  bool
 }
 
 // Accept implements [net.Listener].
-func (c *crowd) Accept() (net.Conn, error) { return c.acceptFrom(c.Listener) }
+func (c *connLimiter) Accept() (net.Conn, error) { return c.acceptFrom(c.Listener) }
 
-// acceptFrom waits for the next connection of a listener that is served.
-func (c *crowd) acceptFrom(l net.Listener) (net.Conn, error) {
+// acceptFrom waits for the next accepted connection of a listener.
+func (c *connLimiter) acceptFrom(l net.Listener) (net.Conn, error) {
 	for {
 		accepted, err := l.Accept()
 		if err != nil {
@@ -97,15 +97,15 @@ func (c *crowd) acceptFrom(l net.Listener) (net.Conn, error) {
 		if one := c.admit(accepted, &c.guests); one != nil {
 			return one, nil
 		}
-		c.refused(refusedCrowd)
+		c.refused(refusedFull)
 		c.answer(accepted, http.StatusServiceUnavailable, tooMany())
 	}
 }
 
-// admit puts a new connection into a room. It returns nil if there is no space,
-// which cannot be among strangers.
-func (c *crowd) admit(accepted net.Conn, r *room) *conn {
-	one := &conn{Conn: accepted, crowd: c, address: network(accepted.RemoteAddr())}
+// admit adds a new connection to a set. It returns nil if the set is full, which cannot
+// happen for strangers.
+func (c *connLimiter) admit(accepted net.Conn, r *connSet) *conn {
+	one := &conn{Conn: accepted, limiter: c, address: network(accepted.RemoteAddr())}
 	one.stranger.Store(r == &c.strangers)
 	c.mu.Lock()
 	displaced, ok := c.makeSpace(r)
@@ -120,9 +120,9 @@ func (c *crowd) admit(accepted net.Conn, r *room) *conn {
 	return one
 }
 
-// makeSpace takes a connection out of a full room, and reports whether there is
-// space for one more. The caller holds the lock.
-func (c *crowd) makeSpace(r *room) (*conn, bool) {
+// makeSpace removes a connection from a full set and reports whether there is space for one
+// more. The caller holds the lock.
+func (c *connLimiter) makeSpace(r *connSet) (*conn, bool) {
 	if r.conns.Len() < r.limit {
 		return nil, true
 	}
@@ -141,9 +141,9 @@ func (c *crowd) makeSpace(r *room) (*conn, bool) {
 	return victim, true
 }
 
-// oldestIdle returns the connection that has waited longest for a request, of one
-// address or of any; nil if all are being served.
-func (r *room) oldestIdle(address string) *conn {
+// oldestIdle returns the connection that has waited longest for a request, from the given
+// address or any if it is empty. It returns nil if all are busy.
+func (r *connSet) oldestIdle(address string) *conn {
 	for e := r.conns.Front(); e != nil; e = e.Next() {
 		if one := e.Value.(*conn); !one.busy && (address == "" || one.address == address) {
 			return one
@@ -153,8 +153,8 @@ func (r *room) oldestIdle(address string) *conn {
 }
 
 // oldestOfLargest returns the oldest connection of the address that has the most,
-// one that waits for a request if there is any.
-func (r *room) oldestOfLargest() *conn {
+// preferring an idle one.
+func (r *connSet) oldestOfLargest() *conn {
 	count := make(map[string]int)
 	var largest string
 	for e := r.conns.Front(); e != nil; e = e.Next() {
@@ -174,29 +174,29 @@ func (r *room) oldestOfLargest() *conn {
 	return nil
 }
 
-// displace closes a connection that was taken out of its room.
-func (c *crowd) displace(one *conn) {
+// displace closes a connection that was removed from its set.
+func (c *connLimiter) displace(one *conn) {
 	if one == nil {
 		return
 	}
-	c.refused(refusedCrowd)
-	if one.busy { // which it stays: it was cut
+	c.refused(refusedFull)
+	if one.busy { // busy does not change after the cut
 		one.Conn.Close()
 		return
 	}
 	c.answer(one.Conn, http.StatusServiceUnavailable, tooMany())
 }
 
-// mostClosing bounds how many connections are closed slowly at a time.
+// mostClosing limits the number of connections that are closed slowly at a time.
 const mostClosing = 64
 
-// answer sends a short answer and closes the connection. If the client is still
-// sending, what it sends is read for a moment: otherwise the system would drop
-// the answer with the connection.
-func (c *crowd) answer(to net.Conn, status int, why error) {
+// answer sends a short response and closes the connection. If the client is still sending,
+// its data is read for a moment: otherwise the system would drop the response together with
+// the connection.
+func (c *connLimiter) answer(to net.Conn, status int, why error) {
 	var p *wire.Problem
 	errors.As(why, &p)
-	body, _ := json.Marshal(wire.Failure{Error: *p}) // strings only
+	body, _ := json.Marshal(wire.Failure{Error: *p}) // cannot fail: strings only
 	retry := ""
 	if status == http.StatusServiceUnavailable {
 		retry = "Retry-After: 1\r\n"
@@ -212,47 +212,47 @@ func (c *crowd) answer(to net.Conn, status int, why error) {
 		to.Close()
 		return
 	}
-	go func() { // which ends after closingTime
+	go func() { // ends after closingTime
 		defer c.closing.Add(-1)
 		defer to.Close()
 		if half.CloseWrite() == nil {
-			io.Copy(io.Discard, io.LimitReader(to, 256<<10)) //nolint:errcheck // nothing in it matters
+			io.Copy(io.Discard, io.LimitReader(to, 256<<10)) //nolint:errcheck // the data is discarded
 		}
 	}()
 }
 
-// closingTime bounds how long an answer to a refused connection may take.
+// closingTime limits the time for the response to a refused connection.
 const closingTime = 500 * time.Millisecond
 
 func tooMany() error {
 	return &wire.Problem{Kind: wire.Busy, Message: "too many connections", Hint: "retry in a second; connections with a token are served first"}
 }
 
-// leave takes a connection out of its room.
-func (c *crowd) leave(one *conn) {
+// leave removes a connection from its set.
+func (c *connLimiter) leave(one *conn) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if one.place != nil {
-		c.roomOf(one).conns.Remove(one.place)
+		c.setOf(one).conns.Remove(one.place)
 		one.place = nil
 	}
 }
 
-// roomOf returns the room of a connection that is in one.
-func (c *crowd) roomOf(one *conn) *room {
+// setOf returns the set that contains a connection.
+func (c *connLimiter) setOf(one *conn) *connSet {
 	if one.stranger.Load() {
 		return &c.strangers
 	}
 	return &c.guests
 }
 
-// promote makes a stranger a guest, because it has shown a valid token. It
-// reports false if there is no space for it.
+// promote turns a stranger into a guest after it has sent a valid token. It reports false
+// if there is no space.
 func (one *conn) promote() bool {
 	if !one.stranger.Load() {
 		return true
 	}
-	c := one.crowd
+	c := one.limiter
 	c.mu.Lock()
 	if one.place == nil || !one.stranger.Load() {
 		defer c.mu.Unlock()
@@ -269,34 +269,34 @@ func (one *conn) promote() bool {
 	return ok
 }
 
-// noteState follows what the server does with a connection.
-func noteState(nc net.Conn, state http.ConnState) {
+// trackState records whether a connection is busy. It is the server's ConnState hook.
+func trackState(nc net.Conn, state http.ConnState) {
 	one, ok := nc.(*conn)
 	if !ok {
 		return
 	}
 	if state == http.StateActive {
-		one.asked.Store(true)
+		one.requested.Store(true)
 	}
-	one.crowd.mu.Lock()
-	defer one.crowd.mu.Unlock()
+	one.limiter.mu.Lock()
+	defer one.limiter.mu.Unlock()
 	if one.place == nil {
 		return
 	}
-	if one.busy = state == http.StateActive; !one.busy { // it waits from now on
-		one.crowd.roomOf(one).conns.MoveToBack(one.place)
+	if one.busy = state == http.StateActive; !one.busy { // idle from now on
+		one.limiter.setOf(one).conns.MoveToBack(one.place)
 	}
 }
 
-// Read implements [net.Conn]. Until something was asked, the only thing that runs
-// out is the time for the first request.
+// Read implements [net.Conn]. A timeout before the first request counts as a slow
+// connection.
 func (one *conn) Read(b []byte) (int, error) {
 	n, err := one.Conn.Read(b)
 	if one.cut.Load() {
 		return 0, net.ErrClosed
 	}
-	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) && !one.asked.Swap(true) {
-		one.crowd.refused(refusedSlow)
+	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) && !one.requested.Swap(true) {
+		one.limiter.refused(refusedSlow)
 	}
 	return n, err
 }
@@ -309,8 +309,8 @@ func (one *conn) Write(b []byte) (int, error) {
 	return one.Conn.Write(b)
 }
 
-// CloseWrite lets the server end an answer without losing it to what the client
-// still sends.
+// CloseWrite closes the sending side. The server uses it to finish a response while the
+// client is still sending.
 func (one *conn) CloseWrite() error {
 	if half, ok := one.Conn.(interface{ CloseWrite() error }); ok {
 		return half.CloseWrite()
@@ -320,9 +320,9 @@ func (one *conn) CloseWrite() error {
 
 // Close implements [net.Conn].
 func (one *conn) Close() error {
-	one.crowd.leave(one)
+	one.limiter.leave(one)
 	if one.cut.Load() {
-		return nil // who cut it closes it
+		return nil // displace closes it
 	}
 	return one.Conn.Close()
 }
@@ -332,7 +332,7 @@ func (one *conn) SetReadDeadline(t time.Time) error {
 	if one.cut.Load() {
 		return net.ErrClosed
 	}
-	return one.Conn.SetReadDeadline(one.within(t))
+	return one.Conn.SetReadDeadline(one.capDeadline(t))
 }
 
 // SetWriteDeadline implements [net.Conn].
@@ -340,46 +340,45 @@ func (one *conn) SetWriteDeadline(t time.Time) error {
 	if one.cut.Load() {
 		return net.ErrClosed
 	}
-	return one.Conn.SetWriteDeadline(one.within(t))
+	return one.Conn.SetWriteDeadline(one.capDeadline(t))
 }
 
-// within shortens a deadline to what a stranger gets.
-func (one *conn) within(t time.Time) time.Time {
+// capDeadline limits a deadline to the patience for strangers.
+func (one *conn) capDeadline(t time.Time) time.Time {
 	if t.IsZero() || !one.stranger.Load() {
 		return t
 	}
-	if most := time.Now().Add(one.crowd.patience); t.After(most) {
+	if most := time.Now().Add(one.limiter.patience); t.After(most) {
 		return most
 	}
 	return t
 }
 
-// connMark is where the context of a request holds its connection.
+// connMark is the context key of a request's connection.
 type connMark struct{}
 
-// withConn notes the connection of a request, and that one through the socket is
-// the owner's.
+// withConn stores the connection in the context of its requests. Requests over the socket
+// are marked as the owner's.
 func withConn(ctx context.Context, c net.Conn) context.Context {
 	one, ok := c.(*conn)
 	if !ok {
 		return ctx
 	}
 	ctx = context.WithValue(ctx, connMark{}, one)
-	if one.crowd.owned {
+	if one.limiter.owned {
 		return asOwner(ctx)
 	}
 	return ctx
 }
 
-// connOf returns the connection of a request; nil if there is none, as for
-// requests of this process.
+// connOf returns the connection of a request, or nil for requests from this process.
 func connOf(ctx context.Context) *conn {
 	one, _ := ctx.Value(connMark{}).(*conn)
 	return one
 }
 
-// network returns the part of an address that one attacker has: an IPv4 address,
-// or a network of 64 bits.
+// network returns the part of an address that a single attacker controls: an IPv4 address
+// or a /64 network.
 func network(a net.Addr) string {
 	tcp, ok := a.(*net.TCPAddr)
 	if !ok {
@@ -397,9 +396,8 @@ func network(a net.Addr) string {
 	return ip.String()
 }
 
-// checkPeer refuses a connection through the socket from a process of another
-// user, even if the mode of the socket was changed by hand. Root may connect: it
-// could act as the owner anyway.
+// checkPeer rejects socket connections from processes of other users, even if the mode of
+// the socket was changed manually. Root is accepted: it could act as the owner anyway.
 func checkPeer(c net.Conn) error {
 	u, ok := c.(*net.UnixConn)
 	if !ok {

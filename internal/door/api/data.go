@@ -14,7 +14,7 @@ import (
 	"firn.dev/wire"
 )
 
-// dataAPI is what pages show beside the conversations themselves.
+// dataAPI provides the data that pages show besides the conversations themselves.
 type dataAPI interface {
 	Course(ctx context.Context, id firn.ID) (wire.Course, error)
 	Compacted(ctx context.Context, id firn.ID, compaction string) (wire.CompactionDetail, error)
@@ -25,14 +25,14 @@ type dataAPI interface {
 	Verify(ctx context.Context) (wire.Verified, error)
 }
 
-// typeCSV is the type of a table.
+// typeCSV is the media type of a table.
 const typeCSV = "text/csv"
 
-// batchPath is where many sessions are changed at once. It is also the address
-// of a session that is called so.
+// batchPath is the address for changing many sessions in one request. It is also the
+// address of a session with this name.
 const batchPath = "/v1/sessions/batch"
 
-// dataRoutes are those of [dataAPI].
+// dataRoutes returns the routes of [dataAPI].
 func dataRoutes() []operation {
 	return []operation{
 		{method: "POST", path: batchPath, name: "patchSessions", scope: wire.ScopeWrite, what: "Changes many sessions in the same way, and tells of each what came of it, and what undoes it.", action: take((*call).batch)},
@@ -41,7 +41,7 @@ func dataRoutes() []operation {
 		{method: "GET", path: "/v1/sources", name: "listSources", scope: wire.ScopeRead, what: "Lists where sessions are from: our own home, and folders of other tools that are mirrored.", action: give((*call).listSources)},
 		{method: "GET", path: "/v1/tags", name: "listTags", scope: wire.ScopeRead, what: "Lists the tags that sessions have, and how many have each. A change may take ten seconds to be seen.", action: give((*call).listTags)},
 		{method: "GET", path: "/v1/ops", name: "ops", scope: wire.ScopeRead, what: "Tells how the gateway and what it keeps are doing.", action: give((*call).ops)},
-		{method: "POST", path: "/v1/verify", name: "verify", scope: wire.ScopeAdmin, what: "Begins a check of all sessions, unless one is under way. How it goes is told by /v1/ops.", action: mayTake((*call).verify)},
+		{method: "POST", path: "/v1/verify", name: "verify", scope: wire.ScopeAdmin, what: "Begins a check of all sessions, unless one is under way. How it goes is told by /v1/ops.", action: takeOptional((*call).verify)},
 	}
 }
 
@@ -61,7 +61,7 @@ func (c *call) compacted() (wire.CompactionDetail, error) {
 	return c.h.gateway.Compacted(c.r.Context(), id, c.r.PathValue("cid"))
 }
 
-// batch changes sessions. For who is bound those of others are not there.
+// batch changes sessions. For a bound caller, sessions outside its bounds do not exist.
 func (c *call) batch(b wire.Batch) (wire.Page[wire.BatchResult], error) {
 	if !c.who.bound() || len(b.IDs) > gateway.MaxBatch {
 		results, err := c.h.gateway.Batch(c.r.Context(), b)
@@ -73,7 +73,7 @@ func (c *call) batch(b wire.Batch) (wire.Page[wire.BatchResult], error) {
 	for i, id := range b.IDs {
 		all[i].ID = id
 		s, err := c.h.gateway.Session(c.r.Context(), string(id))
-		if err != nil || s.ID != id || !c.sees(s) {
+		if err != nil || s.ID != id || !c.canSee(s) {
 			all[i].Error = "there is no session " + strconv.Quote(view.Clip(string(id)))
 			continue
 		}
@@ -112,7 +112,7 @@ func (c *call) verify(none) (wire.Verified, error) {
 	return c.h.gateway.Verify(c.r.Context())
 }
 
-// usageAction answers with JSON, or with a table.
+// usageAction responds with JSON or CSV.
 func usageAction() action {
 	return action{out: reflect.TypeFor[wire.Spending](), content: typeCSV, run: (*call).usage}
 }
@@ -138,7 +138,7 @@ func (c *call) usage() error {
 	return c.table(&s)
 }
 
-// table answers with what was used as a table.
+// table writes the usage as CSV.
 func (c *call) table(s *wire.Spending) error {
 	head := c.w.Header()
 	head.Set("Content-Type", typeCSV+"; charset=utf-8")
@@ -149,24 +149,24 @@ func (c *call) table(s *wire.Spending) error {
 	if s.And != "" {
 		names = append(names, s.And)
 	}
-	// Who is gone needs no answer: what cannot be written is nobody's to know.
+	// Write errors mean the client disconnected.
 	_ = w.Write(append(names, "title", "answers", "input", "output", "cacheRead", "cacheWrite", "cost"))
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	for _, r := range s.Rows {
-		cells := []string{inert(r.Name)}
+		cells := []string{escapeFormula(r.Name)}
 		if s.And != "" {
-			cells = append(cells, inert(r.And))
+			cells = append(cells, escapeFormula(r.And))
 		}
-		_ = w.Write(append(cells, inert(r.Title), strconv.Itoa(r.Answers), number(r.Input), number(r.Output), number(r.CacheRead), number(r.CacheWrite),
+		_ = w.Write(append(cells, escapeFormula(r.Title), strconv.Itoa(r.Answers), number(r.Input), number(r.Output), number(r.CacheRead), number(r.CacheWrite),
 			strconv.FormatFloat(r.Cost, 'f', -1, 64)))
 	}
 	w.Flush()
 	return nil
 }
 
-// inert is a text that no spreadsheet takes for a formula: titles are made of
-// what anybody said.
-func inert(text string) string {
+// escapeFormula quotes text that a spreadsheet would take for a formula. Titles contain
+// untrusted text.
+func escapeFormula(text string) string {
 	if text != "" && (text[0] == '=' || text[0] == '+' || text[0] == '-' || text[0] == '@' || text[0] == '\t' || text[0] == '\r') {
 		return "'" + text
 	}

@@ -56,12 +56,12 @@ func open(t *testing.T, st store.Store) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d.begin("s")
+	d.startSession("s")
 	return d
 }
 
 // begin begins a session, if it is not there.
-func (d *desk) begin(id firn.ID) {
+func (d *desk) startSession(id firn.ID) {
 	d.t.Helper()
 	header := firn.Entry{Body: &firn.Header{Session: id, Agent: "main"}}
 	if _, err := d.st.Append(d.t.Context(), id, store.Start, header); err != nil && !errors.Is(err, firn.ErrConflict) {
@@ -70,7 +70,7 @@ func (d *desk) begin(id firn.ID) {
 }
 
 // said is what users said in a session, line by line.
-func (d *desk) said(id firn.ID) string {
+func (d *desk) lastText(id firn.ID) string {
 	d.t.Helper()
 	var b strings.Builder
 	for rec, err := range d.st.Read(d.t.Context(), id, store.Start) {

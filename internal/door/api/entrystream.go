@@ -11,11 +11,11 @@ import (
 	"firn.dev/wire"
 )
 
-// streamFrom is from how many bytes of lines on a page of entries is sent as it is
-// spelt, without a second copy of it in memory.
+// streamFrom is the size of lines, in bytes, from which a page of entries is encoded while
+// it is sent, without a second copy in memory.
 const streamFrom = 256 << 10
 
-// sizeOfLines is how many bytes the lines of a page have.
+// sizeOfLines returns the total size in bytes of the lines of a page.
 func sizeOfLines(items []wire.Entry) int {
 	n := 0
 	for i := range items {
@@ -24,8 +24,8 @@ func sizeOfLines(items []wire.Entry) int {
 	return n
 }
 
-// streamEntries answers with a page of entries, one after the other. A page whose
-// client is gone is not sent to its end.
+// streamEntries responds with a page of entries, one after the other. It stops if the
+// client disconnects.
 func (c *call) streamEntries(page wire.Page[wire.Entry]) error {
 	head := c.w.Header()
 	head.Set("Content-Type", "application/json")
@@ -34,7 +34,7 @@ func (c *call) streamEntries(page wire.Page[wire.Entry]) error {
 		head.Add("Vary", "Accept-Encoding")
 		if acceptsGzip(c.r) {
 			head.Set("Content-Encoding", "gzip")
-			z, _ := gzip.NewWriterLevel(out, gzip.BestSpeed) // a level that there is
+			z, _ := gzip.NewWriterLevel(out, gzip.BestSpeed) // cannot fail: the level is valid
 			defer z.Close()
 			out = z
 		}
@@ -46,7 +46,7 @@ func (c *call) streamEntries(page wire.Page[wire.Entry]) error {
 	}
 	items := page.Items
 	page.Items = []wire.Entry{}
-	rest, err := json.Marshal(page) // numbers and a cursor
+	rest, err := json.Marshal(page) // numbers and a cursor only
 	if err != nil {
 		return err
 	}
@@ -56,18 +56,18 @@ func (c *call) streamEntries(page wire.Page[wire.Entry]) error {
 	}
 	for i := range items {
 		if i > 0 {
-			io.WriteString(out, ",") //nolint:errcheck // the next write tells
+			io.WriteString(out, ",") //nolint:errcheck // the next write fails too
 		}
 		if writeEntry(out, &items[i]) != nil {
 			return nil
 		}
-		items[i] = wire.Entry{} // its memory is free
+		items[i] = wire.Entry{} // free its memory
 	}
-	out.Write(append(bytes.TrimPrefix(rest, []byte(before)), '\n')) //nolint:errcheck // who is gone needs no answer
+	out.Write(append(bytes.TrimPrefix(rest, []byte(before)), '\n')) //nolint:errcheck // errors mean the client disconnected
 	return nil
 }
 
-// writeEntry spells an entry, without a copy of its line.
+// writeEntry encodes an entry without copying its line.
 func writeEntry(w io.Writer, e *wire.Entry) error {
 	line, text := e.Line, e.Text
 	small := *e
@@ -98,7 +98,7 @@ func writeEntry(w io.Writer, e *wire.Entry) error {
 	return err
 }
 
-// writeText spells the text of an entry piece by piece.
+// writeText encodes the text of an entry in chunks.
 func writeText(w io.Writer, text string) error {
 	if _, err := io.WriteString(w, `,"text":"`); err != nil {
 		return err
@@ -115,7 +115,7 @@ func writeText(w io.Writer, text string) error {
 		if err := encoder.Encode(text[:n]); err != nil {
 			return err
 		}
-		if _, err := w.Write(b.Bytes()[1 : b.Len()-2]); err != nil { // without its quotes and the line break
+		if _, err := w.Write(b.Bytes()[1 : b.Len()-2]); err != nil { // without the quotes and the newline
 			return err
 		}
 		text = text[n:]

@@ -10,8 +10,7 @@ import (
 	"firn.dev/wire"
 )
 
-// export answers with a session in another format, as a stream, or with a
-// report of how that would go.
+// export streams a session in another format, or returns a report of the conversion.
 func (c *call) export() error {
 	id, err := c.session()
 	if err != nil {
@@ -28,34 +27,34 @@ func (c *call) export() error {
 		}
 		return c.reply(http.StatusOK, f)
 	}
-	out := &exporting{c: c, page: to.Format == wire.FormatHTML, masked: to.Mask, name: string(id)}
+	out := &exportBody{c: c, page: to.Format == wire.FormatHTML, masked: to.Mask, name: string(id)}
 	if _, err = c.h.gateway.Export(c.r.Context(), id, to, out); err != nil && out.begun {
-		panic(http.ErrAbortHandler) // what was sent is not all of it, and the client must see that
+		panic(http.ErrAbortHandler) // the response is incomplete, and the client must notice
 	}
 	if err == nil && !out.begun {
-		out.begin()
+		out.start()
 	}
 	return err
 }
 
-// exporting is the body of an answer, which begins with the first byte: until
-// then an error can be told.
-type exporting struct {
+// exportBody is a response body whose header is sent with the first byte. Before that, an
+// error can still be reported.
+type exportBody struct {
 	c     *call
 	begun bool
-	// page says that it is HTML, whose secrets are masked always, masked that others
-	// were asked to be, name what a file of it is called.
+	// page is set for HTML, where secrets are always masked. masked is set if masking was
+	// requested. name is the base of the file name.
 	page, masked bool
 	name         string
 }
 
-func (e *exporting) begin() {
+func (e *exportBody) start() {
 	e.begun = true
 	if e.page || e.masked {
 		e.c.w.Header().Set(wire.MaskedHeader, "true")
 	}
 	e.c.w.Header().Set("Content-Type", typeLines)
-	if e.page { // it is to be kept, and opened here it can do nothing
+	if e.page { // downloaded as a file; the policy prevents scripts if it is opened here
 		e.c.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		e.c.w.Header().Set("Content-Disposition", `attachment; filename="`+e.name+`.html"`)
 		e.c.w.Header().Set("Content-Security-Policy", page.Policy()+"; sandbox")
@@ -63,15 +62,15 @@ func (e *exporting) begin() {
 	e.c.w.WriteHeader(http.StatusOK)
 }
 
-// Write sends a piece.
-func (e *exporting) Write(p []byte) (int, error) {
+// Write sends a chunk.
+func (e *exportBody) Write(p []byte) (int, error) {
 	if !e.begun {
-		e.begin()
+		e.start()
 	}
 	return sender{e.c}.Write(p)
 }
 
-// importSession reads a transcript from the body.
+// importSession imports a transcript from the body.
 func (c *call) importSession() (wire.Imported, error) {
 	q := &c.query
 	in := wire.Import{From: q.text("from"), ID: firn.ID(q.text("id")), Agent: q.text("agent"), Title: q.text("title"), Name: q.text("name")}
@@ -83,17 +82,18 @@ func (c *call) importSession() (wire.Imported, error) {
 		return wire.Imported{}, err
 	}
 	if c.who.bound() {
-		// A transcript names its session itself, which may be another's.
+		// A transcript contains its own session ID, which may belong to another caller.
 		in.Agent, in.ID = n.Agent, firn.NewID()
 	}
-	return c.h.gateway.Import(c.r.Context(), in, &paced{c})
+	return c.h.gateway.Import(c.r.Context(), in, &importBody{c})
 }
 
-// paced is a body of any length. Who sends nothing for a while is cut off.
-type paced struct{ c *call }
+// importBody is a request body of any length. Each read must complete within the body
+// timeout.
+type importBody struct{ c *call }
 
-// Read reads what has come.
-func (p *paced) Read(b []byte) (int, error) {
+// Read reads the next chunk.
+func (p *importBody) Read(b []byte) (int, error) {
 	_ = http.NewResponseController(p.c.w).SetReadDeadline(time.Now().Add(p.c.h.config.BodyTimeout))
 	return p.c.r.Body.Read(b)
 }

@@ -10,16 +10,16 @@ import (
 	"firn.dev/wire"
 )
 
-// Foreign makes the handler of one request in another protocol. Such a handler
-// is a client like any other: what it wants of the gateway it asks of gate, and
-// there it is who called it, with their scope and bounds. It must not use gate
-// once it has answered. who is the name of the caller, as the log has it.
+// Foreign creates the handler of one request in another protocol. The handler is a client
+// like any other: it calls the gateway through gate, with the scope and bounds of its
+// caller. It must not use gate after it has responded. who is the name of the caller as it
+// appears in the log.
 //
-// The request has passed all checks of the door: who asks, whether they may,
-// how large it is. Its body is in memory.
+// The request has been authenticated, authorized and checked for its size. Its body is in
+// memory.
 type Foreign func(who string, gate http.Handler) http.Handler
 
-// foreign answers a request in another protocol.
+// foreign handles a request in another protocol.
 func (c *call) foreign(speak Foreign) error {
 	if speak == nil {
 		return &wire.Problem{Kind: wire.Unsupported, Message: "this gateway does not speak that protocol"}
@@ -31,26 +31,25 @@ func (c *call) foreign(speak Foreign) error {
 	data := []byte{}
 	if body != nil {
 		if data, err = io.ReadAll(body); err != nil {
-			return c.unreadable(err)
+			return c.bodyError(err)
 		}
-		c.arrived()
+		c.bodyArrived()
 		if err := rawjson.CheckUnique(data, false); err != nil {
-			return c.unreadable(err)
+			return c.bodyError(err)
 		}
 	}
 	r := c.r.Clone(c.r.Context())
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
-	c.streaming = true // how long it takes is for a model to say
-	speak(c.who.name, c.gate()).ServeHTTP(&patient{ResponseWriter: c.w, c: c}, r)
+	c.streaming = true // the duration depends on a model
+	speak(c.who.name, c.gate()).ServeHTTP(&deadlineWriter{ResponseWriter: c.w, c: c}, r)
 	return nil
 }
 
 func (c *call) openai() error { return c.foreign(c.h.config.OpenAI) }
 func (c *call) mcp() error    { return c.foreign(c.h.config.MCP) }
 
-// gate is the gateway for who asks, and for nobody else: the token that they
-// sent, in a header or in a cookie, is sent with every request, whatever it says
-// of itself.
+// gate returns a handler for the gateway that acts as the caller only. It replaces the
+// credentials of every request with the token from the caller's header or cookie.
 func (c *call) gate() http.Handler {
 	owner, authorization := isOwner(c.r.Context()), c.r.Header.Values("Authorization")
 	if secret, ok := token.Cookie(c.r); ok && len(authorization) == 0 && c.h.config.Web != nil {
@@ -71,44 +70,43 @@ func (c *call) gate() http.Handler {
 	})
 }
 
-// patient gives the client some time for each piece of an answer.
-type patient struct {
+// deadlineWriter extends the write deadline with every write.
+type deadlineWriter struct {
 	http.ResponseWriter
 	c *call
 }
 
 // Write implements [http.ResponseWriter].
-func (p *patient) Write(b []byte) (int, error) {
+func (p *deadlineWriter) Write(b []byte) (int, error) {
 	p.c.deadline()
 	return p.ResponseWriter.Write(b)
 }
 
-// Unwrap lets an [http.ResponseController] through.
-func (p *patient) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+// Unwrap supports [http.ResponseController].
+func (p *deadlineWriter) Unwrap() http.ResponseWriter { return p.ResponseWriter }
 
-// Flush implements [http.Flusher], which some handlers look for.
-func (p *patient) Flush() { _ = http.NewResponseController(p.ResponseWriter).Flush() }
+// Flush implements [http.Flusher], which some handlers require.
+func (p *deadlineWriter) Flush() { _ = http.NewResponseController(p.ResponseWriter).Flush() }
 
-// failure is the body of an answer that is a problem, in the shape of the
-// protocol that was spoken.
+// failure returns the body of an error response in the format of the protocol.
 func (c *call) failure(p wire.Problem) any {
-	if c.op != nil && c.op.tell != nil {
-		return c.op.tell(p)
+	if c.op != nil && c.op.encodeProblem != nil {
+		return c.op.encodeProblem(p)
 	}
 	return wire.Failure{Error: p}
 }
 
-// inOpenAI tells a problem as OpenAI does.
-func inOpenAI(p wire.Problem) any { return wire.InOpenAI(p) }
+// openAIProblem encodes a problem as OpenAI does.
+func openAIProblem(p wire.Problem) any { return wire.InOpenAI(p) }
 
-// foreignRoutes are the addresses of other protocols.
+// foreignRoutes returns the routes of other protocols.
 func foreignRoutes() []operation {
 	const shape = " The bodies are those of OpenAI's API."
 	paging := []param{text("after", "Goes on after an item."), count("limit", "How many at most, up to 100."), text("order", "The oldest or the newest first.", "asc", "desc"), text("include", "Not heeded."), text("include[]", "Not heeded.")}
 	open := func(method, path, name, what string, scope wire.Scope, query ...param) operation {
 		a := write("application/json", (*call).openai)
 		a.anything = method == http.MethodPost
-		return operation{method: method, path: path, name: name, what: what + shape, scope: scope, query: query, foreign: true, tell: inOpenAI, action: a}
+		return operation{method: method, path: path, name: name, what: what + shape, scope: scope, query: query, foreign: true, encodeProblem: openAIProblem, action: a}
 	}
 	speak := write("application/json", (*call).mcp)
 	speak.anything = true

@@ -6,20 +6,20 @@ import (
 	"firn.dev"
 )
 
-// frames shares the bytes of events between the clients that listen to a session:
-// the gateway hands all of them the same event, and what is sent is made of it
-// once. The latest few are kept; what a slow client still holds stays as it is.
+// frames caches the encoded events shared by the clients of a session: the gateway passes
+// the same event to all of them, and it is encoded once. Only the latest events are kept. A
+// slow client may hold a frame longer, so frames are never modified.
 type frames struct {
 	mu    sync.Mutex
 	known map[frameKey][]byte
 	order []frameKey
 	bytes int
-	// made counts those that were made.
+	// made counts the frames that were encoded.
 	made int
 }
 
-// frameKey names an event: by where its data is in memory, which is not used for
-// anything else while the frame is kept.
+// frameKey identifies an event by the address of its data, which is not reused while the
+// frame is cached.
 type frameKey struct {
 	data *byte
 	name string
@@ -27,13 +27,13 @@ type frameKey struct {
 	id   string
 }
 
-// mostFrames and frameBytes bound what is kept.
+// mostFrames and frameBytes limit the size of the cache.
 const (
 	mostFrames = 256
 	frameBytes = 8 << 20
 )
 
-// of returns the frame of an event, made by make if it is not known.
+// of returns the frame of an event, calling make if it is not cached.
 func (f *frames) of(key frameKey, make func() []byte) []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()

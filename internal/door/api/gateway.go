@@ -12,8 +12,8 @@ import (
 	"firn.dev/wire"
 )
 
-// Gateway is what the handlers call: all that a [gateway.Gateway] can be asked over
-// HTTP.
+// Gateway is the interface that the handlers call. It contains all operations of a
+// [gateway.Gateway] that are available over HTTP.
 type Gateway interface {
 	sessionAPI
 	removeAPI
@@ -34,7 +34,7 @@ type Gateway interface {
 
 var _ Gateway = (*gateway.Gateway)(nil)
 
-// sessionAPI finds, makes and changes sessions.
+// sessionAPI finds, creates and changes sessions.
 type sessionAPI interface {
 	Children(ctx context.Context, id firn.ID) ([]wire.Session, error)
 	Sessions(ctx context.Context, q gateway.SessionQuery) (wire.Page[wire.Session], error)
@@ -44,7 +44,7 @@ type sessionAPI interface {
 	Patch(ctx context.Context, id firn.ID, p wire.Patch) (wire.Session, error)
 }
 
-// removeAPI puts sessions away and takes them out again.
+// removeAPI removes, restores and purges sessions.
 type removeAPI interface {
 	Remove(ctx context.Context, id firn.ID, r wire.Remove) (wire.Removed, error)
 	Restore(ctx context.Context, id firn.ID) (wire.Session, error)
@@ -53,7 +53,7 @@ type removeAPI interface {
 	EmptyBin(ctx context.Context, e wire.EmptyBin) (wire.EmptiedBin, error)
 }
 
-// entryAPI looks at what is in a session, and adds to it.
+// entryAPI reads and appends entries.
 type entryAPI interface {
 	Entries(ctx context.Context, id firn.ID, q view.EntryQuery) (wire.Page[wire.Entry], error)
 	Append(ctx context.Context, id firn.ID, expect firn.Pos, n wire.NewEntries) (wire.Appended, error)
@@ -65,13 +65,13 @@ type entryAPI interface {
 	Show(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error)
 }
 
-// branchAPI leaves the path of a session.
+// branchAPI forks and rewinds sessions.
 type branchAPI interface {
 	Fork(ctx context.Context, id firn.ID, f wire.Fork) (wire.Session, error)
 	Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Moved, error)
 }
 
-// compactAPI makes windows smaller, and large again.
+// compactAPI compacts windows and undoes compactions.
 type compactAPI interface {
 	Compactions(ctx context.Context, id firn.ID) ([]wire.Compaction, error)
 	Compact(ctx context.Context, id firn.ID, q wire.Compact) (wire.Compacted, error)
@@ -79,7 +79,7 @@ type compactAPI interface {
 	Redo(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.Compaction, error)
 }
 
-// turnAPI talks and listens.
+// turnAPI runs turns and streams events.
 type turnAPI interface {
 	Turn(ctx context.Context, id firn.ID, t wire.Turn) (wire.Answer, error)
 	StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Seq2[wire.Event, error]
@@ -102,7 +102,7 @@ type keyAPI interface {
 	KeyOf(in wire.Inbound) (string, error)
 }
 
-// workAPI is what machines begin: calls of other programs, jobs, clearing away.
+// workAPI handles work started by programs: hooks, jobs and maintenance.
 type workAPI interface {
 	HookToken(name string) (string, error)
 	HookSignature(name string) *gateway.Signature
@@ -112,7 +112,7 @@ type workAPI interface {
 	MaintainNow(ctx context.Context, enforce bool) (wire.Maintenance, error)
 }
 
-// statusAPI tells how things are.
+// statusAPI reports the state of the gateway.
 type statusAPI interface {
 	Running(ctx context.Context) []wire.Session
 	Usage(ctx context.Context, q view.UsageQuery) (wire.Spending, error)
@@ -121,7 +121,7 @@ type statusAPI interface {
 	Agents(ctx context.Context) []wire.Agent
 }
 
-// exchangeAPI reads and writes sessions as other tools do.
+// exchangeAPI imports and exports sessions in the formats of other tools.
 type exchangeAPI interface {
 	Formats(ctx context.Context) []wire.Format
 	Import(ctx context.Context, in wire.Import, body io.Reader) (wire.Imported, error)

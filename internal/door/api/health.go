@@ -12,9 +12,8 @@ import (
 
 func (c *call) health() (wire.Health, error) { return wire.Health{Status: "ok"}, nil }
 
-// readiness says whether the gateway can do its work: it is not about to go, and
-// what it needs is there. What is wrong is told to the owner only; others learn
-// that something is.
+// readiness reports whether the gateway is able to work: it is not shutting down and its
+// dependencies are available. Only the owner sees the cause of a failure.
 func (c *call) readiness() (wire.Health, error) {
 	if c.h.draining() {
 		return wire.Health{}, &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down"}
@@ -33,18 +32,18 @@ func (c *call) readiness() (wire.Health, error) {
 	return wire.Health{}, &withStatus{&wire.Problem{Kind: gateway.ProblemOf(err).Kind, Message: message}, http.StatusServiceUnavailable}
 }
 
-// readyFor is how long an answer about readiness holds. Anybody may ask, and
-// must not be able to keep the disk busy with it.
+// readyFor is the time that a readiness result is cached. Anyone may request it, and must
+// not be able to keep the disk busy.
 const readyFor = 2 * time.Second
 
-// readiness remembers the last answer.
+// readiness caches the last result.
 type readiness struct {
 	mu  sync.Mutex
 	at  time.Time
 	err error
 }
 
-// ask asks, unless it did so a moment ago.
+// ask returns the cached result, or calls check if it is outdated.
 func (r *readiness) ask(ctx context.Context, check func(context.Context) error) error {
 	if check == nil {
 		return nil
@@ -59,16 +58,15 @@ func (r *readiness) ask(ctx context.Context, check func(context.Context) error) 
 	return r.err
 }
 
-// prepared is a gateway that knows whether it can do its work.
-type prepared interface {
+// readyChecker is a gateway that can check its readiness.
+type readyChecker interface {
 	Ready(ctx context.Context) error
 }
 
-// measured is a gateway that tells how much it has to do.
-type measured interface{ Load() (lanes, queued int) }
+// loadReporter is a gateway that reports its load.
+type loadReporter interface{ Load() (lanes, queued int) }
 
-// metrics tells the numbers. They are about all sessions, so who is bound to
-// some does not get them.
+// metrics sends the metrics. They cover all sessions, so bound callers may not see them.
 func (c *call) metrics() error {
 	if c.who.bound() {
 		return boundTo("numbers about all sessions")
@@ -81,10 +79,10 @@ func (c *call) metrics() error {
 	return nil
 }
 
-// openapi tells the description of the interface.
+// openapi sends the description of the API.
 func (c *call) openapi() error {
 	c.w.Header().Set("Content-Type", "application/json")
 	c.deadline()
-	c.w.Write(c.h.doc) // who is gone needs no answer
+	c.w.Write(c.h.doc) // errors mean the client disconnected
 	return nil
 }

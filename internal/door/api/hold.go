@@ -15,22 +15,22 @@ import (
 	"firn.dev/wire"
 )
 
-// Hold is the hold of one process on a home: while it has it, no other gateway
-// serves that home. It is two locks of the kernel, which end with the process:
-// one on the file gateway/lock, which names the holder, and, where the system
-// can, one on the home directory itself. So a second gateway is refused also
-// after the file was deleted.
+// Hold is an exclusive lock of one process on a home. While it is held, no other gateway
+// can serve that home. It consists of two kernel locks, which end with the process: one on
+// the file gateway/lock, which names the holder, and, where the system supports it, one on
+// the home directory itself. A second gateway is therefore refused even after the file was
+// deleted.
 type Hold struct {
 	fs         vfs.FS
 	home, what string
-	// dir is the lock on the home; nil where there is none.
+	// dir is the lock on the home directory. It is nil where unsupported.
 	dir io.Closer
 
 	mu   sync.Mutex
 	file vfs.File
 }
 
-// holder is what the lock file says of who has it.
+// holder is the content of the lock file.
 type holder struct {
 	PID   int       `json:"pid"`
 	What  string    `json:"what"`
@@ -39,13 +39,13 @@ type holder struct {
 
 const lockName = "lock"
 
-// dirLocker is a file system that can lock a directory itself.
+// dirLocker is a file system that can lock a directory.
 type dirLocker interface {
 	LockDir(path string) (lock io.Closer, taken bool, err error)
 }
 
-// TakeHold takes hold of a home, for what is named. If another process has it,
-// the error is ErrLocked and says which.
+// TakeHold locks a home. what describes the holder. If another process holds the lock, the
+// error is ErrLocked and names that process.
 func TakeHold(fsys vfs.FS, home, what string) (*Hold, error) {
 	failed := func(err error) (*Hold, error) { return nil, fmt.Errorf("take hold of the home %s: %w", home, err) }
 	if err := fsys.MkdirAll(filepath.Join(home, gatewayDir)); err != nil {
@@ -75,8 +75,8 @@ func TakeHold(fsys vfs.FS, home, what string) (*Hold, error) {
 	return nil, heldBy(fsys, home)
 }
 
-// lockFile makes the lock file, unless it is there, locks it and writes into it
-// who has it. It reports whether the lock was taken.
+// lockFile creates the lock file if necessary, locks it and writes the holder into it. It
+// reports whether the lock was taken.
 func (h *Hold) lockFile() (bool, error) {
 	f, err := h.fs.Open(h.lockPath(), vfs.Update)
 	if err != nil {
@@ -87,19 +87,17 @@ func (h *Hold) lockFile() (bool, error) {
 		f.Close()
 		return false, err
 	}
-	// The name is a courtesy. A disk that has no room for it still has sessions
-	// to be read.
-	_ = sign(f, holder{PID: os.Getpid(), What: h.what, Since: time.Now().UTC().Truncate(time.Second)})
+	// The content is informational. On a full disk the sessions must still be readable.
+	_ = writeHolder(f, holder{PID: os.Getpid(), What: h.what, Since: time.Now().UTC().Truncate(time.Second)})
 	h.file = f
 	return true, nil
 }
 
 func (h *Hold) lockPath() string { return filepath.Join(h.home, gatewayDir, lockName) }
 
-// Check sees to it that the lock file is still the one that was locked. One that
-// was deleted or replaced is made and locked again: restored is true then. If
-// that cannot be, because another process has locked the new file, the error is
-// ErrLocked: the home is not ours alone any more.
+// Check verifies that the lock file is still the one that was locked. If it was deleted or
+// replaced, it is created and locked again and restored is true. The error is ErrLocked if
+// another process has locked the new file: the home is then no longer exclusively ours.
 func (h *Hold) Check() (restored bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -129,12 +127,12 @@ func (h *Hold) Check() (restored bool, err error) {
 	return true, nil
 }
 
-// Release lets go.
+// Release releases the lock.
 func (h *Hold) Release() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	err := h.file.Truncate(0)
-	err = errors.Join(err, h.file.Close()) // which frees the lock
+	err = errors.Join(err, h.file.Close()) // releases the lock
 	if h.dir != nil {
 		err = errors.Join(err, h.dir.Close())
 	}
@@ -144,8 +142,8 @@ func (h *Hold) Release() error {
 	return nil
 }
 
-// sign writes down who has the lock.
-func sign(f vfs.File, h holder) error {
+// writeHolder writes the holder to the lock file.
+func writeHolder(f vfs.File, h holder) error {
 	data, err := json.Marshal(h)
 	if err != nil {
 		return err
@@ -157,14 +155,14 @@ func sign(f vfs.File, h holder) error {
 	return err
 }
 
-// heldBy says who has the home, as far as the lock file does.
+// heldBy returns an ErrLocked error that names the holder in the lock file.
 func heldBy(fsys vfs.FS, home string) error {
 	who := "another process"
 	var h holder
 	if f, err := fsys.Open(filepath.Join(home, gatewayDir, lockName), vfs.Read); err == nil {
 		defer f.Close()
 		var b [512]byte
-		n, _ := f.ReadAt(b[:], 0) // it may just have been taken, and be empty yet
+		n, _ := f.ReadAt(b[:], 0) // may be empty if the lock was only just taken
 		_ = json.Unmarshal(b[:n], &h)
 	}
 	if h.PID > 0 {

@@ -1,11 +1,9 @@
-// Package api is the doors of a gateway: what it can be asked over HTTP, by whom,
-// and in which words.
+// Package api is the HTTP API of a gateway.
 //
-// [Handler] makes of a gateway a table of routes, each of which calls one method of
-// [Gateway]; [Serve] opens a socket and a port for it. What is asked is checked here:
-// who asks, what they may see, how large it is and how long it may take. What is done
-// then is for package gateway, which knows nothing of HTTP. The description in
-// docs/openapi.json is made of the same table.
+// [Handler] serves a table of routes, each of which calls one method of [Gateway]. [Serve]
+// listens on a socket and a TCP port. This package authenticates and authorizes requests
+// and limits their size and duration. The work itself is done by package gateway, which
+// knows nothing of HTTP. docs/openapi.json is generated from the same table.
 package api
 
 import (
@@ -34,55 +32,51 @@ import (
 	"firn.dev/wire"
 )
 
-// Config says how a gateway is spoken to over HTTP. The zero value is a good
-// one; then only the owner is let in.
+// Config configures the HTTP API. The zero value is usable and admits only the owner.
 type Config struct {
-	// Tokens let clients in over TCP. Nil lets in nobody there.
+	// Tokens authenticates clients over TCP. If nil, none are accepted.
 	Tokens *token.Book
-	// Hosts are names that the gateway may be called by, beside localhost and the
-	// loopback addresses; Origins are those of foreign pages that may talk to it.
+	// Hosts are accepted host names besides localhost and the loopback addresses. Origins
+	// are the accepted origins of other sites' pages.
 	Hosts, Origins []string
-	// MaxBody bounds the body of a request, zero means 16 MB; BodyTimeout the
-	// time it may take to come, zero means a minute.
+	// MaxBody limits the size of a request body; zero means 16 MB. BodyTimeout limits the
+	// time to receive it; zero means one minute.
 	MaxBody     int64
 	BodyTimeout time.Duration
-	// WriteTimeout is how long a client may leave an answer, or an event, lying;
-	// zero means half a minute. Patience is how long one who listens may take
-	// nothing before it is told that there is a gap; zero means 5 seconds.
+	// WriteTimeout limits the time for a client to accept a response or an event; zero
+	// means 30 seconds. Patience is how long a listening client may stall before it
+	// receives a gap event; zero means 5 seconds.
 	WriteTimeout, Patience time.Duration
-	// Requests bounds how many requests are answered at a time, zero means 256;
-	// Streams how many clients may listen, and Turns how many may wait for a
-	// model; zero means 1024.
+	// Requests limits the number of concurrent requests; zero means 256. Streams limits the
+	// listening clients, and Turns the clients waiting for a model; zero means 1024.
 	Requests, Streams, Turns int
-	// AnswerMemory bounds the memory of large answers that are being made or sent
-	// over TCP, and once more that of those through the socket; zero means 32 MB.
+	// AnswerMemory limits the memory in bytes of large responses over TCP, and separately
+	// of those over the socket; zero means 32 MB.
 	AnswerMemory int64
-	// Heartbeat is how often a quiet stream shows that it is alive; zero means
-	// 15 seconds.
+	// Heartbeat is the interval of keep-alive comments on a quiet stream; zero means 15
+	// seconds.
 	Heartbeat time.Duration
-	// Ready says why the gateway cannot do its work; nil asks the gateway itself,
-	// if it knows.
+	// Ready returns an error if the gateway is not able to work. If nil, the gateway's own
+	// check is used, if it has one.
 	Ready func(context.Context) error
-	// Metrics counts, and is told at /metrics; nil does neither.
+	// Metrics collects the metrics served at /metrics. If nil, there are none.
 	Metrics *metrics.Set
-	// Tracer traces requests; nil traces nothing.
+	// Tracer traces requests; nil disables tracing.
 	Tracer *trace.Tracer
-	// Log gets a line for each request, without anything that was said; nil
-	// means nowhere.
+	// Log receives one line per request, without any message content; nil disables it.
 	Log *slog.Logger
-	// Version is told in the description of the API.
+	// Version appears in the description of the API.
 	Version string
-	// Web answers with pages whatever is not the API's; nil says that there are
-	// none, and lets no browser in.
+	// Web serves the pages for all paths outside the API. If nil, there are no pages and
+	// browsers cannot log in.
 	Web http.Handler
-	// Peers are the other gateways that serve the same sessions; nil if there are
-	// none.
+	// Peers are the other gateways that serve the same sessions; nil if there are none.
 	Peers Peers
-	// OpenAI and MCP speak those protocols; nil says that they are not spoken.
+	// OpenAI and MCP handle those protocols; nil disables them.
 	OpenAI, MCP Foreign
 }
 
-// HTTP is the gateway as a handler. It may be given to several servers.
+// HTTP is the HTTP handler of a gateway. It may be shared by several servers.
 type HTTP struct {
 	gateway Gateway
 	config  Config
@@ -91,27 +85,27 @@ type HTTP struct {
 	table   []*operation
 	doc     []byte
 	ready   readiness
-	// replies are what was answered to requests that name themselves.
+	// replies caches the responses to requests with an idempotency key.
 	replies replies
-	// guesses are those who try to get in.
+	// guesses counts failed logins.
 	guesses token.Guesses
 
-	// others bounds what is answered at a time over TCP, own what is through the
-	// socket and in this process: others cannot keep the owner from asking.
-	others, own rooms
-	// frames are events that several clients are sent.
+	// others limits the concurrent requests over TCP, own those over the socket and from
+	// this process: other clients cannot block the owner.
+	others, own requestLimits
+	// frames caches the events sent to several clients.
 	frames frames
-	// doors bounds logins, signed the calls whose body is read before it is known
-	// who asks.
-	doors, signed gauge
-	// fault is why the gateway cannot do its work although all it needs is there.
+	// logins limits concurrent logins; signed limits the requests whose body is read before
+	// authentication.
+	logins, signed gauge
+	// fault is an additional reason for not being ready; see [HTTP.SetFault].
 	fault atomic.Pointer[error]
-	// closing is closed when the gateway is about to go.
+	// closing is closed when the gateway begins to shut down.
 	closing chan struct{}
 	once    sync.Once
 }
 
-// Handler makes the handler of a gateway.
+// Handler creates the handler of a gateway.
 func Handler(g Gateway, c Config) *HTTP {
 	c.MaxBody = cmp.Or(c.MaxBody, 16<<20)
 	c.BodyTimeout = cmp.Or(c.BodyTimeout, time.Minute)
@@ -122,17 +116,17 @@ func Handler(g Gateway, c Config) *HTTP {
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
-	for _, r := range []*rooms{&h.others, &h.own} {
+	for _, r := range []*requestLimits{&h.others, &h.own} {
 		r.answers.limit = cmp.Or(c.AnswerMemory, 32<<20)
 		r.requests.limit, r.streams.limit, r.waiting.limit = int64(cmp.Or(c.Requests, 256)), int64(cmp.Or(c.Streams, 1024)), int64(cmp.Or(c.Turns, 1024))
 	}
-	// Logins are as many as connections without a token: who is slow there is
-	// displaced with the connection.
-	h.doors.limit, h.signed.limit = 1024, max(1, h.others.requests.limit/4)
-	if m, ok := g.(measured); ok {
+	// As many logins as connections without a token: slow ones are displaced with their
+	// connection.
+	h.logins.limit, h.signed.limit = 1024, max(1, h.others.requests.limit/4)
+	if m, ok := g.(loadReporter); ok {
 		c.Metrics.Watch(m.Load)
 	}
-	if p, ok := g.(prepared); ok && c.Ready == nil {
+	if p, ok := g.(readyChecker); ok && c.Ready == nil {
 		h.config.Ready = p.Ready
 	}
 	h.guesses.Clock = time.Now
@@ -144,12 +138,11 @@ func Handler(g Gateway, c Config) *HTTP {
 	return h
 }
 
-// Drain tells the handler that the gateway is about to go: it is not ready any
-// more, nothing new is begun, and who listens is told. Turns that are waited for
-// may finish.
+// Drain starts the shutdown of the handler: it is no longer ready, rejects new work, and
+// notifies listening clients. Running turns may finish.
 func (h *HTTP) Drain() { h.once.Do(func() { close(h.closing) }) }
 
-// SetFault makes the gateway not ready, for a reason; nil makes it ready again.
+// SetFault marks the gateway as not ready because of err. Nil removes the mark.
 func (h *HTTP) SetFault(err error) {
 	if err == nil {
 		h.fault.Store(nil)
@@ -167,35 +160,35 @@ func (h *HTTP) draining() bool {
 	}
 }
 
-// ServeHTTP answers a request, and notes that it did.
+// ServeHTTP handles and logs a request.
 func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	begun := time.Now()
 	if one := connOf(r.Context()); one != nil && one.cut.Load() {
-		panic(http.ErrAbortHandler) // it was answered 503: nothing may be done
+		panic(http.ErrAbortHandler) // already answered with 503: the request must have no effect
 	}
 	c := &call{h: h, w: &recorder{ResponseWriter: w}, r: r, request: requestID(r)}
 	done, end := h.config.Metrics.Begin(), c.span()
 	defer func() {
 		fell := recover()
 		if fell != nil && fell != http.ErrAbortHandler {
-			c.fallen(fell)
+			c.failPanicked(fell)
 		}
 		took := time.Since(begun)
 		done(methodLabel(r.Method), c.route(), strconv.Itoa(c.w.code()), took, c.streaming)
 		h.access(c, took)
 		end()
 		if fell == http.ErrAbortHandler {
-			panic(fell) // on purpose: the server breaks the connection off
+			panic(fell) // deliberate: the server closes the connection
 		}
 	}()
 	c.handle()
 }
 
-// access writes the line of a request.
+// access logs a request.
 func (h *HTTP) access(c *call, took time.Duration) {
 	level := slog.LevelInfo
-	if c.op != nil && c.op.scope == "" && !c.op.door && c.w.code() < 500 {
-		level = slog.LevelDebug // somebody looks after our health, or at a page
+	if c.op != nil && c.op.scope == "" && !c.op.login && c.w.code() < 500 {
+		level = slog.LevelDebug // health checks and pages
 	}
 	about := []slog.Attr{
 		slog.String("method", methodLabel(c.r.Method)), slog.String("route", c.route()), slog.Int("status", c.w.code()),
@@ -207,7 +200,8 @@ func (h *HTTP) access(c *call, took time.Duration) {
 	h.log.LogAttrs(c.r.Context(), level, "request", about...)
 }
 
-// methodLabel is the method if it is a known one: anything could be sent.
+// methodLabel returns the method, or "other" if it is unknown, since clients can send any
+// text.
 func methodLabel(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
@@ -216,7 +210,7 @@ func methodLabel(method string) string {
 	return "other"
 }
 
-// call is one request on its way.
+// call is one request in progress.
 type call struct {
 	h       *HTTP
 	w       *recorder
@@ -224,18 +218,18 @@ type call struct {
 	op      *operation
 	who     identity
 	request string
-	// streaming says that the answer is a stream of events.
+	// streaming is set if the response is a stream of events.
 	streaming bool
-	// bodyRead says that all of the body has come.
+	// bodyRead is set when the complete body has been received.
 	bodyRead bool
-	// reserved is the memory that the answer may take; nil if it is small.
+	// reserved is the memory reserved for the response; nil if it is small.
 	reserved *reservation
-	// end is where the session ended when memory was reserved.
+	// end is the end of the session when memory was reserved.
 	end   firn.Pos
 	query query
 }
 
-// handle lets a request in, or not, and hands it on.
+// handle checks a request and dispatches it.
 func (c *call) handle() {
 	head := c.w.Header()
 	head.Set("X-Request-Id", c.request)
@@ -248,11 +242,11 @@ func (c *call) handle() {
 		c.fail(err)
 		return
 	}
-	if c.shared() {
+	if c.handleCORS() {
 		return
 	}
 	path := c.r.URL.EscapedPath()
-	if !tidy(path) {
+	if !isCanonicalPath(path) {
 		c.fail(noRoute())
 		return
 	}
@@ -263,13 +257,12 @@ func (c *call) handle() {
 	c.h.mux.ServeHTTP(c.w, c.r)
 }
 
-// callMark is where a context holds the call.
+// callMark is the context key of the call.
 type callMark struct{}
 
-// shared answers what a browser asks before it lets an allowed foreign page
-// talk to us, and marks other answers to such a page. It reports whether that
-// was all.
-func (c *call) shared() bool {
+// handleCORS adds the CORS headers for allowed origins and answers preflight requests. It
+// reports whether the request was a preflight.
+func (c *call) handleCORS() bool {
 	origin := c.r.Header.Get("Origin")
 	if origin == "" || !c.h.ourOrigin(origin, "") {
 		return false
@@ -289,8 +282,8 @@ func (c *call) shared() bool {
 	return true
 }
 
-// tidy reports whether a path is spelt in the one way that routes have.
-func tidy(path string) bool {
+// isCanonicalPath reports whether a path has the canonical form that routes match.
+func isCanonicalPath(path string) bool {
 	if !strings.HasPrefix(path, "/") || len(path) > 8<<10 {
 		return false
 	}
@@ -306,7 +299,7 @@ func noRoute() error {
 	return &wire.Problem{Kind: wire.NotFound, Message: "there is no such address", Hint: "/openapi.json describes those there are"}
 }
 
-// route is the pattern that a request matched, for logs and numbers.
+// route returns the pattern that a request matched, for logs and metrics.
 func (c *call) route() string {
 	if c.op == nil {
 		return "-"
@@ -314,17 +307,17 @@ func (c *call) route() string {
 	return c.op.path
 }
 
-// reply answers with JSON.
+// reply responds with JSON.
 func (c *call) reply(status int, v any) error {
-	if !c.who.knowsPlaces() {
-		v = withoutPlacesOf(v)
+	if !c.who.seesPaths() {
+		v = answerWithoutPaths(v)
 	}
 	if page, ok := v.(wire.Page[wire.Entry]); ok && status == http.StatusOK && c.w.copy == nil && sizeOfLines(page.Items) >= streamFrom {
 		return c.streamEntries(page)
 	}
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
-	encoder.SetEscapeHTML(false) // lines of a transcript travel as they are
+	encoder.SetEscapeHTML(false) // transcript lines are sent unchanged
 	if err := encoder.Encode(v); err != nil {
 		return fmt.Errorf("spell the answer: %w", err)
 	}
@@ -338,26 +331,26 @@ func (c *call) reply(status int, v any) error {
 	c.reserved.shrink(int64(out.Cap()))
 	c.deadline()
 	c.w.WriteHeader(status)
-	sender{c}.Write(out.Bytes()) // who is gone needs no answer
+	sender{c}.Write(out.Bytes()) // errors mean the client disconnected
 	return nil
 }
 
-// deadline gives the client some time to take what is written next.
+// deadline sets the deadline for the next write.
 func (c *call) deadline() {
-	// Where there is no connection there is nobody slow.
+	// Requests from this process have no connection and no deadline.
 	_ = http.NewResponseController(c.w).SetWriteDeadline(time.Now().Add(c.h.config.WriteTimeout))
 }
 
-// fail answers with a problem.
+// fail responds with an error.
 func (c *call) fail(err error) {
 	if err == nil || c.w.status != 0 {
 		return
 	}
 	if c.r.Context().Err() != nil && errors.Is(err, context.Cause(c.r.Context())) && !c.h.draining() {
-		c.w.status = statusGone // nobody is there to read it
+		c.w.status = statusGone // the client has disconnected
 		return
 	}
-	p := *c.tell(err)
+	p := *c.problemFor(err)
 	p.Request = c.request
 	status := p.Status()
 	var s *withStatus
@@ -376,14 +369,14 @@ func (c *call) fail(err error) {
 	if reason := refusal(err, status); reason != "" {
 		c.h.config.Metrics.Refused(reason)
 	}
-	c.forgoBody()
+	c.closeUnreadBody()
 	if err := c.reply(status, c.failure(p)); err != nil {
 		c.h.log.Error("a problem could not be told", "request", c.request)
 	}
 }
 
-// refusal is why a request that was let in got no further, in a word; empty if
-// it was not refused. Those who were not let in are counted where that is found.
+// refusal returns the metrics label of a request that was authenticated and then refused,
+// or "" if it was not refused. Failed authentication is counted elsewhere.
 func refusal(err error, status int) string {
 	var bounds *outOfBounds
 	switch {
@@ -399,13 +392,12 @@ func refusal(err error, status int) string {
 	return ""
 }
 
-// statusGone is noted, not sent, for clients that went away.
+// statusGone is recorded, never sent, for clients that disconnected.
 const statusGone = 499
 
-// tell makes the problem that a client is told of an error. What went wrong
-// inside is for the log, unless the owner asks, and where files are is for those
-// who may do everything.
-func (c *call) tell(err error) *wire.Problem {
+// problemFor converts an error to the problem sent to the client. Internal errors are
+// logged and revealed only to the owner. File paths are revealed only to administrators.
+func (c *call) problemFor(err error) *wire.Problem {
 	p := gateway.ProblemOf(err)
 	switch p.Kind {
 	case wire.Internal, wire.Corrupt, wire.NotSaved, wire.Unknown, wire.Unavailable:
@@ -418,16 +410,16 @@ func (c *call) tell(err error) *wire.Problem {
 	if errors.Is(err, context.Canceled) && c.h.draining() {
 		return &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "ask again when it is back"}
 	}
-	asked := c.who.scope == "" && isOwner(c.r.Context()) // who asks at an open door is not looked at otherwise
-	if !c.who.knowsPlaces() && !asked {
-		p = withoutPlaces(p, err)
+	asked := c.who.scope == "" && isOwner(c.r.Context()) // requests to open routes are not authenticated otherwise
+	if !c.who.seesPaths() && !asked {
+		p = problemWithoutPaths(p, err)
 	}
 	return p
 }
 
-// fallen answers for a handler that panicked. What it panicked with may hold
-// what somebody said, so only its type is noted, and where.
-func (c *call) fallen(fell any) {
+// failPanicked responds for a handler that panicked. The panic value may contain message
+// content, so only its type and the stack are logged.
+func (c *call) failPanicked(fell any) {
 	what := fmt.Sprintf("%T", fell)
 	if err, ok := fell.(runtime.Error); ok {
 		what = err.Error()
@@ -435,12 +427,12 @@ func (c *call) fallen(fell any) {
 	c.h.log.LogAttrs(c.r.Context(), slog.LevelError, "request panicked",
 		slog.String("route", c.route()), slog.String("request", c.request), slog.String("panic", what), slog.String("stack", string(debug.Stack())))
 	if c.w.status != 0 {
-		return // too late to say anything
+		return // the header was already sent
 	}
 	c.fail(&wire.Problem{Kind: wire.Internal, Message: "something went wrong inside the gateway", Hint: "its log tells more of this request"})
 }
 
-// withStatus is a problem whose status is not that of its kind.
+// withStatus is a problem with a status other than that of its kind.
 type withStatus struct {
 	*wire.Problem
 	status int
@@ -449,11 +441,11 @@ type withStatus struct {
 // Unwrap returns the problem.
 func (s *withStatus) Unwrap() error { return s.Problem }
 
-// recorder remembers the status of an answer.
+// recorder records the status of a response.
 type recorder struct {
 	http.ResponseWriter
 	status int
-	// copy, if not nil, gets what is written, as far as it may be remembered.
+	// copy receives the response body, up to largestReply, if it is not nil.
 	copy *bytes.Buffer
 }
 
@@ -476,7 +468,7 @@ func (r *recorder) Write(b []byte) (int, error) {
 	return r.ResponseWriter.Write(b)
 }
 
-// Unwrap lets an [http.ResponseController] through.
+// Unwrap supports [http.ResponseController].
 func (r *recorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 func (r *recorder) code() int {
@@ -486,7 +478,7 @@ func (r *recorder) code() int {
 	return r.status
 }
 
-// requestID names a request: as the client does, if that can be a name.
+// requestID returns the client's X-Request-Id if it is valid, or a new ID.
 func requestID(r *http.Request) string {
 	id := r.Header.Get("X-Request-Id")
 	if id != "" && len(id) <= 64 && strings.Trim(id, "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-_.") == "" {

@@ -55,7 +55,7 @@ func TestModelThatHangs(t *testing.T) {
 	var others sync.WaitGroup
 	for i := range 20 {
 		id := firn.ID(fmt.Sprint("other", i))
-		d.begin(id)
+		d.startSession(id)
 		others.Go(func() {
 			for k := range 5 {
 				d.gate <- struct{}{}

@@ -129,7 +129,7 @@ func TestKillUnderLoad(t *testing.T) {
 		child = startGateway(t, home)
 	}
 	group.Wait()
-	load.settle()
+	load.waitIdle()
 	load.check(st, clients)
 	_ = child.Process.Kill()
 	_ = child.Wait()
@@ -205,7 +205,7 @@ func (l *load) reach(n int64) {
 }
 
 // settle waits until no turn is running any more.
-func (l *load) settle() {
+func (l *load) waitIdle() {
 	c, err := client.New(client.Options{Address: "unix:" + api.SocketPath(l.home)})
 	if err != nil {
 		l.t.Fatal(err)

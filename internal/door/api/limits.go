@@ -21,13 +21,13 @@ import (
 	"firn.dev/wire"
 )
 
-// gauge counts those inside, up to a limit.
+// gauge counts concurrent users up to a limit.
 type gauge struct {
 	limit int64
 	n     atomic.Int64
 }
 
-// enter counts one in, unless there are too many.
+// enter increments the count. It reports false if the limit is reached.
 func (g *gauge) enter() bool {
 	if g.n.Add(1) > g.limit {
 		g.n.Add(-1)
@@ -38,15 +38,15 @@ func (g *gauge) enter() bool {
 
 func (g *gauge) leave() { g.n.Add(-1) }
 
-// rooms bounds how much is done at a time, by what it takes: a moment, a
-// connection that listens, or a model.
-type rooms struct {
+// requestLimits limits concurrent requests by kind: short requests, streams and requests
+// that wait for a model.
+type requestLimits struct {
 	requests, streams, waiting gauge
 	answers                    budget
 }
 
-// roomsOf returns where the requests of a context are counted.
-func (h *HTTP) roomsOf(ctx context.Context) *rooms {
+// limitsOf returns the limits that apply to the requests of a context.
+func (h *HTTP) limitsOf(ctx context.Context) *requestLimits {
 	if isOwner(ctx) {
 		return &h.own
 	}
@@ -57,8 +57,9 @@ func busy() error {
 	return &wire.Problem{Kind: wire.Busy, Message: "the gateway has too much to do at the moment", Hint: "ask again in a second"}
 }
 
-// decode reads the body of a request, which is JSON of exactly the members
-// that v has, each once and in its exact case. Without a body v stays as it is, if that is allowed.
+// decode reads the body of a request as JSON. Its members must match those of v exactly,
+// including case, without duplicates. v is unchanged if there is no body and optional is
+// set.
 func (c *call) decode(v any, optional bool) error {
 	body, err := c.body("application/json", optional)
 	if body == nil || err != nil {
@@ -66,18 +67,18 @@ func (c *call) decode(v any, optional bool) error {
 	}
 	data, err := io.ReadAll(body)
 	if err == nil {
-		c.arrived()
+		c.bodyArrived()
 		err = rawjson.Unmarshal(data, v, false)
 	}
 	if err != nil {
-		return c.unreadable(err)
+		return c.bodyError(err)
 	}
 	return nil
 }
 
-// body returns the body of a request, bounded in size and time; nil if there
-// is none and that is allowed. A type other than what is wanted is refused: a
-// foreign page can send text and forms without asking, but not JSON.
+// body returns the body of a request, limited in size and time. It returns nil if there is
+// none and optional is set. Other content types are rejected: another site's page can send
+// text and forms without a preflight, but not JSON.
 func (c *call) body(want string, optional bool) (io.Reader, error) {
 	r := c.r
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
@@ -94,56 +95,56 @@ func (c *call) body(want string, optional bool) (io.Reader, error) {
 		return nil, &withStatus{&wire.Problem{Kind: wire.Invalid, Message: "the body is packed, and nobody here unpacks it"}, http.StatusUnsupportedMediaType}
 	}
 	most := c.h.config.MaxBody
-	if c.op.door {
+	if c.op.login {
 		most = min(most, loginBody)
 	}
 	if r.ContentLength > most {
 		c.w.Header().Set("Connection", "close")
 		return nil, tooLarge(most)
 	}
-	return http.MaxBytesReader(c.w.ResponseWriter, c.steady(c.h.config.BodyTimeout), most), nil
+	return http.MaxBytesReader(c.w.ResponseWriter, c.pacedBody(c.h.config.BodyTimeout), most), nil
 }
 
-// loginBody bounds the body of a login: it is read before it is known who asks.
+// loginBody limits the body of a login, which is read before authentication.
 const loginBody = 64 << 10
 
-// steady returns the body of the request, which must come within a time and, after
-// a start, at a rate: one that trickles in is given up early.
-func (c *call) steady(within time.Duration) io.ReadCloser {
+// pacedBody returns the body of the request. It must arrive within a time and, after a
+// grace period, at a minimum rate.
+func (c *call) pacedBody(within time.Duration) io.ReadCloser {
 	now := time.Now()
-	return &steady{ReadCloser: c.r.Body, control: http.NewResponseController(c.w), began: now, end: now.Add(within)}
+	return &pacedBody{ReadCloser: c.r.Body, control: http.NewResponseController(c.w), began: now, end: now.Add(within)}
 }
 
-// A body may take slowStart, and beyond that must come at slowRate bytes a second.
+// A body may take slowStart, and after that must arrive at slowRate bytes per second.
 const (
 	slowStart = 10 * time.Second
 	slowRate  = 1 << 10
 )
 
-// steady is a body with a deadline that moves with what has come.
-type steady struct {
+// pacedBody is a body whose read deadline advances with the bytes received.
+type pacedBody struct {
 	io.ReadCloser
 	control    *http.ResponseController
 	began, end time.Time
-	came       int64
+	received   int64
 }
 
 // Read implements [io.Reader].
-func (s *steady) Read(b []byte) (int, error) {
-	due := s.began.Add(slowStart + time.Duration(s.came)*time.Second/slowRate)
+func (s *pacedBody) Read(b []byte) (int, error) {
+	due := s.began.Add(slowStart + time.Duration(s.received)*time.Second/slowRate)
 	if due.After(s.end) {
 		due = s.end
 	}
-	_ = s.control.SetReadDeadline(due) // where there is no connection none can be slow
+	_ = s.control.SetReadDeadline(due) // requests without a connection have no deadline
 	n, err := s.ReadCloser.Read(b)
-	s.came += int64(n)
+	s.received += int64(n)
 	return n, err
 }
 
-// forgoBody is called before a request is answered with a problem. If its body
-// has not been read, the connection is closed after the answer: otherwise the
-// server would first wait for a body that may never come.
-func (c *call) forgoBody() {
+// closeUnreadBody is called before an error response. If the body has not been read, the
+// connection is closed after the response: otherwise the server would first wait for a body
+// that may never arrive.
+func (c *call) closeUnreadBody() {
 	if c.r.Body == nil || c.r.Body == http.NoBody || c.r.ContentLength == 0 || c.bodyRead {
 		return
 	}
@@ -151,12 +152,12 @@ func (c *call) forgoBody() {
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Now().Add(unreadTime))
 }
 
-// unreadTime is how long the rest of a body that is not wanted may take to come.
+// unreadTime limits the wait for the rest of an unwanted body.
 const unreadTime = 250 * time.Millisecond
 
-// arrived lifts the limit in time: who sent all may wait for the answer as long
-// as it takes.
-func (c *call) arrived() {
+// bodyArrived removes the read deadline: after sending its body, a client may wait for the
+// response without a limit.
+func (c *call) bodyArrived() {
 	c.bodyRead = true
 	_ = http.NewResponseController(c.w).SetReadDeadline(time.Time{})
 }
@@ -165,8 +166,8 @@ func tooLarge(most int64) error {
 	return fmt.Errorf("the body of the request has more than %d bytes: %w", most, firn.ErrTooLarge)
 }
 
-// unreadable says what is wrong with a body.
-func (c *call) unreadable(err error) error {
+// bodyError converts a body read or decode error to the error sent to the client.
+func (c *call) bodyError(err error) error {
 	var large *http.MaxBytesError
 	var syntax *json.SyntaxError
 	var kind *json.UnmarshalTypeError
@@ -189,15 +190,13 @@ func (c *call) unreadable(err error) error {
 	return gateway.Invalid("the body cannot be read: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
-// query is the parameters of a request. The first that makes no sense is
-// remembered.
+// query holds the parameters of a request. The first invalid one is recorded in err.
 type query struct {
 	values url.Values
 	err    error
 }
 
-// parseQuery takes the parameters of a request. Those that the operation does
-// not know are refused, rather than silently not obeyed.
+// parseQuery parses the parameters of a request. It rejects unknown and repeated ones.
 func parseQuery(r *http.Request, op *operation) (query, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -214,10 +213,10 @@ func parseQuery(r *http.Request, op *operation) (query, error) {
 	return query{values: values}, nil
 }
 
-// text is a parameter as it is.
+// text returns a parameter as a string.
 func (q *query) text(name string) string { return q.values.Get(name) }
 
-// flag is a parameter that is true or false.
+// flag returns a boolean parameter.
 func (q *query) flag(name string) bool {
 	s := q.values.Get(name)
 	switch s {
@@ -232,7 +231,8 @@ func (q *query) flag(name string) bool {
 	return false
 }
 
-// number is a parameter that is a number up to a limit; zero if it is not there.
+// number returns a numeric parameter up to limit. It returns zero if the parameter is
+// missing.
 func (q *query) number(name string, limit uint64) uint64 {
 	s := q.values.Get(name)
 	if s == "" {
@@ -245,10 +245,10 @@ func (q *query) number(name string, limit uint64) uint64 {
 	return n
 }
 
-// pos is a parameter that is a position.
+// pos returns a parameter that is a position.
 func (q *query) pos(name string) firn.Pos { return firn.Pos(q.number(name, 1<<63)) }
 
-// moment is a parameter that is a time or a day.
+// moment returns a parameter that is a time or a date.
 func (q *query) moment(name string) time.Time {
 	s := q.values.Get(name)
 	if s == "" {

@@ -19,55 +19,52 @@ import (
 	"firn.dev/internal/gateway"
 )
 
-// ServeOptions say where and how a gateway is served. Home and Handler are
-// needed, and Socket or TCP.
+// ServeOptions configures [Serve]. Home, Handler and one of Socket and TCP are required.
 type ServeOptions struct {
-	// Home is whose sessions are served. One gateway at a time can do that.
+	// Home is the home to serve. Only one gateway can serve it at a time.
 	Home string
-	// Socket is the path of a Unix socket; who gets there is the owner. TCP is an
-	// address such as 127.0.0.1:7766, where tokens are needed; it must be of this
-	// machine only, unless Remote says otherwise. What is empty is not listened on.
+	// Socket is the path of a Unix socket; its clients act as the owner. TCP is an address
+	// such as 127.0.0.1:7766, where tokens are required. It must be a loopback address
+	// unless Remote is set. An empty value disables the listener.
 	Socket, TCP string
 	Remote      bool
-	// Hold is the hold on the home, if the caller has it already and releases it.
+	// Hold is the lock on the home, if the caller already holds it. The caller releases it.
 	Hold *Hold
-	// Handler answers. If it has a method Drain, that is called when the end
-	// begins.
+	// Handler handles the requests. If it has a method Drain, it is called when the
+	// shutdown begins.
 	Handler http.Handler
-	// Close is called when the end begins: what runs may finish until its context
-	// ends. It is [gateway.Gateway.Close], usually.
+	// Close is called when the shutdown begins, and usually is [gateway.Gateway.Close].
+	// Running turns may finish until its context ends.
 	Close func(context.Context) error
-	// Grace is how long the end may take; zero means 30 seconds.
+	// Grace limits the duration of the shutdown; zero means 30 seconds.
 	Grace time.Duration
-	// HeaderTimeout bounds how long a client may take to send the head of a
-	// request, zero means 10 seconds; IdleTimeout how long a connection without a
-	// request stays, zero means 2 minutes. StrangerTimeout bounds both, and the
-	// time to take an answer, for a TCP connection that has not shown a valid
-	// token; zero means 5 seconds.
+	// HeaderTimeout limits the time to receive a request header; zero means 10 seconds.
+	// IdleTimeout is how long an idle connection is kept; zero means 2 minutes.
+	// StrangerTimeout limits both, and the time to send a response, for TCP connections
+	// without a valid token; zero means 5 seconds.
 	HeaderTimeout, IdleTimeout, StrangerTimeout time.Duration
-	// Connections bounds the connections over TCP, zero means 2048. Strangers
-	// bounds those of them that have not shown a valid token, zero means 256, and
-	// never more than a quarter of all. SocketConnections bounds those through
-	// the socket, zero means 1024.
+	// Connections limits the TCP connections; zero means 2048. Strangers limits those
+	// without a valid token; zero means 256, and it is never more than a quarter of
+	// Connections. SocketConnections limits the socket connections; zero means 1024.
 	Connections, Strangers, SocketConnections int
-	// Refused, if not nil, is called with the reason when a connection is closed
-	// before it was served: too many, too slow, or another user's.
+	// Refused, if not nil, is called with the reason when a connection is closed before it
+	// was served: too many connections, too slow, or another user.
 	Refused func(reason string)
-	// WatchEvery is how often the lock and the socket are checked; zero means
-	// every 2 seconds.
+	// WatchEvery is the interval of checks of the lock and the socket; zero means 2
+	// seconds.
 	WatchEvery time.Duration
-	// Ready, if not nil, is told where it listens, when it does.
+	// Ready, if not nil, is called with the addresses when the server is listening.
 	Ready func(Address)
 	Log   *slog.Logger
-	// Files is for tests; nil means the operating system's.
+	// Files is for tests; nil means the operating system's files.
 	Files vfs.FS
 	Clock func() time.Time
 }
 
-// Address is where a gateway is reached. It is in the file address.json of the
-// home while the gateway runs.
+// Address is the address of a running gateway, as stored in the file address.json of its
+// home.
 type Address struct {
-	// Address is how a client on this machine gets there best.
+	// Address is the preferred address for clients on this machine.
 	Address string    `json:"address"`
 	Socket  string    `json:"socket,omitempty"`
 	TCP     string    `json:"tcp,omitempty"`
@@ -75,7 +72,7 @@ type Address struct {
 	Started time.Time `json:"started"`
 }
 
-// The names of what a gateway keeps in its home.
+// Names of the gateway's files in its home.
 const (
 	gatewayDir  = "gateway"
 	addressName = "address.json"
@@ -83,19 +80,18 @@ const (
 	socketName  = "gateway.sock"
 )
 
-// SocketPath is where the socket of a home is if nobody says otherwise. It is
-// in the home itself, since the paths of sockets must be short; the settings
-// have the same default.
+// SocketPath returns the default path of a home's socket. It is directly in the home since
+// socket paths must be short. The settings have the same default.
 func SocketPath(home string) string { return filepath.Join(home, socketName) }
 
-// TokensPath is where the tokens of a home are.
+// TokensPath returns the path of a home's token file.
 func TokensPath(home string) string { return filepath.Join(home, gatewayDir, tokensName) }
 
-// Serve serves a gateway until ctx ends, and then lets it go: nothing new is
-// taken, who listens is told, and what runs may finish for as long as Grace. It
-// returns when all is over; nil if it ended as it was asked to.
+// Serve serves a gateway until ctx ends and then shuts it down: new requests are rejected,
+// listening clients are notified, and running turns may finish within Grace. It returns nil
+// after a regular shutdown.
 //
-// A second gateway on the same home is refused with ErrLocked.
+// It fails with ErrLocked if another gateway serves the same home.
 func Serve(ctx context.Context, o ServeOptions) error {
 	s := &server{ServeOptions: o, log: o.Log, fs: o.Files}
 	if s.log == nil {
@@ -121,7 +117,7 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	return s.serve(ctx)
 }
 
-// server is a gateway that is being served.
+// server is a running server of a gateway.
 type server struct {
 	ServeOptions
 	log     *slog.Logger
@@ -129,17 +125,17 @@ type server struct {
 	address Address
 	socket  net.Listener
 	tcp     net.Listener
-	// sockets are all listeners on the socket: there is a second one after its
-	// file was deleted. own is the file that the latest is reached by.
+	// sockets are all listeners on the socket. A new one is added if the file was deleted.
+	// own is the file of the latest listener.
 	sockets []net.Listener
 	own     vfs.Info
 }
 
-// listen opens the doors and writes down where they are, if it can.
+// listen opens the listeners and writes the address file if possible.
 func (s *server) listen(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
-			s.shut()
+			s.closeListeners()
 		}
 	}()
 	if s.Socket == "" && s.TCP == "" {
@@ -161,13 +157,13 @@ func (s *server) listen(ctx context.Context) (err error) {
 		s.address.Address = "unix:" + s.Socket
 	}
 	if err := s.writeAddress(); err != nil {
-		// There is still all to be read on a disk that is full.
+		// Sessions on a full disk must still be readable.
 		s.log.Warn("where the gateway listens could not be written down", "error", err.Error())
 	}
 	return nil
 }
 
-// writeAddress writes down where the doors are.
+// writeAddress writes the address file.
 func (s *server) writeAddress() error {
 	data, err := json.MarshalIndent(s.address, "", "  ")
 	if err != nil {
@@ -180,7 +176,7 @@ func (s *server) writeAddress() error {
 	return vfs.WriteFile(s.fs, filepath.Join(dir, addressName), append(data, '\n'))
 }
 
-// listenTCP listens on an address of this machine.
+// listenTCP listens on the TCP address.
 func (s *server) listenTCP(ctx context.Context) error {
 	host, _, err := net.SplitHostPort(s.TCP)
 	if err != nil {
@@ -198,12 +194,11 @@ func (s *server) listenTCP(ctx context.Context) error {
 	return nil
 }
 
-// maxSocketPath is how long the path of a socket can be on all systems.
+// maxSocketPath is the maximum length of a socket path that all systems support.
 const maxSocketPath = 103
 
-// listenSocket listens on the socket, for the owner alone. A socket that a
-// gateway left behind when it was killed is taken away; one that somebody
-// answers on is not.
+// listenSocket listens on the owner's socket. It removes a stale socket of a killed
+// gateway, but not one with a listener.
 func (s *server) listenSocket(ctx context.Context) error {
 	if len(s.Socket) > maxSocketPath {
 		return fmt.Errorf("the path of the socket, %s, has more than %d bytes: %w: set a shorter one", s.Socket, maxSocketPath, firn.ErrInvalid)
@@ -211,7 +206,7 @@ func (s *server) listenSocket(ctx context.Context) error {
 	if err := s.fs.MkdirAll(filepath.Dir(s.Socket)); err != nil {
 		return err
 	}
-	if err := s.clear(ctx); err != nil {
+	if err := s.removeStaleSocket(ctx); err != nil {
 		return err
 	}
 	l, err := vfs.ListenUnix(ctx, s.Socket)
@@ -223,8 +218,8 @@ func (s *server) listenSocket(ctx context.Context) error {
 	return err
 }
 
-// clear takes away a socket that nobody answers on.
-func (s *server) clear(ctx context.Context) error {
+// removeStaleSocket removes a socket that has no listener.
+func (s *server) removeStaleSocket(ctx context.Context) error {
 	info, err := s.fs.Stat(s.Socket)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -243,10 +238,10 @@ func (s *server) clear(ctx context.Context) error {
 	}
 	var slow net.Error
 	if ctx.Err() != nil || errors.As(err, &slow) && slow.Timeout() {
-		return err // which says nothing about whether a process listens
+		return err // a timeout does not prove that there is no listener
 	}
 	if now, err := s.fs.Stat(s.Socket); errors.Is(err, fs.ErrNotExist) || err == nil && !now.Same(info) {
-		return nil // another process is at it; listening there tells
+		return nil // changed by another process; listening will fail if it is in use
 	}
 	if err := s.fs.Remove(s.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("take away the socket that was left behind: %w", err)
@@ -254,7 +249,7 @@ func (s *server) clear(ctx context.Context) error {
 	return nil
 }
 
-// serve answers until ctx ends.
+// serve handles requests until ctx ends.
 func (s *server) serve(ctx context.Context) error {
 	base, stop := context.WithCancelCause(onTCP(context.WithoutCancel(ctx), s.address.TCP))
 	defer stop(gateway.ErrDraining)
@@ -265,13 +260,13 @@ func (s *server) serve(ctx context.Context) error {
 		MaxHeaderBytes:    64 << 10,
 		BaseContext:       func(net.Listener) context.Context { return base },
 		ConnContext:       withConn,
-		ConnState:         noteState,
+		ConnState:         trackState,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	ended := make(chan error, 2)
 	doors := 0
-	onSocket := s.crowdOf(s.socket, true)
-	for _, c := range []*crowd{onSocket, s.crowdOf(s.tcp, false)} {
+	onSocket := s.limiterFor(s.socket, true)
+	for _, c := range []*connLimiter{onSocket, s.limiterFor(s.tcp, false)} {
 		if c.Listener != nil {
 			doors++
 			go func() { ended <- srv.Serve(c) }()
@@ -295,13 +290,13 @@ func (s *server) serve(ctx context.Context) error {
 		<-ended
 	}
 	watched.servers.Wait()
-	s.shut()
+	s.closeListeners()
 	return err
 }
 
-// crowdOf bounds the connections of a listener: the socket has room of its own.
-func (s *server) crowdOf(l net.Listener, owned bool) *crowd {
-	c := &crowd{Listener: l, owned: owned, patience: cmp.Or(s.StrangerTimeout, 5*time.Second), refused: s.refused}
+// limiterFor returns the connection limiter of a listener. The socket has separate limits.
+func (s *server) limiterFor(l net.Listener, owned bool) *connLimiter {
+	c := &connLimiter{Listener: l, owned: owned, patience: cmp.Or(s.StrangerTimeout, 5*time.Second), refused: s.refused}
 	if owned {
 		c.guests.limit = cmp.Or(s.SocketConnections, 1024)
 		return c
@@ -312,14 +307,14 @@ func (s *server) crowdOf(l net.Listener, owned bool) *crowd {
 	return c
 }
 
-// refused counts a connection that was closed before it was served.
+// refused reports a connection that was closed before it was served.
 func (s *server) refused(reason string) {
 	if s.Refused != nil {
 		s.Refused(reason)
 	}
 }
 
-// drain lets the gateway go.
+// drain shuts the gateway down.
 func (s *server) drain(srv *http.Server, stop context.CancelCauseFunc) error {
 	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(s.Grace, 30*time.Second))
 	defer cancel()
@@ -327,21 +322,20 @@ func (s *server) drain(srv *http.Server, stop context.CancelCauseFunc) error {
 	if h, ok := s.Handler.(interface{ Drain() }); ok {
 		h.Drain()
 	}
-	srv.SetKeepAlivesEnabled(false) // who was answered, or told, need not stay
+	srv.SetKeepAlivesEnabled(false) // connections close after their response
 	var err error
 	if s.Close != nil {
 		err = s.Close(ctx)
 	}
-	// What is left are answers on their way, and clients that are slow to take
-	// them.
-	late, cancelLate := context.WithTimeout(context.Background(), lastWords)
+	// Only responses to slow clients remain.
+	late, cancelLate := context.WithTimeout(context.Background(), shutdownWait)
 	defer cancelLate()
 	if srv.Shutdown(late) != nil {
 		stop(gateway.ErrDraining)
-		again, cancelAgain := context.WithTimeout(context.Background(), lastWords)
+		again, cancelAgain := context.WithTimeout(context.Background(), shutdownWait)
 		defer cancelAgain()
 		if srv.Shutdown(again) != nil {
-			srv.Close() //nolint:errcheck // nothing is left to be done about it
+			srv.Close() //nolint:errcheck // nothing can be done about it
 		}
 	}
 	if err != nil {
@@ -350,22 +344,22 @@ func (s *server) drain(srv *http.Server, stop context.CancelCauseFunc) error {
 	return nil
 }
 
-// lastWords is how long clients may take to read what is left once nothing runs
-// any more.
-const lastWords = 2 * time.Second
+// shutdownWait is how long clients may take to read the remaining responses after all work
+// has ended.
+const shutdownWait = 2 * time.Second
 
-// shut closes the listeners and removes the socket, if it is still ours, and the
-// address.
-func (s *server) shut() {
+// closeListeners closes the listeners and removes the address file and, if it is still
+// ours, the socket.
+func (s *server) closeListeners() {
 	for _, l := range append(s.sockets, s.tcp) {
 		if l != nil {
 			l.Close()
 		}
 	}
 	if there, err := s.fs.Stat(s.Socket); len(s.sockets) > 0 && err == nil && there.Same(s.own) {
-		_ = s.fs.Remove(s.Socket) // one that is left behind is found to be dead
+		_ = s.fs.Remove(s.Socket) // a stale socket is detected at the next start
 	}
 	if s.address.Address != "" {
-		_ = s.fs.Remove(filepath.Join(s.Home, gatewayDir, addressName)) // a stale one is found to be one
+		_ = s.fs.Remove(filepath.Join(s.Home, gatewayDir, addressName)) // a stale address file is detected by clients
 	}
 }

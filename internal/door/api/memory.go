@@ -6,9 +6,9 @@ import (
 	"firn.dev/wire"
 )
 
-// memoryPlace is which notes a request means. Who is bound to keys has those of
-// these keys only, who is bound to agents those of these agents; the notes of a
-// project are those of all agents, and so not for them.
+// memoryPlace returns the notes that a request selects. A caller bound to keys has access
+// to the notes of these keys only, one bound to agents to those of these agents. The notes
+// of a project belong to all agents, so bound callers have no access.
 func (c *call) memoryPlace() (wire.MemoryPlace, error) {
 	q := &c.query
 	at := wire.MemoryPlace{Agent: q.text("agent"), Key: q.text("key"), Project: q.text("project"), Scope: q.text("scope")}
@@ -20,7 +20,7 @@ func (c *call) memoryPlace() (wire.MemoryPlace, error) {
 		return at, refused
 	}
 	if at.Key != "" {
-		kept, ok := c.theirs(at.Key)
+		kept, ok := c.permittedKey(at.Key)
 		if !ok {
 			return at, refused
 		}
@@ -126,7 +126,7 @@ func (c *call) undoMemory(u wire.UndoMemory) (wire.MemoryChange, error) {
 	return c.h.gateway.UndoMemory(c.r.Context(), at, c.r.PathValue("change"), u)
 }
 
-// memoryRoutes are those of notes.
+// memoryRoutes returns the routes of notes.
 func memoryRoutes() []operation {
 	place := []param{
 		text("agent", "Whose notes; else the default agent's."), text("key", "Those about the person or group of a key too."), text("project", "Those about a directory too."),
@@ -135,7 +135,7 @@ func memoryRoutes() []operation {
 	more := func(params ...param) []param { return append(params, place...) }
 	return []operation{
 		{method: "GET", path: "/v1/memory", name: "listNotes", scope: wire.ScopeRead, what: "Lists notes, without their texts.", query: place, action: give((*call).listNotes)},
-		{method: "POST", path: "/v1/memory", name: "remember", scope: wire.ScopeWrite, what: "Notes something for good. It is durable when it answers.", once: true, query: more(onceNamed), action: take((*call).rememberNote)},
+		{method: "POST", path: "/v1/memory", name: "remember", scope: wire.ScopeWrite, what: "Notes something for good. It is durable when it answers.", idempotent: true, query: more(idempotencyParam), action: take((*call).rememberNote)},
 		{method: "DELETE", path: "/v1/memory", name: "clearNotes", scope: wire.ScopeWrite, what: "Takes all notes away. It can be undone.", query: place, action: give((*call).clearNotes)},
 		{method: "GET", path: "/v1/memory/search", name: "recall", scope: wire.ScopeRead, what: "Finds notes, and what was said in sessions, that fit words; the best first.", query: more(
 			text("q", "The words."), count("limit", "How many at most."),
@@ -143,8 +143,8 @@ func memoryRoutes() []operation {
 		{method: "GET", path: "/v1/memory/notes/{note}", name: "getNote", scope: wire.ScopeRead, what: "Tells a note with its text.", query: place, action: give((*call).getNote)},
 		{method: "PUT", path: "/v1/memory/notes/{note}", name: "editNote", scope: wire.ScopeWrite, what: "Replaces the text of a note. It can be undone.", query: place, action: take((*call).editNote)},
 		{method: "DELETE", path: "/v1/memory/notes/{note}", name: "forget", scope: wire.ScopeWrite, what: "Takes a note or a fact away. It can be undone.", query: place, action: give((*call).forgetNote)},
-		{method: "POST", path: "/v1/memory/dream", name: "dream", long: true, scope: wire.ScopeWrite, what: "Tidies notes up, or tells what that would be.", query: place, action: mayTake((*call).dream)},
+		{method: "POST", path: "/v1/memory/dream", name: "dream", long: true, scope: wire.ScopeWrite, what: "Tidies notes up, or tells what that would be.", query: place, action: takeOptional((*call).dream)},
 		{method: "GET", path: "/v1/memory/changes", name: "listMemoryChanges", scope: wire.ScopeRead, what: "Lists changes of notes that can be undone, latest first.", query: place, action: give((*call).listMemoryChanges)},
-		{method: "POST", path: "/v1/memory/changes/{change}/undo", name: "undoMemory", scope: wire.ScopeWrite, what: "Takes a change of notes back, all of it or some of its edits.", query: place, action: mayTake((*call).undoMemory)},
+		{method: "POST", path: "/v1/memory/changes/{change}/undo", name: "undoMemory", scope: wire.ScopeWrite, what: "Takes a change of notes back, all of it or some of its edits.", query: place, action: takeOptional((*call).undoMemory)},
 	}
 }

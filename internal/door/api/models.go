@@ -9,8 +9,8 @@ import (
 	"firn.dev/wire"
 )
 
-// listModels lists models as we do and as OpenAI does at once, since both have
-// the same address for it.
+// listModels lists the models in both our format and OpenAI's, since both use the same
+// path.
 func (c *call) listModels() (wire.ModelList, error) {
 	models := c.h.gateway.Models(c.r.Context())
 	list := wire.ModelList{Page: pageOf(models), Object: "list", Data: []wire.OpenAIModel{}}

@@ -12,17 +12,16 @@ import (
 	"firn.dev/wire"
 )
 
-// The description of the API, in the format OpenAPI 3.1. It is made of the table
-// of routes and the types of package wire, so that it cannot say anything else
-// than the handlers do.
+// The API description in OpenAPI 3.1 format. It is generated from the route table and the
+// types of package wire, so it always matches the handlers.
 
-// OpenAPI returns the description of the API of a version of firn, as JSON.
+// OpenAPI returns the API description of a firn version as JSON.
 func OpenAPI(version string) []byte { return describe(operations(), version) }
 
 // object is a JSON object; encoding/json sorts its members.
 type object map[string]any
 
-// describe makes the description.
+// describe generates the description.
 func describe(table []*operation, version string) []byte {
 	s := schemas{defs: make(object)}
 	failure := s.of(reflect.TypeFor[wire.Failure]())
@@ -51,12 +50,12 @@ func describe(table []*operation, version string) []byte {
 	}
 	data, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
-		return []byte("{}") // there is nothing in it that has no spelling: a test holds it
+		return []byte("{}") // cannot happen: a test encodes it
 	}
 	return append(data, '\n')
 }
 
-// operation describes one line of the table.
+// operation describes one operation.
 func (s *schemas) operation(op *operation, event object) object {
 	content := make(object)
 	switch {
@@ -83,8 +82,8 @@ func (s *schemas) operation(op *operation, event object) object {
 	} else {
 		d["x-scope"] = op.scope
 	}
-	if op.tell != nil || op.foreign {
-		d["x-foreign"] = true // in the shapes of another protocol
+	if op.encodeProblem != nil || op.foreign {
+		d["x-foreign"] = true // in the format of another protocol
 	}
 	if op.verb {
 		at := strings.LastIndexByte(op.path, '/')
@@ -102,7 +101,7 @@ func (s *schemas) operation(op *operation, event object) object {
 	return d
 }
 
-// tagOf groups operations by what they are about.
+// tagOf returns the tag that groups an operation.
 func tagOf(path string) string {
 	rest, ok := strings.CutPrefix(path, "/v1/")
 	if !ok {
@@ -112,7 +111,7 @@ func tagOf(path string) string {
 	return tag
 }
 
-// pathWords explain what an address names.
+// pathWords describes the path parameters.
 var pathWords = map[string]string{
 	"id":           "A session: its id; @ and a key; its title or first prompt; the beginning or the end of the id, or the beginning of the title (four characters or more), or words of the title, if only one session fits.",
 	"cid":          "A compaction: the id of its entry.",
@@ -156,7 +155,7 @@ func parameters(op *operation) []any {
 // schemas describes types, each once.
 type schemas struct{ defs object }
 
-// enums are types of which all values are known.
+// enums lists the values of enumerated types.
 var enums = map[reflect.Type][]string{
 	reflect.TypeFor[wire.Scope](): {string(wire.ScopeHook), string(wire.ScopeRead), string(wire.ScopeWrite), string(wire.ScopeAdmin)},
 	reflect.TypeFor[wire.Kind](): {
@@ -166,13 +165,13 @@ var enums = map[reflect.Type][]string{
 	},
 }
 
-// of describes a type; structs by reference.
+// of returns the schema of a type. Structs are referenced.
 func (s *schemas) of(t reflect.Type) object {
 	switch t {
 	case reflect.TypeFor[time.Time]():
 		return object{"type": "string", "format": "date-time"}
 	case reflect.TypeFor[json.RawMessage]():
-		return object{} // anything
+		return object{} // any value
 	case reflect.TypeFor[firn.Pos]():
 		return object{"type": "integer", "format": "int64", "minimum": 0, "description": "A position in a session."}
 	}
@@ -200,11 +199,11 @@ func (s *schemas) of(t reflect.Type) object {
 	return object{}
 }
 
-// reference describes a struct among the definitions and refers to it there.
+// reference adds a struct to the definitions and returns a reference to it.
 func (s *schemas) reference(t reflect.Type) object {
 	name := nameOf(t)
 	if _, ok := s.defs[name]; !ok {
-		s.defs[name] = nil // so that one within itself ends
+		s.defs[name] = nil // ends the recursion of recursive types
 		properties := make(object)
 		var required []string
 		s.members(t, properties, &required)
@@ -218,7 +217,7 @@ func (s *schemas) reference(t reflect.Type) object {
 	return object{"$ref": "#/components/schemas/" + name}
 }
 
-// members adds the members of a struct, those of embedded ones too.
+// members adds the members of a struct and of its embedded structs.
 func (s *schemas) members(t reflect.Type, properties object, required *[]string) {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -236,15 +235,15 @@ func (s *schemas) members(t reflect.Type, properties object, required *[]string)
 		if options == "" {
 			*required = append(*required, name)
 			if kind := f.Type.Kind(); kind == reflect.Slice && f.Type != reflect.TypeFor[json.RawMessage]() || kind == reflect.Map {
-				schema["type"] = []any{schema["type"], "null"} // as Go spells an empty one
+				schema["type"] = []any{schema["type"], "null"} // Go encodes an empty one as null
 			}
 		}
 		properties[name] = schema
 	}
 }
 
-// nameOf is the name of a type, with what it is a list of before it:
-// wire.Page[wire.Session] is SessionPage.
+// nameOf returns the name of a type. For generic types the name of the argument comes
+// first: wire.Page[wire.Session] is SessionPage.
 func nameOf(t reflect.Type) string {
 	name, of, generic := strings.Cut(t.Name(), "[")
 	if !generic {

@@ -28,7 +28,7 @@ func (c *call) ops() (wire.Ops, error) {
 	return out, nil
 }
 
-// latency tells times in the words of the protocol.
+// latency converts latencies to the wire format, in milliseconds.
 func latency(l metrics.Latency) wire.Latency {
 	ms := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 	return wire.Latency{Count: l.Count, P50: ms(l.P50), P99: ms(l.P99), Max: ms(l.Max)}

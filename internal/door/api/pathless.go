@@ -14,22 +14,22 @@ import (
 	"firn.dev/wire"
 )
 
-// Where files of the gateway are is for who runs it. A token is told what went
-// wrong, and the name of the file, but not where on the machine that is.
+// File paths on the gateway's machine are for the operator only. Other callers see the
+// cause of an error and the name of the file, without its directory.
 
-// places finds the paths of a machine in a sentence: from a root on, with at least
-// one directory. What is behind :// is an address, and what begins with /v1/ ours.
-var places = sync.OnceValue(func() *regexp.Regexp {
+// pathPattern matches file paths in a text: from a root, with at least one directory. URLs
+// and API paths that begin with /v1/ are excluded.
+var pathPattern = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(^|[\s"'(\[=<>,;:])((?:[A-Za-z]:)?(?:[/\\]+[^\s"'/\\:;,()\[\]<>]+)+[/\\]+)([^\s"'/\\:;,()\[\]<>]*)`)
 })
 
-// pathless is a sentence without the directories of the paths in it.
-func pathless(text string) string {
+// stripDirs removes the directories from the paths in a text.
+func stripDirs(text string) string {
 	if !strings.ContainsAny(text, `/\`) {
 		return text
 	}
-	return places().ReplaceAllStringFunc(text, func(found string) string {
-		m := places().FindStringSubmatch(found)
+	return pathPattern().ReplaceAllStringFunc(text, func(found string) string {
+		m := pathPattern().FindStringSubmatch(found)
 		if strings.HasPrefix(m[2], "/v1/") || strings.HasPrefix(m[2], "//") {
 			return found
 		}
@@ -37,23 +37,23 @@ func pathless(text string) string {
 	})
 }
 
-// knowsPlaces reports whether somebody may know where files are.
-func (i identity) knowsPlaces() bool { return i.owner || i.scope.Includes(wire.ScopeAdmin) }
+// seesPaths reports whether the caller may see file paths.
+func (i identity) seesPaths() bool { return i.owner || i.scope.Includes(wire.ScopeAdmin) }
 
-// withoutPlaces is a problem for somebody who may not know where files are. The
-// paths that an error itself knows are taken out whatever they look like.
-func withoutPlaces(p *wire.Problem, err error) *wire.Problem {
+// problemWithoutPaths removes file paths from a problem. Paths recorded in err are removed
+// whatever they look like.
+func problemWithoutPaths(p *wire.Problem, err error) *wire.Problem {
 	out := *p
 	for _, path := range pathsOf(err) {
 		if filepath.IsAbs(path) {
 			out.Message = strings.ReplaceAll(out.Message, path, "…/"+filepath.Base(path))
 		}
 	}
-	out.Message, out.Hint = pathless(out.Message), pathless(out.Hint)
+	out.Message, out.Hint = stripDirs(out.Message), stripDirs(out.Hint)
 	return &out
 }
 
-// pathsOf are the paths in an error of the system, and in all that it wraps.
+// pathsOf returns the paths in a system error and in all errors it wraps.
 func pathsOf(err error) []string {
 	var paths []string
 	switch e := err.(type) {
@@ -72,60 +72,60 @@ func pathsOf(err error) []string {
 	return paths
 }
 
-// withoutPlacesIn is an event for somebody who may not know where files are: what
-// went wrong is told without, what was said is left as it is.
-func withoutPlacesIn(e wire.Event) wire.Event {
+// eventWithoutPaths removes file paths from an event. Error texts are redacted, message
+// content is left unchanged.
+func eventWithoutPaths(e wire.Event) wire.Event {
 	switch e.Name {
 	case wire.TurnFailed, wire.Retry, wire.NoticeGiven:
-		e.Data = json.RawMessage(pathless(string(e.Data)))
+		e.Data = json.RawMessage(stripDirs(string(e.Data)))
 	case wire.SessionUpdated:
 		var s wire.Session
 		if json.Unmarshal(e.Data, &s) == nil && (s.Fault != "" || len(s.Files) > 0) {
-			e.Data, _ = wire.Spell(placelessSession(s)) // which can always be spelt
+			e.Data, _ = wire.Spell(redactSession(s)) // cannot fail
 		}
 	case wire.CompactionCompleted:
 		var c wire.Compaction
 		if json.Unmarshal(e.Data, &c) == nil && c.Error != "" {
-			c.Error = pathless(c.Error)
-			e.Data, _ = wire.Spell(c) // which can always be spelt
+			c.Error = stripDirs(c.Error)
+			e.Data, _ = wire.Spell(c) // cannot fail
 		}
 	}
 	return e
 }
 
-// withoutPlacesOf is an answer for somebody who may not know where files are: the
-// home is left out, files keep their names alone, and what is wrong is told without.
-func withoutPlacesOf(answer any) any {
+// answerWithoutPaths removes file paths from a response: the home is left out, files are
+// reduced to their names, and errors are redacted.
+func answerWithoutPaths(answer any) any {
 	switch a := answer.(type) {
 	case wire.Session:
-		return placelessSession(a)
+		return redactSession(a)
 	case wire.Page[wire.Session]:
-		a.Items = eachWithout(a.Items, placelessSession)
+		a.Items = mapItems(a.Items, redactSession)
 		return a
 	case wire.Imported:
-		a.Session = placelessSession(a.Session)
+		a.Session = redactSession(a.Session)
 		return a
 	case wire.Key:
-		return placelessKey(a)
+		return redactKey(a)
 	case wire.Page[wire.Key]:
-		a.Items = eachWithout(a.Items, placelessKey)
+		a.Items = mapItems(a.Items, redactKey)
 		return a
 	case wire.Page[wire.BatchResult]:
 		a.Items = slices.Clone(a.Items)
 		for i := range a.Items {
-			a.Items[i].Error = pathless(a.Items[i].Error)
+			a.Items[i].Error = stripDirs(a.Items[i].Error)
 		}
 		return a
 	case wire.Removed:
-		a.Files = eachWithout(a.Files, lastName)
+		a.Files = mapItems(a.Files, baseName)
 		return a
 	case wire.Status:
-		return placelessStatus(a)
+		return redactStatus(a)
 	case wire.Ops:
-		return placelessOps(a)
+		return redactOps(a)
 	case wire.Page[wire.Source]:
-		a.Items = eachWithout(a.Items, func(s wire.Source) wire.Source {
-			s.Dir, s.Faults = lastName(s.Dir), eachWithout(s.Faults, pathless)
+		a.Items = mapItems(a.Items, func(s wire.Source) wire.Source {
+			s.Dir, s.Faults = baseName(s.Dir), mapItems(s.Faults, stripDirs)
 			return s
 		})
 		return a
@@ -133,8 +133,8 @@ func withoutPlacesOf(answer any) any {
 	return answer
 }
 
-// eachWithout is a list of its own, with something taken out of each item.
-func eachWithout[T any](all []T, without func(T) T) []T {
+// mapItems returns a copy of a list with a function applied to each item.
+func mapItems[T any](all []T, without func(T) T) []T {
 	out := slices.Clone(all)
 	for i := range out {
 		out[i] = without(out[i])
@@ -142,39 +142,39 @@ func eachWithout[T any](all []T, without func(T) T) []T {
 	return out
 }
 
-// lastName is a path without the directories that lead there.
-func lastName(path string) string {
+// baseName replaces the directory of an absolute path with an ellipsis.
+func baseName(path string) string {
 	if !filepath.IsAbs(path) {
 		return path
 	}
 	return "…/" + filepath.Base(path)
 }
 
-func placelessSession(s wire.Session) wire.Session {
-	s.Fault, s.Files = pathless(s.Fault), eachWithout(s.Files, lastName)
+func redactSession(s wire.Session) wire.Session {
+	s.Fault, s.Files = stripDirs(s.Fault), mapItems(s.Files, baseName)
 	return s
 }
 
-func placelessKey(k wire.Key) wire.Key {
-	k.History = eachWithout(k.History, placelessSession)
+func redactKey(k wire.Key) wire.Key {
+	k.History = mapItems(k.History, redactSession)
 	return k
 }
 
-// placelessStatus leaves out the home, and the socket that is in it.
-func placelessStatus(s wire.Status) wire.Status {
+// redactStatus removes the home and the socket from a status.
+func redactStatus(s wire.Status) wire.Status {
 	s.Home, s.Store, s.Gateway, s.TCP = "", "", "", ""
-	s.Recent = eachWithout(s.Recent, placelessSession)
+	s.Recent = mapItems(s.Recent, redactSession)
 	return s
 }
 
-func placelessOps(o wire.Ops) wire.Ops {
-	o.Status, o.Why, o.ClusterFault = placelessStatus(o.Status), pathless(o.Why), pathless(o.ClusterFault)
-	o.Index.Failed = pathless(o.Index.Failed)
+func redactOps(o wire.Ops) wire.Ops {
+	o.Status, o.Why, o.ClusterFault = redactStatus(o.Status), stripDirs(o.Why), stripDirs(o.ClusterFault)
+	o.Index.Failed = stripDirs(o.Index.Failed)
 	if o.Verified != nil {
 		v := *o.Verified
-		v.Error = pathless(v.Error)
-		v.Faults = eachWithout(v.Faults, func(f wire.VerifyFault) wire.VerifyFault {
-			f.What = pathless(f.What)
+		v.Error = stripDirs(v.Error)
+		v.Faults = mapItems(v.Faults, func(f wire.VerifyFault) wire.VerifyFault {
+			f.What = stripDirs(f.What)
 			return f
 		})
 		o.Verified = &v

@@ -28,7 +28,7 @@ func TestPathless(t *testing.T) {
 		"/ is full, a / b, //":                              "/ is full, a / b, //",
 		"nothing":                                           "nothing",
 	} {
-		if got := pathless(text); got != want {
+		if got := stripDirs(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}
@@ -39,12 +39,12 @@ func TestPathless(t *testing.T) {
 func TestWhoKnowsPlaces(t *testing.T) {
 	const dir = "/home/ann smith/it"
 	err := fmt.Errorf("append to session x: %w: %w", firn.ErrNotSaved, errors.Join(&fs.PathError{Op: "write", Path: dir + "/x.jsonl", Err: syscall.ENOSPC}))
-	p := withoutPlaces(gateway.ProblemOf(err), err)
+	p := problemWithoutPaths(gateway.ProblemOf(err), err)
 	if p.Kind != wire.NotSaved || strings.Contains(p.Message, "ann") || !strings.Contains(p.Message, "…/x.jsonl: no space left") {
 		t.Errorf("it is told as %+v", p)
 	}
 	for who, knows := range map[*identity]bool{{owner: true}: true, {scope: wire.ScopeAdmin}: true, {scope: wire.ScopeWrite}: false, {}: false} {
-		if who.knowsPlaces() != knows {
+		if who.seesPaths() != knows {
 			t.Errorf("%+v knows: %v", who, !knows)
 		}
 	}
@@ -60,11 +60,11 @@ func TestWhoKnowsPlaces(t *testing.T) {
 		wire.SessionUpdated: wire.Session{ID: "s", Files: []string{"/a/b/c.jsonl"}, Fault: "read /a/b/c.jsonl: torn"},
 		wire.TurnFailed:     wire.Problem{Message: "write /a/b/c: full"}, wire.NoticeGiven: wire.Notice{Text: "see /a/b/c"}, wire.CompactionCompleted: wire.Compaction{Error: "write /a/b/c: full"},
 	} {
-		if e := withoutPlacesIn(event(name, data)); strings.Contains(string(e.Data), "/a/b") || !json.Valid(e.Data) {
+		if e := eventWithoutPaths(event(name, data)); strings.Contains(string(e.Data), "/a/b") || !json.Valid(e.Data) {
 			t.Errorf("%s tells %s", name, e.Data)
 		}
 	}
-	if e := withoutPlacesIn(event(wire.CompactionCompleted, wire.Compaction{Summary: "they wrote /a/b/c"})); !strings.Contains(string(e.Data), "/a/b/c") {
+	if e := eventWithoutPaths(event(wire.CompactionCompleted, wire.Compaction{Summary: "they wrote /a/b/c"})); !strings.Contains(string(e.Data), "/a/b/c") {
 		t.Errorf("what was said became %s", e.Data)
 	}
 }
@@ -81,7 +81,7 @@ func TestNoAnswerTellsPlaces(t *testing.T) {
 		answer := reflect.New(op.out).Elem()
 		n := withSessions(answer, place)
 		sessions += n
-		told, err := json.Marshal(withoutPlacesOf(answer.Interface()))
+		told, err := json.Marshal(answerWithoutPaths(answer.Interface()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -118,13 +118,13 @@ func (r *rehearsal) play(ctx context.Context, e example) error {
 	if slices.ContainsFunc(e.head, func(h string) bool { return strings.HasPrefix(h, "Authorization") }) {
 		host = r.TCP
 	}
-	request, err := http.NewRequestWithContext(ctx, e.method, "http://"+host+r.say(e.target), strings.NewReader(r.say(e.body)))
+	request, err := http.NewRequestWithContext(ctx, e.method, "http://"+host+r.substitute(e.target), strings.NewReader(r.substitute(e.body)))
 	if err != nil {
 		return err
 	}
 	for _, h := range e.head {
 		name, value, _ := strings.Cut(h, ": ")
-		request.Header.Set(name, r.sayNumber(r.say(value)))
+		request.Header.Set(name, r.substituteNumber(r.substitute(value)))
 	}
 	answer, err := r.client.Do(request)
 	if err != nil {
@@ -151,7 +151,7 @@ func (r *rehearsal) play(ctx context.Context, e example) error {
 func (r *rehearsal) heads(e example, answer *http.Response) error {
 	for _, h := range e.answerHead {
 		name, value, _ := strings.Cut(h, ": ")
-		if got, want := answer.Header.Get(name), r.sayNumber(r.say(value)); got != want {
+		if got, want := answer.Header.Get(name), r.substituteNumber(r.substitute(value)); got != want {
 			return fmt.Errorf("%s is %s, want %s", name, got, want)
 		}
 	}
@@ -212,7 +212,7 @@ func (r *rehearsal) matchEvent(want string, got sse.Event) error {
 }
 
 // say puts what is known into a text, the longest first.
-func (r *rehearsal) say(text string) string {
+func (r *rehearsal) substitute(text string) string {
 	for _, known := range slices.SortedFunc(maps.Keys(r.known), func(a, b string) int { return len(b) - len(a) }) {
 		if _, err := strconv.Atoi(known); err != nil {
 			text = strings.ReplaceAll(text, known, r.known[known])
@@ -222,7 +222,7 @@ func (r *rehearsal) say(text string) string {
 }
 
 // sayNumber is a position, in quotes or not, as it is in truth.
-func (r *rehearsal) sayNumber(text string) string {
+func (r *rehearsal) substituteNumber(text string) string {
 	bare := strings.Trim(text, `"`)
 	if known, ok := r.known[bare]; ok {
 		return strings.Replace(text, bare, known, 1)

@@ -119,7 +119,7 @@ func (s *stage) play(ctx context.Context, _ provider.Request) iter.Seq2[provider
 }
 
 // say begins a turn that nobody waits for.
-func (s *stage) say(t *testing.T, text string) {
+func (s *stage) send(t *testing.T, text string) {
 	t.Helper()
 	no := false
 	if _, err := s.c.Turn(t.Context(), s.id, wire.Turn{Text: text, Wait: &no}); err != nil {
@@ -229,7 +229,7 @@ func TestReloadInTheMiddle(t *testing.T) {
 	s := openStage(t)
 	pieces := make(chan string)
 	s.answers <- pieces
-	s.say(t, "tell me")
+	s.send(t, "tell me")
 	pieces <- "!let me see"
 	pieces <- "Hello **wor"
 	before := richtext.Markdown("Hello **wor")
@@ -279,7 +279,7 @@ func TestAllEventsInTheMiddle(t *testing.T) {
 	s := openStage(t)
 	pieces := make(chan string)
 	s.answers <- pieces
-	s.say(t, "tell me")
+	s.send(t, "tell me")
 	pieces <- "!let me see"
 	pieces <- "Hello "
 	first := &screen{}
@@ -360,7 +360,7 @@ func TestReloadWhileAToolRuns(t *testing.T) {
 	calls, last := make(chan string), make(chan string)
 	s.answers <- calls
 	s.answers <- last
-	s.say(t, "wait a little")
+	s.send(t, "wait a little")
 	calls <- "I wait."
 	calls <- "@call_1"
 	close(calls)
@@ -397,7 +397,7 @@ func TestManyReloads(t *testing.T) {
 	for round := range 3 {
 		pieces := make(chan string)
 		s.answers <- pieces
-		s.say(t, fmt.Sprintf("round %d", round))
+		s.send(t, fmt.Sprintf("round %d", round))
 		for i := range 120 {
 			if i%6 == 0 {
 				page := &screen{}

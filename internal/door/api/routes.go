@@ -13,61 +13,59 @@ import (
 	"firn.dev/wire"
 )
 
-// operation is one line of the table of routes: what is asked how, by whom, and
-// who answers. The description of the API is made of it.
+// operation is one entry of the route table: method, path, required scope and action. The
+// API description is generated from it.
 type operation struct {
 	method, path string
-	// name is its name in generated clients, what a sentence that says what it does.
+	// name is the name in generated clients; what is a one-sentence description.
 	name, what string
-	// scope is what one must have to call it; empty is open to all. door says
-	// that it is where one is let in or out, which is counted and noted as others
-	// are.
+	// scope is the required scope; empty means open to all. login is set for login and
+	// logout, which are open but counted and logged like other operations.
 	scope wire.Scope
-	door  bool
+	login bool
 	query []param
-	// verb says that it is also called with a colon before its last word:
+	// verb is set if the last segment may follow a colon instead of a slash:
 	// /v1/sessions/{id}:fork.
 	verb bool
-	// long says that it may wait for a model: many of them must not keep others
-	// from looking.
+	// long is set if the operation may wait for a model. Such operations have a separate
+	// limit, so that they do not block others.
 	long bool
-	// heavy says that its answer may be as large as a session: memory is reserved
-	// for it.
+	// heavy is set if the response may be as large as a session. Memory is reserved for it.
 	heavy bool
-	// foreign says that it is of another protocol: what is done is asked of us
-	// again, and counted there. tell tells problems in its shape; nil in ours.
-	foreign bool
-	tell    func(wire.Problem) any
-	// once says that it makes something: a request that names itself is obeyed
-	// once, and answered as often as it is sent.
-	once bool
+	// foreign is set for other protocols. Their handlers call this API in turn, and the
+	// work is counted there. encodeProblem encodes errors in the format of the protocol;
+	// nil means our own.
+	foreign       bool
+	encodeProblem func(wire.Problem) any
+	// idempotent is set for operations that create something. A request with an idempotency
+	// key runs once, and repetitions receive the same response.
+	idempotent bool
 	action
 }
 
-// param is a parameter of the address or a header.
+// param is a query parameter or a header.
 type param struct {
 	name, kind, what string
-	// header says that it is one.
+	// header is set for headers.
 	header bool
-	// values are all it can be, if that is known.
+	// values lists the allowed values, if they are fixed.
 	values []string
 }
 
-// action is what answers a request.
+// action handles a request.
 type action struct {
-	// in and out are the types of the bodies; nil for none, or none of JSON.
+	// in and out are the types of the JSON bodies; nil if there is none.
 	in, out reflect.Type
-	// optional says that the body may be left out, anything that it may be
-	// whatever it is.
+	// optional is set if the body may be omitted, anything if it may have any content type.
 	optional, anything bool
-	// content is the type of a body that is not JSON; also says that out may
-	// come as such a stream too.
+	// content is the media type of a body that is not JSON. also is set if out may also be
+	// sent as a stream of events.
 	content string
 	also    bool
 	run     func(*call) error
 }
 
-// give answers with what do returns.
+// give responds with the result of do.
 func give[Out any](do func(*call) (Out, error)) action {
 	return action{out: reflect.TypeFor[Out](), run: func(c *call) error {
 		out, err := do(c)
@@ -78,7 +76,7 @@ func give[Out any](do func(*call) (Out, error)) action {
 	}}
 }
 
-// take reads a body and answers with what do returns.
+// take decodes the body and responds with the result of do.
 func take[In, Out any](do func(*call, In) (Out, error)) action {
 	return action{in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), run: func(c *call) error {
 		var in In
@@ -93,27 +91,27 @@ func take[In, Out any](do func(*call, In) (Out, error)) action {
 	}}
 }
 
-// mayTake is take of a body that may be left out.
-func mayTake[In, Out any](do func(*call, In) (Out, error)) action {
+// takeOptional is like take for a body that may be omitted.
+func takeOptional[In, Out any](do func(*call, In) (Out, error)) action {
 	a := take(do)
 	a.optional = true
 	return a
 }
 
-// write leaves the answer, which is not JSON, to do.
+// write returns an action whose response, which is not JSON, is written by do.
 func write(content string, do func(*call) error) action {
 	return action{content: content, run: do}
 }
 
-// knows reports whether the operation has a parameter of that name.
+// knows reports whether the operation has a query parameter of that name.
 func (o *operation) knows(name string) bool {
 	return slices.ContainsFunc(o.query, func(p param) bool { return p.name == name && !p.header })
 }
 
-// changes reports whether the operation changes something.
+// changes reports whether the operation changes anything.
 func (o *operation) changes() bool { return o.scope.Includes(wire.ScopeWrite) }
 
-// operations is the table of routes.
+// operations returns the route table.
 func operations() []*operation {
 	all := slices.Concat(sessionRoutes(), binRoutes(), cardRoutes(), branchRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), dataRoutes(), workRoutes(), searchRoutes(), memoryRoutes(), exchangeRoutes(), storedRoutes(), tokenRoutes(), browserRoutes(), foreignRoutes(), healthRoutes())
 	table := make([]*operation, len(all))
@@ -138,8 +136,8 @@ func header(name, what string) param {
 	return param{name: name, kind: "string", what: what, header: true}
 }
 
-// onceNamed is how a request that makes something names itself.
-var onceNamed = header("Idempotency-Key", "Names the request: sending it again within a day, also after a failure or a restart of the gateway, makes nothing more and gets the same answer.")
+// idempotencyParam is the Idempotency-Key header of creating operations.
+var idempotencyParam = header("Idempotency-Key", "Names the request: sending it again within a day, also after a failure or a restart of the gateway, makes nothing more and gets the same answer.")
 
 var paging = []param{count("limit", "How many at most, up to 1000."), text("cursor", "Goes on from an earlier page.")}
 
@@ -151,7 +149,7 @@ func sessionRoutes() []operation {
 			text("source", "Only those of a source: a folder of another tool, or firn for our own."), text("tag", "Only those with a tag."), text("cwd", "Only those that were begun in a directory, or in which something was said there."),
 			{name: "since", kind: "date-time", what: "Only those with an entry from then on."}, {name: "until", kind: "date-time", what: "Only those whose latest entry is before then."}, flag("count", "Tells how many there are also where that takes long."), flag("state", "Tells the state of each too; a page has 100 at most then."),
 		}, paging...), action: give((*call).listSessions)},
-		{method: "POST", path: "/v1/sessions", name: "newSession", scope: wire.ScopeWrite, what: "Makes a session, or finds the one that a key points at.", once: true, query: []param{onceNamed}, action: mayTake((*call).newSession)},
+		{method: "POST", path: "/v1/sessions", name: "newSession", scope: wire.ScopeWrite, what: "Makes a session, or finds the one that a key points at.", idempotent: true, query: []param{idempotencyParam}, action: takeOptional((*call).newSession)},
 		{method: "GET", path: "/v1/sessions/{id}", name: "getSession", scope: wire.ScopeRead, what: "Tells all about a session. Its end is the ETag.", action: give((*call).getSession)},
 		{method: "PATCH", path: "/v1/sessions/{id}", name: "patchSession", scope: wire.ScopeWrite, what: "Changes a session's title, model and the like.", action: take((*call).patchSession)},
 		{method: "DELETE", path: "/v1/sessions/{id}", name: "removeSession", scope: wire.ScopeWrite, what: "Puts a session away. No byte is removed.", query: []param{
@@ -162,8 +160,8 @@ func sessionRoutes() []operation {
 			count("after", "Only those after a position."), count("before", "Only those before a position."), flag("back", "Newest first."),
 			text("head", "The entry that the branch ends with; else the head."), text("as", "As a page shows them: cards instead of lines, long texts cut short. Or lines byte for byte, as text.", asHTML, asText),
 		}, paging...), action: give((*call).listEntries)},
-		{method: "POST", path: "/v1/sessions/{id}/entries", name: "appendEntries", scope: wire.ScopeWrite, what: "Appends entries. They are durable when it answers.", once: true, query: []param{
-			onceNamed,
+		{method: "POST", path: "/v1/sessions/{id}/entries", name: "appendEntries", scope: wire.ScopeWrite, what: "Appends entries. They are durable when it answers.", idempotent: true, query: []param{
+			idempotencyParam,
 			header("If-Match", "The position, in quotes, at which the session must end; else it is a conflict that tells where it does."),
 		}, action: take((*call).appendEntries)},
 		{method: "GET", path: "/v1/sessions/{id}/tree", name: "getTree", heavy: true, scope: wire.ScopeRead, what: "Tells the shape of a session.", query: paging, action: give((*call).getTree)},
@@ -178,15 +176,15 @@ func sessionRoutes() []operation {
 func branchRoutes() []operation {
 	return []operation{
 		{method: "GET", path: "/v1/sessions/{id}/compactions", name: "listCompactions", heavy: true, scope: wire.ScopeRead, what: "Lists the compactions of a session.", action: give((*call).listCompactions)},
-		{method: "POST", path: "/v1/sessions/{id}/compactions", name: "compact", long: true, scope: wire.ScopeWrite, what: "Compacts a session; answers with the summary.", once: true, query: []param{onceNamed}, action: mayTake((*call).compact)},
+		{method: "POST", path: "/v1/sessions/{id}/compactions", name: "compact", long: true, scope: wire.ScopeWrite, what: "Compacts a session; answers with the summary.", idempotent: true, query: []param{idempotencyParam}, action: takeOptional((*call).compact)},
 		{method: "DELETE", path: "/v1/sessions/{id}/compactions/{cid}", name: "undoCompaction", scope: wire.ScopeWrite, what: "Undoes a compaction.", action: give((*call).undoCompaction)},
-		{method: "POST", path: "/v1/sessions/{id}/compactions/{cid}/redo", verb: true, name: "redoCompaction", scope: wire.ScopeWrite, what: "Puts an undone compaction in force again.", action: mayTake((*call).redoCompaction)},
-		{method: "POST", path: "/v1/sessions/{id}/fork", verb: true, name: "fork", scope: wire.ScopeWrite, what: "Makes a session that goes on from an entry of this one.", once: true, query: []param{onceNamed}, action: mayTake((*call).fork)},
+		{method: "POST", path: "/v1/sessions/{id}/compactions/{cid}/redo", verb: true, name: "redoCompaction", scope: wire.ScopeWrite, what: "Puts an undone compaction in force again.", action: takeOptional((*call).redoCompaction)},
+		{method: "POST", path: "/v1/sessions/{id}/fork", verb: true, name: "fork", scope: wire.ScopeWrite, what: "Makes a session that goes on from an entry of this one.", idempotent: true, query: []param{idempotencyParam}, action: takeOptional((*call).fork)},
 		{method: "POST", path: "/v1/sessions/{id}/rewind", verb: true, name: "rewind", long: true, scope: wire.ScopeWrite, what: "Moves the head to an earlier entry, or back to a later one.", action: take((*call).rewind)},
 		{method: "POST", path: "/v1/sessions/{id}/label", verb: true, name: "label", scope: wire.ScopeWrite, what: "Puts a name on an entry, or takes it away.", action: take((*call).label)},
 		{method: "POST", path: "/v1/sessions/{id}/hide", verb: true, name: "hide", scope: wire.ScopeWrite, what: "Hides an entry.", action: take((*call).hide)},
 		{method: "POST", path: "/v1/sessions/{id}/show", verb: true, name: "show", scope: wire.ScopeWrite, what: "Shows a hidden entry again.", action: take((*call).show)},
-		{method: "POST", path: "/v1/sessions/{id}/restore", verb: true, name: "restoreSession", scope: wire.ScopeWrite, what: "Takes a session out of the bin, or shows a hidden one again.", action: mayTake((*call).restoreSession)},
+		{method: "POST", path: "/v1/sessions/{id}/restore", verb: true, name: "restoreSession", scope: wire.ScopeWrite, what: "Takes a session out of the bin, or shows a hidden one again.", action: takeOptional((*call).restoreSession)},
 		{method: "POST", path: "/v1/sessions/{id}/purge", verb: true, name: "purge", scope: wire.ScopeAdmin, what: "Erases a session, or some of its entries, for good.", action: take((*call).purge)},
 	}
 }
@@ -196,7 +194,7 @@ func turnRoutes() []operation {
 	return []operation{
 		{method: "POST", path: "/v1/sessions/{id}/turns", name: "turn", long: true, scope: wire.ScopeWrite, what: "Says something and answers with the answer, or, if text/event-stream is asked for, with what happens until it is there.",
 			query: []param{named}, action: action{in: reflect.TypeFor[wire.Turn](), out: reflect.TypeFor[wire.Answer](), also: true, optional: true, run: (*call).turn}},
-		{method: "POST", path: "/v1/sessions/{id}/kill", verb: true, name: "kill", scope: wire.ScopeWrite, what: "Stops the turn that runs and clears the queue.", action: mayTake((*call).kill)},
+		{method: "POST", path: "/v1/sessions/{id}/kill", verb: true, name: "kill", scope: wire.ScopeWrite, what: "Stops the turn that runs and clears the queue.", action: takeOptional((*call).kill)},
 		{method: "GET", path: "/v1/sessions/{id}/events", name: "sessionEvents", heavy: true, scope: wire.ScopeRead, what: "Tells what happens in a session: first what is in the log, then what comes. The id of an event is a position.", query: []param{
 			text("as", "As a page shows it: cards for entries, and HTML that grows for an answer.", asHTML),
 			count("after", "Begins after a position."), header("Last-Event-ID", "Begins after a position; counts more than the parameter."),
@@ -212,8 +210,8 @@ func keyRoutes() []operation {
 		{method: "GET", path: "/v1/keys/{key}", name: "getKey", scope: wire.ScopeRead, what: "Tells where a key points, and every session it had.", action: give((*call).getKey)},
 		{method: "PUT", path: "/v1/keys/{key}", name: "pointKey", scope: wire.ScopeWrite, what: "Points a key at a session.", action: take((*call).pointKey)},
 		{method: "DELETE", path: "/v1/keys/{key}", name: "removeKey", scope: wire.ScopeWrite, what: "Makes a key point nowhere. Its sessions stay.", action: give((*call).removeKey)},
-		{method: "POST", path: "/v1/keys/{key}/reset", name: "resetKey", scope: wire.ScopeWrite, what: "Begins a new session for a key.", action: mayTake((*call).resetKey)},
-		{method: "POST", path: "/v1/keys/{key}/continue-previous", name: "continuePrevious", scope: wire.ScopeWrite, what: "Undoes a reset: the key points at the session it had before.", action: mayTake((*call).continuePrevious)},
+		{method: "POST", path: "/v1/keys/{key}/reset", name: "resetKey", scope: wire.ScopeWrite, what: "Begins a new session for a key.", action: takeOptional((*call).resetKey)},
+		{method: "POST", path: "/v1/keys/{key}/continue-previous", name: "continuePrevious", scope: wire.ScopeWrite, what: "Undoes a reset: the key points at the session it had before.", action: takeOptional((*call).continuePrevious)},
 	}
 }
 
@@ -227,7 +225,7 @@ func statusRoutes() []operation {
 		{method: "GET", path: "/v1/status", name: "status", scope: wire.ScopeRead, what: "Tells how the gateway is.", action: give((*call).status)},
 		{method: "GET", path: "/v1/agents", name: "listAgents", scope: wire.ScopeRead, what: "Lists the agents.", action: give((*call).listAgents)},
 		{method: "GET", path: "/v1/models", name: "listModels", scope: wire.ScopeRead, what: "Lists the models that can be chosen, as we do and as OpenAI does; there the agents are among them.", action: give((*call).listModels)},
-		{method: "GET", path: "/v1/models/{model}", name: "getModel", scope: wire.ScopeRead, what: "Tells of a model or an agent as OpenAI does.", tell: inOpenAI, action: give((*call).getModel)},
+		{method: "GET", path: "/v1/models/{model}", name: "getModel", scope: wire.ScopeRead, what: "Tells of a model or an agent as OpenAI does.", encodeProblem: openAIProblem, action: give((*call).getModel)},
 	}
 }
 
@@ -239,8 +237,8 @@ func workRoutes() []operation {
 			header("Idempotency-Key", "Names the call: it is taken once."),
 		}, action: hook},
 		{method: "GET", path: "/v1/jobs", name: "listJobs", scope: wire.ScopeRead, what: "Lists jobs that run at certain times.", action: give((*call).listJobs)},
-		{method: "POST", path: "/v1/jobs/{job}/run", name: "runJob", scope: wire.ScopeWrite, what: "Runs a job now. The run has begun when it answers.", action: mayTake((*call).runJob)},
-		{method: "POST", path: "/v1/maintenance", name: "maintain", scope: wire.ScopeAdmin, what: "Clears away what the settings ask for, or tells what that would be.", action: mayTake((*call).maintain)},
+		{method: "POST", path: "/v1/jobs/{job}/run", name: "runJob", scope: wire.ScopeWrite, what: "Runs a job now. The run has begun when it answers.", action: takeOptional((*call).runJob)},
+		{method: "POST", path: "/v1/maintenance", name: "maintain", scope: wire.ScopeAdmin, what: "Clears away what the settings ask for, or tells what that would be.", action: takeOptional((*call).maintain)},
 	}
 }
 
@@ -277,8 +275,8 @@ func healthRoutes() []operation {
 	}
 }
 
-// routes makes the multiplexer. Methods are told apart here, so that what is
-// refused is refused in our words.
+// routes creates the multiplexer. Methods are dispatched here instead of in the
+// multiplexer, so that errors have our format.
 func (h *HTTP) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	paths := make(map[string][]*operation)
@@ -294,7 +292,7 @@ func (h *HTTP) routes() *http.ServeMux {
 	one := paths["/v1/sessions/{id}"]
 	mux.HandleFunc(batchPath, func(_ http.ResponseWriter, r *http.Request) {
 		ops := paths[batchPath]
-		if r.Method != http.MethodPost { // a session can be called that
+		if r.Method != http.MethodPost { // a session may have this name
 			r.SetPathValue("id", path.Base(batchPath))
 			ops = one
 		}
@@ -304,10 +302,10 @@ func (h *HTTP) routes() *http.ServeMux {
 	return mux
 }
 
-// dispatch hands a request to the operation of its method.
+// dispatch passes a request to the operation for its method.
 func dispatch(r *http.Request, ops []*operation) {
 	c, _ := r.Context().Value(callMark{}).(*call)
-	c.r = r // with the values of its path
+	c.r = r // with its path values
 	if len(ops) == 0 {
 		if !c.page() {
 			c.fail(noRoute())
@@ -331,12 +329,12 @@ func dispatch(r *http.Request, ops []*operation) {
 	c.fail(&withStatus{&wire.Problem{Kind: wire.Invalid, Message: "that method is not for this address", Hint: "use " + strings.Join(allowed, " or ")}, http.StatusMethodNotAllowed})
 }
 
-// do lets a request in, if it may, and answers it.
+// do authorizes a request and runs its operation.
 func (c *call) do() error {
 	if err := c.admit(); err != nil {
 		return err
 	}
-	if room := c.room(); room != nil {
+	if room := c.gauge(); room != nil {
 		if !room.enter() {
 			return busy()
 		}
@@ -352,26 +350,25 @@ func (c *call) do() error {
 		return err
 	}
 	defer func() { c.reserved.release() }()
-	leave, done, err := c.keep()
+	leave, done, err := c.ensureOwned()
 	if done || err != nil {
 		return err
 	}
 	defer leave()
-	if c.op.once {
+	if c.op.idempotent {
 		return c.runOnce()
 	}
 	return c.op.run(c)
 }
 
-// room is where the request is counted, so that there are not too many at a
-// time. Health checks are always answered.
-func (c *call) room() *gauge {
-	rooms := c.h.roomsOf(c.r.Context())
+// gauge returns the gauge that limits the request. Health checks are not limited.
+func (c *call) gauge() *gauge {
+	rooms := c.h.limitsOf(c.r.Context())
 	switch {
-	case c.op.scope == "" && !c.op.door:
+	case c.op.scope == "" && !c.op.login:
 		return nil
-	case c.op.door:
-		return &c.h.doors
+	case c.op.login:
+		return &c.h.logins
 	case c.op.content == typeStream, c.op.foreign:
 		return &rooms.streams
 	case c.op.long:
@@ -380,17 +377,17 @@ func (c *call) room() *gauge {
 	return &rooms.requests
 }
 
-// admit tells who asks, and whether they may ask that, now.
+// admit authenticates the caller and checks that it may run the operation.
 func (c *call) admit() error {
 	if c.op.scope == "" {
 		return nil
 	}
 	var err error
 	if c.who, err = c.h.authenticate(c.r); err != nil && c.op.name == hookName {
-		c.who, err = c.signer(err)
+		c.who, err = c.authenticateSignature(err)
 	}
 	if err != nil {
-		c.h.config.Metrics.Refused(notLetIn(err))
+		c.h.config.Metrics.Refused(rejectionReason(err))
 		return err
 	}
 	if one := connOf(c.r.Context()); one != nil && !one.promote() {
@@ -400,27 +397,27 @@ func (c *call) admit() error {
 		c.h.config.Metrics.Refused("scope")
 		return &wire.Problem{Kind: wire.NotAllowed, Message: "the token has the scope " + string(c.who.scope) + ", and this needs " + string(c.op.scope)}
 	}
-	if c.who.old && c.op.changes() {
+	if c.who.stale && c.op.changes() {
 		return &wire.Problem{Kind: wire.Unavailable, Message: "nothing can be changed now: the servers that keep the tokens do not answer", Hint: "try again in a moment"}
 	}
 	if c.h.draining() && (c.op.changes() || c.op.content == typeStream) {
 		return &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "ask again when it is back"}
 	}
-	// From here on all that the request begins is begun by who asks.
+	// From here on, everything the request starts is attributed to the caller.
 	who, bounds := c.who.asker()
 	c.r = c.r.WithContext(gateway.WithAsker(c.r.Context(), who, bounds))
 	return nil
 }
 
-// notLetIn is why somebody is not let in, in a word.
-func notLetIn(err error) string {
+// rejectionReason returns the metrics label of a failed authentication.
+func rejectionReason(err error) string {
 	if wire.KindOf(err) == wire.NotAllowed {
 		return "origin"
 	}
 	return "token"
 }
 
-// pathValues are what the address names.
+// pathValues returns the values of the path parameters.
 func (c *call) pathValues() []string {
 	var values []string
 	for segment := range strings.SplitSeq(c.op.path, "/") {
@@ -431,8 +428,8 @@ func (c *call) pathValues() []string {
 	return values
 }
 
-// plainVerb turns /v1/sessions/{id}:fork into /v1/sessions/{id}/fork. Nothing
-// else is posted to such an address, so a title with a colon is no trouble.
+// plainVerb turns /v1/sessions/{id}:fork into /v1/sessions/{id}/fork. No other POST
+// operation has such a path, so titles with a colon are unambiguous.
 func plainVerb(method, path string) (string, bool) {
 	at := strings.LastIndexByte(path, ':')
 	if method != http.MethodPost || at < strings.LastIndexByte(path, '/') || !strings.HasPrefix(path, "/v1/sessions/") {
@@ -448,10 +445,10 @@ func plainVerb(method, path string) (string, bool) {
 	return path[:at] + "/" + verb, true
 }
 
-// withPath is the request for another path, which is escaped.
+// withPath returns the request with another escaped path.
 func withPath(r *http.Request, escaped string) *http.Request {
 	plain, err := url.PathUnescape(escaped)
-	if err != nil { // it came out of a URL that was read
+	if err != nil { // cannot happen: it comes from a parsed URL
 		return r
 	}
 	u := *r.URL

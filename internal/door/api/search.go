@@ -10,7 +10,7 @@ import (
 	"firn.dev/wire"
 )
 
-// searchAPI finds what was said, and cares for what it is found with.
+// searchAPI searches sessions and maintains the index.
 type searchAPI interface {
 	Search(ctx context.Context, q wire.SearchQuery, owners gateway.Owners) (wire.Found, error)
 	IndexState(ctx context.Context) (wire.IndexState, error)
@@ -29,8 +29,8 @@ func searchRoutes() []operation {
 			count("before", "How many items before a hit are told; 4 if not given."), count("after", "How many after it. With the hit there are 16 at most."),
 		}, count("limit", "How many hits at most; 20 if not given, up to 100."), text("cursor", "Goes on from an earlier answer.")), action: give((*call).search)},
 		{method: "GET", path: "/v1/index", name: "indexState", scope: wire.ScopeRead, what: "Tells how far the index of words is.", action: give((*call).indexState)},
-		{method: "POST", path: "/v1/index/rebuild", name: "reindex", scope: wire.ScopeAdmin, what: "Begins to build the indexes anew. Those there are can be used meanwhile.", action: mayTake((*call).reindex)},
-		{method: "POST", path: "/v1/index/check", name: "checkIndex", long: true, scope: wire.ScopeAdmin, what: "Compares the indexes with all sessions.", action: mayTake((*call).checkIndex)},
+		{method: "POST", path: "/v1/index/rebuild", name: "reindex", scope: wire.ScopeAdmin, what: "Begins to build the indexes anew. Those there are can be used meanwhile.", action: takeOptional((*call).reindex)},
+		{method: "POST", path: "/v1/index/check", name: "checkIndex", long: true, scope: wire.ScopeAdmin, what: "Compares the indexes with all sessions.", action: takeOptional((*call).checkIndex)},
 	}
 }
 
@@ -75,8 +75,7 @@ func (c *call) indexState() (wire.IndexState, error) {
 	return c.boundIndex(state), err
 }
 
-// boundIndex leaves out of how far the index is the numbers about all sessions, for who
-// may not see them.
+// boundIndex removes the numbers about all sessions from the index state for bound callers.
 func (c *call) boundIndex(s wire.IndexState) wire.IndexState {
 	if c.who.bound() {
 		s = wire.IndexState{Building: s.Building, Rebuilding: s.Rebuilding}

@@ -12,19 +12,19 @@ import (
 	"firn.dev/wire"
 )
 
-// signedPatience is how long the body of a call that nobody vouches for yet may take
-// to come: services that sign their calls give up after as long themselves.
+// signedPatience limits the time to receive the body of a signed call, before the signature
+// is verified. Services that sign their calls have similar timeouts.
 const signedPatience = 10 * time.Second
 
-// signer is who has signed a call of a hook, for somebody who was not let in by a
-// token. Who is not let in here either is told the same whatever was wrong, and
-// whether there is such a hook or not: what was wrong is for the log.
+// authenticateSignature authenticates a call of a hook by its signature. A rejected caller
+// receives the same error in all cases, even if the hook does not exist. The cause is
+// logged.
 //
-// The body is read before anybody is known, so it is bounded more than others, and
-// counts among the few whose body is read at a time.
-func (c *call) signer(refused error) (identity, error) {
+// The body is read before authentication, so it has tighter limits, and only a few such
+// bodies are read at a time.
+func (c *call) authenticateSignature(refused error) (identity, error) {
 	if c.r.Header.Get("Authorization") != "" || wire.KindOf(refused) != wire.NoToken {
-		return identity{}, refused // who sends a token is held to it
+		return identity{}, refused // a token, if sent, must be valid
 	}
 	name := c.r.PathValue("hook")
 	signature := c.h.gateway.HookSignature(name)
@@ -33,25 +33,25 @@ func (c *call) signer(refused error) (identity, error) {
 	}
 	sent, err := signature.Sent(textproto.MIMEHeader(c.r.Header))
 	if err != nil {
-		return identity{}, c.unsigned(name, err.Error())
+		return identity{}, c.rejectUnsigned(name, err.Error())
 	}
 	if !c.h.signed.enter() {
 		return identity{}, busy()
 	}
 	defer c.h.signed.leave()
-	body, err := c.upTo(min(c.h.config.MaxBody, gateway.MaxHookBody), min(c.h.config.BodyTimeout, signedPatience))
+	body, err := c.readBodyUpTo(min(c.h.config.MaxBody, gateway.MaxHookBody), min(c.h.config.BodyTimeout, signedPatience))
 	if err != nil {
 		return identity{}, err
 	}
 	if !signature.Fits(sent, body) {
-		return identity{}, c.unsigned(name, "the signature is not that of the body and the secret")
+		return identity{}, c.rejectUnsigned(name, "the signature is not that of the body and the secret")
 	}
 	c.putBack(body)
 	return identity{name: "hook:" + name, hook: name, scope: wire.ScopeHook}, nil
 }
 
-// unsigned refuses a call of a hook that is there, and notes why.
-func (c *call) unsigned(hook, why string) error {
+// rejectUnsigned rejects a call of an existing hook and logs the reason.
+func (c *call) rejectUnsigned(hook, why string) error {
 	c.h.log.LogAttrs(c.r.Context(), slog.LevelWarn, "a call of a hook was refused",
 		slog.String("hook", hook), slog.String("why", why), slog.String("request", c.request))
 	return unsigned()
@@ -64,7 +64,7 @@ func unsigned() error {
 	}
 }
 
-// putBack lets a body that was read be read again.
+// putBack makes a body readable again.
 func (c *call) putBack(body []byte) {
 	c.r.Body, c.r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	if len(body) == 0 {

@@ -6,9 +6,8 @@ import (
 	"firn.dev/internal/gateway/trace"
 )
 
-// span begins the span of a request, which goes on from where the client's
-// trace is. What is done for the request is done in it. Who looks after our
-// health is not traced.
+// span starts the span of a request as a child of the client's trace. Health checks are not
+// traced.
 func (c *call) span() (end func()) {
 	t := c.h.config.Tracer
 	if t == nil {

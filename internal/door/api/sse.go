@@ -18,45 +18,45 @@ import (
 	"firn.dev/wire"
 )
 
-// source is what a stream tells.
+// source is the origin of a stream's events.
 type source struct {
-	// events yields what is to be told, until its context ends.
+	// events yields the events until its context ends.
 	events func(context.Context) iter.Seq2[wire.Event, error]
-	// numbered says that positions are the ids of events: those of one session.
+	// numbered is set if event IDs are positions, as for the events of one session.
 	numbered bool
-	// turn says that it ends by itself, and that an error at the beginning is
-	// the answer; otherwise it goes on until the gateway goes.
+	// turn is set for the events of one turn. The stream ends with the turn, and an initial
+	// error becomes the response. Other streams continue until the gateway shuts down.
 	turn bool
-	// after is the position it begins at.
+	// after is the start position.
 	after firn.Pos
 }
 
-// held is how long the answer to a turn waits for its first event, so that an
-// error has its status, before it begins to show that it is alive.
-const held = 2 * time.Second
+// firstEventWait is how long the response to a turn waits for its first event, so that an
+// error can have its own status.
+const firstEventWait = 2 * time.Second
 
-// ahead is how many events may be ready before they are written.
-const ahead = 16
+// eventsAhead is the number of events buffered for the writer.
+const eventsAhead = 16
 
-// told is an event, or why there are no more.
-type told struct {
+// streamItem is an event, or the error that ends the stream.
+type streamItem struct {
 	event wire.Event
 	err   error
 }
 
-// stream answers with events, as they come, and returns when there are no more
-// or nobody takes them.
+// stream responds with events as they arrive. It returns when there are no more or the
+// client stops reading.
 func (c *call) stream(s source) error {
 	c.streaming = true
 	if !s.turn {
 		defer c.h.config.Metrics.Stream()()
 	}
-	ctx, cancel := c.whileLetIn()
-	p := &pump{events: make(chan told, ahead), slow: make(chan struct{})}
+	ctx, cancel := c.authorizedContext()
+	p := &pump{events: make(chan streamItem, eventsAhead), slow: make(chan struct{})}
 	go p.run(ctx, c, s)
 	defer func() {
 		cancel()
-		for range p.events { // it ends, and nobody is left behind
+		for range p.events { // wait for the pump to end
 		}
 	}()
 	w := &writer{c: c, numbered: s.numbered, last: s.after}
@@ -65,15 +65,15 @@ func (c *call) stream(s source) error {
 			return err
 		}
 	}
-	w.begin()
+	w.writeHead()
 	w.copy(ctx, p, s.turn)
 	return nil
 }
 
-// pump takes events from where they come from, a few ahead of the writer.
+// pump reads events from the source, a few ahead of the writer.
 type pump struct {
-	events chan told
-	// slow is closed when the writer did not take an event in time.
+	events chan streamItem
+	// slow is closed when the writer did not accept an event in time.
 	slow chan struct{}
 }
 
@@ -82,18 +82,18 @@ func (p *pump) run(ctx context.Context, c *call, s source) {
 	defer func() {
 		if fell := recover(); fell != nil {
 			c.h.log.Error("a stream of events panicked", "request", c.request, "stack", string(debug.Stack()))
-			p.put(ctx, c, told{err: &wire.Problem{Kind: wire.Internal, Message: "something went wrong inside the gateway"}})
+			p.put(ctx, c, streamItem{err: &wire.Problem{Kind: wire.Internal, Message: "something went wrong inside the gateway"}})
 		}
 	}()
 	for e, err := range s.events(ctx) {
-		if !p.put(ctx, c, told{e, err}) || err != nil {
+		if !p.put(ctx, c, streamItem{e, err}) || err != nil {
 			return
 		}
 	}
 }
 
-// put hands an event to the writer, and reports whether there may be another.
-func (p *pump) put(ctx context.Context, c *call, t told) bool {
+// put passes an event to the writer and reports whether to continue.
+func (p *pump) put(ctx context.Context, c *call, t streamItem) bool {
 	select {
 	case p.events <- t:
 		return true
@@ -115,18 +115,18 @@ func (p *pump) put(ctx context.Context, c *call, t told) bool {
 type writer struct {
 	c        *call
 	numbered bool
-	// last is the position of the last event of the log that was written.
+	// last is the position of the last log event written.
 	last firn.Pos
-	// held is the first event, if it was waited for.
-	held   []told
+	// held contains the first event, if it was awaited.
+	held   []streamItem
 	buf    []byte
 	broken bool
 }
 
-// first waits for the first event of a turn. A turn that was refused has no
-// stream. It reports whether all is over.
+// first waits for the first event of a turn. A rejected turn has no stream. It reports
+// whether the stream is over.
 func (w *writer) first(ctx context.Context, p *pump) (bool, error) {
-	timer := time.NewTimer(held)
+	timer := time.NewTimer(firstEventWait)
 	defer timer.Stop()
 	select {
 	case t, ok := <-p.events:
@@ -144,8 +144,8 @@ func (w *writer) first(ctx context.Context, p *pump) (bool, error) {
 	return false, nil
 }
 
-// begin sends the head. Nothing on the way may gather, pack or keep a stream.
-func (w *writer) begin() {
+// writeHead sends the header. Proxies must not buffer, compress or cache a stream.
+func (w *writer) writeHead() {
 	head := w.c.w.Header()
 	head.Set("Content-Type", "text/event-stream")
 	head.Set("Cache-Control", "no-store, no-transform")
@@ -161,45 +161,45 @@ func (w *writer) copy(ctx context.Context, p *pump, turn bool) {
 	defer beat.Stop()
 	closing := w.c.h.closing
 	if turn {
-		closing = nil // it may finish
+		closing = nil // turns may finish
 	}
 	for _, t := range w.held {
-		if w.tell(t) {
+		if w.writeEvent(t) {
 			return
 		}
 	}
 	for !w.broken {
 		select {
 		case <-p.slow:
-			w.tell(told{event: wire.Event{Name: wire.Gap}})
+			w.writeEvent(streamItem{event: wire.Event{Name: wire.Gap}})
 			return
 		default:
 		}
 		select {
-		case <-p.slow: // above, where it comes before all else
+		case <-p.slow: // handled above, where it has priority
 		case t, ok := <-p.events:
-			if !ok || w.tell(t) {
+			if !ok || w.writeEvent(t) {
 				w.flush()
 				return
 			}
 			if len(p.events) == 0 {
 				w.flush()
 			}
-			if w.last >= w.c.end { // the log as it was is told
+			if w.last >= w.c.end { // the existing log has been sent
 				w.c.reserved.release()
 			}
 			beat.Reset(w.c.h.config.Heartbeat)
 		case <-beat.C:
-			w.c.reserved.release() // the log is told: its end was nothing to tell
+			w.c.reserved.release() // the existing log has been sent; its last entries had no events
 			w.write([]byte(":\n\n"))
 			w.flush()
 		case <-closing:
-			w.tell(told{event: wire.Event{Name: wire.Bye}})
+			w.writeEvent(streamItem{event: wire.Event{Name: wire.Bye}})
 			w.flush()
 			return
 		case <-ctx.Done():
 			if errors.Is(context.Cause(ctx), gateway.ErrDraining) {
-				w.tell(told{event: wire.Event{Name: wire.Bye}})
+				w.writeEvent(streamItem{event: wire.Event{Name: wire.Bye}})
 				w.flush()
 			}
 			return
@@ -207,8 +207,8 @@ func (w *writer) copy(ctx context.Context, p *pump, turn bool) {
 	}
 }
 
-// tell writes an event and reports whether it was the last one.
-func (w *writer) tell(t told) bool {
+// writeEvent writes an event and reports whether it was the last one.
+func (w *writer) writeEvent(t streamItem) bool {
 	if t.err != nil {
 		if !errors.Is(t.err, context.Canceled) {
 			w.problem(t.err)
@@ -216,15 +216,15 @@ func (w *writer) tell(t told) bool {
 		return true
 	}
 	e := t.event
-	if !w.c.who.knowsPlaces() {
-		e = withoutPlacesIn(e)
+	if !w.c.who.seesPaths() {
+		e = eventWithoutPaths(e)
 	}
 	raw := sse.Event{Name: e.Name}
 	if e.Name == wire.Gap && e.Pos == 0 {
 		if e.Data == nil {
 			e.Pos = w.last
 		} else if w.numbered {
-			raw.ID = "0" // who comes back by itself begins at the start
+			raw.ID = "0" // a client that reconnects starts from the beginning
 		}
 	}
 	if e.Pos > 0 && w.numbered {
@@ -240,8 +240,7 @@ func (w *writer) tell(t told) bool {
 	return w.broken || e.Name == wire.Gap || e.Name == wire.Bye
 }
 
-// frame returns the bytes of an event. Those of the log are shared by all who
-// listen to the session.
+// frame returns the encoded event. Log events are shared by all clients of the session.
 func (w *writer) frame(e wire.Event, raw sse.Event) (frame []byte, err error) {
 	if !w.numbered || e.Pos == 0 || len(e.Data) == 0 {
 		if raw.Data, err = wire.Spell(e); err != nil {
@@ -257,14 +256,14 @@ func (w *writer) frame(e wire.Event, raw sse.Event) (frame []byte, err error) {
 		return sse.Append(nil, raw)
 	})
 	if frame == nil && err == nil {
-		raw.Data, err = wire.Spell(e) // it could not be spelt for another
+		raw.Data, err = wire.Spell(e) // encoding failed for another client
 	}
 	return frame, err
 }
 
-// problem says why the stream ends before its time.
+// problem sends the error that ends the stream.
 func (w *writer) problem(err error) {
-	p := *w.c.tell(err)
+	p := *w.c.problemFor(err)
 	p.Request = w.c.request
 	w.c.h.config.Metrics.Error(string(p.Kind))
 	data, err := json.Marshal(wire.Failure{Error: p})
@@ -274,11 +273,11 @@ func (w *writer) problem(err error) {
 	w.flush()
 }
 
-// streamFailed is the name of the event that says why a stream ends before its
-// time; its data is a [wire.Failure].
+// streamFailed is the name of the event for an error that ends a stream. Its data is a
+// [wire.Failure].
 const streamFailed = "error"
 
-// write writes within the time that a client has.
+// write writes within the write timeout.
 func (w *writer) write(b []byte) {
 	if w.broken {
 		return
@@ -287,7 +286,7 @@ func (w *writer) write(b []byte) {
 		w.broken = true
 	}
 	if cap(w.buf) > 1<<20 {
-		w.buf = nil // one long line must not stay in memory for hours
+		w.buf = nil // do not keep a large buffer for the life of the stream
 	}
 }
 
@@ -297,7 +296,7 @@ func (w *writer) flush() {
 	}
 }
 
-// wantsStream reports whether the client asks for events.
+// wantsStream reports whether the client accepts events.
 func wantsStream(r *http.Request) bool {
 	for _, header := range r.Header.Values("Accept") {
 		for one := range strings.SplitSeq(header, ",") {
@@ -309,8 +308,8 @@ func wantsStream(r *http.Request) bool {
 	return false
 }
 
-// lastEvent is the position that a client saw last: a browser that comes back
-// tells it in a header, which counts more than the address it came by first.
+// lastEvent returns the position a client saw last. The Last-Event-ID header, sent by a
+// reconnecting browser, takes precedence over the query parameter.
 func lastEvent(r *http.Request, q *query) (firn.Pos, error) {
 	header := strings.TrimSpace(r.Header.Get("Last-Event-ID"))
 	if header == "" {

@@ -13,7 +13,7 @@ import (
 	"firn.dev/wire"
 )
 
-// storedAPI reads all sessions as their store holds them.
+// storedAPI reads all sessions in the form they are stored in.
 type storedAPI interface {
 	Stored(ctx context.Context) iter.Seq2[wire.StoreLine, error]
 	WriteLines(ctx context.Context, id firn.ID, w io.Writer) error
@@ -26,7 +26,7 @@ func storedRoutes() []operation {
 	}
 }
 
-// listStored streams what the store holds.
+// listStored streams the contents of the store.
 func (c *call) listStored() error {
 	if c.who.bound() {
 		return boundTo("all that the store holds")
@@ -56,12 +56,12 @@ func (c *call) readStored() error {
 	})
 }
 
-// linesBuffer is how much is gathered before it is sent.
+// linesBuffer is the size of the write buffer in bytes.
 const linesBuffer = 64 << 10
 
-// lines answers with lines as they are written. An error before the first of them is
-// sent is told; after that the connection is cut, so that no client takes a part for
-// the whole.
+// lines streams lines as they are written. An error before the first write is returned.
+// After that the connection is aborted, so that no client takes a partial response for a
+// complete one.
 func (c *call) lines(produce func(io.Writer) error) error {
 	out := &lineStream{c: c}
 	buffered := bufio.NewWriterSize(out, linesBuffer)
@@ -73,18 +73,18 @@ func (c *call) lines(produce func(io.Writer) error) error {
 		panic(http.ErrAbortHandler)
 	}
 	if err == nil {
-		out.begin() // which an empty answer has not
+		out.start() // needed if the response is empty
 	}
 	return err
 }
 
-// lineStream is the body of an answer that begins with its first byte.
+// lineStream is a response body whose header is sent with the first byte.
 type lineStream struct {
 	c     *call
 	begun bool
 }
 
-func (l *lineStream) begin() {
+func (l *lineStream) start() {
 	if !l.begun {
 		l.begun = true
 		l.c.w.Header().Set("Content-Type", typeLines)
@@ -92,9 +92,9 @@ func (l *lineStream) begin() {
 	}
 }
 
-// Write sends a piece, which the client must take within the write timeout.
+// Write sends a chunk, which the client must accept within the write timeout.
 func (l *lineStream) Write(p []byte) (int, error) {
-	l.begin()
+	l.start()
 	_ = http.NewResponseController(l.c.w).SetWriteDeadline(time.Now().Add(l.c.h.config.WriteTimeout))
 	return l.c.w.Write(p)
 }

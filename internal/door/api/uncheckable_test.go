@@ -24,7 +24,7 @@ func TestUncheckable(t *testing.T) {
 		{fmt.Errorf("ask: %w", firn.ErrUnavailable), wire.Unavailable},
 		{&wire.Problem{Kind: wire.NoToken, Message: "no"}, wire.NoToken},
 	} {
-		got := h.uncheckable(c.err)
+		got := h.tokenCheckError(c.err)
 		if wire.KindOf(got) != c.want || strings.Contains(got.Error(), "/home/me") {
 			t.Errorf("%v is told as %v, %s", c.err, got, wire.KindOf(got))
 		}

@@ -14,25 +14,23 @@ import (
 	"firn.dev/wire"
 )
 
-// watchEvery is how often a gateway checks that the lock of its home and its
-// socket are still there.
+// watchEvery is the default interval of checks of the lock and the socket.
 const watchEvery = 2 * time.Second
 
-// watch is a check of the lock and the socket that runs beside a server.
+// watch is a periodic check of the lock and the socket of a server.
 type watch struct {
-	// lost receives the error once if the home is not ours alone any more: then
-	// the gateway must end.
+	// lost receives an error once if the home is no longer exclusively ours. The gateway
+	// must then shut down.
 	lost chan error
-	// stop ends the checks; servers are those of sockets that were made again,
-	// which end with the others.
+	// stop ends the checks. servers waits for the servers of recreated sockets.
 	stop    func()
 	servers sync.WaitGroup
 }
 
-// watch checks the lock and the socket every few seconds until it is stopped. A
-// lock file or socket that was deleted is made again. While the socket cannot
-// be, the gateway is not ready.
-func (s *server) watch(srv *http.Server, sockets *crowd) *watch {
+// watch checks the lock and the socket periodically until it is stopped. It recreates a
+// deleted lock file or socket. While the socket cannot be recreated, the gateway is not
+// ready.
+func (s *server) watch(srv *http.Server, sockets *connLimiter) *watch {
 	ctx, cancel := context.WithCancel(context.Background())
 	w := &watch{lost: make(chan error, 1)}
 	var checks sync.WaitGroup
@@ -58,9 +56,9 @@ func (s *server) watch(srv *http.Server, sockets *crowd) *watch {
 	return w
 }
 
-// check looks at the lock and the socket once. The error is ErrLocked if another
-// process has the home.
-func (s *server) check(ctx context.Context, srv *http.Server, sockets *crowd, work *sync.WaitGroup) error {
+// check checks the lock and the socket once. The error is ErrLocked if another process
+// holds the home.
+func (s *server) check(ctx context.Context, srv *http.Server, sockets *connLimiter, work *sync.WaitGroup) error {
 	restored, err := s.Hold.Check()
 	if restored {
 		s.log.Warn("the lock file of the home was gone and was made again", "home", s.Home)
@@ -77,19 +75,19 @@ func (s *server) check(ctx context.Context, srv *http.Server, sockets *crowd, wo
 	return err
 }
 
-// checkSocket sees to it that the socket is reached by its path.
-func (s *server) checkSocket(ctx context.Context, srv *http.Server, sockets *crowd, work *sync.WaitGroup) error {
+// checkSocket recreates the socket if its path no longer leads to it.
+func (s *server) checkSocket(ctx context.Context, srv *http.Server, sockets *connLimiter, work *sync.WaitGroup) error {
 	if there, err := s.fs.Stat(s.Socket); err == nil && there.Same(s.own) {
 		return nil
 	}
 	if err := s.listenSocket(ctx); err != nil {
-		if errors.Is(err, firn.ErrLocked) { // the lock of the home is ours: it is not another gateway of it
+		if errors.Is(err, firn.ErrLocked) { // we hold the lock of the home, so it is not another gateway
 			err = &wire.Problem{Kind: wire.Unavailable, Message: fmt.Sprintf("another process listens on the socket %s", s.Socket), Hint: "stop it, or set gateway.socket to another path"}
 		}
 		return fmt.Errorf("restore the socket: %w", err)
 	}
 	s.log.Warn("the socket was gone and was made again", "socket", s.Socket)
-	again := &crowdListener{Listener: s.socket, crowd: sockets}
+	again := &limitedListener{Listener: s.socket, limiter: sockets}
 	work.Go(func() {
 		if err := srv.Serve(again); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
 			s.log.Error("the socket that was made again ended", "error", err.Error())
@@ -98,11 +96,11 @@ func (s *server) checkSocket(ctx context.Context, srv *http.Server, sockets *cro
 	return nil
 }
 
-// crowdListener is one more listener whose connections count in a crowd.
-type crowdListener struct {
+// limitedListener is an additional listener whose connections count toward a limiter.
+type limitedListener struct {
 	net.Listener
-	crowd *crowd
+	limiter *connLimiter
 }
 
 // Accept implements [net.Listener].
-func (l *crowdListener) Accept() (net.Conn, error) { return l.crowd.acceptFrom(l.Listener) }
+func (l *limitedListener) Accept() (net.Conn, error) { return l.limiter.acceptFrom(l.Listener) }

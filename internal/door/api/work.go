@@ -10,9 +10,8 @@ import (
 	"firn.dev/wire"
 )
 
-// hook takes a call of another program. It needs the token that the hook names, or
-// a signature; who may do everything needs no other. Who has another token cannot
-// tell a hook from none.
+// hook handles a call of a hook. It requires the hook's token, a valid signature, or an
+// admin token. For other tokens the hook appears not to exist.
 func (c *call) hook() (wire.Routed, error) {
 	name := c.r.PathValue("hook")
 	token, err := c.h.gateway.HookToken(name)
@@ -24,30 +23,31 @@ func (c *call) hook() (wire.Routed, error) {
 	if err != nil {
 		return wire.Routed{}, err
 	}
-	body, err := c.whole()
+	body, err := c.readBody()
 	if err != nil {
 		return wire.Routed{}, err
 	}
 	head := c.r.Header.Clone()
-	head.Del("Authorization") // which is nobody's business any more
+	head.Del("Authorization") // the credential is not passed on
 	return c.h.gateway.Hook(c.r.Context(), name, body, textproto.MIMEHeader(head))
 }
 
-// whole reads a body of any type, bounded in size and time.
-func (c *call) whole() ([]byte, error) { return c.upTo(c.h.config.MaxBody, c.h.config.BodyTimeout) }
+// readBody reads a body of any type, limited in size and time.
+func (c *call) readBody() ([]byte, error) {
+	return c.readBodyUpTo(c.h.config.MaxBody, c.h.config.BodyTimeout)
+}
 
-// upTo reads a body of any type that has at most so many bytes and takes at most so
-// long.
-func (c *call) upTo(most int64, patience time.Duration) ([]byte, error) {
+// readBodyUpTo reads a body of any type with the given limits on size and time.
+func (c *call) readBodyUpTo(most int64, patience time.Duration) ([]byte, error) {
 	if c.r.ContentLength > most {
 		c.w.Header().Set("Connection", "close")
 		return nil, tooLarge(most)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(c.w.ResponseWriter, c.steady(patience), most))
+	body, err := io.ReadAll(http.MaxBytesReader(c.w.ResponseWriter, c.pacedBody(patience), most))
 	if err != nil {
-		return nil, c.unreadable(err)
+		return nil, c.bodyError(err)
 	}
-	c.arrived()
+	c.bodyArrived()
 	return body, nil
 }
 

@@ -36,7 +36,7 @@ func asking(t *testing.T, h http.Handler, path, body string, head ...string) (*h
 func TestMadeOnce(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	defer d.shut()
-	d.begin("s")
+	d.startSession("s")
 	h := Handler(d.Gateway, Config{})
 	const key = "Idempotency-Key"
 	for name, c := range map[string]struct{ path, body, again string }{
@@ -61,7 +61,7 @@ func TestMadeOnce(t *testing.T) {
 			t.Errorf("%s: another name gave %d %s", name, answer.StatusCode, got)
 		}
 	}
-	if said := d.said("s"); strings.Count(said, "hello") != 2 {
+	if said := d.lastText("s"); strings.Count(said, "hello") != 2 {
 		t.Errorf("it was said\n%s", said)
 	}
 	n := 0
@@ -83,7 +83,7 @@ func TestMadeOnce(t *testing.T) {
 func TestFailedIsNotRemembered(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	defer d.shut()
-	d.begin("s")
+	d.startSession("s")
 	h := Handler(d.Gateway, Config{})
 	say := func(at string) (int, string) {
 		answer, _ := asking(t, h, "/v1/sessions/s/entries", `{"user":"hello"}`, "Idempotency-Key", "one", "If-Match", at)
@@ -130,7 +130,7 @@ func TestRemembered(t *testing.T) {
 		one, mine := r.claim(name, [sha256.Size]byte{}, now)
 		if mine {
 			one.status = 200
-			r.settle(name, one)
+			r.finish(name, one)
 		}
 		return mine
 	}

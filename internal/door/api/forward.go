@@ -13,65 +13,64 @@ import (
 	"firn.dev/wire"
 )
 
-// Peers are the other gateways that serve the same sessions, as requests are passed
-// on to them. See [gateway.Peers] for what the gateway itself asks of them.
+// Peers forwards requests to the other gateways that serve the same sessions. See
+// [gateway.Peers] for the interface that the gateway itself uses.
 type Peers interface {
-	// Own makes this gateway the owner of what is claimed, unless another one is:
-	// then the tenure is nil, and the other's name is returned.
+	// Own makes this gateway the owner of the claim. If another gateway owns it, the tenure
+	// is nil and the name of the owner is returned.
 	Own(ctx context.Context, claim gateway.Claim) (*gateway.Tenure, string, error)
-	// Forward passes a request on to its owner, and the answer to w. The error is
-	// [ErrNotDelivered] if the owner knows nothing of the request, and it can be
-	// tried again.
+	// Forward forwards a request to its owner and copies the response to w. The error is
+	// [ErrNotDelivered] if the owner never received the request, so that it can be retried.
 	Forward(ctx context.Context, owner string, f Forwarded, w http.ResponseWriter) error
 }
 
-// ErrNotDelivered says that a request did not get to the gateway it was for.
+// ErrNotDelivered is returned if a request did not reach the gateway it was forwarded to.
 var ErrNotDelivered = errors.New("the gateway that has the session does not answer")
 
-// Forwarded is a request on its way to the gateway that owns what it is about.
-// Who asks, and whether they may, was found out by the one that it came to.
+// Forwarded is a request on its way to the gateway that owns its session. The receiving
+// gateway has already authenticated and authorized the caller.
 type Forwarded struct {
 	Method string      `json:"method"`
 	URI    string      `json:"uri"`
 	Header http.Header `json:"header"`
 	Who    Principal   `json:"who"`
-	// Body travels by itself.
+	// Body is transmitted separately.
 	Body []byte `json:"-"`
 }
 
-// Principal is who asks, and what they may touch.
+// Principal is the caller of a request and its rights.
 type Principal struct {
 	Name   string     `json:"name"`
 	Owner  bool       `json:"owner,omitempty"`
 	Scope  wire.Scope `json:"scope"`
 	Agents []string   `json:"agents,omitempty"`
 	Keys   []string   `json:"keys,omitempty"`
-	// Token is the id of their token: what they say is kept as said with it.
+	// Token is the ID of the caller's token. It is recorded with the caller's messages.
 	Token string `json:"token,omitempty"`
-	// Hook is the one they may call since they signed the call.
+	// Hook is the hook that a signed call may use.
 	Hook string `json:"hook,omitempty"`
 }
 
-// forwardedMark is where a context says who sent a request that was forwarded.
+// forwardedMark is the context key of the caller of a forwarded request.
 type forwardedMark struct{}
 
-// forwardedBy is who sent a request that was forwarded.
+// forwardedBy returns the caller of a forwarded request.
 func forwardedBy(ctx context.Context) (identity, bool) {
 	who, ok := ctx.Value(forwardedMark{}).(identity)
 	return who, ok
 }
 
-// elsewhereHeader marks the answer to a request that was forwarded to a gateway
-// that does not own what it is about.
+// elsewhereHeader marks the response to a request that was forwarded to a gateway that is
+// not the owner.
 const elsewhereHeader = "Firn-Elsewhere"
 
-// Elsewhere reports whether an answer says that the request was forwarded to the
-// wrong gateway, which did nothing.
+// Elsewhere reports whether a response says that the request was forwarded to the wrong
+// gateway, which did nothing.
 func Elsewhere(status int, head http.Header) bool {
 	return status == http.StatusMisdirectedRequest && head.Get(elsewhereHeader) != ""
 }
 
-// ServeForwarded answers a request that another gateway has forwarded.
+// ServeForwarded handles a request that another gateway has forwarded.
 func (h *HTTP) ServeForwarded(ctx context.Context, w http.ResponseWriter, f Forwarded) {
 	who := identity{name: f.Who.Name, owner: f.Who.Owner, scope: f.Who.Scope, agents: f.Who.Agents, keys: f.Who.Keys, token: f.Who.Token, hook: f.Who.Hook}
 	r, err := http.NewRequestWithContext(context.WithValue(ctx, forwardedMark{}, who), f.Method, f.URI, bytes.NewReader(f.Body))
@@ -89,7 +88,7 @@ func (h *HTTP) ServeForwarded(ctx context.Context, w http.ResponseWriter, f Forw
 	h.ServeHTTP(w, r)
 }
 
-// forwarded is the request as it is forwarded. What proves who asks stays here.
+// forwarded returns the request in its forwarded form, without credentials.
 func (c *call) forwarded(body []byte) Forwarded {
 	head := c.r.Header.Clone()
 	for _, name := range []string{"Authorization", "Cookie", "Origin", "Sec-Fetch-Site", "Connection"} {
@@ -102,23 +101,25 @@ func (c *call) forwarded(body []byte) Forwarded {
 	}
 }
 
-// How long an owner that does not answer is waited for, and how long it is left
-// in peace between: its lease ends meanwhile, and another gets it.
+// ownerPatience limits the wait for an owner that does not respond; ownerPause is the time
+// between attempts. The owner's lease ends in the meantime, and another gateway can take
+// it.
 const (
 	ownerPatience = 40 * time.Second
 	ownerPause    = 200 * time.Millisecond
 )
 
-// keep sees that what a request is about to change is ours until leave is
-// called, or passes it on to whose it is: then done is true.
-func (c *call) keep() (leave func(), done bool, err error) {
+// ensureOwned makes this gateway the owner of the session a request changes until leave is
+// called, or forwards the request to the owner. done reports whether the request was
+// forwarded.
+func (c *call) ensureOwned() (leave func(), done bool, err error) {
 	none := func() {}
 	if c.h.config.Peers == nil || c.op.foreign || !c.op.changes() && c.op.name != hookName {
 		return none, false, nil
 	}
-	claim, ok := c.claim()
+	claim, ok := c.claimOf()
 	if !ok {
-		return none, false, nil // what is wrong is told by who answers
+		return none, false, nil // the handler reports the error
 	}
 	late := time.Now().Add(ownerPatience)
 	for {
@@ -133,7 +134,7 @@ func (c *call) keep() (leave func(), done bool, err error) {
 			c.w.Header().Set(elsewhereHeader, "1")
 			return none, true, &withStatus{&wire.Problem{Kind: wire.Closing, Message: "another gateway has the session"}, http.StatusMisdirectedRequest}
 		}
-		if err = c.pass(owner); !errors.Is(err, ErrNotDelivered) {
+		if err = c.forward(owner); !errors.Is(err, ErrNotDelivered) {
 			return none, true, err
 		}
 		if time.Now().After(late) {
@@ -144,28 +145,28 @@ func (c *call) keep() (leave func(), done bool, err error) {
 		case <-c.r.Context().Done():
 			return none, true, c.r.Context().Err()
 		}
-		if claim, ok = c.claim(); !ok {
+		if claim, ok = c.claimOf(); !ok {
 			return none, false, nil
 		}
 	}
 }
 
-// pass passes the request on.
-func (c *call) pass(owner string) error {
-	body, err := c.kept()
+// forward forwards the request to its owner.
+func (c *call) forward(owner string) error {
+	body, err := c.peekBody()
 	if err != nil {
 		return err
 	}
 	c.streaming = c.op.long
-	ctx, cancel := c.whileLetIn()
+	ctx, cancel := c.authorizedContext()
 	defer cancel()
 	c.deadline()
 	return c.h.config.Peers.Forward(ctx, owner, c.forwarded(body), c.w)
 }
 
-// kept reads the body and puts it back.
-func (c *call) kept() ([]byte, error) {
-	body, err := c.whole()
+// peekBody reads the body and leaves it readable.
+func (c *call) peekBody() ([]byte, error) {
+	body, err := c.readBody()
 	if err != nil {
 		return nil, err
 	}
@@ -173,16 +174,16 @@ func (c *call) kept() ([]byte, error) {
 	return body, nil
 }
 
-// The operations that tell only in their bodies, or settings, what they change.
+// Operations whose session is named in the body or in the settings.
 const (
 	inboundName    = "inbound"
 	newSessionName = "newSession"
 	hookName       = "callHook"
 )
 
-// claim is what a request is about to change; false if that belongs to nobody, or
-// cannot be told.
-func (c *call) claim() (gateway.Claim, bool) {
+// claimOf returns the session or key that a request changes. It returns false if there is
+// none or it cannot be determined.
+func (c *call) claimOf() (gateway.Claim, bool) {
 	key := ""
 	g, ok := c.h.gateway.(peerAPI)
 	if !ok {
@@ -190,7 +191,7 @@ func (c *call) claim() (gateway.Claim, bool) {
 	}
 	switch {
 	case strings.HasPrefix(c.op.path, "/v1/sessions/{id}"):
-		id, err := c.removed()
+		id, err := c.sessionOrBinned()
 		return gateway.Claim{Session: id}, err == nil
 	case strings.Contains(c.op.path, "{key}"):
 		var err error
@@ -212,12 +213,12 @@ func (c *call) claim() (gateway.Claim, bool) {
 	return claim, err == nil
 }
 
-// keyInBody is the key that the body of a request names.
+// keyInBody returns the key named in the body of a request.
 func (c *call) keyInBody() string {
 	if c.op.name != inboundName && c.op.name != newSessionName {
 		return ""
 	}
-	body, err := c.kept()
+	body, err := c.peekBody()
 	if err != nil {
 		return ""
 	}
@@ -239,7 +240,7 @@ func (c *call) keyInBody() string {
 	return key
 }
 
-// peerAPI is what must be known of a session to find its owner.
+// peerAPI finds the claims of keys and hooks.
 type peerAPI interface {
 	ClaimOf(ctx context.Context, key string) (gateway.Claim, error)
 	HookKey(name string) string

@@ -12,42 +12,42 @@ import (
 	"firn.dev/wire"
 )
 
-// A client that got no answer to a request that makes something sends it again,
-// under the same Idempotency-Key, and gets the answer that was given. What is
-// said to an agent is known by its entry in the log, for ever. Entries, sessions, forks,
-// compactions and notes are known by the name of the request, which is in the log or
-// in the history of the notes: also the next gateway finds it. Answers that are
-// remembered here spare that search, and tell requests apart that run at once.
+// A client that received no response to a creating request sends it again with the same
+// Idempotency-Key and receives the original response. Messages to an agent are identified
+// by their entry in the log, without a time limit. Entries, sessions, forks, compactions
+// and notes are identified by the key of the request, which is stored in the log or in the
+// history of the notes, so another gateway finds it too. The responses cached here avoid
+// that search and serialize concurrent requests with the same key.
 
 const (
-	// rememberedFor is how long an answer is remembered, mostRemembered how many
-	// are at a time, and largestReply how large one may be.
+	// rememberedFor is how long a response is cached, mostRemembered the maximum number of
+	// responses, and largestReply the maximum size of one in bytes.
 	rememberedFor  = 24 * time.Hour
 	mostRemembered = 1000
 	largestReply   = 256 << 10
 )
 
-// replies are the answers that were given to requests that name themselves.
+// replies caches the responses to requests with an idempotency key.
 type replies struct {
 	mu    sync.Mutex
 	named map[string]*reply
-	// order are the names, the oldest first.
+	// order lists the names, oldest first.
 	order []string
 }
 
-// reply is an answer, or that one is being found.
+// reply is a response that is complete or in progress.
 type reply struct {
 	request [sha256.Size]byte
 	since   time.Time
 	done    chan struct{}
-	// status is zero if the request failed, and may be made again.
+	// status is zero if the request failed and may be repeated.
 	status int
 	etag   string
 	body   []byte
 }
 
-// claim returns the answer of a name, and whether it is for the caller to find
-// it. The caller must then settle it.
+// claim returns the reply of a name and reports whether the caller must produce it. If so,
+// the caller must call finish.
 func (r *replies) claim(name string, request [sha256.Size]byte, now time.Time) (*reply, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,7 +58,7 @@ func (r *replies) claim(name string, request [sha256.Size]byte, now time.Time) (
 		return one, false
 	}
 	if len(r.order) >= mostRemembered {
-		if i := slices.IndexFunc(r.order, func(name string) bool { return r.named[name].settled() }); i >= 0 {
+		if i := slices.IndexFunc(r.order, func(name string) bool { return r.named[name].finished() }); i >= 0 {
 			r.forget(i)
 		}
 	}
@@ -71,9 +71,9 @@ func (r *replies) claim(name string, request [sha256.Size]byte, now time.Time) (
 	return one, true
 }
 
-// settle says that an answer was found. One that failed is forgotten, so that
-// it can be tried again.
-func (r *replies) settle(name string, one *reply) {
+// finish marks a reply as complete. A failed one is removed so that the request can be
+// repeated.
+func (r *replies) finish(name string, one *reply) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if one.status == 0 && r.named[name] == one {
@@ -82,14 +82,14 @@ func (r *replies) settle(name string, one *reply) {
 	close(one.done)
 }
 
-// forget forgets one, by its place in the order.
+// forget removes a reply by its index in order.
 func (r *replies) forget(i int) {
 	delete(r.named, r.order[i])
 	r.order = slices.Delete(r.order, i, i+1)
 }
 
-// settled reports whether the answer was found: one that is being found is not forgotten.
-func (r *reply) settled() bool {
+// finished reports whether a reply is complete. Replies in progress are never removed.
+func (r *reply) finished() bool {
 	select {
 	case <-r.done:
 		return true
@@ -98,8 +98,8 @@ func (r *reply) settled() bool {
 	}
 }
 
-// runOnce runs an operation that makes something, unless the request names
-// itself and was answered: then it gets the same answer.
+// runOnce runs a creating operation. If the request has an idempotency key that was used
+// before, it repeats the earlier response.
 func (c *call) runOnce() error {
 	key, err := idempotency(c.r, "")
 	if err != nil || key == "" {
@@ -108,13 +108,13 @@ func (c *call) runOnce() error {
 		}
 		return c.op.run(c)
 	}
-	body, err := c.whole()
+	body, err := c.readBody()
 	if err != nil {
 		return err
 	}
 	body = bytes.TrimSpace(body)
 	c.putBack(body)
-	name := c.who.rights() + "\n" + c.r.Method + " " + c.r.URL.EscapedPath() + "\n" + key
+	name := c.who.rightsKey() + "\n" + c.r.Method + " " + c.r.URL.EscapedPath() + "\n" + key
 	request := sha256.Sum256(append(bytes.Clone(body), c.r.Header.Get("If-Match")...))
 	c.r = c.r.WithContext(gateway.WithRequest(c.r.Context(), name, string(request[:])))
 	for {
@@ -137,15 +137,15 @@ func (c *call) runOnce() error {
 	}
 }
 
-// rights tells those apart who are called the same: what one was answered is not for
-// another who may see less.
-func (i identity) rights() string {
+// rightsKey distinguishes callers of the same name: a response must not be repeated to a
+// caller with fewer rights.
+func (i identity) rightsKey() string {
 	return fmt.Sprintf("%q %t %s %q %q", i.name, i.owner, i.scope, i.agents, i.keys)
 }
 
-// answerOnce finds an answer, and remembers it.
+// answerOnce runs the operation and caches the response.
 func (c *call) answerOnce(name string, one *reply) error {
-	defer c.h.replies.settle(name, one) // also if it breaks down
+	defer c.h.replies.finish(name, one) // also after a panic
 	c.w.copy = new(bytes.Buffer)
 	err := c.op.run(c)
 	if err == nil && c.w.status >= 200 && c.w.status <= 299 && c.w.copy.Len() <= largestReply {
@@ -154,7 +154,7 @@ func (c *call) answerOnce(name string, one *reply) error {
 	return err
 }
 
-// repeat gives an answer again.
+// repeat sends a cached response.
 func (c *call) repeat(one *reply) {
 	head := c.w.Header()
 	head.Set("Content-Type", "application/json")
@@ -164,5 +164,5 @@ func (c *call) repeat(one *reply) {
 	}
 	c.deadline()
 	c.w.WriteHeader(one.status)
-	c.w.Write(one.body) // who is gone needs no answer
+	c.w.Write(one.body) // errors mean the client disconnected
 }

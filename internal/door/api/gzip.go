@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// packFrom is from how many bytes on a reply is worth packing.
+// packFrom is the minimum size in bytes of a compressed response.
 const packFrom = 2 << 10
 
-// pack makes a reply smaller for a client that can unpack it, and reports
-// whether it did. Over the socket it would be work for nothing, and what is
-// remembered to be said again is remembered plain.
+// pack compresses a response if the client accepts it, and reports whether it did.
+// Responses over the socket are not compressed, nor are those that are cached for
+// idempotency.
 func (c *call) pack(b *bytes.Buffer) (*bytes.Buffer, bool) {
 	if b.Len() <= packFrom || isOwner(c.r.Context()) || c.w.copy != nil {
 		return b, false
@@ -22,14 +22,14 @@ func (c *call) pack(b *bytes.Buffer) (*bytes.Buffer, bool) {
 		return b, false
 	}
 	var packed bytes.Buffer
-	z, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed) // a level that there is
+	z, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed) // cannot fail: the level is valid
 	if _, err := z.Write(b.Bytes()); err != nil || z.Close() != nil || packed.Len() >= b.Len() {
 		return b, false
 	}
 	return &packed, true
 }
 
-// acceptsGzip reports whether a client can unpack gzip.
+// acceptsGzip reports whether a client accepts gzip.
 func acceptsGzip(r *http.Request) bool {
 	for _, list := range r.Header.Values("Accept-Encoding") {
 		for item := range strings.SplitSeq(list, ",") {
