@@ -8,9 +8,9 @@ import (
 	peers "firn.dev/internal/ops/cluster"
 )
 
-// join makes this gateway one of several, if its sessions are where others can
-// have them open too. Who only looks owns nothing.
-func (h *House) join() (err error) {
+// joinCluster joins the cluster if the store is shared between gateways. Read-only commands
+// do not join.
+func (h *House) joinCluster() (err error) {
 	if h.cluster == nil || !h.cluster.Shared() || h.o.Looks {
 		return nil
 	}
@@ -18,38 +18,37 @@ func (h *House) join() (err error) {
 	return err
 }
 
-// others are the other gateways; nil if there are none.
-func (h *House) others() gateway.Peers {
+// gatewayPeers returns the other gateways, or nil if there are none.
+func (h *House) gatewayPeers() gateway.Peers {
 	if h.peers == nil {
 		return nil
 	}
 	return h.peers
 }
 
-// owners are the other gateways, as requests are passed on to them; nil if there
-// are none.
-func (h *House) owners() api.Peers {
+// apiPeers returns the other gateways for forwarding requests, or nil if there are none.
+func (h *House) apiPeers() api.Peers {
 	if h.peers == nil {
 		return nil
 	}
 	return h.peers
 }
 
-// meet begins to take part.
-func (h *House) meet() error {
+// startPeers starts handling requests of the other gateways.
+func (h *House) startPeers() error {
 	if h.peers == nil {
 		return nil
 	}
 	return h.peers.Start(h.Gateway, h.Handler)
 }
 
-// part gives everything back to the others.
-func (h *House) part(ctx context.Context) error {
+// leaveCluster hands all sessions back to the other gateways.
+func (h *House) leaveCluster(ctx context.Context) error {
 	if h.peers == nil {
 		return nil
 	}
 	return h.peers.Close(ctx)
 }
 
-// leads reports whether this gateway does what one does for all.
+// leads reports whether this gateway does the work that only one gateway does.
 func (h *House) leads() bool { return h.peers == nil || h.peers.Leads() }

@@ -14,24 +14,23 @@ import (
 	"firn.dev/internal/ops/config"
 )
 
-// Daemon says how a gateway is served to others.
+// Daemon configures [Run].
 type Daemon struct {
 	Options
-	// Hangups tells each time that the settings are to be read again, and Reload
-	// reads them. Both may be nil.
+	// Hangups receives a signal when the settings must be reloaded, and Reload reads them.
+	// Both may be nil.
 	Hangups <-chan os.Signal
 	Reload  func() (*config.Settings, error)
-	// Level is that of the log, and is changed with the settings; nil if it
-	// cannot be.
+	// Level is the log level, updated when the settings change. It is nil if it cannot be
+	// changed.
 	Level *slog.LevelVar
-	// Ready is told where it listens, when it does.
+	// Ready is called with the addresses when the gateway is listening.
 	Ready func(api.Address)
 }
 
-// Run serves a home until ctx ends, and then lets it go: turns that run may
-// finish for as long as the settings say, and what was accepted and not
-// answered is answered by the next one. A home that somebody else works on is
-// [firn.ErrLocked].
+// Run serves a home until ctx ends and then shuts down. Running turns may finish within the
+// configured grace period. Accepted but unanswered messages are answered by the next
+// gateway. The error is [firn.ErrLocked] if the home is in use.
 func Run(ctx context.Context, d Daemon) (err error) {
 	g := d.Settings.Gateway
 	if d.Address == "" {
@@ -47,11 +46,11 @@ func Run(ctx context.Context, d Daemon) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, hold.Release()) }()
-	if err := noGuests(h.fs, h.home()); err != nil {
+	if err := checkNoGuests(h.fs, h.home()); err != nil {
 		return err
 	}
 	h.level = d.Level
-	if err := h.furnish(); err != nil {
+	if err := h.assemble(); err != nil {
 		return errors.Join(err, h.Close(ctx))
 	}
 	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
@@ -62,21 +61,21 @@ func Run(ctx context.Context, d Daemon) (err error) {
 	}
 	stop := h.listenForHangups(d)
 	defer stop()
-	defer h.startNights(ctx)()
+	defer h.startDreaming(ctx)()
 	defer h.startMirror(ctx)()
 	defer h.startFollowing(ctx)()
 	descriptors := limits.Current().Connections
 	return api.Serve(ctx, api.ServeOptions{
 		Home: h.home(), Socket: g.Socket, TCP: g.Listen, Remote: g.AllowRemote, Hold: hold, Handler: h.Handler, Close: h.closeGateway,
 		Grace: max(g.Drain, 1), HeaderTimeout: g.HeaderTimeout, IdleTimeout: g.IdleTimeout,
-		// Of the descriptors that connections may take, the socket has half.
+		// Half of the descriptors available for connections are for the socket.
 		Connections: min(g.Connections, max(1, descriptors-descriptors/2)), SocketConnections: min(g.OnSocket, max(1, descriptors/2)),
 		Strangers: g.Strangers, StrangerTimeout: g.StrangerTime,
 		Refused: h.counts.Refused, Ready: d.Ready, Log: h.o.Log, Clock: h.o.Clock,
 	})
 }
 
-// addressOf is where a gateway is best reached.
+// addressOf returns the preferred address of a gateway.
 func addressOf(g config.Gateway) string {
 	if g.Socket != "" {
 		return "unix:" + g.Socket
@@ -84,8 +83,7 @@ func addressOf(g config.Gateway) string {
 	return "http://" + g.Listen
 }
 
-// listenForHangups reads the settings again whenever it is asked for, until
-// stop is called.
+// listenForHangups reloads the settings on each hangup signal until stop is called.
 func (h *House) listenForHangups(d Daemon) (stop func()) {
 	done := make(chan struct{})
 	var work sync.WaitGroup
@@ -107,8 +105,7 @@ func (h *House) listenForHangups(d Daemon) (stop func()) {
 	}
 }
 
-// reload puts new settings in force. If something is wrong with them the old
-// ones stay.
+// reload applies new settings. If they are invalid, the old ones remain in force.
 func (h *House) reload(read func() (*config.Settings, error)) {
 	s, err := read()
 	if err == nil {
@@ -119,10 +116,10 @@ func (h *House) reload(read func() (*config.Settings, error)) {
 	}
 }
 
-// Change puts other settings in force. Turns that run go on with those they
-// began with; what counts only after a restart is told in the log.
+// Change applies other settings. Running turns continue with their old settings. Changes
+// that require a restart are logged.
 func (h *House) Change(c config.Config) error {
-	setup, err := h.setup(h.newStaff(c))
+	setup, err := h.setup(h.newBuilder(c))
 	if err != nil {
 		return fmt.Errorf("change the settings: %w", err)
 	}
@@ -138,7 +135,7 @@ func (h *House) Change(c config.Config) error {
 	}
 	changes := config.Diff(old, c)
 	if len(changes) == 0 {
-		h.o.Log.Info("the settings were read again: none changed") // who sent a signal wants to see that it came
+		h.o.Log.Info("the settings were read again: none changed") // confirms that the signal was received
 	}
 	for _, change := range changes {
 		h.o.Log.Info("a setting changed", "setting", change.Path, "restart", change.Restart)
@@ -146,8 +143,8 @@ func (h *House) Change(c config.Config) error {
 	return nil
 }
 
-// NewLog makes a log as the settings say, and what its level can be changed by.
-// Auto is text if somebody reads it at a terminal, and JSON elsewhere.
+// NewLog creates a logger from the settings, and the variable that controls its level. The
+// format "auto" is text on a terminal and JSON otherwise.
 func NewLog(w io.Writer, c config.Log, terminal bool) (*slog.Logger, *slog.LevelVar) {
 	level := new(slog.LevelVar)
 	level.Set(levelOf(c))

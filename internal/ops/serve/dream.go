@@ -20,8 +20,8 @@ import (
 	"firn.dev/wire"
 )
 
-// dreamer makes the one who tidies up a folder of notes.
-func (s *staff) dreamer(dir *memory.Dir, a about) *memory.Dreamer {
+// dreamer creates the dreamer that consolidates a folder of notes.
+func (s *agentBuilder) dreamer(dir *memory.Dir, a about) *memory.Dreamer {
 	agent := a.Agent
 	if agent == "" {
 		agent = s.settings.DefaultAgent
@@ -29,13 +29,13 @@ func (s *staff) dreamer(dir *memory.Dir, a about) *memory.Dreamer {
 	c := memoryOf(s.settings, agent).Dream
 	host, _ := os.Hostname()
 	return &memory.Dreamer{
-		Dir: dir, Model: s.factModel(agent), Sessions: s.sessionsOf(a), Keep: s.keeps(a), Familiar: []string{s.systemOf(agent)},
+		Dir: dir, Model: s.factModel(agent), Sessions: s.sessionsOf(a), Keep: s.factFilter(a), Familiar: []string{s.systemOf(agent)},
 		Owner: fmt.Sprintf("firn, process %d on %s", os.Getpid(), host), Gates: memory.DreamGates{Every: c.Every, Sessions: c.Sessions},
 	}
 }
 
-// factModel is the model of an agent that finds facts; nil if there is none.
-func (s *staff) factModel(agent string) provider.Model {
+// factModel returns the model that extracts facts for an agent, or nil if there is none.
+func (s *agentBuilder) factModel(agent string) provider.Model {
 	c, _ := s.settings.Agent(agent)
 	name := c.Model
 	if c.Summarizer != "" {
@@ -45,38 +45,38 @@ func (s *staff) factModel(agent string) provider.Model {
 	if err != nil {
 		return nil
 	}
-	return thinking(m)
+	return factModelOf(m)
 }
 
-// systemOf is the system prompt of an agent; empty if it cannot be read.
-func (s *staff) systemOf(agent string) string {
+// systemOf returns the system prompt of an agent, or "" if it cannot be read.
+func (s *agentBuilder) systemOf(agent string) string {
 	c, _ := s.settings.Agent(agent)
 	text, _ := s.system(c)
 	return text
 }
 
-// belongs reports whether a session is among those that a folder is about.
-func (s *staff) belongs(a about, info store.Info) bool {
+// coversSession reports whether a session is relevant to a folder of notes.
+func (s *agentBuilder) coversSession(a about, info store.Info) bool {
 	who := person(info.Key)
 	switch a.Scope {
 	case memory.ScopeUser:
 		return info.Agent == a.Agent && ofKey(info.Key, a.Key)
 	case memory.ScopeProject:
-		return who == "" && s.mind.project(info.CWD) == a.Project
+		return who == "" && s.notes.project(info.CWD) == a.Project
 	}
 	return info.Agent == a.Agent && who == ""
 }
 
-// ofKey reports whether the notes of a key are about the session of another: of a
-// person, or of conversations of the agent's own that somebody may see.
+// ofKey reports whether the notes of one key cover the sessions of another: both belong to
+// the same person, and the session key is within the notes key.
 func ofKey(session, notes string) bool {
 	return person(session) == person(notes) && route.Under(session, notes)
 }
 
-// sessionsOf lists the sessions that a folder is about. Whether they are news is
-// told by how far they go, not by when something was said in them: what was said
-// long ago may have come here today.
-func (s *staff) sessionsOf(a about) func(context.Context, memory.News) ([]memory.Session, error) {
+// sessionsOf lists the sessions relevant to a folder. A session is new if its end has
+// changed since the last run, not by the time of its messages: old sessions may have been
+// imported today.
+func (s *agentBuilder) sessionsOf(a about) func(context.Context, memory.News) ([]memory.Session, error) {
 	return func(ctx context.Context, isNews memory.News) ([]memory.Session, error) {
 		var all []memory.Session
 		for info, err := range s.store.List(ctx, store.Query{Agent: a.Agent}) {
@@ -84,91 +84,92 @@ func (s *staff) sessionsOf(a about) func(context.Context, memory.News) ([]memory
 				return nil, err
 			}
 			mark := fmt.Sprintf("%d %d", info.End, info.Updated.UnixMilli())
-			if info.Fault != "" || !s.belongs(a, info) || !isNews(info.ID, mark) {
+			if info.Fault != "" || !s.coversSession(a, info) || !isNews(info.ID, mark) {
 				continue
 			}
-			all = append(all, memory.Session{ID: info.ID, Mark: mark, Path: s.pathOf(a, info.ID), Told: s.toldIn(info)})
+			all = append(all, memory.Session{ID: info.ID, Mark: mark, Path: s.pathOf(a, info.ID), Told: s.recallableIn(info)})
 		}
 		return all, nil
 	}
 }
 
-// toldIn is what memory may have told the agent in a session.
-func (s *staff) toldIn(info store.Info) memory.Shelf {
+// recallableIn returns the shelf that memory could recall from in a session.
+func (s *agentBuilder) recallableIn(info store.Info) memory.Shelf {
 	c := memoryOf(s.settings, info.Agent)
-	at := newPlace(info.Agent, info.Key, s.mind.project(info.CWD), route.Everything())
-	shelf := s.mind.shelf(c, at)
+	at := newPlace(info.Agent, info.Key, s.notes.project(info.CWD), route.Everything())
+	shelf := s.notes.shelf(c, at)
 	if s.past != nil {
 		shelf.Past = s.past(at, info.ID)
 	}
 	return shelf
 }
 
-// pathOf is what of a session is for a folder to know.
-func (s *staff) pathOf(a about, id firn.ID) func(context.Context) ([]firn.Entry, bool, error) {
+// pathOf returns the entries of a session that a folder may learn from.
+func (s *agentBuilder) pathOf(a about, id firn.ID) func(context.Context) ([]firn.Entry, bool, error) {
 	return func(ctx context.Context) ([]firn.Entry, bool, error) {
 		p, err := window.Collect(s.store.ReadBack(ctx, id, store.End))
 		if a.Scope != memory.ScopeUser {
-			p.Entries = ofTheAgent(p.Entries)
+			p.Entries = agentEntries(p.Entries)
 		}
 		return p.Entries, p.Compaction != nil, err
 	}
 }
 
-// keeps says which facts belong into a folder: those of a session may belong
-// into several.
-func (s *staff) keeps(a about) func(memory.Fact) bool {
+// factFilter returns a function that reports whether a fact belongs in a folder. The facts
+// of one session may belong in several folders.
+func (s *agentBuilder) factFilter(a about) func(memory.Fact) bool {
 	return func(f memory.Fact) bool {
 		if len(f.Sources) == 0 {
 			return false
 		}
-		h := s.mind.header(context.Background(), f.Sources[0].Session)
+		h := s.notes.header(context.Background(), f.Sources[0].Session)
 		if a.Scope == memory.ScopeUser {
 			return ofKey(h.Key, a.Key)
 		}
-		return scopeOf(f.Category, place{agent: h.Agent, person: person(h.Key), project: s.mind.project(h.CWD)}) == a.Scope
+		return scopeOf(f.Category, place{agent: h.Agent, person: person(h.Key), project: s.notes.project(h.CWD)}) == a.Scope
 	}
 }
 
-// folders finds all folders of notes that there are.
-func (s *staff) folders() []about {
+// dreamFolders returns all folders of notes with dreaming enabled.
+func (s *agentBuilder) dreamFolders() []about {
 	var all []about
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.settings.AgentIDs(), s.residents())))) {
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(slices.Concat(s.settings.AgentIDs(), s.agentsOnDisk())))) {
 		c := memoryOf(s.settings, id)
 		if !c.Enabled || !c.Dream.Enabled {
 			continue
 		}
 		all = append(all, about{Scope: memory.ScopeAgent, Agent: id})
-		all = append(all, s.signed(filepath.Dir(s.mind.userRoot(c, id, "")))...)
+		all = append(all, s.readAbouts(filepath.Dir(s.notes.userRoot(c, id, "")))...)
 	}
 	if s.settings.Memory.Enabled && s.settings.Memory.Dream.Enabled {
-		all = append(all, s.signed(filepath.Join(s.mind.home, projectsDir))...)
+		all = append(all, s.readAbouts(filepath.Join(s.notes.home, projectsDir))...)
 	}
 	return all
 }
 
-// everyFolder is every folder of notes on disk, whoever it is about.
-func (s *staff) everyFolder() []*memory.Dir {
-	bases := []string{filepath.Join(s.mind.home, "agents"), s.settings.Memory.Dir}
+// allDirs returns every folder of notes on disk.
+func (s *agentBuilder) allDirs() []*memory.Dir {
+	bases := []string{filepath.Join(s.notes.home, "agents"), s.settings.Memory.Dir}
 	for _, id := range s.settings.AgentIDs() {
 		bases = append(bases, memoryOf(s.settings, id).Dir)
 	}
-	roots := s.within(filepath.Join(s.mind.home, projectsDir))
+	roots := s.subdirs(filepath.Join(s.notes.home, projectsDir))
 	for _, base := range slices.Compact(slices.Sorted(slices.Values(bases))) {
-		for _, home := range s.within(base) {
+		for _, home := range s.subdirs(base) {
 			roots = append(roots, filepath.Join(home, workspaceDir))
-			roots = append(roots, s.within(filepath.Join(home, usersDir))...)
+			roots = append(roots, s.subdirs(filepath.Join(home, usersDir))...)
 		}
 	}
 	all := make([]*memory.Dir, len(roots))
 	for i, root := range roots {
-		all[i] = s.mind.folder(root)
+		all[i] = s.notes.folder(root)
 	}
 	return all
 }
 
-// within are the directories in a directory; none if there is no such.
-func (s *staff) within(dir string) []string {
+// subdirs returns the subdirectories of a directory. It returns none if the directory does
+// not exist.
+func (s *agentBuilder) subdirs(dir string) []string {
 	if dir == "" {
 		return nil
 	}
@@ -185,8 +186,8 @@ func (s *staff) within(dir string) []string {
 	return all
 }
 
-// signed are whom the folders in a directory are about.
-func (s *staff) signed(dir string) []about {
+// readAbouts reads the about files of the folders in a directory.
+func (s *agentBuilder) readAbouts(dir string) []about {
 	found, err := s.fs.ReadDir(dir)
 	if err != nil {
 		return nil
@@ -202,33 +203,31 @@ func (s *staff) signed(dir string) []about {
 	return all
 }
 
-// rooted is the folder that is about somebody.
-func (s *staff) rooted(a about) *memory.Dir {
+// dirOf returns the folder of notes for a subject.
+func (s *agentBuilder) dirOf(a about) *memory.Dir {
 	c := memoryOf(s.settings, a.Agent)
 	switch a.Scope {
 	case memory.ScopeUser:
-		return s.mind.folder(s.mind.userRoot(c, a.Agent, a.Key))
+		return s.notes.folder(s.notes.userRoot(c, a.Agent, a.Key))
 	case memory.ScopeProject:
-		return s.mind.folder(s.mind.projectRoot(a.Project))
+		return s.notes.folder(s.notes.projectRoot(a.Project))
 	}
-	return s.mind.folder(s.mind.agentRoot(c, a.Agent))
+	return s.notes.folder(s.notes.agentRoot(c, a.Agent))
 }
 
-// night is the gateway when nobody talks: then notes are tidied up, until
-// somebody does.
-type night struct {
+// dreamScheduler consolidates notes while the gateway is idle.
+type dreamScheduler struct {
 	h *House
 
 	mu sync.Mutex
-	// last is when somebody talked last; wake ends a dream.
+	// last is the time of the last activity; wake cancels a running dream.
 	last time.Time
 	wake context.CancelFunc
 }
 
-// startNights begins to watch for times in which nobody talks, until stop is
-// called.
-func (h *House) startNights(ctx context.Context) (stop func()) {
-	n := &night{h: h, last: h.o.Clock()}
+// startDreaming starts a dreamScheduler and returns a function that stops it.
+func (h *House) startDreaming(ctx context.Context) (stop func()) {
+	n := &dreamScheduler{h: h, last: h.o.Clock()}
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	work.Go(func() { n.listen(ctx) })
@@ -239,8 +238,8 @@ func (h *House) startNights(ctx context.Context) (stop func()) {
 	}
 }
 
-// listen hears of turns that begin and end.
-func (n *night) listen(ctx context.Context) {
+// listen watches for turns that start and end.
+func (n *dreamScheduler) listen(ctx context.Context) {
 	for ctx.Err() == nil {
 		for e, err := range n.h.Gateway.AllEvents(ctx) {
 			if err != nil || e.Name == wire.Bye {
@@ -248,14 +247,14 @@ func (n *night) listen(ctx context.Context) {
 			}
 			switch e.Name {
 			case wire.TurnStarted, wire.TurnCompleted, wire.TurnFailed, wire.Gap:
-				n.stir()
+				n.noteActivity()
 			}
 		}
 	}
 }
 
-// stir notes that somebody talks, and ends a dream.
-func (n *night) stir() {
+// noteActivity records activity and cancels a running dream.
+func (n *dreamScheduler) noteActivity() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.last = n.h.o.Clock()
@@ -264,11 +263,11 @@ func (n *night) stir() {
 	}
 }
 
-// lookEvery is how often it is looked whether it is time to dream.
-const lookEvery = 30 * time.Second
+// dreamCheckInterval is the interval of checks whether to dream.
+const dreamCheckInterval = 30 * time.Second
 
-func (n *night) watch(ctx context.Context) {
-	timer := time.NewTicker(lookEvery)
+func (n *dreamScheduler) watch(ctx context.Context) {
+	timer := time.NewTicker(dreamCheckInterval)
 	defer timer.Stop()
 	for {
 		select {
@@ -280,24 +279,24 @@ func (n *night) watch(ctx context.Context) {
 	}
 }
 
-// dream tidies up all folders for which it is time, if nobody talks.
-func (n *night) dream(ctx context.Context) {
+// dream consolidates all folders that are due, if the gateway is idle.
+func (n *dreamScheduler) dream(ctx context.Context) {
 	if !n.h.leads() {
-		return // of several gateways one dreams
+		return // only one of several gateways dreams
 	}
 	n.h.mu.Lock()
-	s := n.h.staffs[len(n.h.staffs)-1]
+	s := n.h.builders[len(n.h.builders)-1]
 	n.h.mu.Unlock()
-	ctx, done := n.fallAsleep(ctx, s.settings.Memory)
+	ctx, done := n.dreamContext(ctx, s.settings.Memory)
 	defer done()
 	if ctx == nil {
 		return
 	}
-	for _, a := range s.folders() {
+	for _, a := range s.dreamFolders() {
 		if ctx.Err() != nil {
 			return
 		}
-		dreamt, err := s.dreamer(s.rooted(a), a).Dream(ctx, memory.Order{})
+		dreamt, err := s.dreamer(s.dirOf(a), a).Dream(ctx, memory.Order{})
 		switch {
 		case err != nil && ctx.Err() == nil:
 			n.h.o.Log.Warn("the notes were not tidied up", "scope", string(a.Scope), "agent", a.Agent, "error", err.Error())
@@ -307,9 +306,9 @@ func (n *night) dream(ctx context.Context) {
 	}
 }
 
-// fallAsleep returns what a dream runs in, which ends as soon as somebody talks;
-// nil if somebody does, or did just now.
-func (n *night) fallAsleep(ctx context.Context, c config.Memory) (context.Context, func()) {
+// dreamContext returns a context for a dream that is canceled on activity. It returns nil
+// if the gateway has not been idle long enough.
+func (n *dreamScheduler) dreamContext(ctx context.Context, c config.Memory) (context.Context, func()) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.h.o.Clock().Sub(n.last) < c.Dream.Idle || len(n.h.Gateway.RunningHere(ctx)) > 0 {

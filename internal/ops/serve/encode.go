@@ -14,27 +14,26 @@ import (
 	"firn.dev/provider/openai"
 )
 
-// errSpelt ends a request that was only to be seen.
-var errSpelt = errors.New("it was only to be seen")
+// errCaptured ends a request after its body was captured.
+var errCaptured = errors.New("it was only to be seen")
 
-// encode spells a request as the provider of a model would get it, byte for
-// byte. The model is made once more, with a network that goes nowhere: what it
-// sends is what it would send.
+// encode returns a request exactly as the provider of a model would receive it. It creates
+// a second model with a transport that captures the request instead of sending it.
 func encode(model provider.Model, req provider.Request) ([]byte, error) {
 	info := model.Info()
 	kind, ok := map[string]string{anthropic.API: kindAnthropic, openai.ChatAPI: kindChat, openai.ResponsesAPI: kindResponses}[info.API]
 	if !ok {
 		return nil, fmt.Errorf("%s/%s is asked without a request over the network: %w", info.Provider, info.Name, firn.ErrUnsupported)
 	}
-	seen := &spelling{}
-	twin := open(kind, door{
+	seen := &captureTransport{}
+	twin := open(kind, endpoint{
 		name: info.Provider, model: info.Name, key: "unused", url: "http://localhost", spec: info.Spec, profile: info.Profile,
 		client: &http.Client{Transport: seen},
 	})
 	for _, err := range twin.Stream(context.Background(), req) {
 		if err != nil {
 			if seen.body == nil {
-				return nil, err // it makes no sense, and would not be sent
+				return nil, err // the request is invalid and would not be sent
 			}
 			break
 		}
@@ -42,11 +41,11 @@ func encode(model provider.Model, req provider.Request) ([]byte, error) {
 	return seen.body, nil
 }
 
-// spelling is a network that keeps what it was sent and answers nothing.
-type spelling struct{ body []byte }
+// captureTransport captures the request body and sends nothing.
+type captureTransport struct{ body []byte }
 
-// RoundTrip keeps the body.
-func (s *spelling) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip captures the body.
+func (s *captureTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
 		defer r.Body.Close()
 		body, err := io.ReadAll(r.Body)
@@ -55,5 +54,5 @@ func (s *spelling) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		s.body = bytes.Clone(body)
 	}
-	return nil, errSpelt
+	return nil, errCaptured
 }

@@ -15,17 +15,15 @@ import (
 	"firn.dev/wire"
 )
 
-// A gateway owns its home alone, but several commands may work on one without a
-// gateway: the store keeps what they append apart, and each answers only what
-// it was asked itself. So each of them is a guest, and a gateway waits for no
-// guests and takes no home that has any: it would answer what they are just
-// answering.
+// A gateway has exclusive use of its home, but several commands may work on a home without
+// a gateway: the store separates their appends, and each command answers only its own
+// requests. Such a command is a guest. A gateway does not start on a home that has guests,
+// since it would answer requests that the guests are already answering.
 //
-// A guest shows itself before it asks whether there is a gateway; a gateway
-// takes hold of the home before it asks whether there are guests. So they
-// cannot miss each other.
+// A guest creates its lock before it checks for a gateway; a gateway locks the home before
+// it checks for guests. So neither can miss the other.
 
-// guestsDir is where guests have their locks, below the home.
+// guestsDir is the directory of the guests' lock files, relative to the home.
 const guestsDir = "gateway/guests"
 
 // guest is a command that works on a home without a gateway.
@@ -35,8 +33,8 @@ type guest struct {
 	file vfs.File
 }
 
-// newGuest shows that we work on a home. If a gateway serves it the error is
-// [firn.ErrLocked].
+// newGuest registers this process as a guest of a home. The error is [firn.ErrLocked] if a
+// gateway serves it.
 func newGuest(fsys vfs.FS, home string) (*guest, error) {
 	dir := filepath.Join(home, filepath.FromSlash(guestsDir))
 	if err := fsys.MkdirAll(dir); err != nil {
@@ -50,7 +48,7 @@ func newGuest(fsys vfs.FS, home string) (*guest, error) {
 	g.file = f
 	err = f.Lock()
 	if err == nil {
-		err = free(fsys, home)
+		err = checkUnserved(fsys, home)
 	}
 	if err != nil {
 		return nil, errors.Join(err, g.leave())
@@ -58,9 +56,9 @@ func newGuest(fsys vfs.FS, home string) (*guest, error) {
 	return g, nil
 }
 
-// free asks whether a gateway has the home, by taking hold of it for a moment.
-// Another guest may do the same just now, so it asks again for a while.
-func free(fsys vfs.FS, home string) error {
+// checkUnserved checks that no gateway holds the home by locking it briefly. Another guest
+// may be doing the same, so it retries for a while.
+func checkUnserved(fsys vfs.FS, home string) error {
 	hold, err := takeHold(fsys, home, "command")
 	if err != nil {
 		return err
@@ -68,34 +66,34 @@ func free(fsys vfs.FS, home string) error {
 	return hold.Release()
 }
 
-// moment is the longest time that a process holds a home to check whether it is free:
-// on a busy machine or disk it may be held up for a second.
-const moment = 2 * time.Second
+// holdWait is the maximum time that a process holds a home for such a check. On a busy
+// machine it may take a second.
+const holdWait = 2 * time.Second
 
-// takeHold takes hold of a home, if need be after a moment.
+// takeHold locks a home, retrying for holdWait.
 func takeHold(fsys vfs.FS, home, what string) (*api.Hold, error) {
-	deadline := time.Now().Add(moment)
+	deadline := time.Now().Add(holdWait)
 	for {
 		hold, err := api.TakeHold(fsys, home, what)
 		if err == nil || !errors.Is(err, firn.ErrLocked) || time.Now().After(deadline) {
 			return hold, err
 		}
-		time.Sleep(moment / 50)
+		time.Sleep(holdWait / 50)
 	}
 }
 
-// leave ends our stay.
+// leave removes the guest's lock file.
 func (g *guest) leave() error {
 	err := g.fs.Remove(g.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
-	return errors.Join(err, g.file.Close()) // which frees the lock
+	return errors.Join(err, g.file.Close()) // releases the lock
 }
 
-// noGuests refuses a home that commands work on. What those left behind who
-// were killed is cleared away.
-func noGuests(fsys vfs.FS, home string) error {
+// checkNoGuests fails if commands are working on the home. It removes the lock files of
+// killed guests.
+func checkNoGuests(fsys vfs.FS, home string) error {
 	dir := filepath.Join(home, filepath.FromSlash(guestsDir))
 	names, err := fsys.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -106,7 +104,7 @@ func noGuests(fsys vfs.FS, home string) error {
 	}
 	var there []string
 	for _, d := range names {
-		if stays(fsys, filepath.Join(dir, d.Name())) {
+		if guestAlive(fsys, filepath.Join(dir, d.Name())) {
 			pid, _, _ := strings.Cut(d.Name(), "-")
 			there = append(there, pid)
 		}
@@ -120,9 +118,8 @@ func noGuests(fsys vfs.FS, home string) error {
 	}
 }
 
-// stays reports whether a guest is still there; else it takes away what is left
-// of it.
-func stays(fsys vfs.FS, path string) bool {
+// guestAlive reports whether a guest is still running. If not, it removes its lock file.
+func guestAlive(fsys vfs.FS, path string) bool {
 	f, err := fsys.Open(path, vfs.Change)
 	if err != nil {
 		return false // it has just left
@@ -131,6 +128,6 @@ func stays(fsys vfs.FS, path string) bool {
 	if got, err := f.TryLock(); err != nil || !got {
 		return true
 	}
-	_ = fsys.Remove(path) // the next one clears it away
+	_ = fsys.Remove(path) // otherwise removed next time
 	return false
 }

@@ -14,18 +14,16 @@ import (
 	"firn.dev/window"
 )
 
-// maxInstructions bounds how much of instruction files is read in all, in
-// bytes.
+// maxInstructions limits the total size of instruction files in bytes.
 const maxInstructions = 40 << 10
 
-// inject returns the hook that gives a model its context in every turn: the notes
-// of its memory, the agents that it can give tasks to, the working directory, the date,
-// and the instruction files.
-func (s *staff) inject(a *agent.Agent, c config.Agent, workspace string, notes *notebook) func(context.Context, agent.Run) ([]window.Injection, error) {
+// inject returns the hook that adds context to every turn: recalled notes, agents available
+// for delegation, the working directory, the date, and the instruction files.
+func (s *agentBuilder) inject(a *agent.Agent, c config.Agent, workspace string, notes *notebook) func(context.Context, agent.Run) ([]window.Injection, error) {
 	return func(ctx context.Context, run agent.Run) ([]window.Injection, error) {
 		var injected []window.Injection
 		if notes != nil {
-			injected = notes.recalled(ctx, run)
+			injected = notes.recallFor(ctx, run)
 		}
 		injected = append(injected, agent.Peers(s.peers(ctx, a, run))...)
 		injected = append(injected, agent.Environment(workspace, s.clock()))
@@ -43,7 +41,7 @@ func (s *staff) inject(a *agent.Agent, c config.Agent, workspace string, notes *
 	}
 }
 
-// instructionText is a file as the model is sent it: with its path.
+// instructionText formats an instruction file for the model, with its path.
 func instructionText(f instructions.File) string {
 	if f.Text == "" {
 		return ""
@@ -55,9 +53,9 @@ func instructionText(f instructions.File) string {
 	return from + ":\n\n" + f.Text
 }
 
-// instructions reads the instruction files of a workspace and of its parents up to
-// the project's root. Each file that was not read is reported once.
-func (s *staff) instructions(c config.Instructions, workspace string) []instructions.File {
+// instructions reads the instruction files of a workspace and of its parents up to the
+// project root. Each skipped file is reported once.
+func (s *agentBuilder) instructions(c config.Instructions, workspace string) []instructions.File {
 	if workspace == "" || len(c.Files) == 0 {
 		return nil
 	}
@@ -70,7 +68,7 @@ func (s *staff) instructions(c config.Instructions, workspace string) []instruct
 	return read.Files
 }
 
-// plainNames leaves out what is not the name of a file in a directory.
+// plainNames filters out names that contain a path.
 func plainNames(names []string) []string {
 	var plain []string
 	for _, n := range names {
@@ -81,19 +79,20 @@ func plainNames(names []string) []string {
 	return plain
 }
 
-// userHome is the user's home directory, empty if the environment does not say.
-func (s *staff) userHome() string {
+// userHome returns the user's home directory, or "" if it is not in the environment.
+func (s *agentBuilder) userHome() string {
 	if s.env == nil {
 		return ""
 	}
 	return cmp.Or(s.env("HOME"), s.env("USERPROFILE"))
 }
 
-// mostReported bounds how many messages are remembered as reported.
+// mostReported limits the number of messages remembered by reportOnce.
 const mostReported = 256
 
-// reportOnce reports a message that every turn would repeat.
-func (s *staff) reportOnce(message string) {
+// reportOnce reports a message unless it was reported before. It is for messages that every
+// turn would repeat.
+func (s *agentBuilder) reportOnce(message string) {
 	s.mu.Lock()
 	known := s.reported[message]
 	if !known {
@@ -108,15 +107,15 @@ func (s *staff) reportOnce(message string) {
 	}
 }
 
-// peers are the agents that a turn can give tasks to: those within the bounds of who
-// asked, if the agent has the tool for it.
-func (s *staff) peers(ctx context.Context, a *agent.Agent, run agent.Run) []agent.Peer {
+// peers returns the agents that a turn can delegate to, within the bounds of the caller. It
+// returns none if the agent lacks the tool.
+func (s *agentBuilder) peers(ctx context.Context, a *agent.Agent, run agent.Run) []agent.Peer {
 	if !slices.ContainsFunc(a.Tools, func(t tool.Tool) bool { return t.Spec().Name == "sessions_spawn" }) {
 		return nil
 	}
 	bounds := run.Bounds
-	if s.mind != nil {
-		bounds = bounds.In(s.mind.header(ctx, run.Session).Key)
+	if s.notes != nil {
+		bounds = bounds.In(s.notes.header(ctx, run.Session).Key)
 	}
 	return slices.DeleteFunc(peersOf(s.settings, a.Name), func(p agent.Peer) bool { return !bounds.AdmitsAgent(p.Name) })
 }

@@ -13,7 +13,7 @@ import (
 	"firn.dev/wire"
 )
 
-// source is what all sessions of our own are read from as they are; nil if they are
+// source returns the store of our own sessions for raw reads, or nil if the sessions are
 // another tool's.
 func (h *House) source() store.Source {
 	if h.o.Foreign != nil {
@@ -22,12 +22,12 @@ func (h *House) source() store.Source {
 	if s, ok := h.own.(store.Source); ok {
 		return s
 	}
-	s, _ := h.store.(store.Source) // of a home that is not there yet
+	s, _ := h.store.(store.Source) // the home may not exist yet
 	return s
 }
 
-// use is what this gateway opens its store for.
-func (h *House) use() config.Use {
+// storeUse returns the purpose for which this process opens the store.
+func (h *House) storeUse() config.Use {
 	switch {
 	case h.serves:
 		return config.Serving
@@ -37,17 +37,17 @@ func (h *House) use() config.Use {
 	return config.Writing
 }
 
-// checkStore refuses to open another store than the one that holds the sessions of
-// the home, and a command that would write beside it.
+// checkStore fails if the settings name a different store than the one that holds the
+// sessions of the home, or if writing would split the sessions between two stores.
 func (h *House) checkStore() error {
-	note, err := h.o.Settings.CheckStore(h.fs, h.use())
+	note, err := h.o.Settings.CheckStore(h.fs, h.storeUse())
 	if err != nil {
 		return wrongStore(err)
 	}
 	if note != "" {
 		h.o.Report(note)
 	}
-	if h.use() != config.Writing || !h.o.Settings.StoreInPassing() || h.o.Settings.OwnFiles() {
+	if h.storeUse() != config.Writing || !h.o.Settings.StoreInPassing() || h.o.Settings.OwnFiles() {
 		return nil
 	}
 	record, err := config.ReadRecord(h.fs, h.home())
@@ -61,7 +61,7 @@ func (h *House) checkStore() error {
 	}
 }
 
-// wrongStore makes a problem of a store that is not the one in use.
+// wrongStore converts a [config.WrongStore] error to a problem with a hint.
 func wrongStore(err error) error {
 	var w *config.WrongStore
 	if !errors.As(err, &w) {
@@ -77,10 +77,10 @@ func wrongStore(err error) error {
 	return &wire.Problem{Kind: kind, Message: w.Message, Hint: w.Hint}
 }
 
-// recordStore records in the home which store is in use, if it is not the home's own
-// files. A disk that has no room for that still has sessions to be read.
+// recordStore records the store in use in the home, unless it is the home's own files.
+// Failures are not fatal: sessions on a full disk must still be readable.
 func (h *House) recordStore() {
-	if h.use() == config.Reading {
+	if h.storeUse() == config.Reading {
 		return
 	}
 	r := config.StoreRecord{Since: h.o.Clock().UTC().Truncate(1e9)}

@@ -14,25 +14,25 @@ import (
 	"firn.dev/wire"
 )
 
-// memories tells the notes of all agents in the words of the protocol.
+// memories implements [gateway.Memory] for the notes of all agents.
 type memories struct{ h *House }
 
 var _ gateway.Memory = (*memories)(nil)
 
-// staff is the set of agents that is in force.
-func (m *memories) staff() *staff {
+// builder returns the current agentBuilder.
+func (m *memories) builder() *agentBuilder {
 	m.h.mu.Lock()
 	defer m.h.mu.Unlock()
-	return m.h.staffs[len(m.h.staffs)-1]
+	return m.h.builders[len(m.h.builders)-1]
 }
 
-// look is the folders that a request means, as far as who asks may see them, and what
-// they are set to.
-func (m *memories) look(ctx context.Context, at wire.MemoryPlace) ([]memory.Folder, place, config.Memory, error) {
-	s := m.staff()
+// resolveFolders returns the folders that a request selects, within the bounds of the
+// caller, and their settings.
+func (m *memories) resolveFolders(ctx context.Context, at wire.MemoryPlace) ([]memory.Folder, place, config.Memory, error) {
+	s := m.builder()
 	c := memoryOf(s.settings, at.Agent)
 	bounds := gateway.BoundsOf(ctx)
-	here := s.mind.placeIn(at, bounds)
+	here := s.notes.placeIn(at, bounds)
 	if !c.Enabled {
 		return nil, here, c, fmt.Errorf("look at the notes of %s: they are switched off in the settings: %w", at.Agent, firn.ErrUnsupported)
 	}
@@ -44,13 +44,13 @@ func (m *memories) look(ctx context.Context, at wire.MemoryPlace) ([]memory.Fold
 	}
 	var all memory.Shelf
 	if bounds.AdmitsAgent(here.agent) {
-		all.Agent = s.mind.folder(s.mind.agentRoot(c, here.agent))
+		all.Agent = s.notes.folder(s.notes.agentRoot(c, here.agent))
 	}
 	if here.person != "" {
-		all.User = s.mind.folder(s.mind.userRoot(c, here.agent, here.person))
+		all.User = s.notes.folder(s.notes.userRoot(c, here.agent, here.person))
 	}
 	if here.project != "" {
-		all.Project = s.mind.folder(s.mind.projectRoot(here.project))
+		all.Project = s.notes.folder(s.notes.projectRoot(here.project))
 	}
 	var chosen []memory.Folder
 	for _, f := range all.Folders() {
@@ -64,10 +64,10 @@ func (m *memories) look(ctx context.Context, at wire.MemoryPlace) ([]memory.Fold
 	return chosen, here, c, nil
 }
 
-// Notes implements [gateway.Memory]. What can be no note comes behind those that
-// are, with what is wrong with it.
+// Notes implements [gateway.Memory]. Files that are not valid notes are listed last, with
+// their error.
 func (m *memories) Notes(ctx context.Context, at wire.MemoryPlace) ([]wire.Note, error) {
-	folders, _, _, err := m.look(ctx, at)
+	folders, _, _, err := m.resolveFolders(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (m *memories) Notes(ctx context.Context, at wire.MemoryPlace) ([]wire.Note,
 
 // Note implements [gateway.Memory].
 func (m *memories) Note(ctx context.Context, at wire.MemoryPlace, ref string) (wire.Note, error) {
-	folders, _, _, err := m.look(ctx, at)
+	folders, _, _, err := m.resolveFolders(ctx, at)
 	if err != nil {
 		return wire.Note{}, err
 	}
@@ -106,7 +106,7 @@ func (m *memories) Note(ctx context.Context, at wire.MemoryPlace, ref string) (w
 	return found, err
 }
 
-// inFolders does something in the first folder that has what a ref names.
+// inFolders calls do in the first folder that contains the reference.
 func inFolders(folders []memory.Folder, ref string, do func(f memory.Folder, name string) error) error {
 	scope, name := cutScope(ref)
 	var err error
@@ -126,19 +126,19 @@ func inFolders(folders []memory.Folder, ref string, do func(f memory.Folder, nam
 
 // Recall implements [gateway.Memory].
 func (m *memories) Recall(ctx context.Context, at wire.MemoryPlace, words string, limit int) ([]wire.Recalled, error) {
-	folders, here, _, err := m.look(ctx, at)
+	folders, here, _, err := m.resolveFolders(ctx, at)
 	if err != nil {
 		return nil, err
 	}
 	shelf := shelfOf(folders)
-	if s := m.staff(); s.past != nil && at.Scope == "" {
+	if s := m.builder(); s.past != nil && at.Scope == "" {
 		shelf.Past = s.past(here, "")
 	}
 	hits, err := shelf.Recall(ctx, words, memory.Limits{Count: limit, Bytes: 1 << 20, Floor: 0.1})
 	if err != nil && (len(hits) == 0 || ctx.Err() != nil) {
 		return nil, err
 	}
-	if err != nil { // the notes were found, and are of use without the rest
+	if err != nil { // the notes are useful without the rest
 		m.h.o.Log.Warn("only notes were recalled", "agent", here.agent, "error", err.Error())
 	}
 	var all []wire.Recalled
@@ -169,13 +169,13 @@ func shelfOf(folders []memory.Folder) memory.Shelf {
 	return s
 }
 
-// Remember implements [gateway.Memory]. It notes in the most particular folder.
+// Remember implements [gateway.Memory]. It stores the note in the most specific folder.
 func (m *memories) Remember(ctx context.Context, at wire.MemoryPlace, n wire.NewNote) (wire.Remembered, error) {
-	folders, here, c, err := m.look(ctx, at)
+	folders, here, c, err := m.resolveFolders(ctx, at)
 	if err != nil {
 		return wire.Remembered{}, err
 	}
-	dir, err := m.staff().mind.target(c, here, folders[0].Scope)
+	dir, err := m.builder().notes.target(c, here, folders[0].Scope)
 	if err != nil {
 		return wire.Remembered{}, err
 	}
@@ -198,11 +198,10 @@ func (m *memories) Remember(ctx context.Context, at wire.MemoryPlace, n wire.New
 	return out, nil
 }
 
-// EditNote implements [gateway.Memory]. Where the note is from, what it is about
-// and how sure it is stay as they are. Facts of a day and those that were found
-// in conversations are no text of one's own.
+// EditNote implements [gateway.Memory]. The origin, type and confidence of the note are
+// preserved. Daily facts and extracted facts cannot be edited.
 func (m *memories) EditNote(ctx context.Context, at wire.MemoryPlace, ref string, t wire.NoteText) (wire.Remembered, error) {
-	folders, _, _, err := m.look(ctx, at)
+	folders, _, _, err := m.resolveFolders(ctx, at)
 	if err != nil {
 		return wire.Remembered{}, err
 	}
@@ -228,7 +227,7 @@ func (m *memories) EditNote(ctx context.Context, at wire.MemoryPlace, ref string
 
 // Forget implements [gateway.Memory].
 func (m *memories) Forget(ctx context.Context, at wire.MemoryPlace, ref string) (wire.MemoryChange, error) {
-	folders, _, _, err := m.look(ctx, at)
+	folders, _, _, err := m.resolveFolders(ctx, at)
 	if err != nil {
 		return wire.MemoryChange{}, err
 	}
@@ -241,10 +240,10 @@ func (m *memories) Forget(ctx context.Context, at wire.MemoryPlace, ref string) 
 	return done, err
 }
 
-// ClearMemory implements [gateway.Memory]. Without a scope it clears the most
-// particular one.
+// ClearMemory implements [gateway.Memory]. Without a scope it clears the most specific
+// folder.
 func (m *memories) ClearMemory(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error) {
-	folders, _, _, err := m.look(ctx, at)
+	folders, _, _, err := m.resolveFolders(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -257,11 +256,11 @@ func (m *memories) ClearMemory(ctx context.Context, at wire.MemoryPlace) ([]wire
 
 // Dream implements [gateway.Memory].
 func (m *memories) Dream(ctx context.Context, at wire.MemoryPlace, o wire.DreamOrder) ([]wire.Dream, error) {
-	folders, here, _, err := m.look(ctx, at)
+	folders, here, _, err := m.resolveFolders(ctx, at)
 	if err != nil {
 		return nil, err
 	}
-	s := m.staff()
+	s := m.builder()
 	var all []wire.Dream
 	for _, f := range folders {
 		a := about{Scope: f.Scope}
@@ -287,7 +286,7 @@ func (m *memories) Dream(ctx context.Context, at wire.MemoryPlace, o wire.DreamO
 
 // MemoryChanges implements [gateway.Memory].
 func (m *memories) MemoryChanges(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error) {
-	folders, _, _, err := m.look(ctx, at)
+	folders, _, _, err := m.resolveFolders(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -306,7 +305,7 @@ func (m *memories) MemoryChanges(ctx context.Context, at wire.MemoryPlace) ([]wi
 
 // UndoMemory implements [gateway.Memory].
 func (m *memories) UndoMemory(ctx context.Context, at wire.MemoryPlace, id string, u wire.UndoMemory) (wire.MemoryChange, error) {
-	folders, _, _, err := m.look(ctx, at)
+	folders, _, _, err := m.resolveFolders(ctx, at)
 	if err != nil {
 		return wire.MemoryChange{}, err
 	}
@@ -343,8 +342,7 @@ func wireNote(f memory.Folder, n memory.Note, whole bool) wire.Note {
 	return out
 }
 
-// faultType is the type that things among the notes are told with which can be
-// none.
+// faultType is the type of files among the notes that are not valid notes.
 const faultType = "fault"
 
 func wireFault(f memory.Folder, bad memory.Fault) wire.Note {
@@ -375,12 +373,12 @@ func wireChange(scope memory.Scope, c memory.Change) wire.MemoryChange {
 	return out
 }
 
-// Erase implements [gateway.Memory]. It looks into every folder that there is,
-// also of agents that are gone and of those whose notes are switched off.
+// Erase implements [gateway.Memory]. It searches all existing folders, including those of
+// removed agents and of agents with memory disabled.
 func (m *memories) Erase(ctx context.Context, id firn.ID, entries ...firn.EntryID) (int, error) {
-	s := m.staff()
+	s := m.builder()
 	all := 0
-	for _, dir := range s.everyFolder() {
+	for _, dir := range s.allDirs() {
 		erased, err := dir.Erase(ctx, id, entries...)
 		all += erased.Facts + erased.Notes
 		if err != nil {

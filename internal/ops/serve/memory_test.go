@@ -53,7 +53,7 @@ func begun(t *testing.T, h *House, key, cwd string, said ...string) firn.ID {
 // told is what is injected into a turn, by name.
 func told(n *notebook, id firn.ID, said string) map[string]string {
 	all := make(map[string]string)
-	for _, i := range n.recalled(context.Background(), agent.Run{Agent: "main", Session: id, Said: said, Bounds: route.Everything()}) {
+	for _, i := range n.recallFor(context.Background(), agent.Run{Agent: "main", Session: id, Said: said, Bounds: route.Everything()}) {
 		all[i.Name] = firn.JoinText(i.Parts)
 	}
 	return all
@@ -112,7 +112,7 @@ func TestExtractionAfterTurns(t *testing.T) {
 	if err := n.learn(t.Context(), agent.Run{Session: id, Bounds: route.Everything()}, agent.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
-	h.mind.work.Wait()
+	h.notes.work.Wait()
 	mine, err := c.Note(t.Context(), wire.MemoryPlace{Scope: wire.MemoryOfAgent}, "extracted")
 	if err != nil || len(mine.Facts) != 1 || mine.Facts[0].Category != "preference" || len(mine.Facts[0].Sources) != 1 || !strings.HasPrefix(mine.Facts[0].Sources[0], string(id)+"/") {
 		t.Errorf("the agent has %+v, %v", mine, err)
@@ -137,7 +137,7 @@ func TestExtractionAfterTurns(t *testing.T) {
 	if err := n.learn(t.Context(), agent.Run{Session: id, Bounds: route.Everything()}, agent.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
-	h.mind.work.Wait()
+	h.notes.work.Wait()
 	if got := len(model.Requests()); got != 1 {
 		t.Errorf("the model was asked %d times", got)
 	}
@@ -146,7 +146,7 @@ func TestExtractionAfterTurns(t *testing.T) {
 	if err := n.learn(t.Context(), agent.Run{Session: short, Bounds: route.Everything()}, agent.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
-	h.mind.work.Wait()
+	h.notes.work.Wait()
 	if got := len(model.Requests()); got != 1 {
 		t.Error("it looks though it is switched off")
 	}
@@ -191,14 +191,14 @@ func TestNight(t *testing.T) {
 	for i, said := range []string{"I prefer tabs over spaces in Go code.", "We decided to use Postgres for the shop.", "The release day must be Friday.", "Bye for now.", "Remember that the office is in Oslo."} {
 		begun(t, h, fmt.Sprintf("agent:main:s%d", i), "", said, "Fine.")
 	}
-	n := &night{h: h, last: time.Now()}
+	n := &dreamScheduler{h: h, last: time.Now()}
 	n.dream(t.Context())
 	if changes, err := c.MemoryChanges(t.Context(), wire.MemoryPlace{}); err != nil || len(changes) != 0 {
 		t.Fatalf("though somebody just talked: %+v, %v", changes, err)
 	}
 	n.last = time.Now().Add(-time.Hour)
-	ctx, awake := n.fallAsleep(t.Context(), h.o.Settings.Memory)
-	n.stir()
+	ctx, awake := n.dreamContext(t.Context(), h.o.Settings.Memory)
+	n.noteActivity()
 	if ctx.Err() == nil {
 		t.Error("who talks does not end a dream")
 	}
@@ -222,7 +222,7 @@ func TestNight(t *testing.T) {
 // TestNightsEnd lets the watching end with the gateway.
 func TestNightsEnd(t *testing.T) {
 	h, _ := furnished(t, Options{})
-	h.startNights(t.Context())()
+	h.startDreaming(t.Context())()
 }
 
 // TestNotesSwitchedOff has no notes where the settings say so, also for one
@@ -258,7 +258,7 @@ func TestScopeOf(t *testing.T) {
 			t.Errorf("%s at %+v is %s, want %s", test.category, test.at, got, test.want)
 		}
 	}
-	m := &mind{home: "/h/.firn", env: func(name string) string { return map[string]string{"HOME": "/h"}[name] }}
+	m := &noteStore{home: "/h/.firn", env: func(name string) string { return map[string]string{"HOME": "/h"}[name] }}
 	for dir, want := range map[string]string{"": "", "here": "", "/": "", "/h": "", "/h/": "", "/h/.firn": "", "/h/shop/": "/h/shop"} {
 		if got := m.project(dir); got != want {
 			t.Errorf("%q is the project %q, want %q", dir, got, want)
@@ -291,7 +291,7 @@ func TestRecallWithoutThePast(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := &memories{h}
-	m.staff().past = func(place, firn.ID) memory.Search {
+	m.builder().past = func(place, firn.ID) memory.Search {
 		return func(context.Context, string, int) ([]memory.Past, error) {
 			return nil, errors.New("the index is broken")
 		}

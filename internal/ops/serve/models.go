@@ -19,23 +19,23 @@ import (
 	"firn.dev/wire"
 )
 
-// Models finds models by their names, as the settings and the environment say.
+// Models finds models by name, using the settings and the environment.
 type Models struct {
 	settings  config.Config
 	env       func(name string) string
 	catalogue provider.Catalogue
 	delay     time.Duration
-	// wrap wraps every model that is found; nil leaves it as it is.
+	// wrap wraps every model that is found, if it is not nil.
 	wrap func(provider.Model) provider.Model
 }
 
-// NewModels makes the table of models. Delay is how long the offline model
-// takes for a word.
+// NewModels creates the table of models. delay is the time the offline model takes per
+// word.
 func NewModels(c config.Config, env func(name string) string, delay time.Duration) *Models {
 	return &Models{settings: c, env: env, catalogue: provider.Known().With(overrides(c)), delay: delay}
 }
 
-// overrides is what the settings know better of models.
+// overrides returns the model properties set in the settings.
 func overrides(c config.Config) map[string]provider.Override {
 	all := make(map[string]provider.Override)
 	add := func(providerName, model string) {
@@ -58,7 +58,7 @@ func overrides(c config.Config) map[string]provider.Override {
 	return all
 }
 
-// Named finds a model by PROVIDER/MODEL; empty means the offline model.
+// Named finds a model by PROVIDER/MODEL. An empty name is the offline model.
 func (m *Models) Named(name string) (provider.Model, error) {
 	providerName, model, err := CutModel(cmp.Or(name, OfflineModel))
 	if err != nil {
@@ -67,16 +67,15 @@ func (m *Models) Named(name string) (provider.Model, error) {
 	return m.Find(providerName, model)
 }
 
-// Find finds a model by the names of provider and model. It does not ask
-// whether the provider has it. One that lacks a key is found, and says so when
-// it is asked something.
+// Find finds a model by the names of its provider and model. It does not check that the
+// provider offers it. A model without an API key is found, but requests to it fail.
 func (m *Models) Find(providerName, model string) (provider.Model, error) {
 	found, err := m.find(providerName, model, "")
 	if err != nil {
 		return nil, err
 	}
 	if found.Info().API != kindOffline {
-		found = &profiled{Model: found, provider: providerName, name: model, models: m}
+		found = &profileModel{Model: found, provider: providerName, name: model, models: m}
 	}
 	if m.wrap != nil {
 		found = m.wrap(found)
@@ -84,67 +83,66 @@ func (m *Models) Find(providerName, model string) (provider.Model, error) {
 	return found, nil
 }
 
-// find finds a model that is asked with the credentials of a profile; empty means the
-// usual ones.
+// find finds a model with the credentials of a profile. An empty profile means the default
+// credentials.
 func (m *Models) find(providerName, model, profile string) (provider.Model, error) {
-	kind, d, missing, err := m.door(providerName, model, profile)
+	kind, d, missing, err := m.endpoint(providerName, model, profile)
 	if err != nil {
 		return nil, err
 	}
 	found := open(kind, d)
 	if missing != nil {
-		found = &locked{info: found.Info(), why: missing}
+		found = &keylessModel{info: found.Info(), why: missing}
 	}
 	return found, nil
 }
 
-// Check refuses the name of a model that could not be asked: there is no such
-// provider, or its key is missing. Empty is the offline model.
+// Check fails if a model cannot be used because its provider is unknown or its API key is
+// missing. An empty name is the offline model.
 func (m *Models) Check(name string) error {
 	providerName, model, err := CutModel(cmp.Or(name, OfflineModel))
 	if err != nil {
 		return err
 	}
-	_, _, missing, err := m.door(providerName, model, "")
+	_, _, missing, err := m.endpoint(providerName, model, "")
 	return cmp.Or(err, missing)
 }
 
-// door finds out how a model is reached, with the credentials of a profile if it is
-// named, and what is missing for that.
-func (m *Models) door(providerName, model, profile string) (kind string, d door, missing, err error) {
+// endpoint returns the API kind and endpoint of a model, using the credentials of a profile
+// if one is named. missing is the error for a missing API key.
+func (m *Models) endpoint(providerName, model, profile string) (kind string, d endpoint, missing, err error) {
 	v, s, err := m.vendor(providerName)
 	if err != nil {
-		return "", door{}, nil, err
+		return "", endpoint{}, nil, err
 	}
 	if v.kind == kindOffline && model != "offline" {
-		return "", door{}, nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("firn has no model %q: invalid", prose.Clean(model)), Hint: "its own model is " + OfflineModel}
+		return "", endpoint{}, nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("firn has no model %q: invalid", prose.Clean(model)), Hint: "its own model is " + OfflineModel}
 	}
 	url, own := m.addressOf(v, s)
 	c, err := m.credentials(v, s, profile)
 	if err != nil {
-		return "", door{}, nil, err
+		return "", endpoint{}, nil, err
 	}
-	d = door{
+	d = endpoint{
 		name: cmp.Or(v.marked, providerName), model: model, url: url, key: c.key, stall: s.Stall, delay: m.delay,
 		header: c.header, quirks: quirksOf(s.Quirks), spec: m.catalogue.Find(cmp.Or(v.marked, providerName), model),
 	}
 	if v.profile != nil {
 		d.profile = v.profile()
 	}
-	// Whoever names an address of their own may have a server that wants no key; not so
-	// who names a profile.
+	// A custom URL may be a server without API keys, unless a profile is named.
 	if d.key == "" && c.variable != "" && (!own || profile != "") && len(d.header) == 0 {
 		missing = &NoKey{Variable: c.variable, Err: &provider.Error{Kind: provider.Auth, Provider: providerName, Model: model, Err: errors.New(c.variable + " is not set")}}
 	}
 	kind = v.kind
-	if kind == kindResponses && s.Kind == "" && own { // many speak the older API, few the newer one
+	if kind == kindResponses && s.Kind == "" && own { // most custom servers support only the older API
 		kind = kindChat
 	}
 	return kind, d, missing, nil
 }
 
-// vendor finds a provider: one that firn knows, as the settings change it, or
-// one that only the settings know.
+// vendor returns a built-in provider as modified by the settings, or one defined in the
+// settings.
 func (m *Models) vendor(name string) (vendor, config.Provider, error) {
 	s, set := m.settings.Providers[name]
 	all := vendors()
@@ -166,8 +164,7 @@ func (m *Models) vendor(name string) (vendor, config.Provider, error) {
 	return v, s, nil
 }
 
-// addressOf is where a provider is, and whether that is not where it usually
-// is.
+// addressOf returns the URL of a provider and reports whether it differs from the default.
 func (m *Models) addressOf(v vendor, s config.Provider) (url string, own bool) {
 	url = v.url
 	if s.URL != "" {
@@ -197,8 +194,7 @@ func switchOf(b *bool) openai.Switch {
 	return openai.Off
 }
 
-// Providers names all providers: those that firn knows, and those that only
-// the settings do.
+// Providers returns the names of all providers, built-in and from the settings.
 func (m *Models) Providers() []string {
 	names := Providers()
 	var more []string
@@ -211,8 +207,7 @@ func (m *Models) Providers() []string {
 	return append(names, more...)
 }
 
-// Known lists the models of which more than the name is known, as far as their
-// providers can be asked.
+// Known lists the models with known properties whose providers can be used.
 func (m *Models) Known() []wire.Model {
 	known := []wire.Model{}
 	for _, providerName := range m.Providers() {
@@ -223,7 +218,7 @@ func (m *Models) Known() []wire.Model {
 		for _, name := range names {
 			found, err := m.Find(providerName, name)
 			if err != nil {
-				continue // told when it is asked for
+				continue // reported when it is requested
 			}
 			info := found.Info()
 			known = append(known, wire.Model{ID: providerName + "/" + name, Window: info.Window, MaxOutput: info.MaxOutput, Assumed: info.Assumed})
@@ -232,7 +227,7 @@ func (m *Models) Known() []wire.Model {
 	return known
 }
 
-// CutModel takes PROVIDER/MODEL apart. The name of a model may have slashes.
+// CutModel splits PROVIDER/MODEL. The model name may contain slashes.
 func CutModel(name string) (providerName, model string, err error) {
 	providerName, model, ok := strings.Cut(name, "/")
 	if !ok || providerName == "" || model == "" {
@@ -244,31 +239,30 @@ func CutModel(name string) (providerName, model string, err error) {
 	return providerName, model, nil
 }
 
-// NoKey says that a provider does not let us in because no key is set.
+// NoKey is the error for a missing API key.
 type NoKey struct {
-	// Variable is where the key belongs.
+	// Variable is the environment variable for the key.
 	Variable string
 	Err      error
 }
 
-// Error says what is not set.
+// Error returns the provider's message.
 func (n *NoKey) Error() string { return n.Err.Error() }
 
 // Unwrap returns the provider's error.
 func (n *NoKey) Unwrap() error { return n.Err }
 
-// locked is a model that lacks its key. What it is can be told, but not what
-// it says.
-type locked struct {
+// keylessModel is a model without an API key. It has properties, but requests fail.
+type keylessModel struct {
 	info provider.Info
 	why  error
 }
 
-// Info tells what the model is.
-func (l *locked) Info() provider.Info { return l.info }
+// Info returns the properties of the model.
+func (l *keylessModel) Info() provider.Info { return l.info }
 
-// Stream says why nothing comes.
-func (l *locked) Stream(context.Context, provider.Request) iter.Seq2[provider.Event, error] {
+// Stream yields the error.
+func (l *keylessModel) Stream(context.Context, provider.Request) iter.Seq2[provider.Event, error] {
 	return func(yield func(provider.Event, error) bool) {
 		var failure *provider.Error
 		if errors.As(l.why, &failure) {

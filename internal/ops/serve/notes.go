@@ -16,75 +16,75 @@ import (
 	"firn.dev/window"
 )
 
-// notebook is the memory of one agent: its tools, what is recalled before a
-// turn, and what is learnt after it.
+// notebook is the memory of one agent: its tools, the recall before a turn, and the
+// extraction of facts after it.
 type notebook struct {
-	staff *staff
-	mind  *mind
-	agent string
-	// workspace is the directory that the agent works in, window the size of its
-	// model's.
+	builder *agentBuilder
+	notes   *noteStore
+	agent   string
+	// workspace is the working directory of the agent. window is the window size of its
+	// model in tokens.
 	workspace string
 	window    int64
 	settings  config.Memory
-	// model looks for facts; nil does without.
+	// model extracts facts; nil disables extraction.
 	model provider.Model
 }
 
-// newNotebook makes the memory of an agent.
-func (s *staff) newNotebook(a *agent.Agent, workspace string) *notebook {
+// newNotebook creates the memory of an agent.
+func (s *agentBuilder) newNotebook(a *agent.Agent, workspace string) *notebook {
 	n := &notebook{
-		staff: s, mind: s.mind, agent: a.Name, workspace: workspace, window: a.Model.Info().Window, settings: memoryOf(s.settings, a.Name),
+		builder: s, notes: s.notes, agent: a.Name, workspace: workspace, window: a.Model.Info().Window, settings: memoryOf(s.settings, a.Name),
 		model: a.Model,
 	}
 	if a.Summarizer != nil {
 		n.model = a.Summarizer
 	}
-	n.model = thinking(n.model)
+	n.model = factModelOf(n.model)
 	return n
 }
 
-// offlineAPI is what the model without a network speaks.
+// offlineAPI is the API name of the offline model.
 const offlineAPI = "offline"
 
-// thinking is a model that can find facts; nil for the one that only plays one.
-func thinking(m provider.Model) provider.Model {
+// factModelOf returns m if it can extract facts, or nil for the offline model.
+func factModelOf(m provider.Model) provider.Model {
 	if m == nil || m.Info().API == offlineAPI {
 		return nil
 	}
 	return m
 }
 
-// here is the place of the turn that a tool is called in.
-func (n *notebook) here(ctx context.Context) (place, firn.ID) {
+// currentPlace returns the place and the session of the turn in which a tool is called.
+func (n *notebook) currentPlace(ctx context.Context) (place, firn.ID) {
 	id, ok := agent.SessionOf(ctx)
 	if !ok {
 		return newPlace(n.agent, "", "", agent.BoundsOf(ctx)), ""
 	}
-	return n.mind.placeOf(ctx, n.agent, id, n.workspace, agent.BoundsOf(ctx)), id
+	return n.notes.placeOf(ctx, n.agent, id, n.workspace, agent.BoundsOf(ctx)), id
 }
 
-// tools are those that an agent notes and finds things with.
+// tools returns the memory tools.
 func (n *notebook) tools() []tool.Tool {
 	return []tool.Tool{tool.Remember(n.remember), tool.Recall(n.search), tool.Forget(n.forget)}
 }
 
-// remember is what the tool of that name does.
+// remember implements the remember tool.
 func (n *notebook) remember(ctx context.Context, m tool.Memo) (string, error) {
-	at, id := n.here(ctx)
+	at, id := n.currentPlace(ctx)
 	scope := memory.ScopeAgent
 	if at.person != "" {
 		scope = memory.ScopeUser
 	}
-	dir, err := n.mind.target(n.settings, at, scope)
+	dir, err := n.notes.target(n.settings, at, scope)
 	if err != nil {
 		return "", err
 	}
 	draft := memory.Draft{Text: m.Text, Name: m.Name, Type: m.Type}
 	if id != "" {
-		n.mind.mu.Lock()
-		draft.Sources = []memory.Source{{Session: id, Entry: n.mind.asked[id]}}
-		n.mind.mu.Unlock()
+		n.notes.mu.Lock()
+		draft.Sources = []memory.Source{{Session: id, Entry: n.notes.asked[id]}}
+		n.notes.mu.Unlock()
 	}
 	kept, err := dir.Remember(ctx, draft)
 	if err != nil {
@@ -93,7 +93,7 @@ func (n *notebook) remember(ctx context.Context, m tool.Memo) (string, error) {
 	return keptText(kept), nil
 }
 
-// keptText says what came of remembering something.
+// keptText describes the result of remembering.
 func keptText(k memory.Kept) string {
 	facts := fmt.Sprintf("%d facts", len(k.Refs))
 	if len(k.Refs) == 1 {
@@ -102,7 +102,7 @@ func keptText(k memory.Kept) string {
 	switch {
 	case len(k.Refs) == 0:
 		return "already noted"
-	case k.Refs[0] == k.Note: // which has a name
+	case k.Refs[0] == k.Note: // a named note
 		return "noted in memory/" + k.Note + ".md"
 	case k.Known > 0:
 		return fmt.Sprintf("noted in memory/%s.md: %s; %d already noted", k.Note, facts, k.Known)
@@ -110,14 +110,14 @@ func keptText(k memory.Kept) string {
 	return fmt.Sprintf("noted in memory/%s.md: %s", k.Note, facts)
 }
 
-// forget is what the tool of that name does: in the first folder that has it.
+// forget implements the forget tool. It removes from the first folder that has the note.
 func (n *notebook) forget(ctx context.Context, what string) (string, error) {
-	at, _ := n.here(ctx)
-	shelf := n.mind.shelf(n.settings, at)
+	at, _ := n.currentPlace(ctx)
+	shelf := n.notes.shelf(n.settings, at)
 	scope, name := cutScope(what)
 	for _, f := range shelf.Folders() {
 		if scope != "" && f.Scope != scope || at.person != "" && f.Scope != memory.ScopeUser {
-			continue // what is the agent's is not theirs to take away
+			continue // external senders cannot remove the agent's notes
 		}
 		change, err := f.Dir.Forget(ctx, name)
 		if errors.Is(err, firn.ErrNotFound) {
@@ -131,7 +131,7 @@ func (n *notebook) forget(ctx context.Context, what string) (string, error) {
 	return "", fmt.Errorf("forget %q: %w among the notes; recall shows how they are named", firn.CutText(what, 80), firn.ErrNotFound)
 }
 
-// cutScope takes the scope off a ref.
+// cutScope splits the scope from a reference.
 func cutScope(ref string) (memory.Scope, string) {
 	scope, name, ok := strings.Cut(strings.TrimPrefix(ref, "note "), "/")
 	switch s := memory.Scope(scope); {
@@ -141,10 +141,10 @@ func cutScope(ref string) (memory.Scope, string) {
 	return "", ref
 }
 
-// search is what recall looks in: notes, and what was said in other sessions.
+// search searches notes and other sessions for the recall tool.
 func (n *notebook) search(ctx context.Context, query string, limit int) ([]tool.Hit, error) {
-	at, id := n.here(ctx)
-	shelf := n.mind.shelf(n.settings, at)
+	at, id := n.currentPlace(ctx)
+	shelf := n.notes.shelf(n.settings, at)
 	shelf.Past = n.past(at, id)
 	found, err := shelf.Recall(ctx, query, memory.Limits{Count: limit, Bytes: 64 << 10, Floor: 0.1})
 	if err != nil {
@@ -163,23 +163,23 @@ func (n *notebook) search(ctx context.Context, query string, limit int) ([]tool.
 	return hits, nil
 }
 
-// recalled is what memory has to say in a turn. That it cannot be read does not
-// stop the turn.
-func (n *notebook) recalled(ctx context.Context, run agent.Run) []window.Injection {
-	at := n.mind.placeOf(ctx, n.agent, run.Session, n.workspace, run.Bounds)
-	shelf := n.mind.shelf(n.settings, at)
-	query, entry := lastSaid(run)
+// recallFor returns the context that memory adds to a turn. Errors are reported and do not
+// fail the turn.
+func (n *notebook) recallFor(ctx context.Context, run agent.Run) []window.Injection {
+	at := n.notes.placeOf(ctx, n.agent, run.Session, n.workspace, run.Bounds)
+	shelf := n.notes.shelf(n.settings, at)
+	query, entry := lastUserMessage(run)
 	if !run.Preview {
-		n.mind.noteAsked(run.Session, entry)
+		n.notes.noteAsked(run.Session, entry)
 	}
 	var injected []window.Injection
 	if n.settings.Index && at.person == "" && shelf.Agent != nil {
 		index, err := shelf.Agent.Index(ctx)
 		if err != nil {
-			n.staff.report("the list of notes was not read: " + err.Error())
+			n.builder.report("the list of notes was not read: " + err.Error())
 		}
 		if most := memory.BytesFor(n.window, n.settings.Recall.Share, 1<<20); most > 0 && n.window > 0 {
-			index = memory.CutIndexTo(index, most) // a small window has less room
+			index = memory.CutIndexTo(index, most) // scaled down for a small window
 		}
 		injected = append(injected, agent.Remembered(index)...)
 	}
@@ -187,21 +187,21 @@ func (n *notebook) recalled(ctx context.Context, run agent.Run) []window.Injecti
 	if limits.Count <= 0 || limits.Bytes <= 0 || query == "" {
 		return injected
 	}
-	if n.settings.Recall.Past && (!run.Preview || n.staff.indexThere()) { // a preview writes nothing
+	if n.settings.Recall.Past && (!run.Preview || n.builder.indexThere()) { // a preview writes nothing
 		shelf.Past = n.past(at, run.Session)
 	}
 	hits, err := shelf.Recall(ctx, query, limits)
 	if err != nil {
-		n.staff.report("not all was recalled: " + err.Error())
+		n.builder.report("not all was recalled: " + err.Error())
 	}
 	return append(injected, agent.Recalled(memory.Spell(hits))...)
 }
 
-// familiar are the texts that every conversation of the agent begins with.
-func (n *notebook) familiar() []string {
-	c, _ := n.staff.settings.Agent(n.agent)
-	texts := []string{n.staff.systemOf(n.agent)}
-	for _, f := range n.staff.instructions(c.Instructions, n.workspace) {
+// knownTexts returns the texts that every conversation of the agent begins with.
+func (n *notebook) knownTexts() []string {
+	c, _ := n.builder.settings.Agent(n.agent)
+	texts := []string{n.builder.systemOf(n.agent)}
+	for _, f := range n.builder.instructions(c.Instructions, n.workspace) {
 		texts = append(texts, f.Text)
 	}
 	return texts
@@ -217,11 +217,11 @@ func (n *notebook) limits() memory.Limits {
 	if floor == 0 {
 		floor = -1
 	}
-	return memory.Limits{Count: r.Count, Bytes: most, Floor: floor, Now: n.staff.clock()}
+	return memory.Limits{Count: r.Count, Bytes: most, Floor: floor, Now: n.builder.clock()}
 }
 
-// lastSaid is what the user said last, and where.
-func lastSaid(run agent.Run) (string, firn.EntryID) {
+// lastUserMessage returns the text and the entry of the last user message.
+func lastUserMessage(run agent.Run) (string, firn.EntryID) {
 	for i := len(run.Path.Entries) - 1; i >= 0; i-- {
 		e := run.Path.Entries[i]
 		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser {
@@ -234,9 +234,8 @@ func lastSaid(run agent.Run) (string, firn.EntryID) {
 	return run.Said, ""
 }
 
-// noteAsked remembers the message that a turn answers, as the evidence of what is
-// noted in it.
-func (m *mind) noteAsked(id firn.ID, entry firn.EntryID) {
+// noteAsked records the message that a turn answers, as the source of notes made in it.
+func (m *noteStore) noteAsked(id firn.ID, entry firn.EntryID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if len(m.asked) >= maxHeaders {
@@ -245,25 +244,26 @@ func (m *mind) noteAsked(id firn.ID, entry firn.EntryID) {
 	m.asked[id] = entry
 }
 
-// learn looks for facts in a conversation, in the background, if it is time.
+// learn extracts facts from a conversation in the background, if due.
 func (n *notebook) learn(_ context.Context, run agent.Run, outcome agent.Outcome) error {
 	if !n.settings.Extract || outcome.Err != nil || len(outcome.Pending) > 0 {
 		return nil
 	}
-	n.mind.start(func(ctx context.Context) {
-		if !n.mind.begin(run.Session) {
+	n.notes.start(func(ctx context.Context) {
+		if !n.notes.startExtract(run.Session) {
 			return
 		}
-		defer n.mind.end(run.Session)
+		defer n.notes.endExtract(run.Session)
 		if err := n.extract(ctx, run); err != nil && ctx.Err() == nil {
-			n.staff.report("no facts were noted of session " + string(run.Session) + ": " + err.Error())
+			n.builder.report("no facts were noted of session " + string(run.Session) + ": " + err.Error())
 		}
 	})
 	return nil
 }
 
-// begin lets one at a time look for facts in a session.
-func (m *mind) begin(id firn.ID) bool {
+// startExtract reports whether the caller may extract facts from a session. Only one
+// extraction runs per session.
+func (m *noteStore) startExtract(id firn.ID) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.busy[id] {
@@ -273,17 +273,17 @@ func (m *mind) begin(id firn.ID) bool {
 	return true
 }
 
-func (m *mind) end(id firn.ID) {
+func (m *noteStore) endExtract(id firn.ID) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.busy, id)
 }
 
-// extract looks for facts and notes them where they belong. How far it was
-// looked is noted last: what is looked at twice is noted once.
+// extract extracts facts and stores them in their folders. The progress is stored last, so
+// an interrupted extraction is repeated without duplicates.
 func (n *notebook) extract(ctx context.Context, run agent.Run) error {
-	at := n.mind.placeOf(ctx, n.agent, run.Session, n.workspace, run.Bounds)
-	if !at.noted() {
+	at := n.notes.placeOf(ctx, n.agent, run.Session, n.workspace, run.Bounds)
+	if !at.hasNotes() {
 		return nil
 	}
 	material, err := n.material(ctx, run.Session, at)
@@ -294,42 +294,41 @@ func (n *notebook) extract(ctx context.Context, run agent.Run) error {
 	if err != nil {
 		return err
 	}
-	// The folders are there now. So who erases something of the session from here
-	// on can leave word in them, and what was read before is read anew.
+	// The folders exist now, so a concurrent erase of the session can leave a mark in them.
+	// Anything read before is read again.
 	if material, err = n.material(ctx, run.Session, at); err != nil {
 		return err
 	}
-	x := memory.Extractor{Model: n.model, Familiar: n.familiar(), Told: n.told(at, run.Session)}
+	x := memory.Extractor{Model: n.model, Familiar: n.knownTexts(), Told: n.recallable(at, run.Session)}
 	found, err := x.Extract(ctx, material)
 	if err != nil {
 		return err
 	}
 	if found.Usage != nil {
-		// It is only a count: if it cannot be stored, the session does without.
-		_, _ = n.staff.store.Append(ctx, run.Session, store.Any, agent.Spent(provider.ForMemory, n.model.Info(), *found.Usage))
+		// Usage is informational: if it cannot be stored, it is dropped.
+		_, _ = n.builder.store.Append(ctx, run.Session, store.Any, agent.Spent(provider.ForMemory, n.model.Info(), *found.Usage))
 	}
 	return learnInto(ctx, dirs, at, found.Facts, material)
 }
 
-// material is what a conversation has to offer since it was last looked
-// through.
+// material returns the part of a conversation since the last extraction.
 func (n *notebook) material(ctx context.Context, id firn.ID, at place) (memory.Material, error) {
-	after, err := n.mind.own(n.settings, at).Looked(id)
+	after, err := n.notes.ownDir(n.settings, at).Looked(id)
 	if err != nil {
 		return memory.Material{}, err
 	}
-	path, err := window.Collect(n.staff.store.ReadBack(ctx, id, store.End))
+	path, err := window.Collect(n.builder.store.ReadBack(ctx, id, store.End))
 	if err != nil {
 		return memory.Material{}, err
 	}
 	entries := path.Entries
 	if at.person == "" {
-		entries = ofTheAgent(entries)
+		entries = agentEntries(entries)
 	}
 	return memory.Collect(id, entries, after, path.Compaction != nil), nil
 }
 
-// targets are the folders that facts of a place may belong into.
+// targets returns the folders for the facts of a place.
 func (n *notebook) targets(at place) (map[memory.Scope]*memory.Dir, error) {
 	scopes := []memory.Scope{memory.ScopeAgent, memory.ScopeProject}
 	if at.person != "" {
@@ -339,7 +338,7 @@ func (n *notebook) targets(at place) (map[memory.Scope]*memory.Dir, error) {
 	}
 	dirs := make(map[memory.Scope]*memory.Dir)
 	for _, scope := range scopes {
-		dir, err := n.mind.target(n.settings, at, scope)
+		dir, err := n.notes.target(n.settings, at, scope)
 		if err != nil {
 			return nil, err
 		}
@@ -348,8 +347,7 @@ func (n *notebook) targets(at place) (map[memory.Scope]*memory.Dir, error) {
 	return dirs, nil
 }
 
-// learnInto notes facts where they belong; last in the folder that knows how far
-// it was looked.
+// learnInto stores facts in their folders. The folder that records the progress is last.
 func learnInto(ctx context.Context, dirs map[memory.Scope]*memory.Dir, at place, facts []memory.Fact, m memory.Material) error {
 	byScope := make(map[memory.Scope][]memory.Fact)
 	for _, f := range facts {
@@ -369,10 +367,10 @@ func learnInto(ctx context.Context, dirs map[memory.Scope]*memory.Dir, at place,
 	return err
 }
 
-// told is what memory may have told the agent in a conversation: what it says
-// of that is nothing new.
-func (n *notebook) told(at place, id firn.ID) memory.Shelf {
-	shelf := n.mind.shelf(n.settings, at)
+// recallable returns the shelf that memory could recall from in a conversation. Facts from
+// it are not new.
+func (n *notebook) recallable(at place, id firn.ID) memory.Shelf {
+	shelf := n.notes.shelf(n.settings, at)
 	shelf.Past = n.past(at, id)
 	return shelf
 }

@@ -17,16 +17,17 @@ import (
 	"firn.dev/wire"
 )
 
-// credentials are what a provider knows its customer by.
+// credentials authenticate requests to a provider.
 type credentials struct {
 	key    string
 	header http.Header
-	// variable is where the key belongs; empty if there need not be one.
+	// variable is the environment variable for the key. It is empty if no key is needed.
 	variable string
 }
 
-// credentials finds those of a provider, or of one of its profiles. Nothing stands in for
-// what a profile does not have: its owner would pay for what another one was to pay.
+// credentials returns the credentials of a provider or of one of its profiles. Nothing
+// missing from a profile is filled in from elsewhere: the cost would be charged to the
+// wrong account.
 func (m *Models) credentials(v vendor, s config.Provider, profile string) (c credentials, err error) {
 	from := config.Profile{KeyEnv: cmp.Or(s.KeyEnv, v.key), KeyFile: s.KeyFile, HeadersEnv: s.HeadersEnv}
 	c.variable = from.KeyEnv
@@ -49,8 +50,8 @@ func (m *Models) credentials(v vendor, s config.Provider, profile string) (c cre
 	return c, err
 }
 
-// Profile finds a profile of credentials by the name of a provider, its own or the one
-// that answers are marked with, and its own name.
+// Profile finds a profile by its name and its provider. The provider may be given by its
+// own name or by the name its answers are marked with.
 func (m *Models) Profile(providerName, name string) (string, error) {
 	var there []string
 	for _, id := range m.Providers() {
@@ -66,7 +67,7 @@ func (m *Models) Profile(providerName, name string) (string, error) {
 	return "", unknownProfile(providerName, name, config.Provider{Profiles: m.settings.Providers[providerName].Profiles}, there...)
 }
 
-// unknownProfile says that a provider has no profile of a name.
+// unknownProfile returns the error for an unknown profile.
 func unknownProfile(providerName, name string, s config.Provider, more ...string) error {
 	there := slices.Compact(slices.Sorted(maps.Keys(s.Profiles)))
 	for _, other := range more {
@@ -85,16 +86,16 @@ func unknownProfile(providerName, name string, s config.Provider, more ...string
 	return &wire.Problem{Kind: wire.Invalid, Message: message, Hint: hint}
 }
 
-// profiled is a model that is asked with the credentials of the profile in the context,
-// if that is one of its provider.
-type profiled struct {
+// profileModel is a model that uses the credentials of the profile in the context, if it
+// belongs to its provider.
+type profileModel struct {
 	provider.Model
 	provider, name string
 	models         *Models
 }
 
-// Stream asks the model.
-func (p *profiled) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+// Stream sends the request to the model.
+func (p *profileModel) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 	providerName, profile, ok := strings.Cut(provider.ProfileOf(ctx), "/")
 	if !ok || providerName != p.provider {
 		return p.Model.Stream(ctx, req)

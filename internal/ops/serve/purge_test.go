@@ -63,7 +63,7 @@ func TestPurgeErasesWhatWasLearnt(t *testing.T) {
 		if err := n.learn(ctx, agent.Run{Session: id, Bounds: route.Everything()}, agent.Outcome{}); err != nil {
 			t.Fatal(err)
 		}
-		h.mind.work.Wait()
+		h.notes.work.Wait()
 		return id
 	}
 	id := learn("MEMORY: preference | 9 | The user prefers marzipan over plain chocolate | 1\nMEMORY: decision | 9 | We use zeppelin for the shop | 3\nMEMORY: preference | 9 | The user prefers tabs over spaces in code | 5")

@@ -284,7 +284,7 @@ func TestFactsOfOthersAreNotTheAgents(t *testing.T) {
 	if err := n.learn(t.Context(), agent.Run{Session: id, Bounds: route.BoundTo(nil, []string{"agent:main:shop"})}, agent.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
-	h.mind.work.Wait()
+	h.notes.work.Wait()
 	if note, err := c.Note(t.Context(), wire.MemoryPlace{Scope: wire.MemoryOfAgent}, "extracted"); err == nil {
 		t.Errorf("the agent has %+v", note)
 	}
@@ -297,7 +297,7 @@ func TestFactsOfOthersAreNotTheAgents(t *testing.T) {
 		e.Extra = firn.Fields{{Name: "asker", Value: []byte(asker)}}
 		return e
 	}
-	left := ofTheAgent([]firn.Entry{
+	left := agentEntries([]firn.Entry{
 		said("one", `{"owner":true}`), firn.AssistantText("a"), said("two", `{"token":"x","bound":true}`), firn.AssistantText("b"),
 		said("three", `{"token":"x"}`), firn.AssistantText("c"), said("four", `{}`), said("five", `rubbish`), firn.UserText("six"),
 	})

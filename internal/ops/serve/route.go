@@ -14,7 +14,7 @@ import (
 	"firn.dev/internal/ops/config"
 )
 
-// routing makes of the settings which agent and which key a message belongs to.
+// routing converts the routing settings.
 func routing(c config.Config, ids []string) route.Config {
 	r := route.Config{
 		Default: c.DefaultAgent, MainKey: c.Session.MainKey, Global: c.Session.Scope == "global",
@@ -34,7 +34,7 @@ func routing(c config.Config, ids []string) route.Config {
 	return r
 }
 
-// habits makes of the settings what holds for some agents alone.
+// habits converts the settings of individual agents.
 func habits(c config.Config, ids []string) map[string]gateway.Habits {
 	all := make(map[string]gateway.Habits)
 	for _, id := range ids {
@@ -60,7 +60,7 @@ func habits(c config.Config, ids []string) map[string]gateway.Habits {
 	return all
 }
 
-// resets makes of the settings when sessions end by themselves.
+// resets converts the session reset settings.
 func resets(c config.Config) route.Resets {
 	r := route.Resets{General: policy(c.Session.Reset), ByType: make(map[route.ResetType]route.Policy), ByChannel: make(map[string]route.Policy)}
 	for name, reset := range c.Session.ResetByType {
@@ -84,7 +84,7 @@ func sendPolicy(p config.SendPolicy) route.SendPolicy {
 	return out
 }
 
-// commandPolicy makes of the settings who may use which commands in messages.
+// commandPolicy converts the permissions for commands in messages.
 func commandPolicy(c config.Commands) route.CommandPolicy {
 	out := route.CommandPolicy{Direct: append([]string{}, c.Direct...), Group: append([]string{}, c.Group...)}
 	for _, r := range c.Rules {
@@ -93,7 +93,7 @@ func commandPolicy(c config.Commands) route.CommandPolicy {
 	return out
 }
 
-// zone is the time zone in which days begin.
+// zone returns the time zone in which days begin.
 func zone(name string) (*time.Location, error) {
 	if name == "" {
 		return time.Local, nil
@@ -105,9 +105,8 @@ func zone(name string) (*time.Location, error) {
 	return z, nil
 }
 
-// setup is what a gateway is told of the settings, with the agents that were
-// made of them.
-func (h *House) setup(s *staff) (gateway.Setup, error) {
+// setup creates the agents and the setup of the gateway from the settings.
+func (h *House) setup(s *agentBuilder) (gateway.Setup, error) {
 	agents, err := s.all()
 	if err != nil {
 		return gateway.Setup{}, err
@@ -137,7 +136,7 @@ func (h *House) setup(s *staff) (gateway.Setup, error) {
 		out.Queues[channel] = queue(q)
 	}
 	out.Maintenance = maintaining(s.settings.Maintenance)
-	if !h.serves { // a command does only what it was asked for
+	if !h.serves { // a command does only what was requested
 		out.Maintenance.Every = 0
 	} else {
 		if out.Hooks, err = hooks(s.settings, s.env); err != nil {
@@ -154,7 +153,7 @@ func queue(q config.Queue) route.Queue {
 	return route.Queue{Mode: route.QueueMode(q.Mode), Debounce: &q.Debounce, Cap: q.Cap, Drop: route.DropPolicy(q.Drop)}
 }
 
-// jobs makes of the settings what runs at certain times.
+// jobs converts the cron settings.
 func jobs(c config.Config) ([]timer.Job, error) {
 	var all []timer.Job
 	for _, j := range c.Cron {
@@ -174,7 +173,7 @@ func jobs(c config.Config) ([]timer.Job, error) {
 	return all, nil
 }
 
-// hooks makes of the settings what other programs can call.
+// hooks converts the hook settings.
 func hooks(c config.Config, env func(name string) string) (map[string]gateway.Hook, error) {
 	all := make(map[string]gateway.Hook)
 	for id, k := range c.Hooks {

@@ -6,18 +6,17 @@ import (
 	"firn.dev/memory"
 )
 
-// past finds what was said in the sessions that are seen at a place, but for the
-// session that asks.
+// past returns a search over the sessions visible at a place, except the asking session.
 func (n *notebook) past(at place, asking firn.ID) memory.Search {
-	if n.staff.past == nil {
+	if n.builder.past == nil {
 		return nil
 	}
-	return n.staff.past(at, asking)
+	return n.builder.past(at, asking)
 }
 
-// ofTheAgent leaves out of a conversation of the agent's own what was said with those
-// who may not see its notes: what they say is not noted there either.
-func ofTheAgent(entries []firn.Entry) []firn.Entry {
+// agentEntries filters out of an agent's own conversation the parts with callers that may
+// not see its notes. They are not noted there either.
+func agentEntries(entries []firn.Entry) []firn.Entry {
 	all := make([]firn.Entry, 0, len(entries))
 	theirs := false
 	for _, e := range entries {

@@ -1,10 +1,8 @@
-// Package serve puts a gateway together from a home and its settings.
+// Package serve assembles a gateway from a home and its settings.
 //
-// It is the one package that knows all members of all families: the store in
-// files with its index, the providers, the tools, and the gateway that is made
-// of them. [Open] makes a [House] for commands that work in their own process;
-// [Run] serves one to others until it is told to stop. Everything else sees
-// contracts only.
+// It is the only package that knows all implementations: stores, indexes, providers, tools
+// and the gateway. All other packages depend on interfaces. [Open] creates a [House] for a
+// command that works in its own process; [Run] serves one until its context ends.
 package serve
 
 import (
@@ -41,89 +39,84 @@ import (
 	"firn.dev/wire"
 )
 
-// Options says what a gateway is put together from. Settings and Env must be
-// given; the rest has good zero values.
+// Options configures a gateway. Settings and Env are required.
 type Options struct {
 	Settings *config.Settings
-	// Env tells the variables of the environment.
+	// Env returns the value of an environment variable.
 	Env func(name string) string
-	// Looks says that nothing will be changed. Then a home that is not there is
-	// not made, and is taken for an empty one.
+	// Looks opens the home read-only. A missing home is not created and counts as empty.
 	Looks bool
-	// Ephemeral keeps sessions in memory and writes nothing below the home: no sessions,
-	// notes, indexes or locks. Sessions of the home are not seen.
+	// Ephemeral keeps sessions in memory and writes nothing to the home: no sessions,
+	// notes, indexes or locks. The sessions of the home are not visible.
 	Ephemeral bool
-	// Model must be one that can be asked; empty is any.
+	// Model is a model that must be usable; empty means any.
 	Model string
-	// Foreign is another tool's folder to work on instead of our own sessions.
+	// Foreign is another tool's folder to use instead of our own sessions.
 	Foreign *Foreign
-	// Local replaces what the settings say of tools; nil leaves it at that.
+	// Local overrides the tool settings, if it is not nil.
 	Local *Local
-	// Delay is how long the offline model takes for a word.
+	// Delay is the time the offline model takes per word.
 	Delay time.Duration
-	// Report is told, in a sentence, of everything that was out of order. Nil:
-	// nobody.
+	// Report receives warnings, one sentence each. It may be nil.
 	Report  func(message string)
 	Log     *slog.Logger
 	Version string
-	// Address is told in the status; empty means that the gateway is in the
-	// process that asks.
+	// Address is the address shown in the status. It is empty if the gateway runs in the
+	// calling process.
 	Address string
-	// Clock tells the time; nil means time.Now.
+	// Clock returns the current time; nil means time.Now.
 	Clock func() time.Time
 }
 
-// House is a gateway with all that belongs to it.
+// House is a gateway with all its parts.
 type House struct {
 	Gateway *gateway.Gateway
-	// Handler answers requests. Those that come from this process must be marked
-	// with [api.Owner].
+	// Handler handles requests. Requests from this process must be marked with [api.Owner].
 	Handler *api.HTTP
 
 	o Options
-	// fs retries what finds no file descriptor; descriptors knows when there are
-	// none.
+	// fs retries operations that fail for lack of file descriptors; descriptors reports a
+	// shortage.
 	fs          vfs.FS
 	descriptors *limits.Pool
 	counts      *metrics.Set
 	store       store.Store
-	// transcript finds sessions of other tools as they lie on disk; nil if all
-	// are our own.
+	// transcript returns another tool's session in its original form. It is nil if all
+	// sessions are our own.
 	transcript func(ctx context.Context, id firn.ID) (convert.Source, error)
-	// own are our own sessions, mirrors the folders of other tools; nil if they
-	// are elsewhere.
+	// own holds our own sessions, mirrors the folders of other tools. Both are nil if the
+	// sessions are another tool's.
 	own     unionstore.Source
 	mirrors *mirrors
-	// cluster is our own store if it is one that several gateways share, else nil.
+	// cluster is our own store if it can be shared by several gateways, else nil.
 	cluster *jetstream.Store
-	// peers are the other gateways that share it; nil if there can be none.
+	// peers are the other gateways that share the store; nil if there are none.
 	peers *peers.Cluster
-	// room and mirrored are what was found out about files a moment ago.
-	room     kept[wire.Storage]
-	mirrored kept[[]wire.Source]
-	tokens   *token.Book
-	mind     *mind
-	finding  *finding
-	guest    *guest
-	// serves says that others are served, and not only who made it.
+	// storageCache and sourcesCache hold recent figures about files.
+	storageCache cached[wire.Storage]
+	sourcesCache cached[[]wire.Source]
+	tokens       *token.Book
+	notes        *noteStore
+	searchIndex  *searchIndex
+	guest        *guest
+	// serves is set if the gateway serves other processes.
 	serves bool
-	// level is that of the log; nil if it cannot be changed. tracer is nil if
-	// nothing is traced.
+	// level is the log level; nil if it cannot be changed. tracer is nil if tracing is
+	// disabled.
 	level  *slog.LevelVar
 	tracer *trace.Tracer
 
 	closing sync.Once
 
-	mu     sync.Mutex
-	staffs []*staff
-	// config is what is in force, agents those that were made of it.
+	mu       sync.Mutex
+	builders []*agentBuilder
+	// config is the current configuration, agents the agents created from it.
 	config config.Config
 	agents map[string]*agent.Agent
 }
 
-// Open puts a gateway together for a command that works in this process. If
-// somebody else serves the home the error is [firn.ErrLocked]. What is wrong
-// with the options is found before anything is made.
+// Open assembles a gateway for a command in this process. The error is [firn.ErrLocked] if
+// another gateway serves the home. Options are validated before anything is created.
 func Open(o Options) (*House, error) {
 	h, err := newHouse(o)
 	if err != nil {
@@ -134,13 +127,13 @@ func Open(o Options) (*House, error) {
 			return nil, err
 		}
 	}
-	if err := h.furnish(); err != nil {
+	if err := h.assemble(); err != nil {
 		return nil, errors.Join(err, h.Close(context.Background()))
 	}
 	return h, nil
 }
 
-// newHouse checks the options.
+// newHouse validates the options.
 func newHouse(o Options) (*House, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
@@ -173,17 +166,17 @@ func newHouse(o Options) (*House, error) {
 	return h, nil
 }
 
-// home is the directory that everything is in.
+// home returns the home directory.
 func (h *House) home() string { return h.o.Settings.Home }
 
-// furnish opens the store and puts the gateway together.
-func (h *House) furnish() error {
+// assemble opens the store and creates the gateway.
+func (h *House) assemble() error {
 	h.openTracer()
-	if err := errors.Join(h.openStore(), h.join()); err != nil {
+	if err := errors.Join(h.openStore(), h.joinCluster()); err != nil {
 		return err
 	}
-	h.mind = newMind(h.home(), h.o.Env, h.fs, h.store, h.o.Clock, h.o.Report)
-	s := h.newStaff(h.o.Settings.Config)
+	h.notes = newNoteStore(h.home(), h.o.Env, h.fs, h.store, h.o.Clock, h.o.Report)
+	s := h.newBuilder(h.o.Settings.Config)
 	setup, err := h.setup(s)
 	if err != nil {
 		return err
@@ -191,7 +184,7 @@ func (h *House) furnish() error {
 	h.Gateway, err = gateway.New(gateway.Options{
 		Enter: h.enter(), Store: h.store, Dialect: native.New(), Tools: dialects.All(), Transcript: h.transcript, Encode: encode, Setup: setup, Memory: h.memory(), Index: h.index(), MaxLine: int64(h.o.Settings.Store.MaxLine), Resident: int64(h.o.Settings.Gateway.Resident),
 		Clock: h.o.Clock, Log: h.o.Log, Version: h.o.Version, Home: h.home(), StorePath: h.storePath(), Address: h.o.Address,
-		Tracer: h.tracer, Sources: h.sources, Keeping: h.keeping, EraseTyped: h.eraseTyped, Verify: h.verify, Source: h.source(), Peers: h.others(), Holder: h.holder, Revoked: h.watchToken,
+		Tracer: h.tracer, Sources: h.sources, Keeping: h.storage, EraseTyped: h.eraseTyped, Verify: h.verify, Source: h.source(), Peers: h.gatewayPeers(), Holder: h.holder, Revoked: h.watchToken,
 	})
 	if err != nil {
 		return err
@@ -205,12 +198,12 @@ func (h *House) furnish() error {
 		WriteTimeout: g.WriteTimeout, Patience: g.Patience, Requests: g.Requests, Streams: g.Streams, Turns: g.Turns,
 		Heartbeat: g.Heartbeat, AnswerMemory: int64(g.AnswerMemory), Metrics: h.counts, Tracer: h.tracer, Log: h.o.Log, Version: h.o.Version,
 		OpenAI: openaiapi.New(h.o.Clock).Handler, MCP: mcp.Handler(mcp.Options{Version: h.o.Version}), Web: pages(g.Web),
-		Peers: h.owners(), Ready: h.ready,
+		Peers: h.apiPeers(), Ready: h.ready,
 	})
-	return h.meet()
+	return h.startPeers()
 }
 
-// memory is what agents note for good; nil if nothing may be written.
+// memory returns the notes of agents, or nil if nothing may be written.
 func (h *House) memory() gateway.Memory {
 	if h.o.Ephemeral {
 		return nil
@@ -218,8 +211,8 @@ func (h *House) memory() gateway.Memory {
 	return &memories{h}
 }
 
-// ready reports why the gateway cannot do its work: file descriptors have run
-// out, or what [gateway.Gateway.Ready] finds.
+// ready returns an error if the gateway is not able to work: it is out of file descriptors,
+// or [gateway.Gateway.Ready] fails.
 func (h *House) ready(ctx context.Context) error {
 	if err := h.descriptors.Short(); err != nil {
 		return &wire.Problem{Kind: wire.Unavailable, Message: err.Error(), Hint: "raise the limit: ulimit -n, or LimitNOFILE of the service"}
@@ -227,7 +220,7 @@ func (h *House) ready(ctx context.Context) error {
 	return h.Gateway.Ready(ctx)
 }
 
-// pages are what browsers see; nil if they see nothing.
+// pages returns the handler of the web pages, or nil if they are disabled.
 func pages(on bool) http.Handler {
 	if !on {
 		return nil
@@ -235,7 +228,8 @@ func pages(on bool) http.Handler {
 	return webui.Handler()
 }
 
-// enter lets a guest wait for the turns of others; a gateway has the home alone.
+// enter returns the function with which a guest waits for turns of other guests. It is nil
+// for a gateway, which has exclusive use of the home.
 func (h *House) enter() func(context.Context, firn.ID, func()) (func(), error) {
 	if h.guest == nil {
 		return nil
@@ -244,11 +238,11 @@ func (h *House) enter() func(context.Context, firn.ID, func()) (func(), error) {
 	return t.enter
 }
 
-// storeDir is the directory that files of ours are in; false if the sessions are
-// not.
+// storeDir returns the directory of our own session files. It returns false if the sessions
+// are not in files.
 func (h *House) storeDir() (string, bool) { return h.o.Settings.Store.Files(h.home()) }
 
-// storePath is where the sessions are, as people look for it.
+// storePath returns the location of the sessions for display.
 func (h *House) storePath() string {
 	if f := h.o.Foreign; f != nil {
 		return f.Dir
@@ -259,35 +253,35 @@ func (h *House) storePath() string {
 	return h.o.Settings.Store.URL
 }
 
-// newStaff begins a set of agents.
-func (h *House) newStaff(c config.Config) *staff {
+// newBuilder creates an agentBuilder and makes it the current one.
+func (h *House) newBuilder(c config.Config) *agentBuilder {
 	models := NewModels(c, h.o.Env, h.o.Delay)
 	models.wrap = func(m provider.Model) provider.Model { return h.tracer.Model(h.counts.Model(m)) }
-	s := &staff{
+	s := &agentBuilder{
 		home: h.home(), settings: c, local: h.o.Local, models: models, store: h.store, env: h.o.Env,
-		clock: h.o.Clock, report: h.o.Report, fs: h.fs, mind: h.mind, around: h.around(), find: h.find, window: h.readWindow, past: h.past, indexThere: h.indexThere, ephemeral: h.o.Ephemeral,
+		clock: h.o.Clock, report: h.o.Report, fs: h.fs, notes: h.notes, around: h.around(), find: h.find, window: h.readWindow, past: h.past, indexThere: h.indexThere, ephemeral: h.o.Ephemeral,
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.staffs = append(h.staffs, s)
+	h.builders = append(h.builders, s)
 	return s
 }
 
-// Own is a transport to the gateway for a client in this process.
+// Own returns a handler for clients in this process, which act as the owner.
 func (h *House) Own() http.Handler { return api.Owner(h.Handler) }
 
-// Close lets everything go: turns that run may finish until ctx ends.
+// Close shuts everything down. Running turns may finish until ctx ends.
 func (h *House) Close(ctx context.Context) error {
-	h.settle(ctx)
-	errs := []error{h.closeGateway(ctx), h.part(ctx)}
-	h.finding.wait()
-	if h.mind != nil {
-		patience, cancel := context.WithTimeout(ctx, naming)
-		h.mind.close(patience)
+	h.waitBackground(ctx)
+	errs := []error{h.closeGateway(ctx), h.leaveCluster(ctx)}
+	h.searchIndex.wait()
+	if h.notes != nil {
+		patience, cancel := context.WithTimeout(ctx, backgroundWait)
+		h.notes.close(patience)
 		cancel()
 	}
 	h.mu.Lock()
-	for _, s := range h.staffs {
+	for _, s := range h.builders {
 		errs = append(errs, s.close())
 	}
 	h.mu.Unlock()
@@ -304,19 +298,20 @@ func (h *House) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// naming is how long the naming of a session may take when all else is done.
-const naming = 3 * time.Second
+// backgroundWait limits the wait for background work at shutdown, such as titling a
+// session.
+const backgroundWait = 3 * time.Second
 
-// settle lets agents end what they do in the background, such as to find a name
-// for a session, if that takes moments only.
-func (h *House) settle(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, naming)
+// waitBackground waits for background work of agents, such as titling a session, for up to
+// backgroundWait.
+func (h *House) waitBackground(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, backgroundWait)
 	defer cancel()
 	h.mu.Lock()
 	agents := h.agents
 	h.mu.Unlock()
 	done := make(chan struct{})
-	go func() { // which ends with the agents, that are closed next
+	go func() { // ends when the agents are closed
 		defer close(done)
 		for _, a := range agents {
 			a.Wait()
@@ -328,7 +323,7 @@ func (h *House) settle(ctx context.Context) {
 	}
 }
 
-// closeGateway lets the gateway go, once.
+// closeGateway shuts the gateway down, once.
 func (h *House) closeGateway(ctx context.Context) (err error) {
 	h.closing.Do(func() {
 		if h.Handler != nil {

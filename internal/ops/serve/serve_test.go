@@ -127,7 +127,7 @@ func TestTools(t *testing.T) {
 			t.Errorf("the tools are %s, want %s", got, c.want)
 		}
 	}
-	s := &staff{env: env("PATH", "/bin", "ANTHROPIC_API_KEY", "secret", "MINE", "yes")}
+	s := &agentBuilder{env: env("PATH", "/bin", "ANTHROPIC_API_KEY", "secret", "MINE", "yes")}
 	if got := strings.Join(s.shellEnv([]string{"MINE"}), " "); got != "TERM=dumb PATH=/bin MINE=yes" {
 		t.Errorf("commands get %s", got)
 	}
@@ -139,7 +139,7 @@ func quoted(s string) string { return `"` + strings.ReplaceAll(s, `\`, `\\`) + `
 func TestInstructions(t *testing.T) {
 	dir := t.TempDir()
 	var told []string
-	s := &staff{fs: vfs.OS{}, report: func(m string) { told = append(told, m) }}
+	s := &agentBuilder{fs: vfs.OS{}, report: func(m string) { told = append(told, m) }}
 	c := config.Instructions{Files: []string{"AGENTS.md", "FIRN.md"}}
 	if got := s.instructions(c, dir); got != nil || s.instructions(c, "") != nil {
 		t.Errorf("there are instructions %q", got)
@@ -199,7 +199,7 @@ func TestRecall(t *testing.T) {
 
 // notesOf is the memory of an agent.
 func notesOf(h *House, name string) *notebook {
-	return h.staffs[len(h.staffs)-1].newNotebook(h.agents[name], "")
+	return h.builders[len(h.builders)-1].newNotebook(h.agents[name], "")
 }
 
 // TestLooking finds nothing in a home that is not there, and makes nothing.
@@ -257,7 +257,7 @@ func TestGuests(t *testing.T) {
 	if err := os.WriteFile(left, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := noGuests(vfs.OS{}, settings.Home); !errors.Is(err, firn.ErrLocked) { // the first is still there
+	if err := checkNoGuests(vfs.OS{}, settings.Home); !errors.Is(err, firn.ErrLocked) { // the first is still there
 		t.Errorf("the guests are %v", err)
 	}
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {

@@ -24,20 +24,19 @@ import (
 	"firn.dev/internal/formats/unionstore"
 )
 
-// SourcesDir is the directory of a home in which mirrors of other tools'
-// folders are.
+// SourcesDir is the directory of a home that contains the mirrors of other tools' folders.
 const SourcesDir = "sources"
 
-// Foreign is another tool's folder that takes the place of our own sessions.
+// Foreign is another tool's folder that replaces our own sessions.
 type Foreign struct {
 	Tool dialect.Tool
 	Dir  string
-	// InPlace allows to add to the tool's own files.
+	// InPlace allows appending to the tool's own files.
 	InPlace bool
 }
 
-// openForeign opens another tool's folder as the store. Nothing of ours is
-// written there: the index of its words is in our own home.
+// openForeign opens another tool's folder as the store. We write nothing of our own to it:
+// the index is in our home.
 func (h *House) openForeign() error {
 	f := h.o.Foreign
 	st, err := sourcestore.Open(f.Dir, f.Tool, sourcestore.Options{Name: string(f.Tool.Name()), InPlace: f.InPlace, Expand: expand, MaxLine: int64(h.o.Settings.Store.MaxLine), Now: h.o.Clock, Lose: func(l dialect.Loss) {
@@ -51,19 +50,19 @@ func (h *House) openForeign() error {
 	return nil
 }
 
-// takingDir is where sessions are marked that are being taken over, among the
-// mirrors: no tool is called that.
-const takingDir = "taking"
+// takeoverDir is the directory among the mirrors that marks sessions being taken over. No
+// tool has this name.
+const takeoverDir = "taking"
 
-// mirrorManifest is the file that says what a mirror mirrors.
+// mirrorManifest is the file that describes a mirror.
 const mirrorManifest = "source.json"
 
 // withSources adds the mirrors of other tools' folders to our own sessions.
 func (h *House) withSources(own unionstore.Own, dir string) (*unionstore.Store, error) {
-	m := &mirrors{dir: filepath.Join(dir, SourcesDir), o: h.o, fs: h.fs, open: make(map[string]*sourcestore.Store), told: make(map[string]string)}
+	m := &mirrors{dir: filepath.Join(dir, SourcesDir), o: h.o, fs: h.fs, open: make(map[string]*sourcestore.Store), reported: make(map[string]string)}
 	h.own, h.mirrors = own, m
 	union := unionstore.New(own, unionstore.Options{
-		Sources: m.all, Stamp: m.stamp, Dir: filepath.Join(m.dir, takingDir), FS: h.fs, Erase: m.erase, Weigh: m.weigh,
+		Sources: m.all, Stamp: m.stamp, Dir: filepath.Join(m.dir, takeoverDir), FS: h.fs, Erase: m.erase, Weigh: m.eraseSize,
 		Take: func(ctx context.Context, id firn.ID, from unionstore.Source) error {
 			src, err := lines(ctx, from.(*sourcestore.Store), id)
 			if err == nil {
@@ -84,36 +83,37 @@ func (h *House) withSources(own unionstore.Own, dir string) (*unionstore.Store, 
 	return union, nil
 }
 
-// mirrors are the mirrors of a home. They may come at any time.
+// mirrors are the mirrors of a home. New ones may appear at any time.
 type mirrors struct {
 	dir string
 	o   Options
 	fs  vfs.FS
 
-	mu     sync.Mutex
-	looked time.Time
-	open   map[string]*sourcestore.Store
-	list   []unionstore.Source
-	// told is what was said of those that cannot be opened.
-	told map[string]string
+	mu      sync.Mutex
+	scanned time.Time
+	open    map[string]*sourcestore.Store
+	list    []unionstore.Source
+	// reported holds the errors already reported, by directory.
+	reported map[string]string
 }
 
-// lookPause is how long it is not looked for new mirrors, unless asked to.
-const lookPause = 500 * time.Millisecond
+// rescanInterval is the minimum time between scans for new mirrors, unless a fresh list is
+// requested.
+const rescanInterval = 500 * time.Millisecond
 
-// all returns the mirrors that can be read, in the order of their names.
+// all returns the readable mirrors, sorted by name.
 func (m *mirrors) all(fresh bool) []unionstore.Source {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.o.Clock()
-	if since := now.Sub(m.looked); !fresh && since >= 0 && since < lookPause {
+	if since := now.Sub(m.scanned); !fresh && since >= 0 && since < rescanInterval {
 		return m.list
 	}
-	m.looked = now
+	m.scanned = now
 	entries, err := m.fs.ReadDir(m.dir)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			m.tell(m.dir, err)
+			m.reportOnce(m.dir, err)
 		}
 		return m.list
 	}
@@ -127,7 +127,7 @@ func (m *mirrors) all(fresh bool) []unionstore.Source {
 	return list
 }
 
-// stamp tells when each mirror was last brought up to date.
+// stamp returns a text that changes when any mirror is updated.
 func (m *mirrors) stamp() (string, error) {
 	entries, err := m.fs.ReadDir(m.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -143,7 +143,7 @@ func (m *mirrors) stamp() (string, error) {
 	return b.String(), nil
 }
 
-// mirror returns the mirror in a directory, nil if there is none.
+// mirror returns the mirror in a directory, or nil if there is none.
 func (m *mirrors) mirror(dir string) *sourcestore.Store {
 	if st := m.open[dir]; st != nil {
 		return st
@@ -153,34 +153,34 @@ func (m *mirrors) mirror(dir string) *sourcestore.Store {
 	}
 	st, err := openMirror(dir, m.o)
 	if err != nil {
-		m.tell(dir, err)
+		m.reportOnce(dir, err)
 		return nil
 	}
 	m.open[dir] = st
 	return st
 }
 
-// tell says once what is wrong with a mirror.
-func (m *mirrors) tell(dir string, err error) {
-	if m.told[dir] != err.Error() {
-		m.told[dir] = err.Error()
+// reportOnce reports an error of a mirror unless it was the last one reported.
+func (m *mirrors) reportOnce(dir string, err error) {
+	if m.reported[dir] != err.Error() {
+		m.reported[dir] = err.Error()
 		m.o.Report(err.Error())
 	}
 }
 
-// erase erases what a mirror has of a session. The tool's own files stay.
+// erase erases the copies of a session in a mirror. The tool's own files remain.
 func (m *mirrors) erase(ctx context.Context, id firn.ID, from unionstore.Source) ([]string, int64, error) {
-	return m.copies(ctx, id, from, func(mirror *adopt.Mirror, names []string) (int64, error) { return mirror.Erase(ctx, names) })
+	return m.withCopies(ctx, id, from, func(mirror *adopt.Mirror, names []string) (int64, error) { return mirror.Erase(ctx, names) })
 }
 
-// weigh tells what erase would erase.
-func (m *mirrors) weigh(ctx context.Context, id firn.ID, from unionstore.Source) ([]string, int64, error) {
-	return m.copies(ctx, id, from, (*adopt.Mirror).Size)
+// eraseSize returns the files and bytes that erase would erase.
+func (m *mirrors) eraseSize(ctx context.Context, id firn.ID, from unionstore.Source) ([]string, int64, error) {
+	return m.withCopies(ctx, id, from, (*adopt.Mirror).Size)
 }
 
-// copies does something with the files that a mirror has of a session, which tells
-// how many bytes they are, and names them as seen from where our own are.
-func (m *mirrors) copies(ctx context.Context, id firn.ID, from unionstore.Source, do func(*adopt.Mirror, []string) (int64, error)) ([]string, int64, error) {
+// withCopies calls do with the files of a session in a mirror. It returns their paths
+// relative to our own store, and the result of do.
+func (m *mirrors) withCopies(ctx context.Context, id firn.ID, from unionstore.Source, do func(*adopt.Mirror, []string) (int64, error)) ([]string, int64, error) {
 	st := from.(*sourcestore.Store)
 	files, err := st.Files(ctx, id)
 	if err != nil {
@@ -201,7 +201,7 @@ func (m *mirrors) copies(ctx context.Context, id firn.ID, from unionstore.Source
 	return names, bytes, err
 }
 
-// openMirror opens a mirror to be read.
+// openMirror opens a mirror for reading.
 func openMirror(dir string, o Options) (*sourcestore.Store, error) {
 	manifest, err := adopt.ReadManifest(dir)
 	if err != nil {
@@ -214,7 +214,7 @@ func openMirror(dir string, o Options) (*sourcestore.Store, error) {
 	return sourcestore.Open(dir, dialects.In(tool, dir), sourcestore.Options{Name: filepath.Base(dir), Expand: expand, MaxLine: int64(o.Settings.Store.MaxLine), Now: o.Clock})
 }
 
-// lines is a session of a source, to be converted.
+// lines returns a session of a source for conversion.
 func lines(ctx context.Context, st *sourcestore.Store, id firn.ID) (convert.Source, error) {
 	t, open, err := st.Lines(ctx, id)
 	if err != nil {
@@ -223,7 +223,7 @@ func lines(ctx context.Context, st *sourcestore.Store, id firn.ID) (convert.Sour
 	return convert.Transcript(st.Tool(), dialect.Origin{Transcript: t}, open), nil
 }
 
-// expand opens a compressed transcript.
+// expand decompresses a transcript.
 func expand(r io.Reader) (io.ReadCloser, error) {
 	d, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1))
 	if err != nil {

@@ -224,7 +224,7 @@ func TestTakenHeaderOnly(t *testing.T) {
 	if err := own.Close(); err != nil {
 		t.Fatal(err)
 	}
-	taking := filepath.Join(h.home(), SourcesDir, takingDir)
+	taking := filepath.Join(h.home(), SourcesDir, takeoverDir)
 	if err := os.MkdirAll(taking, 0o700); err != nil {
 		t.Fatal(err)
 	}

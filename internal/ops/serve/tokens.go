@@ -11,9 +11,9 @@ import (
 	"firn.dev/store/jetstream"
 )
 
-// openTokens opens the book of who is let in: that of the home or, if several
-// gateways share the sessions, theirs. Then what is in the home is carried there,
-// once, and the file put aside.
+// openTokens opens the token book: that of the home or, if several gateways share the
+// sessions, the shared one. In that case the tokens of the home are moved there once, and
+// the file is renamed.
 func (h *House) openTokens() (*token.Book, error) {
 	file := token.NewFile(h.fs, api.TokensPath(h.home()))
 	ctx := context.Background()
@@ -25,8 +25,8 @@ func (h *House) openTokens() (*token.Book, error) {
 		return nil, err
 	}
 	var keep token.Keep = sharedTokens{values}
-	if h.serves { // a command is over before anything changes
-		keep = followedTokens{sharedTokens{values}}
+	if h.serves { // a command ends before anything changes
+		keep = watchedTokens{sharedTokens{values}}
 	}
 	book, err := token.Open(ctx, keep, h.o.Clock)
 	if err != nil || h.o.Looks {
@@ -37,7 +37,7 @@ func (h *House) openTokens() (*token.Book, error) {
 		err = file.Retire()
 	}
 	if err != nil {
-		_ = book.Close() // nobody was let in yet
+		_ = book.Close() // no token was accepted yet
 		return nil, fmt.Errorf("carry the tokens of the home to where all gateways see them: %w", err)
 	}
 	if n > 0 {
@@ -55,18 +55,18 @@ func (h *House) holder(ctx context.Context, id string) (route.Bounds, bool, erro
 	return grant.Bounds(), owed, err
 }
 
-// watchToken implements the Revoked of [gateway.Options].
+// watchToken implements Revoked of [gateway.Options].
 func (h *House) watchToken(id string, revoked func()) (stop func()) {
 	if h.tokens == nil {
-		return func() {} // then no token is admitted either
+		return func() {} // no tokens are accepted then
 	}
 	return h.tokens.WatchWork(id, revoked)
 }
 
-// sharedTokens keeps the page of tokens where all gateways see it.
+// sharedTokens stores the tokens where all gateways can access them.
 type sharedTokens struct{ values *jetstream.Values }
 
-// tokensName is what the page is called.
+// tokensName is the name of the stored value.
 const tokensName = "page"
 
 // Load implements [token.Keep].
@@ -79,12 +79,12 @@ func (s sharedTokens) Save(ctx context.Context, data []byte, known uint64) (uint
 	return s.values.Put(ctx, tokensName, data, known)
 }
 
-// followedTokens are sharedTokens whose changes are told.
-type followedTokens struct{ sharedTokens }
+// watchedTokens is sharedTokens with change notifications.
+type watchedTokens struct{ sharedTokens }
 
-var _ token.Watched = followedTokens{}
+var _ token.Watched = watchedTokens{}
 
 // Watch implements [token.Watched].
-func (s followedTokens) Watch(ctx context.Context, changed func()) {
+func (s watchedTokens) Watch(ctx context.Context, changed func()) {
 	s.values.Watch(ctx, tokensName, changed)
 }

@@ -47,7 +47,7 @@ func listen(t *testing.T, o Options) listening {
 func listenAs(t *testing.T, h *House) listening {
 	t.Helper()
 	h.serves = true
-	if err := h.furnish(); err != nil {
+	if err := h.assemble(); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {

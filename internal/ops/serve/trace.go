@@ -9,9 +9,8 @@ import (
 	"firn.dev/internal/gateway/trace"
 )
 
-// openTracer begins to trace, if the variables of the environment ask for it
-// and the settings let it be. A command that only looks is not traced: it is
-// over before a collector could be told of it.
+// openTracer enables tracing if the environment requests it and the settings allow it.
+// Read-only commands are not traced: they end too soon.
 func (h *House) openTracer() {
 	t := h.o.Settings.Telemetry
 	if t.Traces == "off" || h.o.Looks {
@@ -33,11 +32,11 @@ func (h *House) openTracer() {
 	}
 }
 
-// callName is what an id of a call looks like. A model can make up any: one
-// that may say something is left out.
+// callName matches call IDs that are safe to record. Models choose these IDs, so others are
+// omitted.
 var callName = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
 
-// around traces the steps of turns.
+// around returns the function that traces the steps of turns.
 func (h *House) around() func(context.Context, agent.Run, agent.Step) (context.Context, func(string)) {
 	if h.tracer == nil {
 		return nil

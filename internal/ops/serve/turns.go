@@ -11,26 +11,25 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// Commands that work on a home without a gateway have no lane in common. So that
-// each gets the answer to what it asked, they take turns: who runs a turn of a
-// session has a lock on a file that is named after it. It keeps nobody from
-// appending, and the kernel frees it when the process dies.
+// Commands that work on a home without a gateway share no queue. To keep their turns apart,
+// each turn of a session locks a file named after the session. The lock does not prevent
+// appends, and the kernel releases it when the process ends.
 type turns struct {
 	fs  vfs.FS
 	dir string
 }
 
-// turnsDir is where the locks of turns are, below the home.
+// turnsDir is the directory of the turn locks, relative to the home.
 const turnsDir = "gateway/turns"
 
-// How often it is asked whether a turn of somebody else is over.
+// Bounds of the interval at which a lock is retried.
 const (
 	shortestPause = time.Millisecond
 	longestPause  = 25 * time.Millisecond
 )
 
-// enter waits until nobody else runs a turn of a session; if it must wait,
-// waits is called. Who entered must leave.
+// enter waits until no other process runs a turn of the session. waits is called if it has
+// to wait. The caller must call leave.
 func (t *turns) enter(ctx context.Context, id firn.ID, waits func()) (leave func(), err error) {
 	if err := id.Check(); err != nil {
 		return nil, err
@@ -40,7 +39,7 @@ func (t *turns) enter(ctx context.Context, id firn.ID, waits func()) (leave func
 	}
 	path := filepath.Join(t.dir, string(id))
 	for pause := shortestPause; ; pause = min(2*pause, longestPause) {
-		file, err := t.try(path)
+		file, err := t.tryLock(path)
 		if err != nil {
 			return nil, fmt.Errorf("wait for the turns of session %s: %w", id, err)
 		}
@@ -60,9 +59,9 @@ func (t *turns) enter(ctx context.Context, id firn.ID, waits func()) (leave func
 	}
 }
 
-// try takes the lock; the file is nil if somebody else has it. A lock on a file
-// that was taken away meanwhile is worth nothing.
-func (t *turns) try(path string) (vfs.File, error) {
+// tryLock takes the lock. The file is nil if another process holds it. A lock on a file
+// that was removed meanwhile does not count.
+func (t *turns) tryLock(path string) (vfs.File, error) {
 	f, err := t.fs.Open(path, vfs.Update)
 	if err != nil {
 		return nil, err
@@ -80,9 +79,9 @@ func (t *turns) try(path string) (vfs.File, error) {
 	return nil, errors.Join(err, f.Close())
 }
 
-// leave lets the next one in. The file goes first: a lock on it would be worth
-// nothing then. One that cannot be taken away can be locked again.
+// leave releases the lock. The file is removed first, which invalidates the lock. If that
+// fails, the file can be locked again.
 func (t *turns) leave(path string, f vfs.File) {
 	_ = t.fs.Remove(path)
-	_ = f.Close() // which frees the lock
+	_ = f.Close() // releases the lock
 }

@@ -2,8 +2,8 @@ package serve
 
 import "firn.dev/internal/disk/history"
 
-// eraseTyped takes what is to be erased out of what was typed at terminals of this
-// home, whoever asked for it, and returns how many lines went.
+// eraseTyped removes the given texts from the input history of this home and returns the
+// number of lines removed.
 func (h *House) eraseTyped(texts []string) (int, error) {
 	var typed history.Typed
 	for _, text := range texts {

@@ -11,11 +11,11 @@ import (
 	"firn.dev/window"
 )
 
-// OfflineModel is who answers if nobody is named.
+// OfflineModel is the default model.
 const OfflineModel = "firn/offline"
 
-// door is how a model of a vendor is reached.
-type door struct {
+// endpoint describes how to reach a model of a vendor.
+type endpoint struct {
 	name, model string
 	key, url    string
 	header      http.Header
@@ -23,29 +23,28 @@ type door struct {
 	spec        provider.Spec
 	profile     window.Profile
 	quirks      openai.Quirks
-	// client makes the requests; nil means the usual one.
+	// client sends the requests; nil means the default client.
 	client *http.Client
-	// delay is how long the offline model takes for a word.
+	// delay is the time the offline model takes per word.
 	delay time.Duration
 }
 
-// vendor is somebody who has models. This table is the one place that knows
-// them.
+// vendor is a model provider. The table of vendors is the only place that lists them.
 type vendor struct {
 	name string
-	// marked is what answers are marked with, if that is not the name.
+	// marked is the provider name recorded with answers, if it differs from name.
 	marked string
-	// key is the variable with the key, address the one that names another
-	// address. Empty: there is none.
+	// key is the environment variable of the API key, address that of an alternative URL.
+	// Empty means none.
 	key, address string
-	// url is where they are.
+	// url is the default URL.
 	url string
-	// kind is the API they speak.
+	// kind is the API kind.
 	kind    string
 	profile func() window.Profile
 }
 
-// The kinds of APIs, as the settings call them.
+// API kinds, as named in the settings.
 const (
 	kindOffline   = "offline"
 	kindAnthropic = "anthropic"
@@ -53,7 +52,7 @@ const (
 	kindResponses = "openai-responses"
 )
 
-// vendors lists them all.
+// vendors returns all vendors.
 func vendors() []vendor {
 	return []vendor{
 		{name: "firn", kind: kindOffline},
@@ -72,7 +71,7 @@ func vendors() []vendor {
 	}
 }
 
-// Providers names the providers that need no settings.
+// Providers returns the names of the built-in providers.
 func Providers() []string {
 	var names []string
 	for _, v := range vendors() {
@@ -81,8 +80,8 @@ func Providers() []string {
 	return names
 }
 
-// KeyOf is the variable that holds the key of a provider, empty if it needs
-// none or is not known.
+// KeyOf returns the environment variable of a provider's API key, or "" if it needs none or
+// is unknown.
 func KeyOf(provider string) string {
 	for _, v := range vendors() {
 		if v.name == provider {
@@ -92,12 +91,12 @@ func KeyOf(provider string) string {
 	return ""
 }
 
-// open makes the model behind a door, over the API of a kind.
-func open(kind string, d door) provider.Model {
+// open creates a model for an endpoint and an API kind.
+func open(kind string, d endpoint) provider.Model {
 	switch kind {
 	case kindOffline:
 		o := offline.Options{Delay: d.delay}
-		if !d.spec.Assumed { // the settings know better
+		if !d.spec.Assumed { // set in the settings
 			o.Window = d.spec.Window
 		}
 		return offline.New(o)

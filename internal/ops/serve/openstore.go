@@ -25,9 +25,8 @@ import (
 	"firn.dev/wire"
 )
 
-// openStore opens the sessions and the list of them. The indexes of sessions in
-// files are beside them; those of sessions in a cluster are in the home, which
-// each gateway has its own of.
+// openStore opens the sessions and their list. The indexes of sessions in files are next to
+// them; those of sessions in a cluster are in the home, which every gateway has separately.
 func (h *House) openStore() error {
 	if h.o.Ephemeral {
 		h.store = h.counts.Store(memstore.New(memstore.Options{Now: h.o.Clock}))
@@ -44,15 +43,15 @@ func (h *House) openStore() error {
 	if !files {
 		dir = h.home()
 	}
-	if h.o.Looks && h.missing(s, dir) {
+	if h.o.Looks && h.storeMissing(s, dir) {
 		h.store = memstore.New(memstore.Options{Now: h.o.Clock})
 		return nil
 	}
 	own, err := OpenStore(s, h.home(), Opening{FS: h.fs, Files: h.counts.Files(h.fs), Descriptors: h.descriptors, Env: h.o.Env, Clock: h.o.Clock, Report: h.o.Report, Damaged: h.counts.Damaged})
 	if err != nil {
-		return h.inUse(err)
+		return h.storeInUse(err)
 	}
-	if c, ok := own.(*cluster); ok {
+	if c, ok := own.(*clusterStore); ok {
 		h.cluster = c.Store
 	}
 	all, err := h.withSources(own, dir)
@@ -68,25 +67,25 @@ func (h *House) openStore() error {
 	return nil
 }
 
-// inUse tells who has the store if it is taken: a gateway that serves the home is
-// worth waiting for, which is an ErrLocked; another command is not.
-func (h *House) inUse(err error) error {
+// storeInUse determines the holder of a locked store. The error is ErrLocked if a gateway
+// serves the home, and can be used instead. Otherwise the holder is another command.
+func (h *House) storeInUse(err error) error {
 	var p *wire.Problem
 	if h.serves || !errors.Is(err, firn.ErrLocked) || !errors.As(err, &p) {
 		return err
 	}
-	if held := free(h.fs, h.home()); held != nil {
+	if held := checkUnserved(h.fs, h.home()); held != nil {
 		return held
 	}
 	return &wire.Problem{Kind: wire.Busy, Message: p.Message, Hint: p.Hint}
 }
 
-// missing reports whether there is nothing yet to be looked at.
-func (h *House) missing(s config.Store, dir string) bool {
+// storeMissing reports whether the store does not exist yet.
+func (h *House) storeMissing(s config.Store, dir string) bool {
 	if _, files := s.Files(dir); !files {
 		embedded, ok := s.Embedded()
 		if !ok {
-			return false // whether anything is in a cluster it must tell
+			return false // only the cluster itself knows
 		}
 		dir = embedded
 	}
@@ -94,27 +93,27 @@ func (h *House) missing(s config.Store, dir string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// Opening says with what a store is opened. All but FS may be left out.
+// Opening configures [OpenStore]. Only FS is required.
 type Opening struct {
 	FS vfs.FS
-	// Files is what sessions in files are kept with, if that is another one.
+	// Files is the file system for sessions in files, if it differs from FS.
 	Files vfs.FS
-	// Descriptors is what FS and Files ask when there is no file descriptor left;
-	// nil means that they ask nobody.
+	// Descriptors is the pool that FS and Files use when file descriptors run out; nil
+	// means none.
 	Descriptors *limits.Pool
 	Env         func(name string) string
 	Clock       func() time.Time
-	// Report is told, in a sentence, of everything that was out of order.
+	// Report receives warnings, one sentence each.
 	Report func(message string)
-	// Damaged is called with the name of a server of a cluster whose replica lacks
-	// what others have, for each fault that is found.
+	// Damaged is called for each fault found, with the name of the cluster server whose
+	// replica is incomplete.
 	Damaged func(server string)
-	// Looks opens files only to be read.
+	// Looks opens files read-only.
 	Looks bool
 }
 
-// OpenStore opens the store that settings name, and makes it if need be. If
-// another process has an embedded server open, the error is [firn.ErrLocked].
+// OpenStore opens the store named in the settings and creates it if necessary. The error is
+// [firn.ErrLocked] if another process has the embedded server open.
 func OpenStore(s config.Store, home string, o Opening) (unionstore.Own, error) {
 	if o.Files == nil {
 		o.Files = o.FS
@@ -131,7 +130,7 @@ func OpenStore(s config.Store, home string, o Opening) (unionstore.Own, error) {
 	if o.Damaged != nil {
 		at.Damaged = func(f jetstream.Fault) { o.Damaged(f.Server) }
 	}
-	c := &cluster{}
+	c := &clusterStore{}
 	if dir, ok := s.Embedded(); ok {
 		if err := c.embed(dir, s, o); err != nil {
 			return nil, err
@@ -140,15 +139,15 @@ func OpenStore(s config.Store, home string, o Opening) (unionstore.Own, error) {
 	}
 	st, err := jetstream.Open(context.Background(), at)
 	if err != nil {
-		return nil, errors.Join(unreachable(err), c.letGo())
+		return nil, errors.Join(withStoreHint(err), c.release())
 	}
 	c.Store = st
 	return c, nil
 }
 
-// unreachable adds what can be done about a cluster that cannot be used.
-func unreachable(err error) error {
-	switch message := err.Error(); { // it names the servers
+// withStoreHint adds a hint to an error of an unusable cluster.
+func withStoreHint(err error) error {
+	switch message := err.Error(); { // the message names the servers
 	case errors.Is(err, firn.ErrUnavailable):
 		return &wire.Problem{Kind: wire.Unavailable, Message: message, Hint: "see that the servers run and can be reached; store.url says where they are"}
 	case errors.Is(err, firn.ErrUnsupported):
@@ -157,8 +156,8 @@ func unreachable(err error) error {
 	return err
 }
 
-// cluster is a store in a cluster, or in a server of our own.
-type cluster struct {
+// clusterStore is a store in a cluster or in an embedded server.
+type clusterStore struct {
 	*jetstream.Store
 	server *jetstream.Server
 	lock   vfs.File
@@ -166,14 +165,14 @@ type cluster struct {
 	once   sync.Once
 }
 
-var _ unionstore.Own = (*cluster)(nil)
+var _ unionstore.Own = (*clusterStore)(nil)
 
-// storeLock is the file in the directory of an embedded server whose lock says
-// that a process has it open. Two would destroy each other's files.
+// storeLock is the lock file in the directory of an embedded server. Two processes using
+// the directory would destroy each other's files.
 const storeLock = "firn.lock"
 
-// embed starts the server, for which it takes the directory.
-func (c *cluster) embed(dir string, s config.Store, o Opening) (err error) {
+// embed locks the directory and starts the embedded server.
+func (c *clusterStore) embed(dir string, s config.Store, o Opening) (err error) {
 	if err := o.FS.MkdirAll(dir); err != nil {
 		return fmt.Errorf("open the store in %s: %w", dir, err)
 	}
@@ -185,16 +184,15 @@ func (c *cluster) embed(dir string, s config.Store, o Opening) (err error) {
 		debug.SetMemoryLimit(min(c.limit, int64(s.MemoryLimit)))
 	}
 	if c.server, err = jetstream.NewServer(dir); err != nil {
-		return errors.Join(err, c.letGo())
+		return errors.Join(err, c.release())
 	}
 	return nil
 }
 
-// storeWait is how long it is waited for another command that has the store
-// open: most take moments only.
+// storeWait limits the wait for another command that has the store open.
 const storeWait = 2 * time.Second
 
-// takeStore takes the lock of a directory.
+// takeStore locks a store directory.
 func takeStore(fsys vfs.FS, dir string) (vfs.File, error) {
 	f, err := fsys.Open(filepath.Join(dir, storeLock), vfs.Update)
 	if err != nil {
@@ -204,7 +202,7 @@ func takeStore(fsys vfs.FS, dir string) (vfs.File, error) {
 	for {
 		got, err := f.TryLock()
 		if got && err == nil {
-			// The name is a courtesy: a full disk still has sessions to be read.
+			// The PID is informational: sessions on a full disk must still be readable.
 			if f.Truncate(0) == nil {
 				_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0)
 			}
@@ -223,7 +221,7 @@ func takeStore(fsys vfs.FS, dir string) (vfs.File, error) {
 	}
 }
 
-// storeHolder names the process that has a store open, if it left its name.
+// storeHolder describes the process that has a store open, if its PID is known.
 func storeHolder(f vfs.File) string {
 	name := make([]byte, 20)
 	n, _ := f.ReadAt(name, 0) // the file is shorter
@@ -233,14 +231,14 @@ func storeHolder(f vfs.File) string {
 	return ""
 }
 
-// Close closes the store, and then stops the server.
-func (c *cluster) Close() (err error) {
-	c.once.Do(func() { err = errors.Join(c.Store.Close(), c.letGo()) })
+// Close closes the store and then stops the server.
+func (c *clusterStore) Close() (err error) {
+	c.once.Do(func() { err = errors.Join(c.Store.Close(), c.release()) })
 	return err
 }
 
-// letGo stops the server and gives the directory back.
-func (c *cluster) letGo() error {
+// release stops the server and unlocks the directory.
+func (c *clusterStore) release() error {
 	var errs []error
 	if c.server != nil {
 		errs = append(errs, c.server.Close())
@@ -249,7 +247,7 @@ func (c *cluster) letGo() error {
 		debug.SetMemoryLimit(c.limit)
 	}
 	if c.lock != nil {
-		errs = append(errs, c.lock.Close()) // which frees the lock
+		errs = append(errs, c.lock.Close()) // releases the lock
 	}
 	return errors.Join(errs...)
 }

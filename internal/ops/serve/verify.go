@@ -19,7 +19,7 @@ import (
 	"firn.dev/wire"
 )
 
-// verify reads every byte of all sessions.
+// verify reads and checks all sessions completely.
 func (h *House) verify(ctx context.Context, report func(gateway.VerifyStep)) error {
 	if h.o.Foreign != nil {
 		return fmt.Errorf("check all sessions: they are not in our own files: %w", firn.ErrUnsupported)
@@ -29,7 +29,7 @@ func (h *House) verify(ctx context.Context, report func(gateway.VerifyStep)) err
 	}
 	side, ok := h.own.(migrate.Side)
 	if !ok {
-		return nil // there is nothing yet
+		return nil // nothing stored yet
 	}
 	holdings, err := side.Holdings(ctx)
 	if err != nil {
@@ -54,8 +54,8 @@ func (h *House) verify(ctx context.Context, report func(gateway.VerifyStep)) err
 	return nil
 }
 
-// verifyReplicas compares what each server of a cluster has of all sessions, keys,
-// rows of the list, tokens and objects.
+// verifyReplicas compares the replicas of all sessions, keys, list rows, tokens and objects
+// between the servers of a cluster.
 func (h *House) verifyReplicas(ctx context.Context) ([]wire.VerifyFault, error) {
 	if h.cluster == nil {
 		return nil, nil
@@ -96,8 +96,8 @@ func (h *House) verifyFiles(ctx context.Context, dir string, report func(gateway
 	return nil
 }
 
-// verifySession reads all records of a session, which the store holds against
-// their chain, and every line as an entry, and adds what it found to step.
+// verifySession reads all records of a session, which the store checks against their hash
+// chain, decodes every line, and adds the result to step.
 func verifySession(ctx context.Context, side migrate.Side, id firn.ID, step *gateway.VerifyStep) error {
 	d := native.New()
 	fault := func(what string) {
@@ -108,7 +108,7 @@ func verifySession(ctx context.Context, side migrate.Side, id firn.ID, step *gat
 		n++
 		switch {
 		case errors.Is(err, firn.ErrNotFound):
-			return nil // it was purged meanwhile
+			return nil // purged meanwhile
 		case errors.Is(err, firn.ErrCorrupt):
 			fault(err.Error())
 			return nil
@@ -117,7 +117,7 @@ func verifySession(ctx context.Context, side migrate.Side, id firn.ID, step *gat
 		}
 		step.Bytes += int64(len(line)) + 1
 		if len(bytes.TrimSpace(line)) == 0 {
-			continue // as an editor leaves them
+			continue // blank lines, as left by editors
 		}
 		if _, err := d.Decode(line); err != nil {
 			fault(fmt.Sprintf("line %d: %v", n, err))
@@ -128,14 +128,14 @@ func verifySession(ctx context.Context, side migrate.Side, id firn.ID, step *gat
 	return nil
 }
 
-// followEvery is how often it is looked whether other gateways have changed
-// something. Who searches looks in any case.
+// followEvery is the interval of checks for changes by other gateways. A search always
+// checks.
 const followEvery = 5 * time.Second
 
-// startFollowing keeps the index of words up to date with what other gateways
-// add, until stop is called. A list always asks.
+// startFollowing updates the full-text index with changes by other gateways until stop is
+// called. Lists are always current.
 func (h *House) startFollowing(ctx context.Context) (stop func()) {
-	if h.cluster == nil || h.finding == nil {
+	if h.cluster == nil || h.searchIndex == nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -148,7 +148,7 @@ func (h *House) startFollowing(ctx context.Context) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				h.finding.words.Look(ctx)
+				h.searchIndex.words.Look(ctx)
 			}
 		}
 	})

@@ -21,31 +21,31 @@ import (
 	"firn.dev/wire"
 )
 
-// Find finds what was said, the best first.
+// Find searches sessions and returns the hits, best first.
 type Find func(ctx context.Context, q search.Query) ([]search.Hit, error)
 
-// finding is what everything is found with: the index of words, and the
-// catalogue of sessions, which is nil where there is none.
-type finding struct {
+// searchIndex combines the full-text index and the catalog of sessions. catalogue is nil if
+// there is none.
+type searchIndex struct {
 	words     *fulltext.Index
 	catalogue *index.Catalogue
 	report    func(string)
 
 	mu sync.Mutex
-	// building says that the catalogue is built anew; done is when it is.
+	// building is set while the catalog is being rebuilt; done waits for it.
 	building bool
 	done     sync.WaitGroup
 }
 
-// indexed wraps a store in an index of words, which is kept in a directory and
-// opened when it is first needed.
+// indexed wraps a store with a full-text index in a directory. The index is opened on first
+// use.
 func (h *House) indexed(s store.Store, src fulltext.Source, dir string, catalogue *index.Catalogue) store.Store {
 	words := fulltext.New(h.fs, dir, src, fulltext.Options{SourceOf: sourceNames(src), Report: h.o.Report, Listed: h.o.Looks, Clock: h.o.Clock})
-	h.finding = &finding{words: words, catalogue: catalogue, report: h.o.Report}
+	h.searchIndex = &searchIndex{words: words, catalogue: catalogue, report: h.o.Report}
 	return fulltext.Wrap(s, words)
 }
 
-// sourceNames tells which tool a session comes from.
+// sourceNames returns a function that names the tool a session comes from.
 func sourceNames(src fulltext.Source) func(context.Context, firn.ID) string {
 	switch s := src.(type) {
 	case *sourcestore.Store:
@@ -63,35 +63,34 @@ func sourceNames(src fulltext.Source) func(context.Context, firn.ID) string {
 	return nil
 }
 
-// foreignIndex is where the index of another tool's folder is kept: in our own
-// home, since nothing of ours is written there.
+// foreignIndex returns the directory of the index for another tool's folder. It is in our
+// own home, since we write nothing to other tools' folders.
 func (h *House) foreignIndex(dir string) string {
 	sum := fnv.New64a()
 	sum.Write([]byte(dir))
 	return filepath.Join(h.home(), "index", fmt.Sprintf("foreign-%016x", sum.Sum64()))
 }
 
-// Search finds what fits a query in all sessions.
-func (f *finding) Search(ctx context.Context, q search.Query) (search.Answer, error) {
+// Search searches all sessions.
+func (f *searchIndex) Search(ctx context.Context, q search.Query) (search.Answer, error) {
 	return f.words.Search(ctx, q)
 }
 
-// find is Search for who wants the hits only. Nothing is indexed before the
-// home is there.
+// find returns the hits of a search. Nothing is indexed if the home does not exist.
 func (h *House) find(ctx context.Context, q search.Query) ([]search.Hit, error) {
-	if h.finding == nil {
+	if h.searchIndex == nil {
 		return nil, nil
 	}
-	answer, err := h.finding.Search(ctx, q)
+	answer, err := h.searchIndex.Search(ctx, q)
 	return answer.Hits, err
 }
 
-// indexThere reports whether there is an index of words: to look for something without one
-// would make it.
-func (h *House) indexThere() bool { return h.finding != nil && h.finding.words.Exists() }
+// indexThere reports whether a full-text index exists. Searching without one would create
+// it.
+func (h *House) indexThere() bool { return h.searchIndex != nil && h.searchIndex.words.Exists() }
 
-// State tells how far the indexes are.
-func (f *finding) State() search.State {
+// State returns the progress of the indexes.
+func (f *searchIndex) State() search.State {
 	s := f.words.State()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -101,8 +100,8 @@ func (f *finding) State() search.State {
 	return s
 }
 
-// StartRebuild begins to build the indexes anew.
-func (f *finding) StartRebuild() {
+// StartRebuild starts rebuilding the indexes.
+func (f *searchIndex) StartRebuild() {
 	f.words.StartRebuild()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,15 +120,15 @@ func (f *finding) StartRebuild() {
 	})
 }
 
-// wait waits for what was begun.
-func (f *finding) wait() {
+// wait waits for a running rebuild.
+func (f *searchIndex) wait() {
 	if f != nil {
 		f.done.Wait()
 	}
 }
 
-// Check tells in what the indexes do not say what the sessions do.
-func (f *finding) Check(ctx context.Context) ([]wire.IndexDifference, error) {
+// Check returns the differences between the indexes and the sessions.
+func (f *searchIndex) Check(ctx context.Context) ([]wire.IndexDifference, error) {
 	var all []wire.IndexDifference
 	if f.catalogue != nil {
 		found, err := f.catalogue.Check(ctx)
@@ -150,28 +149,26 @@ func (f *finding) Check(ctx context.Context) ([]wire.IndexDifference, error) {
 	return all, nil
 }
 
-// Unread returns how many places of sessions could not be read when they were
-// last indexed.
-func (f *finding) Unread(ctx context.Context, ids []firn.ID) (map[firn.ID]int, error) {
+// Unread returns the number of unreadable places in each session when it was last indexed.
+func (f *searchIndex) Unread(ctx context.Context, ids []firn.ID) (map[firn.ID]int, error) {
 	return f.words.Unread(ctx, ids)
 }
 
-// nothing is the index of a home that is not there.
-type nothing struct{}
+// noIndex is the index of a home that does not exist.
+type noIndex struct{}
 
-func (nothing) Search(context.Context, search.Query) (search.Answer, error) {
+func (noIndex) Search(context.Context, search.Query) (search.Answer, error) {
 	return search.Answer{}, nil
 }
-func (nothing) State() search.State                                   { return search.State{} }
-func (nothing) StartRebuild()                                         {}
-func (nothing) Check(context.Context) ([]wire.IndexDifference, error) { return nil, nil }
+func (noIndex) State() search.State                                   { return search.State{} }
+func (noIndex) StartRebuild()                                         {}
+func (noIndex) Check(context.Context) ([]wire.IndexDifference, error) { return nil, nil }
 
-// recalledCoverage is how much of what was asked for something must have to be
-// recalled.
+// recalledCoverage is the minimum share of the query that a recalled hit must match.
 const recalledCoverage = 0.34
 
-// past finds what was said before in the sessions that are seen at a place, but for
-// the session that asks, with what was said right before and after it.
+// past returns a search over the sessions visible at a place, except the asking session.
+// Hits include the messages directly before and after.
 func (h *House) past(at place, asking firn.ID) memory.Search {
 	return func(ctx context.Context, query string, limit int) ([]memory.Past, error) {
 		q := search.Words(query)
@@ -180,7 +177,7 @@ func (h *House) past(at place, asking firn.ID) memory.Search {
 		}
 		one := 1
 		q.Agents, q.Limit, q.Before, q.After = []string{at.agent}, limit, &one, &one
-		q.Owners, q.Shown = at.sees, true
+		q.Owners, q.Shown = at.canSee, true
 		if asking != "" {
 			q.Except = []firn.ID{asking}
 		}
@@ -188,15 +185,15 @@ func (h *House) past(at place, asking firn.ID) memory.Search {
 		var all []memory.Past
 		for _, hit := range hits {
 			if hit.Coverage >= recalledCoverage {
-				all = append(all, memory.Past{Session: hit.Session, Entry: hit.Entry, Title: hit.Title, Text: spellWindow(hit.Window), Time: hit.Time})
+				all = append(all, memory.Past{Session: hit.Session, Entry: hit.Entry, Title: hit.Title, Text: formatWindow(hit.Window), Time: hit.Time})
 			}
 		}
 		return all, err
 	}
 }
 
-// spellWindow is what was said around a hit, as a model reads it.
-func spellWindow(items []search.Item) string {
+// formatWindow formats the messages around a hit for a model.
+func formatWindow(items []search.Item) string {
 	lines := make([]string, len(items))
 	for i, item := range items {
 		lines[i] = string(item.Role) + ": " + item.Text
@@ -204,25 +201,25 @@ func spellWindow(items []search.Item) string {
 	return strings.Join(lines, "\n")
 }
 
-// index is what the gateway finds with.
+// index returns the index for the gateway.
 func (h *House) index() gateway.Index {
-	if h.finding == nil {
-		return nothing{}
+	if h.searchIndex == nil {
+		return noIndex{}
 	}
-	return h.finding
+	return h.searchIndex
 }
 
-// readWindow tells what stands around an entry of a session.
+// readWindow returns the entries around an entry of a session.
 func (h *House) readWindow(ctx context.Context, id firn.ID, entry string, q search.Query) (search.Hit, error) {
-	if h.finding == nil {
+	if h.searchIndex == nil {
 		return search.Hit{}, fmt.Errorf("read around an entry of session %.80q: %w", id, firn.ErrNotFound)
 	}
-	return h.finding.words.Window(ctx, id, entry, q)
+	return h.searchIndex.words.Window(ctx, id, entry, q)
 }
 
-// startIndex begins to keep the index of words up to date.
+// startIndex starts updating the full-text index.
 func (h *House) startIndex() {
-	if h.finding != nil {
-		h.finding.words.Start()
+	if h.searchIndex != nil {
+		h.searchIndex.words.Start()
 	}
 }

@@ -15,28 +15,27 @@ import (
 	"firn.dev/wire"
 )
 
-// Carrying says which sessions are carried where.
+// Carrying configures [Migrate] and [Mirror].
 type Carrying struct {
 	Settings *config.Settings
 	Env      func(name string) string
-	// From and To are stores, as store.url names them.
+	// From and To are store URLs, as in store.url.
 	From, To string
-	// Source is what a mirror copies; From then names it if it is not the store of
-	// the settings.
+	// Source is the store that [Mirror] copies. From then names it, if it is not the store
+	// of the settings.
 	Source store.Source
-	// Copy leaves it at a copy: the home goes on with the store that it has.
+	// Copy only copies the sessions: the home keeps using its current store.
 	Copy bool
-	// Report is told, in a sentence, of everything that was out of order.
+	// Report receives warnings, one sentence each.
 	Report func(message string)
-	// Progress is told how many bytes of how many were read; of none, that it is not
-	// known how many there are. Nil: nobody.
+	// Progress, if not nil, receives the number of bytes read and the total. The total is
+	// zero if unknown.
 	Progress func(what string, done, total int64)
 }
 
-// Migrate carries all sessions from one store to another. If they come from the one
-// that holds the sessions of the home, the home records at the end that the other one
-// does now. While it runs, no gateway may serve the home, nor one that it reads or
-// writes as files.
+// Migrate moves all sessions from one store to another. If the source is the store of the
+// home, the home records the new store at the end. No gateway may serve the home meanwhile,
+// or any other home whose files are read or written.
 func Migrate(ctx context.Context, c Carrying) (r *migrate.Report, err error) {
 	if sameStore(c.Settings, c.From, c.To) {
 		return nil, fmt.Errorf("carry sessions from %s to %s: %w: they are one store", c.From, c.To, firn.ErrInvalid)
@@ -72,9 +71,9 @@ func Migrate(ctx context.Context, c Carrying) (r *migrate.Report, err error) {
 	return r, c.record(c.To).Write(fsys, c.Settings.Home)
 }
 
-// moves reports whether the sessions of the home move, and are not only copied: they
-// come from the store that holds them. A home that records none keeps them in its own
-// files, or where its settings say; those may say already where they go.
+// moves reports whether the sessions of the home are moved rather than copied: From is the
+// store that holds them. Without a record in the home that is its own files or the store in
+// the settings. The settings may already name the new store.
 func (c *Carrying) moves(fsys vfs.FS) (bool, error) {
 	if c.Copy {
 		return false, nil
@@ -92,7 +91,7 @@ func (c *Carrying) moves(fsys vfs.FS) (bool, error) {
 	return same(from, own) || same(from, set) || same(to, set) && !same(to, own), nil
 }
 
-// record is a store as the home would record it.
+// record returns the store record of a URL.
 func (c *Carrying) record(url string) config.StoreRecord {
 	st := c.Settings.Store
 	st.URL = url
@@ -101,15 +100,14 @@ func (c *Carrying) record(url string) config.StoreRecord {
 	return r
 }
 
-// holdsHome reports whether one of the stores is the home itself, which is held while
-// it is open.
+// holdsHome reports whether one of the stores is the home itself, which is locked while it
+// is open.
 func (c *Carrying) holdsHome() bool {
 	return sameStore(c.Settings, c.From, "file:") || sameStore(c.Settings, c.To, "file:")
 }
 
-// list lists what was carried once: a store on servers makes its table of sessions when
-// it is first asked for it, and for many that takes longer than people look at an empty
-// page.
+// list lists the migrated sessions once. A remote store builds its session table on the
+// first listing, which can take long for many sessions.
 func (c *Carrying) list(ctx context.Context, to migrate.Side) error {
 	st, ok := to.(store.Store)
 	if !ok {
@@ -126,14 +124,13 @@ func (c *Carrying) list(ctx context.Context, to migrate.Side) error {
 	return nil
 }
 
-// sameStore reports whether two URLs name one store.
+// sameStore reports whether two URLs name the same store.
 func sameStore(s *config.Settings, a, b string) bool {
 	return config.SameStore(s.Home, config.StoreRecord{URL: a}, config.StoreRecord{URL: b})
 }
 
-// open opens a store for as long as sessions are carried. A home in files is
-// held, so that nobody begins to serve it meanwhile; where sessions come from
-// it must be there.
+// open opens a store for the duration of the migration. A home in files is locked so that
+// no gateway can serve it. A source must exist.
 func (c *Carrying) open(fsys vfs.FS, url string, source bool) (migrate.Side, func() error, error) {
 	s := c.Settings.Store
 	s.URL = url
@@ -165,13 +162,13 @@ func (c *Carrying) open(fsys vfs.FS, url string, source bool) (migrate.Side, fun
 	return side, func() error { return errors.Join(st.Close(), release()) }, nil
 }
 
-// holdHome takes hold of a home that nobody works on.
+// holdHome locks a home that no command is using.
 func holdHome(fsys vfs.FS, dir, what string) (*api.Hold, error) {
 	hold, err := takeHold(fsys, dir, what)
 	if err != nil {
 		return nil, err
 	}
-	if err := noGuests(fsys, dir); err != nil {
+	if err := checkNoGuests(fsys, dir); err != nil {
 		return nil, errors.Join(err, hold.Release())
 	}
 	return hold, nil

@@ -166,7 +166,7 @@ func TestSearchNamesWhatItCouldNotRead(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.house.finding.words.Rebuild(t.Context()); err != nil {
+	if err := w.house.searchIndex.words.Rebuild(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, text := w.ask(identity{}, "GET", "/v1/search?q=word", nil); strings.Contains(text, string(id)) {

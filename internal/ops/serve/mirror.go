@@ -21,21 +21,21 @@ import (
 	"firn.dev/wire"
 )
 
-// copyManifest is the file that says what a directory is a copy of. A directory
-// without it is nobody's to overwrite.
+// copyManifest is the file that describes the origin of a copy. A directory without it is
+// never overwritten.
 const copyManifest = "mirror.json"
 
-// copied is what a copy in files was made of, and when.
-type copied struct {
+// copyState is the content of copyManifest.
+type copyState struct {
 	Store string    `json:"store"`
 	Space string    `json:"space,omitempty"`
 	At    time.Time `json:"at"`
-	// Sessions tells how each stood when it was copied.
-	Sessions map[firn.ID]stood `json:"sessions"`
+	// Sessions holds the state of each session when it was copied.
+	Sessions map[firn.ID]sessionState `json:"sessions"`
 }
 
-// stood is how a session stood when it was copied.
-type stood struct {
+// sessionState is the state of a session when it was copied.
+type sessionState struct {
 	Bytes    int64     `json:"bytes"`
 	Modified time.Time `json:"modified,omitzero"`
 	Archived bool      `json:"archived,omitempty"`
@@ -43,21 +43,21 @@ type stood struct {
 	Purged   bool      `json:"purged,omitempty"`
 }
 
-func stands(h store.Holding) stood {
-	return stood{h.Bytes, h.Modified.UTC().Round(0), h.Archived, h.Removed, h.Receipt != nil}
+func stateOf(h store.Holding) sessionState {
+	return sessionState{h.Bytes, h.Modified.UTC().Round(0), h.Archived, h.Removed, h.Receipt != nil}
 }
 
-// Mirror brings a copy of all sessions of a store in files up to date.
+// Mirror updates a copy in files of all sessions of a store.
 func Mirror(ctx context.Context, c Carrying, dir string) (*migrate.Report, error) {
-	m := &copyist{fs: vfs.OS{}, settings: c.Settings, store: c.From, dir: dir, report: c.Report, progress: c.Progress, clock: time.Now}
+	m := &mirrorer{fs: vfs.OS{}, settings: c.Settings, store: c.From, dir: dir, report: c.Report, progress: c.Progress, clock: time.Now}
 	return m.run(ctx, c.Source)
 }
 
-// copyist keeps a copy of all sessions in files.
-type copyist struct {
+// mirrorer maintains a copy of all sessions in files.
+type mirrorer struct {
 	fs       vfs.FS
 	settings *config.Settings
-	// store names what is copied if it is not the store of the settings.
+	// store is the URL of the source, if it is not the store of the settings.
 	store    string
 	dir      string
 	report   func(string)
@@ -65,9 +65,9 @@ type copyist struct {
 	clock    func() time.Time
 }
 
-// run brings the copy up to date. What has not changed since is not read. If it
-// is interrupted, the next one goes on.
-func (m *copyist) run(ctx context.Context, from store.Source) (r *migrate.Report, err error) {
+// run updates the copy. Unchanged sessions are not read. An interrupted run is continued by
+// the next one.
+func (m *mirrorer) run(ctx context.Context, from store.Source) (r *migrate.Report, err error) {
 	last, err := m.read()
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (m *copyist) run(ctx context.Context, from store.Source) (r *migrate.Report
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, hold.Release()) }()
-	if err := m.write(last); err != nil { // so that it is known as a copy from the first file on
+	if err := m.write(last); err != nil { // identifies the directory as a copy before any file is written
 		return nil, err
 	}
 	files, err := filestore.Open(m.dir, filestore.Options{PartSize: int64(m.settings.Store.PartSize), MaxLine: int64(m.settings.Store.MaxLine), Report: m.report, FS: m.fs, Now: m.clock})
@@ -91,12 +91,12 @@ func (m *copyist) run(ctx context.Context, from store.Source) (r *migrate.Report
 	return m.follow(ctx, from, files, last)
 }
 
-// follow carries what has changed, and notes it.
-func (m *copyist) follow(ctx context.Context, from store.Source, files *filestore.Store, last copied) (*migrate.Report, error) {
+// follow copies changed sessions and updates the manifest.
+func (m *mirrorer) follow(ctx context.Context, from store.Source, files *filestore.Store, last copyState) (*migrate.Report, error) {
 	begun := m.clock().UTC().Round(0)
-	seen := make(map[firn.ID]stood)
+	seen := make(map[firn.ID]sessionState)
 	r, err := migrate.Run(ctx, from, files, migrate.Options{Copy: true, Progress: m.progress, Done: func(h store.Holding) bool {
-		now := stands(h)
+		now := stateOf(h)
 		seen[h.ID] = now
 		then, ok := last.Sessions[h.ID]
 		return ok && now == then
@@ -104,19 +104,19 @@ func (m *copyist) follow(ctx context.Context, from store.Source, files *filestor
 	if err != nil {
 		return r, err
 	}
-	for _, d := range r.Differ { // which are looked at again
+	for _, d := range r.Differ { // checked again next time
 		delete(seen, d.Session)
 	}
 	last.At, last.Sessions = begun, seen
 	return r, m.write(last)
 }
 
-func (m *copyist) path() string { return filepath.Join(m.dir, copyManifest) }
+func (m *mirrorer) path() string { return filepath.Join(m.dir, copyManifest) }
 
-// read reads what the copy was made of. A directory with something else in it is
-// refused, and so is the copy of another store.
-func (m *copyist) read() (copied, error) {
-	mine := copied{Store: m.settings.Store.URL, Space: m.settings.Store.Space, Sessions: make(map[firn.ID]stood)}
+// read reads the manifest. It rejects a directory with other contents and a copy of a
+// different store.
+func (m *mirrorer) read() (copyState, error) {
+	mine := copyState{Store: m.settings.Store.URL, Space: m.settings.Store.Space, Sessions: make(map[firn.ID]sessionState)}
 	if dir, ok := m.settings.Store.Files(m.settings.Home); ok {
 		mine.Store, mine.Space = "file:"+dir, ""
 	}
@@ -130,12 +130,12 @@ func (m *copyist) read() (copied, error) {
 	if err != nil {
 		return mine, fmt.Errorf("look at the copy in %s: %w", m.dir, err)
 	}
-	defer f.Close() // only read
+	defer f.Close() // read-only
 	data, err := io.ReadAll(f)
 	if err != nil {
 		return mine, fmt.Errorf("look at the copy in %s: %w", m.dir, err)
 	}
-	var last copied
+	var last copyState
 	if err := json.Unmarshal(data, &last); err != nil {
 		return mine, fmt.Errorf("look at the copy in %s: %w: %s: %w", m.dir, firn.ErrCorrupt, copyManifest, err)
 	}
@@ -155,16 +155,17 @@ func (m *copyist) read() (copied, error) {
 	return last, nil
 }
 
-// movedFrom reports whether the sessions of the home were in a store before they
-// were moved to the one they are in now: a copy of it goes on as a copy of this one.
-func (m *copyist) movedFrom(url string) bool {
+// movedFrom reports whether the sessions of the home were in the given store before they
+// were moved to the current one. A copy of the old store is then continued as a copy of the
+// new one.
+func (m *mirrorer) movedFrom(url string) bool {
 	r, err := config.ReadRecord(m.fs, m.settings.Home)
 	return err == nil && r != nil && m.store == "" && r.Before != "" &&
 		config.SameStore(m.settings.Home, config.StoreRecord{URL: r.Before}, config.StoreRecord{URL: url})
 }
 
-// empty refuses a directory that has sessions and is no copy.
-func (m *copyist) empty() error {
+// empty fails if the directory contains sessions but is not a copy.
+func (m *mirrorer) empty() error {
 	if _, err := m.fs.Stat(filepath.Join(m.dir, "agents")); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -174,7 +175,7 @@ func (m *copyist) empty() error {
 	}
 }
 
-func (m *copyist) write(c copied) error {
+func (m *mirrorer) write(c copyState) error {
 	data, err := json.MarshalIndent(c, "", " ")
 	if err != nil {
 		return err
@@ -185,15 +186,15 @@ func (m *copyist) write(c copied) error {
 	return nil
 }
 
-// startMirror keeps the copy that the settings ask for up to date, until stop is
-// called.
+// startMirror starts updating the copy configured in the settings and returns a function
+// that stops it.
 func (h *House) startMirror(ctx context.Context) (stop func()) {
 	side, ok := h.own.(store.Source)
 	dir := h.o.Settings.Store.Mirror
 	if dir == "" || !ok {
 		return func() {}
 	}
-	m := &copyist{fs: h.fs, settings: h.o.Settings, dir: dir, report: h.o.Report, clock: h.o.Clock}
+	m := &mirrorer{fs: h.fs, settings: h.o.Settings, dir: dir, report: h.o.Report, clock: h.o.Clock}
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
 	work.Go(func() { h.mirror(ctx, m, side) })
@@ -203,9 +204,8 @@ func (h *House) startMirror(ctx context.Context) (stop func()) {
 	}
 }
 
-// mirror copies what is new, as often as the settings say. A gateway that was
-// down when it should have does it when it starts.
-func (h *House) mirror(ctx context.Context, m *copyist, from store.Source) {
+// mirror updates the copy at the configured interval. A missed update runs at startup.
+func (h *House) mirror(ctx context.Context, m *mirrorer, from store.Source) {
 	every := h.o.Settings.Store.MirrorEvery
 	last, err := m.read()
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 	"firn.dev/wire"
 )
 
-// mind is the memory of all agents: folders of notes, by whom they are about.
-type mind struct {
+// noteStore manages the folders of notes of all agents.
+type noteStore struct {
 	home   string
 	env    func(name string) string
 	fs     vfs.FS
@@ -32,22 +32,21 @@ type mind struct {
 
 	mu      sync.Mutex
 	folders map[string]*memory.Dir
-	// headers are those of sessions that were asked for, asked the latest message
-	// of the user in them.
+	// headers caches session headers. asked holds the latest user message of each session.
 	headers map[firn.ID]firn.Header
 	asked   map[firn.ID]firn.EntryID
-	// busy are the sessions that facts are looked for in.
+	// busy are the sessions from which facts are being extracted.
 	busy map[firn.ID]bool
 
-	// work is what is done in the background, until ctx ends.
+	// work waits for background work, which runs until ctx ends.
 	work   sync.WaitGroup
 	ctx    context.Context
 	cancel context.CancelFunc
 	closed bool
 }
 
-func newMind(home string, env func(string) string, fsys vfs.FS, st store.Store, clock func() time.Time, report func(string)) *mind {
-	m := &mind{
+func newNoteStore(home string, env func(string) string, fsys vfs.FS, st store.Store, clock func() time.Time, report func(string)) *noteStore {
+	m := &noteStore{
 		home: home, env: env, fs: fsys, store: st, clock: clock, report: report, folders: make(map[string]*memory.Dir),
 		headers: make(map[firn.ID]firn.Header), asked: make(map[firn.ID]firn.EntryID), busy: make(map[firn.ID]bool),
 	}
@@ -55,58 +54,58 @@ func newMind(home string, env func(string) string, fsys vfs.FS, st store.Store, 
 	return m
 }
 
-// place is a conversation, as far as it matters for notes, and what the one who asks
-// in it may see.
+// place is the part of a conversation that is relevant for notes, and the bounds of the
+// caller.
 type place struct {
 	agent string
-	// person is the key of somebody who writes from outside; empty for the
-	// agent's own conversations. project is the directory that is worked on.
+	// person is the key of an external sender. It is empty for the agent's own
+	// conversations. project is the working directory.
 	person, project string
-	// with is who the conversation is with: person, unless those notes are not for who
-	// asks. Then own is set, and person is the key whose conversations they may see, if
-	// there is one, which have notes of their own.
+	// with is the key of the other party: person, unless the caller may not see those
+	// notes. Then own is set, and person is the key whose conversations the caller may see,
+	// if any. These have separate notes.
 	with string
 	own  bool
-	// bounds is what may be seen: sessions that are found, and notes.
+	// bounds limits the sessions and notes that are visible.
 	bounds route.Bounds
 }
 
-// newPlace is the place of a session of an agent, for who may see what bounds admit.
-// Who may not see all that is the agent's has notes of the conversations that they may
-// see, as people who write from outside have; who may see none has no notes.
+// newPlace returns the place of an agent's session for a caller with the given bounds. A
+// caller that may not see everything of the agent has separate notes for the conversations
+// it may see, like external senders. A caller that may see none has no notes.
 func newPlace(agent, key, project string, bounds route.Bounds) place {
 	at := place{agent: agent, person: person(key), project: project, bounds: bounds}
 	at.with = at.person
 	if at.with != "" && !bounds.Admits(agent, at.with) || at.with == "" && !bounds.AdmitsAgent(agent) {
 		at.person, at.own = "", true
-		if cover := bounds.Cover(key); bounds.Admits(agent, key) && !passing(cover) {
+		if cover := bounds.Cover(key); bounds.Admits(agent, key) && !isHookCall(cover) {
 			at.person = cover
 		}
 	}
 	if !bounds.Unbounded() {
-		at.project = "" // whose notes are those of all agents
+		at.project = "" // project notes are shared by all agents
 	}
 	return at
 }
 
-// sees reports whether a session may be found at a place: it is one of the same
-// agent with the same people, and within the bounds.
-func (p place) sees(agent, key string) bool {
+// canSee reports whether a session is visible at a place: it has the same agent and the
+// same other party and is within the bounds.
+func (p place) canSee(agent, key string) bool {
 	return agent == p.agent && person(key) == p.with && p.bounds.Admits(agent, key)
 }
 
-// noted reports whether there are notes at a place at all.
-func (p place) noted() bool { return p.person != "" || !p.own }
+// hasNotes reports whether notes are kept at a place.
+func (p place) hasNotes() bool { return p.person != "" || !p.own }
 
-// passing reports whether a key is that of one call of a hook, which nobody comes back
-// to: nothing is noted for it.
-func passing(key string) bool {
+// isHookCall reports whether a key belongs to a single call of a hook. Such keys are never
+// used again, so no notes are kept for them.
+func isHookCall(key string) bool {
 	k, err := route.Parse(key)
 	return err == nil && k.Kind() == route.KindHook && k.Parts().Peer != ""
 }
 
-// folder is the folder at a path, the same for all who ask.
-func (m *mind) folder(root string) *memory.Dir {
+// folder returns the folder at a path. All callers share one instance.
+func (m *noteStore) folder(root string) *memory.Dir {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	d, ok := m.folders[root]
@@ -117,37 +116,37 @@ func (m *mind) folder(root string) *memory.Dir {
 	return d
 }
 
-// Where folders are. People and projects have names that no file can have, so
-// the names of their folders end in a sum of them.
+// Locations of folders. The names of people and projects may not be valid file names, so
+// their folder names end in a hash.
 const (
 	workspaceDir = "workspace"
 	usersDir     = "users"
 	projectsDir  = "projects"
 )
 
-func (m *mind) agentRoot(c config.Memory, agent string) string {
+func (m *noteStore) agentRoot(c config.Memory, agent string) string {
 	return filepath.Join(cmp.Or(c.Dir, filepath.Join(m.home, "agents")), agent, workspaceDir)
 }
 
-func (m *mind) userRoot(c config.Memory, agent, person string) string {
+func (m *noteStore) userRoot(c config.Memory, agent, person string) string {
 	return filepath.Join(cmp.Or(c.Dir, filepath.Join(m.home, "agents")), agent, usersDir, folderName(person))
 }
 
-func (m *mind) projectRoot(project string) string {
+func (m *noteStore) projectRoot(project string) string {
 	return filepath.Join(m.home, projectsDir, folderName(project))
 }
 
 func folderName(name string) string {
 	h := fnv.New64a()
-	_, _ = h.Write([]byte(name)) // which cannot fail
+	_, _ = h.Write([]byte(name)) // cannot fail
 	return fmt.Sprintf("%s-%016x", cmp.Or(memory.Slug(name), "x"), h.Sum64())
 }
 
-// shelf is the folders that count at a place. Who writes from outside has their
-// own, and the agent's only if that is shared.
-func (m *mind) shelf(c config.Memory, at place) memory.Shelf {
+// shelf returns the folders that apply at a place. External senders have their own folder,
+// and the agent's only if it is shared.
+func (m *noteStore) shelf(c config.Memory, at place) memory.Shelf {
 	var s memory.Shelf
-	if !at.noted() {
+	if !at.hasNotes() {
 		return s
 	}
 	if at.person != "" {
@@ -162,17 +161,16 @@ func (m *mind) shelf(c config.Memory, at place) memory.Shelf {
 	return s
 }
 
-// own is the folder that a place itself has: that of the person or of the
-// agent.
-func (m *mind) own(c config.Memory, at place) *memory.Dir {
+// ownDir returns the primary folder of a place: that of the person or of the agent.
+func (m *noteStore) ownDir(c config.Memory, at place) *memory.Dir {
 	if at.person != "" {
 		return m.folder(m.userRoot(c, at.agent, at.person))
 	}
 	return m.folder(m.agentRoot(c, at.agent))
 }
 
-// scopeOf says where a fact belongs that was found at a place: what a person
-// from outside said is theirs, what is about the work stays with the project.
+// scopeOf returns the scope of a fact found at a place. Facts from external senders are
+// kept for that sender; facts about the work are kept with the project.
 func scopeOf(category memory.Category, at place) memory.Scope {
 	switch {
 	case at.person != "":
@@ -183,8 +181,8 @@ func scopeOf(category memory.Category, at place) memory.Scope {
 	return memory.ScopeAgent
 }
 
-// person is the key of somebody who writes from outside, without its thread;
-// empty for an agent's own conversations.
+// person returns the key of an external sender without its thread, or "" for the agent's
+// own conversations.
 func person(key string) string {
 	k, err := route.Parse(key)
 	if err != nil {
@@ -200,15 +198,14 @@ func person(key string) string {
 	return ""
 }
 
-// placeOf is the place of a session, for who may see what bounds admit.
-func (m *mind) placeOf(ctx context.Context, agent string, id firn.ID, workspace string, bounds route.Bounds) place {
+// placeOf returns the place of a session for a caller with the given bounds.
+func (m *noteStore) placeOf(ctx context.Context, agent string, id firn.ID, workspace string, bounds route.Bounds) place {
 	h := m.header(ctx, id)
 	return newPlace(agent, h.Key, m.project(cmp.Or(h.CWD, workspace)), bounds)
 }
 
-// project is the directory that is worked on; empty if it is nobody's project:
-// the root and the user's home are not.
-func (m *mind) project(dir string) string {
+// project returns the project directory, or "" if dir is the root or the user's home.
+func (m *noteStore) project(dir string) string {
 	if !filepath.IsAbs(dir) {
 		return ""
 	}
@@ -219,11 +216,11 @@ func (m *mind) project(dir string) string {
 	return dir
 }
 
-// maxHeaders bounds how many are remembered.
+// maxHeaders limits the number of cached headers.
 const maxHeaders = 4096
 
-// header is that of a session; empty if it cannot be read.
-func (m *mind) header(ctx context.Context, id firn.ID) firn.Header {
+// header returns the header of a session. It is empty if the session cannot be read.
+func (m *noteStore) header(ctx context.Context, id firn.ID) firn.Header {
 	m.mu.Lock()
 	h, ok := m.headers[id]
 	m.mu.Unlock()
@@ -249,10 +246,10 @@ func (m *mind) header(ctx context.Context, id firn.ID) firn.Header {
 	return h
 }
 
-// aboutFile says whom a folder is about, beside its notes.
+// aboutFile is the file that describes the subject of a folder.
 const aboutFile = ".about.json"
 
-// about is whom a folder is about.
+// about is the subject of a folder.
 type about struct {
 	Scope   memory.Scope `json:"scope"`
 	Agent   string       `json:"agent,omitempty"`
@@ -260,8 +257,8 @@ type about struct {
 	Project string       `json:"project,omitempty"`
 }
 
-// sign writes down whom a folder is about, once.
-func (m *mind) sign(d *memory.Dir, a about) error {
+// writeAbout writes the about file of a folder, unless it exists.
+func (m *noteStore) writeAbout(d *memory.Dir, a about) error {
 	dir := filepath.Join(d.Root(), "memory")
 	path := filepath.Join(dir, aboutFile)
 	if _, err := m.fs.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -280,25 +277,25 @@ func (m *mind) sign(d *memory.Dir, a about) error {
 	return nil
 }
 
-// target is the folder of a scope at a place, signed.
-func (m *mind) target(c config.Memory, at place, scope memory.Scope) (*memory.Dir, error) {
-	if !at.noted() {
+// target returns the folder of a scope at a place, and writes its about file.
+func (m *noteStore) target(c config.Memory, at place, scope memory.Scope) (*memory.Dir, error) {
+	if !at.hasNotes() {
 		return nil, fmt.Errorf("no notes are kept in this conversation: %w", firn.ErrUnsupported)
 	}
 	switch scope {
 	case memory.ScopeUser:
 		d := m.folder(m.userRoot(c, at.agent, at.person))
-		return d, m.sign(d, about{Scope: scope, Agent: at.agent, Key: at.person})
+		return d, m.writeAbout(d, about{Scope: scope, Agent: at.agent, Key: at.person})
 	case memory.ScopeProject:
 		d := m.folder(m.projectRoot(at.project))
-		return d, m.sign(d, about{Scope: scope, Project: at.project})
+		return d, m.writeAbout(d, about{Scope: scope, Project: at.project})
 	}
 	d := m.folder(m.agentRoot(c, at.agent))
-	return d, m.sign(d, about{Scope: memory.ScopeAgent, Agent: at.agent})
+	return d, m.writeAbout(d, about{Scope: memory.ScopeAgent, Agent: at.agent})
 }
 
-// start does something in the background, unless the mind is closed.
-func (m *mind) start(do func(ctx context.Context)) {
+// start runs do in the background, unless the store is closed.
+func (m *noteStore) start(do func(ctx context.Context)) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.closed {
@@ -307,9 +304,8 @@ func (m *mind) start(do func(ctx context.Context)) {
 	m.work.Go(func() { do(m.ctx) })
 }
 
-// wait lets what is done in the background finish until ctx ends, and then ends
-// it.
-func (m *mind) close(ctx context.Context) {
+// close waits for background work until ctx ends, and then cancels it.
+func (m *noteStore) close(ctx context.Context) {
 	m.mu.Lock()
 	m.closed = true
 	m.mu.Unlock()
@@ -327,7 +323,7 @@ func (m *mind) close(ctx context.Context) {
 	m.cancel()
 }
 
-// memoryOf is what the settings say of an agent's memory.
+// memoryOf returns the memory settings of an agent.
 func memoryOf(c config.Config, agent string) config.Memory {
 	a, _ := c.Agent(agent)
 	if a.Memory != nil {
@@ -336,11 +332,11 @@ func memoryOf(c config.Config, agent string) config.Memory {
 	return c.Memory
 }
 
-// placeIn is a place as the protocol names it, for who may see what bounds admit. The
-// notes of one of the agent's own conversations are meant if that is said.
-func (m *mind) placeIn(at wire.MemoryPlace, bounds route.Bounds) place {
+// placeIn returns the place for a wire.MemoryPlace and the bounds of the caller. With a
+// user scope, the key may also be one of the agent's own conversations.
+func (m *noteStore) placeIn(at wire.MemoryPlace, bounds route.Bounds) place {
 	here := newPlace(at.Agent, at.Key, m.project(at.Project), bounds)
-	if at.Scope == wire.MemoryOfUser && at.Key != "" && here.person == "" && here.noted() && !passing(at.Key) {
+	if at.Scope == wire.MemoryOfUser && at.Key != "" && here.person == "" && here.hasNotes() && !isHookCall(at.Key) {
 		here.person, here.own = at.Key, true
 	}
 	return here

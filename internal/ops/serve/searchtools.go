@@ -12,7 +12,7 @@ import (
 	"firn.dev/tool"
 )
 
-// The bounds of what the tools tell.
+// Limits of the search tool.
 const (
 	toolHits    = 5
 	maxToolHits = 20
@@ -25,9 +25,9 @@ type searchArguments struct {
 	After  *int   `json:"after,omitempty" desc:"How many messages after each hit to show; 1 if not given."`
 }
 
-// searchSessions is the tool that finds what was said in the sessions of an
-// agent. Of the session that asks, only what the model does not see is found.
-func (s *staff) searchSessions(name string) tool.Tool {
+// searchSessions returns the tool that searches the sessions of an agent. In the asking
+// session it finds only entries outside the model's window.
+func (s *agentBuilder) searchSessions(name string) tool.Tool {
 	return tool.New("search_sessions", "Searches everything that was said in earlier conversations, also what was compacted away in this one. Each hit tells its session and entry, for read_window.",
 		func(ctx context.Context, a searchArguments) (tool.Result, error) {
 			q, err := search.Parse(a.Query, s.clock())
@@ -51,26 +51,26 @@ func (s *staff) searchSessions(name string) tool.Tool {
 				q.Limit = min(a.Limit, maxToolHits)
 			}
 			q.Agents = []string{name}
-			q.Owners, q.Shown = s.place(ctx, name, asking).sees, true
+			q.Owners, q.Shown = s.place(ctx, name, asking).canSee, true
 			hits, err := s.find(ctx, q)
 			if err != nil {
 				return tool.Result{}, err
 			}
 			hits = slices.DeleteFunc(hits, func(h search.Hit) bool { return h.Session == asking && len(h.Marks) == 0 })
-			return tool.TextResult(spellHits(a.Query, hits)), nil
+			return tool.TextResult(formatHits(a.Query, hits)), nil
 		})
 }
 
-// place is that of the session that asks, for who began the turn.
-func (s *staff) place(ctx context.Context, name string, asking firn.ID) place {
-	if asking == "" || s.mind == nil {
+// place returns the place of the asking session for the caller of the turn.
+func (s *agentBuilder) place(ctx context.Context, name string, asking firn.ID) place {
+	if asking == "" || s.notes == nil {
 		return newPlace(name, "", "", agent.BoundsOf(ctx))
 	}
-	return s.mind.placeOf(ctx, name, asking, "", agent.BoundsOf(ctx))
+	return s.notes.placeOf(ctx, name, asking, "", agent.BoundsOf(ctx))
 }
 
-// spellHits is what was found, as a model reads it.
-func spellHits(query string, hits []search.Hit) string {
+// formatHits formats hits for a model.
+func formatHits(query string, hits []search.Hit) string {
 	if len(hits) == 0 {
 		return fmt.Sprintf("nothing was found for %q", firn.CutText(query, 100))
 	}
@@ -86,14 +86,14 @@ func spellHits(query string, hits []search.Hit) string {
 		if len(h.Marks) > 0 {
 			b.WriteString(" (" + strings.Join(h.Marks, ", ") + ")")
 		}
-		b.WriteString("\n" + spellItems(h.Window))
+		b.WriteString("\n" + formatItems(h.Window))
 	}
 	return b.String()
 }
 
-// spellItems is a window, moved in so that no line of it looks like the place
-// of another hit.
-func spellItems(items []search.Item) string {
+// formatItems formats a window. It is indented so that no line looks like the start of
+// another hit.
+func formatItems(items []search.Item) string {
 	var lines []string
 	for _, item := range items {
 		mark := "  "
@@ -112,16 +112,16 @@ type windowArguments struct {
 	After   *int   `json:"after,omitempty" desc:"How many after it; 4 if not given."`
 }
 
-// readWindow is the tool that shows what stands around an entry.
-func (s *staff) readWindow(name string) tool.Tool {
+// readWindow returns the tool that shows the messages around an entry.
+func (s *agentBuilder) readWindow(name string) tool.Tool {
 	return tool.New("read_window", "Shows what was said around an entry of an earlier conversation that search_sessions found.",
 		func(ctx context.Context, a windowArguments) (tool.Result, error) {
 			asking, _ := agent.SessionOf(ctx)
-			q := search.Query{Before: a.Before, After: a.After, Owners: s.place(ctx, name, asking).sees, Shown: true}
+			q := search.Query{Before: a.Before, After: a.After, Owners: s.place(ctx, name, asking).canSee, Shown: true}
 			hit, err := s.window(ctx, firn.ID(a.Session), a.Entry, q)
 			if err != nil {
 				return tool.Result{}, err
 			}
-			return tool.TextResult(fmt.Sprintf("session %s, %s\n%s", hit.Session, hit.Time.Format("2006-01-02 15:04"), spellItems(hit.Window))), nil
+			return tool.TextResult(fmt.Sprintf("session %s, %s\n%s", hit.Session, hit.Time.Format("2006-01-02 15:04"), formatItems(hit.Window))), nil
 		})
 }

@@ -17,22 +17,21 @@ import (
 	"firn.dev/wire"
 )
 
-// keepFor is how long what was found out about files holds. Whoever looks at a
-// page asks again and again.
-const keepFor = 30 * time.Second
+// cacheTTL is how long storage figures are cached, since pages request them repeatedly.
+const cacheTTL = 30 * time.Second
 
-// kept remembers for a while what took long to find out.
-type kept[T any] struct {
+// cached caches a value for cacheTTL.
+type cached[T any] struct {
 	mu    sync.Mutex
 	at    time.Time
 	value T
 }
 
-// get returns what is remembered, or asks.
-func (k *kept[T]) get(now time.Time, ask func() (T, error)) (T, error) {
+// get returns the cached value, or calls ask if it has expired.
+func (k *cached[T]) get(now time.Time, ask func() (T, error)) (T, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if since := now.Sub(k.at); !k.at.IsZero() && since >= 0 && since < keepFor {
+	if since := now.Sub(k.at); !k.at.IsZero() && since >= 0 && since < cacheTTL {
 		return k.value, nil
 	}
 	value, err := ask()
@@ -42,9 +41,9 @@ func (k *kept[T]) get(now time.Time, ask func() (T, error)) (T, error) {
 	return value, err
 }
 
-// keeping tells how much room is taken up by what, but for the sessions.
-func (h *House) keeping(ctx context.Context) (wire.Storage, error) {
-	return h.room.get(h.o.Clock(), func() (wire.Storage, error) {
+// storage returns the disk usage of everything except the sessions.
+func (h *House) storage(ctx context.Context) (wire.Storage, error) {
+	return h.storageCache.get(h.o.Clock(), func() (wire.Storage, error) {
 		var s wire.Storage
 		dir, ok := h.storeDir()
 		if !ok || h.o.Foreign != nil {
@@ -68,27 +67,28 @@ func (h *House) keeping(ctx context.Context) (wire.Storage, error) {
 		if err := errors.Join(errs...); err != nil {
 			return s, fmt.Errorf("look how much room is taken up: %w", err)
 		}
-		if disk, err := doctor.DiskOf(dir); err == nil { // where that is not known nothing is told
+		if disk, err := doctor.DiskOf(dir); err == nil { // omitted where unknown
 			s.Free, s.Total = disk.Free, disk.Total
 		}
 		return s, nil
 	})
 }
 
-// noteDirs are where notes are: those of agents, of people and of projects.
+// noteDirs returns the directories of notes: those of agents, people and projects.
 func (h *House) noteDirs() []string {
 	h.mu.Lock()
 	c, agents := h.config, h.agents
 	h.mu.Unlock()
 	dirs := []string{filepath.Join(h.home(), projectsDir)}
 	for id := range agents {
-		root := h.mind.agentRoot(memoryOf(c, id), id)
+		root := h.notes.agentRoot(memoryOf(c, id), id)
 		dirs = append(dirs, filepath.Join(root, "memory"), filepath.Join(filepath.Dir(root), usersDir))
 	}
 	return dirs
 }
 
-// sizeOf adds up the files below a directory. One that is not there has none.
+// sizeOf returns the total size in bytes of the files below a directory. It is zero if the
+// directory does not exist.
 func sizeOf(ctx context.Context, fsys vfs.FS, dir string) (int64, error) {
 	entries, err := fsys.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -108,7 +108,7 @@ func sizeOf(ctx context.Context, fsys vfs.FS, dir string) (int64, error) {
 			}
 			total += n
 		case e.Type().IsRegular():
-			if info, err := fsys.Stat(path); err == nil { // else it went meanwhile
+			if info, err := fsys.Stat(path); err == nil { // otherwise it was removed meanwhile
 				total += info.Size
 			}
 		}
@@ -116,8 +116,8 @@ func sizeOf(ctx context.Context, fsys vfs.FS, dir string) (int64, error) {
 	return total, err
 }
 
-// sources tells which folders of other tools are mirrored, or which one takes
-// the place of our own sessions.
+// sources returns the mirrored folders of other tools, or the folder that replaces our own
+// sessions.
 func (h *House) sources(ctx context.Context) ([]wire.Source, error) {
 	if f := h.o.Foreign; f != nil {
 		name := string(f.Tool.Name())
@@ -126,11 +126,11 @@ func (h *House) sources(ctx context.Context) ([]wire.Source, error) {
 	if h.mirrors == nil {
 		return nil, nil
 	}
-	return h.mirrored.get(h.o.Clock(), func() ([]wire.Source, error) { return h.mirrors.tellAll(ctx, h.own) })
+	return h.sourcesCache.get(h.o.Clock(), func() ([]wire.Source, error) { return h.mirrors.describeAll(ctx, h.own) })
 }
 
-// tellAll tells of all mirrors, also of those that cannot be read.
-func (m *mirrors) tellAll(ctx context.Context, own unionstore.Source) ([]wire.Source, error) {
+// describeAll describes all mirrors, including unreadable ones.
+func (m *mirrors) describeAll(ctx context.Context, own unionstore.Source) ([]wire.Source, error) {
 	m.all(true)
 	entries, err := m.fs.ReadDir(m.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -160,11 +160,11 @@ func (m *mirrors) tellAll(ctx context.Context, own unionstore.Source) ([]wire.So
 	return all, nil
 }
 
-// count tells how many sessions of a mirror are ours now, or what is wrong with
-// it.
+// count adds the faults of a mirror, and the number of its sessions that have been taken
+// over, to s.
 func (m *mirrors) count(ctx context.Context, dir string, own unionstore.Source, s *wire.Source) error {
 	m.mu.Lock()
-	st, told := m.open[dir], m.told[dir]
+	st, told := m.open[dir], m.reported[dir]
 	m.mu.Unlock()
 	if told != "" && st == nil {
 		s.Faults = append(s.Faults, told)

@@ -160,7 +160,7 @@ func TestMirrorOfGateway(t *testing.T) {
 	h, c := furnished(t, Options{Settings: settings})
 	s := tell(t, c, wire.NewSession{Key: "agent:main:main", Title: "Kept"}, "Keep this.")
 	tell(t, c, wire.NewSession{Title: "Other"}, "And this.")
-	m := &copyist{fs: h.fs, settings: settings, dir: settings.Store.Mirror, report: func(string) {}, clock: time.Now}
+	m := &mirrorer{fs: h.fs, settings: settings, dir: settings.Store.Mirror, report: func(string) {}, clock: time.Now}
 	from := h.own.(migrate.Side)
 	r, err := m.run(t.Context(), from)
 	if err != nil || r.New != 2 || r.Keys != 1 {
