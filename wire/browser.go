@@ -2,35 +2,35 @@ package wire
 
 import "time"
 
-// LoginOrder asks for a code that lets a browser in once. What is empty is as
-// it is of who asks; nobody can let in somebody who may do more.
+// LoginOrder requests a one-time login code for a browser. Empty fields default to the
+// caller's own rights; a code cannot have more rights than the caller.
 type LoginOrder struct {
 	Scope  Scope    `json:"scope,omitempty"`
 	Agents []string `json:"agents,omitempty"`
 	Keys   []string `json:"keys,omitempty"`
 }
 
-// LoginCode is such a code. It is good once, and not for long.
+// LoginCode is a short-lived one-time login code.
 type LoginCode struct {
 	Code    string    `json:"code"`
 	Expires time.Time `json:"expires"`
-	// URL is the address to open, with the code behind the #, where no server
-	// and no log sees it.
+	// URL is the address to open, with the code in the fragment, which is not sent to
+	// servers or logged.
 	URL string `json:"url"`
 }
 
-// Login lets a browser in: by a code, or by a token.
+// Login logs a browser in with a code or a token.
 type Login struct {
 	Code  string `json:"code,omitempty"`
 	Token string `json:"token,omitempty"`
 }
 
-// LoggedOut tells whether a browser was logged in until now.
+// LoggedOut reports whether the browser was logged in until now.
 type LoggedOut struct {
 	LoggedOut bool `json:"loggedOut"`
 }
 
-// Me is who asks, and what a page needs to know at its beginning.
+// Me describes the caller and the initial state of a page.
 type Me struct {
 	Name   string   `json:"name"`
 	Scope  Scope    `json:"scope"`

@@ -1,10 +1,10 @@
 package wire
 
-// Cluster is how things are where several gateways share sessions.
+// Cluster is the state of a cluster of gateways that share sessions.
 type Cluster struct {
-	// Gateways are those that answered just now, this one first.
+	// Gateways are those that responded just now, this one first.
 	Gateways []ClusterGateway `json:"gateways"`
-	// Servers are those that keep the sessions, by name.
+	// Servers are the storage servers, by name.
 	Servers []ClusterServer `json:"servers"`
 }
 
@@ -13,21 +13,21 @@ type ClusterGateway struct {
 	Name    string `json:"name"`
 	Address string `json:"address,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Leads says that this one does what one does for all, such as running jobs.
+	// Leads means that this gateway runs the tasks that only one may run, such as jobs.
 	Leads bool `json:"leads,omitempty"`
-	// Owns is how many sessions it has at the moment, Running how many turns.
+	// Owns is the number of sessions it currently owns, Running the number of turns.
 	Owns    int `json:"owns"`
 	Running int `json:"running"`
 }
 
-// ClusterServer is a server that keeps sessions.
+// ClusterServer is a storage server.
 type ClusterServer struct {
 	Name string `json:"name"`
-	// Streams is how many streams it keeps, Leads how many of them it leads.
+	// Streams is the number of its streams, Leads the number of streams it leads.
 	Streams int `json:"streams"`
 	Leads   int `json:"leads"`
-	// Behind is how many messages it lacks of all streams; Offline says that the
-	// others do not reach it.
+	// Behind is the number of messages it lacks in all streams; Offline means that the
+	// others cannot reach it.
 	Behind  int64 `json:"behind"`
 	Offline bool  `json:"offline,omitempty"`
 }

@@ -8,38 +8,37 @@ import (
 	"firn.dev"
 )
 
-// Damage is a fault in a stored session: bytes that could not be read as an
-// entry, or an entry that is not as it was written.
+// Damage is a fault in a stored session: bytes that could not be read as an entry, or an
+// entry that differs from its written form.
 type Damage struct {
-	// Kind is the fault in one word; clients must expect words they do not know.
+	// Kind is the kind of fault; clients must expect unknown values.
 	Kind firn.GapKind `json:"kind"`
 	// At and Next are its extent.
 	At   firn.Pos `json:"at"`
 	Next firn.Pos `json:"next"`
-	// Part is the file of the session it is in, from 1, Offset the byte in that
-	// file where it begins, and Bytes its length. Part is zero in a store that
-	// keeps no files.
+	// Part is the number of the session's file, from 1, Offset the byte offset in that
+	// file, and Bytes the length. Part is zero in a store without files.
 	Part   int   `json:"part,omitempty"`
 	Offset int64 `json:"offset,omitempty"`
 	Bytes  int64 `json:"bytes,omitempty"`
-	// N and Entry are the number and the id of the entry, if they could be read;
-	// otherwise After is the number of the entry before it, if that is known.
+	// N and Entry are the number and the ID of the entry, if they could be read; otherwise
+	// After is the number of the preceding entry, if known.
 	N     int          `json:"n,omitempty"`
 	Entry firn.EntryID `json:"entry,omitempty"`
 	After int          `json:"after,omitempty"`
-	// Lost is true if content could not be read. It is false if all of it was
-	// read and only its place had to be guessed.
+	// Lost is true if content could not be read. It is false if all of it was read and only
+	// its place had to be guessed.
 	Lost bool `json:"lost,omitempty"`
-	// Reason says what was found.
+	// Reason describes the fault.
 	Reason string `json:"reason"`
-	// Places is how many places it stands for, if they are more than one.
+	// Places is the number of places it represents, if more than one.
 	Places int `json:"places,omitempty"`
 }
 
-// Count returns how many places the damage stands for.
+// Count returns the number of places the damage represents.
 func (d Damage) Count() int { return max(d.Places, 1) }
 
-// String describes the damage in one line, with its place.
+// String describes the damage and its place in one line.
 func (d Damage) String() string {
 	what := d.subject() + " "
 	switch {
@@ -58,7 +57,7 @@ func (d Damage) String() string {
 	return what + " (" + d.Reason + "; " + d.place() + ")"
 }
 
-// subject names the entry, or the place where one must have been.
+// subject names the entry, or the place of the lost entry.
 func (d Damage) subject() string {
 	switch {
 	case d.N > 0:
@@ -78,7 +77,7 @@ func (d Damage) subject() string {
 	return some + " here"
 }
 
-// manyBytes is how long a place is, a block of a disk, that may have held several
+// manyBytes is the size of a disk block. A damaged place of that size may have held several
 // entries.
 const manyBytes = 4096
 
@@ -93,7 +92,7 @@ func (d Damage) place() string {
 	return place
 }
 
-// grouped spells a number with a comma between each three digits.
+// grouped formats a number with thousands separators.
 func grouped(n int64) string {
 	digits := strconv.FormatInt(n, 10)
 	var groups []string

@@ -6,10 +6,9 @@ import (
 	"firn.dev"
 )
 
-// Event is an event of a session's stream. Its id in the stream is a position:
-// who comes back with the last id it saw misses nothing that is in the log.
-// What is not in the log (deltas and the like) has no id of its own and is not
-// repeated.
+// Event is an event of a session's stream. Its ID in the stream is a position: a client
+// that reconnects with the last ID it saw misses nothing that is in the log. Events that
+// are not in the log, such as deltas, have no ID of their own and are not repeated.
 type Event struct {
 	// Name is one of the names below.
 	Name    string   `json:"name"`
@@ -19,17 +18,17 @@ type Event struct {
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
-// The names of events, and what their data is.
+// The names of events. The comments give the type of their data.
 const (
 	EntryAppended       = "entry.appended"       // Entry
 	HeadMoved           = "head.moved"           // Entry
 	DeltaText           = "delta.text"           // Delta
 	DeltaThinking       = "delta.thinking"       // Delta
-	DeltaHTML           = "delta.html"           // Growth, instead of both on streams for pages
-	TurnPartial         = "turn.partial"         // Partial, to who begins to listen while a turn runs
+	DeltaHTML           = "delta.html"           // Growth; replaces both deltas on streams for pages
+	TurnPartial         = "turn.partial"         // Partial; sent to a client that connects during a turn
 	ToolStarted         = "tool.started"         // Tool
 	ToolCompleted       = "tool.completed"       // Tool
-	TurnStarted         = "turn.started"         // Answer, as far as it is known
+	TurnStarted         = "turn.started"         // Answer, as far as known
 	TurnCompleted       = "turn.completed"       // Answer
 	TurnFailed          = "turn.failed"          // Problem
 	TurnQueued          = "turn.queued"          // Answer
@@ -40,43 +39,43 @@ const (
 	SessionUpdated      = "session.updated"      // Session
 	Retry               = "retry"                // Notice
 	NoticeGiven         = "notice"               // Notice
-	Gap                 = "gap"                  // Missed; the client was too slow: fetch what is missing from Pos on
-	Bye                 = "bye"                  // the gateway is going away
+	Gap                 = "gap"                  // Missed; the client was too slow: fetch the entries from Pos on
+	Bye                 = "bye"                  // the gateway is shutting down
 )
 
 // Delta is a piece of an answer.
 type Delta struct {
 	Text string `json:"text"`
-	// Entry is the name that the answer will have in the log.
+	// Entry is the ID that the answer will have in the log.
 	Entry firn.EntryID `json:"entry,omitempty"`
 }
 
-// Tool is a tool call on its way.
+// Tool is a running tool call.
 type Tool struct {
 	Call      string          `json:"call"`
 	Name      string          `json:"name"`
 	Arguments json.RawMessage `json:"arguments,omitempty"`
-	// State, Text and Ms are told when it is done.
+	// State, Text and Ms are set when it is done.
 	State string `json:"state,omitempty"`
 	Text  string `json:"text,omitempty"`
 	Ms    int64  `json:"ms,omitempty"`
 }
 
-// Missed is what a gap tells besides where it is.
+// Missed is the data of a gap event.
 type Missed struct {
-	// Anew says that the session is kept elsewhere now, and that every position
-	// has changed: forget what was fetched, and fetch it from the start.
+	// Anew means that the session was moved to another store and that all positions have
+	// changed: discard everything and fetch it from the start.
 	Anew bool `json:"anew,omitempty"`
 }
 
 // Notice is a sentence for the user.
 type Notice struct {
 	Text string `json:"text"`
-	// Level is that of a warning, as in [Usage]; empty if it is none.
+	// Level is the level of a warning, as in [Usage]; empty if it is none.
 	Level string `json:"level,omitempty"`
 }
 
-// Compaction is a compaction, or one that failed.
+// Compaction is a compaction, possibly a failed one.
 type Compaction struct {
 	ID      firn.EntryID `json:"id,omitempty"`
 	Summary string       `json:"summary,omitempty"`
@@ -87,12 +86,11 @@ type Compaction struct {
 	Strategy string `json:"strategy,omitempty"`
 	Reason   string `json:"reason,omitempty"`
 	Model    string `json:"model,omitempty"`
-	// Undone says that it does not count any more; Current that it is the one
-	// in force.
+	// Undone means that it was undone; Current that it is the one in effect.
 	Undone  bool   `json:"undone,omitempty"`
 	Current bool   `json:"current,omitempty"`
 	At      string `json:"at,omitempty"`
 	Error   string `json:"error,omitempty"`
-	// Failure says why the summary was made without a model.
+	// Failure is why the summary was made without a model.
 	Failure string `json:"failure,omitempty"`
 }

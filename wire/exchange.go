@@ -2,23 +2,22 @@ package wire
 
 import "firn.dev"
 
-// Fidelity tells how well a conversation could be said in another tool's
-// words. Every entry that was read is in exactly one of Same, Said, Changed and
-// Left.
+// Fidelity reports how completely a conversation was converted to another format. Every
+// entry that was read counts in exactly one of Same, Said, Changed and Left.
 type Fidelity struct {
 	// From and To are the names of the formats.
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Entries is how many were read, and Kinds how many of each kind.
+	// Entries is the number of entries read, Kinds the number by kind.
 	Entries int64               `json:"entries"`
 	Kinds   map[firn.Kind]int64 `json:"kinds,omitempty"`
-	// Same were written as they came, Said in other words, Changed with
-	// something lost, and Left were not written.
+	// Same counts entries written unchanged, Said re-encoded ones, Changed entries with
+	// losses, and Left those that were not written.
 	Same    int64 `json:"same"`
 	Said    int64 `json:"said"`
 	Changed int64 `json:"changed"`
 	Left    int64 `json:"left"`
-	// Losses tells why, the most frequent first.
+	// Losses lists the reasons, most frequent first.
 	Losses []Lost `json:"losses,omitempty"`
 	// UnknownLines and UnknownFields were not understood and are kept.
 	UnknownLines  int64 `json:"unknownLines"`
@@ -26,81 +25,81 @@ type Fidelity struct {
 	// LostLines and LostFields were not understood and are not kept.
 	LostLines  int64 `json:"lostLines"`
 	LostFields int64 `json:"lostFields"`
-	// Damaged is how many places could not be read; Faults names the first.
+	// Damaged is the number of places that could not be read; Faults names the first ones.
 	Damaged int64    `json:"damaged"`
 	Faults  []string `json:"faults,omitempty"`
-	// Masked is how many secrets were masked; it is there if, and only if, that was
-	// asked for. A gateway that does not know how to mask does not tell it, and what
-	// it writes is not masked.
+	// Masked is the number of masked secrets. It is set if and only if masking was
+	// requested: a gateway without support for masking does not set it, and its output is
+	// not masked.
 	Masked *int64 `json:"masked,omitempty"`
-	// Lines and bytes as they were read and written, before anything was masked.
+	// Lines and bytes as read and written, before masking.
 	LinesRead    int64 `json:"linesRead"`
 	BytesRead    int64 `json:"bytesRead"`
 	LinesWritten int64 `json:"linesWritten"`
 	BytesWritten int64 `json:"bytesWritten"`
 }
 
-// Lost is a reason why entries were changed or left.
+// Lost is a reason why entries were changed or left out.
 type Lost struct {
-	// What could not be said, such as branches, and what became of it.
+	// What is the feature that could not be represented, such as branches, and how it was
+	// handled.
 	What    string `json:"what"`
 	Becomes string `json:"becomes,omitempty"`
 	Count   int64  `json:"count"`
 }
 
-// Import says what is done with a transcript that is sent to be kept.
+// Import are the options for importing a transcript.
 type Import struct {
-	// From names its format; empty finds it out.
+	// From names its format; empty means detect it.
 	From string `json:"from,omitempty"`
-	// ID is what the session is called; empty takes the id that it has.
+	// ID is the ID of the new session; empty means the transcript's own.
 	ID firn.ID `json:"id,omitempty"`
-	// Agent is whose session it becomes; empty leaves it at what it says.
+	// Agent is the owner of the session; empty means the one in the transcript.
 	Agent string `json:"agent,omitempty"`
-	// Title is used if it has none.
+	// Title is used if the transcript has none.
 	Title string `json:"title,omitempty"`
-	// Name is that of the file it came from, for formats that tell things there.
+	// Name is the name of the source file, for formats that keep information there.
 	Name string `json:"name,omitempty"`
 }
 
-// Export says how a session is told in another format.
+// Export are the options for exporting a session to another format.
 type Export struct {
 	Format string `json:"format"`
-	// CWD is the directory it is to go on in; empty is the session's own.
+	// CWD is the directory to continue in; empty means the session's own.
 	CWD string `json:"cwd,omitempty"`
-	// As is the id that the tool is to know the session by; empty is the one that
-	// the tool makes of the session's own. It is for a file that goes into a tool's
-	// folder.
+	// As is the ID of the session in the other tool, for a file that is placed in the
+	// tool's folder; empty means an ID derived from the session's.
 	As string `json:"as,omitempty"`
-	// View is what a page shows, for the format html: the branch, which empty
-	// means, or all that is on disk.
+	// View is the view for the format html: the branch, which is the default, or the whole
+	// file.
 	View string `json:"view,omitempty"`
-	// Mask puts [secret] in the place of what looks like a secret. Without it what
-	// is told is byte for byte what was said; pages are masked always.
+	// Mask replaces likely secrets with [secret]. Without it the export is byte for byte
+	// the original; HTML pages are always masked.
 	Mask bool `json:"mask,omitempty"`
 }
 
-// MaskedHeader is the header of an export that says that its secrets are masked. A
-// gateway that does not know how to mask does not send it.
+// MaskedHeader is the header of an export whose secrets are masked. A gateway without
+// support for masking does not send it.
 const MaskedHeader = "Firn-Masked"
 
-// FormatHTML is the format of pages to read. Nothing can be read back from it.
+// FormatHTML is the format of pages for reading. It cannot be imported.
 const FormatHTML = "html"
 
-// NoMessageYet is the message of the problem that a transcript which has only lines
-// before the conversation is refused with.
+// NoMessageYet is the problem message for a transcript that has only preamble lines and no
+// message.
 const NoMessageYet = "the transcript has no message yet"
 
-// Imported tells what was kept.
+// Imported is the result of an import.
 type Imported struct {
 	Session Session `json:"session"`
-	// Added is how many entries are new; none if it was all there already.
+	// Added is the number of new entries; zero if all were already there.
 	Added    int64    `json:"added"`
 	Fidelity Fidelity `json:"fidelity"`
 }
 
-// Format is a format that sessions can be read from and written to.
+// Format is a format that sessions can be imported from and exported to.
 type Format struct {
 	Name string `json:"name"`
-	// Limits is what it cannot say, and what becomes of it.
+	// Limits lists features that the format cannot represent and how they are handled.
 	Limits []Lost `json:"limits,omitempty"`
 }

@@ -1,18 +1,18 @@
 package wire
 
-// Health is the answer to whether a gateway is alive or ready.
+// Health is the result of a liveness or readiness check.
 type Health struct {
 	// Status is ok, or ready.
 	Status string `json:"status"`
 }
 
-// Stopped tells whether there was a turn to stop.
+// Stopped reports whether there was a turn to stop.
 type Stopped struct {
 	Stopped bool `json:"stopped"`
 }
 
-// Maintain asks for maintenance: by the settings, and, unless Enforce is set,
-// only to tell what it would do.
+// Maintain requests maintenance according to the settings. Unless Enforce is set, it is a
+// dry run.
 type Maintain struct {
 	Enforce bool `json:"enforce,omitempty"`
 }

@@ -6,7 +6,7 @@ import (
 	"firn.dev"
 )
 
-// Job is a job that runs at certain times, and how it is with it.
+// Job is a scheduled job and its state.
 type Job struct {
 	ID       string `json:"id"`
 	Schedule string `json:"schedule"`
@@ -17,99 +17,97 @@ type Job struct {
 	Message string `json:"message,omitempty"`
 	Enabled bool   `json:"enabled"`
 	CatchUp bool   `json:"catchUp,omitempty"`
-	// Next is when it runs next, zero if never; Last when it ran last, by the
-	// log, and Session the session of that run.
+	// Next is the time of the next run, zero if never; Last is the time of the last run in
+	// the log, and Session the session of that run.
 	Next    time.Time `json:"next,omitzero"`
 	Last    time.Time `json:"last,omitzero"`
 	Session firn.ID   `json:"session,omitempty"`
 	Running bool      `json:"running,omitempty"`
-	// Runs counts the runs in the log that are listed, Kept those that are
-	// archived.
+	// Runs counts the listed runs in the log, Kept the archived ones.
 	Runs int `json:"runs"`
 	Kept int `json:"kept,omitempty"`
-	// Skipped counts the times it should have run while it was running, Missed
-	// those that nobody was there for and that were not made up for, both since
-	// the gateway was started.
+	// Skipped counts runs skipped because the previous one was still running. Missed counts
+	// runs that were missed while no gateway was running and were not made up for. Both
+	// count since the gateway was started.
 	Skipped int `json:"skipped,omitempty"`
 	Missed  int `json:"missed,omitempty"`
-	// Error says what went wrong with the last run, if it failed.
+	// Error is the error of the last run, if it failed.
 	Error string `json:"error,omitempty"`
 }
 
-// Maintenance tells what was cleared away, or what would be.
+// Maintenance reports the actions of a maintenance run, or with a dry run those it would
+// take.
 type Maintenance struct {
-	// Mode is warn or enforce; Done says that the actions were taken, and is
-	// false for a dry run and for warn.
+	// Mode is warn or enforce. Done means that the actions were taken; it is false for a
+	// dry run and for warn.
 	Mode string    `json:"mode"`
 	Done bool      `json:"done"`
 	At   time.Time `json:"at"`
-	// Sessions is how many sessions there were, Bytes how large they were
-	// together. The bin is counted apart, in BinSessions and BinBytes.
+	// Sessions is the number of sessions, Bytes their total size. The bin is counted
+	// separately, in BinSessions and BinBytes.
 	Sessions    int   `json:"sessions"`
 	Bytes       int64 `json:"bytes"`
 	BinSessions int   `json:"binSessions"`
 	BinBytes    int64 `json:"binBytes"`
-	// Actions are what is to be done, in order.
+	// Actions are the actions to take, in order.
 	Actions []Action `json:"actions"`
-	// Protected counts the sessions that are out of reach, by why they are.
+	// Protected counts the sessions that maintenance must not touch, by reason.
 	Protected map[string]int `json:"protected,omitempty"`
-	// Kept counts those of them that a setting asks for.
+	// Kept counts those of them that a setting would otherwise select.
 	Kept map[string]int `json:"kept,omitempty"`
 	// Exceeded are the limits that are still exceeded afterwards.
 	Exceeded []Exceeded `json:"exceeded,omitempty"`
-	// Removed, Archived and Erased count the actions by what they do, Failed those that
-	// could not be done, Spared those that were not since the session was used
-	// meanwhile.
+	// Removed, Archived and Erased count the actions by type, Failed those that failed, and
+	// Spared those not taken because the session was used meanwhile.
 	Removed  int `json:"removed"`
 	Archived int `json:"archived"`
 	Erased   int `json:"erased,omitempty"`
 	Failed   int `json:"failed,omitempty"`
 	Spared   int `json:"spared,omitempty"`
-	// BytesBinned is how much goes to the bin. It takes up space there until it
-	// is erased. BytesErased is how much is erased from the bin for good.
+	// BytesBinned is the number of bytes moved to the bin, where they take up space until
+	// they are erased. BytesErased is the number of bytes erased from the bin permanently.
 	BytesBinned int64 `json:"bytesBinned"`
 	BytesErased int64 `json:"bytesErased,omitempty"`
 }
 
 // Exceeded is a limit that is exceeded.
 type Exceeded struct {
-	// Setting names the limit; Agent is whose it is if each agent has one.
+	// Setting names the limit; Agent is set for a limit per agent.
 	Setting string `json:"setting"`
 	Agent   string `json:"agent,omitempty"`
-	// Limit is the most there may be, Is what there is: sessions or bytes. Bin is how
-	// many of the bytes are in the bin.
+	// Limit is the limit, Is the current value: sessions or bytes. Bin is the number of
+	// those bytes in the bin.
 	Limit int64 `json:"limit"`
 	Is    int64 `json:"is"`
 	Bin   int64 `json:"bin,omitempty"`
 }
 
-// Action is what maintenance does to a session.
+// Action is a maintenance action on a session.
 type Action struct {
-	// Do is remove, which is into the bin, archive, or erase, which is from the bin
-	// and for good.
+	// Do is remove (move to the bin), archive, or erase (delete from the bin permanently).
 	Do      string  `json:"do"`
 	Session firn.ID `json:"session"`
 	Agent   string  `json:"agent,omitempty"`
 	Key     string  `json:"key,omitempty"`
 	Title   string  `json:"title,omitempty"`
-	// Why names the setting that asks for it.
+	// Why names the setting that caused it.
 	Why     string    `json:"why"`
 	Bytes   int64     `json:"bytes"`
 	Updated time.Time `json:"updated,omitzero"`
-	// Outcome is done, spared or failed; empty if it was not tried. Error says
-	// what went wrong.
+	// Outcome is done, spared or failed; empty if it was not tried. Error is the error
+	// message.
 	Outcome string `json:"outcome,omitempty"`
 	Error   string `json:"error,omitempty"`
 }
 
-// What maintenance does to a session.
+// The maintenance actions.
 const (
 	ActionRemove  = "remove"
 	ActionArchive = "archive"
 	ActionErase   = "erase"
 )
 
-// What came of an action.
+// The outcomes of an action.
 const (
 	OutcomeDone   = "done"
 	OutcomeSpared = "spared"

@@ -6,26 +6,26 @@ import (
 	"firn.dev"
 )
 
-// Key is a key and where it points.
+// Key is a key and the session it points to.
 type Key struct {
 	Key   string `json:"key"`
 	Agent string `json:"agent"`
 	// Session is the current session; empty if there is none yet.
 	Session firn.ID `json:"session,omitempty"`
-	// Title is that of the current session, or how it begins.
+	// Title is the title of the current session, or the start of its first message.
 	Title string `json:"title,omitempty"`
-	// ChatType is direct, group or channel; Kind the kind of key.
+	// ChatType is direct, group or channel; Kind is the kind of key.
 	ChatType string    `json:"chatType,omitempty"`
 	Kind     string    `json:"kind,omitempty"`
 	Updated  time.Time `json:"updated,omitzero"`
-	// Reset is the policy that holds for the key, in words.
+	// Reset describes the reset policy of the key.
 	Reset string `json:"reset,omitempty"`
-	// History are all sessions the key ever pointed at, latest first; told of
-	// one key, not in lists.
+	// History are all sessions the key ever pointed to, latest first; only for a single
+	// key, not in lists.
 	History []Session `json:"history,omitempty"`
 }
 
-// Inbound is a message from outside: who says what, where.
+// Inbound is a message from an external channel.
 type Inbound struct {
 	Agent     string  `json:"agent,omitempty"`
 	Channel   string  `json:"channel"`
@@ -36,42 +36,40 @@ type Inbound struct {
 	Sender    string  `json:"sender,omitempty"`
 	Text      string  `json:"text"`
 	Images    []Image `json:"images,omitempty"`
-	// Subject is what the group or channel is called; its sessions are called so
-	// unless they have a title.
+	// Subject is the name of the group or channel; it is the default title of its sessions.
 	Subject string `json:"subject,omitempty"`
-	// ID names the message at its source, so that it is taken once.
+	// ID is the ID of the message at its source, for deduplication.
 	ID string `json:"id,omitempty"`
-	// Wait asks for the answer; else the message is acknowledged when durable.
+	// Wait waits for the answer; otherwise the message is acknowledged once it is durable.
 	Wait bool `json:"wait,omitempty"`
 }
 
-// Routed tells what became of a message from outside.
+// Routed is the result of an inbound message.
 type Routed struct {
 	Key     string       `json:"key"`
 	Session firn.ID      `json:"session"`
 	Message firn.EntryID `json:"message,omitempty"`
-	// Reset tells why a new session was begun: daily, idle, ttl, removed, new or
-	// reset.
+	// Reset is why a new session was started: daily, idle, ttl, removed, new or reset.
 	Reset string `json:"reset,omitempty"`
-	// Reply is for the sender: what a command says, or the answer if it was
-	// waited for. Deliver says that it may be sent, by the send policy.
+	// Reply is for the sender: the output of a command, or the answer if it was awaited.
+	// Deliver means that the send policy allows sending it.
 	Reply   string  `json:"reply,omitempty"`
 	Deliver bool    `json:"deliver"`
 	Answer  *Answer `json:"answer,omitempty"`
-	// Repeated says that the message was taken before.
+	// Repeated means that the message was already received.
 	Repeated bool `json:"repeated,omitempty"`
 }
 
-// Status is how the gateway is.
+// Status is the status of the gateway.
 type Status struct {
 	Version string `json:"version"`
-	// Home and Store are where everything is kept; empty for who may not know.
+	// Home and Store are the storage locations; empty if the caller may not see them.
 	Home    string    `json:"home"`
 	Store   string    `json:"store"`
 	Started time.Time `json:"started"`
-	// Gateway says how it was reached: its address, or "in-process". TCP is where it
-	// listens for clients that have a token, and browsers, if it does. Who may not
-	// know where things are is told neither.
+	// Gateway is the address the gateway was reached at, or "in-process". TCP is the
+	// address for clients with a token and browsers, if there is one. Both are empty if the
+	// caller may not see them.
 	Gateway  string    `json:"gateway"`
 	TCP      string    `json:"tcp,omitempty"`
 	PID      int       `json:"pid"`
@@ -82,7 +80,7 @@ type Status struct {
 	Recent   []Session `json:"recent,omitempty"`
 }
 
-// Agent is an agent as it is set up.
+// Agent is a configured agent.
 type Agent struct {
 	ID       string `json:"id"`
 	Provider string `json:"provider"`
@@ -91,7 +89,7 @@ type Agent struct {
 	Assumed  bool   `json:"assumed,omitempty"`
 }
 
-// Model is a model that can be chosen.
+// Model is an available model.
 type Model struct {
 	ID        string `json:"id"` // provider/model
 	Window    int64  `json:"window"`
@@ -99,38 +97,38 @@ type Model struct {
 	Assumed   bool   `json:"assumed,omitempty"`
 }
 
-// Move asks for the head to be moved.
+// Move is a request to move the head.
 type Move struct {
-	// To is an entry; Back goes back so many turns instead.
+	// To is an entry; Back goes back that many turns instead.
 	To   firn.EntryID `json:"to,omitempty"`
 	Back int          `json:"back,omitempty"`
-	// Summary sums up the branch that is left.
+	// Summary summarizes the abandoned branch.
 	Summary bool `json:"summary,omitempty"`
 }
 
-// Fork asks for a new session that goes on from an entry of this one.
+// Fork is a request for a new session that continues from an entry of this one.
 type Fork struct {
-	// At is the last entry that is taken along; empty means the head.
+	// At is the last entry to copy; empty means the head.
 	At    firn.EntryID `json:"at,omitempty"`
 	Title string       `json:"title,omitempty"`
 	Key   string       `json:"key,omitempty"`
 }
 
-// Compact asks for a compaction.
+// Compact is a request for a compaction.
 type Compact struct {
 	Hint       string `json:"hint,omitempty"`
 	KeepRecent int64  `json:"keepRecent,omitempty"`
 	Model      string `json:"model,omitempty"`
-	// Plan tells what would be done and does nothing.
+	// Plan returns the plan without running it.
 	Plan bool `json:"plan,omitempty"`
 }
 
-// Erase asks for a purge.
+// Erase is a request for a purge.
 type Erase struct {
 	Entries []firn.EntryID `json:"entries,omitempty"`
 	Reason  string         `json:"reason,omitempty"`
-	// Sure must be the session's id: it cannot be undone.
+	// Sure must be the session's ID, because a purge cannot be undone.
 	Sure firn.ID `json:"sure"`
-	// Plan asks only what would be erased: the receipt tells it, and has no times.
+	// Plan only returns a receipt of the data that would be erased, without times.
 	Plan bool `json:"plan,omitempty"`
 }

@@ -2,8 +2,8 @@ package wire
 
 import "strings"
 
-// ModelList lists models in two shapes at once: as a page of ours, and as
-// OpenAI does. For clients of OpenAI's an agent is a model too.
+// ModelList lists models in two forms: as a page of the gateway's API and as a list of
+// OpenAI's. For OpenAI clients an agent is also a model.
 type ModelList struct {
 	Page[Model]
 	// Object is "list".
@@ -11,7 +11,7 @@ type ModelList struct {
 	Data   []OpenAIModel `json:"data"`
 }
 
-// OpenAIModel is a model, or an agent, as OpenAI tells of it.
+// OpenAIModel is a model or an agent in OpenAI's format.
 type OpenAIModel struct {
 	ID string `json:"id"`
 	// Object is "model".
@@ -20,14 +20,12 @@ type OpenAIModel struct {
 	OwnedBy string `json:"owned_by"`
 }
 
-// OpenAIFailure is the body of an answer that is a problem, as OpenAI's API has
-// it.
+// OpenAIFailure is the body of an error response in OpenAI's format.
 type OpenAIFailure struct {
 	Error OpenAIProblem `json:"error"`
 }
 
-// OpenAIProblem is a problem as OpenAI's API tells it, with what we have to say
-// beside.
+// OpenAIProblem is a problem in OpenAI's format with additional members.
 type OpenAIProblem struct {
 	Message string  `json:"message"`
 	Type    string  `json:"type"`
@@ -38,7 +36,7 @@ type OpenAIProblem struct {
 	Request string  `json:"request,omitempty"`
 }
 
-// InOpenAI tells a problem as OpenAI's API does.
+// InOpenAI converts a problem to OpenAI's format.
 func InOpenAI(p Problem) OpenAIFailure {
 	code := strings.ReplaceAll(string(p.Kind), "-", "_")
 	kind := "server_error"
@@ -54,7 +52,7 @@ func InOpenAI(p Problem) OpenAIFailure {
 	}
 	message := p.Message
 	if p.Hint != "" {
-		message += ": " + p.Hint // clients show no more than the message
+		message += ": " + p.Hint // clients show only the message
 	}
 	return OpenAIFailure{Error: OpenAIProblem{Message: message, Type: kind, Code: &code, Kind: p.Kind, Hint: p.Hint, Request: p.Request}}
 }

@@ -2,55 +2,55 @@ package wire
 
 import "time"
 
-// Source is a folder of another tool that is mirrored here, or this home itself.
+// Source is a mirrored folder of another tool, or this home itself.
 type Source struct {
-	// Name is what filters call it: the name of the tool, and a number behind it
-	// if there are several folders.
+	// Name is the name for filters: the name of the tool, followed by a number if there are
+	// several folders.
 	Name string `json:"name"`
 	Tool string `json:"tool"`
 	Dir  string `json:"dir"`
-	// Sessions is how many there are, Bytes how large they are together.
+	// Sessions is the number of sessions, Bytes their total size.
 	Sessions int   `json:"sessions"`
 	Bytes    int64 `json:"bytes"`
-	// Checked is when it was looked at last; Taken how many sessions were gone on
-	// with here, and are ours now.
+	// Checked is when it was last checked; Taken is the number of its sessions that were
+	// continued here and now belong to firn.
 	Checked time.Time `json:"checked,omitzero"`
 	Taken   int       `json:"taken,omitempty"`
-	// Faults are what could not be read, at most ten of them.
+	// Faults are read errors, at most ten.
 	Faults []string `json:"faults,omitempty"`
-	// Limits are what the tool's format cannot say, for the way back.
+	// Limits lists features that the tool's format cannot represent, for exports.
 	Limits []string `json:"limits,omitempty"`
 }
 
-// Ops is how the gateway and what it keeps are doing.
+// Ops is the operational state of the gateway and its storage.
 type Ops struct {
 	Status Status `json:"status"`
 	Ready  bool   `json:"ready"`
-	// Why says why it is not ready.
+	// Why is why the gateway is not ready.
 	Why string `json:"why,omitempty"`
-	// Append and Sync are how long appends, and the syncs to the disk within
-	// them, have taken since the gateway began.
+	// Append and Sync are the latencies of appends, and of the disk syncs within them,
+	// since the gateway started.
 	Append  Latency    `json:"append"`
 	Sync    Latency    `json:"sync"`
 	Storage Storage    `json:"storage"`
 	Index   IndexState `json:"index"`
-	// Verified is the latest check of all sessions; nil if there was none since
-	// the gateway began.
+	// Verified is the latest check of all sessions; nil if there was none since the gateway
+	// started.
 	Verified *Verified `json:"verified,omitempty"`
-	// Memory is what the process has of the system, in bytes, and Own how much of it
-	// firn itself holds: the rest is the program and the engine of the index, with its
-	// caches. Files is how many descriptors are open, Goroutines how many there are.
+	// Memory is the memory of the process in bytes; Own is the part held by firn itself.
+	// The rest is the program and the index engine with its caches. Files is the number of
+	// open descriptors, Goroutines the number of goroutines.
 	Memory     int64 `json:"memory"`
 	Own        int64 `json:"own"`
 	Files      int   `json:"files"`
 	Goroutines int   `json:"goroutines"`
-	// Cluster is told where several gateways share sessions; ClusterFault is why
-	// it could not be found out.
+	// Cluster is set if several gateways share sessions; ClusterFault is why it could not
+	// be determined.
 	Cluster      *Cluster `json:"cluster,omitempty"`
 	ClusterFault string   `json:"clusterFault,omitempty"`
 }
 
-// Latency is how long something takes, in milliseconds.
+// Latency is a latency in milliseconds.
 type Latency struct {
 	Count int64   `json:"count"`
 	P50   float64 `json:"p50"`
@@ -58,7 +58,7 @@ type Latency struct {
 	Max   float64 `json:"max"`
 }
 
-// Storage is what is kept, in bytes.
+// Storage is the size of stored data in bytes.
 type Storage struct {
 	Sessions int64 `json:"sessions"`
 	Index    int64 `json:"index"`
@@ -68,24 +68,23 @@ type Storage struct {
 	Total    int64 `json:"total"`
 }
 
-// Verified is what a check of all sessions found.
+// Verified is the result of a check of all sessions.
 type Verified struct {
 	Begun time.Time `json:"begun"`
-	// Done is zero while it is under way.
+	// Done is zero while the check is running.
 	Done     time.Time `json:"done,omitzero"`
 	Sessions int       `json:"sessions"`
 	Of       int       `json:"of"`
-	// Entries and Bytes count what was read.
+	// Entries and Bytes count the data read.
 	Entries int   `json:"entries"`
 	Bytes   int64 `json:"bytes"`
-	// Error says why it was broken off.
+	// Error is why the check was aborted.
 	Error string `json:"error,omitempty"`
-	// Faults are the sessions that are not in order, and what is wrong; at most
-	// a hundred of them.
+	// Faults are the damaged sessions, at most a hundred.
 	Faults []VerifyFault `json:"faults,omitempty"`
 }
 
-// VerifyFault is something that is wrong with a session.
+// VerifyFault is a fault of a session.
 type VerifyFault struct {
 	Session string `json:"session"`
 	What    string `json:"what"`

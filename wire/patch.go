@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// Default as the model, thinking, verbose, send or auth of a [Patch] takes back what was chosen
-// for the session. In JSON null does the same.
+// Default as the model, thinking, verbose, send or auth of a [Patch] resets the session's
+// choice. In JSON, null does the same.
 const Default = "default"
 
-// UnmarshalJSON reads a patch. Members that are not known by their exact names are
-// refused, and null takes a choice back.
+// UnmarshalJSON reads a patch. It rejects members that do not match a name exactly, and
+// null resets a choice.
 func (p *Patch) UnmarshalJSON(data []byte) error {
 	type plain Patch
 	var raw map[string]json.RawMessage
@@ -39,8 +39,8 @@ func (p *Patch) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// patchMember reports whether a patch has a member of exactly that name, and returns the
-// one that is the same but for case.
+// patchMember reports whether a patch has a member with exactly that name, and returns the
+// member that differs only in case.
 func patchMember(name string) (meant string, ok bool) {
 	for _, f := range reflect.VisibleFields(reflect.TypeFor[Patch]()) {
 		member, _, _ := strings.Cut(f.Tag.Get("json"), ",")

@@ -8,31 +8,30 @@ import (
 	"firn.dev"
 )
 
-// Problem is why something was not done: a kind that programs can tell apart, a
-// sentence, and what to do about it.
+// Problem is an error of the API: a kind for programs, a sentence and a hint.
 type Problem struct {
 	Kind    Kind   `json:"kind"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
-	// End is where the session ends, for a conflict.
+	// End is the end of the session, for a conflict.
 	End firn.Pos `json:"end,omitempty"`
-	// Request names the request in the gateway's log.
+	// Request identifies the request in the gateway's log.
 	Request string `json:"request,omitempty"`
 }
 
-// Failure is the body of an answer that is a problem.
+// Failure is the body of an error response.
 type Failure struct {
 	Error Problem `json:"error"`
 }
 
-// Error is the sentence.
+// Error returns the message.
 func (p *Problem) Error() string { return p.Message }
 
-// Unwrap gives the kind of error in the root package that the problem is, so
-// that errors.Is works on both sides of the wire.
+// Unwrap returns the corresponding error of the root package, so that errors.Is works on
+// both sides of the API.
 func (p *Problem) Unwrap() error { return kinds[p.Kind].err }
 
-// Status is the HTTP status of the problem.
+// Status returns the HTTP status of the problem.
 func (p *Problem) Status() int {
 	if k, ok := kinds[p.Kind]; ok {
 		return k.status
@@ -40,8 +39,7 @@ func (p *Problem) Status() int {
 	return http.StatusInternalServerError
 }
 
-// Kind says what kind of problem it is. The command line has an exit code for
-// each.
+// Kind is the kind of a problem. The command line has an exit code for each.
 type Kind string
 
 // The kinds of problems.
@@ -58,15 +56,15 @@ const (
 	Unsupported Kind = "unsupported"
 	NotSaved    Kind = "not-saved"
 	Unknown     Kind = "unknown-outcome" // it may or may not be saved
-	Unavailable Kind = "unavailable"     // the cluster does not answer; the same again later
+	Unavailable Kind = "unavailable"     // the cluster does not respond; retry later
 	Busy        Kind = "busy"
 	Upstream    Kind = "upstream" // the model's provider failed
-	TurnStopped Kind = "stopped"  // the turn was stopped, or gave way to a newer message
+	TurnStopped Kind = "stopped"  // the turn was stopped, or interrupted by a newer message
 	Closing     Kind = "closing"
 	Internal    Kind = "internal"
 )
 
-// kinds is the one table that maps kinds to errors and HTTP status.
+// kinds maps kinds to errors and HTTP statuses.
 var kinds = map[Kind]struct {
 	err    error
 	status int
@@ -91,10 +89,10 @@ var kinds = map[Kind]struct {
 	Internal:    {nil, http.StatusInternalServerError},
 }
 
-// order is the order in which KindOf asks, since an error may be several.
+// order is the order in which KindOf checks, since an error may match several kinds.
 var order = []Kind{Unknown, Unavailable, NotSaved, Conflict, Locked, Corrupt, TooLarge, Unsupported, NotFound, Closing, Invalid}
 
-// KindOf is the kind of problem that an error is.
+// KindOf returns the kind of an error.
 func KindOf(err error) Kind {
 	var p *Problem
 	if errors.As(err, &p) {
@@ -109,7 +107,7 @@ func KindOf(err error) Kind {
 		}
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return Unavailable // it took longer than we wait; trying again makes sense
+		return Unavailable // a timeout; retrying makes sense
 	}
 	return Internal
 }

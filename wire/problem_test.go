@@ -10,13 +10,13 @@ import (
 	"firn.dev/wire"
 )
 
-// TestKindOf tells kinds apart, of errors that are several too.
+// TestKindOf checks the kinds of errors, including errors that match several.
 func TestKindOf(t *testing.T) {
 	for err, want := range map[error]wire.Kind{
 		fmt.Errorf("read it: %w", firn.ErrNotFound):                                  wire.NotFound,
 		fmt.Errorf("append: %w: %w", firn.ErrNotSaved, firn.ErrUnavailable):          wire.Unavailable,
 		fmt.Errorf("read it: %w: %w", firn.ErrUnavailable, context.DeadlineExceeded): wire.Unavailable,
-		// A deadline of ours: whoever asks again may be luckier.
+		// Our own deadline: a retry may succeed.
 		fmt.Errorf("read it: %w", context.DeadlineExceeded): wire.Unavailable,
 		fmt.Errorf("read it: %w", context.Canceled):         wire.Internal,
 		fmt.Errorf("bind: %w", firn.ErrReplaced):            wire.NotSaved,

@@ -6,8 +6,8 @@ import (
 	"firn.dev"
 )
 
-// SearchQuery asks for what was said. Query is in the language of searches;
-// the others narrow it, as filters in the query do.
+// SearchQuery is a search for messages. Query is in the search language; the other fields
+// narrow it like filters in the query.
 type SearchQuery struct {
 	Query   string `json:"q,omitempty"`
 	Role    string `json:"role,omitempty"`
@@ -19,28 +19,27 @@ type SearchQuery struct {
 	Session string `json:"session,omitempty"`
 	Since   string `json:"since,omitempty"`
 	Until   string `json:"until,omitempty"`
-	// In is talk, which empty means, tools or all.
+	// In is talk (the default), tools or all.
 	In string `json:"in,omitempty"`
-	// Before and After are how many items around a hit are told; nil is 4.
+	// Before and After are the numbers of context items around a hit; nil means 4.
 	Before *int `json:"before,omitempty"`
 	After  *int `json:"after,omitempty"`
-	// Limit is how many hits; zero is 20.
+	// Limit is the maximum number of hits; zero means 20.
 	Limit  int    `json:"limit,omitempty"`
 	Cursor string `json:"cursor,omitempty"`
 }
 
-// Found is what a search found: a page of hits, the best first.
+// Found is a page of hits, best first.
 type Found struct {
 	Items  []Hit  `json:"items"`
 	Cursor string `json:"cursor,omitempty"`
-	// Unread is how many places could not be read in the sessions that may be
-	// found. What stood there cannot be found.
+	// Unread is the number of unreadable places in the searchable sessions. Their content
+	// cannot be found.
 	Unread int `json:"unread,omitempty"`
-	// Unsearched are sessions that could not be read at all: they were not
-	// searched, or not as they are now. At most 1000 are named.
+	// Unsearched are sessions that could not be read: they were not searched, or not in
+	// their current state. At most 1000 are listed.
 	Unsearched []Unsearched `json:"unsearched,omitempty"`
-	// Index tells how far the index is, if it is not up to date: then there may
-	// be more.
+	// Index is the state of the index if it is not up to date: there may be more hits.
 	Index *IndexState `json:"index,omitempty"`
 }
 
@@ -50,7 +49,7 @@ type Unsearched struct {
 	Reason  string  `json:"reason"`
 }
 
-// Hit is something that was found, with what stands around it.
+// Hit is a search hit with its context.
 type Hit struct {
 	Session firn.ID      `json:"session"`
 	Entry   firn.EntryID `json:"entry"`
@@ -66,23 +65,23 @@ type Hit struct {
 	Role  string    `json:"role"`
 	Tools []string  `json:"tools,omitempty"`
 	Time  time.Time `json:"time"`
-	// Score is for comparison within one answer; Coverage is the share of what
-	// was asked for that it has, from 0 to 1.
+	// Score is comparable within one response only; Coverage is the matched share of the
+	// query, from 0 to 1.
 	Score    float64 `json:"score"`
 	Coverage float64 `json:"coverage"`
-	// Snippet is a piece of the text, without secrets; Matches are where in it
-	// the words are, as pairs of bytes.
+	// Snippet is an excerpt of the text with secrets masked; Matches are the byte ranges of
+	// the matches in it, as pairs.
 	Snippet string   `json:"snippet"`
 	Matches [][2]int `json:"matches,omitempty"`
-	// Marks are what has become of it: compacted, hidden, other-branch, archived.
+	// Marks are states of the entry: compacted, hidden, other-branch, archived.
 	Marks []string `json:"marks,omitempty"`
-	// Window is the hit and what stands around it on its branch, in order.
+	// Window is the hit with its context on its branch, in order.
 	Window []HitItem `json:"window"`
-	// Copies are other places that say the same: forks and mirrors.
+	// Copies are other places with the same text: forks and mirrors.
 	Copies []HitPlace `json:"copies,omitempty"`
 }
 
-// HitItem is an entry in the window of a hit.
+// HitItem is an entry in the context of a hit.
 type HitItem struct {
 	Entry firn.EntryID `json:"entry"`
 	At    firn.Pos     `json:"at"`
@@ -91,39 +90,40 @@ type HitItem struct {
 	Tools []string     `json:"tools,omitempty"`
 	Time  time.Time    `json:"time"`
 	Text  string       `json:"text"`
-	// Hit says that it is the hit itself.
+	// Hit marks the hit itself.
 	Hit bool `json:"hit,omitempty"`
 }
 
-// HitPlace is where a copy stands.
+// HitPlace is the place of a copy.
 type HitPlace struct {
 	Session firn.ID      `json:"session"`
 	Entry   firn.EntryID `json:"entry"`
 }
 
-// IndexState tells how the index of words is.
+// IndexState is the state of the full-text index.
 type IndexState struct {
-	// Building says that sessions are being read: Done of Total. Rebuilding says
-	// that it is built anew, beside the one that is used.
+	// Building means that sessions are being read: Done of Total. Rebuilding means that a
+	// new index is built while the old one is used.
 	Building   bool `json:"building"`
 	Rebuilding bool `json:"rebuilding,omitempty"`
 	Done       int  `json:"done"`
 	Total      int  `json:"total"`
-	// Read is how much of them was read, of Bytes, about: one may be most of it.
+	// Read is the approximate number of bytes read, of Bytes. A single session may be most
+	// of it.
 	Read  int64 `json:"read,omitempty"`
 	Bytes int64 `json:"bytes,omitempty"`
-	// Failed says what went wrong the last time, empty if nothing did.
+	// Failed is the error of the last attempt, empty if there was none.
 	Failed string `json:"failed,omitempty"`
 }
 
-// IndexReport tells whether the indexes say what the sessions do.
+// IndexReport reports whether the indexes match the sessions.
 type IndexReport struct {
 	OK bool `json:"ok"`
-	// Differences are where they do not, at most 1000 of them.
+	// Differences are the mismatches, at most 1000.
 	Differences []IndexDifference `json:"differences"`
 }
 
-// IndexDifference is a point in which an index is wrong.
+// IndexDifference is a mismatch between an index and a session.
 type IndexDifference struct {
 	// Index is words or catalogue.
 	Index   string `json:"index"`

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// Spell is something as the gateway tells it: JSON on one line, in which HTML and lines
-// of transcripts travel as they are.
+// Spell encodes a value as the gateway does: JSON on one line, without escaping HTML, and
+// with the lines of transcripts unchanged.
 func Spell(v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

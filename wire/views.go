@@ -7,141 +7,136 @@ import (
 	"firn.dev"
 )
 
-// NewEntries asks for entries to be appended: lines of the native dialect, or
-// something that the user says. One of the two.
+// NewEntries is a request to append entries: either lines of the native dialect or a user
+// message.
 type NewEntries struct {
 	Entries []json.RawMessage `json:"entries,omitempty"`
 	User    string            `json:"user,omitempty"`
 }
 
-// Moved tells that the head of a session is elsewhere now.
+// Moved is the result of moving the head of a session.
 type Moved struct {
 	Session firn.ID `json:"session"`
-	// Entry is the entry that moved the head, To where it is now: empty if it is
-	// before everything.
+	// Entry is the entry that moved the head, To the new head; empty if it is before the
+	// first entry.
 	Entry firn.EntryID `json:"entry"`
 	To    firn.EntryID `json:"to,omitempty"`
-	// From is where it was. To go back there is the undo.
+	// From is the old head. Moving back there is the undo.
 	From firn.EntryID `json:"from,omitempty"`
-	// Left is how many entries are on the branch that was left, Text the first
-	// thing that the user said on it: what one might want to say otherwise.
+	// Left is the number of entries on the abandoned branch. Text is its first user
+	// message, for editing and resending.
 	Left int    `json:"left"`
 	Text string `json:"text,omitempty"`
-	// Summary is that of the branch that was left, if one was asked for.
+	// Summary is the summary of the abandoned branch, if requested.
 	Summary string   `json:"summary,omitempty"`
 	End     firn.Pos `json:"end"`
 }
 
-// Label asks for a name on an entry; an empty one takes it away.
+// Label is a request to label an entry; an empty name removes the label.
 type Label struct {
-	// Entry is an entry as a reference names it.
+	// Entry is a reference to an entry.
 	Entry string `json:"entry"`
 	Name  string `json:"name"`
 }
 
-// Hide asks for an entry to be hidden, or to be shown again.
+// Hide is a request to hide an entry or to show it again.
 type Hide struct {
 	Entry  string `json:"entry"`
 	Reason string `json:"reason,omitempty"`
 }
 
-// Remove asks for a session to be put away.
+// Remove is a request to remove a session.
 type Remove struct {
 	Reason string `json:"reason,omitempty"`
-	// Bin moves its files to the bin; else it is only hidden.
+	// Bin moves its files to the bin; otherwise it is only hidden.
 	Bin bool `json:"bin,omitempty"`
 }
 
-// Removed tells that a session was put away, and that nothing was lost.
+// Removed is the result of removing a session. No data is lost.
 type Removed struct {
 	Session firn.ID `json:"session"`
 	Title   string  `json:"title,omitempty"`
-	// Bin says that its files are in the bin; else it is hidden.
+	// Bin means that its files are in the bin; otherwise it is hidden.
 	Bin bool `json:"bin,omitempty"`
-	// Parts is how many files there are, Files which, Bytes how large they are.
+	// Parts is the number of files, Files their paths, Bytes their size.
 	Parts int      `json:"parts"`
 	Files []string `json:"files,omitempty"`
 	Bytes int64    `json:"bytes"`
-	// BytesRemoved is how many bytes are gone: none.
+	// BytesRemoved is the number of deleted bytes: always zero.
 	BytesRemoved int64 `json:"bytesRemoved"`
 }
 
-// Receipt proves that something was erased for good.
+// Receipt is the proof of a permanent erasure.
 type Receipt struct {
 	Session firn.ID        `json:"session"`
 	Entries []firn.EntryID `json:"entries,omitempty"`
 	Reason  string         `json:"reason,omitempty"`
-	// Begun is when it was begun; zero in a plan.
+	// Begun is when it started; zero in a plan.
 	Begun time.Time `json:"begun,omitzero"`
-	// Done is zero while it is under way; one that was interrupted can be asked
-	// for again.
+	// Done is zero while it is running; an interrupted purge can be requested again.
 	Done  time.Time `json:"done,omitzero"`
 	Bytes int64     `json:"bytes"`
 	Files []string  `json:"files"`
-	// Already says that the session had been erased before, at Done: nothing was
+	// Already means that the session had been erased before, at Done, and that nothing was
 	// erased now.
 	Already bool `json:"already,omitempty"`
-	// Notes is how many facts and notes went with it, which nothing else had
-	// said.
+	// Notes is the number of facts and notes erased because they had no other source.
 	Notes int `json:"notes,omitempty"`
-	// Typed is how many lines went from what was typed at terminals of the home.
+	// Typed is the number of lines erased from the terminal history of the home.
 	Typed int `json:"typed,omitempty"`
-	// Unread is why not all of the session could be read before it went: lines of
-	// it may then be left in what was typed.
+	// Unread is why the session could not be read completely before it was erased: lines of
+	// it may then be left in the terminal history.
 	Unread string `json:"unread,omitempty"`
-	// Forks are sessions that were forked from this one. They have copies of
-	// what they took along, which were not erased.
+	// Forks are sessions forked from this one. Their copies of its entries were not erased.
 	Forks []firn.ID `json:"forks,omitempty"`
-	// Summaries are entries of the same session that sum up what was erased with
-	// other things. They were not erased, and may repeat it.
+	// Summaries are entries of the same session that summarize erased entries together with
+	// others. They were not erased and may repeat erased content.
 	Summaries []firn.EntryID `json:"summaries,omitempty"`
 }
 
-// Compacted is a compaction that was made, or with Plan what one would do.
+// Compacted is the result of a compaction, or with Plan its plan.
 type Compacted struct {
 	Compaction
 	Plan *CompactionPlan `json:"plan,omitempty"`
 }
 
-// CompactionPlan is where a session would be cut.
+// CompactionPlan describes where a session would be cut.
 type CompactionPlan struct {
-	// FirstKept is the first entry that would be kept; empty if none would be.
+	// FirstKept is the first entry that would be kept; empty if none.
 	FirstKept firn.EntryID `json:"firstKept,omitempty"`
-	// Summarised and Kept count entries, and the tokens they are estimated at.
+	// Summarised and Kept count entries and their estimated tokens.
 	Summarised       int   `json:"summarised"`
 	SummarisedTokens int64 `json:"summarisedTokens"`
 	Kept             int   `json:"kept"`
 	KeptTokens       int64 `json:"keptTokens"`
-	// Split says that the cut is within a turn.
+	// Split means that the cut is within a turn.
 	Split bool `json:"split,omitempty"`
-	// Before is the size of the window now.
+	// Before is the current size of the window.
 	Before int64  `json:"before"`
 	Model  string `json:"model,omitempty"`
-	// Nothing says why nothing would be compacted; empty if something would.
+	// Nothing is why nothing would be compacted; empty if something would.
 	Nothing string `json:"nothing,omitempty"`
 }
 
-// Spending is what sessions have used.
+// Spending is the usage of sessions.
 type Spending struct {
-	// By is day, model, agent or session; And is the second thing that rows
-	// differ in, if two were asked for.
+	// By is day, model, agent or session; And is the second grouping, if requested.
 	By    string        `json:"by"`
 	And   string        `json:"and,omitempty"`
 	Since time.Time     `json:"since,omitzero"`
 	Rows  []SpendingRow `json:"rows"`
 	Total Counters      `json:"total"`
-	// Sessions is how many were looked at. Partial says that there are more,
-	// which were not.
+	// Sessions is the number of sessions included. Partial means that there are more.
 	Sessions int  `json:"sessions"`
 	Partial  bool `json:"partial,omitempty"`
 }
 
-// SpendingRow is what was used on one day, by one model, agent or session.
+// SpendingRow is the usage of one day, model, agent or session.
 type SpendingRow struct {
 	Name string `json:"name"`
-	// And is the second thing, if two were asked for.
+	// And is the value of the second grouping, if requested.
 	And string `json:"and,omitempty"`
-	// Title is that of a session, or how it begins.
+	// Title is the title of a session, or the start of its first message.
 	Title string `json:"title,omitempty"`
 	Counters
 }
