@@ -17,28 +17,27 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// AcceptedName is the file of a home that lists the faults that were accepted. Lines are
-// only ever added to it.
+// AcceptedName is the file of a home that lists the accepted faults. It is append-only.
 const AcceptedName = "verify-accepted.jsonl"
 
 // allFindings is a Limit that lists every finding.
 const allFindings = 1 << 30
 
-// Acceptance is one line of that file: the faults that were seen when they were accepted.
+// Acceptance is one line of that file: the faults found when they were accepted.
 type Acceptance struct {
 	At     time.Time       `json:"at"`
 	Note   string          `json:"note,omitempty"`
 	Faults []AcceptedFault `json:"faults"`
 }
 
-// AcceptedFault is a fault and a hash of the bytes that it is about, so that other damage
-// at the same place is a new fault.
+// AcceptedFault is a fault with a hash of the affected bytes, so that different damage at
+// the same place is a new fault.
 type AcceptedFault struct {
 	Finding
 	Hash string `json:"hash,omitempty"`
 }
 
-// key identifies a fault. The message is part of it where there is no place in a file.
+// key identifies a fault. It includes the message only if the fault has no place in a file.
 func (f *AcceptedFault) key() string {
 	at, message := int64(-1), f.Message
 	if f.At != nil {
@@ -47,9 +46,9 @@ func (f *AcceptedFault) key() string {
 	return fmt.Sprintf("%s|%s|%s|%d|%s|%s|%s", f.Kind, f.Session, f.File, at, f.Entry, f.Hash, message)
 }
 
-// VerifyAccepted is [Verify] of a home, without the faults that were accepted: these are
-// moved to Accepted of the report. With accept the faults that are left are accepted
-// first, with a note. Outside of a home nothing can be accepted.
+// VerifyAccepted runs [Verify] on a home and moves accepted faults to the field Accepted of
+// the report. If accept is set, it first accepts all remaining faults, with a note. Faults
+// can only be accepted in a home.
 func VerifyAccepted(verify func(limit int) (*Report, error), target Target, accept bool, note string, now time.Time) (*Report, error) {
 	if accept && !target.Home {
 		return nil, fmt.Errorf("%w: faults are accepted in a home, and %s is in none", firn.ErrInvalid, target.Root)
@@ -82,8 +81,8 @@ func VerifyAccepted(verify func(limit int) (*Report, error), target Target, acce
 	return report, nil
 }
 
-// setAside takes accepted faults out of a report, and lists of the others only so many of
-// one kind for one session.
+// setAside removes accepted faults from a report and applies the limit of findings per kind
+// and session to the others.
 func (r *Report) setAside(accepted func(Finding) bool) {
 	all := r.Findings
 	r.Findings, r.Faults, r.Warnings, r.Infos, r.Sick, r.Unlisted = []Finding{}, 0, 0, 0, 0, nil
@@ -103,17 +102,17 @@ func (r *Report) setAside(accepted func(Finding) bool) {
 		}
 		g := group{f.Session, f.Kind}
 		if listed[g]++; listed[g] > defaultLimit {
-			r.drop(f)
+			r.countOnly(f)
 		} else {
 			r.add(f)
 		}
 	}
 }
 
-// hashedBytes is how much of a damaged line is hashed at most.
+// hashedBytes is the maximum number of bytes hashed of a damaged line.
 const hashedBytes = 1 << 20
 
-// accepted is a fault with the hash of its line.
+// accepted returns a fault with the hash of its line.
 func (t *Target) accepted(f Finding) AcceptedFault {
 	out := AcceptedFault{Finding: f}
 	if f.Severity != Fault || f.At == nil {
@@ -123,7 +122,7 @@ func (t *Target) accepted(f Finding) AcceptedFault {
 	if err != nil {
 		return out
 	}
-	defer file.Close() // only read
+	defer file.Close() // read-only
 	line, err := bufio.NewReader(io.NewSectionReader(file, f.At.Offset, hashedBytes)).ReadBytes('\n')
 	if err == nil || errors.Is(err, io.EOF) {
 		sum := sha256.Sum256(line)
@@ -132,8 +131,7 @@ func (t *Target) accepted(f Finding) AcceptedFault {
 	return out
 }
 
-// readAccepted reads the keys of all faults that were accepted. A line that cannot be
-// read accepts nothing.
+// readAccepted reads the keys of all accepted faults. Unreadable lines are skipped.
 func readAccepted(fsys vfs.FS, path string) (map[string]bool, error) {
 	known := make(map[string]bool)
 	file, err := fsys.Open(path, vfs.Read)
@@ -143,7 +141,7 @@ func readAccepted(fsys vfs.FS, path string) (map[string]bool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the accepted faults: %w", err)
 	}
-	defer file.Close() // only read
+	defer file.Close() // read-only
 	data, err := io.ReadAll(file)
 	if err != nil {
 		return nil, fmt.Errorf("read the accepted faults: %w", err)
@@ -160,7 +158,7 @@ func readAccepted(fsys vfs.FS, path string) (map[string]bool, error) {
 	return known, nil
 }
 
-// addAccepted adds a line to the file, and makes it durable. A torn last line is ended
+// addAccepted appends a line to the file and syncs it. It terminates a torn last line
 // first.
 func addAccepted(fsys vfs.FS, path string, a Acceptance) error {
 	if len(a.Faults) == 0 {
@@ -184,9 +182,8 @@ func addAccepted(fsys vfs.FS, path string, a Acceptance) error {
 	return nil
 }
 
-// AcceptThere sets the faults of sessions that are in another store aside that were
-// accepted in a home, and with accept accepts the others first. Each fault is a session
-// and what is wrong with it. It returns the ones that are left.
+// AcceptThere separates accepted faults of sessions in another store. If accept is set, it
+// first accepts the others. It returns the remaining and the accepted faults.
 func AcceptThere(home string, faults []Finding, accept bool, note string, now time.Time) (left, accepted []Finding, err error) {
 	path := filepath.Join(home, AcceptedName)
 	known, err := readAccepted(vfs.OS{}, path)

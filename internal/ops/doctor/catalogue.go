@@ -11,13 +11,13 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// agrees is what is said of an index in which nothing is wrong.
+// agrees is the result for an index without differences.
 const agrees = "agrees with the sessions"
 
-// checkIndex compares the catalogue with the sessions. It can be thrown away
-// and built anew at any time, so no disagreement is a fault. Of the index of words,
-// which takes long to compare, it says only whether it is of another version.
-func (h *house) checkIndex() (result string, err error) {
+// checkIndex compares the catalog with the sessions. The catalog can be rebuilt at any
+// time, so differences are not faults. The full-text index takes long to compare, so only
+// its version is checked.
+func (h *homeExam) checkIndex() (result string, err error) {
 	dir := h.path("index")
 	if !h.exists(dir) {
 		return "none yet", nil
@@ -47,10 +47,10 @@ func (h *house) checkIndex() (result string, err error) {
 	}
 	disagree, behind := 0, 0
 	for _, d := range points {
-		if d.Kind == index.Double { // told with the layout
+		if d.Kind == index.Double { // reported with the layout
 			continue
 		}
-		if h.mirrored[d.ID] && len(h.sessions[d.ID]) == 0 { // only our own were counted
+		if h.mirrored[d.ID] && len(h.sessions[d.ID]) == 0 { // only our own sessions were counted
 			continue
 		}
 		if disagree++; d.Kind == index.Missing || d.Kind == index.Gone || d.Kind == index.Stale {
@@ -63,7 +63,7 @@ func (h *house) checkIndex() (result string, err error) {
 			Hint:    "it is brought up to date when it is next used; deleting the directory index does no harm",
 		})
 	}
-	if behind > 0 { // usual while a gateway runs
+	if behind > 0 { // normal while a gateway runs
 		h.report.add(Finding{
 			Severity: Info, Kind: Index, File: "index",
 			Message: fmt.Sprintf("the index is behind in %s", plural(behind, "session")),
@@ -76,8 +76,8 @@ func (h *house) checkIndex() (result string, err error) {
 	return result, nil
 }
 
-// indexSeverity tells what is usual, such as a session that somebody just
-// appended to, from what should not be.
+// indexSeverity returns Warn for unexpected differences, and Info for normal ones such as a
+// session that was just appended to.
 func indexSeverity(kind index.DisagreementKind) Severity {
 	if kind == index.Damaged || kind == index.Wrong {
 		return Warn

@@ -8,13 +8,13 @@ import (
 	"firn.dev/internal/render/prose"
 )
 
-// conclude tells what can be told only when all of a transcript was read.
+// conclude adds the findings that require the whole transcript.
 func (e *exam) conclude() {
-	e.tell(e.crlf, CRLF, Warn, "%s in a carriage return and a newline", "line ends", "lines end")
+	e.addTally(e.crlf, CRLF, Warn, "%s in a carriage return and a newline", "line ends", "lines end")
 	if !e.native() {
 		return
 	}
-	e.tell(e.erased, Erased, Info, "%s purged for good", "entry was", "entries were")
+	e.addTally(e.erased, Erased, Info, "%s purged for good", "entry was", "entries were")
 	e.concludeIDs()
 	if e.bytes == 0 && !e.failed {
 		e.add(Finding{Severity: Info, Kind: Empty, File: e.w.relative(e.base), Message: "the file is empty: the first append to it failed, and nothing was acknowledged"})
@@ -28,8 +28,8 @@ func (e *exam) conclude() {
 	e.concludeHead()
 }
 
-// tell makes a finding of what was counted.
-func (e *exam) tell(t tally, kind Kind, severity Severity, format, one, many string) {
+// addTally adds a finding for a tally.
+func (e *exam) addTally(t tally, kind Kind, severity Severity, format, one, many string) {
 	if t.count == 0 {
 		return
 	}
@@ -40,18 +40,17 @@ func (e *exam) tell(t tally, kind Kind, severity Severity, format, one, many str
 	e.add(Finding{Severity: severity, Kind: kind, File: t.file, At: &t.first, Message: message})
 }
 
-// concludeIDs tells of entries without an id. The first version of pi's format
-// knew none.
+// concludeIDs adds findings for entries without an ID. Version 1 of pi's format had none.
 func (e *exam) concludeIDs() {
 	if e.header != nil && e.header.Version < 2 {
-		e.tell(e.noID, NoID, Info, "%s no id, as in all files of version 1: they are read line by line, and are in no tree", "entry has", "entries have")
+		e.addTally(e.noID, NoID, Info, "%s no id, as in all files of version 1: they are read line by line, and are in no tree", "entry has", "entries have")
 		return
 	}
-	e.tell(e.noID, NoID, Warn, "%s no id and so no place in the tree", "entry has", "entries have")
+	e.addTally(e.noID, NoID, Warn, "%s no id and so no place in the tree", "entry has", "entries have")
 }
 
-// concludeLinks tells of parents that are lost, stand too late or lead in
-// circles.
+// concludeLinks adds findings for parents that are missing, are later in the file, or form
+// a cycle.
 func (e *exam) concludeLinks(l *links) {
 	for _, n := range e.dangling {
 		switch up := l.up[n]; {
@@ -60,7 +59,7 @@ func (e *exam) concludeLinks(l *links) {
 				Severity: Fault, Kind: Dangling, Hint: e.repairHint(),
 				Message: fmt.Sprintf("its parent %s is not in the file; here it is taken to follow the entry before it, other programs lose all before it", e.tree.Node(n).Parent),
 			})
-		case l.fate[n] == inCircle: // told with its circle
+		case l.fate[n] == inCircle: // reported with its cycle
 		case up >= 0 && e.standIns[up]:
 			e.addNode(n, Finding{
 				Severity: Info, Kind: Dangling, Repaired: true,
@@ -76,7 +75,7 @@ func (e *exam) concludeLinks(l *links) {
 	e.concludeCircles(l)
 }
 
-// concludeCircles tells of each circle once, at its first entry.
+// concludeCircles adds one finding per cycle, at its first entry.
 func (e *exam) concludeCircles(l *links) {
 	var passed map[int]bool
 	told := make(map[int]bool)
@@ -101,7 +100,7 @@ func (e *exam) concludeCircles(l *links) {
 	}
 }
 
-// addNode makes a finding about an entry of the tree.
+// addNode adds a finding about an entry of the tree.
 func (e *exam) addNode(n int, f Finding) {
 	node := e.tree.Node(n)
 	part, offset := journal.Split(node.At)
@@ -111,7 +110,7 @@ func (e *exam) addNode(n int, f Finding) {
 	e.add(f)
 }
 
-// concludeHead tells if the session ends with tool calls that nobody answered.
+// concludeHead adds a finding if the session ends with unanswered tool calls.
 func (e *exam) concludeHead() {
 	answered := make(map[string]bool)
 	for n := e.tree.Head(); n >= 0; n = e.tree.Node(n).Up {
@@ -134,13 +133,13 @@ func (e *exam) concludeHead() {
 			}
 		}
 		if message.Role == firn.RoleAssistant {
-			e.tellOpen(n, open)
+			e.addOpenCalls(n, open)
 			return
 		}
 	}
 }
 
-func (e *exam) tellOpen(n int, open []string) {
+func (e *exam) addOpenCalls(n int, open []string) {
 	if len(open) == 0 {
 		return
 	}
@@ -150,7 +149,7 @@ func (e *exam) tellOpen(n int, open []string) {
 	})
 }
 
-// message reads the message of a node once more.
+// message reads the message of a node again.
 func (e *exam) message(n int) (*firn.Message, bool) {
 	node := e.tree.Node(n)
 	for line, err := range e.source().Lines(node.At) {

@@ -1,13 +1,13 @@
 package doctor
 
-// Disk tells of the disk that a home is on.
+// Disk describes the file system of a home.
 type Disk struct {
-	// Free and Total count bytes. Total is zero if it is not known.
+	// Free and Total are in bytes. Total is zero if unknown.
 	Free, Total int64
-	// Network names the kind of file system if it is one over a network, or
-	// one that a program provides: locks and syncs may mean little there.
+	// Network is the type of a network or FUSE file system, where locks and syncs may be
+	// unreliable. It is empty for local file systems.
 	Network string
 }
 
-// DiskOf tells of the disk that a path is on.
+// DiskOf returns the disk of a path.
 func DiskOf(path string) (Disk, error) { return diskOf(path) }

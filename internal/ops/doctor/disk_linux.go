@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// networks are file systems by the number that statfs(2) tells.
+// networks maps the file system types of statfs(2) to names.
 var networks = map[int64]string{
 	0x6969:     "NFS",
 	0x517b:     "SMB",
@@ -18,7 +18,7 @@ var networks = map[int64]string{
 	0x0bd00bd0: "Lustre",
 }
 
-// diskOf asks the system about the disk that a path is on.
+// diskOf returns the disk of a path, using statfs(2).
 func diskOf(path string) (Disk, error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(path, &st); err != nil {

@@ -1,32 +1,29 @@
-// Package doctor looks for what is wrong with a home. What can be mended by adding
-// to a file it mends, if it is asked to.
+// Package doctor finds damage in a home and repairs it where appending to a file is enough.
 //
-// It opens files directly, because it must work when nothing else does.
-// [Verify] and [Examine] only read: no byte, no name and no modification time of
-// any file is changed by them. [Repair] appends; the one other thing it does is what every
-// writer does on opening a transcript: an unfinished last line is saved in a
-// file of its own before it is cut off.
+// It opens files directly, because it must work when nothing else does. [Verify] and
+// [Examine] only read: they change no bytes, names or modification times. [Repair] appends.
+// Like every writer that opens a transcript, it also saves an unfinished last line to a
+// separate file before truncating it.
 package doctor
 
 import (
 	"firn.dev"
 )
 
-// Severity says how bad a finding is.
+// Severity is the severity of a finding.
 type Severity string
 
-// The severities. Only a fault says that something is lost or cannot be read.
+// The severities. Only Fault means that data is lost or unreadable.
 const (
-	// Info is worth knowing and needs no action.
+	// Info needs no action.
 	Info Severity = "info"
-	// Warn is out of order, but everything is read all the same.
+	// Warn is an irregularity that does not affect reading.
 	Warn Severity = "warn"
 	// Fault is damage: bytes, entries or links that are not as they were written.
 	Fault Severity = "fault"
 )
 
-// Kind is the kind of a finding in one word. Gaps that readers name keep their
-// name here.
+// Kind is the kind of a finding. Gaps reported by readers keep their names.
 type Kind string
 
 // The kinds of findings in transcripts.
@@ -43,38 +40,38 @@ const (
 	TooLong   = Kind(firn.GapTooLong)
 	Erased    = Kind(firn.GapErased)
 
-	// Unfinished is a last line that is whole but for its newline.
+	// Unfinished is a complete last line without its newline.
 	Unfinished Kind = "no-newline"
 	// CRLF is a line that ends in a carriage return and a newline.
 	CRLF Kind = "crlf"
-	// BadText is text that is not valid: other bytes than UTF-8, half a
-	// surrogate pair, a zero character. It is read with U+FFFD in its place.
+	// BadText is invalid text: bytes that are not UTF-8, an unpaired surrogate, or a zero
+	// character. It is read as U+FFFD.
 	BadText = Kind(firn.GapBadText)
-	// Malformed is an entry of a known type that makes no sense.
+	// Malformed is an entry of a known type with invalid contents.
 	Malformed Kind = "malformed"
-	// NoID is an entry without an id: it is in the file and not in the tree.
+	// NoID is an entry without an ID: it is in the file but not in the tree.
 	NoID Kind = "no-id"
-	// Cycle is an entry whose parents lead back to it.
+	// Cycle is an entry that is its own ancestor.
 	Cycle Kind = "parent-cycle"
-	// ParentAfter is an entry whose parent stands after it.
+	// ParentAfter is an entry whose parent is later in the file.
 	ParentAfter Kind = "parent-after"
 	// MoreHeaders is a header that is not the first line.
 	MoreHeaders Kind = "second-header"
-	// OtherSession is a header that tells another id than the file's name.
+	// OtherSession is a header whose ID differs from the file name.
 	OtherSession Kind = "other-session"
-	// MissingPart is a part file that is not there although a later one is.
+	// MissingPart is a missing part file before an existing one.
 	MissingPart Kind = "missing-part"
-	// SideFile is what was saved beside a transcript.
+	// SideFile is a file that was saved next to a transcript.
 	SideFile Kind = "saved-aside"
-	// Interrupted is a session that ends with a tool call nobody answered.
+	// Interrupted is a session that ends with an unanswered tool call.
 	Interrupted Kind = "interrupted"
-	// Growing is a transcript that somebody is writing to right now.
+	// Growing is a transcript that is being written to.
 	Growing Kind = "being-written"
-	// Empty is a transcript without a byte: its first append failed.
+	// Empty is an empty transcript: its first append failed.
 	Empty Kind = "empty"
-	// Foreign is a file of another program's format.
+	// Foreign is a file in another program's format.
 	Foreign Kind = "foreign"
-	// Unreadable is a file that the system does not let us read.
+	// Unreadable is a file that cannot be read because of a system error.
 	Unreadable Kind = "unreadable"
 )
 
@@ -93,76 +90,75 @@ const (
 	NetworkDisk Kind = "network-disk"
 	InUse       Kind = "in-use"
 	Twice       Kind = "twice"
-	// Copy is sessions in files of a home that keeps its sessions elsewhere.
+	// Copy is session files in a home that uses another store.
 	Copy Kind = "copy"
 )
 
-// Finding is one thing that was noticed.
+// Finding is one result of an examination.
 type Finding struct {
 	Severity Severity `json:"severity"`
 	Kind     Kind     `json:"kind"`
 	Session  firn.ID  `json:"session,omitempty"`
-	// File is relative to the home; a file that was named on its own is called
-	// what it was called then.
+	// File is relative to the home, or the path as given for a file that was named
+	// directly.
 	File string `json:"file,omitempty"`
-	// At is where in the file; nil if it is about the file as a whole.
+	// At is the place in the file; nil if the finding is about the whole file.
 	At *Place `json:"at,omitempty"`
-	// Entry is the entry it is about, if it could be read.
+	// Entry is the affected entry, if it could be read.
 	Entry firn.EntryID `json:"entry,omitempty"`
-	// Message says it in one sentence, Hint what can be done.
+	// Message is a one-sentence description. Hint suggests what to do.
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
-	// Repaired says that it was mended by what stands later in the file.
+	// Repaired is set if a later entry in the file repairs the damage.
 	Repaired bool `json:"repaired,omitempty"`
 }
 
-// Place is a place in a file: the number of the line, counted from 1, and the
-// number of bytes before it.
+// Place is a place in a file: the line number, counted from 1, and the byte offset.
 type Place struct {
 	Line   int   `json:"line"`
 	Offset int64 `json:"offset"`
 }
 
-// Report is what an examination found.
+// Report is the result of an examination.
 type Report struct {
 	// Root is the home, or the path that was named.
 	Root string `json:"root"`
-	// Sessions, Files, Entries and Bytes count what was read.
+	// Sessions, Files, Entries and Bytes count the data that was read.
 	Sessions int   `json:"sessions"`
 	Files    int   `json:"files"`
 	Entries  int   `json:"entries"`
 	Bytes    int64 `json:"bytes"`
-	// Faults, Warnings and Infos count all findings, also those not listed.
+	// Faults, Warnings and Infos count all findings, including those not listed.
 	Faults   int `json:"faults"`
 	Warnings int `json:"warnings"`
 	Infos    int `json:"infos"`
 	// Sick counts the sessions with a fault.
 	Sick int `json:"sick"`
-	// Findings are in the order of the files. Of each kind only so many are
-	// listed for one session; Unlisted counts the others.
+	// Findings are in file order. The number listed is limited per kind and session;
+	// Unlisted counts the others.
 	Findings []Finding    `json:"findings"`
 	Unlisted map[Kind]int `json:"unlisted,omitempty"`
-	// Accepted are the faults that were accepted, which are not among the others.
-	// NewlyAccepted counts those that were accepted just now.
+	// Accepted are the accepted faults, which are not in Findings. NewlyAccepted counts
+	// those accepted by this run.
 	Accepted      []Finding `json:"accepted,omitempty"`
 	NewlyAccepted int       `json:"newlyAccepted,omitempty"`
-	// Checks are those of the home, if it was examined as a whole.
+	// Checks are the checks of the home, if it was examined as a whole.
 	Checks []Check `json:"checks,omitempty"`
 }
 
-// Check is one thing about a home that was looked at.
+// Check is the result of one check of a home.
 type Check struct {
 	Name string `json:"name"`
-	// Result says in a few words what was found.
+	// Result is a short description.
 	Result string `json:"result"`
-	// Worst is the severity of the worst finding; empty if there is none.
+	// Worst is the worst severity found; empty if there are no findings.
 	Worst Severity `json:"worst,omitempty"`
 }
 
-// OK reports whether there is no fault. Warnings do not count.
+// OK reports whether there are no faults. Warnings do not count.
 func (r *Report) OK() bool { return r.Faults == 0 }
 
-// count notes a finding that is listed or not.
+// count counts a finding, listed or not.
 func (r *Report) count(s Severity) {
 	switch s {
 	case Fault:
@@ -174,14 +170,14 @@ func (r *Report) count(s Severity) {
 	}
 }
 
-// add lists a finding.
+// add lists and counts a finding.
 func (r *Report) add(f Finding) {
 	r.count(f.Severity)
 	r.Findings = append(r.Findings, f)
 }
 
-// drop counts a finding without listing it.
-func (r *Report) drop(f Finding) {
+// countOnly counts a finding without listing it.
+func (r *Report) countOnly(f Finding) {
 	r.count(f.Severity)
 	if r.Unlisted == nil {
 		r.Unlisted = make(map[Kind]int)

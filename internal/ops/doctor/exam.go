@@ -14,32 +14,32 @@ import (
 
 // exam is the examination of one transcript.
 type exam struct {
-	w *ward
+	w *verifier
 	transcript
 	parts  []journal.Part
 	reader *lineReader
 
-	// place is the line that is being read.
+	// file, part and line are the place being read.
 	file string
 	part int
 	line int
 
 	tree firn.Tree
-	// lines has the line number of each node of the tree.
+	// lines holds the line number of each node of the tree.
 	lines []int32
-	// standIns are nodes that stand in for a lost entry; see [Repair].
+	// standIns are nodes that replace a lost entry; see [Repair].
 	standIns map[int]bool
 	dangling []int
 	twice    bool
 	header   *firn.Header
-	// headers counts the headers, records everything that was read.
+	// headers counts the headers, records all records.
 	headers, records int
 	crlf, erased     tally
 	noID             tally
-	tail             *journal.Line // the open last line, without its data
+	tail             *journal.Line // the unterminated last line, without its data
 	fragment         fragment
 	format           dialect.Name
-	failed           bool // a part could not be read to its end
+	failed           bool // a part could not be read completely
 	skipped          bool // a line was too long to be read
 
 	files, entries int
@@ -48,19 +48,19 @@ type exam struct {
 	listed         map[Kind]int
 }
 
-// tally counts what is told of once, however often it is there.
+// tally counts occurrences that are reported as one finding.
 type tally struct {
 	count int
 	file  string
 	first Place
 }
 
-func newExam(w *ward, t transcript) *exam {
+func newExam(w *verifier, t transcript) *exam {
 	return &exam{w: w, transcript: t, reader: newLineReader(), part: -1, listed: make(map[Kind]int), standIns: make(map[int]bool)}
 }
 
-// run reads the transcript from its beginning to its end. The error is the
-// context's; everything else is a finding.
+// run reads the whole transcript. It returns only context errors; everything else is a
+// finding.
 func (e *exam) run() error {
 	if err := e.w.ctx.Err(); err != nil {
 		return err
@@ -91,24 +91,24 @@ func (e *exam) run() error {
 	return nil
 }
 
-// native reports whether the entries of the file can be understood.
+// native reports whether the entries of the file can be decoded.
 func (e *exam) native() bool {
 	return e.format == "" || e.format == dialect.Native || e.format == dialect.Pi
 }
 
-// detectSize is how much of a file is looked at to tell its format.
+// detectSize is the number of bytes used to detect the format.
 const detectSize = 64 << 10
 
-// detect tells the format by the beginning of the file; empty if nothing does.
+// detect returns the format of the file, or "" if it is unknown.
 func (e *exam) detect() dialect.Name {
 	if len(e.parts) == 0 {
 		return ""
 	}
 	file, err := e.w.fs.Open(e.parts[0].Path, vfs.Read)
 	if err != nil {
-		return "" // reading it will tell
+		return "" // reported when it is read
 	}
-	defer file.Close() // only read
+	defer file.Close() // read-only
 	buf := make([]byte, min(detectSize, e.parts[0].Size))
 	n, _ := file.ReadAt(buf, 0)
 	name, err := dialect.Detect(buf[:n])
@@ -118,8 +118,8 @@ func (e *exam) detect() dialect.Name {
 	return name
 }
 
-// read takes the lines after a position. It stops before an open last line of
-// the last part, which may still be growing.
+// read reads the lines after a position. It stops before an unterminated last line of the
+// last part, which may still be growing.
 func (e *exam) read(after firn.Pos) error {
 	for line, err := range e.source().Lines(after) {
 		if ctxErr := e.w.ctx.Err(); ctxErr != nil {
@@ -145,7 +145,7 @@ func (e *exam) source() journal.Source {
 	return journal.Source{FS: e.w.fs, Path: e.base, MaxLine: e.w.target.MaxLine}
 }
 
-// pathOf names the part that could not be read: the one after the last that was.
+// pathOf returns the part that could not be read: the one after the last part read.
 func (e *exam) pathOf(error) string {
 	for _, p := range e.parts {
 		if p.Number > e.part {
@@ -155,7 +155,7 @@ func (e *exam) pathOf(error) string {
 	return e.w.relative(e.base)
 }
 
-// enter notes where the next line stands.
+// enter records the place of the next line.
 func (e *exam) enter(start firn.Pos) {
 	part, _ := journal.Split(start)
 	if part != e.part {
@@ -165,7 +165,7 @@ func (e *exam) enter(start firn.Pos) {
 	e.line++
 }
 
-// take looks at one line.
+// take examines one line.
 func (e *exam) take(line journal.Line) {
 	size := int64(line.Next - line.Start)
 	e.bytes += size
@@ -193,8 +193,8 @@ func (e *exam) take(line journal.Line) {
 	}
 }
 
-// entry takes an entry into the tree.
-func (e *exam) entry(r *found, start firn.Pos, offset int64) {
+// entry adds an entry to the tree.
+func (e *exam) entry(r *foundEntry, start firn.Pos, offset int64) {
 	e.entries++
 	e.records++
 	if !e.native() {
@@ -243,8 +243,8 @@ func (e *exam) takeHeader(h *firn.Header, at int64) {
 	}
 }
 
-// takeGap takes what the tree found wrong with an entry. What is wrong with a
-// missing parent can be told only when all is read.
+// takeGap handles a problem that the tree found with an entry. Missing parents can be
+// judged only after everything has been read.
 func (e *exam) takeGap(gap firn.Gap, n int, at int64) {
 	switch gap.Kind {
 	case firn.GapDangling:
@@ -264,7 +264,7 @@ func (t *tally) add(e *exam, offset int64) {
 	t.count++
 }
 
-// note makes a finding about the line that is being read.
+// note adds a finding about the line being read.
 func (e *exam) note(kind Kind, severity Severity, offset int64, entry firn.EntryID, message string) {
 	e.add(Finding{
 		Severity: severity, Kind: kind, File: e.file, At: &Place{Line: e.line, Offset: offset},
@@ -272,7 +272,7 @@ func (e *exam) note(kind Kind, severity Severity, offset int64, entry firn.Entry
 	})
 }
 
-// add takes a finding into the report.
+// add adds a finding to the report.
 func (e *exam) add(f Finding) {
 	f.Session = e.session
 	if f.Hint == "" {
@@ -283,13 +283,13 @@ func (e *exam) add(f Finding) {
 	}
 	e.listed[f.Kind]++
 	if e.listed[f.Kind] > e.w.limit {
-		e.w.report.drop(f)
+		e.w.report.countOnly(f)
 		return
 	}
 	e.w.report.add(f)
 }
 
-// name is how the session is called on the command line.
+// name returns the name of the session for use on the command line.
 func (e *exam) name() string {
 	if e.w.target.Home {
 		return string(e.session)
@@ -297,10 +297,10 @@ func (e *exam) name() string {
 	return e.base
 }
 
-// hint says what can be done about a finding.
+// hint returns the hint for a finding.
 func (e *exam) hint(f Finding) string {
 	switch f.Kind {
-	case Torn, NUL, Damaged: // only the end of the last part can be mended
+	case Torn, NUL, Damaged: // only the end of the last part can be repaired
 		if e.fragment.cuts(f.At.Offset) {
 			return e.repairHint()
 		}
@@ -314,7 +314,7 @@ func (e *exam) hint(f Finding) string {
 	return ""
 }
 
-// repairHint says how to mend what can be mended.
+// repairHint returns the hint for damage that can be repaired.
 func (e *exam) repairHint() string {
 	if e.binned {
 		return "it is in the bin: restore it, then repair it"
@@ -322,7 +322,7 @@ func (e *exam) repairHint() string {
 	return "firn repair " + e.name() + " shows what can be done"
 }
 
-// checkFiles looks at the names of the files that belong to the transcript.
+// checkFiles checks the names of the files of the transcript.
 func (e *exam) checkFiles() {
 	if len(e.parts) == 0 && slices.Contains(e.names, filepath.Base(e.base)) {
 		e.add(Finding{Severity: Fault, Kind: Unreadable, File: e.w.relative(e.base), Message: "it is a link to a file that is not there"})
@@ -368,7 +368,7 @@ func (e *exam) reached(path string) bool {
 	return false
 }
 
-// checkSide tells of what a writer saved beside the transcript.
+// checkSide adds a finding for a file that a writer saved next to the transcript.
 func (e *exam) checkSide(path, what string) {
 	f := Finding{Kind: SideFile, File: e.w.relative(path)}
 	info, err := e.w.fs.Stat(path)
@@ -387,14 +387,14 @@ func (e *exam) checkSide(path, what string) {
 	e.add(f)
 }
 
-// readTail looks at the open last line once more, while nobody can append: it
-// may have been a line that somebody was just writing.
+// readTail reads the unterminated last line again while appends are locked out. It may have
+// been an append in progress.
 func (e *exam) readTail() error {
 	if e.tail == nil {
 		return nil
 	}
 	free, err := e.lock()
-	if err != nil { // there are no locks here, so nobody can be asked
+	if err != nil { // locks are not supported here
 		return e.read(e.tail.At)
 	}
 	if free == nil {

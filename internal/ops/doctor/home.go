@@ -17,9 +17,8 @@ import (
 	"firn.dev/internal/render/prose"
 )
 
-// Examine is Verify over a whole home, and looks at the home itself: who may
-// read it, its routing tables, its bin, what a purge or a power cut left
-// undone, its index and its disk. It changes nothing.
+// Examine runs Verify on a whole home and also checks the home itself: permissions, routing
+// tables, bin, unfinished purges, commit logs, index and disk. It changes nothing.
 func Examine(ctx context.Context, home Target, opts Options) (*Report, error) {
 	if !home.Home || !home.Whole {
 		return nil, fmt.Errorf("examine %s: %w: it is not a home", home.Root, firn.ErrInvalid)
@@ -34,8 +33,8 @@ func Examine(ctx context.Context, home Target, opts Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &house{ctx: ctx, fs: home.fs, home: home.Root, maxLine: home.MaxLine, opts: opts, report: report, sessions: make(map[firn.ID][]transcript), mirrored: home.mirroredIDs()}
-	h.agents = home.dirNames(filepath.Join(home.Root, "agents")) // troubles with it were told before
+	h := &homeExam{ctx: ctx, fs: home.fs, home: home.Root, maxLine: home.MaxLine, opts: opts, report: report, sessions: make(map[firn.ID][]transcript), mirrored: home.mirroredIDs()}
+	h.agents = home.dirNames(filepath.Join(home.Root, "agents")) // errors were reported before
 	for _, t := range home.transcripts {
 		h.sessions[t.session] = append(h.sessions[t.session], t)
 	}
@@ -61,8 +60,8 @@ func Examine(ctx context.Context, home Target, opts Options) (*Report, error) {
 	return report, nil
 }
 
-// house is the examination of a home.
-type house struct {
+// homeExam is the examination of a home.
+type homeExam struct {
 	ctx      context.Context
 	fs       vfs.FS
 	home     string
@@ -75,9 +74,9 @@ type house struct {
 	mirrored map[firn.ID]bool
 }
 
-// check runs one check. That it cannot be done is a finding too; only the
-// context ends the examination.
-func (h *house) check(name string, do func() (string, error)) error {
+// check runs one check. A failed check becomes a finding; only a context error ends the
+// examination.
+func (h *homeExam) check(name string, do func() (string, error)) error {
 	if err := h.ctx.Err(); err != nil {
 		return err
 	}
@@ -94,8 +93,8 @@ func (h *house) check(name string, do func() (string, error)) error {
 	return nil
 }
 
-// result lists a check, with the worst of the findings since before.
-func (h *house) result(name string, before int, result string) {
+// result lists a check with the worst severity of the findings since before.
+func (h *homeExam) result(name string, before int, result string) {
 	c := Check{Name: name, Result: result}
 	for _, f := range h.report.Findings[before:] {
 		if c.Worst == "" || f.Severity == Fault || f.Severity == Warn && c.Worst == Info {
@@ -105,24 +104,23 @@ func (h *house) result(name string, before int, result string) {
 	h.report.Checks = append(h.report.Checks, c)
 }
 
-func (h *house) path(elem ...string) string {
+func (h *homeExam) path(elem ...string) string {
 	return filepath.Join(append([]string{h.home}, elem...)...)
 }
 
 // add lists a finding about a file of the home.
-func (h *house) add(severity Severity, kind Kind, path, message, hint string) {
+func (h *homeExam) add(severity Severity, kind Kind, path, message, hint string) {
 	h.report.add(Finding{Severity: severity, Kind: kind, File: relative(h.home, path), Message: message, Hint: hint})
 }
 
-// The permissions that everything in a home should have.
+// The permissions of files and directories in a home.
 const (
 	filePerm fs.FileMode = 0o600
 	dirPerm  fs.FileMode = 0o700
 )
 
-// checkPermissions looks for files that others may read or that the owner may
-// not.
-func (h *house) checkPermissions() (string, error) {
+// checkPermissions looks for files that other users can read or the owner cannot.
+func (h *homeExam) checkPermissions() (string, error) {
 	if runtime.GOOS == "windows" {
 		return "not told by this system", nil
 	}
@@ -169,9 +167,9 @@ func wrongPerm(perm, want fs.FileMode) string {
 	return fmt.Sprintf("its mode is %04o, it should be %04o", perm, want)
 }
 
-// checkCommitLogs looks for logs that nobody has replayed, and for processes
-// that have the home open.
-func (h *house) checkCommitLogs() (string, error) {
+// checkCommitLogs looks for logs that have not been replayed, and for processes that have
+// the home open.
+func (h *homeExam) checkCommitLogs() (string, error) {
 	waiting, err := journal.PendingLogs(h.fs, h.home)
 	if err != nil {
 		return "", err
@@ -195,8 +193,8 @@ func (h *house) checkCommitLogs() (string, error) {
 	return "empty", nil
 }
 
-// logs counts the commit logs there are.
-func (h *house) logs() (int, error) {
+// logs returns the number of commit logs.
+func (h *homeExam) logs() (int, error) {
 	names, err := h.list(h.path("commit"))
 	n := 0
 	for _, name := range names {
@@ -207,11 +205,11 @@ func (h *house) logs() (int, error) {
 	return n, err
 }
 
-// lowDisk is how little free space is worth a word.
+// lowDisk is the free space, in bytes, below which a finding is added.
 const lowDisk = 1 << 30
 
-// checkDisk looks at the disk the home is on.
-func (h *house) checkDisk() (string, error) {
+// checkDisk checks the disk of the home.
+func (h *homeExam) checkDisk() (string, error) {
 	ask := h.opts.Disk
 	if ask == nil {
 		ask = diskOf
@@ -232,8 +230,8 @@ func (h *house) checkDisk() (string, error) {
 	return prose.Size(disk.Free) + " free", nil
 }
 
-// list names what is in a directory; nothing if it is not there.
-func (h *house) list(dir string) ([]string, error) {
+// list returns the names in a directory. A missing directory is empty.
+func (h *homeExam) list(dir string) ([]string, error) {
 	entries, err := h.fs.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -249,17 +247,17 @@ func (h *house) list(dir string) ([]string, error) {
 }
 
 // read returns the content of a small file.
-func (h *house) read(path string) ([]byte, error) {
+func (h *homeExam) read(path string) ([]byte, error) {
 	file, err := h.fs.Open(path, vfs.Read)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() // only read
+	defer file.Close() // read-only
 	return io.ReadAll(file)
 }
 
 // exists reports whether there is a file at path.
-func (h *house) exists(path string) bool {
+func (h *homeExam) exists(path string) bool {
 	_, err := h.fs.Stat(path)
 	return err == nil
 }

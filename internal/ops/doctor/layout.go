@@ -9,14 +9,13 @@ import (
 	"firn.dev"
 )
 
-// rooms are the directories and files of a home that are known.
-var rooms = []string{"agents", "archive", "bin", "receipts", "commit", "index", sourcesDir, "gateway", "gateway.sock", "projects", "firn.toml", "store.json", "chat_history", ".moving.lock", "nats", "mirror.json", AcceptedName}
+// knownNames are the known directories and files of a home.
+var knownNames = []string{"agents", "archive", "bin", "receipts", "commit", "index", sourcesDir, "gateway", "gateway.sock", "projects", "firn.toml", "store.json", "chat_history", ".moving.lock", "nats", "mirror.json", AcceptedName}
 
-// checkLayout looks for files that do not belong where they are, and for
-// sessions that are in two places.
-func (h *house) checkLayout() (string, error) {
+// checkLayout looks for misplaced files and for sessions in more than one place.
+func (h *homeExam) checkLayout() (string, error) {
 	before := len(h.report.Findings)
-	if err := h.checkRooms(); err != nil {
+	if err := h.checkRoot(); err != nil {
 		return "", err
 	}
 	for _, agent := range h.agents {
@@ -34,19 +33,19 @@ func (h *house) checkLayout() (string, error) {
 	return "as it should be", nil
 }
 
-// checkRooms looks at the home's own directory.
-func (h *house) checkRooms() error {
+// checkRoot checks the top directory of the home.
+func (h *homeExam) checkRoot() error {
 	names, err := h.list(h.home)
 	for _, name := range names {
-		if !slices.Contains(rooms, name) && !h.leftover(h.path(name)) {
+		if !slices.Contains(knownNames, name) && !h.leftover(h.path(name)) {
 			h.stray(h.path(name))
 		}
 	}
 	return err
 }
 
-// checkAgent looks at the directories of one agent.
-func (h *house) checkAgent(agent string) error {
+// checkAgent checks the directories of one agent.
+func (h *homeExam) checkAgent(agent string) error {
 	names, err := h.list(h.path("agents", agent))
 	if err != nil {
 		return err
@@ -63,12 +62,12 @@ func (h *house) checkAgent(agent string) error {
 	return err
 }
 
-// checkName looks at the name of a file among the transcripts.
-func (h *house) checkName(path string) {
+// checkName checks the name of a file among the transcripts.
+func (h *homeExam) checkName(path string) {
 	name := filepath.Base(path)
 	base, ok := baseName(name)
 	switch {
-	case name == tableName || name == tableLockName || strings.HasPrefix(name, tableName+corruptMark): // told elsewhere
+	case name == tableName || name == tableLockName || strings.HasPrefix(name, tableName+corruptMark): // reported elsewhere
 	case h.leftover(path):
 	case !ok:
 		h.stray(path)
@@ -79,13 +78,13 @@ func (h *house) checkName(path string) {
 	}
 }
 
-func (h *house) stray(path string) {
+func (h *homeExam) stray(path string) {
 	h.add(Info, Stray, path, "nothing of firn's is called that; it is left alone", "")
 }
 
-// leftover tells of a file that a process was about to put in the place of
-// another when it died. Nothing was promised of it.
-func (h *house) leftover(path string) bool {
+// leftover adds a finding for a temporary file of a process that died before renaming it,
+// and reports whether path is one. Its content was never acknowledged.
+func (h *homeExam) leftover(path string) bool {
 	name := filepath.Base(path)
 	if name[0] != '.' || !strings.Contains(name, ".tmp-") {
 		return false
@@ -94,8 +93,8 @@ func (h *house) leftover(path string) bool {
 	return true
 }
 
-// checkArchive looks for marks of sessions that are not there.
-func (h *house) checkArchive() error {
+// checkArchive looks for archive marks of missing sessions.
+func (h *homeExam) checkArchive() error {
 	names, err := h.list(h.path("archive"))
 	for _, name := range names {
 		if !h.leftover(h.path("archive", name)) && len(h.sessions[firn.ID(name)]) == 0 {
@@ -105,8 +104,8 @@ func (h *house) checkArchive() error {
 	return err
 }
 
-// checkTwice looks for sessions that are in several places.
-func (h *house) checkTwice() {
+// checkTwice looks for sessions in more than one place.
+func (h *homeExam) checkTwice() {
 	var ids []firn.ID
 	for id, places := range h.sessions {
 		if len(places) > 1 {
@@ -117,7 +116,7 @@ func (h *house) checkTwice() {
 	for _, id := range ids {
 		places := h.sessions[id]
 		if slices.ContainsFunc(places, func(t transcript) bool { return t.binned }) {
-			continue // told with the bin
+			continue // reported with the bin
 		}
 		var agents []string
 		for _, t := range places {

@@ -14,25 +14,25 @@ import (
 	"firn.dev/internal/render/prose"
 )
 
-// reading is what was made of one line.
-type reading struct {
-	// entries are those on it, in order: one if all is well, none if it is
-	// blank, several if they were glued together.
-	entries []found
-	// flaws are what is wrong with the line itself.
+// lineResult is the result of reading one line.
+type lineResult struct {
+	// entries are the entries on the line, in order: one normally, none if it is blank,
+	// several if newlines are missing.
+	entries []foundEntry
+	// flaws are the problems of the line itself.
 	flaws []flaw
 	crlf  bool
 }
 
-// found is an entry that was read from a line.
-type found struct {
-	// offset is where in the line it begins.
+// foundEntry is an entry read from a line.
+type foundEntry struct {
+	// offset is its start in the line.
 	offset int
 	glance firn.Glance
 	entry  firn.Entry
 }
 
-// flaw is something wrong within a line.
+// flaw is a problem within a line.
 type flaw struct {
 	kind     Kind
 	severity Severity
@@ -41,7 +41,7 @@ type flaw struct {
 	message  string
 }
 
-// lineReader reads lines: what is whole, what is not, and why.
+// lineReader reads lines and classifies their damage.
 type lineReader struct{ reader dialect.Reader }
 
 func newLineReader() *lineReader {
@@ -49,8 +49,8 @@ func newLineReader() *lineReader {
 }
 
 // read reads one line.
-func (l *lineReader) read(line journal.Line) reading {
-	r := reading{crlf: !line.Open && bytes.HasSuffix(line.Data, []byte{'\r'})}
+func (l *lineReader) read(line journal.Line) lineResult {
+	r := lineResult{crlf: !line.Open && bytes.HasSuffix(line.Data, []byte{'\r'})}
 	for i, record := range l.reader.Records(dialect.Line(line)) {
 		offset := 0
 		if i > 0 {
@@ -62,7 +62,7 @@ func (l *lineReader) read(line journal.Line) reading {
 				r.gap(record.Gap, offset, int(line.Next-line.Start))
 				continue
 			}
-			if line.Open && record.Next == record.At { // an unfinished line is a gap without extent
+			if line.Open && record.Next == record.At { // the gap of an unterminated line has no extent
 				end = len(line.Data)
 			}
 			r.gap(record.Gap, offset, end-offset)
@@ -74,20 +74,20 @@ func (l *lineReader) read(line journal.Line) reading {
 }
 
 // take reads an entry.
-func (r *reading) take(record *firn.Record, offset int) {
+func (r *lineResult) take(record *firn.Record, offset int) {
 	entry, err := record.Entry()
 	if err != nil {
 		r.flaw(Damaged, Fault, offset, "", fmt.Sprintf("%s cannot be read: %v", plural(len(record.Line()), "byte"), err))
 		return
 	}
-	r.entries = append(r.entries, found{offset: offset, glance: record.Glance, entry: entry})
+	r.entries = append(r.entries, foundEntry{offset: offset, glance: record.Glance, entry: entry})
 	if isMalformed(entry) {
 		r.flaw(Malformed, Warn, offset, entry.ID,
 			fmt.Sprintf("the entry says it is a %s but is not made like one; it is kept, and not sent to a model", entry.Body.Kind()))
 	}
 	at, bad := badText(record.Line())
 	switch {
-	case !utf8.Valid(record.Line()): // no writer does that: a byte was changed
+	case !utf8.Valid(record.Line()): // no writer produces this: a byte was changed
 		r.flaw(BadText, Fault, offset+at, entry.ID, "the entry has bytes that are not UTF-8; each is read as U+FFFD")
 	case bad:
 		r.flaw(BadText, Warn, offset+at, entry.ID,
@@ -95,8 +95,8 @@ func (r *reading) take(record *firn.Record, offset int) {
 	}
 }
 
-// gap takes a piece of a line that could not be read.
-func (r *reading) gap(g *firn.Gap, offset, size int) {
+// gap adds a flaw for an unreadable part of a line.
+func (r *lineResult) gap(g *firn.Gap, offset, size int) {
 	bytes := plural(size, "byte")
 	switch Kind(g.Kind) {
 	case Glued:
@@ -114,11 +114,11 @@ func (r *reading) gap(g *firn.Gap, offset, size int) {
 	}
 }
 
-func (r *reading) flaw(kind Kind, severity Severity, offset int, entry firn.EntryID, message string) {
+func (r *lineResult) flaw(kind Kind, severity Severity, offset int, entry firn.EntryID, message string) {
 	r.flaws = append(r.flaws, flaw{kind: kind, severity: severity, offset: offset, entry: entry, message: message})
 }
 
-// isMalformed reports whether an entry could not be read as what it says it is.
+// isMalformed reports whether an entry of a known type could not be decoded.
 func isMalformed(e firn.Entry) bool {
 	o, ok := e.Body.(*firn.Opaque)
 	if !ok {
@@ -133,7 +133,7 @@ func isMalformed(e firn.Entry) bool {
 	return false
 }
 
-// badText returns the place of the first thing in a line that is not valid text.
+// badText returns the offset of the first invalid text in a line.
 func badText(line []byte) (at int, bad bool) {
 	clean, changed := rawjson.Clean(line)
 	if !changed {
@@ -142,13 +142,13 @@ func badText(line []byte) (at int, bad bool) {
 	for at < len(line) && line[at] == clean[at] {
 		at++
 	}
-	if clean[at] != '\\' { // an escape was replaced, and the two differ in their digits only
+	if clean[at] != '\\' { // an escape was replaced, which differs in its digits only
 		at = bytes.LastIndexByte(line[:at], '\\')
 	}
 	return at, true
 }
 
-// plural spells a number with its noun.
+// plural formats a number with its noun.
 func plural(n int, noun string) string {
 	if stem, ok := strings.CutSuffix(noun, "ry"); ok {
 		return prose.Count(n, noun, stem+"ries")

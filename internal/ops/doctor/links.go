@@ -2,15 +2,14 @@ package doctor
 
 import "firn.dev"
 
-// links is the shape of a session as programs see it that follow parents by id
-// wherever they stand, and of two entries with one id take the later, as pi
-// does. Our own tree never goes round in circles and has an answer for a lost
-// parent; theirs may not.
+// links is the structure of a session as seen by programs, such as pi, that follow parent
+// IDs regardless of file order and use the later of two entries with the same ID. Our own
+// tree has no cycles and handles missing parents; theirs may not.
 type links struct {
-	// up has the number of the parent of each node: root for none, lost if the
-	// parent is not in the file.
+	// up holds the parent of each node: root for none, lost if the parent is not in the
+	// file.
 	up []int
-	// fate says where each node's parents lead.
+	// fate holds the end of each node's chain of parents.
 	fate []fate
 }
 
@@ -19,22 +18,22 @@ const (
 	lost = -2
 )
 
-// fate is where following parents leads.
+// fate is the result of following parents.
 type fate byte
 
 const (
 	unknown fate = iota
 	onTheWay
-	// rooted: to an entry without a parent.
+	// rooted ends at an entry without a parent.
 	rooted
-	// broken: to an entry whose parent is lost.
+	// broken ends at an entry whose parent is lost.
 	broken
-	// circling: into a circle. inCircle: the entry itself is on it.
+	// circling ends in a cycle; inCircle is part of one.
 	circling
 	inCircle
 )
 
-// newLinks follows all parents. Each node is walked over at most twice.
+// newLinks follows all parents. Each node is visited at most twice.
 func newLinks(tree *firn.Tree) *links {
 	l := &links{up: make([]int, tree.Len()), fate: make([]fate, tree.Len())}
 	for n := range l.up {
@@ -55,7 +54,7 @@ func strictParent(tree *firn.Tree, n int) int {
 	return lost
 }
 
-// judge finds the fate of every node.
+// judge computes the fate of every node.
 func (l *links) judge() {
 	clear(l.fate)
 	var path []int
@@ -67,17 +66,17 @@ func (l *links) judge() {
 			path = append(path, n)
 			n = l.up[n]
 		}
-		l.settle(path, n)
+		l.assignFate(path, n)
 	}
 }
 
-// settle gives the nodes of a path their fate, which is that of where it ended.
-func (l *links) settle(path []int, end int) {
+// assignFate assigns the nodes of a path the fate of the node where it ended.
+func (l *links) assignFate(path []int, end int) {
 	verdict := rooted
 	switch {
 	case end == lost:
 		verdict = broken
-	case end >= 0 && l.fate[end] == onTheWay: // it met itself
+	case end >= 0 && l.fate[end] == onTheWay: // the path met itself
 		for i := len(path) - 1; i >= 0; i-- {
 			n := path[i]
 			l.fate[n] = inCircle
@@ -97,7 +96,7 @@ func (l *links) settle(path []int, end int) {
 	}
 }
 
-// circle returns the nodes of the circle that n is on, the smallest first.
+// circle returns the nodes of the cycle that contains n, smallest first.
 func (l *links) circle(n int) []int {
 	least := n
 	for m := l.up[n]; m != n; m = l.up[m] {
@@ -110,8 +109,7 @@ func (l *links) circle(n int) []int {
 	return nodes
 }
 
-// reaches reports, for each node, whether following parents from the given one
-// passes it.
+// reaches returns the set of nodes on the chain of parents from a node.
 func (l *links) reaches(from int) map[int]bool {
 	seen := make(map[int]bool)
 	for n := from; n >= 0 && !seen[n]; n = l.up[n] {

@@ -18,27 +18,27 @@ import (
 	"firn.dev/internal/formats/dialects"
 )
 
-// Mirror is a file of a mirror that is not as it was copied.
+// Mirror is a mirror file that differs from its state when it was copied.
 const Mirror Kind = "mirror"
 
-// The directories of mirrors, and of the marks of sessions that are being taken
-// over from one.
+// The directory of mirrors, and the directory that marks sessions being taken over from
+// one.
 const (
 	sourcesDir = "sources"
 	takingDir  = "taking"
 )
 
-// mirrored is a session of another tool in a mirror.
+// mirrored is another tool's session in a mirror.
 type mirrored struct {
 	session firn.ID
-	// dir is the mirror, parts are its files in it, with slashes.
+	// dir is the mirror. parts are the session's files in it, with slashes.
 	dir   string
 	parts []string
-	// stands tells how the files of the mirror stood when they were copied.
+	// stands holds the recorded state of the mirror's files.
 	stands map[string]adopt.Stand
 }
 
-// listMirrors lists the sessions in mirrors. It reads no transcript.
+// listMirrors lists the sessions in mirrors without reading transcripts.
 func (t *Target) listMirrors() {
 	dir := filepath.Join(t.Root, sourcesDir)
 	for _, name := range t.dirNames(dir) {
@@ -46,7 +46,7 @@ func (t *Target) listMirrors() {
 			continue
 		}
 		if err := t.listMirror(filepath.Join(dir, name)); err != nil {
-			t.trouble(filepath.Join(dir, name), err)
+			t.addTrouble(filepath.Join(dir, name), err)
 		}
 	}
 }
@@ -54,7 +54,7 @@ func (t *Target) listMirrors() {
 func (t *Target) listMirror(dir string) error {
 	manifest, err := adopt.ReadManifest(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // its first run is not done
+		return nil // its first run is not finished
 	}
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (t *Target) listMirror(dir string) error {
 	}
 	for transcript, err := range dialects.In(tool, dir).Layout().Transcripts(os.DirFS(dir)) {
 		if err != nil {
-			t.trouble(dir, err)
+			t.addTrouble(dir, err)
 			continue
 		}
 		t.mirrors = append(t.mirrors, mirrored{transcript.ID, dir, transcript.Parts, manifest.Files})
@@ -73,9 +73,9 @@ func (t *Target) listMirror(dir string) error {
 	return nil
 }
 
-// examineMirrored compares a mirrored session with what was noted when it was
-// copied. What a tool has written is not judged: it is kept as it was.
-func (w *ward) examineMirrored(m mirrored) error {
+// examineMirrored compares a mirrored session with the state recorded when it was copied.
+// The content written by the tool is not examined.
+func (w *verifier) examineMirrored(m mirrored) error {
 	w.report.Sessions++
 	sick := false
 	for _, part := range m.parts {
@@ -83,7 +83,7 @@ func (w *ward) examineMirrored(m mirrored) error {
 			return err
 		}
 		path := filepath.Join(m.dir, filepath.FromSlash(part))
-		n, sum, err := w.sum(path)
+		n, sum, err := w.hashFile(path)
 		w.report.Files++
 		w.report.Bytes += n
 		w.progress.add(n)
@@ -106,19 +106,19 @@ func (w *ward) examineMirrored(m mirrored) error {
 	return nil
 }
 
-// sum reads a file.
-func (w *ward) sum(path string) (int64, string, error) {
+// hashFile returns the size and hash of a file.
+func (w *verifier) hashFile(path string) (int64, string, error) {
 	file, err := w.fs.Open(path, vfs.Read)
 	if err != nil {
 		return 0, "", err
 	}
-	defer file.Close() // only read
+	defer file.Close() // read-only
 	sum := sha256.New()
 	n, err := io.Copy(sum, file)
 	return n, hex.EncodeToString(sum.Sum(nil)), err
 }
 
-// mirroredIDs are the sessions in mirrors.
+// mirroredIDs returns the IDs of the sessions in mirrors.
 func (t *Target) mirroredIDs() map[firn.ID]bool {
 	ids := make(map[firn.ID]bool, len(t.mirrors))
 	for _, m := range t.mirrors {
@@ -127,7 +127,7 @@ func (t *Target) mirroredIDs() map[firn.ID]bool {
 	return ids
 }
 
-// findMirrored looks for a session in the mirrors of a home.
+// findMirrored finds a session in the mirrors of a home.
 func findMirrored(all Target, is func(firn.ID) bool, name string) (Target, error) {
 	found := make(map[firn.ID]mirrored)
 	for _, m := range all.mirrors {
@@ -148,9 +148,9 @@ func findMirrored(all Target, is func(firn.ID) bool, name string) (Target, error
 	return Target{}, &Ambiguous{Prefix: name, Sessions: ids}
 }
 
-// checkMirrors looks at the mirrors, and for sessions that were not taken over
-// wholly. Their transcripts were read before.
-func (h *house) checkMirrors() (string, error) {
+// checkMirrors checks the mirrors and looks for sessions that were not completely taken
+// over. Their transcripts were read before.
+func (h *homeExam) checkMirrors() (string, error) {
 	marks, err := h.list(h.path(sourcesDir, takingDir))
 	if err != nil {
 		return "", err

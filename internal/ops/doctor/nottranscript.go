@@ -12,21 +12,21 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// transcriptHead is how much of a file is looked at to see whether it is a transcript.
+// transcriptHead is the number of bytes read to decide whether a file is a transcript.
 const transcriptHead = 1 << 20
 
-// checkTranscript refuses a file that was never a transcript: no line at its beginning is
-// a JSON object. A file in a home, or one that ends in .jsonl and has bytes that are no
-// text, may be a damaged transcript, and is examined.
+// checkTranscript rejects a file that was never a transcript: none of its first lines is a
+// JSON object. A file in a home, or a .jsonl file with binary data, may be a damaged
+// transcript and is accepted.
 func checkTranscript(fsys vfs.FS, path string) error {
 	if _, inHome := homeOf(path); inHome {
 		return nil
 	}
 	file, err := fsys.Open(path, vfs.Read)
 	if err != nil {
-		return nil // which is told when it is examined
+		return nil // reported when it is examined
 	}
-	defer file.Close() // only read
+	defer file.Close() // read-only
 	head := make([]byte, transcriptHead)
 	n, err := io.ReadFull(file, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) || n == 0 {

@@ -10,12 +10,12 @@ import (
 	"firn.dev/internal/render/prose"
 )
 
-// Text spells a report for people. Findings about one session stand together,
-// as they were found.
+// Text formats a report as text. Findings about one session are listed together in the
+// order they were found.
 func (r *Report) Text() string {
 	var b strings.Builder
 	for _, c := range r.Checks {
-		fmt.Fprintf(&b, "%s %-12s %s\n", sign(c.Worst), c.Name, c.Result)
+		fmt.Fprintf(&b, "%s %-12s %s\n", severityMark(c.Worst), c.Name, c.Result)
 	}
 	if len(r.Checks) > 0 && len(r.Findings) > 0 {
 		b.WriteByte('\n')
@@ -29,7 +29,7 @@ func (r *Report) Text() string {
 	return b.String()
 }
 
-func sign(worst Severity) string {
+func severityMark(worst Severity) string {
 	switch worst {
 	case Fault:
 		return "✗"
@@ -39,18 +39,18 @@ func sign(worst Severity) string {
 	return "✓"
 }
 
-// writeFindings spells findings, each with its hint.
+// writeFindings formats findings with their hints.
 func writeFindings(b *strings.Builder, findings []Finding) {
 	for _, f := range findings {
-		fmt.Fprintf(b, "%s\n", strings.TrimSpace(fmt.Sprintf("%-5s  %s  %s", f.Severity, f.Kind, harmless(f.where()))))
-		fmt.Fprintf(b, "       %s\n", harmless(f.Message))
+		fmt.Fprintf(b, "%s\n", strings.TrimSpace(fmt.Sprintf("%-5s  %s  %s", f.Severity, f.Kind, sanitize(f.where()))))
+		fmt.Fprintf(b, "       %s\n", sanitize(f.Message))
 		if f.Hint != "" {
-			fmt.Fprintf(b, "       hint: %s\n", harmless(f.Hint))
+			fmt.Fprintf(b, "       hint: %s\n", sanitize(f.Hint))
 		}
 	}
 }
 
-// where says where a finding is.
+// where returns the location of a finding.
 func (f *Finding) where() string {
 	s := f.File
 	if f.At != nil {
@@ -65,9 +65,9 @@ func (f *Finding) where() string {
 	return strings.TrimSpace(s)
 }
 
-// harmless makes text fit for a terminal: what files say may have control
-// characters in it, which a terminal would obey.
-func harmless(text string) string {
+// sanitize replaces control characters, which may come from damaged files and affect the
+// terminal.
+func sanitize(text string) string {
 	bad := func(r rune) bool {
 		return unicode.IsControl(r) || r == unicode.ReplacementChar || unicode.Is(unicode.Bidi_Control, r)
 	}
@@ -96,7 +96,7 @@ func (r *Report) writeUnlisted(b *strings.Builder) {
 	}
 }
 
-// summary says it all in one line.
+// summary returns the result, and the number of accepted faults if there are any.
 func (r *Report) summary() string {
 	if n := len(r.Accepted); n > 0 {
 		return r.result() + fmt.Sprintf("  %s accepted, %d of them now (%s)\n", plural(n, "fault"), r.NewlyAccepted, AcceptedName)
@@ -104,7 +104,7 @@ func (r *Report) summary() string {
 	return r.result()
 }
 
-// result says what was read, and how many faults there are.
+// result returns one line with the amount of data read and the number of faults.
 func (r *Report) result() string {
 	read := fmt.Sprintf("%s, %s, %s", plural(r.Sessions, "session"), plural(r.Entries, "entry"), prose.Size(r.Bytes))
 	if r.Faults == 0 && r.Warnings == 0 {
@@ -120,18 +120,18 @@ func (r *Report) result() string {
 	return fmt.Sprintf("✗ %s: %s, %s\n", read, faults, plural(r.Warnings, "warning"))
 }
 
-// Text spells a plan for people.
+// Text formats a plan as text.
 func (p *Plan) Text() string {
 	var b strings.Builder
 	for _, s := range p.Steps {
-		fmt.Fprintf(&b, "%s %-11s  %s\n", stepSign(p.Applied), s.Action, harmless(s.File))
-		fmt.Fprintf(&b, "  %s\n", harmless(s.Message))
+		fmt.Fprintf(&b, "%s %-11s  %s\n", stepMark(p.Applied), s.Action, sanitize(s.File))
+		fmt.Fprintf(&b, "  %s\n", sanitize(s.Message))
 		if s.SavedTo != "" {
-			fmt.Fprintf(&b, "  saved as %s\n", harmless(s.SavedTo))
+			fmt.Fprintf(&b, "  saved as %s\n", sanitize(s.SavedTo))
 		}
 	}
 	for _, f := range p.Failed {
-		fmt.Fprintf(&b, "✗ failed       %s\n  %s\n", harmless(string(f.Session)), harmless(f.Message))
+		fmt.Fprintf(&b, "✗ failed       %s\n  %s\n", sanitize(string(f.Session)), sanitize(f.Message))
 	}
 	if len(p.Left) > 0 {
 		if b.Len() > 0 {
@@ -147,7 +147,7 @@ func (p *Plan) Text() string {
 	return b.String()
 }
 
-func stepSign(applied bool) string {
+func stepMark(applied bool) string {
 	if applied {
 		return "✓"
 	}

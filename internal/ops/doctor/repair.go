@@ -14,22 +14,21 @@ import (
 	"firn.dev/internal/render/prose"
 )
 
-// Action is one thing that a repair does.
+// Action is a kind of repair step.
 type Action string
 
-// The actions of a repair. Each of them only adds to a transcript, but for
-// ActSaveTail.
+// The actions of a repair. All except ActSaveTail only append.
 const (
-	// ActReplay puts back what a power cut took and the commit log still has.
+	// ActReplay restores data from the commit log after a power failure.
 	ActReplay Action = "replay-log"
-	// ActNewline ends a last line that is whole.
+	// ActNewline terminates a complete last line.
 	ActNewline Action = "add-newline"
-	// ActSaveTail copies an unfinished last line to a file of its own and cuts
-	// it off, as every writer does on opening the transcript.
+	// ActSaveTail copies an unfinished last line to a separate file and truncates it, as
+	// every writer does on opening the transcript.
 	ActSaveTail Action = "save-tail"
-	// ActStandIn appends an entry in the place of a lost one.
+	// ActStandIn appends a replacement for a lost entry.
 	ActStandIn Action = "stand-in"
-	// ActMoveHead appends an entry that says where the session goes on.
+	// ActMoveHead appends an entry that sets the head of the session.
 	ActMoveHead Action = "move-head"
 )
 
@@ -39,33 +38,32 @@ type Step struct {
 	File    string  `json:"file,omitempty"`
 	Action  Action  `json:"action"`
 	Message string  `json:"message"`
-	// Cut counts the bytes that are cut off and saved; SavedTo is where, once
-	// it is done.
+	// Cut is the number of bytes truncated and saved. SavedTo is the path, once done.
 	Cut     int64  `json:"cut,omitempty"`
 	SavedTo string `json:"savedTo,omitempty"`
 }
 
-// Plan is what a repair does, or has done.
+// Plan is a planned or completed repair.
 type Plan struct {
 	Root string `json:"root"`
-	// Applied says that the steps were done and not only planned.
+	// Applied is set if the steps were carried out.
 	Applied bool   `json:"applied"`
 	Steps   []Step `json:"steps"`
-	// Left are the faults that adding to a file cannot mend.
+	// Left are the faults that cannot be repaired by appending.
 	Left []Finding `json:"left"`
-	// Failed says of which sessions the repair failed, and why.
+	// Failed lists the sessions whose repair failed.
 	Failed []Failure `json:"failed,omitempty"`
 }
 
-// Failure is a repair of one session that failed.
+// Failure is a failed repair of one session.
 type Failure struct {
 	Session firn.ID `json:"session"`
 	Message string  `json:"message"`
-	// Cause is the error that the message tells.
+	// Cause is the error described by Message.
 	Cause error `json:"-"`
 }
 
-// Err returns the first failure as an error; nil if there is none.
+// Err returns the first failure as an error, or nil if there is none.
 func (p *Plan) Err() error {
 	if len(p.Failed) == 0 {
 		return nil
@@ -73,9 +71,9 @@ func (p *Plan) Err() error {
 	return p.Failed[0].Cause
 }
 
-// MakePlan says what Repair would do now. It changes nothing.
+// MakePlan returns the plan that Repair would carry out now. It changes nothing.
 func MakePlan(ctx context.Context, target Target, opts Options) (*Plan, error) {
-	s := newSurgery(ctx, target, opts)
+	s := newRepairer(ctx, target, opts)
 	if _, err := s.planReplay(); err != nil {
 		return nil, err
 	}
@@ -86,15 +84,15 @@ func MakePlan(ctx context.Context, target Target, opts Options) (*Plan, error) {
 		}
 		s.planSession(e)
 	}
-	s.ward.progress.end()
+	s.verifier.progress.end()
 	return s.plan, nil
 }
 
-// Repair does what MakePlan says. What somebody else appends to a session at
-// the same time makes the repair of that one fail with ErrConflict, and can be
-// tried again. Repairing what was repaired does nothing.
+// Repair carries out the plan of MakePlan. If another process appends to a session
+// meanwhile, its repair fails with ErrConflict and can be retried. Repairing again has no
+// effect.
 func Repair(ctx context.Context, target Target, opts Options) (*Plan, error) {
-	s := newSurgery(ctx, target, opts)
+	s := newRepairer(ctx, target, opts)
 	s.plan.Applied = true
 	if err := s.replay(); err != nil {
 		return nil, err
@@ -110,27 +108,26 @@ func Repair(ctx context.Context, target Target, opts Options) (*Plan, error) {
 			s.plan.Failed = append(s.plan.Failed, Failure{Session: t.session, Message: err.Error(), Cause: err})
 		}
 	}
-	s.ward.progress.end()
+	s.verifier.progress.end()
 	return s.plan, nil
 }
 
-// surgery is one round of repairs over a target.
-type surgery struct {
-	*ward
+// repairer is one repair run over a target.
+type repairer struct {
+	*verifier
 	plan *Plan
 }
 
-func newSurgery(ctx context.Context, target Target, opts Options) *surgery {
-	opts.Limit = 1 << 30 // what is left must be told in full
-	return &surgery{
-		ward: newWard(ctx, target, opts),
-		plan: &Plan{Root: target.Root, Steps: []Step{}, Left: []Finding{}},
+func newRepairer(ctx context.Context, target Target, opts Options) *repairer {
+	opts.Limit = 1 << 30 // unrepaired faults are listed in full
+	return &repairer{
+		verifier: newVerifier(ctx, target, opts),
+		plan:     &Plan{Root: target.Root, Steps: []Step{}, Left: []Finding{}},
 	}
 }
 
-// planReplay looks for commit logs that wait, and returns the homes that have
-// them.
-func (s *surgery) planReplay() (waiting []string, err error) {
+// planReplay looks for pending commit logs and returns the homes that have them.
+func (s *repairer) planReplay() (waiting []string, err error) {
 	for _, home := range s.target.homes() {
 		n, err := journal.PendingLogs(s.fs, home)
 		if err != nil {
@@ -147,9 +144,8 @@ func (s *surgery) planReplay() (waiting []string, err error) {
 	return waiting, nil
 }
 
-// replay puts back what commit logs have. It comes first: the end of a
-// transcript must not be judged before.
-func (s *surgery) replay() error {
+// replay replays commit logs. It runs first, since it may change the end of a transcript.
+func (s *repairer) replay() error {
 	waiting, err := s.planReplay()
 	for _, home := range waiting {
 		done, err := journal.Replay(s.fs, home)
@@ -172,15 +168,15 @@ func (s *surgery) replay() error {
 	return err
 }
 
-// planSession adds what can be done for a session to the plan.
-func (s *surgery) planSession(e *exam) {
-	steps, mended := e.treatment(time.Now())
+// planSession adds the steps for a session to the plan.
+func (s *repairer) planSession(e *exam) {
+	steps, mended := e.repairSteps(time.Now())
 	s.plan.Steps = append(s.plan.Steps, steps...)
-	s.leave(e, mended)
+	s.addUnrepaired(e, mended)
 }
 
-// leave lists the faults of a session that stay.
-func (s *surgery) leave(e *exam, mended func(Finding) bool) {
+// addUnrepaired lists the remaining faults of a session.
+func (s *repairer) addUnrepaired(e *exam, mended func(Finding) bool) {
 	for _, f := range s.report.Findings {
 		if f.Severity == Fault && f.Session == e.session && !mended(f) {
 			f.Hint = ""
@@ -190,10 +186,10 @@ func (s *surgery) leave(e *exam, mended func(Finding) bool) {
 	s.report.Findings = s.report.Findings[:0]
 }
 
-// treatment lists the steps that mend a transcript, and tells which findings
-// they mend.
-func (e *exam) treatment(now time.Time) (steps []Step, mended func(Finding) bool) {
-	beginning := len(e.parts) > 0 && e.parts[0].Number == 0 // else opening it would make an empty one
+// repairSteps returns the steps that repair a transcript, and a function that reports
+// whether they repair a finding.
+func (e *exam) repairSteps(now time.Time) (steps []Step, mended func(Finding) bool) {
+	beginning := len(e.parts) > 0 && e.parts[0].Number == 0 // otherwise opening it would create an empty file
 	if e.binned || !e.native() || e.failed || !beginning {
 		return nil, func(Finding) bool { return false }
 	}
@@ -215,16 +211,16 @@ func (e *exam) treatment(now time.Time) (steps []Step, mended func(Finding) bool
 	}
 }
 
-// remedy is what mends the links of a session. While a line is too long to be
-// read nothing is lost, and a stand-in for its entry would be in its way.
+// remedy returns the remedy for the links of a session. If a line was too long to be read,
+// its entries are not lost and must not be replaced.
 func (e *exam) remedy(now time.Time) remedy {
 	if e.skipped || len(e.dangling) == 0 && !e.twice {
 		return remedy{}
 	}
-	return mend(e.session, &e.tree, now)
+	return planLinkRepair(e.session, &e.tree, now)
 }
 
-// sessionSteps are the steps of a remedy, with the session they are for.
+// sessionSteps returns the steps of a remedy with the session and file filled in.
 func (e *exam) sessionSteps(r remedy) []Step {
 	steps := slices.Clone(r.steps)
 	for i := range steps {
@@ -233,7 +229,7 @@ func (e *exam) sessionSteps(r remedy) []Step {
 	return steps
 }
 
-// lastFile is the part that is appended to.
+// lastFile returns the part that is appended to.
 func (e *exam) lastFile() string {
 	if len(e.parts) == 0 {
 		return e.w.relative(e.base)
@@ -241,7 +237,8 @@ func (e *exam) lastFile() string {
 	return e.w.relative(e.parts[len(e.parts)-1].Path)
 }
 
-// tailSteps says what opening the transcript to append does to its end.
+// tailSteps returns the steps that opening the transcript for appending performs at its
+// end.
 func (e *exam) tailSteps() []Step {
 	var steps []Step
 	f := e.fragment
@@ -261,29 +258,29 @@ func (e *exam) tailSteps() []Step {
 	return steps
 }
 
-// repairSession mends one transcript.
-func (s *surgery) repairSession(t transcript) error {
+// repairSession repairs one transcript.
+func (s *repairer) repairSession(t transcript) error {
 	before, err := s.examine(t)
 	if err != nil {
 		return err
 	}
-	steps, mended := before.treatment(time.Now())
+	steps, mended := before.repairSteps(time.Now())
 	if len(steps) == 0 {
-		s.leave(before, mended)
+		s.addUnrepaired(before, mended)
 		return nil
 	}
 	s.report.Findings = s.report.Findings[:0]
-	after, err := s.operate(before)
+	after, err := s.repairFile(before)
 	if err != nil {
 		return fmt.Errorf("repair session %s: %w", t.session, err)
 	}
-	s.leave(after, func(Finding) bool { return false })
+	s.addUnrepaired(after, func(Finding) bool { return false })
 	return nil
 }
 
-// operate opens the transcript, which puts its end in order, appends what the
-// examination of the file as it then is calls for, and examines it again.
-func (s *surgery) operate(before *exam) (after *exam, err error) {
+// repairFile opens the transcript, which repairs its end, examines it, appends the remedy,
+// and examines it again.
+func (s *repairer) repairFile(before *exam) (after *exam, err error) {
 	saved := ""
 	j, err := journal.Open(s.fs, before.base, journal.Options{MaxLine: s.target.MaxLine, Report: func(r journal.Repair) { saved = r.SavedTo }})
 	if err != nil {
@@ -302,9 +299,8 @@ func (s *surgery) operate(before *exam) (after *exam, err error) {
 	return s.examine(before.transcript)
 }
 
-// appendRemedy appends the remedy for the file as it is now, if its end is
-// still there when it comes to that.
-func (s *surgery) appendRemedy(j *journal.Journal, t transcript) error {
+// appendRemedy appends the remedy for the current file, unless its end changes meanwhile.
+func (s *repairer) appendRemedy(j *journal.Journal, t transcript) error {
 	expect := j.End()
 	e, err := s.examine(t)
 	if err != nil {
@@ -332,7 +328,7 @@ func (s *surgery) appendRemedy(j *journal.Journal, t transcript) error {
 	return nil
 }
 
-// encode spells entries as lines.
+// encode encodes entries as lines.
 func encode(entries []firn.Entry) ([]byte, error) {
 	var lines []byte
 	for _, entry := range entries {

@@ -15,16 +15,15 @@ import (
 	"firn.dev/internal/render/prose"
 )
 
-// The names of a routing table's files.
+// File names of a routing table.
 const (
 	tableName     = "sessions.json"
 	tableLockName = ".sessions.lock"
 	corruptMark   = ".corrupt-"
 )
 
-// checkTables looks at the routing tables: whether they can be read and point
-// at sessions that are there.
-func (h *house) checkTables() (string, error) {
+// checkTables checks that the routing tables are readable and point to existing sessions.
+func (h *homeExam) checkTables() (string, error) {
 	keys, lost := 0, 0
 	for _, agent := range h.agents {
 		names, err := h.list(h.path("agents", agent, "sessions"))
@@ -53,9 +52,9 @@ func (h *house) checkTables() (string, error) {
 	return plural(keys, "key"), nil
 }
 
-// checkTable looks at one table. It counts the keys, and those that point
-// nowhere.
-func (h *house) checkTable(path string) (keys, lost int, err error) {
+// checkTable checks one table. It returns the number of keys, and of those that point to no
+// session.
+func (h *homeExam) checkTable(path string) (keys, lost int, err error) {
 	data, err := h.read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, 0, nil
@@ -83,8 +82,8 @@ func errOr(err error, message string) error {
 	return err
 }
 
-// checkRow looks where a key points and reports whether a session is there.
-func (h *house) checkRow(path, key string, value json.RawMessage) bool {
+// checkRow reports whether a key points to an existing session.
+func (h *homeExam) checkRow(path, key string, value json.RawMessage) bool {
 	var row map[string]json.RawMessage
 	var id firn.ID
 	if json.Unmarshal(value, &row) != nil || json.Unmarshal(row["sessionId"], &id) != nil || id.Check() != nil {
@@ -105,13 +104,13 @@ func (h *house) checkRow(path, key string, value json.RawMessage) bool {
 	return false
 }
 
-// checkLock tells if a process is changing a table right now.
-func (h *house) checkLock(path string) {
+// checkLock adds a finding if a process is changing a table.
+func (h *homeExam) checkLock(path string) {
 	file, err := h.fs.Open(path, vfs.Read)
 	if err != nil {
-		return // it is empty anyway
+		return // it has no content
 	}
-	defer file.Close() // which frees the lock
+	defer file.Close() // releases the lock
 	if ok, err := file.TryLock(); err == nil && !ok {
 		h.add(Info, InUse, path, "a process is changing the routing table", "")
 	}

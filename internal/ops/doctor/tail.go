@@ -9,40 +9,37 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// fragment is the open last line of a transcript, as a writer will take it.
+// fragment is the unterminated last line of a transcript, as a writer will handle it.
 type fragment struct {
-	// offset is where in the last part it begins, size how long it is; zero if
-	// there is none.
+	// offset is its start in the last part; size is its length, zero if there is none.
 	offset, size int64
-	// keep is how many bytes of it stay and get a newline: up to the end of the
-	// last whole object.
+	// keep is the number of bytes that are kept and terminated: up to the end of the last
+	// complete object.
 	keep int64
 }
 
-// readFragment judges an open line as the journal does when it is opened to be
-// appended to.
+// readFragment classifies an unterminated line as the journal does when it is opened for
+// appending.
 func readFragment(line journal.Line, offset int64) fragment {
 	return fragment{offset: offset, size: int64(line.Next - line.Start), keep: int64(journal.WholeUpTo(line.Data))}
 }
 
-// cuts reports whether a writer will cut off what is at an offset of the last
-// part.
+// cuts reports whether a writer will truncate the data at an offset of the last part.
 func (f fragment) cuts(offset int64) bool {
 	return f.size > f.keep && offset >= f.offset+f.keep
 }
 
-// cut is how many bytes a writer will take off and save.
+// cut returns the number of bytes that a writer will truncate and save.
 func (f fragment) cut() int64 { return f.size - f.keep }
 
-// Taking the lock of a transcript only to look at it: a writer holds it for
-// microseconds, so it is not waited for long.
+// Limits of the wait for the lock of a transcript. Writers hold it for microseconds only.
 const (
 	lockTries = 50
 	lockPause = 10 * time.Millisecond
 )
 
-// lock keeps writers out and returns what lets them in again; nil if somebody
-// else holds the lock all the time. An error says that there are no locks here.
+// lock locks out writers and returns the function that releases the lock. It returns nil if
+// another process keeps holding it, and an error if locks are not supported.
 func (e *exam) lock() (free func() error, err error) {
 	file, err := e.w.fs.Open(e.base, vfs.Read)
 	if err != nil {
@@ -54,7 +51,7 @@ func (e *exam) lock() (free func() error, err error) {
 			return nil, errors.Join(err, file.Close())
 		}
 		if ok {
-			return file.Close, nil // which frees the lock
+			return file.Close, nil // releases the lock
 		}
 		if pause(e.w.ctx, lockPause) != nil {
 			break
@@ -63,7 +60,7 @@ func (e *exam) lock() (free func() error, err error) {
 	return nil, file.Close()
 }
 
-// pause waits, or until the context is done.
+// pause waits for d or until the context is done.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

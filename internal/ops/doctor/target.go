@@ -13,42 +13,42 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// Target is what is to be examined: a home, one of its sessions, or files.
+// Target is the object of an examination: a home, one of its sessions, or files.
 type Target struct {
 	// Root is the home, or the path that was named.
 	Root string
 	// Home is set if Root is a home.
 	Home bool
-	// Whole is set if all of the home is meant.
+	// Whole is set if the target is the whole home.
 	Whole bool
-	// MaxLine is how long a line may be to be read; zero means the default.
+	// MaxLine is the maximum length of a line in bytes; zero means the default.
 	MaxLine int64
 
 	fs          vfs.FS
 	transcripts []transcript
 	mirrors     []mirrored
-	// troubles are directories that could not be looked into.
+	// troubles are directories that could not be read.
 	troubles []Finding
 }
 
-// transcript is a session as the directory tells of it.
+// transcript is a session as found in a directory listing.
 type transcript struct {
 	session firn.ID
-	agent   string // empty outside of a home
+	agent   string // empty outside a home
 	base    string // the path of the first part, which may be missing
-	named   bool   // the file's name is the session's id
-	binned  bool   // it is in the bin
-	// names are all files in the directory that belong to it, sorted.
+	named   bool   // the file name is the session ID
+	binned  bool   // in the bin
+	// names are all files of the transcript in the directory, sorted.
 	names []string
 }
 
-// Ambiguous says that a prefix means several sessions.
+// Ambiguous is the error for a prefix that matches several sessions.
 type Ambiguous struct {
 	Prefix   string
 	Sessions []firn.ID
 }
 
-// Error names the first few of them.
+// Error lists the first few sessions.
 func (a *Ambiguous) Error() string {
 	shown := a.Sessions
 	more := ""
@@ -66,8 +66,8 @@ func joinIDs(ids []firn.ID) string {
 	return strings.Join(words, ", ")
 }
 
-// OpenHome makes a target of a whole home, or ErrNotFound. A nil file system
-// is that of the operating system.
+// OpenHome returns a target for a whole home, or ErrNotFound. A nil file system is that of
+// the operating system.
 func OpenHome(fsys vfs.FS, home string) (Target, error) {
 	if fsys == nil {
 		fsys = vfs.OS{}
@@ -88,12 +88,11 @@ func OpenHome(fsys vfs.FS, home string) (Target, error) {
 	return t, nil
 }
 
-// minPrefix is how much of an id must be given to mean a session.
+// minPrefix is the minimum length of a session ID prefix.
 const minPrefix = 4
 
-// Find makes a target of what a person named: a session of the home, by its id
-// or the beginning of it, or else a file or a directory. A nil file system is
-// that of the operating system.
+// Find returns the target for a name: a session of the home, by its ID or a prefix of it,
+// or else a file or a directory. A nil file system is that of the operating system.
 func Find(fsys vfs.FS, home, name string) (Target, error) {
 	if fsys == nil {
 		fsys = vfs.OS{}
@@ -123,12 +122,12 @@ func Find(fsys vfs.FS, home, name string) (Target, error) {
 	return openFile(fsys, name)
 }
 
-// isPath reports whether a name cannot be that of a session.
+// isPath reports whether a name cannot be a session ID.
 func isPath(name string) bool {
 	return strings.ContainsAny(name, `/\`) || strings.HasSuffix(name, transcriptExt) || name == "." || name == ".."
 }
 
-// findSession looks for a session of the home.
+// findSession finds a session of the home.
 func findSession(fsys vfs.FS, home, name string) (Target, error) {
 	all, err := OpenHome(fsys, home)
 	if err != nil {
@@ -162,7 +161,7 @@ func findSession(fsys vfs.FS, home, name string) (Target, error) {
 	return Target{Root: home, Home: true, fs: fsys, transcripts: found, troubles: all.troubles}, nil
 }
 
-// openDir makes a target of a directory: a home, or all transcripts below it.
+// openDir returns a target for a directory: a home, or all transcripts below it.
 func openDir(fsys vfs.FS, dir string) (Target, error) {
 	if info, err := fsys.Stat(filepath.Join(dir, "agents")); err == nil && info.Mode.IsDir() {
 		return OpenHome(fsys, dir)
@@ -182,7 +181,7 @@ func openDir(fsys vfs.FS, dir string) (Target, error) {
 	return t, err
 }
 
-// openFile makes a target of the transcript that a file belongs to.
+// openFile returns a target for the transcript that a file belongs to.
 func openFile(fsys vfs.FS, path string) (Target, error) {
 	base := journal.BasePath(path)
 	all, err := dirTranscripts(fsys, filepath.Dir(base))
@@ -202,9 +201,8 @@ func openFile(fsys vfs.FS, path string) (Target, error) {
 	return Target{Root: path, fs: fsys, transcripts: []transcript{one}}, nil
 }
 
-// homes are the homes that the transcripts belong to. Whoever names a file by
-// its path may mean a session all the same, and the commit logs of its home may
-// have what the file lacks.
+// homes returns the homes of the transcripts. A file named by its path may belong to a
+// session, and the commit logs of its home may contain data that the file lacks.
 func (t *Target) homes() []string {
 	if t.Home {
 		return []string{t.Root}
@@ -218,7 +216,7 @@ func (t *Target) homes() []string {
 	return homes
 }
 
-// homeOf returns the home that a transcript is in, by where it is:
+// homeOf returns the home of a transcript, derived from its path:
 // <home>/agents/<agent>/sessions/<id>.jsonl.
 func homeOf(path string) (home string, ok bool) {
 	path, err := filepath.Abs(path)
@@ -235,8 +233,8 @@ func homeOf(path string) (home string, ok bool) {
 
 const transcriptExt = ".jsonl"
 
-// listHome lists the sessions of a home, those in the bin too. A directory that
-// cannot be listed is a trouble, and keeps nobody from looking at the others.
+// listHome lists the sessions of a home, including those in the bin. An unreadable
+// directory is recorded as a trouble, and the others are still listed.
 func (t *Target) listHome() {
 	for _, agent := range t.dirNames(filepath.Join(t.Root, "agents")) {
 		t.list(filepath.Join(t.Root, "agents", agent, "sessions"), agent, false)
@@ -250,7 +248,7 @@ func (t *Target) listHome() {
 func (t *Target) list(dir, agent string, binned bool) {
 	found, err := dirTranscripts(t.fs, dir)
 	if err != nil {
-		t.trouble(dir, err)
+		t.addTrouble(dir, err)
 	}
 	for _, one := range found {
 		one.agent, one.named, one.binned = agent, true, binned
@@ -258,16 +256,16 @@ func (t *Target) list(dir, agent string, binned bool) {
 	}
 }
 
-func (t *Target) trouble(path string, err error) {
+func (t *Target) addTrouble(path string, err error) {
 	t.troubles = append(t.troubles, unreadable(relative(t.Root, path), "", err))
 }
 
-// dirNames names the directories in a directory, which need not be there.
+// dirNames returns the names of the subdirectories of a directory. It may be missing.
 func (t *Target) dirNames(dir string) []string {
 	entries, err := t.fs.ReadDir(dir)
 	if err != nil {
 		if !errors.Is(err, fs.ErrNotExist) {
-			t.trouble(dir, err)
+			t.addTrouble(dir, err)
 		}
 		return nil
 	}
@@ -278,14 +276,14 @@ func (t *Target) dirNames(dir string) []string {
 		case err == nil && info.Mode.IsDir():
 			names = append(names, e.Name())
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
-			t.trouble(filepath.Join(dir, e.Name()), err)
+			t.addTrouble(filepath.Join(dir, e.Name()), err)
 		}
 	}
 	return names
 }
 
-// dirTranscripts lists the transcripts of one directory, each with the files
-// that belong to it. A directory that is not there has none.
+// dirTranscripts lists the transcripts of a directory with their files. A missing directory
+// has none.
 func dirTranscripts(fsys vfs.FS, dir string) ([]transcript, error) {
 	entries, err := fsys.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -309,12 +307,12 @@ func dirTranscripts(fsys vfs.FS, dir string) ([]transcript, error) {
 		}
 		found[n].names = append(found[n].names, e.Name())
 	}
-	// What was saved beside a transcript that is gone is no transcript.
+	// Files saved next to a removed transcript are not a transcript.
 	return slices.DeleteFunc(found, func(t transcript) bool { return !slices.ContainsFunc(t.names, isPart) }), nil
 }
 
-// baseName returns the name of the first part of the transcript that a file
-// belongs to, as a part of it or as something saved beside one.
+// baseName returns the name of the first part of the transcript that a file belongs to, as
+// a part or as a side file.
 func baseName(name string) (string, bool) {
 	if part, _, ok := cutSide(name); ok {
 		name = part
@@ -329,7 +327,7 @@ func isPart(name string) bool {
 	return strings.HasSuffix(name, transcriptExt) && name != transcriptExt && name[0] != '.'
 }
 
-// cutSide takes apart the name of what a writer saved beside a part.
+// cutSide splits the name of a side file.
 func cutSide(name string) (part, what string, ok bool) {
 	part, ok = journal.SideFile(name)
 	if !ok || !isPart(part) {
@@ -339,13 +337,12 @@ func cutSide(name string) (part, what string, ok bool) {
 	return part, what, true
 }
 
-// stemID is the session that a transcript's name tells.
+// stemID returns the session ID in the name of a transcript.
 func stemID(path string) firn.ID {
 	return firn.ID(strings.TrimSuffix(filepath.Base(path), transcriptExt))
 }
 
-// walk visits a directory and everything below it, directories before what is
-// in them. It does not follow links.
+// walk visits a directory and everything below it, parents first. It does not follow links.
 func walk(fsys vfs.FS, dir string, visit func(path string, mode fs.FileMode) error) error {
 	if err := visit(dir, fs.ModeDir); err != nil {
 		return err

@@ -12,29 +12,27 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// Options says how to examine. The zero value is a good one.
+// Options configures an examination. The zero value is usable.
 type Options struct {
-	// Progress is told how many of all bytes were read, from time to time and
-	// at the end. Nil: nobody.
+	// Progress, if not nil, is called periodically and at the end with the number of bytes
+	// read and the total.
 	Progress func(done, total int64)
-	// Each is told after each transcript how many of how many were looked at, and
-	// what was found in it. Nil: nobody.
+	// Each, if not nil, is called after each transcript with the number examined, the
+	// total, and the findings.
 	Each func(done, of int, found []Finding)
-	// Limit bounds how many findings of one kind are listed for one session; 20
-	// if zero.
+	// Limit is the maximum number of findings listed per kind and session; zero means 20.
 	Limit int
-	// Disk tells of the disk that a path is on; nil asks the system.
+	// Disk returns the disk of a path; nil queries the system.
 	Disk func(path string) (Disk, error)
 }
 
 const defaultLimit = 20
 
-// Verify reads every byte of the target's transcripts and reports what is wrong
-// with them. It takes memory for the shape of one session at a time and for one
-// line of it. The error is that of the context, or says that the target cannot
-// be read at all; what is wrong with a session is in the report.
+// Verify reads the target's transcripts completely and reports their faults. Its memory use
+// is limited to the structure of one session and one line. The error is a context error, or
+// means that the target cannot be read at all; faults of sessions are in the report.
 func Verify(ctx context.Context, target Target, opts Options) (*Report, error) {
-	w := newWard(ctx, target, opts)
+	w := newVerifier(ctx, target, opts)
 	of, done := len(target.transcripts)+len(target.mirrors), 0
 	each := func(examine func() error) error {
 		before := len(w.report.Findings)
@@ -58,8 +56,8 @@ func Verify(ctx context.Context, target Target, opts Options) (*Report, error) {
 	return w.report, nil
 }
 
-// ward is one round over all transcripts of a target.
-type ward struct {
+// verifier examines all transcripts of a target.
+type verifier struct {
 	ctx      context.Context
 	fs       vfs.FS
 	target   Target
@@ -68,8 +66,8 @@ type ward struct {
 	progress *progress
 }
 
-func newWard(ctx context.Context, target Target, opts Options) *ward {
-	w := &ward{ctx: ctx, fs: target.fs, target: target, limit: opts.Limit}
+func newVerifier(ctx context.Context, target Target, opts Options) *verifier {
+	w := &verifier{ctx: ctx, fs: target.fs, target: target, limit: opts.Limit}
 	if w.limit <= 0 {
 		w.limit = defaultLimit
 	}
@@ -77,7 +75,7 @@ func newWard(ctx context.Context, target Target, opts Options) *ward {
 	for _, f := range target.troubles {
 		w.report.add(f)
 	}
-	w.progress = &progress{tell: opts.Progress}
+	w.progress = &progress{report: opts.Progress}
 	if opts.Progress != nil {
 		for _, t := range target.transcripts {
 			w.progress.total += sizeOf(target.fs, t)
@@ -86,7 +84,7 @@ func newWard(ctx context.Context, target Target, opts Options) *ward {
 	return w
 }
 
-// sizeOf adds up the parts of a transcript, as far as they can be seen.
+// sizeOf returns the total size of the visible parts of a transcript.
 func sizeOf(fsys vfs.FS, t transcript) int64 {
 	parts, err := journal.Parts(fsys, t.base)
 	if err != nil {
@@ -99,8 +97,8 @@ func sizeOf(fsys vfs.FS, t transcript) int64 {
 	return total
 }
 
-// examine looks at one transcript and takes what it finds into the report.
-func (w *ward) examine(t transcript) (*exam, error) {
+// examine examines one transcript and adds the findings to the report.
+func (w *verifier) examine(t transcript) (*exam, error) {
 	e := newExam(w, t)
 	if err := e.run(); err != nil {
 		return nil, err
@@ -115,8 +113,8 @@ func (w *ward) examine(t transcript) (*exam, error) {
 	return e, nil
 }
 
-// relative is how a file is called in the report.
-func (w *ward) relative(path string) string {
+// relative returns the path of a file as shown in the report.
+func (w *verifier) relative(path string) string {
 	if !w.target.Home {
 		return path
 	}
@@ -131,30 +129,29 @@ func relative(home, path string) string {
 	return filepath.ToSlash(rel)
 }
 
-// progress tells somebody how far the reading is, once a megabyte.
+// progress reports the number of bytes read, once per megabyte.
 type progress struct {
-	tell              func(done, total int64)
-	done, told, total int64
+	report                func(done, total int64)
+	done, reported, total int64
 }
 
 const progressStep = 1 << 20
 
 func (p *progress) add(n int64) {
 	p.done += n
-	if p.tell != nil && p.done-p.told >= progressStep {
-		p.told = p.done
-		p.tell(p.done, max(p.total, p.done))
+	if p.report != nil && p.done-p.reported >= progressStep {
+		p.reported = p.done
+		p.report(p.done, max(p.total, p.done))
 	}
 }
 
 func (p *progress) end() {
-	if p.tell != nil {
-		p.tell(p.done, p.done)
+	if p.report != nil {
+		p.report(p.done, p.done)
 	}
 }
 
-// unreadable makes a finding of an error of the system, if it is one that
-// concerns this file alone.
+// unreadable returns a finding for a system error that concerns one file.
 func unreadable(file string, session firn.ID, err error) Finding {
 	f := Finding{Severity: Fault, Kind: Unreadable, Session: session, File: file, Message: fmt.Sprintf("it cannot be read: %v", err)}
 	switch {

@@ -9,28 +9,26 @@ import (
 	"firn.dev/internal/render/prose"
 )
 
-// Elsewhere is what was found out about sessions in another store than the home's own
-// files.
+// Elsewhere is the result of checking sessions in a store other than the home's own files.
 type Elsewhere struct {
-	// Store names the store.
+	// Store is the name of the store.
 	Store string
-	// Sessions, Entries and Bytes count what was read there.
+	// Sessions, Entries and Bytes count the data that was read there.
 	Sessions, Entries int
 	Bytes             int64
 	Findings          []Finding
-	// Accepted are faults that were accepted, and do not count.
+	// Accepted are accepted faults, which do not count.
 	Accepted []Finding
 }
 
-// ExamineRest is Examine of a home whose sessions are in another store, which somebody
-// else has looked at. Files of sessions that the home still has are an old copy, and are
-// only counted.
+// ExamineRest is like Examine for a home whose sessions are in another store and were
+// checked separately. Session files still in the home are an old copy and are only counted.
 func ExamineRest(ctx context.Context, home Target, there Elsewhere, opts Options) (*Report, error) {
 	if !home.Home || !home.Whole {
 		return nil, fmt.Errorf("examine %s: %w: it is not a home", home.Root, firn.ErrInvalid)
 	}
 	report := &Report{Root: home.Root, Sessions: there.Sessions, Entries: there.Entries, Bytes: there.Bytes, Findings: []Finding{}}
-	h := &house{ctx: ctx, fs: home.fs, home: home.Root, opts: opts, report: report, sessions: make(map[firn.ID][]transcript), mirrored: home.mirroredIDs()}
+	h := &homeExam{ctx: ctx, fs: home.fs, home: home.Root, opts: opts, report: report, sessions: make(map[firn.ID][]transcript), mirrored: home.mirroredIDs()}
 	for _, t := range home.transcripts {
 		h.sessions[t.session] = append(h.sessions[t.session], t)
 	}
@@ -62,8 +60,8 @@ func ExamineRest(ctx context.Context, home Target, there Elsewhere, opts Options
 	return report, nil
 }
 
-// checkCopy tells of sessions that the home has in its own files as well.
-func (h *house) checkCopy(store string) string {
+// checkCopy adds a finding if the home's own files also contain sessions.
+func (h *homeExam) checkCopy(store string) string {
 	if len(h.sessions) == 0 {
 		return "none in the home's own files"
 	}

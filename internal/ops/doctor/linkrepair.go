@@ -9,35 +9,32 @@ import (
 	"firn.dev/store"
 )
 
-// standInType is the type of the custom entry that takes the place of one that
-// is lost.
+// standInType is the type of the custom entry that replaces a lost one.
 const standInType = "firn.repair"
 
-// remedy is what can be appended to a session so that programs that follow
-// parents by id find their way from its end to its root.
+// remedy is a set of entries to append to a session so that programs that follow parent IDs
+// find the way from its head to its root.
 type remedy struct {
 	entries []firn.Entry
 	steps   []Step
-	// mended are the nodes whose fault is gone afterwards.
+	// mended are the nodes whose faults the remedy repairs.
 	mended map[int]bool
 }
 
-// mend finds the remedy for the links of a session. It is pure: the same tree
-// gives the same remedy, but for the ids and times of its entries.
+// planLinkRepair returns the remedy for the links of a session. It has no side effects: the
+// same tree gives the same remedy, except for the IDs and times of its entries.
 //
-// An entry whose parent is lost gets it back: a stand-in with the id of the
-// lost one is appended, hung under what stood before the orphan in the file,
-// and the head is set back to where it was. No entry leaves the branch. Only if
-// the way from the head goes in a circle is the head moved to the last entry
-// from which it does not.
-func mend(session firn.ID, tree *firn.Tree, now time.Time) remedy {
-	m := mender{session: session, tree: tree, links: newLinks(tree), now: now}
+// For a lost parent, a stand-in with its ID is appended as a child of the entry before the
+// orphan in the file, and the head is restored. No entry leaves the branch. Only if the
+// path from the head is a cycle is the head moved to the last entry with a path to a root.
+func planLinkRepair(session firn.ID, tree *firn.Tree, now time.Time) remedy {
+	m := linkRepairer{session: session, tree: tree, links: newLinks(tree), now: now}
 	m.standIn()
 	m.moveHead()
 	return m.remedy
 }
 
-type mender struct {
+type linkRepairer struct {
 	session firn.ID
 	tree    *firn.Tree
 	links   *links
@@ -50,17 +47,17 @@ type loss struct {
 	id      firn.EntryID
 	orphans []int
 	entry   firn.Entry
-	// above is the node that the stand-in hangs under, or root.
+	// above is the parent node of the stand-in, or root.
 	above int
 }
 
 // standIn appends an entry for each lost parent.
-func (m *mender) standIn() {
+func (m *linkRepairer) standIn() {
 	losses := m.losses()
 	if len(losses) == 0 {
 		return
 	}
-	// Tried out first: it must not make a circle where there was none.
+	// Try it first: the stand-ins must not create a cycle.
 	n := m.tree.Len()
 	tried := &links{up: slices.Clone(m.links.up), fate: make([]fate, n+len(losses))}
 	for i, l := range losses {
@@ -77,15 +74,15 @@ func (m *mender) standIn() {
 		if f := tried.fate[n+i]; f != circling && f != inCircle {
 			m.accept(l)
 			for _, orphan := range l.orphans {
-				m.links.up[orphan] = l.above // which leads to the same end
+				m.links.up[orphan] = l.above // has the same fate
 			}
 		}
 	}
 	m.links.judge()
 }
 
-// losses lists the lost parents that a stand-in can have the id of.
-func (m *mender) losses() []loss {
+// losses returns the lost parents whose IDs a stand-in can have.
+func (m *linkRepairer) losses() []loss {
 	var all []loss
 	at := make(map[firn.EntryID]int)
 	for n, up := range m.links.up {
@@ -104,7 +101,7 @@ func (m *mender) losses() []loss {
 	return slices.DeleteFunc(all, func(l loss) bool { return !m.fits(l.entry) })
 }
 
-func (m *mender) newLoss(id firn.EntryID, orphan int) loss {
+func (m *linkRepairer) newLoss(id firn.EntryID, orphan int) loss {
 	l := loss{id: id, above: root}
 	parent := firn.Root
 	if orphan > 0 {
@@ -116,24 +113,24 @@ func (m *mender) newLoss(id firn.EntryID, orphan int) loss {
 	return l
 }
 
-// fits reports whether a store would take the entry.
-func (m *mender) fits(e firn.Entry) bool {
+// fits reports whether a store would accept the entry.
+func (m *linkRepairer) fits(e firn.Entry) bool {
 	_, err := prepare(m.session, m.tree, m.now, []firn.Entry{e})
 	return err == nil
 }
 
-// prepare makes entries ready to be written at the end of the session.
+// prepare prepares entries for writing at the end of the session.
 func prepare(session firn.ID, tree *firn.Tree, now time.Time, entries []firn.Entry) ([]firn.Entry, error) {
 	tail := store.Tail{Session: session, Head: tree.Node(tree.Head()).ID, Use: func(id firn.EntryID) (store.Use, error) {
 		if tree.Find(id) >= 0 {
 			return store.InUse, nil
 		}
-		return store.Late, nil // a stand-in has the id of an entry that stood further up
+		return store.Late, nil // a stand-in has the ID of an earlier entry
 	}}
 	return store.Prepare(tail, now, entries, func(id firn.EntryID) (bool, error) { return tree.Find(id) >= 0, nil })
 }
 
-func (m *mender) accept(l loss) {
+func (m *linkRepairer) accept(l loss) {
 	m.entries = append(m.entries, l.entry)
 	for _, n := range l.orphans {
 		m.mended[n] = true
@@ -148,8 +145,8 @@ func (m *mender) accept(l loss) {
 	})
 }
 
-// moveHead appends the entry that says where the session goes on.
-func (m *mender) moveHead() {
+// moveHead appends an entry that sets the head of the session.
+func (m *linkRepairer) moveHead() {
 	head := m.tree.Head()
 	if head < 0 {
 		return
@@ -164,8 +161,8 @@ func (m *mender) moveHead() {
 	}
 }
 
-// leaveCircle moves the head to the last entry with a way to a root.
-func (m *mender) leaveCircle(head int) {
+// leaveCircle moves the head to the last entry with a path to a root.
+func (m *linkRepairer) leaveCircle(head int) {
 	for n := head - 1; n >= 0; n-- {
 		id := m.tree.Node(n).ID
 		if m.links.fate[n] != rooted || m.tree.Find(id) != n {
@@ -182,7 +179,7 @@ func (m *mender) leaveCircle(head int) {
 	}
 }
 
-func (m *mender) head(parent firn.EntryID, message string) {
+func (m *linkRepairer) head(parent firn.EntryID, message string) {
 	e := firn.NewEntry(&firn.Head{Reason: "repair: parents of the branch were lost or led in a circle"})
 	e.Parent = parent
 	m.entries = append(m.entries, e)

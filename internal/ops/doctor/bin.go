@@ -12,18 +12,18 @@ import (
 	"firn.dev/store"
 )
 
-// manifestName is the file that tells what is in a bin directory.
+// manifestName is the file that describes a bin directory.
 const manifestName = "manifest.json"
 
-// manifest is what it says, as far as it matters here.
+// manifest is the relevant part of its content.
 type manifest struct {
 	Session firn.ID  `json:"session"`
 	Agent   string   `json:"agent"`
 	Files   []string `json:"files"`
 }
 
-// checkBin looks whether every removed session can be restored.
-func (h *house) checkBin() (string, error) {
+// checkBin checks that every removed session can be restored.
+func (h *homeExam) checkBin() (string, error) {
 	names, err := h.list(h.path("bin"))
 	if err != nil {
 		return "", err
@@ -44,8 +44,8 @@ func (h *house) checkBin() (string, error) {
 	return plural(removed, "session"), nil
 }
 
-// checkRemoved looks at one removed session.
-func (h *house) checkRemoved(name string) error {
+// checkRemoved checks one removed session.
+func (h *homeExam) checkRemoved(name string) error {
 	dir := h.path("bin", name)
 	data, err := h.read(filepath.Join(dir, manifestName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -64,8 +64,8 @@ func (h *house) checkRemoved(name string) error {
 	return nil
 }
 
-// checkManifest looks for the files that a manifest names.
-func (h *house) checkManifest(dir string, m manifest) {
+// checkManifest checks that the files named in a manifest exist.
+func (h *homeExam) checkManifest(dir string, m manifest) {
 	id := string(m.Session)
 	inBin, inPlace := 0, 0
 	for _, file := range m.Files {
@@ -90,12 +90,12 @@ func (h *house) checkManifest(dir string, m manifest) {
 	}
 }
 
-func (h *house) bin(severity Severity, id, message, hint string) {
+func (h *homeExam) bin(severity Severity, id, message, hint string) {
 	h.report.add(Finding{Severity: severity, Kind: Bin, Session: firn.ID(id), File: "bin/" + id, Message: message, Hint: hint})
 }
 
-// checkReceipts looks for purges that were begun and not finished.
-func (h *house) checkReceipts() (string, error) {
+// checkReceipts looks for unfinished purges.
+func (h *homeExam) checkReceipts() (string, error) {
 	names, err := h.list(h.path("receipts"))
 	if err != nil {
 		return "", err
@@ -124,8 +124,8 @@ func (h *house) checkReceipts() (string, error) {
 	return plural(done, "receipt"), nil
 }
 
-// checkReceipt looks at one receipt and reports whether the purge was done.
-func (h *house) checkReceipt(path string) (bool, error) {
+// checkReceipt checks one receipt and reports whether its purge is finished.
+func (h *homeExam) checkReceipt(path string) (bool, error) {
 	data, err := h.read(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil

@@ -10,15 +10,14 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// CompareIndexes holds the indexes of a whole home against its sessions, reading
-// all of them again, and adds what differs to a report. They can be thrown away
-// and built anew at any time, so nothing of it is a fault; that an index is
-// behind is told of the catalogue only.
+// CompareIndexes compares the indexes of a whole home with its sessions, which it reads
+// completely, and adds differences to a report. Indexes can be rebuilt at any time, so
+// differences are not faults. An outdated index is reported for the catalog only.
 func CompareIndexes(ctx context.Context, home Target, report *Report) error {
 	if !home.Home || !home.Whole {
 		return nil
 	}
-	h := &house{ctx: ctx, fs: home.fs, home: home.Root, maxLine: home.MaxLine, report: report, sessions: make(map[firn.ID][]transcript), mirrored: home.mirroredIDs()}
+	h := &homeExam{ctx: ctx, fs: home.fs, home: home.Root, maxLine: home.MaxLine, report: report, sessions: make(map[firn.ID][]transcript), mirrored: home.mirroredIDs()}
 	for _, t := range home.transcripts {
 		h.sessions[t.session] = append(h.sessions[t.session], t)
 	}
@@ -36,18 +35,18 @@ func CompareIndexes(ctx context.Context, home Target, report *Report) error {
 
 const indexHint = "firn reindex builds it anew; deleting the directory index does no harm"
 
-// outdatedWords is what becomes of an index of words after an upgrade.
+// outdatedWords is the message for a full-text index of another version.
 const outdatedWords = "the index of words is of another version of firn, and is built anew at the next search"
 
-// checkWords compares the index of words with the sessions.
-func (h *house) checkWords() (result string, err error) {
+// checkWords compares the full-text index with the sessions.
+func (h *homeExam) checkWords() (result string, err error) {
 	sessions, err := filestore.Open(h.home, filestore.Options{ReadOnly: true, FS: h.fs, MaxLine: h.maxLine})
 	if err != nil {
 		return "", fmt.Errorf("look at the index of words: %w", err)
 	}
 	defer func() { err = errors.Join(err, sessions.Close()) }()
 	words := fulltext.New(h.fs, h.path("index"), sessions, fulltext.Options{})
-	if old, err := words.Outdated(h.ctx); old && err == nil { // what is damaged is told below
+	if old, err := words.Outdated(h.ctx); old && err == nil { // damage is reported below
 		h.report.add(Finding{Severity: Info, Kind: Index, File: "index", Message: outdatedWords, Hint: "nothing needs to be done; firn reindex does it at once"})
 		return outdatedWords, nil
 	}
