@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Agent is who talks: a model with instructions, tools and habits.
+// Agent configures an agent: its model, instructions, tools and behavior.
 type Agent struct {
 	Model            string              `key:"model" is:"model" default:"firn/offline" doc:"Who answers, as provider/model."`
 	Fallbacks        []string            `key:"fallbacks" is:"model" doc:"Who is asked, in this order, if the model cannot be reached."`
@@ -38,20 +38,19 @@ type Agent struct {
 	SendPolicy       *SendPolicy         `key:"send_policy" doc:"Like session.send_policy, for this agent, instead."`
 }
 
-// Instructions says which instruction files are read.
+// Instructions selects the instruction files.
 type Instructions struct {
 	Files   []string `key:"files" default:"AGENTS.md,CLAUDE.md,FIRN.md" doc:"Names of files that are read in the workspace and its parents up to the root of the repository, and sent in every turn. @include PATH in them includes another file. None means that none are read."`
 	Outside []string `key:"outside" is:"path" doc:"Directories and files outside the project that may be included. Nothing else outside is read."`
 }
 
-// Tools says which tools there are, by their names. A * stands for any
-// characters.
+// Tools selects tools by name. A * matches any characters.
 type Tools struct {
 	Allow []string `key:"allow" default:"*" doc:"Those there are. A * stands for any characters."`
 	Deny  []string `key:"deny" doc:"Those there are not, even if they are allowed."`
 }
 
-// Delegation says how an agent works with other sessions and agents.
+// Delegation configures how an agent works with other sessions and agents.
 type Delegation struct {
 	Mode     string   `key:"mode" default:"auto" allow:"auto|on|off" doc:"Whether the agent has the tools sessions_list, sessions_history, sessions_send and sessions_spawn: if there is an agent to give tasks to, always, or never."`
 	Agents   []string `key:"agents" default:"*" doc:"The agents it can give tasks to, of those with a description. A * stands for any characters."`
@@ -59,7 +58,7 @@ type Delegation struct {
 	Children int      `key:"children" default:"8" range:"1..100" doc:"How many delegated tasks a session may have running."`
 }
 
-// Shell says whether commands may be run, and how.
+// Shell configures the execution of commands.
 type Shell struct {
 	Enabled    bool          `key:"enabled" default:"false" doc:"Whether it may, with all that you may do yourself."`
 	Timeout    time.Duration `key:"timeout" default:"2m" range:"1s..1d" doc:"How long a command may take if the agent does not say."`
@@ -67,7 +66,7 @@ type Shell struct {
 	Env        []string      `key:"env" is:"variable" doc:"Variables of the environment that commands get, beside the common ones such as PATH and HOME."`
 }
 
-// Compaction says when a conversation is compacted.
+// Compaction configures when a conversation is compacted.
 type Compaction struct {
 	Mode         string        `key:"mode" default:"auto" allow:"auto|suggest|off" doc:"Whether it is done when it is due, only suggested, or only done when asked for."`
 	Fraction     float64       `key:"fraction" default:"0" range:"0..1" doc:"The part of the window above which it is due. 0 means that only reserve counts."`
@@ -79,7 +78,7 @@ type Compaction struct {
 	Timeout      time.Duration `key:"timeout" default:"2m" range:"1s..1h" doc:"How long a summary may take. When time is up the rest is summed up without a model."`
 }
 
-// MemoryFlush is the silent turn before a compaction.
+// MemoryFlush configures the silent turn before a compaction.
 type MemoryFlush struct {
 	Enabled bool     `key:"enabled" default:"true" doc:"Whether there is one."`
 	Soft    int64    `key:"soft" default:"4000" range:"1.." doc:"How many tokens before the compaction it happens."`
@@ -88,7 +87,7 @@ type MemoryFlush struct {
 	Tools   []string `key:"tools" default:"remember" doc:"The tools it may use. If none of them is there, there is no such turn."`
 }
 
-// Pruning is how old tool results are shortened.
+// Pruning configures how old tool results are shortened.
 type Pruning struct {
 	After         time.Duration `key:"after" default:"0" doc:"How long nothing must have been asked, so that the provider has forgotten what it was sent; 5m is usual. 0 means that nothing is shortened."`
 	KeepLast      int           `key:"keep_last" default:"3" range:"0.." doc:"How many of the assistant's last messages protect what comes after them."`

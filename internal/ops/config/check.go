@@ -15,8 +15,8 @@ import (
 	"github.com/adhocore/gronx"
 )
 
-// checks say what is wrong with texts of certain kinds. Their errors say what
-// is wanted. Of what may hold a secret they do not repeat anything.
+// checks are the validators of text values, by kind. Their errors describe the expected
+// value. They never quote values that may contain a secret.
 var checks = map[string]func(text string) error{
 	"path":     checkPath,
 	"id":       checkID,
@@ -36,7 +36,7 @@ var checks = map[string]func(text string) error{
 	"template": checkTemplate,
 }
 
-// checkText checks a text of a kind. A kind without a check takes all.
+// checkText validates a text of a kind. A kind without a validator accepts any text.
 func checkText(kind, text string) error {
 	if check := checks[kind]; check != nil {
 		return check(text)
@@ -122,7 +122,7 @@ func checkListen(text string) error {
 	return nil
 }
 
-// loopback reports whether only this machine reaches an address to listen on.
+// loopback reports whether a listen address is reachable from this machine only.
 func loopback(address string) bool {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
@@ -184,7 +184,7 @@ func checkTemplate(text string) error {
 	return nil
 }
 
-// badKey is a key that no table has.
+// badKey is the error for an unknown key.
 type badKey struct{ message, hint string }
 
 func (b *badKey) Error() string {
@@ -194,10 +194,10 @@ func (b *badKey) Error() string {
 	return b.message + "; " + b.hint
 }
 
-// secretKeys are names under which people write secrets.
+// secretKeys matches key names that suggest a secret.
 var secretKeys = regexp.MustCompile(`^(api_?)?(key|token)$|secret|passw|^auth|credential|^headers?$|bearer`)
 
-// unknownKey says that a table has no such key, and what was probably meant.
+// unknownKey returns the error for an unknown key, with a suggestion.
 func unknownKey(s *spec, path []string, key string) *badKey {
 	bad := &badKey{message: "there is no such setting"}
 	if secretKeys.MatchString(snake(key)) {
@@ -206,14 +206,14 @@ func unknownKey(s *spec, path []string, key string) *badKey {
 		return bad
 	}
 	if near := nearest(key, s.keys()); near != "" {
-		bad.hint = meant(joinPath(append(path[:len(path):len(path)], near)))
-	} else if elsewhere := find(snake(key)); elsewhere != "" {
-		bad.hint = meant(elsewhere)
+		bad.hint = didYouMean(joinPath(append(path[:len(path):len(path)], near)))
+	} else if elsewhere := findByKey(snake(key)); elsewhere != "" {
+		bad.hint = didYouMean(elsewhere)
 	}
 	return bad
 }
 
-// secretHint says where a secret of a table belongs.
+// secretHint returns the hint where to put a secret of a table.
 func secretHint(s *spec) string {
 	var names []string
 	for _, m := range s.members {
@@ -227,8 +227,8 @@ func secretHint(s *spec) string {
 	return "name a variable or a file that holds it: " + strings.Join(names, ", ")
 }
 
-// find finds a setting by its last name, wherever it is.
-func find(key string) string {
+// findByKey returns the path of the first setting whose last segment is key.
+func findByKey(key string) string {
 	for _, f := range Schema() {
 		if at := strings.LastIndexByte(f.Path, '.'); f.Path[at+1:] == key {
 			return f.Path

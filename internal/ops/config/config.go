@@ -1,19 +1,17 @@
-// Package config is firn's settings: what stands in firn.toml, in variables of
-// the environment that begin with FIRN_, and in flags. A flag goes before a
-// variable, a variable before the file, the file before the default that every
-// setting has. No file is needed.
+// Package config reads firn's settings from firn.toml, from environment variables that
+// begin with FIRN_, and from flags. Flags take precedence over variables, variables over
+// the file, and the file over the defaults. The file is optional.
 //
-// [Open] reads all of them into a [Config], plain values that nobody has to
-// check again. It finds everything that is wrong at once, each with its place
-// and with what was probably meant; see [Problems]. A key that is not known is
-// wrong too: what is misspelt would otherwise be silently without effect.
+// [Open] reads all of them into a [Config] of validated values. It reports all problems
+// together, each with its position and a suggestion; see [Problems]. Unknown keys are
+// errors: a misspelled key would otherwise have no effect.
 //
-// The settings are described once, by the tags of the fields of Config. What
-// they are called, their defaults, what is allowed, their documentation
-// ([Markdown]) and the names of their variables all come from there.
+// The settings are described once, by the tags of the fields of Config. Their names,
+// defaults, allowed values, documentation ([Markdown]) and variable names are derived from
+// them.
 //
-// Secrets are never in the settings: they name a variable or a file, which
-// [Secret] reads. The package starts nothing, and remembers nothing.
+// Secrets are never in the settings, which only name a variable or a file for [Secret] to
+// read. The package has no global state and starts no goroutines.
 package config
 
 import (
@@ -21,11 +19,10 @@ import (
 	"slices"
 )
 
-// Config is what firn is set to. Use [Default] or [Open]: a setting that was
-// given as zero is zero, and means what its description says.
+// Config holds all settings. Use [Default] or [Open] to create one: a setting explicitly
+// set to zero is zero and has the meaning given in its description.
 //
-// A field that is nil, if it is a pointer, was not set, and something else
-// counts in its place.
+// A nil pointer field was not set; its description names the value used instead.
 type Config struct {
 	Home         string              `key:"home" is:"path" default:"~/.firn" restart:"yes" doc:"The directory that everything is kept in."`
 	DefaultAgent string              `key:"default_agent" is:"id" default:"main" doc:"The agent that is meant if none is named."`
@@ -46,8 +43,8 @@ type Config struct {
 	Telemetry    Telemetry           `key:"telemetry" restart:"yes" doc:"Measures and traces. The text of messages is never in them."`
 }
 
-// Agent returns the settings of an agent, and whether it is known: the default
-// agent is, and those that have a table. For others they are [Config.Defaults].
+// Agent returns the settings of an agent and reports whether it is known. The default agent
+// and agents with a table are known. Others have [Config.Defaults].
 func (c Config) Agent(id string) (Agent, bool) {
 	a, ok := c.Agents[id]
 	if !ok {
@@ -56,15 +53,15 @@ func (c Config) Agent(id string) (Agent, bool) {
 	return a, true
 }
 
-// AgentIDs names all known agents, the default agent first, the others sorted.
+// AgentIDs returns the known agents: the default agent first, the others sorted.
 func (c Config) AgentIDs() []string {
 	ids := slices.Sorted(maps.Keys(c.Agents))
 	ids = slices.DeleteFunc(ids, func(id string) bool { return id == c.DefaultAgent })
 	return append([]string{c.DefaultAgent}, ids...)
 }
 
-// Model returns the overrides of a model by the names of provider and model:
-// what models says goes before what the provider's own table says.
+// Model returns the overrides of a model by the names of its provider and model. The models
+// table takes precedence over the provider's own table.
 func (c Config) Model(provider, model string) Model {
 	return c.Models[provider+"/"+model].over(c.Providers[provider].Models[model])
 }

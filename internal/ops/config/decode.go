@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// decoder turns nodes into settings and collects what is wrong with them. What
-// is wrong keeps its default.
+// decoder converts nodes to settings and collects problems. Invalid settings keep their
+// defaults.
 type decoder struct {
 	problems Problems
-	// base is the directory that paths in the file count from.
+	// base is the directory that relative paths in the file refer to.
 	base string
 }
 
-// complain notes a problem with a node.
-func (d *decoder) complain(n *node, path []string, hint, format string, args ...any) {
+// addProblem records a problem with a node.
+func (d *decoder) addProblem(n *node, path []string, hint, format string, args ...any) {
 	d.problems = append(d.problems, n.origin.problem(joinPath(path), fmt.Sprintf(format, args...), hint))
 }
 
@@ -50,7 +50,7 @@ func (d *decoder) decode(s *spec, v reflect.Value, n *node, path []string) {
 // table sets a struct from a table.
 func (d *decoder) table(s *spec, v reflect.Value, n *node, path []string) {
 	if n.shape != tableShape {
-		d.complain(n, path, "", "this is %s, want a table", shapeWords[n.shape])
+		d.addProblem(n, path, "", "this is %s, want a table", shapeWords[n.shape])
 		return
 	}
 	for _, key := range n.order {
@@ -60,11 +60,11 @@ func (d *decoder) table(s *spec, v reflect.Value, n *node, path []string) {
 			continue
 		}
 		bad := unknownKey(s, path, key)
-		d.complain(member, at, bad.hint, "%s", bad.message)
+		d.addProblem(member, at, bad.hint, "%s", bad.message)
 	}
 	for _, m := range s.members {
 		if m.needed && n.members[m.key] == nil {
-			d.complain(n, path, "", "%s is missing", m.key)
+			d.addProblem(n, path, "", "%s is missing", m.key)
 		}
 	}
 }
@@ -72,18 +72,18 @@ func (d *decoder) table(s *spec, v reflect.Value, n *node, path []string) {
 // names sets a map from a table.
 func (d *decoder) names(s *spec, v reflect.Value, n *node, path []string) {
 	if n.shape != tableShape {
-		d.complain(n, path, "", "this is %s, want a table of names", shapeWords[n.shape])
+		d.addProblem(n, path, "", "this is %s, want a table of names", shapeWords[n.shape])
 		return
 	}
 	made := reflect.MakeMap(s.typ)
 	for _, name := range n.order {
 		member, at := n.members[name], append(slices.Clip(path), name)
 		if s.names != nil && !slices.Contains(s.names, name) {
-			d.complain(member, at, meant(nearest(name, s.names)), "there is no %s, only %s", quoted(name), list(s.names))
+			d.addProblem(member, at, didYouMean(nearest(name, s.names)), "there is no %s, only %s", quoted(name), joinChoices(s.names))
 			continue
 		}
 		if err := checkText(s.name, name); err != nil {
-			d.complain(member, at, "", "%v", err)
+			d.addProblem(member, at, "", "%v", err)
 			continue
 		}
 		value := reflect.New(s.typ.Elem()).Elem()
@@ -104,7 +104,7 @@ func (d *decoder) list(s *spec, v reflect.Value, n *node, path []string) {
 		case n.shape == stringShape:
 			hint = "lists stand in brackets"
 		}
-		d.complain(n, path, hint, "this is %s, want a list", shapeWords[n.shape])
+		d.addProblem(n, path, hint, "this is %s, want a list", shapeWords[n.shape])
 		return
 	}
 	made := reflect.MakeSlice(s.typ, 0, len(n.items))
@@ -121,23 +121,23 @@ func (d *decoder) list(s *spec, v reflect.Value, n *node, path []string) {
 	v.Set(made)
 }
 
-// scalar sets a value that has nothing in it.
+// scalar sets a scalar value.
 func (d *decoder) scalar(s *spec, v reflect.Value, n *node, path []string) {
 	if !s.takes(n) {
-		d.complain(n, path, s.spelling(n), "this is %s, want %s", shapeWords[n.shape], s.wanted())
+		d.addProblem(n, path, s.valueHint(n), "this is %s, want %s", shapeWords[n.shape], s.wanted())
 		return
 	}
 	value := reflect.New(s.typ).Elem()
 	if err := s.parse(value, n.value); err != nil {
-		d.complain(n, path, "", "%v", err)
+		d.addProblem(n, path, "", "%v", err)
 		return
 	}
 	if err := s.check(value); err != nil {
 		hint := ""
 		if s.allow != nil {
-			hint = meant(nearest(n.value, s.allow))
+			hint = didYouMean(nearest(n.value, s.allow))
 		}
-		d.complain(n, path, hint, "%v", err)
+		d.addProblem(n, path, hint, "%v", err)
 		return
 	}
 	if s.is == "path" && n.origin.Layer == FromFile {
@@ -149,8 +149,7 @@ func (d *decoder) scalar(s *spec, v reflect.Value, n *node, path []string) {
 	v.Set(value)
 }
 
-// relativeTo makes a path that stands in a file count from the file's
-// directory. One that begins with ~ or <home> is left as it is.
+// relativeTo resolves a path against base. Paths that begin with ~ or <home> are unchanged.
 func relativeTo(base, path string) string {
 	if path == "" || base == "" || path[0] == '~' || strings.HasPrefix(path, homeMark) || filepath.IsAbs(path) {
 		return path
@@ -158,7 +157,7 @@ func relativeTo(base, path string) string {
 	return filepath.Join(base, path)
 }
 
-// takes reports whether a setting can be made of a node of that shape.
+// takes reports whether a setting accepts a node of this shape.
 func (s *spec) takes(n *node) bool {
 	switch n.shape {
 	case rawShape:
@@ -175,11 +174,11 @@ func (s *spec) takes(n *node) bool {
 	return false
 }
 
-// wanted says what a scalar may be.
+// wanted describes the accepted values of a scalar.
 func (s *spec) wanted() string {
 	switch {
 	case s.allow != nil:
-		return "one of " + list(s.allow)
+		return "one of " + joinChoices(s.allow)
 	case s.kind == boolKind:
 		return "true or false"
 	case s.kind == intKind:
@@ -194,8 +193,8 @@ func (s *spec) wanted() string {
 	return "a text"
 }
 
-// spelling hints at how a value of the wrong kind should have been written.
-func (s *spec) spelling(n *node) string {
+// valueHint returns a hint for a value of the wrong type.
+func (s *spec) valueHint(n *node) string {
 	switch {
 	case n.shape == stringShape && (s.kind == boolKind || s.kind == intKind || s.kind == floatKind):
 		return "without quotes"
@@ -246,7 +245,7 @@ func (s *spec) parse(v reflect.Value, text string) error {
 	return nil
 }
 
-// parseFloat reads a number, which a whole one is too.
+// parseFloat parses a floating-point number or an integer.
 func parseFloat(text string) (float64, error) {
 	if n, err := strconv.ParseInt(text, 0, 64); err == nil {
 		return float64(n), nil
@@ -258,14 +257,14 @@ func parseFloat(text string) (float64, error) {
 	return f, nil
 }
 
-// check refuses a scalar that is not allowed.
+// check validates a scalar.
 func (s *spec) check(v reflect.Value) error {
 	if s.kind == textKind {
 		text := v.String()
 		if s.allow != nil && !slices.Contains(s.allow, text) {
-			return fmt.Errorf("there is no %s, only %s", quoted(text), list(s.allow))
+			return fmt.Errorf("there is no %s, only %s", quoted(text), joinChoices(s.allow))
 		}
-		if strings.TrimSpace(text) == "" && s.speaks() {
+		if strings.TrimSpace(text) == "" && s.requiresText() {
 			return errors.New("this must not be empty")
 		}
 		if text == "" {
@@ -276,13 +275,13 @@ func (s *spec) check(v reflect.Value) error {
 	return s.checkRange(v)
 }
 
-// speaks reports whether a text must not be empty. One with a default that is
-// a path, or the name of a variable, may be: then there is none.
-func (s *spec) speaks() bool {
+// requiresText reports whether a text must not be empty. Paths and variable names with a
+// default may be empty, which means none.
+func (s *spec) requiresText() bool {
 	return s.needed || s.fallback != "" && s.is != "" && s.is != "path" && s.is != "variable"
 }
 
-// checkRange refuses a number that is too small or too large.
+// checkRange checks that a number is within its limits.
 func (s *spec) checkRange(v reflect.Value) error {
 	if s.limits == "" {
 		return nil
@@ -294,16 +293,16 @@ func (s *spec) checkRange(v reflect.Value) error {
 		}
 		edge := reflect.New(s.typ).Elem()
 		if err := s.parse(edge, limit); err != nil {
-			return err // a test sees to it that this cannot be
+			return err // cannot happen: a test checks all limits
 		}
 		if less(v, edge) && i == 0 || less(edge, v) && i == 1 {
-			return fmt.Errorf("this is %s, want %s", spell(s, v), s.rangeWords())
+			return fmt.Errorf("this is %s, want %s", formatValue(s, v), s.rangeWords())
 		}
 	}
 	return nil
 }
 
-// rangeWords say how small and how large a number may be.
+// rangeWords describes the limits of a number.
 func (s *spec) rangeWords() string {
 	low, high, _ := strings.Cut(s.limits, "..")
 	switch {
@@ -322,13 +321,13 @@ func less(a, b reflect.Value) bool {
 	return a.Int() < b.Int()
 }
 
-// list names choices; the empty one is not told.
-func list(names []string) string {
+// joinChoices lists the allowed values, without the empty one.
+func joinChoices(names []string) string {
 	return strings.Join(slices.DeleteFunc(slices.Clone(names), func(s string) bool { return s == "" }), ", ")
 }
 
-// meant is the hint that something else was meant.
-func meant(name string) string {
+// didYouMean returns a hint that suggests a name, or "" if name is empty.
+func didYouMean(name string) string {
 	if name == "" {
 		return ""
 	}

@@ -10,16 +10,16 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// document is a file of settings as it was written: what is in it, and where.
+// document is a parsed settings file with the positions of its values.
 type document struct {
 	file string
 	text []byte
-	// lines are the offsets at which lines begin.
+	// lines holds the offsets of the starts of lines.
 	lines []int
 	root  *node
 }
 
-// shape is what a node is.
+// shape is the type of a node.
 type shape int
 
 const (
@@ -30,8 +30,7 @@ const (
 	integerShape
 	floatShape
 	dateShape
-	// rawShape is text that came from outside the file: what it is, the setting
-	// decides.
+	// rawShape is text from outside the file. Its type depends on the setting.
 	rawShape
 )
 
@@ -40,10 +39,10 @@ var shapeWords = map[shape]string{
 	integerShape: "a number", floatShape: "a number", dateShape: "a date",
 }
 
-// span is a part of the text, from the first byte to the one after the last.
+// span is a range of the text; end is exclusive.
 type span struct{ start, end int }
 
-// node is a value in the settings, with where it came from.
+// node is a value in the settings and its origin.
 type node struct {
 	shape  shape
 	value  string // of a scalar
@@ -53,19 +52,18 @@ type node struct {
 	order   []string // of the members
 	items   []*node
 
-	// text is where the value stands, key where its key does. They count in the
-	// file only, and for items of lists there is no key.
+	// text is the range of the value, key that of its key. They are set only for values in
+	// the file; list items have no key.
 	key, text span
-	// line is the whole of the key and its value, for those that have both.
+	// line is the range of the key and value, if there are both.
 	line span
-	// header is where the table's own header stands, if it has one.
+	// header is the range of the table's header, if it has one.
 	header span
-	// dotted: the table is there because of a key with dots in it; inline: it
-	// stands in braces.
+	// dotted is set if the table was created by a dotted key, inline if it is in braces.
 	dotted, inline bool
 }
 
-// newTable makes a table that is found at a place.
+// newTable returns an empty table with an origin.
 func newTable(at Origin) *node {
 	return &node{shape: tableShape, members: make(map[string]*node), origin: at}
 }
@@ -78,7 +76,8 @@ func (n *node) put(key string, member *node) {
 	n.members[key] = member
 }
 
-// parseDocument reads a file's text. If it is no TOML the problem says where.
+// parseDocument parses the text of a file. If it is not valid TOML, the problem contains
+// the position.
 func parseDocument(file string, text []byte) (*document, *Problem) {
 	d := &document{file: file, text: text}
 	d.lines = append(d.lines, 0)
@@ -88,7 +87,7 @@ func parseDocument(file string, text []byte) (*document, *Problem) {
 		}
 	}
 	d.root = newTable(Origin{Layer: FromFile, File: file})
-	// The decoder knows everything that TOML forbids; the parser below does not.
+	// The decoder reports all TOML errors; the parser below does not.
 	var whole map[string]any
 	if err := toml.Unmarshal(text, &whole); err != nil {
 		return d, d.syntaxProblem(err)
@@ -106,13 +105,13 @@ func parseDocument(file string, text []byte) (*document, *Problem) {
 			d.keyValue(&p, table, e)
 		}
 	}
-	if err := p.Error(); err != nil { // the decoder would have said so
+	if err := p.Error(); err != nil { // cannot happen: the decoder reports it first
 		return d, &Problem{File: file, Message: "this is not TOML: " + err.Error()}
 	}
 	return d, nil
 }
 
-// syntaxProblem says what the decoder said.
+// syntaxProblem converts an error of the decoder.
 func (d *document) syntaxProblem(err error) *Problem {
 	p := &Problem{File: d.file, Message: "this is not TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
 	var bad *toml.DecodeError
@@ -123,7 +122,7 @@ func (d *document) syntaxProblem(err error) *Problem {
 	return p
 }
 
-// syntaxHint guesses what a line was meant to be.
+// syntaxHint guesses the mistake in a line.
 func syntaxHint(line string) string {
 	key, value, _ := strings.Cut(line, "=")
 	key, value = strings.TrimSpace(key), strings.TrimSpace(value)
@@ -136,7 +135,7 @@ func syntaxHint(line string) string {
 	return ""
 }
 
-// line is a line of the text, by its number.
+// line returns a line of the text by its number.
 func (d *document) line(number int) string {
 	if number < 1 || number > len(d.lines) {
 		return ""
@@ -146,14 +145,14 @@ func (d *document) line(number int) string {
 	return line
 }
 
-// place is the origin of what stands at an offset.
+// place returns the origin for an offset.
 func (d *document) place(offset int) Origin {
 	line := sort.SearchInts(d.lines, offset+1)
 	start := d.lines[line-1]
 	return Origin{Layer: FromFile, File: d.file, Line: line, Column: utf8.RuneCount(d.text[start:offset]) + 1}
 }
 
-// keysOf are the parts of a key, with where they stand.
+// keysOf returns the segments of a key and their ranges.
 func keysOf(e *unstable.Node) (names []string, spans []span) {
 	for it := e.Key(); it.Next(); {
 		k := it.Node()
@@ -167,8 +166,8 @@ func spanOf(n *unstable.Node) span {
 	return span{int(n.Raw.Offset), int(n.Raw.Offset + n.Raw.Length)}
 }
 
-// descend goes down from a table along names, making tables where there are
-// none. In an array of tables the last one is meant.
+// descend follows names from a table and creates missing tables. In an array of tables it
+// uses the last one.
 func (d *document) descend(table *node, names []string, spans []span, dotted bool) *node {
 	for i, name := range names {
 		next := table.members[name]
@@ -181,14 +180,14 @@ func (d *document) descend(table *node, names []string, spans []span, dotted boo
 			next = next.items[len(next.items)-1]
 		}
 		if next.shape != tableShape {
-			return newTable(next.origin) // cannot be: the decoder saw to it
+			return newTable(next.origin) // cannot happen: the decoder rejects it
 		}
 		table = next
 	}
 	return table
 }
 
-// tableAt is the table that a header in brackets begins.
+// tableAt returns the table that a header in brackets starts.
 func (d *document) tableAt(e *unstable.Node) *node {
 	names, spans := keysOf(e)
 	table := d.descend(d.root, names, spans, false)
@@ -197,7 +196,7 @@ func (d *document) tableAt(e *unstable.Node) *node {
 	return table
 }
 
-// itemAt is the table that a header in double brackets begins.
+// itemAt returns the table that a header in double brackets starts.
 func (d *document) itemAt(e *unstable.Node) *node {
 	names, spans := keysOf(e)
 	last := len(names) - 1
@@ -214,13 +213,13 @@ func (d *document) itemAt(e *unstable.Node) *node {
 	return item
 }
 
-// headerSpan is the line of a header.
+// headerSpan returns the range of a header line.
 func (d *document) headerSpan(keys []span) span {
 	start := d.lines[d.place(keys[0].start).Line-1]
 	return span{start, d.lineEnd(keys[len(keys)-1].end)}
 }
 
-// lineEnd is where the line ends that an offset is in, behind its newline.
+// lineEnd returns the end of the line that contains offset, after its newline.
 func (d *document) lineEnd(offset int) int {
 	if i := strings.IndexByte(string(d.text[offset:]), '\n'); i >= 0 {
 		return offset + i + 1
@@ -228,7 +227,7 @@ func (d *document) lineEnd(offset int) int {
 	return len(d.text)
 }
 
-// keyValue puts a key with its value into a table.
+// keyValue adds a key and its value to a table.
 func (d *document) keyValue(p *unstable.Parser, table *node, e *unstable.Node) {
 	names, spans := keysOf(e)
 	last := len(names) - 1
@@ -253,8 +252,7 @@ var scalarShapes = map[unstable.Kind]shape{
 	unstable.LocalDate: dateShape, unstable.LocalTime: dateShape, unstable.LocalDateTime: dateShape, unstable.DateTime: dateShape,
 }
 
-// value makes a node of a value. What has no place of its own is said to be
-// where its key is.
+// value converts a value to a node. A value without a position gets that of its key.
 func (d *document) value(p *unstable.Parser, v *unstable.Node, at int) *node {
 	if v.Raw.Length > 0 {
 		at = int(v.Raw.Offset)

@@ -13,21 +13,20 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// Set writes a setting into the file and returns the settings as they are then.
-// Lists may be written with commas; tables stand in braces, as in the file.
+// Set writes a setting to the file and returns the new settings. Lists may be separated by
+// commas; tables are in braces, as in the file.
 //
-// The text of the file stays as it is, but for the value: comments, order and
-// blank lines are kept. The file is read again, and replaced in one step. A
-// value that is wrong, or that would make something else wrong, is refused with
-// [Problems], and nothing is written. What the environment or a flag says still
-// goes before it; [Settings.Explain] tells.
+// Only the text of the value changes: comments, order and blank lines are preserved. The
+// file is read again and replaced atomically. A value that is invalid, or that makes
+// another setting invalid, is rejected with [Problems], and nothing is written. Variables
+// and flags still take precedence; see [Settings.Explain].
 func (s *Settings) Set(path, value string) (*Settings, error) {
 	release, err := lockFile(vfs.OS{}, s.path)
 	if err != nil {
 		return nil, fmt.Errorf("lock the settings: %w", err)
 	}
 	defer release()
-	next, changed, err := s.with(path, value)
+	next, changed, err := s.withValue(path, value)
 	if err != nil {
 		return nil, err
 	}
@@ -37,14 +36,14 @@ func (s *Settings) Set(path, value string) (*Settings, error) {
 	return next, nil
 }
 
-// Plan returns what [Settings.Set] would, and writes nothing.
+// Plan returns the result of [Settings.Set] without writing it.
 func (s *Settings) Plan(path, value string) (*Settings, error) {
-	next, _, err := s.with(path, value)
+	next, _, err := s.withValue(path, value)
 	return next, err
 }
 
-// with returns the settings, and the text of the file, with a setting changed.
-func (s *Settings) with(path, value string) (*Settings, []byte, error) {
+// withValue returns the settings and the text of the file with one setting changed.
+func (s *Settings) withValue(path, value string) (*Settings, []byte, error) {
 	text, err := readText(s.path)
 	if err != nil {
 		return nil, nil, err
@@ -61,8 +60,8 @@ func (s *Settings) with(path, value string) (*Settings, []byte, error) {
 	return next, changed, nil
 }
 
-// lockFile keeps others from setting something meanwhile, who would lose it. A
-// file that is not there yet cannot be locked.
+// lockFile locks the settings file against concurrent changes. A file that does not exist
+// cannot be locked.
 func lockFile(fsys vfs.FS, path string) (release func(), err error) {
 	for {
 		f, err := fsys.Open(path, vfs.Read)
@@ -82,19 +81,19 @@ func lockFile(fsys vfs.FS, path string) (release func(), err error) {
 		if now, err := fsys.Stat(path); err == nil && now.Same(ours) {
 			return func() { _ = f.Close() }, nil // it was only locked
 		}
-		_ = f.Close() // it was replaced while we waited
+		_ = f.Close() // replaced while we waited
 	}
 }
 
-// newProblems are those that were not there before, wherever they were.
+// newProblems returns the problems in after that are not in before, regardless of their
+// position.
 func newProblems(before, after Problems) Problems {
 	return slices.DeleteFunc(slices.Clone(after), func(p Problem) bool {
 		return slices.ContainsFunc(before, func(b Problem) bool { return b.Key == p.Key && b.Message == p.Message && b.Source == p.Source })
 	})
 }
 
-// replaceFile writes the file. If its name is a link, what it points at is
-// replaced.
+// replaceFile writes the file. If it is a symbolic link, its target is replaced.
 func replaceFile(fsys vfs.FS, path string, text []byte) error {
 	target, err := filepath.EvalSymlinks(path)
 	switch {
@@ -109,8 +108,8 @@ func replaceFile(fsys vfs.FS, path string, text []byte) error {
 	return vfs.WriteFile(fsys, target, text)
 }
 
-// edit returns a file's text with a setting changed. Everything else it says
-// stays the same, or the edit is refused.
+// edit returns a file's text with a setting changed. It fails if anything else would
+// change.
 func edit(file string, text []byte, path, value string) ([]byte, error) {
 	doc, problem := parseDocument(file, text)
 	if problem != nil {
@@ -128,7 +127,7 @@ func edit(file string, text []byte, path, value string) ([]byte, error) {
 		}
 		return nil, Problems{{Key: path, Message: err.Error()}}
 	}
-	spelt, err := respell(s, segments, value)
+	spelt, err := normalizeValue(s, segments, value)
 	if err != nil {
 		return nil, err
 	}
@@ -146,9 +145,9 @@ func edit(file string, text []byte, path, value string) ([]byte, error) {
 	return changed, nil
 }
 
-// respell checks a value that somebody gave as text, and spells it as it
-// stands in the file: as it was given, if that is possible.
-func respell(s *spec, path []string, value string) (string, error) {
+// normalizeValue validates a value given as text and returns it in TOML syntax, unchanged
+// if possible.
+func normalizeValue(s *spec, path []string, value string) (string, error) {
 	n, bad := textNode(s, value, Origin{})
 	if bad != "" {
 		return "", Problems{{Key: joinPath(path), Message: bad}}
@@ -170,14 +169,14 @@ func respell(s *spec, path []string, value string) (string, error) {
 		return quoteText(strings.TrimSpace(value)), nil
 	case tableKind, mapKind, listKind:
 		if trimmed := strings.TrimSpace(value); strings.HasPrefix(trimmed, "[") || strings.HasPrefix(trimmed, "{") {
-			return inlineText(trimmed), nil // what was left out stays so
+			return inlineText(trimmed), nil // omitted members stay omitted
 		}
 	}
-	return spell(&under, v), nil
+	return formatValue(&under, v), nil
 }
 
-// missingItem is the item of a list that a path goes through and that is not
-// there, nil if all are.
+// missingItem returns the path of the first missing list item in a path, or nil if all
+// exist.
 func (d *document) missingItem(path []string) []string {
 	s := schema()
 	for i, segment := range path {
@@ -193,8 +192,7 @@ func (d *document) missingItem(path []string) []string {
 	return nil
 }
 
-// onlyChanged reports whether a text differs from a document in nothing but
-// what stands at a path.
+// onlyChanged reports whether a text differs from a document only at a path.
 func onlyChanged(doc *document, text []byte, path []string) bool {
 	now, problem := parseDocument(doc.file, text)
 	if problem != nil || now.root.at(path) == nil {
@@ -211,13 +209,13 @@ func onlyChanged(doc *document, text []byte, path []string) bool {
 	}
 	for at := range after {
 		if !strings.HasPrefix(joinPath(path)+".", at+".") {
-			return false // a table above is all that may be new
+			return false // only parent tables may be new
 		}
 	}
 	return true
 }
 
-// flatten notes all that a node holds, but for what is at a path.
+// flatten records the contents of a node by path, except those at but.
 func (n *node) flatten(at, but []string, into map[string]string) {
 	if slices.Equal(at, but) {
 		return

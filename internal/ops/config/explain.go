@@ -6,23 +6,22 @@ import (
 	"time"
 )
 
-// Explanation is a setting, its value, and why it has it.
+// Explanation is a setting with its value and origin.
 type Explanation struct {
-	// Path is the setting.
+	// Path is the path of the setting.
 	Path string `json:"path"`
-	// Value is its value: a text, a number, true or false, a list or a table;
-	// times and sizes are texts. Nil if it is not set.
+	// Value is a string, number, bool, list or table. Durations and sizes are strings. It
+	// is nil if the setting is not set.
 	Value any `json:"value"`
-	// Text is the same as it would stand in the file; empty if it is not set.
+	// Text is the value in TOML syntax; empty if it is not set.
 	Text string `json:"-"`
-	// Origin is where it came from.
+	// Origin is the origin of the value.
 	Origin Origin `json:"origin"`
-	// Field describes it.
+	// Field describes the setting.
 	Field Field `json:"field,omitzero"`
 }
 
-// String is the value alone: a text without its quotes, anything else as it
-// would stand in the file.
+// String returns the value: a string without quotes, anything else in TOML syntax.
 func (e Explanation) String() string {
 	if text, ok := e.Value.(string); ok {
 		return text
@@ -30,15 +29,15 @@ func (e Explanation) String() string {
 	return e.Text
 }
 
-// Get returns the value of a setting, as [Explanation.String] tells it. A
-// setting that there is not is [firn.ErrNotFound].
+// Get returns the value of a setting in the format of [Explanation.String]. The error is
+// [firn.ErrNotFound] if there is no such setting.
 func (s *Settings) Get(path string) (string, error) {
 	e, err := s.Explain(path)
 	return e.String(), err
 }
 
-// Explain tells the value of a setting and where it came from. A setting that
-// there is not is [firn.ErrNotFound].
+// Explain returns the value of a setting and its origin. The error is [firn.ErrNotFound] if
+// there is no such setting.
 func (s *Settings) Explain(path string) (Explanation, error) {
 	segments, err := splitPath(path)
 	if err != nil {
@@ -51,8 +50,7 @@ func (s *Settings) Explain(path string) (Explanation, error) {
 	return s.explain(leaf{m, segments, v}), nil
 }
 
-// All explains every setting that has a value of its own, in the order of the
-// schema. Tables are not among them, only what is in them.
+// All explains every setting in schema order. Tables are not included, only their members.
 func (s *Settings) All() []Explanation {
 	var all []Explanation
 	walk(schema(), reflect.ValueOf(s.Config), nil, func(l leaf) { all = append(all, s.explain(l)) })
@@ -61,14 +59,14 @@ func (s *Settings) All() []Explanation {
 
 func (s *Settings) explain(l leaf) Explanation {
 	path := joinPath(l.path)
-	e := Explanation{Path: path, Value: plain(l.spec, l.value), Text: spell(l.spec, l.value), Origin: Origin{Layer: FromDefault}, Field: l.spec.field(path)}
+	e := Explanation{Path: path, Value: plain(l.spec, l.value), Text: formatValue(l.spec, l.value), Origin: Origin{Layer: FromDefault}, Field: l.spec.field(path)}
 	if n := s.tree.at(l.path); n != nil {
 		e.Origin = n.origin
 	}
 	return e
 }
 
-// plain makes a value that anybody can print.
+// plain converts a value to basic types.
 func plain(s *spec, v reflect.Value) any {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -105,18 +103,17 @@ func plain(s *spec, v reflect.Value) any {
 	return v.Interface()
 }
 
-// Change is a setting that is not what it was.
+// Change is a changed setting.
 type Change struct {
 	Path string `json:"path"`
-	// Old and New are the values as they would stand in the file; empty if
-	// there was none, or is none any more.
+	// Old and New are the values in TOML syntax; empty if not set.
 	Old string `json:"old,omitempty"`
 	New string `json:"new,omitempty"`
-	// Restart says that it counts only after the gateway was restarted.
+	// Restart is set if the change takes effect only after a restart of the gateway.
 	Restart bool `json:"restart,omitempty"`
 }
 
-// String is the change in one line.
+// String formats the change as one line.
 func (c Change) String() string {
 	text := fmt.Sprintf("%s: %s → %s", c.Path, orNone(c.Old), orNone(c.New))
 	if c.Restart {
@@ -132,19 +129,18 @@ func orNone(text string) string {
 	return text
 }
 
-// Diff tells which settings differ, in the order of the schema: first those
-// that the new ones have, then those that are gone.
+// Diff returns the changed settings in schema order: first those in now, then removed ones.
 func Diff(old, now Config) []Change {
 	before := make(map[string]string)
 	var order []leaf
 	walk(schema(), reflect.ValueOf(old), nil, func(l leaf) {
-		before[joinPath(l.path)] = spell(l.spec, l.value)
+		before[joinPath(l.path)] = formatValue(l.spec, l.value)
 		order = append(order, l)
 	})
 	var changes []Change
 	met := make(map[string]bool)
 	walk(schema(), reflect.ValueOf(now), nil, func(l leaf) {
-		path, text := joinPath(l.path), spell(l.spec, l.value)
+		path, text := joinPath(l.path), formatValue(l.spec, l.value)
 		met[path] = true
 		if was := before[path]; was != text {
 			changes = append(changes, Change{path, was, text, l.spec.restart})

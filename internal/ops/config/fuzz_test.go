@@ -64,7 +64,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		var b strings.Builder
 		for _, m := range schema().members {
-			b.WriteString(m.key + " = " + spell(m, reflect.ValueOf(s.Config).Field(m.index)) + "\n")
+			b.WriteString(m.key + " = " + formatValue(m, reflect.ValueOf(s.Config).Field(m.index)) + "\n")
 		}
 		again, problems := assemble("firn.toml", []byte(b.String()), variables{"HOME": "/home/u"}, nil, nil)
 		if len(problems) > 0 {

@@ -2,14 +2,14 @@ package config
 
 import "time"
 
-// Client is how commands reach a gateway.
+// Client configures how commands reach a gateway.
 type Client struct {
 	Gateway   string `key:"gateway" is:"gateway" doc:"Where the gateway is: a URL, or unix: and the path of its socket. Empty means the socket of the home, if somebody listens there, or else no gateway at all."`
 	TokenEnv  string `key:"token_env" is:"variable" default:"FIRN_TOKEN" doc:"The variable that holds the token for a gateway over TCP."`
 	TokenFile string `key:"token_file" is:"path" doc:"A file that holds the token, if the variable does not."`
 }
 
-// Gateway is how the daemon is reached and what it bears.
+// Gateway configures the listeners and limits of the daemon.
 type Gateway struct {
 	Socket         string        `key:"socket" is:"path" default:"<home>/gateway.sock" restart:"yes" doc:"The Unix socket it listens on. Empty means none."`
 	Listen         string        `key:"listen" is:"listen" restart:"yes" doc:"A TCP address it listens on too, such as 127.0.0.1:7766. Empty means none. Only a loopback address, unless allow_remote says so."`
@@ -36,7 +36,7 @@ type Gateway struct {
 	Resident       Bytes         `key:"resident" default:"64mb" range:"1mb.." restart:"yes" doc:"How much of the ends of live sessions, and of the shapes of sessions that are looked at, is kept in memory. What does not fit is read again when it is needed."`
 }
 
-// Binding says which agent answers whom.
+// Binding assigns messages to an agent.
 type Binding struct {
 	Agent    string `key:"agent" is:"id" need:"yes" doc:"Who answers."`
 	Channel  string `key:"channel" doc:"The channel that a message comes from, such as telegram. Empty means any."`
@@ -45,7 +45,7 @@ type Binding struct {
 	Peer     string `key:"peer" doc:"The person, group or channel on the other side. Empty means any."`
 }
 
-// Cron is a job that runs at certain times.
+// Cron is a scheduled job.
 type Cron struct {
 	ID        string        `key:"id" is:"id" need:"yes" doc:"The name of the job: its sessions are under cron:<id>."`
 	Schedule  string        `key:"schedule" is:"schedule" need:"yes" doc:"When: five fields as in crontab (minute, hour, day, month, weekday), or @hourly, @daily, @weekly, @monthly."`
@@ -60,7 +60,7 @@ type Cron struct {
 	CatchUp   bool          `key:"catch_up" default:"false" doc:"Runs once after the gateway was down while it should have run."`
 }
 
-// Maintenance is what is cleared away. Zero keeps.
+// Maintenance configures the removal of old data. Zero values disable it.
 type Maintenance struct {
 	Mode                  string        `key:"mode" default:"warn" allow:"warn|enforce" doc:"Whether what follows is only reported or also done."`
 	PruneAfter            time.Duration `key:"prune_after" default:"0" doc:"How long ago a session must have been used last to be removed. 0 means never."`
@@ -74,7 +74,7 @@ type Maintenance struct {
 	Every                 time.Duration `key:"every" default:"1h" range:"1m..30d" doc:"How often it is looked."`
 }
 
-// Memory is what agents note for good.
+// Memory configures the notes of agents.
 type Memory struct {
 	Enabled bool   `key:"enabled" default:"true" doc:"Whether agents note and recall something."`
 	Dir     string `key:"dir" is:"path" default:"<home>/agents" doc:"The directory of the notes; each agent has its own in it, <agent>/workspace, and one for each person who writes to it, <agent>/users."`
@@ -85,7 +85,7 @@ type Memory struct {
 	Dream   Dream  `key:"dream" doc:"The tidying up of notes when nobody talks."`
 }
 
-// Recall bounds what is recalled before a turn.
+// Recall limits the context recalled before a turn.
 type Recall struct {
 	Count int     `key:"count" default:"5" range:"0..100" doc:"How many notes and earlier messages at most. 0 means none."`
 	Bytes int     `key:"bytes" default:"4096" range:"0..1000000" doc:"How many bytes they may have together."`
@@ -94,7 +94,7 @@ type Recall struct {
 	Past  bool    `key:"past" default:"true" doc:"Whether earlier conversations are recalled too, and not only notes."`
 }
 
-// Dream is the tidying up of notes in the background of the gateway.
+// Dream configures the consolidation of notes in the background.
 type Dream struct {
 	Enabled  bool          `key:"enabled" default:"true" doc:"Whether the gateway does it. It can always be asked for."`
 	Every    time.Duration `key:"every" default:"24h" range:"1m..365d" doc:"How long ago the last time must be."`
@@ -102,13 +102,13 @@ type Dream struct {
 	Idle     time.Duration `key:"idle" default:"5m" range:"1s..1d" doc:"For how long nobody must have talked. A turn that begins ends it, and nothing has changed."`
 }
 
-// Log is what the gateway tells of itself.
+// Log configures the log of the gateway.
 type Log struct {
 	Level  string `key:"level" default:"info" allow:"debug|info|warn|error" doc:"From which importance on."`
 	Format string `key:"format" default:"auto" allow:"auto|text|json" restart:"yes" doc:"How it looks. Auto is text on a terminal and JSON elsewhere."`
 }
 
-// Telemetry is what other programs can measure.
+// Telemetry configures metrics and traces.
 type Telemetry struct {
 	Metrics bool   `key:"metrics" default:"true" doc:"Whether /metrics tells numbers for Prometheus."`
 	Traces  string `key:"traces" default:"auto" allow:"auto|off" doc:"Whether spans are sent: auto sends them if the OTEL_ variables say where to."`

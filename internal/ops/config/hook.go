@@ -25,9 +25,9 @@ type Hook struct {
 // Signed reports whether calls of the hook may be signed.
 func (h Hook) Signed() bool { return h.SecretEnv != "" || h.SecretFile != "" }
 
-// Secret finds the secret that calls of the hook are signed with. One that is named
-// and empty is [firn.ErrInvalid]: anybody could sign with it. What is returned is
-// empty if calls are not signed.
+// Secret returns the secret for signing calls of the hook, or "" if calls are not signed.
+// The error is [firn.ErrInvalid] if the named secret is empty, since anyone could sign with
+// it.
 func (h Hook) Secret(env func(name string) string) (string, error) {
 	secret, err := Secret(h.SecretEnv, h.SecretFile, env)
 	if err != nil || !h.Signed() || strings.TrimSpace(secret) != "" {
@@ -43,8 +43,8 @@ func (h Hook) Secret(env func(name string) string) (string, error) {
 	return "", fmt.Errorf("the secret is empty, since %s: %w", strings.Join(why, " and "), firn.ErrInvalid)
 }
 
-// CheckSecrets finds what is wrong with the secrets that the settings name, and that
-// only the gateway needs: other commands may be run by who cannot read them.
+// CheckSecrets checks the secrets that only the gateway needs. Other commands may be run by
+// users that cannot read them.
 func (s *Settings) CheckSecrets() Problems {
 	d := &decoder{}
 	env := func(name string) string { return s.vars[name] }

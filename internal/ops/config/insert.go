@@ -8,8 +8,8 @@ import (
 	"firn.dev"
 )
 
-// with returns the text with a value at a path. Only that value's own text
-// changes, or a line is added where it belongs.
+// with returns the text with the value at a path changed. It replaces the text of the
+// value, or adds a line.
 func (d *document) with(path []string, value string) ([]byte, error) {
 	if n := d.root.at(path); n != nil {
 		if n.text.end <= n.text.start {
@@ -35,13 +35,13 @@ func (d *document) with(path []string, value string) ([]byte, error) {
 	return d.insert(above, path, depth, value), nil
 }
 
-// noItem says that a list has no such item, and who could add it.
+// noItem returns the error for a missing list item, with a hint.
 func noItem(path []string) error {
 	last := len(path) - 1
 	return fmt.Errorf("there is no %s: %w; a new one begins with [[%s]] in the file", joinPath(path), firn.ErrNotFound, joinPath(path[:last]))
 }
 
-// numbered is the path with items of lists named by their numbers.
+// numbered returns the path with list items replaced by their indexes.
 func (d *document) numbered(path []string) []string {
 	path = slices.Clone(path)
 	n := d.root
@@ -58,24 +58,24 @@ func (d *document) numbered(path []string) []string {
 	return path
 }
 
-// splice replaces a part of the text.
+// splice replaces a range of the text.
 func (d *document) splice(at span, value string) []byte {
 	return slices.Concat(d.text[:at.start], []byte(value), d.text[at.end:])
 }
 
-// insert adds a value below a table that is at the beginning of a path.
+// insert adds a value below a table at the start of a path.
 func (d *document) insert(above *node, path []string, depth int, value string) []byte {
 	rest := joinPath(path[depth:])
 	switch {
 	case above.inline:
 		return d.insertInline(above, rest+" = "+value)
 	case above.dotted && above.header == (span{}):
-		// A table that keys with dots made cannot have a header of its own.
+		// A table created by dotted keys cannot have a header.
 		return d.insertDotted(above, path, depth, value)
 	case depth == len(path)-1 && (above == d.root || above.header != span{}):
 		return d.insertLine(above, rest+" = "+value)
 	case depth < len(path)-1 && above != d.root && above.header != (span{}) && d.inList(above):
-		// The header of a table in a list would have to stand right behind it.
+		// The header of a table within a list would have to follow it directly.
 		return d.insertLine(above, rest+" = "+value)
 	case len(path) == 1:
 		return d.insertLine(d.root, rest+" = "+value)
@@ -84,13 +84,13 @@ func (d *document) insert(above *node, path []string, depth int, value string) [
 	return d.append("[" + joinPath(path[:last]) + "]\n" + quoteKey(path[last]) + " = " + value + "\n")
 }
 
-// inList reports whether a table is an item of a list.
+// inList reports whether a table is a list item.
 func (d *document) inList(table *node) bool {
 	at := table.header.start
 	return at < len(d.text) && strings.HasPrefix(strings.TrimLeft(string(d.text[at:table.header.end]), " \t"), "[[")
 }
 
-// insertInline adds a pair to a table in braces, behind the last one.
+// insertInline adds a pair at the end of a table in braces.
 func (d *document) insertInline(table *node, pair string) []byte {
 	last := table.lastMember()
 	if last != (span{}) {
@@ -100,13 +100,13 @@ func (d *document) insertInline(table *node, pair string) []byte {
 	return d.splice(span{brace, brace}, " "+pair+" ")
 }
 
-// insertDotted adds a key with dots behind the last one of its table.
+// insertDotted adds a dotted key after the last one of its table.
 func (d *document) insertDotted(table *node, path []string, depth int, value string) []byte {
 	last := table.lastLine()
 	if last == (span{}) {
-		return d.text // will be refused: nothing was changed
+		return d.text // rejected later: nothing changed
 	}
-	// The key begins as those of its neighbours do.
+	// The key has the same prefix as its siblings.
 	owner := d.root
 	begin := 0
 	for i := range depth {
@@ -121,8 +121,7 @@ func (d *document) insertDotted(table *node, path []string, depth int, value str
 	return d.lineAfter(last.end, joinPath(path[begin:])+" = "+value)
 }
 
-// lastLine is the last key and value of a table and of what is in it, as far as
-// dots go.
+// lastLine returns the range of the last key and value of a table and its dotted subtables.
 func (n *node) lastLine() span {
 	if last := n.lastMember(); last.end > n.line.end {
 		return last
@@ -130,12 +129,13 @@ func (n *node) lastLine() span {
 	return n.line
 }
 
-// lastMember is the last key and value in a table, as far as dots go.
+// lastMember returns the range of the last key and value in a table, including dotted
+// subtables.
 func (n *node) lastMember() span {
 	last := span{}
 	for _, m := range n.members {
 		if m.line == (span{}) && !m.dotted || m.header != (span{}) {
-			continue // it has a header of its own
+			continue // it has its own header
 		}
 		if line := m.lastLine(); line.end > last.end {
 			last = line
@@ -144,8 +144,7 @@ func (n *node) lastMember() span {
 	return last
 }
 
-// insertLine adds a line to a table: behind its last one, or right behind its
-// header.
+// insertLine adds a line to a table, after its last line or directly after its header.
 func (d *document) insertLine(table *node, line string) []byte {
 	last := table.lastMember()
 	switch {
@@ -162,9 +161,8 @@ func (d *document) insertLine(table *node, line string) []byte {
 	return d.splice(span{at, at}, text)
 }
 
-// afterPreamble is where the first line of the file goes if there are only
-// tables: behind the comment that the file begins with, if there is a blank
-// line behind it.
+// afterPreamble returns the offset for the first top-level line in a file that has only
+// tables: after the leading comment, if a blank line follows it.
 func (d *document) afterPreamble() int {
 	for i, start := range d.lines {
 		line := strings.TrimSpace(d.line(i + 1))
@@ -178,7 +176,7 @@ func (d *document) afterPreamble() int {
 	return 0
 }
 
-// lineAfter adds a line behind the one that an offset is in.
+// lineAfter adds a line after the one that contains offset.
 func (d *document) lineAfter(offset int, line string) []byte {
 	at := d.lineEnd(max(offset, 0))
 	if at > 0 && d.text[at-1] != '\n' {
@@ -187,7 +185,7 @@ func (d *document) lineAfter(offset int, line string) []byte {
 	return d.splice(span{at, at}, line+d.newline())
 }
 
-// append adds a table at the end of the file, with a blank line before it.
+// append adds a table at the end of the file, after a blank line.
 func (d *document) append(table string) []byte {
 	text := strings.ReplaceAll(table, "\n", d.newline())
 	end := len(d.text)
@@ -201,7 +199,7 @@ func (d *document) append(table string) []byte {
 	return d.splice(span{end, end}, text)
 }
 
-// newline is how lines end in this file.
+// newline returns the line terminator of the file.
 func (d *document) newline() string {
 	if len(d.lines) > 1 && d.lines[1] > 1 && d.text[d.lines[1]-2] == '\r' {
 		return "\r\n"

@@ -10,7 +10,7 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// Use is what a store is opened for.
+// Use is the purpose of opening a store.
 type Use int
 
 // The uses of a store.
@@ -19,26 +19,26 @@ const (
 	Reading Use = iota
 	// Writing is a command that changes sessions without a gateway.
 	Writing
-	// Serving is a gateway, or whatever else makes a store the one in use.
+	// Serving is a gateway, or any other use that makes the store the one in use.
 	Serving
 )
 
-// WrongStore says that a command would act on another store than the one that
+// WrongStore is the error for a command that would use a different store than the one that
 // holds the sessions of the home.
 type WrongStore struct {
 	Message, Hint string
-	// Kind is the kind of error.
+	// Kind is the wrapped error.
 	Kind error
 }
 
-// Error says which store holds the sessions.
+// Error returns the message.
 func (w *WrongStore) Error() string { return w.Message }
 
 // Unwrap returns the kind of error.
 func (w *WrongStore) Unwrap() error { return w.Kind }
 
-// storeRecord makes the recorded store the one that is meant unless the file, the
-// environment or a flag names one.
+// storeRecord applies the recorded store unless the file, the environment or a flag names
+// one.
 func (o *overlay) storeRecord(r *StoreRecord) {
 	if r == nil || o.root.at([]string{"store", "url"}) != nil {
 		return
@@ -50,9 +50,9 @@ func (o *overlay) storeRecord(r *StoreRecord) {
 	}
 }
 
-// originOf tells where a setting comes from.
+// originOf returns the origin of a setting.
 func (s *Settings) originOf(path string) Origin {
-	segments, _ := splitPath(path) // a path of ours
+	segments, _ := splitPath(path) // the path is a constant
 	if n := s.tree.at(segments); n != nil {
 		return n.origin
 	}
@@ -61,8 +61,8 @@ func (s *Settings) originOf(path string) Origin {
 
 func (s *Settings) storeOrigin() Origin { return s.originOf("store.url") }
 
-// StoreInPassing reports whether a flag or the environment names the store, for
-// this command only.
+// StoreInPassing reports whether the store is named by a flag or the environment, for this
+// command only.
 func (s *Settings) StoreInPassing() bool {
 	layer := s.storeOrigin().Layer
 	return layer == FromFlag || layer == FromEnvironment
@@ -73,10 +73,10 @@ func (s *Settings) OwnFiles() bool {
 	return SameStore(s.Home, s.storeRecord(), StoreRecord{URL: "file:"})
 }
 
-// storeRecord is the store of the settings as it would be recorded.
+// storeRecord returns the record of the store in the settings.
 func (s *Settings) storeRecord() StoreRecord { return s.Store.Record(s.Home) }
 
-// Record returns the store as a home records it.
+// Record returns the record of the store for a home.
 func (s Store) Record(home string) StoreRecord {
 	r := StoreRecord{URL: s.URL, Space: s.Space}
 	_, files := s.Files(home)
@@ -89,12 +89,11 @@ func (s Store) Record(home string) StoreRecord {
 
 const defaultSpace = "firn"
 
-// CheckStore holds the store that the settings name against the one that the home
-// records, which it reads anew. If they are one, or nothing is recorded, all is
-// well. If they are not:
+// CheckStore compares the store in the settings with the one recorded in the home, which it
+// reads again. It succeeds if they are the same or nothing is recorded. Otherwise:
 //
-//   - to read, a flag or a variable goes before the record, and the note says so;
-//   - everything else is a [WrongStore], so that no history is split over two stores.
+//   - for Reading, a flag or variable takes precedence, and the note says so;
+//   - all other cases are a [WrongStore] error, so that the history is not split between two stores.
 func (s *Settings) CheckStore(fsys vfs.FS, use Use) (note string, err error) {
 	r, err := ReadRecord(fsys, s.Home)
 	if errors.Is(err, firn.ErrCorrupt) {
@@ -110,10 +109,10 @@ func (s *Settings) CheckStore(fsys vfs.FS, use Use) (note string, err error) {
 	if !SameStore(s.Home, *r, s.storeRecord()) {
 		return s.otherStore(r, use)
 	}
-	return "", s.storeThere(fsys, r)
+	return "", s.checkStoreExists(fsys, r)
 }
 
-// otherStore says what follows from a store that is not the recorded one.
+// otherStore returns the note or error for a store that differs from the recorded one.
 func (s *Settings) otherStore(r *StoreRecord, use Use) (note string, err error) {
 	moved := fmt.Sprintf("the sessions of %s are in %s", s.Home, StoreName(r.URL))
 	if !r.Since.IsZero() {
@@ -134,7 +133,7 @@ func (s *Settings) otherStore(r *StoreRecord, use Use) (note string, err error) 
 	return "", w
 }
 
-// nameOfStore is where the store is named, as people know it.
+// nameOfStore returns the name of the flag, variable or file that names the store.
 func (s *Settings) nameOfStore() string {
 	if o := s.storeOrigin(); o.Layer != FromFlag {
 		return o.String()
@@ -142,7 +141,7 @@ func (s *Settings) nameOfStore() string {
 	return "--store"
 }
 
-// StoreName is a store as messages name it.
+// StoreName returns a store's name for messages.
 func StoreName(url string) string {
 	if url == "file:" || url == "" {
 		return "the home's own files"
@@ -150,8 +149,9 @@ func StoreName(url string) string {
 	return url
 }
 
-// storeThere refuses to make the recorded store anew if its directory is gone.
-func (s *Settings) storeThere(fsys vfs.FS, r *StoreRecord) error {
+// checkStoreExists fails if the directory of the recorded store is missing, so that it is
+// not created again.
+func (s *Settings) checkStoreExists(fsys vfs.FS, r *StoreRecord) error {
 	dir, ok := s.Store.Files(s.Home)
 	if !ok {
 		dir, ok = s.Store.Embedded()
@@ -160,15 +160,15 @@ func (s *Settings) storeThere(fsys vfs.FS, r *StoreRecord) error {
 		return nil
 	}
 	if _, err := fsys.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
-		return nil // whoever opens it will see
+		return nil // opening it reports any error
 	}
 	return &WrongStore{Kind: firn.ErrNotFound, Message: fmt.Sprintf("the sessions of %s are in %s, and that directory is not there", s.Home, r.URL),
 		Hint: fmt.Sprintf("bring it back, or remove %s and name the store with --store if it is elsewhere", filepath.Join(s.Home, RecordName))}
 }
 
-// RecordStore records that the store of the settings holds the sessions of the
-// home from now on. Nothing is written if that is known: a home that keeps them in
-// its own files needs no record.
+// RecordStore records that the store of the settings holds the sessions of the home. It
+// writes nothing if that is already recorded, or if the sessions are in the home's own
+// files and there is no record.
 func (s *Settings) RecordStore(fsys vfs.FS, r StoreRecord) (written bool, err error) {
 	now := s.storeRecord()
 	old, err := ReadRecord(fsys, s.Home)
@@ -182,7 +182,7 @@ func (s *Settings) RecordStore(fsys vfs.FS, r StoreRecord) (written bool, err er
 		if old.URL == now.URL || s.OwnFiles() {
 			return false, nil
 		}
-		r.Since, r.Before = old.Since, old.Before // the same servers by other addresses
+		r.Since, r.Before = old.Since, old.Before // the same servers under other addresses
 	}
 	r.URL, r.Space = now.URL, now.Space
 	return true, r.Write(fsys, s.Home)

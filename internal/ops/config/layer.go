@@ -8,11 +8,11 @@ import (
 	"firn.dev/internal/base/typo"
 )
 
-// variables are the environment, by name.
+// variables are the environment variables by name.
 type variables map[string]string
 
-// readEnviron reads the environment, each as name=value. Of two with one name
-// the first counts. What is empty is not set.
+// readEnviron parses an environment in the form name=value. The first of two equal names
+// counts. Empty variables are ignored.
 func readEnviron(environ []string) variables {
 	vars := make(variables)
 	for _, pair := range environ {
@@ -24,7 +24,7 @@ func readEnviron(environ []string) variables {
 	return vars
 }
 
-// userHome is the home of the user, empty if it is not known.
+// userHome returns the user's home directory, or "" if it is unknown.
 func (v variables) userHome() string {
 	if home := v["HOME"]; home != "" {
 		return home
@@ -32,11 +32,11 @@ func (v variables) userHome() string {
 	return v["USERPROFILE"]
 }
 
-// prefix is how our variables begin.
+// prefix is the prefix of our variables.
 const prefix = "FIRN_"
 
-// shortNames are the variables that are not named by the path of a setting.
-// Without a path they are read by somebody else.
+// shortNames are variables that are not derived from a setting's path. Those without a path
+// are read elsewhere.
 var shortNames = map[string]string{
 	"FIRN_MODEL":   "defaults.model",
 	"FIRN_AGENT":   "default_agent",
@@ -46,14 +46,14 @@ var shortNames = map[string]string{
 	"FIRN_TOKEN":   "",
 }
 
-// overlay puts what the environment and the flags say over a tree.
+// overlay applies the environment and flags to a tree.
 type overlay struct {
 	root     *node
 	problems Problems
 	warnings []Problem
 }
 
-// environment lays the variables over the tree.
+// environment applies the variables to the tree.
 func (o *overlay) environment(vars variables) {
 	for _, name := range slices.Sorted(maps.Keys(vars)) {
 		rest, ours := strings.CutPrefix(name, prefix)
@@ -78,9 +78,8 @@ func (o *overlay) environment(vars variables) {
 	}
 }
 
-// model makes FIRN_MODEL count for the default agent too: who names a model
-// in passing means the one that will answer. A variable of that agent's own
-// goes before it.
+// model applies FIRN_MODEL to the default agent too, since the user expects that model to
+// answer. The agent's own variable takes precedence.
 func (o *overlay) model(vars variables, agent string) {
 	own := variable("agents." + strings.ReplaceAll(agent, "-", "_") + ".model")
 	if vars["FIRN_MODEL"] != "" && vars[own] == "" && checkID(agent) == nil {
@@ -88,7 +87,7 @@ func (o *overlay) model(vars variables, agent string) {
 	}
 }
 
-// flags lays flags over the tree, which are named by paths.
+// flags applies flags, which are named by paths.
 func (o *overlay) flags(flags map[string]string) {
 	for _, path := range slices.Sorted(maps.Keys(flags)) {
 		origin := Origin{Layer: FromFlag, Name: path}
@@ -104,9 +103,9 @@ func (o *overlay) flags(flags map[string]string) {
 	}
 }
 
-// segments finds the path that the parts of a variable's name mean, nil if
-// there is none. Names of your own are found in the tree, where - may stand
-// for _; else they are taken as they are, in small letters.
+// segments returns the path for the parts of a variable's name, or nil if there is none.
+// User-defined names are looked up in the tree, where - may be written as _. Otherwise they
+// are used in lower case.
 func (o *overlay) segments(parts []string) []string {
 	s, n := schema(), o.root
 	var path []string
@@ -134,7 +133,7 @@ func (o *overlay) segments(parts []string) []string {
 	return path
 }
 
-// ownName finds the name in a table that is spelt like that in a variable.
+// ownName returns the name in a table that matches part of a variable's name.
 func ownName(n *node, part string) string {
 	for _, name := range n.order {
 		if inVariable(name) == part {
@@ -144,7 +143,7 @@ func ownName(n *node, part string) string {
 	return strings.ToLower(part)
 }
 
-// inVariable spells a name as a part of a variable's name.
+// inVariable returns a name in the form used in variables.
 func inVariable(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -157,7 +156,7 @@ func inVariable(name string) string {
 	}, name)
 }
 
-// unknownVariable warns of a variable that looks like ours and is not.
+// unknownVariable returns a warning for an unknown variable with our prefix.
 func unknownVariable(name string) Problem {
 	var names []string
 	for _, f := range Schema() {
@@ -167,10 +166,10 @@ func unknownVariable(name string) Problem {
 	}
 	names = append(names, slices.Sorted(maps.Keys(shortNames))...)
 	best := typo.Nearest(strings.ToUpper(name), names, max(2, len(name)/5))
-	return Problem{Source: "$" + name, Message: "no setting is named by this variable", Hint: meant(best)}
+	return Problem{Source: "$" + name, Message: "no setting is named by this variable", Hint: didYouMean(best)}
 }
 
-// set puts a text at a path. What it is, the setting there decides.
+// set sets a text at a path. Its type depends on the setting.
 func (o *overlay) set(path []string, text string, origin Origin) {
 	s, err := schema().at(path)
 	if err != nil {
@@ -187,8 +186,8 @@ func (o *overlay) set(path []string, text string, origin Origin) {
 	}
 }
 
-// place puts a node at a path, making tables on the way. It reports whether
-// there was a way: a list has only the items it has.
+// place puts a node at a path and creates missing tables. It reports false if the path
+// contains a missing list item.
 func place(table *node, path []string, value *node) bool {
 	for i, segment := range path {
 		if table.shape == listShape {
@@ -220,8 +219,8 @@ func place(table *node, path []string, value *node) bool {
 	return false
 }
 
-// textNode makes a node of a text from outside the file. Lists are written
-// with commas, or as in the file; tables as in the file, in braces.
+// textNode creates a node from a text outside the file. Lists are separated by commas or in
+// TOML syntax; tables are in TOML syntax, in braces.
 func textNode(s *spec, text string, origin Origin) (*node, string) {
 	raw := func(text string) *node { return &node{shape: rawShape, value: text, origin: origin} }
 	trimmed := strings.TrimSpace(text)
@@ -233,7 +232,7 @@ func textNode(s *spec, text string, origin Origin) (*node, string) {
 		if value == nil {
 			return nil, "this is no list or table as TOML spells it"
 		}
-		value.from(origin)
+		value.setOrigin(origin)
 		return value, ""
 	case s.kind == listKind && s.elem.kind < listKind:
 		n := &node{shape: listShape, origin: origin}
@@ -247,7 +246,7 @@ func textNode(s *spec, text string, origin Origin) (*node, string) {
 	return nil, "this is a table; set what is in it, or give all of it in braces"
 }
 
-// parseInline reads one value as TOML spells it, nil if it is none.
+// parseInline parses a single TOML value. It returns nil if the text is not one.
 func parseInline(text string) (*document, *node) {
 	d, problem := parseDocument("", []byte("x = "+text+"\n"))
 	if problem != nil || len(d.root.order) != 1 {
@@ -256,7 +255,7 @@ func parseInline(text string) (*document, *node) {
 	return d, d.root.members["x"]
 }
 
-// inlineText is the text of a value alone, without what may stand behind it.
+// inlineText returns the text of a value without anything that follows it.
 func inlineText(text string) string {
 	d, value := parseInline(text)
 	if value == nil {
@@ -265,19 +264,19 @@ func inlineText(text string) string {
 	return string(d.text[value.text.start:value.text.end])
 }
 
-// from says of a node and all that is in it where it came from.
-func (n *node) from(origin Origin) {
+// setOrigin sets the origin of a node and of everything in it.
+func (n *node) setOrigin(origin Origin) {
 	n.origin = origin
 	for _, m := range n.members {
-		m.from(origin)
+		m.setOrigin(origin)
 	}
 	for _, item := range n.items {
-		item.from(origin)
+		item.setOrigin(origin)
 	}
 }
 
-// under lays a table over another, key by key, and leaves both as they are.
-// What is not a table replaces.
+// over merges n over another table, key by key, without changing either. Values that are
+// not tables are replaced.
 func (n *node) over(under *node) *node {
 	if under == nil || n == nil || n.shape != tableShape || under.shape != tableShape {
 		if n == nil {

@@ -10,14 +10,14 @@ import (
 	"firn.dev"
 )
 
-// leaf is a setting with nothing below it, and its value.
+// leaf is a setting without members, and its value.
 type leaf struct {
 	spec  *spec
 	path  []string
 	value reflect.Value
 }
 
-// texts are the texts in a leaf that are of a certain kind.
+// texts returns the texts of a leaf that are of a certain kind.
 func (l leaf) texts(is string) []string {
 	if l.spec.is != is {
 		return nil
@@ -31,8 +31,8 @@ func (l leaf) texts(is string) []string {
 	return nil
 }
 
-// walk calls f for every leaf of a value, in the order of the schema, names
-// sorted. Items of lists are named by their ids, if they have any.
+// walk calls f for every leaf of a value in schema order, with names sorted. List items are
+// identified by their IDs, if they have any.
 func walk(s *spec, v reflect.Value, path []string, f func(leaf)) {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
@@ -62,8 +62,7 @@ func walk(s *spec, v reflect.Value, path []string, f func(leaf)) {
 	}
 }
 
-// itemName is what the item of a list is called: its id, if that is its own,
-// or else its number.
+// itemName returns the name of a list item: its ID if it is unique, or else its index.
 func itemName(s *spec, v reflect.Value, index int) string {
 	m := s.elem.member("id")
 	if m == nil {
@@ -78,8 +77,7 @@ func itemName(s *spec, v reflect.Value, index int) string {
 	return id
 }
 
-// itemIndex finds the item of a list by its number or its id, -1 if there is
-// none.
+// itemIndex finds a list item by its index or ID. It returns -1 if there is none.
 func itemIndex(list *node, segment string) int {
 	for i, item := range list.items {
 		if item.shape != tableShape {
@@ -97,7 +95,7 @@ func itemIndex(list *node, segment string) int {
 
 func itoa(i int) string { return strconv.Itoa(i) }
 
-// lookup finds the value at a path.
+// lookup returns the value at a path.
 func lookup(c *Config, path []string) (*spec, reflect.Value, error) {
 	if _, err := schema().at(path); err != nil {
 		return nil, reflect.Value{}, fmt.Errorf("%s: %w: %w", joinPath(path), firn.ErrNotFound, err)
@@ -107,7 +105,7 @@ func lookup(c *Config, path []string) (*spec, reflect.Value, error) {
 		if v.Kind() == reflect.Pointer && !v.IsNil() {
 			v = v.Elem()
 		}
-		if v.Kind() == reflect.Pointer { // what is in something that is not set is not set
+		if v.Kind() == reflect.Pointer { // members of an unset value are unset
 			s, _ = schema().at(path)
 			return s, reflect.Zero(reflect.PointerTo(s.typ)), nil
 		}
@@ -128,7 +126,7 @@ func lookup(c *Config, path []string) (*spec, reflect.Value, error) {
 	return s, v, nil
 }
 
-// itemValue finds an item by its id or its number.
+// itemValue finds an item by its ID or index.
 func itemValue(s *spec, v reflect.Value, segment string) reflect.Value {
 	for i := range v.Len() {
 		if itemName(s, v, i) == segment {

@@ -2,10 +2,10 @@ package config
 
 import "fmt"
 
-// Layer is where a setting came from. Of several the later one counts.
+// Layer is a source of settings. Later layers take precedence.
 type Layer string
 
-// The layers, each over the one before it.
+// The layers in order of precedence, lowest first.
 const (
 	FromDefault     Layer = "default"
 	FromRecord      Layer = "record"
@@ -14,10 +14,10 @@ const (
 	FromFlag        Layer = "flag"
 )
 
-// Origin is the place that a setting came from.
+// Origin is the source of a setting.
 type Origin struct {
 	Layer Layer `json:"layer"`
-	// File, Line and Column tell the place in the file, counted from 1.
+	// File, Line and Column are the position in the file, counted from 1.
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
@@ -25,7 +25,7 @@ type Origin struct {
 	Name string `json:"name,omitempty"`
 }
 
-// String is the origin as people read it.
+// String returns the origin for display.
 func (o Origin) String() string {
 	switch o.Layer {
 	case FromFile, FromRecord:
@@ -41,7 +41,7 @@ func (o Origin) String() string {
 	return string(FromDefault)
 }
 
-// problem makes a problem with what stands there.
+// problem creates a problem at this origin.
 func (o Origin) problem(key, message, hint string) Problem {
 	p := Problem{Key: key, Message: message, Hint: hint}
 	switch o.Layer {

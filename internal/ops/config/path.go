@@ -7,7 +7,7 @@ import (
 	"firn.dev"
 )
 
-// splitPath takes a dotted path apart. A name with dots in it stands in quotes.
+// splitPath splits a dotted path. Names that contain dots are quoted.
 func splitPath(path string) ([]string, error) {
 	bad := fmt.Errorf("%w setting %s: want names with dots between them, such as gateway.listen", firn.ErrInvalid, quoted(path))
 	var segments []string
@@ -40,8 +40,8 @@ func splitPath(path string) ([]string, error) {
 	}
 }
 
-// joinPath puts a path together so that splitPath reads it, and TOML if it has
-// no odd names.
+// joinPath joins a path so that splitPath can split it. The result is also a valid TOML
+// key.
 func joinPath(segments []string) string {
 	quoted := make([]string, len(segments))
 	for i, s := range segments {
@@ -50,7 +50,7 @@ func joinPath(segments []string) string {
 	return strings.Join(quoted, ".")
 }
 
-// quoteKey spells a name as a key of TOML.
+// quoteKey returns a name as a TOML key.
 func quoteKey(key string) string {
 	if key != "" && strings.Trim(key, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == "" {
 		return key
@@ -58,7 +58,7 @@ func quoteKey(key string) string {
 	return quoteText(key)
 }
 
-// quoteText spells a text as TOML does.
+// quoteText returns a text as a TOML string.
 func quoteText(s string) string {
 	var b strings.Builder
 	b.WriteByte('"')

@@ -10,24 +10,23 @@ import (
 	"firn.dev/internal/base/typo"
 )
 
-// Problem is one thing that is wrong with the settings. It never holds what
-// may be a secret.
+// Problem is an error in the settings. It never contains a value that may be a secret.
 type Problem struct {
-	// File, Line and Column are where it is, counted from 1. A problem with the
-	// file as a whole has no line.
+	// File, Line and Column are the position, counted from 1. A problem with the whole file
+	// has no line.
 	File   string `json:"file,omitempty"`
 	Line   int    `json:"line,omitempty"`
 	Column int    `json:"column,omitempty"`
-	// Source is the variable or the flag it is in, if it is not in the file.
+	// Source is the variable or flag, if the problem is not in the file.
 	Source string `json:"source,omitempty"`
-	// Key is the setting, as a dotted path.
+	// Key is the dotted path of the setting.
 	Key string `json:"key,omitempty"`
-	// Message says what is wrong and Hint what to do about it.
+	// Message describes the problem. Hint suggests a fix.
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty"`
 }
 
-// String is the problem in one line, with its place in front.
+// String formats the problem as one line that begins with its place.
 func (p Problem) String() string {
 	text := p.Message
 	if p.Key != "" {
@@ -42,7 +41,7 @@ func (p Problem) String() string {
 	return text
 }
 
-// Place is where the problem is: file:line:column, or a variable or a flag.
+// Place returns the place of the problem: file:line:column, a variable or a flag.
 func (p Problem) Place() string {
 	switch {
 	case p.Source != "":
@@ -53,11 +52,10 @@ func (p Problem) Place() string {
 	return p.File
 }
 
-// Problems is everything that is wrong with the settings, in the order of the
-// file. It is [firn.ErrInvalid].
+// Problems is the list of all problems in file order. It wraps [firn.ErrInvalid].
 type Problems []Problem
 
-// Error lists the problems, one on each line.
+// Error lists the problems, one per line.
 func (p Problems) Error() string {
 	if len(p) == 1 {
 		return "read the settings: " + p[0].String()
@@ -69,12 +67,12 @@ func (p Problems) Error() string {
 	return fmt.Sprintf("read the settings: %d problems:%s", len(p), strings.Join(lines, ""))
 }
 
-// Unwrap says what kind of error it is.
+// Unwrap returns [firn.ErrInvalid].
 func (p Problems) Unwrap() error { return firn.ErrInvalid }
 
-// tidy sorts the problems and takes out those that were found twice: what is
-// wrong in defaults is found with every agent.
-func (p Problems) tidy() Problems {
+// sortUnique sorts the problems and removes duplicates: a problem in the defaults is found
+// once for every agent.
+func (p Problems) sortUnique() Problems {
 	seen := make(map[Problem]bool)
 	p = slices.DeleteFunc(p, func(one Problem) bool {
 		if one.Line > 0 || one.Source != "" {
@@ -90,7 +88,7 @@ func (p Problems) tidy() Problems {
 	return p
 }
 
-// quoted shows what somebody wrote, cut to a readable length.
+// quoted quotes user input, truncated to a readable length.
 func quoted(s string) string {
 	const most = 40
 	if runes := []rune(s); len(runes) > most {
@@ -99,13 +97,13 @@ func quoted(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// nearest finds the name that was probably meant, empty if none is near.
+// nearest returns the most similar name, or "" if none is similar.
 func nearest(name string, names []string) string {
 	want := snake(name)
 	return typo.Nearest(want, names, max(1, len(want)/3))
 }
 
-// snake spells a name as our keys are: small, with underscores.
+// snake converts a name to lower case with underscores.
 func snake(name string) string {
 	var b strings.Builder
 	small := false

@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Provider is somebody who has models.
+// Provider configures a model provider.
 type Provider struct {
 	Kind       string             `key:"kind" allow:"|anthropic|openai-chat|openai-responses|offline" doc:"The API it speaks. Empty means that of the provider of this name, which firn must know."`
 	URL        string             `key:"url" is:"url" doc:"Its base address, as far as the version, such as https://host/v1; for the kind anthropic the version may be left out. Empty means that of the provider of this name."`
@@ -16,16 +16,16 @@ type Provider struct {
 	Models     map[string]Model   `key:"models" doc:"What firn does not know of its models, by their names."`
 }
 
-// Profile is a set of credentials for a provider. What is left out is not sent: the
-// usual key of the provider never stands in for it.
+// Profile is a set of credentials for a provider. Omitted values are not sent: they are
+// never replaced by the provider's default key.
 type Profile struct {
 	KeyEnv     string            `key:"key_env" is:"variable" doc:"The variable that holds the key."`
 	KeyFile    string            `key:"key_file" is:"path" doc:"A file that holds the key, if the variable does not."`
 	HeadersEnv map[string]string `key:"headers_env" is:"variable" doc:"Headers to send with each request, and the variables that hold them, instead of the provider's own."`
 }
 
-// Quirks are where servers behind OpenAI's older API differ. Nil and empty
-// leave it to us.
+// Quirks are deviations of servers with OpenAI's older API. Nil and empty values select the
+// default.
 type Quirks struct {
 	MaxTokensField string `key:"max_tokens_field" allow:"|max_tokens|max_completion_tokens" doc:"The member that bounds an answer."`
 	EffortField    string `key:"effort_field" allow:"|reasoning_effort|reasoning|none" doc:"The member that says how hard to think."`
@@ -35,7 +35,7 @@ type Quirks struct {
 	ToolNames      *bool  `key:"tool_names" doc:"Whether results must name their tools."`
 }
 
-// Model is what somebody knows better of a model than firn. Nil is not known.
+// Model overrides the known properties of a model. Nil means no override.
 type Model struct {
 	Window    *int64 `key:"window" range:"1.." doc:"How many tokens a request and its answer may have together."`
 	MaxOutput *int64 `key:"max_output" range:"0.." doc:"How many of them the answer may have."`
@@ -44,7 +44,7 @@ type Model struct {
 	Sees      *bool  `key:"sees" doc:"Whether it takes images."`
 }
 
-// Price is in US dollars for a million tokens. Nil is not known.
+// Price is in US dollars per million tokens. Nil means unknown.
 type Price struct {
 	Input      *float64 `key:"input" range:"0.." doc:"What it is sent."`
 	Output     *float64 `key:"output" range:"0.." doc:"What it answers."`
@@ -52,20 +52,20 @@ type Price struct {
 	CacheWrite *float64 `key:"cache_write" range:"0.." doc:"What it puts there."`
 }
 
-// over lays what m knows over what other knows.
+// over merges m over other.
 func (m Model) over(other Model) Model {
-	lay(&other.Window, m.Window)
-	lay(&other.MaxOutput, m.MaxOutput)
-	lay(&other.Price.Input, m.Price.Input)
-	lay(&other.Price.Output, m.Price.Output)
-	lay(&other.Price.CacheRead, m.Price.CacheRead)
-	lay(&other.Price.CacheWrite, m.Price.CacheWrite)
-	lay(&other.Thinks, m.Thinks)
-	lay(&other.Sees, m.Sees)
+	overrideField(&other.Window, m.Window)
+	overrideField(&other.MaxOutput, m.MaxOutput)
+	overrideField(&other.Price.Input, m.Price.Input)
+	overrideField(&other.Price.Output, m.Price.Output)
+	overrideField(&other.Price.CacheRead, m.Price.CacheRead)
+	overrideField(&other.Price.CacheWrite, m.Price.CacheWrite)
+	overrideField(&other.Thinks, m.Thinks)
+	overrideField(&other.Sees, m.Sees)
 	return other
 }
 
-func lay[T any](under **T, over *T) {
+func overrideField[T any](under **T, over *T) {
 	if over != nil {
 		*under = over
 	}

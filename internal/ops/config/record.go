@@ -14,30 +14,28 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// RecordName is the file in the home that records which store holds its
-// sessions. A home without one keeps them in its own files, or where the
-// settings say.
+// RecordName is the file in the home that records which store holds its sessions. Without
+// it, they are in the home's own files or in the store of the settings.
 const RecordName = "store.json"
 
-// StoreRecord is the store that holds the sessions of a home. It has no
-// credentials: URLs of stores have none, and the settings name the file with them.
+// StoreRecord is the store that holds the sessions of a home. It contains no credentials:
+// store URLs have none, and the settings name the credentials file.
 type StoreRecord struct {
-	// URL names the store as store.url does; in the file, a directory below the
-	// home is relative to it, so that a home can be moved.
+	// URL is the store URL, as in store.url. In the file, a directory below the home is
+	// relative to it, so that a home can be moved.
 	URL string `json:"store"`
 	// Space is the space of a store on servers.
 	Space string    `json:"space,omitempty"`
 	Since time.Time `json:"since,omitzero"`
-	// Before is the store that held them until then, which still has what was
-	// written by that time.
+	// Before is the previous store, which still holds everything written until Since.
 	Before string `json:"before,omitempty"`
 
-	// file is where it was read.
+	// file is the path it was read from.
 	file string
 }
 
-// ReadRecord reads the record of a home. It is nil if there is none. A record that
-// cannot be understood is an error: without it nobody knows where the sessions are.
+// ReadRecord reads the record of a home. It returns nil if there is none. An invalid record
+// is an error, since the location of the sessions would be unknown.
 func ReadRecord(fsys vfs.FS, home string) (*StoreRecord, error) {
 	f, err := fsys.Open(filepath.Join(home, RecordName), vfs.Read)
 	if errors.Is(err, fs.ErrNotExist) || err != nil && !isDir(fsys, home) {
@@ -46,7 +44,7 @@ func ReadRecord(fsys vfs.FS, home string) (*StoreRecord, error) {
 	var data []byte
 	if err == nil {
 		data, err = io.ReadAll(io.LimitReader(f, maxFile))
-		f.Close() // only read
+		f.Close() // read-only
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read which store holds the sessions: %w", err)
@@ -68,8 +66,8 @@ func isDir(fsys vfs.FS, path string) bool {
 	return err != nil || info.Mode.IsDir()
 }
 
-// Write records in the home which store holds its sessions. It is on disk when
-// Write returns, and a crash leaves the old record or the new one.
+// Write writes the record to the home. It is durable when Write returns; a crash leaves the
+// old or the new record.
 func (r StoreRecord) Write(fsys vfs.FS, home string) error {
 	if SameStore(home, r, StoreRecord{URL: "file:"}) {
 		r.URL = "file:"
@@ -85,7 +83,7 @@ func (r StoreRecord) Write(fsys vfs.FS, home string) error {
 	return nil
 }
 
-// underHome makes the directory of a store whole.
+// underHome makes the directory of a store URL absolute.
 func underHome(home, url string) string {
 	return mapDir(url, func(dir string) string {
 		if filepath.IsAbs(dir) {
@@ -95,7 +93,7 @@ func underHome(home, url string) string {
 	})
 }
 
-// belowHome makes the directory of a store relative to the home if it is below it.
+// belowHome makes the directory of a store URL relative to the home if it is below it.
 func belowHome(home, url string) string {
 	return mapDir(url, func(dir string) string {
 		rel, err := filepath.Rel(home, dir)
@@ -106,7 +104,7 @@ func belowHome(home, url string) string {
 	})
 }
 
-// mapDir changes the directory in the URL of a store, if there is one.
+// mapDir applies change to the directory in a store URL, if there is one.
 func mapDir(url string, change func(dir string) string) string {
 	for _, scheme := range []string{"file:", embeddedScheme} {
 		if dir, ok := strings.CutPrefix(url, scheme); ok && dir != "" {
@@ -116,8 +114,8 @@ func mapDir(url string, change func(dir string) string) string {
 	return url
 }
 
-// SameStore reports whether two URLs and spaces name one store: one directory, or
-// servers of which one at least is in both lists.
+// SameStore reports whether two records name the same store: the same directory, or lists
+// with at least one server in common.
 func SameStore(home string, a, b StoreRecord) bool {
 	whole := func(r StoreRecord) string {
 		if dir, ok := (Store{URL: r.URL}).Files(home); ok {
@@ -153,7 +151,7 @@ func realPath(dir string) string {
 	return filepath.Clean(dir)
 }
 
-// hostsOf lists the servers of a URL, each with its port.
+// hostsOf returns the servers of a URL with their ports.
 func hostsOf(url string) []string {
 	var hosts []string
 	for host := range strings.SplitSeq(url, ",") {

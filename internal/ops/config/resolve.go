@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// homeMark stands for the home in the defaults of paths.
+// homeMark represents the home in the defaults of paths.
 const homeMark = "<home>"
 
-// expand puts the user's home where ~ stands at the beginning of a path.
+// expand replaces a leading ~ with the user's home directory.
 func (v variables) expand(path string) string {
 	if path != "~" && !strings.HasPrefix(path, "~/") && !strings.HasPrefix(path, `~\`) {
 		return path
@@ -20,11 +20,11 @@ func (v variables) expand(path string) string {
 	return path
 }
 
-// resolve makes paths whole.
+// resolve makes paths absolute.
 func (d *decoder) resolve(s *Settings) {
 	s.Home = s.vars.expand(s.Home)
 	if s.Home == "" || strings.HasPrefix(s.Home, "~") {
-		d.complain(nearestNode(s.tree, []string{"home"}), []string{"home"}, "say it with --home or FIRN_HOME", "where sessions are kept is not known: there is no home directory")
+		d.addProblem(nearestNode(s.tree, []string{"home"}), []string{"home"}, "say it with --home or FIRN_HOME", "where sessions are kept is not known: there is no home directory")
 	}
 	whole := func(path string) string {
 		if rest, ok := strings.CutPrefix(path, homeMark); ok {
@@ -51,8 +51,8 @@ func (d *decoder) resolve(s *Settings) {
 	})
 }
 
-// change calls f for every scalar in a value, which it may change. Maps are
-// made anew, so that nothing is shared with where they came from.
+// change calls f for every scalar in a value. f may change it. Maps are copied, so that
+// nothing is shared with the original.
 func change(s *spec, v reflect.Value, f func(s *spec, v reflect.Value)) {
 	if v.Kind() == reflect.Pointer {
 		if !v.IsNil() {
@@ -81,7 +81,7 @@ func change(s *spec, v reflect.Value, f func(s *spec, v reflect.Value)) {
 	}
 }
 
-// nearestNode is what stands at a path, or the nearest table above it.
+// nearestNode returns the node at a path, or the nearest existing parent.
 func nearestNode(n *node, path []string) *node {
 	for _, segment := range path {
 		next := n.child(segment)
@@ -93,7 +93,7 @@ func nearestNode(n *node, path []string) *node {
 	return n
 }
 
-// at is what stands at a path, nil if nothing does.
+// at returns the node at a path, or nil if there is none.
 func (n *node) at(path []string) *node {
 	for _, segment := range path {
 		if n = n.child(segment); n == nil {
@@ -103,7 +103,7 @@ func (n *node) at(path []string) *node {
 	return n
 }
 
-// child is a member of a table or an item of a list, nil if there is none.
+// child returns a member of a table or an item of a list, or nil if there is none.
 func (n *node) child(segment string) *node {
 	switch n.shape {
 	case tableShape:

@@ -10,34 +10,31 @@ import (
 
 // Field describes one setting.
 type Field struct {
-	// Path is its name: dots part tables, <name> stands for a name of your own
-	// and # for a number.
+	// Path is the dotted name; <name> is a user-defined name and # an index.
 	Path string `json:"path"`
-	// Type says in a few words what it is.
+	// Type is a short description of the type.
 	Type string `json:"type"`
-	// Default is what counts if nobody sets it, spelt as in the file; empty if
-	// there is none.
+	// Default is the default value in TOML syntax; empty if there is none.
 	Default string `json:"default,omitempty"`
-	// Allowed lists what it may be, if that is a list; Range says how small and
-	// how large it may be.
+	// Allowed lists the allowed values, if they are fixed. Range is the allowed range.
 	Allowed []string `json:"allowed,omitempty"`
 	Range   string   `json:"range,omitempty"`
-	// Needed says that the table it is in must have it.
+	// Needed is set if the setting is required in its table.
 	Needed bool `json:"needed,omitempty"`
-	// Restart says that a change counts only after the gateway was restarted.
+	// Restart is set if a change takes effect only after a restart of the gateway.
 	Restart bool `json:"restart,omitempty"`
-	// Variable sets it in the environment; empty if no variable can.
+	// Variable is the environment variable; empty if there is none.
 	Variable string `json:"variable,omitempty"`
-	// Description says what it is for.
+	// Description explains the setting.
 	Description string `json:"description"`
-	// Table says that it has settings in it, listed after it; unless it is Like
-	// another table, and has the same ones.
+	// Table is set if the setting has members, which are listed after it. If Like is set,
+	// they are the same as those of that table and not listed again.
 	Table bool   `json:"table,omitempty"`
 	Like  string `json:"like,omitempty"`
 }
 
-// Schema describes all settings, in the order they are documented in. What is
-// in a table that is like another one is not listed again.
+// Schema describes all settings in the order of the documentation. Members of a table that
+// is like another one are not repeated.
 func Schema() []Field {
 	l := lister{first: make(map[reflect.Type]string)}
 	l.list(schema(), "")
@@ -47,7 +44,7 @@ func Schema() []Field {
 // lister lists the settings in tables.
 type lister struct {
 	fields []Field
-	// first says which table of a type was listed first.
+	// first holds the path of the first table of each type.
 	first map[reflect.Type]string
 }
 
@@ -73,7 +70,7 @@ func (l *lister) list(s *spec, path string) {
 	}
 }
 
-// kind is what a setting is made of.
+// kind is the type of a setting.
 type kind int
 
 const (
@@ -88,17 +85,16 @@ const (
 	tableKind // of members
 )
 
-// spec is a setting as its field says.
+// spec is the description of a setting, from the tags of its field.
 type spec struct {
 	kind kind
 	typ  reflect.Type // without the pointer
-	// pointer: the field points at it, nil if it is not set.
+	// pointer is set if the field is a pointer, which is nil if not set.
 	pointer bool
 	index   int // in the fields of its struct
 
 	key, doc, fallback string
-	// is names the check of the value, or of the values in it; name that of the
-	// names in a map.
+	// is names the validator of the value or its items; name that of the keys of a map.
 	is, name string
 	allow    []string
 	names    []string
@@ -115,10 +111,10 @@ var (
 	bytesType    = reflect.TypeFor[Bytes]()
 )
 
-// schema is the spec of a whole Config. It is never changed.
+// schema returns the spec of Config. It is never modified.
 var schema = sync.OnceValue(func() *spec { return tableSpec(reflect.TypeFor[Config](), false) })
 
-// tableSpec makes the spec of a struct from its tags.
+// tableSpec creates the spec of a struct from its tags.
 func tableSpec(t reflect.Type, restart bool) *spec {
 	s := &spec{kind: tableKind, typ: t, restart: restart}
 	for i := range t.NumField() {
@@ -135,7 +131,7 @@ func tableSpec(t reflect.Type, restart bool) *spec {
 	return s
 }
 
-// valueSpec makes the spec of a field's type.
+// valueSpec creates the spec of a field's type.
 func valueSpec(t reflect.Type, tag reflect.StructTag, restart bool) *spec {
 	pointer := t.Kind() == reflect.Pointer
 	if pointer {
@@ -166,7 +162,7 @@ var scalars = map[reflect.Kind]kind{
 	reflect.String: textKind, reflect.Bool: boolKind, reflect.Int: intKind, reflect.Int64: intKind, reflect.Float64: floatKind,
 }
 
-// choices are the words of a tag.
+// choices splits the value of a tag.
 func choices(tag reflect.StructTag, name string) []string {
 	text, ok := tag.Lookup(name)
 	if !ok {
@@ -175,7 +171,7 @@ func choices(tag reflect.StructTag, name string) []string {
 	return strings.Split(text, "|")
 }
 
-// member finds a setting in a table by its key.
+// member returns the setting in a table with the given key.
 func (s *spec) member(key string) *spec {
 	for _, m := range s.members {
 		if m.key == key {
@@ -185,7 +181,7 @@ func (s *spec) member(key string) *spec {
 	return nil
 }
 
-// keys are the keys of a table.
+// keys returns the keys of a table.
 func (s *spec) keys() []string {
 	keys := make([]string, len(s.members))
 	for i, m := range s.members {
@@ -194,8 +190,8 @@ func (s *spec) keys() []string {
 	return keys
 }
 
-// isTable reports whether it is written as one table or several, and not as
-// one value.
+// isTable reports whether the setting is written as one or more tables rather than as a
+// value.
 func (s *spec) isTable() bool {
 	return s.kind == tableKind || (s.kind == listKind || s.kind == mapKind) && s.elem.kind == tableKind
 }
@@ -203,7 +199,7 @@ func (s *spec) isTable() bool {
 // field describes a spec at a path.
 func (s *spec) field(path string) Field {
 	f := Field{
-		Path: path, Type: s.words(), Range: s.limits, Allowed: s.allow, Needed: s.needed, Restart: s.restart,
+		Path: path, Type: s.typeName(), Range: s.limits, Allowed: s.allow, Needed: s.needed, Restart: s.restart,
 		Description: s.doc, Table: s.isTable() || s.kind == mapKind,
 	}
 	if s.kind == mapKind {
@@ -220,15 +216,15 @@ func (s *spec) field(path string) Field {
 	return f
 }
 
-// defaultText spells the default as it would stand in the file.
+// defaultText returns the default in TOML syntax.
 func (s *spec) defaultText() string {
 	v := reflect.New(s.typ).Elem()
 	s.setDefault(v)
-	return spell(s, v)
+	return formatValue(s, v)
 }
 
-// words say what a setting is.
-func (s *spec) words() string {
+// typeName describes the type of a setting.
+func (s *spec) typeName() string {
 	switch s.kind {
 	case boolKind:
 		return "true or false"
@@ -242,19 +238,19 @@ func (s *spec) words() string {
 		if s.elem.kind == tableKind {
 			return "tables, any number"
 		}
-		return "list of " + plural[s.elem.words()]
+		return "list of " + plural[s.elem.typeName()]
 	case mapKind:
 		if s.elem.kind == tableKind {
 			return "tables by name"
 		}
-		return "by name: " + s.elem.words()
+		return "by name: " + s.elem.typeName()
 	case tableKind:
 		return "table"
 	}
 	return texts[s.is]
 }
 
-// texts say what texts are.
+// texts are the descriptions of text kinds.
 var texts = map[string]string{
 	"": "text", "path": "path", "id": "name", "model": "model", "variable": "name of a variable", "url": "URL", "zone": "time zone",
 	"gateway": "address", "listen": "address", "host": "host", "origin": "origin", "header": "header", "store": "URL", "space": "word", "schedule": "schedule", "template": "template",
@@ -264,8 +260,8 @@ var plural = map[string]string{
 	"text": "texts", "model": "models", "URL": "URLs", "name of a variable": "names of variables", "host": "hosts", "origin": "origins",
 }
 
-// setDefault sets a value, and all that is in it, to the default. What points
-// at something is nil, and so are maps and lists without a default.
+// setDefault sets a value and its members to their defaults. Pointers, and maps and lists
+// without a default, are nil.
 func (s *spec) setDefault(v reflect.Value) {
 	if s.pointer && v.Kind() == reflect.Pointer {
 		v.SetZero()
@@ -291,17 +287,17 @@ func (s *spec) setDefault(v reflect.Value) {
 		v.SetZero()
 		return
 	}
-	// A test sees to it that every default is one of its kind.
+	// A test checks that all defaults are valid.
 	_ = s.parse(v, s.fallback)
 }
 
-// variable is the name of the variable for a path.
+// variable returns the environment variable for a path.
 func variable(path string) string {
 	return "FIRN_" + strings.ToUpper(strings.ReplaceAll(path, ".", "__"))
 }
 
-// at finds the spec for a path that somebody wrote. For names and numbers it
-// does not ask whether there is such a one.
+// at returns the spec for a path. It does not check that user-defined names and indexes
+// exist.
 func (s *spec) at(path []string) (*spec, error) {
 	for i, segment := range path {
 		switch s.kind {

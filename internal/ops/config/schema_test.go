@@ -23,7 +23,7 @@ func TestSchema(t *testing.T) {
 		if !key.MatchString(s.key) {
 			t.Errorf("%s is no name for a setting", at)
 		}
-		if s.words() == "" {
+		if s.typeName() == "" {
 			t.Errorf("%s: what is %q?", at, s.is)
 		}
 		if s.name != "" && checks[s.name] == nil {
@@ -153,7 +153,7 @@ func TestAllSettingsRoundTrip(t *testing.T) {
 	first := Default("/home/u/.firn")
 	text := ""
 	walk(schema(), reflect.ValueOf(first), nil, func(l leaf) {
-		if spelt := spell(l.spec, l.value); spelt != "" && l.path[0] != "agents" {
+		if spelt := formatValue(l.spec, l.value); spelt != "" && l.path[0] != "agents" {
 			text += joinPath(l.path) + " = " + spelt + "\n"
 		}
 	})

@@ -2,7 +2,7 @@ package config
 
 import "time"
 
-// Session is which session a message belongs to, and how long one lasts.
+// Session configures the assignment of messages to sessions, and how long sessions last.
 type Session struct {
 	Scope          string              `key:"scope" default:"per-sender" allow:"per-sender|global" doc:"Whether keys tell senders apart, or all of an agent's messages share one session."`
 	DMScope        string              `key:"dm_scope" default:"per-channel-peer" allow:"main|per-peer|per-channel-peer|per-account-channel-peer" doc:"How far direct messages are kept apart: not at all, so that all who write to an agent share a session (main), by person, by channel and person, or by our own account as well."`
@@ -19,7 +19,7 @@ type Session struct {
 	QueueByChannel map[string]Queue    `key:"queue_by_channel" name:"channel" doc:"The same for one channel, instead."`
 }
 
-// Reset is when a session ends by itself: at whichever time comes first.
+// Reset configures when a session ends automatically. The earliest condition applies.
 type Reset struct {
 	Mode   string        `key:"mode" default:"daily" allow:"daily|idle|both|none" doc:"Daily ends it at at_hour, and after idle too if that is set; idle only after idle; both at whichever comes first; none never."`
 	AtHour int           `key:"at_hour" default:"4" range:"0..23" doc:"The hour of the day at which it ends."`
@@ -28,15 +28,14 @@ type Reset struct {
 	Quiet  time.Duration `key:"quiet" default:"15m" doc:"How long nobody must have said anything before at_hour or ttl ends it, so that it never does in the middle of a talk."`
 }
 
-// SendPolicy says which answers are sent out: the first rule that denies
-// decides, else any rule that allows, else Default.
+// SendPolicy decides which answers are sent. The first denying rule decides, then any
+// allowing rule, then Default.
 type SendPolicy struct {
 	Default string     `key:"default" default:"allow" allow:"allow|deny" doc:"What holds if no rule fits."`
 	Rules   []SendRule `key:"rules" doc:"Rules. One that denies goes before all that allow."`
 }
 
-// SendRule is one rule of a send policy. It fits what agrees with everything
-// that it names.
+// SendRule is one rule of a send policy. It matches if all its set fields match.
 type SendRule struct {
 	Action    string `key:"action" need:"yes" allow:"allow|deny" doc:"What to do with what fits."`
 	Channel   string `key:"channel" doc:"The channel. Empty means any."`
@@ -44,15 +43,14 @@ type SendRule struct {
 	KeyPrefix string `key:"key_prefix" doc:"How the session's key begins. Empty means any."`
 }
 
-// Commands says who may use which commands in messages.
+// Commands configures the permissions for commands in messages.
 type Commands struct {
 	Direct []string      `key:"direct" default:"*" doc:"Those of everybody in direct chats. A * stands for any characters."`
 	Group  []string      `key:"group" default:"help,status,usage,queue,stop,compact" doc:"Those of everybody in groups and channels: none that changes which session is used, the model, or rights."`
 	Rules  []CommandRule `key:"rules" doc:"Rules for some senders or chats. The first that fits decides, instead of direct and group."`
 }
 
-// CommandRule is one rule of who may use which commands. It fits what agrees with
-// everything that it names.
+// CommandRule is one rule for command permissions. It matches if all its set fields match.
 type CommandRule struct {
 	Channel  string   `key:"channel" doc:"The channel. Empty means any."`
 	ChatType string   `key:"chat_type" allow:"|direct|group|channel" doc:"The kind of chat. Empty means any."`
@@ -60,7 +58,7 @@ type CommandRule struct {
 	Commands []string `key:"commands" doc:"The commands that they may use. None means none."`
 }
 
-// Queue is what becomes of messages that come while a turn runs.
+// Queue configures the handling of messages that arrive during a turn.
 type Queue struct {
 	Mode     string        `key:"mode" default:"collect" allow:"steer|followup|collect|interrupt" doc:"Steer tells the running turn; followup gives each a turn of its own afterwards; collect gives all of them one; interrupt stops the turn."`
 	Debounce time.Duration `key:"debounce" default:"1s" range:"0s..10m" doc:"How long it must be quiet before they are answered."`

@@ -14,36 +14,35 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// FileName is what the file of settings is called, in the home.
+// FileName is the name of the settings file in the home.
 const FileName = "firn.toml"
 
-// maxFile bounds the file of settings, in bytes.
+// maxFile limits the size of the settings file in bytes.
 const maxFile = 4 << 20
 
-// Settings are a [Config] and where everything in it came from. They do not
-// change; [Settings.Set] returns new ones. They may be used from many
-// goroutines.
+// Settings is a [Config] with the origins of its values. It is immutable and safe for
+// concurrent use; [Settings.Set] returns a new one.
 type Settings struct {
 	Config
-	// Warnings are what looks wrong and is not: variables that look like ours,
-	// and name nothing.
+	// Warnings lists suspicious input that is not an error, such as unknown variables with
+	// our prefix.
 	Warnings []Problem
 
 	path  string
 	vars  variables
 	flags map[string]string
 	tree  *node
-	// record is the store that the home records; nil if it records none.
+	// record is the store recorded in the home; nil if there is none.
 	record *StoreRecord
 }
 
-// Open reads the settings from the file at path, which need not exist, the
-// environment, as os.Environ tells it, and flags, which are named by the paths
-// of settings. An empty path is that of [File].
+// Open reads the settings from the file at path, which may not exist, from the environment
+// in the format of os.Environ, and from flags, named by the paths of settings. An empty
+// path selects the file of [File].
 //
-// If something is wrong the error is [Problems], and the settings are returned
-// all the same, with the defaults for what is wrong, to look at and to mend. If
-// the file cannot be read at all there are none.
+// If settings are invalid, the error is [Problems] and the settings are still returned,
+// with defaults in place of invalid values, for display and repair. If the file cannot be
+// read at all, the settings are nil.
 func Open(path string, environ []string, flags map[string]string) (*Settings, error) {
 	vars := readEnviron(environ)
 	if path == "" {
@@ -57,8 +56,7 @@ func Open(path string, environ []string, flags map[string]string) (*Settings, er
 		return nil, err
 	}
 	s, problems := assemble(path, text, vars, maps.Clone(flags), nil)
-	// A record that cannot be read is told by CheckStore: the settings can be looked
-	// at all the same.
+	// An unreadable record is reported by CheckStore. The settings can still be viewed.
 	if r, err := ReadRecord(vfs.OS{}, s.Home); err == nil && r != nil {
 		s, problems = assemble(path, text, vars, maps.Clone(flags), r)
 	}
@@ -68,9 +66,8 @@ func Open(path string, environ []string, flags map[string]string) (*Settings, er
 	return s, nil
 }
 
-// File is where the settings are if nobody says otherwise: what FIRN_CONFIG
-// says, or else firn.toml in home. An empty home means what FIRN_HOME says, or
-// else ~/.firn. It is empty if there is no home directory.
+// File returns the default path of the settings file: FIRN_CONFIG, or firn.toml in home. An
+// empty home means FIRN_HOME, or ~/.firn. It returns "" if there is no home directory.
 func File(home string, environ []string) string {
 	return readEnviron(environ).file(home)
 }
@@ -91,16 +88,16 @@ func (v variables) file(home string) string {
 	return filepath.Join(home, FileName)
 }
 
-// Default is what firn is set to in a home without any settings.
+// Default returns the settings of a home without a settings file.
 func Default(home string) Config {
 	s, _ := assemble(filepath.Join(home, FileName), nil, variables{"FIRN_HOME": home}, nil, nil)
 	return s.Config
 }
 
-// Path is where the file is, whether it exists or not.
+// Path returns the path of the settings file, which may not exist.
 func (s *Settings) Path() string { return s.path }
 
-// readText reads the file. One that is not there is empty.
+// readText reads the file. A missing file is empty.
 func readText(path string) ([]byte, error) {
 	f, err := vfs.OS{}.Open(path, vfs.Read)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -109,7 +106,7 @@ func readText(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the settings: %w", err)
 	}
-	defer f.Close() // only read
+	defer f.Close() // read-only
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
 		return nil, fmt.Errorf("read the settings: %w", err)
@@ -120,8 +117,8 @@ func readText(path string) ([]byte, error) {
 	return text, nil
 }
 
-// assemble lays all sources over each other and makes settings of them. The record
-// of the home, which may be nil, counts where no source names a store.
+// assemble merges all sources into settings. The record of the home, which may be nil,
+// applies if no source names a store.
 func assemble(path string, text []byte, vars variables, flags map[string]string, record *StoreRecord) (*Settings, Problems) {
 	s := &Settings{path: path, vars: vars, flags: flags, record: record}
 	var problems Problems
@@ -142,14 +139,14 @@ func assemble(path string, text []byte, vars variables, flags map[string]string,
 	schema().setDefault(v)
 	d.decode(schema(), v, s.tree, nil)
 	if len(d.problems)+len(o.problems)+len(problems) == 0 {
-		d.related(s) // what is wrong by itself need not fit to anything else
+		d.checkRelated(s) // only checked if the individual settings are valid
 	}
 	d.resolve(s)
-	s.Warnings = s.unexpected(o.warnings)
-	return s, append(append(problems, o.problems...), d.problems...).tidy()
+	s.Warnings = s.filterWarnings(o.warnings)
+	return s, append(append(problems, o.problems...), d.problems...).sortUnique()
 }
 
-// defaultAgent is who is meant by default, before anything is checked.
+// defaultAgent returns the default agent, before validation.
 func defaultAgent(root *node, flags map[string]string) string {
 	if id := flags["default_agent"]; id != "" {
 		return id
@@ -160,8 +157,8 @@ func defaultAgent(root *node, flags map[string]string) string {
 	return schema().member("default_agent").fallback
 }
 
-// withAgents returns a tree in which every agent has what defaults say, and
-// the default agent is there.
+// withAgents returns a tree in which the defaults are merged into every agent, including
+// the default agent.
 func withAgents(root *node, id string) *node {
 	whole := newTable(root.origin)
 	for _, key := range root.order {
@@ -169,7 +166,7 @@ func withAgents(root *node, id string) *node {
 	}
 	defaults, own := root.members["defaults"], root.members["agents"]
 	if own != nil && own.shape != tableShape || checkID(id) != nil {
-		return whole // which is a problem
+		return whole // reported as a problem
 	}
 	agents := newTable(Origin{Layer: FromDefault})
 	if own != nil {
@@ -185,8 +182,8 @@ func withAgents(root *node, id string) *node {
 	return whole
 }
 
-// unexpected leaves out warnings of variables that the settings name.
-func (s *Settings) unexpected(warnings []Problem) []Problem {
+// filterWarnings removes warnings about variables that the settings refer to.
+func (s *Settings) filterWarnings(warnings []Problem) []Problem {
 	named := make(map[string]bool)
 	walk(schema(), reflect.ValueOf(s.Config), nil, func(l leaf) {
 		for _, text := range l.texts("variable") {
@@ -202,8 +199,8 @@ func (s *Settings) unexpected(warnings []Problem) []Problem {
 	return left
 }
 
-// Secret finds a secret: what the variable holds, or else what the file does,
-// without the newline at its end. It is empty if neither is named or set.
+// Secret returns the value of the variable, or else the content of the file without
+// trailing newlines. It returns "" if neither is named or set.
 func Secret(variable, file string, env func(name string) string) (string, error) {
 	if variable != "" {
 		if secret := env(variable); secret != "" {
@@ -217,7 +214,7 @@ func Secret(variable, file string, env func(name string) string) (string, error)
 	if err != nil {
 		return "", fmt.Errorf("read a secret: %w", err)
 	}
-	defer f.Close() // only read
+	defer f.Close() // read-only
 	const most = 64 << 10
 	text, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {

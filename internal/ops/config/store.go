@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Store is how sessions are kept.
+// Store configures the storage of sessions.
 type Store struct {
 	URL      string `key:"url" is:"store" default:"file:" doc:"Where: file: for plain files in the home, or file: and another directory; nats://host:4222,host2:4222 (or tls://) for a cluster of NATS servers that several gateways share; nats-embedded: and a directory for such a server in firn's own process."`
 	Sync     string `key:"sync" default:"turn" allow:"turn|always|never" doc:"When it is on disk: before anyone is told, with drafts of answers written later (turn) or just as soon (always), or whenever the system likes (never), so that a power cut may lose what was said. A cluster is always asked to be sure."`
@@ -34,12 +34,12 @@ type Store struct {
 	MirrorEvery time.Duration `key:"mirror_every" default:"24h" range:"1m..365d" doc:"How often what is new is copied there."`
 }
 
-// Embedded is the directory of the server in our own process; false if the
-// store is none of that kind.
+// Embedded returns the directory of the embedded server. ok is false if the store is of
+// another kind.
 func (s Store) Embedded() (dir string, ok bool) { return strings.CutPrefix(s.URL, embeddedScheme) }
 
-// Files is the directory that sessions are in as plain files; false if they are
-// elsewhere.
+// Files returns the directory of sessions in plain files. ok is false if the store is of
+// another kind.
 func (s Store) Files(home string) (dir string, ok bool) {
 	dir, ok = strings.CutPrefix(s.URL, "file:")
 	if dir == "" {
@@ -50,8 +50,7 @@ func (s Store) Files(home string) (dir string, ok bool) {
 
 const embeddedScheme = "nats-embedded:"
 
-// StoreURL makes of what somebody wrote as a store what the settings would: it
-// is checked, and paths are whole.
+// StoreURL validates a store URL given by the user and makes its path absolute using whole.
 func StoreURL(text string, whole func(path string) (string, error)) (string, error) {
 	if err := checkStore(text); err != nil {
 		return "", err
@@ -87,8 +86,7 @@ func checkStore(text string) error {
 	return nil
 }
 
-// checkServer refuses what is no server of a list, in which all but the first
-// may leave out the scheme.
+// checkServer validates a server in a list, where all but the first may omit the scheme.
 func checkServer(scheme, text string) error {
 	if !strings.Contains(text, "://") {
 		text = scheme + "://" + text
@@ -114,12 +112,12 @@ func checkSpace(text string) error {
 	return nil
 }
 
-// store refuses settings of the store that do not fit together.
-func (d *decoder) store(s *Settings) {
+// checkStoreSettings checks for contradictory store settings.
+func (d *decoder) checkStoreSettings(s *Settings) {
 	st := s.Store
 	dir, embedded := st.Embedded()
 	files, plain := st.Files(s.Home)
-	// Who says for once that the store is another one need not unset the rest.
+	// If a flag or variable names another store, the other settings need not match it.
 	passing := s.StoreInPassing()
 	for name, set := range map[string]bool{
 		"credentials_file": st.Credentials != "", "ca_file": st.CA != "", "cert_file": st.Cert != "", "key_file": st.Key != "",
@@ -143,7 +141,7 @@ func (d *decoder) store(s *Settings) {
 	}
 }
 
-// within reports whether two directories are one, or the first is in the other.
+// within reports whether dir is other or below it.
 func within(dir, other string) bool {
 	rel, err := filepath.Rel(other, dir)
 	return err == nil && (rel == "." || rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)))

@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// Bytes is a size. In settings it is a number of bytes or has a unit: kb, mb,
-// gb and tb are thousands, kib, mib, gib and tib are 1,024s.
+// Bytes is a size. In settings it is a number of bytes, optionally with a unit: kb, mb, gb
+// and tb are powers of 1,000; kib, mib, gib and tib are powers of 1,024.
 type Bytes int64
 
-// String spells a size with the largest unit that leaves a whole number.
+// String formats a size with the largest unit that gives an integer.
 func (b Bytes) String() string {
 	for i := len(byteUnits) - 1; i >= 0; i-- {
 		if u := byteUnits[i]; b != 0 && int64(b)%u.size == 0 {
@@ -22,7 +22,7 @@ func (b Bytes) String() string {
 	return strconv.FormatInt(int64(b), 10)
 }
 
-// byteUnits are in the order of their sizes.
+// byteUnits are in ascending order.
 var byteUnits = []struct {
 	name string
 	size int64
@@ -33,7 +33,7 @@ var byteUnits = []struct {
 
 var errSize = errors.New("want a size such as 500kb, 10mb or 2gib")
 
-// parseBytes reads a size.
+// parseBytes parses a size.
 func parseBytes(s string) (Bytes, error) {
 	text := strings.ReplaceAll(strings.ToLower(strings.TrimSpace(s)), "_", "")
 	digits := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz ")
@@ -55,14 +55,14 @@ func parseBytes(s string) (Bytes, error) {
 		return 0, errSize
 	}
 	if whole, err := strconv.ParseInt(digits, 10, 64); err == nil {
-		return Bytes(whole * factor), nil // exact where it can be
+		return Bytes(whole * factor), nil // exact if possible
 	}
 	return Bytes(math.Round(total)), nil
 }
 
 var errDuration = errors.New("want a time such as 30s, 5m, 2h or 30d")
 
-// parseDuration reads a time: Go's units, and d for days and w for weeks.
+// parseDuration parses a duration with Go's units, d for days and w for weeks.
 func parseDuration(s string) (time.Duration, error) {
 	text := strings.TrimSpace(s)
 	var total time.Duration
@@ -92,7 +92,7 @@ func parseDuration(s string) (time.Duration, error) {
 
 const day = 24 * time.Hour
 
-// formatDuration spells a time so that parseDuration reads it.
+// formatDuration formats a duration so that parseDuration can parse it.
 func formatDuration(d time.Duration) string {
 	if d <= 0 {
 		return "0s"

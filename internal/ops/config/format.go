@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// spell writes a value as it would stand in the file.
-func spell(s *spec, v reflect.Value) string {
+// formatValue formats a value in TOML syntax.
+func formatValue(s *spec, v reflect.Value) string {
 	if v.Kind() == reflect.Pointer {
 		if v.IsNil() {
 			return ""
@@ -27,17 +27,17 @@ func spell(s *spec, v reflect.Value) string {
 	case durationKind:
 		return quoteText(formatDuration(time.Duration(v.Int())))
 	case bytesKind:
-		return spellBytes(Bytes(v.Int()))
+		return formatBytes(Bytes(v.Int()))
 	case textKind:
 		return quoteText(v.String())
 	case listKind:
-		return spellList(s, v)
+		return formatList(s, v)
 	}
-	return spellTable(s, v)
+	return formatTable(s, v)
 }
 
-// spellBytes writes a size: in quotes if it has a unit.
-func spellBytes(b Bytes) string {
+// formatBytes formats a size, quoted if it has a unit.
+func formatBytes(b Bytes) string {
 	text := b.String()
 	if strings.Trim(text, "0123456789") == "" {
 		return text
@@ -45,21 +45,20 @@ func spellBytes(b Bytes) string {
 	return quoteText(text)
 }
 
-// spellList writes a list on one line.
-func spellList(s *spec, v reflect.Value) string {
+// formatList formats a list on one line.
+func formatList(s *spec, v reflect.Value) string {
 	items := make([]string, v.Len())
 	for i := range items {
-		items[i] = spell(s.elem, v.Index(i))
+		items[i] = formatValue(s.elem, v.Index(i))
 	}
 	return "[" + strings.Join(items, ", ") + "]"
 }
 
-// spellTable writes a table on one line, in braces. What is not set is left
-// out.
-func spellTable(s *spec, v reflect.Value) string {
+// formatTable formats a table on one line, in braces. Unset members are omitted.
+func formatTable(s *spec, v reflect.Value) string {
 	var pairs []string
 	add := func(key string, m *spec, value reflect.Value) {
-		if text := spell(m, value); text != "" {
+		if text := formatValue(m, value); text != "" {
 			pairs = append(pairs, quoteKey(key)+" = "+text)
 		}
 	}
@@ -79,7 +78,7 @@ func spellTable(s *spec, v reflect.Value) string {
 	return "{ " + strings.Join(pairs, ", ") + " }"
 }
 
-// stringKeys are the names in a map.
+// stringKeys returns the keys of a map.
 func stringKeys(v reflect.Value) map[string]bool {
 	names := make(map[string]bool, v.Len())
 	for it := v.MapRange(); it.Next(); {

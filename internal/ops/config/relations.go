@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// related finds settings that do not fit together.
-func (d *decoder) related(s *Settings) {
+// checkRelated checks for settings that contradict each other.
+func (d *decoder) checkRelated(s *Settings) {
 	c := s.Config
 	if c.Gateway.Listen != "" && !loopback(c.Gateway.Listen) && !c.Gateway.AllowRemote {
 		d.at(s, "gateway.listen", "set gateway.allow_remote if that is meant", "others on the network reach %s", quoted(c.Gateway.Listen))
 	}
-	d.store(s)
-	d.links(s, "session.identity_links", c.Session.IdentityLinks)
+	d.checkStoreSettings(s)
+	d.checkLinks(s, "session.identity_links", c.Session.IdentityLinks)
 	for i, b := range c.Bindings {
 		d.agent(s, b.Agent, "bindings", itoa(i), "agent")
 		if b.PeerKind != "" && b.Peer == "" {
 			d.at(s, joinPath([]string{"bindings", itoa(i), "peer_kind"}), "", "it counts only together with peer")
 		}
 	}
-	d.jobs(s)
+	d.checkJobs(s)
 	for _, id := range slices.Sorted(maps.Keys(c.Hooks)) {
 		d.agent(s, c.Hooks[id].Agent, "hooks", id, "agent")
 		if h := c.Hooks[id]; h.Token == "" && !h.Signed() {
@@ -28,39 +28,39 @@ func (d *decoder) related(s *Settings) {
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.Agents)) {
-		d.habits(s, "agents."+id, c.Agents[id])
+		d.checkAgent(s, "agents."+id, c.Agents[id])
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Models)) {
-		d.sizes(s, c.Models[name], "models", name)
+		d.checkModelSize(s, c.Models[name], "models", name)
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.Providers)) {
 		for _, name := range slices.Sorted(maps.Keys(c.Providers[id].Models)) {
-			d.sizes(s, c.Providers[id].Models[name], "providers", id, "models", name)
+			d.checkModelSize(s, c.Providers[id].Models[name], "providers", id, "models", name)
 		}
 	}
 }
 
-// at notes a problem with the setting at a path.
+// at records a problem with the setting at a path.
 func (d *decoder) at(s *Settings, path, hint, format string, args ...any) {
 	segments, err := splitPath(path)
 	if err != nil {
 		segments = nil
 	}
-	d.complain(nearestNode(s.tree, segments), segments, hint, format, args...)
+	d.addProblem(nearestNode(s.tree, segments), segments, hint, format, args...)
 }
 
-// agent refuses an agent that there is not. Empty is the default agent.
+// agent checks that an agent exists. Empty means the default agent.
 func (d *decoder) agent(s *Settings, id string, path ...string) {
 	if id == "" {
 		return
 	}
 	if _, known := s.Config.Agent(id); !known {
-		d.at(s, joinPath(path), meant(nearest(id, s.AgentIDs())), "there is no agent %s", quoted(id))
+		d.at(s, joinPath(path), didYouMean(nearest(id, s.AgentIDs())), "there is no agent %s", quoted(id))
 	}
 }
 
-// jobs refuses two jobs of one name.
-func (d *decoder) jobs(s *Settings) {
+// checkJobs checks that job names are unique.
+func (d *decoder) checkJobs(s *Settings) {
 	seen := make(map[string]bool)
 	for i, job := range s.Cron {
 		if seen[job.ID] {
@@ -71,8 +71,8 @@ func (d *decoder) jobs(s *Settings) {
 	}
 }
 
-// links refuses an id that stands for two people.
-func (d *decoder) links(s *Settings, path string, links map[string][]string) {
+// checkLinks checks that no ID belongs to two people.
+func (d *decoder) checkLinks(s *Settings, path string, links map[string][]string) {
 	owner := make(map[string]string)
 	for _, name := range slices.Sorted(maps.Keys(links)) {
 		for _, id := range links[name] {
@@ -85,8 +85,8 @@ func (d *decoder) links(s *Settings, path string, links map[string][]string) {
 	}
 }
 
-// habits refuses habits of an agent that contradict each other.
-func (d *decoder) habits(s *Settings, path string, a Agent) {
+// checkAgent checks for contradictory settings of an agent.
+func (d *decoder) checkAgent(s *Settings, path string, a Agent) {
 	if a.System != "" && a.SystemFile != "" {
 		d.at(s, path+".system_file", "keep one of them", "system says it already")
 	}
@@ -96,11 +96,11 @@ func (d *decoder) habits(s *Settings, path string, a Agent) {
 	if a.Pruning.HardRatio < a.Pruning.SoftRatio {
 		d.at(s, path+".pruning.hard_ratio", "", "it is less than soft_ratio, %v", a.Pruning.SoftRatio)
 	}
-	d.links(s, path+".identity_links", a.IdentityLinks)
+	d.checkLinks(s, path+".identity_links", a.IdentityLinks)
 }
 
-// sizes refuses a model whose answer is larger than its window.
-func (d *decoder) sizes(s *Settings, m Model, path ...string) {
+// checkModelSize checks that the output of a model is not larger than its window.
+func (d *decoder) checkModelSize(s *Settings, m Model, path ...string) {
 	if m.Window != nil && m.MaxOutput != nil && *m.MaxOutput > *m.Window {
 		d.at(s, joinPath(append(path, "max_output")), "", "it is more than the window, %d", *m.Window)
 	}
