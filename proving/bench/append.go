@@ -18,12 +18,12 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// small makes an entry whose line has about 300 bytes.
+// small returns an entry whose line has about 300 bytes.
 func small() firn.Entry {
 	return userEntry(strings.Repeat("lorem ipsum ", 13))
 }
 
-// append measures appends that are not synced.
+// append measures appends without sync.
 func (b *bench) append() error {
 	home, _ := b.home("append")
 	ctx := context.Background()
@@ -81,7 +81,7 @@ func (b *bench) appendSingle(ctx context.Context, st *filestore.Store) error {
 	return b.bareWrites(n)
 }
 
-// bareWrites is what the system alone takes, for comparison.
+// bareWrites measures plain writes for comparison.
 func (b *bench) bareWrites(n int) error {
 	path := filepath.Join(b.dir, "append", "bare")
 	line := []byte(strings.Repeat("x", 299) + "\n")
@@ -102,7 +102,7 @@ func (b *bench) bareWrites(n int) error {
 	return err
 }
 
-// best is the shortest of n runs.
+// best returns the shortest of n runs.
 func best(n int, fn func() error) (time.Duration, error) {
 	shortest := time.Duration(1<<63 - 1)
 	for range n {
@@ -115,8 +115,8 @@ func best(n int, fn func() error) (time.Duration, error) {
 	return shortest, nil
 }
 
-// durable measures appends that are on disk when they return: over many
-// sessions against syncing each file, and on one session against the same.
+// durable measures synced appends over many sessions and on one session, both against a
+// sync per file.
 func (b *bench) durable() error {
 	home, _ := b.home("durable")
 	ctx := context.Background()
@@ -131,15 +131,15 @@ func (b *bench) durable() error {
 		ids[i] = firn.NewID()
 	}
 	entry := small()
-	entry.ID = "" // the store gives each its own
+	entry.ID = "" // the store assigns a new ID
 	appendTo := func(i int) error {
 		_, err := st.Append(ctx, ids[i%sessions], store.Any, entry)
 		return err
 	}
-	if err := fan(sessions, sessions, appendTo); err != nil { // they begin, which is not what is measured
+	if err := runParallel(sessions, sessions, appendTo); err != nil { // create the sessions outside of the measurement
 		return err
 	}
-	ours, err := best(10, func() error { return fan(sessions, sessions*rounds, appendTo) }) // as many tries as the others get
+	ours, err := best(10, func() error { return runParallel(sessions, sessions*rounds, appendTo) }) // as many attempts as the others get
 	if err != nil {
 		return err
 	}
@@ -159,8 +159,8 @@ func (b *bench) durable() error {
 	return b.durableOne(ctx, st)
 }
 
-// bareLog is the least that so many durable appends can cost: the lines of all
-// sessions encoded and written into one file, which is synced once for each round.
+// bareLog measures a lower bound for durable appends: the lines of all sessions are encoded
+// and written to one file, which is synced once per round.
 func (b *bench) bareLog(sessions, rounds int) (time.Duration, error) {
 	f, err := vfs.OS{}.Open(filepath.Join(b.dir, "perfile", "log"), vfs.Append)
 	if err != nil {
@@ -190,8 +190,8 @@ func (b *bench) bareLog(sessions, rounds int) (time.Duration, error) {
 	})
 }
 
-// fan calls fn with 0 to n-1 from so many workers at once.
-func fan(workers, n int, fn func(i int) error) error {
+// runParallel calls fn with 0 to n-1 from a number of concurrent workers.
+func runParallel(workers, n int, fn func(i int) error) error {
 	var next atomic.Int64
 	var failed atomic.Pointer[error]
 	var group sync.WaitGroup
@@ -212,8 +212,8 @@ func fan(workers, n int, fn func(i int) error) error {
 	return nil
 }
 
-// perFile appends as many lines with a sync of the file each. It is given the
-// number of workers that suits it best.
+// perFile appends as many lines with a sync per line. It uses the number of workers that
+// performs best.
 func (b *bench) perFile(files, n int) (time.Duration, error) {
 	dir := filepath.Join(b.dir, "perfile")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -238,7 +238,7 @@ func (b *bench) perFile(files, n int) (time.Duration, error) {
 	}
 	shortest := time.Duration(1<<63 - 1)
 	for _, workers := range []int{1, 8, 64, 256, files} {
-		took, err := best(2, func() error { return fan(workers, n, appendTo) })
+		took, err := best(2, func() error { return runParallel(workers, n, appendTo) })
 		if err != nil {
 			return 0, err
 		}
@@ -266,7 +266,7 @@ func (b *bench) durableOne(ctx context.Context, st *filestore.Store) error {
 	}
 	defer f.Close()
 	d := native.New()
-	theirs := func() error { // the least that keeping an entry takes
+	theirs := func() error { // the minimum work to store an entry
 		for range n {
 			entry.ID = firn.NewEntryID()
 			line, err := d.Append(nil, entry)
@@ -284,7 +284,7 @@ func (b *bench) durableOne(ctx context.Context, st *filestore.Store) error {
 		return nil
 	}
 	a, c := time.Duration(1<<63-1), time.Duration(1<<63-1)
-	for range 6 { // in turns, since disks have moods
+	for range 6 { // alternating, since disk performance varies
 		took, err := best(1, ours)
 		if err != nil {
 			return err
@@ -299,5 +299,5 @@ func (b *bench) durableOne(ctx context.Context, st *filestore.Store) error {
 	return nil
 }
 
-// userEntry returns a message of a user with an id, which printers need.
+// userEntry returns a user message with an ID, which printers require.
 func userEntry(text string) firn.Entry { return firn.NewEntry(firn.UserText(text).Body) }

@@ -8,8 +8,7 @@ import (
 	"unicode"
 )
 
-// plain is the search that ours is compared with: BM25 over single messages,
-// words in lower case as they stand, and nothing else.
+// plain is the baseline for search: BM25 over single messages with lowercased words.
 type plain struct {
 	docs  []plainDoc
 	in    map[string]int
@@ -26,7 +25,7 @@ func plainWords(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 }
 
-// add adds a message. Those of a session come in order.
+// add adds a message. The messages of a session must be added in order.
 func (p *plain) add(session, id, text string) {
 	d := plainDoc{session: session, id: id, count: make(map[string]int)}
 	for _, w := range plainWords(text) {
@@ -43,8 +42,8 @@ func (p *plain) add(session, id, text string) {
 	p.words += d.words
 }
 
-// search finds the messages that fit best, each with so many before and after
-// it, by their ids; the message itself is the first.
+// search returns the IDs of the best matches, each followed by around messages before and
+// after it.
 func (p *plain) search(query string, limit, around int) [][]string {
 	const k1, b = 1.2, 0.75
 	type scored struct {

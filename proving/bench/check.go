@@ -12,40 +12,39 @@ import (
 	"strings"
 )
 
-// A check holds a few figures against those of an earlier time, which are in the
-// repository. All are counts, or ratios of times within this run, and less is
-// better: a machine that is busy, or slower, has about the same.
+// A check compares a few figures with earlier ones, which are stored in the repository. All
+// are counts, or ratios of times within one run, and lower is better, so that they hardly
+// depend on the speed and load of the machine.
 
-// worse is how many times as much as before is still allowed.
-const worse = 1.2
+// tolerance is the permitted ratio of a figure to the earlier one.
+const tolerance = 1.2
 
-// moreTries is how often a figure that is too high is taken again.
+// moreTries is the number of repetitions for a figure that is too high.
 const moreTries = 4
 
-// measure is a figure and how it is taken.
+// measure is a named figure and the function that takes it.
 type measure struct {
 	name string
 	take func(*bench) (figure, error)
 }
 
-// figure is how much of something there is, and of what it is held against. Noise
-// only ever makes either of them higher, so of several tries the lowest counts, of
-// each by itself.
+// figure is a quantity and its reference. Noise only increases either of them, so the
+// lowest of several attempts counts, separately for each.
 type figure struct{ got, per float64 }
 
 func (f figure) value() float64 { return f.got / f.per }
 
 func (f figure) lower(g figure) figure { return figure{min(f.got, g.got), min(f.per, g.per)} }
 
-// past are figures of an earlier time, by their names.
+// past holds earlier figures by name.
 type past struct {
-	// About says on what they were taken.
+	// About describes the machine on which they were taken.
 	About   string             `json:"about"`
 	Figures map[string]float64 `json:"figures"`
 }
 
-// check takes all figures and holds them against a file, or with update writes them
-// there. What is more than a fifth worse is an error that names it.
+// check takes all figures and compares them with a file, or with update writes them to it.
+// It fails with the names of the figures that exceed the tolerance.
 func (b *bench) check(file string, measures []measure, update bool, out io.Writer) error {
 	before := past{Figures: make(map[string]float64)}
 	data, err := os.ReadFile(file)
@@ -58,7 +57,7 @@ func (b *bench) check(file string, measures []measure, update bool, out io.Write
 	now := past{About: fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version()), Figures: make(map[string]float64)}
 	for _, m := range measures {
 		limit, known := before.Figures[m.name]
-		got, err := b.lowest(m, limit*worse, update || !known)
+		got, err := b.lowest(m, limit*tolerance, update || !known)
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
@@ -75,7 +74,7 @@ func (b *bench) check(file string, measures []measure, update bool, out io.Write
 	return compare(before.Figures, now.Figures)
 }
 
-// lowest takes a figure until it is low enough, or a few times.
+// lowest takes a figure until it is low enough, or a limited number of times.
 func (b *bench) lowest(m measure, enough float64, always bool) (float64, error) {
 	got, err := m.take(b)
 	for i := 0; i < moreTries && err == nil && (always || got.value() > enough); i++ {
@@ -90,13 +89,13 @@ func verdict(got, before float64, known bool) string {
 	switch {
 	case !known:
 		return "new"
-	case got > before*worse:
+	case got > before*tolerance:
 		return "BAD"
 	}
 	return "ok"
 }
 
-// compare says what is worse than before, and what cannot be compared.
+// compare returns an error with the figures that are worse or cannot be compared.
 func compare(before, now map[string]float64) error {
 	var wrong []string
 	for _, name := range slices.Sorted(maps.Keys(now)) {
@@ -104,7 +103,7 @@ func compare(before, now map[string]float64) error {
 		switch got := now[name]; {
 		case !ok:
 			wrong = append(wrong, fmt.Sprintf("%s was never taken before: make check-bench UPDATE=1 notes it", name))
-		case got > was*worse:
+		case got > was*tolerance:
 			wrong = append(wrong, fmt.Sprintf("%s is %.2f and was %.2f: %.0f %% worse", name, got, was, 100*(got/was-1)))
 		}
 	}

@@ -19,9 +19,9 @@ import (
 	"firn.dev/window"
 )
 
-// cluster holds sessions on JetStream, on one server and on three, against
-// sessions in files: appends, resuming one of many, memory, and how long a
-// crash of the leader is felt.
+// cluster compares sessions on JetStream, with one and with three servers, to sessions in
+// files: appends, resuming one of many, memory, and the interruption after a crash of the
+// leader.
 func (b *bench) cluster() error {
 	files, err := filestore.Open(filepath.Join(b.dir, "cluster-files"), filestore.Options{Sync: filestore.SyncAlways})
 	if err != nil {
@@ -41,8 +41,8 @@ func (b *bench) cluster() error {
 	return b.onServers("three servers", 3, inFiles, b.failover)
 }
 
-// onServers measures appends on servers that are processes of their own, and then
-// what else there is to measure on them.
+// onServers measures appends on servers in separate processes, and then calls then for
+// further measurements.
 func (b *bench) onServers(name string, n int, inFiles appended, then func(*servers, *jetstream.Store) error) error {
 	servers, err := startServers(filepath.Join(b.dir, fmt.Sprint("cluster-", n)), n, false)
 	if err != nil {
@@ -65,11 +65,10 @@ func (b *bench) onServers(name string, n int, inFiles appended, then func(*serve
 	return then(servers, st)
 }
 
-// appended is how appends went.
+// appended is the result of a measurement of appends.
 type appended struct{ rate float64 }
 
-// appends measures durable appends from one writer, and from many with a session
-// each.
+// appends measures durable appends from one writer, and from many with a session each.
 func (b *bench) appends(where string, st store.Store) (appended, error) {
 	ctx := context.Background()
 	const writers, each, alone = 64, 60, 300
@@ -103,12 +102,12 @@ func (b *bench) appendOne(ctx context.Context, st store.Store, id firn.ID) error
 	return err
 }
 
-// latencies calls fn n times from so many workers, and tells how long each call
-// took, the shortest first.
+// latencies calls fn n times from a number of workers, and returns the sorted durations of
+// the calls.
 func latencies(workers, n int, fn func(i int) error) ([]time.Duration, error) {
 	var mu sync.Mutex
 	took := make([]time.Duration, 0, n)
-	err := fan(workers, n, func(i int) error {
+	err := runParallel(workers, n, func(i int) error {
 		start := time.Now()
 		err := fn(i)
 		mu.Lock()
@@ -120,19 +119,19 @@ func latencies(workers, n int, fn func(i int) error) ([]time.Duration, error) {
 	return took, err
 }
 
-// at is the value that so many of a hundred do not exceed.
+// at returns a percentile.
 func at(sorted []time.Duration, percent int) time.Duration {
 	return sorted[min(len(sorted)-1, len(sorted)*percent/100)]
 }
 
-// restingSessions is how many sessions lie around the ones that are resumed.
+// restingSessions is the number of inactive sessions around the resumed ones.
 const restingSessions = 100_000
 
-// many fills a server with sessions at rest that were written and then sealed.
+// many fills a server with sessions that were written and then sealed.
 func (b *bench) many() error { return b.rest(restingSessions, b.writeAndSeal) }
 
-// resting is the same with as many as were asked for, which are loaded as `firn
-// migrate` does it: that many take too long to be written.
+// resting is like many with the requested number of sessions, which are loaded as by `firn
+// migrate`, since writing them would take too long.
 func (b *bench) resting() error {
 	if b.sealed == 0 {
 		return nil
@@ -140,8 +139,8 @@ func (b *bench) resting() error {
 	return b.rest(b.sealed, b.load)
 }
 
-// rest fills a server with sessions at rest, and opens some of them with a store
-// that has seen none. The server syncs now and then: it is read that is measured.
+// rest fills a server with inactive sessions, and opens some of them with a new store. The
+// server does not sync every write, because only reads are measured.
 func (b *bench) rest(n int, make func(context.Context, *jetstream.Store, firn.ID, []firn.Entry) error) error {
 	servers, err := startServers(filepath.Join(b.dir, fmt.Sprint("cluster-", n)), 1, true)
 	if err != nil {
@@ -180,12 +179,12 @@ func (b *bench) rest(n int, make func(context.Context, *jetstream.Store, firn.ID
 	}
 	b.note("disk of the server, for a session of 20 entries", fmt.Sprintf("%.1f kB", float64(disk)/1000/float64(n)))
 	if n > restingSessions {
-		return nil // making the rows of so many takes long, and tells nothing else
+		return nil // listing so many takes long without further insight
 	}
 	return b.listAll(ctx, st, servers)
 }
 
-// openSome resumes sessions at random, as far as what a model would be sent.
+// openSome resumes random sessions up to the window for the model.
 func (b *bench) openSome(ctx context.Context, st *jetstream.Store, ids []firn.ID) error {
 	rng := rand.New(rand.NewPCG(7, 7))
 	opened, err := latencies(1, 500, func(int) error {
@@ -204,8 +203,8 @@ func (b *bench) openSome(ctx context.Context, st *jetstream.Store, ids []firn.ID
 	return nil
 }
 
-// listAll measures what a process holds that lists all sessions, how long the
-// first one takes, which makes the rows, and how long the next one.
+// listAll measures the memory of a process that lists all sessions, the duration of the
+// first listing, which builds the rows, and of the next one.
 func (b *bench) listAll(ctx context.Context, st *jetstream.Store, servers *servers) error {
 	before := heap()
 	took, n, err := listAllOf(ctx, st)
@@ -238,7 +237,7 @@ func listAllOf(ctx context.Context, st *jetstream.Store) (took time.Duration, n 
 	return time.Since(start), n, nil
 }
 
-// sizeOf is how many bytes the files below a directory have.
+// sizeOf returns the total size of the files below a directory.
 func sizeOf(dir string) (size int64, err error) {
 	err = filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -254,7 +253,7 @@ func sizeOf(dir string) (size int64, err error) {
 	return size, err
 }
 
-// fillServer makes sessions of 20 entries.
+// fillServer creates sessions of 20 entries.
 func (b *bench) fillServer(ctx context.Context, servers *servers, n int, make func(context.Context, *jetstream.Store, firn.ID, []firn.Entry) error) ([]firn.ID, error) {
 	st, err := servers.open()
 	if err != nil {
@@ -266,7 +265,7 @@ func (b *bench) fillServer(ctx context.Context, servers *servers, n int, make fu
 		return nil, err
 	}
 	var ids []firn.ID
-	for _, s := range there { // of a run before this one, with -keep
+	for _, s := range there { // from a previous run, with -keep
 		ids = append(ids, s.ID)
 	}
 	if len(ids) >= n {
@@ -278,7 +277,7 @@ func (b *bench) fillServer(ctx context.Context, servers *servers, n int, make fu
 		ids = append(ids, firn.NewID())
 	}
 	start := time.Now()
-	err = fan(64, n, func(i int) error {
+	err = runParallel(64, n, func(i int) error {
 		t := newTalk(uint64(i))
 		var entries []firn.Entry
 		for range 10 {
@@ -293,7 +292,7 @@ func (b *bench) fillServer(ctx context.Context, servers *servers, n int, make fu
 	return ids, err
 }
 
-// writeAndSeal makes a session as people do, and seals it as what rests is.
+// writeAndSeal creates a session with appends, and seals it as inactive sessions are.
 func (b *bench) writeAndSeal(ctx context.Context, st *jetstream.Store, id firn.ID, entries []firn.Entry) error {
 	if _, err := st.Append(ctx, id, store.Start, entries...); err != nil {
 		return err
@@ -301,7 +300,7 @@ func (b *bench) writeAndSeal(ctx context.Context, st *jetstream.Store, id firn.I
 	return st.Seal(ctx, id)
 }
 
-// load makes a session as migrating does.
+// load creates a session as a migration does.
 func (b *bench) load(ctx context.Context, st *jetstream.Store, id firn.ID, entries []firn.Entry) error {
 	ready, err := store.Prepare(store.Tail{Session: id, New: true}, time.Now(), entries, func(firn.EntryID) (bool, error) { return false, nil })
 	if err != nil {
@@ -317,7 +316,7 @@ func (b *bench) load(ctx context.Context, st *jetstream.Store, id firn.ID, entri
 	return err
 }
 
-// failover kills the server that leads while somebody appends.
+// failover kills the leading server during appends.
 func (b *bench) failover(servers *servers, st *jetstream.Store) error {
 	ctx := context.Background()
 	id := firn.NewID()

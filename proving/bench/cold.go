@@ -15,9 +15,8 @@ import (
 	"time"
 )
 
-// cold measures the program itself: how long `firn serve` takes from its start
-// until it is ready, on a home with 10,000 sessions that were all used today,
-// and what they cost it in memory.
+// cold measures the program itself: the time from the start of `firn serve` until it is
+// ready, on a home with 10,000 sessions that were all used today, and the memory they take.
 func (b *bench) cold() error {
 	dir, err := os.MkdirTemp("", "firn-") // the path of a socket must be short
 	if err != nil {
@@ -56,8 +55,8 @@ func (b *bench) cold() error {
 	return nil
 }
 
-// started is what a gateway that has just begun tells: how long it took, and
-// how many megabytes it has in memory when it has looked around.
+// started is the result of a start: the duration, and the memory in MB after the initial
+// scan.
 type started struct {
 	ready  time.Duration
 	memory float64
@@ -73,7 +72,7 @@ func coldStarts(program, home, socket string) (started, error) {
 		if err != nil {
 			return started{}, err
 		}
-		if i > 0 { // the first warms the system's cache
+		if i > 0 { // the first run warms the system's cache
 			times, memory = append(times, s.ready), append(memory, s.memory)
 		}
 	}
@@ -82,7 +81,7 @@ func coldStarts(program, home, socket string) (started, error) {
 	return started{times[runs/2], memory[runs/2]}, nil
 }
 
-// coldStart starts a gateway, waits until it says that it is ready, and ends it.
+// coldStart starts a gateway, waits until it is ready, and stops it.
 func coldStart(program, home, socket string) (s started, err error) {
 	cmd := exec.Command(program, "serve", "--home", home, "--socket", socket)
 	cmd.Env = append(os.Environ(), "FIRN_HOME="+home, "FIRN_MODEL=")
@@ -111,11 +110,11 @@ func coldStart(program, home, socket string) (s started, err error) {
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
 		return s, err
 	}
-	<-ended // it was interrupted, and says so
+	<-ended // it returns an error because it was interrupted
 	return s, nil
 }
 
-// isReady asks a gateway whether it can do its work.
+// isReady reports whether a gateway is ready.
 func isReady(c *http.Client) bool {
 	response, err := c.Get("http://localhost/readyz")
 	if err != nil {
@@ -125,8 +124,7 @@ func isReady(c *http.Client) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// resident is how many megabytes a process has in memory; zero where the system
-// does not tell.
+// resident returns the resident memory of a process in MB; zero if unknown.
 func resident(pid int) float64 {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {

@@ -22,8 +22,8 @@ import (
 	"firn.dev/internal/formats/dialects"
 )
 
-// conversions measures how fast a transcript is told in another tool's words,
-// and what that takes in memory.
+// conversions measures the speed and memory of converting a transcript to another tool's
+// format.
 func (b *bench) conversions() error {
 	path := filepath.Join(b.dir, "convert.jsonl")
 	size, err := writeTalk(path, 64<<20)
@@ -54,7 +54,7 @@ func (b *bench) conversions() error {
 	return os.Remove(path)
 }
 
-// convertFile converts a file and returns the most memory that was live, in MB.
+// convertFile converts a file and returns the peak of live memory in MB.
 func convertFile(path string, from, to dialect.Tool, out io.Writer) (float64, error) {
 	w := &liveWriter{w: out}
 	err := convertAs(path, from, to, w, dialect.Target{Session: "bench", CWD: "/bench"})
@@ -70,21 +70,21 @@ func convertAs(path string, from, to dialect.Tool, out io.Writer, target dialect
 				yield(nil, err)
 				return
 			}
-			defer f.Close() // only read
+			defer f.Close() // read-only
 			convert.Lines(f, 0)(yield)
 		}
 	})
 	return convert.Write(context.Background(), out, src, to, target, &convert.Report{})
 }
 
-// liveWriter looks now and then how much memory is live.
+// liveWriter samples the live memory during writes.
 type liveWriter struct {
 	w    io.Writer
 	n    int
 	peak float64
 }
 
-// Write writes.
+// Write writes to the underlying writer and samples the memory now and then.
 func (l *liveWriter) Write(p []byte) (int, error) {
 	if l.n++; l.n%64 == 0 {
 		var m runtime.MemStats
@@ -94,7 +94,7 @@ func (l *liveWriter) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// writeTalk writes a transcript of about that size and returns its size.
+// writeTalk writes a transcript of about size bytes and returns its exact size.
 func writeTalk(path string, size int) (int, error) {
 	var out bytes.Buffer
 	say := func(e firn.Entry) error {
@@ -129,8 +129,7 @@ func writeTalk(path string, size int) (int, error) {
 	return out.Len(), os.WriteFile(path, out.Bytes(), 0o600)
 }
 
-// mirrors measures how long it takes to mirror 10,000 sessions, and again when
-// nothing is new.
+// mirrors measures mirroring 10,000 sessions, and repeating that without changes.
 func (b *bench) mirrors() error {
 	home, dir := filepath.Join(b.dir, "tool"), filepath.Join(b.dir, "mirror")
 	folder := filepath.Join(home, "projects", "-bench")
@@ -155,8 +154,8 @@ func (b *bench) mirrors() error {
 	if err != nil || done.Copied != 10_000 {
 		return fmt.Errorf("the first run copied %d files: %w", done.Copied, err)
 	}
-	// What was written within the last seconds is not trusted by its time: the second run
-	// compares all that the first one wrote, and notes it.
+	// Recent modification times are not trusted: the second run compares everything that
+	// the first one wrote, and records it.
 	var again [2]time.Duration
 	for i := range again {
 		if again[i], done, err = run(); err != nil || done.Bytes != 0 {

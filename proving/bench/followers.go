@@ -17,17 +17,17 @@ import (
 	"firn.dev/wire"
 )
 
-// followers measures what those who follow events cost who appends: the median
-// of appends to a session with 1,000 followers against none, within one run. Once
-// all follow the session that is appended to, once each another one.
+// followers measures the cost of event followers for appends: the median of appends to a
+// session with 1,000 followers against none, within one run. First all follow the same
+// session, then each follows another one.
 func (b *bench) followers(ctx context.Context, st *filestore.Store, c *client.Client, address string) error {
 	const many = 1000
 	for _, spread := range []bool{false, true} {
 		id := firn.ID(fmt.Sprintf("followed-%t", spread))
-		if err := begin(ctx, st, id); err != nil {
+		if err := createSession(ctx, st, id); err != nil {
 			return err
 		}
-		if _, err := appendTo(ctx, c, id, 100); err != nil { // warm
+		if _, err := appendTo(ctx, c, id, 100); err != nil { // warm-up
 			return err
 		}
 		calm, err := appendTo(ctx, c, id, 500)
@@ -54,7 +54,7 @@ func (b *bench) followers(ctx context.Context, st *filestore.Store, c *client.Cl
 	return nil
 }
 
-// appendTo appends to a session, one entry after the other.
+// appendTo appends entries to a session one by one.
 func appendTo(ctx context.Context, c *client.Client, id firn.ID, n int) (*samples, error) {
 	var took samples
 	for range n {
@@ -67,8 +67,8 @@ func appendTo(ctx context.Context, c *client.Client, id firn.ID, n int) (*sample
 	return &took, nil
 }
 
-// followAll follows the events of a session many times, or of as many other
-// sessions, and takes them as they come. All have begun when it returns.
+// followAll opens many event streams of a session, or of as many other sessions, and reads
+// them. All streams have started when it returns.
 func followAll(ctx context.Context, st *filestore.Store, address string, id firn.ID, many int, spread bool) (stop func(), err error) {
 	var conns []net.Conn
 	stop = func() {
@@ -80,7 +80,7 @@ func followAll(ctx context.Context, st *filestore.Store, address string, id firn
 		at := id
 		if spread {
 			at = firn.ID(fmt.Sprintf("%s-%04d", id, n))
-			if err := begin(ctx, st, at); err != nil {
+			if err := createSession(ctx, st, at); err != nil {
 				stop()
 				return nil, err
 			}
@@ -93,7 +93,7 @@ func followAll(ctx context.Context, st *filestore.Store, address string, id firn
 		conns = append(conns, conn)
 		fmt.Fprintf(conn, "GET /v1/sessions/%s/events HTTP/1.1\r\nHost: x\r\n\r\n", at)
 		in := bufio.NewReaderSize(conn, 4<<10)
-		for line := ""; !strings.HasPrefix(line, "event:"); { // the first entry has come
+		for line := ""; !strings.HasPrefix(line, "event:"); { // wait for the first entry
 			if line, err = in.ReadString('\n'); err != nil {
 				stop()
 				return nil, errors.Join(fmt.Errorf("follower %d", n), err)

@@ -25,9 +25,9 @@ import (
 	"firn.dev/wire"
 )
 
-// gateway talks to one over HTTP, on a socket, with a model that answers at
-// once: how many turns a second, how long until something is acknowledged and
-// until the first event comes, and what a model that hangs does to others.
+// gateway measures a gateway over HTTP on a socket with a model that answers immediately:
+// turns per second, the time until an append is acknowledged and until the first event, and
+// the effect of a hanging model on other sessions.
 func (b *bench) gateway() error {
 	dir, err := os.MkdirTemp("", "firn-") // the path of a socket must be short
 	if err != nil {
@@ -66,10 +66,11 @@ func (b *bench) gateway() error {
 	return errors.Join(err, <-served)
 }
 
-// hang is what the model never answers.
+// hang is a message that the model never answers.
 const hang = "hang"
 
-// echoing is a gateway's setup whose model says what was said.
+// echoing returns a gateway setup whose model answers every message immediately, except
+// hang.
 func echoing(st store.Store) gateway.Setup {
 	var m *scripted.Model
 	m = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
@@ -88,13 +89,13 @@ func echoing(st store.Store) gateway.Setup {
 	}
 }
 
-// begin makes a session.
-func begin(ctx context.Context, st store.Store, id firn.ID) error {
+// createSession creates a session.
+func createSession(ctx context.Context, st store.Store, id firn.ID) error {
 	_, err := st.Append(ctx, id, store.Start, firn.Entry{Body: &firn.Header{Session: id, Agent: "main"}})
 	return err
 }
 
-// samples are times that were measured by many at once.
+// samples collects durations. It is safe for concurrent use.
 type samples struct {
 	mu  sync.Mutex
 	all []time.Duration
@@ -106,24 +107,23 @@ func (s *samples) add(took time.Duration) {
 	s.all = append(s.all, took)
 }
 
-// part is the time that so much of a hundred stayed below.
+// part returns a percentile.
 func (s *samples) part(percent int) time.Duration {
 	slices.Sort(s.all)
 	return s.all[min(len(s.all)*percent/100, len(s.all)-1)]
 }
 
-// String tells the median, and what one in a hundred was above.
+// String returns the median and the 99th percentile.
 func (s *samples) String() string { return ms(s.part(50)) + " / " + ms(s.part(99)) }
 
-// overHTTP measures turns of 16 clients, each in its session, that listen to
-// what happens.
+// overHTTP measures turns of 16 clients that follow events, each in its own session.
 func (b *bench) overHTTP(ctx context.Context, st *filestore.Store, address string) error {
 	const clients, turns = 16, 100
 	var acks, firsts samples
 	start := time.Now()
-	err := fan(clients, clients, func(i int) error {
+	err := runParallel(clients, clients, func(i int) error {
 		id := firn.ID(fmt.Sprintf("c%02d", i))
-		if err := begin(ctx, st, id); err != nil {
+		if err := createSession(ctx, st, id); err != nil {
 			return err
 		}
 		c, err := client.New(client.Options{Address: address})
@@ -147,8 +147,8 @@ func (b *bench) overHTTP(ctx context.Context, st *filestore.Store, address strin
 	return nil
 }
 
-// oneTurn runs a turn and tells when the first event came, which is when the
-// message was durable, and when the first word did.
+// oneTurn runs a turn. It records the time of the first event, when the message is durable,
+// and of the first word.
 func oneTurn(ctx context.Context, c *client.Client, id firn.ID, acks, firsts *samples) error {
 	start := time.Now()
 	acked, spoke := false, false
@@ -168,8 +168,8 @@ func oneTurn(ctx context.Context, c *client.Client, id firn.ID, acks, firsts *sa
 	return nil
 }
 
-// acks measures how long an append takes over HTTP until it is acknowledged: by
-// one client, and by 16 at once.
+// acks measures the time until an append over HTTP is acknowledged, with one client and
+// with 16 concurrent ones.
 func (b *bench) acks(ctx context.Context, st *filestore.Store, c *client.Client) error {
 	for _, clients := range []int{1, 16} {
 		took, err := appends(ctx, st, c, fmt.Sprintf("a%d-", clients), clients, 1600/clients)
@@ -181,12 +181,12 @@ func (b *bench) acks(ctx context.Context, st *filestore.Store, c *client.Client)
 	return nil
 }
 
-// appends appends from so many clients at once, each to its session.
+// appends appends from concurrent clients, each to its own session.
 func appends(ctx context.Context, st *filestore.Store, c *client.Client, prefix string, clients, each int) (*samples, error) {
 	var took samples
-	err := fan(clients, clients, func(i int) error {
+	err := runParallel(clients, clients, func(i int) error {
 		id := firn.ID(fmt.Sprintf("%s%02d", prefix, i))
-		if err := begin(ctx, st, id); err != nil {
+		if err := createSession(ctx, st, id); err != nil {
 			return err
 		}
 		for range each {
@@ -201,13 +201,13 @@ func appends(ctx context.Context, st *filestore.Store, c *client.Client, prefix 
 	return &took, err
 }
 
-// idle measures what a session costs that was talked in, and is at rest.
+// idle measures the memory of an idle session after one turn.
 func (b *bench) idle(ctx context.Context, g *gateway.Gateway, st *filestore.Store) error {
 	const sessions = 1000
 	before := heap()
 	for i := range sessions {
 		id := firn.ID(fmt.Sprintf("idle%04d", i))
-		if err := begin(ctx, st, id); err != nil {
+		if err := createSession(ctx, st, id); err != nil {
 			return err
 		}
 		if _, err := g.Turn(ctx, id, wire.Turn{Text: "Hello."}); err != nil {
@@ -218,7 +218,7 @@ func (b *bench) idle(ctx context.Context, g *gateway.Gateway, st *filestore.Stor
 	return nil
 }
 
-// heap is how much memory is in use.
+// heap returns the allocated heap in bytes.
 func heap() int64 {
 	runtime.GC()
 	var m runtime.MemStats

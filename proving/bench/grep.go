@@ -17,14 +17,14 @@ import (
 const (
 	// rareWord is in one entry of one session.
 	rareWord = "quokkasaurus"
-	// grepSessions are looked through, and grepBytes at least: with what is around the
-	// texts it is about a gigabyte.
+	// grepSessions and grepBytes are the number of sessions and the minimum bytes of text;
+	// with the JSON around it, that is about a gigabyte.
 	grepSessions = 11_000
 	grepBytes    = 683_000_000
 )
 
-// grep looks for one rare word in many sessions without an index, in turns with
-// ripgrep, which reads the same files.
+// grep searches many sessions for a rare word without an index, alternating with ripgrep on
+// the same files.
 func (b *bench) grep() error {
 	home, fresh := b.home("grep")
 	if fresh {
@@ -34,7 +34,7 @@ func (b *bench) grep() error {
 	}
 	rg, missing := exec.LookPath("rg")
 	ours, theirs := time.Duration(1<<63-1), time.Duration(1<<63-1)
-	for range 6 { // in turns; the first warms the system's cache for both
+	for range 6 { // alternating; the first run warms the system's cache for both
 		took, err := best(1, func() error { return grepHome(home) })
 		if err != nil {
 			return err
@@ -74,7 +74,7 @@ func grepHome(home string) error {
 	return nil
 }
 
-// manyBytes fills a home with as many sessions and bytes as were compared.
+// manyBytes fills a home with the sessions to search.
 func manyBytes(home string) error {
 	st, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
 	if err != nil {

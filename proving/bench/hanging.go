@@ -10,10 +10,9 @@ import (
 	"firn.dev/wire"
 )
 
-// hanging measures whether a model that hangs blocks only its own lanes: how
-// long appends to other sessions take, with many turns that hang and without,
-// in turns within one run. The rounds are many and short, so that what else the
-// machine has to do meanwhile disturbs both alike.
+// hanging measures whether a hanging model blocks only its own lanes: the duration of
+// appends to other sessions with and without many hanging turns, alternating within one
+// run. The rounds are short and many, so that other load affects both equally.
 func (b *bench) hanging(ctx context.Context, st *filestore.Store, c *client.Client) error {
 	const rounds = 40
 	var calm, stuck samples
@@ -34,13 +33,12 @@ func (b *bench) hanging(ctx context.Context, st *filestore.Store, c *client.Clie
 	return nil
 }
 
-// besideHanging appends while the model hangs in 64 other sessions, and messages
-// wait behind each.
+// besideHanging appends while the model hangs in 64 other sessions with queued messages.
 func besideHanging(ctx context.Context, st *filestore.Store, c *client.Client, round int) (*samples, error) {
 	const lanes, waiting = 64, 2
 	at := func(i int) firn.ID { return firn.ID(fmt.Sprintf("hung%02d-%02d", round, i)) }
-	err := fan(8, lanes, func(i int) error {
-		if err := begin(ctx, st, at(i)); err != nil {
+	err := runParallel(8, lanes, func(i int) error {
+		if err := createSession(ctx, st, at(i)); err != nil {
 			return err
 		}
 		for range 1 + waiting {
@@ -57,7 +55,7 @@ func besideHanging(ctx context.Context, st *filestore.Store, c *client.Client, r
 	if err != nil {
 		return nil, err
 	}
-	return took, fan(8, lanes, func(i int) error {
+	return took, runParallel(8, lanes, func(i int) error {
 		stopped, err := c.Stop(ctx, at(i))
 		if err == nil && !stopped {
 			err = fmt.Errorf("session %s did not hang", at(i))

@@ -13,7 +13,7 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// list measures listing many sessions in a process that has just begun.
+// list measures listing many sessions in a new process.
 func (b *bench) list() error {
 	const sessions = 10_000
 	home, fresh := b.home("list")
@@ -23,7 +23,7 @@ func (b *bench) list() error {
 		}
 	}
 	var all, read listed
-	for range 7 { // in turns; the first warms the system's cache for both
+	for range 7 { // alternating; the first run warms the system's cache for both
 		if err := all.again("list", home); err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func listChild(args []string) (any, error) {
 	return listed{Time: time.Since(start), Count: n, Peak: peakMemory()}, st.Close()
 }
 
-// read4kChild is the least that listing without an index can cost.
+// read4kChild measures the minimum cost of listing without an index.
 func read4kChild(args []string) (any, error) {
 	start := time.Now()
 	n := 0

@@ -1,9 +1,9 @@
-// Command bench measures what firn promises about speed, all in one run on one
-// machine, and prints the ratios that count next to their targets. Absolute
-// times depend on the machine; ratios mostly do not.
+// Command bench measures firn's performance in one run on one machine, and prints the
+// relevant ratios next to their targets. Absolute times depend on the machine; ratios
+// mostly do not.
 //
-// It writes its sessions into a directory of its own below -dir and removes
-// that afterwards, unless told to keep it for the next run.
+// It writes its sessions to a directory below -dir and removes it afterwards, unless -keep
+// is set.
 package main
 
 import (
@@ -55,11 +55,11 @@ func main() {
 	}
 }
 
-// bench runs the parts one after the other and gathers their rows.
+// bench runs the parts in order and collects their rows.
 type bench struct {
 	dir string
 	big int
-	// sealed is how many sessions the part "resting" makes.
+	// sealed is the number of sessions in the part "resting".
 	sealed int
 	rows   []row
 }
@@ -71,7 +71,7 @@ type row struct {
 	hasTarget         bool
 }
 
-// inTemp calls fn with a directory of its own, which is removed afterwards.
+// inTemp calls fn with a temporary directory, which is removed afterwards.
 func (b *bench) inTemp(dir string, fn func() error) error {
 	temp, err := os.MkdirTemp(dir, "firn-bench-")
 	if err != nil {
@@ -90,7 +90,7 @@ func (b *bench) run(dir, only string, keep bool) error {
 	return b.parts(only)
 }
 
-// parts runs the parts that are asked for.
+// parts runs the requested parts.
 func (b *bench) parts(only string) error {
 	parts := []struct {
 		name string
@@ -113,8 +113,7 @@ func (b *bench) parts(only string) error {
 	return nil
 }
 
-// print tells the figures without a target, and then, as one table, those with
-// one.
+// print prints the figures without a target, and then a table of those with one.
 func (b *bench) print() {
 	fmt.Println("figures")
 	for _, r := range b.rows {
@@ -156,15 +155,14 @@ func (b *bench) want(what, got, target string, met bool) {
 	b.rows = append(b.rows, row{what: what, got: got, target: target, met: met, hasTarget: true})
 }
 
-// home returns a directory for a part of the bench, and whether it is new.
+// home returns a directory for a part of the bench, and reports whether it is new.
 func (b *bench) home(name string) (string, bool) {
 	home := filepath.Join(b.dir, name)
 	_, err := os.Stat(home)
 	return home, err != nil
 }
 
-// median runs fn n times and returns the median of what it took, after one run
-// that does not count.
+// median runs fn n times, after one warm-up, and returns the median duration.
 func median(n int, fn func() error) (time.Duration, error) {
 	times := make([]time.Duration, 0, n)
 	for i := range n + 1 {

@@ -28,7 +28,7 @@ import (
 	"firn.dev/window"
 )
 
-// measures are the figures of a check. Each is taken in about a second.
+// measures returns the figures of a check. Each is taken in about a second.
 func measures() []measure {
 	return []measure{
 		{"decode a turn: allocations", decodeAllocs},
@@ -51,17 +51,17 @@ func measures() []measure {
 	}
 }
 
-// against is how long processors work on one thing in terms of another: the median of
-// many rounds, in each of which both are done for a while, one after the other. A machine
-// that becomes slower meanwhile, or a clock that counts late, moves some rounds, not the median.
-func against(rounds int, ours, theirs func() error) (figure, error) {
+// cpuRatio returns the CPU time of ours relative to theirs: the median of many rounds, in
+// each of which both run for a while, one after the other. A temporarily slower machine or
+// a coarse clock affects some rounds, but not the median.
+func cpuRatio(rounds int, ours, theirs func() error) (figure, error) {
 	var all []float64
 	for range rounds {
-		a, err := worked(ours)
+		a, err := cpuTime(ours)
 		if err != nil {
 			return figure{}, err
 		}
-		c, err := worked(theirs)
+		c, err := cpuTime(theirs)
 		if err != nil {
 			return figure{}, err
 		}
@@ -71,14 +71,14 @@ func against(rounds int, ours, theirs func() error) (figure, error) {
 	return figure{all[len(all)/2], 1}, nil
 }
 
-// aWhile is how long something is done at least, so that it can be told from how often the
-// system looks at its clocks.
-const aWhile = 15 * time.Millisecond
+// minRun is the minimum duration of a measurement, which must exceed the resolution of the
+// system's CPU clock.
+const minRun = 15 * time.Millisecond
 
-// worked is how long processors work on something, on average.
-func worked(fn func() error) (float64, error) {
+// cpuTime returns the average CPU time of fn in seconds.
+func cpuTime(fn func() error) (float64, error) {
 	begun, from, n := time.Now(), processorTime(), 0
-	for n == 0 || time.Since(begun) < aWhile {
+	for n == 0 || time.Since(begun) < minRun {
 		if err := fn(); err != nil {
 			return 0, err
 		}
@@ -87,7 +87,7 @@ func worked(fn func() error) (float64, error) {
 	return (processorTime() - from).Seconds() / float64(n), nil
 }
 
-// allocations is how often fn allocates.
+// allocations returns the number of allocations of fn.
 func allocations(runs int, fn func() error) (figure, error) {
 	var failed error
 	n := testing.AllocsPerRun(runs, func() {
@@ -98,7 +98,7 @@ func allocations(runs int, fn func() error) (figure, error) {
 	return figure{n, 1}, failed
 }
 
-// turnLines are the lines of a turn.
+// turnLines returns the lines of a turn.
 func turnLines() (lines [][]byte, err error) {
 	d := native.New()
 	for _, e := range newTalk(3).turn() {
@@ -145,7 +145,7 @@ func decodeTime(*bench) (figure, error) {
 			return nil
 		}
 	}
-	return against(60, many(func() error { return decodeAll(lines) }), many(func() error {
+	return cpuRatio(60, many(func() error { return decodeAll(lines) }), many(func() error {
 		for _, line := range lines {
 			var v any
 			if err := json.Unmarshal(line, &v); err != nil {
@@ -156,7 +156,7 @@ func decodeTime(*bench) (figure, error) {
 	}))
 }
 
-// scratch is a store that syncs nothing, for the time of fn.
+// scratch calls fn with a temporary store.
 func (b *bench) scratch(o filestore.Options, fn func(*filestore.Store) error) error {
 	home, err := os.MkdirTemp(b.dir, "check-")
 	if err != nil {
@@ -186,7 +186,7 @@ func appendAllocs(b *bench) (n figure, err error) {
 func appendTime(b *bench) (figure, error) { return b.appended(200, 1) }
 func batchTime(b *bench) (figure, error)  { return b.appended(5, 100) }
 
-// appended appends batches, and writes as many bytes as lines by themselves.
+// appended measures appending batches against writing as many bytes as plain lines.
 func (b *bench) appended(batches, size int) (r figure, err error) {
 	line := []byte(strings.Repeat("x", 299) + "\n")
 	err = b.scratch(filestore.Options{Sync: filestore.SyncNever}, func(st *filestore.Store) error {
@@ -196,7 +196,7 @@ func (b *bench) appended(batches, size int) (r figure, err error) {
 		}
 		defer f.Close()
 		batch := make([]firn.Entry, size)
-		r, err = against(40, func() error {
+		r, err = cpuRatio(40, func() error {
 			for range batches {
 				for i := range batch {
 					batch[i] = small()
@@ -219,13 +219,13 @@ func (b *bench) appended(batches, size int) (r figure, err error) {
 	return r, err
 }
 
-// appendSyncs counts what a durable append asks of the disk.
+// appendSyncs counts the writes and syncs of a durable append.
 func appendSyncs(b *bench) (figure, error) {
 	disk := &busyFS{FS: vfs.OS{}}
 	const n = 50
 	err := b.scratch(filestore.Options{FS: disk}, func(st *filestore.Store) error {
 		for i := range n + 1 {
-			if i == 1 { // it has begun
+			if i == 1 { // after the session was created
 				disk.asked.Store(0)
 			}
 			if _, err := st.Append(context.Background(), "s", store.Any, small()); err != nil {
@@ -243,7 +243,7 @@ type busyFS struct {
 	asked atomic.Int64
 }
 
-// Open opens a file that is counted.
+// Open opens a file whose writes and syncs are counted.
 func (d *busyFS) Open(path string, mode vfs.Mode) (vfs.File, error) {
 	f, err := d.FS.Open(path, mode)
 	return &busyFile{f, d}, err
@@ -254,19 +254,19 @@ type busyFile struct {
 	disk *busyFS
 }
 
-// Write counts.
+// Write counts and writes.
 func (f *busyFile) Write(b []byte) (int, error) {
 	f.disk.asked.Add(1)
 	return f.File.Write(b)
 }
 
-// Sync counts.
+// Sync counts and syncs.
 func (f *busyFile) Sync() error {
 	f.disk.asked.Add(1)
 	return f.File.Sync()
 }
 
-// grown makes a session of a size once, and returns its home.
+// grown creates a session of a size once, and returns its home.
 func (b *bench) grown(name string, size int64, compacted bool) (string, error) {
 	home, fresh := b.home(name)
 	if !fresh {
@@ -279,7 +279,7 @@ func (b *bench) grown(name string, size int64, compacted bool) (string, error) {
 	return home, errors.Join(grow(context.Background(), st, "s", size, compacted), st.Close())
 }
 
-// resumeOnce opens a session and builds what a model gets.
+// resumeOnce opens a session and builds the window for the model.
 func resumeOnce(home string, fsys vfs.FS) (store.Pos, error) {
 	st, err := filestore.Open(home, filestore.Options{ReadOnly: true, FS: fsys})
 	if err != nil {
@@ -326,11 +326,11 @@ func resumeTime(b *bench) (figure, error) {
 	if err != nil {
 		return figure{}, err
 	}
-	return against(60, func() error { _, err := resumeOnce(large, nil); return err }, func() error { _, err := resumeOnce(small, nil); return err })
+	return cpuRatio(60, func() error { _, err := resumeOnce(large, nil); return err }, func() error { _, err := resumeOnce(small, nil); return err })
 }
 
-// resumeWhole is held against reading the same lines with the standard library,
-// on one processor both.
+// resumeWhole compares resuming to reading the same lines with the standard library, both
+// on one processor.
 func resumeWhole(b *bench) (figure, error) {
 	home, err := b.grown("n2", 2e6, false)
 	if err != nil {
@@ -341,7 +341,7 @@ func resumeWhole(b *bench) (figure, error) {
 		return figure{}, fmt.Errorf("%d files, %w", len(files), err)
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	return against(25, func() error { _, err := resumeOnce(home, nil); return err }, func() error {
+	return cpuRatio(25, func() error { _, err := resumeOnce(home, nil); return err }, func() error {
 		data, err := os.ReadFile(files[0])
 		if err != nil {
 			return err
@@ -358,7 +358,7 @@ func resumeWhole(b *bench) (figure, error) {
 
 const fewSessions = 500
 
-// few is a home with some sessions.
+// smallHome returns a home with some sessions.
 func (b *bench) few() (string, error) {
 	home, fresh := b.home("few")
 	if !fresh {
@@ -373,7 +373,7 @@ func listTime(b *bench) (figure, error) {
 		return figure{}, err
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	return against(25, func() error { _, err := listChild([]string{home}); return err }, func() error { _, err := read4kChild([]string{home}); return err })
+	return cpuRatio(25, func() error { _, err := listChild([]string{home}); return err }, func() error { _, err := read4kChild([]string{home}); return err })
 }
 
 func listAllocs(b *bench) (figure, error) {
@@ -393,7 +393,7 @@ func pageAllocs(b *bench) (figure, error) {
 	return allocations(20, func() error { _, err := pageChild([]string{home, "50"}); return err })
 }
 
-// grepTime is held against reading the files and looking for a newline in them.
+// grepTime compares grep to reading the files and searching for a newline.
 func grepTime(b *bench) (figure, error) {
 	home, err := b.grown("c20", 20e6, true)
 	if err != nil {
@@ -401,7 +401,7 @@ func grepTime(b *bench) (figure, error) {
 	}
 	pattern := regexp.MustCompile(rareWord)
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
-	return against(15, func() error {
+	return cpuRatio(15, func() error {
 		files, err := grep.Files(vfs.OS{}, false, home)
 		if err != nil {
 			return err
@@ -411,7 +411,7 @@ func grepTime(b *bench) (figure, error) {
 	}, func() error { return scan(home) })
 }
 
-// scan reads all transcripts and looks for a word.
+// scan reads all transcripts and searches for a word.
 func scan(home string) error {
 	return filepath.WalkDir(home, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || filepath.Ext(path) != ".jsonl" {
@@ -425,7 +425,7 @@ func scan(home string) error {
 	})
 }
 
-// searchAllocs asks the index of words questions of some kinds.
+// searchAllocs runs several kinds of queries on the full-text index.
 func searchAllocs(b *bench) (figure, error) {
 	home, fresh := b.home("words")
 	if fresh {
@@ -467,13 +467,13 @@ func searchAllocs(b *bench) (figure, error) {
 	return figure{n.got, float64(len(queries))}, err
 }
 
-// turnAllocs runs turns with a model that answers at once.
+// turnAllocs runs turns with a model that answers immediately.
 func turnAllocs(b *bench) (n figure, err error) {
 	err = b.scratch(filestore.Options{Sync: filestore.SyncNever}, func(st *filestore.Store) error {
 		if err := grow(context.Background(), st, "s", 2e6, true); err != nil {
 			return err
 		}
-		a := quick(st)
+		a := instantAgent(st)
 		defer a.Close()
 		n, err = allocations(10, func() error { return turnOnce(a, "s") })
 		return err
@@ -481,8 +481,8 @@ func turnAllocs(b *bench) (n figure, err error) {
 	return n, err
 }
 
-// turnBytes is what is read for ten turns, one right after the other, in terms of a session
-// of which nobody has counted yet what it used.
+// turnBytes returns the bytes read in ten consecutive turns, relative to the size of a
+// session whose usage has not been counted yet.
 func turnBytes(b *bench) (figure, error) {
 	const size = 20e6
 	counting := &countingFS{FS: vfs.OS{}}
@@ -491,7 +491,7 @@ func turnBytes(b *bench) (figure, error) {
 			return err
 		}
 		counting.read.Store(0)
-		a := quick(st)
+		a := instantAgent(st)
 		defer a.Close()
 		for range 10 {
 			if err := turnOnce(a, "s"); err != nil {

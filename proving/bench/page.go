@@ -12,14 +12,13 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// pages measures listing from the index, each time in a process that has just
-// begun.
+// pages measures listing from the index, each time in a new process.
 func (b *bench) pages(home string) error {
 	if err := reindex(home); err != nil {
 		return err
 	}
 	var page, all listed
-	for range 7 { // the first warms the system's cache
+	for range 7 { // the first run warms the system's cache
 		if err := page.again("page", home, "50"); err != nil {
 			return err
 		}

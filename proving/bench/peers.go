@@ -24,7 +24,7 @@ import (
 	"firn.dev/wire"
 )
 
-// Those that do the same work.
+// The compared tools.
 const (
 	byFirn   = "firn"
 	byPi     = "pi"
@@ -32,30 +32,30 @@ const (
 	byCodex  = "Codex"
 )
 
-var everybody = []string{byFirn, byPi, byClaude, byCodex}
+var allTools = []string{byFirn, byPi, byClaude, byCodex}
 
-// neighbours lets firn and its neighbours do the same work, each in a process that
-// has just begun, in turns, on this machine. Nobody syncs, since not all can.
-type neighbours struct {
+// peerBench runs the same tasks with firn and other tools, each in a new process,
+// alternating, on this machine. No tool syncs, since not all of them can.
+type peerBench struct {
 	*bench
-	// modules is where npm has installed them, node what runs them, firn our own
-	// command.
+	// modules is the npm installation directory of the tools, node the Node.js binary, and
+	// firn the firn binary.
 	modules, node, firn string
-	// large is the size of the large session in MB, many how many sessions are
-	// listed, tries how often each does its work: the best counts.
+	// large is the size of the large session in MB, many the number of listed sessions, and
+	// tries the number of runs per task, of which the best counts.
 	large, many, tries int
 	rows               []compared
-	// apart is what cannot be compared, and why.
+	// apart lists the tasks that cannot be compared, with reasons.
 	apart []string
 }
 
-// compared is one piece of work.
+// compared is the result of one task.
 type compared struct {
 	what string
 	by   map[string]listed
 }
 
-// peers compares, and prints who wins.
+// peers runs the comparison and prints the results.
 func (b *bench) peers(modules string, large, many, tries int) error {
 	modules, err := filepath.Abs(modules)
 	if err != nil {
@@ -65,7 +65,7 @@ func (b *bench) peers(modules string, large, many, tries int) error {
 	if arch == "" {
 		arch = runtime.GOARCH
 	}
-	n := &neighbours{bench: b, modules: modules, large: large, many: many, tries: tries}
+	n := &peerBench{bench: b, modules: modules, large: large, many: many, tries: tries}
 	n.node = filepath.Join(modules, "node-"+runtime.GOOS+"-"+arch, "bin", "node")
 	if _, err := os.Stat(n.node); err != nil {
 		if n.node, err = exec.LookPath("node"); err != nil {
@@ -90,12 +90,12 @@ func (b *bench) peers(modules string, large, many, tries int) error {
 	return nil
 }
 
-// compare lets all do a piece of work, in turns. The best of each counts.
-func (n *neighbours) compare(what string, by map[string]func() (listed, error)) error {
+// compare runs a task with all tools, alternating. The best run of each counts.
+func (n *peerBench) compare(what string, by map[string]func() (listed, error)) error {
 	fmt.Fprintf(os.Stderr, "%s ...\n", what)
 	row := compared{what: what, by: make(map[string]listed)}
 	for range n.tries {
-		for _, name := range everybody {
+		for _, name := range allTools {
 			run, ok := by[name]
 			if !ok {
 				continue
@@ -119,8 +119,8 @@ func (n *neighbours) compare(what string, by map[string]func() (listed, error)) 
 	return nil
 }
 
-// script lets a neighbour work, in a home of its own.
-func (n *neighbours) script(args ...string) func() (listed, error) {
+// script returns a function that runs a task with another tool, in a home of its own.
+func (n *peerBench) script(args ...string) func() (listed, error) {
 	return func() (r listed, err error) {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
 		defer cancel()
@@ -139,24 +139,24 @@ func (n *neighbours) script(args ...string) func() (listed, error) {
 	}
 }
 
-// child lets firn work, in a process of its own.
-func (n *neighbours) child(args ...string) func() (listed, error) {
+// child returns a function that runs a task with firn, in a separate process.
+func (n *peerBench) child(args ...string) func() (listed, error) {
 	return func() (r listed, err error) {
 		err = spawn(&r, args[0], args[1:]...)
 		return r, err
 	}
 }
 
-// user is the home of a person who has nothing else.
-func (n *neighbours) user() string { return filepath.Join(n.dir, "user") }
+// user is an otherwise empty user home directory.
+func (n *peerBench) user() string { return filepath.Join(n.dir, "user") }
 
-func (n *neighbours) env() []string {
+func (n *peerBench) env() []string {
 	return []string{"HOME=" + n.user(), "PATH=" + os.Getenv("PATH"), "TMPDIR=" + n.dir, "NO_COLOR=1", "TERM=dumb", "CLAUDE_CONFIG_DIR=" + filepath.Join(n.user(), ".claude"), "CODEX_HOME=" + filepath.Join(n.user(), ".codex")}
 }
 
-// commands are those of all.
-func (n *neighbours) commands() map[string][]string {
-	claude, _ := filepath.Glob(filepath.Join(n.modules, "@anthropic-ai", "claude-agent-sdk-"+runtime.GOOS+"-*", "claude")) // the pattern is one
+// commands returns the commands of all tools.
+func (n *peerBench) commands() map[string][]string {
+	claude, _ := filepath.Glob(filepath.Join(n.modules, "@anthropic-ai", "claude-agent-sdk-"+runtime.GOOS+"-*", "claude")) // the pattern is valid
 	codex, _ := filepath.Glob(filepath.Join(n.modules, "codex-*", "vendor", "*", "bin", "codex"))
 	return map[string][]string{
 		byFirn: {n.firn}, byPi: {n.node, filepath.Join(n.modules, "pi", "dist", "cli.js")},
@@ -164,8 +164,8 @@ func (n *neighbours) commands() map[string][]string {
 	}
 }
 
-// starts measures the shortest thing that a command can do.
-func (n *neighbours) starts() error {
+// starts measures the shortest possible command.
+func (n *peerBench) starts() error {
 	if err := errors.Join(os.MkdirAll(n.user(), 0o700), os.MkdirAll(n.place(), 0o700)); err != nil {
 		return err
 	}
@@ -190,7 +190,7 @@ func (n *neighbours) starts() error {
 	return n.compare("start the command, tell the version", by)
 }
 
-func (n *neighbours) appends() error {
+func (n *peerBench) appends() error {
 	const entries = 20_000
 	return n.compare(fmt.Sprintf("append %d entries of 300 bytes, not synced", entries), map[string]func() (listed, error){
 		byFirn: n.child("append", fmt.Sprint(entries)), byPi: n.script("pi-append", fmt.Sprint(entries)),
@@ -221,9 +221,9 @@ func appendChild(args []string) (r any, err error) {
 	return listed{Time: time.Since(start), Count: count, Peak: peakMemory()}, st.Close()
 }
 
-// prepared makes a session, also as Claude Code has it, and returns its file and
-// its name there.
-func (n *neighbours) prepared(home string, id firn.ID, size int64, compacted bool) (file, claude string, err error) {
+// prepared creates a session, also in Claude Code's format, and returns its file and its
+// name there.
+func (n *peerBench) prepared(home string, id firn.ID, size int64, compacted bool) (file, claude string, err error) {
 	// One part: pi opens one file.
 	st, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever, PartSize: 1 << 40})
 	if err != nil {
@@ -243,8 +243,8 @@ func (n *neighbours) prepared(home string, id firn.ID, size int64, compacted boo
 
 var notWord = regexp.MustCompile(`[^a-zA-Z0-9]`)
 
-// asClaude writes a session into the folder of Claude Code, as one of a directory.
-func (n *neighbours) asClaude(file, name, cwd string) (string, error) {
+// asClaude writes a session into the folder of Claude Code, as a session of a directory.
+func (n *peerBench) asClaude(file, name, cwd string) (string, error) {
 	claude, _ := dialects.Find("claude")
 	dir := filepath.Join(n.user(), ".claude", "projects", notWord.ReplaceAllString(cwd, "-"))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -259,9 +259,9 @@ func (n *neighbours) asClaude(file, name, cwd string) (string, error) {
 	return id, errors.Join(convertAs(file, native.NewTool(), claude, out, target), out.Close())
 }
 
-// resumes opens sessions and makes what a model is sent; Claude Code's SDK only
-// tells the messages.
-func (n *neighbours) resumes() error {
+// resumes measures opening sessions and building the model's input; Claude Code's SDK only
+// returns the messages.
+func (n *peerBench) resumes() error {
 	for _, s := range []struct {
 		mb        int
 		compacted bool
@@ -287,7 +287,7 @@ func (n *neighbours) resumes() error {
 	return nil
 }
 
-func (n *neighbours) lists() error {
+func (n *peerBench) lists() error {
 	home := filepath.Join(n.dir, "sessions")
 	if err := manySessions(home, n.many); err != nil {
 		return err
@@ -317,8 +317,8 @@ func (n *neighbours) lists() error {
 	return n.compare(fmt.Sprintf("the latest 50 of %d sessions (firn: from its index)", n.many), by)
 }
 
-// all sees that all sessions were listed.
-func (n *neighbours) all(run func() (listed, error)) func() (listed, error) {
+// all checks that all sessions were listed.
+func (n *peerBench) all(run func() (listed, error)) func() (listed, error) {
 	return func() (listed, error) {
 		got, err := run()
 		if err == nil && got.Count != n.many {
@@ -328,7 +328,7 @@ func (n *neighbours) all(run func() (listed, error)) func() (listed, error) {
 	}
 }
 
-func (n *neighbours) forks() error {
+func (n *peerBench) forks() error {
 	home := filepath.Join(n.dir, "fork")
 	file, claude, err := n.prepared(home, "s", 2e6, false)
 	if err != nil {
@@ -355,9 +355,9 @@ func forkChild(args []string) (any, error) {
 	return listed{Time: took, Count: 1, Peak: peakMemory()}, errors.Join(err, g.Close(context.Background()), st.Close())
 }
 
-// print tells who took how long, and who was the quickest.
-func (n *neighbours) print() {
-	names := everybody
+// print prints the times of all tools and the fastest one.
+func (n *peerBench) print() {
+	names := allTools
 	fmt.Printf("\n| work, best of %d | %s | quickest |\n|---|%s---|\n", n.tries, strings.Join(names, " | "), strings.Repeat("---|", len(names)))
 	for _, r := range n.rows {
 		cells := make([]string, len(names))
@@ -378,7 +378,7 @@ func (n *neighbours) print() {
 	}
 }
 
-// winner is who was the quickest, and how many times as quick as the next.
+// winner returns the fastest tool, and its factor to the next.
 func (r compared) winner() string {
 	var names []string
 	for name := range r.by {

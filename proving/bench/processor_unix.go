@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// processorTime is how long this process has used processors: per core is what
-// is promised, whatever else the machine does.
+// processorTime returns the CPU time of this process. Targets are per core, independent of
+// other load.
 func processorTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -2,8 +2,7 @@ package main
 
 import "time"
 
-// processorTime is the time since some moment: what this process has used of it
-// is not known here.
+// processorTime returns the elapsed time: the CPU time is not measured on Windows.
 func processorTime() time.Duration { return time.Since(launched) }
 
 var launched = time.Now()

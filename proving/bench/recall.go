@@ -19,8 +19,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// recall measures whether search finds what answers a question, beside plain
-// BM25 over single messages.
+// recall measures whether search finds the answers to questions, compared to plain BM25
+// over single messages.
 func (b *bench) recall() error {
 	home, err := os.MkdirTemp(b.dir, "recall-")
 	if err != nil {
@@ -48,8 +48,8 @@ func (b *bench) recall() error {
 	return nil
 }
 
-// The ways to find an answer that are compared. A window is a hit with the four
-// items before and after it: what a person is shown.
+// The compared search methods. A window is a hit with the four items before and after it,
+// as shown to users.
 const (
 	wayPlain       = "plain BM25, messages"
 	wayOurs        = "search, messages"
@@ -60,17 +60,17 @@ const (
 
 var ways = []string{wayPlain, wayOurs, wayPlainWindow, wayOursWindow, wayMemory}
 
-// depth is how many hits are looked at.
+// depth is the number of evaluated hits.
 const depth = 20
 
-// finders are the ways, each with the set in a home.
+// finders holds the search methods, each with an index of the set.
 type finders struct {
 	index *fulltext.Index
 	plain plain
 }
 
-// measureRecall asks all questions in all ways. All sessions of the set are in
-// one home, so that the halves are noise to each other.
+// measureRecall asks all questions with all methods. All sessions of the set are in one
+// home, so that the halves are noise for each other.
 func measureRecall(ctx context.Context, home, root string) (map[string]map[string]*marks, error) {
 	var all judged
 	sets := make(map[string]judged)
@@ -101,8 +101,8 @@ func measureRecall(ctx context.Context, home, root string) (map[string]map[strin
 	return found, nil
 }
 
-// newFinders indexes a home. The time is some months after the set, so that
-// what is newer does not depend on when it is measured.
+// newFinders indexes a home. The clock is set to some months after the set, so that recency
+// does not depend on the time of the measurement.
 func newFinders(ctx context.Context, st *filestore.Store, home string) (*finders, error) {
 	f := &finders{}
 	now := func() time.Time { return time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC) }
@@ -128,7 +128,7 @@ func newFinders(ctx context.Context, st *filestore.Store, home string) (*finders
 	return f, nil
 }
 
-// ask asks questions in all ways.
+// ask asks questions with all methods.
 func (f *finders) ask(ctx context.Context, questions []question) (map[string]*marks, error) {
 	found := make(map[string]*marks)
 	for _, way := range ways {
@@ -155,7 +155,7 @@ func (f *finders) ask(ctx context.Context, questions []question) (map[string]*ma
 	return found, nil
 }
 
-// known checks that the entries that answer a question are there.
+// known checks that the entries that answer a question exist.
 func (f *finders) known(q question) error {
 	for _, id := range slices.Concat(q.Answers...) {
 		if !slices.ContainsFunc(f.plain.docs, func(d plainDoc) bool { return d.id == id }) {
@@ -165,8 +165,8 @@ func (f *finders) known(q question) error {
 	return nil
 }
 
-// search asks our search: the entries that were hit, with their copies, and
-// those that the windows show.
+// search runs firn's search. It returns the entries of the hits, with their copies, and
+// those of the windows.
 func (f *finders) search(ctx context.Context, text string) (hits, windows [][]string, err error) {
 	q := search.Words(text)
 	q.Limit = depth
@@ -185,11 +185,11 @@ func (f *finders) search(ctx context.Context, text string) (hits, windows [][]st
 	return hits, windows, err
 }
 
-// recalledCoverage is the floor that the gateway has for what it recalls.
+// recalledCoverage is the gateway's minimum coverage of recalled messages.
 const recalledCoverage = 0.34
 
-// remember asks memory as a run does, with no notes: what was said before, one
-// item around it, and nothing that fits too little.
+// remember queries memory as a run does, without notes: earlier messages with one item
+// around each, and nothing below the minimum coverage.
 func (f *finders) remember(ctx context.Context, text string) ([][]string, error) {
 	shown := make(map[string][]string)
 	past := func(ctx context.Context, query string, limit int) ([]memory.Past, error) {
@@ -219,17 +219,17 @@ func (f *finders) remember(ctx context.Context, text string) ([][]string, error)
 	return recalled, err
 }
 
-// marks say how well a way does: with all questions that have an answer, with
-// those of each kind, and with those that have none.
+// marks holds the scores of a method: for all questions with an answer, for each kind, and
+// for those without an answer.
 type marks struct {
 	all    mark
 	kinds  map[string]*mark
 	silent struct{ quiet, n int }
-	// missed are the questions of which an answer is not among the first five.
+	// missed are the questions without an answer among the first five hits.
 	missed []question
 }
 
-// add notes what was found for a question: the entries of each hit, in order.
+// add records the result of a question: the entries of each hit, in order.
 func (m *marks) add(q question, hits [][]string) {
 	if len(q.Answers) == 0 {
 		m.silent.n++
@@ -256,13 +256,13 @@ func (m *marks) add(q question, hits [][]string) {
 	}
 }
 
-// mark is recall and mean reciprocal rank over some questions.
+// mark is the recall and mean reciprocal rank of some questions.
 type mark struct {
 	n            int
 	five, ten, r float64
 }
 
-// add notes at which ranks the answers to a question were found, zero if not.
+// add records the ranks of the answers to a question, zero if not found.
 func (m *mark) add(ranks []int) {
 	m.n++
 	best := 0
@@ -286,7 +286,7 @@ func (m *mark) add(ranks []int) {
 	}
 }
 
-// at is the recall among the first five or ten.
+// at returns the recall among the first k hits, 5 or 10.
 func (m *mark) at(k int) float64 {
 	if k == 5 {
 		return m.five / float64(max(m.n, 1))

@@ -19,16 +19,15 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// judged is the set of dialogues and of questions about them that recall is
-// measured with: testdata/recall, which has a README.
+// judged is the set of dialogues and questions for measuring recall; see testdata/recall
+// and its README.
 type judged struct {
 	Talk      []spoken
 	Questions []question
 }
 
-// spoken is a line of the dialogues. One with a title begins a session of the
-// set, one with a fixture names a transcript of another tool; the others are
-// messages.
+// spoken is a line of the dialogues. A line with a title starts a session, one with a
+// fixture names a transcript of another tool, and the others are messages.
 type spoken struct {
 	Session string    `json:"session"`
 	Title   string    `json:"title"`
@@ -44,20 +43,19 @@ type spoken struct {
 	} `json:"calls"`
 }
 
-// question is one that somebody asks later, in other words. Each of its answers
-// is a list of entries that say it, of which one is enough.
+// question is a later question, phrased differently. Each of its answers is a list of
+// equivalent entries, of which one is enough.
 type question struct {
 	ID   string `json:"id"`
 	Kind string `json:"kind"`
-	// Wording is other if the words of the answer were avoided where there are
-	// others, near if it was asked as one remembers it.
+	// Wording is "other" if the words of the answer were avoided where possible, and "near"
+	// if the question uses words as a user would remember them.
 	Wording  string     `json:"wording"`
 	Question string     `json:"question"`
 	Answers  [][]string `json:"answers"`
 }
 
-// halves are the parts of the set: who tunes the search may look at the misses
-// of the first one only.
+// halves are the parts of the set. Only the misses of the first may be used for tuning.
 var halves = []string{"dev", "heldout"}
 
 //go:embed testdata/recall/*.jsonl
@@ -94,8 +92,7 @@ func jsonLines[T any](name string) ([]T, error) {
 	}
 }
 
-// judgedHome writes the sessions of the set into a home. Fixtures are read from
-// below root.
+// judgedHome writes the sessions of the set into a home. Fixtures are read from below root.
 func judgedHome(ctx context.Context, home, root string, set judged) (*filestore.Store, error) {
 	st, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
 	if err != nil {
@@ -136,7 +133,7 @@ func fillHome(ctx context.Context, st *filestore.Store, root string, set judged)
 	return nil
 }
 
-// entry is a message as a session has it, after the one before.
+// entry returns a message as an entry after before.
 func (s spoken) entry(before firn.Entry) firn.Entry {
 	m := &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: s.Text}}, Time: s.Time}
 	switch s.Role {
@@ -160,7 +157,7 @@ func (s spoken) entry(before firn.Entry) firn.Entry {
 	return firn.Entry{ID: firn.EntryID(s.ID), Time: s.Time, Body: m}
 }
 
-// takeFixture takes over a transcript that another tool wrote.
+// takeFixture imports a transcript of another tool.
 func takeFixture(ctx context.Context, st *filestore.Store, id firn.ID, path string) error {
 	tool, ok := dialects.Find("claude")
 	if !ok {
@@ -173,7 +170,7 @@ func takeFixture(ctx context.Context, st *filestore.Store, id firn.ID, path stri
 				yield(nil, err)
 				return
 			}
-			defer f.Close() // only read
+			defer f.Close() // read-only
 			convert.Lines(f, 0)(yield)
 		}
 	})

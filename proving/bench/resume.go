@@ -18,7 +18,7 @@ import (
 	"firn.dev/window"
 )
 
-// resume opens sessions and builds what a model gets.
+// resume measures opening sessions and building the window for the model.
 func (b *bench) resume() error {
 	home, fresh := b.home("resume")
 	sizes := []struct {
@@ -78,25 +78,25 @@ func (b *bench) reportResume(results map[firn.ID]resumed) {
 	}
 }
 
-// resumed is what a child process tells of resuming a session.
+// resumed is the result of a child process that resumes a session.
 type resumed struct {
 	Time  time.Duration // median
 	First time.Duration
-	Peak  float64 // of the process's memory, in MB, after the first
-	Floor float64 // of that, before it did anything
-	Read  int64   // bytes, once
+	Peak  float64 // peak memory of the process in MB, after the first run
+	Floor float64 // memory of the process before any work
+	Read  int64   // bytes read, once
 	Live  int64   // bytes from the kept-from mark to the end
 	Items int
-	// Returned is how many bytes of text the window has.
+	// Returned is the size of the window's text in bytes.
 	Returned int64
-	// OneCore is Time in a process that has one core.
+	// OneCore is Time in a process with one core.
 	OneCore time.Duration
 
 	start store.Pos
 }
 
-// resumeInChildren measures time in one process and memory in another, since
-// repeating costs memory.
+// resumeInChildren measures time in one process and memory in another, since repetitions
+// need memory.
 func resumeInChildren(home string, id firn.ID) (resumed, error) {
 	var once, often resumed
 	if err := spawn(&once, "resume", home, string(id), "1"); err != nil {
@@ -180,7 +180,7 @@ func resumeChild(args []string) (any, error) {
 	return r, err
 }
 
-// textOf is how many bytes of text a window has.
+// textOf returns the size of a window's text in bytes.
 func textOf(w window.Window) (n int64) {
 	for i := range w.Items {
 		n += partsSize(w.Items[i].Message.Parts)
@@ -204,7 +204,7 @@ func partsSize(parts []firn.Part) (n int64) {
 	return n
 }
 
-// bytesAfter adds up the lines after a position.
+// bytesAfter returns the total size of the lines after a position.
 func bytesAfter(home string, id firn.ID, after store.Pos) (n int64, err error) {
 	st, err := filestore.Open(home, filestore.Options{ReadOnly: true})
 	if err != nil {
@@ -219,7 +219,7 @@ func bytesAfter(home string, id firn.ID, after store.Pos) (n int64, err error) {
 	return n, st.Close()
 }
 
-// peakMemory is the most memory that the process had, in MB, as the system counts it.
+// peakMemory returns the peak resident memory of the process in MB.
 func peakMemory() float64 {
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {

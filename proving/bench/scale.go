@@ -10,38 +10,36 @@ import (
 	"firn.dev"
 )
 
-// plan is a large installation: cells that know nothing of each other, each with
-// three servers, some gateways and its part of the sessions.
+// plan is a large installation: independent cells, each with three servers, some gateways
+// and its share of the sessions.
 type plan struct {
 	cells, gateways, shards int
 	sessions                float64 // of all cells
-	running                 float64 // turns that run at a time, of all cells
-	entries                 float64 // that a turn appends
-	seconds                 float64 // that a turn takes
+	running                 float64 // concurrent turns of all cells
+	entries                 float64 // appended per turn
+	seconds                 float64 // duration of a turn
 }
 
-// What was measured, and is put in: the part "cluster" of this program measures
-// it anew.
+// Measured constants; the part "cluster" of this program measures them again.
 const (
-	sealedBytes   = 9.8e3 // of a session of 20 entries at rest, on each of three servers
-	restingMemory = 4.7e3 // of a server, for each session at rest, right after they were written
-	cellAppends   = 6800  // a second, three servers on one machine, synced
+	sealedBytes   = 9.8e3 // per inactive session of 20 entries, on each of three servers
+	restingMemory = 4.7e3 // of a server per inactive session, right after they were written
+	cellAppends   = 6800  // per second, three servers on one machine, synced
 	stallLeast    = 4.5   // seconds without appends after a leader is killed
 	stallMost     = 7.4
-	rowMemory     = 1461.0 // of a gateway, for each session that its list knows
+	rowMemory     = 1461.0 // of a gateway per session in its list
 )
 
-// Failures are assumed: how many days a server runs between two of them, and how
-// many hours it is away.
+// Assumed failures: the days between two failures of a server, and the hours until it is
+// back.
 const (
 	daysBetween = 180.0
 	hoursAway   = 2.0
 	years       = 200
 )
 
-// scale puts what was measured into the arithmetic of an installation with 1,000
-// gateways and 100 million sessions, and plays through what chance does to it.
-// docs/cluster.md has the page that this is for.
+// scale extrapolates the measurements to an installation with 1,000 gateways and 100
+// million sessions, and simulates random failures. See docs/cluster.md.
 func (b *bench) scale() error {
 	p := plan{cells: 50, gateways: 1000, shards: 8, sessions: 100e6, running: 20_000, entries: 6, seconds: 30}
 	perCell := p.sessions / float64(p.cells)
@@ -59,9 +57,9 @@ func (b *bench) scale() error {
 	return nil
 }
 
-// spread deals sessions out to cells and streams by hash, as the store does, and
-// turns to sessions as people do: a few have most of them. It tells how much more
-// than the mean the fullest stream has, and the busiest cell.
+// spread assigns sessions to cells and streams by hash, as the store does, and turns to
+// sessions with a heavy tail. It returns the ratio of the fullest stream and the busiest
+// cell to the mean.
 func (p plan) spread(rng *rand.Rand) (fullest, busiest float64) {
 	const sample = 2_000_000
 	streams := make([]float64, p.cells*p.shards)
@@ -76,13 +74,13 @@ func (p plan) spread(rng *rand.Rand) (fullest, busiest float64) {
 		sum := h.Sum32()
 		cell := int(sum/uint32(p.shards)) % p.cells
 		streams[cell*p.shards+int(sum%uint32(p.shards))]++
-		// Pareto: the mean is that of the few.
+		// Pareto: a few sessions dominate the mean.
 		busy[cell] += math.Min(math.Pow(1-rng.Float64(), -1/1.2), 1e4)
 	}
 	return most(streams), most(busy)
 }
 
-// most is how much the greatest is above the mean.
+// most returns the ratio of the maximum to the mean.
 func most(values []float64) float64 {
 	sum := 0.0
 	for _, v := range values {
@@ -91,9 +89,9 @@ func most(values []float64) float64 {
 	return slices.Max(values) * float64(len(values)) / sum
 }
 
-// fail plays many years of servers that fail, each by itself. Per year it tells how
-// often the streams of a cell stall for an election, which share of all appends
-// waits for one, and for how many hours a cell has lost two servers of three.
+// fail simulates many years of independent server failures. It returns per year how often
+// the streams of a cell stall for an election, the share of appends that wait for one, and
+// the hours in which a cell has lost two of three servers.
 func (p plan) fail(rng *rand.Rand) (stalls, waited, without float64) {
 	const year = 365 * 24.0
 	stalled := 0.0

@@ -19,8 +19,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// search builds an index of many short messages and asks it all kinds of
-// questions, in a process that does nothing else.
+// search builds an index of many short messages and runs all kinds of queries, in a
+// separate process.
 func (b *bench) search() error {
 	for _, size := range []struct {
 		messages int
@@ -57,7 +57,7 @@ func grouped(n int) string {
 	return s
 }
 
-// searched is what the child tells.
+// searched is the result of the child process.
 type searched struct {
 	Build, Median, P99, Added time.Duration
 	Peak                      float64
@@ -65,8 +65,8 @@ type searched struct {
 	Slowest                   string
 }
 
-// lexicon makes words that are as common as words are: few are everywhere, most
-// hardly anywhere.
+// lexicon generates words with a natural frequency distribution: a few are common, most are
+// rare.
 type lexicon struct {
 	rng  *rand.Rand
 	zipf *rand.Zipf
@@ -89,7 +89,7 @@ func newLexicon(seed uint64) *lexicon {
 
 func (l *lexicon) word() string { return l.all[l.zipf.Uint64()] }
 
-// text makes a message of about 31 words.
+// text returns a message of about 31 words.
 func (l *lexicon) text() string {
 	words := make([]string, 8+l.rng.IntN(47))
 	for i := range words {
@@ -151,7 +151,7 @@ func searchChild(args []string) (any, error) {
 	return r, index.Close()
 }
 
-// queries asks 700 questions of seven kinds.
+// queries runs 700 queries of seven kinds.
 func (r *searched) queries(ctx context.Context, index *fulltext.Index) error {
 	l := newLexicon(2)
 	kinds := []struct {
@@ -198,7 +198,7 @@ func percentile(d []time.Duration, p int) time.Duration {
 	return d[min(len(d)-1, len(d)*p/100)]
 }
 
-// added measures how much longer an append takes with the index than without.
+// added measures the additional time of an append with the index.
 func added(ctx context.Context, st *filestore.Store, index *fulltext.Index) (time.Duration, error) {
 	wrapped := fulltext.Wrap(st, index)
 	l := newLexicon(3)

@@ -18,17 +18,17 @@ import (
 	"firn.dev/store/jetstream/jetstreamtest"
 )
 
-// servers are NATS servers, each a process of its own.
+// servers are NATS servers, each in its own process.
 type servers struct{ all []*natsServer }
 
-// natsServer is one of them.
+// natsServer is one of the servers.
 type natsServer struct {
 	jetstreamtest.Node
 	command *exec.Cmd
 }
 
-// startServers starts so many servers; more than one are a cluster. Lazy ones
-// sync now and then.
+// startServers starts n servers; more than one form a cluster. Lazy servers do not sync
+// every write.
 func startServers(dir string, n int, lazy bool) (*servers, error) {
 	s := &servers{}
 	ports, err := freePorts(3 * n)
@@ -42,7 +42,7 @@ func startServers(dir string, n int, lazy bool) (*servers, error) {
 		}
 		s.all = append(s.all, one)
 	}
-	err = fan(n, n, func(i int) error { return s.all[i].start() })
+	err = runParallel(n, n, func(i int) error { return s.all[i].start() })
 	if err != nil {
 		s.stop()
 	}
@@ -62,7 +62,7 @@ func freePorts(n int) ([]int, error) {
 	return ports, nil
 }
 
-// serverChild is the main function of a server. It ends when its parent does.
+// serverChild is the main function of a server process. It ends with its parent.
 func serverChild(args []string) (any, error) { return nil, jetstreamtest.Serve(args[0], os.Stdin) }
 
 func (n *natsServer) start() error {
@@ -76,7 +76,7 @@ func (n *natsServer) start() error {
 	}
 	n.command = exec.Command(self, "-child", "server", string(config))
 	n.command.Stderr = os.Stderr
-	if _, err = n.command.StdinPipe(); err != nil { // it is open for as long as we live
+	if _, err = n.command.StdinPipe(); err != nil { // stays open as long as this process
 		return err
 	}
 	stdout, err := n.command.StdoutPipe()
@@ -93,7 +93,7 @@ func (n *natsServer) start() error {
 	return nil
 }
 
-// kill ends the process as a crash does.
+// kill kills the process, as a crash would.
 func (n *natsServer) kill() {
 	if n.command != nil && n.command.Process != nil {
 		_ = n.command.Process.Kill()
@@ -107,7 +107,7 @@ func (s *servers) stop() {
 	}
 }
 
-// open opens a store on the servers, once they can make one.
+// open opens a store on the servers, as soon as they can create one.
 func (s *servers) open() (*jetstream.Store, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -126,7 +126,7 @@ func (s *servers) open() (*jetstream.Store, error) {
 	}
 }
 
-// memory is how much of it the servers take, in MB.
+// memory returns the total memory of the servers in MB.
 func (s *servers) memory() (float64, error) {
 	total := 0.0
 	for _, n := range s.all {
@@ -144,14 +144,14 @@ func (s *servers) memory() (float64, error) {
 	return total, nil
 }
 
-// killLeader kills the server that leads the sessions; restart starts it again.
+// killLeader kills the leading server of the sessions; restart starts it again.
 func (s *servers) killLeader() (restart func() error, err error) {
 	name, err := s.leader()
 	for begun := time.Now(); err != nil; name, err = s.leader() {
 		if time.Since(begun) > time.Minute {
 			return nil, err
 		}
-		time.Sleep(50 * time.Millisecond) // or they would be busy with our asking
+		time.Sleep(50 * time.Millisecond) // keeps the load of polling low
 	}
 	for _, n := range s.all {
 		if n.Name == name {
@@ -162,7 +162,7 @@ func (s *servers) killLeader() (restart func() error, err error) {
 	return nil, fmt.Errorf("no server is called %q, which leads", name)
 }
 
-// leader asks the servers who of them leads the stream of the sessions.
+// leader asks the servers for the leader of the sessions' stream.
 func (s *servers) leader() (string, error) {
 	votes := make(map[string]int)
 	for _, n := range s.all {
@@ -178,7 +178,7 @@ func (s *servers) leader() (string, error) {
 		}
 		response, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/jsz?accounts=true&streams=true", n.Monitor))
 		if err != nil {
-			continue // it is down
+			continue // the server is down
 		}
 		err = json.NewDecoder(response.Body).Decode(&told)
 		response.Body.Close()
@@ -194,7 +194,7 @@ func (s *servers) leader() (string, error) {
 		}
 	}
 	for name, n := range votes {
-		if n == len(s.all) { // one who was away may believe what is not so any more
+		if n == len(s.all) { // a server that was down may have outdated information
 			return name, nil
 		}
 	}

@@ -12,9 +12,9 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// talk makes a conversation as coding agents have them: short questions,
-// answers, tool calls, and results whose sizes have a heavy tail up to 1 MB.
-// The same seed makes the same conversation.
+// talk generates a conversation like those of coding agents: short questions, answers, tool
+// calls, and results whose sizes have a heavy tail up to 1 MB. The same seed generates the
+// same conversation.
 type talk struct {
 	rng  *rand.Rand
 	n    int
@@ -26,7 +26,7 @@ func newTalk(seed uint64) *talk { return &talk{rng: rand.New(rand.NewPCG(seed, 1
 var words = strings.Fields(`the file test error return func value read write open close lock append session entry
 	parent window summary branch commit build run fix check why because when then should could patch review merge`)
 
-// text makes about n bytes of words, with line breaks and the odd quote.
+// text returns about n bytes of words, with line breaks and occasional quotes.
 func (t *talk) text(n int) string {
 	var b strings.Builder
 	for b.Len() < n {
@@ -43,15 +43,15 @@ func (t *talk) text(n int) string {
 	return b.String()
 }
 
-// resultSize draws a size with a heavy tail: mostly a kilobyte or two, at times
-// a megabyte. An entry has 1.6 kB on average then; in recorded sessions of
-// coding agents we found 1.0 to 2.4 kB.
+// resultSize returns a size with a heavy tail: mostly a kilobyte or two, at times a
+// megabyte. The average entry then has 1.6 kB; recorded sessions of coding agents had 1.0
+// to 2.4 kB.
 func (t *talk) resultSize() int {
 	size := 600 / (t.rng.Float64() + 0.0006)
 	return int(min(size, 1<<20))
 }
 
-// turn makes one turn: question, call, result, answer.
+// turn generates one turn: question, call, result, answer.
 func (t *talk) turn() []firn.Entry {
 	t.n++
 	call := fmt.Sprintf("call_%06d", t.n)
@@ -72,11 +72,11 @@ func (t *talk) assistant(stop firn.StopReason, parts ...firn.Part) firn.Entry {
 		Model: "claude-test", StopReason: stop, Usage: &firn.Usage{Input: 1000, Output: 100, Total: 1100 + t.last}})
 }
 
-// liveTurns is how many turns are live in a compacted session, whatever its size.
+// liveTurns is the number of live turns in a compacted session, independent of its size.
 const liveTurns = 30
 
-// grow makes a session of about size bytes; with a compaction near its end if
-// compacted, and then the same turns after it whatever the size.
+// grow creates a session of about size bytes. If compacted, it has a compaction near its
+// end, followed by the same turns for every size.
 func grow(ctx context.Context, st *filestore.Store, id firn.ID, size int64, compacted bool) error {
 	t := newTalk(7)
 	written := func() (int64, error) {
@@ -102,12 +102,12 @@ func grow(ctx context.Context, st *filestore.Store, id firn.ID, size int64, comp
 		return nil
 	}
 	live := newTalk(8)
-	live.n = 1 << 20 // its calls have ids of their own
+	live.n = 1 << 20 // distinct call IDs
 	var tail []firn.Entry
 	for range liveTurns {
 		tail = append(tail, live.turn()...)
 	}
-	kept := tail[:liveTurns*2] // half of the live part stands before the compaction
+	kept := tail[:liveTurns*2] // half of the live part is before the compaction
 	summary := firn.NewEntry(&firn.Compaction{Summary: live.text(2000), FirstKept: kept[0].ID, TokensBefore: 150_000})
 	_, err := st.Append(ctx, id, store.Any, append(append(append([]firn.Entry(nil), kept...), summary), tail[liveTurns*2:]...)...)
 	return err

@@ -13,8 +13,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// turn runs turns with a model that answers at once: all that is left is what
-// firn adds to a turn, on a short history and on a long one.
+// turn measures firn's overhead per turn, with a model that answers immediately, on a short
+// and on a long history.
 func (b *bench) turn() error {
 	home, fresh := b.home("turn")
 	st, err := filestore.Open(home, filestore.Options{})
@@ -48,10 +48,10 @@ func (b *bench) turn() error {
 	return nil
 }
 
-// turns runs turns and returns what each took, leaving out the first few.
+// turns runs turns and returns their durations without the first few.
 func turns(st *filestore.Store, id firn.ID) ([]time.Duration, error) {
 	const warm, runs = 20, 200
-	a := quick(st)
+	a := instantAgent(st)
 	defer a.Close()
 	took := make([]time.Duration, 0, runs)
 	for i := range warm + runs {
@@ -66,8 +66,8 @@ func turns(st *filestore.Store, id firn.ID) ([]time.Duration, error) {
 	return took, nil
 }
 
-// quick is an agent whose model answers at once.
-func quick(st *filestore.Store) *agent.Agent {
+// instantAgent returns an agent whose model answers immediately.
+func instantAgent(st *filestore.Store) *agent.Agent {
 	info := scripted.Info()
 	info.Window = 1_000_000
 	return &agent.Agent{

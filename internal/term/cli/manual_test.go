@@ -17,7 +17,7 @@ import (
 // cliPreface is what docs/cli.md begins with.
 const cliPreface = `# The command line
 
-This page is written by a test from the commands themselves; see internal/cli. ` + "`firn help`" + ` tells
+This page is written by a test from the commands themselves; see internal/term/cli. ` + "`firn help`" + ` tells
 the same, and so do the manual pages: ` + "`firn help --man ~/.local/share/man/man1 && man firn`" + `.
 
 What a command prints on stdout is its result and nothing else, for people, or with ` + "`--json`" + ` for

@@ -77,7 +77,7 @@ func mayDo(s wire.Scope) string {
 	return string(s)
 }
 
-// parseExpiry parses a duration or an end time.
+// parseExpiry returns the end of a duration such as 90d or 12h that starts now; zero if text is empty.
 func parseExpiry(text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

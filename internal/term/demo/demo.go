@@ -30,7 +30,7 @@ type Options struct {
 	// Keep is the directory of the home, which is kept; if empty, the home is temporary and
 	// removed at the end.
 	Keep string
-	// Tell is called with each line after its step is done. It may be nil.
+	// Tell receives each line after its step is done. It may be nil.
 	Tell func(Line) error
 	// Program is the program that is started to be killed, with its leading arguments;
 	// empty means this program.

@@ -1,9 +1,8 @@
-// Package manual turns the commands of a program into documents: a page in
-// Markdown, and manual pages for man.
+// Package manual generates documentation from the commands of a program: a Markdown page,
+// and manual pages for man.
 //
-// It is told the commands as plain values and reads nothing else, so that what
-// the documents say is what the program does. It is pure: where a document goes
-// is for others to say.
+// Commands are plain values, so that the documentation always matches the program. The
+// package does no I/O.
 package manual
 
 import "strings"
@@ -11,34 +10,34 @@ import "strings"
 // Program is a program with commands.
 type Program struct {
 	Name, Short string
-	// Version and Date are shown at the foot of manual pages.
+	// Version and Date are shown in the footer of manual pages.
 	Version, Date string
-	// Flags are those that every command has.
+	// Flags are the global flags.
 	Flags  []Flag
 	Groups []Group
-	// Exits are the codes that it ends with, Environment the variables that it
-	// reads, Files what it keeps: each a name and what it means.
+	// Exits are the exit codes, Environment the environment variables and Files the files
+	// of the program, each with a description.
 	Exits, Environment, Files []Meaning
 }
 
-// Group is commands that are listed under one title.
+// Group is a titled group of commands.
 type Group struct {
 	Title    string
 	Commands []Command
 }
 
-// Command is what can be asked for.
+// Command is a command of the program.
 type Command struct {
-	// Path is all words of it, the program's name first.
+	// Path is the full command, starting with the program's name.
 	Path  string
 	Short string
-	// Long is paragraphs with an empty line between them. One with a line that
-	// begins with a space is shown as it is.
+	// Long is paragraphs separated by empty lines. A paragraph with an indented line is
+	// shown verbatim.
 	Long string
-	// Usage is the path and what follows it.
+	// Usage is the path with its arguments.
 	Usage   string
 	Aliases []string
-	// Examples are lines to type, indented or not.
+	// Examples are command lines, indented or not.
 	Examples string
 	Flags    []Flag
 	Commands []Command
@@ -46,20 +45,20 @@ type Command struct {
 
 // Flag is a flag of a command.
 type Flag struct {
-	// Short is the name of one letter, or empty.
+	// Short is the one-letter name; it may be empty.
 	Short, Name string
-	// Value says what follows it: a name, or nothing.
+	// Value is the name of the flag's value; empty for a boolean flag.
 	Value string
 	What  string
-	// Default is what holds without it, if that is worth saying.
+	// Default is the default value, if it is worth mentioning.
 	Default string
 }
 
-// Meaning is a name and what it means.
+// Meaning is a name and its description.
 type Meaning struct{ Name, What string }
 
-// Pages are the commands that have a manual page of their own: those right
-// below the program. What is below them stands in their pages.
+// Pages returns the commands with a manual page of their own: the direct subcommands of the
+// program. Deeper subcommands are described in these pages.
 func (p Program) Pages() []Command {
 	var all []Command
 	for _, g := range p.Groups {
@@ -68,10 +67,10 @@ func (p Program) Pages() []Command {
 	return all
 }
 
-// PageName is what the manual page of a command is called, without its section.
+// PageName returns the name of a command's manual page, without the section.
 func PageName(path string) string { return strings.ReplaceAll(path, " ", "-") }
 
-// spelling is how a flag is written.
+// spelling returns the flag as it is typed.
 func (f Flag) spelling() string {
 	s := "--" + f.Name
 	if f.Short != "" {
@@ -83,7 +82,7 @@ func (f Flag) spelling() string {
 	return s
 }
 
-// meaning is what a flag does, with what holds without it.
+// meaning returns the description of a flag with its default.
 func (f Flag) meaning() string {
 	if f.Default == "" {
 		return f.What
@@ -94,12 +93,11 @@ func (f Flag) meaning() string {
 // paragraph is a part of a longer text.
 type paragraph struct {
 	text string
-	// verbatim says that its lines are to be shown as they are.
+	// verbatim is true if the lines are shown unchanged.
 	verbatim bool
 }
 
-// paragraphs takes a text apart at its empty lines, and where what is indented
-// begins and ends.
+// paragraphs splits a text at empty lines, and where indentation begins and ends.
 func paragraphs(text string) []paragraph {
 	var all []paragraph
 	open := false // whether the next line belongs to the last paragraph
@@ -119,7 +117,7 @@ func paragraphs(text string) []paragraph {
 	return all
 }
 
-// outdent takes away what all lines of a text are indented by.
+// outdent removes the common indentation of a text.
 func outdent(text string) string {
 	lines := strings.Split(strings.Trim(text, "\n"), "\n")
 	least := -1

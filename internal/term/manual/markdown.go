@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Markdown is one page about all commands. It begins with the preface, which
-// has the title.
+// Markdown returns a page about all commands. It starts with the preface, which contains
+// the title.
 func Markdown(p Program, preface string) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(preface) + "\n\n## Commands\n")
@@ -35,7 +35,7 @@ func Markdown(p Program, preface string) string {
 	return b.String()
 }
 
-// writeCommand writes all about a command, and about those below it.
+// writeCommand writes the section of a command and those of its subcommands.
 func writeCommand(b *strings.Builder, c Command, depth int) {
 	fmt.Fprintf(b, "\n%s %s\n\n%s.\n\n```\n%s\n```\n", strings.Repeat("#", depth), c.Path, plain(c.Short), c.Usage)
 	if len(c.Aliases) > 0 {
@@ -69,15 +69,15 @@ func writeFlags(b *strings.Builder, flags []Flag) {
 	}
 }
 
-// anchor is how a heading can be linked to.
+// anchor returns the link anchor of a heading.
 func anchor(heading string) string {
 	return strings.ReplaceAll(strings.ToLower(heading), " ", "-")
 }
 
-// plain keeps a text from being taken for markup.
+// plain escapes markup in a text.
 func plain(text string) string {
 	return strings.NewReplacer("\\", "\\\\", "<", "\\<", "*", "\\*", "`", "\\`", "[", "\\[").Replace(text)
 }
 
-// cell makes a text fit into a table.
+// cell escapes a text for a table cell.
 func cell(text string) string { return strings.ReplaceAll(plain(text), "|", `\|`) }

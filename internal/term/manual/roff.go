@@ -5,20 +5,19 @@ import (
 	"strings"
 )
 
-// Page is a manual page in the language of troff, with the macros of man.
+// Page is a manual page in troff with the man macros.
 type Page struct {
-	// Name is the name of its file: the command's words with - between them, a
-	// dot and the section of the manual.
+	// Name is the file name: the words of the command joined by hyphens, a dot and the
+	// section.
 	Name string
 	Text []byte
 }
 
-// section is the part of the manual that commands belong to.
+// section is the manual section of commands.
 const section = "1"
 
-// Man makes the manual pages: one of the program, and one of each command right
-// below it, which also tells of those below that. The same program gives the same
-// bytes.
+// Man returns the manual pages: one for the program, and one for each direct subcommand
+// with its own subcommands. The output is deterministic.
 func Man(p Program) []Page {
 	pages := []Page{overview(p)}
 	for _, c := range p.Pages() {
@@ -27,7 +26,7 @@ func Man(p Program) []Page {
 	return pages
 }
 
-// overview is the page of the program.
+// overview returns the page of the program.
 func overview(p Program) Page {
 	r := newRoff(p, p.Name, p.Short)
 	r.macro("SH", "SYNOPSIS")
@@ -45,7 +44,7 @@ func overview(p Program) Page {
 	return r.page(p.Name)
 }
 
-// page is the page of a command.
+// page returns the page of a command.
 func page(p Program, c Command) Page {
 	r := newRoff(p, c.Path, c.Short)
 	r.macro("SH", "SYNOPSIS")
@@ -61,15 +60,15 @@ func page(p Program, c Command) Page {
 	return r.page(c.Path)
 }
 
-// roff is a manual page that is being written.
+// roff builds a manual page.
 type roff struct{ b strings.Builder }
 
-// newRoff begins a page with what stands at its head and foot.
+// newRoff starts a page with its header and footer.
 func newRoff(p Program, path, short string) *roff {
 	r := &roff{}
 	name := PageName(path)
 	r.macro("TH", strings.ToUpper(name), section, p.Date, p.Name+" "+p.Version, p.Name+" Manual")
-	r.line(".nh") // words of commands are not broken
+	r.line(".nh") // no hyphenation
 	r.line(".ad l")
 	r.macro("SH", "NAME")
 	r.line(escape(name) + ` \- ` + escape(short))
@@ -80,8 +79,8 @@ func (r *roff) page(path string) Page {
 	return Page{Name: PageName(path) + "." + section, Text: []byte(r.b.String())}
 }
 
-// command tells how a command is used, and what it does, each under a title: of its
-// own page, or below the command that it belongs to.
+// command writes the usage and description of a command, each under a title. The title
+// function selects the heading level.
 func (r *roff) command(c Command, title func(string)) {
 	r.line(bold(c.Usage))
 	if len(c.Aliases) > 0 {
@@ -139,14 +138,14 @@ func (r *roff) meanings(title string, all []Meaning) {
 	}
 }
 
-// term is something in bold, ready to print, and below it what it means.
+// term writes a bold, already escaped term and its description.
 func (r *roff) term(term, what string) {
 	r.macro("TP")
 	r.line(term)
 	r.text(what)
 }
 
-// verbatim shows lines as they are.
+// verbatim writes lines unchanged.
 func (r *roff) verbatim(text string) {
 	r.line(".PP\n.RS 4\n.nf")
 	r.text(outdent(text))
@@ -160,7 +159,7 @@ func (r *roff) text(text string) {
 	}
 }
 
-// line writes a line that is ready.
+// line writes an already escaped line.
 func (r *roff) line(line string) { r.b.WriteString(line + "\n") }
 
 // macro writes a macro with its arguments.
@@ -174,8 +173,8 @@ func (r *roff) macro(name string, args ...string) {
 
 func bold(text string) string { return `\fB` + escape(text) + `\fP` }
 
-// escape keeps a line from being taken for anything but text. A hyphen is the
-// one that can be copied into a shell.
+// escape escapes a line of text. Hyphens are written so that they can be copied into a
+// shell.
 func escape(line string) string {
 	line = strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "^", `\(ha`, "~", `\(ti`).Replace(line)
 	if strings.HasPrefix(line, ".") {

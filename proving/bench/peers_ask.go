@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// asks measures the whole command, as a person has it: from its start, with a
-// session to go on with and a question, until the model is asked. The model is
-// played here, and the command is ended when it asks.
-func (n *neighbours) asks() error {
+// asks measures the whole command as a user runs it: from its start, with a session to
+// resume and a question, until the model request. A fake provider receives the request, and
+// the command is killed then.
+func (n *peerBench) asks() error {
 	home := filepath.Join(n.dir, "ask")
 	file, claude, err := n.prepared(home, "s", 2e6, true)
 	if err != nil {
@@ -28,7 +28,7 @@ func (n *neighbours) asks() error {
 		return err
 	}
 	defer p.server.Close()
-	if err := n.settle(home, p.url); err != nil {
+	if err := n.writeSettings(home, p.url); err != nil {
 		return err
 	}
 	codex, err := n.handOff(home)
@@ -54,8 +54,8 @@ func (n *neighbours) asks() error {
 	return n.compare("the command, with a session of 2 MB, until the model is asked", by)
 }
 
-// settle writes settings in which the provider is the only one there is.
-func (n *neighbours) settle(home, url string) error {
+// writeSettings writes the settings of all tools with the fake provider as the only one.
+func (n *peerBench) writeSettings(home, url string) error {
 	for path, text := range map[string]string{
 		filepath.Join(home, "firn.toml"):                         fmt.Sprintf("[providers.fake]\nkind = \"openai-chat\"\nurl = \"%s/v1\"\nkey_env = \"FAKE_KEY\"\n[providers.fake.models.fake-1]\nwindow = 1000000\n", url),
 		filepath.Join(n.user(), ".pi", "agent", "models.json"):   fmt.Sprintf(`{"providers":{"fake":{"baseUrl":%q,"api":"anthropic-messages","apiKey":"none","models":[{"id":"fake-1","reasoning":true,"input":["text"]}]}}}`, url),
@@ -73,11 +73,11 @@ func (n *neighbours) settle(home, url string) error {
 	return nil
 }
 
-// place is where the commands are run, and the sessions are from.
-func (n *neighbours) place() string { return filepath.Join(n.dir, "place") }
+// place is the working directory of the commands and sessions.
+func (n *peerBench) place() string { return filepath.Join(n.dir, "place") }
 
-// handOff hands the session to Codex, and returns what it is called there.
-func (n *neighbours) handOff(home string) (string, error) {
+// handOff hands the session to Codex, and returns its ID there.
+func (n *peerBench) handOff(home string) (string, error) {
 	cmd := exec.Command(n.firn, "handoff", "s", "--home", home, "--to", "codex", "--folder", filepath.Join(n.user(), ".codex"), "--cwd", n.place())
 	cmd.Env = n.env()
 	out, err := cmd.CombinedOutput()
@@ -91,8 +91,8 @@ func (n *neighbours) handOff(home string) (string, error) {
 	return strings.Trim(strings.Fields(rest)[0], "'\"`"), nil
 }
 
-// ask starts a command and returns when the model is asked.
-func (n *neighbours) ask(p *fakeProvider, command []string) (listed, error) {
+// ask starts a command and returns when the provider receives the request.
+func (n *peerBench) ask(p *fakeProvider, command []string) (listed, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
@@ -102,7 +102,7 @@ func (n *neighbours) ask(p *fakeProvider, command []string) (listed, error) {
 	var said strings.Builder
 	cmd.Stdout, cmd.Stderr = &said, &said
 	select {
-	case <-p.asked: // by the one before
+	case <-p.asked: // from the previous run
 	default:
 	}
 	start := time.Now()
@@ -121,7 +121,7 @@ func (n *neighbours) ask(p *fakeProvider, command []string) (listed, error) {
 	}
 }
 
-// fakeProvider notices when it is asked.
+// fakeProvider records the time of a request.
 type fakeProvider struct {
 	url    string
 	server *http.Server
