@@ -16,28 +16,29 @@ import (
 	"firn.dev/window/windowtest"
 )
 
-// place is where a message stands: the number of its entry, and of it in there
-// if several messages became one.
+// place is the position of a message: the number of its entry, and its index in the entry
+// if several messages were merged.
 type place struct{ entry, part int }
 
-// book is what an auditor has read of a session. It reads on where it was.
+// book is the part of a session that an auditor has read. It reads incrementally.
 type book struct {
 	id     firn.ID
 	at     firn.Pos
 	parent firn.EntryID
 	count  int
-	// places are where messages stand, notes how often each note is there.
+	// places are the positions of messages, and notes the number of occurrences of each
+	// note.
 	places map[firn.EntryID][]place
 	notes  map[string]int
-	// queued are messages that wait, or waited.
+	// queued are messages that are or were queued.
 	queued map[firn.EntryID]bool
-	// told are the entries that followers are told of, in order.
-	told []string
-	// heads is how often the head was moved, forks how often an entry does not
-	// follow the one before it for another reason.
+	// entries are the entries that followers receive, in order.
+	entries []string
+	// heads is the number of head moves, and forks the entries that do not follow the
+	// previous one for another reason.
 	heads int
 	forks []string
-	fork  bool // it is the copy of another
+	fork  bool // a copy of another session
 	gaps  []string
 }
 
@@ -45,7 +46,7 @@ func newBook(id firn.ID) *book {
 	return &book{id: id, places: make(map[firn.EntryID][]place), notes: make(map[string]int), queued: make(map[firn.EntryID]bool)}
 }
 
-// read reads on, up to the end.
+// read reads new entries up to the end.
 func (b *book) read(ctx context.Context, st store.Store) error {
 	for rec, err := range st.Read(ctx, b.id, b.at) {
 		if err != nil {
@@ -69,10 +70,10 @@ func (b *book) read(ctx context.Context, st store.Store) error {
 	return nil
 }
 
-// take notes an entry.
+// take records an entry.
 func (b *book) take(e firn.Entry) {
 	if h, ok := e.Body.(*firn.Header); ok {
-		b.told = append(b.told, string(h.Session))
+		b.entries = append(b.entries, string(h.Session))
 		b.fork = h.ParentSession != ""
 		return
 	}
@@ -87,22 +88,22 @@ func (b *book) take(e firn.Entry) {
 	}
 	b.parent = e.ID
 	if c, ok := e.Body.(*firn.Custom); !ok || c.Type != firn.DraftType {
-		b.told = append(b.told, string(e.ID))
+		b.entries = append(b.entries, string(e.ID))
 	}
 	switch body := e.Body.(type) {
 	case *firn.Message:
 		if body.Role == firn.RoleUser {
-			b.hear(e)
+			b.addMessages(e)
 		}
-	case *firn.CustomMessage: // what a program says
-		b.hear(e)
+	case *firn.CustomMessage: // a message of a program
+		b.addMessages(e)
 	case *firn.Custom:
 		b.custom(body)
 	}
 }
 
-// hear notes which messages an entry is.
-func (b *book) hear(e firn.Entry) {
+// addMessages records the messages in an entry.
+func (b *book) addMessages(e firn.Entry) {
 	var together []firn.EntryID
 	if raw := e.Extra.Get("collected"); raw != nil {
 		if err := json.Unmarshal(raw, &together); err != nil {
@@ -132,17 +133,17 @@ func (b *book) custom(c *firn.Custom) {
 	}
 }
 
-// auditor holds what is in the files against what clients were told.
+// auditor compares the files with the acknowledgments that clients received.
 type auditor struct {
 	home  string
 	books map[firn.ID]*book
-	// strict are the sessions whose head nobody moves.
+	// strict are the sessions whose head is never moved.
 	strict []firn.ID
 }
 
-// audit reads what is new, and returns what is wrong. At the end nothing may
-// wait any more, and all is read from the beginning.
-func (a *auditor) audit(ctx context.Context, t told, end bool) ([]string, error) {
+// audit reads new entries, and returns the errors it finds. At the end no message may be
+// queued, and everything is read from the beginning.
+func (a *auditor) audit(ctx context.Context, t expected, end bool) ([]string, error) {
 	st, err := filestore.Open(a.home, filestore.Options{ReadOnly: true})
 	if err != nil {
 		return nil, err
@@ -172,14 +173,14 @@ func (a *auditor) audit(ctx context.Context, t told, end bool) ([]string, error)
 	return slices.Concat(wrong, a.shape(t), a.messages(t, end), a.notes(t)), nil
 }
 
-// windows sees that a session can be sent to every provider.
+// windows checks that a session can be sent to every provider.
 func windows(ctx context.Context, st store.Store, id firn.ID) (wrong []string) {
 	path, err := window.Collect(st.ReadBack(ctx, id, store.End))
 	if err != nil {
 		return []string{fmt.Sprintf("read session %s backwards: %v", id, err)}
 	}
 	for _, profile := range window.Profiles() {
-		// Whose turn it is does not matter while nobody asks.
+		// The role of the last message is irrelevant here.
 		err := windowtest.Check(profile, window.Build(path, window.Options{Profile: profile}))
 		if err != nil && !strings.Contains(err.Error(), "ends with") && !strings.Contains(err.Error(), "no messages") {
 			wrong = append(wrong, fmt.Sprintf("the window of session %s for %s: %v", id, profile.Name, err))
@@ -188,8 +189,8 @@ func windows(ctx context.Context, st store.Store, id firn.ID) (wrong []string) {
 	return wrong
 }
 
-// shape sees that there are no branches that nobody asked for.
-func (a *auditor) shape(t told) (wrong []string) {
+// shape checks that there are no unexpected branches.
+func (a *auditor) shape(t expected) (wrong []string) {
 	for id, b := range a.books {
 		switch {
 		case slices.Contains(a.strict, id) || t.moves[id] == 0 && !b.fork:
@@ -199,19 +200,19 @@ func (a *auditor) shape(t told) (wrong []string) {
 			if b.heads > 0 && slices.Contains(a.strict, id) {
 				wrong = append(wrong, fmt.Sprintf("the head of session %s was moved %d times by nobody", id, b.heads))
 			}
-		case b.fork: // copied with the branches it had
-		case b.heads < t.moved[id] || b.heads > 2*t.moves[id]: // a summary is an entry of its own
+		case b.fork: // copied with its branches
+		case b.heads < t.moved[id] || b.heads > 2*t.moves[id]: // a summary is a separate entry
 			wrong = append(wrong, fmt.Sprintf("the head of session %s was moved %d times, %d were acknowledged and %d asked for", id, b.heads, t.moved[id], t.moves[id]))
-		case len(b.forks) > t.moves[id]: // an answer that came while the head was moved
+		case len(b.forks) > t.moves[id]: // an answer that was appended while the head was moved
 			wrong = append(wrong, fmt.Sprintf("session %s has %d branches beside %d moves: %s", id, len(b.forks), t.moves[id], strings.Join(b.forks, "; ")))
 		}
 	}
 	return wrong
 }
 
-// messages looks for all that was said: once, in its session, and what one client
-// said in order.
-func (a *auditor) messages(t told, end bool) (wrong []string) {
+// messages checks that each message exists once, in its session, and that the messages of a
+// client are in order.
+func (a *auditor) messages(t expected, end bool) (wrong []string) {
 	type lane struct {
 		client  string
 		session firn.ID
@@ -224,7 +225,7 @@ func (a *auditor) messages(t told, end bool) (wrong []string) {
 			continue
 		}
 		at := b.places[what.id]
-		// What waits when the head is moved stays with the branch that was left.
+		// A message that is queued when the head moves stays on the old branch.
 		if len(at) == 0 && b.queued[what.id] && (!end || t.moves[what.session] > 0) {
 			continue
 		}
@@ -238,11 +239,11 @@ func (a *auditor) messages(t told, end bool) (wrong []string) {
 		}
 		last[l] = at[0]
 	}
-	return append(wrong, a.twice()...)
+	return append(wrong, a.duplicates()...)
 }
 
-// twice looks for messages that are in two sessions, of which neither is a copy.
-func (a *auditor) twice() (wrong []string) {
+// duplicates returns the messages that are in two sessions, neither of which is a copy.
+func (a *auditor) duplicates() (wrong []string) {
 	in := make(map[firn.EntryID]firn.ID)
 	for id, b := range a.books {
 		if b.fork {
@@ -258,7 +259,7 @@ func (a *auditor) twice() (wrong []string) {
 	return wrong
 }
 
-func (a *auditor) notes(t told) (wrong []string) {
+func (a *auditor) notes(t expected) (wrong []string) {
 	for _, what := range t.noted {
 		if b := a.books[what.session]; b == nil || b.notes[what.text] != 1 {
 			wrong = append(wrong, fmt.Sprintf("%q was acknowledged in session %s and is not there once", what.text, what.session))

@@ -11,31 +11,30 @@ import (
 	"time"
 )
 
-// warp moves the clock of one process that we started.
+// warp shifts the clock of a child process.
 //
-// A program asks for the time without entering the kernel, by code that the
-// kernel maps into every process. In a process that has not begun yet we replace
-// that code, in its own copy of the page, by code that enters the kernel and adds
-// a number of seconds if the time of day was asked for. The number stands behind
-// the code and can be changed at any time. Clocks that count from the start of the
-// machine are left alone, as they are when somebody sets the time.
+// Programs read the time through the vDSO, code that the kernel maps into every process.
+// Before the process starts, this code is replaced, in its private copy of the page, by
+// code that calls the kernel and adds a number of seconds to the time of day. The number is
+// stored after the code and can be changed at any time. Monotonic clocks are not affected,
+// as when the system time is set.
 type warp struct {
 	mem *os.File
 	at  int64
 }
 
-// canWarp says why clocks cannot be moved; empty if they can.
+// canWarp is the reason why clocks cannot be shifted; empty if they can.
 const canWarp = ""
 
-// asking is the code: clock_gettime by a system call, then, if the clock is that
-// of the time of day, the shift added to the seconds.
+// clockGettime is the code: clock_gettime by a system call, then, for the time of day, the
+// shift added to the seconds.
 //
 //	mov eax, 228; syscall; test edi, edi; jne ret; mov rcx, [rip+shift]; add [rsi], rcx; ret
-var asking = []byte{0xB8, 228, 0, 0, 0, 0x0F, 0x05, 0x85, 0xFF, 0x75, 0x0A, 0x48, 0x8B, 0x0D, 0, 0, 0, 0, 0x48, 0x01, 0x0E, 0xC3}
+var clockGettime = []byte{0xB8, 228, 0, 0, 0, 0x0F, 0x05, 0x85, 0xFF, 0x75, 0x0A, 0x48, 0x8B, 0x0D, 0, 0, 0, 0, 0x48, 0x01, 0x0E, 0xC3}
 
 const (
-	// shiftField is where the code says how far behind it the shift is, and
-	// shiftFrom what that is counted from.
+	// shiftField is the offset of the relative address of the shift in the code, and
+	// shiftFrom the offset from which that is counted.
 	shiftField, shiftFrom = 14, 18
 	codeRoom              = 64
 )
@@ -58,8 +57,8 @@ func newWarp(pid int) (*warp, error) {
 	if err != nil {
 		return nil, errors.Join(err, mem.Close())
 	}
-	behind := (code+int64(len(asking))+7)/8*8 - code
-	patch := bytes.Clone(asking)
+	behind := (code+int64(len(clockGettime))+7)/8*8 - code
+	patch := bytes.Clone(clockGettime)
 	binary.LittleEndian.PutUint32(patch[shiftField:], uint32(behind-shiftFrom))
 	w := &warp{mem: mem, at: from + code + behind}
 	if _, err := mem.WriteAt(patch, from+code); err != nil {
@@ -68,7 +67,7 @@ func newWarp(pid int) (*warp, error) {
 	return w, w.set(0)
 }
 
-// mapped finds a mapping of a process by its name.
+// mapped finds a mapping of a process by name.
 func mapped(pid int, name string) (from, to int64, err error) {
 	maps, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
 	if err != nil {
@@ -83,7 +82,7 @@ func mapped(pid int, name string) (from, to int64, err error) {
 	return 0, 0, fmt.Errorf("process %d has no %s", pid, name)
 }
 
-// clockCode finds where in the image the time is asked for.
+// clockCode returns the offset of clock_gettime in the image.
 func clockCode(image []byte) (int64, error) {
 	file, err := elf.NewFile(bytes.NewReader(image))
 	if err != nil {
@@ -101,7 +100,7 @@ func clockCode(image []byte) (int64, error) {
 	return 0, errors.New("the code of the clock is not where it should be")
 }
 
-// set lets the process believe that it is so much later than it is.
+// set shifts the time of the process.
 func (w *warp) set(shift time.Duration) error {
 	var seconds [8]byte
 	binary.LittleEndian.PutUint64(seconds[:], uint64(int64(shift/time.Second)))

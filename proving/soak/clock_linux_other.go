@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// warp moves the clock of a process; not here.
+// warp shifts the clock of a process; not supported on this architecture.
 type warp struct{}
 
-// canWarp says why clocks cannot be moved.
+// canWarp is the reason why clocks cannot be shifted.
 const canWarp = "the code that moves the clock of a process is written for amd64"
 
 func newWarp(int) (*warp, error)      { return nil, errors.New(canWarp) }

@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// crowd is how many connections hang at a time: more than a gateway has room for.
+// crowd is the number of concurrent hanging connections: more than a gateway accepts.
 const crowd = 2200
 
-// hangings are what connections without a token send before they hang.
+// hangings are the partial requests that connections without a token send before they hang.
 var hangings = []string{
 	"", "GET /v1/sessions HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
 	"POST /v1/inbound HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{\"text\":",
 	"GET /v1/sessions HTTP/1.1\r\nHost: localhost\r\n\r\n", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
 }
 
-// hungConnections opens connections over TCP that send a part of a request, or
-// none, and holds them. Who comes through the socket must be served meanwhile.
+// hungConnections opens and holds TCP connections that send a partial request or nothing.
+// Clients of the socket must be served meanwhile.
 func (s *soak) hungConnections() error {
 	var conns []net.Conn
 	defer func() {
@@ -51,8 +51,8 @@ func (s *soak) hungConnections() error {
 	return nil
 }
 
-// deafReaders asks through the socket for sessions and their events, and reads
-// nothing of the answers.
+// deafReaders requests sessions and events through the socket, and does not read the
+// responses.
 func (s *soak) deafReaders() error {
 	page, err := s.onSocket("/v1/sessions?limit=20")
 	if err != nil {
@@ -86,13 +86,13 @@ func (s *soak) deafReaders() error {
 	return nil
 }
 
-// served asks through the socket, and wants an answer.
+// served checks that a request through the socket is answered.
 func (s *soak) served() error {
 	_, err := s.onSocket("/v1/agents")
 	return err
 }
 
-// onSocket asks through a new connection to the socket.
+// onSocket sends a request through a new connection to the socket.
 func (s *soak) onSocket(target string) ([]byte, error) {
 	conn, err := net.Dial("unix", s.gateway.socket)
 	if err != nil {

@@ -9,11 +9,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// fewDescriptors is the limit of open files of a gateway that is short of them.
+// fewDescriptors is the open file limit of a gateway that is short of descriptors.
 const fewDescriptors = 96
 
-// lowDescriptors runs the gateway with few descriptors for a while, then with
-// the usual limit again.
+// lowDescriptors runs the gateway with few descriptors for a while, then with the default
+// limit again.
 func (s *soak) lowDescriptors() error {
 	s.gateway.limitDescriptors(fewDescriptors)
 	if err := s.restart(); err != nil {
@@ -25,16 +25,15 @@ func (s *soak) lowDescriptors() error {
 	return s.restart()
 }
 
-// limitDescriptors sets the limit of open files of later processes; 0 leaves
-// it as it is.
+// limitDescriptors sets the open file limit of later processes; 0 means the default.
 func (g *gateway) limitDescriptors(n uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.descriptors = n
 }
 
-// limit lowers the limit of open files of a process that is stopped before its
-// first instruction.
+// limit lowers the open file limit of a process that is stopped before its first
+// instruction.
 func (l *life) limit(descriptors uint64) error {
 	if descriptors == 0 {
 		return nil

@@ -13,13 +13,12 @@ import (
 	"time"
 )
 
-// disk is the file system that the home is on: an image of our own, mounted, so
-// that it can be full or stall without harm to the machine; or, where that cannot
-// be, a plain directory.
+// disk is the file system of the home: a mounted image that can be filled or stalled
+// without harm to the machine, or a plain directory if mounting is not possible.
 type disk struct {
 	dir string
-	// whyNot says why it is a plain directory; empty if it is mounted.
-	whyNot string
+	// notMounted is the reason why it is a plain directory; empty if it is mounted.
+	notMounted string
 
 	mu     sync.Mutex
 	frozen bool
@@ -27,15 +26,15 @@ type disk struct {
 
 const diskSize = 2 << 30
 
-// newDisk makes a disk of a size below a directory.
+// newDisk creates a disk of a size below a directory.
 func newDisk(dir string, size int64) (*disk, error) {
 	d := &disk{dir: filepath.Join(dir, "disk")}
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
 		return nil, err
 	}
-	_ = syscall.Unmount(d.dir, syscall.MNT_DETACH) // what an earlier run that was killed has left
+	_ = syscall.Unmount(d.dir, syscall.MNT_DETACH) // left by a previous run that was killed
 	image := filepath.Join(dir, "disk.img")
-	_ = os.Remove(image) // a kernel that still has the old one must not share the new one
+	_ = os.Remove(image) // the kernel may still use the old image
 	if err := os.WriteFile(image, nil, 0o600); err != nil {
 		return nil, err
 	}
@@ -47,14 +46,14 @@ func newDisk(dir string, size int64) (*disk, error) {
 		{"mount", "-o", "loop,noatime", image, d.dir},
 	} {
 		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			d.whyNot = fmt.Sprintf("%s: %v: %.200s", args[0], err, out)
+			d.notMounted = fmt.Sprintf("%s: %v: %.200s", args[0], err, out)
 			return d, nil
 		}
 	}
 	return d, nil
 }
 
-// newMemoryDisk makes a small disk that is memory: quick, and as full as any.
+// newMemoryDisk creates a small disk in memory.
 func newMemoryDisk(dir string, size int64) (*disk, error) {
 	d := &disk{dir: filepath.Join(dir, "disk")}
 	if err := os.MkdirAll(d.dir, 0o700); err != nil {
@@ -65,10 +64,10 @@ func newMemoryDisk(dir string, size int64) (*disk, error) {
 
 func (d *disk) ballast(n int) string { return filepath.Join(d.dir, fmt.Sprintf("ballast-%d", n)) }
 
-// ballasts is how many files fill the disk: ever smaller ones.
+// ballasts is the number of files that fill the disk, in decreasing size.
 const ballasts = 3
 
-// fill takes all room there is.
+// fill uses up all free space.
 func (d *disk) fill() error {
 	for n, step := range [ballasts]int64{16 << 20, 64 << 10, 4 << 10} {
 		file, err := os.OpenFile(d.ballast(n), os.O_CREATE|os.O_RDWR, 0o600)
@@ -93,7 +92,7 @@ func (d *disk) fill() error {
 	return nil
 }
 
-// empty gives the room back.
+// empty frees the space again.
 func (d *disk) empty() error {
 	var all error
 	for n := range ballasts {
@@ -104,13 +103,13 @@ func (d *disk) empty() error {
 	return all
 }
 
-// Requests of the kernel: stop all writes to a file system, and let them go on.
+// ioctl requests that freeze and thaw a file system.
 const (
 	fiFreeze = 0xC0045877
 	fiThaw   = 0xC0045878
 )
 
-// freeze stops every write until thaw, as a disk does that does not answer.
+// freeze blocks all writes until thaw, like an unresponsive disk.
 func (d *disk) freeze() error { return d.ask(fiFreeze, true) }
 func (d *disk) thaw() error   { return d.ask(fiThaw, false) }
 
@@ -132,13 +131,13 @@ func (d *disk) ask(what uintptr, frozen bool) error {
 	return nil
 }
 
-// close unmounts it.
+// close unmounts the disk.
 func (d *disk) close() error {
-	if d.whyNot != "" {
+	if d.notMounted != "" {
 		return nil
 	}
 	err := d.thaw()
-	for range 50 { // somebody may just be looking at it
+	for range 50 { // it may be in use for a moment
 		busy := syscall.Unmount(d.dir, 0)
 		if busy == nil {
 			return err

@@ -1,18 +1,17 @@
-// Command soak lets one real gateway work for long, under mixed load and faults,
-// and holds what is there afterwards against what clients were told.
+// Command soak runs a real gateway for a long time under mixed load and faults, and
+// compares the resulting files with the acknowledgments that clients received.
 //
-// It builds bin/firn, starts firn serve on a small file system of its own, and
-// talks to it over HTTP and the command line: messages, entries, branches,
-// compactions, searches, streams of events, pages, hooks, resets. Meanwhile the
-// gateway is killed in the middle of turns, the disk is full or stalls, the
-// clock of the gateway (not that of the machine) jumps, and the indexes are
-// scribbled on. What was acknowledged must be there once and in order.
+// It builds bin/firn, starts firn serve on a small file system of its own, and uses it over
+// HTTP and the command line: messages, entries, branches, compactions, searches, event
+// streams, pages, hooks, resets. Meanwhile the gateway is killed during turns, the disk is
+// full or stalls, the clock of the gateway (not of the machine) jumps, and the indexes are
+// corrupted. Acknowledged messages must exist once and in order.
 //
-// With -promise it tells one story instead: a session of many gigabytes, a gateway that is
-// killed in a tool call and in a compaction while its disk is full, and what is promised of
-// it: resumed, found, refused with a reason, undone, gone on with.
+// With -promise it runs a fixed scenario instead: a session of many gigabytes, and a
+// gateway that is killed during a tool call and during a compaction while its disk is full.
+// It checks that the session can be resumed, searched, compacted, undone and continued, and
+// that writes to a full disk fail with a reason.
 //
-// It runs on Linux. To mount a disk it needs root; the clock jumps on amd64
-// only. What cannot be tried is named in the summary, and is a fault of the run
-// where $CI is set.
+// It runs on Linux. Mounting a disk requires root; clock jumps require amd64. The summary
+// lists the faults that could not be tried; if $CI is set, they fail the run.
 package main

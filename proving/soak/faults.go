@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// fault is something that goes wrong. An error says that it could not be done.
+// fault is a fault to inject. run returns an error if that failed.
 type fault struct {
 	name string
 	do   func(*soak) error
-	// ends says that the process ends: that is left out in the second half, so
-	// that one process gets old.
+	// ends is true if the fault ends the process. Such faults are left out in the second
+	// half, so that one process runs for long.
 	ends bool
-	// needs says what it cannot be done without.
+	// needs is the requirement that is not met, if any.
 	needs string
 }
 
@@ -29,14 +29,14 @@ const (
 	needsClock = "clock"
 )
 
-// faults are all that go wrong.
+// faults are all faults.
 var faults = []fault{
 	{name: "killed in the middle of a turn", do: (*soak).killInTurn, ends: true},
 	{name: "disk full", do: (*soak).fullDisk, needs: needsDisk},
 	{name: "disk slow", do: (*soak).slowDisk, needs: needsDisk},
 	{name: "clock forward", do: (*soak).clockForward, needs: needsClock},
 	{name: "clock back", do: (*soak).clockBack, needs: needsClock},
-	{name: "indexes damaged while it runs", do: (*soak).scribble},
+	{name: "indexes damaged while it runs", do: (*soak).corruptIndexes},
 	{name: "killed, indexes damaged", do: (*soak).scribbleDown, ends: true},
 	{name: "killed while the disk is full", do: (*soak).killOnFull, ends: true, needs: needsDisk},
 	{name: "killed while the disk is slow", do: (*soak).killOnSlow, ends: true, needs: needsDisk},
@@ -46,10 +46,10 @@ var faults = []fault{
 	{name: "restarted in peace", do: (*soak).restart, ends: true},
 }
 
-// possible are the faults that can be tried here; those that cannot are noted.
+// possible returns the faults that can be tried here, and records the others.
 func (s *soak) possible() (out []fault) {
 	for _, f := range faults {
-		why := map[string]string{needsDisk: s.disk.whyNot, needsClock: canWarp}[f.needs]
+		why := map[string]string{needsDisk: s.disk.notMounted, needsClock: canWarp}[f.needs]
 		if why == "" {
 			out = append(out, f)
 			continue
@@ -62,35 +62,35 @@ func (s *soak) possible() (out []fault) {
 	return out
 }
 
-// harm lets every fault happen once, and then any of them for as long as it
-// shall go on. After each, what is there is held against what was told.
-func (s *soak) harm(ctx context.Context) {
+// runFaults injects every fault once, and then random ones until the time is up. It audits
+// the files after each.
+func (s *soak) runFaults(ctx context.Context) {
 	all := s.possible()
 	s.chance.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	for _, f := range all {
 		if s.ledger.failed() || ctx.Err() != nil {
 			return
 		}
-		s.happen(ctx, f)
+		s.runFault(ctx, f)
 	}
 	for time.Since(s.began) < s.For && !s.ledger.failed() && ctx.Err() == nil {
-		if !s.late && time.Since(s.began) > s.For/2 {
-			s.late = true
+		if !s.secondHalf && time.Since(s.began) > s.For/2 {
+			s.secondHalf = true
 			s.samples.mark()
 			s.logf("the second half: the gateway is not ended any more")
 		}
 		f := all[s.chance.IntN(len(all))]
-		if s.late && f.ends {
+		if s.secondHalf && f.ends {
 			continue
 		}
-		s.happen(ctx, f)
+		s.runFault(ctx, f)
 	}
 	if s.For > 0 {
 		s.rest(ctx, s.Pause)
 	}
 }
 
-// rest waits for about so long.
+// rest waits for about d.
 func (s *soak) rest(ctx context.Context, d time.Duration) {
 	select {
 	case <-time.After(time.Duration(float64(d) * (0.5 + s.chance.Float64()))):
@@ -98,8 +98,8 @@ func (s *soak) rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// happen lets a fault happen, waits until clients get on again, and audits.
-func (s *soak) happen(ctx context.Context, f fault) {
+// runFault injects a fault, waits until clients make progress again, and audits the files.
+func (s *soak) runFault(ctx context.Context, f fault) {
 	s.rest(ctx, s.Pause)
 	s.await(s.Between / 2)
 	start := time.Now()
@@ -111,7 +111,7 @@ func (s *soak) happen(ctx context.Context, f fault) {
 	s.ready()
 	s.await(s.Between)
 	back := time.Since(start)
-	wrong, err := s.auditor.audit(ctx, s.ledger.told(), false)
+	wrong, err := s.auditor.audit(ctx, s.ledger.snapshot(), false)
 	if err != nil && ctx.Err() == nil {
 		s.ledger.complain("look at the sessions after %q: %v", f.name, err)
 	}
@@ -121,7 +121,7 @@ func (s *soak) happen(ctx context.Context, f fault) {
 	s.logf("%-32s %6.1f s until all went on; %d acknowledged, %d wrong", f.name, back.Seconds(), s.ledger.acks.Load(), len(wrong))
 }
 
-// ready waits until the gateway says that it can do its work.
+// ready waits until the gateway reports that it is ready.
 func (s *soak) ready() {
 	for late := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		status, body, err := s.request(context.Background(), http.MethodGet, "/readyz", "", nil)
@@ -135,10 +135,10 @@ func (s *soak) ready() {
 	}
 }
 
-// inTurn waits until an answer is being given.
+// inTurn waits until an answer is being streamed.
 func (s *soak) inTurn() {
 	select {
-	case <-s.model.spoke: // of earlier
+	case <-s.model.spoke: // from before
 	default:
 	}
 	select {
@@ -163,7 +163,7 @@ func (s *soak) fullDisk() error {
 	return errors.Join(err, s.disk.empty())
 }
 
-// slowDisk lets the disk stall again and again.
+// slowDisk stalls the disk repeatedly.
 func (s *soak) slowDisk() error {
 	for range max(3, int(min(s.Pause, 10*time.Second)/time.Second)) {
 		if err := s.disk.freeze(); err != nil {
@@ -184,7 +184,7 @@ func (s *soak) killOnFull() error {
 	return errors.Join(err, s.gateway.kill(), s.disk.empty(), s.gateway.start())
 }
 
-// killOnSlow kills it while it waits for the disk; it dies when that answers.
+// killOnSlow kills the gateway while it waits for the disk; it dies when the disk responds.
 func (s *soak) killOnSlow() error {
 	if err := s.disk.freeze(); err != nil {
 		return err
@@ -199,19 +199,17 @@ func (s *soak) killOnSlow() error {
 func (s *soak) clockForward() error { return s.jump(1) }
 func (s *soak) clockBack() error    { return s.jump(-1) }
 
-// jump sets the clock of the gateway by a minute to three days, and after a
-// while right again.
+// jump shifts the gateway's clock by a minute to three days, and back after a while.
 func (s *soak) jump(sign time.Duration) error {
 	by := []time.Duration{time.Minute, time.Hour, 5 * time.Hour, 26 * time.Hour, 72 * time.Hour}[s.chance.IntN(5)]
-	err := errors.Join(s.gateway.setClock(sign*by), s.believes(sign*by))
+	err := errors.Join(s.gateway.setClock(sign*by), s.checkClock(sign*by))
 	s.await(s.Between)
 	s.rest(context.Background(), min(s.Pause, 5*time.Second))
 	return errors.Join(err, s.gateway.setClock(0))
 }
 
-// believes sees that the gateway has the time that we gave it: it says so with
-// every answer.
-func (s *soak) believes(shift time.Duration) error {
+// checkClock checks that the gateway uses the shifted time, by the dates of its responses.
+func (s *soak) checkClock(shift time.Duration) error {
 	resp, err := s.http.Get(s.gateway.address() + "/healthz")
 	if err != nil {
 		return err
@@ -228,11 +226,11 @@ func (s *soak) believes(shift time.Duration) error {
 }
 
 func (s *soak) scribbleDown() error {
-	return errors.Join(s.gateway.kill(), s.scribble(), s.gateway.start())
+	return errors.Join(s.gateway.kill(), s.corruptIndexes(), s.gateway.start())
 }
 
-// scribble writes over bytes of what is derived from sessions.
-func (s *soak) scribble() error {
+// corruptIndexes overwrites bytes of derived files.
+func (s *soak) corruptIndexes() error {
 	files, err := filepath.Glob(filepath.Join(s.gateway.home, "index", "*"))
 	if err != nil {
 		return err
@@ -245,12 +243,12 @@ func (s *soak) scribble() error {
 			return err
 		}
 	}
-	// Somebody must use them to notice.
+	// The corruption is noticed on use.
 	_, _ = s.gateway.command("search", "harbour", "--json")
 	return nil
 }
 
-// overwrite writes noise somewhere into a file.
+// overwrite writes random bytes at a random position of a file.
 func (s *soak) overwrite(name string) error {
 	file, err := os.OpenFile(name, os.O_RDWR, 0)
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"firn.dev/wire"
 )
 
-// finish holds everything against everything, when nobody talks any more.
+// finish runs the final checks after all clients have stopped.
 func (s *soak) finish(followers []*follower) {
-	if s.judged() {
-		for _, t := range s.samples.flat() {
+	if s.isLongEnough() {
+		for _, t := range s.samples.trends() {
 			if !t.OK {
 				s.ledger.complain("%s, in the second half: %s", t.What, t)
 			}
@@ -29,7 +29,7 @@ func (s *soak) finish(followers []*follower) {
 	if err := s.gateway.stop(); err != nil {
 		s.ledger.complain("%v", err)
 	}
-	wrong, err := s.auditor.audit(context.Background(), s.ledger.told(), true)
+	wrong, err := s.auditor.audit(context.Background(), s.ledger.snapshot(), true)
 	if err != nil {
 		s.ledger.complain("look at the sessions at the end: %v", err)
 	}
@@ -37,8 +37,8 @@ func (s *soak) finish(followers []*follower) {
 		s.ledger.complain("at the end: %s", w)
 	}
 	for _, f := range followers {
-		want := s.auditor.books[f.session].told
-		if !f.reached() || len(f.seen) > len(want) || !slices.Equal(want[:len(f.seen)], f.seen) { // one may have come since
+		want := s.auditor.books[f.session].entries
+		if !f.reached() || len(f.seen) > len(want) || !slices.Equal(want[:len(f.seen)], f.seen) { // one more entry may have been appended since
 			s.ledger.complain("who followed session %s saw %d entries, %d are there, and they are not the same: %s", f.session, len(f.seen), len(want), difference(want, f.seen))
 		}
 	}
@@ -55,14 +55,14 @@ func (s *soak) finish(followers []*follower) {
 	}
 }
 
-// judged reports whether it ran long enough to say that something grows, and was not
-// ended early. In the first ten minutes sessions are still begun, each of which has a
-// file open and some memory.
-func (s *soak) judged() bool {
-	return s.late && s.For >= 20*time.Minute && time.Since(s.began) > s.For*9/10
+// isLongEnough reports whether the run was long enough to detect leaks, and not ended
+// early. In the first ten minutes new sessions are still created, each of which needs an
+// open file and some memory.
+func (s *soak) isLongEnough() bool {
+	return s.secondHalf && s.For >= 20*time.Minute && time.Since(s.began) > s.For*9/10
 }
 
-// difference tells where two lists begin to differ.
+// difference describes where two lists begin to differ.
 func difference(want, got []string) string {
 	for i := range min(len(want), len(got)) {
 		if want[i] != got[i] {
@@ -72,18 +72,18 @@ func difference(want, got []string) string {
 	return "the end is missing"
 }
 
-// Idle is what a gateway may have when nobody talks to it.
+// Limits of an idle gateway.
 const (
 	idleGoroutines = 60
 	idleFiles      = 40
 )
 
-// atRest sees that what clients took was given back. Transcripts stay open to be
-// added to: one descriptor each.
+// atRest checks that resources of clients were released. Transcripts stay open for appends:
+// one descriptor each.
 func (s *soak) atRest() {
 	s.http.CloseIdleConnections()
 	var one sample
-	for range 100 { // what ends needs a moment
+	for range 100 { // cleanup takes a moment
 		var ok bool
 		if one, ok = s.measure(); ok && one.Goroutines <= idleGoroutines {
 			break
@@ -99,8 +99,8 @@ func (s *soak) atRest() {
 	}
 }
 
-// indexes sees that all sessions are listed and what was said is found, whatever
-// was done to the indexes.
+// indexes checks that all sessions are listed and all messages are found, despite the
+// corruption of indexes.
 func (s *soak) indexes() {
 	listed := make(map[firn.ID]bool)
 	for one, err := range s.client.Sessions(context.Background(), client.Query{}) {
@@ -110,7 +110,7 @@ func (s *soak) indexes() {
 		}
 		listed[one.ID] = true
 	}
-	t := s.ledger.told()
+	t := s.ledger.snapshot()
 	for _, id := range t.made {
 		if !listed[id] {
 			s.ledger.complain("session %s is not listed", id)
@@ -125,9 +125,9 @@ func (s *soak) indexes() {
 	ctx, done := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer done()
 	report, err := s.client.CheckIndex(ctx)
-	for try := 0; try < 30 && err == nil && !report.OK; try++ { // the name of a session may have come just now
+	for try := 0; try < 30 && err == nil && !report.OK; try++ { // a title may have been appended just now
 		time.Sleep(time.Second)
-		_, _ = s.client.SessionsPage(ctx, client.Query{Limit: 1}) // who lists lets the catalogue look around
+		_, _ = s.client.SessionsPage(ctx, client.Query{Limit: 1}) // listing triggers an update of the catalogue
 		report, err = s.client.CheckIndex(ctx)
 	}
 	if err != nil || !report.OK {
@@ -135,10 +135,10 @@ func (s *soak) indexes() {
 	}
 }
 
-// finds searches for something that was said, until the index is up to date.
+// finds searches for a message, until the index is up to date.
 func (s *soak) finds(what spoken) bool {
 	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(200 * time.Millisecond) {
-		ctx, done := within()
+		ctx, done := requestContext()
 		found, err := s.client.Search(ctx, wire.SearchQuery{Query: `"` + what.text + `"`, Session: string(what.session)})
 		done()
 		if err != nil {

@@ -17,17 +17,17 @@ import (
 	"firn.dev/wire"
 )
 
-// follower listens to a session, and comes back with the last position it saw
-// whenever the stream ends, which it does often.
+// follower follows the events of a session, and reconnects with the last position whenever
+// the stream ends, which happens often.
 type follower struct {
 	soak    *soak
 	session firn.ID
-	// seen are the entries it was told of, in order.
+	// seen are the received entries, in order.
 	seen []string
 	last string
-	// until is the position it listens up to; zero while nobody knows.
+	// until is the final position; zero while it is unknown.
 	until atomic.Uint64
-	// end is told the position.
+	// end receives the final position.
 	end chan firn.Pos
 }
 
@@ -35,13 +35,13 @@ func (s *soak) newFollower(id firn.ID) *follower {
 	return &follower{soak: s, session: id, end: make(chan firn.Pos, 1)}
 }
 
-// reached reports whether all was seen.
+// reached reports whether everything up to the final position was seen.
 func (f *follower) reached() bool {
 	n, _ := strconv.ParseUint(f.last, 10, 64) // empty at first
 	return f.until.Load() > 0 && n >= f.until.Load()
 }
 
-// run listens until it has seen all up to the end that it is told.
+// run follows the session until it has seen everything up to the final position.
 func (f *follower) run() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -75,7 +75,7 @@ func (f *follower) run() {
 	}
 }
 
-// entryOf is the name of the entry that an event tells.
+// entryOf returns the ID of the entry in an event.
 func entryOf(e sse.Event) string {
 	var told struct{ Data wire.Entry }
 	var line struct{ ID string }
@@ -85,7 +85,7 @@ func entryOf(e sse.Event) string {
 	return line.ID
 }
 
-// listen listens until hear has enough, or the gateway.
+// listen follows the stream until hear returns false or the stream ends.
 func (f *follower) listen(ctx context.Context, hear func(sse.Event) bool) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, f.soak.gateway.address()+"/v1/sessions/"+string(f.session)+"/events", nil)
 	if err != nil {
@@ -106,29 +106,29 @@ func (f *follower) listen(ctx context.Context, hear func(sse.Event) bool) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		if !again(resp.StatusCode) {
+		if !isRetryable(resp.StatusCode) {
 			f.soak.ledger.complain("follow session %s: %s", f.session, resp.Status)
 		}
 		time.Sleep(50 * time.Millisecond)
 		return
 	}
-	dead := time.AfterFunc(20*time.Second, func() { resp.Body.Close() }) // it beats every second
+	dead := time.AfterFunc(20*time.Second, func() { resp.Body.Close() }) // heartbeats arrive every second
 	defer dead.Stop()
-	for e, err := range sse.Read(&beating{resp.Body, dead}) {
+	for e, err := range sse.Read(&heartbeatReader{resp.Body, dead}) {
 		if err != nil || !hear(e) {
 			return
 		}
 	}
 }
 
-// beating notices that a stream is dead.
-type beating struct {
+// heartbeatReader detects a dead stream.
+type heartbeatReader struct {
 	from io.Reader
 	dead *time.Timer
 }
 
-// Read reads, and takes what comes as a sign of life.
-func (b *beating) Read(p []byte) (int, error) {
+// Read reads and resets the timeout.
+func (b *heartbeatReader) Read(p []byte) (int, error) {
 	n, err := b.from.Read(p)
 	b.dead.Reset(20 * time.Second)
 	return n, err

@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// gateway is firn serve, as a process that is started again and again.
+// gateway is firn serve as a process that is restarted repeatedly.
 type gateway struct {
 	program, dir, home, socket string
 	port                       int
@@ -27,9 +27,9 @@ type gateway struct {
 	mu    sync.Mutex
 	life  *life
 	shift time.Duration
-	// descriptors is the limit of open files of the next process; 0: the usual one.
+	// descriptors is the open file limit of the next process; 0 means the default.
 	descriptors uint64
-	// lives is how many there were.
+	// lives is the number of processes so far.
 	lives int
 }
 
@@ -38,13 +38,13 @@ type life struct {
 	pid  int
 	cmd  *exec.Cmd
 	warp *warp
-	// done is closed when it ended, and then err says how.
+	// done is closed when the process has ended; err is its result then.
 	done chan struct{}
 	err  error
 }
 
-// newGateway writes the settings of a home: where it listens, and what is given. The
-// socket is where paths are short.
+// newGateway writes the settings of a home: the addresses and the given settings. The
+// socket is in a directory with a short path.
 func newGateway(o options, home, settings string) (*gateway, error) {
 	g := &gateway{program: o.Program, dir: o.Dir, home: home, socket: filepath.Join(o.Dir, "s")}
 	var err error
@@ -70,7 +70,7 @@ func freePort() (int, error) {
 	return port, l.Close()
 }
 
-// listening is where it does.
+// listening returns the address settings.
 func (g *gateway) listening() string {
 	return fmt.Sprintf(`[gateway]
 socket = %q
@@ -81,15 +81,16 @@ resident = "16mb"
 `, g.socket, g.port)
 }
 
-// address is where it is over TCP.
+// address returns the TCP address.
 func (g *gateway) address() string { return fmt.Sprintf("http://127.0.0.1:%d", g.port) }
 
-// env is the environment of our programs: nothing of ours.
+// env returns the environment of firn processes. It does not inherit the environment of
+// this process.
 func (g *gateway) env() []string {
 	return []string{"PATH=" + os.Getenv("PATH"), "HOME=" + g.dir, "FIRN_HOME=" + g.home, "SOAK_KEY=none", "FIRN_GATEWAY=unix:" + g.socket}
 }
 
-// start starts it, and returns when it listens.
+// start starts the gateway, and returns when it is listening.
 func (g *gateway) start() error {
 	cmd := exec.Command(g.program, "serve", "--json")
 	cmd.Env = g.env()[:4]
@@ -121,8 +122,8 @@ func (g *gateway) start() error {
 	return nil
 }
 
-// live runs the process from its beginning to its end, on one thread: who stops a
-// process at its beginning must be who lets it go, and it dies with its parent.
+// live runs the process from start to end on one thread: the thread that traces a process
+// must be the one that resumes it, and the process dies with its parent.
 func (l *life) live(shift time.Duration, descriptors uint64, begun chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -144,7 +145,7 @@ func (l *life) live(shift time.Duration, descriptors uint64, begun chan<- error)
 	l.err = l.cmd.Wait()
 }
 
-// prepare moves the clock and lowers the limits of a process that has not begun, and lets it begin.
+// prepare shifts the clock and lowers the limits of a stopped process, and lets it start.
 func (l *life) prepare(shift time.Duration, descriptors uint64) (err error) {
 	var status syscall.WaitStatus
 	for {
@@ -161,7 +162,7 @@ func (l *life) prepare(shift time.Duration, descriptors uint64) (err error) {
 	return errors.Join(err, l.limit(descriptors), syscall.PtraceDetach(l.pid))
 }
 
-// setClock moves its clock, now and in later lives.
+// setClock shifts the clock of the current and later processes.
 func (g *gateway) setClock(shift time.Duration) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -169,14 +170,14 @@ func (g *gateway) setClock(shift time.Duration) error {
 	return g.life.warp.set(shift)
 }
 
-// now is the life there is, and which it is.
+// now returns the current process and its number.
 func (g *gateway) now() (*life, int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.life, g.lives
 }
 
-// kill ends it at once.
+// kill kills the process immediately.
 func (g *gateway) kill() error {
 	l, _ := g.now()
 	if err := syscall.Kill(l.pid, syscall.SIGKILL); err != nil {
@@ -186,7 +187,7 @@ func (g *gateway) kill() error {
 	return nil
 }
 
-// stop asks it to end, and says what is wrong if it does not do so in peace.
+// stop stops the process, and returns an error if it does not exit cleanly.
 func (g *gateway) stop() error {
 	l, _ := g.now()
 	if err := syscall.Kill(l.pid, syscall.SIGTERM); err != nil {
@@ -195,7 +196,7 @@ func (g *gateway) stop() error {
 	select {
 	case <-l.done:
 	case <-time.After(time.Minute):
-		_ = syscall.Kill(l.pid, syscall.SIGABRT) // its goroutines go to its log
+		_ = syscall.Kill(l.pid, syscall.SIGABRT) // writes its goroutines to its log
 		<-l.done
 		return errors.New("the gateway did not end within a minute of being asked to")
 	}
@@ -218,11 +219,11 @@ func (g *gateway) run(env, args []string) (string, error) {
 	return string(out), err
 }
 
-// end ends whatever still runs.
+// end kills the process if it still runs.
 func (g *gateway) end() {
 	l, _ := g.now()
 	if l == nil {
-		return // it never began
+		return // it never started
 	}
 	select {
 	case <-l.done:

@@ -11,27 +11,27 @@ import (
 	"firn.dev"
 )
 
-// spoken is something that a client said, and was told is kept.
+// spoken is a message or an entry of a client.
 type spoken struct {
 	session firn.ID
 	id      firn.EntryID
 	text    string
-	// client is who said it; what one client says in a session is in order.
+	// client is the sender; the messages of one client in a session are ordered.
 	client string
 }
 
-// ledger is what clients were told, for what is there to be held against.
+// ledger records the acknowledgments that clients received, for the auditor.
 type ledger struct {
 	mu sync.Mutex
-	// said are messages that were acknowledged, in the order of each client;
-	// noted are entries. lost are entries of unknown fate: there once or not at all.
+	// said are acknowledged messages, in the order of each client; noted are acknowledged
+	// entries. lost are entries of unknown outcome: they exist once or not at all.
 	said, noted, lost []spoken
-	// moves are how often the head of a session was asked to be elsewhere, and
-	// moved how often that was acknowledged.
+	// moves is the number of requested head moves of a session, and moved the number of
+	// acknowledged ones.
 	moves, moved map[firn.ID]int
-	// made are sessions that clients were told of.
+	// made are the created sessions.
 	made []firn.ID
-	// complaints are what must not happen.
+	// complaints are the detected errors.
 	complaints []string
 	faults     map[string]int
 	counts     map[string]int64
@@ -47,10 +47,10 @@ func newLedger() *ledger {
 	}
 }
 
-// mostComplaints is how many are kept: one fault may have many faces.
+// mostComplaints is the maximum number of recorded errors, since one bug can cause many.
 const mostComplaints = 200
 
-// complain notes something that must not happen.
+// complain records an error.
 func (l *ledger) complain(format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -65,7 +65,7 @@ func (l *ledger) failed() bool {
 	return len(l.complaints) > 0
 }
 
-// count counts something that happened.
+// count increments a counter.
 func (l *ledger) count(what string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +78,7 @@ func (l *ledger) fault(what string) {
 	l.faults[what]++
 }
 
-// acknowledge notes what a client was told is kept.
+// acknowledge records an acknowledged message or entry.
 func (l *ledger) acknowledge(list *[]spoken, what spoken) {
 	l.mu.Lock()
 	*list = append(*list, what)
@@ -90,7 +90,7 @@ func (l *ledger) acknowledge(list *[]spoken, what spoken) {
 	}
 }
 
-// unknown notes an entry of which nobody knows whether it is kept.
+// unknown records an entry of unknown outcome.
 func (l *ledger) unknown(what spoken) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -109,14 +109,14 @@ func (l *ledger) move(counts map[firn.ID]int, id firn.ID) {
 	counts[id]++
 }
 
-// told is a copy of what clients were told so far.
-type told struct {
+// expected is a snapshot of the ledger.
+type expected struct {
 	said, noted, lost []spoken
 	made              []firn.ID
 	moves, moved      map[firn.ID]int
 }
 
-func (l *ledger) told() told {
+func (l *ledger) snapshot() expected {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	copied := func(m map[firn.ID]int) map[firn.ID]int {
@@ -126,7 +126,7 @@ func (l *ledger) told() told {
 		}
 		return out
 	}
-	return told{
+	return expected{
 		said: slices.Clone(l.said), noted: slices.Clone(l.noted), lost: slices.Clone(l.lost),
 		made: slices.Clone(l.made), moves: copied(l.moves), moved: copied(l.moved),
 	}

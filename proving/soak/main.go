@@ -21,7 +21,7 @@ func main() {
 	}
 }
 
-// run reads the flags, soaks, and prints what came of it.
+// run reads the flags, runs the soak test, and prints the summary.
 func run() error {
 	o := options{Every: 10 * time.Second, Pause: 15 * time.Second, Sessions: 8, Think: 400 * time.Millisecond, Making: 300, Between: 20, Strict: os.Getenv("CI") != "", Log: os.Stdout}
 	flag.DurationVar(&o.For, "for", time.Hour, "how long clients talk and faults happen")

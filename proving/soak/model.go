@@ -13,14 +13,15 @@ import (
 	"time"
 )
 
-// model is a provider of models as firn sees one: it speaks OpenAI's chat
-// completions, calls tools now and then, takes its time, and sometimes fails.
+// model is a fake provider: it implements OpenAI's chat completions, calls tools now and
+// then, takes its time, and sometimes fails.
 type model struct {
 	port   int
 	server *http.Server
-	// speaking is how many answers are being given, asked how many there were.
+	// speaking is the number of answers in progress, asked the number of requests, and
+	// failed the number of failures.
 	speaking, asked, failed atomic.Int64
-	// spoke is told whenever an answer begins.
+	// spoke receives a value whenever an answer begins.
 	spoke chan struct{}
 	calls atomic.Int64
 }
@@ -38,7 +39,7 @@ func newModel() (*model, error) {
 	return m, nil
 }
 
-// chatRequest is what of a request we look at.
+// chatRequest is the used part of a request.
 type chatRequest struct {
 	Messages []struct {
 		Role    string          `json:"role"`
@@ -51,7 +52,7 @@ type chatRequest struct {
 	} `json:"tools"`
 }
 
-// tokens is about how much was sent.
+// tokens returns the approximate size of a request.
 func (r *chatRequest) tokens() int {
 	n := 0
 	for _, m := range r.Messages {
@@ -67,7 +68,7 @@ func (m *model) complete(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	m.asked.Add(1)
-	if rand.IntN(100) == 0 { // it is asked again
+	if rand.IntN(100) == 0 { // the client retries
 		m.failed.Add(1)
 		http.Error(w, `{"error":{"message":"overloaded"}}`, http.StatusServiceUnavailable)
 		return
@@ -80,10 +81,10 @@ func (m *model) complete(w http.ResponseWriter, r *http.Request) {
 		m.callTool(w, req, req.tokens())
 		return
 	}
-	m.say(w, r, answer(string(last.Content)), req.tokens())
+	m.streamText(w, r, answer(string(last.Content)), req.tokens())
 }
 
-// answer is what the model says.
+// answer returns the model's answer.
 func answer(asked string) string {
 	clean := strings.NewReplacer(`"`, "", `\n`, " ", "{", "", "}", "").Replace(asked)
 	if len(clean) > 120 {
@@ -92,9 +93,8 @@ func answer(asked string) string {
 	return fmt.Sprintf("You said: %s. I have noted that, and here is what I think of it: %s", clean, strings.Repeat("it is good to know. ", rand.IntN(12)))
 }
 
-// say streams words. One answer in ten takes long, so that a fault can happen
-// in the middle of it.
-func (m *model) say(w http.ResponseWriter, r *http.Request, text string, read int) {
+// streamText streams words. One answer in ten is slow, so that faults can occur during it.
+func (m *model) streamText(w http.ResponseWriter, r *http.Request, text string, read int) {
 	pause := time.Duration(rand.IntN(4)) * time.Millisecond
 	if rand.IntN(10) == 0 {
 		pause = 60 * time.Millisecond
@@ -121,7 +121,7 @@ func (m *model) say(w http.ResponseWriter, r *http.Request, text string, read in
 	finish(w, "stop", read, len(text)/4)
 }
 
-// callTool calls one of the tools there are, or two at once.
+// callTool calls one or two of the available tools.
 func (m *model) callTool(w http.ResponseWriter, req chatRequest, read int) {
 	has := make(map[string]bool)
 	for _, t := range req.Tools {
@@ -151,7 +151,7 @@ func chunk(w http.ResponseWriter, delta any) {
 	send(w, c)
 }
 
-// finish ends an answer, with its usage.
+// finish ends an answer with its usage.
 func finish(w http.ResponseWriter, why string, read, said int) {
 	send(w, map[string]any{"choices": []any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": why}}})
 	send(w, map[string]any{"choices": []any{}, "usage": map[string]any{"prompt_tokens": read, "completion_tokens": said, "total_tokens": read + said}})
@@ -161,7 +161,7 @@ func finish(w http.ResponseWriter, why string, read, said int) {
 func send(w http.ResponseWriter, c any) {
 	data, err := json.Marshal(c)
 	if err != nil {
-		return // maps of text and numbers always go
+		return // cannot fail for maps of text and numbers
 	}
 	fmt.Fprintf(w, "data: %s\n\n", data)
 	if f, ok := w.(http.Flusher); ok {
@@ -169,7 +169,7 @@ func send(w http.ResponseWriter, c any) {
 	}
 }
 
-// soakSettings are the agents, who they ask, and who may call them.
+// soakSettings returns the settings of agents, the provider and hooks.
 func soakSettings(model int) string {
 	return fmt.Sprintf(`
 [defaults]

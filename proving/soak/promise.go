@@ -23,9 +23,9 @@ import (
 	"firn.dev/wire"
 )
 
-// promise is what firn is for, as one story: a very large session, a gateway that
-// is killed in the middle of a tool call and of a compaction while its disk is full,
-// and all that is promised of it afterwards.
+// promise is a scenario of firn's main guarantees: a very large session, a gateway that is
+// killed during a tool call and during a compaction while its disk is full, and checks of
+// the guarantees afterwards.
 type promise struct {
 	options
 	size    int64
@@ -33,18 +33,18 @@ type promise struct {
 	model   *reader
 	gateway *gateway
 	client  *client.Client
-	paper   *paper
+	paper   *textSource
 
 	id firn.ID
-	// told are entries that were acknowledged, oldest first.
-	told []firn.EntryID
-	// before is the window that a compaction is to give back when it is undone.
+	// acknowledged are the acknowledged entries, oldest first.
+	acknowledged []firn.EntryID
+	// before is the window that undoing the compaction must restore.
 	before []window.Item
-	// compaction is the one that will be undone.
+	// compaction is the compaction to undo.
 	compaction firn.EntryID
 }
 
-// chapters is the story. Each says what came of it, and fails if what is promised
+// chapters are the steps of the scenario. Each returns its result, and fails if a guarantee
 // does not hold.
 var chapters = []struct {
 	name string
@@ -53,27 +53,26 @@ var chapters = []struct {
 	{"a large session, compacted, with a word in its middle", (*promise).grow},
 	{"indexed", (*promise).index},
 	{"killed in a tool call on a full disk", (*promise).killInTool},
-	{"begun again on the full disk", (*promise).begunFull},
+	{"begun again on the full disk", (*promise).startOnFull},
 	{"resumed on the full disk", (*promise).resume},
 	{"the word found on the full disk", (*promise).find},
-	{"refused what needs room", (*promise).refused},
+	{"refused what needs room", (*promise).rejectOnFull},
 	{"killed in a compaction within a turn, on a full disk", (*promise).killInCompaction},
-	{"begun again on the full disk", (*promise).begunFull},
+	{"begun again on the full disk", (*promise).startOnFull},
 	{"resumed on the full disk", (*promise).resume},
 	{"the word found on the full disk", (*promise).find},
 	{"compacted, with room", (*promise).compact},
 	{"the compaction undone", (*promise).undo},
-	{"went on", (*promise).goOn},
+	{"went on", (*promise).continueTalk},
 	{"verified", (*promise).verify},
 }
 
-// keepPromise tells the story of a session of so many bytes, chapter by chapter, on a disk
-// that it unmounts.
+// keepPromise runs the scenario with a session of size bytes, on a disk that it unmounts.
 func keepPromise(ctx context.Context, o options, size int64, d *disk) (err error) {
-	p := &promise{options: o, size: size, disk: d, paper: newPaper(), id: firn.NewID()}
+	p := &promise{options: o, size: size, disk: d, paper: newTextSource(), id: firn.NewID()}
 	defer func() { err = errors.Join(err, d.close()) }()
-	if d.whyNot != "" {
-		return fmt.Errorf("there is no disk that could be full: %s", d.whyNot)
+	if d.notMounted != "" {
+		return fmt.Errorf("there is no disk that could be full: %s", d.notMounted)
 	}
 	if p.model, err = newReader(); err != nil {
 		return err
@@ -98,7 +97,7 @@ func keepPromise(ctx context.Context, o options, size int64, d *disk) (err error
 	return nil
 }
 
-// grow writes the session, as the library does, and does not wait for the disk.
+// grow writes the session with the library, without sync.
 func (p *promise) grow(ctx context.Context) (string, error) {
 	st, err := filestore.Open(p.gateway.home, filestore.Options{Sync: filestore.SyncNever})
 	if err != nil {
@@ -125,13 +124,13 @@ func (p *promise) grow(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%d MB, %d entries", total/1e6, entries+len(end)), st.Close()
 }
 
-// index starts the gateway and waits until it knows every word.
+// index starts the gateway and waits until everything is indexed.
 func (p *promise) index(ctx context.Context) (string, error) {
-	if err := p.begin(); err != nil {
+	if err := p.startGateway(); err != nil {
 		return "", err
 	}
 	for {
-		found, err := p.look(ctx)
+		found, err := p.countHits(ctx)
 		if err != nil {
 			return "", err
 		}
@@ -146,30 +145,30 @@ func (p *promise) index(ctx context.Context) (string, error) {
 	}
 }
 
-// begin starts the gateway.
-func (p *promise) begin() (err error) {
+// startGateway starts the gateway.
+func (p *promise) startGateway() (err error) {
 	if err = p.gateway.start(); err == nil && p.client == nil {
 		p.client, err = client.New(client.Options{Address: "unix:" + p.gateway.socket})
 	}
 	return err
 }
 
-// look tells in how many entries the hidden word is found.
-func (p *promise) look(ctx context.Context) (int, error) {
+// countHits returns the number of entries in which the hidden word is found.
+func (p *promise) countHits(ctx context.Context) (int, error) {
 	found, err := p.client.Search(ctx, wire.SearchQuery{Query: hiddenWord})
 	return len(found.Items), err
 }
 
-// killInTool says something that makes the agent run a program, fills the disk while
-// that runs, and kills the gateway.
+// killInTool sends a message that makes the agent run a program, fills the disk meanwhile,
+// and kills the gateway.
 func (p *promise) killInTool(ctx context.Context) (string, error) {
 	return p.killAt(ctx, askSlow, func(e wire.Event) bool { return e.Name == wire.ToolStarted })
 }
 
-// killInCompaction says something that makes the agent read a file for which the window has
-// no room, fills the disk while the summary is written, and kills the gateway.
+// killInCompaction sends a message that makes the agent read a file that does not fit in
+// the window, fills the disk while the summary is written, and kills the gateway.
 func (p *promise) killInCompaction(ctx context.Context) (string, error) {
-	if err := errors.Join(p.disk.empty(), p.quiet(ctx)); err != nil {
+	if err := errors.Join(p.disk.empty(), p.awaitIdle(ctx)); err != nil {
 		return "", err
 	}
 	p.model.stall.Store(true)
@@ -181,14 +180,14 @@ func (p *promise) killInCompaction(ctx context.Context) (string, error) {
 	return result, err
 }
 
-// killAt has a turn until something happens, waits for the model if that stalls, fills the
+// killAt runs a turn until now returns true, waits for the model if it stalls, fills the
 // disk and kills the gateway.
 func (p *promise) killAt(ctx context.Context, text string, now func(wire.Event) bool) (string, error) {
 	killed := false
 	for e, err := range p.client.StreamTurn(ctx, p.id, wire.Turn{Text: text}) {
 		if err != nil {
 			if killed {
-				return fmt.Sprintf("%d entries were acknowledged", len(p.told)), nil
+				return fmt.Sprintf("%d entries were acknowledged", len(p.acknowledged)), nil
 			}
 			return "", err
 		}
@@ -209,8 +208,8 @@ func (p *promise) killAt(ctx context.Context, text string, now func(wire.Event) 
 	return "", errors.New("the turn ended by itself")
 }
 
-// begunFull starts the gateway on a disk that has no room at all.
-func (p *promise) begunFull(context.Context) (string, error) {
+// startOnFull starts the gateway on a full disk.
+func (p *promise) startOnFull(context.Context) (string, error) {
 	file, err := os.OpenFile(filepath.Join(p.disk.dir, "one-more"), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err == nil {
 		_, err = file.Write(make([]byte, 1<<16))
@@ -219,11 +218,11 @@ func (p *promise) begunFull(context.Context) (string, error) {
 	if err == nil {
 		return "", errors.New("the disk has room")
 	}
-	return "it listens", p.begin()
+	return "it listens", p.startGateway()
 }
 
-// resume reads what a model would be sent, as the library does, and lets it be judged as
-// providers do: every profile, and all that was acknowledged is there.
+// resume builds the window with the library. It checks that the window is valid for every
+// provider profile and contains all acknowledged entries.
 func (p *promise) resume(ctx context.Context) (string, error) {
 	begun := time.Now()
 	path, err := p.live(ctx)
@@ -238,13 +237,13 @@ func (p *promise) resume(ctx context.Context) (string, error) {
 		}
 	}
 	p.before = w.Items
-	if err := p.lost(ctx); err != nil {
+	if err := p.checkAcknowledged(ctx); err != nil {
 		return "", err
 	}
 	return fmt.Sprintf("%d messages in %.1f ms, accepted by %d providers' rules, %d repairs", len(w.Items), float64(took.Microseconds())/1000, len(window.Profiles()), len(w.Repairs)), nil
 }
 
-// live reads what is live of the session, as the library does.
+// live reads the live part of the session with the library.
 func (p *promise) live(ctx context.Context) (window.Path, error) {
 	st, err := filestore.Open(p.gateway.home, filestore.Options{ReadOnly: true})
 	if err != nil {
@@ -254,9 +253,9 @@ func (p *promise) live(ctx context.Context) (window.Path, error) {
 	return path, errors.Join(err, st.Close())
 }
 
-// lost fails if an entry that was acknowledged is not in the file, once, in its order. All of
-// them are near its end.
-func (p *promise) lost(ctx context.Context) error {
+// checkAcknowledged fails if an acknowledged entry is not in the file exactly once and in
+// order. All of them are near its end.
+func (p *promise) checkAcknowledged(ctx context.Context) error {
 	st, err := filestore.Open(p.gateway.home, filestore.Options{ReadOnly: true})
 	if err != nil {
 		return err
@@ -268,33 +267,33 @@ func (p *promise) lost(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if slices.Contains(p.told, rec.Glance.ID) {
+		if slices.Contains(p.acknowledged, rec.Glance.ID) {
 			there = append(there, rec.Glance.ID)
 		}
 		if n++; n == 500 {
 			break
 		}
 	}
-	if slices.Reverse(there); !slices.Equal(there, p.told) {
-		return fmt.Errorf("%v were acknowledged, and %v are there", p.told, there)
+	if slices.Reverse(there); !slices.Equal(there, p.acknowledged) {
+		return fmt.Errorf("%v were acknowledged, and %v are there", p.acknowledged, there)
 	}
 	return nil
 }
 
 func (p *promise) find(ctx context.Context) (string, error) {
 	begun := time.Now()
-	found, err := p.look(ctx)
+	found, err := p.countHits(ctx)
 	if err != nil || found != 1 {
 		return "", errors.Join(err, fmt.Errorf("it is found %d times", found))
 	}
 	return fmt.Sprintf("in %.1f ms", float64(time.Since(begun).Microseconds())/1000), nil
 }
 
-// refused says more than what is left of the last block of a file: it is refused with a
-// reason, and nothing of it is there.
-func (p *promise) refused(ctx context.Context) (string, error) {
+// rejectOnFull sends a message that is larger than the rest of the last block of the file.
+// It must be rejected with a reason, and leave nothing behind.
+func (p *promise) rejectOnFull(ctx context.Context) (string, error) {
 	const text = "This has no room. "
-	if err := p.disk.fill(); err != nil { // indexes may have given some back
+	if err := p.disk.fill(); err != nil { // indexes may have freed some space
 		return "", err
 	}
 	_, refusal := p.client.Turn(ctx, p.id, wire.Turn{Text: strings.Repeat(text, 10_000)})
@@ -313,20 +312,20 @@ func (p *promise) refused(ctx context.Context) (string, error) {
 	return refusal.Error(), nil
 }
 
-// note takes down the message that a turn began with: it is acknowledged.
+// note records the acknowledged first message of a turn.
 func (p *promise) note(e wire.Event) error {
 	var a wire.Answer
 	if err := json.Unmarshal(e.Data, &a); err != nil || a.Message == "" {
 		return errors.Join(err, errors.New("a turn began, and it is not said with what"))
 	}
-	p.told = append(p.told, a.Message)
+	p.acknowledged = append(p.acknowledged, a.Message)
 	return nil
 }
 
-// compact makes room on the disk, lets the turn that was interrupted go on, and sums the
-// session up.
+// compact frees space on the disk, lets the interrupted turn continue, and compacts the
+// session.
 func (p *promise) compact(ctx context.Context) (string, error) {
-	if err := errors.Join(p.disk.empty(), p.quiet(ctx)); err != nil {
+	if err := errors.Join(p.disk.empty(), p.awaitIdle(ctx)); err != nil {
 		return "", err
 	}
 	if _, err := p.resume(ctx); err != nil {
@@ -344,9 +343,9 @@ func (p *promise) compact(ctx context.Context) (string, error) {
 	return fmt.Sprintf("%d messages became %d", len(p.before), w.Count), nil
 }
 
-// quiet waits until the turn that was interrupted is answered, and none runs. One that had
-// no room to go on by itself is asked to.
-func (p *promise) quiet(ctx context.Context) error {
+// awaitIdle waits until the interrupted turn is answered and none runs. A turn that could
+// not continue by itself is retried.
+func (p *promise) awaitIdle(ctx context.Context) error {
 	for try := 0; ; try++ {
 		st, err := p.client.Status(ctx)
 		if err != nil {
@@ -372,7 +371,7 @@ func (p *promise) quiet(ctx context.Context) error {
 	}
 }
 
-// answered reports whether the last message is an answer that ended.
+// answered reports whether the last message is a complete answer.
 func answered(path window.Path) bool {
 	for _, e := range slices.Backward(path.Entries) {
 		if m, ok := e.Body.(*firn.Message); ok {
@@ -382,7 +381,7 @@ func answered(path window.Path) bool {
 	return false
 }
 
-// undo takes the compaction back: the model is sent what it was sent before.
+// undo undoes the compaction and checks that the window is the same as before.
 func (p *promise) undo(ctx context.Context) (string, error) {
 	before := p.before
 	if _, err := p.client.Undo(ctx, p.id, p.compaction); err != nil {
@@ -395,20 +394,20 @@ func (p *promise) undo(ctx context.Context) (string, error) {
 	return result, err
 }
 
-// goOn says one thing more, and is answered.
-func (p *promise) goOn(ctx context.Context) (string, error) {
+// continueTalk sends another message and checks the answer.
+func (p *promise) continueTalk(ctx context.Context) (string, error) {
 	answer, err := p.client.Turn(ctx, p.id, wire.Turn{Text: "Are you still there?"})
 	if err != nil {
 		return "", err
 	}
-	p.told = append(p.told, answer.Message, answer.Entry)
+	p.acknowledged = append(p.acknowledged, answer.Message, answer.Entry)
 	if result, err := p.resume(ctx); err != nil {
 		return result, err
 	}
 	return "“" + answer.Text + "”", nil
 }
 
-// verify lets firn read every byte of it, and look at the whole home.
+// verify runs firn verify and firn doctor.
 func (p *promise) verify(context.Context) (string, error) {
 	l, _ := p.gateway.now()
 	peak, err := l.memory("VmHWM:")

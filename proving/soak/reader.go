@@ -15,24 +15,24 @@ import (
 	"firn.dev"
 )
 
-// What the model of the promise does something special about.
+// Messages to which the scenario's model reacts specially.
 const (
 	askSlow = "Run the program that takes long."
 	askBig  = "Read the file that is too large."
-	// bigLines is how many lines that file has: with what the session ends with they are
-	// more than the window holds.
+	// bigLines is the number of lines of that file: together with the end of the session
+	// they exceed the window.
 	bigLines = 1100
-	// hiddenWord is in one entry, in the middle of all.
+	// hiddenWord is in one entry in the middle of the session.
 	hiddenWord = "quokkasaurus"
 )
 
-// reader is the model of the promise: it calls the tools it is asked for, and where it
-// stalls it never ends a summary.
+// reader is the scenario's model: it calls the requested tools, and never ends a summary
+// while it stalls.
 type reader struct {
 	port    int
 	server  *http.Server
 	stall   atomic.Bool
-	summary chan struct{} // is told when one begins and stalls
+	summary chan struct{} // receives a value when a summary begins and stalls
 	begun   atomic.Bool
 }
 
@@ -49,7 +49,7 @@ func newReader() (*reader, error) {
 	return m, nil
 }
 
-// settings is what a gateway is told of it, and of the agent that asks it.
+// settings returns the gateway settings for the model and its agent.
 func (m *reader) settings() string {
 	return fmt.Sprintf(`
 [defaults]
@@ -93,7 +93,7 @@ func (m *reader) complete(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// sumUp begins a summary, and ends it unless it stalls.
+// sumUp starts a summary, and ends it unless it stalls.
 func (m *reader) sumUp(w http.ResponseWriter, r *http.Request) {
 	chunk(w, map[string]any{"content": "## Goal\nTo read files.\n"})
 	if m.stall.Load() {
@@ -108,10 +108,10 @@ func (m *reader) sumUp(w http.ResponseWriter, r *http.Request) {
 	finish(w, "stop", 1000, 10)
 }
 
-// summing reports whether a summary was begun and stalls.
+// summing reports whether a summary has started and stalls.
 func (m *reader) summing() bool { return m.begun.Load() }
 
-// awaitSumming waits until a summary was begun, if they stall.
+// awaitSumming waits until a summary has started, if they stall.
 func (m *reader) awaitSumming(ctx context.Context) {
 	if !m.stall.Load() {
 		return
@@ -129,11 +129,11 @@ func (m *reader) call(w http.ResponseWriter, req chatRequest, name, arguments st
 	finish(w, "tool_calls", req.tokens(), 10)
 }
 
-// paper is text to cut pieces from, with which the session is filled.
-type paper struct{ text string }
+// textSource generates filler text for the session.
+type textSource struct{ text string }
 
-// newPaper writes a megabyte of 20,000 words that nobody uses.
-func newPaper() *paper {
+// newTextSource returns a megabyte of text from 20,000 artificial words.
+func newTextSource() *textSource {
 	chance := rand.New(rand.NewPCG(9, 9))
 	words := make([]string, 20_000)
 	for i := range words {
@@ -148,17 +148,17 @@ func newPaper() *paper {
 		b.WriteString(words[chance.IntN(len(words))])
 		b.WriteByte(" \n"[chance.IntN(12)/11])
 	}
-	return &paper{b.String()}
+	return &textSource{b.String()}
 }
 
-func (p *paper) piece(n, size int) string {
+func (p *textSource) piece(n, size int) string {
 	from := n * 7919 % (len(p.text) - size)
 	return p.text[from : from+size]
 }
 
-// turn is a question, a tool's call with a long result, and an answer; and about how many
-// bytes they take.
-func (p *paper) turn(n int) ([]firn.Entry, int64) {
+// turn returns a question, a tool call with a long result, and an answer, and their
+// approximate size in bytes.
+func (p *textSource) turn(n int) ([]firn.Entry, int64) {
 	call, size := fmt.Sprintf("call_%08d", n), 40_000+n*104_729%480_000
 	return []firn.Entry{
 		firn.UserText("What is in file " + p.piece(n, 40) + "?"),
@@ -170,8 +170,8 @@ func (p *paper) turn(n int) ([]firn.Entry, int64) {
 	}, int64(size) + 2000
 }
 
-// tail is what the session ends with: about half of the window.
-func (p *paper) tail() []firn.Entry {
+// tail returns the end of the session: about half of the window.
+func (p *textSource) tail() []firn.Entry {
 	var all []firn.Entry
 	for i := range 30 {
 		all = append(all, firn.UserText(p.piece(i, 800)), firn.AssistantText(p.piece(i, 2300)))

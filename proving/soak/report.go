@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// summary is what came of it.
+// summary is the result of a run.
 type summary struct {
 	OK       bool    `json:"ok"`
 	Began    string  `json:"began"`
@@ -25,13 +25,14 @@ type summary struct {
 	Sessions int     `json:"sessions"`
 	Entries  int     `json:"entries"`
 	Lives    int     `json:"lives"`
-	// Faults are how often each happened, Counts what clients did.
+	// Faults is the number of occurrences of each fault, and Counts the operations of
+	// clients.
 	Faults map[string]int   `json:"faults"`
 	Counts map[string]int64 `json:"counts"`
-	// Asked and Failed are how often the model was asked, and failed.
+	// Asked and Failed are the numbers of model requests and failures.
 	Asked  int64 `json:"asked"`
 	Failed int64 `json:"failed"`
-	// NotTried are faults that cannot happen here, and why.
+	// NotTried lists the faults that cannot be injected here, with reasons.
 	NotTried   []string `json:"notTried,omitempty"`
 	Trends     []trend  `json:"trends,omitempty"`
 	Complaints []string `json:"complaints"`
@@ -39,7 +40,7 @@ type summary struct {
 }
 
 func (s *soak) summary() *summary {
-	t := s.ledger.told()
+	t := s.ledger.snapshot()
 	s.ledger.mu.Lock()
 	defer s.ledger.mu.Unlock()
 	_, lives := s.gateway.now()
@@ -52,13 +53,13 @@ func (s *soak) summary() *summary {
 	for _, b := range s.auditor.books {
 		out.Entries += b.count
 	}
-	if s.judged() {
-		out.Trends = s.samples.flat()
+	if s.isLongEnough() {
+		out.Trends = s.samples.trends()
 	}
 	return out
 }
 
-// table tells it to people.
+// table formats the summary.
 func (s *summary) table() string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// sample is how much the process has at a time.
+// sample is the resource usage of the process at one time.
 type sample struct {
-	At float64 `json:"at"` // seconds since the beginning
-	// Life is which process it is.
+	At float64 `json:"at"` // seconds since the start
+	// Life is the number of the process.
 	Life       int     `json:"life"`
 	RSS        float64 `json:"rss"` // MB
 	Own        float64 `json:"own"` // MB of it that firn itself holds
@@ -23,11 +23,11 @@ type sample struct {
 	Sessions   int     `json:"sessions"`
 }
 
-// samples are all of them.
+// samples holds all samples.
 type samples struct {
 	mu  sync.Mutex
 	all []sample
-	// from is where the second half begins.
+	// from is the index at which the second half begins.
 	from int
 }
 
@@ -37,14 +37,14 @@ func (s *samples) add(one sample) {
 	s.all = append(s.all, one)
 }
 
-// mark says that the second half begins.
+// mark marks the start of the second half.
 func (s *samples) mark() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.from = len(s.all)
 }
 
-// watch measures the process until it is told to stop.
+// watch samples the process until stop is closed.
 func (s *soak) watch(stop <-chan struct{}) {
 	tick := time.NewTicker(s.Every)
 	defer tick.Stop()
@@ -60,7 +60,7 @@ func (s *soak) watch(stop <-chan struct{}) {
 	}
 }
 
-// measure measures the process. It is false if it just ended.
+// measure samples the process. It returns false if the process has just ended.
 func (s *soak) measure() (sample, bool) {
 	l, n := s.gateway.now()
 	one := sample{At: time.Since(s.began).Seconds(), Life: n}
@@ -72,7 +72,7 @@ func (s *soak) measure() (sample, bool) {
 	if one.RSS, err = l.memory("VmRSS:"); err != nil {
 		return one, false
 	}
-	ctx, done := within()
+	ctx, done := requestContext()
 	defer done()
 	ops, err := s.client.Ops(ctx)
 	if err != nil {
@@ -83,7 +83,7 @@ func (s *soak) measure() (sample, bool) {
 	return one, now == n
 }
 
-// memory is how many MB the system says that a process has, by one of its measures.
+// memory returns a memory figure of a process in MB, by its name in /proc.
 func (l *life) memory(which string) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", l.pid))
 	if err != nil {
@@ -98,8 +98,8 @@ func (l *life) memory(which string) (float64, error) {
 	return 0, fmt.Errorf("the system does not tell %s", which)
 }
 
-// trend is how something went in the second half: its mean, its ends on a
-// straight line through all points, and the rule that it is held to.
+// trend describes a figure in the second half: its mean, the ends of its linear fit, and
+// the limit.
 type trend struct {
 	What  string  `json:"what"`
 	Mean  float64 `json:"mean"`
@@ -109,13 +109,13 @@ type trend struct {
 	OK    bool    `json:"ok"`
 }
 
-// String tells it in a line.
+// String formats the trend in one line.
 func (t trend) String() string {
 	return fmt.Sprintf("mean %.0f, most %.0f, grew by %.1f; %s", t.Mean, t.Max, t.Grown, t.Rule)
 }
 
-// grown fits a line by least squares, and returns how much it rises from the first
-// point to the last.
+// grown returns the rise of a least-squares line from the first point to the last, the mean
+// and the maximum.
 func grown(all []sample, of func(sample) float64) (rise, mean, most float64) {
 	n := float64(len(all))
 	if n < 2 {
@@ -131,25 +131,26 @@ func grown(all []sample, of func(sample) float64) (rise, mean, most float64) {
 	return slope * (all[len(all)-1].At - all[0].At), y / n, most
 }
 
-// elsewhere is how many MB the process may have on average besides what firn itself holds:
-// the program (35), and the caches of the index, which are emptied whenever it is damaged
-// and built anew, and fill again (64, and what the engine needs for them and for sorting).
-const elsewhere = 160
+// maxOtherMemory is the maximum mean memory in MB besides firn's own heap: the program
+// (35), and the caches of the index, which are emptied whenever it is damaged and rebuilt,
+// and fill again (64, plus the engine's needs for them and for sorting).
+const maxOtherMemory = 160
 
-// flat tells whether memory, descriptors and goroutines stayed as they were, and whether
-// the rest of the memory stayed within its bound.
-func (s *samples) flat() []trend {
+// trends returns whether memory, descriptors and goroutines stayed constant, and whether
+// the other memory stayed within its limit.
+func (s *samples) trends() []trend {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	half := s.all[min(s.from, len(s.all)):]
-	half = half[len(half)/5:] // a process that has just begun fills what it is allowed to keep
+	half = half[len(half)/5:] // a new process first fills its caches
 	var out []trend
 	for _, t := range []struct {
 		what         string
 		of           func(sample) float64
 		share, least float64
 	}{
-		// Two thirds of it are not in use but not collected yet: it goes up and down by as much.
+		// Two thirds of it is garbage that has not been collected yet: it fluctuates by as
+		// much.
 		{"memory of firn itself, MB", func(o sample) float64 { return o.Own }, 0.15, 20},
 		{"open descriptors", func(o sample) float64 { return o.Files }, 0.1, 12},
 		{"goroutines", func(o sample) float64 { return o.Goroutines }, 0.1, 15},
@@ -159,5 +160,5 @@ func (s *samples) flat() []trend {
 		out = append(out, trend{t.what, mean, most, rise, fmt.Sprintf("it may grow by %.1f", bound), rise <= bound})
 	}
 	rise, mean, most := grown(half, func(o sample) float64 { return o.RSS - o.Own })
-	return append(out, trend{"memory of the index and the program, MB", mean, most, rise, fmt.Sprintf("its mean may be %d", elsewhere), mean <= elsewhere})
+	return append(out, trend{"memory of the index and the program, MB", mean, most, rise, fmt.Sprintf("its mean may be %d", maxOtherMemory), mean <= maxOtherMemory})
 }

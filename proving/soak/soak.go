@@ -19,28 +19,29 @@ import (
 	"firn.dev/wire"
 )
 
-// options say how long and how hard.
+// options configures a run.
 type options struct {
-	// Dir is where the disk, the logs and the summary go, Program the firn to try.
+	// Dir is the directory of the disk, the logs and the summary, and Program the firn
+	// binary to test.
 	Dir, Program string
-	// For is how long clients talk; zero means until each fault happened once.
+	// For is the duration of the run; zero means until each fault has occurred once.
 	For time.Duration
-	// Every is how often the process is measured, Pause about how long it is
-	// quiet between faults, Think about how long clients think.
+	// Every is the sampling interval, Pause the approximate pause between faults, and Think
+	// the approximate pause between a client's messages.
 	Every, Pause, Think time.Duration
-	// Sessions is how many sessions are talked in, Making how many more clients
-	// may make.
+	// Sessions is the number of initial sessions, and Making the number of further sessions
+	// that clients may create.
 	Sessions int
 	Making   int64
-	// Between is how much must be acknowledged after each fault.
+	// Between is the number of acknowledgments required after each fault.
 	Between int64
 	Seed    uint64
-	// Strict takes what cannot be tried for a complaint.
+	// Strict treats faults that cannot be tried as errors.
 	Strict bool
 	Log    io.Writer
 }
 
-// soak is a gateway, its disk, its clients, and what they were told.
+// soak is a run: the gateway, its disk, its clients and the ledger.
 type soak struct {
 	options
 	disk    *disk
@@ -54,26 +55,26 @@ type soak struct {
 	chance  *rand.Rand
 
 	token, hookToken string
-	// plain are sessions whose head nobody moves, trees those that branch.
+	// plain are sessions whose head is never moved, trees those that branch.
 	plain, trees []firn.ID
-	// ending is closed when clients are to stop.
+	// ending is closed to stop the clients.
 	ending chan struct{}
 	making atomic.Int64
-	// late says that the second half has begun, in which one process lives on.
-	late   bool
-	began  time.Time
-	untold []string
+	// secondHalf is true after half of the run, from which on one process keeps running.
+	secondHalf bool
+	began      time.Time
+	untold     []string
 }
 
-// mayMake reports whether one more session may be made.
+// mayMake reports whether one more session may be created.
 func (s *soak) mayMake() bool { return s.making.Add(1) <= s.Making }
 
 func (s *soak) logf(format string, args ...any) {
 	fmt.Fprintf(s.Log, "%8s  %s\n", time.Since(s.began).Round(time.Second), fmt.Sprintf(format, args...))
 }
 
-// soakFor runs it all, and returns what came of it. An error says that it could
-// not be run.
+// soakFor runs the soak test and returns its summary. An error means that it could not be
+// run.
 func soakFor(ctx context.Context, o options) (_ *summary, err error) {
 	s := &soak{options: o, ledger: newLedger(), samples: &samples{}, ending: make(chan struct{}), began: time.Now(), chance: rand.New(rand.NewPCG(o.Seed, 1))}
 	s.http = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
@@ -90,7 +91,7 @@ func soakFor(ctx context.Context, o options) (_ *summary, err error) {
 	}
 	defer s.gateway.log.Close()
 	s.auditor = &auditor{home: s.gateway.home}
-	if err := s.begin(ctx); err != nil {
+	if err := s.start(ctx); err != nil {
 		return nil, err
 	}
 	defer s.gateway.end()
@@ -99,8 +100,8 @@ func soakFor(ctx context.Context, o options) (_ *summary, err error) {
 	return s.summary(), nil
 }
 
-// begin starts the gateway, lets clients in, and makes the sessions.
-func (s *soak) begin(ctx context.Context) (err error) {
+// start starts the gateway, and creates tokens and sessions.
+func (s *soak) start(ctx context.Context) (err error) {
 	if err := s.gateway.start(); err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (s *soak) begin(ctx context.Context) (err error) {
 	return nil
 }
 
-// work lets clients talk while faults happen, and returns those who follow.
+// work runs clients while faults are injected, and returns the followers.
 func (s *soak) work(ctx context.Context) []*follower {
 	var clients, listening, watching sync.WaitGroup
 	for i := range 6 {
@@ -155,11 +156,11 @@ func (s *soak) work(ctx context.Context) []*follower {
 	}
 	watched := make(chan struct{})
 	watching.Go(func() { s.watch(watched) })
-	s.harm(ctx)
+	s.runFaults(ctx)
 	close(s.ending)
 	clients.Wait()
-	s.quiet()
-	s.still()
+	s.awaitIdle()
+	s.awaitUnchanged()
 	s.logf("clients are done; %d acknowledged", s.ledger.acks.Load())
 	for _, f := range followers {
 		at, err := s.client.Session(context.Background(), string(f.session))
@@ -174,11 +175,11 @@ func (s *soak) work(ctx context.Context) []*follower {
 	return followers
 }
 
-// quiet waits until nothing runs and nothing waits.
-func (s *soak) quiet() {
+// awaitIdle waits until no turns run and no messages are queued.
+func (s *soak) awaitIdle() {
 	late := time.Now().Add(patience)
 	for {
-		ctx, done := within()
+		ctx, done := requestContext()
 		st, err := s.client.Status(ctx)
 		done()
 		if err == nil && st.Running == 0 && st.Queued == 0 {
@@ -192,9 +193,9 @@ func (s *soak) quiet() {
 	}
 }
 
-// still waits until nothing is added any more: titles and notes come after the
-// turns that they are of.
-func (s *soak) still() {
+// awaitUnchanged waits until sessions stop growing: titles and notes are appended after
+// their turns.
+func (s *soak) awaitUnchanged() {
 	before := ""
 	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(2 * time.Second) {
 		ends := ""
@@ -213,7 +214,7 @@ func (s *soak) still() {
 	s.ledger.complain("sessions go on growing when nobody talks")
 }
 
-// await waits until clients were acknowledged so much more.
+// await waits for n further acknowledgments.
 func (s *soak) await(n int64) {
 	late := time.After(patience)
 	for from := s.ledger.acks.Load(); s.ledger.acks.Load() < from+n; {

@@ -37,20 +37,20 @@ func TestAuditorFinds(t *testing.T) {
 	say("w", waits)
 	is := func(session firn.ID, id firn.EntryID) spoken { return spoken{session, id, "it", "c"} }
 	for name, c := range map[string]struct {
-		told told
+		told expected
 		end  bool
 		want string
 	}{
-		"as it is":        {told{said: []spoken{is("s", one.ID), is("s", two.ID)}, noted: []spoken{{session: "s", text: "n"}}, lost: []spoken{{session: "s", text: "m"}}, made: []firn.ID{"s"}}, true, ""},
-		"lost":            {told{said: []spoken{is("s", "gone")}}, true, "is there 0 times"},
-		"out of order":    {told{said: []spoken{is("s", two.ID), is("s", one.ID)}}, true, "stands before"},
-		"a lost note":     {told{noted: []spoken{{session: "s", text: "m"}}}, true, "is not there once"},
-		"a lost session":  {told{made: []firn.ID{"x"}}, true, "session x was acknowledged and is not there"},
-		"in no session":   {told{said: []spoken{is("x", one.ID)}}, true, "is not there"},
-		"waits":           {told{said: []spoken{is("w", "q")}}, false, ""},
-		"waits for ever":  {told{said: []spoken{is("w", "q")}}, true, "is there 0 times"},
-		"too many moves":  {told{moves: map[firn.ID]int{"s": 1}, moved: map[firn.ID]int{"s": 1}}, true, "was moved 0 times, 1 were acknowledged"},
-		"nobody branched": {told{}, true, "session b is forked"},
+		"as it is":        {expected{said: []spoken{is("s", one.ID), is("s", two.ID)}, noted: []spoken{{session: "s", text: "n"}}, lost: []spoken{{session: "s", text: "m"}}, made: []firn.ID{"s"}}, true, ""},
+		"lost":            {expected{said: []spoken{is("s", "gone")}}, true, "is there 0 times"},
+		"out of order":    {expected{said: []spoken{is("s", two.ID), is("s", one.ID)}}, true, "stands before"},
+		"a lost note":     {expected{noted: []spoken{{session: "s", text: "m"}}}, true, "is not there once"},
+		"a lost session":  {expected{made: []firn.ID{"x"}}, true, "session x was acknowledged and is not there"},
+		"in no session":   {expected{said: []spoken{is("x", one.ID)}}, true, "is not there"},
+		"waits":           {expected{said: []spoken{is("w", "q")}}, false, ""},
+		"waits for ever":  {expected{said: []spoken{is("w", "q")}}, true, "is there 0 times"},
+		"too many moves":  {expected{moves: map[firn.ID]int{"s": 1}, moved: map[firn.ID]int{"s": 1}}, true, "was moved 0 times, 1 were acknowledged"},
+		"nobody branched": {expected{}, true, "session b is forked"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			a := &auditor{home: home, strict: []firn.ID{"s"}}
@@ -91,7 +91,7 @@ func TestGrown(t *testing.T) {
 		s.add(sample{At: float64(10 * i), RSS: 220 + 2*float64(i%7), Own: 60 + float64(i%7), Files: 50 + float64(i), Goroutines: 80})
 	}
 	for i, want := range []bool{true, false, true, false} {
-		if got := s.flat()[i]; got.OK != want {
+		if got := s.trends()[i]; got.OK != want {
 			t.Errorf("%s: %+v, want %v", got.What, got, want)
 		}
 	}

@@ -17,8 +17,7 @@ import (
 	"firn.dev/wire"
 )
 
-// patience is how long a client tries to get something through: longer than any
-// fault takes.
+// patience is how long clients retry: longer than any fault.
 const patience = 3 * time.Minute
 
 // request sends JSON to the gateway over TCP, and returns the status and the body.
@@ -47,16 +46,16 @@ func (s *soak) request(ctx context.Context, method, path, token string, body any
 	return resp.StatusCode, answer, err
 }
 
-// again reports whether a refusal says that it can be tried again. That a session was
-// moved to another branch while it was answered is one: what was said is kept on the
-// branch that was left, and sent again it is not said again.
-func again(status int) bool {
+// isRetryable reports whether a request with this status can be retried. That includes a
+// session whose head was moved during the answer: the message is kept on the old branch,
+// and sending it again does not duplicate it.
+func isRetryable(status int) bool {
 	return slices.Contains([]int{http.StatusServiceUnavailable, http.StatusInsufficientStorage, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusLocked, http.StatusPreconditionFailed}, status)
 }
 
-// insist sends a request that names itself until it is answered. It reports
-// whether it was; what is refused for good is a complaint.
-func (s *soak) insist(what, path, token string, body any, answer any, headers ...string) bool {
+// sendUntilAnswered sends an idempotent request until it is answered, and reports whether
+// it was. A permanent rejection is recorded as an error.
+func (s *soak) sendUntilAnswered(what, path, token string, body any, answer any, headers ...string) bool {
 	for late := time.Now().Add(patience); ; {
 		status, data, err := s.request(context.Background(), http.MethodPost, path, token, body, headers...)
 		if err == nil && status == http.StatusOK {
@@ -66,7 +65,7 @@ func (s *soak) insist(what, path, token string, body any, answer any, headers ..
 			}
 			return true
 		}
-		if err == nil && !again(status) {
+		if err == nil && !isRetryable(status) {
 			s.ledger.complain("%s was refused: %d %s", what, status, data)
 			return false
 		}
@@ -79,7 +78,7 @@ func (s *soak) insist(what, path, token string, body any, answer any, headers ..
 	}
 }
 
-// pause waits for about the time that people think, and reports whether to go on.
+// pause waits for about the think time, and reports whether to continue.
 func (s *soak) pause(times float64) bool {
 	d := time.Duration(float64(s.Think) * times * (0.5 + rand.Float64()))
 	select {
@@ -90,8 +89,8 @@ func (s *soak) pause(times float64) bool {
 	}
 }
 
-// talker says one thing after the other. What waits for a turn does so in one way
-// for each client, so that its messages are in order.
+// talker sends messages. Each client uses one queue mode, so that its messages stay in
+// order.
 func (s *soak) talker(client int) {
 	mode := []string{"followup", "collect", "steer"}[client%3]
 	name := fmt.Sprintf("talker%d", client)
@@ -102,27 +101,27 @@ func (s *soak) talker(client int) {
 		}
 		what := spoken{session, firn.NewEntryID(), fmt.Sprintf("%s says %d: %s", name, i, phrase()), name}
 		wait := rand.IntN(3) > 0
-		s.say(what, wire.Turn{Queue: mode, Wait: &wait})
+		s.sendMessage(what, wire.Turn{Queue: mode, Wait: &wait})
 	}
 }
 
-// say says something until it is acknowledged. However often it is sent, it is
-// said once.
-func (s *soak) say(what spoken, t wire.Turn) {
+// sendMessage sends a message until it is acknowledged. It must be stored once, regardless
+// of retries.
+func (s *soak) sendMessage(what spoken, t wire.Turn) {
 	t.ID, t.Text = what.id, what.text
 	var a wire.Answer
-	if s.insist(what.text, "/v1/sessions/"+string(what.session)+"/turns", s.token, t, &a) {
+	if s.sendUntilAnswered(what.text, "/v1/sessions/"+string(what.session)+"/turns", s.token, t, &a) {
 		s.ledger.acknowledge(&s.ledger.said, what)
 	}
 }
 
-// phrase is a few words, some of them rare, so that there is something to find.
+// phrase returns a few words, some of them rare, for searches.
 func phrase() string {
 	words := []string{"the harbour", "a lantern", "our budget", "seven ships", "the old mill", "a letter from Ann", "rain in April", "the next release"}
 	return fmt.Sprintf("it is about %s and %s, number %d", words[rand.IntN(len(words))], words[rand.IntN(len(words))], rand.IntN(1e6))
 }
 
-// noter appends entries without a name, each once.
+// noter appends entries without IDs, each once.
 func (s *soak) noter(client int) {
 	name := fmt.Sprintf("noter%d", client)
 	for i := 0; s.pause(1); i++ {
@@ -133,7 +132,7 @@ func (s *soak) noter(client int) {
 		switch {
 		case err == nil && status == http.StatusOK:
 			s.ledger.acknowledge(&s.ledger.noted, what)
-		case err == nil && !again(status):
+		case err == nil && !isRetryable(status):
 			s.ledger.complain("%s was refused: %d %s", what.text, status, data)
 		default:
 			s.ledger.unknown(what)
@@ -141,7 +140,7 @@ func (s *soak) noter(client int) {
 	}
 }
 
-// peer writes from outside, and now and then begins anew or takes that back.
+// peer sends messages from a channel, and now and then resets its key or undoes that.
 func (s *soak) peer(n int) {
 	name := fmt.Sprintf("peer%d", n)
 	channel := []string{"sms", "telegram"}[n%2]
@@ -149,7 +148,7 @@ func (s *soak) peer(n int) {
 		what := spoken{id: firn.NewEntryID(), text: fmt.Sprintf("%s writes %d: %s", name, i, phrase()), client: name}
 		in := wire.Inbound{Channel: channel, PeerKind: "direct", PeerID: name, Sender: name, Text: what.text, ID: string(what.id), Wait: rand.IntN(2) == 0}
 		var out wire.Routed
-		if !s.insist(what.text, "/v1/inbound", s.token, in, &out) {
+		if !s.sendUntilAnswered(what.text, "/v1/inbound", s.token, in, &out) {
 			continue
 		}
 		what.session = out.Session
@@ -161,7 +160,7 @@ func (s *soak) peer(n int) {
 	}
 }
 
-// reset begins a new session for a key, and half the time takes that back.
+// reset starts a new session for a key, and undoes that half of the time.
 func (s *soak) reset(key string) {
 	if _, err := s.client.ResetKey(context.Background(), key); err != nil {
 		s.tolerate("reset a key", err)
@@ -174,12 +173,12 @@ func (s *soak) reset(key string) {
 	}
 }
 
-// hooks lets a program tell an agent something.
+// hooks sends hook requests.
 func (s *soak) hooks() {
 	for i := 0; s.pause(5); i++ {
 		text := fmt.Sprintf("version %d", i)
 		var out wire.Routed
-		if !s.insist("hook "+text, "/v1/hooks/deploy", s.hookToken, map[string]string{"text": text}, &out, "Idempotency-Key", "deploy-"+text) {
+		if !s.sendUntilAnswered("hook "+text, "/v1/hooks/deploy", s.hookToken, map[string]string{"text": text}, &out, "Idempotency-Key", "deploy-"+text) {
 			continue
 		}
 		s.ledger.make(out.Session)

@@ -17,7 +17,7 @@ import (
 	"firn.dev/wire"
 )
 
-// tolerate counts an error that faults explain, and complains of any other.
+// tolerate counts an error that faults explain, and records any other.
 func (s *soak) tolerate(doing string, err error) {
 	var unreachable *client.Unreachable
 	var problem *wire.Problem
@@ -33,22 +33,22 @@ func (s *soak) tolerate(doing string, err error) {
 	}
 }
 
-// within is a context for one thing that is asked for.
-func within() (context.Context, context.CancelFunc) {
+// requestContext returns a context for one request.
+func requestContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), time.Minute)
 }
 
-// brancher goes back in sessions, says something else there, and forks some.
+// brancher rewinds sessions, sends different messages there, and forks some.
 func (s *soak) brancher() {
 	for i := 0; s.pause(4); i++ {
 		id := s.trees[rand.IntN(len(s.trees))]
-		ctx, done := within()
+		ctx, done := requestContext()
 		s.ledger.move(s.ledger.moves, id)
 		_, err := s.client.Rewind(ctx, id, wire.Move{Back: 1 + rand.IntN(2), Summary: rand.IntN(4) == 0})
 		s.tolerate("rewind", err)
 		if err == nil {
 			s.ledger.move(s.ledger.moved, id)
-			s.say(spoken{id, firn.NewEntryID(), fmt.Sprintf("brancher says %d: %s", i, phrase()), "brancher"}, wire.Turn{Queue: "followup"})
+			s.sendMessage(spoken{id, firn.NewEntryID(), fmt.Sprintf("brancher says %d: %s", i, phrase()), "brancher"}, wire.Turn{Queue: "followup"})
 		}
 		if s.mayMake() {
 			forked, err := s.client.Fork(ctx, s.plain[rand.IntN(len(s.plain))], wire.Fork{Title: fmt.Sprintf("fork %d", i)})
@@ -60,11 +60,11 @@ func (s *soak) brancher() {
 	}
 }
 
-// compacter compacts sessions, and takes it back, and that too.
+// compacter compacts sessions, undoes that, and redoes it.
 func (s *soak) compacter() {
 	for s.pause(6) {
 		id := s.plain[rand.IntN(len(s.plain))]
-		ctx, done := within()
+		ctx, done := requestContext()
 		c, err := s.client.Compact(ctx, id, wire.Compact{KeepRecent: 500 + rand.Int64N(3000)})
 		s.tolerate("compact", err)
 		if err == nil && c.ID != "" && rand.IntN(2) == 0 {
@@ -79,11 +79,11 @@ func (s *soak) compacter() {
 	}
 }
 
-// reader lists, searches, and looks at windows, trees and numbers.
+// reader lists, searches, and reads windows, trees and statistics.
 func (s *soak) reader() {
 	for i := 0; s.pause(2); i++ {
 		id := s.plain[rand.IntN(len(s.plain))]
-		ctx, done := within()
+		ctx, done := requestContext()
 		var err error
 		what := []string{"list", "search", "window", "tree", "entries", "usage", "keys", "ops"}[i%8]
 		switch what {
@@ -109,7 +109,7 @@ func (s *soak) reader() {
 	}
 }
 
-// typist runs commands as people do.
+// typist runs commands as users do.
 func (s *soak) typist() {
 	for i := 0; s.pause(8); i++ {
 		id := string(s.plain[rand.IntN(len(s.plain))])
@@ -129,7 +129,7 @@ func (s *soak) typist() {
 	}
 }
 
-// browser logs in as a browser does, and looks at pages.
+// browser logs in like a browser and loads pages.
 func (s *soak) browser() {
 	life, jar := 0, (*cookiejar.Jar)(nil)
 	for i := 0; s.pause(4); i++ {
@@ -150,9 +150,9 @@ func (s *soak) browser() {
 	}
 }
 
-// login lets a browser in by a code.
+// login logs in with a code.
 func (s *soak) login() *cookiejar.Jar {
-	ctx, done := within()
+	ctx, done := requestContext()
 	defer done()
 	order, err := s.client.OrderLogin(ctx, wire.LoginOrder{})
 	if s.tolerate("order a login", err); err != nil {
@@ -170,7 +170,7 @@ func (s *soak) login() *cookiejar.Jar {
 	}
 	if _, err = c.Login(ctx, wire.Login{Code: order.Code}); err != nil {
 		var problem *wire.Problem
-		if !errors.As(err, &problem) || problem.Kind != wire.NoToken { // the code of a gateway that was killed
+		if !errors.As(err, &problem) || problem.Kind != wire.NoToken { // a code of a gateway that was killed
 			s.tolerate("log in", err)
 		}
 		return nil
@@ -179,13 +179,13 @@ func (s *soak) login() *cookiejar.Jar {
 	return jar
 }
 
-// cookies carries requests with the cookies of a browser.
+// cookies is a transport with the cookies of a browser.
 type cookies struct {
 	jar  *cookiejar.Jar
 	next http.RoundTripper
 }
 
-// RoundTrip sends a request with its cookies, and keeps those that come.
+// RoundTrip sends a request with its cookies, and stores those of the response.
 func (c cookies) RoundTrip(r *http.Request) (*http.Response, error) {
 	r = r.Clone(r.Context())
 	for _, cookie := range c.jar.Cookies(r.URL) {
@@ -198,9 +198,9 @@ func (c cookies) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, err
 }
 
-// page fetches a page or what is shown on it.
+// page fetches a page or a resource of one.
 func (s *soak) page(jar *cookiejar.Jar, method, path string) {
-	ctx, done := within()
+	ctx, done := requestContext()
 	defer done()
 	r, err := http.NewRequestWithContext(ctx, method, s.gateway.address()+path, nil)
 	if err != nil {
@@ -218,7 +218,7 @@ func (s *soak) page(jar *cookiejar.Jar, method, path string) {
 	switch {
 	case resp.StatusCode == http.StatusOK:
 		s.ledger.count("pages")
-	case again(resp.StatusCode), resp.StatusCode == http.StatusUnauthorized: // the clock has jumped past the end of the login
+	case isRetryable(resp.StatusCode), resp.StatusCode == http.StatusUnauthorized: // the clock has jumped past the end of the login
 		s.ledger.count("pages refused")
 	default:
 		s.ledger.complain("%s %s: %s", method, path, resp.Status)
