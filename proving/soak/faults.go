@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// fault is a fault to inject. run returns an error if that failed.
+// fault is a fault to inject. do returns an error if that failed.
 type fault struct {
 	name string
 	do   func(*soak) error
 	// ends is true if the fault ends the process. Such faults are left out in the second
 	// half, so that one process runs for long.
 	ends bool
-	// needs is the requirement that is not met, if any.
+	// needs is its requirement, needsDisk or needsClock; empty if there is none.
 	needs string
 }
 
@@ -37,7 +37,7 @@ var faults = []fault{
 	{name: "clock forward", do: (*soak).clockForward, needs: needsClock},
 	{name: "clock back", do: (*soak).clockBack, needs: needsClock},
 	{name: "indexes damaged while it runs", do: (*soak).corruptIndexes},
-	{name: "killed, indexes damaged", do: (*soak).scribbleDown, ends: true},
+	{name: "killed, indexes damaged", do: (*soak).corruptStopped, ends: true},
 	{name: "killed while the disk is full", do: (*soak).killOnFull, ends: true, needs: needsDisk},
 	{name: "killed while the disk is slow", do: (*soak).killOnSlow, ends: true, needs: needsDisk},
 	{name: "connections that hang", do: (*soak).hungConnections},
@@ -54,7 +54,7 @@ func (s *soak) possible() (out []fault) {
 			out = append(out, f)
 			continue
 		}
-		s.untold = append(s.untold, fmt.Sprintf("%s: %s", f.name, why))
+		s.untried = append(s.untried, fmt.Sprintf("%s: %s", f.name, why))
 		if s.Strict {
 			s.ledger.complain("%s cannot be tried: %s", f.name, why)
 		}
@@ -225,7 +225,7 @@ func (s *soak) checkClock(shift time.Duration) error {
 	return nil
 }
 
-func (s *soak) scribbleDown() error {
+func (s *soak) corruptStopped() error {
 	return errors.Join(s.gateway.kill(), s.corruptIndexes(), s.gateway.start())
 }
 

@@ -48,7 +48,7 @@ func (s *soak) summary() *summary {
 		OK: len(s.ledger.complaints) == 0, Began: s.began.UTC().Format(time.RFC3339), Seconds: time.Since(s.began).Seconds(), Seed: s.Seed,
 		Said: len(t.said), Noted: len(t.noted), Unknown: len(t.lost), Sessions: len(s.auditor.books), Lives: lives,
 		Faults: maps.Clone(s.ledger.faults), Counts: maps.Clone(s.ledger.counts), Asked: s.model.asked.Load(), Failed: s.model.failed.Load(),
-		NotTried: s.untold, Complaints: slices.Clone(s.ledger.complaints), Samples: s.samples.all,
+		NotTried: s.untried, Complaints: slices.Clone(s.ledger.complaints), Samples: s.samples.all,
 	}
 	for _, b := range s.auditor.books {
 		out.Entries += b.count
