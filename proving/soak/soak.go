@@ -63,7 +63,7 @@ type soak struct {
 	// secondHalf is true after half of the run, from which on one process keeps running.
 	secondHalf bool
 	began      time.Time
-	untried     []string
+	untried    []string
 }
 
 // mayMake reports whether one more session may be created.
