@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAdopt puts a session that pi began into a home: firn lists it, resumes it
-// and goes on with it, and pi reads on.
+// TestAdopt copies a session that pi started into a home. firn lists, resumes and continues
+// it, and pi reads the result.
 func TestAdopt(t *testing.T) {
 	eachRelease(t, func(t *testing.T, p *pi) {
 		cwd := t.TempDir()
@@ -51,12 +51,12 @@ func TestAdopt(t *testing.T) {
 	})
 }
 
-// spoken are the texts of the user and the assistant, without those of tools.
+// spoken returns the texts of the user and the assistant, without those of tools.
 func spoken(messages []map[string]any) []string {
 	return texts(slices.DeleteFunc(messages, func(m map[string]any) bool { return m["role"] == "toolResult" }))
 }
 
-// adopt copies a file of pi into a new home, under the id in its header.
+// adopt copies a file of pi into a new home, under the ID in its header.
 func adopt(t *testing.T, p piState) *session {
 	t.Helper()
 	s := openHome(t, t.TempDir(), filestore.Options{})
@@ -70,7 +70,7 @@ func adopt(t *testing.T, p piState) *session {
 	return s
 }
 
-// mustList checks what firn's list tells of the only session of the home.
+// mustList checks firn's list entry of the only session in the home.
 func (s *session) mustList(t *testing.T, cwd, title, prompt string) {
 	t.Helper()
 	var all []store.Info
@@ -88,12 +88,12 @@ func (s *session) mustList(t *testing.T, cwd, title, prompt string) {
 	}
 }
 
-// TestPiForks lets pi take a branch of firn's session into a file of its own,
-// which firn then adopts. The session it came from stays as it is.
+// TestPiForks lets pi fork firn's session into a new file, which firn then adopts. The
+// original session must not change.
 func TestPiForks(t *testing.T) {
 	eachRelease(t, func(t *testing.T, p *pi) {
 		s := newSession(t, filestore.Options{})
-		s.add(t, said("ask zero"))
+		s.add(t, userMessage("ask zero"))
 		branched(t, s)
 		ids := s.path(t).Entries
 		before := readFile(t, s.file())
@@ -107,7 +107,7 @@ func TestPiForks(t *testing.T) {
 		a := adopt(t, fork)
 		a.mustBeWhole(t)
 		a.talk(t, "six")
-		got := p.look(t, a.file())
+		got := p.openUnchanged(t, a.file())
 		a.mustAgree(t, got)
 		mustSendTheSame(t, a.path(t), got)
 		if header := a.path(t).Header; header == nil || header.ParentSession != s.file() {

@@ -13,8 +13,8 @@ import (
 	"firn.dev/tool"
 )
 
-// agentTalk is a session that an agent wrote: tools, titles, counters, a
-// compaction with a pin, and a branch that was left with a summary.
+// agentTalk writes a session as an agent does: tools, titles, counters, a compaction with a
+// pin, and an abandoned branch with a summary.
 func agentTalk(t *testing.T, s *session) {
 	t.Helper()
 	a := &agent.Agent{
@@ -54,15 +54,15 @@ func agentTalk(t *testing.T, s *session) {
 	}
 }
 
-// TestPiOpensWhatAgentsWrote lets pi open the session of an agent: it sees all
-// lines, would send what firn would send, and changes nothing.
+// TestPiOpensWhatAgentsWrote checks that pi sees all lines of an agent's session, would
+// send the same messages as firn, and changes nothing.
 func TestPiOpensWhatAgentsWrote(t *testing.T) {
 	eachRelease(t, func(t *testing.T, p *pi) {
 		s := newSession(t, filestore.Options{})
 		agentTalk(t, s)
 		s.mustBeWhole(t)
 		before := readFile(t, s.file())
-		got := p.look(t, s.file())
+		got := p.openUnchanged(t, s.file())
 		s.mustAgree(t, got)
 		s.mustShow(t, got)
 		mustSendTheSame(t, s.path(t), got)

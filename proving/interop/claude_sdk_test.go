@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// sdkReply is what claude.mjs answers.
+// sdkReply is a response of claude.mjs.
 type sdkReply struct {
 	Error    string       `json:"error"`
 	Sessions []sdkSession `json:"sessions"`
@@ -51,16 +51,15 @@ func sdkAsk(t *testing.T, d *driver, request map[string]string) sdkReply {
 	return got
 }
 
-// sdkRead reads a session: what is known of it, and its messages, a line for
-// each thing said.
+// sdkRead reads a session: its list entry, and its messages, one line per part.
 func (c *claude) sdkRead(t *testing.T, d *driver, id string) (*sdkSession, []string) {
 	t.Helper()
 	got := sdkAsk(t, d, map[string]string{"read": id, "dir": c.cwd})
-	return got.Info, flatMessages(t, got.said())
+	return got.Info, flatMessages(t, got.messages())
 }
 
-// said are the messages of a session.
-func (r sdkReply) said() []wireMessage {
+// messages returns the messages of a session.
+func (r sdkReply) messages() []wireMessage {
 	var messages []wireMessage
 	for _, m := range r.Messages {
 		m.Message.Role = m.Type
@@ -69,8 +68,8 @@ func (r sdkReply) said() []wireMessage {
 	return messages
 }
 
-// sdkReads is what the SDK reads of some shapes where it is not what Claude Code
-// sends: it leaves out what is said aside, and shows answers that failed.
+// sdkReads are the lines that the SDK reads from some shapes, where they differ from those
+// that Claude Code sends: the SDK omits meta messages, and includes failed answers.
 var sdkReads = map[string][]string{
 	"one line of every kind": {
 		"user: What is in a.txt?",
@@ -92,7 +91,7 @@ var sdkReads = map[string][]string{
 	"an answer that failed": slices.Concat(saidLines("one"), []string{"user: ask two", "assistant: overloaded", "assistant: half an ans"}, saidLines("three")),
 }
 
-// saidLines are the lines of what [session.talk] appends.
+// saidLines returns the lines of the messages that [session.talk] appends.
 func saidLines(words ...string) []string {
 	var lines []string
 	for i, text := range turns(words...) {
@@ -101,8 +100,8 @@ func saidLines(words ...string) []string {
 	return lines
 }
 
-// TestClaudeSDK hands sessions of all shapes to Claude Code, and lists and reads
-// them with its SDK.
+// TestClaudeSDK hands sessions of all shapes to Claude Code, and lists and reads them with
+// its SDK.
 func TestClaudeSDK(t *testing.T) {
 	c := newClaude(t)
 	d := c.sdk(t)
@@ -128,7 +127,7 @@ func TestClaudeSDK(t *testing.T) {
 	c.mustList(t, d, listed)
 }
 
-// saidIn is what the session says, in other words; nothing if that is known.
+// saidIn returns the lines of the session after replacing words; nil if known is not nil.
 func saidIn(t *testing.T, s *session, words *strings.Replacer, known []string) []string {
 	t.Helper()
 	if known != nil {
@@ -141,7 +140,7 @@ func saidIn(t *testing.T, s *session, words *strings.Replacer, known []string) [
 	return lines
 }
 
-// mustBeListed checks what the SDK knows of the session.
+// mustBeListed checks the SDK's list entry of the session.
 func (s *session) mustBeListed(t *testing.T, got sdkSession, cwd string) {
 	t.Helper()
 	title, prompt := "", ""
@@ -157,14 +156,14 @@ func (s *session) mustBeListed(t *testing.T, got sdkSession, cwd string) {
 			}
 		}
 	}
-	prompt = strings.TrimRight(strings.ReplaceAll(prompt, "\n", " "), " \ufeff") // as it is shown, in one line
+	prompt = strings.TrimRight(strings.ReplaceAll(prompt, "\n", " "), " \ufeff") // as displayed, in one line
 	want := sdkSession{ID: string(s.id), CustomTitle: title, Summary: first.Or(title, prompt), FirstPrompt: prompt, CWD: cwd}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the SDK knows something else (-firn +SDK):\n%s", diff)
 	}
 }
 
-// mustList checks that the SDK lists what it has read.
+// mustList checks that the SDK lists the sessions that it has read.
 func (c *claude) mustList(t *testing.T, d *driver, read map[string]sdkSession) {
 	t.Helper()
 	listed := make(map[string]sdkSession)
@@ -176,14 +175,14 @@ func (c *claude) mustList(t *testing.T, d *driver, read map[string]sdkSession) {
 	}
 }
 
-// sdkCalls are the calls, by transcript, that get another id in a file for Claude
-// Code: Anthropic refuses a conversation in which two calls have the same id.
+// sdkCalls maps call IDs, by transcript, that are changed in a file for Claude Code,
+// because Anthropic rejects duplicate call IDs.
 var sdkCalls = map[string]map[string]string{
 	"agentsview_function_calls.jsonl": {"call call_test apply_patch map[]": "call call_test_91f90901 apply_patch map[]"},
 }
 
-// TestClaudeSDKReadsOthers turns the transcripts of other tools into ones of
-// Claude Code, and reads them with its SDK.
+// TestClaudeSDKReadsOthers converts the transcripts of other tools to Claude Code's format,
+// and reads them with its SDK.
 func TestClaudeSDKReadsOthers(t *testing.T) {
 	c := newClaude(t)
 	d := c.sdk(t)
@@ -210,14 +209,14 @@ func TestClaudeSDKReadsOthers(t *testing.T) {
 			runFirn(t, home, "convert", file, "--to", "claude", "-o", filepath.Join(folder, id+".jsonl"))
 			s := openHome(t, home, filestore.Options{})
 			s.id = firn.ID(importFile(t, home, file).Session.ID)
-			// Thinking is of use to its own provider only, and what Codex says of the
-			// place that it works in is said aside.
+			// Thinking is useful only to its own provider, and Codex's environment context
+			// is a meta message.
 			want := withoutThinking(withoutPlace(saidIn(t, s, claudeWords, nil)))
 			for i, line := range want {
 				want[i] = first.Or(sdkCalls[filepath.Base(file)][line], line)
 			}
 			got := sdkAsk(t, d, map[string]string{"read": id})
-			if diff := cmp.Diff(want, withoutThinking(flatMessages(t, got.said()))); diff != "" {
+			if diff := cmp.Diff(want, withoutThinking(flatMessages(t, got.messages()))); diff != "" {
 				t.Errorf("the SDK reads something else (-firn +SDK):\n%s", diff)
 			}
 		})

@@ -9,14 +9,13 @@ import (
 	"testing"
 )
 
-// The SDK of Claude Code, and its release. Claude Code itself, 2.1.325, comes
-// with it.
+// The SDK of Claude Code and its version. It contains Claude Code 2.1.325.
 const (
 	claudeSDK   = "@anthropic-ai/claude-agent-sdk"
 	claudeSDKIs = "0.3.325"
 )
 
-// claude is a home of Claude Code, and a directory that it works in.
+// claude is a home of Claude Code and a working directory.
 type claude struct {
 	user, home, cwd string
 }
@@ -32,7 +31,7 @@ func newClaude(t *testing.T) *claude {
 	return c
 }
 
-// realDir is a new directory by the name that the system itself calls it.
+// realDir returns a new directory with symbolic links resolved.
 func realDir(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -42,7 +41,7 @@ func realDir(t *testing.T) string {
 	return dir
 }
 
-// env is what Claude Code needs to find its home, and the provider.
+// env returns the environment with Claude Code's home and the provider.
 func (c *claude) env(f *provider) []string {
 	env := append(plainEnv(c.user), "CLAUDE_CONFIG_DIR="+c.home)
 	if f != nil {
@@ -53,9 +52,8 @@ func (c *claude) env(f *provider) []string {
 	return env
 }
 
-// ask asks Claude Code a question, and returns what the provider is told, a
-// line for each thing said, without what Claude Code itself puts in. The answer
-// is always the same.
+// ask asks Claude Code a question, and returns the request that the provider receives, one
+// line per part, without Claude Code's own reminders. The answer is always the same.
 func (c *claude) ask(t *testing.T, question string, args ...string) []string {
 	t.Helper()
 	f := newProvider(t, "It was snow.")
@@ -72,8 +70,8 @@ func (c *claude) ask(t *testing.T, question string, args ...string) []string {
 	return withoutReminders(f.flat(t))
 }
 
-// withoutReminders leaves out what Claude Code says itself, and the end of line
-// that it puts between two texts of the user.
+// withoutReminders removes Claude Code's own reminders, and the line break that it adds
+// between two texts of the user.
 func withoutReminders(flat []string) []string {
 	flat = slices.DeleteFunc(flat, func(line string) bool { return strings.HasPrefix(line, "user: <system-reminder>") })
 	for i := range flat[:len(flat)-1] {
@@ -84,12 +82,12 @@ func withoutReminders(flat []string) []string {
 	return flat
 }
 
-// client is Claude Code as a tool that sessions are handed to.
+// client returns Claude Code as a target of handoffs.
 func (c *claude) client() client {
 	return client{tool: "claude", home: c.home, cwd: c.cwd, ask: c.ask, said: withoutReminders}
 }
 
-// claudeWords are the words that Claude Code's files have for firn's.
+// claudeWords translates firn's texts to those in Claude Code's files.
 var claudeWords = strings.NewReplacer(
 	"user: The conversation history before this point was compacted into the following summary:\n\n<summary>\n",
 	"user: This session is being continued from a previous conversation that ran out of context. What was said before is summarized below.\n\n",
@@ -98,13 +96,13 @@ var claudeWords = strings.NewReplacer(
 	"</summary>", "",
 )
 
-// TestClaudeCommand hands sessions to Claude Code and goes on with them there:
+// TestClaudeCommand hands sessions to Claude Code and continues them there:
 //
 //	claude -p --resume ID "…"
 func TestClaudeCommand(t *testing.T) {
-	goOn(t, func(t *testing.T) client { return newClaude(t).client() }, claudeWords, map[string][]string{
-		// Thinking that Anthropic did not sign is left out, commands are as Claude
-		// Code has them, and it sends no pictures with what failed.
+	continueIn(t, func(t *testing.T) client { return newClaude(t).client() }, claudeWords, map[string][]string{
+		// Thinking without Anthropic's signature is omitted, commands are in Claude Code's
+		// form, and failed results have no images.
 		"one line of every kind": {
 			"user: What is in a.txt?",
 			"assistant: Reading it.",

@@ -17,12 +17,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPiCommand runs pi itself on firn's sessions, as a person would:
+// TestPiCommand runs pi itself on firn's sessions, as a user would:
 //
 //	pi --session FILE -p "…"
 //
-// What arrives at the provider is firn's history and then the question; what
-// pi adds to the file, firn reads.
+// The provider receives firn's history and then the question, and firn reads the entries
+// that pi adds to the file.
 func TestPiCommand(t *testing.T) {
 	for name, version := range piCommands {
 		for shape, api := range map[string]string{
@@ -41,9 +41,8 @@ func TestPiCommand(t *testing.T) {
 	}
 }
 
-// TestPiCommandOnAPlainSession does the same with a session as the README's
-// example makes it: it was begun for a key, so nobody said in which directory,
-// and nobody said which model answered.
+// TestPiCommandOnAPlainSession does the same with a session as in the README's example:
+// created for a key, without a working directory and a model.
 func TestPiCommandOnAPlainSession(t *testing.T) {
 	for name, version := range piCommands {
 		t.Run(version, func(t *testing.T) {
@@ -61,7 +60,7 @@ func TestPiCommandOnAPlainSession(t *testing.T) {
 	}
 }
 
-// runPi asks one question in the session and checks all that follows.
+// runPi asks one question in the session and checks the results.
 func runPi(t *testing.T, name string, s *session, api string) {
 	t.Helper()
 	before, entries := readFile(t, s.file()), s.entries(t)
@@ -89,7 +88,7 @@ func runPi(t *testing.T, name string, s *session, api string) {
 	s.mustBeWhole(t)
 }
 
-// askPi asks pi a question in a session and returns what it prints.
+// askPi asks pi a question in a session and returns its output.
 func (f *provider) askPi(t *testing.T, name, api string, s *session, question string) string {
 	t.Helper()
 	out, err := f.command(t, name, api, s, "-p", question).CombinedOutput()
@@ -99,14 +98,13 @@ func (f *provider) askPi(t *testing.T, name, api string, s *session, question st
 	return string(out)
 }
 
-// command is pi on a session, in a home of its own in which the provider is
-// the only one there is.
+// command returns pi on a session, in a new home with the provider as the only one.
 func (f *provider) command(t *testing.T, name, api string, s *session, args ...string) *exec.Cmd {
 	t.Helper()
 	return f.piCommand(t, name, api, t.TempDir(), s.home, append([]string{"--session", s.file()}, args...)...)
 }
 
-// piCommand is pi in a user's home and a directory.
+// piCommand returns pi in a user's home and a working directory.
 func (f *provider) piCommand(t *testing.T, name, api, home, cwd string, args ...string) *exec.Cmd {
 	t.Helper()
 	dir := filepath.Join(home, ".pi", "agent")
@@ -134,7 +132,7 @@ func writeJSON(t *testing.T, file string, value any) {
 	}
 }
 
-// piBinary is the script that the package installs as the command pi.
+// piBinary returns the script that the package installs as the command pi.
 func piBinary(t *testing.T, name string) string {
 	t.Helper()
 	var manifest struct{ Bin struct{ Pi string } }
@@ -148,8 +146,7 @@ func piBinary(t *testing.T, name string) string {
 	return filepath.Join(dir, filepath.FromSlash(manifest.Bin.Pi))
 }
 
-// flatWindow tells what a window without a profile says, a line for each
-// thing said.
+// flatWindow formats a window without a profile, one line per part.
 func flatWindow(t *testing.T, path window.Path) []string {
 	t.Helper()
 	var flat []string
@@ -161,7 +158,7 @@ func flatWindow(t *testing.T, path window.Path) []string {
 	return flat
 }
 
-// flatPart tells a part in a line.
+// flatPart formats a part in one line.
 func flatPart(role firn.Role, part firn.Part) string {
 	switch p := part.(type) {
 	case firn.Text:

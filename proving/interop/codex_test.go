@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// codexVersion is the release of Codex that the tests were written for.
+// codexVersion is the tested version of Codex.
 const codexVersion = "0.166.0"
 
-// codex is a home of Codex, and a directory that it works in.
+// codex is a home of Codex and a working directory.
 type codex struct {
 	user, home, cwd string
 }
@@ -32,7 +32,7 @@ func newCodex(t *testing.T) *codex {
 
 func codexPackage() string { return "codex-" + runtime.GOOS + "-" + architecture() }
 
-// codexBinary is the command; npm installs one for this machine.
+// codexBinary returns the command that npm installed for this machine.
 func codexBinary(t *testing.T) string {
 	t.Helper()
 	found, err := filepath.Glob(installed(t, codexPackage(), "vendor", "*", "bin", "codex"))
@@ -42,9 +42,8 @@ func codexBinary(t *testing.T) string {
 	return found[0]
 }
 
-// ask asks Codex a question, and returns what the provider is told, a line for
-// each thing said, without what Codex itself puts in. The answer is always the
-// same.
+// ask asks Codex a question, and returns the request that the provider receives, one line
+// per part, without Codex's own messages. The answer is always the same.
 func (c *codex) ask(t *testing.T, question string, args ...string) []string {
 	t.Helper()
 	f := newProvider(t, "It was snow.")
@@ -75,26 +74,26 @@ stream_max_retries = 0
 	return f.flatInput(t)
 }
 
-// client is Codex as a tool that sessions are handed to.
+// client returns Codex as a target of handoffs.
 func (c *codex) client() client {
 	return client{tool: "codex", home: c.home, cwd: c.cwd, ask: c.ask, said: withoutPlace}
 }
 
-// codexWords are the words that Codex' files have for firn's.
+// codexWords translates firn's texts to those in Codex's files.
 var codexWords = strings.NewReplacer(
 	"user: The conversation history before this point was compacted into the following summary:", "user: The conversation before this point was compacted into this summary:",
 	"user: The following is a summary of a branch that this conversation came back from:\n\n<summary>\n", "user: Summary of a branch that this conversation came back from:\n\n",
-	"\n</summary>", "\n</summary>", // that of a compaction stays
+	"\n</summary>", "\n</summary>", // unchanged in a compaction
 	"</summary>", "",
 )
 
-// TestCodexCommand hands sessions to Codex and goes on with them there:
+// TestCodexCommand hands sessions to Codex and continues them there:
 //
 //	codex exec resume ID "…"
 func TestCodexCommand(t *testing.T) {
-	goOn(t, func(t *testing.T) client { return newCodex(t).client() }, codexWords, map[string][]string{
-		// Thinking that OpenAI did not encrypt is left out, and commands are as
-		// Codex has them.
+	continueIn(t, func(t *testing.T) client { return newCodex(t).client() }, codexWords, map[string][]string{
+		// Thinking that OpenAI did not encrypt is omitted, and commands are in Codex's
+		// form.
 		"one line of every kind": {
 			"user: What is in a.txt?",
 			"assistant: Reading it.",
@@ -115,9 +114,8 @@ func TestCodexCommand(t *testing.T) {
 	})
 }
 
-// flatInput tells what the only request to the Responses API says, a line for
-// each thing said, without instructions and without what Codex says of the
-// place that it works in.
+// flatInput formats the only request to the Responses API, one line per part, without
+// instructions and Codex's environment context.
 func (f *provider) flatInput(t *testing.T) []string {
 	t.Helper()
 	var items []wireItem
@@ -134,7 +132,7 @@ func (f *provider) flatInput(t *testing.T) []string {
 	return withoutPlace(flat)
 }
 
-// withoutPlace leaves out what Codex says of the place that it works in.
+// withoutPlace removes Codex's environment context.
 func withoutPlace(flat []string) []string {
 	return slices.DeleteFunc(flat, func(line string) bool {
 		for _, tag := range []string{"environment_context", "permissions instructions", "skills_instructions"} {

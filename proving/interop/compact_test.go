@@ -12,9 +12,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// TestPiCompacts lets pi itself compact firn's sessions, with entries among
-// them that pi does not know. firn then reads the summary and the kept tail,
-// and both go on from there.
+// TestPiCompacts lets pi compact firn's sessions, including entries that pi does not know.
+// firn then reads the summary and the kept tail, and both continue the session.
 func TestPiCompacts(t *testing.T) {
 	for name, version := range releases {
 		for _, shape := range []string{"one line of every kind", "compacted, undone and restored"} {
@@ -36,7 +35,7 @@ func TestPiCompacts(t *testing.T) {
 				if c := path.Compaction.Body.(*firn.Compaction); !strings.Contains(c.Summary, "All of it was snow.") {
 					t.Errorf("the summary is %q", c.Summary)
 				}
-				got := p.look(t, s.file())
+				got := p.openUnchanged(t, s.file())
 				if level := path.State.ThinkingLevel; level != "" || got.ThinkingLevel == "off" {
 					t.Errorf("firn knows the thinking level %q, which was set before what pi kept; pi says %q", level, got.ThinkingLevel)
 				}
@@ -46,14 +45,13 @@ func TestPiCompacts(t *testing.T) {
 				s.mustBeWhole(t)
 
 				s.talk(t, "after it")
-				mustSendTheSame(t, s.path(t), p.look(t, s.file()))
+				mustSendTheSame(t, s.path(t), p.openUnchanged(t, s.file()))
 			})
 		}
 	}
 }
 
-// remoteCall gives one command to a pi that takes them as lines, and waits for
-// it to succeed.
+// remoteCall sends one command to pi in RPC mode, and waits until it succeeds.
 func remoteCall(t *testing.T, cmd *exec.Cmd, command string) {
 	t.Helper()
 	in, err := cmd.StdinPipe()
@@ -80,7 +78,7 @@ func remoteCall(t *testing.T, cmd *exec.Cmd, command string) {
 	}
 }
 
-// response is how pi answers a command.
+// response is pi's response to a command.
 type response struct {
 	Type    string `json:"type"`
 	Command string `json:"command"`
@@ -88,7 +86,7 @@ type response struct {
 	Error   string `json:"error"`
 }
 
-// awaitResponse reads events until the response to the command comes.
+// awaitResponse reads events until the response to the command arrives.
 func awaitResponse(out *bufio.Reader, command string) (response, error) {
 	for {
 		line, err := out.ReadBytes('\n')

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// workshop is the directory that the command is built in.
+// workshop is the build directory of the command.
 var workshop string
 
 func TestMain(m *testing.M) {
@@ -24,11 +24,11 @@ func TestMain(m *testing.M) {
 	}
 	workshop = dir
 	code := m.Run()
-	os.RemoveAll(dir) // it is only litter
+	os.RemoveAll(dir) // temporary files
 	os.Exit(code)
 }
 
-// build builds the command, once.
+// build builds the command once.
 var build = sync.OnceValues(func() (string, error) {
 	name := filepath.Join(workshop, "firn")
 	if runtime.GOOS == "windows" {
@@ -43,8 +43,8 @@ var build = sync.OnceValues(func() (string, error) {
 	return name, nil
 })
 
-// lookAtSources looks at every file that the command may be built of. Go notes
-// at what a test looks, and runs it again when that has changed.
+// lookAtSources stats every source file of the command, so that Go's test cache notices
+// changes.
 func lookAtSources() error {
 	return filepath.WalkDir("../..", func(name string, d fs.DirEntry, err error) error {
 		switch {
@@ -59,7 +59,7 @@ func lookAtSources() error {
 	})
 }
 
-// runFirn runs a command of firn on a home and returns what it prints.
+// runFirn runs a firn command on a home and returns its output.
 func runFirn(t *testing.T, home string, args ...string) string {
 	t.Helper()
 	program, err := build()
@@ -69,7 +69,7 @@ func runFirn(t *testing.T, home string, args ...string) string {
 	return run(t, t.TempDir(), plainEnv(t.TempDir()), program, append([]string{"--home", home}, args...)...)
 }
 
-// askFirn does the same and reads what it prints as JSON.
+// askFirn runs a firn command and decodes its JSON output.
 func askFirn(t *testing.T, into any, home string, args ...string) {
 	t.Helper()
 	out := runFirn(t, home, append([]string{"--json"}, args...)...)
@@ -78,14 +78,14 @@ func askFirn(t *testing.T, into any, home string, args ...string) {
 	}
 }
 
-// handed is what firn handoff says it did.
+// handed is the result of firn handoff.
 type handed struct {
 	File   string
 	CWD    string
 	Resume []string
 }
 
-// handoff hands the session to a tool whose folder is given.
+// handoff hands the session to a tool with the given folder.
 func (s *session) handoff(t *testing.T, tool, folder, cwd string) handed {
 	t.Helper()
 	var h handed
@@ -93,7 +93,7 @@ func (s *session) handoff(t *testing.T, tool, folder, cwd string) handed {
 	return h
 }
 
-// imported is what firn import says it did.
+// imported is the result of firn import.
 type imported struct {
 	Session struct {
 		ID    string `json:"id"`

@@ -11,14 +11,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// client is a tool that sessions are handed to, with its home and the
-// directory that it works in.
+// client is a tool as the target of handoffs, with its home and a working directory.
 type client struct {
 	tool, home, cwd string
-	// ask lets the tool ask a model, and returns what the model is sent, a line
-	// for each thing said. The answer is always "It was snow."
+	// ask lets the tool ask a model, and returns the request, one line per part. The answer
+	// is always "It was snow."
 	ask func(t *testing.T, question string, args ...string) []string
-	// said leaves out what the tool itself says, of what firn reads.
+	// said removes the tool's own messages from those that firn reads.
 	said func(flat []string) []string
 }
 
@@ -34,11 +33,10 @@ var handedShapes = map[string]func(t *testing.T, s *session){
 	"what an agent wrote":    agentTalk,
 }
 
-// goOn hands sessions to a tool, of these shapes or all, and lets it go on with
-// each. What it sends to a model is what firn would send, in the words that the
-// tool's files have for it, or what is said to be wanted. What it adds to the
-// file, firn reads.
-func goOn(t *testing.T, start func(t *testing.T) client, words *strings.Replacer, sends map[string][]string, only ...string) {
+// continueIn hands sessions of the given or all shapes to a tool and continues each there.
+// The tool must send the same messages as firn, translated with words, or those in sends.
+// firn must read the entries that the tool adds.
+func continueIn(t *testing.T, start func(t *testing.T) client, words *strings.Replacer, sends map[string][]string, only ...string) {
 	for name, build := range handedShapes {
 		if len(only) > 0 && !slices.Contains(only, name) {
 			continue
@@ -60,7 +58,7 @@ func goOn(t *testing.T, start func(t *testing.T) client, words *strings.Replacer
 	}
 }
 
-// resume lets the tool go on with a session that was handed to it.
+// resume continues a handed over session in the tool.
 func (c client) resume(t *testing.T, h handed, want []string) {
 	t.Helper()
 	home := t.TempDir()
@@ -94,8 +92,8 @@ func (c client) resume(t *testing.T, h handed, want []string) {
 	s.mustBeWhole(t)
 }
 
-// entryNames lists the ids of entries, without what firn itself counts after
-// each import.
+// entryNames returns the IDs of entries, without the counters that firn adds after each
+// import.
 func entryNames(entries []firn.Entry) []string {
 	var names []string
 	for _, e := range entries {

@@ -23,14 +23,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// session is a session in a firn home of its own.
+// session is a session in a separate firn home.
 type session struct {
 	home string
 	st   *filestore.Store
 	id   firn.ID
 }
 
-// newSession opens a new home and begins a session in it.
+// newSession opens a new home and starts a session in it.
 func newSession(t *testing.T, opts filestore.Options) *session {
 	t.Helper()
 	s := openHome(t, t.TempDir(), opts)
@@ -38,10 +38,10 @@ func newSession(t *testing.T, opts filestore.Options) *session {
 	return s
 }
 
-// openHome opens a home; the session is one that does not exist yet.
+// openHome opens a home with a session that does not exist yet.
 func openHome(t *testing.T, home string, opts filestore.Options) *session {
 	t.Helper()
-	opts.Sync = filestore.SyncNever // nobody cuts the power here
+	opts.Sync = filestore.SyncNever // no power failures in these tests
 	st, err := filestore.Open(home, opts)
 	if err != nil {
 		t.Fatal(err)
@@ -54,12 +54,12 @@ func openHome(t *testing.T, home string, opts filestore.Options) *session {
 	return &session{home: home, st: st, id: firn.NewID()}
 }
 
-// file is the transcript, or its first part.
+// file returns the transcript or its first part.
 func (s *session) file() string {
 	return filepath.Join(s.home, "agents", "main", "sessions", string(s.id)+".jsonl")
 }
 
-// append adds entries and returns the id of the last one.
+// append appends entries and returns the ID of the last one.
 func (s *session) append(t *testing.T, entries ...firn.Entry) firn.EntryID {
 	t.Helper()
 	if _, err := s.st.Append(t.Context(), s.id, store.Any, entries...); err != nil {
@@ -68,13 +68,13 @@ func (s *session) append(t *testing.T, entries ...firn.Entry) firn.EntryID {
 	return entries[len(entries)-1].ID
 }
 
-// add appends a body and returns the entry's id.
+// add appends a body and returns the entry's ID.
 func (s *session) add(t *testing.T, body firn.Body) firn.EntryID {
 	t.Helper()
 	return s.append(t, firn.NewEntry(body))
 }
 
-// addAfter appends a body below another entry than the head.
+// addAfter appends a body below an entry other than the head.
 func (s *session) addAfter(t *testing.T, parent firn.EntryID, body firn.Body) firn.EntryID {
 	t.Helper()
 	e := firn.NewEntry(body)
@@ -82,7 +82,7 @@ func (s *session) addAfter(t *testing.T, parent firn.EntryID, body firn.Body) fi
 	return s.append(t, e)
 }
 
-// end is the position behind the last entry.
+// end returns the position after the last entry.
 func (s *session) end(t *testing.T) store.Pos {
 	t.Helper()
 	pos, err := s.st.Append(t.Context(), s.id, store.Any)
@@ -112,7 +112,7 @@ func (s *session) entries(t *testing.T) []firn.Entry {
 	return entries
 }
 
-// path collects the live part of the session.
+// path returns the live part of the session.
 func (s *session) path(t *testing.T) window.Path {
 	t.Helper()
 	path, err := window.Collect(s.st.ReadBack(t.Context(), s.id, store.End))
@@ -122,7 +122,7 @@ func (s *session) path(t *testing.T) window.Path {
 	return path
 }
 
-// unhidden is the path as a reader has it who does not know tombstones.
+// unhidden returns the path without applying tombstones.
 func (s *session) unhidden(t *testing.T) window.Path {
 	t.Helper()
 	entries := s.entries(t)
@@ -149,7 +149,7 @@ func backward(entries []firn.Entry) iter.Seq2[firn.Record, error] {
 	}
 }
 
-// verify lets the doctor read the session.
+// verify runs doctor's checks on the session.
 func (s *session) verify(t *testing.T) *doctor.Report {
 	t.Helper()
 	target, err := doctor.Find(vfs.OS{}, s.home, string(s.id))
@@ -174,9 +174,8 @@ func (s *session) mustBeWhole(t *testing.T) {
 	}
 }
 
-// mustAgree checks that pi and firn see the same session: the same entries,
-// the same head, the same path to it and the same settings. What each sends to
-// a model is another question.
+// mustAgree checks that pi and firn see the same session: the same entries, head, path and
+// settings. It does not compare the messages they send.
 func (s *session) mustAgree(t *testing.T, got piState) {
 	t.Helper()
 	entries := s.entries(t)
@@ -210,7 +209,7 @@ func (s *session) mustAgree(t *testing.T, got piState) {
 	}
 }
 
-// settings are a state with pi's word for no thinking.
+// settings returns a state with pi's name for no thinking.
 func settings(s firn.State) firn.State {
 	if s.ThinkingLevel == "" {
 		s.ThinkingLevel = "off"
@@ -226,8 +225,7 @@ func piSettings(p piState) firn.State {
 	return s
 }
 
-// mustSendTheSame checks that pi would send to a model what the window of the
-// path holds, message for message and member for member.
+// mustSendTheSame checks that pi would send exactly the messages in the window of the path.
 func mustSendTheSame(t *testing.T, path window.Path, got piState) {
 	t.Helper()
 	if diff := cmp.Diff(windowMessages(t, path), sentMessages(t, got)); diff != "" {
@@ -235,8 +233,7 @@ func mustSendTheSame(t *testing.T, path window.Path, got piState) {
 	}
 }
 
-// windowMessages are the messages of a window without a profile, as JSON that
-// our own dialect writes.
+// windowMessages returns the messages of a window without a profile, in firn's own JSON.
 func windowMessages(t *testing.T, path window.Path) []map[string]any {
 	t.Helper()
 	var messages []map[string]any
@@ -254,9 +251,9 @@ func windowMessages(t *testing.T, path window.Path) []map[string]any {
 	return messages
 }
 
-// sentMessages are what pi would send, with what is known to differ taken out:
-// answers that failed, which pi drops a step later, and the system prompt.
-// Content that is a string is made the part that it stands for.
+// sentMessages returns the messages that pi would send, without known differences: failed
+// answers, which pi drops later, and the system prompt. String content is replaced by the
+// equivalent part.
 func sentMessages(t *testing.T, p piState) []map[string]any {
 	t.Helper()
 	var messages []map[string]any
@@ -272,7 +269,7 @@ func sentMessages(t *testing.T, p piState) []map[string]any {
 	return messages
 }
 
-// texts lists all texts of messages, for a look at their order.
+// texts returns all texts of messages in order.
 func texts(messages []map[string]any) []string {
 	var all []string
 	for _, m := range messages {
@@ -286,7 +283,7 @@ func texts(messages []map[string]any) []string {
 	return all
 }
 
-// snapshot tells the names and contents of the files in a directory.
+// snapshot returns the names and contents of the files in a directory.
 func snapshot(t *testing.T, dir string) string {
 	t.Helper()
 	files, err := os.ReadDir(dir)

@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestClaudeInPlace begins a session in Claude Code, goes on with it in firn, in
-// Claude Code's own file, and again in Claude Code, which sends what was said in
-// firn too. What firn hides there, it sends no more, until it is restored.
+// TestClaudeInPlace starts a session in Claude Code, continues it in firn in Claude Code's
+// own file, and then in Claude Code again, which must send the messages from firn too.
+// Messages that firn hides are not sent until they are restored.
 func TestClaudeInPlace(t *testing.T) {
 	t.Parallel()
 	c := newClaude(t)
@@ -92,11 +92,10 @@ func TestPiInPlace(t *testing.T) {
 	}
 }
 
-// foreign is a session in another tool's home, in which firn adds to the tool's
-// own files.
+// foreign is a session in another tool's home, where firn appends to the tool's own files.
 type foreign struct{ home, id string }
 
-// firn runs a command of firn, and checks that it only adds to the file.
+// firn runs a firn command, and checks that it only appends to the file.
 func (f *foreign) firn(t *testing.T, args ...string) string {
 	t.Helper()
 	file := f.file(t)
@@ -108,7 +107,7 @@ func (f *foreign) firn(t *testing.T, args ...string) string {
 	return out
 }
 
-// file is the only file in the home that is named after the session.
+// file returns the only file in the home named after the session.
 func (f *foreign) file(t *testing.T) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(f.home, "*", "*", "*"+f.id+".jsonl"))
@@ -118,7 +117,7 @@ func (f *foreign) file(t *testing.T) string {
 	return found[0]
 }
 
-// entry names the first message whose line says something.
+// entry returns the ID of the first message whose line contains a text.
 func (f *foreign) entry(t *testing.T, says string) string {
 	t.Helper()
 	for line := range strings.Lines(runFirn(t, f.home, "--json", "cat", f.id)) {

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPiOpens lets pi open sessions of every shape: it sees what firn sees,
-// would send what firn would send, and changes nothing.
+// TestPiOpens lets pi open sessions of every shape: it must see and send the same as firn,
+// and change nothing.
 func TestPiOpens(t *testing.T) {
 	eachRelease(t, func(t *testing.T, p *pi) {
 		for name, shape := range shapes {
@@ -26,7 +26,7 @@ func TestPiOpens(t *testing.T) {
 				if diff := cmp.Diff(shape.says, texts(windowMessages(t, s.path(t)))); shape.says != nil && diff != "" {
 					t.Fatalf("firn's window says something else (-want +got):\n%s", diff)
 				}
-				got := p.look(t, s.file())
+				got := p.openUnchanged(t, s.file())
 				s.mustAgree(t, got)
 				s.mustShow(t, got)
 				mustSendTheSame(t, s.unhidden(t), got)
@@ -40,8 +40,8 @@ func TestPiOpens(t *testing.T) {
 	})
 }
 
-// mustShow checks that pi holds every line of the file as it stands there, and
-// shows the labels and the title that the lines say.
+// mustShow checks that pi has every line of the file unchanged, and shows its labels and
+// title.
 func (s *session) mustShow(t *testing.T, got piState) {
 	t.Helper()
 	want := lines(t, s.file())
@@ -83,8 +83,7 @@ func lines(t *testing.T, file string) []map[string]any {
 	return all
 }
 
-// TestPiLists lets pi list a directory of firn's sessions, with the table that
-// lies beside them.
+// TestPiLists lets pi list a directory of firn's sessions, next to the session table.
 func TestPiLists(t *testing.T) {
 	eachRelease(t, func(t *testing.T, p *pi) {
 		s := newSession(t, filestore.Options{})
@@ -109,8 +108,8 @@ func TestPiLists(t *testing.T) {
 	})
 }
 
-// TestWhatDiffers holds the differences that the package comment names, so
-// that somebody notices when one goes away.
+// TestWhatDiffers checks the differences that the package comment lists, so that their
+// disappearance is noticed.
 func TestWhatDiffers(t *testing.T) {
 	eachRelease(t, func(t *testing.T, p *pi) {
 		t.Run("an automatic title after the user's", func(t *testing.T) {
@@ -118,7 +117,7 @@ func TestWhatDiffers(t *testing.T) {
 			s.talk(t, "one")
 			s.add(t, &firn.Title{Name: "Mine", Source: firn.SourceUser})
 			s.add(t, &firn.Title{Name: "A guess", Source: firn.SourceAuto})
-			if got := p.look(t, s.file()); got.Name != "A guess" {
+			if got := p.openUnchanged(t, s.file()); got.Name != "A guess" {
 				t.Errorf("pi shows %q", got.Name)
 			}
 		})
@@ -129,7 +128,7 @@ func TestWhatDiffers(t *testing.T) {
 			if got := window.Build(s.path(t), window.Options{}).System; got != "Be kind." {
 				t.Errorf("firn's system prompt is %q", got)
 			}
-			sent := p.look(t, s.file()).Sent
+			sent := p.openUnchanged(t, s.file()).Sent
 			if drops := sent[0]["role"] != "system"; drops != p.old() {
 				t.Errorf("pi drops the system prompt: %v", drops)
 			}
@@ -137,8 +136,8 @@ func TestWhatDiffers(t *testing.T) {
 	})
 }
 
-// testShellWords shows that of a command that failed the model is told in
-// other words, behind the same beginning.
+// testShellWords checks that pi describes a failed command to the model in different words
+// after the same beginning.
 func testShellWords(t *testing.T, p *pi) {
 	s := newSession(t, filestore.Options{})
 	code := 2
@@ -149,7 +148,7 @@ func testShellWords(t *testing.T, p *pi) {
 	} {
 		s.add(t, &firn.Message{Role: firn.RoleShell, Time: at, Parts: []firn.Part{shell}})
 	}
-	ours, theirs := texts(windowMessages(t, s.path(t))), texts(sentMessages(t, p.look(t, s.file())))
+	ours, theirs := texts(windowMessages(t, s.path(t))), texts(sentMessages(t, p.openUnchanged(t, s.file())))
 	if len(ours) != 3 || len(theirs) != 3 {
 		t.Fatalf("firn sends %q, pi %q", ours, theirs)
 	}

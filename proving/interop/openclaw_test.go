@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// openClawReleases are the releases of OpenClaw, by the name that
-// openclaw/package.json gives them: the last one that keeps sessions in files as
-// pi does, and one that keeps them in a database and imports such files.
+// openClawReleases maps names in openclaw/package.json to versions of OpenClaw: the last
+// one that stores sessions in files like pi, and one that stores them in a database and
+// imports such files.
 var openClawReleases = map[string]string{"openclaw-files": "2026.5.7", "openclaw-sqlite": "2026.9.6"}
 
-// openClaw is a home of OpenClaw, and a directory that it works in.
+// openClaw is a home of OpenClaw and a working directory.
 type openClaw struct {
 	name, user, home, cwd, api string
 }
@@ -31,8 +31,7 @@ func newOpenClaw(t *testing.T, name, api string) *openClaw {
 	return c
 }
 
-// run runs a command of OpenClaw with a provider, which is the only one that it
-// knows.
+// run runs a command of OpenClaw with the fake provider as the only one.
 func (c *openClaw) run(t *testing.T, f *provider, args ...string) string {
 	t.Helper()
 	settings := filepath.Join(c.home, "openclaw.json")
@@ -50,8 +49,8 @@ func (c *openClaw) run(t *testing.T, f *provider, args ...string) string {
 	return run(t, c.cwd, env, filepath.Join(packages, "node-"+runtime.GOOS+"-"+architecture(), "bin", "node"), args...)
 }
 
-// ask asks OpenClaw a question in a session, and returns what the provider is
-// sent. The release with a database imports the files first, as its doctor does.
+// ask asks OpenClaw a question in a session, and returns the request. The release with a
+// database imports the files first, as its doctor does.
 func (c *openClaw) ask(t *testing.T, question string, args ...string) []string {
 	t.Helper()
 	f := newProvider(t, "It was snow.")
@@ -65,15 +64,15 @@ func (c *openClaw) ask(t *testing.T, question string, args ...string) []string {
 	return openClawSaid(f.flatAny(t))
 }
 
-// client is OpenClaw as a tool that sessions are handed to.
+// client returns OpenClaw as a target of handoffs.
 func (c *openClaw) client() client {
 	return client{tool: "openclaw", home: c.home, cwd: c.cwd, ask: c.ask, said: openClawSaid}
 }
 
-// stamped is the time that OpenClaw puts before what the user says.
+// stamped matches the time that OpenClaw prepends to user messages.
 var stamped = regexp.MustCompile(`^user: \[[A-Z][a-z]{2} \d{4}-\d{2}-\d{2} \d{2}:\d{2} [^\]]*\] `)
 
-// openClawSaid leaves out what OpenClaw itself says.
+// openClawSaid removes OpenClaw's own messages.
 func openClawSaid(flat []string) []string {
 	for i, line := range flat {
 		flat[i] = stamped.ReplaceAllString(line, "user: ")
@@ -81,7 +80,7 @@ func openClawSaid(flat []string) []string {
 	return flat
 }
 
-// flatAny tells what the only request says, whichever API it was sent to.
+// flatAny formats the only request, regardless of the API.
 func (f *provider) flatAny(t *testing.T) []string {
 	t.Helper()
 	request := f.only(t)

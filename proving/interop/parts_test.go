@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// twoParts makes a session that goes on in a second file, and returns it with
-// the ids of what was said.
+// twoParts creates a session with a second part, and returns it with the IDs of its
+// messages.
 func twoParts(t *testing.T) (*session, []firn.EntryID) {
 	t.Helper()
 	s := newSession(t, filestore.Options{PartSize: 2000})
@@ -25,17 +25,17 @@ func twoParts(t *testing.T) (*session, []firn.EntryID) {
 	return s, ids
 }
 
-// part is the path of a further part.
+// part returns the path of a further part.
 func (s *session) part(n int) string {
 	return strings.TrimSuffix(s.file(), ".jsonl") + "_part" + string(rune('0'+n)) + ".jsonl"
 }
 
-// TestPiReadsOnlyTheFirstPart says what pi makes of a session of several
-// files: it opens the first, as far as that goes, and harms none.
+// TestPiReadsOnlyTheFirstPart checks that pi opens only the first part of a session and
+// changes none.
 func TestPiReadsOnlyTheFirstPart(t *testing.T) {
 	eachRelease(t, func(t *testing.T, p *pi) {
 		s, ids := twoParts(t)
-		got := p.look(t, s.file())
+		got := p.openUnchanged(t, s.file())
 		first := entryIDs(lines(t, s.file())[1:])
 		if diff := cmp.Diff(first, entryIDs(got.Entries)); diff != "" {
 			t.Errorf("pi sees other entries than those of the first part (-part +pi):\n%s", diff)
@@ -55,9 +55,9 @@ func TestPiReadsOnlyTheFirstPart(t *testing.T) {
 	})
 }
 
-// TestPiAppendsToTheFirstPart lets pi go on where it thinks that the end is.
-// Nothing is lost: to firn, what pi adds is another branch, and the session
-// goes on from the end of its last part.
+// TestPiAppendsToTheFirstPart lets pi append to the first part. Nothing is lost: for firn,
+// pi's entries are on another branch, and the session continues from the end of its last
+// part.
 func TestPiAppendsToTheFirstPart(t *testing.T) {
 	eachRelease(t, func(t *testing.T, p *pi) {
 		s, ids := twoParts(t)
@@ -77,8 +77,8 @@ func TestPiAppendsToTheFirstPart(t *testing.T) {
 	})
 }
 
-// TestPiAndALaterPart says why pi must not be given a later part: it has no
-// header, and the old line writes over what it does not understand.
+// TestPiAndALaterPart shows why pi must not be given a later part: it has no header, and
+// the old line overwrites it.
 func TestPiAndALaterPart(t *testing.T) {
 	eachRelease(t, func(t *testing.T, p *pi) {
 		s, _ := twoParts(t)

@@ -11,7 +11,7 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// newPi is a home of pi, as a tool that sessions are handed to.
+// newPi returns a home of pi as a target of handoffs.
 func newPi(t *testing.T, name, api string) client {
 	t.Helper()
 	requireInstalled(t, name)
@@ -28,8 +28,8 @@ func newPi(t *testing.T, name, api string) client {
 	return client{tool: "pi", home: filepath.Join(user, ".pi", "agent"), cwd: cwd, ask: ask, said: slices.Clip[[]string]}
 }
 
-// piWords are the words that a release of pi has for firn's: since 1.5, images in
-// the result of a call that failed are in a message behind it.
+// piWords translates firn's texts to those of a release of pi: since 1.5, images in the
+// result of a failed call are in a separate message after it.
 func piWords(name string) *strings.Replacer {
 	if name != "pi-next" {
 		return strings.NewReplacer()
@@ -38,15 +38,14 @@ func piWords(name string) *strings.Replacer {
 		"no such file\n(image attached after the tool results)"+newLine+"user: Images from the error result of tool call toolu_2 (read):"+newLine+"user: [image/png]")
 }
 
-// newLine is where one line of what is said becomes two.
+// newLine marks where one line becomes two.
 const newLine = "\x00"
 
-// TestPiCommandOnHandedSessions hands sessions of firn to pi and goes on with
-// them there.
+// TestPiCommandOnHandedSessions hands sessions of firn to pi and continues them there.
 func TestPiCommandOnHandedSessions(t *testing.T) {
 	for name, version := range piCommands {
 		t.Run(version, func(t *testing.T) {
-			goOn(t, func(t *testing.T) client { return newPi(t, name, "anthropic-messages") }, piWords(name), nil,
+			continueIn(t, func(t *testing.T) client { return newPi(t, name, "anthropic-messages") }, piWords(name), nil,
 				"one line of every kind", "a message hidden", "compacted and undone", "rewound")
 		})
 	}
@@ -68,8 +67,8 @@ func TestPiCommandOnClaudesSessions(t *testing.T) {
 				c := newPi(t, name, "anthropic-messages")
 				var want []string
 				for _, line := range flatWindow(t, s.path(t)) {
-					if !thought.MatchString(line) || name != "pi-next" { // which leaves out what another model thought
-						want = append(want, thought.ReplaceAllString(line, "assistant: ")) // the others tell it as text
+					if !thought.MatchString(line) || name != "pi-next" { // pi-next omits thinking of other models
+						want = append(want, thought.ReplaceAllString(line, "assistant: ")) // the others send it as text
 					}
 				}
 				c.resume(t, s.handoff(t, "pi", c.home, c.cwd), want)
@@ -78,7 +77,7 @@ func TestPiCommandOnClaudesSessions(t *testing.T) {
 	}
 }
 
-// thought begins a line that tells a thought.
+// thought matches the beginning of a line with thinking.
 var thought = regexp.MustCompile(`^thinking [^:]*: `)
 
 func absolute(t *testing.T, file string) string {

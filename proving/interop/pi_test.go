@@ -7,12 +7,11 @@ import (
 	"testing"
 )
 
-// releases are the installed programs, by the name that package.json gives
-// them, with the version that the tests were written for.
+// releases maps the names in package.json to the tested versions of pi.
 var releases = map[string]string{"pi": "0.73.1", "pi-new": "0.87.1"}
 
-// piCommands are the releases whose command is tried: of the newest only the
-// bundle can be installed, not what the others are driven by.
+// piCommands are the releases whose command is tested: of the newest only the bundle can be
+// installed, without the modules for the driver.
 var piCommands = map[string]string{"pi": releases["pi"], "pi-new": releases["pi-new"], "pi-next": "1.5.0"}
 
 // eachRelease runs a test with every release of pi.
@@ -28,7 +27,7 @@ func eachRelease(t *testing.T, test func(t *testing.T, p *pi)) {
 // old reports whether it is the old line of pi.
 func (p *pi) old() bool { return p.name == "pi" }
 
-// pi is the session code of an installed pi, in a process of its own.
+// pi is the session code of an installed pi in a separate process.
 type pi struct{ *driver }
 
 // startPi starts the driver of an installed release. It ends with the test.
@@ -38,19 +37,19 @@ func startPi(t *testing.T, name string) *pi {
 	return &pi{startDriver(t, name, piEnv(t.TempDir()), "pi.mjs", name)}
 }
 
-// requireInstalled fails the test if the release is not there or another one.
+// requireInstalled fails the test if this version is not installed.
 func requireInstalled(t *testing.T, name string) {
 	t.Helper()
 	requireVersion(t, name, piCommands[name])
 }
 
-// piEnv is an environment for pi.
+// piEnv returns an environment for pi.
 func piEnv(home string) []string { return append(plainEnv(home), "PI_OFFLINE=1") }
 
 // call is a method of pi's SessionManager with its arguments.
 type call []any
 
-// request is what pi.mjs is asked.
+// request is a request to pi.mjs.
 type request struct {
 	Open   string `json:"open,omitempty"`
 	Create string `json:"create,omitempty"`
@@ -59,7 +58,7 @@ type request struct {
 	Calls  []call `json:"calls,omitempty"`
 }
 
-// reply is what pi.mjs answers.
+// reply is a response of pi.mjs.
 type reply struct {
 	Error    string            `json:"error"`
 	Returned []json.RawMessage `json:"returned"`
@@ -68,7 +67,7 @@ type reply struct {
 	Recent   string            `json:"recent"`
 }
 
-// piState is what pi holds of a session.
+// piState is pi's view of a session.
 type piState struct {
 	File    string            `json:"file"`
 	Session string            `json:"session"`
@@ -79,7 +78,7 @@ type piState struct {
 	Roots   []string          `json:"roots"`
 	Labels  map[string]string `json:"labels"`
 	Name    string            `json:"name"`
-	// Context is what pi keeps in memory, Sent what it makes of it for a model.
+	// Context is pi's context in memory, and Sent the messages for the model.
 	Context       []map[string]any `json:"context"`
 	Sent          []map[string]any `json:"sent"`
 	ThinkingLevel string           `json:"thinkingLevel"`
@@ -99,7 +98,7 @@ type piSession struct {
 	MessageCount int    `json:"messageCount"`
 }
 
-// try sends a request and returns what comes back, errors of pi too.
+// try sends a request and returns the response, which may be an error.
 func (p *pi) try(t *testing.T, r request) reply {
 	t.Helper()
 	var got reply
@@ -117,14 +116,14 @@ func (p *pi) ask(t *testing.T, r request) reply {
 	return got
 }
 
-// open lets pi open a file and call methods, and returns what it then holds.
+// open lets pi open a file and call methods, and returns the resulting state.
 func (p *pi) open(t *testing.T, file string, calls ...call) piState {
 	t.Helper()
 	return p.ask(t, request{Open: file, Calls: calls}).State
 }
 
-// look lets pi open a file and checks that this left the directory as it was.
-func (p *pi) look(t *testing.T, file string) piState {
+// openUnchanged lets pi open a file and checks that the directory did not change.
+func (p *pi) openUnchanged(t *testing.T, file string) piState {
 	t.Helper()
 	before := snapshot(t, filepath.Dir(file))
 	state := p.open(t, file)
@@ -134,7 +133,7 @@ func (p *pi) look(t *testing.T, file string) piState {
 	return state
 }
 
-// entryIDs lists the ids of entries as pi sees them.
+// entryIDs returns the IDs of entries as pi sees them.
 func entryIDs(entries []map[string]any) []string {
 	ids := make([]string, len(entries))
 	for i, e := range entries {
@@ -143,7 +142,7 @@ func entryIDs(entries []map[string]any) []string {
 	return ids
 }
 
-// The messages that pi's own agent would hand to appendMessage.
+// The messages that pi's own agent would pass to appendMessage.
 
 func piUser(text string) map[string]any {
 	return map[string]any{"role": "user", "content": text, "timestamp": 1794710747206}

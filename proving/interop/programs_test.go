@@ -17,10 +17,10 @@ import (
 	"firn.dev/internal/base/basetest"
 )
 
-// patience is how long a program may take that should be done in seconds.
+// patience is the time limit of a program that normally takes seconds.
 const patience = 2 * basetest.Limit
 
-// architecture is this machine's, as npm calls it.
+// architecture returns npm's name for this machine's architecture.
 func architecture() string {
 	if runtime.GOARCH == "amd64" {
 		return "x64"
@@ -28,7 +28,7 @@ func architecture() string {
 	return runtime.GOARCH
 }
 
-// installed is the path of something that npm installed.
+// installed returns the path of an npm-installed file.
 func installed(t *testing.T, path ...string) string {
 	t.Helper()
 	abs, err := filepath.Abs(filepath.Join(append([]string{"node_modules"}, path...)...))
@@ -38,8 +38,7 @@ func installed(t *testing.T, path ...string) string {
 	return abs
 }
 
-// requireVersion fails the test if a package is not there, or another version
-// of it.
+// requireVersion fails the test if a package is not installed in this version.
 func requireVersion(t *testing.T, name, version string) {
 	t.Helper()
 	b, err := os.ReadFile(installed(t, filepath.FromSlash(name), "package.json"))
@@ -58,7 +57,7 @@ func requireVersion(t *testing.T, name, version string) {
 	}
 }
 
-// node finds the node that npm installed, else that of the system.
+// node returns the Node.js that npm installed, or else the system's.
 func node(t *testing.T) string {
 	t.Helper()
 	pinned := installed(t, "node-"+runtime.GOOS+"-"+architecture(), "bin", "node")
@@ -72,8 +71,8 @@ func node(t *testing.T) string {
 	return found
 }
 
-// plainEnv is an environment in which a program finds nothing of the person who
-// runs the tests: neither settings nor keys nor a proxy.
+// plainEnv returns an environment without the settings, keys and proxy of the user who runs
+// the tests.
 func plainEnv(home string) []string {
 	env := []string{"HOME=" + home, "USERPROFILE=" + home, "NO_COLOR=1", "TERM=dumb"}
 	for _, name := range []string{"PATH", "SystemRoot", "TMPDIR", "TEMP"} {
@@ -84,7 +83,7 @@ func plainEnv(home string) []string {
 	return env
 }
 
-// run runs a program to its end and returns what it prints on stdout.
+// run runs a program and returns its stdout.
 func run(t *testing.T, dir string, env []string, program string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -99,8 +98,7 @@ func run(t *testing.T, dir string, env []string, program string, args ...string)
 	return string(out)
 }
 
-// driver is a script of ours in a process of node, which answers requests that
-// are a line of JSON each.
+// driver is a script in a Node.js process that answers requests, one line of JSON each.
 type driver struct {
 	name    string
 	in      io.WriteCloser

@@ -13,22 +13,21 @@ import (
 	"firn.dev"
 )
 
-// provider plays a provider of models: it keeps what it is sent, and always
-// gives the same answer, as a stream. The ids of its answers differ: by them,
-// Claude Code tells which lines of a file are one answer.
+// provider is a fake provider: it records requests, and streams the same answer to each.
+// The IDs of its answers differ, because Claude Code uses them to group the lines of an
+// answer in a file.
 //
-// It is as strict as the real ones: a request that they refuse is answered with
-// their error, and fails the test that asks for what was sent.
+// It is as strict as the real ones: a request that they reject gets their error, and fails
+// the test that reads the requests.
 type provider struct {
 	server *httptest.Server
 	answer string
 
 	mu       sync.Mutex
 	requests []map[string]json.RawMessage
-	// strays are requests that nobody should have sent: to other places, or for
-	// other things than an answer.
+	// strays are unexpected requests: to other hosts, or for anything but an answer.
 	strays []string
-	// refusals are the requests that a real provider would not have answered.
+	// refusals are the requests that a real provider would have rejected.
 	refusals []string
 }
 
@@ -45,7 +44,7 @@ func newProvider(t *testing.T, answer string) *provider {
 	return f
 }
 
-// url is the base address for an API, as pi wants it.
+// url returns the base URL of an API, as pi expects it.
 func (f *provider) url(api string) string {
 	if api != "anthropic-messages" {
 		return f.server.URL + "/v1"
@@ -53,13 +52,13 @@ func (f *provider) url(api string) string {
 	return f.server.URL
 }
 
-// proxied are variables that bring here what a program would send elsewhere,
-// where it is refused.
+// proxied returns variables that redirect requests for other hosts to this provider, which
+// rejects them.
 func (f *provider) proxied() []string {
 	return []string{"HTTPS_PROXY=" + f.server.URL, "https_proxy=" + f.server.URL, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1"}
 }
 
-// stray refuses a request that is none for an answer.
+// stray rejects an unexpected request.
 func (f *provider) stray(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.strays = append(f.strays, r.Method+" "+r.Host+r.URL.Path)
@@ -67,7 +66,7 @@ func (f *provider) stray(w http.ResponseWriter, r *http.Request) {
 	http.Error(w, "there is nothing here", http.StatusForbidden)
 }
 
-// handler keeps the request, checks it, and sends the events of an answer.
+// handler records and checks the request, and sends the events of an answer.
 func (f *provider) handler(events func() []string, check func(map[string]json.RawMessage) *refusal, deny func(*refusal, http.ResponseWriter)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -140,7 +139,7 @@ func (f *provider) responses() []string {
 	return events
 }
 
-// only is the only request that was sent.
+// only returns the only request.
 func (f *provider) only(t *testing.T) map[string]json.RawMessage {
 	t.Helper()
 	f.mu.Lock()
@@ -154,15 +153,14 @@ func (f *provider) only(t *testing.T) map[string]json.RawMessage {
 	return f.requests[0]
 }
 
-// wants are the strays.
+// wants returns the unexpected requests.
 func (f *provider) wants() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.strays
 }
 
-// flat tells what the only request says, a line for each thing said, without
-// the system prompt.
+// flat formats the only request, one line per part, without the system prompt.
 func (f *provider) flat(t *testing.T) []string {
 	t.Helper()
 	var messages []wireMessage
@@ -217,7 +215,7 @@ func (m wireMessage) flat(t *testing.T) []string {
 	return flat
 }
 
-// block is a piece of the content of a message.
+// block is a part of the content of a message.
 type block struct {
 	Type      string          `json:"type"`
 	Text      string          `json:"text"`
@@ -235,7 +233,7 @@ type block struct {
 	} `json:"source"`
 }
 
-// blocks reads content, which may be a plain string or nothing.
+// blocks decodes content, which may be a string or empty.
 func blocks(t *testing.T, content json.RawMessage) []block {
 	t.Helper()
 	var text string

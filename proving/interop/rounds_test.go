@@ -14,11 +14,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// rounds is how often pi and firn take turns.
+// rounds is the number of alternating turns of pi and firn.
 const rounds = 20
 
-// TestTurns lets pi and firn append to one session in turn. After every turn
-// both see the same session, whoever wrote last.
+// TestTurns lets pi and firn append to one session in turn. After every turn both must see
+// the same session.
 func TestTurns(t *testing.T) {
 	eachRelease(t, func(t *testing.T, p *pi) { takeTurns(t, p) })
 	t.Run("both releases", func(t *testing.T) {
@@ -36,7 +36,7 @@ func takeTurns(t *testing.T, pis ...*pi) {
 		s.piTurn(t, p, round)
 		s.firnTurn(t, round)
 		for _, p := range pis {
-			got := p.look(t, s.file())
+			got := p.openUnchanged(t, s.file())
 			s.mustAgree(t, got)
 			mustSendTheSame(t, s.path(t), got)
 		}
@@ -78,8 +78,7 @@ func (s *session) piTurn(t *testing.T, p *pi, round int) {
 	}
 }
 
-// piCalls is what pi does in a round: something said, and each round something
-// else besides.
+// piCalls returns pi's calls in a round: a message, and a different operation each round.
 func piCalls(round int, entries []firn.Entry, state firn.State) []call {
 	word := fmt.Sprintf("pi %d", round)
 	earlier := entries[len(entries)/2].ID
@@ -100,7 +99,7 @@ func piCalls(round int, entries []firn.Entry, state firn.State) []call {
 	return append(extra[round%len(extra)], talk...)
 }
 
-// firnTurn lets firn append: something said, and each round something else.
+// firnTurn lets firn append a message, and a different entry each round.
 func (s *session) firnTurn(t *testing.T, round int) {
 	t.Helper()
 	s.talk(t, fmt.Sprintf("firn %d", round))
@@ -128,7 +127,7 @@ func (s *session) firnTurn(t *testing.T, round int) {
 	}
 }
 
-// follow sends the ids of all entries as they come, until the test ends.
+// follow sends the IDs of all entries as they arrive, until the test ends.
 func (s *session) follow(t *testing.T) <-chan firn.EntryID {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())

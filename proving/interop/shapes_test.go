@@ -11,22 +11,21 @@ import (
 	"firn.dev"
 )
 
-// shape is a session that firn writes, in one of the shapes it can have.
+// shape is a kind of session that firn can write.
 type shape struct {
 	build func(t *testing.T, s *session)
-	// says are the texts of firn's window, nil if they are another test's
-	// concern.
+	// says are the texts of firn's window; nil if another test checks them.
 	says []string
-	// hides says that tombstones count in it, which pi does not know.
+	// hides is true if it contains tombstones, which pi ignores.
 	hides bool
 }
 
-// shapes are all the shapes, by name.
+// shapes are all shapes by name.
 var shapes = map[string]shape{
 	"one line of every kind":         {build: everyKind},
 	"odd text":                       {build: oddText},
 	"a header and nothing else":      {build: func(*testing.T, *session) {}},
-	"nobody has answered":            {build: func(t *testing.T, s *session) { s.add(t, said("hello?")) }, says: []string{"hello?"}},
+	"nobody has answered":            {build: func(t *testing.T, s *session) { s.add(t, userMessage("hello?")) }, says: []string{"hello?"}},
 	"an answer that failed":          {build: failed, says: slices.Concat(turns("one"), []string{"ask two"}, turns("three"))},
 	"a system prompt":                {build: systemPrompt, says: turns("one")},
 	"branched":                       {build: branched, says: slices.Concat(turns("one", "two"), []string{branchText}, turns("five"))},
@@ -51,7 +50,7 @@ var shapes = map[string]shape{
 	"a missing newline repaired":     {build: missingNewline, says: turns("one", "two")},
 }
 
-// turns are the texts of what [session.talk] appends.
+// turns returns the texts of the messages that [session.talk] appends.
 func turns(words ...string) []string {
 	var texts []string
 	for _, word := range words {
@@ -60,7 +59,7 @@ func turns(words ...string) []string {
 	return texts
 }
 
-// summed are the texts of a summary and of the turns behind it.
+// summed returns the texts of a summary and of the turns after it.
 func summed(summary string, words ...string) []string {
 	text := "The conversation history before this point was compacted into the following summary:\n\n<summary>\n" + summary + "\n</summary>"
 	return append([]string{text}, turns(words...)...)
@@ -68,15 +67,15 @@ func summed(summary string, words ...string) []string {
 
 const branchText = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\nThree led nowhere.</summary>"
 
-// at is when everything was said.
+// at is the time of all messages.
 var at = time.Date(2026, 11, 15, 2, 45, 47, 206e6, time.UTC)
 
-// said is something the user says.
-func said(text string) *firn.Message {
+// userMessage returns a message of the user.
+func userMessage(text string) *firn.Message {
 	return &firn.Message{Role: firn.RoleUser, Time: at, Parts: []firn.Part{firn.Text{Text: text}}}
 }
 
-// answered is an answer of a model.
+// answered returns an answer of a model.
 func answered(text string, more ...firn.Part) *firn.Message {
 	m := &firn.Message{
 		Role: firn.RoleAssistant, Time: at.Add(time.Second), API: "anthropic-messages", Provider: "fake", Model: "fake-1", StopReason: firn.StopEnd,
@@ -89,35 +88,35 @@ func answered(text string, more ...firn.Part) *firn.Message {
 	return m
 }
 
-// calls is a call of a tool, for an answer.
+// calls returns a tool call for an answer.
 func calls(id string) firn.ToolCall {
 	return firn.ToolCall{ID: id, Name: "read", Arguments: json.RawMessage(`{"path": "a.txt", "limit": 1.50}`)}
 }
 
-// returned is what a tool says.
+// returned returns a tool result.
 func returned(id, text string) *firn.Message {
 	return &firn.Message{Role: firn.RoleToolResult, Time: at.Add(2 * time.Second), Parts: []firn.Part{firn.ToolResult{
 		CallID: id, Name: "read", Content: []firn.Part{firn.Text{Text: text}}, Details: json.RawMessage(`{"lines":1}`)}}}
 }
 
-// talk appends turns of the user and the assistant and returns their ids.
+// talk appends turns of the user and the assistant and returns their IDs.
 func (s *session) talk(t *testing.T, words ...string) []firn.EntryID {
 	t.Helper()
 	var ids []firn.EntryID
 	for _, word := range words {
-		ids = append(ids, s.add(t, said("ask "+word)), s.add(t, answered("answer "+word)))
+		ids = append(ids, s.add(t, userMessage("ask "+word)), s.add(t, answered("answer "+word)))
 	}
 	return ids
 }
 
-// dot is a picture of one pixel.
+// dot is an image of one pixel.
 const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// everyKind is one line of all kinds of entries that do not change what is
-// live, with all kinds of parts.
+// everyKind appends all kinds of entries that do not change the live part, with all kinds
+// of parts.
 func everyKind(t *testing.T, s *session) {
 	ok := 0
-	first := s.add(t, said("What is in a.txt?"))
+	first := s.add(t, userMessage("What is in a.txt?"))
 	for _, body := range []firn.Body{
 		&firn.ModelChange{Provider: "fake", Model: "fake-1"},
 		&firn.ThinkingChange{Level: "medium"},
@@ -151,20 +150,20 @@ func everyKind(t *testing.T, s *session) {
 	s.append(t, e)
 }
 
-// oddText is text that other programs stumble over, and a line longer than the
-// buffers they read with.
+// oddText appends text that is hard for other programs, and a line longer than their read
+// buffers.
 func oddText(t *testing.T, s *session) {
-	s.add(t, said("line\u2028separator, paragraph\u2029separator, <b>&amp;</b>, \\u0041, \"quotes\", tab\t, bell\a, \x7f, \r\n, \ufeff"))
+	s.add(t, userMessage("line\u2028separator, paragraph\u2029separator, <b>&amp;</b>, \\u0041, \"quotes\", tab\t, bell\a, \x7f, \r\n, \ufeff"))
 	s.add(t, answered("🧊 snow ❄️, 雪, \U0010ffff"))
-	s.add(t, said("half a letter: \xc3, a lone surrogate: \xed\xa0\x80, a zero: \x00"))
+	s.add(t, userMessage("half a letter: \xc3, a lone surrogate: \xed\xa0\x80, a zero: \x00"))
 	s.add(t, answered(strings.Repeat("é雪🧊", 300_000)))
-	s.add(t, said(""))
+	s.add(t, userMessage(""))
 	s.add(t, &firn.Title{Name: "Odd\u2028text"})
 }
 
 func failed(t *testing.T, s *session) {
 	s.talk(t, "one")
-	s.add(t, said("ask two"))
+	s.add(t, userMessage("ask two"))
 	s.add(t, &firn.Message{Role: firn.RoleAssistant, Time: at, API: "anthropic-messages", Provider: "fake", Model: "fake-1", StopReason: firn.StopError, Error: "overloaded"})
 	s.add(t, &firn.Message{Role: firn.RoleAssistant, Time: at, API: "anthropic-messages", Provider: "fake", Model: "fake-1", StopReason: firn.StopAborted, Error: "aborted",
 		Parts: []firn.Part{firn.Text{Text: "half an ans"}}})
@@ -176,7 +175,7 @@ func systemPrompt(t *testing.T, s *session) {
 	s.talk(t, "one")
 }
 
-// branched leaves two branches behind, one with a summary of what was there.
+// branched leaves two abandoned branches, one with a summary.
 func branched(t *testing.T, s *session) {
 	ids := s.talk(t, "one", "two", "three")
 	s.addAfter(t, ids[1], &firn.Head{Reason: "try again"})
@@ -185,7 +184,7 @@ func branched(t *testing.T, s *session) {
 	s.talk(t, "five")
 }
 
-// rewound ends with the move of the head.
+// rewound ends with a head move.
 func rewound(t *testing.T, s *session) {
 	ids := s.talk(t, "one", "two", "three")
 	s.addAfter(t, ids[1], &firn.Head{Reason: "rewind"})
@@ -193,15 +192,14 @@ func rewound(t *testing.T, s *session) {
 
 func twoRoots(t *testing.T, s *session) {
 	s.talk(t, "one", "two")
-	s.addAfter(t, firn.Root, said("something else"))
+	s.addAfter(t, firn.Root, userMessage("something else"))
 	s.talk(t, "three")
 }
 
-// settled is what a compaction remembers of the path before it.
+// settled is the state that a compaction records.
 const settled = `{"state":{"provider":"fake","modelId":"fake-1","thinkingLevel":"high"}}`
 
-// compacted keeps a tail; it returns the ids of what was said and of the
-// compaction.
+// compacted keeps a tail. It returns the IDs of the messages and of the compaction.
 func compacted(t *testing.T, s *session) (ids []firn.EntryID, compaction firn.EntryID) {
 	s.add(t, &firn.ThinkingChange{Level: "high"})
 	ids = s.talk(t, "one", "two", "three")
@@ -209,7 +207,7 @@ func compacted(t *testing.T, s *session) (ids []firn.EntryID, compaction firn.En
 	return append(ids, s.talk(t, "four")...), compaction
 }
 
-// nothingKept is what CrabTalk does: the mark is the compaction itself.
+// nothingKept compacts like CrabTalk: the kept-from mark is the compaction itself.
 func nothingKept(t *testing.T, s *session) {
 	s.talk(t, "one", "two")
 	e := firn.NewEntry(nil)
@@ -227,7 +225,7 @@ func compactedTwice(t *testing.T, s *session) {
 	s.talk(t, "five")
 }
 
-// compactedThenLeft goes back to before the compaction.
+// compactedThenLeft rewinds to before the compaction.
 func compactedThenLeft(t *testing.T, s *session) {
 	ids, _ := compacted(t, s)
 	s.addAfter(t, ids[3], &firn.Head{})
@@ -248,7 +246,7 @@ func recompacted(t *testing.T, s *session) {
 	s.talk(t, "six")
 }
 
-// hidden hides two messages and returns one of the tombstones.
+// hidden hides two messages and returns the tombstones.
 func hidden(t *testing.T, s *session) (stones []firn.EntryID) {
 	ids := s.talk(t, "one", "two", "three")
 	stones = append(stones, s.add(t, &firn.Tombstone{Target: ids[2], Reason: "a secret"}), s.add(t, &firn.Tombstone{Target: ids[3]}))
@@ -286,7 +284,7 @@ func lastPurged(t *testing.T, s *session) {
 	s.purge(t, ids[2], ids[3])
 }
 
-// markPurged erases the entry that a compaction keeps from.
+// markPurged purges the first entry that a compaction keeps.
 func markPurged(t *testing.T, s *session) {
 	ids, _ := compacted(t, s)
 	s.purge(t, ids[2])
@@ -323,7 +321,7 @@ func missingNewline(t *testing.T, s *session) {
 	s.talk(t, "two")
 }
 
-// tear adds bytes to the file as somebody does who is then killed.
+// tear appends a partial line, as a killed process would.
 func (s *session) tear(t *testing.T, fragment string) {
 	t.Helper()
 	f, err := os.OpenFile(s.file(), os.O_APPEND|os.O_WRONLY, 0)

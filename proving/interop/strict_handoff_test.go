@@ -13,19 +13,19 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// target is a release of a tool, and the API that it asks.
+// target is a release of a tool and the API that it uses.
 type target struct {
 	name  string
 	start func(t *testing.T) client
-	// all says that it is only tried by `make interop-all`.
+	// all is true if it is tested only by `make interop-all`.
 	all bool
 }
 
-// everything reports whether all tools are to be tried with all sessions, which
-// takes long and needs what `make interop-all` installs.
+// everything reports whether to test all tools with all sessions, which takes long and
+// needs the installations of `make interop-all`.
 func everything() bool { return os.Getenv("FIRN_INTEROP") == "all" }
 
-// targets are the tools that sessions are handed to.
+// targets returns the tools that sessions are handed to.
 func targets() []target {
 	list := []target{
 		{name: "claude", start: func(t *testing.T) client { return newClaude(t).client() }},
@@ -43,12 +43,11 @@ func targets() []target {
 	return list
 }
 
-// nasty are sessions that a provider would refuse as they are, by what is wrong
-// in them.
+// nasty are sessions that a provider would reject unchanged, by their defect.
 var nasty = map[string]func(t *testing.T, s *session){
 	"call ids of pi on OpenAI": func(t *testing.T, s *session) {
 		id := "call_" + strings.Repeat("a", 32) + "|fc_" + strings.Repeat("b", 44)
-		s.add(t, said("ask one"))
+		s.add(t, userMessage("ask one"))
 		s.add(t, answered("Reading.", calls(id), calls(id+"2"), calls("tool:1/é")))
 		s.add(t, returned(id, "alpha"))
 		s.add(t, returned(id+"2", "beta"))
@@ -57,14 +56,14 @@ var nasty = map[string]func(t *testing.T, s *session){
 	},
 	"one id for all calls": func(t *testing.T, s *session) {
 		for _, word := range []string{"one", "two", "three"} {
-			s.add(t, said("ask "+word))
+			s.add(t, userMessage("ask "+word))
 			s.add(t, answered("Reading.", calls("call_1")))
 			s.add(t, returned("call_1", "result "+word))
 			s.add(t, answered("answer "+word))
 		}
 	},
 	"names of tools": func(t *testing.T, s *session) {
-		s.add(t, said("ask one"))
+		s.add(t, userMessage("ask one"))
 		for i, name := range []string{"fs.read", "mcp:server/tool with spaces", strings.Repeat("long", 20), ""} {
 			id := fmt.Sprintf("toolu_%d", i)
 			s.add(t, answered("Reading.", firn.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(`{}`)}))
@@ -73,7 +72,7 @@ var nasty = map[string]func(t *testing.T, s *session){
 		s.add(t, answered("answer one"))
 	},
 	"arguments": func(t *testing.T, s *session) {
-		s.add(t, said("ask one"))
+		s.add(t, userMessage("ask one"))
 		for i, arguments := range []string{`"{\"path\":\"a\"}"`, `"ls -l"`, `[1]`, `null`, `7`} {
 			id := fmt.Sprintf("toolu_%d", i)
 			s.add(t, answered("Reading.", firn.ToolCall{ID: id, Name: "read", Arguments: json.RawMessage(arguments)}))
@@ -101,19 +100,19 @@ var nasty = map[string]func(t *testing.T, s *session){
 	},
 	"parts of another provider": func(t *testing.T, s *session) {
 		search := firn.OpaquePart{Type: "web_search_call", Raw: json.RawMessage(`{"type":"web_search_call","status":"completed","action":{"type":"search","query":"snow"}}`)}
-		s.add(t, said("ask one"))
+		s.add(t, userMessage("ask one"))
 		s.add(t, &firn.Message{Role: firn.RoleAssistant, Time: at, Parts: []firn.Part{search}})
 		s.add(t, &firn.Message{Role: firn.RoleAssistant, Time: at, Parts: []firn.Part{firn.Text{Text: "answer one"}}})
 	},
 	"results and calls that are alone": func(t *testing.T, s *session) {
-		s.add(t, said("ask one"))
+		s.add(t, userMessage("ask one"))
 		s.add(t, returned("toolu_0", "nobody asked"))
 		s.add(t, answered("Reading.", calls("toolu_1"), calls("toolu_2")))
 		s.add(t, returned("toolu_1", "alpha"))
 		s.add(t, answered("answer one"))
-		s.add(t, said("ask two"))
+		s.add(t, userMessage("ask two"))
 		s.add(t, answered("Reading.", calls("toolu_3")))
-		s.add(t, said("are you there?"))
+		s.add(t, userMessage("are you there?"))
 		s.add(t, returned("toolu_3", "late"))
 		s.add(t, answered("answer two"))
 	},
@@ -121,8 +120,8 @@ var nasty = map[string]func(t *testing.T, s *session){
 	"rewound":  rewound,
 }
 
-// TestStrictHandoff hands sessions that a provider would refuse to every tool,
-// and lets the tool ask one more question. Its provider takes the request.
+// TestStrictHandoff hands sessions that a provider would reject to every tool, and asks one
+// more question there. The provider must accept the request.
 func TestStrictHandoff(t *testing.T) {
 	for _, to := range targets() {
 		if to.all && !everything() {
@@ -158,9 +157,9 @@ func TestStrictHandoffOfTranscripts(t *testing.T) {
 	}
 }
 
-// isResumable reports whether a transcript can be given back to its own tool, as
-// which it is copied: files of the tool itself, of an old release or of a sub-agent
-// too. The others were written by people for tests of readers.
+// isResumable reports whether a transcript can be handed back to its own tool, which copies
+// it: it must be a real file of the tool, possibly of an old release or a sub-agent. The
+// others were written by hand for tests of readers.
 func isResumable(file string) bool {
 	for _, prefix := range []string{"real-", "agent-test", "rollout-2025"} {
 		if strings.HasPrefix(filepath.Base(file), prefix) {
@@ -170,7 +169,7 @@ func isResumable(file string) bool {
 	return false
 }
 
-// transcripts are those of other tools, but for the large ones.
+// transcripts returns the transcripts of other tools, except large ones.
 func transcripts(t *testing.T) []string {
 	t.Helper()
 	var files []string
@@ -184,9 +183,9 @@ func transcripts(t *testing.T) []string {
 	return slices.DeleteFunc(files, func(file string) bool { return strings.Contains(file, "_part2") })
 }
 
-// strictHandoff hands a session over and asks a question. The request must be one
-// that a provider takes, with the last words of the session and the question and
-// without what was said on branches that were left.
+// strictHandoff hands a session over and asks a question. The provider must accept the
+// request, which must contain the last message of the session and the question, and nothing
+// from abandoned branches.
 func strictHandoff(t *testing.T, s *session, c client) {
 	t.Helper()
 	h := s.handoff(t, c.tool, c.home, c.cwd)
@@ -206,7 +205,7 @@ func strictHandoff(t *testing.T, s *session, c client) {
 	}
 }
 
-// lastWords are the last thing that somebody said in words.
+// lastWords returns the last text of a user or assistant.
 func lastWords(flat []string) string {
 	for _, line := range slices.Backward(flat) {
 		role, text, _ := strings.Cut(line, ": ")

@@ -7,12 +7,12 @@ import (
 	"strings"
 )
 
-// tooLong is the error of OpenAI for a string that is longer than it may be.
+// tooLong returns OpenAI's error for a string that is too long.
 func tooLong(param string, limit int, value string) *refusal {
 	return refuseParam(param, "string_above_max_length", "Invalid '%s': string too long. Expected a string with maximum length %d, but instead got a string with length %d instead.", param, limit, len(value))
 }
 
-// openAICall checks the id, the name and the arguments of a call.
+// openAICall checks the ID, the name and the arguments of a call.
 func openAICall(at, idParam, id string, limit int, name, arguments string) *refusal {
 	switch {
 	case id == "":
@@ -29,7 +29,7 @@ func openAICall(at, idParam, id string, limit int, name, arguments string) *refu
 	return nil
 }
 
-// strictChat checks a request as the Chat Completions API of OpenAI does.
+// strictChat checks a request as OpenAI's Chat Completions API does.
 func strictChat(request map[string]json.RawMessage) *refusal {
 	var messages []struct {
 		wireMessage
@@ -114,7 +114,7 @@ func chatContent(at, role string, content json.RawMessage, calls bool) *refusal 
 	return nil
 }
 
-// strictResponses checks a request as the Responses API of OpenAI does.
+// strictResponses checks a request as OpenAI's Responses API does.
 func strictResponses(request map[string]json.RawMessage) *refusal {
 	var items []wireItem
 	if err := json.Unmarshal(request["input"], &items); err != nil || len(items) == 0 {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// refused are requests that the real providers refuse, by what is wrong in them,
-// with a part of the error that they answer with.
+// refused are requests that the real providers reject, by their defect, with a part of the
+// error message.
 var refused = map[string]struct{ path, body, says string }{
 	"the assistant begins":       {"/v1/messages", `{"messages":[{"role":"assistant","content":"x"}]}`, `first message must use the "user" role`},
 	"no messages":                {"/v1/messages", `{"messages":[]}`, "at least one message"},
@@ -51,7 +51,7 @@ func text(s string) string {
 	return string(b)
 }
 
-// anthropicCallOf is a request with one call and its result.
+// anthropicCallOf returns a request with one call and its result.
 func anthropicCallOf(id, name, input string) string {
 	return `{"messages":[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":` + text(id) + `,"name":` + text(name) + `,"input":` + input + `}]},` +
 		`{"role":"user","content":[{"type":"tool_result","tool_use_id":` + text(id) + `,"content":"ok"}]}]}`
@@ -66,9 +66,8 @@ func responseCallOf(id, name, arguments string) string {
 	return `{"input":[{"type":"function_call","call_id":` + text(id) + `,"name":` + text(name) + `,"arguments":` + text(arguments) + `},{"type":"function_call_output","call_id":` + text(id) + `,"output":"ok"}]}`
 }
 
-// TestStrictProvider checks that the provider of these tests refuses what the
-// real ones do, with their errors, and answers the same requests once they are
-// right.
+// TestStrictProvider checks that the fake provider rejects the same requests as the real
+// ones, with their errors, and accepts the corrected requests.
 func TestStrictProvider(t *testing.T) {
 	t.Parallel()
 	ask := func(path, body string) (int, string) {

@@ -12,7 +12,7 @@ import (
 	"firn.dev"
 )
 
-// refusal is a request error of a provider, in the words of that provider.
+// refusal is a request error in the form of a provider.
 type refusal struct {
 	message string
 	// param and code are members of OpenAI's errors.
@@ -29,8 +29,8 @@ func refuseParam(param, code, format string, args ...any) *refusal {
 	return &refusal{message: fmt.Sprintf(format, args...), param: param, code: code}
 }
 
-// writeAnthropic answers as the Messages API does: status 400 and an error
-// object with a type and a request id.
+// writeAnthropic responds like the Messages API: status 400 and an error object with a type
+// and a request ID.
 func (r *refusal) writeAnthropic(w http.ResponseWriter) {
 	id := "req_" + string(firn.NewID())
 	w.Header().Set("Content-Type", "application/json")
@@ -42,7 +42,7 @@ func (r *refusal) writeAnthropic(w http.ResponseWriter) {
 	})
 }
 
-// writeOpenAI answers as both APIs of OpenAI do.
+// writeOpenAI responds like both APIs of OpenAI.
 func (r *refusal) writeOpenAI(w http.ResponseWriter) {
 	nullable := func(s string) any {
 		if s == "" {
@@ -57,7 +57,7 @@ func (r *refusal) writeOpenAI(w http.ResponseWriter) {
 	}})
 }
 
-// The greatest lengths of the ids of calls.
+// The maximum lengths of call IDs.
 const (
 	maxCallID     = 64
 	maxChatCallID = 40
@@ -74,17 +74,16 @@ func isObject(raw []byte) bool {
 	return json.Unmarshal(raw, &object) == nil && object != nil
 }
 
-// pictures are the types of images that the providers take, and how their data
-// begin.
+// pictures maps the supported image types to the first bytes of their data.
 var pictures = map[string]string{"image/png": "\x89PNG", "image/jpeg": "\xff\xd8\xff", "image/gif": "GIF8", "image/webp": "RIFF"}
 
-// isPicture reports whether data are an image of a type, in base64.
+// isPicture reports whether base64 data is an image of a type.
 func isPicture(kind, data string) bool {
 	plain, err := base64.StdEncoding.DecodeString(data)
 	return err == nil && pictures[kind] != "" && strings.HasPrefix(string(plain), pictures[kind])
 }
 
-// isPictureURL reports whether a URL is an image, by its address or by its data.
+// isPictureURL reports whether a URL is an image, by its address or its data.
 func isPictureURL(url string) bool {
 	if strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") {
 		return true
@@ -93,7 +92,7 @@ func isPictureURL(url string) bool {
 	return ok && isPicture(kind, data)
 }
 
-// strictMessages checks a request as the Messages API of Anthropic does.
+// strictMessages checks a request as Anthropic's Messages API does.
 func strictMessages(request map[string]json.RawMessage) *refusal {
 	var messages []strictMessage
 	if err := json.Unmarshal(request["messages"], &messages); err != nil {
@@ -117,7 +116,7 @@ func strictMessages(request map[string]json.RawMessage) *refusal {
 	return strictTools(request["tools"], "tools.%d.custom.name: String should match pattern '^[a-zA-Z0-9_-]{1,64}$'")
 }
 
-// strictTools checks the names of the tools that a request offers.
+// strictTools checks the names of the tools in a request.
 func strictTools(raw json.RawMessage, message string) *refusal {
 	var tools []struct {
 		Name     *string `json:"name"`
@@ -142,7 +141,7 @@ type strictMessage struct {
 	Content json.RawMessage `json:"content"`
 }
 
-// strictBlock is a piece of its content.
+// strictBlock is a part of its content.
 type strictBlock struct {
 	Type      string          `json:"type"`
 	Text      *string         `json:"text"`
@@ -165,11 +164,11 @@ type strictBlock struct {
 // anthropicCheck checks the messages of a request.
 type anthropicCheck struct {
 	ids map[string]bool
-	// merged are the messages; several of one role in a row are one.
+	// merged are the messages; consecutive ones of the same role are merged.
 	merged []mergedTurn
 }
 
-// mergedTurn is what one role says until the other one does.
+// mergedTurn is the merged content of consecutive messages of one role.
 type mergedTurn struct {
 	role          string
 	at            int
@@ -180,7 +179,7 @@ type mergedTurn struct {
 }
 
 func (c *anthropicCheck) message(i int, m strictMessage) *refusal {
-	if m.Role == "system" && i > 0 { // Claude Code says what changed meanwhile so; it is nobody's turn
+	if m.Role == "system" && i > 0 { // Claude Code sends updates in this form; they are not part of a turn
 		return nil
 	}
 	if m.Role != "user" && m.Role != "assistant" {
@@ -214,7 +213,7 @@ func (c *anthropicCheck) message(i int, m strictMessage) *refusal {
 	return nil
 }
 
-// strictBlocks reads content, which may be a plain string.
+// strictBlocks decodes content, which may be a string.
 func strictBlocks(content json.RawMessage) ([]strictBlock, error) {
 	var text string
 	if json.Unmarshal(content, &text) == nil && len(content) > 0 && content[0] == '"' {
@@ -228,7 +227,7 @@ func strictBlocks(content json.RawMessage) ([]strictBlock, error) {
 	return all, err
 }
 
-// block checks a piece of content and the role that says it.
+// block checks a part of the content and its role.
 func (c *anthropicCheck) block(at, role string, b strictBlock) *refusal {
 	switch {
 	case b.Type == "text" && (b.Text == nil || strings.TrimSpace(*b.Text) == ""):
@@ -276,7 +275,7 @@ func (c *anthropicCheck) source(at string, b strictBlock) *refusal {
 	return nil
 }
 
-// call checks a call of a tool.
+// call checks a tool call.
 func (c *anthropicCheck) call(at string, b strictBlock) *refusal {
 	switch {
 	case !legalID.MatchString(b.ID):
@@ -317,8 +316,8 @@ func (c *anthropicCheck) result(at string, b strictBlock) *refusal {
 	return nil
 }
 
-// turns checks that every call has one result, in the next turn and before all
-// else in it.
+// turns checks that every call has one result, in the next turn and before all other
+// content.
 func (c *anthropicCheck) turns() *refusal {
 	for i, turn := range c.merged {
 		var before, after []string

@@ -12,12 +12,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestUnanswered lets pi answer in a session in which no assistant spoke yet.
-// The old line then writes all it knows a second time; firn bears it.
+// TestUnanswered lets pi answer in a session without an assistant message. The old line
+// then writes all entries a second time, which firn tolerates.
 func TestUnanswered(t *testing.T) {
 	eachRelease(t, func(t *testing.T, p *pi) {
 		s := newSession(t, filestore.Options{})
-		s.add(t, said("ask one"))
+		s.add(t, userMessage("ask one"))
 		got := p.open(t, s.file(), call{"appendMessage", piUser("ask two")}, call{"appendMessage", piAssistant("answer two")})
 		wantTexts := []string{"ask one", "ask two", "answer two"}
 		if string(s.path(t).Head) != got.Leaf {
@@ -35,20 +35,19 @@ func TestUnanswered(t *testing.T) {
 	})
 }
 
-// mustSend checks that firn and a pi that opens the session anew would both
-// send these texts.
+// mustSend checks that firn and a new pi process would both send these texts.
 func (s *session) mustSend(t *testing.T, p *pi, want ...string) {
 	t.Helper()
 	if diff := cmp.Diff(want, texts(windowMessages(t, s.path(t)))); diff != "" {
 		t.Errorf("firn would send something else (-want +firn):\n%s", diff)
 	}
-	if diff := cmp.Diff(want, texts(sentMessages(t, p.look(t, s.file())))); diff != "" {
+	if diff := cmp.Diff(want, texts(sentMessages(t, p.openUnchanged(t, s.file())))); diff != "" {
 		t.Errorf("pi would send something else (-want +pi):\n%s", diff)
 	}
 }
 
-// TestPiKeptOpen lets firn append while a pi has the session open, which then
-// goes on from where it was. What firn said is on another branch, not lost.
+// TestPiKeptOpen lets firn append while pi has the session open. pi continues from its old
+// leaf; firn's messages are then on another branch and not lost.
 func TestPiKeptOpen(t *testing.T) {
 	eachRelease(t, func(t *testing.T, p *pi) {
 		s := newSession(t, filestore.Options{})
@@ -72,9 +71,8 @@ func TestPiKeptOpen(t *testing.T) {
 	})
 }
 
-// TestPiAppendsToATornLine lets pi append where a process died within a line.
-// The old line glues its entry to the fragment and cannot read it again; firn
-// can. The new one ends the fragment first.
+// TestPiAppendsToATornLine lets pi append after a partial line. The old line appends to the
+// fragment and cannot read the result; firn can. The new one ends the fragment first.
 func TestPiAppendsToATornLine(t *testing.T) {
 	eachRelease(t, func(t *testing.T, p *pi) {
 		s := newSession(t, filestore.Options{})
@@ -89,7 +87,7 @@ func TestPiAppendsToATornLine(t *testing.T) {
 		if p.old() {
 			want = want[3:]
 		}
-		if diff := cmp.Diff(want, texts(sentMessages(t, p.look(t, s.file())))); diff != "" {
+		if diff := cmp.Diff(want, texts(sentMessages(t, p.openUnchanged(t, s.file())))); diff != "" {
 			t.Errorf("pi would send something else (-want +pi):\n%s", diff)
 		}
 		report := s.verify(t)
@@ -99,8 +97,8 @@ func TestPiAppendsToATornLine(t *testing.T) {
 	})
 }
 
-// TestPiEdits lets pi 0.87.1 write what is not in the format as firn knows it:
-// it is carried, and has no effect.
+// TestPiEdits checks that an edit by pi 0.87.1, which firn does not know, is preserved
+// without effect.
 func TestPiEdits(t *testing.T) {
 	t.Parallel()
 	p := startPi(t, "pi-new")
@@ -118,5 +116,5 @@ func TestPiEdits(t *testing.T) {
 		t.Errorf("firn minds edits: the difference that the package comment names is gone; it sends %q", sent)
 	}
 	s.talk(t, "three")
-	s.mustAgree(t, p.look(t, s.file()))
+	s.mustAgree(t, p.openUnchanged(t, s.file()))
 }

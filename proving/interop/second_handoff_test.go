@@ -10,9 +10,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// TestSecondHandoff hands a session to a tool, goes on with it there, and hands it
-// over again. The first transcript stays what it is: the tool goes on with it, and
-// what was said in the tool is still there.
+// TestSecondHandoff hands a session to a tool, continues it there, and hands it over again.
+// The first transcript must stay usable, with the messages that were added in the tool.
 func TestSecondHandoff(t *testing.T) {
 	for _, to := range targets() {
 		if to.all && !everything() {
@@ -45,8 +44,7 @@ func TestSecondHandoff(t *testing.T) {
 	}
 }
 
-// ownID is the id of the session as its transcript has it, in the words of any of
-// the tools.
+// ownID returns the session ID in a transcript of any of the tools.
 func ownID(t *testing.T, file string) string {
 	t.Helper()
 	var first struct {
@@ -60,8 +58,8 @@ func ownID(t *testing.T, file string) string {
 	return first.Payload.ID + first.SessionID + first.ID
 }
 
-// TestSecondHandoffToOpenClaw checks the table of sessions after two handoffs: a
-// row for each, and no key twice.
+// TestSecondHandoffToOpenClaw checks the session table after two handoffs: one row for
+// each, without duplicate keys.
 func TestSecondHandoffToOpenClaw(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
@@ -90,7 +88,7 @@ func TestSecondHandoffToOpenClaw(t *testing.T) {
 		}
 		keys, rows[row.SessionID] = append(keys, key.(string)), true
 	}
-	if len(keys) != 4 { // a key of firn's leads to the latest
+	if len(keys) != 4 { // a key of firn points at the latest
 		t.Errorf("the keys are %q", keys)
 	}
 }
