@@ -23,10 +23,17 @@
 // Guarantees for a handed over session (firn handoff), including branched, rewound,
 // compacted, partly hidden and failed ones:
 //
-// - Claude Code, Codex, pi and OpenClaw resume it with a request that their provider accepts, with the last messages of the session and nothing from abandoned branches.
-// - Claude Code, Codex and pi send the same messages as firn would, in the same order, followed by the question. They change no bytes that firn wrote. firn import adds their new messages without duplicates.
-// - The SDK lists it with its title and reads its messages in order. It also reads transcripts of other tools that firn converted.
-// - A session that Claude Code or pi started can be continued in firn in their own files (firn --in-place), and in them again: they send the messages from firn, omit those that firn hid, and continue where firn rewound to.
+//   - Claude Code, Codex, pi and OpenClaw resume it with a request that their provider
+//     accepts, with the last messages of the session and nothing from abandoned
+//     branches.
+//   - Claude Code, Codex and pi send the same messages as firn would, in the same order,
+//     followed by the question. They change no bytes that firn wrote. firn import adds
+//     their new messages without duplicates.
+//   - The SDK lists it with its title and reads its messages in order. It also reads
+//     transcripts of other tools that firn converted.
+//   - A session that Claude Code or pi started can be continued in firn in their own
+//     files (firn --in-place), and in them again: they send the messages from firn, omit
+//     those that firn hid, and continue where firn rewound to.
 //
 // The known deviations are in the tests: thinking is sent only to the provider that signed
 // it, commands are in the tool's own form, Claude Code sends no images with failed results,
@@ -34,21 +41,32 @@
 //
 // Guarantees for sessions in firn's own home that pi opens, for both releases:
 //
-// - pi opens every session of one part. It sees all entries, its leaf is firn's head, its path is firn's path, and the file does not change.
-// - pi sends the same messages as [firn/window.Build] without a profile.
-// - firn reads the entries that pi appends: the head advances, and a concurrent writer gets a conflict.
-// - A file that pi started can be copied into a home under its ID, and is an ordinary session there.
+//   - pi opens every session of one part. It sees all entries, its leaf is firn's head,
+//     its path is firn's path, and the file does not change.
+//   - pi sends the same messages as [firn.dev/window.Build] without a profile.
+//   - firn reads the entries that pi appends: the head advances, and a concurrent writer
+//     gets a conflict.
+//   - A file that pi started can be copied into a home under its ID, and is an ordinary
+//     session there.
 //
 // Known differences, each with a test that fails when it disappears:
 //
-// - pi ignores tombstones. Hidden messages are still sent, and an undone compaction still counts.
-// - pi shows the latest title, even an automatic one after the user's.
-// - pi 1.5 sends images in the result of a failed call in a separate message after it, and omits thinking of other models.
-// - pi words failed and canceled commands differently.
-// - pi keeps failed answers in its context and omits them when sending; firn omits them from the window.
-// - A message with the role system is part of firn's system prompt; pi 0.73.1 drops it.
-// - A compaction by pi does not record the thinking level. pi searches the whole history for it; firn reads only the kept part.
-// - Edits of pi 0.87.1 ("context_edit") are preserved by firn, but not applied.
-// - pi reads only the first part of a transcript. It must not be given a later one: 0.73.1 treats a file without a header as an empty session and overwrites it.
-// - pi 0.73.1 writes a session without an assistant message a second time when the first answer arrives: every entry is there twice. firn can read it, and verify reports it.
+//   - pi ignores tombstones. Hidden messages are still sent, and an undone compaction
+//     still counts.
+//   - pi shows the latest title, even an automatic one after the user's.
+//   - pi 1.5 sends images in the result of a failed call in a separate message after it,
+//     and omits thinking of other models.
+//   - pi words failed and canceled commands differently.
+//   - pi keeps failed answers in its context and omits them when sending; firn omits
+//     them from the window.
+//   - A message with the role system is part of firn's system prompt; pi 0.73.1 drops
+//     it.
+//   - A compaction by pi does not record the thinking level. pi searches the whole
+//     history for it; firn reads only the kept part.
+//   - Edits of pi 0.87.1 ("context_edit") are preserved by firn, but not applied.
+//   - pi reads only the first part of a transcript. It must not be given a later one:
+//     0.73.1 treats a file without a header as an empty session and overwrites it.
+//   - pi 0.73.1 writes a session without an assistant message a second time when the
+//     first answer arrives: every entry is there twice. firn can read it, and verify
+//     reports it.
 package interop
