@@ -16,17 +16,16 @@ import (
 	"firn.dev/wire"
 )
 
-// mostAppended bounds how many entries can be appended at once.
+// mostAppended is the maximum number of entries per append.
 const mostAppended = 1000
 
-// Append adds entries at the end of a session, if the end is still at expect
-// ([store.Any]: wherever it is). They are lines of the native dialect or what
-// the user says; headers are refused. It does not begin a turn, and can be done
-// while one is running.
+// Append appends entries to a session if its end is at expect; [store.Any] means any end.
+// The entries are lines of the native dialect or the text of a user message; headers are
+// rejected. Append does not start a turn and is allowed during one.
 func (g *Gateway) Append(ctx context.Context, id firn.ID, expect firn.Pos, n wire.NewEntries) (wire.Appended, error) {
 	entries, err := g.newEntries(n)
 	if err == nil {
-		err = sign(entries, askerOf(ctx))
+		err = signEntries(entries, askerOf(ctx))
 	}
 	if err != nil {
 		return wire.Appended{}, err
@@ -37,7 +36,7 @@ func (g *Gateway) Append(ctx context.Context, id firn.ID, expect firn.Pos, n wir
 	return g.append(ctx, id, expect, entries...)
 }
 
-// append appends entries to a session that is there.
+// append appends entries to an existing session.
 func (g *Gateway) append(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (wire.Appended, error) {
 	if r, ok := requestOf(ctx); ok {
 		return g.appendOnce(ctx, r, id, expect, entries)
@@ -45,7 +44,7 @@ func (g *Gateway) append(ctx context.Context, id firn.ID, expect firn.Pos, entri
 	return g.appendAll(ctx, id, expect, entries)
 }
 
-// appendAll appends entries and tells their ids.
+// appendAll appends entries and returns their IDs.
 func (g *Gateway) appendAll(ctx context.Context, id firn.ID, expect firn.Pos, entries []firn.Entry) (wire.Appended, error) {
 	end, err := g.Store.Append(ctx, id, expect, entries...)
 	if err != nil {
@@ -60,7 +59,7 @@ func (g *Gateway) appendAll(ctx context.Context, id firn.ID, expect firn.Pos, en
 	}
 	ctx = context.WithoutCancel(ctx)
 	out, err := g.appended(ctx, id, end, entries)
-	if err == nil { // what cannot be stored now is stored at the end of the next turn
+	if err == nil { // if this fails, the counters are stored at the end of the next turn
 		if end, err := agent.Checkpoint(ctx, g.Store, id, end, entries); err == nil {
 			out.End = end
 		}
@@ -68,8 +67,8 @@ func (g *Gateway) appendAll(ctx context.Context, id firn.ID, expect firn.Pos, en
 	return out, err
 }
 
-// appended tells the ids of entries that were appended up to a position: those that
-// the store gave are read.
+// appended returns the IDs of the entries that end at a position. It reads those that the
+// store assigned.
 func (g *Gateway) appended(ctx context.Context, id firn.ID, end firn.Pos, entries []firn.Entry) (wire.Appended, error) {
 	out := wire.Appended{IDs: make([]firn.EntryID, len(entries)), End: end}
 	missing := false
@@ -93,7 +92,7 @@ func (g *Gateway) appended(ctx context.Context, id firn.ID, end firn.Pos, entrie
 	return out, nil
 }
 
-// newEntries reads the entries that a client sends.
+// newEntries decodes the entries sent by a client.
 func (g *Gateway) newEntries(n wire.NewEntries) ([]firn.Entry, error) {
 	invalid := func(format string, args ...any) error {
 		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf(format, args...)}
@@ -111,7 +110,7 @@ func (g *Gateway) newEntries(n wire.NewEntries) ([]firn.Entry, error) {
 	case g.Dialect == nil:
 		return nil, fmt.Errorf("read entries: nobody can read lines here: %w", firn.ErrUnsupported)
 	}
-	if tool, ok := g.spokenBy(n.Entries); ok {
+	if tool, ok := g.detectTool(n.Entries); ok {
 		return foreignEntries(tool, n.Entries)
 	}
 	entries := make([]firn.Entry, len(n.Entries))
@@ -124,23 +123,23 @@ func (g *Gateway) newEntries(n wire.NewEntries) ([]firn.Entry, error) {
 			return nil, invalid("entry %d of %d is a header: a session has one and keeps it", i+1, len(n.Entries))
 		}
 		if err := store.CheckOutside(&entry); err != nil {
-			return nil, forged(i, len(n.Entries), err)
+			return nil, errReserved(i, len(n.Entries), err)
 		}
 		entries[i] = entry
 	}
 	return entries, nil
 }
 
-// forged refuses an entry that only the gateway may write.
-func forged(i, of int, err error) error {
+// errReserved rejects an entry that only the gateway may write.
+func errReserved(i, of int, err error) error {
 	return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("entry %d of %d is refused: %v", i+1, of, err), Hint: "leave it out; firn import takes a whole transcript as it is"}
 }
 
-// spokenBy tells whose lines they are, if they are another tool's.
-func (g *Gateway) spokenBy(lines []json.RawMessage) (dialect.Tool, bool) {
+// detectTool returns the tool whose format the lines have, if it is not the native one.
+func (g *Gateway) detectTool(lines []json.RawMessage) (dialect.Tool, bool) {
 	name, err := dialect.Detect(bytes.Join(asBytes(lines), []byte{'\n'}))
 	if err != nil || name == dialect.Native || name == dialect.Pi {
-		return nil, false // pi's lines are ours
+		return nil, false // pi's lines are native
 	}
 	tool, err := g.tool(string(name))
 	return tool, err == nil
@@ -154,8 +153,7 @@ func asBytes(lines []json.RawMessage) [][]byte {
 	return all
 }
 
-// foreignEntries reads lines of another tool as entries that follow each other
-// and what is there.
+// foreignEntries decodes lines of another tool into a chain of entries.
 func foreignEntries(tool dialect.Tool, lines []json.RawMessage) ([]firn.Entry, error) {
 	scanner := tool.Scanner(dialect.Origin{})
 	var entries []firn.Entry
@@ -172,17 +170,17 @@ func foreignEntries(tool dialect.Tool, lines []json.RawMessage) ([]firn.Entry, e
 	}
 	for i := range entries {
 		if err := store.CheckOutside(&entries[i]); err != nil {
-			return nil, forged(i, len(entries), err)
+			return nil, errReserved(i, len(entries), err)
 		}
 	}
-	callAnew(entries)
+	renewIDs(entries)
 	return entries, nil
 }
 
-// callAnew gives entries ids of ours, since theirs may be taken, wherever they
-// name each other. What names an entry that is not among them follows what
-// stands before it; a tombstone or a label may mean one that was there before.
-func callAnew(entries []firn.Entry) {
+// renewIDs assigns new IDs to entries, since theirs may be in use, and updates the
+// references among them. An entry whose parent is not among them follows the previous one.
+// A tombstone or a label may refer to an existing entry.
+func renewIDs(entries []firn.Entry) {
 	ours := make(map[firn.EntryID]firn.EntryID, len(entries))
 	for i := range entries {
 		e := &entries[i]
@@ -193,7 +191,7 @@ func callAnew(entries []firn.Entry) {
 		}
 		switch b := e.Body.(type) {
 		case *firn.Compaction:
-			b.FirstKept = cmp.Or(ours[b.FirstKept], e.ID) // one that is not known keeps nothing
+			b.FirstKept = cmp.Or(ours[b.FirstKept], e.ID) // an unknown one keeps nothing
 		case *firn.BranchSummary:
 			b.From = cmp.Or(ours[b.From], b.From)
 		case *firn.Tombstone:

@@ -103,7 +103,7 @@ func TestGoOnEnds(t *testing.T) {
 		<-closed
 		d.want("user: one")
 		d.GoOn() // which does nothing any more
-		if path, err := d.Path(t.Context(), "s"); err != nil || len(left(path)) != 1 {
+		if path, err := d.Path(t.Context(), "s"); err != nil || len(queuedIn(path)) != 1 {
 			t.Errorf("what waited is gone, %v", err)
 		}
 	})

@@ -14,35 +14,32 @@ import (
 	"firn.dev/wire"
 )
 
-// Asker is who says something: the owner, or the holder of a token. It is kept in
-// the log with what was said, and names nobody's agents or keys: who reads the session
-// need not know them. What the asker may see is looked up when their turn begins, so
-// a token that was revoked meanwhile begins none. The zero value is nobody, who may see
-// nothing but the session.
+// Asker identifies the sender of a message: the owner, or the holder of a token. It is
+// stored in the log with the message and contains no agents or keys, which readers of the
+// session need not know. The asker's bounds are looked up when the turn starts, so a token
+// revoked in the meantime starts none. The zero value may see only the session itself.
 type Asker struct {
 	Owner bool   `json:"owner,omitempty"`
 	Token string `json:"token,omitempty"`
-	// Outside: the words are those of a person or a program outside, who have a part
-	// in this conversation and in no other.
+	// Outside is set for a person or a program outside that takes part in this conversation
+	// only.
 	Outside bool `json:"outside,omitempty"`
-	// Bound: they may touch some agents or keys only.
+	// Bound is set if the asker is limited to some agents or keys.
 	Bound bool `json:"bound,omitempty"`
-	// Place is the key of the conversation that somebody outside has a part in, in a
-	// session that an agent began for it; empty means that of the session.
+	// Place is the key of the outside conversation, in a session that an agent started for
+	// it; empty means the session's key.
 	Place string `json:"place,omitempty"`
 }
 
-// free reports whether an asker may see everything. Those who may are alike: what
-// they say is answered together.
-func (a Asker) free() bool { return (a.Owner || a.Token != "") && !a.Bound && !a.Outside }
+// unrestricted reports whether an asker may see everything.
+func (a Asker) unrestricted() bool { return (a.Owner || a.Token != "") && !a.Bound && !a.Outside }
 
-// likes reports whether what two askers say may be answered in one turn: it has the
-// same bounds.
-func (a Asker) likes(b Asker) bool { return a == b || a.free() && b.free() }
+// sharesTurnWith reports whether messages of two askers may be answered in one turn: they
+// have the same bounds.
+func (a Asker) sharesTurnWith(b Asker) bool { return a == b || a.unrestricted() && b.unrestricted() }
 
-// outside is the asker as the voice of somebody outside, if a key is that of a
-// conversation with people. Who writes under another key, such as an agent's main
-// one, is taken for the owner by who set it up so.
+// outside returns the asker marked as Outside if the key is of a conversation with people.
+// Under other keys, such as an agent's main key, the configuration vouches for the sender.
 func (a Asker) outside(k route.Key) Asker {
 	switch k.Kind() {
 	case route.KindDirect, route.KindGroup, route.KindChannel:
@@ -51,42 +48,43 @@ func (a Asker) outside(k route.Key) Asker {
 	return a
 }
 
-// asking is an asker with what they may see, while their request is served.
-type asking struct {
+// askerContext is an asker with its bounds, for the duration of a request.
+type askerContext struct {
 	who    Asker
 	bounds route.Bounds
 }
 
-type askingMark struct{}
+type askerKey struct{}
 
-// WithAsker puts into the context of a request who asks, and what they may see. What
-// is asked of a gateway without it is asked by nobody.
+// WithAsker returns a context with the asker of a request and its bounds. Without it the
+// asker is the zero value.
 func WithAsker(ctx context.Context, who Asker, bounds route.Bounds) context.Context {
-	return context.WithValue(ctx, askingMark{}, asking{who, bounds})
+	return context.WithValue(ctx, askerKey{}, askerContext{who, bounds})
 }
 
-// askerOf returns who asks.
+// askerOf returns the asker of a request.
 func askerOf(ctx context.Context) Asker {
-	a, _ := ctx.Value(askingMark{}).(asking)
+	a, _ := ctx.Value(askerKey{}).(askerContext)
 	return a.who
 }
 
-// BoundsOf returns what the one who asks may see; nothing if nobody does.
+// BoundsOf returns the bounds of the asker; empty if there is none.
 func BoundsOf(ctx context.Context) route.Bounds {
-	a, _ := ctx.Value(askingMark{}).(asking)
+	a, _ := ctx.Value(askerKey{}).(askerContext)
 	return a.bounds
 }
 
-// asOwner is a context in which the owner asks: of what the settings ask for.
+// asOwner returns a context in which the owner is the asker. It is used for work requested
+// by the configuration.
 func asOwner(ctx context.Context) context.Context {
 	return WithAsker(ctx, Asker{Owner: true}, route.Everything())
 }
 
-// Holder looks up what the holder of a token may see, and whether what they asked for
-// before is still to be done. The error says that it cannot be found out at the moment.
+// Holder looks up the bounds of a token's holder, and whether messages accepted earlier are
+// still to be answered. It returns an error if that is temporarily unknown.
 type Holder func(ctx context.Context, token string) (bounds route.Bounds, owed bool, err error)
 
-// holder is what the holder of a token may see now.
+// holder returns the current bounds of a token's holder.
 func (g *Gateway) holder(ctx context.Context, token string) (route.Bounds, bool, error) {
 	if g.Options.Holder == nil {
 		return route.Bounds{}, true, nil
@@ -98,7 +96,7 @@ func (g *Gateway) holder(ctx context.Context, token string) (route.Bounds, bool,
 	return bounds, owed, err
 }
 
-// boundsIn returns what an asker may see in a turn of the session with a key.
+// boundsIn returns the bounds of an asker in a turn of the session with a key.
 func (g *Gateway) boundsIn(ctx context.Context, a Asker, key string) (bounds route.Bounds, err error) {
 	switch {
 	case a.Owner:
@@ -109,16 +107,16 @@ func (g *Gateway) boundsIn(ctx context.Context, a Asker, key string) (bounds rou
 	switch conversation := route.Conversation(cmp.Or(a.Place, key)); {
 	case err != nil || !a.Outside:
 		return bounds, err
-	case bounds.Empty(): // a token for hooks alone, or a signature
+	case bounds.Empty(): // a token for hooks only, or a signature
 		return conversation, nil
 	default:
 		return bounds.And(conversation), nil
 	}
 }
 
-// reach returns what a turn that answers some messages may see: what all may see who
-// asked; and what others may see whom it hears besides.
-func (l *lane) reach(ctx context.Context, batch []*ticket) (route.Bounds, func(context.Context, firn.Entry) route.Bounds, error) {
+// turnBounds returns the bounds of the turn for a batch, which is the intersection of its
+// askers' bounds, and a function for the bounds of entries that the turn reads in addition.
+func (l *lane) turnBounds(ctx context.Context, batch []*ticket) (route.Bounds, func(context.Context, firn.Entry) route.Bounds, error) {
 	h, err := l.g.header(ctx, l.id)
 	if err != nil {
 		return route.Bounds{}, nil, err
@@ -137,21 +135,21 @@ func (l *lane) reach(ctx context.Context, batch []*ticket) (route.Bounds, func(c
 	return bounds, func(ctx context.Context, e firn.Entry) route.Bounds {
 		a, ok := askerIn(e)
 		if !ok {
-			return route.Everything() // nobody else is known to have said it
+			return route.Everything() // no other asker is known
 		}
 		for _, t := range batch {
 			if t.Asker == a {
-				return route.Everything() // which is narrowed to that already
+				return route.Everything() // already part of the intersection
 			}
 		}
-		one, _ := l.g.boundsIn(ctx, a, h.Key) // nothing if it cannot be found out
+		one, _ := l.g.boundsIn(ctx, a, h.Key) // empty if unknown
 		return one
 	}, nil
 }
 
-// narrow returns what the one who said an entry may see; everything if it does not
-// tell who that was.
-func (g *Gateway) narrow(ctx context.Context, id firn.ID, e firn.Entry) route.Bounds {
+// boundsOfEntry returns the bounds of an entry's asker; everything if the entry does not
+// record one.
+func (g *Gateway) boundsOfEntry(ctx context.Context, id firn.ID, e firn.Entry) route.Bounds {
 	a, ok := askerIn(e)
 	if !ok {
 		return route.Everything()
@@ -160,20 +158,21 @@ func (g *Gateway) narrow(ctx context.Context, id firn.ID, e firn.Entry) route.Bo
 	if err != nil {
 		return route.Bounds{}
 	}
-	bounds, _ := g.boundsIn(ctx, a, h.Key) // nothing if it cannot be found out
+	bounds, _ := g.boundsIn(ctx, a, h.Key) // empty if unknown
 	return bounds
 }
 
-// Window is that of the view, with what the one who asks may see of what is injected.
+// Window is like [view.View.Window], with injected content limited to the bounds of the
+// asker.
 func (g *Gateway) Window(ctx context.Context, id firn.ID, as string) (wire.Window, error) {
 	return g.View.Window(agent.WithBounds(ctx, BoundsOf(ctx)), id, as)
 }
 
-// askerField names who said a message, in the entry of it.
+// askerField is the extra field with the asker of a message.
 const askerField = "asker"
 
-// askerIn is who said an entry; false if it does not tell. One that cannot be read is
-// nobody's.
+// askerIn returns the asker of an entry and whether it records one. An unreadable asker is
+// the zero value.
 func askerIn(e firn.Entry) (a Asker, ok bool) {
 	raw := e.Extra.Get(askerField)
 	if raw == nil {
@@ -185,30 +184,29 @@ func askerIn(e firn.Entry) (a Asker, ok bool) {
 	return a, true
 }
 
-// SaidWithinBounds reports whether an entry is what somebody said, or had said, who may
-// not see everything.
+// SaidWithinBounds reports whether the asker of an entry was restricted.
 func SaidWithinBounds(e firn.Entry) bool {
 	a, ok := askerIn(e)
-	return ok && !a.free()
+	return ok && !a.unrestricted()
 }
 
-// sign marks what somebody with bounds writes into a session as theirs, whatever it
-// says of itself: they must not be able to speak in the name of others. What waits in
-// the queue is for the gateway to write.
-func sign(entries []firn.Entry, a Asker) error {
-	if a.free() {
+// signEntries marks entries appended by a restricted asker as the asker's own, replacing
+// any such mark, so that nobody can write on behalf of others. It rejects queue entries,
+// which only the gateway writes.
+func signEntries(entries []firn.Entry, a Asker) error {
+	if a.unrestricted() {
 		return nil
 	}
 	for i := range entries {
-		if !signed(&entries[i], a) {
+		if !signEntry(&entries[i], a) {
 			return &wire.Problem{Kind: wire.NotAllowed, Message: fmt.Sprintf("entry %d of %d is one that the gateway writes", i+1, len(entries)), Hint: "say it in a turn"}
 		}
 	}
 	return nil
 }
 
-// signed marks an entry; false if it is one that waits.
-func signed(e *firn.Entry, a Asker) bool {
+// signEntry marks an entry. It returns false for a queue entry.
+func signEntry(e *firn.Entry, a Asker) bool {
 	switch b := e.Body.(type) {
 	case *firn.Custom:
 		return b.Type != queuedType
@@ -219,33 +217,32 @@ func signed(e *firn.Entry, a Asker) bool {
 				fields = append(fields, f)
 			}
 		}
-		e.Extra = append(fields, firn.Field{Name: askerField, Value: spell(a)})
+		e.Extra = append(fields, firn.Field{Name: askerField, Value: toJSON(a)})
 	}
 	return true
 }
 
-// all reports whether something is so of all whose messages wait or are being
-// answered. The caller holds the lane's lock.
-func (l *lane) all(is func(Asker) bool) bool {
+// allAskers reports whether a condition holds for the askers of all running and queued
+// messages. The caller holds mu.
+func (l *lane) allAskers(is func(Asker) bool) bool {
 	return !slices.ContainsFunc(slices.Concat(l.running, l.queue), func(t *ticket) bool { return !is(t.Asker) })
 }
 
-// collects reports whether a message is answered together with others.
-func (t *ticket) collects() bool { return t.Mode == route.QueueCollect && !t.onward }
+// collects reports whether a message may be answered together with others.
+func (t *ticket) collects() bool { return t.Mode == route.QueueCollect && !t.resume }
 
-// collectsWith reports whether two messages are answered together: those of askers
-// with other bounds are not, nor those for other agents.
+// collectsWith reports whether two messages may be answered together. They must have the
+// same bounds and the same agent.
 func (t *ticket) collectsWith(other *ticket) bool {
-	return t.collects() && other.collects() && t.Asker.likes(other.Asker) && t.Agent == other.Agent
+	return t.collects() && other.collects() && t.Asker.sharesTurnWith(other.Asker) && t.Agent == other.Agent
 }
 
-// importedType is what an entry of a message that waits is called, in the transcript
-// that somebody with bounds imports.
+// importedType replaces queuedType in the transcript that a restricted asker imports.
 const importedType = queuedType + ".imported"
 
-// signTold marks what a transcript says as that of who imports it.
-func signTold(t convert.Told, a Asker) convert.Told {
-	if a.free() {
+// signImported marks an imported entry as the importer's own.
+func signImported(t convert.Told, a Asker) convert.Told {
+	if a.unrestricted() {
 		return t
 	}
 	if b, ok := t.Entry.Body.(*firn.Custom); ok && b.Type == queuedType {
@@ -253,6 +250,6 @@ func signTold(t convert.Told, a Asker) convert.Told {
 		ours.Type = importedType
 		t.Entry.Body = &ours
 	}
-	signed(&t.Entry, a)
+	signEntry(&t.Entry, a)
 	return t
 }

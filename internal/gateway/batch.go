@@ -10,12 +10,12 @@ import (
 	"firn.dev/wire"
 )
 
-// MaxBatch bounds how many sessions are changed at once.
+// MaxBatch is the maximum number of sessions in a batch.
 const MaxBatch = 500
 
-// Batch changes many sessions in the same way, one after the other, and tells of
-// each what came of it. One that cannot be changed does not keep the others from
-// being. What is wrong with the batch itself is found before any is changed.
+// Batch applies the same change to several sessions, one after the other, and returns a
+// result for each. A failure does not affect the other sessions. An invalid batch is
+// rejected before any change.
 func (g *Gateway) Batch(ctx context.Context, b wire.Batch) ([]wire.BatchResult, error) {
 	if len(b.IDs) == 0 || len(b.IDs) > MaxBatch {
 		return nil, Invalid("a batch is of 1 to %d sessions, not of %d", MaxBatch, len(b.IDs))
@@ -48,7 +48,7 @@ func (g *Gateway) Batch(ctx context.Context, b wire.Batch) ([]wire.BatchResult, 
 	return results, nil
 }
 
-// patchOne changes one session of a batch, and tells what undoes it.
+// patchOne changes one session of a batch and returns the patch that undoes the change.
 func (g *Gateway) patchOne(ctx context.Context, id firn.ID, b *wire.Batch) (wire.Patch, error) {
 	if err := g.MustBe(ctx, id); err != nil {
 		return wire.Patch{}, err
@@ -66,7 +66,7 @@ func (g *Gateway) patchOne(ctx context.Context, id firn.ID, b *wire.Batch) (wire
 	return undoOf(&was, &p), err
 }
 
-// undoOf is the patch that makes a session what it was.
+// undoOf returns the patch that restores the fields of a session changed by p.
 func undoOf(was *wire.Session, p *wire.Patch) wire.Patch {
 	var undo wire.Patch
 	if p.Title != nil {

@@ -13,7 +13,7 @@ import (
 	"firn.dev/wire"
 )
 
-// Bin lists the sessions in the bin, the one removed last first.
+// Bin lists the sessions in the bin, the most recently removed first.
 func (g *Gateway) Bin(ctx context.Context) (wire.Bin, error) {
 	all, err := g.binned(ctx)
 	if err != nil {
@@ -28,7 +28,7 @@ func (g *Gateway) Bin(ctx context.Context) (wire.Bin, error) {
 	return out, nil
 }
 
-// binned asks the store for the sessions in its bin.
+// binned returns the sessions in the store's bin.
 func (g *Gateway) binned(ctx context.Context) ([]store.Binned, error) {
 	binner, ok := store.As[store.Binner](g.Store)
 	if !ok {
@@ -37,8 +37,7 @@ func (g *Gateway) binned(ctx context.Context) ([]store.Binned, error) {
 	return binner.Bin(ctx)
 }
 
-// binnedSession finds a session in the bin; else it returns the error that says that
-// there is none.
+// binnedSession returns a session in the bin, or the error none.
 func (g *Gateway) binnedSession(ctx context.Context, id firn.ID, none error) (wire.Session, error) {
 	all, err := g.binned(ctx)
 	if err != nil {
@@ -52,7 +51,7 @@ func (g *Gateway) binnedSession(ctx context.Context, id firn.ID, none error) (wi
 	return wire.Session{}, none
 }
 
-// inBin is a session in the bin as the protocol tells it.
+// inBin converts a session in the bin to the protocol.
 func inBin(b *store.Binned, m maintenance.Settings) wire.Binned {
 	out := wire.Binned{
 		Session: b.ID, Agent: b.Agent, Key: b.Key, Title: cmp.Or(b.Title, b.Prompt), Removed: b.Removed, Reason: b.Reason,
@@ -64,13 +63,13 @@ func inBin(b *store.Binned, m maintenance.Settings) wire.Binned {
 	return out
 }
 
-// binDoor is the name of the lock that is held while sessions leave the bin, so that one
-// that is being restored is not erased.
-const binDoor = "bin"
+// binLock is the lock held while sessions leave the bin, so that a session being restored
+// is not erased.
+const binLock = "bin"
 
-// EmptyBin erases sessions in the bin for good: those that are named, or all, of these
-// the ones that were removed before a time. A receipt stays for each. Notes that were
-// made from them stay, unlike those of a session that is purged.
+// EmptyBin permanently erases sessions in the bin: the named ones or all, limited to those
+// removed before a time. Each leaves a receipt. Notes made from them are kept, unlike those
+// of a purged session.
 func (g *Gateway) EmptyBin(ctx context.Context, e wire.EmptyBin) (wire.EmptiedBin, error) {
 	out := wire.EmptiedBin{Plan: e.Plan, Items: []wire.Binned{}}
 	if !e.Plan && !e.Sure {
@@ -113,10 +112,10 @@ func (g *Gateway) EmptyBin(ctx context.Context, e wire.EmptyBin) (wire.EmptiedBi
 	return out, nil
 }
 
-// eraseBinned erases a session that is in the bin. One that was restored meanwhile is
-// [firn.ErrConflict].
+// eraseBinned erases a session in the bin. It returns [firn.ErrConflict] if the session was
+// restored in the meantime.
 func (g *Gateway) eraseBinned(ctx context.Context, remover store.Remover, id firn.ID, reason string) error {
-	defer g.doors.lock(binDoor)()
+	defer g.locks.lock(binLock)()
 	switch err := g.MustBe(ctx, id); {
 	case err == nil:
 		return fmt.Errorf("%w: it was restored meanwhile", firn.ErrConflict)
@@ -128,8 +127,9 @@ func (g *Gateway) eraseBinned(ctx context.Context, remover store.Remover, id fir
 	return err
 }
 
-// lookIntoBin lists what is in the bin, for a report. A store that cannot tell has none.
-func (g *Gateway) lookIntoBin(ctx context.Context, report *wire.Maintenance) ([]store.Binned, error) {
+// reportBin adds the contents of the bin to a report and returns them. A store without a
+// bin has none.
+func (g *Gateway) reportBin(ctx context.Context, report *wire.Maintenance) ([]store.Binned, error) {
 	all, err := g.binned(ctx)
 	if wire.KindOf(err) == wire.Unsupported {
 		return nil, nil
@@ -141,7 +141,7 @@ func (g *Gateway) lookIntoBin(ctx context.Context, report *wire.Maintenance) ([]
 	return all, err
 }
 
-// eraseDue erases the sessions of the bin that the settings no longer keep, or only adds
+// eraseDue erases the sessions in the bin that have passed their retention, or only adds
 // them to the report.
 func (g *Gateway) eraseDue(ctx context.Context, m maintenance.Settings, bin []store.Binned, report *wire.Maintenance, dryRun bool) error {
 	actions := maintenance.PlanBin(report.At, bin, m)

@@ -14,10 +14,9 @@ import (
 	"firn.dev/wire"
 )
 
-// Rewind makes a session go on from another entry: from To, named as a
-// reference has it, or from where the head was Back turns ago. What came after
-// it stays in the log, on a branch of its own. It is refused while a turn is
-// running. To go where the head is already does nothing.
+// Rewind moves the head of a session to another entry: To, given as a reference, or the
+// position Back turns ago. Later entries stay in the log on their own branch. It is
+// rejected while a turn is running. Moving to the current head does nothing.
 func (g *Gateway) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Moved, error) {
 	ref := string(m.To)
 	if (m.To == "") == (m.Back <= 0) {
@@ -29,20 +28,20 @@ func (g *Gateway) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Mov
 	if err := g.MustBe(ctx, id); err != nil {
 		return wire.Moved{}, err
 	}
-	if err := g.mustRest(id, "rewind"); err != nil {
+	if err := g.mustBeIdle(id, "rewind"); err != nil {
 		return wire.Moved{}, err
 	}
 	to, err := g.FindEntry(ctx, id, ref)
 	if err != nil {
 		return wire.Moved{}, err
 	}
-	out, err := g.leaving(ctx, id, to)
+	out, err := g.leftBehind(ctx, id, to)
 	if err != nil || out.From == to {
 		return out, err
 	}
 	head := firn.Entry{Parent: to, Body: &firn.Head{Reason: "rewind"}}
 	if m.Summary {
-		head, out.End, err = g.summarise(ctx, id, to)
+		head, out.End, err = g.moveWithSummary(ctx, id, to)
 	} else {
 		var added wire.Appended
 		added, err = g.append(ctx, id, out.End, head)
@@ -60,9 +59,9 @@ func (g *Gateway) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Mov
 	return out, nil
 }
 
-// leaving tells what is left behind when a session goes on from an entry. It reads
-// back to where the two branches meet, and all only if a parent is missing.
-func (g *Gateway) leaving(ctx context.Context, id firn.ID, to firn.EntryID) (wire.Moved, error) {
+// leftBehind describes the entries that a move of the head leaves behind. It reads back to
+// where the two branches meet, and the whole session only if a parent is missing.
+func (g *Gateway) leftBehind(ctx context.Context, id firn.ID, to firn.EntryID) (wire.Moved, error) {
 	out, first, found, err := g.branchLeft(ctx, id, to)
 	if err == nil && !found {
 		out, first, err = g.branchLeftInTree(ctx, id, to)
@@ -76,28 +75,28 @@ func (g *Gateway) leaving(ctx context.Context, id firn.ID, to firn.EntryID) (wir
 	return out, err
 }
 
-// climb follows a branch from one of its entries to the root, newest entry first.
-type climb struct {
-	next firn.EntryID
-	// any takes whichever entry comes next, done says that the root was reached.
+// branchWalk follows a branch from an entry to the root, newest entry first.
+type branchWalk struct {
+	want firn.EntryID
+	// any accepts the next entry whatever its ID; done is set when the root was reached.
 	any, done bool
 }
 
-// meets reports whether an entry is the next one of the branch, and goes on to its parent.
-func (c *climb) meets(g firn.Glance) bool {
-	if c.done || !c.any && g.ID != c.next {
+// next reports whether an entry is the next one of the branch, and moves on to its parent.
+func (c *branchWalk) next(g firn.Glance) bool {
+	if c.done || !c.any && g.ID != c.want {
 		return false
 	}
-	c.next, c.any, c.done = g.Parent, g.NoParent, !g.NoParent && g.Parent == ""
+	c.want, c.any, c.done = g.Parent, g.NoParent, !g.NoParent && g.Parent == ""
 	return true
 }
 
-// branchLeft reads back from the end of a session to the entry that the branches of the
-// head and of another entry have in common. First is the oldest message of the user that
-// only the head's branch has. It is not found if the parent of an entry is missing.
+// branchLeft reads back from the end of a session to the common ancestor of the head and
+// another entry. first is the oldest user message that only the head's branch has. found is
+// false if the parent of an entry is missing.
 func (g *Gateway) branchLeft(ctx context.Context, id firn.ID, to firn.EntryID) (out wire.Moved, first firn.Entry, found bool, err error) {
 	out.Session = id
-	head, target := climb{any: true}, climb{next: to, done: to == firn.Root}
+	head, target := branchWalk{any: true}, branchWalk{want: to, done: to == firn.Root}
 	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
 		if err != nil {
 			return out, first, false, err
@@ -109,8 +108,8 @@ func (g *Gateway) branchLeft(ctx context.Context, id firn.ID, to firn.EntryID) (
 		if out.From == "" {
 			out.From = rec.Glance.ID
 		}
-		onTarget := target.meets(rec.Glance)
-		if !head.meets(rec.Glance) {
+		onTarget := target.next(rec.Glance)
+		if !head.next(rec.Glance) {
 			continue
 		}
 		if onTarget {
@@ -129,7 +128,7 @@ func (g *Gateway) branchLeft(ctx context.Context, id firn.ID, to firn.EntryID) (
 	return out, first, false, nil
 }
 
-// branchLeftInTree is branchLeft for a session that has to be read whole.
+// branchLeftInTree is like branchLeft but reads the whole session.
 func (g *Gateway) branchLeftInTree(ctx context.Context, id firn.ID, to firn.EntryID) (out wire.Moved, first firn.Entry, err error) {
 	shape, done, err := g.Shape(ctx, id)
 	if err != nil {
@@ -169,8 +168,8 @@ func (g *Gateway) branchLeftInTree(ctx context.Context, id firn.ID, to firn.Entr
 	return out, first, nil
 }
 
-// summarise moves the head behind a summary of the branch that is left.
-func (g *Gateway) summarise(ctx context.Context, id firn.ID, to firn.EntryID) (firn.Entry, firn.Pos, error) {
+// moveWithSummary moves the head and appends a summary of the branch that is left.
+func (g *Gateway) moveWithSummary(ctx context.Context, id firn.ID, to firn.EntryID) (firn.Entry, firn.Pos, error) {
 	a, err := g.agentOf(ctx, id)
 	if err != nil {
 		return firn.Entry{}, 0, err
@@ -188,11 +187,10 @@ func (g *Gateway) summarise(ctx context.Context, id firn.ID, to firn.EntryID) (f
 	return head, 0, nil
 }
 
-// maxLabel bounds a label, in characters.
+// maxLabel is the maximum length of a label, in characters.
 const maxLabel = 100
 
-// Label gives a name to an entry; an empty name takes it away. It can be done
-// while a turn is running.
+// Label labels an entry; an empty name removes the label. It is allowed during a turn.
 func (g *Gateway) Label(ctx context.Context, id firn.ID, l wire.Label) (wire.Appended, error) {
 	name := strings.Join(strings.Fields(l.Name), " ")
 	if n := utf8.RuneCountInString(name); n > maxLabel {
@@ -210,33 +208,31 @@ func (g *Gateway) Label(ctx context.Context, id firn.ID, l wire.Label) (wire.App
 	return g.append(ctx, id, store.Any, firn.Entry{Body: &firn.Label{Target: target, Name: name}})
 }
 
-// Hide hides an entry: the model does not see it any more. On a compaction that
-// is to undo it. It can be done while a turn is running, and counts from the
-// next question on. What is hidden already stays so, and nothing is written.
+// Hide hides an entry from the model. Hiding a compaction undoes it. It is allowed during a
+// turn and takes effect with the next request to the model. If the entry is already hidden,
+// nothing is written.
 func (g *Gateway) Hide(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error) {
 	target, err := g.EntryAt(ctx, id, h.Entry)
 	if err != nil {
 		return wire.Appended{}, err
 	}
-	return g.veil(ctx, id, target, true, h.Reason)
+	return g.setHidden(ctx, id, target, true, h.Reason)
 }
 
-// Show shows an entry again that was hidden. If nothing hides it, nothing is
-// written.
+// Show undoes Hide. If the entry is not hidden, nothing is written.
 func (g *Gateway) Show(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error) {
 	target, err := g.EntryAt(ctx, id, h.Entry)
 	if err != nil {
 		return wire.Appended{}, err
 	}
-	return g.veil(ctx, id, target, false, h.Reason)
+	return g.setHidden(ctx, id, target, false, h.Reason)
 }
 
-// maxTries is how often an append is tried when others write all the time.
+// maxTries is the number of attempts to append while others write.
 const maxTries = 16
 
-// veil hides an entry or the session as a whole, or shows it again. If
-// somebody writes meanwhile it is decided anew.
-func (g *Gateway) veil(ctx context.Context, id firn.ID, target firn.EntryID, hide bool, reason string) (wire.Appended, error) {
+// setHidden hides or shows an entry or the whole session. On a conflict it decides again.
+func (g *Gateway) setHidden(ctx context.Context, id firn.ID, target firn.EntryID, hide bool, reason string) (wire.Appended, error) {
 	for try := 1; ; try++ {
 		shape, done, err := g.Shape(ctx, id)
 		if err != nil {

@@ -17,17 +17,17 @@ import (
 	"firn.dev/wire"
 )
 
-// errDirectory refuses what cannot be a directory.
+// errDirectory rejects an invalid directory.
 var errDirectory = &wire.Problem{Kind: wire.Invalid, Message: "cwd is no directory: it is too long, or has control characters"}
 
-// maxTitle bounds a title that somebody chooses, in characters.
+// maxTitle is the maximum length of a title chosen by the user, in characters.
 const maxTitle = 200
 
-// NewSession returns the session that a key points at, begun if it points
-// nowhere, or without a key a new one. Of those who come with the same new key
-// at the same time all get the same session. What is asked for of a session
-// that is there already (directory, title) is left as it is. A fresh session of
-// a key that has one is begun as a reset does it, with what that carries over.
+// NewSession returns the session of a key, creating it if the key is unbound, or a new
+// session if there is no key. Concurrent calls with the same new key return the same
+// session. The directory and title of an existing session are not changed. If Fresh is set
+// and the key has a session, a new one is started as in a reset, with its settings carried
+// over.
 func (g *Gateway) NewSession(ctx context.Context, n wire.NewSession) (wire.Session, error) {
 	title, err := titleEntry(n.Title)
 	if err != nil {
@@ -38,9 +38,9 @@ func (g *Gateway) NewSession(ctx context.Context, n wire.NewSession) (wire.Sessi
 	}
 	var id firn.ID
 	if n.Key == "" {
-		id, err = g.newWithout(ctx, &n, title)
+		id, err = g.newUnkeyed(ctx, &n, title)
 	} else {
-		id, err = g.newFor(ctx, &n, title)
+		id, err = g.newKeyed(ctx, &n, title)
 	}
 	if err != nil {
 		return wire.Session{}, err
@@ -48,8 +48,8 @@ func (g *Gateway) NewSession(ctx context.Context, n wire.NewSession) (wire.Sessi
 	return g.updated(g.session(ctx, id))
 }
 
-// newWithout begins a session without a key.
-func (g *Gateway) newWithout(ctx context.Context, n *wire.NewSession, title []firn.Entry) (firn.ID, error) {
+// newUnkeyed creates a session without a key.
+func (g *Gateway) newUnkeyed(ctx context.Context, n *wire.NewSession, title []firn.Entry) (firn.ID, error) {
 	setup, owner := g.setup.Load(), n.Agent
 	if owner == "" {
 		owner = setup.Default
@@ -60,8 +60,8 @@ func (g *Gateway) newWithout(ctx context.Context, n *wire.NewSession, title []fi
 	return g.create(ctx, firn.Header{Session: newID(ctx), Agent: owner, CWD: cmp.Or(n.CWD, g.workspaceOf(owner))}, title)
 }
 
-// workspaceOf is the directory that sessions of an agent are begun in if nobody names
-// another one; empty if there is none.
+// workspaceOf returns the default directory for sessions of an agent; empty if there is
+// none.
 func (g *Gateway) workspaceOf(name string) string {
 	a, err := g.setup.Load().agent(name)
 	if err != nil {
@@ -70,8 +70,8 @@ func (g *Gateway) workspaceOf(name string) string {
 	return a.Workspace
 }
 
-// newFor returns the session of a key, or begins one.
-func (g *Gateway) newFor(ctx context.Context, n *wire.NewSession, title []firn.Entry) (firn.ID, error) {
+// newKeyed returns the session of a key, or creates one.
+func (g *Gateway) newKeyed(ctx context.Context, n *wire.NewSession, title []firn.Entry) (firn.ID, error) {
 	k, err := g.canonical(n.Key)
 	if err != nil {
 		return "", err
@@ -86,11 +86,11 @@ func (g *Gateway) newFor(ctx context.Context, n *wire.NewSession, title []firn.E
 	if err != nil {
 		return "", err
 	}
-	defer g.doors.lock(k.String())()
+	defer g.locks.lock(k.String())()
 	id, err := keyed.Lookup(ctx, k.String())
 	switch {
 	case errors.Is(err, firn.ErrNotFound):
-		return g.createFor(ctx, firn.Header{Session: newID(ctx), Agent: k.Agent(), Key: k.String(), CWD: cmp.Or(n.CWD, g.workspaceOf(k.Agent()))}, title)
+		return g.createKeyed(ctx, firn.Header{Session: newID(ctx), Agent: k.Agent(), Key: k.String(), CWD: cmp.Or(n.CWD, g.workspaceOf(k.Agent()))}, title)
 	case err != nil:
 		return "", fmt.Errorf("find the session of key %s: %w", k, err)
 	}
@@ -101,21 +101,21 @@ func (g *Gateway) newFor(ctx context.Context, n *wire.NewSession, title []firn.E
 		}
 		cause = route.CauseRemoved
 	}
-	if again, ok, err := g.begunFor(ctx, k, id); err != nil || ok {
+	if again, ok, err := g.startedBefore(ctx, k, id); err != nil || ok {
 		return again, err
 	}
-	return g.begin(ctx, k, cause, "", n.CWD, title...)
+	return g.startSession(ctx, k, cause, "", n.CWD, title...)
 }
 
-// begunFor finds the session that the same request began for a key before, and makes
-// sure of it. The key points at it, unless it was pointed elsewhere since. Held is
-// where it points now.
-func (g *Gateway) begunFor(ctx context.Context, k route.Key, held firn.ID) (firn.ID, bool, error) {
+// startedBefore returns the session that the same request started for a key before, after
+// confirming that it is durable. It points the key at it unless the key was pointed
+// elsewhere since. held is the session that the key points at now.
+func (g *Gateway) startedBefore(ctx context.Context, k route.Key, held firn.ID) (firn.ID, bool, error) {
 	if _, ok := requestOf(ctx); !ok {
 		return "", false, nil
 	}
 	id := newID(ctx)
-	mark, err := g.begun(ctx, id)
+	mark, err := g.startingReset(ctx, id)
 	if errors.Is(err, firn.ErrNotFound) {
 		return "", false, nil
 	}
@@ -128,15 +128,15 @@ func (g *Gateway) begunFor(ctx context.Context, k route.Key, held firn.ID) (firn
 	if err := g.bindKey(ctx, k.String(), id); err != nil {
 		return "", false, err
 	}
-	if mark.Previous == "" || g.saysNext(ctx, mark.Previous, id) {
+	if mark.Previous == "" || g.endsWithNext(ctx, mark.Previous, id) {
 		return id, true, nil
 	}
 	_, err = g.Store.Append(ctx, mark.Previous, store.Any, resetMark{Reason: mark.Reason, Next: id}.entry())
 	return id, err == nil, err
 }
 
-// saysNext reports whether a session ends with the mark that names the next one.
-func (g *Gateway) saysNext(ctx context.Context, id, next firn.ID) bool {
+// endsWithNext reports whether the last entry of a session is the mark that names next.
+func (g *Gateway) endsWithNext(ctx context.Context, id, next firn.ID) bool {
 	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
 		mark, ok := resetOf(&rec)
 		return err == nil && ok && mark.Next == next
@@ -144,8 +144,7 @@ func (g *Gateway) saysNext(ctx context.Context, id, next firn.ID) bool {
 	return false
 }
 
-// titleEntry makes the entry of a title that the user chose; none if it is
-// empty.
+// titleEntry returns the entry for a title chosen by the user; none if it is empty.
 func titleEntry(name string) ([]firn.Entry, error) {
 	name = strings.Join(strings.Fields(name), " ")
 	if name == "" {
@@ -157,12 +156,12 @@ func titleEntry(name string) ([]firn.Entry, error) {
 	return []firn.Entry{firn.Entry{Body: &firn.Title{Name: name, Source: firn.SourceUser}}}, nil
 }
 
-// create begins a session.
+// create creates a session.
 func (g *Gateway) create(ctx context.Context, header firn.Header, entries []firn.Entry) (firn.ID, error) {
 	entries = append([]firn.Entry{{Time: g.now(), Body: &header}}, entries...)
 	_, err := g.Store.Append(ctx, header.Session, store.Start, entries...)
 	if err != nil {
-		err = g.begunBefore(ctx, header.Session, err)
+		err = g.confirmCreated(ctx, header.Session, err)
 	}
 	if err != nil {
 		return "", fmt.Errorf("begin a session: %w", err)
@@ -170,10 +169,9 @@ func (g *Gateway) create(ctx context.Context, header firn.Header, entries []firn
 	return header.Session, nil
 }
 
-// createFor begins a session and points its key at it. If somebody else did so
-// at the same time theirs is returned, and the one that was begun in vain is
-// hidden.
-func (g *Gateway) createFor(ctx context.Context, header firn.Header, entries []firn.Entry) (firn.ID, error) {
+// createKeyed creates a session and points its key at it. If another writer did so
+// concurrently, it returns that session and hides its own.
+func (g *Gateway) createKeyed(ctx context.Context, header firn.Header, entries []firn.Entry) (firn.ID, error) {
 	id, err := g.create(ctx, header, entries)
 	if err != nil {
 		return "", err
@@ -194,14 +192,14 @@ func (g *Gateway) createFor(ctx context.Context, header firn.Header, entries []f
 	return winner, nil
 }
 
-// The session's word on whether answers may be sent.
+// The values of a session's send policy.
 const (
 	sendAllow   = "allow"
 	sendDeny    = "deny"
 	sendInherit = "inherit"
 )
 
-// sendWord reads such a word, also as people type it.
+// sendWord parses such a value, including the forms that users type.
 func sendWord(s string) (string, bool) {
 	switch s := strings.ToLower(s); s {
 	case sendAllow, "on":
@@ -214,8 +212,8 @@ func sendWord(s string) (string, bool) {
 	return "", false
 }
 
-// Patch changes a session. All of it is checked before any of it is done. It
-// may be done while a turn is running, and counts from the next one on.
+// Patch changes a session. Everything is validated before any change is made. It is allowed
+// during a turn and takes effect with the next one.
 func (g *Gateway) Patch(ctx context.Context, id firn.ID, p wire.Patch) (wire.Session, error) {
 	if err := g.MustBe(ctx, id); err != nil {
 		return wire.Session{}, err
@@ -238,14 +236,14 @@ func (g *Gateway) Patch(ctx context.Context, id firn.ID, p wire.Patch) (wire.Ses
 		}
 	}
 	if p.Hidden != nil {
-		if _, err := g.veil(ctx, id, firn.EntryID(id), *p.Hidden, ""); err != nil {
+		if _, err := g.setHidden(ctx, id, firn.EntryID(id), *p.Hidden, ""); err != nil {
 			return wire.Session{}, err
 		}
 	}
 	return g.updated(g.session(ctx, id))
 }
 
-// patchEntries makes the entries of a patch that the agent need not know of.
+// patchEntries returns the entries of a patch that do not involve the agent.
 func patchEntries(p *wire.Patch) ([]firn.Entry, error) {
 	var entries []firn.Entry
 	if p.Title != nil {
@@ -253,7 +251,7 @@ func patchEntries(p *wire.Patch) ([]firn.Entry, error) {
 		if err != nil {
 			return nil, err
 		}
-		if title == nil { // no title any more
+		if title == nil { // remove the title
 			title = []firn.Entry{firn.Entry{Body: &firn.Title{Source: firn.SourceUser}}}
 		}
 		entries = title
@@ -263,7 +261,7 @@ func patchEntries(p *wire.Patch) ([]firn.Entry, error) {
 		if !ok {
 			return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("sending is allow, deny or inherit, not %q", view.Clip(*p.Send))}
 		}
-		entries = append(entries, firn.Entry{Body: &firn.Custom{Type: firn.SendType, Data: spell(map[string]string{"policy": word})}})
+		entries = append(entries, firn.Entry{Body: &firn.Custom{Type: firn.SendType, Data: toJSON(map[string]string{"policy": word})}})
 	}
 	if p.Tags != nil {
 		tags, err := store.NewTags(*p.Tags)
@@ -275,7 +273,7 @@ func patchEntries(p *wire.Patch) ([]firn.Entry, error) {
 	return entries, nil
 }
 
-// override changes who answers in a session, and how.
+// override changes the model settings of a session.
 func (g *Gateway) override(ctx context.Context, id firn.ID, p *wire.Patch) error {
 	if p.Model == nil && p.Thinking == nil && p.Verbose == nil && p.Auth == nil {
 		return nil
@@ -319,7 +317,7 @@ func (g *Gateway) override(ctx context.Context, id firn.ID, p *wire.Patch) error
 	return a.Override(ctx, id, o)
 }
 
-// archive archives a session or takes it out of the archive.
+// archive archives or unarchives a session.
 func (g *Gateway) archive(ctx context.Context, id firn.ID, archived bool) error {
 	remover, ok := store.As[store.Remover](g.Store)
 	if !ok {

@@ -15,9 +15,8 @@ import (
 	"firn.dev/wire"
 )
 
-// Compactions tells of all compactions on the branch of the head, oldest first,
-// undone or not, each with the first line of its summary. It reads the whole
-// session.
+// Compactions lists all compactions on the head's branch, oldest first, including undone
+// ones, each with the first line of its summary. It reads the whole session.
 func (g *Gateway) Compactions(ctx context.Context, id firn.ID) ([]wire.Compaction, error) {
 	if err := g.MustBe(ctx, id); err != nil {
 		return nil, err
@@ -40,11 +39,11 @@ func pastCompaction(p *compact.Past, count int) wire.Compaction {
 	}
 }
 
-// Compact compacts a session and returns the summary, or with Plan only tells
-// where it would be cut. It is refused while a turn is running; what is said
-// while it runs is kept. That there is nothing to compact is a problem of kind
-// Invalid, unless only the plan was asked for; that the conversation went another
-// way meanwhile is one of kind Conflict.
+// Compact compacts a session and returns the summary, or with Plan only the position of the
+// cut. It is rejected while a turn is running; messages that arrive during the compaction
+// are kept. If there is nothing to compact, it returns a problem of kind Invalid, unless
+// only the plan was requested. If the head moved in the meantime, it returns a problem of
+// kind Conflict.
 func (g *Gateway) Compact(ctx context.Context, id firn.ID, c wire.Compact) (wire.Compacted, error) {
 	if made, ok, err := g.compactedBefore(ctx, id, c); err != nil || ok {
 		return made, err
@@ -74,19 +73,19 @@ func (g *Gateway) Compact(ctx context.Context, id firn.ID, c wire.Compact) (wire
 	if c.Plan {
 		return planCompaction(ctx, a, id, o)
 	}
-	g.events.tell(event(wire.CompactionStarted, id, wire.Compaction{Reason: string(compact.Manual)}))
+	g.events.publish(event(wire.CompactionStarted, id, wire.Compaction{Reason: string(compact.Manual)}))
 	result, err := a.CompactWith(ctx, id, o)
 	out := wire.Compacted{Compaction: newCompaction(&result)}
 	if err != nil {
 		err = compactionProblem(err)
 		out.Error = err.Error()
 	}
-	g.events.tell(event(wire.CompactionCompleted, id, out.Compaction))
+	g.events.publish(event(wire.CompactionCompleted, id, out.Compaction))
 	return out, err
 }
 
-// compactedBefore finds the compaction that the same request made before, and makes
-// sure of it.
+// compactedBefore returns the compaction that the same request made before, after
+// confirming that it is durable.
 func (g *Gateway) compactedBefore(ctx context.Context, id firn.ID, c wire.Compact) (wire.Compacted, bool, error) {
 	r, ok := requestOf(ctx)
 	if !ok || c.Plan {
@@ -120,10 +119,10 @@ func (g *Gateway) compactedBefore(ctx context.Context, id firn.ID, c wire.Compac
 	return wire.Compacted{}, false, nil
 }
 
-// planCompaction tells what a compaction would do.
+// planCompaction returns the plan of a compaction.
 func planCompaction(ctx context.Context, a *agent.Agent, id firn.ID, o agent.CompactOptions) (wire.Compacted, error) {
 	plan, err := a.PlanCompaction(ctx, id, o)
-	if errors.Is(err, compact.ErrNothing) { // to be told so is what one asked for
+	if errors.Is(err, compact.ErrNothing) { // for a plan this is a result, not an error
 		return wire.Compacted{Plan: &wire.CompactionPlan{Nothing: err.Error()}}, nil
 	}
 	if err != nil {
@@ -143,7 +142,7 @@ func planCompaction(ctx context.Context, a *agent.Agent, id firn.ID, o agent.Com
 	return out, nil
 }
 
-// newCompaction tells of a compaction that was just made.
+// newCompaction describes a compaction that was just made.
 func newCompaction(r *compact.Result) wire.Compaction {
 	c := wire.Compaction{ID: r.Entry.ID, Before: r.Before, After: r.After, Count: r.Count, Strategy: string(r.Strategy), Reason: string(compact.Manual)}
 	if body, ok := r.Entry.Body.(*firn.Compaction); ok {
@@ -153,7 +152,7 @@ func newCompaction(r *compact.Result) wire.Compaction {
 	return c
 }
 
-// compactionProblem says in our words why nothing was compacted.
+// compactionProblem converts a compaction error to the protocol.
 func compactionProblem(err error) error {
 	p := &wire.Problem{Message: err.Error()}
 	switch {
@@ -171,10 +170,9 @@ func compactionProblem(err error) error {
 	return p
 }
 
-// Undo hides a compaction, so that the window is again what it was before it;
-// without one, or with "latest", the one in force. It is refused while a turn
-// is running. That there is none, or that it was undone before, is a problem of
-// kind NotFound.
+// Undo hides a compaction, which restores the window before it. An empty name or "latest"
+// means the compaction in force. It is rejected while a turn is running. If there is no
+// such compaction or it is already undone, Undo returns a problem of kind NotFound.
 func (g *Gateway) Undo(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.Compaction, error) {
 	if err := g.mayChange(ctx, id, "undo a compaction of"); err != nil {
 		return wire.Compaction{}, err
@@ -190,13 +188,12 @@ func (g *Gateway) Undo(ctx context.Context, id firn.ID, compaction firn.EntryID)
 		c, err = g.undoAny(ctx, id, compaction)
 	}
 	if err == nil {
-		g.events.tell(event(wire.CompactionUndone, id, c))
+		g.events.publish(event(wire.CompactionUndone, id, c))
 	}
 	return c, err
 }
 
-// undoInForce undoes the compaction in force. However long the session is, only what is
-// live of it is read.
+// undoInForce undoes the compaction in force. It reads only the live part of the session.
 func (g *Gateway) undoInForce(ctx context.Context, id firn.ID, p compact.Past) (wire.Compaction, error) {
 	if _, err := compact.Undo(ctx, g.Store, id, p.ID); err != nil {
 		return wire.Compaction{}, undoProblem(err)
@@ -205,7 +202,7 @@ func (g *Gateway) undoInForce(ctx context.Context, id firn.ID, p compact.Past) (
 	return pastCompaction(&p, 0), nil
 }
 
-// undoAny undoes the compaction that somebody names.
+// undoAny undoes the named compaction.
 func (g *Gateway) undoAny(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.Compaction, error) {
 	target, err := g.pickCompaction(ctx, id, compaction)
 	if err == nil && target == "" {
@@ -220,8 +217,8 @@ func (g *Gateway) undoAny(ctx context.Context, id firn.ID, compaction firn.Entry
 	return g.compaction(ctx, id, target)
 }
 
-// Redo takes back the undoing of a compaction; without one, or with "latest",
-// that of the latest that nothing has replaced since. Otherwise it is as Undo.
+// Redo reverts Undo. An empty name or "latest" means the latest undone compaction that has
+// not been replaced since. Errors are those of Undo.
 func (g *Gateway) Redo(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.Compaction, error) {
 	if err := g.mayChange(ctx, id, "redo a compaction of"); err != nil {
 		return wire.Compaction{}, err
@@ -233,28 +230,27 @@ func (g *Gateway) Redo(ctx context.Context, id firn.ID, compaction firn.EntryID)
 	if _, err := compact.Redo(ctx, g.Store, id, target); err != nil {
 		return wire.Compaction{}, undoProblem(err)
 	}
-	if target == "" { // the latest one counts now
+	if target == "" { // the latest one is in force now
 		if target, err = g.inForce(ctx, id); err != nil {
 			return wire.Compaction{}, err
 		}
 	}
 	c, err := g.compaction(ctx, id, target)
 	if err == nil {
-		g.events.tell(event(wire.CompactionCompleted, id, c))
+		g.events.publish(event(wire.CompactionCompleted, id, c))
 	}
 	return c, err
 }
 
-// mayChange reports why a session cannot be changed: it is not there, or at work.
+// mayChange returns an error if a session does not exist or a turn is running.
 func (g *Gateway) mayChange(ctx context.Context, id firn.ID, what string) error {
 	if err := g.MustBe(ctx, id); err != nil {
 		return err
 	}
-	return g.mustRest(id, what)
+	return g.mustBeIdle(id, what)
 }
 
-// pickCompaction finds the compaction that somebody names; empty means that it
-// is for the session to say.
+// pickCompaction resolves the name of a compaction; "" leaves the choice to the caller.
 func (g *Gateway) pickCompaction(ctx context.Context, id firn.ID, name firn.EntryID) (firn.EntryID, error) {
 	if name == "" || name == view.Latest {
 		return "", nil
@@ -262,7 +258,7 @@ func (g *Gateway) pickCompaction(ctx context.Context, id firn.ID, name firn.Entr
 	return g.EntryAt(ctx, id, string(name))
 }
 
-// inForce is the compaction in force.
+// inForce returns the compaction in force.
 func (g *Gateway) inForce(ctx context.Context, id firn.ID) (firn.EntryID, error) {
 	all, err := g.Compactions(ctx, id)
 	if err != nil {
@@ -276,7 +272,7 @@ func (g *Gateway) inForce(ctx context.Context, id firn.ID) (firn.EntryID, error)
 	return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("no compaction of session %s is in force", id), Hint: "firn compactions lists them"}
 }
 
-// compaction tells of one compaction.
+// compaction returns the description of one compaction.
 func (g *Gateway) compaction(ctx context.Context, id firn.ID, target firn.EntryID) (wire.Compaction, error) {
 	all, err := g.Compactions(ctx, id)
 	if err != nil {
@@ -290,7 +286,7 @@ func (g *Gateway) compaction(ctx context.Context, id firn.ID, target firn.EntryI
 	return wire.Compaction{}, view.NoEntry(id, string(target), "it is no compaction of the branch")
 }
 
-// undoProblem says in our words why nothing was undone or redone.
+// undoProblem converts an error of an undo or redo to the protocol.
 func undoProblem(err error) error {
 	if errors.Is(err, compact.ErrNothing) {
 		return &wire.Problem{Kind: wire.NotFound, Message: strings.Replace(err.Error(), compact.ErrNothing.Error(), "nothing to undo or redo", 1), Hint: "firn compactions lists them"}

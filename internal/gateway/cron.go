@@ -15,10 +15,10 @@ import (
 	"firn.dev/wire"
 )
 
-// causeCron is why a session of a job begins.
+// causeCron is the reset cause of sessions started by jobs.
 const causeCron route.Cause = "cron"
 
-// Jobs lists the jobs, as they were set up.
+// Jobs lists the configured jobs in order.
 func (g *Gateway) Jobs(ctx context.Context) ([]wire.Job, error) {
 	setup := g.setup.Load()
 	list := make([]wire.Job, 0, len(setup.Jobs))
@@ -32,7 +32,7 @@ func (g *Gateway) Jobs(ctx context.Context) ([]wire.Job, error) {
 	return list, nil
 }
 
-// describe tells how it is with a job.
+// describe returns the state of a job.
 func (g *Gateway) describe(ctx context.Context, setup *Setup, j *timer.Job) (wire.Job, error) {
 	k, err := setup.jobKey(j)
 	if err != nil {
@@ -63,7 +63,7 @@ func (g *Gateway) describe(ctx context.Context, setup *Setup, j *timer.Job) (wir
 	return out, nil
 }
 
-// runs are the sessions of a job that are not in the bin, the latest first.
+// runs returns the sessions of a job, newest first. Sessions in the bin are not included.
 func (g *Gateway) runs(ctx context.Context, k route.Key) ([]store.Info, error) {
 	var runs []store.Info
 	for info, err := range g.Every(ctx, store.Query{Key: k.String()}) {
@@ -78,8 +78,8 @@ func (g *Gateway) runs(ctx context.Context, k route.Key) ([]store.Info, error) {
 	return runs, nil
 }
 
-// RunJob runs a job now, whether it is enabled or not. The run has begun when
-// it returns. A job that is running is not run twice.
+// RunJob starts a job immediately, even if it is disabled. It returns when the run has
+// started. A job that is already running is rejected.
 func (g *Gateway) RunJob(ctx context.Context, id string) (wire.Routed, error) {
 	setup := g.setup.Load()
 	i := slices.IndexFunc(setup.Jobs, func(j timer.Job) bool { return j.ID == id })
@@ -89,20 +89,19 @@ func (g *Gateway) RunJob(ctx context.Context, id string) (wire.Routed, error) {
 	return g.startRun(ctx, setup, setup.Jobs[i])
 }
 
-// startRun begins a run of a job, and sees to its end in the background. The
-// run has begun when it returns.
+// startRun starts a run of a job and finishes it in the background.
 func (g *Gateway) startRun(ctx context.Context, setup *Setup, j timer.Job) (wire.Routed, error) {
 	k, err := setup.jobKey(&j)
 	if err != nil {
 		return wire.Routed{}, err
 	}
 	out := wire.Routed{Key: k.String()}
-	if !g.attend() {
-		return out, closing()
+	if !g.addWork() {
+		return out, errClosing()
 	}
-	unlock := g.doors.lock(out.Key)
+	unlock := g.locks.lock(out.Key)
 	defer unlock()
-	id, t, err := g.beginJob(ctx, k, &j)
+	id, t, err := g.startJob(ctx, k, &j)
 	if err != nil {
 		g.work.Done()
 		if wire.KindOf(err) != wire.Busy {
@@ -114,14 +113,14 @@ func (g *Gateway) startRun(ctx context.Context, setup *Setup, j timer.Job) (wire
 	out.Session, out.Message = id, t.ID
 	go func() {
 		defer g.work.Done()
-		g.endJob(k, &j, id, t)
+		g.finishJob(k, &j, id, t)
 	}()
 	return out, nil
 }
 
-// beginJob begins the session of a run and says there what the job has to say,
-// unless the run before it has not ended.
-func (g *Gateway) beginJob(ctx context.Context, k route.Key, j *timer.Job) (firn.ID, *ticket, error) {
+// startJob starts the session of a run and posts the job's message there. It fails if the
+// previous run has not ended.
+func (g *Gateway) startJob(ctx context.Context, k route.Key, j *timer.Job) (firn.ID, *ticket, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return "", nil, err
@@ -130,22 +129,21 @@ func (g *Gateway) beginJob(ctx context.Context, k route.Key, j *timer.Job) (firn
 		return "", nil, &wire.Problem{Kind: wire.Busy, Message: fmt.Sprintf("job %s is running already, in session %s", j.ID, last), Hint: "wait for its end, or stop it"}
 	}
 	title := j.ID + " " + g.now().In(j.In(g.setup.Load().Zone)).Format("2006-01-02 15:04:05")
-	id, err := g.beginRun(ctx, k, causeCron, title, j.Model)
+	id, err := g.startMachineSession(ctx, k, causeCron, title, j.Model)
 	if err != nil {
 		return "", nil, err
 	}
-	t, err := g.tell(ctx, id, j.By(), j.Message, "")
+	t, err := g.postMachineText(ctx, id, j.By(), j.Message, "")
 	return id, t, err
 }
 
-// closing is the problem of one who comes when the gateway is being let go.
-func closing() error {
+// errClosing returns the problem for requests during shutdown.
+func errClosing() error {
 	return &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "try again in a moment"}
 }
 
-// endJob waits for the end of a run, stops it if it takes too long, and puts
-// old runs away.
-func (g *Gateway) endJob(k route.Key, j *timer.Job, id firn.ID, t *ticket) {
+// finishJob waits for the end of a run, stops it on timeout, and archives old runs.
+func (g *Gateway) finishJob(k route.Key, j *timer.Job, id firn.ID, t *ticket) {
 	var late <-chan time.Time
 	if j.Timeout > 0 {
 		timer := time.NewTimer(j.Timeout)
@@ -167,13 +165,13 @@ func (g *Gateway) endJob(k route.Key, j *timer.Job, id firn.ID, t *ticket) {
 	} else {
 		g.Log.Info("a job was run", "job", j.ID, "session", id)
 	}
-	if err := g.putAway(g.ctx, k, j); err != nil {
+	if err := g.archiveOldRuns(g.ctx, k, j); err != nil {
 		g.Log.Warn("old runs of a job could not be archived", "job", j.ID, "error", err)
 	}
 }
 
-// putAway archives the runs of a job that are not to be listed any more.
-func (g *Gateway) putAway(ctx context.Context, k route.Key, j *timer.Job) error {
+// archiveOldRuns archives the runs of a job that have passed their retention.
+func (g *Gateway) archiveOldRuns(ctx context.Context, k route.Key, j *timer.Job) error {
 	if j.Keep <= 0 && j.Retention <= 0 {
 		return nil
 	}
@@ -192,7 +190,7 @@ func (g *Gateway) putAway(ctx context.Context, k route.Key, j *timer.Job) error 
 		if err := remover.Archive(ctx, info.ID); err != nil {
 			return fmt.Errorf("archive session %s: %w", info.ID, err)
 		}
-		g.events.tell(event(wire.SessionUpdated, info.ID, nil))
+		g.events.publish(event(wire.SessionUpdated, info.ID, nil))
 	}
 	return nil
 }

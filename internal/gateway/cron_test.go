@@ -412,7 +412,7 @@ func TestRecoverMachine(t *testing.T) {
 				if got := spoken(t, o.st, "s"); !strings.Contains(got, "\ncron:x: look\nassistant: done:") || strings.Count(got, "cron:x") != 1 {
 					t.Errorf("it was said:\n%s", got)
 				}
-				if n, err := o.owed(t.Context(), "s"); len(n) != 0 || err != nil {
+				if n, err := o.pendingTickets(t.Context(), "s"); len(n) != 0 || err != nil {
 					t.Errorf("%d are still owed, %v", len(n), err)
 				}
 			})

@@ -19,37 +19,37 @@ import (
 	"firn.dev/wire"
 )
 
-// A message that an agent says in another session is one of a machine: it names the
-// agent. Where it came from is recorded with it, so that a gateway that goes on with it
-// after a crash delivers the answer, within the bounds of who asked.
+// A message that an agent sends to another session is a machine message that names the
+// agent. Its origin is recorded with it, so that after a crash the answer is still
+// delivered, within the bounds of the original asker.
 
-// fromField names the session that a message comes from, in the entry of it.
+// fromField is the extra field with the origin of a delegated message.
 const fromField = "delegated"
 
-// origin is the session whose turn said a message.
+// origin is the session whose turn sent a message.
 type origin struct {
 	Session firn.ID `json:"session"`
-	// Depth is how many sessions have asked one another for it, and Above the
-	// sessions that may wait for its answer.
+	// Depth is the length of the delegation chain, Above the sessions in it that may be
+	// waiting for the answer.
 	Depth int       `json:"depth"`
 	Above []firn.ID `json:"above,omitempty"`
-	// Reply says that it is the answer to what this session said there.
+	// Reply is set if the message is the answer to a delegated message.
 	Reply bool `json:"reply,omitempty"`
 }
 
-// Delegation is how an agent may delegate.
+// Delegation configures how an agent may delegate.
 type Delegation struct {
-	// Peers are the other agents that it can give tasks to.
+	// Peers are the other agents that accept tasks from it.
 	Peers []agent.Peer
-	// Depth is how deep sessions may ask one another; zero means 3. Children is how
-	// many delegated turns a session may have at a time; zero means 8.
+	// Depth is the maximum length of a delegation chain; zero means 3. Children is the
+	// maximum number of concurrent delegated turns per session; zero means 8.
 	Depth, Children int
 }
 
 func (d Delegation) depth() int    { return cmp.Or(d.Depth, 3) }
 func (d Delegation) children() int { return cmp.Or(d.Children, 8) }
 
-// turnPlace is the turn that a context belongs to.
+// turnPlace identifies the turn that a context belongs to.
 type turnPlace struct {
 	session firn.ID
 	agent   string
@@ -60,7 +60,7 @@ type turnPlace struct {
 
 type turnPlaceKey struct{}
 
-// withTurn marks a context with the turn of a batch.
+// withTurn adds the turn of a batch to a context.
 func (l *lane) withTurn(ctx context.Context, agentName string, batch []*ticket) context.Context {
 	p := turnPlace{session: l.id, agent: agentName, asker: batch[0].Asker}
 	for _, t := range batch {
@@ -72,22 +72,22 @@ func (l *lane) withTurn(ctx context.Context, agentName string, batch []*ticket) 
 	return context.WithValue(ctx, turnPlaceKey{}, p)
 }
 
-// delegator delegates for an agent.
+// delegator implements delegation for an agent.
 type delegator struct {
 	g    *Gateway
 	name string
 }
 
-// Spawn creates the session of a sub-agent and links it to the one that asks.
+// Spawn creates the session of a sub-agent and links it to the calling session.
 func (d delegator) Spawn(ctx context.Context, task agent.Task) (firn.ID, error) {
-	at, err := d.asking(ctx)
+	at, err := d.currentTurn(ctx)
 	if err != nil {
 		return "", err
 	}
-	if err := d.may(ctx, at, task.Agent); err != nil {
+	if err := d.checkPeer(ctx, at, task.Agent); err != nil {
 		return "", err
 	}
-	if len(d.g.delegated.of(at.session)) >= d.g.setup.Load().Habits[d.name].Delegation.children() {
+	if len(d.g.delegated.pending(at.session)) >= d.g.setup.Load().Habits[d.name].Delegation.children() {
 		return "", fmt.Errorf("this session has %d delegated tasks running; wait for one: %w", d.g.setup.Load().Habits[d.name].Delegation.children(), firn.ErrTooLarge)
 	}
 	child := firn.NewID()
@@ -97,19 +97,19 @@ func (d delegator) Spawn(ctx context.Context, task agent.Task) (firn.ID, error) 
 	}
 	header := *entries[0].Body.(*firn.Header)
 	header.CWD = d.g.workspaceOf(task.Agent)
-	if _, err := d.g.createFor(ctx, header, entries[1:]); err != nil {
+	if _, err := d.g.createKeyed(ctx, header, entries[1:]); err != nil {
 		return "", err
 	}
 	if _, err := d.g.Store.Append(ctx, at.session, store.Any, link); err != nil {
 		return "", fmt.Errorf("link session %s to its sub-agent: %w", at.session, err)
 	}
-	d.g.events.tell(event(wire.SessionUpdated, child, nil))
+	d.g.events.publish(event(wire.SessionUpdated, child, nil))
 	return child, nil
 }
 
-// may refuses an agent that tasks cannot be given to: it is not named in the settings,
-// or out of the bounds of who asks.
-func (d delegator) may(ctx context.Context, at turnPlace, name string) error {
+// checkPeer rejects an agent that is not configured as a peer or is outside the asker's
+// bounds.
+func (d delegator) checkPeer(ctx context.Context, at turnPlace, name string) error {
 	if name == d.name {
 		return nil
 	}
@@ -127,8 +127,8 @@ func (d delegator) may(ctx context.Context, at turnPlace, name string) error {
 	return err
 }
 
-// asking returns the turn that delegates, if it is not too deep for that.
-func (d delegator) asking(ctx context.Context) (turnPlace, error) {
+// currentTurn returns the turn that delegates. It fails if the chain is too long.
+func (d delegator) currentTurn(ctx context.Context) (turnPlace, error) {
 	at, ok := ctx.Value(turnPlaceKey{}).(turnPlace)
 	if !ok {
 		return at, fmt.Errorf("only a turn of a session can ask other sessions: %w", firn.ErrInvalid)
@@ -139,9 +139,9 @@ func (d delegator) asking(ctx context.Context) (turnPlace, error) {
 	return at, nil
 }
 
-// asker returns who asks for a delegated message: who asked for the turn. In a session of
-// another key it has the bounds that it has here. A turn that was narrowed to more than
-// one asker's bounds delegates nothing, since no one asker stands for it.
+// asker returns the asker of a delegated message, which is that of the turn. In a session
+// with another key it keeps the bounds it has here. A turn whose bounds are narrower than
+// those of its asker cannot delegate, because no single asker represents it.
 func (d delegator) asker(ctx context.Context, at turnPlace) (Asker, error) {
 	h, err := d.g.header(ctx, at.session)
 	if err != nil {
@@ -161,9 +161,9 @@ func (d delegator) asker(ctx context.Context, at turnPlace) (Asker, error) {
 	return who, nil
 }
 
-// Send says a message in a session, for the turn that ctx belongs to.
+// Send sends a message to a session on behalf of the turn that ctx belongs to.
 func (d delegator) Send(ctx context.Context, id firn.ID, message string, awaited bool) (agent.Delegated, error) {
-	at, err := d.asking(ctx)
+	at, err := d.currentTurn(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +179,7 @@ func (d delegator) Send(ctx context.Context, id firn.ID, message string, awaited
 	t.answer.Session, t.trace = id, trace.Of(ctx)
 	sent := &delegated{g: d.g, t: t, id: id, awaited: awaited}
 	if err := d.g.enter(ctx, id, t); err != nil {
-		sent.over()
+		sent.stopWaiting()
 		return nil, err
 	}
 	d.g.delegated.add(at.session, t)
@@ -193,7 +193,7 @@ func (d delegator) Send(ctx context.Context, id firn.ID, message string, awaited
 	return sent, nil
 }
 
-// delegated is a message that the turn of another session said.
+// delegated is a message sent by the turn of another session.
 type delegated struct {
 	g       *Gateway
 	t       *ticket
@@ -202,8 +202,8 @@ type delegated struct {
 	once    sync.Once
 }
 
-// over says that the turn does not wait any longer.
-func (d *delegated) over() {
+// stopWaiting records that the turn no longer waits for the answer.
+func (d *delegated) stopWaiting() {
 	d.once.Do(func() {
 		if d.awaited {
 			d.g.waits.Awaited(d.t.From.Session, d.id)
@@ -214,13 +214,13 @@ func (d *delegated) over() {
 // Done is closed when the message is answered.
 func (d *delegated) Done() <-chan struct{} { return d.t.done }
 
-// Answer returns what was answered.
+// Answer returns the answer.
 func (d *delegated) Answer() (string, error) {
-	d.over()
+	d.stopWaiting()
 	return d.t.reply()
 }
 
-// reply is the answer to a message as another agent is told it.
+// reply returns the answer to a message as it is passed to another agent.
 func (t *ticket) reply() (string, error) {
 	if t.err != nil || !t.answer.Silent {
 		return t.answer.Text, t.err
@@ -228,15 +228,15 @@ func (t *ticket) reply() (string, error) {
 	return "(nothing to say)", nil
 }
 
-// Detach delivers the answer to the session that asked, as a message, when it is there.
+// Detach delivers the answer to the calling session as a message once it is available.
 func (d *delegated) Detach() bool {
-	d.over()
+	d.stopWaiting()
 	return d.g.deliverReply(d.id, d.t)
 }
 
-// Stop stops the turn of a sub-agent. A conversation that others take part in goes on.
+// Stop stops the turn of a sub-agent. A conversation with other participants continues.
 func (d *delegated) Stop(error) {
-	d.over()
+	d.stopWaiting()
 	h, err := d.g.header(d.g.ctx, d.id)
 	if k, parsed := route.Parse(h.Key); err != nil || parsed != nil || k.Kind() != route.KindSubagent {
 		return
@@ -246,11 +246,11 @@ func (d *delegated) Stop(error) {
 	}
 }
 
-// deliverReply sees that the answer to a delegated message reaches the session that it
-// came from, as a message of its agent. It is false if the gateway is being closed: then
-// the next one does. It does not wait.
+// deliverReply delivers the answer to a delegated message to the session of origin, in the
+// background, as a message of the answering agent. It returns false if the gateway is
+// shutting down; then the next one delivers it.
 func (g *Gateway) deliverReply(id firn.ID, t *ticket) bool {
-	if t.From == nil || t.From.Reply || !g.attend() {
+	if t.From == nil || t.From.Reply || !g.addWork() {
 		return false
 	}
 	go func() {
@@ -266,7 +266,7 @@ func (g *Gateway) deliverReply(id firn.ID, t *ticket) bool {
 	return true
 }
 
-// replyTo says the answer to a message in the session that it came from, once.
+// replyTo posts the answer to a message in the session of origin, once.
 func (g *Gateway) replyTo(ctx context.Context, id firn.ID, t *ticket) error {
 	text, err := t.reply()
 	switch {
@@ -285,16 +285,16 @@ func (g *Gateway) replyTo(ctx context.Context, id firn.ID, t *ticket) error {
 		return err
 	}
 	entry := firn.EntryID("reply-" + string(t.ID))
-	if held, err := g.holds(ctx, t.From.Session, entry); held || err != nil {
+	if held, err := g.hasMessage(ctx, t.From.Session, entry); held || err != nil {
 		return err
 	}
 	w := waiting{ID: entry, Text: text, By: "agent:" + cmp.Or(a.Name, g.setup.Load().Default), Asker: t.Asker, From: &origin{Session: id, Depth: t.From.Depth, Reply: true}}
-	_, err = g.sayAs(ctx, t.From.Session, w)
+	_, err = g.postMachineMessage(ctx, t.From.Session, w)
 	return err
 }
 
-// mayReply refuses to deliver an answer to a session that who asked may not see: where a
-// message came from is read from the log, which may have been imported.
+// mayReply rejects a reply to a session outside the asker's bounds: the origin is read from
+// the log, which may have been imported.
 func (g *Gateway) mayReply(ctx context.Context, t *ticket) error {
 	h, err := g.header(ctx, t.From.Session)
 	if err != nil {
@@ -310,11 +310,11 @@ func (g *Gateway) mayReply(ctx context.Context, t *ticket) error {
 	return nil
 }
 
-// childrenShown bounds how many sub-agents of a session are listed.
+// childrenShown is the maximum number of sub-agents listed per session.
 const childrenShown = 100
 
-// Children lists the sessions of sub-agents that a session began, latest first, archived
-// ones too. Only those are looked at that were used since the session began.
+// Children lists the sub-agent sessions of a session, newest first, including archived
+// ones. It reads only sessions updated since the session was created.
 func (g *Gateway) Children(ctx context.Context, id firn.ID) ([]wire.Session, error) {
 	info, err := g.Info(ctx, id)
 	if err != nil {
@@ -340,8 +340,8 @@ func (g *Gateway) Children(ctx context.Context, id firn.ID) ([]wire.Session, err
 	return children, nil
 }
 
-// originIn is where the last message of a path that a gateway accepted came from; nil if
-// a person said it.
+// originIn returns the origin of the last accepted message of a path; nil if a person sent
+// it.
 func originIn(p window.Path) *origin {
 	for _, e := range slices.Backward(p.Entries) {
 		if m, ok := e.Body.(*firn.Message); !(ok && m.Role == firn.RoleUser) && !byMachine(e) {
@@ -356,16 +356,15 @@ func originIn(p window.Path) *origin {
 	return nil
 }
 
-// delegations are the delegated messages that are not answered yet, by the session that
-// said them.
+// delegations are the unanswered delegated messages, by the session that sent them.
 type delegations struct {
 	mu  sync.Mutex
 	all map[firn.ID][]*ticket
 }
 
-// add notes a message, and forgets those that were answered.
+// add adds a message and removes answered ones.
 func (d *delegations) add(from firn.ID, t *ticket) {
-	left := append(d.of(from), t)
+	left := append(d.pending(from), t)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.all == nil {
@@ -374,11 +373,11 @@ func (d *delegations) add(from firn.ID, t *ticket) {
 	d.all[from] = left
 }
 
-// of returns the messages of a session that are not answered yet.
-func (d *delegations) of(from firn.ID) []*ticket {
+// pending returns the unanswered messages of a session.
+func (d *delegations) pending(from firn.ID) []*ticket {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	left := slices.DeleteFunc(slices.Clone(d.all[from]), ours)
+	left := slices.DeleteFunc(slices.Clone(d.all[from]), answered)
 	if len(left) == 0 {
 		delete(d.all, from)
 	} else {

@@ -41,7 +41,7 @@ func TestRepliesStayWithinBounds(t *testing.T) {
 		ticket := newTicket(waiting{ID: firn.NewEntryID(), Asker: one.asker, From: &origin{Session: victim.ID, Depth: 1}})
 		ticket.answer.Text = "from " + name
 		err := o.replyTo(t.Context(), child.ID, ticket)
-		said, heldErr := o.holds(t.Context(), victim.ID, "reply-"+ticket.ID)
+		said, heldErr := o.hasMessage(t.Context(), victim.ID, "reply-"+ticket.ID)
 		if heldErr != nil {
 			t.Fatal(heldErr)
 		}

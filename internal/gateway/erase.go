@@ -13,38 +13,37 @@ import (
 	"firn.dev/store"
 )
 
-// erasing is a look through a session for what goes when some of its entries are
-// erased: those themselves, and what repeats them. That is the pieces of an answer
-// that were kept while it was given, what was told to another agent, the message as
-// it waited, automatic titles that were found afterwards, whatever they are made
-// of, and the counts that carry a title or a tag that goes.
-type erasing struct {
-	// named are the entries that somebody named.
+// erasure is a plan to erase entries of a session together with their copies: drafts of an
+// answer, results reported to another agent, queued forms of a message, automatic titles
+// made afterwards, and counters that carry an erased title or tag.
+type erasure struct {
+	// named are the entries requested by the caller.
 	named map[firn.EntryID]bool
-	// entries are those that go, in the order of the log; bytes is how long their
-	// lines are, and typed what somebody may have typed of them.
+	// entries are all entries to erase, in log order; bytes is the total length of their
+	// lines, typed the texts that a user may have typed.
 	entries []firn.EntryID
 	bytes   int64
 	typed   []string
-	// unread is why not all that was typed is known.
+	// unread is the reason why typed may be incomplete.
 	unread string
-	// summaries are those that stay, although they may repeat what goes.
+	// summaries are kept although they may repeat erased content.
 	summaries []firn.EntryID
 
-	// spoken says that something said goes, answered that the latest answer does.
+	// spoken is set if a message is erased, answered if the latest answer is.
 	spoken, answered bool
-	// collected are messages that became one that goes, or go as they waited.
+	// collected are messages that were joined into an erased one or are erased in their
+	// queued form.
 	collected map[firn.EntryID]bool
-	// names are what the session is called without what goes; titles and tags are
-	// those that go, counts says that counts go with them.
+	// names are the names of the session after the erasure; titles and tags are those
+	// erased. counts is set if counters are erased with them.
 	names        store.Names
 	titles, tags map[string]bool
 	counts       bool
 }
 
-// erasing plans to erase entries, and changes nothing.
-func (g *Gateway) erasing(ctx context.Context, id firn.ID, names []firn.EntryID) (erasing, error) {
-	p := erasing{named: make(map[firn.EntryID]bool), collected: make(map[firn.EntryID]bool), titles: make(map[string]bool), tags: make(map[string]bool)}
+// planErasure plans the erasure of entries. It changes nothing.
+func (g *Gateway) planErasure(ctx context.Context, id firn.ID, names []firn.EntryID) (erasure, error) {
+	p := erasure{named: make(map[firn.EntryID]bool), collected: make(map[firn.EntryID]bool), titles: make(map[string]bool), tags: make(map[string]bool)}
 	for _, name := range names {
 		entry, err := g.EntryAt(ctx, id, string(name))
 		if err != nil {
@@ -52,8 +51,8 @@ func (g *Gateway) erasing(ctx context.Context, id firn.ID, names []firn.EntryID)
 		}
 		p.named[entry] = true
 	}
-	// Messages that waited stand before the one that they became.
-	err := g.lookThrough(ctx, id, func(e firn.Entry, _ int) {
+	// Queued messages precede the message that they became.
+	err := g.eachEntry(ctx, id, func(e firn.Entry, _ int) {
 		if !p.named[e.ID] {
 			return
 		}
@@ -61,13 +60,13 @@ func (g *Gateway) erasing(ctx context.Context, id firn.ID, names []firn.EntryID)
 			p.collected[waited] = true
 		}
 		if c, ok := e.Body.(*firn.Custom); ok {
-			if w, ok := waitingOf(c); ok { // it may be there more than once
+			if w, ok := waitingOf(c); ok { // it may have been stored more than once
 				p.collected[w.ID] = true
 			}
 		}
 	})
 	if err == nil {
-		err = g.lookThrough(ctx, id, p.see)
+		err = g.eachEntry(ctx, id, p.visit)
 	}
 	if err != nil {
 		err = fmt.Errorf("look for what repeats entries of session %s: %w", id, err)
@@ -75,12 +74,11 @@ func (g *Gateway) erasing(ctx context.Context, id firn.ID, names []firn.EntryID)
 	return p, err
 }
 
-// erasingAll plans to erase a whole session. Of one that is in the bin it is not
-// known what it says. One that cannot be read, or not all of it, can be erased all
-// the same: it is told that more may have been typed of it.
-func (g *Gateway) erasingAll(ctx context.Context, id firn.ID) (erasing, error) {
-	var p erasing
-	err := g.lookThrough(ctx, id, func(e firn.Entry, _ int) { p.typed = append(p.typed, typedOf(e)...) })
+// planEraseAll plans the erasure of a whole session. The texts of a session in the bin are
+// unknown. An unreadable session can be erased too; then unread is set.
+func (g *Gateway) planEraseAll(ctx context.Context, id firn.ID) (erasure, error) {
+	var p erasure
+	err := g.eachEntry(ctx, id, func(e firn.Entry, _ int) { p.typed = append(p.typed, typedOf(e)...) })
 	if err != nil && ctx.Err() != nil {
 		return p, fmt.Errorf("look for what was typed of session %s: %w", id, err)
 	}
@@ -91,8 +89,8 @@ func (g *Gateway) erasingAll(ctx context.Context, id firn.ID) (erasing, error) {
 	return p, nil
 }
 
-// typedOf is what somebody may have typed of an entry: what was said, also if it only
-// waited, names, labels and tags.
+// typedOf returns the texts of an entry that a user may have typed: messages, including
+// queued ones, titles, labels and tags.
 func typedOf(e firn.Entry) []string {
 	switch b := e.Body.(type) {
 	case *firn.Message:
@@ -115,15 +113,15 @@ func typedOf(e firn.Entry) []string {
 	return nil
 }
 
-// waitingOf is the message that an entry says is waiting, if it says so.
+// waitingOf decodes a queued message.
 func waitingOf(c *firn.Custom) (w waiting, ok bool) {
 	ok = c.Type == queuedType && json.Unmarshal(c.Data, &w) == nil
 	return w, ok
 }
 
-// lookThrough shows all entries of a session that can be read. One that cannot is
-// shown without what it says. With each is told how long its line is.
-func (g *Gateway) lookThrough(ctx context.Context, id firn.ID, see func(e firn.Entry, size int)) error {
+// eachEntry calls see for every entry of a session, with the length of its line. An entry
+// that cannot be decoded has only its ID.
+func (g *Gateway) eachEntry(ctx context.Context, id firn.ID, see func(e firn.Entry, size int)) error {
 	for rec, err := range g.Store.Read(ctx, id, store.Start) {
 		if err != nil {
 			return err
@@ -140,8 +138,8 @@ func (g *Gateway) lookThrough(ctx context.Context, id firn.ID, see func(e firn.E
 	return nil
 }
 
-// see takes notice of the next entry.
-func (p *erasing) see(e firn.Entry, size int) {
+// visit adds the next entry to the plan.
+func (p *erasure) visit(e firn.Entry, size int) {
 	goes := p.named[e.ID] || p.repeats(e)
 	if goes && !slices.Contains(p.entries, e.ID) {
 		p.entries = append(p.entries, e.ID)
@@ -171,8 +169,8 @@ func (p *erasing) see(e firn.Entry, size int) {
 	}
 }
 
-// custom takes notice of tags, and of counts that go.
-func (p *erasing) custom(e firn.Entry, b *firn.Custom, goes bool) {
+// custom handles tags and erased counters.
+func (p *erasure) custom(e firn.Entry, b *firn.Custom, goes bool) {
 	tags, ok := store.TagsOf(b)
 	switch {
 	case ok && goes:
@@ -186,8 +184,8 @@ func (p *erasing) custom(e firn.Entry, b *firn.Custom, goes bool) {
 	}
 }
 
-// repeats reports whether an entry that nobody named repeats what goes.
-func (p *erasing) repeats(e firn.Entry) bool {
+// repeats reports whether an unnamed entry repeats erased content.
+func (p *erasure) repeats(e firn.Entry) bool {
 	switch b := e.Body.(type) {
 	case *firn.Title:
 		return b.Source == firn.SourceAuto && p.spoken
@@ -208,9 +206,9 @@ func (p *erasing) repeats(e firn.Entry) bool {
 	return false
 }
 
-// recount stores the counts of a session anew, with what it is called now: those
-// that are erased are then not missed.
-func (g *Gateway) recount(ctx context.Context, id firn.ID, names store.Names) error {
+// storeCounters appends new counters with the current names of the session, to replace the
+// erased ones.
+func (g *Gateway) storeCounters(ctx context.Context, id firn.ID, names store.Names) error {
 	for try := 1; ; try++ {
 		info, err := g.Info(ctx, id)
 		if err != nil {

@@ -10,26 +10,25 @@ import (
 	"firn.dev/wire"
 )
 
-// Events yields what happens in a session: first what is in the log after a
-// position, then what comes, in the log and beside it. Who comes while a turn runs
-// is told behind the log that it began, and what was said in it so far. What
-// follows from an entry is told behind it. It ends when ctx does, or with an
-// event that says why: [wire.Gap] if the listener was too slow, and must ask again
-// from the position of the last entry it saw, or from the start if all positions
-// have changed; [wire.Bye] if the gateway goes away.
+// Events yields the events of a session: first the log entries after a position, then new
+// entries and turn events as they occur. If a turn is running, the log is followed by its
+// start event and the text produced so far. Events that follow from an entry are yielded
+// after it. The sequence ends with ctx, or with one of these events: [wire.Gap] if the
+// listener was too slow, which must then reconnect from the position of its last entry, or
+// from the start if all positions have changed; [wire.Bye] if the gateway shuts down.
 func (g *Gateway) Events(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error] {
-	return g.narrate(ctx, id, after, false)
+	return g.streamEvents(ctx, id, after, false)
 }
 
-// PageEvents is Events for a page: entries come as cards, and an answer that is
-// being given as HTML that grows.
+// PageEvents is like Events, for web pages: entries are rendered as cards and a partial
+// answer as incremental HTML.
 func (g *Gateway) PageEvents(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error] {
-	return g.narrate(ctx, id, after, true)
+	return g.streamEvents(ctx, id, after, true)
 }
 
-// CheckPosition refuses a position that is not the place behind an entry of a session:
-// one beyond its end, or in the middle of an entry. It reads only what is around the
-// position. What cannot be read is for who reads the session to report.
+// CheckPosition rejects a position that is not the end of an entry: one past the end of the
+// session, or inside an entry. It reads only the records around the position. It ignores
+// read errors, which the subsequent read reports.
 func (g *Gateway) CheckPosition(ctx context.Context, id firn.ID, pos firn.Pos) error {
 	if pos == store.Start {
 		return nil
@@ -72,18 +71,18 @@ func noPosition(id firn.ID, pos firn.Pos, why string) error {
 	}
 }
 
-// followed is an entry of the log as an event, or why there are no more.
+// followed is a log entry as an event, or the error that ended the log.
 type followed struct {
 	event wire.Event
-	// entry is its name, pos the place behind it; quiet says that it is not told.
+	// entry is the entry's ID, pos the position after it. quiet entries are not sent.
 	entry firn.EntryID
 	pos   firn.Pos
 	quiet bool
 	err   error
 }
 
-// entryEvent tells a record of the log as an event. Pieces of an answer that
-// is being given are left out: they were told as they came.
+// entryEvent converts a log record to an event. It returns false for drafts, which were
+// sent as deltas.
 func (g *Gateway) entryEvent(ctx context.Context, id firn.ID, rec *firn.Record, html bool) (wire.Event, bool) {
 	if rec.Gap != nil {
 		e := event(wire.EntryAppended, id, g.Told(ctx, id, rec, html))
@@ -105,15 +104,14 @@ func (g *Gateway) entryEvent(ctx context.Context, id firn.ID, rec *firn.Record, 
 	return e, true
 }
 
-// AllEvents yields what happens beside the log in all sessions, as it happens. Who
-// comes while turns run is told first that they began, and what was said in them
-// so far.
+// AllEvents yields the turn events of all sessions. It begins with the start event of each
+// running turn and the text produced so far.
 func (g *Gateway) AllEvents(ctx context.Context) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		listener, running := g.events.listenToAll()
 		defer g.events.leave(listener)
 		for _, now := range running {
-			if !yield(now.started, nil) || now.said() && !yield(event(wire.TurnPartial, now.started.Session, now.Partial), nil) {
+			if !yield(now.started, nil) || now.hasContent() && !yield(event(wire.TurnPartial, now.started.Session, now.Partial), nil) {
 				return
 			}
 		}

@@ -20,10 +20,10 @@ import (
 	"firn.dev/wire"
 )
 
-// sniff is how much of a transcript is looked at to tell its format.
+// sniff is the number of bytes used to detect the format of a transcript.
 const sniff = 64 << 10
 
-// Formats lists the formats that sessions can be read from and written to.
+// Formats lists the formats for import and export.
 func (g *Gateway) Formats(context.Context) []wire.Format {
 	list := make([]wire.Format, len(g.Tools))
 	for i, tool := range g.Tools {
@@ -35,7 +35,7 @@ func (g *Gateway) Formats(context.Context) []wire.Format {
 	return list
 }
 
-// tool finds a format by its name.
+// tool returns a format by name.
 func (g *Gateway) tool(name string) (dialect.Tool, error) {
 	var names []string
 	for _, t := range g.Tools {
@@ -47,9 +47,8 @@ func (g *Gateway) tool(name string) (dialect.Tool, error) {
 	return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("the format %q is not known", name), Hint: "one of " + strings.Join(names, ", ")}
 }
 
-// Import keeps a transcript of any format as a session. What the session has
-// already is not added again, so that an import that was interrupted can be
-// done once more. The body is read as a stream.
+// Import stores a transcript of any format as a session. Entries that the session already
+// has are skipped, so an interrupted import can be repeated. The body is streamed.
 func (g *Gateway) Import(ctx context.Context, in wire.Import, body io.Reader) (wire.Imported, error) {
 	if in.Agent != "" && firn.ID(in.Agent).Check() != nil {
 		return wire.Imported{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is no name of an agent", in.Agent)}
@@ -66,12 +65,12 @@ func (g *Gateway) Import(ctx context.Context, in wire.Import, body io.Reader) (w
 	}
 	added, err := convert.Into(ctx, g.Store, id, src, report)
 	if err != nil {
-		return wire.Imported{}, clash(err, id)
+		return wire.Imported{}, importConflict(err, id)
 	}
 	if report.Total() == 0 {
 		return wire.Imported{}, &wire.Problem{Kind: wire.Invalid, Message: "the transcript is empty"}
 	}
-	if err := g.entitle(ctx, id, in.Title, added); err != nil {
+	if err := g.setImportedTitle(ctx, id, in.Title, added); err != nil {
 		return wire.Imported{}, err
 	}
 	if err := g.checkpoint(ctx, id, added); err != nil {
@@ -81,8 +80,8 @@ func (g *Gateway) Import(ctx context.Context, in wire.Import, body io.Reader) (w
 	return wire.Imported{Session: session, Added: added, Fidelity: convert.Fidelity(tool.Name(), dialect.Native, nil, report)}, err
 }
 
-// checkpoint counts a session that was imported, so that lists need not read all of it.
-// The entry has the present time: the session is the one that was added to last.
+// checkpoint stores the counters of an imported session, so that lists need not read all of
+// it. The entry has the current time: the session becomes the most recently updated one.
 func (g *Gateway) checkpoint(ctx context.Context, id firn.ID, added int64) error {
 	if added == 0 {
 		return nil
@@ -94,8 +93,8 @@ func (g *Gateway) checkpoint(ctx context.Context, id firn.ID, added int64) error
 	return agent.CheckpointAll(ctx, g.Store, id, info.End)
 }
 
-// clash says what can be done if a session of that id is there and is another.
-func clash(err error, id firn.ID) error {
+// importConflict explains a conflict with a different session of the same ID.
+func importConflict(err error, id firn.ID) error {
 	var differs *convert.Differs
 	message := fmt.Sprintf("there is a session %s already, and nothing of it is in the transcript", id)
 	switch {
@@ -109,7 +108,7 @@ func clash(err error, id firn.ID) error {
 	return &wire.Problem{Kind: wire.Conflict, Message: message, Hint: "give it an id of its own to keep both: --id NAME (over HTTP, id=NAME)"}
 }
 
-// formatOf tells in which format a transcript comes.
+// formatOf returns the format of a transcript.
 func (g *Gateway) formatOf(in wire.Import, stream *bufio.Reader) (dialect.Tool, error) {
 	if in.From != "" {
 		return g.tool(in.From)
@@ -128,9 +127,8 @@ func (g *Gateway) formatOf(in wire.Import, stream *bufio.Reader) (dialect.Tool, 
 	return g.tool(string(name))
 }
 
-// incoming is the transcript as a source, and the id its session gets. The
-// first entry, the header, tells the id; it is read ahead, and one more to see
-// that there is anything else.
+// incoming returns the transcript as a source, and the session ID. It reads ahead to the
+// header, which has the ID, and to the next entry, to reject an empty transcript.
 func incoming(tool dialect.Tool, in wire.Import, who Asker, lines iter.Seq2[[]byte, error], report *convert.Report) (convert.Source, firn.ID, error) {
 	origin := dialect.Origin{Transcript: dialect.Transcript{ID: in.ID, Agent: in.Agent, Title: in.Title}}
 	if in.Name != "" {
@@ -138,7 +136,7 @@ func incoming(tool dialect.Tool, in wire.Import, who Asker, lines iter.Seq2[[]by
 	}
 	next, stop := iter.Pull2(convert.Transcript(tool, origin, func() iter.Seq2[[]byte, error] { return lines }).Told(report))
 	ahead, after := readAhead(next)
-	if after == nil && (len(ahead) == 0 || len(ahead) == 1 && report.Damaged >= report.Lines) { // a header may be made of nothing
+	if after == nil && (len(ahead) == 0 || len(ahead) == 1 && report.Damaged >= report.Lines) { // the header may be synthetic
 		stop()
 		return convert.Source{}, "", nothingRead(tool, report)
 	}
@@ -158,7 +156,7 @@ func incoming(tool dialect.Tool, in wire.Import, who Asker, lines iter.Seq2[[]by
 	told := func(yield func(convert.Told, error) bool) {
 		defer stop()
 		for _, t := range ahead {
-			if !yield(signTold(t, who), nil) {
+			if !yield(signImported(t, who), nil) {
 				return
 			}
 		}
@@ -167,7 +165,7 @@ func incoming(tool dialect.Tool, in wire.Import, who Asker, lines iter.Seq2[[]by
 			return
 		}
 		for t, err, ok := next(); ok; t, err, ok = next() {
-			if !yield(signTold(t, who), err) {
+			if !yield(signImported(t, who), err) {
 				return
 			}
 		}
@@ -175,8 +173,8 @@ func incoming(tool dialect.Tool, in wire.Import, who Asker, lines iter.Seq2[[]by
 	return convert.Source{Tool: tool.Name(), Told: func(*convert.Report) iter.Seq2[convert.Told, error] { return told }}, id, nil
 }
 
-// incomingID is the id that a session gets: the one that was asked for, the one in
-// its header, or the file's name. The header is given the agent that was asked for.
+// incomingID returns the session ID: the requested one, the one in the header, or the file
+// name. It sets the requested agent in the header.
 func incomingID(first *convert.Told, in wire.Import) firn.ID {
 	id := in.ID
 	if h, isHeader := first.Entry.Body.(*firn.Header); isHeader {
@@ -185,7 +183,7 @@ func incomingID(first *convert.Told, in wire.Import) firn.ID {
 		}
 		if in.Agent != "" {
 			ours := *h
-			ours.Agent, ours.Key = in.Agent, "" // a key is one agent's
+			ours.Agent, ours.Key = in.Agent, "" // a key belongs to one agent
 			first.Entry.Body = &ours
 		}
 	}
@@ -198,23 +196,22 @@ func incomingID(first *convert.Told, in wire.Import) firn.ID {
 	return id
 }
 
-// readAhead reads what a transcript tells until it is known whether it has begun,
-// and one more: there may be a header and nothing else. A transcript that has not
-// begun is at its end soon.
+// readAhead reads entries until the conversation has begun, at least two: there may be
+// nothing but a header.
 func readAhead(next func() (convert.Told, error, bool)) (ahead []convert.Told, err error) {
 	for len(ahead) < 2 || !convert.Begun(ahead) {
 		t, err, ok := next()
 		if !ok || err != nil {
 			return ahead, err
 		}
-		t.Lines = owned(t.Lines)
+		t.Lines = cloneLines(t.Lines)
 		ahead = append(ahead, t)
 	}
 	return ahead, nil
 }
 
-// owned copies lines, which are valid until the next ones are read.
-func owned(lines [][]byte) [][]byte {
+// cloneLines copies lines, which are valid only until the next read.
+func cloneLines(lines [][]byte) [][]byte {
 	kept := make([][]byte, len(lines))
 	for i, line := range lines {
 		kept[i] = bytes.Clone(line)
@@ -222,7 +219,7 @@ func owned(lines [][]byte) [][]byte {
 	return kept
 }
 
-// nothingRead says why no session can be made of a transcript.
+// nothingRead returns the error for a transcript without entries.
 func nothingRead(tool dialect.Tool, report *convert.Report) error {
 	if report.Damaged > 0 {
 		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("no line of the transcript can be read as one of %s", tool.Name()),
@@ -231,8 +228,8 @@ func nothingRead(tool dialect.Tool, report *convert.Report) error {
 	return &wire.Problem{Kind: wire.Invalid, Message: "the transcript is empty"}
 }
 
-// entitle gives a session that has no title the one that came with it.
-func (g *Gateway) entitle(ctx context.Context, id firn.ID, title string, added int64) error {
+// setImportedTitle gives an untitled session the title that came with the transcript.
+func (g *Gateway) setImportedTitle(ctx context.Context, id firn.ID, title string, added int64) error {
 	if title == "" || added == 0 {
 		return nil
 	}
@@ -244,8 +241,7 @@ func (g *Gateway) entitle(ctx context.Context, id firn.ID, title string, added i
 	return err
 }
 
-// Export writes a session in another format, as that tool would have written
-// it, and tells how well that went.
+// Export writes a session in another format and reports the fidelity of the conversion.
 func (g *Gateway) Export(ctx context.Context, id firn.ID, e wire.Export, w io.Writer) (wire.Fidelity, error) {
 	if e.Format == wire.FormatHTML {
 		session, err := g.Session(ctx, string(id))

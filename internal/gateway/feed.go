@@ -8,60 +8,59 @@ import (
 	"firn.dev"
 )
 
-// A feed follows the log of one session for all who listen to it: each record is
-// read and encoded once, and the event is shared. Its latest events are kept, up to
-// a number and a size. A member takes them at its own pace; one that falls behind
-// reads the log itself until it has caught up, so nothing waits for it.
+// A feed follows the log of one session for all its listeners: each record is read and
+// encoded once, and the event is shared. It keeps the latest events, bounded by number and
+// size. Each member reads at its own pace; one that falls behind reads the log itself until
+// it has caught up, so it delays nobody else.
 //
-// Members are woken in groups with a pause between them, and all that came
-// meanwhile is taken at once: a thousand of them must not take the processor from
-// who appends.
+// Members are woken in groups with a pause in between, so that a thousand members do not
+// starve the writer.
 type feed struct {
 	stop func()
-	// done and woken are closed when its two goroutines have ended.
+	// done and woken are closed when the two goroutines have ended.
 	done, woken chan struct{}
-	// dirty is set when there are events that no follower has been woken for yet.
+	// dirty is signaled when there are events that members have not been woken for.
 	dirty chan struct{}
 
 	mu sync.Mutex
-	// events are the latest, from behind from up to to.
+	// events are the latest events, after position from and up to position to.
 	events   []followed
 	from, to firn.Pos
 	bytes    int
 	members  map[*member]struct{}
-	// err is why there will be no more.
+	// err is the error that ended the feed.
 	err error
 }
 
-// member is one who listens to a feed.
+// member is a listener of a feed.
 type member struct {
 	wake chan struct{}
 }
 
 const (
-	// feedEvents and feedBytes bound what a feed keeps.
+	// feedEvents and feedBytes limit the events that a feed keeps.
 	feedEvents = 256
 	feedBytes  = 4 << 20
-	// groupSize is how many members are woken at a time, groupPause the pause
-	// before the next group.
+	// groupSize is the number of members woken together, groupPause the pause before the
+	// next group.
 	groupSize  = 16
 	groupPause = time.Millisecond
 )
 
-// feedKey names a feed.
+// feedKey identifies a feed.
 type feedKey struct {
 	session firn.ID
 	html    bool
 }
 
-// feeds are those of the sessions that are listened to.
+// feeds are the active feeds.
 type feeds struct {
 	mu  sync.Mutex
 	all map[feedKey]*feed
 }
 
-// join makes a member of the feed of a session, which begins at a position if there
-// is none. The member must leave.
+// join adds a member to the feed of a session. If there is none, it starts one at a
+// position. The caller must call leave.
 func (g *Gateway) join(key feedKey, at firn.Pos) (*feed, *member) {
 	g.feeds.mu.Lock()
 	defer g.feeds.mu.Unlock()
@@ -80,7 +79,7 @@ func (g *Gateway) join(key feedKey, at firn.Pos) (*feed, *member) {
 	return f, m
 }
 
-// leave takes a member out of its feed, and ends the feed with the last one.
+// leave removes a member and stops the feed after the last one.
 func (g *Gateway) leave(key feedKey, f *feed, m *member) {
 	g.feeds.mu.Lock()
 	f.mu.Lock()
@@ -98,7 +97,7 @@ func (g *Gateway) leave(key feedKey, f *feed, m *member) {
 	}
 }
 
-// startFeed follows a session from a position on.
+// startFeed follows a session from a position.
 func (g *Gateway) startFeed(key feedKey, at firn.Pos) *feed {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &feed{stop: cancel, done: make(chan struct{}), woken: make(chan struct{}), dirty: make(chan struct{}, 1), from: at, to: at, members: make(map[*member]struct{})}
@@ -113,7 +112,7 @@ func (g *Gateway) startFeed(key feedKey, at firn.Pos) *feed {
 	return f
 }
 
-// fill publishes what is added to a session until ctx ends.
+// fill publishes new records of a session until ctx ends.
 func (g *Gateway) fill(ctx context.Context, key feedKey, f *feed, at firn.Pos) {
 	for rec, err := range g.Store.Follow(ctx, key.session, at) {
 		if err != nil {
@@ -129,7 +128,7 @@ func (g *Gateway) fill(ctx context.Context, key feedKey, f *feed, at firn.Pos) {
 	}
 }
 
-// followedOf makes the event of a record.
+// followedOf converts a record.
 func (g *Gateway) followedOf(ctx context.Context, key feedKey, rec *firn.Record) followed {
 	one := followed{entry: rec.Glance.ID, pos: rec.Next}
 	var told bool
@@ -138,7 +137,7 @@ func (g *Gateway) followedOf(ctx context.Context, key feedKey, rec *firn.Record)
 	return one
 }
 
-// publish adds an event, and drops the oldest beyond the bounds.
+// publish adds an event and drops the oldest beyond the limits.
 func (f *feed) publish(one followed) {
 	f.mu.Lock()
 	if one.err != nil {
@@ -160,12 +159,12 @@ func (f *feed) publish(one followed) {
 	f.mu.Unlock()
 	select {
 	case f.dirty <- struct{}{}:
-	default: // the round that comes takes this event too
+	default: // the pending wake-up covers this event too
 	}
 }
 
-// after returns the events after a position. behind says that some of them are not
-// kept any more, up to a position that the caller must read to itself.
+// after returns the events after a position. If some of them are no longer kept, behind is
+// the position up to which the caller must read the log itself.
 func (f *feed) after(pos firn.Pos) (events []followed, behind firn.Pos, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -182,7 +181,7 @@ func (f *feed) after(pos firn.Pos) (events []followed, behind firn.Pos, err erro
 	return f.events[first:len(f.events):len(f.events)], 0, nil
 }
 
-// wakeMembers wakes the members in groups whenever there is something new.
+// wakeMembers wakes the members in groups whenever there are new events.
 func (f *feed) wakeMembers(ctx context.Context) {
 	for {
 		select {
@@ -206,21 +205,21 @@ func (f *feed) wakeMembers(ctx context.Context) {
 			}
 			select {
 			case m.wake <- struct{}{}:
-			default: // it was woken and has not looked yet
+			default: // already woken
 			}
 		}
 	}
 }
 
-// follow follows the log of a session after a position until ctx ends: first what
-// it reads itself, up to end, then what the feed of the session has.
+// follow follows the log of a session after a position until ctx ends. It reads up to end
+// itself and then uses the session's feed.
 func (g *Gateway) follow(ctx context.Context, id firn.ID, after, end firn.Pos, html bool) <-chan followed {
 	out := make(chan followed)
 	go func() {
 		defer close(out)
 		key := feedKey{id, html}
 		at, ok := after, true
-		if after > end { // the session was longer: the store says what became of it
+		if after > end { // the session was longer; the store reports why
 			g.readSelf(ctx, key, at, 0, out)
 			return
 		}
@@ -236,8 +235,8 @@ func (g *Gateway) follow(ctx context.Context, id firn.ID, after, end firn.Pos, h
 	return out
 }
 
-// readSelf sends what is after a position until end is reached, or for ever if that
-// is zero. It returns where it got to, and false if there is no more to do.
+// readSelf sends records after a position until end is reached, or indefinitely if end is
+// zero. It returns the position reached, and false if the caller must stop.
 func (g *Gateway) readSelf(ctx context.Context, key feedKey, at, end firn.Pos, out chan<- followed) (firn.Pos, bool) {
 	for rec, err := range g.Store.Follow(ctx, key.session, at) {
 		if err != nil {
@@ -255,7 +254,7 @@ func (g *Gateway) readSelf(ctx context.Context, key feedKey, at, end firn.Pos, o
 	return at, false
 }
 
-// shareFeed sends what a feed has after a position until ctx ends.
+// shareFeed sends the events of a feed after a position until ctx ends.
 func (g *Gateway) shareFeed(ctx context.Context, key feedKey, f *feed, m *member, at firn.Pos, out chan<- followed) {
 	for {
 		events, behind, err := f.after(at)
@@ -287,7 +286,7 @@ func (g *Gateway) shareFeed(ctx context.Context, key feedKey, f *feed, m *member
 	}
 }
 
-// send sends unless ctx ends before.
+// send sends unless ctx ends first.
 func send(ctx context.Context, out chan<- followed, one followed) bool {
 	select {
 	case out <- one:

@@ -15,19 +15,17 @@ import (
 	"firn.dev/wire"
 )
 
-// Fork begins a session that goes on from an entry of this one; without one,
-// from the head, which is refused while a turn is running.
+// Fork creates a session that continues from an entry of this one. Without an entry it
+// continues from the head, which is rejected while a turn is running.
 //
-// The path to the entry is copied with its ids and times. Labels and what
-// tombstones hide are as they are now, wherever that was said: they are
-// written anew behind the copy, as pi does with labels. Left behind are what is
-// about the old session alone: its titles, counts, resets, messages that wait
-// in its queue, and pieces of answers that are there whole. The header names
-// the old session.
+// The path to the entry is copied with IDs and times. Labels and tombstones in effect now
+// are written again after the copy, wherever they were in the log, as pi does with labels.
+// Entries that concern only the old session are left out: titles, counters, resets, queued
+// messages, and drafts of complete answers. The header names the old session.
 //
-// What the copied answers cost was spent once, by the old session. So the copy
-// ends with an entry of counts that begins from nothing, and says that all
-// before it is copied; see [forkMark].
+// The cost of the copied answers was spent once, by the old session. So the copy ends with
+// a counters entry that starts from zero and marks everything before it as copied; see
+// [forkMark].
 func (g *Gateway) Fork(ctx context.Context, id firn.ID, f wire.Fork) (wire.Session, error) {
 	if err := g.MustBe(ctx, id); err != nil {
 		return wire.Session{}, err
@@ -72,11 +70,11 @@ func (g *Gateway) Fork(ctx context.Context, id firn.ID, f wire.Fork) (wire.Sessi
 	return g.updated(g.session(ctx, header.Session))
 }
 
-// forkPoint finds the entry that a fork goes on from: its number in the tree,
-// -1 if the session is empty.
+// forkPoint returns the entry that a fork continues from, as its index in the tree; -1 if
+// the session is empty.
 func (g *Gateway) forkPoint(ctx context.Context, id firn.ID, ref string) (*view.Outline, int, error) {
 	if ref == "" || ref == view.HeadName {
-		if err := g.mustRest(id, "fork"); err != nil {
+		if err := g.mustBeIdle(id, "fork"); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -96,12 +94,12 @@ func (g *Gateway) forkPoint(ctx context.Context, id firn.ID, ref string) (*view.
 	}
 	n := b.Tree.Find(target)
 	if n == b.Tree.Head() {
-		err = g.mustRest(id, "fork")
+		err = g.mustBeIdle(id, "fork")
 	}
 	return b, n, err
 }
 
-// forkHeader makes the header of a fork.
+// forkHeader returns the header of a fork.
 func (g *Gateway) forkHeader(ctx context.Context, id firn.ID, key string) (firn.Header, error) {
 	old, err := g.header(ctx, id)
 	if err != nil {
@@ -118,7 +116,7 @@ func (g *Gateway) forkHeader(ctx context.Context, id firn.ID, key string) (firn.
 		}
 		header.Key, header.Agent = k.String(), k.Agent()
 	}
-	if header.Agent == "" { // somebody else wrote it; the store knows where it was found
+	if header.Agent == "" { // written by another tool; the store knows the agent
 		info, err := g.Info(ctx, id)
 		if err != nil {
 			return header, err
@@ -128,8 +126,7 @@ func (g *Gateway) forkHeader(ctx context.Context, id firn.ID, key string) (firn.
 	return header, nil
 }
 
-// forkTitle names a fork after the session it comes from, until somebody finds
-// a better name.
+// forkTitle returns an automatic title derived from the original session.
 func (g *Gateway) forkTitle(ctx context.Context, id firn.ID) ([]firn.Entry, error) {
 	info, err := g.Info(ctx, id)
 	if err != nil {
@@ -148,20 +145,19 @@ func (g *Gateway) forkTitle(ctx context.Context, id firn.ID) ([]firn.Entry, erro
 	return []firn.Entry{firn.NewEntry(&firn.Title{Name: name, Source: firn.SourceAuto})}, nil
 }
 
-// The types of entries in which package agent keeps the counts of a session,
-// and what an answer cost that is not in the log.
+// The types of the entries in which package agent stores the counters of a session and the
+// usage of answers that are not in the log.
 const (
 	countersType = firn.CountersType
 	usageType    = "firn.usage"
 )
 
-// forkMark is the data of the entry of counts that ends the copy in a fork: the
-// turns and compactions of the copied path, and no usage. Forked says where
-// all before it was copied from, so that who adds up what sessions cost stops
-// there.
+// forkMark is the data of the counters entry that ends the copy in a fork: the turns and
+// compactions of the copied path, and no usage. Forked is the origin of everything before
+// it, so that usage reports stop there.
 type forkMark struct {
 	agent.Counters
-	// Entries is how many entries stand before the mark.
+	// Entries is the number of entries before the mark.
 	Entries int              `json:"entries,omitempty"`
 	Names   store.Checkpoint `json:"names"`
 	Forked  *forkOrigin      `json:"forked,omitempty"`
@@ -170,11 +166,11 @@ type forkMark struct {
 type forkOrigin struct {
 	Session firn.ID      `json:"session"`
 	Entry   firn.EntryID `json:"entry,omitempty"`
-	// Replaces is the session that the key of the fork pointed at before.
+	// Replaces is the session that the fork's key pointed at before.
 	Replaces firn.ID `json:"replaces,omitempty"`
 }
 
-// Bounds of what is copied with one append.
+// Limits of one append during a copy.
 const (
 	copyEntries = 2000
 	copyBytes   = 8 << 20
@@ -186,35 +182,35 @@ type copier struct {
 	from firn.ID
 	b    *view.Outline
 	at   int
-	// path are the numbers of the entries to be copied, ids their ids.
+	// path are the indexes of the entries to copy, ids their IDs.
 	path map[int]bool
 	ids  map[firn.EntryID]bool
 
-	// copied are the ids in the copy, last the latest of them. left are the ids
-	// of entries that were left out, and what was copied next.
+	// copied are the IDs in the copy, last is the latest of them. replacedBy maps the IDs
+	// of skipped entries to the next copied entry.
 	copied map[firn.EntryID]bool
-	// written is how many entries the copy has so far.
-	written int
-	last    firn.EntryID
-	left    map[firn.EntryID]firn.EntryID
-	gone    []firn.EntryID
-	count   agent.Counters
-	state   store.Checkpoint
+	// written is the number of entries written so far.
+	written    int
+	last       firn.EntryID
+	replacedBy map[firn.EntryID]firn.EntryID
+	skipped    []firn.EntryID
+	count      agent.Counters
+	state      store.Checkpoint
 
 	id    firn.ID
 	end   firn.Pos
 	batch []firn.Entry
 	size  int
-	// veil is the tombstone that hides the copy while it is not whole.
-	veil firn.EntryID
-	// replaces is the session that the key of the fork pointed at before.
+	// tombstone hides the copy while it is incomplete.
+	tombstone firn.EntryID
+	// replaces is the session that the fork's key pointed at before.
 	replaces firn.ID
 }
 
 func newCopier(g *Gateway, from firn.ID, b *view.Outline, at int) *copier {
 	c := &copier{
 		g: g, from: from, b: b, at: at, path: make(map[int]bool), ids: make(map[firn.EntryID]bool),
-		copied: make(map[firn.EntryID]bool), left: make(map[firn.EntryID]firn.EntryID),
+		copied: make(map[firn.EntryID]bool), replacedBy: make(map[firn.EntryID]firn.EntryID),
 	}
 	for _, n := range b.Tree.Path(at) {
 		c.path[n] = true
@@ -223,8 +219,8 @@ func newCopier(g *Gateway, from firn.ID, b *view.Outline, at int) *copier {
 	return c
 }
 
-// run makes the copy. If it takes more than one append it is hidden until it is
-// whole, so that a crash leaves nothing that could be taken for the session.
+// run makes the copy. If it takes more than one append, the copy is hidden until it is
+// complete, so that a crash leaves no partial session in lists.
 func (c *copier) run(ctx context.Context, header firn.Header, title []firn.Entry) error {
 	c.id = header.Session
 	c.batch = []firn.Entry{{Time: c.g.now(), Body: &header}}
@@ -249,50 +245,50 @@ func (c *copier) run(ctx context.Context, header firn.Header, title []firn.Entry
 	}
 	c.batch = append(c.batch, c.tail()...)
 	c.batch = append(c.batch, title...)
-	if c.veil != "" {
-		c.batch = append(c.batch, firn.NewEntry(&firn.Tombstone{Target: c.veil, Reason: "the copy is whole"}))
+	if c.tombstone != "" {
+		c.batch = append(c.batch, firn.NewEntry(&firn.Tombstone{Target: c.tombstone, Reason: "the copy is whole"}))
 	}
-	if r, ok := requestOf(ctx); ok { // on the last entry: then the copy is whole
+	if r, ok := requestOf(ctx); ok { // on the last entry, which marks the copy as complete
 		last := &c.batch[len(c.batch)-1]
 		last.Extra = append(slices.Clip(last.Extra), r.field())
 	}
 	return c.flush(ctx)
 }
 
-// take copies a record, unless it is to be left out or cannot be read.
+// take copies a record unless it is left out or unreadable.
 func (c *copier) take(ctx context.Context, rec *firn.Record) error {
 	e, err := rec.Entry()
 	if err != nil || !c.wants(&e) {
-		c.gone = append(c.gone, rec.Glance.ID)
+		c.skipped = append(c.skipped, rec.Glance.ID)
 		return nil
 	}
 	c.count.Add(e)
 	old := e.ID
-	if c.copied[e.ID] { // the file has the id twice
+	if c.copied[e.ID] { // the file contains the ID twice
 		e.ID = firn.NewEntryID()
 	}
 	if e.Parent = c.last; c.last == "" {
 		e.Parent = firn.Root
 	}
 	if b, ok := e.Body.(*firn.Compaction); ok {
-		e.Body = c.kept(*b, e.ID)
+		e.Body = c.remapKept(*b, e.ID)
 	}
 	e.Extra = slices.DeleteFunc(slices.Clone(e.Extra), func(f firn.Field) bool { return f.Name == acceptedField })
-	for _, id := range c.gone {
-		c.left[id] = e.ID
+	for _, id := range c.skipped {
+		c.replacedBy[id] = e.ID
 	}
-	c.gone = c.gone[:0]
+	c.skipped = c.skipped[:0]
 	c.copied[old], c.copied[e.ID], c.last = true, true, e.ID
 	c.state.See(c.id, e)
 	c.batch = append(c.batch, e)
 	c.written++
 	if c.size += len(rec.Line()); len(c.batch) >= copyEntries || c.size >= copyBytes {
-		return c.pause(ctx)
+		return c.flushHidden(ctx)
 	}
 	return nil
 }
 
-// aboutOne reports whether custom entries of a type are about one session alone.
+// aboutOne reports whether custom entries of a type concern only their own session.
 func aboutOne(kind string) bool {
 	switch kind {
 	case countersType, usageType, queuedType, resetType, store.KeyType:
@@ -301,7 +297,7 @@ func aboutOne(kind string) bool {
 	return false
 }
 
-// wants reports whether an entry belongs into a fork.
+// wants reports whether an entry belongs in a fork.
 func (c *copier) wants(e *firn.Entry) bool {
 	switch b := e.Body.(type) {
 	case *firn.Label, *firn.Title, *firn.Tombstone, *firn.Head:
@@ -312,7 +308,7 @@ func (c *copier) wants(e *firn.Entry) bool {
 	return true
 }
 
-// draftOf is the answer that a piece belongs to.
+// draftOf returns the answer that a draft belongs to.
 func draftOf(b *firn.Custom) firn.EntryID {
 	var piece struct {
 		Answer firn.EntryID `json:"answer"`
@@ -323,14 +319,14 @@ func draftOf(b *firn.Custom) firn.EntryID {
 	return piece.Answer
 }
 
-// kept is a compaction whose first kept entry is in the copy: what was copied
-// next where the entry itself was left out; nothing, which its own id means, if
-// it is not on the path at all.
-func (c *copier) kept(b firn.Compaction, own firn.EntryID) *firn.Compaction {
+// remapKept returns a compaction whose first kept entry is in the copy: the next copied
+// entry if that entry was skipped, or its own ID, which means nothing, if it is not on the
+// path.
+func (c *copier) remapKept(b firn.Compaction, own firn.EntryID) *firn.Compaction {
 	if b.FirstKept == "" || c.copied[b.FirstKept] {
 		return &b
 	}
-	next, ok := c.left[b.FirstKept]
+	next, ok := c.replacedBy[b.FirstKept]
 	if !ok {
 		next = own
 	}
@@ -338,8 +334,8 @@ func (c *copier) kept(b firn.Compaction, own firn.EntryID) *firn.Compaction {
 	return &b
 }
 
-// tail is what is said anew behind the copy: the mark, what is hidden, and
-// labels, each of what was copied.
+// tail returns the entries after the copy: the mark, and the tombstones and labels of
+// copied entries.
 func (c *copier) tail() []firn.Entry {
 	mark := forkMark{
 		Counters: agent.Counters{Turns: c.count.Turns, Messages: c.count.Messages, Compactions: c.count.Compactions, Window: c.count.Window},
@@ -350,7 +346,7 @@ func (c *copier) tail() []firn.Entry {
 	if c.at >= 0 {
 		mark.Forked.Entry = c.b.Tree.Node(c.at).ID
 	}
-	entries := []firn.Entry{firn.NewEntry(&firn.Custom{Type: countersType, Data: spell(mark)})}
+	entries := []firn.Entry{firn.NewEntry(&firn.Custom{Type: countersType, Data: toJSON(mark)})}
 	if c.last == "" {
 		entries[0].Parent = firn.Root
 	} else {
@@ -369,12 +365,12 @@ func (c *copier) tail() []firn.Entry {
 	return entries
 }
 
-// pause writes what was copied so far, hidden until the rest is there.
-func (c *copier) pause(ctx context.Context) error {
-	if c.veil == "" {
+// flushHidden writes the entries copied so far, hidden until the copy is complete.
+func (c *copier) flushHidden(ctx context.Context) error {
+	if c.tombstone == "" {
 		veil := firn.NewEntry(&firn.Tombstone{Target: firn.EntryID(c.id), Reason: "the copy is not whole yet"})
 		veil.Parent = firn.Root
-		c.veil = veil.ID
+		c.tombstone = veil.ID
 		c.state.See(c.id, veil)
 		c.batch = slices.Insert(c.batch, 1, veil)
 		c.written++

@@ -1,12 +1,10 @@
-// Package gateway owns sessions: it runs their turns one at a time, takes in
-// messages from outside, and tells all who listen what happens.
+// Package gateway runs sessions: it accepts messages, runs turns one at a time per session,
+// and publishes events to listeners.
 //
-// [Gateway] is the owner. Its methods speak package wire and know no HTTP; package
-// api has the doors to them. What it shows of sessions is computed by the
-// [view.View] in it, what is due by a timer, and what is cleared away is decided by
-// package maintenance: the gateway is who does things. Everything it knows is in the
-// store, so a gateway that was killed goes on where it was: what it had accepted is
-// there, and is answered.
+// [Gateway] is the main type. Its methods use the types of package wire and know nothing of
+// HTTP; package api exposes them. Reading is done by the embedded [view.View], scheduling
+// by package timer, and retention is decided by package maintenance. All state is in the
+// store, so after a crash the next gateway answers every message that was accepted.
 package gateway
 
 import (
@@ -36,106 +34,101 @@ import (
 	"firn.dev/wire"
 )
 
-// Options is what a gateway is made of. Store and Setup are needed.
+// Options configures a gateway. Store and Setup are required.
 type Options struct {
 	Store store.Store
-	// List lists sessions, quicker than the store can; nil means the store.
+	// List lists sessions faster than the store; nil means the store.
 	List func(ctx context.Context, q store.Query) iter.Seq2[store.Info, error]
-	// Dialect reads the entries that clients append as lines.
+	// Dialect decodes the entries that clients append as lines.
 	Dialect dialect.Decoder
-	// Tools are the formats that sessions can be read from and written to.
+	// Tools are the formats for import and export.
 	Tools []dialect.Tool
-	// Transcript finds what a session says as it lies on disk, for sessions of
-	// other tools; nil means that all are our own.
+	// Transcript returns the original transcript of a session of another tool; nil means
+	// that all sessions are native.
 	Transcript func(ctx context.Context, id firn.ID) (convert.Source, error)
-	// Encode spells a request as the provider of a model would get it; nil if
-	// nobody can.
+	// Encode encodes a request as the provider of a model would receive it; nil if
+	// unsupported.
 	Encode func(model provider.Model, req provider.Request) ([]byte, error)
 	Setup  Setup
-	// MaxLine is how long a line of a transcript that is imported may be, in bytes; zero
-	// means any length.
+	// MaxLine is the longest line of an imported transcript, in bytes; zero means no limit.
 	MaxLine int64
-	// Index finds what was said; nil if nothing can.
+	// Index is the search index; nil if there is none.
 	Index Index
-	// Memory is what agents note for good; nil if there is none.
+	// Memory stores the notes of agents; nil if there is none.
 	Memory Memory
-	// Enter waits until no other process runs a turn of a session, and calls
-	// waits if it must; leave lets the next one in. Nil: there are no others.
+	// Enter waits until no other process runs a turn of the session and calls waits if it
+	// has to wait; leave releases the session. Nil means that there are no other processes.
 	Enter func(ctx context.Context, id firn.ID, waits func()) (leave func(), err error)
-	// Holder looks up the bounds of tokens; nil: who has a token may see nothing but
-	// the session that they talk in.
+	// Holder looks up the bounds of a token; if nil, a token gives access only to the
+	// session it is used in.
 	Holder Holder
-	// Revoked calls ended once a token is revoked, until stop is called; at once if it
-	// is already. Ended does not wait. Nil: none ever is.
+	// Revoked calls ended when a token is revoked, immediately if it is already, until stop
+	// is called. ended must not block. Nil means that tokens are never revoked.
 	Revoked func(token string, ended func()) (stop func())
-	// Peers are the other gateways that serve the same sessions; nil if there are
-	// none, and then Enter counts.
+	// Peers are the other gateways that serve the same sessions; nil if there are none. If
+	// set, Enter is not used.
 	Peers Peers
-	// Sources tells which folders of other tools are mirrored: all but how many
-	// sessions they have. Nil: none is.
+	// Sources lists the mirrored folders of other tools, without session counts. Nil means
+	// none.
 	Sources func(ctx context.Context) ([]wire.Source, error)
-	// Keeping tells how much room is taken up by what, but for the sessions; nil
-	// if nobody knows.
+	// Keeping returns the disk usage, except that of the sessions; nil if unknown.
 	Keeping func(ctx context.Context) (wire.Storage, error)
-	// Verify reads every byte of all sessions, and reports after each. Nil if nobody
-	// can.
+	// Verify reads every byte of all sessions and reports after each one. Nil if
+	// unsupported.
 	Verify func(ctx context.Context, report func(VerifyStep)) error
-	// Source reads all sessions of our own as their store holds them; nil if nothing
-	// can.
+	// Source reads all native sessions as the store holds them; nil if unsupported.
 	Source store.Source
-	// EraseTyped takes texts out of what was typed at terminals of this home, and
-	// returns how many lines went; nil if nothing is kept.
+	// EraseTyped removes texts from the input history of this home and returns the number
+	// of removed lines; nil if there is no history.
 	EraseTyped func(texts []string) (int, error)
-	// Resident bounds the bytes of live sessions that are kept in memory; zero
-	// means 64 MB.
+	// Resident limits the bytes of live sessions kept in memory; zero means 64 MB.
 	Resident int64
-	// Clock tells the time, nil means time.Now; Log is where it is told what
-	// happens, nil means nowhere.
+	// Clock returns the current time; nil means time.Now. Log receives log messages; nil
+	// discards them.
 	Clock func() time.Time
 	Log   *slog.Logger
-	// Tracer traces turns; nil traces nothing.
+	// Tracer traces turns; nil disables tracing.
 	Tracer *trace.Tracer
-	// Version, Home, StorePath and Address are told in the status.
+	// Version, Home, StorePath and Address are reported in the status.
 	Version, Home, StorePath, Address string
 }
 
-// Setup is what can be changed while the gateway runs.
+// Setup is the part of the configuration that can change at run time.
 type Setup struct {
-	// Agents are the agents by id; Default is who is meant if nobody is named.
+	// Agents are the agents by ID; Default is used if none is named.
 	Agents  map[string]*agent.Agent
 	Default string
-	// Models finds a model by its provider's name and its own.
+	// Models finds a model by provider name and model name.
 	Models func(providerName, model string) (provider.Model, error)
-	// Profile finds a profile of credentials by the name of a provider, as answers are
-	// marked with it, and its own, and returns it as PROVIDER/PROFILE; nil: there are none.
+	// Profile finds a credential profile by provider name, as recorded in answers, and
+	// profile name, and returns it as PROVIDER/PROFILE; nil if there are none.
 	Profile func(providerName, name string) (string, error)
 	// Known lists the models that can be chosen.
 	Known []wire.Model
-	// Queue says what becomes of messages that come while a turn is running,
-	// Queues the same for some channels, instead.
+	// Queue is the policy for messages that arrive during a turn. Queues overrides it per
+	// channel.
 	Queue  route.Queue
 	Queues map[string]route.Queue
-	// Route says which agent and which key a message from outside belongs to,
-	// Resets when sessions end by themselves, in Zone, and Triggers what begins
-	// a new one; nil means /new and /reset. Send says where answers may go.
+	// Route maps inbound messages to agents and keys. Resets determines when sessions
+	// expire, in Zone. Triggers are the words that start a new session; nil means /new and
+	// /reset. Send is the policy for delivering answers.
 	Route    route.Config
 	Resets   route.Resets
 	Zone     *time.Location
 	Triggers []string
 	Send     route.SendPolicy
-	// Commands says who may use which commands in messages.
+	// Commands determines who may use which commands in messages.
 	Commands route.CommandPolicy
-	// Habits are what holds for some agents, by id, instead of what holds for
-	// all.
+	// Habits are settings of single agents, by ID, that override the general ones.
 	Habits map[string]Habits
-	// Jobs run at certain times, Hooks are called by other programs, and
-	// Maintenance says what is cleared away.
+	// Jobs run on a schedule, Hooks are called by other programs, Maintenance is the
+	// retention policy.
 	Jobs        []timer.Job
 	Hooks       map[string]Hook
 	Maintenance maintenance.Settings
 }
 
-// triggers are the words that begin a new session.
+// triggers returns the words that start a new session.
 func (s *Setup) triggers() route.Triggers {
 	return route.Triggers{Words: s.Triggers, Model: func(word string) (string, bool) {
 		i := slices.IndexFunc(s.Known, func(m wire.Model) bool { return m.ID == word || strings.HasSuffix(m.ID, "/"+word) })
@@ -146,7 +139,7 @@ func (s *Setup) triggers() route.Triggers {
 	}}
 }
 
-// agent returns an agent by its id.
+// agent returns an agent by ID; an empty ID means the default agent.
 func (s *Setup) agent(id string) (*agent.Agent, error) {
 	if id == "" {
 		id = s.Default
@@ -157,49 +150,48 @@ func (s *Setup) agent(id string) (*agent.Agent, error) {
 	return nil, s.unknownAgent(id)
 }
 
-// Gateway owns sessions. Its methods may be called from many goroutines.
+// Gateway runs sessions. Its methods are safe for concurrent use.
 type Gateway struct {
 	Options
-	// View shows the sessions.
+	// View reads the sessions.
 	*view.View
-	started time.Time
-	setup   atomic.Pointer[Setup]
-	events  hub
-	feeds   feeds
-	arrears arrears
-	checks  checks
-	// holdings is what there is, by source.
+	started  time.Time
+	setup    atomic.Pointer[Setup]
+	events   hub
+	feeds    feeds
+	recovery recoveryScan
+	checks   checks
+	// holdings caches the session counts per source.
 	holdings holdings
-	// doors let one message of a key in at a time, so that two do not begin two
+	// locks serializes the messages of a key, so that two messages do not start two
 	// sessions.
-	doors doors
-	// waits knows which sessions wait for one another, delegated what they asked.
+	locks namedLocks
+	// waits records which sessions wait for one another, delegated their unanswered
+	// delegated messages.
 	waits     agent.Waits
 	delegated delegations
 	past      pastSessions
-	// timer knows what is due. led: this gateway does it, of several; only who
-	// keeps the time looks at that.
+	// timer holds the schedule. led is set if this gateway runs it, out of several; only
+	// the scheduler goroutine uses it.
 	timer timer.Timer
 	led   bool
 
 	mu     sync.Mutex
 	lanes  map[firn.ID]*lane
 	closed bool
-	// retired are agents of earlier setups. Turns that began with them may still
-	// run, or something in the background.
+	// retired are agents of earlier setups. Their turns or background work may still be
+	// running.
 	retired []*agent.Agent
-	// work is done when all lanes are at rest; ctx ends when turns must stop.
+	// work counts running goroutines; ctx is canceled when turns must stop.
 	work   sync.WaitGroup
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 }
 
-// ErrDraining is why a turn is stopped when the gateway goes away, and why who
-// listens is not told more.
+// ErrDraining is the cause of turns that are stopped because the gateway is shutting down.
 var ErrDraining error = &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "ask again when it is back"}
 
-// New makes a gateway. It owns nothing until it is asked for something: no
-// session is opened.
+// New returns a gateway. It does not open any session.
 func New(o Options) (*Gateway, error) {
 	if o.Store == nil {
 		return nil, fmt.Errorf("make a gateway: it has no store: %w", firn.ErrInvalid)
@@ -216,7 +208,7 @@ func New(o Options) (*Gateway, error) {
 	g := &Gateway{Options: o, started: o.Clock(), lanes: make(map[firn.ID]*lane)}
 	g.View = view.New(view.Options{
 		Store: o.Store, List: o.List, Agent: g.agentOf, Turns: func(ctx context.Context, id firn.ID) int { return g.turnsOf(ctx, id, "") },
-		Dialect: o.Dialect, Encode: o.Encode, Resident: o.Resident, Clock: o.Clock, Narrow: g.narrow,
+		Dialect: o.Dialect, Encode: o.Encode, Resident: o.Resident, Clock: o.Clock, Narrow: g.boundsOfEntry,
 	}, view.Setup{})
 	if o.Peers != nil {
 		g.events.out = o.Peers.Tell
@@ -228,7 +220,7 @@ func New(o Options) (*Gateway, error) {
 	return g, nil
 }
 
-// Reload changes the setup. Turns that run go on with the one they began with.
+// Reload replaces the setup. Running turns continue with the old one.
 func (g *Gateway) Reload(s Setup) error {
 	if _, err := s.agent(""); err != nil {
 		return fmt.Errorf("set up the gateway: %w", err)
@@ -253,15 +245,15 @@ func (g *Gateway) Reload(s Setup) error {
 		}
 		g.mu.Unlock()
 	}
-	// After the swap, so that what it remembers is of this setup.
+	// After the swap, so that the view caches data of this setup only.
 	g.View.Reload(view.Setup{Known: s.Known, Models: s.Models, Zone: s.Zone})
 	g.timer.Rouse()
 	return nil
 }
 
-// Close lets the gateway go: no new turns are taken, those that run may finish
-// until ctx ends and are then stopped, on record. What waits in queues is in
-// the log and is answered by the next gateway. Who listens is told.
+// Close shuts the gateway down. It accepts no new turns. Running turns may finish until ctx
+// ends and are then stopped, which is recorded. Queued messages stay in the log and are
+// answered by the next gateway. Listeners are notified.
 func (g *Gateway) Close(ctx context.Context) error {
 	g.mu.Lock()
 	g.closed = true
@@ -292,5 +284,4 @@ func (g *Gateway) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// now is the time.
 func (g *Gateway) now() time.Time { return g.Clock() }

@@ -8,21 +8,20 @@ import (
 	"firn.dev/internal/base/route"
 )
 
-// Habits are what holds for one agent instead of what holds for all.
+// Habits are the settings of one agent that override the general ones.
 type Habits struct {
-	// Resets says when its sessions end by themselves, Send where its answers
-	// may go; nil leaves it at what holds for all.
+	// Resets determines when sessions expire, Send where answers may be delivered; nil
+	// means the general setting.
 	Resets *route.Resets
 	Send   *route.SendPolicy
-	// Turns bounds how many turns of the user are sent in direct conversations,
-	// by channel or channel:peer; zero means all. What is not named leaves it to
-	// the agent.
+	// Turns limits the number of user turns sent in direct conversations, by channel or
+	// channel:peer; zero means all. For other conversations the agent's own limit applies.
 	Turns map[string]int
-	// Delegation says how it may delegate.
+	// Delegation configures delegation.
 	Delegation Delegation
 }
 
-// resets says when the sessions of an agent end by themselves.
+// resets returns the reset policy of an agent.
 func (s *Setup) resets(agent string) route.Resets {
 	if own := s.Habits[agent].Resets; own != nil {
 		return *own
@@ -30,7 +29,7 @@ func (s *Setup) resets(agent string) route.Resets {
 	return s.Resets
 }
 
-// send says where the answers of an agent may go.
+// send returns the send policy of an agent.
 func (s *Setup) send(agent string) route.SendPolicy {
 	if own := s.Habits[agent].Send; own != nil {
 		return *own
@@ -38,8 +37,7 @@ func (s *Setup) send(agent string) route.SendPolicy {
 	return s.Send
 }
 
-// queue says what becomes of messages of a channel that come while a turn is
-// running.
+// queue returns the queue policy of a channel.
 func (s *Setup) queue(channel string) route.Queue {
 	if own, ok := s.Queues[strings.ToLower(channel)]; ok {
 		return own.Settle()
@@ -47,9 +45,9 @@ func (s *Setup) queue(channel string) route.Queue {
 	return s.Queue.Settle()
 }
 
-// turns bounds how many turns are sent to an agent in the conversation of a
-// key: zero leaves it to the agent, less than zero means all. Channel is where
-// the message came from; empty means that of the key.
+// turns returns the turn limit for the conversation of a key: zero means the agent's own
+// limit, a negative number means no limit. channel is the channel of origin; empty means
+// that of the key.
 func (s *Setup) turns(key, channel string) int {
 	k, err := route.Parse(key)
 	if err != nil || s.Route.ChatType(k) != route.ChatDirect {
@@ -77,14 +75,14 @@ func (s *Setup) turns(key, channel string) int {
 	return found
 }
 
-// turnsOf bounds how many turns of a session are sent; see [Setup.turns].
+// turnsOf returns the turn limit of a session; see [Setup.turns].
 func (g *Gateway) turnsOf(ctx context.Context, id firn.ID, channel string) int {
 	setup := g.setup.Load()
 	for _, h := range setup.Habits {
 		if len(h.Turns) > 0 {
 			header, err := g.header(ctx, id)
 			if err != nil {
-				return 0 // the turn finds out what is wrong
+				return 0 // the turn reports the error
 			}
 			return setup.turns(header.Key, channel)
 		}
@@ -92,7 +90,7 @@ func (g *Gateway) turnsOf(ctx context.Context, id firn.ID, channel string) int {
 	return 0
 }
 
-// channelOf is the channel that the key of a session tells; empty if none.
+// channelOf returns the channel in the key of a session; empty if none.
 func (g *Gateway) channelOf(ctx context.Context, id firn.ID) string {
 	header, err := g.header(ctx, id)
 	if err != nil {

@@ -57,7 +57,7 @@ func TestAMachineIsHeardOnce(t *testing.T) {
 		d := open(t, st)
 		one := d.say("one", "followup")
 		<-d.asked
-		two, err := d.Gateway.tell(t.Context(), "s", "cron:backup", "two", "")
+		two, err := d.Gateway.postMachineText(t.Context(), "s", "cron:backup", "two", "")
 		if err != nil {
 			t.Fatal(err)
 		}

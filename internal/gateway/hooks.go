@@ -23,36 +23,36 @@ import (
 	"firn.dev/wire"
 )
 
-// Hook is an address that other programs call to make an agent do something.
+// Hook is an endpoint that other programs call to send a message to an agent.
 type Hook struct {
-	// Token is the name of the token that lets in whoever calls it; empty lets in
-	// nobody.
+	// Token is the name of the token that authorizes calls; empty means none.
 	Token string
-	// Signature lets in who signs their calls without a token; nil lets in nobody.
+	// Signature authorizes signed calls without a token; nil means none.
 	Signature *Signature
-	// Agent is who gets it; empty means the default. Model answers in a session
-	// that the hook begins, empty means the agent's.
+	// Agent receives the message; empty means the default. Model is the model of sessions
+	// that the hook starts; empty means the agent's.
 	Agent, Model string
-	// Key is the key of the session it goes to. Empty means a session for each
+	// Key is the key of the session that receives the calls. Empty means a new session per
 	// call, under hook:<uuid>.
 	Key string
-	// Template makes of the JSON that was sent what the agent is told; empty
-	// means {{.text}}. Numbers are text in it, and what is not there is nothing.
+	// Template converts the JSON body to the message text; empty means {{.text}}. Numbers
+	// are inserted as text, missing members as nothing.
 	Template string
 	Enabled  bool
 }
 
-// causeHook is why a session of a hook begins.
+// causeHook is the reset cause of sessions started by hooks.
 const causeHook route.Cause = "hook"
 
-// MaxHookBody bounds what a hook takes, in bytes, and maxHookText what it says.
+// MaxHookBody is the maximum size of a hook's body, maxHookText that of the message text,
+// in bytes.
 const (
 	MaxHookBody = 1 << 20
 	maxHookText = 64 << 10
 )
 
-// HookToken names the token that is good for a hook. NotFound if there is no
-// such hook, or it is switched off.
+// HookToken returns the name of a hook's token. It returns NotFound if the hook does not
+// exist or is disabled.
 func (g *Gateway) HookToken(name string) (string, error) {
 	h, err := g.setup.Load().hook(name)
 	return h.Token, err
@@ -66,8 +66,8 @@ func (s *Setup) hook(name string) (Hook, error) {
 	return h, nil
 }
 
-// hookKey is the key of the session that a call goes to, and whether the
-// session is for this call alone.
+// hookKey returns the key of the session that receives a call, and whether the session is
+// for this call only.
 func (s *Setup) hookKey(h Hook, call string) (k route.Key, own bool, err error) {
 	owner := h.Agent
 	if owner == "" {
@@ -88,7 +88,7 @@ func (s *Setup) hookKey(h Hook, call string) (k route.Key, own bool, err error) 
 	return k, false, err
 }
 
-// checkHook refuses a hook that cannot work.
+// checkHook rejects an invalid hook.
 func (s *Setup) checkHook(name string, h Hook) error {
 	if _, _, err := s.hookKey(h, "x"); err != nil {
 		return fmt.Errorf("hook %s: %w", name, err)
@@ -99,12 +99,12 @@ func (s *Setup) checkHook(name string, h Hook) error {
 	return nil
 }
 
-// Hook takes in a call of another program: what it sent becomes what an agent
-// is told, by the template of the hook. That a machine says it is on record,
-// and nobody is waited for: the message is durable when it returns. A call that
-// names itself, as many programs do in a header, is taken once.
+// Hook handles a call of another program: the template converts the body to a message for
+// an agent. The message is recorded as a machine message and is durable when Hook returns;
+// Hook does not wait for the answer. A call with an ID header, which many programs send, is
+// accepted once.
 //
-// Whether the caller may is for whoever serves the call to check.
+// The caller must authorize the request.
 func (g *Gateway) Hook(ctx context.Context, name string, body []byte, headers textproto.MIMEHeader) (wire.Routed, error) {
 	setup := g.setup.Load()
 	h, err := setup.hook(name)
@@ -121,23 +121,23 @@ func (g *Gateway) Hook(ctx context.Context, name string, body []byte, headers te
 		return wire.Routed{}, err
 	}
 	out := wire.Routed{Key: k.String(), Message: firn.EntryID("hook-" + call)}
-	unlock := g.doors.lock(out.Key)
+	unlock := g.locks.lock(out.Key)
 	defer unlock()
 	if out.Session, err = g.hookSession(ctx, k, out.Message, own && !named, h, name); err != nil {
 		return out, fmt.Errorf("call hook %s: %w", name, err)
 	}
 	if named {
-		if out.Repeated, err = g.holds(ctx, out.Session, out.Message); err != nil || out.Repeated {
+		if out.Repeated, err = g.hasMessage(ctx, out.Session, out.Message); err != nil || out.Repeated {
 			return out, err
 		}
 	}
-	if _, err = g.tell(ctx, out.Session, "hook:"+name, text, out.Message); err != nil {
+	if _, err = g.postMachineText(ctx, out.Session, "hook:"+name, text, out.Message); err != nil {
 		err = fmt.Errorf("call hook %s: %w", name, err)
 	}
 	return out, err
 }
 
-// hookSession finds the session that a call goes to, or begins it.
+// hookSession finds or starts the session that receives a call.
 func (g *Gateway) hookSession(ctx context.Context, k route.Key, call firn.EntryID, fresh bool, h Hook, name string) (firn.ID, error) {
 	keyed, err := g.keyed()
 	if err != nil {
@@ -153,14 +153,14 @@ func (g *Gateway) hookSession(ctx context.Context, k route.Key, call firn.EntryI
 			return "", err
 		}
 	}
-	return g.beginRun(ctx, k, causeHook, name, h.Model)
+	return g.startMachineSession(ctx, k, causeHook, name, h.Model)
 }
 
-// callHeaders are where programs name their calls, so that one that is made
-// again is known.
+// callHeaders are the headers with which programs identify their calls, so that retries are
+// recognized.
 var callHeaders = []string{"Idempotency-Key", "Webhook-Id", "X-GitHub-Delivery", "X-Gitlab-Event-UUID", "X-Gitea-Delivery"}
 
-// callID names a call: by what it calls itself, spelt like a UUID, or else anew.
+// callID returns the ID of a call in UUID form: derived from its ID header, or a new one.
 func callID(hook string, headers textproto.MIMEHeader) (id string, named bool) {
 	for _, h := range callHeaders {
 		if v := strings.TrimSpace(headers.Get(h)); v != "" {
@@ -172,7 +172,7 @@ func callID(hook string, headers textproto.MIMEHeader) (id string, named bool) {
 	return string(firn.NewID()), false
 }
 
-// errTooLong is why a template stops.
+// errTooLong stops a template.
 var errTooLong = fmt.Errorf("the message would be too long: %w", firn.ErrTooLarge)
 
 func kindOfHook(err error) wire.Kind {
@@ -182,7 +182,7 @@ func kindOfHook(err error) wire.Kind {
 	return wire.Invalid
 }
 
-// text makes of what was sent what the agent is told.
+// text converts a body to the message text.
 func (h Hook) text(body []byte, contentType string) (string, error) {
 	if len(body) > MaxHookBody {
 		return "", fmt.Errorf("the body has %d bytes, %d are the most: %w", len(body), MaxHookBody, firn.ErrTooLarge)
@@ -209,8 +209,7 @@ func (h Hook) text(body []byte, contentType string) (string, error) {
 	return text, nil
 }
 
-// hookData reads what was sent: JSON, or plain text, which becomes the member
-// text of an object.
+// hookData parses a body: JSON, or plain text, which becomes the member text of an object.
 func hookData(body []byte, contentType string) (any, error) {
 	if kind, _, err := mime.ParseMediaType(contentType); err == nil && kind == "text/plain" {
 		if !utf8.Valid(body) {
@@ -222,7 +221,7 @@ func hookData(body []byte, contentType string) (any, error) {
 		return nil, fmt.Errorf("the body is refused: %w", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
-	d.UseNumber() // a number is told as it was sent, and cannot be counted up to
+	d.UseNumber() // numbers keep their form, and a template cannot count up to one
 	var data any
 	if err := d.Decode(&data); err != nil {
 		return nil, errors.New("the body is not JSON")
@@ -233,32 +232,32 @@ func hookData(body []byte, contentType string) (any, error) {
 	return data, nil
 }
 
-// template reads the template of a hook. It can only look at what it is given:
-// there are no functions but the usual ones, and formats are kept short.
+// template parses the template of a hook. It has only the built-in functions, with printf
+// limited to short formats.
 func (h Hook) template() (*template.Template, error) {
 	text := h.Template
 	if text == "" {
 		text = "{{.text}}"
 	}
-	t, err := template.New("hook").Funcs(template.FuncMap{"printf": shortly}).Parse(text)
+	t, err := template.New("hook").Funcs(template.FuncMap{"printf": boundedSprintf}).Parse(text)
 	if err != nil {
 		return nil, fmt.Errorf("%w template: %s", firn.ErrInvalid, strings.TrimPrefix(err.Error(), "template: "))
 	}
 	return t, nil
 }
 
-// wide are formats that make much of little.
-var wide = regexp.MustCompile(`[0-9]{4}|\*`)
+// wideFormat matches formats that expand to a large output.
+var wideFormat = regexp.MustCompile(`[0-9]{4}|\*`)
 
-// shortly is Sprintf for formats that somebody else may have sent.
-func shortly(format string, args ...any) (string, error) {
-	if len(format) > 1<<10 || wide.MatchString(format) {
+// boundedSprintf is Sprintf for untrusted formats.
+func boundedSprintf(format string, args ...any) (string, error) {
+	if len(format) > 1<<10 || wideFormat.MatchString(format) {
 		return "", errors.New("printf: the format is too long or too wide")
 	}
 	return fmt.Sprintf(format, args...), nil
 }
 
-// bounded takes text up to a length.
+// bounded is a writer that accepts text up to a length.
 type bounded struct {
 	text strings.Builder
 	left int

@@ -7,51 +7,50 @@ import (
 	"firn.dev/wire"
 )
 
-// hub tells what happens to all who listen. It never waits for a listener: who
-// is too slow is told that there is a gap, and then nothing more.
+// hub publishes events to listeners. It never blocks: a listener that is too slow is
+// notified of a gap and receives nothing more.
 type hub struct {
 	mu sync.Mutex
-	// listeners are those who listen to a session, by session; those who listen
-	// to all are under the empty one.
+	// listeners are the listeners by session; those for all sessions are under the empty
+	// ID.
 	listeners map[firn.ID]map[*listener]struct{}
 	closed    bool
-	// told counts the events.
-	told uint64
-	// partials are the turns that run, and what was said in them that is not in
-	// the log.
+	// count is the number of published events.
+	count uint64
+	// partials are the running turns with the content that is not yet in the log.
 	partials map[firn.ID]*partial
-	// out, if not nil, tells others than those who listen here.
+	// out, if not nil, forwards events to other gateways.
 	out func(wire.Event)
 }
 
-// listener is somebody who listens to one session, or to all.
+// listener receives the events of one session, or of all.
 type listener struct {
-	// session is empty for all.
+	// session is empty for all sessions.
 	session firn.ID
 	events  chan wire.Event
-	// slow is closed when an event had to be left out, gone when the hub is.
+	// slow is closed when an event was dropped, gone when the hub is closed.
 	slow, gone chan struct{}
 	lagging    bool
-	// since is how many events were told before it listened.
+	// since is the number of events published before the listener was added.
 	since uint64
-	// marks: it is told where the log is, too.
+	// marks requests logReached events.
 	marks bool
 }
 
-// backlog is how many events may wait for a listener.
+// backlog is the size of a listener's buffer, in events.
 const backlog = 512
 
-// listen begins to listen. The caller must leave.
+// listen adds a listener. The caller must call leave.
 func (h *hub) listen(session firn.ID) *listener {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.admit(&listener{session: session})
+	return h.add(&listener{session: session})
 }
 
-// admit lets a listener in. The caller holds the lock.
-func (h *hub) admit(l *listener) *listener {
+// add registers a listener. The caller holds mu.
+func (h *hub) add(l *listener) *listener {
 	l.events, l.slow, l.gone = make(chan wire.Event, backlog), make(chan struct{}), make(chan struct{})
-	l.since = h.told
+	l.since = h.count
 	if h.closed {
 		close(l.gone)
 		return l
@@ -75,37 +74,36 @@ func (h *hub) leave(l *listener) {
 	}
 }
 
-// tell tells an event to those who listen to its session, and returns its
-// number.
-func (h *hub) tell(e wire.Event) uint64 {
+// publish sends an event to the listeners of its session and returns its sequence number.
+func (h *hub) publish(e wire.Event) uint64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.note(e)
-	h.pass(e)
-	return h.spread(e)
+	h.noteTurn(e)
+	h.forward(e)
+	return h.broadcast(e)
 }
 
-// pass tells others. The caller holds the lock, so that they hear it in order.
-func (h *hub) pass(e wire.Event) {
+// forward sends an event to other gateways. The caller holds mu, which preserves the order.
+func (h *hub) forward(e wire.Event) {
 	if h.out != nil {
 		h.out(e)
 	}
 }
 
-// spread is tell for who holds the lock.
-func (h *hub) spread(e wire.Event) uint64 {
+// broadcast sends an event to the local listeners. The caller holds mu.
+func (h *hub) broadcast(e wire.Event) uint64 {
 	if e.Name != logReached {
-		h.told++
+		h.count++
 	}
-	h.pour(h.listeners[""], e)
+	h.send(h.listeners[""], e)
 	if e.Session != "" {
-		h.pour(h.listeners[e.Session], e)
+		h.send(h.listeners[e.Session], e)
 	}
-	return h.told
+	return h.count
 }
 
-// pour tells an event to some listeners.
-func (h *hub) pour(listeners map[*listener]struct{}, e wire.Event) {
+// send sends an event to some listeners.
+func (h *hub) send(listeners map[*listener]struct{}, e wire.Event) {
 	for l := range listeners {
 		if l.lagging || e.Name == logReached && !l.marks {
 			continue
@@ -119,7 +117,7 @@ func (h *hub) pour(listeners map[*listener]struct{}, e wire.Event) {
 	}
 }
 
-// close tells all that there will be nothing more.
+// close closes the hub and notifies all listeners.
 func (h *hub) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -135,11 +133,11 @@ func (h *hub) close() {
 	h.listeners = nil
 }
 
-// event makes an event. HTML and lines of transcripts travel as they are.
+// event returns an event. HTML and transcript lines are not escaped.
 func event(name string, id firn.ID, data any) wire.Event {
 	e := wire.Event{Name: name, Session: id}
 	if data != nil {
-		if spelt, err := wire.Spell(data); err == nil { // ours can always be spelt; a tool's arguments may not
+		if spelt, err := wire.Spell(data); err == nil { // our own data always encodes; a tool's arguments may not
 			e.Data = spelt
 		}
 	}

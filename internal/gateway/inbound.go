@@ -14,9 +14,9 @@ import (
 	"firn.dev/wire"
 )
 
-// Inbound takes in a message from outside: it finds the key it belongs to and
-// the session of the key, begins a new one if the policy says that the old one
-// is over, and says it there. The message is durable when it returns.
+// Inbound accepts a message from a channel. It resolves the key and its session, starts a
+// new session if the reset policy requires it, and queues the message there. The message is
+// durable when Inbound returns.
 func (g *Gateway) Inbound(ctx context.Context, in wire.Inbound) (wire.Routed, error) {
 	setup := g.setup.Load()
 	r, err := setup.resolve(in)
@@ -27,26 +27,26 @@ func (g *Gateway) Inbound(ctx context.Context, in wire.Inbound) (wire.Routed, er
 		return wire.Routed{}, err
 	}
 	out := wire.Routed{Key: r.Key.String()}
-	unlock := g.doors.lock(out.Key)
+	unlock := g.locks.lock(out.Key)
 	defer unlock()
-	if name := setup.forbidden(in); name != "" {
+	if name := setup.deniedTrigger(in); name != "" {
 		return g.refuseCommand(ctx, setup, r, in, name, out)
 	}
-	text, err := g.room(ctx, setup, r, in, &out)
+	text, err := g.resolveSession(ctx, setup, r, in, &out)
 	if err != nil {
 		return out, err
 	}
-	if err := g.nameAfter(ctx, r, in.Subject, out.Session); err != nil {
+	if err := g.titleAfterSubject(ctx, r, in.Subject, out.Session); err != nil {
 		return out, err
 	}
 	out.Deliver = g.deliverable(ctx, setup, r, in, out.Session)
-	if name, denied := setup.deniedIn(in, text); denied {
-		out.Reply = notHere(name)
+	if name, denied := setup.deniedCommand(in, text); denied {
+		out.Reply = commandDenied(name)
 		return out, nil
 	}
 	if reply, ok, err := g.command(ctx, setup, r, in, out.Session, text); ok || err != nil {
 		out.Reply = reply
-		// The answer to /send on is delivered, and so is that to /send off.
+		// The reply to /send on is delivered, and so is the reply to /send off.
 		out.Deliver = out.Deliver || g.deliverable(ctx, setup, r, in, out.Session)
 		return out, err
 	}
@@ -58,7 +58,7 @@ func (g *Gateway) Inbound(ctx context.Context, in wire.Inbound) (wire.Routed, er
 	return g.deliver(ctx, askerOf(ctx).outside(r.Key), r, in, text, out)
 }
 
-// resolve finds where a message belongs.
+// resolve returns the route of a message.
 func (s *Setup) resolve(in wire.Inbound) (route.Route, error) {
 	kind, err := route.ParsePeerKind(in.PeerKind)
 	if err != nil {
@@ -70,32 +70,32 @@ func (s *Setup) resolve(in wire.Inbound) (route.Route, error) {
 	})
 }
 
-// room finds the session a message belongs to, or begins one, and returns
-// what is left to be said there.
-func (g *Gateway) room(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, out *wire.Routed) (string, error) {
+// resolveSession finds or starts the session of a message and returns the text left after a
+// trigger.
+func (g *Gateway) resolveSession(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, out *wire.Routed) (string, error) {
 	hit, asked := route.Trigger(in.Text, setup.triggers())
 	text := in.Text
 	cause := route.Cause("")
 	if asked {
-		if cause, text = hit.Cause, hit.Rest; g.alreadyBegan(ctx, r.Key, in.ID, out) {
+		if cause, text = hit.Cause, hit.Rest; g.startedBy(ctx, r.Key, in.ID, out) {
 			return text, nil
 		}
 	} else if id, err := store.LoadOrCreateIn(ctx, g.Store, r.Key.String(), g.workspaceOf(r.Key.Agent())); err != nil {
 		return "", err
 	} else if past, err := g.heardBefore(ctx, r.Key.String(), id, firn.EntryID(in.ID)); err != nil {
 		return "", err
-	} else if past != "" { // sent again, and the key has a new session meanwhile
+	} else if past != "" { // a retry; the key has a new session in the meantime
 		out.Session = past
 		return text, nil
-	} else if out.Session = id; !g.running(id) { // never in the middle of use
-		if cause, err = g.staleFor(ctx, setup, r, in, id); err != nil {
+	} else if out.Session = id; !g.running(id) { // a session in use is not reset
+		if cause, err = g.resetCause(ctx, setup, r, in, id); err != nil {
 			return "", err
 		}
 	}
 	if cause == "" {
 		return text, nil
 	}
-	id, err := g.begin(ctx, r.Key, cause, in.ID, "")
+	id, err := g.startSession(ctx, r.Key, cause, in.ID, "")
 	if err != nil {
 		return "", err
 	}
@@ -106,10 +106,10 @@ func (g *Gateway) room(ctx context.Context, setup *Setup, r route.Route, in wire
 	return text, err
 }
 
-// staleFor tells why a session is over for a message, if it is: it is too old, or
-// somebody removed it. For a message that it holds already it is not: its sender got no
-// answer and sends it once more, and meanwhile the session may have ended for new ones.
-func (g *Gateway) staleFor(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, id firn.ID) (route.Cause, error) {
+// resetCause returns why the session must be reset before it takes a message, or "": it is
+// stale or was removed. It returns "" if the session already holds the message, because
+// then the message is a retry.
+func (g *Gateway) resetCause(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, id firn.ID) (route.Cause, error) {
 	times, err := g.lifetimes(ctx, id)
 	if err != nil {
 		return "", err
@@ -119,7 +119,7 @@ func (g *Gateway) staleFor(ctx context.Context, setup *Setup, r route.Route, in 
 	if err != nil || !away && !v.Stale {
 		return "", err
 	}
-	if held, err := g.holds(ctx, id, firn.EntryID(in.ID)); held || err != nil {
+	if held, err := g.hasMessage(ctx, id, firn.EntryID(in.ID)); held || err != nil {
 		return "", err
 	}
 	if away {
@@ -128,9 +128,9 @@ func (g *Gateway) staleFor(ctx context.Context, setup *Setup, r route.Route, in 
 	return v.Reason, nil
 }
 
-// nameAfter calls a session after the group or channel it is with, unless it has a
-// title. What one person writes is better called by what it is about.
-func (g *Gateway) nameAfter(ctx context.Context, r route.Route, subject string, id firn.ID) error {
+// titleAfterSubject titles an untitled session after its group or channel. Direct
+// conversations are titled by content instead.
+func (g *Gateway) titleAfterSubject(ctx context.Context, r route.Route, subject string, id firn.ID) error {
 	name := firn.CutText(strings.Join(strings.Fields(subject), " "), maxTitle)
 	if name == "" || r.ChatType == route.ChatDirect {
 		return nil
@@ -142,8 +142,8 @@ func (g *Gateway) nameAfter(ctx context.Context, r route.Route, subject string, 
 	return err
 }
 
-// holds reports whether a message is in a session, said or waiting.
-func (g *Gateway) holds(ctx context.Context, id firn.ID, message firn.EntryID) (bool, error) {
+// hasMessage reports whether a session holds a message, delivered or queued.
+func (g *Gateway) hasMessage(ctx context.Context, id firn.ID, message firn.EntryID) (bool, error) {
 	if message == "" {
 		return false, nil
 	}
@@ -154,16 +154,16 @@ func (g *Gateway) holds(ctx context.Context, id firn.ID, message firn.EntryID) (
 		if rec.Gap != nil {
 			continue
 		}
-		heard := rec.Glance.ID == message || said(&rec, message) // what a machine said is no message
-		if heard || rec.Glance.Kind == firn.KindCustom && waits(&rec, message) {
+		heard := rec.Glance.ID == message || isMessage(&rec, message) // isMessage does not match machine messages
+		if heard || rec.Glance.Kind == firn.KindCustom && isQueued(&rec, message) {
 			return true, nil
 		}
 	}
 	return false, nil
 }
 
-// waits reports whether a record is a message that waits.
-func waits(rec *firn.Record, message firn.EntryID) bool {
+// isQueued reports whether a record stores the queued message.
+func isQueued(rec *firn.Record, message firn.EntryID) bool {
 	entry, err := rec.Entry()
 	if err != nil {
 		return false
@@ -176,9 +176,9 @@ func waits(rec *firn.Record, message firn.EntryID) bool {
 	return ok && w.ID == message
 }
 
-// alreadyBegan reports whether a session of a key was begun by that very
-// message, which is sent once more because its sender got no answer.
-func (g *Gateway) alreadyBegan(ctx context.Context, k route.Key, message string, out *wire.Routed) bool {
+// startedBy reports whether a message, sent again by a client without an answer, already
+// started a session of a key.
+func (g *Gateway) startedBy(ctx context.Context, k route.Key, message string, out *wire.Routed) bool {
 	keyed, err := g.keyed()
 	if message == "" || err != nil {
 		return false
@@ -187,7 +187,7 @@ func (g *Gateway) alreadyBegan(ctx context.Context, k route.Key, message string,
 	if err != nil {
 		return false
 	}
-	err = g.earlier(ctx, k.String(), id, func(id firn.ID, s *pastSession) (bool, error) {
+	err = g.eachEarlier(ctx, k.String(), id, func(id firn.ID, s *pastSession) (bool, error) {
 		if s.message == message {
 			out.Session, out.Reset, out.Repeated = id, s.reason, true
 		}
@@ -196,7 +196,7 @@ func (g *Gateway) alreadyBegan(ctx context.Context, k route.Key, message string,
 	return err == nil && out.Repeated
 }
 
-// chooseModel chooses who answers in a session, by provider/model.
+// chooseModel sets the model of a session, by provider/model.
 func (g *Gateway) chooseModel(ctx context.Context, id firn.ID, name string) error {
 	a, err := g.agentOf(ctx, id)
 	if err != nil {
@@ -206,15 +206,15 @@ func (g *Gateway) chooseModel(ctx context.Context, id firn.ID, name string) erro
 	return a.Override(ctx, id, agent.Override{Provider: providerName, Model: model})
 }
 
-// deliver says a message in its session.
+// deliver queues a message in its session and, with Wait, waits for the answer.
 func (g *Gateway) deliver(ctx context.Context, who Asker, r route.Route, in wire.Inbound, text string, out wire.Routed) (wire.Routed, error) {
 	wait := in.Wait
 	turn := wire.Turn{Text: text, Images: in.Images, Sender: in.Sender}
 	if in.ID != "" {
 		turn.ID = firn.EntryID(in.ID)
 	}
-	from := sourceOf{channel: in.Channel}
-	if r.Key.Kind() == route.KindDirect { // a main conversation may be with several
+	from := messageSource{channel: in.Channel}
+	if r.Key.Kind() == route.KindDirect { // a main conversation may have several participants
 		from.chat = string(route.ChatDirect)
 	}
 	ticket, repeated, err := g.acceptFrom(ctx, who, out.Session, turn, from)
@@ -222,7 +222,7 @@ func (g *Gateway) deliver(ctx context.Context, who Asker, r route.Route, in wire
 		return out, err
 	}
 	answer, err := ticket.await(ctx, out.Session, wait)
-	if errors.Is(err, firn.ErrConflict) && in.ID != "" { // it was answered, longer ago than anybody looked
+	if errors.Is(err, firn.ErrConflict) && in.ID != "" { // it was answered, longer ago than the search went back
 		repeated = true
 		answer, _, err = g.answerTo(ctx, out.Session, turn.ID, turn.ID)
 	}
@@ -241,7 +241,7 @@ func (g *Gateway) deliver(ctx context.Context, who Asker, r route.Route, in wire
 	return out, nil
 }
 
-// deliverable reports whether answers may be sent to where a message came from.
+// deliverable reports whether answers may be sent to the origin of a message.
 func (g *Gateway) deliverable(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, id firn.ID) bool {
 	override := route.Inherit
 	if path, err := g.Path(ctx, id); err == nil {
@@ -251,7 +251,7 @@ func (g *Gateway) deliverable(ctx context.Context, setup *Setup, r route.Route, 
 	return ok
 }
 
-// KeyOf is the key that a message from outside would be routed to.
+// KeyOf returns the key that a message would be routed to.
 func (g *Gateway) KeyOf(in wire.Inbound) (string, error) {
 	r, err := g.setup.Load().resolve(in)
 	if err != nil {
@@ -260,14 +260,14 @@ func (g *Gateway) KeyOf(in wire.Inbound) (string, error) {
 	return r.Key.String(), nil
 }
 
-// command does what a message asks of the gateway itself. It is false if the
-// message is for the agent.
+// command runs a command addressed to the gateway. It returns false if the message is for
+// the agent.
 func (g *Gateway) command(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, id firn.ID, text string) (reply string, ok bool, err error) {
 	name, args, ok := route.ParseCommand(text)
 	if !ok {
 		return "", false, nil
 	}
-	if name == "send" && overrules(setup, r, in, args) {
+	if name == "send" && exceedsSendPolicy(setup, r, in, args) {
 		return "That was not done: the settings do not allow answers in this chat.", true, nil
 	}
 	do, ok := commands[name]
@@ -278,13 +278,13 @@ func (g *Gateway) command(ctx context.Context, setup *Setup, r route.Route, in w
 	if err == nil {
 		return reply, true, nil
 	}
-	if p := ProblemOf(err); p.Kind == wire.Invalid { // who typed it can mend it; whoever carries messages cannot
+	if p := ProblemOf(err); p.Kind == wire.Invalid { // the sender can correct it; the channel adapter cannot
 		return "That was not done: " + p.Message + ".", true, nil
 	}
 	return "", true, err
 }
 
-// commands are what can be asked of the gateway in a message.
+// commands are the commands that the gateway handles itself.
 var commands = map[string]func(g *Gateway, ctx context.Context, id firn.ID, args string) (string, error){
 	"stop": func(g *Gateway, ctx context.Context, id firn.ID, _ string) (string, error) {
 		stopped, err := g.Stop(ctx, id)
@@ -319,8 +319,8 @@ var commands = map[string]func(g *Gateway, ctx context.Context, id firn.ID, args
 	},
 }
 
-// override makes a command that changes a session, or tells how it is set if it
-// is not told to what.
+// override returns a command that changes a setting of a session. Without an argument it
+// shows the status.
 func override(patch func(string) wire.Patch) func(*Gateway, context.Context, firn.ID, string) (string, error) {
 	return func(g *Gateway, ctx context.Context, id firn.ID, value string) (string, error) {
 		if value == "" {
@@ -333,8 +333,7 @@ func override(patch func(string) wire.Patch) func(*Gateway, context.Context, fir
 	}
 }
 
-// status tells how a session is, in a few lines. Where its files are is nobody's
-// business over a channel.
+// status describes a session in a few lines. File paths are not included.
 func status(g *Gateway, ctx context.Context, id firn.ID, _ string) (string, error) {
 	s, err := g.Session(ctx, string(id))
 	if err != nil || s.State == nil {

@@ -13,29 +13,28 @@ import (
 	"firn.dev/wire"
 )
 
-// What a machine says is in the log as a message of a program, never as one of
-// the user: nobody shall find words in their mouth that a timer put there. It
-// names who said it.
+// Messages of machines are stored as custom messages that name their sender, never as user
+// messages, so that automated text is not attributed to a person.
 const (
 	machineType = "firn.machine"
 	byField     = "by"
 )
 
-// byMachine reports whether a machine said it, and not a person.
+// byMachine reports whether a machine sent a message.
 func byMachine(e firn.Entry) bool { return e.Extra.Get(byField) != nil }
 
-// machineEntry is what a machine says, as it stands in the log.
+// machineEntry returns the log entry of a machine message.
 func (w waiting) machineEntry() firn.Entry {
 	e := firn.NewEntry(&firn.CustomMessage{Type: machineType, Parts: w.parts(), Display: true})
 	e.ID = w.ID
-	e.Extra = append(w.extra(nil), firn.Field{Name: byField, Value: spell(w.By)})
+	e.Extra = append(w.extra(nil), firn.Field{Name: byField, Value: toJSON(w.By)})
 	return e
 }
 
-// hear makes durable what a machine says at the beginning of a turn, unless that was
-// done and the turn could not begin. The turn then goes on with what was not answered.
-func (l *lane) hear(ctx context.Context, t *ticket) error {
-	if t.durable || t.onward {
+// storeMachineMessage stores a machine message at the start of its turn, unless that was
+// done before. The turn then resumes with the unanswered message.
+func (l *lane) storeMachineMessage(ctx context.Context, t *ticket) error {
+	if t.durable || t.resume {
 		return nil
 	}
 	e := t.machineEntry()
@@ -48,20 +47,21 @@ func (l *lane) hear(ctx context.Context, t *ticket) error {
 	return nil
 }
 
-// tell lets a machine say something in a session, for who asks in ctx. If a turn is running it waits
-// for its end: what people talk about is not interrupted.
-func (g *Gateway) tell(ctx context.Context, id firn.ID, by, text string, entry firn.EntryID) (*ticket, error) {
+// postMachineText posts a machine message in a session, for the asker in ctx. It waits for
+// a running turn: conversations are not interrupted.
+func (g *Gateway) postMachineText(ctx context.Context, id firn.ID, by, text string, entry firn.EntryID) (*ticket, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%s has nothing to say", by)}
 	}
 	if entry == "" {
 		entry = firn.NewEntryID()
 	}
-	return g.sayAs(ctx, id, waiting{ID: entry, Text: text, By: by, Asker: askerOf(ctx)})
+	return g.postMachineMessage(ctx, id, waiting{ID: entry, Text: text, By: by, Asker: askerOf(ctx)})
 }
 
-// sayAs says in a session what a machine says. It is durable when it returns.
-func (g *Gateway) sayAs(ctx context.Context, id firn.ID, w waiting) (*ticket, error) {
+// postMachineMessage posts a machine message in a session. The message is durable when it
+// returns.
+func (g *Gateway) postMachineMessage(ctx context.Context, id firn.ID, w waiting) (*ticket, error) {
 	w.Mode = route.QueueFollowup
 	t := newTicket(w)
 	t.answer.Session, t.trace = id, trace.Of(ctx)
@@ -70,7 +70,7 @@ func (g *Gateway) sayAs(ctx context.Context, id firn.ID, w waiting) (*ticket, er
 	}
 	select {
 	case <-t.accepted:
-		if !t.durable && !t.waited { // it failed at once
+		if !t.durable && !t.queued { // it failed immediately
 			<-t.done
 			return t, t.err
 		}
@@ -80,10 +80,9 @@ func (g *Gateway) sayAs(ctx context.Context, id firn.ID, w waiting) (*ticket, er
 	}
 }
 
-// beginRun begins a session of its own for what a machine is about to say, and
-// points the key at it. Nothing is carried over from the one before, which is
-// named and not touched.
-func (g *Gateway) beginRun(ctx context.Context, k route.Key, cause route.Cause, title, model string) (firn.ID, error) {
+// startMachineSession creates a session for a machine message and points the key at it. It
+// records the previous session but carries nothing over from it.
+func (g *Gateway) startMachineSession(ctx context.Context, k route.Key, cause route.Cause, title, model string) (firn.ID, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return "", err
@@ -110,11 +109,11 @@ func (g *Gateway) beginRun(ctx context.Context, k route.Key, cause route.Cause, 
 	if err := keyed.Bind(ctx, k.String(), id); err != nil {
 		return "", err
 	}
-	g.events.tell(event(wire.SessionUpdated, id, nil))
+	g.events.publish(event(wire.SessionUpdated, id, nil))
 	return id, nil
 }
 
-// choice is the entry that chooses a model, by provider/model.
+// choice returns the entry that chooses a model, by provider/model.
 func (g *Gateway) choice(name string) (*firn.ModelChange, error) {
 	setup := g.setup.Load()
 	providerName, model, ok := strings.Cut(name, "/")
@@ -127,9 +126,9 @@ func (g *Gateway) choice(name string) (*firn.ModelChange, error) {
 	return &firn.ModelChange{Provider: providerName, Model: model}, nil
 }
 
-// attend keeps the gateway from being let go until its work is done; false if
-// it is being let go already.
-func (g *Gateway) attend() bool {
+// addWork adds to g.work, which delays shutdown until Done is called. It returns false if
+// the gateway is shutting down.
+func (g *Gateway) addWork() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -139,7 +138,7 @@ func (g *Gateway) attend() bool {
 	return true
 }
 
-// checkMachines refuses jobs, hooks and maintenance that cannot work.
+// checkMachines rejects invalid jobs, hooks and maintenance settings.
 func (s *Setup) checkMachines() error {
 	keys := make(map[string]string)
 	for i := range s.Jobs {
@@ -167,7 +166,7 @@ func (s *Setup) checkMachines() error {
 	return s.Maintenance.Check()
 }
 
-// jobKey is the key of the sessions of a job.
+// jobKey returns the key of a job's sessions.
 func (s *Setup) jobKey(j *timer.Job) (route.Key, error) {
 	owner := j.Agent
 	if owner == "" {

@@ -21,30 +21,30 @@ import (
 	"firn.dev/wire"
 )
 
-// A reset is an entry of this type, in the session that ends and in the one
-// that begins.
+// resetType is the type of the entry that records a reset, both in the session that ends
+// and in the one that starts.
 const resetType = "firn.reset"
 
-// resetMark is what it says.
+// resetMark is the data of a reset entry.
 type resetMark struct {
 	Reason route.Cause `json:"reason"`
-	// Key is the key whose session it is, in the session that ends.
+	// Key is the key of the session that ends.
 	Key string `json:"key,omitempty"`
-	// Next is set in the session that ends, Previous in the one that begins.
+	// Next is set in the session that ends, Previous in the one that starts.
 	Next     firn.ID `json:"next,omitempty"`
 	Previous firn.ID `json:"previous,omitempty"`
-	// Message is the id of the message from outside that began it, if it had one:
-	// when it is sent again, nothing more begins.
+	// Message is the ID of the inbound message that caused the reset, if it had one, so
+	// that a retry does not reset again.
 	Message string `json:"message,omitempty"`
-	// Resumed says that a session which had ended was taken up again.
+	// Resumed is set if an ended session was resumed.
 	Resumed bool `json:"resumed,omitempty"`
 }
 
 func (m resetMark) entry() firn.Entry {
-	return firn.Entry{Body: &firn.Custom{Type: resetType, Data: spell(m)}}
+	return firn.Entry{Body: &firn.Custom{Type: resetType, Data: toJSON(m)}}
 }
 
-// keyed is the part of the store that knows keys.
+// keyed returns the store's key table.
 func (g *Gateway) keyed() (store.Keyed, error) {
 	k, ok := store.As[store.Keyed](g.Store)
 	if !ok {
@@ -53,19 +53,18 @@ func (g *Gateway) keyed() (store.Keyed, error) {
 	return k, nil
 }
 
-// canonical reads a key as a person may write it.
+// canonical parses a key as a user may write it.
 func (g *Gateway) canonical(key string) (route.Key, error) {
 	return g.setup.Load().Route.Key(key)
 }
 
-// KeyQuery asks for a page of keys.
+// KeyQuery selects a page of keys.
 type KeyQuery struct {
-	// Agent selects those of an agent, Text those that contain it in whatever
-	// case; empty selects all.
+	// Agent selects by agent, Text by substring, ignoring case; empty selects all.
 	Agent, Text string
-	// Limit is how many a page has: 100 if zero, never more than 1,000.
+	// Limit is the page size: 100 if zero, at most 1,000.
 	Limit int
-	// Cursor is that of the page before.
+	// Cursor is the cursor of the previous page.
 	Cursor string
 	// Visible, if not nil, reports whether a key may be shown.
 	Visible func(agent, key string) bool
@@ -77,10 +76,10 @@ type keySessions struct {
 	infos []store.Info
 }
 
-// Keys returns a page of the keys that point at a session, those used last first. It
-// reads the list of sessions once, and the table of keys if the store can show it; else
-// it looks up the keys of the page. So a key that was taken away, or whose row was
-// deleted from the table by hand, is not listed.
+// Keys returns a page of the keys that point at a session, the most recently used first. It
+// reads the list of sessions once, and the key table if the store exposes it; otherwise it
+// looks up the keys of the page. Removed keys, including rows deleted from the table by
+// hand, are not listed.
 func (g *Gateway) Keys(ctx context.Context, q KeyQuery) (wire.Page[wire.Key], error) {
 	page := wire.Page[wire.Key]{Items: []wire.Key{}}
 	after, err := index.ParseCursor(q.Cursor)
@@ -106,7 +105,7 @@ func (g *Gateway) Keys(ctx context.Context, q KeyQuery) (wire.Page[wire.Key], er
 		if err != nil {
 			return page, err
 		}
-		if key.Session == "" { // its row is gone
+		if key.Session == "" { // its row was removed
 			page.Total--
 			continue
 		}
@@ -116,8 +115,8 @@ func (g *Gateway) Keys(ctx context.Context, q KeyQuery) (wire.Page[wire.Key], er
 	return page, nil
 }
 
-// keysOfSessions returns a function that tells which keys point at a session: by the
-// table of keys if the store can show that as a whole, else by what the session says.
+// keysOfSessions returns a function that returns the keys of a session: from the key table
+// if the store exposes it, else from the session's own claims.
 func (g *Gateway) keysOfSessions(ctx context.Context) (func(info *store.Info) []string, error) {
 	table, ok := store.As[bindings](g.Store)
 	if !ok {
@@ -134,12 +133,12 @@ func (g *Gateway) keysOfSessions(ctx context.Context) (func(info *store.Info) []
 	return func(info *store.Info) []string { return of[info.ID] }, nil
 }
 
-// bindings is a store that shows where all keys point.
+// bindings is a store that exposes the whole key table.
 type bindings interface {
 	Bindings(ctx context.Context) (map[string]firn.ID, error)
 }
 
-// claimed are the keys that a session says point at it.
+// claimed returns the keys that a session claims.
 func claimed(info *store.Info) []string {
 	var keys []string
 	for _, c := range info.Claims() {
@@ -148,8 +147,8 @@ func claimed(info *store.Info) []string {
 	return keys
 }
 
-// everyByUpdate yields all sessions that match, archived and hidden ones too, those with
-// the latest entry first. A key routes to a session also if lists do not show that.
+// everyByUpdate yields all matching sessions, including archived and hidden ones, the most
+// recently updated first. A key can point at a session that lists do not show.
 func (g *Gateway) everyByUpdate(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
 	return store.Infos(func() ([]store.Info, error) {
 		var all []store.Info
@@ -164,7 +163,7 @@ func (g *Gateway) everyByUpdate(ctx context.Context, q store.Query) iter.Seq2[st
 	})
 }
 
-// keyList makes a page of keys from sessions, which are added newest first.
+// keyList builds a page of keys from sessions, which are added newest first.
 type keyList struct {
 	q      KeyQuery
 	after  index.Cursor
@@ -176,7 +175,7 @@ type keyList struct {
 	cursor string
 }
 
-// add takes a session of a key.
+// add adds a session of a key.
 func (l *keyList) add(key string, info *store.Info) {
 	if one, ok := l.seen[key]; ok {
 		if one != nil {
@@ -192,7 +191,7 @@ func (l *keyList) add(key string, info *store.Info) {
 	if !behindCursor(l.after, info) {
 		return
 	}
-	if n := len(l.picked); n >= l.limit && l.picked[n-1].infos[0].ID != info.ID { // the keys of a session stay together
+	if n := len(l.picked); n >= l.limit && l.picked[n-1].infos[0].ID != info.ID { // the keys of a session stay on one page
 		latest := l.picked[n-1].infos[0]
 		l.cursor = index.Cursor{Updated: latest.Updated, ID: latest.ID}.String()
 		return
@@ -202,7 +201,7 @@ func (l *keyList) add(key string, info *store.Info) {
 	l.picked = append(l.picked, one)
 }
 
-// Key tells of a key where it points, and every session it ever had.
+// Key returns the session that a key points at and all sessions it ever had.
 func (g *Gateway) Key(ctx context.Context, key string) (wire.Key, error) {
 	k, err := g.canonical(key)
 	if err != nil {
@@ -218,7 +217,7 @@ func (g *Gateway) Key(ctx context.Context, key string) (wire.Key, error) {
 	return g.describeKey(ctx, k.String(), infos)
 }
 
-// describeKey describes a key whose sessions are given, newest first.
+// describeKey describes a key. infos are its sessions, newest first.
 func (g *Gateway) describeKey(ctx context.Context, key string, infos []store.Info) (wire.Key, error) {
 	k, err := g.canonical(key)
 	if err != nil {
@@ -227,7 +226,7 @@ func (g *Gateway) describeKey(ctx context.Context, key string, infos []store.Inf
 	out := wire.Key{Key: k.String(), Agent: k.Agent(), Kind: string(k.Kind()), ChatType: string(k.ChatType())}
 	channel := ""
 	if k.Kind() == route.KindDirect && k.Channel() == "" {
-		channel = "*" // it is one person's over all channels
+		channel = "*" // one person on all channels
 	}
 	out.Reset = g.setup.Load().resets(k.Agent()).For(k, channel).String()
 	keyed, err := g.keyed()
@@ -249,25 +248,25 @@ func (g *Gateway) describeKey(ctx context.Context, key string, infos []store.Inf
 		out.History = append(out.History, s)
 	}
 	if out.Session == "" && len(out.History) == 0 {
-		return out, pointsNowhere(out.Key)
+		return out, errUnboundKey(out.Key)
 	}
 	return out, nil
 }
 
-// PointKey points a key at a session that exists. If the key pointed elsewhere the
-// session says that it was taken up again, so that the next message does not find
-// it over; one that cannot be added to is pointed at all the same.
+// PointKey points a key at an existing session. If the key pointed elsewhere, the session
+// records that it was resumed, so that the next message does not treat it as expired. A
+// read-only session is accepted too.
 func (g *Gateway) PointKey(ctx context.Context, key string, id firn.ID) (wire.Key, error) {
 	k, err := g.canonical(key)
 	if err != nil {
 		return wire.Key{}, err
 	}
-	defer g.doors.lock(k.String())()
-	return g.point(ctx, k, id)
+	defer g.locks.lock(k.String())()
+	return g.pointKey(ctx, k, id)
 }
 
-// point points a key at a session, with its door held.
-func (g *Gateway) point(ctx context.Context, k route.Key, id firn.ID) (wire.Key, error) {
+// pointKey points a key at a session. The caller holds the key's lock.
+func (g *Gateway) pointKey(ctx context.Context, k route.Key, id firn.ID) (wire.Key, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return wire.Key{}, err
@@ -285,52 +284,53 @@ func (g *Gateway) point(ctx context.Context, k route.Key, id firn.ID) (wire.Key,
 			return wire.Key{}, err
 		}
 	}
-	g.events.tell(event(wire.SessionUpdated, id, nil))
+	g.events.publish(event(wire.SessionUpdated, id, nil))
 	return g.Key(ctx, k.String())
 }
 
-// RemoveKey makes a key point nowhere. Its sessions stay, and say so; the next message
-// for the key begins a new one.
+// RemoveKey unbinds a key. Its sessions remain and record it; the next message for the key
+// starts a new session.
 func (g *Gateway) RemoveKey(ctx context.Context, key string) (wire.Key, error) {
 	k, err := g.canonical(key)
 	if err != nil {
 		return wire.Key{}, err
 	}
-	defer g.doors.lock(k.String())()
+	defer g.locks.lock(k.String())()
 	id, err := store.Release(ctx, g.Store, k.String())
 	if errors.Is(err, firn.ErrNotFound) {
-		return wire.Key{}, pointsNowhere(k.String())
+		return wire.Key{}, errUnboundKey(k.String())
 	}
 	if err != nil {
 		return wire.Key{}, err
 	}
-	g.events.tell(event(wire.SessionUpdated, id, nil))
+	g.events.publish(event(wire.SessionUpdated, id, nil))
 	out, err := g.Key(ctx, k.String())
-	if errors.Is(err, firn.ErrNotFound) { // no session was begun for it
+	if errors.Is(err, firn.ErrNotFound) { // no session was started for it
 		return wire.Key{Key: k.String(), Agent: k.Agent(), Kind: string(k.Kind()), ChatType: string(k.ChatType())}, nil
 	}
 	return out, err
 }
 
-func pointsNowhere(key string) error {
+func errUnboundKey(key string) error {
 	return &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("key %s points nowhere", key), Hint: "it comes to be with its first message"}
 }
 
-// ResetKey begins a new session for a key, because somebody asked for it.
+// ResetKey starts a new session for a key on request.
 func (g *Gateway) ResetKey(ctx context.Context, key string) (wire.Routed, error) {
 	k, err := g.canonical(key)
 	if err != nil {
 		return wire.Routed{}, err
 	}
-	defer g.doors.lock(k.String())()
-	id, err := g.begin(ctx, k, route.CauseRequest, "", "")
+	defer g.locks.lock(k.String())()
+	id, err := g.startSession(ctx, k, route.CauseRequest, "", "")
 	return wire.Routed{Key: k.String(), Session: id, Reset: string(route.CauseRequest)}, err
 }
 
-// begin begins a new session for a key. The one it had is told where it goes
-// on, and keeps everything; what was chosen for it is carried over. The door of the key is held. Message is the id of the message that
-// begins it, if it has one; cwd is the directory, empty means that of the agent; more are entries that it begins with.
-func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause, message, cwd string, more ...firn.Entry) (firn.ID, error) {
+// startSession starts a new session for a key. The previous session records its successor
+// and keeps its entries; its settings are carried over. message is the ID of the message
+// that starts the session, if any. An empty cwd means the agent's workspace. more are
+// additional first entries. The caller holds the key's lock.
+func (g *Gateway) startSession(ctx context.Context, k route.Key, cause route.Cause, message, cwd string, more ...firn.Entry) (firn.ID, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return "", err
@@ -345,7 +345,7 @@ func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause, mes
 		entries = append(entries, resetMark{Reason: cause, Previous: old, Message: message}.entry())
 	}
 	if old != "" {
-		carried, err := g.carry(ctx, old)
+		carried, err := g.carriedSettings(ctx, old)
 		if err != nil {
 			return "", err
 		}
@@ -354,7 +354,7 @@ func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause, mes
 	if _, err := g.Store.Append(ctx, id, store.Start, append(entries, more...)...); err != nil {
 		return "", err
 	}
-	if err := keyed.Bind(ctx, k.String(), id); err != nil { // the header and the mark below say so
+	if err := keyed.Bind(ctx, k.String(), id); err != nil { // recorded by the header and by the mark below
 		return "", halfDone(err)
 	}
 	if old != "" {
@@ -362,13 +362,13 @@ func (g *Gateway) begin(ctx context.Context, k route.Key, cause route.Cause, mes
 			return "", halfDone(err)
 		}
 	}
-	g.events.tell(event(wire.SessionUpdated, id, nil))
+	g.events.publish(event(wire.SessionUpdated, id, nil))
 	return id, nil
 }
 
-// carry makes the entries that carry over what was chosen in a session: the model,
-// thinking, verbose, send and auth. It is the same for all kinds of reset.
-func (g *Gateway) carry(ctx context.Context, old firn.ID) ([]firn.Entry, error) {
+// carriedSettings returns entries that carry over the settings of a session: model,
+// thinking, verbose, send and auth. They are the same for all causes of a reset.
+func (g *Gateway) carriedSettings(ctx context.Context, old firn.ID) ([]firn.Entry, error) {
 	path, err := window.Collect(g.Store.ReadBack(ctx, old, store.End))
 	if err != nil {
 		return nil, err
@@ -383,25 +383,25 @@ func (g *Gateway) carry(ctx context.Context, old firn.ID) ([]firn.Entry, error) 
 		entries = append(entries, firn.Entry{Body: &firn.ThinkingChange{Level: kept.Thinking}})
 	}
 	if kept.Verbose != "" {
-		entries = append(entries, firn.Entry{Body: &firn.Custom{Type: firn.VerboseType, Data: spell(map[string]string{"level": kept.Verbose})}})
+		entries = append(entries, firn.Entry{Body: &firn.Custom{Type: firn.VerboseType, Data: toJSON(map[string]string{"level": kept.Verbose})}})
 	}
 	if kept.Send != "" {
-		entries = append(entries, firn.Entry{Body: &firn.Custom{Type: firn.SendType, Data: spell(map[string]string{"policy": string(kept.Send)})}})
+		entries = append(entries, firn.Entry{Body: &firn.Custom{Type: firn.SendType, Data: toJSON(map[string]string{"policy": string(kept.Send)})}})
 	}
 	if kept.AuthProfile != "" {
-		entries = append(entries, firn.Entry{Body: &firn.Custom{Type: firn.AuthType, Data: spell(map[string]string{"profile": kept.AuthProfile})}})
+		entries = append(entries, firn.Entry{Body: &firn.Custom{Type: firn.AuthType, Data: toJSON(map[string]string{"profile": kept.AuthProfile})}})
 	}
 	return entries, nil
 }
 
-// ContinuePrevious undoes a reset: the key points again at the session it
-// pointed at before, which says so.
+// ContinuePrevious undoes a reset: the key points again at its previous session, which
+// records it.
 func (g *Gateway) ContinuePrevious(ctx context.Context, key string) (wire.Key, error) {
 	k, err := g.canonical(key)
 	if err != nil {
 		return wire.Key{}, err
 	}
-	defer g.doors.lock(k.String())()
+	defer g.locks.lock(k.String())()
 	keyed, err := g.keyed()
 	if err != nil {
 		return wire.Key{}, err
@@ -416,20 +416,20 @@ func (g *Gateway) ContinuePrevious(ctx context.Context, key string) (wire.Key, e
 	}
 	ours := previous != ""
 	if ours {
-		if ours, err = g.preceded(ctx, previous, current, k.String()); err != nil {
+		if ours, err = g.isPredecessor(ctx, previous, current, k.String()); err != nil {
 			return wire.Key{}, err
 		}
 	}
 	if !ours {
 		return wire.Key{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("the session of key %s has none before it", k), Hint: "firn keys show lists the sessions of a key"}
 	}
-	return g.point(ctx, k, previous)
+	return g.pointKey(ctx, k, previous)
 }
 
-// preceded reports whether a session is one that another goes on from under a key: it
-// is of that key, or says so itself. What the later one says is not enough, which
-// others may have written there.
-func (g *Gateway) preceded(ctx context.Context, previous, current firn.ID, key string) (bool, error) {
+// isPredecessor reports whether the session previous precedes current under a key: its
+// header has that key, or it names current as its successor. The claim of the later session
+// alone is not trusted, since others may have written it.
+func (g *Gateway) isPredecessor(ctx context.Context, previous, current firn.ID, key string) (bool, error) {
 	h, err := g.header(ctx, previous)
 	if err != nil || h.Key == key {
 		return err == nil, err
@@ -445,16 +445,15 @@ func (g *Gateway) preceded(ctx context.Context, previous, current firn.ID, key s
 	return false, nil
 }
 
-// previous is the session that one goes on from after a reset; empty if there
-// is none. It stands near the beginning.
+// previous returns the session that precedes id after a reset, or "". The mark is among the
+// first entries.
 func (g *Gateway) previous(ctx context.Context, id firn.ID) (firn.ID, error) {
-	mark, err := g.begun(ctx, id)
+	mark, err := g.startingReset(ctx, id)
 	return mark.Previous, err
 }
 
-// begun is the mark of the reset that a session began with; an empty one if it
-// did not begin with one.
-func (g *Gateway) begun(ctx context.Context, id firn.ID) (resetMark, error) {
+// startingReset returns the reset mark at the start of a session, or an empty mark.
+func (g *Gateway) startingReset(ctx context.Context, id firn.ID) (resetMark, error) {
 	const near = 8
 	n := 0
 	for rec, err := range g.Store.Read(ctx, id, store.Start) {
@@ -491,8 +490,8 @@ func readReset(e firn.Entry) (resetMark, bool) {
 	return mark, json.Unmarshal(c.Data, &mark) == nil
 }
 
-// lifetimes tells when a session began, and when a person last said something
-// in it. Taking it up again is both.
+// lifetimes returns when a session started and when a person last wrote in it. Resuming a
+// session counts as both.
 func (g *Gateway) lifetimes(ctx context.Context, id firn.ID) (route.Times, error) {
 	var t route.Times
 	path, err := g.Path(ctx, id)
@@ -513,7 +512,7 @@ func (g *Gateway) lifetimes(ctx context.Context, id firn.ID) (route.Times, error
 		t.Updated = path.Entries[n-1].Time
 	}
 	if t.Started.IsZero() {
-		t.Started, err = g.beginning(ctx, id)
+		t.Started, err = g.createdAt(ctx, id)
 	}
 	return t, err
 }
@@ -523,22 +522,22 @@ func saidByAPerson(e firn.Entry) bool {
 	return ok && m.Role == firn.RoleUser && !byMachine(e)
 }
 
-// beginning is when a session began.
-func (g *Gateway) beginning(ctx context.Context, id firn.ID) (time.Time, error) {
+// createdAt returns the time of a session's first entry.
+func (g *Gateway) createdAt(ctx context.Context, id firn.ID) (time.Time, error) {
 	for rec, err := range g.Store.Read(ctx, id, store.Start) {
 		if err != nil {
 			return time.Time{}, err
 		}
 		entry, err := rec.Entry()
 		if err != nil {
-			return time.Time{}, nil // not known
+			return time.Time{}, nil // unknown
 		}
 		return entry.Time, nil
 	}
 	return time.Time{}, nil
 }
 
-// CanonicalKey is a key as it is kept, however it is spelt.
+// CanonicalKey returns the canonical form of a key.
 func (g *Gateway) CanonicalKey(key string) (string, error) {
 	k, err := g.canonical(key)
 	if err != nil {

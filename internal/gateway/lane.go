@@ -17,99 +17,98 @@ import (
 	"firn.dev/wire"
 )
 
-// lane is where the turns of one session run, one at a time. It lives while
-// there is something to do: a goroutine takes what waits, and ends when
-// nothing is left.
+// lane runs the turns of one session, one at a time. It exists while there is work: its
+// goroutine takes messages from the queue and ends when the queue is empty.
 type lane struct {
 	g  *Gateway
 	id firn.ID
 
-	// writing is held while messages are stored, so that they wait in the order of
-	// the log and none is forgotten; it is taken before mu, and mu is never held
-	// while something is read or written.
+	// writing is held while messages are stored, so that the queue has the order of the log
+	// and loses no message. It is acquired before mu. mu is never held during I/O.
 	writing sync.Mutex
 	mu      sync.Mutex
-	// queue are those that wait, running are those that are being answered.
+	// queue holds the waiting messages, running those being answered.
 	queue, running []*ticket
-	// stop stops the turn that is running, since is when it began.
-	stop  context.CancelCauseFunc
-	since time.Time
-	// watched are the tokens whose revocation stops the turn, while watching.
+	// stop cancels the running turn, startedAt is its start time.
+	stop      context.CancelCauseFunc
+	startedAt time.Time
+	// watched are the tokens whose revocation cancels the turn. watching is set while a
+	// turn is watched.
 	watched  []watchedToken
 	watching bool
-	// dropped are those that were too many; summarize says that a line of each
-	// is told.
+	// dropped are messages removed from a full queue. If summarize is set, the next turn
+	// includes a line for each.
 	dropped   []waiting
 	summarize bool
-	// named are those of them that the turn which runs names, and lines says that
-	// a line of each is told there.
-	named []waiting
-	lines bool
-	// last is the answer that was given last.
+	// reported are the dropped messages that the running turn names. If reportLines is set,
+	// it includes a line for each.
+	reported    []waiting
+	reportLines bool
+	// last is the most recent answer.
 	last wire.Answer
-	// tenure is that the session is ours, if there are other gateways. Only the
+	// tenure is the ownership of the session if there are other gateways. Only the
 	// goroutine uses it.
 	tenure *Tenure
-	// pause is how long the goroutine waits before it tries again, after a turn
-	// that could not begin; zero if the last one could.
+	// pause is the delay before the next attempt after a turn that could not start; zero if
+	// the last one started.
 	pause time.Duration
-	// busy: the goroutine runs. gone: it has ended, and the lane is no longer
-	// the session's.
+	// busy is set while the goroutine runs. gone is set when it has ended and the lane no
+	// longer belongs to the session.
 	busy, gone bool
 }
 
-// ticket is a message that was accepted, and what comes of it.
+// ticket is an accepted message and its outcome.
 type ticket struct {
 	waiting
-	// terms is how the turn is to be run; not in the log.
+	// terms are the options of the turn. They are not in the log.
 	terms agent.Terms
-	// trace is the span of the request that brought it.
+	// trace is the span of the request that carried the message.
 	trace trace.Context
-	// repeated: the message was in the log before.
+	// repeated is set if the message was in the log before.
 	repeated atomic.Bool
-	// onward answers what was not answered, instead of saying something. amid: it
-	// came while something else was to be answered. waited: it was put into the
-	// log as one that waits, at the time came.
-	onward, amid, waited bool
-	// owed: it is in the log since before the lane began.
-	owed bool
-	came time.Time
-	// durable: the message is in the log. It is for those who waited for accepted.
+	// resume continues an unanswered turn instead of adding a message. duringTurn is set if
+	// the message arrived while others were unanswered. queued is set if it was stored as a
+	// queued message, at queuedAt.
+	resume, duringTurn, queued bool
+	// recovered is set if the message was in the log before the lane started.
+	recovered bool
+	queuedAt  time.Time
+	// durable is set if the message is in the log. It may be read after accepted is closed.
 	durable bool
 	// accepted is closed when the message is durable, done when it is answered.
 	accepted, done chan struct{}
-	// turn is the message that its turn goes by, which may be another if several
-	// are answered together; nil before it begins. begun is when that was told,
-	// as the hub counts; zero before.
-	turn   atomic.Pointer[firn.EntryID]
-	begun  atomic.Uint64
-	once   sync.Once
-	answer wire.Answer
-	err    error
+	// turn is the message that identifies the turn, which may be another one if several are
+	// answered together; nil before the turn starts. startedSeq is the hub's sequence
+	// number of the start event; zero before.
+	turn       atomic.Pointer[firn.EntryID]
+	startedSeq atomic.Uint64
+	once       sync.Once
+	answer     wire.Answer
+	err        error
 }
 
 func newTicket(w waiting) *ticket {
 	return &ticket{waiting: w, accepted: make(chan struct{}), done: make(chan struct{})}
 }
 
-// begins says that the turn that answers the message begins.
-func (t *ticket) begins(turn firn.EntryID) {
+// markStarted records that the turn of the message has started.
+func (t *ticket) markStarted(turn firn.EntryID) {
 	t.turn.Store(&turn)
 	t.accept()
 }
 
-// accept says that the message is durable.
+// accept marks the message as durable.
 func (t *ticket) accept() { t.once.Do(func() { close(t.accepted) }) }
 
-// end says what came of the message. That is told first: who waits for it to be
-// durable only must not be told that it is when it is not.
-func (t *ticket) end(err error) {
+// finish sets the outcome of the message. It closes done before accepted: a caller that
+// waits only for durability must not take a failed message for a durable one.
+func (t *ticket) finish(err error) {
 	t.err = err
 	close(t.done)
 	t.accept()
 }
 
-// failed reports whether it is known that nothing comes of the message.
+// failed reports whether the message has failed.
 func (t *ticket) failed() bool {
 	select {
 	case <-t.done:
@@ -119,8 +118,8 @@ func (t *ticket) failed() bool {
 	}
 }
 
-// lane returns the lane of a session. The gateway is not let go before the
-// caller says that its work is done.
+// lane returns the lane of a session, creating it if necessary. It adds to g.work; the
+// caller must call Done.
 func (g *Gateway) lane(id firn.ID) (*lane, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -136,8 +135,8 @@ func (g *Gateway) lane(id firn.ID) (*lane, error) {
 	return l, nil
 }
 
-// enter takes a message in: it is durable when the ticket is accepted, and will
-// be answered. It is false if the lane has ended meanwhile.
+// enter adds a message to the lane. The message is durable when the ticket is accepted, and
+// will be answered. It returns false if the lane has ended in the meantime.
 func (l *lane) enter(ctx context.Context, t *ticket) (bool, error) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
@@ -161,18 +160,18 @@ func (l *lane) enter(ctx context.Context, t *ticket) (bool, error) {
 	return true, nil
 }
 
-// decide tells what is to be done with a message. One that comes while a turn is running
-// is stored first: then it returns the entry.
+// decide determines how to handle a message. For a message that arrives during a turn it
+// returns the entry to store first.
 func (l *lane) decide(t *ticket) (stored *firn.Entry, decision route.Decision, gone bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	t.amid = l.busy && !l.spent()
-	if l.gone || !t.amid || t.onward || t.owed {
+	t.duringTurn = l.busy && !l.allAnswered()
+	if l.gone || !t.duringTurn || t.resume || t.recovered {
 		return nil, decision, l.gone, nil
 	}
 	queue := l.g.setup.Load().queue(t.Channel)
-	if t.Mode == route.QueueSteer && (!l.all(t.Asker.likes) || !l.allFor(t.Agent)) {
-		t.Mode = route.QueueFollowup // a turn has the bounds of those whom it answers, and one agent
+	if t.Mode == route.QueueSteer && (!l.allAskers(t.Asker.sharesTurnWith) || !l.allFor(t.Agent)) {
+		t.Mode = route.QueueFollowup // a turn has one agent and the bounds of its askers
 	}
 	queue.Mode = t.Mode
 	decision = queue.Decide(true, len(l.queue))
@@ -189,38 +188,36 @@ func (l *lane) decide(t *ticket) (stored *firn.Entry, decision route.Decision, g
 	return &entry, decision, false, err
 }
 
-// spent reports whether the lane has given all its answers: it is about to end,
-// and who has the answer need not wait for that. The caller holds its lock.
-func (l *lane) spent() bool {
+// allAnswered reports whether the lane has given all its answers and is about to end. The
+// caller holds mu.
+func (l *lane) allAnswered() bool {
 	return len(l.queue) == 0 && len(l.running) > 0 && !slices.ContainsFunc(l.running, unanswered)
 }
 
-// join takes a message in that was stored while a turn is running. The caller holds the
-// lane's lock.
+// join adds a message that was stored during a turn. The caller holds mu.
 func (l *lane) join(t *ticket, decision route.Decision) {
-	t.waited, t.came = true, time.Now()
+	t.queued, t.queuedAt = true, time.Now()
 	l.drop(decision)
 	switch decision.Action {
 	case route.ActSteer:
-		// The turn that is running hears it. If it has just ended, the lane goes
-		// on with what was not answered.
-		t.onward = true
+		// The running turn reads it from the log. If that turn has just ended, the lane
+		// resumes with the unanswered message.
+		t.resume = true
 		if l.watching {
-			l.heed(t.Asker, l.stop)
+			l.watchToken(t.Asker, l.stop)
 		}
 	case route.ActInterrupt:
 		if l.stop != nil {
 			l.stop(ErrInterrupted)
 		}
 	}
-	if !t.onward {
-		l.g.events.tell(event(wire.TurnQueued, l.id, wire.Answer{Session: l.id, Message: t.ID, Queued: true}))
+	if !t.resume {
+		l.g.events.publish(event(wire.TurnQueued, l.id, wire.Answer{Session: l.id, Message: t.ID, Queued: true}))
 	}
 }
 
-// drop takes the oldest that wait out of the queue. They are in the log, and
-// named by the next message that is said, so nobody waits for them again; of
-// some a line is told with it.
+// drop removes the oldest messages from the queue. They are in the log, and the next
+// message names them, so they are not queued again after a restart.
 func (l *lane) drop(d route.Decision) {
 	for _, t := range l.queue[:d.Drop] {
 		l.dropped = append(l.dropped, t.waiting)
@@ -229,12 +226,12 @@ func (l *lane) drop(d route.Decision) {
 		if d.Action == route.ActInterrupt {
 			err = ErrInterrupted
 		}
-		t.end(err)
+		t.finish(err)
 	}
 	l.queue = l.queue[d.Drop:]
 }
 
-// start sees that the lane runs. The caller holds its lock.
+// start starts the goroutine unless it is running. The caller holds mu.
 func (l *lane) start() {
 	if l.busy {
 		return
@@ -244,10 +241,10 @@ func (l *lane) start() {
 	go l.run()
 }
 
-// run answers what waits until nothing is left.
+// run answers messages until the queue is empty.
 func (l *lane) run() {
 	defer l.g.work.Done()
-	defer l.disown()
+	defer l.releaseTenure()
 	for {
 		batch := l.next()
 		if batch == nil {
@@ -265,25 +262,24 @@ func (l *lane) run() {
 	}
 }
 
-// leastPause and mostPause bound how long a lane waits before it tries again to say
-// what was accepted.
+// leastPause and mostPause bound the delay between attempts to start a turn.
 const (
 	leastPause = 250 * time.Millisecond
 	mostPause  = 10 * time.Second
 )
 
-// next takes what is to be answered next: one message, or all that are to be
-// collected. Nil ends the lane.
+// next takes the next batch from the queue: one message, or all messages that are
+// collected. It returns nil when the lane ends.
 func (l *lane) next() []*ticket {
-	l.settle()
-	l.writing.Lock() // what is being stored belongs to this lane
+	l.waitForDebounce()
+	l.writing.Lock() // a message that is being stored belongs to this lane
 	defer l.writing.Unlock()
-	l.mu.Lock() // before that of the gateway
+	l.mu.Lock() // acquired before the gateway's mu
 	defer l.mu.Unlock()
 	l.running = nil
 	if len(l.queue) == 0 || l.g.ctx.Err() != nil {
 		for _, t := range l.queue {
-			t.end(ErrDraining)
+			t.finish(ErrDraining)
 		}
 		l.queue, l.busy, l.gone = nil, false, true
 		l.g.mu.Lock()
@@ -300,13 +296,12 @@ func (l *lane) next() []*ticket {
 	return batch
 }
 
-// settle waits until nobody has added for a while to what is to be collected.
-// What has a turn of its own is not waited for, nor what has waited long enough
-// while the last turn ran; and who never stops talking is answered all the
-// same.
-func (l *lane) settle() {
+// waitForDebounce waits until no message to be collected has arrived for the debounce
+// interval. Time that passed during the last turn counts. It waits at most ten times, so
+// that a sender who never pauses is answered too.
+func (l *lane) waitForDebounce() {
 	for range 10 {
-		rest := l.unsettled(l.g.setup.Load())
+		rest := l.debounceLeft(l.g.setup.Load())
 		if rest <= 0 {
 			return
 		}
@@ -318,9 +313,9 @@ func (l *lane) settle() {
 	}
 }
 
-// unsettled is how long it must still be quiet before what waits is answered.
-// Those behind the first that is not collected do not count.
-func (l *lane) unsettled(setup *Setup) time.Duration {
+// debounceLeft returns the rest of the debounce interval. Messages after the first one that
+// is not collected are ignored.
+func (l *lane) debounceLeft(setup *Setup) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var last time.Time
@@ -329,8 +324,8 @@ func (l *lane) unsettled(setup *Setup) time.Duration {
 		if !t.collects() {
 			break
 		}
-		if t.came.After(last) {
-			last, quiet = t.came, *setup.queue(t.Channel).Debounce
+		if t.queuedAt.After(last) {
+			last, quiet = t.queuedAt, *setup.queue(t.Channel).Debounce
 		}
 	}
 	if last.IsZero() {
@@ -339,18 +334,18 @@ func (l *lane) unsettled(setup *Setup) time.Duration {
 	return quiet - time.Since(last)
 }
 
-// answer runs a turn for a batch of messages, and settles their tickets. It is false
-// if some of them are in the queue again.
+// answer runs a turn for a batch of messages and finishes their tickets. It returns false
+// if some of them were put back into the queue.
 func (l *lane) answer(batch []*ticket) bool {
 	ctx, cancel := context.WithCancelCause(l.g.ctx)
 	defer cancel(nil)
 	l.mu.Lock()
-	l.stop, l.since = cancel, l.g.now()
-	l.named, l.lines = nil, false
+	l.stop, l.startedAt = cancel, l.g.now()
+	l.reported, l.reportLines = nil, false
 	l.mu.Unlock()
-	todo, err := l.sift(ctx, batch)
+	todo, err := l.acquireSession(ctx, batch)
 	if err == nil {
-		todo, err = l.admit(ctx, todo)
+		todo, err = l.dropRevoked(ctx, todo)
 	}
 	if len(todo) == 0 && err == nil {
 		return true
@@ -358,20 +353,20 @@ func (l *lane) answer(batch []*ticket) bool {
 	var answer wire.Answer
 	if err == nil {
 		unwatch := l.watch(todo, cancel)
-		answer, err = l.alone(ctx, todo)
+		answer, err = l.runExclusive(ctx, todo)
 		unwatch()
 	}
-	if err != nil && batch[0].onward && batch[0].amid && errors.Is(err, firn.ErrInvalid) && l.last.Entry != "" {
-		answer, err = l.last, nil // nothing was left to answer: the turn before heard it
+	if err != nil && batch[0].resume && batch[0].duringTurn && errors.Is(err, firn.ErrInvalid) && l.last.Entry != "" {
+		answer, err = l.last, nil // nothing was left to answer: the previous turn read the message
 	}
 	if errors.Is(err, agent.ErrFenced) {
-		l.lose()
-		todo, err = l.putBack(todo), errTaken()
+		l.voidTenure()
+		todo, err = l.requeueStored(todo), errTaken()
 	}
-	todo = l.putAside(todo, err)
+	todo = l.requeueRevoked(todo, err)
 	all := len(todo)
-	if unsaved(err) && !slices.ContainsFunc(todo, begun) {
-		todo = l.putOff(todo, err)
+	if unsaved(err) && !slices.ContainsFunc(todo, turnStarted) {
+		todo = l.requeueUnsaved(todo, err)
 	}
 	l.last = answer
 	for _, t := range todo {
@@ -380,20 +375,19 @@ func (l *lane) answer(batch []*ticket) bool {
 	return len(todo) == all
 }
 
-// unsaved reports whether a turn failed because nothing can be kept at the moment.
+// unsaved reports whether a turn failed because the store cannot write at the moment.
 func unsaved(err error) bool {
 	kind := wire.KindOf(err)
 	return err != nil && (kind == wire.NotSaved || kind == wire.Unknown || kind == wire.Unavailable)
 }
 
-// begun reports whether the turn of a message has begun: then it was said.
-func begun(t *ticket) bool { return t.turn.Load() != nil }
+// turnStarted reports whether the turn of a message has started.
+func turnStarted(t *ticket) bool { return t.turn.Load() != nil }
 
-// putOff puts what was accepted before, and could not be said now, back into the
-// queue: who was told that it is kept must not find that it was forgotten, nor
-// that it was said after what came later. It returns the rest.
-func (l *lane) putOff(batch []*ticket, err error) []*ticket {
-	rest := l.putBack(batch)
+// requeueUnsaved puts accepted messages whose turn could not be stored back into the queue,
+// so that they are neither lost nor reordered. It returns the rest.
+func (l *lane) requeueUnsaved(batch []*ticket, err error) []*ticket {
+	rest := l.requeueStored(batch)
 	if len(rest) < len(batch) {
 		l.g.Log.Warn("what was accepted cannot be said yet", "session", l.id, "messages", len(batch)-len(rest), "error", err)
 		l.restoreDropped()
@@ -401,28 +395,29 @@ func (l *lane) putOff(batch []*ticket, err error) []*ticket {
 	return rest
 }
 
-// restoreDropped takes back what a turn was to tell of those that were too many.
+// restoreDropped takes back the dropped messages that a turn was to report.
 func (l *lane) restoreDropped() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.dropped, l.summarize = slices.Concat(l.named, l.dropped), l.summarize || l.lines
+	l.dropped, l.summarize = slices.Concat(l.reported, l.dropped), l.summarize || l.reportLines
 }
 
-// conclude tells who waits what came of a message.
+// conclude finishes the ticket of a message. If the log already has an answer, it returns
+// that one.
 func (l *lane) conclude(t *ticket, answer wire.Answer, err error) {
 	t.answer, t.err = answer, err
-	if a, ok := l.g.settled(l.id, t, err); ok {
+	if a, ok := l.g.existingAnswer(l.id, t, err); ok {
 		t.answer, t.err = a, nil
 		t.repeated.Store(true)
 	}
 	t.answer.Message = t.ID
-	t.end(t.err)
+	t.finish(t.err)
 }
 
-// alone runs one turn when nobody else does, here or in another process.
-func (l *lane) alone(ctx context.Context, batch []*ticket) (wire.Answer, error) {
+// runExclusive runs a turn while no other process runs one in the session.
+func (l *lane) runExclusive(ctx context.Context, batch []*ticket) (wire.Answer, error) {
 	if l.g.Peers != nil {
-		return l.owning(ctx, batch)
+		return l.runOwned(ctx, batch)
 	}
 	if l.g.Enter == nil {
 		return l.turn(ctx, batch)
@@ -432,7 +427,7 @@ func (l *lane) alone(ctx context.Context, batch []*ticket) (wire.Answer, error) 
 	leave, err := l.g.Enter(ctx, l.id, func() {
 		waits := answer
 		waits.Queued = true
-		l.g.events.tell(event(wire.TurnQueued, l.id, waits))
+		l.g.events.publish(event(wire.TurnQueued, l.id, waits))
 	})
 	if err != nil {
 		return answer, err
@@ -441,7 +436,7 @@ func (l *lane) alone(ctx context.Context, batch []*ticket) (wire.Answer, error) 
 	return l.turn(ctx, batch)
 }
 
-// turn runs one turn and tells what happens.
+// turn runs one turn and publishes its events.
 func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, err error) {
 	answer = wire.Answer{Session: l.id, Message: batch[len(batch)-1].ID}
 	a, owner, err := l.agent(ctx, batch)
@@ -451,19 +446,19 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 	answer.Agent = nameOf(a)
 	ctx, end := l.span(ctx, a, batch)
 	defer func() { end(answer, err) }()
-	defer l.g.events.over(l.id)
-	in, err := l.begin(ctx, batch)
+	defer l.g.events.endTurn(l.id)
+	in, err := l.turnInput(ctx, batch)
 	if err != nil {
 		return answer, err
 	}
 	in.Owner = owner
 	for e, err := range a.Run(l.withTurn(ctx, a.Name, batch), l.id, in) {
 		if err != nil {
-			if given, ok := l.given(ctx, batch, err); ok {
+			if given, ok := l.earlierAnswer(ctx, batch, err); ok {
 				return given, nil
 			}
-			if !errors.Is(err, agent.ErrFenced) { // else somebody goes on with it
-				l.g.events.tell(event(wire.TurnFailed, l.id, ProblemOf(err)))
+			if !errors.Is(err, agent.ErrFenced) { // otherwise another gateway continues the turn
+				l.g.events.publish(event(wire.TurnFailed, l.id, ProblemOf(err)))
 			}
 			return answer, err
 		}
@@ -471,29 +466,29 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 		case agent.Started:
 			for _, t := range batch {
 				t.repeated.Store(e.Repeated)
-				t.begins(answer.Message)
+				t.markStarted(answer.Message)
 			}
-			told := l.g.events.tell(event(wire.TurnStarted, l.id, answer))
+			told := l.g.events.publish(event(wire.TurnStarted, l.id, answer))
 			for _, t := range batch {
-				t.begun.Store(told)
+				t.startedSeq.Store(told)
 			}
 		case agent.Finished:
 			answer = answerOf(answer, e.Outcome)
-			l.g.events.tell(event(wire.TurnCompleted, l.id, answer))
+			l.g.events.publish(event(wire.TurnCompleted, l.id, answer))
 		case agent.CompactionStarted:
-			l.restate(ctx)
-			l.g.events.happens(l.id, e)
+			l.storeQueueAgain(ctx)
+			l.g.events.publishTurn(l.id, e)
 		default:
-			l.g.events.happens(l.id, e)
+			l.g.events.publishTurn(l.id, e)
 		}
 	}
 	return answer, nil
 }
 
-// given is the answer that a message has already, if that is why its turn failed:
-// it was sent before, and its name tells nothing of when.
-func (l *lane) given(ctx context.Context, batch []*ticket, err error) (wire.Answer, bool) {
-	if !errors.Is(err, firn.ErrConflict) || len(batch) != 1 || batch[0].onward {
+// earlierAnswer returns the existing answer of a message whose turn failed because the
+// message is already in the log.
+func (l *lane) earlierAnswer(ctx context.Context, batch []*ticket, err error) (wire.Answer, bool) {
+	if !errors.Is(err, firn.ErrConflict) || len(batch) != 1 || batch[0].resume {
 		return wire.Answer{}, false
 	}
 	answer, ok, err := l.g.answerTo(ctx, l.id, batch[0].ID, batch[0].ID)
@@ -503,9 +498,9 @@ func (l *lane) given(ctx context.Context, batch []*ticket, err error) (wire.Answ
 	return answer, ok
 }
 
-// forgetSaid takes those out of what was dropped here that another gateway has said
-// meanwhile: they were not left out.
-func (l *lane) forgetSaid(ctx context.Context) {
+// pruneDropped removes dropped messages that another gateway has added to the log in the
+// meantime.
+func (l *lane) pruneDropped(ctx context.Context) {
 	if l.g.Peers == nil {
 		return
 	}
@@ -514,7 +509,7 @@ func (l *lane) forgetSaid(ctx context.Context) {
 	l.mu.Unlock()
 	var said []firn.EntryID
 	for _, w := range dropped {
-		if _, _, logged, _, err := l.g.given(ctx, l.id, w.ID); err == nil && logged {
+		if _, _, logged, _, err := l.g.findAnswer(ctx, l.id, w.ID); err == nil && logged {
 			said = append(said, w.ID)
 		}
 	}
@@ -523,20 +518,20 @@ func (l *lane) forgetSaid(ctx context.Context) {
 	l.dropped = slices.DeleteFunc(l.dropped, func(w waiting) bool { return slices.Contains(said, w.ID) })
 }
 
-// input is what a turn begins with: messages, and what there is to tell of
-// those that were too many.
-func (l *lane) input(all []waiting) agent.Input {
+// messageInput returns the input of a turn for messages, including lines about dropped
+// ones.
+func (l *lane) messageInput(all []waiting) agent.Input {
 	l.mu.Lock()
 	dropped, told := l.dropped, slices.Clone(l.dropped)
-	told = slices.DeleteFunc(told, func(w waiting) bool { return !l.summarize || !w.Asker.likes(all[0].Asker) })
-	l.named, l.lines = dropped, l.summarize
+	told = slices.DeleteFunc(told, func(w waiting) bool { return !l.summarize || !w.Asker.sharesTurnWith(all[0].Asker) })
+	l.reported, l.reportLines = dropped, l.summarize
 	l.dropped, l.summarize = nil, false
 	l.mu.Unlock()
 	last := all[len(all)-1]
-	return agent.Input{Parts: together(all, told), ID: last.ID, Extra: last.extra(slices.Concat(dropped, all))}
+	return agent.Input{Parts: joinParts(all, told), ID: last.ID, Extra: last.extra(slices.Concat(dropped, all))}
 }
 
-// laneOf is the lane of a session; nil if it has none.
+// laneOf returns the lane of a session, or nil.
 func (g *Gateway) laneOf(id firn.ID) *lane {
 	g.mu.Lock()
 	defer g.mu.Unlock()

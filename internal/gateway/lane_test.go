@@ -185,7 +185,7 @@ func TestStop(t *testing.T) {
 		if ok, _ := d.Stop(t.Context(), "s"); ok {
 			t.Error("there was something left to stop")
 		}
-		if owed, err := d.owed(t.Context(), "s"); len(owed) > 0 || err != nil {
+		if owed, err := d.pendingTickets(t.Context(), "s"); len(owed) > 0 || err != nil {
 			t.Errorf("%d messages are owed an answer, %v", len(owed), err)
 		}
 		d.gate <- struct{}{}

@@ -40,13 +40,13 @@ func TestWaitingOutlivesACompaction(t *testing.T) {
 				if path, err := d.Path(t.Context(), "s"); err != nil || path.Compaction == nil {
 					t.Fatalf("there is no compaction, %v", err)
 				}
-				owed, err := d.owed(t.Context(), "s")
+				owed, err := d.pendingTickets(t.Context(), "s")
 				if err != nil {
 					t.Fatal(err)
 				}
 				var texts []string
 				for _, o := range owed {
-					if o.onward {
+					if o.resume {
 						o.Text = "go on"
 					}
 					texts = append(texts, o.Text)
@@ -58,7 +58,7 @@ func TestWaitingOutlivesACompaction(t *testing.T) {
 					d.gate <- struct{}{}
 				}
 				d.shut()
-				if owed, err := d.owed(t.Context(), "s"); err != nil || len(owed) > 0 {
+				if owed, err := d.pendingTickets(t.Context(), "s"); err != nil || len(owed) > 0 {
 					t.Errorf("%d are owed in the end, %v", len(owed), err)
 				}
 				if n := strings.Count(d.log(), "user: "); n != 4 {
@@ -91,7 +91,7 @@ func TestStopForgetsWhatWasDropped(t *testing.T) {
 			t.Errorf("stopping gave %t, %v", ok, err)
 		}
 		d.shut()
-		owed, err := d.owed(t.Context(), "s")
+		owed, err := d.pendingTickets(t.Context(), "s")
 		if err != nil || len(owed) > 0 {
 			t.Errorf("after it was stopped %d messages are owed an answer, %v", len(owed), err)
 		}

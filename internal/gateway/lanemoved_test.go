@@ -78,7 +78,7 @@ func TestTwinThatFailed(t *testing.T) {
 	d.lanes["s"] = &lane{g: d.Gateway, id: "s", running: []*ticket{failed, answered}, queue: []*ticket{waits}}
 	d.mu.Unlock()
 	for id, want := range map[firn.EntryID]*ticket{"failed": nil, "answered": answered, "waits": waits} {
-		if got := d.twin("s", id); got != want {
+		if got := d.findTicket("s", id); got != want {
 			t.Errorf("%s is taken for %v", id, got)
 		}
 	}

@@ -26,7 +26,7 @@ func TestSaidElsewhereIsNotLeftOut(t *testing.T) {
 		}
 		d.Peers = alonePeers{}
 		l := &lane{g: d.Gateway, id: "s", dropped: []waiting{{ID: said}, {ID: firn.NewEntryID(), Text: "never said"}}}
-		l.forgetSaid(t.Context())
+		l.pruneDropped(t.Context())
 		if len(l.dropped) != 1 || l.dropped[0].Text != "never said" {
 			t.Errorf("left out are %+v", l.dropped)
 		}
@@ -42,16 +42,16 @@ func TestNamedOnce(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
 		l := &lane{g: d.Gateway, id: "s", dropped: []waiting{{ID: "a", Text: "one too many"}}, summarize: true}
 		waits := newTicket(waiting{ID: "b", Text: "waits"})
-		waits.waited = true
-		l.input([]waiting{waits.waiting})
+		waits.queued = true
+		l.messageInput([]waiting{waits.waiting})
 		for range 2 {
-			if rest := l.putOff([]*ticket{waits}, firn.ErrNotSaved); len(rest) != 0 {
+			if rest := l.requeueUnsaved([]*ticket{waits}, firn.ErrNotSaved); len(rest) != 0 {
 				t.Fatalf("left are %v", rest)
 			}
 			if len(l.dropped) != 1 || !l.summarize {
 				t.Errorf("to be named are %+v, with lines: %v", l.dropped, l.summarize)
 			}
-			l.named, l.lines = nil, false // as each turn begins
+			l.reported, l.reportLines = nil, false // as each turn begins
 		}
 		d.shut()
 	})

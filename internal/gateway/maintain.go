@@ -27,17 +27,17 @@ func (g *Gateway) Maintain(ctx context.Context, m maintenance.Settings, dryRun b
 	if err := m.Check(); err != nil {
 		return report, err
 	}
-	unlock := g.doors.lock("maintenance")
+	unlock := g.locks.lock("maintenance")
 	defer unlock()
 	all, err := g.standings(ctx)
 	if err != nil {
 		return report, fmt.Errorf("look what is to be cleared away: %w", err)
 	}
-	actions, err := g.settle(ctx, report.At, all, m)
+	actions, err := g.planMaintenance(ctx, report.At, all, m)
 	if err != nil {
 		return report, fmt.Errorf("look what is to be cleared away: %w", err)
 	}
-	bin, err := g.lookIntoBin(ctx, &report)
+	bin, err := g.reportBin(ctx, &report)
 	if err != nil {
 		return report, fmt.Errorf("look what is to be cleared away: %w", err)
 	}
@@ -56,7 +56,7 @@ func (g *Gateway) Maintain(ctx context.Context, m maintenance.Settings, dryRun b
 	if err == nil {
 		err = g.eraseDue(ctx, m, bin, &report, dryRun)
 	}
-	sumUp(&report)
+	countActions(&report)
 	report.Kept = maintenance.Kept(report.At, all, m)
 	report.Exceeded = maintenance.Exceeded(all, &report, m)
 	return report, err
@@ -108,10 +108,10 @@ func (g *Gateway) kindOf(key string) (kind route.Kind, isMain bool) {
 
 // isOpen reports whether a session is in use: a turn is running or waiting, or
 // somebody listens to it.
-func (g *Gateway) isOpen(id firn.ID) bool { return g.running(id) || g.events.heard(id) }
+func (g *Gateway) isOpen(id firn.ID) bool { return g.running(id) || g.events.hasListeners(id) }
 
 // heard reports whether somebody listens to a session, and not to all.
-func (h *hub) heard(id firn.ID) bool {
+func (h *hub) hasListeners(id firn.ID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.listeners[id]) > 0
@@ -120,7 +120,7 @@ func (h *hub) heard(id firn.ID) bool {
 // settle makes the plan. What only the sessions themselves can tell is asked of
 // those that are chosen, and the plan is made again until nothing is left to
 // ask.
-func (g *Gateway) settle(ctx context.Context, now time.Time, all []maintenance.Standing, m maintenance.Settings) ([]wire.Action, error) {
+func (g *Gateway) planMaintenance(ctx context.Context, now time.Time, all []maintenance.Standing, m maintenance.Settings) ([]wire.Action, error) {
 	asked := make(map[firn.ID]bool)
 	at := make(map[firn.ID]*maintenance.Standing, len(all))
 	for i := range all {
@@ -134,7 +134,7 @@ func (g *Gateway) settle(ctx context.Context, now time.Time, all []maintenance.S
 		}
 		for _, a := range asking {
 			asked[a.Session] = true
-			if err := g.ask(ctx, at[a.Session]); err != nil {
+			if err := g.checkPinned(ctx, at[a.Session]); err != nil {
 				return nil, err
 			}
 		}
@@ -143,7 +143,7 @@ func (g *Gateway) settle(ctx context.Context, now time.Time, all []maintenance.S
 
 // ask finds out what only the session can tell: whether it is pinned. One that cannot be
 // read is out of reach.
-func (g *Gateway) ask(ctx context.Context, s *maintenance.Standing) (err error) {
+func (g *Gateway) checkPinned(ctx context.Context, s *maintenance.Standing) (err error) {
 	s.Pinned, err = g.isPinned(ctx, s.ID)
 	if err != nil && ctx.Err() == nil {
 		s.Fault, err = err.Error(), nil
@@ -194,18 +194,18 @@ func (g *Gateway) enforce(ctx context.Context, all []maintenance.Standing, repor
 		if !report.Done && a.Do != wire.ActionArchive {
 			continue
 		}
-		g.act(ctx, remover, a, ends[a.Session], current[a.Session])
+		g.applyAction(ctx, remover, a, ends[a.Session], current[a.Session])
 	}
 	return nil
 }
 
 // act does one action, unless the session was used since it was chosen.
-func (g *Gateway) act(ctx context.Context, remover store.Remover, a *wire.Action, end firn.Pos, current bool) {
+func (g *Gateway) applyAction(ctx context.Context, remover store.Remover, a *wire.Action, end firn.Pos, current bool) {
 	if a.Key != "" {
-		unlock := g.doors.lock(a.Key)
+		unlock := g.locks.lock(a.Key)
 		defer unlock()
 	}
-	if used, err := g.used(ctx, a, end, current); err != nil {
+	if used, err := g.usedSince(ctx, a, end, current); err != nil {
 		a.Outcome, a.Error = wire.OutcomeFailed, err.Error()
 		return
 	} else if used {
@@ -226,12 +226,12 @@ func (g *Gateway) act(ctx context.Context, remover store.Remover, a *wire.Action
 	if a.Do == wire.ActionRemove {
 		g.forget(a.Session)
 	}
-	g.events.tell(event(wire.SessionUpdated, a.Session, nil))
+	g.events.publish(event(wire.SessionUpdated, a.Session, nil))
 }
 
 // used reports whether a session was used since it was chosen, or its key was
 // pointed at it.
-func (g *Gateway) used(ctx context.Context, a *wire.Action, end firn.Pos, current bool) (bool, error) {
+func (g *Gateway) usedSince(ctx context.Context, a *wire.Action, end firn.Pos, current bool) (bool, error) {
 	if g.isOpen(a.Session) {
 		return true, nil
 	}
@@ -253,7 +253,7 @@ func (g *Gateway) used(ctx context.Context, a *wire.Action, end firn.Pos, curren
 }
 
 // sumUp counts the actions: those that were done, or if none was tried, all.
-func sumUp(r *wire.Maintenance) {
+func countActions(r *wire.Maintenance) {
 	for _, a := range r.Actions {
 		switch {
 		case a.Outcome == wire.OutcomeSpared:

@@ -351,7 +351,7 @@ func TestMaintainSpares(t *testing.T) {
 				if err := o.enforce(t.Context(), all, &report); err != nil {
 					t.Fatal(err)
 				}
-				sumUp(&report)
+				countActions(&report)
 				if report.Spared != 1 || report.Removed != 0 || !slices.Contains(o.all(), "ada-then") {
 					t.Errorf("it came to %+v", report)
 				}

@@ -39,7 +39,7 @@ type moment struct {
 func (h *hub) listenTo(session firn.ID) (*listener, moment) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.admit(&listener{session: session, marks: true}), h.partials[session].now()
+	return h.add(&listener{session: session, marks: true}), h.partials[session].now()
 }
 
 // listenToAll begins to listen to all sessions, and returns what was said in the
@@ -52,7 +52,7 @@ func (h *hub) listenToAll() (*listener, []moment) {
 		running = append(running, p.now())
 	}
 	slices.SortFunc(running, func(a, b moment) int { return cmp.Compare(a.started.Session, b.started.Session) })
-	return h.admit(&listener{}), running
+	return h.add(&listener{}), running
 }
 
 // now is a partial as it is; of none, a moment at which nothing runs.
@@ -64,10 +64,10 @@ func (p *partial) now() moment {
 }
 
 // said reports whether something was said, or is being done.
-func (m *moment) said() bool { return m.Text != "" || m.Thinking != "" || len(m.Tools) > 0 }
+func (m *moment) hasContent() bool { return m.Text != "" || m.Thinking != "" || len(m.Tools) > 0 }
 
 // happens tells an event of a turn, and notes what is not in the log.
-func (h *hub) happens(id firn.ID, e agent.Event) {
+func (h *hub) publishTurn(id firn.ID, e agent.Event) {
 	told, ok := translate(id, e)
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -77,17 +77,17 @@ func (h *hub) happens(id firn.ID, e agent.Event) {
 	if kept, isKept := e.(agent.Appended); isKept {
 		reached := event(logReached, id, kept.Entry.ID)
 		reached.Pos = kept.End
-		h.pass(reached)
-		h.spread(reached)
+		h.forward(reached)
+		h.broadcast(reached)
 	}
 	if ok {
-		h.pass(told)
-		h.spread(told)
+		h.forward(told)
+		h.broadcast(told)
 	}
 }
 
 // note notes that a turn begins or ends. The caller holds the lock.
-func (h *hub) note(e wire.Event) {
+func (h *hub) noteTurn(e wire.Event) {
 	switch e.Name {
 	case wire.TurnStarted:
 		if h.partials == nil {
@@ -100,7 +100,7 @@ func (h *hub) note(e wire.Event) {
 }
 
 // over forgets the turn of a session, however it ended.
-func (h *hub) over(id firn.ID) {
+func (h *hub) endTurn(id firn.ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if p := h.partials[id]; p != nil && p.from == "" {

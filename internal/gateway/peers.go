@@ -67,7 +67,7 @@ func (t *Tenure) lost() bool {
 }
 
 // owning runs one turn while this gateway owns the session.
-func (l *lane) owning(ctx context.Context, batch []*ticket) (wire.Answer, error) {
+func (l *lane) runOwned(ctx context.Context, batch []*ticket) (wire.Answer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	tenure := l.tenure
@@ -88,58 +88,58 @@ func (l *lane) owning(ctx context.Context, batch []*ticket) (wire.Answer, error)
 // sift sees that the lane has the session, if there are other gateways, and
 // returns what of a batch is still to be answered: another one may have had the
 // session meanwhile.
-func (l *lane) sift(ctx context.Context, batch []*ticket) ([]*ticket, error) {
+func (l *lane) acquireSession(ctx context.Context, batch []*ticket) ([]*ticket, error) {
 	if l.g.Peers == nil {
 		return batch, nil
 	}
 	if l.tenure != nil && !l.tenure.lost() {
-		if !slices.ContainsFunc(batch, func(t *ticket) bool { return t.owed }) {
+		if !slices.ContainsFunc(batch, func(t *ticket) bool { return t.recovered }) {
 			return batch, nil
 		}
-		return l.unsaid(ctx, batch)
+		return l.concludeHandled(ctx, batch)
 	}
-	l.disown()
+	l.releaseTenure()
 	var err error
 	l.tenure, err = l.g.Peers.Enter(ctx, l.id, func() {
-		l.g.events.tell(event(wire.TurnQueued, l.id, wire.Answer{Session: l.id, Message: batch[len(batch)-1].ID, Queued: true}))
+		l.g.events.publish(event(wire.TurnQueued, l.id, wire.Answer{Session: l.id, Message: batch[len(batch)-1].ID, Queued: true}))
 	})
 	if err != nil {
 		return batch, err
 	}
 	l.mu.Lock()
 	for _, t := range l.queue { // what waited before may have been said by another
-		t.owed = t.owed || t.waited
+		t.recovered = t.recovered || t.queued
 	}
 	l.mu.Unlock()
-	return l.unsaid(ctx, batch)
+	return l.concludeHandled(ctx, batch)
 }
 
 // lose gives up a session that somebody else has taken over.
-func (l *lane) lose() {
+func (l *lane) voidTenure() {
 	if l.tenure != nil {
 		l.tenure.Void()
 	}
-	l.disown()
+	l.releaseTenure()
 }
 
 // inLog reports whether a message is in the log, said or waiting.
-func inLog(t *ticket) bool { return t.waited || t.owed || t.turn.Load() != nil }
+func inLog(t *ticket) bool { return t.queued || t.recovered || t.turn.Load() != nil }
 
 // unsaid concludes what of a batch was said by another gateway, and returns the
 // rest. Alone, what was said and not answered is gone on with.
-func (l *lane) unsaid(ctx context.Context, batch []*ticket) (rest []*ticket, err error) {
+func (l *lane) concludeHandled(ctx context.Context, batch []*ticket) (rest []*ticket, err error) {
 	for i, t := range batch {
-		answer, said, waits, err := l.standing(ctx, t)
+		answer, said, waits, err := l.messageState(ctx, t)
 		if err != nil {
 			return append(rest, batch[i:]...), err
 		}
 		switch {
-		case t.onward:
+		case t.resume:
 			rest = append(rest, t)
 		case answer.Entry != "":
 			l.conclude(t, answer, nil)
 		case said && len(batch) == 1:
-			t.onward, t.owed = true, true
+			t.resume, t.recovered = true, true
 			rest = append(rest, t)
 		case said || inLog(t) && !waits:
 			l.conclude(t, wire.Answer{Session: l.id}, errTaken())
@@ -153,8 +153,8 @@ func (l *lane) unsaid(ctx context.Context, batch []*ticket) (rest []*ticket, err
 // standing tells of a message whether it was said, what was answered, and whether
 // it waits in the log. The live part of the session is read only for what may be
 // there: a name of ours that is new is not.
-func (l *lane) standing(ctx context.Context, t *ticket) (answer wire.Answer, said, waits bool, err error) {
-	answer, _, said, _, err = l.g.given(ctx, l.id, t.ID)
+func (l *lane) messageState(ctx context.Context, t *ticket) (answer wire.Answer, said, waits bool, err error) {
+	answer, _, said, _, err = l.g.findAnswer(ctx, l.id, t.ID)
 	if _, ours := t.ID.Made(); err != nil || ours && !inLog(t) {
 		if errors.Is(err, firn.ErrNotFound) {
 			err = nil // it begins with this
@@ -169,11 +169,11 @@ func (l *lane) standing(ctx context.Context, t *ticket) (answer wire.Answer, sai
 		return answer, said, false, err
 	}
 	said = said || slices.ContainsFunc(path.Entries, func(e firn.Entry) bool { return e.ID == t.ID || slices.Contains(collected(e), t.ID) })
-	return answer, said, slices.ContainsFunc(left(path), func(w waiting) bool { return w.ID == t.ID }), nil
+	return answer, said, slices.ContainsFunc(queuedIn(path), func(w waiting) bool { return w.ID == t.ID }), nil
 }
 
 // disown gives the session back.
-func (l *lane) disown() {
+func (l *lane) releaseTenure() {
 	if l.tenure != nil {
 		l.tenure.Leave()
 		l.tenure = nil
@@ -189,7 +189,7 @@ func errTaken() error {
 // putBack puts what is in the log back into the queue, because another gateway
 // has taken the session over: when that is done with it, it is looked what is
 // left. It returns the rest, which nobody knows of.
-func (l *lane) putBack(batch []*ticket) (rest []*ticket) {
+func (l *lane) requeueStored(batch []*ticket) (rest []*ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var back []*ticket
@@ -207,7 +207,7 @@ func (l *lane) putBack(batch []*ticket) (rest []*ticket) {
 // Inherit goes on with what the owner before this one accepted in a session and
 // did not answer. The caller owns the session.
 func (g *Gateway) Inherit(ctx context.Context, id firn.ID) (int, error) {
-	owed, err := g.owed(ctx, id)
+	owed, err := g.pendingTickets(ctx, id)
 	if errors.Is(err, firn.ErrNotFound) {
 		return 0, nil
 	}
@@ -216,10 +216,10 @@ func (g *Gateway) Inherit(ctx context.Context, id firn.ID) (int, error) {
 	}
 	n := 0
 	for _, t := range owed {
-		if g.twin(id, t.ID) != nil {
+		if g.findTicket(id, t.ID) != nil {
 			continue
 		}
-		t.owed = true
+		t.recovered = true
 		if err := g.queue(ctx, id, t); err != nil {
 			return n, err
 		}
@@ -231,8 +231,8 @@ func (g *Gateway) Inherit(ctx context.Context, id firn.ID) (int, error) {
 
 // adopt goes on with what is owed in a session, unless another gateway has it,
 // which then does.
-func (g *Gateway) adopt(ctx context.Context, id firn.ID) (bool, error) {
-	owed, err := g.owed(ctx, id)
+func (g *Gateway) recoverOwned(ctx context.Context, id firn.ID) (bool, error) {
+	owed, err := g.pendingTickets(ctx, id)
 	if err != nil || len(owed) == 0 {
 		return false, nil // one bad session does not stop the others
 	}
@@ -251,61 +251,61 @@ const forgotten = "session.forgotten"
 
 // forget forgets what is remembered of a session, here and elsewhere.
 func (g *Gateway) forget(id firn.ID) {
-	g.forgetHere(id)
+	g.forgetLocal(id)
 	if g.Peers != nil {
 		g.Peers.Tell(wire.Event{Name: forgotten, Session: id})
 	}
 }
 
-func (g *Gateway) forgetHere(id firn.ID) {
+func (g *Gateway) forgetLocal(id firn.ID) {
 	g.Erased(id)
 }
 
 // Hear takes in what another gateway tells.
 func (g *Gateway) Hear(from string, e wire.Event) {
 	if e.Name == forgotten {
-		g.forgetHere(e.Session)
+		g.forgetLocal(e.Session)
 		return
 	}
-	g.events.hear(from, e)
+	g.events.receive(from, e)
 }
 
 // Missed says that something was missed of what another gateway tells.
-func (g *Gateway) Missed(from string) { g.events.missed(from) }
+func (g *Gateway) Missed(from string) { g.events.markMissed(from) }
 
 // Ended says that no other gateway has a session any more.
-func (g *Gateway) Ended(id firn.ID) { g.events.ended(id) }
+func (g *Gateway) Ended(id firn.ID) { g.events.endRemote(id) }
 
 // Led says that [Peers.Leads] may have changed.
 func (g *Gateway) Led() { g.timer.Rouse() }
 
 // hear tells those who listen here what happens elsewhere.
-func (h *hub) hear(from string, e wire.Event) {
+func (h *hub) receive(from string, e wire.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p := h.partials[e.Session]
 	switch e.Name {
 	case wire.TurnStarted:
-		h.note(e)
+		h.noteTurn(e)
 		h.partials[e.Session].from = from
 	case wire.TurnCompleted, wire.TurnFailed:
 		if p != nil && p.from == from {
-			h.note(e)
+			h.noteTurn(e)
 		}
 	default:
-		if p != nil && p.from == from && !p.hear(e) {
+		if p != nil && p.from == from && !p.receive(e) {
 			return
 		}
 		if p == nil && (e.Name == wire.DeltaText || e.Name == wire.DeltaThinking) {
 			return // the beginning is not known: the log will tell
 		}
 	}
-	h.spread(e)
+	h.broadcast(e)
 }
 
 // hear takes in what happens elsewhere, and reports whether it can be told: what
 // has a hole cannot.
-func (p *partial) hear(e wire.Event) bool {
+func (p *partial) receive(e wire.Event) bool {
 	switch e.Name {
 	case wire.DeltaText, wire.DeltaThinking:
 		var d wire.Delta
@@ -334,7 +334,7 @@ func (p *partial) hear(e wire.Event) bool {
 }
 
 // missed notes that events of a gateway were lost.
-func (h *hub) missed(from string) {
+func (h *hub) markMissed(from string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range h.partials {
@@ -346,7 +346,7 @@ func (h *hub) missed(from string) {
 }
 
 // ended forgets the turn of a session that ran elsewhere.
-func (h *hub) ended(id firn.ID) {
+func (h *hub) endRemote(id firn.ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if p := h.partials[id]; p != nil && p.from != "" {
@@ -355,7 +355,7 @@ func (h *hub) ended(id firn.ID) {
 }
 
 // elsewhere reports whether a turn of a session runs in another gateway.
-func (h *hub) elsewhere(id firn.ID) bool {
+func (h *hub) runsElsewhere(id firn.ID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	p := h.partials[id]

@@ -13,41 +13,42 @@ import (
 	"firn.dev/wire"
 )
 
-// A message that waits is in the log as an entry of this type, so that the
-// next gateway finds it; once more if the session is compacted meanwhile. Once it is said it is an ordinary message of the same
-// id; those that were said together are named by the one they became.
+// queuedType is the type of the entry that stores a queued message, so that the next
+// gateway finds it. The entry is written again before a compaction. When the message is
+// delivered, it becomes an ordinary message with the same ID. Messages that are delivered
+// together are named by the one they became.
 const (
 	queuedType = "firn.queued"
-	// unqueuedType names, by their ids, messages that wait no more because
-	// somebody stopped it all.
+	// unqueuedType is the type of an entry with the IDs of messages that were removed from
+	// the queue by a stop.
 	unqueuedType = "firn.unqueued"
-	// collectedField names, on the message that several became, their ids.
+	// collectedField lists the IDs of the messages that were joined into one.
 	collectedField = "collected"
-	// acceptedField marks messages that the gateway accepted, so that it knows
-	// after a crash that it owes them an answer.
+	// acceptedField marks messages that the gateway accepted, so that after a crash it
+	// knows which ones still need an answer.
 	acceptedField = "accepted"
 )
 
-// waiting is a message that waits.
+// waiting is a queued message.
 type waiting struct {
 	ID     firn.EntryID `json:"id"`
 	Text   string       `json:"text,omitempty"`
 	Images []wire.Image `json:"images,omitempty"`
 	Sender string       `json:"sender,omitempty"`
-	// Chat is "direct" if nobody but the sender takes part in the chat.
+	// Chat is "direct" if the sender is the only participant of the chat.
 	Chat string `json:"chat,omitempty"`
-	// Channel is where it came from; empty if that is not known.
+	// Channel is the channel of origin; empty if unknown.
 	Channel string `json:"channel,omitempty"`
-	// CWD is the directory that it is said in; empty if that is not known.
+	// CWD is the sender's working directory; empty if unknown.
 	CWD string `json:"cwd,omitempty"`
-	// By is the machine that says it; empty if a person does.
+	// By names the machine that sent the message; empty if a person did.
 	By   string          `json:"by,omitempty"`
 	Mode route.QueueMode `json:"mode"`
-	// Asker is who asked for it.
+	// Asker is the sender's identity.
 	Asker Asker `json:"asker,omitzero"`
-	// From is the session whose turn said it; nil if none did.
+	// From is the session whose turn sent the message; nil if none did.
 	From *origin `json:"from,omitempty"`
-	// Agent is who is to answer it; empty means the agent of the session.
+	// Agent is the agent that answers; empty means the agent of the session.
 	Agent string `json:"agent,omitempty"`
 }
 
@@ -62,7 +63,7 @@ func (w waiting) parts() []firn.Part {
 	return parts
 }
 
-// entry is the message as it waits in the log.
+// entry returns the entry that stores the queued message.
 func (w waiting) entry() (firn.Entry, error) {
 	data, err := json.Marshal(w)
 	if err != nil {
@@ -71,36 +72,37 @@ func (w waiting) entry() (firn.Entry, error) {
 	return firn.NewEntry(&firn.Custom{Type: queuedType, Data: data}), nil
 }
 
-// extra is what is kept with the message when it is said.
+// extra returns the extra fields of the message entry. If several messages were joined, it
+// lists their IDs.
 func (w waiting) extra(together []waiting) firn.Fields {
-	fields := firn.Fields{{Name: acceptedField, Value: json.RawMessage("true")}, {Name: askerField, Value: spell(w.Asker)}}
+	fields := firn.Fields{{Name: acceptedField, Value: json.RawMessage("true")}, {Name: askerField, Value: toJSON(w.Asker)}}
 	if w.Sender != "" {
-		fields = append(fields, firn.Field{Name: window.SenderField, Value: spell(w.Sender)})
+		fields = append(fields, firn.Field{Name: window.SenderField, Value: toJSON(w.Sender)})
 		if w.Chat != "" {
-			fields = append(fields, firn.Field{Name: window.ChatField, Value: spell(w.Chat)})
+			fields = append(fields, firn.Field{Name: window.ChatField, Value: toJSON(w.Chat)})
 		}
 	}
 	if w.Agent != "" {
-		fields = append(fields, firn.Field{Name: window.AgentField, Value: spell(w.Agent)})
+		fields = append(fields, firn.Field{Name: window.AgentField, Value: toJSON(w.Agent)})
 	}
 	if w.CWD != "" {
-		fields = append(fields, firn.Field{Name: firn.DirectoryField, Value: spell(w.CWD)})
+		fields = append(fields, firn.Field{Name: firn.DirectoryField, Value: toJSON(w.CWD)})
 	}
 	if w.From != nil {
-		fields = append(fields, firn.Field{Name: fromField, Value: spell(w.From)})
+		fields = append(fields, firn.Field{Name: fromField, Value: toJSON(w.From)})
 	}
 	if len(together) > 1 {
 		ids := make([]firn.EntryID, len(together))
 		for i := range together {
 			ids[i] = together[i].ID
 		}
-		fields = append(fields, firn.Field{Name: collectedField, Value: spell(ids)})
+		fields = append(fields, firn.Field{Name: collectedField, Value: toJSON(ids)})
 	}
 	return fields
 }
 
-// spell is JSON of strings, which always can be.
-func spell(v any) json.RawMessage {
+// toJSON encodes v, or null if that fails.
+func toJSON(v any) json.RawMessage {
 	data, err := json.Marshal(v)
 	if err != nil {
 		return json.RawMessage("null")
@@ -108,9 +110,9 @@ func spell(v any) json.RawMessage {
 	return data
 }
 
-// together joins messages that are answered in one turn; dropped are those
-// that were too many, of which a line is kept.
-func together(all, dropped []waiting) []firn.Part {
+// joinParts joins messages that are answered in one turn. For each message in dropped it
+// includes a line.
+func joinParts(all, dropped []waiting) []firn.Part {
 	if len(all) == 1 && len(dropped) == 0 {
 		return all[0].parts()
 	}
@@ -129,10 +131,10 @@ func together(all, dropped []waiting) []firn.Part {
 	return parts
 }
 
-// left returns the messages of a path that still wait, in order: those that no
-// message of the path is, or names. What waited before the head was moved was
-// said on the branch that was left.
-func left(p window.Path) []waiting {
+// queuedIn returns the messages of a path that are still queued, in order: those that no
+// later message of the path is or names. Messages queued before the head was moved belong
+// to the branch that was left.
+func queuedIn(p window.Path) []waiting {
 	var queue []waiting
 	for _, e := range p.Entries {
 		switch b := e.Body.(type) {
@@ -156,10 +158,10 @@ func left(p window.Path) []waiting {
 	return queue
 }
 
-// restate stores once more what waits, because the session is about to be compacted:
-// only what stands behind the place where that cuts is found by the next gateway. Nobody
-// says meanwhile that it waits no more.
-func (l *lane) restate(ctx context.Context) {
+// storeQueueAgain stores the queued messages again before the session is compacted: the
+// next gateway finds only entries after the cut. It holds writing, so that no message is
+// removed from the queue at the same time.
+func (l *lane) storeQueueAgain(ctx context.Context) {
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	l.mu.Lock()
@@ -170,7 +172,7 @@ func (l *lane) restate(ctx context.Context) {
 	}
 	path, err := l.g.Path(ctx, l.id)
 	var entries []firn.Entry
-	for _, w := range left(path) {
+	for _, w := range queuedIn(path) {
 		if slices.ContainsFunc(queue, func(t *ticket) bool { return t.ID == w.ID }) {
 			entry, spelt := w.entry()
 			entries, err = append(entries, entry), errors.Join(err, spelt)
@@ -184,7 +186,7 @@ func (l *lane) restate(ctx context.Context) {
 	}
 }
 
-// unqueued are the ids of the messages that an entry says wait no more.
+// unqueued returns the IDs of the messages that an entry removes from the queue.
 func unqueued(c *firn.Custom) []firn.EntryID {
 	var data struct {
 		IDs []firn.EntryID `json:"ids"`
@@ -195,7 +197,7 @@ func unqueued(c *firn.Custom) []firn.EntryID {
 	return data.IDs
 }
 
-// collected are the ids of the messages that became this one.
+// collected returns the IDs of the messages that were joined into this one.
 func collected(e firn.Entry) []firn.EntryID {
 	var ids []firn.EntryID
 	if json.Unmarshal(e.Extra.Get(collectedField), &ids) != nil {

@@ -27,34 +27,34 @@ const (
 // looked for beside everything else, since there may be many sessions; but one
 // that somebody talks in is looked at before that, so that what was said first
 // is answered first. The zero value has nothing to look for.
-type arrears struct {
+type recoveryScan struct {
 	mu sync.Mutex
 	// looks are those at sessions, one each; nil when there is nothing to look for.
-	looks map[firn.ID]*sync.Once
+	scans map[firn.ID]*sync.Once
 }
 
-func (a *arrears) begin() {
+func (a *recoveryScan) start() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.looks == nil {
-		a.looks = make(map[firn.ID]*sync.Once)
+	if a.scans == nil {
+		a.scans = make(map[firn.ID]*sync.Once)
 	}
 }
 
-func (a *arrears) end() {
+func (a *recoveryScan) stop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.looks = nil
+	a.scans = nil
 }
 
 // look is the one look at a session; nil if nothing is looked for.
-func (a *arrears) look(id firn.ID) *sync.Once {
+func (a *recoveryScan) once(id firn.ID) *sync.Once {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.looks != nil && a.looks[id] == nil {
-		a.looks[id] = new(sync.Once)
+	if a.scans != nil && a.scans[id] == nil {
+		a.scans[id] = new(sync.Once)
 	}
-	return a.looks[id]
+	return a.scans[id]
 }
 
 // GoOn begins to go on with what a gateway before this one had accepted and not
@@ -66,7 +66,7 @@ func (g *Gateway) GoOn() {
 	if g.closed {
 		return
 	}
-	g.arrears.begin()
+	g.recovery.start()
 	g.work.Add(1)
 	go func() {
 		defer g.work.Done()
@@ -85,21 +85,21 @@ func (g *Gateway) GoOn() {
 // off. A turn that failed or was stopped is not tried again, and nothing is
 // said that nobody said. It returns how many sessions it goes on with.
 func (g *Gateway) Recover(ctx context.Context) (int, error) {
-	g.arrears.begin()
-	defer g.arrears.end()
+	g.recovery.start()
+	defer g.recovery.stop()
 	n, looked, since := 0, 0, time.Time{}
 	for info, err := range g.List(ctx, store.Query{}) {
 		if err != nil {
 			return n, fmt.Errorf("look for messages that were not answered: %w", err)
 		}
 		if looked++; looked == 1 {
-			since = before(info.Updated, g.now()).Add(-recent)
+			since = earliest(info.Updated, g.now()).Add(-recent)
 		}
 		if looked > leastLooked && info.Updated.Before(since) {
 			break // the latest come first
 		}
 		if g.Peers != nil {
-			owes, err := g.adopt(ctx, info.ID)
+			owes, err := g.recoverOwned(ctx, info.ID)
 			if err != nil {
 				return n, err
 			}
@@ -108,7 +108,7 @@ func (g *Gateway) Recover(ctx context.Context) (int, error) {
 			}
 			continue
 		}
-		owes, err := g.repay(ctx, info.ID)
+		owes, err := g.recoverSession(ctx, info.ID)
 		if err != nil {
 			return n, err
 		}
@@ -120,7 +120,7 @@ func (g *Gateway) Recover(ctx context.Context) (int, error) {
 }
 
 // before is the earlier of two times.
-func before(a, b time.Time) time.Time {
+func earliest(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b
 	}
@@ -129,13 +129,13 @@ func before(a, b time.Time) time.Time {
 
 // repay sees that what is owed in a session is on its way, and reports whether
 // there was anything. It is done once, while arrears are looked for.
-func (g *Gateway) repay(ctx context.Context, id firn.ID) (owes bool, err error) {
-	look := g.arrears.look(id)
+func (g *Gateway) recoverSession(ctx context.Context, id firn.ID) (owes bool, err error) {
+	look := g.recovery.once(id)
 	if look == nil || g.Peers != nil { // then who gets a session looks, see [Gateway.Inherit]
 		return false, nil
 	}
 	look.Do(func() {
-		owed, failed := g.owed(context.WithoutCancel(ctx), id) // it is looked at for all
+		owed, failed := g.pendingTickets(context.WithoutCancel(ctx), id) // it is looked at for all
 		if failed != nil {
 			if !errors.Is(failed, firn.ErrNotFound) {
 				g.Log.Warn("a session cannot be read", "session", id, "error", failed)
@@ -154,27 +154,27 @@ func (g *Gateway) repay(ctx context.Context, id firn.ID) (owes bool, err error) 
 }
 
 // owed are the tickets of what a session still has to be answered.
-func (g *Gateway) owed(ctx context.Context, id firn.ID) ([]*ticket, error) {
+func (g *Gateway) pendingTickets(ctx context.Context, id firn.ID) ([]*ticket, error) {
 	path, err := window.Collect(g.Store.ReadBack(ctx, id, store.End))
 	if err != nil {
 		return nil, err
 	}
 	asked := path
-	if summed(path) { // of what was asked nothing is kept: it stands before the summary
+	if onlySummary(path) { // of what was asked nothing is kept: it stands before the summary
 		if asked, err = window.CollectFrom(g.Store.ReadBack(ctx, id, store.End), path.Compaction.Parent); err != nil {
 			return nil, err
 		}
 	}
 	var tickets []*ticket
-	if accepted(asked) && agent.Unfinished(asked) {
+	if lastAccepted(asked) && agent.Unfinished(asked) {
 		t := newTicket(waiting{ID: firn.NewEntryID(), Asker: lastAsker(asked), From: originIn(asked), Agent: askedAgent(asked)})
-		t.onward = true
+		t.resume = true
 		t.accept()
 		tickets = append(tickets, t)
 	}
-	for _, w := range left(path) {
+	for _, w := range queuedIn(path) {
 		t := newTicket(w)
-		t.owed = true
+		t.recovered = true
 		t.accept()
 		tickets = append(tickets, t)
 	}
@@ -195,7 +195,7 @@ func lastAsker(p window.Path) Asker {
 
 // summed reports whether a path is a summary, behind which nothing was said and nobody
 // went elsewhere.
-func summed(p window.Path) bool {
+func onlySummary(p window.Path) bool {
 	return p.Compaction != nil && p.Compaction.Parent != "" && !slices.ContainsFunc(p.Entries, func(e firn.Entry) bool {
 		switch e.Body.Kind() {
 		case firn.KindMessage, firn.KindCustomMessage, firn.KindHead, firn.KindBranchSummary:
@@ -208,7 +208,7 @@ func summed(p window.Path) bool {
 // accepted reports whether the last message of the user, or of a machine, is
 // one that a gateway accepted. Who moves the head onto a message asks for
 // nothing yet.
-func accepted(p window.Path) bool {
+func lastAccepted(p window.Path) bool {
 	for _, e := range slices.Backward(p.Entries) {
 		if kind := e.Body.Kind(); kind == firn.KindHead || kind == firn.KindBranchSummary {
 			return false

@@ -22,14 +22,14 @@ func (g *Gateway) Remove(ctx context.Context, id firn.ID, r wire.Remove) (wire.R
 	}
 	out := wire.Removed{Session: id, Title: s.Title, Bin: r.Bin, Parts: s.Parts, Files: s.Files, Bytes: s.Bytes}
 	if !r.Bin {
-		if _, err := g.veil(ctx, id, firn.EntryID(id), true, r.Reason); err != nil {
+		if _, err := g.setHidden(ctx, id, firn.EntryID(id), true, r.Reason); err != nil {
 			return wire.Removed{}, err
 		}
 		s.Hidden = true
-		g.events.tell(event(wire.SessionUpdated, id, s))
+		g.events.publish(event(wire.SessionUpdated, id, s))
 		return out, nil
 	}
-	if err := g.mustRest(id, "remove"); err != nil {
+	if err := g.mustBeIdle(id, "remove"); err != nil {
 		return wire.Removed{}, err
 	}
 	remover, err := g.remover(id)
@@ -75,7 +75,7 @@ func (g *Gateway) removedFor(ctx context.Context, id firn.ID, message firn.Entry
 	if away, err := g.removed(ctx, id); err != nil || !away {
 		return false, err
 	}
-	held, err := g.holds(ctx, id, message)
+	held, err := g.hasMessage(ctx, id, message)
 	return !held, err
 }
 
@@ -97,7 +97,7 @@ func (g *Gateway) Restore(ctx context.Context, id firn.ID) (wire.Session, error)
 		if unable != nil {
 			return wire.Session{}, err
 		}
-		if restoreErr := g.takeOut(ctx, remover, id); restoreErr == nil {
+		if restoreErr := g.restoreFromBin(ctx, remover, id); restoreErr == nil {
 			err = nil
 		} else if !errors.Is(restoreErr, firn.ErrNotFound) {
 			err = restoreErr
@@ -106,15 +106,15 @@ func (g *Gateway) Restore(ctx context.Context, id firn.ID) (wire.Session, error)
 	if err != nil {
 		return wire.Session{}, err
 	}
-	if _, err := g.veil(ctx, id, firn.EntryID(id), false, ""); err != nil {
+	if _, err := g.setHidden(ctx, id, firn.EntryID(id), false, ""); err != nil {
 		return wire.Session{}, err
 	}
 	return g.updated(g.session(ctx, id))
 }
 
 // takeOut takes a session out of the bin.
-func (g *Gateway) takeOut(ctx context.Context, remover store.Remover, id firn.ID) error {
-	defer g.doors.lock(binDoor)()
+func (g *Gateway) restoreFromBin(ctx context.Context, remover store.Remover, id firn.ID) error {
+	defer g.locks.lock(binLock)()
 	return remover.Restore(ctx, id)
 }
 
@@ -135,20 +135,20 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 	if e.Sure != id {
 		return wire.Receipt{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("purge session %s: it cannot be undone, and nobody said to be sure", id), Hint: "repeat the whole id of the session to be sure"}
 	}
-	if err := g.mustRest(id, "purge"); err != nil {
+	if err := g.mustBeIdle(id, "purge"); err != nil {
 		return wire.Receipt{}, err
 	}
 	remover, err := g.remover(id)
 	if err != nil {
 		return wire.Receipt{}, err
 	}
-	plan, forks, err := g.toErase(ctx, id, e.Entries)
+	plan, forks, err := g.planPurged(ctx, id, e.Entries)
 	if err != nil {
 		return wire.Receipt{}, err
 	}
 	typed, err := g.eraseTyped(plan.typed)
 	if err == nil && plan.counts { // others are stored in the place of those that go
-		err = g.recount(ctx, id, plan.names)
+		err = g.storeCounters(ctx, id, plan.names)
 	}
 	if err != nil {
 		return wire.Receipt{}, err
@@ -173,11 +173,11 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 }
 
 // toErase plans to erase entries of a session, or all of it, and finds its forks.
-func (g *Gateway) toErase(ctx context.Context, id firn.ID, entries []firn.EntryID) (plan erasing, forks []firn.ID, err error) {
+func (g *Gateway) planPurged(ctx context.Context, id firn.ID, entries []firn.EntryID) (plan erasure, forks []firn.ID, err error) {
 	if len(entries) > 0 {
-		plan, err = g.erasing(ctx, id, entries)
+		plan, err = g.planErasure(ctx, id, entries)
 	} else {
-		plan, err = g.erasingAll(ctx, id)
+		plan, err = g.planEraseAll(ctx, id)
 	}
 	if err == nil {
 		forks, err = g.forksOf(ctx, id)
@@ -200,12 +200,12 @@ func (g *Gateway) planPurge(ctx context.Context, id firn.ID, e wire.Erase) (wire
 	if _, err := g.remover(id); err != nil {
 		return wire.Receipt{}, err
 	}
-	plan, forks, err := g.toErase(ctx, id, e.Entries)
+	plan, forks, err := g.planPurged(ctx, id, e.Entries)
 	if err != nil {
 		return wire.Receipt{}, err
 	}
 	out := wire.Receipt{Session: id, Reason: e.Reason, Entries: plan.entries, Unread: plan.unread, Forks: forks, Summaries: plan.summaries}
-	out.Files, out.Bytes, err = g.weigh(ctx, s, len(e.Entries) == 0)
+	out.Files, out.Bytes, err = g.erasedFiles(ctx, s, len(e.Entries) == 0)
 	if s.Source == "" { // else they go with the mirror's file
 		out.Bytes += plan.bytes
 	}
@@ -214,7 +214,7 @@ func (g *Gateway) planPurge(ctx context.Context, id firn.ID, e wire.Erase) (wire
 
 // weigh tells the files that go wholly with a session, or with some of its entries,
 // as a receipt names them, and how many bytes they are.
-func (g *Gateway) weigh(ctx context.Context, s wire.Session, whole bool) (files []string, bytes int64, err error) {
+func (g *Gateway) erasedFiles(ctx context.Context, s wire.Session, whole bool) (files []string, bytes int64, err error) {
 	files = []string{}
 	weigher, ok := store.As[store.Weigher](g.Store)
 	if !ok {

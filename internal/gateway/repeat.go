@@ -20,17 +20,17 @@ import (
 // acceptNamed takes in a message to which its sender gave an id, and reports
 // whether it was taken before.
 func (g *Gateway) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *ticket, repeated bool, _ error) {
-	if _, err := g.repay(ctx, id); err != nil { // it may be among what is owed
+	if _, err := g.recoverSession(ctx, id); err != nil { // it may be among what is owed
 		return nil, false, err
 	}
-	defer g.doors.lock("message " + string(id) + " " + string(t.ID))()
-	if twin := g.twin(id, t.ID); twin != nil {
+	defer g.locks.lock("message " + string(id) + " " + string(t.ID))()
+	if twin := g.findTicket(id, t.ID); twin != nil {
 		return twin, true, nil
 	}
 	if _, ours := t.ID.Made(); !ours { // that takes longer: its turn will see
 		return t, false, g.enter(ctx, id, t)
 	}
-	answer, at, logged, ok, err := g.given(ctx, id, t.ID)
+	answer, at, logged, ok, err := g.findAnswer(ctx, id, t.ID)
 	if err != nil {
 		return nil, false, err
 	}
@@ -46,16 +46,16 @@ func (g *Gateway) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *ti
 		return t, true, nil
 	}
 	if logged { // it is not said again
-		t.onward, t.owed = true, true
+		t.resume, t.recovered = true, true
 		t.accept()
 	}
-	return t, t.owed, g.enter(ctx, id, t)
+	return t, t.recovered, g.enter(ctx, id, t)
 }
 
 // twin is the ticket under which a message waits or is being answered; nil if
 // it does neither. One that has failed is over, though its lane may not know yet: who
 // sends again wants it tried again.
-func (g *Gateway) twin(id firn.ID, message firn.EntryID) *ticket {
+func (g *Gateway) findTicket(id firn.ID, message firn.EntryID) *ticket {
 	l := g.laneOf(id)
 	if l == nil {
 		return nil
@@ -72,12 +72,12 @@ func (g *Gateway) twin(id firn.ID, message firn.EntryID) *ticket {
 
 // given is the answer that was given to a message, if it is in the log and was, and
 // where the message stands.
-func (g *Gateway) given(ctx context.Context, id firn.ID, message firn.EntryID) (a wire.Answer, at firn.Pos, logged, ok bool, err error) {
+func (g *Gateway) findAnswer(ctx context.Context, id firn.ID, message firn.EntryID) (a wire.Answer, at firn.Pos, logged, ok bool, err error) {
 	for rec, err := range store.Recent(ctx, g.Store, id, store.End, store.Heard(message, g.now())) {
 		if err != nil {
 			return a, 0, false, false, err
 		}
-		if said(&rec, message) {
+		if isMessage(&rec, message) {
 			a, ok, err = g.answerTo(ctx, id, message, rec.Glance.ID)
 			return a, rec.At, true, ok, err
 		}
@@ -89,12 +89,12 @@ func (g *Gateway) given(ctx context.Context, id firn.ID, message firn.EntryID) (
 // nothing to answer: the turn before it heard it, or another gateway did. If it got
 // none, because its turn was stopped and somebody went back behind it, the answer
 // says nothing: sent again it would be refused for ever, and it was kept.
-func (g *Gateway) settled(id firn.ID, t *ticket, err error) (wire.Answer, bool) {
-	nothingLeft := t.onward && errors.Is(err, firn.ErrInvalid)
+func (g *Gateway) existingAnswer(id firn.ID, t *ticket, err error) (wire.Answer, bool) {
+	nothingLeft := t.resume && errors.Is(err, firn.ErrInvalid)
 	if !errors.Is(err, firn.ErrConflict) && !nothingLeft {
 		return wire.Answer{}, false
 	}
-	a, _, logged, ok, err := g.given(g.ctx, id, t.ID)
+	a, _, logged, ok, err := g.findAnswer(g.ctx, id, t.ID)
 	if err == nil && logged && !ok && nothingLeft {
 		return wire.Answer{Session: id}, true
 	}
@@ -103,7 +103,7 @@ func (g *Gateway) settled(id firn.ID, t *ticket, err error) (wire.Answer, bool) 
 
 // said reports whether a record is a message, or one that it became together
 // with others.
-func said(rec *firn.Record, message firn.EntryID) bool {
+func isMessage(rec *firn.Record, message firn.EntryID) bool {
 	if rec.Gap != nil || rec.Glance.Kind != firn.KindMessage {
 		return false
 	}
@@ -125,7 +125,7 @@ func (g *Gateway) answerTo(ctx context.Context, id firn.ID, message, entry firn.
 	}
 	a, ok := answerOn(path, entry)
 	if !ok && !slices.ContainsFunc(path.Entries, func(e firn.Entry) bool { return e.ID == entry }) {
-		if path, err = g.below(ctx, id, entry); err != nil {
+		if path, err = g.descendants(ctx, id, entry); err != nil {
 			return wire.Answer{}, false, err
 		}
 		a, ok = answerOn(path, entry)
@@ -140,7 +140,7 @@ func (g *Gateway) answerTo(ctx context.Context, id firn.ID, message, entry firn.
 
 // below is an entry and what followed it, on whatever branch: somebody may have gone
 // back behind it since.
-func (g *Gateway) below(ctx context.Context, id firn.ID, entry firn.EntryID) (window.Path, error) {
+func (g *Gateway) descendants(ctx context.Context, id firn.ID, entry firn.EntryID) (window.Path, error) {
 	var later []firn.Entry // the last first
 	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
 		if err != nil {

@@ -189,7 +189,7 @@ func (g *Gateway) resolveKey(ctx context.Context, key string) (firn.ID, error) {
 }
 
 // mustRest refuses what cannot be done while a turn of the session is running.
-func (g *Gateway) mustRest(id firn.ID, what string) error {
+func (g *Gateway) mustBeIdle(id firn.ID, what string) error {
 	if !g.atWork(id) {
 		return nil
 	}

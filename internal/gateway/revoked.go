@@ -16,7 +16,7 @@ var errRevoked error = &wire.Problem{Kind: wire.NoToken, Message: "the turn was 
 // admit returns the messages of a batch whose tokens were not revoked and have not
 // expired. The others are not answered: whoever revoked a token wants nothing done any
 // more that it asked for. A logout does not count: what was accepted is answered.
-func (l *lane) admit(ctx context.Context, batch []*ticket) (rest []*ticket, err error) {
+func (l *lane) dropRevoked(ctx context.Context, batch []*ticket) (rest []*ticket, err error) {
 	for i, t := range batch {
 		owed := true
 		if t.Asker.Token != "" {
@@ -41,17 +41,17 @@ func (l *lane) refuse(ctx context.Context, t *ticket) error {
 	refusal := &wire.Problem{Kind: wire.NoToken, Message: "the message is not answered: the token of who sent it was revoked or has expired"}
 	var entry firn.Entry
 	switch {
-	case t.onward: // it was said
+	case t.resume: // it was said
 		entry = firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, Time: l.g.now(), StopReason: firn.StopError, Error: refusal.Message})
-	case t.waited || t.owed:
-		entry = firn.NewEntry(&firn.Custom{Type: unqueuedType, Data: spell(map[string]any{"ids": []firn.EntryID{t.ID}})})
+	case t.queued || t.recovered:
+		entry = firn.NewEntry(&firn.Custom{Type: unqueuedType, Data: toJSON(map[string]any{"ids": []firn.EntryID{t.ID}})})
 	}
 	if entry.Body != nil {
 		if _, err := l.g.Store.Append(ctx, l.id, store.Any, entry); err != nil {
 			return err
 		}
 	}
-	l.g.events.tell(event(wire.TurnFailed, l.id, ProblemOf(refusal)))
+	l.g.events.publish(event(wire.TurnFailed, l.id, ProblemOf(refusal)))
 	l.conclude(t, wire.Answer{Session: l.id}, refusal)
 	return nil
 }
@@ -62,11 +62,11 @@ func (l *lane) watch(batch []*ticket, stop context.CancelCauseFunc) (end func())
 	defer l.mu.Unlock()
 	l.watching = true
 	for _, t := range batch {
-		l.heed(t.Asker, stop)
+		l.watchToken(t.Asker, stop)
 	}
 	for _, t := range l.queue { // what came meanwhile
 		if steered(t) {
-			l.heed(t.Asker, stop)
+			l.watchToken(t.Asker, stop)
 		}
 	}
 	return func() {
@@ -88,7 +88,7 @@ type watchedToken struct {
 
 // heed stops the turn that runs once the token of an asker is revoked. The caller holds
 // the lane's lock.
-func (l *lane) heed(a Asker, stop context.CancelCauseFunc) {
+func (l *lane) watchToken(a Asker, stop context.CancelCauseFunc) {
 	if a.Token == "" || l.g.Revoked == nil || slices.ContainsFunc(l.watched, func(w watchedToken) bool { return w.token == a.Token }) {
 		return
 	}
@@ -98,11 +98,11 @@ func (l *lane) heed(a Asker, stop context.CancelCauseFunc) {
 // putAside puts messages back into the queue whose turn was to begin when a token was
 // revoked: those of that token are refused there, and the others answered. It returns the
 // rest, which were not acknowledged.
-func (l *lane) putAside(batch []*ticket, err error) []*ticket {
-	if !errors.Is(err, errRevoked) || slices.ContainsFunc(batch, begun) {
+func (l *lane) requeueRevoked(batch []*ticket, err error) []*ticket {
+	if !errors.Is(err, errRevoked) || slices.ContainsFunc(batch, turnStarted) {
 		return batch
 	}
-	rest := l.putBack(batch)
+	rest := l.requeueStored(batch)
 	l.restoreDropped()
 	return rest
 }

@@ -18,39 +18,40 @@ import (
 	"firn.dev/wire"
 )
 
-// SessionQuery selects sessions. The zero query selects all that are neither
-// archived nor hidden.
+// SessionQuery selects sessions. The zero query selects all that are neither archived nor
+// hidden.
 type SessionQuery struct {
-	// Agent and Key select by owner, Sender by the person whom a session is with.
+	// Agent and Key select by owner, Sender by the person in a direct conversation.
 	Agent, Key, Sender string
-	// Text must be in the title, the prompt or the key, in whatever case.
+	// Text must occur in the title, the prompt or the key, ignoring case.
 	Text string
-	// Source selects by where a session is from, "firn" for those that are our
-	// own, and Tag by a tag that it has.
+	// Source selects by origin, "firn" for native sessions; Tag selects by tag.
 	Source, Tag string
-	// Directory selects those that were begun in it, or in which something was said there.
+	// Directory selects sessions that were started in the directory or have a message sent
+	// from it.
 	Directory string
-	// Since and Until select by the time of the latest entry: from the one on,
-	// and before the other.
+	// Since and Until select by the time of the latest entry: not before Since, and before
+	// Until.
 	Since, Until time.Time
-	// Archived and Hidden ask for those instead; both for those that are both.
+	// Archived and Hidden select those sessions instead; both set selects sessions that are
+	// both.
 	Archived, Hidden bool
-	// Live asks for those with a turn running.
+	// Live selects sessions with a running turn.
 	Live bool
-	// Limit is how many a page has: 100 if zero, never more than 1,000.
+	// Limit is the page size: 100 if zero, at most 1,000.
 	Limit int
-	// Cursor is that of the page before.
+	// Cursor is the cursor of the previous page.
 	Cursor string
-	// Count asks for the total also where that means to look at all sessions.
+	// Count requests the total even if that requires reading the whole list.
 	Count bool
-	// State asks for the state of each too; a page has 100 at most then.
+	// State includes the state of each session; it limits the page to 100.
 	State bool
 }
 
-// everywhere reports whether a query must look at all sessions.
+// everywhere reports whether a query must read the whole list.
 func (q *SessionQuery) everywhere() bool { return q.Sender != "" || q.Count }
 
-// ask is what of the query a store understands.
+// ask returns the part of the query that the store evaluates.
 func (q *SessionQuery) ask() store.Query {
 	return store.Query{
 		Agent: q.Agent, Key: q.Key, Archived: q.Archived, Hidden: q.Hidden, Source: q.Source, Tag: q.Tag,
@@ -58,11 +59,10 @@ func (q *SessionQuery) ask() store.Query {
 	}
 }
 
-// Sessions lists sessions, those with the latest entry first. Pages follow each
-// other by the time of the latest entry and the id: a session that nobody
-// speaks in is on exactly one page, whatever happens to others meanwhile. One
-// that somebody speaks in moves to the front, where a walk that has begun does
-// not come by again; the events tell of it.
+// Sessions lists sessions, the most recently updated first. Pages are ordered by update
+// time and ID: a session without new entries is on exactly one page. A session that gets
+// new entries moves to the front, which a walk in progress does not see; the events report
+// it.
 func (g *Gateway) Sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.Session], error) {
 	if !q.State {
 		return g.sessions(ctx, q)
@@ -75,8 +75,8 @@ func (g *Gateway) Sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.
 	return page, err
 }
 
-// addState tells the state of a session too, and what it was forked from. One
-// that cannot be read has none, and is told with its fault.
+// addState adds the state of a session and its parent. An unreadable session gets a fault
+// instead.
 func (g *Gateway) addState(ctx context.Context, s *wire.Session) {
 	now, err := g.Glimpse(ctx, s.ID)
 	if err == nil {
@@ -91,9 +91,8 @@ func (g *Gateway) addState(ctx context.Context, s *wire.Session) {
 	}
 }
 
-// ancestor is the session that one was forked from. Other tools name it by the
-// path of its file, maybe on another machine; if that session is here it is told by
-// its id.
+// ancestor resolves the parent of a fork. Other tools name it by the path of its file,
+// possibly of another machine; if that session is known, its ID is returned.
 func (g *Gateway) ancestor(ctx context.Context, parent string) string {
 	cut := strings.LastIndexAny(parent, `/\`)
 	if cut < 0 {
@@ -111,7 +110,7 @@ func (g *Gateway) ancestor(ctx context.Context, parent string) string {
 	return parent
 }
 
-// sessions is a page without states.
+// sessions returns a page without states.
 func (g *Gateway) sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.Session], error) {
 	page := wire.Page[wire.Session]{Items: []wire.Session{}, Total: -1}
 	after, err := index.ParseCursor(q.Cursor)
@@ -125,7 +124,7 @@ func (g *Gateway) sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.
 		return g.pageOf(ctx, pager, ask, after)
 	}
 	whole := q.Cursor != "" || q.everywhere()
-	if !whole { // a list that is bounded need not look at all sessions
+	if !whole { // a limited list need not read all sessions
 		ask.Limit = limit + 1
 	}
 	picked, more := 0, false
@@ -162,16 +161,15 @@ func (g *Gateway) sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.
 	return page, nil
 }
 
-// pager is a store that finds a page without looking at all sessions, wherever
-// in the list it is.
+// pager is a store that finds any page without reading the whole list.
 type pager interface {
 	Page(ctx context.Context, q store.Query, after index.Cursor) (index.Page, error)
-	// Count tells how many there are on all pages.
+	// Count returns the number of sessions on all pages.
 	Count(ctx context.Context, q store.Query) (int, error)
 }
 
-// atWorkNow lists those of the sessions that match in which a turn runs or waits
-// to. It looks at no others.
+// atWorkNow lists the matching sessions that have a running or queued turn. It reads no
+// others.
 func (g *Gateway) atWorkNow(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
 	return store.Infos(func() ([]store.Info, error) {
 		g.mu.Lock()
@@ -183,7 +181,7 @@ func (g *Gateway) atWorkNow(ctx context.Context, q store.Query) iter.Seq2[store.
 			if err != nil && ctx.Err() != nil {
 				return nil, err
 			}
-			if err == nil && q.Matches(info) { // one that is gone runs no more
+			if err == nil && q.Matches(info) { // a removed session is not running
 				infos = append(infos, info)
 			}
 		}
@@ -192,8 +190,8 @@ func (g *Gateway) atWorkNow(ctx context.Context, q store.Query) iter.Seq2[store.
 	})
 }
 
-// pageOf asks the store for a page. How many sessions there are the store knows,
-// or they are all on it.
+// pageOf returns a page from the store. The store knows the total, or all sessions are on
+// the page.
 func (g *Gateway) pageOf(ctx context.Context, from pager, q store.Query, after index.Cursor) (wire.Page[wire.Session], error) {
 	page := wire.Page[wire.Session]{Items: []wire.Session{}, Total: -1}
 	found, err := from.Page(ctx, q, after)
@@ -215,19 +213,17 @@ func (g *Gateway) pageOf(ctx context.Context, from pager, q store.Query, after i
 	return page, nil
 }
 
-// behindCursor reports whether a session comes behind a place in the list.
+// behindCursor reports whether a session follows a cursor in the list.
 func behindCursor(after index.Cursor, info *store.Info) bool {
 	return after == (index.Cursor{}) || store.CompareInfos(&store.Info{Updated: after.Updated, ID: after.ID}, info) < 0
 }
 
-// selects reports whether a query that the store knows nothing of selects a
-// session.
+// selects evaluates the part of a query that the store does not know.
 func (g *Gateway) selects(q *SessionQuery, info *store.Info) bool {
 	return (!q.Live || g.atWork(info.ID)) && (q.Sender == "" || isWith(info.Key, q.Sender))
 }
 
-// isWith reports whether a key is of a conversation with one person, who is
-// called so, over whatever channel.
+// isWith reports whether a key is of a direct conversation with the sender, on any channel.
 func isWith(key, sender string) bool {
 	k, err := route.Parse(key)
 	if err != nil {
@@ -237,7 +233,7 @@ func isWith(key, sender string) bool {
 	return p.Kind == route.KindDirect && strings.EqualFold(route.Unspell(p.Peer), sender)
 }
 
-// listed is what a list tells of a session.
+// listed returns the list row of a session.
 func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
 	s := wire.Session{
 		ID: info.ID, Agent: info.Agent, Key: info.Key, Title: view.OneLine(info.Title), Prompt: view.OneLine(info.Prompt), CWD: info.CWD,
@@ -258,8 +254,8 @@ func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
 	return s
 }
 
-// keyFor returns a key that points at a session; else the one that the session was begun
-// for, and false.
+// keyFor returns a key that points at a session and true; otherwise the key the session was
+// started for and false.
 func (g *Gateway) keyFor(ctx context.Context, info *store.Info) (string, bool) {
 	keyed, ok := store.As[store.Keyed](g.Store)
 	if !ok {
@@ -273,20 +269,19 @@ func (g *Gateway) keyFor(ctx context.Context, info *store.Info) (string, bool) {
 	if info.Key == "" || info.Held == "" {
 		return info.Key, false
 	}
-	current, err := keyed.Lookup(ctx, info.Key) // a table that was changed by hand counts
+	current, err := keyed.Lookup(ctx, info.Key) // a key table edited by hand takes precedence
 	return info.Key, err == nil && current == info.ID
 }
 
-// unreadCounter is an index that remembers what it could not read.
+// unreadCounter is an index that records unreadable places.
 type unreadCounter interface {
-	// Unread returns how many places of sessions could not be read when they were
+	// Unread returns the number of places that could not be read when the sessions were
 	// last indexed.
 	Unread(ctx context.Context, ids []firn.ID) (map[firn.ID]int, error)
 }
 
-// addUnread tells of sessions how many places could not be read, as far as the
-// index or their states know. An index that cannot be asked knows nothing: the
-// list is right without it.
+// addUnread sets the number of unreadable places of sessions, as far as the index or their
+// state knows it. An index error is ignored: the list is correct without it.
 func (g *Gateway) addUnread(ctx context.Context, sessions []wire.Session) {
 	if index, ok := g.Index.(unreadCounter); ok {
 		ids := make([]firn.ID, len(sessions))
@@ -304,30 +299,29 @@ func (g *Gateway) addUnread(ctx context.Context, sessions []wire.Session) {
 	}
 }
 
-// countUnread counts what its state tells of a session that could not be read.
+// countUnread adds the unreadable places in the state of a session.
 func countUnread(s *wire.Session) {
 	if s.State != nil {
 		s.Unread = max(s.Unread, view.CountLost(s.State.Damage))
 	}
 }
 
-// load tells whether a turn of a session is running, and how many wait. A lane
-// that has given all its answers is at rest, though it may take a moment to be
-// gone: who has the answer can go on at once.
+// load reports whether a turn of a session is running and how many messages are queued. A
+// lane that has given all its answers counts as idle even before it has ended.
 func (g *Gateway) load(id firn.ID) (live bool, queued int) {
 	l := g.laneOf(id)
 	if l == nil {
-		return g.events.elsewhere(id), 0
+		return g.events.runsElsewhere(id), 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.gone {
-		return g.events.elsewhere(id), 0
+		return g.events.runsElsewhere(id), 0
 	}
-	return !l.spent(), len(l.queue)
+	return !l.allAnswered(), len(l.queue)
 }
 
-// unanswered reports whether a message still waits for its answer.
+// unanswered reports whether a message has no answer yet.
 func unanswered(t *ticket) bool {
 	select {
 	case <-t.done:
@@ -337,14 +331,14 @@ func unanswered(t *ticket) bool {
 	}
 }
 
-// atWork reports whether a turn of a session is running or waits to.
+// atWork reports whether a turn of a session is running or queued.
 func (g *Gateway) atWork(id firn.ID) bool {
 	live, _ := g.load(id)
 	return live
 }
 
-// Session tells all of one session, named as [Gateway.Resolve] has it. One
-// that cannot be read is told of with its fault, and without a state.
+// Session returns the details of a session, named as in [Gateway.Resolve]. An unreadable
+// session has a fault and no state.
 func (g *Gateway) Session(ctx context.Context, ref string) (wire.Session, error) {
 	id, err := g.Resolve(ctx, ref)
 	if err != nil {
@@ -358,7 +352,7 @@ type filer interface {
 	Files(ctx context.Context, id firn.ID) ([]string, error)
 }
 
-// session tells all of the session with that id.
+// session returns the details of a session by ID.
 func (g *Gateway) session(ctx context.Context, id firn.ID) (wire.Session, error) {
 	info, err := g.Info(ctx, id)
 	if errors.Is(err, firn.ErrNotFound) {
@@ -395,16 +389,16 @@ func (g *Gateway) session(ctx context.Context, id firn.ID) (wire.Session, error)
 	return s, nil
 }
 
-// updated tells all who listen how a session is now.
+// updated publishes the changed session to listeners.
 func (g *Gateway) updated(s wire.Session, err error) (wire.Session, error) {
 	if err == nil {
-		g.events.tell(event(wire.SessionUpdated, s.ID, s))
+		g.events.publish(event(wire.SessionUpdated, s.ID, s))
 	}
 	return s, err
 }
 
-// header reads the header of a session: its first record, but for gaps. One
-// without a header has an empty one.
+// header reads the header of a session: its first readable record. If that is not a header,
+// it returns an empty one.
 func (g *Gateway) header(ctx context.Context, id firn.ID) (firn.Header, error) {
 	for rec, err := range g.Store.Read(ctx, id, store.Start) {
 		if err != nil {
@@ -423,8 +417,7 @@ func (g *Gateway) header(ctx context.Context, id firn.ID) (firn.Header, error) {
 	return firn.Header{}, nil
 }
 
-// forks lists the sessions that were forked from one. It reads the headers of
-// all sessions.
+// forks lists the forks of a session. It reads the headers of all sessions.
 func (g *Gateway) forks(ctx context.Context, id firn.ID) iter.Seq2[firn.ID, error] {
 	return func(yield func(firn.ID, error) bool) {
 		for info, err := range g.Every(ctx, store.Query{}) {
@@ -434,7 +427,7 @@ func (g *Gateway) forks(ctx context.Context, id firn.ID) iter.Seq2[firn.ID, erro
 			}
 			header, err := g.header(ctx, info.ID)
 			if err != nil || header.ParentSession != string(id) {
-				continue // one that cannot be read tells nothing
+				continue // skip unreadable sessions
 			}
 			if !yield(info.ID, nil) {
 				return
@@ -443,8 +436,7 @@ func (g *Gateway) forks(ctx context.Context, id firn.ID) iter.Seq2[firn.ID, erro
 	}
 }
 
-// Size returns about how many bytes a session has after a position, and where it
-// ends.
+// Size returns the approximate number of bytes after a position, and the end position.
 func (g *Gateway) Size(ctx context.Context, id firn.ID, after firn.Pos) (bytes int64, end firn.Pos, err error) {
 	if st, ok := store.As[extents](g.Store); ok {
 		bytes, end, err = st.Extent(ctx, id)
@@ -459,7 +451,7 @@ func (g *Gateway) Size(ctx context.Context, id firn.ID, after firn.Pos) (bytes i
 	return min(bytes, int64(end-after)), end, nil
 }
 
-// extents is a store that knows how large a session is without reading it.
+// extents is a store that knows the size of a session without reading it.
 type extents interface {
 	Extent(ctx context.Context, id firn.ID) (bytes int64, end firn.Pos, err error)
 }

@@ -92,8 +92,8 @@ func TestWhoHasTheAnswerGoesOn(t *testing.T) {
 		said := d.say("again", "collect")
 		<-said.done
 		<-d.asked
-		if said.err != nil || said.waited {
-			t.Fatalf("it waited: %t, %v", said.waited, said.err)
+		if said.err != nil || said.queued {
+			t.Fatalf("it waited: %t, %v", said.queued, said.err)
 		}
 	}
 	d.shut()

@@ -81,7 +81,7 @@ func (g *Gateway) RunningHere(ctx context.Context) []wire.Session {
 			s = g.listed(ctx, &info)
 		} // one that cannot be looked at runs all the same
 		l.mu.Lock()
-		s.Live, s.Since, s.Queued = l.busy, l.since, len(l.queue)
+		s.Live, s.Since, s.Queued = l.busy, l.startedAt, len(l.queue)
 		l.mu.Unlock()
 		sessions = append(sessions, s)
 	}

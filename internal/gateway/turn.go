@@ -12,9 +12,9 @@ import (
 	"firn.dev/wire"
 )
 
-// Turn says something in a session and returns the answer. It is accepted when
-// it is durable; from then on it is answered, whether the caller waits or not.
-// With Wait false it returns then.
+// Turn sends a message to a session and returns the answer. The message is accepted when it
+// is durable; from then on it is answered even if the caller leaves. If Wait is false, Turn
+// returns as soon as the message is accepted.
 func (g *Gateway) Turn(ctx context.Context, id firn.ID, t wire.Turn) (wire.Answer, error) {
 	ticket, err := g.accept(ctx, id, t)
 	if err != nil {
@@ -23,8 +23,7 @@ func (g *Gateway) Turn(ctx context.Context, id firn.ID, t wire.Turn) (wire.Answe
 	return ticket.await(ctx, id, t.Wait == nil || *t.Wait)
 }
 
-// await waits for the answer of a message of a session, or only until it is
-// durable.
+// await waits until a message is answered, or only until it is durable.
 func (t *ticket) await(ctx context.Context, id firn.ID, answered bool) (wire.Answer, error) {
 	if !answered {
 		select {
@@ -47,9 +46,8 @@ func (t *ticket) await(ctx context.Context, id firn.ID, answered bool) (wire.Ans
 	}
 }
 
-// StreamTurn is Turn, and yields what happens in the turn until the answer is
-// there; of the turns before it, only that it waits for them. The last event is
-// that the turn was completed or failed.
+// StreamTurn is like Turn but yields the events of the turn. Of earlier turns it yields
+// only the queued event. The last event reports that the turn completed or failed.
 func (g *Gateway) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		listener := g.events.listen(id)
@@ -59,11 +57,11 @@ func (g *Gateway) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.
 			yield(wire.Event{}, err)
 			return
 		}
-		a := attention{ticket: ticket, since: listener.since, ours: steered(ticket)}
+		a := turnFilter{ticket: ticket, since: listener.since, ours: steered(ticket)}
 		for {
 			select {
 			case e := <-listener.events:
-				if a.hears(e) && !yield(e, nil) {
+				if a.accepts(e) && !yield(e, nil) {
 					return
 				}
 			case <-ticket.done:
@@ -80,21 +78,21 @@ func (g *Gateway) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.
 	}
 }
 
-// attention tells the events of the turn of a ticket from those of the turns
-// before it. What is told to a turn that runs is part of that one.
-type attention struct {
+// turnFilter selects the events of a ticket's turn. A message that was steered into a
+// running turn is part of that turn.
+type turnFilter struct {
 	ticket *ticket
-	// since is how many events were told before anybody listened.
+	// since is the number of events published before the listener was added.
 	since uint64
-	// ours: the turn of the ticket has begun. over: what comes is of the next.
+	// ours is set once the ticket's turn has started, over once it has ended.
 	ours, over bool
 }
 
-// hears reports whether an event is to be told to who waits for the ticket.
-// That it is over is told when the ticket is done.
-func (a *attention) hears(e wire.Event) bool {
-	if begun := a.ticket.begun.Load(); begun > 0 && begun <= a.since {
-		a.ours = true // it had begun before
+// accepts reports whether an event belongs to the ticket's turn. The end of the turn is
+// excluded: it is sent when the ticket is done.
+func (a *turnFilter) accepts(e wire.Event) bool {
+	if begun := a.ticket.startedSeq.Load(); begun > 0 && begun <= a.since {
+		a.ours = true // it started before the listener was added
 	}
 	switch e.Name {
 	case wire.TurnQueued:
@@ -109,10 +107,10 @@ func (a *attention) hears(e wire.Event) bool {
 	return a.ours && !a.over
 }
 
-// steered reports whether a message was told to a turn that ran.
-func steered(t *ticket) bool { return t.onward && t.waited }
+// steered reports whether a message was steered into a running turn.
+func steered(t *ticket) bool { return t.resume && t.queued }
 
-// messageOf is the message that an event of a turn is about.
+// messageOf returns the message that a turn event is about.
 func messageOf(e wire.Event) firn.EntryID {
 	var about wire.Answer
 	if json.Unmarshal(e.Data, &about) != nil {
@@ -121,12 +119,13 @@ func messageOf(e wire.Event) firn.EntryID {
 	return about.Message
 }
 
-// drain yields what was told before the ticket was done, and its end.
-func (a *attention) drain(l *listener, yield func(wire.Event, error) bool) {
+// drain yields the events that were published before the ticket was done, and then the
+// final event.
+func (a *turnFilter) drain(l *listener, yield func(wire.Event, error) bool) {
 	for {
 		select {
 		case e := <-l.events:
-			if a.hears(e) && !yield(e, nil) {
+			if a.accepts(e) && !yield(e, nil) {
 				return
 			}
 		default:
@@ -141,8 +140,8 @@ func (a *attention) drain(l *listener, yield func(wire.Event, error) bool) {
 	}
 }
 
-// ours reports whether the turn of a ticket is over.
-func ours(t *ticket) bool {
+// answered reports whether a ticket is done.
+func answered(t *ticket) bool {
 	select {
 	case <-t.done:
 		return true
@@ -151,20 +150,19 @@ func ours(t *ticket) bool {
 	}
 }
 
-// accept takes in a message. The ticket tells when it is durable, and when it
-// is answered.
+// accept accepts a message. The ticket signals when it is durable and when it is answered.
 func (g *Gateway) accept(ctx context.Context, id firn.ID, t wire.Turn) (*ticket, error) {
-	ticket, _, err := g.acceptFrom(ctx, askerOf(ctx), id, t, sourceOf{})
+	ticket, _, err := g.acceptFrom(ctx, askerOf(ctx), id, t, messageSource{})
 	return ticket, err
 }
 
-// sourceOf is where a message came from: the channel, empty means that of the session's
-// key; and the type of the chat, empty if it is not known.
-type sourceOf struct{ channel, chat string }
+// messageSource is the origin of a message: the channel, where empty means that of the
+// session's key, and the chat type, empty if unknown.
+type messageSource struct{ channel, chat string }
 
-// acceptFrom is accept of a message of an asker that came from somewhere. It also
-// reports whether the message was taken before.
-func (g *Gateway) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.Turn, from sourceOf) (_ *ticket, repeated bool, err error) {
+// acceptFrom is like accept, for a given asker and source. It also reports whether the
+// message had been accepted before.
+func (g *Gateway) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.Turn, from messageSource) (_ *ticket, repeated bool, err error) {
 	setup, channel := g.setup.Load(), from.channel
 	if channel == "" && len(setup.Queues) > 0 {
 		channel = g.channelOf(ctx, id)
@@ -192,14 +190,14 @@ func (g *Gateway) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.
 	ticket := newTicket(w)
 	ticket.terms = termsOf(t.Terms)
 	ticket.answer.Session, ticket.trace = id, trace.Of(ctx)
-	ticket.onward = t.Text == "" && len(t.Images) == 0
-	if t.ID != "" && !ticket.onward {
+	ticket.resume = t.Text == "" && len(t.Images) == 0
+	if t.ID != "" && !ticket.resume {
 		return g.acceptNamed(ctx, id, ticket)
 	}
 	return ticket, false, g.enter(ctx, id, ticket)
 }
 
-// chatOf is "direct" if the key of a session says that it is with one person.
+// chatOf returns "direct" if the session's key is of a direct conversation.
 func (g *Gateway) chatOf(ctx context.Context, id firn.ID) string {
 	h, err := g.header(ctx, id)
 	if k, parsed := route.Parse(h.Key); err != nil || parsed != nil || k.Kind() != route.KindDirect {
@@ -208,15 +206,15 @@ func (g *Gateway) chatOf(ctx context.Context, id firn.ID) string {
 	return string(route.ChatDirect)
 }
 
-// enter puts a ticket into the lane of its session, behind what is owed there.
+// enter adds a ticket to the lane of its session, after recovered messages.
 func (g *Gateway) enter(ctx context.Context, id firn.ID, t *ticket) error {
-	if _, err := g.repay(ctx, id); err != nil {
+	if _, err := g.recoverSession(ctx, id); err != nil {
 		return err
 	}
 	return g.queue(ctx, id, t)
 }
 
-// queue puts a ticket into the lane of its session.
+// queue adds a ticket to the lane of its session.
 func (g *Gateway) queue(ctx context.Context, id firn.ID, t *ticket) error {
 	for {
 		l, err := g.lane(id)
@@ -231,10 +229,10 @@ func (g *Gateway) queue(ctx context.Context, id firn.ID, t *ticket) error {
 	}
 }
 
-// begin returns what the turn of a batch begins with, and within which bounds. What a
-// machine says is durable when it returns.
-func (l *lane) begin(ctx context.Context, batch []*ticket) (in agent.Input, err error) {
-	bounds, narrow, err := l.reach(ctx, batch)
+// turnInput returns the input of the turn for a batch, including its bounds. A machine
+// message is durable when it returns.
+func (l *lane) turnInput(ctx context.Context, batch []*ticket) (in agent.Input, err error) {
+	bounds, narrow, err := l.turnBounds(ctx, batch)
 	first, last := batch[0], batch[len(batch)-1]
 	if err == nil && first.Agent != "" {
 		err = mayAnswer(bounds, first.Agent)
@@ -243,18 +241,18 @@ func (l *lane) begin(ctx context.Context, batch []*ticket) (in agent.Input, err 
 		return in, err
 	}
 	if first.By != "" {
-		if err := l.hear(ctx, first); err != nil {
-			l.g.events.tell(event(wire.TurnFailed, l.id, ProblemOf(err)))
+		if err := l.storeMachineMessage(ctx, first); err != nil {
+			l.g.events.publish(event(wire.TurnFailed, l.id, ProblemOf(err)))
 			return in, err
 		}
-	} else if !first.onward {
+	} else if !first.resume {
 		all := make([]waiting, len(batch))
 		for i, t := range batch {
 			all[i] = t.waiting
 		}
-		l.forgetSaid(ctx)
-		all[len(all)-1].CWD = l.g.entered(ctx, l.id, last.CWD)
-		in = l.input(all)
+		l.pruneDropped(ctx)
+		all[len(all)-1].CWD = l.g.changedDirectory(ctx, l.id, last.CWD)
+		in = l.messageInput(all)
 	}
 	in.Bounds, in.Narrow, in.Terms = bounds, narrow, last.terms
 	if l.tenure != nil {
@@ -264,9 +262,9 @@ func (l *lane) begin(ctx context.Context, batch []*ticket) (in agent.Input, err 
 	return in, nil
 }
 
-// entered returns a directory if it is another one than a session knew before. The
-// session keeps it then.
-func (g *Gateway) entered(ctx context.Context, id firn.ID, dir string) string {
+// changedDirectory returns dir if it differs from the directory that the session has
+// recorded, else "".
+func (g *Gateway) changedDirectory(ctx context.Context, id firn.ID, dir string) string {
 	if dir == "" {
 		return ""
 	}
@@ -276,7 +274,7 @@ func (g *Gateway) entered(ctx context.Context, id firn.ID, dir string) string {
 	return dir
 }
 
-// answerOf completes an answer with how its turn ended.
+// answerOf adds the outcome of a turn to an answer.
 func answerOf(a wire.Answer, o agent.Outcome) wire.Answer {
 	a.Entry, a.Text, a.Silent, a.Stop = o.Entry, o.Text, o.Silent, string(o.Stop)
 	a.Provider, a.Model, a.Rounds, a.Calls = o.Provider, o.Model, o.Rounds, o.Calls
@@ -288,8 +286,8 @@ func answerOf(a wire.Answer, o agent.Outcome) wire.Answer {
 	return a
 }
 
-// translate tells an event of a turn in the words of the protocol. What is in
-// the log is told by those who follow it.
+// translate converts a turn event to the protocol. It returns false for entries: followers
+// of the log receive those.
 func translate(id firn.ID, e agent.Event) (wire.Event, bool) {
 	switch e := e.(type) {
 	case agent.Delta:

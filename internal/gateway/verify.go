@@ -69,7 +69,7 @@ func (g *Gateway) Verify(context.Context) (wire.Verified, error) {
 	if closed {
 		return wire.Verified{}, &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "ask again when it is back"}
 	}
-	ctx, begun := g.checks.begin(g)
+	ctx, begun := g.checks.start(g)
 	if ctx == nil {
 		g.work.Done()
 		return begun, nil
@@ -80,7 +80,7 @@ func (g *Gateway) Verify(context.Context) (wire.Verified, error) {
 
 // begin notes that a check begins, and returns the context that it has; nil if
 // one is under way.
-func (c *checks) begin(g *Gateway) (context.Context, wire.Verified) {
+func (c *checks) start(g *Gateway) (context.Context, wire.Verified) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.latest != nil && c.latest.Done.IsZero() {

@@ -19,7 +19,7 @@ func (g *Gateway) waitingIn(id firn.ID) []wire.Waiting {
 	defer l.mu.Unlock()
 	var all []wire.Waiting
 	for _, t := range l.queue {
-		if t.waited && !t.onward {
+		if t.queued && !t.resume {
 			all = append(all, wire.Waiting{ID: t.ID, Text: firn.CutText(t.Text, longestWaiting), Sender: t.Sender})
 		}
 	}

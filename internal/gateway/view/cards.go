@@ -45,7 +45,7 @@ func (v *View) Told(ctx context.Context, id firn.ID, rec *firn.Record, html bool
 	if err != nil {
 		e.Gap, gap = err.Error(), undecoded(rec, err)
 	}
-	if gap != nil && isNamed(gap) {
+	if gap != nil && isReported(gap) {
 		e.Damage = new(v.damage(ctx, id, gap))
 	}
 	return e
@@ -77,9 +77,9 @@ func cardSize(c *wire.Card) int {
 }
 
 // start is where a walk along the branch that is asked for begins.
-func (r *entryReader) start(ctx context.Context) (start, error) {
+func (r *entryReader) start(ctx context.Context) (walkStart, error) {
 	if r.from.set {
-		return start{child: r.from.pos, known: true, want: r.from.want, loose: r.from.loose}, nil
+		return walkStart{child: r.from.pos, known: true, want: r.from.want, loose: r.from.loose}, nil
 	}
 	if r.q.Head == "" {
 		return fromHead(), nil
@@ -88,20 +88,20 @@ func (r *entryReader) start(ctx context.Context) (start, error) {
 	if n := numberOf(r.q.Head); err == nil && n > 0 {
 		return r.startAt(ctx, n)
 	}
-	return start{child: store.End, known: true, want: head, named: true}, err
+	return walkStart{child: store.End, known: true, want: head, named: true}, err
 }
 
 // startAt begins with the entry of a number, also if later ones have its id.
-func (r *entryReader) startAt(ctx context.Context, n int) (start, error) {
+func (r *entryReader) startAt(ctx context.Context, n int) (walkStart, error) {
 	s, done, err := r.v.Shape(ctx, r.id)
 	if err != nil {
-		return start{}, err
+		return walkStart{}, err
 	}
 	defer done()
 	if n > s.Tree.Len() {
-		return start{}, NoEntry(r.id, r.q.Head, "")
+		return walkStart{}, NoEntry(r.id, r.q.Head, "")
 	}
-	from := start{child: store.End, known: true, want: s.Tree.Node(n - 1).ID, named: true}
+	from := walkStart{child: store.End, known: true, want: s.Tree.Node(n - 1).ID, named: true}
 	if n < s.Tree.Len() {
 		from.child = s.Tree.Node(n).At
 	}
@@ -157,7 +157,7 @@ func (v *View) placeOf(ctx context.Context, id firn.ID, entry firn.EntryID) (fir
 		return 0, err
 	}
 	if shape == nil {
-		for rec, err := range v.upTo(ctx, id) {
+		for rec, err := range v.readBackBounded(ctx, id) {
 			if errors.Is(err, errLong) {
 				break
 			}
@@ -181,7 +181,7 @@ func (v *View) placeOf(ctx context.Context, id firn.ID, entry firn.EntryID) (fir
 }
 
 // kept is a record that stays valid.
-func kept(rec *firn.Record) firn.Record {
+func cloneRecord(rec *firn.Record) firn.Record {
 	own := *rec
 	own.Decode()
 	line := rec.Line()

@@ -29,7 +29,7 @@ func (v *View) Compacted(ctx context.Context, id firn.ID, name string) (wire.Com
 	if err != nil {
 		return out, err
 	}
-	found.tell(&out)
+	found.describe(&out)
 	before, err := v.windowAt(ctx, id, found.at, found.parent)
 	if errors.Is(err, firn.ErrNotFound) {
 		err = nil // it is the first entry, or its parent is lost
@@ -67,7 +67,7 @@ func (v *View) compactionNamed(ctx context.Context, id firn.ID, name string) (fi
 }
 
 // madeCompaction is a compaction where it stands.
-type madeCompaction struct {
+type foundCompaction struct {
 	entry    firn.Entry
 	body     *firn.Compaction
 	at, next firn.Pos
@@ -77,7 +77,7 @@ type madeCompaction struct {
 }
 
 // findCompaction reads back to a compaction.
-func (v *View) findCompaction(ctx context.Context, id firn.ID, target firn.EntryID) (*madeCompaction, error) {
+func (v *View) findCompaction(ctx context.Context, id firn.ID, target firn.EntryID) (*foundCompaction, error) {
 	hidden := make(map[firn.EntryID]bool)
 	for rec, err := range v.Store.ReadBack(ctx, id, store.End) {
 		if err != nil {
@@ -100,7 +100,7 @@ func (v *View) findCompaction(ctx context.Context, id firn.ID, target firn.Entry
 		if !ok {
 			break
 		}
-		m := &madeCompaction{entry: e, body: body, at: rec.At, next: rec.Next, parent: rec.Glance.Parent, undone: hidden[target]}
+		m := &foundCompaction{entry: e, body: body, at: rec.At, next: rec.Next, parent: rec.Glance.Parent, undone: hidden[target]}
 		path, err := v.Path(ctx, id)
 		m.current = err == nil && path.Compaction != nil && path.Compaction.ID == target
 		return m, err
@@ -109,7 +109,7 @@ func (v *View) findCompaction(ctx context.Context, id firn.ID, target firn.Entry
 }
 
 // tell tells of the compaction itself.
-func (m *madeCompaction) tell(out *wire.CompactionDetail) {
+func (m *foundCompaction) describe(out *wire.CompactionDetail) {
 	d := compact.DetailsOf(m.body)
 	out.Compaction = wire.Compaction{
 		ID: m.entry.ID, Summary: m.body.Summary, Before: m.body.TokensBefore, After: d.TokensAfter, Strategy: string(d.Strategy), Reason: string(d.Reason),

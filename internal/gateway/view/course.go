@@ -87,11 +87,11 @@ func choiceOf(b firn.Body) choice {
 	case *firn.Custom:
 		switch b.Type {
 		case firn.VerboseType:
-			return choosesIf(choosesVerbose, hasWord(b.Data, "level"))
+			return choosesIf(choosesVerbose, hasString(b.Data, "level"))
 		case firn.SendType:
-			return choosesIf(choosesSend, hasWord(b.Data, "policy"))
+			return choosesIf(choosesSend, hasString(b.Data, "policy"))
 		case firn.AuthType:
-			return choosesIf(choosesAuth, hasWord(b.Data, "profile"))
+			return choosesIf(choosesAuth, hasString(b.Data, "profile"))
 		}
 	}
 	return choosesNothing
@@ -105,7 +105,7 @@ func choosesIf(c choice, does bool) choice {
 }
 
 // hasWord reports whether a member of an object is a string that says something.
-func hasWord(object json.RawMessage, name string) bool {
+func hasString(object json.RawMessage, name string) bool {
 	var members map[string]json.RawMessage
 	var word string
 	return json.Unmarshal(object, &members) == nil && json.Unmarshal(members[name], &word) == nil && word != ""

@@ -13,9 +13,9 @@ func FuzzEntryCursor(f *testing.F) {
 		if err != nil || s == "" {
 			return
 		}
-		again, err := parseEntryCursor(c.spell(view, back), view, back)
+		again, err := parseEntryCursor(c.encode(view, back), view, back)
 		if err != nil || again != c {
-			t.Errorf("%q is %+v, spelt %q, read as %+v (%v)", s, c, c.spell(view, back), again, err)
+			t.Errorf("%q is %+v, spelt %q, read as %+v (%v)", s, c, c.encode(view, back), again, err)
 		}
 	})
 }

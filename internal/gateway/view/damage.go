@@ -18,7 +18,7 @@ const mostDamage = 100
 
 // isNamed reports whether a gap is damage that readers are told about. A last
 // line that is being written is none, nor is what older formats leave out.
-func isNamed(g *firn.Gap) bool {
+func isReported(g *firn.Gap) bool {
 	return !g.Unfinished() && g.Kind != firn.GapBOM && g.Kind != firn.GapNoParent && g.Kind != firn.GapErased
 }
 
@@ -66,28 +66,28 @@ func badText(rec *firn.Record) *firn.Gap {
 
 // join adds damage to a list that is in the order of the file, or in its reverse.
 // Bytes that follow each other are one place.
-func join(list []wire.Damage, d wire.Damage) []wire.Damage {
+func appendDamage(list []wire.Damage, d wire.Damage) []wire.Damage {
 	n := len(list)
-	if n == 0 || !touches(&list[n-1], &d) && n < mostDamage {
+	if n == 0 || !adjacent(&list[n-1], &d) && n < mostDamage {
 		return append(list, d)
 	}
 	last := &list[n-1]
-	if !touches(last, &d) {
+	if !adjacent(last, &d) {
 		last.Places = last.Count() + d.Count()
 		last.At, last.Next = min(last.At, d.At), max(last.Next, d.Next)
 		return list
 	}
-	unite(last, &d)
+	mergeDamage(last, &d)
 	return list
 }
 
 // touches reports whether two places that were not read follow each other.
-func touches(a, b *wire.Damage) bool {
+func adjacent(a, b *wire.Damage) bool {
 	return a.Lost && b.Lost && a.Entry == "" && b.Entry == "" && (a.Next == b.At || b.Next == a.At)
 }
 
 // unite makes one place of two that touch. Zero bytes explain the rest.
-func unite(a, b *wire.Damage) {
+func mergeDamage(a, b *wire.Damage) {
 	first, second := *a, *b
 	if second.At < first.At {
 		first, second = second, first
@@ -112,13 +112,13 @@ func (v *View) damages(ctx context.Context, id firn.ID, gaps []firn.Gap) []wire.
 	var list []wire.Damage
 	for i := range gaps {
 		g := &gaps[i]
-		if !isNamed(g) {
+		if !isReported(g) {
 			continue
 		}
 		if n := len(list); g.Kind == firn.GapDangling && n > 0 && list[n-1].Lost && list[n-1].Next == g.At {
 			continue
 		}
-		list = join(list, v.damage(ctx, id, g))
+		list = appendDamage(list, v.damage(ctx, id, g))
 	}
 	return list
 }
@@ -137,24 +137,24 @@ func CountLost(list []wire.Damage) int {
 // gapEntry tells of a place where nothing could be read.
 func (r *entryReader) gapEntry(ctx context.Context, rec *firn.Record) wire.Entry {
 	e := wire.Entry{At: rec.At, Next: rec.Next, Gap: rec.Gap.Error()}
-	if isNamed(rec.Gap) {
+	if isReported(rec.Gap) {
 		e.Damage = new(r.v.damage(ctx, r.id, rec.Gap))
 	}
 	return e
 }
 
 // joins adds a gap to the last one of the page if they touch.
-func (r *entryReader) joins(ctx context.Context, rec *firn.Record) bool {
+func (r *entryReader) mergeGap(ctx context.Context, rec *firn.Record) bool {
 	n := len(r.page.Items)
-	if rec.Gap == nil || n == 0 || !isNamed(rec.Gap) {
+	if rec.Gap == nil || n == 0 || !isReported(rec.Gap) {
 		return false
 	}
 	last := &r.page.Items[n-1]
 	d := r.v.damage(ctx, r.id, rec.Gap)
-	if last.Damage == nil || last.Gap == "" || !touches(last.Damage, &d) {
+	if last.Damage == nil || last.Gap == "" || !adjacent(last.Damage, &d) {
 		return false
 	}
-	unite(last.Damage, &d)
+	mergeDamage(last.Damage, &d)
 	last.At, last.Next = last.Damage.At, last.Damage.Next
 	return true
 }
@@ -164,16 +164,16 @@ func (r *entryReader) joins(ctx context.Context, rec *firn.Record) bool {
 func (r *entryReader) gapsOnPath(ctx context.Context, gaps []firn.Gap) {
 	var list []wire.Damage
 	for i := range gaps {
-		if isNamed(&gaps[i]) {
-			list = join(list, r.v.damage(ctx, r.id, &gaps[i]))
+		if isReported(&gaps[i]) {
+			list = appendDamage(list, r.v.damage(ctx, r.id, &gaps[i]))
 		}
 	}
-	r.weave(list)
+	r.addDamage(list)
 }
 
 // weave puts damage on the page, between its entries. It does not count as
 // entries.
-func (r *entryReader) weave(list []wire.Damage) {
+func (r *entryReader) addDamage(list []wire.Damage) {
 	for i := range list {
 		d := list[i]
 		e := wire.Entry{At: d.At, Next: d.Next, N: d.N, Gap: d.Reason, Damage: &d}
@@ -210,7 +210,7 @@ func (r *entryReader) number(ctx context.Context) error {
 
 // linked notes which entries of the page are not linked as they were written, as
 // far as the shape of the session is known or the session is small.
-func (r *entryReader) linked(ctx context.Context) error {
+func (r *entryReader) markMisplaced(ctx context.Context) error {
 	shape, done, err := r.v.knownShape(ctx, r.id)
 	if err != nil {
 		return err
@@ -244,7 +244,7 @@ func (r *entryReader) linked(ctx context.Context) error {
 func (r *reading) misplaced() map[firn.Pos]firn.Gap {
 	faults := make(map[firn.Pos]firn.Gap)
 	for _, g := range r.Tree.Gaps() {
-		if isNamed(&g) && (g.Kind != firn.GapDangling || !r.explained(&g)) {
+		if isReported(&g) && (g.Kind != firn.GapDangling || !r.explained(&g)) {
 			faults[g.At] = g
 		}
 	}
@@ -269,8 +269,8 @@ func (r *reading) explained(g *firn.Gap) bool {
 
 // miss remembers a place that could not be read. Places that follow each other
 // are one.
-func (r *reading) miss(g *firn.Gap) {
-	if !isNamed(g) {
+func (r *reading) addGap(g *firn.Gap) {
+	if !isReported(g) {
 		return
 	}
 	if n := len(r.gaps); n > 0 && r.gaps[n-1].Next == g.At && g.Lost() && r.gaps[n-1].Lost() {
@@ -338,7 +338,7 @@ func (v *View) Damage(ctx context.Context, id firn.ID) (wire.Page[wire.Damage], 
 		if err != nil {
 			return page, fmt.Errorf("read session %s: %w", id, err)
 		}
-		if gap := faultOf(&rec); gap != nil && isNamed(gap) {
+		if gap := faultOf(&rec); gap != nil && isReported(gap) {
 			gaps = append(gaps, *gap)
 		}
 		if rec.Gap == nil {
@@ -397,7 +397,7 @@ func (l *live) at(pos firn.Pos) (n int, found bool) {
 
 // amid lists what could not be read of the live part by its place among what is
 // sent: before which of the entries it stands, and last what stands behind all.
-func (l *live) amid(ctx context.Context, v *View, id firn.ID, order []int) [][]wire.Damage {
+func (l *live) damagePlaces(ctx context.Context, v *View, id firn.ID, order []int) [][]wire.Damage {
 	places := make([][]wire.Damage, len(order)+1)
 	for _, d := range l.damage(ctx, v, id) {
 		if _, isEntry := l.at(d.At); isEntry {

@@ -82,7 +82,7 @@ func (v *View) Entries(ctx context.Context, id firn.ID, q EntryQuery) (wire.Page
 		err = r.explain(ctx)
 	}
 	if err == nil && q.View == wire.ViewBranch {
-		err = r.linked(ctx)
+		err = r.markMisplaced(ctx)
 	}
 	if err == nil {
 		err = r.number(ctx)
@@ -109,7 +109,7 @@ const (
 	back  = "b"
 	// wanted and anyone mark the entry that a cursor wants.
 	wanted = "="
-	anyone = "?"
+	anyEntry = "?"
 )
 
 func direction(newestFirst bool) string {
@@ -120,11 +120,11 @@ func direction(newestFirst bool) string {
 }
 
 // spell spells the cursor of a view and a direction.
-func (c entryCursor) spell(view string, newestFirst bool) string {
+func (c entryCursor) encode(view string, newestFirst bool) string {
 	text := view + "." + direction(newestFirst) + "." + strconv.FormatUint(uint64(c.pos), 10)
 	switch {
 	case c.loose:
-		return text + "." + anyone
+		return text + "." + anyEntry
 	case c.want != "":
 		return text + "." + wanted + string(c.want)
 	}
@@ -144,7 +144,7 @@ func parseEntryCursor(s, view string, newestFirst bool) (entryCursor, error) {
 	if name, named := strings.CutPrefix(want, wanted); named {
 		c.want = firn.EntryID(name)
 	} else {
-		c.loose = want == anyone
+		c.loose = want == anyEntry
 	}
 	if !ok || err != nil || len(s) > MaxReference || more && c.want == "" && !c.loose {
 		return c, &wire.Problem{
@@ -179,7 +179,7 @@ func (r *entryReader) add(e wire.Entry) {
 }
 
 // goOn says that there is more, from a place on.
-func (r *entryReader) goOn(c entryCursor) { r.page.Cursor = c.spell(r.q.View, r.q.Back) }
+func (r *entryReader) setCursor(c entryCursor) { r.page.Cursor = c.encode(r.q.View, r.q.Back) }
 
 // disk reads the file from a place on.
 func (r *entryReader) disk(ctx context.Context) error {
@@ -201,7 +201,7 @@ func (r *entryReader) disk(ctx context.Context) error {
 			break
 		}
 		if first && rec.Gap != nil && r.q.Back && r.from.set {
-			rec = firn.GapRecord(endingAt(*rec.Gap, r.from.pos))
+			rec = firn.GapRecord(clampGap(*rec.Gap, r.from.pos))
 		}
 		if first && !r.q.HTML {
 			first = false
@@ -209,11 +209,11 @@ func (r *entryReader) disk(ctx context.Context) error {
 				return err
 			}
 		}
-		if r.joins(ctx, &rec) {
+		if r.mergeGap(ctx, &rec) {
 			continue
 		}
 		if r.full() {
-			r.goOn(entryCursor{pos: r.place(&rec)})
+			r.setCursor(entryCursor{pos: r.place(&rec)})
 			break
 		}
 		e := r.entry(ctx, &rec)
@@ -295,7 +295,7 @@ func (r *entryReader) branch(ctx context.Context) error {
 	}
 	before := func(pos firn.Pos) {
 		n := sort.Search(len(damage), func(i int) bool { return damage[i].At >= pos })
-		r.weave(damage[:n])
+		r.addDamage(damage[:n])
 		damage = damage[n:]
 	}
 	for rec, err := range r.v.Records(ctx, r.id, at) {
@@ -303,14 +303,14 @@ func (r *entryReader) branch(ctx context.Context) error {
 			return err
 		}
 		if before(rec.At); r.full() {
-			r.goOn(entryCursor{pos: rec.At})
+			r.setCursor(entryCursor{pos: rec.At})
 			return nil
 		}
 		e := r.entry(ctx, &rec)
 		e.N, e.Out = numbers[rec.At], words.of(&rec)
 		r.add(e)
 	}
-	r.weave(damage)
+	r.addDamage(damage)
 	return nil
 }
 
@@ -356,7 +356,7 @@ func (r *entryReader) branchBack(ctx context.Context, words *reasons) error {
 	if err != nil {
 		return err
 	}
-	var last *start
+	var last *walkStart
 	var gaps []firn.Gap // since the last entry
 	for rec, err := range r.v.trailGaps(ctx, r.id, from) {
 		if err != nil {
@@ -373,7 +373,7 @@ func (r *entryReader) branchBack(ctx context.Context, words *reasons) error {
 			continue
 		}
 		if r.full() {
-			r.goOn(entryCursor{pos: last.child, want: last.want, loose: last.loose})
+			r.setCursor(entryCursor{pos: last.child, want: last.want, loose: last.loose})
 			return nil
 		}
 		r.gapsOnPath(ctx, gaps)
@@ -381,7 +381,7 @@ func (r *entryReader) branchBack(ctx context.Context, words *reasons) error {
 		e := r.entry(ctx, &rec)
 		e.N, e.Out = words.number(rec.At), words.of(&rec)
 		r.add(e)
-		last = new(behind(&rec))
+		last = new(fromParent(&rec))
 	}
 	r.gapsOnPath(ctx, gaps)
 	return nil
@@ -430,14 +430,14 @@ func (w *reasons) of(rec *firn.Record) string {
 	if w.live.cut {
 		return w.beyond(rec)
 	}
-	return outOfReach(w.live.path.Hides(rec.Glance.ID), rec.Glance.Kind)
+	return reasonUnread(w.live.path.Hides(rec.Glance.ID), rec.Glance.Kind)
 }
 
 // beyond says why an entry is not sent that is older than all there is room for.
 func (w *reasons) beyond(rec *firn.Record) string {
 	entry, err := rec.Entry()
 	if w.hidden[rec.Glance.ID] || rec.Glance.Kind == firn.KindErased || err != nil {
-		return outOfReach(w.hidden[rec.Glance.ID], rec.Glance.Kind)
+		return reasonUnread(w.hidden[rec.Glance.ID], rec.Glance.Kind)
 	}
 	// Between two turns it goes with the first, unless no model sees it at all.
 	around := window.Path{Entries: []firn.Entry{firn.NewEntry(firn.UserText("-").Body), entry, firn.NewEntry(firn.UserText("-").Body)}}
@@ -468,7 +468,7 @@ func (r *entryReader) window(ctx context.Context) error {
 		return err
 	}
 	order := l.sending()
-	damage := l.amid(ctx, r.v, r.id, order)
+	damage := l.damagePlaces(ctx, r.v, r.id, order)
 	r.page.Total = len(order)
 	if r.q.Back {
 		slices.Reverse(order)
@@ -491,7 +491,7 @@ func (r *entryReader) window(ctx context.Context) error {
 	}
 	last := len(damage) - 1
 	if r.q.Back && r.from.pos == 0 {
-		r.weave(damage[last])
+		r.addDamage(damage[last])
 	}
 	taken := 0
 	for i, n := range order {
@@ -502,19 +502,19 @@ func (r *entryReader) window(ctx context.Context) error {
 		if r.q.Back {
 			place = r.page.Total - 1 - place
 		} else {
-			r.weave(damage[place])
+			r.addDamage(damage[place])
 		}
 		e := found[at[i]]
 		e.N, e.Out = l.number(l.branch[n]), string(l.why[n])
 		r.add(e)
 		if taken++; r.q.Back {
-			r.weave(damage[place])
+			r.addDamage(damage[place])
 		}
 	}
 	if next := int(r.from.pos) + taken; next < r.page.Total {
-		r.goOn(entryCursor{pos: firn.Pos(next)})
+		r.setCursor(entryCursor{pos: firn.Pos(next)})
 	} else if !r.q.Back {
-		r.weave(damage[last])
+		r.addDamage(damage[last])
 	}
 	return nil
 }

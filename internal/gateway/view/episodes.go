@@ -12,7 +12,7 @@ import (
 func (r *reading) turns(fixed wire.WindowTotals) []wire.Episode {
 	hidden := r.hidden()
 	path := r.Tree.Path(r.Tree.Head())
-	t := &telling{reading: r, window: fixed, path: path, kept: make([]weight, 0, len(path))}
+	t := &turnBuilder{reading: r, window: fixed, path: path, kept: make([]weight, 0, len(path))}
 	for i, n := range path {
 		t.kept = append(t.kept, t.total)
 		if !hidden[r.Tree.Node(n).ID] {
@@ -26,7 +26,7 @@ func (r *reading) turns(fixed wire.WindowTotals) []wire.Episode {
 }
 
 // telling tells the turns of a branch.
-type telling struct {
+type turnBuilder struct {
 	*reading
 	path  []int
 	turns []wire.Episode
@@ -46,13 +46,13 @@ type telling struct {
 type weight struct{ talk, tools int64 }
 
 // entry takes the next entry of the branch, which is at a place on the path.
-func (t *telling) entry(place, n int) {
+func (t *turnBuilder) entry(place, n int) {
 	w := &t.entries[n]
 	if !t.led {
 		t.lead, t.led = n, true
 	}
 	if w.part == partUser || len(t.turns) == 0 && w.sent {
-		t.begin(n, w)
+		t.startTurn(n, w)
 	}
 	switch {
 	case w.compaction != nil:
@@ -70,7 +70,7 @@ func (t *telling) entry(place, n int) {
 }
 
 // begin begins a turn.
-func (t *telling) begin(n int, w *weighed) {
+func (t *turnBuilder) startTurn(n int, w *weighed) {
 	first := n
 	if len(t.turns) == 0 {
 		first = t.lead
@@ -83,7 +83,7 @@ func (t *telling) begin(n int, w *weighed) {
 }
 
 // add adds an entry to the turn that it is of.
-func (t *telling) add(e *wire.Episode, n int, w *weighed) {
+func (t *turnBuilder) add(e *wire.Episode, n int, w *weighed) {
 	e.Last, e.Window = t.Tree.Node(n).ID, t.window
 	e.Calls += int(w.calls)
 	if w.used != nil {
@@ -100,7 +100,7 @@ func (t *telling) add(e *wire.Episode, n int, w *weighed) {
 
 // compacted makes the window what a compaction left of it: the summary, and what
 // was said from the first entry on that it kept.
-func (t *telling) compacted(place, n int) {
+func (t *turnBuilder) compacted(place, n int) {
 	before, kept := t.total, t.Tree.Node(n).Target
 	if up := t.Tree.Find(kept); up >= 0 && kept != t.Tree.Node(n).ID {
 		if i, ok := slices.BinarySearch(t.path[:place], up); ok {

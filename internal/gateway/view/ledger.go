@@ -50,15 +50,15 @@ func slotOf(t time.Time) int64 {
 }
 
 // begins is when a slot begins.
-func (s *spent) begins() time.Time { return time.Unix(s.slot*int64(slotLength/time.Second), 0) }
+func (s *spent) startTime() time.Time { return time.Unix(s.slot*int64(slotLength/time.Second), 0) }
 
 // inSlots reports whether a time is where a slot begins, so that the ledger can
 // tell what was used since.
-func inSlots(t time.Time) bool { return t.IsZero() || t.Equal((&spent{slot: slotOf(t)}).begins()) }
+func inSlots(t time.Time) bool { return t.IsZero() || t.Equal((&spent{slot: slotOf(t)}).startTime()) }
 
 // of returns what a session has used since a time or before, if it is still as
 // it was.
-func (l *ledger) of(info *store.Info, since time.Time) ([]spent, bool) {
+func (l *ledger) lookup(info *store.Info, since time.Time) ([]spent, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a, ok := l.sessions[info.ID]

@@ -73,7 +73,7 @@ func tap(records iter.Seq2[firn.Record, error], look func(*firn.Record)) iter.Se
 // outlook is what the model of a session would be asked next. Where there is no
 // such agent, or it has no model, it is an estimate for a model that nobody
 // knows: a session must be seen whoever it belonged to.
-func (v *View) outlook(ctx context.Context, id firn.ID, path window.Path) (agent.Preview, error) {
+func (v *View) nextRequest(ctx context.Context, id firn.ID, path window.Path) (agent.Preview, error) {
 	var system string
 	a, err := v.Agent(ctx, id)
 	if err == nil {
@@ -229,7 +229,7 @@ func (e *explanation) why(glance *firn.Glance) window.Why {
 
 // outOfReach says why an entry that was not read to build the window is not
 // sent.
-func outOfReach(hidden bool, kind firn.Kind) string {
+func reasonUnread(hidden bool, kind firn.Kind) string {
 	switch {
 	case hidden:
 		return string(window.Tombstoned)

@@ -50,20 +50,20 @@ var errLong = errors.New("the live part is long")
 func (v *View) prospect(ctx context.Context, id firn.ID) (*prospect, error) {
 	if !v.knownLong(id) {
 		p := &prospect{}
-		err := p.collect(v.upTo(ctx, id))
+		err := p.collect(v.readBackBounded(ctx, id))
 		if err == nil {
-			p.Preview, err = v.outlook(ctx, id, p.path)
+			p.Preview, err = v.nextRequest(ctx, id, p.path)
 		}
 		if !errors.Is(err, errLong) {
 			return p, err
 		}
 	}
 	for reach := int64(firstReach); ; {
-		p, err := v.reaching(ctx, id, reach)
+		p, err := v.collectTail(ctx, id, reach)
 		if err != nil {
 			return nil, fmt.Errorf("read session %s: %w", id, err)
 		}
-		if p.Preview, err = v.outlook(ctx, id, p.path); err != nil || !p.cut || p.suffices() {
+		if p.Preview, err = v.nextRequest(ctx, id, p.path); err != nil || !p.cut || p.coversWindow() {
 			return p, err
 		}
 		if room := p.Info.Window + p.Info.Window/8; room > reach {
@@ -82,13 +82,13 @@ func (p *prospect) collect(back iter.Seq2[firn.Record, error]) error {
 			p.read = append(p.read, node{rec.At, rec.Glance})
 		}
 	}))
-	p.settle()
+	p.sortRead()
 	return err
 }
 
 // settle sorts what was read, which was read twice where the file is at fault. The
 // record behind which reading stopped was looked at too.
-func (p *prospect) settle() {
+func (p *prospect) sortRead() {
 	slices.SortFunc(p.read, func(a, b node) int { return -comparePos(a.at, b.at) })
 	p.read = slices.CompactFunc(p.read, func(a, b node) bool { return a.at == b.at })
 	p.read = slices.DeleteFunc(p.read, func(n node) bool { return n.at < p.path.Start })
@@ -105,7 +105,7 @@ func comparePos(a, b firn.Pos) int {
 }
 
 // upTo reads a session back, and gives up when that is too much.
-func (v *View) upTo(ctx context.Context, id firn.ID) iter.Seq2[firn.Record, error] {
+func (v *View) readBackBounded(ctx context.Context, id firn.ID) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
 		read, size := 0, 0
 		for rec, err := range v.Store.ReadBack(ctx, id, store.End) {
@@ -122,7 +122,7 @@ func (v *View) upTo(ctx context.Context, id firn.ID) iter.Seq2[firn.Record, erro
 
 // reaching collects the live part of a session, so many tokens from its end if it
 // is longer and nothing older matters for what is sent.
-func (v *View) reaching(ctx context.Context, id firn.ID, reach int64) (*prospect, error) {
+func (v *View) collectTail(ctx context.Context, id firn.ID, reach int64) (*prospect, error) {
 	plain := true
 	if a, err := v.Agent(ctx, id); err == nil {
 		plain = a.ResultBudget <= 0
@@ -132,18 +132,18 @@ func (v *View) reaching(ctx context.Context, id firn.ID, reach int64) (*prospect
 		return nil, err
 	}
 	p := &prospect{hidden: s.hidden()[firn.EntryID(id)]}
-	from, ok := s.reach(reach)
+	from, ok := s.tailStart(reach)
 	done()
 	if !ok || !plain {
 		return p, p.collect(v.Store.ReadBack(ctx, id, store.End))
 	}
 	p.cut, p.beyond = true, window.OverBudget
-	if err := p.collect(v.rooted(ctx, id, from)); err != nil {
+	if err := p.collect(v.readFromRoots(ctx, id, from)); err != nil {
 		return nil, err
 	}
 	p.path.Start = from.at
 	p.path.Out = slices.Insert(p.path.Out, 0, window.Omission{Why: window.OverBudget, Count: -1, Before: from.at})
-	p.settle()
+	p.sortRead()
 	return p, nil
 }
 
@@ -159,7 +159,7 @@ type roots struct {
 // reach finds an entry so many tokens from the end with which a turn begins. It is
 // false if all of the live part is needed: it is not that long, there is a
 // compaction, or something old says how what is new is sent.
-func (r *reading) reach(tokens int64) (roots, bool) {
+func (r *reading) tailStart(tokens int64) (roots, bool) {
 	if r.from > store.Start || !r.weighed() || r.oddities > 0 || len(r.Tree.Gaps()) > 0 {
 		return roots{}, false
 	}
@@ -204,7 +204,7 @@ func (r *reading) chosen(before int, hidden map[firn.EntryID]bool) []firn.Pos {
 }
 
 // rooted reads a session back to where it is taken to begin.
-func (v *View) rooted(ctx context.Context, id firn.ID, from roots) iter.Seq2[firn.Record, error] {
+func (v *View) readFromRoots(ctx context.Context, id firn.ID, from roots) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
 		older := make([]firn.Record, 0, len(from.marks))
 		for _, at := range from.marks {
@@ -249,7 +249,7 @@ func (v *View) recordAt(ctx context.Context, id firn.ID, at firn.Pos) (firn.Reco
 			return firn.Record{}, err
 		}
 		if rec.At == at {
-			return kept(&rec), nil
+			return cloneRecord(&rec), nil
 		}
 		break
 	}
@@ -259,7 +259,7 @@ func (v *View) recordAt(ctx context.Context, id firn.ID, at firn.Pos) (firn.Reco
 // suffices reports whether more of the session would change nothing of what is
 // sent: its model has no room for the first turn that was read, so none for those
 // before it.
-func (p *prospect) suffices() bool {
+func (p *prospect) coversWindow() bool {
 	if p.Model == nil {
 		return false
 	}
@@ -330,7 +330,7 @@ func (v *View) Glimpse(ctx context.Context, id firn.ID) (Glimpse, error) {
 	if now.damage, err = v.liveDamage(ctx, id, p); err != nil {
 		return Glimpse{}, err
 	}
-	if s := v.tails.shape(id, false); s != nil {
+	if s := v.cache.shape(id, false); s != nil {
 		s.deduced.Lock()
 		s.seen = now
 		s.deduced.Unlock()

@@ -96,7 +96,7 @@ func TestProspectOfTheEnd(t *testing.T) {
 	check := func(what string) {
 		t.Helper()
 		path := need(d.Path(t.Context(), d.id))(t)
-		want := need(d.outlook(t.Context(), d.id, path))(t)
+		want := need(d.nextRequest(t.Context(), d.id, path))(t)
 		p := need(d.prospect(t.Context(), d.id))(t)
 		got := fmt.Sprint(p.Tokens, len(p.Request.Window.Items), p.Thinking, p.Verbose, p.path.Head, p.path.End)
 		if all := fmt.Sprint(want.Tokens, len(want.Request.Window.Items), want.Thinking, want.Verbose, path.Head, path.End); got != all {
@@ -141,24 +141,24 @@ func TestShapesAreBounded(t *testing.T) {
 	}
 	tree := func(id firn.ID) { need(d.Tree(t.Context(), id, 1, ""))(t) }
 	known := func(id firn.ID) bool {
-		s := d.tails.shape(id, false)
+		s := d.cache.shape(id, false)
 		return s != nil && s.Tree.Len() >= 400
 	}
 	tree(ids[0])
-	size := d.tails.shape(ids[0], false).size
-	d.tails.limit = 3*size + size/2
+	size := d.cache.shape(ids[0], false).size
+	d.cache.limit = 3*size + size/2
 	for _, id := range ids[1:] {
 		tree(id)
 	}
 	if !known(ids[3]) || known(ids[0]) {
 		t.Errorf("the shape of the latest is known: %t, of the first: %t", known(ids[3]), known(ids[0]))
 	}
-	if d.tails.used > d.tails.limit {
-		t.Errorf("%d bytes are kept, of %d", d.tails.used, d.tails.limit)
+	if d.cache.used > d.cache.limit {
+		t.Errorf("%d bytes are kept, of %d", d.cache.used, d.cache.limit)
 	}
-	d.tails.limit = size / 2
-	d.tails.Forget(ids[3])
-	if tree(ids[3]); d.tails.used > d.tails.limit || known(ids[3]) {
-		t.Errorf("%d bytes are kept, of %d", d.tails.used, d.tails.limit)
+	d.cache.limit = size / 2
+	d.cache.Forget(ids[3])
+	if tree(ids[3]); d.cache.used > d.cache.limit || known(ids[3]) {
+		t.Errorf("%d bytes are kept, of %d", d.cache.used, d.cache.limit)
 	}
 }

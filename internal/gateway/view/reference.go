@@ -180,7 +180,7 @@ func (v *View) entryTurns(ctx context.Context, id firn.ID, ref reference) (firn.
 
 // before is what an entry of the branch follows; [firn.Root] if nothing.
 func (v *View) before(ctx context.Context, id firn.ID, at *firn.Record) (firn.EntryID, error) {
-	for older, err := range v.trail(ctx, id, behind(at)) {
+	for older, err := range v.trail(ctx, id, fromParent(at)) {
 		if err != nil {
 			return "", err
 		}
@@ -215,7 +215,7 @@ func (v *View) entryNamed(ctx context.Context, id firn.ID, name string) (firn.En
 		return shape.named(name)
 	}
 	s := entrySearch{name: name}
-	for rec, err := range v.upTo(ctx, id) {
+	for rec, err := range v.readBackBounded(ctx, id) {
 		if errors.Is(err, errLong) {
 			shape, done, err := v.Shape(ctx, id)
 			if err != nil {
@@ -227,7 +227,7 @@ func (v *View) entryNamed(ctx context.Context, id firn.ID, name string) (firn.En
 		if err != nil {
 			return "", err
 		}
-		if IsNode(&rec) && s.look(&rec) {
+		if IsNode(&rec) && s.visit(&rec) {
 			return rec.Glance.ID, nil
 		}
 	}
@@ -247,7 +247,7 @@ func (s *Shape) named(name string) (firn.EntryID, error) {
 	}
 	slices.Sort(search.labelled)
 	for n := s.Tree.Head(); n >= 0 && len(search.labelled) == 0; n-- {
-		search.begins(s.Tree.Node(n).ID)
+		search.addIfPrefixed(s.Tree.Node(n).ID)
 	}
 	return search.one(s.id)
 }
@@ -256,16 +256,16 @@ func (s *Shape) named(name string) (firn.EntryID, error) {
 type entrySearch struct {
 	name string
 	// labelled are the entries with that label, begun those whose id begins so.
-	labelled, begun []firn.EntryID
+	labelled, prefixed []firn.EntryID
 	// hidden are what the tombstones so far hide, told the entries of which the
 	// latest label is known.
-	hidden, told map[firn.EntryID]bool
+	hidden, labelKnown map[firn.EntryID]bool
 	// seen are the ids of entries met so far, for those that are there twice.
 	seen map[firn.EntryID]bool
 }
 
 // look looks at the next older record. It is true if it has the very id.
-func (s *entrySearch) look(rec *firn.Record) bool {
+func (s *entrySearch) visit(rec *firn.Record) bool {
 	gl := &rec.Glance
 	if string(gl.ID) == s.name {
 		return true
@@ -273,23 +273,23 @@ func (s *entrySearch) look(rec *firn.Record) bool {
 	switch {
 	case gl.Kind == firn.KindTombstone && !s.hidden[gl.ID]:
 		s.hidden = mark(s.hidden, gl.Target)
-	case gl.Kind == firn.KindLabel && !s.hidden[gl.ID] && !s.told[gl.Target]:
+	case gl.Kind == firn.KindLabel && !s.hidden[gl.ID] && !s.labelKnown[gl.Target]:
 		if e, err := rec.Entry(); err == nil {
-			s.told = mark(s.told, gl.Target)
+			s.labelKnown = mark(s.labelKnown, gl.Target)
 			if l, ok := e.Body.(*firn.Label); ok && l.Name == s.name {
 				s.labelled = append(s.labelled, gl.Target)
 			}
 		}
 	}
-	s.begins(gl.ID)
+	s.addIfPrefixed(gl.ID)
 	return false
 }
 
 // begins looks whether an id begins so.
-func (s *entrySearch) begins(id firn.EntryID) {
+func (s *entrySearch) addIfPrefixed(id firn.EntryID) {
 	if len(s.name) >= MinPrefix && strings.HasPrefix(string(id), s.name) && !s.seen[id] {
 		s.seen = mark(s.seen, id)
-		s.begun = append(s.begun, id)
+		s.prefixed = append(s.prefixed, id)
 	}
 }
 
@@ -306,7 +306,7 @@ func mark(set map[firn.EntryID]bool, id firn.EntryID) map[firn.EntryID]bool {
 func (s *entrySearch) one(id firn.ID) (firn.EntryID, error) {
 	found := s.labelled
 	if len(found) == 0 {
-		found = s.begun
+		found = s.prefixed
 	}
 	switch len(found) {
 	case 0:

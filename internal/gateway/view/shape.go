@@ -81,7 +81,7 @@ func (v *View) weighedShape(ctx context.Context, id firn.ID) (s *Shape, done fun
 }
 
 func (v *View) wholeShape(ctx context.Context, id firn.ID, weights bool) (s *Shape, done func(), err error) {
-	s, done, err = v.lend(ctx, v.tails.shape(id, true), weights)
+	s, done, err = v.acquireShape(ctx, v.cache.shape(id, true), weights)
 	if err != nil || s.from == store.Start {
 		return s, done, err
 	}
@@ -95,15 +95,15 @@ func (v *View) wholeShape(ctx context.Context, id firn.ID, weights bool) (s *Sha
 
 // shapeOfEnd is weighedShape that of a very long session tells only the end.
 func (v *View) shapeOfEnd(ctx context.Context, id firn.ID) (s *Shape, done func(), err error) {
-	return v.lend(ctx, v.tails.shape(id, true), true)
+	return v.acquireShape(ctx, v.cache.shape(id, true), true)
 }
 
 // knownShape lends the shape of a session if that is in memory; else it is nil.
 func (v *View) knownShape(ctx context.Context, id firn.ID) (s *Shape, done func(), err error) {
-	if s = v.tails.shape(id, false); s == nil {
+	if s = v.cache.shape(id, false); s == nil {
 		return nil, nil, nil
 	}
-	if s, done, err = v.lend(ctx, s, false); err == nil && s.from > store.Start {
+	if s, done, err = v.acquireShape(ctx, s, false); err == nil && s.from > store.Start {
 		done()
 		return nil, nil, nil
 	}
@@ -113,7 +113,7 @@ func (v *View) knownShape(ctx context.Context, id firn.ID) (s *Shape, done func(
 // knownLong reports whether a session is known to have more entries than are read
 // to see how it stands.
 func (v *View) knownLong(id firn.ID) bool {
-	s := v.tails.shape(id, false)
+	s := v.cache.shape(id, false)
 	if s == nil {
 		return false
 	}
@@ -126,19 +126,19 @@ func (v *View) knownLong(id firn.ID) bool {
 func (r *reading) weighed() bool { return len(r.entries) == r.Tree.Len() }
 
 // lend brings a shape up to date and lends it.
-func (v *View) lend(ctx context.Context, s *Shape, weights bool) (*Shape, func(), error) {
+func (v *View) acquireShape(ctx context.Context, s *Shape, weights bool) (*Shape, func(), error) {
 	for {
 		s.mu.RLock()
-		if (s.weighed() || !weights) && s.current(ctx, v) {
+		if (s.weighed() || !weights) && s.upToDate(ctx, v) {
 			return s, s.mu.RUnlock, nil
 		}
 		s.mu.RUnlock()
 		if err := s.catchUp(ctx, v, weights); err != nil {
-			v.tails.grown(s, v.tails.limit+1) // it is not to be kept
+			v.cache.grown(s, v.cache.limit+1) // it is not to be kept
 			return nil, nil, fmt.Errorf("read the shape of session %s: %w", s.id, err)
 		}
 		s.mu.RLock()
-		v.tails.grown(s, s.size)
+		v.cache.grown(s, s.size)
 		if s.complete {
 			return s, s.mu.RUnlock, nil
 		}
@@ -148,7 +148,7 @@ func (v *View) lend(ctx context.Context, s *Shape, weights bool) (*Shape, func()
 
 // current reports whether the session still ends where reading did, with the
 // same entry.
-func (s *Shape) current(ctx context.Context, v *View) bool {
+func (s *Shape) upToDate(ctx context.Context, v *View) bool {
 	if s.last == "" {
 		return false
 	}
@@ -164,9 +164,9 @@ func (s *Shape) catchUp(ctx context.Context, v *View, weights bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.drawn = nil
-	if !s.holds(ctx, v) {
+	if !s.unchanged(ctx, v) {
 		s.reading = reading{}
-		if err := s.begin(ctx, v); err != nil {
+		if err := s.findStart(ctx, v); err != nil {
 			return err
 		}
 	}
@@ -184,7 +184,7 @@ func (s *Shape) catchUp(ctx context.Context, v *View, weights bool) error {
 }
 
 // holds reports whether what was read last is still there.
-func (s *Shape) holds(ctx context.Context, v *View) bool {
+func (s *Shape) unchanged(ctx context.Context, v *View) bool {
 	if s.last == "" {
 		return false
 	}
@@ -200,7 +200,7 @@ func (s *Shape) holds(ctx context.Context, v *View) bool {
 }
 
 // begin finds where to begin: of a very long session only the end is read.
-func (s *Shape) begin(ctx context.Context, v *View) error {
+func (s *Shape) findStart(ctx context.Context, v *View) error {
 	size := int64(0)
 	if info, err := v.Info(ctx, s.id); err == nil && info.Bytes <= mostShaped {
 		return nil
@@ -230,7 +230,7 @@ func (s *Shape) read(ctx context.Context, v *View, weights bool) error {
 		}
 		s.End = rec.Next
 		if rec.Gap != nil {
-			s.miss(rec.Gap)
+			s.addGap(rec.Gap)
 		}
 		if !IsNode(&rec) {
 			continue
@@ -262,7 +262,7 @@ const (
 	// inTree is about how many bytes an entry takes up in a tree besides its
 	// texts, inScales what it weighs.
 	inTree   = 88 + 48
-	inScales = 64
+	perWeight = 64
 )
 
 // add takes in the next entry.
@@ -301,7 +301,7 @@ func (s *Shape) weigh(rec *firn.Record) {
 		s.choosing++
 	}
 	s.entries = append(s.entries, w)
-	s.size += inScales + w.size()
+	s.size += perWeight + w.size()
 }
 
 // pruneType is the type of entries in which package agent keeps up to where

@@ -82,10 +82,10 @@ func (p *pagePlan) items(ctx context.Context, v *View, told *wire.Fidelity) iter
 				return
 			}
 			if rec.Gap != nil {
-				if isNamed(rec.Gap) {
+				if isReported(rec.Gap) {
 					d := v.damage(ctx, p.id, rec.Gap)
 					d.After = number
-					lost = join(lost, d)
+					lost = appendDamage(lost, d)
 				}
 				continue
 			}
@@ -113,7 +113,7 @@ func (p *pagePlan) items(ctx context.Context, v *View, told *wire.Fidelity) iter
 }
 
 // mostFaults is how many damaged places a report names.
-const mostFaults = 10
+const maxFaults = 10
 
 // damageItems yields places that could not be read, and counts them.
 func damageItems(list []wire.Damage, told *wire.Fidelity, yield func(page.Item, error) bool) bool {
@@ -131,7 +131,7 @@ func countDamage(d *wire.Damage, told *wire.Fidelity) string {
 	if d.Lost {
 		told.Damaged += int64(d.Count())
 	}
-	if len(told.Faults) < mostFaults {
+	if len(told.Faults) < maxFaults {
 		told.Faults = append(told.Faults, d.String())
 	}
 	return d.String()

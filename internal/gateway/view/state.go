@@ -14,7 +14,7 @@ import (
 
 // State is what the live part of a session tells.
 func (v *View) State(ctx context.Context, id firn.ID, now Glimpse, atWork bool) (*wire.State, error) {
-	used, branches, err := v.spent(ctx, id)
+	used, branches, err := v.counters(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func (v *View) breaker(ctx context.Context, id firn.ID, b compact.Breaker) *wire
 // spent is what a session has used, and how many ends of branches it has. It is
 // counted from the end of the latest turn on; if no turn of ours is near, the
 // shape of the session knows.
-func (v *View) spent(ctx context.Context, id firn.ID) (agent.Counters, int, error) {
+func (v *View) counters(ctx context.Context, id firn.ID) (agent.Counters, int, error) {
 	if !v.knownLong(id) {
 		used, branches, err := agent.CountBranches(ctx, nearEnd{v.Store, v}, id)
 		if !errors.Is(err, errLong) {
@@ -80,7 +80,7 @@ func (n nearEnd) ReadBack(ctx context.Context, id firn.ID, before firn.Pos) iter
 	if before != store.End {
 		return n.Store.ReadBack(ctx, id, before)
 	}
-	return n.v.upTo(ctx, id)
+	return n.v.readBackBounded(ctx, id)
 }
 
 // sendPolicy is what the session says about sending answers: allow, deny, or

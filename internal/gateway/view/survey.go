@@ -28,7 +28,7 @@ const (
 // costs the same however long the session is.
 type survey struct {
 	// branch is where the walk along the branch of the head is.
-	branch start
+	branch walkStart
 	// hidden and labels are what was found so far.
 	hidden map[firn.EntryID]bool
 	labels map[firn.EntryID]string
@@ -130,7 +130,7 @@ func (v *View) survey(ctx context.Context, id firn.ID, low, high firn.Pos, most,
 		}
 		s.low = rec.At
 		if IsNode(&rec) {
-			s.look(&rec)
+			s.visit(&rec)
 		}
 	}
 	v.surveys.keep(id, s.clone())
@@ -145,9 +145,9 @@ func (s *survey) clone() *survey {
 }
 
 // look takes in the next older entry.
-func (s *survey) look(rec *firn.Record) {
+func (s *survey) visit(rec *firn.Record) {
 	glance := &rec.Glance
-	on := !s.branch.over() && (s.branch.loose || glance.ID == s.branch.want)
+	on := !s.branch.atRoot() && (s.branch.loose || glance.ID == s.branch.want)
 	f := finding{hidden: s.hidden[glance.ID], label: s.labels[glance.ID]}
 	switch {
 	case f.hidden:
@@ -162,14 +162,14 @@ func (s *survey) look(rec *firn.Record) {
 	s.found[rec.At] = f
 	s.nodes = append(s.nodes, rec.At)
 	if on {
-		s.pass(rec, f.hidden)
+		s.advance(rec, f.hidden)
 	}
 	s.mark(rec, f.hidden)
 }
 
 // pass goes on along the branch behind an entry of it.
-func (s *survey) pass(rec *firn.Record, hidden bool) {
-	s.branch = behind(rec)
+func (s *survey) advance(rec *firn.Record, hidden bool) {
+	s.branch = fromParent(rec)
 	id := rec.Glance.ID
 	if s.until != "" && id == s.until {
 		s.compacted = true

@@ -9,7 +9,7 @@ import (
 )
 
 // start is where the walk along a branch begins.
-type start struct {
+type walkStart struct {
 	// child is the position of the entry that was met last; walking begins with
 	// what it follows. Without one it begins with the head.
 	child firn.Pos
@@ -23,15 +23,15 @@ type start struct {
 }
 
 // fromHead begins with the head.
-func fromHead() start { return start{child: store.End, loose: true} }
+func fromHead() walkStart { return walkStart{child: store.End, loose: true} }
 
 // behind begins with what an entry follows.
-func behind(rec *firn.Record) start {
-	return start{child: rec.At, known: true, want: rec.Glance.Parent, loose: rec.Glance.NoParent}
+func fromParent(rec *firn.Record) walkStart {
+	return walkStart{child: rec.At, known: true, want: rec.Glance.Parent, loose: rec.Glance.NoParent}
 }
 
 // over reports whether there is nothing to be met: the last one was a root.
-func (s start) over() bool { return s.known && s.want == "" && !s.loose }
+func (s walkStart) atRoot() bool { return s.known && s.want == "" && !s.loose }
 
 // trail walks along a branch from its end to its root, whatever a compaction
 // stands for and a tombstone hides. It reads about as much of the session as is
@@ -39,7 +39,7 @@ func (s start) over() bool { return s.known && s.want == "" && !s.loose }
 // it, after reading the shape of the whole session.
 //
 // A record is valid until the next one.
-func (v *View) trail(ctx context.Context, id firn.ID, from start) iter.Seq2[firn.Record, error] {
+func (v *View) trail(ctx context.Context, id firn.ID, from walkStart) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
 		for rec, err := range v.trailGaps(ctx, id, from) {
 			if rec.Gap == nil && !yield(rec, err) {
@@ -51,9 +51,9 @@ func (v *View) trail(ctx context.Context, id firn.ID, from start) iter.Seq2[firn
 
 // trailGaps is trail that also yields the gaps among the entries, and those right
 // before the root.
-func (v *View) trailGaps(ctx context.Context, id firn.ID, from start) iter.Seq2[firn.Record, error] {
+func (v *View) trailGaps(ctx context.Context, id firn.ID, from walkStart) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
-		if from.over() {
+		if from.atRoot() {
 			return
 		}
 		at := from
@@ -64,10 +64,10 @@ func (v *View) trailGaps(ctx context.Context, id firn.ID, from start) iter.Seq2[
 				return
 			}
 			if rec.Gap != nil {
-				gaps = append(gaps, firn.GapRecord(endingAt(*rec.Gap, from.child)))
+				gaps = append(gaps, firn.GapRecord(clampGap(*rec.Gap, from.child)))
 				continue
 			}
-			if at.over() {
+			if at.atRoot() {
 				break
 			}
 			if !IsNode(&rec) || !at.loose && rec.Glance.ID != at.want {
@@ -76,13 +76,13 @@ func (v *View) trailGaps(ctx context.Context, id firn.ID, from start) iter.Seq2[
 			if at.named {
 				gaps = nil
 			}
-			if at = behind(&rec); !yieldAll(gaps, yield) || !yield(rec, nil) {
+			if at = fromParent(&rec); !yieldAll(gaps, yield) || !yield(rec, nil) {
 				return
 			}
 			gaps = nil
 		}
-		if at.known && !at.loose && !at.over() { // what it follows does not stand before it
-			v.guess(ctx, id, at.child, yield)
+		if at.known && !at.loose && !at.atRoot() { // what it follows does not stand before it
+			v.followTree(ctx, id, at.child, yield)
 			return
 		}
 		yieldAll(gaps, yield)
@@ -101,7 +101,7 @@ func yieldAll(records []firn.Record, yield func(firn.Record, error) bool) bool {
 
 // guess goes on with the walk behind an entry whose parent does not stand
 // before it, along the way that a tree of the whole session tells.
-func (v *View) guess(ctx context.Context, id firn.ID, child firn.Pos, yield func(firn.Record, error) bool) {
+func (v *View) followTree(ctx context.Context, id firn.ID, child firn.Pos, yield func(firn.Record, error) bool) {
 	shape, done, err := v.Shape(ctx, id)
 	if err != nil {
 		yield(firn.Record{}, err)
@@ -122,7 +122,7 @@ func (v *View) guess(ctx context.Context, id firn.ID, child firn.Pos, yield func
 			return
 		}
 		if rec.Gap != nil {
-			rec = firn.GapRecord(endingAt(*rec.Gap, child))
+			rec = firn.GapRecord(clampGap(*rec.Gap, child))
 		}
 		if (rec.Gap != nil || IsNode(&rec) && want[rec.At]) && !yield(rec, nil) {
 			return
@@ -133,7 +133,7 @@ func (v *View) guess(ctx context.Context, id firn.ID, child firn.Pos, yield func
 // endingAt is a gap as it was met when reading back from a place. A line may hold
 // more than one record: what stands before that place on its line seems to have no
 // end, but it ends there.
-func endingAt(g firn.Gap, before firn.Pos) firn.Gap {
+func clampGap(g firn.Gap, before firn.Pos) firn.Gap {
 	if g.Unfinished() && before < store.End {
 		g.Next = before
 	}

@@ -46,21 +46,21 @@ func (v *View) Tree(ctx context.Context, id firn.ID, limit int, cursor string) (
 	}
 	outline := s.outline()
 	outline.page(&tree, min(limit, largestTree), high)
-	tree.Damage = s.beside(ctx, v, &tree, high)
+	tree.Damage = s.pageDamage(ctx, v, &tree, high)
 	done()
 	if err := v.fillNodes(ctx, id, tree.Nodes); err != nil {
 		return tree, fmt.Errorf("read the tree of session %s: %w", id, err)
 	}
 	for i := range tree.Nodes {
 		if gap, ok := outline.faults[tree.Nodes[i].At]; ok && tree.Nodes[i].Fault == "" {
-			v.blame(ctx, id, &tree.Nodes[i], &gap)
+			v.setFault(ctx, id, &tree.Nodes[i], &gap)
 		}
 	}
 	return tree, nil
 }
 
 // blame says of a node what is wrong with it.
-func (v *View) blame(ctx context.Context, id firn.ID, node *wire.Node, gap *firn.Gap) {
+func (v *View) setFault(ctx context.Context, id firn.ID, node *wire.Node, gap *firn.Gap) {
 	d := v.damage(ctx, id, gap)
 	d.N = node.N
 	node.Fault, node.Lost = d.String(), d.Lost
@@ -84,7 +84,7 @@ func (b *Outline) page(tree *wire.Tree, limit, high int) {
 
 // beside lists what could not be read among the entries of a page, which are those
 // before number high.
-func (s *Shape) beside(ctx context.Context, v *View, tree *wire.Tree, high int) []wire.Damage {
+func (s *Shape) pageDamage(ctx context.Context, v *View, tree *wire.Tree, high int) []wire.Damage {
 	from, to := store.Start, store.End
 	if n := len(tree.Nodes); n > 0 && tree.Cursor != "" {
 		from = tree.Nodes[n-1].At
@@ -118,7 +118,7 @@ type Outline struct {
 func (r *reading) draw() *Outline {
 	b := &Outline{Tree: &r.Tree, end: r.End, Hidden: r.hidden(), faults: r.misplaced()}
 	b.Labels = labelsOf(r.labels, b.Hidden)
-	b.settle()
+	b.findPath()
 	b.leaves = countLeaves(b.Tree)
 	return b
 }
@@ -139,7 +139,7 @@ func labelsOf(given []labelled, hidden map[firn.EntryID]bool) map[firn.EntryID]s
 }
 
 // settle finds the path, the compaction in force and what it stands for.
-func (b *Outline) settle() {
+func (b *Outline) findPath() {
 	b.path = b.Tree.Path(b.Tree.Head())
 	b.onPath, b.current = make([]bool, b.Tree.Len()), -1
 	at := -1
@@ -205,8 +205,8 @@ func (v *View) fillNodes(ctx context.Context, id firn.ID, nodes []wire.Node) err
 			return fmt.Errorf("the session was changed underneath: %w", firn.ErrReplaced)
 		}
 		fill(&nodes[n], &rec)
-		if gap := faultOf(&rec); gap != nil && isNamed(gap) {
-			v.blame(ctx, id, &nodes[n], gap)
+		if gap := faultOf(&rec); gap != nil && isReported(gap) {
+			v.setFault(ctx, id, &nodes[n], gap)
 		}
 		if n--; n < 0 {
 			return nil

@@ -139,7 +139,7 @@ func (s *spending) session(ctx context.Context, info *store.Info) error {
 	if !inSlots(s.q.Since) {
 		return s.entries(ctx, info, s.q.Since, func(at time.Time, model string, c wire.Counters) { s.add(info, at, model, c) })
 	}
-	all, known := s.v.ledger.of(info, s.q.Since)
+	all, known := s.v.ledger.lookup(info, s.q.Since)
 	if !known {
 		var t tally
 		before := s.partial
@@ -153,7 +153,7 @@ func (s *spending) session(ctx context.Context, info *store.Info) error {
 		}
 	}
 	for i := range all {
-		if at := all[i].begins(); !at.Before(s.q.Since) {
+		if at := all[i].startTime(); !at.Before(s.q.Since) {
 			s.add(info, at, all[i].model, all[i].Counters)
 		}
 	}
@@ -177,7 +177,7 @@ func (s *spending) entries(ctx context.Context, info *store.Info, since time.Tim
 			s.partial = true
 			return nil
 		}
-		if rec.Gap != nil || !costs(rec.Glance.Kind) {
+		if rec.Gap != nil || !hasUsage(rec.Glance.Kind) {
 			continue
 		}
 		e, err := rec.Entry()
@@ -189,14 +189,14 @@ func (s *spending) entries(ctx context.Context, info *store.Info, since time.Tim
 		}
 		var c agent.Counters
 		if c.Add(e); c.Answers > 0 {
-			tell(e.Time, whoAnswered(&e), countersOf(c))
+			tell(e.Time, modelOf(&e), countersOf(c))
 		}
 	}
 	return nil
 }
 
 // costs reports whether entries of that kind can tell of usage.
-func costs(kind firn.Kind) bool {
+func hasUsage(kind firn.Kind) bool {
 	return kind == firn.KindMessage || kind == firn.KindCompaction || kind == firn.KindBranchSummary || kind == firn.KindCustom
 }
 
@@ -213,7 +213,7 @@ func isCopy(e *firn.Entry) bool {
 }
 
 // whoAnswered is the model that an entry tells the usage of.
-func whoAnswered(e *firn.Entry) string {
+func modelOf(e *firn.Entry) string {
 	switch b := e.Body.(type) {
 	case *firn.Message:
 		return b.Provider + "/" + b.Model

@@ -31,7 +31,7 @@ import (
 type View struct {
 	Options
 	setup   atomic.Pointer[Setup]
-	tails   *tails
+	cache   *residentCache
 	numbers numbers
 	surveys surveys
 	ledger  ledger
@@ -74,7 +74,7 @@ type Setup struct {
 
 // New makes a view. It reads nothing until it is asked.
 func New(o Options, s Setup) *View {
-	v := &View{Options: o, tails: newTails(o.Resident)}
+	v := &View{Options: o, cache: newResidentCache(o.Resident)}
 	v.Reload(s)
 	return v
 }
@@ -83,7 +83,7 @@ func New(o Options, s Setup) *View {
 func (v *View) Reload(s Setup) { v.setup.Store(&s) }
 
 // Resident keeps the live parts of sessions for the turns that go on from them.
-func (v *View) Resident() agent.Resident { return v.tails }
+func (v *View) Resident() agent.Resident { return v.cache }
 
 // Erased forgets what is remembered of a session of which something was erased.
 func (v *View) Erased(id firn.ID) {
@@ -167,7 +167,7 @@ func (v *View) Reaches(ctx context.Context, id firn.ID, entry firn.EntryID, most
 func (v *View) Moved(id firn.ID) {
 	v.numbers.forget(id)
 	v.surveys.forget(id)
-	v.tails.Forget(id)
+	v.cache.Forget(id)
 }
 
 // Inspector is a store that tells of one session what a list would.

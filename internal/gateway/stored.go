@@ -14,8 +14,8 @@ import (
 	"firn.dev/wire"
 )
 
-// Stored yields what the store of this gateway holds: all sessions, also those that
-// were put away, by id, and then all keys.
+// Stored yields the contents of the store: all sessions, including removed ones, ordered by
+// ID, and then all keys.
 func (g *Gateway) Stored(ctx context.Context) iter.Seq2[wire.StoreLine, error] {
 	return func(yield func(wire.StoreLine, error) bool) {
 		if g.Source == nil {
@@ -58,8 +58,7 @@ func storedSession(h store.Holding) *wire.StoredSession {
 	return s
 }
 
-// WriteLines writes the lines of a session as its store holds them, each with its
-// newline.
+// WriteLines writes the lines of a session as the store holds them, each with a newline.
 func (g *Gateway) WriteLines(ctx context.Context, id firn.ID, w io.Writer) error {
 	if g.Source == nil {
 		return notCopied()

@@ -11,20 +11,19 @@ import (
 	"firn.dev/wire"
 )
 
-// forkTries is how often a request may begin its fork anew because a crash
-// interrupted the copy.
+// forkTries is the number of times a request may restart its fork after a crash.
 const forkTries = 32
 
-// copied is what the log tells of a fork that a request has made or begun.
+// copied is the state of a fork that a request has made or started.
 type copied struct {
-	// whole says that all of it is there, hidden that lists do not show it.
+	// whole is set if the copy is complete, hidden if lists do not show it.
 	whole, hidden bool
 	replaces      firn.ID
 }
 
-// forkedBefore returns the id of the fork that a request makes, and what is known of
-// it if the same request made it before. The id of a request with a name is always
-// the same, but for copies that a crash interrupted: they are left, hidden.
+// forkedBefore returns the ID of the fork that a request makes, and its state if the same
+// request made it before. The ID is derived from the request, except after a copy that was
+// interrupted by a crash; such copies stay hidden.
 func (g *Gateway) forkedBefore(ctx context.Context) (firn.ID, *copied, error) {
 	r, ok := requestOf(ctx)
 	if !ok {
@@ -47,7 +46,7 @@ func (g *Gateway) forkedBefore(ctx context.Context) (firn.ID, *copied, error) {
 	return "", nil, &wire.Problem{Kind: wire.Conflict, Message: fmt.Sprintf("the fork was interrupted %d times", forkTries), Hint: "use a new Idempotency-Key"}
 }
 
-// findCopy reads how far a request came with a fork; nil if it did not begin it.
+// findCopy reads the state of a request's fork; nil if it was not started.
 func (g *Gateway) findCopy(ctx context.Context, id firn.ID, r request) (*copied, error) {
 	found := &copied{}
 	for rec, err := range g.Store.Read(ctx, id, store.Start) {
@@ -78,8 +77,8 @@ func (g *Gateway) findCopy(ctx context.Context, id firn.ID, r request) (*copied,
 	return found, nil
 }
 
-// forkedAgain answers a request that made its fork before. The copy is made sure of,
-// and the key points at it, unless it was pointed elsewhere since.
+// forkedAgain answers a repeated request. It confirms that the copy is durable and points
+// the key at it, unless the key was pointed elsewhere since.
 func (g *Gateway) forkedAgain(ctx context.Context, id firn.ID, made *copied, key string) (wire.Session, error) {
 	if err := store.Confirm(ctx, g.Store, id, store.Start); err != nil {
 		return wire.Session{}, err
@@ -103,7 +102,7 @@ func (g *Gateway) forkedAgain(ctx context.Context, id firn.ID, made *copied, key
 	return g.updated(g.session(ctx, id))
 }
 
-// keyHolder returns the session that a key points at; empty if none.
+// keyHolder returns the session that a key points at, or "".
 func (g *Gateway) keyHolder(ctx context.Context, key string) (firn.ID, error) {
 	if key == "" {
 		return "", nil
@@ -119,8 +118,8 @@ func (g *Gateway) keyHolder(ctx context.Context, key string) (firn.ID, error) {
 	return id, nil
 }
 
-// bindKey points a key at a session that was just made. If that fails the session is
-// there nevertheless, so the error is an ErrUnknownOutcome.
+// bindKey points a key at a new session. On failure the session exists nevertheless, so the
+// error is an ErrUnknownOutcome.
 func (g *Gateway) bindKey(ctx context.Context, key string, id firn.ID) error {
 	if err := store.Bind(ctx, g.Store, key, id); err != nil {
 		return fmt.Errorf("point key %s at session %s: %w", key, id, halfDone(err))
@@ -128,8 +127,8 @@ func (g *Gateway) bindKey(ctx context.Context, key string, id firn.ID) error {
 	return nil
 }
 
-// halfDone makes the error of a later step an ErrUnknownOutcome: what the first steps
-// wrote is there.
+// halfDone wraps the error of a later step in ErrUnknownOutcome, because earlier steps have
+// been written.
 func halfDone(err error) error {
 	if errors.Is(err, firn.ErrUnknownOutcome) {
 		return err

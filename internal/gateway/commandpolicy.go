@@ -10,12 +10,12 @@ import (
 	"firn.dev/wire"
 )
 
-// commander is who sends a message, as far as it matters for commands.
+// commander returns the sender of a message in terms of the command policy.
 func commander(in wire.Inbound) route.Commander {
 	by := route.Commander{Channel: in.Channel, ChatType: route.ChatGroup, Names: []string{in.Sender}}
 	kind, err := route.ParsePeerKind(in.PeerKind)
 	switch {
-	case err != nil: // which the routing refuses
+	case err != nil: // rejected by the routing
 	case kind == route.PeerDirect:
 		by.ChatType, by.Names = route.ChatDirect, append(by.Names, in.PeerID)
 	case kind == route.PeerChannel:
@@ -24,9 +24,9 @@ func commander(in wire.Inbound) route.Commander {
 	return by
 }
 
-// forbidden returns the command that would begin a new session, if the sender may not use
-// it; empty if the message begins none, or they may.
-func (s *Setup) forbidden(in wire.Inbound) string {
+// deniedTrigger returns the command that would start a new session if the sender may not
+// use it, else "".
+func (s *Setup) deniedTrigger(in wire.Inbound) string {
 	hit, ok := route.Trigger(in.Text, s.triggers())
 	if !ok {
 		return ""
@@ -41,16 +41,16 @@ func (s *Setup) forbidden(in wire.Inbound) string {
 	return ""
 }
 
-// deniedIn returns the command that a message is, and whether its sender may not use it.
-func (s *Setup) deniedIn(in wire.Inbound, text string) (name string, denied bool) {
+// deniedCommand returns the command in a message and whether the sender may not use it.
+func (s *Setup) deniedCommand(in wire.Inbound, text string) (name string, denied bool) {
 	name, _, ok := route.ParseCommand(text)
 	return "/" + name, ok && !s.Commands.Allows(name, commander(in))
 }
 
-// notHere is what somebody is told who may not use a command.
-func notHere(name string) string { return fmt.Sprintf("You may not use %s here.", name) }
+// commandDenied returns the reply to a denied command.
+func commandDenied(name string) string { return fmt.Sprintf("You may not use %s here.", name) }
 
-// refuseCommand answers a message that would begin a new session. Nothing is written.
+// refuseCommand answers a message whose trigger is denied. It writes nothing.
 func (g *Gateway) refuseCommand(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, name string, out wire.Routed) (wire.Routed, error) {
 	keyed, err := g.keyed()
 	if err != nil {
@@ -59,13 +59,13 @@ func (g *Gateway) refuseCommand(ctx context.Context, setup *Setup, r route.Route
 	if out.Session, err = keyed.Lookup(ctx, out.Key); err != nil && !errors.Is(err, firn.ErrNotFound) {
 		return out, err
 	}
-	out.Reply, out.Deliver = notHere(name), g.deliverable(ctx, setup, r, in, out.Session)
+	out.Reply, out.Deliver = commandDenied(name), g.deliverable(ctx, setup, r, in, out.Session)
 	return out, nil
 }
 
-// overrules reports whether /send with these arguments would send answers that the
-// settings do not allow: those are the operator's, and a chat does not change them.
-func overrules(setup *Setup, r route.Route, in wire.Inbound, args string) bool {
+// exceedsSendPolicy reports whether /send with these arguments would allow answers that the
+// configuration does not. A chat cannot override the operator's policy.
+func exceedsSendPolicy(setup *Setup, r route.Route, in wire.Inbound, args string) bool {
 	word, ok := sendWord(args)
 	if !ok || word != sendAllow {
 		return false

@@ -45,7 +45,7 @@ func requestOf(ctx context.Context) (request, bool) {
 }
 
 // field is the request as entries have it.
-func (r request) field() firn.Field { return firn.Field{Name: requestField, Value: spell(r.String())} }
+func (r request) field() firn.Field { return firn.Field{Name: requestField, Value: toJSON(r.String())} }
 
 func (r request) String() string { return r.name + "." + r.body }
 
@@ -141,7 +141,7 @@ func addedFor(rec *firn.Record) (name, body string, ok bool) {
 // appendOnce appends the entries of a request that has a name. What it added before,
 // all of them or the first few, is made sure of and not added again.
 func (g *Gateway) appendOnce(ctx context.Context, r request, id firn.ID, expect firn.Pos, entries []firn.Entry) (wire.Appended, error) {
-	defer g.doors.lock("request " + string(id) + " " + r.name)()
+	defer g.locks.lock("request " + string(id) + " " + r.name)()
 	ids, from, end, err := g.addedBy(ctx, id, r)
 	if err != nil {
 		return wire.Appended{}, err
@@ -171,7 +171,7 @@ func (g *Gateway) appendOnce(ctx context.Context, r request, id firn.ID, expect 
 
 // begunBefore turns the conflict of a request that has a name, and that began its
 // session before, into success: what is there is made sure of.
-func (g *Gateway) begunBefore(ctx context.Context, id firn.ID, err error) error {
+func (g *Gateway) confirmCreated(ctx context.Context, id firn.ID, err error) error {
 	if _, ok := requestOf(ctx); !ok || !errors.Is(err, firn.ErrConflict) {
 		return err
 	}

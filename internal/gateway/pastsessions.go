@@ -13,27 +13,27 @@ import (
 	"firn.dev/store"
 )
 
-// A message that is sent again under its id is taken once, also if its key has got a new
-// session meanwhile. The sessions before the present one are searched for it, as far back
-// as ids are remembered ([store.Remembered]). A session that has ended does not change,
-// so the ids of its messages are kept in memory.
+// A message that is sent again with the same ID is accepted once, even if its key has a new
+// session in the meantime. Earlier sessions of the key are searched, as far back as IDs are
+// remembered ([store.Remembered]). An ended session does not change, so the IDs of its
+// messages are cached.
 
-// mostPast is how many ended sessions are kept in memory.
+// mostPast is the maximum number of cached sessions.
 const mostPast = 4096
 
-// pastSessions keeps what is known of sessions that a key had.
+// pastSessions caches earlier sessions of keys.
 type pastSessions struct {
 	mu       sync.Mutex
 	sessions map[firn.ID]*pastSession
 }
 
-// pastSession is what is known of a session of a key.
+// pastSession is the cached state of a key's session.
 type pastSession struct {
 	began    time.Time
 	previous firn.ID
 	message  string
 	reason   string
-	// end is where the session ended when its messages were read.
+	// end is the end of the session when its messages were read.
 	end      firn.Pos
 	messages map[uint64]struct{}
 }
@@ -42,14 +42,14 @@ var messageHashes = maphash.MakeSeed()
 
 func messageHash(id firn.EntryID) uint64 { return maphash.String(messageHashes, string(id)) }
 
-// earlier yields the session of a key and those that it had before, newest first, as
-// long as a message in the next one can be remembered.
-func (g *Gateway) earlier(ctx context.Context, key string, id firn.ID, visit func(id firn.ID, s *pastSession) (bool, error)) error {
+// eachEarlier calls visit for the session of a key and its predecessors, newest first, as
+// far back as message IDs are remembered.
+func (g *Gateway) eachEarlier(ctx context.Context, key string, id firn.ID, visit func(id firn.ID, s *pastSession) (bool, error)) error {
 	since := g.now().Add(-store.Remembered)
 	for seen := map[firn.ID]bool{}; id != "" && !seen[id]; {
 		seen[id] = true
 		s, err := g.pastOf(ctx, key, id)
-		if errors.Is(err, firn.ErrNotFound) { // it was put away
+		if errors.Is(err, firn.ErrNotFound) { // it was removed
 			return nil
 		}
 		if err != nil {
@@ -66,7 +66,7 @@ func (g *Gateway) earlier(ctx context.Context, key string, id firn.ID, visit fun
 	return nil
 }
 
-// pastOf returns what is known of a session of a key: when and after which one it began.
+// pastOf returns the cached state of a session: its start time and its predecessor.
 func (g *Gateway) pastOf(ctx context.Context, key string, id firn.ID) (*pastSession, error) {
 	g.past.mu.Lock()
 	s := g.past.sessions[id]
@@ -74,17 +74,17 @@ func (g *Gateway) pastOf(ctx context.Context, key string, id firn.ID) (*pastSess
 	if s != nil {
 		return s, nil
 	}
-	began, err := g.beginning(ctx, id)
+	began, err := g.createdAt(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	mark, err := g.begun(ctx, id)
+	mark, err := g.startingReset(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	s = &pastSession{began: began, previous: mark.Previous, message: mark.Message, reason: string(mark.Reason)}
 	if s.previous != "" {
-		ours, err := g.preceded(ctx, s.previous, id, key)
+		ours, err := g.isPredecessor(ctx, s.previous, id, key)
 		if ignoreGone(err) != nil {
 			return nil, err
 		}
@@ -101,15 +101,14 @@ func (g *Gateway) pastOf(ctx context.Context, key string, id firn.ID) (*pastSess
 	return s, nil
 }
 
-// heardBefore returns the session that took a message before the present one of its key
-// began; empty if none did.
+// heardBefore returns the earlier session of a key that holds a message, or "".
 func (g *Gateway) heardBefore(ctx context.Context, key string, present firn.ID, message firn.EntryID) (found firn.ID, err error) {
 	if message == "" {
 		return "", nil
 	}
-	err = g.earlier(ctx, key, present, func(id firn.ID, s *pastSession) (bool, error) {
+	err = g.eachEarlier(ctx, key, present, func(id firn.ID, s *pastSession) (bool, error) {
 		if id == present {
-			return false, nil // its turn will see
+			return false, nil // its turn checks that
 		}
 		heard, err := g.heardIn(ctx, id, s, message)
 		if heard {
@@ -120,7 +119,7 @@ func (g *Gateway) heardBefore(ctx context.Context, key string, present firn.ID, 
 	return found, err
 }
 
-// heardIn reports whether a session took a message, said or waiting.
+// heardIn reports whether a session holds a message, delivered or queued.
 func (g *Gateway) heardIn(ctx context.Context, id firn.ID, s *pastSession, message firn.EntryID) (bool, error) {
 	end := store.Start
 	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
@@ -149,7 +148,7 @@ func (g *Gateway) heardIn(ctx context.Context, id firn.ID, s *pastSession, messa
 	return heard, nil
 }
 
-// ignoreGone takes a session that was put away for one that heard nothing.
+// ignoreGone ignores the error of a removed session, which holds no messages.
 func ignoreGone(err error) error {
 	if errors.Is(err, firn.ErrNotFound) {
 		return nil
@@ -157,7 +156,7 @@ func ignoreGone(err error) error {
 	return err
 }
 
-// messagesOf returns the hashes of the ids of the messages that a session took of late.
+// messagesOf returns the hashes of the message IDs that a session accepted recently.
 func (g *Gateway) messagesOf(ctx context.Context, id firn.ID, end firn.Pos) (map[uint64]struct{}, error) {
 	messages := make(map[uint64]struct{})
 	add := func(id firn.EntryID) { messages[messageHash(id)] = struct{}{} }

@@ -12,15 +12,15 @@ import (
 	"firn.dev/wire"
 )
 
-// StartJobs begins to run jobs when they are due, and maintenance, until the
-// gateway is closed. What was due since a job ran last, while no gateway was
-// there, is made up for once if the job wants it, and else said in the log to
-// be missed. A gateway that is there for one command only does not start them.
+// StartJobs starts the scheduler for jobs and maintenance, which runs until the gateway is
+// closed. If a job was due while no gateway was running, it runs once if the job has
+// CatchUp; otherwise the missed run is logged. A gateway started for a single command does
+// not call it.
 func (g *Gateway) StartJobs(ctx context.Context) error {
-	if !g.attend() {
-		return closing()
+	if !g.addWork() {
+		return errClosing()
 	}
-	err := g.takeStock(ctx)
+	err := g.loadLastRuns(ctx)
 	if err == nil && !g.timer.Start() {
 		err = fmt.Errorf("start jobs: they were started already: %w", firn.ErrInvalid)
 	}
@@ -30,13 +30,13 @@ func (g *Gateway) StartJobs(ctx context.Context) error {
 	}
 	go func() {
 		defer g.work.Done()
-		g.timer.Keep(func() time.Duration { return g.doDue(g.now()) })
+		g.timer.Keep(func() time.Duration { return g.startDue(g.now()) })
 	}()
 	return nil
 }
 
-// takeStock finds out from the log when the jobs ran last.
-func (g *Gateway) takeStock(ctx context.Context) error {
+// loadLastRuns reads from the log when each job ran last.
+func (g *Gateway) loadLastRuns(ctx context.Context) error {
 	setup, now := g.setup.Load(), g.now()
 	for i := range setup.Jobs {
 		j := &setup.Jobs[i]
@@ -60,9 +60,9 @@ func (g *Gateway) takeStock(ctx context.Context) error {
 	return nil
 }
 
-// doDue starts what is due, and returns how long to sleep.
-func (g *Gateway) doDue(now time.Time) time.Duration {
-	if !g.keepsTime() {
+// startDue starts everything that is due and returns the time to sleep.
+func (g *Gateway) startDue(now time.Time) time.Duration {
+	if !g.leadsSchedule() {
 		return timer.Nap
 	}
 	setup := g.setup.Load()
@@ -80,9 +80,9 @@ func (g *Gateway) doDue(now time.Time) time.Duration {
 	return sleep
 }
 
-// keepsTime reports whether this gateway does what is due: of several one does.
-// Who takes that over from another finds out from the log what it did last.
-func (g *Gateway) keepsTime() bool {
+// leadsSchedule reports whether this gateway runs the schedule; of several gateways one
+// does. When it takes over, it first reads the last runs from the log.
+func (g *Gateway) leadsSchedule() bool {
 	if g.Peers == nil {
 		return true
 	}
@@ -91,7 +91,7 @@ func (g *Gateway) keepsTime() bool {
 		return false
 	}
 	if !g.led {
-		if err := g.takeStock(g.ctx); err != nil {
+		if err := g.loadLastRuns(g.ctx); err != nil {
 			g.Log.Warn("what is due cannot be found out", "error", err)
 			return false
 		}
@@ -100,7 +100,7 @@ func (g *Gateway) keepsTime() bool {
 	return true
 }
 
-// runDue begins a run of a job that is due.
+// runDue starts a run of a job that is due.
 func (g *Gateway) runDue(setup *Setup, r timer.Run) {
 	_, err := g.startRun(asOwner(g.ctx), setup, r.Job)
 	switch {
@@ -113,7 +113,7 @@ func (g *Gateway) runDue(setup *Setup, r timer.Run) {
 	}
 }
 
-// maintainDue looks what is to be cleared away, and says it in the log.
+// maintainDue runs maintenance and logs the result.
 func (g *Gateway) maintainDue(m maintenance.Settings) {
 	defer g.timer.EndRound()
 	report, err := g.Maintain(g.ctx, m, false)

@@ -17,7 +17,7 @@ func TestTailsCountWhatIsCarried(t *testing.T) {
 	inside := firn.NewEntry(firn.UserText("hello").Body)
 	inside.Body.(*firn.Message).Extra = carried
 	for name, e := range map[string]firn.Entry{"beside the entry": entry, "in the message": inside} {
-		kept := newTails(3000)
+		kept := newResidentCache(3000)
 		kept.Keep("s", window.Path{Entries: []firn.Entry{e}})
 		if _, ok := kept.Load("s"); ok {
 			t.Errorf("%s: it is kept, and counted as %d bytes", name, kept.used)

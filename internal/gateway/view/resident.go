@@ -12,118 +12,118 @@ import (
 // again and again: their live parts, which turns go on from, and their shapes,
 // which are looked at. What was used longest ago goes first. A session whose turn
 // is running holds its own copy, so it is never taken away under it.
-type tails struct {
+type residentCache struct {
 	mu    sync.Mutex
 	limit int64
 	used  int64
-	kept  map[tailKey]*list.Element
+	kept  map[cacheKey]*list.Element
 	// order has the one used last in front.
 	order *list.List
 }
 
 // tailKey names what is kept of a session: its live part or its shape.
-type tailKey struct {
+type cacheKey struct {
 	id    firn.ID
 	shape bool
 }
 
 // tail is the live part of one session, or its shape.
-type tail struct {
-	key   tailKey
+type cacheItem struct {
+	key   cacheKey
 	path  window.Path
 	shape *Shape
 	size  int64
 }
 
 // standardTails is how many bytes are kept if nobody says otherwise.
-const standardTails = 64 << 20
+const defaultCacheBytes = 64 << 20
 
-func newTails(limit int64) *tails {
+func newResidentCache(limit int64) *residentCache {
 	if limit <= 0 {
-		limit = standardTails
+		limit = defaultCacheBytes
 	}
-	return &tails{limit: limit, kept: make(map[tailKey]*list.Element), order: list.New()}
+	return &residentCache{limit: limit, kept: make(map[cacheKey]*list.Element), order: list.New()}
 }
 
 // Load returns what is kept of a session.
-func (t *tails) Load(id firn.ID) (window.Path, bool) {
+func (t *residentCache) Load(id firn.ID) (window.Path, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	e, ok := t.kept[tailKey{id: id}]
+	e, ok := t.kept[cacheKey{id: id}]
 	if !ok {
 		return window.Path{}, false
 	}
 	t.order.MoveToFront(e)
-	return e.Value.(*tail).path, true
+	return e.Value.(*cacheItem).path, true
 }
 
 // Keep keeps the live part of a session, unless it is too large to be kept
 // beside others.
-func (t *tails) Keep(id firn.ID, p window.Path) {
+func (t *residentCache) Keep(id firn.ID, p window.Path) {
 	size := sizeOf(p)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	key := tailKey{id: id}
+	key := cacheKey{id: id}
 	t.drop(key)
 	if size <= t.limit/2 {
-		t.push(&tail{key: key, path: p, size: size})
+		t.push(&cacheItem{key: key, path: p, size: size})
 	}
 }
 
 // shape returns what is kept of the shape of a session, nil if nothing is. With
 // make it is never nil: whoever comes first finds it empty.
-func (t *tails) shape(id firn.ID, make bool) *Shape {
+func (t *residentCache) shape(id firn.ID, make bool) *Shape {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	key := tailKey{id: id, shape: true}
+	key := cacheKey{id: id, shape: true}
 	if e, ok := t.kept[key]; ok {
 		t.order.MoveToFront(e)
-		return e.Value.(*tail).shape
+		return e.Value.(*cacheItem).shape
 	}
 	if !make {
 		return nil
 	}
 	s := &Shape{id: id}
-	t.push(&tail{key: key, shape: s})
+	t.push(&cacheItem{key: key, shape: s})
 	return s
 }
 
 // grown tells how large a shape is now. One that is too large to be kept at all
 // is not, nor does it push others out.
-func (t *tails) grown(s *Shape, size int64) {
+func (t *residentCache) grown(s *Shape, size int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	key := tailKey{id: s.id, shape: true}
+	key := cacheKey{id: s.id, shape: true}
 	e, ok := t.kept[key]
-	if !ok || e.Value.(*tail).shape != s {
+	if !ok || e.Value.(*cacheItem).shape != s {
 		return // it was dropped meanwhile
 	}
 	t.drop(key)
 	if size <= t.limit {
-		t.push(&tail{key: key, shape: s, size: size})
+		t.push(&cacheItem{key: key, shape: s, size: size})
 	}
 }
 
 // Forget drops what is kept of a session, because something was erased or all of
 // it is elsewhere now.
-func (t *tails) Forget(id firn.ID) {
+func (t *residentCache) Forget(id firn.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.drop(tailKey{id: id})
-	t.drop(tailKey{id: id, shape: true})
+	t.drop(cacheKey{id: id})
+	t.drop(cacheKey{id: id, shape: true})
 }
 
 // push puts something in front, and lets go of what there is no room for.
-func (t *tails) push(kept *tail) {
+func (t *residentCache) push(kept *cacheItem) {
 	t.kept[kept.key] = t.order.PushFront(kept)
 	for t.used += kept.size; t.used > t.limit; {
-		t.drop(t.order.Back().Value.(*tail).key)
+		t.drop(t.order.Back().Value.(*cacheItem).key)
 	}
 }
 
-func (t *tails) drop(key tailKey) {
+func (t *residentCache) drop(key cacheKey) {
 	if e, ok := t.kept[key]; ok {
-		t.used -= t.order.Remove(e).(*tail).size
+		t.used -= t.order.Remove(e).(*cacheItem).size
 		delete(t.kept, key)
 	}
 }

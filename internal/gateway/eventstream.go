@@ -25,7 +25,7 @@ const (
 
 // narration is what one who listens to a session is told: the log, and what
 // is beside it, in an order that makes sense.
-type narration struct {
+type eventStream struct {
 	g        *Gateway
 	id       firn.ID
 	html     bool
@@ -40,20 +40,20 @@ type narration struct {
 	held []wire.Event
 	// grows is the answer that grows, on a page. due rings when it is to be told;
 	// ringing: it will. grown is when it was told last.
-	grows   grows
+	growing   growingAnswer
 	due     *time.Timer
 	ringing bool
 	grown   time.Time
 }
 
 // grows is an answer that is being given, as a page shows it.
-type grows struct {
+type growingAnswer struct {
 	entry          firn.EntryID
 	text, thinking richtext.Growth
 }
 
 // narrate yields what happens in a session after a position.
-func (g *Gateway) narrate(ctx context.Context, id firn.ID, after firn.Pos, html bool) iter.Seq2[wire.Event, error] {
+func (g *Gateway) streamEvents(ctx context.Context, id firn.ID, after firn.Pos, html bool) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		listener, now := g.events.listenTo(id)
 		defer g.events.leave(listener)
@@ -64,7 +64,7 @@ func (g *Gateway) narrate(ctx context.Context, id firn.ID, after firn.Pos, html 
 			yield(wire.Event{}, err)
 			return
 		}
-		t := &narration{g: g, id: id, html: html, ctx: ctx, listener: listener, logged: g.follow(ctx, id, after, end, html), yield: yield, last: after, due: time.NewTimer(time.Hour)}
+		t := &eventStream{g: g, id: id, html: html, ctx: ctx, listener: listener, logged: g.follow(ctx, id, after, end, html), yield: yield, last: after, due: time.NewTimer(time.Hour)}
 		t.due.Stop()
 		defer func() {
 			t.due.Stop()
@@ -72,7 +72,7 @@ func (g *Gateway) narrate(ctx context.Context, id firn.ID, after firn.Pos, html 
 			for range t.logged { // it ends, and nobody is left behind
 			}
 		}()
-		if t.until(end) && t.begin(now, kept) && t.release() {
+		if t.sendLogUntil(end) && t.sendCurrent(now, kept) && t.sendHeld() {
 			for t.next() {
 			}
 		}
@@ -80,15 +80,15 @@ func (g *Gateway) narrate(ctx context.Context, id firn.ID, after firn.Pos, html 
 }
 
 // next tells what comes next. It is false if that was all.
-func (t *narration) next() bool {
+func (t *eventStream) next() bool {
 	select {
 	case f, ok := <-t.logged:
-		return t.log(f, ok)
+		return t.sendEntry(f, ok)
 	case e := <-t.listener.events:
-		return t.hear(e) && t.release()
+		return t.handleEvent(e) && t.sendHeld()
 	case <-t.due.C:
 		t.ringing = false
-		return t.grow()
+		return t.sendGrowth()
 	case <-t.listener.slow:
 		t.yield(event(wire.Gap, t.id, nil), nil)
 	case <-t.listener.gone:
@@ -99,11 +99,11 @@ func (t *narration) next() bool {
 }
 
 // until tells the log up to a position. What happens beside it meanwhile waits.
-func (t *narration) until(pos firn.Pos) bool {
+func (t *eventStream) sendLogUntil(pos firn.Pos) bool {
 	for t.last < pos {
 		select {
 		case f, ok := <-t.logged:
-			if !t.log(f, ok) {
+			if !t.sendEntry(f, ok) {
 				return false
 			}
 		case e := <-t.listener.events:
@@ -125,12 +125,12 @@ func (t *narration) until(pos firn.Pos) bool {
 }
 
 // release tells what waited for the log.
-func (t *narration) release() bool {
+func (t *eventStream) sendHeld() bool {
 	for len(t.held) > 0 {
 		held := t.held
 		t.held = nil
 		for i, e := range held {
-			if !t.hear(e) {
+			if !t.handleEvent(e) {
 				return false
 			}
 			if len(t.held) > 0 { // it waited for the log again, and others came meanwhile
@@ -143,7 +143,7 @@ func (t *narration) release() bool {
 }
 
 // log tells an entry of the log. An answer that is in it has grown up.
-func (t *narration) log(f followed, ok bool) bool {
+func (t *eventStream) sendEntry(f followed, ok bool) bool {
 	var moved *store.Moved
 	switch {
 	case errors.As(f.err, &moved):
@@ -163,14 +163,14 @@ func (t *narration) log(f followed, ok bool) bool {
 	if t.past = append(t.past, f.entry); len(t.past) > remembered {
 		t.past = slices.Delete(t.past, 0, len(t.past)-remembered)
 	}
-	if f.entry != "" && f.entry == t.grows.entry {
-		t.grows = grows{}
+	if f.entry != "" && f.entry == t.growing.entry {
+		t.growing = growingAnswer{}
 	}
 	return t.yield(f.event, nil)
 }
 
 // begin tells who comes while a turn runs what happened in it.
-func (t *narration) begin(now moment, kept bool) bool {
+func (t *eventStream) sendCurrent(now moment, kept bool) bool {
 	if !now.running {
 		return true
 	}
@@ -181,12 +181,12 @@ func (t *narration) begin(now moment, kept bool) bool {
 		now.Entry, now.Text, now.Thinking = "", "", ""
 	}
 	if !t.html {
-		return !now.said() || t.yield(event(wire.TurnPartial, t.id, now.Partial), nil)
+		return !now.hasContent() || t.yield(event(wire.TurnPartial, t.id, now.Partial), nil)
 	}
-	t.grows.entry = now.Entry
-	t.grows.thinking.Add(now.Thinking)
-	t.grows.text.Add(now.Text)
-	if !t.grow() {
+	t.growing.entry = now.Entry
+	t.growing.thinking.Add(now.Thinking)
+	t.growing.text.Add(now.Text)
+	if !t.sendGrowth() {
 		return false
 	}
 	for _, tool := range now.Tools {
@@ -198,18 +198,18 @@ func (t *narration) begin(now moment, kept bool) bool {
 }
 
 // hear tells what happened beside the log.
-func (t *narration) hear(e wire.Event) bool {
+func (t *eventStream) handleEvent(e wire.Event) bool {
 	switch e.Name {
 	case logReached:
-		return t.until(e.Pos)
+		return t.sendLogUntil(e.Pos)
 	case wire.DeltaText, wire.DeltaThinking:
 		return t.delta(e)
 	}
-	return t.grow() && t.yield(e, nil)
+	return t.sendGrowth() && t.yield(e, nil)
 }
 
 // delta tells a piece of an answer, unless the answer was told already.
-func (t *narration) delta(e wire.Event) bool {
+func (t *eventStream) delta(e wire.Event) bool {
 	var d wire.Delta
 	if json.Unmarshal(e.Data, &d) != nil || d.Entry != "" && slices.Contains(t.past, d.Entry) {
 		return true
@@ -217,13 +217,13 @@ func (t *narration) delta(e wire.Event) bool {
 	if !t.html {
 		return t.yield(e, nil)
 	}
-	if d.Entry != t.grows.entry {
-		t.grows = grows{entry: d.Entry}
+	if d.Entry != t.growing.entry {
+		t.growing = growingAnswer{entry: d.Entry}
 	}
 	if e.Name == wire.DeltaThinking {
-		t.grows.thinking.Add(d.Text)
+		t.growing.thinking.Add(d.Text)
 	} else {
-		t.grows.text.Add(d.Text)
+		t.growing.text.Add(d.Text)
 	}
 	if !t.ringing {
 		t.ringing = true
@@ -233,18 +233,18 @@ func (t *narration) delta(e wire.Event) bool {
 }
 
 // grow tells what grew since the last time.
-func (t *narration) grow() bool {
+func (t *eventStream) sendGrowth() bool {
 	for _, thinking := range []bool{true, false} {
-		g := &t.grows.text
+		g := &t.growing.text
 		if thinking {
-			g = &t.grows.thinking
+			g = &t.growing.thinking
 		}
 		from, blocks, changed := g.Grown()
 		if !changed {
 			continue
 		}
 		t.grown = time.Now()
-		if !t.yield(event(wire.DeltaHTML, t.id, wire.Growth{Entry: t.grows.entry, Thinking: thinking, From: from, Blocks: blocks}), nil) {
+		if !t.yield(event(wire.DeltaHTML, t.id, wire.Growth{Entry: t.growing.entry, Thinking: thinking, From: from, Blocks: blocks}), nil) {
 			return false
 		}
 	}
