@@ -17,9 +17,9 @@ import (
 )
 
 // Several agents can answer in one session. A session belongs to one agent, its owner,
-// which answers unless a turn names another. The name is kept with the message, so that
-// the same agent answers after a restart; whether who asks may have that agent answer is
-// checked when the message comes and when its turn begins.
+// which answers unless a turn names another. The name is stored with the message, so that
+// the same agent answers after a restart. The asker's access to that agent is checked when
+// the message arrives and when its turn starts.
 
 // owner returns the name of the agent that a session belongs to.
 func (g *Gateway) owner(ctx context.Context, id firn.ID) (string, error) {
@@ -36,8 +36,7 @@ func (g *Gateway) agentOf(ctx context.Context, id firn.ID) (*agent.Agent, error)
 	return g.setup.Load().agent(owner)
 }
 
-// answerer checks the agent that a turn of a session names, and returns it; empty if it is
-// the owner.
+// answerer validates the agent named by a turn and returns it; empty means the owner.
 func (g *Gateway) answerer(ctx context.Context, id firn.ID, name string) (string, error) {
 	if name == "" {
 		return "", nil
@@ -53,8 +52,8 @@ func (g *Gateway) answerer(ctx context.Context, id firn.ID, name string) (string
 	return name, err
 }
 
-// mayAnswer refuses an agent to who may not see all that belongs to it. What they may not
-// see is not there.
+// mayAnswer rejects an agent that is not entirely within the bounds. The error does not
+// reveal that it exists.
 func mayAnswer(b route.Bounds, name string) error {
 	if b.AdmitsAgent(name) {
 		return nil
@@ -62,8 +61,8 @@ func mayAnswer(b route.Bounds, name string) error {
 	return &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("unknown agent %q", view.Clip(name)), Hint: "leave the agent out: that of the session answers"}
 }
 
-// agent returns the agent that answers a batch of messages, which all name the same one,
-// and the owner of the session.
+// agent returns the agent that answers a batch, whose messages all name the same one, and
+// the owner of the session.
 func (l *lane) agent(ctx context.Context, batch []*ticket) (*agent.Agent, string, error) {
 	owner, err := l.g.owner(ctx, l.id)
 	if err != nil {
@@ -73,17 +72,17 @@ func (l *lane) agent(ctx context.Context, batch []*ticket) (*agent.Agent, string
 	return a, owner, err
 }
 
-// allFor reports whether all messages that wait or are being answered are for the same
-// agent. The caller holds the lane's lock.
+// allFor reports whether all queued and running messages are for the same agent. The caller
+// holds mu.
 func (l *lane) allFor(name string) bool {
 	return !slices.ContainsFunc(slices.Concat(l.running, l.queue), func(t *ticket) bool { return t.Agent != name })
 }
 
-// nameOf is the name of an agent.
+// nameOf returns the name of an agent.
 func nameOf(a *agent.Agent) string { return cmp.Or(a.Name, "main") }
 
-// askedAgent returns the agent that the last message of a path names, of the user or of a
-// machine; empty if it names none.
+// askedAgent returns the agent named by the last user or machine message of a path; empty
+// if none.
 func askedAgent(p window.Path) string {
 	for _, e := range slices.Backward(p.Entries) {
 		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser || byMachine(e) {
@@ -93,7 +92,7 @@ func askedAgent(p window.Path) string {
 	return ""
 }
 
-// unknownAgent says that there is no agent of a name, and which one may be meant.
+// unknownAgent returns the problem for an unknown agent, with a suggestion.
 func (s *Setup) unknownAgent(name string) error {
 	message := fmt.Sprintf("unknown agent %q", view.Clip(name))
 	if meant := typo.Nearest(name, slices.Sorted(maps.Keys(s.Agents)), 2); meant != "" {

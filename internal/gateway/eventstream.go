@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// growEvery is how long a page waits at least from one growth to the next.
+	// growEvery is the minimum interval between two HTML updates of a page.
 	growEvery = 50 * time.Millisecond
-	// remembered is how many entries a stream knows that it has told.
+	// remembered is the number of recently sent entries that a stream keeps.
 	remembered = 64
-	// mostHeld is how many events wait while the log is told.
+	// mostHeld is the maximum number of events held back while the log is sent.
 	mostHeld = 1 << 16
 )
 
-// narration is what one who listens to a session is told: the log, and what
-// is beside it, in an order that makes sense.
+// eventStream is the stream of one listener. It merges the log and the turn events in a
+// consistent order.
 type eventStream struct {
 	g        *Gateway
 	id       firn.ID
@@ -33,26 +33,26 @@ type eventStream struct {
 	listener *listener
 	logged   <-chan followed
 	yield    func(wire.Event, error) bool
-	// last is how far the log was told, and past the latest entries of it.
+	// last is the log position sent so far, past are the latest entries sent.
 	last firn.Pos
 	past []firn.EntryID
-	// held are events that came while the log was told.
+	// held are events that arrived while the log was being sent.
 	held []wire.Event
-	// grows is the answer that grows, on a page. due rings when it is to be told;
-	// ringing: it will. grown is when it was told last.
-	growing   growingAnswer
+	// growing is the partial answer on a page. due fires when an update is to be sent,
+	// ringing is set while it is armed, grown is the time of the last update.
+	growing growingAnswer
 	due     *time.Timer
 	ringing bool
 	grown   time.Time
 }
 
-// grows is an answer that is being given, as a page shows it.
+// growingAnswer is a partial answer as a page shows it.
 type growingAnswer struct {
 	entry          firn.EntryID
 	text, thinking richtext.Growth
 }
 
-// narrate yields what happens in a session after a position.
+// streamEvents yields the events of a session after a position.
 func (g *Gateway) streamEvents(ctx context.Context, id firn.ID, after firn.Pos, html bool) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		listener, now := g.events.listenTo(id)
@@ -69,7 +69,7 @@ func (g *Gateway) streamEvents(ctx context.Context, id firn.ID, after firn.Pos, 
 		defer func() {
 			t.due.Stop()
 			cancel()
-			for range t.logged { // it ends, and nobody is left behind
+			for range t.logged { // drain until the follower has ended
 			}
 		}()
 		if t.sendLogUntil(end) && t.sendCurrent(now, kept) && t.sendHeld() {
@@ -79,7 +79,7 @@ func (g *Gateway) streamEvents(ctx context.Context, id firn.ID, after firn.Pos, 
 	}
 }
 
-// next tells what comes next. It is false if that was all.
+// next sends the next event. It returns false at the end of the stream.
 func (t *eventStream) next() bool {
 	select {
 	case f, ok := <-t.logged:
@@ -98,7 +98,7 @@ func (t *eventStream) next() bool {
 	return false
 }
 
-// until tells the log up to a position. What happens beside it meanwhile waits.
+// sendLogUntil sends the log up to a position and holds back other events.
 func (t *eventStream) sendLogUntil(pos firn.Pos) bool {
 	for t.last < pos {
 		select {
@@ -124,7 +124,7 @@ func (t *eventStream) sendLogUntil(pos firn.Pos) bool {
 	return true
 }
 
-// release tells what waited for the log.
+// sendHeld sends the events that were held back.
 func (t *eventStream) sendHeld() bool {
 	for len(t.held) > 0 {
 		held := t.held
@@ -133,7 +133,7 @@ func (t *eventStream) sendHeld() bool {
 			if !t.handleEvent(e) {
 				return false
 			}
-			if len(t.held) > 0 { // it waited for the log again, and others came meanwhile
+			if len(t.held) > 0 { // sending it held back more events
 				t.held = append(slices.Clone(held[i+1:]), t.held...)
 				break
 			}
@@ -142,7 +142,7 @@ func (t *eventStream) sendHeld() bool {
 	return true
 }
 
-// log tells an entry of the log. An answer that is in it has grown up.
+// sendEntry sends a log entry. It ends the partial answer that the entry completes.
 func (t *eventStream) sendEntry(f followed, ok bool) bool {
 	var moved *store.Moved
 	switch {
@@ -169,7 +169,8 @@ func (t *eventStream) sendEntry(f followed, ok bool) bool {
 	return t.yield(f.event, nil)
 }
 
-// begin tells who comes while a turn runs what happened in it.
+// sendCurrent sends the start and the content of a turn that was running when the listener
+// joined.
 func (t *eventStream) sendCurrent(now moment, kept bool) bool {
 	if !now.running {
 		return true
@@ -197,7 +198,7 @@ func (t *eventStream) sendCurrent(now moment, kept bool) bool {
 	return true
 }
 
-// hear tells what happened beside the log.
+// handleEvent sends a turn event.
 func (t *eventStream) handleEvent(e wire.Event) bool {
 	switch e.Name {
 	case logReached:
@@ -208,7 +209,7 @@ func (t *eventStream) handleEvent(e wire.Event) bool {
 	return t.sendGrowth() && t.yield(e, nil)
 }
 
-// delta tells a piece of an answer, unless the answer was told already.
+// delta sends a piece of an answer unless the whole answer was already sent.
 func (t *eventStream) delta(e wire.Event) bool {
 	var d wire.Delta
 	if json.Unmarshal(e.Data, &d) != nil || d.Entry != "" && slices.Contains(t.past, d.Entry) {
@@ -232,7 +233,7 @@ func (t *eventStream) delta(e wire.Event) bool {
 	return true
 }
 
-// grow tells what grew since the last time.
+// sendGrowth sends the changes of the partial answer since the last update.
 func (t *eventStream) sendGrowth() bool {
 	for _, thinking := range []bool{true, false} {
 		g := &t.growing.text

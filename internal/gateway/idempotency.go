@@ -16,21 +16,21 @@ import (
 	"firn.dev/wire"
 )
 
-// A request that has a name (its Idempotency-Key) leaves it in the log, as a hash on
-// the entries that it adds. So whoever gets the request again, this gateway or the
-// next one, finds what it did, however it ended: after a failed sync the client is
-// told that the outcome is unknown, and asks again until it is known.
+// A request with an Idempotency-Key leaves a hash of it in the entries that it appends. So
+// this gateway or a later one recognizes a retry and finds its effects, however the request
+// ended: after a failed sync the client learns that the outcome is unknown and retries
+// until it is known.
 
-// requestField is the extra field of entries that names the request which added them.
+// requestField is the extra field that identifies the request that appended an entry.
 const requestField = "request"
 
-// request is the name of a request, and what tells its body apart from others.
+// request is a named request: the hashes of its name and its body.
 type request struct{ name, body string }
 
 type requestMark struct{}
 
-// WithRequest returns the context of a request that has a name. Name must differ
-// for different senders, operations and keys, body for different contents.
+// WithRequest returns the context of a named request. name must differ between senders,
+// operations and keys, body between contents.
 func WithRequest(ctx context.Context, name, body string) context.Context {
 	short := func(s string) string {
 		sum := sha256.Sum256([]byte(s))
@@ -44,13 +44,12 @@ func requestOf(ctx context.Context) (request, bool) {
 	return r, ok
 }
 
-// field is the request as entries have it.
+// field returns the extra field of the request's entries.
 func (r request) field() firn.Field { return firn.Field{Name: requestField, Value: toJSON(r.String())} }
 
 func (r request) String() string { return r.name + "." + r.body }
 
-// RequestName returns what tells a request that has a name apart from all others;
-// empty if it has none.
+// RequestName returns the unique name of a request; empty if it has none.
 func RequestName(ctx context.Context) string {
 	if r, ok := requestOf(ctx); ok {
 		return r.String()
@@ -58,8 +57,8 @@ func RequestName(ctx context.Context) string {
 	return ""
 }
 
-// newID makes the id of a session. For a request that has a name it is always the
-// same, so that the session is found if the request comes again.
+// newID returns a new session ID. For a named request it is always the same, so that a
+// retry finds the session.
 func newID(ctx context.Context) firn.ID {
 	r, ok := requestOf(ctx)
 	if !ok {
@@ -68,21 +67,21 @@ func newID(ctx context.Context) firn.ID {
 	return r.id("session")
 }
 
-// id derives the id of a session that the request makes.
+// id derives the ID of a session that the request creates.
 func (r request) id(what string) firn.ID {
 	sum := sha256.Sum256([]byte(what + " " + r.String()))
 	b := sum[:16]
-	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // a UUID of version 8
+	b[6], b[8] = b[6]&0x0f|0x80, b[8]&0x3f|0x80 // UUID version 8
 	h := hex.EncodeToString(b)
 	return firn.ID(h[:8] + "-" + h[8:12] + "-" + h[12:16] + "-" + h[16:20] + "-" + h[20:])
 }
 
-// errOtherRequest says that a name was used for something else.
+// errOtherRequest returns the problem for a reused Idempotency-Key.
 func errOtherRequest() error {
 	return &wire.Problem{Kind: wire.Invalid, Message: "another request had that Idempotency-Key", Hint: "use a new one for each"}
 }
 
-// addedBy finds the entries that a request has added before, oldest first.
+// addedBy returns the entries that a request appended before, oldest first.
 func (g *Gateway) addedBy(ctx context.Context, id firn.ID, r request) (ids []firn.EntryID, from, end firn.Pos, err error) {
 	for rec, err := range g.recordsBy(ctx, id, r) {
 		if err != nil {
@@ -97,8 +96,8 @@ func (g *Gateway) addedBy(ctx context.Context, id firn.ID, r request) (ids []fir
 	return ids, from, end, nil
 }
 
-// recordsBy yields the records that a request has added before, latest first. It
-// reads what was appended in the last week.
+// recordsBy yields the records that a request appended before, newest first. It reads the
+// entries of the last week.
 func (g *Gateway) recordsBy(ctx context.Context, id firn.ID, r request) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
 		since := g.now().Add(-store.Remembered)
@@ -125,7 +124,7 @@ func (g *Gateway) recordsBy(ctx context.Context, id firn.ID, r request) iter.Seq
 	}
 }
 
-// addedFor returns the request that a record says it was added by.
+// addedFor returns the request recorded in a record.
 func addedFor(rec *firn.Record) (name, body string, ok bool) {
 	entry, err := rec.Entry()
 	if err != nil {
@@ -138,8 +137,8 @@ func addedFor(rec *firn.Record) (name, body string, ok bool) {
 	return strings.Cut(value, ".")
 }
 
-// appendOnce appends the entries of a request that has a name. What it added before,
-// all of them or the first few, is made sure of and not added again.
+// appendOnce appends the entries of a named request. Entries that it appended before, all
+// or a prefix, are confirmed to be durable and not appended again.
 func (g *Gateway) appendOnce(ctx context.Context, r request, id firn.ID, expect firn.Pos, entries []firn.Entry) (wire.Appended, error) {
 	defer g.locks.lock("request " + string(id) + " " + r.name)()
 	ids, from, end, err := g.addedBy(ctx, id, r)
@@ -169,8 +168,8 @@ func (g *Gateway) appendOnce(ctx context.Context, r request, id firn.ID, expect 
 	return wire.Appended{IDs: append(ids, added.IDs...), End: added.End}, nil
 }
 
-// begunBefore turns the conflict of a request that has a name, and that began its
-// session before, into success: what is there is made sure of.
+// confirmCreated turns the conflict of a named request that created its session before into
+// success, after confirming that the session is durable.
 func (g *Gateway) confirmCreated(ctx context.Context, id firn.ID, err error) error {
 	if _, ok := requestOf(ctx); !ok || !errors.Is(err, firn.ErrConflict) {
 		return err

@@ -14,14 +14,13 @@ import (
 	"firn.dev/wire"
 )
 
-// Maintain clears away what the settings ask for, or tells what it would do if
-// they are not enforced or dryRun asks for it: exactly what it would do then. Sessions
-// of sub-agents at rest are archived whether it is enforced or not, unless dryRun.
-// Sessions that run, are pinned, are those of main conversations and groups, or
-// that their key points at are out of reach. What is removed is in the bin, and
-// [Gateway.Restore] takes it out again. One that is used meanwhile is spared. Sessions
-// are erased from the bin only if a setting for that is set; those that go there now
-// are not chosen in the same run.
+// Maintain applies the retention settings. If they are not enforced, or with dryRun, it
+// only reports exactly what it would do. Sessions of idle sub-agents are archived even if
+// the settings are not enforced, except with dryRun. Protected sessions are never touched:
+// running and pinned ones, main conversations and groups, and sessions that their key
+// points at. Removed sessions are in the bin, from which [Gateway.Restore] restores them. A
+// session used in the meantime is spared. Sessions are erased from the bin only if a
+// setting requires it; those removed in this run are not erased in the same run.
 func (g *Gateway) Maintain(ctx context.Context, m maintenance.Settings, dryRun bool) (wire.Maintenance, error) {
 	report := wire.Maintenance{Mode: m.Mode(), At: g.now(), Actions: []wire.Action{}, Protected: make(map[string]int)}
 	if err := m.Check(); err != nil {
@@ -62,7 +61,7 @@ func (g *Gateway) Maintain(ctx context.Context, m maintenance.Settings, dryRun b
 	return report, err
 }
 
-// standings tells of all sessions what can be told without reading them.
+// standings returns the retention state of all sessions, without reading them.
 func (g *Gateway) standings(ctx context.Context) ([]maintenance.Standing, error) {
 	keyed, err := g.keyed()
 	if err != nil {
@@ -96,8 +95,7 @@ func (g *Gateway) standings(ctx context.Context) ([]maintenance.Standing, error)
 	return all, nil
 }
 
-// kindOf is the kind of a key as a session has it, and whether it is that of an
-// agent's main conversation.
+// kindOf returns the kind of a key and whether it is that of an agent's main conversation.
 func (g *Gateway) kindOf(key string) (kind route.Kind, isMain bool) {
 	k, err := g.canonical(key)
 	if err != nil {
@@ -106,20 +104,19 @@ func (g *Gateway) kindOf(key string) (kind route.Kind, isMain bool) {
 	return k.Kind(), k.Kind() == route.KindMain || k.Kind() == route.KindGlobal || g.setup.Load().Route.IsMain(k)
 }
 
-// isOpen reports whether a session is in use: a turn is running or waiting, or
-// somebody listens to it.
+// isOpen reports whether a session is in use: a turn is running or queued, or it has
+// listeners.
 func (g *Gateway) isOpen(id firn.ID) bool { return g.running(id) || g.events.hasListeners(id) }
 
-// heard reports whether somebody listens to a session, and not to all.
+// hasListeners reports whether a session has listeners of its own.
 func (h *hub) hasListeners(id firn.ID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.listeners[id]) > 0
 }
 
-// settle makes the plan. What only the sessions themselves can tell is asked of
-// those that are chosen, and the plan is made again until nothing is left to
-// ask.
+// planMaintenance plans the actions. It checks the chosen sessions for pins, which requires
+// reading them, and plans again until no unchecked session is chosen.
 func (g *Gateway) planMaintenance(ctx context.Context, now time.Time, all []maintenance.Standing, m maintenance.Settings) ([]wire.Action, error) {
 	asked := make(map[firn.ID]bool)
 	at := make(map[firn.ID]*maintenance.Standing, len(all))
@@ -141,8 +138,8 @@ func (g *Gateway) planMaintenance(ctx context.Context, now time.Time, all []main
 	}
 }
 
-// ask finds out what only the session can tell: whether it is pinned. One that cannot be
-// read is out of reach.
+// checkPinned sets whether a session is pinned. An unreadable session gets a fault, which
+// protects it.
 func (g *Gateway) checkPinned(ctx context.Context, s *maintenance.Standing) (err error) {
 	s.Pinned, err = g.isPinned(ctx, s.ID)
 	if err != nil && ctx.Err() == nil {
@@ -151,7 +148,7 @@ func (g *Gateway) checkPinned(ctx context.Context, s *maintenance.Standing) (err
 	return err
 }
 
-// isPinned reports whether a label that says pin is on an entry of the session.
+// isPinned reports whether an entry of the session has the label pin.
 func (g *Gateway) isPinned(ctx context.Context, id firn.ID) (bool, error) {
 	settled := make(map[firn.EntryID]bool)
 	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
@@ -161,7 +158,7 @@ func (g *Gateway) isPinned(ctx context.Context, id firn.ID) (bool, error) {
 		if rec.Gap != nil || rec.Glance.Kind != firn.KindLabel || settled[rec.Glance.Target] {
 			continue
 		}
-		settled[rec.Glance.Target] = true // what is said later counts
+		settled[rec.Glance.Target] = true // later labels take precedence
 		entry, err := rec.Entry()
 		if err != nil {
 			continue
@@ -173,8 +170,8 @@ func (g *Gateway) isPinned(ctx context.Context, id firn.ID) (bool, error) {
 	return false, nil
 }
 
-// enforce does what the plan says. Sub-agents at rest are archived in every mode:
-// nothing is lost by it.
+// enforce executes the plan. Idle sub-agents are archived in every mode, because that loses
+// nothing.
 func (g *Gateway) enforce(ctx context.Context, all []maintenance.Standing, report *wire.Maintenance) error {
 	remover, ok := store.As[store.Remover](g.Store)
 	if !ok {
@@ -199,7 +196,7 @@ func (g *Gateway) enforce(ctx context.Context, all []maintenance.Standing, repor
 	return nil
 }
 
-// act does one action, unless the session was used since it was chosen.
+// applyAction executes one action unless the session was used since it was chosen.
 func (g *Gateway) applyAction(ctx context.Context, remover store.Remover, a *wire.Action, end firn.Pos, current bool) {
 	if a.Key != "" {
 		unlock := g.locks.lock(a.Key)
@@ -229,13 +226,13 @@ func (g *Gateway) applyAction(ctx context.Context, remover store.Remover, a *wir
 	g.events.publish(event(wire.SessionUpdated, a.Session, nil))
 }
 
-// used reports whether a session was used since it was chosen, or its key was
-// pointed at it.
+// usedSince reports whether a session was used, or its key was pointed at it, since it was
+// chosen.
 func (g *Gateway) usedSince(ctx context.Context, a *wire.Action, end firn.Pos, current bool) (bool, error) {
 	if g.isOpen(a.Session) {
 		return true, nil
 	}
-	if _, err := g.Store.Append(ctx, a.Session, end); err != nil { // which only looks where the end is
+	if _, err := g.Store.Append(ctx, a.Session, end); err != nil { // an empty append only checks the end
 		if errors.Is(err, firn.ErrConflict) {
 			return true, nil
 		}
@@ -252,7 +249,7 @@ func (g *Gateway) usedSince(ctx context.Context, a *wire.Action, end firn.Pos, c
 	return id == a.Session, err
 }
 
-// sumUp counts the actions: those that were done, or if none was tried, all.
+// countActions counts the actions: the completed ones, or all if none was attempted.
 func countActions(r *wire.Maintenance) {
 	for _, a := range r.Actions {
 		switch {
@@ -260,7 +257,7 @@ func countActions(r *wire.Maintenance) {
 			r.Spared++
 		case a.Outcome == wire.OutcomeFailed:
 			r.Failed++
-		case r.Done && a.Outcome != wire.OutcomeDone: // it was stopped before
+		case r.Done && a.Outcome != wire.OutcomeDone: // interrupted before this action
 		case a.Do == wire.ActionArchive:
 			r.Archived++
 		case a.Do == wire.ActionErase:
@@ -273,8 +270,8 @@ func countActions(r *wire.Maintenance) {
 	}
 }
 
-// MaintainNow is Maintain by the settings that are in force: enforced, whatever
-// their mode is, or only told.
+// MaintainNow runs Maintain with the current settings. With enforce it applies them
+// regardless of their mode, otherwise it is a dry run.
 func (g *Gateway) MaintainNow(ctx context.Context, enforce bool) (wire.Maintenance, error) {
 	m := g.setup.Load().Maintenance
 	m.Enforce = m.Enforce || enforce

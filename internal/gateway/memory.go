@@ -10,16 +10,16 @@ import (
 	"firn.dev/wire"
 )
 
-// Memory is what agents note for good, as the protocol tells it. Its methods
-// are called with a place whose agent is named.
+// Memory stores the permanent notes of agents. Its methods are called with a place that
+// names an agent.
 type Memory interface {
 	Notebook
-	// Erase takes out of all notes, for good, what was learnt from a session or
-	// from some of its entries, and tells how many facts and notes that were.
+	// Erase permanently removes everything learned from a session, or from some of its
+	// entries, from all notes. It returns the number of removed facts and notes.
 	Erase(ctx context.Context, id firn.ID, entries ...firn.EntryID) (int, error)
 }
 
-// Notebook keeps and finds what is worth knowing beyond one conversation.
+// Notebook stores and finds knowledge that outlives a conversation.
 type Notebook interface {
 	Notes(ctx context.Context, at wire.MemoryPlace) ([]wire.Note, error)
 	Note(ctx context.Context, at wire.MemoryPlace, ref string) (wire.Note, error)
@@ -33,7 +33,7 @@ type Notebook interface {
 	UndoMemory(ctx context.Context, at wire.MemoryPlace, id string, u wire.UndoMemory) (wire.MemoryChange, error)
 }
 
-// eraseNotes erases what was learnt from what is purged.
+// eraseNotes erases the notes learned from purged entries.
 func (g *Gateway) eraseNotes(ctx context.Context, id firn.ID, entries []firn.EntryID) (int, error) {
 	if g.Memory == nil {
 		return 0, nil
@@ -45,7 +45,7 @@ func (g *Gateway) eraseNotes(ctx context.Context, id firn.ID, entries []firn.Ent
 	return n, err
 }
 
-// memory is the memory and the place that is meant, with its agent.
+// memory returns the memory and the validated place with its agent set.
 func (g *Gateway) memory(at wire.MemoryPlace) (Memory, wire.MemoryPlace, error) {
 	if g.Memory == nil {
 		return nil, at, &wire.Problem{Kind: wire.Unsupported, Message: "this gateway keeps no notes"}
@@ -94,7 +94,7 @@ func (g *Gateway) Notes(ctx context.Context, at wire.MemoryPlace) ([]wire.Note, 
 	return m.Notes(ctx, at)
 }
 
-// Note tells one note.
+// Note returns a note.
 func (g *Gateway) Note(ctx context.Context, at wire.MemoryPlace, ref string) (wire.Note, error) {
 	m, at, err := g.memory(at)
 	if err != nil {
@@ -103,7 +103,7 @@ func (g *Gateway) Note(ctx context.Context, at wire.MemoryPlace, ref string) (wi
 	return m.Note(ctx, at, ref)
 }
 
-// Recall finds what fits words.
+// Recall returns the notes that match the words.
 func (g *Gateway) Recall(ctx context.Context, at wire.MemoryPlace, words string, limit int) ([]wire.Recalled, error) {
 	m, at, err := g.memory(at)
 	if err != nil {
@@ -112,7 +112,7 @@ func (g *Gateway) Recall(ctx context.Context, at wire.MemoryPlace, words string,
 	return m.Recall(ctx, at, words, limit)
 }
 
-// Remember notes something.
+// Remember adds a note.
 func (g *Gateway) Remember(ctx context.Context, at wire.MemoryPlace, n wire.NewNote) (wire.Remembered, error) {
 	m, at, err := g.memory(at)
 	if err != nil {
@@ -133,7 +133,7 @@ func (g *Gateway) EditNote(ctx context.Context, at wire.MemoryPlace, ref string,
 	return m.EditNote(ctx, at, ref, t)
 }
 
-// Forget takes a note or a fact away.
+// Forget removes a note or a fact.
 func (g *Gateway) Forget(ctx context.Context, at wire.MemoryPlace, ref string) (wire.MemoryChange, error) {
 	m, at, err := g.memory(at)
 	if err != nil {
@@ -142,7 +142,7 @@ func (g *Gateway) Forget(ctx context.Context, at wire.MemoryPlace, ref string) (
 	return m.Forget(ctx, at, ref)
 }
 
-// ClearMemory takes all notes of a scope away.
+// ClearMemory removes all notes of a scope.
 func (g *Gateway) ClearMemory(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error) {
 	m, at, err := g.memory(at)
 	if err != nil {
@@ -151,7 +151,7 @@ func (g *Gateway) ClearMemory(ctx context.Context, at wire.MemoryPlace) ([]wire.
 	return m.ClearMemory(ctx, at)
 }
 
-// Dream tidies notes up.
+// Dream consolidates notes.
 func (g *Gateway) Dream(ctx context.Context, at wire.MemoryPlace, o wire.DreamOrder) ([]wire.Dream, error) {
 	m, at, err := g.memory(at)
 	if err != nil {
@@ -160,7 +160,7 @@ func (g *Gateway) Dream(ctx context.Context, at wire.MemoryPlace, o wire.DreamOr
 	return m.Dream(ctx, at, o)
 }
 
-// MemoryChanges lists what can be undone.
+// MemoryChanges lists the changes that can be undone.
 func (g *Gateway) MemoryChanges(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error) {
 	m, at, err := g.memory(at)
 	if err != nil {
@@ -169,7 +169,7 @@ func (g *Gateway) MemoryChanges(ctx context.Context, at wire.MemoryPlace) ([]wir
 	return m.MemoryChanges(ctx, at)
 }
 
-// UndoMemory takes a change back.
+// UndoMemory reverts a change.
 func (g *Gateway) UndoMemory(ctx context.Context, at wire.MemoryPlace, id string, u wire.UndoMemory) (wire.MemoryChange, error) {
 	m, at, err := g.memory(at)
 	if err != nil {

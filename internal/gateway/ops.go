@@ -10,8 +10,8 @@ import (
 	"firn.dev/wire"
 )
 
-// Ops tells how the gateway and what it keeps are doing, but for what only who
-// serves it knows: whether it is ready, and how quick the disk is.
+// Ops returns the state of the gateway and its storage, except readiness and disk latency,
+// which the server adds.
 func (g *Gateway) Ops(ctx context.Context) (wire.Ops, error) {
 	var out wire.Ops
 	var err error
@@ -37,7 +37,7 @@ func (g *Gateway) Ops(ctx context.Context) (wire.Ops, error) {
 	out.Memory, out.Own, out.Files, out.Goroutines = memoryInUse(), memoryOfOurs(), openFiles(), runtime.NumGoroutine()
 	if g.Peers != nil {
 		roll, err := g.Peers.Roll(ctx)
-		if err != nil { // when servers are down is when one wants to see the rest
+		if err != nil { // an outage must not hide the other figures
 			out.ClusterFault = err.Error()
 		} else {
 			out.Cluster = &roll
@@ -46,8 +46,8 @@ func (g *Gateway) Ops(ctx context.Context) (wire.Ops, error) {
 	return out, nil
 }
 
-// memoryInUse is what the process has of the system, in bytes; where the system does
-// not tell, what firn itself holds.
+// memoryInUse returns the resident memory of the process in bytes, or the memory of the Go
+// runtime where the system does not report it.
 func memoryInUse() int64 {
 	data, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
@@ -60,7 +60,7 @@ func memoryInUse() int64 {
 	return resident * int64(os.Getpagesize())
 }
 
-// memoryOfOurs is what the runtime has of the system and did not give back, in bytes.
+// memoryOfOurs returns the memory that the Go runtime holds, in bytes.
 func memoryOfOurs() int64 {
 	both := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(both)
@@ -72,8 +72,8 @@ func memoryOfOurs() int64 {
 	return int64(both[0].Value.Uint64() - both[1].Value.Uint64())
 }
 
-// openFiles is how many descriptors are open; zero where the system does not
-// tell.
+// openFiles returns the number of open file descriptors; zero where the system does not
+// report it.
 func openFiles() int {
 	dir, err := os.Open("/proc/self/fd")
 	if err != nil {
@@ -83,6 +83,6 @@ func openFiles() int {
 	if err != nil {
 		names = nil
 	}
-	dir.Close()                 // only read
-	return max(len(names)-1, 0) // without the one that was opened to count them
+	dir.Close()                 // opened for reading only
+	return max(len(names)-1, 0) // without the descriptor used for counting
 }

@@ -10,40 +10,39 @@ import (
 	"firn.dev/wire"
 )
 
-// logReached is told to who listens to a session, and not beyond: what comes
-// next follows from what is in the log up to its position.
+// logReached is an internal event: the events after it follow from the log up to its
+// position.
 const logReached = "log.reached"
 
-// partial is a turn that runs, and what was said in it that is not in the log.
+// partial is a running turn with the content that is not yet in the log.
 type partial struct {
 	started wire.Event
-	// entry is the name of the answer that is being given.
+	// entry is the ID of the answer being generated.
 	entry          firn.EntryID
 	text, thinking strings.Builder
 	tools          []wire.Tool
-	// from is the gateway that runs it; empty if that is this one. holed: of what
-	// it told something was missed.
+	// from is the gateway that runs the turn; empty if it is this one. holed is set if some
+	// of its events were lost.
 	from  string
 	holed bool
 }
 
-// moment is a partial as it was at a moment.
+// moment is a snapshot of a partial.
 type moment struct {
 	running bool
 	started wire.Event
 	wire.Partial
 }
 
-// listenTo begins to listen to a session, and returns what was said in its turn
-// up to this moment: nothing is missing between the two, and nothing is in both.
+// listenTo adds a listener for a session and returns a snapshot of its running turn.
+// Together they have no gap and no overlap.
 func (h *hub) listenTo(session firn.ID) (*listener, moment) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.add(&listener{session: session, marks: true}), h.partials[session].now()
 }
 
-// listenToAll begins to listen to all sessions, and returns what was said in the
-// turns that run.
+// listenToAll adds a listener for all sessions and returns snapshots of the running turns.
 func (h *hub) listenToAll() (*listener, []moment) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -55,7 +54,7 @@ func (h *hub) listenToAll() (*listener, []moment) {
 	return h.add(&listener{}), running
 }
 
-// now is a partial as it is; of none, a moment at which nothing runs.
+// now returns a snapshot. For a nil partial, running is false.
 func (p *partial) now() moment {
 	if p == nil {
 		return moment{}
@@ -63,10 +62,10 @@ func (p *partial) now() moment {
 	return moment{running: true, started: p.started, Partial: wire.Partial{Entry: p.entry, Text: p.text.String(), Thinking: p.thinking.String(), Tools: slices.Clone(p.tools)}}
 }
 
-// said reports whether something was said, or is being done.
+// hasContent reports whether there is text or a running tool.
 func (m *moment) hasContent() bool { return m.Text != "" || m.Thinking != "" || len(m.Tools) > 0 }
 
-// happens tells an event of a turn, and notes what is not in the log.
+// publishTurn publishes a turn event and records content that is not in the log.
 func (h *hub) publishTurn(id firn.ID, e agent.Event) {
 	told, ok := translate(id, e)
 	h.mu.Lock()
@@ -86,7 +85,7 @@ func (h *hub) publishTurn(id firn.ID, e agent.Event) {
 	}
 }
 
-// note notes that a turn begins or ends. The caller holds the lock.
+// noteTurn records the start or the end of a turn. The caller holds mu.
 func (h *hub) noteTurn(e wire.Event) {
 	switch e.Name {
 	case wire.TurnStarted:
@@ -99,7 +98,7 @@ func (h *hub) noteTurn(e wire.Event) {
 	}
 }
 
-// over forgets the turn of a session, however it ended.
+// endTurn forgets the turn of a session, however it ended.
 func (h *hub) endTurn(id firn.ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -108,8 +107,8 @@ func (h *hub) endTurn(id firn.ID) {
 	}
 }
 
-// note takes in what happens. An answer is forgotten when it is in the log, or
-// when another begins.
+// note records a turn event. An answer is dropped when it is in the log or another one
+// begins.
 func (p *partial) note(e agent.Event) {
 	switch e := e.(type) {
 	case agent.Delta:

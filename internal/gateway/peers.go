@@ -11,52 +11,50 @@ import (
 	"firn.dev/wire"
 )
 
-// Peers are the other gateways that serve the same sessions. A session belongs to
-// one of them at a time, while something is done to it: its turns run there, and
-// whoever asks elsewhere is passed on. So what is promised of one lane holds for
-// all clients of all gateways.
+// Peers are the other gateways that serve the same sessions. While a session is in use, one
+// gateway owns it and runs its turns; requests to the others are forwarded. So the
+// guarantees of a lane hold for the clients of all gateways.
 //
-// Who owns a session may be wrong about it for a moment. Nothing is lost by that:
-// see [agent.ErrFenced].
+// An owner may be mistaken for a moment. That loses nothing: see [agent.ErrFenced].
 type Peers interface {
-	// Enter waits until this gateway owns a session, and calls waits if it must.
+	// Enter waits until this gateway owns a session and calls waits if it has to wait.
 	Enter(ctx context.Context, id firn.ID, waits func()) (*Tenure, error)
-	// Own makes this gateway the owner of what is claimed, unless another one is:
-	// then the tenure is nil, and the other's name is returned.
+	// Own makes this gateway the owner of a claim. If another one owns it, Own returns a
+	// nil tenure and the name of the owner.
 	Own(ctx context.Context, claim Claim) (*Tenure, string, error)
-	// Tell tells the others what happens here. It does not wait.
+	// Tell sends an event to the other gateways. It does not block.
 	Tell(e wire.Event)
-	// Leads reports whether this one does what is done by one for all, such as
-	// running jobs.
+	// Leads reports whether this gateway does the work that only one does, such as running
+	// jobs.
 	Leads() bool
-	// Running tells in which sessions the others have a turn running, as far as they
-	// answer in time.
+	// Running returns the sessions with a running turn on the other gateways, as far as
+	// they answer in time.
 	Running(ctx context.Context) []wire.Session
-	// Roll tells which gateways and servers there are.
+	// Roll lists the gateways and servers of the cluster.
 	Roll(ctx context.Context) (wire.Cluster, error)
 }
 
-// Claim is what a gateway wants to own: a session, or a key that points at none
-// yet.
+// Claim is what a gateway wants to own: a session, or an unbound key.
 type Claim struct {
 	Session firn.ID
 	Key     string
 }
 
-// Tenure is that this gateway owns something.
+// Tenure is the ownership of a claim by this gateway.
 type Tenure struct {
-	// Since is the place in the log behind which nobody else may have taken the
-	// session over.
+	// Since is the log position after which no other gateway can have taken over the
+	// session.
 	Since firn.Pos
-	// Lost is closed when it is over before its time.
+	// Lost is closed when the ownership ends prematurely.
 	Lost <-chan struct{}
-	// Leave says that it is not needed any more. It may be called twice.
+	// Leave releases the ownership. It may be called twice.
 	Leave func()
-	// Void says that somebody else has taken it over, whatever the lease says.
+	// Void invalidates the ownership because another gateway has taken over, whatever the
+	// lease says.
 	Void func()
 }
 
-// lost reports whether a tenure is over.
+// lost reports whether the ownership has ended.
 func (t *Tenure) lost() bool {
 	select {
 	case <-t.Lost:
@@ -66,7 +64,7 @@ func (t *Tenure) lost() bool {
 	}
 }
 
-// owning runs one turn while this gateway owns the session.
+// runOwned runs a turn while this gateway owns the session.
 func (l *lane) runOwned(ctx context.Context, batch []*ticket) (wire.Answer, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -85,9 +83,9 @@ func (l *lane) runOwned(ctx context.Context, batch []*ticket) (wire.Answer, erro
 	return answer, err
 }
 
-// sift sees that the lane has the session, if there are other gateways, and
-// returns what of a batch is still to be answered: another one may have had the
-// session meanwhile.
+// acquireSession makes sure that the lane owns the session, if there are other gateways. It
+// returns the messages of the batch that still need an answer: another gateway may have
+// owned the session in the meantime.
 func (l *lane) acquireSession(ctx context.Context, batch []*ticket) ([]*ticket, error) {
 	if l.g.Peers == nil {
 		return batch, nil
@@ -107,14 +105,14 @@ func (l *lane) acquireSession(ctx context.Context, batch []*ticket) ([]*ticket, 
 		return batch, err
 	}
 	l.mu.Lock()
-	for _, t := range l.queue { // what waited before may have been said by another
+	for _, t := range l.queue { // another gateway may have delivered queued messages
 		t.recovered = t.recovered || t.queued
 	}
 	l.mu.Unlock()
 	return l.concludeHandled(ctx, batch)
 }
 
-// lose gives up a session that somebody else has taken over.
+// voidTenure gives up a session that another gateway has taken over.
 func (l *lane) voidTenure() {
 	if l.tenure != nil {
 		l.tenure.Void()
@@ -122,11 +120,11 @@ func (l *lane) voidTenure() {
 	l.releaseTenure()
 }
 
-// inLog reports whether a message is in the log, said or waiting.
+// inLog reports whether a message is in the log, delivered or queued.
 func inLog(t *ticket) bool { return t.queued || t.recovered || t.turn.Load() != nil }
 
-// unsaid concludes what of a batch was said by another gateway, and returns the
-// rest. Alone, what was said and not answered is gone on with.
+// concludeHandled finishes the messages of a batch that another gateway has delivered and
+// returns the rest. A single message that was delivered but not answered is resumed.
 func (l *lane) concludeHandled(ctx context.Context, batch []*ticket) (rest []*ticket, err error) {
 	for i, t := range batch {
 		answer, said, waits, err := l.messageState(ctx, t)
@@ -150,14 +148,14 @@ func (l *lane) concludeHandled(ctx context.Context, batch []*ticket) (rest []*ti
 	return rest, nil
 }
 
-// standing tells of a message whether it was said, what was answered, and whether
-// it waits in the log. The live part of the session is read only for what may be
-// there: a name of ours that is new is not.
+// messageState reports whether a message was delivered, its answer, and whether it is
+// queued in the log. It reads the live part of the session only if needed: a new ID of our
+// own cannot be there.
 func (l *lane) messageState(ctx context.Context, t *ticket) (answer wire.Answer, said, waits bool, err error) {
 	answer, _, said, _, err = l.g.findAnswer(ctx, l.id, t.ID)
 	if _, ours := t.ID.Made(); err != nil || ours && !inLog(t) {
 		if errors.Is(err, firn.ErrNotFound) {
-			err = nil // it begins with this
+			err = nil // the session starts with this message
 		}
 		return answer, said, false, err
 	}
@@ -172,7 +170,7 @@ func (l *lane) messageState(ctx context.Context, t *ticket) (answer wire.Answer,
 	return answer, said, slices.ContainsFunc(queuedIn(path), func(w waiting) bool { return w.ID == t.ID }), nil
 }
 
-// disown gives the session back.
+// releaseTenure releases the session.
 func (l *lane) releaseTenure() {
 	if l.tenure != nil {
 		l.tenure.Leave()
@@ -180,15 +178,15 @@ func (l *lane) releaseTenure() {
 	}
 }
 
-// errTaken is what those are told who wait for an answer that another gateway
-// gives now.
+// errTaken returns the problem for callers that wait for an answer when another gateway has
+// taken over.
 func errTaken() error {
 	return &wire.Problem{Kind: wire.Unavailable, Message: "another gateway has taken the session over", Hint: "ask again, under the same id if the message had one"}
 }
 
-// putBack puts what is in the log back into the queue, because another gateway
-// has taken the session over: when that is done with it, it is looked what is
-// left. It returns the rest, which nobody knows of.
+// requeueStored puts messages that are in the log back into the queue, because another
+// gateway has taken over the session; later it is checked which ones are left. It returns
+// the rest, which are not stored.
 func (l *lane) requeueStored(batch []*ticket) (rest []*ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -204,8 +202,8 @@ func (l *lane) requeueStored(batch []*ticket) (rest []*ticket) {
 	return rest
 }
 
-// Inherit goes on with what the owner before this one accepted in a session and
-// did not answer. The caller owns the session.
+// Inherit continues the messages that the previous owner of a session accepted and did not
+// answer. The caller owns the session. It returns the number of messages.
 func (g *Gateway) Inherit(ctx context.Context, id firn.ID) (int, error) {
 	owed, err := g.pendingTickets(ctx, id)
 	if errors.Is(err, firn.ErrNotFound) {
@@ -229,8 +227,8 @@ func (g *Gateway) Inherit(ctx context.Context, id firn.ID) (int, error) {
 	return n, nil
 }
 
-// adopt goes on with what is owed in a session, unless another gateway has it,
-// which then does.
+// recoverOwned continues unanswered messages of a session unless another gateway owns it,
+// which then does so.
 func (g *Gateway) recoverOwned(ctx context.Context, id firn.ID) (bool, error) {
 	owed, err := g.pendingTickets(ctx, id)
 	if err != nil || len(owed) == 0 {
@@ -241,15 +239,14 @@ func (g *Gateway) recoverOwned(ctx context.Context, id firn.ID) (bool, error) {
 		return false, err
 	}
 	defer tenure.Leave()
-	n, err := g.Inherit(ctx, id) // anew: it may have been answered meanwhile
+	n, err := g.Inherit(ctx, id) // read again: it may have been answered in the meantime
 	return n > 0, err
 }
 
-// forgotten is told to peers, and not beyond: what is remembered of a session is
-// not true any more.
+// forgotten is an internal event between peers: cached data of a session is invalid.
 const forgotten = "session.forgotten"
 
-// forget forgets what is remembered of a session, here and elsewhere.
+// forget drops cached data of a session, on all gateways.
 func (g *Gateway) forget(id firn.ID) {
 	g.forgetLocal(id)
 	if g.Peers != nil {
@@ -261,7 +258,7 @@ func (g *Gateway) forgetLocal(id firn.ID) {
 	g.Erased(id)
 }
 
-// Hear takes in what another gateway tells.
+// Hear handles an event of another gateway.
 func (g *Gateway) Hear(from string, e wire.Event) {
 	if e.Name == forgotten {
 		g.forgetLocal(e.Session)
@@ -270,16 +267,16 @@ func (g *Gateway) Hear(from string, e wire.Event) {
 	g.events.receive(from, e)
 }
 
-// Missed says that something was missed of what another gateway tells.
+// Missed records that events of another gateway were lost.
 func (g *Gateway) Missed(from string) { g.events.markMissed(from) }
 
-// Ended says that no other gateway has a session any more.
+// Ended records that no other gateway owns a session any more.
 func (g *Gateway) Ended(id firn.ID) { g.events.endRemote(id) }
 
-// Led says that [Peers.Leads] may have changed.
+// Led notifies the scheduler that [Peers.Leads] may have changed.
 func (g *Gateway) Led() { g.timer.Rouse() }
 
-// hear tells those who listen here what happens elsewhere.
+// receive publishes an event of another gateway to the local listeners.
 func (h *hub) receive(from string, e wire.Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -297,14 +294,14 @@ func (h *hub) receive(from string, e wire.Event) {
 			return
 		}
 		if p == nil && (e.Name == wire.DeltaText || e.Name == wire.DeltaThinking) {
-			return // the beginning is not known: the log will tell
+			return // the start is unknown; the log will have the text
 		}
 	}
 	h.broadcast(e)
 }
 
-// hear takes in what happens elsewhere, and reports whether it can be told: what
-// has a hole cannot.
+// receive records an event of another gateway. It returns false if the event cannot be
+// shown because earlier ones were lost.
 func (p *partial) receive(e wire.Event) bool {
 	switch e.Name {
 	case wire.DeltaText, wire.DeltaThinking:
@@ -333,7 +330,7 @@ func (p *partial) receive(e wire.Event) bool {
 	return true
 }
 
-// missed notes that events of a gateway were lost.
+// markMissed records that events of a gateway were lost.
 func (h *hub) markMissed(from string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -345,7 +342,7 @@ func (h *hub) markMissed(from string) {
 	}
 }
 
-// ended forgets the turn of a session that ran elsewhere.
+// endRemote forgets the turn of a session on another gateway.
 func (h *hub) endRemote(id firn.ID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -354,7 +351,7 @@ func (h *hub) endRemote(id firn.ID) {
 	}
 }
 
-// elsewhere reports whether a turn of a session runs in another gateway.
+// runsElsewhere reports whether a turn of a session runs on another gateway.
 func (h *hub) runsElsewhere(id firn.ID) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -362,8 +359,8 @@ func (h *hub) runsElsewhere(id firn.ID) bool {
 	return p != nil && p.from != ""
 }
 
-// ClaimOf is what must be owned for something that is said under a key: the
-// session it points at, or the key itself.
+// ClaimOf returns the claim that a message under a key requires: the session that the key
+// points at, or the key itself.
 func (g *Gateway) ClaimOf(ctx context.Context, key string) (Claim, error) {
 	keyed, err := g.keyed()
 	if err != nil {
@@ -376,8 +373,7 @@ func (g *Gateway) ClaimOf(ctx context.Context, key string) (Claim, error) {
 	return Claim{Session: id}, err
 }
 
-// HookKey is the key that calls of a hook go to; empty if each has a session of
-// its own.
+// HookKey returns the key of a hook; empty if each call has its own session.
 func (g *Gateway) HookKey(name string) string {
 	setup := g.setup.Load()
 	h, err := setup.hook(name)

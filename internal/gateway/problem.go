@@ -13,8 +13,7 @@ import (
 	"firn.dev/wire"
 )
 
-// ProblemOf tells an error in the words of the protocol: what kind it is of, and
-// what can be done about it.
+// ProblemOf converts an error to a problem of the protocol, with its kind and a hint.
 func ProblemOf(err error) *wire.Problem {
 	var p *wire.Problem
 	if errors.As(err, &p) {
@@ -53,8 +52,8 @@ func ProblemOf(err error) *wire.Problem {
 	return p
 }
 
-// savingHint says what can be done about what could not be saved. Whatever was
-// acknowledged before is safe, and no restart is needed.
+// savingHint returns the hint for a failed write. Acknowledged data is safe, and no restart
+// is needed.
 func savingHint(err error) string {
 	switch {
 	case errors.Is(err, firn.ErrUnknownOutcome):
@@ -67,7 +66,7 @@ func savingHint(err error) string {
 	return ""
 }
 
-// Invalid is a problem with what was asked.
+// Invalid returns an error for an invalid request.
 func Invalid(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", firn.ErrInvalid, fmt.Sprintf(format, args...))
 }

@@ -10,9 +10,8 @@ import (
 	"firn.dev/internal/gateway/view"
 )
 
-// profile finds the profile of credentials that a name means in a session, and returns it
-// as PROVIDER/PROFILE. Without a provider it is one of the model that is chosen now, or
-// else of the model in force.
+// profile resolves the name of a credential profile in a session to PROVIDER/PROFILE.
+// Without a provider it uses the provider of the chosen model, or else of the current one.
 func (g *Gateway) profile(ctx context.Context, a *agent.Agent, id firn.ID, name, chosen string) (string, error) {
 	find := g.setup.Load().Profile
 	if find == nil {

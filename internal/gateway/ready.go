@@ -12,8 +12,7 @@ import (
 	"firn.dev/store"
 )
 
-// Ready says why the gateway cannot do its work: sessions cannot be listed, or
-// nothing can be written to the home.
+// Ready returns an error if sessions cannot be listed or the home is not writable.
 func (g *Gateway) Ready(ctx context.Context) error {
 	for _, err := range g.List(ctx, store.Query{Limit: 1}) {
 		if err != nil {
@@ -27,8 +26,7 @@ func (g *Gateway) Ready(ctx context.Context) error {
 	return writable(vfs.OS{}, g.Home)
 }
 
-// writable says why nothing can be written to a directory; nil if a file can
-// be made in it, filled, made durable and taken away again.
+// writable checks that a file can be created, written, synced and removed in a directory.
 func writable(fsys vfs.FS, dir string) error {
 	path := filepath.Join(dir, ".ready-"+rand.Text()[:10])
 	f, err := fsys.Open(path, vfs.Create)

@@ -15,21 +15,21 @@ import (
 	"firn.dev/wire"
 )
 
-// recent is how far back a gateway looks for what the one before it owes. That many
-// sessions it looks at in any case: the times that sessions tell are those of a clock,
-// which may have jumped.
+// recent is how far back a gateway looks for unanswered messages of its predecessor. It
+// reads at least leastLooked sessions, since session times come from a clock that may have
+// jumped.
 const (
 	recent      = 24 * time.Hour
 	leastLooked = 1000
 )
 
-// arrears is what the gateway before this one may not have answered. It is
-// looked for beside everything else, since there may be many sessions; but one
-// that somebody talks in is looked at before that, so that what was said first
-// is answered first. The zero value has nothing to look for.
+// recoveryScan tracks the search for messages that the previous gateway did not answer. The
+// search runs in the background, since there may be many sessions. A session that receives
+// a message is scanned first, so that older messages are answered first. The zero value
+// scans nothing.
 type recoveryScan struct {
 	mu sync.Mutex
-	// looks are those at sessions, one each; nil when there is nothing to look for.
+	// scans has one Once per session; nil when no search is running.
 	scans map[firn.ID]*sync.Once
 }
 
@@ -47,7 +47,7 @@ func (a *recoveryScan) stop() {
 	a.scans = nil
 }
 
-// look is the one look at a session; nil if nothing is looked for.
+// once returns the Once of a session; nil if no search is running.
 func (a *recoveryScan) once(id firn.ID) *sync.Once {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -57,9 +57,8 @@ func (a *recoveryScan) once(id firn.ID) *sync.Once {
 	return a.scans[id]
 }
 
-// GoOn begins to go on with what a gateway before this one had accepted and not
-// answered, beside everything else: see [Gateway.Recover]. Whoever talks in a
-// session is behind what is owed there.
+// GoOn starts [Gateway.Recover] in the background. New messages of a session are queued
+// after its unanswered ones.
 func (g *Gateway) GoOn() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -80,10 +79,9 @@ func (g *Gateway) GoOn() {
 	}()
 }
 
-// Recover goes on with what a gateway before this one had accepted and not
-// answered, because it was killed: messages that waited, and turns that broke
-// off. A turn that failed or was stopped is not tried again, and nothing is
-// said that nobody said. It returns how many sessions it goes on with.
+// Recover continues the messages that a killed gateway had accepted and not answered:
+// queued messages and interrupted turns. Turns that failed or were stopped are not retried,
+// and no message is added. It returns the number of sessions that are continued.
 func (g *Gateway) Recover(ctx context.Context) (int, error) {
 	g.recovery.start()
 	defer g.recovery.stop()
@@ -96,7 +94,7 @@ func (g *Gateway) Recover(ctx context.Context) (int, error) {
 			since = earliest(info.Updated, g.now()).Add(-recent)
 		}
 		if looked > leastLooked && info.Updated.Before(since) {
-			break // the latest come first
+			break // the list is newest first
 		}
 		if g.Peers != nil {
 			owes, err := g.recoverOwned(ctx, info.ID)
@@ -119,7 +117,7 @@ func (g *Gateway) Recover(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// before is the earlier of two times.
+// earliest returns the earlier of two times.
 func earliest(a, b time.Time) time.Time {
 	if b.Before(a) {
 		return b
@@ -127,15 +125,15 @@ func earliest(a, b time.Time) time.Time {
 	return a
 }
 
-// repay sees that what is owed in a session is on its way, and reports whether
-// there was anything. It is done once, while arrears are looked for.
+// recoverSession queues the unanswered messages of a session and reports whether there were
+// any. It does so once per search.
 func (g *Gateway) recoverSession(ctx context.Context, id firn.ID) (owes bool, err error) {
 	look := g.recovery.once(id)
-	if look == nil || g.Peers != nil { // then who gets a session looks, see [Gateway.Inherit]
+	if look == nil || g.Peers != nil { // with peers the owner does it, see [Gateway.Inherit]
 		return false, nil
 	}
 	look.Do(func() {
-		owed, failed := g.pendingTickets(context.WithoutCancel(ctx), id) // it is looked at for all
+		owed, failed := g.pendingTickets(context.WithoutCancel(ctx), id) // the scan serves other callers too
 		if failed != nil {
 			if !errors.Is(failed, firn.ErrNotFound) {
 				g.Log.Warn("a session cannot be read", "session", id, "error", failed)
@@ -153,14 +151,14 @@ func (g *Gateway) recoverSession(ctx context.Context, id firn.ID) (owes bool, er
 	return owes, err
 }
 
-// owed are the tickets of what a session still has to be answered.
+// pendingTickets returns tickets for the unanswered messages of a session.
 func (g *Gateway) pendingTickets(ctx context.Context, id firn.ID) ([]*ticket, error) {
 	path, err := window.Collect(g.Store.ReadBack(ctx, id, store.End))
 	if err != nil {
 		return nil, err
 	}
 	asked := path
-	if onlySummary(path) { // of what was asked nothing is kept: it stands before the summary
+	if onlySummary(path) { // the question is before the summary
 		if asked, err = window.CollectFrom(g.Store.ReadBack(ctx, id, store.End), path.Compaction.Parent); err != nil {
 			return nil, err
 		}
@@ -181,8 +179,8 @@ func (g *Gateway) pendingTickets(ctx context.Context, id firn.ID) ([]*ticket, er
 	return tickets, nil
 }
 
-// lastAsker is who said the last message of a path that a gateway accepted; nobody if
-// it does not tell.
+// lastAsker returns the asker of the last accepted message of a path; the zero value if it
+// is not recorded.
 func lastAsker(p window.Path) Asker {
 	for _, e := range slices.Backward(p.Entries) {
 		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser || byMachine(e) {
@@ -193,8 +191,7 @@ func lastAsker(p window.Path) Asker {
 	return Asker{}
 }
 
-// summed reports whether a path is a summary, behind which nothing was said and nobody
-// went elsewhere.
+// onlySummary reports whether a path is a summary without later messages or head moves.
 func onlySummary(p window.Path) bool {
 	return p.Compaction != nil && p.Compaction.Parent != "" && !slices.ContainsFunc(p.Entries, func(e firn.Entry) bool {
 		switch e.Body.Kind() {
@@ -205,9 +202,8 @@ func onlySummary(p window.Path) bool {
 	})
 }
 
-// accepted reports whether the last message of the user, or of a machine, is
-// one that a gateway accepted. Who moves the head onto a message asks for
-// nothing yet.
+// lastAccepted reports whether the last user or machine message was accepted by a gateway.
+// Moving the head onto a message does not request an answer.
 func lastAccepted(p window.Path) bool {
 	for _, e := range slices.Backward(p.Entries) {
 		if kind := e.Body.Kind(); kind == firn.KindHead || kind == firn.KindBranchSummary {

@@ -11,10 +11,9 @@ import (
 	"firn.dev/wire"
 )
 
-// Remove puts a session away: hidden, so that it is not listed any more, or
-// with Bin its files into the bin, which is refused while a turn is running.
-// Not a byte is lost; [Gateway.Restore] undoes it. Removing one that is hidden
-// already is not an error.
+// Remove hides a session from lists, or with Bin moves its files to the bin, which is
+// rejected while a turn is running. No data is lost; [Gateway.Restore] undoes it. Removing
+// a hidden session is not an error.
 func (g *Gateway) Remove(ctx context.Context, id firn.ID, r wire.Remove) (wire.Removed, error) {
 	s, err := g.session(ctx, id)
 	if err != nil {
@@ -43,15 +42,15 @@ func (g *Gateway) Remove(ctx context.Context, id firn.ID, r wire.Remove) (wire.R
 	return out, nil
 }
 
-// removed reports whether a session was hidden, and nobody pointed a key at it
-// since: who removes a conversation does not want to go on with it.
+// removed reports whether a session was hidden and no key was pointed at it since. Such a
+// conversation is not continued.
 func (g *Gateway) removed(ctx context.Context, id firn.ID) (bool, error) {
 	path, err := g.Path(ctx, id)
 	if err != nil {
 		return false, err
 	}
 	hidden := path.Hides(firn.EntryID(id))
-	if !hidden && path.Start != store.Start { // it may have been long ago
+	if !hidden && path.Start != store.Start { // it may have been hidden before the live part
 		info, err := g.Info(ctx, id)
 		if err != nil {
 			return false, err
@@ -69,8 +68,8 @@ func (g *Gateway) removed(ctx context.Context, id firn.ID) (bool, error) {
 	return hidden, nil
 }
 
-// removedFor reports whether a session was removed and does not hold a message: one
-// that comes again is not told in another.
+// removedFor reports whether a session was removed and does not hold a message. A retry
+// must not go to another session.
 func (g *Gateway) removedFor(ctx context.Context, id firn.ID, message firn.EntryID) (bool, error) {
 	if away, err := g.removed(ctx, id); err != nil || !away {
 		return false, err
@@ -79,7 +78,7 @@ func (g *Gateway) removedFor(ctx context.Context, id firn.ID, message firn.Entry
 	return !held, err
 }
 
-// remover is the part of the store that puts sessions away.
+// remover returns the store's interface for removing sessions.
 func (g *Gateway) remover(id firn.ID) (store.Remover, error) {
 	remover, ok := store.As[store.Remover](g.Store)
 	if !ok {
@@ -88,8 +87,7 @@ func (g *Gateway) remover(id firn.ID) (store.Remover, error) {
 	return remover, nil
 }
 
-// Restore undoes [Gateway.Remove], in whatever way it was removed. A session in
-// the bin is named by its whole id here.
+// Restore undoes [Gateway.Remove]. A session in the bin must be named by its full ID.
 func (g *Gateway) Restore(ctx context.Context, id firn.ID) (wire.Session, error) {
 	err := g.MustBe(ctx, id)
 	if errors.Is(err, firn.ErrNotFound) {
@@ -112,19 +110,18 @@ func (g *Gateway) Restore(ctx context.Context, id firn.ID) (wire.Session, error)
 	return g.updated(g.session(ctx, id))
 }
 
-// takeOut takes a session out of the bin.
+// restoreFromBin restores a session from the bin.
 func (g *Gateway) restoreFromBin(ctx context.Context, remover store.Remover, id firn.ID) error {
 	defer g.locks.lock(binLock)()
 	return remover.Restore(ctx, id)
 }
 
-// Purge erases a session for good, or some of its entries, named as references
-// have it. Sure must be the id of the session, unless only a plan is asked for. It is
-// refused while a turn is running. With entries goes what repeats them, as [erasing]
-// tells. What was typed of it at a terminal of this home goes first. What was learnt from
-// it and from nothing else goes from the notes: before, so that an erasure that breaks
-// off is asked for again, and after, for what was learnt meanwhile.
-// Summaries of compactions, and forks, keep what they took from it: both are named.
+// Purge permanently erases a session or some of its entries, given as references. Sure must
+// be the session ID, unless only a plan is requested. It is rejected while a turn is
+// running. Copies of the entries are erased too, see [erasure]. The input history of this
+// home is erased first. Notes learned only from the erased content are removed twice:
+// before, so that an interrupted purge can be repeated, and after, for notes made in the
+// meantime. Compaction summaries and forks keep their content; the receipt names them.
 func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Receipt, error) {
 	if err := id.Check(); err != nil {
 		return wire.Receipt{}, g.MustBe(ctx, id)
@@ -147,7 +144,7 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 		return wire.Receipt{}, err
 	}
 	typed, err := g.eraseTyped(plan.typed)
-	if err == nil && plan.counts { // others are stored in the place of those that go
+	if err == nil && plan.counts { // new counters replace the erased ones
 		err = g.storeCounters(ctx, id, plan.names)
 	}
 	if err != nil {
@@ -172,7 +169,7 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 	}, err
 }
 
-// toErase plans to erase entries of a session, or all of it, and finds its forks.
+// planPurged plans the erasure of entries, or of the whole session, and finds its forks.
 func (g *Gateway) planPurged(ctx context.Context, id firn.ID, entries []firn.EntryID) (plan erasure, forks []firn.ID, err error) {
 	if len(entries) > 0 {
 		plan, err = g.planErasure(ctx, id, entries)
@@ -185,10 +182,9 @@ func (g *Gateway) planPurged(ctx context.Context, id firn.ID, entries []firn.Ent
 	return plan, forks, err
 }
 
-// planPurge tells what [Gateway.Purge] would erase, and how much that is, or that it
-// would refuse to. Nothing is done, also not to notes or to what was typed, which are
-// not counted. Of entries only those files are named that go wholly, which are of
-// mirrors.
+// planPurge returns the receipt that [Gateway.Purge] would return, or its error, without
+// changing anything. Notes and input history are not counted. For entries, Files contains
+// only files that are erased as a whole, which are those of mirrors.
 func (g *Gateway) planPurge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Receipt, error) {
 	s, err := g.session(ctx, id)
 	if errors.Is(err, firn.ErrNotFound) && len(e.Entries) == 0 {
@@ -206,14 +202,14 @@ func (g *Gateway) planPurge(ctx context.Context, id firn.ID, e wire.Erase) (wire
 	}
 	out := wire.Receipt{Session: id, Reason: e.Reason, Entries: plan.entries, Unread: plan.unread, Forks: forks, Summaries: plan.summaries}
 	out.Files, out.Bytes, err = g.erasedFiles(ctx, s, len(e.Entries) == 0)
-	if s.Source == "" { // else they go with the mirror's file
+	if s.Source == "" { // otherwise they are part of the mirror's file
 		out.Bytes += plan.bytes
 	}
 	return out, err
 }
 
-// weigh tells the files that go wholly with a session, or with some of its entries,
-// as a receipt names them, and how many bytes they are.
+// erasedFiles returns the files that are erased as a whole with a session, or with some of
+// its entries, and their size in bytes.
 func (g *Gateway) erasedFiles(ctx context.Context, s wire.Session, whole bool) (files []string, bytes int64, err error) {
 	files = []string{}
 	weigher, ok := store.As[store.Weigher](g.Store)
@@ -224,13 +220,13 @@ func (g *Gateway) erasedFiles(ctx context.Context, s wire.Session, whole bool) (
 		return files, bytes, nil
 	}
 	names, bytes, err := weigher.Weigh(ctx, s.ID, whole)
-	if errors.Is(err, firn.ErrNotFound) && whole { // a store that cannot look into its bin so closely
+	if errors.Is(err, firn.ErrNotFound) && whole { // a store that cannot inspect its bin
 		return files, s.Bytes, nil
 	}
 	return append(files, names...), bytes, err
 }
 
-// eraseTyped takes what goes out of what was typed at terminals of this home.
+// eraseTyped removes texts from the input history of this home.
 func (g *Gateway) eraseTyped(texts []string) (int, error) {
 	if g.EraseTyped == nil || len(texts) == 0 {
 		return 0, nil

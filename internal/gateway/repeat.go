@@ -13,28 +13,27 @@ import (
 	"firn.dev/wire"
 )
 
-// A client that did not get its answer sends its message again, under the same
-// id. That is not another message: it gets the ticket of the one that waits or
-// runs, or the answer that was given.
+// A client without an answer sends its message again with the same ID. It then gets the
+// ticket of the queued or running message, or the existing answer.
 
-// acceptNamed takes in a message to which its sender gave an id, and reports
-// whether it was taken before.
+// acceptNamed accepts a message with an ID chosen by its sender, and reports whether it was
+// accepted before.
 func (g *Gateway) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *ticket, repeated bool, _ error) {
-	if _, err := g.recoverSession(ctx, id); err != nil { // it may be among what is owed
+	if _, err := g.recoverSession(ctx, id); err != nil { // it may be an unanswered message of the previous gateway
 		return nil, false, err
 	}
 	defer g.locks.lock("message " + string(id) + " " + string(t.ID))()
 	if twin := g.findTicket(id, t.ID); twin != nil {
 		return twin, true, nil
 	}
-	if _, ours := t.ID.Made(); !ours { // that takes longer: its turn will see
+	if _, ours := t.ID.Made(); !ours { // searching takes longer; its turn checks that
 		return t, false, g.enter(ctx, id, t)
 	}
 	answer, at, logged, ok, err := g.findAnswer(ctx, id, t.ID)
 	if err != nil {
 		return nil, false, err
 	}
-	if logged { // before a crash or a failed sync perhaps
+	if logged { // possibly before a crash or a failed sync
 		if err := store.Confirm(ctx, g.Store, id, at); err != nil {
 			return nil, false, err
 		}
@@ -45,16 +44,15 @@ func (g *Gateway) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *ti
 		close(t.done)
 		return t, true, nil
 	}
-	if logged { // it is not said again
+	if logged { // it is not added again
 		t.resume, t.recovered = true, true
 		t.accept()
 	}
 	return t, t.recovered, g.enter(ctx, id, t)
 }
 
-// twin is the ticket under which a message waits or is being answered; nil if
-// it does neither. One that has failed is over, though its lane may not know yet: who
-// sends again wants it tried again.
+// findTicket returns the ticket of a message that is queued or being answered, or nil. A
+// failed ticket does not count, so that a retry is attempted.
 func (g *Gateway) findTicket(id firn.ID, message firn.EntryID) *ticket {
 	l := g.laneOf(id)
 	if l == nil {
@@ -70,8 +68,7 @@ func (g *Gateway) findTicket(id firn.ID, message firn.EntryID) *ticket {
 	return nil
 }
 
-// given is the answer that was given to a message, if it is in the log and was, and
-// where the message stands.
+// findAnswer returns the position of a message and its answer, if the log has them.
 func (g *Gateway) findAnswer(ctx context.Context, id firn.ID, message firn.EntryID) (a wire.Answer, at firn.Pos, logged, ok bool, err error) {
 	for rec, err := range store.Recent(ctx, g.Store, id, store.End, store.Heard(message, g.now())) {
 		if err != nil {
@@ -85,10 +82,10 @@ func (g *Gateway) findAnswer(ctx context.Context, id firn.ID, message firn.Entry
 	return a, 0, false, false, nil
 }
 
-// settled is the answer that a message got already, if that is why there was
-// nothing to answer: the turn before it heard it, or another gateway did. If it got
-// none, because its turn was stopped and somebody went back behind it, the answer
-// says nothing: sent again it would be refused for ever, and it was kept.
+// existingAnswer returns the answer that a message already has, if that is why there was
+// nothing to answer: the previous turn or another gateway read it. If it has none, because
+// its turn was stopped and the head was moved back, the answer is empty: the message is
+// stored, and a retry would be rejected forever.
 func (g *Gateway) existingAnswer(id firn.ID, t *ticket, err error) (wire.Answer, bool) {
 	nothingLeft := t.resume && errors.Is(err, firn.ErrInvalid)
 	if !errors.Is(err, firn.ErrConflict) && !nothingLeft {
@@ -101,8 +98,7 @@ func (g *Gateway) existingAnswer(id firn.ID, t *ticket, err error) (wire.Answer,
 	return a, ok && err == nil
 }
 
-// said reports whether a record is a message, or one that it became together
-// with others.
+// isMessage reports whether a record is a message or the one it was joined into.
 func isMessage(rec *firn.Record, message firn.EntryID) bool {
 	if rec.Gap != nil || rec.Glance.Kind != firn.KindMessage {
 		return false
@@ -111,13 +107,13 @@ func isMessage(rec *firn.Record, message firn.EntryID) bool {
 		return true
 	}
 	if line := rec.Line(); line != nil && !bytes.Contains(line, []byte(message)) {
-		return false // names of ours are spelt in one way
+		return false // our own IDs have only one encoding
 	}
 	entry, err := rec.Entry()
 	return err == nil && slices.Contains(collected(entry), message)
 }
 
-// answerTo tells the answer to a message, which is an entry of the session.
+// answerTo returns the answer to a message, which is the given entry of the session.
 func (g *Gateway) answerTo(ctx context.Context, id firn.ID, message, entry firn.EntryID) (wire.Answer, bool, error) {
 	path, err := g.Path(ctx, id)
 	if err != nil {
@@ -138,10 +134,10 @@ func (g *Gateway) answerTo(ctx context.Context, id firn.ID, message, entry firn.
 	return a, ok, nil
 }
 
-// below is an entry and what followed it, on whatever branch: somebody may have gone
-// back behind it since.
+// descendants returns an entry and its descendants on all branches: the head may have been
+// moved back since.
 func (g *Gateway) descendants(ctx context.Context, id firn.ID, entry firn.EntryID) (window.Path, error) {
-	var later []firn.Entry // the last first
+	var later []firn.Entry // newest first
 	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
 		if err != nil {
 			return window.Path{}, err
@@ -165,8 +161,8 @@ func (g *Gateway) descendants(ctx context.Context, id firn.ID, entry firn.EntryI
 	return path, nil
 }
 
-// answerOn finds the answer to an entry on a path: the first whole one that
-// knew of it.
+// answerOn returns the answer to an entry on a path: the first complete one that took it
+// into account.
 func answerOn(p window.Path, entry firn.EntryID) (wire.Answer, bool) {
 	var a wire.Answer
 	place := func(id firn.EntryID) int {
@@ -190,8 +186,8 @@ func answerOn(p window.Path, entry firn.EntryID) (wire.Answer, bool) {
 	return a, false
 }
 
-// addUp adds what one message of the assistant used to an answer, and returns
-// how many calls it made.
+// addUp adds the usage of an assistant message to an answer and returns the number of its
+// tool calls.
 func addUp(a *wire.Answer, m *firn.Message) (calls int) {
 	for _, part := range m.Parts {
 		if _, ok := part.(firn.ToolCall); ok {

@@ -14,13 +14,13 @@ import (
 	"firn.dev/wire"
 )
 
-// Resolve finds the session that a name means: by its id; by its title, or its first
-// prompt where lists show that; by @ and the key that points at it; by the beginning or
-// the end of its id, of four characters or more; by the beginning of its title or
-// prompt, as long; by whole words of them. The first of these that fits any session counts. Ids of one
-// day begin alike, so their ends tell them apart. Archived and hidden sessions are found
-// too, those in the bin are not. That it means none or several is a [wire.Problem] of
-// kind NotFound or Ambiguous, which names some of them.
+// Resolve finds a session by name. A name is one of these, in order of precedence: the ID;
+// the title, or the first prompt of an untitled session; @ and a key; a prefix or a suffix
+// of the ID, of at least four characters; a prefix of the title or prompt, of the same
+// length; whole words of it. IDs of one day have a common prefix, so suffixes distinguish
+// them. Archived and hidden sessions are included, those in the bin are not. If no session
+// or several match, Resolve returns a [wire.Problem] of kind NotFound or Ambiguous that
+// names candidates.
 func (g *Gateway) Resolve(ctx context.Context, ref string) (firn.ID, error) {
 	switch {
 	case ref == "" || ref == "-":
@@ -57,7 +57,7 @@ func (g *Gateway) Resolve(ctx context.Context, ref string) (firn.ID, error) {
 	return found[byWords].one(ref)
 }
 
-// fit is how a name fits a session, the best first.
+// fit is how a name matches a session, best first.
 type fit int
 
 const (
@@ -69,20 +69,21 @@ const (
 	byWords
 )
 
-// sessionName is what a person calls a session.
+// sessionName is a session name given by the user.
 type sessionName struct {
 	text, folded string
 	words        []string
 }
 
-// newSessionName reads a name. Lists cut long ones, and mark that with an ellipsis.
+// newSessionName parses a name. It removes the ellipsis with which lists mark truncated
+// titles.
 func newSessionName(ref string) sessionName {
 	folded := strings.ToLower(strings.TrimRight(strings.TrimSpace(ref), "…"))
 	return sessionName{text: ref, folded: folded, words: strings.Fields(folded)}
 }
 
-// fits reports how the name fits a session. A session is called by its title, or
-// without one by its first prompt.
+// fits returns how the name matches a session's title, or its first prompt if it is
+// untitled.
 func (n *sessionName) fits(info *store.Info) fit {
 	called := info.Title
 	if called == "" {
@@ -107,7 +108,7 @@ func (n *sessionName) fits(info *store.Info) fit {
 	return fitsNot
 }
 
-// holdsWords reports whether a text has all words.
+// holdsWords reports whether a text contains all words.
 func holdsWords(text string, words []string) bool {
 	has := strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '-' && r != '_' })
 	for _, word := range words {
@@ -118,12 +119,12 @@ func holdsWords(text string, words []string) bool {
 	return true
 }
 
-// matches are sessions that a name may mean.
+// matches are the sessions that match a name.
 type matches struct {
 	count int
 	first firn.ID
-	// apart is set if they are not all named after the first, as the sessions of
-	// sub-agents are.
+	// apart is set if their IDs do not all have the first one as a prefix, as those of
+	// sub-agents do.
 	apart bool
 	hints []string
 }
@@ -145,7 +146,7 @@ func (m *matches) add(info *store.Info) {
 	}
 }
 
-// one returns the only match, or says why there is none.
+// one returns the only match, or an error.
 func (m *matches) one(ref string) (firn.ID, error) {
 	switch m.count {
 	case 0:
@@ -162,8 +163,8 @@ func (m *matches) one(ref string) (firn.ID, error) {
 	}
 }
 
-// resolveKey finds the session a key points at. The key may be spelt as people
-// do: without the word agent, or without the default agent.
+// resolveKey returns the session that a key points at. The prefix "agent:" and the default
+// agent may be omitted.
 func (g *Gateway) resolveKey(ctx context.Context, key string) (firn.ID, error) {
 	keyed, err := g.keyed()
 	if err != nil {
@@ -188,7 +189,7 @@ func (g *Gateway) resolveKey(ctx context.Context, key string) (firn.ID, error) {
 	return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("key %q points at no session", view.Clip(key)), Hint: "firn keys ls lists the keys"}
 }
 
-// mustRest refuses what cannot be done while a turn of the session is running.
+// mustBeIdle returns an error if a turn of the session is running.
 func (g *Gateway) mustBeIdle(id firn.ID, what string) error {
 	if !g.atWork(id) {
 		return nil

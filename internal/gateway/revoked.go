@@ -10,12 +10,11 @@ import (
 	"firn.dev/wire"
 )
 
-// errRevoked is why a turn ends whose asker's token was revoked.
+// errRevoked is the cause of a turn whose asker's token was revoked.
 var errRevoked error = &wire.Problem{Kind: wire.NoToken, Message: "the turn was interrupted: the token that one of its messages was sent with was revoked", Hint: "send the other messages again"}
 
-// admit returns the messages of a batch whose tokens were not revoked and have not
-// expired. The others are not answered: whoever revoked a token wants nothing done any
-// more that it asked for. A logout does not count: what was accepted is answered.
+// dropRevoked returns the messages of a batch whose tokens are valid. Messages of revoked
+// or expired tokens are refused. A logout does not count: accepted messages are answered.
 func (l *lane) dropRevoked(ctx context.Context, batch []*ticket) (rest []*ticket, err error) {
 	for i, t := range batch {
 		owed := true
@@ -35,13 +34,13 @@ func (l *lane) dropRevoked(ctx context.Context, batch []*ticket) (rest []*ticket
 	return rest, nil
 }
 
-// refuse says on record that a message is not answered, so that no gateway after this
-// one does, and tells who waits.
+// refuse records that a message is not answered, so that no later gateway answers it, and
+// finishes its ticket.
 func (l *lane) refuse(ctx context.Context, t *ticket) error {
 	refusal := &wire.Problem{Kind: wire.NoToken, Message: "the message is not answered: the token of who sent it was revoked or has expired"}
 	var entry firn.Entry
 	switch {
-	case t.resume: // it was said
+	case t.resume: // it was delivered
 		entry = firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, Time: l.g.now(), StopReason: firn.StopError, Error: refusal.Message})
 	case t.queued || t.recovered:
 		entry = firn.NewEntry(&firn.Custom{Type: unqueuedType, Data: toJSON(map[string]any{"ids": []firn.EntryID{t.ID}})})
@@ -56,7 +55,7 @@ func (l *lane) refuse(ctx context.Context, t *ticket) error {
 	return nil
 }
 
-// watch stops the turn of a batch once the token of one of its askers is revoked.
+// watch cancels the turn of a batch when the token of one of its askers is revoked.
 func (l *lane) watch(batch []*ticket, stop context.CancelCauseFunc) (end func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +63,7 @@ func (l *lane) watch(batch []*ticket, stop context.CancelCauseFunc) (end func())
 	for _, t := range batch {
 		l.watchToken(t.Asker, stop)
 	}
-	for _, t := range l.queue { // what came meanwhile
+	for _, t := range l.queue { // messages that arrived in the meantime
 		if steered(t) {
 			l.watchToken(t.Asker, stop)
 		}
@@ -80,14 +79,14 @@ func (l *lane) watch(batch []*ticket, stop context.CancelCauseFunc) (end func())
 	}
 }
 
-// watchedToken is a token whose revocation stops the turn that runs.
+// watchedToken is a token whose revocation cancels the running turn.
 type watchedToken struct {
 	token string
 	end   func()
 }
 
-// heed stops the turn that runs once the token of an asker is revoked. The caller holds
-// the lane's lock.
+// watchToken cancels the running turn when an asker's token is revoked. The caller holds
+// mu.
 func (l *lane) watchToken(a Asker, stop context.CancelCauseFunc) {
 	if a.Token == "" || l.g.Revoked == nil || slices.ContainsFunc(l.watched, func(w watchedToken) bool { return w.token == a.Token }) {
 		return
@@ -95,9 +94,9 @@ func (l *lane) watchToken(a Asker, stop context.CancelCauseFunc) {
 	l.watched = append(l.watched, watchedToken{a.Token, l.g.Revoked(a.Token, func() { stop(errRevoked) })})
 }
 
-// putAside puts messages back into the queue whose turn was to begin when a token was
-// revoked: those of that token are refused there, and the others answered. It returns the
-// rest, which were not acknowledged.
+// requeueRevoked puts messages back into the queue if a token was revoked before their turn
+// started: there the messages of that token are refused and the others answered. It returns
+// the rest, which were not acknowledged.
 func (l *lane) requeueRevoked(batch []*ticket, err error) []*ticket {
 	if !errors.Is(err, errRevoked) || slices.ContainsFunc(batch, turnStarted) {
 		return batch

@@ -10,26 +10,27 @@ import (
 	"firn.dev/wire"
 )
 
-// Index finds what was said. Its methods may be called from many goroutines.
+// Index is the search index. Its methods are safe for concurrent use.
 type Index interface {
-	// Search finds what fits a query, the best first, in what is indexed so far.
+	// Search returns the best matches among the entries indexed so far.
 	Search(ctx context.Context, q search.Query) (search.Answer, error)
-	// State tells how far it is.
+	// State returns the progress of indexing.
 	State() search.State
-	// StartRebuild begins to build it anew.
+	// StartRebuild starts rebuilding the index.
 	StartRebuild()
-	// Check tells in what it does not say what the sessions do.
+	// Check returns the differences between the index and the sessions.
 	Check(ctx context.Context) ([]wire.IndexDifference, error)
 }
 
-// Owners says whose sessions may be found.
+// Owners limits a search to some sessions.
 type Owners struct {
-	// Agents are the only ones, if there are any; May decides, unless it is nil.
+	// Agents limits the search to some agents, if not empty. May, if not nil, decides per
+	// session.
 	Agents []string
 	May    func(agent, key string) bool
 }
 
-// index is the index, if there is one.
+// index returns the index, or an error if there is none.
 func (g *Gateway) index() (Index, error) {
 	if g.Index == nil {
 		return nil, fmt.Errorf("search: %w: this store has no index", firn.ErrUnsupported)
@@ -37,7 +38,7 @@ func (g *Gateway) index() (Index, error) {
 	return g.Index, nil
 }
 
-// Search finds what was said, the best first.
+// Search searches messages and returns the best matches first.
 func (g *Gateway) Search(ctx context.Context, q wire.SearchQuery, owners Owners) (wire.Found, error) {
 	index, err := g.index()
 	if err != nil {
@@ -76,7 +77,7 @@ func (g *Gateway) Search(ctx context.Context, q wire.SearchQuery, owners Owners)
 	return foundOf(answer), nil
 }
 
-// mostUnsearched is how many sessions are named that could not be searched.
+// mostUnsearched is the maximum number of reported sessions that could not be searched.
 const mostUnsearched = 1000
 
 func foundOf(a search.Answer) wire.Found {
@@ -113,7 +114,7 @@ func stateOf(s search.State) wire.IndexState {
 	return wire.IndexState{Building: s.Building, Rebuilding: s.Rebuilding, Done: s.Done, Total: s.Total, Read: s.Read, Bytes: s.Bytes, Failed: s.Failed}
 }
 
-// IndexState tells how far the index of words is.
+// IndexState returns the progress of the search index.
 func (g *Gateway) IndexState(context.Context) (wire.IndexState, error) {
 	index, err := g.index()
 	if err != nil {
@@ -122,7 +123,7 @@ func (g *Gateway) IndexState(context.Context) (wire.IndexState, error) {
 	return stateOf(index.State()), nil
 }
 
-// Reindex begins to build the indexes anew.
+// Reindex starts rebuilding the indexes.
 func (g *Gateway) Reindex(context.Context) (wire.IndexState, error) {
 	index, err := g.index()
 	if err != nil {
@@ -132,7 +133,7 @@ func (g *Gateway) Reindex(context.Context) (wire.IndexState, error) {
 	return wire.IndexState{Building: true, Rebuilding: true}, nil
 }
 
-// mostDifferences bounds how many differences are told.
+// mostDifferences is the maximum number of reported differences.
 const mostDifferences = 1000
 
 // CheckIndex compares the indexes with all sessions.

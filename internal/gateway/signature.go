@@ -9,18 +9,17 @@ import (
 	"strings"
 )
 
-// Signature is how a service shows that a call of a hook is its own, and that nobody
-// changed its body: by the HMAC-SHA256 of the body, made with a secret that both
-// know, in a header. It says nothing of when the call was made, nor of its other
-// headers.
+// Signature verifies that a hook call comes from a service and that its body is unmodified:
+// a header contains the HMAC-SHA256 of the body under a shared secret. It does not cover
+// the time of the call or other headers.
 type Signature struct {
 	header string
-	// secret is told to nobody, and so cannot be got from here.
+	// secret is never exposed.
 	secret []byte
 }
 
-// NewSignature makes one of the name of the header and the secret. It is nil if the
-// secret is empty, since anybody could sign with that.
+// NewSignature returns a signature for a header name and a secret. It returns nil if the
+// secret is empty, since anyone could sign with that.
 func NewSignature(header, secret string) *Signature {
 	if secret == "" {
 		return nil
@@ -28,11 +27,11 @@ func NewSignature(header, secret string) *Signature {
 	return &Signature{header: header, secret: []byte(secret)}
 }
 
-// algorithm is how a signature begins.
+// algorithm is the prefix of a signature.
 const algorithm = "sha256="
 
-// Sent finds the signature that a call brings, for [Signature.Fits]. The error says
-// what is wrong with it, without a word of it.
+// Sent returns the signature in a call's headers, for [Signature.Fits]. The error does not
+// quote it.
 func (s *Signature) Sent(headers textproto.MIMEHeader) ([]byte, error) {
 	if s == nil {
 		return nil, errors.New("the hook takes no signatures")
@@ -52,8 +51,7 @@ func (s *Signature) Sent(headers textproto.MIMEHeader) ([]byte, error) {
 	return mac, nil
 }
 
-// Fits reports whether a signature that was sent is that of a body. How long that
-// takes tells nothing of the secret.
+// Fits reports whether a signature matches a body, in constant time.
 func (s *Signature) Fits(sent, body []byte) bool {
 	if s == nil || len(s.secret) == 0 {
 		return false
@@ -63,8 +61,8 @@ func (s *Signature) Fits(sent, body []byte) bool {
 	return hmac.Equal(sent, h.Sum(nil))
 }
 
-// HookSignature is how calls of a hook are signed; nil if they are not, or if there is
-// no such hook, or it is switched off.
+// HookSignature returns the signature of a hook; nil if calls are not signed, or the hook
+// does not exist or is disabled.
 func (g *Gateway) HookSignature(name string) *Signature {
 	h, err := g.setup.Load().hook(name)
 	if err != nil {

@@ -13,11 +13,11 @@ import (
 	"firn.dev/wire"
 )
 
-// mostSourceFaults bounds how many faults are told of a source.
+// mostSourceFaults is the maximum number of reported faults per source.
 const mostSourceFaults = 10
 
-// Sources tells where sessions are from: first our own home, then the folders of
-// other tools that are mirrored.
+// Sources lists the sources of sessions: first the home, then the mirrored folders of other
+// tools.
 func (g *Gateway) Sources(ctx context.Context) ([]wire.Source, error) {
 	all := []wire.Source{{Name: store.OwnSource, Tool: store.OwnSource, Dir: g.StorePath}}
 	if g.Options.Sources != nil {
@@ -53,7 +53,7 @@ func (g *Gateway) Sources(ctx context.Context) ([]wire.Source, error) {
 	return all, nil
 }
 
-// limitText says what a format cannot say, and what becomes of it.
+// limitText describes a limitation of a format.
 func limitText(l wire.Lost) string {
 	if l.Becomes == "" {
 		return l.What
@@ -61,7 +61,7 @@ func limitText(l wire.Lost) string {
 	return l.What + ": " + l.Becomes
 }
 
-// holding is what sessions there are from one source.
+// holding summarizes the sessions of one source.
 type holding struct {
 	sessions int
 	bytes    int64
@@ -69,7 +69,7 @@ type holding struct {
 	at       time.Time
 }
 
-// holdings remembers for a while what there is, by source and by tag.
+// holdings caches the summaries by source, and the session counts by tag.
 type holdings struct {
 	mu   sync.Mutex
 	at   time.Time
@@ -77,11 +77,10 @@ type holdings struct {
 	tags map[string]int
 }
 
-// countFor is how long a count of all sessions holds.
+// countFor is how long the cache is valid.
 const countFor = 10 * time.Second
 
-// Tags lists the tags that sessions have, with how many have each. What somebody
-// has just put on may be missing for ten seconds.
+// Tags lists the tags with their session counts. A new tag may be missing for ten seconds.
 func (g *Gateway) Tags(ctx context.Context) ([]wire.Tag, error) {
 	_, counted, err := g.counted(ctx)
 	if err != nil {
@@ -94,9 +93,9 @@ func (g *Gateway) Tags(ctx context.Context) ([]wire.Tag, error) {
 	return tags, nil
 }
 
-// counted counts all sessions by their source, archived and hidden ones too, and
-// by their tags. Our own are those of [store.OwnSource]. All sessions are looked
-// at, at most every ten seconds.
+// counted counts all sessions by source and by tag, including archived and hidden ones.
+// Native sessions are under [store.OwnSource]. It reads the list of sessions at most every
+// ten seconds.
 func (g *Gateway) counted(ctx context.Context) (map[string]holding, map[string]int, error) {
 	h := &g.holdings
 	h.mu.Lock()

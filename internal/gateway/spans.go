@@ -11,8 +11,8 @@ import (
 	"firn.dev/wire"
 )
 
-// span begins the span of a turn: a child of the request that asked for it
-// first, linked to those whose messages are answered with it.
+// span starts the span of a turn: a child of the first request, linked to the other
+// requests of the batch.
 func (l *lane) span(ctx context.Context, a *agent.Agent, batch []*ticket) (context.Context, func(wire.Answer, error)) {
 	if l.g.Tracer == nil {
 		return ctx, func(wire.Answer, error) {}
@@ -38,8 +38,8 @@ func (l *lane) span(ctx context.Context, a *agent.Agent, batch []*ticket) (conte
 	}
 }
 
-// failureWord is how a turn failed, in a word of ours: what an error says may
-// repeat what somebody said.
+// failureWord classifies the error of a turn in one word. The error text itself may quote
+// messages.
 func failureWord(ctx context.Context, err error) string {
 	switch {
 	case errors.Is(err, ErrStopped):

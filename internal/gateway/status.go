@@ -10,10 +10,10 @@ import (
 	"firn.dev/wire"
 )
 
-// recentSessions is how many sessions the status names.
+// recentSessions is the number of sessions in the status.
 const recentSessions = 5
 
-// Status tells how the gateway is. It counts the sessions that are neither
+// Status returns the status of the gateway. It counts the sessions that are neither
 // archived nor hidden.
 func (g *Gateway) Status(ctx context.Context) (wire.Status, error) {
 	s := wire.Status{
@@ -28,15 +28,14 @@ func (g *Gateway) Status(ctx context.Context) (wire.Status, error) {
 	if err != nil {
 		return s, err
 	}
-	if s.Recent, s.Sessions = page.Items, page.Total; s.Sessions < 0 { // the store cannot count but by listing all
+	if s.Recent, s.Sessions = page.Items, page.Total; s.Sessions < 0 { // the store can count only by listing all
 		page, err = g.sessions(ctx, SessionQuery{Limit: recentSessions, Count: true})
 		s.Sessions = page.Total
 	}
 	return s, err
 }
 
-// Load tells how much there is to do: how many turns are running, each in a lane of
-// its own, and how many messages wait.
+// Load returns the number of running turns, which is that of lanes, and of queued messages.
 func (g *Gateway) Load() (running, queued int) {
 	g.mu.Lock()
 	lanes := slices.Collect(maps.Values(g.lanes))
@@ -49,9 +48,8 @@ func (g *Gateway) Load() (running, queued int) {
 	return len(lanes), queued
 }
 
-// Running lists the sessions that have a turn running, here or at another gateway,
-// the one that has run longest first, each with when its turn began and how many
-// messages wait.
+// Running lists the sessions with a running turn on any gateway, the longest-running first,
+// each with the start time of the turn and the number of queued messages.
 func (g *Gateway) Running(ctx context.Context) []wire.Session {
 	all := g.RunningHere(ctx)
 	if g.Peers == nil {
@@ -66,10 +64,10 @@ func (g *Gateway) Running(ctx context.Context) []wire.Session {
 	return all
 }
 
-// byStart orders sessions by when their turns began.
+// byStart orders sessions by the start of their turns.
 func byStart(a, b wire.Session) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) }
 
-// RunningHere is Running of this gateway alone.
+// RunningHere is like Running, for this gateway only.
 func (g *Gateway) RunningHere(ctx context.Context) []wire.Session {
 	g.mu.Lock()
 	lanes := slices.Collect(maps.Values(g.lanes))
@@ -79,7 +77,7 @@ func (g *Gateway) RunningHere(ctx context.Context) []wire.Session {
 		s := wire.Session{ID: l.id}
 		if info, err := g.Info(ctx, l.id); err == nil {
 			s = g.listed(ctx, &info)
-		} // one that cannot be looked at runs all the same
+		} // an unreadable session is listed too
 		l.mu.Lock()
 		s.Live, s.Since, s.Queued = l.busy, l.startedAt, len(l.queue)
 		l.mu.Unlock()
@@ -89,7 +87,7 @@ func (g *Gateway) RunningHere(ctx context.Context) []wire.Session {
 	return sessions
 }
 
-// Agents lists the agents as they are set up, by id.
+// Agents lists the configured agents by ID.
 func (g *Gateway) Agents(context.Context) []wire.Agent {
 	setup := g.setup.Load()
 	agents := make([]wire.Agent, 0, len(setup.Agents))
@@ -104,8 +102,7 @@ func (g *Gateway) Agents(context.Context) []wire.Agent {
 	return agents
 }
 
-// Models lists the models that can be chosen: those of the agents first, then
-// all others that are known.
+// Models lists the available models: first those of the agents, then all other known ones.
 func (g *Gateway) Models(ctx context.Context) []wire.Model {
 	setup := g.setup.Load()
 	models := []wire.Model{}

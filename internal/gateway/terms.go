@@ -9,7 +9,7 @@ import (
 	"firn.dev/wire"
 )
 
-// termsOf are the terms of a turn.
+// termsOf converts the terms of a turn.
 func termsOf(t *wire.Terms) agent.Terms {
 	if t == nil {
 		return agent.Terms{}
@@ -25,7 +25,7 @@ func termsOf(t *wire.Terms) agent.Terms {
 	return terms
 }
 
-// pending tells the calls that a turn left to the client.
+// pending converts the calls that a turn left to the client.
 func pending(calls []firn.ToolCall) []wire.Tool {
 	var tools []wire.Tool
 	for _, c := range calls {

@@ -11,8 +11,8 @@ import (
 	"firn.dev/wire"
 )
 
-// verboseLines are what a chat with /verbose on is shown before an answer: the tools that
-// were called for it, and that the conversation was compacted meanwhile.
+// verboseLines returns the lines that a chat with /verbose on shows before an answer: its
+// tool calls, and compactions during the turn.
 func (g *Gateway) verboseLines(ctx context.Context, answer wire.Answer) string {
 	path, err := g.Path(ctx, answer.Session)
 	if err != nil || path.Chosen.Verbose != agent.VerboseOn {

@@ -7,12 +7,12 @@ import (
 	"firn.dev/wire"
 )
 
-// mostVerifyFaults bounds how many faults of a check are told.
+// mostVerifyFaults is the maximum number of reported faults of a check.
 const mostVerifyFaults = 100
 
-// VerifyStep is how far a check of all sessions has come.
+// VerifyStep is the progress of a check of all sessions.
 type VerifyStep struct {
-	// Done of Of sessions were read, with Entries and Bytes in all.
+	// Done of Of sessions were read, with Entries and Bytes in total.
 	Done, Of, Entries int
 	Bytes             int64
 	// Faults are those of the latest session.
@@ -26,7 +26,7 @@ type checks struct {
 	cancel context.CancelFunc
 }
 
-// stop breaks the check off that is under way, if any.
+// stop cancels the running check, if any.
 func (c *checks) stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -35,27 +35,27 @@ func (c *checks) stop() {
 	}
 }
 
-// state tells how the latest check goes or went; nil if there was none.
+// state returns the progress or the result of the latest check; nil if there was none.
 func (c *checks) state() *wire.Verified {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.latest == nil {
 		return nil
 	}
-	now := *c.latest // whose faults are only ever replaced
+	now := *c.latest // its faults are only ever replaced
 	return &now
 }
 
-// change changes the state of the check.
+// change updates the state of the check.
 func (c *checks) change(do func(*wire.Verified)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	do(c.latest)
 }
 
-// Verify begins a check of all sessions, which reads every byte of them, and
-// tells that it has begun. How it goes is told by [Gateway.Ops]. If one is under
-// way that one is told of, and no other begins. It ends with the gateway.
+// Verify starts a check of all sessions, which reads every byte, and returns its state.
+// [Gateway.Ops] reports the progress. If a check is already running, Verify returns the
+// state of that one. The check is canceled when the gateway is closed.
 func (g *Gateway) Verify(context.Context) (wire.Verified, error) {
 	if g.Options.Verify == nil {
 		return wire.Verified{}, &wire.Problem{Kind: wire.Unsupported, Message: "this gateway cannot check its sessions", Hint: "firn verify checks files"}
@@ -78,8 +78,7 @@ func (g *Gateway) Verify(context.Context) (wire.Verified, error) {
 	return begun, nil
 }
 
-// begin notes that a check begins, and returns the context that it has; nil if
-// one is under way.
+// start records the start of a check and returns its context; nil if one is running.
 func (c *checks) start(g *Gateway) (context.Context, wire.Verified) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -92,10 +91,10 @@ func (c *checks) start(g *Gateway) (context.Context, wire.Verified) {
 	return ctx, *c.latest
 }
 
-// verify is the check.
+// verify runs the check.
 func (g *Gateway) verify(ctx context.Context) {
 	defer g.work.Done()
-	defer g.checks.stop() // which frees the context
+	defer g.checks.stop() // frees the context
 	err := g.Options.Verify(ctx, func(s VerifyStep) {
 		g.checks.change(func(v *wire.Verified) {
 			v.Sessions, v.Of, v.Entries, v.Bytes = s.Done, s.Of, s.Entries, s.Bytes

@@ -5,11 +5,11 @@ import (
 	"firn.dev/wire"
 )
 
-// longestWaiting bounds what is told of a message that waits, in bytes.
+// longestWaiting is the maximum length of a reported queued message, in bytes.
 const longestWaiting = 400
 
-// waitingIn are the messages that wait in a session, the next one first. What
-// goes on with what was not answered says nothing, and is not among them.
+// waitingIn returns the queued messages of a session, the next one first. Tickets that
+// resume a turn have no text and are not included.
 func (g *Gateway) waitingIn(id firn.ID) []wire.Waiting {
 	l := g.laneOf(id)
 	if l == nil {

@@ -108,7 +108,7 @@ const (
 	forth = "f"
 	back  = "b"
 	// wanted and anyone mark the entry that a cursor wants.
-	wanted = "="
+	wanted   = "="
 	anyEntry = "?"
 )
 

@@ -261,7 +261,7 @@ func (s *Shape) weighAll(ctx context.Context, v *View) error {
 const (
 	// inTree is about how many bytes an entry takes up in a tree besides its
 	// texts, inScales what it weighs.
-	inTree   = 88 + 48
+	inTree    = 88 + 48
 	perWeight = 64
 )
 
