@@ -190,7 +190,7 @@ func fill(v reflect.Value) {
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().PkgPath() == "firn" && !keep[v.Type().Field(i).Name] {
+			if v.Type().PkgPath() == reflect.TypeFor[firn.Entry]().PkgPath() && !keep[v.Type().Field(i).Name] {
 				fill(v.Field(i))
 			}
 		}

@@ -54,7 +54,7 @@ func visit(v reflect.Value, do func(reflect.Value)) {
 		for i := range v.Len() {
 			visit(v.Index(i), do)
 		}
-	case v.Kind() == reflect.Struct && v.Type().PkgPath() == "firn":
+	case v.Kind() == reflect.Struct && v.Type().PkgPath() == reflect.TypeFor[firn.Entry]().PkgPath():
 		for i := range v.NumField() {
 			if !keep[v.Type().Field(i).Name] {
 				visit(v.Field(i), do)
