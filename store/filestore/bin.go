@@ -14,14 +14,14 @@ import (
 
 var _ store.Binner = (*Store)(nil)
 
-// Bin lists the sessions in the bin. A session counts as binned while the first part of
-// its transcript is in the bin directory: removing moves that part first, restoring moves
-// it last. A manifest that cannot be read is the Fault of its session.
+// Bin lists the sessions in the bin. A session is in the bin while the first part of its
+// transcript is in the bin directory: Remove moves that part first, Restore moves it last.
+// An unreadable manifest is reported as the Fault of its session.
 func (st *Store) Bin(ctx context.Context) ([]store.Binned, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.startCall(ctx); err != nil {
 		return nil, err
 	}
-	defer st.end()
+	defer st.finishCall()
 	entries, err := st.fs.ReadDir(filepath.Join(st.home, "bin"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("list the bin: %w", err)
@@ -50,7 +50,8 @@ func (st *Store) Bin(ctx context.Context) ([]store.Binned, error) {
 	return all, nil
 }
 
-// binned describes one directory of the bin; it returns nothing if no session is in it.
+// binned returns the session in a directory of the bin. It returns a zero Binned if there
+// is none.
 func (st *Store) binned(in *inspector, id firn.ID) (store.Binned, error) {
 	m, manifestErr := st.manifest(id)
 	if manifestErr != nil {
@@ -64,8 +65,8 @@ func (st *Store) binned(in *inspector, id firn.ID) (store.Binned, error) {
 	if err != nil {
 		return store.Binned{}, err
 	}
-	b := store.Binned{Info: in.inspect(context.Background(), transcript{id: id, agent: m.Agent, path: path, further: len(parts) - 1}), Removed: m.Removed, Reason: m.Reason}
-	if b.ID == "" && manifestErr == nil { // an empty transcript, or one that was restored just now
+	b := store.Binned{Info: in.inspect(context.Background(), transcript{id: id, agent: m.Agent, path: path, extraParts: len(parts) - 1}), Removed: m.Removed, Reason: m.Reason}
+	if b.ID == "" && manifestErr == nil { // an empty transcript, or one that was just restored
 		return b, nil
 	}
 	b.ID = id
@@ -79,7 +80,7 @@ func (st *Store) binned(in *inspector, id firn.ID) (store.Binned, error) {
 	return b, err
 }
 
-// binSize adds up the files in the bin directory of a session.
+// binSize returns the total size of the files in the bin directory of a session.
 func (st *Store) binSize(id firn.ID) (int64, error) {
 	entries, err := st.fs.ReadDir(st.binDir(id))
 	if errors.Is(err, fs.ErrNotExist) {

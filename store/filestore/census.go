@@ -11,15 +11,16 @@ import (
 	"firn.dev/store"
 )
 
-// Standing is what the file system tells of a session without opening it.
+// Standing is the status of a session according to the file system.
 type Standing = store.Standing
 
-// Census tells of all sessions there are, in no order. It opens none.
+// Census returns the standing of all sessions, in no particular order, without opening
+// them.
 func (st *Store) Census(ctx context.Context) ([]Standing, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.startCall(ctx); err != nil {
 		return nil, err
 	}
-	defer st.end()
+	defer st.finishCall()
 	found, err := st.allTranscripts("")
 	if err != nil {
 		return nil, err
@@ -32,11 +33,11 @@ func (st *Store) Census(ctx context.Context) ([]Standing, error) {
 	inParallel(ctx, len(found), func() func(i int) {
 		return func(i int) {
 			s, err := st.standing(found[i])
-			if !found[i].odd && (errors.Is(err, fs.ErrNotExist) || err == nil && s.Bytes == 0) {
+			if !found[i].irregular && (errors.Is(err, fs.ErrNotExist) || err == nil && s.Bytes == 0) {
 				return // removed meanwhile, or its first append failed
 			}
-			// One that cannot be asked is told of all the same; looking at it
-			// will tell what is wrong.
+			// A session whose files cannot be examined is included; reading it reports the
+			// error.
 			s.Archived = archived[found[i].id]
 			standings[i] = s
 		}
@@ -44,18 +45,18 @@ func (st *Store) Census(ctx context.Context) ([]Standing, error) {
 	return slices.DeleteFunc(standings, func(s Standing) bool { return s.ID == "" }), ctx.Err()
 }
 
-// Stand tells of one session.
+// Stand returns the standing of one session.
 func (st *Store) Stand(ctx context.Context, id firn.ID) (Standing, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.startCall(ctx); err != nil {
 		return Standing{}, err
 	}
-	defer st.end()
+	defer st.finishCall()
 	t, err := st.transcript(id)
 	if err != nil {
 		return Standing{}, err
 	}
 	s, err := st.standing(t)
-	if t.odd && errors.Is(err, fs.ErrNotExist) { // it is there; reading it tells what is wrong
+	if t.irregular && errors.Is(err, fs.ErrNotExist) { // it exists; reading it reports the error
 		err = nil
 	}
 	if err != nil {
@@ -66,8 +67,8 @@ func (st *Store) Stand(ctx context.Context, id firn.ID) (Standing, error) {
 }
 
 func (st *Store) standing(t transcript) (Standing, error) {
-	s := Standing{ID: t.id, Agent: t.agent, Parts: t.further + 1}
-	if t.further == 0 {
+	s := Standing{ID: t.id, Agent: t.agent, Parts: t.extraParts + 1}
+	if t.extraParts == 0 {
 		info, err := st.fs.Stat(t.path)
 		s.Bytes, s.Modified = info.Size, info.ModTime
 		return s, err

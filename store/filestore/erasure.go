@@ -14,23 +14,22 @@ import (
 	"firn.dev/store"
 )
 
-// erasure is a receipt as it is kept in its file. While the purge is under way
-// it also tells which bytes are being overwritten: a power cut may leave a line
-// of which half is erased, which no reader can make out any more.
+// erasure is the file format of a receipt. While the purge is in progress it also contains
+// the spans to be overwritten: a power failure may leave a half erased line that cannot be
+// parsed.
 type erasure struct {
 	store.Receipt
 	Spans []span `json:"spans,omitempty"`
 }
 
-// span is a place where an entry is erased: what stands there afterwards, and
-// how long it is with the spaces behind it.
+// span is a range of bytes to be overwritten with Text, padded with spaces to Length.
 type span struct {
 	At     firn.Pos `json:"at"`
 	Length int      `json:"length"`
 	Text   string   `json:"text"`
 }
 
-func spellSpans(spans []journal.Span) []span {
+func encodeSpans(spans []journal.Span) []span {
 	spelt := make([]span, len(spans))
 	for i, s := range spans {
 		spelt[i] = span{s.At, len(s.Data), string(bytes.TrimRight(s.Data, " "))}
@@ -38,7 +37,7 @@ func spellSpans(spans []journal.Span) []span {
 	return spelt
 }
 
-// spans is the inverse of spellSpans.
+// spans decodes the result of encodeSpans.
 func (e erasure) spans() ([]journal.Span, error) {
 	spans := make([]journal.Span, len(e.Spans))
 	for i, s := range e.Spans {
@@ -50,7 +49,7 @@ func (e erasure) spans() ([]journal.Span, error) {
 	return spans, nil
 }
 
-// maxSpan bounds what is believed of a receipt: no line is longer.
+// maxSpan is the maximum length of a span; no line is longer.
 const maxSpan = 1 << 30
 
 func (st *Store) saveReceipt(path string, e erasure) error {
@@ -63,8 +62,8 @@ func (st *Store) saveReceipt(path string, e erasure) error {
 	return st.writeJSON(path, e)
 }
 
-// erase overwrites what the receipt at path says in the transcript at base, and
-// completes the receipt.
+// erase overwrites the spans of the erasure in the transcript at base, and completes the
+// receipt at path.
 func (st *Store) erase(path, base string, e erasure) (store.Receipt, error) {
 	spans, err := e.spans()
 	if err != nil {
@@ -75,13 +74,13 @@ func (st *Store) erase(path, base string, e erasure) (store.Receipt, error) {
 	}
 	for _, span := range spans {
 		part, _ := journal.Split(span.At)
-		st.note(&e.Receipt, journal.PartPath(base, part), int64(len(span.Data)))
+		st.addToReceipt(&e.Receipt, journal.PartPath(base, part), int64(len(span.Data)))
 	}
 	e.Done, e.Spans = st.opts.Now().UTC(), nil
 	return e.Receipt, st.saveReceipt(path, e)
 }
 
-// finishErasures finishes purges of entries of a session that were interrupted.
+// finishErasures completes interrupted purges of entries of a session.
 func (st *Store) finishErasures(ctx context.Context, id firn.ID, dir string, files []string) error {
 	names, err := st.fs.ReadDir(st.receiptsDir())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -102,7 +101,7 @@ func (st *Store) finishErasures(ctx context.Context, id firn.ID, dir string, fil
 		if e.Session != id || !e.Done.IsZero() {
 			continue
 		}
-		if err := st.eraseBeside(ctx, dir, files, &e.Receipt); err != nil {
+		if err := st.eraseSideFiles(ctx, dir, files, &e.Receipt); err != nil {
 			return err
 		}
 		if _, err := st.erase(path, filepath.Join(dir, files[0]), e); err != nil {

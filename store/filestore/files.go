@@ -11,13 +11,12 @@ import (
 	"firn.dev/internal/disk/journal"
 )
 
-// Files names the files that a session is kept in, the first part first. What
-// was saved beside them because it could not be read is not among them.
+// Files returns the files of a session, the first part first, without side files.
 func (st *Store) Files(ctx context.Context, id firn.ID) ([]string, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.startCall(ctx); err != nil {
 		return nil, err
 	}
-	defer st.end()
+	defer st.finishCall()
 	_, path, err := st.locate(id)
 	if err != nil {
 		return nil, err
@@ -33,23 +32,23 @@ func (st *Store) Files(ctx context.Context, id firn.ID) ([]string, error) {
 	return names, nil
 }
 
-// Place returns the part and the byte in it that a position stands for.
+// Place returns the part, counting from 1, and the byte offset of a position.
 func (st *Store) Place(_ context.Context, _ firn.ID, pos firn.Pos) (part int, offset int64) {
 	part, offset = journal.Split(pos)
 	return part + 1, offset
 }
 
-// Weigh tells which files purging a session would take, with what was saved beside
-// them, and how many bytes they are. For entries none goes wholly.
+// Weigh returns the files that purging a session would remove, including side files, and
+// their total size. Purging entries removes no files.
 func (st *Store) Weigh(ctx context.Context, id firn.ID, whole bool) (files []string, bytes int64, err error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.startCall(ctx); err != nil {
 		return nil, 0, err
 	}
-	defer st.end()
+	defer st.finishCall()
 	if !whole {
 		return nil, 0, nil
 	}
-	places, err := st.placesOf(id)
+	places, err := st.fileSetsOf(id)
 	for _, p := range places {
 		for _, name := range p.files {
 			path := filepath.Join(p.dir, name)

@@ -1,18 +1,18 @@
-// Package filestore keeps sessions as plain JSONL files, one or more a
-// session, in a home directory that people can read, copy and search:
+// Package filestore stores sessions as plain JSONL files in a home directory that can be
+// read, copied and searched with ordinary tools:
 //
 //	agents/<agent>/sessions/<id>.jsonl         a transcript, and its further parts
-//	agents/<agent>/sessions/sessions.json      which session a key points at
+//	agents/<agent>/sessions/sessions.json      the sessions of keys
 //	archive/<id>                               marks a session as archived
 //	bin/<id>/                                  a removed session, with its manifest
-//	receipts/                                  what was purged
-//	commit/                                    appends that wait to be synced into their files
+//	receipts/                                  receipts of purges
+//	commit/                                    appends that are not yet synced into their files
 //	index/                                     caches, which may be deleted
 //	.moving.lock                               held while a session is moved or purged
 //
-// The files are the truth. Several processes may have the same home open; the
-// kernel's file locks keep their appends apart. What the package refuses to do
-// is change bytes that are written, other than on a purge.
+// The files are the only source of truth. Several processes may open the same home; file
+// locks coordinate their appends. The package never changes bytes once written, except for
+// a purge.
 package filestore
 
 import (
@@ -33,81 +33,81 @@ import (
 	"firn.dev/store"
 )
 
-// Policy says when appended entries are forced to disk.
+// Policy determines when appended entries are synced to disk.
 type Policy = journal.Policy
 
-// The policies. SyncTurn is the default.
+// Sync policies. SyncTurn is the default.
 const (
 	// SyncTurn makes an append durable before it returns, unless it is deferred.
 	SyncTurn = journal.SyncTurn
 	// SyncAlways makes deferred appends durable as well.
 	SyncAlways = journal.SyncAlways
-	// SyncNever leaves it to the system. A power cut may lose what was said.
+	// SyncNever leaves syncing to the operating system. A power failure may lose entries.
 	SyncNever = journal.SyncNever
 )
 
-// Options says how sessions are kept. The zero value is a good one.
+// Options configures a store. The zero value is a good default.
 type Options struct {
 	Sync Policy
-	// PartSize is when a transcript goes on in a new part file; 50 MB if zero.
+	// PartSize is the maximum size of a part file in bytes; 50 MB if zero.
 	PartSize int64
-	// MaxBytes bounds a transcript if not zero: ErrTooLarge beyond it.
+	// MaxBytes is the maximum size of a transcript; zero means no limit. Appends beyond it
+	// fail with ErrTooLarge.
 	MaxBytes int64
-	// MaxLine is how long a line of a transcript may be, in bytes; 64 MB if zero.
-	// A longer one is not appended: ErrTooLarge. One that is there is read as a
-	// gap.
+	// MaxLine is the maximum length of a line in bytes; 64 MB if zero. Appending a longer
+	// one fails with ErrTooLarge. An existing longer line is read as a gap.
 	MaxLine int64
-	// ReadOnly opens the home to look at it: nothing is created, repaired or
-	// replayed, and appends are ErrUnsupported.
+	// ReadOnly opens the home without creating, repairing or replaying anything. Appends
+	// fail with ErrUnsupported.
 	ReadOnly bool
-	// OpenFiles is how many transcripts are kept open to append to. Zero means
-	// as many as the limit of file descriptors has room for, at most 1024.
+	// OpenFiles is the number of transcripts kept open for appending. Zero means as many as
+	// the file descriptor limit allows, at most 1024.
 	OpenFiles int
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Report is told, in a sentence, of everything that was out of order and
-	// what was done about it. It may be called from any goroutine and may use the
-	// store, but not close it. Nil: nobody.
+	// Report is called with a message about every problem found and how it was handled. It
+	// may be called from any goroutine and may use the store, but must not close it. It may
+	// be nil.
 	Report func(message string)
-	// Descriptors is told of idle files, which it has closed when descriptors run
-	// out. FS must then be one that asks it. Nil means one for this store alone.
+	// Descriptors closes idle files when descriptors run out. If it is set, FS must use it.
+	// Nil means a pool for this store only.
 	Descriptors *limits.Pool
 	// FS is for tests; nil means the operating system's files.
 	FS vfs.FS
 }
 
-// mostOpenFiles bounds how many transcripts are kept open by default.
-const mostOpenFiles = 1024
+// maxOpenFiles limits the default of Options.OpenFiles.
+const maxOpenFiles = 1024
 
-// Store keeps sessions in a home directory.
+// Store stores sessions in a home directory.
 type Store struct {
-	home      string
-	fs        vfs.FS
-	opts      Options
-	dialect   dialect.Dialect
-	committer *journal.Committer
-	hub       *journal.Hub
-	room      room
+	home        string
+	fs          vfs.FS
+	opts        Options
+	dialect     dialect.Dialect
+	committer   *journal.Committer
+	hub         *journal.Hub
+	inspections memoryLimit
 
 	mu       sync.Mutex
 	sessions map[firn.ID]*session
-	// dangling are sessions whose transcript is a link to a file that is not there, as
-	// far as known; looked says that all directories were looked through for them.
-	dangling map[firn.ID]transcript
-	looked   sync.Once
-	long     journal.LongLines
-	rows     *rowcache.Cache
-	tables   map[string]*table
-	clock    uint64 // counts uses, to find the session used longest ago
-	closed   bool
-	life     context.Context // ends on Close
-	die      context.CancelFunc
-	working  sync.WaitGroup
-	reports  reports
-	moving   sync.Mutex // see alone
-	settled  sync.Map   // the agents whose directory is durable; see settle
-	touches  touches
-	unlist   func() // takes the store out of Options.Descriptors
+	// dangling holds the known sessions whose transcript is a symbolic link to a missing
+	// file. scanLinks runs the scan of all directories for them.
+	dangling     map[firn.ID]transcript
+	scanLinks    sync.Once
+	long         journal.LongLines
+	rows         *rowcache.Cache
+	tables       map[string]*table
+	clock        uint64 // logical clock for finding the least recently used session
+	closed       bool
+	lifetime     context.Context // canceled by Close
+	cancel       context.CancelFunc
+	working      sync.WaitGroup
+	reports      reports
+	moving       sync.Mutex // see withMoveLock
+	syncedAgents sync.Map   // agents whose directory is durable; see ensureAgentDir
+	touches      touches
+	unregister   func() // removes the store from Options.Descriptors
 }
 
 var (
@@ -119,8 +119,8 @@ var (
 	_ store.Remover  = (*Store)(nil)
 )
 
-// Open opens a home, and makes it if need be. What a power cut took from
-// transcripts and the commit log still has is put back first.
+// Open opens a home, creating it if necessary. It first replays the commit log: it restores
+// data that a power failure removed from transcripts.
 func Open(home string, opts Options) (*Store, error) {
 	if opts.FS == nil {
 		opts.FS = vfs.OS{}
@@ -133,7 +133,7 @@ func Open(home string, opts Options) (*Store, error) {
 		opts.FS = opts.Descriptors.FS(opts.FS)
 	}
 	if opts.OpenFiles <= 0 {
-		opts.OpenFiles = min(mostOpenFiles, limits.Current().Transcripts)
+		opts.OpenFiles = min(maxOpenFiles, limits.Current().Transcripts)
 	}
 	if opts.MaxLine <= 0 {
 		opts.MaxLine = journal.DefaultMaxLine
@@ -151,13 +151,13 @@ func Open(home string, opts Options) (*Store, error) {
 		hub:  journal.NewHub(),
 		rows: rowcache.New(opts.FS, filepath.Join(home, "index"), opts.ReadOnly),
 	}
-	st.life, st.die = context.WithCancel(context.Background())
-	st.unlist = opts.Descriptors.OnShort(st.closeIdle)
+	st.lifetime, st.cancel = context.WithCancel(context.Background())
+	st.unregister = opts.Descriptors.OnShort(st.closeIdle)
 	if opts.ReadOnly {
-		return st, st.lookAtLogs()
+		return st, st.reportPendingLogs()
 	}
 	if err := st.fs.MkdirAll(home); err != nil {
-		st.unlist()
+		st.unregister()
 		return nil, fmt.Errorf("open home %s: %w", home, err)
 	}
 	committer, replayed, err := journal.NewCommitter(st.fs, home)
@@ -165,7 +165,7 @@ func Open(home string, opts Options) (*Store, error) {
 		st.report("%s", describeReplay(r))
 	}
 	if err != nil {
-		st.unlist()
+		st.unregister()
 		return nil, fmt.Errorf("open home %s: %w", home, err)
 	}
 	st.committer = committer
@@ -182,8 +182,8 @@ func describeReplay(r journal.Replayed) string {
 	return fmt.Sprintf("%s: %d bytes were put back from the commit log", r.Path, r.Restored)
 }
 
-// lookAtLogs says if a home that is only looked at lacks what a log has.
-func (st *Store) lookAtLogs() error {
+// reportPendingLogs reports commit logs that a read-only store cannot replay.
+func (st *Store) reportPendingLogs() error {
 	n, err := journal.PendingLogs(st.fs, st.home)
 	if err != nil {
 		return fmt.Errorf("open home %s: %w", st.home, err)
@@ -194,14 +194,14 @@ func (st *Store) lookAtLogs() error {
 	return nil
 }
 
-// Home is the directory the store keeps its files in.
+// Home returns the directory of the store.
 func (st *Store) Home() string { return st.home }
 
 func (st *Store) report(format string, args ...any) { st.opts.Report(fmt.Sprintf(format, args...)) }
 
-// begin refuses to go on if the store is closed or the context done. What it
-// admits must be ended with st.end.
-func (st *Store) begin(ctx context.Context) error {
+// startCall returns an error if the store is closed or the context is done. After success
+// the caller must call finishCall.
+func (st *Store) startCall(ctx context.Context) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.closed {
@@ -214,15 +214,15 @@ func (st *Store) begin(ctx context.Context) error {
 	return nil
 }
 
-// beginChange is begin for what writes.
-func (st *Store) beginChange(ctx context.Context) error {
+// startWrite is startCall for calls that write.
+func (st *Store) startWrite(ctx context.Context) error {
 	if st.opts.ReadOnly {
 		return fmt.Errorf("file store %s: %w: it was opened to be read only", st.home, firn.ErrUnsupported)
 	}
-	return st.begin(ctx)
+	return st.startCall(ctx)
 }
 
-// Close waits for what is under way, ends followers and frees all files.
+// Close waits for running calls, ends followers and closes all files.
 func (st *Store) Close() error {
 	st.mu.Lock()
 	if st.closed {
@@ -230,12 +230,12 @@ func (st *Store) Close() error {
 		return nil
 	}
 	st.closed = true
-	st.die()
+	st.cancel()
 	st.mu.Unlock()
 	st.working.Wait()
-	st.unlist()
+	st.unregister()
 	st.touches.close()
-	st.tellTables()
+	st.updateTables()
 
 	var errs []error
 	for _, s := range st.sessions {
@@ -248,6 +248,6 @@ func (st *Store) Close() error {
 		errs = append(errs, st.committer.Close())
 	}
 	errs = append(errs, st.hub.Close())
-	st.reports.pass(st.opts.Report)
+	st.reports.flush(st.opts.Report)
 	return errors.Join(errs...)
 }

@@ -15,12 +15,11 @@ import (
 	"firn.dev/store"
 )
 
-// glimpse is how much is read of the beginning and of the end of a transcript at
-// first; longHeader is how much of the beginning if it has no whole line in that.
-// Headers are that long if they carry what a file of another tool had before its first
-// line that could be read.
+// peekSize is the number of bytes first read from the beginning and the end of a
+// transcript. If the beginning contains no complete line, up to longHeader bytes are read.
+// Headers are long if they contain unreadable lines from the start of an imported file.
 const (
-	glimpse    = 4 << 10
+	peekSize   = 4 << 10
 	longHeader = 16 << 20
 )
 
@@ -31,29 +30,29 @@ type inspector struct {
 	maxLine int64
 	long    *journal.LongLines
 	rows    *rowcache.Cache
-	room    *room
+	limit   *memoryLimit
 	buf     []byte
-	// last is the latest line that was not decoded, for its time.
+	// last is the latest line that was not decoded, kept for its time.
 	last    []byte
 	pending bool
 }
 
 func (st *Store) inspector() inspector {
-	return inspector{fs: st.fs, maxLine: st.opts.MaxLine, long: &st.long, rows: st.rows, room: &st.room, reader: dialect.Reader{Dialect: st.dialect, Quick: true}}
+	return inspector{fs: st.fs, maxLine: st.opts.MaxLine, long: &st.long, rows: st.rows, limit: &st.inspections, reader: dialect.Reader{Dialect: st.dialect, Quick: true}}
 }
 
-// inspect reads the beginning of a transcript, and its end from the latest checkpoint
-// on; without one all of it, unless the cache has the row. So the info is that of a full
-// read, see [store.Checkpoint]. What is wrong with the transcript is told in the info;
-// one that is gone gives an empty one.
+// inspect reads the beginning of a transcript and its end from the latest checkpoint on, or
+// all of it if there is no checkpoint and no cached row. The result is the same as for a
+// full read, see [store.Checkpoint]. Errors are returned in the Fault field. It returns a
+// zero Info if the transcript does not exist.
 func (in *inspector) inspect(ctx context.Context, t transcript) store.Info {
 	var gist store.Gist
 	size, cached, err := in.read(ctx, t, &gist)
-	if t.odd && errors.Is(err, fs.ErrNotExist) {
-		err = &noTarget{t}
+	if t.irregular && errors.Is(err, fs.ErrNotExist) {
+		err = &danglingLink{t}
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, firn.ErrNotFound) || err == nil && size.Bytes == 0 {
-		return store.Info{} // it is gone, or its first append failed
+		return store.Info{} // removed, or its first append failed
 	}
 	found := gist.Info()
 	if cached != nil {
@@ -62,7 +61,7 @@ func (in *inspector) inspect(ctx context.Context, t transcript) store.Info {
 	if err == nil && found.ID == "" {
 		err = errors.New("it does not begin with a header")
 	}
-	found.ID, found.Agent, found.Bytes, found.Parts, found.End = t.id, t.agent, size.Bytes, t.further+1, size.End
+	found.ID, found.Agent, found.Bytes, found.Parts, found.End = t.id, t.agent, size.Bytes, t.extraParts+1, size.End
 	if err != nil {
 		found.Fault = err.Error()
 	} else if size.costly && cached == nil {
@@ -74,19 +73,19 @@ func (in *inspector) inspect(ctx context.Context, t transcript) store.Info {
 	return found
 }
 
-// extent is how long a transcript is.
+// extent is the size of a transcript.
 type extent struct {
 	Bytes int64
 	End   firn.Pos
-	// files are those of its parts, and costly says that much of them was read.
+	// files are the files of its parts. costly is set if a large amount was read.
 	files  []vfs.Info
 	costly bool
 }
 
-// costlyRead is how many bytes must have been read for a row to be cached.
+// costlyRead is the number of bytes read from which a row is cached.
 const costlyRead = 128 << 10
 
-// read takes a transcript into the gist. If the cache has the row, that is returned.
+// read adds a transcript to the gist. If the cache has its row, read returns that instead.
 func (in *inspector) read(ctx context.Context, t transcript, gist *store.Gist) (extent, *store.Info, error) {
 	file, err := in.fs.Open(t.path, vfs.Read)
 	if err != nil {
@@ -98,14 +97,14 @@ func (in *inspector) read(ctx context.Context, t transcript, gist *store.Gist) (
 		return extent{}, nil, err
 	}
 	size := extent{Bytes: stat.Size, End: journal.Place(0, stat.Size), files: []vfs.Info{stat}}
-	from, err := in.head(file, gist)
+	from, err := in.addHead(file, gist)
 	if err != nil {
 		return size, nil, err
 	}
-	done := t.further == 0 && from >= stat.Size
-	if t.further == 0 && !done {
-		done, err = in.tail(file, stat.Size, from, gist)
-	} else if t.further > 0 {
+	done := t.extraParts == 0 && from >= stat.Size
+	if t.extraParts == 0 && !done {
+		done, err = in.addTail(file, stat.Size, from, gist)
+	} else if t.extraParts > 0 {
 		size, err = in.measure(t.path)
 	}
 	if err != nil || done && !gist.Prompted() {
@@ -114,21 +113,21 @@ func (in *inspector) read(ctx context.Context, t transcript, gist *store.Gist) (
 	if info, ok := in.rows.Recall(ctx, t.id, size.files); ok && info.Agent == t.agent {
 		return size, &info, nil
 	}
-	defer in.room.take(size.Bytes)()
+	defer in.limit.acquire(size.Bytes)()
 	spent := int64(0)
 	if !done {
-		spent, err = in.rest(t.path, journal.Place(0, from), size.End, gist)
+		spent, err = in.addRest(t.path, journal.Place(0, from), size.End, gist)
 	}
 	if err == nil && gist.Prompted() {
 		var more int64
-		more, err = in.prompt(t.path, gist)
+		more, err = in.addPrompt(t.path, gist)
 		spent += more
 	}
 	size.costly = spent >= costlyRead
 	return size, nil, err
 }
 
-// measure adds up the sizes of the parts of a transcript.
+// measure returns the total size of the parts of a transcript.
 func (in *inspector) measure(path string) (size extent, err error) {
 	parts, err := journal.Parts(in.fs, path)
 	if err == nil && len(parts) == 0 { // removed meanwhile
@@ -144,11 +143,10 @@ func (in *inspector) measure(path string) (size extent, err error) {
 	return size, err
 }
 
-// head takes the whole lines at the beginning of a file into the gist, and
-// returns where they end. A first line that is longer than a glimpse is read
-// to its end.
-func (in *inspector) head(file vfs.File, gist *store.Gist) (int64, error) {
-	for n := glimpse; ; n *= 8 {
+// addHead adds the complete lines at the beginning of a file to the gist and returns the
+// offset of their end. A first line longer than peekSize is read to its end.
+func (in *inspector) addHead(file vfs.File, gist *store.Gist) (int64, error) {
+	for n := peekSize; ; n *= 8 {
 		b, err := in.readAt(file, 0, n)
 		if err != nil {
 			return 0, err
@@ -163,10 +161,11 @@ func (in *inspector) head(file vfs.File, gist *store.Gist) (int64, error) {
 	}
 }
 
-// tail takes the end of a file into the gist if a glimpse of it is enough: all that is
-// behind an offset, or a checkpoint and what is behind that.
-func (in *inspector) tail(file vfs.File, size, from int64, gist *store.Gist) (bool, error) {
-	start := max(from, size-glimpse)
+// addTail adds the end of a file to the gist if the last peekSize bytes are sufficient:
+// they include everything after from, or a checkpoint. It reports whether that was the
+// case.
+func (in *inspector) addTail(file vfs.File, size, from int64, gist *store.Gist) (bool, error) {
+	start := max(from, size-peekSize)
 	b, err := in.readAt(file, start, int(size-start))
 	if err != nil {
 		return false, err
@@ -181,7 +180,7 @@ func (in *inspector) tail(file vfs.File, size, from int64, gist *store.Gist) (bo
 			return false, nil
 		}
 		begin := bytes.LastIndexByte(b[:at], '\n') + 1
-		if begin == 0 { // the line may have begun before
+		if begin == 0 { // the line may start earlier
 			return false, nil
 		}
 		line, _, closed := bytes.Cut(b[begin:], newline)
@@ -195,11 +194,11 @@ func (in *inspector) tail(file vfs.File, size, from int64, gist *store.Gist) (bo
 
 var (
 	newline = []byte{'\n'}
-	// counters is in every line that carries a checkpoint.
+	// counters is contained in every line with a checkpoint.
 	counters = []byte(`"` + firn.CountersType + `"`)
 )
 
-// isCheckpoint reports whether a line stands for all before it.
+// isCheckpoint reports whether a line contains a complete checkpoint.
 func (in *inspector) isCheckpoint(line dialect.Line) bool {
 	if !bytes.Contains(line.Data, counters) {
 		return false
@@ -216,9 +215,9 @@ func (in *inspector) isCheckpoint(line dialect.Line) bool {
 	return false
 }
 
-// rest takes the end of a transcript into the gist, from the latest checkpoint on or,
-// if there is none, from a position on. It returns how many bytes it read.
-func (in *inspector) rest(path string, from, end firn.Pos, gist *store.Gist) (spent int64, err error) {
+// addRest adds the end of a transcript to the gist, starting at the latest checkpoint or,
+// if there is none, at from. It returns the number of bytes read.
+func (in *inspector) addRest(path string, from, end firn.Pos, gist *store.Gist) (spent int64, err error) {
 	source := journal.Source{FS: in.fs, Path: path, MaxLine: in.maxLine, Long: in.long}
 	for line, err := range source.Back(end) {
 		if err != nil {
@@ -247,10 +246,10 @@ func (in *inspector) rest(path string, from, end firn.Pos, gist *store.Gist) (sp
 	return spent, nil
 }
 
-// prompt adds the first user message of a transcript to the gist. It reads from the
+// addPrompt adds the first user message of a transcript to the gist. It reads from the
 // beginning: if the message that a checkpoint counted was erased, the first one left may
 // precede that checkpoint. It returns the number of bytes read.
-func (in *inspector) prompt(path string, gist *store.Gist) (spent int64, err error) {
+func (in *inspector) addPrompt(path string, gist *store.Gist) (spent int64, err error) {
 	source := journal.Source{FS: in.fs, Path: path, MaxLine: in.maxLine, Long: in.long}
 	for line, err := range source.Lines(journal.Place(0, 0)) {
 		if err != nil {
@@ -283,7 +282,7 @@ func (in *inspector) readAt(file vfs.File, offset int64, n int) ([]byte, error) 
 	return in.buf[:got], nil
 }
 
-// addLines takes lines into the gist.
+// addLines adds lines to the gist.
 func (in *inspector) addLines(gist *store.Gist, lines []byte) {
 	for len(lines) > 0 {
 		line := journal.Line{Data: lines}
@@ -297,19 +296,19 @@ func (in *inspector) addLines(gist *store.Gist, lines []byte) {
 	in.addLast(gist)
 }
 
-// addLine takes a line into the gist. Only those are decoded that can tell more than
-// their time; of the others the latest is kept for [inspector.addLast].
+// addLine adds a line to the gist. It decodes the line only if it can affect more than the
+// times; the latest other line is kept for [inspector.addLast].
 func (in *inspector) addLine(gist *store.Gist, line journal.Line) {
-	if !line.Open && line.Gap == "" && !gist.Needs(firn.KindMessage) && bytes.HasPrefix(line.Data, messageBegins) && !bytes.Contains(line.Data, directoryField) {
-		in.keep(gist, line.Data)
-		return // most lines are such
+	if !line.Open && line.Gap == "" && !gist.Needs(firn.KindMessage) && bytes.HasPrefix(line.Data, messagePrefix) && !bytes.Contains(line.Data, directoryField) {
+		in.keepForTime(gist, line.Data)
+		return // the common case
 	}
 	for _, record := range in.reader.Records(dialect.Line(line)) {
 		if record.Gap != nil {
 			continue
 		}
-		if !tells(gist, &record) {
-			in.keep(gist, record.Line())
+		if !isRelevant(gist, &record) {
+			in.keepForTime(gist, record.Line())
 			continue
 		}
 		if record.Glance.Kind == firn.KindCustom { // its time may not count
@@ -320,8 +319,9 @@ func (in *inspector) addLine(gist *store.Gist, line journal.Line) {
 	}
 }
 
-// keep keeps a line for its time. A long one is not copied: its time is taken at once.
-func (in *inspector) keep(gist *store.Gist, line []byte) {
+// keepForTime keeps a line for its time. The time of a long line is added immediately to
+// avoid copying it.
+func (in *inspector) keepForTime(gist *store.Gist, line []byte) {
 	in.pending = true
 	if len(line) <= smallInspection {
 		in.last = append(in.last[:0], line...)
@@ -332,7 +332,7 @@ func (in *inspector) keep(gist *store.Gist, line []byte) {
 	in.last = nil
 }
 
-// addLast takes the time of the latest line into the gist if the line was not decoded.
+// addLast adds the time of the latest line to the gist if the line was not decoded.
 func (in *inspector) addLast(gist *store.Gist) {
 	if !in.pending {
 		return
@@ -351,14 +351,14 @@ func (in *inspector) addLast(gist *store.Gist) {
 	}
 }
 
-// messageBegins is how the lines of messages begin.
-var messageBegins = []byte(`{"type":"message"`)
+// messagePrefix is the beginning of the lines of messages.
+var messagePrefix = []byte(`{"type":"message"`)
 
-// directoryField is how a line names the directory that its message was said in.
+// directoryField is contained in a line that records the directory of its message.
 var directoryField = []byte(`"` + firn.DirectoryField + `":`)
 
-// tells reports whether an entry can tell the gist more than its time.
-func tells(gist *store.Gist, record *firn.Record) bool {
+// isRelevant reports whether an entry can affect more of the gist than the times.
+func isRelevant(gist *store.Gist, record *firn.Record) bool {
 	kind := record.Glance.Kind
 	if kind == firn.KindMessage && bytes.Contains(record.Line(), directoryField) {
 		return true
@@ -366,7 +366,7 @@ func tells(gist *store.Gist, record *firn.Record) bool {
 	if !gist.Needs(kind) || kind != firn.KindCustom {
 		return gist.Needs(kind)
 	}
-	for _, name := range tellingTypes {
+	for _, name := range relevantTypes {
 		if bytes.Contains(record.Line(), name) {
 			return true
 		}
@@ -374,12 +374,12 @@ func tells(gist *store.Gist, record *firn.Record) bool {
 	return false
 }
 
-// tellingTypes are the types of custom entries that lists show something of. Most
-// state that programs keep is not looked into.
-var tellingTypes = [][]byte{[]byte("tag"), []byte(firn.CountersType), []byte(store.KeyType), []byte("firn.reset")}
+// relevantTypes are the types of custom entries that affect lists. Most state entries of
+// programs are not decoded.
+var relevantTypes = [][]byte{[]byte("tag"), []byte(firn.CountersType), []byte(store.KeyType), []byte("firn.reset")}
 
 func addRecord(gist *store.Gist, record firn.Record) {
-	if entry, err := record.Entry(); err == nil { // else it is damaged, and the others tell
+	if entry, err := record.Entry(); err == nil { // a damaged entry is ignored
 		gist.Add(entry)
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"firn.dev/store"
 )
 
-// table returns the routing table of the agent that a key belongs to.
+// table returns the key table of the agent that a key belongs to.
 func (st *Store) table(key string) (*table, error) {
 	if err := store.CheckKey(key); err != nil {
 		return nil, err
@@ -32,15 +32,15 @@ func (st *Store) table(key string) (*table, error) {
 	return t, nil
 }
 
-// keysOf reads from the transcripts which session each key of an agent points at, see
-// [store.Claim]: the one that claimed it last. A hidden session in which nothing was
-// said counts only if there is no other: it was begun in vain.
+// keysOf returns the sessions of all keys of an agent according to the transcripts: for
+// each key the latest claim, see [store.Claim]. A hidden session without a prompt lost the
+// race for its key; it counts only if there is no other.
 func (st *Store) keysOf(agent string) (map[string]firn.ID, error) {
-	found, err := st.allTranscripts("") // a key may point at a session of another agent
+	found, err := st.allTranscripts("") // a key may point to a session of another agent
 	if err != nil {
 		return nil, err
 	}
-	infos, err := st.inspectAll(st.life, found, nil)
+	infos, err := st.inspectAll(st.lifetime, found, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -69,12 +69,12 @@ func (st *Store) keysOf(agent string) (map[string]firn.ID, error) {
 	return keys, nil
 }
 
-// Lookup returns the session a key points at.
+// Lookup returns the session a key points to.
 func (st *Store) Lookup(ctx context.Context, key string) (firn.ID, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.startCall(ctx); err != nil {
 		return "", err
 	}
-	defer st.end()
+	defer st.finishCall()
 	return st.lookup(key)
 }
 
@@ -90,8 +90,8 @@ func (st *Store) lookup(key string) (firn.ID, error) {
 	if !ok {
 		return "", fmt.Errorf("look up key %s: %w", key, firn.ErrNotFound)
 	}
-	if t.guessed() && !st.opts.ReadOnly {
-		id = st.ascertain(t, key, id)
+	if t.unsaved() && !st.opts.ReadOnly {
+		id = st.saveRebuilt(t, key, id)
 	}
 	if _, _, err := st.locate(id); err != nil {
 		return "", fmt.Errorf("look up key %s: %w", key, err)
@@ -99,12 +99,11 @@ func (st *Store) lookup(key string) (firn.ID, error) {
 	return id, nil
 }
 
-// ascertain writes a table down that was made anew from the transcripts before
-// somebody acts on it. Others may be beginning sessions for the same key this
-// moment, and who makes it anew a little later would find another one. Not
-// being able to write is no reason not to answer.
-func (st *Store) ascertain(t *table, key string, id firn.ID) firn.ID {
-	held, err := t.claim(key, id, st.isThere)
+// saveRebuilt saves a table that was rebuilt from the transcripts before its answer is
+// used. Other processes may be creating sessions for the same key, and a later rebuild
+// could find a different one. If saving fails, the rebuilt answer is used.
+func (st *Store) saveRebuilt(t *table, key string, id firn.ID) firn.ID {
+	held, err := t.claim(key, id, st.sessionExists)
 	if err != nil {
 		st.reportLater("%v", err)
 		return id
@@ -112,18 +111,18 @@ func (st *Store) ascertain(t *table, key string, id firn.ID) firn.ID {
 	return held
 }
 
-// isThere reports whether a session can be used.
-func (st *Store) isThere(id firn.ID) bool {
+// sessionExists reports whether a session can be used.
+func (st *Store) sessionExists(id firn.ID) bool {
 	_, _, err := st.locate(id)
 	return err == nil
 }
 
-// Bind points a key at a session.
+// Bind points a key to a session.
 func (st *Store) Bind(ctx context.Context, key string, id firn.ID) error {
-	if err := st.beginChange(ctx); err != nil {
+	if err := st.startWrite(ctx); err != nil {
 		return err
 	}
-	defer st.end()
+	defer st.finishCall()
 	t, err := st.table(key)
 	if err != nil {
 		return err
@@ -134,12 +133,12 @@ func (st *Store) Bind(ctx context.Context, key string, id firn.ID) error {
 	return t.bind(key, id)
 }
 
-// Unbind makes a key point nowhere. All that the table keeps under it goes.
+// Unbind deletes a key and its row.
 func (st *Store) Unbind(ctx context.Context, key string) error {
-	if err := st.beginChange(ctx); err != nil {
+	if err := st.startWrite(ctx); err != nil {
 		return err
 	}
-	defer st.end()
+	defer st.finishCall()
 	t, err := st.table(key)
 	if err != nil {
 		return err
@@ -147,12 +146,12 @@ func (st *Store) Unbind(ctx context.Context, key string) error {
 	return t.unbind(key)
 }
 
-// Claim binds a key that points nowhere, or at a session that is not there.
+// Claim binds a key that is unbound or whose session does not exist.
 func (st *Store) Claim(ctx context.Context, key string, id firn.ID) (firn.ID, error) {
-	if err := st.beginChange(ctx); err != nil {
+	if err := st.startWrite(ctx); err != nil {
 		return "", err
 	}
-	defer st.end()
+	defer st.finishCall()
 	if holder, err := st.lookup(key); !errors.Is(err, firn.ErrNotFound) {
 		return holder, err
 	}

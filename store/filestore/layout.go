@@ -11,7 +11,7 @@ import (
 	"firn.dev/internal/disk/journal"
 )
 
-// What is where in a home; the comment of the package shows it.
+// The package comment describes the layout of a home.
 const transcriptExt = ".jsonl"
 
 func (st *Store) agentsDir() string { return filepath.Join(st.home, "agents") }
@@ -32,13 +32,13 @@ func (st *Store) binDir(id firn.ID) string { return filepath.Join(st.home, "bin"
 
 func (st *Store) receiptsDir() string { return filepath.Join(st.home, "receipts") }
 
-// receiptPath is where the receipt of a purged session is. Its being there
-// says that the id is taken for ever.
+// receiptPath returns the path of the receipt of a purged session. While the file exists,
+// the ID is reserved.
 func (st *Store) receiptPath(id firn.ID) string {
 	return filepath.Join(st.receiptsDir(), string(id)+".json")
 }
 
-// checkAgent refuses agents that cannot be a directory's name.
+// checkAgent rejects agents that are not valid directory names.
 func checkAgent(agent string) error {
 	if err := firn.ID(agent).Check(); err != nil {
 		return fmt.Errorf("%w agent %q: want letters, digits, dashes, underscores and dots", firn.ErrInvalid, agent)
@@ -55,7 +55,7 @@ func (st *Store) exists(path string) (bool, error) {
 	return err == nil, err
 }
 
-// agents names the agents that have a directory.
+// agents returns the agents that have a directory.
 func (st *Store) agents() ([]string, error) {
 	entries, err := st.fs.ReadDir(st.agentsDir())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,13 +73,13 @@ func (st *Store) agents() ([]string, error) {
 	return names, nil
 }
 
-// locate finds a session's transcript, or ErrNotFound.
+// locate returns the transcript of a session, or ErrNotFound.
 func (st *Store) locate(id firn.ID) (agent, path string, err error) {
 	st.mu.Lock()
 	open := st.sessions[id]
 	link, dangling := st.dangling[id]
 	st.mu.Unlock()
-	if open != nil && open.begun.Load() {
+	if open != nil && open.hasHeader.Load() {
 		return open.agent, open.path, nil
 	}
 	if err := id.Check(); err != nil {
@@ -95,18 +95,18 @@ func (st *Store) locate(id firn.ID) (agent, path string, err error) {
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return "", "", fmt.Errorf("look for session %s: %w", id, err)
 		}
-		if err == nil && (info.Size > 0 || !info.Mode.IsRegular()) { // an empty file is one whose first append failed
+		if err == nil && (info.Size > 0 || !info.Mode.IsRegular()) { // an empty file is left by a failed first append
 			return agent, path, nil
 		}
 	}
 	if dangling {
-		return "", "", fmt.Errorf("session %s: %w", id, &noTarget{link})
+		return "", "", fmt.Errorf("session %s: %w", id, &danglingLink{link})
 	}
 	return "", "", fmt.Errorf("session %s: %w", id, firn.ErrNotFound)
 }
 
-// putAway refuses ids whose session was removed or purged.
-func (st *Store) putAway(id firn.ID) error {
+// checkRemoved returns ErrNotFound if a session was removed or purged.
+func (st *Store) checkRemoved(id firn.ID) error {
 	for what, path := range map[string]string{"removed": st.binDir(id), "purged": st.receiptPath(id)} {
 		ok, err := st.exists(path)
 		if err != nil {
@@ -119,8 +119,8 @@ func (st *Store) putAway(id firn.ID) error {
 	return nil
 }
 
-// transcripts names the transcripts of an agent, with the number of the last
-// part of each.
+// transcripts returns the transcripts of an agent, with the number of further parts of
+// each.
 func (st *Store) transcripts(agent string) ([]transcript, error) {
 	dir := st.sessionsDir(agent)
 	entries, err := st.fs.ReadDir(dir)
@@ -142,22 +142,22 @@ func (st *Store) transcripts(agent string) ([]transcript, error) {
 			continue
 		}
 		if id := firn.ID(stem); id.Check() == nil {
-			t := transcript{id: id, agent: agent, path: filepath.Join(dir, e.Name()), odd: !e.Type().IsRegular()}
-			if t.odd {
-				st.noteLink(&t)
+			t := transcript{id: id, agent: agent, path: filepath.Join(dir, e.Name()), irregular: !e.Type().IsRegular()}
+			if t.irregular {
+				st.recordLink(&t)
 			}
 			found = append(found, t)
 		}
 	}
 	for i := range found {
-		found[i].further = parts[string(found[i].id)]
+		found[i].extraParts = parts[string(found[i].id)]
 	}
 	return found, nil
 }
 
-// noteLink remembers whether a transcript is a link to a file that is not there, so that
-// looking for the session tells that, and not that there is no such session.
-func (st *Store) noteLink(t *transcript) {
+// recordLink records whether a transcript is a link to a missing file, so that locating the
+// session returns that error instead of ErrNotFound.
+func (st *Store) recordLink(t *transcript) {
 	_, err := st.fs.Stat(t.path)
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -171,22 +171,22 @@ func (st *Store) noteLink(t *transcript) {
 	st.dangling[t.id] = *t
 }
 
-// transcript is a session as its directory tells of it.
+// transcript is a session found in a directory.
 type transcript struct {
-	id      firn.ID
-	agent   string
-	path    string
-	further int // how many parts there are after the first
-	// odd says that it is no regular file: a link or a directory.
-	odd bool
+	id         firn.ID
+	agent      string
+	path       string
+	extraParts int // number of parts after the first
+	// irregular is set if it is not a regular file but a link or a directory.
+	irregular bool
 }
 
-// noTarget says that a transcript is a link to a file that is not there.
-type noTarget struct{ transcript }
+// danglingLink is the error for a transcript that is a link to a missing file.
+type danglingLink struct{ transcript }
 
-func (n *noTarget) Error() string {
+func (n *danglingLink) Error() string {
 	return fmt.Sprintf("%s is a link to a file that is not there", n.path)
 }
 
-// Unwrap makes it an ErrCorrupt.
-func (n *noTarget) Unwrap() error { return firn.ErrCorrupt }
+// Unwrap returns firn.ErrCorrupt.
+func (n *danglingLink) Unwrap() error { return firn.ErrCorrupt }

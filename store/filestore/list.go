@@ -16,15 +16,15 @@ import (
 	"firn.dev/store"
 )
 
-// List yields what is known of the sessions that match, those with the latest
-// entry first. It reads the beginning of every transcript and its end, back to the
-// latest checkpoint, or takes the row from the cache; an index does not.
+// List yields the infos of matching sessions, latest entry first. It reads the beginning of
+// every transcript and its end back to the latest checkpoint, or uses a cached row. An
+// index is faster.
 func (st *Store) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
 	return store.Infos(func() ([]store.Info, error) { return st.list(ctx, q) })
 }
 
 func (st *Store) list(ctx context.Context, q store.Query) ([]store.Info, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.startCall(ctx); err != nil {
 		return nil, err
 	}
 	defer st.working.Done()
@@ -48,7 +48,7 @@ func (st *Store) list(ctx context.Context, q store.Query) ([]store.Info, error) 
 	return infos, nil
 }
 
-// allTranscripts names the transcripts of one agent, or of all.
+// allTranscripts returns the transcripts of one agent, or of all.
 func (st *Store) allTranscripts(agent string) ([]transcript, error) {
 	agents := []string{agent}
 	if agent == "" {
@@ -65,7 +65,7 @@ func (st *Store) allTranscripts(agent string) ([]transcript, error) {
 		if err != nil && agent != "" {
 			return nil, err
 		}
-		if err != nil { // it shall not hide the sessions of the others
+		if err != nil { // list the sessions of the other agents anyway
 			st.report("%v", err)
 		}
 		found = append(found, more...)
@@ -73,7 +73,7 @@ func (st *Store) allTranscripts(agent string) ([]transcript, error) {
 	return found, nil
 }
 
-// archived names the sessions that are marked as archived.
+// archived returns the sessions that are marked as archived.
 func (st *Store) archived() (map[firn.ID]bool, error) {
 	entries, err := st.fs.ReadDir(st.archiveMark(""))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -86,8 +86,8 @@ func (st *Store) archived() (map[firn.ID]bool, error) {
 	return marks, nil
 }
 
-// inspectAll looks at transcripts, several at a time. One that cannot be read
-// is told of, and does not keep the others from being listed.
+// inspectAll inspects transcripts in parallel. An unreadable transcript yields an info with
+// a Fault.
 func (st *Store) inspectAll(ctx context.Context, found []transcript, archived map[firn.ID]bool) ([]store.Info, error) {
 	infos := make([]store.Info, len(found))
 	inParallel(ctx, len(found), func() func(i int) {
@@ -100,8 +100,8 @@ func (st *Store) inspectAll(ctx context.Context, found []transcript, archived ma
 	return infos, ctx.Err()
 }
 
-// inParallel calls what worker makes with 0 to n-1, from as many workers as
-// there are processors, until the context is done.
+// inParallel calls the functions made by worker with 0 to n-1, using one worker per CPU,
+// until the context is done.
 func inParallel(ctx context.Context, n int, worker func() func(i int)) {
 	var next atomic.Int64
 	var workers sync.WaitGroup
@@ -116,15 +116,14 @@ func inParallel(ctx context.Context, n int, worker func() func(i int)) {
 	workers.Wait()
 }
 
-// transcript finds the transcript of a session, also one that is a link to a file that
-// is not there.
+// transcript returns the transcript of a session, even if it is a link to a missing file.
 func (st *Store) transcript(id firn.ID) (transcript, error) {
 	agent, path, err := st.locate(id)
 	if errors.Is(err, firn.ErrNotFound) {
-		st.looked.Do(func() { _, _ = st.allTranscripts("") }) // which notes the links; trouble is reported
+		st.scanLinks.Do(func() { _, _ = st.allTranscripts("") }) // records the links; errors are reported
 		agent, path, err = st.locate(id)
 	}
-	var link *noTarget
+	var link *danglingLink
 	if errors.As(err, &link) {
 		return link.transcript, nil
 	}
@@ -132,12 +131,12 @@ func (st *Store) transcript(id firn.ID) (transcript, error) {
 		return transcript{}, err
 	}
 	parts, err := journal.Parts(st.fs, path)
-	return transcript{id: id, agent: agent, path: path, further: len(parts) - 1}, err
+	return transcript{id: id, agent: agent, path: path, extraParts: len(parts) - 1}, err
 }
 
-// Extent tells how large a session is and where it ends, without reading it.
+// Extent returns the size of a session and its end without reading it.
 func (st *Store) Extent(ctx context.Context, id firn.ID) (bytes int64, end firn.Pos, err error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.startCall(ctx); err != nil {
 		return 0, 0, err
 	}
 	defer st.working.Done()
@@ -150,9 +149,9 @@ func (st *Store) Extent(ctx context.Context, id firn.ID) (bytes int64, end firn.
 	return size.Bytes, size.End, err
 }
 
-// Inspect tells of one session without listing the others.
+// Inspect returns the info of one session.
 func (st *Store) Inspect(ctx context.Context, id firn.ID) (store.Info, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.startCall(ctx); err != nil {
 		return store.Info{}, err
 	}
 	defer st.working.Done()

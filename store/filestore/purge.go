@@ -17,14 +17,12 @@ import (
 	"firn.dev/store"
 )
 
-// Purge erases a session, or some of its entries, for good. An erased entry
-// leaves a gap of the same length, so that no position changes; its id and
-// parent stay, so that the tree holds. The receipt is written before the first
-// byte is erased and completed after the last: a purge that was interrupted is
-// finished by calling it again.
+// Purge permanently erases a session or some of its entries. An erased entry leaves a gap
+// of the same length, so positions do not change; its ID and parent are kept, so the tree
+// stays intact. The receipt is written before the first byte is erased and completed after
+// the last: an interrupted purge is completed by repeating the call.
 //
-// What other processes still hold in their commit logs, and copies that people
-// made, are out of reach.
+// Purge does not reach commit logs of other processes and copies made by users.
 func (st *Store) Purge(ctx context.Context, id firn.ID, reason string, entries ...firn.EntryID) (receipt store.Receipt, err error) {
 	err = st.change(ctx, "purge", id, func() error {
 		if len(entries) > 0 {
@@ -32,29 +30,29 @@ func (st *Store) Purge(ctx context.Context, id firn.ID, reason string, entries .
 		} else {
 			receipt, err = st.purgeSession(id, reason)
 		}
-		return errors.Join(err, st.rows.Forget(id)) // it may have what was erased
+		return errors.Join(err, st.rows.Forget(id)) // the cached row may contain erased text
 	})
 	return receipt, err
 }
 
-// purgeSession erases all files of a session. Asked again it erases what has
-// come since: what another process saved that had the session open.
+// purgeSession erases all files of a session. Repeated calls erase files created since,
+// such as those saved by another process that had the session open.
 func (st *Store) purgeSession(id firn.ID, reason string) (store.Receipt, error) {
 	var receipt store.Receipt
 	if err := st.readJSON(st.receiptPath(id), &receipt); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return receipt, err
 	}
-	places, err := st.placesOf(id)
+	places, err := st.fileSetsOf(id)
 	if err != nil || len(places) == 0 && !receipt.Done.IsZero() {
 		return receipt, err
 	}
 	if receipt.Begun.IsZero() {
-		if err := st.checkThere(id); err != nil {
+		if err := st.checkExists(id); err != nil {
 			return receipt, err
 		}
 		receipt = store.Receipt{Session: id, Reason: reason, Begun: st.opts.Now().UTC()}
 	}
-	if err := errors.Join(st.letGo(id), st.committer.Checkpoint()); err != nil {
+	if err := errors.Join(st.closeForMove(id), st.committer.Checkpoint()); err != nil {
 		return receipt, err
 	}
 	receipt.Done = time.Time{}
@@ -62,25 +60,25 @@ func (st *Store) purgeSession(id firn.ID, reason string) (store.Receipt, error) 
 		return receipt, err
 	}
 	for _, p := range places {
-		if err := st.erasePlace(p, &receipt); err != nil {
+		if err := st.eraseFileSet(p, &receipt); err != nil {
 			return receipt, err
 		}
 	}
-	n, err := st.discardDir(st.binDir(id))
+	n, err := st.removeDir(st.binDir(id))
 	receipt.Bytes += n
 	if err != nil {
 		return receipt, err
 	}
-	st.renew(id) // if somebody has opened it meanwhile
-	if err := st.forget(id); err != nil {
+	st.dropSession(id) // in case it was opened meanwhile
+	if err := st.deleteReferences(id); err != nil {
 		return receipt, err
 	}
 	receipt.Done = st.opts.Now().UTC()
 	return receipt, st.saveReceipt(st.receiptPath(id), erasure{Receipt: receipt})
 }
 
-// checkThere is ErrNotFound if a session is neither in its place nor in the bin.
-func (st *Store) checkThere(id firn.ID) error {
+// checkExists returns ErrNotFound if a session is neither in its directory nor in the bin.
+func (st *Store) checkExists(id firn.ID) error {
 	_, _, err := st.locate(id)
 	if errors.Is(err, firn.ErrNotFound) {
 		if binned, binErr := st.exists(st.binDir(id)); binned || binErr != nil {
@@ -90,17 +88,17 @@ func (st *Store) checkThere(id firn.ID) error {
 	return err
 }
 
-// place is a directory and the files of a session in it. If the first part is
-// there, it is the last.
-type place struct {
+// fileSet is the files of a session in one directory. If it includes the first part, that
+// is the last element.
+type fileSet struct {
 	dir   string
 	files []string
 	first bool
 }
 
-// placesOf finds all files of a session, whatever an interrupted move or purge
-// has left where.
-func (st *Store) placesOf(id firn.ID) ([]place, error) {
+// fileSetsOf returns all files of a session, including those left in other directories by
+// an interrupted move or purge.
+func (st *Store) fileSetsOf(id firn.ID) ([]fileSet, error) {
 	agents, err := st.agents()
 	if err != nil {
 		return nil, err
@@ -109,7 +107,7 @@ func (st *Store) placesOf(id firn.ID) ([]place, error) {
 	for _, agent := range agents {
 		dirs = append(dirs, st.sessionsDir(agent))
 	}
-	var places []place
+	var places []fileSet
 	for _, dir := range dirs {
 		entries, err := st.fs.ReadDir(dir)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -118,12 +116,12 @@ func (st *Store) placesOf(id firn.ID) ([]place, error) {
 		if err != nil {
 			return nil, err
 		}
-		p := place{dir: dir}
+		p := fileSet{dir: dir}
 		base := string(id) + transcriptExt
 		for _, e := range entries {
 			if name := e.Name(); name == base {
 				p.first = true
-			} else if belongs(name, base) {
+			} else if belongsTo(name, base) {
 				p.files = append(p.files, name)
 			}
 		}
@@ -137,9 +135,9 @@ func (st *Store) placesOf(id firn.ID) ([]place, error) {
 	return places, nil
 }
 
-// erasePlace erases the files of a session in one place, under the lock of the
-// first part, so that nobody sees half of it and saves what he can.
-func (st *Store) erasePlace(p place, receipt *store.Receipt) (err error) {
+// eraseFileSet erases files of a session. It holds the lock of the first part, so that no
+// other process rescues lines from partially erased files.
+func (st *Store) eraseFileSet(p fileSet, receipt *store.Receipt) (err error) {
 	if p.first {
 		lock, err := st.lockFile(filepath.Join(p.dir, p.files[len(p.files)-1]), vfs.Read)
 		if err != nil {
@@ -150,8 +148,8 @@ func (st *Store) erasePlace(p place, receipt *store.Receipt) (err error) {
 	return st.eraseFiles(p.dir, p.files, receipt)
 }
 
-// whereIs finds the files of a session that is in its place or in the bin.
-func (st *Store) whereIs(id firn.ID) (dir string, files []string, err error) {
+// findFiles returns the directory and files of a session, also of one in the bin.
+func (st *Store) findFiles(id firn.ID) (dir string, files []string, err error) {
 	_, path, err := st.locate(id)
 	if err == nil {
 		files, err = st.filesOf(path)
@@ -167,8 +165,7 @@ func (st *Store) whereIs(id firn.ID) (dir string, files []string, err error) {
 	return st.binDir(id), m.Files, st.finishRemoval(m)
 }
 
-// finishRemoval moves what a removal, or a restoring, that was interrupted left
-// outside of the bin.
+// finishRemoval moves files that an interrupted Remove or Restore left outside the bin.
 func (st *Store) finishRemoval(m manifest) error {
 	dir := st.sessionsDir(m.Agent)
 	for _, name := range m.Files {
@@ -183,7 +180,7 @@ func (st *Store) finishRemoval(m manifest) error {
 	return nil
 }
 
-// eraseFiles erases files and notes them in the receipt.
+// eraseFiles erases files and adds them to the receipt.
 func (st *Store) eraseFiles(dir string, names []string, receipt *store.Receipt) error {
 	for _, name := range names {
 		path := filepath.Join(dir, name)
@@ -191,7 +188,7 @@ func (st *Store) eraseFiles(dir string, names []string, receipt *store.Receipt) 
 		if err != nil {
 			return err
 		}
-		st.note(receipt, path, n)
+		st.addToReceipt(receipt, path, n)
 	}
 	if len(names) == 0 {
 		return nil
@@ -199,8 +196,8 @@ func (st *Store) eraseFiles(dir string, names []string, receipt *store.Receipt) 
 	return st.fs.SyncDir(dir)
 }
 
-// eraseFile empties a file before it removes it: another process that has it
-// open would save what is in it. A file that is not there is fine.
+// eraseFile truncates a file before removing it: otherwise another process that has it open
+// would rescue its content. A missing file is not an error.
 func (st *Store) eraseFile(path string) (int64, error) {
 	file, err := st.fs.Open(path, vfs.Change)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -222,8 +219,8 @@ func (st *Store) eraseFile(path string) (int64, error) {
 	return info.Size, st.fs.Remove(path)
 }
 
-// note adds to a receipt what was erased in a file.
-func (st *Store) note(receipt *store.Receipt, path string, bytes int64) {
+// addToReceipt adds the erased bytes of a file to a receipt.
+func (st *Store) addToReceipt(receipt *store.Receipt, path string, bytes int64) {
 	receipt.Bytes += bytes
 	if name := st.relative(path); !slices.Contains(receipt.Files, name) {
 		receipt.Files = append(receipt.Files, name)
@@ -238,10 +235,9 @@ func (st *Store) relative(path string) string {
 	return filepath.ToSlash(rel)
 }
 
-// forget takes away what else tells of a session: its archive mark and the
-// keys that point at it.
-func (st *Store) forget(id firn.ID) error {
-	if _, err := st.discard(st.archiveMark(id)); err != nil {
+// deleteReferences removes the archive mark of a session and the keys that point to it.
+func (st *Store) deleteReferences(id firn.ID) error {
+	if _, err := st.removeFile(st.archiveMark(id)); err != nil {
 		return err
 	}
 	agents, err := st.agents()
@@ -265,7 +261,7 @@ func (st *Store) forget(id firn.ID) error {
 
 func (st *Store) purgeEntries(ctx context.Context, id firn.ID, reason string, entries []firn.EntryID) (store.Receipt, error) {
 	receipt := store.Receipt{Session: id, Entries: slices.Clone(entries), Reason: reason, Begun: st.opts.Now().UTC()}
-	dir, files, err := st.whereIs(id)
+	dir, files, err := st.findFiles(id)
 	if err != nil {
 		return receipt, err
 	}
@@ -277,26 +273,26 @@ func (st *Store) purgeEntries(ctx context.Context, id firn.ID, reason string, en
 	if err != nil {
 		return receipt, err
 	}
-	st.renew(id) // an open journal remembers its latest bytes
+	st.dropSession(id) // an open journal caches its latest bytes
 	if err := st.committer.Checkpoint(); err != nil {
 		return receipt, err
 	}
-	e := erasure{Receipt: receipt, Spans: spellSpans(spans)}
+	e := erasure{Receipt: receipt, Spans: encodeSpans(spans)}
 	path := filepath.Join(st.receiptsDir(), fmt.Sprintf("%s-%s.json", id, firn.NewEntryID()))
 	if err := st.saveReceipt(path, e); err != nil {
 		return receipt, err
 	}
-	if err := st.eraseBeside(ctx, dir, files, &e.Receipt); err != nil {
+	if err := st.eraseSideFiles(ctx, dir, files, &e.Receipt); err != nil {
 		return e.Receipt, err
 	}
 	return st.erase(path, base, e)
 }
 
-// spansOf finds the bytes of entries in a transcript and what shall stand in
-// their place. An id that several entries have means all of them. One that is
-// neither there nor in what was rescued beside it is ErrNotFound.
+// spansOf returns the byte ranges of entries in a transcript with their replacements. If
+// several entries have the same ID, all are included. It returns ErrNotFound if an ID is
+// neither in the transcript nor in its rescued files.
 func (st *Store) spansOf(ctx context.Context, dir string, files []string, entries []firn.EntryID) ([]journal.Span, error) {
-	wanted := quarry{entries: entries, found: make(map[firn.EntryID]bool)}
+	wanted := entrySearch{entries: entries, found: make(map[firn.EntryID]bool)}
 	var spans []journal.Span
 	source := st.unlimited(filepath.Join(dir, files[0]))
 	var failed error
@@ -304,14 +300,14 @@ func (st *Store) spansOf(ctx context.Context, dir string, files []string, entrie
 		if failed = err; err != nil {
 			return false
 		}
-		if wanted.has(r) && r.Glance.Kind != firn.KindErased {
-			spans = append(spans, journal.Span{At: start(r), Data: remains(r)})
+		if wanted.match(r) && r.Glance.Kind != firn.KindErased {
+			spans = append(spans, journal.Span{At: start(r), Data: erasedEntry(r)})
 		}
 		return true
 	})
 	for _, name := range files {
 		if failed == nil && isRescued(name) {
-			_, failed = st.spansBeside(ctx, filepath.Join(dir, name), wanted)
+			_, failed = st.sideFileSpans(ctx, filepath.Join(dir, name), wanted)
 		}
 	}
 	if failed != nil {
@@ -320,8 +316,8 @@ func (st *Store) spansOf(ctx context.Context, dir string, files []string, entrie
 	return spans, wanted.check()
 }
 
-// start is where the first byte of a record is: the first of a part stands, as
-// positions go, at the end of the part before.
+// start returns the position of the first byte of a record. The first record of a part has
+// the end of the preceding part as its position.
 func start(r firn.Record) firn.Pos {
 	if part, _ := journal.Split(r.Next); r.At < journal.Place(part, 0) {
 		return journal.Place(part, 0)
@@ -329,9 +325,9 @@ func start(r firn.Record) firn.Pos {
 	return r.At
 }
 
-// remains is what an erased entry leaves: its place in the tree, and spaces.
-// Of a line too short even for that only spaces are left.
-func remains(r firn.Record) []byte {
+// erasedEntry returns the replacement of an erased entry: its ID, parent and time, padded
+// with spaces. If the line is too short, the time or everything is replaced by spaces.
+func erasedEntry(r firn.Record) []byte {
 	b := append([]byte(nil), `{"type":"erased","id":`...)
 	b = rawjson.AppendString(b, string(r.Glance.ID))
 	switch {

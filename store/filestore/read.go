@@ -12,24 +12,23 @@ import (
 	"firn.dev/store"
 )
 
-// source finds the files of a session.
+// source returns the files of a session.
 func (st *Store) source(ctx context.Context, id firn.ID) (journal.Source, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.startCall(ctx); err != nil {
 		return journal.Source{}, err
 	}
-	defer st.end()
-	st.noticeDeleted(id)
+	defer st.finishCall()
+	st.closeIfDeleted(id)
 	_, path, err := st.locate(id)
 	return st.limited(path), err
 }
 
-// limited reads a journal without lines over the limit.
+// limited returns a source that reads lines over the limit as gaps.
 func (st *Store) limited(path string) journal.Source {
 	return journal.Source{FS: st.fs, Path: path, MaxLine: st.opts.MaxLine, Long: &st.long}
 }
 
-// unlimited reads a journal whatever the lengths of its lines: for a purge, which
-// must find what is to go.
+// unlimited returns a source without a line limit, for purges, which must find all entries.
 func (st *Store) unlimited(path string) journal.Source {
 	return journal.Source{FS: st.fs, Path: path, MaxLine: -1}
 }
@@ -55,12 +54,12 @@ func (st *Store) ReadBack(ctx context.Context, id firn.ID, before store.Pos) ite
 			return
 		}
 		if before, more := st.yieldBack(ctx, source.Back(before), yield); more {
-			st.ahead(ctx, source.Back(before), yield)
+			st.yieldAhead(ctx, source.Back(before), yield)
 		}
 	}
 }
 
-// yield passes the records of lines on until somebody has enough.
+// yield passes on the records of lines until the consumer stops.
 func (st *Store) yield(ctx context.Context, lines iter.Seq2[journal.Line, error], yield func(store.Record, error) bool) {
 	r := dialect.Reader{Dialect: st.dialect}
 	for line, err := range lines {
@@ -79,8 +78,8 @@ func (st *Store) yield(ctx context.Context, lines iter.Seq2[journal.Line, error]
 	}
 }
 
-// yieldBack is yield for lines that come newest first. After a while it stops
-// and says where, if there is more to be read.
+// yieldBack is yield for lines in reverse order. After aheadAfter bytes it stops and
+// returns the position; more is true if the consumer wants to continue.
 func (st *Store) yieldBack(ctx context.Context, lines iter.Seq2[journal.Line, error], yield func(store.Record, error) bool) (rest store.Pos, more bool) {
 	r := dialect.Reader{Dialect: st.dialect, Quick: true}
 	size := 0
@@ -104,7 +103,7 @@ func (st *Store) yieldBack(ctx context.Context, lines iter.Seq2[journal.Line, er
 	return 0, false
 }
 
-// Follow yields the records after a position and then those that are added.
+// Follow yields the records after a position and then new ones as they are appended.
 func (st *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		source, err := st.source(ctx, id)
@@ -122,7 +121,7 @@ func (st *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.S
 		}
 		following, cancel := context.WithCancel(ctx)
 		defer cancel()
-		stop := context.AfterFunc(st.life, cancel)
+		stop := context.AfterFunc(st.lifetime, cancel)
 		defer stop()
 		r := dialect.Reader{Dialect: st.dialect}
 		for line, err := range source.Follow(following, st.hub, after) {

@@ -5,13 +5,12 @@ import (
 	"sync"
 )
 
-// reports are messages for Options.Report that came up while locks were held.
-// They are passed on when the call that they came up in has let go of them, so
-// that who is told may use the store.
+// reports queues messages for Options.Report while locks are held. They are delivered after
+// the locks are released, so that Report may use the store.
 type reports struct {
 	mu      sync.Mutex
 	waiting []string
-	passing bool // somebody is passing them on
+	passing bool // a goroutine is delivering messages
 }
 
 func (r *reports) add(message string) {
@@ -20,9 +19,9 @@ func (r *reports) add(message string) {
 	r.waiting = append(r.waiting, message)
 }
 
-// pass hands on what is waiting, in order, with nothing locked. If somebody
-// does so already, that one hands on the rest as well.
-func (r *reports) pass(to func(message string)) {
+// flush delivers queued messages in order, without holding locks. If another goroutine is
+// doing that, flush leaves them to it.
+func (r *reports) flush(to func(message string)) {
 	for first := true; ; first = false {
 		message, ok := r.next(first)
 		if !ok {
@@ -32,8 +31,8 @@ func (r *reports) pass(to func(message string)) {
 	}
 }
 
-// next returns the message to be passed on next. The first time it is asked
-// whether nobody else is passing on.
+// next returns the next message to deliver. On the first call it returns false if another
+// goroutine is delivering.
 func (r *reports) next(first bool) (message string, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -46,13 +45,13 @@ func (r *reports) next(first bool) (message string, ok bool) {
 	return message, r.passing
 }
 
-// reportLater is report for those who hold locks.
+// reportLater is report for callers that hold locks.
 func (st *Store) reportLater(format string, args ...any) {
 	st.reports.add(fmt.Sprintf(format, args...))
 }
 
-// end ends what begin has admitted. It is called with nothing locked.
-func (st *Store) end() {
+// finishCall ends a call admitted by startCall. The caller must not hold locks.
+func (st *Store) finishCall() {
 	st.working.Done()
-	st.reports.pass(st.opts.Report)
+	st.reports.flush(st.opts.Report)
 }

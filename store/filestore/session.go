@@ -18,29 +18,29 @@ import (
 	"firn.dev/store"
 )
 
-// session is a transcript that is open to be appended to.
+// session is a transcript that is open for appending.
 type session struct {
-	st      *Store
-	id      firn.ID
-	agent   string
-	path    string
-	journal *journal.Journal
-	begun   atomic.Bool // it has a header
-	users   int         // guarded by Store.mu, like used and dropped
-	used    uint64      // when it was used last, by Store.clock
-	dropped bool        // it is out of the map and closes with its last user
+	st        *Store
+	id        firn.ID
+	agent     string
+	path      string
+	journal   *journal.Journal
+	hasHeader atomic.Bool // the header was written
+	users     int         // guarded by Store.mu, like used and dropped
+	used      uint64      // Store.clock at the last use
+	dropped   bool        // removed from the map; the last user closes it
 
 	mu    sync.Mutex
-	end   firn.Pos // as of our latest append or look
+	end   firn.Pos // as of our latest append or read
 	fresh bool     // end and head are known
 	isNew bool     // nothing is written yet
 	head  firn.EntryID
 	ids   store.IDs
 	buf   []byte // for encoding; nil while an append uses it
 
-	now, touched time.Time // of the latest append, and of the one told to touch
+	now, touched time.Time // time of the latest append, and of the latest one passed to touch
 
-	key atomic.Pointer[string] // see keyOf; nil while it is not known
+	key atomic.Pointer[string] // see keyOf; nil while unknown
 }
 
 // Append adds entries at the end of a session; see store.Store.
@@ -54,11 +54,11 @@ func (st *Store) AppendDeferred(ctx context.Context, id firn.ID, expect store.Po
 }
 
 func (st *Store) append(ctx context.Context, id firn.ID, expect store.Pos, entries []firn.Entry, deferred bool) (store.Pos, error) {
-	if err := st.beginChange(ctx); err != nil {
+	if err := st.startWrite(ctx); err != nil {
 		return 0, err
 	}
-	defer st.end()
-	s := st.inUse(id)
+	defer st.finishCall()
+	s := st.acquireOpen(id)
 	if s == nil {
 		var err error
 		if fresh, err := st.checkNew(id, expect, entries); fresh && (err != nil || len(entries) == 0) {
@@ -70,31 +70,31 @@ func (st *Store) append(ctx context.Context, id firn.ID, expect store.Pos, entri
 	}
 	end, err := s.append(expect, entries, deferred)
 	st.release(s, err)
-	return end, st.ifPutAway(id, err)
+	return end, st.explainReplaced(id, err)
 }
 
-// ifPutAway says of an append that found its file gone that the session was
-// removed or purged meanwhile, if so.
-func (st *Store) ifPutAway(id firn.ID, err error) error {
+// explainReplaced adds to the error of a failed append that the session was removed or
+// purged meanwhile, if so.
+func (st *Store) explainReplaced(id firn.ID, err error) error {
 	if !errors.Is(err, firn.ErrReplaced) {
 		return err
 	}
 	if _, _, there := st.locate(id); !errors.Is(there, firn.ErrNotFound) {
 		return err
 	}
-	if away := st.putAway(id); errors.Is(away, firn.ErrNotFound) {
+	if away := st.checkRemoved(id); errors.Is(away, firn.ErrNotFound) {
 		return fmt.Errorf("append to %w: %w", away, err)
 	}
 	return err
 }
 
-// checkNew reports whether the session is not there yet, and if so refuses what
-// cannot begin it, so that nothing is made on disk in vain.
+// checkNew reports whether the session does not exist yet. If so, it validates the entries,
+// so that nothing is created on disk for an invalid append.
 func (st *Store) checkNew(id firn.ID, expect store.Pos, entries []firn.Entry) (bool, error) {
 	if _, _, err := st.locate(id); !errors.Is(err, firn.ErrNotFound) {
 		return false, err
 	}
-	if err := st.putAway(id); err != nil {
+	if err := st.checkRemoved(id); err != nil {
 		return true, fmt.Errorf("append to %w", err)
 	}
 	if expect != store.Any && expect != store.Start {
@@ -104,12 +104,12 @@ func (st *Store) checkNew(id firn.ID, expect store.Pos, entries []firn.Entry) (b
 	return true, err
 }
 
-// Sync makes durable what was appended to a session so far.
+// Sync makes all entries of a session durable.
 func (st *Store) Sync(ctx context.Context, id firn.ID) error {
-	if err := st.beginChange(ctx); err != nil {
+	if err := st.startWrite(ctx); err != nil {
 		return err
 	}
-	defer st.end()
+	defer st.finishCall()
 	if _, _, err := st.locate(id); err != nil {
 		return err
 	}
@@ -122,12 +122,12 @@ func (st *Store) Sync(ctx context.Context, id firn.ID) error {
 	return err
 }
 
-// Confirm makes durable what stands in a session from a position on.
+// Confirm makes the entries of a session from a position on durable.
 func (st *Store) Confirm(ctx context.Context, id firn.ID, from store.Pos) error {
-	if err := st.beginChange(ctx); err != nil {
+	if err := st.startWrite(ctx); err != nil {
 		return err
 	}
-	defer st.end()
+	defer st.finishCall()
 	if _, _, err := st.locate(id); err != nil {
 		return err
 	}
@@ -140,8 +140,8 @@ func (st *Store) Confirm(ctx context.Context, id firn.ID, from store.Pos) error 
 	return err
 }
 
-// append encodes the entries under the journal's lock, since what they follow
-// is not known before.
+// append encodes the entries under the journal's lock, since their parent is not known
+// before.
 func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) (store.Pos, error) {
 	s.mu.Lock()
 	var ready []firn.Entry
@@ -154,20 +154,20 @@ func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) 
 			return nil, err
 		}
 		if s.isNew {
-			if err := s.checkBegin(end); err != nil {
+			if err := s.checkCreate(end); err != nil {
 				return nil, err
 			}
 		}
 		var err error
 		s.now = s.st.opts.Now()
-		if ready, err = store.Prepare(s.tail(), s.now, entries, s.known); err != nil {
+		if ready, err = store.Prepare(s.tail(), s.now, entries, s.hasEntry); err != nil {
 			return nil, err
 		}
 		buf, err = s.st.encode(buf[:0], ready)
 		return buf, err
 	})
 	if err != nil {
-		s.giveBuf(buf)
+		s.putBuf(buf)
 		s.mu.Unlock()
 		return end, err
 	}
@@ -176,7 +176,7 @@ func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) 
 
 	err = wait.Wait()
 	s.mu.Lock()
-	s.giveBuf(buf)
+	s.putBuf(buf)
 	if t := tallyOf(ready); err == nil && (t != nil || s.now.Sub(s.touched) >= touchEvery) {
 		s.touched = s.now
 		s.st.touch(s, s.now, t)
@@ -185,11 +185,11 @@ func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) 
 	return end, err
 }
 
-// checkBegin refuses, under the journal's lock, to begin a session that was put
-// away since we looked for it, or put away and restored: that takes the bin
-// directory away last, so once it is gone the file is in its place.
-func (s *session) checkBegin(end firn.Pos) error {
-	if err := s.st.putAway(s.id); err != nil {
+// checkCreate returns an error, under the journal's lock, if the session was removed, or
+// removed and restored, since it was located. Restore removes the bin directory last, so
+// without one the transcript is in its place.
+func (s *session) checkCreate(end firn.Pos) error {
+	if err := s.st.checkRemoved(s.id); err != nil {
 		return fmt.Errorf("append to %w", err)
 	}
 	info, err := s.st.fs.Stat(s.path)
@@ -202,23 +202,23 @@ func (s *session) checkBegin(end firn.Pos) error {
 	return nil
 }
 
-// takeBuf takes the buffer for encoding; whoever finds it taken makes another.
+// takeBuf takes the encoding buffer; nil if another append uses it.
 func (s *session) takeBuf() []byte {
 	buf := s.buf
 	s.buf = nil
 	return buf
 }
 
-// maxIdleBuf is the largest buffer that an idle session keeps.
+// maxIdleBuf is the capacity of the largest buffer that an idle session keeps.
 const maxIdleBuf = 64 << 10
 
-func (s *session) giveBuf(buf []byte) {
+func (s *session) putBuf(buf []byte) {
 	if cap(buf) <= maxIdleBuf {
 		s.buf = buf
 	}
 }
 
-// encode spells entries as lines.
+// encode encodes entries as lines.
 func (st *Store) encode(buf []byte, entries []firn.Entry) ([]byte, error) {
 	for _, e := range entries {
 		var err error
@@ -234,9 +234,8 @@ func (st *Store) encode(buf []byte, entries []firn.Entry) ([]byte, error) {
 	return buf, nil
 }
 
-// onlyBlanks reports whether nothing but blank lines stands between two
-// positions, as an editor leaves them: no record ends behind those, so nobody
-// could expect the end there.
+// onlyBlanks reports whether there are only blank lines between two positions, as left by
+// an editor. No record ends after them, so no caller can expect the end there.
 func (s *session) onlyBlanks(from, to firn.Pos) bool {
 	if from == store.Start || from > to {
 		return false
@@ -251,16 +250,16 @@ func (s *session) onlyBlanks(from, to firn.Pos) bool {
 }
 
 func (s *session) tail() store.Tail {
-	use := func(id firn.EntryID) (store.Use, error) { return s.ids.Use(id, s.back) }
+	use := func(id firn.EntryID) (store.Use, error) { return s.ids.Use(id, s.readBack) }
 	return store.Tail{Session: s.id, New: s.isNew, Head: s.head, Newest: s.ids.Newest(), Use: use}
 }
 
-// advance notes what was appended.
+// advance updates the state after an append.
 func (s *session) advance(end firn.Pos, entries []firn.Entry) {
 	s.end = end
 	if len(entries) > 0 {
 		s.isNew = false
-		s.begun.Store(true)
+		s.hasHeader.Store(true)
 	}
 	for i := range entries {
 		if entries[i].ID != "" {
@@ -270,32 +269,32 @@ func (s *session) advance(end firn.Pos, entries []firn.Entry) {
 	}
 }
 
-// catchUp looks for the head if somebody else has appended since our last look.
+// catchUp updates the head if another process has appended.
 func (s *session) catchUp(end firn.Pos) error {
 	if s.fresh && end == s.end {
 		return nil
 	}
-	if s.fresh && end > s.end && end-s.end < readOn {
-		if ok, err := s.readOn(end); ok || err != nil {
+	if s.fresh && end > s.end && end-s.end < maxCatchUp {
+		if ok, err := s.readNew(end); ok || err != nil {
 			return err
 		}
 	}
-	head, some, err := s.ids.Open(end, s.back)
+	head, some, err := s.ids.Open(end, s.readBack)
 	if err != nil {
 		return fmt.Errorf("append to session %s: look for its head: %w", s.id, err)
 	}
 	s.end, s.head, s.isNew, s.fresh = end, head, !some, true
-	s.begun.Store(some)
+	s.hasHeader.Store(some)
 	return nil
 }
 
-// readOn is how much others may have appended that is read to its end. If it is
-// more, the session is looked at anew, from its end.
-const readOn = 1 << 20
+// maxCatchUp is the number of appended bytes up to which catchUp reads forward. Beyond it
+// the session is read back from its end.
+const maxCatchUp = 1 << 20
 
-// readOn takes notice of what others have appended. False if it is no whole
-// entries: then the session is looked at anew.
-func (s *session) readOn(end firn.Pos) (bool, error) {
+// readNew reads entries appended by other processes. It returns false if one of them cannot
+// be decoded.
+func (s *session) readNew(end firn.Pos) (bool, error) {
 	r := dialect.Reader{Dialect: s.st.dialect, Quick: true}
 	var entries []firn.Entry
 	for line, err := range s.journal.Source().Lines(s.end) {
@@ -314,8 +313,8 @@ func (s *session) readOn(end firn.Pos) (bool, error) {
 	return true, nil
 }
 
-// back yields the records before a position, newest first.
-func (s *session) back(before firn.Pos) iter.Seq2[store.Record, error] {
+// readBack yields the records before a position, newest first.
+func (s *session) readBack(before firn.Pos) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		r := dialect.Reader{Dialect: s.st.dialect, Quick: true}
 		for line, err := range s.journal.Source().Back(before) {
@@ -332,12 +331,12 @@ func (s *session) back(before firn.Pos) iter.Seq2[store.Record, error] {
 	}
 }
 
-// known looks for an entry in the transcript, from its end.
-func (s *session) known(id firn.EntryID) (bool, error) {
+// hasEntry searches the transcript backwards for an entry.
+func (s *session) hasEntry(id firn.EntryID) (bool, error) {
 	if s.ids.Has(id) {
 		return true, nil
 	}
-	for rec, err := range s.back(s.end) {
+	for rec, err := range s.readBack(s.end) {
 		if err != nil {
 			return false, err
 		}
@@ -348,21 +347,21 @@ func (s *session) known(id firn.EntryID) (bool, error) {
 	return false, nil
 }
 
-// inUse is acquire for a session that is open and has been begun; else nil.
-func (st *Store) inUse(id firn.ID) *session {
+// acquireOpen is acquire for an open session with a header; nil if there is none.
+func (st *Store) acquireOpen(id firn.ID) *session {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if s := st.sessions[id]; s != nil && s.begun.Load() {
-		return st.use(s)
+	if s := st.sessions[id]; s != nil && s.hasHeader.Load() {
+		return st.addUser(s)
 	}
 	return nil
 }
 
-// acquire opens a session to be appended to; the first entries tell whose a
-// new one is. It must be released.
+// acquire opens a session for appending. The first entries determine the agent of a new
+// session. The caller must release it.
 func (st *Store) acquire(id firn.ID, entries []firn.Entry) (*session, error) {
 	st.mu.Lock()
-	if s := st.use(st.sessions[id]); s != nil {
+	if s := st.addUser(st.sessions[id]); s != nil {
 		st.mu.Unlock()
 		return s, nil
 	}
@@ -371,7 +370,7 @@ func (st *Store) acquire(id firn.ID, entries []firn.Entry) (*session, error) {
 	agent, path, err := st.locate(id)
 	located := err == nil
 	if errors.Is(err, firn.ErrNotFound) && entries != nil {
-		agent, path, err = st.place(id, entries)
+		agent, path, err = st.choosePath(id, entries)
 	}
 	if err != nil {
 		return nil, err
@@ -382,16 +381,16 @@ func (st *Store) acquire(id firn.ID, entries []firn.Entry) (*session, error) {
 	}
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if other := st.use(st.sessions[id]); other != nil { // somebody was faster
+	if other := st.addUser(st.sessions[id]); other != nil { // another goroutine was faster
 		return other, s.journal.Close()
 	}
-	st.sessions[id] = st.use(s)
+	st.sessions[id] = st.addUser(s)
 	st.evict()
 	return s, nil
 }
 
-// use counts a user of s, if there is one.
-func (st *Store) use(s *session) *session {
+// addUser counts a user of s. It returns s, which may be nil.
+func (st *Store) addUser(s *session) *session {
 	if s != nil {
 		st.clock++
 		s.users++
@@ -400,8 +399,8 @@ func (st *Store) use(s *session) *session {
 	return s
 }
 
-// place chooses where a new session will be.
-func (st *Store) place(id firn.ID, entries []firn.Entry) (agent, path string, err error) {
+// choosePath returns the path for a new session.
+func (st *Store) choosePath(id firn.ID, entries []firn.Entry) (agent, path string, err error) {
 	agent = store.AgentOf("")
 	if h, ok := entries[0].Body.(*firn.Header); ok && h != nil {
 		if agent = h.Agent; agent == "" {
@@ -412,17 +411,18 @@ func (st *Store) place(id firn.ID, entries []firn.Entry) (agent, path string, er
 		return "", "", err
 	}
 	path = st.transcriptPath(agent, id)
-	return agent, path, st.settle(agent)
+	return agent, path, st.ensureAgentDir(agent)
 }
 
-// settle makes the directory of an agent's sessions and the names that lead to
-// it durable. If it is there already, those who made it may not have got so far.
-func (st *Store) settle(agent string) error {
+// ensureAgentDir creates an agent's session directory and makes it durable. It syncs the
+// parents even if the directory exists, since the process that created it may have crashed
+// before doing so.
+func (st *Store) ensureAgentDir(agent string) error {
 	dir := st.sessionsDir(agent)
 	if err := st.fs.MkdirAll(dir); err != nil {
 		return err
 	}
-	if _, done := st.settled.Load(agent); done || st.opts.Sync == SyncNever {
+	if _, done := st.syncedAgents.Load(agent); done || st.opts.Sync == SyncNever {
 		return nil
 	}
 	for _, parent := range []string{filepath.Dir(dir), st.agentsDir(), st.home} {
@@ -430,12 +430,12 @@ func (st *Store) settle(agent string) error {
 			return err
 		}
 	}
-	st.settled.Store(agent, true)
+	st.syncedAgents.Store(agent, true)
 	return nil
 }
 
-// open opens a session. One that was located must still be there: it is not
-// begun anew because somebody has just put it away.
+// open opens a session. A located session must still exist: it is not created again if it
+// was just removed.
 func (st *Store) open(id firn.ID, agent, path string, located bool) (*session, error) {
 	j, err := journal.Open(st.fs, path, journal.Options{
 		PartSize: st.opts.PartSize, MaxBytes: st.opts.MaxBytes, MaxLine: st.opts.MaxLine, Long: &st.long, Sync: st.opts.Sync,
@@ -456,8 +456,8 @@ func (st *Store) reportRepair(r journal.Repair) {
 	}
 }
 
-// release ends a use. A session whose file is not what it was is dropped: the
-// next to use it opens it anew.
+// release ends a use. A session whose file was replaced is dropped, and opened again by the
+// next user.
 func (st *Store) release(s *session, err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -468,10 +468,10 @@ func (st *Store) release(s *session, err error) {
 	if s.dropped && s.users == 0 {
 		st.closeSession(s)
 	}
-	st.evict() // while all were in use none could be closed
+	st.evict() // none could be closed while all were in use
 }
 
-// drop takes a session out of the map. Its last user closes it.
+// drop removes a session from the map. Its last user closes it.
 func (st *Store) drop(s *session) {
 	if st.sessions[s.id] == s {
 		delete(st.sessions, s.id)
@@ -479,7 +479,7 @@ func (st *Store) drop(s *session) {
 	s.dropped = true
 }
 
-// evict closes the sessions used longest ago while too many are open.
+// evict closes the least recently used sessions while too many are open.
 func (st *Store) evict() {
 	for len(st.sessions) > st.opts.OpenFiles {
 		var oldest *session
@@ -496,9 +496,9 @@ func (st *Store) evict() {
 	}
 }
 
-// closeIdle closes the files of sessions and followers that are not in use, and
-// returns how many. It is called when descriptors have run out, perhaps by one
-// who holds the store's lock: then there is nothing to be done.
+// closeIdle closes the files of idle sessions and followers and returns their number. It is
+// called when descriptors run out, possibly while the caller holds the store's lock; then
+// it skips the sessions.
 func (st *Store) closeIdle() int {
 	n := st.hub.CloseIdle()
 	if !st.mu.TryLock() {
@@ -515,10 +515,10 @@ func (st *Store) closeIdle() int {
 	return n
 }
 
-// closeSession closes the files of a session. What is in a file that was deleted
-// meanwhile is saved first, unless the session was put away.
+// closeSession closes the files of a session. It first saves the content of a deleted file,
+// unless the session was removed or purged.
 func (st *Store) closeSession(s *session) {
-	if st.putAway(s.id) == nil {
+	if st.checkRemoved(s.id) == nil {
 		if err := s.journal.SaveDeleted(); err != nil {
 			st.reportLater("%v", err)
 		}
@@ -528,23 +528,23 @@ func (st *Store) closeSession(s *session) {
 	}
 }
 
-// noticeDeleted closes a session that is open though its file was deleted, which
-// saves what was in it. Else that would be gone with the process.
-func (st *Store) noticeDeleted(id firn.ID) {
+// closeIfDeleted closes an open session whose file was deleted, which saves its content.
+// Otherwise the content would be lost with the process.
+func (st *Store) closeIfDeleted(id firn.ID) {
 	st.mu.Lock()
 	s := st.sessions[id]
 	st.mu.Unlock()
-	if s == nil || !s.begun.Load() {
+	if s == nil || !s.hasHeader.Load() {
 		return
 	}
 	if _, err := st.fs.Stat(s.path); errors.Is(err, fs.ErrNotExist) {
-		st.renew(id)
+		st.dropSession(id)
 	}
 }
 
-// letGo closes a session's files so that they can be moved, waiting for nobody:
-// it is an error while somebody appends.
-func (st *Store) letGo(id firn.ID) error {
+// closeForMove closes a session's files so that they can be moved. It does not wait: it
+// returns ErrLocked while an append is running.
+func (st *Store) closeForMove(id firn.ID) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	s := st.sessions[id]
@@ -558,8 +558,8 @@ func (st *Store) letGo(id firn.ID) error {
 	return s.journal.Close()
 }
 
-// renew lets whoever appends next open the session anew.
-func (st *Store) renew(id firn.ID) {
+// dropSession makes the next append open the session again.
+func (st *Store) dropSession(id firn.ID) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if s := st.sessions[id]; s != nil {

@@ -12,79 +12,76 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// The files of a table, beside the transcripts.
+// Files of a table, beside the transcripts.
 const (
 	tableName     = "sessions.json"
 	tableLockName = ".sessions.lock"
 )
 
-// table is the routing table of one agent: which session a key points at, and
-// what else people and programs keep under that key.
+// table is the key table of one agent: it maps keys to sessions and stores further fields
+// for each key.
 //
-// The file is the truth, also while we run: it is looked at before every
-// answer, and a change made by hand or by another process counts at once. A key
-// that is not in it points nowhere. Only if there is no file at all is the
-// table made anew from what Rebuild finds, and that is written with the first
-// change. A file that cannot be read is set aside, never taken for empty.
+// The file is the source of truth: it is checked before every answer, and changes made by
+// users or other processes take effect immediately. A key that is not in the file is
+// unbound. If the file is missing, the table is rebuilt with Rebuild and saved with the
+// first change. An unreadable file is renamed, never treated as empty.
 //
-// What is not ours stays as it is, to the byte: unknown rows, unknown fields,
-// their order, numbers and layout. What we write looks like
-// JSON.stringify(table, null, 2).
+// Foreign data is preserved byte for byte: unknown rows and fields, their order, numbers
+// and formatting. New data is formatted like JSON.stringify(table, null, 2).
 //
-// All methods may be called from many goroutines and the file may be used by
-// many processes. Changes are made to what the file says at that moment, under
-// a kernel lock, and the file is replaced as a whole. An editor knows nothing
-// of that lock: who saves in the very milliseconds of a change loses to it.
+// All methods are safe for concurrent use, and many processes may use the file. A change is
+// applied to the current file under a kernel lock, and the file is replaced atomically.
+// Editors do not use that lock: an edit saved during a change, which takes milliseconds, is
+// lost.
 //
-// Keys are such that store.CheckKey accepts them.
+// Keys must be valid according to store.CheckKey.
 type table struct {
 	fs   vfs.FS
 	dir  string
 	path string
 	opts tableOptions
 
-	// write is held by the one who changes the file. It is taken before mu.
-	write sync.Mutex
-	swept bool // remains of killed writers were removed
+	// write is held while the file is changed. It is acquired before mu.
+	write            sync.Mutex
+	tempFilesRemoved bool // temporary files of killed writers were removed
 
 	mu      sync.Mutex
-	doc     *document // what was read last; nil before the first time
-	waiting map[string]*debounced
+	doc     *document // the version read last; nil before the first read
+	waiting map[string]*pendingRow
 	queue   []*change
-	timer   *time.Timer // set while a flush of what is waiting is to come
-	failing bool        // the last flush failed, and that was told
+	timer   *time.Timer // set while a flush is scheduled
+	failing bool        // the last flush failed, and that was reported
 	closed  bool
 	working sync.WaitGroup
 }
 
-// tableOptions says how a table is kept. The zero value is a good one. The
-// functions are called while the table is locked and must not use it.
+// tableOptions configures a table. The zero value is a good default. The functions are
+// called while the table is locked and must not use it.
 type tableOptions struct {
 	// Now is the clock of updatedAt; nil means time.Now.
 	Now func() time.Time
-	// ReadOnly keeps the table from creating, renaming or writing anything.
+	// ReadOnly prevents creating, renaming and writing files.
 	ReadOnly bool
-	// Rebuild tells, from the transcripts, which session each key points at;
-	// nil means there are none.
+	// Rebuild returns the sessions of all keys according to the transcripts; nil means
+	// there are none.
 	Rebuild func() (map[string]firn.ID, error)
-	// Debounce is how long a touch may wait to be written; a second if zero.
+	// Debounce is the maximum delay before a touch is written; one second if zero.
 	Debounce time.Duration
-	// Settle is how long a damaged file must have been left alone before it is
-	// taken for damaged and not for half saved by an editor; 200 ms if zero,
-	// not at all if negative.
-	Settle time.Duration
-	// Report is told, in a sentence, of everything that was out of order and
-	// what was done about it; nil: nobody.
+	// EditGrace is how long a damaged file must be unmodified before it is considered
+	// damaged instead of half saved by an editor; 200 ms if zero, no delay if negative.
+	EditGrace time.Duration
+	// Report is called with a message about every problem found and how it was handled. It
+	// may be nil.
 	Report func(message string)
 }
 
 const (
-	defaultDebounce = time.Second
-	defaultSettle   = 200 * time.Millisecond
+	defaultDebounce  = time.Second
+	defaultEditGrace = 200 * time.Millisecond
 )
 
-// openTable returns the table of the directory. Nothing is read before it is
-// needed, and the directory need not exist.
+// openTable returns the table of the directory. The file is read on first use, and the
+// directory need not exist.
 func openTable(fsys vfs.FS, dir string, opts tableOptions) *table {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -95,20 +92,20 @@ func openTable(fsys vfs.FS, dir string, opts tableOptions) *table {
 	if opts.Debounce <= 0 {
 		opts.Debounce = defaultDebounce
 	}
-	if opts.Settle == 0 {
-		opts.Settle = defaultSettle
+	if opts.EditGrace == 0 {
+		opts.EditGrace = defaultEditGrace
 	}
 	if opts.Report == nil {
 		opts.Report = func(string) {}
 	}
 	return &table{
 		fs: fsys, dir: dir, path: filepath.Join(dir, tableName), opts: opts,
-		waiting: make(map[string]*debounced),
+		waiting: make(map[string]*pendingRow),
 	}
 }
 
-// lookup returns the session that a key points at. ok is false if it points
-// nowhere, or if its row is such that it could not be followed.
+// lookup returns the session a key points to. ok is false if the key is unbound or its row
+// is invalid.
 func (t *table) lookup(key string) (id firn.ID, ok bool, err error) {
 	r, ok, err := t.row(key)
 	if !ok || err != nil {
@@ -117,15 +114,15 @@ func (t *table) lookup(key string) (id firn.ID, ok bool, err error) {
 	return r.id(), true, nil
 }
 
-// guessed reports whether the latest answer was made out of the transcripts and
-// is not written down yet.
-func (t *table) guessed() bool {
+// unsaved reports whether the current table was rebuilt from the transcripts and not saved
+// yet.
+func (t *table) unsaved() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.doc != nil && !t.doc.saved
 }
 
-// row returns all that is kept under a key, with what waits to be written.
+// row returns the row of a key, including pending changes.
 func (t *table) row(key string) (r row, ok bool, err error) {
 	err = t.view(func(doc *document) error {
 		r, ok = t.rowOf(doc, key)
@@ -137,13 +134,13 @@ func (t *table) row(key string) (r row, ok bool, err error) {
 	return r, ok, nil
 }
 
-// keyed is a key and what is kept under it.
+// keyed is a key and its row.
 type keyed struct {
 	key string
 	row row
 }
 
-// keys returns all keys that point at a session, in the order of the file.
+// keys returns all keys that point to a session, in file order.
 func (t *table) keys() (all []keyed, err error) {
 	err = t.view(func(doc *document) error {
 		for _, m := range doc.members {
@@ -159,8 +156,8 @@ func (t *table) keys() (all []keyed, err error) {
 	return all, nil
 }
 
-// rowOf is the row of a key as the document and what is waiting have it.
-// t.mu must be held.
+// rowOf returns the row of a key in the document with pending changes applied. t.mu must be
+// held.
 func (t *table) rowOf(doc *document, key string) (row, bool) {
 	r, ok := doc.row(key)
 	if ok {
@@ -169,9 +166,9 @@ func (t *table) rowOf(doc *document, key string) (row, bool) {
 	return r, ok
 }
 
-// view runs fn on the table as it is now, with t.mu held.
+// view runs fn on the current table, with t.mu held.
 func (t *table) view(fn func(doc *document) error) error {
-	if err := t.begin(); err != nil {
+	if err := t.startCall(); err != nil {
 		return err
 	}
 	defer t.working.Done()
@@ -180,7 +177,7 @@ func (t *table) view(fn func(doc *document) error) error {
 	doc, err := t.load()
 	var damaged *damage
 	if errors.As(err, &damaged) {
-		doc, err = t.mend(damaged)
+		doc, err = t.repair(damaged)
 	}
 	if err != nil {
 		return err
@@ -188,11 +185,10 @@ func (t *table) view(fn func(doc *document) error) error {
 	return fn(doc)
 }
 
-// mend has a damaged table replaced on the disk and returns what is in its
-// place. If that cannot be done, or must not, the table is made good in memory
-// only: not being able to write is no reason not to read.
-func (t *table) mend(damaged *damage) (*document, error) {
-	if t.doc != nil && t.doc.mended && t.doc.saved && bytes.Equal(t.doc.raw, damaged.doc.raw) { // it is as damaged as before
+// repair replaces a damaged table on disk and returns the new one. If it cannot be written,
+// the table is repaired in memory only, so that it can still be read.
+func (t *table) repair(damaged *damage) (*document, error) {
+	if t.doc != nil && t.doc.repaired && t.doc.saved && bytes.Equal(t.doc.raw, damaged.doc.raw) { // the same damage as before
 		same := *t.doc
 		same.stamp = damaged.doc.stamp
 		t.doc = &same
@@ -210,7 +206,7 @@ func (t *table) mend(damaged *damage) (*document, error) {
 			return doc, err
 		}
 	}
-	doc, err := t.recover(damaged, t.doc)
+	doc, err := t.recoverRows(damaged, t.doc)
 	if err != nil {
 		return nil, err
 	}
@@ -220,9 +216,9 @@ func (t *table) mend(damaged *damage) (*document, error) {
 	return doc, nil
 }
 
-// begin refuses to go on if the table is closed. What it admits must be ended
-// with t.working.Done.
-func (t *table) begin() error {
+// startCall returns an error if the table is closed. After success the caller must call
+// t.working.Done.
+func (t *table) startCall() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
@@ -232,7 +228,7 @@ func (t *table) begin() error {
 	return nil
 }
 
-// close waits for what is under way and writes what is waiting.
+// close waits for running calls and writes pending changes.
 func (t *table) close() error {
 	t.mu.Lock()
 	if t.closed {

@@ -12,29 +12,27 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// change is something to be done to the table. It is decided on what the file
-// says under the lock.
+// change is a change to the table. It is applied to the current file under the lock.
 type change struct {
 	apply func(doc *document)
 	done  bool
 	err   error
 }
 
-// bind points a key at a session, wherever it pointed before. What is kept
-// under the key stays, but for what tells of the session before. It is durable
-// when bind returns; if it fails it may have been done or not.
+// bind points a key to a session, replacing an earlier binding. The fields of the row are
+// kept, except those about the old session. The change is durable when bind returns; after
+// an error its outcome is unknown.
 func (t *table) bind(key string, id firn.ID) error {
-	err := t.change(func(doc *document) { t.point(doc, key, id) })
+	err := t.change(func(doc *document) { t.pointKey(doc, key, id) })
 	if err != nil {
 		return fmt.Errorf("bind key %s to session %s: %w", key, id, err)
 	}
 	return nil
 }
 
-// claim is bind if the key points nowhere, or at a session that is not alive,
-// and nothing otherwise. It returns where the key points afterwards; also that
-// is durable. A nil alive takes every session for alive. It is called while the
-// table is locked and must not use it.
+// claim is bind if the key is unbound or its session is not alive; otherwise it changes
+// nothing. It returns the session the key points to afterwards, durably. A nil alive treats
+// every session as alive. alive is called while the table is locked and must not use it.
 func (t *table) claim(key string, id firn.ID, alive func(held firn.ID) bool) (firn.ID, error) {
 	winner := id
 	err := t.change(func(doc *document) {
@@ -42,7 +40,7 @@ func (t *table) claim(key string, id firn.ID, alive func(held firn.ID) bool) (fi
 			winner = r.id()
 			return
 		}
-		t.point(doc, key, id)
+		t.pointKey(doc, key, id)
 	})
 	if err != nil {
 		return "", fmt.Errorf("claim key %s for session %s: %w", key, id, err)
@@ -50,8 +48,8 @@ func (t *table) claim(key string, id firn.ID, alive func(held firn.ID) bool) (fi
 	return winner, nil
 }
 
-// point makes a key point at a session.
-func (t *table) point(doc *document, key string, id firn.ID) {
+// pointKey points a key to a session in the document.
+func (t *table) pointKey(doc *document, key string, id firn.ID) {
 	now := t.opts.Now()
 	old := doc.get(key)
 	r, ok := parseRow(old)
@@ -61,12 +59,11 @@ func (t *table) point(doc *document, key string, id firn.ID) {
 			t.report("table %s had %.80q for key %s, which is no row; it was replaced", t.path, old, key)
 		}
 	}
-	r.point(id, now)
+	r.pointTo(id, now)
 	doc.set(key, r.encode())
 }
 
-// unbind takes a key, and all that is kept under it, out of the table. It is durable
-// when unbind returns.
+// unbind deletes a key and its row. The change is durable when unbind returns.
 func (t *table) unbind(key string) error {
 	if err := t.change(func(doc *document) { doc.remove(key) }); err != nil {
 		return fmt.Errorf("unbind key %s: %w", key, err)
@@ -74,8 +71,8 @@ func (t *table) unbind(key string) error {
 	return nil
 }
 
-// unbindSession takes the keys that point at a session, and all that is kept under
-// them, out of the table. It is durable when unbindSession returns.
+// unbindSession deletes all keys that point to a session. The change is durable when
+// unbindSession returns.
 func (t *table) unbindSession(id firn.ID) error {
 	err := t.change(func(doc *document) {
 		var keys []string
@@ -92,14 +89,13 @@ func (t *table) unbindSession(id firn.ID) error {
 	return nil
 }
 
-// change has something done to the table. Those who come while the file is
-// being written are all done with the next write. A nil apply only has the
-// table mended if it is damaged.
+// change applies a change to the table. Changes that arrive while the file is being written
+// are combined into the next write. A nil apply only repairs a damaged table.
 func (t *table) change(apply func(doc *document)) error {
 	if t.opts.ReadOnly {
 		return fmt.Errorf("table %s: %w: it was opened to be read only", t.path, firn.ErrUnsupported)
 	}
-	if err := t.begin(); err != nil {
+	if err := t.startCall(); err != nil {
 		return err
 	}
 	defer t.working.Done()
@@ -110,7 +106,7 @@ func (t *table) change(apply func(doc *document)) error {
 
 	t.write.Lock()
 	defer t.write.Unlock()
-	if !c.done { // nobody took it along
+	if !c.done { // not included in another batch
 		t.mu.Lock()
 		batch := t.queue
 		t.queue = nil
@@ -123,15 +119,14 @@ func (t *table) change(apply func(doc *document)) error {
 	return c.err
 }
 
-// commit makes changes to what the file says now, together with what is
-// waiting. t.write must be held.
+// commit applies changes and pending rows to the current file. t.write must be held.
 func (t *table) commit(batch []*change) error {
 	unlock, err := t.lock()
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	t.sweep()
+	t.removeTempFiles()
 	now, err := t.reread()
 	if err != nil {
 		return err
@@ -145,18 +140,17 @@ func (t *table) commit(batch []*change) error {
 			moved = true
 		}
 	}
-	if moved || now.mended {
+	if moved || now.repaired {
 		if err := t.save(now, next); err != nil {
 			return fmt.Errorf("table %s: %w", t.path, err)
 		}
 	}
-	t.written(taken)
+	t.forgetWritten(taken)
 	return nil
 }
 
-// reread reads the file, under the lock. A missing one is made anew, a damaged
-// one is set aside and made good. That takes a while, in which somebody may put
-// a good one there by hand: then it is read again.
+// reread reads the file under the lock. A missing file is rebuilt, a damaged one is renamed
+// and repaired. If a user replaces the file in the meantime, it is read again.
 func (t *table) reread() (*document, error) {
 	t.mu.Lock()
 	last := t.doc
@@ -166,9 +160,9 @@ func (t *table) reread() (*document, error) {
 		var damaged *damage
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			doc, err = t.missing(last)
+			doc, err = t.rebuildMissing(last)
 		case errors.As(err, &damaged):
-			doc, err = t.recover(damaged, last)
+			doc, err = t.recoverRows(damaged, last)
 		default:
 			return doc, err
 		}
@@ -187,19 +181,19 @@ func (t *table) reread() (*document, error) {
 	}
 }
 
-// unchanged reports whether the file is still missing, or damaged as it was.
+// unchanged reports whether the file is still missing, or still has the same damage.
 func (t *table) unchanged(damaged *damage) (bool, error) {
 	info, err := t.fs.Stat(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return damaged == nil, nil
 	}
-	return damaged != nil && alike(info, damaged.doc.stamp.info), err
+	return damaged != nil && sameVersion(info, damaged.doc.stamp.info), err
 }
 
-// replace sets a damaged file aside to make way for doc.
+// replace renames a damaged file to make way for doc.
 func (t *table) replace(damaged *damage, doc *document) error {
 	t.mu.Lock()
-	t.doc = doc // it is all we have if writing it fails
+	t.doc = doc // the only copy if writing fails
 	t.mu.Unlock()
 	name, err := t.setAside()
 	if err != nil {
@@ -210,8 +204,8 @@ func (t *table) replace(damaged *damage, doc *document) error {
 	return nil
 }
 
-// save writes the table if it says something else than the one on the disk. If
-// it does not, somebody may have written that and not lived to make it durable.
+// save writes the table if it differs from the file. If not, it syncs the directory, since
+// the writer of the file may have crashed before doing so.
 func (t *table) save(now, next *document) error {
 	if now.saved && now.equal(next.object) {
 		return vfs.SyncNames(t.fs, t.dir)
@@ -228,17 +222,17 @@ func (t *table) save(now, next *document) error {
 }
 
 const (
-	// tableLockWait is how long to wait for other processes, which hold the
-	// lock for milliseconds.
+	// tableLockWait is how long to wait for other processes, which hold the lock for
+	// milliseconds.
 	tableLockWait  = 10 * time.Second
 	tableLockPause = 500 * time.Microsecond
-	// tableLockTries is how often the lock file may be taken from under us.
+	// tableLockTries is how often to retry if the lock file was removed.
 	tableLockTries = 8
 )
 
-// lock takes the lock that keeps processes apart. The lock file stays there
-// for ever; if somebody removed it, the lock on what they removed is worth
-// nothing, and the new one is taken.
+// lock acquires the lock between processes. The lock file is never removed by firn. If a
+// user removed it while we waited, the lock is useless, and lock tries again with the new
+// file.
 func (t *table) lock() (unlock func(), err error) {
 	path := filepath.Join(t.dir, tableLockName)
 	for range tableLockTries {
@@ -248,7 +242,7 @@ func (t *table) lock() (unlock func(), err error) {
 		}
 		ours, err := t.waitLock(f, path)
 		if ours {
-			return func() { f.Close() }, nil // nothing was written to it that could be lost
+			return func() { f.Close() }, nil // nothing was written that could be lost
 		}
 		if err = errors.Join(err, f.Close()); err != nil {
 			return nil, fmt.Errorf("lock table %s: %w", t.path, err)
@@ -257,7 +251,7 @@ func (t *table) lock() (unlock func(), err error) {
 	return nil, fmt.Errorf("table %s: %w: somebody removes the lock file all the time", t.path, firn.ErrLocked)
 }
 
-// openLock opens the lock file, and makes it and the directory if need be.
+// openLock opens the lock file, creating it and the directory if necessary.
 func (t *table) openLock(path string) (vfs.File, error) {
 	f, err := t.fs.Open(path, vfs.Update)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -269,8 +263,7 @@ func (t *table) openLock(path string) (vfs.File, error) {
 	return t.fs.Open(path, vfs.Update)
 }
 
-// waitLock waits for the lock and reports whether the file is still at its
-// place then.
+// waitLock waits for the lock and reports whether the file is still at path.
 func (t *table) waitLock(f vfs.File, path string) (bool, error) {
 	for waited := time.Duration(0); ; waited += tableLockPause {
 		ok, err := f.TryLock()
@@ -296,13 +289,13 @@ func (t *table) waitLock(f vfs.File, path string) (bool, error) {
 	return err == nil && there.Same(ours), err
 }
 
-// sweep removes, once, what writers left behind that were killed while they
-// wrote. Under the lock nobody is writing. What cannot be removed does no harm.
-func (t *table) sweep() {
-	if t.swept {
+// removeTempFiles removes, once, temporary files of writers that were killed. No writer is
+// active under the lock. Errors are ignored.
+func (t *table) removeTempFiles() {
+	if t.tempFilesRemoved {
 		return
 	}
-	t.swept = true
+	t.tempFilesRemoved = true
 	entries, err := t.fs.ReadDir(t.dir)
 	if err != nil {
 		return

@@ -14,20 +14,20 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// document is the table at one moment. Once it is handed on it is not changed.
+// document is a version of the table. It is immutable once shared.
 type document struct {
 	*object
-	// raw is the file that it was read from, and stamp tells whether that is
-	// still the one. saved is false if there is no file.
+	// raw is the content of the file it was read from, stamp identifies the version of that
+	// file. saved is false if there is no file.
 	raw   []byte
 	stamp stamp
 	saved bool
-	// mended says that it stands for a damaged file: one that was set aside, or
-	// if it is saved, the one that is still there.
-	mended bool
+	// repaired is set if the document replaces a damaged file. If saved is set as well, the
+	// damaged file is still in place.
+	repaired bool
 }
 
-// row returns the row of a key if it points at a session.
+// row returns the row of a key if it points to a session.
 func (d *document) row(key string) (row, bool) {
 	value := d.get(key)
 	if value == nil {
@@ -39,10 +39,10 @@ func (d *document) row(key string) (row, bool) {
 
 func (d *document) encode() []byte { return d.append(nil, 0) }
 
-// fork makes a copy to be changed.
+// fork returns a mutable copy.
 func (d *document) fork() *document { return &document{object: d.object.clone()} }
 
-// fill adds the rows of other keys.
+// fill adds the rows of other for keys that d does not have.
 func (d *document) fill(other *object) {
 	for _, m := range other.members {
 		if _, ok := d.at[m.name]; !ok {
@@ -51,10 +51,10 @@ func (d *document) fill(other *object) {
 	}
 }
 
-// damage says that a file is no table.
+// damage is the error for a file that is not a valid table.
 type damage struct {
 	path string
-	// doc has what was whole before the damage.
+	// doc contains the rows before the damage.
 	doc *document
 	err error
 }
@@ -63,20 +63,18 @@ func (d *damage) Error() string {
 	return fmt.Sprintf("table %s is %v: %v", d.path, firn.ErrCorrupt, d.err)
 }
 
-// Unwrap makes damage an ErrCorrupt.
+// Unwrap returns firn.ErrCorrupt.
 func (d *damage) Unwrap() error { return firn.ErrCorrupt }
 
-// stamp tells a file from the same one changed. It is that of the time when
-// the file was read.
+// stamp identifies a version of a file, at the time it was read.
 type stamp struct {
 	info vfs.Info
-	// firm says that the file was old enough then: a later change has another
-	// time for sure.
-	firm bool
+	// reliable is set if the file was old enough when it was read that any later change has
+	// a different modification time.
+	reliable bool
 }
 
-// Clocks of file systems tick every few milliseconds; some have whole or even
-// seconds only.
+// The clock resolution of file systems is a few milliseconds, or up to two seconds on some.
 const (
 	fineTick   = 100 * time.Millisecond
 	coarseTick = 3 * time.Second
@@ -87,22 +85,21 @@ func newStamp(info vfs.Info, read time.Time) stamp {
 	if info.ModTime.Nanosecond() == 0 {
 		tick = coarseTick
 	}
-	return stamp{info: info, firm: read.Sub(info.ModTime) > tick}
+	return stamp{info: info, reliable: read.Sub(info.ModTime) > tick}
 }
 
-// fits reports whether the file is still as it was.
-func (s stamp) fits(now vfs.Info) bool { return s.firm && alike(s.info, now) }
+// matches reports whether the file is unchanged.
+func (s stamp) matches(now vfs.Info) bool { return s.reliable && sameVersion(s.info, now) }
 
-func alike(a, b vfs.Info) bool {
+func sameVersion(a, b vfs.Info) bool {
 	return a.Same(b) && a.Size == b.Size && a.ModTime.Equal(b.ModTime)
 }
 
-// load returns the table as the file has it now, and reads it only if it
-// changed. If there is no file it is made anew. A *damage says that the file is
-// no table. t.mu must be held.
+// load returns the current table and reads the file only if it changed. A missing file is
+// rebuilt. A *damage error means that the file is not a valid table. t.mu must be held.
 func (t *table) load() (*document, error) {
 	info, err := t.fs.Stat(t.path)
-	if err == nil && t.doc != nil && t.doc.saved && t.doc.stamp.fits(info) {
+	if err == nil && t.doc != nil && t.doc.saved && t.doc.stamp.matches(info) {
 		return t.doc, nil
 	}
 	var doc *document
@@ -113,47 +110,47 @@ func (t *table) load() (*document, error) {
 		if t.doc != nil && !t.doc.saved {
 			return t.doc, nil
 		}
-		doc, err = t.missing(t.doc)
+		doc, err = t.rebuildMissing(t.doc)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if doc.saved && (t.doc == nil || !bytes.Equal(doc.raw, t.doc.raw)) {
-		t.reportTwice(doc)
+		t.reportDuplicates(doc)
 	}
 	t.doc = doc
 	return doc, nil
 }
 
-func (t *table) reportTwice(doc *document) {
-	for _, key := range doc.twice {
+func (t *table) reportDuplicates(doc *document) {
+	for _, key := range doc.duplicates {
 		t.report("table %s has key %s more than once; the last one counts", t.path, key)
 	}
 }
 
-// settlePause is how often a file that somebody may be saving is looked at.
-const settlePause = 10 * time.Millisecond
+// rereadPause is the interval for polling a file that may be being saved.
+const rereadPause = 10 * time.Millisecond
 
-// read reads the file and waits if it seems to be half written: an editor that
-// saves in place cuts the file to nothing first.
+// read reads the file. If it looks half written, read waits: an editor that saves in place
+// truncates the file first.
 func (t *table) read(last *document) (*document, error) {
-	for waited := time.Duration(0); ; waited += settlePause {
+	for waited := time.Duration(0); ; waited += rereadPause {
 		doc, err := t.readOnce(last)
 		var damaged *damage
-		if !errors.As(err, &damaged) || waited >= 2*t.opts.Settle || time.Since(damaged.doc.stamp.info.ModTime) >= t.opts.Settle {
+		if !errors.As(err, &damaged) || waited >= 2*t.opts.EditGrace || time.Since(damaged.doc.stamp.info.ModTime) >= t.opts.EditGrace {
 			return doc, err
 		}
-		time.Sleep(settlePause)
+		time.Sleep(rereadPause)
 	}
 }
 
-// readOnce reads the file. What last has of it is not parsed again.
+// readOnce reads the file. It is not parsed again if its content is that of last.
 func (t *table) readOnce(last *document) (*document, error) {
 	data, mark, err := t.readFile()
 	if err != nil {
 		return nil, err
 	}
-	if last != nil && last.saved && !last.mended && bytes.Equal(last.raw, data) {
+	if last != nil && last.saved && !last.repaired && bytes.Equal(last.raw, data) {
 		same := *last
 		same.stamp = mark
 		return &same, nil
@@ -166,24 +163,24 @@ func (t *table) readOnce(last *document) (*document, error) {
 	return doc, nil
 }
 
-// readTries bounds how often a file that changes while it is read is read.
+// readTries limits how often a file that changes during reading is read again.
 const readTries = 5
 
-// readFile reads the file as it was at one moment.
+// readFile reads a consistent version of the file.
 func (t *table) readFile() (data []byte, mark stamp, err error) {
 	for range readTries {
 		var still bool
-		data, mark, still, err = t.readThrough()
+		data, mark, still, err = t.readStable()
 		if err != nil || still {
 			return data, mark, err
 		}
 	}
-	mark.firm = false
+	mark.reliable = false
 	return data, mark, nil
 }
 
-// readThrough reads the file and tells whether it kept still meanwhile.
-func (t *table) readThrough() (data []byte, mark stamp, still bool, err error) {
+// readStable reads the file and reports whether it did not change meanwhile.
+func (t *table) readStable() (data []byte, mark stamp, still bool, err error) {
 	f, err := t.fs.Open(t.path, vfs.Read)
 	if err != nil {
 		return nil, stamp{}, false, err
@@ -198,31 +195,31 @@ func (t *table) readThrough() (data []byte, mark stamp, still bool, err error) {
 		return nil, stamp{}, false, err
 	}
 	after, err := f.Stat()
-	return data, newStamp(after, begun), alike(before, after) && after.Size == int64(len(data)), err
+	return data, newStamp(after, begun), sameVersion(before, after) && after.Size == int64(len(data)), err
 }
 
-// missing makes the table that a missing one should be. The last we know of
-// may be one that was to be written in the place of a damaged one.
-func (t *table) missing(last *document) (*document, error) {
-	if last != nil && !last.saved && last.mended {
+// rebuildMissing returns the replacement of a missing table: a repaired document that is
+// not saved yet, or a rebuilt one.
+func (t *table) rebuildMissing(last *document) (*document, error) {
+	if last != nil && !last.saved && last.repaired {
 		return last, nil
 	}
 	doc, err := t.rebuild()
 	if err == nil && len(doc.members) > 0 && (last == nil || last.saved) {
-		t.report("table %s is missing; %s taken from the transcripts", t.path, keysWere(len(doc.members)))
+		t.report("table %s is missing; %s taken from the transcripts", t.path, describeKeys(len(doc.members)))
 	}
 	return doc, err
 }
 
-// keysWere counts keys in a sentence.
-func keysWere(n int) string {
+// describeKeys returns the number of keys with a verb, for messages.
+func describeKeys(n int) string {
 	if n == 1 {
 		return "1 key was"
 	}
 	return fmt.Sprintf("%d keys were", n)
 }
 
-// rebuild makes a table from what the transcripts tell.
+// rebuild returns a table rebuilt from the transcripts.
 func (t *table) rebuild() (*document, error) {
 	found, err := t.opts.Rebuild()
 	if err != nil {
@@ -236,17 +233,16 @@ func (t *table) rebuild() (*document, error) {
 	return &document{object: rows}, nil
 }
 
-// recover makes the table that a damaged one should be: the rows that are whole
-// before the damage, then those of keys that we saw when it was last good, then
-// those that the transcripts tell of.
-func (t *table) recover(damaged *damage, last *document) (*document, error) {
+// recoverRows returns the replacement of a damaged table: the rows before the damage, then
+// the rows of the last good version, then those from the transcripts.
+func (t *table) recoverRows(damaged *damage, last *document) (*document, error) {
 	anew, err := t.rebuild()
 	if err != nil {
 		return nil, errors.Join(damaged, err)
 	}
-	doc := &document{object: &object{at: make(map[string]int)}, mended: true}
+	doc := &document{object: &object{at: make(map[string]int)}, repaired: true}
 	for _, m := range damaged.doc.members {
-		if _, ok := parseRow(m.value); ok { // a number at the end may be half of one
+		if _, ok := parseRow(m.value); ok { // a number at the end may be truncated
 			doc.put(m)
 		}
 	}
@@ -257,8 +253,8 @@ func (t *table) recover(damaged *damage, last *document) (*document, error) {
 	return doc, nil
 }
 
-// setAside renames a damaged file so that nobody takes it for the table, and
-// returns its new name. It never replaces one that was set aside before.
+// setAside renames a damaged file and returns its new name. It never replaces an existing
+// file.
 func (t *table) setAside() (string, error) {
 	base := t.path + ".corrupt-" + t.opts.Now().UTC().Format("20060102T150405Z")
 	for n := 1; ; n++ {

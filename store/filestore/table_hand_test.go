@@ -297,7 +297,7 @@ func TestTableDamagedDisk(t *testing.T) {
 // An editor that saves in place has the file empty for a moment.
 func TestTableHalfSaved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBench(t, sample(t), tableOptions{Settle: defaultSettle, Rebuild: headers})
+		b := newBench(t, sample(t), tableOptions{EditGrace: defaultEditGrace, Rebuild: headers})
 		for _, act := range []func(){
 			func() { b.points(mainKey, "edited") },
 			func() { b.must(b.bind("k", "s")) },
@@ -318,7 +318,7 @@ func TestTableHalfSaved(t *testing.T) {
 		b.overwrite("")
 		begun := time.Now()
 		b.points(mainKey, "edited")
-		if waited := time.Since(begun); waited < defaultSettle || waited > 3*defaultSettle {
+		if waited := time.Since(begun); waited < defaultEditGrace || waited > 3*defaultEditGrace {
 			t.Errorf("waited %v", waited)
 		}
 		b.same("how many were set aside", len(b.names()), 2)

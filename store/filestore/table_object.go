@@ -9,30 +9,29 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// object is a JSON object that is changed without touching what is not meant:
-// its members keep their order and the very bytes they were written with,
-// spelling, numbers and layout alike.
+// object is a JSON object that preserves the bytes of unchanged members: their order,
+// escapes, numbers and formatting.
 type object struct {
 	members []member
-	// at is where in members a name is.
+	// at maps names to indexes in members.
 	at map[string]int
-	// twice are the names that were there more than once. As in JavaScript the
-	// last value counts, in the place of the first.
-	twice []string
+	// duplicates are names that occurred more than once. As in JavaScript, the last value
+	// counts, at the position of the first.
+	duplicates []string
 }
 
-// member is a name and its value, both as they are written.
+// member is a name and its value, both in encoded form.
 type member struct {
-	// name tells members apart. It is the text of the name, or if that is no
-	// text (half a surrogate pair, a NUL) a NUL and the spelling, which nobody
-	// can ask for, so that no two of those are taken for one.
+	// name is the decoded name. If the name is not valid text (half a surrogate pair, a
+	// NUL), it is a NUL followed by the encoded form, so that such names stay distinct and
+	// cannot be looked up.
 	name   string
 	quoted []byte
 	value  []byte
 }
 
-// parseObject reads an object. If data is something else, or damaged, it
-// returns the error and what was whole before it.
+// parseObject parses an object. If data is not a valid object, it returns an error and the
+// members before it.
 func parseObject(data []byte) (*object, error) {
 	o := &object{at: make(map[string]int)}
 	r := rawjson.New(data)
@@ -48,7 +47,7 @@ func parseObject(data []byte) (*object, error) {
 		if !r.Member() {
 			return o, r.End()
 		}
-		m := member{name: r.KeyText(), quoted: spelling(data[start:r.Offset()])}
+		m := member{name: r.KeyText(), quoted: rawName(data[start:r.Offset()])}
 		if r.Cleaned {
 			m.name = "\x00" + string(m.quoted)
 		}
@@ -56,18 +55,18 @@ func parseObject(data []byte) (*object, error) {
 			return o, r.Err()
 		}
 		if _, ok := o.at[m.name]; ok {
-			o.twice = append(o.twice, m.name)
+			o.duplicates = append(o.duplicates, m.name)
 		}
 		o.put(m)
 	}
 }
 
-// spelling cuts a name out of what stands between two values.
-func spelling(between []byte) []byte {
+// rawName extracts the encoded name from the text between two values.
+func rawName(between []byte) []byte {
 	return bytes.TrimRight(bytes.TrimLeft(between, ", \t\r\n"), ": \t\r\n")
 }
 
-// put gives a member its new value, or adds it at the end.
+// put sets the value of a member, or adds it at the end.
 func (o *object) put(m member) {
 	if i, ok := o.at[m.name]; ok {
 		o.members[i].value = m.value
@@ -77,7 +76,7 @@ func (o *object) put(m member) {
 	o.members = append(o.members, m)
 }
 
-// get returns the value of a member as it is written, or nil.
+// get returns the encoded value of a member, or nil.
 func (o *object) get(name string) []byte {
 	if i, ok := o.at[name]; ok {
 		return o.members[i].value
@@ -85,12 +84,12 @@ func (o *object) get(name string) []byte {
 	return nil
 }
 
-// set gives a member its new value, which must be JSON, or adds it at the end.
+// set sets the value of a member, which must be JSON, or adds it at the end.
 func (o *object) set(name string, value []byte) {
 	o.put(member{name: name, quoted: rawjson.AppendString(nil, name), value: value})
 }
 
-// remove takes members away.
+// remove removes members.
 func (o *object) remove(names ...string) {
 	gone := func(m member) bool { return slices.Contains(names, m.name) }
 	if !slices.ContainsFunc(o.members, gone) {
@@ -103,22 +102,21 @@ func (o *object) remove(names ...string) {
 	}
 }
 
-// equal reports whether two objects are written with the same names and values
-// in the same order.
+// equal reports whether two objects have the same encoded names and values in the same
+// order.
 func (o *object) equal(other *object) bool {
 	return slices.EqualFunc(o.members, other.members, func(a, b member) bool {
 		return bytes.Equal(a.quoted, b.quoted) && bytes.Equal(a.value, b.value)
 	})
 }
 
-// clone makes a copy that can be changed. The bytes are shared: nobody changes
-// those.
+// clone returns a mutable copy. It shares the encoded bytes, which are never modified.
 func (o *object) clone() *object {
-	return &object{members: slices.Clone(o.members), at: maps.Clone(o.at), twice: o.twice}
+	return &object{members: slices.Clone(o.members), at: maps.Clone(o.at), duplicates: o.duplicates}
 }
 
-// append writes the object as JSON.stringify(o, null, 2) does, so many spaces
-// deep; the values are written as they are.
+// append encodes the object like JSON.stringify(o, null, 2), indented by depth spaces.
+// Values are written unchanged.
 func (o *object) append(dst []byte, depth int) []byte {
 	if len(o.members) == 0 {
 		return append(dst, "{}"...)

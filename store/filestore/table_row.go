@@ -12,16 +12,14 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// The fields of a row that the table itself knows. What else is in it is for
-// others to know; it is kept as it is.
+// Fields of a row that the table uses. Others are preserved.
 const (
 	fieldSession = "sessionId"
 	fieldUpdated = "updatedAt"
 )
 
-// sessionFields tell of the session that a key points at, not of the key. When
-// the key is pointed at another one they would be lies: a size that is not
-// its size, the transcript of the old one, a time when it did not begin.
+// sessionFields are the fields of a row that describe the session, not the key. They are
+// removed when the key is bound to another session.
 var sessionFields = []string{
 	"sessionFile", "systemSent", "abortedLastRun",
 	"inputTokens", "outputTokens", "totalTokens", "totalTokensFresh", "cacheRead", "cacheWrite",
@@ -31,31 +29,31 @@ var sessionFields = []string{
 }
 
 const (
-	// maxRow bounds the bytes of a row that the table grows itself. What others
-	// let grow beyond it is kept, and may gain a few digits.
+	// maxRow is the maximum size of a row in bytes when firn changes it. A row that others
+	// made larger is kept and may grow by rowSlack.
 	maxRow   = 64 << 10
 	rowSlack = 64
 )
 
-// rowDepth is how far a row is indented in the file.
+// rowDepth is the indentation of a row in the file.
 const rowDepth = 2
 
-// row is what the table has on one key: an object of which a few fields are
-// known. A row that is handed out is a copy.
+// row is the table entry of one key: an object with a few known fields. Rows returned by
+// the table are copies.
 type row struct {
 	fields *object
-	// err is the first thing that went wrong with setting a field.
+	// err is the first error from setting a field.
 	err error
 }
 
-// parseRow reads a row; ok is false if the value is no object.
+// parseRow parses a row; ok is false if the value is not an object.
 func parseRow(value []byte) (r row, ok bool) {
 	fields, err := parseObject(value)
 	return row{fields: fields}, err == nil
 }
 
-// newRow makes the row of a key that points at a session. A zero time says
-// that nobody knows when it was last used.
+// newRow returns the row of a key that points to a session. A zero time means that the time
+// of the last use is unknown.
 func newRow(id firn.ID, updated time.Time) row {
 	r := row{fields: &object{at: make(map[string]int)}}
 	r.setText(fieldSession, string(id))
@@ -65,8 +63,7 @@ func newRow(id firn.ID, updated time.Time) row {
 	return r
 }
 
-// id is the session that the row points at, or empty if there is none that
-// could be one.
+// id returns the session of the row, or "" if there is no valid one.
 func (r *row) id() firn.ID {
 	reader := rawjson.New(r.fields.get(fieldSession))
 	text, _ := reader.Text()
@@ -76,7 +73,7 @@ func (r *row) id() firn.ID {
 	return ""
 }
 
-// millis reads a time as rows hold it, in milliseconds.
+// millis parses a time in milliseconds.
 func millis(value []byte) (int64, bool) {
 	reader := rawjson.New(value)
 	if ms, ok := reader.Int(); ok {
@@ -89,11 +86,11 @@ func millis(value []byte) (int64, bool) {
 	return int64(ms), true
 }
 
-// get returns the value of a field as it is written, or nil.
+// get returns the encoded value of a field, or nil.
 func (r *row) get(name string) json.RawMessage { return r.fields.get(name) }
 
-// set gives a field a value of any kind; one that is not JSON makes the whole
-// change invalid. A field that has the value already stays as it is laid out.
+// set sets a field to a JSON value; an invalid value makes the whole change fail. The
+// formatting of an equal value is kept.
 func (r *row) set(name string, value json.RawMessage) {
 	var fresh, old bytes.Buffer
 	if err := json.Compact(&fresh, value); err != nil {
@@ -117,18 +114,18 @@ func (r *row) setText(name, text string) { r.set(name, rawjson.AppendString(nil,
 
 func (r *row) setInt(name string, n int64) { r.set(name, strconv.AppendInt(nil, n, 10)) }
 
-// setUpdated says that the key was used at a time. It never goes back.
+// setUpdated sets the time of the last use, unless it is later already.
 func (r *row) setUpdated(now time.Time) {
 	if old, ok := millis(r.fields.get(fieldUpdated)); !ok || now.UnixMilli() > old {
 		r.setInt(fieldUpdated, now.UnixMilli())
 	}
 }
 
-// remove takes fields away.
+// remove removes fields.
 func (r *row) remove(names ...string) { r.fields.remove(names...) }
 
-// point makes the row point at a session.
-func (r *row) point(id firn.ID, now time.Time) {
+// pointTo sets the session of the row.
+func (r *row) pointTo(id firn.ID, now time.Time) {
 	if r.id() != id {
 		r.remove(sessionFields...)
 		r.setText(fieldSession, string(id))
@@ -136,12 +133,12 @@ func (r *row) point(id firn.ID, now time.Time) {
 	r.setUpdated(now)
 }
 
-// encode writes the row as it stands in the file.
+// encode encodes the row in file format.
 func (r *row) encode() []byte { return r.fields.append(nil, rowDepth) }
 
 func (r *row) clone() row { return row{fields: r.fields.clone()} }
 
-// check refuses a row that has become too large.
+// check returns ErrTooLarge if the row has become too large.
 func (r *row) check(before int) error {
 	after := len(r.encode())
 	if after <= maxRow || before > maxRow && after <= before+rowSlack {
@@ -150,7 +147,7 @@ func (r *row) check(before int) error {
 	return fmt.Errorf("its row would have %d bytes, more than %d: %w", after, maxRow, firn.ErrTooLarge)
 }
 
-// fieldNames lists the fields of two rows, each once.
+// fieldNames returns the fields of two rows without duplicates.
 func fieldNames(a, b *object) []string {
 	var all []string
 	for _, o := range []*object{a, b} {

@@ -75,8 +75,8 @@ func (b *bench) open(opts tableOptions) {
 	if opts.Now == nil {
 		opts.Now = at(noon)
 	}
-	if opts.Settle == 0 {
-		opts.Settle = -1
+	if opts.EditGrace == 0 {
+		opts.EditGrace = -1
 	}
 	opts.Report = func(message string) {
 		b.mu.Lock()

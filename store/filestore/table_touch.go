@@ -9,37 +9,36 @@ import (
 	"firn.dev"
 )
 
-// debounced is what waits to be written to the row of one key.
-type debounced struct {
-	// session is the one that the key pointed at. If it points elsewhere by the
-	// time of writing, the changes are about nothing any more.
+// pendingRow holds pending changes to the row of one key.
+type pendingRow struct {
+	// session is the session the key pointed to. If the key is bound to another one, the
+	// changes are dropped.
 	session firn.ID
 	fields  []fieldChange
 }
 
-// fieldChange is a new value of a field. A nil value is none.
+// fieldChange is a new value of a field; nil removes the field.
 type fieldChange struct {
 	name string
-	// base is the value that the file had. If it has another one by the time
-	// of writing, somebody changed it, and theirs counts.
+	// base is the value in the file. If the file has another value when the change is
+	// written, that one wins.
 	base, value []byte
-	// flying is the value that a write was begun with, if flown is set. Until
-	// we know how that ended, the file may have this one too.
-	flying []byte
-	flown  bool
-	// taken is set when a write took the value along.
+	// inFlight is the value of a write whose outcome is unknown, if started is set. The
+	// file may have this value too.
+	inFlight []byte
+	started  bool
+	// taken is set when a write included the value.
 	taken bool
 }
 
-// fits reports whether nobody but us has changed the field.
-func (f *fieldChange) fits(now []byte) bool {
-	return bytes.Equal(now, f.base) || f.flown && bytes.Equal(now, f.flying)
+// matches reports whether the field was changed only by us.
+func (f *fieldChange) matches(now []byte) bool {
+	return bytes.Equal(now, f.base) || f.started && bytes.Equal(now, f.inFlight)
 }
 
-// patch changes what is kept under a key that the file has a row for, for what
-// may be lost in a crash: counters and times. It is seen at once and written
-// within a second or so. A row that would become too large is ErrTooLarge;
-// pointing the key elsewhere is for bind.
+// patch changes fields of an existing row that may be lost in a crash, such as counters and
+// times. The change is visible immediately and written after about a second. A row that
+// becomes too large is ErrTooLarge. The session cannot be changed; that is for bind.
 func (t *table) patch(doc *document, key string, file *row, change func(r *row)) error {
 	if t.opts.ReadOnly {
 		return fmt.Errorf("table %s: %w: it was opened to be read only", t.path, firn.ErrUnsupported)
@@ -50,11 +49,11 @@ func (t *table) patch(doc *document, key string, file *row, change func(r *row))
 	if err := checkPatch(&before, &after); err != nil {
 		return err
 	}
-	t.wait(key, file, &before, &after)
+	t.enqueue(key, file, &before, &after)
 	return nil
 }
 
-// checkPatch refuses a patch that is not one.
+// checkPatch rejects an invalid patch.
 func checkPatch(before, after *row) error {
 	if after.err != nil {
 		return after.err
@@ -65,11 +64,11 @@ func checkPatch(before, after *row) error {
 	return after.check(len(before.encode()))
 }
 
-// wait keeps what a patch changed to be written later. t.mu must be held.
-func (t *table) wait(key string, file, before, after *row) {
+// enqueue adds the changes of a patch to the pending ones. t.mu must be held.
+func (t *table) enqueue(key string, file, before, after *row) {
 	w := t.waiting[key]
 	if w == nil || w.session != file.id() {
-		w = &debounced{session: file.id()}
+		w = &pendingRow{session: file.id()}
 	}
 	for _, name := range fieldNames(before.fields, after.fields) {
 		if value := after.get(name); !bytes.Equal(before.get(name), value) {
@@ -78,12 +77,12 @@ func (t *table) wait(key string, file, before, after *row) {
 	}
 	if len(w.fields) > 0 {
 		t.waiting[key] = w
-		t.arm()
+		t.scheduleFlush()
 	}
 }
 
-// arm has what is waiting written in a while. t.mu must be held.
-func (t *table) arm() {
+// scheduleFlush schedules a write of the pending changes. t.mu must be held.
+func (t *table) scheduleFlush() {
 	if t.timer != nil || t.closed {
 		return
 	}
@@ -93,11 +92,11 @@ func (t *table) arm() {
 		t.mu.Lock()
 		t.timer = nil
 		t.mu.Unlock()
-		t.tell(t.flush())
+		t.reportFlush(t.flush())
 	})
 }
 
-// flush writes what is waiting.
+// flush writes the pending changes.
 func (t *table) flush() error {
 	t.write.Lock()
 	defer t.write.Unlock()
@@ -113,9 +112,8 @@ func (t *table) flush() error {
 	return nil
 }
 
-// tell reports how a flush went, once for each row of failures, and has a
-// failed one tried again.
-func (t *table) tell(err error) {
+// reportFlush reports the first failure in a row of failed flushes and schedules a retry.
+func (t *table) reportFlush(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err != nil && !t.failing {
@@ -123,38 +121,37 @@ func (t *table) tell(err error) {
 	}
 	t.failing = err != nil
 	if t.failing {
-		t.arm()
+		t.scheduleFlush()
 	}
 }
 
-// take returns a copy of what is waiting, to be written into the document.
-func (t *table) take(doc *document) map[string]*debounced {
+// take returns a copy of the pending changes, to be written into the document.
+func (t *table) take(doc *document) map[string]*pendingRow {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	taken := make(map[string]*debounced, len(t.waiting))
+	taken := make(map[string]*pendingRow, len(t.waiting))
 	for key, w := range t.waiting {
 		if r, ok := doc.row(key); ok && r.id() == w.session {
-			w.depart(&r)
+			w.markInFlight(&r)
 		}
-		taken[key] = &debounced{session: w.session, fields: slices.Clone(w.fields)}
+		taken[key] = &pendingRow{session: w.session, fields: slices.Clone(w.fields)}
 	}
 	return taken
 }
 
-// depart notes that the changes are about to be written to the row.
-func (w *debounced) depart(r *row) {
+// markInFlight records that the changes are about to be written to the row.
+func (w *pendingRow) markInFlight(r *row) {
 	for i := range w.fields {
 		f := &w.fields[i]
-		if now := r.fields.get(f.name); f.fits(now) {
+		if now := r.fields.get(f.name); f.matches(now) {
 			f.base = now
 		}
-		f.flying, f.flown, f.taken = f.value, true, false
+		f.inFlight, f.started, f.taken = f.value, true, false
 	}
 }
 
-// merge writes what was waiting into a document, and reports whether anything
-// changed by it.
-func merge(doc *document, taken map[string]*debounced) bool {
+// merge applies pending changes to a document and reports whether it changed.
+func merge(doc *document, taken map[string]*pendingRow) bool {
 	moved := false
 	for key, w := range taken {
 		if r, ok := doc.row(key); ok && w.apply(&r) {
@@ -165,14 +162,14 @@ func merge(doc *document, taken map[string]*debounced) bool {
 	return moved
 }
 
-// written forgets what was waiting and is written or has come to nothing. What
-// was touched again meanwhile waits on, now based on what was written.
-func (t *table) written(taken map[string]*debounced) {
+// forgetWritten drops pending changes that were written or are obsolete. Fields changed
+// again in the meantime stay pending, based on the written values.
+func (t *table) forgetWritten(taken map[string]*pendingRow) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for key, done := range taken {
 		if w := t.waiting[key]; w != nil && w.session == done.session {
-			w.arrive(done)
+			w.markWritten(done)
 			if len(w.fields) == 0 {
 				delete(t.waiting, key)
 			}
@@ -180,8 +177,8 @@ func (t *table) written(taken map[string]*debounced) {
 	}
 }
 
-// arrive notes that changes were written.
-func (w *debounced) arrive(done *debounced) {
+// markWritten removes the changes that were written.
+func (w *pendingRow) markWritten(done *pendingRow) {
 	w.fields = slices.DeleteFunc(w.fields, func(f fieldChange) bool {
 		i := done.index(f.name)
 		return i >= 0 && bytes.Equal(f.value, done.fields[i].value)
@@ -191,31 +188,30 @@ func (w *debounced) arrive(done *debounced) {
 		if j := done.index(f.name); j >= 0 && done.fields[j].taken {
 			f.base = done.fields[j].value
 		}
-		f.flying, f.flown = nil, false
+		f.inFlight, f.started = nil, false
 	}
 }
 
-func (w *debounced) index(name string) int {
+func (w *pendingRow) index(name string) int {
 	return slices.IndexFunc(w.fields, func(f fieldChange) bool { return f.name == name })
 }
 
-// set gives a field of which the file has the value now a new one.
-func (w *debounced) set(name string, now, value []byte) {
+// set sets the new value of a field whose value in the file is now.
+func (w *pendingRow) set(name string, now, value []byte) {
 	i := w.index(name)
 	switch {
 	case i < 0:
 		w.fields = append(w.fields, fieldChange{name: name, base: now, value: value})
-	case w.fields[i].fits(now):
+	case w.fields[i].matches(now):
 		w.fields[i].value = value
-	default: // somebody changed it, and we go on from there
+	default: // changed by others: continue from their value
 		w.fields[i] = fieldChange{name: name, base: now, value: value}
 	}
 }
 
-// apply makes the changes to a row, but for the fields that somebody else has
-// changed meanwhile. Of the times of use the latest counts. It reports whether
-// anything changed.
-func (w *debounced) apply(r *row) bool {
+// apply applies the changes to a row, except for fields changed by others in the meantime.
+// Of several times of use the latest wins. It reports whether the row changed.
+func (w *pendingRow) apply(r *row) bool {
 	if w == nil || r.id() != w.session {
 		return false
 	}
@@ -223,7 +219,7 @@ func (w *debounced) apply(r *row) bool {
 	for i := range w.fields {
 		f := &w.fields[i]
 		now := r.fields.get(f.name)
-		f.taken = f.fits(now) || f.name == fieldUpdated && later(f.value, now)
+		f.taken = f.matches(now) || f.name == fieldUpdated && later(f.value, now)
 		if !f.taken {
 			continue
 		}

@@ -8,18 +8,15 @@ import (
 	"firn.dev/store"
 )
 
-// tally is what the row of a key tells of its session beside where it is: what was
-// used, how large the conversation is, how often it was compacted. It is there for
-// people and programs that look at the table; firn itself asks the log, and what is
-// changed here by hand changes nothing.
+// tally is the statistics in the row of a key: token usage, size of the conversation,
+// number of compactions. They are for users and programs that read the table. firn itself
+// reads the log and ignores changes made here.
 type tally map[string]int64
 
-// flushType is the type of the entry that says that notes were taken before a
-// compaction.
+// flushType is the type of the entry recorded when notes were taken before a compaction.
 const flushType = "firn.memory-flush"
 
-// tallyOf returns what entries tell of the session they are appended to; nil if that
-// is nothing.
+// tallyOf returns the statistics contained in entries; nil if there are none.
 func tallyOf(entries []firn.Entry) tally {
 	var t tally
 	for _, e := range entries {
@@ -29,19 +26,19 @@ func tallyOf(entries []firn.Entry) tally {
 		}
 		switch c.Type {
 		case firn.CountersType:
-			t = t.with(countersIn(c.Data))
+			t = t.merge(tallyCounters(c.Data))
 		case flushType:
 			var mark struct{ Compactions int64 }
 			if json.Unmarshal(c.Data, &mark) == nil {
-				t = t.with(tally{"memoryFlushAt": e.Time.UnixMilli(), "memoryFlushCompactionCount": mark.Compactions})
+				t = t.merge(tally{"memoryFlushAt": e.Time.UnixMilli(), "memoryFlushCompactionCount": mark.Compactions})
 			}
 		}
 	}
 	return t
 }
 
-// countersIn is what the counters at the end of a turn tell.
-func countersIn(data json.RawMessage) tally {
+// tallyCounters returns the statistics of an entry of type [firn.CountersType].
+func tallyCounters(data json.RawMessage) tally {
 	var c struct{ Input, Output, CacheRead, CacheWrite, Window, Compactions int64 }
 	if json.Unmarshal(data, &c) != nil || !store.Plausible(c.Input, c.Output, c.CacheRead, c.CacheWrite, c.Window, c.Compactions) {
 		return nil
@@ -52,8 +49,8 @@ func countersIn(data json.RawMessage) tally {
 	}
 }
 
-// with is a tally with what came later.
-func (t tally) with(later tally) tally {
+// merge returns t updated with the values of later.
+func (t tally) merge(later tally) tally {
 	if t == nil {
 		return maps.Clone(later)
 	}
@@ -61,9 +58,9 @@ func (t tally) with(later tally) tally {
 	return t
 }
 
-// note writes the tally into a row, always in the same order. A size that is not
-// known, as after a compaction, is left out.
-func (t tally) note(r *row) {
+// writeTo writes the tally into a row, in a fixed order. An unknown size, as after a
+// compaction, is removed.
+func (t tally) writeTo(r *row) {
 	for _, name := range sessionFields {
 		n, ok := t[name]
 		switch {

@@ -11,16 +11,16 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// movingName is the file whose lock is held by whoever moves or erases
-// sessions of the home. It is never taken away.
+// movingName is the lock file held while sessions of the home are moved or erased. It is
+// never deleted.
 const movingName = ".moving.lock"
 
-// alone runs what moves or erases sessions while nobody else does, in this
-// process or in another: two who move the same files lose some of them.
-func (st *Store) alone(ctx context.Context, do func() error) (err error) {
+// withMoveLock runs do, which moves or erases sessions, exclusively in this and all other
+// processes.
+func (st *Store) withMoveLock(ctx context.Context, do func() error) (err error) {
 	st.moving.Lock()
 	defer st.moving.Unlock()
-	if err := ctx.Err(); err != nil { // it may have taken long
+	if err := ctx.Err(); err != nil { // waiting may have taken long
 		return err
 	}
 	lock, err := st.lockFile(filepath.Join(st.home, movingName), vfs.Update)
@@ -31,9 +31,8 @@ func (st *Store) alone(ctx context.Context, do func() error) (err error) {
 	return do()
 }
 
-// lockFile opens a file and waits for its lock. What it returns is the file at
-// the path: one that was moved or taken away meanwhile is not, and who holds its
-// lock keeps nobody out.
+// lockFile opens a file and waits for its lock. If the file was moved or removed meanwhile,
+// its lock is useless, and lockFile tries again with the file now at path.
 func (st *Store) lockFile(path string, mode vfs.Mode) (vfs.File, error) {
 	for {
 		file, err := st.fs.Open(path, mode)
@@ -66,8 +65,8 @@ func (st *Store) isAt(path string, file vfs.File) (bool, error) {
 	return err == nil && held.Same(there), err
 }
 
-// checkRoom refuses to move files over others, before anything is moved.
-func (st *Store) checkRoom(from, to string, names []string) error {
+// checkDestinations returns an error if moving the files would replace others.
+func (st *Store) checkDestinations(from, to string, names []string) error {
 	for _, name := range names {
 		old, err := st.fs.Stat(filepath.Join(from, name))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -76,16 +75,16 @@ func (st *Store) checkRoom(from, to string, names []string) error {
 		if err != nil {
 			return err
 		}
-		if _, err := st.inTheWay(filepath.Join(to, name), old); err != nil {
+		if _, err := st.checkDestination(filepath.Join(to, name), old); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// inTheWay reports whether the file is at path already, and refuses if another
-// one is, unless that is empty: it is what an append that failed has left.
-func (st *Store) inTheWay(path string, file vfs.Info) (same bool, err error) {
+// checkDestination reports whether the file is already at path. It returns ErrConflict if
+// another file is there, unless that is empty, as left by a failed append.
+func (st *Store) checkDestination(path string, file vfs.Info) (same bool, err error) {
 	there, err := st.fs.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -100,8 +99,7 @@ func (st *Store) inTheWay(path string, file vfs.Info) (same bool, err error) {
 	return false, fmt.Errorf("%w: %s is in the way", firn.ErrConflict, path)
 }
 
-// move renames files that are still in one directory to another, and makes
-// that durable.
+// move renames the files that are still in from to to, durably.
 func (st *Store) move(from, to string, names []string) error {
 	for _, name := range names {
 		if err := st.moveFile(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
@@ -111,8 +109,8 @@ func (st *Store) move(from, to string, names []string) error {
 	return errors.Join(vfs.SyncNames(st.fs, to), vfs.SyncNames(st.fs, from))
 }
 
-// moveFile renames a file, unless that was done before. After a power cut it
-// may have both names. Another file is never replaced.
+// moveFile renames a file, unless that was already done. After a power failure it may have
+// both names. It never replaces another file.
 func (st *Store) moveFile(from, to string) error {
 	old, err := st.fs.Stat(from)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,7 +119,7 @@ func (st *Store) moveFile(from, to string) error {
 	if err != nil {
 		return err
 	}
-	same, err := st.inTheWay(to, old)
+	same, err := st.checkDestination(to, old)
 	if err != nil {
 		return err
 	}

@@ -10,27 +10,27 @@ import (
 	"firn.dev/store"
 )
 
-// touchEvery is how often at most an append to a session is noted in the
-// routing table, under the key that the session was begun for.
+// touchEvery is the minimum interval at which appends to a session are recorded in the key
+// table, under the key that the session was created for.
 const touchEvery = time.Second
 
-// touches are the sessions that were appended to since the tables were told.
-// Appends only leave their name here; all else is done behind their backs.
+// touches collects the sessions appended to since the tables were updated. The tables are
+// updated in the background, not by appends.
 type touches struct {
 	mu      sync.Mutex
 	waiting map[*session]touched
-	timer   *time.Timer // set while the tables are to be told
+	timer   *time.Timer // set while an update is scheduled
 	closed  bool
 	working sync.WaitGroup
 }
 
-// touched is when a session was appended to last, and what that told of it.
+// touched is the time of the latest append to a session and its statistics.
 type touched struct {
-	at   time.Time
-	told tally
+	at       time.Time
+	counters tally
 }
 
-// touch has it noted that a session was appended to, and what that told of it.
+// touch records an append to a session and its statistics.
 func (st *Store) touch(s *session, at time.Time, told tally) {
 	t := &st.touches
 	t.mu.Lock()
@@ -38,18 +38,18 @@ func (st *Store) touch(s *session, at time.Time, told tally) {
 	if t.waiting == nil {
 		t.waiting = make(map[*session]touched)
 	}
-	t.waiting[s] = touched{at, t.waiting[s].told.with(told)}
+	t.waiting[s] = touched{at, t.waiting[s].counters.merge(told)}
 	if t.timer == nil && !t.closed {
 		t.working.Add(1)
 		t.timer = time.AfterFunc(touchEvery, func() {
 			defer t.working.Done()
-			st.tellTables()
-			st.reports.pass(st.opts.Report)
+			st.updateTables()
+			st.reports.flush(st.opts.Report)
 		})
 	}
 }
 
-// take returns what is waiting.
+// take returns the collected sessions and resets the collection.
 func (t *touches) take() map[*session]touched {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -58,7 +58,7 @@ func (t *touches) take() map[*session]touched {
 	return taken
 }
 
-// close ends the telling behind the back and waits for one that is under way.
+// close stops scheduled updates and waits for a running one.
 func (t *touches) close() {
 	t.mu.Lock()
 	t.closed = true
@@ -75,14 +75,14 @@ type use struct {
 	touched
 }
 
-// tellTables tells the routing tables what was waiting. What comes of it may be
-// lost in a crash, so it is no failure of an append: it is only reported.
-func (st *Store) tellTables() {
-	uses := make(map[string]map[string]use) // of each agent, by key
+// updateTables writes the collected uses to the key tables. They may be lost in a crash, so
+// errors are only reported.
+func (st *Store) updateTables() {
+	uses := make(map[string]map[string]use) // by agent and key
 	for s, last := range st.touches.take() {
 		if uses[s.agent] == nil {
 			if there, err := st.exists(filepath.Join(st.sessionsDir(s.agent), tableName)); err == nil && !there {
-				continue // nobody asked for one
+				continue // the agent has no table
 			}
 			uses[s.agent] = make(map[string]use)
 		}
@@ -91,27 +91,26 @@ func (st *Store) tellTables() {
 		}
 	}
 	for _, uses := range uses {
-		if err := st.tellTable(uses); err != nil {
+		if err := st.updateTable(uses); err != nil {
 			st.reportLater("note that keys were used: %v", err)
 		}
 	}
 }
 
-// tellTable tells the table that some keys are in.
-func (st *Store) tellTable(uses map[string]use) error {
+// updateTable writes uses of keys of the same agent to their table.
+func (st *Store) updateTable(uses map[string]use) error {
 	for key := range uses {
 		t, err := st.table(key)
 		if err != nil {
 			return err
 		}
-		return t.used(uses)
+		return t.recordUses(uses)
 	}
 	return nil
 }
 
-// keyOf reads from the header which key a session was begun for, once; "" if it
-// was for none, or for one that cannot be. A header that cannot be read is not
-// told of here: who looks at the session will be.
+// keyOf returns the key in the header of a session, reading it once; "" if there is no
+// valid one. An unreadable header is not reported here.
 func (st *Store) keyOf(s *session) string {
 	if key := s.key.Load(); key != nil {
 		return *key
@@ -123,7 +122,7 @@ func (st *Store) keyOf(s *session) string {
 		return ""
 	}
 	defer file.Close() // only read
-	if _, err := in.head(file, &gist); err != nil {
+	if _, err := in.addHead(file, &gist); err != nil {
 		return ""
 	}
 	key := gist.Info().Key
@@ -134,19 +133,19 @@ func (st *Store) keyOf(s *session) string {
 	return key
 }
 
-// used notes the latest uses of keys that point at the session that was used.
-// It is written within a second or so.
-func (t *table) used(uses map[string]use) error {
+// recordUses records the latest uses of keys that still point to the used session. They are
+// written after about a second.
+func (t *table) recordUses(uses map[string]use) error {
 	return t.view(func(doc *document) error {
 		for key, u := range uses {
 			file, ok := doc.row(key)
 			if !ok || file.id() != u.id {
 				continue
 			}
-			// A row that is too large to be changed stays as it is.
+			// A row that is too large is left unchanged.
 			_ = t.patch(doc, key, &file, func(r *row) {
 				r.setUpdated(u.at)
-				u.told.note(r)
+				u.counters.writeTo(r)
 			})
 		}
 		return nil

@@ -17,15 +17,14 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// manifest tells what is in a bin directory and where it came from. It is
-// written before the first file is moved, so that a move that was interrupted
-// can be finished or undone.
+// manifest lists the files in a bin directory and their origin. It is written before the
+// first file is moved, so that an interrupted move can be completed or undone.
 type manifest struct {
 	Session firn.ID   `json:"session"`
 	Agent   string    `json:"agent"`
 	Reason  string    `json:"reason,omitempty"`
 	Removed time.Time `json:"removed"`
-	Files   []string  `json:"files"` // the first part is the first
+	Files   []string  `json:"files"` // the first part comes first
 }
 
 const manifestName = "manifest.json"
@@ -44,27 +43,27 @@ func (st *Store) Archive(ctx context.Context, id firn.ID) error {
 	})
 }
 
-// Unarchive takes the mark away.
+// Unarchive removes the archive mark.
 func (st *Store) Unarchive(ctx context.Context, id firn.ID) error {
 	return st.change(ctx, "unarchive", id, func() error {
 		if _, _, err := st.locate(id); err != nil {
 			return err
 		}
-		_, err := st.discard(st.archiveMark(id))
+		_, err := st.removeFile(st.archiveMark(id))
 		return err
 	})
 }
 
-// change runs what changes the place of a session, one at a time.
+// change runs do, which archives, moves or erases a session, under the move lock.
 func (st *Store) change(ctx context.Context, what string, id firn.ID, do func() error) error {
-	if err := st.beginChange(ctx); err != nil {
+	if err := st.startWrite(ctx); err != nil {
 		return err
 	}
-	defer st.end()
+	defer st.finishCall()
 	if err := id.Check(); err != nil {
 		return err
 	}
-	if err := st.alone(ctx, do); err != nil {
+	if err := st.withMoveLock(ctx, do); err != nil {
 		return fmt.Errorf("%s session: %w", what, err)
 	}
 	return nil
@@ -73,29 +72,29 @@ func (st *Store) change(ctx context.Context, what string, id firn.ID, do func() 
 // Remove moves a session to the bin.
 func (st *Store) Remove(ctx context.Context, id firn.ID, reason string) error {
 	return st.change(ctx, "remove", id, func() error {
-		if err := st.letGo(id); err != nil {
+		if err := st.closeForMove(id); err != nil {
 			return err
 		}
 		if err := st.committer.Checkpoint(); err != nil {
 			return err
 		}
-		m, err := st.moveFirst(id, reason)
+		m, err := st.moveFirstPart(id, reason)
 		if err != nil {
 			return err
 		}
-		st.renew(id) // if somebody has opened it meanwhile
+		st.dropSession(id) // in case it was opened meanwhile
 		return st.move(st.sessionsDir(m.Agent), st.binDir(id), m.Files)
 	})
 }
 
-// moveFirst begins a removal. The first part goes first, and for good: with it
-// the session is gone from the list, and without it nothing else may be, or a
-// power cut would leave a session that lacks some of its parts.
+// moveFirstPart starts a removal. The first part is moved first, durably: this removes the
+// session from the list. If other parts were moved first, a power failure could leave a
+// session with missing parts.
 //
-// It is done under the lock of the transcript. Other processes may have told
-// of appends that are in their commit logs only, which are not replayed into
-// the bin; so all is made durable here.
-func (st *Store) moveFirst(id firn.ID, reason string) (m manifest, err error) {
+// It holds the lock of the transcript. Other processes may have acknowledged appends that
+// are only in their commit logs, which are not replayed into the bin, so all files are
+// synced here.
+func (st *Store) moveFirstPart(id firn.ID, reason string) (m manifest, err error) {
 	agent, path, err := st.locate(id)
 	if errors.Is(err, firn.ErrNotFound) { // perhaps a removal was interrupted
 		m, manifestErr := st.manifest(id)
@@ -118,14 +117,14 @@ func (st *Store) moveFirst(id firn.ID, reason string) (m manifest, err error) {
 	return m, st.move(filepath.Dir(path), st.binDir(id), m.Files[:1])
 }
 
-// writeManifest notes what will be moved and why, when all of it is durable and
-// there is room for it.
+// writeManifest records the files to be moved and the reason, after syncing them and
+// checking that their destinations are free.
 func (st *Store) writeManifest(id firn.ID, agent, path, reason string) (manifest, error) {
 	files, err := st.filesOf(path)
 	if err != nil {
 		return manifest{}, err
 	}
-	if err := st.checkRoom(filepath.Dir(path), st.binDir(id), files); err != nil {
+	if err := st.checkDestinations(filepath.Dir(path), st.binDir(id), files); err != nil {
 		return manifest{}, err
 	}
 	if err := st.syncFiles(filepath.Dir(path), files); err != nil {
@@ -138,7 +137,7 @@ func (st *Store) writeManifest(id firn.ID, agent, path, reason string) (manifest
 	return m, st.writeJSON(filepath.Join(st.binDir(id), manifestName), m)
 }
 
-// syncFiles makes the bytes of files durable.
+// syncFiles syncs files to disk.
 func (st *Store) syncFiles(dir string, names []string) error {
 	for _, name := range names {
 		file, err := st.fs.Open(filepath.Join(dir, name), vfs.Change)
@@ -152,8 +151,8 @@ func (st *Store) syncFiles(dir string, names []string) error {
 	return nil
 }
 
-// filesOf names the files of a transcript: its parts and what was saved beside
-// them, the first part first.
+// filesOf returns the files of a transcript: its parts and its side files, the first part
+// first.
 func (st *Store) filesOf(path string) ([]string, error) {
 	entries, err := st.fs.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -162,45 +161,45 @@ func (st *Store) filesOf(path string) ([]string, error) {
 	base := filepath.Base(path)
 	names := []string{base}
 	for _, e := range entries {
-		if name := e.Name(); name != base && belongs(name, base) {
+		if name := e.Name(); name != base && belongsTo(name, base) {
 			names = append(names, name)
 		}
 	}
 	return names, nil
 }
 
-// sideFile matches what a journal saves beside a part.
+// sideFile matches files that a journal saves beside a part.
 var sideFile = regexp.MustCompile(`^(.+)\.(torn|rescued)-[0-9]+(-[0-9]+)?$`)
 
-// belongs reports whether a file is a part of the transcript that begins with
-// base, or was saved beside one. Names of other sessions may well look alike.
-func belongs(name, base string) bool {
+// belongsTo reports whether a file is a part or side file of the transcript whose first
+// part is base. Names of other sessions can be similar.
+func belongsTo(name, base string) bool {
 	if side := sideFile.FindStringSubmatch(name); side != nil {
 		name = side[1]
 	}
 	return filepath.Ext(name) == transcriptExt && journal.BasePath(name) == base
 }
 
-// Restore takes a session out of the bin.
+// Restore moves a session out of the bin.
 func (st *Store) Restore(ctx context.Context, id firn.ID) error {
 	return st.change(ctx, "restore", id, func() error {
 		m, err := st.manifest(id)
 		if errors.Is(err, fs.ErrNotExist) {
-			_, _, err := st.locate(id) // if it is there, all is well
+			_, _, err := st.locate(id) // nothing to do if it exists
 			return err
 		}
 		if err != nil {
 			return err
 		}
 		dir := st.sessionsDir(m.Agent)
-		if err := st.checkRoom(st.binDir(id), dir, m.Files); err != nil {
+		if err := st.checkDestinations(st.binDir(id), dir, m.Files); err != nil {
 			return err
 		}
 		if err := st.fs.MkdirAll(dir); err != nil {
 			return err
 		}
-		// The first part goes last, when the others are there for good: with it
-		// the session is whole again.
+		// The first part is moved last, after the others are durable: this completes the
+		// session.
 		if err := st.move(st.binDir(id), dir, m.Files[1:]); err != nil {
 			return err
 		}
@@ -211,8 +210,8 @@ func (st *Store) Restore(ctx context.Context, id firn.ID) error {
 	})
 }
 
-// clearBin takes away the bin directory of a session that was restored. Files
-// that no manifest told of may be all there is of something: they stay.
+// clearBin removes the bin directory of a restored session. Files not listed in the
+// manifest are kept, since they may be the only copy of their data.
 func (st *Store) clearBin(dir string) error {
 	entries, err := st.fs.ReadDir(dir)
 	if err != nil {
@@ -224,7 +223,7 @@ func (st *Store) clearBin(dir string) error {
 			unknown = append(unknown, name)
 			continue
 		}
-		if _, err := st.discard(filepath.Join(dir, e.Name())); err != nil {
+		if _, err := st.removeFile(filepath.Join(dir, e.Name())); err != nil {
 			return err
 		}
 	}
@@ -232,10 +231,10 @@ func (st *Store) clearBin(dir string) error {
 		st.reportLater("%s: a session was restored from here, and files are left that its manifest does not name: %s", dir, strings.Join(unknown, ", "))
 		return nil
 	}
-	return st.discardEmpty(dir)
+	return st.removeEmptyDir(dir)
 }
 
-// manifest reads what is in a session's bin directory.
+// manifest reads the manifest of a session in the bin.
 func (st *Store) manifest(id firn.ID) (manifest, error) {
 	var m manifest
 	path := filepath.Join(st.binDir(id), manifestName)
@@ -253,9 +252,8 @@ func (st *Store) manifest(id firn.ID) (manifest, error) {
 	return m, nil
 }
 
-// discard removes a file and makes that durable. It tells how large it was;
-// a file that is not there is fine.
-func (st *Store) discard(path string) (int64, error) {
+// removeFile removes a file durably and returns its size. A missing file is not an error.
+func (st *Store) removeFile(path string) (int64, error) {
 	info, err := st.fs.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -269,8 +267,8 @@ func (st *Store) discard(path string) (int64, error) {
 	return info.Size, vfs.SyncNames(st.fs, filepath.Dir(path))
 }
 
-// discardDir removes a directory of files.
-func (st *Store) discardDir(dir string) (int64, error) {
+// removeDir removes a directory and the files in it.
+func (st *Store) removeDir(dir string) (int64, error) {
 	entries, err := st.fs.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -280,16 +278,16 @@ func (st *Store) discardDir(dir string) (int64, error) {
 	}
 	total := int64(0)
 	for _, e := range entries {
-		n, err := st.discard(filepath.Join(dir, e.Name()))
+		n, err := st.removeFile(filepath.Join(dir, e.Name()))
 		total += n
 		if err != nil {
 			return total, err
 		}
 	}
-	return total, st.discardEmpty(dir)
+	return total, st.removeEmptyDir(dir)
 }
 
-func (st *Store) discardEmpty(dir string) error {
+func (st *Store) removeEmptyDir(dir string) error {
 	if err := st.fs.Remove(dir); err != nil {
 		return err
 	}

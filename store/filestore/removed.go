@@ -11,26 +11,26 @@ import (
 	"firn.dev"
 )
 
-// Away reports whether the id is that of a session that is in the bin or was
-// purged: it is taken, and nothing can be read or added under it.
+// Away reports whether a session is in the bin or was purged: its ID is reserved, and it
+// can neither be read nor appended to.
 func (st *Store) Away(ctx context.Context, id firn.ID) (bool, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.startCall(ctx); err != nil {
 		return false, err
 	}
-	defer st.end()
-	err := st.putAway(id)
+	defer st.finishCall()
+	err := st.checkRemoved(id)
 	if errors.Is(err, firn.ErrNotFound) {
 		return true, nil
 	}
 	return false, err
 }
 
-// AllAway tells of all such ids.
+// AllAway returns the IDs of all sessions in the bin or purged.
 func (st *Store) AllAway(ctx context.Context) (map[firn.ID]bool, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.startCall(ctx); err != nil {
 		return nil, err
 	}
-	defer st.end()
+	defer st.finishCall()
 	away := make(map[firn.ID]bool)
 	for dir, ending := range map[string]string{filepath.Join(st.home, "bin"): "", st.receiptsDir(): ".json"} {
 		entries, err := st.fs.ReadDir(dir)

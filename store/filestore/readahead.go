@@ -13,33 +13,32 @@ import (
 	"firn.dev/store"
 )
 
-// Who reads back more than a little will mostly read on, and decode what he
-// reads. From aheadAfter bytes on, lines are read and decoded in batches by
-// several processors, ahead of who asked. A batch has about batchSize bytes, and
-// for each processor there are at most two under way.
+// A reader that goes back further than aheadAfter bytes usually continues. From there on,
+// lines are read ahead in batches of about batchSize bytes and decoded in parallel, with at
+// most two batches per CPU in progress.
 const (
 	aheadAfter = 4 << 20
 	batchSize  = 256 << 10
 )
 
-// batch is a run of lines that are decoded together.
+// batch is a group of lines that are decoded together.
 type batch struct {
 	lines   []journal.Line
-	data    []byte // of all the lines
+	data    []byte // of all lines
 	records []firn.Record
-	err     error // of reading on behind the lines
+	err     error // from reading after the last line
 	done    chan struct{}
 }
 
-// add copies a line. One that does not fit makes the buffer move; the lines
-// before it keep the old one.
+// add copies a line into the batch. If the buffer must grow, earlier lines keep referring
+// to the old one.
 func (b *batch) add(line journal.Line) {
 	b.data = append(b.data, line.Data...)
 	line.Data = b.data[len(b.data)-len(line.Data):]
 	b.lines = append(b.lines, line)
 }
 
-// decode makes records of the lines, newest first.
+// decode decodes the lines into records, newest first.
 func (b *batch) decode(d dialect.Dialect) {
 	defer close(b.done)
 	r := dialect.Reader{Dialect: d, Quick: true}
@@ -51,9 +50,9 @@ func (b *batch) decode(d dialect.Dialect) {
 	}
 }
 
-// ahead yields the records of lines, newest first, decoded ahead. It returns
-// when all it has started has ended.
-func (st *Store) ahead(ctx context.Context, lines iter.Seq2[journal.Line, error], yield func(store.Record, error) bool) {
+// yieldAhead yields the records of lines, newest first, decoding ahead in parallel. It
+// returns after all of its goroutines have ended.
+func (st *Store) yieldAhead(ctx context.Context, lines iter.Seq2[journal.Line, error], yield func(store.Record, error) bool) {
 	gathering, cancel := context.WithCancel(ctx)
 	workers := runtime.GOMAXPROCS(0)
 	work, order, spare := make(chan *batch, workers), make(chan *batch, workers), make(chan *batch, workers)
@@ -63,7 +62,7 @@ func (st *Store) ahead(ctx context.Context, lines iter.Seq2[journal.Line, error]
 	group.Go(func() {
 		defer close(work)
 		defer close(order)
-		gather(gathering, lines, work, order, spare)
+		fillBatches(gathering, lines, work, order, spare)
 	})
 	for range workers {
 		group.Go(func() {
@@ -93,9 +92,9 @@ func (st *Store) ahead(ctx context.Context, lines iter.Seq2[journal.Line, error]
 	}
 }
 
-// gather makes batches of lines, and hands them to those who decode them and,
-// in order, to who yields them. Batches that were yielded are used again.
-func gather(ctx context.Context, lines iter.Seq2[journal.Line, error], work, order chan<- *batch, spare <-chan *batch) {
+// fillBatches groups lines into batches and sends them to the decoders and, in order, to
+// the consumer. It reuses batches from spare.
+func fillBatches(ctx context.Context, lines iter.Seq2[journal.Line, error], work, order chan<- *batch, spare <-chan *batch) {
 	next := func() *batch {
 		select {
 		case b := <-spare:
@@ -105,7 +104,7 @@ func gather(ctx context.Context, lines iter.Seq2[journal.Line, error], work, ord
 		}
 	}
 	send := func(b *batch) bool {
-		work <- b // those who decode never stop before they are told
+		work <- b // decoders run until work is closed
 		select {
 		case order <- b:
 			return true

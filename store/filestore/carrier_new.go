@@ -17,27 +17,26 @@ import (
 	"firn.dev/store"
 )
 
-// loadPrefix begins the names of files that are being made, and are nobody's
-// before they have another.
+// loadPrefix is the prefix of temporary files of a session that is being loaded.
 const loadPrefix = ".loading-"
 
-// loading is a session that is being made from lines: files beside those of the
-// others, which get their names when all are durable, the first part last.
+// loading creates a session from lines. It writes temporary files in the final directory,
+// and renames them when all are durable, the first part last.
 type loading struct {
 	st   *Store
 	id   firn.ID
 	dir  string
-	base string // the name of the first part
-	// file is the part that is written, of size bytes, buf what waits to be.
+	base string // name of the first part
+	// file is the part being written, size its length, buf data not yet written.
 	file  vfs.File
 	size  int64
 	buf   []byte
 	names []string
-	// named are those of them that have their names, or may have.
+	// named are the names that were renamed, or may have been.
 	named []string
 }
 
-// loadNew makes a session that is not there.
+// loadNew creates a session that does not exist.
 func (st *Store) loadNew(ctx context.Context, id firn.ID, lines iter.Seq2[[]byte, error], added *int) (err error) {
 	var l *loading
 	defer func() {
@@ -65,21 +64,21 @@ func (st *Store) loadNew(ctx context.Context, id firn.ID, lines iter.Seq2[[]byte
 		*added++
 	}
 	if l == nil {
-		return nil // a session without a line is none
+		return nil // a session needs at least one line
 	}
 	if err := l.finish(); err != nil {
 		return err
 	}
-	return st.alone(ctx, func() error {
-		if _, err := st.whereAny(id); !errors.Is(err, firn.ErrNotFound) {
+	return st.withMoveLock(ctx, func() error {
+		if _, err := st.findTranscript(id); !errors.Is(err, firn.ErrNotFound) {
 			return errors.Join(err, fmt.Errorf("%w: somebody has begun it here meanwhile", firn.ErrConflict))
 		}
-		return l.name()
+		return l.publish()
 	})
 }
 
-// beginLoading finds out from the first line whose the session is, and clears
-// away what one that was interrupted has left.
+// beginLoading determines the agent from the first line and removes the remains of an
+// interrupted load.
 func (st *Store) beginLoading(id firn.ID, first []byte) (*loading, error) {
 	header := firn.Entry{Body: &firn.Header{}}
 	if e, err := st.dialect.Decode(first); err == nil {
@@ -87,18 +86,18 @@ func (st *Store) beginLoading(id firn.ID, first []byte) (*loading, error) {
 			header = e
 		}
 	}
-	_, path, err := st.place(id, []firn.Entry{header})
+	_, path, err := st.choosePath(id, []firn.Entry{header})
 	if err != nil {
 		return nil, err
 	}
 	l := &loading{st: st, id: id, dir: filepath.Dir(path), base: filepath.Base(path)}
-	return l, l.sweep()
+	return l, l.removeLeftovers()
 }
 
-// sweep removes what was left of the same session. Parts that have their names
-// already are ours only if the first has not: else they are all there is of
-// something.
-func (l *loading) sweep() error {
+// removeLeftovers removes the files of an interrupted load of the same session. Parts with
+// final names are removed only if the first part still has its temporary name. Otherwise
+// they may be the only copy of their data, and it returns ErrConflict.
+func (l *loading) removeLeftovers() error {
 	entries, err := l.st.fs.ReadDir(l.dir)
 	if err != nil {
 		return err
@@ -114,10 +113,11 @@ func (l *loading) sweep() error {
 	if len(named) > 0 && !slices.Contains(unnamed, loadPrefix+l.base) {
 		return fmt.Errorf("%w: %s is in the way, a part of a session without its first", firn.ErrConflict, filepath.Join(l.dir, named[0]))
 	}
-	// The first part goes last: with it, the others are known as ours.
+	// The first part is removed last: while it exists, the others are known to be
+	// leftovers.
 	slices.SortFunc(unnamed, func(a, b string) int { return len(b) - len(a) })
 	for _, name := range append(named, unnamed...) {
-		if _, err := l.st.discard(filepath.Join(l.dir, name)); err != nil {
+		if _, err := l.st.removeFile(filepath.Join(l.dir, name)); err != nil {
 			return err
 		}
 	}
@@ -133,7 +133,7 @@ func (l *loading) add(line []byte) error {
 		}
 	}
 	l.size += n
-	if len(line) >= loadBytes { // which is not copied once more
+	if len(line) >= loadBytes { // avoids copying it
 		if err := l.flush(); err != nil {
 			return err
 		}
@@ -149,7 +149,7 @@ func (l *loading) add(line []byte) error {
 	return l.flush()
 }
 
-// partSize is when the next part begins.
+// partSize is the maximum size of a part.
 func (l *loading) partSize() int64 {
 	if l.st.opts.PartSize > 0 {
 		return l.st.opts.PartSize
@@ -157,7 +157,7 @@ func (l *loading) partSize() int64 {
 	return journal.DefaultPartSize
 }
 
-// next begins the next part.
+// next starts the next part.
 func (l *loading) next() error {
 	if err := l.finish(); err != nil {
 		return err
@@ -183,7 +183,7 @@ func (l *loading) flush() error {
 	return nil
 }
 
-// finish makes the part durable that is being written.
+// finish syncs and closes the current part.
 func (l *loading) finish() error {
 	if l.file == nil {
 		return nil
@@ -197,9 +197,8 @@ func (l *loading) finish() error {
 	return err
 }
 
-// name gives the parts their names, the first one last: with it they are a
-// session.
-func (l *loading) name() error {
+// publish gives the parts their final names, the first part last: this creates the session.
+func (l *loading) publish() error {
 	for _, name := range slices.Backward(l.names) {
 		if name == l.base {
 			if err := l.st.fs.SyncDir(l.dir); err != nil {
@@ -214,8 +213,8 @@ func (l *loading) name() error {
 	return l.st.fs.SyncDir(l.dir)
 }
 
-// discard removes what was made. Parts that have their names go before the first one,
-// and only if that has not: with it they are a session.
+// discard removes the temporary files. Renamed parts are removed first, and only if the
+// first part was not renamed: otherwise the session exists.
 func (l *loading) discard() error {
 	var errs []error
 	if l.file != nil {
@@ -237,15 +236,14 @@ func (l *loading) discard() error {
 	return errors.Join(errs...)
 }
 
-// Replace makes a session that was carried here hold other lines than it does:
-// somebody has purged some of it where it came from. It is for copies, in which
-// nobody else writes. The lines are read twice: if they cannot be, or one is over the
-// limit, the session stays as it is.
+// Replace replaces the lines of a copied session, after entries were purged at its source.
+// It is meant for copies without other writers. It reads the lines twice: if that fails or
+// a line is too long, the session is not changed.
 func (st *Store) Replace(ctx context.Context, id firn.ID, lines iter.Seq2[[]byte, error]) (n int, err error) {
-	if err := st.beginChange(ctx); err != nil {
+	if err := st.startWrite(ctx); err != nil {
 		return 0, err
 	}
-	defer st.end()
+	defer st.finishCall()
 	for line, err := range lines {
 		if err == nil {
 			err = st.checkLine(line)
@@ -254,7 +252,7 @@ func (st *Store) Replace(ctx context.Context, id firn.ID, lines iter.Seq2[[]byte
 			return 0, fmt.Errorf("replace session %s: %w", id, err)
 		}
 	}
-	if err := st.alone(ctx, func() error { return st.setAside(id) }); err != nil {
+	if err := st.withMoveLock(ctx, func() error { return st.eraseSession(id) }); err != nil {
 		return 0, fmt.Errorf("replace session %s: %w", id, err)
 	}
 	if err := st.loadNew(ctx, id, lines, &n); err != nil {
@@ -263,24 +261,24 @@ func (st *Store) Replace(ctx context.Context, id firn.ID, lines iter.Seq2[[]byte
 	return n, nil
 }
 
-// setAside erases the files of a session, which is to be made anew.
-func (st *Store) setAside(id firn.ID) error {
-	if err := errors.Join(st.letGo(id), st.committer.Checkpoint()); err != nil {
+// eraseSession erases the files of a session that is about to be replaced.
+func (st *Store) eraseSession(id firn.ID) error {
+	if err := errors.Join(st.closeForMove(id), st.committer.Checkpoint()); err != nil {
 		return err
 	}
-	places, err := st.placesOf(id)
+	places, err := st.fileSetsOf(id)
 	if err != nil {
 		return err
 	}
 	receipt := store.Receipt{Session: id}
 	for _, p := range places {
-		if err := st.erasePlace(p, &receipt); err != nil {
+		if err := st.eraseFileSet(p, &receipt); err != nil {
 			return err
 		}
 	}
-	if _, err := st.discardDir(st.binDir(id)); err != nil {
+	if _, err := st.removeDir(st.binDir(id)); err != nil {
 		return err
 	}
-	st.renew(id)
+	st.dropSession(id)
 	return nil
 }

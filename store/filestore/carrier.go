@@ -15,10 +15,9 @@ import (
 	"firn.dev/store"
 )
 
-// A store gives its sessions to another one line by line, and takes those of another.
 var _ store.Carrier = (*Store)(nil)
 
-// Holdings tells of all sessions there are; see [store.Carrier].
+// Holdings returns all sessions; see [store.Carrier].
 func (st *Store) Holdings(ctx context.Context) ([]store.Holding, error) {
 	standings, err := st.Census(ctx)
 	if err != nil {
@@ -30,7 +29,7 @@ func (st *Store) Holdings(ctx context.Context) ([]store.Holding, error) {
 	}
 	var all []store.Holding
 	for _, s := range standings {
-		if !away[s.ID] { // else a move was interrupted, and it is told of below
+		if !away[s.ID] { // else a move was interrupted; it is included below
 			all = append(all, store.Holding{ID: s.ID, Bytes: s.Bytes, Modified: s.Modified, Archived: s.Archived})
 		}
 	}
@@ -39,14 +38,14 @@ func (st *Store) Holdings(ctx context.Context) ([]store.Holding, error) {
 		if err != nil {
 			return nil, fmt.Errorf("look at session %s: %w", id, err)
 		}
-		if h.Receipt == nil || h.Receipt.Session == id { // else it is of entries, and the session is there
+		if h.Receipt == nil || h.Receipt.Session == id { // else only entries were purged, and the session exists
 			all = append(all, h)
 		}
 	}
 	return all, nil
 }
 
-// awayHolding tells of a session that was put away.
+// awayHolding describes a session that was removed or purged.
 func (st *Store) awayHolding(id firn.ID) (store.Holding, error) {
 	h := store.Holding{ID: id}
 	var receipt store.Receipt
@@ -75,17 +74,16 @@ func (st *Store) awayHolding(id firn.ID) (store.Holding, error) {
 	return h, err
 }
 
-// Lines yields the lines of a session as they lie there; see [store.Carrier]. A session
-// with a line over MaxLine is ErrTooLarge before its first line: such a line is never
-// held in memory.
+// Lines yields the stored lines of a session; see [store.Carrier]. If any line is longer
+// than MaxLine, it yields only ErrTooLarge: such a line is never loaded into memory.
 func (st *Store) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		if err := st.begin(ctx); err != nil {
+		if err := st.startCall(ctx); err != nil {
 			yield(nil, err)
 			return
 		}
-		defer st.end()
-		path, err := st.whereAny(id)
+		defer st.finishCall()
+		path, err := st.findTranscript(id)
 		if err != nil {
 			yield(nil, err)
 			return
@@ -117,15 +115,15 @@ func (st *Store) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error]
 	}
 }
 
-// tooLong says that a line is not carried because of its length.
+// tooLong returns the error for a line that is too long to be copied.
 func (st *Store) tooLong(line journal.Line) error {
 	part, offset := journal.Split(line.Start)
 	_, end := journal.Split(line.Next)
 	return fmt.Errorf("%w: the line at byte %d of part %d has %d bytes, and %d are allowed; raise store.max_line to copy the session", firn.ErrTooLarge, offset, part+1, end-offset, st.opts.MaxLine)
 }
 
-// whereAny finds the first file of a session, also of one in the bin.
-func (st *Store) whereAny(id firn.ID) (string, error) {
+// findTranscript returns the first file of a session, also of one in the bin.
+func (st *Store) findTranscript(id firn.ID) (string, error) {
 	_, path, err := st.locate(id)
 	if !errors.Is(err, firn.ErrNotFound) {
 		return path, err
@@ -140,12 +138,12 @@ func (st *Store) whereAny(id firn.ID) (string, error) {
 	return filepath.Join(st.binDir(id), m.Files[0]), nil
 }
 
-// Bindings tells where all keys point; see [store.Carrier].
+// Bindings returns the sessions of all keys; see [store.Carrier].
 func (st *Store) Bindings(ctx context.Context) (map[string]firn.ID, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.startCall(ctx); err != nil {
 		return nil, err
 	}
-	defer st.end()
+	defer st.finishCall()
 	agents, err := st.agents()
 	if err != nil {
 		return nil, err
@@ -154,7 +152,7 @@ func (st *Store) Bindings(ctx context.Context) (map[string]firn.ID, error) {
 	for _, agent := range agents {
 		t, err := st.table("agent:" + agent + ":x")
 		if errors.Is(err, firn.ErrInvalid) {
-			continue // no agent can be called that, so nothing of ours is there
+			continue // not a valid agent name, so the directory is not ours
 		}
 		if err != nil {
 			return nil, err
@@ -172,12 +170,12 @@ func (st *Store) Bindings(ctx context.Context) (map[string]firn.ID, error) {
 	return all, nil
 }
 
-// Load makes a session that which another store holds; see [store.Carrier].
+// Load copies a session from another store; see [store.Carrier].
 func (st *Store) Load(ctx context.Context, h store.Holding, lines iter.Seq2[[]byte, error]) (store.Loaded, error) {
-	if err := st.beginChange(ctx); err != nil {
+	if err := st.startWrite(ctx); err != nil {
 		return store.Loaded{}, err
 	}
-	defer st.end()
+	defer st.finishCall()
 	if err := h.ID.Check(); err != nil {
 		return store.Loaded{}, err
 	}
@@ -206,7 +204,7 @@ func (st *Store) load(ctx context.Context, h store.Holding, lines iter.Seq2[[]by
 	if err != nil {
 		return done, err
 	}
-	if err := st.stow(ctx, h.ID, binned, lines, &done); err != nil || archived || binned {
+	if err := st.loadLines(ctx, h.ID, binned, lines, &done); err != nil || archived || binned {
 		return done, err
 	}
 	if h.Archived {
@@ -220,12 +218,12 @@ func (st *Store) load(ctx context.Context, h store.Holding, lines iter.Seq2[[]by
 	return done, nil
 }
 
-// loadReceipt keeps the receipt of a session that was purged elsewhere.
+// loadReceipt stores the receipt of a session that was purged in another store.
 func (st *Store) loadReceipt(r store.Receipt, purged bool) error {
 	if purged {
 		return nil
 	}
-	if _, err := st.whereAny(r.Session); err == nil {
+	if _, err := st.findTranscript(r.Session); err == nil {
 		return fmt.Errorf("%w: it was purged there, and is here", firn.ErrConflict)
 	} else if !errors.Is(err, firn.ErrNotFound) {
 		return err
@@ -233,9 +231,9 @@ func (st *Store) loadReceipt(r store.Receipt, purged bool) error {
 	return st.saveReceipt(st.receiptPath(r.Session), erasure{Receipt: r})
 }
 
-// stow adds the lines that a session does not have: to its files, or in new ones.
-func (st *Store) stow(ctx context.Context, id firn.ID, binned bool, lines iter.Seq2[[]byte, error], done *store.Loaded) error {
-	path, err := st.whereAny(id)
+// loadLines adds the missing lines of a session to its files, or creates it.
+func (st *Store) loadLines(ctx context.Context, id firn.ID, binned bool, lines iter.Seq2[[]byte, error], done *store.Loaded) error {
+	path, err := st.findTranscript(id)
 	if errors.Is(err, firn.ErrNotFound) {
 		return st.loadNew(ctx, id, lines, &done.Added)
 	}
@@ -248,7 +246,7 @@ func (st *Store) stow(ctx context.Context, id firn.ID, binned bool, lines iter.S
 				err = fmt.Errorf("%w: line %d is longer here than store.max_line allows", firn.ErrConflict, done.Had+1)
 			}
 			if err == nil && line.Open && journal.WholeUpTo(line.Data) < len(line.Data) {
-				continue // who appends cuts it off
+				continue // the next append truncates it
 			}
 			if !yield(line.Data, err) {
 				return
@@ -258,11 +256,11 @@ func (st *Store) stow(ctx context.Context, id firn.ID, binned bool, lines iter.S
 	return st.loadMore(ctx, id, binned, store.Beyond(have, lines, &done.Had), &done.Added)
 }
 
-// loadBytes is about how much is appended at once.
+// loadBytes is the approximate size of a write.
 const loadBytes = 1 << 20
 
-// loadMore appends lines to a session. However it ends, those that were appended
-// are whole, and the next one to load it goes on behind them.
+// loadMore appends lines to a session. If it is interrupted, the appended lines are
+// complete, and a later Load continues after them.
 func (st *Store) loadMore(ctx context.Context, id firn.ID, binned bool, lines iter.Seq2[[]byte, error], added *int) error {
 	var batch []byte
 	n := 0
@@ -299,7 +297,7 @@ func (st *Store) loadMore(ctx context.Context, id firn.ID, binned bool, lines it
 	return flush()
 }
 
-// checkLine refuses a line that this store would not read.
+// checkLine rejects a line longer than MaxLine.
 func (st *Store) checkLine(line []byte) error {
 	if n := int64(len(line)); n > st.opts.MaxLine {
 		return fmt.Errorf("%w: a line has %d bytes, and %d are allowed; raise store.max_line to copy the session", firn.ErrTooLarge, n, st.opts.MaxLine)
@@ -307,14 +305,14 @@ func (st *Store) checkLine(line []byte) error {
 	return nil
 }
 
-// appendLines adds whole lines to a session that is there.
+// appendLines appends complete lines to an existing session.
 func (st *Store) appendLines(id firn.ID, data []byte) error {
 	s, err := st.acquire(id, nil)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	s.fresh = false // its head is looked for anew
+	s.fresh = false // forces a search for the head
 	_, err = s.journal.Append(false, func(firn.Pos) ([]byte, error) { return data, nil })
 	s.mu.Unlock()
 	st.release(s, err)
