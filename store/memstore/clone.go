@@ -6,8 +6,8 @@ import (
 	"firn.dev"
 )
 
-// clone copies an entry through and through, so that neither who appended it
-// nor who read it can change what is stored.
+// clone returns a deep copy of an entry, so that neither the writer nor a reader can modify
+// stored data.
 func clone(e firn.Entry) firn.Entry {
 	e.Body, e.Extra = cloneBody(e.Body), cloneFields(e.Extra)
 	return e
@@ -62,7 +62,7 @@ func cloneBody(b firn.Body) firn.Body {
 	case *firn.Opaque:
 		return &firn.Opaque{Type: b.Type, Raw: slices.Clone(b.Raw)}
 	}
-	return b // the set is closed, and store.Prepare keeps it so
+	return b // unreachable: store.Prepare rejects other types
 }
 
 func cloneParts(in []firn.Part) []firn.Part {

@@ -1,6 +1,6 @@
-// Package memstore keeps sessions in memory: for tests, for sessions nobody
-// wants to keep, and as the reference that other stores are compared with. It
-// has every capability there is. What it refuses to do is be fast or clever.
+// Package memstore stores sessions in memory. It is meant for tests and temporary sessions,
+// and is the reference that other stores are compared with. It implements every capability
+// and is not optimized.
 package memstore
 
 import (
@@ -15,13 +15,13 @@ import (
 	"firn.dev/store"
 )
 
-// Options set up a store.
+// Options configures a store.
 type Options struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// Store keeps sessions in memory. A position is the number of entries before it.
+// Store stores sessions in memory. A position is the number of entries before it.
 type Store struct {
 	now func() time.Time
 
@@ -41,7 +41,7 @@ var (
 	_ store.Binner   = (*Store)(nil)
 )
 
-// New makes an empty store.
+// New returns an empty store.
 func New(o Options) *Store {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -49,39 +49,39 @@ func New(o Options) *Store {
 	return &Store{now: o.Now, sessions: make(map[firn.ID]*session), keys: make(map[string]firn.ID)}
 }
 
-// session is one transcript and what became of it.
+// session is a transcript and its state.
 type session struct {
-	// entries are replaced as a whole when one of them changes, and otherwise
-	// only added to: who took the slice under the lock may read it without.
+	// entries is replaced when an entry changes, and otherwise only appended to. A slice
+	// taken under the lock can be read without it.
 	entries           []firn.Entry
 	ids               store.IDs // of all entries
 	archived, removed bool
-	// removedAt and reason are when and why it was moved to the bin.
+	// removedAt and reason are the time and reason of the removal.
 	removedAt time.Time
 	reason    string
-	// purged is the receipt if the session was erased. Its id stays taken.
+	// purged is the receipt of a purged session, whose ID stays reserved.
 	purged *store.Receipt
-	// changed is closed, and replaced, when a follower should look again.
+	// changed is closed and replaced to wake up followers.
 	changed chan struct{}
 }
 
 func (s *session) end() store.Pos { return store.Pos(len(s.entries)) }
 
-// gone reports whether the session is not there for those who read and append.
+// gone reports whether the session cannot be read or appended to.
 func (s *session) gone() bool { return s.removed || s.purged != nil }
 
-// wake lets all followers look again.
+// wake wakes up all followers.
 func (s *session) wake() {
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
 
-// find returns the number of an entry, or -1.
+// find returns the index of an entry, or -1.
 func (s *session) find(id firn.EntryID) int {
 	return slices.IndexFunc(s.entries, func(e firn.Entry) bool { return e.ID == id })
 }
 
-// tail is what the next entry follows.
+// tail returns the end of the session.
 func (s *session) tail(id firn.ID) store.Tail {
 	t := store.Tail{Session: id, New: len(s.entries) == 0, Newest: s.ids.Newest()}
 	t.Use = func(id firn.EntryID) (store.Use, error) { return s.ids.Use(id, nil) }
@@ -94,7 +94,7 @@ func (s *session) tail(id firn.ID) store.Tail {
 	return t
 }
 
-// ready refuses to go on if the store is closed or the context done.
+// ready returns an error if the store is closed or the context is done.
 func (m *Store) ready(ctx context.Context) error {
 	if m.closed {
 		return fmt.Errorf("memory store: %w", firn.ErrClosed)
@@ -102,7 +102,7 @@ func (m *Store) ready(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// live returns a session that is there.
+// live returns a session that is neither removed nor purged.
 func (m *Store) live(ctx context.Context, id firn.ID) (*session, error) {
 	if err := m.ready(ctx); err != nil {
 		return nil, err
@@ -149,12 +149,12 @@ func (m *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entrie
 	return s.end(), nil
 }
 
-// AppendDeferred is Append: memory has no disk to wait for.
+// AppendDeferred is the same as Append.
 func (m *Store) AppendDeferred(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
 	return m.Append(ctx, id, expect, entries...)
 }
 
-// Sync does nothing to a session that is there.
+// Sync only checks that the session exists.
 func (m *Store) Sync(ctx context.Context, id firn.ID) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -162,9 +162,9 @@ func (m *Store) Sync(ctx context.Context, id firn.ID) error {
 	return err
 }
 
-// look takes a look at a session: its entries so far, and a channel that is
-// closed when there is more to see.
-func (m *Store) look(ctx context.Context, id firn.ID) ([]firn.Entry, <-chan struct{}, error) {
+// snapshot returns the entries of a session and a channel that is closed on the next
+// change.
+func (m *Store) snapshot(ctx context.Context, id firn.ID) ([]firn.Entry, <-chan struct{}, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s, err := m.live(ctx, id)
@@ -174,7 +174,7 @@ func (m *Store) look(ctx context.Context, id firn.ID) ([]firn.Entry, <-chan stru
 	return s.entries, s.changed, nil
 }
 
-// record makes the record of entry number i. Every caller of Entry gets a copy.
+// record returns the record of entry number i. Every call of Entry returns a copy.
 func record(i int, e firn.Entry) store.Record {
 	decode := func([]byte) (firn.Entry, error) { return clone(e), nil }
 	return firn.LazyRecord(store.Pos(i), store.Pos(i+1), firn.GlanceOf(e), nil, decode)
@@ -183,7 +183,7 @@ func record(i int, e firn.Entry) store.Record {
 // Read yields the records after a position, oldest first.
 func (m *Store) Read(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		entries, _, err := m.look(ctx, id)
+		entries, _, err := m.snapshot(ctx, id)
 		for i := int(min(after, store.Pos(len(entries)))); err == nil && i < len(entries); i++ {
 			if !yield(record(i, entries[i]), nil) {
 				return
@@ -199,7 +199,7 @@ func (m *Store) Read(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2
 // ReadBack yields the records before a position, newest first.
 func (m *Store) ReadBack(ctx context.Context, id firn.ID, before store.Pos) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		entries, _, err := m.look(ctx, id)
+		entries, _, err := m.snapshot(ctx, id)
 		for i := int(min(before, store.Pos(len(entries)))); err == nil && i > 0; i-- {
 			if !yield(record(i-1, entries[i-1]), nil) {
 				return
@@ -212,17 +212,17 @@ func (m *Store) ReadBack(ctx context.Context, id firn.ID, before store.Pos) iter
 	}
 }
 
-// Follow yields the records after a position and then those that are added.
+// Follow yields the records after a position and then new ones as they are appended.
 func (m *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		next, begun := after, false
 		for ctx.Err() == nil {
-			entries, changed, err := m.look(ctx, id)
+			entries, changed, err := m.snapshot(ctx, id)
 			if err != nil && ctx.Err() == nil {
 				yield(store.Record{}, err)
 				return
 			}
-			if !begun { // from the end means from where it is now
+			if !begun { // End means the current end
 				next, begun = min(after, store.Pos(len(entries))), true
 			}
 			for ; next < store.Pos(len(entries)) && ctx.Err() == nil; next++ {
@@ -238,7 +238,7 @@ func (m *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.Se
 	}
 }
 
-// List yields what is known of the sessions that match.
+// List yields the infos of matching sessions.
 func (m *Store) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
 	return store.Infos(func() ([]store.Info, error) { return m.list(ctx, q) })
 }
@@ -262,7 +262,7 @@ func (m *Store) list(ctx context.Context, q store.Query) ([]store.Info, error) {
 	return infos, nil
 }
 
-// info tells of one session.
+// info returns the info of a session.
 func (s *session) info(id firn.ID) store.Info {
 	var gist store.Gist
 	for _, e := range s.entries {

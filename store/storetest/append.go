@@ -37,7 +37,7 @@ func appendTests() []test {
 func appendReturnsEnd(s *suite) {
 	var ends []store.Pos
 	for i := range 5 {
-		ends = append(ends, s.say("s1", fmt.Sprint(i), "and more"))
+		ends = append(ends, s.appendTexts("s1", fmt.Sprint(i), "and more"))
 	}
 	all := s.readN("s1", 11)
 	for i, end := range ends {
@@ -48,7 +48,7 @@ func appendReturnsEnd(s *suite) {
 }
 
 func appendWritesHeader(s *suite) {
-	s.say("s1", "hello")
+	s.appendTexts("s1", "hello")
 	first := s.read("s1")[0]
 	want := firn.Entry{Time: first.Time, Body: &firn.Header{Session: "s1", Version: 3, Firn: 1, Agent: "main"}}
 	if diff := Diff(want, first.Entry); diff != "" {
@@ -62,7 +62,7 @@ func appendWritesHeader(s *suite) {
 func appendTakesHeader(s *suite) {
 	at := time.Date(2026, 3, 15, 10, 0, 0, 5e6, time.UTC)
 	header := &firn.Header{Session: "s1", Version: 3, Firn: 1, CWD: "/home/ü", ParentSession: "s0", Agent: "ops", Key: "agent:ops:main"}
-	s.append("s1", firn.Entry{Time: at, Body: header}, said("hello"))
+	s.append("s1", firn.Entry{Time: at, Body: header}, userEntry("hello"))
 	all := s.readN("s1", 2)
 	if diff := Diff(firn.Entry{Time: at, Body: header}, all[0].Entry); diff != "" {
 		s.Errorf("the header changed (-want +got):\n%s", diff)
@@ -72,7 +72,7 @@ func appendTakesHeader(s *suite) {
 	}
 	_, err := s.store.Append(s.ctx, "s1", store.Any, firn.Entry{Body: &firn.Header{Session: "s1"}})
 	s.wantErr("a second header", err, firn.ErrInvalid)
-	_, err = s.store.Append(s.ctx, "s2", store.Any, said("first"), firn.Entry{Body: &firn.Header{Session: "s2"}})
+	_, err = s.store.Append(s.ctx, "s2", store.Any, userEntry("first"), firn.Entry{Body: &firn.Header{Session: "s2"}})
 	s.wantErr("a late header", err, firn.ErrInvalid)
 	_, err = s.store.Append(s.ctx, "s2", store.Any, firn.Entry{Body: &firn.Header{Session: "s1"}})
 	s.wantErr("another session's header", err, firn.ErrInvalid)
@@ -81,9 +81,9 @@ func appendTakesHeader(s *suite) {
 }
 
 func appendFillsIn(s *suite) {
-	s.say("s1", "a", "b")
+	s.appendTexts("s1", "a", "b")
 	s.restart()
-	s.say("s1", "c")
+	s.appendTexts("s1", "c")
 	seen := map[firn.EntryID]bool{}
 	var before firn.EntryID
 	for _, r := range s.read("s1")[1:] {
@@ -122,7 +122,7 @@ func appendHangs(s *suite) {
 	}
 }
 
-// entry is an entry with a fixed id.
+// entry returns an entry with a fixed ID.
 func entry(id, parent firn.EntryID, body firn.Body) firn.Entry {
 	return firn.Entry{ID: id, Parent: parent, Body: body}
 }
@@ -130,7 +130,7 @@ func entry(id, parent firn.EntryID, body firn.Body) firn.Entry {
 func appendFindsFarParents(s *suite) {
 	entries := []firn.Entry{entry("first", "", &firn.Title{Name: "t"})}
 	for range 2000 {
-		entries = append(entries, said(strings.Repeat("x", 100)))
+		entries = append(entries, userEntry(strings.Repeat("x", 100)))
 	}
 	s.append("s1", entries...)
 	for _, id := range []firn.EntryID{"far1", "far2"} {
@@ -170,7 +170,7 @@ func appendRefuses(s *suite) {
 		_, err := s.store.Append(s.ctx, "s1", store.Any, entry("good", "", &firn.Head{}), c.bad)
 		s.wantErr(c.name, err, c.want)
 		if c.bad.ID == "a" {
-			continue // in a new session there is no such head
+			continue // a new session has no such head
 		}
 		_, err = s.store.Append(s.ctx, "new", store.Any, entry("good", "", &firn.Head{}), c.bad)
 		s.wantErr(c.name+" in a new session", err, c.want)
@@ -182,17 +182,17 @@ func appendRefuses(s *suite) {
 
 func appendRefusesIDs(s *suite) {
 	for _, id := range []firn.ID{"", "../x", "a/b", ".hidden", "x_part2", "a b", "nul", firn.ID(strings.Repeat("x", 200))} {
-		_, err := s.store.Append(s.ctx, id, store.Any, said("a"))
+		_, err := s.store.Append(s.ctx, id, store.Any, userEntry("a"))
 		s.wantErr(fmt.Sprintf("session id %.20q", id), err, firn.ErrInvalid)
 	}
 }
 
 func appendExpects(s *suite) {
-	first := s.say("s1", "a")
-	second, err := s.store.Append(s.ctx, "s1", first, said("b"))
+	first := s.appendTexts("s1", "a")
+	second, err := s.store.Append(s.ctx, "s1", first, userEntry("b"))
 	s.must("Append at the end", err)
 	for _, wrong := range []store.Pos{store.Start, first, second + 1} {
-		_, err := s.store.Append(s.ctx, "s1", wrong, said("no"))
+		_, err := s.store.Append(s.ctx, "s1", wrong, userEntry("no"))
 		s.wantErr(fmt.Sprintf("expecting %d", wrong), err, firn.ErrConflict)
 		var c *store.Conflict
 		if !errors.As(err, &c) {
@@ -202,7 +202,7 @@ func appendExpects(s *suite) {
 		}
 	}
 	s.restart()
-	_, err = s.store.Append(s.ctx, "s1", second, said("c"))
+	_, err = s.store.Append(s.ctx, "s1", second, userEntry("c"))
 	s.must("Append at the end that was returned before the store was closed", err)
 	if got, want := texts(s.read("s1")[1:]), []string{"a", "b", "c"}; !slices.Equal(got, want) {
 		s.Errorf("read %q, want %q", got, want)
@@ -210,13 +210,13 @@ func appendExpects(s *suite) {
 }
 
 func appendExpectsStart(s *suite) {
-	end, err := s.store.Append(s.ctx, "s1", store.Start, said("a"))
+	end, err := s.store.Append(s.ctx, "s1", store.Start, userEntry("a"))
 	s.must("Append to a new session", err)
-	_, err = s.store.Append(s.ctx, "s1", store.Start, said("b"))
+	_, err = s.store.Append(s.ctx, "s1", store.Start, userEntry("b"))
 	s.wantErr("expecting a new session", err, firn.ErrConflict)
-	_, err = s.store.Append(s.ctx, "s1", store.End, said("b"))
+	_, err = s.store.Append(s.ctx, "s1", store.End, userEntry("b"))
 	s.wantErr("expecting what is only a place to read from", err, firn.ErrConflict)
-	_, err = s.store.Append(s.ctx, "s2", end, said("c"))
+	_, err = s.store.Append(s.ctx, "s2", end, userEntry("c"))
 	s.wantErr("expecting an end in a new session", err, firn.ErrConflict)
 	if _, err = drain(s.store.Read(s.ctx, "s2", store.Start)); !errors.Is(err, firn.ErrNotFound) {
 		s.Errorf("a conflict began a session: %v", err)
@@ -230,7 +230,7 @@ func appendNothing(s *suite) {
 	}
 	_, err = drain(s.store.Read(s.ctx, "s1", store.Start))
 	s.wantErr("reading what was not begun", err, firn.ErrNotFound)
-	want := s.say("s1", "a")
+	want := s.appendTexts("s1", "a")
 	for _, expect := range []store.Pos{store.Any, want} {
 		if end, err := s.store.Append(s.ctx, "s1", expect); end != want || err != nil {
 			s.Errorf("Append of nothing = %d, %v; want %d", end, err, want)
@@ -241,16 +241,16 @@ func appendNothing(s *suite) {
 }
 
 func appendHeedsContext(s *suite) {
-	s.say("s1", "a")
+	s.appendTexts("s1", "a")
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
-	_, err := s.store.Append(ctx, "s1", store.Any, said("b"))
+	_, err := s.store.Append(ctx, "s1", store.Any, userEntry("b"))
 	s.wantErr("Append when the context is done", err, context.Canceled)
 	s.readN("s1", 2)
 }
 
 func appendKeepsKinds(s *suite) {
-	want := gallery()
+	want := sampleEntries()
 	s.append("s1", want...)
 	for range 2 {
 		got := s.readN("s1", 1+len(want))[1:]
@@ -272,7 +272,7 @@ func appendKeepsText(s *suite) {
 		"ünïcödé 🦀 \U0010ffff", strings.Repeat("long ", 1<<18), "}\n{\"type\":\"message\"}", "\ufeffmark",
 	}
 	for _, text := range want {
-		s.say("s1", text)
+		s.appendTexts("s1", text)
 	}
 	s.restart()
 	for i, r := range s.readN("s1", 1+len(want))[1:] {
@@ -280,7 +280,7 @@ func appendKeepsText(s *suite) {
 			s.Errorf("%.40q was read as %.40q", want[i], r.text())
 		}
 	}
-	s.say("s2", "bad \xff and \x00")
+	s.appendTexts("s2", "bad \xff and \x00")
 	last := s.readN("s2", 2)[1]
 	if last.text() != "bad \uFFFD and \uFFFD" || string(last.Extra.Get("cleaned")) != "true" {
 		s.Errorf("bad text became %q with %v", last.text(), last.Extra)
@@ -296,7 +296,7 @@ func appendCopies(s *suite) {
 		m.Parts[0] = firn.Text{Text: "spoilt"}
 	}
 	spoil(m)
-	for range 2 { // what one reader does to an entry, the next must not see
+	for range 2 { // changes made by one reader must not be visible to the next
 		got := s.readN("s1", 2)[1].Body.(*firn.Message)
 		call, ok := got.Parts[0].(firn.ToolCall)
 		if got.Role != firn.RoleAssistant || !ok || string(call.Arguments) != `{"a":1}` {

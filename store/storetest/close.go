@@ -15,12 +15,12 @@ func closeTests() []test {
 }
 
 func closeKeeps(s *suite) {
-	s.append("s1", gallery()...)
+	s.append("s1", sampleEntries()...)
 	want := s.read("s1")
 	for range 3 {
 		s.restart()
 		s.sameRecords("after closing", s.read("s1"), want)
-		s.say("s1", "one more")
+		s.appendTexts("s1", "one more")
 		got := s.readN("s1", len(want)+1)
 		s.sameRecords("after appending", got[:len(want)], want)
 		if last := got[len(got)-1]; last.Parent != want[len(want)-1].ID {
@@ -31,12 +31,12 @@ func closeKeeps(s *suite) {
 }
 
 func closeFails(s *suite) {
-	s.say("s1", "a")
+	s.appendTexts("s1", "a")
 	late := s.store.Read(s.ctx, "s1", store.Start)
 	s.must("Close", s.store.Close())
 	_, err := drain(late)
 	s.wantErr("a Read from before", err, firn.ErrClosed)
-	_, err = s.store.Append(s.ctx, "s1", store.Any, said("b"))
+	_, err = s.store.Append(s.ctx, "s1", store.Any, userEntry("b"))
 	s.wantErr("Append", err, firn.ErrClosed)
 	for name, seq := range s.readers(s.ctx, "s1") {
 		_, err := drain(seq)
@@ -50,10 +50,10 @@ func closeFails(s *suite) {
 	s.closedCapabilities()
 }
 
-// closedCapabilities checks that those that the store has are closed too.
+// closedCapabilities checks that capabilities return ErrClosed too.
 func (s *suite) closedCapabilities() {
 	if d, ok := store.As[store.Deferred](s.store); ok {
-		_, err := d.AppendDeferred(s.ctx, "s1", store.Any, said("b"))
+		_, err := d.AppendDeferred(s.ctx, "s1", store.Any, userEntry("b"))
 		s.wantErr("AppendDeferred", err, firn.ErrClosed)
 		s.wantErr("Sync", d.Sync(s.ctx, "s1"), firn.ErrClosed)
 	}

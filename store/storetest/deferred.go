@@ -24,14 +24,14 @@ func deferredAppends(s *suite) {
 	if s.deferred() == nil {
 		return
 	}
-	end, err := s.deferred().AppendDeferred(s.ctx, "s1", store.Start, said("a"))
+	end, err := s.deferred().AppendDeferred(s.ctx, "s1", store.Start, userEntry("a"))
 	s.must("AppendDeferred", err)
 	seen := s.follow("s1", store.Start, count(5))
-	end, err = s.deferred().AppendDeferred(s.ctx, "s1", end, said("b"))
+	end, err = s.deferred().AppendDeferred(s.ctx, "s1", end, userEntry("b"))
 	s.must("AppendDeferred", err)
-	_, err = s.store.Append(s.ctx, "s1", end, said("c"))
+	_, err = s.store.Append(s.ctx, "s1", end, userEntry("c"))
 	s.must("Append", err)
-	_, err = s.deferred().AppendDeferred(s.ctx, "s1", store.Any, said("d"))
+	_, err = s.deferred().AppendDeferred(s.ctx, "s1", store.Any, userEntry("d"))
 	s.must("AppendDeferred", err)
 	s.must("Sync", s.deferred().Sync(s.ctx, "s1"))
 	want := s.read("s1")
@@ -49,8 +49,8 @@ func deferredRefuses(s *suite) {
 	if d == nil {
 		return
 	}
-	end := s.say("s1", "a")
-	_, err := d.AppendDeferred(s.ctx, "s1", store.Start, said("b"))
+	end := s.appendTexts("s1", "a")
+	_, err := d.AppendDeferred(s.ctx, "s1", store.Start, userEntry("b"))
 	s.wantErr("AppendDeferred at the start", err, firn.ErrConflict)
 	_, err = d.AppendDeferred(s.ctx, "s1", end, firn.Entry{})
 	s.wantErr("AppendDeferred of nothing", err, firn.ErrInvalid)

@@ -12,11 +12,10 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// Diff tells in what way two entries say different things; nothing if they
-// say the same. It does not see what a store may change by spelling an entry
-// as bytes and reading it again: no list or an empty one, no usage or all
-// zeros, white space in JSON, the bytes and the time of an erased entry, and
-// where an opaque entry keeps its id, parent and time.
+// Diff describes the difference between two entries; it returns "" if they are equivalent.
+// It ignores differences that encoding and decoding may introduce: nil and empty lists, nil
+// and zero usage, white space in JSON, the bytes and the time of an erased entry, and the
+// position of an opaque entry's ID, parent and time.
 func Diff(want, got firn.Entry) string {
 	return cmp.Diff(normal(want), normal(got), same())
 }
@@ -29,7 +28,7 @@ func same() cmp.Options {
 	}
 }
 
-// compact spells JSON without white space. Null is the same as nothing.
+// compact removes white space from JSON. Null becomes empty.
 func compact(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if err := json.Compact(&b, raw); err != nil {
@@ -52,8 +51,7 @@ func noUsage(u *firn.Usage) bool {
 	return reflect.ValueOf(c).IsZero()
 }
 
-// normal brings an opaque entry into a form that can be compared. Others are
-// left as they are.
+// normal converts an opaque entry to a comparable form. It returns other entries unchanged.
 func normal(e firn.Entry) firn.Entry {
 	o, ok := e.Body.(*firn.Opaque)
 	if !ok {
@@ -65,7 +63,7 @@ func normal(e firn.Entry) firn.Entry {
 	}
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(o.Raw, &members); err != nil {
-		return e // and let the difference show
+		return e // the difference will show
 	}
 	for _, place := range []string{"type", "id", "parentId", "timestamp"} {
 		delete(members, place)

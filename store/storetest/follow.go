@@ -21,8 +21,8 @@ func followTests() []test {
 	}
 }
 
-// follow follows a session in a goroutine until stop says that it has seen
-// enough, and sends what it saw.
+// follow follows a session in a goroutine until stop returns true, and sends the records it
+// received.
 func (s *suite) follow(id firn.ID, after store.Pos, stop func([]stored) bool) <-chan []stored {
 	seen := make(chan []stored, 1)
 	seq := s.store.Follow(s.ctx, id, after)
@@ -48,21 +48,21 @@ func (s *suite) follow(id firn.ID, after store.Pos, stop func([]stored) bool) <-
 	return seen
 }
 
-// count says that n records are enough.
+// count returns a stop function for n records.
 func count(n int) func([]stored) bool {
 	return func(all []stored) bool { return len(all) == n }
 }
 
 func followSees(s *suite) {
-	s.say("s1", "before")
+	s.appendTexts("s1", "before")
 	var seen []<-chan []stored
 	for range 3 {
 		seen = append(seen, s.follow("s1", store.Start, count(301)))
 	}
 	for i := range 199 {
-		s.say("s1", fmt.Sprint("one ", i))
+		s.appendTexts("s1", fmt.Sprint("one ", i))
 		if i%2 == 0 {
-			s.say("s1", fmt.Sprint("two ", i))
+			s.appendTexts("s1", fmt.Sprint("two ", i))
 		}
 	}
 	want := s.readN("s1", 301)
@@ -72,21 +72,21 @@ func followSees(s *suite) {
 }
 
 func followAnywhere(s *suite) {
-	all := s.twenty("s1")
+	all := s.appendTwenty("s1")
 	middle := s.follow("s1", all[9].Next, count(13))
 	late := s.follow("s1", all[20].Next, count(2))
-	s.say("s1", "a", "b")
+	s.appendTexts("s1", "a", "b")
 	want := s.readN("s1", 23)
 	s.sameRecords("followed from the middle", <-middle, want[10:])
 	s.sameRecords("followed from the end", <-late, want[21:])
 }
 
 func followFromEnd(s *suite) {
-	old := s.twenty("s1")
+	old := s.appendTwenty("s1")
 	seen := s.follow("s1", store.End, count(3))
 	var got []stored
-	for i := 0; len(got) == 0; i++ { // it begins to follow when it gets round to it
-		s.say("s1", fmt.Sprint(i))
+	for i := 0; len(got) == 0; i++ { // following starts asynchronously
+		s.appendTexts("s1", fmt.Sprint(i))
 		select {
 		case got = <-seen:
 			if len(got) < 3 {
@@ -103,7 +103,7 @@ func followFromEnd(s *suite) {
 }
 
 func followEnds(s *suite) {
-	s.say("s1", "a")
+	s.appendTexts("s1", "a")
 	for range 20 {
 		ctx, cancel := context.WithCancel(s.ctx)
 		begun, ended := make(chan struct{}, 3), make(chan error, 1)
@@ -123,7 +123,7 @@ func followEnds(s *suite) {
 	}
 }
 
-// wait waits for something that must come before the end.
+// wait waits for an event that must occur before the end.
 func (s *suite) wait(something <-chan struct{}, end <-chan error) {
 	s.Helper()
 	select {
@@ -134,7 +134,7 @@ func (s *suite) wait(something <-chan struct{}, end <-chan error) {
 }
 
 func followCloses(s *suite) {
-	s.say("s1", "a")
+	s.appendTexts("s1", "a")
 	seen, ended := make(chan struct{}, 3), make(chan error, 1)
 	seq := s.store.Follow(s.ctx, "s1", store.Start)
 	s.helpers.Go(func() {
@@ -152,14 +152,14 @@ func followCloses(s *suite) {
 }
 
 func followCrowd(s *suite) {
-	s.say("s1", "first")
+	s.appendTexts("s1", "first")
 	const writers, each = 4, 40
 	seen := s.follow("s1", store.Start, count(2+writers*each))
 	var wg sync.WaitGroup
 	for w := range writers {
 		wg.Go(func() {
 			for i := range each {
-				if _, err := s.store.Append(s.ctx, "s1", store.Any, said(fmt.Sprint(w, " ", i))); err != nil {
+				if _, err := s.store.Append(s.ctx, "s1", store.Any, userEntry(fmt.Sprint(w, " ", i))); err != nil {
 					s.Errorf("Append: %v", err)
 				}
 			}

@@ -20,7 +20,7 @@ func idTests() []test {
 	}
 }
 
-// ownID is an id of our own form of a time.
+// ownID returns a native ID for a time.
 func ownID(at time.Time, n uint64) firn.EntryID {
 	const digits = "0123456789abcdefghjkmnpqrstvwxyz"
 	var b [13]byte
@@ -31,8 +31,8 @@ func ownID(at time.Time, n uint64) firn.EntryID {
 	return firn.EntryID(b[:])
 }
 
-// idsFarApart appends a long session whose ids are minutes apart, every second one
-// of another form, and uses ids of near and far entries again.
+// idsFarApart appends a long session whose IDs are minutes apart, every second one not
+// native, and reuses IDs of near and far entries.
 func idsFarApart(s *suite) {
 	const many = 100_000
 	begun := time.Now().Add(-many * time.Minute)
@@ -56,22 +56,22 @@ func idsFarApart(s *suite) {
 		for _, ago := range []int{1, 2, 63, 64, 65, 66, 1000, 1001, many - 1, many} {
 			_, err := s.store.Append(s.ctx, "s1", store.Any, entry(name(many-ago), firn.Root, &firn.Head{}))
 			s.wantErr(fmt.Sprintf("an id of %d entries ago (restarted: %v)", ago, restarted), err, firn.ErrInvalid)
-			_, err = s.store.Append(s.ctx, "s1", store.Any, said("good"), entry(name(many-ago), name(many-1), &firn.Head{}))
+			_, err = s.store.Append(s.ctx, "s1", store.Any, userEntry("good"), entry(name(many-ago), name(many-1), &firn.Head{}))
 			s.wantErr(fmt.Sprintf("the same in a batch (restarted: %v)", restarted), err, firn.ErrInvalid)
 		}
 	}
-	s.say("s1", "still good")
+	s.appendTexts("s1", "still good")
 	s.unique("s1")
 }
 
-// idsInAnyOrder chooses ids by chance out of a few, of some hours, and holds what
-// is refused against a list of all that were taken.
+// idsInAnyOrder draws IDs at random from a few hours, and compares the rejected ones with a
+// list of all IDs in use.
 func idsInAnyOrder(s *suite) {
 	seed := rand.Uint64()
 	s.Logf("seed %d", seed)
 	chance := rand.New(rand.NewPCG(seed, 1))
 	now, taken := time.Now(), map[firn.EntryID]bool{}
-	s.say("s1", "first")
+	s.appendTexts("s1", "first")
 	for range 400 {
 		id := firn.EntryID(fmt.Sprintf("other-%d", chance.IntN(60)))
 		if chance.IntN(3) > 0 {
@@ -81,7 +81,7 @@ func idsInAnyOrder(s *suite) {
 		case 0:
 			s.restart()
 		case 1:
-			s.say("s1", "between")
+			s.appendTexts("s1", "between")
 		}
 		_, err := s.store.Append(s.ctx, "s1", store.Any, entry(id, "", &firn.Head{}))
 		if taken[id] != errors.Is(err, firn.ErrInvalid) || !taken[id] && err != nil {
@@ -94,7 +94,7 @@ func idsInAnyOrder(s *suite) {
 	s.unique("s1")
 }
 
-// unique checks that no two entries have one id.
+// unique checks that all entry IDs are different.
 func (s *suite) unique(id firn.ID) {
 	s.Helper()
 	seen := make(map[firn.EntryID]bool)
@@ -128,14 +128,15 @@ func idsInBatch(s *suite) {
 	s.readN("s1", 3)
 }
 
-// idsInOrder lets several append what the helpers of the root package make, and checks
-// the order of ids and times: both are given when an entry gets its place. Every writer
-// makes its entries before any is appended, so that ids made then would be out of order.
+// idsInOrder appends entries from several writers, created with the helpers of the root
+// package, and checks the order of IDs and times, which are assigned on append. Every
+// writer creates its entries before any is appended, so IDs assigned then would be out of
+// order.
 func idsInOrder(s *suite) {
 	first := entry("", "", firn.UserText("first").Body)
 	first.ID = firn.NewEntryID()
 	s.append("s1", first)
-	together(func(who int) {
+	inParallel(func(who int) {
 		var made []firn.Entry
 		for i := range 25 {
 			text := fmt.Sprintf("%d %d", who, i)

@@ -19,8 +19,8 @@ func keyedTests() []test {
 	}
 }
 
-// keyed returns the capability, or nil if the store has it not: then there is
-// nothing to test but that LoadOrCreate says so.
+// keyed returns the capability, or nil if the store does not have it. In that case it only
+// checks that LoadOrCreate returns ErrUnsupported.
 func (s *suite) keyed() store.Keyed {
 	k, ok := store.As[store.Keyed](s.store)
 	if !ok {
@@ -31,7 +31,7 @@ func (s *suite) keyed() store.Keyed {
 	return k
 }
 
-// wantKey checks where a key points.
+// wantKey checks the session of a key.
 func (s *suite) wantKey(key string, want firn.ID) {
 	s.Helper()
 	got, err := s.keyed().Lookup(s.ctx, key)
@@ -50,11 +50,11 @@ func keyedRemembers(s *suite) {
 	for i, key := range keys {
 		s.wantKey(key, "")
 		id := firn.ID(fmt.Sprint("s", i))
-		s.say(id, "hello")
+		s.appendTexts(id, "hello")
 		s.must("Bind", s.keyed().Bind(s.ctx, key, id))
 		s.wantKey(key, id)
 	}
-	s.say("new", "hello")
+	s.appendTexts("new", "hello")
 	s.must("Bind again", s.keyed().Bind(s.ctx, "k", "new"))
 	s.must("Bind the same", s.keyed().Bind(s.ctx, "k", "new"))
 	for range 2 {
@@ -72,7 +72,7 @@ func keyedRefuses(s *suite) {
 	}
 	s.wantErr("Bind to no session", s.keyed().Bind(s.ctx, "k", "nobody"), firn.ErrNotFound)
 	s.wantKey("k", "")
-	s.say("s1", "hello")
+	s.appendTexts("s1", "hello")
 	for _, key := range []string{"", "a\nb", "a\xff", "a\x00", strings.Repeat("x", 2000)} {
 		s.wantErr(fmt.Sprintf("Bind of %.10q", key), s.keyed().Bind(s.ctx, key, "s1"), firn.ErrInvalid)
 		_, err := s.keyed().Lookup(s.ctx, key)
@@ -116,8 +116,8 @@ func keyedClaims(s *suite) {
 	if !ok {
 		return
 	}
-	s.say("s1", "a")
-	s.say("s2", "b")
+	s.appendTexts("s1", "a")
+	s.appendTexts("s2", "b")
 	_, err := claimer.Claim(s.ctx, "k", "nobody")
 	s.wantErr("Claim for no session", err, firn.ErrNotFound)
 	for _, id := range []firn.ID{"s1", "s2"} {
@@ -129,7 +129,7 @@ func keyedClaims(s *suite) {
 	for round := range 5 {
 		key := fmt.Sprint("agent:ops:", round)
 		var got [crowd]firn.ID
-		together(func(who int) {
+		inParallel(func(who int) {
 			id, err := store.LoadOrCreate(s.ctx, s.store, key)
 			if err != nil {
 				s.Errorf("LoadOrCreate: %v", err)
@@ -178,8 +178,8 @@ func keyedRemoved(s *suite) {
 	s.wantKey("k", "")
 }
 
-// keyedReleased takes keys away: they point nowhere, also after a restart, and their
-// sessions stay and do not claim them any more. They can be bound again.
+// keyedReleased checks that released keys are unbound, also after a restart, that their
+// sessions are kept without claiming them, and that the keys can be bound again.
 func keyedReleased(s *suite) {
 	if s.keyed() == nil {
 		return
@@ -193,7 +193,7 @@ func keyedReleased(s *suite) {
 	const key, other = "agent:ops:direct:1", "agent:ops:direct:2"
 	id, err := store.LoadOrCreate(s.ctx, s.store, key)
 	s.must("LoadOrCreate", err)
-	s.say("later", "hello")
+	s.appendTexts("later", "hello")
 	s.must("Bind", store.Bind(s.ctx, s.store, other, "later"))
 	s.must("Unbind of a key that points nowhere", table.Unbind(s.ctx, "agent:ops:direct:3"))
 	s.wantErr("Unbind of no key", table.Unbind(s.ctx, "a\nb"), firn.ErrInvalid)

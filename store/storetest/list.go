@@ -29,14 +29,14 @@ func listTests() []test {
 	}
 }
 
-// day is a time on which tests can build.
+// day is a fixed base time for tests.
 var day = time.Date(2026, 3, 15, 0, 0, 0, 0, time.UTC)
 
-// begin begins a session with a header and one entry, both at a given hour.
-func (s *suite) begin(h firn.Header, hour int) {
+// createSession creates a session with a header and one entry, both at the given hour.
+func (s *suite) createSession(h firn.Header, hour int) {
 	s.Helper()
 	at := day.Add(time.Duration(hour) * time.Hour)
-	first := said("hello from " + string(h.Session))
+	first := userEntry("hello from " + string(h.Session))
 	first.Time = at
 	s.append(h.Session, firn.Entry{Time: at, Body: &h}, first)
 }
@@ -66,11 +66,11 @@ func listTells(s *suite) {
 	}
 }
 
-// listDirectories lists by the directory that a session was begun in or something was said
-// in, also if other messages stand behind it, and behind a restart.
+// listDirectories checks listing by the directory in which a session was created or used,
+// also if later messages have another directory, and after a restart.
 func listDirectories(s *suite) {
 	in := func(dir string) firn.Entry {
-		e := said("in " + dir)
+		e := userEntry("in " + dir)
 		if dir != "" {
 			e.Extra = firn.Fields{{Name: firn.DirectoryField, Value: json.RawMessage(strconv.Quote(dir))}}
 		}
@@ -95,12 +95,12 @@ func listDirectories(s *suite) {
 
 func listOrder(s *suite) {
 	for i, id := range []firn.ID{"a", "b", "c", "d"} {
-		s.begin(firn.Header{Session: id}, i)
+		s.createSession(firn.Header{Session: id}, i)
 	}
-	late := said("again")
+	late := userEntry("again")
 	late.Time = day.Add(24 * time.Hour)
 	s.append("b", late)
-	tie := said("tie")
+	tie := userEntry("tie")
 	tie.Time = late.Time
 	s.append("a", tie)
 	want := []firn.ID{"a", "b", "d", "c"}
@@ -122,9 +122,9 @@ func listOrder(s *suite) {
 }
 
 func listSelects(s *suite) {
-	s.begin(firn.Header{Session: "a", Agent: "ops", Key: "agent:ops:1"}, 3)
-	s.begin(firn.Header{Session: "b", Agent: "ops", Key: "agent:ops:2"}, 2)
-	s.begin(firn.Header{Session: "c"}, 1)
+	s.createSession(firn.Header{Session: "a", Agent: "ops", Key: "agent:ops:1"}, 3)
+	s.createSession(firn.Header{Session: "b", Agent: "ops", Key: "agent:ops:2"}, 2)
+	s.createSession(firn.Header{Session: "c"}, 1)
 	cases := []struct {
 		q    store.Query
 		want []firn.ID
@@ -149,7 +149,7 @@ func listSelects(s *suite) {
 func listTags(s *suite) {
 	for i, tags := range [][]string{{"red"}, {"red", "blue"}, {}, nil} {
 		id := firn.ID([]string{"a", "b", "c", "d"}[i])
-		s.begin(firn.Header{Session: id}, 4-i)
+		s.createSession(firn.Header{Session: id}, 4-i)
 		if tags == nil {
 			continue
 		}
@@ -181,8 +181,8 @@ func listTags(s *suite) {
 }
 
 func listHidden(s *suite) {
-	s.begin(firn.Header{Session: "a"}, 1)
-	s.begin(firn.Header{Session: "b"}, 2)
+	s.createSession(firn.Header{Session: "a"}, 1)
+	s.createSession(firn.Header{Session: "b"}, 2)
 	s.append("b", entry("stone", "", &firn.Tombstone{Target: "b"}))
 	s.wantLists("hidden", []firn.ID{"a"}, []firn.ID{"b"})
 	s.append("b", entry("stone2", "", &firn.Tombstone{Target: "stone"}))
@@ -192,7 +192,7 @@ func listHidden(s *suite) {
 	s.wantLists("hidden again", []firn.ID{"a"}, []firn.ID{"b"})
 }
 
-// wantLists checks which sessions are listed plainly and which as hidden.
+// wantLists checks the visible and the hidden sessions.
 func (s *suite) wantLists(when string, plain, hidden []firn.ID) {
 	s.Helper()
 	if got := s.ids(store.Query{}); !slices.Equal(got, plain) {
@@ -225,7 +225,7 @@ func listTitles(s *suite) {
 }
 
 func listHeedsContext(s *suite) {
-	s.say("s1", "a")
+	s.appendTexts("s1", "a")
 	ctx, cancel := context.WithCancel(s.ctx)
 	cancel()
 	_, err := drainList(s.store.List(ctx, store.Query{}))

@@ -21,15 +21,15 @@ func purgeTests() []test {
 	}
 }
 
-// secret is what must be gone after a purge.
+// secret is the text that must not be found after a purge.
 const secret = "hunter2"
 
 func purgeSession(s *suite) {
 	if s.remover() == nil {
 		return
 	}
-	end := s.say("s1", secret)
-	s.say("s2", "stays")
+	end := s.appendTexts("s1", secret)
+	s.appendTexts("s2", "stays")
 	receipt, err := s.remover().Purge(s.ctx, "s1", "asked to")
 	s.must("Purge", err)
 	if receipt.Session != "s1" || receipt.Reason != "asked to" || receipt.Begun.IsZero() || receipt.Done.Before(receipt.Begun) || len(receipt.Entries) > 0 {
@@ -49,7 +49,7 @@ func purgeBin(s *suite) {
 	if s.remover() == nil {
 		return
 	}
-	end := s.say("s1", secret)
+	end := s.appendTexts("s1", secret)
 	s.must("Remove", s.remover().Remove(s.ctx, "s1", ""))
 	_, err := s.remover().Purge(s.ctx, "s1", "")
 	s.must("Purge", err)
@@ -57,8 +57,8 @@ func purgeBin(s *suite) {
 	s.wantGone("s1", end)
 }
 
-// purgeFirstPrompt erases the first prompt of a session with two checkpoints: the list
-// shows the first prompt that is left, wherever the checkpoints stand.
+// purgeFirstPrompt erases the first prompt of a session with two checkpoints, and checks
+// that the list shows the first remaining prompt.
 func purgeFirstPrompt(s *suite) {
 	if s.remover() == nil {
 		return
@@ -66,11 +66,11 @@ func purgeFirstPrompt(s *suite) {
 	checkpoint := func() firn.Body {
 		return &firn.Custom{Type: firn.CountersType, Data: json.RawMessage(`{"names":{"prompted":true,"complete":true}}`)}
 	}
-	entries := []firn.Entry{entry("a", "", said(secret).Body), entry("b", "", checkpoint()), entry("c", "", said("second").Body), entry("d", "", said("third").Body)}
-	for i := range 200 { // more than a glimpse of the beginning
-		entries = append(entries, entry(firn.EntryID(fmt.Sprintf("x%03d", i)), "", said(strings.Repeat("long ", 20)).Body))
+	entries := []firn.Entry{entry("a", "", userEntry(secret).Body), entry("b", "", checkpoint()), entry("c", "", userEntry("second").Body), entry("d", "", userEntry("third").Body)}
+	for i := range 200 { // more than the part of the beginning that is always read
+		entries = append(entries, entry(firn.EntryID(fmt.Sprintf("x%03d", i)), "", userEntry(strings.Repeat("long ", 20)).Body))
 	}
-	s.append("s1", append(entries, entry("y", "", checkpoint()), entry("z", "", said("last").Body))...)
+	s.append("s1", append(entries, entry("y", "", checkpoint()), entry("z", "", userEntry("last").Body))...)
 	_, err := s.remover().Purge(s.ctx, "s1", "asked to", "a")
 	s.must("Purge", err)
 	for range 2 {
@@ -87,9 +87,9 @@ func purgeEntries(s *suite) {
 		return
 	}
 	s.append("s1",
-		entry("a", "", said(secret+" in the first prompt").Body), entry("b", "", said("fine").Body),
-		entry("c", "a", &firn.Title{Name: secret + " in the title"}), entry("d", "b", said(strings.Repeat(secret, 10000)).Body),
-		entry("e", "", &firn.Custom{Type: "x", Data: json.RawMessage(fmt.Sprintf("{%q:1}", secret))}), entry("f", "", said("last").Body))
+		entry("a", "", userEntry(secret+" in the first prompt").Body), entry("b", "", userEntry("fine").Body),
+		entry("c", "a", &firn.Title{Name: secret + " in the title"}), entry("d", "b", userEntry(strings.Repeat(secret, 10000)).Body),
+		entry("e", "", &firn.Custom{Type: "x", Data: json.RawMessage(fmt.Sprintf("{%q:1}", secret))}), entry("f", "", userEntry("last").Body))
 	before := s.read("s1")
 	erased := []firn.EntryID{"a", "c", "d", "e"}
 	receipt, err := s.remover().Purge(s.ctx, "s1", "asked to", erased...)
@@ -99,12 +99,12 @@ func purgeEntries(s *suite) {
 	}
 	for range 2 {
 		after := s.read("s1")
-		s.sameRecords("after the purge", after, holes(before, erased))
+		s.sameRecords("after the purge", after, withGaps(before, erased))
 		s.sameRecords("backwards after the purge", s.collect(s.store.ReadBack(s.ctx, "s1", store.End)), backwards(after))
 		s.noSecret(after)
 		s.restart()
 	}
-	_, err = s.store.Append(s.ctx, "s1", before[len(before)-1].Next, entry("g", "a", said("after an erased entry").Body))
+	_, err = s.store.Append(s.ctx, "s1", before[len(before)-1].Next, entry("g", "a", userEntry("after an erased entry").Body))
 	s.must("Append at the end, after an erased entry", err)
 	if receipt, err = s.remover().Purge(s.ctx, "s1", "again", "a", "g"); err != nil {
 		s.Errorf("Purge, in part again: %v", err)
@@ -114,8 +114,8 @@ func purgeEntries(s *suite) {
 	}
 }
 
-// holes returns records as they should be once some were erased.
-func holes(all []stored, erased []firn.EntryID) []stored {
+// withGaps returns the expected records after some were erased.
+func withGaps(all []stored, erased []firn.EntryID) []stored {
 	all = slices.Clone(all)
 	for i, r := range all {
 		if slices.Contains(erased, r.ID) {
@@ -125,7 +125,7 @@ func holes(all []stored, erased []firn.EntryID) []stored {
 	return all
 }
 
-// noSecret checks that the secret is in nothing that the store tells.
+// noSecret checks that the store returns the secret nowhere.
 func (s *suite) noSecret(all []stored) {
 	s.Helper()
 	for _, r := range all {
@@ -146,7 +146,7 @@ func purgeNone(s *suite) {
 	if s.remover() == nil {
 		return
 	}
-	s.append("s1", entry("a", "", said("stays").Body))
+	s.append("s1", entry("a", "", userEntry("stays").Body))
 	_, err := s.remover().Purge(s.ctx, "s1", "", "a", "nothing")
 	s.wantErr("Purge of an entry and of nothing", err, firn.ErrNotFound)
 	if got := texts(s.read("s1")); !slices.Equal(got, []string{"(session)", "stays"}) {

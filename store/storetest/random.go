@@ -14,9 +14,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// RunRandom does the same random things to a store and to one in memory and
-// tests that both always tell the same: entries, order, errors. Positions
-// differ from store to store, so they are compared by their rank.
+// RunRandom applies random operations to a store and to one in memory and checks that both
+// always return the same entries, order and errors. Positions differ between stores, so
+// they are compared by rank.
 func RunRandom(t *testing.T, open func(t *testing.T) Opened) {
 	steps := 24
 	if testing.Short() {
@@ -31,7 +31,7 @@ func RunRandom(t *testing.T, open func(t *testing.T) Opened) {
 				rt.Errorf("closing the store: %v", err)
 			}
 		}()
-		do := rapid.SampledFrom(w.deeds())
+		do := rapid.SampledFrom(w.operations())
 		for range rapid.IntRange(1, steps).Draw(rt, "steps") {
 			d := do.Draw(rt, "deed")
 			w.doing = d.name
@@ -49,41 +49,41 @@ type twins struct {
 	subject store.Store
 	reopen  func() store.Store
 	model   *memstore.Store
-	// entries are the ids of what was appended to each session.
+	// entries are the IDs appended to each session.
 	entries map[firn.ID][]firn.EntryID
-	// made counts the entries that were made, to give each its own id and time.
+	// made counts the created entries, to give each a distinct ID and time.
 	made int
-	// erased says that an entry was purged. The times of such are not compared.
+	// erased is set once an entry was purged. The times of such entries are not compared.
 	erased bool
-	// doing is what is being done, for messages.
+	// doing is the current operation, for messages.
 	doing string
 }
 
-// deed is something that can be done to both twins.
-type deed struct {
+// operation is an operation applied to both twins.
+type operation struct {
 	name string
 	do   func(w *twins)
 }
 
-func (d deed) String() string { return d.name }
+func (d operation) String() string { return d.name }
 
-// deeds returns what the store can do; what is done often stands there often.
-func (w *twins) deeds() []deed {
-	all := slices.Repeat([]deed{{"append", (*twins).doAppend}}, 10)
-	all = append(all, slices.Repeat([]deed{{"read", (*twins).doRead}}, 2)...)
-	all = append(all, deed{"list", (*twins).doList}, deed{"reopen", (*twins).doReopen})
+// operations returns the operations that the store supports. Frequent ones are repeated.
+func (w *twins) operations() []operation {
+	all := slices.Repeat([]operation{{"append", (*twins).doAppend}}, 10)
+	all = append(all, slices.Repeat([]operation{{"read", (*twins).doRead}}, 2)...)
+	all = append(all, operation{"list", (*twins).doList}, operation{"reopen", (*twins).doReopen})
 	if _, ok := store.As[store.Keyed](w.subject); ok {
-		all = append(all, deed{"bind", (*twins).doBind}, deed{"lookup", (*twins).doLookup})
+		all = append(all, operation{"bind", (*twins).doBind}, operation{"lookup", (*twins).doLookup})
 	}
 	if _, ok := store.As[store.Claimer](w.subject); ok {
-		all = append(all, deed{"claim", (*twins).doClaim})
+		all = append(all, operation{"claim", (*twins).doClaim})
 	}
 	if _, ok := store.As[store.Remover](w.subject); ok {
-		all = append(all, deed{"archive", (*twins).doArchive}, deed{"remove", (*twins).doRemove},
-			deed{"restore", (*twins).doRestore}, deed{"erase", (*twins).doErase}, deed{"purge", (*twins).doPurge})
+		all = append(all, operation{"archive", (*twins).doArchive}, operation{"remove", (*twins).doRemove},
+			operation{"restore", (*twins).doRestore}, operation{"erase", (*twins).doErase}, operation{"purge", (*twins).doPurge})
 	}
 	if _, ok := store.As[store.Deferred](w.subject); ok {
-		all = append(all, deed{"append deferred", (*twins).doAppendDeferred}, deed{"sync", (*twins).doSync})
+		all = append(all, operation{"append deferred", (*twins).doAppendDeferred}, operation{"sync", (*twins).doSync})
 	}
 	return all
 }
@@ -99,8 +99,8 @@ var someSessions = rapid.SampledFrom([]firn.ID{"s1", "s2", "s3", "s4"})
 
 func (w *twins) session() firn.ID { return someSessions.Draw(w.T, "session") }
 
-// agree checks that both twins failed in the same way, and reports whether
-// they did not fail.
+// agree checks that both twins returned the same kind of error, and reports whether they
+// succeeded.
 func (w *twins) agree(subject, model error) bool {
 	w.Helper()
 	if a, b := sentinel(subject), sentinel(model); a != b {
@@ -109,7 +109,7 @@ func (w *twins) agree(subject, model error) bool {
 	return model == nil
 }
 
-// sentinel returns which kind of failure an error is.
+// sentinel returns the sentinel error that err wraps.
 func sentinel(err error) error {
 	for _, kind := range []error{firn.ErrNotFound, firn.ErrConflict, firn.ErrLocked, firn.ErrCorrupt, firn.ErrReplaced,
 		firn.ErrNotSaved, firn.ErrTooLarge, firn.ErrUnsupported, firn.ErrInvalid, firn.ErrClosed} {
@@ -149,7 +149,7 @@ func (w *twins) appendWith(subject, model appender) {
 	}
 }
 
-// expectation draws where an append may expect the end.
+// expectation draws an expected position for an append.
 func (w *twins) expectation(id firn.ID) (subject, model store.Pos) {
 	subjectRanks, modelRanks := w.ranks(id)
 	rank := len(subjectRanks) - 1
@@ -165,8 +165,8 @@ func (w *twins) expectation(id firn.ID) (subject, model store.Pos) {
 	return subjectRanks[rank], modelRanks[rank]
 }
 
-// ranks returns all positions of a session, in order, for both twins: the
-// start and the end of each record. A session that is not there has the start.
+// ranks returns all positions of a session, in order, for both twins: the start and the end
+// of each record. A session that does not exist has only the start.
 func (w *twins) ranks(id firn.ID) (subject, model []store.Pos) {
 	w.Helper()
 	a, errA := drain(w.subject.Read(w.ctx, id, store.Start))
@@ -192,7 +192,7 @@ func (w *twins) doRead() {
 	w.compareRead(id, subject[rank], model[rank])
 }
 
-// compareRead reads on and back from a position.
+// compareRead reads forwards and backwards from a position.
 func (w *twins) compareRead(id firn.ID, subject, model store.Pos) {
 	w.Helper()
 	on, err := drain(w.subject.Read(w.ctx, id, subject))
@@ -255,7 +255,7 @@ func (w *twins) compareList(q store.Query) {
 	}
 }
 
-// listed tells what of a list can be compared.
+// listed returns the comparable fields of a list.
 func (w *twins) listed(infos []store.Info) []string {
 	var lines []string
 	for _, i := range infos {

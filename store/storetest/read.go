@@ -27,23 +27,23 @@ func readTests() []test {
 	}
 }
 
-// twenty appends a session of twenty messages in batches of different sizes.
-func (s *suite) twenty(id firn.ID) []stored {
+// appendTwenty appends a session of twenty messages in batches of different sizes.
+func (s *suite) appendTwenty(id firn.ID) []stored {
 	s.Helper()
-	s.say(id, "0")
+	s.appendTexts(id, "0")
 	for n, size := 1, 1; n < 20; size++ {
 		var batch []string
 		for range min(size, 20-n) {
 			batch = append(batch, fmt.Sprint(n))
 			n++
 		}
-		s.say(id, batch...)
+		s.appendTexts(id, batch...)
 	}
 	return s.readN(id, 21)
 }
 
 func readChains(s *suite) {
-	all := s.twenty("s1")
+	all := s.appendTwenty("s1")
 	for i, r := range all[1:] {
 		if r.text() != fmt.Sprint(i) {
 			s.Errorf("record %d says %q", i, r.text())
@@ -59,7 +59,7 @@ func readChains(s *suite) {
 }
 
 func readAnywhere(s *suite) {
-	all := s.twenty("s1")
+	all := s.appendTwenty("s1")
 	for range 2 {
 		for i := range len(all) + 1 {
 			pos := store.Start
@@ -81,7 +81,7 @@ func backwards(all []stored) []stored {
 	return all
 }
 
-// sameRecords checks that records are the same, in the same places.
+// sameRecords checks that records and positions are equal.
 func (s *suite) sameRecords(what string, got, want []stored) {
 	s.Helper()
 	if len(got) != len(want) {
@@ -99,7 +99,7 @@ func (s *suite) sameRecords(what string, got, want []stored) {
 }
 
 func readTwice(s *suite) {
-	all := s.twenty("s1")
+	all := s.appendTwenty("s1")
 	forth := s.store.Read(s.ctx, "s1", store.Start)
 	back := s.store.ReadBack(s.ctx, "s1", store.End)
 	for range 2 {
@@ -109,14 +109,14 @@ func readTwice(s *suite) {
 }
 
 func readSnapshot(s *suite) {
-	s.say("s1", "a", "b")
+	s.appendTexts("s1", "a", "b")
 	var got []string
 	for r, err := range s.store.Read(s.ctx, "s1", store.Start) {
 		s.must("Read", err)
 		one, err := take(r)
 		s.must("Entry", err)
 		got = append(got, one.text())
-		s.say("s1", "later")
+		s.appendTexts("s1", "later")
 	}
 	if want := []string{"(session)", "a", "b"}; !slices.Equal(got, want) {
 		s.Errorf("read %q, want %q", got, want)
@@ -125,16 +125,16 @@ func readSnapshot(s *suite) {
 }
 
 func readStaysValid(s *suite) {
-	all := s.twenty("s1")
-	// collect keeps the entries while the iterator goes on; here it is used
-	// afterwards, when a store that lends its buffers would have reused them.
+	all := s.appendTwenty("s1")
+	// The entries are decoded after the iteration, when a store that reuses its buffers
+	// would have overwritten them.
 	got := s.collect(s.store.ReadBack(s.ctx, "s1", store.End))
 	s.sameRecords("another read", s.read("s1"), all)
 	s.sameRecords("the first read", got, backwards(all))
 }
 
 func readNotFound(s *suite) {
-	s.say("s1", "a")
+	s.appendTexts("s1", "a")
 	for _, id := range []firn.ID{"s2", "s", "s11", firn.NewID()} {
 		for name, seq := range s.readers(s.ctx, id) {
 			_, err := drain(seq)
@@ -153,7 +153,7 @@ func (s *suite) readers(ctx context.Context, id firn.ID) iter.Seq2[string, iter.
 }
 
 func readHeedsContext(s *suite) {
-	s.twenty("s1")
+	s.appendTwenty("s1")
 	done, cancel := context.WithCancel(s.ctx)
 	cancel()
 	for name, seq := range s.readers(done, "s1") {
@@ -185,7 +185,7 @@ func readHeedsContext(s *suite) {
 }
 
 func readBreaks(s *suite) {
-	s.twenty("s1")
+	s.appendTwenty("s1")
 	breakAll := func(times int) {
 		for range times {
 			for name, seq := range s.readers(s.ctx, "s1") {
@@ -204,17 +204,17 @@ func readBreaks(s *suite) {
 	goroutines, files := runtime.NumGoroutine(), openFiles()
 	const times = 200
 	breakAll(times)
-	// Goroutines may take a moment to end, and tests beside this one have some too.
+	// Goroutines may take a moment to end, and concurrent tests have some too.
 	basetest.Eventually(s.T, "the loops that were left early have left no goroutines behind", func() bool {
 		return runtime.NumGoroutine()-goroutines <= times/4
 	})
 	basetest.Eventually(s.T, "the loops that were left early have left no files open", func() bool {
 		return openFiles()-files <= times/4
 	})
-	s.say("s1", "still works")
+	s.appendTexts("s1", "still works")
 }
 
-// openFiles counts the files this process has open, if the system tells.
+// openFiles returns the number of open files of this process, if the system provides it.
 func openFiles() int {
 	names, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
@@ -226,7 +226,7 @@ func openFiles() int {
 func readApart(s *suite) {
 	for i := range 3 {
 		for _, id := range []firn.ID{"s1", "s1-2", "S1x", "s1.2"} {
-			s.say(id, fmt.Sprint(id, " ", i))
+			s.appendTexts(id, fmt.Sprint(id, " ", i))
 		}
 	}
 	s.restart()

@@ -26,8 +26,8 @@ func removerArchives(s *suite) {
 	if s.remover() == nil {
 		return
 	}
-	s.begin(firn.Header{Session: "a"}, 1)
-	s.begin(firn.Header{Session: "b"}, 2)
+	s.createSession(firn.Header{Session: "a"}, 1)
+	s.createSession(firn.Header{Session: "b"}, 2)
 	want := s.read("a")
 	check := func(when string, plain, archived []firn.ID) {
 		s.Helper()
@@ -45,7 +45,7 @@ func removerArchives(s *suite) {
 	s.restart()
 	check("archived, after closing", []firn.ID{"b"}, []firn.ID{"a"})
 	s.sameRecords("archived", s.read("a"), want)
-	_, err := s.store.Append(s.ctx, "a", want[len(want)-1].Next, said("more"))
+	_, err := s.store.Append(s.ctx, "a", want[len(want)-1].Next, userEntry("more"))
 	s.must("Append to an archived session", err)
 	want = s.read("a")
 	check("appended to", []firn.ID{"b"}, []firn.ID{"a"})
@@ -66,8 +66,8 @@ func removerRemoves(s *suite) {
 	if s.remover() == nil {
 		return
 	}
-	s.begin(firn.Header{Session: "a"}, 1)
-	s.begin(firn.Header{Session: "b"}, 2)
+	s.createSession(firn.Header{Session: "a"}, 1)
+	s.createSession(firn.Header{Session: "b"}, 2)
 	want := s.read("a")
 	end := want[len(want)-1].Next
 	for range 2 {
@@ -86,7 +86,7 @@ func removerRemoves(s *suite) {
 			s.Errorf("listed %q", got)
 		}
 	}
-	_, err := s.store.Append(s.ctx, "a", end, said("more"))
+	_, err := s.store.Append(s.ctx, "a", end, userEntry("more"))
 	s.must("Append to a restored session", err)
 	s.must("Remove", s.remover().Remove(s.ctx, "a", "once more"))
 	s.must("Restore", s.remover().Restore(s.ctx, "a"))
@@ -100,7 +100,8 @@ func removerRemoves(s *suite) {
 	}
 }
 
-// removerBin lists the bin as sessions go in, come back and are purged.
+// removerBin checks the contents of the bin while sessions are removed, restored and
+// purged.
 func removerBin(s *suite) {
 	binner, ok := store.As[store.Binner](s.store)
 	if !ok {
@@ -125,7 +126,7 @@ func removerBin(s *suite) {
 	}
 	check("at first")
 	for _, id := range []firn.ID{"a", "b", "c"} {
-		s.begin(firn.Header{Session: id}, 1)
+		s.createSession(firn.Header{Session: id}, 1)
 		s.append(id, entry(firn.EntryID("t"+id), "", &firn.Title{Name: "Title of " + string(id)}))
 	}
 	for _, id := range []firn.ID{"a", "b"} {
@@ -145,7 +146,7 @@ func removerBin(s *suite) {
 	check("one purged", "a")
 }
 
-// wantGone checks that a session is not there but its id is taken.
+// wantGone checks that a session cannot be used while its ID stays reserved.
 func (s *suite) wantGone(id firn.ID, end store.Pos) {
 	s.Helper()
 	for name, seq := range s.readers(s.ctx, id) {
@@ -153,7 +154,7 @@ func (s *suite) wantGone(id firn.ID, end store.Pos) {
 		s.wantErr(name+" of what is gone", err, firn.ErrNotFound)
 	}
 	for _, expect := range []store.Pos{store.Any, store.Start, end} {
-		_, err := s.store.Append(s.ctx, id, expect, said("x"))
+		_, err := s.store.Append(s.ctx, id, expect, userEntry("x"))
 		s.wantErr("Append to what is gone", err, firn.ErrNotFound)
 	}
 	for _, q := range []store.Query{{}, {Archived: true}, {Hidden: true}, {Archived: true, Hidden: true}} {
@@ -168,7 +169,7 @@ func removerNotFound(s *suite) {
 	if r == nil {
 		return
 	}
-	s.say("s1", "a")
+	s.appendTexts("s1", "a")
 	s.wantErr("Archive", r.Archive(s.ctx, "nobody"), firn.ErrNotFound)
 	s.wantErr("Unarchive", r.Unarchive(s.ctx, "nobody"), firn.ErrNotFound)
 	s.wantErr("Remove", r.Remove(s.ctx, "nobody", ""), firn.ErrNotFound)

@@ -1,8 +1,7 @@
-// Package storetest holds the promises of package store as tests: [Run] goes
-// through the contract sentence by sentence, [RunRandom] compares a store with
-// the one in memory over random operations. Every member of the family runs
-// both. It tests what any store must do, not how: what a disk may do to a file
-// is for the store's own tests.
+// Package storetest tests implementations of package store: [Run] checks the documented
+// contract, [RunRandom] compares a store with memstore over random operations. Every
+// implementation runs both. Tests of a particular medium, such as disk faults, belong to
+// the implementation.
 package storetest
 
 import (
@@ -19,16 +18,16 @@ import (
 	"firn.dev/store"
 )
 
-// Opened is an empty store, ready for one test.
+// Opened is an empty store for one test.
 type Opened struct {
 	Store store.Store
-	// Reopen closes the store and opens one over the same data. Where data does
-	// not outlive the store it may return the same one, open as it was.
+	// Reopen closes the store and opens one with the same data. A store whose data does not
+	// survive closing may return itself.
 	Reopen func() store.Store
 }
 
-// Run tests that the stores that open makes keep the contract of package
-// store, and of those capabilities that they have.
+// Run tests that stores returned by open fulfill the contract of package store and of the
+// capabilities they have.
 func Run(t *testing.T, open func(t *testing.T) Opened) {
 	groups := []struct {
 		name  string
@@ -55,24 +54,23 @@ func Run(t *testing.T, open func(t *testing.T) Opened) {
 	}
 }
 
-// test is one sentence of the contract.
+// test is a test of one part of the contract.
 type test struct {
 	name string
 	run  func(s *suite)
 }
 
-// suite is a test at work: a store, and help to use it.
+// suite is a running test with its store and helper methods.
 type suite struct {
 	*testing.T
 	ctx    context.Context
 	store  store.Store
 	reopen func() store.Store
-	// helpers are the goroutines that a test started.
+	// helpers are the goroutines started by a test.
 	helpers sync.WaitGroup
 }
 
-// patience is how long a test waits for what must come. It is passed only by
-// tests that fail.
+// patience is how long a test waits for an event. Only failing tests wait that long.
 const patience = basetest.Limit
 
 func newSuite(t *testing.T, open func(t *testing.T) Opened) *suite {
@@ -89,7 +87,7 @@ func newSuite(t *testing.T, open func(t *testing.T) Opened) *suite {
 	return s
 }
 
-// restart closes the store and opens it again.
+// restart closes and reopens the store.
 func (s *suite) restart() {
 	s.Helper()
 	s.store = s.reopen()
@@ -105,29 +103,29 @@ func (s *suite) append(id firn.ID, entries ...firn.Entry) store.Pos {
 	return end
 }
 
-// say appends what the user says, one entry each, and returns the new end.
-func (s *suite) say(id firn.ID, texts ...string) store.Pos {
+// appendTexts appends one user message per text, and returns the new end.
+func (s *suite) appendTexts(id firn.ID, texts ...string) store.Pos {
 	s.Helper()
 	var entries []firn.Entry
 	for _, text := range texts {
-		entries = append(entries, said(text))
+		entries = append(entries, userEntry(text))
 	}
 	return s.append(id, entries...)
 }
 
-// said is an entry in which the user says text, without id, parent and time.
-func said(text string) firn.Entry {
+// userEntry returns an entry with a user message, without ID, parent and time.
+func userEntry(text string) firn.Entry {
 	return firn.Entry{Body: &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: text}}}}
 }
 
-// stored is a record that was read to the end.
+// stored is a record with its decoded entry.
 type stored struct {
 	firn.Entry
 	At, Next store.Pos
 	Line     []byte
 }
 
-// text is what a stored message says; the kind of what is not a message.
+// text returns the text of a message, or the kind of another entry.
 func (r stored) text() string {
 	if m, ok := r.Body.(*firn.Message); ok {
 		return m.Text()
@@ -135,7 +133,7 @@ func (r stored) text() string {
 	return "(" + string(r.Body.Kind()) + ")"
 }
 
-// take reads a record to the end.
+// take decodes a record.
 func take(r store.Record) (stored, error) {
 	e, err := r.Entry()
 	if err != nil {
@@ -150,7 +148,7 @@ func take(r store.Record) (stored, error) {
 	return stored{Entry: e, At: r.At, Next: r.Next, Line: bytes.Clone(r.Line())}, nil
 }
 
-// drain reads a sequence of records to its end or its first error.
+// drain reads a sequence of records to its end or first error.
 func drain(seq iter.Seq2[store.Record, error]) ([]stored, error) {
 	var all []stored
 	for r, err := range seq {
@@ -176,7 +174,7 @@ func (s *suite) collect(seq iter.Seq2[store.Record, error]) []stored {
 	return all
 }
 
-// read returns all of a session, which is at least its header.
+// read returns all records of a session; there is at least a header.
 func (s *suite) read(id firn.ID) []stored {
 	s.Helper()
 	all := s.collect(s.store.Read(s.ctx, id, store.Start))
@@ -186,7 +184,7 @@ func (s *suite) read(id firn.ID) []stored {
 	return all
 }
 
-// readN returns all of a session that must have n records, the header counted.
+// readN returns all records of a session, which must be n including the header.
 func (s *suite) readN(id firn.ID, n int) []stored {
 	s.Helper()
 	all := s.read(id)
@@ -196,7 +194,7 @@ func (s *suite) readN(id firn.ID, n int) []stored {
 	return all
 }
 
-// texts returns what the records say, in order.
+// texts returns the texts of records, in order.
 func texts(all []stored) []string {
 	var out []string
 	for _, r := range all {
@@ -205,7 +203,7 @@ func texts(all []stored) []string {
 	return out
 }
 
-// list returns what a list of the store tells.
+// list returns the infos of a query.
 func (s *suite) list(q store.Query) []store.Info {
 	s.Helper()
 	infos, err := drainList(s.store.List(s.ctx, q))
@@ -226,7 +224,7 @@ func drainList(seq iter.Seq2[store.Info, error]) ([]store.Info, error) {
 	return infos, nil
 }
 
-// ids returns the ids that a list of the store tells, in order.
+// ids returns the IDs of a query, in order.
 func (s *suite) ids(q store.Query) []firn.ID {
 	s.Helper()
 	var ids []firn.ID
@@ -236,7 +234,7 @@ func (s *suite) ids(q store.Query) []firn.ID {
 	return ids
 }
 
-// wantErr checks that something failed as it should.
+// wantErr checks that an operation failed with the wanted error.
 func (s *suite) wantErr(what string, err, want error) {
 	s.Helper()
 	if !errors.Is(err, want) {
@@ -244,7 +242,7 @@ func (s *suite) wantErr(what string, err, want error) {
 	}
 }
 
-// must checks that something did not fail.
+// must checks that an operation succeeded.
 func (s *suite) must(what string, err error) {
 	s.Helper()
 	if err != nil {

@@ -1,13 +1,12 @@
-// Package index keeps what is derived from the sessions of a store, so that
-// questions about all of them need not open any: the [Catalogue] of their
-// names, times and first words.
+// Package index maintains data derived from the sessions of a store, so that queries over
+// all sessions need not open them. Its main type is the [Catalogue] of titles, times and
+// first prompts.
 //
-// Sessions are the truth. An index is a copy that can be thrown away at any
-// time; from the same sessions it is built again byte for byte. So a damaged
-// one is never repaired, and trouble with it never keeps a session from being
-// listed, only from being listed fast.
+// The sessions are the source of truth. An index can be deleted at any time; it is rebuilt
+// from the same sessions byte for byte. A damaged index is never repaired, and problems
+// with it only make lists slower.
 //
-// The package writes in its own directory only, never to a session.
+// The package writes only to its own directory, never to a session.
 package index
 
 import (
@@ -24,70 +23,69 @@ import (
 	"firn.dev/store"
 )
 
-// Source is where the catalogue learns of sessions. Several goroutines call it
-// at once.
+// Source provides the sessions of a catalogue. It must be safe for concurrent use.
 type Source interface {
-	// Census tells how all sessions stand, in no order, without opening them.
+	// Census returns the standing of all sessions, in no particular order, without opening
+	// them.
 	Census(ctx context.Context) ([]store.Standing, error)
-	// Stand tells how one session stands, or ErrNotFound.
+	// Stand returns the standing of one session, or ErrNotFound.
 	Stand(ctx context.Context, id firn.ID) (store.Standing, error)
-	// Inspect tells of one session what a list tells, or ErrNotFound. What is
-	// wrong with the session is told in the info, not as an error.
+	// Inspect returns the info of one session, or ErrNotFound. Problems with the session
+	// are returned in the info, not as an error.
 	Inspect(ctx context.Context, id firn.ID) (store.Info, error)
 }
 
-// Options says how a catalogue is kept. The zero value is a good one.
+// Options configures a catalogue. The zero value is a good default.
 type Options struct {
-	// ReadOnly writes nothing: what the catalogue lacks is looked up in the
+	// ReadOnly prevents all writes. Rows missing in the catalogue are then read from the
 	// sessions each time.
 	ReadOnly bool
-	// Report is told, in a sentence, of everything that was out of order and
-	// what was done about it. It may be called from any goroutine. Nil: nobody.
+	// Report is called with a message about every problem found and how it was handled. It
+	// may be called from any goroutine and may be nil.
 	Report func(message string)
 }
 
-// Catalogue is a list of all sessions that is kept in a file.
+// Catalogue is a list of all sessions stored in a file.
 //
-// What it answers is exact as long as changes to sessions go through [Wrap],
-// in whatever process, or somebody calls Refresh after them. Other changes, a
-// file that a person copied into a session's directory for example, are seen
-// at once by whatever looks at all sessions (a list without limit, Find,
-// Refresh), and by Page if they concern a session that it would show.
+// Its results are exact if all processes change sessions through [Wrap], or call Refresh
+// after other changes. Other changes, such as a file copied into a session directory, are
+// detected by all operations that examine all sessions (a list without limit, Find,
+// Refresh), and by Page if they concern a session that it returns.
 //
-// All methods may be called from many goroutines, and several processes may
-// have the same catalogue open.
+// All methods are safe for concurrent use, and several processes may open the same
+// catalogue.
 type Catalogue struct {
 	fs   vfs.FS
 	dir  string
 	src  Source
 	opts Options
 
-	mark    mark
-	tallied tallied
+	mark       mark
+	countCache countCache
 
 	mu      sync.Mutex
 	closed  bool
 	changed uint64 // counts changes
-	notes   notes
-	damage  string         // that was told of last
-	working sync.WaitGroup // changes under way
+	pending pendingChanges
+	damage  string         // last reported damage
+	working sync.WaitGroup // changes in progress
 }
 
-// notes are the sessions that have changed since they were written down.
-type notes map[firn.ID]note
+// pendingChanges are the sessions changed since they were last written to the file.
+type pendingChanges map[firn.ID]pendingChange
 
-// note tells which change was the last, and whether any erased something.
-type note struct {
+// pendingChange is the number of the latest change of a session, and whether any change
+// erased data.
+type pendingChange struct {
 	number uint64
 	erased bool
 }
 
-// fileName is what the catalogue is called in its directory.
+// fileName is the name of the catalogue in its directory.
 const fileName = "catalogue.jsonl"
 
-// Open opens the catalogue in a directory, and makes the directory if need be.
-// It does not look at the file: a damaged one is found, reported and built
-// anew when it is needed.
+// Open opens the catalogue in a directory, creating the directory if necessary. It does not
+// read the file: a damaged file is detected, reported and rebuilt on first use.
 func Open(fsys vfs.FS, dir string, src Source, opts Options) (*Catalogue, error) {
 	if opts.Report == nil {
 		opts.Report = func(string) {}
@@ -97,15 +95,15 @@ func Open(fsys vfs.FS, dir string, src Source, opts Options) (*Catalogue, error)
 			return nil, fmt.Errorf("open catalogue: %w", err)
 		}
 	}
-	return &Catalogue{fs: fsys, dir: dir, src: src, opts: opts, notes: make(notes)}, nil
+	return &Catalogue{fs: fsys, dir: dir, src: src, opts: opts, pending: make(pendingChanges)}, nil
 }
 
 func (c *Catalogue) path() string { return filepath.Join(c.dir, fileName) }
 
 func (c *Catalogue) report(format string, args ...any) { c.opts.Report(fmt.Sprintf(format, args...)) }
 
-// usable refuses to go on when the catalogue is closed or the context done.
-func (c *Catalogue) usable(ctx context.Context) error {
+// checkOpen returns an error if the catalogue is closed or the context is done.
+func (c *Catalogue) checkOpen(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
@@ -114,10 +112,10 @@ func (c *Catalogue) usable(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// open opens the file. There is none, nil, if it does not exist or is of no
-// use, which is reported.
-func (c *Catalogue) open() (*book, error) {
-	b, err := openBook(c.fs, c.path())
+// open opens the file. It returns nil if the file does not exist or is damaged, which is
+// reported.
+func (c *Catalogue) open() (*catalogueFile, error) {
+	b, err := openCatalogueFile(c.fs, c.path())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, nil
@@ -130,8 +128,7 @@ func (c *Catalogue) open() (*book, error) {
 	return b, nil
 }
 
-// reportDamage tells of a catalogue that is of no use, once: until it is built anew
-// everybody who looks finds the same.
+// reportDamage reports a damaged catalogue, once for each error.
 func (c *Catalogue) reportDamage(err error) {
 	c.mu.Lock()
 	told := c.damage == err.Error()
@@ -147,10 +144,9 @@ func (c *Catalogue) reportDamage(err error) {
 	c.report("%s: %v; %s", c.path(), err, instead)
 }
 
-// begin is called before a session is changed; done, with what was changed,
-// after it. In between a crash leaves a mark that makes the next one to open
-// the catalogue look at all sessions.
-func (c *Catalogue) begin() error {
+// beginChange is called before a session is changed, endChange after it. If the process
+// crashes in between, a mark remains that makes the next process check all sessions.
+func (c *Catalogue) beginChange() error {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
@@ -167,43 +163,42 @@ func (c *Catalogue) begin() error {
 	return nil
 }
 
-func (c *Catalogue) done(id firn.ID, erased bool) {
+func (c *Catalogue) endChange(id firn.ID, erased bool) {
 	c.mu.Lock()
 	c.changed++
-	c.notes[id] = note{number: c.changed, erased: erased || c.notes[id].erased}
+	c.pending[id] = pendingChange{number: c.changed, erased: erased || c.pending[id].erased}
 	c.mu.Unlock()
 	c.working.Done()
 }
 
-// noted returns what is noted. It stays so until it is written down, so that
-// nobody who looks at the catalogue meanwhile takes it to be up to date.
-func (c *Catalogue) noted() notes {
+// copyPending returns a copy of the pending changes. They stay pending until they are
+// written, so that concurrent readers do not consider the catalogue up to date.
+func (c *Catalogue) copyPending() pendingChanges {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return maps.Clone(c.notes)
+	return maps.Clone(c.pending)
 }
 
-// written forgets notes, but not of sessions that have changed again. What
-// could not be written, because nothing may be, stays noted.
-func (c *Catalogue) written(taken notes) {
+// forgetPending removes pending changes that were written, except for sessions that changed
+// again. A read-only catalogue keeps them.
+func (c *Catalogue) forgetPending(taken pendingChanges) {
 	if c.opts.ReadOnly {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, n := range taken {
-		now := c.notes[id]
+		now := c.pending[id]
 		if now.number == n.number {
-			delete(c.notes, id)
+			delete(c.pending, id)
 		}
 	}
 }
 
-// flush writes down the sessions that were noted. Without a file, or one that
-// can be used, there is nothing to write to: whoever makes one looks at all
-// sessions.
+// flush writes the pending changes. It does nothing if there is no usable file: creating
+// one examines all sessions.
 func (c *Catalogue) flush(ctx context.Context) error {
-	taken := c.noted()
+	taken := c.copyPending()
 	if len(taken) == 0 || c.opts.ReadOnly {
 		return nil
 	}
@@ -217,21 +212,21 @@ func (c *Catalogue) flush(ctx context.Context) error {
 		changes = append(changes, change{id: id, blind: true, erased: n.erased})
 	}
 	errs := make([]error, len(changes))
-	each(ctx, len(changes), func(i int) bool {
-		changes[i].now, errs[i] = c.look(ctx, changes[i].id)
+	inParallel(ctx, len(changes), func(i int) bool {
+		changes[i].now, errs[i] = c.currentRow(ctx, changes[i].id)
 		return errs[i] == nil
 	})
 	if err = errors.Join(ctx.Err(), firstError(errs)); err == nil {
 		err = c.commit(ctx, base, changes)
 	}
 	if err == nil {
-		c.written(taken)
+		c.forgetPending(taken)
 	}
 	return err
 }
 
-// Close writes down what has changed. If that fails, the next one to open the
-// catalogue will know that it is behind; that is reported and not an error.
+// Close writes the pending changes. If that fails, it reports the error and leaves the
+// mark, so that the next process refreshes the catalogue.
 func (c *Catalogue) Close() error {
 	c.mu.Lock()
 	if c.closed {
@@ -250,14 +245,14 @@ func (c *Catalogue) Close() error {
 	}
 	if err != nil {
 		c.report("the catalogue is behind and will be refreshed: %v", err)
-		return c.mark.leave()
+		return c.mark.release()
 	}
 	return c.mark.clear(c.fs)
 }
 
-// syncFile makes durable what was added to the file.
+// syncFile makes lines added to the file durable.
 func (c *Catalogue) syncFile() error {
-	if !c.mark.isSet() { // then every commit was synced
+	if !c.mark.isSet() { // otherwise every commit was synced
 		return nil
 	}
 	if _, err := c.fs.Stat(c.path()); errors.Is(err, fs.ErrNotExist) {

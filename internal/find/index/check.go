@@ -13,44 +13,44 @@ import (
 	"firn.dev/store"
 )
 
-// Disagreement is a point in which the catalogue does not tell what the
-// sessions do. Refresh ends all but Wrong ones, Rebuild all.
+// Disagreement is a difference between the catalogue and the sessions. Refresh fixes all
+// kinds except Wrong, Rebuild fixes all.
 type Disagreement struct {
-	// ID is the session; empty if the file as a whole cannot be used.
+	// ID is the session; empty if the whole file is unusable.
 	ID   firn.ID
 	Kind DisagreementKind
-	// Detail says it in words.
+	// Detail is a description for users.
 	Detail string
 }
 
-// DisagreementKind is a kind of disagreement in one word.
+// DisagreementKind is a kind of disagreement.
 type DisagreementKind string
 
-// The kinds of disagreements.
+// Kinds of disagreements.
 const (
-	// Damaged is a file that cannot be read.
+	// Damaged means that the file cannot be read.
 	Damaged DisagreementKind = "damaged"
-	// Outdated is a file of another version of firn, which is built anew.
+	// Outdated means that the file has the format of another version of firn. It is
+	// rebuilt.
 	Outdated DisagreementKind = "outdated"
-	// Missing is a session that the catalogue does not know.
+	// Missing means that a session is not in the catalogue.
 	Missing DisagreementKind = "missing"
-	// Gone is a session that only the catalogue knows.
+	// Gone means that a session in the catalogue does not exist.
 	Gone DisagreementKind = "gone"
-	// Stale is a session that has changed since the catalogue was written.
+	// Stale means that a session has changed since the catalogue was written.
 	Stale DisagreementKind = "stale"
-	// Wrong is a session that has not changed and yet is not as the catalogue
-	// says. It should not be: somebody set back a clock, or we have a bug.
+	// Wrong means that an unchanged session differs from its row. This should not happen:
+	// the clock was set back, or there is a bug.
 	Wrong DisagreementKind = "wrong"
-	// Double is a session that is there more than once. Only one of them can
-	// be read and is in the catalogue.
+	// Double means that a session exists more than once. Only one copy can be read and is
+	// in the catalogue.
 	Double DisagreementKind = "double"
 )
 
-// Check compares the catalogue with all sessions, opening each, and tells in
-// what they disagree, by id. It writes nothing. Where there is no catalogue
-// there is nothing to disagree with.
+// Check compares the catalogue with all sessions, opening each, and returns the differences
+// ordered by ID. It writes nothing. Without a catalogue there are no differences.
 func (c *Catalogue) Check(ctx context.Context) ([]Disagreement, error) {
-	if err := c.usable(ctx); err != nil {
+	if err := c.checkOpen(ctx); err != nil {
 		return nil, err
 	}
 	rows, err := c.read()
@@ -67,7 +67,7 @@ func (c *Catalogue) Check(ctx context.Context) ([]Disagreement, error) {
 	if err != nil {
 		return nil, fmt.Errorf("check catalogue: %w", err)
 	}
-	found := doubles(all)
+	found := findDuplicates(all)
 	standings, err := c.unique(ctx, all)
 	if err != nil {
 		return nil, fmt.Errorf("check catalogue: %w", err)
@@ -77,7 +77,7 @@ func (c *Catalogue) Check(ctx context.Context) ([]Disagreement, error) {
 		return nil, fmt.Errorf("check catalogue: %w", err)
 	}
 	for i, s := range standings {
-		if d, ok := disagree(rows[s.ID], s, now[i]); ok {
+		if d, ok := compareRow(rows[s.ID], s, now[i]); ok {
 			found = append(found, d)
 		}
 		delete(rows, s.ID)
@@ -91,17 +91,17 @@ func (c *Catalogue) Check(ctx context.Context) ([]Disagreement, error) {
 	return found, nil
 }
 
-// read reads what the catalogue says, and tells why it cannot.
+// read returns all rows of the catalogue, or the reason why it is unusable.
 func (c *Catalogue) read() (map[firn.ID]*row, error) {
-	b, err := openBook(c.fs, c.path())
+	b, err := openCatalogueFile(c.fs, c.path())
 	if err != nil {
 		return nil, err
 	}
 	defer b.close()
-	return b.all()
+	return b.readAll()
 }
 
-func doubles(standings []store.Standing) []Disagreement {
+func findDuplicates(standings []store.Standing) []Disagreement {
 	var found []Disagreement
 	agents := make(map[firn.ID]string, len(standings))
 	for _, s := range standings {
@@ -113,18 +113,17 @@ func doubles(standings []store.Standing) []Disagreement {
 	return found
 }
 
-// disagree is the deciding: in what a row differs from how the session stands
-// and from what it tells now.
-func disagree(r *row, s store.Standing, now *row) (Disagreement, bool) {
+// compareRow compares a row with the standing of the session and its current row.
+func compareRow(r *row, s store.Standing, now *row) (Disagreement, bool) {
 	d := Disagreement{ID: s.ID}
 	switch {
-	case now == nil: // it went meanwhile
+	case now == nil: // removed meanwhile
 		return d, false
 	case r == nil:
 		d.Kind, d.Detail = Missing, "the catalogue does not know it"
 	case r.info == now.info:
 		return d, false
-	case !r.fresh(s):
+	case !r.matches(s):
 		d.Kind, d.Detail = Stale, "it has changed since"
 	default:
 		d.Kind, d.Detail = Wrong, "it has not changed since, but it is not what the catalogue says"

@@ -10,31 +10,31 @@ import (
 	"firn.dev/store"
 )
 
-// tallied is what the file said when sessions were counted last: so that the next
-// who counts reads only what was added. It can be thrown away at any time.
-type tallied struct {
+// countCache caches the rows read for the last Count, so that the next one reads only added
+// lines. It can be dropped at any time.
+type countCache struct {
 	mu sync.Mutex
-	// info and size are those of the file as far as it was read.
+	// info and size identify the file and the part of it that was read.
 	info vfs.Info
 	size int64
 	rows map[firn.ID]*row
 }
 
-// mostTallied bounds how many rows are kept in memory.
-const mostTallied = 50_000
+// maxCachedRows is the maximum number of rows kept in memory.
+const maxCachedRows = 50_000
 
-// Count tells how many sessions a query selects, as far as the catalogue knows:
-// no session is looked at. What went through [Wrap] it knows.
+// Count returns the number of sessions that a query selects, according to the catalogue,
+// without examining sessions. Changes made through [Wrap] are included.
 func (c *Catalogue) Count(ctx context.Context, q store.Query) (int, error) {
-	if err := c.usable(ctx); err != nil {
+	if err := c.checkOpen(ctx); err != nil {
 		return 0, err
 	}
 	if !c.unwritable() {
-		n, err := c.tally(ctx, q)
+		n, err := c.countFile(ctx, q)
 		if err == nil {
 			return n, nil
 		}
-		if fatal(ctx, err) {
+		if isFatal(ctx, err) {
 			return 0, fmt.Errorf("count sessions: %w", err)
 		}
 	}
@@ -45,8 +45,8 @@ func (c *Catalogue) Count(ctx context.Context, q store.Query) (int, error) {
 	return s.count(q), nil
 }
 
-// tally counts the sessions in the file, after what was noted is in it.
-func (c *Catalogue) tally(ctx context.Context, q store.Query) (int, error) {
+// countFile counts the sessions in the file after writing pending changes.
+func (c *Catalogue) countFile(ctx context.Context, q store.Query) (int, error) {
 	if err := c.flush(ctx); err != nil {
 		return 0, err
 	}
@@ -55,20 +55,20 @@ func (c *Catalogue) tally(ctx context.Context, q store.Query) (int, error) {
 		return 0, err
 	}
 	if b == nil {
-		return 0, errSlow
+		return 0, errFullScan
 	}
 	defer b.close()
-	return c.tallied.count(b, q)
+	return c.countCache.count(b, q)
 }
 
-// count counts the rows of a book that a query selects.
-func (t *tallied) count(b *book, q store.Query) (n int, err error) {
+// count counts the rows of a file that a query selects.
+func (t *countCache) count(b *catalogueFile, q store.Query) (n int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.rows != nil && b.info.Same(t.info) && b.head.size >= t.size {
-		_, err = b.from(t.size, t.rows)
+		_, err = b.readFrom(t.size, t.rows)
 	} else {
-		t.rows, err = b.all()
+		t.rows, err = b.readAll()
 	}
 	if err != nil {
 		t.rows = nil
@@ -80,7 +80,7 @@ func (t *tallied) count(b *book, q store.Query) (n int, err error) {
 			n++
 		}
 	}
-	if len(t.rows) > mostTallied {
+	if len(t.rows) > maxCachedRows {
 		t.rows = nil
 	}
 	return n, nil

@@ -10,23 +10,22 @@ import (
 	"firn.dev/store"
 )
 
-// minPrefix is how much of an id must be told to find it.
+// minPrefix is the minimum length of an ID prefix.
 const minPrefix = 4
 
-// Find returns the sessions that somebody may mean by a name: the one with
-// that id; else those with that title or key; else those whose id begins with
-// it, if it has four characters or more. Archived and hidden ones are found
-// too. Several mean that the name is ambiguous, and come in the order of a
-// list; none is ErrNotFound. It sees all sessions that there are.
+// Find returns the sessions with a name: the session with that ID; or else those with that
+// title or key; or else those whose ID has it as a prefix of at least four characters. It
+// includes archived and hidden sessions. Several results, in list order, mean that the name
+// is ambiguous. It returns ErrNotFound if there are none. It examines all sessions.
 //
-// A key finds every session that was begun for it. Where it points now is for
-// [store.Keyed] to know.
+// A key matches every session that was created for it. Use [store.Keyed] to find the
+// session it points to now.
 func (c *Catalogue) Find(ctx context.Context, name string) ([]store.Info, error) {
-	if err := c.usable(ctx); err != nil {
+	if err := c.checkOpen(ctx); err != nil {
 		return nil, err
 	}
 	if id := firn.ID(name); id.Check() == nil {
-		r, err := c.look(ctx, id)
+		r, err := c.currentRow(ctx, id)
 		if err != nil {
 			return nil, fmt.Errorf("find session %s: %w", id, err)
 		}
@@ -38,8 +37,8 @@ func (c *Catalogue) Find(ctx context.Context, name string) ([]store.Info, error)
 	if err != nil {
 		return nil, fmt.Errorf("find session %.200q: %w", name, err)
 	}
-	if s.unwritten != nil {
-		c.report("the catalogue could not be brought up to date: %v", s.unwritten)
+	if s.writeErr != nil {
+		c.report("the catalogue could not be brought up to date: %v", s.writeErr)
 	}
 	infos := find(s.rows, name)
 	if len(infos) == 0 {
@@ -48,7 +47,7 @@ func (c *Catalogue) Find(ctx context.Context, name string) ([]store.Info, error)
 	return infos, nil
 }
 
-// find is the deciding.
+// find selects the rows that match a name.
 func find(rows map[firn.ID]*row, name string) []store.Info {
 	var named, begun []store.Info
 	for _, r := range rows {

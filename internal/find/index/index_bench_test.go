@@ -83,11 +83,11 @@ func BenchmarkRead(b *testing.B) {
 	benchCatalogue(b, dir, src)
 	b.ReportAllocs()
 	for b.Loop() {
-		book, err := openBook(vfs.OS{}, filepath.Join(dir, fileName))
+		book, err := openCatalogueFile(vfs.OS{}, filepath.Join(dir, fileName))
 		if err != nil {
 			b.Fatal(err)
 		}
-		if rows, err := book.all(); err != nil || len(rows) != manySessions {
+		if rows, err := book.readAll(); err != nil || len(rows) != manySessions {
 			b.Fatal(len(rows), err)
 		}
 		book.close()
@@ -145,10 +145,10 @@ func BenchmarkNote(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := c.begin(); err != nil {
+		if err := c.beginChange(); err != nil {
 			b.Fatal(err)
 		}
-		c.done("session", false)
+		c.endChange("session", false)
 	}
 }
 

@@ -13,10 +13,9 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// mark is an empty file that a process keeps locked from its first change to
-// a session until all its changes are in the catalogue. As long as a file of
-// that kind lies about, a page cannot be trusted to the catalogue: its owner
-// has changes that are not written down, or died with them.
+// mark is an empty file that a process keeps locked from its first change to a session
+// until all its changes are in the catalogue. While such a file exists, the catalogue may
+// be outdated: its owner has changes that are not written, or crashed before writing them.
 type mark struct {
 	tried atomic.Bool
 	mu    sync.Mutex
@@ -26,13 +25,13 @@ type mark struct {
 
 const (
 	markPrefix = "writing-"
-	// A mark gets its name when it is locked, so that nobody takes it for that
-	// of a dead process before.
+	// A mark is renamed after it was locked, so that it is never taken for that of a dead
+	// process.
 	newMarkPrefix = ".writing-"
 )
 
-// set makes the mark, durably, if there is none. It is tried once only: one
-// that cannot be made should not slow down every append.
+// set creates the mark durably if there is none. It tries only once, so that a failure does
+// not slow down every append.
 func (m *mark) set(fsys vfs.FS, dir string) error {
 	if m.tried.Load() {
 		return nil
@@ -67,9 +66,8 @@ func (m *mark) make(fsys vfs.FS, dir string) error {
 	return nil
 }
 
-// renew makes the mark again if it was there and somebody removed it, with the
-// whole directory for example.
-func (m *mark) renew(fsys vfs.FS, dir string) error {
+// restore creates the mark again if it was removed, for example with the whole directory.
+func (m *mark) restore(fsys vfs.FS, dir string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.file == nil {
@@ -78,7 +76,7 @@ func (m *mark) renew(fsys vfs.FS, dir string) error {
 	if _, err := fsys.Stat(m.path); !errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	m.file.Close() // it has no name any more
+	m.file.Close() // the file was already removed
 	m.file = nil
 	return m.make(fsys, dir)
 }
@@ -89,14 +87,14 @@ func (m *mark) isSet() bool {
 	return m.file != nil
 }
 
-// name is the file name of the mark, if there is one.
+// name returns the file name of the mark, if there is one.
 func (m *mark) name() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return filepath.Base(m.path)
 }
 
-// clear takes the mark away.
+// clear removes the mark.
 func (m *mark) clear(fsys vfs.FS) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -111,8 +109,8 @@ func (m *mark) clear(fsys vfs.FS) error {
 	return nil
 }
 
-// leave lets go of the mark and leaves it for the next one to find.
-func (m *mark) leave() error {
+// release closes the mark without removing it, for the next process to find.
+func (m *mark) release() error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.file == nil {
@@ -123,20 +121,20 @@ func (m *mark) leave() error {
 	return err
 }
 
-// strangers are the marks of others.
-type strangers struct {
+// otherMarks are the marks of other processes.
+type otherMarks struct {
 	fs vfs.FS
-	// alive is set if a mark belongs to a living process. What it has changed
-	// must be looked for each time.
+	// alive is set if a mark belongs to a running process. Its changes must be looked for
+	// each time.
 	alive bool
-	// dead are marks left behind, locked by us.
+	// dead are marks of dead processes, locked by us.
 	dead  []vfs.File
 	paths []string
 }
 
-// strangers looks for marks of others. They must be closed.
-func (c *Catalogue) strangers() (*strangers, error) {
-	s := &strangers{fs: c.fs}
+// findOtherMarks finds the marks of other processes. The caller must close them.
+func (c *Catalogue) findOtherMarks() (*otherMarks, error) {
+	s := &otherMarks{fs: c.fs}
 	entries, err := c.fs.ReadDir(c.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
@@ -149,16 +147,17 @@ func (c *Catalogue) strangers() (*strangers, error) {
 		if !strings.HasPrefix(e.Name(), markPrefix) || e.Name() == own {
 			continue
 		}
-		s.meet(filepath.Join(c.dir, e.Name()))
+		s.check(filepath.Join(c.dir, e.Name()))
 	}
 	return s, nil
 }
 
-// meet finds out whose a mark is. One that cannot be asked counts as alive.
-func (s *strangers) meet(path string) {
+// check determines whether the owner of a mark is running. A mark that cannot be checked
+// counts as alive.
+func (s *otherMarks) check(path string) {
 	file, err := s.fs.Open(path, vfs.Read)
 	if err != nil {
-		s.alive = s.alive || !errors.Is(err, fs.ErrNotExist) // else its owner is done
+		s.alive = s.alive || !errors.Is(err, fs.ErrNotExist) // else its owner has removed it
 		return
 	}
 	if free, err := file.TryLock(); err != nil || !free {
@@ -170,11 +169,11 @@ func (s *strangers) meet(path string) {
 	s.paths = append(s.paths, path)
 }
 
-// any reports whether somebody has, or had, changes that are not written down.
-func (s *strangers) any() bool { return s.alive || len(s.paths) > 0 }
+// any reports whether another process has, or had, unwritten changes.
+func (s *otherMarks) any() bool { return s.alive || len(s.paths) > 0 }
 
-// bury removes the marks of the dead, after what they changed was written down.
-func (s *strangers) bury() error {
+// removeDead removes the marks of dead processes, after their changes were written.
+func (s *otherMarks) removeDead() error {
 	var errs []error
 	for _, path := range s.paths {
 		if err := s.fs.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -185,7 +184,7 @@ func (s *strangers) bury() error {
 	return errors.Join(errs...)
 }
 
-func (s *strangers) close() {
+func (s *otherMarks) close() {
 	for _, file := range s.dead {
 		file.Close() // only locked
 	}

@@ -19,25 +19,25 @@ import (
 // Page is a part of a list.
 type Page struct {
 	Infos []store.Info
-	// More says that there is more to list, from Next on.
+	// More is set if there are more results after Next.
 	More bool
 	Next Cursor
-	// Archived and Hidden count the sessions of the same owner that would have
-	// stood among these if the query had asked for them.
+	// Archived and Hidden count sessions in the range of the page that match the query
+	// except for being archived or hidden.
 	Archived, Hidden int
-	// Total is how many sessions match in all, on whatever page; -1 if that is
-	// not known, and must be asked of [Catalogue.Count].
+	// Total is the number of matching sessions on all pages; -1 if unknown, see
+	// [Catalogue.Count].
 	Total int
 }
 
-// Cursor is a place in the list of all sessions: behind the one that was
-// updated at that time and has that id. The zero cursor is before the first.
+// Cursor is a position in the list of all sessions: after the session with that time and
+// ID. The zero cursor is before the first one.
 type Cursor struct {
 	Updated time.Time
 	ID      firn.ID
 }
 
-// String spells the cursor as [ParseCursor] reads it.
+// String encodes the cursor for [ParseCursor].
 func (c Cursor) String() string {
 	if c == (Cursor{}) {
 		return ""
@@ -45,7 +45,7 @@ func (c Cursor) String() string {
 	return fmt.Sprintf("%d.%d.%s", c.Updated.Unix(), c.Updated.Nanosecond(), c.ID)
 }
 
-// ParseCursor reads what String spelt, or ErrInvalid.
+// ParseCursor decodes the result of String. It returns ErrInvalid for other strings.
 func ParseCursor(s string) (Cursor, error) {
 	if s == "" {
 		return Cursor{}, nil
@@ -62,12 +62,12 @@ func ParseCursor(s string) (Cursor, error) {
 
 func cursorOf(info *store.Info) Cursor { return Cursor{Updated: info.Updated, ID: info.ID} }
 
-// before reports whether the cursor stands before a session.
+// before reports whether the cursor is before a session.
 func (c Cursor) before(info *store.Info) bool {
 	return c == (Cursor{}) || store.CompareInfos(&store.Info{Updated: c.Updated, ID: c.ID}, info) < 0
 }
 
-// List is what a store's List promises, from the catalogue.
+// List implements the List method of [store.Store] with the catalogue.
 func (c *Catalogue) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
 	return store.Infos(func() ([]store.Info, error) {
 		page, err := c.Page(ctx, q, Cursor{})
@@ -75,22 +75,21 @@ func (c *Catalogue) List(ctx context.Context, q store.Query) iter.Seq2[store.Inf
 	})
 }
 
-// Page lists the sessions that match, those with the latest entry first, from
-// a place on, at most as many as the query's limit. It takes them from the end
-// of the catalogue, and asks of each that it shows how it stands: those that
-// changed are looked at, those that are gone are left out. Without a limit it
-// asks for all sessions how they stand.
+// Page returns the matching sessions after a cursor, latest entry first, at most as many as
+// the query's limit. It reads them from the end of the catalogue and checks the standing of
+// each result: changed sessions are inspected, removed ones are skipped. Without a limit it
+// checks all sessions.
 func (c *Catalogue) Page(ctx context.Context, q store.Query, after Cursor) (Page, error) {
-	if err := c.usable(ctx); err != nil {
+	if err := c.checkOpen(ctx); err != nil {
 		return Page{}, err
 	}
-	after.Updated = plainTime(after.Updated)
+	after.Updated = normalizeTime(after.Updated)
 	if q.Limit > 0 {
-		page, err := c.quickPage(ctx, q, after)
+		page, err := c.pageFromFile(ctx, q, after)
 		if err == nil {
 			return page, nil
 		}
-		if fatal(ctx, err) {
+		if isFatal(ctx, err) {
 			return Page{}, fmt.Errorf("list sessions: %w", err)
 		}
 	}
@@ -98,13 +97,13 @@ func (c *Catalogue) Page(ctx context.Context, q store.Query, after Cursor) (Page
 	if err != nil {
 		return Page{}, fmt.Errorf("list sessions: %w", err)
 	}
-	if s.unwritten != nil {
-		c.report("the catalogue could not be brought up to date: %v", s.unwritten)
+	if s.writeErr != nil {
+		c.report("the catalogue could not be brought up to date: %v", s.writeErr)
 	}
 	return s.page(q, after), nil
 }
 
-// page picks a page from what was found out about all sessions.
+// page returns a page of the surveyed sessions.
 func (s *survey) page(q store.Query, after Cursor) Page {
 	rows := make([]*row, 0, len(s.rows))
 	for _, r := range s.rows {
@@ -132,7 +131,7 @@ func (s *survey) page(q store.Query, after Cursor) Page {
 	return page
 }
 
-// count tells how many of all sessions match.
+// count returns the number of matching sessions.
 func (s *survey) count(q store.Query) (n int) {
 	for _, r := range s.rows {
 		if q.Matches(r.info) {
@@ -142,7 +141,7 @@ func (s *survey) count(q store.Query) (n int) {
 	return n
 }
 
-// count takes notice of a session that the query leaves out.
+// count counts a session that does not match the query in Archived or Hidden.
 func (p *Page) count(q store.Query, info *store.Info) {
 	owned := q
 	owned.Archived, owned.Hidden = info.Archived, info.Hidden
@@ -155,28 +154,28 @@ func (p *Page) count(q store.Query, info *store.Info) {
 	}
 }
 
-// errSlow says that a page cannot be had from the end of the catalogue.
-var errSlow = errors.New("all sessions must be looked at")
+// errFullScan means that a page cannot be read from the end of the catalogue.
+var errFullScan = errors.New("all sessions must be looked at")
 
-// A limit of many sessions, and of a good part of them all, is better served
-// by counting all than by asking for each.
+// If the limit exceeds manyRows and 1/largeShare of all sessions, examining all sessions is
+// faster than checking each.
 const (
-	manyRows = 200
-	goodPart = 4
+	manyRows   = 200
+	largeShare = 4
 )
 
-// quickPage takes a page from the end of the catalogue.
-func (c *Catalogue) quickPage(ctx context.Context, q store.Query, after Cursor) (Page, error) {
-	others, err := c.strangers()
+// pageFromFile reads a page from the end of the catalogue.
+func (c *Catalogue) pageFromFile(ctx context.Context, q store.Query, after Cursor) (Page, error) {
+	others, err := c.findOtherMarks()
 	if err != nil {
 		return Page{}, err
 	}
 	others.close()
 	if others.any() || c.unwritable() {
-		return Page{}, errSlow
+		return Page{}, errFullScan
 	}
-	if stamped, err := c.stamped(ctx); err != nil || !stamped {
-		return Page{}, cmp.Or(err, errSlow)
+	if stamped, err := c.stampUnchanged(ctx); err != nil || !stamped {
+		return Page{}, cmp.Or(err, errFullScan)
 	}
 	if err := c.flush(ctx); err != nil {
 		return Page{}, err
@@ -185,12 +184,12 @@ func (c *Catalogue) quickPage(ctx context.Context, q store.Query, after Cursor) 
 	if err != nil {
 		return Page{}, err
 	}
-	if b == nil || q.Limit > manyRows && q.Limit*goodPart > b.head.lines {
+	if b == nil || q.Limit > manyRows && q.Limit*largeShare > b.head.lines {
 		b.close()
-		return Page{}, errSlow
+		return Page{}, errFullScan
 	}
 	defer b.close()
-	p := &pager{c: c, q: q, after: after, back: b.back()}
+	p := &pager{c: c, q: q, after: after, back: b.readBack()}
 	err = p.run(ctx)
 	if err != nil {
 		return Page{}, err
@@ -199,37 +198,38 @@ func (c *Catalogue) quickPage(ctx context.Context, q store.Query, after Cursor) 
 		c.report("the catalogue could not be brought up to date: %v", err)
 	}
 	p.page.Total = -1
-	if !p.page.More && after == (Cursor{}) { // all of them were looked at
+	if !p.page.More && after == (Cursor{}) { // all were examined
 		p.page.Total = len(p.page.Infos)
 	}
 	return p.page, nil
 }
 
-// unwritable reports whether there are notes that cannot be written down.
+// unwritable reports whether there are pending changes that cannot be written.
 func (c *Catalogue) unwritable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.opts.ReadOnly && len(c.notes) > 0
+	return c.opts.ReadOnly && len(c.pending) > 0
 }
 
-// pager makes a page from rows that come roughly in the order of the list.
+// pager builds a page from rows that arrive roughly in list order.
 type pager struct {
 	c     *Catalogue
 	q     store.Query
 	after Cursor
 	back  *backReader
 	// pool holds the rows that were read and not used yet.
-	pool pool
-	// reached is the last place in the catalogue that was used.
+	pool rowHeap
+	// reached is the position of the last row used.
 	reached Cursor
 	page    Page
 	changes []change
 }
 
-// candidate is a row that may be shown; sure if it was just looked at.
+// candidate is a row that may be on the page. verified is set if the session was just
+// checked.
 type candidate struct {
 	*row
-	sure bool
+	verified bool
 }
 
 func (p *pager) run(ctx context.Context) error {
@@ -257,8 +257,8 @@ func (p *pager) run(ctx context.Context) error {
 	return err
 }
 
-// next returns the next row in the order of the list, or nil. A row is the next
-// when none that is still to be read can come before it.
+// next returns the next row in list order, or nil. It reads ahead until no remaining row
+// can precede it.
 func (p *pager) next(ctx context.Context) (*candidate, error) {
 	for {
 		if len(p.pool) > 0 && (p.back.done || p.pool[0].info.Updated.After(p.back.bound)) {
@@ -271,14 +271,14 @@ func (p *pager) next(ctx context.Context) (*candidate, error) {
 		r, err := p.back.next()
 		if err != nil {
 			p.c.reportDamage(err)
-			return nil, errSlow
+			return nil, errFullScan
 		}
 		if r == nil {
 			continue
 		}
 		read := candidate{row: r}
 		if r.info.Fault != "" { // its time may be wrong
-			if read, err = p.look(ctx, r); err != nil {
+			if read, err = p.recheck(ctx, r); err != nil {
 				return nil, err
 			}
 		}
@@ -288,14 +288,14 @@ func (p *pager) next(ctx context.Context) (*candidate, error) {
 	}
 }
 
-// look finds out how a session is now, and notes if that is news. The
-// candidate has no row if it is gone.
-func (p *pager) look(ctx context.Context, r *row) (candidate, error) {
+// recheck returns the current row of a session and records a change if it differs. The
+// candidate has no row if the session is gone.
+func (p *pager) recheck(ctx context.Context, r *row) (candidate, error) {
 	now, err := p.verify(ctx, r)
 	if err == nil && (now == nil || *now != *r) {
 		p.changes = append(p.changes, change{id: r.info.ID, was: r, now: now})
 	}
-	return candidate{row: now, sure: true}, err
+	return candidate{row: now, verified: true}, err
 }
 
 // more reports whether there is another row that matches.
@@ -311,12 +311,12 @@ func (p *pager) more(ctx context.Context) (bool, error) {
 	}
 }
 
-// show puts a row on the page after a look at how the session stands. If it
-// turns out to come later in the list, it is put back for its time. If it
-// should have come before, it is shown here: it was not shown there.
+// show adds a row to the page after checking the session. If its current position is later
+// in the list, the row is put back. If it is earlier, the row is added here, since it was
+// not on an earlier page.
 func (p *pager) show(ctx context.Context, next candidate) error {
-	if !next.sure {
-		now, err := p.look(ctx, next.row)
+	if !next.verified {
+		now, err := p.recheck(ctx, next.row)
 		if now.row == nil || err != nil {
 			return err
 		}
@@ -332,35 +332,35 @@ func (p *pager) show(ctx context.Context, next candidate) error {
 	return nil
 }
 
-// verify returns how a session is now: the row itself if it is still true.
+// verify returns the current row of a session: r itself if it is unchanged.
 func (p *pager) verify(ctx context.Context, r *row) (*row, error) {
 	s, err := p.c.src.Stand(ctx, r.info.ID)
 	switch {
-	case err == nil && s.Parts > 0 && r.fresh(s):
+	case err == nil && s.Parts > 0 && r.matches(s):
 		return r, nil
 	case err == nil && s.Parts > 0:
 		return p.c.inspect(ctx, s)
 	case err == nil || isGone(err):
 		return nil, nil
-	case fatal(ctx, err):
+	case isFatal(ctx, err):
 		return nil, err
 	}
 	s.ID = r.info.ID
-	return faulty(s, err), nil
+	return faultRow(s, err), nil
 }
 
-// pool is a heap of rows, the first of the list on top.
-type pool []candidate
+// rowHeap is a heap of rows in list order.
+type rowHeap []candidate
 
-func (p pool) Len() int           { return len(p) }
-func (p pool) Less(i, j int) bool { return store.CompareInfos(&p[i].info, &p[j].info) < 0 }
-func (p pool) Swap(i, j int)      { p[i], p[j] = p[j], p[i] }
+func (p rowHeap) Len() int           { return len(p) }
+func (p rowHeap) Less(i, j int) bool { return store.CompareInfos(&p[i].info, &p[j].info) < 0 }
+func (p rowHeap) Swap(i, j int)      { p[i], p[j] = p[j], p[i] }
 
-// Push is for package heap.
-func (p *pool) Push(x any) { *p = append(*p, x.(candidate)) }
+// Push implements heap.Interface.
+func (p *rowHeap) Push(x any) { *p = append(*p, x.(candidate)) }
 
-// Pop is for package heap.
-func (p *pool) Pop() any {
+// Pop implements heap.Interface.
+func (p *rowHeap) Pop() any {
 	last := len(*p) - 1
 	x := (*p)[last]
 	(*p)[last] = candidate{}

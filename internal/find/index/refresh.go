@@ -15,12 +15,11 @@ import (
 	"firn.dev/store"
 )
 
-// Progress is told how many of how many sessions were looked at. It is called
-// by one goroutine at a time. Nil is nobody.
+// Progress is called with the number of inspected sessions and the total, by one goroutine
+// at a time. It may be nil.
 type Progress func(done, total int)
 
-// Changes tells which sessions a refresh found to be other than the catalogue
-// said, each list in the order of ids.
+// Changes lists the sessions that differed from the catalogue, ordered by ID.
 type Changes struct {
 	Added, Changed, Gone []firn.ID
 }
@@ -28,38 +27,37 @@ type Changes struct {
 // None reports whether nothing had changed.
 func (ch Changes) None() bool { return len(ch.Added)+len(ch.Changed)+len(ch.Gone) == 0 }
 
-// Refresh compares the catalogue with all sessions, opens those that changed
-// and writes down what it found. If it fails, or the context ends it, the
-// catalogue is as it was.
+// Refresh compares the catalogue with all sessions, opens those that changed and writes the
+// result. If it fails or is canceled, the catalogue is unchanged.
 func (c *Catalogue) Refresh(ctx context.Context, progress Progress) (Changes, error) {
-	if err := c.usable(ctx); err != nil {
+	if err := c.checkOpen(ctx); err != nil {
 		return Changes{}, err
 	}
 	s, err := c.refresh(ctx, progress)
 	if err != nil {
 		return Changes{}, fmt.Errorf("refresh catalogue: %w", err)
 	}
-	if s.unwritten != nil {
-		return s.summary(), fmt.Errorf("refresh catalogue: %w", s.unwritten)
+	if s.writeErr != nil {
+		return s.summary(), fmt.Errorf("refresh catalogue: %w", s.writeErr)
 	}
 	return s.summary(), nil
 }
 
-// Rebuild throws the catalogue away and builds it from the sessions. From the
-// same sessions it is always the same, byte for byte.
+// Rebuild discards the catalogue and builds it from the sessions. The result depends only
+// on the sessions, byte for byte.
 func (c *Catalogue) Rebuild(ctx context.Context, progress Progress) error {
-	if err := c.usable(ctx); err != nil {
+	if err := c.checkOpen(ctx); err != nil {
 		return err
 	}
 	if c.opts.ReadOnly {
 		return fmt.Errorf("rebuild catalogue: %w: it was opened to be read only", firn.ErrUnsupported)
 	}
-	others, err := c.strangers()
+	others, err := c.findOtherMarks()
 	if err != nil {
 		return fmt.Errorf("rebuild catalogue: %w", err)
 	}
 	defer others.close()
-	taken := c.noted()
+	taken := c.copyPending()
 	base, err := c.open()
 	if err != nil {
 		c.reportDamage(err)
@@ -69,38 +67,38 @@ func (c *Catalogue) Rebuild(ctx context.Context, progress Progress) error {
 		c.report("remove cached rows: %v", err)
 	}
 	s := survey{}
-	if err = s.look(rowcache.Bypass(ctx), c, taken, progress); err == nil {
+	if err = s.scanAll(rowcache.Bypass(ctx), c, taken, progress); err == nil {
 		err = c.replace(ctx, base, s.rows)
 	}
 	if err != nil {
 		return fmt.Errorf("rebuild catalogue: %w", err)
 	}
-	c.written(taken)
-	return others.bury()
+	c.forgetPending(taken)
+	return others.removeDead()
 }
 
-// survey is a look at all sessions.
+// survey is the result of examining all sessions.
 type survey struct {
 	// base is the file that the sessions were compared with; nil if there was none.
-	base *book
-	// rows tells how they are now, changes what of it the file did not say.
+	base *catalogueFile
+	// rows are the current rows, changes their differences to the file.
 	rows    map[firn.ID]*row
 	changes []change
-	// unwritten says why the changes are not in the file.
-	unwritten error
+	// writeErr is the reason why the changes could not be written.
+	writeErr error
 }
 
-// refresh looks at all sessions and brings the catalogue up to date. That it
-// could not be written is told in the survey: what was found is true anyway.
+// refresh examines all sessions and updates the catalogue. If writing fails, the error is
+// in survey.writeErr: the rows are valid anyway.
 func (c *Catalogue) refresh(ctx context.Context, progress Progress) (*survey, error) {
 	s := &survey{}
-	others, err := c.strangers()
+	others, err := c.findOtherMarks()
 	if err != nil {
-		s.unwritten = err
+		s.writeErr = err
 	}
 	defer others.close()
-	taken := c.noted()
-	stamp, stampErr := c.stamp(ctx) // before the census: what comes after it has another
+	taken := c.copyPending()
+	stamp, stampErr := c.stamp(ctx) // before the census: later changes have another stamp
 	loaded := make(chan struct{})
 	go func() { // reading the file takes about as long as the census
 		defer close(loaded)
@@ -115,24 +113,24 @@ func (c *Catalogue) refresh(ctx context.Context, progress Progress) (*survey, er
 	if err != nil {
 		return nil, err
 	}
-	if s.unwritten == nil {
-		s.unwritten = c.commit(ctx, s.base, s.changes)
+	if s.writeErr == nil {
+		s.writeErr = c.commit(ctx, s.base, s.changes)
 	}
-	if s.unwritten == nil && !c.opts.ReadOnly {
-		c.written(taken)
-		s.unwritten = errors.Join(others.bury(), stampErr)
+	if s.writeErr == nil && !c.opts.ReadOnly {
+		c.forgetPending(taken)
+		s.writeErr = errors.Join(others.removeDead(), stampErr)
 	}
-	if s.unwritten == nil && !c.opts.ReadOnly {
-		s.unwritten = c.setStamp(stamp)
+	if s.writeErr == nil && !c.opts.ReadOnly {
+		s.writeErr = c.setStamp(stamp)
 	}
 	return s, ctx.Err()
 }
 
-// load reads what the catalogue says now. One that cannot be read says nothing.
+// load reads the rows of the catalogue. An unreadable catalogue counts as empty.
 func (s *survey) load(c *Catalogue) {
 	b, err := c.open()
 	if b != nil {
-		s.rows, err = b.all()
+		s.rows, err = b.readAll()
 	}
 	if err != nil {
 		c.reportDamage(err)
@@ -142,8 +140,8 @@ func (s *survey) load(c *Catalogue) {
 	s.base = b
 }
 
-// look is compare with a catalogue that says nothing.
-func (s *survey) look(ctx context.Context, c *Catalogue, taken notes, progress Progress) error {
+// scanAll is compare with an empty catalogue.
+func (s *survey) scanAll(ctx context.Context, c *Catalogue, taken pendingChanges, progress Progress) error {
 	standings, err := c.census(ctx)
 	if err != nil {
 		return err
@@ -151,8 +149,8 @@ func (s *survey) look(ctx context.Context, c *Catalogue, taken notes, progress P
 	return s.compare(ctx, c, standings, taken, progress)
 }
 
-// compare finds out what has changed, and how it is now.
-func (s *survey) compare(ctx context.Context, c *Catalogue, standings []store.Standing, taken notes, progress Progress) error {
+// compare finds the changes and computes the current rows.
+func (s *survey) compare(ctx context.Context, c *Catalogue, standings []store.Standing, taken pendingChanges, progress Progress) error {
 	if s.rows == nil {
 		s.rows = make(map[firn.ID]*row, len(standings))
 	}
@@ -162,30 +160,30 @@ func (s *survey) compare(ctx context.Context, c *Catalogue, standings []store.St
 		return err
 	}
 	for i, standing := range todo {
-		s.settle(standing.ID, found[i], taken[standing.ID].erased)
+		s.record(standing.ID, found[i], taken[standing.ID].erased)
 	}
 	for _, id := range missing {
-		// A session that came after the census is not gone.
-		r, err := c.look(ctx, id)
+		// It may have been created after the census.
+		r, err := c.currentRow(ctx, id)
 		if err != nil {
 			return err
 		}
-		s.settle(id, r, taken[id].erased)
+		s.record(id, r, taken[id].erased)
 	}
 	slices.SortFunc(s.changes, func(a, b change) int { return cmp.Compare(a.id, b.id) })
 	return nil
 }
 
-// compare is the deciding: which sessions must be looked at, because they
-// differ from their row or somebody noted them, and which were not counted.
-func compare(rows map[firn.ID]*row, standings []store.Standing, taken notes) (todo []store.Standing, missing []firn.ID) {
+// compare returns the sessions that must be inspected, because they differ from their row
+// or have pending changes, and the rows without a session.
+func compare(rows map[firn.ID]*row, standings []store.Standing, taken pendingChanges) (todo []store.Standing, missing []firn.ID) {
 	known := 0
 	for _, s := range standings {
 		r := rows[s.ID]
 		if r != nil {
 			known++
 		}
-		if _, noted := taken[s.ID]; r == nil || noted || !r.fresh(s) {
+		if _, noted := taken[s.ID]; r == nil || noted || !r.matches(s) {
 			todo = append(todo, s)
 		}
 	}
@@ -204,8 +202,8 @@ func compare(rows map[firn.ID]*row, standings []store.Standing, taken notes) (to
 	return todo, missing
 }
 
-// settle notes what became of a session.
-func (s *survey) settle(id firn.ID, now *row, erased bool) {
+// record records the current row of a session; nil if it is gone.
+func (s *survey) record(id firn.ID, now *row, erased bool) {
 	was := s.rows[id]
 	if now != nil {
 		s.rows[id] = now
@@ -233,7 +231,7 @@ func (s *survey) summary() Changes {
 	return sum
 }
 
-// census counts the sessions, each once.
+// census returns the standing of all sessions without duplicates.
 func (c *Catalogue) census(ctx context.Context) ([]store.Standing, error) {
 	standings, err := c.src.Census(ctx)
 	if err != nil {
@@ -242,8 +240,8 @@ func (c *Catalogue) census(ctx context.Context) ([]store.Standing, error) {
 	return c.unique(ctx, standings)
 }
 
-// unique counts a session that is there twice, in the directories of two
-// agents, as the one that reading it would find. It changes the slice.
+// unique removes duplicates of sessions that exist in the directories of two agents, and
+// keeps the copy that a reader would get. It modifies the slice.
 func (c *Catalogue) unique(ctx context.Context, standings []store.Standing) ([]store.Standing, error) {
 	other := func(s store.Standing) bool { return s.Agent != standings[0].Agent }
 	if !slices.ContainsFunc(standings, other) {
@@ -269,28 +267,28 @@ func (c *Catalogue) unique(ctx context.Context, standings []store.Standing) ([]s
 	return unique, nil
 }
 
-// isGone reports whether an error says that there is no such session. What
-// cannot be an id is none either.
+// isGone reports whether an error means that a session does not exist. An invalid ID cannot
+// exist either.
 func isGone(err error) bool {
 	return errors.Is(err, firn.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, firn.ErrInvalid)
 }
 
-// look tells how one session is now; nil if it is gone.
-func (c *Catalogue) look(ctx context.Context, id firn.ID) (*row, error) {
+// currentRow returns the current row of a session; nil if it is gone.
+func (c *Catalogue) currentRow(ctx context.Context, id firn.ID) (*row, error) {
 	s, err := c.src.Stand(ctx, id)
 	switch {
 	case err == nil && s.Parts > 0:
 		return c.inspect(ctx, s)
 	case err == nil || isGone(err):
 		return nil, nil
-	case fatal(ctx, err):
+	case isFatal(ctx, err):
 		return nil, err
 	}
-	return faulty(store.Standing{ID: id}, err), nil
+	return faultRow(store.Standing{ID: id}, err), nil
 }
 
-// inspect opens a session that stands so. The standing was taken before: if the
-// session is changed meanwhile, the row does not fit it and is made again.
+// inspect opens a session and returns its row. The standing is older than the info: if the
+// session changes in between, the row does not match and is computed again.
 func (c *Catalogue) inspect(ctx context.Context, s store.Standing) (*row, error) {
 	info, err := c.src.Inspect(ctx, s.ID)
 	switch {
@@ -299,33 +297,33 @@ func (c *Catalogue) inspect(ctx context.Context, s store.Standing) (*row, error)
 		return &r, nil
 	case err == nil || isGone(err):
 		return nil, nil
-	case fatal(ctx, err):
+	case isFatal(ctx, err):
 		return nil, err
 	}
-	return faulty(s, err), nil
+	return faultRow(s, err), nil
 }
 
-// fatal reports whether an error concerns not one session but all.
-func fatal(ctx context.Context, err error) bool {
+// isFatal reports whether an error concerns all sessions, not just one.
+func isFatal(ctx context.Context, err error) bool {
 	return ctx.Err() != nil || errors.Is(err, firn.ErrClosed)
 }
 
-// faulty makes the row of a session that cannot be looked at: it is listed all
-// the same, with what is wrong.
-func faulty(s store.Standing, err error) *row {
+// faultRow returns the row of a session that cannot be inspected. It is listed with its
+// fault.
+func faultRow(s store.Standing, err error) *row {
 	r := newRow(store.Info{
 		ID: s.ID, Agent: s.Agent, Bytes: s.Bytes, Parts: s.Parts, Archived: s.Archived, Fault: err.Error(),
 	}, s.Modified)
 	return &r
 }
 
-// inspectAll opens sessions, several at a time.
+// inspectAll opens sessions in parallel.
 func (c *Catalogue) inspectAll(ctx context.Context, todo []store.Standing, progress Progress) ([]*row, error) {
 	rows := make([]*row, len(todo))
 	errs := make([]error, len(todo))
 	var mu sync.Mutex
 	done := 0
-	each(ctx, len(todo), func(i int) bool {
+	inParallel(ctx, len(todo), func(i int) bool {
 		rows[i], errs[i] = c.inspect(ctx, todo[i])
 		if progress != nil {
 			mu.Lock()
@@ -338,9 +336,9 @@ func (c *Catalogue) inspectAll(ctx context.Context, todo []store.Standing, progr
 	return rows, errors.Join(ctx.Err(), firstError(errs))
 }
 
-// each calls do for 0 to n-1, several at a time, until one returns false or
-// the context is done.
-func each(ctx context.Context, n int, do func(i int) bool) {
+// inParallel calls do with 0 to n-1, several at a time, until one call returns false or the
+// context is done.
+func inParallel(ctx context.Context, n int, do func(i int) bool) {
 	var mu sync.Mutex
 	next := 0
 	take := func() (int, bool) {

@@ -15,38 +15,37 @@ import (
 	"firn.dev/store"
 )
 
-// row is what the catalogue tells of a session, and when its files were
-// written last: with the owner, the size, the number of parts and the archive
-// mark in the info that is the fingerprint of the files it was read from.
-// Rows are plain values: equal ones tell the same.
+// row is the catalogue entry of a session. The modification time together with the agent,
+// size, parts and archive mark in the info identify the version of the files it was read
+// from. Rows can be compared with ==.
 type row struct {
 	info     store.Info
 	modified time.Time
 }
 
-// newRow makes a row in the form it will have when it is read back.
+// newRow returns a row in the form it has after encoding and parsing.
 func newRow(info store.Info, modified time.Time) row {
 	for _, s := range []*string{&info.Agent, &info.Key, &info.CWD, &info.Directories, &info.Title, &info.Prompt, &info.Fault, &info.Source, &info.Tags, &info.Held} {
 		*s, _ = firn.CleanText(*s)
 	}
-	info.Created, info.Updated = plainTime(info.Created), plainTime(info.Updated)
-	return row{info: info, modified: plainTime(modified)}
+	info.Created, info.Updated = normalizeTime(info.Created), normalizeTime(info.Updated)
+	return row{info: info, modified: normalizeTime(modified)}
 }
 
-// plainTime is a time without zone and clock reading, so that equal times are
-// the same value.
-func plainTime(t time.Time) time.Time { return t.Round(0).UTC() }
+// normalizeTime removes the zone and the monotonic clock, so that equal times compare equal
+// with ==.
+func normalizeTime(t time.Time) time.Time { return t.Round(0).UTC() }
 
-// fresh reports whether the row still tells how the session is. One with a
-// fault never is: what was wrong may have been mended without a trace.
-func (r *row) fresh(s store.Standing) bool {
+// matches reports whether the row is up to date for a standing. A row with a fault never
+// is, since the fault may have been fixed without a trace.
+func (r *row) matches(s store.Standing) bool {
 	return r.info.Fault == "" && r.info.Agent == s.Agent && r.info.Bytes == s.Bytes &&
 		r.info.Parts == s.Parts && r.info.Archived == s.Archived && r.modified.Equal(s.Modified)
 }
 
-// key is the time that says where a row stands in the file: that of the latest
-// entry. One with a fault stands behind all others, whatever its time, so that
-// every page meets it and asks whether the fault is still there.
+// key returns the time that determines the position of a row in the file: that of the
+// latest entry. Rows with a fault are after all others, so that every page encounters them
+// and checks whether the fault persists.
 func (r *row) key() time.Time {
 	if r.info.Fault != "" {
 		return time.Unix(farFuture, 0).UTC()
@@ -57,42 +56,42 @@ func (r *row) key() time.Time {
 // farFuture is later than any entry, in seconds.
 const farFuture = math.MaxInt64 / 100
 
-// Every line begins with the checksum of the rest of it, at a fixed place.
+// Every line starts with a checksum of the rest of it, at a fixed offset.
 const (
-	sealBlank  = `{"crc":"00000000",`
-	sealAt     = len(`{"crc":"`)
-	sealDigits = 8
+	checksumBlank  = `{"crc":"00000000",`
+	checksumOffset = len(`{"crc":"`)
+	checksumDigits = 8
 )
 
 func checksum(b []byte) uint32 { return crc32.Checksum(b, crc32.MakeTable(crc32.Castagnoli)) }
 
-// seal writes the checksum into a line that begins with a blank one.
-func seal(line []byte) {
-	sum := checksum(line[len(sealBlank):])
-	hex.Encode(line[sealAt:], []byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
+// writeChecksum writes the checksum into a line that starts with checksumBlank.
+func writeChecksum(line []byte) {
+	sum := checksum(line[len(checksumBlank):])
+	hex.Encode(line[checksumOffset:], []byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
 }
 
-// unseal checks the checksum of a line.
-func unseal(line []byte) error {
-	if len(line) < len(sealBlank) || string(line[:sealAt]) != sealBlank[:sealAt] {
+// verifyChecksum returns ErrCorrupt if the checksum of a line is wrong.
+func verifyChecksum(line []byte) error {
+	if len(line) < len(checksumBlank) || string(line[:checksumOffset]) != checksumBlank[:checksumOffset] {
 		return fmt.Errorf("%w: a line without checksum", firn.ErrCorrupt)
 	}
 	var want [4]byte
-	if _, err := hex.Decode(want[:], line[sealAt:sealAt+sealDigits]); err != nil {
+	if _, err := hex.Decode(want[:], line[checksumOffset:checksumOffset+checksumDigits]); err != nil {
 		return fmt.Errorf("%w: a line without checksum", firn.ErrCorrupt)
 	}
-	sum := checksum(line[len(sealBlank):])
+	sum := checksum(line[len(checksumBlank):])
 	if want != [4]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)} {
 		return fmt.Errorf("%w: a line does not match its checksum", firn.ErrCorrupt)
 	}
 	return nil
 }
 
-// appendLine adds a row as a line. Before is the latest key of all the lines
-// before it: whoever reads backwards knows from it what is still to come.
+// appendLine appends a row as a line. before is the latest key of all preceding lines, for
+// readers that go backwards.
 func appendLine(dst []byte, r *row, before time.Time) []byte {
 	start := len(dst)
-	dst = append(dst, sealBlank...)
+	dst = append(dst, checksumBlank...)
 	dst = appendTime(dst, `"before":`, before)
 	dst = appendText(dst, `,"id":`, string(r.info.ID))
 	dst = appendText(dst, `,"agent":`, r.info.Agent)
@@ -121,11 +120,11 @@ func appendLine(dst []byte, r *row, before time.Time) []byte {
 	dst = appendCounts(dst, r.info.Counts)
 	dst = appendText(dst, `,"fault":`, r.info.Fault)
 	dst = append(dst, '}')
-	seal(dst[start:])
+	writeChecksum(dst[start:])
 	return append(dst, '\n')
 }
 
-// appendCounts adds counts that are not all zero, as a list of numbers.
+// appendCounts appends counts as a list of numbers, unless all are zero.
 func appendCounts(dst []byte, c store.Counts) []byte {
 	if c == (store.Counts{}) {
 		return dst
@@ -144,8 +143,8 @@ func appendText(dst []byte, name, text string) []byte {
 	return rawjson.AppendString(append(dst, name...), text)
 }
 
-// appendTime adds a time as seconds and nanoseconds, with a dot between them:
-// exact, in any year.
+// appendTime appends a time as seconds and nanoseconds separated by a dot, which is exact
+// for any year.
 func appendTime(dst []byte, name string, t time.Time) []byte {
 	dst = append(append(dst, name...), '"')
 	dst = strconv.AppendInt(dst, t.Unix(), 10)
@@ -153,10 +152,10 @@ func appendTime(dst []byte, name string, t time.Time) []byte {
 	return append(dst, '"')
 }
 
-// interned keeps one copy of texts that many rows have in common.
+// interned deduplicates strings that many rows have in common.
 type interned map[string]string
 
-// maxInterned bounds how many are kept.
+// maxInterned is the maximum number of strings.
 const maxInterned = 1000
 
 func (in interned) text(b []byte) string {
@@ -170,9 +169,9 @@ func (in interned) text(b []byte) string {
 	return s
 }
 
-// parseLine is the inverse of appendLine, without the newline.
+// parseLine parses a line of appendLine without its newline.
 func parseLine(line []byte, common interned) (r *row, before time.Time, err error) {
-	if err := unseal(line); err != nil {
+	if err := verifyChecksum(line); err != nil {
 		return nil, before, err
 	}
 	r = new(row)
@@ -194,7 +193,7 @@ func parseLine(line []byte, common interned) (r *row, before time.Time, err erro
 	return r, before, nil
 }
 
-// lineParser reads the fields of a line.
+// lineParser parses the fields of a line.
 type lineParser struct {
 	rawjson.Reader
 	common interned
@@ -250,7 +249,7 @@ func (p *lineParser) field(r *row, before *time.Time) {
 	}
 }
 
-// check notes a value of the wrong kind, and steps over it.
+// check records a value of the wrong type and skips it.
 func (p *lineParser) check(ok bool) {
 	if !ok {
 		p.bad = true
@@ -276,7 +275,7 @@ func (p *lineParser) flag() bool {
 	return b
 }
 
-// int reads a count: it is never negative.
+// int parses a count, which must not be negative.
 func (p *lineParser) int() int64 {
 	n, ok := p.Int()
 	p.check(ok)
@@ -290,7 +289,7 @@ func (p *lineParser) uint() uint64 {
 	return n
 }
 
-// counts is the inverse of appendCounts.
+// counts parses the result of appendCounts.
 func (p *lineParser) counts() store.Counts {
 	var n [7]float64
 	if json.Unmarshal(p.Raw(), &n) != nil {
@@ -314,8 +313,8 @@ func (p *lineParser) time() time.Time {
 	return t
 }
 
-// parseTime is the inverse of appendTime. It is written out because a list of
-// all sessions reads four times for each.
+// parseTime parses the result of appendTime. It is optimized because a list of all sessions
+// parses four times per row.
 func parseTime(text []byte) (time.Time, bool) {
 	digits, negative := bytes.CutPrefix(text, []byte{'-'})
 	sec, nanos, ok := cutNumber(digits)
@@ -332,7 +331,7 @@ func parseTime(text []byte) (time.Time, bool) {
 	return time.Unix(sec, nsec).UTC(), true
 }
 
-// cutNumber reads the number that text begins with.
+// cutNumber parses the number at the beginning of text.
 func cutNumber(text []byte) (n int64, rest []byte, ok bool) {
 	i := 0
 	for ; i < len(text) && '0' <= text[i] && text[i] <= '9'; i++ {

@@ -37,7 +37,7 @@ func someRow(t *rapid.T) row {
 func TestRowsComeBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := someRow(t)
-		before := plainTime(r.modified.Add(-time.Hour))
+		before := normalizeTime(r.modified.Add(-time.Hour))
 		line := appendLine(nil, &r, before)
 		if bytes.IndexByte(line, '\n') != len(line)-1 {
 			t.Fatalf("it is not one line: %q", line)
@@ -110,11 +110,11 @@ func TestLinesAreCounted(t *testing.T) {
 		if err := mem.Put("/book", append(h.encode(), lines...)); err != nil {
 			t.Fatal(err)
 		}
-		b, err := openBook(mem, "/book")
+		b, err := openCatalogueFile(mem, "/book")
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := b.all(); (err == nil) != want {
+		if _, err := b.readAll(); (err == nil) != want {
 			t.Errorf("with a count of %d: %v", count, err)
 		}
 		b.close()
@@ -125,7 +125,7 @@ func TestLinesAreCounted(t *testing.T) {
 func FuzzLine(f *testing.F) {
 	r := newRow(store.Info{ID: "a", Title: "t", Updated: time.Unix(5, 6), Bytes: 7, Parts: 1, End: 7, Hidden: true}, time.Unix(8, 9))
 	line := appendLine(nil, &r, time.Unix(1, 2))
-	f.Add(line[len(sealBlank) : len(line)-1])
+	f.Add(line[len(checksumBlank) : len(line)-1])
 	for _, s := range []string{`}`, `"id":"a"}`, `"id":"a","before":"1"}`, `"id":"a","before":"1.2.3"}`, `"id":"a","before":"-9999999999999999999.1"}`, `"id":"a","end":-1}`, `"id":"../a"}`, `"id":5}`, `"bytes":-1,"id":"a"}`, `"updated":{},"id":"a"}`} {
 		f.Add([]byte(s))
 	}
@@ -133,8 +133,8 @@ func FuzzLine(f *testing.F) {
 		if bytes.IndexByte(content, '\n') >= 0 {
 			return
 		}
-		line := append([]byte(sealBlank), content...)
-		seal(line)
+		line := append([]byte(checksumBlank), content...)
+		writeChecksum(line)
 		r, before, err := parseLine(line, make(interned))
 		if err != nil {
 			return
@@ -201,8 +201,8 @@ func sealAll(content []byte) []byte {
 	var lines []byte
 	for line := range strings.Lines(string(content)) {
 		line = strings.TrimSuffix(line, "\n")
-		sealed := append([]byte(sealBlank), line[min(len(line), len(sealBlank)):]...)
-		seal(sealed)
+		sealed := append([]byte(checksumBlank), line[min(len(line), len(checksumBlank)):]...)
+		writeChecksum(sealed)
 		lines = append(append(lines, sealed...), '\n')
 		h.lines++
 	}
@@ -251,7 +251,7 @@ func TestNeedless(t *testing.T) {
 	}
 	for _, c := range cases {
 		ch := change{id: "a", was: c.was, now: c.now, blind: c.blind}
-		if got := ch.needless(c.there); got != c.wantNever {
+		if got := ch.redundant(c.there); got != c.wantNever {
 			t.Errorf("%s: needless is %v", c.name, got)
 		}
 	}

@@ -10,21 +10,21 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// Stamper is a source with sessions that change without [Wrap] being told, such
-// as mirrors of other tools' folders. Whenever that may have happened its stamp
-// is another one; it must be cheap to get.
+// Stamper is a source with sessions that can change without going through [Wrap], such as
+// mirrors of other tools' folders. Its stamp must differ whenever that may have happened,
+// and must be cheap to compute.
 type Stamper interface {
 	Stamp(ctx context.Context) (string, error)
 }
 
-// stampName is the file that has the stamp at the time when all sessions were
-// last looked at. Without it they are looked at again.
+// stampName is the file with the stamp of the last complete survey. Without it all sessions
+// are examined again.
 const stampName = "sources"
 
-// maxStamp bounds what is read of it.
+// maxStamp is the maximum size of the file.
 const maxStamp = 1 << 20
 
-// stamp asks the source for its stamp; none if it has no such thing.
+// stamp returns the stamp of the source; empty if it is not a [Stamper].
 func (c *Catalogue) stamp(ctx context.Context) (string, error) {
 	s, ok := c.src.(Stamper)
 	if !ok {
@@ -33,9 +33,9 @@ func (c *Catalogue) stamp(ctx context.Context) (string, error) {
 	return s.Stamp(ctx)
 }
 
-// stamped reports whether nothing has changed since all sessions were looked at
-// that did not go through Wrap.
-func (c *Catalogue) stamped(ctx context.Context) (bool, error) {
+// stampUnchanged reports whether no session has changed outside of Wrap since the last
+// complete survey.
+func (c *Catalogue) stampUnchanged(ctx context.Context) (bool, error) {
 	now, err := c.stamp(ctx)
 	if err != nil {
 		return false, err
@@ -57,7 +57,7 @@ func (c *Catalogue) readStamp() (string, error) {
 	return string(data), err
 }
 
-// setStamp notes the stamp that was taken before all sessions were looked at.
+// setStamp saves the stamp taken before a complete survey.
 func (c *Catalogue) setStamp(stamp string) error {
 	if then, err := c.readStamp(); err == nil && then == stamp {
 		return nil

@@ -11,10 +11,9 @@ import (
 	"firn.dev/store"
 )
 
-// Wrap returns the store with a catalogue that is kept up to date: changes
-// that go through it are noted, which costs no I/O, and are written down with
-// the next list or on Close. List answers from the catalogue. What else the
-// store can do is found with [store.As] as before.
+// Wrap returns the store with a catalogue that is kept up to date. Changes made through it
+// are recorded without I/O, and written with the next list or on Close. List uses the
+// catalogue. Other capabilities of the store are found with [store.As] as before.
 //
 // The catalogue's source must be the store. Closing the wrapper closes both.
 func Wrap(s store.Store, c *Catalogue) store.Store {
@@ -27,7 +26,7 @@ type wrapper struct {
 	catalogue *Catalogue
 }
 
-// Unwrap returns the store that tells the catalogue.
+// Unwrap returns the store that notifies the catalogue of changes.
 func (w *wrapper) Unwrap() store.Store { return w.Store }
 
 // List lists from the catalogue.
@@ -35,31 +34,31 @@ func (w *wrapper) List(ctx context.Context, q store.Query) iter.Seq2[store.Info,
 	return w.catalogue.List(ctx, q)
 }
 
-// Page lists a part of the sessions from the catalogue.
+// Page returns a page of the list from the catalogue.
 func (w *wrapper) Page(ctx context.Context, q store.Query, after Cursor) (Page, error) {
 	return w.catalogue.Page(ctx, q, after)
 }
 
-// Count tells from the catalogue how many sessions match.
+// Count returns the number of matching sessions from the catalogue.
 func (w *wrapper) Count(ctx context.Context, q store.Query) (int, error) {
 	return w.catalogue.Count(ctx, q)
 }
 
-// Close closes the catalogue, while it can still ask the store, and the store.
+// Close closes the catalogue, which still needs the store, and then the store.
 func (w *wrapper) Close() error {
 	return errors.Join(w.catalogue.Close(), w.Store.Close())
 }
 
-// watcher notes changes.
+// watcher records changes in a catalogue.
 type watcher struct{ catalogue *Catalogue }
 
-// Before notes that something is about to be changed.
-func (w watcher) Before(firn.ID, bool) error { return w.catalogue.begin() }
+// Before is called before a change.
+func (w watcher) Before(firn.ID, bool) error { return w.catalogue.beginChange() }
 
-// After notes the session. After a purge it sees to it that the catalogue does
-// not tell any longer what was erased; if that fails, purging again tries again.
+// After records the change of a session. After a purge it also removes the erased text from
+// the catalogue; if that fails, repeating the purge tries again.
 func (w watcher) After(ctx context.Context, id firn.ID, purge bool) error {
-	w.catalogue.done(id, purge)
+	w.catalogue.endChange(id, purge)
 	if !purge {
 		return nil
 	}

@@ -16,33 +16,32 @@ import (
 	"firn.dev/store"
 )
 
-// change is what became of a session.
+// change is a change of a session's row.
 type change struct {
 	id firn.ID
-	// was is the row that the catalogue had when we looked; nil if none, or if
-	// we did not look (blind).
+	// was is the row in the catalogue at the time of the comparison; nil if there was none
+	// or no comparison (blind).
 	was   *row
 	blind bool
-	// now is the row it should have; nil if the session is gone.
+	// now is the current row; nil if the session is gone.
 	now *row
-	// erased says that something in the session was erased.
+	// erased is set if data of the session was erased.
 	erased bool
 }
 
-// scrub reports whether lines of the session must go from the file. A session
-// that only grew says what it said before; of one that is gone, or that
-// changed and did not grow, something may have been erased, and the catalogue
-// must not go on telling it.
-func (ch *change) scrub() bool {
+// needsRewrite reports whether old lines of the session must be removed from the file. If
+// the session is gone, or changed without growing, its data may have been erased and must
+// not remain in the catalogue.
+func (ch *change) needsRewrite() bool {
 	if ch.now == nil || ch.erased {
 		return true
 	}
 	return ch.was != nil && ch.now.info.Bytes <= ch.was.info.Bytes && !ch.now.modified.Equal(ch.was.modified)
 }
 
-// needless reports whether a row of the catalogue makes the change needless:
-// it says the same, or somebody has looked at the session after us.
-func (ch *change) needless(there *row) bool {
+// redundant reports whether the row in the catalogue makes the change unnecessary: it is
+// equal, or newer.
+func (ch *change) redundant(there *row) bool {
 	switch {
 	case there == nil:
 		return ch.now == nil
@@ -54,20 +53,20 @@ func (ch *change) needless(there *row) bool {
 	return ch.now != nil && there.modified.After(ch.now.modified) || ch.now == nil && !ch.blind
 }
 
-// How far the catalogue may grow before it is written anew: as many lines
-// again as it has sessions, or a thousand if it has few.
+// minExtra is how many obsolete lines the file may always contain. Beyond that, and as many
+// as there are sessions, the file is rewritten.
 const minExtra = 1000
 
 func overgrown(h head, more int) bool { return h.lines+more-h.rows > max(minExtra, h.rows) }
 
-// commit brings changes into the file. Base is the book that they were found
-// with, nil if there was none that could be used: then the changes tell of all
-// sessions there are. If somebody threw the file away since, nothing is written.
-func (c *Catalogue) commit(ctx context.Context, base *book, changes []change) error {
+// commit writes changes to the file. base is the file the changes were computed from; nil
+// if there was none, in which case the changes contain all sessions. If the file was
+// removed since, nothing is written.
+func (c *Catalogue) commit(ctx context.Context, base *catalogueFile, changes []change) error {
 	if c.opts.ReadOnly || len(changes) == 0 && base != nil {
 		return nil
 	}
-	return c.locked(ctx, func() error {
+	return c.withLock(ctx, func() error {
 		cur, err := c.open()
 		defer cur.close()
 		switch {
@@ -80,9 +79,9 @@ func (c *Catalogue) commit(ctx context.Context, base *book, changes []change) er
 	})
 }
 
-// create writes the file when there is none that could be used.
+// create writes the file when there is no usable one.
 func (c *Catalogue) create(rows []*row) error {
-	return errors.Join(c.rewrite(rows), c.mark.renew(c.fs, c.dir))
+	return errors.Join(c.rewrite(rows), c.mark.restore(c.fs, c.dir))
 }
 
 func rowsOf(changes []change) []*row {
@@ -95,42 +94,42 @@ func rowsOf(changes []change) []*row {
 	return rows
 }
 
-// update brings changes into the file that is there.
-func (c *Catalogue) update(base, cur *book, changes []change) error {
-	// What was written since base may make changes needless. If base is
-	// another file, that is all of it.
+// update writes changes to an existing file.
+func (c *Catalogue) update(base, cur *catalogueFile, changes []change) error {
+	// Lines written since base may make changes redundant. If base is another file, all
+	// lines count.
 	since, from := make(map[firn.ID]*row), int64(headLen)
-	if cur.follows(base) {
+	if cur.extends(base) {
 		from = base.head.size
 	}
-	if _, err := cur.from(from, since); err != nil {
+	if _, err := cur.readFrom(from, since); err != nil {
 		if base == nil {
 			return c.create(rowsOf(changes))
 		}
-		return c.throwAway(err)
+		return c.removeDamaged(err)
 	}
 	scrub := false
 	changes = slices.DeleteFunc(slices.Clone(changes), func(ch change) bool {
 		there, ok := since[ch.id]
-		if (ok || from == headLen) && ch.needless(there) && !ch.erased {
+		if (ok || from == headLen) && ch.redundant(there) && !ch.erased {
 			return true
 		}
-		scrub = scrub || ch.scrub()
+		scrub = scrub || ch.needsRewrite()
 		return false
 	})
 	switch {
 	case len(changes) == 0:
 		return nil
 	case scrub || overgrown(cur.head, len(changes)):
-		return c.renew(cur, changes)
+		return c.rewriteWith(cur, changes)
 	}
 	return c.add(cur, rowsOf(changes))
 }
 
-// replace writes the file anew with rows that were all just looked up. Only
-// what others wrote since base, of a later time, is kept.
-func (c *Catalogue) replace(ctx context.Context, base *book, rows map[firn.ID]*row) error {
-	return c.locked(ctx, func() error {
+// replace rewrites the file with rows that were all just computed. Of the lines written by
+// others since base, only newer rows are kept.
+func (c *Catalogue) replace(ctx context.Context, base *catalogueFile, rows map[firn.ID]*row) error {
+	return c.withLock(ctx, func() error {
 		since, err := c.since(base)
 		if err != nil {
 			c.report("%v; it is replaced", err)
@@ -144,22 +143,22 @@ func (c *Catalogue) replace(ctx context.Context, base *book, rows map[firn.ID]*r
 	})
 }
 
-// since reads what was added to the file since base.
-func (c *Catalogue) since(base *book) (map[firn.ID]*row, error) {
+// since reads the lines added to the file since base.
+func (c *Catalogue) since(base *catalogueFile) (map[firn.ID]*row, error) {
 	rows := make(map[firn.ID]*row)
 	cur, err := c.open()
 	defer cur.close()
-	if cur.follows(base) {
-		_, err = cur.from(base.head.size, rows)
+	if cur.extends(base) {
+		_, err = cur.readFrom(base.head.size, rows)
 	}
 	return rows, err
 }
 
-// renew writes the file anew, with changes.
-func (c *Catalogue) renew(cur *book, changes []change) error {
-	rows, err := cur.all()
+// rewriteWith rewrites the file with changes applied.
+func (c *Catalogue) rewriteWith(cur *catalogueFile, changes []change) error {
+	rows, err := cur.readAll()
 	if err != nil {
-		return c.throwAway(err)
+		return c.removeDamaged(err)
 	}
 	differs := false
 	for _, ch := range changes {
@@ -171,31 +170,28 @@ func (c *Catalogue) renew(cur *book, changes []change) error {
 		}
 		differs = differs || ch.erased || was != ch.now
 	}
-	if !differs { // those that are gone were never there
+	if !differs { // the removed sessions were not in the file
 		return nil
 	}
 	return c.rewrite(slices.Collect(maps.Values(rows)))
 }
 
-// throwAway removes a file that turned out to be damaged. The next one to need
-// it builds it anew.
-func (c *Catalogue) throwAway(cause error) error {
+// removeDamaged removes a damaged file. It is rebuilt when it is needed.
+func (c *Catalogue) removeDamaged(cause error) error {
 	c.reportDamage(cause)
 	return c.fs.Remove(c.path())
 }
 
-// order sorts rows as they stand in the file: a list turned round, and those
-// with a fault at the end.
-func order(rows []*row) {
+// sortRows sorts rows in file order: reverse list order, rows with a fault at the end.
+func sortRows(rows []*row) {
 	slices.SortFunc(rows, func(a, b *row) int {
 		return cmp.Or(a.key().Compare(b.key()), store.CompareInfos(&b.info, &a.info))
 	})
 }
 
-// add writes rows behind the others. The head comes after them: only with it
-// they are there.
-func (c *Catalogue) add(cur *book, rows []*row) (err error) {
-	order(rows)
+// add appends rows to the file. They become visible when the header is written.
+func (c *Catalogue) add(cur *catalogueFile, rows []*row) (err error) {
+	sortRows(rows)
 	h := cur.head
 	var lines []byte
 	for _, r := range rows {
@@ -226,9 +222,9 @@ func (c *Catalogue) add(cur *book, rows []*row) (err error) {
 	return c.writeHead(file, h)
 }
 
-// writeHead tells how far the file goes now, and makes it durable unless we
-// have a mark: then that is done when the mark is taken away. A power cut may
-// keep the head and not the lines before it. They are then found to be damaged.
+// writeHead writes the header. It syncs the file unless there is a mark: then that is done
+// before the mark is removed. After a power failure the header may be newer than the lines;
+// their checksums detect that.
 func (c *Catalogue) writeHead(file vfs.File, h head) error {
 	if _, err := file.WriteAt(h.encode(), 0); err != nil {
 		return err
@@ -246,9 +242,9 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// rewrite replaces the file by one that has just these rows.
+// rewrite replaces the file with one that contains exactly these rows.
 func (c *Catalogue) rewrite(rows []*row) error {
-	order(rows)
+	sortRows(rows)
 	h := head{lines: len(rows), rows: len(rows)}
 	b := make([]byte, headLen, headLen+len(rows)*512)
 	for _, r := range rows {
@@ -257,19 +253,19 @@ func (c *Catalogue) rewrite(rows []*row) error {
 	}
 	h.size = int64(len(b))
 	copy(b, h.encode())
-	c.sweep()
+	c.removeTempFiles()
 	if err := vfs.WriteFile(c.fs, c.path(), b); err != nil {
 		return fmt.Errorf("write catalogue: %w", err)
 	}
 	return nil
 }
 
-// sweep removes what a process that died while writing left behind. Only the
-// holder of the lock writes, so it is nobody's.
-func (c *Catalogue) sweep() {
+// removeTempFiles removes temporary files of killed processes. Only the holder of the lock
+// writes, so none are in use.
+func (c *Catalogue) removeTempFiles() {
 	entries, err := c.fs.ReadDir(c.dir)
 	if err != nil {
-		return // then the file cannot be written either, and that is told
+		return // writing the file will fail too, and be reported
 	}
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), "."+fileName+".tmp-") {
@@ -282,13 +278,13 @@ func (c *Catalogue) sweep() {
 
 const (
 	lockName = "lock"
-	// lockWait is how long a writer waits for others. They hold the lock while
-	// they write, never while they look at sessions.
+	// lockWait is how long a writer waits for others. They hold the lock only while
+	// writing, not while examining sessions.
 	lockWait = 10 * time.Second
 )
 
-// locked runs fn while no other process, and nobody else in this one, writes.
-func (c *Catalogue) locked(ctx context.Context, fn func() error) (err error) {
+// withLock runs fn while no other process or goroutine writes.
+func (c *Catalogue) withLock(ctx context.Context, fn func() error) (err error) {
 	if err := c.fs.MkdirAll(c.dir); err != nil {
 		return fmt.Errorf("lock catalogue: %w", err)
 	}
@@ -296,7 +292,7 @@ func (c *Catalogue) locked(ctx context.Context, fn func() error) (err error) {
 	if err != nil {
 		return fmt.Errorf("lock catalogue: %w", err)
 	}
-	defer func() { err = errors.Join(err, file.Close()) }() // which frees it
+	defer func() { err = errors.Join(err, file.Close()) }() // releases the lock
 	ctx, cancel := context.WithTimeoutCause(ctx, lockWait,
 		fmt.Errorf("lock catalogue: %w by another process for %s", firn.ErrLocked, lockWait))
 	defer cancel()

@@ -1,10 +1,9 @@
-// Package rowcache keeps the rows of lists that are expensive to compute, one file per
-// session: those of transcripts that must be read whole, because no checkpoint in them
-// stands for what is before it.
+// Package rowcache caches list rows that are expensive to compute, one file per session:
+// those of transcripts without a recent checkpoint, which must be read completely.
 //
-// A row is used only as long as the files it was read from have the size, the time and
-// the inode that they had. The cache is never the truth: it may be deleted at any time,
-// and a row that cannot be read or written makes a list slow, not wrong.
+// A row is valid only while the files it was computed from have the same size, modification
+// time and inode. The cache may be deleted at any time. Errors in reading or writing it
+// make lists slower, not wrong.
 package rowcache
 
 import (
@@ -26,35 +25,34 @@ import (
 	"firn.dev/store"
 )
 
-// DirName is the name of the cache in the directory of the indexes. Its number grows
-// whenever [store.Gist] computes other rows from the same session.
+// DirName is the name of the cache in the index directory. Its number changes whenever
+// [store.Gist] computes different rows for the same session.
 const DirName = "rows-1"
 
-// mostBytes bounds what is read of a row: no row is longer.
-const mostBytes = 1 << 20
+// maxRowBytes is the maximum size of a cache file.
+const maxRowBytes = 1 << 20
 
-// Cache keeps rows in a directory. A nil cache keeps none. All methods may be called
-// from many goroutines and processes.
+// Cache stores rows in a directory. A nil Cache is empty. All methods are safe for
+// concurrent use by goroutines and processes.
 type Cache struct {
 	fs       vfs.FS
 	dir      string
 	readOnly bool
 }
 
-// New returns the cache in the directory of the indexes. Nothing is read or written
-// before it is needed. A cache that is read only is never written to.
+// New returns the cache in the index directory. It performs no I/O. A read-only cache is
+// never written to.
 func New(fsys vfs.FS, indexes string, readOnly bool) *Cache {
 	return &Cache{fs: fsys, dir: filepath.Join(indexes, DirName), readOnly: readOnly}
 }
 
-// bypass is the key of a context for readers that compute every row.
+// bypass is the context key for readers that compute every row.
 type bypass struct{}
 
-// Bypass returns a context with which no row is recalled: to check rows, or to compute
-// them anew.
+// Bypass returns a context in which Recall finds no rows, for checking or recomputing them.
 func Bypass(ctx context.Context) context.Context { return context.WithValue(ctx, bypass{}, true) }
 
-// file is what is known of a file that a row was read from.
+// file identifies a version of a file.
 type file struct {
 	Size     int64  `json:"size"`
 	Modified int64  `json:"modified"`
@@ -78,8 +76,7 @@ func filesOf(infos []vfs.Info) []file {
 
 func (c *Cache) path(id firn.ID) string { return filepath.Join(c.dir, string(id)+".json") }
 
-// Recall returns the row of a session that was read from files which are still as they
-// are now.
+// Recall returns the cached row of a session if its files have not changed.
 func (c *Cache) Recall(ctx context.Context, id firn.ID, now []vfs.Info) (store.Info, bool) {
 	if c == nil || len(now) == 0 || id.Check() != nil || ctx.Value(bypass{}) != nil {
 		return store.Info{}, false
@@ -89,7 +86,7 @@ func (c *Cache) Recall(ctx context.Context, id firn.ID, now []vfs.Info) (store.I
 		return store.Info{}, false
 	}
 	defer f.Close() // only read
-	data, err := io.ReadAll(io.LimitReader(f, mostBytes))
+	data, err := io.ReadAll(io.LimitReader(f, maxRowBytes))
 	sum, row, ok := bytes.Cut(data, []byte{'\n'})
 	if err != nil || !ok || string(sum) != checksum(row) {
 		return store.Info{}, false
@@ -108,15 +105,16 @@ func (c *Cache) Recall(ctx context.Context, id firn.ID, now []vfs.Info) (store.I
 
 func checksum(row []byte) string { return fmt.Sprintf("%08x", crc32.ChecksumIEEE(row)) }
 
-// Ages of files from which on a later change is sure to have another time. Some file
-// systems have times of whole or even seconds only.
+// Minimum ages of a file such that a later change has a different modification time. Some
+// file systems have a resolution of one or two seconds.
 const (
 	fineTick   = time.Second
 	coarseTick = 3 * time.Second
 )
 
-// firm reports whether a later change of a file will have another time.
-func firm(info vfs.Info) bool {
+// isStable reports whether a later change of a file will have a different modification
+// time.
+func isStable(info vfs.Info) bool {
 	tick := fineTick
 	if info.ModTime.Nanosecond() == 0 {
 		tick = coarseTick
@@ -124,22 +122,22 @@ func firm(info vfs.Info) bool {
 	return time.Since(info.ModTime) > tick
 }
 
-// Remember keeps the row that was read from files. Again looks at the files once more:
-// if they changed meanwhile, the row is removed, so that one which was erased in this
-// very moment does not come back. Files that changed just now are not remembered.
+// Remember caches the row computed from files. It then calls again to check the files once
+// more: if they have changed, the row is removed, so that text erased concurrently is not
+// restored. Rows of files that changed very recently are not cached.
 //
-// The row is not synced: after a power cut it may be damaged, and is computed again.
+// The row is not synced: after a power failure it may be damaged, and is computed again.
 func (c *Cache) Remember(info store.Info, was []vfs.Info, again func() ([]vfs.Info, error)) {
 	if c == nil || c.readOnly || len(was) == 0 || info.ID.Check() != nil {
 		return
 	}
 	for _, f := range was {
-		if !firm(f) {
+		if !isStable(f) {
 			return
 		}
 	}
 	row, err := json.Marshal(cached{filesOf(was), info})
-	if err != nil || len(row) >= mostBytes/2 || c.write(c.path(info.ID), append([]byte(checksum(row)+"\n"), row...)) != nil {
+	if err != nil || len(row) >= maxRowBytes/2 || c.write(c.path(info.ID), append([]byte(checksum(row)+"\n"), row...)) != nil {
 		return
 	}
 	now, err := again()
@@ -151,11 +149,11 @@ func (c *Cache) Remember(info store.Info, was []vfs.Info, again func() ([]vfs.In
 		}
 	}
 	if err != nil || len(now) != len(was) {
-		_ = c.Forget(info.ID) // it does not fit the files, so nobody uses it
+		_ = c.Forget(info.ID) // it does not match the files, so it is never used
 	}
 }
 
-// write replaces a file as a whole.
+// write replaces a file atomically.
 func (c *Cache) write(path string, data []byte) error {
 	if err := c.fs.MkdirAll(c.dir); err != nil {
 		return err
@@ -177,7 +175,7 @@ func (c *Cache) write(path string, data []byte) error {
 
 const tempPrefix = ".tmp-"
 
-// Forget removes the row of a session, and what killed processes left of writing rows.
+// Forget removes the row of a session and temporary files of killed processes.
 func (c *Cache) Forget(id firn.ID) error {
 	if c == nil || c.readOnly {
 		return nil
@@ -199,7 +197,7 @@ func (c *Cache) Forget(id firn.ID) error {
 	return nil
 }
 
-// RemoveAll removes the rows that any version kept in the directory of the indexes.
+// RemoveAll removes the cached rows of all versions in the index directory.
 func RemoveAll(fsys vfs.FS, indexes string) error {
 	entries, err := fsys.ReadDir(indexes)
 	if errors.Is(err, fs.ErrNotExist) {

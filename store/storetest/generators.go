@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// batch draws entries to be appended to a session.
+// batch draws entries to append to a session.
 func (w *twins) batch(id firn.ID) []firn.Entry {
 	var batch []firn.Entry
 	if rapid.IntRange(0, 7).Draw(w.T, "header") == 0 {
@@ -19,7 +19,7 @@ func (w *twins) batch(id firn.ID) []firn.Entry {
 		batch = append(batch, firn.Entry{Time: w.time(), Body: h})
 	}
 	for range rapid.IntRange(1, 3).Draw(w.T, "entries") {
-		e := firn.Entry{Time: w.time()} // first, since it counts
+		e := firn.Entry{Time: w.time()} // first, since it increments the counter
 		e.ID = firn.EntryID(fmt.Sprintf("e%d", w.made))
 		e.Body = w.body(id)
 		e.Parent = w.parent(id)
@@ -29,7 +29,7 @@ func (w *twins) batch(id firn.ID) []firn.Entry {
 	return batch
 }
 
-// time draws a time that mostly, not always, is later than those before.
+// time draws a time that is usually later than the preceding ones.
 func (w *twins) time() time.Time {
 	w.made++
 	jump := rapid.SampledFrom([]time.Duration{0, 0, 0, -time.Hour, time.Hour}).Draw(w.T, "jump")
@@ -46,7 +46,7 @@ func (w *twins) parent(id firn.ID) firn.EntryID {
 	return ""
 }
 
-// body draws what an entry says.
+// body draws the body of an entry.
 func (w *twins) body(id firn.ID) firn.Body {
 	text := func(what string) string { return someText.Draw(w.T, what) }
 	target := func() firn.EntryID { return w.someEntry(id).Draw(w.T, "target") }
@@ -82,7 +82,7 @@ func (w *twins) body(id firn.ID) firn.Body {
 	return someMessage.Draw(w.T, "message")
 }
 
-// someMessage draws a message; now and then one that must be refused.
+// someMessage draws a message, sometimes an invalid one.
 var someMessage = rapid.Custom(func(t *rapid.T) *firn.Message {
 	m := &firn.Message{Time: day.Add(time.Duration(rapid.IntRange(0, 1e6).Draw(t, "said")) * time.Millisecond), Extra: someFields.Draw(t, "extra")}
 	switch rapid.IntRange(0, 9).Draw(t, "role") {
@@ -101,13 +101,13 @@ var someMessage = rapid.Custom(func(t *rapid.T) *firn.Message {
 		m.Role = firn.RoleToolResult
 		m.Parts = []firn.Part{firn.ToolResult{CallID: someText.Draw(t, "call"), Name: someText.Draw(t, "name"),
 			Content: someParts(false).Draw(t, "content"), IsError: rapid.Bool().Draw(t, "failed"), Details: someJSON.Draw(t, "details")}}
-	case 9: // a shell command where none belongs
+	case 9: // a shell part in the wrong role
 		m.Role, m.Parts = firn.RoleUser, []firn.Part{firn.Shell{Command: "ls"}}
 	}
 	return m
 })
 
-// someParts draws the parts of a message of the user or of a model.
+// someParts draws the parts of a user or model message.
 func someParts(model bool) *rapid.Generator[[]firn.Part] {
 	part := rapid.Custom(func(t *rapid.T) firn.Part {
 		n := rapid.IntRange(0, 5).Draw(t, "part")
@@ -128,7 +128,7 @@ func someParts(model bool) *rapid.Generator[[]firn.Part] {
 
 var someArguments = rapid.SampledFrom([]json.RawMessage{nil, json.RawMessage(`{}`), json.RawMessage("{\n \"a\": \"\u2028\"}"), json.RawMessage(`{"a":1.0,"a":2,"B":"\ud800"}`)})
 
-// jsonSamples are pieces of JSON that are easily spoilt. The first is none at all.
+// jsonSamples are JSON values that are easily damaged. The first is empty.
 var jsonSamples = []string{"", "null", "true", "0", "-1.50e+3", "12345678901234567890", `""`, `"<\u0000&>"`, "[\n1,\n[]]", `{"b":{},"a":[null]}`, `{"x":"\ud83e\udd80"}`}
 
 var someJSON = rapid.Custom(func(t *rapid.T) json.RawMessage {
@@ -139,13 +139,13 @@ var someJSON = rapid.Custom(func(t *rapid.T) json.RawMessage {
 	return json.RawMessage(sample)
 })
 
-// someText draws text: short, odd, or not text at all.
+// someText draws text: short, unusual, or invalid UTF-8.
 var someText = rapid.OneOf(
 	rapid.SampledFrom([]string{"", "hello", "two\nlines", "\u2028", "bad \xff\x00", `"\/`, "🦀", strings.Repeat("long ", 50)}),
 	rapid.StringN(0, 12, 40),
 )
 
-// someFields draws members that no reader knows; mostly none.
+// someFields draws unknown members; usually none.
 var someFields = rapid.Custom(func(t *rapid.T) firn.Fields {
 	var fields firn.Fields
 	for i := range max(0, rapid.IntRange(-6, 2).Draw(t, "fields")) {

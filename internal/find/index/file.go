@@ -13,32 +13,31 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// The file of the catalogue is a head of fixed length and behind it one line a
-// row. Of several lines of a session the last one counts.
+// The catalogue file has a header of fixed length, followed by one line per row. If a
+// session has several lines, the last one counts.
 //
-// The head says how far the lines reach. It is written after them, so what
-// stands behind that place is either being written or was left by a crash, and
-// nobody reads it; and a file that does not reach so far was cut short.
+// The header contains the end of the lines and is written after them. Bytes after that end
+// are either being written or were left by a crash, and are ignored; a shorter file was
+// truncated.
 //
-// Lines stand in the order of a list turned round, as far as they were written
-// together: the newest at the end, and behind them those with a fault. What is
-// added later may be out of order, so each line says what the latest key before
-// it is.
+// Lines written together are in reverse list order: newest last, followed by rows with a
+// fault. Lines added later may be out of order, so each line records the latest key before
+// it.
 
-// format is the version of the file. It must grow also when [store.Gist], or
-// what a source makes of it, tells other things of the same session.
+// format is the version of the file. It must also change when [store.Gist] or a source
+// computes different infos for the same session.
 const format = 6
 
-// headLen is the length of the head, with its newline.
+// headLen is the length of the header, including its newline.
 const headLen = 256
 
-// head is what the file says of itself.
+// head is the header of the file.
 type head struct {
-	// size is where the lines end, lines how many there are.
+	// size is the end of the lines, lines their number.
 	size  int64
 	lines int
-	// rows is how many sessions there were when the file was written anew:
-	// so many lines stand in order.
+	// rows is the number of sessions when the file was last rewritten: so many lines are in
+	// order.
 	rows int
 	// newest is the latest key of all lines.
 	newest time.Time
@@ -46,7 +45,7 @@ type head struct {
 
 func (h head) encode() []byte {
 	b := make([]byte, 0, headLen)
-	b = append(b, sealBlank...)
+	b = append(b, checksumBlank...)
 	b = strconv.AppendInt(append(b, `"catalogue":`...), format, 10)
 	b = strconv.AppendInt(append(b, `,"size":`...), h.size, 10)
 	b = strconv.AppendInt(append(b, `,"lines":`...), int64(h.lines), 10)
@@ -56,7 +55,7 @@ func (h head) encode() []byte {
 	for len(b) < headLen-1 {
 		b = append(b, ' ')
 	}
-	seal(b)
+	writeChecksum(b)
 	return append(b, '\n')
 }
 
@@ -65,7 +64,7 @@ func parseHead(b []byte) (head, error) {
 	if len(b) != headLen || b[headLen-1] != '\n' {
 		return h, fmt.Errorf("%w: the head is not whole", firn.ErrCorrupt)
 	}
-	if err := unseal(b[:headLen-1]); err != nil {
+	if err := verifyChecksum(b[:headLen-1]); err != nil {
 		return h, fmt.Errorf("the head: %w", err)
 	}
 	version := int64(0)
@@ -97,26 +96,25 @@ func parseHead(b []byte) (head, error) {
 	return h, nil
 }
 
-// book is the file of the catalogue, open to be read as it was at that time.
-// Somebody may replace it meanwhile: this one stays as it was.
-type book struct {
+// catalogueFile is the open catalogue file as of the time it was opened. If the file is
+// replaced, this one stays unchanged.
+type catalogueFile struct {
 	file vfs.File
 	info vfs.Info
 	head head
 }
 
-// headTries is how often a head is read that is not whole: it may be just
-// being written.
+// headTries is how often an invalid header is read again: it may be just being written.
 const headTries = 3
 
-// openBook opens the file. One that is damaged is an ErrCorrupt, or an
-// ErrUnsupported if it is of another version.
-func openBook(fsys vfs.FS, path string) (*book, error) {
+// openCatalogueFile opens the file. It returns ErrCorrupt if the file is damaged,
+// ErrUnsupported if it has another version.
+func openCatalogueFile(fsys vfs.FS, path string) (*catalogueFile, error) {
 	file, err := fsys.Open(path, vfs.Read)
 	if err != nil {
 		return nil, err
 	}
-	b := &book{file: file}
+	b := &catalogueFile{file: file}
 	for range headTries {
 		if err = b.readHead(); !errors.Is(err, firn.ErrCorrupt) {
 			break
@@ -129,7 +127,7 @@ func openBook(fsys vfs.FS, path string) (*book, error) {
 	return b, nil
 }
 
-func (b *book) readHead() error {
+func (b *catalogueFile) readHead() error {
 	buf := make([]byte, headLen)
 	n, err := b.file.ReadAt(buf, 0)
 	if err != nil && err != io.EOF {
@@ -147,22 +145,21 @@ func (b *book) readHead() error {
 	return nil
 }
 
-func (b *book) close() {
+func (b *catalogueFile) close() {
 	if b != nil {
 		b.file.Close() // only read
 	}
 }
 
-// follows reports whether the book is an earlier one with nothing done to it
-// but lines added.
-func (b *book) follows(earlier *book) bool {
+// extends reports whether b is the same file as earlier, with at most lines added.
+func (b *catalogueFile) extends(earlier *catalogueFile) bool {
 	return b != nil && earlier != nil && b.info.Same(earlier.info) && b.head.size >= earlier.head.size
 }
 
-// all reads every row.
-func (b *book) all() (map[firn.ID]*row, error) {
+// readAll reads every row.
+func (b *catalogueFile) readAll() (map[firn.ID]*row, error) {
 	rows := make(map[firn.ID]*row, b.head.rows+1)
-	lines, err := b.from(headLen, rows)
+	lines, err := b.readFrom(headLen, rows)
 	if err == nil && lines != b.head.lines {
 		err = fmt.Errorf("%w: it has %d lines and should have %d", firn.ErrCorrupt, lines, b.head.lines)
 	}
@@ -172,12 +169,12 @@ func (b *book) all() (map[firn.ID]*row, error) {
 	return rows, nil
 }
 
-// bookChunk is how much is read at once.
-const bookChunk = 64 << 10
+// readChunk is the size of a read.
+const readChunk = 64 << 10
 
-// from reads the lines from an offset on into rows, and counts them.
-func (b *book) from(offset int64, rows map[firn.ID]*row) (lines int, err error) {
-	buf, common := make([]byte, 0, bookChunk), make(interned)
+// readFrom reads the lines from an offset on into rows, and returns their number.
+func (b *catalogueFile) readFrom(offset int64, rows map[firn.ID]*row) (lines int, err error) {
+	buf, common := make([]byte, 0, readChunk), make(interned)
 	for offset < b.head.size || len(buf) > 0 {
 		if offset == b.head.size {
 			return lines, fmt.Errorf("%w: the last line is not whole", firn.ErrCorrupt)
@@ -210,8 +207,8 @@ func (b *book) from(offset int64, rows map[firn.ID]*row) (lines int, err error) 
 	return lines, nil
 }
 
-// readAt fills p. A file that is shorter than its head says was cut meanwhile.
-func (b *book) readAt(p []byte, offset int64) error {
+// readAt fills p. It returns ErrCorrupt if the file is shorter than its header says.
+func (b *catalogueFile) readAt(p []byte, offset int64) error {
 	n, err := b.file.ReadAt(p, offset)
 	if n == len(p) {
 		return nil
@@ -222,28 +219,28 @@ func (b *book) readAt(p []byte, offset int64) error {
 	return err
 }
 
-// backReader reads the rows of a book from its end, newest line first. Lines
-// that a later one of the same session replaces are left out.
+// backReader reads the rows of a file from the end, skipping lines replaced by a later line
+// of the same session.
 type backReader struct {
-	book *book
+	book *catalogueFile
 	// buf holds the bytes from low on that were not returned yet.
 	buf  []byte
 	low  int64
 	seen map[firn.ID]bool
-	// bound is the latest key that a row still to come can have.
+	// bound is the latest key that a remaining row can have.
 	bound  time.Time
 	done   bool
 	common interned
 }
 
-func (b *book) back() *backReader {
+func (b *catalogueFile) readBack() *backReader {
 	return &backReader{book: b, low: b.head.size, seen: make(map[firn.ID]bool), common: make(interned), bound: b.head.newest}
 }
 
 // next returns the next row, or nil at the beginning of the file.
 func (b *backReader) next() (*row, error) {
 	for {
-		line, err := b.line()
+		line, err := b.prevLine()
 		if err != nil || line == nil {
 			b.done = true
 			return nil, err
@@ -260,8 +257,8 @@ func (b *backReader) next() (*row, error) {
 	}
 }
 
-// line returns the line before the last one returned; nil at the beginning.
-func (b *backReader) line() ([]byte, error) {
+// prevLine returns the line before the last one returned; nil at the beginning.
+func (b *backReader) prevLine() ([]byte, error) {
 	for {
 		if n := len(b.buf); n > 0 {
 			if b.buf[n-1] != '\n' {
@@ -282,10 +279,10 @@ func (b *backReader) line() ([]byte, error) {
 	}
 }
 
-// fill reads the piece before what is in the buffer: at first as much as a
-// page of a list needs.
+// fill reads the bytes before the buffer. The first read is about as large as needed for
+// one page of a list.
 func (b *backReader) fill() error {
-	n := int(min(b.low-headLen, int64(max(bookChunk/2, min(2*cap(b.buf), 16*bookChunk)))))
+	n := int(min(b.low-headLen, int64(max(readChunk/2, min(2*cap(b.buf), 16*readChunk)))))
 	buf := make([]byte, n+len(b.buf))
 	copy(buf[n:], b.buf)
 	if err := b.book.readAt(buf[:n], b.low-int64(n)); err != nil {

@@ -57,7 +57,7 @@ func (w *twins) doRestore() {
 	w.agree(subject.Restore(w.ctx, id), model.Restore(w.ctx, id))
 }
 
-// doErase purges one or two entries of a session that is there.
+// doErase purges one or two entries of an existing session.
 func (w *twins) doErase() {
 	subject, model := capability[store.Remover](w)
 	id := w.session()
@@ -73,7 +73,7 @@ func (w *twins) doErase() {
 	}
 }
 
-// doPurge purges a session, but only sometimes: there are not many.
+// doPurge purges a session, but rarely, since there are only a few.
 func (w *twins) doPurge() {
 	subject, model := capability[store.Remover](w)
 	id := w.session()
@@ -91,7 +91,7 @@ func (w *twins) doSync() {
 	w.agree(subject.Sync(w.ctx, id), model.Sync(w.ctx, id))
 }
 
-// someEntry draws an entry of a session, seldom one that is not there.
+// someEntry draws an entry of a session, rarely an unknown one.
 func (w *twins) someEntry(id firn.ID) *rapid.Generator[firn.EntryID] {
 	known := w.entries[id]
 	return rapid.Custom(func(t *rapid.T) firn.EntryID {

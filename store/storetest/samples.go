@@ -8,9 +8,9 @@ import (
 	"firn.dev"
 )
 
-// gallery returns entries of every kind with every kind of part, all fields
-// set somewhere. Each follows the one before it.
-func gallery() []firn.Entry {
+// sampleEntries returns entries of every kind with every kind of part and every field set
+// at least once. Each is the parent of the next.
+func sampleEntries() []firn.Entry {
 	at := time.Date(2026, 3, 15, 10, 0, 0, 7e6, time.UTC)
 	var entries []firn.Entry
 	for i, b := range galleryBodies(at) {
@@ -23,7 +23,7 @@ func gallery() []firn.Entry {
 	return entries
 }
 
-// oddFields are members that no reader knows, with values that are easily spoilt.
+// oddFields returns unknown members with values that are easily damaged.
 func oddFields() firn.Fields {
 	return firn.Fields{
 		{Name: "x_zebra", Value: json.RawMessage(`12345678901234567890123`)},

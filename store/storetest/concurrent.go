@@ -23,8 +23,8 @@ func togetherTests() []test {
 
 const crowd = 8
 
-// together runs do in as many goroutines as a crowd has and waits for them.
-func together(do func(who int)) {
+// inParallel runs do in many goroutines and waits for them.
+func inParallel(do func(who int)) {
 	var wg sync.WaitGroup
 	for who := range crowd {
 		wg.Go(func() { do(who) })
@@ -35,9 +35,9 @@ func together(do func(who int)) {
 func togetherAny(s *suite) {
 	const each = 20
 	var ends [crowd][each]store.Pos
-	together(func(who int) {
+	inParallel(func(who int) {
 		for i := range each {
-			end, err := s.store.Append(s.ctx, "s1", store.Any, said(fmt.Sprintf("%d %d a", who, i)), said(fmt.Sprintf("%d %d b", who, i)))
+			end, err := s.store.Append(s.ctx, "s1", store.Any, userEntry(fmt.Sprintf("%d %d a", who, i)), userEntry(fmt.Sprintf("%d %d b", who, i)))
 			if err != nil {
 				s.Errorf("Append: %v", err)
 			}
@@ -63,7 +63,7 @@ func togetherAny(s *suite) {
 	s.sameRecords("read back", s.collect(s.store.ReadBack(s.ctx, "s1", store.End)), backwards(all))
 }
 
-// chained checks that each entry follows the one before it and ids are unique.
+// chained checks that each entry is the parent of the next and that IDs are unique.
 func (s *suite) chained(all []stored) {
 	s.Helper()
 	seen := make(map[firn.EntryID]bool)
@@ -78,12 +78,12 @@ func (s *suite) chained(all []stored) {
 
 func togetherExpect(s *suite) {
 	const each = 10
-	start := s.say("s1", "first")
+	start := s.appendTexts("s1", "first")
 	var mu sync.Mutex
 	var won []store.Pos
-	together(func(who int) {
+	inParallel(func(who int) {
 		for wins, at := 0, start; wins < each; {
-			end, err := s.store.Append(s.ctx, "s1", at, said(fmt.Sprint(who)))
+			end, err := s.store.Append(s.ctx, "s1", at, userEntry(fmt.Sprint(who)))
 			var c *store.Conflict
 			if errors.As(err, &c) && c.End != at {
 				at = c.End
@@ -115,8 +115,8 @@ func togetherBegin(s *suite) {
 	for round := range 5 {
 		id := firn.ID(fmt.Sprint("start", round))
 		var won [crowd]bool
-		together(func(who int) {
-			_, err := s.store.Append(s.ctx, id, store.Start, said(fmt.Sprint(who)))
+		inParallel(func(who int) {
+			_, err := s.store.Append(s.ctx, id, store.Start, userEntry(fmt.Sprint(who)))
 			if won[who] = err == nil; err != nil && !errors.Is(err, firn.ErrConflict) {
 				s.Errorf("Append: %v", err)
 			}
@@ -125,8 +125,8 @@ func togetherBegin(s *suite) {
 			s.Errorf("%d appends began the same session", n)
 		}
 		id = firn.ID(fmt.Sprint("any", round))
-		together(func(who int) {
-			if _, err := s.store.Append(s.ctx, id, store.Any, said(fmt.Sprint(who))); err != nil {
+		inParallel(func(who int) {
+			if _, err := s.store.Append(s.ctx, id, store.Any, userEntry(fmt.Sprint(who))); err != nil {
 				s.Errorf("Append: %v", err)
 			}
 		})
@@ -139,11 +139,11 @@ func togetherBegin(s *suite) {
 }
 
 func togetherRead(s *suite) {
-	s.say("s1", "first")
-	together(func(who int) {
+	s.appendTexts("s1", "first")
+	inParallel(func(who int) {
 		for i := range 10 {
 			if who%2 == 0 {
-				if _, err := s.store.Append(s.ctx, "s1", store.Any, said(fmt.Sprint(who, i))); err != nil {
+				if _, err := s.store.Append(s.ctx, "s1", store.Any, userEntry(fmt.Sprint(who, i))); err != nil {
 					s.Errorf("Append: %v", err)
 				}
 				continue
@@ -159,7 +159,7 @@ func togetherRead(s *suite) {
 	})
 }
 
-// finished leaves out the line that somebody is writing just now.
+// finished skips the line that is being written.
 func finished(seq iter.Seq2[store.Record, error]) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		for r, err := range seq {

@@ -11,7 +11,7 @@ import (
 	"firn.dev/store"
 )
 
-// Lookup returns the session a key points at.
+// Lookup returns the session a key points to.
 func (m *Store) Lookup(ctx context.Context, key string) (firn.ID, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -28,7 +28,7 @@ func (m *Store) lookup(ctx context.Context, key string) (firn.ID, error) {
 	return m.keys[key], nil
 }
 
-// Bind points a key at a session.
+// Bind points a key to a session.
 func (m *Store) Bind(ctx context.Context, key string, id firn.ID) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -46,7 +46,7 @@ func (m *Store) bind(ctx context.Context, key string, id firn.ID) error {
 	return nil
 }
 
-// Unbind makes a key point nowhere.
+// Unbind deletes a key.
 func (m *Store) Unbind(ctx context.Context, key string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -60,7 +60,7 @@ func (m *Store) Unbind(ctx context.Context, key string) error {
 	return nil
 }
 
-// Claim binds a key that points nowhere.
+// Claim binds a key that is unbound.
 func (m *Store) Claim(ctx context.Context, key string, id firn.ID) (firn.ID, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -70,7 +70,7 @@ func (m *Store) Claim(ctx context.Context, key string, id firn.ID) (firn.ID, err
 	return id, m.bind(ctx, key, id)
 }
 
-// change does something to a session that was not purged.
+// change runs do on a session that was not purged.
 func (m *Store) change(ctx context.Context, id firn.ID, do func(*session)) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -86,12 +86,12 @@ func (m *Store) change(ctx context.Context, id firn.ID, do func(*session)) error
 	return nil
 }
 
-// Archive puts a session out of the list.
+// Archive hides a session from lists.
 func (m *Store) Archive(ctx context.Context, id firn.ID) error {
 	return m.archive(ctx, id, true)
 }
 
-// Unarchive puts a session back into the list.
+// Unarchive makes an archived session visible again.
 func (m *Store) Unarchive(ctx context.Context, id firn.ID) error {
 	return m.archive(ctx, id, false)
 }
@@ -132,7 +132,7 @@ func (m *Store) Bin(ctx context.Context) ([]store.Binned, error) {
 	return all, nil
 }
 
-// Restore takes a session out of the bin.
+// Restore moves a session out of the bin.
 func (m *Store) Restore(ctx context.Context, id firn.ID) error {
 	return m.change(ctx, id, func(s *session) { s.removed = false })
 }
@@ -162,8 +162,8 @@ func (m *Store) Purge(ctx context.Context, id firn.ID, reason string, entries ..
 	return receipt, nil
 }
 
-// erase replaces entries by a gap that keeps their place in the tree. If one
-// is missing it erases none.
+// erase replaces entries with gaps that keep their place in the tree. If one is missing, it
+// erases none.
 func (s *session) erase(ids []firn.EntryID) error {
 	left := slices.Clone(s.entries)
 	for _, id := range ids {
@@ -171,7 +171,7 @@ func (s *session) erase(ids []firn.EntryID) error {
 		if i < 0 || id == "" {
 			return fmt.Errorf("entry %q: %w", id, firn.ErrNotFound)
 		}
-		raw, err := remains(left[i])
+		raw, err := erasedLine(left[i])
 		if err != nil {
 			return fmt.Errorf("entry %q: %w", id, err)
 		}
@@ -181,9 +181,8 @@ func (s *session) erase(ids []firn.EntryID) error {
 	return nil
 }
 
-// remains is the line that an erased entry leaves, as the native dialect
-// spells it.
-func remains(e firn.Entry) (json.RawMessage, error) {
+// erasedLine returns the line of an erased entry in the native format.
+func erasedLine(e firn.Entry) (json.RawMessage, error) {
 	line := struct {
 		Type   firn.Kind     `json:"type"`
 		ID     firn.EntryID  `json:"id"`
