@@ -21,8 +21,8 @@ import (
 	"firn.dev/wire"
 )
 
-// abused is a real gateway on TCP, with what it logs and what it counts, and
-// with a secret in it that nobody who is refused may see.
+// abused is a real gateway on TCP with its log and metrics. Its sessions contain a secret
+// that rejected requests must not reveal.
 type abused struct {
 	*testing.T
 	*house
@@ -32,7 +32,7 @@ type abused struct {
 	ours, theirs wire.Session
 }
 
-// quiet is a log that many write to.
+// quiet is a log safe for concurrent writers.
 type quiet struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -50,10 +50,10 @@ func (q *quiet) String() string {
 	return q.all.String()
 }
 
-// whisper is said in the sessions.
+// whisper is the secret text in the sessions.
 const whisper = "the password is tulip"
 
-// newAbused opens the gateway. Nobody is too slow for it unless patience is short.
+// newAbused starts the gateway. Timeouts are disabled unless patience is short.
 func newAbused(t *testing.T, patience time.Duration) *abused {
 	t.Helper()
 	a := &abused{T: t, log: new(quiet), tokens: make(map[string]string)}
@@ -86,8 +86,8 @@ func newAbused(t *testing.T, patience time.Duration) *abused {
 	return a
 }
 
-// raw sends bytes over TCP and returns all that comes back until the other side
-// hangs up.
+// raw sends bytes over TCP and returns everything received until the server closes the
+// connection.
 func (a *abused) raw(request string) string {
 	a.Helper()
 	conn, err := net.Dial("tcp", a.TCP)
@@ -95,12 +95,12 @@ func (a *abused) raw(request string) string {
 		a.Fatal(err)
 	}
 	defer conn.Close()
-	io.WriteString(conn, request) // it may hang up before it has read all
-	answer, _ := io.ReadAll(conn) // and that may be how it ends
+	io.WriteString(conn, request) // the server may close before it has read everything
+	answer, _ := io.ReadAll(conn) // the error may be a reset
 	return string(answer)
 }
 
-// ask makes a request that closes the connection.
+// ask sends a request that closes the connection.
 func (a *abused) ask(method, target, token string, heads ...string) string {
 	head := fmt.Sprintf("%s %s HTTP/1.1\r\nConnection: close\r\n", method, target)
 	if token != "" {
@@ -122,7 +122,7 @@ func (a *abused) ask(method, target, token string, heads ...string) string {
 	return a.raw(head + "\r\n" + body)
 }
 
-// number is one of the numbers that /metrics tells; zero if it is not there.
+// number returns a value from /metrics, or zero if it is missing.
 func (a *abused) number(line string) int {
 	a.Helper()
 	return numberIn(a.T, a.ask("GET", "/metrics", a.tokens["read"]), line)
@@ -142,7 +142,7 @@ func numberIn(t *testing.T, numbers, line string) int {
 	return 0
 }
 
-// leaks reports what an answer tells that it must not.
+// leaks returns the secret that an answer contains, or "".
 func (a *abused) leaks(answer string) string {
 	secrets := []string{whisper, "tulip", "flowers", a.home, filepath.Base(a.home), "root:", "goroutine", ".go:"}
 	for _, secret := range a.tokens {
@@ -156,8 +156,8 @@ func (a *abused) leaks(answer string) string {
 	return ""
 }
 
-// TestAbuse: who may not, or sends what makes no sense, is refused and counted,
-// and learns nothing.
+// TestAbuse checks that unauthorized and invalid requests are rejected and counted, and
+// reveal nothing.
 func TestAbuse(t *testing.T) {
 	a := newAbused(t, basetest.Limit)
 	ours, theirs := "/v1/sessions/"+string(a.ours.ID), "/v1/sessions/"+string(a.theirs.ID)
@@ -227,13 +227,13 @@ func TestAbuse(t *testing.T) {
 		})
 	}
 	a.T = t
-	if secret := a.leaks(strings.ReplaceAll(a.log.String(), a.home, "")); secret != "" { // where it listens is told once
+	if secret := a.leaks(strings.ReplaceAll(a.log.String(), a.home, "")); secret != "" { // the listen address is logged once
 		t.Errorf("the log tells %q:\n%s", secret, a.log)
 	}
 }
 
-// TestBoundAndNobody: who is bound cannot tell a session of others from one that
-// is not there.
+// TestBoundAndNobody checks that a bound token cannot distinguish another's session from a
+// missing one.
 func TestBoundAndNobody(t *testing.T) {
 	a := newAbused(t, basetest.Limit)
 	other := string(a.ours.ID[:len(a.ours.ID)-2]) + "zz"
@@ -251,8 +251,8 @@ func TestBoundAndNobody(t *testing.T) {
 	}
 }
 
-// TestSlowness: heads and bodies that come byte by byte are given up and counted,
-// while others are heard.
+// TestSlowness checks that headers and bodies sent byte by byte time out and are counted,
+// while others are served.
 func TestSlowness(t *testing.T) {
 	a := newAbused(t, 3*time.Second)
 	const slow = `firn_http_refused_total{reason="slow"}`
@@ -270,7 +270,7 @@ func TestSlowness(t *testing.T) {
 		t.Errorf("others get %s", got)
 	}
 	for range requests {
-		// Half a head is no request, and is told so or nothing.
+		// Half a header is not a request: it gets a 408 or no response.
 		if answer := <-answers; answer != "" && !strings.HasPrefix(answer, "HTTP/1.1 408 ") && !strings.HasSuffix(answer, "400 Bad Request") || a.leaks(answer) != "" {
 			t.Errorf("it was answered %s", answer)
 		}
@@ -282,8 +282,8 @@ func TestSlowness(t *testing.T) {
 	}
 }
 
-// TestCrowd: of connections beyond the limit the one that has been idle longest is
-// closed with an answer and counted, and the newcomer is served.
+// TestCrowd checks that beyond the limit the connection that has been idle longest is
+// closed with a response and counted, and the new one is served.
 func TestCrowd(t *testing.T) {
 	a := newAbused(t, basetest.Limit)
 	const crowd = `firn_http_refused_total{reason="connections"}`
@@ -305,7 +305,7 @@ func TestCrowd(t *testing.T) {
 		if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != 200 {
 			t.Errorf("it was answered %s, %v", answer.Status, err)
 		}
-		all = append(all, in) // which stays
+		all = append(all, in) // stays open
 	}
 	cut := counted() - before
 	if cut < 40-32 || cut > 40 {

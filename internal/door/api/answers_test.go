@@ -22,7 +22,7 @@ import (
 
 var noQuery client.Query
 
-// bigSession makes a session with one long line, beside small ones.
+// bigSession creates a session with one long line, besides small ones.
 func bigSession(t *testing.T, h *house, bytes int) firn.ID {
 	t.Helper()
 	made, err := h.owner.NewSession(t.Context(), wire.NewSession{Agent: "main", Title: "big"})
@@ -37,7 +37,7 @@ func bigSession(t *testing.T, h *house, bytes int) firn.ID {
 	return made.ID
 }
 
-// deaf opens connections that ask and never read.
+// deaf opens connections that send a request and never read.
 func deaf(t *testing.T, network, address, target, token string, n int) []net.Conn {
 	t.Helper()
 	conns := make([]net.Conn, n)
@@ -56,7 +56,7 @@ func deaf(t *testing.T, network, address, target, token string, n int) []net.Con
 	return conns
 }
 
-// heapNow is what is in use once garbage is gone.
+// heapNow returns the heap in use after garbage collection.
 func heapNow() int64 {
 	runtime.GC()
 	debug.FreeOSMemory()
@@ -65,9 +65,9 @@ func heapNow() int64 {
 	return int64(m.HeapInuse)
 }
 
-// TestReadersThatDoNotRead: 60 clients that ask for a line of 15 MB, in every way
-// there is, and never read it, take at most 100 MB together; the owner on the
-// socket and another token are served meanwhile.
+// TestReadersThatDoNotRead checks that 60 clients that request a line of 15 MB through
+// every operation and never read it use at most 100 MB together. The owner on the socket
+// and another token are served meanwhile.
 func TestReadersThatDoNotRead(t *testing.T) {
 	h := openHouseWith(t, shortDir(t), func(c *api.Config, _ *api.ServeOptions) { c.MaxBody = 64 << 20 })
 	id := bigSession(t, h, 15<<20)
@@ -82,7 +82,7 @@ func TestReadersThatDoNotRead(t *testing.T) {
 	path := "/v1/sessions/" + string(id)
 	for _, target := range []string{path + "/entries", path + "/entries?as=text", path + "/entries?view=branch&back=true", path + "/export?format=html", path + "/events", path + "/window"} {
 		t.Run(strings.TrimPrefix(target, path), func(t *testing.T) {
-			conn, err := net.Dial("unix", h.Socket) // so that what is asked is an answer
+			conn, err := net.Dial("unix", h.Socket) // makes sure the request is being answered
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -117,7 +117,7 @@ func TestReadersThatDoNotRead(t *testing.T) {
 	}
 }
 
-// TestLargePage: a page that is sent as it is spelt says what a small one would.
+// TestLargePage checks that a streamed page has the same content as a buffered one.
 func TestLargePage(t *testing.T) {
 	h := openHouseWith(t, shortDir(t), func(c *api.Config, _ *api.ServeOptions) { c.MaxBody = 64 << 20 })
 	id := bigSession(t, h, 1<<20)
@@ -155,8 +155,8 @@ func TestLargePage(t *testing.T) {
 	}
 }
 
-// TestAnswersWaitTheirTurn: one who waits for the memory of an answer gets it as
-// soon as who does not read was given up.
+// TestAnswersWaitTheirTurn checks that a response waiting for memory proceeds as soon as a
+// stalled client times out.
 func TestAnswersWaitTheirTurn(t *testing.T) {
 	h := openHouseWith(t, shortDir(t), func(c *api.Config, _ *api.ServeOptions) {
 		c.MaxBody, c.AnswerMemory, c.Patience, c.WriteTimeout = 64<<20, 16<<20, 50*time.Millisecond, time.Hour

@@ -64,7 +64,7 @@ func TestTokensLetIn(t *testing.T) {
 			t.Errorf("the numbers lack %s:\n%s", want, numbers)
 		}
 	}
-	// A token that is sent counts, also for the owner.
+	// A token counts even if the owner sends it.
 	if got := s.owner("POST", "/v1/sessions", bearing(read)); got.status != 403 {
 		t.Errorf("the owner with a token that only reads: %d", got.status)
 	}
@@ -100,8 +100,8 @@ func TestCreateOverHTTP(t *testing.T) {
 	}
 }
 
-// TestForeigners: a request under a foreign name, or from a foreign page, is
-// refused before anything else, with a good token too.
+// TestForeigners checks that requests with a foreign host or origin are rejected first,
+// even with a valid token.
 func TestForeigners(t *testing.T) {
 	s := newStand(t, api.Config{Hosts: []string{"firn.lan", "box:9999"}, Origins: []string{"https://app.example"}})
 	secret := bearing(s.token(wire.NewToken{Scope: wire.ScopeAdmin}))
@@ -155,8 +155,7 @@ func TestForeigners(t *testing.T) {
 	}
 }
 
-// TestSharing: no page of another origin may read an answer, unless it is
-// allowed to.
+// TestSharing checks that pages of other origins cannot read responses unless allowed.
 func TestSharing(t *testing.T) {
 	s := newStand(t, api.Config{Origins: []string{"https://app.example"}})
 	secret := bearing(s.token(wire.NewToken{Scope: wire.ScopeRead}))
@@ -178,7 +177,7 @@ func TestSharing(t *testing.T) {
 	}
 }
 
-// ids are the sessions in a page.
+// ids returns the session IDs in a page.
 func ids(t *testing.T, body string) []string {
 	t.Helper()
 	var page wire.Page[wire.Session]
@@ -192,7 +191,7 @@ func ids(t *testing.T, body string) []string {
 	return all
 }
 
-// TestBoundToAgents: a token that is good for one agent sees nothing else.
+// TestBoundToAgents checks that a token bound to one agent sees nothing else.
 func TestBoundToAgents(t *testing.T) {
 	s := newStand(t, api.Config{})
 	secret := bearing(s.token(wire.NewToken{Scope: wire.ScopeWrite, Agents: []string{"work"}}))
@@ -260,8 +259,8 @@ func TestBoundToAgents(t *testing.T) {
 	}
 }
 
-// TestBoundToKeys: a token that is good for keys that begin so sees only
-// sessions that have one.
+// TestBoundToKeys checks that a token bound to a key prefix sees only sessions with such
+// keys.
 func TestBoundToKeys(t *testing.T) {
 	s := newStand(t, api.Config{})
 	secret := bearing(s.token(wire.NewToken{Scope: wire.ScopeWrite, Keys: []string{"agent:work:telegram"}}))
@@ -297,8 +296,8 @@ func TestBoundToKeys(t *testing.T) {
 	}
 }
 
-// TestHooks: a hook is called with the token that it names, which may be good
-// for nothing else, by whatever the other program sends.
+// TestHooks checks that a hook accepts any body with the token it names, which may have no
+// other rights.
 func TestHooks(t *testing.T) {
 	s := newStand(t, api.Config{MaxBody: 100})
 	deployer := bearing(s.token(wire.NewToken{Name: "deployer", Scope: wire.ScopeHook}))

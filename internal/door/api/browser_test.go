@@ -23,21 +23,21 @@ import (
 	"firn.dev/wire"
 )
 
-// browsing is a stand with pages.
+// browsing returns a stand with pages.
 func browsing(t *testing.T, c api.Config) *stand {
 	t.Helper()
 	c.Web = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "page "+r.URL.Path) })
 	return newStand(t, c)
 }
 
-// page marks a request as one of our own page.
+// page marks a request as coming from our own page.
 func page(r *http.Request) {
 	r.Header.Set("X-Firn", "web")
 	r.Header.Set("Origin", "http://"+r.Host)
 	r.Header.Set("Sec-Fetch-Site", "same-origin")
 }
 
-// order asks for a code in the name of a token, or of a new one of that scope.
+// order requests a login code as a given token, or a new one of that scope.
 func (s *stand) order(o wire.LoginOrder, as ...change) wire.LoginCode {
 	s.t.Helper()
 	if len(as) == 0 {
@@ -67,7 +67,7 @@ func holding(c *http.Cookie) change {
 	return func(r *http.Request) { r.AddCookie(&http.Cookie{Name: c.Name, Value: c.Value}) }
 }
 
-// me asks who one is.
+// me returns the caller's identity.
 func (s *stand) me(changes ...change) (wire.Me, int) {
 	s.t.Helper()
 	got := s.ask("GET", "/v1/me", changes...)
@@ -91,7 +91,7 @@ func TestLoginByCode(t *testing.T) {
 	if status != 200 || me.Scope != wire.ScopeAdmin || !strings.HasPrefix(me.Name, "browser ") || me.Version != "1.2.3" || me.Expires.IsZero() {
 		t.Errorf("%d %+v", status, me)
 	}
-	// It is good once.
+	// The code works once.
 	if got := s.ask("POST", "/v1/login", sending(wire.Login{Code: code.Code}), page); got.status != 401 || got.kind() != wire.NoToken || got.head.Get("Set-Cookie") != "" {
 		t.Errorf("the second time: %d %s", got.status, got.body)
 	}
@@ -115,7 +115,7 @@ func TestLoginByToken(t *testing.T) {
 	if got := s.ask("GET", "/v1/sessions/aaaa-1", holding(cookie)); got.status == 200 {
 		t.Error("a browser sees more than its token")
 	}
-	// A browser that came in by a token goes with it.
+	// A browser that logged in with a token is revoked with it.
 	if got := s.owner("DELETE", "/v1/tokens/phone"); got.status != 200 {
 		t.Fatalf("%d %s", got.status, got.body)
 	}
@@ -132,7 +132,7 @@ func TestLoginByToken(t *testing.T) {
 	}
 }
 
-// TestCookieIsOfABrowser: a cookie that somebody made of a token does not count.
+// TestCookieIsOfABrowser checks that a program's token is rejected as a cookie.
 func TestCookieIsOfABrowser(t *testing.T) {
 	s := browsing(t, api.Config{})
 	secret := s.token(wire.NewToken{Scope: wire.ScopeAdmin})
@@ -147,7 +147,7 @@ func TestCookieIsOfABrowser(t *testing.T) {
 			t.Errorf("%s: %d", name, status)
 		}
 	}
-	// A token that is sent counts, and not the cookie beside it.
+	// A token in the header takes precedence over the cookie.
 	read := s.token(wire.NewToken{Scope: wire.ScopeRead})
 	if me, status := s.me(holding(cookie), bearing(read)); status != 200 || me.Scope != wire.ScopeRead {
 		t.Errorf("both: %d %+v", status, me)
@@ -190,11 +190,12 @@ func TestOldestCodeGoes(t *testing.T) {
 			t.Errorf("the oldest of too many: %d", got.status)
 		}
 		s.enter(wire.Login{Code: codes[1].Code})
-		s.enter(wire.Login{Code: kept.Code}) // one who asks often harms nobody else
+		s.enter(wire.Login{Code: kept.Code}) // many requests by one caller do not affect others
 	})
 }
 
-// TestNobodyLetsInMore: who asks for a code hands on no more than they have.
+// TestNobodyLetsInMore checks that a login code cannot grant more rights than its creator
+// has.
 func TestNobodyLetsInMore(t *testing.T) {
 	s := browsing(t, api.Config{})
 	write := bearing(s.token(wire.NewToken{Name: "w", Scope: wire.ScopeWrite, Agents: []string{"main", "work"}, Keys: []string{"agent:main:telegram"}}))
@@ -228,8 +229,8 @@ func TestNobodyLetsInMore(t *testing.T) {
 	}
 }
 
-// TestGuessing: after some wrong tries nobody from there is told why for a while,
-// but who is right is let in.
+// TestGuessing checks that after some wrong attempts the cause is hidden for a while, but
+// valid logins are accepted.
 func TestGuessing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens, _ := token.Open(context.Background(), token.NewFile(faultfs.New(), "/tokens.json"), time.Now)
@@ -239,7 +240,7 @@ func TestGuessing(t *testing.T) {
 			return s.ask("POST", "/v1/login", sending(wire.Login{Code: code}), page, func(r *http.Request) { r.RemoteAddr = from })
 		}
 		good := s.order(wire.LoginOrder{}).Code
-		for range 12 { // who is right is not counted
+		for range 12 { // valid logins are not counted
 			if got := try(s.order(wire.LoginOrder{}).Code, "10.0.0.1:1"); got.status != 200 {
 				t.Fatalf("%d %s", got.status, got.body)
 			}
@@ -258,7 +259,7 @@ func TestGuessing(t *testing.T) {
 		if got := try("wrong", "10.0.0.2:1"); got.status != 401 {
 			t.Errorf("from elsewhere: %d", got.status)
 		}
-		for i := range 10 { // one house has many long addresses
+		for i := range 10 { // one network has many IPv6 addresses
 			try("wrong", fmt.Sprintf("[2001:db8::%x]:1", i))
 		}
 		if got := try("wrong", "[2001:db8::ffff]:1"); got.status != 429 {
@@ -280,8 +281,8 @@ func TestGuessing(t *testing.T) {
 	})
 }
 
-// TestRestart: a browser stays logged in when the gateway begins anew, and a
-// code that was not used is good, once.
+// TestRestart checks that a browser stays logged in over a restart, and that an unused code
+// still works, once.
 func TestRestart(t *testing.T) {
 	path := t.TempDir() + "/tokens.json"
 	open := func() *stand {
@@ -316,14 +317,14 @@ func TestLogout(t *testing.T) {
 	if _, status := s.me(holding(cookie)); status != 401 {
 		t.Errorf("afterwards: %d", status)
 	}
-	// Whoever is not logged in any more loses the cookie all the same.
+	// The cookie is removed even if the browser is no longer logged in.
 	if out := s.ask("POST", "/v1/logout", holding(cookie), page); out.status != 200 || !strings.Contains(out.body, "false") || out.head.Get("Set-Cookie") == "" {
 		t.Errorf("again: %d %s", out.status, out.body)
 	}
 	if out := s.ask("POST", "/v1/logout", page); out.status != 200 || out.head.Get("Set-Cookie") != "" {
 		t.Errorf("without a cookie: %d %s", out.status, out.body)
 	}
-	// A program's token is not revoked by it.
+	// A program's token is not revoked.
 	secret := bearing(s.token(wire.NewToken{Scope: wire.ScopeRead}))
 	s.ask("POST", "/v1/logout", secret, page)
 	if _, status := s.me(secret); status != 200 {
@@ -335,8 +336,8 @@ func TestLogout(t *testing.T) {
 	}
 }
 
-// TestSecondLogin: who logs in again leaves nothing behind, unless the new login
-// comes from the old one.
+// TestSecondLogin checks that a second login revokes the first token, unless the new login
+// was created from it.
 func TestSecondLogin(t *testing.T) {
 	s := browsing(t, api.Config{})
 	first := s.enter(wire.Login{Code: s.order(wire.LoginOrder{}).Code})
@@ -364,7 +365,7 @@ func TestSecondLogin(t *testing.T) {
 	}
 }
 
-// TestNoPages: where there are no pages no browser is let in.
+// TestNoPages checks that browsers cannot log in without pages.
 func TestNoPages(t *testing.T) {
 	s := browsing(t, api.Config{})
 	cookie := s.enter(wire.Login{Code: s.order(wire.LoginOrder{}).Code})
@@ -384,7 +385,7 @@ func TestNoPages(t *testing.T) {
 	}
 }
 
-// TestPagesAndAPI: what is the API's is never a page.
+// TestPagesAndAPI checks that API paths are never served as pages.
 func TestPagesAndAPI(t *testing.T) {
 	s := browsing(t, api.Config{})
 	for target, isPage := range map[string]bool{
@@ -404,8 +405,8 @@ func TestPagesAndAPI(t *testing.T) {
 	}
 }
 
-// TestTLS: over TLS the cookie stays there, and counts more than one that
-// somebody on the plain net has set.
+// TestTLS checks that over TLS the cookie is restricted to TLS, and takes precedence over
+// one set over plain HTTP.
 func TestTLS(t *testing.T) {
 	s := browsing(t, api.Config{Hosts: []string{"firn.example"}})
 	there := func(r *http.Request) {
@@ -429,8 +430,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestNoSecretIsTold: whatever goes wrong, neither codes nor cookies nor tokens
-// are in logs or errors.
+// TestNoSecretIsTold checks that logs and errors never contain codes, cookies or tokens.
 func TestNoSecretIsTold(t *testing.T) {
 	var log bytes.Buffer
 	s := browsing(t, api.Config{Log: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
@@ -452,7 +452,7 @@ func TestNoSecretIsTold(t *testing.T) {
 		}
 		told.WriteString(r.body)
 	}
-	cookie := s.enter(wire.Login{Code: code}) // none of that used it up
+	cookie := s.enter(wire.Login{Code: code}) // the code is still unused
 	s.ask("POST", "/v1/sessions", holding(cookie))
 	s.ask("GET", "/v1/nothing", holding(cookie))
 	told.WriteString(log.String() + s.owner("GET", "/v1/tokens").body)
@@ -463,8 +463,8 @@ func TestNoSecretIsTold(t *testing.T) {
 	}
 }
 
-// TestPacking: a large reply is packed for who can unpack it, once, and never
-// over the socket.
+// TestPacking checks that a large response is compressed once for clients that accept it,
+// and never over the socket.
 func TestPacking(t *testing.T) {
 	s := browsing(t, api.Config{})
 	for i := range 100 {

@@ -28,8 +28,8 @@ func unpack(t *testing.T, packed string) string {
 	return string(plain)
 }
 
-// TestOnlyOurPages: who is known by a cookie must ask from a page of ours, and
-// the browser must say so.
+// TestOnlyOurPages checks that requests with a cookie must come from our own page, as
+// confirmed by the browser's headers.
 func TestOnlyOurPages(t *testing.T) {
 	s := browsing(t, api.Config{Origins: []string{"https://app.example"}})
 	cookie := holding(s.enter(wire.Login{Code: s.order(wire.LoginOrder{}).Code}))
@@ -37,8 +37,8 @@ func TestOnlyOurPages(t *testing.T) {
 	const ours, neighbour, allowed = "http://localhost:7766", "http://localhost:3000", "https://app.example"
 	cases := []struct {
 		name, word, origin, site string
-		// read, write and login are what a GET and a POST with the cookie, and a
-		// POST to log in, get; bearer what a POST with a token gets.
+		// read, write and login are the statuses of a GET and a POST with the cookie, and
+		// of a login; bearer is that of a POST with a token.
 		read, write, login, bearer int
 	}{
 		{"a page of ours", "web", ours, "same-origin", 200, 200, 401, 200},
@@ -88,7 +88,7 @@ func TestOnlyOurPages(t *testing.T) {
 	}
 }
 
-// anybody is from an address that has not guessed yet.
+// anybody returns a change to a remote address without failed logins.
 var anybody = func() func() change {
 	n := 0
 	return func() change {
@@ -97,7 +97,7 @@ var anybody = func() func() change {
 	}
 }()
 
-// TestTwoHeaders: one header that speaks against a request is enough.
+// TestTwoHeaders checks that one header of a foreign page is enough to reject a request.
 func TestTwoHeaders(t *testing.T) {
 	s := browsing(t, api.Config{Origins: []string{"https://app.example"}})
 	cookie := holding(s.enter(wire.Login{Code: s.order(wire.LoginOrder{}).Code}))
@@ -115,7 +115,7 @@ func TestTwoHeaders(t *testing.T) {
 	}
 }
 
-// TestReadRole: who was let in to look changes nothing.
+// TestReadRole checks that a browser with read scope cannot change anything.
 func TestReadRole(t *testing.T) {
 	s := browsing(t, api.Config{})
 	cookie := holding(s.enter(wire.Login{Code: s.order(wire.LoginOrder{Scope: wire.ScopeRead}).Code}))
@@ -140,8 +140,8 @@ func TestReadRole(t *testing.T) {
 	}
 }
 
-// FuzzLogin sends anything to the login. Nobody gets a cookie by it, and what
-// was sent is not told back.
+// FuzzLogin sends arbitrary data to the login. It must never return a cookie or repeat the
+// input.
 func FuzzLogin(f *testing.F) {
 	f.Add([]byte(`{"code":"ABCDEFGHIJKLMNOPQRSTUVWXYZ"}`), "web", "http://localhost:7766", "application/json", "firn-7766=firn_x")
 	f.Add([]byte(`{"token":"firn_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"}`), "web", "", "application/json", "")
@@ -149,7 +149,7 @@ func FuzzLogin(f *testing.F) {
 	f.Add([]byte(`{"code":{"a":[1,2,{}]},"Code":"z"}`), "web", "https://localhost:7766", "application/json; charset=utf-8", "firn=x; firn=y")
 	f.Add([]byte("\xff\xfe[[[[[[[["), "web", "%%%", "application/json", "\x00")
 	f.Add([]byte(`{"code":"`+strings.Repeat("A", 5000)+`"}`), "web", "", "application/json", "")
-	var minutes atomic.Int64 // each try is in another one: limits are another test's
+	var minutes atomic.Int64 // each attempt is in another minute, since rate limits are tested elsewhere
 	tokens, err := token.Open(context.Background(), token.NewFile(noFiles(f), "/tokens.json"), func() time.Time { return time.Unix(60*minutes.Add(1), 0) })
 	if err != nil {
 		f.Fatal(err)

@@ -12,8 +12,7 @@ import (
 	"firn.dev/wire"
 )
 
-// TestManyBrowsers: those who log in do not fill the list of tokens, whoever they
-// are.
+// TestManyBrowsers checks that logins do not fill the list of tokens.
 func TestManyBrowsers(t *testing.T) {
 	tokens, _ := token.Open(context.Background(), token.NewFile(faultfs.New(), "/tokens.json"), nil)
 	s := browsing(t, api.Config{Tokens: tokens})
@@ -46,8 +45,8 @@ func TestManyBrowsers(t *testing.T) {
 	}
 }
 
-// TestNobodyIsPutOut: who logs in very often, be it by way of browsers of theirs,
-// puts out nobody but their own.
+// TestNobodyIsPutOut checks that frequent logins revoke only the caller's own browsers,
+// even if made from those browsers.
 func TestNobodyIsPutOut(t *testing.T) {
 	tokens, _ := token.Open(context.Background(), token.NewFile(faultfs.New(), "/tokens.json"), nil)
 	s := browsing(t, api.Config{Tokens: tokens})
@@ -56,7 +55,7 @@ func TestNobodyIsPutOut(t *testing.T) {
 	var mine []*http.Cookie
 	for i := range 110 {
 		as := []change{bearing(read)}
-		if i%3 > 0 { // from the browser that came last
+		if i%3 > 0 { // from the latest browser
 			as = []change{holding(mine[i-1]), page}
 		}
 		mine = append(mine, s.enter(wire.Login{Code: s.order(wire.LoginOrder{}, as...).Code}))
@@ -75,7 +74,7 @@ func TestNobodyIsPutOut(t *testing.T) {
 	}
 }
 
-// TestCodeIsGivenBack: a code is not lost because the login could not be kept.
+// TestCodeIsGivenBack checks that a code is still valid if the login could not be saved.
 func TestCodeIsGivenBack(t *testing.T) {
 	disk := faultfs.New()
 	tokens, _ := token.Open(context.Background(), token.NewFile(disk, "/tokens.json"), nil)
@@ -91,7 +90,7 @@ func TestCodeIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestImagesAreAskedFor: an image may be kept, but not be shown without asking.
+// TestImagesAreAskedFor checks that cached images must be revalidated.
 func TestImagesAreAskedFor(t *testing.T) {
 	s := newStand(t, api.Config{})
 	const target = "/v1/sessions/aaaa-1/entries/e1/images/1"
@@ -112,8 +111,8 @@ func TestImagesAreAskedFor(t *testing.T) {
 	}
 }
 
-// TestLateSession: an event of a session that could not be asked about at first is
-// heard when it can.
+// TestLateSession checks that events of a session are delivered once the session can be
+// looked up.
 func TestLateSession(t *testing.T) {
 	s := newStand(t, api.Config{})
 	secret := s.token(wire.NewToken{Scope: wire.ScopeRead, Agents: []string{"work"}})

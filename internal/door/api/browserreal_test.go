@@ -14,8 +14,7 @@ import (
 	"firn.dev/wire"
 )
 
-// browser is what a browser is to a server: it keeps cookies, and says which
-// page a request is from.
+// browser simulates a browser: it stores cookies and sends the origin headers.
 type browser struct {
 	t    *testing.T
 	base string
@@ -33,7 +32,7 @@ func newBrowser(t *testing.T, base string) *browser {
 	return b
 }
 
-// ask asks from a page of the gateway.
+// ask sends a request from a page of the gateway.
 func (b *browser) ask(ctx context.Context, method, path string, body any) *http.Response {
 	b.t.Helper()
 	data, err := json.Marshal(body)
@@ -59,7 +58,7 @@ func (b *browser) ask(ctx context.Context, method, path string, body any) *http.
 	return answer
 }
 
-// into asks, and reads what comes.
+// into sends a request and decodes the response.
 func (b *browser) into(method, path string, body, out any) int {
 	b.t.Helper()
 	answer := b.ask(b.t.Context(), method, path, body)
@@ -73,8 +72,8 @@ func withPages(c *api.Config, _ *api.ServeOptions) {
 	c.Web = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "a page") })
 }
 
-// TestRealBrowser goes the whole way: the owner asks for a code over the socket,
-// a browser comes over TCP, talks, listens, and is put out.
+// TestRealBrowser runs the complete login: the owner requests a code over the socket, a
+// browser logs in over TCP, sends messages, listens, and is revoked.
 func TestRealBrowser(t *testing.T) {
 	home := shortDir(t)
 	h := openHouseWith(t, home, withPages)
@@ -106,7 +105,7 @@ func TestRealBrowser(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// Its token is in the list; revoked, it hears no more.
+	// Its token is listed. Once it is revoked, the stream ends.
 	tokens, err := h.owner.Tokens(t.Context())
 	if err != nil || len(tokens) != 1 || tokens[0].Name != me.Name {
 		t.Fatalf("%+v %v", tokens, err)
@@ -123,15 +122,15 @@ func TestRealBrowser(t *testing.T) {
 	if page := b.ask(t.Context(), "GET", "/sessions", nil); page.StatusCode != 200 {
 		t.Errorf("a page needs no login: %d", page.StatusCode)
 	}
-	// Over the socket all is as ever.
+	// The socket is not affected.
 	owner, err := h.owner.Me(t.Context())
 	if err != nil || owner.Name != "owner" || owner.Scope != wire.ScopeAdmin || !owner.Expires.IsZero() {
 		t.Errorf("%+v %v", owner, err)
 	}
 }
 
-// TestNoDoorForBrowsers: a gateway that is reached only through its socket makes
-// no codes, and says what to do.
+// TestNoDoorForBrowsers checks that a gateway without TCP creates no login codes and
+// returns a hint.
 func TestNoDoorForBrowsers(t *testing.T) {
 	h := openHouseWith(t, shortDir(t), func(c *api.Config, o *api.ServeOptions) {
 		withPages(c, o)
@@ -143,7 +142,7 @@ func TestNoDoorForBrowsers(t *testing.T) {
 	}
 }
 
-// TestForeignWithCookie: also who speaks another protocol may be a browser.
+// TestForeignWithCookie checks that other protocols accept a browser's cookie.
 func TestForeignWithCookie(t *testing.T) {
 	asked := 0
 	var inner http.Handler

@@ -16,8 +16,7 @@ import (
 	"firn.dev/wire"
 )
 
-// hangs are what clients without a token send and then stop at. What is left of a
-// request is never sent.
+// hangs are incomplete requests of clients without a token. The rest is never sent.
 var hangs = map[string]string{
 	"nothing":                 "",
 	"a byte":                  "G",
@@ -37,7 +36,7 @@ var hangs = map[string]string{
 	"a hook with a signature": "POST /v1/hooks/x HTTP/1.1\r\nHost: localhost\r\nX-Hub-Signature-256: sha256=00\r\nContent-Length: 500\r\n\r\n{",
 }
 
-// hang opens connections that send a request and never go on.
+// hang opens connections that send an incomplete request.
 func hang(t *testing.T, address, request string, n int) []net.Conn {
 	t.Helper()
 	conns := make([]net.Conn, n)
@@ -53,14 +52,14 @@ func hang(t *testing.T, address, request string, n int) []net.Conn {
 	return conns
 }
 
-// TestStrangersLockNobodyOut: connections without a token that hang, of every kind
-// and more than there is room for, keep neither the owner's socket nor a token's
-// connections from being served, new ones included.
+// TestStrangersLockNobodyOut checks that hanging connections without a token, of every kind
+// and beyond the limits, do not block the owner's socket or connections with a token,
+// including new ones.
 func TestStrangersLockNobodyOut(t *testing.T) {
 	for name, request := range hangs {
 		t.Run(name, func(t *testing.T) {
 			h := openHouseWith(t, shortDir(t), func(_ *api.Config, o *api.ServeOptions) {
-				// Nothing times out: only the rooms can help.
+				// Nothing times out, so only the limits can help.
 				o.Connections, o.HeaderTimeout, o.IdleTimeout, o.StrangerTimeout = 64, time.Hour, time.Hour, time.Hour
 			})
 			made, err := h.tokens.Create(t.Context(), wire.NewToken{Name: "t", Scope: wire.ScopeRead})
@@ -85,7 +84,7 @@ func TestStrangersLockNobodyOut(t *testing.T) {
 	}
 }
 
-// ask opens a connection, asks with a token and wants an answer.
+// ask opens a connection, sends a request with a token and reads the response.
 func ask(t *testing.T, address, token string) (net.Conn, *bufio.Reader) {
 	t.Helper()
 	conn, err := net.Dial("tcp", address)
@@ -98,7 +97,7 @@ func ask(t *testing.T, address, token string) (net.Conn, *bufio.Reader) {
 	return conn, in
 }
 
-// again asks on a connection that is open.
+// again sends a request on an open connection.
 func again(t *testing.T, conn net.Conn, in *bufio.Reader, token string) {
 	t.Helper()
 	fmt.Fprintf(conn, "GET /v1/models HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", token)
@@ -112,9 +111,8 @@ func again(t *testing.T, conn net.Conn, in *bufio.Reader, token string) {
 	}
 }
 
-// TestDisplacedAnswer: a connection that is displaced is answered 503 with
-// Retry-After also while it is in the middle of a request, and what it sends
-// afterwards is not done.
+// TestDisplacedAnswer checks that a displaced connection receives a 503 with Retry-After
+// even in the middle of a request, and that a request completed afterwards is not executed.
 func TestDisplacedAnswer(t *testing.T) {
 	h := openHouseWith(t, shortDir(t), func(_ *api.Config, o *api.ServeOptions) {
 		o.Connections, o.StrangerTimeout = 4, time.Hour // one stranger
@@ -137,13 +135,13 @@ func TestDisplacedAnswer(t *testing.T) {
 	}
 }
 
-// TestStrangersTimeOut: without any newcomer, too, strangers that hang are closed.
+// TestStrangersTimeOut checks that hanging strangers time out even without new connections.
 func TestStrangersTimeOut(t *testing.T) {
 	h := openHouseWith(t, shortDir(t), func(_ *api.Config, o *api.ServeOptions) { o.StrangerTimeout = 50 * time.Millisecond })
 	for name, request := range hangs {
 		conn := hang(t, h.TCP, request, 1)[0]
 		if name == "pipelined, never read" {
-			continue // reading it is what this one does not do
+			continue // this client does not read its response
 		}
 		if _, err := io.Copy(io.Discard, conn); err != nil && !strings.Contains(err.Error(), "reset") {
 			t.Errorf("%s: %v", name, err)
@@ -151,8 +149,8 @@ func TestStrangersTimeOut(t *testing.T) {
 	}
 }
 
-// TestHalfBodyRefused: a request without a token is refused before its body has
-// come.
+// TestHalfBodyRefused checks that a request without a token is rejected before its body
+// arrives.
 func TestHalfBodyRefused(t *testing.T) {
 	h := openHouseWith(t, shortDir(t), func(_ *api.Config, o *api.ServeOptions) { o.StrangerTimeout = time.Hour })
 	for _, name := range []string{"half a body", "half a body in chunks"} {
@@ -164,8 +162,8 @@ func TestHalfBodyRefused(t *testing.T) {
 	}
 }
 
-// TestGuestsCannotFillTheSocket: requests with a token that fill every room leave
-// the owner's alone.
+// TestGuestsCannotFillTheSocket checks that requests with a token that exhaust all limits
+// do not affect the socket.
 func TestGuestsCannotFillTheSocket(t *testing.T) {
 	s := newStand(t, api.Config{Requests: 1, Streams: 1})
 	at := serve(t, api.ServeOptions{Handler: s.http, TCP: "127.0.0.1:0", Socket: api.SocketPath(shortDir(t))})

@@ -16,7 +16,7 @@ import (
 	"firn.dev/wire"
 )
 
-// bearer is a client with a token.
+// bearer returns a client with a token.
 func (h *house) bearer(t *testing.T, n wire.NewToken) *client.Client {
 	t.Helper()
 	made, err := h.tokens.Create(context.Background(), n)
@@ -31,8 +31,7 @@ func (h *house) bearer(t *testing.T, n wire.NewToken) *client.Client {
 	return c
 }
 
-// TestData asks the real thing, over HTTP, for all that pages show beside
-// conversations.
+// TestData requests all data of the pages from a real gateway over HTTP.
 func TestData(t *testing.T) {
 	h := openHouse(t, shortDir(t))
 	ctx := t.Context()
@@ -91,7 +90,7 @@ func TestData(t *testing.T) {
 	refused(t, "nobody can verify", err, wire.Unsupported)
 	tags := []string{"work", "urgent"}
 	must(h.owner.Patch(ctx, ids[0], wire.Patch{Tags: &tags}))(t)
-	if all := must(h.owner.Tags(ctx))(t); fmt.Sprint(all) != "[{blue 1} {red 1}]" { // counted a moment ago
+	if all := must(h.owner.Tags(ctx))(t); fmt.Sprint(all) != "[{blue 1} {red 1}]" { // cached from a moment ago
 		t.Errorf("the tags are %+v", all)
 	}
 	_, err = bound.Tags(ctx)
@@ -123,7 +122,7 @@ func TestData(t *testing.T) {
 	}
 }
 
-// must gives a value or ends the test.
+// must returns a value or fails the test.
 func must[T any](v T, err error) func(t *testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -134,7 +133,7 @@ func must[T any](v T, err error) func(t *testing.T) T {
 	}
 }
 
-// A session can be called batch, and is found all the same.
+// TestSessionCalledBatch checks that a session named batch can be found.
 func TestSessionCalledBatch(t *testing.T) {
 	h := openHouse(t, shortDir(t))
 	s, err := h.owner.NewSession(t.Context(), wire.NewSession{Title: "batch"})
@@ -157,8 +156,8 @@ func refused(t *testing.T, what string, err error, kind wire.Kind) {
 	}
 }
 
-// A check runs beside everything else, tells how far it is, and ends with the
-// gateway.
+// TestVerifyRuns checks that a verification runs in the background, reports progress and
+// ends with the gateway.
 func TestVerifyRuns(t *testing.T) {
 	steps, begun := make(chan int), make(chan bool)
 	st := memstore.New(memstore.Options{})

@@ -9,7 +9,7 @@ import (
 	"firn.dev/wire"
 )
 
-// What the fake tells pages: it writes down what it was asked.
+// The dataAPI of the fake, which records its calls.
 
 func (f *fake) Course(_ context.Context, id firn.ID) (wire.Course, error) {
 	return wire.Course{Session: id, Step: 1, Episodes: []wire.Episode{}}, f.note("Course %s", id)

@@ -15,18 +15,18 @@ import (
 	"firn.dev/store"
 )
 
-// desk is a gateway on a model that answers when it is let.
+// desk is a gateway with a model whose answers are controlled by the test.
 type desk struct {
 	*gateway.Gateway
 	t  *testing.T
 	st store.Store
-	// asked tells what the model was asked, gate lets it answer.
+	// asked receives the prompts of the model; gate releases its answers.
 	asked chan string
 	gate  chan struct{}
 }
 
-// open makes a gateway whose model echoes the last thing said, each time it is
-// let through the gate, unless it is told to hang.
+// open creates a gateway whose model echoes the last message each time the gate is opened,
+// or hangs if the message asks for it.
 func open(t *testing.T, st store.Store) *desk {
 	t.Helper()
 	d := &desk{t: t, st: st, asked: make(chan string, 1000), gate: make(chan struct{}, 1000)}
@@ -37,7 +37,7 @@ func open(t *testing.T, st store.Store) *desk {
 		s.Before = func(ctx context.Context) error {
 			d.asked <- last
 			gate := d.gate
-			if strings.HasSuffix(last, "hang") { // messages without an answer between them are one
+			if strings.HasSuffix(last, "hang") { // messages without an answer between them are merged
 				gate = nil
 			}
 			select {
@@ -60,7 +60,7 @@ func open(t *testing.T, st store.Store) *desk {
 	return d
 }
 
-// begin begins a session, if it is not there.
+// startSession creates a session unless it exists.
 func (d *desk) startSession(id firn.ID) {
 	d.t.Helper()
 	header := firn.Entry{Body: &firn.Header{Session: id, Agent: "main"}}
@@ -69,8 +69,8 @@ func (d *desk) startSession(id firn.ID) {
 	}
 }
 
-// said is what users said in a session, line by line.
-func (d *desk) lastText(id firn.ID) string {
+// userTexts returns the user messages of a session, one per line.
+func (d *desk) userTexts(id firn.ID) string {
 	d.t.Helper()
 	var b strings.Builder
 	for rec, err := range d.st.Read(d.t.Context(), id, store.Start) {

@@ -29,8 +29,8 @@ import (
 	"firn.dev/wire"
 )
 
-// anvil is a real gateway that is asked whatever comes. After so many requests
-// it is made anew, so that it does not grow for ever.
+// anvil is a real gateway for fuzzing. It is replaced after a number of requests, so that
+// it does not grow without limit.
 type anvil struct {
 	*gateway.Gateway
 	http   *HTTP
@@ -38,7 +38,7 @@ type anvil struct {
 	asked  int
 }
 
-// hidden is said in the session, and not to be seen in what is refused.
+// hidden is a text in the session that error responses must not contain.
 const hidden = "the password is tulip"
 
 func newAnvil(t testing.TB) *anvil {
@@ -85,13 +85,13 @@ func newAnvil(t testing.TB) *anvil {
 func (a *anvil) close(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	cancel() // nothing that runs is waited for
+	cancel() // running work is not awaited
 	if err := a.Close(ctx); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// sample fills a body with what is likely to be taken.
+// sample fills a body with plausible values.
 func sample(v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -119,8 +119,7 @@ func sample(v reflect.Value) {
 	}
 }
 
-// seeds adds, for every route of the table, requests that make sense and some
-// that do not.
+// seeds adds valid and invalid requests for every route.
 func seeds(f *testing.F) {
 	names := []string{"@agent:main:main", "a plan", "..", "../../etc/passwd", "\x00", "daily", "deploy", "agent:main:main", "m1", strings.Repeat("ä", 300), ""}
 	for i, op := range operations() {
@@ -147,9 +146,9 @@ func seeds(f *testing.F) {
 	}
 }
 
-// FuzzRoutes sends anything to any route of a real gateway, as somebody who may
-// do everything: whatever comes, it is answered in our words, nothing breaks
-// down, and what is refused tells nothing of what was said.
+// FuzzRoutes sends arbitrary requests to all routes of a real gateway as an administrator.
+// Every response must have our format, nothing may panic, and errors must not contain
+// message content.
 func FuzzRoutes(f *testing.F) {
 	seeds(f)
 	table := operations()
@@ -162,7 +161,7 @@ func FuzzRoutes(f *testing.F) {
 		op := table[int(which)%len(table)]
 		r, ok := fuzzed(op, name, second, query, header, kind, body)
 		if !ok {
-			return // a server does not hand these on
+			return // a server does not pass these on
 		}
 		r.Header.Set("Authorization", "Bearer "+a.secret)
 		ctx, cancel := context.WithCancel(t.Context())
@@ -186,14 +185,14 @@ func FuzzRoutes(f *testing.F) {
 	})
 }
 
-// inOurWords reports whether a body is a problem as ours are, or as those are of
-// a protocol that others know.
+// inOurWords reports whether a body is an error in our format or in that of another
+// supported protocol.
 func inOurWords(body []byte) bool {
 	var f wire.Failure
 	return json.Unmarshal(body, &f) == nil && f.Error.Kind != "" && f.Error.Message != "" && f.Error.Request != ""
 }
 
-// hangup goes away when a stream begins.
+// hangup disconnects when a stream begins.
 type hangup struct {
 	*httptest.ResponseRecorder
 	cancel context.CancelFunc
@@ -206,10 +205,10 @@ func (h *hangup) Write(b []byte) (int, error) {
 	return h.ResponseRecorder.Write(b)
 }
 
-// Unwrap is for [http.ResponseController].
+// Unwrap supports [http.ResponseController].
 func (h *hangup) Unwrap() http.ResponseWriter { return h.ResponseRecorder }
 
-// fuzzed makes a request to a route.
+// fuzzed creates a request to a route.
 func fuzzed(op *operation, name, second, query, header, kind string, body []byte) (*http.Request, bool) {
 	path := op.path
 	for _, value := range []string{name, second} {

@@ -17,8 +17,7 @@ import (
 	"firn.dev/wire"
 )
 
-// TestRoutesReachTheGateway asks every route and holds what the gateway was
-// asked against it.
+// TestRoutesReachTheGateway requests every route and checks the resulting gateway calls.
 func TestRoutesReachTheGateway(t *testing.T) {
 	s := newStand(t, api.Config{})
 	cases := []struct {
@@ -93,8 +92,8 @@ func TestRoutesReachTheGateway(t *testing.T) {
 	}
 }
 
-// TestBadRequests sends what makes no sense: it is refused, in our words, and
-// nothing is done.
+// TestBadRequests checks that invalid requests are rejected in our format without any
+// effect.
 func TestBadRequests(t *testing.T) {
 	s := newStand(t, api.Config{MaxBody: 1000})
 	huge := strings.Repeat("x", 1000)
@@ -209,8 +208,8 @@ func TestIdempotencyKeyNamesTheMessage(t *testing.T) {
 	}
 }
 
-// TestErrorsOfTheGateway holds kinds of errors against their status, and that
-// what went wrong inside is the owner's business.
+// TestErrorsOfTheGateway checks the status of each error kind, and that internal errors are
+// revealed only to the owner.
 func TestErrorsOfTheGateway(t *testing.T) {
 	var log bytes.Buffer
 	s := newStand(t, api.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
@@ -240,8 +239,8 @@ func TestErrorsOfTheGateway(t *testing.T) {
 	}
 }
 
-// TestPanics: a handler that panics is an answer and a line in the log, without
-// what it panicked with.
+// TestPanics checks that a panicking handler produces a response and a log line without the
+// panic value.
 func TestPanics(t *testing.T) {
 	var log bytes.Buffer
 	s := newStand(t, api.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
@@ -258,8 +257,8 @@ func TestPanics(t *testing.T) {
 	}
 }
 
-// TestAccessLog: a line for each request, with the pattern of its route and
-// without a word of what was said or asked.
+// TestAccessLog checks that each request is logged with its route pattern and without any
+// content.
 func TestAccessLog(t *testing.T) {
 	var log bytes.Buffer
 	s := newStand(t, api.Config{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})

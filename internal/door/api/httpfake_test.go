@@ -25,27 +25,24 @@ import (
 	"firn.dev/wire"
 )
 
-// fake is a gateway without a store: sessions are made by tests, and what was
-// asked of it is written down.
+// fake is a gateway without a store. Tests define its sessions, and it records its calls.
 type fake struct {
 	mu       sync.Mutex
 	sessions []wire.Session
 	asked    []string
-	// log holds the events of every session that are in the log; more wakes
-	// those who follow it.
+	// log holds the log events of every session; more wakes its followers.
 	log  map[firn.ID][]wire.Event
 	more chan struct{}
-	// turn, if not nil, is what a turn does.
+	// turn, if not nil, implements a turn.
 	turn func(ctx context.Context, id firn.ID, t wire.Turn) (wire.Answer, error)
-	// stream, if not nil, is what a streamed turn tells.
+	// stream, if not nil, implements a streamed turn.
 	stream func(ctx context.Context) iter.Seq2[wire.Event, error]
-	// live is what is told beside the log.
+	// live receives events outside the log.
 	live chan wire.Event
 	fail error
-	// hold, if not nil, is waited for by who asks for a tree.
+	// hold, if not nil, blocks tree requests.
 	hold func()
-	// exact, if not nil, is the line of every entry and the request of every
-	// window.
+	// exact, if not nil, is the line of every entry and the request of every window.
 	exact json.RawMessage
 }
 
@@ -61,7 +58,7 @@ func (f *fake) note(format string, args ...any) error {
 	return f.fail
 }
 
-// was returns what was asked since the last time.
+// was returns the calls since the last time.
 func (f *fake) was() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -378,7 +375,7 @@ func (f *fake) HookToken(name string) (string, error) {
 	return token, nil
 }
 
-// hookSecret is what calls of the hooks signed and both are signed with.
+// hookSecret is the signing secret of the hooks signed and both.
 const hookSecret = "It's a Secret to Everybody"
 
 func (f *fake) HookSignature(name string) *gateway.Signature {
@@ -452,7 +449,7 @@ func (f *fake) Models(context.Context) []wire.Model { return []wire.Model{{ID: "
 
 func (f *fake) Agents(context.Context) []wire.Agent { return []wire.Agent{{ID: "main"}, {ID: "work"}} }
 
-// someSessions are of two agents, with and without keys.
+// someSessions returns sessions of two agents, with and without keys.
 func someSessions() []wire.Session {
 	return []wire.Session{
 		{ID: "aaaa-1", Agent: "main", Key: "agent:main:main", Title: "a plan", End: 70},
@@ -463,7 +460,7 @@ func someSessions() []wire.Session {
 	}
 }
 
-// stand is a handler with tokens, and who asks it.
+// stand is a handler with tokens, and helpers to call it.
 type stand struct {
 	t      *testing.T
 	fake   *fake
@@ -486,7 +483,7 @@ func newStand(t *testing.T, c api.Config) *stand {
 	return s
 }
 
-// token makes a token and returns its secret.
+// token creates a token and returns its secret.
 func (s *stand) token(n wire.NewToken) string {
 	s.t.Helper()
 	if n.Name == "" {
@@ -499,21 +496,21 @@ func (s *stand) token(n wire.NewToken) string {
 	return made.Secret
 }
 
-// reply is what came back.
+// reply is a received response.
 type reply struct {
 	status int
 	head   http.Header
 	body   string
 }
 
-// kind is the kind of the problem that came back.
+// kind returns the kind of the received problem.
 func (r reply) kind() wire.Kind {
 	var f wire.Failure
 	json.Unmarshal([]byte(r.body), &f)
 	return f.Error.Kind
 }
 
-// change changes a request before it is sent.
+// change modifies a request before it is sent.
 type change func(*http.Request)
 
 func with(name, value string) change { return func(r *http.Request) { r.Header.Set(name, value) } }
@@ -537,13 +534,13 @@ func sending(v any) change {
 	return withBody("application/json", string(data))
 }
 
-// ask asks as a stranger over TCP would.
+// ask sends a request as an unauthenticated TCP client.
 func (s *stand) ask(method, target string, changes ...change) reply {
 	s.t.Helper()
 	return s.send(s.http, method, target, changes...)
 }
 
-// owner asks as the owner.
+// owner sends a request as the owner.
 func (s *stand) owner(method, target string, changes ...change) reply {
 	s.t.Helper()
 	return s.send(api.Owner(s.http), method, target, changes...)

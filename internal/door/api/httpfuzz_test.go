@@ -19,8 +19,8 @@ import (
 	"firn.dev/wire"
 )
 
-// FuzzHandlers sends anything anywhere. Whatever comes, it is answered, never
-// with a failure of ours, and what is not JSON is a stream or numbers.
+// FuzzHandlers sends arbitrary requests. Each must be answered without an internal error,
+// and anything that is not JSON must be a stream or metrics.
 func FuzzHandlers(f *testing.F) {
 	for _, path := range []string{
 		"/v1/sessions", "/v1/sessions?limit=1&archived", "/v1/sessions/aaaa-1", "/v1/sessions/aaaa-1/entries?view=disk&after=3", "/v1/sessions/aaaa-1/turns", "/v1/sessions/aaaa-1:fork",
@@ -39,7 +39,7 @@ func FuzzHandlers(f *testing.F) {
 	f.Fuzz(func(t *testing.T, method, target, host, header, kind, match string, body []byte) {
 		u, err := url.ParseRequestURI(target)
 		if err != nil || strings.ContainsFunc(method, func(c rune) bool { return c <= ' ' || c > '~' }) || method == "" {
-			return // a server does not hand these on
+			return // a server does not pass these on
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		r := (&http.Request{Method: method, URL: u, Host: host, Header: http.Header{}, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
@@ -48,7 +48,7 @@ func FuzzHandlers(f *testing.F) {
 		if name, value, ok := strings.Cut(header, ": "); ok {
 			r.Header.Set(name, value)
 		}
-		s.fake.live <- wire.Event{Name: wire.Bye} // so that streams end
+		s.fake.live <- wire.Event{Name: wire.Bye} // ends streams
 		defer cancel()
 		for _, who := range []string{"", secret} {
 			if who != "" {
@@ -81,7 +81,7 @@ func fuzzTokens(f *testing.F, secret *string) *token.Book {
 	return tokens
 }
 
-// noFiles is a file system in memory.
+// noFiles returns a file system in memory.
 func noFiles(f *testing.F) vfs.FS {
 	f.Helper()
 	return faultfs.New()

@@ -33,8 +33,8 @@ import (
 	"firn.dev/wire"
 )
 
-// house is the real thing: a store of files, an agent on a scripted model, a
-// gateway, and a server on a socket and on TCP.
+// house is a complete setup: a file store, an agent with a scripted model, a gateway, and a
+// server on a socket and on TCP.
 type house struct {
 	*served
 	tokens *token.Book
@@ -86,7 +86,7 @@ func openHouseWith(t *testing.T, home string, change func(*api.Config, *api.Serv
 	return h
 }
 
-// TestRealGateway talks to the real thing through the client.
+// TestRealGateway tests the real gateway through the client.
 func TestRealGateway(t *testing.T) {
 	h := openHouse(t, shortDir(t))
 	ctx := t.Context()
@@ -98,7 +98,7 @@ func TestRealGateway(t *testing.T) {
 	if err != nil || answer.Text != "re: hello" {
 		t.Fatalf("%+v %v", answer, err)
 	}
-	// To say it again is to have said it once.
+	// Repeating a message has no effect.
 	again, err := h.owner.Turn(ctx, session.ID, wire.Turn{Text: "hello", ID: "m1"})
 	if err != nil && !errors.Is(err, firn.ErrConflict) || err == nil && again.Entry != answer.Entry {
 		t.Errorf("said twice: %+v %v", again, err)
@@ -143,9 +143,9 @@ func TestRealGateway(t *testing.T) {
 	}
 }
 
-// TestRealStreamResumes: over the real gateway too, who comes back with the last
-// id it saw misses nothing and hears nothing twice, while others talk, and over a
-// restart.
+// TestRealStreamResumes checks that a client that reconnects with its last event ID to the
+// real gateway misses nothing and receives nothing twice, with concurrent writers and over
+// a restart.
 func TestRealStreamResumes(t *testing.T) {
 	home := shortDir(t)
 	h := openHouse(t, home)
@@ -197,7 +197,7 @@ func TestRealStreamResumes(t *testing.T) {
 	}
 }
 
-// streamOnce hears so many events of the log over one connection, and breaks it.
+// streamOnce receives a number of log events over one connection and closes it.
 func streamOnce(t *testing.T, h *house, id firn.ID, last string, enough int) []heard {
 	t.Helper()
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -228,7 +228,7 @@ func streamOnce(t *testing.T, h *house, id firn.ID, last string, enough int) []h
 			t.Fatal(err)
 		}
 		if h.event.Pos == 0 {
-			continue // beside the log
+			continue // not in the log
 		}
 		if all = append(all, h); len(all) == enough {
 			break
@@ -237,7 +237,7 @@ func streamOnce(t *testing.T, h *house, id firn.ID, last string, enough int) []h
 	return all
 }
 
-// onDisk are the lines of a session that are told as events.
+// onDisk returns the lines of a session that are sent as events.
 func onDisk(t *testing.T, h *house, id firn.ID) []string {
 	t.Helper()
 	var lines []string
@@ -252,7 +252,7 @@ func onDisk(t *testing.T, h *house, id firn.ID) []string {
 	return lines
 }
 
-// TestRealBoundToken: a token for one agent, on the real gateway.
+// TestRealBoundToken checks a token bound to one agent on the real gateway.
 func TestRealBoundToken(t *testing.T) {
 	h := openHouse(t, shortDir(t))
 	ctx := t.Context()
@@ -302,7 +302,7 @@ func TestRealBoundToken(t *testing.T) {
 	}
 }
 
-// TestRealDrain: who listens to the real gateway is told when it goes.
+// TestRealDrain checks that listeners of the real gateway are notified of a shutdown.
 func TestRealDrain(t *testing.T) {
 	h := openHouse(t, shortDir(t))
 	session, err := h.owner.NewSession(t.Context(), wire.NewSession{})
@@ -326,7 +326,7 @@ func TestRealDrain(t *testing.T) {
 	}
 }
 
-// TestRealReadiness: a home that is gone is not ready.
+// TestRealReadiness checks that the gateway is not ready if its home is missing.
 func TestRealReadiness(t *testing.T) {
 	h := openHouse(t, shortDir(t))
 	away := h.home + "-away"

@@ -15,7 +15,7 @@ import (
 	"firn.dev/store/memstore"
 )
 
-// asking sends a request as the owner, and returns the answer.
+// asking sends a request as the owner and returns the response.
 func asking(t *testing.T, h http.Handler, path, body string, head ...string) (*http.Response, string) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), "POST", "http://localhost"+path, strings.NewReader(body))
@@ -32,7 +32,7 @@ func asking(t *testing.T, h http.Handler, path, body string, head ...string) (*h
 	return w.Result(), string(got)
 }
 
-// TestMadeOnce sends what makes something twice, and finds one thing made.
+// TestMadeOnce checks that a repeated creating request has an effect once.
 func TestMadeOnce(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	defer d.shut()
@@ -61,7 +61,7 @@ func TestMadeOnce(t *testing.T) {
 			t.Errorf("%s: another name gave %d %s", name, answer.StatusCode, got)
 		}
 	}
-	if said := d.lastText("s"); strings.Count(said, "hello") != 2 {
+	if said := d.userTexts("s"); strings.Count(said, "hello") != 2 {
 		t.Errorf("it was said\n%s", said)
 	}
 	n := 0
@@ -78,8 +78,8 @@ func TestMadeOnce(t *testing.T) {
 	}
 }
 
-// TestFailedIsNotRemembered tries again what failed, under the same name, and
-// keeps the ETag of what did not.
+// TestFailedIsNotRemembered checks that a failed request can be repeated with the same key,
+// and that a successful one keeps its ETag.
 func TestFailedIsNotRemembered(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	defer d.shut()
@@ -101,7 +101,8 @@ func TestFailedIsNotRemembered(t *testing.T) {
 	}
 }
 
-// TestAtTheSameTime obeys one of many requests of one name, and answers all.
+// TestAtTheSameTime checks that of concurrent requests with the same key one is executed
+// and all are answered.
 func TestAtTheSameTime(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	defer d.shut()
@@ -122,7 +123,7 @@ func TestAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestRemembered remembers so many answers for so long.
+// TestRemembered checks the limits on the number and age of cached responses.
 func TestRemembered(t *testing.T) {
 	var r replies
 	now := time.Unix(1e9, 0)

@@ -7,8 +7,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestAnswersAreTheirs: a token may be called like the owner, or like one that was
-// revoked. It is not told what those were answered, which it may not be allowed to see.
+// TestAnswersAreTheirs checks that a token with the name of the owner, or of a revoked
+// token, does not receive their cached responses, which it may not be allowed to see.
 func TestAnswersAreTheirs(t *testing.T) {
 	s := newStand(t, api.Config{})
 	bound := s.token(wire.NewToken{Name: "owner", Scope: wire.ScopeWrite, Agents: []string{"ops"}})

@@ -30,11 +30,11 @@ import (
 	"firn.dev/wire"
 )
 
-// childHome makes this program, started again, a gateway on that home.
+// childHome is the variable that makes this program, run as a child, a gateway for a home.
 const childHome = "FIRN_GATEWAY_CHILD"
 
-// children are what this program does instead of its tests if the variable of that
-// name is set.
+// children are the functions this program runs instead of its tests, by the variable that
+// selects them.
 var children = map[string]func(){}
 
 // childAs adds to children.
@@ -60,7 +60,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// serveChild serves a home with a model that echoes, until it is killed.
+// serveChild serves a home with an echoing model until it is killed.
 func serveChild(home string) error {
 	st, err := filestore.Open(home, filestore.Options{})
 	if err != nil {
@@ -79,7 +79,7 @@ func serveChild(home string) error {
 	})
 }
 
-// echoing is a setup whose model says what was said last.
+// echoing returns a setup whose model echoes the last message.
 func echoing(st store.Store) gateway.Setup {
 	var m *scripted.Model
 	m = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
@@ -93,9 +93,9 @@ func echoing(st store.Store) gateway.Setup {
 	}
 }
 
-// TestKillUnderLoad kills a gateway again and again while many clients talk to
-// it. What it acknowledged is in the log once, and is answered once the last
-// gateway has caught up.
+// TestKillUnderLoad kills a gateway repeatedly while many clients use it. Each acknowledged
+// message must be in the log exactly once, and answered once the last gateway has caught
+// up.
 func TestKillUnderLoad(t *testing.T) {
 	clients, messages, kills := 50, 100, 6
 	if testing.Short() {
@@ -157,7 +157,7 @@ func startGateway(t *testing.T, home string) *exec.Cmd {
 	return cmd
 }
 
-// load is many clients that talk to a gateway which is killed now and then.
+// load is a set of clients of a gateway that is killed repeatedly.
 type load struct {
 	t        *testing.T
 	home     string
@@ -167,8 +167,8 @@ type load struct {
 	acked    [][]firn.EntryID
 }
 
-// talk sends messages to one session, each until it is acknowledged. Half of
-// them wait for the answer.
+// talk sends messages to one session, each until it is acknowledged. Half of them wait for
+// the answer.
 func (l *load) talk(i int) {
 	c, err := client.New(client.Options{Address: "unix:" + api.SocketPath(l.home)})
 	if err != nil {
@@ -181,7 +181,7 @@ func (l *load) talk(i int) {
 		turn := wire.Turn{Text: fmt.Sprintf("message %d", k), ID: firn.EntryID(fmt.Sprintf("c%03d-%03d", i, k)), Wait: &wait}
 		for {
 			_, err := c.Turn(l.t.Context(), session(i), turn)
-			if err == nil || errors.Is(err, firn.ErrConflict) { // answered already, before we were told
+			if err == nil || errors.Is(err, firn.ErrConflict) { // already answered before the acknowledgment arrived
 				break
 			}
 			if l.t.Context().Err() != nil {
@@ -195,7 +195,7 @@ func (l *load) talk(i int) {
 	}
 }
 
-// reach waits until so many messages were acknowledged.
+// reach waits until n messages were acknowledged.
 func (l *load) reach(n int64) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
@@ -204,7 +204,7 @@ func (l *load) reach(n int64) {
 	}
 }
 
-// settle waits until no turn is running any more.
+// waitIdle waits until no turn is running.
 func (l *load) waitIdle() {
 	c, err := client.New(client.Options{Address: "unix:" + api.SocketPath(l.home)})
 	if err != nil {
@@ -225,8 +225,8 @@ func (l *load) waitIdle() {
 	}
 }
 
-// check sees that every message that was acknowledged was said exactly once, that
-// each was answered behind it, and that the last word of each session is the agent's.
+// check checks that every acknowledged message is stored exactly once, that each was
+// answered after it, and that the last message of each session is the agent's.
 func (l *load) check(st *filestore.Store, clients int) {
 	l.t.Helper()
 	for i := range clients {

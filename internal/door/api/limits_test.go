@@ -16,9 +16,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestBusy: more requests than are allowed at a time are turned away at once;
-// who looks after our health is always heard. Those who wait for a model are
-// counted by themselves, and so are those who listen.
+// TestBusy checks that requests beyond the limit are rejected immediately and that health
+// checks are always answered. Turns and streams have separate limits.
 func TestBusy(t *testing.T) {
 	s := newStand(t, api.Config{Requests: 3, Turns: 2, Streams: 1})
 	inside, leave := make(chan struct{}), make(chan struct{})
@@ -67,7 +66,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestSlowBody: who sends a body byte by byte, or not at all, is given up.
+// TestSlowBody checks that a body sent byte by byte, or not at all, times out.
 func TestSlowBody(t *testing.T) {
 	s := newStand(t, api.Config{BodyTimeout: 30 * time.Millisecond})
 	server := httptest.NewServer(api.Owner(s.http))
@@ -78,7 +77,7 @@ func TestSlowBody(t *testing.T) {
 	}
 	defer conn.Close()
 	fmt.Fprint(conn, "POST /v1/sessions/aaaa-1/turns HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
-	all, err := io.ReadAll(conn) // ends, since the server hangs up
+	all, err := io.ReadAll(conn) // ends because the server closes the connection
 	if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 408 ") || !strings.Contains(string(all), "did not come in time") {
 		t.Errorf("%v: %s", err, all)
 	}
@@ -87,11 +86,11 @@ func TestSlowBody(t *testing.T) {
 	}
 }
 
-// TestSlowAnswer: the time a body may take is not the time an answer may take.
+// TestSlowAnswer checks that the body timeout does not limit the response.
 func TestSlowAnswer(t *testing.T) {
 	s := newStand(t, api.Config{BodyTimeout: 300 * time.Millisecond})
 	s.fake.turn = func(ctx context.Context, _ firn.ID, _ wire.Turn) (wire.Answer, error) {
-		timer := time.NewTimer(900 * time.Millisecond) // three times what a body has
+		timer := time.NewTimer(900 * time.Millisecond) // three times the body timeout
 		defer timer.Stop()
 		select {
 		case <-timer.C:
@@ -112,8 +111,7 @@ func TestSlowAnswer(t *testing.T) {
 	}
 }
 
-// TestTooLargeHangsUp: what is not read of a body that is too large is not
-// waited for.
+// TestTooLargeHangsUp checks that the rest of an oversized body is not awaited.
 func TestTooLargeHangsUp(t *testing.T) {
 	s := newStand(t, api.Config{MaxBody: 100})
 	server := httptest.NewServer(api.Owner(s.http))

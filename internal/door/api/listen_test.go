@@ -23,7 +23,7 @@ import (
 	"firn.dev/wire"
 )
 
-// served is a gateway that is being served.
+// served is a running server.
 type served struct {
 	api.Address
 	home string
@@ -31,7 +31,7 @@ type served struct {
 	done chan error
 }
 
-// serve serves a handler in a home until the test ends.
+// serve runs a server in a home until the test ends.
 func serve(t *testing.T, o api.ServeOptions) *served {
 	t.Helper()
 	s, err := tryServe(t, o)
@@ -64,7 +64,7 @@ func tryServe(t *testing.T, o api.ServeOptions) (*served, error) {
 	}
 }
 
-// end ends it, once, and waits.
+// end stops it, once, and waits.
 func (s *served) end(t *testing.T) {
 	s.stop()
 	if err, ok := <-s.done; ok {
@@ -75,7 +75,7 @@ func (s *served) end(t *testing.T) {
 	}
 }
 
-// shortDir is a directory whose path is short enough for sockets.
+// shortDir returns a directory with a path short enough for sockets.
 func shortDir(t *testing.T) string {
 	dir, err := os.MkdirTemp("", "firn")
 	if err != nil {
@@ -103,7 +103,7 @@ func TestServe(t *testing.T) {
 	if !ok || found != "unix:"+both.Socket {
 		t.Errorf("found %q", found)
 	}
-	// Through the socket comes the owner; over TCP one needs a token.
+	// Socket clients are the owner; TCP clients need a token.
 	c, err := client.New(client.Options{Address: found})
 	if err != nil {
 		t.Fatal(err)
@@ -158,8 +158,8 @@ func TestServeRefuses(t *testing.T) {
 	}
 }
 
-// TestSecondGateway: one gateway for one home, and who comes second is told
-// who was first.
+// TestSecondGateway checks that a second gateway for a home is refused with an error that
+// names the first.
 func TestSecondGateway(t *testing.T) {
 	s := newStand(t, api.Config{})
 	first := serve(t, api.ServeOptions{Handler: s.http})
@@ -177,8 +177,8 @@ func TestSecondGateway(t *testing.T) {
 	serve(t, api.ServeOptions{Handler: s.http, Home: first.home})
 }
 
-// TestHeldHome: a command that holds the home keeps a gateway out; one that
-// hands its hold over does not.
+// TestHeldHome checks that a command holding the home blocks a gateway, unless it hands
+// over its hold.
 func TestHeldHome(t *testing.T) {
 	s := newStand(t, api.Config{})
 	home := shortDir(t)
@@ -196,8 +196,8 @@ func TestHeldHome(t *testing.T) {
 	serve(t, api.ServeOptions{Handler: s.http, Home: home})
 }
 
-// TestSocketLeftBehind: the socket of a gateway that was killed is replaced, one
-// that somebody answers on is not.
+// TestSocketLeftBehind checks that the socket of a killed gateway is replaced, and one with
+// a listener is not.
 func TestSocketLeftBehind(t *testing.T) {
 	s := newStand(t, api.Config{})
 	home := shortDir(t)
@@ -221,7 +221,7 @@ func TestSocketLeftBehind(t *testing.T) {
 	if found, ok := client.Find(t.Context(), at.home, nil); !ok {
 		t.Errorf("found %q, %v", found, ok)
 	}
-	// One that had no room to write down where it listens is found where sockets are.
+	// Without an address file, the gateway is found by its default socket path.
 	if err := os.Remove(filepath.Join(home, filepath.FromSlash(client.AddressFile))); err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +230,8 @@ func TestSocketLeftBehind(t *testing.T) {
 	}
 }
 
-// TestDrain: who listens is told, what runs may finish, nothing new begins.
+// TestDrain checks that at shutdown listeners are notified, running turns may finish, and
+// new ones are rejected.
 func TestDrain(t *testing.T) {
 	s := newStand(t, api.Config{})
 	running, finish := make(chan struct{}), make(chan struct{})
@@ -275,7 +276,7 @@ func TestDrain(t *testing.T) {
 	at.end(t)
 }
 
-// TestDrainEnds: a turn that does not end cannot keep the gateway.
+// TestDrainEnds checks that a hanging turn does not block the shutdown.
 func TestDrainEnds(t *testing.T) {
 	s := newStand(t, api.Config{})
 	running := make(chan struct{})
@@ -313,8 +314,8 @@ func dial(t *testing.T, socket, request string) *bufio.Reader {
 	return bufio.NewReader(conn)
 }
 
-// TestSlowHeads: clients that never finish the head of their request are given
-// up, and meanwhile others are heard.
+// TestSlowHeads checks that clients that never finish the request header time out, while
+// others are served.
 func TestSlowHeads(t *testing.T) {
 	s := newStand(t, api.Config{})
 	at := serve(t, api.ServeOptions{Handler: s.http, HeaderTimeout: 3 * time.Second})
@@ -332,7 +333,7 @@ func TestSlowHeads(t *testing.T) {
 	}
 }
 
-// TestLargeHead: a head that is too large is refused.
+// TestLargeHead checks that an oversized header is rejected.
 func TestLargeHead(t *testing.T) {
 	s := newStand(t, api.Config{})
 	at := serve(t, api.ServeOptions{Handler: s.http})
@@ -346,8 +347,8 @@ func TestLargeHead(t *testing.T) {
 	}
 }
 
-// TestSocketConnections: a full socket closes the connection that has been idle
-// longest for a newcomer, with an answer; if none is idle the newcomer is refused.
+// TestSocketConnections checks that a full socket closes the connection idle longest with a
+// response, and refuses the new one if none is idle.
 func TestSocketConnections(t *testing.T) {
 	s := newStand(t, api.Config{})
 	inside, leave := make(chan struct{}), make(chan struct{})
@@ -363,7 +364,7 @@ func TestSocketConnections(t *testing.T) {
 	}
 	var busy *bufio.Reader
 	var answered chan struct{}
-	for admitted := false; !admitted; { // the first is idle a moment after its answer came
+	for admitted := false; !admitted; { // the first becomes idle a moment after its response
 		conn, err := net.Dial("unix", at.Socket)
 		if err != nil {
 			t.Fatal(err)

@@ -17,19 +17,20 @@ import (
 	"firn.dev/wire"
 )
 
-// The auth matrix: every operation of the table of routes, asked by everybody there is.
-// What an agent does in between is tested in internal/ops/serve (TestTurnsSeeWhatTheAskerMaySee).
+// The authorization matrix: every operation of the route table, requested by every kind of
+// caller. The rights of agents during a turn are tested in internal/ops/serve
+// (TestTurnsSeeWhatTheAskerMaySee).
 
-// asker is who asks.
+// asker is a kind of caller.
 type asker struct {
 	name string
-	// changes are how a request shows who it is from.
+	// changes returns the changes that identify the caller in a request.
 	changes func() []change
-	// socket says that they come through the socket.
+	// socket is set for callers over the socket.
 	socket bool
 }
 
-// Who asks, in the order of the columns of the table.
+// The callers in the order of the table's columns.
 const (
 	byNobody = iota
 	byWrong
@@ -38,9 +39,9 @@ const (
 	byRead
 	byWrite
 	byAdmin
-	byAgent      // writes, bound to an agent that has nothing to do with it
-	byKey        // writes, bound to a key that has nothing to do with it
-	byKeyReading // the same, reads
+	byAgent      // write scope, bound to an unrelated agent
+	byKey        // write scope, bound to an unrelated key
+	byKeyReading // the same with read scope
 	byBrowser    // of the token byKey
 	byOwner
 )
@@ -69,19 +70,18 @@ func askers(s *stand) []asker {
 	}
 }
 
-// rights is what who asks must have for an operation, and what somebody is answered who
-// has that, and is bound to an agent, or a key, that has nothing to do with what is
-// asked for.
+// rights is the scope required for an operation, and the statuses for callers that have it
+// but are bound to an unrelated agent or key.
 type rights struct {
 	scope      wire.Scope
 	agent, key int
 }
 
-// matrix is who may what. An operation that is not in it fails the test. Lists are
-// answered to who is bound, without what is not theirs; numbers about all sessions are
-// refused, and a session, key or job of somebody else is not there. Notes are those of
-// the agent that a token is bound to. The addresses of other protocols ask again in the
-// name of who asks, so here they answer. Tokens with the scope admin are never bound.
+// matrix lists the rights for all operations. An operation missing here fails the test. For
+// bound callers, lists are filtered, figures about all sessions are refused, and a session,
+// key or job outside the bounds is not found. Notes are those of the agent that a token is
+// bound to. Other protocols call the API again as the caller, so they succeed here. Tokens
+// with admin scope are never bound.
 var matrix = []struct {
 	rights
 	names string
@@ -101,7 +101,7 @@ var matrix = []struct {
 	{rights{wire.ScopeAdmin, 403, 403}, "checkIndex createToken emptyBin listStored listTokens maintain purge readStored reindex revokeToken verify"},
 }
 
-// open is for everybody.
+// open marks operations without a required scope.
 const open wire.Scope = ""
 
 // rightsOf finds an operation in the matrix.
@@ -114,11 +114,11 @@ func rightsOf(name string) (rights, bool) {
 	return rights{}, false
 }
 
-// doors are the operations that have rules of their own: who lets browsers in and out,
-// which are not let in through the socket, and hooks, which name their token.
+// doors returns the status of operations with special rules: login and logout, which are
+// not available over the socket, and hooks, which name their token.
 func doors(name string, who int) (status int, ok bool) {
 	switch name {
-	case "login": // of our own page alone
+	case "login": // from our own page only
 		if who == byBrowser {
 			return http.StatusOK, true
 		}
@@ -136,12 +136,12 @@ func doors(name string, who int) (status int, ok bool) {
 		case who == byAdmin || who == byOwner:
 			return http.StatusOK, true
 		}
-		return http.StatusNotFound, true // as if there were none
+		return http.StatusNotFound, true // as if it did not exist
 	}
 	return 0, false
 }
 
-// want is the status that somebody is answered with.
+// want returns the expected status for a caller.
 func (r rights) want(who int) int {
 	has := map[int]wire.Scope{
 		byHook: wire.ScopeHook, byRead: wire.ScopeRead, byWrite: wire.ScopeWrite, byAdmin: wire.ScopeAdmin, byAgent: wire.ScopeWrite,
@@ -162,7 +162,7 @@ func (r rights) want(who int) int {
 	return http.StatusOK
 }
 
-// TestAuthMatrix asks everything as everybody.
+// TestAuthMatrix requests every operation as every caller.
 func TestAuthMatrix(t *testing.T) {
 	s := newStand(t, api.Config{Metrics: metrics.New(time.Now()), OpenAI: foreign, MCP: foreign, Web: http.NotFoundHandler()})
 	s.fake.stream = nil
@@ -202,8 +202,8 @@ func TestAuthMatrix(t *testing.T) {
 	t.Logf("%d operations, %d askers, %d requests", len(names), len(all), asked)
 }
 
-// status asks for an operation as somebody, and returns the status. A stream is ended as
-// soon as it has begun.
+// status requests an operation as a caller and returns the status. A stream is ended as
+// soon as it begins.
 func (s *stand) status(who asker, method, path, name string, streams bool) int {
 	s.t.Helper()
 	var h http.Handler = s.http

@@ -9,8 +9,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestNotesOfBoundTokens: who is bound to agents or keys has their notes only,
-// and never those of a project, which all agents share.
+// TestNotesOfBoundTokens checks that a bound token has access only to the notes of its
+// agents or keys, and never to those of a project, which all agents share.
 func TestNotesOfBoundTokens(t *testing.T) {
 	s := newStand(t, api.Config{})
 	work := bearing(s.token(wire.NewToken{Name: "work", Scope: wire.ScopeWrite, Agents: []string{"work"}}))

@@ -6,7 +6,7 @@ import (
 	"firn.dev/wire"
 )
 
-// What the fake does with notes: it writes down what it was asked.
+// The notebook of the fake, which records its calls.
 
 func (f *fake) Notes(_ context.Context, at wire.MemoryPlace) ([]wire.Note, error) {
 	return []wire.Note{{Scope: "agent", Name: "tea"}}, f.note("Notes %+v", at)

@@ -23,8 +23,7 @@ import (
 
 var update = flag.Bool("update-openapi", false, "write docs/openapi.json")
 
-// document reads the description that the gateway serves, with a library that
-// knows the format and not us.
+// document parses the served description with an independent library.
 func document(t *testing.T, data []byte) *openapi3.T {
 	t.Helper()
 	doc, err := openapi3.NewLoader().LoadFromData(data)
@@ -52,7 +51,7 @@ func TestOpenAPIIsCheckedIn(t *testing.T) {
 	}
 }
 
-// bodies are requests that make sense, by operation.
+// bodies are valid request bodies by operation.
 var bodies = map[string]any{
 	"newSession": wire.NewSession{}, "patchSession": wire.Patch{}, "appendEntries": wire.NewEntries{User: "x"}, "compact": wire.Compact{},
 	"fork": wire.Fork{}, "rewind": wire.Move{Back: 1}, "label": wire.Label{Entry: "#1", Name: "x"}, "hide": wire.Hide{Entry: "#1"}, "show": wire.Hide{Entry: "#1"},
@@ -62,9 +61,8 @@ var bodies = map[string]any{
 	"patchSessions": wire.Batch{IDs: []firn.ID{"aaaa-1"}, AddTags: []string{"x"}}, "editNote": wire.NoteText{Text: "x"},
 }
 
-// TestEveryOperationAnswers asks everything that the description names. What is
-// sent and what comes back is as described, and whoever has too small a scope is
-// refused.
+// TestEveryOperationAnswers requests every operation of the description. Requests and
+// responses must match it, and a caller with too small a scope must be rejected.
 func TestEveryOperationAnswers(t *testing.T) {
 	s := newStand(t, api.Config{Metrics: metrics.New(time.Now()), Version: "1.2.3", OpenAI: foreign, MCP: foreign, Web: http.NotFoundHandler()})
 	doc := document(t, []byte(s.ask("GET", "/openapi.json").body))
@@ -96,7 +94,7 @@ func TestEveryOperationAnswers(t *testing.T) {
 			}
 			as := s.owner
 			if tag := op.Tags[0]; tag == "login" || tag == "logins" {
-				as, changes = s.ask, append(changes, with("X-Firn", "web"), read) // browsers do not come through the socket
+				as, changes = s.ask, append(changes, with("X-Firn", "web"), read) // browsers do not use the socket
 			}
 			if op.Responses.Status(200).Value.Content["text/event-stream"] != nil && schema == nil {
 				s.streams(t, fill.Replace(path))
@@ -121,7 +119,7 @@ func TestEveryOperationAnswers(t *testing.T) {
 	}
 }
 
-// foreign is a protocol in which there is nothing to say.
+// foreign is a protocol without content.
 func foreign(string, http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -129,7 +127,7 @@ func foreign(string, http.Handler) http.Handler {
 	})
 }
 
-// scopes asks without a token, and with one that only reads.
+// scopes sends the request without a token and with a read-only token.
 func (s *stand) scopes(t *testing.T, op *openapi3.Operation, method, target string, read change) {
 	t.Helper()
 	if op.Security != nil {
@@ -146,8 +144,8 @@ func (s *stand) scopes(t *testing.T, op *openapi3.Operation, method, target stri
 	}
 }
 
-// refused reports whether a request is refused for its scope. Who is let in
-// meets a parameter that there is not, so that nothing is done.
+// refused reports whether a request is rejected for its scope. An accepted one fails
+// because of an unknown parameter, so that it has no effect.
 func (s *stand) refused(method, target string, who change) bool {
 	switch got := s.ask(method, target+"?nonsense=1", who); got.status {
 	case http.StatusForbidden:
@@ -184,7 +182,7 @@ func responseSchema(t *testing.T, op *openapi3.Operation) *openapi3.SchemaRef {
 	return media.Schema
 }
 
-// conforms holds a value against a schema.
+// conforms checks a value against a schema.
 func conforms(t *testing.T, what string, schema *openapi3.SchemaRef, v any) {
 	t.Helper()
 	data, err := json.Marshal(v)

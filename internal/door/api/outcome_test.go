@@ -23,8 +23,8 @@ import (
 	"firn.dev/wire"
 )
 
-// shaky is a gateway whose disk is a model: it fails when told to, and forgets
-// then what it could not write.
+// shaky is a gateway with a simulated disk that fails on request and then loses unsynced
+// data.
 type shaky struct {
 	t    *testing.T
 	st   *filestore.Store
@@ -50,7 +50,7 @@ func openShaky(t *testing.T, fs *faultfs.FS) *shaky {
 	return s
 }
 
-// post sends a request under a key.
+// post sends a request with an idempotency key.
 func (s *shaky) post(path, key, body string) (int, wire.Kind, []byte) {
 	r := httptest.NewRequest("POST", "http://localhost"+path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
@@ -66,7 +66,7 @@ func (s *shaky) post(path, key, body string) (int, wire.Kind, []byte) {
 	return w.Code, f.Error.Kind, data
 }
 
-// count counts the entries of all sessions that say a text.
+// count counts the entries with a text in all sessions.
 func (s *shaky) count(text string) (n, sessions int) {
 	for info, err := range s.st.List(s.t.Context(), store.Query{}) {
 		if err != nil {
@@ -87,10 +87,10 @@ func (s *shaky) count(text string) (n, sessions int) {
 	return n, sessions
 }
 
-// TestOneKeyIsOnce lets every sync in turn fail, once or several times, while a
-// request is sent under one key until it succeeds; the gateway is restarted between
-// the tries or not. What it says is then there once, also after a power cut, and
-// what was answered with 507 was not there.
+// TestOneKeyIsOnce lets each sync fail in turn, once or several times, while a request is
+// repeated with one key until it succeeds, with and without restarts in between. The entry
+// must then exist once, even after a power failure, and must not exist after a 507
+// response.
 func TestOneKeyIsOnce(t *testing.T) {
 	failed := 0
 	for nth := 1; nth <= 4; nth++ {
@@ -111,7 +111,7 @@ func TestOneKeyIsOnce(t *testing.T) {
 	}
 }
 
-// tryOnce reports whether a try failed.
+// tryOnce reports whether an attempt failed.
 func tryOnce(t *testing.T, name string, nth int, kind faultfs.Kind, round uint64) (failed bool) {
 	fs := faultfs.New()
 	if err := fs.MkdirAll("home"); err != nil {

@@ -13,8 +13,7 @@ import (
 	"firn.dev/wire"
 )
 
-// made counts what the sessions that lists show have: sessions, compactions, and
-// where the key points.
+// made counts the listed sessions and their compactions, and holds the target of the key.
 type made struct {
 	sessions, compactions int
 	key                   firn.ID
@@ -43,8 +42,8 @@ func (s *shaky) made(key string) (m made) {
 
 const onceKey = "agent:main:main"
 
-// deeds are requests other than messages and entries, and how many sessions and
-// compactions there are when one is done, in a home with one session.
+// deeds are requests other than messages and entries, with the number of sessions and
+// compactions after one is executed in a home with one session.
 var deeds = []struct {
 	name, path, body      string
 	sessions, compactions int
@@ -57,10 +56,10 @@ var deeds = []struct {
 	{"fresh session of a key", "/v1/sessions", `{"key":"` + onceKey + `","fresh":true,"title":"Two"}`, 2, 0, true},
 }
 
-// TestOneKeyIsOnceForDeeds lets every write and sync in turn fail while a request is sent
-// under one key until it succeeds, with a restart of the gateway after each try and
-// once more after the success. It is done once, also after a power cut, and every
-// answer names the same thing.
+// TestOneKeyIsOnceForDeeds lets each write and sync fail in turn while a request is
+// repeated with one key until it succeeds, with a restart of the gateway after each attempt
+// and after the success. The request must take effect once, even after a power failure, and
+// all responses must name the same object.
 func TestOneKeyIsOnceForDeeds(t *testing.T) {
 	for i := range deeds {
 		t.Run(deeds[i].name, func(t *testing.T) {
@@ -101,7 +100,7 @@ func tryDeed(t *testing.T, i, nth int, kind faultfs.Kind) (failed, unknown int) 
 	path := strings.Replace(deed.path, "ID", string(session.ID), 1)
 	fs.FailNth(nth, faultfs.Fault{Of: kind, Err: syscall.EIO})
 	var first string
-	for try, done := 0, 0; done < 3; try++ { // it is repeated after it was done
+	for try, done := 0, 0; done < 3; try++ { // repeated after its success
 		status, problem, data := s.post(path, "k1", deed.body)
 		switch {
 		case status == 200 && (first == "" || first == idIn(data)):
@@ -129,7 +128,7 @@ func tryDeed(t *testing.T, i, nth int, kind faultfs.Kind) (failed, unknown int) 
 	return failed, unknown
 }
 
-// mustHave checks that a deed was done once.
+// mustHave checks that a request took effect once.
 func (s *shaky) mustHave(name string, i int, old firn.ID, answered string) {
 	s.t.Helper()
 	m, key := s.made(onceKey), old
@@ -141,7 +140,7 @@ func (s *shaky) mustHave(name string, i int, old firn.ID, answered string) {
 	}
 }
 
-// idIn is the id of the session or of the compaction that an answer tells.
+// idIn returns the ID of the session or compaction in a response.
 func idIn(data []byte) string {
 	var out struct {
 		ID firn.ID `json:"id"`
@@ -150,8 +149,8 @@ func idIn(data []byte) string {
 	return string(out.ID)
 }
 
-// TestAKeyThatMovedOnStays repeats a fork under a key after the key was pointed
-// elsewhere: the answer is the same, and the key stays where it is.
+// TestAKeyThatMovedOnStays repeats a fork after its key was pointed to another session: the
+// response is the same, and the key is not changed.
 func TestAKeyThatMovedOnStays(t *testing.T) {
 	for _, i := range []int{1, 4} {
 		fs := faultfs.New()
@@ -177,8 +176,8 @@ func TestAKeyThatMovedOnStays(t *testing.T) {
 	}
 }
 
-// TestALongForkIsOnce interrupts a copy that takes several appends. What the
-// interrupted one left is hidden, and the repeated request makes a whole one.
+// TestALongForkIsOnce interrupts a copy that takes several appends. The incomplete session
+// is hidden, and the repeated request creates a complete one.
 func TestALongForkIsOnce(t *testing.T) {
 	for nth := 1; nth <= 4; nth++ {
 		for _, kind := range []faultfs.Kind{faultfs.Write, faultfs.Sync} {

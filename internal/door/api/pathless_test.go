@@ -15,7 +15,7 @@ import (
 	"firn.dev/wire"
 )
 
-// TestPathless takes the directories out of sentences, and leaves the rest.
+// TestPathless checks that stripDirs removes directories and nothing else.
 func TestPathless(t *testing.T) {
 	for text, want := range map[string]string{
 		"open /home/ann/.firn/agents/main/x.jsonl: no space left": "open …/x.jsonl: no space left",
@@ -34,8 +34,8 @@ func TestPathless(t *testing.T) {
 	}
 }
 
-// TestWhoKnowsPlaces: who may do everything is told where files are, others are
-// told what went wrong.
+// TestWhoKnowsPlaces checks that administrators see file paths in errors, and others only
+// the error.
 func TestWhoKnowsPlaces(t *testing.T) {
 	const dir = "/home/ann smith/it"
 	err := fmt.Errorf("append to session x: %w: %w", firn.ErrNotSaved, errors.Join(&fs.PathError{Op: "write", Path: dir + "/x.jsonl", Err: syscall.ENOSPC}))
@@ -69,8 +69,8 @@ func TestWhoKnowsPlaces(t *testing.T) {
 	}
 }
 
-// TestNoAnswerTellsPlaces: whatever an operation answers, the sessions in it keep the
-// places of their files from who may not know them.
+// TestNoAnswerTellsPlaces checks that the sessions in all responses contain no file paths
+// for callers that may not see them.
 func TestNoAnswerTellsPlaces(t *testing.T) {
 	const place = "/home/of/ann"
 	sessions := 0
@@ -97,8 +97,8 @@ func TestNoAnswerTellsPlaces(t *testing.T) {
 	}
 }
 
-// withSessions puts a session with a file into every place of an answer that has room for
-// one, and returns how many those are.
+// withSessions puts a session with a file wherever a response can contain one, and returns
+// the number of sessions.
 func withSessions(v reflect.Value, place string) (n int) {
 	switch v.Kind() {
 	case reflect.Struct:

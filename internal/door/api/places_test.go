@@ -10,8 +10,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestPlacesAreForWhoRunsIt asks for everything that could tell where the home is.
-// A token of scope admin is told, as is the owner; others are not.
+// TestPlacesAreForWhoRunsIt requests everything that could reveal the path of the home.
+// Only the owner and tokens with admin scope may see it.
 func TestPlacesAreForWhoRunsIt(t *testing.T) {
 	home := shortDir(t)
 	h := openHouse(t, home)

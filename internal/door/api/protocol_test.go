@@ -21,8 +21,7 @@ import (
 	"firn.dev/wire"
 )
 
-// TestProtocolIsTrue runs the examples of docs/protocol.md, one after the other,
-// against a real gateway.
+// TestProtocolIsTrue runs the examples of docs/protocol.md in order against a real gateway.
 func TestProtocolIsTrue(t *testing.T) {
 	const path = "../../../docs/protocol.md"
 	text, err := os.ReadFile(path)
@@ -56,7 +55,7 @@ func TestProtocolIsTrue(t *testing.T) {
 	}
 }
 
-// example is a request and what is to come of it.
+// example is a request and the expected response.
 type example struct {
 	line           int
 	method, target string
@@ -72,8 +71,8 @@ var (
 	isStatus = regexp.MustCompile(`^\d{3}$`)
 )
 
-// readExamples finds the examples in a text: a request, its status on a line of
-// its own, and the answer.
+// readExamples finds the examples in a text: a request, its status on a separate line, and
+// the response.
 func readExamples(t *testing.T, text string) []example {
 	t.Helper()
 	var all []example
@@ -101,16 +100,15 @@ func headAndBody(lines []string) (head []string, body string) {
 	return lines[:end], strings.TrimSpace(strings.Join(lines[end:], "\n"))
 }
 
-// rehearsal plays examples. What has another name or place each time, such as
-// ids, is learnt from the answers.
+// rehearsal runs examples. Values that vary, such as IDs, are learned from the responses.
 type rehearsal struct {
 	*house
 	client *http.Client
-	// known is what ids, cursors and positions of the text are in truth.
+	// known maps IDs, cursors and positions in the text to actual values.
 	known map[string]string
 }
 
-// play makes a request and holds the answer against the text.
+// play sends a request and compares the response with the text.
 func (r *rehearsal) play(ctx context.Context, e example) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -147,7 +145,7 @@ func (r *rehearsal) play(ctx context.Context, e example) error {
 	return r.heads(e, answer)
 }
 
-// heads holds the headers of an answer against the text.
+// heads compares the headers of a response with the text.
 func (r *rehearsal) heads(e example, answer *http.Response) error {
 	for _, h := range e.answerHead {
 		name, value, _ := strings.Cut(h, ": ")
@@ -158,7 +156,7 @@ func (r *rehearsal) heads(e example, answer *http.Response) error {
 	return nil
 }
 
-// hear holds a stream of events against the text, up to the last event there.
+// hear compares a stream of events with the text, up to its last event.
 func (r *rehearsal) hear(e example, answer *http.Response) error {
 	if answer.StatusCode != e.status {
 		return fmt.Errorf("the status is %d", answer.StatusCode)
@@ -211,7 +209,7 @@ func (r *rehearsal) matchEvent(want string, got sse.Event) error {
 	return nil
 }
 
-// say puts what is known into a text, the longest first.
+// substitute replaces known values in a text, longest first.
 func (r *rehearsal) substitute(text string) string {
 	for _, known := range slices.SortedFunc(maps.Keys(r.known), func(a, b string) int { return len(b) - len(a) }) {
 		if _, err := strconv.Atoi(known); err != nil {
@@ -221,7 +219,7 @@ func (r *rehearsal) substitute(text string) string {
 	return text
 }
 
-// sayNumber is a position, in quotes or not, as it is in truth.
+// substituteNumber returns the actual value of a position, quoted or not.
 func (r *rehearsal) substituteNumber(text string) string {
 	bare := strings.Trim(text, `"`)
 	if known, ok := r.known[bare]; ok {
@@ -230,7 +228,7 @@ func (r *rehearsal) substituteNumber(text string) string {
 	return text
 }
 
-// matchText holds JSON against JSON in which … stands for whatever is there.
+// matchText compares JSON with an expected text in which … matches anything.
 func (r *rehearsal) matchText(want, got string) error {
 	want = strings.NewReplacer("{…}", `{"…":0}`, ",…}", `,"…":0}`, ",…]", `,"…"]`).Replace(want)
 	var w, g any
@@ -314,7 +312,7 @@ func (r *rehearsal) matchList(at string, want, got []any) error {
 	return nil
 }
 
-// isName is what an id, or a cursor, looks like in the text.
+// isName matches IDs and cursors in the text.
 var isName = regexp.MustCompile(`^([0-9a-f]{8}(-[0-9a-f-]+)?|[0-9a-z]{13}|k[0-9a-z]{9}|\d+\.\d+\..+)$`)
 
 func (r *rehearsal) matchString(want, got string) bool {
@@ -335,8 +333,8 @@ func (r *rehearsal) matchString(want, got string) bool {
 	return want == got
 }
 
-// matchNumber holds a number against one of the text. Those of three and more
-// digits, and those in compactions, are learnt: they are positions and sizes.
+// matchNumber compares a number with one of the text. Numbers with three or more digits,
+// and those in compactions, are learned: they are positions and sizes.
 func (r *rehearsal) matchNumber(want, got string) error {
 	if known, ok := r.known[want]; ok && known == got || want == got {
 		return nil

@@ -25,14 +25,14 @@ import (
 	"firn.dev/wire"
 )
 
-// stage is a real gateway with a model that says what it is told to, when it is.
+// stage is a real gateway with a model controlled by the test.
 type stage struct {
 	c  *client.Client
 	id firn.ID
-	// pieces are said one by one; when there are no more the answer is whole. The
-	// next answer comes from the next channel.
+	// answers provides a channel of text pieces per answer. Closing it completes the
+	// answer.
 	answers chan chan string
-	// tools lets the tool of the agent end.
+	// tools releases the agent's tool.
 	tools chan struct{}
 }
 
@@ -71,8 +71,8 @@ func openStage(t *testing.T) *stage {
 	return s
 }
 
-// play says the next answer. A piece that begins with ! is thought, one that
-// begins with @ calls the tool.
+// play streams the next answer. A piece that begins with ! is thinking, one with @ calls
+// the tool.
 func (s *stage) play(ctx context.Context, _ provider.Request) iter.Seq2[provider.Event, error] {
 	return func(yield func(provider.Event, error) bool) {
 		var pieces chan string
@@ -118,7 +118,7 @@ func (s *stage) play(ctx context.Context, _ provider.Request) iter.Seq2[provider
 	}
 }
 
-// say begins a turn that nobody waits for.
+// send starts a turn without waiting for it.
 func (s *stage) send(t *testing.T, text string) {
 	t.Helper()
 	no := false
@@ -127,8 +127,7 @@ func (s *stage) send(t *testing.T, text string) {
 	}
 }
 
-// screen is a page: it shows what it is told, and complains if that makes no
-// sense.
+// screen simulates a page. It applies events and fails if they are inconsistent.
 type screen struct {
 	cards   []wire.Card
 	entry   firn.EntryID
@@ -202,10 +201,10 @@ func (s *screen) grow(e wire.Event) {
 	s.grows[g.Thinking] = append(have[:g.From:g.From], g.Blocks...)
 }
 
-// html is what grows.
+// html returns the growing text.
 func (s *screen) html(thinking bool) string { return strings.Join(s.grows[thinking], "") }
 
-// watch shows a page what happens until enough was seen.
+// watch applies events to a page until enough returns true.
 func (s *stage) watch(t *testing.T, page *screen, enough func() bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -222,9 +221,8 @@ func (s *stage) watch(t *testing.T, page *screen, enough func() bool) {
 	}
 }
 
-// TestReloadInTheMiddle: who opens the page while an answer is being given sees
-// exactly what was said so far, and then the rest; nothing is missing and nothing
-// is there twice.
+// TestReloadInTheMiddle checks that a page opened during an answer shows exactly the text
+// so far, and then the rest, without gaps or duplicates.
 func TestReloadInTheMiddle(t *testing.T) {
 	s := openStage(t)
 	pieces := make(chan string)
@@ -258,7 +256,7 @@ func TestReloadInTheMiddle(t *testing.T) {
 		}
 		return page.ends == 1
 	})
-	// What is counted at the end of a turn may come before it is over.
+	// Usage entries may arrive before the turn ends.
 	page.cards = slices.DeleteFunc(page.cards, func(c wire.Card) bool { return c.Kind == firn.KindCustom })
 	answer := page.cards[len(page.cards)-1]
 	want := richtext.Markdown("Hello **world**\n\nand more")
@@ -273,8 +271,8 @@ func TestReloadInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestAllEventsInTheMiddle: who listens to all sessions while an answer is being
-// given is told what was said of it, and then the rest.
+// TestAllEventsInTheMiddle checks that a listener to all sessions that joins during an
+// answer receives the text so far, and then the rest.
 func TestAllEventsInTheMiddle(t *testing.T) {
 	s := openStage(t)
 	pieces := make(chan string)
@@ -314,8 +312,8 @@ func TestAllEventsInTheMiddle(t *testing.T) {
 	}
 }
 
-// listen joins a plain stream while an answer is given, and tells when it has. It returns
-// the answer as it was heard: what was said before, the pieces, and the entry itself.
+// listen joins a plain stream during an answer and signals when it has. It returns the
+// answer as received: the earlier text, the pieces, and the entry itself.
 func (s *stage) listen(t *testing.T, joined chan<- struct{}) string {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -353,8 +351,8 @@ func (s *stage) listen(t *testing.T, joined chan<- struct{}) string {
 	return heard
 }
 
-// TestReloadWhileAToolRuns: the call that runs is told to who comes, and not any
-// more when it is done.
+// TestReloadWhileAToolRuns checks that a running tool call is sent to new listeners until
+// it is done.
 func TestReloadWhileAToolRuns(t *testing.T) {
 	s := openStage(t)
 	calls, last := make(chan string), make(chan string)
@@ -390,7 +388,7 @@ func TestReloadWhileAToolRuns(t *testing.T) {
 	}
 }
 
-// TestManyReloads: whenever one comes, it makes sense.
+// TestManyReloads checks that pages are consistent whenever they join.
 func TestManyReloads(t *testing.T) {
 	s := openStage(t)
 	var all sync.WaitGroup

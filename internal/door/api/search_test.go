@@ -8,7 +8,7 @@ import (
 	"firn.dev/wire"
 )
 
-// TestSearchIsBoundToTheToken tells the index whose sessions may be found.
+// TestSearchIsBoundToTheToken checks that searches are limited to the bounds of the token.
 func TestSearchIsBoundToTheToken(t *testing.T) {
 	s := newStand(t, api.Config{})
 	secret := bearing(s.token(wire.NewToken{Scope: wire.ScopeRead, Agents: []string{"work"}}))

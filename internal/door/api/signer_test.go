@@ -25,8 +25,8 @@ func signing(algorithm string, h func() hash.Hash, secret, body string) change {
 	return with("X-Hub-Signature-256", algorithm+"="+hex.EncodeToString(mac.Sum(nil)))
 }
 
-// TestSignedHooks: who signs a call needs no token, and whoever is not let in learns
-// nothing; a token is good as before.
+// TestSignedHooks checks that a signed call needs no token, that rejected callers learn
+// nothing, and that tokens still work.
 func TestSignedHooks(t *testing.T) {
 	var log bytes.Buffer
 	s := newStand(t, api.Config{MaxBody: 100, Log: slog.New(slog.NewTextHandler(&log, nil))})
@@ -81,7 +81,7 @@ func TestSignedHooks(t *testing.T) {
 	}
 }
 
-// failure is what somebody was told, without the name of the request.
+// failure returns the error sent to the client, without the request ID.
 func failure(t *testing.T, r reply) string {
 	t.Helper()
 	var f wire.Failure
@@ -92,8 +92,8 @@ func failure(t *testing.T, r reply) string {
 	return f.Error.Error()
 }
 
-// TestForwardedSigner: a gateway that a signed call is passed on to takes it from who
-// has signed that hook, and no other.
+// TestForwardedSigner checks that a gateway accepts a forwarded signed call for that hook
+// only.
 func TestForwardedSigner(t *testing.T) {
 	s := newStand(t, api.Config{})
 	for hook, status := range map[string]int{"signed": 200, "both": 404, "": 404} {

@@ -15,14 +15,14 @@ import (
 	"firn.dev/internal/door/api"
 )
 
-// intruder is the variable that makes this test program connect to sockets as
-// another user, and nothing else.
+// intruder is the variable that makes this test program only connect to sockets as another
+// user.
 const intruder = "FIRN_TEST_INTRUDER"
 
 var _ = childAs(intruder, intrude)
 
-// intrude connects to each socket that is named on the input, again and again
-// until the next is named, and prints what it was answered once the input ends.
+// intrude connects to each socket named on its input, repeatedly until the next is named,
+// and prints the responses at the end of the input.
 func intrude() {
 	names := make(chan string)
 	go func() {
@@ -52,13 +52,13 @@ func intrude() {
 	fmt.Println(tries, answered)
 }
 
-// asIntruder starts intrude as the user nobody.
+// asIntruder starts intrude as the user "nobody" of the system.
 func asIntruder(t *testing.T) (in io.WriteCloser, out *bufio.Reader) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Fatal("this test must run as root: only root can become another user")
 	}
-	exe, err := os.Open("/proc/self/exe") // which nobody may not reach by its path
+	exe, err := os.Open("/proc/self/exe") // that user cannot reach it by its path
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,9 +82,8 @@ func asIntruder(t *testing.T) (in io.WriteCloser, out *bufio.Reader) {
 	return in, bufio.NewReader(stdout)
 }
 
-// TestSocketIsNeverOpen: with a umask that forbids nothing and a home that all can
-// enter, another user who connects all the time never gets through while 25
-// gateways start.
+// TestSocketIsNeverOpen checks that with an empty umask and an accessible home, another
+// user who connects continuously never succeeds while 25 gateways start.
 func TestSocketIsNeverOpen(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	s := newStand(t, api.Config{})
@@ -115,8 +114,8 @@ func TestSocketIsNeverOpen(t *testing.T) {
 	}
 }
 
-// TestSocketOfAnotherUser: a socket that was opened to all by hand is still for
-// its owner alone: another user is answered why, and learns nothing.
+// TestSocketOfAnotherUser checks that a socket with permissions for all still rejects other
+// users, with an error that reveals nothing.
 func TestSocketOfAnotherUser(t *testing.T) {
 	h := openHouse(t, shortDir(t))
 	for path, mode := range map[string]os.FileMode{h.home: 0o755, h.Socket: 0o666} {

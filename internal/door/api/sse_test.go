@@ -23,7 +23,7 @@ import (
 	"firn.dev/wire"
 )
 
-// listen opens a stream in this process, as the owner.
+// listen opens a stream in this process as the owner.
 func (s *stand) listen(ctx context.Context, method, target string, changes ...change) *http.Response {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, "http://localhost"+target, nil)
@@ -42,13 +42,13 @@ func (s *stand) listen(ctx context.Context, method, target string, changes ...ch
 	return response
 }
 
-// heard is an event as it was sent.
+// heard is a received event.
 type heard struct {
 	id, name string
 	event    wire.Event
 }
 
-// hear reads events until there are no more, or there are enough.
+// hear reads events until the stream ends or there are enough.
 func hear(t *testing.T, in io.Reader, enough int) []heard {
 	t.Helper()
 	var all []heard
@@ -68,7 +68,7 @@ func hear(t *testing.T, in io.Reader, enough int) []heard {
 	return all
 }
 
-// names are the names of events, with their positions.
+// names returns the names of events with their positions.
 func names(all []heard) []string {
 	var list []string
 	for _, h := range all {
@@ -89,7 +89,7 @@ func TestStreamOfASession(t *testing.T) {
 	}
 	s.fake.live <- wire.Event{Name: wire.DeltaText, Session: "aaaa-1", Data: json.RawMessage(`{"text":"a\nb\u2028"}`)}
 	all := hear(t, response.Body, 3)
-	slices.SortFunc(all, func(a, b heard) int { return strings.Compare(a.name, b.name) }) // a delta may come before
+	slices.SortFunc(all, func(a, b heard) int { return strings.Compare(a.name, b.name) }) // a delta may arrive earlier
 	if got, want := []string{all[0].name, all[1].id + " " + all[1].name, all[2].id + " " + all[2].name}, []string{"delta.text", "20 entry.appended", "30 entry.appended"}; !slices.Equal(got, want) {
 		t.Fatalf("heard %q, want %q", got, want)
 	}
@@ -103,9 +103,8 @@ func TestStreamOfASession(t *testing.T) {
 	response.Body.Close()
 }
 
-// TestStreamResumes breaks the connection again and again, over a real server,
-// and comes back with the last id it saw: nothing is missing, nothing is there
-// twice.
+// TestStreamResumes breaks the connection to a real server repeatedly and resumes with the
+// last event ID: nothing is missing or duplicated.
 func TestStreamResumes(t *testing.T) {
 	s := newStand(t, api.Config{})
 	server := httptest.NewServer(api.Owner(s.http))
@@ -167,8 +166,8 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// TestSlowListener: who takes nothing for a while is told that there is a gap,
-// and from where on, and is cut off.
+// TestSlowListener checks that a stalled client receives a gap event with its position and
+// is disconnected.
 func TestSlowListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStand(t, api.Config{Patience: 5 * time.Second})
@@ -185,7 +184,7 @@ func TestSlowListener(t *testing.T) {
 		if last.name != wire.Gap || last.id != before.id || last.event.Pos != before.event.Pos || len(all) > 30 {
 			t.Fatalf("heard %q", names(all))
 		}
-		// From there on nothing is missing.
+		// Nothing is missing from there on.
 		response = s.listen(t.Context(), "GET", "/v1/sessions/aaaa-1/events", with("Last-Event-ID", last.id))
 		again := hear(t, response.Body, 1)
 		if again[0].event.Pos != last.event.Pos+10 {
@@ -195,8 +194,8 @@ func TestSlowListener(t *testing.T) {
 	})
 }
 
-// TestDeadListener: who takes nothing at all is given up, and what it was told
-// from ends.
+// TestDeadListener checks that a client that reads nothing times out and its event source
+// ends.
 func TestDeadListener(t *testing.T) {
 	set := metrics.New(time.Now())
 	s := newStand(t, api.Config{WriteTimeout: 20 * time.Millisecond, Patience: time.Hour, Metrics: set})
@@ -217,7 +216,7 @@ func TestDeadListener(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close() // which was never read
+	defer response.Body.Close() // never read
 	<-ended
 }
 
@@ -228,7 +227,7 @@ func TestGapAndByeOfTheGateway(t *testing.T) {
 		response := s.listen(t.Context(), "GET", "/v1/sessions/aaaa-1/events")
 		hear(t, response.Body, 1)
 		s.fake.live <- wire.Event{Name: name, Session: "aaaa-1"}
-		all := hear(t, response.Body, -1) // ends, since the stream does
+		all := hear(t, response.Body, -1) // returns because the stream ends
 		if len(all) != 1 || all[0].name != name {
 			t.Errorf("heard %q", names(all))
 		}
@@ -282,7 +281,7 @@ func TestStreamOfATurn(t *testing.T) {
 	if asked := s.fake.was(); !slices.Contains(asked, `StreamTurn aaaa-1 "hi" m`) {
 		t.Errorf("asked %q", asked)
 	}
-	// A turn that is refused has a status, not a stream.
+	// A rejected turn has a status and no stream.
 	s.fake.fail = &wire.Problem{Kind: wire.Busy, Message: "too many wait"}
 	response = s.listen(t.Context(), "POST", "/v1/sessions/aaaa-1/turns", stream, sending(wire.Turn{Text: "hi"}))
 	if body, _ := io.ReadAll(response.Body); response.StatusCode != 429 || !strings.Contains(string(body), "too many wait") {
@@ -294,8 +293,7 @@ func TestStreamOfATurn(t *testing.T) {
 	}
 }
 
-// TestStreamsThatFail: an error on the way is told as an event; a panic too, and
-// the process lives.
+// TestStreamsThatFail checks that errors and panics in a stream are sent as events.
 func TestStreamsThatFail(t *testing.T) {
 	s := newStand(t, api.Config{})
 	for name, end := range map[string]func(yield func(wire.Event, error) bool){

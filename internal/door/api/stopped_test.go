@@ -15,8 +15,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestStoppedIsNoFault stops a turn, and lets a newer message interrupt one: who waits for
-// the answer is told so with 409 and the kind "stopped", not that the gateway is broken.
+// TestStoppedIsNoFault stops a turn, and interrupts another with a newer message. Waiting
+// clients receive a 409 with the kind "stopped", not an internal error.
 func TestStoppedIsNoFault(t *testing.T) {
 	st, err := filestore.Open(t.TempDir(), filestore.Options{Sync: filestore.SyncNever})
 	if err != nil {
@@ -56,9 +56,9 @@ func TestStoppedIsNoFault(t *testing.T) {
 	<-d.asked // of the newer one
 }
 
-// TestPositionsAreChecked asks for events after every number up to beyond the end of a
-// session in several parts: those behind an entry are taken, all others are refused with
-// a sentence that says what is wrong, before a stream begins.
+// TestPositionsAreChecked requests events after every position up to beyond the end of a
+// session in several parts. Positions after an entry are accepted; all others are rejected
+// with an error before a stream begins.
 func TestPositionsAreChecked(t *testing.T) {
 	st, err := filestore.Open(t.TempDir(), filestore.Options{Sync: filestore.SyncNever, PartSize: 400})
 	if err != nil {
@@ -66,7 +66,7 @@ func TestPositionsAreChecked(t *testing.T) {
 	}
 	defer st.Close()
 	d := open(t, st)
-	// What a listener was told while it was the end stays a position.
+	// A position that was the end remains valid.
 	good := map[firn.Pos]bool{store.Start: true}
 	var last firn.Pos
 	for i := range 8 {

@@ -17,7 +17,7 @@ import (
 	"firn.dev/wire"
 )
 
-// broken is a source whose session s-broken breaks off in the middle.
+// broken is a source whose session s-broken fails in the middle.
 type broken struct{ long string }
 
 var errBroken = errors.New("a read failed")
@@ -43,8 +43,8 @@ func (b broken) Bindings(context.Context) (map[string]firn.ID, error) {
 	return map[string]firn.ID{"agent:main:b": "s-a", "agent:main:a": "s-broken"}, nil
 }
 
-// TestStored reads what a store holds over HTTP: byte for byte, also what was put away; what
-// breaks off is an error and never an end.
+// TestStored reads the contents of a store over HTTP byte for byte, including removed
+// sessions. A failing read is an error and never a normal end.
 func TestStored(t *testing.T) {
 	st := memstore.New(memstore.Options{})
 	long := strings.Repeat("x", 300<<10) // longer than any buffer
@@ -70,7 +70,7 @@ func TestStored(t *testing.T) {
 	}
 }
 
-// readStored reads all that is in a store.
+// readStored reads the whole store.
 func readStored(t *testing.T, c *client.Client, long string) {
 	t.Helper()
 	var told []string
@@ -113,7 +113,7 @@ func readStored(t *testing.T, c *client.Client, long string) {
 	}
 }
 
-// TestStoredIsForAdmins keeps everybody else from reading all that a store holds.
+// TestStoredIsForAdmins checks that only administrators can read the store.
 func TestStoredIsForAdmins(t *testing.T) {
 	h := openHouse(t, shortDir(t))
 	for name, n := range map[string]wire.NewToken{

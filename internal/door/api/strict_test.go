@@ -9,8 +9,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestMembersCountOnce sends requests with members twice, in another case and
-// both at every operation that takes JSON: none is obeyed.
+// TestMembersCountOnce checks that every JSON operation rejects members that are repeated
+// or in a different case.
 func TestMembersCountOnce(t *testing.T) {
 	foreign := func(string, http.Handler) http.Handler {
 		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another protocol was reached") })
@@ -50,7 +50,7 @@ func TestMembersCountOnce(t *testing.T) {
 	}
 }
 
-// TestHeadersCountOnce sends headers that decide something twice.
+// TestHeadersCountOnce checks that repeated headers are rejected.
 func TestHeadersCountOnce(t *testing.T) {
 	s := newStand(t, api.Config{})
 	secret := s.token(wire.NewToken{Name: "w", Scope: wire.ScopeWrite})

@@ -14,18 +14,18 @@ import (
 	"firn.dev/internal/door/api"
 )
 
-// lockOf is the lock file of a home.
+// lockOf returns the lock file of a home.
 func lockOf(home string) string { return filepath.Join(home, "gateway", "lock") }
 
-// TestLostLock: a gateway whose lock file, or whose whole gateway directory, was
-// deleted still keeps a second one out, notices, and makes the file again.
+// TestLostLock checks that a gateway whose lock file or gateway directory was deleted still
+// blocks a second one and recreates the file.
 func TestLostLock(t *testing.T) {
 	s := newStand(t, api.Config{})
 	at := serve(t, api.ServeOptions{Handler: s.http, WatchEvery: time.Millisecond})
 	for name, lose := range map[string]func() error{
 		"deleted": func() error { return os.Remove(lockOf(at.home)) },
 		"with its directory": func() error {
-			for os.RemoveAll(filepath.Dir(lockOf(at.home))) != nil { // it may be made again meanwhile
+			for os.RemoveAll(filepath.Dir(lockOf(at.home))) != nil { // it may be recreated meanwhile
 			}
 			return nil
 		},
@@ -40,7 +40,7 @@ func TestLostLock(t *testing.T) {
 		if _, err := api.TakeHold(vfs.OS{}, at.home, "second"); !errors.Is(err, firn.ErrLocked) {
 			t.Errorf("%s: a second one got %v", name, err)
 		}
-		for { // until it was made again
+		for { // until it is recreated
 			if data, _ := os.ReadFile(lockOf(at.home)); strings.Contains(string(data), `"what":"gateway"`) {
 				break
 			}
@@ -49,8 +49,8 @@ func TestLostLock(t *testing.T) {
 	}
 }
 
-// TestLostHome: a gateway whose lock another process has taken, as can be where a
-// home cannot be locked, ends.
+// TestLostHome checks that a gateway shuts down if another process takes its lock, which is
+// possible where a home directory cannot be locked.
 func TestLostHome(t *testing.T) {
 	s := newStand(t, api.Config{})
 	home := shortDir(t)
@@ -76,9 +76,8 @@ func TestLostHome(t *testing.T) {
 // onlyFiles is a file system that cannot lock directories.
 type onlyFiles struct{ vfs.FS }
 
-// TestLostSocket: a socket that was deleted is made again. One that another
-// process has put in its place is left alone, at the end too, and meanwhile the
-// gateway is not ready.
+// TestLostSocket checks that a deleted socket is recreated. A socket of another process in
+// its place is not touched, even at the end, and the gateway is not ready meanwhile.
 func TestLostSocket(t *testing.T) {
 	s := newStand(t, api.Config{})
 	at := serve(t, api.ServeOptions{Handler: s.http, WatchEvery: time.Millisecond})

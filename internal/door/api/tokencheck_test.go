@@ -11,8 +11,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestUncheckable: what somebody is told whose token could not be checked, or could
-// not be taken back because the disk is full, has a kind and no paths.
+// TestUncheckable checks that the errors for a token that could not be checked, or not be
+// revoked because the disk is full, have a kind and no paths.
 func TestUncheckable(t *testing.T) {
 	h := &HTTP{log: slog.New(slog.DiscardHandler)}
 	for _, c := range []struct {

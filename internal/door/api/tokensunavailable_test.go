@@ -14,7 +14,7 @@ import (
 	"firn.dev/wire"
 )
 
-// farKeep is a file that is treated as if it were far away, and sometimes is.
+// farKeep is a token file that behaves like remote storage and can be unavailable.
 type farKeep struct {
 	*token.File
 	away atomic.Bool
@@ -29,8 +29,8 @@ func (k *farKeep) Load(ctx context.Context, known uint64) ([]byte, uint64, error
 
 func (k *farKeep) Watch(ctx context.Context, _ func()) { <-ctx.Done() }
 
-// TestTokensFarAway: while those who keep the tokens do not answer, who is known
-// may read and changes nothing, and who is not known is asked to come again.
+// TestTokensFarAway checks that while the token storage is unavailable, known tokens may
+// read but not write, and unknown ones are asked to retry.
 func TestTokensFarAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		keep := &farKeep{File: token.NewFile(faultfs.New(), "/tokens.json")}

@@ -14,10 +14,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestModelThatHangs lets a model hang, with messages behind it, over HTTP and on
-// files: everybody else is answered, and also the session itself can be looked
-// at, added to and told more; only its turns wait. Then it is stopped, and goes
-// on.
+// TestModelThatHangs blocks a model with queued messages, over HTTP and on files. Other
+// sessions are served, and the session itself can be read and appended to; only its turns
+// wait. After a stop it continues.
 func TestModelThatHangs(t *testing.T) {
 	st, err := filestore.Open(t.TempDir(), filestore.Options{Sync: filestore.SyncNever})
 	if err != nil {
@@ -79,7 +78,7 @@ func TestModelThatHangs(t *testing.T) {
 	must(err)
 	_, err = c.Window(ctx, "s", "")
 	must(err)
-	// Who has just been answered may be live for a moment longer.
+	// An answered session may be live for a moment longer.
 	basetest.Eventually(t, "only the session that hangs is live", func() bool {
 		page, err := c.SessionsPage(ctx, client.Query{Live: true})
 		must(err)

@@ -8,8 +8,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestExactBytes: who asks for a line or a request as it is gets every byte of
-// it, also those that a browser or an encoder would spell otherwise.
+// TestExactBytes checks that raw lines and requests are returned byte for byte, including
+// those that a browser or an encoder would change.
 func TestExactBytes(t *testing.T) {
 	s := newStand(t, api.Config{})
 	const line = `{ "n": 12345678901234567890123,  "f":1.0, "10":1, "2":2 }`
