@@ -320,8 +320,8 @@ func draftOf(b *firn.Custom) firn.EntryID {
 }
 
 // remapKept returns a compaction whose first kept entry is in the copy: the next copied
-// entry if that entry was skipped, or its own ID, which means nothing, if it is not on the
-// path.
+// entry if that entry was skipped. If it is not on the path at all, the compaction names
+// itself, which keeps no earlier entry.
 func (c *copier) remapKept(b firn.Compaction, own firn.EntryID) *firn.Compaction {
 	if b.FirstKept == "" || c.copied[b.FirstKept] {
 		return &b

@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// cardCut is how much of each text a page of cards has; pageHTML is after how
-	// many bytes of HTML such a page ends.
+	// cardCut is the maximum length of each text on a page of cards, in bytes; pageHTML is
+	// the size of HTML after which such a page ends.
 	cardCut  = 8 << 10
 	pageHTML = 190 << 10
 )
 
-// cardOf tells a record as a card.
+// cardOf renders a record as a card.
 func (v *View) cardOf(id firn.ID, rec *firn.Record, cut int) (*wire.Card, error) {
 	entry, err := rec.Entry()
 	if err != nil {
@@ -31,8 +31,8 @@ func (v *View) cardOf(id firn.ID, rec *firn.Record, cut int) (*wire.Card, error)
 	return &c, nil
 }
 
-// Told tells a record as it is told to who listens: as a card if html asks for it.
-// One that cannot be decoded is told as damage.
+// Told converts a record for listeners, to a card if html is set. A record that cannot be
+// decoded is reported as damage.
 func (v *View) Told(ctx context.Context, id firn.ID, rec *firn.Record, html bool) wire.Entry {
 	e := wire.Entry{At: rec.At, Next: rec.Next}
 	var err error
@@ -51,8 +51,8 @@ func (v *View) Told(ctx context.Context, id firn.ID, rec *firn.Record, html bool
 	return e
 }
 
-// undecoded is the gap of a record that could not be decoded; nil if it was only
-// not understood here.
+// undecoded returns the gap of a record that could not be decoded; nil if its format is
+// merely unsupported.
 func undecoded(rec *firn.Record, err error) *firn.Gap {
 	switch {
 	case rec.Gap != nil:
@@ -66,7 +66,7 @@ func undecoded(rec *firn.Record, err error) *firn.Gap {
 	return &firn.Gap{Kind: firn.GapDamaged, At: rec.At, Next: rec.Next, Entry: rec.Glance.ID, Detail: err.Error()}
 }
 
-// cardSize is about how many bytes a card has as JSON.
+// cardSize returns the approximate size of a card as JSON, in bytes.
 func cardSize(c *wire.Card) int {
 	size := 400
 	for i := range c.Blocks {
@@ -76,7 +76,7 @@ func cardSize(c *wire.Card) int {
 	return size
 }
 
-// start is where a walk along the branch that is asked for begins.
+// start returns the start of the walk along the requested branch.
 func (r *entryReader) start(ctx context.Context) (walkStart, error) {
 	if r.from.set {
 		return walkStart{child: r.from.pos, known: true, want: r.from.want, loose: r.from.loose}, nil
@@ -91,7 +91,7 @@ func (r *entryReader) start(ctx context.Context) (walkStart, error) {
 	return walkStart{child: store.End, known: true, want: head, named: true}, err
 }
 
-// startAt begins with the entry of a number, also if later ones have its id.
+// startAt returns the start at entry number n, even if later entries have the same ID.
 func (r *entryReader) startAt(ctx context.Context, n int) (walkStart, error) {
 	s, done, err := r.v.Shape(ctx, r.id)
 	if err != nil {
@@ -108,7 +108,7 @@ func (r *entryReader) startAt(ctx context.Context, n int) (walkStart, error) {
 	return from, nil
 }
 
-// numberOf is the n of #n, zero of any other name.
+// numberOf returns n for #n and zero for any other reference.
 func numberOf(name string) int {
 	if ref, err := parseReference(name); err == nil && ref.kind == byNumber {
 		return ref.n
@@ -116,8 +116,7 @@ func numberOf(name string) int {
 	return 0
 }
 
-// Entry tells one entry of a session, by whatever name it is meant, whole: as its
-// line, or as its card.
+// Entry returns a complete entry by reference, as its line or as a card.
 func (v *View) Entry(ctx context.Context, id firn.ID, ref string, html bool) (wire.Entry, error) {
 	rec, err := v.record(ctx, id, ref)
 	if err != nil {
@@ -136,7 +135,7 @@ func (v *View) Entry(ctx context.Context, id firn.ID, ref string, html bool) (wi
 	return page.Items[0], err
 }
 
-// record reads the record of an entry that somebody names. It stays valid.
+// record reads the record of a referenced entry. The record stays valid.
 func (v *View) record(ctx context.Context, id firn.ID, ref string) (firn.Record, error) {
 	entry, err := v.EntryAt(ctx, id, ref)
 	if err != nil {
@@ -149,8 +148,8 @@ func (v *View) record(ctx context.Context, id firn.ID, ref string) (firn.Record,
 	return v.recordAt(ctx, id, at)
 }
 
-// placeOf finds where an entry stands. It reads back to it; if it is far from the
-// end, the shape of the session knows.
+// placeOf returns the position of an entry. It reads back to it, or uses the shape of the
+// session if it is far from the end.
 func (v *View) placeOf(ctx context.Context, id firn.ID, entry firn.EntryID) (firn.Pos, error) {
 	shape, done, err := v.knownShape(ctx, id)
 	if err != nil {
@@ -180,7 +179,7 @@ func (v *View) placeOf(ctx context.Context, id firn.ID, entry firn.EntryID) (fir
 	return shape.Tree.Node(n).At, nil
 }
 
-// kept is a record that stays valid.
+// cloneRecord returns a copy that stays valid.
 func cloneRecord(rec *firn.Record) firn.Record {
 	own := *rec
 	own.Decode()
@@ -192,8 +191,8 @@ func cloneRecord(rec *firn.Record) firn.Record {
 	return firn.LazyRecord(rec.At, rec.Next, rec.Glance, slices.Clone(line), func([]byte) (firn.Entry, error) { return entry, err })
 }
 
-// Image returns an image of an entry, if it is a picture that cannot be a
-// program, whatever it says it is.
+// Image returns an image of an entry. It accepts only formats that cannot contain a
+// program, detected from the data.
 func (v *View) Image(ctx context.Context, id firn.ID, ref string, n int) ([]byte, string, error) {
 	rec, err := v.record(ctx, id, ref)
 	if err != nil {

@@ -13,9 +13,8 @@ import (
 	"firn.dev/wire"
 )
 
-// Compacted tells what a compaction did to the window, as it was when it was
-// made. It reads back to the compaction, and from there the live part that it
-// found.
+// Compacted returns the effect of a compaction on the window at the time it was made. It
+// reads back to the compaction and the live part before it.
 func (v *View) Compacted(ctx context.Context, id firn.ID, name string) (wire.CompactionDetail, error) {
 	out := wire.CompactionDetail{Session: id, Replaced: []wire.Run{}, Stayed: []wire.Run{}}
 	if err := v.MustBe(ctx, id); err != nil {
@@ -32,7 +31,7 @@ func (v *View) Compacted(ctx context.Context, id firn.ID, name string) (wire.Com
 	found.describe(&out)
 	before, err := v.windowAt(ctx, id, found.at, found.parent)
 	if errors.Is(err, firn.ErrNotFound) {
-		err = nil // it is the first entry, or its parent is lost
+		err = nil // it is the first entry, or its parent is missing
 	}
 	if err != nil {
 		return out, err
@@ -51,7 +50,7 @@ func (v *View) Compacted(ctx context.Context, id firn.ID, name string) (wire.Com
 	return out, nil
 }
 
-// compactionNamed finds the compaction that somebody names.
+// compactionNamed resolves a reference to a compaction.
 func (v *View) compactionNamed(ctx context.Context, id firn.ID, name string) (firn.EntryID, error) {
 	if name != Latest {
 		return v.EntryAt(ctx, id, name)
@@ -66,13 +65,13 @@ func (v *View) compactionNamed(ctx context.Context, id firn.ID, name string) (fi
 	return path.Compaction.ID, nil
 }
 
-// madeCompaction is a compaction where it stands.
+// foundCompaction is a compaction with its position.
 type foundCompaction struct {
 	entry    firn.Entry
 	body     *firn.Compaction
 	at, next firn.Pos
 	parent   firn.EntryID
-	// undone says that a tombstone hides it.
+	// undone is set if a tombstone hides it.
 	undone, current bool
 }
 
@@ -108,7 +107,7 @@ func (v *View) findCompaction(ctx context.Context, id firn.ID, target firn.Entry
 	return nil, NoEntry(id, string(target), "it is no compaction")
 }
 
-// tell tells of the compaction itself.
+// describe fills in the fields of the compaction itself.
 func (m *foundCompaction) describe(out *wire.CompactionDetail) {
 	d := compact.DetailsOf(m.body)
 	out.Compaction = wire.Compaction{
@@ -121,17 +120,16 @@ func (m *foundCompaction) describe(out *wire.CompactionDetail) {
 	}
 }
 
-// pastWindow is the live part of a session as it was at an entry.
+// pastWindow is the live part of a session as of an entry.
 type pastWindow struct {
 	path window.Path
-	// at tells where the entries stand.
+	// at maps entries to positions.
 	at map[firn.EntryID]firn.Pos
-	// shown is the window of it; nil without one.
+	// shown is the built window; nil if there is none.
 	shown *window.Window
 }
 
-// windowAt is the live part that ended with an entry, read from before a
-// position.
+// windowAt returns the live part that ended with an entry, read back from a position.
 func (v *View) windowAt(ctx context.Context, id firn.ID, before firn.Pos, head firn.EntryID) (pastWindow, error) {
 	w := pastWindow{at: make(map[firn.EntryID]firn.Pos)}
 	if head == "" {
@@ -155,7 +153,7 @@ func (v *View) windowAt(ctx context.Context, id firn.ID, before firn.Pos, head f
 	return w, nil
 }
 
-// totals sums the window up by kind.
+// totals sums up the window by kind.
 func (w *pastWindow) totals() wire.WindowTotals {
 	if w.shown == nil {
 		return wire.WindowTotals{}
@@ -165,8 +163,8 @@ func (w *pastWindow) totals() wire.WindowTotals {
 	return l.totals(nil)
 }
 
-// entryRuns are the runs of those entries of a window that are picked, with their
-// numbers where they are known.
+// entryRuns returns the runs of the picked entries of a window, with their numbers if
+// known.
 func (v *View) entryRuns(ctx context.Context, id firn.ID, w pastWindow, pick func(firn.EntryID) bool, why window.Why) []wire.Run {
 	number := func(id2 firn.EntryID) int {
 		at, ok := w.at[id2]

@@ -14,18 +14,17 @@ import (
 	"firn.dev/wire"
 )
 
-// Bounds of courses.
+// Limits of courses.
 const (
-	// mostEpisodes is how many episodes a course has at most.
+	// mostEpisodes is the maximum number of episodes of a course.
 	mostEpisodes = 400
-	// coursePreview bounds what is told of what a user said, in characters.
+	// coursePreview is the maximum length of a message preview, in characters.
 	coursePreview = 80
 )
 
-// Course tells how the branch of the head went: its turns, each with what it
-// added to the window, what it used and how full the window was at its end. The
-// numbers are estimates, but for what was used. A session is read once; what
-// is added to it is read when it is asked for again. Of one that is longer than
+// Course returns the turns of the head's branch, each with the tokens it added, its usage,
+// and the size of the window at its end. All numbers except the usage are estimates. A
+// session is read once; later calls read only what was appended. Of a session longer than
 // 256 MB only the end is read.
 func (v *View) Course(ctx context.Context, id firn.ID) (wire.Course, error) {
 	out := wire.Course{Session: id, Step: 1, Episodes: []wire.Episode{}}
@@ -47,24 +46,23 @@ func (v *View) Course(ctx context.Context, id firn.ID) (wire.Course, error) {
 	return out, nil
 }
 
-// weighed is what counts of an entry.
+// weighed is the summary of an entry for courses.
 type weighed struct {
 	tokens int64
-	// time is when it was written, in nanoseconds since 1970; zero if that is not
-	// known. used is what it used, nil for nothing.
+	// time is in nanoseconds since 1970; zero if unknown. used is the usage; nil if none.
 	time int64
 	used *wire.Counters
-	// preview is told of what the user said, compaction of compactions.
+	// preview is set for user messages, compaction for compactions.
 	preview    string
 	compaction *wire.Compaction
 	calls      int32
 	part       part
 	chooses    choice
-	// sent says that a model is sent it, opens that a turn begins with it.
+	// sent is set if the entry is sent to a model, opens if it starts a turn.
 	sent, opens bool
 }
 
-// choice is what an entry chooses for all that comes.
+// choice is the setting that an entry changes for the following turns.
 type choice byte
 
 const (
@@ -77,7 +75,7 @@ const (
 	choices
 )
 
-// choiceOf is what an entry chooses.
+// choiceOf returns the setting that an entry changes.
 func choiceOf(b firn.Body) choice {
 	switch b := b.(type) {
 	case *firn.ModelChange:
@@ -104,14 +102,14 @@ func choosesIf(c choice, does bool) choice {
 	return choosesNothing
 }
 
-// hasWord reports whether a member of an object is a string that says something.
+// hasString reports whether a member of an object is a non-empty string.
 func hasString(object json.RawMessage, name string) bool {
 	var members map[string]json.RawMessage
 	var word string
 	return json.Unmarshal(object, &members) == nil && json.Unmarshal(members[name], &word) == nil && word != ""
 }
 
-// part is who said an entry, as far as that matters for a course.
+// part is the author of an entry, as far as courses distinguish it.
 type part byte
 
 const (
@@ -121,7 +119,7 @@ const (
 	partAnswer
 )
 
-// partOf is the part that a message has.
+// partOf returns the author of a message.
 func partOf(m *firn.Message) part {
 	switch m.Role {
 	case firn.RoleUser:
@@ -134,7 +132,7 @@ func partOf(m *firn.Message) part {
 	return partNone
 }
 
-// size is about how many bytes it takes up behind its pointers.
+// size returns the approximate number of bytes referenced by w.
 func (w *weighed) size() int64 {
 	size := int64(len(w.preview))
 	if w.used != nil {
@@ -146,7 +144,7 @@ func (w *weighed) size() int64 {
 	return size
 }
 
-// at is when the entry was written.
+// at returns the time of the entry.
 func (w *weighed) at() time.Time {
 	if w.time == 0 {
 		return time.Time{}
@@ -154,7 +152,7 @@ func (w *weighed) at() time.Time {
 	return time.Unix(0, w.time).UTC()
 }
 
-// weigh tells what counts of an entry.
+// weigh summarizes an entry.
 func weigh(e *firn.Entry) weighed {
 	w := weighed{chooses: choiceOf(e.Body)}
 	if !e.Time.IsZero() {

@@ -12,25 +12,25 @@ import (
 	"firn.dev/wire"
 )
 
-// mostDamage bounds how many damaged places are listed one by one: between two
-// entries of a page, and in a list. The last one stands for all after it.
+// mostDamage is the maximum number of damaged places listed separately, between two entries
+// of a page and in a list. The last one represents all that follow.
 const mostDamage = 100
 
-// isNamed reports whether a gap is damage that readers are told about. A last
-// line that is being written is none, nor is what older formats leave out.
+// isReported reports whether a gap is damage that readers should see. An unfinished last
+// line and known omissions of older formats are not.
 func isReported(g *firn.Gap) bool {
 	return !g.Unfinished() && g.Kind != firn.GapBOM && g.Kind != firn.GapNoParent && g.Kind != firn.GapErased
 }
 
-// damage describes a gap in the words of the protocol.
+// damage converts a gap to the protocol.
 func (v *View) damage(ctx context.Context, id firn.ID, g *firn.Gap) wire.Damage {
 	d := wire.Damage{Kind: g.Kind, At: g.At, Next: max(g.At, g.Next), Entry: g.Entry, Lost: g.Lost(), Reason: reasonOf(g)}
 	v.locate(ctx, id, &d)
 	return d
 }
 
-// locate fills in the part and the bytes. The position before the first line of a
-// part is the end of the part before it.
+// locate sets the part and the byte range. The position before the first line of a part is
+// the end of the previous part.
 func (v *View) locate(ctx context.Context, id firn.ID, d *wire.Damage) {
 	placer, ok := store.As[store.Placer](v.Store)
 	if !ok {
@@ -44,7 +44,7 @@ func (v *View) locate(ctx context.Context, id firn.ID, d *wire.Damage) {
 	d.Bytes = end - d.Offset
 }
 
-// reasonOf says what was found, in the words of users.
+// reasonOf describes a gap for users.
 func reasonOf(g *firn.Gap) string {
 	switch g.Kind {
 	case firn.GapNUL:
@@ -55,8 +55,7 @@ func reasonOf(g *firn.Gap) string {
 	return g.Detail
 }
 
-// badText returns the gap of an entry whose line has bytes that are not UTF-8; nil
-// if all is well.
+// badText returns the gap of an entry whose line is not valid UTF-8, or nil.
 func badText(rec *firn.Record) *firn.Gap {
 	if utf8.Valid(rec.Line()) {
 		return nil
@@ -64,8 +63,8 @@ func badText(rec *firn.Record) *firn.Gap {
 	return &firn.Gap{Kind: firn.GapBadText, At: rec.At, Next: rec.Next, Entry: rec.Glance.ID, Detail: "each is read as U+FFFD"}
 }
 
-// join adds damage to a list that is in the order of the file, or in its reverse.
-// Bytes that follow each other are one place.
+// appendDamage appends damage to a list in file order or in reverse. Adjacent places are
+// merged.
 func appendDamage(list []wire.Damage, d wire.Damage) []wire.Damage {
 	n := len(list)
 	if n == 0 || !adjacent(&list[n-1], &d) && n < mostDamage {
@@ -81,12 +80,12 @@ func appendDamage(list []wire.Damage, d wire.Damage) []wire.Damage {
 	return list
 }
 
-// touches reports whether two places that were not read follow each other.
+// adjacent reports whether two unreadable places follow each other.
 func adjacent(a, b *wire.Damage) bool {
 	return a.Lost && b.Lost && a.Entry == "" && b.Entry == "" && (a.Next == b.At || b.Next == a.At)
 }
 
-// unite makes one place of two that touch. Zero bytes explain the rest.
+// mergeDamage merges two adjacent places. Zero bytes take precedence as the reason.
 func mergeDamage(a, b *wire.Damage) {
 	first, second := *a, *b
 	if second.At < first.At {
@@ -105,9 +104,8 @@ func mergeDamage(a, b *wire.Damage) {
 	*a = merged
 }
 
-// damages describes gaps that are in the order of the file. An entry without its
-// parent right behind what could not be read is not named for itself: its parent
-// is what was lost.
+// damages describes gaps in file order. An entry with a missing parent directly after an
+// unreadable place is not listed: that place was its parent.
 func (v *View) damages(ctx context.Context, id firn.ID, gaps []firn.Gap) []wire.Damage {
 	var list []wire.Damage
 	for i := range gaps {
@@ -123,7 +121,7 @@ func (v *View) damages(ctx context.Context, id firn.ID, gaps []firn.Gap) []wire.
 	return list
 }
 
-// CountLost counts the places of which content could not be read.
+// CountLost returns the number of places with lost content.
 func CountLost(list []wire.Damage) int {
 	n := 0
 	for i := range list {
@@ -134,7 +132,7 @@ func CountLost(list []wire.Damage) int {
 	return n
 }
 
-// gapEntry tells of a place where nothing could be read.
+// gapEntry returns the page item of an unreadable place.
 func (r *entryReader) gapEntry(ctx context.Context, rec *firn.Record) wire.Entry {
 	e := wire.Entry{At: rec.At, Next: rec.Next, Gap: rec.Gap.Error()}
 	if isReported(rec.Gap) {
@@ -143,7 +141,7 @@ func (r *entryReader) gapEntry(ctx context.Context, rec *firn.Record) wire.Entry
 	return e
 }
 
-// joins adds a gap to the last one of the page if they touch.
+// mergeGap merges a gap into the last item of the page if they are adjacent.
 func (r *entryReader) mergeGap(ctx context.Context, rec *firn.Record) bool {
 	n := len(r.page.Items)
 	if rec.Gap == nil || n == 0 || !isReported(rec.Gap) {
@@ -159,8 +157,8 @@ func (r *entryReader) mergeGap(ctx context.Context, rec *firn.Record) bool {
 	return true
 }
 
-// gapsOnPath puts what could not be read between two entries of a branch on the
-// page, newest first.
+// gapsOnPath adds the unreadable places between two entries of a branch to the page, newest
+// first.
 func (r *entryReader) gapsOnPath(ctx context.Context, gaps []firn.Gap) {
 	var list []wire.Damage
 	for i := range gaps {
@@ -171,8 +169,8 @@ func (r *entryReader) gapsOnPath(ctx context.Context, gaps []firn.Gap) {
 	r.addDamage(list)
 }
 
-// weave puts damage on the page, between its entries. It does not count as
-// entries.
+// addDamage adds damage to the page, between its entries. It does not count toward the page
+// size.
 func (r *entryReader) addDamage(list []wire.Damage) {
 	for i := range list {
 		d := list[i]
@@ -181,8 +179,8 @@ func (r *entryReader) addDamage(list []wire.Damage) {
 	}
 }
 
-// number gives the damage of the page the numbers of its entries, and where there
-// are none, of the entries before it.
+// number sets the entry numbers of the page's damage: that of the damaged entry, or of the
+// entry before it.
 func (r *entryReader) number(ctx context.Context) error {
 	for i := range r.page.Items {
 		e := &r.page.Items[i]
@@ -200,7 +198,7 @@ func (r *entryReader) number(ctx context.Context) error {
 			e.Damage.After = n
 		}
 	}
-	for i := range r.page.Items { // one sentence, wherever it is shown
+	for i := range r.page.Items { // the same sentence everywhere
 		if e := &r.page.Items[i]; e.Damage != nil && e.Gap != "" {
 			e.Gap = e.Damage.String()
 		}
@@ -208,8 +206,8 @@ func (r *entryReader) number(ctx context.Context) error {
 	return nil
 }
 
-// linked notes which entries of the page are not linked as they were written, as
-// far as the shape of the session is known or the session is small.
+// markMisplaced marks the entries of the page whose links are broken, if the shape of the
+// session is known or the session is small.
 func (r *entryReader) markMisplaced(ctx context.Context) error {
 	shape, done, err := r.v.knownShape(ctx, r.id)
 	if err != nil {
@@ -217,7 +215,7 @@ func (r *entryReader) markMisplaced(ctx context.Context) error {
 	}
 	if shape == nil {
 		if info, err := r.v.Info(ctx, r.id); err != nil || info.Bytes > smallSession {
-			return nil // a session that is gone meanwhile is told by others
+			return nil // a session removed in the meantime is reported elsewhere
 		}
 		if shape, done, err = r.v.Shape(ctx, r.id); err != nil {
 			return err
@@ -239,8 +237,7 @@ func (r *entryReader) markMisplaced(ctx context.Context) error {
 	return nil
 }
 
-// misplaced are the faults of the tree that readers are told about, by the place
-// of their entry.
+// misplaced returns the reportable faults of the tree by position of the entry.
 func (r *reading) misplaced() map[firn.Pos]firn.Gap {
 	faults := make(map[firn.Pos]firn.Gap)
 	for _, g := range r.Tree.Gaps() {
@@ -251,9 +248,9 @@ func (r *reading) misplaced() map[firn.Pos]firn.Gap {
 	return faults
 }
 
-// explained reports whether it is known why an entry has no parent before it: the
-// parent is what could not be read right before the entry, or firn repair has
-// added an entry that stands in for it.
+// explained reports whether it is known why an entry has no parent before it: the parent
+// was in the unreadable place directly before it, or firn repair has appended a
+// replacement.
 func (r *reading) explained(g *firn.Gap) bool {
 	i := sort.Search(len(r.gaps), func(i int) bool { return r.gaps[i].Next >= g.At })
 	if i < len(r.gaps) && r.gaps[i].Next == g.At {
@@ -267,8 +264,7 @@ func (r *reading) explained(g *firn.Gap) bool {
 	return parent > n && r.Tree.Node(parent).Kind == firn.KindCustom
 }
 
-// miss remembers a place that could not be read. Places that follow each other
-// are one.
+// addGap records an unreadable place. Adjacent places are merged.
 func (r *reading) addGap(g *firn.Gap) {
 	if !isReported(g) {
 		return
@@ -284,8 +280,8 @@ func (r *reading) addGap(g *firn.Gap) {
 	r.size += inTree + int64(len(g.Detail))
 }
 
-// between describes what could not be read between two positions, with the number
-// of the entry before each.
+// between describes the unreadable places between two positions, each with the number of
+// the entry before it.
 func (s *Shape) between(ctx context.Context, v *View, low, high firn.Pos) []wire.Damage {
 	first := sort.Search(len(s.gaps), func(i int) bool { return s.gaps[i].At >= low })
 	last := sort.Search(len(s.gaps), func(i int) bool { return s.gaps[i].At >= high })
@@ -299,7 +295,7 @@ func (s *Shape) between(ctx context.Context, v *View, low, high firn.Pos) []wire
 	return list
 }
 
-// before is the number of the entry before a position; zero if not known.
+// before returns the number of the entry before a position; zero if unknown.
 func (s *Shape) before(at firn.Pos) int {
 	if s.base < 0 {
 		return 0
@@ -307,8 +303,8 @@ func (s *Shape) before(at firn.Pos) int {
 	return s.base + sort.Search(s.Tree.Len(), func(n int) bool { return s.Tree.Node(n).At >= at })
 }
 
-// liveDamage lists the faults of the live part, oldest first, with their numbers.
-// Entries are counted only if there are any.
+// liveDamage lists the faults of the live part, oldest first, with entry numbers. It counts
+// entries only if there are faults.
 func (v *View) liveDamage(ctx context.Context, id firn.ID, p *prospect) ([]wire.Damage, error) {
 	if len(p.path.Gaps) == 0 {
 		return nil, nil
@@ -325,8 +321,8 @@ func (v *View) liveDamage(ctx context.Context, id firn.ID, p *prospect) ([]wire.
 	return l.damage(ctx, v, id), nil
 }
 
-// Damage lists what is damaged in all of a session, oldest first. It reads and
-// decodes every entry, and holds the shape of the session meanwhile.
+// Damage lists all damage of a session, oldest first. It reads and decodes every entry, and
+// holds the shape of the session in the meantime.
 func (v *View) Damage(ctx context.Context, id firn.ID) (wire.Page[wire.Damage], error) {
 	page := wire.Page[wire.Damage]{Items: []wire.Damage{}}
 	if err := v.MustBe(ctx, id); err != nil {
@@ -362,7 +358,7 @@ func (v *View) Damage(ctx context.Context, id firn.ID) (wire.Page[wire.Damage], 
 	return page, nil
 }
 
-// faultOf is what is wrong with a record; nil if nothing is.
+// faultOf returns the fault of a record, or nil.
 func faultOf(rec *firn.Record) *firn.Gap {
 	if rec.Gap != nil {
 		return rec.Gap
@@ -389,19 +385,18 @@ func (l *live) damage(ctx context.Context, v *View, id firn.ID) []wire.Damage {
 	return list
 }
 
-// at finds the entry at a position among those that were read: its place, or the
-// one it would have.
+// at returns the index of the entry at a position among those read, or its insertion point.
 func (l *live) at(pos firn.Pos) (n int, found bool) {
 	return slices.BinarySearchFunc(l.nodes, pos, func(n node, at firn.Pos) int { return comparePos(n.at, at) })
 }
 
-// amid lists what could not be read of the live part by its place among what is
-// sent: before which of the entries it stands, and last what stands behind all.
+// damagePlaces groups the unreadable places of the live part by the sent entry that follows
+// them. The last group has the places after all entries.
 func (l *live) damagePlaces(ctx context.Context, v *View, id firn.ID, order []int) [][]wire.Damage {
 	places := make([][]wire.Damage, len(order)+1)
 	for _, d := range l.damage(ctx, v, id) {
 		if _, isEntry := l.at(d.At); isEntry {
-			continue // the entry itself says so
+			continue // the entry itself reports it
 		}
 		k := slices.IndexFunc(order, func(i int) bool {
 			node := &l.nodes[l.branch[i]]

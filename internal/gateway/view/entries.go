@@ -16,42 +16,42 @@ import (
 	"firn.dev/wire"
 )
 
-// EntryQuery asks for entries of a session.
+// EntryQuery selects entries of a session.
 type EntryQuery struct {
 	// View is one of wire's views; empty means ViewDisk.
 	View string
-	// After and Before are positions that the entries stand between; Before zero
-	// means the end. The view of the window knows neither.
+	// After and Before limit the positions of the entries; zero Before means the end.
+	// ViewWindow ignores them.
 	After, Before firn.Pos
-	// Limit is how many a page has: 100 if zero, never more than 1,000. A page
-	// has less if its entries are large.
+	// Limit is the page size: 100 if zero, at most 1,000. A page with large entries has
+	// fewer.
 	Limit int
-	// Back gives the newest first.
+	// Back returns the newest entries first.
 	Back bool
-	// Cursor is that of the page before; view and direction must be the same.
+	// Cursor is the cursor of the previous page, which must have the same view and
+	// direction.
 	Cursor string
-	// Head names the entry that the branch ends with; empty is the head.
+	// Head is the last entry of the branch; empty means the head.
 	Head string
-	// HTML tells cards instead of lines, with long texts cut short; the page ends
-	// after fewer bytes. Of a very long session the numbers are not told, and the
-	// reasons without building the window.
+	// HTML returns cards instead of lines, with long texts truncated and a smaller page.
+	// For a very long session, numbers are omitted and the reasons are determined without
+	// building the window.
 	HTML bool
 }
 
-// pageBytes is after how many bytes of lines a page ends.
+// pageBytes is the size of lines after which a page ends.
 const pageBytes = 8 << 20
 
-// Entries returns a page of the entries of a session, each as the line that is
-// in the file, with its number as in #n where that is known.
+// Entries returns a page of the entries of a session, each as its line in the file, with
+// its number (#n) if known.
 //
-// [wire.ViewDisk] is all of them in the order of the file, with the header and
-// with gaps where something cannot be read. [wire.ViewBranch] is the path to
-// the head, also what a compaction stands for; read forwards it costs as much
-// as the session is long, the first time. [wire.ViewWindow] is what the model is
-// sent next, in that order; what of it is left out is in it, with the reason, but
-// not what stands far before all there is room for. Both tell why
-// an entry is not sent; labels and the like, of which nothing ever is, have no
-// reason.
+// [wire.ViewDisk] has all entries in file order, with the header, and with gaps for
+// unreadable places. [wire.ViewBranch] is the path to the head, including compacted
+// entries; reading it forward for the first time takes time proportional to the length of
+// the session. [wire.ViewWindow] has the entries that the model is sent next, in that
+// order, including omitted ones, but not those far beyond the budget. Both of the latter
+// give the reason why an entry is not sent; labels and similar entries, which are never
+// sent, have no reason.
 func (v *View) Entries(ctx context.Context, id firn.ID, q EntryQuery) (wire.Page[wire.Entry], error) {
 	page := wire.Page[wire.Entry]{Items: []wire.Entry{}, Total: -1}
 	if err := v.MustBe(ctx, id); err != nil {
@@ -93,13 +93,13 @@ func (v *View) Entries(ctx context.Context, id firn.ID, q EntryQuery) (wire.Page
 	return page, nil
 }
 
-// entryCursor is where a page of entries begins.
+// entryCursor is the start of a page of entries.
 type entryCursor struct {
 	set bool
-	// pos is the place in the file, or the number in a window; of a branch that
-	// is read backwards, that of the entry before.
+	// pos is the position in the file, or the index in a window; for a branch read
+	// backward, the position of the previous entry.
 	pos firn.Pos
-	// want is what that entry follows; if loose, whatever stands before it.
+	// want is the parent of that entry; if loose, any entry before it is accepted.
 	want  firn.EntryID
 	loose bool
 }
@@ -107,7 +107,7 @@ type entryCursor struct {
 const (
 	forth = "f"
 	back  = "b"
-	// wanted and anyone mark the entry that a cursor wants.
+	// wanted and anyEntry mark the entry that a cursor expects.
 	wanted   = "="
 	anyEntry = "?"
 )
@@ -119,7 +119,7 @@ func direction(newestFirst bool) string {
 	return forth
 }
 
-// spell spells the cursor of a view and a direction.
+// encode returns the cursor as text for a view and a direction.
 func (c entryCursor) encode(view string, newestFirst bool) string {
 	text := view + "." + direction(newestFirst) + "." + strconv.FormatUint(uint64(c.pos), 10)
 	switch {
@@ -131,7 +131,7 @@ func (c entryCursor) encode(view string, newestFirst bool) string {
 	return text
 }
 
-// parseEntryCursor is the inverse of spell.
+// parseEntryCursor is the inverse of encode.
 func parseEntryCursor(s, view string, newestFirst bool) (entryCursor, error) {
 	if s == "" {
 		return entryCursor{}, nil
@@ -155,33 +155,33 @@ func parseEntryCursor(s, view string, newestFirst bool) (entryCursor, error) {
 	return c, nil
 }
 
-// entryReader makes one page.
+// entryReader builds one page.
 type entryReader struct {
 	v    *View
 	id   firn.ID
 	q    EntryQuery
 	from entryCursor
-	// left is how many entries the page still takes, size how large it is.
+	// left is the number of entries that the page can still take, size its size in bytes.
 	left, size int
 	page       *wire.Page[wire.Entry]
 }
 
-// full reports whether the page takes no more.
+// full reports whether the page is full.
 func (r *entryReader) full() bool {
 	return r.left == 0 || r.size >= pageBytes || r.q.HTML && r.size >= pageHTML
 }
 
-// add puts an entry on the page.
+// add adds an entry to the page.
 func (r *entryReader) add(e wire.Entry) {
 	r.left--
 	r.size += len(e.Line)
 	r.page.Items = append(r.page.Items, e)
 }
 
-// goOn says that there is more, from a place on.
+// setCursor sets the cursor of the next page.
 func (r *entryReader) setCursor(c entryCursor) { r.page.Cursor = c.encode(r.q.View, r.q.Back) }
 
-// disk reads the file from a place on.
+// disk reads the file.
 func (r *entryReader) disk(ctx context.Context) error {
 	first := true
 	read := r.v.Store.Read(ctx, r.id, max(r.q.After, r.from.pos))
@@ -231,7 +231,7 @@ func (r *entryReader) disk(ctx context.Context) error {
 	return nil
 }
 
-// place is where the page that begins with a record begins.
+// place returns the start of a page that begins with a record.
 func (r *entryReader) place(rec *firn.Record) firn.Pos {
 	if r.q.Back {
 		return rec.Next
@@ -239,13 +239,13 @@ func (r *entryReader) place(rec *firn.Record) firn.Pos {
 	return rec.At
 }
 
-// countAt counts the entries before the first record of a page; read
-// backwards, with it.
+// countAt returns the number of entries before the first record of a page, or up to it if
+// the page is read backward.
 func (r *entryReader) countAt(ctx context.Context, rec *firn.Record) (int, bool, error) {
 	return r.v.numbers.before(ctx, r.v.Store, r.id, r.place(rec))
 }
 
-// entry tells a record as it stands in its file.
+// entry converts a record.
 func (r *entryReader) entry(ctx context.Context, rec *firn.Record) wire.Entry {
 	if rec.Gap != nil {
 		return r.gapEntry(ctx, rec)
@@ -257,8 +257,7 @@ func (r *entryReader) entry(ctx context.Context, rec *firn.Record) wire.Entry {
 	return e
 }
 
-// line is the line of a record. A store that keeps none has it spelt by the
-// dialect, if that can.
+// line returns the line of a record. If the store keeps none, the dialect encodes it.
 func (v *View) line(rec *firn.Record) (json.RawMessage, error) {
 	if line := rec.Line(); line != nil {
 		if !json.Valid(line) {
@@ -314,8 +313,8 @@ func (r *entryReader) branch(ctx context.Context) error {
 	return nil
 }
 
-// places are those of the entries of the branch that a page forwards has, one more
-// than it takes, and their numbers, with what could not be read between them.
+// places returns the positions and numbers of the branch entries for a forward page, one
+// more than fits, and the damage between them.
 func (r *entryReader) places(ctx context.Context) (at []firn.Pos, numbers map[firn.Pos]int, damage []wire.Damage, err error) {
 	var end firn.EntryID
 	if r.q.Head != "" {
@@ -332,13 +331,13 @@ func (r *entryReader) places(ctx context.Context) (at []firn.Pos, numbers map[fi
 	if end != "" {
 		last := shape.Tree.Find(end)
 		if n := numberOf(r.q.Head); n > 0 && n <= shape.Tree.Len() {
-			last = n - 1 // which may not be the last with that id
+			last = n - 1 // it may not be the last one with that ID
 		}
 		path = shape.Tree.Path(last)
 	}
 	place := func(i int) firn.Pos { return shape.Tree.Node(path[i]).At }
 	from, to := max(r.q.After, r.from.pos), r.q.Before
-	if end != "" && len(path) > 0 { // what stands behind that branch is not of it
+	if end != "" && len(path) > 0 { // damage after that entry is not part of the branch
 		to = min(to, place(len(path)-1))
 	}
 	damage = shape.between(ctx, r.v, from, to)
@@ -350,7 +349,7 @@ func (r *entryReader) places(ctx context.Context) (at []firn.Pos, numbers map[fi
 	return at, numbers, damage, nil
 }
 
-// branchBack walks along the path from its end.
+// branchBack reads the path backward from its end.
 func (r *entryReader) branchBack(ctx context.Context, words *reasons) error {
 	from, err := r.start(ctx)
 	if err != nil {
@@ -387,13 +386,13 @@ func (r *entryReader) branchBack(ctx context.Context, words *reasons) error {
 	return nil
 }
 
-// reasons say why entries of a branch are not sent.
+// reasons are the reasons why entries of a branch are not sent.
 type reasons struct {
 	live  *live
 	words map[firn.Pos]string
 	place map[firn.Pos]int
-	// hidden are the ids that tombstones hide, if the window was built of the end
-	// of a live part only.
+	// hidden are the hidden entries, if the window was built from the end of the live part
+	// only.
 	hidden map[firn.EntryID]bool
 }
 
@@ -418,8 +417,8 @@ func (r *entryReader) reasons(ctx context.Context) (*reasons, error) {
 	return w, nil
 }
 
-// of says why an entry of the branch is not sent. What was not read to build
-// the window is stood for by a summary, or there is no room for it.
+// of returns the reason why an entry of the branch is not sent. Entries that were not read
+// to build the window are compacted or over budget.
 func (w *reasons) of(rec *firn.Record) string {
 	if w == nil {
 		return ""
@@ -433,13 +432,14 @@ func (w *reasons) of(rec *firn.Record) string {
 	return reasonUnread(w.live.path.Hides(rec.Glance.ID), rec.Glance.Kind)
 }
 
-// beyond says why an entry is not sent that is older than all there is room for.
+// beyond returns the reason for an entry that is older than the part that fits.
 func (w *reasons) beyond(rec *firn.Record) string {
 	entry, err := rec.Entry()
 	if w.hidden[rec.Glance.ID] || rec.Glance.Kind == firn.KindErased || err != nil {
 		return reasonUnread(w.hidden[rec.Glance.ID], rec.Glance.Kind)
 	}
-	// Between two turns it goes with the first, unless no model sees it at all.
+	// Between two turns it is dropped together with the first, unless no model ever sees
+	// it.
 	around := window.Path{Entries: []firn.Entry{firn.NewEntry(firn.UserText("-").Body), entry, firn.NewEntry(firn.UserText("-").Body)}}
 	if len(around.Limit(1).Entries) == 1 {
 		return string(w.live.prospect.beyond)
@@ -450,7 +450,7 @@ func (w *reasons) beyond(rec *firn.Record) string {
 	return ""
 }
 
-// number is the number of an entry of the live part.
+// number returns the number of an entry of the live part.
 func (w *reasons) number(at firn.Pos) int {
 	if w == nil {
 		return 0

@@ -6,9 +6,9 @@ import (
 	"firn.dev/wire"
 )
 
-// turns tells the turns of the branch of the head, oldest first. Fixed is what
-// every window has. A turn begins where the user speaks; what stands before the
-// first one belongs to it.
+// turns returns the turns of the head's branch, oldest first. fixed is the constant part of
+// every window. A turn begins with a user message; entries before the first one belong to
+// the first turn.
 func (r *reading) turns(fixed wire.WindowTotals) []wire.Episode {
 	hidden := r.hidden()
 	path := r.Tree.Path(r.Tree.Head())
@@ -25,15 +25,15 @@ func (r *reading) turns(fixed wire.WindowTotals) []wire.Episode {
 	return t.turns
 }
 
-// telling tells the turns of a branch.
+// turnBuilder builds the turns of a branch.
 type turnBuilder struct {
 	*reading
 	path  []int
 	turns []wire.Episode
-	// window is how full it is by now.
+	// window is the current size of the window.
 	window wire.WindowTotals
-	// total is what of each kind was said so far, and kept what of each kind was
-	// said before each entry of the path: so a compaction tells what is left.
+	// total is the number of tokens so far. kept has the totals before each entry of the
+	// path, from which the remainder after a compaction is computed.
 	total weight
 	kept  []weight
 	// current is the latest compaction; lead is the first entry before any turn.
@@ -42,10 +42,10 @@ type turnBuilder struct {
 	led     bool
 }
 
-// weight is how much was said, by kind.
+// weight is a number of tokens by kind.
 type weight struct{ talk, tools int64 }
 
-// entry takes the next entry of the branch, which is at a place on the path.
+// entry adds the next entry of the branch, which is at index place of the path.
 func (t *turnBuilder) entry(place, n int) {
 	w := &t.entries[n]
 	if !t.led {
@@ -69,7 +69,7 @@ func (t *turnBuilder) entry(place, n int) {
 	}
 }
 
-// begin begins a turn.
+// startTurn starts a turn.
 func (t *turnBuilder) startTurn(n int, w *weighed) {
 	first := n
 	if len(t.turns) == 0 {
@@ -82,7 +82,7 @@ func (t *turnBuilder) startTurn(n int, w *weighed) {
 	t.turns = append(t.turns, e)
 }
 
-// add adds an entry to the turn that it is of.
+// add adds an entry to its turn.
 func (t *turnBuilder) add(e *wire.Episode, n int, w *weighed) {
 	e.Last, e.Window = t.Tree.Node(n).ID, t.window
 	e.Calls += int(w.calls)
@@ -98,8 +98,8 @@ func (t *turnBuilder) add(e *wire.Episode, n int, w *weighed) {
 	}
 }
 
-// compacted makes the window what a compaction left of it: the summary, and what
-// was said from the first entry on that it kept.
+// compacted sets the window after a compaction: the summary and the entries from the first
+// kept one.
 func (t *turnBuilder) compacted(place, n int) {
 	before, kept := t.total, t.Tree.Node(n).Target
 	if up := t.Tree.Find(kept); up >= 0 && kept != t.Tree.Node(n).ID {
@@ -111,7 +111,7 @@ func (t *turnBuilder) compacted(place, n int) {
 	t.window.Kept, t.window.Tools = t.total.talk-before.talk, t.total.tools-before.tools
 }
 
-// merge tells several turns as one, so that there are not more than most.
+// merge combines adjacent turns so that there are at most most.
 func merge(turns []wire.Episode, most int) (step int, merged []wire.Episode) {
 	if len(turns) <= most {
 		return 1, append([]wire.Episode{}, turns...)

@@ -9,15 +9,15 @@ import (
 	"firn.dev/wire"
 )
 
-// ledger remembers what sessions have used, so that a session is read again only
-// when something was added to it. It can be thrown away at any time.
+// ledger caches the usage of sessions, so that a session is read again only after it has
+// changed. It can be discarded at any time.
 type ledger struct {
 	mu       sync.Mutex
 	sessions map[firn.ID]account
 	lines    int
 }
 
-// account is what a session has used since a time, up to a place.
+// account is the usage of a session since a time, up to a position.
 type account struct {
 	since time.Time
 	end   firn.Pos
@@ -25,8 +25,8 @@ type account struct {
 	spent []spent
 }
 
-// spent is what was used of one model in a quarter of an hour: the days of every
-// time zone begin with one.
+// spent is the usage of one model in a slot of 15 minutes. In every time zone a day begins
+// with a slot.
 type spent struct {
 	slot  int64
 	model string
@@ -35,7 +35,7 @@ type spent struct {
 
 const (
 	slotLength = 15 * time.Minute
-	// mostLines bounds how much is remembered.
+	// mostLines limits the size of the cache.
 	mostLines = 200_000
 )
 
@@ -49,15 +49,14 @@ func slotOf(t time.Time) int64 {
 	return slot
 }
 
-// begins is when a slot begins.
+// startTime returns the start of a slot.
 func (s *spent) startTime() time.Time { return time.Unix(s.slot*int64(slotLength/time.Second), 0) }
 
-// inSlots reports whether a time is where a slot begins, so that the ledger can
-// tell what was used since.
+// inSlots reports whether a time is the start of a slot, so that the ledger can be used.
 func inSlots(t time.Time) bool { return t.IsZero() || t.Equal((&spent{slot: slotOf(t)}).startTime()) }
 
-// of returns what a session has used since a time or before, if it is still as
-// it was.
+// lookup returns the cached usage of a session since a time, if the session has not
+// changed.
 func (l *ledger) lookup(info *store.Info, since time.Time) ([]spent, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,7 +67,7 @@ func (l *ledger) lookup(info *store.Info, since time.Time) ([]spent, bool) {
 	return a.spent, true
 }
 
-// keep remembers what a session has used since a time.
+// keep caches the usage of a session since a time.
 func (l *ledger) keep(info *store.Info, since time.Time, all []spent) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -80,7 +79,7 @@ func (l *ledger) keep(info *store.Info, since time.Time, all []spent) {
 	l.lines += len(all)
 }
 
-// forget forgets a session of which something was erased.
+// forget drops a session from the cache, after something was erased.
 func (l *ledger) forget(id firn.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,7 +87,7 @@ func (l *ledger) forget(id firn.ID) {
 	delete(l.sessions, id)
 }
 
-// tally gathers what a session has used.
+// tally collects the usage of a session.
 type tally struct {
 	places map[spentBy]int
 	all    []spent

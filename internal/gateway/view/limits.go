@@ -10,17 +10,17 @@ import (
 	"firn.dev/wire"
 )
 
-// Limits of what names a session.
+// Limits of references.
 const (
-	// MinPrefix is how much of an id must be told to be found by it.
+	// MinPrefix is the minimum length of an ID prefix.
 	MinPrefix = 4
-	// MaxReference bounds the length of a reference in bytes.
+	// MaxReference is the maximum length of a reference, in bytes.
 	MaxReference = 1024
-	// MostCandidates is how many sessions or entries a hint names.
+	// MostCandidates is the maximum number of candidates in a hint.
 	MostCandidates = 5
 )
 
-// Enumerate lists some of so many.
+// Enumerate lists some of count items.
 func Enumerate(some []string, count int) string {
 	text := strings.Join(some, ", ")
 	if more := count - len(some); more > 0 {
@@ -29,7 +29,7 @@ func Enumerate(some []string, count int) string {
 	return text
 }
 
-// Clip shortens what an error repeats of what it was given.
+// Clip truncates input for error messages.
 func Clip(s string) string {
 	const most = 80
 	if len(s) <= most {
@@ -38,13 +38,13 @@ func Clip(s string) string {
 	return firn.CutText(s, most) + "…"
 }
 
-// Bounds of the pages of a list.
+// Limits of list pages.
 const (
 	StandardPage = 100
 	largestPage  = 1000
 )
 
-// PageSize is how many things a page has if so many are asked for.
+// PageSize returns the page size for a requested limit.
 func PageSize(limit int) int {
 	if limit <= 0 {
 		return StandardPage
@@ -52,13 +52,13 @@ func PageSize(limit int) int {
 	return min(limit, largestPage)
 }
 
-// OneLine is a title or a prompt as all are told it: what would steer a terminal,
-// or turn the direction of text round, is not in it.
+// OneLine returns a title or a prompt on one line, without terminal control characters and
+// direction overrides.
 func OneLine(s string) string { return card.Line(s, len(s)) }
 
 func countersOf(c agent.Counters) wire.Counters {
 	return wire.Counters{Input: c.Input, Output: c.Output, CacheRead: c.CacheRead, CacheWrite: c.CacheWrite, Cost: c.Cost, Answers: c.Answers}
 }
 
-// Latest names the compaction in force, or the one that was undone last.
+// Latest is the name of the compaction in force, or of the one undone last.
 const Latest = "latest"

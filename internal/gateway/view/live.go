@@ -16,16 +16,16 @@ import (
 	"firn.dev/wire"
 )
 
-// live is the live part of a session with the places of its entries, and what
-// its model would be sent of it.
+// live is the live part of a session with the positions of its entries and the next
+// request.
 type live struct {
 	*prospect
-	// nodes are the entries that were read, in the order of the file; base is
-	// how many stand before them, -1 if that is not known.
+	// nodes are the entries read, in file order; base is the number of entries before them,
+	// -1 if unknown.
 	nodes []node
 	base  int
-	// branch are the numbers in nodes of those that lead to the head, oldest
-	// first, and why what says of each why it is not sent: empty if it is.
+	// branch are the indexes in nodes of the path to the head, oldest first. why has the
+	// reason why each is not sent; empty if it is.
 	branch []int
 	why    []window.Why
 }
@@ -36,7 +36,7 @@ type node struct {
 	glance firn.Glance
 }
 
-// live reads the live part of a session with all that can be told of it.
+// live reads the live part of a session.
 func (v *View) live(ctx context.Context, id firn.ID) (*live, error) {
 	p, err := v.prospect(ctx, id)
 	if err != nil {
@@ -56,7 +56,7 @@ func (v *View) live(ctx context.Context, id firn.ID) (*live, error) {
 	return l, nil
 }
 
-// tap shows records to look as they pass.
+// tap calls look for each record that passes.
 func tap(records iter.Seq2[firn.Record, error], look func(*firn.Record)) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
 		for rec, err := range records {
@@ -70,9 +70,9 @@ func tap(records iter.Seq2[firn.Record, error], look func(*firn.Record)) iter.Se
 	}
 }
 
-// outlook is what the model of a session would be asked next. Where there is no
-// such agent, or it has no model, it is an estimate for a model that nobody
-// knows: a session must be seen whoever it belonged to.
+// nextRequest returns the next request to the session's model. If the agent or its model
+// does not exist, it is an estimate for an unknown model, so that every session can be
+// viewed.
 func (v *View) nextRequest(ctx context.Context, id firn.ID, path window.Path) (agent.Preview, error) {
 	var system string
 	a, err := v.Agent(ctx, id)
@@ -94,7 +94,7 @@ func (v *View) nextRequest(ctx context.Context, id firn.ID, path window.Path) (a
 	}, nil
 }
 
-// usage is how full the window is.
+// usage returns the usage of the window.
 func (l *live) usage() wire.Usage { return usageOf(&l.Preview) }
 
 func usageOf(p *agent.Preview) wire.Usage {
@@ -104,7 +104,7 @@ func usageOf(p *agent.Preview) wire.Usage {
 	}
 }
 
-// number is the number of a node in the order of the file; zero if not known.
+// number returns the number of a node in file order; zero if unknown.
 func (l *live) number(i int) int {
 	if l.base < 0 {
 		return 0
@@ -112,8 +112,8 @@ func (l *live) number(i int) int {
 	return l.base + i + 1
 }
 
-// walk finds the branch among the nodes: from the last one, each time to the
-// nearest before it with the id of its parent.
+// walk finds the branch among the nodes: from the last one, repeatedly the nearest earlier
+// node with the parent's ID.
 func (l *live) walk() {
 	places := make(map[firn.EntryID][]int, len(l.nodes))
 	for i, n := range l.nodes {
@@ -134,8 +134,8 @@ func (l *live) walk() {
 	slices.Reverse(l.branch)
 }
 
-// parentBefore is the last of some places before a child. If there is none, it
-// is the place before the child, as a tree has it, or if not all was read -1.
+// parentBefore returns the last of the places before a child. If there is none, it returns
+// the place before the child, as a tree does, or -1 if not all entries were read.
 func parentBefore(places []int, child int, all bool) int {
 	n, _ := slices.BinarySearch(places, child)
 	if n > 0 {
@@ -147,7 +147,7 @@ func parentBefore(places []int, child int, all bool) int {
 	return -1
 }
 
-// explain finds out why entries of the branch are not sent.
+// explain determines why entries of the branch are not sent.
 func (l *live) explain() {
 	e := explanation{path: &l.path, sent: make(map[firn.EntryID]bool)}
 	for _, it := range l.Request.Window.Items {
@@ -186,14 +186,14 @@ func entriesByID(entries []firn.Entry) map[firn.EntryID]*firn.Entry {
 	return m
 }
 
-// explanation is what decides why an entry of a branch is not sent.
+// explanation holds the data for explaining why an entry is not sent.
 type explanation struct {
 	path *window.Path
-	// sent are the entries in the window, kept those of the live part, fitted
-	// those that are left when it was made to fit.
+	// sent are the entries in the window, kept those of the live part, fitted those left
+	// after fitting it to the budget.
 	sent         map[firn.EntryID]bool
 	kept, fitted map[firn.EntryID]*firn.Entry
-	// runs are the entries that were left out or shortened to make it fit.
+	// runs are the entries that were omitted or shortened to fit.
 	runs map[firn.EntryID]window.Why
 	// unread are the entries whose line could not be read.
 	unread map[firn.EntryID]bool
@@ -203,7 +203,7 @@ func (e *explanation) why(glance *firn.Glance) window.Why {
 	entry := e.kept[glance.ID]
 	switch {
 	case e.path.Hides(glance.ID):
-		if glance.Kind == firn.KindTombstone { // it was taken back, and was never sent
+		if glance.Kind == firn.KindTombstone { // it was undone, and is never sent
 			return ""
 		}
 		return window.Tombstoned
@@ -224,11 +224,10 @@ func (e *explanation) why(glance *firn.Glance) window.Why {
 	if m, ok := entry.Body.(*firn.Message); ok && m.Role != firn.RoleSystem {
 		return window.Hidden
 	}
-	return "" // nothing of it would ever be sent
+	return "" // such entries are never sent
 }
 
-// outOfReach says why an entry that was not read to build the window is not
-// sent.
+// reasonUnread returns why an entry that was not read to build the window is not sent.
 func reasonUnread(hidden bool, kind firn.Kind) string {
 	switch {
 	case hidden:
@@ -239,9 +238,9 @@ func reasonUnread(hidden bool, kind firn.Kind) string {
 	return string(window.Compacted)
 }
 
-// sending lists the places on the branch of what is sent, in that order: the
-// summary of the compaction first. What is left out of it has its place too,
-// but not what a summary stands for, nor that of which nothing is ever sent.
+// sending returns the indexes on the branch of the entries in sending order, the compaction
+// summary first. Omitted entries are included, but not compacted ones and those that are
+// never sent.
 func (l *live) sending() []int {
 	sent := make(map[firn.EntryID]bool)
 	for _, it := range l.Request.Window.Items {

@@ -10,31 +10,30 @@ import (
 	"firn.dev/store"
 )
 
-// numbers counts the entries of sessions, so that each can be named by its
-// number in the order of the file: the n of #n. It remembers how many there are
-// before some places of a session, and so counts each entry once and not with
-// every question. It can be thrown away at any time.
+// numbers counts the entries of sessions, so that each has a number in file order: the n of
+// #n. It remembers the counts at some positions, so that each entry is counted once and not
+// with every query. It can be discarded at any time.
 type numbers struct {
 	mu       sync.Mutex
 	sessions map[firn.ID][]milestone
 }
 
-// milestone is a place of a session, and how many entries stand before it.
+// milestone is a position of a session and the number of entries before it.
 type milestone struct {
 	at firn.Pos
 	n  int
 }
 
 const (
-	// milestoneEvery is how many entries there are from one milestone to the next.
+	// milestoneEvery is the number of entries between two milestones.
 	milestoneEvery = 1024
-	// mostNumbered bounds of how many sessions milestones are kept.
+	// mostNumbered is the maximum number of sessions with milestones.
 	mostNumbered = 256
-	// mostCountedBytes bounds what is read to answer one question. Milestones are
-	// set on the way, so that the next one comes further.
+	// mostCountedBytes limits the bytes read per query. Milestones set on the way let the
+	// next query get further.
 	mostCountedBytes = 8 << 20
-	// mostSearched bounds how many bytes are read backwards to find counters that
-	// tell how many entries stand before them.
+	// mostSearched limits the bytes read backward to find counters that contain the number
+	// of entries.
 	mostSearched = 4 << 20
 )
 
@@ -43,8 +42,8 @@ func IsNode(rec *firn.Record) bool {
 	return rec.Gap == nil && rec.Glance.Kind != firn.KindHeader && rec.Glance.ID != ""
 }
 
-// before counts the entries before a position. It is false if they are too many
-// to be counted at once.
+// before returns the number of entries before a position. It returns false if there are too
+// many to count.
 func (c *numbers) before(ctx context.Context, st store.Store, id firn.ID, pos firn.Pos) (int, bool, error) {
 	if err := c.seek(ctx, st, id, c.nearest(id, pos).at, pos); err != nil {
 		return 0, false, err
@@ -73,8 +72,8 @@ func (c *numbers) before(ctx context.Context, st store.Store, id firn.ID, pos fi
 	return n, true, nil
 }
 
-// seek reads back from a position to the nearest counters that tell how many entries
-// stand before them, and remembers that, unless a milestone is near already.
+// seek reads back from a position to the nearest counters that contain the number of
+// entries, and adds a milestone there. It does nothing if a milestone is near.
 func (c *numbers) seek(ctx context.Context, st store.Store, id firn.ID, known, pos firn.Pos) error {
 	if pos != store.End && pos-known <= smallSession {
 		return nil
@@ -104,8 +103,7 @@ func (c *numbers) seek(ctx context.Context, st store.Store, id firn.ID, known, p
 	return nil
 }
 
-// entry returns entry number n and n; if there are not so many, nothing and how
-// many there are.
+// entry returns entry number n and n. If there are fewer, it returns "" and their number.
 func (c *numbers) entry(ctx context.Context, st store.Store, id firn.ID, n int) (firn.EntryID, int, error) {
 	from := c.nearestNumber(id, n)
 	if n-from.n > milestoneEvery { // it may be near the end
@@ -134,7 +132,7 @@ func (c *numbers) entry(ctx context.Context, st store.Store, id firn.ID, n int) 
 	return "", count, nil
 }
 
-// nearest returns the last milestone that is not behind a position.
+// nearest returns the last milestone at or before a position.
 func (c *numbers) nearest(id firn.ID, pos firn.Pos) milestone {
 	return c.last(id, func(m milestone) bool { return m.at <= pos })
 }
@@ -157,7 +155,7 @@ func (c *numbers) last(id firn.ID, ok func(milestone) bool) milestone {
 	return best
 }
 
-// remember adds milestones to those that are known, in the order of the session.
+// remember adds milestones, ordered by position.
 func (c *numbers) remember(id firn.ID, set []milestone) {
 	if len(set) == 0 {
 		return
@@ -177,7 +175,7 @@ func (c *numbers) remember(id firn.ID, set []milestone) {
 	c.sessions[id] = known
 }
 
-// forget drops what is known of a session.
+// forget drops the milestones of a session.
 func (c *numbers) forget(id firn.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

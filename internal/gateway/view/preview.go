@@ -7,10 +7,10 @@ import (
 	"firn.dev"
 )
 
-// PreviewRunes is how long a preview is, in characters.
+// PreviewRunes is the length of a preview, in characters.
 const PreviewRunes = 80
 
-// Preview is the beginning of a text on one line, in at most so many
+// Preview returns the beginning of a text on one line, with at most the given number of
 // characters.
 func Preview(text string, runes int) string {
 	var b strings.Builder
@@ -33,7 +33,7 @@ func Preview(text string, runes int) string {
 	return b.String()
 }
 
-// previewOf is the beginning of what an entry says.
+// previewOf returns the preview of an entry.
 func previewOf(e *firn.Entry) string {
 	switch b := e.Body.(type) {
 	case *firn.Message:
@@ -62,7 +62,8 @@ func previewOf(e *firn.Entry) string {
 	return ""
 }
 
-// previewParts is the beginning of a message: what it says, else what it does.
+// previewParts returns the preview of a message: its text, or else its tool calls and other
+// parts.
 func previewParts(m *firn.Message) string {
 	if text := Preview(m.Text(), PreviewRunes); text != "" {
 		return text

@@ -16,37 +16,36 @@ import (
 	"firn.dev/wire"
 )
 
-// prospect is the live part of a session, as far as its model can be sent
-// anything of it, and what it would be sent.
+// prospect is the part of a session's live part that can be sent to its model, with the
+// next request.
 type prospect struct {
 	agent.Preview
 	path window.Path
-	// read are the entries that were read for it, newest first.
+	// read are the entries that were read, newest first.
 	read []node
-	// cut says that the live part is much longer: what is older than the path has
-	// no room in any window of the model. It is left out for the reason beyond.
+	// cut is set if the live part is much longer than path: older entries exceed any window
+	// of the model. They are omitted for the reason beyond.
 	cut    bool
 	beyond window.Why
-	// hidden says that the session as a whole is hidden, if the path does not know.
+	// hidden is set if the whole session is hidden and the path does not contain that.
 	hidden bool
 }
 
 const (
-	// mostAtOnce and mostAtOnceBytes bound a live part that is simply read. Of a
-	// longer one only the end is, if that is known to do.
+	// mostAtOnce and mostAtOnceBytes limit a live part that is read as a whole. Of a longer
+	// one only the end is read if that is sufficient.
 	mostAtOnce      = 8192
 	mostAtOnceBytes = 8 << 20
-	// firstReach is how many tokens from the end of a long session are looked at
-	// first, to learn which model it has.
+	// firstReach is the number of tokens from the end of a long session that are read
+	// first, to find its model.
 	firstReach = 16_000
 )
 
-// errLong is why reading a live part was given up.
+// errLong stops reading a live part that is too long.
 var errLong = errors.New("the live part is long")
 
-// prospect finds out what the model of a session would be sent next. It costs
-// about as much as that, not as the session is long, once the shape of a session
-// that was not compacted for long is known.
+// prospect returns the next request to the session's model. Its cost is proportional to the
+// request, not to the session, once the shape of a long uncompacted session is known.
 func (v *View) prospect(ctx context.Context, id firn.ID) (*prospect, error) {
 	if !v.knownLong(id) {
 		p := &prospect{}
@@ -74,7 +73,7 @@ func (v *View) prospect(ctx context.Context, id firn.ID) (*prospect, error) {
 	}
 }
 
-// collect collects the live part of a session, and the places of its entries.
+// collect collects the live part of a session and the positions of its entries.
 func (p *prospect) collect(back iter.Seq2[firn.Record, error]) error {
 	var err error
 	p.path, err = window.Collect(tap(back, func(rec *firn.Record) {
@@ -86,8 +85,8 @@ func (p *prospect) collect(back iter.Seq2[firn.Record, error]) error {
 	return err
 }
 
-// settle sorts what was read, which was read twice where the file is at fault. The
-// record behind which reading stopped was looked at too.
+// sortRead sorts the entries read and removes duplicates, which occur in damaged files, and
+// the record before the start, which was read too.
 func (p *prospect) sortRead() {
 	slices.SortFunc(p.read, func(a, b node) int { return -comparePos(a.at, b.at) })
 	p.read = slices.CompactFunc(p.read, func(a, b node) bool { return a.at == b.at })
@@ -104,7 +103,7 @@ func comparePos(a, b firn.Pos) int {
 	return 0
 }
 
-// upTo reads a session back, and gives up when that is too much.
+// readBackBounded reads a session backward and fails with errLong if it is too long.
 func (v *View) readBackBounded(ctx context.Context, id firn.ID) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
 		read, size := 0, 0
@@ -120,8 +119,8 @@ func (v *View) readBackBounded(ctx context.Context, id firn.ID) iter.Seq2[firn.R
 	}
 }
 
-// reaching collects the live part of a session, so many tokens from its end if it
-// is longer and nothing older matters for what is sent.
+// collectTail collects the live part of a session: the given number of tokens from its end
+// if it is longer and nothing older affects the request.
 func (v *View) collectTail(ctx context.Context, id firn.ID, reach int64) (*prospect, error) {
 	plain := true
 	if a, err := v.Agent(ctx, id); err == nil {
@@ -147,18 +146,17 @@ func (v *View) collectTail(ctx context.Context, id firn.ID, reach int64) (*prosp
 	return p, nil
 }
 
-// roots are where a session is taken to begin.
+// roots are the first entries of a truncated session.
 type roots struct {
-	// at is the place of the first entry: something that the user said.
+	// at is the position of the first entry, a user message.
 	at firn.Pos
-	// marks are the places of older entries that choose something for all that
-	// comes, newest first.
+	// marks are the positions of older entries that change settings, newest first.
 	marks []firn.Pos
 }
 
-// reach finds an entry so many tokens from the end with which a turn begins. It is
-// false if all of the live part is needed: it is not that long, there is a
-// compaction, or something old says how what is new is sent.
+// tailStart finds the start of a turn at the given number of tokens from the end. It
+// returns false if the whole live part is needed: it is shorter, it has a compaction, or an
+// old entry affects how new ones are sent.
 func (r *reading) tailStart(tokens int64) (roots, bool) {
 	if r.from > store.Start || !r.weighed() || r.oddities > 0 || len(r.Tree.Gaps()) > 0 {
 		return roots{}, false
@@ -184,8 +182,8 @@ func (r *reading) tailStart(tokens int64) (roots, bool) {
 	return roots{}, false
 }
 
-// chosen are the latest entries of each kind before an entry of the path that
-// choose something for what comes, newest first.
+// chosen returns the latest entry of each setting before an entry of the path, newest
+// first.
 func (r *reading) chosen(before int, hidden map[firn.EntryID]bool) []firn.Pos {
 	if r.choosing == 0 {
 		return nil
@@ -203,7 +201,7 @@ func (r *reading) chosen(before int, hidden map[firn.EntryID]bool) []firn.Pos {
 	return at
 }
 
-// rooted reads a session back to where it is taken to begin.
+// readFromRoots reads a session backward to its roots.
 func (v *View) readFromRoots(ctx context.Context, id firn.ID, from roots) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
 		older := make([]firn.Record, 0, len(from.marks))
@@ -242,7 +240,7 @@ func (v *View) readFromRoots(ctx context.Context, id firn.ID, from roots) iter.S
 	}
 }
 
-// recordAt reads the record at a place. It stays valid.
+// recordAt reads the record at a position. The record stays valid.
 func (v *View) recordAt(ctx context.Context, id firn.ID, at firn.Pos) (firn.Record, error) {
 	for rec, err := range v.Store.Read(ctx, id, at) {
 		if err != nil {
@@ -256,9 +254,8 @@ func (v *View) recordAt(ctx context.Context, id firn.ID, at firn.Pos) (firn.Reco
 	return firn.Record{}, fmt.Errorf("the session was changed underneath: %w", firn.ErrReplaced)
 }
 
-// suffices reports whether more of the session would change nothing of what is
-// sent: its model has no room for the first turn that was read, so none for those
-// before it.
+// coversWindow reports whether reading more of the session would not change the request:
+// the first turn that was read does not fit, so no earlier one does.
 func (p *prospect) coversWindow() bool {
 	if p.Model == nil {
 		return false
@@ -282,7 +279,7 @@ func (p *prospect) coversWindow() bool {
 	return true
 }
 
-// Glimpse is what is told of a session wherever it is shown.
+// Glimpse is the summary of a session's state.
 type Glimpse struct {
 	head       firn.EntryID
 	End        firn.Pos
@@ -297,14 +294,14 @@ type Glimpse struct {
 	// damage lists the faults of the live part.
 	damage  []wire.Damage
 	breaker compact.Breaker
-	// Hidden says that the session is hidden; it is sure of that only if whole.
+	// Hidden is set if the session is hidden; it is reliable only if Whole is set.
 	Hidden, Whole bool
-	// setup is what it was told by.
+	// setup is the setup that was used.
 	setup *Setup
 }
 
-// Glimpse tells how a session stands. As long as nothing is added to a long one it
-// is told from memory.
+// Glimpse returns the summary of a session's state. For a long session it is cached until
+// the session changes.
 func (v *View) Glimpse(ctx context.Context, id firn.ID) (Glimpse, error) {
 	setup := v.setup.Load()
 	if s, done, err := v.knownShape(ctx, id); err == nil && s != nil {
@@ -338,7 +335,7 @@ func (v *View) Glimpse(ctx context.Context, id firn.ID) (Glimpse, error) {
 	return now, nil
 }
 
-// glimpsed is the last glimpse of a session, if it is still what one would see.
+// glimpsed returns the cached summary and whether it is current.
 func (s *Shape) glimpsed(setup *Setup) (Glimpse, bool) {
 	s.deduced.Lock()
 	defer s.deduced.Unlock()

@@ -12,36 +12,35 @@ import (
 	"firn.dev/wire"
 )
 
-// reference is how somebody names an entry.
+// reference is a parsed reference to an entry.
 type reference struct {
 	kind referenceKind
 	// n is the number of an entry, or of turns before the head.
 	n int
-	// name is an id, the beginning of one, or a label.
+	// name is an ID, a prefix of one, or a label.
 	name string
 }
 
 type referenceKind int
 
 const (
-	// byName is an id, a label or the beginning of an id, in this order.
+	// byName is an ID, a label or a prefix of an ID, in this order.
 	byName referenceKind = iota
 	// byNumber is #n: the n-th entry of the file.
 	byNumber
-	// byTurns is HEAD~n: where the head was before the last n turns of the
-	// branch. HEAD~0 is HEAD.
+	// byTurns is HEAD~n: the head before the last n turns of the branch. HEAD~0 is HEAD.
 	byTurns
 )
 
 const (
-	// HeadName names the head.
+	// HeadName is the name of the head.
 	HeadName   = "HEAD"
 	turnsMark  = "~"
 	numberMark = "#"
 )
 
-// parseReference reads a reference. What it returns can be spelt again; what
-// makes no sense is a problem of kind Invalid.
+// parseReference parses a reference. It returns a problem of kind Invalid if that is not
+// possible.
 func parseReference(s string) (reference, error) {
 	bad := func(why string) (reference, error) {
 		return reference{}, &wire.Problem{
@@ -73,22 +72,23 @@ func parseReference(s string) (reference, error) {
 	return reference{kind: byName, name: s}, nil
 }
 
-// TurnsBack names where the head was some turns ago.
+// TurnsBack returns the reference to the head n turns ago.
 func TurnsBack(n int) string { return reference{kind: byTurns, n: n}.String() }
 
-// IsFree reports whether an entry can be labelled so: it names no entry by itself.
+// IsFree reports whether a name can be used as a label: it has no other meaning as a
+// reference.
 func IsFree(name string) bool {
 	ref, err := parseReference(name)
 	return err == nil && ref.kind == byName
 }
 
-// parseNumber reads a number without sign.
+// parseNumber parses an unsigned number.
 func parseNumber(s string) (int, bool) {
 	n, err := strconv.ParseUint(s, 10, 31)
 	return int(n), err == nil && s[0] != '+'
 }
 
-// String spells the reference.
+// String formats the reference.
 func (r reference) String() string {
 	switch {
 	case r.kind == byNumber:
@@ -101,9 +101,9 @@ func (r reference) String() string {
 	return r.name
 }
 
-// FindEntry finds the entry that somebody means. [firn.Root] is where the head was
-// before the first turn; it is returned for HEAD~n only. That there is none is
-// a problem of kind NotFound, that there are several one of kind Ambiguous.
+// FindEntry resolves a reference. [firn.Root] is the head before the first turn; it is
+// returned only for HEAD~n. If no entry or several match, FindEntry returns a problem of
+// kind NotFound or Ambiguous.
 func (v *View) FindEntry(ctx context.Context, id firn.ID, name string) (firn.EntryID, error) {
 	ref, err := parseReference(name)
 	if err != nil {
@@ -127,7 +127,7 @@ func (v *View) FindEntry(ctx context.Context, id firn.ID, name string) (firn.Ent
 	return found, nil
 }
 
-// EntryAt is entry for what must be about an entry that is there.
+// EntryAt is like FindEntry but rejects the root.
 func (v *View) EntryAt(ctx context.Context, id firn.ID, name string) (firn.EntryID, error) {
 	found, err := v.FindEntry(ctx, id, name)
 	if err == nil && found == firn.Root {
@@ -136,7 +136,7 @@ func (v *View) EntryAt(ctx context.Context, id firn.ID, name string) (firn.Entry
 	return found, err
 }
 
-// NoEntry is the problem that there is no such entry.
+// NoEntry returns the problem for a missing entry.
 func NoEntry(id firn.ID, name, why string) error {
 	message := fmt.Sprintf("session %s has no entry %q", id, Clip(name))
 	if why != "" {
@@ -145,7 +145,7 @@ func NoEntry(id firn.ID, name, why string) error {
 	return &wire.Problem{Kind: wire.NotFound, Message: message, Hint: "firn tree shows the entries"}
 }
 
-// entryNumber finds an entry by its number.
+// entryNumber resolves an entry number.
 func (v *View) entryNumber(ctx context.Context, id firn.ID, ref reference) (firn.EntryID, error) {
 	found, count, err := v.numbers.entry(ctx, v.Store, id, ref.n)
 	if err == nil && found == "" {
@@ -154,8 +154,8 @@ func (v *View) entryNumber(ctx context.Context, id firn.ID, ref reference) (firn
 	return found, err
 }
 
-// entryTurns finds where the head was some turns ago: what the n-th message of
-// the user follows, counted from the end.
+// entryTurns returns the head before the last n turns: the parent of the n-th user message
+// from the end.
 func (v *View) entryTurns(ctx context.Context, id firn.ID, ref reference) (firn.EntryID, error) {
 	turns := 0
 	for rec, err := range v.trail(ctx, id, fromHead()) {
@@ -178,7 +178,7 @@ func (v *View) entryTurns(ctx context.Context, id firn.ID, ref reference) (firn.
 	return "", NoEntry(id, ref.String(), fmt.Sprintf("its branch has %d turns", turns))
 }
 
-// before is what an entry of the branch follows; [firn.Root] if nothing.
+// before returns the parent of an entry of the branch; [firn.Root] if there is none.
 func (v *View) before(ctx context.Context, id firn.ID, at *firn.Record) (firn.EntryID, error) {
 	for older, err := range v.trail(ctx, id, fromParent(at)) {
 		if err != nil {
@@ -189,7 +189,7 @@ func (v *View) before(ctx context.Context, id firn.ID, at *firn.Record) (firn.En
 	return firn.Root, nil
 }
 
-// Begins reports whether a turn begins with a record: the user says something.
+// Begins reports whether a record starts a turn: it is a user message.
 func Begins(rec *firn.Record) bool {
 	if rec.Glance.Kind != firn.KindMessage {
 		return false
@@ -202,9 +202,8 @@ func Begins(rec *firn.Record) bool {
 	return ok && m.Role == firn.RoleUser
 }
 
-// entryNamed finds an entry by its id, by a label, or by the beginning of its
-// id. It reads the session from its end, as far as it must; of one that is known,
-// or long, the shape is asked.
+// entryNamed finds an entry by ID, label or ID prefix. It reads the session from its end as
+// far as necessary; for a long or already known session it uses the shape.
 func (v *View) entryNamed(ctx context.Context, id firn.ID, name string) (firn.EntryID, error) {
 	shape, done, err := v.knownShape(ctx, id)
 	if err != nil {
@@ -234,7 +233,7 @@ func (v *View) entryNamed(ctx context.Context, id firn.ID, name string) (firn.En
 	return s.one(id)
 }
 
-// named finds an entry by its id, by a label, or by the beginning of its id.
+// named finds an entry by ID, label or ID prefix.
 func (s *Shape) named(name string) (firn.EntryID, error) {
 	if s.Tree.Find(firn.EntryID(name)) >= 0 {
 		return firn.EntryID(name), nil
@@ -252,19 +251,19 @@ func (s *Shape) named(name string) (firn.EntryID, error) {
 	return search.one(s.id)
 }
 
-// entrySearch looks for an entry among records that come newest first.
+// entrySearch searches records that are visited newest first.
 type entrySearch struct {
 	name string
-	// labelled are the entries with that label, begun those whose id begins so.
+	// labelled are the entries with that label, prefixed those whose ID has that prefix.
 	labelled, prefixed []firn.EntryID
-	// hidden are what the tombstones so far hide, told the entries of which the
-	// latest label is known.
+	// hidden are the entries hidden by tombstones so far, labelKnown the entries whose
+	// latest label was seen.
 	hidden, labelKnown map[firn.EntryID]bool
-	// seen are the ids of entries met so far, for those that are there twice.
+	// seen are the IDs seen so far, to ignore duplicates.
 	seen map[firn.EntryID]bool
 }
 
-// look looks at the next older record. It is true if it has the very id.
+// visit visits the next older record. It returns true if the ID matches exactly.
 func (s *entrySearch) visit(rec *firn.Record) bool {
 	gl := &rec.Glance
 	if string(gl.ID) == s.name {
@@ -285,7 +284,7 @@ func (s *entrySearch) visit(rec *firn.Record) bool {
 	return false
 }
 
-// begins looks whether an id begins so.
+// addIfPrefixed adds an ID if it has the prefix.
 func (s *entrySearch) addIfPrefixed(id firn.EntryID) {
 	if len(s.name) >= MinPrefix && strings.HasPrefix(string(id), s.name) && !s.seen[id] {
 		s.seen = mark(s.seen, id)
@@ -293,7 +292,7 @@ func (s *entrySearch) addIfPrefixed(id firn.EntryID) {
 	}
 }
 
-// mark adds an id to a set.
+// mark adds an ID to a set.
 func mark(set map[firn.EntryID]bool, id firn.EntryID) map[firn.EntryID]bool {
 	if set == nil {
 		set = make(map[firn.EntryID]bool)
@@ -302,7 +301,7 @@ func mark(set map[firn.EntryID]bool, id firn.EntryID) map[firn.EntryID]bool {
 	return set
 }
 
-// one returns the only entry found: with that label, else whose id begins so.
+// one returns the only entry found, by label or else by ID prefix.
 func (s *entrySearch) one(id firn.ID) (firn.EntryID, error) {
 	found := s.labelled
 	if len(found) == 0 {

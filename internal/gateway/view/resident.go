@@ -8,26 +8,25 @@ import (
 	"firn.dev/window"
 )
 
-// tails keeps in memory, up to a number of bytes, what is needed of sessions
-// again and again: their live parts, which turns go on from, and their shapes,
-// which are looked at. What was used longest ago goes first. A session whose turn
-// is running holds its own copy, so it is never taken away under it.
+// residentCache keeps live parts and shapes of sessions in memory, up to a number of bytes.
+// Turns continue from live parts; views use shapes. The least recently used items are
+// evicted first. A running turn holds its own copy, so eviction does not affect it.
 type residentCache struct {
 	mu    sync.Mutex
 	limit int64
 	used  int64
 	kept  map[cacheKey]*list.Element
-	// order has the one used last in front.
+	// order has the most recently used item in front.
 	order *list.List
 }
 
-// tailKey names what is kept of a session: its live part or its shape.
+// cacheKey identifies an item: the live part or the shape of a session.
 type cacheKey struct {
 	id    firn.ID
 	shape bool
 }
 
-// tail is the live part of one session, or its shape.
+// cacheItem is the live part or the shape of a session.
 type cacheItem struct {
 	key   cacheKey
 	path  window.Path
@@ -35,7 +34,7 @@ type cacheItem struct {
 	size  int64
 }
 
-// standardTails is how many bytes are kept if nobody says otherwise.
+// defaultCacheBytes is the default size.
 const defaultCacheBytes = 64 << 20
 
 func newResidentCache(limit int64) *residentCache {
@@ -45,7 +44,7 @@ func newResidentCache(limit int64) *residentCache {
 	return &residentCache{limit: limit, kept: make(map[cacheKey]*list.Element), order: list.New()}
 }
 
-// Load returns what is kept of a session.
+// Load returns the cached live part of a session.
 func (t *residentCache) Load(id firn.ID) (window.Path, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -57,8 +56,7 @@ func (t *residentCache) Load(id firn.ID) (window.Path, bool) {
 	return e.Value.(*cacheItem).path, true
 }
 
-// Keep keeps the live part of a session, unless it is too large to be kept
-// beside others.
+// Keep caches the live part of a session, unless it is larger than half the cache.
 func (t *residentCache) Keep(id firn.ID, p window.Path) {
 	size := sizeOf(p)
 	t.mu.Lock()
@@ -70,8 +68,8 @@ func (t *residentCache) Keep(id firn.ID, p window.Path) {
 	}
 }
 
-// shape returns what is kept of the shape of a session, nil if nothing is. With
-// make it is never nil: whoever comes first finds it empty.
+// shape returns the cached shape of a session, or nil. With make it adds an empty one
+// instead of returning nil.
 func (t *residentCache) shape(id firn.ID, make bool) *Shape {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -88,15 +86,15 @@ func (t *residentCache) shape(id firn.ID, make bool) *Shape {
 	return s
 }
 
-// grown tells how large a shape is now. One that is too large to be kept at all
-// is not, nor does it push others out.
+// grown updates the size of a shape. A shape larger than the cache is removed without
+// evicting others.
 func (t *residentCache) grown(s *Shape, size int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := cacheKey{id: s.id, shape: true}
 	e, ok := t.kept[key]
 	if !ok || e.Value.(*cacheItem).shape != s {
-		return // it was dropped meanwhile
+		return // it was evicted in the meantime
 	}
 	t.drop(key)
 	if size <= t.limit {
@@ -104,8 +102,8 @@ func (t *residentCache) grown(s *Shape, size int64) {
 	}
 }
 
-// Forget drops what is kept of a session, because something was erased or all of
-// it is elsewhere now.
+// Forget drops the items of a session, because something was erased or the session was
+// moved.
 func (t *residentCache) Forget(id firn.ID) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -113,7 +111,7 @@ func (t *residentCache) Forget(id firn.ID) {
 	t.drop(cacheKey{id: id, shape: true})
 }
 
-// push puts something in front, and lets go of what there is no room for.
+// push adds an item in front and evicts others if necessary.
 func (t *residentCache) push(kept *cacheItem) {
 	t.kept[kept.key] = t.order.PushFront(kept)
 	for t.used += kept.size; t.used > t.limit; {
@@ -128,10 +126,10 @@ func (t *residentCache) drop(key cacheKey) {
 	}
 }
 
-// perEntry is about what an entry costs besides its text.
+// perEntry is the approximate overhead of an entry, in bytes.
 const perEntry = 420
 
-// sizeOf is about how many bytes a path takes up.
+// sizeOf returns the approximate size of a path in memory, in bytes.
 func sizeOf(p window.Path) int64 {
 	size := int64(perEntry)
 	for i := range p.Entries {
@@ -154,8 +152,8 @@ func sizeOf(p window.Path) int64 {
 	return size
 }
 
-// sizeOfFields counts what is carried along: of an imported entry that is the line
-// of the other tool, which is as long as all the rest.
+// sizeOfFields counts extra fields: those of an imported entry contain the original line,
+// which is as large as the rest.
 func sizeOfFields(fields firn.Fields) int64 {
 	size := int64(0)
 	for _, f := range fields {

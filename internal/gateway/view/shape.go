@@ -11,71 +11,66 @@ import (
 	"firn.dev/store"
 )
 
-// mostShaped is how many bytes of a session are read for its shape. Of a longer
-// one it is the end, where that will do; who needs all of it reads all of it.
+// mostShaped is the maximum number of bytes read for a shape. Of a longer session only the
+// end is read where that is sufficient.
 const mostShaped = 256 << 20
 
-// Shape is what is known of all entries of a session, but for what they say:
-// where they stand, which follows which, and what each weighs. It is read once;
-// what is added to the session is read when the shape is asked for again. It can
-// be thrown away at any time.
+// Shape is the structure of a session without content: the positions of the entries, their
+// parents and their weights. A session is read once; later calls read only what was
+// appended. A shape can be discarded at any time.
 type Shape struct {
 	id firn.ID
-	// mu is held for reading by whom it is lent to.
+	// mu is held for reading while the shape is in use.
 	mu sync.RWMutex
 	reading
 
-	// deduced guards what follows from the reading, which is found when somebody
-	// asks for it.
+	// deduced guards data derived from the reading, which is computed on demand.
 	deduced sync.Mutex
 	drawn   *Outline
 	seen    Glimpse
 }
 
-// reading is how far a session was read.
+// reading is the part of a session read so far.
 type reading struct {
-	// from is where reading began, end where it got to, with the entry last;
-	// base is how many entries stand before from, -1 if that is not known.
+	// from is where reading began, End where it stopped, last the entry there. base is the
+	// number of entries before from, -1 if unknown.
 	from, End firn.Pos
 	last      firn.EntryID
 	base      int
 	Tree      firn.Tree
-	// entries has one for each node of the tree.
+	// entries has one element per node of the tree.
 	entries []weighed
 	labels  []labelled
-	// gaps are the places that could not be read, oldest first.
+	// gaps are the unreadable places, oldest first.
 	gaps []firn.Gap
-	// used is what the session used in all.
+	// used is the total usage of the session.
 	used agent.Counters
-	// compactions are the numbers of those that there are, stones those of the
-	// tombstones. choosing is how many entries choose something for all that
-	// comes, oddities how many say something else about others far from them:
-	// system prompts, and marks of what is shortened.
+	// compactions and stones are the indexes of compactions and tombstones. choosing is the
+	// number of entries that change settings, oddities that of entries with other distant
+	// effects: system prompts and pruning marks.
 	compactions, stones []int
 	choosing, oddities  int
-	// size is about how many bytes all this takes up.
+	// size is the approximate memory in bytes.
 	size int64
-	// complete is set if the session was read to its end, even if nothing in it
-	// could be read.
+	// complete is set if the session was read to its end, even if nothing in it was
+	// readable.
 	complete bool
 }
 
-// labelled is what an entry calls another.
+// labelled is a label of an entry.
 type labelled struct {
 	id, target firn.EntryID
 	name       string
 }
 
-// Shape lends the shape of a whole session, as it is now, until done is called.
-// Until then nothing that may ask for it again is to be called. What its entries
-// weigh need not be known. One that is too long to be kept in memory is read anew
-// each time.
+// Shape returns the current shape of a whole session. It is valid until done is called;
+// before that, no function that uses the shape may be called. Weights may be missing. A
+// shape that is too large for the cache is read each time.
 func (v *View) Shape(ctx context.Context, id firn.ID) (s *Shape, done func(), err error) {
 	return v.wholeShape(ctx, id, false)
 }
 
-// weighedShape is shape that also tells what the entries weigh, unless the session
-// is very long.
+// weighedShape is like Shape but includes weights, unless the session is very long.
 func (v *View) weighedShape(ctx context.Context, id firn.ID) (s *Shape, done func(), err error) {
 	return v.wholeShape(ctx, id, true)
 }
@@ -93,12 +88,12 @@ func (v *View) wholeShape(ctx context.Context, id firn.ID, weights bool) (s *Sha
 	return s, func() {}, nil
 }
 
-// shapeOfEnd is weighedShape that of a very long session tells only the end.
+// shapeOfEnd is like weighedShape, but of a very long session it has only the end.
 func (v *View) shapeOfEnd(ctx context.Context, id firn.ID) (s *Shape, done func(), err error) {
 	return v.acquireShape(ctx, v.cache.shape(id, true), true)
 }
 
-// knownShape lends the shape of a session if that is in memory; else it is nil.
+// knownShape returns the shape of a session if it is cached, else nil.
 func (v *View) knownShape(ctx context.Context, id firn.ID) (s *Shape, done func(), err error) {
 	if s = v.cache.shape(id, false); s == nil {
 		return nil, nil, nil
@@ -110,8 +105,7 @@ func (v *View) knownShape(ctx context.Context, id firn.ID) (s *Shape, done func(
 	return s, done, err
 }
 
-// knownLong reports whether a session is known to have more entries than are read
-// to see how it stands.
+// knownLong reports whether a session is known to have more than mostAtOnce entries.
 func (v *View) knownLong(id firn.ID) bool {
 	s := v.cache.shape(id, false)
 	if s == nil {
@@ -122,10 +116,10 @@ func (v *View) knownLong(id firn.ID) bool {
 	return s.Tree.Len() > mostAtOnce
 }
 
-// weighed reports whether it is known what the entries weigh.
+// weighed reports whether the weights are known.
 func (r *reading) weighed() bool { return len(r.entries) == r.Tree.Len() }
 
-// lend brings a shape up to date and lends it.
+// acquireShape brings a shape up to date and locks it for reading.
 func (v *View) acquireShape(ctx context.Context, s *Shape, weights bool) (*Shape, func(), error) {
 	for {
 		s.mu.RLock()
@@ -134,7 +128,7 @@ func (v *View) acquireShape(ctx context.Context, s *Shape, weights bool) (*Shape
 		}
 		s.mu.RUnlock()
 		if err := s.catchUp(ctx, v, weights); err != nil {
-			v.cache.grown(s, v.cache.limit+1) // it is not to be kept
+			v.cache.grown(s, v.cache.limit+1) // do not cache it
 			return nil, nil, fmt.Errorf("read the shape of session %s: %w", s.id, err)
 		}
 		s.mu.RLock()
@@ -142,12 +136,11 @@ func (v *View) acquireShape(ctx context.Context, s *Shape, weights bool) (*Shape
 		if s.complete {
 			return s, s.mu.RUnlock, nil
 		}
-		s.mu.RUnlock() // somebody else began to read it again, and failed
+		s.mu.RUnlock() // another goroutine started to read it again and failed
 	}
 }
 
-// current reports whether the session still ends where reading did, with the
-// same entry.
+// upToDate reports whether the session still ends at the same position with the same entry.
 func (s *Shape) upToDate(ctx context.Context, v *View) bool {
 	if s.last == "" {
 		return false
@@ -158,8 +151,8 @@ func (s *Shape) upToDate(ctx context.Context, v *View) bool {
 	return false
 }
 
-// catchUp reads what was added since the last time; all of it if the session is
-// not the one that was read.
+// catchUp reads the entries appended since the last time, or all if the session was
+// replaced.
 func (s *Shape) catchUp(ctx context.Context, v *View, weights bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,7 +176,7 @@ func (s *Shape) catchUp(ctx context.Context, v *View, weights bool) error {
 	return nil
 }
 
-// holds reports whether what was read last is still there.
+// unchanged reports whether the last entry read is still there.
 func (s *Shape) unchanged(ctx context.Context, v *View) bool {
 	if s.last == "" {
 		return false
@@ -199,7 +192,7 @@ func (s *Shape) unchanged(ctx context.Context, v *View) bool {
 	return false
 }
 
-// begin finds where to begin: of a very long session only the end is read.
+// findStart finds where to start reading: near the end for a very long session.
 func (s *Shape) findStart(ctx context.Context, v *View) error {
 	size := int64(0)
 	if info, err := v.Info(ctx, s.id); err == nil && info.Bytes <= mostShaped {
@@ -221,8 +214,7 @@ func (s *Shape) findStart(ctx context.Context, v *View) error {
 	return err
 }
 
-// read reads on to the end of the session. Without weights hardly anything is
-// decoded.
+// read reads to the end of the session. Without weights it decodes almost nothing.
 func (s *Shape) read(ctx context.Context, v *View, weights bool) error {
 	for rec, err := range v.Store.Read(ctx, s.id, s.End) {
 		if err != nil {
@@ -242,7 +234,7 @@ func (s *Shape) read(ctx context.Context, v *View, weights bool) error {
 	return nil
 }
 
-// weighAll weighs what was read without.
+// weighAll computes missing weights.
 func (s *Shape) weighAll(ctx context.Context, v *View) error {
 	for rec, err := range v.Store.Read(ctx, s.id, s.Tree.Node(len(s.entries)).At) {
 		if err != nil {
@@ -259,17 +251,17 @@ func (s *Shape) weighAll(ctx context.Context, v *View) error {
 }
 
 const (
-	// inTree is about how many bytes an entry takes up in a tree besides its
-	// texts, inScales what it weighs.
+	// inTree is the approximate size of an entry in the tree without its strings, perWeight
+	// that of its weight, in bytes.
 	inTree    = 88 + 48
 	perWeight = 64
 )
 
-// add takes in the next entry.
+// add adds the next entry.
 func (s *Shape) add(rec *firn.Record) {
 	glance := rec.Glance
 	if up := s.Tree.Find(glance.Parent); up >= 0 {
-		glance.Parent = s.Tree.Node(up).ID // one string for both
+		glance.Parent = s.Tree.Node(up).ID // share the string
 	}
 	n := s.Tree.Add(rec.At, glance)
 	s.last = glance.ID
@@ -288,8 +280,8 @@ func (s *Shape) add(rec *firn.Record) {
 	}
 }
 
-// weigh tells what counts of the next entry, and notes what it says of others. One
-// that cannot be read weighs nothing.
+// weigh adds the weight of the next entry and records its effects on others. An unreadable
+// entry weighs nothing.
 func (s *Shape) weigh(rec *firn.Record) {
 	var w weighed
 	if e, err := rec.Entry(); err == nil {
@@ -304,11 +296,11 @@ func (s *Shape) weigh(rec *firn.Record) {
 	s.size += perWeight + w.size()
 }
 
-// pruneType is the type of entries in which package agent keeps up to where
-// results are shortened.
+// pruneType is the type of the entries in which package agent stores up to where results
+// are shortened.
 const pruneType = "firn.prune"
 
-// note notes what an entry says about others.
+// note records the effects of an entry on others.
 func (s *Shape) note(e *firn.Entry) {
 	switch b := e.Body.(type) {
 	case *firn.Message:
@@ -328,7 +320,7 @@ func (s *Shape) note(e *firn.Entry) {
 	}
 }
 
-// hidden are the ids that tombstones hide, as [firn.Tree.Hidden] has them.
+// hidden returns the IDs hidden by tombstones, like [firn.Tree.Hidden].
 func (r *reading) hidden() map[firn.EntryID]bool {
 	hidden := make(map[firn.EntryID]bool)
 	for i := len(r.stones) - 1; i >= 0; i-- {
@@ -339,7 +331,7 @@ func (r *reading) hidden() map[firn.EntryID]bool {
 	return hidden
 }
 
-// at is the number of the entry at a position; -1 if none begins there.
+// at returns the index of the entry at a position, or -1.
 func (r *reading) at(pos firn.Pos) int {
 	low, high := 0, r.Tree.Len()
 	for low < high {
@@ -355,7 +347,7 @@ func (r *reading) at(pos firn.Pos) int {
 	return -1
 }
 
-// outline is what follows from the shape for each of its entries.
+// outline returns the outline of the shape.
 func (s *Shape) outline() *Outline {
 	s.deduced.Lock()
 	defer s.deduced.Unlock()
@@ -365,7 +357,7 @@ func (s *Shape) outline() *Outline {
 	return s.drawn
 }
 
-// OwnOutline reads the outline of a session for somebody who needs it for long.
+// OwnOutline reads the outline of a session for a caller that keeps it.
 func (v *View) OwnOutline(ctx context.Context, id firn.ID) (*Outline, error) {
 	s := &Shape{id: id}
 	if err := s.read(ctx, v, false); err != nil {
@@ -374,8 +366,7 @@ func (v *View) OwnOutline(ctx context.Context, id firn.ID) (*Outline, error) {
 	return s.draw(), nil
 }
 
-// Hiders are the tombstones that hide an entry: those that are not hidden
-// themselves.
+// Hiders returns the tombstones in effect that hide an entry.
 func (r *reading) Hiders(target firn.EntryID) []firn.EntryID {
 	hidden := r.hidden()
 	var stones []firn.EntryID

@@ -15,8 +15,8 @@ import (
 	"firn.dev/wire"
 )
 
-// WritePage writes a session as a page to read. It reads the session twice, and
-// holds a few bytes for each entry.
+// WritePage writes a session as an HTML page. It reads the session twice and holds a few
+// bytes per entry.
 func (v *View) WritePage(ctx context.Context, session wire.Session, view string, w io.Writer) (wire.Fidelity, error) {
 	told := wire.Fidelity{From: string(dialect.Native), To: wire.FormatHTML}
 	if view != "" && view != wire.ViewBranch && view != wire.ViewDisk {
@@ -32,20 +32,18 @@ func (v *View) WritePage(ctx context.Context, session wire.Session, view string,
 	return told, err
 }
 
-// pagePlan is what a page has.
+// pagePlan is the selection of entries for a page.
 type pagePlan struct {
 	id firn.ID
-	// at are the places of the branch, oldest first; all says that it is all there
-	// is instead.
+	// at are the positions of the branch, oldest first; all selects all entries instead.
 	at  []firn.Pos
 	all bool
-	// hidden and labels are what tombstones and labels say.
+	// hidden and labels are those in effect.
 	hidden map[firn.EntryID]bool
 	labels map[firn.EntryID]string
 }
 
-// pagePlan looks through a session for what leads to its head, without decoding
-// it.
+// pagePlan finds the entries of the head's branch without decoding them.
 func (v *View) pagePlan(ctx context.Context, id firn.ID, branch bool) (*pagePlan, error) {
 	s := &survey{branch: fromHead(), hidden: make(map[firn.EntryID]bool), labels: make(map[firn.EntryID]string)}
 	p := &pagePlan{id: id, all: !branch, hidden: s.hidden, labels: s.labels}
@@ -70,8 +68,8 @@ func (v *View) pagePlan(ctx context.Context, id firn.ID, branch bool) (*pagePlan
 	return p, nil
 }
 
-// items yields the entries of the page, and counts them. What could not be read is
-// among them, also on other branches: it may have been of this one.
+// items yields the entries of the page and counts them. Unreadable places of other branches
+// are included: they may belong to this one.
 func (p *pagePlan) items(ctx context.Context, v *View, told *wire.Fidelity) iter.Seq2[page.Item, error] {
 	return func(yield func(page.Item, error) bool) {
 		next, number := 0, 0
@@ -92,7 +90,7 @@ func (p *pagePlan) items(ctx context.Context, v *View, told *wire.Fidelity) iter
 			if IsNode(&rec) {
 				number++
 			}
-			for next < len(p.at) && p.at[next] < rec.At { // damaged: reading back did not see it
+			for next < len(p.at) && p.at[next] < rec.At { // damaged: not seen when reading back
 				next++
 			}
 			if !p.all && (next == len(p.at) || rec.At != p.at[next]) {
@@ -112,10 +110,10 @@ func (p *pagePlan) items(ctx context.Context, v *View, told *wire.Fidelity) iter
 	}
 }
 
-// mostFaults is how many damaged places a report names.
+// maxFaults is the maximum number of damaged places in a report.
 const maxFaults = 10
 
-// damageItems yields places that could not be read, and counts them.
+// damageItems yields unreadable places and counts them.
 func damageItems(list []wire.Damage, told *wire.Fidelity, yield func(page.Item, error) bool) bool {
 	for i := range list {
 		item := page.Item{Gap: countDamage(&list[i], told)}
@@ -126,7 +124,7 @@ func damageItems(list []wire.Damage, told *wire.Fidelity, yield func(page.Item, 
 	return true
 }
 
-// countDamage counts damage in a report and returns its sentence.
+// countDamage counts damage in a report and returns its description.
 func countDamage(d *wire.Damage, told *wire.Fidelity) string {
 	if d.Lost {
 		told.Damaged += int64(d.Count())
@@ -137,7 +135,7 @@ func countDamage(d *wire.Damage, told *wire.Fidelity) string {
 	return d.String()
 }
 
-// item is an entry of the page, which has that number.
+// item returns the page item of an entry with its number.
 func (p *pagePlan) item(ctx context.Context, v *View, rec *firn.Record, number int, told *wire.Fidelity) page.Item {
 	entry, err := rec.Entry()
 	item := page.Item{Entry: entry, Label: p.labels[entry.ID], Hidden: p.hidden[entry.ID]}

@@ -12,7 +12,7 @@ import (
 	"firn.dev/wire"
 )
 
-// State is what the live part of a session tells.
+// State returns the state of a session.
 func (v *View) State(ctx context.Context, id firn.ID, now Glimpse, atWork bool) (*wire.State, error) {
 	used, branches, err := v.counters(ctx, id)
 	if err != nil {
@@ -29,8 +29,8 @@ func (v *View) State(ctx context.Context, id firn.ID, now Glimpse, atWork bool) 
 	return s, nil
 }
 
-// breaker says how often compaction failed in a row, by the settings of the session's
-// agent; nil if the last try did not fail.
+// breaker returns the state of the compaction circuit breaker, by the settings of the
+// session's agent; nil if the last attempt did not fail.
 func (v *View) breaker(ctx context.Context, id firn.ID, b compact.Breaker) *wire.Breaker {
 	if b.Failures == 0 {
 		return nil
@@ -48,9 +48,8 @@ func (v *View) breaker(ctx context.Context, id firn.ID, b compact.Breaker) *wire
 	return out
 }
 
-// spent is what a session has used, and how many ends of branches it has. It is
-// counted from the end of the latest turn on; if no turn of ours is near, the
-// shape of the session knows.
+// counters returns the usage of a session and the number of its branches. It counts from
+// the end of the latest turn; if no turn is near, it uses the shape of the session.
 func (v *View) counters(ctx context.Context, id firn.ID) (agent.Counters, int, error) {
 	if !v.knownLong(id) {
 		used, branches, err := agent.CountBranches(ctx, nearEnd{v.Store, v}, id)
@@ -69,13 +68,13 @@ func (v *View) counters(ctx context.Context, id firn.ID) (agent.Counters, int, e
 	return s.used, s.outline().leaves, nil
 }
 
-// nearEnd is a store that is read back only so far.
+// nearEnd is a store whose backward reads are bounded.
 type nearEnd struct {
 	store.Store
 	v *View
 }
 
-// ReadBack gives up with errLong when it becomes too much.
+// ReadBack fails with errLong if the session is too long.
 func (n nearEnd) ReadBack(ctx context.Context, id firn.ID, before firn.Pos) iter.Seq2[firn.Record, error] {
 	if before != store.End {
 		return n.Store.ReadBack(ctx, id, before)
@@ -83,8 +82,7 @@ func (n nearEnd) ReadBack(ctx context.Context, id firn.ID, before firn.Pos) iter
 	return n.v.readBackBounded(ctx, id)
 }
 
-// sendPolicy is what the session says about sending answers: allow, deny, or
-// nothing.
+// sendPolicy returns the session's send policy: allow, deny or "".
 func sendPolicy(chosen firn.State) string {
 	if chosen.Send == "inherit" {
 		return ""

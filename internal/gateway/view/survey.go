@@ -13,53 +13,50 @@ import (
 )
 
 const (
-	// mostSurveyed and mostSurveyedBytes bound how far behind a page one looks for
-	// what says something about its entries, if the shape of the session cannot be
-	// kept in memory.
+	// mostSurveyed and mostSurveyedBytes limit how far after a page a survey reads if the
+	// shape of the session does not fit into memory.
 	mostSurveyed      = 50_000
 	mostSurveyedBytes = 64 << 20
-	// smallSession is up to where a session is read whole for a page of it.
+	// smallSession is the size up to which a session is read completely for a page.
 	smallSession = 1 << 20
 )
 
-// survey is what stands behind a page of entries and says something about them:
-// the branch of the head, the compaction in force, labels and tombstones. It is
-// read from the end, as far as the page and no further, so that the first page
-// costs the same however long the session is.
+// survey collects what the entries after a page say about it: the head's branch, the
+// compaction in force, labels and tombstones. It is read from the end down to the page, so
+// the cost of the first page does not depend on the length of the session.
 type survey struct {
-	// branch is where the walk along the branch of the head is.
+	// branch is the state of the walk along the head's branch.
 	branch walkStart
-	// hidden and labels are what was found so far.
+	// hidden and labels are those found so far.
 	hidden map[firn.EntryID]bool
 	labels map[firn.EntryID]string
-	// compacted says that what comes is stood for by a summary; until is the
-	// last entry that is not.
+	// compacted is set if older entries are compacted; until is the first kept entry.
 	compacted bool
 	until     firn.EntryID
-	// found is what was found out about entries, by their place; nodes are the
-	// places of all entries, latest first.
+	// found has the findings by position; nodes are the positions of all entries, newest
+	// first.
 	found map[firn.Pos]finding
 	nodes []firn.Pos
-	// end is where the session ended when it was begun, low how far it was read.
+	// end is the end of the session when the survey began, low the position read down to.
 	end, low firn.Pos
 }
 
-// surveys remember how far sessions were looked through, so that whoever scrolls
-// back goes on from there. They can be thrown away at any time.
+// surveys caches surveys, so that scrolling back continues from the previous one. They can
+// be discarded at any time.
 type surveys struct {
 	mu   sync.Mutex
 	kept map[firn.ID]*survey
 }
 
 const (
-	// mostSurveys is of how many sessions that is remembered, mostFindings of how
-	// many entries of each.
+	// mostSurveys is the maximum number of cached surveys, mostFindings that of entries in
+	// each.
 	mostSurveys  = 64
 	mostFindings = 2000
 )
 
-// resume returns a survey that goes on from an earlier one of the same session, if
-// that remembers the entries before high, or did not come to them.
+// resume returns a survey that continues an earlier one of the same session, if that one
+// covers the entries before high; otherwise a new one.
 func (c *surveys) resume(id firn.ID, end, high firn.Pos) *survey {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -70,13 +67,12 @@ func (c *surveys) resume(id firn.ID, end, high firn.Pos) *survey {
 	return old.clone()
 }
 
-// covers reports whether what was found of the entries before a place is still
-// there, or is still to be found.
+// covers reports whether the findings before a position are still held, or not yet read.
 func (s *survey) covers(high firn.Pos) bool {
 	return high <= s.low || len(s.nodes) > 0 && s.nodes[0] >= high
 }
 
-// keep remembers a survey, as far as it may matter for the pages that come next.
+// keep caches a survey, limited to the findings that the next pages may need.
 func (c *surveys) keep(id firn.ID, s *survey) {
 	if more := len(s.nodes) - mostFindings; more > 0 {
 		for _, at := range s.nodes[:more] {
@@ -92,25 +88,25 @@ func (c *surveys) keep(id firn.ID, s *survey) {
 	c.kept[id] = s
 }
 
-// forget drops what is known of a session.
+// forget drops the survey of a session.
 func (c *surveys) forget(id firn.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.kept, id)
 }
 
-// finding is what is known of one entry.
+// finding is the information about one entry.
 type finding struct {
 	out    string
 	hidden bool
 	label  string
-	// number is that of the entry, zero if it is not known.
+	// number is the entry number; zero if unknown.
 	number int
 }
 
-// survey reads from the end down to a place, or as far as it may, and goes on from
-// where the last one came to if the session is as it was. The page has entries
-// between low and high. It reads so many entries and bytes at most.
+// survey reads from the end down to low, or until most entries or mostBytes are read,
+// continuing the cached survey if the session has not changed. The page has entries between
+// low and high.
 func (v *View) survey(ctx context.Context, id firn.ID, low, high firn.Pos, most, mostBytes int) (*survey, error) {
 	end, _, err := v.Reaches(ctx, id, "", 1)
 	if err != nil {
@@ -137,14 +133,14 @@ func (v *View) survey(ctx context.Context, id firn.ID, low, high firn.Pos, most,
 	return s, nil
 }
 
-// clone is a survey that can be gone on with by itself.
+// clone returns an independent copy.
 func (s *survey) clone() *survey {
 	c := *s
 	c.hidden, c.labels, c.found, c.nodes = maps.Clone(s.hidden), maps.Clone(s.labels), maps.Clone(s.found), slices.Clone(s.nodes)
 	return &c
 }
 
-// look takes in the next older entry.
+// visit adds the next older entry.
 func (s *survey) visit(rec *firn.Record) {
 	glance := &rec.Glance
 	on := !s.branch.atRoot() && (s.branch.loose || glance.ID == s.branch.want)
@@ -167,7 +163,7 @@ func (s *survey) visit(rec *firn.Record) {
 	s.mark(rec, f.hidden)
 }
 
-// pass goes on along the branch behind an entry of it.
+// advance continues the walk with the parent of an entry.
 func (s *survey) advance(rec *firn.Record, hidden bool) {
 	s.branch = fromParent(rec)
 	id := rec.Glance.ID
@@ -180,7 +176,7 @@ func (s *survey) advance(rec *firn.Record, hidden bool) {
 	}
 }
 
-// mark notes what an entry says of others.
+// mark records tombstones and labels.
 func (s *survey) mark(rec *firn.Record, hidden bool) {
 	target := rec.Glance.Target
 	switch {
@@ -199,9 +195,8 @@ func (s *survey) mark(rec *firn.Record, hidden bool) {
 	}
 }
 
-// explain says of the entries of a page why they are not in the window, what they
-// are labelled and whether they are hidden. Their numbers are told if that is
-// cheap.
+// explain sets the reasons why entries of a page are not in the window, their labels, and
+// whether they are hidden. It sets their numbers if that is cheap.
 func (r *entryReader) explain(ctx context.Context) error {
 	if len(r.page.Items) == 0 || r.q.View == wire.ViewWindow {
 		return nil
@@ -230,7 +225,7 @@ func (r *entryReader) explain(ctx context.Context) error {
 		}
 		e.Card.Label, e.Card.Hidden = f.label, f.hidden
 		if e.Card.Role == "assistant" && e.Out == "" && (e.Card.Stop == string(firn.StopError) || e.Card.Stop == string(firn.StopAborted)) {
-			e.Out = string(window.Hidden) // what broke off is not said again
+			e.Out = string(window.Hidden) // incomplete answers are not sent again
 		}
 		if c := e.Card.Compaction; c != nil {
 			c.Undone = f.hidden
@@ -239,9 +234,8 @@ func (r *entryReader) explain(ctx context.Context) error {
 	return nil
 }
 
-// findings tells what is known of the entries of a page. The shape of the session
-// knows, if that is in memory; else a survey is made, unless the page is far from
-// the end.
+// findings returns a function with the findings for a page. It uses the shape of the
+// session if that is cached, else a survey, unless the page is far from the end.
 func (r *entryReader) findings(ctx context.Context, low, high firn.Pos) (func(firn.Pos) finding, error) {
 	shape, done, err := r.v.knownShape(ctx, r.id)
 	if err != nil {
@@ -271,7 +265,7 @@ func (r *entryReader) findings(ctx context.Context, low, high firn.Pos) (func(fi
 	return r.surveyed(ctx, s, low)
 }
 
-// outlined tells what an outline knows of the entries of a page.
+// outlined returns the findings of an outline for the entries of a page.
 func (r *entryReader) outlined(b *Outline, s *Shape) func(firn.Pos) finding {
 	found := make(map[firn.Pos]finding, len(r.page.Items))
 	for i := range r.page.Items {
@@ -281,7 +275,7 @@ func (r *entryReader) outlined(b *Outline, s *Shape) func(firn.Pos) finding {
 	return func(at firn.Pos) finding { return found[at] }
 }
 
-// surveyed tells what a survey found out about the entries of a page.
+// surveyed returns the findings of a survey for the entries of a page.
 func (r *entryReader) surveyed(ctx context.Context, s *survey, low firn.Pos) (func(firn.Pos) finding, error) {
 	numbers, err := r.numbers(ctx, s, low)
 	if err != nil {
@@ -297,7 +291,7 @@ func (r *entryReader) surveyed(ctx context.Context, s *survey, low firn.Pos) (fu
 	}, nil
 }
 
-// finding is what the outline knows of an entry; of what is none, nothing.
+// finding returns the information about entry n; empty if n is negative.
 func (b *Outline) finding(n int) finding {
 	if n < 0 {
 		return finding{}
@@ -317,8 +311,8 @@ func (b *Outline) finding(n int) finding {
 	return f
 }
 
-// exact are the very reasons why entries are not sent, of a session that is small
-// enough to build its window for a page.
+// exact returns the exact reasons why entries are not sent, for a session small enough to
+// build its window.
 func (r *entryReader) exact(ctx context.Context, low firn.Pos) (map[firn.Pos]string, error) {
 	end := low
 	for i := range r.page.Items {
@@ -347,8 +341,7 @@ func (r *entryReader) exact(ctx context.Context, low firn.Pos) (map[firn.Pos]str
 	return words, nil
 }
 
-// numbers are the numbers of entries from a place on, if it is near one whose
-// number is known.
+// numbers returns the entry numbers from a position on, if a nearby number is known.
 func (r *entryReader) numbers(ctx context.Context, s *survey, low firn.Pos) (map[firn.Pos]int, error) {
 	if s.low > low || low-r.v.numbers.nearest(r.id, low).at > smallSession {
 		return nil, nil
@@ -359,7 +352,7 @@ func (r *entryReader) numbers(ctx context.Context, s *survey, low firn.Pos) (map
 	}
 	numbers := make(map[firn.Pos]int, len(s.nodes))
 	for _, at := range slices.Backward(s.nodes) {
-		if at >= low { // it may have been lower down before
+		if at >= low { // an earlier survey may have read further down
 			n++
 			numbers[at] = n
 		}

@@ -8,35 +8,34 @@ import (
 	"firn.dev/store"
 )
 
-// start is where the walk along a branch begins.
+// walkStart is the start of a walk along a branch.
 type walkStart struct {
-	// child is the position of the entry that was met last; walking begins with
-	// what it follows. Without one it begins with the head.
+	// child is the position of the last entry visited; the walk continues with its parent.
+	// If known is not set, it starts with the head.
 	child firn.Pos
 	known bool
-	// want is the id of the entry to be met next; if loose, any will do.
+	// want is the ID of the next entry; if loose, any entry is accepted.
 	want  firn.EntryID
 	loose bool
-	// named says that the branch ends with that entry: gaps behind it are not of
-	// the branch.
+	// named is set if the branch ends with that entry: gaps after it are not part of the
+	// branch.
 	named bool
 }
 
-// fromHead begins with the head.
+// fromHead starts with the head.
 func fromHead() walkStart { return walkStart{child: store.End, loose: true} }
 
-// behind begins with what an entry follows.
+// fromParent starts with the parent of an entry.
 func fromParent(rec *firn.Record) walkStart {
 	return walkStart{child: rec.At, known: true, want: rec.Glance.Parent, loose: rec.Glance.NoParent}
 }
 
-// over reports whether there is nothing to be met: the last one was a root.
+// atRoot reports whether the last entry was a root, which ends the walk.
 func (s walkStart) atRoot() bool { return s.known && s.want == "" && !s.loose }
 
-// trail walks along a branch from its end to its root, whatever a compaction
-// stands for and a tombstone hides. It reads about as much of the session as is
-// asked of it. Where the file is at fault the walk goes on as [firn.Tree] has
-// it, after reading the shape of the whole session.
+// trail walks along a branch from its end to its root, including compacted and hidden
+// entries. It reads only as much of the session as is consumed. If a parent is missing, it
+// continues like [firn.Tree], which requires the shape of the whole session.
 //
 // A record is valid until the next one.
 func (v *View) trail(ctx context.Context, id firn.ID, from walkStart) iter.Seq2[firn.Record, error] {
@@ -49,8 +48,8 @@ func (v *View) trail(ctx context.Context, id firn.ID, from walkStart) iter.Seq2[
 	}
 }
 
-// trailGaps is trail that also yields the gaps among the entries, and those right
-// before the root.
+// trailGaps is like trail but also yields the gaps between the entries and directly before
+// the root.
 func (v *View) trailGaps(ctx context.Context, id firn.ID, from walkStart) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
 		if from.atRoot() {
@@ -81,7 +80,7 @@ func (v *View) trailGaps(ctx context.Context, id firn.ID, from walkStart) iter.S
 			}
 			gaps = nil
 		}
-		if at.known && !at.loose && !at.atRoot() { // what it follows does not stand before it
+		if at.known && !at.loose && !at.atRoot() { // its parent is not before it
 			v.followTree(ctx, id, at.child, yield)
 			return
 		}
@@ -89,7 +88,7 @@ func (v *View) trailGaps(ctx context.Context, id firn.ID, from walkStart) iter.S
 	}
 }
 
-// yieldAll yields records; false if the reader wants no more.
+// yieldAll yields records. It returns false if the consumer stopped.
 func yieldAll(records []firn.Record, yield func(firn.Record, error) bool) bool {
 	for _, rec := range records {
 		if !yield(rec, nil) {
@@ -99,8 +98,8 @@ func yieldAll(records []firn.Record, yield func(firn.Record, error) bool) bool {
 	return true
 }
 
-// guess goes on with the walk behind an entry whose parent does not stand
-// before it, along the way that a tree of the whole session tells.
+// followTree continues the walk at an entry whose parent is not before it, along the tree
+// of the whole session.
 func (v *View) followTree(ctx context.Context, id firn.ID, child firn.Pos, yield func(firn.Record, error) bool) {
 	shape, done, err := v.Shape(ctx, id)
 	if err != nil {
@@ -113,7 +112,7 @@ func (v *View) followTree(ctx context.Context, id firn.ID, child firn.Pos, yield
 		want[shape.Tree.Node(up).At] = up != n
 	}
 	done()
-	if n < 0 { // a place where no entry stands leads nowhere
+	if n < 0 { // no entry at this position
 		return
 	}
 	for rec, err := range v.Store.ReadBack(ctx, id, child) {
@@ -130,9 +129,9 @@ func (v *View) followTree(ctx context.Context, id firn.ID, child firn.Pos, yield
 	}
 }
 
-// endingAt is a gap as it was met when reading back from a place. A line may hold
-// more than one record: what stands before that place on its line seems to have no
-// end, but it ends there.
+// clampGap corrects a gap that was met when reading back from a position. A line may
+// contain more than one record: the part before the position seems to be unfinished but
+// ends there.
 func clampGap(g firn.Gap, before firn.Pos) firn.Gap {
 	if g.Unfinished() && before < store.End {
 		g.Next = before
@@ -140,8 +139,8 @@ func clampGap(g firn.Gap, before firn.Pos) firn.Gap {
 	return g
 }
 
-// Records reads the records at some positions, oldest first. They are valid
-// until the next one.
+// Records reads the records at the given positions, oldest first. A record is valid until
+// the next one.
 func (v *View) Records(ctx context.Context, id firn.ID, at []firn.Pos) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
 		if len(at) == 0 {

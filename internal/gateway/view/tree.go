@@ -13,17 +13,16 @@ import (
 	"firn.dev/wire"
 )
 
-// Bounds of a page of a tree.
+// Limits of a page of a tree.
 const (
 	standardTree = 2000
 	largestTree  = 10_000
 )
 
-// Tree tells the shape of a session: the newest entries, at most limit (2,000
-// if zero, never more than 10,000), or those before the page that a cursor
-// comes from. It reads the shape of the whole session, if that is not known yet,
-// and decodes only what is on the page. A page stays as it is while others
-// append: they come behind it.
+// Tree returns the tree of a session: the newest entries, at most limit (2,000 if zero,
+// never more than 10,000), or those before the page of a cursor. It reads the shape of the
+// whole session if that is not known, and decodes only the entries of the page. Pages are
+// stable while entries are appended.
 func (v *View) Tree(ctx context.Context, id firn.ID, limit int, cursor string) (wire.Tree, error) {
 	tree := wire.Tree{Session: id, Nodes: []wire.Node{}}
 	if err := v.MustBe(ctx, id); err != nil {
@@ -59,14 +58,14 @@ func (v *View) Tree(ctx context.Context, id firn.ID, limit int, cursor string) (
 	return tree, nil
 }
 
-// blame says of a node what is wrong with it.
+// setFault sets the fault of a node.
 func (v *View) setFault(ctx context.Context, id firn.ID, node *wire.Node, gap *firn.Gap) {
 	d := v.damage(ctx, id, gap)
 	d.N = node.N
 	node.Fault, node.Lost = d.String(), d.Lost
 }
 
-// page tells of so many entries, those before number high.
+// page adds at most limit entries before number high.
 func (b *Outline) page(tree *wire.Tree, limit, high int) {
 	high = min(high, b.Tree.Len())
 	low := max(high-limit, 0)
@@ -82,7 +81,7 @@ func (b *Outline) page(tree *wire.Tree, limit, high int) {
 	}
 }
 
-// beside lists what could not be read among the entries of a page, which are those
+// pageDamage lists the unreadable places among the entries of a page, which are those
 // before number high.
 func (s *Shape) pageDamage(ctx context.Context, v *View, tree *wire.Tree, high int) []wire.Damage {
 	from, to := store.Start, store.End
@@ -95,26 +94,26 @@ func (s *Shape) pageDamage(ctx context.Context, v *View, tree *wire.Tree, high i
 	return s.between(ctx, v, from, to)
 }
 
-// Outline is a tree with what is said about its entries elsewhere.
+// Outline is a tree with labels, tombstones and the path to the head.
 type Outline struct {
 	Tree   *firn.Tree
 	end    firn.Pos
 	Labels map[firn.EntryID]string
 	Hidden map[firn.EntryID]bool
 	faults map[firn.Pos]firn.Gap
-	// path are the numbers of the entries that lead to the head, onPath says of
-	// each whether it does.
+	// path are the indexes of the entries on the path to the head, onPath reports it for
+	// each entry.
 	path   []int
 	onPath []bool
-	// current is the compaction in force, -1 if there is none; compacted is how
-	// many entries of the path it stands for.
+	// current is the compaction in force, -1 if there is none; compacted is the number of
+	// path entries that it replaces.
 	current   int
 	compacted int
-	// leaves is how many branches end somewhere.
+	// leaves is the number of branch ends.
 	leaves int
 }
 
-// draw finds what follows from a shape.
+// draw computes the outline of a shape.
 func (r *reading) draw() *Outline {
 	b := &Outline{Tree: &r.Tree, end: r.End, Hidden: r.hidden(), faults: r.misplaced()}
 	b.Labels = labelsOf(r.labels, b.Hidden)
@@ -123,7 +122,7 @@ func (r *reading) draw() *Outline {
 	return b
 }
 
-// labelsOf is the last label of each entry that no tombstone hides.
+// labelsOf returns the latest visible label of each entry.
 func labelsOf(given []labelled, hidden map[firn.EntryID]bool) map[firn.EntryID]string {
 	labels := make(map[firn.EntryID]string)
 	for _, l := range given {
@@ -138,7 +137,7 @@ func labelsOf(given []labelled, hidden map[firn.EntryID]bool) map[firn.EntryID]s
 	return labels
 }
 
-// settle finds the path, the compaction in force and what it stands for.
+// findPath finds the path, the compaction in force and the entries that it replaces.
 func (b *Outline) findPath() {
 	b.path = b.Tree.Path(b.Tree.Head())
 	b.onPath, b.current = make([]bool, b.Tree.Len()), -1
@@ -162,19 +161,18 @@ func (b *Outline) findPath() {
 	}
 }
 
-// isCompacted reports whether a summary stands for an entry of the path.
+// isCompacted reports whether an entry of the path is replaced by a summary.
 func (b *Outline) isCompacted(n int) bool {
 	return b.onPath[n] && b.compacted > 0 && n < b.path[b.compacted]
 }
 
-// countLeaves counts the ends of branches. What only says something about another
-// entry, or moves the head, ends none.
+// countLeaves counts the branch ends. Head entries are not branch ends.
 func countLeaves(tree *firn.Tree) int {
 	followed := make([]bool, tree.Len())
 	for n := tree.Len() - 1; n >= 0; n-- {
 		node := tree.Node(n)
-		// A head entry at the end of a branch does not make its parent a leaf
-		// less: it is there to go on from.
+		// A head entry at the end of a branch does not prevent its parent from being a
+		// leaf: it only marks where to continue.
 		if node.Up >= 0 && (node.Kind != firn.KindHead || followed[n]) {
 			followed[node.Up] = true
 		}
@@ -215,7 +213,7 @@ func (v *View) fillNodes(ctx context.Context, id firn.ID, nodes []wire.Node) err
 	return errors.Join(ctx.Err(), fmt.Errorf("the session became shorter underneath: %w", firn.ErrReplaced))
 }
 
-// node is what the shape of a session tells of an entry.
+// node returns the node of an entry, as far as the shape has it.
 func (b *Outline) node(n int) wire.Node {
 	from := b.Tree.Node(n)
 	node := wire.Node{
@@ -238,11 +236,11 @@ func (b *Outline) node(n int) wire.Node {
 	return node
 }
 
-// fill adds what only the entry itself tells.
+// fill adds the fields that require decoding.
 func fill(node *wire.Node, rec *firn.Record) {
 	e, err := rec.Entry()
 	if err != nil {
-		return // which is told as damage
+		return // reported as damage
 	}
 	node.Time, node.Preview = e.Time, previewOf(&e)
 	switch b := e.Body.(type) {

@@ -15,7 +15,7 @@ import (
 	"firn.dev/wire"
 )
 
-// What spending can be summed up by.
+// The dimensions of usage reports.
 const (
 	ByDay     = "day"
 	ByModel   = "model"
@@ -23,30 +23,26 @@ const (
 	BySession = "session"
 )
 
-// Bounds of what is read to sum up. Beyond them the sum is marked as partial.
+// Limits of what is read for a report. Beyond them it is marked as partial.
 const (
 	mostSpenders  = 10_000
 	mostSpendings = 2_000_000
 )
 
-// UsageQuery says what is summed up, and by what.
+// UsageQuery selects the usage to report and its dimensions.
 type UsageQuery struct {
-	// By is day, model, agent or session; And is a second one of them, if rows
-	// are to differ in two.
+	// By is day, model, agent or session; And is an optional second dimension.
 	By, And string
-	// Since is when counting begins; zero counts all.
+	// Since is the start of the report; zero means no limit.
 	Since time.Time
 }
 
-// Usage sums up what sessions have used since a time (all of it if that is
-// zero) by day, model, agent or session, or by two of them. Archived and hidden
-// sessions count, those in the bin and what was purged do not. Days are those of
-// the time zone that is set up. What a fork copied was spent by the session it
-// comes from.
+// Usage sums up the usage of sessions by one or two dimensions. Archived and hidden
+// sessions are included, those in the bin and purged entries are not. Days are in the
+// configured time zone. Entries copied by a fork count only for the original session.
 //
-// It reads at most 10,000 sessions, the latest first, and two million entries;
-// if that does not do it says so. What was read is remembered, and not read
-// again while nothing is added.
+// It reads at most 10,000 sessions, newest first, and two million entries; beyond that the
+// report is marked as partial. Results are cached until a session changes.
 func (v *View) Usage(ctx context.Context, q UsageQuery) (wire.Spending, error) {
 	out := wire.Spending{By: q.By, And: q.And, Since: q.Since, Rows: []wire.SpendingRow{}}
 	if err := q.check(); err != nil {
@@ -66,7 +62,7 @@ func (v *View) Usage(ctx context.Context, q UsageQuery) (wire.Spending, error) {
 			if ctx.Err() != nil {
 				return out, err
 			}
-			s.partial = true // one that cannot be read does not hide the others
+			s.partial = true // an unreadable session does not hide the others
 		}
 	}
 	for _, row := range s.rows {
@@ -78,7 +74,7 @@ func (v *View) Usage(ctx context.Context, q UsageQuery) (wire.Spending, error) {
 	return out, nil
 }
 
-// check refuses what cannot be summed up.
+// check rejects invalid dimensions.
 func (q *UsageQuery) check() error {
 	dimensions := []string{ByDay, ByModel, ByAgent, BySession}
 	for _, by := range []string{q.By, q.And} {
@@ -92,8 +88,7 @@ func (q *UsageQuery) check() error {
 	return nil
 }
 
-// compareRows puts days in order, the latest first, and all others by what
-// they cost, the most first.
+// compareRows orders days newest first, and other rows by cost, highest first.
 func compareRows(q *UsageQuery, a, b *wire.SpendingRow) int {
 	if q.By == ByDay && a.Name != b.Name {
 		return cmp.Compare(b.Name, a.Name)
@@ -114,7 +109,7 @@ func addCounters(sum *wire.Counters, c wire.Counters) {
 	sum.Answers += c.Answers
 }
 
-// spending adds up.
+// spending sums up usage.
 type spending struct {
 	v       *View
 	q       UsageQuery
@@ -123,11 +118,11 @@ type spending struct {
 	partial bool
 }
 
-// rowName is what a row is about.
+// rowName identifies a row.
 type rowName struct{ by, and string }
 
-// session adds up what one session used: from its counts, if they tell enough,
-// or what is remembered, or else its entries.
+// session adds the usage of a session: from its counters if they suffice, else from the
+// ledger or its entries.
 func (s *spending) session(ctx context.Context, info *store.Info) error {
 	if s.q.Since.IsZero() && s.q.whole() {
 		c, err := agent.Count(ctx, s.v.Store, info.ID)
@@ -160,14 +155,13 @@ func (s *spending) session(ctx context.Context, info *store.Info) error {
 	return nil
 }
 
-// whole reports whether all that a session used is in one row.
+// whole reports whether all usage of a session goes into one row.
 func (q *UsageQuery) whole() bool {
 	plain := func(by string) bool { return by == "" || by == ByAgent || by == BySession }
 	return plain(q.By) && plain(q.And)
 }
 
-// entries tells what the entries of a session used since a time, read from the
-// end.
+// entries calls tell for the usage of each entry since a time, newest first.
 func (s *spending) entries(ctx context.Context, info *store.Info, since time.Time, tell func(at time.Time, model string, c wire.Counters)) error {
 	for rec, err := range s.v.Store.ReadBack(ctx, info.ID, store.End) {
 		if err != nil {
@@ -182,7 +176,7 @@ func (s *spending) entries(ctx context.Context, info *store.Info, since time.Tim
 		}
 		e, err := rec.Entry()
 		if err != nil {
-			continue // a gap in what is known
+			continue // unreadable
 		}
 		if isCopy(&e) || e.Time.Before(since) {
 			return nil
@@ -195,12 +189,12 @@ func (s *spending) entries(ctx context.Context, info *store.Info, since time.Tim
 	return nil
 }
 
-// costs reports whether entries of that kind can tell of usage.
+// hasUsage reports whether entries of a kind can contain usage.
 func hasUsage(kind firn.Kind) bool {
 	return kind == firn.KindMessage || kind == firn.KindCompaction || kind == firn.KindBranchSummary || kind == firn.KindCustom
 }
 
-// isCopy reports whether an entry says that all before it was copied.
+// isCopy reports whether an entry marks everything before it as copied.
 func isCopy(e *firn.Entry) bool {
 	b, ok := e.Body.(*firn.Custom)
 	if !ok || b.Type != firn.CountersType {
@@ -212,7 +206,7 @@ func isCopy(e *firn.Entry) bool {
 	return json.Unmarshal(b.Data, &mark) == nil && mark.Forked != nil
 }
 
-// whoAnswered is the model that an entry tells the usage of.
+// modelOf returns the model whose usage an entry contains.
 func modelOf(e *firn.Entry) string {
 	switch b := e.Body.(type) {
 	case *firn.Message:
@@ -233,7 +227,7 @@ func modelOf(e *firn.Entry) string {
 	return ""
 }
 
-// add adds what was used to its row.
+// add adds usage to its row.
 func (s *spending) add(info *store.Info, at time.Time, model string, c wire.Counters) {
 	name := rowName{s.value(s.q.By, info, at, model), s.value(s.q.And, info, at, model)}
 	row, ok := s.rows[name]
@@ -250,7 +244,7 @@ func (s *spending) add(info *store.Info, at time.Time, model string, c wire.Coun
 	addCounters(&row.Counters, c)
 }
 
-// value is what a row is called in one way of summing up.
+// value returns the row's name in one dimension.
 func (s *spending) value(by string, info *store.Info, at time.Time, model string) string {
 	switch by {
 	case ByDay:
@@ -265,7 +259,7 @@ func (s *spending) value(by string, info *store.Info, at time.Time, model string
 	return ""
 }
 
-// zone is where days begin at midnight.
+// zone returns the time zone for days.
 func (v *View) zone() *time.Location {
 	if zone := v.setup.Load().Zone; zone != nil {
 		return zone

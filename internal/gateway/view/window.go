@@ -15,17 +15,16 @@ import (
 	"firn.dev/wire"
 )
 
-// mostItems bounds how many messages of a window are told.
+// mostItems is the maximum number of messages returned for a window.
 const mostItems = 2000
 
-// Window tells what the model of a session is sent next, how much of its window
-// that takes up, and what is left out and why. Where the session's agent or
-// model is not there it is told for a model that nobody knows. What is injected into
-// a turn is that for the last message of the user, within the bounds of the context
-// (agent.WithBounds): the next message may recall something else.
+// Window returns the next request to the session's model: its messages, their size, and
+// what is left out and why. If the agent or model does not exist, it is computed for an
+// unknown model. Injected content is that for the last user message, within the bounds of
+// the context (agent.WithBounds); the next message may recall other content.
 //
-// With as it tells the request itself as well: "model" means the session's own
-// model, a provider's name one of its models, provider/model that one.
+// If as is not empty, the encoded request is included: "model" means the session's own
+// model, a provider name one of its models, provider/model that one.
 func (v *View) Window(ctx context.Context, id firn.ID, as string) (wire.Window, error) {
 	if err := v.MustBe(ctx, id); err != nil {
 		return wire.Window{}, err
@@ -47,8 +46,8 @@ func (v *View) Window(ctx context.Context, id firn.ID, as string) (wire.Window, 
 	return w, nil
 }
 
-// inject adds to a window what hooks would inject into the next turn. The answers of
-// agents that are not there have nothing injected.
+// inject adds the content that hooks would inject into the next turn. Without an agent
+// nothing is injected.
 func (v *View) inject(ctx context.Context, id firn.ID, l *live) error {
 	a, err := v.Agent(ctx, id)
 	if err != nil || l.Model == nil {
@@ -62,14 +61,14 @@ func (v *View) inject(ctx context.Context, id firn.ID, l *live) error {
 	if err != nil {
 		return err
 	}
-	p.Tokens = l.Tokens // as lists and the session itself have it; what is injected is listed beside
+	p.Tokens = l.Tokens // as in lists; injected content is listed separately
 	l.Preview = p
 	l.explain()
 	return nil
 }
 
-// injected lists what is injected, and removes it from the message that it was merged
-// into.
+// injected returns the injected content and a function that removes it from the message it
+// was merged into.
 func (l *live) injected() (list []wire.Injected, said func(*firn.Message) *firn.Message) {
 	texts := make(map[string]bool)
 	for _, in := range l.Injected {
@@ -97,13 +96,13 @@ func (l *live) injected() (list []wire.Injected, said func(*firn.Message) *firn.
 	}
 }
 
-// inner is an injected text without the tags around it.
+// inner returns an injected text without the enclosing tags.
 func inner(text, name string) string {
 	text = strings.TrimSpace(text)
 	return strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(text, "<"+name+">"), "</"+name+">"))
 }
 
-// window tells of the window in the words of the protocol.
+// window converts the window to the protocol.
 func (l *live) window() wire.Window {
 	built := &l.Request.Window
 	w := wire.Window{
@@ -128,8 +127,8 @@ func (l *live) window() wire.Window {
 	return w
 }
 
-// totals sums up the window by kind. A message that a summary was merged into
-// counts as both.
+// totals sums up the window by kind. A message that was merged with a summary counts as
+// both.
 func (l *live) totals(injected []wire.Injected) wire.WindowTotals {
 	built := &l.Request.Window
 	t := wire.WindowTotals{System: built.Tokens.System, Specs: l.Tools}
@@ -141,7 +140,7 @@ func (l *live) totals(injected []wire.Injected) wire.WindowTotals {
 				t.Summary = min(tokens, window.Chars{}.CountText(body.Summary))
 				tokens -= t.Summary
 			}
-			if len(it.From) == 1 && len(it.Injected) == 0 { // the words around it
+			if len(it.From) == 1 && len(it.Injected) == 0 { // the text around the summary
 				t.Summary, tokens = t.Summary+tokens, 0
 			}
 		}
@@ -163,11 +162,11 @@ func (l *live) totals(injected []wire.Injected) wire.WindowTotals {
 	return t
 }
 
-// in are the runs of entries that are in the window. What was hidden within a
-// run does not end it; what is on another branch does.
+// in returns the runs of entries that are in the window. Hidden entries do not end a run;
+// entries of another branch do.
 func (l *live) in() []wire.Run {
 	runs := []wire.Run{}
-	last := -1 // the place on the branch of the last one that was met
+	last := -1 // the index on the branch of the last entry
 	for i, n := range l.branch {
 		broken := i == 0 || l.branch[i-1] != n-1
 		if l.why[i] != "" && l.why[i] != window.Pruned {
@@ -187,7 +186,7 @@ func (l *live) in() []wire.Run {
 	return runs
 }
 
-// out are the runs of entries that are not in the window, oldest first.
+// out returns the runs of entries that are not in the window, oldest first.
 func (l *live) out() []wire.Run {
 	runs := []wire.Run{}
 	if unread := l.unread(); unread != nil {
@@ -209,7 +208,7 @@ func (l *live) out() []wire.Run {
 	return append(runs, l.elsewhere()...)
 }
 
-// unread is what stands before the live part.
+// unread returns the run before the live part.
 func (l *live) unread() *wire.Run {
 	if l.path.Start == store.Start || l.base == 0 {
 		return nil
@@ -227,7 +226,7 @@ func (l *live) unread() *wire.Run {
 	return nil
 }
 
-// elsewhere are the runs on other branches, as far as they were read.
+// elsewhere returns the runs on other branches, as far as they were read.
 func (l *live) elsewhere() []wire.Run {
 	on := make(map[int]bool, len(l.branch))
 	for _, n := range l.branch {
@@ -252,7 +251,7 @@ func (l *live) elsewhere() []wire.Run {
 	return runs
 }
 
-// request spells the window as the provider of a model would get it.
+// request encodes the window for the provider of a model.
 func (v *View) request(ctx context.Context, id firn.ID, l *live, as string) ([]byte, error) {
 	if v.Encode == nil {
 		return nil, fmt.Errorf("spell the request of session %s: nobody can here: %w", id, firn.ErrUnsupported)
@@ -279,7 +278,7 @@ func (v *View) request(ctx context.Context, id firn.ID, l *live, as string) ([]b
 	return body, nil
 }
 
-// ModelAs finds a model by provider/model, or the first known of a provider.
+// ModelAs finds a model by provider/model, or the first known model of a provider.
 func (v *View) ModelAs(as string) (provider.Model, error) {
 	setup := v.setup.Load()
 	name := as
