@@ -10,63 +10,63 @@ import (
 	"firn.dev/store"
 )
 
-// inlineBytes is the largest payload that is sent as it is; what is larger
-// becomes an object.
+// inlineBytes is the largest payload that is sent in the message; a larger one is stored as
+// an object.
 const inlineBytes = 256 << 10
 
-// Append adds entries at the end of a session; see [store.Store]. They are sent
-// as one message, so all of them are stored or none.
+// Append appends entries to a session; see [store.Store]. They are sent as one message, so
+// all of them are stored or none.
 func (st *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.beginOperation(ctx); err != nil {
 		return 0, err
 	}
 	defer st.working.Done()
 	if err := id.Check(); err != nil {
 		return 0, err
 	}
-	patient, done := st.engine.writing(ctx, st.names.stream(st.names.shard(id)))
-	end, err := st.appendInTurn(ctx, patient, id, expect, entries)
+	waitCtx, done := st.engine.startWrite(ctx, st.names.stream(st.names.shard(id)))
+	end, err := st.appendInTurn(ctx, waitCtx, id, expect, entries)
 	done(err)
 	return end, st.failed(ctx, err)
 }
 
-// appendInTurn appends once nobody else in this process does, and does not wait
-// for the cluster for longer than patient.
-func (st *Store) appendInTurn(ctx, patient context.Context, id firn.ID, expect store.Pos, entries []firn.Entry) (store.Pos, error) {
-	s, err := st.acquireBy(ctx, patient, id)
+// appendInTurn appends when no other append to the session is running in this process. It
+// waits for the cluster until waitCtx is done.
+func (st *Store) appendInTurn(ctx, waitCtx context.Context, id firn.ID, expect store.Pos, entries []firn.Entry) (store.Pos, error) {
+	s, err := st.acquireBy(ctx, waitCtx, id)
 	if err != nil {
 		return 0, err
 	}
 	defer st.release(s)
-	again := s.doubt != nil && s.doubt.isAsked(expect, st.spell(entries))
+	again := s.uncertain != nil && s.uncertain.matches(expect, st.encodeEntries(entries))
 	for {
-		end, err := st.append(ctx, patient, s, expect, entries, again)
+		end, err := st.append(ctx, waitCtx, s, expect, entries, again)
 		if !errors.Is(err, errFenced) {
 			return end, err
 		}
-		if patient.Err() != nil {
+		if waitCtx.Err() != nil {
 			return 0, fmt.Errorf("append to session %s: %w", id, &Unavailable{Write: true, Cause: err})
 		}
-		again = again && s.doubt != nil || inDoubt(err)
+		again = again && s.uncertain != nil || mayBeStored(err)
 	}
 }
 
-// append tries once; errFenced if somebody else came first. Again says that the
-// session's doubt is of the same.
-func (st *Store) append(ctx, patient context.Context, s *session, expect store.Pos, entries []firn.Entry, again bool) (store.Pos, error) {
-	if again && s.doubt != nil {
-		end := s.doubt.frame.end
-		there, err := st.resolve(ctx, patient, s)
+// append makes one attempt. It returns errFenced if another message was stored first. again
+// reports whether the session's uncertain append is the same request.
+func (st *Store) append(ctx, waitCtx context.Context, s *session, expect store.Pos, entries []firn.Entry, again bool) (store.Pos, error) {
+	if again && s.uncertain != nil {
+		end := s.uncertain.frame.end
+		there, err := st.resolve(ctx, waitCtx, s)
 		if err != nil {
 			return 0, err
 		}
 		if there {
-			s.named = store.Start // others may have written behind it
+			s.named = store.Start // other writers may have appended since
 			return end, nil
 		}
 	}
 	if !s.fresh || len(entries) == 0 || expect != store.Any && expect != s.tail.end || s.tail.gone() {
-		if err := st.look(patient, s); err != nil {
+		if err := st.refreshTail(waitCtx, s); err != nil {
 			return 0, fmt.Errorf("append to session %s: look for its end: %w", s.id, unsaved(err))
 		}
 	}
@@ -84,13 +84,13 @@ func (st *Store) append(ctx, patient context.Context, s *session, expect store.P
 	if err != nil || len(ready) == 0 {
 		return s.tail.end, err
 	}
-	f, err := st.frame(patient, s, ready)
+	f, err := st.frame(waitCtx, s, ready)
 	if err != nil {
 		return s.tail.end, fmt.Errorf("append to session %s: %w", s.id, err)
 	}
-	if err := st.put(patient, s, f, false); err != nil {
-		if inDoubt(err) {
-			s.doubt = &doubt{frame: f, last: f.back, expect: expect, spelled: st.spell(entries), since: time.Now()}
+	if err := st.put(waitCtx, s, f, false); err != nil {
+		if mayBeStored(err) {
+			s.uncertain = &uncertainAppend{frame: f, last: f.back, expect: expect, encoded: st.encodeEntries(entries), since: time.Now()}
 		}
 		return 0, fmt.Errorf("append to session %s: %w", s.id, err)
 	}
@@ -98,7 +98,7 @@ func (st *Store) append(ctx, patient context.Context, s *session, expect store.P
 	return s.tail.end, nil
 }
 
-// frame makes the message for entries that are ready to be written.
+// frame returns the message for entries that are ready to be written.
 func (st *Store) frame(ctx context.Context, s *session, ready []firn.Entry) (*frame, error) {
 	lines := make([][]byte, len(ready))
 	for i, e := range ready {
@@ -107,8 +107,8 @@ func (st *Store) frame(ctx context.Context, s *session, ready []firn.Entry) (*fr
 			return nil, err
 		}
 	}
-	f := s.tail.follow(kindLines, st.messageID(s.id, s.tail.end))
-	f.modified = s.tail.later(st.opts.Now())
+	f := s.tail.nextFrame(kindLines, st.messageID(s.id, s.tail.end))
+	f.modified = s.tail.nextModified(st.opts.Now())
 	if header, ok := ready[0].Body.(*firn.Header); ok && s.tail.seq == 0 {
 		f.agent = header.Agent
 	}
@@ -130,12 +130,12 @@ func (st *Store) frame(ctx context.Context, s *session, ready []firn.Entry) (*fr
 	return f, nil
 }
 
-// has looks for an entry in a session, from its end.
+// has reports whether a session contains an entry, searching from its end.
 func (st *Store) has(ctx context.Context, s *session, id firn.EntryID) (bool, error) {
 	if s.named == s.tail.end && s.ids.Has(id) {
 		return true, nil
 	}
-	for r, err := range st.back(ctx, s.id, s.tail, store.End) {
+	for r, err := range st.readBackward(ctx, s.id, s.tail, store.End) {
 		if err != nil {
 			return false, err
 		}

@@ -11,10 +11,10 @@ import (
 
 var _ store.Binner = (*Store)(nil)
 
-// Bin lists the sessions in the bin. The rows of the index name them; when and why each
-// was removed is in its last message.
+// Bin lists the sessions in the bin. It finds them by the rows of the index; the time and
+// reason of the removal are in the last message of each session.
 func (st *Store) Bin(ctx context.Context) ([]store.Binned, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.beginOperation(ctx); err != nil {
 		return nil, err
 	}
 	defer st.working.Done()
@@ -53,17 +53,17 @@ func (st *Store) bin(ctx context.Context) ([]store.Binned, error) {
 			return nil, fmt.Errorf("session %s: %w", info.ID, err)
 		}
 		if !h.Removed || h.Receipt != nil {
-			continue // restored or purged since the row was made
+			continue // restored or purged since the row was written
 		}
 		b := store.Binned{Info: info, Reason: h.Reason}
-		b.Removed, _ = time.Parse(time.RFC3339Nano, said.Time) // zero if it is not known
+		b.Removed, _ = time.Parse(time.RFC3339Nano, said.Time) // zero if unknown
 		all = append(all, b)
 	}
 	store.SortBinned(all)
 	return all, nil
 }
 
-// parseMark reads the mark of a frame; a frame of another kind has none.
+// parseMark decodes the mark of a frame; it is zero for frames of another kind.
 func parseMark(f *frame) mark {
 	var said mark
 	if f.kind == kindMark && json.Unmarshal(f.data, &said) != nil {

@@ -16,22 +16,22 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// blobs keeps what is too large for a message. An object is named by the session
-// it is of, a number of its own and the hash of its bytes. No two messages share
-// one, so it can be deleted with the one that names it.
+// blobs stores data that is too large for a message. The name of an object consists of the
+// session's ID, a unique number and the hash of its bytes. No two messages share an object,
+// so it can be deleted with its message.
 type blobs struct {
 	engine  *engine
 	bucket  string
 	objects jetstream.ObjectStore
 }
 
-// pace is how many bytes a second a cluster takes at least.
-const pace = 1 << 20
+// minRate is the minimum transfer rate assumed of a cluster, in bytes per second.
+const minRate = 1 << 20
 
 func (b blobs) put(ctx context.Context, id firn.ID, data []byte) (string, error) {
 	sum := sha256.Sum256(data)
 	name := token(id) + "/" + nonce() + "/" + hex.EncodeToString(sum[:])
-	err := b.engine.steadily(ctx, time.Duration(len(data)/pace)*time.Second, func(ctx context.Context) error {
+	err := b.engine.retryFor(ctx, time.Duration(len(data)/minRate)*time.Second, func(ctx context.Context) error {
 		_, err := b.objects.PutBytes(ctx, name, data)
 		return err
 	})
@@ -41,25 +41,25 @@ func (b blobs) put(ctx context.Context, id firn.ID, data []byte) (string, error)
 	return name, nil
 }
 
-// get returns the bytes of an object, which are those that were put. One replica is
-// asked, so it works without a leader; if that one has not all of them, all are.
+// get returns the bytes of an object after verifying them. It reads from one replica, so it
+// works without a leader; if that replica lacks some of them, it reads from all.
 func (b blobs) get(ctx context.Context, name string) ([]byte, error) {
-	patient, cancel := b.engine.patient(ctx)
+	waitCtx, cancel := b.engine.withWait(ctx)
 	defer cancel()
 	stream, _ := b.names()
-	data, first := b.load(patient, name, func(pieces string, want uint32) ([]*message, error) {
-		return b.run(patient, stream, pieces, want)
+	data, first := b.load(waitCtx, name, func(pieces string, want uint32) ([]*message, error) {
+		return b.run(waitCtx, stream, pieces, want)
 	})
 	if first == nil {
 		return data, nil
 	}
-	data, err := b.load(patient, name, func(pieces string, want uint32) ([]*message, error) {
-		last, err := b.engine.lastSeq(patient, stream)
+	data, err := b.load(waitCtx, name, func(pieces string, want uint32) ([]*message, error) {
+		last, err := b.engine.lastSeq(waitCtx, stream)
 		if err != nil {
 			return nil, err
 		}
 		var all []*message
-		_, err = b.engine.scan(patient, stream, pieces, 1, last, func(m *message) error {
+		_, err = b.engine.scan(waitCtx, stream, pieces, 1, last, func(m *message) error {
 			all = append(all, m)
 			return nil
 		})
@@ -71,7 +71,7 @@ func (b blobs) get(ctx context.Context, name string) ([]byte, error) {
 	return data, nil
 }
 
-// run returns the pieces of an object as one replica has them.
+// run returns the pieces of an object from one replica.
 func (b blobs) run(ctx context.Context, stream, pieces string, want uint32) ([]*message, error) {
 	var all []*message
 	for from := uint64(1); uint32(len(all)) < want; {
@@ -89,15 +89,15 @@ func (b blobs) description(subject, name string) string {
 	return subject + "M." + base64.URLEncoding.EncodeToString([]byte(name))
 }
 
-// info returns the description of an object as any replica has it; nil if none has.
+// info returns the metadata of an object from any replica, or nil if none has it.
 func (b blobs) info(ctx context.Context, name string) (*jetstream.ObjectInfo, error) {
 	stream, subject := b.names()
 	ok := sound(func(m *message) bool { return json.Unmarshal(m.data, new(jetstream.ObjectInfo)) == nil })
-	m, err := insist(ctx, func(ctx context.Context) (*message, error) {
+	m, err := askUntilAnswered(ctx, func(ctx context.Context) (*message, error) {
 		m, err := b.engine.latest(ctx, stream, b.description(subject, name), ok)
 		if err != nil {
 			if m, err := b.engine.lastAny(ctx, stream, b.description(subject, name), ok); err == nil && m != nil {
-				return m, nil // it does not change
+				return m, nil // metadata is immutable
 			}
 		}
 		return m, err
@@ -112,7 +112,7 @@ func (b blobs) info(ctx context.Context, name string) (*jetstream.ObjectInfo, er
 	return &info, nil
 }
 
-// load reads an object whose pieces are fetched as fetch does.
+// load reads an object using fetch to get its pieces.
 func (b blobs) load(ctx context.Context, name string, fetch func(pieces string, want uint32) ([]*message, error)) ([]byte, error) {
 	info, err := b.info(ctx, name)
 	if err != nil {
@@ -140,11 +140,10 @@ func (b blobs) load(ctx context.Context, name string, fetch func(pieces string, 
 	return data, nil
 }
 
-// names returns the stream that holds the objects, and how its subjects begin.
+// names returns the stream that holds the objects, and the prefix of its subjects.
 func (b blobs) names() (stream, subject string) { return "OBJ_" + b.bucket, "$O." + b.bucket + "." }
 
-// of lists the objects of a session that were made before a time. It looks at
-// all objects there are.
+// of lists the objects of a session that were created before a time. It scans all objects.
 func (b blobs) of(ctx context.Context, id firn.ID, before time.Time) ([]string, error) {
 	infos, err := b.objects.List(ctx)
 	if errors.Is(err, jetstream.ErrNoObjectsFound) {
@@ -159,12 +158,11 @@ func (b blobs) of(ctx context.Context, id firn.ID, before time.Time) ([]string, 
 	return names, err
 }
 
-// drop overwrites an object and deletes it, if it is there, and returns how many
-// bytes it had.
+// drop overwrites and deletes an object if it exists, and returns its size in bytes.
 func (b blobs) drop(ctx context.Context, name string) (int64, error) {
-	patient, cancel := b.engine.patient(ctx)
+	waitCtx, cancel := b.engine.withWait(ctx)
 	defer cancel()
-	info, err := b.info(patient, name)
+	info, err := b.info(waitCtx, name)
 	if err != nil || info == nil || info.Deleted {
 		return 0, err
 	}
@@ -172,7 +170,7 @@ func (b blobs) drop(ctx context.Context, name string) (int64, error) {
 		return 0, err
 	}
 	err = b.objects.Delete(ctx, name)
-	if errors.Is(err, jetstream.ErrObjectNotFound) { // the leader has lost it, and another server will lead
+	if errors.Is(err, jetstream.ErrObjectNotFound) { // the leader has lost it; another server will become leader
 		err = &Unavailable{Write: true, Cause: err}
 	}
 	if err != nil {
@@ -181,8 +179,8 @@ func (b blobs) drop(ctx context.Context, name string) (int64, error) {
 	return int64(info.Size), nil
 }
 
-// overwrite erases the pieces of an object: to delete it only takes them off the
-// list, and a server's file has them until it is written anew.
+// overwrite erases the pieces of an object. Deleting alone only removes them from the
+// index; a server's file keeps the bytes until it is rewritten.
 func (b blobs) overwrite(ctx context.Context, nuid string) error {
 	stream, subject := b.names()
 	pieces := subject + "C." + nuid

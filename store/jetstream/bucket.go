@@ -11,9 +11,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// bucket is a table of values in the cluster. It always asks the leader, so what
-// one gateway has written the next one sees, and a majority of replicas, so that
-// what a damaged leader has lost is found.
+// bucket is a table of values in the cluster. Reads go to the leader, so that a gateway
+// sees the writes of all others, and to a majority of replicas, so that values lost by a
+// damaged leader are found.
 type bucket struct {
 	engine *engine
 	name   string
@@ -21,15 +21,15 @@ type bucket struct {
 
 func (st *Store) keys() bucket { return bucket{st.engine, st.names.keys()} }
 
-// headDeleted is the header of a message that says that a value was deleted.
+// headDeleted is the header of a message that marks a value as deleted.
 const headDeleted = "KV-Operation"
 
-// get returns a value and its revision; nil if there is none, which may have a
-// revision too.
+// get returns a value and its revision. The value is nil if it does not exist; it may still
+// have a revision.
 func (b bucket) get(ctx context.Context, name string) ([]byte, uint64, error) {
-	patient, cancel := b.engine.patient(ctx)
+	waitCtx, cancel := b.engine.withWait(ctx)
 	defer cancel()
-	m, err := insist(patient, func(ctx context.Context) (*message, error) {
+	m, err := askUntilAnswered(waitCtx, func(ctx context.Context) (*message, error) {
 		return b.engine.latest(ctx, bucketStream(b.name), bucketSubject(b.name)+name, intact)
 	})
 	if err != nil || m == nil {
@@ -44,13 +44,13 @@ func (b bucket) get(ctx context.Context, name string) ([]byte, uint64, error) {
 	return m.data, m.seq, nil
 }
 
-// put writes a value if its revision is still the one that is told, and returns
-// the new one; errFenced otherwise.
+// put writes a value if revision is still its latest revision, and returns the new one;
+// otherwise errFenced.
 func (b bucket) put(ctx context.Context, name string, value []byte, revision uint64) (uint64, error) {
 	return b.send(ctx, &nats.Msg{Subject: bucketSubject(b.name) + name, Header: nats.Header{}, Data: value}, revision)
 }
 
-// remove deletes a value if its revision is still the one that is told.
+// remove deletes a value if revision is still its latest revision.
 func (b bucket) remove(ctx context.Context, name string, revision uint64) (uint64, error) {
 	return b.send(ctx, &nats.Msg{Subject: bucketSubject(b.name) + name, Header: nats.Header{headDeleted: {"DEL"}}}, revision)
 }
@@ -58,15 +58,14 @@ func (b bucket) remove(ctx context.Context, name string, revision uint64) (uint6
 func (b bucket) send(ctx context.Context, m *nats.Msg, revision uint64) (uint64, error) {
 	m.Header.Set(headID, nonce())
 	m.Header.Set(headCheck, checkOf(m.Subject, m.Data))
-	patient, done := b.engine.writing(ctx, bucketStream(b.name))
-	seq, err := cast(patient, b.engine, bucketStream(b.name), m, revision)
+	waitCtx, done := b.engine.startWrite(ctx, bucketStream(b.name))
+	seq, err := publishFenced(waitCtx, b.engine, bucketStream(b.name), m, revision)
 	done(err)
 	return seq, err
 }
 
-// change writes what decide makes of the value there is, unless that is nil, and
-// returns the value there is afterwards. Decide is asked again if somebody else
-// was faster.
+// change replaces a value with the result of decide, unless that is nil, and returns the
+// current value. decide is called again if another writer was faster.
 func (b bucket) change(ctx context.Context, name string, decide func(value []byte) ([]byte, error)) ([]byte, uint64, error) {
 	for {
 		value, revision, err := b.get(ctx, name)
@@ -84,8 +83,8 @@ func (b bucket) change(ctx context.Context, name string, decide func(value []byt
 	}
 }
 
-// all passes on the values from a revision on, up to the latest there is when
-// it begins; a deleted one is nil. It returns the revision that it got to.
+// all passes the values from a revision on, up to the latest one at the start of the call;
+// deleted values are nil. It returns the last revision.
 func (b bucket) all(ctx context.Context, from uint64, pass func(name string, value []byte, revision uint64) error) (uint64, error) {
 	stream, subject := bucketStream(b.name), bucketSubject(b.name)
 	last, err := b.engine.lastSeq(ctx, stream)

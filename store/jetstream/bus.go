@@ -9,8 +9,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Bus passes notes between those who have the store open. Nothing is kept: who
-// does not listen misses them, and who is too slow misses some.
+// Bus passes notes between the processes that have the store open. Notes are not stored: a
+// process that does not listen misses them, and a slow one misses some.
 type Bus struct{ st *Store }
 
 // Bus returns the bus of the store.
@@ -19,18 +19,18 @@ func (st *Store) Bus() *Bus { return &Bus{st} }
 // Shared reports whether other processes can have the store open too.
 func (st *Store) Shared() bool { return st.opts.Server == nil }
 
-// Note is what was passed.
+// Note is a message received from the bus.
 type Note struct {
-	// Topic is what it is about; empty for one that came to an inbox.
+	// Topic is the topic of the note; empty if it was received by an inbox.
 	Topic string
-	// Reply is the inbox of who wants an answer; empty if nobody does.
+	// Reply is the inbox for answers; empty if the sender expects none.
 	Reply string
 	Data  []byte
-	// Nobody says, in an inbox, that nobody listened to what was sent.
+	// Nobody reports, in an inbox, that the note had no listeners.
 	Nobody bool
 }
 
-// Most is how many bytes a note may have.
+// Most returns the maximum size of a note in bytes.
 func (b *Bus) Most() int {
 	const spare = 8 << 10 // for headers and the subject
 	return min(int(b.st.engine.nc.MaxPayload()), maxMessage) - spare
@@ -38,13 +38,13 @@ func (b *Bus) Most() int {
 
 func (b *Bus) prefix() string { return b.st.names.space + ".b." }
 
-// Publish passes a note to all who listen to its topic, parts of letters, digits,
-// - and _ with dots between. Reply is an inbox for answers, or empty.
+// Publish sends a note to all listeners of its topic. A topic consists of parts of letters,
+// digits, - and _, separated by dots. Reply is an inbox for answers, or empty.
 func (b *Bus) Publish(topic, reply string, data []byte) error {
 	return b.failed(b.st.engine.nc.PublishMsg(&nats.Msg{Subject: b.prefix() + topic, Reply: reply, Data: data}))
 }
 
-// Answer passes a note to an inbox.
+// Answer sends a note to an inbox.
 func (b *Bus) Answer(inbox string, data []byte) error {
 	return b.failed(b.st.engine.nc.Publish(inbox, data))
 }
@@ -61,19 +61,19 @@ func (b *Bus) failed(err error) error {
 	return fmt.Errorf("pass a note: %w", &Unavailable{Cause: err})
 }
 
-// pendingBytes is how much may wait for who listens.
+// pendingBytes is the maximum number of bytes buffered for a listener.
 const pendingBytes = 64 << 20
 
-// Listen calls take for every note on a topic, one after the other, until stop is
-// called. An asterisk in the topic stands for any part, > for all that follow.
+// Listen calls take for every note on a topic, sequentially, until stop is called. In the
+// topic, * matches any part and > matches all remaining parts.
 func (b *Bus) Listen(topic string, take func(Note)) (stop func(), err error) {
 	return b.listen(b.prefix()+topic, func(m *nats.Msg) {
 		take(Note{Topic: m.Subject[len(b.prefix()):], Reply: m.Reply, Data: m.Data})
 	})
 }
 
-// Inbox makes an inbox for answers, and calls take for each that comes, one after
-// the other, until stop is called.
+// Inbox creates an inbox for answers and calls take for each one, sequentially, until stop
+// is called.
 func (b *Bus) Inbox(take func(Note)) (inbox string, stop func(), err error) {
 	inbox = b.st.engine.nc.NewInbox()
 	stop, err = b.listen(inbox, func(m *nats.Msg) {
@@ -90,5 +90,5 @@ func (b *Bus) listen(subject string, take func(*nats.Msg)) (func(), error) {
 	if err != nil {
 		return nil, b.failed(err)
 	}
-	return func() { _ = sub.Unsubscribe() }, nil // fails only if the connection is gone, and with it the subscription
+	return func() { _ = sub.Unsubscribe() }, nil // fails only if the connection is closed, which ends the subscription
 }

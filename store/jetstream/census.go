@@ -10,32 +10,32 @@ import (
 	"firn.dev/store"
 )
 
-// news is what messages have told of sessions that the rows of the index do not
-// tell yet. Their headers are enough for it: no session is read.
-type news struct {
-	stood map[firn.ID]stood
-	// looked is up to which message of each shard that goes.
-	looked map[int]uint64
-	// foreign is the last message of each shard with which another store has
-	// changed a session, or may have.
+// pendingChanges holds changes of sessions that the rows of the index do not have yet. They
+// are taken from message headers; no session is read.
+type pendingChanges struct {
+	sessions map[firn.ID]sessionStatus
+	// scanned is the last message of each shard that was scanned.
+	scanned map[int]uint64
+	// foreign is the last message of each shard by which another store changed a session,
+	// or may have.
 	foreign map[int]uint64
 }
 
-// stood is how a session stands as of a message.
-type stood struct {
+// sessionStatus is the status of a session as of a message.
+type sessionStatus struct {
 	seq  uint64
 	gone bool
 	store.Standing
 }
 
-func newNews() news {
-	return news{stood: make(map[firn.ID]stood), looked: make(map[int]uint64), foreign: make(map[int]uint64)}
+func newPendingChanges() pendingChanges {
+	return pendingChanges{sessions: make(map[firn.ID]sessionStatus), scanned: make(map[int]uint64), foreign: make(map[int]uint64)}
 }
 
-// standing is what the last message of a session tells. One that makes no sense
-// tells only that there is the session: who reads it will tell what is wrong.
-func standing(id firn.ID, m *message) stood {
-	s := stood{seq: m.seq, Standing: store.Standing{ID: id, Parts: 1}}
+// statusOfMessage returns the status of a session according to its last message. For an
+// invalid message, it only has the ID; reading the session reports the fault.
+func statusOfMessage(id firn.ID, m *message) sessionStatus {
+	s := sessionStatus{seq: m.seq, Standing: store.Standing{ID: id, Parts: 1}}
 	f, err := parseFrame(m)
 	if err != nil {
 		return s
@@ -45,59 +45,58 @@ func standing(id firn.ID, m *message) stood {
 	return s
 }
 
-// standing is what the row tells.
-func (r row) standing(id firn.ID) stood {
-	return stood{seq: r.Seq, gone: r.Gone, Standing: store.Standing{ID: id, Agent: r.Info.Agent, Bytes: r.Info.Bytes, Parts: 1,
+// status returns the status of the session according to the row.
+func (r row) status(id firn.ID) sessionStatus {
+	return sessionStatus{seq: r.Seq, gone: r.Gone, Standing: store.Standing{ID: id, Agent: r.Info.Agent, Bytes: r.Info.Bytes, Parts: 1,
 		Modified: r.Modified, Archived: r.Info.Archived}}
 }
 
-// standing is how a session stands as far as the index knows.
-func (x *index) standing(id firn.ID) stood {
-	now := x.rows[id].row.standing(id)
-	if new, ok := x.news.stood[id]; ok && new.seq > now.seq {
+// status returns the status of a session as far as the index knows it.
+func (x *index) status(id firn.ID) sessionStatus {
+	now := x.rows[id].row.status(id)
+	if new, ok := x.pending.sessions[id]; ok && new.seq > now.seq {
 		return new
 	}
 	return now
 }
 
-// look takes notice of the messages of a shard that the rows do not tell of.
-func (x *index) look(ctx context.Context, shard int) error {
+// scanShard reads the messages of a shard that are not in the rows yet.
+func (x *index) scanShard(ctx context.Context, shard int) error {
 	stream := x.st.names.stream(shard)
 	last, err := x.st.engine.lastSeq(ctx, stream)
 	if err != nil {
 		return fmt.Errorf("look at %s: %w", stream, err)
 	}
-	from := x.news.looked[shard]
+	from := x.pending.scanned[shard]
 	if told := x.marks[shard].row.Seq; told > from {
-		from, x.news.foreign[shard] = told, told // nobody knows who wrote what is told already
+		from, x.pending.foreign[shard] = told, told // the writers of the messages before that are not known
 	}
 	next, err := x.st.engine.scan(ctx, stream, x.st.names.all(shard), from+1, last, func(m *message) error {
 		id := x.st.names.sessionOf(m.subject)
-		now, then := standing(id, m), x.standing(id)
+		now, then := statusOfMessage(id, m), x.status(id)
 		if now.seq <= then.seq {
-			return nil // the row tells more
+			return nil // the row is more recent
 		}
 		if !x.st.isOurs(m.header.Get(headID)) && (now.gone != then.gone || now.Standing != then.Standing) {
-			x.news.foreign[shard] = m.seq
+			x.pending.foreign[shard] = m.seq
 		}
-		x.news.stood[id] = now
+		x.pending.sessions[id] = now
 		return nil
 	})
-	x.news.looked[shard] = max(from, next-1)
+	x.pending.scanned[shard] = max(from, next-1)
 	if err != nil {
 		return fmt.Errorf("look at %s: %w", stream, err)
 	}
 	return nil
 }
 
-// lookAll takes over what others have written down, and then notice of the
-// messages behind it.
-func (x *index) lookAll(ctx context.Context) error {
+// scanAllShards reads the rows that others have written, and then the messages after them.
+func (x *index) scanAllShards(ctx context.Context) error {
 	if err := x.read(ctx); err != nil {
 		return err
 	}
 	for shard := range x.st.names.shards {
-		if err := x.look(ctx, shard); err != nil {
+		if err := x.scanShard(ctx, shard); err != nil {
 			return err
 		}
 	}
@@ -105,35 +104,35 @@ func (x *index) lookAll(ctx context.Context) error {
 	return nil
 }
 
-// prune forgets the news that rows tell.
+// prune drops the pending changes that are in the rows.
 func (x *index) prune() {
-	for id, s := range x.news.stood {
+	for id, s := range x.pending.sessions {
 		if x.rows[id].row.Seq >= s.seq {
-			delete(x.news.stood, id)
+			delete(x.pending.sessions, id)
 		}
 	}
 }
 
-// each passes on how all sessions stand that there ever were.
-func (x *index) each(pass func(stood)) {
+// each passes the status of every session that ever existed.
+func (x *index) each(pass func(sessionStatus)) {
 	for id := range x.rows {
-		pass(x.standing(id))
+		pass(x.status(id))
 	}
-	for id, s := range x.news.stood {
+	for id, s := range x.pending.sessions {
 		if _, told := x.rows[id]; !told {
 			pass(s)
 		}
 	}
 }
 
-// surveyed does something with the index once it knows all messages.
-func (st *Store) surveyed(ctx context.Context, doing string, do func(*index)) error {
-	if err := st.begin(ctx); err != nil {
+// withFullIndex calls do with the index after scanning all messages.
+func (st *Store) withFullIndex(ctx context.Context, doing string, do func(*index)) error {
+	if err := st.beginOperation(ctx); err != nil {
 		return err
 	}
 	defer st.working.Done()
 	err := st.index.with(ctx, func() error {
-		if err := st.index.lookAll(ctx); err != nil {
+		if err := st.index.scanAllShards(ctx); err != nil {
 			return err
 		}
 		do(st.index)
@@ -145,12 +144,12 @@ func (st *Store) surveyed(ctx context.Context, doing string, do func(*index)) er
 	return nil
 }
 
-// Census tells of all sessions there are, in no order. It reads none: only the
-// messages that came since it was last asked, or since somebody has listed.
+// Census returns the status of all sessions, in no particular order. It reads no session,
+// only the messages since the last call of Census or List.
 func (st *Store) Census(ctx context.Context) ([]store.Standing, error) {
 	var all []store.Standing
-	err := st.surveyed(ctx, "look how all sessions stand", func(x *index) {
-		x.each(func(s stood) {
+	err := st.withFullIndex(ctx, "look how all sessions stand", func(x *index) {
+		x.each(func(s sessionStatus) {
 			if !s.gone && s.seq > 0 {
 				all = append(all, s.Standing)
 			}
@@ -159,11 +158,11 @@ func (st *Store) Census(ctx context.Context) ([]store.Standing, error) {
 	return all, err
 }
 
-// AllAway tells of all ids of sessions that are in the bin or were purged.
+// AllAway returns the IDs of all sessions that are in the bin or were purged.
 func (st *Store) AllAway(ctx context.Context) (map[firn.ID]bool, error) {
 	away := make(map[firn.ID]bool)
-	err := st.surveyed(ctx, "look which sessions were put away", func(x *index) {
-		x.each(func(s stood) {
+	err := st.withFullIndex(ctx, "look which sessions were put away", func(x *index) {
+		x.each(func(s sessionStatus) {
 			if s.gone && s.seq > 0 {
 				away[s.ID] = true
 			}
@@ -172,57 +171,56 @@ func (st *Store) AllAway(ctx context.Context) (map[firn.ID]bool, error) {
 	return away, err
 }
 
-// Stamp is another one whenever another store, in whatever process, may have
-// changed a session. What goes through this one does not change it, nor does
-// sealing.
+// Stamp returns a value that changes whenever another store, in any process, may have
+// changed a session. Changes through this store and sealing do not change it.
 func (st *Store) Stamp(ctx context.Context) (string, error) {
 	var parts []string
-	err := st.surveyed(ctx, "look what others have changed", func(x *index) {
+	err := st.withFullIndex(ctx, "look what others have changed", func(x *index) {
 		for shard := range st.names.shards {
-			parts = append(parts, strconv.FormatUint(x.news.foreign[shard], 10))
+			parts = append(parts, strconv.FormatUint(x.pending.foreign[shard], 10))
 		}
 	})
 	return strings.Join(parts, "."), err
 }
 
-// Stand tells of one session.
+// Stand returns the status of one session.
 func (st *Store) Stand(ctx context.Context, id firn.ID) (store.Standing, error) {
-	t, err := st.end(ctx, id)
+	t, err := st.readTail(ctx, id)
 	if err != nil {
 		return store.Standing{}, err
 	}
 	return store.Standing{ID: id, Agent: t.agent, Bytes: t.size, Modified: t.modified, Parts: 1, Archived: t.archived}, nil
 }
 
-// Away reports whether the id is that of a session that is in the bin or was
-// purged: it is taken, and nothing can be read or added under it.
+// Away reports whether the session is in the bin or was purged. Its ID is in use, and it
+// cannot be read or appended to.
 func (st *Store) Away(ctx context.Context, id firn.ID) (bool, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.beginOperation(ctx); err != nil {
 		return false, err
 	}
 	defer st.working.Done()
 	if id.Check() != nil {
 		return false, nil
 	}
-	t, err := st.lookUp(ctx, id, st.seen(id))
+	t, err := st.fetchTail(ctx, id, st.lastSeen(id))
 	if err != nil {
 		return false, st.failed(ctx, fmt.Errorf("look whether session %s was put away: %w", id, err))
 	}
 	return t.seq > 0 && t.gone(), nil
 }
 
-// Inspect tells of one session without listing the others. What is wrong with
-// it is told in the info.
+// Inspect returns the info of one session without listing the others. The info includes
+// faults of the session.
 func (st *Store) Inspect(ctx context.Context, id firn.ID) (store.Info, error) {
-	t, err := st.end(ctx, id)
+	t, err := st.readTail(ctx, id)
 	if err != nil {
 		return store.Info{}, err
 	}
-	if err := st.begin(ctx); err != nil {
+	if err := st.beginOperation(ctx); err != nil {
 		return store.Info{}, err
 	}
 	defer st.working.Done()
-	if r, ok := st.index.told(id, t); ok {
+	if r, ok := st.index.currentRow(id, t); ok {
 		return r.Info, nil
 	}
 	r, err := st.rowAt(ctx, id, t)
@@ -235,9 +233,9 @@ func (st *Store) Inspect(ctx context.Context, id firn.ID) (store.Info, error) {
 	return r.Info, nil
 }
 
-// told returns the row of a session if it tells all up to the end t, and can be
-// had at once.
-func (x *index) told(id firn.ID, t tail) (row, bool) {
+// currentRow returns the row of a session if it covers everything up to the tail t and is
+// available without waiting.
+func (x *index) currentRow(id firn.ID, t tail) (row, bool) {
 	select {
 	case x.turn <- struct{}{}:
 	default:
@@ -249,14 +247,14 @@ func (x *index) told(id firn.ID, t tail) (row, bool) {
 		!t.modified.IsZero() && r.Modified.Equal(t.modified)
 }
 
-// AppendDeferred is Append: there is no faster way to keep entries in order. See
-// [store.Deferred].
+// AppendDeferred is the same as Append, since there is no faster way to keep the order of
+// entries. See [store.Deferred].
 func (st *Store) AppendDeferred(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
 	return st.Append(ctx, id, expect, entries...)
 }
 
-// Sync has nothing to do: all that was appended is durable.
+// Sync does nothing: appended entries are always durable.
 func (st *Store) Sync(ctx context.Context, id firn.ID) error {
-	_, err := st.end(ctx, id)
+	_, err := st.readTail(ctx, id)
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"firn.dev"
 )
 
-// SessionOf returns the session that a fault is in; empty if it is in none.
+// SessionOf returns the session with the fault, or an empty ID if there is none.
 func (st *Store) SessionOf(f Fault) firn.ID {
 	if !strings.HasPrefix(f.Subject, st.names.space+".s.") {
 		return ""
@@ -20,7 +20,7 @@ func (st *Store) SessionOf(f Fault) firn.ID {
 	return st.names.sessionOf(f.Subject)
 }
 
-// describe says what a fault is, with the session that it is in.
+// describe returns the description of a fault with its session.
 func (st *Store) describe(f Fault) string {
 	if id := st.SessionOf(f); id != "" {
 		return fmt.Sprintf("session %s: %v", id, f)
@@ -28,12 +28,12 @@ func (st *Store) describe(f Fault) string {
 	return f.String()
 }
 
-// CheckReplicas reads every message of all streams from every server and returns
-// what servers lack, or have damaged, that others have: one fault for each
-// subject of each stream. A server that cannot be asked is a fault too. A
-// store that is on one server only has nothing to compare.
+// CheckReplicas reads every message of all streams from every server and returns the
+// messages that are missing or damaged on some servers but not on others: one fault per
+// subject and stream. A server that does not respond is a fault too. A store on a single
+// server has nothing to compare.
 func (st *Store) CheckReplicas(ctx context.Context) ([]Fault, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.beginOperation(ctx); err != nil {
 		return nil, err
 	}
 	defer st.working.Done()
@@ -56,7 +56,7 @@ func (st *Store) CheckReplicas(ctx context.Context) ([]Fault, error) {
 			return err
 		})
 	}
-	if err := together(tasks); err != nil {
+	if err := runParallel(tasks); err != nil {
 		return nil, st.failed(ctx, fmt.Errorf("check the replicas: %w", err))
 	}
 	var all []Fault
@@ -69,7 +69,7 @@ func (st *Store) CheckReplicas(ctx context.Context) ([]Fault, error) {
 // streams lists the streams of the store.
 func (st *Store) streams(ctx context.Context) ([]string, error) {
 	var all []string
-	err := st.engine.steady(ctx, func(ctx context.Context) error {
+	err := st.engine.retry(ctx, func(ctx context.Context) error {
 		all = nil
 		names := st.engine.js.StreamNames(ctx)
 		for name := range names.Name() {
@@ -94,7 +94,7 @@ func (e *engine) checkStream(ctx context.Context, stream string) ([]Fault, error
 	if err != nil {
 		return nil, err
 	}
-	w := &sweep{e: e, stream: stream, subject: ">", most: mostChecked, enough: func(p *poll) bool {
+	w := &sweep{e: e, stream: stream, subject: ">", most: maxCheckRequests, enough: func(p *poll) bool {
 		return p.majority() && !slices.ContainsFunc(present, func(server string) bool { _, asked := p.replies[server]; return !asked })
 	}}
 	c := check{e: e, w: w, stream: stream, present: present, faults: make(map[string]*Fault), sure: make(map[string]bool)}
@@ -110,29 +110,29 @@ func (e *engine) checkStream(ctx context.Context, stream string) ([]Fault, error
 	return all, nil
 }
 
-// check is the comparison of the replicas of a stream.
+// check is a comparison of the replicas of a stream.
 type check struct {
 	e      *engine
 	w      *sweep
 	stream string
-	// present are the servers that answer.
+	// present are the servers that respond.
 	present []string
-	// faults are by server and subject; sure are servers that surely lack something.
+	// faults are by server and subject; sure are servers that certainly lack messages.
 	faults map[string]*Fault
 	sure   map[string]bool
 }
 
-// take notes what servers lack of some messages.
+// take records the servers that lack some of the messages.
 func (c *check) take(ctx context.Context, held []holding) {
 	for _, h := range held {
-		if len(h.without) > len(c.present)/2 { // a damaged server may have what was removed
+		if len(h.without) > len(c.present)/2 { // a damaged server may still have messages that were removed
 			c.noteExtra(ctx, h)
 			continue
 		}
 		for _, server := range slices.Concat(h.without, h.differs) {
 			c.note(ctx, server, h, slices.Contains(h.without, server))
 		}
-		for server := range c.w.silent { // one that is damaged may answer no request for many
+		for server := range c.w.silent { // a damaged server may not respond to requests for many messages
 			if !c.sure[server] {
 				c.note(ctx, server, h, true)
 			}
@@ -140,7 +140,7 @@ func (c *check) take(ctx context.Context, held []holding) {
 	}
 }
 
-// note makes a fault of a message that a server lacks, if it surely does.
+// note adds a fault for a message that a server certainly lacks.
 func (c *check) note(ctx context.Context, server string, h holding, missing bool) {
 	if c.sure[server] = c.sure[server] || c.e.lacks(ctx, c.stream, server, h.m); !c.sure[server] {
 		return
@@ -156,7 +156,7 @@ func (c *check) note(ctx context.Context, server string, h holding, missing bool
 	}
 }
 
-// noteExtra makes a fault of a message that a minority of servers has.
+// noteExtra adds a fault for a message that only a minority of servers has.
 func (c *check) noteExtra(ctx context.Context, h holding) {
 	for _, server := range h.without {
 		if !c.e.lacks(ctx, c.stream, server, h.m) {
@@ -175,47 +175,47 @@ func (c *check) noteExtra(ctx context.Context, h holding) {
 	}
 }
 
-// lacks reports whether a server does not have a message, or has another one, and
-// is not only behind the others.
+// lacks reports whether a server lacks a message or has a different one, and does not
+// merely lag.
 func (e *engine) lacks(ctx context.Context, stream, server string, want *message) bool {
 	for try := range 3 {
-		if try > 0 && rest(ctx, confirmPause) != nil {
+		if try > 0 && sleepContext(ctx, confirmPause) != nil {
 			return false
 		}
 		p, err := e.poll(ctx, stream, getRequest{Seq: want.seq})
 		if err != nil {
 			return false
 		}
-		p.most = mostChecked
+		p.most = maxCheckRequests
 		p.until(func() bool { _, asked := p.replies[server]; return asked })
 		p.close()
 		r, asked := p.replies[server]
 		if !asked || r.silent {
-			return false // it does not answer, or has not caught up, which is a fault of its own
+			return false // it does not respond or has not caught up, which is a separate fault
 		}
 		if m := r.first(); m != nil && same(m, want) {
 			return false
 		}
 	}
-	m, err := e.pick(ctx, stream, getRequest{Seq: want.seq}, nil) // or it was taken away meanwhile
+	m, err := e.pick(ctx, stream, getRequest{Seq: want.seq}, nil) // or it was removed in the meantime
 	return err == nil && m != nil
 }
 
-// present returns the servers that answer for their replica of a stream, and a fault
-// for each of the others. They are given some seconds: a server lets its replica
-// answer only a while after it has caught up.
+// present returns the servers whose replica of a stream responds, and a fault for each of
+// the others. It waits some seconds, because a replica starts to respond only some time
+// after it has caught up.
 func (e *engine) present(ctx context.Context, stream string) (there []string, faults []Fault, err error) {
 	for try := 0; ; try++ {
 		if there, faults, err = e.presentNow(ctx, stream); err != nil || len(faults) == 0 || try == 3 {
 			return there, faults, err
 		}
-		if err := rest(ctx, presentPause); err != nil {
+		if err := sleepContext(ctx, presentPause); err != nil {
 			return nil, nil, err
 		}
 	}
 }
 
-// presentPause is after what time a server that did not answer is asked again.
+// presentPause is the time after which a server that did not respond is asked again.
 const presentPause = 2 * time.Second
 
 func (e *engine) presentNow(ctx context.Context, stream string) ([]string, []Fault, error) {
@@ -225,7 +225,7 @@ func (e *engine) presentNow(ctx context.Context, stream string) ([]string, []Fau
 		return nil, nil, err
 	}
 	defer p.close()
-	p.most = mostChecked
+	p.most = maxCheckRequests
 	p.until(func() bool { return p.answered() == len(p.place.names) })
 	var there []string
 	var faults []Fault

@@ -18,20 +18,20 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// connect connects to one of the servers. One that does not let us in, or that
-// we do not trust, is an ErrInvalid: trying again would not help.
+// connect connects to one of the servers. A server that rejects the credentials, or that is
+// not trusted, is an ErrInvalid: retrying would not help.
 func connect(o Options) (*engine, error) {
 	options := []nats.Option{
 		nats.Name("firn " + o.Space), nats.MaxReconnects(-1), nats.ReconnectWait(100 * time.Millisecond), nats.ReconnectJitter(50*time.Millisecond, 100*time.Millisecond),
-		nats.ReconnectBufSize(-1), // what cannot be sent fails at once: whoever waits decides for how long
+		nats.ReconnectBufSize(-1), // sending fails immediately while disconnected; the caller decides how long to retry
 		nats.Timeout(attempt),
-		nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(2), // a server that was stopped is noticed in time
-		nats.IgnoreAuthErrorAbort(), // credentials that have expired may be renewed
+		nats.PingInterval(2 * time.Second), nats.MaxPingsOutstanding(2), // detect a stopped server in time
+		nats.IgnoreAuthErrorAbort(), // expired credentials may be renewed
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			o.Report(fmt.Sprintf("connection to the cluster: %v", err))
 		}),
 	}
-	identity, err := identity(o)
+	identity, err := authOptions(o)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", plainURL(o.URL), err)
 	}
@@ -43,7 +43,7 @@ func connect(o Options) (*engine, error) {
 	}
 	nc, err := nats.Connect(servers, options...)
 	if err != nil {
-		return nil, fmt.Errorf("connect to %s: %w", plainURL(o.URL), refusal(err))
+		return nil, fmt.Errorf("connect to %s: %w", plainURL(o.URL), connectError(err))
 	}
 	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(o.Wait))
 	if err != nil {
@@ -62,8 +62,8 @@ func connect(o Options) (*engine, error) {
 	return e, nil
 }
 
-// identity makes the options that say who we are and whom we trust.
-func identity(o Options) ([]nats.Option, error) {
+// authOptions returns the connection options for credentials and TLS.
+func authOptions(o Options) ([]nats.Option, error) {
 	var options []nats.Option
 	if o.Credentials != "" {
 		data, err := os.ReadFile(o.Credentials)
@@ -78,7 +78,7 @@ func identity(o Options) ([]nats.Option, error) {
 		}
 		options = append(options, option)
 	}
-	if _, err := trust(o); err != nil { // they are read again whenever it connects
+	if _, err := tlsConfig(o); err != nil { // the files are read again on every connect
 		return nil, err
 	}
 	if o.CA != "" {
@@ -90,8 +90,8 @@ func identity(o Options) ([]nats.Option, error) {
 	return options, nil
 }
 
-// trust reads the files for TLS.
-func trust(o Options) (*tls.Config, error) {
+// tlsConfig reads the TLS files.
+func tlsConfig(o Options) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if o.CA != "" {
 		data, err := os.ReadFile(o.CA)
@@ -113,18 +113,18 @@ func trust(o Options) (*tls.Config, error) {
 	return config, nil
 }
 
-// monitorClient makes a client for the servers' monitoring.
+// monitorClient returns an HTTP client for the monitoring endpoints of the servers.
 func monitorClient(o Options) (*http.Client, error) {
-	config, err := trust(o)
+	config, err := tlsConfig(o)
 	if err != nil {
 		return nil, err
 	}
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true, Proxy: http.ProxyFromEnvironment}}, nil
 }
 
-// refusal says why there is no connection: somebody does not trust somebody, or
-// nobody answers.
-func refusal(err error) error {
+// connectError describes why connecting failed: one side does not trust the other, or no
+// server responds.
+func connectError(err error) error {
 	var authority x509.UnknownAuthorityError
 	var host x509.HostnameError
 	var invalid x509.CertificateInvalidError
@@ -135,13 +135,13 @@ func refusal(err error) error {
 		return fmt.Errorf("%w certificate: we do not trust the server: %w", firn.ErrInvalid, err)
 	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
 		return fmt.Errorf("%w settings for TLS: %w", firn.ErrInvalid, err)
-	case errors.Is(err, nats.ErrTLS), strings.Contains(err.Error(), "tls: "): // an alert of the other side has no type that says more
+	case errors.Is(err, nats.ErrTLS), strings.Contains(err.Error(), "tls: "): // a TLS alert of the peer has no more specific type
 		return fmt.Errorf("%w certificate: TLS fails: %w", firn.ErrInvalid, err)
 	}
 	return &Unavailable{Cause: err}
 }
 
-// plainURL is the list of servers without the passwords in it.
+// plainURL returns the list of servers without passwords.
 func plainURL(list string) string {
 	var plain []string
 	for _, s := range strings.Split(list, ",") {

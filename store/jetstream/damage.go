@@ -7,15 +7,15 @@ import (
 	"firn.dev/store"
 )
 
-// Damage says that a replica does not have what was written. It is an
+// Damage is the error for a replica that lacks records or has wrong ones. It is an
 // ErrCorrupt.
 type Damage struct {
 	Session firn.ID
 	// At is the position of the first record that is missing or wrong.
 	At store.Pos
-	// Server is the one whose replica it is, or those that it may be.
+	// Server is the server with the damaged replica, or the candidates.
 	Server string
-	// Detail says what was found.
+	// Detail describes the fault.
 	Detail string
 }
 
@@ -27,10 +27,9 @@ func (d *Damage) Error() string {
 // Unwrap makes damage an ErrCorrupt.
 func (d *Damage) Unwrap() error { return firn.ErrCorrupt }
 
-// alone makes the error for records that a replica does not have while no leader
-// answers who may. If only the last ones are missing it may lag, and trying again
-// makes sense.
-func (st *Store) alone(id firn.ID, at store.Pos, behind bool, fault, away error) error {
+// replicaError returns the error for records that a replica lacks while no leader responds.
+// If only the last ones are missing, the replica may lag, and the error is retryable.
+func (st *Store) replicaError(id firn.ID, at store.Pos, behind bool, fault, away error) error {
 	if behind {
 		return &Unavailable{Cause: fmt.Errorf("a replica has session %s up to record %d only, and no leader answers: %w", id, at, away)}
 	}

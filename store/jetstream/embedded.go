@@ -10,16 +10,16 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 )
 
-// Server is a NATS server in this process that stands alone: no other process
-// can reach it. It is for one machine that wants what a cluster has, and for
-// tests; plain files are faster.
+// Server is a standalone NATS server in this process that no other process can reach. It is
+// for tests and for single machines that need the features of a cluster; plain files are
+// faster.
 type Server struct{ server *server.Server }
 
-// readyWait is how long a server may take to be ready.
+// readyWait is the maximum startup time of a server.
 const readyWait = 30 * time.Second
 
-// NewServer starts a server that keeps its files in dir, and syncs them before
-// it acknowledges.
+// NewServer starts a server that stores its files in dir and syncs them before it
+// acknowledges.
 func NewServer(dir string) (*Server, error) {
 	if dir == "" {
 		return nil, fmt.Errorf("start server: %w: it has no directory", firn.ErrInvalid)
@@ -39,7 +39,7 @@ func NewServer(dir string) (*Server, error) {
 	return &Server{s}, nil
 }
 
-// Close stops the server and waits until it has.
+// Close stops the server and waits for it to exit.
 func (s *Server) Close() error {
 	s.server.Shutdown()
 	s.server.WaitForShutdown()

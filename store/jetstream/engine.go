@@ -12,16 +12,16 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// engine is the connection to the cluster and the few requests we make. Those
-// that must know the latest go to the stream's leader, and what it does not have
-// is asked of the other replicas too; those that read much go to one replica.
+// engine is the connection to the cluster with the few requests that the store uses.
+// Requests for the latest state go to the stream's leader, and to other replicas for
+// messages that it lacks. Bulk reads go to one replica.
 type engine struct {
 	nc *nats.Conn
 	js jetstream.JetStream
-	// wait is how long a request tries to get through.
+	// wait is how long a request is retried.
 	wait    time.Duration
 	outages outages
-	// tracer is nil if there is one server only.
+	// tracer is nil for a single server.
 	tracer *tracer
 	places placements
 	watch  watch
@@ -30,11 +30,11 @@ type engine struct {
 // clustered reports whether streams have replicas on several servers.
 func (e *engine) clustered() bool { return e.tracer != nil }
 
-// attempt is how long one attempt waits for its answer. A server that was
-// stopped does not answer at all, and another one may lead meanwhile.
+// attempt is the timeout of one attempt. A stopped server does not respond at all, and
+// another one may become leader in the meantime.
 const attempt = 3 * time.Second
 
-// errConnClosed says that we hung up.
+// errConnClosed means that this side closed the connection.
 var errConnClosed = nats.ErrConnectionClosed
 
 func (e *engine) close() {
@@ -42,12 +42,12 @@ func (e *engine) close() {
 	e.nc.Close()
 }
 
-// patient bounds how long something tries to get through.
-func (e *engine) patient(ctx context.Context) (context.Context, context.CancelFunc) {
+// withWait returns a context that limits how long a request is retried.
+func (e *engine) withWait(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, e.wait)
 }
 
-// publish sends a message once and waits for the answer.
+// publish sends a message once and waits for the response.
 func (e *engine) publish(ctx context.Context, msg *nats.Msg) (ack, error) {
 	once, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
@@ -70,7 +70,7 @@ type message struct {
 	data    []byte
 }
 
-// getRequest asks for a message, or for several.
+// getRequest requests one or several messages.
 type getRequest struct {
 	Seq      uint64 `json:"seq,omitempty"`
 	LastFor  string `json:"last_by_subj,omitempty"`
@@ -79,13 +79,13 @@ type getRequest struct {
 	MaxBytes int    `json:"max_bytes,omitempty"`
 }
 
-// next returns the first message of a subject from a sequence on; nil if a majority
-// of replicas has none.
+// next returns the first message of a subject from a sequence on, or nil if a majority of
+// replicas has none.
 func (e *engine) next(ctx context.Context, stream, subject string, seq uint64) (*message, error) {
 	return e.pick(ctx, stream, getRequest{Seq: max(seq, 1), NextFor: subject}, nil)
 }
 
-// fromLeader asks the leader, once.
+// fromLeader sends one request to the leader.
 func (e *engine) fromLeader(ctx context.Context, stream string, req getRequest) (*message, error) {
 	var reply struct {
 		Error   *apiError `json:"error"`
@@ -117,7 +117,7 @@ func (e *engine) fromLeader(ctx context.Context, stream string, req getRequest) 
 	return m, nil
 }
 
-// ask makes a request of JetStream's API.
+// ask sends a request to the JetStream API.
 func (e *engine) ask(ctx context.Context, subject string, req, reply any) error {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -132,34 +132,34 @@ func (e *engine) ask(ctx context.Context, subject string, req, reply any) error 
 	return json.Unmarshal(m.Data, reply)
 }
 
-// insist asks the leader until it answers or the context is done.
-func insist[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
+// askUntilAnswered calls ask until the leader responds or the context is done.
+func askUntilAnswered[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
 	pause := minPause
 	for {
 		v, err := ask(ctx)
 		var refusal *apiError
-		if err == nil || errors.As(err, &refusal) && !refusal.passes() || errors.Is(err, errConnClosed) {
+		if err == nil || errors.As(err, &refusal) && !refusal.isTemporary() || errors.Is(err, errConnClosed) {
 			return v, err
 		}
-		if rest(ctx, pause) != nil {
+		if sleepContext(ctx, pause) != nil {
 			return v, &Unavailable{Cause: err}
 		}
 		pause = min(2*pause, maxPause)
 	}
 }
 
-// The size of what is asked for at once.
+// Limits for a batch request.
 const (
 	batchMessages = 256
 	batchBytes    = 4 << 20
 )
 
-// batch returns messages of a subject from a sequence on, as one replica has
-// them, the same for all: as many as fit, none if there are none.
+// batch returns messages of a subject from a sequence on, all from the same replica: as
+// many as fit, or none if there are none.
 func (e *engine) batch(ctx context.Context, stream, subject string, seq uint64) ([]*message, error) {
 	once, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
-	if e.clustered() { // a damaged replica may not answer at all, and there are others
+	if e.clustered() { // a damaged replica may not respond at all, and there are others
 		var cancel context.CancelFunc
 		once, cancel = context.WithTimeout(ctx, peerWait)
 		defer cancel()
@@ -167,13 +167,13 @@ func (e *engine) batch(ctx context.Context, stream, subject string, seq uint64) 
 	return direct(once, e.nc, stream, batchRequest(subject, seq), "")
 }
 
-// batchRequest asks for messages of a subject from a sequence on.
+// batchRequest requests messages of a subject from a sequence on.
 func batchRequest(subject string, seq uint64) getRequest {
 	return getRequest{Seq: max(seq, 1), NextFor: subject, Batch: batchMessages, MaxBytes: batchBytes}
 }
 
-// direct asks one replica for messages, and waits for the first one until ctx is
-// done. The trace goes to a subject, if there is one.
+// direct requests messages from one replica, and waits for the first one until ctx is done.
+// If trace is not empty, the trace is sent to that subject.
 func direct(ctx context.Context, nc *nats.Conn, stream string, req getRequest, trace string) ([]*message, error) {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -190,12 +190,12 @@ func direct(ctx context.Context, nc *nats.Conn, stream string, req getRequest, t
 	if err != nil {
 		return nil, err
 	}
-	if end, err := ends(m); end {
+	if end, err := endsBatch(m); end {
 		return nil, err
 	}
 	one, err := parseDirect(m)
 	if err != nil {
-		return nil, nil // damaged: it counts as missing
+		return nil, nil // damaged messages count as missing
 	}
 	return []*message{one}, nil
 }
@@ -206,7 +206,7 @@ func directBatch(ctx context.Context, nc *nats.Conn, msg *nats.Msg) ([]*message,
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is gone, and with it the subscription
+	defer func() { _ = sub.Unsubscribe() }() // fails only if the connection is closed, which ends the subscription
 	if err := sub.SetPendingLimits(-1, -1); err != nil {
 		return nil, err
 	}
@@ -220,23 +220,22 @@ func directBatch(ctx context.Context, nc *nats.Conn, msg *nats.Msg) ([]*message,
 	}
 	var all []*message
 	for {
-		if end, err := ends(m); end {
+		if end, err := endsBatch(m); end {
 			return all, err
 		}
 		one, err := parseDirect(m)
 		if err != nil {
-			return all, nil // damaged: it counts as missing
+			return all, nil // damaged messages count as missing
 		}
 		all = append(all, one)
 		if m, err = sub.NextMsg(attempt); err != nil {
-			return all, nil // a slow line: what has come is good
+			return all, nil // slow connection: the messages received so far are valid
 		}
 	}
 }
 
-// ends reports whether a message is the end of a batch, and if so whether the
-// batch failed.
-func ends(m *nats.Msg) (bool, error) {
+// endsBatch reports whether a message is the end of a batch, and whether the batch failed.
+func endsBatch(m *nats.Msg) (bool, error) {
 	switch status := m.Header.Get("Status"); status {
 	case "":
 		return false, nil
@@ -249,7 +248,7 @@ func ends(m *nats.Msg) (bool, error) {
 	}
 }
 
-// parseDirect reads a message that a replica has sent.
+// parseDirect decodes a message from a replica.
 func parseDirect(m *nats.Msg) (*message, error) {
 	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
 	if err != nil {
@@ -258,8 +257,8 @@ func parseDirect(m *nats.Msg) (*message, error) {
 	return &message{seq: seq, subject: m.Header.Get("Nats-Subject"), header: m.Header, data: m.Data}, nil
 }
 
-// nextAny returns the first message of a subject from a sequence on as one
-// replica has it; nil if there is none.
+// nextAny returns the first message of a subject from a sequence on, from any one replica,
+// or nil if there is none.
 func (e *engine) nextAny(ctx context.Context, stream, subject string, seq uint64) (*message, error) {
 	once, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
@@ -270,11 +269,11 @@ func (e *engine) nextAny(ctx context.Context, stream, subject string, seq uint64
 	return messages[0], nil
 }
 
-// erase overwrites a message in all replicas, if it is there.
+// erase overwrites a message in all replicas if it exists.
 func (e *engine) erase(ctx context.Context, stream string, seq uint64) error {
-	patient, cancel := e.patient(ctx)
+	waitCtx, cancel := e.withWait(ctx)
 	defer cancel()
-	_, err := insist(patient, func(ctx context.Context) (struct{}, error) {
+	_, err := askUntilAnswered(waitCtx, func(ctx context.Context) (struct{}, error) {
 		var reply struct {
 			Error *apiError `json:"error"`
 		}

@@ -10,7 +10,7 @@ import (
 func (s *Server) Dial() (*nats.Conn, error) { return nats.Connect("", nats.InProcessServer(s.server)) }
 
 // Keep does a round of what is done in the background.
-func (st *Store) Keep(ctx context.Context) { st.keeper.keep(ctx) }
+func (st *Store) Keep(ctx context.Context) { st.keeper.sealDue(ctx) }
 
 // KeepIndex does the same for the index.
 func (st *Store) KeepIndex(ctx context.Context, few int) { st.keeper.index(ctx, few) }

@@ -12,8 +12,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Follow yields the records after a position and then those that are added; see
-// [store.Store]. While the cluster does not answer it waits.
+// Follow yields the records after a position and then new ones as they are appended; see
+// [store.Store]. It waits while the cluster does not respond.
 func (st *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		following, cancel := context.WithCancel(ctx)
@@ -33,31 +33,31 @@ func (st *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.S
 type follower struct {
 	st *Store
 	id firn.ID
-	// at is the position that was reached.
+	// at is the position after the last record that was yielded.
 	at    store.Pos
 	begun bool
 	yield func(store.Record, error) bool
-	// left says that the caller has enough, or was told an error; away that the
-	// cluster does not answer.
-	left, away bool
+	// left is set if the caller stopped or received an error, unreachable if the cluster
+	// does not respond.
+	left, unreachable bool
 }
 
-// round reads up to the end and then waits for more, until something is out of
-// order. It reports whether to go on with another round.
+// round reads up to the end and then waits for more, until a message is out of order. It
+// reports whether to start another round.
 func (f *follower) round(ctx context.Context) bool {
-	t, err := f.st.end(ctx, f.id)
-	if f.away = isAway(err) && f.begun; f.away {
-		return rest(ctx, maxPause) == nil
+	t, err := f.st.readTail(ctx, f.id)
+	if f.unreachable = isUnreachable(err) && f.begun; f.unreachable {
+		return sleepContext(ctx, maxPause) == nil
 	}
 	if err != nil {
-		f.tell(ctx, err)
+		f.yieldError(ctx, err)
 		return false
 	}
 	if !f.begun {
 		f.at, f.begun = min(f.at, t.end), true
 	}
-	if !f.st.forth(ctx, f.id, t, f.at, func(r store.Record, err error) bool { return f.pass(ctx, r, err) }) {
-		return f.away && rest(ctx, maxPause) == nil
+	if !f.st.readForward(ctx, f.id, t, f.at, func(r store.Record, err error) bool { return f.pass(ctx, r, err) }) {
+		return f.unreachable && sleepContext(ctx, maxPause) == nil
 	}
 	err = f.listen(ctx, t)
 	switch {
@@ -66,33 +66,33 @@ func (f *follower) round(ctx context.Context) bool {
 	case errors.Is(err, errResync):
 		return true
 	}
-	return rest(ctx, minPause) == nil // the connection, or the consumer, was lost
+	return sleepContext(ctx, minPause) == nil // the connection or the consumer was lost
 }
 
-// isAway reports whether an error is that the cluster does not answer.
-func isAway(err error) bool {
+// isUnreachable reports whether an error means that the cluster does not respond.
+func isUnreachable(err error) bool {
 	var away *Unavailable
 	return errors.As(err, &away)
 }
 
-// tell passes an error on, unless following has ended anyway.
-func (f *follower) tell(ctx context.Context, err error) {
+// yieldError yields an error, unless following has ended already.
+func (f *follower) yieldError(ctx context.Context, err error) {
 	if ctx.Err() == nil {
 		f.left = true
 		f.yield(store.Record{}, err)
 	}
 }
 
-// pass passes a record on.
+// pass yields a record.
 func (f *follower) pass(ctx context.Context, r store.Record, err error) bool {
 	if ctx.Err() != nil {
 		return false
 	}
-	if f.away = isAway(err); f.away {
+	if f.unreachable = isUnreachable(err); f.unreachable {
 		return false
 	}
 	if err != nil {
-		f.tell(ctx, err)
+		f.yieldError(ctx, err)
 		return false
 	}
 	if !f.yield(r, nil) {
@@ -103,10 +103,10 @@ func (f *follower) pass(ctx context.Context, r store.Record, err error) bool {
 	return true
 }
 
-// errResync says that what came does not follow what was passed on.
+// errResync means that a message does not follow the records yielded so far.
 var errResync = errors.New("the messages must be read again")
 
-// listen passes on what is added after the end t.
+// listen yields the records that are appended after the tail t.
 func (f *follower) listen(ctx context.Context, t tail) error {
 	from := jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{f.st.names.subject(f.id)}, DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: t.seq + 1,
@@ -120,8 +120,8 @@ func (f *follower) listen(ctx context.Context, t tail) error {
 	})
 }
 
-// listen hands on the messages of a stream in their order, as they come, until that
-// fails or ctx ends: it always ends with an error.
+// listen passes the messages of a stream in order as they arrive. It returns an error when
+// that fails or ctx ends.
 func (e *engine) listen(ctx context.Context, stream string, from jetstream.OrderedConsumerConfig, take func(jetstream.Msg) error) error {
 	consumer, err := e.js.OrderedConsumer(ctx, stream, from)
 	if err != nil {
@@ -143,16 +143,16 @@ func (e *engine) listen(ctx context.Context, stream string, from jetstream.Order
 	}
 }
 
-// take passes on what a message adds.
+// take yields the new records of a message.
 func (f *follower) take(ctx context.Context, t *tail, m *message) error {
 	fr, err := parseFrame(m)
 	if err != nil {
 		return errResync
 	}
 	if fr.kind == kindSeal && fr.end == f.at || fr.kind == kindMark && fr.end == f.at {
-		now, err := f.st.after(fr)
+		now, err := f.st.tailAfter(fr)
 		if err != nil || now.gone() {
-			return errResync // which tells what is the matter
+			return errResync // reading again reports the fault
 		}
 		*t = now
 		return nil
@@ -173,5 +173,5 @@ func (f *follower) take(ctx context.Context, t *tail, m *message) error {
 	return nil
 }
 
-// errLeft says that the caller has enough.
+// errLeft means that the caller stopped.
 var errLeft = errors.New("enough")

@@ -22,25 +22,25 @@ const (
 	headID     = "Nats-Msg-Id"
 	headExpect = "Nats-Expected-Last-Subject-Sequence"
 	headRollup = "Nats-Rollup"
-	headKind   = "S-Kind"     // what the message holds; none: lines
+	headKind   = "S-Kind"     // the kind of content; absent for lines
 	headEnd    = "S-N"        // the number of records up to its end
-	headCount  = "S-K"        // the number of records in it; none: 1
-	headPrev   = "S-Prev"     // the chain before it
-	headSum    = "S-Sum"      // the chain behind it
-	headBack   = "S-Back"     // the sequence of the message before it
-	headSeal   = "S-Seal"     // the sequence of the seal before it
+	headCount  = "S-K"        // the number of records in it; absent for 1
+	headPrev   = "S-Prev"     // the checksum before it
+	headSum    = "S-Sum"      // the checksum after it
+	headBack   = "S-Back"     // the sequence of the previous message
+	headSeal   = "S-Seal"     // the sequence of the previous seal
 	headHead   = "S-Head"     // the last entry, if the payload is not lines
-	headSize   = "S-Size"     // the bytes of the session up to its end, as a file
+	headSize   = "S-Size"     // the size of the session up to its end in bytes, as a file
 	headStored = "S-Archived" // the session is archived
 	headBinned = "S-Removed"  // the session is in the bin
-	headTime   = "S-Time"     // when its lines last changed
-	headAgent  = "S-Agent"    // whose it is, as its header says
-	headLoose  = "S-Loose"    // the number of messages behind the seal, with this one
-	headBase   = "S-Base"     // the bytes of the session up to the seal
+	headTime   = "S-Time"     // the time of the last change of its lines
+	headAgent  = "S-Agent"    // the agent in the session's header
+	headLoose  = "S-Loose"    // the number of messages after the seal, including this one
+	headBase   = "S-Base"     // the size of the session up to the seal in bytes
 	headCheck  = "S-Check"    // the hash of a value and its name
 )
 
-// checkOf is the hash of a value that is kept under a name.
+// checkOf returns the hash of a value and its name.
 func checkOf(subject string, data []byte) string {
 	h := sha256.New()
 	h.Write([]byte(subject)) // a hash never fails
@@ -49,53 +49,53 @@ func checkOf(subject string, data []byte) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
 }
 
-// frameKind is what a message holds.
+// frameKind is the kind of content of a message.
 type frameKind string
 
 const (
 	kindLines frameKind = ""     // lines
 	kindBlob  frameKind = "blob" // the name of an object that holds the lines
 	kindSeal  frameKind = "seal" // all lines of the session so far; see sealed
-	kindMark  frameKind = "mark" // no lines: what became of the session
+	kindMark  frameKind = "mark" // no lines: a change of the session's state
 )
 
 // frame is a message of a session. A session is a chain of them.
 type frame struct {
 	seq  uint64
 	kind frameKind
-	// id is the message's own, chosen by who made it.
+	// id is the unique ID of the message, chosen by the writer.
 	id string
-	// end is the number of records up to its end, count of those in it.
+	// end is the number of records up to its end, count the number of records in it.
 	end   store.Pos
 	count int
-	// prev and sum are the chain before and behind it.
+	// prev and sum are the checksums before and after it.
 	prev, sum sum
-	// back is the sequence of the message before it, seal that of the latest seal.
+	// back is the sequence of the previous message, seal that of the latest seal.
 	back, seal uint64
 	// head is the last entry, if the payload is not lines.
 	head firn.EntryID
-	// size is the bytes of the session up to its end.
+	// size is the size of the session up to its end, in bytes.
 	size              int64
 	archived, removed bool
-	// modified is when the lines last changed, by the clock of who did it, and
-	// later with each change; agent is whose the session is.
+	// modified is the time of the last change of the lines by the writer's clock, and
+	// increases with each change. agent is the session's agent.
 	modified time.Time
 	agent    string
-	// loose is the number of messages behind the latest seal, and base the bytes
-	// that the seal holds.
+	// loose is the number of messages after the latest seal, base the number of bytes in
+	// the seal.
 	loose int
 	base  int64
 	data  []byte
 }
 
-// at is the position before the frame's records.
+// at returns the position before the frame's records.
 func (f *frame) at() store.Pos { return f.end - store.Pos(f.count) }
 
-// sum is a hash over all lines of a session up to one. A record that is missing
-// or not what was written makes another.
+// sum is a hash over all lines of a session up to a position. It detects missing and
+// changed records.
 type sum [16]byte
 
-// next is the sum behind one more line.
+// next returns the sum after one more line.
 func (s sum) next(line []byte) sum {
 	h := sha256.New()
 	h.Write(s[:]) // a hash never fails
@@ -106,7 +106,7 @@ func (s sum) next(line []byte) sum {
 	return sum(all[:len(s)])
 }
 
-// over is the sum behind lines.
+// over returns the sum after lines.
 func (s sum) over(lines [][]byte) sum {
 	for _, line := range lines {
 		s = s.next(line)
@@ -126,8 +126,7 @@ func parseSum(text string) (sum, error) {
 	return s, err
 }
 
-// join puts lines together as they are sent: as in a file, but for the last
-// newline.
+// join joins lines for sending: as in a file, without the last newline.
 func join(lines [][]byte) []byte { return bytes.Join(lines, []byte{'\n'}) }
 
 // split is the inverse of join.
@@ -139,7 +138,7 @@ func split(data []byte, count int) ([][]byte, error) {
 	return lines, nil
 }
 
-// msg spells the frame as a message.
+// msg encodes the frame as a message.
 func (f *frame) msg(subject string) *nats.Msg {
 	m := &nats.Msg{Subject: subject, Header: nats.Header{}, Data: f.data}
 	set := func(name, value string, when bool) {
@@ -166,7 +165,7 @@ func (f *frame) msg(subject string) *nats.Msg {
 	return m
 }
 
-// parseFrame reads a message as a frame.
+// parseFrame decodes a frame from a message.
 func parseFrame(m *message) (*frame, error) {
 	f := &frame{seq: m.seq, kind: frameKind(m.header.Get(headKind)), id: m.header.Get(headID), count: 1, data: m.data,
 		archived: m.header.Get(headStored) != "", removed: m.header.Get(headBinned) != ""}
@@ -197,7 +196,7 @@ func parseFrame(m *message) (*frame, error) {
 	return f, nil
 }
 
-// whole reports what is wrong with the payload of a frame, apart from objects.
+// whole verifies the payload of a frame, without its objects.
 func (f *frame) whole() error {
 	switch f.kind {
 	case kindSeal:
@@ -219,7 +218,7 @@ func (f *frame) whole() error {
 	return err
 }
 
-// soundFrame accepts messages that are frames with a whole payload.
+// soundFrame reports whether a message is a frame with a valid payload.
 func soundFrame(m *message) bool {
 	f, err := parseFrame(m)
 	return err == nil && f.whole() == nil || errors.Is(err, firn.ErrUnsupported)
@@ -229,7 +228,7 @@ func (f *frame) known() bool {
 	return f.kind == kindLines || f.kind == kindBlob || f.kind == kindSeal || f.kind == kindMark
 }
 
-// parser reads headers and keeps the first thing that is wrong.
+// parser parses headers and keeps the first error.
 type parser struct {
 	header nats.Header
 	err    error
@@ -271,14 +270,14 @@ func (p *parser) quoted(name string) string {
 	return s
 }
 
-// mark is the payload of a message that says what became of a session.
+// mark is the payload of a message that changes the state of a session.
 type mark struct {
 	Time    string         `json:"time"`
 	Reason  string         `json:"reason,omitempty"`
 	Receipt *store.Receipt `json:"receipt,omitempty"`
 }
 
-// tail is the end of a session: all that whoever appends must know.
+// tail is the end of a session: everything an append needs.
 type tail struct {
 	// seq is the sequence of the last message; 0 if there is none.
 	seq      uint64
@@ -292,17 +291,17 @@ type tail struct {
 	agent    string
 	loose    int
 	base     int64
-	// removed says that the session is in the bin; receipt is set once somebody
-	// has begun to purge it.
+	// removed reports whether the session is in the bin; receipt is set once a purge has
+	// started.
 	removed bool
 	receipt *store.Receipt
 }
 
-// gone reports whether the session is not there for those who read and append.
+// gone reports whether the session cannot be read or appended to.
 func (t *tail) gone() bool { return t.removed || t.receipt != nil }
 
-// after is the tail behind a frame.
-func (st *Store) after(f *frame) (tail, error) {
+// tailAfter returns the tail after a frame.
+func (st *Store) tailAfter(f *frame) (tail, error) {
 	t := tail{seq: f.seq, end: f.end, sum: f.sum, head: f.head, seal: f.seal, size: f.size, archived: f.archived, removed: f.removed,
 		modified: f.modified, agent: f.agent, loose: f.loose, base: f.base}
 	switch f.kind {
@@ -327,22 +326,22 @@ func (st *Store) after(f *frame) (tail, error) {
 	return t, nil
 }
 
-// follow makes a frame that comes after the tail.
-func (t *tail) follow(kind frameKind, id string) *frame {
+// nextFrame returns a frame that follows the tail.
+func (t *tail) nextFrame(kind frameKind, id string) *frame {
 	return &frame{kind: kind, id: id, end: t.end, prev: t.sum, sum: t.sum, back: t.seq, seal: t.seal, head: t.head, size: t.size, archived: t.archived, removed: t.removed,
 		modified: t.modified, agent: t.agent, loose: t.loose + 1, base: t.base}
 }
 
-// later is the time of a change that follows the tail: now, but after the change
-// before it, whatever clock that one went by.
-func (t *tail) later(now time.Time) time.Time {
+// nextModified returns the time of a change that follows the tail: now, but later than the
+// previous change by any clock.
+func (t *tail) nextModified(now time.Time) time.Time {
 	if now = now.UTC().Round(0); now.After(t.modified) {
 		return now
 	}
 	return t.modified.Add(time.Nanosecond)
 }
 
-// records yields the records of lines, the first of which stands at a position.
+// records yields the records of lines, the first of which is at the given position.
 func (st *Store) records(at store.Pos, lines [][]byte) iter.Seq[store.Record] {
 	return func(yield func(store.Record) bool) {
 		for i, line := range lines {
@@ -356,7 +355,7 @@ func (st *Store) records(at store.Pos, lines [][]byte) iter.Seq[store.Record] {
 func (st *Store) record(at store.Pos, line []byte) store.Record {
 	g, err := st.dialect.Glance(line)
 	if err != nil {
-		r := firn.LazyRecord(at, at+1, firn.Glance{}, line, st.dialect.Decode) // the line stays: who seals it must have it
+		r := firn.LazyRecord(at, at+1, firn.Glance{}, line, st.dialect.Decode) // keeps the line, which sealing needs
 		r.Gap = &firn.Gap{Kind: firn.GapDamaged, At: at, Next: at + 1, Detail: err.Error()}
 		return r
 	}

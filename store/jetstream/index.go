@@ -14,43 +14,41 @@ import (
 	"firn.dev/store"
 )
 
-// index is the table that lists are made of: a row for each session, in a bucket
-// that all gateways share, and a mark for each shard up to which message the
-// rows tell all. Nobody writes it when something is appended: whoever lists brings
-// it up to date first, from the messages behind the mark. If it is lost it is
-// made again from the first message on.
+// index is the table behind lists. It has a row for each session in a bucket shared by all
+// gateways, and for each shard a mark: the last message that the rows include. Appends do
+// not write it. Listing first updates it from the messages after the mark. If it is lost,
+// it is rebuilt from the first message on.
 type index struct {
 	st     *Store
 	bucket bucket
-	// turn is held by who uses what follows.
+	// turn is held by the user of the following fields.
 	turn chan struct{}
 	// rows and marks are the bucket as far as it was read.
-	rows  map[firn.ID]kept
-	marks map[int]kept
-	next  uint64
-	news  news
-	// mu guards the rows against each other's makers: who has the turn lets several
-	// work.
+	rows    map[firn.ID]storedRow
+	marks   map[int]storedRow
+	next    uint64
+	pending pendingChanges
+	// mu guards the rows against concurrent workers of the holder of turn.
 	mu sync.Mutex
 }
 
-// row is what the index keeps of a session as of a message: it tells the same
-// whoever makes it. The row of a shard has nothing but the sequence.
+// row is the index entry of a session as of a message. It is the same for every writer. The
+// row of a shard has only the sequence.
 type row struct {
-	// Version is rowVersion; a row of another one is made again.
+	// Version is rowVersion; a row of another version is rebuilt.
 	Version int    `json:"v"`
 	Seq     uint64 `json:"seq"`
-	// Gone says that the session is in the bin or was purged.
+	// Gone reports whether the session is in the bin or was purged.
 	Gone bool `json:"gone,omitempty"`
-	// Modified is when its lines last changed.
+	// Modified is the time of the last change of its lines.
 	Modified time.Time  `json:"modified,omitzero"`
 	Info     store.Info `json:"info,omitzero"`
 }
 
-// rowVersion grows when rows say other things of the same sessions.
+// rowVersion is incremented when the content of rows changes for the same sessions.
 const rowVersion = 2
 
-// parseRow reads a row; one that is not ours, or of another version, is empty.
+// parseRow decodes a row; an invalid one, or one of another version, is empty.
 func parseRow(value []byte) row {
 	var r row
 	if value == nil || json.Unmarshal(value, &r) != nil || r.Version != rowVersion {
@@ -59,18 +57,18 @@ func parseRow(value []byte) row {
 	return r
 }
 
-// kept is a value of the bucket and its revision.
-type kept struct {
+// storedRow is a row of the bucket with its revision.
+type storedRow struct {
 	row      row
 	revision uint64
 }
 
 func newIndex(st *Store) *index {
 	return &index{st: st, bucket: bucket{st.engine, st.names.index()}, turn: make(chan struct{}, 1),
-		rows: make(map[firn.ID]kept), marks: make(map[int]kept), next: 1, news: newNews()}
+		rows: make(map[firn.ID]storedRow), marks: make(map[int]storedRow), next: 1, pending: newPendingChanges()}
 }
 
-// refresh brings the rows of a shard up to date.
+// refresh updates the rows of a shard.
 func (x *index) refresh(ctx context.Context, shard int) error {
 	return x.with(ctx, func() error {
 		if err := x.read(ctx); err != nil {
@@ -80,7 +78,7 @@ func (x *index) refresh(ctx context.Context, shard int) error {
 	})
 }
 
-// with does something while nobody else uses the index.
+// with calls do with exclusive use of the index.
 func (x *index) with(ctx context.Context, do func() error) error {
 	select {
 	case x.turn <- struct{}{}:
@@ -91,17 +89,17 @@ func (x *index) with(ctx context.Context, do func() error) error {
 	return do()
 }
 
-// read takes over what others have written.
+// read reads the rows that others have written.
 func (x *index) read(ctx context.Context) error {
 	next, err := x.bucket.all(ctx, x.next, func(name string, value []byte, revision uint64) error {
-		x.keep(name, kept{parseRow(value), revision})
+		x.cacheStored(name, storedRow{parseRow(value), revision})
 		return nil
 	})
 	x.next = max(x.next, next)
 	return err
 }
 
-func (x *index) keep(name string, k kept) {
+func (x *index) cacheStored(name string, k storedRow) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if token, ok := strings.CutPrefix(name, "i."); ok {
@@ -115,8 +113,8 @@ func (x *index) keep(name string, k kept) {
 	}
 }
 
-// hold takes over what could not be written.
-func (x *index) hold(name string, k kept) {
+// cacheUnwritten keeps a row in memory that could not be written.
+func (x *index) cacheUnwritten(name string, k storedRow) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if token, ok := strings.CutPrefix(name, "i."); ok {
@@ -128,11 +126,10 @@ func (x *index) hold(name string, k kept) {
 	}
 }
 
-// chunk is how many messages are looked at before rows are written.
+// chunk is the number of messages that are scanned before rows are written.
 const chunk = 2048
 
-// catchUp makes the rows anew of all sessions that have messages behind the mark
-// of their shard.
+// catchUp rebuilds the rows of all sessions with messages after the mark of their shard.
 func (x *index) catchUp(ctx context.Context, shard int) error {
 	stream := x.st.names.stream(shard)
 	last, err := x.st.engine.lastSeq(ctx, stream)
@@ -157,8 +154,8 @@ func (x *index) catchUpSome(ctx context.Context, shard int) (bool, error) {
 	return x.marks[shard].row.Seq < last, err
 }
 
-// advance makes rows anew for some messages behind the mark of a shard, up to
-// last, and moves the mark behind them.
+// advance rebuilds rows for some messages after the mark of a shard, up to last, and moves
+// the mark after them.
 func (x *index) advance(ctx context.Context, shard int, last uint64) error {
 	changed, next, err := x.changed(ctx, x.st.names.stream(shard), x.st.names.all(shard), x.marks[shard].row.Seq+1, last)
 	if err != nil {
@@ -170,16 +167,15 @@ func (x *index) advance(ctx context.Context, shard int, last uint64) error {
 	return x.write(ctx, markName(shard), row{Seq: next - 1}, x.marks[shard])
 }
 
-// rowMakers is how many rows are made at a time: each takes three answers of the
-// servers, one after the other.
+// rowMakers is the number of rows that are built concurrently: each takes three sequential
+// server requests.
 const rowMakers = 32
 
-// makeRows makes the rows anew of the sessions whose row tells less than up to the
-// given message.
+// makeRows rebuilds the rows of the sessions whose row is older than the given message.
 func (x *index) makeRows(ctx context.Context, changed map[firn.ID]uint64) error {
 	due := make(chan firn.ID, len(changed))
 	for id, seq := range changed {
-		if x.rows[id].row.Seq < seq { // or somebody else was here
+		if x.rows[id].row.Seq < seq { // otherwise another gateway has written it
 			due <- id
 		}
 	}
@@ -212,11 +208,11 @@ func (x *index) makeRow(ctx context.Context, id firn.ID) error {
 	return x.write(ctx, rowName(id), r, old)
 }
 
-// errChunk says that enough messages were looked at for once.
+// errChunk ends a scan after enough messages.
 var errChunk = errors.New("enough for once")
 
-// changed returns the sessions that have messages in a stretch, with the last
-// sequence of each, and where to go on.
+// changed returns the sessions with messages in a range, with the last sequence of each,
+// and the sequence to continue from.
 func (x *index) changed(ctx context.Context, stream, subject string, from, last uint64) (map[firn.ID]uint64, uint64, error) {
 	ids, looked := make(map[firn.ID]uint64), 0
 	next, err := x.st.engine.scan(ctx, stream, subject, from, last, func(m *message) error {
@@ -232,9 +228,8 @@ func (x *index) changed(ctx context.Context, stream, subject string, from, last 
 	return ids, next, err
 }
 
-// write puts a row into the bucket, unless somebody has put one there that
-// tells more.
-func (x *index) write(ctx context.Context, name string, r row, old kept) error {
+// write stores a row in the bucket, unless the bucket has a more recent one.
+func (x *index) write(ctx context.Context, name string, r row, old storedRow) error {
 	r.Version = rowVersion
 	data, err := json.Marshal(r)
 	if err != nil {
@@ -243,11 +238,11 @@ func (x *index) write(ctx context.Context, name string, r row, old kept) error {
 	for old.row.Seq < r.Seq {
 		revision, err := x.bucket.put(ctx, name, data, old.revision)
 		if err == nil {
-			x.keep(name, kept{r, revision})
+			x.cacheStored(name, storedRow{r, revision})
 			return nil
 		}
-		if isAway(err) && ctx.Err() == nil { // it is derived: what cannot be written is made again
-			x.hold(name, kept{r, old.revision})
+		if isUnreachable(err) && ctx.Err() == nil { // rows are derived and can be rebuilt later
+			x.cacheUnwritten(name, storedRow{r, old.revision})
 			return nil
 		}
 		if !errors.Is(err, errFenced) {
@@ -257,29 +252,29 @@ func (x *index) write(ctx context.Context, name string, r row, old kept) error {
 		if err != nil {
 			return err
 		}
-		old = kept{parseRow(value), revision}
-		x.keep(name, old)
+		old = storedRow{parseRow(value), revision}
+		x.cacheStored(name, old)
 	}
 	return nil
 }
 
 const (
-	// wholeRecords is how long a session may be to be read as a whole for its row.
+	// wholeRecords is the maximum length of a session that is read completely for its row.
 	wholeRecords = 1024
-	// firstRecords is what is read of the beginning of a longer one.
+	// firstRecords is the number of records read from the start of a longer session.
 	firstRecords = 64
 )
 
-// row makes the row of a session as it is now.
+// row builds the current row of a session.
 func (st *Store) row(ctx context.Context, id firn.ID) (row, error) {
-	t, err := st.lookUp(ctx, id, 0)
+	t, err := st.fetchTail(ctx, id, 0)
 	if err != nil {
 		return row{}, err
 	}
 	return st.rowAt(ctx, id, t)
 }
 
-// rowAt makes the row of a session that ends with t.
+// rowAt builds the row of a session with the tail t.
 func (st *Store) rowAt(ctx context.Context, id firn.ID, t tail) (row, error) {
 	r := row{Seq: t.seq, Gone: t.seq == 0 || t.gone(), Modified: t.modified}
 	if t.seq == 0 || t.receipt != nil {
@@ -288,9 +283,9 @@ func (st *Store) rowAt(ctx context.Context, id firn.ID, t tail) (row, error) {
 	var err error
 	r.Info, err = st.info(ctx, id, t)
 	switch {
-	case errors.Is(err, firn.ErrNotFound): // put away since; the message that says so comes later
+	case errors.Is(err, firn.ErrNotFound): // removed since; a later message has that change
 		return row{Seq: t.seq, Gone: true}, nil
-	case errors.Is(err, firn.ErrCorrupt): // it is listed, with what could be read of it
+	case errors.Is(err, firn.ErrCorrupt): // it is listed with the content that could be read
 		r.Info.Fault = err.Error()
 		st.opts.Report(err.Error())
 		return r, nil
@@ -298,8 +293,8 @@ func (st *Store) rowAt(ctx context.Context, id firn.ID, t tail) (row, error) {
 	return r, err
 }
 
-// info computes the info of a session up to the end t. Of a long one it reads the
-// beginning, and the end from the latest checkpoint on, see [store.Checkpoint].
+// info computes the info of a session up to the tail t. Of a long session it reads the
+// start, and the end from the latest checkpoint on; see [store.Checkpoint].
 func (st *Store) info(ctx context.Context, id firn.ID, t tail) (store.Info, error) {
 	var gist store.Gist
 	err := st.gather(ctx, id, t, store.Start, firstRecords, &gist)
@@ -318,10 +313,10 @@ func (st *Store) info(ctx context.Context, id firn.ID, t tail) (store.Info, erro
 	return info, err
 }
 
-// checkpoint returns where the latest checkpoint behind a position stands; that
+// checkpoint returns the position of the latest checkpoint after a position, or that
 // position if there is none.
 func (st *Store) checkpoint(ctx context.Context, id firn.ID, t tail, after store.Pos) (store.Pos, error) {
-	for rec, err := range st.back(ctx, id, t, t.end) {
+	for rec, err := range st.readBackward(ctx, id, t, t.end) {
 		if err != nil {
 			return after, err
 		}
@@ -349,7 +344,7 @@ func (st *Store) checkpoint(ctx context.Context, id firn.ID, t tail, after store
 // precede that checkpoint.
 func (st *Store) prompt(ctx context.Context, id firn.ID, t tail, gist *store.Gist) error {
 	var failed error
-	st.forth(ctx, id, t, store.Start, func(r store.Record, err error) bool {
+	st.readForward(ctx, id, t, store.Start, func(r store.Record, err error) bool {
 		if failed = err; err != nil {
 			return false
 		}
@@ -361,10 +356,10 @@ func (st *Store) prompt(ctx context.Context, id firn.ID, t tail, gist *store.Gis
 	return failed
 }
 
-// gather takes notice of the records between two positions.
+// gather adds the records between two positions.
 func (st *Store) gather(ctx context.Context, id firn.ID, t tail, from, to store.Pos, gist *store.Gist) error {
 	var failed error
-	st.forth(ctx, id, t, from, func(r store.Record, err error) bool {
+	st.readForward(ctx, id, t, from, func(r store.Record, err error) bool {
 		if failed = err; err != nil || r.At >= to {
 			return false
 		}

@@ -165,7 +165,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		o.Report(st.describe(f))
 		o.Damaged(f)
 	}
-	if err := st.settle(ctx); err != nil {
+	if err := st.initialize(ctx); err != nil {
 		e.close()
 		return nil, fmt.Errorf("open store %s: %w", o.Space, err)
 	}
@@ -176,9 +176,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return st, nil
 }
 
-// begin fails if the store is closed or the context is done. Otherwise the caller must call
-// st.working.Done.
-func (st *Store) begin(ctx context.Context) error {
+// beginOperation fails if the store is closed or the context is done. Otherwise the caller
+// must call st.working.Done.
+func (st *Store) beginOperation(ctx context.Context) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.closed {
@@ -191,9 +191,9 @@ func (st *Store) begin(ctx context.Context) error {
 	return nil
 }
 
-// ready is begin for operations that Close does not wait for.
-func (st *Store) ready(ctx context.Context) error {
-	if err := st.begin(ctx); err != nil {
+// checkOpen is beginOperation for operations that Close does not wait for.
+func (st *Store) checkOpen(ctx context.Context) error {
+	if err := st.beginOperation(ctx); err != nil {
 		return err
 	}
 	st.working.Done()

@@ -11,46 +11,44 @@ import (
 	"firn.dev"
 )
 
-// keeper seals, in the background, the sessions that this store has added to:
-// those that rest, and those that have got many messages. It never holds up an
-// append: it seals beside those who write, and if one of them is faster the seal
-// is refused and nothing has changed. It also writes down rows of the index when
-// many are missing, so that who opens the store next need not make them.
+// keeper seals sessions in the background that this store has appended to: idle ones, and
+// those with many messages. It never delays an append: it seals concurrently with writers,
+// and if a writer is faster, the seal is rejected without effect. It also writes missing
+// rows of the index, so that the next process to open the store need not build them.
 type keeper struct {
 	st *Store
-	// after is how long a session must rest; never if it is negative.
+	// after is how long a session must be idle; never if negative.
 	after time.Duration
-	// wake says that something may be due before the next round.
+	// wake signals that a session may be due before the next round.
 	wake chan struct{}
 
 	mu    sync.Mutex
 	loose map[firn.ID]loose
-	// round is held by who looks what is due.
+	// round is held while due sessions are processed.
 	round sync.Mutex
 }
 
-// loose is a session with messages that are in no seal.
+// loose is a session with messages that are not in a seal.
 type loose struct {
 	messages int
 	bytes    int64
-	// touched is when the last one came.
+	// touched is the time of the last message.
 	touched time.Time
-	// fails counts attempts to seal it in vain, since it was touched first;
-	// notBefore is when the next one may be made.
+	// fails is the number of failed attempts to seal it since it was first touched;
+	// notBefore is the earliest time of the next one.
 	fails     int
 	notBefore time.Time
 }
 
 const (
 	defaultSealAfter = 10 * time.Minute
-	// manyMessages and manyBytes are what a session may have behind its seal while
-	// it is in use.
+	// manyMessages and manyBytes are the limits for unsealed data of an active session.
 	manyMessages = 256
 	manyBytes    = 512 << 10
-	// maxLoose bounds how many sessions are remembered. The others are sealed once
+	// maxLoose is the maximum number of sessions that are tracked. Others are sealed when
 	// they are used again.
 	maxLoose = 1 << 16
-	// maxDelay bounds how long after attempts in vain the next one is made.
+	// maxDelay is the maximum delay after failed attempts.
 	maxDelay = 10 * time.Minute
 )
 
@@ -58,21 +56,21 @@ func newKeeper(st *Store) *keeper {
 	return &keeper{st: st, after: st.opts.SealAfter, wake: make(chan struct{}, 1), loose: make(map[firn.ID]loose)}
 }
 
-// many reports whether a session has more messages than one that is in use should.
+// many reports whether a session exceeds the limits for an active session.
 func (l *loose) many() bool { return l.messages > manyMessages || l.bytes > manyBytes }
 
-// due reports whether a session is to be sealed now.
+// due reports whether a session should be sealed now.
 func (l *loose) due(now time.Time, after time.Duration) bool {
 	return !now.Before(l.notBefore) && (l.many() || now.Sub(l.touched) >= after)
 }
 
-// failed puts the next attempt off, longer each time.
+// failed delays the next attempt, longer each time.
 func (l *loose) failed(now time.Time) {
 	l.fails++
 	l.notBefore = now.Add(min(maxDelay, time.Second<<min(l.fails, 10)))
 }
 
-// touch takes notice of the end of a session that this store has written to.
+// touch records the tail of a session that this store has written to.
 func (k *keeper) touch(id firn.ID, t tail) {
 	if k.after < 0 {
 		return
@@ -97,7 +95,7 @@ func (k *keeper) touch(id firn.ID, t tail) {
 	}
 }
 
-// due returns the sessions that are to be sealed, those that rest longest first.
+// due returns the sessions that should be sealed, longest idle first.
 func (k *keeper) due(now time.Time) []firn.ID {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -111,7 +109,7 @@ func (k *keeper) due(now time.Time) []firn.ID {
 	return ids
 }
 
-// run keeps until the context is done.
+// run seals due sessions until the context is done.
 func (k *keeper) run(ctx context.Context) {
 	if k.after < 0 {
 		return
@@ -123,16 +121,16 @@ func (k *keeper) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			k.keep(ctx)
+			k.sealDue(ctx)
 			k.index(ctx, chunk)
 		case <-k.wake:
-			k.keep(ctx)
+			k.sealDue(ctx)
 		}
 	}
 }
 
-// keep seals what is due, one after the other.
-func (k *keeper) keep(ctx context.Context) {
+// sealDue seals the due sessions one after the other.
+func (k *keeper) sealDue(ctx context.Context) {
 	k.round.Lock()
 	defer k.round.Unlock()
 	for _, id := range k.due(k.st.opts.Now()) {
@@ -143,24 +141,24 @@ func (k *keeper) keep(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		k.settle(id, was, err)
+		k.finishAttempt(id, was, err)
 	}
 }
 
-// seal seals a session without taking its turn. Whoever appends meanwhile wins.
+// seal seals a session without acquiring it. A concurrent append takes precedence.
 func (k *keeper) seal(ctx context.Context, id firn.ID) error {
 	s := &session{id: id}
-	s.low.Store(k.st.seen(id))
+	s.low.Store(k.st.lastSeen(id))
 	err := k.st.seal(ctx, s)
 	if err == nil {
-		k.st.outdate(id, s.low.Load())
+		k.st.invalidate(id, s.low.Load())
 	}
 	return err
 }
 
-// settle decides what becomes of a session that was to be sealed and was so
-// before. If somebody has added to it since it is looked at again in its time.
-func (k *keeper) settle(id firn.ID, was loose, err error) {
+// finishAttempt updates a session after an attempt to seal it; was is its state before. If
+// it was appended to since, it becomes due again later.
+func (k *keeper) finishAttempt(id firn.ID, was loose, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	l, known := k.loose[id]
@@ -171,15 +169,15 @@ func (k *keeper) settle(id firn.ID, was loose, err error) {
 	case errors.Is(err, firn.ErrCorrupt):
 		delete(k.loose, id)
 		k.st.opts.Report(fmt.Sprintf("session %s cannot be sealed, and stays as it is: %v", id, err))
-	default: // somebody was faster, or nobody answers
+	default: // another writer was faster, or the cluster does not respond
 		l.failed(k.st.opts.Now())
 		k.loose[id] = l
 	}
 }
 
-// outdate tells a session that its end is another message now, unless somebody
-// is using it: they will find out.
-func (st *Store) outdate(id firn.ID, seq uint64) {
+// invalidate marks the cached tail of a session as outdated, unless the session is in use:
+// its user will find out.
+func (st *Store) invalidate(id firn.ID, seq uint64) {
 	st.mu.Lock()
 	s := st.sessions[id]
 	st.mu.Unlock()
@@ -189,20 +187,20 @@ func (st *Store) outdate(id firn.ID, seq uint64) {
 	select {
 	case s.turn <- struct{}{}:
 		s.fresh = s.fresh && s.tail.seq >= seq
-		s.saw(seq)
+		s.noteSequence(seq)
 		<-s.turn
 	default:
 	}
 }
 
-// index writes rows down if more than a few are missing, some at a time, so that
-// nobody who lists has to wait for long.
+// index writes rows if more than a few are missing, in small steps, so that listing never
+// waits long.
 func (k *keeper) index(ctx context.Context, few int) {
 	x := k.st.index
 	for shard := range k.st.names.shards {
 		for more := true; more && ctx.Err() == nil; {
 			err := x.with(ctx, func() (err error) {
-				if more = len(x.news.stood) > few; more {
+				if more = len(x.pending.sessions) > few; more {
 					if err = x.read(ctx); err == nil {
 						more, err = x.catchUpSome(ctx, shard)
 					}

@@ -10,15 +10,15 @@ import (
 	"firn.dev/store"
 )
 
-// binding is where a key points.
+// binding is the stored session of a key.
 type binding struct {
 	Key     string  `json:"key"`
 	Session firn.ID `json:"session"`
 }
 
-// Lookup returns the session a key points at; see [store.Keyed].
+// Lookup returns the session of a key; see [store.Keyed].
 func (st *Store) Lookup(ctx context.Context, key string) (firn.ID, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.beginOperation(ctx); err != nil {
 		return "", err
 	}
 	defer st.working.Done()
@@ -36,7 +36,7 @@ func (st *Store) Lookup(ctx context.Context, key string) (firn.ID, error) {
 	return id, nil
 }
 
-// holder returns the session that a value points at if it is there.
+// holder returns the session of a stored binding if it exists.
 func (st *Store) holder(ctx context.Context, key string, value []byte) (firn.ID, error) {
 	if value == nil {
 		return "", firn.ErrNotFound
@@ -45,11 +45,11 @@ func (st *Store) holder(ctx context.Context, key string, value []byte) (firn.ID,
 	if err := json.Unmarshal(value, &b); err != nil || b.Key != key {
 		return "", fmt.Errorf("%w: it does not tell where it points", firn.ErrCorrupt)
 	}
-	t, err := st.lookUp(ctx, b.Session, st.seen(b.Session))
+	t, err := st.fetchTail(ctx, b.Session, st.lastSeen(b.Session))
 	switch {
 	case err != nil:
 		return "", err
-	case t.seq == 0: // one that was removed or purged has a message that says so
+	case t.seq == 0: // a removed or purged session still has a message
 		return "", &Damage{b.Session, store.Start, st.servers(ctx, b.Session), fmt.Sprintf("the key %s points at it, and no server has a message of it", key)}
 	case t.gone():
 		return "", fmt.Errorf("session %s: %w", b.Session, firn.ErrNotFound)
@@ -57,12 +57,12 @@ func (st *Store) holder(ctx context.Context, key string, value []byte) (firn.ID,
 	return b.Session, nil
 }
 
-// live refuses a session that is not there.
-func (st *Store) live(ctx context.Context, id firn.ID) error {
+// checkLive returns an error if the session does not exist.
+func (st *Store) checkLive(ctx context.Context, id firn.ID) error {
 	if err := id.Check(); err != nil {
 		return fmt.Errorf("session %.40q: %w", id, firn.ErrNotFound)
 	}
-	t, err := st.lookUp(ctx, id, st.seen(id))
+	t, err := st.fetchTail(ctx, id, st.lastSeen(id))
 	if err != nil {
 		return err
 	}
@@ -72,21 +72,21 @@ func (st *Store) live(ctx context.Context, id firn.ID) error {
 	return nil
 }
 
-// Bind points a key at a session, wherever it pointed before; see [store.Keyed].
+// Bind binds a key to a session, replacing any previous binding; see [store.Keyed].
 func (st *Store) Bind(ctx context.Context, key string, id firn.ID) error {
 	_, err := st.bind(ctx, key, id, func([]byte) (firn.ID, error) { return "", firn.ErrNotFound })
 	return err
 }
 
-// Claim points a key at a session if it points nowhere, and returns where it
-// points afterwards; see [store.Claimer].
+// Claim binds a key to a session unless it is bound already, and returns the session that
+// it is bound to; see [store.Claimer].
 func (st *Store) Claim(ctx context.Context, key string, id firn.ID) (firn.ID, error) {
 	return st.bind(ctx, key, id, func(value []byte) (firn.ID, error) { return st.holder(ctx, key, value) })
 }
 
-// Unbind makes a key point nowhere; see [store.Unbinder].
+// Unbind removes the binding of a key; see [store.Unbinder].
 func (st *Store) Unbind(ctx context.Context, key string) error {
-	if err := st.begin(ctx); err != nil {
+	if err := st.beginOperation(ctx); err != nil {
 		return err
 	}
 	defer st.working.Done()
@@ -99,7 +99,7 @@ func (st *Store) Unbind(ctx context.Context, key string) error {
 			_, err = st.keys().remove(ctx, keyName(key), revision)
 		}
 		if errors.Is(err, errFenced) {
-			continue // somebody else was faster
+			continue // another writer was faster
 		}
 		if err != nil {
 			return st.failed(ctx, fmt.Errorf("unbind key %s: %w", key, err))
@@ -108,9 +108,9 @@ func (st *Store) Unbind(ctx context.Context, key string) error {
 	}
 }
 
-// bind points a key at a session unless holder finds one that keeps it.
+// bind binds a key to a session unless holder returns one that keeps it.
 func (st *Store) bind(ctx context.Context, key string, id firn.ID, holder func(value []byte) (firn.ID, error)) (firn.ID, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.beginOperation(ctx); err != nil {
 		return "", err
 	}
 	defer st.working.Done()
@@ -124,7 +124,7 @@ func (st *Store) bind(ctx context.Context, key string, id firn.ID, holder func(v
 			winner = held
 			return nil, err
 		}
-		if err := st.live(ctx, id); err != nil {
+		if err := st.checkLive(ctx, id); err != nil {
 			return nil, err
 		}
 		winner = id

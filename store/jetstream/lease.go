@@ -59,7 +59,7 @@ func (st *Store) Leases(ctx context.Context, owner string, ttl time.Duration) (*
 	if owner == "" || ttl < time.Second {
 		return nil, fmt.Errorf("open the leases of %q: %w: they want a name and a second at least", owner, firn.ErrInvalid)
 	}
-	if err := st.begin(ctx); err != nil {
+	if err := st.beginOperation(ctx); err != nil {
 		return nil, err
 	}
 	defer st.working.Done()
@@ -87,14 +87,14 @@ type leaseValue struct {
 // Acquire takes a lease if it is free and renews it until the caller releases it. If it is
 // held, the lease is nil and the name is that of its owner.
 func (l *Leases) Acquire(ctx context.Context, name string) (*Lease, string, error) {
-	if err := l.st.begin(ctx); err != nil {
+	if err := l.st.beginOperation(ctx); err != nil {
 		return nil, "", err
 	}
 	defer l.st.working.Done()
-	patient, cancel := l.st.engine.patient(ctx)
+	waitCtx, cancel := l.st.engine.withWait(ctx)
 	defer cancel()
 	for {
-		m, err := l.last(patient, name)
+		m, err := l.last(waitCtx, name)
 		if err != nil {
 			return nil, "", l.failed(ctx, name, err)
 		}
@@ -107,8 +107,8 @@ func (l *Leases) Acquire(ctx context.Context, name string) (*Lease, string, erro
 			revision = m.seq
 		}
 		begun := time.Now()
-		revision, err = l.put(patient, name, revision)
-		if errors.Is(err, errFenced) && patient.Err() == nil {
+		revision, err = l.put(waitCtx, name, revision)
+		if errors.Is(err, errFenced) && waitCtx.Err() == nil {
 			continue
 		}
 		if err != nil {
@@ -120,13 +120,13 @@ func (l *Leases) Acquire(ctx context.Context, name string) (*Lease, string, erro
 
 // Holder returns the owner of a lease, or "" if it is free.
 func (l *Leases) Holder(ctx context.Context, name string) (string, error) {
-	if err := l.st.begin(ctx); err != nil {
+	if err := l.st.beginOperation(ctx); err != nil {
 		return "", err
 	}
 	defer l.st.working.Done()
-	patient, cancel := l.st.engine.patient(ctx)
+	waitCtx, cancel := l.st.engine.withWait(ctx)
 	defer cancel()
-	m, err := l.last(patient, name)
+	m, err := l.last(waitCtx, name)
 	if err != nil {
 		return "", l.failed(ctx, name, err)
 	}
@@ -139,7 +139,7 @@ func (l *Leases) failed(ctx context.Context, name string, err error) error {
 }
 
 func (l *Leases) last(ctx context.Context, name string) (*message, error) {
-	return insist(ctx, func(ctx context.Context) (*message, error) {
+	return askUntilAnswered(ctx, func(ctx context.Context) (*message, error) {
 		return l.st.engine.latest(ctx, bucketStream(l.bucket.name), bucketSubject(l.bucket.name)+name, intact)
 	})
 }
@@ -205,7 +205,7 @@ func (x *Lease) Lost() <-chan struct{} { return x.lost }
 // keep renews the lease every third of its TTL until it is released or lost.
 func (x *Lease) keep(ctx context.Context) {
 	defer close(x.done)
-	for rest(ctx, x.leases.ttl/3) == nil {
+	for sleepContext(ctx, x.leases.ttl/3) == nil {
 		if x.Confirm(ctx) != nil && ctx.Err() == nil {
 			return
 		}
@@ -223,9 +223,9 @@ func (x *Lease) Confirm(ctx context.Context) error {
 		return fmt.Errorf("the lease %s: %w: it is lost", x.name, firn.ErrConflict)
 	}
 	begun := time.Now()
-	patient, cancel := context.WithDeadline(ctx, x.confirmed.Add(x.leases.ttl))
+	waitCtx, cancel := context.WithDeadline(ctx, x.confirmed.Add(x.leases.ttl))
 	defer cancel()
-	revision, err := x.leases.put(patient, x.name, x.revision)
+	revision, err := x.leases.put(waitCtx, x.name, x.revision)
 	if err == nil {
 		x.revision, x.confirmed = revision, begun
 		return nil
@@ -265,9 +265,9 @@ func (x *Lease) Release(ctx context.Context, left bool) error {
 	if left {
 		m.Header.Set(headLeft, "1")
 	}
-	patient, cancel := context.WithDeadline(ctx, x.confirmed.Add(x.leases.ttl)) // after that it expires anyway
+	waitCtx, cancel := context.WithDeadline(ctx, x.confirmed.Add(x.leases.ttl)) // after that it expires anyway
 	defer cancel()
-	_, err := x.leases.bucket.send(patient, m, x.revision)
+	_, err := x.leases.bucket.send(waitCtx, m, x.revision)
 	if errors.Is(err, errFenced) {
 		return nil // it had expired
 	}

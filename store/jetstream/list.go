@@ -8,10 +8,10 @@ import (
 	"firn.dev/store"
 )
 
-// List yields what is known of the sessions that match; see [store.Store].
+// List yields the infos of the matching sessions; see [store.Store].
 func (st *Store) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
 	return store.Infos(func() ([]store.Info, error) {
-		if err := st.begin(ctx); err != nil {
+		if err := st.beginOperation(ctx); err != nil {
 			return nil, err
 		}
 		defer st.working.Done()

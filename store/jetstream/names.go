@@ -10,15 +10,14 @@ import (
 	"firn.dev"
 )
 
-// names says what things are called in the cluster. Nothing that a user has
-// written becomes part of a subject but the id of a session, which
-// [firn.ID.Check] has passed.
+// names holds the names of streams, subjects and buckets. Subjects contain no user text
+// except the session ID, which [firn.ID.Check] has validated.
 type names struct {
 	space  string
 	shards int
 }
 
-// isWord reports whether s can be part of the name of a stream.
+// isWord reports whether s can be part of a stream name.
 func isWord(s string) bool {
 	for _, c := range s {
 		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') {
@@ -28,7 +27,7 @@ func isWord(s string) bool {
 	return s != "" && len(s) <= 64
 }
 
-// token spells an id as one part of a subject: dots would part it.
+// token encodes an ID as one part of a subject, which must not contain dots.
 func token(id firn.ID) string { return strings.ReplaceAll(string(id), ".", "=") }
 
 // idOf is the inverse of token.
@@ -46,10 +45,10 @@ func (n names) subject(id firn.ID) string {
 	return fmt.Sprintf("%s.s.%02d.%s", n.space, n.shard(id), token(id))
 }
 
-// all is the subject of all sessions of a shard.
+// all returns the subject of all sessions of a shard.
 func (n names) all(shard int) string { return fmt.Sprintf("%s.s.%02d.*", n.space, shard) }
 
-// sessionOf returns the id of the session that a subject is of.
+// sessionOf returns the session of a subject.
 func (n names) sessionOf(subject string) firn.ID {
 	return idOf(subject[strings.LastIndexByte(subject, '.')+1:])
 }
@@ -58,14 +57,14 @@ func (n names) keys() string  { return n.space + "_KEYS" }
 func (n names) index() string { return n.space + "_IDX" }
 func (n names) blobs() string { return n.space + "_BLOB" }
 
-// keyName is the name under which a key is kept. Keys are what users write, so
-// it is a hash; the value tells the key itself.
+// keyName returns the name under which a key is stored. It is a hash, because keys are user
+// text; the value contains the key.
 func keyName(key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return "k." + strings.ToLower(base32.HexEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:]))
 }
 
-// shardsName is where the number of shards is kept.
+// shardsName is the name of the number of shards.
 const shardsName = "shards"
 
 func rowName(id firn.ID) string     { return "i." + token(id) }

@@ -35,7 +35,7 @@ func (e *apiError) Error() string {
 // passes reports whether the error is temporary: the server is not ready or is out of date.
 // The streams exist as long as the store does, so a "stream not found" comes from a server
 // that does not know of it yet, such as a new leader.
-func (e *apiError) passes() bool {
+func (e *apiError) isTemporary() bool {
 	return e.Code == 503 || e.Code == 500 || e.ErrCode == codeNoStream
 }
 
@@ -59,8 +59,8 @@ const (
 	soon
 	// later: the outcome is unknown, or the server is out of date; retry with the same ID.
 	later
-	// look: another message may have come first; check which one it is.
-	look
+	// conflict: another message may have come first; check which one it is.
+	conflict
 	// refused: the message will never be stored.
 	refused
 )
@@ -82,19 +82,20 @@ func judge(a ack, err error, last uint64) verdict {
 	case codeWrongLastUnderWay, codeDuplicateUnderWay:
 		return soon
 	case codeWrongLast:
-		if told(a.Error.Description) > last {
-			return look
+		if parseLastSequence(a.Error.Description) > last {
+			return conflict
 		}
 		return later
 	}
-	if a.Error.passes() {
+	if a.Error.isTemporary() {
 		return later
 	}
 	return refused
 }
 
-// told returns the sequence at the end of an error description; 0 if there is none.
-func told(description string) uint64 {
+// parseLastSequence returns the sequence at the end of an error description; 0 if there is
+// none.
+func parseLastSequence(description string) uint64 {
 	n, err := strconv.ParseUint(description[strings.LastIndexByte(description, ' ')+1:], 10, 64)
 	if err != nil {
 		return 0
@@ -102,8 +103,8 @@ func told(description string) uint64 {
 	return n
 }
 
-// line is the part of a connection that a publish needs.
-type line interface {
+// publisher is the part of a connection that a publish needs.
+type publisher interface {
 	// publish sends a message once and waits for the response.
 	publish(ctx context.Context, msg *nats.Msg) (ack, error)
 	// next returns the first message of a subject from a sequence on, as the leader has it;
@@ -124,12 +125,12 @@ const (
 	maxPause  = 250 * time.Millisecond
 )
 
-// cast publishes a message if last is still the sequence at the end of its subject, and
-// returns its sequence, or errFenced. It retries until the context is done and then returns
-// an *[Unavailable], because the outcome is unknown. If it fails otherwise after an attempt
-// that may have succeeded, the error is an *unsure. The message keeps its ID, so it is
-// never stored twice.
-func cast(ctx context.Context, l line, stream string, msg *nats.Msg, last uint64) (uint64, error) {
+// publishFenced publishes a message if last is still the sequence at the end of its
+// subject, and returns its sequence, or errFenced. It retries until the context is done and
+// then returns an *[Unavailable], because the outcome is unknown. If it fails otherwise
+// after an attempt that may have succeeded, the error is an *unsure. The message keeps its
+// ID, so it is never stored twice.
+func publishFenced(ctx context.Context, l publisher, stream string, msg *nats.Msg, last uint64) (uint64, error) {
 	msg.Header.Set(headExpect, strconv.FormatUint(last, 10))
 	pause, open := minPause, false
 	for {
@@ -138,18 +139,18 @@ func cast(ctx context.Context, l line, stream string, msg *nats.Msg, last uint64
 			err = a.Error
 		}
 		wait := pause
-		switch judge(a, errOfLine(a, err), last) {
+		switch judge(a, connectionError(a, err), last) {
 		case stored:
 			return a.Seq, nil
 		case refused:
-			return 0, either(open, fmt.Errorf("%w: %w", firn.ErrNotSaved, err))
-		case look:
-			seq, lookErr := whose(ctx, l, stream, msg, last)
+			return 0, markUnsure(open, fmt.Errorf("%w: %w", firn.ErrNotSaved, err))
+		case conflict:
+			seq, lookErr := resolveConflict(ctx, l, stream, msg, last)
 			if lookErr == nil {
 				return seq, nil
 			}
 			if err = lookErr; errors.Is(err, errFenced) {
-				return 0, either(open, err)
+				return 0, markUnsure(open, err)
 			}
 		case later:
 			open = true
@@ -157,7 +158,7 @@ func cast(ctx context.Context, l line, stream string, msg *nats.Msg, last uint64
 		case soon:
 			wait = soonPause
 		}
-		if rest(ctx, wait) != nil || errors.Is(err, errConnClosed) {
+		if sleepContext(ctx, wait) != nil || errors.Is(err, errConnClosed) {
 			return 0, &Unavailable{Write: true, Sent: true, Cause: err}
 		}
 		if wait != soonPause {
@@ -166,24 +167,25 @@ func cast(ctx context.Context, l line, stream string, msg *nats.Msg, last uint64
 	}
 }
 
-// either wraps an error as unsure if an earlier attempt is open.
-func either(open bool, err error) error {
+// markUnsure wraps an error as unsure if the outcome of an earlier attempt is open.
+func markUnsure(open bool, err error) error {
 	if open {
 		return &unsure{err}
 	}
 	return err
 }
 
-// errOfLine returns the error of the connection, if it is not the server's response.
-func errOfLine(a ack, err error) error {
+// connectionError returns the error of the connection, if it is not the server's response.
+func connectionError(a ack, err error) error {
 	if a.Error != nil {
 		return nil
 	}
 	return err
 }
 
-// whose checks whether the message after last is ours.
-func whose(ctx context.Context, l line, stream string, msg *nats.Msg, last uint64) (uint64, error) {
+// resolveConflict returns the sequence of the message after last if it is ours, or else
+// errFenced.
+func resolveConflict(ctx context.Context, l publisher, stream string, msg *nats.Msg, last uint64) (uint64, error) {
 	m, err := l.next(ctx, stream, msg.Subject, last+1)
 	switch {
 	case err != nil:
@@ -199,8 +201,8 @@ func whose(ctx context.Context, l line, stream string, msg *nats.Msg, last uint6
 // errStale is returned if a server does not have what another one has reported.
 var errStale = errors.New("the server does not know the latest")
 
-// rest waits for d, or fails if the context is done.
-func rest(ctx context.Context, d time.Duration) error {
+// sleepContext waits for d, or fails if the context is done.
+func sleepContext(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -41,7 +41,7 @@ func (s *script) publish(ctx context.Context, m *nats.Msg) (ack, error) {
 	a := s.answers[0]
 	s.answers = s.answers[1:]
 	if a.err != nil && errors.Is(a.err, context.DeadlineExceeded) {
-		if err := rest(ctx, attempt); err != nil {
+		if err := sleepContext(ctx, attempt); err != nil {
 			return ack{}, err
 		}
 	}
@@ -108,7 +108,7 @@ func TestOutcome(t *testing.T) {
 				defer cancel()
 				s := &script{t: t, answers: c.answers, looks: c.looks}
 				m := &nats.Msg{Subject: "s", Header: nats.Header{headID: {"mine"}}}
-				seq, err := cast(ctx, s, "stream", m, 7)
+				seq, err := publishFenced(ctx, s, "stream", m, 7)
 				if seq != c.want || !errors.Is(err, c.err) {
 					t.Errorf("got %d, %v; want %d, %v", seq, err, c.want, c.err)
 				}
@@ -133,7 +133,7 @@ func TestNobodyAnswersIsRetryable(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
 		began := time.Now()
-		_, err := cast(ctx, &script{t: t}, "stream", &nats.Msg{Subject: "s", Header: nats.Header{}}, 0)
+		_, err := publishFenced(ctx, &script{t: t}, "stream", &nats.Msg{Subject: "s", Header: nats.Header{}}, 0)
 		var u *Unavailable
 		if !errors.As(err, &u) || !u.Retryable() || !errors.Is(err, firn.ErrNotSaved) || !errors.Is(err, nats.ErrNoResponders) {
 			t.Errorf("the error is %v", err)
@@ -170,29 +170,29 @@ func TestOutages(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	want := func(stream string, d time.Duration) {
 		t.Helper()
-		if got := o.patience(stream, 15*time.Second, now); got != d {
+		if got := o.waitTime(stream, 15*time.Second, now); got != d {
 			t.Errorf("%s: the patience is %v, want %v", stream, got, d)
 		}
 	}
 	given, cancel := context.WithCancel(t.Context())
 	cancel()
 	want("a", 15*time.Second)
-	o.note(given, "a", &Unavailable{Write: true}, now)
+	o.record(given, "a", &Unavailable{Write: true}, now)
 	want("a", 15*time.Second)
-	o.note(t.Context(), "a", &Unavailable{Write: true}, now)
-	want("a", brief)
+	o.record(t.Context(), "a", &Unavailable{Write: true}, now)
+	want("a", shortWait)
 	want("b", 15*time.Second)
 	now = now.Add(50 * time.Second)
-	want("a", brief)
-	o.note(t.Context(), "a", &Unavailable{Write: true}, now)
+	want("a", shortWait)
+	o.record(t.Context(), "a", &Unavailable{Write: true}, now)
 	now = now.Add(50 * time.Second)
-	want("a", brief)
-	o.note(t.Context(), "a", nil, now)
+	want("a", shortWait)
+	o.record(t.Context(), "a", nil, now)
 	want("a", 15*time.Second)
-	o.note(t.Context(), "a", &Unavailable{Write: true}, now)
-	now = now.Add(forgetful)
+	o.record(t.Context(), "a", &Unavailable{Write: true}, now)
+	now = now.Add(outageMemory)
 	want("a", 15*time.Second)
-	if got := o.patience("a", time.Millisecond, now); got != time.Millisecond {
+	if got := o.waitTime("a", time.Millisecond, now); got != time.Millisecond {
 		t.Errorf("who never waits for long waits %v", got)
 	}
 }
@@ -212,16 +212,16 @@ func TestInsistsOnItsStreams(t *testing.T) {
 			}
 		}
 		noStream := &apiError{Code: 404, ErrCode: codeNoStream, Description: "stream not found"}
-		if n, err := insist(t.Context(), ask(noStream, noStream)); n != 3 || err != nil {
+		if n, err := askUntilAnswered(t.Context(), ask(noStream, noStream)); n != 3 || err != nil {
 			t.Errorf("answer %d, error %v; want the third answer", n, err)
 		}
 		invalid := &apiError{Code: 400, ErrCode: 10003, Description: "bad request"}
-		if _, err := insist(t.Context(), ask(invalid)); !errors.Is(err, invalid) || asked != 1 {
+		if _, err := askUntilAnswered(t.Context(), ask(invalid)); !errors.Is(err, invalid) || asked != 1 {
 			t.Errorf("asked %d times, error %v; want the refusal at once", asked, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := insist(ctx, func(context.Context) (int, error) { return 0, noStream }); !errors.Is(err, firn.ErrUnavailable) {
+		if _, err := askUntilAnswered(ctx, func(context.Context) (int, error) { return 0, noStream }); !errors.Is(err, firn.ErrUnavailable) {
 			t.Errorf("a stream that is never found: %v, want unavailable", err)
 		}
 	})

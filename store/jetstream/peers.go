@@ -7,31 +7,30 @@ import (
 	"time"
 )
 
-// placements caches where the replicas of streams are.
+// placements caches the locations of the streams' replicas.
 type placements struct {
 	mu     sync.Mutex
 	placed map[string]placement
 }
 
-// placement is where the replicas of a stream are.
+// placement is the location of the replicas of a stream.
 type placement struct {
 	leader string
 	names  []string
-	// current are those that have caught up, as far as the leader knows.
+	// current are the replicas that have caught up, as far as the leader knows.
 	current map[string]bool
-	// young says that the stream has just been made.
-	young bool
+	// isNew reports whether the stream was created recently.
+	isNew bool
 	asked time.Time
 }
 
 const (
-	// placedFor is how long a placement is believed, placedYoung that of a stream
-	// that has just been made.
-	placedFor, placedYoung = 10 * time.Second, 500 * time.Millisecond
-	// youngFor is for how long after a stream was made its leader is believed alone:
-	// servers answer from other replicas only after some seconds, and keep what was
-	// written in memory for longer than that.
-	youngFor = 5 * time.Second
+	// placedFor is how long a placement is cached, placedNew that of a new stream.
+	placedFor, placedNew = 10 * time.Second, 500 * time.Millisecond
+	// newFor is how long after the creation of a stream its leader is trusted alone: other
+	// replicas respond only after some seconds, and servers keep written messages in memory
+	// for longer than that.
+	newFor = 5 * time.Second
 )
 
 // forget drops the cached placement of a stream.
@@ -41,17 +40,16 @@ func (p *placements) forget(stream string) {
 	delete(p.placed, stream)
 }
 
-// errUnasked says that too few replicas answered to be sure that something is not
-// there.
+// errUnasked means that too few replicas responded to treat a message as missing.
 var errUnasked = errors.New("too few servers answered to be sure that it is not there")
 
-// placement returns where the replicas of a stream are, as its leader said a moment
-// ago.
+// placement returns the location of the replicas of a stream, as its leader reported
+// recently.
 func (e *engine) placement(ctx context.Context, stream string) (placement, error) {
 	e.places.mu.Lock()
 	p, ok := e.places.placed[stream]
 	e.places.mu.Unlock()
-	if age := time.Since(p.asked); ok && (age < placedYoung || !p.young && age < placedFor) {
+	if age := time.Since(p.asked); ok && (age < placedNew || !p.isNew && age < placedFor) {
 		return p, nil
 	}
 	fresh, _, err := e.info(ctx, stream)
@@ -64,16 +62,16 @@ func (e *engine) placement(ctx context.Context, stream string) (placement, error
 	return fresh, nil
 }
 
-// majority is how many replicas must answer to be sure of what is not there.
+// majority returns the number of replicas that must respond before a message is treated as
+// missing.
 func (p *placement) majority() int {
-	if p.young {
+	if p.isNew {
 		return 1
 	}
 	return len(p.names)/2 + 1
 }
 
-// info asks the leader of a stream where its replicas are, and for the last
-// sequence.
+// info asks the leader of a stream for the location of its replicas and the last sequence.
 func (e *engine) info(ctx context.Context, stream string) (placement, uint64, error) {
 	var info struct {
 		Error   *apiError `json:"error"`
@@ -98,8 +96,8 @@ func (e *engine) info(ctx context.Context, stream string) (placement, uint64, er
 	if info.Error != nil {
 		return placement{}, 0, info.Error
 	}
-	p := placement{leader: info.Cluster.Leader, young: info.Now.Sub(info.Created) < youngFor, asked: time.Now()}
-	if p.leader == "" { // it stands alone
+	p := placement{leader: info.Cluster.Leader, isNew: info.Now.Sub(info.Created) < newFor, asked: time.Now()}
+	if p.leader == "" { // a standalone server
 		p.leader = e.nc.ConnectedServerName()
 	}
 	p.names, p.current = append(p.names, p.leader), map[string]bool{p.leader: true}

@@ -14,18 +14,16 @@ import (
 	"firn.dev/store"
 )
 
-// Purge erases a session, or some of its entries, for good; see [store.Remover].
-// The receipt names streams and objects where others name files.
+// Purge permanently erases a session, or some of its entries; see [store.Remover]. The
+// receipt lists streams and objects where other stores list files.
 //
-// The messages are overwritten in the streams of all servers, and so are objects.
-// What is not ours to overwrite are the logs with which servers agree with each
-// other: they hold a message until the server makes its next snapshot; messages
-// that a seal took the place of before, and what buckets had, where a server lets
-// nobody overwrite: the key of the session, and rows of the list with its title and
-// the beginning of what was said (a server writes its files anew when much of one is
-// gone); and copies that somebody has made of its files.
+// The messages and objects are overwritten on all servers. Some copies cannot be
+// overwritten: the replication logs of the servers, which contain a message until the next
+// snapshot; messages that were replaced by a seal earlier; old values of buckets, which are
+// the session's key and list rows with its title and first text (a server rewrites its
+// files when much of one is deleted); and copies of the servers' files.
 func (st *Store) Purge(ctx context.Context, id firn.ID, reason string, entries ...firn.EntryID) (store.Receipt, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.beginOperation(ctx); err != nil {
 		return store.Receipt{}, err
 	}
 	defer st.working.Done()
@@ -38,7 +36,7 @@ func (st *Store) Purge(ctx context.Context, id firn.ID, reason string, entries .
 	for {
 		done, err := st.purge(ctx, s, receipt)
 		if errors.Is(err, errFenced) {
-			continue // somebody has added to it meanwhile
+			continue // appended to in the meantime
 		}
 		if err != nil {
 			return done, st.failed(ctx, fmt.Errorf("purge session %.128s: %w", id, err))
@@ -51,7 +49,7 @@ func (st *Store) purge(ctx context.Context, s *session, receipt store.Receipt) (
 	if s.id.Check() != nil {
 		return store.Receipt{}, firn.ErrNotFound
 	}
-	if err := st.look(ctx, s); err != nil {
+	if err := st.refreshTail(ctx, s); err != nil {
 		return store.Receipt{}, err
 	}
 	switch old := s.tail.receipt; {
@@ -67,9 +65,9 @@ func (st *Store) purge(ctx context.Context, s *session, receipt store.Receipt) (
 	return st.purgeEntries(ctx, s, receipt)
 }
 
-// purgeSession erases all of a session. A message that says so comes first, so
-// that nobody adds to it and one that is interrupted can be finished; the same
-// message, completed, is all that is left.
+// purgeSession erases a whole session. It first appends a message that records the purge,
+// which stops appends and lets an interrupted purge be completed. The same message,
+// completed, is all that is left.
 func (st *Store) purgeSession(ctx context.Context, s *session, r store.Receipt) (store.Receipt, error) {
 	t := tail{seq: s.tail.seq, receipt: &r}
 	if s.tail.receipt == nil {
@@ -92,14 +90,14 @@ func (st *Store) purgeSession(ctx context.Context, s *session, r store.Receipt) 
 	return r, st.index.refresh(ctx, st.names.shard(s.id))
 }
 
-// purgeEntries writes the session anew with gaps, as a seal, and then erases
-// what was there before.
+// purgeEntries replaces the session with a seal that has gaps for the entries, and then
+// erases the previous messages.
 func (st *Store) purgeEntries(ctx context.Context, s *session, r store.Receipt) (store.Receipt, error) {
-	lines, err := st.wholly(ctx, s)
+	lines, err := st.readAllLines(ctx, s)
 	if err != nil {
 		return store.Receipt{}, err
 	}
-	changed, err := st.cutOut(lines, r.Entries)
+	changed, err := st.eraseLines(lines, r.Entries)
 	if err != nil {
 		return store.Receipt{}, err
 	}
@@ -112,17 +110,17 @@ func (st *Store) purgeEntries(ctx context.Context, s *session, r store.Receipt) 
 		if err != nil {
 			return r, err
 		}
-		f.modified = s.tail.later(st.opts.Now())
+		f.modified = s.tail.nextModified(st.opts.Now())
 		if err := st.put(ctx, s, f, false); err != nil {
 			return r, err
 		}
 	}
 	if s.tail.seal > 0 {
-		keep, err := st.namesIn(ctx, s)
+		keep, err := st.objectsInUse(ctx, s)
 		if err != nil {
 			return r, err
 		}
-		if err := st.eraseBefore(ctx, s, s.tail.seal, keep, r.Begun.Add(-stray), &r); err != nil {
+		if err := st.eraseBefore(ctx, s, s.tail.seal, keep, r.Begun.Add(-strayAge), &r); err != nil {
 			return r, err
 		}
 	}
@@ -134,18 +132,18 @@ func (st *Store) purgeEntries(ctx context.Context, s *session, r store.Receipt) 
 }
 
 const (
-	// stray is how old an object must be that no message names to be nobody's: an
-	// append makes it before its message.
-	stray = time.Hour
-	// day is more than clocks are apart.
+	// strayAge is the age from which on an object without a message is considered orphaned.
+	// An append creates the object before its message.
+	strayAge = time.Hour
+	// day is more than clocks differ.
 	day = 24 * time.Hour
 )
 
-// wholly returns all lines of a session.
-func (st *Store) wholly(ctx context.Context, s *session) ([][]byte, error) {
+// readAllLines returns all lines of a session.
+func (st *Store) readAllLines(ctx context.Context, s *session) ([][]byte, error) {
 	var lines [][]byte
 	var failed error
-	st.forth(ctx, s.id, s.tail, store.Start, func(r store.Record, err error) bool {
+	st.readForward(ctx, s.id, s.tail, store.Start, func(r store.Record, err error) bool {
 		if failed = err; err == nil {
 			lines = append(lines, slices.Clone(r.Line()))
 		}
@@ -154,9 +152,9 @@ func (st *Store) wholly(ctx context.Context, s *session) ([][]byte, error) {
 	return lines, failed
 }
 
-// cutOut puts what an erased entry leaves in the place of entries. It reports
-// whether anything has changed; if an entry is missing nothing has.
-func (st *Store) cutOut(lines [][]byte, entries []firn.EntryID) (bool, error) {
+// eraseLines replaces the lines of entries with those of erased entries. It reports whether
+// any line changed. If an entry is missing, it changes nothing.
+func (st *Store) eraseLines(lines [][]byte, entries []firn.EntryID) (bool, error) {
 	found := make(map[firn.EntryID]bool)
 	gaps := make(map[int][]byte)
 	for i, line := range lines {
@@ -166,7 +164,7 @@ func (st *Store) cutOut(lines [][]byte, entries []firn.EntryID) (bool, error) {
 		}
 		found[g.ID] = true
 		if g.Kind != firn.KindErased {
-			gaps[i] = st.remains(g, line)
+			gaps[i] = st.erasedLine(g, line)
 		}
 	}
 	for _, id := range entries {
@@ -180,8 +178,8 @@ func (st *Store) cutOut(lines [][]byte, entries []firn.EntryID) (bool, error) {
 	return len(gaps) > 0, nil
 }
 
-// remains is the line that an erased entry leaves: its place in the tree.
-func (st *Store) remains(g firn.Glance, line []byte) []byte {
+// erasedLine returns the line of an erased entry, which only has its place in the tree.
+func (st *Store) erasedLine(g firn.Glance, line []byte) []byte {
 	b := rawjson.AppendString([]byte(`{"type":"erased","id":`), string(g.ID))
 	switch {
 	case g.NoParent:
@@ -196,23 +194,22 @@ func (st *Store) remains(g firn.Glance, line []byte) []byte {
 	return append(b, '}')
 }
 
-// saveReceipt keeps the receipt of entries, of which the session itself tells
-// nothing.
+// saveReceipt stores the receipt for purged entries, which is not part of the session.
 func (st *Store) saveReceipt(ctx context.Context, name string, r store.Receipt) error {
 	_, _, err := st.keys().change(ctx, name, func([]byte) ([]byte, error) { return json.Marshal(r) })
 	return err
 }
 
-// eraseBefore overwrites the messages of a session before a sequence, and deletes
-// the objects that they name unless they are kept, and those that nobody names
-// and that were made before a time: a crash may have left them.
+// eraseBefore overwrites the messages of a session before a sequence. It deletes the
+// objects that they reference unless they are kept, and unreferenced objects created before
+// the given time, which a crash may have left.
 func (st *Store) eraseBefore(ctx context.Context, s *session, seq uint64, keep map[string]bool, before time.Time, r *store.Receipt) error {
 	stream := st.names.stream(st.names.shard(s.id))
 	drop := make(map[string]bool)
 	var sequences []uint64
 	_, err := st.engine.scan(ctx, stream, st.names.subject(s.id), 1, seq-1, func(m *message) error {
-		if f, err := parseFrame(m); err == nil { // what cannot be read is erased as well
-			note(drop, f.objects())
+		if f, err := parseFrame(m); err == nil { // unreadable messages are erased too
+			addAll(drop, f.objects())
 		}
 		sequences = append(sequences, m.seq)
 		r.Bytes += int64(len(m.data))
@@ -225,7 +222,7 @@ func (st *Store) eraseBefore(ctx context.Context, s *session, seq uint64, keep m
 	if err != nil {
 		return fmt.Errorf("list the objects: %w", err)
 	}
-	note(drop, strays)
+	addAll(drop, strays)
 	for _, name := range slices.Sorted(maps.Keys(drop)) {
 		if keep[name] {
 			continue
@@ -237,7 +234,7 @@ func (st *Store) eraseBefore(ctx context.Context, s *session, seq uint64, keep m
 		r.Bytes += size
 		r.Files = append(r.Files, st.names.blobs()+"/"+name)
 	}
-	for _, seq := range sequences { // last, since they name the objects
+	for _, seq := range sequences { // last, because they reference the objects
 		if err := st.engine.erase(ctx, stream, seq); err != nil {
 			return fmt.Errorf("erase message %d of %s: %w", seq, stream, err)
 		}
@@ -246,13 +243,13 @@ func (st *Store) eraseBefore(ctx context.Context, s *session, seq uint64, keep m
 	return nil
 }
 
-func note(set map[string]bool, names []string) {
+func addAll(set map[string]bool, names []string) {
 	for _, name := range names {
 		set[name] = true
 	}
 }
 
-// objects lists the objects that a frame names.
+// objects lists the objects that a frame references.
 func (f *frame) objects() []string {
 	switch f.kind {
 	case kindBlob:
@@ -273,22 +270,22 @@ func (f *frame) objects() []string {
 	return nil
 }
 
-// namesIn returns the objects that the messages of a session name, from its
+// objectsInUse returns the objects that the messages of a session reference, from its
 // latest seal on.
-func (st *Store) namesIn(ctx context.Context, s *session) (map[string]bool, error) {
+func (st *Store) objectsInUse(ctx context.Context, s *session) (map[string]bool, error) {
 	keep := make(map[string]bool)
 	_, err := st.engine.scan(ctx, st.names.stream(st.names.shard(s.id)), st.names.subject(s.id), max(s.tail.seal, 1), s.tail.seq, func(m *message) error {
 		f, err := parseFrame(m)
 		if err != nil {
 			return err
 		}
-		note(keep, f.objects())
+		addAll(keep, f.objects())
 		return nil
 	})
 	return keep, err
 }
 
-// unbind takes the keys away that point at a session.
+// unbind removes the keys bound to a session.
 func (st *Store) unbind(ctx context.Context, id firn.ID) error {
 	_, err := st.keys().all(ctx, 1, func(name string, value []byte, revision uint64) error {
 		var b binding
@@ -297,7 +294,7 @@ func (st *Store) unbind(ctx context.Context, id firn.ID) error {
 		}
 		_, err := st.keys().remove(ctx, name, revision)
 		if errors.Is(err, errFenced) {
-			return nil // it points elsewhere now
+			return nil // it is bound to another session now
 		}
 		return err
 	})

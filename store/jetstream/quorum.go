@@ -5,23 +5,24 @@ import (
 	"slices"
 )
 
-// A server whose file is damaged says that a message is not there, or returns an
-// older one, and so does the leader of a stream. So the leader's answer counts for
-// what is there, but what is not there must be missing in a majority of replicas.
-// A message that any replica has is committed: followers store nothing else.
+// A server with a damaged file reports a message as missing, or returns an older one, even
+// if it is the leader. So the leader is trusted for the messages that it has, but a message
+// is treated as missing only if a majority of replicas lacks it. A message that any replica
+// has is committed: followers store nothing else.
 
-// poll asks the replicas of a stream the same until enough of them have answered.
+// poll sends the same request to the replicas of a stream until enough of them have
+// responded.
 type poll struct {
 	e      *engine
 	stream string
 	req    getRequest
 	place  placement
-	// replies are by server; those of servers that did not answer are silent.
+	// replies are by server; those of servers that did not respond are silent.
 	replies map[string]reply
-	// loose are replies of which the server is not known.
+	// loose are replies from unknown servers.
 	loose []reply
-	// came gets the replies. Asked counts the requests, open those without one;
-	// most is how many may be made.
+	// came receives the replies. asked counts the requests, open those without a reply;
+	// most is the maximum number of requests.
 	came              chan reply
 	asked, open, most int
 	life              context.Context
@@ -29,29 +30,29 @@ type poll struct {
 }
 
 const (
-	// atATime is how many requests are under way at a time. Servers choose who
-	// answers, so that some reach the same one.
-	atATime = 4
-	// mostAsked is how many requests are made: with three replicas each is reached
-	// by one of them but for one time in 1,500. To check replicas more are made.
-	mostAsked, mostChecked = 18, 80
+	// maxConcurrent is the number of concurrent requests. The servers choose the replica
+	// that responds, so several may reach the same one.
+	maxConcurrent = 4
+	// maxRequests is the maximum number of requests: with three replicas, all are reached
+	// except in one of 1,500 cases. Checking replicas uses more.
+	maxRequests, maxCheckRequests = 18, 80
 )
 
-// poll begins to ask; close must be called.
+// poll starts polling; close must be called.
 func (e *engine) poll(ctx context.Context, stream string, req getRequest) (*poll, error) {
 	place, err := e.placement(ctx, stream)
 	if err != nil && len(place.names) == 0 {
 		return nil, err
 	}
-	p := &poll{e: e, stream: stream, req: req, place: place, replies: make(map[string]reply), most: mostAsked, came: make(chan reply, mostChecked)}
+	p := &poll{e: e, stream: stream, req: req, place: place, replies: make(map[string]reply), most: maxRequests, came: make(chan reply, maxCheckRequests)}
 	p.life, p.close = context.WithCancel(ctx)
 	return p, nil
 }
 
-// until asks until done, or until it makes no sense to go on.
+// until sends requests until done returns true or further requests are pointless.
 func (p *poll) until(done func() bool) {
 	for !done() {
-		for ; p.open < atATime && p.asked < p.most; p.open++ {
+		for ; p.open < maxConcurrent && p.asked < p.most; p.open++ {
 			p.asked++
 			go func() { p.came <- p.e.traced(p.life, p.stream, p.req) }()
 		}
@@ -76,7 +77,7 @@ func (p *poll) take(r reply) {
 	}
 }
 
-// answered is how many replicas have.
+// answered returns the number of replicas that have responded.
 func (p *poll) answered() int {
 	n := 0
 	for server, r := range p.replies {
@@ -87,21 +88,21 @@ func (p *poll) answered() int {
 	return n
 }
 
-// majority reports whether a majority has answered.
+// majority reports whether a majority has responded.
 func (p *poll) majority() bool { return p.answered() >= p.place.majority() }
 
-// all reports whether every replica that has caught up was asked, and a majority
-// has answered.
+// all reports whether every replica that has caught up was asked, and a majority has
+// responded.
 func (p *poll) all() bool {
 	for _, server := range p.place.names {
-		if _, asked := p.replies[server]; !asked && p.place.current[server] && !p.place.young {
+		if _, asked := p.replies[server]; !asked && p.place.current[server] && !p.place.isNew {
 			return false
 		}
 	}
 	return p.majority()
 }
 
-// best returns the message that is preferred of those that are sound.
+// best returns the preferred message among the sound ones.
 func (p *poll) best(m *message, ok sound, prefer func(a, b *message) bool) *message {
 	for _, r := range p.replies {
 		if one := r.first(); ok.accepts(one) && (m == nil || prefer(one, m)) {
@@ -119,15 +120,14 @@ func (p *poll) best(m *message, ok sound, prefer func(a, b *message) bool) *mess
 func newer(a, b *message) bool { return a.seq > b.seq }
 func older(a, b *message) bool { return a.seq < b.seq }
 
-// sound accepts messages that make sense to who asked. Nil accepts all.
+// sound reports whether a message is valid for the caller. Nil accepts all.
 type sound func(*message) bool
 
 func (s sound) accepts(m *message) bool { return m != nil && (s == nil || s(m)) }
 
-// latest returns the last message of a subject that any replica has: the leader
-// and a majority of replicas are asked, and all that can be reached before it
-// returns nil. One that is not sound counts as missing, if a replica has a sound
-// one.
+// latest returns the last message of a subject that any replica has. It asks the leader and
+// a majority of replicas, and all reachable ones before it returns nil. A message that is
+// not sound counts as missing if a replica has a sound one.
 func (e *engine) latest(ctx context.Context, stream, subject string, ok sound) (*message, error) {
 	req := getRequest{LastFor: subject}
 	if !e.clustered() {
@@ -167,12 +167,12 @@ func (e *engine) latest(ctx context.Context, stream, subject string, ok sound) (
 	if best == nil {
 		return own, nil
 	}
-	return e.ahead(ctx, stream, req, best, ok)
+	return e.resolveAhead(ctx, stream, req, best, ok)
 }
 
-// ahead decides what to return when a replica has a later message than the leader
-// said it has: the leader may have got it meanwhile, or lost it.
-func (e *engine) ahead(ctx context.Context, stream string, req getRequest, best *message, ok sound) (*message, error) {
+// resolveAhead decides what to return if a replica has a later message than the leader
+// reported: the leader may have received it in the meantime, or lost it.
+func (e *engine) resolveAhead(ctx context.Context, stream string, req getRequest, best *message, ok sound) (*message, error) {
 	own, err := e.fromLeader(ctx, stream, req)
 	if err != nil {
 		return nil, err
@@ -184,8 +184,8 @@ func (e *engine) ahead(ctx context.Context, stream string, req getRequest, best 
 	return best, nil
 }
 
-// lastAny returns the last message of a subject that any replica has, whether or
-// not a leader answers; nil if none of those that answer has one.
+// lastAny returns the last message of a subject that any replica has, with or without a
+// leader; nil if no responding replica has one.
 func (e *engine) lastAny(ctx context.Context, stream, subject string, ok sound) (*message, error) {
 	req := getRequest{LastFor: subject}
 	once, cancel := context.WithTimeout(ctx, attempt)
@@ -198,7 +198,7 @@ func (e *engine) lastAny(ctx context.Context, stream, subject string, ok sound) 
 	}
 	p, err := e.poll(ctx, stream, req)
 	if err != nil {
-		return m, nil // there is no leader that knows who else to ask
+		return m, nil // no leader knows the other replicas
 	}
 	defer p.close()
 	p.until(p.all)
@@ -208,10 +208,9 @@ func (e *engine) lastAny(ctx context.Context, stream, subject string, ok sound) 
 	return p.best(m, ok, newer), nil
 }
 
-// pick returns the message that is asked for by its sequence, or the first of a
-// subject from a sequence on: as the leader has it, if that is sound, else as a
-// replica has it. Without a check a majority is asked in any case. Nil means that
-// a majority does not have it.
+// pick returns the message with the requested sequence, or the first of a subject from a
+// sequence on: that of the leader if it is sound, otherwise that of a replica. Without a
+// check, a majority is always asked. Nil means that a majority does not have it.
 func (e *engine) pick(ctx context.Context, stream string, req getRequest, ok sound) (*message, error) {
 	own, err := e.fromLeader(ctx, stream, req)
 	if err != nil || !e.clustered() || ok != nil && ok.accepts(own) {
@@ -222,7 +221,7 @@ func (e *engine) pick(ctx context.Context, stream string, req getRequest, ok sou
 		return nil, err
 	}
 	defer p.close()
-	p.place.young = p.place.young && ok == nil // one that must be there is looked for everywhere
+	p.place.isNew = p.place.isNew && ok == nil // a message that must exist is searched for on all replicas
 	best := own
 	if !ok.accepts(own) {
 		best = nil
@@ -239,12 +238,12 @@ func (e *engine) pick(ctx context.Context, stream string, req getRequest, ok sou
 	return best, nil
 }
 
-// lastSeq returns the greatest sequence of a stream that its leader or one of a
-// majority of replicas has.
+// lastSeq returns the greatest sequence of a stream on its leader and a majority of
+// replicas.
 func (e *engine) lastSeq(ctx context.Context, stream string) (uint64, error) {
-	patient, cancel := e.patient(ctx)
+	waitCtx, cancel := e.withWait(ctx)
 	defer cancel()
-	return insist(patient, func(ctx context.Context) (uint64, error) {
+	return askUntilAnswered(waitCtx, func(ctx context.Context) (uint64, error) {
 		_, last, err := e.info(ctx, stream)
 		if err != nil || !e.clustered() {
 			return last, err

@@ -9,23 +9,22 @@ import (
 	"firn.dev/store"
 )
 
-// Read yields the records after a position, oldest first; see [store.Store].
-// Records that are missing or not what was written are an ErrCorrupt of type
-// *[Damage], unless the stream's leader has them.
+// Read yields the records after a position, oldest first; see [store.Store]. Missing or
+// changed records are an ErrCorrupt of type *[Damage], unless the stream's leader has them.
 func (st *Store) Read(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		t, err := st.end(ctx, id)
+		t, err := st.readTail(ctx, id)
 		if err != nil {
 			yield(store.Record{}, err)
 			return
 		}
-		st.forth(ctx, id, t, after, yield)
+		st.readForward(ctx, id, t, after, yield)
 	}
 }
 
-// forth yields the records after a position up to the end that t is. It reports
-// whether it got there.
-func (st *Store) forth(ctx context.Context, id firn.ID, t tail, after store.Pos, yield func(store.Record, error) bool) bool {
+// readForward yields the records after a position up to the tail t. It reports whether it
+// reached the tail.
+func (st *Store) readForward(ctx context.Context, id firn.ID, t tail, after store.Pos, yield func(store.Record, error) bool) bool {
 	if after >= t.end {
 		return true
 	}
@@ -55,14 +54,13 @@ func (st *Store) forth(ctx context.Context, id firn.ID, t tail, after store.Pos,
 	return true
 }
 
-// piece is some lines of a session and the position before them.
+// piece is a range of lines with the position before them.
 type piece struct {
 	at    store.Pos
 	lines [][]byte
 }
 
-// load returns the lines of a frame that is not a seal, and holds them against
-// its sum.
+// load returns the lines of a frame that is not a seal, and verifies them against its sum.
 func (st *Store) load(ctx context.Context, f *frame) (piece, error) {
 	data := f.data
 	if f.kind == kindBlob {
@@ -81,11 +79,11 @@ func (st *Store) load(ctx context.Context, f *frame) (piece, error) {
 	return piece{f.at(), lines}, nil
 }
 
-// farRecords is how many records are rather read than searched over.
+// farRecords is the number of records up to which reading is preferred to searching.
 const farRecords = 512
 
-// find returns the frame that holds the record at a position, or nil if a
-// replica does not have it. It looks at few messages, however many there are.
+// find returns the frame with the record at a position, or nil if a replica does not have
+// it. It reads few messages regardless of their number.
 func (st *Store) find(ctx context.Context, id firn.ID, t tail, at store.Pos) (*frame, error) {
 	stream, subject := st.names.stream(st.names.shard(id)), st.names.subject(id)
 	low, high := max(t.seal, 1), t.seq
@@ -102,7 +100,7 @@ func (st *Store) find(ctx context.Context, id firn.ID, t tail, at store.Pos) (*f
 		f, err := parseFrame(m)
 		switch {
 		case err != nil:
-			return nil, nil // whoever reads will tell the damage
+			return nil, nil // reading reports the damage
 		case f.end <= at:
 			low = m.seq + 1
 		case f.at() <= at:

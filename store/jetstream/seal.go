@@ -14,21 +14,21 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// sealed is what a seal holds: all lines of a session up to it, in segments. Its
-// payload is a line of JSON that lists them, and behind it the bytes of the last
-// one if that is not an object.
+// sealed is the content of a seal: all lines of a session up to it, in segments. Its
+// payload is a JSON line that lists them, followed by the bytes of the last one if that is
+// not an object.
 type sealed struct {
 	segments []segment
 	rest     []byte
 }
 
-// segment is a run of lines, compressed.
+// segment is a compressed run of lines.
 type segment struct {
 	at    store.Pos
 	Count int    `json:"count"`
 	Sum   string `json:"sum"`
-	// Bytes is the size of the lines, Blob the object that holds them; empty if
-	// the seal itself does.
+	// Bytes is the size of the lines, Blob the object that holds them; it is empty if the
+	// seal itself does.
 	Bytes int64  `json:"bytes"`
 	Blob  string `json:"blob,omitempty"`
 	// before is the sum before the segment.
@@ -38,13 +38,13 @@ type segment struct {
 func (s *segment) end() store.Pos { return s.at + store.Pos(s.Count) }
 
 const (
-	// segmentBytes is the size of lines from which on a segment ends.
+	// segmentBytes is the size of lines at which a segment ends.
 	segmentBytes = 2 << 20
-	// sealBytes is the largest segment that a seal holds itself.
+	// sealBytes is the maximum size of a segment within a seal.
 	sealBytes = 512 << 10
 )
 
-// parseSealed reads the list of a seal and holds it against the frame.
+// parseSealed decodes the list of a seal and verifies it against the frame.
 func parseSealed(f *frame) (*sealed, error) {
 	list, rest, _ := bytes.Cut(f.data, []byte{'\n'})
 	s := &sealed{rest: rest}
@@ -68,14 +68,13 @@ func parseSealed(f *frame) (*sealed, error) {
 	return s, nil
 }
 
-// zip holds what compresses and expands. Both may be used by many goroutines.
+// zip holds the compressor and decompressor. Both are safe for concurrent use.
 type zip struct {
 	*zstd.Encoder
 	*zstd.Decoder
 }
 
-// newZip makes one. It takes some memory, so a store makes it when it is first
-// needed.
+// newZip returns a zip. It needs some memory, so a store creates it on first use.
 func newZip() (zip, error) {
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
@@ -85,7 +84,7 @@ func newZip() (zip, error) {
 	return zip{enc, dec}, err
 }
 
-// maxSegment bounds what is believed of a segment: one line may be long.
+// maxSegment is the maximum accepted size of a segment; a single line may be long.
 const maxSegment = 1 << 30
 
 // open returns the lines of a segment.
@@ -115,8 +114,8 @@ func (st *Store) open(ctx context.Context, s *sealed, seg segment) (piece, error
 	return piece{seg.at, lines}, nil
 }
 
-// pack makes the segments of lines that follow others. The last one that is small
-// enough is not made an object but returned.
+// pack makes segments of lines that follow others. The last one is returned instead of
+// stored as an object if it is small enough.
 func (st *Store) pack(ctx context.Context, id firn.ID, before segment, lines [][]byte) (segments []segment, rest []byte, err error) {
 	z, err := st.zip()
 	if err != nil {
@@ -145,12 +144,11 @@ func (st *Store) pack(ctx context.Context, id firn.ID, before segment, lines [][
 	return segments, rest, nil
 }
 
-// Seal makes one compressed message of all messages of a session, so that a
-// session that rests is read at once. Nothing changes for those who read it:
-// records keep their positions. If somebody appends meanwhile it is an
-// ErrConflict, and nothing has changed.
+// Seal replaces all messages of a session with one compressed message, so that an idle
+// session is read with one request. Records keep their positions. If an entry is appended
+// in the meantime, the error is ErrConflict and nothing has changed.
 func (st *Store) Seal(ctx context.Context, id firn.ID) error {
-	if err := st.begin(ctx); err != nil {
+	if err := st.beginOperation(ctx); err != nil {
 		return err
 	}
 	defer st.working.Done()
@@ -170,14 +168,14 @@ func (st *Store) Seal(ctx context.Context, id firn.ID) error {
 }
 
 func (st *Store) seal(ctx context.Context, s *session) error {
-	if err := st.look(ctx, s); err != nil {
+	if err := st.refreshTail(ctx, s); err != nil {
 		return err
 	}
 	if s.tail.seq == 0 || s.tail.gone() {
 		return firn.ErrNotFound
 	}
 	if s.tail.seal == s.tail.seq {
-		return nil // it is a seal and nothing else already
+		return nil // it is already a single seal
 	}
 	kept, lines, err := st.unsealed(ctx, s)
 	if err != nil {
@@ -190,10 +188,10 @@ func (st *Store) seal(ctx context.Context, s *session) error {
 	if f.end != s.tail.end || f.sum != s.tail.sum {
 		return fmt.Errorf("%w: the records that were read are not those that were written", firn.ErrCorrupt)
 	}
-	if err := st.proof(ctx, f); err != nil {
+	if err := st.verifySeal(ctx, f); err != nil {
 		return err
 	}
-	old, err := st.namesIn(ctx, s)
+	old, err := st.objectsInUse(ctx, s)
 	if err != nil {
 		return err
 	}
@@ -203,8 +201,8 @@ func (st *Store) seal(ctx context.Context, s *session) error {
 	return st.dropAll(ctx, old, f.objects())
 }
 
-// dropAll deletes objects but those that are kept. Who is still reading what
-// they held finds that the session was sealed.
+// dropAll deletes objects except those that are kept. A concurrent reader of these objects
+// notices that the session was sealed.
 func (st *Store) dropAll(ctx context.Context, names map[string]bool, keep []string) error {
 	for name := range names {
 		if slices.Contains(keep, name) {
@@ -217,8 +215,7 @@ func (st *Store) dropAll(ctx context.Context, names map[string]bool, keep []stri
 	return nil
 }
 
-// unsealed returns the segments of the latest seal that can stay as they are,
-// and all lines behind them.
+// unsealed returns the reusable segments of the latest seal, and all lines after them.
 func (st *Store) unsealed(ctx context.Context, s *session) (kept []segment, lines [][]byte, err error) {
 	if s.tail.seal > 0 {
 		if kept, err = st.objectsOf(ctx, s); err != nil {
@@ -229,7 +226,7 @@ func (st *Store) unsealed(ctx context.Context, s *session) (kept []segment, line
 	if len(kept) > 0 {
 		after = kept[len(kept)-1].end()
 	}
-	st.forth(ctx, s.id, s.tail, after, func(r store.Record, e error) bool {
+	st.readForward(ctx, s.id, s.tail, after, func(r store.Record, e error) bool {
 		if err = e; err == nil {
 			lines = append(lines, bytes.Clone(r.Line()))
 		}
@@ -238,11 +235,11 @@ func (st *Store) unsealed(ctx context.Context, s *session) (kept []segment, line
 	return kept, lines, err
 }
 
-// objectsOf returns those segments of the latest seal that are full objects.
+// objectsOf returns the segments of the latest seal that are full objects.
 func (st *Store) objectsOf(ctx context.Context, s *session) ([]segment, error) {
-	patient, cancel := st.engine.patient(ctx)
+	waitCtx, cancel := st.engine.withWait(ctx)
 	defer cancel()
-	m, err := insist(patient, func(ctx context.Context) (*message, error) {
+	m, err := askUntilAnswered(waitCtx, func(ctx context.Context) (*message, error) {
 		return st.engine.pick(ctx, st.names.stream(st.names.shard(s.id)), getRequest{Seq: s.tail.seal}, soundFrame)
 	})
 	if err != nil {
@@ -266,7 +263,7 @@ func (st *Store) objectsOf(ctx context.Context, s *session) ([]segment, error) {
 	return old.segments[:n], nil
 }
 
-// sealFrame makes the frame of a seal from segments and lines behind them.
+// sealFrame returns the frame of a seal with segments and lines after them.
 func (st *Store) sealFrame(ctx context.Context, s *session, kept []segment, lines [][]byte) (*frame, error) {
 	before := segment{Sum: sum{}.String()}
 	if len(kept) > 0 {
@@ -281,7 +278,7 @@ func (st *Store) sealFrame(ctx context.Context, s *session, kept []segment, line
 	if err != nil {
 		return nil, err
 	}
-	f := s.tail.follow(kindSeal, st.messageID(s.id, s.tail.end))
+	f := s.tail.nextFrame(kindSeal, st.messageID(s.id, s.tail.end))
 	f.data, f.prev, f.seal, f.end, f.size = append(append(list, '\n'), rest...), sum{}, 0, 0, 0
 	for _, seg := range segments {
 		f.end += store.Pos(seg.Count)
@@ -294,8 +291,8 @@ func (st *Store) sealFrame(ctx context.Context, s *session, kept []segment, line
 	return f, nil
 }
 
-// proof reads a seal back before it takes the place of what it holds.
-func (st *Store) proof(ctx context.Context, f *frame) error {
+// verifySeal reads a seal back before it replaces the messages.
+func (st *Store) verifySeal(ctx context.Context, f *frame) error {
 	s, err := parseSealed(f)
 	if err != nil {
 		return err
@@ -308,8 +305,8 @@ func (st *Store) proof(ctx context.Context, f *frame) error {
 	return nil
 }
 
-// proofInline reads back the segment that a seal holds itself.
-func (st *Store) proofInline(f *frame) error {
+// verifyInline reads back the segment within a seal.
+func (st *Store) verifyInline(f *frame) error {
 	s, err := parseSealed(f)
 	if err != nil {
 		return err

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// ServerState is how a server is doing with the streams of the sessions.
+// ServerState is the state of a server with respect to the sessions' streams.
 type ServerState struct {
 	Name string
-	// Streams is how many it keeps, Leads how many of them it leads.
+	// Streams is the number of its replicas, Leads the number of streams that it leads.
 	Streams, Leads int
-	// Behind is how many messages it lacks; Offline says that the others do not
-	// reach it.
+	// Behind is the number of messages that it lacks. Offline reports whether the other
+	// servers cannot reach it.
 	Behind  int64
 	Offline bool
 }
 
-// Servers tells how the servers are doing, by name, as those tell that lead. A
-// server that stands alone leads everything.
+// Servers returns the state of the servers, by name, as reported by the leaders. A
+// standalone server leads all streams.
 func (st *Store) Servers(ctx context.Context) ([]ServerState, error) {
 	known := make(map[string]*ServerState)
 	server := func(name string) *ServerState {

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// scan passes on the messages of a subject from a sequence on up to last. It
-// returns the sequence behind the last message that was passed on. In a cluster a
-// majority of replicas is read, and a message is passed on if any of them has it.
+// scan passes the messages of a subject from a sequence on up to last. It returns the
+// sequence after the last message that was passed. In a cluster it reads a majority of
+// replicas, and passes a message if any of them has it.
 func (e *engine) scan(ctx context.Context, stream, subject string, from, last uint64, pass func(*message) error) (uint64, error) {
 	w := &sweep{e: e, stream: stream, subject: subject, enough: (*poll).majority}
 	return w.run(ctx, from, last, func(held []holding) (uint64, error) {
@@ -20,34 +20,34 @@ func (e *engine) scan(ctx context.Context, stream, subject string, from, last ui
 	})
 }
 
-// holding is a message and the servers that do not have it, or have another one.
+// holding is a message and the servers that lack it or have a different one.
 type holding struct {
 	m                *message
 	without, differs []string
 }
 
-// sweep reads a stream from several replicas at once.
+// sweep reads a stream from several replicas concurrently.
 type sweep struct {
 	e               *engine
 	stream, subject string
-	// enough says when enough replicas were read, most how many requests may be
-	// made for that, if not zero.
+	// enough reports whether enough replicas were read. most is the maximum number of
+	// requests for that, if not zero.
 	enough func(*poll) bool
 	most   int
-	// missing is the first message that a server did not have, until it is known
-	// whether it only lags; silent are the servers that did not answer.
+	// missing is the first message that a server lacked, until it is known whether it only
+	// lags; silent are the servers that did not respond.
 	missing map[string]uint64
 	silent  map[string]bool
 }
 
-// run passes on messages from a sequence on up to last, some at a time, until pass
-// fails at one. It returns where it got to.
+// run passes messages from a sequence on up to last, some at a time, until pass fails. It
+// returns the sequence that it reached.
 func (w *sweep) run(ctx context.Context, from, last uint64, pass func([]holding) (uint64, error)) (uint64, error) {
 	w.missing, w.silent = make(map[string]uint64), make(map[string]bool)
 	pause := minPause
 	for from <= last {
-		patient, cancel := w.e.patient(ctx)
-		held, err := insist(patient, func(ctx context.Context) ([]holding, error) { return w.window(ctx, from) })
+		waitCtx, cancel := w.e.withWait(ctx)
+		held, err := askUntilAnswered(waitCtx, func(ctx context.Context) ([]holding, error) { return w.window(ctx, from) })
 		cancel()
 		if err != nil {
 			return from, err
@@ -66,12 +66,12 @@ func (w *sweep) run(ctx context.Context, from, last uint64, pass func([]holding)
 			from, pause = held[len(held)-1].m.seq+1, minPause
 			continue
 		}
-		// Either the replicas lag, or what was last is not there any more.
+		// Either the replicas lag, or the last message no longer exists.
 		m, err := w.e.next(ctx, w.stream, w.subject, from)
 		if err == nil && (m == nil || m.seq > last) {
 			return last + 1, nil
 		}
-		if err := rest(ctx, pause); err != nil {
+		if err := sleepContext(ctx, pause); err != nil {
 			return from, err
 		}
 		pause = min(2*pause, maxPause)
@@ -79,8 +79,7 @@ func (w *sweep) run(ctx context.Context, from, last uint64, pass func([]holding)
 	return from, nil
 }
 
-// window returns the next messages, up to where all replicas that have some have
-// told what they have.
+// window returns the next messages, up to the earliest end of the replicas' responses.
 func (w *sweep) window(ctx context.Context, from uint64) ([]holding, error) {
 	req := batchRequest(w.subject, from)
 	if !w.e.clustered() {
@@ -107,8 +106,7 @@ func (w *sweep) window(ctx context.Context, from uint64) ([]holding, error) {
 	return held, nil
 }
 
-// note takes down which server lacks a message. If it has a later one it does not
-// lag.
+// note records which server lacks a message. If it has a later one, it does not lag.
 func (w *sweep) note(held []holding, replies map[string]reply) {
 	for _, h := range held {
 		for _, server := range slices.Concat(h.without, h.differs) {
@@ -125,8 +123,8 @@ func (w *sweep) note(held []holding, replies map[string]reply) {
 	}
 }
 
-// merge puts together what replicas have, up to the earliest end of those that have
-// something: none of them has told of more.
+// merge combines the messages of replicas up to the earliest end of the non-empty replies,
+// since nothing is known beyond it.
 func merge(replies map[string]reply) []holding {
 	end := ^uint64(0)
 	for _, r := range replies {

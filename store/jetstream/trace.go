@@ -10,19 +10,18 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A direct get is answered by a replica that the servers choose at random, and the
-// answer does not say which. But a request can ask to be traced: then each server
-// that it passes reports where it went. So a request that is repeated reaches each
-// replica, and it is known when it has.
+// A direct get is answered by a randomly chosen replica, and the response does not identify
+// it. But a request can be traced: each server on its way then reports where it was
+// forwarded. So repeated requests reach every replica, and it is known when they have.
 
-// headTrace is the header that asks for it.
+// headTrace is the header that requests a trace.
 const headTrace = "Nats-Trace-Dest"
 
 const (
-	// peerWait is how long a replica may take to answer a request for one message
-	// when there are others.
+	// peerWait is the timeout for a replica's response to a request for one message if
+	// there are other replicas.
 	peerWait = 2 * time.Second
-	// traceWait is how much later than the answer its trace may come.
+	// traceWait is how much later than the response its trace may arrive.
 	traceWait = time.Second
 )
 
@@ -35,7 +34,7 @@ type tracer struct {
 	waiting map[string]chan string
 }
 
-// newTracer listens for traces.
+// newTracer subscribes to traces.
 func newTracer(nc *nats.Conn) (*tracer, error) {
 	t := &tracer{prefix: nc.NewInbox() + ".", waiting: make(map[string]chan string)}
 	sub, err := nc.Subscribe(t.prefix+"*", t.take)
@@ -57,13 +56,13 @@ func (t *tracer) take(m *nats.Msg) {
 	if waits != nil {
 		select {
 		case waits <- server:
-		default: // it was told
+		default: // already received
 		}
 	}
 }
 
-// follow returns the subject for the trace of a request and a channel that gets the
-// server at which the request ended. Done must be called.
+// follow returns the subject for the trace of a request and a channel that receives the
+// server at which the request ended. done must be called.
 func (t *tracer) follow() (subject string, server <-chan string, done func()) {
 	name, waits := nonce(), make(chan string, 1)
 	t.mu.Lock()
@@ -76,16 +75,16 @@ func (t *tracer) follow() (subject string, server <-chan string, done func()) {
 	}
 }
 
-// reply is what a replica answered to a traced request.
+// reply is a replica's response to a traced request.
 type reply struct {
-	// server is empty if it is not known who was asked.
+	// server is empty if it is unknown.
 	server   string
 	messages []*message
-	// silent says that the server did not answer.
+	// silent reports whether the server did not respond.
 	silent bool
 }
 
-// first is the only message of a reply; nil if there is none.
+// first returns the only message of a reply; nil if there is none.
 func (r *reply) first() *message {
 	if len(r.messages) == 0 {
 		return nil
@@ -93,7 +92,7 @@ func (r *reply) first() *message {
 	return r.messages[0]
 }
 
-// traced asks some replica for messages, and returns which server was asked.
+// traced requests messages from any replica, and returns the server that was asked.
 func (e *engine) traced(ctx context.Context, stream string, req getRequest) reply {
 	subject, server, done := e.tracer.follow()
 	defer done()
@@ -117,15 +116,15 @@ func (e *engine) traced(ctx context.Context, stream string, req getRequest) repl
 	return r
 }
 
-// The kinds of connections over which a message goes on to another server.
+// The kinds of connections over which a message is forwarded to another server.
 const (
 	overRoute   = 1
 	overGateway = 2
 	overLeaf    = 4
 )
 
-// lastStop returns the server that a trace is from if the message went no
-// further than there.
+// lastStop returns the server that sent a trace event if the message was not forwarded any
+// further.
 func lastStop(data []byte) string {
 	var event struct {
 		Server struct {
@@ -139,7 +138,7 @@ func lastStop(data []byte) string {
 	if err := json.Unmarshal(data, &event); err != nil {
 		return ""
 	}
-	for _, step := range event.Events { // that it is answered here is not told, only that it goes on
+	for _, step := range event.Events { // an event only reports forwarding, not that the message was answered
 		if step.Type == "eg" && (step.Kind == overRoute || step.Kind == overGateway || step.Kind == overLeaf) {
 			return ""
 		}

@@ -11,21 +11,20 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Values are small things that those share who have the store open, each under a
-// name and with a revision. They are in a bucket of their own, which the servers
-// keep as they keep sessions.
+// Values are small values shared by all processes that have the store open, each with a
+// name and a revision. They are in a separate bucket, which is replicated like sessions.
 type Values struct {
 	st     *Store
 	bucket bucket
 }
 
-// Values opens the values of a kind, whose name is in capital letters, and makes
-// the bucket if there is none.
+// Values opens the values of a kind, whose name is in capital letters, and creates the
+// bucket if it does not exist.
 func (st *Store) Values(ctx context.Context, kind, what string) (*Values, error) {
 	if !isWord(kind) || strings.ToUpper(kind) != kind {
 		return nil, fmt.Errorf("open the values %q: %w: want capital letters", kind, firn.ErrInvalid)
 	}
-	if err := st.begin(ctx); err != nil {
+	if err := st.beginOperation(ctx); err != nil {
 		return nil, err
 	}
 	defer st.working.Done()
@@ -40,10 +39,9 @@ func (st *Store) Values(ctx context.Context, kind, what string) (*Values, error)
 	return v, nil
 }
 
-// replicas is how many servers keep what is not a session: as many as keep the
-// keys.
+// replicas returns the number of replicas for buckets: the same as that of the keys.
 func (st *Store) replicas(ctx context.Context) (n int, err error) {
-	err = st.engine.steady(ctx, func(ctx context.Context) error {
+	err = st.engine.retry(ctx, func(ctx context.Context) error {
 		s, err := st.engine.js.Stream(ctx, bucketStream(st.names.keys()))
 		if err == nil {
 			n = s.CachedInfo().Config.Replicas
@@ -53,17 +51,17 @@ func (st *Store) replicas(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// Newer returns the latest value that any replica has and its revision, if it was
-// written after a revision; else nil and that revision. A value that is not there is nil
-// too, and zero is the revision of one that never was.
+// Newer returns the latest value on any replica and its revision if it was written after
+// the revision than; otherwise nil and that revision. A missing value is nil too, and has
+// revision zero if it never existed.
 func (v *Values) Newer(ctx context.Context, name string, than uint64) ([]byte, uint64, error) {
-	if err := v.st.begin(ctx); err != nil {
+	if err := v.st.beginOperation(ctx); err != nil {
 		return nil, 0, err
 	}
 	defer v.st.working.Done()
-	patient, cancel := v.st.engine.patient(ctx)
+	waitCtx, cancel := v.st.engine.withWait(ctx)
 	defer cancel()
-	m, err := insist(patient, func(ctx context.Context) (*message, error) {
+	m, err := askUntilAnswered(waitCtx, func(ctx context.Context) (*message, error) {
 		return v.st.engine.latest(ctx, bucketStream(v.bucket.name), bucketSubject(v.bucket.name)+name, intact)
 	})
 	switch {
@@ -79,10 +77,10 @@ func (v *Values) Newer(ctx context.Context, name string, than uint64) ([]byte, u
 	return m.data, m.seq, nil
 }
 
-// Put writes a value if its revision is still the one that is told, and returns
-// the new one; else it is an ErrConflict.
+// Put writes a value if revision is still its latest revision, and returns the new one;
+// otherwise it fails with ErrConflict.
 func (v *Values) Put(ctx context.Context, name string, value []byte, revision uint64) (uint64, error) {
-	if err := v.st.begin(ctx); err != nil {
+	if err := v.st.beginOperation(ctx); err != nil {
 		return 0, err
 	}
 	defer v.st.working.Done()
@@ -99,34 +97,34 @@ func (v *Values) Put(ctx context.Context, name string, value []byte, revision ui
 	return next, nil
 }
 
-// maxValue is how large a value may be: less than the least that servers take.
+// maxValue is the maximum size of a value: less than the smallest limit of servers.
 const maxValue = maxMessage - 8<<10
 
 func (v *Values) failed(ctx context.Context, name string, err error) error {
 	return v.st.failed(ctx, fmt.Errorf("the value %s: %w", name, err))
 }
 
-// Watch calls changed when a value may have changed, until ctx ends: when it has
-// begun to look, too, if there is one.
+// Watch calls changed when a value may have changed, until ctx ends. It also calls it at
+// the start if the value exists.
 func (v *Values) Watch(ctx context.Context, name string, changed func()) {
 	v.st.watch(ctx, v.bucket, name, false, func(string, *message) { changed() })
 }
 
-// watch tells of the values of a bucket how they are, and then what becomes of
-// them, until ctx ends or the store is closed: with what they say, if that is
-// wanted. It may tell the same twice.
+// watch calls tell for all values of a bucket and then for each change, until ctx ends or
+// the store is closed. The messages have their content if whole is set. It may report a
+// value twice.
 func (st *Store) watch(ctx context.Context, b bucket, names string, whole bool, tell func(name string, m *message)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(st.life, cancel)
 	defer stop()
 	for ctx.Err() == nil {
-		_ = b.watch(ctx, names, whole, tell) // it begins again, whatever it was
-		_ = rest(ctx, maxPause)
+		_ = b.watch(ctx, names, whole, tell) // it is restarted after every error
+		_ = sleepContext(ctx, maxPause)
 	}
 }
 
-// watch is one attempt to do so.
+// watch is one attempt of Store.watch.
 func (b bucket) watch(ctx context.Context, names string, whole bool, tell func(name string, m *message)) error {
 	prefix := bucketSubject(b.name)
 	from := jetstream.OrderedConsumerConfig{

@@ -10,40 +10,40 @@ import (
 	"firn.dev/store"
 )
 
-// walk reads the frames of a session from the oldest on, and checks that each
-// follows the one before it.
+// walk reads the frames of a session, oldest first, and checks that each follows its
+// predecessor.
 type walk struct {
 	st *Store
 	id firn.ID
-	// t is the end to get to. Its sequence and seal move if the session is sealed
-	// meanwhile, its position does not.
+	// t is the tail to reach. Its sequence and seal change if the session is sealed in the
+	// meantime; its position does not.
 	t tail
-	// next is the sequence to go on from, at the position that was reached, and
-	// sum the chain there. They count once begun.
+	// next is the sequence to continue from, at is the position reached, and sum the
+	// checksum there. They are valid once begun is set.
 	next  uint64
 	at    store.Pos
 	sum   sum
 	begun bool
-	// slow counts down the messages that are read one by one, from whichever
-	// replica has the one that follows.
+	// slow is the number of messages still to be read one by one, from any replica that has
+	// them.
 	slow int
-	// fault is why, until it is known which server is damaged.
+	// fault is the reason for slow reading, until the damaged server is known.
 	fault error
 	// skip is a position up to which lines need not be fetched.
 	skip store.Pos
 }
 
-// errWrongSum says that lines are not those that were written.
+// errWrongSum means that lines do not match their checksum.
 var errWrongSum = errors.New("the lines are not those that were written")
 
-// errBehind says that a replica does not have the latest: it lags, or is damaged.
+// errBehind means that a replica lacks the latest messages: it lags or is damaged.
 var errBehind = errors.New("messages are missing at the end")
 
-// slowMessages is how many messages are read one by one before many are read at
-// once again.
+// slowMessages is the number of messages that are read one by one before batches are used
+// again.
 const slowMessages = 64
 
-// walkFrom begins to walk so that the record after a position is met.
+// walkFrom starts a walk that includes the record after a position.
 func (st *Store) walkFrom(ctx context.Context, id firn.ID, t tail, after store.Pos) (*walk, error) {
 	w := &walk{st: st, id: id, t: t, next: max(t.seal, 1), begun: t.seal == 0, skip: after}
 	if after < farRecords {
@@ -51,13 +51,13 @@ func (st *Store) walkFrom(ctx context.Context, id firn.ID, t tail, after store.P
 	}
 	f, err := st.find(ctx, id, t, after)
 	if err != nil || f == nil {
-		return w, nil // it begins at the beginning, where it will meet whatever is wrong
+		return w, nil // start from the beginning, where reading will find the fault
 	}
 	w.next, w.at, w.sum, w.begun = f.seq, f.at(), f.prev, f.kind != kindSeal
 	return w, nil
 }
 
-// pieces yields the lines up to the end.
+// pieces yields the lines up to the tail.
 func (w *walk) pieces(ctx context.Context) iter.Seq2[piece, error] {
 	return func(yield func(piece, error) bool) {
 		for w.at < w.t.end {
@@ -73,8 +73,7 @@ func (w *walk) pieces(ctx context.Context) iter.Seq2[piece, error] {
 	}
 }
 
-// round fetches some messages and passes their lines on. It reports whether to
-// go on.
+// round fetches messages and yields their lines. It reports whether to continue.
 func (w *walk) round(ctx context.Context, yield func(piece, error) bool) (bool, error) {
 	messages, err := w.fetch(ctx)
 	if err != nil {
@@ -89,7 +88,7 @@ func (w *walk) round(ctx context.Context, yield func(piece, error) bool) (bool, 
 		more := true
 		f, err := parseFrame(m)
 		if err == nil {
-			w.blame(f)
+			w.suspectReplica(f)
 			more, err = w.take(ctx, f, yield)
 		}
 		if err != nil && !errors.Is(err, firn.ErrCorrupt) {
@@ -105,11 +104,11 @@ func (w *walk) round(ctx context.Context, yield func(piece, error) bool) (bool, 
 	if fault == nil {
 		return true, nil
 	}
-	return true, w.mend(ctx, fault)
+	return true, w.recoverFrom(ctx, fault)
 }
 
-// blame has the server looked for that did not have a frame which another one has.
-func (w *walk) blame(f *frame) {
+// suspectReplica starts a search for the server that lacked a frame which another one has.
+func (w *walk) suspectReplica(f *frame) {
 	if w.slow > 0 && w.fault != nil {
 		w.st.engine.suspect(w.stream(), f.seq)
 		w.fault = nil
@@ -118,20 +117,20 @@ func (w *walk) blame(f *frame) {
 
 func (w *walk) stream() string { return w.st.names.stream(w.st.names.shard(w.id)) }
 
-// fetch gets the next messages: many from one replica, or one from whichever has
+// fetch returns the next messages: many from one replica, or one from any replica that has
 // it.
 func (w *walk) fetch(ctx context.Context) ([]*message, error) {
 	subject := w.st.names.subject(w.id)
-	patient, cancel := w.st.engine.patient(ctx)
+	waitCtx, cancel := w.st.engine.withWait(ctx)
 	defer cancel()
 	if w.slow == 0 {
-		messages, err := w.st.engine.batch(patient, w.stream(), subject, w.next)
+		messages, err := w.st.engine.batch(waitCtx, w.stream(), subject, w.next)
 		if err != nil && ctx.Err() == nil && !errors.Is(err, errConnClosed) {
-			return nil, nil // the next answer decides whether it is damage
+			return nil, nil // the next response decides whether it is damage
 		}
 		return messages, err
 	}
-	m, err := insist(patient, func(ctx context.Context) (*message, error) {
+	m, err := askUntilAnswered(waitCtx, func(ctx context.Context) (*message, error) {
 		return w.st.engine.pick(ctx, w.stream(), getRequest{Seq: max(w.next, 1), NextFor: subject}, w.fits)
 	})
 	if m == nil {
@@ -140,7 +139,7 @@ func (w *walk) fetch(ctx context.Context) ([]*message, error) {
 	return []*message{m}, err
 }
 
-// fits accepts a message that can follow where the walk is.
+// fits reports whether a message can follow the current position.
 func (w *walk) fits(m *message) bool {
 	if m.seq > w.t.seq || !soundFrame(m) {
 		return false
@@ -151,7 +150,7 @@ func (w *walk) fits(m *message) bool {
 	}
 	switch {
 	case f.kind == kindSeal:
-		return w.st.proofInline(f) == nil
+		return w.st.verifyInline(f) == nil
 	case !w.begun:
 		return false
 	case f.end <= w.at:
@@ -160,8 +159,7 @@ func (w *walk) fits(m *message) bool {
 	return f.at() == w.at && f.prev == w.sum
 }
 
-// take passes the lines of a frame on. An ErrCorrupt says that it is not the
-// one that follows.
+// take yields the lines of a frame. An ErrCorrupt means that it is not the next one.
 func (w *walk) take(ctx context.Context, f *frame, yield func(piece, error) bool) (bool, error) {
 	if f.kind == kindSeal {
 		return w.takeSeal(ctx, f, yield)
@@ -193,7 +191,7 @@ func (w *walk) misfit(f *frame) error {
 	return fmt.Errorf("%w: message %d goes on at %d, not at %d, or after other records", firn.ErrCorrupt, f.seq, f.at(), w.at)
 }
 
-// takeSeal passes on what a seal holds beyond what was passed before.
+// takeSeal yields the lines of a seal that were not yielded before.
 func (w *walk) takeSeal(ctx context.Context, f *frame, yield func(piece, error) bool) (bool, error) {
 	s, err := parseSealed(f)
 	if err != nil {
@@ -218,14 +216,14 @@ func (w *walk) takeSeal(ctx context.Context, f *frame, yield func(piece, error) 
 	return more, w.passed()
 }
 
-// mend decides how to go on when the messages do not fit: the session may have
-// been sealed or put away meanwhile, or the replica may lag or be damaged.
-func (w *walk) mend(ctx context.Context, fault error) error {
-	t, err := w.st.lookUp(ctx, w.id, w.t.seq)
+// recoverFrom decides how to continue if the messages do not match: the session may have
+// been sealed or removed in the meantime, or the replica may lag or be damaged.
+func (w *walk) recoverFrom(ctx context.Context, fault error) error {
+	t, err := w.st.fetchTail(ctx, w.id, w.t.seq)
 	if err != nil {
 		var away *Unavailable
 		if errors.As(err, &away) {
-			return w.st.alone(w.id, w.at, errors.Is(fault, errBehind), fault, err)
+			return w.st.replicaError(w.id, w.at, errors.Is(fault, errBehind), fault, err)
 		}
 		return err
 	}

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// watch finds out, in the background, which server does not have a message that
-// another one has, reports it, and moves the leadership of the stream away from it.
+// watch finds, in the background, the server that lacks a message which another one has,
+// reports it, and moves the leadership of the stream to another server.
 type watch struct {
-	// found is called for each fault that was confirmed.
+	// found is called for each confirmed fault.
 	found func(Fault)
 
 	life context.Context
@@ -19,30 +19,28 @@ type watch struct {
 	work sync.WaitGroup
 
 	mu sync.Mutex
-	// busy are the streams that are being looked at, told the faults that were
-	// reported, and when.
-	busy map[string]bool
-	told map[string]time.Time
+	// busy are the streams being investigated, reported the faults that were reported, with
+	// the time.
+	busy     map[string]bool
+	reported map[string]time.Time
 }
 
-// Fault is a message that a replica lacks, or has another one in its place, while
-// other replicas have it.
+// Fault is a message that is missing or different in one replica but present in others.
 type Fault struct {
-	// Server is the one whose replica is damaged, Stream what it is of.
+	// Server is the server with the damaged replica, Stream the stream.
 	Server, Stream string
-	// Subject and Seq are of the first message that is missing or wrong.
+	// Subject and Seq identify the first message that is missing or wrong.
 	Subject string
 	Seq     uint64
-	// Missing and Wrong count the messages, where all were compared. Extra counts
-	// those that only this server has: it did not remove them, or the others lost
-	// them.
+	// Missing and Wrong count the messages if all were compared. Extra counts those that
+	// only this server has: it did not remove them, or the others lost them.
 	Missing, Wrong, Extra int
-	// Unasked says that the replica could not be read: the server is down, cannot
-	// be reached or has not caught up.
+	// Unasked reports whether the replica could not be read: the server is down,
+	// unreachable or has not caught up.
 	Unasked bool
 }
 
-// String says what is wrong, with the server's name and what to do.
+// String describes the fault, with the server's name and a remedy.
 func (f Fault) String() string {
 	if f.Unasked {
 		return fmt.Sprintf("the replica of server %q of stream %s could not be checked: the server does not answer or has not caught up", f.Server, f.Stream)
@@ -60,18 +58,18 @@ func (f Fault) String() string {
 }
 
 const (
-	// confirmPause is after what time a server that lacks a message is asked again:
-	// it may only lag.
+	// confirmPause is the time after which a server that lacks a message is asked again,
+	// since it may only lag.
 	confirmPause = 300 * time.Millisecond
-	// tellAgain is after what time the same fault is reported again.
-	tellAgain = 10 * time.Minute
-	// maxTold bounds how many faults are remembered.
-	maxTold = 10_000
+	// reportAgainAfter is the time after which the same fault is reported again.
+	reportAgainAfter = 10 * time.Minute
+	// maxReported is the maximum number of remembered faults.
+	maxReported = 10_000
 )
 
 func (w *watch) open() {
 	w.life, w.end = context.WithCancel(context.Background())
-	w.busy, w.told = make(map[string]bool), make(map[string]time.Time)
+	w.busy, w.reported = make(map[string]bool), make(map[string]time.Time)
 }
 
 func (w *watch) close() {
@@ -79,31 +77,31 @@ func (w *watch) close() {
 	w.work.Wait()
 }
 
-// first reports whether a fault was not reported lately, and remembers it.
-func (w *watch) first(f Fault) bool {
+// firstReport reports whether a fault was not reported recently, and remembers it.
+func (w *watch) firstReport(f Fault) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	name := fmt.Sprint(f.Server, " ", f.Stream, " ", f.Seq)
-	if last, ok := w.told[name]; ok && time.Since(last) < tellAgain {
+	if last, ok := w.reported[name]; ok && time.Since(last) < reportAgainAfter {
 		return false
 	}
-	if len(w.told) >= maxTold {
-		clear(w.told)
+	if len(w.reported) >= maxReported {
+		clear(w.reported)
 	}
-	w.told[name] = time.Now()
+	w.reported[name] = time.Now()
 	return true
 }
 
-// suspect looks, in the background, for the server that does not have a message of
-// a stream which another one has.
+// suspect searches, in the background, for the server that lacks a message of a stream
+// which another one has.
 func (e *engine) suspect(stream string, seq uint64) {
-	e.lookInto(stream, func(ctx context.Context) { e.investigate(ctx, stream, seq) })
+	e.inBackground(stream, func(ctx context.Context) { e.investigate(ctx, stream, seq) })
 }
 
-// stalled looks, in the background, whether the leader of a stream has lost what
-// others have: the message that another one expects before it, or its last ones.
+// stalled checks, in the background, whether the leader of a stream has lost messages that
+// others have: the one that a publish expects as its predecessor, or its last ones.
 func (e *engine) stalled(stream string, last uint64) {
-	e.lookInto(stream, func(ctx context.Context) {
+	e.inBackground(stream, func(ctx context.Context) {
 		if last > 0 {
 			e.investigate(ctx, stream, last)
 		}
@@ -111,8 +109,8 @@ func (e *engine) stalled(stream string, last uint64) {
 	})
 }
 
-// compareEnds moves the leadership of a stream to a server that has later messages
-// than the leader, if there is one.
+// compareEnds moves the leadership of a stream to a server with later messages than the
+// leader, if there is one.
 func (e *engine) compareEnds(ctx context.Context, stream string) {
 	for try := 0; ; try++ {
 		place, last, err := e.info(ctx, stream)
@@ -132,13 +130,13 @@ func (e *engine) compareEnds(ctx context.Context, stream string) {
 				holder, m = server, one
 			}
 		}
-		if m == nil || rest(ctx, confirmPause) != nil {
+		if m == nil || sleepContext(ctx, confirmPause) != nil {
 			return
 		}
 		if try == 0 {
-			continue // it may have got it meanwhile
+			continue // it may have received it in the meantime
 		}
-		if f := (Fault{Server: place.leader, Stream: stream, Subject: m.subject, Seq: last + 1, Missing: 1}); e.watch.first(f) {
+		if f := (Fault{Server: place.leader, Stream: stream, Subject: m.subject, Seq: last + 1, Missing: 1}); e.watch.firstReport(f) {
 			e.watch.found(f)
 		}
 		e.stepDown(ctx, stream, holder)
@@ -146,9 +144,8 @@ func (e *engine) compareEnds(ctx context.Context, stream string) {
 	}
 }
 
-// lookInto does something about a stream in the background, unless something is
-// being done about it.
-func (e *engine) lookInto(stream string, do func(context.Context)) {
+// inBackground runs do for a stream in the background, unless one is running already.
+func (e *engine) inBackground(stream string, do func(context.Context)) {
 	w := &e.watch
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -166,11 +163,11 @@ func (e *engine) lookInto(stream string, do func(context.Context)) {
 	})
 }
 
-// investigate reports which servers lack a message, and moves the leadership if it
-// is the leader that does.
+// investigate reports the servers that lack a message, and moves the leadership if the
+// leader is one of them.
 func (e *engine) investigate(ctx context.Context, stream string, seq uint64) {
 	lacking, _, _ := e.lacking(ctx, stream, seq)
-	if len(lacking) == 0 || rest(ctx, confirmPause) != nil {
+	if len(lacking) == 0 || sleepContext(ctx, confirmPause) != nil {
 		return
 	}
 	again, holder, m := e.lacking(ctx, stream, seq)
@@ -179,8 +176,8 @@ func (e *engine) investigate(ctx context.Context, stream string, seq uint64) {
 	if err != nil || m == nil {
 		return
 	}
-	if len(again) >= p.majority() { // a damaged server may have what was removed
-		if f := (Fault{Server: holder, Stream: stream, Subject: m.subject, Seq: seq, Extra: 1}); e.watch.first(f) {
+	if len(again) >= p.majority() { // a damaged server may still have messages that were removed
+		if f := (Fault{Server: holder, Stream: stream, Subject: m.subject, Seq: seq, Extra: 1}); e.watch.firstReport(f) {
 			e.watch.found(f)
 		}
 		return
@@ -189,7 +186,7 @@ func (e *engine) investigate(ctx context.Context, stream string, seq uint64) {
 		if !again[server] || !p.current[server] {
 			continue // it lagged
 		}
-		if f := (Fault{Server: server, Stream: stream, Subject: m.subject, Seq: seq, Missing: 1}); e.watch.first(f) {
+		if f := (Fault{Server: server, Stream: stream, Subject: m.subject, Seq: seq, Missing: 1}); e.watch.firstReport(f) {
 			e.watch.found(f)
 		}
 		if server == p.leader {
@@ -198,15 +195,14 @@ func (e *engine) investigate(ctx context.Context, stream string, seq uint64) {
 	}
 }
 
-// lacking returns the servers that do not have a message, and one that does, with
-// the message.
+// lacking returns the servers that lack a message, and one that has it, with the message.
 func (e *engine) lacking(ctx context.Context, stream string, seq uint64) (map[string]bool, string, *message) {
 	p, err := e.poll(ctx, stream, getRequest{Seq: seq})
 	if err != nil {
 		return nil, "", nil
 	}
 	defer p.close()
-	p.most = mostChecked
+	p.most = maxCheckRequests
 	p.until(p.all)
 	without, holder, found := make(map[string]bool), "", (*message)(nil)
 	for server, r := range p.replies {
@@ -219,23 +215,23 @@ func (e *engine) lacking(ctx context.Context, stream string, seq uint64) (map[st
 		}
 	}
 	if found == nil {
-		return nil, "", nil // it was taken away for all of them
+		return nil, "", nil // it was removed from all of them
 	}
 	return without, holder, found
 }
 
-// stepDown asks the leader of a stream to let another server lead.
+// stepDown asks the leader of a stream to transfer the leadership to another server.
 func (e *engine) stepDown(ctx context.Context, stream, to string) {
 	var reply struct {
 		Error *apiError `json:"error"`
 	}
 	req := map[string]any{"placement": map[string]string{"preferred": to}}
-	_ = e.ask(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+stream, req, &reply) // it is tried again when the next read finds the fault
+	_ = e.ask(ctx, "$JS.API.STREAM.LEADER.STEPDOWN."+stream, req, &reply) // tried again when the next read finds the fault
 	e.places.forget(stream)
 }
 
-// intact reports whether a message is what was written, as far as it tells itself:
-// a value by its check, lines by their sum.
+// intact reports whether a message is undamaged according to its own data: a value by its
+// hash, lines by their checksum.
 func intact(m *message) bool {
 	if check := m.header.Get(headCheck); check != "" {
 		return check == checkOf(m.subject, m.data)

@@ -17,19 +17,20 @@ import (
 )
 
 const (
-	// minVersion is the oldest server that is known to work.
+	// The oldest supported server version.
 	minMajor, minMinor = 2, 12
-	// safeReplicas is how many there must be so that one can be lost.
+	// safeReplicas is the number of replicas needed to tolerate the loss of one.
 	safeReplicas = 3
-	// duplicateWindow is how long the server knows a message again.
+	// duplicateWindow is how long the server recognizes a repeated message.
 	duplicateWindow = 2 * time.Minute
-	// maxMessage bounds a message: a seal, its list of segments and its headers.
+	// maxMessage is the maximum size of a message: a seal, its list of segments and its
+	// headers.
 	maxMessage = 1 << 20
 )
 
-// settle checks that the cluster is one to rely on, and makes what is missing.
-func (st *Store) settle(ctx context.Context) error {
-	replicas, err := st.guard(ctx)
+// initialize checks that the cluster is durable, and creates missing streams and buckets.
+func (st *Store) initialize(ctx context.Context) error {
+	replicas, err := st.checkDurability(ctx)
 	if err != nil {
 		return err
 	}
@@ -39,29 +40,29 @@ func (st *Store) settle(ctx context.Context) error {
 	if err := st.engine.ensureBucket(ctx, bucket(st.names.keys(), "which session a key points at")); err != nil {
 		return err
 	}
-	if err := st.settleShards(ctx); err != nil {
+	if err := st.agreeOnShards(ctx); err != nil {
 		return err
 	}
 	tasks := []func() error{
 		func() error {
 			return st.engine.ensureBucket(ctx, bucket(st.names.index(), "what a list tells; derived, can be thrown away"))
 		},
-		func() error { return st.settleObjects(ctx, replicas) },
+		func() error { return st.openObjects(ctx, replicas) },
 	}
 	for shard := range st.names.shards {
-		tasks = append(tasks, func() error { return st.settleStream(ctx, shard, replicas) })
+		tasks = append(tasks, func() error { return st.ensureStream(ctx, shard, replicas) })
 	}
-	return together(tasks)
+	return runParallel(tasks)
 }
 
-// atOnce is how many requests to make something are under way at a time.
-const atOnce = 8
+// maxParallel is the number of concurrent requests that create streams and buckets.
+const maxParallel = 8
 
-// together does some things at the same time, and returns what went wrong first
-// in their order.
-func together(tasks []func() error) error {
+// runParallel runs tasks concurrently and returns the error of the first failed one in
+// their order.
+func runParallel(tasks []func() error) error {
 	errs := make([]error, len(tasks))
-	turns := make(chan struct{}, atOnce)
+	turns := make(chan struct{}, maxParallel)
 	var wg sync.WaitGroup
 	for i, task := range tasks {
 		turns <- struct{}{}
@@ -79,11 +80,11 @@ func together(tasks []func() error) error {
 	return nil
 }
 
-// settleObjects opens the object store, and makes it if there is none.
-func (st *Store) settleObjects(ctx context.Context, replicas int) error {
+// openObjects opens the object store, and creates it if it does not exist.
+func (st *Store) openObjects(ctx context.Context, replicas int) error {
 	cfg := jetstream.ObjectStoreConfig{Bucket: st.names.blobs(), Description: "what is too large for a message", Storage: jetstream.FileStorage, Replicas: replicas}
 	var objects jetstream.ObjectStore
-	err := st.engine.steady(ctx, func(ctx context.Context) (err error) {
+	err := st.engine.retry(ctx, func(ctx context.Context) (err error) {
 		if objects, err = st.engine.js.ObjectStore(ctx, cfg.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {
 			objects, err = st.engine.js.CreateOrUpdateObjectStore(ctx, cfg)
 		}
@@ -96,17 +97,17 @@ func (st *Store) settleObjects(ctx context.Context, replicas int) error {
 	return nil
 }
 
-// steady does something until the cluster answers, or for as long as we wait. A
-// cluster that has just started has nobody who answers.
-func (e *engine) steady(ctx context.Context, do func(context.Context) error) error {
-	return e.steadily(ctx, 0, do)
+// retry calls do until the cluster responds, for up to the configured wait. A cluster that
+// has just started may not respond.
+func (e *engine) retry(ctx context.Context, do func(context.Context) error) error {
+	return e.retryFor(ctx, 0, do)
 }
 
-// steadily is steady for what takes longer than a request.
-func (e *engine) steadily(ctx context.Context, longer time.Duration, do func(context.Context) error) error {
-	patient, cancel := context.WithTimeout(ctx, e.wait+longer)
+// retryFor is retry for operations that take longer than a request.
+func (e *engine) retryFor(ctx context.Context, longer time.Duration, do func(context.Context) error) error {
+	waitCtx, cancel := context.WithTimeout(ctx, e.wait+longer)
 	defer cancel()
-	_, err := insist(patient, func(ctx context.Context) (struct{}, error) {
+	_, err := askUntilAnswered(waitCtx, func(ctx context.Context) (struct{}, error) {
 		once, cancel := context.WithTimeout(ctx, attempt+longer)
 		defer cancel()
 		err := do(once)
@@ -119,9 +120,9 @@ func (e *engine) steadily(ctx context.Context, longer time.Duration, do func(con
 	return err
 }
 
-// guard refuses a cluster that may lose what it has acknowledged. It returns how
-// many replicas new streams get.
-func (st *Store) guard(ctx context.Context) (int, error) {
+// checkDurability rejects a cluster that may lose acknowledged entries. It returns the
+// number of replicas for new streams.
+func (st *Store) checkDurability(ctx context.Context) (int, error) {
 	nc := st.engine.nc
 	if !atLeast(nc.ConnectedServerVersion(), minMajor, minMinor) {
 		return 0, fmt.Errorf("server %q is of version %s: %w: want %d.%d or later", nc.ConnectedServerName(), nc.ConnectedServerVersion(), firn.ErrUnsupported, minMajor, minMinor)
@@ -154,7 +155,7 @@ func (st *Store) guard(ctx context.Context) (int, error) {
 	return replicas, nil
 }
 
-// atLeast reports whether a version is not older than one.
+// atLeast reports whether a version is at least the given one.
 func atLeast(version string, major, minor int) bool {
 	parts := strings.SplitN(strings.TrimPrefix(version, "v"), ".", 3)
 	if len(parts) < 2 {
@@ -165,7 +166,7 @@ func atLeast(version string, major, minor int) bool {
 	return errA == nil && errB == nil && (a > major || a == major && b >= minor)
 }
 
-// checkSync asks a server's monitoring whether it syncs before it acknowledges.
+// checkSync asks a server's monitoring endpoint whether it syncs before it acknowledges.
 func checkSync(ctx context.Context, client *http.Client, address string) error {
 	var told struct {
 		Name      string `json:"server_name"`
@@ -184,7 +185,7 @@ func checkSync(ctx context.Context, client *http.Client, address string) error {
 	return nil
 }
 
-// monitor asks a server's monitoring.
+// monitor queries a server's monitoring endpoint.
 func monitor(ctx context.Context, client *http.Client, address, path string, told any) error {
 	once, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
@@ -194,7 +195,7 @@ func monitor(ctx context.Context, client *http.Client, address, path string, tol
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return fmt.Errorf("ask the monitoring %s: %w", address, refusal(err))
+		return fmt.Errorf("ask the monitoring %s: %w", address, connectError(err))
 	}
 	defer resp.Body.Close()
 	if err := json.NewDecoder(resp.Body).Decode(told); err != nil {
@@ -204,7 +205,7 @@ func monitor(ctx context.Context, client *http.Client, address, path string, tol
 }
 
 func (e *engine) ensureBucket(ctx context.Context, cfg jetstream.KeyValueConfig) error {
-	err := e.steady(ctx, func(ctx context.Context) error {
+	err := e.retry(ctx, func(ctx context.Context) error {
 		_, err := e.js.KeyValue(ctx, cfg.Bucket)
 		if errors.Is(err, jetstream.ErrBucketNotFound) {
 			_, err = e.js.CreateOrUpdateKeyValue(ctx, cfg)
@@ -217,9 +218,9 @@ func (e *engine) ensureBucket(ctx context.Context, cfg jetstream.KeyValueConfig)
 	return nil
 }
 
-// settleShards agrees with all who open the store on the number of shards: the
-// first one's counts.
-func (st *Store) settleShards(ctx context.Context) error {
+// agreeOnShards determines the number of shards: that of the first process that opened the
+// store.
+func (st *Store) agreeOnShards(ctx context.Context) error {
 	value, _, err := st.keys().change(ctx, shardsName, func(value []byte) ([]byte, error) {
 		if value != nil {
 			return nil, nil
@@ -237,7 +238,7 @@ func (st *Store) settleShards(ctx context.Context) error {
 	return nil
 }
 
-func (st *Store) settleStream(ctx context.Context, shard, replicas int) error {
+func (st *Store) ensureStream(ctx context.Context, shard, replicas int) error {
 	name := st.names.stream(shard)
 	wanted := jetstream.StreamConfig{
 		Name: name, Description: "sessions of firn", Subjects: []string{st.names.all(shard)}, Storage: jetstream.FileStorage, Replicas: replicas,
@@ -245,7 +246,7 @@ func (st *Store) settleStream(ctx context.Context, shard, replicas int) error {
 		AllowDirect: true, AllowRollup: true,
 	}
 	var cfg jetstream.StreamConfig
-	err := st.engine.steady(ctx, func(ctx context.Context) error {
+	err := st.engine.retry(ctx, func(ctx context.Context) error {
 		stream, err := st.engine.js.Stream(ctx, name)
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			stream, err = st.engine.js.CreateOrUpdateStream(ctx, wanted)

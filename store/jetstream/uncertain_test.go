@@ -201,13 +201,13 @@ func TestDoubt(t *testing.T) {
 			if errors.Is(c.err, firn.ErrNotFound) {
 				return
 			}
-			if got := told(t, other, "s1"); got != c.want {
+			if got := parseLastSequence(t, other, "s1"); got != c.want {
 				t.Errorf("the session says %q, want %q", got, c.want)
 			}
 			if _, err := insistent(t, st, "s1", store.Any, tell("e9", "z")); err != nil {
 				t.Error(err)
 			}
-			if got := told(t, other, "s1"); got != c.want+" z" {
+			if got := parseLastSequence(t, other, "s1"); got != c.want+" z" {
 				t.Errorf("the session says %q, want %q", got, c.want+" z")
 			}
 		})
@@ -240,7 +240,7 @@ func insistent(t *testing.T, st *jetstream.Store, id firn.ID, expect store.Pos, 
 }
 
 // told returns the first word of everything that was said in a session.
-func told(t testing.TB, st store.Store, id firn.ID) string {
+func parseLastSequence(t testing.TB, st store.Store, id firn.ID) string {
 	t.Helper()
 	var words []string
 	for r, err := range st.Read(t.Context(), id, 1) {

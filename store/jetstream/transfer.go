@@ -12,15 +12,15 @@ import (
 	"firn.dev/store"
 )
 
-// A store gives its sessions to another one line by line, and takes those of another.
+// Store supports transferring sessions line by line to and from other stores.
 var _ store.Carrier = (*Store)(nil)
 
-// Holdings tells of all sessions there are; see [store.Carrier].
+// Holdings lists all sessions; see [store.Carrier].
 func (st *Store) Holdings(ctx context.Context) ([]store.Holding, error) {
 	var all []store.Holding
 	var away []firn.ID
-	err := st.surveyed(ctx, "look which sessions there are", func(x *index) {
-		x.each(func(s stood) {
+	err := st.withFullIndex(ctx, "look which sessions there are", func(x *index) {
+		x.each(func(s sessionStatus) {
 			switch {
 			case s.seq == 0:
 			case s.gone:
@@ -43,18 +43,17 @@ func (st *Store) Holdings(ctx context.Context) ([]store.Holding, error) {
 	return all, nil
 }
 
-// holding tells of a session that was put away, for which its last message must
-// be read.
+// holding describes an archived or removed session, for which it reads the last message.
 func (st *Store) holding(ctx context.Context, id firn.ID) (store.Holding, error) {
 	h, _, err := st.lastMark(ctx, id)
 	return h, err
 }
 
-// lastMark reads the last message of a session, and the mark in it if it has one.
+// lastMark reads the last message of a session, and its mark if it has one.
 func (st *Store) lastMark(ctx context.Context, id firn.ID) (store.Holding, mark, error) {
-	patient, cancel := st.engine.patient(ctx)
+	waitCtx, cancel := st.engine.withWait(ctx)
 	defer cancel()
-	m, err := insist(patient, func(ctx context.Context) (*message, error) {
+	m, err := askUntilAnswered(waitCtx, func(ctx context.Context) (*message, error) {
 		return st.engine.latest(ctx, st.names.stream(st.names.shard(id)), st.names.subject(id), soundFrame)
 	})
 	if err != nil || m == nil {
@@ -70,15 +69,15 @@ func (st *Store) lastMark(ctx context.Context, id firn.ID) (store.Holding, mark,
 	return h, said, nil
 }
 
-// Lines yields the lines of a session as they lie there; see [store.Carrier].
+// Lines yields the stored lines of a session; see [store.Carrier].
 func (st *Store) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
-		if err := st.begin(ctx); err != nil {
+		if err := st.beginOperation(ctx); err != nil {
 			yield(nil, err)
 			return
 		}
 		defer st.working.Done()
-		t, err := st.lookUp(ctx, id, st.seen(id))
+		t, err := st.fetchTail(ctx, id, st.lastSeen(id))
 		if err == nil && (t.seq == 0 || t.receipt != nil) {
 			err = fmt.Errorf("session %s: %w", id, firn.ErrNotFound)
 		}
@@ -90,7 +89,7 @@ func (st *Store) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error]
 	}
 }
 
-// lines yields the lines up to the end t.
+// lines yields the lines up to the tail t.
 func (st *Store) lines(ctx context.Context, id firn.ID, t tail, yield func([]byte, error) bool) {
 	w, err := st.walkFrom(ctx, id, t, store.Start)
 	if err != nil {
@@ -113,10 +112,10 @@ func (st *Store) lines(ctx context.Context, id firn.ID, t tail, yield func([]byt
 	}
 }
 
-// Load makes a session that which another store holds; see [store.Carrier]. Its
-// lines become one seal, so it is there as a whole or not at all.
+// Load makes a session equal to that of another store; see [store.Carrier]. Its lines are
+// stored as one seal, so it is loaded completely or not at all.
 func (st *Store) Load(ctx context.Context, h store.Holding, lines iter.Seq2[[]byte, error]) (store.Loaded, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.beginOperation(ctx); err != nil {
 		return store.Loaded{}, err
 	}
 	defer st.working.Done()
@@ -138,9 +137,9 @@ func (st *Store) Load(ctx context.Context, h store.Holding, lines iter.Seq2[[]by
 	return done, nil
 }
 
-// take is Load for who has the session.
+// take is Load for a caller that has acquired the session.
 func (st *Store) take(ctx context.Context, s *session, h store.Holding, lines iter.Seq2[[]byte, error]) (done store.Loaded, err error) {
-	if err := st.look(ctx, s); err != nil {
+	if err := st.refreshTail(ctx, s); err != nil {
 		return done, err
 	}
 	switch {
@@ -159,7 +158,7 @@ func (st *Store) take(ctx context.Context, s *session, h store.Holding, lines it
 		}
 	}
 	plain := !s.tail.archived && !s.tail.removed
-	if err := st.stow(ctx, s, store.Beyond(have, lines, &done.Had), &done.Added); err != nil {
+	if err := st.appendSeal(ctx, s, store.Beyond(have, lines, &done.Had), &done.Added); err != nil {
 		return store.Loaded{Had: done.Had}, err
 	}
 	if !plain || s.tail.seq == 0 || !h.Archived && !h.Removed {
@@ -170,16 +169,16 @@ func (st *Store) take(ctx context.Context, s *session, h store.Holding, lines it
 	return done, st.putMark(ctx, s, t, h.Reason, false)
 }
 
-// stow adds lines to a session as a seal over all that it has then. It counts
-// them.
-func (st *Store) stow(ctx context.Context, s *session, lines iter.Seq2[[]byte, error], added *int) error {
-	var c cargo
+// appendSeal appends lines to a session by replacing all of its messages with a seal. It
+// counts the lines.
+func (st *Store) appendSeal(ctx context.Context, s *session, lines iter.Seq2[[]byte, error], added *int) error {
+	var c sealBuilder
 	for line, err := range lines {
 		if err == nil && s.tail.removed {
 			err = fmt.Errorf("%w: it is in the bin here, and has more lines there", firn.ErrConflict)
 		}
 		if err == nil && *added == 0 && s.tail.seq > 0 {
-			err = c.begin(ctx, st, s)
+			err = c.start(ctx, st, s)
 		}
 		if err == nil {
 			*added++
@@ -196,7 +195,7 @@ func (st *Store) stow(ctx context.Context, s *session, lines iter.Seq2[[]byte, e
 	if err != nil {
 		return err
 	}
-	f.modified = s.tail.later(st.opts.Now())
+	f.modified = s.tail.nextModified(st.opts.Now())
 	if c.head != "" {
 		f.head = c.head
 	}
@@ -206,16 +205,15 @@ func (st *Store) stow(ctx context.Context, s *session, lines iter.Seq2[[]byte, e
 	return st.putSeal(ctx, s, f)
 }
 
-// putSeal puts a seal in the place of all messages of a session, once it was
-// read back.
+// putSeal replaces all messages of a session with a seal, after reading the seal back.
 func (st *Store) putSeal(ctx context.Context, s *session, f *frame) error {
-	if err := st.proof(ctx, f); err != nil {
+	if err := st.verifySeal(ctx, f); err != nil {
 		return err
 	}
 	old := make(map[string]bool)
 	if s.tail.seq > 0 {
 		var err error
-		if old, err = st.namesIn(ctx, s); err != nil {
+		if old, err = st.objectsInUse(ctx, s); err != nil {
 			return err
 		}
 	}
@@ -225,8 +223,8 @@ func (st *Store) putSeal(ctx context.Context, s *session, f *frame) error {
 	return st.dropAll(ctx, old, f.objects())
 }
 
-// cargo is what a seal is made of, as it comes: full segments are sent at once.
-type cargo struct {
+// sealBuilder builds a seal from a stream of lines. Full segments are sent immediately.
+type sealBuilder struct {
 	segments []segment
 	lines    [][]byte
 	size     int
@@ -234,8 +232,8 @@ type cargo struct {
 	agent    string
 }
 
-// begin takes what the session has.
-func (c *cargo) begin(ctx context.Context, st *Store, s *session) (err error) {
+// start loads the current content of the session.
+func (c *sealBuilder) start(ctx context.Context, st *Store, s *session) (err error) {
 	c.segments, c.lines, err = st.unsealed(ctx, s)
 	for _, line := range c.lines {
 		c.size += len(line) + 1
@@ -243,12 +241,12 @@ func (c *cargo) begin(ctx context.Context, st *Store, s *session) (err error) {
 	return err
 }
 
-// add takes one more line.
-func (c *cargo) add(ctx context.Context, st *Store, id firn.ID, line []byte) error {
+// add adds a line.
+func (c *sealBuilder) add(ctx context.Context, st *Store, id firn.ID, line []byte) error {
 	if bytes.IndexByte(line, '\n') >= 0 {
 		return fmt.Errorf("%w line: there is a newline in it", firn.ErrInvalid)
 	}
-	c.see(st, line)
+	c.noteLine(st, line)
 	c.lines = append(c.lines, bytes.Clone(line))
 	if c.size += len(line) + 1; c.size < segmentBytes {
 		return nil
@@ -266,11 +264,11 @@ func (c *cargo) add(ctx context.Context, st *Store, id firn.ID, line []byte) err
 	return err
 }
 
-// see notes what the messages tell of the session without its lines.
-func (c *cargo) see(st *Store, line []byte) {
+// noteLine records the head and the agent, which message headers repeat.
+func (c *sealBuilder) noteLine(st *Store, line []byte) {
 	g, err := st.dialect.Glance(line)
 	switch {
-	case err != nil: // damage is carried, and tells nothing
+	case err != nil: // damaged lines are stored, but have no head or agent
 	case g.Kind != firn.KindHeader:
 		if g.ID != "" {
 			c.head = g.ID
@@ -284,9 +282,9 @@ func (c *cargo) see(st *Store, line []byte) {
 	}
 }
 
-// Bindings tells where all keys point; see [store.Carrier].
+// Bindings returns the session of every key; see [store.Carrier].
 func (st *Store) Bindings(ctx context.Context) (map[string]firn.ID, error) {
-	if err := st.begin(ctx); err != nil {
+	if err := st.beginOperation(ctx); err != nil {
 		return nil, err
 	}
 	defer st.working.Done()

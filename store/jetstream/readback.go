@@ -11,16 +11,16 @@ import (
 	"firn.dev/store"
 )
 
-// ReadBack yields the records before a position, newest first; see
-// [store.Store]. It fetches a few messages at first and more the longer it goes on.
+// ReadBack yields the records before a position, newest first; see [store.Store]. It
+// fetches a few messages at first and more as reading continues.
 func (st *Store) ReadBack(ctx context.Context, id firn.ID, before store.Pos) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		t, err := st.end(ctx, id)
+		t, err := st.readTail(ctx, id)
 		if err != nil {
 			yield(store.Record{}, err)
 			return
 		}
-		for r, err := range st.back(ctx, id, t, before) {
+		for r, err := range st.readBackward(ctx, id, t, before) {
 			if err = st.failed(ctx, err); !yield(r, err) || err != nil {
 				return
 			}
@@ -28,10 +28,11 @@ func (st *Store) ReadBack(ctx context.Context, id firn.ID, before store.Pos) ite
 	}
 }
 
-// back yields the records before a position, newest first, from the end t.
-func (st *Store) back(ctx context.Context, id firn.ID, t tail, before store.Pos) iter.Seq2[store.Record, error] {
+// readBackward yields the records before a position, newest first, starting from the tail
+// t.
+func (st *Store) readBackward(ctx context.Context, id firn.ID, t tail, before store.Pos) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
-		c := climb{st: st, id: id, t: t, seq: t.seq, at: t.end, sum: t.sum, before: min(before, t.end), width: firstWidth}
+		c := backwardReader{st: st, id: id, t: t, seq: t.seq, at: t.end, sum: t.sum, before: min(before, t.end), width: firstWidth}
 		c.jump(ctx)
 		for c.at > 0 && c.before > 0 {
 			if more, err := c.round(ctx, yield); err != nil {
@@ -44,53 +45,52 @@ func (st *Store) back(ctx context.Context, id firn.ID, t tail, before store.Pos)
 	}
 }
 
-// climb reads the frames of a session from the newest on. Each tells the
-// sequence of the one before it and the sum that one must have.
-type climb struct {
+// backwardReader reads the frames of a session, newest first. Each frame has the sequence
+// and the checksum of its predecessor.
+type backwardReader struct {
 	st *Store
 	id firn.ID
 	t  tail
-	// seq is the message to read next, which must end at the position at with sum.
+	// seq is the next message to read, which must end at the position at with sum.
 	seq uint64
 	at  store.Pos
 	sum sum
-	// before is the position from which on records were passed on or not wanted.
+	// before is the position of the oldest record that was yielded or skipped.
 	before store.Pos
-	// width is how many sequences are looked at next: the messages of other
-	// sessions lie between.
+	// width is the number of sequences to read next; the messages of other sessions lie in
+	// between.
 	width uint64
-	// slow counts down the messages that are read one by one, from whichever
-	// replica has the one that is next.
+	// slow is the number of messages still to be read one by one, from any replica that has
+	// them.
 	slow int
-	// fault is why, until it is known which server is damaged.
+	// fault is the reason for slow reading, until the damaged server is known.
 	fault error
 }
 
-// The numbers of sequences that are looked at, and of messages that are hoped for.
+// The numbers of sequences to read, and of messages to aim for.
 const (
 	firstWidth = 16
 	maxWidth   = 1 << 24
 	goodRound  = 128
 )
 
-// jump goes to where the records are wanted, if that is far from the end.
-func (c *climb) jump(ctx context.Context) {
+// jump moves to the requested records if they are far from the end.
+func (c *backwardReader) jump(ctx context.Context) {
 	if c.before == 0 || c.t.end-c.before < farRecords {
 		return
 	}
 	f, err := c.st.find(ctx, c.id, c.t, c.before-1)
 	if err != nil || f == nil {
-		return // from the end then, where it will meet whatever is wrong
+		return // start from the end, where reading will find the fault
 	}
 	c.seq, c.at, c.sum = f.seq, f.end, f.sum
 }
 
-// round fetches some messages and passes their records on. It reports whether
-// to go on.
-func (c *climb) round(ctx context.Context, yield func(store.Record, error) bool) (bool, error) {
+// round fetches messages and yields their records. It reports whether to continue.
+func (c *backwardReader) round(ctx context.Context, yield func(store.Record, error) bool) (bool, error) {
 	frames, fault := c.fetch(ctx)
 	if errors.Is(fault, errSilent) {
-		return true, c.mend(ctx, fault)
+		return true, c.recoverFrom(ctx, fault)
 	}
 	if fault != nil && !errors.Is(fault, firn.ErrCorrupt) {
 		return false, fault
@@ -111,7 +111,7 @@ func (c *climb) round(ctx context.Context, yield func(store.Record, error) bool)
 		if fault = err; fault != nil {
 			break
 		}
-		if c.slow > 0 && c.fault != nil { // this is what was missing
+		if c.slow > 0 && c.fault != nil { // this is the message that was missing
 			c.st.engine.suspect(c.st.names.stream(c.st.names.shard(c.id)), f.seq)
 			c.fault = nil
 		}
@@ -123,13 +123,13 @@ func (c *climb) round(ctx context.Context, yield func(store.Record, error) bool)
 		fault = fmt.Errorf("%w: message %d is missing", firn.ErrCorrupt, c.seq)
 	}
 	if fault != nil {
-		return true, c.mend(ctx, fault)
+		return true, c.recoverFrom(ctx, fault)
 	}
 	return true, nil
 }
 
-// take passes the records of a frame on.
-func (c *climb) take(ctx context.Context, f *frame, yield func(store.Record, error) bool) (bool, error) {
+// take yields the records of a frame.
+func (c *backwardReader) take(ctx context.Context, f *frame, yield func(store.Record, error) bool) (bool, error) {
 	more := true
 	if f.count > 0 && f.at() < c.before {
 		p, err := c.st.load(ctx, f)
@@ -148,8 +148,8 @@ func (c *climb) take(ctx context.Context, f *frame, yield func(store.Record, err
 	return more, nil
 }
 
-// pass passes the records of a piece on, the newest first.
-func (c *climb) pass(ctx context.Context, p piece, yield func(store.Record, error) bool) (bool, error) {
+// pass yields the records of a piece, newest first.
+func (c *backwardReader) pass(ctx context.Context, p piece, yield func(store.Record, error) bool) (bool, error) {
 	for i := len(p.lines) - 1; i >= 0; i-- {
 		at := p.at + store.Pos(i)
 		if at >= c.before {
@@ -166,8 +166,8 @@ func (c *climb) pass(ctx context.Context, p piece, yield func(store.Record, erro
 	return true, nil
 }
 
-// takeSeal passes on what a seal holds. Nothing stands before it.
-func (c *climb) takeSeal(ctx context.Context, f *frame, yield func(store.Record, error) bool) (bool, error) {
+// takeSeal yields the records of a seal. Nothing precedes it.
+func (c *backwardReader) takeSeal(ctx context.Context, f *frame, yield func(store.Record, error) bool) (bool, error) {
 	s, err := parseSealed(f)
 	if err != nil {
 		return false, err
@@ -188,14 +188,14 @@ func (c *climb) takeSeal(ctx context.Context, f *frame, yield func(store.Record,
 	return true, nil
 }
 
-// fetch gets messages up to the one that is next, oldest first: those of a
-// stretch from one replica, or only that one from whichever has it.
-func (c *climb) fetch(ctx context.Context) ([]*frame, error) {
-	patient, cancel := c.st.engine.patient(ctx)
+// fetch returns messages up to the next one, oldest first: a range from one replica, or
+// only the next one from any replica that has it.
+func (c *backwardReader) fetch(ctx context.Context) ([]*frame, error) {
+	waitCtx, cancel := c.st.engine.withWait(ctx)
 	defer cancel()
 	stream, subject := c.st.names.stream(c.st.names.shard(c.id)), c.st.names.subject(c.id)
 	if c.slow > 0 {
-		m, err := insist(patient, func(ctx context.Context) (*message, error) {
+		m, err := askUntilAnswered(waitCtx, func(ctx context.Context) (*message, error) {
 			return c.st.engine.pick(ctx, stream, getRequest{Seq: c.seq}, c.fits)
 		})
 		if err != nil || m == nil {
@@ -210,7 +210,7 @@ func (c *climb) fetch(ctx context.Context) ([]*frame, error) {
 	}
 	var frames []*frame
 	for next := from; next <= c.seq; {
-		messages, err := c.st.engine.batch(patient, stream, subject, next)
+		messages, err := c.st.engine.batch(waitCtx, stream, subject, next)
 		if err != nil && (ctx.Err() != nil || errors.Is(err, errConnClosed)) {
 			return frames, err
 		}
@@ -218,7 +218,7 @@ func (c *climb) fetch(ctx context.Context) ([]*frame, error) {
 			return nil, fmt.Errorf("%w: %w", errSilent, err)
 		}
 		if len(messages) == 0 {
-			return frames, nil // the next answer decides whether it is damage
+			return frames, nil // the next response decides whether it is damage
 		}
 		for _, m := range messages {
 			if m.seq > c.seq {
@@ -236,34 +236,34 @@ func (c *climb) fetch(ctx context.Context) ([]*frame, error) {
 	return frames, nil
 }
 
-// fits accepts the message that is next.
-func (c *climb) fits(m *message) bool {
+// fits reports whether a message is the next one.
+func (c *backwardReader) fits(m *message) bool {
 	f, err := parseFrame(m)
 	if err != nil {
 		return errors.Is(err, firn.ErrUnsupported)
 	}
-	return f.seq == c.seq && f.end == c.at && f.sum == c.sum && f.whole() == nil && (f.kind != kindSeal || c.st.proofInline(f) == nil)
+	return f.seq == c.seq && f.end == c.at && f.sum == c.sum && f.whole() == nil && (f.kind != kindSeal || c.st.verifyInline(f) == nil)
 }
 
-// errSilent says that a replica did not answer, which a damaged one may not.
+// errSilent means that a replica did not respond. A damaged replica may not respond at all.
 var errSilent = errors.New("a replica did not answer")
 
-// widen chooses how far to look next time, from how many messages were met.
-func (c *climb) widen(met int) {
+// widen chooses the size of the next range from the number of messages found.
+func (c *backwardReader) widen(met int) {
 	wish := c.width * goodRound / uint64(max(met, 1))
 	c.width = min(max(wish, c.width/8, firstWidth), c.width*8, maxWidth)
 }
 
-// mend decides how to go on when the messages do not fit; see walk.mend.
-func (c *climb) mend(ctx context.Context, fault error) error {
-	t, err := c.st.lookUp(ctx, c.id, c.t.seq)
+// recoverFrom decides how to continue if the messages do not match; see walk.recoverFrom.
+func (c *backwardReader) recoverFrom(ctx context.Context, fault error) error {
+	t, err := c.st.fetchTail(ctx, c.id, c.t.seq)
 	if err != nil {
 		var away *Unavailable
 		if errors.As(err, &away) && errors.Is(fault, errSilent) {
 			return err
 		}
 		if errors.As(err, &away) {
-			return c.st.alone(c.id, c.at, c.seq == c.t.seq, fault, err)
+			return c.st.replicaError(c.id, c.at, c.seq == c.t.seq, fault, err)
 		}
 		return err
 	}

@@ -10,48 +10,48 @@ import (
 	"firn.dev"
 )
 
-// Archive puts a session out of the list; see [store.Remover].
+// Archive hides a session from lists; see [store.Remover].
 func (st *Store) Archive(ctx context.Context, id firn.ID) error {
 	return st.mark(ctx, id, func(t *tail) error {
 		t.archived = true
-		return t.there()
+		return t.checkReadable()
 	})
 }
 
-// Unarchive puts a session back into the list.
+// Unarchive shows a session in lists again.
 func (st *Store) Unarchive(ctx context.Context, id firn.ID) error {
 	return st.mark(ctx, id, func(t *tail) error {
 		t.archived = false
-		return t.there()
+		return t.checkReadable()
 	})
 }
 
 // Remove moves a session to the bin.
 func (st *Store) Remove(ctx context.Context, id firn.ID, reason string) error {
-	return st.markWhy(ctx, id, reason, func(t *tail) error {
+	return st.setMark(ctx, id, reason, func(t *tail) error {
 		t.removed = true
-		return t.kept()
+		return t.checkExists()
 	})
 }
 
-// Restore takes a session out of the bin.
+// Restore moves a session out of the bin.
 func (st *Store) Restore(ctx context.Context, id firn.ID) error {
 	return st.mark(ctx, id, func(t *tail) error {
 		t.removed = false
-		return t.kept()
+		return t.checkExists()
 	})
 }
 
-// there refuses a session that cannot be read.
-func (t *tail) there() error {
+// checkReadable returns an error if the session cannot be read.
+func (t *tail) checkReadable() error {
 	if t.seq == 0 || t.gone() {
 		return firn.ErrNotFound
 	}
 	return nil
 }
 
-// kept refuses a session that never was or was purged.
-func (t *tail) kept() error {
+// checkExists returns an error if the session never existed or was purged.
+func (t *tail) checkExists() error {
 	if t.seq == 0 || t.receipt != nil {
 		return firn.ErrNotFound
 	}
@@ -59,13 +59,13 @@ func (t *tail) kept() error {
 }
 
 func (st *Store) mark(ctx context.Context, id firn.ID, change func(*tail) error) error {
-	return st.markWhy(ctx, id, "", change)
+	return st.setMark(ctx, id, "", change)
 }
 
-// markWhy adds a message that says what becomes of a session, if that is not so
-// already.
-func (st *Store) markWhy(ctx context.Context, id firn.ID, reason string, change func(*tail) error) error {
-	if err := st.begin(ctx); err != nil {
+// setMark appends a message that changes the state of a session, unless the session has
+// that state already.
+func (st *Store) setMark(ctx context.Context, id firn.ID, reason string, change func(*tail) error) error {
+	if err := st.beginOperation(ctx); err != nil {
 		return err
 	}
 	defer st.working.Done()
@@ -74,20 +74,20 @@ func (st *Store) markWhy(ctx context.Context, id firn.ID, reason string, change 
 		return err
 	}
 	defer st.release(s)
-	err = st.retold(ctx, s, reason, change)
+	err = st.updateMark(ctx, s, reason, change)
 	if err != nil {
 		return st.failed(ctx, fmt.Errorf("session %.128s: %w", id, err))
 	}
 	return nil
 }
 
-// retold is markWhy for who has the session.
-func (st *Store) retold(ctx context.Context, s *session, reason string, change func(*tail) error) error {
+// updateMark is setMark for a caller that has acquired the session.
+func (st *Store) updateMark(ctx context.Context, s *session, reason string, change func(*tail) error) error {
 	if s.id.Check() != nil {
 		return firn.ErrNotFound
 	}
 	for {
-		if err := st.look(ctx, s); err != nil {
+		if err := st.refreshTail(ctx, s); err != nil {
 			return err
 		}
 		t := s.tail
@@ -101,14 +101,14 @@ func (st *Store) retold(ctx context.Context, s *session, reason string, change f
 	}
 }
 
-// putMark adds the message that makes t the tail of the session. A rollup takes
-// all messages before it away.
+// putMark appends the message that makes t the tail of the session. A rollup removes all
+// earlier messages.
 func (st *Store) putMark(ctx context.Context, s *session, t tail, reason string, rollup bool) error {
 	data, err := json.Marshal(mark{Time: st.opts.Now().UTC().Format(time.RFC3339Nano), Reason: reason, Receipt: t.receipt})
 	if err != nil {
 		return err
 	}
-	f := t.follow(kindMark, st.messageID(s.id, t.end))
+	f := t.nextFrame(kindMark, st.messageID(s.id, t.end))
 	f.data = data
 	return st.put(ctx, s, f, rollup)
 }
