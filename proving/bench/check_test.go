@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// checked runs a check of two figures, one of them real, against a file of before.
+// checked checks two figures, one of them real, against a file with earlier figures.
 func checked(t *testing.T, before map[string]float64, other func(*bench) (figure, error)) (string, error) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "baseline.json")
@@ -26,13 +26,12 @@ func checked(t *testing.T, before map[string]float64, other func(*bench) (figure
 	return out.String(), err
 }
 
-// TestCheckFails doctors the figures of before: what is a fifth worse fails, and is
-// named; what is not, does not.
+// TestCheckFails checks that figures beyond the tolerance are reported, and others are not.
 func TestCheckFails(t *testing.T) {
 	ten := func(*bench) (figure, error) { return figure{10, 1}, nil }
 	for name, c := range map[string]struct {
 		before map[string]float64
-		want   string // empty: it passes
+		want   string // empty: no error
 	}{
 		"as before":          {map[string]float64{"decode": 20, "other": 10}, ""},
 		"a little worse":     {map[string]float64{"decode": 18, "other": 9}, ""},
@@ -54,7 +53,7 @@ func TestCheckFails(t *testing.T) {
 	}
 }
 
-// TestCheckTriesAgain: noise that passes is not a fault.
+// TestCheckTriesAgain checks that temporary noise is not an error.
 func TestCheckTriesAgain(t *testing.T) {
 	tries := 0
 	_, err := checked(t, map[string]float64{"decode": 20, "other": 10}, func(*bench) (figure, error) {
@@ -66,7 +65,8 @@ func TestCheckTriesAgain(t *testing.T) {
 	}
 }
 
-// TestBaseline: every figure is in the file of the repository, and no other.
+// TestBaseline checks that the file in the repository contains exactly the existing
+// figures.
 func TestBaseline(t *testing.T) {
 	data, err := os.ReadFile("baseline.json")
 	if err != nil {

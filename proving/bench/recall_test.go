@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The judged set is sound: ids are unique, every answer is there, and there is
-// enough of every kind in both halves.
+// TestJudgedSet checks that IDs are unique, that every answer exists, and that both halves
+// have enough questions of every kind.
 func TestJudgedSet(t *testing.T) {
 	kinds := []string{"fact", "when", "decision", "preference", "identifier", "who", "latest", "none"}
 	seen := make(map[string]bool)
@@ -51,7 +51,7 @@ func TestJudgedSet(t *testing.T) {
 	}
 }
 
-// Search finds more than plain BM25 does, in both halves.
+// TestRecall checks that search finds more than plain BM25 in both halves.
 func TestRecall(t *testing.T) {
 	found, err := measureRecall(t.Context(), t.TempDir(), "../..")
 	if err != nil {
@@ -66,7 +66,7 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// Marks count what was found at which place.
+// TestMarks checks the computation of recall and rank.
 func TestMarks(t *testing.T) {
 	m := &marks{kinds: make(map[string]*mark)}
 	m.add(question{Kind: "fact", Answers: [][]string{{"a", "b"}, {"c"}}}, [][]string{{"x"}, {"b"}, {"y"}})

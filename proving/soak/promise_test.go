@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestPromise tells the story of a session of 20 MB. With 10 GB it is
-// go run ./soak -promise 10000.
+// TestPromise runs the scenario with a session of 20 MB; make promise runs it with 10 GB.
 func TestPromise(t *testing.T) {
 	if os.Geteuid() != 0 && os.Getenv("CI") == "" {
 		t.Log("not root: there is no disk that could be full")

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestSoak lets every fault happen once. It needs root and a disk of its own, so it is run
-// by make soak-short alone; the hour is make soak-hour.
+// TestSoak injects every fault once. It needs root and a separate disk, so only make
+// soak-short runs it; make soak-hour runs for an hour.
 func TestSoak(t *testing.T) {
 	dir, err := os.MkdirTemp("", "soak") // the path of a socket must be short
 	if err != nil {

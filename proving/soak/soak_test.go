@@ -11,8 +11,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// TestAuditorFinds makes a session and tells the auditor of it, rightly and
-// wrongly.
+// TestAuditorFinds checks that the auditor accepts a correct ledger of a session and
+// detects errors in a wrong one.
 func TestAuditorFinds(t *testing.T) {
 	home := t.TempDir()
 	st, err := filestore.Open(home, filestore.Options{})
@@ -64,7 +64,7 @@ func TestAuditorFinds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			// The same message is in two sessions, of which neither is a copy.
+			// The same message is in two sessions, neither of which is a copy.
 			all := strings.Join(wrong, "\n")
 			if !strings.Contains(all, "message "+string(one.ID)+" is in session b and in session s") {
 				t.Errorf("a message in two sessions was not found: %s", all)
@@ -76,7 +76,7 @@ func TestAuditorFinds(t *testing.T) {
 	}
 }
 
-// merge says that the head of a session was asked to be elsewhere.
+// merge counts a requested head move of a session.
 func merge(moves map[firn.ID]int, id firn.ID) map[firn.ID]int {
 	if moves == nil {
 		moves = make(map[firn.ID]int)

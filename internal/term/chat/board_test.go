@@ -16,14 +16,14 @@ import (
 	"firn.dev/store"
 )
 
-// desk is a stage with a terminal that can be drawn on.
+// desk is a stage with a terminal and line editing.
 type desk struct {
 	*stage
 	screen *linetest.Screen
 	keys   *io.PipeWriter
 }
 
-// sitDown begins a chat at a terminal and lets it run.
+// sitDown starts a chat on a terminal.
 func sitDown(t *testing.T, change func(*Options), steps ...scripted.Step) *desk {
 	t.Helper()
 	in, keys := io.Pipe()
@@ -38,7 +38,7 @@ func sitDown(t *testing.T, change func(*Options), steps ...scripted.Step) *desk 
 		if change != nil {
 			change(o)
 		}
-	}, steps...).begin()
+	}, steps...).start()
 	d.c.openTerminal()
 	t.Cleanup(func() {
 		keys.Close()
@@ -67,13 +67,13 @@ func (d *desk) press(keys string) {
 	}
 }
 
-// shows waits until the screen shows a text now, and not only once.
+// shows waits until the visible screen contains a text.
 func (d *desk) shows(text string) {
 	d.t.Helper()
 	d.screen.AwaitThat(d.t, fmt.Sprintf("it shows %q", text), func() bool { return strings.Contains(d.screen.String(), text) })
 }
 
-// TestBoard shows a turn with all that belongs to it, and what was typed.
+// TestBoard checks a complete turn on a terminal with line editing.
 func TestBoard(t *testing.T) {
 	d := sitDown(t, nil,
 		scripted.Join(scripted.Think("Let me\nsee.", "I will **compute**."), scripted.Call("c1", "calc", `{"expression":"6*7"}`)),
@@ -98,8 +98,8 @@ func TestBoard(t *testing.T) {
 	}
 }
 
-// TestBoardHostile shows what terminals would obey as plain text, wherever it
-// comes from.
+// TestBoardHostile checks that terminal sequences are shown as plain text, wherever they
+// come from.
 func TestBoardHostile(t *testing.T) {
 	evil := "a\x1b]52;c;aGk=\x07b\x1b]0;title\x1b\\c\x1b[2Jd\x1b[10Ae\u009b31mf\u202eg\x7fh\rX\x08i"
 	call := scripted.Call("c1", "calc", fmt.Sprintf(`{"expression":%q}`, `\u001b]0;x\u0007\u001b[2J`))
@@ -114,7 +114,7 @@ func TestBoardHostile(t *testing.T) {
 	d.shows("type to filter")
 	d.press("\x1b")
 	d.shows("\n›")
-	// What is strange is told when the test ends.
+	// Unexpected sequences are reported at the end of the test.
 	says(t, d.screen.All(), "› hello", "done a ]52;c;aGk= b ]0;title \\c [2Jd [10Ae 31mf g h X i", "T")
 }
 
@@ -129,7 +129,7 @@ func TestBoardStop(t *testing.T) {
 	d.sees("› and this")
 	d.sees("fine")
 	d.shows("on disk\n› typed")
-	d.press("\x03") // it empties the line
+	d.press("\x03") // clears the line
 	d.shows("on disk\n›\n")
 	d.press("\x03")
 	d.sees("(Ctrl-C again leaves")
@@ -140,7 +140,7 @@ func TestBoardStop(t *testing.T) {
 	says(t, d.messages(), "user: hello\nassistant: one", "(aborted)\nuser: and this\nassistant: fine")
 }
 
-// TestBoardInsist gives the terminal back when the user insists.
+// TestBoardInsist checks that the second Ctrl-C restores the terminal.
 func TestBoardInsist(t *testing.T) {
 	asked, release := make(chan struct{}), make(chan struct{})
 	deaf := scripted.Say("never")
@@ -183,7 +183,7 @@ func TestBoardPick(t *testing.T) {
 	d.shows("session " + prose.Short(first) + " “雪の話”")
 	d.press("/sessions\r")
 	d.shows("go on with:")
-	d.press("\r") // the present one: nothing happens
+	d.press("\r") // the current session: no change
 	d.screen.AwaitThat(t, "the prompt is back", func() bool { return strings.HasSuffix(d.screen.String(), "\n›\n") })
 	d.press("/res\t")
 	d.shows("› /res\n  /resume  /restore")
@@ -195,8 +195,8 @@ func TestBoardPick(t *testing.T) {
 	}
 }
 
-// TestBoardPlain shows Markdown as it is where there are no styles, and answers
-// on stdout where that is no terminal.
+// TestBoardPlain checks that Markdown is shown unchanged without styles, and that answers
+// go to stdout if that is not a terminal.
 func TestBoardPlain(t *testing.T) {
 	d := sitDown(t, func(o *Options) { o.Terminal.Dim = false }, scripted.Say("a **b** `c`"))
 	d.press("hello\r")
@@ -213,11 +213,11 @@ func TestBoardPlain(t *testing.T) {
 	}
 }
 
-// TestNoTerminal reads lines as they come if the terminal cannot be taken over.
+// TestNoTerminal checks that plain lines are read if the terminal cannot be opened.
 func TestNoTerminal(t *testing.T) {
 	no := errors.New("it is not mine")
 	dev := line.Device{Raw: func() (func() error, error) { return nil, no }}
-	s := set(t, func(o *Options) { o.Device = &dev }, scripted.Say("fine")).begin()
+	s := set(t, func(o *Options) { o.Device = &dev }, scripted.Say("fine")).start()
 	s.c.openTerminal()
 	s.run(t.Context())
 	s.types("hello")
@@ -227,7 +227,7 @@ func TestNoTerminal(t *testing.T) {
 }
 
 func TestComplete(t *testing.T) {
-	s := set(t, nil, scripted.Say("a"), scripted.Say("b")).begin()
+	s := set(t, nil, scripted.Say("a"), scripted.Say("b")).start()
 	s.does("one", "/rename Snow and ice", "/new", "two")
 	second := string(s.c.id)
 	for _, c := range []struct {
@@ -258,9 +258,9 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestAt goes on from an entry that was asked for.
+// TestAt continues from a given entry.
 func TestAt(t *testing.T) {
-	s := set(t, nil, scripted.Say("one"), scripted.Say("two"), scripted.Say("three")).begin()
+	s := set(t, nil, scripted.Say("one"), scripted.Say("two"), scripted.Say("three")).start()
 	s.does("first", "second")
 	s.c.o.At = "HEAD~1"
 	if err := s.c.start(t.Context()); err != nil {
@@ -284,9 +284,9 @@ func TestAt(t *testing.T) {
 	says(t, s.err.String(), "the session goes on from before everything")
 }
 
-// TestLater says what cannot be done from the chat yet.
-func TestLater(t *testing.T) {
-	s := set(t, nil).begin()
+// TestUnsupported checks the errors of operations that the chat does not support.
+func TestUnsupported(t *testing.T) {
+	s := set(t, nil).start()
 	for _, l := range []string{"/export x", "/handoff pi"} {
 		before := len(s.err.String())
 		s.does(l)
@@ -299,7 +299,7 @@ func TestLater(t *testing.T) {
 	says(t, s.err.String(), "look into the notes: there are no notes here", "note something: there are no notes here", "forget a note: there are no notes here")
 }
 
-// TestFormats writes the session for other tools.
+// TestFormats exports the session to other formats.
 func TestFormats(t *testing.T) {
 	var asked []string
 	s := set(t, func(o *Options) {
@@ -310,7 +310,7 @@ func TestFormats(t *testing.T) {
 		o.Handoff = func(_ context.Context, id firn.ID, tool string) (string, error) {
 			return "", fmt.Errorf("there is no tool %s: %w", tool, firn.ErrNotFound)
 		}
-	}).begin()
+	}).start()
 	s.does("/export a file.jsonl", "/export out.jsonl", "/export", "/handoff abacus", "/handoff")
 	if got := fmt.Sprintf("%q", asked); got != `["a file.jsonl" "native out.jsonl"]` {
 		t.Errorf("asked for was %s", got)

@@ -2,9 +2,9 @@ package chat
 
 import "testing"
 
-// TestChoices lets a session remember what was chosen for it.
+// TestChoices checks that settings are saved in the session.
 func TestChoices(t *testing.T) {
-	s := set(t, func(o *Options) { o.Model, o.Thinking = "firn/offline", "low" }).begin()
+	s := set(t, func(o *Options) { o.Model, o.Thinking = "firn/offline", "low" }).start()
 	now, err := s.c.fetchSession(t.Context())
 	if err != nil || now.State.Model != "offline" || now.State.Thinking != "low" {
 		t.Fatalf("chosen is %+v, %v", now.State, err)

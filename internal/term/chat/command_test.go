@@ -16,9 +16,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestHelpTellsAll lists every command, and each has a line of its own.
-func TestHelpTellsAll(t *testing.T) {
-	s := set(t, nil).begin()
+// TestHelpListsAll checks that the help has a line for every command.
+func TestHelpListsAll(t *testing.T) {
+	s := set(t, nil).start()
 	s.does("/help")
 	for _, cmd := range commands() {
 		says(t, "\n"+s.err.String(), "\n  /"+strings.TrimSpace(cmd.name+" "+cmd.args)+" ", cmd.help)
@@ -35,7 +35,7 @@ func TestHelpTellsAll(t *testing.T) {
 
 func TestUnknownCommand(t *testing.T) {
 	for typed, near := range map[string]string{"hlep": "help", "histroy": "history", "sesions": "sessions", "compct": "compact", "xyzzy": "", "a": "", strings.Repeat("x", 1000): ""} {
-		s := set(t, nil).begin()
+		s := set(t, nil).start()
 		s.does("/" + typed)
 		says(t, s.err.String(), "firn: there is no command /"+typed[:1])
 		if near != "" {
@@ -49,9 +49,9 @@ func TestUnknownCommand(t *testing.T) {
 	}
 }
 
-// TestSessionCommands moves between sessions.
+// TestSessionCommands switches between sessions.
 func TestSessionCommands(t *testing.T) {
-	s := set(t, nil, scripted.Say("hello Ada"), scripted.Say("hello Bob")).begin()
+	s := set(t, nil, scripted.Say("hello Ada"), scripted.Say("hello Bob")).start()
 	first := s.c.id
 	s.does("I am Ada", "/rename  The   first ", "/new")
 	second := s.c.id
@@ -79,9 +79,9 @@ func TestSessionCommands(t *testing.T) {
 	says(t, s.err.String(), `firn: there is no session "nobody"`, "hint: firn ls lists the sessions", "/resume needs more: /resume SESSION", "there is no session")
 }
 
-// TestFind finds sessions by all their names.
+// TestFind finds sessions by all kinds of references.
 func TestFind(t *testing.T) {
-	s := set(t, nil).begin()
+	s := set(t, nil).start()
 	ctx := t.Context()
 	for _, id := range []firn.ID{"abcd1", "abcd2", "xyz99"} {
 		title := firn.NewEntry(&firn.Title{Name: "talk " + string(id[:3])})
@@ -111,9 +111,9 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestWays chooses the session in every way there is.
+// TestWays selects the session with all options.
 func TestWays(t *testing.T) {
-	s := set(t, nil, scripted.Say("one")).begin()
+	s := set(t, nil, scripted.Say("one")).start()
 	s.does("first", "/rename The first", "/new")
 	second := s.c.id
 	for _, c := range []struct {
@@ -146,9 +146,9 @@ func TestWays(t *testing.T) {
 	}
 }
 
-// TestRewind goes back and returns.
+// TestRewind rewinds and returns.
 func TestRewind(t *testing.T) {
-	s := set(t, nil, scripted.Say("one"), scripted.Say("two"), scripted.Say("another two")).begin()
+	s := set(t, nil, scripted.Say("one"), scripted.Say("two"), scripted.Say("another two")).start()
 	s.does("first", "second", "/label here", "/rewind", "third")
 	requests := s.model.Requests()
 	var sent []string
@@ -170,9 +170,9 @@ func TestRewind(t *testing.T) {
 	says(t, s.messages(), "first", "second", "two", "third")
 }
 
-// TestRewindWithSummary tells the model of the branch that is left.
+// TestRewindWithSummary checks that the model receives a summary of the abandoned branch.
 func TestRewindWithSummary(t *testing.T) {
-	s := set(t, nil).offlined().begin()
+	s := set(t, nil).offlined().start()
 	s.does("I decided to take the train to Oslo.", "Remember that my dog is called Rex.", "/rewind 1 --summary")
 	says(t, s.err.String(), "went back to before you said “Remember")
 	var kinds []firn.Kind
@@ -185,20 +185,20 @@ func TestRewindWithSummary(t *testing.T) {
 }
 
 func TestLabels(t *testing.T) {
-	s := set(t, nil, scripted.Say("one"), scripted.Say("two")).begin()
+	s := set(t, nil, scripted.Say("one"), scripted.Say("two")).start()
 	s.does("/pin", "first", "second", "/pin", "/label a", "/label b")
 	says(t, s.err.String(), "nothing was said here yet", "pin is on you: second", "a is on agent: two", "b is on agent: two")
 	id := s.entries()[1].ID
 	s.does("/pin "+string(id), "/pin "+string(id)[:12]+"?", "/label", "/pin "+string(id[:4]))
 	says(t, s.err.String(), "pin is on "+string(id), "has no entry", "/label NAME [ENTRY]", "firn: ")
-	// A label that an entry no longer has does not name it.
+	// A removed label does not name its entry.
 	s.does("/rewind a")
 	says(t, s.err.String(), `has no entry "a"`)
 }
 
-// TestLooking shows where one is.
-func TestLooking(t *testing.T) {
-	s := set(t, func(o *Options) { o.Files = "/w, to be read only" }, scripted.Say("one"), scripted.Fail(errors.New("no"))).begin()
+// TestShowCommands checks the commands that show the state of a session.
+func TestShowCommands(t *testing.T) {
+	s := set(t, func(o *Options) { o.Files = "/w, to be read only" }, scripted.Say("one"), scripted.Fail(errors.New("no"))).start()
 	s.does("first", "/status", "/usage", "/window", "/compactions", "/uncompact", "/stop")
 	says(t, s.err.String(),
 		"  session  "+string(s.c.id), "  turns    1, 0 compactions", "scripted/scripted, thinking off", "% of 200k", "to be read only",
@@ -209,11 +209,11 @@ func TestLooking(t *testing.T) {
 	says(t, s.err.String(), "the last turn failed: no. /retry asks again", " out  ", "hidden", "number \"0\" of messages")
 }
 
-// TestCompacting shortens a long talk and takes it back.
+// TestCompacting compacts a long conversation and undoes it.
 func TestCompacting(t *testing.T) {
 	s := set(t, nil).offlined()
 	s.agent.Compaction.KeepRecent = 500
-	s.begin()
+	s.start()
 	for i := range 8 {
 		s.does(fmt.Sprintf("Chapter %d: %s", i, strings.Repeat("the glacier moved a little further down the valley. ", 30)))
 	}
@@ -226,7 +226,7 @@ func TestCompacting(t *testing.T) {
 	silent(t, s.out.String(), "ompact")
 }
 
-// TestUnfinished tells on resuming how the last turn ended.
+// TestUnfinished checks that resuming reports how the last turn ended.
 func TestUnfinished(t *testing.T) {
 	failed := firn.AssistantText("half")
 	failed.Body.(*firn.Message).StopReason = firn.StopError
@@ -236,7 +236,7 @@ func TestUnfinished(t *testing.T) {
 	piece := func() firn.Entry {
 		return firn.NewEntry(&firn.Custom{Type: "firn.draft", Data: []byte(`{"answer":"x","text":"half an ans"}`)})
 	}
-	long := []firn.Entry{firn.UserText("hi")} // it takes more pieces than entries are looked at
+	long := []firn.Entry{firn.UserText("hi")} // more drafts than the number of entries that are read
 	for range 2 * recentEntries {
 		long = append(long, piece())
 	}
@@ -253,7 +253,7 @@ func TestUnfinished(t *testing.T) {
 		{long, "  you: hi\n  agent: half an anshalf an ans"},
 	}
 	for _, c := range cases {
-		s := set(t, nil).begin()
+		s := set(t, nil).start()
 		if len(c.entries) > 0 {
 			if _, err := s.st.Append(t.Context(), s.c.id, store.Any, c.entries...); err != nil {
 				t.Fatal(err)
@@ -269,21 +269,21 @@ func TestUnfinished(t *testing.T) {
 	}
 }
 
-// TestSearch finds what was noted and said.
+// TestSearch finds notes and messages.
 func TestSearch(t *testing.T) {
-	s := set(t, nil, scripted.Say("It is noted.")).begin()
+	s := set(t, nil, scripted.Say("It is noted.")).start()
 	s.does("My dog has the name Rex.", "/remember The cat is called Tom.", "/new", "/search dog name", "/search cat", "/search zebra", "/search", "/remember")
 	says(t, s.err.String(), "noted in memory/", "session ", "user ", "My dog has the name Rex.", "memory/", "The cat is called Tom.",
 		"nothing was found", "/search WORDS", "/remember TEXT")
-	// Where there are no notes nothing can be noted.
+	// Without notes nothing can be remembered.
 	s.c.o.Remember, s.c.o.Notes = nil, nil
 	s.does("/search cat", "/remember something")
 	says(t, s.err.String(), "nothing was found in the notes and in what was said", "there are no notes here", "hint: say it to the agent")
 }
 
-// TestPuttingAway hides sessions and brings them back, forks them and draws them.
-func TestPuttingAway(t *testing.T) {
-	s := set(t, nil, scripted.Say("one"), scripted.Say("two")).begin()
+// TestRemoveAndRestore hides, restores, forks and draws sessions.
+func TestRemoveAndRestore(t *testing.T) {
+	s := set(t, nil, scripted.Say("one"), scripted.Say("two")).start()
 	s.does("first", "/rename The first", "/fork")
 	first := s.c.id
 	s.does("second", "/tree", "/delete")
@@ -295,7 +295,7 @@ func TestPuttingAway(t *testing.T) {
 	says(t, s.err.String(), "restored ", "there is no session", "/restore SESSION", "sending is off", "it is on, off or inherit", "/send on|off|inherit", "send deny")
 }
 
-// TestGatewayGone tells what becomes of what was said when the gateway dies.
+// TestGatewayGone checks the hint after the gateway has died.
 func TestGatewayGone(t *testing.T) {
 	plain := errors.New("plain")
 	if err := withGatewayHint(plain); err != plain {
@@ -310,7 +310,7 @@ func TestGatewayGone(t *testing.T) {
 	}
 }
 
-// TestAdvice gives hints that help.
+// TestAdvice checks the hints of errors.
 func TestAdvice(t *testing.T) {
 	o := Options{KeyOf: func(provider string) string { return map[string]string{"anthropic": "ANTHROPIC_API_KEY"}[provider] }}
 	if err := advise(nil, o); err != nil {

@@ -16,8 +16,7 @@ import (
 	"firn.dev/store"
 )
 
-// TestStop stops an answer in the middle: it is kept and marked, and the chat
-// goes on.
+// TestStop stops an answer in the middle: it is kept and marked, and the chat continues.
 func TestStop(t *testing.T) {
 	ways := map[string]func(*stage){
 		"by a command": func(s *stage) { s.types("/stop") },
@@ -38,7 +37,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestQueue types while an answer is being given.
+// TestQueue types while an answer is streamed.
 func TestQueue(t *testing.T) {
 	asked, release := make(chan struct{}), make(chan struct{})
 	first := scripted.Say("first")
@@ -72,7 +71,7 @@ func TestCtrlCAtThePrompt(t *testing.T) {
 	s.err.Await("› ")
 	s.presses <- os.Interrupt
 	s.err.Await("(Ctrl-C again leaves")
-	s.types("") // who goes on does not want to leave
+	s.types("") // any input resets the first Ctrl-C
 	s.err.Await("› ")
 	s.err.Await("› ")
 	s.presses <- os.Interrupt
@@ -85,7 +84,8 @@ func TestCtrlCAtThePrompt(t *testing.T) {
 	}
 }
 
-// TestCtrlCInAPipe leaves at once: nobody sits there to be asked.
+// TestCtrlCInAPipe checks that the chat ends with the first Ctrl-C if it is not on a
+// terminal.
 func TestCtrlCInAPipe(t *testing.T) {
 	s := play(t, nil)
 	s.presses <- os.Interrupt
@@ -94,7 +94,7 @@ func TestCtrlCInAPipe(t *testing.T) {
 	}
 }
 
-// TestCtrlCTwice insists while what was stopped takes its time.
+// TestCtrlCTwice presses Ctrl-C again while the stopped work has not ended.
 func TestCtrlCTwice(t *testing.T) {
 	asked, release := make(chan struct{}), make(chan struct{})
 	deaf := scripted.Say("never")
@@ -108,7 +108,7 @@ func TestCtrlCTwice(t *testing.T) {
 	<-asked
 	s.presses <- os.Interrupt
 	s.presses <- os.Interrupt
-	<-s.released // from now on a press would end the process
+	<-s.released // from now on Ctrl-C would end the process
 	close(release)
 	if err := s.wait(); !errors.Is(err, context.Canceled) {
 		t.Errorf("it ended with %v", err)
@@ -116,10 +116,10 @@ func TestCtrlCTwice(t *testing.T) {
 	silent(t, s.messages(), "and this")
 }
 
-// TestTermination ends the context while an answer is given.
+// TestTermination cancels the context during an answer.
 func TestTermination(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	s := set(t, nil, scripted.Hang(1, scripted.Say("one two three four five six seven"))).begin().run(ctx)
+	s := set(t, nil, scripted.Hang(1, scripted.Say("one two three four five six seven"))).start().run(ctx)
 	s.types("hello")
 	s.out.Await("one")
 	cause := errors.New("the machine goes down")
@@ -130,8 +130,8 @@ func TestTermination(t *testing.T) {
 	says(t, s.messages(), "user: hello\nassistant: one", "(aborted)")
 }
 
-// TestGone stops a turn when nobody reads the answers any more.
-func TestGone(t *testing.T) {
+// TestOutputFails checks that the turn is stopped if answers can no longer be written.
+func TestOutputFails(t *testing.T) {
 	broken := errors.New("nobody is there")
 	s := play(t, func(o *Options) { o.Stdout = writer(func([]byte) (int, error) { return 0, broken }) },
 		scripted.Hang(1, scripted.Say("one two three four five six seven")))
@@ -146,7 +146,7 @@ type writer func([]byte) (int, error)
 
 func (w writer) Write(p []byte) (int, error) { return w(p) }
 
-// full is a store whose disk is full as long as it says so.
+// full is a store with a full disk while its flag is set.
 type full struct {
 	store.Store
 	is bool
@@ -159,17 +159,17 @@ func (f *full) Append(ctx context.Context, id firn.ID, expect store.Pos, entries
 	return f.Store.Append(ctx, id, expect, entries...)
 }
 
-// TestNotSaved says loudly what is not on disk, asks no model about it, and
-// works again when there is room.
+// TestNotSaved checks that unsaved messages are reported and not sent to a model, and that
+// the chat works again when there is space.
 func TestNotSaved(t *testing.T) {
 	s := set(t, nil, scripted.Say("fine"))
 	disk := &full{Store: s.st}
-	// Keys are looked for behind wrappers.
+	// Key support is found through wrappers.
 	s.st = struct {
 		*full
 		unwrap
 	}{disk, unwrap{s.st}}
-	s.begin()
+	s.start()
 	disk.is = true
 	s.does("lost")
 	says(t, s.err.String(), "NOT SAVED: ", "hint: is the disk full?")
@@ -187,7 +187,7 @@ type unwrap struct{ inner store.Store }
 
 func (u unwrap) Unwrap() store.Store { return u.inner }
 
-// TestFailures tells what went wrong and what to do, and goes on.
+// TestFailures checks that errors are shown with a hint, and that the chat continues.
 func TestFailures(t *testing.T) {
 	fail := func(kind provider.Kind) scripted.Step {
 		return scripted.Fail(&provider.Error{Kind: kind, Provider: "anthropic", Model: "m", Message: "no"})
@@ -203,7 +203,7 @@ func TestFailures(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			s := set(t, nil, c.step, scripted.Say("fine")).begin()
+			s := set(t, nil, c.step, scripted.Say("fine")).start()
 			s.does("hello")
 			says(t, s.err.String(), c.pieces...)
 			s.does("/retry")
@@ -217,9 +217,9 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestRetriesByItself asks again when a provider fails for a while.
+// TestRetriesByItself checks that temporary provider failures are retried.
 func TestRetriesByItself(t *testing.T) {
-	s := set(t, nil, scripted.Cut(1, scripted.Say("one two three four five six seven")), scripted.Say("fine")).begin()
+	s := set(t, nil, scripted.Cut(1, scripted.Say("one two three four five six seven")), scripted.Say("fine")).start()
 	s.does("hello")
 	says(t, s.err.String(), "· asking again: ")
 	if out := s.out.String(); !strings.HasPrefix(out, "one") || !strings.HasSuffix(out, "\nfine\n") {
@@ -228,7 +228,7 @@ func TestRetriesByItself(t *testing.T) {
 }
 
 func TestSlashes(t *testing.T) {
-	s := set(t, nil, scripted.Say("a path"), scripted.Say("another")).begin()
+	s := set(t, nil, scripted.Say("a path"), scripted.Say("another")).start()
 	s.does("//etc/hosts")
 	s.c.showError(s.c.handle(t.Context(), message{"/etc/passwd", true}))
 	says(t, s.messages(), "user: /etc/hosts\n", "user: /etc/passwd\n")
@@ -268,7 +268,7 @@ func TestListen(t *testing.T) {
 	if _, err := readLine(bufio.NewReader(broken{})); err == nil {
 		t.Error("a broken input is taken for a line")
 	}
-	// Who does not want the lines any more is not waited for.
+	// A closed reader does not block.
 	gone := make(chan struct{})
 	close(gone)
 	for range readEvents(strings.NewReader("a\nb\n"), gone, nil) {

@@ -9,7 +9,7 @@ import (
 	"firn.dev/wire"
 )
 
-// plainIndex finds what was said by reading everything.
+// plainIndex searches messages by reading all sessions.
 type plainIndex struct{ st store.Store }
 
 func (p plainIndex) Search(ctx context.Context, q search.Query) (search.Answer, error) {

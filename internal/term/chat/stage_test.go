@@ -30,8 +30,7 @@ import (
 	"firn.dev/wire"
 )
 
-// stage is a chat with a gateway of its own and a scripted model, and the
-// user's side of it.
+// stage is a chat with its own gateway and a scripted model, and the user's side of it.
 type stage struct {
 	t     *testing.T
 	c     *chat
@@ -39,17 +38,17 @@ type stage struct {
 	st    store.Store
 	model *scripted.Model
 	agent *agent.Agent
-	// in is what the user types, presses what they press.
+	// in receives typed input, and presses the presses of Ctrl-C.
 	in       *io.PipeWriter
 	out, err *linetest.Ear
 	presses  chan os.Signal
 	released chan struct{}
 	ended    chan error
-	// noted is what was remembered.
+	// noted are the added notes.
 	noted []string
 }
 
-// set makes a chat that is not begun.
+// set creates a chat without starting it.
 func set(t *testing.T, change func(*Options), steps ...scripted.Step) *stage {
 	t.Helper()
 	s := &stage{
@@ -58,7 +57,7 @@ func set(t *testing.T, change func(*Options), steps ...scripted.Step) *stage {
 	}
 	s.agent = &agent.Agent{
 		Name: "main", Model: s.model, Models: s.find, System: "Talk.", Tools: []tool.Tool{tool.Calc()},
-		NoTitles: true, // they would take steps of the script
+		NoTitles: true, // titles would consume steps of the script
 		Backoff:  provider.Backoff{Base: time.Nanosecond},
 	}
 	read, write := io.Pipe()
@@ -76,13 +75,13 @@ func set(t *testing.T, change func(*Options), steps ...scripted.Step) *stage {
 	return s
 }
 
-// offlined lets the offline model answer.
+// offlined makes the offline model answer.
 func (s *stage) offlined() *stage {
 	s.agent.Model = offline.New(offline.Options{})
 	return s
 }
 
-// find finds the models of the stage.
+// find returns the models of the stage.
 func (s *stage) find(providerName, model string) (provider.Model, error) {
 	switch providerName {
 	case "scripted":
@@ -115,8 +114,8 @@ func (s *stage) notes(_ context.Context, _, query string, _ int) ([]Hit, error) 
 	return hits, nil
 }
 
-// begin begins it, and ends it with the test.
-func (s *stage) begin() *stage {
+// start starts the chat, which ends with the test.
+func (s *stage) start() *stage {
 	s.t.Helper()
 	s.agent.Store = s.st
 	quiet := time.Duration(0)
@@ -141,10 +140,10 @@ func (s *stage) begin() *stage {
 	return s
 }
 
-// play begins a chat and lets it run.
+// play creates and starts a chat.
 func play(t *testing.T, change func(*Options), steps ...scripted.Step) *stage {
 	t.Helper()
-	s := set(t, change, steps...).begin()
+	s := set(t, change, steps...).start()
 	return s.run(t.Context())
 }
 
@@ -164,7 +163,7 @@ func (s *stage) types(lines ...string) {
 	}
 }
 
-// end ends the input and waits for the chat to end well.
+// end closes the input and checks that the chat ends without an error.
 func (s *stage) end() {
 	s.t.Helper()
 	s.in.Close()
@@ -184,7 +183,7 @@ func (s *stage) wait() error {
 	}
 }
 
-// does runs lines that do not talk to the model, one after the other.
+// does runs commands that do not use the model, one by one.
 func (s *stage) does(lines ...string) {
 	s.t.Helper()
 	for _, l := range lines {
@@ -209,7 +208,7 @@ func (s *stage) entries() []firn.Entry {
 	return entries
 }
 
-// messages tells the messages of the session in short.
+// messages returns a short form of the session's messages.
 func (s *stage) messages() string {
 	var all []string
 	for _, e := range s.entries() {
@@ -224,7 +223,7 @@ func (s *stage) messages() string {
 	return strings.Join(all, "\n")
 }
 
-// says fails if a text lacks one of the pieces, in this order.
+// says fails if a text does not contain the pieces in this order.
 func says(t *testing.T, text string, pieces ...string) {
 	t.Helper()
 	rest := text
@@ -237,7 +236,7 @@ func says(t *testing.T, text string, pieces ...string) {
 	}
 }
 
-// silent fails if a text has one of the pieces.
+// silent fails if a text contains one of the pieces.
 func silent(t *testing.T, text string, pieces ...string) {
 	t.Helper()
 	if i := slices.IndexFunc(pieces, func(p string) bool { return strings.Contains(text, p) }); i >= 0 {
@@ -245,5 +244,5 @@ func silent(t *testing.T, text string, pieces ...string) {
 	}
 }
 
-// patience is how long a test waits before it gives up.
+// patience is the time limit of a wait.
 const patience = basetest.Limit

@@ -9,20 +9,20 @@ import (
 	"firn.dev/wire"
 )
 
-// seated is somebody who sits at a terminal.
+// seated sets all streams to terminals.
 func seated(o *Options) { o.Terminal = Terminal{In: true, Out: true, Err: true, Dim: true} }
 
-// both lets stdout and stderr be the same screen.
+// both writes stdout and stderr to the same screen.
 func both(s *stage) *stage {
 	s.o.Stderr = s.out
 	return s
 }
 
-// TestTurnOnATerminal shows a turn with all that belongs to it.
+// TestTurnOnATerminal checks a complete turn on a terminal.
 func TestTurnOnATerminal(t *testing.T) {
 	s := both(set(t, seated,
 		scripted.Join(scripted.Think("Let me\nsee.", "I will compute."), scripted.Call("c1", "calc", `{"expression":"6*7"}`)),
-		scripted.Say("It is 42."), scripted.Think("All of\nthis.", "Well."))).begin()
+		scripted.Say("It is 42."), scripted.Think("All of\nthis.", "Well."))).start()
 	s.does("what is 6*7?")
 	says(t, s.out.String(), "I will compute.\n\x1b[2m· calc 6*7 …\x1b[0m\x1b[2m ok, ", " s, ", " B\x1b[0m\nIt is 42.\n\x1b[2m⎇ 1 · scripted/scripted · ▱", "% of 200k · ", " in, ", " out · ", "#", " on disk\x1b[0m\n")
 	says(t, s.out.String(), "\x1b[2m· thought for 0.0 s, 3 words: Let me see.\x1b[0m\n")
@@ -34,11 +34,11 @@ func TestTurnOnATerminal(t *testing.T) {
 	says(t, s.out.String(), "\x1b[2m· thought for 0.0 s:\x1b[0m\n\x1b[2m  All of\x1b[0m\n\x1b[2m  this.\x1b[0m\nWell.\n")
 }
 
-// TestTurnInAPipe leaves only answers on stdout.
+// TestTurnInAPipe checks that stdout contains only answers.
 func TestTurnInAPipe(t *testing.T) {
 	s := set(t, nil,
 		scripted.Join(scripted.Think("Let me see.", "I will compute."), scripted.Call("c1", "calc", `{"expression":"6*"}`)),
-		scripted.Say("It is \x1b[31m42.")).begin()
+		scripted.Say("It is \x1b[31m42.")).start()
 	s.does("what is 6*7?")
 	if s.out.String() != "I will compute.\nIt is \x1b[31m42.\n" {
 		t.Errorf("stdout has %q", s.out)
@@ -49,7 +49,7 @@ func TestTurnInAPipe(t *testing.T) {
 
 func TestNoReply(t *testing.T) {
 	s := both(set(t, seated, scripted.Say("NO_REPLY"), scripted.Say("NO_REPLY")))
-	s.begin()
+	s.start()
 	s.does("ping")
 	says(t, s.out.String(), "\x1b[2m(no reply)\x1b[0m\n")
 	silent(t, s.out.String(), "NO_")
@@ -61,9 +61,9 @@ func TestNoReply(t *testing.T) {
 	}
 }
 
-// TestHostileText shows what terminals would obey as plain text.
+// TestHostileText checks that terminal sequences are shown as plain text.
 func TestHostileText(t *testing.T) {
-	s := both(set(t, seated, scripted.Say("a\x1b]0;title\x07b\u202ec\r\nd\te"))).begin()
+	s := both(set(t, seated, scripted.Say("a\x1b]0;title\x07b\u202ec\r\nd\te"))).start()
 	s.does("hello")
 	says(t, s.out.String(), "a ]0;title b c \nd\te\n")
 }
@@ -78,7 +78,7 @@ func event(t *testing.T, name string, data any) wire.Event {
 	return wire.Event{Name: name, Data: raw}
 }
 
-// TestEvents shows what is rarer in a turn.
+// TestEvents checks the less frequent events of a turn.
 func TestEvents(t *testing.T) {
 	cases := []struct {
 		name string
@@ -117,7 +117,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestBrokenConnection shows an answer of which a part was missed as a whole.
+// TestBrokenConnection checks that an answer with a lost part is shown again completely.
 func TestBrokenConnection(t *testing.T) {
 	var out, err strings.Builder
 	v := &view{screen: newStreams(Options{Stdout: &out, Stderr: &err})}
@@ -130,7 +130,7 @@ func TestBrokenConnection(t *testing.T) {
 	}
 }
 
-// TestCallsSideBySide shows each call on a line of its own when they overlap.
+// TestCallsSideBySide checks that concurrent calls are shown on separate lines.
 func TestCallsSideBySide(t *testing.T) {
 	var out strings.Builder
 	v := &view{screen: newStreams(Options{Stderr: &out, Terminal: Terminal{Err: true}})}

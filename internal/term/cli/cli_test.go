@@ -22,14 +22,14 @@ import (
 	"firn.dev/wire"
 )
 
-// TestExitCodes holds errors against the codes that are promised for them.
+// TestExitCodes checks the exit codes of errors.
 func TestExitCodes(t *testing.T) {
 	failed := func(err error) doctor.Failure { return doctor.Failure{Session: "s", Message: err.Error(), Cause: err} }
 	locked := fmt.Errorf("append: %w", firn.ErrLocked)
 	cases := []struct {
 		err  error
 		code int
-		kind string // empty: nothing is said
+		kind string // empty: nothing is printed
 	}{
 		{nil, 0, ""},
 		{errors.New("something else"), 1, "failed"},
@@ -83,7 +83,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-// TestInterrupted cancels before anything was done.
+// TestInterrupted cancels before any work was done.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -135,7 +135,7 @@ func TestBar(t *testing.T) {
 	p.progress = true
 	bar = p.newBar("reading")
 	bar.Set(5_000_000, 20_000_000)
-	bar.Set(5_000_001, 20_000_000) // looks the same
+	bar.Set(5_000_001, 20_000_000) // same display
 	bar.Set(0, 0)
 	bar.Clear()
 	const want = "reading ━━━━━━╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌  25 % of 20 MB\nreading …\n"
@@ -170,7 +170,7 @@ func TestDemoLines(t *testing.T) {
 	}
 }
 
-// TestJoinResume makes one word of --resume and a session behind it.
+// TestJoinResume checks that --resume and a following session are joined.
 func TestJoinResume(t *testing.T) {
 	for in, want := range map[string]string{
 		"chat -r abcd hello":    "chat --resume=abcd hello",
@@ -211,7 +211,7 @@ func TestSince(t *testing.T) {
 	}
 }
 
-// TestWindowRuns names what is in and out of a window, and the way back.
+// TestWindowRuns checks the text of runs in and out of a window, and the undo commands.
 func TestWindowRuns(t *testing.T) {
 	w := wire.Window{
 		Session: "0198c5a2-5f6e-7abc", Usage: wire.Usage{Tokens: 176_000, Window: 200_000}, Compactions: 3,

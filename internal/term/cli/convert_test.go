@@ -11,7 +11,7 @@ import (
 	"firn.dev/internal/term/cli"
 )
 
-// cutOff is a pipe whose writer ends in the middle because both were interrupted.
+// cutOff is a pipe whose writer was interrupted in the middle.
 type cutOff struct {
 	text   string
 	cancel context.CancelFunc
@@ -27,8 +27,8 @@ func (c *cutOff) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestConvertHalf: what came before an interruption is not taken for the whole
-// transcript, and no file is left, neither the result nor what was put aside.
+// TestConvertHalf checks that an interrupted input is not converted as if it were complete,
+// and that neither the result nor the temporary file is left.
 func TestConvertHalf(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)

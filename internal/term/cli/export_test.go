@@ -15,7 +15,7 @@ import (
 	"firn.dev/wire"
 )
 
-// answering is a gateway that tells a report, and writes a session.
+// answering is a gateway that returns a report and a session.
 type answering struct{ report, session string }
 
 // RoundTrip implements [http.RoundTripper].
@@ -30,8 +30,8 @@ func (a answering) RoundTrip(r *http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: head, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
 }
 
-// TestExportIsMaskedOrNotWritten: a gateway that is asked to mask and says nothing of
-// it does not know how to. Nothing of what it would write is written.
+// TestExportIsMaskedOrNotWritten checks that nothing is written if masking was requested
+// and the gateway's report does not mention it, because that gateway does not support it.
 func TestExportIsMaskedOrNotWritten(t *testing.T) {
 	for report, masks := range map[string]bool{`{"from":"native","to":"pi"}`: false, `{"masked":0}`: true, `{"masked":2}`: true} {
 		c, err := client.New(client.Options{Address: "http://gateway.invalid", Transport: answering{report, "a session\n"}})

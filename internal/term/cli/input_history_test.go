@@ -10,9 +10,9 @@ import (
 	"firn.dev/client"
 )
 
-// TestTypedIn collects what may have been typed of a session, also what only waited.
-// Of a session that breaks off it is what comes before that, and why; of entries it is
-// an error.
+// TestTypedIn checks that typed text of a session is collected, including queued messages.
+// For a session that cannot be read to its end it returns the text before that and the
+// error; for entries it fails.
 func TestTypedIn(t *testing.T) {
 	const lines = `{"items":[
 		{"line":{"type":"message","id":"e1","message":{"role":"user","content":"xyzzy"}}},

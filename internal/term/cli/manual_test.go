@@ -14,7 +14,7 @@ import (
 	"firn.dev/internal/term/manual"
 )
 
-// cliPreface is what docs/cli.md begins with.
+// cliPreface is the beginning of docs/cli.md.
 const cliPreface = `# The command line
 
 This page is written by a test from the commands themselves; see internal/term/cli. ` + "`firn help`" + ` tells
@@ -31,19 +31,18 @@ themselves, several at a time if need be. ` + "`--gateway`" + ` talks to one els
 Tab completes commands, flags, sessions, keys, agents, models, formats and settings once the
 shell has been told how: [` + "`firn completion`" + `](#firn-completion).`
 
-// told is a program whose commands can be looked at, with the providers that
-// there are.
-func told() *program {
+// testProgram returns a program for inspecting its commands, with all providers.
+func testProgram() *program {
 	names := func() ([]string, func(string) string) {
 		return []string{"firn", "anthropic", "openai", "…"}, func(string) string { return "" }
 	}
 	return &program{providers: names, build: Build{Version: "v1.2.3", Time: "2026-01-02T03:04:05Z"}}
 }
 
-// TestDocs keeps docs/cli.md equal to the commands.
+// TestDocs checks that docs/cli.md matches the commands.
 func TestDocs(t *testing.T) {
 	page := filepath.Join("..", "..", "..", "docs", "cli.md")
-	p := told()
+	p := testProgram()
 	want := manual.Markdown(p.manualOf(p.root()), cliPreface)
 	if os.Getenv("FIRN_UPDATE") != "" {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
@@ -59,8 +58,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// TestEveryCommandIsExplained looks for commands and flags that say too little of
-// themselves.
+// TestEveryCommandIsExplained finds commands and flags without sufficient descriptions.
 func TestEveryCommandIsExplained(t *testing.T) {
 	var walk func(c *cobra.Command)
 	walk = func(c *cobra.Command) {
@@ -87,21 +85,21 @@ func TestEveryCommandIsExplained(t *testing.T) {
 			walk(sub)
 		}
 	}
-	root := told().root()
+	root := testProgram().root()
 	walk(root)
 	for _, c := range root.Commands() {
 		if c.GroupID == "" && !c.Hidden {
 			t.Errorf("%s is in no group", c.CommandPath())
 		}
 	}
-	for _, page := range told().manualOf(root).Pages() {
+	for _, page := range testProgram().manualOf(root).Pages() {
 		if page.Path == "" {
 			t.Error("a page has no name")
 		}
 	}
 }
 
-// TestManualPages writes them, and finds every command that is listed.
+// TestManualPages checks that there is a page for every listed command.
 func TestManualPages(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "man1")
 	var help, stdout, stderr bytes.Buffer
@@ -118,7 +116,7 @@ func TestManualPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	commands := 0
-	for _, c := range told().root().Commands() {
+	for _, c := range testProgram().root().Commands() {
 		if c.Hidden {
 			continue
 		}
@@ -145,8 +143,8 @@ func TestManualPages(t *testing.T) {
 	}
 }
 
-// TestExitCodesAreTold finds every code of the table in the documents.
-func TestExitCodesAreTold(t *testing.T) {
+// TestExitCodesAreDocumented checks that the documents list every exit code.
+func TestExitCodesAreDocumented(t *testing.T) {
 	want := map[string]bool{"0": true}
 	for _, o := range outcomes {
 		want[exit(o.code, "").Name] = true

@@ -14,9 +14,9 @@ import (
 	"firn.dev/internal/ops/unit"
 )
 
-// accepts tells whether the command line would take these words.
+// accepts returns an error if the command line does not accept these words.
 func accepts(words []string) error {
-	cmd, rest, err := told().root().Find(words)
+	cmd, rest, err := testProgram().root().Find(words)
 	if err == nil {
 		err = cmd.ParseFlags(rest)
 	}
@@ -38,7 +38,7 @@ func packaging(t *testing.T, name string) string {
 	return string(text)
 }
 
-// unitOf reads a unit of systemd: its settings, each with all values it is given.
+// unitOf parses a systemd unit: its settings with all their values.
 func unitOf(text string) map[string][]string {
 	unit := make(map[string][]string)
 	for line := range strings.Lines(text) {
@@ -49,8 +49,7 @@ func unitOf(text string) map[string][]string {
 	return unit
 }
 
-// TestServiceUnit holds the unit against the commands and settings that there
-// are.
+// TestServiceUnit checks the unit against the existing commands and settings.
 func TestServiceUnit(t *testing.T) {
 	told := unitOf(packaging(t, "firn.service"))
 	if len(told["ExecStart"]) != 1 {
@@ -91,9 +90,8 @@ func TestServiceUnit(t *testing.T) {
 	}
 }
 
-// TestContainerfile holds the container against the commands and settings that
-// there are. That its program needs nothing else is tried by
-// tools/check-container.sh.
+// TestContainerfile checks the Containerfile against the existing commands and settings.
+// tools/check-container.sh checks that the program needs nothing else.
 func TestContainerfile(t *testing.T) {
 	text := packaging(t, "Containerfile")
 	lists := make(map[string][]string)
@@ -126,8 +124,8 @@ func TestContainerfile(t *testing.T) {
 	}
 }
 
-// TestInstall holds what the archive of a release says against the commands and the
-// files that there are.
+// TestInstall checks the instructions in a release archive against the existing commands
+// and files.
 func TestInstall(t *testing.T) {
 	text, release := packaging(t, "INSTALL.md"), packaging(t, "../tools/release.sh")
 	commands := regexp.MustCompile("(?m)(?:^\\./|`)firn ([a-z][^`#\n(]*)").FindAllStringSubmatch(text, -1)
@@ -146,7 +144,7 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestPagesHaveLicences: what the pages are bundled of is in the program too.
+// TestPagesHaveLicences checks that the licenses of bundled web modules are included.
 func TestPagesHaveLicences(t *testing.T) {
 	var bundle struct {
 		Dependencies map[string]string `json:"dependencies"`

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestOnlyStoreOpensSessions keeps commands from getting at the files of sessions in any
-// other way than through the store in use: what opens them is used in store.go alone.
+// TestOnlyStoreOpensSessions checks that only store.go uses the functions that open session
+// files directly.
 func TestOnlyStoreOpensSessions(t *testing.T) {
 	opens := map[string]bool{
 		"doctor.OpenHome": true, "doctor.Find": true, "grep.Files": true, "grep.Choose": true, "backup.Create": true, "backup.CreateFrom": true,

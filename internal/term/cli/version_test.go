@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestBuildOf takes what the linker was told before what the Go command knows.
+// TestBuildOf checks that the linker's stamp takes precedence over the build info.
 func TestBuildOf(t *testing.T) {
 	info := &debug.BuildInfo{
 		Main: debug.Module{Version: "v1.2.3"}, Deps: make([]*debug.Module, 7),
@@ -23,7 +23,7 @@ func TestBuildOf(t *testing.T) {
 		name  string
 		stamp Stamp
 		info  *debug.BuildInfo
-		want  string // of the text
+		want  string // part of the text
 	}{
 		{"nothing", Stamp{}, nil, "firn devel\nbuilt by"},
 		{"the Go command", Stamp{}, info, "firn v1.2.3\ncommit 0123456789abcdef of 2026-01-02T03:04:05Z, with changes\nbuilt by"},
@@ -41,7 +41,7 @@ func TestBuildOf(t *testing.T) {
 	}
 }
 
-// TestVersionJSON tells programs the same.
+// TestVersionJSON checks the JSON form.
 func TestVersionJSON(t *testing.T) {
 	var stdout, stderr bytes.Buffer
 	proc := Process{Stdout: &stdout, Stderr: &stderr, Env: func(string) string { return "" }, Build: BuildOf(Stamp{Version: "v2.0.0", Commit: "fedcba", Dirty: "true"}, nil)}

@@ -15,7 +15,7 @@ import (
 	"firn.dev/internal/term/demo"
 )
 
-// open makes a gateway in this process.
+// open starts a gateway in this process.
 func open(_ context.Context, home string, report func(string)) (*client.Client, func() error, error) {
 	settings, err := config.Open("", nil, map[string]string{"home": home})
 	if err != nil {
@@ -30,10 +30,10 @@ func open(_ context.Context, home string, report func(string)) (*client.Client, 
 	return c, func() error { return errors.Join(local.Close(), house.Close(context.Background())) }, err
 }
 
-// The whole walk is tried by testdata/script/demo.txtar, with the real program.
+// The complete demo is tested by testdata/script/demo.txtar with the real program.
 
-// TestFailedStep sees that a step that fails is told, ends the walk, and that
-// all is cleared up.
+// TestFailedStep checks that a failing step is reported, ends the demo, and that everything
+// is cleaned up.
 func TestFailedStep(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
@@ -64,8 +64,8 @@ func TestFailedStep(t *testing.T) {
 	}
 }
 
-// TestNobodyListens ends when what it tells is not heard any more.
-func TestNobodyListens(t *testing.T) {
+// TestOutputFails checks that the demo ends if its output fails.
+func TestOutputFails(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	deaf := errors.New("nobody listens")
@@ -78,7 +78,7 @@ func TestNobodyListens(t *testing.T) {
 	}
 }
 
-// TestKeepIsNotOverwritten refuses a directory that has something in it.
+// TestKeepIsNotOverwritten checks that a directory that is not empty is rejected.
 func TestKeepIsNotOverwritten(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600); err != nil {
@@ -92,7 +92,7 @@ func TestKeepIsNotOverwritten(t *testing.T) {
 	}
 }
 
-// TestNoGateway tells that there is none to walk through.
+// TestNoGateway checks the error if no gateway can be started.
 func TestNoGateway(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)

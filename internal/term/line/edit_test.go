@@ -9,7 +9,7 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// keysOf are the bytes of keys, by the names that tests use.
+// keysOf maps the key names in tests to bytes.
 var keysOf = map[string]string{
 	"<left>": "\x1b[D", "<right>": "\x1b[C", "<up>": "\x1b[A", "<down>": "\x1b[B", "<home>": "\x1b[H", "<end>": "\x1bOF",
 	"<del>": "\x1b[3~", "<bs>": "\x7f", "<enter>": "\r", "<alt-enter>": "\x1b\r", "<shift-enter>": "\x1b[13;2u", "<tab>": "\t", "<shift-tab>": "\x1b[Z",
@@ -17,7 +17,7 @@ var keysOf = map[string]string{
 	"<paste>": pasteStart, "</paste>": pasteEnd, "<alt-first>": "\x1b<", "<alt-last>": "\x1b>", "<odd>": "\x1b[99;1z",
 }
 
-// keystrokes spells keys as a terminal does; ^A is Control and a letter.
+// keystrokes encodes keys as a terminal does; ^A is Control and a letter.
 func keystrokes(text string) string {
 	for name, bytes := range keysOf {
 		text = strings.ReplaceAll(text, name, bytes)
@@ -34,15 +34,15 @@ func keystrokes(text string) string {
 	return b.String()
 }
 
-// edit types keys into an editor. It returns the line with a bar where the
-// cursor is, or the lines that were entered.
+// edit types keys into an editor. It returns the line with a bar at the cursor, or the
+// submitted lines.
 func edit(t *testing.T, e *editor, keys string) string {
 	t.Helper()
 	var d decoder
 	var said []string
 	var pressed []key
 	for i, part := range strings.Split(keys, "<esc>") {
-		if i > 0 { // Escape is what nothing comes behind for a while
+		if i > 0 { // an Escape counts after a pause
 			pressed = append(append(pressed, d.feed([]byte{escape})...), d.flush()...)
 		}
 		pressed = append(pressed, d.feed([]byte(keystrokes(part)))...)
@@ -108,7 +108,7 @@ func TestEdit(t *testing.T) {
 	}
 }
 
-// TestKeysInPieces cuts sequences anywhere: the keys are the same.
+// TestKeysInPieces checks that the keys do not depend on how sequences are split.
 func TestKeysInPieces(t *testing.T) {
 	text := keystrokes("a<left>é雪<paste>x\ny</paste><ctrl-right><alt-enter>^A<del><shift-enter>👩‍👩‍👧")
 	var whole decoder
@@ -122,7 +122,7 @@ func TestKeysInPieces(t *testing.T) {
 	}
 }
 
-// merge joins text that came in pieces.
+// merge joins split text.
 func merge(keys []key) []key {
 	var all []key
 	for _, k := range keys {
@@ -135,7 +135,8 @@ func merge(keys []key) []key {
 	return all
 }
 
-// FuzzKeys presses anything: no panic, and the cursor is always in the text.
+// FuzzKeys checks that arbitrary input does not panic and that the cursor stays in the
+// text.
 func FuzzKeys(f *testing.F) {
 	for _, c := range []string{"one two^A^K^Y", "<paste>a\nb", "a<tab><tab>^R^Ro^G", "\x1b[1;;;;5D\x1bO\x1b[", "雪<left><left><right>^T^W", "\xff\xfe\x1b[M"} {
 		f.Add(keystrokes(c))
@@ -159,7 +160,7 @@ func FuzzKeys(f *testing.F) {
 
 // remembered returns a history in memory with these lines.
 func remembered(lines ...string) *history.History {
-	h, _ := history.Open(vfs.OS{}, "") // which cannot fail without a path
+	h, _ := history.Open(vfs.OS{}, "") // cannot fail without a path
 	for _, l := range lines {
 		_ = h.Add(l)
 	}

@@ -14,7 +14,7 @@ import (
 	"firn.dev/internal/term/line/linetest"
 )
 
-// seat is somebody at a terminal.
+// seat is a terminal and its user.
 type seat struct {
 	t       *testing.T
 	term    *Terminal
@@ -22,7 +22,7 @@ type seat struct {
 	keys    *io.PipeWriter
 	width   atomic.Int64
 	resized chan struct{}
-	raw     atomic.Int64 // how often it was taken over and not given back
+	raw     atomic.Int64 // number of calls of Raw without a restore
 	stopped chan struct{}
 }
 
@@ -67,14 +67,14 @@ func (s *seat) types(keys string) {
 	}
 }
 
-// sees waits until the screen is so.
+// sees waits until the screen shows want.
 func (s *seat) sees(want string) {
 	s.t.Helper()
 	want = strings.TrimPrefix(want, "\n")
 	s.screen.AwaitThat(s.t, "the screen is\n"+want, func() bool { return s.screen.String() == want })
 }
 
-// at checks where the cursor is.
+// at checks the cursor position.
 func (s *seat) at(x, y int) {
 	s.t.Helper()
 	if gotX, gotY := s.screen.Cursor(); gotX != x || gotY != y {
@@ -94,7 +94,7 @@ func (s *seat) event() string {
 	}
 }
 
-// TestTyping types while things are printed.
+// TestTyping types while lines are printed.
 func TestTyping(t *testing.T) {
 	s := sit(t, Options{})
 	s.term.Print("hello")
@@ -139,8 +139,8 @@ func TestTyping(t *testing.T) {
 	}
 }
 
-// TestManyLines edits lines that are longer than the screen is wide, and more
-// than it is high.
+// TestManyLines edits lines that are wider than the screen, and more lines than it has
+// rows.
 func TestManyLines(t *testing.T) {
 	s := sit(t, Options{})
 	s.term.Prompt(true)
@@ -166,7 +166,7 @@ func TestManyLines(t *testing.T) {
 	s.sees(strings.Repeat("  a\n", 7) + "  z\n  三\n›\n")
 }
 
-// TestResize makes the screen narrower and wider, with the prompt on it.
+// TestResize makes the screen narrower and wider while the prompt is shown.
 func TestResize(t *testing.T) {
 	s := sit(t, Options{})
 	s.term.Print("one", "two")
@@ -267,7 +267,7 @@ func TestPick(t *testing.T) {
 	}
 }
 
-// TestSuspend gives the terminal back while the program is stopped.
+// TestSuspend checks that the terminal is restored while the process is stopped.
 func TestSuspend(t *testing.T) {
 	s := sit(t, Options{})
 	s.term.Prompt(true)
@@ -295,7 +295,7 @@ func TestClosed(t *testing.T) {
 	s.sees("after\n")
 }
 
-// TestFailures tells what goes wrong with the terminal itself.
+// TestFailures checks the errors of the terminal itself.
 func TestFailures(t *testing.T) {
 	no := errors.New("no")
 	if _, err := Open(Device{Raw: func() (func() error, error) { return nil, no }}, Options{}); !errors.Is(err, no) {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// tongs is a program with everything that a program can have.
+// tongs is a program with all supported features.
 var tongs = Program{
 	Name: "tongs", Short: "Hold things that are hot", Version: "v1", Date: "2026-01-02",
 	Flags: []Flag{{Name: "hot", What: "it's hot"}},

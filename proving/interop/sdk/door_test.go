@@ -30,18 +30,18 @@ import (
 	"firn.dev/wire"
 )
 
-// door is a gateway over HTTP, with a token, and the SDK as its client.
+// door is a gateway over HTTP with a token, and the SDK as its client.
 type door struct {
 	*openai.Client
 	t *testing.T
-	// session is the one of the last answer.
+	// session is the session of the last answer.
 	session string
-	// asked is what the model was asked last.
+	// asked is the last request to the model.
 	asked provider.Request
 }
 
-// openDoor opens a gateway whose model echoes, and calls the tool weather when
-// it is there.
+// openDoor opens a gateway whose model echoes, and calls the tool weather if it is
+// available.
 func openDoor(t *testing.T, options ...option.RequestOption) *door {
 	t.Helper()
 	home := t.TempDir()
@@ -79,7 +79,7 @@ func openDoor(t *testing.T, options ...option.RequestOption) *door {
 	return d
 }
 
-// reply is what the model says.
+// reply returns the model's answer.
 func reply(req provider.Request) scripted.Step {
 	last := req.Window.Items[len(req.Window.Items)-1].Message
 	for _, p := range last.Parts {
@@ -100,8 +100,8 @@ func (d *door) must(err error) {
 	}
 }
 
-// TestDoorChat talks as a program does that keeps the conversation itself:
-// what it sends each time goes on with one session.
+// TestDoorChat checks that requests of a program that keeps the conversation itself
+// continue one session.
 func TestDoorChat(t *testing.T) {
 	d := openDoor(t)
 	params := openai.ChatCompletionNewParams{Model: "main", Messages: []openai.ChatCompletionMessageParamUnion{
@@ -134,7 +134,7 @@ func TestDoorChat(t *testing.T) {
 	}
 }
 
-// weatherTool is a tool of the program's.
+// weatherTool is a client tool.
 var weatherTool = shared.FunctionDefinitionParam{Name: "weather", Parameters: shared.FunctionParameters{"type": "object", "properties": map[string]any{"city": map[string]any{"type": "string"}}}}
 
 // TestDoorTools lets the program run its own tool, with and without a stream.
@@ -163,7 +163,7 @@ func TestDoorTools(t *testing.T) {
 	}
 }
 
-// TestDoorResponses goes on from response to response, with a stream and tools.
+// TestDoorResponses continues from response to response, with a stream and tools.
 func TestDoorResponses(t *testing.T) {
 	d := openDoor(t)
 	input := func(text string) responses.ResponseNewParamsInputUnion {
@@ -256,7 +256,7 @@ func isStatus(err error, status int) bool {
 	return errors.As(err, &failure) && failure.StatusCode == status && failure.Message != ""
 }
 
-// TestDoorErrors are errors as the SDK reads them.
+// TestDoorErrors checks errors as the SDK reads them.
 func TestDoorErrors(t *testing.T) {
 	d := openDoor(t)
 	hello := []openai.ChatCompletionMessageParamUnion{openai.UserMessage("hello")}

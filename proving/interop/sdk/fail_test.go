@@ -22,24 +22,23 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 )
 
-// failure is an answer that is none.
+// failure is a failed response.
 type failure struct {
 	status int
 	body   string
-	// wanted is the header that says whether the server wants to be asked again.
+	// wanted is the header with the server's retry preference.
 	wanted string
-	// kind is what we make of it.
+	// kind is firn's classification.
 	kind provider.Kind
-	// theirs is what the SDK makes of it, if that is not what we do.
+	// theirs is the SDK's error, if it differs from firn's.
 	theirs string
-	// again says that the SDK asks again though we do not, or the other way
-	// round.
+	// again is true if only one of the SDK and firn retries.
 	again bool
-	// why tells the reason for either.
+	// why is the reason for either difference.
 	why string
 }
 
-// asker is one of our clients, and the SDK.
+// asker is one of firn's clients and the SDK.
 type asker struct {
 	name   string
 	model  func(*http.Client) provider.Model
@@ -49,12 +48,12 @@ type asker struct {
 
 const htmlPage = "<html><head><title>502 Bad Gateway</title></head><body>nginx</body></html>"
 
-// asAnthropic spells an error as Anthropic does.
+// asAnthropic encodes an error as Anthropic does.
 func asAnthropic(kind, message string) string {
 	return fmt.Sprintf(`{"type":"error","error":{"type":%q,"message":%q},"request_id":"req_1"}`, kind, message)
 }
 
-// asOpenAI spells an error as OpenAI does.
+// asOpenAI encodes an error as OpenAI does.
 func asOpenAI(kind, code, message string) string {
 	return fmt.Sprintf(`{"error":{"message":%q,"type":%q,"param":null,"code":%s}}`, message, kind, code)
 }
@@ -160,8 +159,8 @@ func askers() []asker {
 
 var errNoFailure = errors.New("the SDK saw no failure")
 
-// TestFail: we and the SDKs tell the same of an answer that is none, and ask
-// again for the same reasons.
+// TestFail checks that firn and the SDKs report the same failures, and retry for the same
+// reasons.
 func TestFail(t *testing.T) {
 	for _, c := range askers() {
 		t.Run(c.name, func(t *testing.T) {
@@ -207,10 +206,10 @@ func (c asker) check(t *testing.T, server *server, f failure) {
 	}
 }
 
-// fail is our error; nil if there is none of ourAnthropic.
+// fail returns firn's error; nil if there is none.
 func (c asker) fail(ctx context.Context, client *http.Client) *provider.Error {
 	m := c.model(client)
-	_, _, err := drain(ctx, m, provider.Request{Window: history{bodies: []firn.Body{byUser(say("Hello."))}}.build(m.Info())})
+	_, _, err := drain(ctx, m, provider.Request{Window: history{bodies: []firn.Body{byUser(textPart("Hello."))}}.build(m.Info())})
 	var failed *provider.Error
 	if !errors.As(err, &failed) {
 		return nil
@@ -218,7 +217,7 @@ func (c asker) fail(ctx context.Context, client *http.Client) *provider.Error {
 	return failed
 }
 
-// theirFailure is what an SDK tells of an error.
+// theirFailure formats an error of an SDK.
 func theirFailure(err error) string {
 	var a *anthropic.Error
 	var o *openai.Error
@@ -232,8 +231,8 @@ func theirFailure(err error) string {
 	return err.Error()
 }
 
-// TestNotReached: without a server, none of us knows a status, and all would
-// ask again.
+// TestNotReached checks that without a server no status is reported, and that all clients
+// would retry.
 func TestNotReached(t *testing.T) {
 	for _, c := range askers() {
 		asked := 0

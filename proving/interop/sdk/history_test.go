@@ -13,16 +13,16 @@ import (
 	"firn.dev/window"
 )
 
-// pixel is the smallest picture.
+// pixel is the smallest image.
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 // sealed is a reasoning item of the Responses API that can be sent back.
 const sealed = `{"id":"rs_1","type":"reasoning","encrypted_content":"c2VhbGVk","summary":[{"type":"summary_text","text":"hm"}]}`
 
-// open is one that shows what was thought, as servers of others have it.
+// open is a reasoning item with readable content, as some other servers send it.
 const open = `{"id":"rs_2","type":"reasoning","summary":[],"content":[{"type":"reasoning_text","text":"hm"}],"encrypted_content":null,"status":null}`
 
-func say(text string) firn.Part { return firn.Text{Text: text} }
+func textPart(text string) firn.Part { return firn.Text{Text: text} }
 
 func call(id, name, arguments string) firn.ToolCall {
 	return firn.ToolCall{ID: id, Name: name, Arguments: json.RawMessage(arguments)}
@@ -32,7 +32,7 @@ func byUser(parts ...firn.Part) firn.Body {
 	return &firn.Message{Role: firn.RoleUser, Parts: parts}
 }
 
-// byModel is said by the model that is asked.
+// byModel returns a message of the requested model.
 func byModel(info provider.Info, parts ...firn.Part) firn.Body {
 	return &firn.Message{
 		Role: firn.RoleAssistant, Parts: parts, StopReason: firn.StopToolUse,
@@ -45,8 +45,8 @@ func byTool(id string, failed bool, parts ...firn.Part) firn.Body {
 	return &firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{result}}
 }
 
-// thought is thinking with what proves it to the model: a signature, or to the
-// Responses API the whole item.
+// thought returns thinking with its proof for the model: a signature, or for the Responses
+// API the whole item.
 func thought(info provider.Info, text, signature, item string) firn.Part {
 	if info.API == "openai-responses" {
 		signature = item
@@ -54,7 +54,7 @@ func thought(info provider.Info, text, signature, item string) firn.Part {
 	return firn.Thinking{Text: text, Signature: signature}
 }
 
-// marked is text and a call with the marks of the Responses API.
+// marked returns text and a call with the marks of the Responses API.
 func marked(id string) []firn.Part {
 	c := call("call_"+id, "read", `{"path":"`+id+`"}`)
 	c.Signature = "fc_" + id
@@ -63,66 +63,65 @@ func marked(id string) []firn.Part {
 	}
 }
 
-// history is a conversation, and what is injected into it.
+// history is a conversation and its injected content.
 type history struct {
 	system   string
 	bodies   []firn.Body
 	injected []window.Injection
 }
 
-// histories are conversations with a model, each with something that a request
-// has to find a place for.
+// histories returns conversations with a model, each with a different feature.
 func histories(info provider.Info) map[string]history {
 	image := firn.Image{MimeType: "image/png", Data: pixel}
-	monday := []window.Injection{{Name: "clock", Parts: []firn.Part{say("It is Monday.")}}}
+	monday := []window.Injection{{Name: "clock", Parts: []firn.Part{textPart("It is Monday.")}}}
 	hidden := firn.Thinking{Redacted: true, Signature: "aGlkZGVu"}
 	if info.API == "openai-responses" {
 		hidden.Signature = `{"id":"rs_3","type":"reasoning","encrypted_content":"c2VhbGVk","summary":[]}`
 	}
 	loop := []firn.Body{
-		byUser(say("What is in a?")),
+		byUser(textPart("What is in a?")),
 		byModel(info, append([]firn.Part{thought(info, "first", "c2lnMQ==", sealed)}, marked("a1")...)...),
-		byTool("call_a1", false, say("A")),
+		byTool("call_a1", false, textPart("A")),
 		byModel(info, thought(info, "second", "c2lnMg==", open), firn.Text{Text: "It is A.", Signature: "msg_2"}),
-		byUser(say("And b?"), say("And the time?")),
-		byModel(info, thought(info, "third", "c2lnMw==", sealed), hidden, say("Two at once."),
+		byUser(textPart("And b?"), textPart("And the time?")),
+		byModel(info, thought(info, "third", "c2lnMw==", sealed), hidden, textPart("Two at once."),
 			call("call_b1", "read", `{"path": "b", "deep": {"a": [1, 2.50, null, "ü"]}}`), call("call_b2", "now", `{}`)),
-		byTool("call_b1", false, say("B"), image, say("and more")),
-		byTool("call_b2", true, say("no clock")),
+		byTool("call_b1", false, textPart("B"), image, textPart("and more")),
+		byTool("call_b2", true, textPart("no clock")),
 	}
 	foreign := provider.Info{API: "somebody", Provider: "else", Name: "model"}
-	failed := byModel(info, say("half an ans")).(*firn.Message)
+	failed := byModel(info, textPart("half an ans")).(*firn.Message)
 	failed.StopReason, failed.Error = firn.StopError, "overloaded"
 	return map[string]history{
-		"hello":        {bodies: []firn.Body{byUser(say("Hello."))}},
-		"system":       {system: "Be \"kind\".\n<&>\u2028\U0001F44B", bodies: []firn.Body{byUser(say("Grüße 👋"))}},
-		"image":        {system: "Look.", bodies: []firn.Body{byUser(say("What is it?"), image, image)}},
+		"hello":        {bodies: []firn.Body{byUser(textPart("Hello."))}},
+		"system":       {system: "Be \"kind\".\n<&>\u2028\U0001F44B", bodies: []firn.Body{byUser(textPart("Grüße 👋"))}},
+		"image":        {system: "Look.", bodies: []firn.Body{byUser(textPart("What is it?"), image, image)}},
 		"only image":   {bodies: []firn.Body{byUser(image)}},
 		"loop":         {system: "Help.", bodies: loop},
 		"injected":     {system: "Help.", bodies: loop, injected: monday},
-		"injected end": {system: "Help.", bodies: append(loop[:len(loop):len(loop)], byUser(say("Well?"))), injected: append(monday, monday...)},
-		"interrupted":  {bodies: append(loop[:6:6], byUser(say("Hello?")))},
+		"injected end": {system: "Help.", bodies: append(loop[:len(loop):len(loop)], byUser(textPart("Well?"))), injected: append(monday, monday...)},
+		"interrupted":  {bodies: append(loop[:6:6], byUser(textPart("Hello?")))},
 		"half done":    {bodies: loop[:7]},
 		"foreign": {bodies: []firn.Body{
-			byUser(say("Read a.")), byModel(foreign, firn.Thinking{Text: "hm", Signature: "x"}, say("Yes."), call("toolu|x y", "re/ad", `[1]`)),
-			byTool("toolu|x y", false), byModel(foreign, say("Done.")), byUser(say("Thanks.")),
+			byUser(textPart("Read a.")), byModel(foreign, firn.Thinking{Text: "hm", Signature: "x"}, textPart("Yes."), call("toolu|x y", "re/ad", `[1]`)),
+			byTool("toolu|x y", false), byModel(foreign, textPart("Done.")), byUser(textPart("Thanks.")),
 		}},
 		"all kinds": {system: "Help.", bodies: []firn.Body{
 			&firn.Compaction{Summary: "They spoke of snow."}, &firn.BranchSummary{Summary: "They went elsewhere."},
-			&firn.Message{Role: firn.RoleSystem, Parts: []firn.Part{say("Be brief.")}},
+			&firn.Message{Role: firn.RoleSystem, Parts: []firn.Part{textPart("Be brief.")}},
 			&firn.Message{Role: firn.RoleShell, Parts: []firn.Part{firn.Shell{Command: "ls", Output: "a\nb"}}},
-			&firn.CustomMessage{Type: "note", Parts: []firn.Part{say("A note.")}},
-			failed, byUser(say("Go on."), firn.OpaquePart{Type: "video"}),
+			&firn.CustomMessage{Type: "note", Parts: []firn.Part{textPart("A note.")}},
+			failed, byUser(textPart("Go on."), firn.OpaquePart{Type: "video"}),
 		}},
 		"signed calls": {bodies: []firn.Body{
-			byUser(say("Search.")),
+			byUser(textPart("Search.")),
 			byModel(info, firn.ToolCall{ID: "call_1", Name: "read", Arguments: json.RawMessage(`{}`), Signature: "RWpRS01nRU1PZGJI"}),
 			byTool("call_1", false, image),
 		}},
 	}
 }
 
-// build makes a window for a model.
+// build builds a window for a model.
 func (h history) build(info provider.Info) window.Window {
 	var path window.Path
 	for i, body := range h.bodies {
@@ -131,13 +130,12 @@ func (h history) build(info provider.Info) window.Window {
 	return window.Build(path, window.Options{System: h.system, Profile: info.Profile, Ask: info.Ask(), Injected: h.injected})
 }
 
-// levels are all there are, and none.
+// levels returns all thinking levels, and none.
 func levels() []provider.Thinking {
 	return []provider.Thinking{"", provider.ThinkOff, provider.ThinkMinimal, provider.ThinkLow, provider.ThinkMedium, provider.ThinkHigh, provider.ThinkMax}
 }
 
-// tools are some of firn's own, one without a schema, and one with as much in
-// its schema as people write.
+// tools returns some of firn's tools, one without a schema, and one with a complex schema.
 func tools(t *testing.T) []provider.Tool {
 	type point struct {
 		X int      `json:"x" desc:"Right."`

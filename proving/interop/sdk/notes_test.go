@@ -1,9 +1,8 @@
 package sdk
 
-// These are the recordings of which we and the SDKs do not read the same. Each
-// line was looked at: either we leave out on purpose what cannot be used, or the
-// server is not the one that the SDK was made for, and only we are patient with
-// it.
+// The recordings that firn and the SDKs read differently. Each line was reviewed: either
+// firn omits unusable parts on purpose, or the server is not the one that the SDK was made
+// for, and only firn tolerates its deviations.
 
 const (
 	cutCall  = "a call that ended in the middle cannot be run"

@@ -9,16 +9,15 @@ import (
 	"testing"
 )
 
-// poison is one thing that is wrong with a request.
+// poison is one defect of a request.
 type poison struct {
-	// what says it in a word, path where it is.
+	// what describes the defect, and path is its position.
 	what, path string
 	body       []byte
 }
 
-// poisons makes a request wrong, in one place each: a member that nobody knows,
-// a member under another name, one that is missing and must not, a value of
-// another type, another word where only some are known.
+// poisons returns copies of a request with one defect each: an unknown member, a renamed
+// member, a missing required member, a value of another type, or an unknown word.
 func (s sender) poisons(body []byte) ([]poison, error) {
 	v, err := decode(body)
 	if err != nil {
@@ -31,7 +30,7 @@ func (s sender) poisons(body []byte) ([]poison, error) {
 			all = append(all, poison{what, path, spoilt})
 		}
 	}
-	// Members are changed in the object that holds them, and put back.
+	// Members are changed in their object, and restored.
 	walk("", v, func(path string, v any) bool {
 		object, ok := v.(map[string]any)
 		if slices.Contains(s.loose, place(path)) || s.foreign(path) {
@@ -67,13 +66,12 @@ func (s sender) poisons(body []byte) ([]poison, error) {
 	return all, nil
 }
 
-// takesAny reports whether a value of any type may stand at a path, as far as
-// the SDK knows.
+// takesAny reports whether the SDK accepts a value of any type at a path.
 func (s sender) takesAny(path string) bool {
 	return s.foreign(path) || place(path) == "messages[].content[].input"
 }
 
-// foreign reports whether the SDK knows nothing of a path, and need not.
+// foreign reports whether a path is legitimately unknown to the SDK.
 func (s sender) foreign(path string) bool {
 	return slices.ContainsFunc(s.allowed, func(a allowance) bool { return a.place == place(path) && a.ours == "*" })
 }
@@ -90,8 +88,7 @@ func otherType(v any) any {
 	return []any{1}
 }
 
-// TestPoison: what the SDKs do not know does not get past the comparison, so
-// that TestSent means something.
+// TestPoison checks that the comparison of TestSent detects defects.
 func TestPoison(t *testing.T) {
 	for _, s := range senders() {
 		t.Run(s.name, func(t *testing.T) {
@@ -131,8 +128,7 @@ func TestPoison(t *testing.T) {
 	}
 }
 
-// notices reports whether something is wrong with a request, as TestSent would
-// see it.
+// notices reports whether TestSent would detect a defect.
 func (s sender) notices(t *testing.T, server *server, sent request, p poison) bool {
 	sent.body = p.body
 	server.play(http.StatusOK, s.answer)

@@ -23,7 +23,7 @@ func drawID(t *rapid.T) string {
 	return one(t, "1", "2", "call_1", "toolu_2", "", "call_a|fc_b", "ünï", "\x00", strings.Repeat("x", 80))
 }
 
-// drawMark draws a mark, of whatever provider.
+// drawMark draws a mark of any provider.
 func drawMark(t *rapid.T) string {
 	return one(t, "", "c2lnbmVk", "c2lnbmVk", sealed, sealed, open, `{"id":"rs_9","type":"reasoning","summary":[]}`,
 		"msg_1", "fc_1", `{"v":1,"id":"msg_2","phase":"final_answer"}`, "reasoning_content", "not base64!", "\x00", "{")
@@ -44,7 +44,7 @@ func drawCall(t *rapid.T) firn.ToolCall {
 func drawResult(t *rapid.T, c firn.ToolCall) firn.ToolResult {
 	r := firn.ToolResult{CallID: c.ID, Name: c.Name, IsError: rapid.Bool().Draw(t, "error")}
 	for range rapid.IntRange(0, 3).Draw(t, "contents") {
-		r.Content = append(r.Content, one[firn.Part](t, say(drawText(t)), drawImage(t)))
+		r.Content = append(r.Content, one[firn.Part](t, textPart(drawText(t)), drawImage(t)))
 	}
 	return r
 }
@@ -63,7 +63,7 @@ func drawPart(t *rapid.T) firn.Part {
 	return firn.Text{Text: drawText(t), Signature: drawMark(t)}
 }
 
-// drawBody draws an entry. Calls that were made mostly get their results.
+// drawBody draws an entry. Calls mostly get their results.
 func drawBody(t *rapid.T, info provider.Info, waiting *[]firn.ToolCall) firn.Body {
 	if len(*waiting) > 0 && rapid.IntRange(0, 7).Draw(t, "answered") > 0 {
 		c := (*waiting)[0]
@@ -92,7 +92,7 @@ func drawBody(t *rapid.T, info provider.Info, waiting *[]firn.ToolCall) firn.Bod
 	return m
 }
 
-// drawRequest draws a history, however broken, and a request of it.
+// drawRequest draws a history, possibly broken, and a request for it.
 func drawRequest(t *rapid.T, info provider.Info, tools []provider.Tool) provider.Request {
 	h := history{system: drawText(t)}
 	var waiting []firn.ToolCall
@@ -100,7 +100,7 @@ func drawRequest(t *rapid.T, info provider.Info, tools []provider.Tool) provider
 		h.bodies = append(h.bodies, drawBody(t, info, &waiting))
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "injections") {
-		h.injected = append(h.injected, window.Injection{Name: "memory", Parts: []firn.Part{say(drawText(t))}})
+		h.injected = append(h.injected, window.Injection{Name: "memory", Parts: []firn.Part{textPart(drawText(t))}})
 	}
 	return provider.Request{
 		Window:    h.build(info),
@@ -111,8 +111,8 @@ func drawRequest(t *rapid.T, info provider.Info, tools []provider.Tool) provider
 	}
 }
 
-// TestSentRandomly: whatever is in a log, what we send of it the SDKs decode,
-// and send again as it was.
+// TestSentRandomly checks that the SDKs decode requests for any log, and send them again
+// unchanged.
 func TestSentRandomly(t *testing.T) {
 	for _, s := range senders() {
 		t.Run(s.name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestSentRandomly(t *testing.T) {
 			rapid.Check(t, func(t *rapid.T) {
 				req := drawRequest(t, m.Info(), specs)
 				if len(req.Window.Items) == 0 {
-					return // there is nothing to send
+					return // nothing to send
 				}
 				sent, found := s.check(t, ctx, server, m, req, nil)
 				complaints := s.unknownWords(sent.body, make(map[string]bool))

@@ -20,7 +20,7 @@ func anthropicReader() reader {
 	}
 }
 
-// readMessage asks for an answer with the SDK of Anthropic.
+// readMessage requests an answer with Anthropic's SDK.
 func readMessage(ctx context.Context, client *http.Client, _ bool) answer {
 	service := anthropic.NewMessageService(anthropicOptions(client)...)
 	stream := service.NewStreaming(ctx, anthropic.MessageNewParams{
@@ -72,7 +72,7 @@ func anthropicStop(reason anthropic.StopReason) firn.StopReason {
 	return firn.StopReason("unknown: " + reason)
 }
 
-// anthropicFailure is an error of the SDK.
+// anthropicFailure formats an error of the SDK.
 func anthropicFailure(err error) answer {
 	var a answer
 	var failure *anthropic.Error

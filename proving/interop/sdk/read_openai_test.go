@@ -41,7 +41,7 @@ func responsesReader() reader {
 	}
 }
 
-// readCompletion asks the Chat Completions API with the SDK of OpenAI.
+// readCompletion requests an answer from the Chat Completions API with OpenAI's SDK.
 func readCompletion(ctx context.Context, client *http.Client, whole bool) answer {
 	service := openai.NewChatCompletionService(openAIOptions(client, ourOpenAI.DefaultURL)...)
 	params := openai.ChatCompletionNewParams{Model: "test", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("Hello.")}}
@@ -75,8 +75,8 @@ func readCompletion(ctx context.Context, client *http.Client, whole bool) answer
 	return completionAnswer(acc.ChatCompletion, extra)
 }
 
-// thoughts are the members of chunks that the SDK has no field for. Servers of
-// others tell there what a model thinks.
+// thoughts are the members of chunks without a field in the SDK. Other servers send
+// thinking there.
 type thoughts []map[string]respjson.Field
 
 func (t thoughts) read() (text, field string) {
@@ -119,7 +119,7 @@ func chatStop(reason string) firn.StopReason {
 	return firn.StopReason("unknown: " + reason)
 }
 
-// openAIFailure is an error of the SDK.
+// openAIFailure formats an error of the SDK.
 func openAIFailure(err error) answer {
 	var a answer
 	var inside *ssestream.StreamError
@@ -135,7 +135,7 @@ func openAIFailure(err error) answer {
 	return a
 }
 
-// readResponse asks the Responses API with the SDK of OpenAI.
+// readResponse requests an answer from the Responses API with OpenAI's SDK.
 func readResponse(ctx context.Context, client *http.Client, whole bool) answer {
 	service := responses.NewResponseService(openAIOptions(client, ourOpenAI.DefaultURL)...)
 	params := responses.ResponseNewParams{Model: "test", Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("Hello.")}}

@@ -16,15 +16,15 @@ import (
 	"firn.dev/provider"
 )
 
-// answer is what came of an answer, a line for each thing in it.
+// answer is the content of an answer, one line per part.
 type answer []string
 
 func (a *answer) add(format string, args ...any) {
 	*a = append(*a, strings.TrimRight(fmt.Sprintf(format, args...), " "))
 }
 
-// text, thinking, call and other are the parts of an answer, each with the mark
-// that has to be kept of it to send it back; empty ones are none.
+// text, thinking, call and other add the parts of an answer, each with the mark that is
+// needed to send it back. Empty parts are skipped.
 func (a *answer) text(text, mark string) {
 	if text != "" {
 		a.add("text %q %s", text, mark)
@@ -49,7 +49,7 @@ func (a *answer) usage(input, output, read, write int64) {
 	}
 }
 
-// stop is why it ended. If it calls tools it waits for them, whatever is said.
+// stop adds the stop reason. An answer with calls always waits for tools.
 func (a *answer) stop(reason firn.StopReason) {
 	calls := slices.ContainsFunc(*a, func(line string) bool { return strings.HasPrefix(line, "call ") })
 	if calls && reason == firn.StopEnd {
@@ -60,7 +60,7 @@ func (a *answer) stop(reason firn.StopReason) {
 
 func (a *answer) fail(code, message string) { a.add("error %s: %s", code, message) }
 
-// canonical is JSON with its members in order; what is no JSON stays.
+// canonical returns JSON with sorted members; invalid JSON is unchanged.
 func canonical(raw string) string {
 	v, err := decode([]byte(raw))
 	if err != nil {
@@ -69,34 +69,33 @@ func canonical(raw string) string {
 	return text(v)
 }
 
-// reader is one of our clients, and the SDK that reads the same.
+// reader is one of firn's clients, and the SDK that reads the same.
 type reader struct {
 	name string
-	// folder is where our recordings are.
+	// folder is the directory of the recordings.
 	folder string
 	model  func(*http.Client) provider.Model
 	theirs func(ctx context.Context, client *http.Client, whole bool) answer
-	// loose says that the API does not tell the order of text, thinking and
-	// calls.
+	// loose is true if the API does not define the order of text, thinking and calls.
 	loose bool
 	notes map[string][]note
 }
 
 func readers() []reader { return []reader{anthropicReader(), chatReader(), responsesReader()} }
 
-// note is a difference between answers that is as it should be.
+// note is an expected difference between answers.
 type note struct {
-	// ours is a line that only our answer has, theirs one that only the SDK's
-	// has; either may be empty.
+	// ours is a line that only firn's answer has, and theirs one that only the SDK's has;
+	// either may be empty.
 	ours, theirs string
 	why          string
 }
 
-// told is our answer.
-func (r reader) told(ctx context.Context, client *http.Client) answer {
+// ourAnswer returns firn's answer.
+func (r reader) ourAnswer(ctx context.Context, client *http.Client) answer {
 	m := r.model(client)
 	info := m.Info()
-	req := provider.Request{Window: history{bodies: []firn.Body{byUser(say("Hello."))}}.build(info)}
+	req := provider.Request{Window: history{bodies: []firn.Body{byUser(textPart("Hello."))}}.build(info)}
 	_, done, err := drain(ctx, m, req)
 	var a answer
 	var failure *provider.Error
@@ -139,7 +138,7 @@ func (a *answer) message(m *firn.Message, loose bool) {
 	}
 }
 
-// sorted puts thinking first, then text, each in one piece, then calls.
+// sorted merges thinking, then text, followed by calls.
 func sorted(parts []firn.Part) []firn.Part {
 	var thinking firn.Thinking
 	var text firn.Text
@@ -158,7 +157,7 @@ func sorted(parts []firn.Part) []firn.Part {
 	return append([]firn.Part{thinking, text}, rest...)
 }
 
-// differ is what is different in two answers, apart from what the notes say.
+// differ returns the differences of two answers, except those in the notes.
 func differ(ours, theirs answer, notes []note) []string {
 	var complaints []string
 	ours, theirs = slices.Clone(ours), slices.Clone(theirs)
@@ -184,8 +183,8 @@ func differ(ours, theirs answer, notes []note) []string {
 	return complaints
 }
 
-// TestRead: of every stream that our clients were tried with, the SDKs read the
-// same: text, thinking, calls, usage, and why it ended.
+// TestRead checks that the SDKs read the same from every recording in the clients' tests:
+// text, thinking, calls, usage and stop reason.
 func TestRead(t *testing.T) {
 	for _, r := range readers() {
 		t.Run(r.name, func(t *testing.T) {
@@ -217,15 +216,15 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// both reads a recording with our client and with the SDK.
+// both reads a recording with firn's client and with the SDK.
 func (r reader) both(ctx context.Context, server *server, recording string) (ours, theirs answer) {
 	server.play(http.StatusOK, recording)
 	whole := strings.HasPrefix(strings.TrimSpace(recording), "{")
-	return r.told(ctx, server.client), r.theirs(ctx, server.client, whole)
+	return r.ourAnswer(ctx, server.client), r.theirs(ctx, server.client, whole)
 }
 
-// errorIn reads the error in a body as all of them write it: an object with a
-// member "error", or that error itself.
+// errorIn decodes the error in a body: an object with a member "error", or that error
+// itself.
 func errorIn(raw string) (code, message string) {
 	type fault struct {
 		Code    any    `json:"code"`

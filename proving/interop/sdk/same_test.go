@@ -14,11 +14,11 @@ import (
 	"testing"
 )
 
-// difference is a place where two JSON texts do not mean the same.
+// difference is a position at which two JSON texts differ.
 type difference struct {
-	// path is the way to it, with the numbers of elements.
+	// path is the position, with the indexes of elements.
 	path string
-	// ours and theirs are what is there, as JSON; nothing if there is nothing.
+	// ours and theirs are the values as JSON; empty if missing.
 	ours, theirs string
 }
 
@@ -35,8 +35,8 @@ func (d difference) String() string {
 	return fmt.Sprintf("%s: we have %s, they have %s", d.path, short(d.ours), short(d.theirs))
 }
 
-// compare tells where two JSON texts do not mean the same. The order of members
-// means nothing, nor does how a number is spelt.
+// compare returns the differences of two JSON texts. The order of members and the form of
+// numbers are ignored.
 func compare(ours, theirs []byte) ([]difference, error) {
 	a, err := decode(ours)
 	if err != nil {
@@ -121,7 +121,7 @@ func sameNumber(a, b json.Number) bool {
 	return okA && okB && x.Cmp(y) == 0
 }
 
-// text is a value as JSON. It came from JSON, so it can be.
+// text encodes a decoded JSON value, which cannot fail.
 func text(v any) string {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -132,12 +132,12 @@ func text(v any) string {
 
 var element = regexp.MustCompile(`\[\d+\]`)
 
-// place is a path without the numbers of elements.
+// place returns a path without the indexes of elements.
 func place(path string) string { return element.ReplaceAllString(path, "[]") }
 
-// allowance is a difference that is as it should be.
+// allowance is an expected difference.
 type allowance struct {
-	// place is where; ours and theirs are what is there, a star for anything.
+	// place is the position; ours and theirs are the values, with a star for any.
 	place, ours, theirs string
 	why                 string
 }
@@ -147,8 +147,7 @@ func (a allowance) covers(d difference) bool {
 	return a.place == place(d.path) && fits(a.ours, d.ours) && fits(a.theirs, d.theirs)
 }
 
-// without leaves out differences that are allowed, and notes which allowances
-// were needed.
+// without removes allowed differences, and records which allowances were needed.
 func without(found []difference, allowed []allowance, needed map[string]bool) []difference {
 	return slices.DeleteFunc(found, func(d difference) bool {
 		i := slices.IndexFunc(allowed, func(a allowance) bool { return a.covers(d) })

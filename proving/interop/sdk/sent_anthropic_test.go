@@ -20,7 +20,7 @@ var anthropicAnswer = sse(
 	`{"type":"message_stop"}`,
 )
 
-// anthropicOptions make a client of the SDK that is like ours: it asks once.
+// anthropicOptions configures the SDK's client like firn's: without retries.
 func anthropicOptions(client *http.Client) []option.RequestOption {
 	return []option.RequestOption{
 		option.WithBaseURL(ourAnthropic.DefaultURL), option.WithAPIKey(key), option.WithHTTPClient(client), option.WithMaxRetries(0),
@@ -36,8 +36,8 @@ func anthropicModel(name string, ttl ourAnthropic.CacheTTL, thinks bool) func(*h
 	}
 }
 
-// anthropicSenders are models of every age, asked and counted. Those of the
-// latest age want what is still in beta.
+// anthropicSenders returns senders for models of every generation, for answers and token
+// counts. The latest generation uses beta features.
 func anthropicSenders() []sender {
 	var all []sender
 	for _, m := range []struct {
@@ -76,7 +76,7 @@ func anthropicSenders() []sender {
 	return all
 }
 
-// anthropicWords are the texts of requests for a model.
+// anthropicWords returns the known words in requests for a model.
 func anthropicWords(name string, ttl ourAnthropic.CacheTTL, thinks bool) map[string][]string {
 	effort := words(anthropic.OutputConfigEffortLow, anthropic.OutputConfigEffortMedium, anthropic.OutputConfigEffortHigh, anthropic.OutputConfigEffortXhigh, anthropic.OutputConfigEffortMax)
 	image := words(anthropic.Base64ImageSourceMediaTypeImageGIF, anthropic.Base64ImageSourceMediaTypeImageJPEG, anthropic.Base64ImageSourceMediaTypeImagePNG, anthropic.Base64ImageSourceMediaTypeImageWebP)

@@ -28,21 +28,21 @@ var responsesAnswer = sse(
 	`{"type":"response.completed","sequence_number":0,"response":{"id":"r","object":"response","created_at":1,"status":"completed","model":"m","output":[]}}`,
 )
 
-// openAIOptions make a client of the SDK that is like ours: it asks once.
+// openAIOptions configures the SDK's client like firn's: without retries.
 func openAIOptions(client *http.Client, url string) []option.RequestOption {
 	return []option.RequestOption{
 		option.WithBaseURL(url), option.WithAPIKey(key), option.WithHTTPClient(client), option.WithMaxRetries(0),
 	}
 }
 
-// openAIServer is a server that speaks an API of OpenAI.
+// openAIServer is a server with an OpenAI-compatible API.
 type openAIServer struct {
 	name, url string
 	profile   window.Profile
 	dull      bool
-	// also are the texts that not all servers are sent.
+	// also are the words that only some servers receive.
 	also map[string][]string
-	// allowed are members that the server has and OpenAI has not.
+	// allowed are members that the server has and OpenAI does not.
 	allowed []allowance
 }
 
@@ -181,10 +181,9 @@ func responsesSender(s openAIServer) sender {
 		})
 }
 
-// setOutputMessages puts messages of the model in their place. Three kinds of
-// items are of the type "message", and the SDK takes all of them for the first,
-// a message that somebody tells of; so it does with its own. What has an id is a
-// message that the model gave.
+// setOutputMessages sets the kind of the model's messages. Three kinds of items have the
+// type "message", and the SDK decodes all of them as the first, an input message, including
+// its own. A message with an ID is an output of the model.
 func setOutputMessages(body []byte, params *responses.ResponseNewParams) error {
 	var sent struct{ Input []json.RawMessage }
 	if err := json.Unmarshal(body, &sent); err != nil {
@@ -211,7 +210,7 @@ func setOutputMessages(body []byte, params *responses.ResponseNewParams) error {
 	return nil
 }
 
-// sender puts together what both APIs have.
+// sender returns a sender with the common parts of both APIs.
 func (s openAIServer) sender(list map[string][]string, required []string, model func(ourOpenAI.Options) provider.Model, answer, loose string, resend func(context.Context, *http.Client, request) error) sender {
 	for place, words := range s.also {
 		list[place] = words

@@ -14,29 +14,28 @@ import (
 	"firn.dev/provider"
 )
 
-// sender is a client of ours, and how the SDK sends what it sends.
+// sender is one of firn's clients, and a function that sends its requests with the SDK.
 type sender struct {
 	name  string
 	model func(*http.Client) provider.Model
-	// ask sends a request with our client; nil means to ask for an answer.
+	// ask sends a request with firn's client; nil means to request an answer.
 	ask func(context.Context, provider.Model, provider.Request) error
-	// answer is what the server says to both.
+	// answer is the server's response to both.
 	answer string
-	// resend decodes a body into the SDK's type for it, and sends that with the
-	// SDK's client.
+	// resend decodes a body into the SDK's type, and sends that with the SDK's client.
 	resend func(context.Context, *http.Client, request) error
-	// allowed are the differences that are as they should be.
+	// allowed are the expected differences.
 	allowed []allowance
-	// words are the places where a request has a text, each with the words that
-	// the SDK knows there; nil where any text may stand.
+	// words maps the positions of text in a request to the words that the SDK knows there;
+	// nil for free text.
 	words map[string][]string
-	// required are places that must not be missing, if what holds them is there.
+	// required are positions that must exist if their parent does.
 	required []string
-	// loose are the places of members that hold any JSON, which is not ours.
+	// loose are the positions of members with arbitrary JSON that is not from firn.
 	loose []string
 }
 
-// check sends a request with both clients, and returns what is different.
+// check sends a request with both clients, and returns the differences.
 func (s sender) check(t failer, ctx context.Context, server *server, m provider.Model, req provider.Request, needed map[string]bool) (request, []difference) {
 	t.Helper()
 	server.play(http.StatusOK, s.answer)
@@ -55,7 +54,7 @@ func (s sender) check(t failer, ctx context.Context, server *server, m provider.
 	return sent, without(found, s.allowed, needed)
 }
 
-// again sends a request with the SDK, and returns what is different.
+// again sends a request with the SDK, and returns the differences.
 func (s sender) again(t failer, ctx context.Context, server *server, sent request) ([]difference, error) {
 	t.Helper()
 	server.got = nil
@@ -81,7 +80,7 @@ func (s sender) again(t failer, ctx context.Context, server *server, sent reques
 	return found, nil
 }
 
-// stream asks for an answer.
+// stream requests an answer.
 func stream(ctx context.Context, m provider.Model, req provider.Request) error {
 	_, done, err := drain(ctx, m, req)
 	if err == nil && done == nil {
@@ -90,14 +89,14 @@ func stream(ctx context.Context, m provider.Model, req provider.Request) error {
 	return err
 }
 
-// question is a request that is sent.
+// question is a request to send.
 type question struct {
 	name string
 	req  provider.Request
 }
 
-// questions are requests for a model: of each history, as hard as it can be
-// thought about.
+// questions returns requests for a model: each history with every thinking level, and
+// without tools.
 func questions(t *testing.T, info provider.Info) []question {
 	var all []question
 	for name, h := range histories(info) {
@@ -113,8 +112,8 @@ func questions(t *testing.T, info provider.Info) []question {
 
 func senders() []sender { return slices.Concat(anthropicSenders(), openAISenders()) }
 
-// TestSent: what we send, the SDKs decode, and send again as it was. So they
-// know every name, every tag and every type in it.
+// TestSent checks that the SDKs decode firn's requests and send them again unchanged, so
+// that they know every name, tag and type.
 func TestSent(t *testing.T) {
 	for _, s := range senders() {
 		t.Run(s.name, func(t *testing.T) {
@@ -146,9 +145,9 @@ func TestSent(t *testing.T) {
 	}
 }
 
-// unknownWords tells which words of a request the SDK does not know, and notes
-// the places where it looked. Types of the SDKs take any text for a word, so
-// decoding does not tell.
+// unknownWords returns the words of a request that the SDK does not know, and records the
+// checked positions. Decoding alone does not detect them, because the SDKs' types accept
+// any text.
 func (s sender) unknownWords(body []byte, met map[string]bool) []string {
 	v, err := decode(body)
 	if err != nil {
@@ -177,7 +176,7 @@ func (s sender) unknownWords(body []byte, met map[string]bool) []string {
 	return complaints
 }
 
-// walk calls f with every value; f says whether to go on into it.
+// walk calls f with every value; f reports whether to descend into it.
 func walk(path string, v any, f func(path string, v any) bool) {
 	if !f(path, v) {
 		return
@@ -194,8 +193,8 @@ func walk(path string, v any, f func(path string, v any) bool) {
 	}
 }
 
-// understand decodes a body into a type of an SDK. It is an error if the SDK
-// did not understand all of it.
+// understand decodes a body into a type of an SDK. It fails if the SDK did not understand
+// all of it.
 func understand(body []byte, params any) error {
 	if err := json.Unmarshal(body, params); err != nil {
 		return err
@@ -203,9 +202,8 @@ func understand(body []byte, params any) error {
 	return understood(reflect.ValueOf(params), "params")
 }
 
-// understood says what in a value of an SDK was not understood: JSON in lists
-// that was kept as it came since nobody knows what it is, and members that must
-// be there and are not.
+// understood returns an error for parts of an SDK value that were not understood: raw JSON
+// in lists, and missing required members.
 func understood(v reflect.Value, path string) error {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -247,7 +245,7 @@ func understoodField(v reflect.Value, field reflect.StructField, path string) er
 	return understood(v, path)
 }
 
-// words makes a list of the SDK's constants.
+// words returns a list of the SDK's constants.
 func words[T ~string](constants ...T) []string {
 	list := make([]string, len(constants))
 	for i, c := range constants {

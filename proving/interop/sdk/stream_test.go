@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// pieces cuts a text, as it may come.
+// pieces splits a text at random positions.
 func pieces(t *rapid.T, s string) []string {
 	runes := []rune(s)
 	var all []string
@@ -31,7 +31,7 @@ func drawObject(t *rapid.T) string {
 	return one(t, `{}`, `{"path": "a b"}`, `{"a":{"b":[1,2.50,-3e2,null,true]},"c":"\n\"ü👋\""}`, `{"text":"data: [DONE]\n\n"}`, `{"a":"\ud83d\ude00\u00fc"}`)
 }
 
-// quote spells a string as JSON, sometimes with escapes that are not needed.
+// quote encodes a string as JSON, sometimes with unnecessary escapes.
 func quote(t *rapid.T, s string) string {
 	raw, err := json.Marshal(s)
 	if err != nil {
@@ -43,7 +43,7 @@ func quote(t *rapid.T, s string) string {
 	return strings.NewReplacer("ü", `\u00fc`, "世", `\u4e16`, "👋", `\ud83d\udc4b`, "/", `\/`).Replace(string(raw))
 }
 
-// frame spells events as a stream, with what else a stream may have in it.
+// frame encodes events as a stream, with random additional lines.
 func frame(t *rapid.T, events []string) string {
 	stream := sse(events...)
 	if rapid.Bool().Draw(t, "comments") {
@@ -58,7 +58,7 @@ func frame(t *rapid.T, events []string) string {
 	return stream
 }
 
-// weave mixes lists of events, each of which stays in order.
+// weave interleaves lists of events, each of which stays in order.
 func weave(t *rapid.T, lists ...[]string) []string {
 	var all []string
 	for {
@@ -72,8 +72,8 @@ func weave(t *rapid.T, lists ...[]string) []string {
 	}
 }
 
-// drawMessages draws a stream of the Messages API. The deltas of blocks may be
-// mixed; they begin in order.
+// drawMessages draws a stream of the Messages API. The deltas of blocks may be interleaved;
+// blocks start in order.
 func drawMessages(t *rapid.T) string {
 	n := func(name string) int { return rapid.IntRange(0, 5000).Draw(t, name) }
 	events := []string{fmt.Sprintf(`{"type":"message_start","message":{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":%d,"output_tokens":1,"cache_read_input_tokens":%d,"cache_creation_input_tokens":%d}}}`, n("input"), n("read"), n("write"))}
@@ -97,7 +97,7 @@ func drawMessages(t *rapid.T) string {
 	return frame(t, append(events, `{"type":"message_stop"}`))
 }
 
-// drawBlock draws how a block begins, and what comes then.
+// drawBlock draws the start of a block and the following events.
 func drawBlock(t *rapid.T, i int) (begin string, rest []string) {
 	kind, member, block, whole := "text_delta", "text", `{"type":"text","text":""}`, ""
 	signature := ""
@@ -123,8 +123,8 @@ func drawBlock(t *rapid.T, i int) (begin string, rest []string) {
 	return fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":%s}`, i, block), rest
 }
 
-// drawCompletion draws a stream of the Chat Completions API. The pieces of calls
-// may be mixed; the calls begin in order.
+// drawCompletion draws a stream of the Chat Completions API. The pieces of calls may be
+// interleaved; calls start in order.
 func drawCompletion(t *rapid.T) string {
 	chunk := func(delta, reason string) string {
 		return fmt.Sprintf(`{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":%s,"logprobs":null,"finish_reason":%s}],"usage":null}`, delta, reason)
@@ -174,7 +174,7 @@ func drawResponse(t *rapid.T) string {
 		status, status, details, strings.Join(output, ","), usage)))
 }
 
-// drawItem draws an item: how it begins, its pieces, and all of it.
+// drawItem draws an item: its start, its deltas, and the complete item.
 func drawItem(t *rapid.T, i int) (begin string, deltas []string, end string) {
 	delta := func(kind, id, more, whole string) {
 		for _, piece := range pieces(t, whole) {
@@ -211,8 +211,7 @@ func drawItem(t *rapid.T, i int) (begin string, deltas []string, end string) {
 	return head + `"in_progress","arguments":""}`, deltas, head + `"completed","arguments":` + quote(t, object) + `}`
 }
 
-// TestReadRandomly: of any stream as the API sends it, we and the SDK read the
-// same.
+// TestReadRandomly checks that firn and the SDK read the same from any stream of the API.
 func TestReadRandomly(t *testing.T) {
 	draw := map[string]func(*rapid.T) string{"anthropic": drawMessages, "chat": drawCompletion, "responses": drawResponse}
 	for _, r := range readers() {

@@ -13,34 +13,33 @@ import (
 	"firn.dev/provider"
 )
 
-// key is what lets both clients in.
+// key is the API key of both clients.
 const key = "sk-not-a-real-key"
 
-// failer is a test, be it one of rapid's.
+// failer is a test, including those of rapid.
 type failer interface {
 	Helper()
 	Errorf(format string, args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// request is a request as a server gets it.
+// request is a request as a server receives it.
 type request struct {
 	method, path, query string
 	header              http.Header
 	body                []byte
 }
 
-// server is a server that keeps what it is sent, and gives one answer. Its
-// client brings every request there, whatever the address: so both clients can
-// be told the real one, which ours looks at.
+// server records requests and returns a fixed response. Its client redirects all requests
+// to it, so that both clients can be configured with the real address, which firn's client
+// examines.
 type server struct {
 	client *http.Client
-	// status, header and answer are what the next requests get.
+	// status, header and answer are the response to the next requests.
 	status int
 	header http.Header
 	answer []byte
-	// got are the requests that came. The next request comes when the one before
-	// was answered, so nothing is locked.
+	// got are the received requests. Requests are sequential, so no lock is needed.
 	got []request
 }
 
@@ -56,7 +55,7 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-// ServeHTTP keeps a request and answers it.
+// ServeHTTP records a request and responds.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -75,12 +74,12 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(s.answer)
 }
 
-// play says what the next requests get, and forgets those that came.
+// play sets the response to the next requests, and clears the recorded ones.
 func (s *server) play(status int, answer string) {
 	s.status, s.answer, s.got = status, []byte(answer), nil
 }
 
-// last is the one request that came since it was asked for last.
+// last returns the only request since the last call.
 func (s *server) last(t failer) request {
 	t.Helper()
 	if len(s.got) != 1 {
@@ -91,7 +90,7 @@ func (s *server) last(t failer) request {
 	return r
 }
 
-// detour brings requests to one server, whatever their address.
+// detour redirects requests to one server.
 type detour struct{ to *url.URL }
 
 func (d detour) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -100,7 +99,7 @@ func (d detour) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// drain asks a model, and returns what came last: the answer or the error.
+// drain runs a model request, and returns the deltas and the final answer or error.
 func drain(ctx context.Context, m provider.Model, req provider.Request) (deltas []provider.Event, done *provider.Done, err error) {
 	for event, err := range m.Stream(ctx, req) {
 		if err != nil {
@@ -114,8 +113,8 @@ func drain(ctx context.Context, m provider.Model, req provider.Request) (deltas 
 	return deltas, nil, nil
 }
 
-// sse is a stream of events, each with its data; the name of an event is its
-// type, if it tells one at its beginning.
+// sse encodes a stream of events. The name of an event is the type at the beginning of its
+// data, if any.
 func sse(events ...string) string {
 	var b strings.Builder
 	for _, data := range events {
