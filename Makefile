@@ -1,25 +1,25 @@
-# firn: `make` builds it, `make run` talks to it, `make test` proves it.
+# firn: `make` builds it, `make run` starts a chat, `make test` runs the tests.
 #
 #   make build   bin/firn
 #   make run     build, then open a chat on the offline model (firn chat)
-#   make demo    build, then walk the whole story once (firn demo)
+#   make demo    build, then run the demo (firn demo)
 #   make quick   the tests that need no browser, cluster or other program, in about a minute
-#   make test    install what the tests need, then run them all
+#   make test    install the tests' dependencies, then run all tests
 #   make interop-all  hand every session to every tool, OpenClaw too (installs 1.3 GB, takes an hour)
-#   make flakes  the same N=20 times in a row, and which tests failed (LOAD=8 busy processes beside it, RACE=1)
-#   make check   format, vet, other systems, staticcheck, race detector, known holes
-#   make bench   measure, and print the ratios that count
-#   make check-bench  fail if a figure is a fifth worse than it was
-#   make bench-peers  the same work by firn and by its neighbours, side by side
+#   make flakes  make test N=20 times, and list the failed tests (LOAD=8 busy processes, RACE=1)
+#   make check   format, vet, other systems, staticcheck, race detector, known vulnerabilities
+#   make bench   run the benchmarks and print the ratios with targets
+#   make check-bench  fail if a figure is more than 20 % worse than recorded
+#   make bench-peers  compare firn with other tools on the same tasks
 #   make fuzz    every fuzz target for FUZZTIME each
-#   make soak    the kill -9 tests, KILLS times over
+#   make soak    the kill -9 tests, KILLS times
 #   make soak-cluster  three gateways on three servers, killed and with flipped bytes, for SOAK=1h
 #   make soak-hour  one gateway under mixed load and faults, for SOAK=1h (soak-short: each fault once)
-#   make promise a session of 10 GB, killed on a full disk in a tool call and in a compaction, and what is promised of it
-#   make web     bundle the pages anew, after a change in internal/door/webui/src
-#   make docs    write anew what is written from the code: docs/cli.md, api.md, configuration.md
-#   make release archives for six systems below dist/, with checksums and lists of modules
-#   make words   how each package reads, and how many names it exports
+#   make promise check the guarantees with a session of 10 GB, killed on a full disk in a tool call and a compaction
+#   make web     rebuild the web bundle after a change in internal/door/webui/src
+#   make docs    regenerate docs/cli.md, api.md and configuration.md from the code
+#   make release release archives for six systems in dist/, with checksums and SBOMs
+#   make words   measure the language of comments and the exported names per package
 #   make fmt     format
 #   make help    this list
 
@@ -27,12 +27,12 @@ SHELL := /bin/bash
 .SHELLFLAGS := -eo pipefail -c
 
 GO ?= go
-# Tools have a module of their own, so that what they need stays out of ours.
+# Tools are in a separate module, so that their dependencies stay out of the main one.
 TOOL := $(GO) tool -modfile=tools/go.mod
-# The CI passes -count=1 and more here; at home the test cache is welcome.
+# CI passes -count=1 and more here; locally the test cache is used.
 TESTFLAGS ?=
-# Time limit of one package. No package needs a tenth of it on a quiet machine: it ends
-# a test that hangs, and says nothing about how fast a machine is.
+# Time limit per package. No package needs a tenth of it on an idle machine: it only ends
+# tests that hang.
 TIMEOUT ?= 45m
 N ?= 20
 LOAD ?= 0
@@ -61,8 +61,8 @@ setup:
 help:
 	@sed -n 's/^#   make/make/p' Makefile
 
-# Left out are packages whose tests start browsers, servers or other programs, and tests
-# that kill processes or cut files everywhere. PACKAGES=./store/... tests only those.
+# Skips packages whose tests start browsers, servers or other programs, and tests that
+# kill processes or truncate files at every byte. PACKAGES=./store/... tests only those.
 SLOW := cmd/firn webtest interop bench soak store/jetstream internal/ops/cluster internal/ops/serve
 quick:
 	@$(GO) test -short -skip 'Kill|Cut|Power|Failure|Systems|Rename|Fuzz' $(TESTFLAGS) $(or $(PACKAGES),$$($(GO) list ./... | grep -v $(SLOW:%=-e /%$$))) | grep -v 'no test files'
@@ -70,26 +70,26 @@ quick:
 words:
 	@cd tools && $(GO) run ./words ..
 
-# Some packages mostly wait, for browsers and for elections: one more than there are
-# processors runs at a time. Those that take a minute and more begin first, so that none
-# of them is waited for alone. The SDKs of the providers have a module of their own too,
-# which is slow to compile the first time.
+# Some packages mostly wait, for browsers and elections, so one more than the number of
+# processors runs at a time. Packages that take more than a minute start first, so that
+# none of them runs alone at the end. The tests with the providers' SDKs are a separate
+# module, which is slow to compile the first time.
 LONGEST := ./cmd/firn ./internal/door/webui/webtest ./proving/interop ./store/filestore ./store/jetstream
 test: setup
 	$(GO) test -p $$(($$(nproc 2>/dev/null || echo 2) + 1)) -timeout $(TIMEOUT) $(TESTFLAGS) $(LONGEST) ./...
 	cd proving/interop/sdk && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...
 
-# All tools and all sessions; make test tries those that differ most. Every start of OpenClaw
-# takes about fifteen seconds of a processor.
+# All tools with all sessions; make test covers the most different ones. Every start of
+# OpenClaw takes about 15 s of CPU time.
 interop-all:
 	@tools/setup.sh all
 	FIRN_INTEROP=all $(GO) test -timeout 4h -count=1 $(TESTFLAGS) ./proving/interop
 
-# Fails if any test failed in any of the runs, and names it.
+# Fails if a test failed in any of the runs, and lists it.
 flakes:
 	@tools/flakes.sh $(N) --load $(LOAD) $(if $(RACE),--race)
 
-# Cheap checks first: a missing space should not cost a race run.
+# Cheap checks first, so that a formatting error does not cost a race run.
 check: check-format check-vet check-release check-static check-web check-race check-holes
 
 check-format:
@@ -98,46 +98,44 @@ check-format:
 check-vet:
 	$(GO) vet ./...
 
-# All programs of a release are built, the one of this machine twice, and tried alone in
-# an empty root. COLD=1 builds it the second time without the cache.
+# Builds all programs of a release, and the one for this machine twice, and runs it in an
+# empty root. COLD=1 does the second build without the cache.
 check-release:
 	@GO="$(GO)" tools/check-release.sh
 
 check-static:
 	$(TOOL) staticcheck ./...
 
-# With -short the heaviest tests do fewer rounds; none is left out. Only packages
-# in which something runs side by side: elsewhere there is nothing to find.
-# Not what measures, nor what tries other programs, nor what turns text into HTML or looks
-# for secrets, all in one goroutine, nor the command, whose every start the detector makes
-# slow: what it is made of runs here. Left out of them is what reads the sources, and long
-# proofs and measurements in which one thing is done after the other.
+# With -short the heaviest tests do fewer rounds; none is skipped. Only packages with
+# concurrent code are tested, since there are no races elsewhere. Excluded are benchmarks,
+# tests of other programs, rendering and secret masking, which use one goroutine, and the
+# command, whose starts the detector slows down and whose packages are tested here.
+# Skipped are tests that read the sources, and long sequential tests and measurements.
 RACELESS := bench soak interop webtest richtext mask cmd/firn internal/term/demo internal/ops/cluster internal/ops/serve
 ONEBYONE := Systems|SystemsFindsFaults|Architecture|PowerCut.*|KillWriters|DropAnyRecord|FirstPageIsFlat|ForkOfALongSession|HundredNights|ForgetALargeNote|FailureAtEveryCall|PurgeLeavesNothing|SealLarge|LongSession|LostServers|Cluster|CutAnywhereIsReadInSteps|ReadersThatDoNotRead|ALongLineIsReadOnce|LinesOverTheLimit|ModelThatHangs
 check-race: setup
 	CGO_ENABLED=1 GOFLAGS= $(GO) test -race -short -timeout $(TIMEOUT) -skip '^Test($(ONEBYONE))$$' $(TESTFLAGS) $$(GO="$(GO)" tools/concurrent.sh | grep -v $(RACELESS:%=-e /%$$))
 
-# The same with all packages and all rounds, for a machine that has the time.
+# The same with all packages and all rounds.
 race: setup
 	CGO_ENABLED=1 GOFLAGS= $(GO) test -race -timeout 4h $(TESTFLAGS) $$(GO="$(GO)" tools/concurrent.sh)
 
 check-holes:
 	@GO="$(GO)" tools/holes.sh
 
-# The benchmarks of single packages come first, so that what is printed last is one
-# table of targets and results; BENCHFLAGS=-h tells what that takes. What firn grep is
-# held against is ripgrep.
+# The benchmarks of single packages run first, so that the table of targets and results
+# is printed last; BENCHFLAGS=-h lists its flags. firn grep is compared with ripgrep.
 bench:
 	@command -v rg >/dev/null || apt-get install -y -qq ripgrep >/dev/null || echo "bench: without ripgrep one target is missed" >&2
 	$(GO) test ./... -run '^$$' -bench . -benchmem -timeout $(TIMEOUT) | grep -v -e 'no test files' -e '^PASS'
 	$(GO) run ./proving/bench $(BENCHFLAGS)
 
-# Installs the neighbours with npm, and lets them and firn do the same work in turns.
+# Installs the other tools with npm, and alternates them with firn on the same tasks.
 bench-peers: setup
 	$(GO) run ./proving/bench -peers proving/interop/node_modules $(BENCHFLAGS)
 
-# A few figures that hardly depend on the machine, held against those in the
-# repository: more than a fifth worse fails. UPDATE=1 notes those of now.
+# Compares a few figures that hardly depend on the machine with those in the repository,
+# and fails if one is more than 20 % worse. UPDATE=1 records the current ones.
 check-bench:
 	$(GO) run ./proving/bench -check proving/bench/baseline.json $(if $(UPDATE),-update)
 
@@ -147,23 +145,23 @@ fuzz:
 soak:
 	FIRN_KILLS=$(KILLS) $(GO) test ./... -run Kill -count=1 -timeout 4h
 
-# One server is damaged at a time, and healed as docs/cluster.md says. FIRN_SEED repeats a run.
+# Damages one server at a time, and repairs it as in docs/cluster.md. FIRN_SEED repeats a run.
 soak-cluster:
 	FIRN_SOAK=$(SOAK) $(GO) test ./internal/ops/cluster -run TestSoakCluster -count=1 -v -timeout 24h
 
-# These need Linux, and root to mount a small disk; SOAKFLAGS=-h tells what it takes.
+# These need Linux, and root to mount a small disk; SOAKFLAGS=-h lists the flags.
 soak-short:
 	$(GO) test -tags soak ./proving/soak -run TestSoak -count=1 -timeout $(TIMEOUT)
 
 soak-hour:
 	$(GO) run ./proving/soak -for $(SOAK) $(SOAKFLAGS)
 
-# What firn is for, as one story, on a session of PROMISE megabytes.
+# Checks firn's main guarantees in one scenario with a session of PROMISE megabytes.
 promise:
 	$(GO) run ./proving/soak -promise $(PROMISE) $(SOAKFLAGS)
 
-# The bundle of the pages is committed, so that firn builds with Go alone. To
-# make it anew takes npm, for Preact and for the checker of types.
+# The web bundle is committed, so that firn builds with Go alone. Rebuilding it requires
+# npm, for Preact and the type checker.
 WEB := internal/door/webui
 ESBUILD = $(TOOL) esbuild --bundle --minify --format=esm --target=es2022,chrome120,firefox120,safari17.5 \
 	--jsx=automatic --jsx-import-source=preact --legal-comments=none --charset=utf8 --log-level=warning \
@@ -178,7 +176,7 @@ web: $(WEB)/node_modules/.package-lock.json
 	$(ESBUILD) app=$(WEB)/src/main.tsx --outdir=$(WEB)/dist
 	cp $(WEB)/src/index.html $(WEB)/src/icon.svg $(WEB)/dist/
 
-# Types first, then that the committed bundle is what the sources give.
+# Checks the types, and that the committed bundle matches the sources.
 check-web: $(WEB)/node_modules/.package-lock.json
 	$(WEB)/node_modules/.bin/tsc -p $(WEB)
 	@t=$$(mktemp -d) && trap 'rm -rf "$$t"' EXIT && \
@@ -186,7 +184,7 @@ check-web: $(WEB)/node_modules/.package-lock.json
 	cp $(WEB)/src/index.html $(WEB)/src/icon.svg $$t/ && \
 	diff -rq $$t $(WEB)/dist || { echo "internal/door/webui/dist is not what the sources give: run make web" >&2; exit 1; }
 
-# What of the documents is written from the code. Tests say when it is out of date.
+# Regenerates documents from the code. Tests fail if they are out of date.
 docs:
 	FIRN_UPDATE=1 $(GO) test ./internal/ops/config ./internal/term/cli -run TestDocs -count=1
 	FIRN_UPDATE=1 $(GO) test . -run TestAPIPage -count=1

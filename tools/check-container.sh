@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs a program as packaging/Containerfile would, without an engine: in a root with nothing
-# but the program, an empty volume and /tmp, as a user without a name. Takes the
-# program.
+# Runs a program as packaging/Containerfile would, without a container engine: in a root
+# with only the program, an empty volume and /tmp, as a user without a name.
+# Usage: check-container.sh PROGRAM
 set -euo pipefail
 cd "$(dirname "$0")/.."
 file=packaging/Containerfile
@@ -19,7 +19,7 @@ fail() {
 	exit 1
 }
 
-# words INSTRUCTION prints the words of its list, one a line.
+# words INSTRUCTION prints the words of the instruction's list, one per line.
 words() { sed -n "s/^$1.*\[\(.*\)\]$/\1/p" "$file" | tr ',' '\n' | sed 's/^ *"//; s/" *$//'; }
 mapfile -t entry < <(words ENTRYPOINT)
 mapfile -t serve < <(words CMD)
@@ -29,7 +29,7 @@ volume=$(sed -n 's/^VOLUME //p' "$file")
 user=$(sed -n 's/^USER //p' "$file")
 [ "${#serve[@]}" -gt 0 ] && [ "${#health[@]}" -gt 0 ] || fail "the Containerfile does not say what runs"
 for i in "${!serve[@]}"; do
-	serve[i]=${serve[i]/:7766/:0} # whatever port is free
+	serve[i]=${serve[i]/:7766/:0} # any free port
 done
 
 mkdir -p "$root/tmp" "$root$volume"

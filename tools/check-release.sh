@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Builds the programs of a release, tries the one of this machine, and builds it again in
-# another directory: the bytes must be the same, and nothing of this machine in them.
+# Builds the programs of a release, runs the one for this machine, and builds it again in
+# another directory: the bytes must be identical, and contain no paths of this machine.
 #
-# With COLD=1 the second build begins with an empty cache, which takes minutes. Without, it
-# takes what was compiled from the cache, in which nothing with another path, flag or
-# source counts as the same: what would differ is compiled again, and differs.
+# With COLD=1 the second build starts with an empty cache, which takes minutes. Otherwise
+# it uses the build cache, whose keys include paths, flags and sources, so that differing
+# packages are still compiled again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
@@ -21,7 +21,7 @@ for f in "$tmp"/one/*/*; do
 	echo "${f#"$tmp/one/"} $(($(wc -c <"$f") / 1000000)) MB"
 done
 
-# Once more, somewhere else.
+# Build again in another directory.
 mkdir -p "$tmp/a/b/c/sources"
 git ls-files -z --cached --others --exclude-standard | while IFS= read -r -d '' f; do
 	[ ! -e "$f" ] || printf '%s\0' "$f"
@@ -39,7 +39,7 @@ commit=$(sed -n 's/.*main.commit=\([0-9a-f]*\).*/\1/p' <<<"$stamp")
 "${one[0]}" version | grep -qF "commit $commit" || fail "the program does not know its commit"
 echo "built twice: $(sha256sum <"${one[0]}" | cut -c1-64)"
 
-# In a root with nothing but the program, as in a container: with its words.
+# Run it as in a container, in a root with only the program.
 if [ "$(uname)" = Linux ]; then
 	tools/check-container.sh "${one[0]}"
 fi

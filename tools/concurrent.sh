@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Prints the packages in which something runs side by side: those that start
-# goroutines, or guard against others who do. In the rest there is nothing for the
-# race detector to find but in their tests.
+# Prints the packages with concurrent code: those that start goroutines or use locks.
+# In the others the race detector could find races only in their tests.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 side_by_side='^[[:space:]]*go (func|[a-zA-Z_]+[.(])|"sync"|"sync/atomic"|\.Go\('

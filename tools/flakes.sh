@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
-# Runs the whole test command N times in a row and names the tests that failed in some
+# Runs the complete test command N times in a row and lists the tests that failed in some
 # of the runs.
 #
 #   tools/flakes.sh N [--load K] [--race] [--out DIR] [-- COMMAND…]
 #
-#   --load K   beside K busy processes, as on a machine that others use too
+#   --load K   with K busy processes, as on a shared machine
 #   --race     the race detector's run (make check-race) instead of make test
-#   --out DIR  directory for the output of each run; without it a new one below /tmp
-#   COMMAND    runs this instead, e.g. go test -count=1 ./agent
+#   --out DIR  directory for the output of each run; default: a new one below /tmp
+#   COMMAND    the command to run instead, e.g. go test -count=1 ./agent
 #
-# Prints for each failed test in how many runs it failed and the log of the first one,
-# then the longest time of each package. Exits with 1 if a run failed. Ctrl-C ends
-# everything it started.
+# Prints for each failed test the number of failed runs and the log of the first one, then
+# the longest time of each package. Exits with 1 if a run failed. Ctrl-C stops all
+# processes that it started.
 set -uo pipefail
 
 usage() {
@@ -36,13 +36,13 @@ while [ $# -gt 0 ]; do
 done
 if [ ${#command[@]} -eq 0 ]; then
 	cd "$(dirname "$0")/.." || exit 2
-	# With -count=1 nothing comes out of the test cache; what was compiled stays compiled.
+	# -count=1 disables the test cache, but not the build cache.
 	command=(make --no-print-directory "$target" "TESTFLAGS=-count=1 -vet=off -ldflags=-w ${TESTFLAGS:-}")
 fi
 out=${out:-$(mktemp -d "${TMPDIR:-/tmp}/flakes.XXXXXX")}
 mkdir -p "$out" || exit 2
 
-# descendants prints the processes that a process started, and those that they started.
+# descendants prints the descendants of a process.
 descendants() {
 	local child
 	for child in $(ps -eo pid=,ppid= | awk -v parent="$1" '$2 == parent { print $1 }'); do
@@ -51,8 +51,8 @@ descendants() {
 	done
 }
 
-# stop kills everything this script started. The list is made before the first one dies,
-# since children of a dead process are nobody's children.
+# stop kills all processes that this script started. They are listed before the first one
+# is killed, since children of a dead process cannot be found.
 stop() {
 	local all
 	all=$(descendants $$)
@@ -62,16 +62,16 @@ trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# Each job gets a process group of its own: Ctrl-C reaches this script alone, which
-# then still finds what the tests started.
+# Each job gets its own process group: Ctrl-C reaches only this script, which can then
+# still find the processes of the tests.
 set -m
 for ((i = 0; i < load; i++)); do
-	# A busy process ends when this script is gone, however that came about.
+	# A busy process ends with this script, even if that is killed.
 	(while kill -0 $$ 2>/dev/null; do for ((n = 0; n < 200000; n++)); do :; done; done) &
 done
 
-# failures prints "package test" for each failed test of a log. What ran when a package
-# was out of time has failed as well, and so has a package without a failed test.
+# failures prints "package test" for each failed test of a log. Tests that ran at a timeout
+# count as failed, and so do failed packages without a failed test.
 failures() {
 	awk '
 		/^ *--- FAIL: / { failed[$3] = 1 }

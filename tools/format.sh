@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fails, and names them, if files are not formatted. Looks only at files that
-# are ours: those git knows, and new ones it does not ignore.
+# Lists unformatted files and fails if there are any. Checks only tracked files and new
+# files that git does not ignore.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

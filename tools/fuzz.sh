@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every fuzz target of the module for the given time each (default 30s).
-# Those that find something are named at the end; the input is then under testdata/fuzz
-# of its package, and belongs into the repository with the mend.
+# Lists the failing targets at the end; their inputs are under testdata/fuzz of the
+# package, and should be committed with the fix.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Looks for known security holes in what we import. Needs the database on the
-# network; without it, says so in one line and does not fail: a check that was
-# not made is neither good nor bad news.
+# Checks the dependencies for known vulnerabilities. It needs the database on the network;
+# without it, it prints a line and does not fail.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}

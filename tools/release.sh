@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
-# Makes a release below dist/: static programs for six systems, each in an archive with
-# what belongs to it, its list of modules (CycloneDX), and checksums of all of them. The
-# same commit and the same Go give the same bytes, wherever and whenever it is run.
+# Builds a release in dist/: static programs for six systems, each in an archive with its
+# documents, an SBOM (CycloneDX), and checksums. The build is reproducible: the same commit
+# and Go version give the same bytes.
 #
-#   tools/release.sh                      all of it
-#   tools/release.sh build OUT [SOURCES]  only the programs, into OUT/OS_ARCH
+#   tools/release.sh                      the complete release
+#   tools/release.sh build OUT [SOURCES]  only the programs, in OUT/OS_ARCH
 #
-# TARGETS names the systems, as OS/ARCH.
+# TARGETS lists the systems as OS/ARCH.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
 targets=${TARGETS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64}
 
-# Nothing of where and when it is built gets in: no paths (-trimpath), no C compiler
-# (CGO_ENABLED), no build id; what git knows is told by the stamp alone. Settings of
-# this machine that change code are put back to what Go comes with.
+# The programs do not depend on the place and time of the build: no paths (-trimpath), no
+# C compiler (CGO_ENABLED), no build ID; version information comes only from the stamp.
+# Environment variables that affect code generation are reset.
 build() {
 	local out=$1 sources=${2:-.} stamp
 	stamp=$(tools/stamp.sh)
@@ -26,19 +26,19 @@ build() {
 	done
 }
 
-# shared gathers what every archive has besides the program. The program of this machine
-# writes its own manual pages and completions.
+# shared collects the common files of all archives. The program for this machine generates
+# its manual pages and completions.
 shared() {
 	local dir=$1 firn=$2
 	mkdir -p "$dir/completions" "$dir/licences"
 	cp LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md packaging/INSTALL.md packaging/firn.service "$dir/"
-	# What the README leads to, as far as git knows it.
+	# The tracked files that the README links to.
 	git ls-files -z docs examples | tar --null -T - -cf - | tar -xf - -C "$dir"
-	# Licences of what is in the program and is no module; pack adds those of modules.
+	# Licenses of embedded code that is not a Go module; pack adds those of modules.
 	cp packaging/licences/*.txt "$dir/licences/"
 	cp internal/find/mask/gitleaks/LICENSE "$dir/licences/gitleaks-rules.txt"
 	"$firn" help --man "$dir/man1" >/dev/null
-	# As each shell wants its file to be called.
+	# File names that the shells expect.
 	"$firn" completion bash >"$dir/completions/firn.bash"
 	"$firn" completion zsh >"$dir/completions/_firn"
 	"$firn" completion fish >"$dir/completions/firn.fish"
@@ -57,7 +57,7 @@ esac
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 build "$tmp/programs"
-# The pages tell the version too: they come from a program with the same stamp.
+# The manual pages contain the version, so the program has the same stamp.
 targets="$("$go" env GOHOSTOS)/$("$go" env GOHOSTARCH)" build "$tmp/host"
 host=("$tmp"/host/*/firn*)
 version=$("${host[0]}" version --json | sed -n 's/^  "version": "\(.*\)",$/\1/p')

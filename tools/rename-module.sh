@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Renames the module: tools/rename-module.sh example.org/firn
 #
-# Rewrites the module's path in go.mod files, imports, scripts and documents of this
-# checkout. It changes nothing else; git diff shows it, git checkout . takes it back.
+# Replaces the module path in the go.mod files, imports, scripts and documents of this
+# checkout. Use git diff to see the changes, and git checkout . to undo them.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 new=${1:?usage: tools/rename-module.sh NEW-MODULE-PATH}

@@ -1,21 +1,21 @@
 #!/usr/bin/env bash
-# Installs what the tests need and a plain machine may lack. Says nothing and
-# does nothing when all is there; may be run any number of times.
+# Installs missing dependencies of the tests. It is idempotent, and prints nothing if all
+# are installed.
 #
-# With the word all it also installs what only make interop-all needs.
+# With the argument all it also installs the dependencies of make interop-all.
 #
-# It helps and does not judge: what it cannot install it names, and the test
-# that needs it will fail by itself.
+# It does not fail: it lists the dependencies that it cannot install, and the tests that
+# need them fail.
 set -euo pipefail
 
-# command, the Debian package that has it, who needs it
+# command, its Debian package, the tests that need it
 needs=(
 	"cc gcc the race detector"
 	"git git the format check"
 	"npm npm the tests with other programs (interop)"
 )
 
-# A browser that the tests of the pages steer. The small build has no windows.
+# A browser for the tests of the web UI. The small build is headless.
 browser=chromium
 for b in chromium-headless-shell chromium google-chrome chrome; do
 	if command -v "$b" >/dev/null 2>&1; then
@@ -25,15 +25,15 @@ for b in chromium-headless-shell chromium google-chrome chrome; do
 done
 [ "$(uname)" != Linux ] || needs+=("$browser chromium-headless-shell the tests of the pages (internal/door/webui/webtest)")
 
-# The tests mount a file system that fails and loses power. Root may do that by
-# itself; others need the helper of FUSE.
+# The tests mount a file system that simulates errors and power failures. Users other than
+# root need the FUSE helper.
 if [ "$(uname)" = Linux ]; then
 	[ "$(id -u)" -eq 0 ] || needs+=("fusermount3 fuse3 the file system that fails")
 	needs+=("mkfs.ext4 e2fsprogs the soak, for a small disk")
 	[ -e /dev/fuse ] || echo "setup: /dev/fuse is missing; the file system that fails needs it (modprobe fuse)" >&2
 fi
 
-# install_packages installs packages, and of the browser the build that there is.
+# install_packages installs packages, and the available build of the browser.
 install_packages() {
 	local packages=("$@")
 	apt-cache show chromium-headless-shell >/dev/null 2>&1 || packages=("${packages[@]/chromium-headless-shell/chromium}")
@@ -56,9 +56,9 @@ elif ! { apt-get update -qq && install_packages "${missing[@]}"; } >&2; then
 	echo "setup: could not install: ${missing[*]}" >&2
 fi
 
-# node_modules DIR WHAT TESTS installs what the lock file of a directory names.
-# Npm leaves a lock file of its own behind when it is done: if that is older than
-# ours, or not there, what is installed is not what the tests want.
+# node_modules DIR WHAT TESTS installs the packages in the lock file of a directory.
+# npm writes its own lock file when it is done: if that is missing or older than the
+# directory's, the installation is out of date.
 node_modules() {
 	cd "$1"
 	local installed=node_modules/.package-lock.json

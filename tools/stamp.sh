@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Prints what the linker is told of the sources: flags -X for cmd/firn/stamp.go. Prints
-# nothing where git does not know them, as in an unpacked archive.
+# Prints the linker flags (-X) with version information for cmd/firn/stamp.go. Prints
+# nothing outside of a git checkout, as in an unpacked archive.
 #
-# The version of a tag is the tag; behind one it also counts the commits since. Before
-# the first it is what Go calls such a commit: v0.0.0, its time, the beginning of its hash.
+# The version of a tagged commit is the tag; after a tag, it includes the number of commits
+# since. Before the first tag it is Go's pseudo-version: v0.0.0, the time and the hash.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 [ -e .git ] && commit=$(git rev-parse --verify -q HEAD) || exit 0

@@ -15,9 +15,9 @@ import (
 // treePage is the number of nodes per request.
 const treePage = 1000
 
-// nodes yields the entries of a session's tree, newest first. If tell is not nil, it
+// nodes yields the entries of a session's tree, newest first. If onPage is not nil, it
 // receives each page of the tree.
-func nodes(ctx context.Context, c *client.Client, id firn.ID, tell func(wire.Tree)) iter.Seq2[wire.Node, error] {
+func nodes(ctx context.Context, c *client.Client, id firn.ID, onPage func(wire.Tree)) iter.Seq2[wire.Node, error] {
 	return func(yield func(wire.Node, error) bool) {
 		for cursor := ""; ; {
 			t, err := c.Tree(ctx, id, treePage, cursor)
@@ -25,8 +25,8 @@ func nodes(ctx context.Context, c *client.Client, id firn.ID, tell func(wire.Tre
 				yield(wire.Node{}, err)
 				return
 			}
-			if tell != nil {
-				tell(t)
+			if onPage != nil {
+				onPage(t)
 			}
 			for _, n := range t.Nodes {
 				if !yield(n, nil) {
