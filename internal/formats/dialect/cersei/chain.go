@@ -8,9 +8,9 @@ import (
 	"firn.dev"
 )
 
-// line tells what one line says and returns the ids. The last entry has the id
-// of the line. If a tombstone named the line before it was written, others
-// follow that hide it: readers of firn look for them behind what they hide.
+// line emits the entries of one line and returns their IDs. The last entry has the ID of
+// the line. If an earlier tombstone named the line, tombstones follow it, because firn's
+// readers expect them after their target.
 func (s *scanner) line(l *line, bodies ...firn.Body) []firn.EntryID {
 	id, at := s.lineID(l), s.told
 	total := len(bodies)
@@ -30,28 +30,28 @@ func (s *scanner) line(l *line, bodies ...firn.Body) []firn.EntryID {
 		if i == len(bodies)-1 {
 			extra = l.other
 		}
-		s.tell(name(i), body, extra)
+		s.emit(name(i), body, extra)
 		ids = append(ids, s.last)
 	}
 	if buried {
 		for i, target := range ids {
-			s.tell(name(len(ids)+i), &firn.Tombstone{Target: target}, nil)
+			s.emit(name(len(ids)+i), &firn.Tombstone{Target: target}, nil)
 		}
 	}
 	_, compaction := bodies[0].(*firn.Compaction)
-	s.note(l.uuid, at, ids, compaction)
+	s.recordUUID(l.uuid, at, ids, compaction)
 	return ids
 }
 
-// tell tells one entry, after the one before it.
-func (s *scanner) tell(id firn.EntryID, body firn.Body, extra firn.Fields) {
+// emit emits one entry after the previous one.
+func (s *scanner) emit(id firn.EntryID, body firn.Body, extra firn.Fields) {
 	s.out = append(s.out, firn.Entry{ID: id, Parent: s.last, Time: s.time, Body: body, Extra: extra})
 	s.last = id
 	s.told++
 }
 
-// note remembers what became of a uuid.
-func (s *scanner) note(uuid string, at int, ids []firn.EntryID, compaction bool) {
+// recordUUID records the entries of a uuid.
+func (s *scanner) recordUUID(uuid string, at int, ids []firn.EntryID, compaction bool) {
 	if uuid == "" {
 		return
 	}
@@ -70,8 +70,8 @@ func (s *scanner) note(uuid string, at int, ids []firn.EntryID, compaction bool)
 	s.known[uuid] = k
 }
 
-// lineID names a line: by its uuid, by its number if it has none. A further
-// line with a uuid that was there before has its number among those behind it.
+// lineID returns the ID of a line: its uuid, or its number if it has none. A repeated uuid
+// gets a numeric suffix.
 func (s *scanner) lineID(l *line) firn.EntryID {
 	if l.uuid == "" {
 		return s.unique(fmt.Sprintf("l%06d", s.number))
@@ -79,14 +79,13 @@ func (s *scanner) lineID(l *line) firn.EntryID {
 	if k, again := s.known[l.uuid]; again {
 		return s.unique(fmt.Sprintf("%s~%d", l.uuid, k.lines+1))
 	}
-	if s.used[firn.EntryID(l.uuid)] { // by one of ours: somebody plays tricks
+	if s.used[firn.EntryID(l.uuid)] { // collides with a generated ID
 		return s.unique(l.uuid + "~1")
 	}
 	return firn.EntryID(l.uuid)
 }
 
-// unique makes sure that no other entry has the id. Only a file that was made
-// to confuse gets as far as another try.
+// unique returns an unused ID. Only a maliciously crafted file needs more than one attempt.
 func (s *scanner) unique(id string) firn.EntryID {
 	for _, taken := s.known[id]; taken || s.used[firn.EntryID(id)]; _, taken = s.known[id] {
 		id += fmt.Sprintf("~l%06d", s.number)
@@ -95,10 +94,9 @@ func (s *scanner) unique(id string) firn.EntryID {
 	return firn.EntryID(id)
 }
 
-// tombstone hides all that a uuid named so far. One for a uuid that is not there
-// yet, or is hidden already, says nothing now; and those right behind a
-// compaction only tell Cersei what firn knows from the compaction, unless they
-// tell it twice.
+// tombstone hides all entries of a uuid so far. A tombstone for an unknown or hidden uuid
+// is carried. So is one directly after a compaction for an entry that the compaction
+// replaces, unless it is repeated: it only repeats for Cersei the effect of the compaction.
 func (s *scanner) tombstone(l *line, raw []byte) {
 	target, there := s.known[l.deleted]
 	covered := s.covering && (target.at < s.cut || target.compaction && target.at < s.compacted)
@@ -124,17 +122,17 @@ func (s *scanner) tombstone(l *line, raw []byte) {
 	s.line(l, bodies...)
 }
 
-// summary tells a line that says how many messages it stands for. Cersei's own
-// readers skip it, but its documents say that it replaces them: the oldest ones
-// that a model still saw. Messages that were deleted count among these, and so
-// does an earlier summary: if that is wrong, more is kept than need be.
+// summary emits a compaction for a line with a count of replaced messages. Cersei's readers
+// skip the line, but according to its documentation it replaces the oldest messages that
+// the model still sees. Deleted messages and an earlier summary are included in the count;
+// if that is wrong, too much is kept rather than too little.
 func (s *scanner) summary(l *line) {
 	n := int(max(0, min(l.compacted, int64(len(s.live)))))
 	s.compact(l, &firn.Compaction{Summary: l.summary}, n)
 }
 
-// compaction tells a message that is a summary. Where we noted what it stands
-// for, that counts; else Cersei is sent it beside all that came before.
+// compaction emits a message that is a summary. firn's mark, if present, gives its extent;
+// otherwise Cersei sends the summary in addition to all earlier messages.
 func (s *scanner) compaction(l *line, text string) {
 	c := &firn.Compaction{Summary: text}
 	m := readMark(l.mark)
@@ -157,8 +155,7 @@ func (s *scanner) compaction(l *line, text string) {
 	s.covering = true
 }
 
-// compact tells a compaction that stands for the first n of those that a model
-// would see.
+// compact emits a compaction of the first n messages that the model would see.
 func (s *scanner) compact(l *line, c *firn.Compaction, n int) {
 	kept, at := s.live[n:], s.told
 	s.cut, s.compacted = at, at
@@ -172,13 +169,13 @@ func (s *scanner) compact(l *line, c *firn.Compaction, n int) {
 	s.live = append([]place{{id, at}}, kept...)
 }
 
-// The words that Cersei puts around a summary.
+// The text that Cersei puts around a summary.
 const (
 	summaryBegin = "<context_summary>\nThe following is a summary of the conversation so far:\n\n"
 	summaryEnd   = "\n</context_summary>"
 )
 
-// summaryText returns the summary that messages are, if they are one.
+// summaryText returns the summary if the messages consist of one.
 func summaryText(all []*firn.Message) (string, bool) {
 	if len(all) != 1 || all[0].Role != firn.RoleUser || len(all[0].Parts) != 1 {
 		return "", false

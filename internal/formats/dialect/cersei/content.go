@@ -7,17 +7,17 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// content is a message as Cersei keeps it, in a line of a transcript or bare.
+// content is a message in Cersei's format, in a line of a transcript or bare.
 type content struct {
 	role, id string
-	// raw is what is said; has is set if there is anything.
+	// raw is the content member; has is set if there is one.
 	raw      []byte
 	has      bool
 	metadata []byte
 	other    firn.Fields
 }
 
-// readContent reads the message of a line.
+// readContent decodes the message of a line.
 func readContent(raw []byte) (c content) {
 	r := rawjson.New(raw)
 	for r.Object(); r.Member(); {
@@ -28,13 +28,13 @@ func readContent(raw []byte) (c content) {
 	return c
 }
 
-// member reads a member that messages have; false if it is none.
+// member reads a member of a message. It returns false if the member is unknown.
 func (c *content) member(name string, r *rawjson.Reader) bool {
 	switch name {
 	case "role":
-		return into(&c.role, r)
+		return readString(&c.role, r)
 	case "id":
-		return into(&c.id, r)
+		return readString(&c.id, r)
 	case "content":
 		c.raw, c.has = r.Raw(), true
 		return true
@@ -44,8 +44,8 @@ func (c *content) member(name string, r *rawjson.Reader) bool {
 	return false
 }
 
-// messages makes messages of it: one for each result of a tool, one for what
-// stands between them. Nil if it makes no sense.
+// messages converts the content to messages: one for each tool result and one for the parts
+// between them. It returns nil if the content is invalid.
 func (c *content) messages() []*firn.Message {
 	role, ok := roles[c.role]
 	if !ok || !c.has {
@@ -76,7 +76,7 @@ func (c *content) messages() []*firn.Message {
 	return all
 }
 
-// roles are those that Cersei knows.
+// roles are the roles that Cersei knows.
 var roles = map[string]firn.Role{"user": firn.RoleUser, "assistant": firn.RoleAssistant, "system": firn.RoleSystem}
 
 func isResult(p firn.Part) bool {
@@ -84,7 +84,7 @@ func isResult(p firn.Part) bool {
 	return ok
 }
 
-// describe adds what is known of the messages as a whole.
+// describe adds the facts about the messages as a whole.
 func (c *content) describe(all []*firn.Message) {
 	last := all[len(all)-1]
 	last.Extra = c.other
@@ -111,12 +111,12 @@ func (c *content) describe(all []*firn.Message) {
 	}
 }
 
-// stops are Cersei's reasons to stop.
+// stops maps Cersei's stop reasons.
 var stops = map[string]firn.StopReason{
 	"end_turn": firn.StopEnd, "stop_sequence": firn.StopEnd, "max_tokens": firn.StopLength, "tool_use": firn.StopToolUse,
 }
 
-// readMetadata reads which model answered, why it stopped and what it cost.
+// readMetadata reads the model, the stop reason and the usage.
 func readMetadata(raw []byte, m *firn.Message) {
 	r := rawjson.New(raw)
 	for r.Object(); r.Member(); {
@@ -137,9 +137,8 @@ func readMetadata(raw []byte, m *firn.Message) {
 	}
 }
 
-// readUsage reads what an answer cost. What the provider itself said is in a
-// member of its own, in the provider's words; of these only Anthropic's for
-// its cache are known.
+// readUsage decodes the usage of a response. The provider's original usage is in a separate
+// member; of that only Anthropic's cache counts are read.
 func readUsage(raw []byte) *firn.Usage {
 	u := new(firn.Usage)
 	r := rawjson.New(raw)
@@ -167,7 +166,7 @@ func readUsage(raw []byte) *firn.Usage {
 	return u
 }
 
-// readCache reads what Anthropic says of its cache.
+// readCache reads Anthropic's cache counts.
 func readCache(raw []byte) (read, write int64) {
 	r := rawjson.New(raw)
 	if !r.Object() {

@@ -15,30 +15,29 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// layout is where Cersei keeps its files: in Claude Code's folder, under the
-// name of the project, or as bare messages in any folder that a program chose.
-// Whose a file is, only what it says can tell.
+// layout is Cersei's file layout: in Claude Code's folder by project, or as bare messages
+// in any folder. Only the contents of a file identify its tool.
 type layout struct{ options Options }
 
 const (
 	projects  = "projects"
 	extension = ".jsonl"
-	// partLimit is how large Cersei lets a file become.
+	// partLimit is Cersei's limit for the size of a file.
 	partLimit = 50_000_000
-	// sniffed is how much of a file is read to tell whose it is; maxSniffs
-	// bounds how many are looked at to tell whose a folder is.
+	// sniffed is the number of bytes read to identify a file; maxSniffs limits the number
+	// of files read to identify a folder.
 	sniffed   = 4 << 10
 	maxSniffs = 1000
 )
 
-// Homes is the folder of Claude Code, which Cersei shares.
+// Homes returns Claude Code's folder, which Cersei shares.
 func (layout) Homes() []string { return []string{".claude"} }
 
-// Beside is empty: Cersei notes nothing about its sessions elsewhere.
+// Beside is empty: Cersei stores no other session metadata.
 func (layout) Beside() []string { return nil }
 
-// Owns reports whether there is a transcript of Cersei in the folder; one with
-// none but Claude Code's is not Cersei's.
+// Owns reports whether there is a transcript of Cersei in the folder. A folder with only
+// Claude Code's transcripts is not Cersei's.
 func (l layout) Owns(home fs.FS) bool {
 	tries := 0
 	for _, dir := range folders(home) {
@@ -73,8 +72,8 @@ func (l layout) Transcripts(home fs.FS) iter.Seq2[dialect.Transcript, error] {
 	}
 }
 
-// sessionName is what firn calls a session: as its file is called, unless
-// another project has one of that name.
+// sessionName returns firn's ID of a session: its file name, unless another project has a
+// session of that name.
 func sessionName(dir, name string, taken map[firn.ID]bool) firn.ID {
 	id := firn.ID(name)
 	for n := 1; id.Check() != nil || taken[id]; n++ {
@@ -84,8 +83,8 @@ func sessionName(dir, name string, taken map[firn.ID]bool) firn.ID {
 	return id
 }
 
-// folders lists where transcripts can be: the home itself and the folders in
-// it, or the projects in it. Those come first that Claude Code does not name so.
+// folders lists the folders that can contain transcripts: the home itself and its
+// subfolders, or its projects. Those without Claude Code's naming scheme are first.
 func folders(home fs.FS) []string {
 	root := "."
 	if info, err := fs.Stat(home, projects); err == nil && info.IsDir() {
@@ -109,13 +108,13 @@ func folders(home fs.FS) []string {
 type session struct {
 	name  string
 	parts []string
-	// fault says why a part cannot be made sense of.
+	// fault is the error for a part that cannot be interpreted.
 	fault error
 }
 
-// sessionsIn lists the sessions of one folder. Parts follow each other without
-// a gap; the first may be missing. One behind a gap is told with a fault, as
-// Cersei would never read it.
+// sessionsIn lists the sessions of one folder. Parts are numbered without gaps; the first
+// may be missing. A part after a gap is returned with a fault, because Cersei would never
+// read it.
 func sessionsIn(home fs.FS, dir string) []session {
 	entries, _ := fs.ReadDir(home, dir)
 	files := make(map[string]map[int]bool)
@@ -169,7 +168,7 @@ func sorted(numbers map[int]bool) []int {
 	return list
 }
 
-// splitPart parts a file's stem into the session and the number of the part.
+// splitPart splits the stem of a file into the session and the number of the part.
 func splitPart(stem string) (name string, part int) {
 	i := strings.LastIndex(stem, "_part")
 	if i <= 0 {
@@ -190,7 +189,7 @@ func partPath(dir, name string, part int) string {
 	return path.Join(dir, name+extension)
 }
 
-// sniff reads the beginning of a file and reports whether Cersei wrote it.
+// sniff reads the first line of a file and reports whether Cersei wrote it.
 func sniff(home fs.FS, name string) (head line, ok bool) {
 	f, err := home.Open(name)
 	if err != nil {
@@ -205,12 +204,12 @@ func sniff(home fs.FS, name string) (head line, ok bool) {
 		return head, false
 	}
 	first, _, _ := strings.Cut(string(data), "\n")
-	head, _ = readLine([]byte(first)) // a long one is cut off, and tells nothing more
+	head, _ = readLine([]byte(first)) // a long line is truncated, so an error is expected
 	return head, true
 }
 
-// Part names the next part when a file would become too large. A line that is
-// too large by itself has a part of its own.
+// Part returns the next part if a file would become too large. A line that exceeds the
+// limit gets a part of its own.
 func (layout) Part(name string, size, more int64) (string, bool) {
 	if size == 0 || size+more <= partLimit {
 		return "", false
@@ -219,10 +218,10 @@ func (layout) Part(name string, size, more int64) (string, bool) {
 	return partPath(path.Dir(name), session, part+1), true
 }
 
-// Index is nothing: Cersei keeps none.
+// Index returns nothing: Cersei has no index.
 func (layout) Index(fs.FS, string, dialect.Target) ([]dialect.File, error) { return nil, nil }
 
-// Resume is how Cersei's command line goes on with a session.
+// Resume returns the command that resumes a session.
 func (l layout) Resume(name string, _ dialect.Target) []string {
 	session, _ := splitPart(strings.TrimSuffix(path.Base(name), extension))
 	if l.options.ForClaude {
@@ -231,5 +230,5 @@ func (l layout) Resume(name string, _ dialect.Target) []string {
 	return []string{"abstract", "--resume", session}
 }
 
-// Keeps says that Cersei deletes nothing by itself.
+// Keeps returns 0: Cersei deletes no sessions.
 func (layout) Keeps(fs.FS) time.Duration { return 0 }

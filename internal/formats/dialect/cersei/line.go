@@ -8,8 +8,7 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// line is a line as it stands in the file. Its raw values are parts of the
-// line.
+// line is a decoded line. Its raw values are slices of the line.
 type line struct {
 	kind                     string
 	uuid, session, cwd       string
@@ -23,13 +22,13 @@ type line struct {
 	summary                  string
 	compacted                int64
 	hasSummary, hasCompacted bool
-	// said is what a line of the bare form says itself.
+	// said is the message of a bare line.
 	said content
-	// other are the members that mean nothing to us.
+	// other are the unknown members.
 	other firn.Fields
 }
 
-// readLine reads a line. One that is not a JSON object is an ErrCorrupt.
+// readLine decodes a line. It fails with ErrCorrupt if the line is not a JSON object.
 func readLine(raw []byte) (line, error) {
 	var l line
 	if err := rawjson.Valid(raw); err != nil {
@@ -44,18 +43,18 @@ func readLine(raw []byte) (line, error) {
 	return l, nil
 }
 
-// member reads a member that lines of a transcript have; false, and the value
-// is still there, if it is none.
+// member reads a member of a transcript line. It returns false, with the value not
+// consumed, if the member is unknown.
 func (l *line) member(name string, r *rawjson.Reader) bool {
 	switch name {
 	case "type":
-		return into(&l.kind, r)
+		return readString(&l.kind, r)
 	case "uuid":
-		return into(&l.uuid, r)
+		return readString(&l.uuid, r)
 	case "session_id", "sessionId":
-		return into(&l.session, r)
+		return readString(&l.session, r)
 	case "cwd":
-		return into(&l.cwd, r)
+		return readString(&l.cwd, r)
 	case "timestamp":
 		return l.stamp(r)
 	case "message":
@@ -64,27 +63,27 @@ func (l *line) member(name string, r *rawjson.Reader) bool {
 		b, ok := r.Bool()
 		l.sidechain = l.sidechain || b
 		return ok
-	case "parent_uuid", "parentUuid": // Cersei follows none
+	case "parent_uuid", "parentUuid": // Cersei ignores parents
 		r.Skip()
 		return true
 	case "extra":
 		return l.extra(r)
 	}
-	return l.rare(name, r)
+	return l.rareMember(name, r)
 }
 
-// rare reads a member of a line that is no message.
-func (l *line) rare(name string, r *rawjson.Reader) bool {
+// rareMember reads a member of a line that is not a message.
+func (l *line) rareMember(name string, r *rawjson.Reader) bool {
 	switch name {
 	case "deleted_uuid":
-		return into(&l.deleted, r)
+		return readString(&l.deleted, r)
 	case "title", "customTitle":
-		l.hasTitle = into(&l.title, r)
+		l.hasTitle = readString(&l.title, r)
 		return l.hasTitle
 	case "source":
-		return l.kind == kindTitle && into((*string)(&l.source), r)
+		return l.kind == kindTitle && readString((*string)(&l.source), r)
 	case "summary":
-		l.hasSummary = into(&l.summary, r)
+		l.hasSummary = readString(&l.summary, r)
 		return l.hasSummary
 	case "messages_compacted":
 		l.compacted, l.hasCompacted = r.Int()
@@ -93,7 +92,7 @@ func (l *line) rare(name string, r *rawjson.Reader) bool {
 	return false
 }
 
-// stamp reads a time in any form that RFC 3339 has.
+// stamp reads a time in any form of RFC 3339.
 func (l *line) stamp(r *rawjson.Reader) bool {
 	before := *r
 	text, ok := r.Text()
@@ -106,8 +105,7 @@ func (l *line) stamp(r *rawjson.Reader) bool {
 	return true
 }
 
-// extra reads Cersei's map for whatever programs want to add, and our own mark
-// in it.
+// extra reads Cersei's map of additional data, including firn's mark.
 func (l *line) extra(r *rawjson.Reader) bool {
 	if r.Kind() != rawjson.Object {
 		return false
@@ -128,16 +126,16 @@ func (l *line) extra(r *rawjson.Reader) bool {
 	return true
 }
 
-// isBare reports whether the line is a message of the bare form.
+// isBare reports whether the line is a bare message.
 func (l *line) isBare() bool { return l.kind == "" && l.said.role != "" && l.said.has }
 
-// markName is the member of the extra map that is ours.
+// markName is the name of firn's member of the extra map.
 const markName = "firn"
 
-// mark is what we note beside a message that Cersei keeps and does not read.
+// mark is firn's metadata for a message, which Cersei preserves without reading it.
 type mark struct {
-	// compaction is set on a summary that stands for all before kept, which
-	// is the uuid of a line; nothing is kept if it is empty.
+	// compaction is set for a summary that replaces all messages before kept, the uuid of a
+	// line. If kept is empty, no messages are kept.
 	compaction bool
 	kept       string
 	tokens     int64
@@ -154,7 +152,7 @@ func readMark(raw []byte) (m mark) {
 		case "compaction":
 			m.compaction, ok = r.Bool()
 		case "first_kept":
-			ok = into(&m.kept, &r)
+			ok = readString(&m.kept, &r)
 		case "tokens_before":
 			m.tokens, ok = r.Int()
 		}
@@ -165,8 +163,8 @@ func readMark(raw []byte) (m mark) {
 	return m
 }
 
-// into reads a string into field; false if it is none.
-func into(field *string, r *rawjson.Reader) bool {
+// readString reads a string into field. It returns false if the value is not a string.
+func readString(field *string, r *rawjson.Reader) bool {
 	s, ok := r.Text()
 	if ok {
 		*field = s
@@ -174,7 +172,7 @@ func into(field *string, r *rawjson.Reader) bool {
 	return ok
 }
 
-// capture notes a raw value of a kind; false if it is of another.
+// capture stores a raw value of a kind. It returns false if the value is of another kind.
 func capture(field *[]byte, r *rawjson.Reader, kind rawjson.Kind) bool {
 	if r.Kind() != kind {
 		return false
@@ -183,7 +181,7 @@ func capture(field *[]byte, r *rawjson.Reader, kind rawjson.Kind) bool {
 	return true
 }
 
-// keep copies a raw value, clean and on one line.
+// keep returns a sanitized copy of a raw value on one line.
 func keep(raw []byte) []byte {
 	kept, err := rawjson.AppendValue(nil, raw)
 	if err != nil {

@@ -15,8 +15,8 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// Place names the file of a new session: in the folder of its project, under
-// its id. Claude Code only takes ids that are UUIDs.
+// Place returns the path of a new session: in the folder of its project, named by its ID.
+// Claude Code accepts only UUIDs.
 func (l layout) Place(home fs.FS, to dialect.Target) (string, error) {
 	id := string(to.Session)
 	if to.Session.Check() != nil || l.options.ForClaude {
@@ -28,7 +28,7 @@ func (l layout) Place(home fs.FS, to dialect.Target) (string, error) {
 	}
 	taken := make(map[string]bool)
 	for _, s := range sessionsIn(home, dir) {
-		taken[strings.ToLower(s.name)] = true // some file systems do not tell cases apart
+		taken[strings.ToLower(s.name)] = true // some file systems ignore case
 	}
 	name := id
 	for n := 2; taken[strings.ToLower(name)]; n++ {
@@ -43,12 +43,12 @@ func (l layout) Place(home fs.FS, to dialect.Target) (string, error) {
 	return path.Join(dir, name+extension), nil
 }
 
-// longestFolder is how long a folder's name can be; Cersei sets no bound, file
-// systems do.
+// longestFolder is the maximum length of a folder name; the limit is that of file systems,
+// not Cersei's.
 const longestFolder = 200
 
-// folder names the folder of a project as Cersei's library does: whatever is
-// not a letter, a digit, a dash, a dot or an underscore becomes one.
+// folder returns the folder name of a project as Cersei's library does: characters other
+// than letters, digits, dashes, dots and underscores become underscores.
 func folder(cwd string) string {
 	name := strings.Map(func(c rune) rune {
 		if unicode.IsLetter(c) || unicode.IsNumber(c) || strings.ContainsRune("-_.", c) {
@@ -56,7 +56,7 @@ func folder(cwd string) string {
 		}
 		return '_'
 	}, strings.ToValidUTF8(cwd, "_"))
-	if strings.Trim(name, ".") == "" { // the folder itself, or the one above it
+	if strings.Trim(name, ".") == "" { // the folder itself or its parent
 		name = strings.Repeat("_", max(1, len(name)))
 	}
 	if len(name) > longestFolder {
@@ -66,9 +66,9 @@ func folder(cwd string) string {
 	return name
 }
 
-// claudeFolder names the folder of a project as Claude Code does: a dash for
-// each unit of UTF-16 that is no letter or digit of ASCII; of a long name the
-// beginning and a hash.
+// claudeFolder returns the folder name of a project as Claude Code does: a dash for each
+// UTF-16 unit other than an ASCII letter or digit; a long name is truncated, with a hash
+// appended.
 func claudeFolder(cwd string) string {
 	units := utf16.Encode([]rune(cwd))
 	name := make([]byte, len(units))

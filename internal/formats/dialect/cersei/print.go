@@ -11,8 +11,7 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// printer writes a transcript, or bare messages if that is what the file it
-// goes on with has.
+// printer writes a transcript, or bare messages if it appends to such a file.
 type printer struct {
 	options      Options
 	to           dialect.Target
@@ -20,11 +19,10 @@ type printer struct {
 	bare         bool
 	last         string // the uuid of the last message
 	time         time.Time
-	// nodes are the entries there are, in order, so that it is known what must
-	// be deleted when one of them hides others.
+	// nodes are the entries in order. They determine the lines to delete when an entry
+	// hides others.
 	nodes []node
-	// firsts tells the key of an entry that was said again by the uuid that it
-	// has now.
+	// firsts maps the uuid of a rewritten entry to its key.
 	firsts map[string]string
 }
 
@@ -34,7 +32,7 @@ func newPrinter(options Options, to dialect.Target) *printer {
 	}
 }
 
-// Print adds the lines that say e.
+// Print appends the lines for e.
 func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	if e.Body == nil {
 		return dst, fmt.Errorf("writing entry %s for Cersei: %w: it says nothing", e.ID, firn.ErrInvalid)
@@ -62,11 +60,11 @@ func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	return dst, nil
 }
 
-// Finish adds nothing: every entry is said at once.
+// Finish appends nothing: no lines are held back.
 func (p *printer) Finish(dst []byte) ([]byte, error) { return dst, nil }
 
-// learn takes the form and the names of a file from a line of it.
-func (p *printer) learn(l *line) {
+// observeLine takes the form and the names of a file from one of its lines.
+func (p *printer) observeLine(l *line) {
 	if l.isBare() {
 		p.bare = true
 		return
@@ -82,13 +80,13 @@ func (p *printer) learn(l *line) {
 	}
 }
 
-// key is what an entry is known by, and the uuid of its line if that is written
-// here.
+// key returns the key of an entry, which is also the uuid of its line if this printer
+// writes it.
 func (p *printer) key(id firn.EntryID) string { return dialect.UUID(string(p.to.Session), string(id)) }
 
-// first is the key of an entry when it was said first: who appended it calls it
-// by its own id, who read it again by the uuid that it has now.
-func (p *printer) first(id firn.EntryID) string {
+// originalKey returns the key of an entry when it was first written. The caller may use the
+// entry's own ID or the uuid of its latest copy.
+func (p *printer) originalKey(id firn.EntryID) string {
 	key := p.key(id)
 	if first, again := p.firsts[key]; again {
 		return first
@@ -96,15 +94,15 @@ func (p *printer) first(id firn.EntryID) string {
 	return key
 }
 
-// lose tells of a loss.
+// lose reports a loss.
 func (p *printer) lose(e firn.Entry, limit string, dropped bool) {
 	if p.to.Lose != nil {
 		p.to.Lose(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit, Dropped: dropped})
 	}
 }
 
-// entry says an entry that is neither a compaction nor a tombstone; spoken if
-// a model will see it.
+// entry writes an entry other than a compaction or a tombstone. spoken reports whether it
+// is sent to the model.
 func (p *printer) entry(dst []byte, e firn.Entry, uuid string) (out []byte, spoken bool) {
 	switch b := e.Body.(type) {
 	case *firn.Message:
@@ -126,7 +124,7 @@ func (p *printer) entry(dst []byte, e firn.Entry, uuid string) (out []byte, spok
 	return dst, false
 }
 
-// limitOf is the limit that a body meets which Cersei has no word for.
+// limitOf returns the limit for a body without an equivalent in Cersei.
 func limitOf(b firn.Body) string {
 	switch b.(type) {
 	case *firn.Label:
@@ -139,7 +137,7 @@ func limitOf(b firn.Body) string {
 	return limitUnknown
 }
 
-// title says a title in a line that Cersei skips.
+// title writes a title in a line that Cersei skips.
 func (p *printer) title(dst []byte, b *firn.Title) []byte {
 	if p.bare {
 		return dst
@@ -158,8 +156,8 @@ func (p *printer) title(dst []byte, b *firn.Title) []byte {
 	return append(dst, "}\n"...)
 }
 
-// custom says a line of Cersei as it is. Among bare messages it would keep
-// Cersei from reading the file.
+// custom writes an original line of Cersei unchanged. Among bare messages it would make the
+// file unreadable for Cersei.
 func (p *printer) custom(dst []byte, e firn.Entry, b *firn.Custom) []byte {
 	if dialect.IsLine(dialect.Cersei, b) && !p.bare && rawjson.Valid(b.Data) == nil {
 		if out, err := rawjson.AppendValue(dst, b.Data); err == nil {
@@ -170,7 +168,7 @@ func (p *printer) custom(dst []byte, e firn.Entry, b *firn.Custom) []byte {
 	return dst
 }
 
-// message says a message.
+// message writes a message.
 func (p *printer) message(dst []byte, e firn.Entry, m *firn.Message, uuid string) ([]byte, bool) {
 	switch m.Role {
 	case firn.RoleUser, firn.RoleToolResult:
@@ -194,7 +192,7 @@ func (p *printer) user(dst []byte, e firn.Entry, parts []firn.Part, uuid string)
 	return p.write(dst, e, utterance{kind: "user", parts: parts, uuid: uuid})
 }
 
-// known leaves out the parts that Cersei would not know.
+// known returns the parts that Cersei knows.
 func (p *printer) known(e firn.Entry, parts []firn.Part) []firn.Part {
 	var known []firn.Part
 	for _, part := range parts {
@@ -210,8 +208,8 @@ func (p *printer) known(e firn.Entry, parts []firn.Part) []firn.Part {
 	return known
 }
 
-// thinking leaves out what Anthropic has not signed: Cersei would send it
-// there, and be refused.
+// thinking removes thinking that Anthropic has not signed: Cersei would send it, and the
+// API would reject it.
 func (p *printer) thinking(e firn.Entry, m *firn.Message, parts []firn.Part) []firn.Part {
 	who := m.API + " " + m.Provider
 	if who == " " || strings.Contains(who, "anthropic") || strings.Contains(m.Model, "claude") {
@@ -228,7 +226,7 @@ func (p *printer) thinking(e firn.Entry, m *firn.Message, parts []firn.Part) []f
 	return rest
 }
 
-// shellParts shows commands that the user ran as text.
+// shellParts renders shell commands of the user as text.
 func shellParts(parts []firn.Part) []firn.Part {
 	var shown []firn.Part
 	for _, part := range parts {

@@ -5,7 +5,7 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// Repeat takes over from lines that are there.
+// Repeat records lines that are already in the file.
 func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
 	if !e.Time.IsZero() {
 		p.time = e.Time
@@ -14,19 +14,19 @@ func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
 		lines = [][]byte{c.Data}
 	}
 	r := p.read(lines)
-	n := node{id: e.ID, key: p.first(e.ID), uuid: r.uuid(e.ID)}
+	n := node{id: e.ID, key: p.originalKey(e.ID), uuid: r.uuid(e.ID)}
 	switch b := e.Body.(type) {
 	case nil, *firn.Header:
 		return
 	case *firn.Tombstone:
 		n.kind, n.ref, n.uuid = isTombstone, p.resolve(b.Target), ""
-		p.buried(e.ID, n.ref, r)
+		p.repeatTombstone(e.ID, n.ref, r)
 	case *firn.Compaction:
-		n.kind, n.ref = isCompaction, p.first(b.FirstKept)
-		p.mark(r.deleted, covered)
+		n.kind, n.ref = isCompaction, p.originalKey(b.FirstKept)
+		p.setState(r.deleted, covered)
 	case *firn.Message:
 	default:
-		p.mark(r.deleted, covered)
+		p.setState(r.deleted, covered)
 		if len(r.said) == 0 {
 			n.uuid = ""
 		}
@@ -34,15 +34,14 @@ func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
 	p.nodes = append(p.nodes, n)
 }
 
-// reading is what lines tell.
+// reading is the content of lines.
 type reading struct {
-	// said are the uuids of messages and summaries, deleted those that
-	// tombstones name.
+	// said are the uuids of messages and summaries, deleted those named by tombstones.
 	said    []string
 	deleted map[string]bool
 }
 
-// read learns from lines.
+// read decodes lines.
 func (p *printer) read(lines [][]byte) (r reading) {
 	r.deleted = make(map[string]bool)
 	for _, raw := range lines {
@@ -50,7 +49,7 @@ func (p *printer) read(lines [][]byte) (r reading) {
 		if err != nil {
 			continue
 		}
-		p.learn(&l)
+		p.observeLine(&l)
 		_, message := roles[l.kind]
 		switch {
 		case l.deleted != "":
@@ -62,9 +61,8 @@ func (p *printer) read(lines [][]byte) (r reading) {
 	return r
 }
 
-// uuid is the uuid that an entry has in the lines. Where a line makes several
-// entries, it may be told with one of them only; the others have its uuid in
-// their ids.
+// uuid returns the uuid of an entry in the lines. If a line makes several entries, only one
+// of them may carry it; the IDs of the others contain its uuid.
 func (r reading) uuid(id firn.EntryID) string {
 	own := string(id)
 	if len(own) > 36 && dialect.IsUUID(own[:36]) {
@@ -81,8 +79,8 @@ func (r reading) uuid(id firn.EntryID) string {
 	return r.said[len(r.said)-1]
 }
 
-// mark notes what became of the entries with these uuids.
-func (p *printer) mark(uuids map[string]bool, s state) {
+// setState sets the state of the entries with these uuids.
+func (p *printer) setState(uuids map[string]bool, s state) {
 	if len(uuids) == 0 {
 		return
 	}
@@ -93,16 +91,15 @@ func (p *printer) mark(uuids map[string]bool, s state) {
 	}
 }
 
-// buried takes over from the lines of a tombstone: what they delete, and what
-// they say again.
-func (p *printer) buried(id firn.EntryID, target string, r reading) {
-	p.mark(r.deleted, dead)
+// repeatTombstone records the lines of a tombstone: the deleted and the rewritten ones.
+func (p *printer) repeatTombstone(id firn.EntryID, target string, r reading) {
+	p.setState(r.deleted, dead)
 	for i, n := range p.nodes {
 		if len(r.said) == 0 && n.key == target {
 			p.nodes[i].state = dead
 		}
 		for _, uuid := range r.said {
-			if uuid == p.again(id, n.key) {
+			if uuid == p.copyUUID(id, n.key) {
 				p.nodes[i].uuid, p.nodes[i].state = uuid, live
 				p.firsts[uuid] = n.key
 			}

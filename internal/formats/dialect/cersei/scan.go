@@ -12,53 +12,52 @@ import (
 const (
 	kindSummary   = "summary"
 	kindTombstone = "tombstone"
-	kindTitle     = "title"        // ours; Cersei skips it
+	kindTitle     = "title"        // firn's own; Cersei skips it
 	kindClaude    = "custom-title" // Claude Code's
 )
 
-// scanner reads a transcript. Its entries make one chain in file order, since
-// Cersei follows no parents.
+// scanner reads a transcript. Its entries form one chain in file order, since Cersei
+// ignores parents.
 type scanner struct {
 	from   dialect.Origin
-	header *firn.Header // nil until it was told
-	number int          // of the lines so far
+	header *firn.Header // nil until it was emitted
+	number int          // lines read so far
 	last   firn.EntryID
 	time   time.Time
-	// known tells of each uuid that a line had what became of it; used are the
-	// ids that we made.
+	// known maps each uuid to its entries; used are the generated IDs.
 	known map[string]known
 	used  map[firn.EntryID]bool
-	// dead are the uuids that tombstones named.
+	// dead are the uuids named by tombstones.
 	dead map[string]bool
-	// live are the messages that a model would see, by the first entry of
-	// each: what a summary counts.
+	// live are the messages that the model would see, each by its first entry. A summary
+	// counts these.
 	live []place
-	// told counts entries, compacted is how many of them came before the last
-	// compaction, and cut before the first one that it keeps. While covering
-	// is set, only tombstones have followed it.
+	// told counts the emitted entries, compacted those before the last compaction, and cut
+	// those before the first entry that it keeps. covering is set while only tombstones
+	// have followed the compaction.
 	told, compacted, cut int
 	covering             bool
-	// calls are the names of the tools that were called.
+	// calls maps call IDs to tool names.
 	calls map[string]string
 	out   []firn.Entry
 }
 
-// place is the first entry of a line that a model would see, and how many
-// entries came before it.
+// place is the first entry of a line that the model would see, with the number of entries
+// before it.
 type place struct {
 	id firn.EntryID
 	at int
 }
 
-// known is what became of a uuid.
+// known holds the entries of a uuid.
 type known struct {
-	// at is how many entries were told before the first one of it.
+	// at is the number of entries emitted before the first of them.
 	at int
-	// entries are their ids, if there is any but the uuid itself.
+	// entries are their IDs, nil if it is just the uuid itself.
 	entries    []firn.EntryID
 	lines      int
 	compaction bool
-	// covered is set if a tombstone was only for Cersei to know.
+	// covered is set if a tombstone only repeated the effect of a compaction.
 	covered bool
 }
 
@@ -80,7 +79,7 @@ func (s *scanner) Scan(raw []byte) ([]firn.Entry, error) {
 	if !l.time.IsZero() {
 		s.time = l.time
 	}
-	s.begin(&l)
+	s.addHeader(&l)
 	covering := s.covering
 	s.covering = false
 	switch {
@@ -92,22 +91,22 @@ func (s *scanner) Scan(raw []byte) ([]firn.Entry, error) {
 	case (l.kind == kindTitle || l.kind == kindClaude) && l.hasTitle:
 		s.line(&l, &firn.Title{Name: l.title, Source: l.source})
 	default:
-		s.said(&l, raw)
+		s.readMessage(&l, raw)
 	}
 	return s.out, nil
 }
 
-// Finish tells the header if there was no line; nothing else ever waits.
+// Finish returns the header if there was no line; nothing else is held back.
 func (s *scanner) Finish() []firn.Entry {
 	s.out = s.out[:0]
 	if s.header == nil {
-		s.begin(&line{})
+		s.addHeader(&line{})
 	}
 	return s.out
 }
 
-// begin tells the header, which Cersei has none of, before the first line.
-func (s *scanner) begin(l *line) {
+// addHeader emits a synthesized header before the first line, since Cersei has none.
+func (s *scanner) addHeader(l *line) {
 	if s.header != nil {
 		return
 	}
@@ -124,7 +123,7 @@ func (s *scanner) begin(l *line) {
 	s.out = append(s.out, firn.Entry{Time: s.time, Body: s.header})
 }
 
-// sessionID makes an id of what a file says of itself.
+// sessionID derives an ID from the contents of a file.
 func sessionID(session, uuid string) firn.ID {
 	if id := firn.ID(session); id.Check() == nil {
 		return id
@@ -132,8 +131,8 @@ func sessionID(session, uuid string) firn.ID {
 	return firn.ID(dialect.UUID(string(dialect.Cersei), session+"/"+uuid))
 }
 
-// said tells a message, of either form, or carries what is none.
-func (s *scanner) said(l *line, raw []byte) {
+// readMessage emits a message of either form, or carries any other line.
+func (s *scanner) readMessage(l *line, raw []byte) {
 	c := l.said
 	if l.message != nil {
 		c = readContent(l.message)
@@ -157,7 +156,7 @@ func (s *scanner) said(l *line, raw []byte) {
 	s.messages(l, all)
 }
 
-// messages tells the messages of one line.
+// messages emits the messages of one line.
 func (s *scanner) messages(l *line, all []*firn.Message) {
 	if l.cwd != "" && l.cwd != s.header.CWD {
 		l.other = append(l.other, firn.Field{Name: "cwd", Value: rawjson.AppendString(nil, l.cwd)})
@@ -173,7 +172,7 @@ func (s *scanner) messages(l *line, all []*firn.Message) {
 	s.live = append(s.live, place{ids[0], at})
 }
 
-// nameTools notes which tools are called, and names those that answer.
+// nameTools records the names of called tools and sets them on results.
 func (s *scanner) nameTools(m *firn.Message) {
 	for i, p := range m.Parts {
 		switch p := p.(type) {
@@ -186,8 +185,8 @@ func (s *scanner) nameTools(m *firn.Message) {
 	}
 }
 
-// carry tells a line that says nothing to a model as it is.
+// carry emits a line that is not sent to the model.
 func (s *scanner) carry(l *line, raw []byte) {
-	l.other = nil // the line has them
+	l.other = nil // the line contains them
 	s.line(l, &firn.Custom{Type: dialect.LineType(dialect.Cersei, l.kind), Data: keep(raw)})
 }

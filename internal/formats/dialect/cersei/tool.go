@@ -1,43 +1,40 @@
-// Package cersei stands in for Cersei, a framework for agents in Rust: it reads
-// and writes both forms of its sessions and knows where they lie.
+// Package cersei reads and writes both session formats of Cersei, an agent framework in
+// Rust.
 //
-// A transcript has a line for each message, with a uuid and a time, and deletes
-// with tombstones that count wherever they stand. The other form, which Cersei
-// calls JsonlMemory, is one bare message on each line. Cersei reads messages in
-// the order they stand in and follows no parents; so does this package.
+// A transcript has a line for each message, with a uuid and a time, and tombstones that
+// apply regardless of their position. The other format, Cersei's JsonlMemory, is one bare
+// message per line. Cersei reads messages in file order and ignores parents; so does this
+// package.
 //
-// It is more patient than Cersei: a line that lacks a field Cersei insists on is
-// read all the same if it says something.
+// It is more lenient than Cersei: a line without a field that Cersei requires is read if it
+// has content.
 package cersei
 
 import "firn.dev/internal/formats/dialect"
 
-// Tool is Cersei.
+// Tool implements dialect.Tool for Cersei.
 type Tool struct{ options Options }
 
-// Options choose among what Cersei can read. The zero value writes exactly what
-// Cersei writes.
+// Options select what is written. The zero value writes exactly Cersei's format.
 type Options struct {
-	// ForClaude writes the links and names that Claude Code wants beside
-	// Cersei's own, so that it can resume the session, too. Tombstones and
-	// further parts mean nothing to Claude Code.
+	// ForClaude adds the links and names that Claude Code needs, so that it can resume the
+	// session, too. Claude Code ignores tombstones and further parts.
 	ForClaude bool
 }
 
-// New makes the tool.
+// New returns the tool.
 func New(options Options) Tool { return Tool{options: options} }
 
-// Name returns the name of the dialect.
+// Name returns dialect.Cersei.
 func (Tool) Name() dialect.Name { return dialect.Cersei }
 
-// Scanner begins to read a transcript of either form.
+// Scanner returns a scanner for a transcript of either format.
 func (Tool) Scanner(from dialect.Origin) dialect.Scanner { return newScanner(from) }
 
-// Printer begins to write a transcript. It goes on with a file in the form that
-// the file has.
+// Printer returns a printer for a transcript. An existing file keeps its format.
 func (t Tool) Printer(to dialect.Target) dialect.Printer { return newPrinter(t.options, to) }
 
-// Layout returns where Cersei keeps its files.
+// Layout returns Cersei's file layout.
 func (t Tool) Layout() dialect.Layout { return layout(t) }
 
 // The names of the limits.
@@ -60,7 +57,7 @@ const (
 	limitUnknown    = "unknown entries"
 )
 
-// Limits lists what Cersei's files cannot say.
+// Limits lists the features that Cersei's files cannot represent.
 func (t Tool) Limits() []dialect.Limit {
 	limits := []dialect.Limit{
 		{Name: limitBranches, Becomes: "only the current branch is written"},

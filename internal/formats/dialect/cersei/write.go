@@ -12,18 +12,17 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// utterance is a message on its way into a line.
+// utterance is a message to be encoded.
 type utterance struct {
 	kind, uuid string
 	parts      []firn.Part
 	// answer is the message if it is an assistant's.
 	answer *firn.Message
-	// mark is what we note beside it, as JSON.
+	// mark is firn's mark, as JSON.
 	mark string
 }
 
-// write adds the line of a message, of either form. A message of nothing is
-// left out.
+// write appends the line of a message in either format. An empty message is omitted.
 func (p *printer) write(dst []byte, e firn.Entry, u utterance) (out []byte, spoken bool) {
 	if len(u.parts) == 0 {
 		p.lose(e, limitEmpty, true)
@@ -61,8 +60,8 @@ func (p *printer) write(dst []byte, e firn.Entry, u utterance) (out []byte, spok
 	return append(dst, "}\n"...), true
 }
 
-// claudeParent adds the link that Claude Code follows: every line names the one
-// before it.
+// claudeParent appends the link that Claude Code follows: every line names the previous
+// one.
 func (p *printer) claudeParent(dst []byte) []byte {
 	if p.last == "" {
 		return append(dst, `,"parentUuid":null`...)
@@ -70,8 +69,8 @@ func (p *printer) claudeParent(dst []byte) []byte {
 	return appendText(dst, `,"parentUuid":`, p.last)
 }
 
-// content adds the message itself. What a user or the system says in one plain
-// text is a string, as Cersei's own constructors have it.
+// content appends the message itself. A single text of a user or the system is a string, as
+// in Cersei's own constructors.
 func (p *printer) content(dst []byte, u utterance) []byte {
 	dst = appendText(dst, `{"role":`, u.kind)
 	dst = append(dst, `,"content":`...)
@@ -97,8 +96,7 @@ func plain(parts []firn.Part) (string, bool) {
 	return t.Text, ok
 }
 
-// responseID is the id of an answer. Claude Code wants one, and that no two
-// answers have the same.
+// responseID returns the ID of a response. Claude Code requires a unique one.
 func (p *printer) responseID(u utterance) string {
 	r := rawjson.New(u.answer.Extra.Get(dialect.ResponseID))
 	id, _ := r.Text()
@@ -108,7 +106,7 @@ func (p *printer) responseID(u utterance) string {
 	return id
 }
 
-// metadata adds which model answered and what it cost, if that is known.
+// metadata appends the model and the usage, if known.
 func (p *printer) metadata(dst []byte, m *firn.Message) []byte {
 	if m.Model == "" && m.Usage == nil {
 		return dst
@@ -144,7 +142,7 @@ func appendUsage(dst []byte, u *firn.Usage) []byte {
 	return append(dst, '}')
 }
 
-// stopReason is Cersei's word for why an answer ended. It has none for failure.
+// stopReason returns Cersei's stop reason. There is none for failure.
 func stopReason(m *firn.Message) string {
 	switch m.StopReason {
 	case firn.StopLength:
@@ -155,8 +153,7 @@ func stopReason(m *firn.Message) string {
 	return "end_turn"
 }
 
-// stamp writes a time as chrono does: as many digits of a second as there are,
-// in threes.
+// stamp formats a time as chrono does: with 0, 3, 6 or 9 fractional digits.
 func stamp(t time.Time) string {
 	t = t.UTC()
 	layout := "2006-01-02T15:04:05"
@@ -172,8 +169,8 @@ func stamp(t time.Time) string {
 	return t.Format(layout) + "+00:00"
 }
 
-// appendFloat writes a number as serde_json does: with an exponent only if it
-// is very small or large, and always as a fraction.
+// appendFloat appends a number as serde_json does: with an exponent only if it is very
+// small or large, and always as a fraction.
 func appendFloat(dst []byte, f float64) []byte {
 	short := strconv.FormatFloat(f, 'e', -1, 64)
 	digits, exponent, _ := strings.Cut(short, "e")

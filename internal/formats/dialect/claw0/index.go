@@ -15,17 +15,17 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// index is an index file: rows by their names, in order.
+// index is an index file: named rows in order.
 type index struct{ rows []row }
 
-// row is what an index says of a session. Its value is an object.
+// row is a session's row in an index. Its value is an object.
 type row struct {
 	name  string
 	value []byte
 }
 
-// readIndex reads an index file. If there is none, or it is not one, the index
-// is empty; then damaged is what stood there.
+// readIndex reads an index file. If it is missing or invalid, the index is empty; damaged
+// then holds the invalid contents.
 func readIndex(home fs.FS, name string) (x index, damaged []byte) {
 	data, err := fs.ReadFile(home, name)
 	if err != nil {
@@ -41,24 +41,24 @@ func readIndex(home fs.FS, name string) (x index, damaged []byte) {
 	return x, nil
 }
 
-// ofFile finds the row of a transcript of the first version, or -1.
+// ofFile returns the row of a transcript of the first version, or -1.
 func (x index) ofFile(name string) int {
 	return slices.IndexFunc(x.rows, func(r row) bool { return r.text("transcript_file") == name })
 }
 
-// named finds a row by its name, or -1.
+// named returns the row of this name, or -1.
 func (x index) named(name string) int {
 	return slices.IndexFunc(x.rows, func(r row) bool { return r.name == name })
 }
 
-// text is a member of a row that is a string.
+// text returns a string member of a row.
 func (r row) text(name string) (text string) {
 	in := rawjson.New(r.value)
 	if !in.Object() {
 		return ""
 	}
 	for in.Member() {
-		if string(in.Key()) == name && into(&text, &in) {
+		if string(in.Key()) == name && readString(&text, &in) {
 			continue
 		}
 		in.Skip()
@@ -66,8 +66,7 @@ func (r row) text(name string) (text string) {
 	return text
 }
 
-// set gives members of a row new values, at their places; those that were not
-// there come last.
+// set sets members of a row, in their existing positions; new ones are appended.
 func (r *row) set(values ...firn.Field) {
 	var fields firn.Fields
 	in := rawjson.New(r.value)
@@ -85,7 +84,7 @@ func (r *row) set(values ...firn.Field) {
 	r.value = object(fields)
 }
 
-// object writes fields as an object.
+// object encodes fields as an object.
 func object(fields firn.Fields) []byte {
 	out := []byte{'{'}
 	for i, f := range fields {
@@ -98,7 +97,7 @@ func object(fields firn.Fields) []byte {
 	return append(out, '}')
 }
 
-// bytes writes the index as claw0 does: two spaces deep, no newline at the end.
+// bytes encodes the index as claw0 does: indented by two spaces, without a final newline.
 func (x index) bytes() ([]byte, error) {
 	var fields firn.Fields
 	for _, r := range x.rows {
@@ -111,8 +110,8 @@ func (x index) bytes() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// Index says how the index must read. One that cannot be read is put aside and
-// made again from the transcripts; claw0 would take it for empty.
+// Index returns the new index file. An unreadable index is saved under another name and
+// rebuilt from the transcripts; claw0 would treat it as empty.
 func (l layout) Index(home fs.FS, name string, to dialect.Target) ([]dialect.File, error) {
 	file := path.Join(path.Dir(path.Dir(name)), indexName)
 	x, damaged := readIndex(home, file)
@@ -133,7 +132,7 @@ func (l layout) Index(home fs.FS, name string, to dialect.Target) ([]dialect.Fil
 	return append(files, dialect.File{Path: file, Data: data}), nil
 }
 
-// rebuild makes rows for the transcripts beside one.
+// rebuild adds rows for the transcripts in the same folder.
 func (x *index) rebuild(home fs.FS, name string) {
 	for _, other := range files(home, path.Dir(name)) {
 		if other == name {
@@ -152,8 +151,8 @@ func (x *index) rebuild(home fs.FS, name string) {
 	}
 }
 
-// first makes the row of a session of the first version say what is so. What
-// claw0 counts as messages are turns.
+// first updates the row of a session of the first version. claw0's message count is the
+// number of turns.
 func (x *index) first(home fs.FS, name string, to dialect.Target) {
 	i := x.ofFile(path.Base(name))
 	if i < 0 {
@@ -161,7 +160,7 @@ func (x *index) first(home fs.FS, name string, to dialect.Target) {
 		if head, ok := sniff(home, name); ok && head.key != "" {
 			key = head.key
 		}
-		if x.named(key) >= 0 { // another session has it, and must stay in reach
+		if x.named(key) >= 0 { // the key belongs to another session, which must stay reachable
 			key += "_" + idOf(home, name)
 		}
 		if i = x.named(key); i < 0 {
@@ -174,7 +173,7 @@ func (x *index) first(home fs.FS, name string, to dialect.Target) {
 	x.rows[i].set(member("updated_at", stamp(to.Updated)), firn.Field{Name: "message_count", Value: turns}, member("transcript_file", path.Base(name)))
 }
 
-// current makes the row of a session of the current version say what is so.
+// current updates the row of a session of the current version.
 func (x *index) current(home fs.FS, name string, to dialect.Target) {
 	id := path.Base(name[:len(name)-len(extension)])
 	i := x.named(id)
@@ -194,8 +193,8 @@ func member(name, text string) firn.Field {
 	return firn.Field{Name: name, Value: rawjson.AppendString(nil, text)}
 }
 
-// count counts the turns and the lines of a transcript, piece by piece: no one
-// else knows them. Of one that is not there it guesses.
+// count counts the turns and the lines of a transcript, reading it in chunks. It estimates
+// them if the file does not exist.
 func count(home fs.FS, name string, to dialect.Target) (turns, lines []byte) {
 	number := func(n int) []byte { return appendNumber(nil, "", int64(n)) }
 	f, err := home.Open(name)
@@ -214,7 +213,7 @@ func count(home fs.FS, name string, to dialect.Target) (turns, lines []byte) {
 			}
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
-			return number(user), number(all) // if reading failed, what was counted so far must do
+			return number(user), number(all) // after a read error, the partial count is used
 		}
 		begins = err == nil
 	}

@@ -16,24 +16,22 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// layout is where claw0 keeps its files: below .sessions in its workspace. The
-// first version has one index and a folder of transcripts, the current one an
-// index and a folder for each agent.
+// layout is claw0's file layout, below .sessions in its workspace. The first version has
+// one index and a folder of transcripts, the current one an index and a folder per agent.
 type layout struct{ options Options }
 
 const (
 	hidden    = ".sessions"
 	indexName = "sessions.json"
 	extension = ".jsonl"
-	// sniffed is how much of a transcript is read for its first line.
+	// sniffed is the number of bytes read for the first line of a transcript.
 	sniffed = 4 << 10
 )
 
-// Homes is empty: claw0 keeps its sessions in its workspace, which can be
-// anywhere.
+// Homes is empty: claw0's workspace can be anywhere.
 func (layout) Homes() []string { return nil }
 
-// Beside names the indexes of both versions, wherever in the home they lie.
+// Beside returns the patterns of the indexes of both versions.
 func (layout) Beside() []string {
 	var names []string
 	for _, base := range []string{"", hidden, path.Join("workspace", hidden)} {
@@ -42,16 +40,15 @@ func (layout) Beside() []string {
 	return names
 }
 
-// Owns reports whether the directory is a workspace of claw0, or the folder in
-// it that has the sessions.
+// Owns reports whether the directory is a claw0 workspace or its sessions folder.
 func (layout) Owns(home fs.FS) bool {
 	base := baseOf(home)
 	return isDir(home, path.Join(base, "transcripts")) && (base != "." || exists(home, indexName)) ||
 		base != "." && exists(home, path.Join(base, indexName)) || len(agents(home, base)) > 0
 }
 
-// baseOf finds the folder that has the sessions. Where there is none, it is to
-// be made in the workspace, unless the home is that folder itself.
+// baseOf returns the sessions folder. If it does not exist, it is the one to create in the
+// workspace, unless the home is that folder itself.
 func baseOf(home fs.FS) string {
 	for _, dir := range []string{hidden, path.Join("workspace", hidden)} {
 		if isDir(home, dir) {
@@ -64,8 +61,8 @@ func baseOf(home fs.FS) string {
 	return hidden
 }
 
-// agents lists the agents of the current version: folders of sessions with the
-// index beside them. OpenClaw has its index within.
+// agents lists the agents of the current version: session folders with an index next to
+// them. OpenClaw has its index inside.
 func agents(home fs.FS, base string) (names []string) {
 	entries, _ := fs.ReadDir(home, path.Join(base, "agents"))
 	for _, e := range entries {
@@ -103,20 +100,19 @@ func exists(home fs.FS, name string) bool {
 	return err == nil && !info.IsDir()
 }
 
-// Transcripts yields the sessions of both versions. The ones that the index has
-// forgotten are among them.
+// Transcripts yields the sessions of both versions, including those missing from the index.
 func (layout) Transcripts(home fs.FS) iter.Seq2[dialect.Transcript, error] {
 	return func(yield func(dialect.Transcript, error) bool) {
 		taken := make(map[firn.ID]bool)
 		base := baseOf(home)
-		for _, t := range firstOnes(home, base) {
+		for _, t := range listFirstVersion(home, base) {
 			t.ID = sessionID(t, taken)
 			if !yield(t, nil) {
 				return
 			}
 		}
 		for _, agent := range agents(home, base) {
-			for _, t := range currentOnes(home, base, agent) {
+			for _, t := range listCurrentVersion(home, base, agent) {
 				t.ID = sessionID(t, taken)
 				if !yield(t, nil) {
 					return
@@ -126,7 +122,7 @@ func (layout) Transcripts(home fs.FS) iter.Seq2[dialect.Transcript, error] {
 	}
 }
 
-// sessionID is what firn calls a session: by claw0's id, unless that cannot be.
+// sessionID returns firn's ID of a session: claw0's ID if it is valid and unused.
 func sessionID(t dialect.Transcript, taken map[firn.ID]bool) firn.ID {
 	id := t.ID
 	for n := 1; id.Check() != nil || taken[id]; n++ {
@@ -136,8 +132,8 @@ func sessionID(t dialect.Transcript, taken map[firn.ID]bool) firn.ID {
 	return id
 }
 
-// firstOnes lists the sessions of the first version.
-func firstOnes(home fs.FS, base string) (all []dialect.Transcript) {
+// listFirstVersion lists the sessions of the first version.
+func listFirstVersion(home fs.FS, base string) (all []dialect.Transcript) {
 	index, _ := readIndex(home, path.Join(base, indexName))
 	for _, name := range transcripts(home, base) {
 		t := dialect.Transcript{Name: strings.TrimSuffix(path.Base(name), extension), Parts: []string{name}}
@@ -155,18 +151,18 @@ func firstOnes(home fs.FS, base string) (all []dialect.Transcript) {
 			t.ID = firn.ID(idOf(home, name))
 		}
 		t.Name = orElse(key, t.Name)
-		t.Agent, t.Key = ourKey(key)
+		t.Agent, t.Key = toFirnKey(key)
 		all = append(all, t)
 	}
-	// Those that the index knows have the first claim to their ids.
+	// Sessions in the index have priority for their IDs.
 	slices.SortStableFunc(all, func(a, b dialect.Transcript) int {
 		return cmp.Compare(min(len(b.Row), 1), min(len(a.Row), 1))
 	})
 	return all
 }
 
-// currentOnes lists the sessions of an agent of the current version.
-func currentOnes(home fs.FS, base, agent string) (all []dialect.Transcript) {
+// listCurrentVersion lists the sessions of an agent of the current version.
+func listCurrentVersion(home fs.FS, base, agent string) (all []dialect.Transcript) {
 	dir := path.Join(base, "agents", agent)
 	index, _ := readIndex(home, path.Join(dir, indexName))
 	for _, name := range files(home, path.Join(dir, "sessions")) {
@@ -184,7 +180,7 @@ func currentOnes(home fs.FS, base, agent string) (all []dialect.Transcript) {
 	return all
 }
 
-// idOf is the id that a transcript of the first version has in its name.
+// idOf returns the ID in the file name of a first-version transcript.
 func idOf(home fs.FS, name string) string {
 	stem := strings.TrimSuffix(path.Base(name), extension)
 	if head, ok := sniff(home, name); ok && head.id != "" && strings.HasSuffix(stem, "_"+head.id) {
@@ -209,11 +205,11 @@ func sniff(home fs.FS, name string) (line, bool) {
 	return l, err == nil && l.kind == kindSession
 }
 
-// Part says that a transcript is one file.
+// Part returns false: a transcript is one file.
 func (layout) Part(string, int64, int64) (string, bool) { return "", false }
 
-// Resume starts claw0. Its first version then wants to be told the key (the
-// command /switch), the current one takes up the session that was used last.
+// Resume returns the command that starts claw0. The first version then needs the key
+// (command /switch); the current one resumes the session used last.
 func (layout) Resume(name string, _ dialect.Target) []string {
 	if isCurrent(name) {
 		return []string{"python", "sessions/en/s03_sessions.py"}
@@ -221,8 +217,8 @@ func (layout) Resume(name string, _ dialect.Target) []string {
 	return []string{"python", "agents/s03_sessions.py"}
 }
 
-// isCurrent reports whether a transcript is of the current version, by its path.
+// isCurrent reports whether a path is that of a current-version transcript.
 func isCurrent(name string) bool { return path.Base(path.Dir(name)) == "sessions" }
 
-// Keeps says that claw0 deletes nothing by itself.
+// Keeps returns 0: claw0 deletes no sessions.
 func (layout) Keeps(fs.FS) time.Duration { return 0 }

@@ -10,7 +10,7 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// The types of lines. The last four are ours; claw0 skips them.
+// The types of lines. The last four are firn's; claw0 skips them.
 const (
 	kindSession    = "session"
 	kindUser       = "user"
@@ -23,8 +23,7 @@ const (
 	kindTombstone  = "tombstone"
 )
 
-// line is a line as it stands in the file. Its raw values are parts of the
-// line.
+// line is a decoded line. Its raw values are slices of the line.
 type line struct {
 	kind, id, key   string
 	time            time.Time
@@ -38,11 +37,11 @@ type line struct {
 	tokens          int64
 	kept, target    int64
 	hasKey, hasCall bool
-	// other are the members that mean nothing to us.
+	// other are the unknown members.
 	other firn.Fields
 }
 
-// readLine reads a line. One that is not a JSON object is an ErrCorrupt.
+// readLine decodes a line. It fails with ErrCorrupt if the line is not a JSON object.
 func readLine(raw []byte) (line, error) {
 	var l line
 	if err := rawjson.Valid(raw); err != nil {
@@ -50,23 +49,23 @@ func readLine(raw []byte) (line, error) {
 	}
 	r := rawjson.New(raw)
 	for r.Object(); r.Member(); {
-		if name := r.KeyText(); !l.member(name, &r) && !l.ours(name, &r) {
+		if name := r.KeyText(); !l.member(name, &r) && !l.ownMember(name, &r) {
 			l.other = append(l.other, firn.Field{Name: name, Value: keep(r.Raw())})
 		}
 	}
 	return l, nil
 }
 
-// member reads a member that claw0 writes; false, and the value is still there,
-// if it is none.
+// member reads a member that claw0 writes. It returns false, with the value not consumed,
+// if the member is not one of these.
 func (l *line) member(name string, r *rawjson.Reader) (ok bool) {
 	switch name {
 	case "type":
-		return into(&l.kind, r)
+		return readString(&l.kind, r)
 	case "id":
-		return into(&l.id, r)
+		return readString(&l.id, r)
 	case "key":
-		l.hasKey = into(&l.key, r)
+		l.hasKey = readString(&l.key, r)
 		return l.hasKey
 	case "created", "ts":
 		return l.stamp(r)
@@ -74,10 +73,10 @@ func (l *line) member(name string, r *rawjson.Reader) (ok bool) {
 		l.content = r.Raw()
 		return true
 	case "tool_use_id":
-		l.hasCall = into(&l.call, r)
+		l.hasCall = readString(&l.call, r)
 		return l.hasCall
 	case "name":
-		return into(&l.name, r)
+		return readString(&l.name, r)
 	case "input":
 		l.input = r.Raw()
 		return true
@@ -88,17 +87,17 @@ func (l *line) member(name string, r *rawjson.Reader) (ok bool) {
 	return false
 }
 
-// ours reads a member that only our printer writes.
-func (l *line) ours(name string, r *rawjson.Reader) (ok bool) {
+// ownMember reads a member that only firn's printer writes.
+func (l *line) ownMember(name string, r *rawjson.Reader) (ok bool) {
 	switch name {
 	case "is_error":
 		l.failed, ok = r.Bool()
 	case "title":
-		ok = into(&l.title, r)
+		ok = readString(&l.title, r)
 	case "source":
-		ok = into(&l.source, r)
+		ok = readString(&l.source, r)
 	case "summary":
-		ok = into(&l.summary, r)
+		ok = readString(&l.summary, r)
 	case "tokens_before":
 		l.tokens, ok = r.Int()
 	case "first_kept":
@@ -109,7 +108,7 @@ func (l *line) ours(name string, r *rawjson.Reader) (ok bool) {
 	return ok
 }
 
-// stamp reads a time: in words, or in seconds since 1970.
+// stamp reads a time: a string, or seconds since 1970.
 func (l *line) stamp(r *rawjson.Reader) bool {
 	if r.Kind() == rawjson.Number {
 		before := *r
@@ -132,8 +131,7 @@ func (l *line) stamp(r *rawjson.Reader) bool {
 	return true
 }
 
-// parseTime reads a time as Python writes it; without a zone it is taken for
-// UTC.
+// parseTime parses a time in Python's format. Without a zone it is UTC.
 func parseTime(text string) (time.Time, bool) {
 	for _, layout := range []string{time.RFC3339Nano, "2006-01-02T15:04:05.999999999"} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -143,8 +141,8 @@ func parseTime(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// parseEpoch reads seconds since 1970, digit by digit: a float64 has too few
-// for them to be cut where they end.
+// parseEpoch parses seconds since 1970 digit by digit: a float64 is not precise enough to
+// truncate them.
 func parseEpoch(text string) (time.Time, bool) {
 	whole, fraction, _ := strings.Cut(text, ".")
 	seconds, err := strconv.ParseInt(whole, 10, 64)
@@ -159,8 +157,8 @@ func parseEpoch(text string) (time.Time, bool) {
 	return time.Unix(seconds, int64(ms)*1e6).UTC(), true
 }
 
-// into reads a string into field; false if it is none.
-func into(field *string, r *rawjson.Reader) bool {
+// readString reads a string into field. It returns false if the value is not a string.
+func readString(field *string, r *rawjson.Reader) bool {
 	s, ok := r.Text()
 	if ok {
 		*field = s
@@ -168,7 +166,7 @@ func into(field *string, r *rawjson.Reader) bool {
 	return ok
 }
 
-// keep copies a raw value, clean and on one line.
+// keep returns a sanitized copy of a raw value on one line.
 func keep(raw []byte) []byte {
 	kept, err := rawjson.AppendValue(nil, raw)
 	if err != nil {

@@ -10,11 +10,11 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// maxTries bounds the search for a name that is free.
+// maxTries limits the search for an unused name.
 const maxTries = 1000
 
-// Place names the file of a new session: by its key and an id in the first
-// version, by the id in the current one.
+// Place returns the path of a new session: named by its key and an ID in the first version,
+// by the ID in the current one.
 func (l layout) Place(home fs.FS, to dialect.Target) (string, error) {
 	base := baseOf(home)
 	id := shortID(to.Session)
@@ -23,16 +23,16 @@ func (l layout) Place(home fs.FS, to dialect.Target) (string, error) {
 		if l.options.Current {
 			name = path.Join(base, "agents", agentOf(to), "sessions", id+extension)
 		}
-		if !taken(home, name) {
+		if !fileExists(home, name) {
 			return name, nil
 		}
-		id = shortID(firn.ID(fmt.Sprintf("%s/%d", to.Session, n))) // which is no id, so one is made
+		id = shortID(firn.ID(fmt.Sprintf("%s/%d", to.Session, n))) // not a valid session ID, so one is derived from it
 	}
 	return "", fmt.Errorf("placing session %s for claw0: %w: there are too many of that name", to.Session, firn.ErrConflict)
 }
 
-// taken reports whether there is a file of that name, in whatever case.
-func taken(home fs.FS, name string) bool {
+// fileExists reports whether there is a file of this name, ignoring case.
+func fileExists(home fs.FS, name string) bool {
 	entries, _ := fs.ReadDir(home, path.Dir(name))
 	for _, e := range entries {
 		if strings.EqualFold(e.Name(), path.Base(name)) {
@@ -42,12 +42,11 @@ func taken(home fs.FS, name string) bool {
 	return false
 }
 
-// longestID is how long an id may be to be part of a name with a key in it.
+// longestID is the maximum length of an ID in a file name with a key.
 const longestID = 64
 
-// shortID is what claw0 calls a session. It takes any id, so that the session
-// is known by its own; where that cannot be, it is made as claw0 makes them, of
-// twelve hexadecimal digits.
+// shortID returns claw0's ID of a session. claw0 accepts any ID, so this is firn's own if
+// possible, otherwise twelve hexadecimal digits as in claw0.
 func shortID(session firn.ID) string {
 	if session.Check() == nil && len(session) <= longestID {
 		return string(session)
@@ -55,23 +54,22 @@ func shortID(session firn.ID) string {
 	return strings.ReplaceAll(dialect.UUID(string(dialect.Claw0), "session/"+string(session)), "-", "")[:12]
 }
 
-// keyOf is the key that claw0 finds a session by. A session without one gets
-// one of its own, as its command /new does.
+// keyOf returns claw0's key of a session. A session without a key gets a unique one, as
+// with the command /new.
 func keyOf(to dialect.Target, key string) string {
 	if key = orElse(to.Key, key); key != "" {
-		return theirKey(key)
+		return toClaw0Key(key)
 	}
 	return agentOf(to) + ":cli:user_" + shortID(to.Session)
 }
 
-// agentOf is the agent whose session it is, as the name of a folder.
+// agentOf returns the agent of the session as a folder name.
 func agentOf(to dialect.Target) string {
 	return orElse(strings.Trim(fileSafe(strings.ToLower(to.Agent), 64), "."), "main")
 }
 
-// fileSafe makes a text fit for the name of a file, of at most that many bytes.
-// claw0 itself only replaces colons; who has other such characters in a key
-// cannot open the file on every system.
+// fileSafe converts a text to a part of a file name of at most most bytes. claw0 itself
+// replaces only colons; keys with other special characters do not work on every system.
 func fileSafe(text string, most int) string {
 	safe := strings.Map(func(c rune) rune {
 		switch {

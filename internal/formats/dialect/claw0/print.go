@@ -12,28 +12,27 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// printer writes a transcript of either version, with calls before their
-// results.
+// printer writes a transcript of either version, with calls before their results.
 type printer struct {
-	// calls are those that were printed, by their ids.
+	// calls holds the printed calls by ID.
 	calls   map[string]named
 	to      dialect.Target
 	current bool
 	time    time.Time
-	// number counts the lines there are.
+	// number is the number of lines in the file.
 	number int
-	// lines tells where the entries stand that were not named by their lines.
+	// lines maps entries that are not named by their lines to their position.
 	lines map[firn.EntryID]span
 }
 
-// span is where an entry stands.
+// span is the lines of an entry.
 type span struct{ first, count int }
 
 func newPrinter(options Options, to dialect.Target) *printer {
 	return &printer{to: to, current: options.Current, time: to.Created, lines: make(map[firn.EntryID]span)}
 }
 
-// Print adds the lines that say e.
+// Print appends the lines for e.
 func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	if e.Body == nil {
 		return dst, fmt.Errorf("writing entry %s for claw0: %w: it says nothing", e.ID, firn.ErrInvalid)
@@ -49,10 +48,10 @@ func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	return dst, nil
 }
 
-// Finish adds nothing: every entry is said at once.
+// Finish appends nothing: no lines are held back.
 func (p *printer) Finish(dst []byte) ([]byte, error) { return dst, nil }
 
-// Repeat takes over from lines that are there.
+// Repeat records lines that are already in the file.
 func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
 	if !e.Time.IsZero() {
 		p.time = e.Time
@@ -69,7 +68,7 @@ func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
 	p.number = max(p.number+len(lines), number)
 }
 
-// lineNumber is the number of the line that an entry is named by.
+// lineNumber returns the line number in an entry ID.
 func lineNumber(id firn.EntryID) (int, bool) {
 	text, _, _ := strings.Cut(string(id), ".")
 	if len(text) < 7 || text[0] != 'l' {
@@ -79,14 +78,14 @@ func lineNumber(id firn.EntryID) (int, bool) {
 	return n, err == nil && n > 0
 }
 
-// lose tells of a loss.
+// lose reports a loss.
 func (p *printer) lose(e firn.Entry, limit string, dropped bool) {
 	if p.to.Lose != nil {
 		p.to.Lose(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit, Dropped: dropped})
 	}
 }
 
-// entry says an entry.
+// entry writes an entry.
 func (p *printer) entry(dst []byte, e firn.Entry) []byte {
 	switch b := e.Body.(type) {
 	case *firn.Header:
@@ -114,7 +113,7 @@ func (p *printer) entry(dst []byte, e firn.Entry) []byte {
 	return dst
 }
 
-// limitOf is the limit that a body meets which claw0 has no word for.
+// limitOf returns the limit for a body without an equivalent in claw0.
 func limitOf(b firn.Body) string {
 	switch b.(type) {
 	case *firn.Label:
@@ -127,7 +126,7 @@ func limitOf(b firn.Body) string {
 	return limitUnknown
 }
 
-// header says how the session is called; the current version does not.
+// header writes the session line; the current version has none.
 func (p *printer) header(dst []byte, b *firn.Header) []byte {
 	if p.current {
 		return dst
@@ -138,7 +137,7 @@ func (p *printer) header(dst []byte, b *firn.Header) []byte {
 	return p.end(dst)
 }
 
-// message says a message.
+// message writes a message.
 func (p *printer) message(dst []byte, e firn.Entry, m *firn.Message) []byte {
 	switch m.Role {
 	case firn.RoleUser:
@@ -158,7 +157,7 @@ func (p *printer) message(dst []byte, e firn.Entry, m *firn.Message) []byte {
 	return dst
 }
 
-// user says what the user said: a string, or blocks if there are pictures.
+// user writes a user message: a string, or blocks if there are images.
 func (p *printer) user(dst []byte, e firn.Entry, parts []firn.Part) []byte {
 	known := p.known(e, parts)
 	if len(known) == 0 {
@@ -168,17 +167,17 @@ func (p *printer) user(dst []byte, e firn.Entry, parts []firn.Part) []byte {
 	return p.content(dst, kindUser, known)
 }
 
-// content adds a line that says parts.
+// content appends a line with parts.
 func (p *printer) content(dst []byte, kind string, parts []firn.Part) []byte {
 	if len(parts) == 0 {
 		return dst
 	}
 	dst = appendText(dst, `{"type": `, kind)
 	dst = append(dst, `, "content": `...)
-	return p.stamped(appendContent(dst, parts))
+	return p.endWithTime(appendContent(dst, parts))
 }
 
-// appendContent adds parts: texts as one string, others as blocks.
+// appendContent appends parts: texts as one string, others as blocks.
 func appendContent(dst []byte, parts []firn.Part) []byte {
 	for _, part := range parts {
 		if _, ok := part.(firn.Text); !ok {
@@ -188,7 +187,7 @@ func appendContent(dst []byte, parts []firn.Part) []byte {
 	return rawjson.AppendString(dst, firn.JoinText(parts))
 }
 
-// known leaves out the parts that a provider does not take from a user.
+// known returns the parts that a provider accepts from a user.
 func (p *printer) known(e firn.Entry, parts []firn.Part) (known []firn.Part) {
 	for _, part := range parts {
 		if blocks.Known(part) {
@@ -200,7 +199,7 @@ func (p *printer) known(e firn.Entry, parts []firn.Part) (known []firn.Part) {
 	return known
 }
 
-// results says what tools answered.
+// results writes tool results.
 func (p *printer) results(dst []byte, e firn.Entry, parts []firn.Part) []byte {
 	for _, part := range parts {
 		r, ok := part.(firn.ToolResult)
@@ -221,13 +220,13 @@ func (p *printer) results(dst []byte, e firn.Entry, parts []firn.Part) []byte {
 			p.lose(e, limitFailures, false)
 			dst = append(dst, `, "is_error": true`...)
 		}
-		dst = p.stamped(dst)
+		dst = p.endWithTime(dst)
 	}
 	return dst
 }
 
-// assistant says an answer: in the first version its text and then its calls,
-// each on a line, in the current one all on one line.
+// assistant writes a response: in the first version its text and then its calls, each on a
+// line, in the current one all on one line.
 func (p *printer) assistant(dst []byte, e firn.Entry, m *firn.Message) []byte {
 	said, texts, calls := p.answer(e, m)
 	if len(said) == 0 {
@@ -236,7 +235,7 @@ func (p *printer) assistant(dst []byte, e firn.Entry, m *firn.Message) []byte {
 	}
 	if p.current {
 		dst = append(dst, `{"type": "assistant", "content": `...)
-		return p.stamped(blocks.Append(dst, said, blocks.Python))
+		return p.endWithTime(blocks.Append(dst, said, blocks.Python))
 	}
 	dst = p.content(dst, kindAssistant, texts)
 	for _, c := range calls {
@@ -247,12 +246,12 @@ func (p *printer) assistant(dst []byte, e firn.Entry, m *firn.Message) []byte {
 		if err != nil {
 			out = append(dst, "{}"...)
 		}
-		dst = p.stamped(out)
+		dst = p.endWithTime(out)
 	}
 	return dst
 }
 
-// named is how often a call's id was used, and how the last call with it is named.
+// named counts the uses of a call ID and holds the ID written for the last of them.
 type named struct {
 	times int
 	name  string
@@ -265,8 +264,8 @@ func (n named) or(id string) string {
 	return n.name
 }
 
-// callID is the id that a call gets. claw0 takes a second call of the same id
-// for the first, so that one gets a number.
+// callID returns the ID written for a call. claw0 confuses calls with the same ID, so a
+// repeated ID gets a numeric suffix.
 func (p *printer) callID(e firn.Entry, id string) string {
 	n := p.calls[id]
 	n.times++
@@ -282,7 +281,7 @@ func (p *printer) callID(e firn.Entry, id string) string {
 	return n.name
 }
 
-// answer is what claw0 keeps of an answer: texts and calls.
+// answer returns the parts of a response that claw0 can store: texts and calls.
 func (p *printer) answer(e firn.Entry, m *firn.Message) (said, texts []firn.Part, calls []firn.ToolCall) {
 	if m.Model != "" || m.Usage != nil {
 		p.lose(e, limitAnswers, false)
@@ -308,7 +307,7 @@ func (p *printer) answer(e firn.Entry, m *firn.Message) (said, texts []firn.Part
 	return said, texts, calls
 }
 
-// shellParts shows commands that the user ran as text.
+// shellParts renders shell commands of the user as text.
 func shellParts(parts []firn.Part) []firn.Part {
 	var shown []firn.Part
 	for _, part := range parts {

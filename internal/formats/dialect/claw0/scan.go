@@ -12,25 +12,24 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// scanner reads a transcript. Its entries make one chain, in the order in which
-// things were said and not in which they were written.
+// scanner reads a transcript. Its entries form one chain in conversation order, which
+// differs from file order.
 type scanner struct {
 	from   dialect.Origin
-	header bool // was told
-	number int  // of the lines so far
+	header bool // header was emitted
+	number int  // lines read so far
 	last   firn.EntryID
 	time   time.Time
-	// calls are those that were read.
+	// calls holds the calls read so far.
 	calls map[string]*call
-	// held are results whose calls did not come yet.
+	// held are results whose calls were not read yet.
 	held []result
-	// answer is the id of the answer that the pieces belong to which come now,
-	// empty between answers.
+	// answer is the ID of the current response, "" between responses.
 	answer string
 	out    []firn.Entry
 }
 
-// call is a call of a tool, and whether it was answered.
+// call is a tool call and whether it was answered.
 type call struct {
 	name     string
 	answered bool
@@ -42,7 +41,7 @@ type result struct {
 	time  time.Time
 	extra firn.Fields
 	part  firn.ToolResult
-	// turns counts what the user said since.
+	// turns counts the user messages since then.
 	turns int
 }
 
@@ -62,23 +61,22 @@ func (s *scanner) Scan(raw []byte) ([]firn.Entry, error) {
 		s.time = l.time
 	}
 	if l.kind == kindSession && l.hasKey && !s.header {
-		s.begin(&l)
+		s.addHeader(&l)
 		return s.out, nil
 	}
-	s.begin(&line{})
-	if !s.said(&l) {
-		s.settle()
-		s.tell(s.id(), &firn.Custom{Type: dialect.LineType(dialect.Claw0, l.kind), Data: keep(raw)}, nil)
+	s.addHeader(&line{})
+	if !s.readEntry(&l) {
+		s.releaseResults()
+		s.emit(s.id(), &firn.Custom{Type: dialect.LineType(dialect.Claw0, l.kind), Data: keep(raw)}, nil)
 	}
 	return s.out, nil
 }
 
-// Finish tells the results that still wait. Those whose calls never came are
-// left from a turn that was not finished.
+// Finish returns the waiting results. Results without a call belong to an unfinished turn.
 func (s *scanner) Finish() []firn.Entry {
 	s.out = s.out[:0]
-	s.begin(&line{})
-	s.settle()
+	s.addHeader(&line{})
+	s.releaseResults()
 	for _, r := range s.held {
 		s.result(r)
 	}
@@ -86,8 +84,8 @@ func (s *scanner) Finish() []firn.Entry {
 	return s.out
 }
 
-// begin tells the header, made up if the file has none.
-func (s *scanner) begin(l *line) {
+// addHeader emits the header, synthesized if the file has none.
+func (s *scanner) addHeader(l *line) {
 	if s.header {
 		return
 	}
@@ -101,47 +99,46 @@ func (s *scanner) begin(l *line) {
 	}
 	var extra firn.Fields
 	if l.hasKey {
-		agent, key := ourKey(l.key)
+		agent, key := toFirnKey(l.key)
 		h.Agent, h.Key = orElse(h.Agent, agent), orElse(h.Key, key)
 		extra = append(l.other, firn.Field{Name: "sessionKey", Value: rawjson.AppendString(nil, l.key)})
 	}
 	s.out = append(s.out, firn.Entry{Time: s.time, Body: h, Extra: extra})
 }
 
-// id names the line that is read.
+// id returns the ID of the current line.
 func (s *scanner) id() firn.EntryID { return lineID(s.number) }
 
 func lineID(number int) firn.EntryID { return firn.EntryID(fmt.Sprintf("l%06d", number)) }
 
-// tell tells an entry, after the one before it.
-func (s *scanner) tell(id firn.EntryID, body firn.Body, extra firn.Fields) {
+// emit emits an entry after the previous one.
+func (s *scanner) emit(id firn.EntryID, body firn.Body, extra firn.Fields) {
 	s.out = append(s.out, firn.Entry{ID: id, Parent: s.last, Time: s.time, Body: body, Extra: extra})
 	s.last = id
 }
 
-// said tells what a line says; false if that is nothing we know.
-func (s *scanner) said(l *line) bool {
+// readEntry emits the entries of a line. It returns false if its type is unknown.
+func (s *scanner) readEntry(l *line) bool {
 	switch l.kind {
 	case kindUser:
 		return s.user(l)
 	case kindAssistant:
 		return s.assistant(l)
 	case kindCall:
-		return s.called(l)
+		return s.readCall(l)
 	case kindResult:
-		return s.answered(l)
+		return s.readResult(l)
 	}
-	return s.ours(l)
+	return s.readOwn(l)
 }
 
-// user tells what the user said. Results that waited for the whole of a turn
-// have no calls.
+// user emits a user message. Results that waited for a whole turn have no calls.
 func (s *scanner) user(l *line) bool {
 	parts, err := blocks.Read(l.content)
 	if err != nil || l.content == nil {
 		return false
 	}
-	s.settle()
+	s.releaseResults()
 	s.answer = ""
 	var waiting []result
 	for _, r := range s.held {
@@ -156,14 +153,14 @@ func (s *scanner) user(l *line) bool {
 	return true
 }
 
-// assistant tells an answer: a text of the first version, to which calls on the
-// next lines belong, or all blocks of one of the current version.
+// assistant emits a response: in the first version a text, whose calls are on the next
+// lines; in the current version all blocks.
 func (s *scanner) assistant(l *line) bool {
 	parts, err := blocks.Read(l.content)
 	if err != nil || l.content == nil {
 		return false
 	}
-	s.settle()
+	s.releaseResults()
 	s.answer = ""
 	if l.content[0] == '"' {
 		s.answer = string(s.id())
@@ -172,8 +169,8 @@ func (s *scanner) assistant(l *line) bool {
 	return true
 }
 
-// called tells a call on a line of its own, unless it was read before.
-func (s *scanner) called(l *line) bool {
+// readCall emits a call on a line of its own, unless it was read before.
+func (s *scanner) readCall(l *line) bool {
 	waits := slices.ContainsFunc(s.held, func(r result) bool { return r.part.CallID == l.call })
 	if _, twice := s.calls[l.call]; !l.hasCall || twice && !waits {
 		return false
@@ -198,8 +195,8 @@ func arguments(raw []byte) []byte {
 	return append(rawjson.AppendString([]byte(`{"invalid":`), string(keep(raw))), '}')
 }
 
-// answered tells a result, or holds it back until its call comes.
-func (s *scanner) answered(l *line) bool {
+// readResult emits a result, or holds it back until its call is read.
+func (s *scanner) readResult(l *line) bool {
 	if !l.hasCall {
 		return false
 	}
@@ -212,13 +209,13 @@ func (s *scanner) answered(l *line) bool {
 		s.held = append(s.held, r)
 		return true
 	}
-	s.settle()
+	s.releaseResults()
 	s.result(r)
 	return true
 }
 
-// output reads what a tool answered: a text, blocks, or any other value, which
-// is shown as it is.
+// output decodes a tool's output: a text, blocks, or any other value, which is shown as
+// JSON.
 func output(raw []byte) []firn.Part {
 	if raw == nil {
 		return nil
@@ -230,9 +227,9 @@ func output(raw []byte) []firn.Part {
 	return parts
 }
 
-// settle tells the results whose calls were read: all calls of an answer come
-// before the results.
-func (s *scanner) settle() {
+// releaseResults emits the results whose calls were read: all calls of a response precede
+// the results.
+func (s *scanner) releaseResults() {
 	var waiting []result
 	for _, r := range s.held {
 		if c := s.calls[r.part.CallID]; c != nil && !c.answered {
@@ -244,7 +241,7 @@ func (s *scanner) settle() {
 	s.held = waiting
 }
 
-// result tells a result. What the model says next is another answer.
+// result emits a result. Later model output is another response.
 func (s *scanner) result(r result) {
 	s.answer = ""
 	if c := s.calls[r.part.CallID]; c != nil {
@@ -256,8 +253,8 @@ func (s *scanner) result(r result) {
 	s.last = r.id
 }
 
-// parts tells the parts of a message. Results among them are messages of their
-// own; the last message has the id of the line.
+// parts emits the parts of a message. Results among them become messages of their own; the
+// last message has the ID of the line.
 func (s *scanner) parts(l *line, role firn.Role, parts []firn.Part) {
 	for n := 1; ; n++ {
 		end := 0
@@ -275,10 +272,10 @@ func (s *scanner) parts(l *line, role firn.Role, parts []firn.Part) {
 		}
 		s.describe(m)
 		if len(parts) == 0 {
-			s.tell(s.id(), m, l.other)
+			s.emit(s.id(), m, l.other)
 			return
 		}
-		s.tell(s.id()+firn.EntryID(fmt.Sprintf(".%d", n)), m, nil)
+		s.emit(s.id()+firn.EntryID(fmt.Sprintf(".%d", n)), m, nil)
 	}
 }
 
@@ -287,7 +284,7 @@ func isResult(p firn.Part) bool {
 	return ok
 }
 
-// describe completes a message, and notes its calls.
+// describe completes a message and records its calls.
 func (s *scanner) describe(m *firn.Message) {
 	if m.Role == firn.RoleAssistant {
 		m.StopReason = firn.StopEnd
@@ -309,8 +306,8 @@ func (s *scanner) describe(m *firn.Message) {
 	}
 }
 
-// ours tells what our printer keeps in lines that claw0 skips.
-func (s *scanner) ours(l *line) bool {
+// readOwn emits an entry from one of firn's lines, which claw0 skips.
+func (s *scanner) readOwn(l *line) bool {
 	var body firn.Body
 	switch {
 	case l.kind == kindSystem && l.content != nil:
@@ -322,20 +319,21 @@ func (s *scanner) ours(l *line) bool {
 	case l.kind == kindTitle && l.title != "":
 		body = &firn.Title{Name: l.title, Source: firn.Source(l.source)}
 	case l.kind == kindCompaction && l.summary != "":
-		body = &firn.Compaction{Summary: l.summary, FirstKept: s.named(l.kept), TokensBefore: l.tokens}
-	case l.kind == kindTombstone && s.named(l.target) != s.id():
-		body = &firn.Tombstone{Target: s.named(l.target)}
+		body = &firn.Compaction{Summary: l.summary, FirstKept: s.entryOfLine(l.kept), TokensBefore: l.tokens}
+	case l.kind == kindTombstone && s.entryOfLine(l.target) != s.id():
+		body = &firn.Tombstone{Target: s.entryOfLine(l.target)}
 	default:
 		return false
 	}
-	s.settle()
-	s.tell(s.id(), body, l.other)
+	s.releaseResults()
+	s.emit(s.id(), body, l.other)
 	return true
 }
 
-// named finds the entry of a line by its number, or by how many lines back it
-// stands. None is the line itself: a compaction that names it keeps nothing.
-func (s *scanner) named(number int64) firn.EntryID {
+// entryOfLine returns the entry of a line, given by its number or, if negative, relative to
+// the current line. For an invalid number it returns the line itself: a compaction that
+// refers to it keeps nothing.
+func (s *scanner) entryOfLine(number int64) firn.EntryID {
 	if number < 0 {
 		number += int64(s.number)
 	}
@@ -352,8 +350,8 @@ func orElse(a, b string) string {
 	return b
 }
 
-// ourKey reads a key of claw0's, agent:channel:peer, as firn writes it.
-func ourKey(key string) (agent, ours string) {
+// toFirnKey converts claw0's key agent:channel:peer to firn's format.
+func toFirnKey(key string) (agent, ours string) {
 	if after, ok := strings.CutPrefix(key, "agent:"); ok {
 		agent, _, _ = strings.Cut(after, ":")
 		return agent, key
@@ -365,8 +363,8 @@ func ourKey(key string) (agent, ours string) {
 	return parts[0], "agent:" + parts[0] + ":" + parts[1] + ":direct:" + parts[2]
 }
 
-// theirKey writes a key of firn's as claw0 does.
-func theirKey(key string) string {
+// toClaw0Key converts firn's key to claw0's format.
+func toClaw0Key(key string) string {
 	after, ok := strings.CutPrefix(key, "agent:")
 	parts := strings.Split(after, ":")
 	switch {

@@ -1,16 +1,14 @@
-// Package claw0 stands in for claw0, a teaching agent in Python: it reads and
-// writes the transcripts of both its versions and knows where they lie.
+// Package claw0 reads and writes the transcripts of both versions of claw0, a teaching
+// agent in Python.
 //
-// The first version keeps an index by session key and flat lines of strings and
-// calls, and writes the results of tools before the calls they answer. The
-// current version keeps an index for each agent and the blocks of an answer on
-// one line, and every call once more on a line of its own. The scanner puts
-// results behind their calls and reads every call once; what claw0 itself makes
-// of such files is refused by the model's provider.
+// The first version has an index by session key and flat lines of strings and calls, and
+// writes the results of tools before their calls. The current version has an index per
+// agent and the blocks of a response on one line, and repeats every call on a line of its
+// own. The scanner puts results after their calls and reads every call once; providers
+// reject the context that claw0 itself builds from such files.
 //
-// Both versions skip lines of a type they do not know. What they cannot say,
-// the printer keeps in such lines if it is about the conversation, so that firn
-// finds it again.
+// Both versions skip lines of unknown types. The printer uses such lines for conversation
+// entries that claw0 cannot represent, so that firn can read them again.
 package claw0
 
 import (
@@ -19,21 +17,21 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// Tool is claw0.
+// Tool implements dialect.Tool for claw0.
 type Tool struct{ options Options }
 
-// Options choose between the versions of claw0.
+// Options select the version of claw0.
 type Options struct {
-	// Current writes new transcripts as the current version does, and not as
-	// the first. A file that is there is gone on with as it is.
+	// Current writes new transcripts in the format of the current version instead of the
+	// first. An existing file keeps its format.
 	Current bool
 }
 
-// New makes the tool.
+// New returns the tool.
 func New(options Options) Tool { return Tool{options: options} }
 
-// In is the tool in the version that a home is of. A home of both versions, or
-// of neither, does not change it.
+// In returns the tool for the version of a home. If the home has both versions or neither,
+// the tool is unchanged.
 func (t Tool) In(home fs.FS) Tool {
 	base := baseOf(home)
 	first, current := len(transcripts(home, base)) > 0, len(agents(home, base)) > 0
@@ -43,17 +41,16 @@ func (t Tool) In(home fs.FS) Tool {
 	return t
 }
 
-// Name returns the name of the dialect.
+// Name returns dialect.Claw0.
 func (Tool) Name() dialect.Name { return dialect.Claw0 }
 
-// Scanner begins to read a transcript of either version.
+// Scanner returns a scanner for a transcript of either version.
 func (Tool) Scanner(from dialect.Origin) dialect.Scanner { return newScanner(from) }
 
-// Printer begins to write a transcript. It goes on with a file in the version
-// that the file is of.
+// Printer returns a printer for a transcript. An existing file keeps its version.
 func (t Tool) Printer(to dialect.Target) dialect.Printer { return newPrinter(t.options, to) }
 
-// Layout returns where claw0 keeps its files.
+// Layout returns claw0's file layout.
 func (t Tool) Layout() dialect.Layout { return layout(t) }
 
 // The names of the limits.
@@ -79,10 +76,10 @@ const (
 	limitUnknown    = "unknown entries"
 )
 
-// skipped is what becomes of all that claw0 cannot say and firn keeps.
+// skipped describes the substitute for entries that claw0 cannot represent and firn stores.
 const skipped = "kept in a line that claw0 skips"
 
-// Limits lists what claw0's files cannot say.
+// Limits lists the features that claw0's files cannot represent.
 func (Tool) Limits() []dialect.Limit {
 	return []dialect.Limit{
 		{Name: limitBranches, Becomes: "only the current branch is written"},

@@ -10,7 +10,7 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// title says a title in a line that claw0 skips.
+// title writes a title in a line that claw0 skips.
 func (p *printer) title(dst []byte, b *firn.Title) []byte {
 	if b.Name == "" {
 		return dst
@@ -19,10 +19,10 @@ func (p *printer) title(dst []byte, b *firn.Title) []byte {
 	if b.Source != "" {
 		dst = appendText(dst, `, "source": `, string(b.Source))
 	}
-	return p.stamped(dst)
+	return p.endWithTime(dst)
 }
 
-// compaction says a compaction in a line that claw0 skips.
+// compaction writes a compaction in a line that claw0 skips.
 func (p *printer) compaction(dst []byte, b *firn.Compaction) []byte {
 	if b.Summary == "" {
 		return dst
@@ -32,22 +32,22 @@ func (p *printer) compaction(dst []byte, b *firn.Compaction) []byte {
 		dst = appendNumber(dst, `, "first_kept": `, p.reference(at.first))
 	}
 	dst = appendNumber(dst, `, "tokens_before": `, b.TokensBefore)
-	return p.stamped(dst)
+	return p.endWithTime(dst)
 }
 
-// tombstone says that something is hidden, or no longer so, in lines that claw0
-// skips: one for each line that said it.
+// tombstone hides or restores an entry in lines that claw0 skips: one for each line of the
+// entry.
 func (p *printer) tombstone(dst []byte, e firn.Entry, b *firn.Tombstone) []byte {
 	at := p.spanOf(b.Target)
 	p.lose(e, limitHiding, at.count == 0)
 	for i := range at.count {
 		dst = appendNumber(dst, `{"type": "tombstone", "target": `, p.reference(at.first+i))
-		dst = p.stamped(dst)
+		dst = p.endWithTime(dst)
 	}
 	return dst
 }
 
-// spanOf tells in which lines an entry stands.
+// spanOf returns the lines of an entry.
 func (p *printer) spanOf(id firn.EntryID) span {
 	if at, ok := p.lines[id]; ok {
 		return at
@@ -58,9 +58,9 @@ func (p *printer) spanOf(id firn.EntryID) span {
 	return span{}
 }
 
-// reference says which line is meant: by its number if that is its name, else
-// by how far back it is, which holds even if lines are there that nobody told
-// us of.
+// reference returns the reference to a line: its number if the entry is named by it,
+// otherwise a negative offset, which is correct even if the file has lines unknown to the
+// printer.
 func (p *printer) reference(line int) int64 {
 	if line < 0 {
 		return int64(-line)
@@ -68,7 +68,7 @@ func (p *printer) reference(line int) int64 {
 	return int64(line - p.number - 1)
 }
 
-// custom says a line of claw0 as it is.
+// custom writes an original line of claw0 unchanged.
 func (p *printer) custom(dst []byte, e firn.Entry, b *firn.Custom) []byte {
 	if dialect.IsLine(dialect.Claw0, b) && rawjson.Valid(b.Data) == nil {
 		if out, err := rawjson.AppendValue(dst, b.Data); err == nil {
@@ -79,8 +79,8 @@ func (p *printer) custom(dst []byte, e firn.Entry, b *firn.Custom) []byte {
 	return dst
 }
 
-// stamped ends a line with its time.
-func (p *printer) stamped(dst []byte) []byte {
+// endWithTime ends a line with its time.
+func (p *printer) endWithTime(dst []byte) []byte {
 	dst = append(dst, `, "ts": `...)
 	if p.current {
 		return p.end(appendEpoch(dst, p.time))
@@ -95,8 +95,8 @@ func (p *printer) newline(dst []byte) []byte {
 	return append(dst, '\n')
 }
 
-// stamp writes a time as Python's isoformat does: with six digits of a second,
-// or none if they are all zero.
+// stamp formats a time as Python's isoformat does: with six fractional digits, or none if
+// they are zero.
 func stamp(t time.Time) string {
 	t = t.UTC().Truncate(time.Microsecond)
 	if t.Nanosecond() == 0 {
@@ -105,7 +105,7 @@ func stamp(t time.Time) string {
 	return t.Format("2006-01-02T15:04:05.000000") + "+00:00"
 }
 
-// appendEpoch writes a time as Python prints the number of seconds since 1970.
+// appendEpoch appends the seconds since 1970 as Python prints them.
 func appendEpoch(dst []byte, t time.Time) []byte {
 	if t.IsZero() {
 		return append(dst, "0.0"...)

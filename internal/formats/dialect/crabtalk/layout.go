@@ -17,8 +17,8 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// layout is where CrabTalk keeps its files: all in one folder, named by agent,
-// sender and number.
+// layout is CrabTalk's file layout: a single folder, with files named by agent, sender and
+// number.
 type layout struct{}
 
 const (
@@ -27,18 +27,19 @@ const (
 	// metaFile and stepPrefix name the files of a session that is a folder.
 	metaFile   = "meta"
 	stepPrefix = "step-"
-	// stepsSuffix ends the ids of these, as files and folders count on their own.
+	// stepsSuffix is appended to the IDs of such sessions, because files and folders are
+	// numbered separately.
 	stepsSuffix = ".steps"
 )
 
-// Homes is .crabtalk.
+// Homes returns .crabtalk.
 func (layout) Homes() []string { return []string{".crabtalk"} }
 
-// Beside is empty: what CrabTalk notes about a session is in its files.
+// Beside is empty: CrabTalk stores all session metadata in the session files.
 func (layout) Beside() []string { return nil }
 
-// Owns reports whether there is a session that is named as CrabTalk does. Where
-// a name has no number, the beginning of the file decides.
+// Owns reports whether there is a session with CrabTalk's naming scheme. If a name has no
+// number, the first line of the file decides.
 func (layout) Owns(home fs.FS) bool {
 	entries, err := fs.ReadDir(home, folder)
 	if err != nil {
@@ -66,7 +67,7 @@ func (layout) Owns(home fs.FS) bool {
 	return false
 }
 
-// Transcripts yields the sessions there are.
+// Transcripts yields the sessions.
 func (layout) Transcripts(home fs.FS) iter.Seq2[dialect.Transcript, error] {
 	return func(yield func(dialect.Transcript, error) bool) {
 		l := listing{home: home, yield: yield, taken: make(map[firn.ID]bool)}
@@ -81,8 +82,8 @@ type listing struct {
 	taken map[firn.ID]bool
 }
 
-// folder lists a folder, and those in it that are named by a day, which CrabTalk
-// once meant to use; false if nobody wants more.
+// folder lists a folder and, if days is set, its subfolders named by a day, a scheme that
+// CrabTalk once planned. It returns false if iteration was stopped.
 func (l *listing) folder(dir string, days bool) bool {
 	entries, err := fs.ReadDir(l.home, dir)
 	if err != nil {
@@ -120,10 +121,10 @@ func isDay(name string) bool {
 func (l *listing) file(at string) bool {
 	stem := strings.TrimSuffix(path.Base(at), ending)
 	t := dialect.Transcript{Name: stem, Parts: []string{at}}
-	return l.tell(t, at, stem, "")
+	return l.emit(t, at, stem, "")
 }
 
-// steps lists a session that is a folder with a file for each line.
+// steps lists a session that is a folder with a file per line.
 func (l *listing) steps(dir string) bool {
 	entries, err := fs.ReadDir(l.home, dir)
 	if err != nil {
@@ -143,20 +144,19 @@ func (l *listing) steps(dir string) bool {
 	if len(meta)+len(steps) == 0 {
 		return true // not a session
 	}
-	slices.SortFunc(steps, func(a, b string) int { // numbers may outgrow their digits
+	slices.SortFunc(steps, func(a, b string) int { // numbers may outgrow their padding
 		if d := len(a) - len(b); d != 0 {
 			return d
 		}
 		return strings.Compare(a, b)
 	})
 	t := dialect.Transcript{Name: path.Base(dir), Parts: append(meta, steps...)}
-	return l.tell(t, path.Join(dir, metaFile), t.Name, stepsSuffix)
+	return l.emit(t, path.Join(dir, metaFile), t.Name, stepsSuffix)
 }
 
-// tell completes a transcript from its first line, or else from its name. Files
-// and folders count their sessions each on their own, so the ids of the folders
-// have a suffix.
-func (l *listing) tell(t dialect.Transcript, at, stem, suffix string) bool {
+// emit completes a transcript from its first line or its name and yields it. Files and
+// folders are numbered separately, so the IDs of folders have a suffix.
+func (l *listing) emit(t dialect.Transcript, at, stem, suffix string) bool {
 	first, err := firstLine(l.home, at)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return l.yield(t, fmt.Errorf("read the first line of the session of CrabTalk %s: %w", at, err))
@@ -178,7 +178,7 @@ func (l *listing) tell(t dialect.Transcript, at, stem, suffix string) bool {
 		suffix += "." + path.Base(dir)
 	}
 	t.ID = safeID(n.base(stem) + suffix)
-	if l.taken[t.ID] { // two with one number: the whole name tells them apart
+	if l.taken[t.ID] { // duplicate number: use the whole name
 		t.ID = safeID(stem + suffix)
 	}
 	if l.taken[t.ID] {
@@ -188,7 +188,7 @@ func (l *listing) tell(t dialect.Transcript, at, stem, suffix string) bool {
 	return l.yield(t, nil)
 }
 
-// maxFirst bounds how much of a file is read for its first line.
+// maxFirst limits how many bytes are read for the first line.
 const maxFirst = 64 << 10
 
 // firstLine reads the first line of a file.
@@ -206,7 +206,7 @@ func firstLine(home fs.FS, at string) ([]byte, error) {
 	return []byte(strings.TrimSpace(line)), nil
 }
 
-// isMeta reports whether a line is a first line of CrabTalk.
+// isMeta reports whether a line is a metadata line of CrabTalk.
 func isMeta(line []byte) bool {
 	f, err := readMembers(line)
 	if err != nil {
@@ -216,8 +216,8 @@ func isMeta(line []byte) bool {
 	return ok
 }
 
-// Place names the next session of the agent and the sender. Files without a
-// number do not stand in the way.
+// Place returns the path of the next session of the agent and the sender. Files without a
+// number are ignored.
 func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 	agent, sender := identity(to)
 	prefix := fileAgent(agent) + "_" + firn.CutText(slug(sender), maxPiece) + "_"
@@ -249,18 +249,17 @@ func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 // Part returns false: a session is one file.
 func (layout) Part(string, int64, int64) (string, bool) { return "", false }
 
-// Index returns nothing: CrabTalk keeps no index.
+// Index returns nothing: CrabTalk has no index.
 func (layout) Index(fs.FS, string, dialect.Target) ([]dialect.File, error) { return nil, nil }
 
-// Resume is the command that talks to CrabTalk, where the session is found under
-// /resume. The latest of the agent and the sender goes on by itself.
+// Resume returns the command that attaches to CrabTalk, where /resume lists the session.
+// The latest session of the agent and the sender is resumed automatically.
 func (layout) Resume(string, dialect.Target) []string { return []string{"crabtalk", "attach"} }
 
-// Keeps returns 0: CrabTalk deletes nothing by itself.
+// Keeps returns 0: CrabTalk deletes no sessions.
 func (layout) Keeps(fs.FS) time.Duration { return 0 }
 
-// Meta says how the first line must read: with the title, and the seconds of
-// uptime added.
+// Meta returns the first line with the new title and increased uptime in seconds.
 func (layout) Meta(first []byte, to dialect.Target) ([]byte, bool) {
 	f, err := readMembers(first)
 	if err != nil {
@@ -278,8 +277,8 @@ func (layout) Meta(first []byte, to dialect.Target) ([]byte, bool) {
 	return rewrite(f, title, seconds), true
 }
 
-// rewrite writes a first line again with another title and more uptime. What
-// else is in it stays as and where it is.
+// rewrite returns a first line with another title and more uptime. All other members are
+// unchanged.
 func rewrite(f members, title string, seconds int64) []byte {
 	if f.get("title") == nil {
 		f = append(slices.Clip(f), firn.Field{Name: "title"})

@@ -8,7 +8,7 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// The roles of messages as CrabTalk spells them.
+// CrabTalk's names of the message roles.
 const (
 	roleSystem    = "system"
 	roleUser      = "user"
@@ -16,9 +16,9 @@ const (
 	roleTool      = "tool"
 )
 
-// readMessage reads a message; false if it is none. What is missing is empty,
-// the arguments of a call too: CrabTalk leaves them out when they are empty and
-// then cannot read its own line.
+// readMessage decodes a message. It returns false if the object is not a message. Missing
+// members are treated as empty, including the arguments of a call: CrabTalk omits empty
+// arguments and then fails to read its own line.
 func readMessage(f members) (*firn.Message, bool) {
 	role, _ := f.text("role")
 	content, ok := optional(f, "content")
@@ -51,8 +51,8 @@ func readMessage(f members) (*firn.Message, bool) {
 	return m, readCalls(m, f.get("tool_calls"))
 }
 
-// optional returns a text that may be missing or null; false if it is something
-// else.
+// optional returns a string that may be missing or null. It returns false for any other
+// type.
 func optional(f members, name string) (string, bool) {
 	value := f.get(name)
 	if value == nil || string(value) == "null" {
@@ -61,7 +61,7 @@ func optional(f members, name string) (string, bool) {
 	return f.text(name)
 }
 
-// readResult reads what a tool answered.
+// readResult decodes a tool result.
 func readResult(m *firn.Message, f members, content string) *firn.Message {
 	id, _ := f.text("tool_call_id")
 	name, _ := f.text("name")
@@ -74,7 +74,7 @@ func readResult(m *firn.Message, f members, content string) *firn.Message {
 	return m
 }
 
-// readCalls adds the calls of a message; false if they are none.
+// readCalls adds the calls of a message. It returns false if they are invalid.
 func readCalls(m *firn.Message, raw json.RawMessage) bool {
 	if raw == nil || string(raw) == "null" {
 		return true
@@ -102,8 +102,8 @@ func readCalls(m *firn.Message, raw json.RawMessage) bool {
 	return r.End() == nil
 }
 
-// arguments returns those of a call as an object. A text that is not one is
-// kept under the name invalid.
+// arguments returns the arguments of a call as an object. A text that is not an object is
+// stored as the member "invalid".
 func arguments(function members) json.RawMessage {
 	text, ok := function.text("arguments")
 	if !ok {
@@ -119,7 +119,7 @@ func arguments(function members) json.RawMessage {
 	return append(rawjson.AppendString([]byte(`{"invalid":`), text), '}')
 }
 
-// oneLine makes a valid value clean and puts it on one line.
+// oneLine sanitizes a valid value and puts it on one line.
 func oneLine(raw []byte) json.RawMessage {
 	value, err := rawjson.AppendValue(nil, raw)
 	if err != nil {
@@ -128,7 +128,7 @@ func oneLine(raw []byte) json.RawMessage {
 	return value
 }
 
-// argumentsText is the text that arguments were made of.
+// argumentsText returns the original text of the arguments.
 func argumentsText(raw json.RawMessage) string {
 	if len(raw) == 0 {
 		return "{}"
@@ -142,5 +142,5 @@ func argumentsText(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// isEmpty reports whether a value is null or an empty text.
+// isEmpty reports whether a value is null or an empty string.
 func isEmpty(raw json.RawMessage) bool { return string(raw) == "null" || string(raw) == `""` }

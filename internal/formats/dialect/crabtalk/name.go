@@ -10,15 +10,15 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// The agent and the sender of a session that names none.
+// The defaults for a session without agent or sender.
 const (
 	defaultAgent  = "crab"
 	defaultSender = "user"
 )
 
-// slug makes a part of a file name of a sender or a title as CrabTalk does:
-// letters and digits of all scripts stay, those of ASCII in lower case, all else
-// becomes dashes, of which none are doubled or at an end.
+// slug converts a sender or a title to a part of a file name as CrabTalk does: letters and
+// digits of all scripts are kept, ASCII letters in lower case; other characters become
+// single dashes, with none at either end.
 func slug(s string) string {
 	dashed := strings.Map(func(r rune) rune {
 		switch {
@@ -34,15 +34,15 @@ func slug(s string) string {
 	return strings.Join(strings.FieldsFunc(dashed, func(r rune) bool { return r == '-' }), "-")
 }
 
-// name is a file's name, taken apart: agent_sender[_number][_title].
+// name is a parsed file name: agent_sender[_number][_title].
 type name struct {
 	agent, sender, title string
 	// seq is the number, 0 if there is none.
 	seq uint32
 }
 
-// parseName takes a stem apart without knowing whose it is, as CrabTalk's list
-// does: up to the first underscore it is the agent.
+// parseName parses a stem without knowing its owner, as CrabTalk's list does: the agent
+// extends to the first underscore.
 func parseName(stem string) (name, bool) {
 	parts := strings.Split(stem, "_")
 	if len(parts) < 2 || parts[0] == "" {
@@ -56,8 +56,8 @@ func parseName(stem string) (name, bool) {
 	return name{parts[0], parts[1], strings.Join(parts[2:], "_"), 0}, true
 }
 
-// parseNameOf takes a stem apart of which the agent and the sender are known,
-// whatever is in their names; false if it is not theirs.
+// parseNameOf parses a stem with a known agent and sender, which may contain underscores.
+// It returns false if the stem is not theirs.
 func parseNameOf(stem, agent, sender string) (name, bool) {
 	n := name{agent: agent, sender: slug(sender)}
 	rest, ok := strings.CutPrefix(stem, agent+"_"+n.sender)
@@ -73,7 +73,7 @@ func parseNameOf(stem, agent, sender string) (name, bool) {
 	return n, true
 }
 
-// number reads a number that CrabTalk counts sessions with.
+// number parses a session number.
 func number(digits string) (uint32, bool) {
 	if digits == "" || strings.Trim(digits, "0123456789") != "" {
 		return 0, false
@@ -82,7 +82,7 @@ func number(digits string) (uint32, bool) {
 	return uint32(n), err == nil
 }
 
-// base is the name without its title, which changes when the title does.
+// base returns the name without its title, since the title can change.
 func (n name) base(stem string) string {
 	if n.seq == 0 {
 		return stem
@@ -90,7 +90,7 @@ func (n name) base(stem string) string {
 	return n.agent + "_" + n.sender + "_" + strconv.FormatUint(uint64(n.seq), 10)
 }
 
-// safeID makes the id of a session of what CrabTalk calls it.
+// safeID derives a valid session ID from CrabTalk's name.
 func safeID(s string) firn.ID {
 	if id := firn.ID(s); id.Check() == nil {
 		return id
@@ -98,9 +98,9 @@ func safeID(s string) firn.ID {
 	return firn.ID(dialect.UUID(string(dialect.CrabTalk), s))
 }
 
-// keyOf makes the key of an agent's conversation with a sender,
-// agent:<agent>:direct:<slug>; empty if there can be none. Senders whose slug is
-// empty are spelt out.
+// keyOf returns the key of an agent's conversation with a sender,
+// agent:<agent>:direct:<slug>, or "" if there is no valid one. A sender with an empty slug
+// is escaped instead.
 func keyOf(agent, sender string) string {
 	if agent == "" {
 		return ""
@@ -113,16 +113,16 @@ func keyOf(agent, sender string) string {
 		peer = sender
 	}
 	if strings.Contains(peer, ":") || strings.TrimSpace(peer) != peer {
-		return "" // it would be read as something else
+		return "" // it would be parsed as another kind of key
 	}
-	return "agent:" + agentID(agent) + ":direct:" + spell(peer)
+	return "agent:" + agentID(agent) + ":direct:" + escapeID(peer)
 }
 
-// maxAgent bounds an agent's id in bytes, as keys do.
+// maxAgent limits an agent's ID in bytes, as in keys.
 const maxAgent = 64
 
-// agentID makes the id of an agent of its name: lower case, and dashes for what
-// is not a letter, digit, dash or underscore of ASCII.
+// agentID derives an agent ID from a name: lower case, with dashes for characters other
+// than ASCII letters, digits, dashes and underscores.
 func agentID(agent string) string {
 	var b strings.Builder
 	other := false
@@ -148,8 +148,8 @@ func agentID(agent string) string {
 	return id
 }
 
-// spell makes an id fit for a key: what would not stay as it is becomes %xx.
-func spell(id string) string {
+// escapeID escapes an ID for use in a key: unsafe bytes become %xx.
+func escapeID(id string) string {
 	const hex = "0123456789abcdef"
 	var b strings.Builder
 	for i := 0; i < len(id); {
@@ -167,8 +167,8 @@ func spell(id string) string {
 	return b.String()
 }
 
-// unspell gives back what spell was given.
-func unspell(s string) string {
+// unescapeID reverses escapeID.
+func unescapeID(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
 		if s[i] == '%' && i+2 < len(s) {
@@ -183,7 +183,7 @@ func unspell(s string) string {
 	return b.String()
 }
 
-// identity is the agent and the sender that a session to be written is of.
+// identity returns the agent and the sender of a session to write.
 func identity(to dialect.Target) (agent, sender string) {
 	agent, rest := to.Agent, ""
 	if after, ok := strings.CutPrefix(to.Key, "agent:"); ok {
@@ -199,7 +199,7 @@ func identity(to dialect.Target) (agent, sender string) {
 	var parts []string
 	for _, part := range strings.Split(rest, ":") {
 		if part != "direct" && part != "dm" && part != "" {
-			parts = append(parts, unspell(part))
+			parts = append(parts, unescapeID(part))
 		}
 	}
 	sender = strings.Join(parts, ":")
@@ -209,8 +209,8 @@ func identity(to dialect.Target) (agent, sender string) {
 	return agent, sender
 }
 
-// fileAgent is the agent's name as it can be in a file's name. CrabTalk takes it
-// as it is.
+// fileAgent returns an agent's name that is safe in a file name. CrabTalk uses names
+// unchanged.
 func fileAgent(agent string) string {
 	plain := agent != "" && len(agent) <= maxPiece && agent[0] != '.' && agent[0] != '-' && !strings.ContainsFunc(agent, func(r rune) bool {
 		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("-_.", r))
@@ -224,6 +224,6 @@ func fileAgent(agent string) string {
 	return defaultAgent
 }
 
-// maxPiece bounds each part of a file's name in bytes, so that the whole name is
-// one that file systems take.
+// maxPiece limits each part of a file name in bytes, so that the whole name is valid on
+// common file systems.
 const maxPiece = 72

@@ -13,14 +13,14 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// printer writes a session line by line. It keeps no more of what it wrote than
-// where the part begins that CrabTalk would send.
+// printer writes a session line by line. Of the written entries it stores only the start of
+// the part that CrabTalk would send.
 type printer struct {
 	to dialect.Target
-	// last is the entry before, since the first of those that CrabTalk sends.
+	// last is the previous entry, since the first of the entries that CrabTalk sends.
 	last, since firn.EntryID
 	hidden      map[firn.EntryID]bool
-	// taken maps a tombstone that counts to what it hid.
+	// taken maps an effective tombstone to the entry it hid.
 	taken map[firn.EntryID]firn.EntryID
 }
 
@@ -28,30 +28,30 @@ func newPrinter(to dialect.Target) *printer {
 	return &printer{to: to, hidden: make(map[firn.EntryID]bool), taken: make(map[firn.EntryID]firn.EntryID)}
 }
 
-// Print adds the lines that say an entry.
+// Print appends the lines for an entry.
 func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	if e.Body == nil {
 		return dst, fmt.Errorf("writing entry %s for CrabTalk: %w: it has no body", e.ID, firn.ErrInvalid)
 	}
 	dst = p.print(dst, &e)
-	p.note(&e)
+	p.advance(&e)
 	return dst, nil
 }
 
-// Repeat notes an entry that is there already.
+// Repeat records an entry that is already in the file.
 func (p *printer) Repeat(e firn.Entry, _ [][]byte) {
 	if t, ok := e.Body.(*firn.Tombstone); ok {
 		p.hidden[t.Target] = true
 		p.taken[e.ID] = t.Target
 	}
-	p.note(&e)
+	p.advance(&e)
 }
 
-// Finish adds nothing: no line is held back.
+// Finish appends nothing: no lines are held back.
 func (p *printer) Finish(dst []byte) ([]byte, error) { return dst, nil }
 
-// note remembers where we are.
-func (p *printer) note(e *firn.Entry) {
+// advance updates last and since.
+func (p *printer) advance(e *firn.Entry) {
 	if e.ID == "" {
 		return
 	}
@@ -94,20 +94,20 @@ func (p *printer) print(dst []byte, e *firn.Entry) []byte {
 	case *firn.Opaque:
 		p.lose(e, limitUnknown, true)
 	default:
-		return p.say(dst, e, p.lose)
+		return p.printMessage(dst, e, p.lose)
 	}
 	return dst
 }
 
-// lose tells of a loss.
+// lose reports a loss.
 func (p *printer) lose(e *firn.Entry, limit string, dropped bool) {
 	if p.to.Lose != nil {
 		p.to.Lose(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit, Dropped: dropped})
 	}
 }
 
-// header writes the first line. The sender is the one that a file of CrabTalk
-// named, if that is where the session comes from.
+// header writes the first line. If the session was read from CrabTalk, it keeps the
+// original sender.
 func (p *printer) header(dst []byte, e *firn.Entry, h *firn.Header) []byte {
 	to := p.to
 	if to.Agent == "" {
@@ -140,8 +140,7 @@ func (p *printer) header(dst []byte, e *firn.Entry, h *firn.Header) []byte {
 	return append(dst, "}\n"...)
 }
 
-// stamp writes a time as chrono does: with as many digits of the second as are
-// needed, three at a time.
+// stamp formats a time as chrono does: with 0, 3, 6 or 9 fractional digits.
 func stamp(t time.Time) string {
 	t = t.UTC()
 	layout := "2006-01-02T15:04:05"
@@ -157,7 +156,7 @@ func stamp(t time.Time) string {
 	return t.Format(layout) + "+00:00"
 }
 
-// carried writes a line of CrabTalk's own as it was.
+// carried writes an original line of CrabTalk unchanged.
 func (p *printer) carried(dst []byte, c *firn.Custom) []byte {
 	line, err := rawjson.AppendValue(dst, c.Data)
 	if err != nil {
@@ -166,25 +165,24 @@ func (p *printer) carried(dst []byte, c *firn.Custom) []byte {
 	return append(line, '\n')
 }
 
-// compaction writes a marker. CrabTalk sends what stands behind the last one, so
-// what is kept is written again there.
+// compaction writes a marker. CrabTalk sends the messages after the last marker, so the
+// kept messages are repeated after it.
 func (p *printer) compaction(dst []byte, e *firn.Entry, c *firn.Compaction) []byte {
 	dst = p.marker(dst, c.Summary, e)
 	if c.FirstKept == "" || c.FirstKept == e.ID {
 		return dst
 	}
 	p.lose(e, limitKept, false)
-	for t := range p.told(c.FirstKept) {
+	for t := range p.written(c.FirstKept) {
 		if t.Entry.ID == e.ID {
 			break
 		}
-		dst = p.again(dst, t)
+		dst = p.reprint(dst, t)
 	}
 	return dst
 }
 
-// marker writes a marker, with the title and the time of a later version if it
-// comes from there.
+// marker writes a marker, with the title and the time if a later version recorded them.
 func (p *printer) marker(dst []byte, summary string, e *firn.Entry) []byte {
 	dst = rawjson.AppendString(append(dst, `{"compact":`...), summary)
 	for _, name := range []string{"title", "archived_at"} {
@@ -196,25 +194,24 @@ func (p *printer) marker(dst []byte, summary string, e *firn.Entry) []byte {
 	return append(dst, "}\n"...)
 }
 
-// told yields what was said since an entry.
-func (p *printer) told(since firn.EntryID) iter.Seq[dialect.Told] {
+// written yields the written entries from since on.
+func (p *printer) written(since firn.EntryID) iter.Seq[dialect.Told] {
 	if p.to.Told == nil {
 		return func(func(dialect.Told) bool) {}
 	}
 	return p.to.Told(since)
 }
 
-// again writes a message that was written before.
-func (p *printer) again(dst []byte, t dialect.Told) []byte {
+// reprint writes an earlier message again.
+func (p *printer) reprint(dst []byte, t dialect.Told) []byte {
 	if p.hidden[t.Entry.ID] || t.Entry.Body == nil {
 		return dst
 	}
-	return p.say(dst, &t.Entry, func(*firn.Entry, string, bool) {})
+	return p.printMessage(dst, &t.Entry, func(*firn.Entry, string, bool) {})
 }
 
-// tombstone hides an entry: behind a new marker everything is written again
-// that CrabTalk sends and that is not hidden. One that hides another tombstone
-// brings back what that one hid.
+// tombstone hides an entry by repeating all other messages that CrabTalk sends after a new
+// marker. A tombstone for another tombstone restores the entry that that one hid.
 func (p *printer) tombstone(dst []byte, e *firn.Entry, t *firn.Tombstone) []byte {
 	changed := t.Target
 	if back, ok := p.taken[t.Target]; ok {
@@ -227,15 +224,15 @@ func (p *printer) tombstone(dst []byte, e *firn.Entry, t *firn.Tombstone) []byte
 	}
 	live := p.live()
 	at := find(live, changed)
-	if at < 0 || isCompaction(live[at]) { // not sent anyway, or the past is out of reach
+	if at < 0 || isCompaction(live[at]) { // not sent anyway, or the earlier history is unreachable
 		p.lose(e, limitHiding, true)
 		return dst
 	}
 	p.lose(e, limitHiding, false)
-	return p.begin(dst, live)
+	return p.restart(dst, live)
 }
 
-// rewind goes back to the parent of an entry, which is not the last one.
+// rewind returns to the parent of an entry, which is not the last entry.
 func (p *printer) rewind(dst []byte, e *firn.Entry) []byte {
 	live := p.live()
 	at := find(live, e.Parent)
@@ -243,12 +240,12 @@ func (p *printer) rewind(dst []byte, e *firn.Entry) []byte {
 		p.lose(e, limitBranches, true)
 		return dst
 	}
-	return p.begin(dst, live[:at+1])
+	return p.restart(dst, live[:at+1])
 }
 
-// live lists what CrabTalk would send, hidden or not.
+// live lists the entries that CrabTalk would send, including hidden ones.
 func (p *printer) live() (live []dialect.Told) {
-	for told := range p.told(p.since) {
+	for told := range p.written(p.since) {
 		if told.Entry.Body != nil {
 			live = append(live, told)
 		}
@@ -256,13 +253,13 @@ func (p *printer) live() (live []dialect.Told) {
 	return live
 }
 
-// begin writes a marker and what of a conversation is not hidden. CrabTalk sends
-// the text of the marker as words of the user: that is the summary that was
-// there before, or else what the user said first.
-func (p *printer) begin(dst []byte, live []dialect.Told) []byte {
+// restart writes a marker and the visible messages of a conversation. CrabTalk sends the
+// text of the marker as a user message: it is the previous summary or else the first user
+// message.
+func (p *printer) restart(dst []byte, live []dialect.Told) []byte {
 	live = slices.DeleteFunc(slices.Clone(live), func(t dialect.Told) bool { return p.hidden[t.Entry.ID] })
 	summary := "(The conversation goes on from here.)"
-	first := slices.IndexFunc(live, isSaid)
+	first := slices.IndexFunc(live, isMessage)
 	if at := lastCompaction(live); at >= 0 {
 		summary = live[at].Entry.Body.(*firn.Compaction).Summary
 	} else if first >= 0 {
@@ -272,7 +269,7 @@ func (p *printer) begin(dst []byte, live []dialect.Told) []byte {
 	}
 	dst = p.marker(dst, summary, &firn.Entry{})
 	for _, told := range live {
-		dst = p.again(dst, told)
+		dst = p.reprint(dst, told)
 	}
 	return dst
 }
@@ -295,8 +292,8 @@ func isCompaction(t dialect.Told) bool {
 	return ok
 }
 
-// isSaid reports whether an entry is something that a model is sent.
-func isSaid(t dialect.Told) bool {
+// isMessage reports whether an entry is sent to the model.
+func isMessage(t dialect.Told) bool {
 	switch t.Entry.Body.(type) {
 	case *firn.Message, *firn.BranchSummary, *firn.CustomMessage:
 		return true
@@ -304,7 +301,7 @@ func isSaid(t dialect.Told) bool {
 	return false
 }
 
-// plainUser reports whether a message is words of the user and nothing else.
+// plainUser reports whether a message is a user message of one text.
 func plainUser(m *firn.Message) bool {
 	return m.Role == firn.RoleUser && len(m.Parts) == 1 && strings.TrimSpace(m.Text()) != ""
 }

@@ -13,12 +13,11 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// scanner reads a transcript. Every line is an entry that follows the one
-// before it.
+// scanner reads a transcript. Every line is an entry that follows the previous one.
 type scanner struct {
 	from dialect.Origin
-	// number counts the objects that were read, last is the entry that the next
-	// one follows, and time when that was, as far as the file tells.
+	// number counts the objects read, last is the parent of the next entry, and time is the
+	// last known time.
 	number int
 	last   firn.EntryID
 	time   time.Time
@@ -52,10 +51,10 @@ func (s *scanner) Scan(line []byte) ([]firn.Entry, error) {
 	return s.out, nil
 }
 
-// Finish returns nothing: no line waits for another.
+// Finish returns nothing: no lines are held back.
 func (s *scanner) Finish() []firn.Entry { return nil }
 
-// meta takes the first line.
+// meta processes the first line.
 func (s *scanner) meta(m meta) {
 	if s.time = m.created; s.time.IsZero() {
 		s.time = s.from.Created
@@ -66,7 +65,7 @@ func (s *scanner) meta(m meta) {
 	}
 }
 
-// header makes the header, of what the folder tells if there is no first line.
+// header adds the header, from the facts of the folder if there is no first line.
 func (s *scanner) header(m meta) {
 	h := firn.Header{Session: s.session(m), CWD: s.from.CWD, Agent: m.agent, Key: keyOf(m.agent, m.sender)}
 	if m.agent == "" {
@@ -75,8 +74,8 @@ func (s *scanner) header(m meta) {
 	s.out = append(s.out, firn.Entry{Time: s.time, Body: &h, Extra: m.extra})
 }
 
-// session is the id of the session: the folder's, or what the file is called, or
-// one made of what the first line says.
+// session returns the ID of the session: the one from the folder, the file name, or one
+// derived from the first line.
 func (s *scanner) session(m meta) firn.ID {
 	if s.from.ID != "" {
 		return safeID(string(s.from.ID))
@@ -96,15 +95,15 @@ func (s *scanner) session(m meta) firn.ID {
 	return safeID(n.base(stem))
 }
 
-// add makes an entry that follows the one before it, named by the line.
+// add adds an entry after the previous one, named by its line number.
 func (s *scanner) add(body firn.Body, extra firn.Fields) {
 	e := firn.Entry{ID: firn.EntryID(fmt.Sprintf("l%06d", s.number)), Parent: s.last, Time: s.time, Body: body, Extra: extra}
 	s.out = append(s.out, e)
 	s.last = e.ID
 }
 
-// line takes a line after the first. As in CrabTalk, what can be a marker is
-// one, then what can be an event, then what can be a message.
+// line processes a line after the first. Like CrabTalk, it tries a marker, then an event,
+// then a message.
 func (s *scanner) line(f members, line []byte) {
 	if summary, ok := f.text("compact"); ok {
 		s.compaction(f, summary)
@@ -126,14 +125,14 @@ func (s *scanner) line(f members, line []byte) {
 	s.message(f, nil, line)
 }
 
-// compaction takes a marker. CrabTalk keeps nothing of what stands before it.
+// compaction processes a marker. CrabTalk keeps no messages from before it.
 func (s *scanner) compaction(f members, summary string) {
 	s.stamp(f, "archived_at")
 	id := firn.EntryID(fmt.Sprintf("l%06d", s.number))
 	s.add(&firn.Compaction{Summary: summary, FirstKept: id}, f.without("compact"))
 }
 
-// message takes a message; outer is what was around it, if anything.
+// message processes a message; outer is the object around it, if any.
 func (s *scanner) message(f, outer members, line []byte) {
 	m, ok := readMessage(f)
 	if !ok {
@@ -147,7 +146,7 @@ func (s *scanner) message(f, outer members, line []byte) {
 	s.add(m, outer.without("message", "agent"))
 }
 
-// carry takes a line that no model sees, as it is.
+// carry adds a line that is not sent to the model.
 func (s *scanner) carry(kind string, line []byte) {
 	s.add(&firn.Custom{Type: dialect.LineType(dialect.CrabTalk, kind), Data: keep(bytes.TrimSpace(line))}, nil)
 }
@@ -161,7 +160,7 @@ func (s *scanner) stamp(f members, name string) {
 	}
 }
 
-// parseTime reads a time as chrono writes it.
+// parseTime parses a time in chrono's format.
 func parseTime(text string) (time.Time, bool) {
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || t.Year() < 1 || t.Year() > 9999 {
@@ -170,7 +169,7 @@ func parseTime(text string) (time.Time, bool) {
 	return t.UTC(), true
 }
 
-// meta is what the first line says.
+// meta is the content of the first line.
 type meta struct {
 	agent, sender, createdAt string
 	created                  time.Time
@@ -178,7 +177,7 @@ type meta struct {
 	extra                    firn.Fields
 }
 
-// readMeta reads a first line; false if it is none.
+// readMeta decodes a first line. It returns false if the line is not one.
 func readMeta(f members) (m meta, ok bool) {
 	var has [3]bool
 	m.agent, has[0] = f.text("agent")
@@ -193,10 +192,10 @@ func readMeta(f members) (m meta, ok bool) {
 	return m, true
 }
 
-// members are those of an object, with values that share memory with the line.
+// members are the members of an object. The values share memory with the line.
 type members []firn.Field
 
-// readMembers reads an object and nothing else.
+// readMembers decodes a single object.
 func readMembers(line []byte) (members, error) {
 	r := rawjson.New(line)
 	if !r.Object() {
@@ -210,8 +209,7 @@ func readMembers(line []byte) (members, error) {
 	return f, r.End()
 }
 
-// memberName is the name of the current member. Those that every message has
-// cost no memory.
+// memberName returns the name of the current member. Common names are not allocated.
 func memberName(r *rawjson.Reader) string {
 	switch string(r.Key()) {
 	case "role":
@@ -238,8 +236,7 @@ func memberName(r *rawjson.Reader) string {
 	return r.KeyText()
 }
 
-// get returns the last value of that name, as most readers of JSON do; nil if
-// there is none.
+// get returns the last value of this name, as most JSON readers do, nil if there is none.
 func (f members) get(name string) json.RawMessage {
 	for i := len(f) - 1; i >= 0; i-- {
 		if f[i].Name == name {
@@ -249,7 +246,7 @@ func (f members) get(name string) json.RawMessage {
 	return nil
 }
 
-// text returns a member that is a text.
+// text returns a string member.
 func (f members) text(name string) (string, bool) {
 	value := f.get(name)
 	if value == nil {
@@ -259,8 +256,7 @@ func (f members) text(name string) (string, bool) {
 	return r.Text()
 }
 
-// without returns copies of the members that have no name of these, fit to be
-// extra fields.
+// without returns copies of the other members as extra fields.
 func (f members) without(names ...string) firn.Fields {
 	var rest firn.Fields
 next:
@@ -275,8 +271,8 @@ next:
 	return rest
 }
 
-// extraName is the name of an extra field for a member. Some names mean
-// something in firn's own files.
+// extraName returns the name of an extra field for a member. Names with a meaning in firn's
+// own files are prefixed.
 func extraName(name string) string {
 	switch name {
 	case "", "type", "role", "id", "parentId", "timestamp", "version", "cwd", "firn", "key", "parentSession", "origin":
@@ -285,7 +281,7 @@ func extraName(name string) string {
 	return name
 }
 
-// keep makes a copy of a value that is clean and outlives the line.
+// keep returns a sanitized copy of a value.
 func keep(raw []byte) json.RawMessage {
 	clean, changed := rawjson.Clean(raw)
 	if changed {

@@ -1,38 +1,37 @@
 // Package crabtalk reads and writes the sessions of CrabTalk.
 //
-// A session is a file of JSON lines: a first line that says whose it is, then
-// messages as OpenAI's chat API spells them, markers where the conversation was
-// compacted, and, in April 2026, events that no model sees. From then on each
-// line was a file of its own in a folder, which is read and not written. What is
-// written is the form of CrabTalk's own description of its sessions (RFC 0064),
-// which every later version of the file reader takes.
+// A session is a file of JSON lines: a metadata line, messages in the format of OpenAI's
+// chat API, markers for compactions and, in April 2026, events that are not sent to the
+// model. Later versions store each line in a file of its own in a folder, which is read but
+// not written. Sessions are written in the format of CrabTalk's RFC 0064, which every later
+// version can read.
 //
-// Lines have no ids and no times. Entries are named by the number of their line.
+// Lines have no IDs and no times. Entries are named by their line number.
 package crabtalk
 
 import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// Tool is CrabTalk.
+// Tool implements dialect.Tool for CrabTalk.
 type Tool struct{}
 
-// New makes the tool.
+// New returns the tool.
 func New() Tool { return Tool{} }
 
 // Name returns [dialect.CrabTalk].
 func (Tool) Name() dialect.Name { return dialect.CrabTalk }
 
-// Scanner begins to read a transcript.
+// Scanner returns a scanner for a transcript.
 func (Tool) Scanner(from dialect.Origin) dialect.Scanner { return newScanner(from) }
 
-// Printer begins to write a transcript, or to go on with one.
+// Printer returns a printer for a new transcript or for appending to one.
 func (Tool) Printer(to dialect.Target) dialect.Printer { return newPrinter(to) }
 
-// Layout is where CrabTalk keeps its files. It is a [dialect.Meta].
+// Layout returns CrabTalk's file layout. It is a [dialect.Meta].
 func (Tool) Layout() dialect.Layout { return layout{} }
 
-// The names of what CrabTalk's files cannot say.
+// The names of the limits.
 const (
 	limitBranches  = "branches"
 	limitTimes     = "times"
@@ -53,7 +52,7 @@ const (
 	limitDirectory = "directory"
 )
 
-// Limits lists what CrabTalk's files cannot say.
+// Limits lists the features that CrabTalk's files cannot represent.
 func (Tool) Limits() []dialect.Limit {
 	return []dialect.Limit{
 		{Name: limitBranches, Becomes: "only the current branch is written"},

@@ -6,19 +6,19 @@ import (
 	"firn.dev"
 )
 
-// node is what the printer remembers of an entry.
+// node is the printer's state of an entry.
 type node struct {
 	id firn.EntryID
-	// key is what it is known by, uuid that of its line as it is now; empty if
-	// a model never sees it.
+	// key identifies the entry. uuid is that of its current line, "" if it is never sent to
+	// the model.
 	key, uuid string
 	kind      kind
-	// ref is the key of what a tombstone hides, or a compaction keeps first.
+	// ref is the key of a tombstone's target or of a compaction's first kept entry.
 	ref   string
 	state state
 }
 
-// kind is what an entry is for those around it.
+// kind classifies an entry.
 type kind byte
 
 const (
@@ -27,9 +27,9 @@ const (
 	isCompaction
 )
 
-// state is what became of an entry's line. One that is covered was deleted
-// right behind a compaction, which firn reads as told by the compaction; one
-// that is dead was deleted for itself.
+// state is the state of an entry's line. A covered line was deleted directly after a
+// compaction, which firn treats as part of the compaction; a dead line was deleted on its
+// own.
 type state byte
 
 const (
@@ -38,19 +38,19 @@ const (
 	dead
 )
 
-// compaction says a compaction: Cersei skips lines that are summaries, so it is
-// a message that has the summary, and tombstones delete what it stands for.
+// compaction writes a compaction: since Cersei skips summary lines, the summary is a
+// message, and tombstones delete the messages that it replaces.
 func (p *printer) compaction(dst []byte, e firn.Entry, c *firn.Compaction) []byte {
-	n := node{id: e.ID, key: p.key(e.ID), uuid: p.key(e.ID), kind: isCompaction, ref: p.first(c.FirstKept), state: dead}
+	n := node{id: e.ID, key: p.key(e.ID), uuid: p.key(e.ID), kind: isCompaction, ref: p.originalKey(c.FirstKept), state: dead}
 	p.nodes = append(p.nodes, n)
 	if p.bare {
 		p.lose(e, limitCompaction, false)
 		return p.summary(dst, e, c, n.uuid, "")
 	}
-	return p.settle(dst, e)
+	return p.applyChange(dst, e)
 }
 
-// tombstone says that something is hidden, or no longer so.
+// tombstone hides or restores an entry.
 func (p *printer) tombstone(dst []byte, e firn.Entry, b *firn.Tombstone) []byte {
 	target := p.resolve(b.Target)
 	i := p.find(target)
@@ -60,10 +60,10 @@ func (p *printer) tombstone(dst []byte, e firn.Entry, b *firn.Tombstone) []byte 
 		p.lose(e, limitHiding, true)
 		return dst
 	}
-	return p.settle(dst, e)
+	return p.applyChange(dst, e)
 }
 
-// find returns where the entry of a key is, or -1.
+// find returns the index of the entry with this key, or -1.
 func (p *printer) find(key string) int {
 	for i, n := range slices.Backward(p.nodes) {
 		if n.key == key {
@@ -73,10 +73,10 @@ func (p *printer) find(key string) int {
 	return -1
 }
 
-// resolve finds the key of an entry. A tombstone that was written here and read
-// again has an id that is not known: what it hides tells which one it is.
+// resolve returns the key of an entry. A tombstone written by this printer and read again
+// has an unknown ID; its target identifies it.
 func (p *printer) resolve(id firn.EntryID) string {
-	key := p.first(id)
+	key := p.originalKey(id)
 	if p.to.Told == nil || p.find(key) >= 0 {
 		return key
 	}
@@ -85,7 +85,7 @@ func (p *printer) resolve(id firn.EntryID) string {
 		if !ok {
 			break
 		}
-		target := p.first(b.Target)
+		target := p.originalKey(b.Target)
 		for _, n := range slices.Backward(p.nodes) {
 			if n.kind == isTombstone && n.ref == target {
 				return n.key
@@ -96,18 +96,19 @@ func (p *printer) resolve(id firn.EntryID) string {
 	return key
 }
 
-// view is what a model sees of the nodes.
+// view is the set of nodes that the model sees.
 type view struct {
 	seen   []bool
 	hidden map[string]bool
-	// kept is where that begins, last the compaction that counts, or -1.
+	// kept is the index of the first kept node, last that of the effective compaction, or
+	// -1.
 	kept, last int
 }
 
-// look finds what a model sees.
-func look(nodes []node) view {
+// computeView returns the nodes that the model sees.
+func computeView(nodes []node) view {
 	v := view{seen: make([]bool, len(nodes)), hidden: make(map[string]bool), last: -1}
-	for _, n := range slices.Backward(nodes) { // what hides a tombstone stands behind it
+	for _, n := range slices.Backward(nodes) { // a tombstone that hides another follows it
 		if n.kind == isTombstone && !v.hidden[n.key] {
 			v.hidden[n.ref] = true
 		}
@@ -129,15 +130,15 @@ func look(nodes []node) view {
 	return v
 }
 
-// settle makes the file say what is so since entry e, the last node: it deletes
-// what is no longer to be seen and says what is to be seen again. Nothing that
-// was deleted comes back in Cersei, and things must be said in their order; so
-// all that comes after the first one is said again, too.
-func (p *printer) settle(dst []byte, e firn.Entry) []byte {
+// applyChange updates the file for entry e, the last node: it deletes lines that are no
+// longer visible and writes entries that are visible again. Cersei cannot restore deleted
+// lines, and messages must be in order, so all visible entries after the first restored one
+// are rewritten as well.
+func (p *printer) applyChange(dst []byte, e firn.Entry) []byte {
 	last := len(p.nodes) - 1
-	before, after := look(p.nodes[:last]), look(p.nodes)
+	before, after := computeView(p.nodes[:last]), computeView(p.nodes)
 	before.seen = append(before.seen, false)
-	first := min(p.missing(before, after), p.torn(before, after))
+	first := min(p.firstMissing(before, after), p.firstSharedLine(before, after))
 	if c, ok := e.Body.(*firn.Compaction); ok && first == last {
 		return p.compacted(dst, e, c, before, after)
 	}
@@ -149,12 +150,12 @@ func (p *printer) settle(dst []byte, e firn.Entry) []byte {
 	if told == nil {
 		first = last + 1
 	}
-	return p.resay(p.deleteAll(dst, before, after, first), e.ID, after, first, told)
+	return p.rewriteFrom(p.deleteAll(dst, before, after, first), e.ID, after, first, told)
 }
 
-// missing is the first node that is to be seen and has no line; behind the last
-// one if there is none.
-func (p *printer) missing(before, after view) int {
+// firstMissing returns the first visible node without a line, or len(p.nodes) if there is
+// none.
+func (p *printer) firstMissing(before, after view) int {
 	for i, n := range p.nodes {
 		if after.seen[i] && !before.seen[i] && n.state != live {
 			return i
@@ -163,9 +164,9 @@ func (p *printer) missing(before, after view) int {
 	return len(p.nodes)
 }
 
-// torn is the first node that is still to be seen and shares its line with one
-// that is not; behind the last one if there is none.
-func (p *printer) torn(before, after view) int {
+// firstSharedLine returns the first visible node that shares its line with one that is no
+// longer visible, or len(p.nodes) if there is none.
+func (p *printer) firstSharedLine(before, after view) int {
 	gone := make(map[string]bool)
 	for i, n := range p.nodes {
 		if before.seen[i] && !after.seen[i] && n.state == live {
@@ -180,7 +181,7 @@ func (p *printer) torn(before, after view) int {
 	return len(p.nodes)
 }
 
-// compacted writes a new compaction, and behind it deletes what it stands for.
+// compacted writes a new compaction and deletes the lines that it replaces.
 func (p *printer) compacted(dst []byte, e firn.Entry, c *firn.Compaction, before, after view) []byte {
 	last := len(p.nodes) - 1
 	kept := p.keptBy(after)
@@ -203,8 +204,7 @@ func (p *printer) compacted(dst []byte, e firn.Entry, c *firn.Compaction, before
 	return dst
 }
 
-// keptBy is the uuid of the first line that the compaction keeps; empty if it
-// keeps none.
+// keptBy returns the uuid of the first line that the compaction keeps, "" if it keeps none.
 func (p *printer) keptBy(v view) string {
 	for i := v.kept; i < v.last; i++ {
 		if v.seen[i] {
@@ -214,9 +214,9 @@ func (p *printer) keptBy(v view) string {
 	return ""
 }
 
-// deleteAll deletes what is no longer to be seen, and what is to be said again
-// from first on. What a compaction covered is deleted for itself then, since
-// that compaction may not count any more.
+// deleteAll deletes the lines that are no longer visible and those to be rewritten from
+// first on. Lines covered by a compaction are then deleted on their own, since the
+// compaction may no longer be in effect.
 func (p *printer) deleteAll(dst []byte, before, after view, first int) []byte {
 	done := make(map[string]bool)
 	for i, n := range p.nodes {
@@ -234,8 +234,8 @@ func (p *printer) deleteAll(dst []byte, before, after view, first int) []byte {
 	return dst
 }
 
-// contents reads again what is to be said again from first on; nil if it cannot
-// be read.
+// contents reads the entries to rewrite from first on. It returns nil if they cannot be
+// read.
 func (p *printer) contents(first int, after view, e firn.Entry) map[string]firn.Entry {
 	told := map[string]firn.Entry{p.key(e.ID): e}
 	for _, id := range []firn.EntryID{p.nodes[first].id, firn.EntryID(p.nodes[first].uuid)} {
@@ -243,7 +243,7 @@ func (p *printer) contents(first int, after view, e firn.Entry) map[string]firn.
 			break
 		}
 		for t := range p.to.Told(id) {
-			told[p.first(t.Entry.ID)] = t.Entry
+			told[p.originalKey(t.Entry.ID)] = t.Entry
 		}
 	}
 	for i, n := range p.nodes {
@@ -254,9 +254,9 @@ func (p *printer) contents(first int, after view, e firn.Entry) map[string]firn.
 	return told
 }
 
-// resay says all from first on that is to be seen, under uuids that entry by
-// gives. What is lost of it was told before.
-func (p *printer) resay(dst []byte, by firn.EntryID, after view, first int, told map[string]firn.Entry) []byte {
+// rewriteFrom writes all visible entries from first on under uuids derived from entry by.
+// Their losses were reported before.
+func (p *printer) rewriteFrom(dst []byte, by firn.EntryID, after view, first int, told map[string]firn.Entry) []byte {
 	lose := p.to.Lose
 	p.to.Lose = nil
 	for i := first; i < len(p.nodes); i++ {
@@ -264,7 +264,7 @@ func (p *printer) resay(dst []byte, by firn.EntryID, after view, first int, told
 			continue
 		}
 		n := &p.nodes[i]
-		n.uuid, n.state = p.again(by, n.key), live
+		n.uuid, n.state = p.copyUUID(by, n.key), live
 		p.firsts[n.uuid] = n.key
 		e := told[n.key]
 		if c, ok := e.Body.(*firn.Compaction); ok {
@@ -277,12 +277,12 @@ func (p *printer) resay(dst []byte, by firn.EntryID, after view, first int, told
 	return dst
 }
 
-// again is the uuid of something that is said again because of an entry.
-func (p *printer) again(by firn.EntryID, key string) string {
+// copyUUID returns the uuid of an entry that is rewritten because of entry by.
+func (p *printer) copyUUID(by firn.EntryID, key string) string {
 	return p.key(by + "/" + firn.EntryID(key))
 }
 
-// summary adds the message that a compaction is, with a note of what it keeps.
+// summary writes the message of a compaction, with a mark of its first kept line.
 func (p *printer) summary(dst []byte, e firn.Entry, c *firn.Compaction, uuid, kept string) []byte {
 	mark := []byte(`{"compaction":true`)
 	if kept != "" {
@@ -295,7 +295,7 @@ func (p *printer) summary(dst []byte, e firn.Entry, c *firn.Compaction, uuid, ke
 	return dst
 }
 
-// deleteLine adds a tombstone.
+// deleteLine appends a tombstone.
 func (p *printer) deleteLine(dst []byte, uuid string) []byte {
 	dst = appendText(dst, `{"type":"tombstone","deleted_uuid":`, uuid)
 	dst = appendText(dst, `,"timestamp":`, stamp(p.time))

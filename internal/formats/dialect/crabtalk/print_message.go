@@ -8,15 +8,14 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// losing is told of what of an entry could not be said.
-type losing func(e *firn.Entry, limit string, dropped bool)
+// lossFunc is called for each loss in an entry.
+type lossFunc func(e *firn.Entry, limit string, dropped bool)
 
-// say writes what a model is sent of an entry as a message; nothing if it is
-// sent nothing.
-func (p *printer) say(dst []byte, e *firn.Entry, lose losing) []byte {
+// printMessage writes an entry as a message, if it is sent to the model.
+func (p *printer) printMessage(dst []byte, e *firn.Entry, lose lossFunc) []byte {
 	switch b := e.Body.(type) {
 	case *firn.Message:
-		return sayMessage(dst, e, b, lose)
+		return appendMessage(dst, e, b, lose)
 	case *firn.BranchSummary:
 		lose(e, limitSpeakers, false)
 		return line{role: roleUser, content: "Summary of a branch that this conversation came back from:\n\n" + b.Summary}.append(dst)
@@ -27,7 +26,7 @@ func (p *printer) say(dst []byte, e *firn.Entry, lose losing) []byte {
 	return dst
 }
 
-func sayMessage(dst []byte, e *firn.Entry, m *firn.Message, lose losing) []byte {
+func appendMessage(dst []byte, e *firn.Entry, m *firn.Message, lose lossFunc) []byte {
 	if m.StopReason == firn.StopError || m.StopReason == firn.StopAborted {
 		lose(e, limitFailed, true)
 		return dst
@@ -42,9 +41,9 @@ func sayMessage(dst []byte, e *firn.Entry, m *firn.Message, lose losing) []byte 
 	case firn.RoleAssistant:
 		l = assistantLine(e, m, lose)
 	case firn.RoleToolResult:
-		return sayResults(dst, e, m, lose)
+		return appendResults(dst, e, m, lose)
 	case firn.RoleShell:
-		return sayShell(dst, e, m, lose)
+		return appendShell(dst, e, m, lose)
 	default:
 		lose(e, limitUnknown, true)
 		return dst
@@ -53,8 +52,8 @@ func sayMessage(dst []byte, e *firn.Entry, m *firn.Message, lose losing) []byte 
 	return l.append(dst)
 }
 
-// assistantLine is an answer as CrabTalk keeps it: thoughts, words and calls.
-func assistantLine(e *firn.Entry, m *firn.Message, lose losing) line {
+// assistantLine encodes a response as CrabTalk does: reasoning, text and calls.
+func assistantLine(e *firn.Entry, m *firn.Message, lose lossFunc) line {
 	l := line{role: roleAssistant, content: textOf(e, m.Parts, lose)}
 	var thoughts []string
 	calls, marked := false, false
@@ -87,8 +86,8 @@ func assistantLine(e *firn.Entry, m *firn.Message, lose losing) line {
 	return l
 }
 
-// sayResults writes what tools answered.
-func sayResults(dst []byte, e *firn.Entry, m *firn.Message, lose losing) []byte {
+// appendResults appends tool results.
+func appendResults(dst []byte, e *firn.Entry, m *firn.Message, lose lossFunc) []byte {
 	agent, _ := members(m.Extra).text("agent")
 	for _, part := range m.Parts {
 		result, ok := part.(firn.ToolResult)
@@ -107,8 +106,8 @@ func sayResults(dst []byte, e *firn.Entry, m *firn.Message, lose losing) []byte 
 	return dst
 }
 
-// sayShell writes a command of the user's as what he tells of it.
-func sayShell(dst []byte, e *firn.Entry, m *firn.Message, lose losing) []byte {
+// appendShell appends a shell command of the user as a user message.
+func appendShell(dst []byte, e *firn.Entry, m *firn.Message, lose lossFunc) []byte {
 	for _, part := range m.Parts {
 		s, ok := part.(firn.Shell)
 		if !ok || s.Hidden {
@@ -126,7 +125,7 @@ func sayShell(dst []byte, e *firn.Entry, m *firn.Message, lose losing) []byte {
 }
 
 // textOf joins the texts among parts.
-func textOf(e *firn.Entry, parts []firn.Part, lose losing) string {
+func textOf(e *firn.Entry, parts []firn.Part, lose lossFunc) string {
 	var texts []string
 	for _, part := range parts {
 		switch part := part.(type) {
@@ -145,7 +144,7 @@ func textOf(e *firn.Entry, parts []firn.Part, lose losing) string {
 	return strings.Join(texts, "\n")
 }
 
-// line is a message as CrabTalk keeps it. What is empty is not written.
+// line is a message in CrabTalk's format. Empty members are omitted.
 type line struct {
 	role, content, reasoning string
 	name, callID             string
@@ -153,7 +152,7 @@ type line struct {
 	agent                    string
 }
 
-// append adds the line, with the members in CrabTalk's order.
+// append appends the line with the members in CrabTalk's order.
 func (l line) append(dst []byte) []byte {
 	dst = rawjson.AppendString(append(dst, `{"role":`...), l.role)
 	dst = member(dst, "content", l.content)
