@@ -9,16 +9,16 @@ import (
 	"firn.dev"
 )
 
-// Ahead is a session that firn has gone on with, and the tool as well: what the
-// tool said since is in the mirror, and not in firn's copy.
+// Ahead is a session that was continued both in firn and in the tool: the mirror has
+// entries of the tool that firn's copy lacks.
 type Ahead struct {
 	ID firn.ID
-	// File is the last part of it in the mirror.
+	// File is its last part in the mirror.
 	File string
 }
 
-// Ahead tells which of the files that have grown belong to sessions that firn has a
-// copy of its own of, which own tells.
+// Ahead returns the sessions among the grown files of which firn has its own copy, as
+// reported by own.
 func (m *Mirror) Ahead(own func(firn.ID) bool, grown []string) []Ahead {
 	if len(grown) == 0 {
 		return nil
@@ -38,7 +38,7 @@ func (m *Mirror) Ahead(own func(firn.ID) bool, grown []string) []Ahead {
 	return all
 }
 
-// grown names the files that were there before and are longer now.
+// grown returns the files that existed before and are longer now.
 func grown(before, now map[string]Stand) (names []string) {
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if old, ok := before[name]; ok && now[name].Size > old.Size {

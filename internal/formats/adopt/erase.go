@@ -15,16 +15,16 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// erasedName is the file of a mirror that names what was erased from it, so
-// that the next run does not bring it back.
+// erasedName is the file of a mirror that lists the erased files, so that the next run does
+// not restore them.
 const erasedName = "source.erased"
 
-// asideMark follows the name of a file in the names of what was put aside of it.
+// asideMark follows the original name in the names of files that were put aside.
 const asideMark = ".was-"
 
-// Erase takes files out of the mirror for good, with the older versions that
-// were put aside, and notes that they must not come again. The tool's own files
-// are not touched. It returns how many bytes went. Erasing again what is gone is
+// Erase permanently deletes files from the mirror, including the older versions that were
+// put aside, and records that they must not be mirrored again. It does not touch the tool's
+// own files. It returns the number of bytes deleted. Erasing a file that is already gone is
 // not an error.
 func (m *Mirror) Erase(ctx context.Context, names []string) (bytes int64, err error) {
 	unlock, err := m.lock(ctx)
@@ -52,7 +52,7 @@ func (m *Mirror) Erase(ctx context.Context, names []string) (bytes int64, err er
 	return bytes, m.write(manifest)
 }
 
-// Size tells how many bytes [Mirror.Erase] would take.
+// Size returns the number of bytes that [Mirror.Erase] would delete.
 func (m *Mirror) Size(names []string) (bytes int64, err error) {
 	for _, name := range names {
 		n, err := m.each(name, func(string) error { return nil })
@@ -64,21 +64,20 @@ func (m *Mirror) Size(names []string) (bytes int64, err error) {
 	return bytes, nil
 }
 
-// erase removes one file, with what was put aside of it.
+// erase deletes one file and its older versions.
 func (m *Mirror) erase(name string) (int64, error) {
 	bytes, err := m.each(name, m.FS.Remove)
 	if err != nil {
 		return bytes, err
 	}
 	err = m.FS.SyncDir(filepath.Dir(filepath.Join(m.Dir, filepath.FromSlash(name))))
-	if errors.Is(err, fs.ErrNotExist) { // nor was the file
+	if errors.Is(err, fs.ErrNotExist) { // the file does not exist either
 		err = nil
 	}
 	return bytes, err
 }
 
-// each does something with a file and with what was put aside of it, and returns
-// how large they are.
+// each calls do for a file and its older versions, and returns their total size.
 func (m *Mirror) each(name string, do func(path string) error) (bytes int64, err error) {
 	dir, base := filepath.Split(filepath.Join(m.Dir, filepath.FromSlash(name)))
 	entries, err := m.FS.ReadDir(dir)
@@ -105,7 +104,7 @@ func (m *Mirror) each(name string, do func(path string) error) (bytes int64, err
 	return bytes, nil
 }
 
-// noteErased adds to what must not come again.
+// noteErased adds names to the list of erased files.
 func (m *Mirror) noteErased(names []string) error {
 	all, err := m.erased()
 	if err != nil {
@@ -119,8 +118,8 @@ func (m *Mirror) noteErased(names []string) error {
 	return vfs.WriteFile(m.FS, filepath.Join(m.Dir, erasedName), append(data, '\n'))
 }
 
-// erased names what was erased. If that cannot be read nothing may be mirrored:
-// it could be what was erased.
+// erased returns the names of erased files. If the list cannot be read, nothing may be
+// mirrored, because it could restore an erased file.
 func (m *Mirror) erased() (names []string, err error) {
 	data, err := os.ReadFile(filepath.Join(m.Dir, erasedName))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -137,7 +136,7 @@ func (m *Mirror) erased() (names []string, err error) {
 	return names, nil
 }
 
-// allowed leaves out what was erased.
+// allowed returns the items that were not erased.
 func (m *Mirror) allowed(items []item) ([]item, error) {
 	erased, err := m.erased()
 	return slices.DeleteFunc(items, func(it item) bool { return slices.Contains(erased, it.name) }), err

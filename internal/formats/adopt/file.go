@@ -15,23 +15,24 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// chunk is how much is read at once.
+// chunk is the size of a read in bytes.
 const chunk = 1 << 20
 
-// original is a file of the tool that is being read, as it stood when it was
-// opened: what is added meanwhile is left to the next run.
+// original is an open file of the tool with its size at the time of opening. Data appended
+// later is left to the next run.
 type original struct {
 	vfs.File
 	vfs.Info
 	path string
 }
 
-// file brings one file up to date. What concerns it alone is a [skipped].
+// file updates one file of the mirror. An error that concerns only this file is of type
+// [skipped].
 func (m *Mirror) file(it item, known map[string]Stand, done *Done) error {
 	from, to := filepath.Join(m.Home, filepath.FromSlash(it.name)), filepath.Join(m.Dir, filepath.FromSlash(it.name))
 	theirs, err := m.FS.Stat(from)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !theirs.Mode.IsRegular() {
-		return nil // it went away just now; what we have stays
+		return nil // it was deleted just now; the copy stays
 	}
 	if err != nil {
 		return skipped{err}
@@ -43,37 +44,37 @@ func (m *Mirror) file(it item, known map[string]Stand, done *Done) error {
 		return skipped{err}
 	case there && !ours.Mode.IsRegular():
 		return skipped{fmt.Errorf("%s is in its place in the mirror: %w", to, firn.ErrConflict)}
-	case there && ours.Same(theirs): // a link: to add to it would be to add to theirs
+	case there && ours.Same(theirs): // a hard link: appending to it would change the tool's file
 		known[it.name] = Stand{Size: theirs.Size, Modified: theirs.ModTime.UTC()}
 		return nil
-	case there && known[it.name].is(theirs, ours):
+	case there && known[it.name].unchanged(theirs, ours):
 		return nil
 	}
 	in, err := m.FS.Open(from, vfs.Read)
 	if err != nil {
 		return skipped{err}
 	}
-	defer in.Close() // only read
+	defer in.Close() // read only
 	if theirs, err = in.Stat(); err != nil {
 		return skipped{err}
 	}
-	stand, err := m.bring(&original{in, theirs, from}, it, to, there, known[it.name], done)
+	stand, err := m.update(&original{in, theirs, from}, it, to, there, known[it.name], done)
 	if err == nil {
 		known[it.name] = stand
 	}
 	return err
 }
 
-// bring makes our file what theirs is.
-func (m *Mirror) bring(in *original, it item, to string, there bool, old Stand, done *Done) (Stand, error) {
+// update makes the copy equal to the tool's file.
+func (m *Mirror) update(in *original, it item, to string, there bool, old Stand, done *Done) (Stand, error) {
 	if !there {
-		return m.begin(in, it, to, done)
+		return m.create(in, it, to, done)
 	}
 	p, err := m.compare(in, to)
 	switch {
 	case err != nil:
 		return Stand{}, err
-	case p.same == in.Size && p.same == p.ours.Size && old.holds(p.ours): // the same still, and durable
+	case p.same == in.Size && p.same == p.ours.Size && old.holds(p.ours): // unchanged and durable
 		return m.stand(in, p.ours, p.sum), nil
 	case p.ours.Links <= 1 && p.same == p.ours.Size:
 		before := done.Bytes
@@ -83,9 +84,9 @@ func (m *Mirror) bring(in *original, it item, to string, there bool, old Stand, 
 		}
 		return stand, err
 	case it.side:
-		return m.replace(in, to, done) // what it said is not worth keeping
+		return m.replace(in, to, done) // the old version is not worth keeping
 	}
-	damaged, err := in.was(old, p.ours.Size)
+	damaged, err := in.stillContains(old, p.ours.Size)
 	if err != nil {
 		return Stand{}, err
 	}
@@ -93,7 +94,7 @@ func (m *Mirror) bring(in *original, it item, to string, there bool, old Stand, 
 		done.Healed++
 		return m.heal(in, to, p, done)
 	}
-	if noted, err := m.noted(in, to, p.ours.Size); err != nil {
+	if noted, err := m.onlyMetaChanged(in, to, p.ours.Size); err != nil {
 		return Stand{}, err
 	} else if noted {
 		return m.replace(in, to, done)
@@ -105,7 +106,7 @@ func (m *Mirror) bring(in *original, it item, to string, there bool, old Stand, 
 	return m.copy(in, to, vfs.Create, begun(), done)
 }
 
-// putAside gives our file a name that nothing has.
+// putAside renames the copy to an unused name.
 func (m *Mirror) putAside(name string) error {
 	stem := fmt.Sprintf("%s.was-%s", name, m.Now().UTC().Format("20060102T150405.000"))
 	aside := stem
@@ -119,13 +120,13 @@ func (m *Mirror) putAside(name string) error {
 	}
 }
 
-// linker is a file system that can give a file a second name.
+// linker is a file system that supports hard links.
 type linker interface {
 	Link(from, to string) error
 }
 
-// begin makes a file that is not there.
-func (m *Mirror) begin(in *original, it item, to string, done *Done) (Stand, error) {
+// create creates a copy that does not exist yet.
+func (m *Mirror) create(in *original, it item, to string, done *Done) (Stand, error) {
 	if err := m.FS.MkdirAll(filepath.Dir(to)); err != nil {
 		return Stand{}, err
 	}
@@ -139,8 +140,8 @@ func (m *Mirror) begin(in *original, it item, to string, done *Done) (Stand, err
 	return m.copy(in, to, vfs.Create, begun(), done)
 }
 
-// progress is how much of a file we have for sure: the first bytes that are
-// the same on both sides, and their sum.
+// progress is the verified part of a copy: the length of the common prefix of both files
+// and its hash.
 type progress struct {
 	ours vfs.Info
 	same int64
@@ -149,14 +150,14 @@ type progress struct {
 
 func begun() progress { return progress{sum: sha256.New()} }
 
-// compare finds out how much of our file is the beginning of theirs.
+// compare determines how much of the copy is a prefix of the tool's file.
 func (m *Mirror) compare(in *original, to string) (progress, error) {
 	p := begun()
 	f, err := m.FS.Open(to, vfs.Read)
 	if err != nil {
 		return p, err
 	}
-	defer f.Close() // only read
+	defer f.Close() // read only
 	if p.ours, err = f.Stat(); err != nil {
 		return p, err
 	}
@@ -170,7 +171,7 @@ func (m *Mirror) compare(in *original, to string) (progress, error) {
 			return p, err
 		}
 		equal := common(a[:n], b[:n])
-		p.sum.Write(a[:equal]) // it never fails
+		p.sum.Write(a[:equal]) // never fails
 		p.same += int64(equal)
 		if int64(equal) < n {
 			break
@@ -179,7 +180,7 @@ func (m *Mirror) compare(in *original, to string) (progress, error) {
 	return p, nil
 }
 
-// readAt fills a piece.
+// readAt fills a buffer.
 func readAt(f io.ReaderAt, piece []byte, at int64) error {
 	n, err := f.ReadAt(piece, at)
 	switch {
@@ -191,7 +192,7 @@ func readAt(f io.ReaderAt, piece []byte, at int64) error {
 	return err
 }
 
-// common is how many bytes two pieces begin with alike.
+// common returns the length of the common prefix.
 func common(a, b []byte) int {
 	if bytes.Equal(a, b) {
 		return len(a)
@@ -204,9 +205,9 @@ func common(a, b []byte) int {
 	return len(a)
 }
 
-// was reports whether the tool's file still begins with all that we noted to
-// have, in which case a copy of ours that is no longer and differs is damaged.
-func (o *original) was(old Stand, ours int64) (bool, error) {
+// stillContains reports whether the tool's file still begins with the bytes recorded in
+// old. If so, a copy that differs and is not longer is damaged.
+func (o *original) stillContains(old Stand, ours int64) (bool, error) {
 	if old.Sum == "" || ours > old.Held || o.Size < old.Held {
 		return false, nil
 	}
@@ -217,8 +218,8 @@ func (o *original) was(old Stand, ours int64) (bool, error) {
 	return hex.EncodeToString(sum.Sum(nil)) == old.Sum, nil
 }
 
-// heal cuts our file where it is damaged, and copies the rest again. A crash
-// between the two leaves the beginning of the file, which is gone on with.
+// heal truncates the copy where it is damaged and copies the rest again. A crash in between
+// leaves a prefix of the file, which the next run completes.
 func (m *Mirror) heal(in *original, to string, p progress, done *Done) (Stand, error) {
 	f, err := m.FS.Open(to, vfs.Change)
 	if err != nil {
@@ -230,8 +231,8 @@ func (m *Mirror) heal(in *original, to string, p progress, done *Done) (Stand, e
 	return m.copy(in, to, vfs.Extend, p, done)
 }
 
-// copy copies what we do not have yet, and makes it durable. A copy that is cut
-// short is the beginning of the file, which the next run goes on with.
+// copy copies the missing rest of the file and makes it durable. An interrupted copy is a
+// prefix of the file, which the next run completes.
 func (m *Mirror) copy(in *original, to string, mode vfs.Mode, p progress, done *Done) (Stand, error) {
 	out, err := m.FS.Open(to, mode)
 	if err != nil {
@@ -253,21 +254,21 @@ func (m *Mirror) copy(in *original, to string, mode vfs.Mode, p progress, done *
 	return m.stand(in, ours, p.sum), m.FS.SyncDir(filepath.Dir(to))
 }
 
-// stand is how a file and our copy of it stand now.
+// stand returns the current state of a file and its copy.
 func (m *Mirror) stand(in *original, ours vfs.Info, sum hash.Hash) Stand {
 	return Stand{
-		Size: in.Size, Modified: trusted(in.ModTime, m.Now()),
+		Size: in.Size, Modified: trustedTime(in.ModTime, m.Now()),
 		Held: ours.Size, HeldModified: ours.ModTime.UTC(), Sum: hex.EncodeToString(sum.Sum(nil)),
 	}
 }
 
-// reading remembers that it was reading that failed.
+// reading is a reader that records read errors.
 type reading struct {
 	r   io.Reader
 	err error
 }
 
-// Read reads.
+// Read implements [io.Reader].
 func (r *reading) Read(p []byte) (int, error) {
 	n, err := r.r.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -276,5 +277,5 @@ func (r *reading) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// onlyWriter hides what else a file can do.
+// onlyWriter hides the other methods of a file.
 type onlyWriter struct{ io.Writer }

@@ -1,6 +1,5 @@
-// Package adopt mirrors the folders in which other tools keep their sessions, as
-// far as it finds them on this machine, so that no tool's timer takes them away.
-// The originals are only ever read.
+// Package adopt mirrors the session folders of other tools on this machine, so that no
+// tool's cleanup deletes them. The originals are only read.
 package adopt
 
 import (
@@ -16,21 +15,22 @@ import (
 // Found is a folder of a tool.
 type Found struct {
 	Tool dialect.Tool
-	// Home is where it is.
+	// Home is its path.
 	Home string
-	// Sessions, of which Subs are those of sub-agents, take Bytes in Files.
+	// Sessions is the number of sessions, Subs the number of those that belong to
+	// sub-agents. They take Bytes in Files.
 	Sessions, Subs, Files int
 	Bytes                 int64
-	// Oldest and Newest are when a session was last written.
+	// Oldest and Newest are times of the last write to a session.
 	Oldest, Newest time.Time
-	// Keeps is after how long the tool deletes sessions by itself; 0 is never.
+	// Keeps is the age at which the tool deletes sessions; 0 means never.
 	Keeps time.Duration
-	// Faults are what could not be made sense of, in words.
+	// Faults describes the files that could not be interpreted.
 	Faults []string
 }
 
-// Find looks for the folders of tools below a user's home directory, and in the
-// directories that others names for a tool.
+// Find returns the folders of tools below a user's home directory and in the directories
+// given by others.
 func Find(ctx context.Context, user string, tools []dialect.Tool, others map[dialect.Name]string) ([]Found, error) {
 	var all []Found
 	for _, tool := range tools {
@@ -51,8 +51,8 @@ func Find(ctx context.Context, user string, tools []dialect.Tool, others map[dia
 	return all, nil
 }
 
-// Within finds the folder of a tool, or a place where a tool has its folder if it
-// is used, in which a directory lies that we want to write to.
+// Within returns the folder of a tool, or a location where a tool would have its folder,
+// that contains dir. It protects such folders from being written to.
 func Within(dir, user string, tools []dialect.Tool, others map[dialect.Name]string, found []Found) (home string, ok bool) {
 	var all []string
 	for _, tool := range tools {
@@ -70,7 +70,7 @@ func Within(dir, user string, tools []dialect.Tool, others map[dialect.Name]stri
 	return "", false
 }
 
-// resolved is a path without links, as far as there is something at it.
+// resolved returns a path with symbolic links resolved, as far as it exists.
 func resolved(name string) string {
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		return real
@@ -81,7 +81,7 @@ func resolved(name string) string {
 	return name
 }
 
-// homes lists where a tool's folder may be.
+// homes lists the possible locations of a tool's folder.
 func homes(user string, tool dialect.Tool, others map[dialect.Name]string) []string {
 	if home := others[tool.Name()]; home != "" {
 		return []string{home}
@@ -93,7 +93,7 @@ func homes(user string, tool dialect.Tool, others map[dialect.Name]string) []str
 	return list
 }
 
-// Look tells what is in a tool's folder, without opening a transcript.
+// Look describes a tool's folder without opening transcripts.
 func Look(ctx context.Context, home string, tool dialect.Tool) (Found, error) {
 	f := Found{Tool: tool, Home: home}
 	tree := os.DirFS(home)
@@ -119,7 +119,7 @@ func (f *Found) add(tree fs.FS, t dialect.Transcript) {
 	for _, part := range t.Parts {
 		info, err := fs.Stat(tree, part)
 		if err != nil {
-			continue // it went away since
+			continue // it was deleted meanwhile
 		}
 		f.Files++
 		f.Bytes += info.Size()
@@ -132,7 +132,7 @@ func (f *Found) add(tree fs.FS, t dialect.Transcript) {
 	}
 }
 
-// Next is when the tool will delete the oldest session, if it does.
+// Next returns the time when the tool will delete the oldest session, if it does.
 func (f *Found) Next() (time.Time, bool) {
 	if f.Keeps == 0 || f.Oldest.IsZero() {
 		return time.Time{}, false

@@ -17,13 +17,13 @@ import (
 // item is a file to mirror.
 type item struct {
 	name string
-	// side is set if it is no transcript but tells about some.
+	// side is set for a file that is not a transcript but describes some.
 	side bool
 }
 
-// items lists the files to mirror: transcripts, and what the tool notes about
-// them. Nothing else of a tool's folder is touched: there may be secrets in it.
-// What cannot be listed is noted as failed.
+// items lists the files to mirror: transcripts and the tool's metadata about them. No other
+// file of the folder is read, because it may contain secrets. Files that cannot be listed
+// are recorded as failed.
 func (m *Mirror) items(ctx context.Context, done *Done) ([]item, error) {
 	tree := os.DirFS(m.Home)
 	var all []item
@@ -45,7 +45,7 @@ func (m *Mirror) items(ctx context.Context, done *Done) ([]item, error) {
 			}
 		}
 	}
-	b := besides{tree: tree, listed: make(map[string][]fs.DirEntry), done: done}
+	b := patternFinder{tree: tree, listed: make(map[string][]fs.DirEntry), done: done}
 	for _, pattern := range m.Tool.Layout().Beside() {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return nil, fmt.Errorf("find what lies beside the sessions of %s: the pattern %s: %w", m.Tool.Name(), pattern, err)
@@ -61,13 +61,13 @@ func (m *Mirror) items(ctx context.Context, done *Done) ([]item, error) {
 	return all, nil
 }
 
-// isFailure reports whether an error of a listing hides something that could
-// have been mirrored: not what is none of the tool's, makes no sense, or is gone.
+// isFailure reports whether a listing error may hide a file that should be mirrored. Files
+// that are not the tool's, are invalid or are gone are no failures.
 func isFailure(err error) bool {
 	return !errors.Is(err, firn.ErrUnsupported) && !errors.Is(err, firn.ErrCorrupt) && !errors.Is(err, fs.ErrNotExist)
 }
 
-// placeOf is what an error of a listing is about.
+// placeOf returns the path that a listing error concerns.
 func placeOf(err error, parts []string) string {
 	var at *fs.PathError
 	switch {
@@ -79,23 +79,23 @@ func placeOf(err error, parts []string) string {
 	return "."
 }
 
-// besides finds files by patterns. Unlike [fs.Glob] it opens no file, knows any
-// number of folders, and tells of folders that it cannot list.
-type besides struct {
+// patternFinder finds files by patterns. Unlike [fs.Glob] it opens no files, supports **
+// and reports folders that it cannot list.
+type patternFinder struct {
 	tree   fs.FS
 	listed map[string][]fs.DirEntry
 	done   *Done
 }
 
-// find yields what is in a directory and matches the rest of a pattern.
-func (b *besides) find(dir string, pattern []string, yield func(name string)) {
+// find yields the files in a directory that match the rest of a pattern.
+func (b *patternFinder) find(dir string, pattern []string, yield func(name string)) {
 	first, rest := pattern[0], pattern[1:]
 	if first == "**" {
 		b.find(dir, rest, yield)
 	}
 	for _, e := range b.list(dir) {
 		name := path.Join(dir, e.Name())
-		matches, _ := path.Match(first, e.Name()) // it was tried
+		matches, _ := path.Match(first, e.Name()) // the pattern was validated
 		switch {
 		case first == "**" && e.IsDir():
 			b.find(name, pattern, yield)
@@ -108,8 +108,8 @@ func (b *besides) find(dir string, pattern []string, yield func(name string)) {
 	}
 }
 
-// isDir reports whether an entry is a directory, or a link to one.
-func (b *besides) isDir(name string, e fs.DirEntry) bool {
+// isDir reports whether an entry is a directory or a link to one.
+func (b *patternFinder) isDir(name string, e fs.DirEntry) bool {
 	if e.Type()&fs.ModeSymlink == 0 {
 		return e.IsDir()
 	}
@@ -117,8 +117,8 @@ func (b *besides) isDir(name string, e fs.DirEntry) bool {
 	return err == nil && info.IsDir()
 }
 
-// list reads a directory once.
-func (b *besides) list(dir string) []fs.DirEntry {
+// list reads a directory and caches the result.
+func (b *patternFinder) list(dir string) []fs.DirEntry {
 	if entries, ok := b.listed[dir]; ok {
 		return entries
 	}

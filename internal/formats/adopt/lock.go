@@ -10,14 +10,14 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// lockName is the file of a mirror that is locked while it is written to.
+// lockName is the file of a mirror that is locked during writes.
 const lockName = "source.lock"
 
-// lockPause is how long to wait before trying again for a lock that is taken.
+// lockPause is the delay before retrying a lock that is held.
 const lockPause = 50 * time.Millisecond
 
-// lock makes sure that nobody else writes to the mirror, waiting for who does.
-// The lock is the kernel's, so that one who was killed holds none.
+// lock acquires exclusive write access to the mirror, waiting if necessary. The lock is the
+// kernel's, so a killed process does not keep it.
 func (m *Mirror) lock(ctx context.Context) (release func() error, err error) {
 	told := false
 	for {
@@ -42,8 +42,8 @@ func (m *Mirror) lock(ctx context.Context) (release func() error, err error) {
 	}
 }
 
-// tryLock takes the lock, or returns nothing if it is taken. A file that has no
-// name any more, since somebody removed the mirror, locks nothing.
+// tryLock acquires the lock, or returns nil if it is held. A lock on a file that was
+// deleted, because the mirror was removed, does not count.
 func (m *Mirror) tryLock() (vfs.File, error) {
 	if err := m.FS.MkdirAll(m.Dir); err != nil {
 		return nil, err

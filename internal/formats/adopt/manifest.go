@@ -12,56 +12,56 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// manifestName is the file of a mirror that says what it mirrors.
+// manifestName is the file of a mirror with its manifest.
 const manifestName = "source.json"
 
-// Manifest says what a mirror mirrors.
+// Manifest describes the contents of a mirror.
 type Manifest struct {
 	Tool dialect.Name `json:"tool"`
 	Home string       `json:"home"`
-	// At is when it was last brought up to date.
+	// At is the time of the last update.
 	At time.Time `json:"at"`
-	// Files are those that were mirrored, as they stood.
+	// Files holds the state of the mirrored files.
 	Files map[string]Stand `json:"files"`
 }
 
-// Stand is how a file and our copy of it stood when they were the same. As long
-// as both still stand so, neither is read again.
+// Stand is the state of a file and its copy when they were equal. While both are unchanged,
+// neither is read again.
 type Stand struct {
-	// Size and Modified are of the tool's file.
+	// Size and Modified are those of the tool's file.
 	Size     int64     `json:"size"`
 	Modified time.Time `json:"modified,omitzero"`
-	// Held and HeldModified are of our copy, and Sum is the SHA-256 of it. A link
-	// has none of them.
+	// Held and HeldModified are size and time of the copy, Sum its SHA-256. They are empty
+	// for a hard link.
 	Held         int64     `json:"held,omitempty"`
 	HeldModified time.Time `json:"heldModified,omitzero"`
 	Sum          string    `json:"sum,omitempty"`
 }
 
-// is reports whether nothing was changed since, on either side.
-func (s Stand) is(theirs, ours vfs.Info) bool {
+// unchanged reports whether neither file was changed since.
+func (s Stand) unchanged(theirs, ours vfs.Info) bool {
 	return s.holds(ours) && s.Held == s.Size && s.Size == theirs.Size && s.Modified.Equal(theirs.ModTime)
 }
 
-// holds reports whether our copy is as we left it.
+// holds reports whether the copy is unchanged.
 func (s Stand) holds(ours vfs.Info) bool {
 	return s.Sum != "" && s.Held == ours.Size && s.HeldModified.Equal(ours.ModTime)
 }
 
-// settled is how long a file must have been left alone for its time to be
-// trusted: file systems count time in steps, and within one a file can change
-// without its time changing.
-const settled = 2 * time.Second
+// minFileAge is the minimum age of a modification time that is trusted: file systems have a
+// coarse clock, and within one tick a file can change without its time changing.
+const minFileAge = 2 * time.Second
 
-// trusted is the time of a file, or none if it was changed only just now.
-func trusted(at, now time.Time) time.Time {
-	if now.Sub(at).Abs() < settled {
+// trustedTime returns the modification time of a file, or the zero time if the file was
+// changed just now.
+func trustedTime(at, now time.Time) time.Time {
+	if now.Sub(at).Abs() < minFileAge {
 		return time.Time{}
 	}
 	return at.UTC()
 }
 
-// ReadManifest reads what a mirror mirrors.
+// ReadManifest reads the manifest of a mirror.
 func ReadManifest(dir string) (Manifest, error) {
 	var m Manifest
 	data, err := os.ReadFile(filepath.Join(dir, manifestName))
@@ -74,8 +74,8 @@ func ReadManifest(dir string) (Manifest, error) {
 	return m, nil
 }
 
-// manifest is what the last run noted. It is only there to save time, and to
-// tell which of two copies is the wrong one: without it all files are compared.
+// manifest returns the manifest of the last run. It saves time and identifies the damaged
+// one of two copies: without it all files are compared.
 func (m *Mirror) manifest() Manifest {
 	manifest, err := ReadManifest(m.Dir)
 	if err != nil || manifest.Files == nil {
@@ -85,7 +85,7 @@ func (m *Mirror) manifest() Manifest {
 	return manifest
 }
 
-// write notes what was mirrored.
+// write stores the manifest.
 func (m *Mirror) write(manifest Manifest) error {
 	manifest.At = m.Now().UTC()
 	data, err := json.MarshalIndent(manifest, "", "  ")

@@ -12,13 +12,13 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// maxFirst bounds how much of a file is read for its first line.
+// maxFirst limits how many bytes are read for the first line of a file.
 const maxFirst = 64 << 10
 
-// noted reports whether the tool changed nothing but what it notes about the
-// session in the first line, and went on. With a tool that does so at every turn,
-// to put each former file aside would fill the disk with copies.
-func (m *Mirror) noted(in *original, to string, ours int64) (bool, error) {
+// onlyMetaChanged reports whether the tool changed only the metadata in the first line and
+// appended to the file. If a tool does that on every turn, putting each old version aside
+// would fill the disk.
+func (m *Mirror) onlyMetaChanged(in *original, to string, ours int64) (bool, error) {
 	meta, ok := m.Tool.Layout().(dialect.Meta)
 	if !ok {
 		return false, nil
@@ -27,7 +27,7 @@ func (m *Mirror) noted(in *original, to string, ours int64) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	defer f.Close() // only read
+	defer f.Close() // read only
 	a, err := metaEnd(meta, in, in.Size)
 	if err != nil {
 		return false, skipped{err}
@@ -52,8 +52,7 @@ func (m *Mirror) noted(in *original, to string, ours int64) (bool, error) {
 	return true, nil
 }
 
-// metaEnd is where the first line of a file ends, if it is one in which the tool
-// notes something; else 0.
+// metaEnd returns the end of the first line if it is a metadata line, otherwise 0.
 func metaEnd(meta dialect.Meta, f io.ReaderAt, size int64) (int64, error) {
 	start := make([]byte, min(size, maxFirst))
 	if err := readAt(f, start, 0); err != nil {
@@ -72,10 +71,10 @@ func metaEnd(meta dialect.Meta, f io.ReaderAt, size int64) (int64, error) {
 	return size, nil
 }
 
-// replace puts a copy of theirs in the place of ours, in one step.
+// replace atomically replaces the copy by a new one.
 func (m *Mirror) replace(in *original, to string, done *Done) (Stand, error) {
 	next := to + ".next"
-	if err := m.FS.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a run that was killed
+	if err := m.FS.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a killed run
 		return Stand{}, err
 	}
 	stand, err := m.copy(in, next, vfs.Create, begun(), done)

@@ -16,42 +16,41 @@ import (
 // Mirror is a copy of a tool's transcripts that is kept up to date.
 type Mirror struct {
 	Tool dialect.Tool
-	// Home is the tool's folder, Dir where the copy is.
+	// Home is the tool's folder, Dir the folder of the copy.
 	Home, Dir string
 	FS        vfs.FS
-	// Link makes hard links where it can: they take no room, but a tool that
-	// changes its files in place changes the mirror too.
+	// Link creates hard links where possible: they take no space, but in-place changes by
+	// the tool change the mirror too.
 	Link bool
 	Now  func() time.Time
-	// Progress is told how far it is; nil: nobody.
+	// Progress is called to report progress. It may be nil.
 	Progress func(files, of int, bytes int64)
-	// Waiting is told once if another run has the mirror and must be waited for;
-	// nil: nobody.
+	// Waiting is called once if the mirror is locked by another run. It may be nil.
 	Waiting func()
 }
 
-// Done is what a run did.
+// Done is the result of a run.
 type Done struct {
-	// Files were looked at; Copied are new, Grown were added to, Linked are
-	// links, Kept were changed by the tool, so that what we had was put aside, and
-	// Healed are those of which our copy was damaged.
+	// Files counts the files examined: Copied are new, Grown were appended to, Linked are
+	// links, Kept were changed by the tool, so that the old version was put aside, and
+	// Healed had a damaged copy.
 	Files, Copied, Grown, Linked, Kept, Healed int
-	// Bytes were copied.
+	// Bytes is the number of bytes copied.
 	Bytes int64
-	// Longer names the files of which the tool has more than at the last run.
+	// Longer lists the files that have grown since the last run.
 	Longer []string
-	// Failed are what could not be mirrored, in no order.
+	// Failed lists the files that could not be mirrored, in no particular order.
 	Failed []Failure
 }
 
 // Failure is a file or folder of a tool that could not be mirrored.
 type Failure struct {
-	// Path is within the tool's folder, with slashes.
+	// Path is relative to the tool's folder, with slashes.
 	Path string
 	Err  error
 }
 
-// fail notes a failure, once for each path.
+// fail records a failure, once for each path.
 func (d *Done) fail(path string, err error) {
 	for _, f := range d.Failed {
 		if f.Path == path {
@@ -61,20 +60,19 @@ func (d *Done) fail(path string, err error) {
 	d.Failed = append(d.Failed, Failure{path, err})
 }
 
-// skipped is an error that concerns one file alone: the others can be mirrored.
+// skipped is an error that concerns one file only: the others can be mirrored.
 type skipped struct{ error }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the cause.
 func (s skipped) Unwrap() error { return s.error }
 
-// saveEvery is how many bytes are copied before it is noted how far we are.
+// saveEvery is the number of bytes copied between writes of the manifest.
 const saveEvery = 256 << 20
 
-// Run brings the mirror up to date. What was mirrored once stays, also if the
-// tool has deleted it. Only one run at a time writes to a mirror: the next one
-// waits for it. It can be stopped or killed at any time, and the next run goes
-// on where it was. A file that cannot be read is in what it returns and keeps no
-// other from being mirrored; an error means that our own side failed.
+// Run updates the mirror. Mirrored files stay even if the tool deletes them. Only one run
+// at a time writes to a mirror; others wait. A run can be interrupted or killed at any
+// time, and the next run continues it. A file that cannot be read is listed in the result
+// and does not affect the others; an error means that writing the mirror failed.
 func (m *Mirror) Run(ctx context.Context) (done Done, err error) {
 	unlock, err := m.lock(ctx)
 	if err != nil {
@@ -95,7 +93,7 @@ func (m *Mirror) Run(ctx context.Context) (done Done, err error) {
 	return done, errors.Join(err, m.write(manifest))
 }
 
-// files brings all files up to date.
+// files updates all files.
 func (m *Mirror) files(ctx context.Context, items []item, manifest Manifest, done *Done) error {
 	var saved int64
 	for i, it := range items {
@@ -123,8 +121,8 @@ func (m *Mirror) files(ctx context.Context, items []item, manifest Manifest, don
 	return nil
 }
 
-// DirName names the mirror of a tool's folder: after the tool and the place it
-// is at, since a tool may have several.
+// DirName returns the folder name of a mirror. It includes the tool and the path of its
+// folder, since a tool may have several.
 func DirName(tool dialect.Name, home string) string {
 	sum := sha256.Sum256([]byte(filepath.Clean(home)))
 	return fmt.Sprintf("%s-%x", tool, sum[:4])

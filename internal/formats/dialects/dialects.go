@@ -1,5 +1,4 @@
-// Package dialects is the table of all tools whose sessions firn can read and
-// write.
+// Package dialects lists the tools whose sessions firn can read and write.
 package dialects
 
 import (
@@ -24,8 +23,8 @@ import (
 	"firn.dev/internal/formats/dialect/pi"
 )
 
-// All lists the tools, firn itself first. Of two that share a folder, the one
-// that is surer of its own comes first.
+// All lists the tools, firn itself first. Of two tools that share a folder, the one with
+// the more specific files is first.
 func All() []dialect.Tool {
 	pi := pi.New(native.New())
 	return []dialect.Tool{
@@ -33,13 +32,13 @@ func All() []dialect.Tool {
 	}
 }
 
-// Others lists the tools but firn itself.
+// Others lists the tools except firn itself.
 func Others() []dialect.Tool { return All()[1:] }
 
-// short are names by which people call tools.
+// short maps common names of tools.
 var short = map[string]dialect.Name{"claude": dialect.ClaudeCode, "claude-code": dialect.ClaudeCode, "firn": dialect.Native, "clawdbot": dialect.OpenClaw, "clawdia": dialect.OpenClaw}
 
-// Find finds a tool by its name, or by what people call it.
+// Find returns a tool by its name or a common name.
 func Find(name string) (dialect.Tool, bool) {
 	if full, ok := short[name]; ok {
 		name = string(full)
@@ -61,8 +60,8 @@ func Names() []string {
 	return names
 }
 
-// OwnerOf tells whose folder a directory is, from the names in it. A folder of
-// firn, and one of nobody, has no owner.
+// OwnerOf returns the tool that owns a directory, judging by the file names in it. A home
+// of firn, or an unknown folder, has no owner.
 func OwnerOf(dir string) (dialect.Tool, bool) {
 	info, err := os.Stat(dir)
 	if err != nil || !info.IsDir() {
@@ -80,8 +79,8 @@ func OwnerOf(dir string) (dialect.Tool, bool) {
 	return nil, false
 }
 
-// In is the tool as it is to be used for a folder: claw0 has two versions, and
-// goes on in the one that the folder is of.
+// In returns the tool for a folder: claw0 has two versions, and the folder determines which
+// one is used.
 func In(t dialect.Tool, dir string) dialect.Tool {
 	if versions, ok := t.(claw0.Tool); ok {
 		return versions.In(os.DirFS(dir))
@@ -89,8 +88,8 @@ func In(t dialect.Tool, dir string) dialect.Tool {
 	return t
 }
 
-// isOurs reports whether a directory is a home of firn: one without sessions
-// has its settings, or what a gateway leaves.
+// isOurs reports whether a directory is a home of firn. A home without sessions is
+// recognized by its settings or the files of a gateway.
 func isOurs(tree fs.FS) bool {
 	for _, name := range []string{"firn.toml", "commit", "receipts", "gateway", "index"} {
 		if _, err := fs.Stat(tree, name); err == nil {
@@ -105,13 +104,13 @@ func isOurs(tree fs.FS) bool {
 	return native.NewTool().Layout().Owns(tree)
 }
 
-// OfFile tells the format of a file, from its first lines.
+// OfFile returns the format of a file from its first lines.
 func OfFile(name string) (dialect.Tool, error) {
 	f, err := os.Open(filepath.Clean(name))
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // only read
+	defer f.Close() // read only
 	var in io.Reader = f
 	if strings.HasSuffix(name, ".zst") {
 		plain, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1))

@@ -10,10 +10,9 @@ import (
 	"firn.dev/store"
 )
 
-// Follow yields the records after a position and then those that are added. If
-// the session is taken over meanwhile it ends with a *[store.Moved]: positions
-// of the source are none of our copy. It begins with one if the position is
-// none of our copy, because it was seen before.
+// Follow yields the records after a position and then new ones. If the session is taken
+// over meanwhile, it ends with a *[store.Moved], because positions of the source are not
+// valid in the copy. It starts with one if the position is from before the takeover.
 func (u *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		taken, leave := u.watch(id)
@@ -35,10 +34,10 @@ func (u *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.Se
 	}
 }
 
-// errTaken ends the following of a source.
+// errTaken ends following a source.
 var errTaken = errors.New("the session was taken over")
 
-// followSource follows a session of a source until it is ours.
+// followSource follows a session of a source until it is taken over.
 func (u *Store) followSource(ctx context.Context, id firn.ID, source Source, after store.Pos, taken <-chan struct{}, yield func(store.Record, error) bool) {
 	following, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -64,12 +63,12 @@ func (u *Store) followSource(ctx context.Context, id firn.ID, source Source, aft
 	}
 }
 
-// lookEvery is how often it is looked whether another process took a session.
-const lookEvery = 500 * time.Millisecond
+// pollInterval is the interval of checks whether another process took over a session.
+const pollInterval = 500 * time.Millisecond
 
-// await waits until a session is ours.
+// await waits until a session is taken over.
 func (u *Store) await(ctx context.Context, id firn.ID, taken <-chan struct{}) {
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		select {
@@ -103,8 +102,8 @@ func (u *Store) watch(id firn.ID) (taken chan struct{}, leave func()) {
 	}
 }
 
-// tell tells those who watch that a session is ours.
-func (u *Store) tell(id firn.ID) {
+// notifyTaken notifies the watchers of a session that it was taken over.
+func (u *Store) notifyTaken(id firn.ID) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for taken := range u.watchers[id] {
@@ -113,17 +112,17 @@ func (u *Store) tell(id firn.ID) {
 	delete(u.watchers, id)
 }
 
-// isPlace reports whether an entry of a session ends at a position. It is not
-// asked of sessions that no source has: nobody has seen others of those.
+// isPlace reports whether an entry of a session ends at a position. It is called only for
+// sessions that a source has; others have no foreign positions.
 func (u *Store) isPlace(ctx context.Context, id firn.ID, pos store.Pos) bool {
 	if pos == store.Start || pos == store.End {
 		return true
 	}
-	if _, shadowed := u.behind(ctx, id); !shadowed {
+	if _, shadowed := u.sourceWith(ctx, id); !shadowed {
 		return true
 	}
 	for record, err := range u.own.ReadBack(ctx, id, pos) {
-		return err != nil || record.Gap == nil && record.Next == pos // an error is for the follower to tell
+		return err != nil || record.Gap == nil && record.Next == pos // the follower reports the error
 	}
 	return false
 }

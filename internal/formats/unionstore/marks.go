@@ -12,20 +12,20 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// marks are files that are named after the sessions that are being taken. They
-// are durable: who finds one after a crash goes on with what it stands for.
+// marks are files named after the sessions that are being taken over. They are durable: a
+// takeover interrupted by a crash is continued later.
 type marks struct {
 	fs  vfs.FS
 	dir string
 }
 
-// lockName is the file whose lock is held by whoever takes a session. It is
-// never taken away, and no session can be called that.
+// lockName is the file that is locked during a takeover. It is never deleted, and no
+// session can have this name.
 const lockName = ".lock"
 
 func (m marks) path(id firn.ID) string { return filepath.Join(m.dir, string(id)) }
 
-// set makes a mark, durably.
+// set creates a mark durably.
 func (m marks) set(id firn.ID) error {
 	if err := id.Check(); err != nil {
 		return err
@@ -33,7 +33,7 @@ func (m marks) set(id firn.ID) error {
 	return vfs.WriteFile(m.fs, m.path(id), nil)
 }
 
-// clear takes a mark away.
+// clear removes a mark.
 func (m marks) clear(id firn.ID) error {
 	if err := m.fs.Remove(m.path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -53,7 +53,7 @@ func (m marks) has(id firn.ID) (bool, error) {
 	return err == nil, err
 }
 
-// all tells which sessions are marked.
+// all returns the marked sessions.
 func (m marks) all() (map[firn.ID]bool, error) {
 	entries, err := m.fs.ReadDir(m.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -68,14 +68,14 @@ func (m marks) all() (map[firn.ID]bool, error) {
 	return marked, nil
 }
 
-// How often it is asked whether somebody else is done.
+// Polling intervals for a lock held by another process.
 const (
 	shortestPause = time.Millisecond
 	longestPause  = 50 * time.Millisecond
 )
 
-// lock keeps others out who take sessions, of this process or another, until
-// it is unlocked. It waits for them until ctx ends.
+// lock prevents other takeovers, in this process or another, until unlock is called. It
+// waits until ctx ends.
 func (m marks) lock(ctx context.Context) (unlock func(), err error) {
 	if err := m.fs.MkdirAll(m.dir); err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (m marks) lock(ctx context.Context) (unlock func(), err error) {
 			return nil, errors.Join(err, file.Close())
 		}
 		if free {
-			return func() { _ = file.Close() }, nil // which frees the lock
+			return func() { _ = file.Close() }, nil // releases the lock
 		}
 		timer := time.NewTimer(pause)
 		select {

@@ -8,9 +8,9 @@ import (
 	"firn.dev/store"
 )
 
-// Files names the files that a session is kept in.
+// Files returns the files of a session.
 func (u *Store) Files(ctx context.Context, id firn.ID) ([]string, error) {
-	s := u.in(ctx, id)
+	s := u.storeOf(ctx, id)
 	if files, ok := store.As[interface {
 		Files(context.Context, firn.ID) ([]string, error)
 	}](s); ok {
@@ -19,17 +19,17 @@ func (u *Store) Files(ctx context.Context, id firn.ID) ([]string, error) {
 	return nil, nil
 }
 
-// Place returns the part and the byte in it that a position of a session stands
-// for, if its store has such places.
+// Place returns the part and the byte offset of a position, if the session's store has such
+// places.
 func (u *Store) Place(ctx context.Context, id firn.ID, pos store.Pos) (part int, offset int64) {
-	if placer, ok := store.As[store.Placer](u.in(ctx, id)); ok {
+	if placer, ok := store.As[store.Placer](u.storeOf(ctx, id)); ok {
 		return placer.Place(ctx, id, pos)
 	}
 	return 0, 0
 }
 
-// mine refuses to change a session that is not ours.
-func (u *Store) mine(ctx context.Context, id firn.ID, doing string) error {
+// checkOwn returns an error if a session is not in the own store.
+func (u *Store) checkOwn(ctx context.Context, id firn.ID, doing string) error {
 	if _, foreign := u.SourceOf(ctx, id); foreign {
 		return fmt.Errorf("%s session %s: %w: it belongs to another tool's folder, which is only read", doing, id, firn.ErrUnsupported)
 	}
@@ -38,39 +38,39 @@ func (u *Store) mine(ctx context.Context, id firn.ID, doing string) error {
 
 // Archive marks a session as archived.
 func (u *Store) Archive(ctx context.Context, id firn.ID) error {
-	if err := u.mine(ctx, id, "archive"); err != nil {
+	if err := u.checkOwn(ctx, id, "archive"); err != nil {
 		return err
 	}
 	return u.own.Archive(ctx, id)
 }
 
-// Unarchive takes the mark away.
+// Unarchive removes the mark.
 func (u *Store) Unarchive(ctx context.Context, id firn.ID) error {
-	if err := u.mine(ctx, id, "unarchive"); err != nil {
+	if err := u.checkOwn(ctx, id, "unarchive"); err != nil {
 		return err
 	}
 	return u.own.Unarchive(ctx, id)
 }
 
-// Remove moves a session to the bin. What a source has of it does not show in
-// its place: the id stays taken.
+// Remove moves a session to the trash. A source's copy does not appear in its place: the ID
+// remains in use.
 func (u *Store) Remove(ctx context.Context, id firn.ID, reason string) error {
-	if err := u.mine(ctx, id, "remove"); err != nil {
+	if err := u.checkOwn(ctx, id, "remove"); err != nil {
 		return err
 	}
 	defer u.forget(id)
 	return u.own.Remove(ctx, id, reason)
 }
 
-// Restore takes a session out of the bin.
+// Restore restores a session from the trash.
 func (u *Store) Restore(ctx context.Context, id firn.ID) error {
 	if _, foreign := u.SourceOf(ctx, id); foreign {
-		return nil // it is not in the bin
+		return nil // it is not in the trash
 	}
 	return u.own.Restore(ctx, id)
 }
 
-// Bin lists the bin of our own store: sources are only read and have none.
+// Bin lists the trash of the own store. Sources are read-only and have none.
 func (u *Store) Bin(ctx context.Context) ([]store.Binned, error) {
 	binner, ok := store.As[store.Binner](u.own)
 	if !ok {
@@ -79,10 +79,9 @@ func (u *Store) Bin(ctx context.Context) ([]store.Binned, error) {
 	return binner.Bin(ctx)
 }
 
-// Purge erases a session, or some of its entries, for good, and also what
-// sources have of it. One of a source is taken over first, so that what is not
-// to be erased stays, and so that its id does. That copy is not counted, nor named
-// in the receipt: it was not there before.
+// Purge permanently erases a session, or some of its entries, including the copies in
+// sources. A session of a source is taken over first, so that its other entries and its ID
+// are kept. That new copy is not counted or listed in the receipt.
 func (u *Store) Purge(ctx context.Context, id firn.ID, reason string, entries ...firn.EntryID) (store.Receipt, error) {
 	unlock, err := u.locks.lock(ctx, id)
 	if err != nil {
@@ -92,7 +91,7 @@ func (u *Store) Purge(ctx context.Context, id firn.ID, reason string, entries ..
 	source, foreign := u.SourceOf(ctx, id)
 	if foreign {
 		if u.opts.Erase == nil {
-			return store.Receipt{}, u.mine(ctx, id, "purge")
+			return store.Receipt{}, u.checkOwn(ctx, id, "purge")
 		}
 		info, err := source.Inspect(ctx, id)
 		if err == nil {
@@ -118,8 +117,8 @@ func (u *Store) Purge(ctx context.Context, id firn.ID, reason string, entries ..
 	return receipt, err
 }
 
-// copies does something with what each source has of a session, and tells the files
-// and how many bytes they are.
+// copies calls do for each source's copy of a session, and returns the files and their
+// total size.
 func (u *Store) copies(ctx context.Context, id firn.ID, do Eraser) (files []string, bytes int64, err error) {
 	for _, s := range u.opts.Sources(true) {
 		if _, err := s.Stand(ctx, id); err != nil {
@@ -134,13 +133,13 @@ func (u *Store) copies(ctx context.Context, id firn.ID, do Eraser) (files []stri
 	return files, bytes, nil
 }
 
-// Weigh tells which files Purge would take, as its receipt names them, and how many
-// bytes they are; it changes nothing. If not the whole session is meant but entries
-// of it, they are those files alone that go wholly: the ones of sources.
+// Weigh returns the files that Purge would delete, as its receipt lists them, and their
+// total size. It changes nothing. If whole is false, only entries are to be purged, and
+// only files that would be deleted completely are included: those of sources.
 func (u *Store) Weigh(ctx context.Context, id firn.ID, whole bool) (files []string, bytes int64, err error) {
 	_, foreign := u.SourceOf(ctx, id)
 	if foreign && u.opts.Erase == nil {
-		return nil, 0, u.mine(ctx, id, "purge")
+		return nil, 0, u.checkOwn(ctx, id, "purge")
 	}
 	if !foreign {
 		if files, bytes, err = u.weighOwn(ctx, id, whole); err != nil {
@@ -157,8 +156,8 @@ func (u *Store) Weigh(ctx context.Context, id firn.ID, whole bool) (files []stri
 	return append(files, names...), bytes + n, nil
 }
 
-// weighOwn tells what our own store has of a session; where that does not know, how
-// long it is.
+// weighOwn returns the files and the size of a session in the own store, estimated by the
+// session's length if the store cannot report them.
 func (u *Store) weighOwn(ctx context.Context, id firn.ID, whole bool) ([]string, int64, error) {
 	if own, ok := store.As[store.Weigher](u.own); ok {
 		return own.Weigh(ctx, id, whole)

@@ -1,11 +1,10 @@
-// Package unionstore shows the sessions of several stores as those of one: our
-// own, which is written to, and sources, which are only read. A session that is
-// in both is ours.
+// Package unionstore presents several stores as one: an own store, which is writable, and
+// sources, which are read-only. The own store takes precedence for a session that is in
+// both.
 //
-// A session of a source goes on here once somebody adds to it: it is taken into
-// our own store first, under the same id, and shadows the other from then on.
-// While it is being taken a file marks it, so that one that was interrupted is
-// not mistaken for all there is: it is read from the source until it is whole.
+// Appending to a session of a source takes it over: the session is first copied to the own
+// store under the same ID and from then on shadows the source. A file marks it during the
+// copy. Until the copy is complete, the session is read from the source.
 package unionstore
 
 import (
@@ -19,52 +18,51 @@ import (
 	"firn.dev/store"
 )
 
-// Source is a store that is only read.
+// Source is a read-only store.
 type Source interface {
 	store.Store
-	// Stand tells of a session without opening it.
+	// Stand describes a session without opening it.
 	Stand(ctx context.Context, id firn.ID) (store.Standing, error)
-	// Census tells of all sessions without opening them.
+	// Census describes all sessions without opening them.
 	Census(ctx context.Context) ([]store.Standing, error)
-	// Inspect tells of one session what a list would.
+	// Inspect returns the list information of one session.
 	Inspect(ctx context.Context, id firn.ID) (store.Info, error)
 }
 
-// Own is the store that is written to.
+// Own is the writable store.
 type Own interface {
 	Source
 	store.Deferred
 	store.Remover
-	// Away reports whether an id is that of a session that was put into the bin
-	// or purged; AllAway tells all of those.
+	// Away reports whether an ID belongs to a session in the trash or a purged one; AllAway
+	// returns all such IDs.
 	Away(ctx context.Context, id firn.ID) (bool, error)
 	AllAway(ctx context.Context) (map[firn.ID]bool, error)
 }
 
-// Taker takes a session of a source into our own store. It is called for one
-// session at a time; what it left half-done it must find again and finish.
+// Taker copies a session of a source to the own store. It is called for one session at a
+// time, and must be able to continue an interrupted copy.
 type Taker func(ctx context.Context, id firn.ID, from Source) error
 
-// Eraser erases what a source has of a session, for good, and sees to it that
-// it does not come again. It tells the files and how many bytes went.
+// Eraser permanently erases a source's copy of a session and prevents it from being
+// mirrored again. It returns the files and their total size.
 type Eraser func(ctx context.Context, id firn.ID, from Source) (files []string, bytes int64, err error)
 
-// Options says what a union is made of.
+// Options configure a union.
 type Options struct {
-	// Sources tells which sources there are, the first before the others. If
-	// fresh, it looks now; otherwise it may tell what it saw a moment ago.
+	// Sources returns the sources in order of precedence. If fresh is false, it may return
+	// a recently cached result.
 	Sources func(fresh bool) []Source
-	// Stamp tells whether sources came, or sessions in them, or more of those: it
-	// is another one then. Nil if they never do.
+	// Stamp returns a value that changes when sources, their sessions or the contents of
+	// these change. It is nil if they never do.
 	Stamp func() (string, error)
 	Take  Taker
-	// Erase is nil if nothing of a source can be erased. Weigh tells what Erase
-	// would tell, and changes nothing; nil if that is not known.
+	// Erase is nil if sources cannot be erased. Weigh returns the result of Erase without
+	// changing anything; it may be nil.
 	Erase, Weigh Eraser
-	// Dir is a directory for the marks of sessions that are being taken. It is
-	// made with the first one.
+	// Dir is the directory for the marks of takeovers. It is created with the first one.
 	Dir string
-	// FS is where it is; nil is the operating system's files.
+	// FS is the file system of Dir; nil means that of the operating system.
 	FS vfs.FS
 }
 
@@ -77,33 +75,33 @@ type Store struct {
 
 	mu   sync.Mutex
 	ours map[firn.ID]bool
-	// taken are the sessions that were taken by this union, and watchers who
-	// waits for one to be.
-	taken    map[firn.ID]shift
+	// taken holds the sessions that this union took over; watchers are those waiting for a
+	// takeover.
+	taken    map[firn.ID]takeoverPos
 	watchers map[firn.ID]map[chan struct{}]bool
 }
 
-// New makes a union. Closing it closes all of them.
+// New returns a union. Closing it closes all stores.
 func New(own Own, opts Options) *Store {
 	if opts.FS == nil {
 		opts.FS = vfs.OS{}
 	}
 	return &Store{
 		own: own, opts: opts, marks: marks{opts.FS, opts.Dir},
-		ours: make(map[firn.ID]bool), taken: make(map[firn.ID]shift), watchers: make(map[firn.ID]map[chan struct{}]bool),
+		ours: make(map[firn.ID]bool), taken: make(map[firn.ID]takeoverPos), watchers: make(map[firn.ID]map[chan struct{}]bool),
 	}
 }
 
-// Unwrap returns our own store, for what only that one can do.
+// Unwrap returns the own store, for operations that only it supports.
 func (u *Store) Unwrap() store.Store { return u.own }
 
-// SourceOf returns the source that a session is in, if it is not our own. One
-// that was put away is in none: its id stays taken.
+// SourceOf returns the source of a session that is not in the own store. A session in the
+// trash or a purged one has no source: its ID remains in use.
 func (u *Store) SourceOf(ctx context.Context, id firn.ID) (Source, bool) {
 	if u.isOurs(ctx, id) {
 		return nil, false
 	}
-	s, ok := u.behind(ctx, id)
+	s, ok := u.sourceWith(ctx, id)
 	if !ok {
 		return nil, false
 	}
@@ -113,9 +111,8 @@ func (u *Store) SourceOf(ctx context.Context, id firn.ID) (Source, bool) {
 	return s, true
 }
 
-// behind returns the first source that has a session, whether it is shown or
-// ours shadows it.
-func (u *Store) behind(ctx context.Context, id firn.ID) (Source, bool) {
+// sourceWith returns the first source that has a session, even if the own store shadows it.
+func (u *Store) sourceWith(ctx context.Context, id firn.ID) (Source, bool) {
 	for _, s := range u.opts.Sources(false) {
 		if _, err := s.Stand(ctx, id); err == nil {
 			return s, true
@@ -124,8 +121,8 @@ func (u *Store) behind(ctx context.Context, id firn.ID) (Source, bool) {
 	return nil, false
 }
 
-// isOurs reports whether a session is in our own store, and whole. Sessions do
-// not leave it but through the union.
+// isOurs reports whether the own store has a complete copy of a session. Sessions leave the
+// own store only through the union.
 func (u *Store) isOurs(ctx context.Context, id firn.ID) bool {
 	u.mu.Lock()
 	known := u.ours[id]
@@ -136,7 +133,8 @@ func (u *Store) isOurs(ctx context.Context, id firn.ID) bool {
 	if _, err := u.own.Stand(ctx, id); err != nil {
 		return false
 	}
-	// The mark is there before the first byte is, so if it is not it went.
+	// The mark is created before the first byte, so a missing mark means that the copy is
+	// complete.
 	if marked, err := u.marks.has(id); marked || err != nil {
 		return false
 	}
@@ -153,28 +151,28 @@ func (u *Store) forget(id firn.ID) {
 	u.mu.Unlock()
 }
 
-// in returns the store that a session is in; our own if it is nowhere.
-func (u *Store) in(ctx context.Context, id firn.ID) Source {
+// storeOf returns the store of a session, the own store if it does not exist.
+func (u *Store) storeOf(ctx context.Context, id firn.ID) Source {
 	if s, ok := u.SourceOf(ctx, id); ok {
 		return s
 	}
 	return u.own
 }
 
-// Sync makes durable what was appended to a session so far.
+// Sync makes the entries appended to a session durable.
 func (u *Store) Sync(ctx context.Context, id firn.ID) error { return u.own.Sync(ctx, id) }
 
 // Read yields the records after a position, oldest first.
 func (u *Store) Read(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
-	return u.in(ctx, id).Read(ctx, id, after)
+	return u.storeOf(ctx, id).Read(ctx, id, after)
 }
 
 // ReadBack yields the records before a position, newest first.
 func (u *Store) ReadBack(ctx context.Context, id firn.ID, before store.Pos) iter.Seq2[store.Record, error] {
-	return u.in(ctx, id).ReadBack(ctx, id, before)
+	return u.storeOf(ctx, id).ReadBack(ctx, id, before)
 }
 
-// List yields the sessions of all stores that match, the latest first.
+// List yields the matching sessions of all stores, the latest first.
 func (u *Store) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		all := q
@@ -202,15 +200,15 @@ func (u *Store) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, e
 	}
 }
 
-// Census tells of all sessions there are, each once. It opens none.
+// Census describes all sessions, each once, without opening them.
 func (u *Store) Census(ctx context.Context) ([]store.Standing, error) {
 	return gather(ctx, u, func(s Source) ([]store.Standing, error) { return s.Census(ctx) },
 		func(s store.Standing) firn.ID { return s.ID })
 }
 
-// gather asks all stores, and keeps of each session what the one tells that it
-// is read from. A query may leave out a session of ours that it does not match:
-// then the one that it shadows is left out too.
+// gather queries all stores and keeps for each session the result of the store that it is
+// read from. If a query does not match a session of the own store, the shadowed one is
+// omitted too.
 func gather[T any](ctx context.Context, u *Store, ask func(Source) ([]T, error), id func(T) firn.ID) ([]T, error) {
 	all, err := ask(u.own)
 	sources := u.opts.Sources(true)
@@ -229,7 +227,7 @@ func gather[T any](ctx context.Context, u *Store, ask func(Source) ([]T, error),
 	for _, one := range all {
 		if marked[id(one)] {
 			if _, foreign := u.SourceOf(ctx, id(one)); foreign {
-				continue // it is not whole yet
+				continue // the copy is not complete yet
 			}
 		}
 		kept = append(kept, one)
@@ -253,8 +251,8 @@ func gather[T any](ctx context.Context, u *Store, ask func(Source) ([]T, error),
 	return kept, nil
 }
 
-// Stamp is another one when sessions of sources may have changed, or ours in
-// another process, if our own store tells of that.
+// Stamp returns a value that changes when sessions of sources change, or those of the own
+// store in another process, if that store reports such changes.
 func (u *Store) Stamp(ctx context.Context) (string, error) {
 	theirs := ""
 	if u.opts.Stamp != nil {
@@ -273,14 +271,14 @@ func (u *Store) Stamp(ctx context.Context) (string, error) {
 	return ours + "\n" + theirs, err
 }
 
-// Inspect tells of one session without listing the others.
+// Inspect describes one session without listing the others.
 func (u *Store) Inspect(ctx context.Context, id firn.ID) (store.Info, error) {
-	return u.in(ctx, id).Inspect(ctx, id)
+	return u.storeOf(ctx, id).Inspect(ctx, id)
 }
 
-// Stand tells of one session without opening it.
+// Stand describes one session without opening it.
 func (u *Store) Stand(ctx context.Context, id firn.ID) (store.Standing, error) {
-	return u.in(ctx, id).Stand(ctx, id)
+	return u.storeOf(ctx, id).Stand(ctx, id)
 }
 
 // Close closes all stores.

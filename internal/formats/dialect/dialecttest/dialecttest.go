@@ -1,5 +1,4 @@
-// Package dialecttest tries what every dialect promises, over a corpus of real
-// files.
+// Package dialecttest checks the guarantees of dialects on a corpus of real files.
 package dialecttest
 
 import (
@@ -16,16 +15,15 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// Run tries a dialect on all lines of the files *.jsonl in corpus. Lines that
-// are not JSON may be among them: they must be told as ErrCorrupt, and not all
-// lines may be so.
+// Run checks a dialect on all lines of the files *.jsonl in corpus. Lines that are not JSON
+// must be rejected with ErrCorrupt; at least one line must be valid.
 func Run(t *testing.T, d dialect.Dialect, corpus fs.FS) {
 	t.Helper()
 	run(t, d, corpus)
 }
 
-// reporter is the part of a testing.T that the suite needs, so that the suite
-// can be tried itself.
+// reporter is the subset of testing.T that the suite needs, so that the suite itself can be
+// tested.
 type reporter interface {
 	Helper()
 	Errorf(format string, args ...any)
@@ -54,7 +52,7 @@ func run(t reporter, d dialect.Dialect, corpus fs.FS) {
 	}
 }
 
-// line is a line of the corpus and where it stands.
+// line is a line of the corpus with its location.
 type line struct {
 	where string
 	bytes []byte
@@ -96,7 +94,7 @@ func (s subject) errorf(format string, args ...any) {
 	s.t.Errorf("%s: %s", s.where, fmt.Sprintf(format, args...))
 }
 
-// corrupt: only what is not JSON may be refused.
+// corrupt checks that only invalid JSON is rejected.
 func (s subject) corrupt(err error) {
 	s.t.Helper()
 	if !errors.Is(err, firn.ErrCorrupt) {
@@ -107,8 +105,8 @@ func (s subject) corrupt(err error) {
 	}
 }
 
-// roundTrip: what was read can be written, reads the same again, and is then
-// written the same, byte for byte.
+// roundTrip checks that an entry can be encoded, decodes to the same entry and then encodes
+// to the same bytes.
 func (s subject) roundTrip(entry firn.Entry) {
 	s.t.Helper()
 	prefix := []byte("before")
@@ -135,14 +133,14 @@ func (s subject) roundTrip(entry firn.Entry) {
 	}
 }
 
-// Describe shows an entry with its body, for messages of tests.
+// Describe formats an entry with its body, for test failures.
 func Describe(e firn.Entry) string {
 	body := e.Body
 	e.Body = nil
 	return fmt.Sprintf("%+v %T %+v", e, body, body)
 }
 
-// glance: a glance agrees with the entry.
+// glance checks that a glance agrees with the entry.
 func (s subject) glance(entry firn.Entry) {
 	s.t.Helper()
 	got, err := s.d.Glance(s.line)
@@ -151,9 +149,9 @@ func (s subject) glance(entry firn.Entry) {
 		return
 	}
 	want := firn.GlanceOf(entry)
-	want.NoParent = got.NoParent // which an entry does not tell
+	want.NoParent = got.NoParent // not part of an entry
 	if _, opaque := entry.Body.(*firn.Opaque); opaque {
-		want.Target = got.Target // which only a glance finds
+		want.Target = got.Target // known only to a glance
 	}
 	if got != want {
 		s.errorf("Glance is %+v, the entry says %+v", got, want)
@@ -163,7 +161,7 @@ func (s subject) glance(entry firn.Entry) {
 	}
 }
 
-// keepsNothing: the caller may use the line's memory again.
+// keepsNothing checks that the dialect does not retain the line.
 func (s subject) keepsNothing(entry firn.Entry) {
 	s.t.Helper()
 	scratch := bytes.Clone(s.line)
@@ -180,7 +178,7 @@ func (s subject) keepsNothing(entry firn.Entry) {
 	}
 }
 
-// carries: a member that nobody knows is written back, byte for byte.
+// carries checks that an unknown member is written back byte for byte.
 func (s subject) carries(entry firn.Entry) {
 	s.t.Helper()
 	const member = `"noOneKnowsThis":{"b":[1.50,1e400,"\u00e9"],"a":null}`
@@ -208,10 +206,10 @@ func (s subject) carries(entry firn.Entry) {
 	}
 }
 
-// maxCuts bounds how many beginnings of a line are tried.
+// maxCuts limits how many prefixes of a line are tried.
 const maxCuts = 1500
 
-// cuts: no beginning of a line is an entry, and none makes the dialect panic.
+// cuts checks that no prefix of a line is an entry, and that none causes a panic.
 func (s subject) cuts() {
 	s.t.Helper()
 	body := bytes.TrimSpace(s.line)

@@ -9,17 +9,17 @@ import (
 	"firn.dev"
 )
 
-// talk is what a transcript says to a model along the path to its last entry. The
-// results of calls have no order: tools write them between the calls or after them.
+// talk is the model's context along the path to the last entry. Tool results are unordered:
+// tools write them between the calls or after them.
 type talk struct {
 	// said are the texts and the calls, in order.
 	said    []string
 	results []string
-	// partial is set if something of it is not held against another.
+	// partial is set if some of it is not compared.
 	partial bool
 }
 
-// talkOf is the talk of entries, without those that are lost.
+// talkOf returns the talk of entries, without lost ones.
 func talkOf(entries []firn.Entry, lost map[firn.EntryID]bool) talk {
 	var t talk
 	hidden := hiddenOf(entries)
@@ -69,18 +69,18 @@ func (t *talk) parts(who string, parts []firn.Part) {
 	}
 }
 
-// compact spells JSON in one way.
+// compact normalizes JSON.
 func compact(raw []byte) string {
 	var value any
 	if json.Unmarshal(raw, &value) != nil {
 		return string(raw)
 	}
-	text, _ := json.Marshal(value) // it was just read
+	text, _ := json.Marshal(value) // it was just decoded
 	return string(text)
 }
 
-// missing names the first thing that is not in another talk, or is there out of
-// order, or that only the other has; empty if there is none.
+// missing describes the first difference to another talk: an item that is missing, out of
+// order or additional. It returns "" if there is none.
 func (t talk) missing(other talk) string {
 	for _, list := range []struct{ want, got []string }{{t.said, other.said}, {t.results, other.results}} {
 		rest := list.got
@@ -98,7 +98,7 @@ func (t talk) missing(other talk) string {
 	return ""
 }
 
-// pathOf is the path to the last entry, with the header before it.
+// pathOf returns the path to the last entry, preceded by the header.
 func pathOf(entries []firn.Entry) []firn.Entry {
 	at := make(map[firn.EntryID]int, len(entries))
 	for i, e := range entries {
@@ -120,7 +120,7 @@ func pathOf(entries []firn.Entry) []firn.Entry {
 	return path
 }
 
-// hiddenOf are the entries that tombstones hide.
+// hiddenOf returns the entries that tombstones hide.
 func hiddenOf(entries []firn.Entry) map[firn.EntryID]bool {
 	hidden := make(map[firn.EntryID]bool)
 	for _, e := range slices.Backward(entries) {

@@ -16,8 +16,8 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// RunTool tries what a tool's scanner and printer promise on the transcripts
-// *.jsonl of a corpus, each read as one of its own.
+// RunTool checks the guarantees of a tool's scanner and printer on the transcripts *.jsonl
+// of a corpus.
 func RunTool(t *testing.T, tool dialect.Tool, corpus fs.FS) {
 	t.Helper()
 	runTool(t, tool, corpus)
@@ -83,8 +83,7 @@ func (s specimen) origin() dialect.Origin {
 	return dialect.Origin{Transcript: dialect.Transcript{ID: "specimen", Parts: []string{s.name}}}
 }
 
-// scan reads lines; each is overwritten once it was read, since a scanner must
-// not keep it.
+// scan reads lines and overwrites each afterwards, since a scanner must not retain it.
 func (s specimen) scan(lines [][]byte) (entries []firn.Entry) {
 	s.t.Helper()
 	scanner := s.tool.Scanner(s.origin())
@@ -102,7 +101,7 @@ func (s specimen) scan(lines [][]byte) (entries []firn.Entry) {
 	return append(entries, scanner.Finish()...)
 }
 
-// refused: only what is not a JSON object may be.
+// refused checks that only lines that are not JSON objects are rejected.
 func (s specimen) refused(i int, line []byte, err error) {
 	s.t.Helper()
 	var object map[string]json.RawMessage
@@ -114,8 +113,8 @@ func (s specimen) refused(i int, line []byte, err error) {
 	}
 }
 
-// whole: no fewer entries than lines that can be read, but for lines that only
-// repeat or complete others, of which at least something must be said.
+// whole checks that there are at least as many entries as readable lines, except for lines
+// that only repeat or complete others.
 func (s specimen) whole(entries []firn.Entry) {
 	s.t.Helper()
 	if len(entries) == 0 {
@@ -139,7 +138,7 @@ func (s specimen) whole(entries []firn.Entry) {
 	}
 }
 
-// tree: every entry has an id of its own and a parent that stands before it.
+// tree checks that every entry has a unique ID and a parent before it.
 func (s specimen) tree(entries []firn.Entry) {
 	s.t.Helper()
 	seen := make(map[firn.EntryID]bool, len(entries))
@@ -156,7 +155,7 @@ func (s specimen) tree(entries []firn.Entry) {
 	}
 }
 
-// sameAgain: the same lines make the same entries.
+// sameAgain checks that the same lines produce the same entries.
 func (s specimen) sameAgain(entries []firn.Entry) {
 	s.t.Helper()
 	if again := s.scan(s.lines); !reflect.DeepEqual(entries, again) {
@@ -164,9 +163,8 @@ func (s specimen) sameAgain(entries []firn.Entry) {
 	}
 }
 
-// cut: a transcript that ends anywhere is read as far as it goes. What was said
-// before a line does not depend on what comes behind it, and a torn line does not
-// keep the lines behind it from being read.
+// cut checks that a truncated transcript is readable up to its end: earlier entries do not
+// depend on later lines, and a torn line does not affect the lines after it.
 func (s specimen) cut() {
 	s.t.Helper()
 	random := rand.New(rand.NewPCG(1, uint64(len(s.lines))))
@@ -180,7 +178,7 @@ func (s specimen) cut() {
 			return
 		}
 		if n == 0 {
-			continue // a torn first line may take a header with it
+			continue // a torn first line may be the header
 		}
 		torn := s.lines[n][:random.IntN(len(s.lines[n]))]
 		if json.Valid(torn) {
@@ -194,19 +192,19 @@ func (s specimen) cut() {
 	}
 }
 
-// given are the entries that are known without [dialect.Scanner.Finish].
+// given returns the entries that are complete without [dialect.Scanner.Finish].
 func (s specimen) given(lines [][]byte) (entries []firn.Entry) {
 	s.t.Helper()
 	scanner := s.tool.Scanner(s.origin())
 	for _, line := range lines {
-		found, _ := scanner.Scan(bytes.Clone(line)) // scan looks at the errors
+		found, _ := scanner.Scan(bytes.Clone(line)) // scan checks the errors
 		entries = append(entries, found...)
 	}
 	return entries
 }
 
-// printed: what was read can be printed, and what was printed reads as the same
-// conversation, but for what the printer told as lost.
+// printed checks that the entries can be printed and then read as the same conversation,
+// except for reported losses.
 func (s specimen) printed(entries []firn.Entry) {
 	s.t.Helper()
 	lost := make(map[firn.EntryID]bool)

@@ -10,19 +10,19 @@ import (
 	"firn.dev/store"
 )
 
-// shift is where a session ended in its source and in our copy of it when it
-// was taken.
-type shift struct{ from, to store.Pos }
+// takeoverPos holds the end positions of a session in its source and in our copy at the
+// time of the takeover.
+type takeoverPos struct{ from, to store.Pos }
 
-// appender is how entries are added to our own store.
+// appender appends entries to the own store.
 type appender func(context.Context, firn.ID, store.Pos, ...firn.Entry) (store.Pos, error)
 
-// Append adds to a session, which is taken into our own store first if need be.
+// Append appends to a session. A session of a source is taken over first.
 func (u *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
 	return u.append(ctx, id, expect, entries, u.own.Append)
 }
 
-// AppendDeferred is Append without waiting for the disk.
+// AppendDeferred is like Append, but does not wait for the disk.
 func (u *Store) AppendDeferred(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
 	return u.append(ctx, id, expect, entries, u.own.AppendDeferred)
 }
@@ -36,7 +36,7 @@ func (u *Store) append(ctx context.Context, id firn.ID, expect store.Pos, entrie
 		return 0, err
 	}
 	defer unlock()
-	source, foreign := u.SourceOf(ctx, id) // somebody may have taken it meanwhile
+	source, foreign := u.SourceOf(ctx, id) // it may have been taken over meanwhile
 	if !foreign {
 		return u.add(ctx, id, expect, entries, add)
 	}
@@ -56,8 +56,8 @@ func (u *Store) append(ctx context.Context, id firn.ID, expect store.Pos, entrie
 	return u.add(ctx, id, expect, entries, add)
 }
 
-// add adds to our own store. Who expects the end where it was in the source
-// means that of our copy, as long as nothing was added to that.
+// add appends to the own store. A caller that expects the end position of the source means
+// the end of our copy, as long as nothing was appended to that.
 func (u *Store) add(ctx context.Context, id firn.ID, expect store.Pos, entries []firn.Entry, add appender) (store.Pos, error) {
 	end, err := add(ctx, id, expect, entries...)
 	var conflict *store.Conflict
@@ -73,8 +73,8 @@ func (u *Store) add(ctx context.Context, id firn.ID, expect store.Pos, entries [
 	return end, err
 }
 
-// takeOver takes a session, which ends at a position of its source, into our
-// own store. The lock of the session is held.
+// takeOver copies a session, which ends at position from in its source, to the own store.
+// The lock of the session must be held.
 func (u *Store) takeOver(ctx context.Context, id firn.ID, source Source, from store.Pos) (err error) {
 	defer func() {
 		if err != nil {
@@ -87,7 +87,7 @@ func (u *Store) takeOver(ctx context.Context, id firn.ID, source Source, from st
 	}
 	defer unlock()
 	if u.isOurs(ctx, id) { // another process was faster
-		u.tell(id)
+		u.notifyTaken(id)
 		return nil
 	}
 	if err := u.marks.set(id); err != nil {
@@ -107,25 +107,25 @@ func (u *Store) takeOver(ctx context.Context, id firn.ID, source Source, from st
 		return err
 	}
 	u.mu.Lock()
-	u.ours[id], u.taken[id] = true, shift{from, info.End}
+	u.ours[id], u.taken[id] = true, takeoverPos{from, info.End}
 	u.mu.Unlock()
-	u.tell(id)
+	u.notifyTaken(id)
 	return nil
 }
 
-// locks are one lock for each session that somebody has or waits for.
+// locks holds one lock for each session that is locked or waited for.
 type locks struct {
 	mu   sync.Mutex
 	held map[firn.ID]*waiting
 }
 
-// waiting is a lock that holds one token, and how many want it.
+// waiting is a lock that holds one token, with the number of users.
 type waiting struct {
 	token chan struct{}
 	n     int
 }
 
-// lock waits for the lock of a session, until ctx ends.
+// lock acquires the lock of a session. It waits until ctx ends.
 func (l *locks) lock(ctx context.Context, id firn.ID) (unlock func(), err error) {
 	l.mu.Lock()
 	if l.held == nil {
