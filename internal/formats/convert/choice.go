@@ -8,33 +8,31 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// choice decides, entry by entry, what another tool is told: nothing that is
-// hidden, and only the current branch if it knows no branches. What hung under
-// an entry that is left hangs under that one's parent.
+// choice decides which entries are written for another tool: no hidden ones, and only the
+// current branch if the tool has no branches. Children of an omitted entry become children
+// of its parent.
 type choice struct {
 	shape  *survey
 	linear bool
-	// onePath leaves out the tool's own lines on other branches too, and moves of
-	// the head: the tool sends whatever is in the file.
+	// onePath also omits the tool's own lines on other branches and head entries, because
+	// the tool sends everything in the file.
 	onePath bool
-	// from and to are whose transcript it is and becomes.
+	// from and to are the source and target tools.
 	from, to dialect.Name
 	report   *Report
 
-	// number counts the entries of the tree, and last is the latest one that
-	// was chosen.
+	// number counts the entries of the tree; last is the latest one chosen.
 	number int
 	last   firn.EntryID
-	// left tells under what to hang the children of entries that were left.
+	// left maps omitted entries to the new parent of their children.
 	left map[firn.EntryID]firn.EntryID
-	// next tells what was chosen after an entry that was left, for compactions
-	// that keep from there; waiting are those after which nothing was yet.
+	// next maps omitted entries to the next one chosen, for compactions that keep from
+	// there; waiting are those without a next one yet.
 	next    map[firn.EntryID]firn.EntryID
 	waiting []firn.EntryID
-	// tail is what was chosen since the first entry that a compaction to come
-	// keeps.
+	// tail holds the chosen entries since the first one that a later compaction keeps.
 	tail []Told
-	// stale is set if the tail may be longer than is needed.
+	// stale is set if the tail may be longer than needed.
 	stale bool
 }
 
@@ -45,8 +43,8 @@ func newChoice(shape *survey, linear bool, from, to dialect.Name, report *Report
 	}
 }
 
-// choose says whether the entry is to be told, and how; rehung is set if it has
-// another parent than its line says.
+// choose reports whether the entry is to be written, and returns it with its new parent.
+// rehung is set if the entry differs from its line.
 func (c *choice) choose(t Told) (told Told, wanted, rehung bool) {
 	if t.Entry.ID == "" {
 		return t, true, false // the header
@@ -58,24 +56,24 @@ func (c *choice) choose(t Told) (told Told, wanted, rehung bool) {
 		c.shape.met(c.kept(b))
 		c.stale = true
 	}
-	if why := c.refuse(n, t.Entry); why != "" {
-		c.leave(t.Entry, why)
+	if why := c.reasonToOmit(n, t.Entry); why != "" {
+		c.omit(t.Entry, why)
 		return t, false, false
 	}
-	t, rehung = c.hang(t)
+	t, rehung = c.reparent(t)
 	c.follow(t.Entry.ID)
 	return t, true, rehung
 }
 
-// wrote keeps an entry as it was written, for a compaction to come.
-func (c *choice) wrote(t Told) {
+// recordWritten stores a written entry for a later compaction.
+func (c *choice) recordWritten(t Told) {
 	if t.Entry.ID != "" && (c.shape.keptFrom(t.Entry.ID) || len(c.tail) > 0) {
 		c.tail = append(c.tail, keep(t))
 	}
 }
 
-// refuse gives the reason why the entry is not told, if any.
-func (c *choice) refuse(n int, e firn.Entry) string {
+// reasonToOmit returns the reason why the entry is omitted, "" if it is not.
+func (c *choice) reasonToOmit(n int, e firn.Entry) string {
 	_, tombstone := e.Body.(*firn.Tombstone)
 	hidden, theirs := c.shape.isHidden(e.ID)
 	if tombstone && !hidden {
@@ -87,19 +85,19 @@ func (c *choice) refuse(n int, e firn.Entry) string {
 	case dialect.ContextOf(e) != "" && dialect.ContextOf(e) != c.to:
 		return ToolContext
 	case c.linear && !c.shape.onPath(n) && (c.onePath || c.shape.ours || !isOf(e, c.to)):
-		return OtherBranch // unless the tool's own lines say how it left that branch
+		return OtherBranch // unless the tool's own lines record the switch to another branch
 	case c.onePath && e.Body.Kind() == firn.KindHead:
 		return HeadMove
 	}
 	return ""
 }
 
-// leave notes where the children of an entry that is not told belong.
-func (c *choice) leave(e firn.Entry, why string) {
+// omit records the new parent of the children of an omitted entry.
+func (c *choice) omit(e firn.Entry, why string) {
 	c.report.leave(why)
-	c.report.told(e, c.from, nil)
+	c.report.countUnknown(e, c.from, nil)
 	if c.linear && why == OtherBranch {
-		return // its children are not told either
+		return // its children are omitted too
 	}
 	parent := e.Parent
 	if up, ok := c.left[parent]; ok {
@@ -111,8 +109,9 @@ func (c *choice) leave(e firn.Entry, why string) {
 	}
 }
 
-// hang puts the entry under one that is told, and a compaction's mark on one.
-func (c *choice) hang(t Told) (told Told, rehung bool) {
+// reparent moves the entry to a written parent, and updates the first kept entry of a
+// compaction.
+func (c *choice) reparent(t Told) (told Told, rehung bool) {
 	if up, ok := c.left[t.Entry.Parent]; ok {
 		t.Entry.Parent, rehung = up, true
 	}
@@ -124,7 +123,7 @@ func (c *choice) hang(t Told) (told Told, rehung bool) {
 	return t, rehung
 }
 
-// kept is the first entry that a compaction keeps and that is told.
+// kept returns the first entry that a compaction keeps and that is written.
 func (c *choice) kept(b *firn.Compaction) firn.EntryID {
 	if first, ok := c.next[b.FirstKept]; ok {
 		return first
@@ -132,7 +131,7 @@ func (c *choice) kept(b *firn.Compaction) firn.EntryID {
 	return b.FirstKept
 }
 
-// follow notes what came after those that were left.
+// follow records the entry after omitted ones.
 func (c *choice) follow(id firn.EntryID) {
 	for _, left := range c.waiting {
 		c.next[left] = id
@@ -142,7 +141,7 @@ func (c *choice) follow(id firn.EntryID) {
 	c.last = id
 }
 
-// trim forgets what no compaction to come keeps.
+// trim discards the entries that no later compaction keeps.
 func (c *choice) trim() {
 	if !c.stale {
 		return
@@ -156,9 +155,9 @@ func (c *choice) trim() {
 	c.tail = slices.Clone(c.tail[needed:])
 }
 
-// told yields what was chosen since an entry; nothing if that is further back
-// than any compaction keeps.
-func (c *choice) told(since firn.EntryID) iter.Seq[Told] {
+// written yields the chosen entries from since on; none if since is earlier than the first
+// entry that a compaction keeps.
+func (c *choice) written(since firn.EntryID) iter.Seq[Told] {
 	return func(yield func(Told) bool) {
 		start := slices.IndexFunc(c.tail, func(t Told) bool { return t.Entry.ID == since })
 		if start < 0 {

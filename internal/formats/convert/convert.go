@@ -1,11 +1,9 @@
-// Package convert carries conversations from one dialect to another, entry by
-// entry, in a stream: the size of a transcript does not matter. It tells what
-// could be said as it was, what was changed and what was left, so that the
-// counts add up.
+// Package convert converts conversations between dialects as a stream of entries, so that
+// transcripts of any size can be converted. A [Report] counts the entries that were
+// preserved, changed and omitted.
 //
-// Nothing is lost on the way into firn's own format: the lines that another
-// tool wrote are carried beside what was understood of them, and come out
-// again as they were.
+// Conversion to firn's own format is lossless: the original lines of another tool are
+// carried with the entries and written back unchanged.
 package convert
 
 import (
@@ -25,24 +23,25 @@ import (
 // Source is a transcript that can be read more than once.
 type Source struct {
 	Tool dialect.Name
-	// Told yields what the transcript tells, and counts in the report what it
-	// reads and what is damaged. What is told is valid until the next step.
+	// Told yields the entries of the transcript, and counts the data read and damaged
+	// places in the report. An entry is valid until the next step.
 	Told func(*Report) iter.Seq2[Told, error]
-	// Glances yields what the tree must know, which is much faster to find out;
-	// nil if the tool's lines do not tell it one by one.
+	// Glances yields the fields that the tree needs, which is much faster; nil if the
+	// tool's lines cannot be read individually.
 	Glances func() iter.Seq2[firn.Glance, error]
-	// Hiding yields the glances of at least the tombstones, for a source of ours;
+	// Hiding yields the glances of at least the tombstones, for a source in firn's format;
 	// nil if there are none.
 	Hiding func() iter.Seq2[firn.Glance, error]
 }
 
-// Glancer is a tool whose lines tell, one by one, what the tree must know.
+// Glancer is a tool whose lines can be read individually for the fields that the tree
+// needs.
 type Glancer interface {
 	Glance(line []byte) (firn.Glance, error)
 }
 
-// Transcript is a source that reads the lines of a tool's transcript. Open is
-// called for every pass over them.
+// Transcript returns a source that reads the lines of a tool's transcript. open is called
+// for every pass over them.
 func Transcript(tool dialect.Tool, origin dialect.Origin, open func() iter.Seq2[[]byte, error]) Source {
 	src := Source{Tool: tool.Name(), Told: func(r *Report) iter.Seq2[Told, error] {
 		return ended((&reading{tool: tool, origin: origin, source: open(), report: r}).all)
@@ -56,10 +55,10 @@ func Transcript(tool dialect.Tool, origin dialect.Origin, open func() iter.Seq2[
 	return src
 }
 
-// Entries yields the entries of a source as firn keeps them, with the lines they
-// came from beside them, in the order of the transcript: an answer that the tool
-// wrote in pieces stays in pieces, so that more of them can follow when the
-// transcript grows. The parent of a root is [firn.Root], as stores want it.
+// Entries yields the entries of a source as firn stores them, with their original lines, in
+// file order. A response written in several pieces stays in pieces, so that more of them
+// can follow when the transcript grows. The parent of a root is [firn.Root], as stores
+// require.
 func Entries(src Source, report *Report) iter.Seq2[firn.Entry, error] {
 	return func(yield func(firn.Entry, error) bool) {
 		for t, err := range counted(src.Told(report), report) {
@@ -72,7 +71,7 @@ func Entries(src Source, report *Report) iter.Seq2[firn.Entry, error] {
 			if src.Tool != dialect.Native {
 				dialect.CarryMarked(&e, src.Tool, t.Lines, t.Marks)
 			} else if isEnd(e) {
-				continue // our own logs begin a new line where the last one was torn
+				continue // firn's own logs start a new line after a torn one
 			}
 			if e.Parent == "" && e.Body.Kind() != firn.KindHeader {
 				e.Parent = firn.Root
@@ -85,7 +84,7 @@ func Entries(src Source, report *Report) iter.Seq2[firn.Entry, error] {
 	}
 }
 
-// counted counts what is told.
+// counted counts the entries.
 func counted(told iter.Seq2[Told, error], report *Report) iter.Seq2[Told, error] {
 	return func(yield func(Told, error) bool) {
 		for t, err := range told {
@@ -99,7 +98,7 @@ func counted(told iter.Seq2[Told, error], report *Report) iter.Seq2[Told, error]
 	}
 }
 
-// Write writes a source to w as another tool would have written it.
+// Write writes a source to w in the format of another tool.
 func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target dialect.Target, report *Report) error {
 	out := &writing{ctx: ctx, from: src.Tool, to: to.Name(), w: bufio.NewWriterSize(w, 1<<18), report: report}
 	switch {
@@ -115,12 +114,12 @@ func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target
 	if err != nil {
 		return err
 	}
-	told := joined(endless(src.Told(report), to.Name()), to.Name())
+	told := joined(withoutEnd(src.Told(report), to.Name()), to.Name())
 	shape, ok, err := glanceOver(src)
 	if err == nil && ok {
 		told = src.Told(report)
 	} else if err == nil {
-		shape, err = takeSurvey(joined(endless(src.Told(&Report{}), to.Name()), to.Name()), to.Name())
+		shape, err = takeSurvey(joined(withoutEnd(src.Told(&Report{}), to.Name()), to.Name()), to.Name())
 	}
 	if err != nil {
 		return err
@@ -130,20 +129,20 @@ func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target
 	out.choice.onePath = isHandoff(to.Name(), target)
 	out.fit = newFitting(to.Name(), linear)
 	target.Lose = out.lost
-	target.Told = out.choice.told
+	target.Told = out.choice.written
 	out.printer = to.Printer(target)
 	return out.all(counted(told, report))
 }
 
-// isEnd reports whether an entry is the end of a transcript without a newline.
+// isEnd reports whether an entry only records the end of a transcript without a newline.
 func isEnd(e firn.Entry) bool {
 	c, ok := e.Body.(*firn.Custom)
 	return ok && strings.HasSuffix(c.Type, ":"+dialect.End)
 }
 
-// isHandoff reports whether a transcript is handed to OpenClaw. Releases with a
-// database import transcripts line by line and know no branches: what was said on
-// branches that were left would reach the model. Other exports keep them.
+// isHandoff reports whether a transcript is handed to OpenClaw. Releases with a database
+// import transcripts line by line and ignore branches, so messages on abandoned branches
+// would reach the model. Other exports keep them.
 func isHandoff(to dialect.Name, target dialect.Target) bool {
 	return to == dialect.OpenClaw && target.As != ""
 }
@@ -153,7 +152,7 @@ func limited(to dialect.Tool, name string) bool {
 	return slices.ContainsFunc(to.Limits(), func(l dialect.Limit) bool { return l.Name == name })
 }
 
-// writing is a transcript on its way out.
+// writing is the state of a conversion.
 type writing struct {
 	ctx      context.Context
 	from, to dialect.Name
@@ -162,30 +161,29 @@ type writing struct {
 	printer  dialect.Printer
 	choice   *choice
 	fit      *fitting
-	// losses are those of the entry that is being printed, late those that were
-	// told of others.
+	// losses are those of the entry current, late those reported for other entries.
 	current firn.EntryID
 	losses  []dialect.Loss
 	late    map[firn.EntryID]bool
 	buf     []byte
 	steps   int
-	// owed is set if a newline is still to be written, bare if none follows what
-	// was written last, apart if what stood behind that is left out.
+	// owed is set if a newline is still to be written, bare if no newline follows the last
+	// line written, apart if the bytes after it are omitted.
 	owed, bare, apart bool
-	// rest is what a transcript ended with, if it ends here.
+	// rest holds the final bytes of a transcript, if it ends here.
 	rest *string
-	// printing is set if the printer may hold something back.
+	// printing is set if the printer may hold lines back.
 	printing bool
-	// glancer reads lines of our own format; alike says that those of the source
-	// may be such.
+	// glancer reads lines of firn's own format; alike is set if the lines of the source may
+	// be such lines.
 	glancer Glancer
 	alike   bool
 }
 
-// copy writes the lines as they are.
+// copy writes the lines unchanged.
 func (o *writing) copy(told iter.Seq2[Told, error]) error {
 	for t, err := range told {
-		if err = o.step(err); err != nil {
+		if err = o.checkCanceled(err); err != nil {
 			return err
 		}
 		o.report.Same++
@@ -198,10 +196,10 @@ func (o *writing) copy(told iter.Seq2[Told, error]) error {
 	return o.finish()
 }
 
-// all writes what is told.
+// all writes the entries.
 func (o *writing) all(told iter.Seq2[Told, error]) error {
 	for t, err := range told {
-		if err = o.step(err); err != nil {
+		if err = o.checkCanceled(err); err != nil {
 			return err
 		}
 		var wanted, rehung = true, false
@@ -231,8 +229,7 @@ func (o *writing) all(told iter.Seq2[Told, error]) error {
 	return o.finish()
 }
 
-// fitted writes an entry, and what must be written with it for the tool's
-// provider to take it.
+// fitted writes an entry and those required with it by the tool's provider.
 func (o *writing) fitted(t Told, rehung bool) error {
 	if r, ok := o.printer.(dialect.Reviser); ok && !rehung {
 		if tool, lines := dialect.Carried(t.Entry); tool == o.to {
@@ -248,7 +245,7 @@ func (o *writing) fitted(t Told, rehung bool) error {
 // give writes entries.
 func (o *writing) give(entries []fitted) error {
 	for _, f := range entries {
-		if f.Entry.Body == nil { // nothing that a provider takes is left of it
+		if f.Entry.Body == nil { // the provider accepts no part of it
 			o.report.Left++
 			for _, l := range f.losses {
 				o.report.lose(l.Limit, 1)
@@ -259,22 +256,22 @@ func (o *writing) give(entries []fitted) error {
 			return fmt.Errorf("writing entry %s: %w", f.Entry.ID, err)
 		}
 		if o.choice != nil {
-			o.choice.wrote(f.Told)
+			o.choice.recordWritten(f.Told)
 		}
 	}
 	return nil
 }
 
-// step looks now and then whether anybody still wants the rest.
-func (o *writing) step(err error) error {
+// checkCanceled periodically checks whether the context was canceled.
+func (o *writing) checkCanceled(err error) error {
 	if o.steps++; err == nil && o.steps%256 == 0 {
 		err = o.ctx.Err()
 	}
 	return err
 }
 
-// one writes an entry: as the lines it came from if the tool wrote them
-// itself, else in the tool's words.
+// one writes an entry: as its original lines if the tool itself wrote them, otherwise
+// printed.
 func (o *writing) one(f fitted) (err error) {
 	t, rehung := f.Told, f.changed
 	e := dialect.Uncarried(t.Entry)
@@ -295,13 +292,13 @@ func (o *writing) one(f fitted) (err error) {
 	}
 	o.printing = true
 	if o.to != dialect.Native && o.to != dialect.Pi && o.to != dialect.OpenClaw {
-		e = unsectioned(e)
+		e = withoutSections(e)
 	}
 	start := len(o.buf)
 	if o.buf, err = o.printer.Print(o.buf, e); err != nil {
 		return err
 	}
-	if o.to == dialect.Native && (t.Bare || t.Rest != nil || !says(o.buf[start:], t.Lines)) {
+	if o.to == dialect.Native && (t.Bare || t.Rest != nil || !isSameLine(o.buf[start:], t.Lines)) {
 		dialect.CarryMarked(&e, o.from, t.Lines, dialect.Marks{Bare: t.Bare, Rest: t.Rest})
 		if o.buf, err = o.printer.Print(o.buf[:start], e); err != nil {
 			return err
@@ -311,9 +308,9 @@ func (o *writing) one(f fitted) (err error) {
 	return o.flushPrinted()
 }
 
-// unsectioned is an entry with the sections of a system prompt as its text, for tools
-// that know none.
-func unsectioned(e firn.Entry) firn.Entry {
+// withoutSections returns an entry with the sections of a system prompt as its text, for
+// tools without sections.
+func withoutSections(e firn.Entry) firn.Entry {
 	m, ok := e.Body.(*firn.Message)
 	if !ok || m.Role != firn.RoleSystem || m.Extra.Get(firn.SectionsField) == nil {
 		return e
@@ -325,7 +322,7 @@ func unsectioned(e firn.Entry) firn.Entry {
 	return e
 }
 
-// repeat writes lines as they are. What the printer held back comes before them.
+// repeat writes lines unchanged, after the lines that the printer held back.
 func (o *writing) repeat(e firn.Entry, lines [][]byte, marks dialect.Marks) (err error) {
 	if o.printing {
 		o.printing = false
@@ -341,8 +338,7 @@ func (o *writing) repeat(e firn.Entry, lines [][]byte, marks dialect.Marks) (err
 	return o.flush()
 }
 
-// write adds lines as they are. What the ones before them ended with does not
-// count any more.
+// write appends lines unchanged. Pending final bytes of earlier lines are discarded.
 func (o *writing) write(lines [][]byte, marks dialect.Marks) {
 	if len(lines) > 0 || marks.Rest != nil {
 		o.rest = marks.Rest
@@ -361,12 +357,12 @@ func (o *writing) write(lines [][]byte, marks dialect.Marks) {
 	}
 }
 
-// newLine makes what is written next begin a line.
+// newLine makes the next output start a new line.
 func (o *writing) newLine() {
 	o.owed, o.bare, o.apart = o.owed || o.bare, false, false
 }
 
-// flushPrinted hands on what the printer printed, which begins a line.
+// flushPrinted passes on the printed lines, which start a new line.
 func (o *writing) flushPrinted() error {
 	if len(o.buf) > 0 {
 		o.newLine()
@@ -378,8 +374,8 @@ func (o *writing) flushPrinted() error {
 	return o.flush()
 }
 
-// isOurs reports whether the line that an entry came from is one of our own
-// format, too, and says the same there.
+// isOurs reports whether the original line of an entry is also a line of firn's own format
+// with the same meaning.
 func (o *writing) isOurs(t Told) bool {
 	if o.to != dialect.Native || len(t.Lines) != 1 || t.Bare || t.Rest != nil || !o.alike {
 		return false
@@ -388,28 +384,27 @@ func (o *writing) isOurs(t Told) bool {
 	return err == nil && g.Kind != firn.KindHeader && !g.NoParent && g == firn.GlanceOf(t.Entry)
 }
 
-// isTheirs reports whether a line of ours is one of the tool's, too.
+// isTheirs reports whether a line of firn's is also valid for the tool.
 func (o *writing) isTheirs(t Told, rehung bool) bool {
 	v, ok := o.printer.(Verbatim)
 	return ok && o.from == dialect.Native && !rehung && len(t.Lines) == 1 && v.Verbatim(t.Entry, t.Lines[0])
 }
 
-// Verbatim is a printer for a tool that takes some lines of firn's own format as
-// they are.
+// Verbatim is a printer for a tool that accepts some lines of firn's own format unchanged.
 type Verbatim interface {
-	// Verbatim reports whether the line, which says the entry in our format, is
-	// what the printer would print.
+	// Verbatim reports whether the line, which represents the entry in firn's format,
+	// equals the printer's output.
 	Verbatim(e firn.Entry, line []byte) bool
 }
 
-// says reports whether what was printed is the one line it came from: then the
-// line need not be carried.
-func says(printed []byte, lines [][]byte) bool {
+// isSameLine reports whether the printed text is the single original line: the line need
+// not be carried then.
+func isSameLine(printed []byte, lines [][]byte) bool {
 	return len(lines) == 1 && len(printed) == len(lines[0])+1 && string(printed[:len(lines[0])]) == string(lines[0])
 }
 
-// lost is told by the printer of what it cannot say. Of an entry that was held
-// back it may tell later, when that was counted as said.
+// lost is called by the printer for each loss. A loss of an entry that was held back may be
+// reported after the entry was counted.
 func (o *writing) lost(loss dialect.Loss) {
 	if loss.Entry == o.current {
 		o.losses = append(o.losses, loss)
@@ -431,8 +426,8 @@ func (o *writing) lost(loss dialect.Loss) {
 	}
 }
 
-// tally counts the entry that was printed. One that was made up is no entry of
-// the transcript, so only why is counted.
+// tally counts the printed entry. For a synthesized entry, which is not part of the
+// transcript, only the reason is counted.
 func (o *writing) tally(made bool) {
 	dropped := false
 	for _, l := range o.losses {
@@ -450,8 +445,8 @@ func (o *writing) tally(made bool) {
 	}
 }
 
-// flush hands on what was printed. The newline at its end is owed until it is
-// known that one follows.
+// flush passes on the printed text. Its final newline is owed until it is known that one
+// follows.
 func (o *writing) flush() error {
 	if len(o.buf) == 0 {
 		return nil
@@ -479,8 +474,7 @@ func (o *writing) pass(text []byte) error {
 	return err
 }
 
-// finish writes the newline that is owed, or what the transcript ended with
-// instead.
+// finish writes the newline that is owed, or the final bytes of the transcript instead.
 func (o *writing) finish() error {
 	end := ""
 	switch {

@@ -5,7 +5,7 @@ import (
 	"firn.dev/wire"
 )
 
-// Fidelity is a report as it is told over the wire.
+// Fidelity converts a report to its wire format.
 func Fidelity(from, to dialect.Name, limits []dialect.Limit, r *Report) wire.Fidelity {
 	becomes := make(map[string]string, len(limits)+len(providerLimits))
 	for _, l := range providerLimits {

@@ -10,8 +10,8 @@ import (
 	"firn.dev/window"
 )
 
-// The names of what a provider would refuse and is therefore changed. They stand
-// beside the limits of the tool in a report.
+// The names of changes made because a provider would reject the original. They are listed
+// with the limits of the tool in a report.
 const (
 	limitCallIDs    = "call ids"
 	limitToolNames  = "tool names"
@@ -25,7 +25,7 @@ const (
 	limitTools      = "tools"
 )
 
-// providerLimits says what becomes of what a provider would refuse.
+// providerLimits describes the substitutes for content that a provider would reject.
 var providerLimits = []dialect.Limit{
 	{Name: limitCallIDs, Becomes: "ids that a provider refuses are replaced, at the call and at its result"},
 	{Name: limitToolNames, Becomes: "characters that a provider refuses in the name of a tool become _, and longer names are cut at 64"},
@@ -39,7 +39,7 @@ var providerLimits = []dialect.Limit{
 	{Name: limitTools, Becomes: "OpenClaw before 2026.9 does not send calls of tools that it does not have, nor their results"},
 }
 
-// openClawTools are the tools that OpenClaw 2026.5.7 has.
+// openClawTools are the tools of OpenClaw 2026.5.7.
 var openClawTools = []string{
 	"read", "write", "edit", "apply_patch", "exec", "process", "code_execution", "web_search", "web_fetch", "x_search",
 	"memory_search", "memory_get", "sessions_list", "sessions_history", "sessions_send", "sessions_spawn", "sessions_yield",
@@ -47,21 +47,21 @@ var openClawTools = []string{
 	"agents_list", "update_plan", "image", "image_generate", "music_generate", "video_generate", "tts",
 }
 
-// ruleLimits are the names of the limits by the rules of package window.
+// ruleLimits maps the rules of package window to the names of limits.
 var ruleLimits = map[string]string{
 	"call-ids": limitCallIDs, "tool-names": limitToolNames, "arguments": limitArguments, "images": limitImages, "parts": limitParts, "clean-text": limitText,
 }
 
-// fitterFor returns what makes messages fit the provider that a tool asks; nil
-// if the tool's files are not for one.
+// fitterFor returns the fitter for the provider that a tool uses; nil if the tool's files
+// are not sent to one.
 func fitterFor(tool dialect.Name) *window.Fitter {
 	switch tool {
 	case dialect.ClaudeCode, dialect.Cersei, dialect.Claw0:
 		return window.NewFitter(window.Anthropic(), anthropicPart)
 	case dialect.Codex:
-		return window.NewFitter(window.OpenAIResponses(), anyPart) // its printer knows which are items of the API
+		return window.NewFitter(window.OpenAIResponses(), anyPart) // its printer recognizes the items of the API
 	case dialect.CrabTalk:
-		return window.NewFitter(window.OpenAIChat(), anyPart) // its printer leaves them out
+		return window.NewFitter(window.OpenAIChat(), anyPart) // its printer omits them
 	case dialect.Pi, dialect.OpenClaw:
 		return window.NewFitter(window.Portable(), nil)
 	}
@@ -78,42 +78,42 @@ func anthropicPart(role firn.Role, p firn.OpaquePart) bool {
 	return p.Type == "server_tool_use" || p.Type == "mcp_tool_use" || p.Type == "mcp_tool_result" || strings.HasSuffix(p.Type, "_tool_result")
 }
 
-// fitted is an entry on its way to the printer.
+// fitted is an entry to be printed.
 type fitted struct {
 	Told
-	// changed says that the lines it came from do not say it any more, made that
-	// it stands in no transcript.
+	// changed is set if the original lines no longer match the entry, made if it is
+	// synthesized.
 	changed, made bool
 	losses        []dialect.Loss
 }
 
-// fitting makes a path fit the provider of a tool: what is in its messages, who
-// speaks first, and that every call is followed by its result. It holds back what
-// was said between a call and its result, and never more.
+// fitting adapts a path to the provider of a tool: the content of messages, the first
+// speaker, and a result for every call. It holds back only the messages between a call and
+// its result.
 type fitting struct {
 	fitter *window.Fitter
 	to     dialect.Name
-	// linear says that there is one path.
+	// linear is set if there is a single path.
 	linear bool
-	// begun says that something was sent on this path.
-	begun bool
-	// open are the calls of the last answer that have no result yet, and asked is
-	// that answer; own says that the tool itself wrote it.
+	// started is set once a message was sent on this path.
+	started bool
+	// open are the calls of the last response without a result, and asked is that response;
+	// own is set if the tool itself wrote it.
 	open  []firn.ToolCall
 	asked firn.Entry
 	own   bool
-	// unsure says that the path went on from an earlier entry, so that calls from
-	// before it may be open too.
+	// unsure is set if the path continued from an earlier entry, so that earlier calls may
+	// be open too.
 	unsure bool
-	// made counts the results that were made up for it.
+	// made counts the results synthesized for it.
 	made int
-	// held are the entries that came before those results.
+	// held are the entries before those results.
 	held []fitted
-	// last is the latest entry that was taken, tail the latest that was given.
-	// shifted says that they may differ: something was made up, moved or left out.
+	// last is the latest entry taken, tail the latest emitted. shifted is set if they may
+	// differ because an entry was synthesized, moved or omitted.
 	last, tail firn.EntryID
 	shifted    bool
-	// gone tells where what hung under an entry that was left out hangs.
+	// gone maps omitted entries to the new parent of their children.
 	gone map[firn.EntryID]firn.EntryID
 	out  []fitted
 }
@@ -126,7 +126,7 @@ func newFitting(to dialect.Name, linear bool) *fitting {
 	return &fitting{fitter: fitter, to: to, linear: linear, gone: make(map[firn.EntryID]firn.EntryID)}
 }
 
-// take takes the next entry and returns those that can be written now.
+// take processes the next entry and returns those that can be written now.
 func (f *fitting) take(t Told, changed bool) []fitted {
 	f.out = f.out[:0]
 	e := &t.Entry
@@ -136,7 +136,7 @@ func (f *fitting) take(t Told, changed bool) []fitted {
 	if e.Parent != f.last && !f.linear { // another branch
 		f.release(false)
 		f.unsure = e.Parent != "" && e.Parent != firn.Root
-		f.begun = f.begun && f.unsure
+		f.started = f.started && f.unsure
 		f.tail, f.shifted = e.Parent, false
 		if up, ok := f.gone[e.Parent]; ok {
 			f.tail, f.shifted = up, true
@@ -147,35 +147,35 @@ func (f *fitting) take(t Told, changed bool) []fitted {
 	one := fitted{Told: t, changed: changed}
 	switch m, _ := e.Body.(*firn.Message); {
 	case !window.IsSent(e):
-		f.aside(one)
+		f.takeOther(one)
 	case m != nil && m.Role == firn.RoleToolResult:
 		f.result(one, m, tool == f.to && !changed)
 	case m != nil && m.Role == firn.RoleAssistant:
 		f.answer(one, m, tool == f.to && !changed)
 	default:
-		f.said(one, tool == f.to && !changed)
+		f.takeMessage(one, tool == f.to && !changed)
 	}
 	return f.out
 }
 
-// finish returns what was held back. The last answer may still get its results,
-// and every tool copes with calls that were interrupted at the end.
+// finish returns the entries held back. The last response may still get its results, and
+// every tool accepts interrupted calls at the end.
 func (f *fitting) finish() []fitted {
 	f.out = f.out[:0]
 	f.release(len(f.held) > 0)
 	return f.out
 }
 
-// aside takes an entry that no model sees. A compaction tells what was said
-// before it.
-func (f *fitting) aside(one fitted) {
+// takeOther processes an entry that is not sent to the model. A compaction represents the
+// messages before it.
+func (f *fitting) takeOther(one fitted) {
 	if _, ok := one.Entry.Body.(*firn.Compaction); ok {
-		f.begun = true
+		f.started = true
 	}
 	f.give(one)
 }
 
-// answer takes what the assistant says.
+// answer processes a response.
 func (f *fitting) answer(one fitted, m *firn.Message, own bool) {
 	f.release(true)
 	f.first(one, own)
@@ -194,23 +194,23 @@ func (f *fitting) answer(one fitted, m *firn.Message, own bool) {
 	f.give(one)
 }
 
-// first puts a message of the user before a path that the assistant begins.
+// first inserts a user message before a path that starts with a response.
 func (f *fitting) first(one fitted, own bool) {
-	if f.begun || own {
-		f.begun = true
+	if f.started || own {
+		f.started = true
 		return
 	}
-	f.begun, f.shifted = true, true
+	f.started, f.shifted = true, true
 	m := window.FirstWord()
 	m.Time = one.Entry.Time
 	id := one.Entry.ID + ".0"
 	f.give(fitted{Told: Told{Entry: firn.Entry{ID: id, Parent: one.Entry.Parent, Time: one.Entry.Time, Body: &m}}, made: true, losses: []dialect.Loss{{Entry: id, Kind: firn.KindMessage, Limit: limitFirst}}})
 }
 
-// said takes what anybody else says. Between a call and its result it is held
-// back: it comes after the result.
-func (f *fitting) said(one fitted, own bool) {
-	f.begun = true
+// takeMessage processes any other message. Between a call and its result it is held back
+// until after the result.
+func (f *fitting) takeMessage(one fitted, own bool) {
+	f.started = true
 	switch b := one.Entry.Body.(type) {
 	case *firn.Message:
 		if !own && b.Role == firn.RoleUser && f.fit(&one, b) == nil {
@@ -229,7 +229,7 @@ func (f *fitting) said(one fitted, own bool) {
 	f.give(one)
 }
 
-// result takes the result of a call.
+// result processes the result of a call.
 func (f *fitting) result(one fitted, m *firn.Message, own bool) {
 	if own && f.fitter.Renames(m) {
 		one.changed, own = true, false
@@ -254,8 +254,8 @@ func (f *fitting) result(one fitted, m *firn.Message, own bool) {
 	}
 }
 
-// pair finds the calls that a message answers, and returns how many there are.
-// Results have the names of their calls then.
+// pair finds the calls that a message answers, sets their names on the results, and returns
+// their number.
 func (f *fitting) pair(one *fitted, m *firn.Message) (n int) {
 	for i, part := range m.Parts {
 		result, ok := part.(firn.ToolResult)
@@ -279,8 +279,8 @@ func (f *fitting) pair(one *fitted, m *firn.Message) (n int) {
 	return n
 }
 
-// release gives what was held back. If missing is set, calls that have no result
-// get one that says so.
+// release emits the entries held back. If missing is set, open calls get a placeholder
+// result.
 func (f *fitting) release(missing bool) {
 	held := f.held
 	f.held = nil
@@ -300,8 +300,8 @@ func (f *fitting) release(missing bool) {
 	}
 }
 
-// give lets an entry be written, behind the one that was given before it. What
-// follows something that is held back is held back too.
+// give emits an entry after the previous one. An entry that follows one held back is held
+// back too.
 func (f *fitting) give(one fitted) {
 	if len(f.held) > 0 {
 		f.held = append(f.held, keepFitted(one))
@@ -314,7 +314,7 @@ func (f *fitting) give(one fitted) {
 	f.out = append(f.out, one)
 }
 
-// leave leaves an entry out.
+// leave omits an entry.
 func (f *fitting) leave(one fitted, limit string) {
 	f.shifted = true
 	f.gone[one.Entry.ID] = f.tail
@@ -323,7 +323,7 @@ func (f *fitting) leave(one fitted, limit string) {
 	f.out = append(f.out, one)
 }
 
-// fit makes a message fit; nil if nothing is left of it.
+// fit adapts a message; nil if nothing remains of it.
 func (f *fitting) fit(one *fitted, m *firn.Message) *firn.Message {
 	made, repairs := f.fitter.Fit(one.Entry.ID, m)
 	if len(repairs) == 0 {
@@ -338,8 +338,7 @@ func (f *fitting) fit(one *fitted, m *firn.Message) *firn.Message {
 	return made
 }
 
-// fitCustom is fit for what a program says to the model; false if nothing is
-// left of it.
+// fitCustom is like fit, for a custom message. It returns false if nothing remains of it.
 func (f *fitting) fitCustom(one *fitted, b *firn.CustomMessage) bool {
 	as := firn.Message{Role: firn.RoleUser, Parts: b.Parts, Time: one.Entry.Time}
 	made, repairs := f.fitter.Fit(one.Entry.ID, &as)
@@ -357,7 +356,7 @@ func (f *fitting) fitCustom(one *fitted, b *firn.CustomMessage) bool {
 	return true
 }
 
-// lose notes what was changed, each limit once.
+// lose records the changes, each limit once.
 func (one *fitted) lose(repairs []window.Repair) {
 	for _, r := range repairs {
 		limit := ruleLimits[r.Rule]
@@ -367,8 +366,8 @@ func (one *fitted) lose(repairs []window.Repair) {
 	}
 }
 
-// unknownTool notes a call of a tool that the other one does not have and
-// therefore does not send.
+// unknownTool records a call of a tool that the target does not have and therefore does not
+// send.
 func (one *fitted) unknownTool(to dialect.Name, name string) {
 	known := slices.ContainsFunc(openClawTools, func(tool string) bool { return strings.EqualFold(tool, name) })
 	if to == dialect.OpenClaw && !known && !slices.ContainsFunc(one.losses, func(l dialect.Loss) bool { return l.Limit == limitTools }) {
@@ -376,7 +375,7 @@ func (one *fitted) unknownTool(to dialect.Name, name string) {
 	}
 }
 
-// keepFitted makes a copy that outlives the step.
+// keepFitted returns a copy that remains valid.
 func keepFitted(one fitted) fitted {
 	one.Told = keep(one.Told)
 	return one

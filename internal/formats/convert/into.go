@@ -17,24 +17,22 @@ import (
 	"firn.dev/store"
 )
 
-// Bounds of what is appended at once.
+// Limits of a batch.
 const (
 	batchEntries = 512
 	batchBytes   = 4 << 20
 )
 
-// Into adds what a source tells to a session of a store: all of it if the
-// session is new, else what the session does not have yet, so that a source
-// that has grown, or an import that was interrupted, is gone on with. It
-// returns how many entries it added.
+// Into appends the entries of a source to a session of a store: all of them if the session
+// is new, otherwise those that the session does not have yet, so that a source that has
+// grown, or an interrupted import, is continued. It returns the number of entries added.
 //
-// A session that has nothing of the source is another one, and one in which a
-// message of the source has other words is a copy that was changed: both are an
-// ErrConflict, the second of type *[Differs]. Nothing is added then, but for
-// what came long before the message that differs.
+// It fails with ErrConflict if the session has no entry of the source, and with a
+// *[Differs], also an ErrConflict, if a message has different content in the session.
+// Nothing is added then, except for entries long before the message that differs.
 func Into(ctx context.Context, st store.Store, id firn.ID, src Source, report *Report) (int64, error) {
 	in := &intake{ctx: ctx, st: st, id: id, tool: src.Tool, seed: maphash.MakeSeed(), moved: make(map[firn.EntryID]firn.EntryID), replaced: make(map[firn.EntryID]bool), rest: "\n", ends: "\n"}
-	if err := in.look(); err != nil {
+	if err := in.readSession(); err != nil {
 		return 0, err
 	}
 	for e, err := range Entries(src, report) {
@@ -51,19 +49,19 @@ func Into(ctx context.Context, st store.Store, id firn.ID, src Source, report *R
 	return in.added, nil
 }
 
-// Differs says that a session has an entry of the source with other words, or has
-// not one that stands before others which it has: the transcript is another one, or
-// was imported by a version of firn that put entries together in another way.
+// Differs reports that a session has an entry of the source with different content, or
+// lacks one that precedes others it has: the transcript is another one, or was imported by
+// a version of firn that combined entries differently.
 type Differs struct {
 	Session firn.ID
 	Entry   firn.EntryID
-	// Missing is set if the session does not have the entry, but what follows it.
+	// Missing is set if the session lacks the entry but has later ones.
 	Missing bool
-	// Added is how many entries were added before it was found out.
+	// Added is the number of entries added before the difference was found.
 	Added int64
 }
 
-// Error tells it in a sentence.
+// Error implements error.
 func (d *Differs) Error() string {
 	if d.Missing {
 		return fmt.Sprintf("session %s is there already, and entry %s of the transcript is missing in the middle of it", d.Session, d.Entry)
@@ -71,41 +69,40 @@ func (d *Differs) Error() string {
 	return fmt.Sprintf("session %s is there already, and entry %s has other words in it than in the transcript", d.Session, d.Entry)
 }
 
-// Unwrap says of what kind it is.
+// Unwrap returns ErrConflict.
 func (d *Differs) Unwrap() error { return firn.ErrConflict }
 
-// intake is a session that is being added to.
+// intake is the state of an import into a session.
 type intake struct {
 	ctx context.Context
 	st  store.Store
 	id  firn.ID
-	// tool is whose transcript it is.
+	// tool is the tool that wrote the transcript.
 	tool dialect.Name
 	has  map[firn.EntryID]known
 	seed maphash.Seed
-	// known is set if the session was there, met once something of the source
-	// was found in it.
+	// known is set if the session existed, met once an entry of the source was found in it.
 	known, met bool
-	// said is set if the session says anything.
+	// said is set if the session has any content.
 	said bool
-	// unsettled are the entries that were imported before the transcript was
-	// complete and are not replaced, in order; size is how many bytes it had then.
+	// unsettled are the entries that were imported before the transcript was complete and
+	// have not been replaced, in order; size is the size of the transcript at that time.
 	unsettled []firn.EntryID
 	size      int64
-	// replaced are those that were.
+	// replaced are those that were replaced.
 	replaced map[firn.EntryID]bool
-	// last is the last settled entry of the tool that is there.
+	// last is the last settled entry of the tool in the session.
 	last firn.EntryID
 	// first is the first settled entry that was added.
 	first firn.EntryID
-	// moved tells which entry replaces one that was not settled.
+	// moved maps unsettled entries to their replacements.
 	moved map[firn.EntryID]firn.EntryID
 	// late are entries that can only be added at the end.
 	late []firn.Entry
-	// open are entries that the transcript may yet say otherwise.
+	// open are entries that later lines of the transcript may change.
 	open []firn.Entry
-	// rest is what the transcript ended with as the session has it, ends what it
-	// ends with now; see [dialect.Marks]. Time is that of its last entry.
+	// rest holds the final bytes of the transcript according to the session, ends the
+	// current ones; see [dialect.Marks]. time is that of its last entry.
 	rest, ends string
 	time       time.Time
 	batch      []firn.Entry
@@ -113,21 +110,21 @@ type intake struct {
 	added      int64
 }
 
-// known is what is remembered of an entry that is there.
+// known is the state of an entry in the session.
 type known struct {
-	// words is a digest of the words of a message: 0 for all else, and for one
-	// that says nothing.
+	// words is a digest of the content of a message: 0 for other entries and for an empty
+	// message.
 	words uint64
-	// content is a digest of all that an unsettled entry says.
+	// content is a digest of a whole unsettled entry.
 	content uint64
 	open    bool
-	// met is set once the source said it, and followed if an entry of ours
+	// met is set once the entry was found in the source, followed if an entry of firn's
 	// follows it.
 	met, followed bool
 }
 
-// look takes notice of what the session has, if it is there.
-func (in *intake) look() error {
+// readSession reads the entries of the session, if it exists.
+func (in *intake) readSession() error {
 	for record, err := range in.st.Read(in.ctx, in.id, store.Start) {
 		if errors.Is(err, firn.ErrNotFound) {
 			return nil
@@ -138,24 +135,24 @@ func (in *intake) look() error {
 		if in.has == nil {
 			in.has = make(map[firn.EntryID]known)
 		}
-		in.has[record.Glance.ID] = known{} // a header has none, which marks that there is one
+		in.has[record.Glance.ID] = known{} // a header has no ID, so this records that there is one
 		if record.Gap != nil {
 			continue
 		}
 		e, err := record.Entry()
 		if err != nil {
-			continue // damaged: it is held against nothing
+			continue // damaged: not compared
 		}
-		in.notice(e)
+		in.observeEntry(e)
 	}
 	_, header := in.has[""]
 	in.known = len(in.has) > 0
-	in.met = header && !in.said // one that says nothing yet is no other: it was interrupted there
+	in.met = header && !in.said // a session without content was interrupted there, so it is the same one
 	return nil
 }
 
-// notice takes notice of an entry that is there.
-func (in *intake) notice(e firn.Entry) {
+// observeEntry records an entry of the session.
+func (in *intake) observeEntry(e firn.Entry) {
 	tool, marks := dialect.CarriedBy(e)
 	in.ending(e)
 	if e.ID == "" {
@@ -185,7 +182,7 @@ func (in *intake) notice(e firn.Entry) {
 	in.has[e.ID] = k
 }
 
-// words is a digest of what a message says, as the store keeps it.
+// words returns a digest of a message's content as the store holds it.
 func (in *intake) words(e firn.Entry) uint64 {
 	m, ok := e.Body.(*firn.Message)
 	if !ok {
@@ -198,7 +195,7 @@ func (in *intake) words(e firn.Entry) uint64 {
 	return maphash.String(in.seed, text) | 1
 }
 
-// take adds an entry that is not there.
+// take processes an entry of the source and adds it if it is missing.
 func (in *intake) take(e firn.Entry) error {
 	_, marks := dialect.CarriedBy(e)
 	in.ends, in.time = restOf(marks), e.Time
@@ -212,7 +209,7 @@ func (in *intake) take(e firn.Entry) error {
 		return in.add(e)
 	}
 	in.follow(&e)
-	if in.postpones(e) {
+	if in.postpone(e) {
 		return nil
 	}
 	had, ok := in.has[e.ID]
@@ -224,7 +221,7 @@ func (in *intake) take(e firn.Entry) error {
 	}
 	switch {
 	case ok && !had.open:
-		in.meet(e.ID)
+		in.markFound(e.ID)
 		if now := in.words(e); had.words != 0 && now != 0 && had.words != now {
 			return &Differs{Session: in.id, Entry: e.ID, Added: in.added}
 		}
@@ -233,16 +230,16 @@ func (in *intake) take(e firn.Entry) error {
 		}
 		return nil
 	case marks.Open > 0 && in.tool != dialect.Native:
-		in.open = append(in.open, e) // whether the source is the longer one is known at its end
+		in.open = append(in.open, e) // only the end of the source shows which transcript is longer
 		return nil
 	}
-	return in.settle(e)
+	return in.addFinal(e)
 }
 
-// postpones reports whether an entry is a title from beside the transcript that came
-// since the last import: it stands before all else, where nothing can be added. It
-// is added at the end.
-func (in *intake) postpones(e firn.Entry) bool {
+// postpone reports whether an entry is a title from a separate file that was set since the
+// last import. It precedes all other entries, where none can be added, so it is added at
+// the end.
+func (in *intake) postpone(e firn.Entry) bool {
 	_, there := in.has[e.ID]
 	if e.Body.Kind() != firn.KindTitle || !in.known || in.met || there || dialect.CarriesLines(e) {
 		return false
@@ -253,16 +250,16 @@ func (in *intake) postpones(e firn.Entry) bool {
 	return true
 }
 
-// meet notes that the source says an entry as it is there.
-func (in *intake) meet(id firn.EntryID) {
+// markFound records that the source has an entry of the session unchanged.
+func (in *intake) markFound(id firn.EntryID) {
 	k := in.has[id]
 	k.met = true
 	in.has[id] = k
 }
 
-// settle adds an entry, under another id if it is there otherwise than the
-// transcript says it now, or was hidden because of that.
-func (in *intake) settle(e firn.Entry) error {
+// addFinal adds an entry, under another ID if the session has a different version of it or
+// hid it because of that.
+func (in *intake) addFinal(e firn.Entry) error {
 	had, ok := in.has[e.ID]
 	if !ok {
 		in.first = cmp.Or(in.first, e.ID)
@@ -270,32 +267,32 @@ func (in *intake) settle(e firn.Entry) error {
 	}
 	first, content := e.ID, contentOf(e)
 	if had.content == content && !in.replaced[first] {
-		in.meet(first)
+		in.markFound(first)
 		return nil
 	}
 	for n := uint64(0); ; n++ {
 		e.ID = againID(first, content+n)
 		_, there := in.has[e.ID]
 		if there && in.replaced[e.ID] {
-			continue // it said this before, and something else since
+			continue // this version was replaced by another one since
 		}
 		in.moved[first] = e.ID
 		if there {
-			in.meet(e.ID)
+			in.markFound(e.ID)
 			return nil
 		}
 		return in.add(e)
 	}
 }
 
-// follow makes an entry name those that replaced others.
+// follow replaces references to moved entries.
 func (in *intake) follow(e *firn.Entry) {
 	if len(in.moved) > 0 {
 		rename(e, in.moved)
 	}
 }
 
-// add appends an entry, with others.
+// add adds an entry to the batch.
 func (in *intake) add(e firn.Entry) error {
 	in.ending(e)
 	in.batch = append(in.batch, e)
@@ -305,7 +302,7 @@ func (in *intake) add(e firn.Entry) error {
 	return nil
 }
 
-// sizeOf is about how many bytes an entry takes.
+// sizeOf returns the approximate size of an entry in bytes.
 func sizeOf(e firn.Entry) int {
 	n := 256
 	for _, f := range e.Extra {
@@ -320,16 +317,16 @@ func sizeOf(e firn.Entry) int {
 	return n
 }
 
-// end adds the entries that the transcript may yet say otherwise, and hides
-// those of an earlier import that it says otherwise now. A copy of the
-// transcript that ends before what is there changes nothing.
+// end adds the entries that later lines may change, and hides the entries of an earlier
+// import that have changed. A copy of the transcript that is shorter than the imported one
+// changes nothing.
 func (in *intake) end(size int64) error {
 	if size < in.size || in.last != "" && !in.has[in.last].met {
 		return in.flush()
 	}
 	for _, e := range in.open {
 		in.follow(&e)
-		if err := in.settle(e); err != nil {
+		if err := in.addFinal(e); err != nil {
 			return err
 		}
 	}
@@ -337,7 +334,7 @@ func (in *intake) end(size int64) error {
 		if k := in.has[id]; k.met || k.followed {
 			continue
 		}
-		if err := in.add(settling(id, in.time)); err != nil {
+		if err := in.add(settlingTombstone(id, in.time)); err != nil {
 			return err
 		}
 	}
@@ -356,7 +353,7 @@ func (in *intake) end(size int64) error {
 	return in.flush()
 }
 
-// ending takes notice of what the transcript ends with according to an entry.
+// ending updates the final bytes of the transcript from an entry.
 func (in *intake) ending(e firn.Entry) {
 	tool, marks := dialect.CarriedBy(e)
 	if tool == in.tool && (marks.Rest != nil || dialect.CarriesLines(e)) {
@@ -364,7 +361,7 @@ func (in *intake) ending(e firn.Entry) {
 	}
 }
 
-// restOf is what a transcript ends with.
+// restOf returns the final bytes of a transcript.
 func restOf(marks dialect.Marks) string {
 	if marks.Rest == nil {
 		return "\n"
@@ -372,7 +369,7 @@ func restOf(marks dialect.Marks) string {
 	return *marks.Rest
 }
 
-// flush appends what was gathered.
+// flush appends the batch.
 func (in *intake) flush() error {
 	if len(in.batch) == 0 {
 		return nil
@@ -385,8 +382,8 @@ func (in *intake) flush() error {
 	return nil
 }
 
-// append adds a batch. If the store finds an entry in it that makes no sense to
-// it, they are added one by one, and that one as the line it came from.
+// append appends a batch. If the store rejects an entry of it, the entries are appended one
+// by one, and the rejected one as its original line.
 func (in *intake) append(batch []firn.Entry) error {
 	_, err := in.st.Append(in.ctx, in.id, store.Any, batch...)
 	if !errors.Is(err, firn.ErrInvalid) && !errors.Is(err, firn.ErrNotFound) {
@@ -395,7 +392,7 @@ func (in *intake) append(batch []firn.Entry) error {
 	for _, e := range batch {
 		_, err := in.st.Append(in.ctx, in.id, store.Any, e)
 		if errors.Is(err, firn.ErrInvalid) || errors.Is(err, firn.ErrNotFound) {
-			_, err = in.st.Append(in.ctx, in.id, store.Any, plain(e))
+			_, err = in.st.Append(in.ctx, in.id, store.Any, asCarriedLine(e))
 		}
 		if err != nil {
 			return err
@@ -404,9 +401,9 @@ func (in *intake) append(batch []firn.Entry) error {
 	return nil
 }
 
-// plain is an entry that cannot be kept as it is, as what can be: its place
-// after the head, and its lines.
-func plain(e firn.Entry) firn.Entry {
+// asCarriedLine returns a substitute for an entry that cannot be stored: a child of the
+// head that carries its lines.
+func asCarriedLine(e firn.Entry) firn.Entry {
 	tool, lines := dialect.Carried(e)
 	_, marks := dialect.CarriedBy(e)
 	kept := firn.Entry{ID: e.ID, Time: e.Time, Body: &firn.Custom{Type: dialect.LineType(tool, "unfit")}}
@@ -414,8 +411,8 @@ func plain(e firn.Entry) firn.Entry {
 	return kept
 }
 
-// Stored is a source that reads a session of a store. If the store is another
-// tool's home, tool is that tool.
+// Stored returns a source that reads a session of a store. If the store is another tool's
+// home, tool is that tool.
 func Stored(ctx context.Context, st store.Store, id firn.ID, tool dialect.Name) Source {
 	hiding := func() iter.Seq2[firn.Glance, error] {
 		return func(yield func(firn.Glance, error) bool) {
@@ -445,7 +442,7 @@ func Stored(ctx context.Context, st store.Store, id firn.ID, tool dialect.Name) 
 	}}
 }
 
-// tellRecord tells a record of a store, with the line that it stands in.
+// tellRecord yields a record of a store with its line.
 func tellRecord(record store.Record, r *Report, yield func(Told, error) bool) bool {
 	e, err := record.Entry()
 	if err != nil {

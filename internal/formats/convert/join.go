@@ -9,15 +9,14 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// joined puts together what a tool spread over several lines: pieces of one
-// answer of a model become one message, and the results that stood between
-// them come after it, and after those what else did. Only so can every other
-// tool read them.
+// joined combines entries that a tool spread over several lines: pieces of one model
+// response become one message, followed by the results between them and then by the other
+// entries. Other tools can only read this order.
 //
-// Lines that the tool which is written to wrote itself stay as they are.
+// Original lines of the target tool stay as they are.
 //
-// It holds back one answer and the results to it, and a little that no model
-// sees, never more.
+// It holds back at most one response, its results and a few entries that are not sent to
+// the model.
 func joined(told iter.Seq2[Told, error], to dialect.Name) iter.Seq2[Told, error] {
 	return func(yield func(Told, error) bool) {
 		j := joiner{yield: yield, to: to, moved: make(map[firn.EntryID]firn.EntryID)}
@@ -34,24 +33,23 @@ func joined(told iter.Seq2[Told, error], to dialect.Name) iter.Seq2[Told, error]
 	}
 }
 
-// joiner holds an answer back until it is whole.
+// joiner holds a response back until it is complete.
 type joiner struct {
 	yield func(Told, error) bool
 	to    dialect.Name
-	// answer is the message that is being put together, and id its answer's id.
+	// answer is the message that is being combined, id its response ID.
 	answer Told
 	id     string
-	// results came after a piece of it, with what else did, and other pieces may
-	// come yet.
+	// results are the results and other entries after a piece of it; more pieces may
+	// follow.
 	results []Told
-	// pieces are the ids of those that are part of the answer now.
+	// pieces are the IDs of the entries that are part of the response.
 	pieces []firn.EntryID
-	// moved tells under which entry to hang what hung under one of an answer
-	// that was put together.
+	// moved maps entries of a combined response to the new parent of their children.
 	moved map[firn.EntryID]firn.EntryID
 }
 
-// take gives the joiner the next entry; false if nobody wants more.
+// take processes the next entry. It returns false if iteration was stopped.
 func (j *joiner) take(t Told) bool {
 	if to, ok := j.moved[t.Entry.Parent]; ok {
 		t.Entry.Parent = to
@@ -79,12 +77,12 @@ func (j *joiner) take(t Told) bool {
 	return j.yield(t, nil)
 }
 
-// isHeld reports whether the entry is one of those held back.
+// isHeld reports whether the entry is held back.
 func (j *joiner) isHeld(id firn.EntryID) bool {
 	return id == j.answer.Entry.ID || slices.Contains(j.pieces, id) || slices.ContainsFunc(j.results, func(t Told) bool { return t.Entry.ID == id })
 }
 
-// merge adds a piece to the answer.
+// merge adds a piece to the response.
 func (j *joiner) merge(t Told) {
 	whole, piece := *j.answer.Entry.Body.(*firn.Message), t.Entry.Body.(*firn.Message)
 	whole.Parts = append(slices.Clip(whole.Parts), piece.Parts...)
@@ -99,8 +97,8 @@ func (j *joiner) merge(t Told) {
 	j.pieces = append(j.pieces, t.Entry.ID)
 }
 
-// release yields the answer and the results to it, one after the other. If it
-// was put together, what hung under a piece of it hangs under the last now.
+// release yields the response and its results in order. If the response was combined,
+// children of its pieces follow the last entry.
 func (j *joiner) release() bool {
 	if j.id == "" {
 		return true
@@ -126,7 +124,7 @@ func (j *joiner) release() bool {
 	return true
 }
 
-// hang remembers that what comes after an answer comes after the last result.
+// hang records that entries after a response follow its last result.
 func (j *joiner) hang(last, answer firn.EntryID, pieces []firn.EntryID, results []Told) {
 	for _, id := range pieces {
 		j.moved[id] = last
@@ -140,7 +138,7 @@ func (j *joiner) hang(last, answer firn.EntryID, pieces []firn.EntryID, results 
 	}
 }
 
-// keep makes a copy of what is told that outlives the step.
+// keep returns a copy that remains valid.
 func keep(t Told) Told {
 	lines := make([][]byte, len(t.Lines))
 	for i, line := range t.Lines {
@@ -150,7 +148,7 @@ func keep(t Told) Told {
 	return t
 }
 
-// responseID is the id of the answer that an entry is a piece of.
+// responseID returns the ID of the response that an entry belongs to.
 func responseID(e firn.Entry) string {
 	m, ok := e.Body.(*firn.Message)
 	if !ok || m.Role != firn.RoleAssistant {
@@ -159,19 +157,19 @@ func responseID(e firn.Entry) string {
 	return string(m.Extra.Get(dialect.ResponseID))
 }
 
-// isPiece reports whether an entry is a further piece of an answer. An answer
-// has its usage with its first piece, so one with usage is another answer,
-// whatever a careless provider called it.
+// isPiece reports whether an entry is a further piece of a response. The first piece has
+// the usage, so an entry with usage belongs to another response even if a provider reused
+// the ID.
 func isPiece(e firn.Entry, id string) bool {
 	m, ok := e.Body.(*firn.Message)
 	return ok && m.Usage == nil && responseID(e) == id
 }
 
-// maxAside is how much is held back that no model sees.
+// maxAside limits the entries held back that are not sent to the model.
 const maxAside = 64
 
-// isAside reports whether an entry is no part of the conversation: tools write
-// such lines between the pieces of an answer.
+// isAside reports whether an entry is not part of the conversation: tools write such lines
+// between the pieces of a response.
 func isAside(e firn.Entry) bool {
 	switch e.Body.(type) {
 	case *firn.Custom, *firn.Opaque, *firn.Title:

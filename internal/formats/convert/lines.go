@@ -11,8 +11,8 @@ import (
 )
 
 // Lines yields the lines of a stream with their newlines. A line is valid until the next
-// one. The last one may have no newline. A line of more than limit bytes is an error that
-// names it, and no more than limit bytes of it are held in memory; zero means no limit.
+// one. The last one may have no newline. A line of more than limit bytes is an error, and
+// no more than limit bytes of it are held in memory; zero means no limit.
 func Lines(r io.Reader, limit int64) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		in := bufio.NewReaderSize(r, 1<<18)
@@ -38,8 +38,8 @@ func Lines(r io.Reader, limit int64) iter.Seq2[[]byte, error] {
 	}
 }
 
-// nextLine reads a line; one that does not fit into the buffer of the reader goes into
-// long. At the end of the stream the error is io.EOF.
+// nextLine reads a line; one that does not fit into the reader's buffer is stored in long.
+// At the end of the stream the error is io.EOF.
 func nextLine(in *bufio.Reader, long *[]byte, limit int64) ([]byte, error) {
 	*long = (*long)[:0]
 	for {
@@ -58,7 +58,7 @@ func nextLine(in *bufio.Reader, long *[]byte, limit int64) ([]byte, error) {
 	}
 }
 
-// tooLong skips the rest of a line and says how long it is.
+// tooLong skips the rest of a line and returns an error with its length.
 func tooLong(in *bufio.Reader, size, limit int64, err error) error {
 	for errors.Is(err, bufio.ErrBufferFull) {
 		var piece []byte

@@ -13,9 +13,9 @@ import (
 
 // endless is a stream of one line that is longer than any memory, unless it is asked to
 // end.
-type endless struct{ left int64 }
+type withoutEnd struct{ left int64 }
 
-func (e *endless) Read(p []byte) (int, error) {
+func (e *withoutEnd) Read(p []byte) (int, error) {
 	if e.left <= 0 {
 		return 0, io.EOF
 	}
@@ -57,7 +57,7 @@ func TestLinesOverTheLimit(t *testing.T) {
 	allocated := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()
 		for range b.N {
-			for range convert.Lines(&endless{1 << 30}, 1<<20) {
+			for range convert.Lines(&withoutEnd{1 << 30}, 1<<20) {
 			}
 		}
 	}).AllocedBytesPerOp()

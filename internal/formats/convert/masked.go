@@ -9,19 +9,18 @@ import (
 	"firn.dev/internal/find/mask"
 )
 
-// Masked is a writer of JSON lines that masks the secrets in them, and leaves out what
-// the pieces of an answer say that were kept while it came. A line is passed
-// on when it is whole; Close passes on the last one. It does not close what it
-// writes to.
+// Masked is a writer of JSON lines that masks secrets in them and removes the text of draft
+// pieces, which are stored while a response is streamed. A line is passed on when it is
+// complete; Close passes on the last one. It does not close the underlying writer.
 type Masked struct {
-	// Places is how many secrets were masked.
+	// Places is the number of secrets masked.
 	Places int64
 
 	w    io.Writer
 	line []byte
 }
 
-// NewMasked makes a writer that writes to w.
+// NewMasked returns a writer that writes to w.
 func NewMasked(w io.Writer) *Masked { return &Masked{w: w} }
 
 // Write implements [io.Writer].
@@ -40,7 +39,7 @@ func (m *Masked) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close passes on what is left.
+// Close passes on the last line.
 func (m *Masked) Close() error {
 	if len(m.line) == 0 {
 		return nil
@@ -48,20 +47,20 @@ func (m *Masked) Close() error {
 	return m.pass(m.line, "")
 }
 
-// pass passes on a line, and keeps its room for the next one.
+// pass passes on a line and reuses its buffer for the next one.
 func (m *Masked) pass(line []byte, end string) error {
-	out, places := mask.JSON(undrafted(line))
+	out, places := mask.JSON(withoutDrafts(line))
 	m.Places += int64(places)
 	_, err := m.w.Write(append(out, end...))
 	m.line = line[:0]
 	return err
 }
 
-// undrafted is a line without what a piece of an answer says: a secret that is cut
-// between two of them cannot be told in either. The answer itself, which is masked,
-// says it all again; one that a crash cut off is not told. Of a line that is no JSON
-// nothing is left behind the type.
-func undrafted(line []byte) []byte {
+// withoutDrafts returns a line without the text of draft pieces: a secret that is split
+// between two of them cannot be recognized in either. The final response, which is masked,
+// repeats the text; that of a response interrupted by a crash is lost. Of a line that is
+// not JSON only the type remains.
+func withoutDrafts(line []byte) []byte {
 	const quoted = `"` + firn.DraftType + `"`
 	at := bytes.Index(line, []byte(quoted))
 	if at < 0 {
@@ -76,14 +75,14 @@ func undrafted(line []byte) []byte {
 	return append(c.out, line[c.at:]...)
 }
 
-// cutting goes over a line and writes it anew without what pieces say.
+// cutting rewrites a line without the text of draft pieces.
 type cutting struct {
 	line, out []byte
-	// at is how much of line is in out.
+	// at is the number of bytes of line that are in out.
 	at int
 }
 
-// value goes over the next value; within says that it is in a piece.
+// value processes the next value; within is set inside a draft piece.
 func (c *cutting) value(r *rawjson.Reader, within bool) {
 	switch r.Kind() {
 	case rawjson.Object:
@@ -107,7 +106,7 @@ func (c *cutting) value(r *rawjson.Reader, within bool) {
 	}
 }
 
-// isDraft reports whether an object says that it is a piece.
+// isDraft reports whether an object is a draft piece.
 func isDraft(r rawjson.Reader) bool {
 	for ok := r.Object(); ok && r.Member(); {
 		if name := string(r.Key()); name == "customType" || name == "type" {

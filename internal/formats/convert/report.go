@@ -10,54 +10,52 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// maxFaults bounds how many damaged places are told one by one.
+// maxFaults limits the number of damaged places listed individually.
 const maxFaults = 20
 
-// Report tells how well a transcript could be said in another dialect. Every
-// entry that was read is in exactly one of Same, Said, Changed and Left.
+// Report describes the fidelity of a conversion. Every entry that was read is counted in
+// exactly one of Same, Said, Changed and Left.
 type Report struct {
-	// Lines and BytesRead are what was read, Damaged how many places of it
-	// could not be; Faults names the first of these.
+	// Lines and BytesRead count the input, Damaged the unreadable places in it; Faults
+	// describes the first of these.
 	Lines, BytesRead int64
 	Damaged          int64
 	Faults           []string
-	// lost is where the last of them ends.
+	// lost is the end of the last of them.
 	lost firn.Pos
-	// Entries counts what was read by its kind.
+	// Entries counts the entries read by kind.
 	Entries map[firn.Kind]int64
-	// Same entries were written as the lines they came from, Said ones in the
-	// words of the other tool, Changed ones with a loss; Left ones were not
-	// written.
+	// Same entries were written as their original lines, Said ones re-encoded without loss,
+	// Changed ones with a loss; Left ones were not written.
 	Same, Said, Changed, Left int64
-	// Losses counts what was changed or left, by its reason: the name of a
-	// limit of the tool, or one of the words of this package.
+	// Losses counts the changed and omitted entries by reason: the name of a limit of the
+	// tool, or one of the constants of this package.
 	Losses map[string]int64
-	// UnknownLines and UnknownFields were not understood and are kept all the
-	// same; LostLines and LostFields were not understood and are not.
+	// UnknownLines and UnknownFields were not understood and preserved; LostLines and
+	// LostFields were not understood and dropped.
 	UnknownLines, UnknownFields int64
 	LostLines, LostFields       int64
-	// LinesWritten and BytesWritten are what was written.
+	// LinesWritten and BytesWritten count the output.
 	LinesWritten, BytesWritten int64
 }
 
-// Reasons of ours for an entry not to be written.
+// Reasons for omitting an entry, in addition to the limits of tools.
 const (
-	// OtherBranch entries are not on the path that a tool without branches is given.
+	// OtherBranch entries are not on the path that is written for a tool without branches.
 	OtherBranch = "other branch"
-	// HeadMove entries move the head, which a tool that is given one path need not
-	// know.
+	// HeadMove entries move the head, which is irrelevant if only one path is written.
 	HeadMove = "head moves"
-	// Hidden entries are not for other tools to see, nor what hid them.
+	// Hidden entries and their tombstones are not written for other tools.
 	Hidden = "hidden"
-	// ToolContext is what a tool tells the model of itself: its permissions, its
-	// environment. The next tool tells of its own.
+	// ToolContext entries describe a tool to the model: its permissions, its environment.
+	// The next tool generates its own.
 	ToolContext = "context of the tool"
-	// Unfinished is the beginning of a last line that was never finished. It is not
-	// written where other lines follow.
+	// Unfinished is the start of a last line that was never completed. It is not written if
+	// other lines follow.
 	Unfinished = "unfinished line"
 )
 
-// Total is the number of entries that were read.
+// Total returns the number of entries read.
 func (r *Report) Total() int64 {
 	var n int64
 	for _, count := range r.Entries {
@@ -66,10 +64,10 @@ func (r *Report) Total() int64 {
 	return n
 }
 
-// Whole reports whether nothing was changed, left or damaged.
+// Whole reports whether nothing was changed, omitted or damaged.
 func (r *Report) Whole() bool { return r.Changed == 0 && r.Left == 0 && r.Damaged == 0 }
 
-// Reasons are the reasons of losses, the most frequent first.
+// Reasons returns the reasons of losses, the most frequent first.
 func (r *Report) Reasons() []string {
 	return slices.SortedFunc(maps.Keys(r.Losses), func(a, b string) int {
 		if d := r.Losses[b] - r.Losses[a]; d != 0 {
@@ -82,7 +80,7 @@ func (r *Report) Reasons() []string {
 	})
 }
 
-// Add adds what another transcript's report says.
+// Add adds the counts of another report.
 func (r *Report) Add(o *Report) {
 	r.Lines += o.Lines
 	r.BytesRead += o.BytesRead
@@ -120,16 +118,16 @@ func (r *Report) lose(reason string, n int64) {
 // read counts an entry that was read.
 func (r *Report) read(e firn.Entry) { r.count(e.Body.Kind(), 1) }
 
-// kept counts what was not understood of an entry and was carried with it.
+// kept counts the unknown parts of an entry that are carried with it.
 func (r *Report) kept(e firn.Entry, from dialect.Name) {
 	lines, fields := unknown(e, from)
 	r.UnknownLines += lines
 	r.UnknownFields += int64(len(fields))
 }
 
-// told counts what was not understood of an entry by whether it is in what was
-// printed.
-func (r *Report) told(e firn.Entry, from dialect.Name, printed []byte) {
+// countUnknown counts the unknown parts of an entry, depending on whether they are in the
+// printed text.
+func (r *Report) countUnknown(e firn.Entry, from dialect.Name, printed []byte) {
 	lines, fields := unknown(e, from)
 	if len(printed) > 0 {
 		r.UnknownLines += lines
@@ -145,8 +143,8 @@ func (r *Report) told(e firn.Entry, from dialect.Name, printed []byte) {
 	}
 }
 
-// unknown is what was not understood of an entry: all of it if it is a line of
-// the tool that is no conversation, else some fields.
+// unknown returns the unknown parts of an entry: the whole line if it is not part of the
+// conversation, otherwise some fields.
 func unknown(e firn.Entry, from dialect.Name) (lines int64, fields firn.Fields) {
 	fields = dialect.Uncarried(e).Extra
 	switch b := e.Body.(type) {
@@ -162,17 +160,16 @@ func unknown(e firn.Entry, from dialect.Name) (lines int64, fields firn.Fields) 
 	return lines, fields
 }
 
-// leave counts an entry that is not written.
+// leave counts an omitted entry.
 func (r *Report) leave(reason string) {
 	r.Left++
 	r.lose(reason, 1)
 }
 
-// fault counts a place that could not be read. Places that follow each other are
-// one.
+// fault counts an unreadable place. Adjacent places count once.
 func (r *Report) fault(gap *firn.Gap) {
 	if !gap.Lost() {
-		return // what is there was read all the same, or is still being written
+		return // the data was read anyway, or is still being written
 	}
 	touching := r.Damaged > 0 && gap.At == r.lost && gap.Entry == ""
 	if r.lost = gap.Next; touching {

@@ -12,10 +12,10 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// Told is an entry and the lines that say it.
+// Told is an entry with its lines.
 type Told = dialect.Told
 
-// reading turns the lines of a transcript into entries, and counts.
+// reading converts the lines of a transcript to entries, and counts.
 type reading struct {
 	tool    dialect.Tool
 	origin  dialect.Origin
@@ -23,31 +23,31 @@ type reading struct {
 	report  *Report
 	number  int64
 	scanner dialect.Scanner
-	// begun is set once there is an entry; last is the last one, and time when
-	// it was written. If there is a gap, before is the one before it.
-	begun, gap   bool
+	// started is set once there is an entry; last is the last one, and time its time. If
+	// gap is set, before is the entry before the gap.
+	started, gap bool
 	last, before firn.EntryID
 	time         time.Time
-	// held are lines that made no entry yet, bare says that no newline follows the
-	// last of them; lines is room for those of one entry.
+	// held are lines without an entry yet; bare is set if no newline follows the last of
+	// them; lines is a buffer for the lines of one entry.
 	held, lines [][]byte
 	bare        bool
-	// open is how many bytes there are, once the last line is read and what is told
-	// may be told otherwise when more follow; 0 before.
+	// open is the size of the transcript once the last line was read, when entries may
+	// still change; 0 before.
 	open int64
-	// ended is set if a newline ends the last line, or there is none; rest is what
-	// stands behind the last newline and is not whole.
+	// ended is set if the last line ends with a newline, or there is no line; rest is the
+	// incomplete data after the last newline.
 	ended bool
 	rest  []byte
-	// glued is set if rest stands behind something whole on its line, lined once an
-	// entry has lines.
+	// glued is set if rest follows a complete object on its line, lined once an entry has
+	// lines.
 	glued, lined bool
 	// finished is set once there are no more lines.
 	finished bool
 }
 
-// all yields what the transcript tells, in file order. What is told is valid
-// until the next step.
+// all yields the entries of the transcript in file order. An entry is valid until the next
+// step.
 func (r *reading) all(yield func(Told, error) bool) {
 	r.scanner, r.ended = r.tool.Scanner(r.origin), true
 	var last []byte // a line without a newline, which may be the last one
@@ -76,13 +76,13 @@ func (r *reading) all(yield func(Told, error) bool) {
 	}
 	r.finished = true
 	entries := r.scanner.Finish()
-	if len(entries) > 0 && !r.tell(entries, r.held, r.bare, yield) {
+	if len(entries) > 0 && !r.emit(entries, r.held, r.bare, yield) {
 		return
 	}
 	r.end(yield)
 }
 
-// line reads a line, or what is whole of it.
+// line reads a line, or its intact parts.
 func (r *reading) line(line []byte, yield func(Told, error) bool) bool {
 	r.number++
 	if rawjson.IsBlank(line) {
@@ -96,8 +96,8 @@ func (r *reading) line(line []byte, yield func(Told, error) bool) bool {
 	return r.pieces(line, rawjson.Split(line), false, yield)
 }
 
-// unfinished reads a last line without a newline. What is whole at its beginning
-// is told; the rest may still be written, and waits for the end.
+// unfinished reads a last line without a newline. Complete objects at its start are
+// emitted; the rest may still be growing and is left for the end.
 func (r *reading) unfinished(line []byte, yield func(Told, error) bool) bool {
 	r.number++
 	r.ended = false
@@ -122,10 +122,9 @@ func (r *reading) unfinished(line []byte, yield func(Told, error) bool) bool {
 	return r.pieces(line[:rest], all[:whole], len(r.rest) > 0, yield)
 }
 
-// end tells how the transcript ends, if that is not with a newline behind the last
-// line that says anything.
+// end emits the end of the transcript, unless it ends with a newline after its last line.
 func (r *reading) end(yield func(Told, error) bool) bool {
-	if r.ended && len(r.held) == 0 || !r.begun {
+	if r.ended && len(r.held) == 0 || !r.started {
 		return true
 	}
 	rest := strings.Join(toStrings(r.held), "\n")
@@ -152,7 +151,7 @@ func toStrings(lines [][]byte) []string {
 	return list
 }
 
-// endEntry makes an entry that says how a transcript ends.
+// endEntry returns an entry that records the end of a transcript.
 func endEntry(tool dialect.Name, number int64, parent firn.EntryID, at time.Time) firn.Entry {
 	return firn.Entry{
 		ID: firn.EntryID(fmt.Sprintf("end-%d", number)), Parent: parent, Time: at,
@@ -160,7 +159,7 @@ func endEntry(tool dialect.Name, number int64, parent firn.EntryID, at time.Time
 	}
 }
 
-// ended tells how a transcript ends as a mark of its last entry.
+// ended converts the end of a transcript to a mark of its last entry.
 func ended(told iter.Seq2[Told, error]) iter.Seq2[Told, error] {
 	return func(yield func(Told, error) bool) {
 		var last *Told
@@ -186,8 +185,8 @@ func ended(told iter.Seq2[Told, error]) iter.Seq2[Told, error] {
 	}
 }
 
-// pieces reads the pieces of a line that is not one object. Each carries the bytes
-// from the end of the one before it to its own. Bare says that more follows the last.
+// pieces reads the pieces of a line that is not a single object. Each carries the bytes
+// from the end of the previous one to its own. bare is set if more data follows the last.
 func (r *reading) pieces(line []byte, all []rawjson.Piece, bare bool, yield func(Told, error) bool) bool {
 	from := 0
 	for i, piece := range all {
@@ -214,7 +213,7 @@ func (r *reading) pieces(line []byte, all []rawjson.Piece, bare bool, yield func
 	return true
 }
 
-// fault counts and names a piece that cannot be read.
+// fault counts and describes an unreadable piece.
 func (r *reading) fault(p rawjson.Piece) {
 	if p.Kind == rawjson.BOM {
 		return
@@ -229,12 +228,12 @@ func (r *reading) fault(p rawjson.Piece) {
 	}
 }
 
-// damage names a piece that cannot be read, and carries it: an entry that says
-// nothing and has the bytes, after the entry before it.
+// damage reports an unreadable piece and carries its bytes in an entry without content
+// after the previous one.
 func (r *reading) damage(p rawjson.Piece, raw []byte, bare bool, yield func(Told, error) bool) bool {
 	r.fault(p)
 	r.hold(raw, bare)
-	if !r.begun { // the first entry that can be read carries it
+	if !r.started { // the first readable entry carries it
 		return true
 	}
 	e := firn.Entry{
@@ -250,8 +249,8 @@ func (r *reading) damage(p rawjson.Piece, raw []byte, bare bool, yield func(Told
 	return yield(told, nil)
 }
 
-// hold keeps bytes for the next entry to carry: a line of their own, or more of
-// the last one if no newline follows that.
+// hold stores bytes for the next entry to carry: as a line of their own, or appended to the
+// last one if no newline follows that.
 func (r *reading) hold(raw []byte, bare bool) {
 	if n := len(r.held) - 1; n >= 0 && r.bare {
 		r.held[n] = append(r.held[n], raw...)
@@ -261,10 +260,9 @@ func (r *reading) hold(raw []byte, bare bool) {
 	r.bare = bare
 }
 
-// object reads one JSON object, and reports whether it is one and whether more
-// is wanted. Raw are the bytes that it stands in. The last of the entries it makes
-// has the lines that were read since the one before it; the others go with it. So
-// lines that only make sense with later ones are kept in the order they stood in.
+// object reads one JSON object, and reports whether it is valid and whether iteration
+// continues. raw are the bytes around it. The last of its entries carries the lines since
+// the previous entry, which preserves the order of lines that depend on later ones.
 func (r *reading) object(object, raw []byte, bare bool, yield func(Told, error) bool) (ok, more bool) {
 	entries, err := r.scanner.Scan(object)
 	if err != nil {
@@ -276,20 +274,20 @@ func (r *reading) object(object, raw []byte, bare bool, yield func(Told, error) 
 	}
 	if len(r.held) == 0 {
 		r.lines = append(r.lines[:0], raw)
-		return true, r.tell(entries, r.lines, bare, yield)
+		return true, r.emit(entries, r.lines, bare, yield)
 	}
 	r.hold(raw, bare)
-	return true, r.tell(entries, r.held, bare, yield)
+	return true, r.emit(entries, r.held, bare, yield)
 }
 
-// tell yields entries and the lines that say them together.
-func (r *reading) tell(entries []firn.Entry, lines [][]byte, bare bool, yield func(Told, error) bool) bool {
+// emit yields entries with their lines.
+func (r *reading) emit(entries []firn.Entry, lines [][]byte, bare bool, yield func(Told, error) bool) bool {
 	r.held, r.bare = nil, false
 	for i, e := range entries {
-		r.begun = true
+		r.started = true
 		if e.ID != "" {
 			if r.gap && e.Parent == r.before {
-				e.Parent = r.last // behind what could not be read
+				e.Parent = r.last // after the unreadable part
 			}
 			r.gap, r.last, r.time = false, e.ID, e.Time
 		}
@@ -298,7 +296,7 @@ func (r *reading) tell(entries []firn.Entry, lines [][]byte, bare bool, yield fu
 			told.Lines, told.Bare = lines, bare
 			r.lined = r.lined || len(lines) > 0
 		} else if e.ID == "" && !r.finished {
-			told.Open = 0 // a whole line tells the header
+			told.Open = 0 // the header is complete with its line
 		}
 		if !yield(told, nil) {
 			return false
@@ -307,15 +305,15 @@ func (r *reading) tell(entries []firn.Entry, lines [][]byte, bare bool, yield fu
 	return true
 }
 
-// carriesLines is in every line of ours that carries lines of another tool. They
-// may be pieces of one answer, which a glance does not tell.
+// carriesLines is in every line of firn's that carries lines of another tool. They may be
+// pieces of one response, which a glance does not show.
 var carriesLines = []byte(`"origin":{`)
 
-// errMustRead says that a glance does not tell enough.
+// errMustRead is returned if a glance is not sufficient.
 var errMustRead = fmt.Errorf("%w: it must be read", firn.ErrCorrupt)
 
-// glances reads what the tree must know of each line; if not all, of each that may
-// hide what was imported again.
+// glances yields the fields that the tree needs for each line or, if all is false, for each
+// line that may hide a re-imported entry.
 func glances(g Glancer, lines iter.Seq2[[]byte, error], all bool) iter.Seq2[firn.Glance, error] {
 	return func(yield func(firn.Glance, error) bool) {
 		for line, err := range lines {

@@ -9,47 +9,44 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// survey is the shape of a transcript, found in a first pass: which entries are
-// on the path to the last one, which are hidden, and from where compactions
-// keep. It takes eight bytes an entry and a little for each branch, so that a
-// transcript of any size can be surveyed.
+// survey is the structure of a transcript, determined in a first pass: the path to the last
+// entry, the hidden entries and the first entries kept by compactions. It takes eight bytes
+// per entry and a little more per branch, so that a transcript of any size can be surveyed.
 type survey struct {
 	seed maphash.Seed
-	// ids are the hashes of the ids, in file order.
+	// ids are the hashes of the IDs, in file order.
 	ids []uint64
-	// up holds the parents of those entries that do not follow the one before.
+	// up holds the parents of entries that do not follow the previous one.
 	up map[int]int
-	// known finds an entry by the hash of its id, once there are many branches.
+	// known maps the hash of an ID to its entry, once there are many branches.
 	known map[uint64]int
-	tombs []tomb
-	// kept counts the compactions that keep from an entry and were not yet met
-	// by who reads the transcript a second time.
+	tombs []hiddenBy
+	// kept counts the compactions that keep from an entry and were not yet reached in the
+	// second pass.
 	kept map[uint64]int
-	// path is a bit for each entry, once the transcript was read.
+	// path is a bit set of the entries on the path.
 	path []uint64
-	// ours is set if there is a branch that the tool that is written to did not
-	// begin itself.
+	// ours is set if there is a branch that the target tool did not start itself.
 	ours bool
-	// hidden holds what is hidden; true if the tool that is written to did that
-	// itself.
+	// hidden holds the hidden entries; the value is true if the target tool itself hid the
+	// entry.
 	hidden map[uint64]bool
 }
 
-// tomb is a tombstone and what it hides, by hash. Theirs is one that the tool
-// that is written to wrote itself.
-type tomb struct {
+// hiddenBy is a tombstone and its target, by hash. theirs is set if the target tool itself
+// wrote it.
+type hiddenBy struct {
 	id, target uint64
 	theirs     bool
 }
 
-// manyBranches is when a table to look parents up pays.
+// manyBranches is the number of branches from which a lookup table pays off.
 const manyBranches = 256
 
-// root is the parent of an entry that has none.
+// root is the parent of an entry without one.
 const root = -1
 
-// takeSurvey reads a transcript for its shape, for a tool that it will be
-// written for.
+// takeSurvey surveys a transcript for a target tool.
 func takeSurvey(told iter.Seq2[Told, error], to dialect.Name) (*survey, error) {
 	s := newSurvey()
 	var last firn.EntryID
@@ -68,10 +65,9 @@ func takeSurvey(told iter.Seq2[Told, error], to dialect.Name) (*survey, error) {
 	return s, nil
 }
 
-// glanceOver takes the survey of a transcript whose lines need not be read for
-// that. It is false if there is one that must be: it is damaged, does not tell
-// what the tree must know, or hides something, which the tool may have done
-// itself.
+// glanceOver surveys a transcript without decoding its lines. It returns false if a line
+// must be decoded: it is damaged, lacks the fields that the tree needs, or hides an entry,
+// which the tool may have done itself.
 func glanceOver(src Source) (*survey, bool, error) {
 	if src.Glances == nil {
 		return nil, false, nil
@@ -104,7 +100,7 @@ func glanceOver(src Source) (*survey, bool, error) {
 	return s, true, nil
 }
 
-// ignoreCorrupt is nil for damage, which is dealt with when the line is read.
+// ignoreCorrupt returns nil for damage, which is handled when the line is read.
 func ignoreCorrupt(err error) error {
 	if errors.Is(err, firn.ErrCorrupt) {
 		return nil
@@ -123,13 +119,13 @@ func (s *survey) add(e firn.Entry, last firn.EntryID, to dialect.Name) {
 	s.ours = s.ours || e.Parent != last && !isOf(e, to)
 	switch b := e.Body.(type) {
 	case *firn.Tombstone:
-		s.tombs = append(s.tombs, tomb{id, s.hash(b.Target), isOf(e, to)})
+		s.tombs = append(s.tombs, hiddenBy{id, s.hash(b.Target), isOf(e, to)})
 	case *firn.Compaction:
 		s.kept[s.hash(b.FirstKept)]++
 	}
 }
 
-// place notes an entry and where it hangs, and returns the hash of its id.
+// place records an entry and its parent, and returns the hash of its ID.
 func (s *survey) place(id, parent, last firn.EntryID) uint64 {
 	n, hash := len(s.ids), s.hash(id)
 	if parent != last {
@@ -142,8 +138,8 @@ func (s *survey) place(id, parent, last firn.EntryID) uint64 {
 	return hash
 }
 
-// parent finds the number of an entry that was read before. One that is not
-// there is taken for the entry before it, as the tree does.
+// parent returns the number of an earlier entry. A missing parent is taken to be the
+// previous entry, as in the tree.
 func (s *survey) parent(id firn.EntryID, n int) int {
 	if id == "" || id == firn.Root {
 		return root
@@ -182,8 +178,8 @@ func (s *survey) walk() {
 	}
 }
 
-// hide finds what is hidden: the last tombstone counts, one that is hidden by
-// a later one does not.
+// hide determines the hidden entries: the last tombstone counts, one that is hidden by a
+// later one does not.
 func (s *survey) hide() {
 	for i := len(s.tombs) - 1; i >= 0; i-- {
 		t := s.tombs[i]
@@ -195,14 +191,14 @@ func (s *survey) hide() {
 	}
 }
 
-// isOf reports whether the tool itself wrote the entry: it carries the lines, or
-// goes with one that does.
+// isOf reports whether the tool itself wrote the entry: it carries lines of the tool, or
+// belongs to one that does.
 func isOf(e firn.Entry, tool dialect.Name) bool {
 	name, _ := dialect.CarriedBy(e)
 	return name == tool
 }
 
-// onPath reports whether the entry with that number is on the path.
+// onPath reports whether the entry with this number is on the path.
 func (s *survey) onPath(n int) bool {
 	return n/64 < len(s.path) && s.path[n/64]&(1<<(n%64)) != 0
 }
@@ -213,13 +209,13 @@ func (s *survey) isHidden(id firn.EntryID) (hidden, theirs bool) {
 	return hidden, theirs
 }
 
-// keptFrom reports whether a compaction to come keeps what is from that entry on.
+// keptFrom reports whether a later compaction keeps from this entry on.
 func (s *survey) keptFrom(id firn.EntryID) bool { return s.kept[s.hash(id)] > 0 }
 
-// met notes that a compaction was met that keeps from the entry.
+// met records that a compaction which keeps from the entry was reached.
 func (s *survey) met(kept firn.EntryID) { s.kept[s.hash(kept)]-- }
 
-// pass lets the compactions that keep from one entry keep from another.
+// pass makes the compactions that keep from one entry keep from another.
 func (s *survey) pass(from, to firn.EntryID) {
 	s.kept[s.hash(to)] += s.kept[s.hash(from)]
 	delete(s.kept, s.hash(from))

@@ -15,12 +15,12 @@ import (
 	"firn.dev/store"
 )
 
-// Append adds entries to a session as the tool itself would, if the store was
-// opened to write in place. What the tool's format cannot say is left out and
-// told by [Options.Lose]; if nothing else was asked for, it fails with an
-// ErrUnsupported. It succeeds once the lines are durable: trouble with an index
-// of the tool's is told by [Options.Report]. An id that the tool cannot take becomes another, under
-// which the entry is read from then on; whoever appended it may go on to use its own.
+// Append appends entries to a session as the tool itself would, if the store was opened
+// with [Options.InPlace]. Entries that the tool's format cannot represent are omitted and
+// reported by [Options.Lose]; if there are no others, it fails with ErrUnsupported. It
+// succeeds once the lines are durable: errors of the tool's index are reported by
+// [Options.Report]. An ID that the tool does not accept is replaced by another, under which
+// the entry is read from then on; the caller may continue to use its own.
 func (st *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (end store.Pos, err error) {
 	if err := st.check(ctx); err != nil {
 		return 0, err
@@ -37,7 +37,7 @@ func (st *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entri
 	if err := s.hold(); err != nil {
 		return 0, err
 	}
-	defer func() { err = errors.Join(err, s.letGo()) }()
+	defer func() { err = errors.Join(err, s.release()) }()
 	if s.fresh {
 		begun, err := s.first(expect, entries)
 		if err != nil || !begun {
@@ -47,8 +47,8 @@ func (st *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entri
 	return s.append(ctx, expect, entries)
 }
 
-// first begins a session and holds its file. Nothing is made before it is sure
-// that something can be written; false if there is nothing.
+// first creates a session and locks its file. No file is created before it is certain that
+// there are lines to write. It returns false if there are none.
 func (s *session) first(expect store.Pos, entries []firn.Entry) (bool, error) {
 	if expect != store.Any && expect != store.Start {
 		return false, &store.Conflict{ID: s.id, Expect: expect, End: store.Start}
@@ -63,13 +63,13 @@ func (s *session) first(expect store.Pos, entries []firn.Entry) (bool, error) {
 	return true, s.hold()
 }
 
-// prepare makes entries ready to be written.
+// prepare prepares entries for writing.
 func (s *session) prepare(entries []firn.Entry) ([]firn.Entry, error) {
 	return store.Prepare(store.Tail{Session: s.id, New: s.fresh, Head: s.head, Use: s.use}, s.st.opts.Now(), entries, s.known)
 }
 
-// append does it, while the file is held. The tool itself takes no lock; what
-// it added since is read first.
+// append appends entries while the file is locked. The tool itself takes no lock; lines
+// that it added meanwhile are read first.
 func (s *session) append(ctx context.Context, expect store.Pos, entries []firn.Entry) (end store.Pos, err error) {
 	if err := s.catchUp(ctx); err != nil {
 		return 0, err
@@ -81,9 +81,9 @@ func (s *session) append(ctx context.Context, expect store.Pos, entries []firn.E
 	if err != nil || len(ready) == 0 {
 		return s.reading.at, err
 	}
-	if slices.ContainsFunc(ready, looksBack) && len(s.names) > 0 {
-		// The printer must know entries as the file does.
-		s.anew(s.reading.t)
+	if slices.ContainsFunc(ready, needsHistory) && len(s.names) > 0 {
+		// The printer needs the entries with their IDs in the file.
+		s.restartReading(s.reading.t)
 		if err := s.catchUp(ctx); err != nil {
 			return 0, err
 		}
@@ -98,13 +98,13 @@ func (s *session) append(ctx context.Context, expect store.Pos, entries []firn.E
 			return 0, err
 		}
 	}
-	return s.saved(context.WithoutCancel(ctx), ready, len(text) > 0)
+	return s.afterWrite(context.WithoutCancel(ctx), ready, len(text) > 0)
 }
 
-// saved makes all else say what the transcript says now. What was written is
-// durable by then and stays acknowledged whatever fails here, or whoever
-// appends it would append it twice: trouble is only reported.
-func (s *session) saved(ctx context.Context, entries []firn.Entry, written bool) (store.Pos, error) {
+// afterWrite updates the state and the index after a write. The lines are durable by then
+// and stay acknowledged even if this fails, or the caller would append them twice: errors
+// are only reported.
+func (s *session) afterWrite(ctx context.Context, entries []firn.Entry, written bool) (store.Pos, error) {
 	at := s.end()
 	err := s.catchUp(ctx)
 	if err == nil {
@@ -112,24 +112,24 @@ func (s *session) saved(ctx context.Context, entries []firn.Entry, written bool)
 		err = s.index()
 	}
 	if err == nil {
-		// The index of some tools is in the transcript, which then is another file.
+		// Some tools have their index in the transcript, which is then a new file.
 		if err = s.catchUp(ctx); err == nil {
 			at = s.reading.at
 		}
 	}
 	switch {
 	case err == nil:
-		if err := s.titled(entries); err != nil {
+		if err := s.checkTitle(entries); err != nil {
 			return 0, err
 		}
-		s.tellLosses()
+		s.reportLosses()
 		return at, nil
 	case !written:
 		s.title = ""
 		s.forget()
 		return 0, fmt.Errorf("%w: %w", firn.ErrNotSaved, err)
 	}
-	s.tellLosses()
+	s.reportLosses()
 	s.forget()
 	if s.st.opts.Report != nil {
 		s.st.opts.Report(err)
@@ -137,7 +137,7 @@ func (s *session) saved(ctx context.Context, entries []firn.Entry, written bool)
 	return at, nil
 }
 
-// end is where the file ends.
+// end returns the end position of the file.
 func (s *session) end() store.Pos {
 	info, err := s.file.Stat()
 	if err != nil {
@@ -146,8 +146,8 @@ func (s *session) end() store.Pos {
 	return journal.Place(len(s.reading.t.Parts)-1, info.Size)
 }
 
-// looksBack reports whether printing an entry takes what was said before.
-func looksBack(e firn.Entry) bool {
+// needsHistory reports whether printing an entry requires the entries before it.
+func needsHistory(e firn.Entry) bool {
 	switch e.Body.(type) {
 	case *firn.Tombstone, *firn.Compaction, *firn.Head:
 		return true
@@ -155,11 +155,10 @@ func looksBack(e firn.Entry) bool {
 	return false
 }
 
-// print makes the lines of the entries. It fails if nothing was asked for but
-// what the tool's format cannot say.
+// print encodes the entries. It fails if the tool's format can represent none of them.
 func (s *session) print(entries []firn.Entry) (text []byte, err error) {
 	s.news, s.dropped, s.losses = entries, make(map[firn.EntryID]string), nil
-	s.clock(entries)
+	s.addUptime(entries)
 	before := s.title
 	defer func() {
 		if err != nil {
@@ -177,7 +176,7 @@ func (s *session) print(entries []firn.Entry) (text []byte, err error) {
 	if text, err = s.printer.Finish(text); err != nil {
 		return nil, err
 	}
-	return text, s.unsaid(entries)
+	return text, s.checkDropped(entries)
 }
 
 // save makes lines durable.
@@ -209,7 +208,7 @@ func (s *session) save(text []byte) error {
 	return nil
 }
 
-// roll goes on in a new part where the tool would.
+// roll continues in a new part where the tool would.
 func (s *session) roll(more int64) error {
 	info, err := s.file.Stat()
 	if err != nil {
@@ -233,9 +232,9 @@ func (s *session) roll(more int64) error {
 	return errors.Join(old.Close(), s.st.opts.FS.SyncDir(filepath.Dir(vfsPath(s.st.home, next))))
 }
 
-// index makes the tool's own index files say what the transcript says now. The
-// entries are safe by then; an index can be mended. A title is told only if it
-// was given here and no index has it yet: the tool may know a later one.
+// index updates the tool's index files. The entries are durable by then; an index can be
+// repaired. The title is written only if it was set here and no index has it yet: the tool
+// may have a later one.
 func (s *session) index() error {
 	target := s.target()
 	target.Title = s.title
@@ -260,12 +259,12 @@ func (s *session) index() error {
 	}
 	if s.title != "" {
 		s.title = ""
-		_, err = s.st.lookFor(s.id) // which finds the title
+		_, err = s.st.lookFor(s.id) // updates the title
 	}
 	return err
 }
 
-// place finds the file of a new session.
+// place returns the file of a new session.
 func (s *session) place() (string, error) {
 	name, err := s.st.tool.Layout().Place(s.st.tree, s.target())
 	if err != nil {
@@ -277,7 +276,7 @@ func (s *session) place() (string, error) {
 	return name, nil
 }
 
-// sizeAt is how long the part is that a position is in.
+// sizeAt returns the size of the part that a position is in.
 func sizeAt(pos firn.Pos) int64 {
 	_, offset := journal.Split(pos)
 	return offset

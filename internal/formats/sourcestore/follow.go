@@ -10,11 +10,11 @@ import (
 	"firn.dev/store"
 )
 
-// relook is after how many looks a follower asks whether there are new parts.
-const relook = 8
+// partsCheckInterval is the number of polls between checks for new parts.
+const partsCheckInterval = 8
 
-// Follow yields the records after a position and then those that the tool, or
-// somebody here, adds. It looks for more now and then; nothing is read twice.
+// Follow yields the records after a position and then those added by the tool or by this
+// store. It polls the files; nothing is read twice.
 func (st *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		t, err := st.find(context.WithoutCancel(ctx), id)
@@ -27,7 +27,7 @@ func (st *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.S
 			if err != nil && ctx.Err() != nil {
 				return false
 			}
-			return err == nil && record.At < after || yield(st.said(record), err)
+			return err == nil && record.At < after || yield(st.withoutLine(record), err)
 		}
 		tick := time.NewTicker(st.opts.Poll)
 		defer tick.Stop()
@@ -35,7 +35,7 @@ func (st *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.S
 			if !r.more(ctx, wanted) {
 				return
 			}
-			after = min(after, r.at) // the end is where it was at the beginning
+			after = min(after, r.at) // the end of the file at the start
 			select {
 			case <-ctx.Done():
 				return
@@ -44,15 +44,15 @@ func (st *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.S
 				return
 			case <-tick.C:
 			}
-			if look%relook == 0 {
+			if look%partsCheckInterval == 0 {
 				r.lookAgain(id)
 			}
 		}
 	}
 }
 
-// lookAgain finds parts that are new. The transcript that was there stays: a
-// tool may move it aside while it is followed.
+// lookAgain finds new parts. The current transcript is kept: the tool may move it while it
+// is followed.
 func (r *reading) lookAgain(id firn.ID) {
 	r.st.mu.Lock()
 	defer r.st.mu.Unlock()

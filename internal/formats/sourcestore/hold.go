@@ -10,22 +10,20 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// holdTries bounds how often a file is looked for anew that is replaced each
-// time.
+// holdTries limits the attempts to lock a file that is replaced each time.
 const holdTries = 10
 
-// hold opens the session's file and locks it against others who use firn. Tools
-// replace a file by renaming another to its name, and so do we to change a first
-// line: what is written to the old one would be lost, so the file that is held
-// is the one that the name leads to. A session that is not there is fresh, and
-// nothing is held.
+// hold opens the session's file and locks it against other firn processes. Tools replace a
+// file by renaming another to its name, and so does this package to change a first line.
+// Lines written to the old file would be lost, so hold verifies that the locked file is the
+// one with the name. A session that does not exist is fresh, and no file is locked.
 func (s *session) hold() error {
 	for try := range holdTries {
 		if err := s.reopen(); err != nil {
 			return err
 		}
 		if s.file == nil && (try > 0 || s.placed.Load() != nil) {
-			s.forget() // nobody who goes on with a session wants to begin another
+			s.forget() // continuing a session must not create another
 			return fmt.Errorf("append to session %s: %w: %s took its file away", s.id, firn.ErrReplaced, s.st.tool.Name())
 		}
 		if s.file == nil {
@@ -47,23 +45,22 @@ func (s *session) hold() error {
 	return fmt.Errorf("append to session %s: %w: its file is replaced again and again", s.id, firn.ErrReplaced)
 }
 
-// letGo lets others have the file.
-func (s *session) letGo() error {
+// release releases the file.
+func (s *session) release() error {
 	if s.file == nil {
 		return nil
 	}
 	return s.file.Unlock()
 }
 
-// reopen makes sure that the session's file is open. A session that is not
-// there is fresh.
+// reopen opens the session's file if necessary. A session that does not exist is fresh.
 func (s *session) reopen() error {
 	if s.file != nil {
 		return nil
 	}
 	t, err := s.st.transcript(s.id)
 	if errors.Is(err, firn.ErrNotFound) {
-		t, err = s.st.lookFor(s.id) // somebody may just have begun it
+		t, err = s.st.lookFor(s.id) // it may have been created just now
 	}
 	switch {
 	case errors.Is(err, firn.ErrNotFound):
@@ -75,11 +72,11 @@ func (s *session) reopen() error {
 		return fmt.Errorf("append to session %s: %w: its file is compressed", s.id, firn.ErrUnsupported)
 	}
 	s.fresh = false
-	return s.begin(t, vfs.Extend)
+	return s.openTranscript(t, vfs.Extend)
 }
 
-// current reports whether what is known of the open file still holds: it has its
-// name, it is the last part, and it was not cut short.
+// current reports whether the state of the open file is valid: it has its name, is the last
+// part and was not truncated.
 func (s *session) current() (bool, error) {
 	there, err := s.inPlace()
 	if err != nil || !there {
@@ -103,7 +100,7 @@ func (s *session) current() (bool, error) {
 	return false, err
 }
 
-// inPlace reports whether the open file is the one that its name leads to.
+// inPlace reports whether the open file is still the one with its name.
 func (s *session) inPlace() (bool, error) {
 	open, err := s.file.Stat()
 	if err != nil {
@@ -116,5 +113,5 @@ func (s *session) inPlace() (bool, error) {
 	return err == nil && open.Same(named), err
 }
 
-// last is the path of the last part.
+// last returns the path of the last part.
 func (s *session) last() string { return s.reading.t.Parts[len(s.reading.t.Parts)-1] }

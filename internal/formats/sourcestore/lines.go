@@ -11,8 +11,8 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// Lines finds a session and a way to read its lines as they lie in the tool's
-// files, all parts one after the other, as often as need be.
+// Lines returns a session and a function that reads the original lines of all its parts in
+// order. The function may be called repeatedly.
 func (st *Store) Lines(ctx context.Context, id firn.ID) (dialect.Transcript, func() iter.Seq2[[]byte, error], error) {
 	t, err := st.find(ctx, id)
 	if err != nil {
@@ -35,7 +35,7 @@ func (st *Store) partLines(ctx context.Context, t dialect.Transcript, name strin
 	if err != nil {
 		return yield(nil, err)
 	}
-	defer file.Close() // only read
+	defer file.Close() // read only
 	in := bufio.NewReaderSize(file, 256<<10)
 	for {
 		line, err := readLine(in)

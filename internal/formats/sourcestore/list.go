@@ -18,23 +18,23 @@ import (
 	"firn.dev/store"
 )
 
-// glimpse is how much of the beginning and of the end of a transcript a list
-// reads; maxGlimpse how much of the end if its last lines are long.
+// glimpse is the number of bytes that a list reads from the start and the end of a
+// transcript; maxGlimpse is the limit at the end if the last lines are long.
 const (
 	glimpse    = 64 << 10
 	maxGlimpse = 4 << 20
 )
 
-// shown is what a list told of a session, and of which state of its files.
+// shown is the cached information of a session, with the state of its files.
 type shown struct {
 	standing store.Standing
-	// title and key are what the tool's index said.
+	// title and key are those in the tool's index.
 	title, key string
 	info       store.Info
 }
 
-// List yields what is known of the sessions that match. It reads the beginning
-// and the end of transcripts that changed since the last time.
+// List yields the information of matching sessions. It reads the start and the end of
+// transcripts that changed since the last call.
 func (st *Store) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
 	return func(yield func(store.Info, error) bool) {
 		if err := st.check(ctx); err != nil {
@@ -60,7 +60,7 @@ func (st *Store) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, 
 	}
 }
 
-// Inspect tells of one session.
+// Inspect returns the information of one session.
 func (st *Store) Inspect(ctx context.Context, id firn.ID) (store.Info, error) {
 	t, err := st.find(ctx, id)
 	if err != nil {
@@ -69,7 +69,7 @@ func (st *Store) Inspect(ctx context.Context, id firn.ID) (store.Info, error) {
 	return st.inspect(t), nil
 }
 
-// Census tells of all sessions without opening them.
+// Census describes all sessions without opening them.
 func (st *Store) Census(ctx context.Context) ([]store.Standing, error) {
 	if err := st.check(ctx); err != nil {
 		return nil, err
@@ -84,7 +84,7 @@ func (st *Store) Census(ctx context.Context) ([]store.Standing, error) {
 	return list, nil
 }
 
-// Stand tells of one session without opening it.
+// Stand describes one session without opening it.
 func (st *Store) Stand(ctx context.Context, id firn.ID) (store.Standing, error) {
 	t, err := st.find(ctx, id)
 	if err != nil {
@@ -111,7 +111,7 @@ func (st *Store) stand(t dialect.Transcript) (store.Standing, error) {
 	return s, nil
 }
 
-// agent is whose session it is: the tool's, unless the tool itself knows agents.
+// agent returns the agent of a session: the tool's name, unless the tool itself has agents.
 func (st *Store) agent(t dialect.Transcript) string {
 	if t.Agent != "" {
 		return t.Agent
@@ -119,7 +119,7 @@ func (st *Store) agent(t dialect.Transcript) string {
 	return string(st.tool.Name())
 }
 
-// inspect tells of a transcript, from memory if nothing changed.
+// inspect returns the information of a transcript, from the cache if it is unchanged.
 func (st *Store) inspect(t dialect.Transcript) store.Info {
 	standing, err := st.stand(t)
 	if err != nil {
@@ -131,15 +131,15 @@ func (st *Store) inspect(t dialect.Transcript) store.Info {
 	if ok && known.standing == standing && known.title == t.Title && known.key == t.Key {
 		return known.info
 	}
-	info := st.look(t, standing)
+	info := st.readInfo(t, standing)
 	st.mu.Lock()
 	st.shown[t.ID] = shown{standing, t.Title, t.Key, info}
 	st.mu.Unlock()
 	return info
 }
 
-// look reads the beginning and the end of a transcript.
-func (st *Store) look(t dialect.Transcript, standing store.Standing) store.Info {
+// readInfo reads the start and the end of a transcript.
+func (st *Store) readInfo(t dialect.Transcript, standing store.Standing) store.Info {
 	var gist store.Gist
 	late, err := st.sample(t, &gist)
 	info := gist.Info()
@@ -162,7 +162,7 @@ func (st *Store) look(t dialect.Transcript, standing store.Standing) store.Info 
 	return info
 }
 
-// end is the position after the last byte.
+// end returns the position after the last byte.
 func (st *Store) end(t dialect.Transcript) firn.Pos {
 	last := len(t.Parts) - 1
 	info, err := fs.Stat(st.tree, t.Parts[last])
@@ -172,12 +172,11 @@ func (st *Store) end(t dialect.Transcript) firn.Pos {
 	return journal.Place(last, info.Size())
 }
 
-// sample reads the ends of a transcript into a gist. The scanner that reads the
-// last lines has not seen those before, which is good enough for times, titles
-// and tombstones. Late says that the end told no time: what is known then is when
-// it began.
+// sample reads the start and the end of a transcript into a gist. The scanner of the last
+// lines has not read the earlier ones, which is sufficient for times, titles and
+// tombstones. late is set if the end has no time; only the time of creation is known then.
 func (st *Store) sample(t dialect.Transcript, gist *store.Gist) (late bool, err error) {
-	head, short, err := st.begin(t, t.Parts[0])
+	head, short, err := st.readHead(t, t.Parts[0])
 	if err != nil {
 		return false, err
 	}
@@ -199,8 +198,8 @@ func (st *Store) sample(t dialect.Transcript, gist *store.Gist) (late bool, err 
 	return !timed(last), err
 }
 
-// latest reads the last entries of a transcript, behind the lines that were read. If no
-// whole line with a time is among them, because the last is long, it reads more.
+// latest reads the last entries of a transcript after the given number of bytes. If there
+// is no complete line with a time among them, because the last is long, it reads more.
 func (st *Store) latest(t dialect.Transcript, read int64) ([]firn.Entry, error) {
 	last := t.Parts[len(t.Parts)-1]
 	info, err := fs.Stat(st.tree, last)
@@ -212,7 +211,7 @@ func (st *Store) latest(t dialect.Transcript, read int64) ([]firn.Entry, error) 
 	}
 	for size := int64(glimpse); ; size *= 8 {
 		from := max(read, info.Size()-size)
-		tail, err := st.behind(t, last, from, size)
+		tail, err := st.readFrom(t, last, from, size)
 		if err != nil {
 			return nil, err
 		}
@@ -223,12 +222,12 @@ func (st *Store) latest(t dialect.Transcript, read int64) ([]firn.Entry, error) 
 	}
 }
 
-// timed reports whether an entry tells when it was.
+// timed reports whether an entry has a time.
 func timed(entries []firn.Entry) bool {
 	return slices.ContainsFunc(entries, func(e firn.Entry) bool { return !e.Time.IsZero() })
 }
 
-// entries are those of some lines; what is no line, because it is cut, is left out.
+// entries decodes the entries of some lines. It skips truncated lines.
 func (st *Store) entries(t dialect.Transcript, text []byte) []firn.Entry {
 	var all []firn.Entry
 	scanner := st.tool.Scanner(dialect.Origin{Transcript: t})
@@ -244,23 +243,23 @@ func (st *Store) entries(t dialect.Transcript, text []byte) []firn.Entry {
 	return all
 }
 
-// behind reads some bytes of a file from a place on.
-func (st *Store) behind(t dialect.Transcript, name string, from, size int64) ([]byte, error) {
+// readFrom reads size bytes of a file from an offset.
+func (st *Store) readFrom(t dialect.Transcript, name string, from, size int64) ([]byte, error) {
 	file, err := st.openPart(t, name, from)
 	if err != nil {
 		return nil, err
 	}
-	defer file.Close() // only read
+	defer file.Close() // read only
 	return io.ReadAll(io.LimitReader(file, size))
 }
 
-// begin reads the beginning of a file, and reports whether that is all of it.
-func (st *Store) begin(t dialect.Transcript, name string) ([]byte, bool, error) {
+// readHead reads the start of a file, and reports whether that is the whole file.
+func (st *Store) readHead(t dialect.Transcript, name string) ([]byte, bool, error) {
 	file, err := st.openPart(t, name, 0)
 	if err != nil {
 		return nil, false, err
 	}
-	defer file.Close() // only read
+	defer file.Close() // read only
 	head, err := io.ReadAll(io.LimitReader(file, glimpse))
 	return head, len(head) < glimpse, err
 }

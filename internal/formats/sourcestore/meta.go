@@ -15,13 +15,13 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// metaSize is up to which size a transcript is written anew to change its first
-// line with every turn. A longer one keeps the line that it has: nothing here
-// may take the longer the more was said.
+// metaSize is the maximum size of a transcript that is rewritten on every turn to change
+// its first line. A longer one keeps its line, so that the cost of a turn does not grow
+// with the transcript.
 const metaSize = 1 << 20
 
-// clock adds up how long turns take: from what is said to the answer.
-func (s *session) clock(entries []firn.Entry) {
+// addUptime adds up the duration of turns, from the user message to the response.
+func (s *session) addUptime(entries []firn.Entry) {
 	for _, e := range entries {
 		m, ok := e.Body.(*firn.Message)
 		if !ok {
@@ -34,16 +34,16 @@ func (s *session) clock(entries []firn.Entry) {
 	}
 }
 
-// rewriteFirst makes the first line of a transcript say what it must, for a
-// tool that keeps there what changes. The file is replaced in one step: at any
-// time and after any crash there is the old one or the new one, whole.
+// rewriteFirst updates the first line of a transcript, for a tool that stores changing
+// metadata there. The file is replaced atomically: after a crash it is either the old or
+// the new one.
 func (s *session) rewriteFirst(meta dialect.Meta, to dialect.Target) error {
 	name := vfsPath(s.st.home, s.reading.t.Parts[0])
 	old, err := s.st.opts.FS.Open(name, vfs.Read)
 	if err != nil {
 		return err
 	}
-	defer old.Close() // only read
+	defer old.Close() // read only
 	in := bufio.NewReaderSize(old, 64<<10)
 	first, err := readLine(in)
 	if err != nil {
@@ -63,11 +63,11 @@ func (s *session) rewriteFirst(meta dialect.Meta, to dialect.Target) error {
 		return err
 	}
 	s.uptime %= time.Second
-	return s.moved()
+	return s.reopenReplaced()
 }
 
-// replace writes the file anew with another first line. The tool takes no lock:
-// if it added to the file meanwhile, or replaced it, the old one stays.
+// replace rewrites the file with another first line. The tool takes no lock: if it appended
+// to the file meanwhile, or replaced it, the old file stays.
 func (s *session) replace(name string, line []byte, rest io.Reader, before vfs.Info) error {
 	fsys := s.st.opts.FS
 	fresh := name + ".firn-new"
@@ -94,7 +94,7 @@ func (s *session) replace(name string, line []byte, rest io.Reader, before vfs.I
 	return fsys.SyncDir(filepath.Dir(name))
 }
 
-// unchanged fails if the file at a path is not as it was.
+// unchanged returns an error if the file at a path has changed.
 func unchanged(fsys vfs.FS, name string, before vfs.Info) error {
 	now, err := fsys.Stat(name)
 	if err == nil && (!now.Same(before) || now.Size != before.Size) {
@@ -103,9 +103,9 @@ func unchanged(fsys vfs.FS, name string, before vfs.Info) error {
 	return err
 }
 
-// moved opens the file that took the place of the old one. The next append
-// reads it from its beginning, since every position has changed.
-func (s *session) moved() error {
+// reopenReplaced opens the new file. The next append reads it from the start, since every
+// position has changed.
+func (s *session) reopenReplaced() error {
 	file, err := s.st.opts.FS.Open(vfsPath(s.st.home, s.reading.t.Parts[len(s.reading.t.Parts)-1]), vfs.Extend)
 	if err != nil {
 		return err
@@ -115,9 +115,9 @@ func (s *session) moved() error {
 	}
 	old := s.file
 	s.file = file
-	s.anew(s.reading.t)
+	s.restartReading(s.reading.t)
 	return old.Close()
 }
 
-// onlyWriter hides what else a file can do.
+// onlyWriter hides the other methods of a file.
 type onlyWriter struct{ io.Writer }

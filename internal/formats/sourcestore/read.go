@@ -23,17 +23,16 @@ type Expander func(io.Reader) (io.ReadCloser, error)
 
 func vfsPath(home, name string) string { return filepath.Join(home, filepath.FromSlash(name)) }
 
-// reading goes through a transcript, forwards.
+// reading reads a transcript forwards.
 type reading struct {
 	st      *Store
 	t       dialect.Transcript
 	scanner dialect.Scanner
-	// at is the position after what was read.
+	// at is the position after the last record read.
 	at      firn.Pos
 	records []store.Record
-	// lines tells of the records that were yielded last, by their positions,
-	// which lines say them; nil if nobody asks. Those in waiting say entries
-	// that the scanner holds back.
+	// lines maps the positions of the last records to their lines; nil if not requested.
+	// waiting are the lines of entries that the scanner holds back.
 	lines   map[firn.Pos][][]byte
 	waiting [][]byte
 }
@@ -42,8 +41,8 @@ func (st *Store) read(t dialect.Transcript) *reading {
 	return &reading{st: st, t: t, scanner: st.tool.Scanner(dialect.Origin{Transcript: t})}
 }
 
-// Read yields the records after a position, oldest first. The whole transcript
-// before it is read too: what a line means may depend on it.
+// Read yields the records after a position, oldest first. It also reads the transcript
+// before the position, because the meaning of a line may depend on it.
 func (st *Store) Read(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		t, err := st.find(ctx, id)
@@ -55,16 +54,16 @@ func (st *Store) Read(ctx context.Context, id firn.ID, after store.Pos) iter.Seq
 			if err == nil && record.At < after {
 				continue
 			}
-			if !yield(st.said(record), err) {
+			if !yield(st.withoutLine(record), err) {
 				return
 			}
 		}
 	}
 }
 
-// said is a record as others get it: without the line that it stands in, which
-// is another tool's and would be misread.
-func (st *Store) said(r store.Record) store.Record {
+// withoutLine returns a record without its raw line, which is in another tool's format and
+// would be misread.
+func (st *Store) withoutLine(r store.Record) store.Record {
 	if r.Gap != nil || st.tool.Name() == dialect.Native {
 		return r
 	}
@@ -82,7 +81,7 @@ func (st *Store) find(ctx context.Context, id firn.ID) (dialect.Transcript, erro
 	return st.transcript(id)
 }
 
-// all yields every record of the transcript, and those that wait at its end.
+// all yields every record of the transcript, including those held back at its end.
 func (r *reading) all(ctx context.Context) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		if r.more(ctx, yield) {
@@ -91,8 +90,8 @@ func (r *reading) all(ctx context.Context) iter.Seq2[store.Record, error] {
 	}
 }
 
-// more reads on from where it got to, up to the end there is now. Lines that
-// are not finished are left for later. False means to stop.
+// more continues reading up to the current end. Unfinished lines are left for later. It
+// returns false to stop.
 func (r *reading) more(ctx context.Context, yield func(store.Record, error) bool) bool {
 	first, offset := journal.Split(r.at)
 	for number, name := range r.t.Parts {
@@ -109,8 +108,8 @@ func (r *reading) more(ctx context.Context, yield func(store.Record, error) bool
 	return true
 }
 
-// rest tells what the scanner held back. These records have no extent: who
-// reads on from behind them gets them again, when more may be known.
+// rest yields the entries that the scanner held back. These records have no extent: a
+// reader that continues after them gets them again, when more may be known.
 func (r *reading) rest(yield func(store.Record, error) bool) bool {
 	for _, e := range r.scanner.Finish() {
 		if !yield(firn.NewRecord(r.at, r.at, e), nil) {
@@ -120,13 +119,13 @@ func (r *reading) rest(yield func(store.Record, error) bool) bool {
 	return true
 }
 
-// part reads one file from an offset on.
+// part reads one file from an offset.
 func (r *reading) part(ctx context.Context, number int, name string, offset int64, yield func(store.Record, error) bool) bool {
 	file, err := r.st.openPart(r.t, name, offset)
 	if err != nil {
 		return yield(store.Record{}, err)
 	}
-	defer file.Close() // only read
+	defer file.Close() // read only
 	in := bufio.NewReaderSize(r.upToNow(file, offset), 256<<10)
 	for {
 		line, size, err := readLineUpTo(in, r.st.opts.MaxLine)
@@ -141,7 +140,7 @@ func (r *reading) part(ctx context.Context, number int, name string, offset int6
 			continue
 		}
 		if err != nil && !r.closes(number, line) {
-			return true // it may be whole the next time
+			return true // it may be complete next time
 		}
 		if ctx.Err() != nil {
 			return yield(store.Record{}, ctx.Err())
@@ -163,8 +162,8 @@ func (r *reading) part(ctx context.Context, number int, name string, offset int6
 	}
 }
 
-// upToNow ends a file where it ends now, so that who appends while it is read
-// does not read for ever.
+// upToNow limits a file to its current size, so that a caller that appends while reading
+// does not read forever.
 func (r *reading) upToNow(file io.Reader, offset int64) io.Reader {
 	if f, ok := file.(fs.File); ok {
 		if info, err := f.Stat(); err == nil {
@@ -174,8 +173,8 @@ func (r *reading) upToNow(file io.Reader, offset int64) io.Reader {
 	return file
 }
 
-// closes reports whether a line without a newline is one all the same: the
-// file is one of several, or what stands there is whole.
+// closes reports whether a line without a newline is complete: it is not in the last part,
+// or its JSON is complete.
 func (r *reading) closes(number int, line []byte) bool {
 	return len(line) > 0 && (number < len(r.t.Parts)-1 || rawjson.Valid(line) == nil)
 }
@@ -194,8 +193,8 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	return long, err
 }
 
-// readLineUpTo is readLine for a line that has at most so many bytes. Of a
-// longer one it returns only how many it has.
+// readLineUpTo is like readLine, for a line of at most limit bytes. For a longer one it
+// returns only the size.
 func readLineUpTo(in *bufio.Reader, limit int64) (line []byte, size int64, err error) {
 	line, err = in.ReadSlice('\n')
 	if !errors.Is(err, bufio.ErrBufferFull) {
@@ -213,14 +212,15 @@ func readLineUpTo(in *bufio.Reader, limit int64) (line []byte, size int64, err e
 	return long, size, err
 }
 
-// tooLong makes the record of a line that was not read.
+// tooLong returns the record of a line that was not read.
 func (r *reading) tooLong(next firn.Pos, size int64) store.Record {
 	at := r.at
 	r.at = next
 	return firn.GapRecord(firn.Gap{Kind: firn.GapTooLong, At: at, Next: next, Detail: fmt.Sprintf("a line of %d bytes is over the limit and was not read; a higher store.max_line reads it", size)})
 }
 
-// line makes records of a line: of its entries, or of what is whole in it.
+// line returns the records of a line: of its entries, or of the intact parts of a damaged
+// line.
 func (r *reading) line(start, next firn.Pos, line []byte) []store.Record {
 	r.records = r.records[:0]
 	clear(r.lines)
@@ -244,19 +244,19 @@ func (r *reading) line(start, next firn.Pos, line []byte) []store.Record {
 	return r.records
 }
 
-// object makes records of a JSON object.
+// object returns the records of a JSON object.
 func (r *reading) object(at, next firn.Pos, line []byte) []store.Record {
 	entries, err := r.scanner.Scan(line)
 	if err != nil {
 		r.records = append(r.records, firn.GapRecord(firn.Gap{Kind: firn.GapDamaged, At: at, Next: next, Detail: err.Error()}))
 		return r.records
 	}
-	r.hear(at, len(entries), line)
+	r.recordLines(at, len(entries), line)
 	return r.place(at, next, entries, line)
 }
 
-// place gives entries their positions: one after the other, the last up to
-// where the next line begins.
+// place assigns positions to entries: consecutive ones, with the last extending to the next
+// line.
 func (r *reading) place(at, next firn.Pos, entries []firn.Entry, line []byte) []store.Record {
 	for i, e := range entries {
 		to := at + 1
@@ -297,7 +297,7 @@ func (st *Store) openPart(t dialect.Transcript, name string, offset int64) (io.R
 	return file, nil
 }
 
-// expand opens a compressed file at an offset of what was compressed.
+// expand opens a compressed file at an offset of the uncompressed data.
 func (st *Store) expand(t dialect.Transcript, file fs.File, offset int64) (io.ReadCloser, error) {
 	if st.opts.Expand == nil {
 		return nil, errors.Join(fmt.Errorf("open session %s: %w: it is compressed", t.ID, firn.ErrUnsupported), file.Close())
@@ -313,7 +313,7 @@ func (st *Store) expand(t dialect.Transcript, file fs.File, offset int64) (io.Re
 	return both, nil
 }
 
-// expanded is a compressed file and its plain bytes.
+// expanded is a compressed file with its decompressor.
 type expanded struct {
 	io.ReadCloser
 	file io.Closer

@@ -15,52 +15,49 @@ import (
 	"firn.dev/store"
 )
 
-// session is a transcript that is added to: what is known of it, so that
-// adding does not read it again.
+// session is the state of a transcript that is appended to, so that appending does not read
+// it again.
 type session struct {
 	st *Store
 	id firn.ID
 
-	// placed is where it was begun, if that was here.
+	// placed is its location if it was created by this store.
 	placed atomic.Pointer[dialect.Transcript]
 
 	mu   sync.Mutex
 	file vfs.File
-	// fresh is set as long as nothing is stored of it.
+	// fresh is set while nothing is stored.
 	fresh   bool
 	reading *reading
 	printer dialect.Printer
 	head    firn.EntryID
-	// ids are those of the file, and those under which somebody here appended
-	// what the file has under another.
+	// ids are the IDs in the file and those under which entries were appended here.
 	ids    map[firn.EntryID]bool
 	gist   store.Gist
 	header firn.Header
-	// names tells how the file calls an entry that was appended here under
-	// another id; news are those that were printed and not yet read again.
+	// names maps IDs under which entries were appended to those in the file; news are
+	// entries that were printed and not yet read again.
 	names map[firn.EntryID]firn.EntryID
 	news  []firn.Entry
-	// provider and model gave the last answer; messages counts them.
+	// provider and model are those of the last response; messages counts the messages.
 	provider, model string
 	messages        int
-	// named is the title that counts, title one that was given here and that no
-	// index has yet.
+	// named is the effective title, title one that was set here and is not in an index yet.
 	named firn.Title
 	title string
-	// dropped are the entries of which nothing was printed, with the limits of
-	// the tool that they met.
+	// dropped maps entries that were not printed to the limit of the tool that applied.
 	dropped map[firn.EntryID]string
 	losses  []dialect.Loss
-	// asked is when something was last said here, uptime how long turns took
-	// since that was last written down.
+	// asked is the time of the last user message here, uptime the duration of turns not yet
+	// written to the file.
 	asked  time.Time
 	uptime time.Duration
-	// torn is set if the file ends with an unfinished line, printed if what is
-	// behind reading was printed here.
+	// torn is set if the file ends with an unfinished line, printed if the lines after
+	// reading's position were printed here.
 	torn, printed bool
 }
 
-// session returns a session to add to.
+// session returns a session for appending.
 func (st *Store) session(id firn.ID) (*session, error) {
 	if err := id.Check(); err != nil {
 		return nil, err
@@ -75,7 +72,7 @@ func (st *Store) session(id firn.ID) (*session, error) {
 	return s, nil
 }
 
-// create makes the file of a new session where the tool would.
+// create creates the file of a new session where the tool would.
 func (s *session) create(entries []firn.Entry) error {
 	if len(entries) > 0 {
 		if h, ok := entries[0].Body.(*firn.Header); ok {
@@ -90,7 +87,7 @@ func (s *session) create(entries []firn.Entry) error {
 		return fmt.Errorf("append to session %s: %w: %w", s.id, firn.ErrNotSaved, err)
 	}
 	t := dialect.Transcript{ID: s.id, Name: string(s.id), Parts: []string{name}, CWD: s.header.CWD, Agent: s.header.Agent, Key: s.header.Key}
-	if err := s.begin(t, vfs.Create); err != nil {
+	if err := s.openTranscript(t, vfs.Create); err != nil {
 		return err
 	}
 	s.placed.Store(&t)
@@ -100,8 +97,8 @@ func (s *session) create(entries []firn.Entry) error {
 	return nil
 }
 
-// begin opens the last part and gets ready to read the transcript.
-func (s *session) begin(t dialect.Transcript, mode vfs.Mode) error {
+// openTranscript opens the last part and prepares to read the transcript.
+func (s *session) openTranscript(t dialect.Transcript, mode vfs.Mode) error {
 	last := vfsPath(s.st.home, t.Parts[len(t.Parts)-1])
 	file, err := s.st.opts.FS.Open(last, mode)
 	if err != nil {
@@ -117,24 +114,23 @@ func (s *session) begin(t dialect.Transcript, mode vfs.Mode) error {
 		s.names = make(map[firn.EntryID]firn.EntryID)
 	}
 	s.named = firn.Title{Name: t.Title}
-	s.anew(t)
+	s.restartReading(t)
 	return nil
 }
 
-// anew gets ready to read the transcript from its beginning.
-func (s *session) anew(t dialect.Transcript) {
-	s.reading = s.st.heard(t)
+// restartReading prepares to read the transcript from the start.
+func (s *session) restartReading(t dialect.Transcript) {
+	s.reading = s.st.readingWithLines(t)
 	s.ids = make(map[firn.EntryID]bool)
 	s.head, s.gist, s.messages = "", store.Gist{}, 0
 	s.printer = s.st.tool.Printer(s.target())
 }
 
-// forget drops what is known, after a failure: the next append reads the file.
-// Only what entries are called stays: whoever appended them may go on to use
-// its own names.
+// forget discards the state after a failure: the next append reads the file. The names of
+// entries are kept, because callers may continue to use their own IDs.
 func (s *session) forget() {
 	if s.file != nil {
-		s.file.Close() // nothing is waiting to be written
+		s.file.Close() // no writes are pending
 	}
 	s.file, s.reading, s.printer, s.ids = nil, nil, nil, nil
 	s.head, s.gist, s.header, s.messages = "", store.Gist{}, firn.Header{}, 0
@@ -142,7 +138,7 @@ func (s *session) forget() {
 	s.fresh, s.torn, s.printed = false, false, false
 }
 
-// target is the transcript as the printer and the layout need to know it.
+// target describes the transcript for the printer and the layout.
 func (s *session) target() dialect.Target {
 	info := s.gist.Info()
 	return dialect.Target{
@@ -150,11 +146,11 @@ func (s *session) target() dialect.Target {
 		Agent: first(s.header.Agent, info.Agent), Key: first(s.header.Key, info.Key),
 		Provider: s.provider, Model: s.model, Messages: s.messages,
 		Created: firstTime(info.Created, s.st.opts.Now()), Updated: firstTime(info.Updated, s.st.opts.Now()),
-		Lose: s.lose, Told: s.told,
+		Lose: s.lose, Told: s.written,
 	}
 }
 
-// catchUp reads what was added to the file: by the tool, or just now by us.
+// catchUp reads the lines appended to the file by the tool or by this store.
 func (s *session) catchUp(ctx context.Context) error {
 	ours := s.printed
 	s.printed = false
@@ -172,7 +168,7 @@ func (s *session) catchUp(ctx context.Context) error {
 			failed = err
 			return false
 		}
-		s.learned(e, s.reading.lines[r.At], ours)
+		s.observeEntry(e, s.reading.lines[r.At], ours)
 		return true
 	})
 	if failed != nil {
@@ -194,8 +190,8 @@ func (s *session) endsLine(size int64) bool {
 	return err == nil && last[0] == '\n'
 }
 
-// learned takes notice of an entry of the file.
-func (s *session) learned(e firn.Entry, lines [][]byte, ours bool) {
+// observeEntry updates the state for an entry of the file.
+func (s *session) observeEntry(e firn.Entry, lines [][]byte, ours bool) {
 	s.fresh = false
 	s.gist.Add(e)
 	switch b := e.Body.(type) {
@@ -221,11 +217,11 @@ func (s *session) learned(e firn.Entry, lines [][]byte, ours bool) {
 	}
 }
 
-// name notes how the file calls an entry that was printed: the next of its
-// kind, since what is printed keeps its order.
+// name records the ID in the file of an entry that was printed: the next of its kind, since
+// printing preserves the order.
 func (s *session) name(read firn.Entry) {
 	for i, e := range s.news {
-		if alike(e, read) {
+		if sameKind(e, read) {
 			if e.ID != read.ID {
 				s.names[e.ID] = read.ID
 			}
@@ -235,8 +231,8 @@ func (s *session) name(read firn.Entry) {
 	}
 }
 
-// alike reports whether two entries are of one kind, and said by the same.
-func alike(a, b firn.Entry) bool {
+// sameKind reports whether two entries have the same kind and role.
+func sameKind(a, b firn.Entry) bool {
 	m, ok := a.Body.(*firn.Message)
 	n, both := b.Body.(*firn.Message)
 	if ok || both {
@@ -245,7 +241,7 @@ func alike(a, b firn.Entry) bool {
 	return a.Body.Kind() == b.Body.Kind()
 }
 
-// renamed is an entry with the names that the file has for what it points at.
+// renamed returns an entry with its references mapped to IDs in the file.
 func (s *session) renamed(e firn.Entry) firn.Entry {
 	of := func(id firn.EntryID) firn.EntryID {
 		if name, ok := s.names[id]; ok {
@@ -267,7 +263,7 @@ func (s *session) renamed(e firn.Entry) firn.Entry {
 	return e
 }
 
-// use tells whether an id is in use. All of the file was read.
+// use reports whether an ID is in use. The whole file was read.
 func (s *session) use(id firn.EntryID) (store.Use, error) {
 	if s.ids[id] {
 		return store.InUse, nil
@@ -275,7 +271,7 @@ func (s *session) use(id firn.EntryID) (store.Use, error) {
 	return store.Free, nil
 }
 
-// known reports whether there is an entry, under the name it was appended by or another.
+// known reports whether an entry exists, under its original or its current ID.
 func (s *session) known(id firn.EntryID) (bool, error) {
 	_, renamed := s.names[id]
 	return s.ids[id] || renamed, nil

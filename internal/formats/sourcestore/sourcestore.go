@@ -1,12 +1,10 @@
-// Package sourcestore reads another tool's home as a store of sessions, where it
-// lies, without changing a byte of it: list, read, follow. If it is told to
-// write in place, it adds to the tool's files as the tool itself would, so that
-// a session goes on here and there.
+// Package sourcestore provides another tool's home as a read-only store of sessions: list,
+// read, follow. With [Options.InPlace], it appends to the tool's files as the tool itself
+// would, so that a session can be continued in both.
 //
-// What the lines mean and where they lie is for the tool to know, which is
-// handed in. An entry's position is the part of the transcript and the offset
-// in it of the line that told it; where a line tells several entries they count
-// up from there.
+// The given tool determines the encoding and the location of lines. An entry's position is
+// the part of the transcript and the offset of its line; several entries of one line have
+// consecutive positions.
 package sourcestore
 
 import (
@@ -25,29 +23,29 @@ import (
 	"firn.dev/store"
 )
 
-// Options says how a home is opened. The zero value only reads.
+// Options configure a store. The zero value is read-only.
 type Options struct {
-	// Name is what lists call the home as a source; empty if it is none, but
-	// stands for our own sessions.
+	// Name is the name of the home as a source in lists; empty if it holds firn's own
+	// sessions.
 	Name string
-	// InPlace allows to add to the tool's own files.
+	// InPlace allows appending to the tool's own files.
 	InPlace bool
-	// Expand opens a compressed part, given its bytes; nil if none can be read.
+	// Expand opens a compressed part; nil if compressed parts are not supported.
 	Expand Expander
-	// Lose is told of what the tool's format could not say, but for the state
-	// that programs keep in the log; nil: nobody.
+	// Lose is called for each entry that the tool's format cannot represent, except for
+	// program state in custom entries. It may be nil.
 	Lose func(dialect.Loss)
-	// Report is told of trouble that did not keep entries from being saved,
-	// such as an index of the tool that could not be written; nil: nobody.
+	// Report is called for errors that did not prevent entries from being saved, such as a
+	// failed write of the tool's index. It may be nil.
 	Report func(error)
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
-	// Poll is how often followers look for more; 250 ms if zero.
+	// Poll is the polling interval of followers; 250 ms if zero.
 	Poll time.Duration
-	// MaxLine is how long a line may be to be read, in bytes; 64 MB if zero. A
-	// longer one is read as a gap.
+	// MaxLine is the maximum length of a line in bytes; 64 MB if zero. A longer one is read
+	// as a gap.
 	MaxLine int64
-	// FS is for tests of writing; nil means the operating system's files.
+	// FS is the file system for writes, for tests; nil means that of the operating system.
 	FS vfs.FS
 }
 
@@ -60,16 +58,16 @@ type Store struct {
 
 	mu     sync.Mutex
 	closed chan struct{}
-	// found remembers where transcripts lie, shown what a list told of them.
+	// found caches the location of transcripts, shown their list information.
 	found  map[firn.ID]dialect.Transcript
 	looked time.Time
 	shown  map[firn.ID]shown
-	// open are the sessions that were added to.
+	// open are the sessions that were appended to.
 	open map[firn.ID]*session
 }
 
-// Open opens the home of a tool. It need not look like one: what is there is
-// read, and the rest is not found.
+// Open opens the home of a tool. The directory need not look like one; sessions that are
+// not there are not found.
 func Open(home string, tool dialect.Tool, opts Options) (*Store, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -96,13 +94,13 @@ func Open(home string, tool dialect.Tool, opts Options) (*Store, error) {
 	}, nil
 }
 
-// Home is the directory the tool keeps its files in.
+// Home returns the directory of the tool's files.
 func (st *Store) Home() string { return st.home }
 
-// Tool is whose home it is.
+// Tool returns the tool of the home.
 func (st *Store) Tool() dialect.Tool { return st.tool }
 
-// Close ends followers. Files that were added to are closed.
+// Close ends followers and closes the files.
 func (st *Store) Close() error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -123,7 +121,7 @@ func (st *Store) Close() error {
 	return err
 }
 
-// check reports whether the store can still be used.
+// check returns an error if the store is closed or ctx has ended.
 func (st *Store) check(ctx context.Context) error {
 	select {
 	case <-st.closed:
@@ -133,12 +131,11 @@ func (st *Store) check(ctx context.Context) error {
 	}
 }
 
-// lookPause is how long one who asks for a session that is not there is told so
-// without looking again.
+// lookPause is how long a missing session is reported as missing without another search.
 const lookPause = 500 * time.Millisecond
 
-// transcript finds a session. Where transcripts lie is looked up once, and
-// again for one that is not known or not there any more.
+// transcript finds a session. The locations are cached, and searched again for a session
+// that is unknown or no longer there.
 func (st *Store) transcript(id firn.ID) (dialect.Transcript, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -157,7 +154,7 @@ func (st *Store) transcript(id firn.ID) (dialect.Transcript, error) {
 	return t, nil
 }
 
-// lookFor looks where transcripts lie and finds a session.
+// lookFor searches for transcripts and returns a session.
 func (st *Store) lookFor(id firn.ID) (dialect.Transcript, error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -169,7 +166,7 @@ func (st *Store) lookFor(id firn.ID) (dialect.Transcript, error) {
 	return t, nil
 }
 
-// survey looks where transcripts lie. The lock is held.
+// survey searches for transcripts. The lock must be held.
 func (st *Store) survey() (faults []error) {
 	st.found = make(map[firn.ID]dialect.Transcript)
 	st.looked = st.opts.Now()
@@ -182,7 +179,7 @@ func (st *Store) survey() (faults []error) {
 		}
 	}
 	for id, s := range st.open {
-		// One that was begun here goes by the name it was given, too.
+		// A session created here is also found by its original ID.
 		if t := s.placed.Load(); t != nil {
 			st.alias(id, *t)
 		}
@@ -190,8 +187,7 @@ func (st *Store) survey() (faults []error) {
 	return faults
 }
 
-// alias makes a transcript that is there be found by another name. The lock is
-// held.
+// alias makes a transcript available under another ID. The lock must be held.
 func (st *Store) alias(id firn.ID, t dialect.Transcript) {
 	for _, other := range st.found {
 		if other.Parts[0] == t.Parts[0] {
@@ -205,14 +201,14 @@ func (st *Store) alias(id firn.ID, t dialect.Transcript) {
 	}
 }
 
-// all returns the transcripts there are now.
+// all returns the current transcripts.
 func (st *Store) all() []dialect.Transcript {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.survey()
 	list := make([]dialect.Transcript, 0, len(st.found))
 	listed := make(map[string]bool)
-	for _, begunHere := range []bool{false, true} { // under its own name, if it has one
+	for _, begunHere := range []bool{false, true} { // under its own ID, if it has one
 		for id, t := range st.found {
 			s := st.open[id]
 			if alias := s != nil && s.placed.Load() != nil; alias != begunHere || listed[t.Parts[0]] {
@@ -225,7 +221,7 @@ func (st *Store) all() []dialect.Transcript {
 	return list
 }
 
-// Files names the files that a session is kept in.
+// Files returns the files of a session.
 func (st *Store) Files(_ context.Context, id firn.ID) ([]string, error) {
 	t, err := st.transcript(id)
 	if err != nil {

@@ -10,13 +10,12 @@ import (
 	"firn.dev/store"
 )
 
-// backSize is how many bytes of lines are held to be yielded backwards. A
-// transcript that is longer is read once more for each piece, which nobody does
-// who only wants what a model is sent.
+// backSize limits the bytes of lines held for reading backwards. A longer transcript is
+// read again for each piece, which is not needed for the model's context.
 const backSize = 64 << 20
 
-// ReadBack yields the records before a position, newest first. What a line
-// means may depend on those before it, so it is read forwards, piece by piece.
+// ReadBack yields the records before a position, newest first. The meaning of a line may
+// depend on earlier ones, so the transcript is read forwards, piece by piece.
 func (st *Store) ReadBack(ctx context.Context, id firn.ID, before store.Pos) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		t, err := st.find(ctx, id)
@@ -31,7 +30,7 @@ func (st *Store) ReadBack(ctx context.Context, id firn.ID, before store.Pos) ite
 				return
 			}
 			for _, record := range slices.Backward(piece) {
-				if !yield(st.said(record), nil) {
+				if !yield(st.withoutLine(record), nil) {
 					return
 				}
 			}
@@ -43,8 +42,8 @@ func (st *Store) ReadBack(ctx context.Context, id firn.ID, before store.Pos) ite
 	}
 }
 
-// lastPiece reads the last records before a position, and reports whether they
-// are all there are.
+// lastPiece reads the last records before a position, and reports whether they are all
+// records.
 func (st *Store) lastPiece(ctx context.Context, t dialect.Transcript, before store.Pos) (piece []store.Record, whole bool, err error) {
 	var size int
 	whole = true
@@ -58,7 +57,7 @@ func (st *Store) lastPiece(ctx context.Context, t dialect.Transcript, before sto
 		kept, bytes := keep(record)
 		piece = append(piece, kept)
 		if size += bytes; size > backSize {
-			// Half of it goes, so that this is done seldom.
+			// Drop half, so that this happens rarely.
 			drop := len(piece) / 2
 			piece = slices.Delete(piece, 0, drop)
 			size, whole = size/2, false
@@ -67,8 +66,7 @@ func (st *Store) lastPiece(ctx context.Context, t dialect.Transcript, before sto
 	return piece, whole, nil
 }
 
-// keep makes a copy of a record that outlives the step, and tells about how
-// much it takes.
+// keep returns a copy of a record that remains valid, and its approximate size.
 func keep(r store.Record) (store.Record, int) {
 	if r.Gap != nil {
 		return r, 64

@@ -14,19 +14,19 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// A transcript may be imported while its tool is still writing it. What the last
-// lines say is then not settled: the rest of an answer, the result of a call or the
-// end of a line may follow. Such entries are imported all the same and marked as
-// open (see [dialect.Marks]). An import of the longer transcript keeps those that it
-// says in the same way. The others it says again under another id, and hides the
-// first ones, because what is in a log is never changed.
+// A transcript may be imported while its tool is still writing it. The entries of the last
+// lines are then not settled: the rest of a response, the result of a call or the end of a
+// line may follow. Such entries are imported and marked as open (see [dialect.Marks]). An
+// import of the longer transcript keeps those that are unchanged. The others are imported
+// again under another ID, and the first versions are hidden, because a log is never
+// changed.
 
-// settledReason is the reason of a tombstone that hides an entry which was imported
-// before the transcript was complete.
+// settledReason is the reason of a tombstone that hides an entry which was imported before
+// the transcript was complete.
 const settledReason = "imported again with what followed"
 
-// settling makes the tombstone for an entry.
-func settling(id firn.EntryID, at time.Time) firn.Entry {
+// settlingTombstone returns the tombstone for an entry.
+func settlingTombstone(id firn.EntryID, at time.Time) firn.Entry {
 	return firn.Entry{ID: id + "~settled", Time: at, Body: &firn.Tombstone{Target: id, Reason: settledReason}}
 }
 
@@ -37,13 +37,13 @@ func IsSettling(e firn.Entry) bool {
 	return ok
 }
 
-// settles is the entry that a tombstone hides because it was imported again.
+// settles returns the entry that a tombstone hides because it was imported again.
 func settles(g firn.Glance) (firn.EntryID, bool) {
 	return g.Target, g.Kind == firn.KindTombstone && g.Target != "" && g.ID == g.Target+"~settled"
 }
 
-// settled is a source without what was imported before the transcript was complete
-// and again since: what replaced it has its ids.
+// settled returns a source without the entries that were replaced by a later import; the
+// replacements have their IDs.
 func settled(src Source) (Source, error) {
 	if src.Hiding == nil {
 		return src, nil
@@ -88,7 +88,7 @@ func settled(src Source) (Source, error) {
 	return src, nil
 }
 
-// rename makes an entry name others by their new names.
+// rename replaces the references of an entry.
 func rename(e *firn.Entry, names map[firn.EntryID]firn.EntryID) {
 	to := func(id firn.EntryID) firn.EntryID { return cmp.Or(names[id], id) }
 	e.Parent = to(e.Parent)
@@ -112,17 +112,17 @@ func rename(e *firn.Entry, names map[firn.EntryID]firn.EntryID) {
 	}
 }
 
-// againDigits is how many digits [againID] puts behind an id. Scanners put fewer
-// behind the id of a line that comes again.
+// againDigits is the number of digits that [againID] appends to an ID. Scanners append
+// fewer to the ID of a repeated line.
 const againDigits = 12
 
-// againID is the id of an entry that is imported again with this content. The same
-// content always gets the same id, so that an interrupted import finds it.
+// againID returns the ID of an entry that is imported again with this content. The same
+// content always gets the same ID, so that an interrupted import finds it.
 func againID(first firn.EntryID, content uint64) firn.EntryID {
 	return first + firn.EntryID(fmt.Sprintf("~%0*d", againDigits, content%1e12))
 }
 
-// FirstID is the id that an entry had when it was first imported.
+// FirstID returns the ID of an entry at its first import.
 func FirstID(id firn.EntryID) firn.EntryID {
 	first, digits, ok := strings.Cut(string(id), "~")
 	if i := strings.LastIndexByte(string(id), '~'); ok {
@@ -134,17 +134,17 @@ func FirstID(id firn.EntryID) firn.EntryID {
 	return firn.EntryID(first)
 }
 
-// Begun reports whether a transcript that tells this can be imported: its header is
-// settled, or it has a message. One that has only lines before the conversation may
-// yet say where and when it began, and a header is never said again.
+// Begun reports whether a transcript with these entries can be imported: its header is
+// settled, or it has a message. In a transcript with only metadata lines the directory and
+// time of the session may still follow, and a header is never replaced.
 func Begun(told []Told) bool {
 	return slices.ContainsFunc(told, func(t Told) bool {
 		return t.Entry.ID == "" && t.Open == 0 || t.Entry.Body.Kind() == firn.KindMessage
 	})
 }
 
-// contentOf is a digest of what an entry says, where it hangs and which lines it
-// carries. It leaves out its time, which stores round.
+// contentOf returns a digest of an entry's content, parent and carried lines. It excludes
+// the time, which stores round.
 func contentOf(e firn.Entry) uint64 {
 	tool, lines := dialect.Carried(e)
 	_, marks := dialect.CarriedBy(e)
@@ -159,7 +159,7 @@ func contentOf(e firn.Entry) uint64 {
 		e.Body = &timeless
 	}
 	h := fnv.New64a()
-	body, _ := json.Marshal(e.Body) // what cannot be marshalled counts as nothing
+	body, _ := json.Marshal(e.Body) // a body that cannot be marshaled counts as empty
 	fmt.Fprintf(h, "%s\n%s\n%s\n%v\n%s\n", parent, e.Body.Kind(), tool, marks.Bare, body)
 	for _, line := range lines {
 		fmt.Fprintf(h, "%d %s\n", len(line), line)

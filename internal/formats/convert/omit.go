@@ -8,9 +8,9 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// endless leaves out what is no part of a conversation and says nothing to the tool
-// that is written to: how the transcript of another tool ends, and what firn counted.
-func endless(told iter.Seq2[Told, error], tool dialect.Name) iter.Seq2[Told, error] {
+// withoutEnd omits entries that are not part of the conversation and mean nothing to the
+// target tool: the end of another tool's transcript and firn's counters.
+func withoutEnd(told iter.Seq2[Told, error], tool dialect.Name) iter.Seq2[Told, error] {
 	return func(yield func(Told, error) bool) {
 		o := omitted{above: make(map[firn.EntryID]firn.EntryID), below: make(map[firn.EntryID]firn.EntryID)}
 		for t, err := range told {
@@ -24,20 +24,20 @@ func endless(told iter.Seq2[Told, error], tool dialect.Name) iter.Seq2[Told, err
 	}
 }
 
-// isCount reports whether an entry only counts what others say.
+// isCount reports whether an entry only holds counters.
 func isCount(e firn.Entry) bool {
 	c, ok := e.Body.(*firn.Custom)
 	return ok && c.Type == firn.CountersType
 }
 
-// omitted are entries that are left out. Above tells what stands in their place for
-// those who name them, and below what came after them last.
+// omitted tracks omitted entries. above maps them to their replacement in references, below
+// to the last entry after them.
 type omitted struct {
 	above, below map[firn.EntryID]firn.EntryID
 }
 
-// take takes the next entry, and returns whether it is left out. If it is not, it
-// names none that is.
+// take processes the next entry and reports whether it is omitted. Otherwise its references
+// to omitted entries are replaced.
 func (o omitted) take(e *firn.Entry, leave bool) bool {
 	if _, ok := o.above[e.Parent]; ok {
 		o.below[e.Parent] = e.ID
@@ -57,7 +57,7 @@ func (o omitted) take(e *firn.Entry, leave bool) bool {
 			e.Body = &ours
 		}
 		e.Parent = cmp.Or(o.above[e.Parent], e.Parent)
-	case *firn.Tombstone: // one that hides what is left out hides nothing else
+	case *firn.Tombstone: // a tombstone of an omitted entry hides nothing else
 		e.Parent = cmp.Or(o.above[e.Parent], e.Parent)
 	default:
 		rename(e, o.above)
@@ -65,8 +65,8 @@ func (o omitted) take(e *firn.Entry, leave bool) bool {
 	return false
 }
 
-// next is the first entry after one that is left out, on the branch that was
-// continued last; none if there is no such entry.
+// next returns the first entry after an omitted one on the branch that was continued last,
+// or none if there is no such entry.
 func (o omitted) next(id, none firn.EntryID) firn.EntryID {
 	for range len(o.above) {
 		below, ok := o.below[id]
@@ -78,5 +78,5 @@ func (o omitted) next(id, none firn.EntryID) firn.EntryID {
 		}
 		id = below
 	}
-	return none // ids that come twice
+	return none // duplicate IDs
 }

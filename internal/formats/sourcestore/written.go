@@ -10,10 +10,9 @@ import (
 	"firn.dev/store"
 )
 
-// hear notes which lines say the entries that a line made known, for those who
-// ask: also lines before it, if the scanner held back what they say. They are
-// all told with the last of the entries.
-func (r *reading) hear(at firn.Pos, entries int, line []byte) {
+// recordLines records the lines of the entries that a line completed, including earlier
+// lines whose entries the scanner held back. All of them belong to the last of the entries.
+func (r *reading) recordLines(at firn.Pos, entries int, line []byte) {
 	if r.lines == nil {
 		return
 	}
@@ -25,23 +24,23 @@ func (r *reading) hear(at firn.Pos, entries int, line []byte) {
 	r.waiting = nil
 }
 
-// heard goes through a transcript as reading does, and knows the lines.
-func (st *Store) heard(t dialect.Transcript) *reading {
+// readingWithLines returns a reading that records lines.
+func (st *Store) readingWithLines(t dialect.Transcript) *reading {
 	r := st.read(t)
 	r.lines = make(map[firn.Pos][][]byte)
 	return r
 }
 
-// told yields what the transcript says since an entry, along the path to the
-// last one. Only hiding and compacting ask for it.
-func (s *session) told(since firn.EntryID) iter.Seq[dialect.Told] {
+// written yields the entries of the transcript from since on, along the path to the last
+// one. Only hiding and compacting use it.
+func (s *session) written(since firn.EntryID) iter.Seq[dialect.Told] {
 	return func(yield func(dialect.Told) bool) {
 		var tree firn.Tree
 		known := make(map[int]dialect.Told)
 		found := false
-		for t, at := range s.st.tell(s.reading.t) {
+		for t, at := range s.st.entriesWithLines(s.reading.t) {
 			n := tree.Add(at, firn.GlanceOf(t.Entry))
-			// What hangs below an entry comes after it.
+			// Descendants of an entry come after it.
 			if found = found || t.Entry.ID == since; found && n >= 0 {
 				known[n] = t
 			}
@@ -59,11 +58,11 @@ func (s *session) told(since firn.EntryID) iter.Seq[dialect.Told] {
 	}
 }
 
-// tell yields the entries of a transcript with their lines and positions. It
-// ends early where the transcript cannot be read.
-func (st *Store) tell(t dialect.Transcript) iter.Seq2[dialect.Told, firn.Pos] {
+// entriesWithLines yields the entries of a transcript with their lines and positions. It
+// ends early if the transcript cannot be read.
+func (st *Store) entriesWithLines(t dialect.Transcript) iter.Seq2[dialect.Told, firn.Pos] {
 	return func(yield func(dialect.Told, firn.Pos) bool) {
-		r := st.heard(t)
+		r := st.readingWithLines(t)
 		whole := r.more(context.Background(), func(record store.Record, err error) bool {
 			if err != nil {
 				return false

@@ -8,8 +8,7 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// lose takes notice of what the tool's format could not say. It is told once it
-// is known what becomes of it.
+// lose records a loss. It is reported later by reportLosses.
 func (s *session) lose(l dialect.Loss) {
 	if l.Dropped && s.dropped != nil {
 		s.dropped[l.Entry] = l.Limit
@@ -17,10 +16,9 @@ func (s *session) lose(l dialect.Loss) {
 	s.losses = append(s.losses, l)
 }
 
-// tellLosses tells of what was lost. The state that a program keeps in the log,
-// such as its counters, may be left out: it is made again. A title without a
-// line may be in an index.
-func (s *session) tellLosses() {
+// reportLosses reports the losses. Program state in the log, such as counters, is not
+// reported: it is recreated. Neither is a title that is shown from an index.
+func (s *session) reportLosses() {
 	shown := ""
 	for _, l := range s.losses {
 		if l.Kind == firn.KindTitle && l.Dropped && shown == "" {
@@ -34,10 +32,10 @@ func (s *session) tellLosses() {
 	s.losses = nil
 }
 
-// unsaid fails if nothing was asked for but marks and one of them has no place
-// in the tool's files: whoever asked must not be told that it was done. A title
-// may be in an index, which is seen later.
-func (s *session) unsaid(entries []firn.Entry) error {
+// checkDropped fails if only marks were to be appended and one of them has no equivalent in
+// the tool's files: the caller must not assume success. A title may be stored in an index,
+// which is checked later.
+func (s *session) checkDropped(entries []firn.Entry) error {
 	if !onlyMarks(entries) {
 		return nil
 	}
@@ -54,9 +52,9 @@ func (s *session) unsaid(entries []firn.Entry) error {
 	return nil
 }
 
-// titled fails if a title was asked for that neither a line nor an index has.
-// One that a program made up is no loss to anyone.
-func (s *session) titled(entries []firn.Entry) error {
+// checkTitle fails if a title was set that neither a line nor an index holds. An automatic
+// title is not checked.
+func (s *session) checkTitle(entries []firn.Entry) error {
 	if !onlyMarks(entries) {
 		return nil
 	}
@@ -74,7 +72,7 @@ func (s *session) titled(entries []firn.Entry) error {
 	return nil
 }
 
-// shown is the title that the session is shown with.
+// shown returns the title that the session is displayed with.
 func (s *session) shown() string {
 	t, err := s.st.lookFor(s.id)
 	if err != nil {
@@ -83,7 +81,7 @@ func (s *session) shown() string {
 	return s.st.inspect(t).Title
 }
 
-// indexed is the title that the tool's folder tells of the session.
+// indexed returns the session's title in the tool's index.
 func (s *session) indexed() string {
 	t, err := s.st.lookFor(s.id)
 	if err != nil {
@@ -92,8 +90,8 @@ func (s *session) indexed() string {
 	return strings.TrimSpace(t.Title)
 }
 
-// onlyMarks reports whether entries say nothing themselves: they mark what was
-// said, or how to go on.
+// onlyMarks reports whether all entries are marks or program state, without content of
+// their own.
 func onlyMarks(entries []firn.Entry) bool {
 	for _, e := range entries {
 		if _, state := e.Body.(*firn.Custom); !state && !isMark(e) {
@@ -103,8 +101,7 @@ func onlyMarks(entries []firn.Entry) bool {
 	return true
 }
 
-// isMark reports whether an entry is a mark that somebody asks for and expects
-// to see.
+// isMark reports whether an entry is a mark that the user sets and expects to see.
 func isMark(e firn.Entry) bool {
 	switch e.Body.(type) {
 	case *firn.Title, *firn.Tombstone, *firn.Label, *firn.Head, *firn.ModelChange, *firn.ThinkingChange:
