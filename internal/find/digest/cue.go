@@ -6,21 +6,21 @@ import (
 	"unicode/utf8"
 )
 
-// cue is what the words of a sentence tell of it. A sentence may have several.
+// cue is a bit set of the topics that the words of a sentence indicate.
 type cue int
 
 const (
-	rule     cue = 1 << iota // what shall always or never be done
-	personal                 // who the user is and what they like
-	decision                 // what was settled
-	plan                     // what was going to be done
-	done                     // what was done
-	trouble                  // what stands in the way
-	fact                     // something is something
+	rule     cue = 1 << iota // a rule or constraint
+	personal                 // about the user and their preferences
+	decision                 // a decision
+	plan                     // a plan
+	done                     // completed work
+	trouble                  // a problem
+	fact                     // a statement of fact
 )
 
-// cueWords are the phrases that tell. They are English; in other languages
-// nothing is recognised and the first and last asks must do.
+// cueWords are the phrases that indicate a cue. They are English; in other languages
+// nothing is recognized, and only the first and last requests are used.
 var cueWords = phrases(map[cue]string{
 	rule: "must, never, always, don't, do not, please use, make sure, should not, shouldn't, mustn't, avoid, " +
 		"required, needs to be, only use, be sure to, under no circumstances, no matter what",
@@ -34,13 +34,13 @@ var cueWords = phrases(map[cue]string{
 	fact:    "is, are, was, were, has, have, equals, costs, means",
 })
 
-// phrase is a cue's words after the first.
+// phrase is the words of a phrase after the first.
 type phrase struct {
 	rest string
 	cue  cue
 }
 
-// phrases lists phrases by their first word.
+// phrases indexes phrases by their first word.
 func phrases(lists map[cue]string) map[string][]phrase {
 	byWord := make(map[string][]phrase)
 	for cue, list := range lists {
@@ -52,10 +52,10 @@ func phrases(lists map[cue]string) map[string][]phrase {
 	return byWord
 }
 
-// cueLength bounds how much of a sentence is looked at.
+// cueLength is how much of a sentence is examined, in bytes.
 const cueLength = 600
 
-// cues finds the cues of sentences. It keeps a buffer between them.
+// cues finds the cues of sentences. It reuses a buffer.
 type cues struct{ plain []byte }
 
 func (c *cues) find(sentence string) (found cue) {
@@ -70,7 +70,7 @@ func (c *cues) find(sentence string) (found cue) {
 		at = end + 1
 	}
 	if strings.HasSuffix(sentence, "?") || strings.HasSuffix(sentence, "？") {
-		found &^= rule | personal | fact // "must I always …?" rules nothing
+		found &^= rule | personal | fact // "must I always …?" is not a rule
 	}
 	return found
 }
@@ -79,8 +79,8 @@ func startsWithWords(plain []byte, words string) bool {
 	return len(plain) > len(words) && string(plain[:len(words)]) == words && plain[len(words)] == ' '
 }
 
-// appendPlain adds the words of a sentence in lower case (of ASCII), each with
-// a space behind it. An apostrophe belongs to a word, however it is written.
+// appendPlain appends the words of a sentence in lower case (ASCII only), each followed by
+// a space. Apostrophes of any kind are part of a word.
 func appendPlain(dst []byte, sentence string) []byte {
 	word := false
 	for i := 0; i < len(sentence); i++ {
@@ -106,9 +106,8 @@ func appendPlain(dst []byte, sentence string) []byte {
 	return dst
 }
 
-// Notes returns what the user said that is worth remembering for ever: who
-// they are, what they like, what shall always or never be done, what was
-// decided. The oldest stands first, and nothing twice.
+// Notes returns the sentences of the user worth remembering: facts about the user,
+// preferences, rules and decisions. They are in order, without duplicates.
 func Notes(lines []Line) []string {
 	var c cues
 	var notes section

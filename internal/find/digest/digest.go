@@ -1,12 +1,10 @@
-// Package digest tells a conversation in plain text: all of it, for a summariser,
-// or what of it is worth keeping, found without asking a model.
+// Package digest converts a conversation to plain text: all of it as input for a model that
+// summarizes it, or an extractive summary made without a model.
 //
-// [Lines] takes messages apart, [Write] and [Parse] spell the lines for a
-// summariser and read them back, [Extract] makes a summary of them that is
-// never longer than it may be, [Files] tells which files were touched.
+// [Lines] splits messages into lines, [Write] and [Parse] convert lines to text and back,
+// [Extract] makes a summary of bounded length, and [Files] returns the files used.
 //
-// Everything here is pure: the same input gives the same output, and no input
-// makes it fail.
+// All functions are pure and accept any input.
 package digest
 
 import (
@@ -18,38 +16,37 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// Kind says what a line is.
+// Kind is the kind of a line.
 type Kind string
 
-// The kinds of lines.
+// Kinds of lines.
 const (
-	// Said is what the user, the assistant or the system said.
+	// Said is text of the user, the assistant or the system.
 	Said Kind = "said"
-	// Thought is what the assistant said to itself.
+	// Thought is the thinking of the assistant.
 	Thought Kind = "thought"
-	// Call asks for a tool: Name is the tool, Text the arguments as JSON. What
-	// the user ran beside the conversation is a call of the user's.
+	// Call is a tool call: Name is the tool, Text the arguments as JSON. A command that the
+	// user ran is a call of the user.
 	Call Kind = "call"
-	// Result is what a tool answered; Name is the tool.
+	// Result is the result of a tool call; Name is the tool.
 	Result Kind = "result"
 )
 
-// Line is one thing that was said or done.
+// Line is a piece of text, a tool call or a tool result.
 type Line struct {
-	// Role is of the user, the assistant, the system or a tool's result.
+	// Role is the user, the assistant, the system or a tool result.
 	Role firn.Role
 	Kind Kind
 	// Name is the tool of a call or a result.
 	Name string
-	// Text is what was said, or the arguments of a call.
+	// Text is the text, or the arguments of a call.
 	Text string
-	// IsError says that a result tells of a failure.
+	// IsError is set if a tool call failed.
 	IsError bool
 }
 
-// Lines takes messages apart, in order. What no model may see (hidden
-// commands, redacted thinking, roles we do not know) is left out; an image is
-// told of in a word.
+// Lines splits messages into lines, in order. Content that models must not see (hidden
+// commands, redacted thinking, unknown roles) is left out; an image becomes a placeholder.
 func Lines(messages []firn.Message) []Line {
 	lines := make([]Line, 0, len(messages))
 	for i := range messages {
@@ -93,7 +90,7 @@ func appendMessage(lines []Line, m *firn.Message) []Line {
 	return lines
 }
 
-// appendText adds a line unless it says nothing.
+// appendText adds a line unless it is blank.
 func appendText(lines []Line, l Line) []Line {
 	if strings.TrimSpace(l.Text) == "" {
 		return lines
@@ -101,7 +98,7 @@ func appendText(lines []Line, l Line) []Line {
 	return append(lines, l)
 }
 
-// appendShell tells of a command that the user ran, as a call and its result.
+// appendShell adds a command that the user ran, as a call and its result.
 func appendShell(lines []Line, s firn.Shell) []Line {
 	if s.Hidden {
 		return lines
@@ -113,7 +110,7 @@ func appendShell(lines []Line, s firn.Shell) []Line {
 		Line{Role: firn.RoleToolResult, Kind: Result, Name: "bash", Text: s.Output, IsError: failed})
 }
 
-// contentText is the text of a result, with a word for each image.
+// contentText returns the text of a result, with a placeholder for each image.
 func contentText(parts []firn.Part) string {
 	var texts []string
 	for _, part := range parts {
@@ -134,7 +131,7 @@ func imageText(i firn.Image) string {
 	return "[image: " + i.MimeType + "]"
 }
 
-// compactJSON takes the white space out of JSON; what is not JSON stays as it is.
+// compactJSON removes white space from JSON. It returns other text unchanged.
 func compactJSON(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if json.Compact(&b, raw) != nil {

@@ -7,15 +7,14 @@ import (
 	"firn.dev"
 )
 
-// Extract makes a summary of a conversation without a model. It has the
-// sections that a model is asked for: Goal, Constraints & Preferences,
-// Progress, Key Decisions, Next Steps and Critical Context, those that have
-// something in them. Facts of the previous summary stand first, nothing stands
-// twice, and what does not fit goes by age, the oldest first; the goal and the
-// constraints stay longest. What was planned is told as something that was
-// planned: a summary gives no orders.
+// Extract makes a summary of a conversation without a model. It has the same sections that
+// a model is asked for, if they are not empty: Goal, Constraints & Preferences, Progress,
+// Key Decisions, Next Steps and Critical Context. Items of the previous summary come first,
+// and duplicates are removed. If the summary is too long, the oldest items are dropped
+// first, and the goal and the constraints last. Plans are marked as past plans, so that the
+// summary does not read as instructions.
 //
-// The summary is never longer than maxChars characters, and valid UTF-8.
+// The result is valid UTF-8 with at most maxChars characters.
 func Extract(previous string, lines []Line, maxChars int) string {
 	if maxChars <= 0 {
 		return ""
@@ -26,36 +25,36 @@ func Extract(previous string, lines []Line, maxChars int) string {
 	return c.outline.write(maxChars)
 }
 
-// collector sorts what it finds in a conversation into an outline.
+// collector sorts the contents of a conversation into an outline.
 type collector struct {
 	outline outline
 	cues    cues
 	names   names
-	// age counts what was looked at.
+	// age counts the lines processed.
 	age int
-	// open is the latest ask that has no answer yet.
+	// open is the latest request without an answer.
 	open, answer string
 	asks         int
-	// plans are the places of what the latest answer planned.
+	// plans are the indexes of the plans in the latest answer.
 	plans []int
-	// failures are the places of failed calls among what is blocked.
+	// failures are the indexes of failed calls in the section blocked.
 	failures map[string]int
 }
 
 func (c *collector) collect(lines []Line) {
-	results := pairs(lines)
+	results := matchResults(lines)
 	c.failures = make(map[string]int)
 	for i, l := range lines {
 		c.age++
 		switch {
 		case l.Kind == Said && l.Role == firn.RoleUser:
-			c.ask(l.Text)
+			c.addQuestion(l.Text)
 		case l.Kind == Said && l.Role == firn.RoleAssistant:
-			c.answered(l.Text)
+			c.addAnswer(l.Text)
 		case l.Kind == Call && results[i] >= 0:
-			c.call(l, &lines[results[i]])
+			c.addCall(l, &lines[results[i]])
 		case l.Kind == Call:
-			c.call(l, nil)
+			c.addCall(l, nil)
 		}
 	}
 	c.closeAsk()
@@ -68,16 +67,16 @@ func (c *collector) collect(lines []Line) {
 	c.outline[context].mergeList(listNames, c.names.most(maxNames), c.age)
 }
 
-// ask takes what the user said: the first is the goal, all may hold rules,
-// decisions and facts.
-func (c *collector) ask(text string) {
+// addQuestion adds a message of the user: the first one is the goal, and all may contain
+// rules, decisions and facts.
+func (c *collector) addQuestion(text string) {
 	text = Genuine(text)
-	if !wordy(text) {
+	if !hasWord(text) {
 		return
 	}
 	c.closeAsk()
 	c.names.count(text)
-	if c.outline[goal].empty() && !idle(text) {
+	if c.outline[goal].empty() && !isSmallTalk(text) {
 		c.outline[goal].add(tidy(text, goalChars), c.age)
 	}
 	first, last := "", ""
@@ -89,7 +88,7 @@ func (c *collector) ask(text string) {
 		c.userSentence(s)
 	}
 	if first == "" {
-		first = text // all of it is code
+		first = text // the whole text is code
 	}
 	c.open = tidy(first, askChars)
 	if last != first && last != "" {
@@ -109,15 +108,14 @@ func (c *collector) userSentence(s string) {
 	}
 }
 
-// answered takes what the assistant said: what it did, decided, planned and
-// could not do.
-func (c *collector) answered(text string) {
+// addAnswer adds a message of the assistant: completed work, decisions, plans and problems.
+func (c *collector) addAnswer(text string) {
 	c.plans = c.plans[:0]
 	c.names.count(text)
 	first := ""
 	for s := range Sentences(text) {
 		if first == "" || len(first) < shortWord {
-			first = s // not "Perfect!"
+			first = s // skips exclamations such as "Perfect!"
 		}
 		c.modelSentence(s)
 	}
@@ -126,11 +124,11 @@ func (c *collector) answered(text string) {
 	}
 }
 
-// shortWord is how many bytes say nothing yet.
+// shortWord is the length in bytes below which a sentence is considered an exclamation.
 const shortWord = 12
 
-// modelSentence sorts a sentence of the assistant. One that only leads to what
-// follows it ("Now let's build:") and a row of a table tell nothing.
+// modelSentence adds a sentence of the assistant. It skips introductions ("Now let's
+// build:") and table rows.
 func (c *collector) modelSentence(s string) {
 	if strings.HasSuffix(strings.TrimRight(s, "* "), ":") || strings.HasPrefix(s, "|") {
 		return
@@ -149,7 +147,7 @@ func (c *collector) modelSentence(s string) {
 	}
 }
 
-// closeAsk notes the ask that was open, and the latest answer to it.
+// closeAsk adds the open request with the latest answer to it.
 func (c *collector) closeAsk() {
 	if c.open == "" {
 		return
@@ -158,42 +156,41 @@ func (c *collector) closeAsk() {
 	if c.answer != "" {
 		text += " — answered: " + c.answer
 	}
-	if c.asks++; !idle(c.open) && (c.asks > 1 || c.answer != "") { // the first one is the goal already
+	if c.asks++; !isSmallTalk(c.open) && (c.asks > 1 || c.answer != "") { // the first one is already the goal
 		c.outline[context].add(text, c.age)
 	}
 	c.open, c.answer = "", ""
 }
 
-// idle reports whether a text asks for nothing yet.
-func idle(text string) bool {
+// isSmallTalk reports whether a text contains no request.
+func isSmallTalk(text string) bool {
 	if len(text) > 40 {
 		return false
 	}
 	if strings.HasPrefix(text, "/") && !strings.Contains(text, " ") {
 		return true // a command
 	}
-	switch folded(text) {
+	switch foldText(text) {
 	case "hi", "hello", "hey", "hithere", "hellothere", "goodmorning", "goodevening", "thanks", "thankyou", "ok", "okay", "yes", "no", "continue", "test", "great", "perfect", "hallo", "danke", "hola", "gracias", "salut", "bonjour", "merci":
 		return true
 	}
 	return false
 }
 
-// fallbackGoal is for conversations in which nobody asked for anything: the
-// first thing that was said.
+// fallbackGoal uses the first text as the goal of a conversation without requests.
 func (c *collector) fallbackGoal(lines []Line) {
 	for _, l := range lines {
-		if l.Kind == Said && wordy(l.Text) && l.Role != firn.RoleSystem {
+		if l.Kind == Said && hasWord(l.Text) && l.Role != firn.RoleSystem {
 			c.outline[goal].add(tidy(l.Text, goalChars), c.age)
 			return
 		}
 	}
 }
 
-// call takes what was done: commands, changed files and other calls. Reading a
-// file is not worth a line. A failure is forgotten when the same call
-// succeeds later, and a plan when a call follows it: that was the plan.
-func (c *collector) call(l Line, result *Line) {
+// addCall adds a call: a command, changed files or another call. Reading a file is skipped.
+// A failure is removed when the same call succeeds later, and a plan when a call follows
+// it, since that was the plan.
+func (c *collector) addCall(l Line, result *Line) {
 	for _, at := range c.plans {
 		c.outline[next].items[at].text = ""
 	}
@@ -203,7 +200,7 @@ func (c *collector) call(l Line, result *Line) {
 		return
 	}
 	if result != nil && result.IsError {
-		c.failures[what] = c.outline[blocked].add(attempt(what)+" failed: "+telling(result.Text), c.age)
+		c.failures[what] = c.outline[blocked].add(attempt(what)+" failed: "+errorLine(result.Text), c.age)
 		return
 	}
 	if at, was := c.failures[what]; was {
@@ -222,7 +219,7 @@ func (c *collector) call(l Line, result *Line) {
 	c.outline[doneItems].add(what, c.age)
 }
 
-// attempt says of what was done that it was tried.
+// attempt changes a description to the form for a failed attempt.
 func attempt(what string) string {
 	for did, doing := range map[string]string{"Ran ": "Running ", "Changed ": "Changing ", "Called ": "Calling "} {
 		if rest, ok := strings.CutPrefix(what, did); ok {
@@ -232,9 +229,9 @@ func attempt(what string) string {
 	return what
 }
 
-// describe says in a few words what a call did, empty if it only read.
+// describe returns a short description of a call; empty if it only reads.
 func describe(l Line) string {
-	paths, verb := touched(l)
+	paths, verb := filesOfCall(l)
 	switch {
 	case verb == reading:
 		return ""
@@ -244,10 +241,10 @@ func describe(l Line) string {
 	if command := readArguments(l.Text).command; command != "" {
 		return "Ran `" + tidy(withoutCD(command), itemChars/3) + "`"
 	}
-	return "Called " + tidy(spellCall(l, itemChars/4), itemChars/3)
+	return "Called " + tidy(formatCall(l, itemChars/4), itemChars/3)
 }
 
-// withoutCD takes the change of directory off a command.
+// withoutCD removes a leading change of directory from a command.
 func withoutCD(command string) string {
 	if strings.HasPrefix(command, "cd ") {
 		if dir, rest, ok := strings.Cut(command, " && "); ok && len(dir) < 300 {
@@ -257,19 +254,19 @@ func withoutCD(command string) string {
 	return command
 }
 
-// firstLine is the first line of a text that has a word in it.
+// firstLine returns the first line of a text that contains a word.
 func firstLine(text string) string {
 	for line := range strings.SplitSeq(firstRunes(text, lookChars), "\n") {
-		if wordy(line) {
+		if hasWord(line) {
 			return line
 		}
 	}
 	return ""
 }
 
-// telling is the line of a failure that says most: the first that speaks of
-// an error, else the first.
-func telling(text string) string {
+// errorLine returns the most informative line of a failure: the first that mentions an
+// error, or else the first.
+func errorLine(text string) string {
 	look := firstRunes(text, lookChars)
 	if len(text) > 2*len(look) {
 		look += "\n" + text[len(text)-runesFromEnd(text, lookChars):]

@@ -258,7 +258,7 @@ func TestPairs(t *testing.T) {
 		"[User]: stop\n\n[Assistant tool calls]: bash(command=\"c\"); read()\n\n[User]: wait\n\n[Tool result read]: R\n\n[Tool result bash]: C\n\n" +
 		"[User tool calls]: bash(command=\"d\")\n\n[Tool result bash]: D\n\n[Assistant tool calls]: bash(command=\"e\")\n\n[User]: x\n\n[Assistant]: y\n\n[Tool result bash]: late")
 	want := map[int]int{0: 2, 1: -1, 4: 8, 5: 7, 9: 10, 11: -1}
-	got := pairs(lines)
+	got := matchResults(lines)
 	for call, result := range want {
 		if got[call] != result {
 			t.Errorf("call %d (%+v) has result %d, want %d", call, lines[call], got[call], result)

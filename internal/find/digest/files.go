@@ -9,17 +9,16 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// Files tells which files the calls among lines read and which they changed,
-// sorted. One that was changed is not among those read; a call that failed
-// did neither.
+// Files returns the files that the calls read and changed, sorted. A changed file is not
+// listed as read, and failed calls are ignored.
 func Files(lines []Line) (read, modified []string) {
 	reads, changes := make(map[string]bool), make(map[string]bool)
-	results := pairs(lines)
+	results := matchResults(lines)
 	for i, l := range lines {
 		if l.Kind != Call || failed(lines, results[i]) {
 			continue
 		}
-		paths, verb := touched(l)
+		paths, verb := filesOfCall(l)
 		for _, path := range paths {
 			switch verb {
 			case reading:
@@ -35,13 +34,13 @@ func Files(lines []Line) (read, modified []string) {
 
 func failed(lines []Line, result int) bool { return result >= 0 && lines[result].IsError }
 
-// pairs finds the result of each call, by place, or -1: the first one that has
-// its name and answers no earlier call, before the assistant speaks again. So a
-// call that was broken off does not take the results of later ones.
-func pairs(lines []Line) []int {
+// matchResults returns the index of the result of each call, or -1: the first one with its
+// name that belongs to no earlier call, before the assistant speaks again. So an
+// interrupted call does not take the results of later ones.
+func matchResults(lines []Line) []int {
 	results := make([]int, len(lines))
 	waiting := make(map[string][]int)
-	over := false // whether what is waiting is settled when the next one speaks
+	over := false // waiting calls end when the next line is not a result
 	for i, l := range lines {
 		results[i] = -1
 		if over && l.Kind != Result && (l.Role != firn.RoleUser || l.Kind == Call) {
@@ -64,7 +63,7 @@ func pairs(lines []Line) []int {
 	return results
 }
 
-// verb is what a call does to files.
+// verb is the effect of a call on files.
 type verb int
 
 const (
@@ -73,8 +72,8 @@ const (
 	changing
 )
 
-// touched tells which files a call names and what it does to them.
-func touched(call Line) ([]string, verb) {
+// filesOfCall returns the files named by a call and its effect on them.
+func filesOfCall(call Line) ([]string, verb) {
 	name := toolName(call.Name)
 	if !verbsFiles(name) {
 		return nil, neither
@@ -94,8 +93,8 @@ func touched(call Line) ([]string, verb) {
 
 func verbsFiles(name string) bool { return readers[name] || writers[name] }
 
-// toolName reduces the many spellings of one name to one: mcp__fs__read_file,
-// ReadFile and read-file are all readfile.
+// toolName normalizes the spellings of a tool name: mcp__fs__read_file, ReadFile and
+// read-file all become readfile.
 func toolName(name string) string {
 	if i := strings.LastIndex(name, "__"); i >= 0 {
 		name = name[i+2:]
@@ -103,7 +102,7 @@ func toolName(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", ".", "").Replace(name))
 }
 
-// readers and writers are names of tools, as toolName reduces them.
+// readers and writers are normalized tool names.
 var (
 	readers = nameSet("read readfile readtextfile fileread view viewfile openfile getfile cat readlines")
 	writers = nameSet("write writefile filewrite edit editfile fileedit multiedit notebookedit create createfile appendfile " +
@@ -118,12 +117,12 @@ func nameSet(names string) map[string]bool {
 	return set
 }
 
-// arguments are those of a call that mean something to us.
+// arguments are the recognized arguments of a call.
 type arguments struct {
 	path, command, patch string
 }
 
-// readArguments reads them; what is not there is empty.
+// readArguments parses the arguments of a call; missing ones are empty.
 func readArguments(text string) (a arguments) {
 	r := rawjson.New([]byte(text))
 	if !r.Object() {
@@ -155,7 +154,7 @@ func readArguments(text string) (a arguments) {
 	return a
 }
 
-// readStrings reads an array of strings; anything else is stepped over.
+// readStrings parses an array of strings and skips other values.
 func readStrings(r *rawjson.Reader) (values []string) {
 	if !r.Array() {
 		r.Skip()
@@ -171,7 +170,7 @@ func readStrings(r *rawjson.Reader) (values []string) {
 	return values
 }
 
-// patched finds the files that a patch names.
+// patched returns the files named by a patch.
 func patched(patch string) (paths []string) {
 	for line := range strings.SplitSeq(patch, "\n") {
 		for _, mark := range [...]string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {

@@ -2,9 +2,8 @@ package digest
 
 import "strings"
 
-// Genuine is what a user's message says besides what programs put into it:
-// blocks like <environment>…</environment> at the beginning of a line, and the
-// notice that a conversation was compacted.
+// Genuine returns a user message without text inserted by programs: blocks like
+// <environment>…</environment> at the beginning of a line, and the notice of a compaction.
 func Genuine(text string) string {
 	if strings.HasPrefix(text, "The conversation history before this point was compacted") ||
 		strings.HasPrefix(text, "The following is a summary of a branch that this conversation came back from") {
@@ -21,7 +20,7 @@ func Genuine(text string) string {
 		text = text[at:]
 		name := blockName(text)
 		if len(unclosed) > 16 {
-			b.WriteString(text) // to look for the end of each would take for ever
+			b.WriteString(text) // searching for the end of each would be slow
 			break
 		}
 		if name == "" || unclosed[name] {
@@ -40,7 +39,7 @@ func Genuine(text string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// blockStart finds the next "<" at the beginning of a line.
+// blockStart returns the offset of the next "<" at the beginning of a line.
 func blockStart(text string) int {
 	if strings.HasPrefix(text, "<") {
 		return 0
@@ -51,12 +50,12 @@ func blockStart(text string) int {
 	return len(text)
 }
 
-// injected are the names of blocks that programs put into messages; so are
-// all names with a dash or an underscore.
+// injected are names of blocks inserted by programs, in addition to all names with a dash
+// or an underscore.
 var injected = nameSet("agents recall environment instructions memory memories notes summary context reminder skills files tools system now workspace speakers")
 
-// blockName is the name of the block that text begins with, empty if it is
-// none that a program would put there.
+// blockName returns the name of the block at the beginning of text; empty if it is not one
+// inserted by a program.
 func blockName(text string) string {
 	if text == "" || text[0] != '<' {
 		return ""

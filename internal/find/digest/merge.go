@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// merge takes a previous summary apart, ours or that of a model. What stands
-// under no heading that we know is context.
+// merge adds the items of a previous summary, made by Extract or by a model. Text under an
+// unknown heading becomes context.
 func (c *collector) merge(previous string) {
 	into := context
-	unfinished, turn := false, false // in what was under way; in a part about one turn
+	unfinished, turn := false, false // within unfinished work; within the part about a single turn
 	for line := range strings.SplitSeq(withoutLists(previous), "\n") {
 		c.age++
 		line = strings.TrimSpace(line)
@@ -21,7 +21,7 @@ func (c *collector) merge(previous string) {
 			turn = turn || strings.HasPrefix(heading, "turncontext")
 			continue
 		}
-		if !wordy(line) || strings.EqualFold(tidy(line, 20), "(none)") {
+		if !hasWord(line) || strings.EqualFold(tidy(line, 20), "(none)") {
 			continue
 		}
 		switch {
@@ -39,7 +39,7 @@ func (c *collector) merge(previous string) {
 	}
 }
 
-// mergeLine adds a line to a section; a paragraph comes as its sentences.
+// mergeLine adds a line to a section; a long paragraph is split into sentences.
 func (c *collector) mergeLine(into int, line string) {
 	if into == context && c.outline[context].mergeNamed(tidy(line, maxItem), c.age) {
 		return
@@ -53,19 +53,18 @@ func (c *collector) mergeLine(into int, line string) {
 	}
 }
 
-// headingOf returns the words of a heading of Markdown, or of a line that is
-// bold from end to end.
+// headingOf returns the normalized text of a Markdown heading or of a line in bold.
 func headingOf(line string) (string, bool) {
 	if strings.HasPrefix(line, "#") {
-		return folded(line), true
+		return foldText(line), true
 	}
 	if len(line) > 4 && strings.HasPrefix(line, "**") && strings.HasSuffix(line, "**") && len(line) < 80 {
-		return folded(line), true
+		return foldText(line), true
 	}
 	return "", false
 }
 
-// sectionOf finds the section that a heading means.
+// sectionOf returns the section for a heading.
 func sectionOf(heading string) int {
 	for _, s := range [...]struct {
 		words   string
@@ -83,7 +82,7 @@ func sectionOf(heading string) int {
 
 func isUnfinished(heading string) bool { return strings.Contains(heading, "inprogress") }
 
-// unnumbered takes the number of a list away.
+// unnumbered removes the number of a list item.
 func unnumbered(line string) string {
 	digits := strings.TrimLeft(line, "0123456789")
 	if rest, ok := strings.CutPrefix(digits, ". "); ok && len(digits) < len(line) {
@@ -92,8 +91,8 @@ func unnumbered(line string) string {
 	return line
 }
 
-// withoutLists takes away what compactions put behind a summary, lists of
-// files among it: it is kept on its own.
+// withoutLists removes the blocks that compactions append to a summary, such as lists of
+// files, which are stored separately.
 func withoutLists(summary string) string {
 	for _, name := range [...]string{"first-request", "latest-request", "pinned", "read-files", "modified-files"} {
 		for {
@@ -111,7 +110,7 @@ func withoutLists(summary string) string {
 	return summary
 }
 
-// The items that list names.
+// Prefixes of items that list names.
 const (
 	listChanged = "Files changed: "
 	listRead    = "Files read: "
@@ -129,8 +128,7 @@ func (s *section) mergeNamed(text string, age int) bool {
 	return false
 }
 
-// mergeList adds names to the item that lists them. If they do not fit, the
-// oldest go.
+// mergeList adds names to the item that lists them, dropping the oldest if they do not fit.
 func (s *section) mergeList(list string, names []string, age int) {
 	if len(names) == 0 {
 		return
@@ -161,7 +159,7 @@ func (s *section) mergeList(list string, names []string, age int) {
 	s.lists[list] = s.add(text, age)
 }
 
-// distinct makes names fit for a list, and drops those that come again.
+// distinct tidies names and removes duplicates.
 func distinct(names []string) []string {
 	seen := make(map[string]bool)
 	kept := names[:0]
@@ -179,8 +177,8 @@ func tidyName(name string) string {
 	return strings.TrimSpace(strings.ReplaceAll(ellipsis(strings.Join(strings.FieldsFunc(name, blankOrControl), " "), 200), ", ", " "))
 }
 
-// names counts what looks like a name or a number that matters: paths,
-// addresses, identifiers, versions, amounts.
+// names counts words that look like important names or numbers: paths, addresses,
+// identifiers, versions, amounts.
 type names struct {
 	counts map[string]*nameCount
 }
@@ -190,18 +188,18 @@ type nameCount struct {
 	count, first int
 }
 
-// enoughNames bounds how many different names are counted.
+// enoughNames limits how many different names are counted.
 const enoughNames = 10_000
 
 func (n *names) count(text string) {
 	for word := range strings.FieldsSeq(text) {
-		if len(word) > 120 || !telltale(word) {
+		if len(word) > 120 || !looksLikeName(word) {
 			continue
 		}
 		word = strings.TrimFunc(word, func(r rune) bool {
 			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '/' && r != '$' && r != '€' && r != '%'
 		})
-		if len(word) < 2 || !telltale(word) || !spelt(word) {
+		if len(word) < 2 || !looksLikeName(word) || !isSingleName(word) {
 			continue
 		}
 		if seen := n.counts[word]; seen != nil {
@@ -215,15 +213,15 @@ func (n *names) count(text string) {
 	}
 }
 
-// spelt reports whether a word is one name and not a sentence of a language
-// that writes no spaces.
-func spelt(word string) bool {
-	return utf8.ValidString(word) && wordy(word) && !strings.ContainsAny(word, "\"'`()[]{}<>|=,;*") && strings.IndexFunc(word, func(r rune) bool { return unicode.Is(unicode.Lo, r) || r == '。' }) < 0
+// isSingleName reports whether a word is a name, not a sentence in a language without
+// spaces.
+func isSingleName(word string) bool {
+	return utf8.ValidString(word) && hasWord(word) && !strings.ContainsAny(word, "\"'`()[]{}<>|=,;*") && strings.IndexFunc(word, func(r rune) bool { return unicode.Is(unicode.Lo, r) || r == '。' }) < 0
 }
 
-// telltale reports whether a word is more than a word: it has a digit, a
-// slash, an underscore, or a dot inside.
-func telltale(word string) bool {
+// looksLikeName reports whether a word has a digit, a slash, an underscore, or a dot
+// inside.
+func looksLikeName(word string) bool {
 	for i := range len(word) {
 		switch c := word[i]; {
 		case c >= '0' && c <= '9', c == '/' && len(word) > 1, c == '_':
@@ -237,7 +235,7 @@ func telltale(word string) bool {
 	return false
 }
 
-// most returns the names that were met most often, in the order they were met.
+// most returns the most frequent names, in order of first occurrence.
 func (n *names) most(count int) []string {
 	all := make([]*nameCount, 0, len(n.counts))
 	for _, c := range n.counts {

@@ -6,22 +6,22 @@ import (
 	"unicode/utf8"
 )
 
-// The measures of a summary, in characters.
+// Lengths in a summary, in characters.
 const (
 	goalChars       = 600
 	itemChars       = 300
 	askChars        = 160
 	resultLineChars = 120
 	lookChars       = 2000
-	// maxItem bounds any item but the goal.
+	// maxItem is the maximum length of an item except the goal.
 	maxItem = 500
-	// maxList bounds an item that lists names.
+	// maxList is the maximum length of an item that lists names.
 	maxList = 320
-	// maxNames bounds how many names are told.
+	// maxNames is the maximum number of names listed.
 	maxNames = 24
 )
 
-// The sections of a summary, in the order they are written.
+// Sections of a summary, in order.
 const (
 	goal = iota
 	constraints
@@ -33,7 +33,7 @@ const (
 	sectionCount
 )
 
-// headings are what stands above the sections.
+// headings are the headings of the sections.
 var headings = [sectionCount]string{
 	goal:        "## Goal",
 	constraints: "## Constraints & Preferences",
@@ -44,13 +44,13 @@ var headings = [sectionCount]string{
 	context:     "## Critical Context",
 }
 
-// What plans and unfinished work begin with.
+// Prefixes of plans and unfinished work.
 const (
 	planned    = "Was planned: "
 	inProgress = "Was in progress: "
 )
 
-// prefixed puts a prefix before a text that does not have one of ours.
+// prefixed adds a prefix to a text unless it already has one.
 func prefixed(prefix, text string) string {
 	if strings.HasPrefix(text, planned) || strings.HasPrefix(text, inProgress) {
 		return text
@@ -58,28 +58,26 @@ func prefixed(prefix, text string) string {
 	return prefix + text
 }
 
-// outline is a summary before it is written.
+// outline is a structured summary.
 type outline [sectionCount]section
 
-// section holds the items of one section, in the order they were first met.
+// section holds the items of a section, in order of first occurrence.
 type section struct {
 	items []item
 	seen  map[string]int
-	// lists are the places of the items that list names.
+	// lists are the indexes of items that list names.
 	lists map[string]int
 }
 
-// item is one line of a summary. Age is when it was met last; the greatest is
-// the newest.
+// item is one line of a summary. age is the time of its last occurrence; greater is newer.
 type item struct {
 	text string
 	age  int
 }
 
-// add adds an item, unless it is there already; then it is as new as that. It
-// returns its place.
+// add adds an item, or updates the age of an existing one, and returns its index.
 func (s *section) add(text string, age int) int {
-	key := folded(text)
+	key := foldText(text)
 	if at, ok := s.seen[key]; ok && s.items[at].text != "" {
 		s.items[at].age = age
 		return at
@@ -104,17 +102,17 @@ func (s *section) texts() []string {
 	return texts
 }
 
-// write writes as much of the outline as fits.
+// write returns as much of the outline as fits.
 func (o *outline) write(maxChars int) string {
 	text := o.fit(maxChars).render()
 	if text == "" {
-		text = o.barest()
+		text = o.firstItem()
 	}
 	return ellipsis(strings.ToValidUTF8(text, "\uFFFD"), maxChars)
 }
 
-// barest is what is told when there is no room for a heading.
-func (o *outline) barest() string {
+// firstItem returns the first item, for a limit too small for a heading.
+func (o *outline) firstItem() string {
 	for i := range o {
 		if texts := o[i].texts(); len(texts) > 0 {
 			return texts[0]
@@ -150,15 +148,14 @@ func (o *outline) render() string {
 	return b.String()
 }
 
-// shares are how the room that goal and constraints leave is shared out at
-// first, in hundredths, and in which order what is left goes to who wants more.
+// shares are the percentages of the space remaining after goal and constraints, in the
+// order in which unused space is assigned.
 var shares = []struct{ section, share int }{
 	{decisions, 25}, {blocked, 12}, {context, 28}, {doneItems, 28}, {next, 7},
 }
 
-// fit chooses what fits: all, or first the goal, then the newest constraints,
-// then the newest of the others by their shares, then more of each while there
-// is room.
+// fit selects the items that fit: all, or first the goal, then the newest constraints, then
+// the newest other items by their shares, then more of each while there is space.
 func (o *outline) fit(maxChars int) *outline {
 	f := fitting{from: o, left: maxChars}
 	if f.all() {
@@ -177,20 +174,20 @@ func (o *outline) fit(maxChars int) *outline {
 	return f.chosen()
 }
 
-// fitting is the choosing of items, of which each section's newest come first.
+// fitting selects items, the newest of each section first.
 type fitting struct {
 	from *outline
 	left int
-	// order lists the items of a section, newest first, once it is asked for;
-	// taken is how many of them were taken.
+	// order lists the items of a section, newest first, computed on first use; taken is the
+	// number selected.
 	order [sectionCount][]int
 	taken [sectionCount]int
-	// goal is the goal as it was taken.
+	// goal is the selected goal, possibly shortened.
 	goal string
 }
 
-// costs are what items cost: their characters, the list's mark, and for the
-// first one the heading.
+// cost returns the characters used by an item: its text, the list mark, and for the first
+// one the heading.
 func cost(section int, text string, first bool) int {
 	n := utf8.RuneCountInString(text) + len("\n- ")
 	if first {
@@ -212,7 +209,7 @@ func (f *fitting) all() bool {
 	return true
 }
 
-// takeGoal takes the oldest goal, cut if it is longer than the limit.
+// takeGoal selects the oldest goal, shortened to the limit.
 func (f *fitting) takeGoal(limit int) {
 	texts := f.from[goal].texts()
 	if len(texts) == 0 {
@@ -226,7 +223,7 @@ func (f *fitting) takeGoal(limit int) {
 	f.left -= cost(goal, f.goal, true)
 }
 
-// take takes items of a section, the newest first, until one does not fit.
+// take selects items of a section, newest first, until one does not fit.
 func (f *fitting) take(section, limit int) {
 	items := f.from[section].items
 	if f.order[section] == nil {
@@ -254,7 +251,7 @@ func newestFirst(items []item) []int {
 	return order
 }
 
-// chosen is the outline of what was taken, in the old order.
+// chosen returns the outline of the selected items, in the original order.
 func (f *fitting) chosen() *outline {
 	var o outline
 	if f.goal != "" {

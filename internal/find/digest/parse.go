@@ -7,8 +7,8 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// Parse reads what [Write] wrote: the same lines, but for what was cut. Text
-// before the first speaker is the user's.
+// Parse parses the result of [Write]. It returns the same lines, except for text that was
+// cut. Text before the first tag is attributed to the user.
 func Parse(text string) []Line {
 	var lines []Line
 	head, body, ok := readTag(text)
@@ -27,8 +27,8 @@ func Parse(text string) []Line {
 	}
 }
 
-// nextTag finds the next paragraph that begins with a speaker: where the body
-// before it ends and where it begins. Both are the length if there is none.
+// nextTag finds the next paragraph that starts with a tag. It returns the end of the body
+// before it and the start of the tag; both are len(body) if there is none.
 func nextTag(body string) (end, next int) {
 	for from := 0; ; {
 		i := strings.Index(body[from:], "\n[")
@@ -48,7 +48,7 @@ func nextTag(body string) (end, next int) {
 	return end, next
 }
 
-// readTag reads who speaks at the beginning of text, and returns what follows.
+// readTag parses the tag at the beginning of text and returns the rest.
 func readTag(text string) (head Line, body string, ok bool) {
 	for _, t := range [...]struct {
 		tag  string
@@ -85,7 +85,7 @@ func readTag(text string) (head Line, body string, ok bool) {
 	return head, strings.TrimPrefix(rest, " "), true
 }
 
-// readName reads a name as spellName writes it.
+// readName parses a name in the format of formatName.
 func readName(text string) (name, rest string, ok bool) {
 	if strings.HasPrefix(text, `"`) {
 		return readString(text)
@@ -97,12 +97,12 @@ func readName(text string) (name, rest string, ok bool) {
 	return text[:n], text[n:], n > 0
 }
 
-// readString reads a JSON string.
+// readString parses a JSON string.
 func readString(text string) (value, rest string, ok bool) {
 	end := 1
 	for ; end < len(text) && text[end] != '"'; end++ {
 		if text[end] == '\n' {
-			return "", "", false // names have none, and this bounds the search
+			return "", "", false // names contain no newline, and this bounds the search
 		}
 		if text[end] == '\\' {
 			end++
@@ -116,8 +116,8 @@ func readString(text string) (value, rest string, ok bool) {
 	return value, text[end+1:], ok
 }
 
-// appendParsed adds the lines of one paragraph: several calls may share one.
-// Calls that make no sense are taken for something said.
+// appendParsed adds the lines of one paragraph, which may contain several calls. Invalid
+// calls are treated as text.
 func appendParsed(lines []Line, head Line, body string) []Line {
 	if head.Kind != Call {
 		head.Text = body
@@ -134,7 +134,7 @@ func appendParsed(lines []Line, head Line, body string) []Line {
 	return lines
 }
 
-// readCalls reads calls as Write spells them, one behind the other.
+// readCalls parses consecutive calls in the format of Write.
 func readCalls(body string) ([]Line, bool) {
 	var calls []Line
 	r := callReader{text: body, data: []byte(body)}
@@ -150,15 +150,15 @@ func readCalls(body string) ([]Line, bool) {
 	}
 }
 
-// callReader walks over calls. It has the text twice, since JSON is read from
-// bytes.
+// callReader parses calls. It holds the text both as string and as bytes, for the JSON
+// reader.
 type callReader struct {
 	text string
 	data []byte
 	at   int
 }
 
-// skip steps over a mark if it stands there.
+// skip consumes a mark if it is next.
 func (r *callReader) skip(mark string) bool {
 	if !strings.HasPrefix(r.text[r.at:], mark) {
 		return false
@@ -192,8 +192,8 @@ func (r *callReader) call() (call Line, ok bool) {
 	return call, ok
 }
 
-// members reads key=value pairs up to the closing bracket, and makes an object
-// of them.
+// members parses key=value pairs up to the closing bracket and returns them as a JSON
+// object.
 func (r *callReader) members() (object string, ok bool) {
 	if r.skip(")") {
 		return "{}", true

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// Sentences yields the sentences of a text, without those in fenced code.
-// White space around them is gone; inside they are as they were.
+// Sentences yields the sentences of a text, without fenced code. Surrounding white space is
+// removed.
 func Sentences(text string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		fenced := false
@@ -20,7 +20,7 @@ func Sentences(text string) iter.Seq[string] {
 			}
 			for !fenced && line != "" {
 				end := sentenceEnd(line)
-				if s := strings.TrimSpace(line[:end]); wordy(s) && !yield(s) {
+				if s := strings.TrimSpace(line[:end]); hasWord(s) && !yield(s) {
 					return
 				}
 				line = strings.TrimSpace(line[end:])
@@ -29,9 +29,9 @@ func Sentences(text string) iter.Seq[string] {
 	}
 }
 
-// sentenceEnd is where the first sentence of a line ends: behind a full stop
-// and the like that is followed by a space, or behind one of those that need
-// none. A number in a list and the initial of a name are no sentences.
+// sentenceEnd returns the end of the first sentence of a line: after punctuation followed
+// by a space, or after full-width punctuation. List numbers and initials do not end a
+// sentence.
 func sentenceEnd(line string) int {
 	for i := 0; i < len(line); i++ {
 		switch c := line[i]; {
@@ -55,7 +55,7 @@ func sentenceEnd(line string) int {
 	return len(line)
 }
 
-// abbreviated reports whether a full stop behind this does not end a sentence.
+// abbreviated reports whether a period after this text does not end a sentence.
 func abbreviated(before string) bool {
 	word := before[strings.LastIndexByte(before, ' ')+1:]
 	switch word {
@@ -66,13 +66,13 @@ func abbreviated(before string) bool {
 	return len(word) == 1 && (word == before || word[0] >= 'A' && word[0] <= 'Z' && word != "I")
 }
 
-// wordy reports whether there is a letter or a digit in it.
-func wordy(s string) bool {
+// hasWord reports whether a text contains a letter or a digit.
+func hasWord(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }) >= 0
 }
 
-// tidy makes one short line of a text: no marks of lists or headings before
-// it, single spaces, at most n characters.
+// tidy converts a text to one short line: without list or heading marks, with single
+// spaces, at most n characters.
 func tidy(text string, n int) string {
 	text = strings.ToValidUTF8(firstRunes(strings.TrimSpace(text), n*4), "\uFFFD")
 	text = strings.Join(strings.FieldsFunc(strings.ReplaceAll(text, "**", ""), blankOrControl), " ")
@@ -90,8 +90,8 @@ func tidy(text string, n int) string {
 
 func blankOrControl(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) }
 
-// firstRunes is a beginning of text of at least n runes if there are so many,
-// found without looking at the rest.
+// firstRunes returns a prefix of text with at least n runes, if there are so many, without
+// examining the rest.
 func firstRunes(text string, n int) string {
 	if len(text) <= n {
 		return text
@@ -99,8 +99,7 @@ func firstRunes(text string, n int) string {
 	return text[:runeAt(text, n)]
 }
 
-// ellipsis cuts a text to n characters, at a space if one is near, and marks
-// the cut.
+// ellipsis shortens a text to n characters, at a space if one is near, and marks the cut.
 func ellipsis(text string, n int) string {
 	if len(text) <= n || utf8.RuneCountInString(text) <= n {
 		return text
@@ -115,9 +114,8 @@ func ellipsis(text string, n int) string {
 	return strings.TrimRight(cut, " ,;:") + "…"
 }
 
-// folded is what two texts have in common that say the same: letters and
-// digits, in lower case.
-func folded(text string) string {
+// foldText reduces a text to its letters and digits in lower case, for comparison.
+func foldText(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsLetter(r) || unicode.IsDigit(r) {
 			return unicode.ToLower(r)

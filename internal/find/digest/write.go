@@ -10,16 +10,15 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// usualChars is what a result is cut to when nobody says.
+// usualChars is the default maximum length of a result.
 const usualChars = 2000
 
-// Write spells lines for a summariser: a paragraph each, which begins with who
-// speaks ([User]:, [Assistant]:, [Assistant thinking]:, [Assistant tool
-// calls]:, [Tool result read_file]:, [Tool error bash]:). Results, and values
-// in the arguments of calls, are cut to resultChars characters (zero means
-// 2000, less than zero not at all), with a notice of how much was cut. Text
-// that would begin a line like a speaker does gets a backslash, so that nobody
-// can pose as somebody else and [Parse] finds what was written.
+// Write formats lines for a model that summarizes them: one paragraph each, starting with a
+// tag for the speaker ([User]:, [Assistant]:, [Assistant thinking]:, [Assistant tool
+// calls]:, [Tool result read_file]:, [Tool error bash]:). Results and argument values are
+// cut to resultChars characters (zero means 2000, negative means no limit), with a notice.
+// Text that looks like a tag at the beginning of a line is escaped with a backslash, so
+// that it cannot impersonate a speaker and [Parse] restores it.
 func Write(lines []Line, resultChars int) string {
 	if resultChars == 0 {
 		resultChars = usualChars
@@ -41,7 +40,7 @@ func Write(lines []Line, resultChars int) string {
 		open = tag
 		switch l.Kind {
 		case Call:
-			escape(&b, spellCall(l, resultChars))
+			escape(&b, formatCall(l, resultChars))
 		case Result:
 			escape(&b, cutMiddle(l.Text, resultChars))
 		default:
@@ -52,7 +51,7 @@ func Write(lines []Line, resultChars int) string {
 	return text
 }
 
-// The words a paragraph begins with.
+// Tags at the beginning of a paragraph.
 const (
 	tagUser      = "[User]:"
 	tagAssistant = "[Assistant]:"
@@ -84,16 +83,16 @@ func tagOf(l Line) string {
 	return tagUser
 }
 
-// tagName is the rest of the tag of a result.
+// tagName returns the rest of the tag of a result.
 func tagName(name string) string {
 	if name == "" {
 		return "]:"
 	}
-	return " " + spellName(name) + "]:"
+	return " " + formatName(name) + "]:"
 }
 
-// spellName writes a name as it is if it cannot be mistaken for anything else.
-func spellName(name string) string {
+// formatName returns a name, quoted if necessary.
+func formatName(name string) string {
 	if plainName(name) {
 		return name
 	}
@@ -113,17 +112,17 @@ func nameByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '_' || c == '-' || c == '.'
 }
 
-// spellCall writes a call as name(key=value, …). Arguments that are not an
-// object, or not written as the values alone tell, stand there as one string.
-func spellCall(l Line, chars int) string {
-	name := spellName(l.Name)
-	if members, ok := spellMembers(l.Text, chars); ok {
+// formatCall formats a call as name(key=value, …). Arguments that are not an object in
+// compact form are written as one string.
+func formatCall(l Line, chars int) string {
+	name := formatName(l.Name)
+	if members, ok := formatMembers(l.Text, chars); ok {
 		return name + "(" + members + ")"
 	}
 	return name + "(" + string(rawjson.AppendString(nil, cutMiddle(l.Text, chars))) + ")"
 }
 
-func spellMembers(arguments string, chars int) (spelt string, ok bool) {
+func formatMembers(arguments string, chars int) (spelt string, ok bool) {
 	var out []byte
 	plain := make([]byte, 0, len(arguments))
 	r := rawjson.New([]byte(arguments))
@@ -138,7 +137,7 @@ func spellMembers(arguments string, chars int) (spelt string, ok bool) {
 		}
 		key := r.KeyText()
 		plain = append(rawjson.AppendString(plain, key), ':')
-		out = append(append(out, spellName(key)...), '=')
+		out = append(append(out, formatName(key)...), '=')
 		raw := r.Raw()
 		plain = append(plain, raw...)
 		out = append(out, cutValue(raw, chars)...)
@@ -150,7 +149,7 @@ func spellMembers(arguments string, chars int) (spelt string, ok bool) {
 	return string(out), true
 }
 
-// cutValue cuts a value that is too long; what is not text becomes text then.
+// cutValue shortens a long value. A value that is not a string becomes one.
 func cutValue(raw []byte, chars int) []byte {
 	if chars < 0 || len(raw) <= chars {
 		return raw
@@ -167,9 +166,8 @@ func cutValue(raw []byte, chars int) []byte {
 	return rawjson.AppendString(nil, short)
 }
 
-// cutMiddle takes so much out of a text that about n characters are left, two
-// thirds of them from its beginning, and says how much it took: what went
-// wrong tends to stand at the end.
+// cutMiddle removes the middle of a text so that about n characters are left, two thirds of
+// them from the beginning, with a notice. The end is kept because errors tend to be there.
 func cutMiddle(text string, n int) string {
 	if n < 0 || len(text) <= n {
 		return text
@@ -184,7 +182,7 @@ func cutMiddle(text string, n int) string {
 	return fmt.Sprintf("%s\n\n[… %d characters cut …]\n\n%s", first, all-n, last)
 }
 
-// runeAt is where the n-th rune begins, the length if there are fewer.
+// runeAt returns the offset of the n-th rune, or the length if there are fewer.
 func runeAt(text string, n int) int {
 	for i := range text {
 		if n == 0 {
@@ -195,7 +193,7 @@ func runeAt(text string, n int) int {
 	return len(text)
 }
 
-// runesFromEnd is how many bytes the last n runes have.
+// runesFromEnd returns the length of the last n runes in bytes.
 func runesFromEnd(text string, n int) int {
 	size := 0
 	for ; n > 0 && size < len(text); n-- {
@@ -205,11 +203,11 @@ func runesFromEnd(text string, n int) int {
 	return size
 }
 
-// escape writes text with a backslash before all that would begin a line like
-// a speaker does.
+// escape writes text with a backslash before everything that looks like a tag at the
+// beginning of a line.
 func escape(b *strings.Builder, text string) {
 	from := 0
-	for at := range speakers(text) {
+	for at := range findSpeakerTags(text) {
 		b.WriteString(text[from:at])
 		b.WriteByte('\\')
 		from = at
@@ -217,11 +215,11 @@ func escape(b *strings.Builder, text string) {
 	b.WriteString(text[from:])
 }
 
-// unescape undoes escape.
+// unescape reverses escape.
 func unescape(text string) string {
 	var b strings.Builder
 	from := 0
-	for at := range speakers(text) {
+	for at := range findSpeakerTags(text) {
 		if at > from && text[at-1] == '\\' {
 			b.WriteString(text[from : at-1])
 			from = at
@@ -234,10 +232,10 @@ func unescape(text string) string {
 	return b.String()
 }
 
-// speakers finds the brackets in a text that begin a line like a speaker does,
-// however it is written and whatever a reader may take for a line break.
-// Backslashes before the bracket do not count.
-func speakers(text string) func(yield func(at int) bool) {
+// findSpeakerTags yields the offsets of brackets that look like a tag at the beginning of a
+// line, in any case and after any kind of line break. Backslashes before the bracket are
+// ignored.
+func findSpeakerTags(text string) func(yield func(at int) bool) {
 	return func(yield func(int) bool) {
 		for from := 0; ; {
 			next := strings.IndexByte(text[from:], '[')
@@ -253,7 +251,7 @@ func speakers(text string) func(yield func(at int) bool) {
 	}
 }
 
-// namesSpeaker reports whether text goes on like a tag after its bracket.
+// namesSpeaker reports whether the text after a bracket looks like a tag.
 func namesSpeaker(text string) bool {
 	text = strings.TrimLeft(text[:min(len(text), 16)], " \t")
 	for _, word := range [...]string{"user", "assistant", "system", "tool"} {
@@ -264,8 +262,8 @@ func namesSpeaker(text string) bool {
 	return false
 }
 
-// beginsLine reports whether what stands before a bracket ends in nothing but
-// the white space a line may begin with; first says that it is all there is.
+// beginsLine reports whether a bracket after before is the first non-space character of a
+// line. first is set if before starts at the beginning of the text.
 func beginsLine(before string, first bool) bool {
 	before = strings.TrimRight(before, `\`)
 	for before != "" {

@@ -2,27 +2,28 @@ package mask
 
 import "strings"
 
-// A secret that has no form of its own has mostly a name: what stands behind the
-// name, and an equal sign or a colon, is it. Names are read backwards from the
-// sign, which takes one look at each byte of ordinary text.
+// Secrets without a recognizable form usually have a name: the value after the name and an
+// equals sign or colon. Names are read backwards from the sign, so ordinary text is scanned
+// only once.
 
-// sort is what kind of secret a name promises, and so what must stand behind it.
-type sort int
+// secretKind is the kind of secret that a name suggests. It determines which values are
+// plausible.
+type secretKind int
 
 const (
-	none sort = iota
-	// password may be anything.
+	none secretKind = iota
+	// password may be any text.
 	password
-	// pass is a password if it does not look like a count of what has passed.
+	// pass is a password unless it looks like a count of passed tests.
 	pass
-	// token is random, or a word that is nobody's language.
+	// token is random, or not a word of a sentence.
 	token
-	// key and long are letters and digits, and many of them.
+	// key and long are long strings of letters and digits.
 	key
 	long
 )
 
-// assignments takes what is assigned to names of secrets.
+// assignments takes the values assigned to names of secrets.
 func assignments(text string, take func(from, to int)) {
 	for at := 0; at < len(text); at++ {
 		if c := text[at]; c != '=' && c != ':' {
@@ -33,22 +34,22 @@ func assignments(text string, take func(from, to int)) {
 			end++
 		}
 		next := end
-		if text[at:end] != "::" { // the path of a name in some languages
+		if text[at:end] != "::" { // a qualified name in some languages
 			next = assignment(text, at, end, take)
 		}
 		at = next - 1
 	}
 }
 
-// keyBytes is how long a value may be that is asked whether it is a key.
+// keyBytes is the maximum length of a key or token.
 const keyBytes = 512
 
-// assignment takes what is assigned by a sign that stands from at to end, and
-// says where to go on looking. What was taken is not looked at again, and what was
-// not is short: so it takes time that grows with the text and not faster.
+// assignment takes the value assigned by the sign at text[at:end], and returns where to
+// continue. A taken value is not scanned again, and other values are short, so the time is
+// linear in the length of the text.
 func assignment(text string, at, end int, take func(from, to int)) (next int) {
 	name, tight := nameBefore(text, at)
-	kind := sortOf(name)
+	kind := secretKindOf(name)
 	if kind == none {
 		return end
 	}
@@ -62,7 +63,7 @@ func assignment(text string, at, end int, take func(from, to int)) (next int) {
 	if v.env && v.quoted == 0 {
 		v.to = v.from + run(within[v.from:], " \t\r\n\"'`")
 	}
-	if !v.convincing(within, kind) || calls(within, v) || folder(name, within[v.from:v.to]) {
+	if !v.plausible(within, kind) || isCall(within, v) || isDirectory(name, within[v.from:v.to]) {
 		return end
 	}
 	take(v.from, v.to)
@@ -72,41 +73,42 @@ func assignment(text string, at, end int, take func(from, to int)) (next int) {
 	return max(end, v.from)
 }
 
-// folder reports whether it is told where somebody works: pwd is that, too.
-func folder(name, s string) bool {
+// isDirectory reports whether a value named pwd is a directory, not a password.
+func isDirectory(name, s string) bool {
 	return (strings.EqualFold(name, "pwd") || strings.EqualFold(name, "oldpwd")) && (s == "" || strings.IndexByte("/~.$", s[0]) >= 0 || strings.Contains(s, `:\`))
 }
 
-// nameBefore is the name that ends before a place, without what may stand around
-// it: quotes, stars of Markdown, brackets. Tight says that nothing does.
+// nameBefore returns the name before an offset, without surrounding quotes, Markdown marks
+// and brackets. tight is true if there are none.
 func nameBefore(text string, at int) (name string, tight bool) {
 	end := at
 	for end > 0 && at-end < 24 && strings.IndexByte(" \t\"'`*])\\!", text[end-1]) >= 0 {
 		end--
 	}
 	from := end
-	for from > 0 && end-from < 80 && named(text[from-1]) {
+	for from > 0 && end-from < 80 && isNameByte(text[from-1]) {
 		from--
 	}
 	return strings.Trim(text[from:end], "_-."), end == at
 }
 
-func named(c byte) bool { return letter(c) || digit(c) || c == '_' || c == '-' || c == '.' }
+func isNameByte(c byte) bool { return letter(c) || digit(c) || c == '_' || c == '-' || c == '.' }
 
-// value is what stands behind a sign.
+// value is the value after a sign.
 type value struct {
 	from, to int
-	// quoted is how many bytes open the quotation it stands in.
+	// quoted is the length of the opening quotation mark with its backslashes; zero if the
+	// value is not quoted.
 	quoted int
-	// tight says that nothing stands around the sign, env that it is as variables
-	// of the environment are written, below that it stands on a later line.
+	// tight is set if there is no space around the sign, env if it looks like an
+	// environment variable, below if the value is on a later line.
 	tight, env, below bool
 }
 
-// valueBehind finds what stands behind a place.
+// valueBehind returns the value after an offset.
 func valueBehind(text string, at int) value {
 	v := value{from: at}
-	if strings.HasPrefix(text[at:], "__") { // the end of a name in Markdown
+	if strings.HasPrefix(text[at:], "__") { // the end of a bold name in Markdown
 		v.from += 2
 	}
 	for v.from < len(text) && v.from-at < 64 && strings.IndexByte(" \t\r\n*", text[v.from]) >= 0 {
@@ -129,8 +131,8 @@ func valueBehind(text string, at int) value {
 	return v
 }
 
-// run is how much of a text stands before one of some bytes, or before what JSON
-// writes for the end of a line or for a quotation mark.
+// run returns the length of the text before one of the stop bytes, or before an escaped
+// newline or quotation mark.
 func run(text, stop string) int {
 	for i := range len(text) {
 		if strings.IndexByte(stop, text[i]) >= 0 || text[i] == '\\' && i+1 < len(text) && strings.IndexByte("nrtu\"'\\", text[i+1]) >= 0 {
@@ -140,9 +142,8 @@ func run(text, stop string) int {
 	return len(text)
 }
 
-// quotation is the length of what stands in a quotation, which was opened by a
-// mark, or by an escaped one. One that does not end on its line ends with its
-// first word.
+// quotation returns the length of a quoted value, whose opening mark may be escaped. If it
+// is not closed on its line, it ends after its first word.
 func quotation(text string, mark byte, escaped bool) int {
 	for i := 0; i < len(text) && i < 4096 && text[i] != '\n'; i++ {
 		switch {
@@ -157,10 +158,10 @@ func quotation(text string, mark byte, escaped bool) int {
 	return run(text, " \t\r\n\"'`,;<>{}()")
 }
 
-// convincing reports whether a value is what its name promises.
-func (v value) convincing(text string, kind sort) bool {
+// plausible reports whether a value is plausible for the kind of its name.
+func (v value) plausible(text string, kind secretKind) bool {
 	s := text[v.from:v.to]
-	letters, digits, others := look(s)
+	letters, digits, others := countChars(s)
 	mixed := digits > 0 && letters > 0
 	least := 8
 	switch {
@@ -179,7 +180,7 @@ func (v value) convincing(text string, kind sort) bool {
 	case kind == pass:
 		return letters+others > 0
 	case kind == token:
-		return v.tight || v.quoted > 0 || mixed || others > 0 || !goesOn(text[v.to:])
+		return v.tight || v.quoted > 0 || mixed || others > 0 || !continuesSentence(text[v.to:])
 	case kind == key:
 		return mixed && others == 0 && (len(s) >= 16 || v.env)
 	case kind == long:
@@ -188,9 +189,9 @@ func (v value) convincing(text string, kind sort) bool {
 	return true
 }
 
-// look counts what a text is made of. What keys have between letters and digits
-// counts as neither.
-func look(s string) (letters, digits, others int) {
+// countChars counts letters, digits and other characters. Punctuation common in keys is not
+// counted.
+func countChars(s string) (letters, digits, others int) {
 	for i := range len(s) {
 		switch {
 		case letter(s[i]):
@@ -204,11 +205,10 @@ func look(s string) (letters, digits, others int) {
 	return letters, digits, others
 }
 
-// goesOn reports whether a sentence goes on: what stands behind is another word.
-func goesOn(rest string) bool { return len(rest) > 1 && rest[0] == ' ' && letter(rest[1]) }
+// continuesSentence reports whether another word follows.
+func continuesSentence(rest string) bool { return len(rest) > 1 && rest[0] == ' ' && letter(rest[1]) }
 
-// sentence reports whether words in quotation marks speak of a secret instead of
-// being one.
+// sentence reports whether a quoted text is about a secret, instead of being one.
 func sentence(s string) bool {
 	low := strings.ToLower(s)
 	for _, word := range []string{"password", "passphrase", "secret", "token", "your", "please", "enter", "required", "invalid", "must", "cannot", "not ", "the ", "${", "$(", "{{"} {
@@ -219,17 +219,17 @@ func sentence(s string) bool {
 	return false
 }
 
-// calls reports whether a value is a call or a place in a table, and so none: it
-// is what a program says to get it.
-func calls(text string, v value) bool {
+// isCall reports whether a value is source code that reads a secret: a call or an index
+// expression.
+func isCall(text string, v value) bool {
 	if v.quoted > 0 || v.env || v.to == len(text) {
 		return false
 	}
-	return text[v.to] == '(' || path(text[v.from:v.to]) && strings.IndexByte("([", text[v.to]) >= 0
+	return text[v.to] == '(' || isDottedName(text[v.from:v.to]) && strings.IndexByte("([", text[v.to]) >= 0
 }
 
-// path reports whether a text is names with dots between them.
-func path(s string) bool {
+// isDottedName reports whether a text consists of names separated by dots.
+func isDottedName(s string) bool {
 	for i := range len(s) {
 		if !letter(s[i]) && !digit(s[i]) && s[i] != '_' && s[i] != '.' {
 			return false

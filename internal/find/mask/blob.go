@@ -2,42 +2,42 @@ package mask
 
 import "strings"
 
-// sealed are the names of what providers sign or seal, in all formats. No other
-// thing is called so, however short it is.
-var sealed = map[string]bool{
+// sealedNames are members signed or encrypted by providers, in all formats. These names
+// have no other meaning, so any length counts.
+var sealedNames = map[string]bool{
 	"thinkingSignature": true, "thinking_signature": true, "textSignature": true, "text_signature": true, "thoughtSignature": true, "thought_signature": true,
 	"encrypted_content": true, "encryptedContent": true,
 }
 
-// The least lengths of what is only called a signature, and of an image.
+// Minimum lengths of a member named signature, and of an image.
 const (
 	signatureBytes = 64
 	imageBytes     = 256
 )
 
-// blob reports whether a string is no text: an image, or what a provider signed.
-func blob(name, text string) bool {
+// isBlob reports whether a string is not text: an image, or data signed by a provider.
+func isBlob(name, text string) bool {
 	if head, rest, ok := strings.Cut(text, ";base64,"); ok && len(head) < 64 && strings.HasPrefix(head, "data:") {
-		kind := sortOf(name)
-		return (kind == none || kind >= key) && base64ed(rest) && !begun(rest)
+		kind := secretKindOf(name)
+		return (kind == none || kind >= key) && isBase64(rest) && !startsWithKey(rest)
 	}
-	is := sealed[name] || name == "signature" && len(text) >= signatureBytes || name == "data" && len(text) >= imageBytes
-	return is && base64ed(text) && !begun(text)
+	is := sealedNames[name] || name == "signature" && len(text) >= signatureBytes || name == "data" && len(text) >= imageBytes
+	return is && isBase64(text) && !startsWithKey(text)
 }
 
-// begun reports whether a text begins as a key does, and is no longer than one. A
-// form in the midst of it is chance.
-func begun(text string) bool {
+// startsWithKey reports whether a text starts like a key and is not longer than one. A
+// match further inside is coincidence.
+func startsWithKey(text string) bool {
 	if len(text) > keyBytes {
 		return false
 	}
 	found := false
-	byPair().forms(text, func(from, _ int) { found = found || from == 0 })
+	byPair().findForms(text, func(from, _ int) { found = found || from == 0 })
 	return found
 }
 
-// base64ed reports whether a text is written in base64.
-func base64ed(text string) bool {
+// isBase64 reports whether a text is base64.
+func isBase64(text string) bool {
 	text = strings.TrimRight(text, "=")
 	for i := range len(text) {
 		if c := text[i]; !letter(c) && !digit(c) && strings.IndexByte("+/-_", c) < 0 {

@@ -6,18 +6,18 @@ import (
 	"sync"
 )
 
-// A text is looked through once for the words of all rules together, two bytes at
-// a time; only where a word stands is an expression tried.
+// A text is scanned once for the keywords of all rules, two bytes at a time. An expression
+// is tried only where one of its keywords occurs.
 
-// trigger is a word of a rule: one of ours, or behind those one of gitleaks.
+// trigger is a keyword of a rule. Rules from len(rules) on are those of gitleaks.
 type trigger struct {
 	word string
 	rule int
 }
 
-// triggers are the words of all rules by their first two bytes: by says which of
-// the lists, if any, and thirds which bytes may come third there, by their last six
-// bits: ordinary text has many pairs, and few threes.
+// triggers indexes the keywords of all rules by their first two bytes: by is the index of a
+// list, if any, and thirds is a bit set of the third bytes in that list, by their low six
+// bits. Ordinary text contains many of the pairs but few of the triples.
 type triggers struct {
 	by     [1 << 16]uint16
 	lists  [][]trigger
@@ -25,10 +25,10 @@ type triggers struct {
 	leaks  []leak
 }
 
-// byPair are the words of all rules.
+// byPair returns the keywords of all rules.
 var byPair = sync.OnceValue(func() *triggers { return newTriggers(leaks()) })
 
-// newTriggers are the words of our rules, and of some of gitleaks.
+// newTriggers indexes the keywords of our rules and of the given gitleaks rules.
 func newTriggers(leaks []leak) *triggers {
 	t := &triggers{lists: make([][]trigger, 1), thirds: make([]uint64, 1), leaks: leaks}
 	for i := range rules {
@@ -40,7 +40,7 @@ func newTriggers(leaks []leak) *triggers {
 	return t
 }
 
-// add adds the words of a rule.
+// add adds the keywords of a rule.
 func (t *triggers) add(rule int, words []string) {
 	for _, word := range words {
 		pair := int(word[0])<<8 | int(word[1])
@@ -58,7 +58,7 @@ func (t *triggers) add(rule int, words []string) {
 	}
 }
 
-// compiled reads the forms, once and only when they are needed.
+// compiled returns the compiled rules. They are compiled on first use.
 var compiled = sync.OnceValue(func() []*regexp.Regexp {
 	all := make([]*regexp.Regexp, len(rules))
 	for i, r := range rules {
@@ -71,25 +71,25 @@ var compiled = sync.OnceValue(func() []*regexp.Regexp {
 	return all
 })
 
-// forms takes what has the form of a secret.
-func (t *triggers) forms(text string, take func(from, to int)) {
+// findForms takes the parts of a text that have the form of a secret.
+func (t *triggers) findForms(text string, take func(from, to int)) {
 	if len(text) < 2 {
 		return
 	}
-	var done [64]int // by rule, up to where it has found something
-	var leaked []int // the same by leak
-	last := small(text[0])
+	var done [64]int // by rule, the end of its last match
+	var leaked []int // by gitleaks rule, the end of its last match
+	last := lowerByte(text[0])
 	for i := 1; i < len(text); i++ {
-		c := small(text[i])
+		c := lowerByte(text[i])
 		list := t.by[int(last)<<8|int(c)]
 		last = c
-		if list == 0 || i+1 < len(text) && t.thirds[list]>>(small(text[i+1])&63)&1 == 0 {
+		if list == 0 || i+1 < len(text) && t.thirds[list]>>(lowerByte(text[i+1])&63)&1 == 0 {
 			continue
 		}
 		for _, w := range t.lists[list] {
 			at, n := i-1, w.rule-len(rules)
 			switch {
-			case !begins(text[at:], w.word):
+			case !hasPrefixFold(text[at:], w.word):
 			case n >= 0:
 				if leaked == nil {
 					leaked = make([]int, len(t.leaks))
@@ -104,10 +104,10 @@ func (t *triggers) forms(text string, take func(from, to int)) {
 	}
 }
 
-// reach is how much of a text an expression is shown at first.
+// reach is how much text an expression is matched against first.
 const reach = 512
 
-// near is as much of a text as may have to be seen.
+// near returns the part of rest that the rule is matched against first.
 func (r *rule) near(rest string) string {
 	if r.start {
 		return rest
@@ -119,7 +119,7 @@ func (r *rule) near(rest string) string {
 	return near
 }
 
-// tryRule tries a rule at a place, and returns up to where it found something.
+// tryRule tries a rule at an offset and returns the end of its match.
 func tryRule(text string, at, n int, take func(from, to int)) int {
 	r := &rules[n]
 	if r.edge && !edge(text, at) {
@@ -134,12 +134,12 @@ func tryRule(text string, at, n int, take func(from, to int)) int {
 	}
 	near := r.near(rest)
 	m := compiled()[n].FindStringSubmatchIndex(near)
-	if m != nil && m[1] == len(near) && len(near) < len(rest) { // it may go on
+	if m != nil && m[1] == len(near) && len(near) < len(rest) { // the match may be longer
 		m = compiled()[n].FindStringSubmatchIndex(rest)
 	}
 	switch {
 	case m == nil && (r.start || r.command):
-		return at + len(near) // it is not to be found there at all
+		return at + len(near) // there is no match up to there
 	case m == nil:
 		return 0
 	}
@@ -147,14 +147,14 @@ func tryRule(text string, at, n int, take func(from, to int)) int {
 	if len(m) > 3 {
 		from, to = m[2], m[3]
 	}
-	if !r.random || random(rest[from:to]) {
+	if !r.random || isMixedCase(rest[from:to]) {
 		take(at+from, at+to)
 	}
 	return at + m[1]
 }
 
-// edge reports whether a word begins at a place, also behind what JSON writes for
-// the end of a line and behind a colour of a terminal.
+// edge reports whether a word starts at an offset, also after an escaped newline or a
+// terminal color sequence.
 func edge(text string, at int) bool {
 	if at == 0 || !letter(text[at-1]) && !digit(text[at-1]) && text[at-1] != '_' {
 		return true
@@ -166,26 +166,26 @@ func edge(text string, at int) bool {
 	return before == '\\' && (c == 'n' || c == 'r' || c == 't') || digit(before) && c == 'm'
 }
 
-// begins reports whether a text begins with a word in small letters, however it
-// is written.
-func begins(text, word string) bool {
+// hasPrefixFold reports whether a text starts with a lower-case word, ignoring case.
+func hasPrefixFold(text, word string) bool {
 	if len(text) < len(word) {
 		return false
 	}
 	for i := range len(word) {
-		if small(text[i]) != word[i] {
+		if lowerByte(text[i]) != word[i] {
 			return false
 		}
 	}
 	return true
 }
 
-func small(c byte) byte {
+func lowerByte(c byte) byte {
 	if c >= 'A' && c <= 'Z' {
 		return c | 0x20
 	}
 	return c
 }
 
-// random reports whether a text has small and capital letters, as a name has not.
-func random(s string) bool { return strings.ToLower(s) != s && strings.ToUpper(s) != s }
+// isMixedCase reports whether a text has lower-case and upper-case letters, unlike most
+// names.
+func isMixedCase(s string) bool { return strings.ToLower(s) != s && strings.ToUpper(s) != s }

@@ -7,21 +7,21 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// JSON masks the secrets in the strings of a JSON value, and leaves every other byte
-// as it is: what was JSON still is, with the same members in the same places. A string
-// is read together with the name of its member, and one that is JSON itself, such as
-// the arguments of a call, is masked as that. A number that is named a password becomes
-// a string. It returns in how many places.
+// JSON masks the secrets in the strings of a JSON value and keeps every other byte, so the
+// result is JSON with the same structure. A string is interpreted together with the name of
+// its member, and a string that contains JSON, such as the arguments of a call, is masked
+// as JSON. A number that is named a password becomes a string. It returns the number of
+// masked places.
 //
-// What [Text] masks within a value of the same line is masked; but images, and the
-// signatures that providers set, are not looked into unless they begin as a key does:
-// they are no text, and a signature that was changed would make the rest useless.
+// It masks everything within a value that [Text] masks in the same line, except that images
+// and signatures of providers are skipped unless they start like a key: they are not text,
+// and a changed signature would invalidate the rest.
 //
-// Names of members stay. What is no JSON is masked as text.
+// Member names are kept. Input that is not JSON is masked as text.
 func JSON(data []byte) ([]byte, int) {
-	out, places := once(data)
+	out, places := maskOnce(data)
 	for n := 0; n < maxAgain && places > 0; n++ {
-		again, more := once(out)
+		again, more := maskOnce(out)
 		if more == 0 {
 			break
 		}
@@ -30,25 +30,25 @@ func JSON(data []byte) ([]byte, int) {
 	return out, places
 }
 
-// maxAgain is how often what was masked is looked at again: without a secret, what
-// stands beside it may read as one.
+// maxAgain limits how often masked text is scanned again: after a replacement, the adjacent
+// text may look like a secret.
 const maxAgain = 8
 
-// once masks what is seen at once.
-func once(data []byte) ([]byte, int) {
-	if out, places, ok := rewritten(data, "", 0); ok {
+// maskOnce masks data in a single pass.
+func maskOnce(data []byte) ([]byte, int) {
+	if out, places, ok := maskValue(data, "", 0); ok {
 		return out, places
 	}
 	text, places := Count(string(data))
 	return []byte(text), places
 }
 
-// maxNested is how deep JSON within strings of JSON is looked into.
+// maxNested limits the nesting of JSON within JSON strings.
 const maxNested = 4
 
-// rewritten is a JSON value that has a name with secrets masked; false if it is none.
-func rewritten(data []byte, name string, nested int) (out []byte, places int, ok bool) {
-	w := rewriting{data: data, nested: nested, found: find(string(data))}
+// maskValue masks a JSON value with a member name. It returns false if data is not JSON.
+func maskValue(data []byte, name string, nested int) (out []byte, places int, ok bool) {
+	w := jsonMasker{data: data, nested: nested, found: find(string(data))}
 	r := rawjson.New(data)
 	w.value(&r, place{name: name})
 	if r.End() != nil {
@@ -57,17 +57,17 @@ func rewritten(data []byte, name string, nested int) (out []byte, places int, ok
 	return append(w.out, data[w.at:]...), w.places, true
 }
 
-// rewriting goes over a JSON value and writes it anew with secrets masked.
-type rewriting struct {
+// jsonMasker copies a JSON value and masks its secrets.
+type jsonMasker struct {
 	data, out []byte
-	// at is how much of data is in out.
+	// at is the length of data already copied to out.
 	at, places, nested int
-	// found is what is a secret in data as text, from where the reader is.
+	// found are the secrets in data as text, from the current offset on.
 	found []span
 }
 
-// value goes over the next value.
-func (w *rewriting) value(r *rawjson.Reader, p place) {
+// value processes the next value.
+func (w *jsonMasker) value(r *rawjson.Reader, p place) {
 	switch r.Kind() {
 	case rawjson.Object:
 		for ok := r.Object(); ok && r.Member(); {
@@ -80,8 +80,8 @@ func (w *rewriting) value(r *rawjson.Reader, p place) {
 		}
 	case rawjson.String:
 		w.text(r, p)
-	case rawjson.Number: // true and false are no secrets
-		if raw := r.Raw(); p.hides(string(raw)) {
+	case rawjson.Number: // true and false are not secrets
+		if raw := r.Raw(); p.hidesNumber(string(raw)) {
 			w.put(r, raw, Mark, 1)
 		}
 	default:
@@ -89,30 +89,30 @@ func (w *rewriting) value(r *rawjson.Reader, p place) {
 	}
 }
 
-// text goes over a string.
-func (w *rewriting) text(r *rawjson.Reader, p place) {
+// text processes a string.
+func (w *jsonMasker) text(r *rawjson.Reader, p place) {
 	raw := r.Raw()
 	one := rawjson.New(raw)
 	text, ok := one.Text()
-	if !ok || blob(p.name, text) {
+	if !ok || isBlob(p.name, text) {
 		return
 	}
-	known, all := w.known(r.Offset()-len(raw), r.Offset())
-	if all && p.element && text != "" && !harmless(text) {
+	known, all := w.knownSpans(r.Offset()-len(raw), r.Offset())
+	if all && p.element && text != "" && !isPlaceholder(text) {
 		w.put(r, raw, Mark, 1)
-	} else if out, places := p.within(text, known, w.nested); places > 0 {
+	} else if out, places := p.maskString(text, known, w.nested); places > 0 {
 		w.put(r, raw, out, places)
 	}
 }
 
-// known is what is a secret of the string that stands in a place, for all that
-// stands around it there. All says that it is in the midst of a private key, which
-// stands line by line in an array.
-func (w *rewriting) known(from, to int) (parts []span, all bool) {
+// knownSpans returns the secrets in the string at data[from:to] that were found in its
+// context. all is true if the string is inside a private key that is stored line by line in
+// an array.
+func (w *jsonMasker) knownSpans(from, to int) (parts []span, all bool) {
 	for len(w.found) > 0 && w.found[0].to <= from {
 		w.found = w.found[1:]
 	}
-	read, at := from+1, 0 // of the string as it is written, and as it is meant
+	read, at := from+1, 0 // offsets in the encoded and in the decoded string
 	for _, s := range w.found {
 		if s.from >= to {
 			break
@@ -123,9 +123,9 @@ func (w *rewriting) known(from, to int) (parts []span, all bool) {
 		if s.from <= from || s.to >= to {
 			continue
 		}
-		gap, fine := meant(w.data[read:s.from])
-		part, whole := meant(w.data[s.from:s.to])
-		if !fine || !whole { // it was read across an escape
+		gap, fine := decodedLen(w.data[read:s.from])
+		part, whole := decodedLen(w.data[s.from:s.to])
+		if !fine || !whole { // the match starts or ends within an escape
 			break
 		}
 		parts = append(parts, span{at + gap, at + gap + part})
@@ -134,16 +134,16 @@ func (w *rewriting) known(from, to int) (parts []span, all bool) {
 	return parts, false
 }
 
-// meant is how long a part of a string of JSON is as it is meant; false if the part
-// begins or ends within an escape.
-func meant(part []byte) (int, bool) {
+// decodedLen returns the decoded length of part of a JSON string, or false if the part
+// starts or ends within an escape.
+func decodedLen(part []byte) (int, bool) {
 	one := rawjson.New(slices.Concat([]byte(`"`), part, []byte(`"`)))
 	text, ok := one.Text()
 	return len(text), ok && one.End() == nil && !one.Cleaned
 }
 
-// put writes a string in the place of the value that was just read.
-func (w *rewriting) put(r *rawjson.Reader, raw []byte, text string, places int) {
+// put writes a string in place of the value just read.
+func (w *jsonMasker) put(r *rawjson.Reader, raw []byte, text string, places int) {
 	w.out = append(w.out, w.data[w.at:r.Offset()-len(raw)]...)
 	w.out = rawjson.AppendString(w.out, text)
 	w.at, w.places = r.Offset(), w.places+places

@@ -15,8 +15,8 @@ import (
 //go:embed gitleaks/gitleaks.toml
 var leaksFile []byte
 
-// leftOut are the rules of gitleaks that are not for us, with the reason.
-var leftOut = map[string]string{
+// excludedRules are the gitleaks rules that are not used, with the reason.
+var excludedRules = map[string]string{
 	"generic-api-key":        "what a name tells is told by name.go, which leaves more of ordinary code alone",
 	"private-key":            "ours knows one that is cut off, too",
 	"curl-auth-user":         "ours leaves the name of the user",
@@ -27,43 +27,43 @@ var leftOut = map[string]string{
 	"pkcs12-file":            "it is about names of files",
 }
 
-// otherWords are rules that are looked for by other words than gitleaks has, with
-// what is wrong with those: a hash of git is no key because sourcegraph is named.
-var otherWords = map[string][]string{
+// keywordOverrides replaces keywords of gitleaks rules that are too general: a git hash is
+// not a key just because sourcegraph is mentioned.
+var keywordOverrides = map[string][]string{
 	"sourcegraph-access-token": {"sgp_"},
 }
 
-// leak is a rule of gitleaks.
+// leak is a gitleaks rule.
 type leak struct {
 	ID       string
 	Regex    string
 	Keywords []string
-	// Entropy is how random the secret must be at least, in bits for a byte.
+	// Entropy is the minimum entropy of the secret in bits per byte.
 	Entropy float64
-	// SecretGroup is the group that is the secret, if it is not the first.
+	// SecretGroup is the group of the secret, if it is not the first.
 	SecretGroup int
 	Allowlists  []allowlist
-	// form reads the expression, once and only when it is needed.
+	// form returns the compiled rule. It is compiled on first use.
 	form func() *leakForm
 }
 
-// allowlist says what is no secret although it looks like one.
+// allowlist lists exceptions: matches that are not secrets.
 type allowlist struct {
 	Regexes, Stopwords []string
-	// RegexTarget is what the expressions are held against: the secret if it is
-	// empty, or the match, or the line.
+	// RegexTarget is the text that Regexes apply to: empty for the secret, or "match", or
+	// "line".
 	RegexTarget string
-	// Paths are of files, which a text has not: such a list does not count.
+	// Paths are file paths. Allowlists with paths are ignored, since text has none.
 	Paths []string
 }
 
-// leakFile is the whole file.
+// leakFile is a gitleaks rule file.
 type leakFile struct {
 	Rules     []leak
 	Allowlist allowlist
 }
 
-// readLeaks reads a rule file, without what is left out.
+// readLeaks parses a rule file, without excluded rules.
 func readLeaks(data []byte) (leakFile, error) {
 	var file leakFile
 	if err := toml.Unmarshal(data, &file); err != nil {
@@ -71,10 +71,10 @@ func readLeaks(data []byte) (leakFile, error) {
 	}
 	kept := file.Rules[:0]
 	for _, l := range file.Rules {
-		if _, out := leftOut[l.ID]; out {
+		if _, out := excludedRules[l.ID]; out {
 			continue
 		}
-		if words := otherWords[l.ID]; words != nil {
+		if words := keywordOverrides[l.ID]; words != nil {
 			l.Keywords = words
 		}
 		kept = append(kept, l)
@@ -87,27 +87,26 @@ func readLeaks(data []byte) (leakFile, error) {
 	return file, nil
 }
 
-// leaks are the rules. That the file can be read, and every expression in it, is
-// what the tests are for: here what cannot is not looked for.
+// leaks returns the rules. Invalid rules are ignored here; the tests check that there are
+// none.
 var leaks = sync.OnceValue(func() []leak {
 	file, _ := readLeaks(leaksFile)
 	return file.Rules
 })
 
-// Parts of expressions that gitleaks makes most of its rules of, and what we have
-// in their place.
+// Parts of expressions that most gitleaks rules share, and their replacements.
 const (
-	// The beginning of a name tells nothing, and makes an expression slow.
+	// The beginning of a name is irrelevant and makes an expression slow.
 	leakName, leakNamed = `(?i)[\w.-]{0,50}?`, `[\w.-]{0,50}?(?i:[\w.-]{0,50}?`
-	// What stands around a sign may be quoted in a quotation.
+	// The text around a sign may be quoted and escaped.
 	leakAround, leakSaid     = `[\s'"]{0,3}`, `[\x60'"\s=]{0,5}`
 	ourAround, ourSaid       = `[\s'"\\]{0,6}`, `[\x60'"\s=\\]{0,8}`
 	leakEnd, ourEnd          = `(?:[\x60'"\s;]|\\[nr]|$)`, `(?:[^\w+/=-]|$)`
 	leakEdge, leakEdgeOfBoth = `\b`, `(?i)\b`
 )
 
-// leakExpr is an expression as it is for text: gitleaks reads programs, where a
-// key ends with a quotation mark; in a sentence a comma will do.
+// leakExpr adapts an expression to prose: gitleaks scans source code, where a key ends with
+// a quotation mark; in a sentence a comma is enough.
 func leakExpr(expr string) string {
 	if rest, ok := strings.CutPrefix(expr, leakName); ok {
 		expr = "(?i)" + rest
@@ -117,10 +116,10 @@ func leakExpr(expr string) string {
 	return strings.NewReplacer(leakAround, ourAround, leakSaid, ourSaid, leakEnd, ourEnd).Replace(expr)
 }
 
-// random reports whether a secret is as random as its rule wants.
+// random reports whether a secret has the entropy required by the rule.
 func (l *leak) random(secret string) bool { return l.Entropy == 0 || entropy(secret) > l.Entropy }
 
-// entropy is how many bits a byte of a text tells, by how often each is in it.
+// entropy returns the Shannon entropy of a text in bits per byte.
 func entropy(s string) float64 {
 	var count [256]int
 	for i := range len(s) {
@@ -136,15 +135,15 @@ func entropy(s string) float64 {
 	return bits
 }
 
-// allowance is an allowlist that can be asked.
+// allowance is a compiled allowlist.
 type allowance struct {
 	target string
 	exprs  []*regexp.Regexp
 	stops  []string
 }
 
-// newAllowance reads an allowlist; whole says that its expressions must match all
-// of a secret. Those that cannot be read allow nothing.
+// newAllowance compiles an allowlist. If whole is set, its expressions must match the whole
+// secret. Invalid expressions are ignored.
 func newAllowance(list *allowlist, whole bool) allowance {
 	a := allowance{target: list.RegexTarget, stops: list.Stopwords}
 	for _, expr := range list.Regexes {
@@ -158,7 +157,7 @@ func newAllowance(list *allowlist, whole bool) allowance {
 	return a
 }
 
-// allows reports whether a secret is none.
+// allows reports whether a match is not a secret.
 func (a *allowance) allows(secret, match string) bool {
 	target := secret
 	if a.target == "match" || a.target == "line" {

@@ -1,14 +1,12 @@
-// Package mask takes secrets out of text that is shown: keys, tokens and
-// passwords, as far as they can be told by their form.
+// Package mask removes secrets from displayed text: keys, tokens and passwords that can be
+// recognized by their form or name.
 //
-// It knows the forms of common keys, some of its own and those of the rule file of
-// gitleaks, each with a word that must be there before the form is looked for, and
-// it knows what names are given to secrets where something is assigned to a name.
-// So ordinary text costs little. A secret is found also if characters nobody sees
-// stand in it, or if it is spelt with escapes. It is for what is shown in passing,
-// like the snippets of a search, and for what is given away; the transcript keeps
-// what it has. What has no form of its own and no name, such as a password in a
-// sentence, it cannot know.
+// It uses the forms of common keys, from its own rules and the gitleaks rule file, each
+// with keywords that are searched first, and the names that secrets are usually assigned
+// to. So ordinary text costs little. Secrets are also found if they contain invisible
+// characters or escapes. The package is meant for text shown in passing, such as search
+// snippets, and for exports; transcripts are not changed. A secret without a recognizable
+// form or name, such as a password in a sentence, is not found.
 package mask
 
 import (
@@ -16,10 +14,10 @@ import (
 	"strings"
 )
 
-// Mark is what stands in the place of a secret.
+// Mark replaces a secret.
 const Mark = "[secret]"
 
-// span is where a secret stands in a text.
+// span is the byte range of a secret in a text.
 type span struct{ from, to int }
 
 // Text returns the text with every secret replaced by [Mark].
@@ -28,13 +26,13 @@ func Text(text string) string {
 	return out
 }
 
-// Count is [Text], and says how many secrets there were.
+// Count is like [Text] and also returns the number of secrets.
 func Count(text string) (masked string, places int) {
-	return replaced(text, find(text))
+	return replaceSpans(text, find(text))
 }
 
-// replaced is a text with [Mark] for each of some spans, and how many those are.
-func replaced(text string, found []span) (masked string, places int) {
+// replaceSpans replaces spans of a text with [Mark] and returns their number.
+func replaceSpans(text string, found []span) (masked string, places int) {
 	if len(found) == 0 {
 		return text, 0
 	}
@@ -50,8 +48,8 @@ func replaced(text string, found []span) (masked string, places int) {
 	return b.String(), len(found)
 }
 
-// find returns where the secrets of a text stand, in order and apart from each
-// other. A text that hides some of its characters is also read as it is meant.
+// find returns the secrets of a text in order, without overlaps. A text with escapes or
+// invisible characters is also searched in decoded form.
 func find(text string) []span {
 	found := search(text, byPair())
 	if f, ok := unfold(text); ok {
@@ -62,21 +60,21 @@ func find(text string) []span {
 	return merge(found)
 }
 
-// search looks for secrets in a text as it stands.
+// search returns the secrets of a text without decoding it.
 func search(text string, t *triggers) []span {
 	var found []span
 	take := func(from, to int) {
-		if from < to && !harmless(text[from:to]) {
+		if from < to && !isPlaceholder(text[from:to]) {
 			found = append(found, span{from, to})
 		}
 	}
-	t.forms(text, take)
+	t.findForms(text, take)
 	assignments(text, take)
 	addresses(text, take)
 	return found
 }
 
-// merge sorts spans, and joins those that overlap.
+// merge sorts spans and joins overlapping ones.
 func merge(found []span) []span {
 	slices.SortFunc(found, func(a, b span) int { return a.from - b.from })
 	kept := found[:0]
@@ -90,7 +88,7 @@ func merge(found []span) []span {
 	return kept
 }
 
-// addresses takes the passwords in addresses: scheme://name:password@host.
+// addresses takes the passwords in URLs: scheme://name:password@host.
 func addresses(text string, take func(from, to int)) {
 	const mark = "://"
 	for at := 0; ; {

@@ -5,11 +5,11 @@ import "strings"
 // ending is a word that names of secrets end with.
 type ending struct {
 	word string
-	kind sort
-	// within says that it need not be a word of its own: dbpassword.
+	kind secretKind
+	// within is set if it need not be a separate word: dbpassword.
 	within bool
-	// unless are the words before it that make it no secret: what finds things,
-	// what orders them, where a list goes on.
+	// unless are words before it that make it harmless, as in primary key or next page
+	// token.
 	unless string
 }
 
@@ -22,36 +22,36 @@ var endings = []ending{
 	{"signature", long, false, ""}, {"auth", long, false, ""}, {"sig", long, false, ""},
 }
 
-// lasts are the letters that such words end with.
+// lasts are the last letters of these words.
 const lasts = "dDeEsSlLtTnNyYhHgG"
 
-// tells are what makes a key or a token a secret whatever it looks like, also if
-// it is written as one word.
-var tells = []string{"api", "secret", "access", "private", "encryption", "client", "auth", "refresh", "signing", "master"}
+// strongWords make a key or a token a secret whatever its value looks like, even if written
+// as one word.
+var strongWords = []string{"api", "secret", "access", "private", "encryption", "client", "auth", "refresh", "signing", "master"}
 
-// sortOf is what kind of secret a name promises.
-func sortOf(name string) sort {
+// secretKindOf returns the kind of secret that a name suggests.
+func secretKindOf(name string) secretKind {
 	if name == "" || strings.IndexByte(lasts, name[len(name)-1]) < 0 {
 		return none
 	}
 	for i := range endings {
 		e := &endings[i]
 		if at := len(name) - len(e.word); at >= 0 && strings.EqualFold(name[at:], e.word) {
-			return e.sort(name, at)
+			return e.kindOf(name, at)
 		}
 	}
 	return none
 }
 
-// sort is what a name promises of which the last word begins at a place.
-func (e *ending) sort(name string, at int) sort {
+// kindOf returns the kind of a name whose last word starts at offset at.
+func (e *ending) kindOf(name string, at int) secretKind {
 	before := strings.TrimRight(name[:at], "_-.")
 	apart := at == 0 || len(before) < at || capital(name[at]) && !capital(name[at-1])
 	switch {
 	case e.kind == pass && at == 0:
-		return key // a lone pass is mostly no password
+		return key // a name that is just pass is rarely a password
 	case e.word == "key" || e.word == "token":
-		if tellsOf(before) {
+		if endsInStrongWord(before) {
 			return token
 		}
 	}
@@ -64,8 +64,8 @@ func (e *ending) sort(name string, at int) sort {
 	return e.kind
 }
 
-func tellsOf(before string) bool {
-	for _, word := range tells {
+func endsInStrongWord(before string) bool {
+	for _, word := range strongWords {
 		if at := len(before) - len(word); at >= 0 && strings.EqualFold(before[at:], word) {
 			return true
 		}
@@ -73,7 +73,7 @@ func tellsOf(before string) bool {
 	return false
 }
 
-// lastWord is the last word of a name, in small letters.
+// lastWord returns the last word of a name in lower case.
 func lastWord(name string) string {
 	at := strings.LastIndexAny(name, "_-.") + 1
 	for i := len(name) - 1; i > at; i-- {

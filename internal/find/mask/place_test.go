@@ -102,7 +102,7 @@ func TestJSONMasksWhatTextMasks(t *testing.T) {
 
 // plainName leaves what names are made of.
 func plainName(r rune) rune {
-	if r < 128 && named(byte(r)) {
+	if r < 128 && isNameByte(byte(r)) {
 		return r
 	}
 	return ' '
@@ -127,7 +127,7 @@ func asText(t *testing.T, line []byte) (parts int) {
 	}
 	eachPair("", before, after, func(name, b, a string) {
 		for _, secret := range secrets {
-			if !strings.Contains(b, secret) || blob(name, b) {
+			if !strings.Contains(b, secret) || isBlob(name, b) {
 				continue
 			}
 			if parts++; strings.Contains(a, secret) {

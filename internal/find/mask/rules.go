@@ -1,21 +1,22 @@
 package mask
 
-// rule is the form of a kind of secret. It is looked for where one of its words,
-// in small letters, stands: there the expression must match. If the expression
-// has a group, only that is the secret.
+// rule is the form of a kind of secret. The expression is matched where one of the
+// lower-case keywords occurs. If it has a group, only the group is the secret.
 type rule struct {
 	name, expr string
 	words      []string
-	// edge says that a word must begin there, random that the secret must have
-	// small and capital letters, back that digits before the word belong to it.
+	// edge requires that a word starts at the keyword, random that the secret has
+	// lower-case and upper-case letters. If back is set, digits before the keyword belong
+	// to the secret.
 	edge, random, back bool
-	// start says that the text must begin with the secret: it was cut out of more.
+	// start requires that the text starts with the secret, as in a fragment of a longer
+	// text.
 	start bool
-	// command says that it is looked for once in a command, whose name the word is.
+	// command limits the search to one match per command, whose name is the keyword.
 	command bool
 }
 
-// rules are the forms we know.
+// rules are our own forms of secrets.
 var rules = []rule{
 	{name: "private key", expr: `-----BEGIN[ A-Z0-9_-]{0,64}PRIVATE KEY(?: BLOCK)?-----[\s\S]*?(?:-----END[ A-Z0-9_-]{0,64}-----|\z)`, words: []string{"-----begin"}},
 	{name: "end of a private key", expr: `[A-Za-z0-9+/=\r\n\\]*-----END[ A-Z0-9_-]{0,64}PRIVATE KEY(?: BLOCK)?-----`, words: []string{"-----end"}, start: true},

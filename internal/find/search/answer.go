@@ -2,51 +2,51 @@ package search
 
 import "firn.dev"
 
-// Answer is what a search found.
+// Answer is the result of a search.
 type Answer struct {
 	Hits []Hit
-	// Cursor asks for more; empty if there is none.
+	// Cursor requests more results; empty if there are none.
 	Cursor string
-	// Unread is how many places could not be read in the sessions that may be
-	// found: what stood there is not found.
+	// Unread is the number of unreadable places in the searched sessions. Their content is
+	// not found.
 	Unread int
-	// Unsearched are the sessions that could not be read at all, and so were not
-	// searched, or not as they are now.
+	// Unsearched are sessions that could not be read, so they were not searched, or not in
+	// their current state.
 	Unsearched []Unsearched
-	// State says how much of the sessions was looked at: all, unless the index is
-	// being built.
+	// State reports how much of the sessions was searched: all, unless the index is being
+	// built.
 	State State
 }
 
-// Unsearched is a session that could not be read, and why.
+// Unsearched is a session that could not be read, and the reason.
 type Unsearched struct {
 	Session firn.ID
 	Reason  string
 }
 
-// State tells how an index is.
+// State is the state of an index.
 type State struct {
-	// Building says that sessions are being read; Done of Total, of which there
-	// were changes, and Read of Bytes, about, as one of them may be most of it.
+	// Building is set while sessions are being read: Done of Total changed sessions, and
+	// approximately Read of Bytes, since one session may be most of it.
 	Building    bool
 	Done, Total int
 	Read, Bytes int64
-	// Rebuilding says that it is built anew beside the one that is used.
+	// Rebuilding is set while a new index is built beside the one in use.
 	Rebuilding bool
-	// Failed says what went wrong the last time, empty if nothing did.
+	// Failed describes the last error; empty if there was none.
 	Failed string
 }
 
-// Difference is a point in which an index does not tell what the sessions do.
+// Difference is a difference between an index and the sessions.
 type Difference struct {
-	// Session is where, empty if it is the index as a whole.
+	// Session is the session; empty for the index as a whole.
 	Session string
-	// Detail says it in words.
+	// Detail is a description for users.
 	Detail string
 }
 
-// Words makes a query of a text as it is: every word of it counts, and nothing
-// in it has a meaning of its own. Of a long text it is the first words.
+// Words returns a query for the words of a text, without query syntax. Of a long text it
+// uses the first words.
 func Words(text string) Query {
 	node := &Node{Op: OpList}
 	seen := make(map[string]bool)

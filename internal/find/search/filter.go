@@ -8,13 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// filterNames are the names that stand before a colon.
+// filterNames are the names of filters.
 var filterNames = []string{"role", "tool", "agent", "key", "source", "path", "session", "since", "until", "in"}
 
 func isFilter(name string) bool { return slices.Contains(filterNames, strings.ToLower(name)) }
 
-// filter reads name:value. A word with a colon that is none, such as an
-// address, is a word.
+// filter parses name:value. It returns false for other words with a colon, such as URLs.
 func (p *parser) filter(text string) (bool, error) {
 	name, value, ok := strings.Cut(text, ":")
 	if !ok || !isFilter(name) {
@@ -30,8 +29,7 @@ func (p *parser) filter(text string) (bool, error) {
 	return true, p.query.Narrow(name, value, p.now)
 }
 
-// Narrow adds a filter by its name, as it is written in a query. An unknown
-// name or value is ErrInvalid.
+// Narrow adds a filter in query syntax. It returns ErrInvalid for an unknown name or value.
 func (q *Query) Narrow(name, value string, now time.Time) (err error) {
 	p := parser{}
 	switch name {
@@ -76,8 +74,7 @@ func (q *Query) Narrow(name, value string, now time.Time) (err error) {
 	return err
 }
 
-// ParseTime reads a day, a time, how long ago (7d, 2w, 12h), today or
-// yesterday.
+// ParseTime parses a day, a time, an age (7d, 2w, 12h), today or yesterday.
 func ParseTime(text string, now time.Time) (time.Time, error) {
 	midnight := time.Date(now.Year(), now.Month(), now.Day(), 0, 0, 0, 0, now.Location())
 	switch strings.ToLower(text) {
@@ -108,7 +105,7 @@ func ParseTime(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, p.wrong("a time is a day such as 2026-11-01, a time, or how long ago such as 7d or 12h, not %.40q", text)
 }
 
-// PathNames are the names in a path, folded, in order.
+// PathNames returns the folded names in a path, in order.
 func PathNames(path string) []string {
 	var names []string
 	for name := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '/' || r == '\\' }) {
@@ -126,7 +123,7 @@ func PathNames(path string) []string {
 	return names
 }
 
-// Free reports whether nothing narrows the query but where to look.
+// Free reports whether the query has no filters except In.
 func (q *Query) Free() bool {
 	return len(q.Roles)+len(q.Tools)+len(q.Agents)+len(q.Keys)+len(q.Sources)+len(q.Paths)+len(q.Sessions) == 0 && q.Since.IsZero() && q.Until.IsZero()
 }

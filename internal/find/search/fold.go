@@ -7,8 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Fold adds the letters and digits of a text to dst, without case and accents:
-// what people do not tell apart when they look for something.
+// Fold appends the letters and digits of a text to dst, without case and accents.
 func Fold(dst []byte, text string) []byte {
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -34,10 +33,10 @@ func Fold(dst []byte, text string) []byte {
 	return dst
 }
 
-// possessive reports whether what follows an apostrophe is the s of a genitive.
+// possessive reports whether the text after an apostrophe is a possessive s.
 func possessive(rest string) bool { return rest == "s" || rest == "S" }
 
-// foldRune folds a character outside ASCII.
+// foldRune folds a non-ASCII character.
 func foldRune(dst []byte, r rune) []byte {
 	if r >= 0xff01 && r <= 0xff5e { // full width forms of ASCII
 		return Fold(dst, string(r-0xfee0))
@@ -55,7 +54,7 @@ func foldRune(dst []byte, r rune) []byte {
 	return utf8.AppendRune(dst, r)
 }
 
-// plainLetters says which letters are others with an accent, or two in one.
+// plainLetters maps letters with accents and ligatures to plain letters.
 var plainLetters = sync.OnceValue(func() map[rune]string {
 	table := make(map[rune]string)
 	for line := range strings.FieldsSeq(`

@@ -5,32 +5,33 @@ import (
 	"time"
 )
 
-// Said is a text and when it was said, to find out whether it is a copy.
+// Said is a text with its role and time, for detecting copies.
 type Said struct {
 	Role  Role
 	Words []string
 	Time  time.Time
 }
 
-// How alike texts must be to be copies.
+// Thresholds for copies.
 const (
-	// fewWords is how short a text may be that people say again by chance. Such
-	// are copies only if they were said at the same time.
+	// fewWords is the length below which equal texts may be coincidence. Such texts are
+	// copies only if they have the same time.
 	fewWords = 8
-	// alike is the share of pairs of words that copies have in common.
+	// alike is the minimum share of word pairs that copies have in common.
 	alike = 0.9
-	// sameTime is how far apart two tools note the time of one message.
+	// sameTime is the maximum difference between the times that two tools record for one
+	// message.
 	sameTime = 2 * time.Second
-	// mostCompared bounds how many words of a text are looked at.
-	mostCompared = 2000
+	// maxCompared is the maximum number of words compared.
+	maxCompared = 2000
 )
 
-// Near reports whether two texts are copies, as forks and mirrors make them.
+// Near reports whether two texts are copies, as created by forks and mirrors.
 func Near(a, b Said) bool {
 	if a.Role != b.Role {
 		return false
 	}
-	aw, bw := a.Words[:min(len(a.Words), mostCompared)], b.Words[:min(len(b.Words), mostCompared)]
+	aw, bw := a.Words[:min(len(a.Words), maxCompared)], b.Words[:min(len(b.Words), maxCompared)]
 	if apart := a.Time.Sub(b.Time).Abs(); min(len(aw), len(bw)) < fewWords {
 		return apart <= sameTime && slices.Equal(aw, bw)
 	}
@@ -43,7 +44,7 @@ func Near(a, b Said) bool {
 	return common(aw, bw) >= alike
 }
 
-// common is how many pairs of words two texts share, of all that they have.
+// common returns the share of word pairs that two texts have in common.
 func common(a, b []string) float64 {
 	pairs := make(map[[2]string]int, len(a))
 	for i := 1; i < len(a); i++ {

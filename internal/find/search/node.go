@@ -6,47 +6,46 @@ import (
 	"unicode/utf8"
 )
 
-// Op says what a node of a query is.
+// Op is the type of a query node.
 type Op int
 
-// The kinds of nodes.
+// Types of nodes.
 const (
-	// OpTerm is a word, the beginning of one, or a phrase.
+	// OpTerm is a word, a prefix, or a phrase.
 	OpTerm Op = iota
-	// OpAnd holds if all of its kids do, OpOr if one does, OpNot if its only kid
-	// does not.
+	// OpAnd matches if all of its kids do, OpOr if one does, OpNot if its only kid does
+	// not.
 	OpAnd
 	OpOr
 	OpNot
-	// OpList is words that just stand beside each other. It holds if one of the
-	// plain words does, and everything else in it: phrases, groups, and what is
-	// ruled out. The more words are there, the better.
+	// OpList is a sequence of words and other nodes. It matches if one of the plain words
+	// does, and all other nodes do: phrases, groups and negations. More matching words rank
+	// higher.
 	OpList
 )
 
-// Node is a part of what a query wants.
+// Node is a node of a parsed query.
 type Node struct {
 	Op   Op
 	Kids []*Node
 	Term Term
 }
 
-// Term is a word or a phrase, as it is looked for.
+// Term is a word or a phrase in normalized form.
 type Term struct {
-	// Text is how it was written.
+	// Text is the original text.
 	Text string
-	// Parts are the words, one after the other, without endings.
+	// Parts are the stemmed words, in order.
 	Parts []string
-	// Whole is the word in one piece and in full, empty for a phrase.
+	// Whole is the whole folded word without stemming; empty for a phrase.
 	Whole string
-	// Prefix says that the last part, and Whole, need only begin so; then Parts
-	// have their endings.
+	// Prefix is set if the last part, and Whole, are prefixes; then Parts are not stemmed.
 	Prefix bool
-	// Quoted says that it was in quotes: it must be there.
+	// Quoted is set if the term was in quotes and must match.
 	Quoted bool
 }
 
-// newTerm makes a term of a word or a phrase; false if there is no word in it.
+// newTerm returns the term of a word or a phrase, or false if there is no word in it.
 func newTerm(text string, prefix, quoted bool) (Term, bool) {
 	t := Term{Text: text, Prefix: prefix, Quoted: quoted}
 	var words []Token
@@ -60,9 +59,9 @@ func newTerm(text string, prefix, quoted bool) (Term, bool) {
 		return t, false
 	}
 	last := words[len(words)-1]
-	if end, _ := utf8.DecodeRuneInString(last.Term); unparted(end) && last.End-last.Start == utf8.RuneLen(end) {
-		// The last character of a run stands alone, but where the query ends the
-		// text may go on.
+	if end, _ := utf8.DecodeRuneInString(last.Term); isUnspaced(end) && last.End-last.Start == utf8.RuneLen(end) {
+		// The last character of a run is a token of its own, but the text may continue
+		// where the query ends.
 		if n := len(words) - 1; n > 0 && words[n-1].End == last.End {
 			t.Parts = t.Parts[:n]
 			return t, true
@@ -70,9 +69,9 @@ func newTerm(text string, prefix, quoted bool) (Term, bool) {
 		t.Prefix = true
 	}
 	if full := cutFold(text[last.Start:last.End]); prefix && full != "" {
-		t.Parts[len(t.Parts)-1] = full // which has not ended yet
+		t.Parts[len(t.Parts)-1] = full // the word may continue
 	}
-	if !quoted && !strings.ContainsFunc(text, unparted) {
+	if !quoted && !strings.ContainsFunc(text, isUnspaced) {
 		t.Whole = cutFold(text)
 	}
 	return t, true
@@ -80,8 +79,8 @@ func newTerm(text string, prefix, quoted bool) (Term, bool) {
 
 func cutFold(text string) string { return string(cutTerm(Fold(nil, text))) }
 
-// Positive lists the terms that a text should have, each once, in order: what
-// it is ranked by.
+// Positive returns the terms that a text should have, without duplicates, in order. They
+// are used for ranking.
 func (n *Node) Positive() []Term {
 	var terms []Term
 	n.walk(false, func(t Term) {
@@ -107,17 +106,16 @@ func (n *Node) walk(negated bool, visit func(Term)) {
 	}
 }
 
-// Is reports whether two terms are the same words, in quotes or not.
+// Is reports whether two terms have the same words, quoted or not.
 func (t Term) Is(other Term) bool {
 	return t.Prefix == other.Prefix && slices.Equal(t.Parts, other.Parts)
 }
 
-// plain reports whether a node is a word that a list can do without.
+// plain reports whether a node is an optional word of a list.
 func (n *Node) plain() bool { return n.Op == OpTerm && !n.Term.Quoted }
 
-// Split parts a node into the plain words of which one must be there, what must
-// hold beside, and what must not. Words that say nothing are not among the
-// plain ones if there are others.
+// Split splits a node into the plain words of which at least one must match, nodes that
+// must match, and nodes that must not. Common words are left out if there are others.
 func (n *Node) Split() (should []Term, must, not []*Node) {
 	switch {
 	case n == nil:
@@ -136,7 +134,7 @@ func (n *Node) Split() (should []Term, must, not []*Node) {
 			not = append(not, kid.Kids...)
 		case !kid.plain():
 			must = append(must, kid)
-		case kid.Term.idle():
+		case kid.Term.isCommon():
 			common = append(common, kid.Term)
 		default:
 			should = append(should, kid.Term)
@@ -148,12 +146,12 @@ func (n *Node) Split() (should []Term, must, not []*Node) {
 	return should, must, not
 }
 
-// idle reports whether a word is so common that it says nothing of a text.
-func (t Term) idle() bool {
+// isCommon reports whether a word is too common to be useful.
+func (t Term) isCommon() bool {
 	return len(t.Parts) == 1 && !t.Prefix && commonWords[t.Whole]
 }
 
-// commonWords are those that every question has.
+// commonWords are words that occur in most questions.
 var commonWords = map[string]bool{
 	"a": true, "about": true, "all": true, "am": true, "an": true, "and": true, "any": true, "are": true, "as": true, "at": true,
 	"be": true, "been": true, "but": true, "by": true, "can": true, "could": true, "did": true, "do": true, "does": true, "for": true,
@@ -165,13 +163,13 @@ var commonWords = map[string]bool{
 	"with": true, "would": true, "you": true, "your": true,
 }
 
-// Text is a text as it is matched: its words in order, and their other forms.
+// Text is a tokenized text: its words in order, and their other forms.
 type Text struct {
 	Words []string
 	Extra []string
 }
 
-// TextOf makes one.
+// TextOf tokenizes a text.
 func TextOf(text string) Text {
 	var t Text
 	Scan(text, func(term []byte, _, _ int, extra bool) {
@@ -184,8 +182,7 @@ func TextOf(text string) Text {
 	return t
 }
 
-// Holds reports whether a text is what the node wants. It is what an index must
-// answer too, only faster.
+// Holds reports whether a text matches the node. An index must return the same result.
 func (n *Node) Holds(t Text) bool {
 	if n == nil {
 		return true
@@ -207,7 +204,7 @@ func (n *Node) Holds(t Text) bool {
 	return len(should) == 0 || slices.ContainsFunc(should, func(term Term) bool { return term.Count(t) > 0 })
 }
 
-// Count tells how often a term is in a text.
+// Count returns how often a term occurs in a text.
 func (t Term) Count(text Text) int {
 	n := 0
 	for i := 0; i+len(t.Parts) <= len(text.Words); i++ {
@@ -227,7 +224,7 @@ func (t Term) Count(text Text) int {
 	return max(n, whole)
 }
 
-// at reports whether words begin with the term.
+// at reports whether words start with the term.
 func (t Term) at(words []string) bool {
 	last := len(t.Parts) - 1
 	for i, part := range t.Parts {

@@ -10,17 +10,17 @@ import (
 	"firn.dev"
 )
 
-// Parse reads a query as people write it:
+// Parse parses a query:
 //
-//	words                one of them must be there; the more the better
-//	"a phrase"           must be there, word after word
-//	begin*               a word that begins so
-//	AND OR NOT ( )       in capitals; AND binds closer than OR; -word is NOT word
+//	words                one of them must match; more rank higher
+//	"a phrase"           must match, word after word
+//	begin*               a word with this prefix
+//	AND OR NOT ( )       in capitals; AND binds tighter than OR; -word is NOT word
 //	role:user tool:bash agent:main key:… source:… path:… session:…
 //	since:7d until:2026-11-01 in:tools
 //
-// Filters hold for the whole query, wherever they stand. What is wrong is told
-// as ErrInvalid. Days begin at midnight where now is.
+// Filters apply to the whole query, wherever they are. Syntax errors are ErrInvalid. Days
+// start at midnight in the location of now.
 func Parse(text string, now time.Time) (Query, error) {
 	p := &parser{rest: text, now: now}
 	if len(text) > MaxQuery || !utf8.ValidString(text) {
@@ -65,7 +65,7 @@ type parser struct {
 	now   time.Time
 	query Query
 	terms int
-	// negated counts the NOTs that we are under.
+	// negated is the number of enclosing NOTs.
 	negated int
 }
 
@@ -124,10 +124,10 @@ func (p *parser) word() {
 	p.token = token{kind, text}
 }
 
-// maxDepth bounds how deep groups may be within each other.
+// maxDepth is the maximum nesting of groups.
 const maxDepth = 32
 
-// or reads what stands between ORs.
+// or parses operands of OR.
 func (p *parser) or(depth int) (*Node, error) {
 	if depth > maxDepth {
 		return nil, p.wrong("groups are more than %d deep", maxDepth)
@@ -146,7 +146,7 @@ func (p *parser) or(depth int) (*Node, error) {
 	}
 }
 
-// and reads what stands between ANDs.
+// and parses operands of AND.
 func (p *parser) and(depth int) (*Node, error) {
 	node := &Node{Op: OpAnd}
 	for {
@@ -162,7 +162,7 @@ func (p *parser) and(depth int) (*Node, error) {
 	}
 }
 
-// list reads what stands beside each other.
+// list parses a sequence of terms.
 func (p *parser) list(depth int) (*Node, error) {
 	node := &Node{Op: OpList}
 	for {
@@ -178,7 +178,7 @@ func (p *parser) list(depth int) (*Node, error) {
 	}
 }
 
-// one reads a word, a phrase, a group, or the NOT of one; nil if it says nothing.
+// one parses a word, a phrase, a group, or a negation of one; nil if it is empty.
 func (p *parser) one(depth int) (*Node, error) {
 	t := p.token
 	p.next()
@@ -190,7 +190,7 @@ func (p *parser) one(depth int) (*Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if p.token.kind == tokenClose { // a missing one is forgiven
+		if p.token.kind == tokenClose { // a missing one is accepted
 			p.next()
 		}
 		return node, nil
@@ -210,7 +210,7 @@ func (p *parser) not(depth int) (*Node, error) {
 	}
 	switch p.token.kind {
 	case tokenEnd, tokenClose, tokenAnd, tokenOr:
-		return nil, nil // there is nothing to rule out
+		return nil, nil // nothing to negate
 	}
 	p.negated++
 	kid, err := p.one(depth + 1)
@@ -221,7 +221,7 @@ func (p *parser) not(depth int) (*Node, error) {
 	return &Node{Op: OpNot, Kids: []*Node{kid}}, nil
 }
 
-// term makes a node of a word or a phrase.
+// term returns the node of a word or a phrase.
 func (p *parser) term(text string, prefix, quoted bool) (*Node, error) {
 	t, ok := newTerm(text, prefix, quoted)
 	if !ok {
@@ -242,7 +242,7 @@ func (n *Node) add(kid *Node) {
 	}
 }
 
-// tidy takes away what says nothing: empty nodes, and groups of one.
+// tidy removes empty nodes and groups of one.
 func tidy(n *Node) *Node {
 	switch {
 	case n == nil || n.Op == OpTerm || n.Op == OpNot:
@@ -255,7 +255,7 @@ func tidy(n *Node) *Node {
 	return n
 }
 
-// onlyNot reports whether a node holds for nearly every text.
+// onlyNot reports whether a node matches nearly every text.
 func (n *Node) onlyNot() bool {
 	switch n.Op {
 	case OpTerm:

@@ -6,46 +6,43 @@ import (
 	"time"
 )
 
-// The constants of BM25: how soon more of a word stops to count, and how much
-// long texts are held back.
+// Parameters k1 and b of BM25: saturation of the term frequency, and length normalization.
 const (
 	saturation = 1.2
 	lengthBias = 0.5
 )
 
-// How much a word in the items beside a text counts, next and next but one. It
-// is what a text is about that it does not say itself: the question before the
-// answer.
+// Weights of words in adjacent items, at a distance of one and two. They often contain the
+// topic of a text, as a question does for its answer.
 const (
 	besideWeight  = 0.35
 	besideWeight2 = 0.15
 )
 
-// idleWeight is what a word counts that every question has.
-const idleWeight = 0.1
+// commonWeight is the weight of common words.
+const commonWeight = 0.1
 
-// Ranker says how well texts answer a query.
+// Ranker scores texts for a query.
 type Ranker struct {
 	terms []Term
 	rare  []float64
-	// idle says which terms say nothing of a text, if there are others; total is
-	// what those others are worth together.
+	// idle marks common terms, if there are others; total is the weight of the other terms.
 	idle  []bool
 	total float64
 	mean  float64
 	now   time.Time
 }
 
-// NewRanker makes a ranker: frequency is how many of all texts have each of the
-// terms, mean how many words a text has.
+// NewRanker returns a ranker. frequency is the number of texts with each term, all the
+// number of texts, and mean the average number of words of a text.
 func NewRanker(terms []Term, frequency []float64, all, mean float64, now time.Time) *Ranker {
 	r := &Ranker{terms: terms, rare: make([]float64, len(terms)), idle: make([]bool, len(terms)), mean: max(mean, 1), now: now}
-	telling := slices.ContainsFunc(terms, func(t Term) bool { return !t.idle() })
+	telling := slices.ContainsFunc(terms, func(t Term) bool { return !t.isCommon() })
 	for i, f := range frequency {
 		f = min(f, all)
 		r.rare[i] = math.Log(1 + (all-f+0.5)/(f+0.5))
-		if r.idle[i] = telling && terms[i].idle(); r.idle[i] {
-			r.rare[i] *= idleWeight
+		if r.idle[i] = telling && terms[i].isCommon(); r.idle[i] {
+			r.rare[i] *= commonWeight
 			continue
 		}
 		r.total += r.rare[i]
@@ -53,10 +50,10 @@ func NewRanker(terms []Term, frequency []float64, all, mean float64, now time.Ti
 	return r
 }
 
-// Rare says how much a term counts.
+// Rare returns the weight of a term.
 func (r *Ranker) Rare(term int) float64 { return r.rare[term] }
 
-// Counts are how often each term is in a text, and how many words it has.
+// Counts is how often each term occurs in a text, and the number of its words.
 type Counts struct {
 	Of    []float64
 	Words int
@@ -71,15 +68,14 @@ func (r *Ranker) Count(t Text) Counts {
 	return c
 }
 
-// Beside is a text that stands near another one, at a distance of one or two.
+// Beside is a text near another one, at a distance of one or two.
 type Beside struct {
 	Counts
 	Distance int
 }
 
-// Score says how well a text of a weight fits, and how much of what was asked
-// for it has itself or beside it, from 0 to 1. Of texts that fit as well, the
-// newer one has a little more.
+// Score returns the score of a text with a weight, and the share of the query that it or
+// its neighbors cover, from 0 to 1. Newer texts score slightly higher.
 func (r *Ranker) Score(weight float64, c Counts, beside []Beside, at time.Time) (score, coverage float64) {
 	for i := range r.terms {
 		tf := weight * r.normal(c, i)
@@ -103,13 +99,13 @@ func (r *Ranker) Score(weight float64, c Counts, beside []Beside, at time.Time) 
 	return score * (1 + recency*math.Exp2(-max(r.now.Sub(at).Hours(), 0)/halfLife)), coverage
 }
 
-// Newer texts get so much more, which halves in so many hours.
+// The bonus of new texts, and its half-life in hours.
 const (
 	recency  = 0.05
 	halfLife = 24 * 60
 )
 
-// normal is how often a term is in a text, less in a long one.
+// normal returns the term frequency normalized by the length of the text.
 func (r *Ranker) normal(c Counts, i int) float64 {
 	if i >= len(c.Of) || c.Of[i] == 0 {
 		return 0

@@ -6,27 +6,27 @@ import (
 	"unicode/utf8"
 )
 
-// Token is a word of a text in the form in which it is looked for.
+// Token is a normalized word of a text.
 type Token struct {
-	// Term is the form.
+	// Term is the normalized form.
 	Term string
-	// Start and End are where it stands in the text, in bytes.
+	// Start and End are the byte offsets in the text.
 	Start, End int
-	// Extra tokens do not count as words of the text: they are other forms of
-	// those around them, such as an identifier as a whole.
+	// Extra tokens are other forms of the surrounding words, such as a whole identifier.
+	// They do not count as words.
 	Extra bool
 }
 
-// maxTerm bounds a term in bytes. What is longer is no word that people look for.
+// maxTerm is the maximum length of a term in bytes.
 const maxTerm = 64
 
-// Scan finds the words of a text, in order, and calls emit for each. The term
-// is valid until emit returns.
+// Scan splits a text into words and calls emit for each, in order. The term is valid until
+// emit returns.
 //
-// Words are folded: no case, no accents. Identifiers are split at underscores,
-// dashes, humps and between letters and digits, and told as a whole too, as an
-// extra token. English words lose their endings; the full form is an extra
-// token. Scripts that do not part words become pairs of characters.
+// Words are folded: no case, no accents. Identifiers are split at underscores, dashes, case
+// changes and between letters and digits; the whole identifier is an extra token. English
+// words are stemmed; the full form is an extra token. Scripts without spaces between words
+// are split into pairs of characters.
 func Scan(text string, emit func(term []byte, start, end int, extra bool)) {
 	s := scanner{text: text, emit: emit}
 	for i := 0; i < len(text); {
@@ -40,7 +40,7 @@ func Scan(text string, emit func(term []byte, start, end int, extra bool)) {
 		}
 		r, size := utf8.DecodeRuneInString(text[i:])
 		switch {
-		case unparted(r):
+		case isUnspaced(r):
 			i = s.pairs(i)
 		case unicode.IsLetter(r) || unicode.IsNumber(r):
 			i = s.word(i)
@@ -50,7 +50,7 @@ func Scan(text string, emit func(term []byte, start, end int, extra bool)) {
 	}
 }
 
-// Tokens is Scan as a list.
+// Tokens returns the tokens of Scan as a slice.
 func Tokens(text string) []Token {
 	var all []Token
 	Scan(text, func(term []byte, start, end int, extra bool) {
@@ -71,14 +71,13 @@ func wordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 }
 
-// unparted reports whether a character is of a script that puts no spaces
-// between words.
-func unparted(r rune) bool {
+// isUnspaced reports whether a character belongs to a script without spaces between words.
+func isUnspaced(r rune) bool {
 	return r >= 0x0e00 && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
 }
 
-// inWord reports whether a word goes on at i, and how many bytes that takes.
-// Underscores and dashes join words, and so does an apostrophe.
+// inWord returns the length of the character at i if it continues a word, else 0.
+// Underscores, dashes and apostrophes join words.
 func (s *scanner) inWord(i int) int {
 	c := s.text[i]
 	if c < utf8.RuneSelf {
@@ -94,13 +93,13 @@ func (s *scanner) inWord(i int) int {
 	if r == '’' && i+size < len(s.text) && wordByte(s.text[i+size]) {
 		return size
 	}
-	if unparted(r) || !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) {
+	if isUnspaced(r) || !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsMark(r) {
 		return 0
 	}
 	return size
 }
 
-// word tells the word that begins at i, and returns where it ends.
+// word emits the word that starts at i, and returns its end.
 func (s *scanner) word(i int) int {
 	end := i
 	for end < len(s.text) {
@@ -112,12 +111,12 @@ func (s *scanner) word(i int) int {
 	}
 	s.split(i, end)
 	if len(s.cuts) == 2 {
-		s.tell(i, end)
+		s.emitWord(i, end)
 		return end
 	}
 	s.whole = s.whole[:0]
 	for k := 0; k+1 < len(s.cuts); k += 2 {
-		s.tell(s.cuts[k], s.cuts[k+1])
+		s.emitWord(s.cuts[k], s.cuts[k+1])
 		if len(s.whole) < maxTerm {
 			s.whole = append(s.whole, s.part...)
 		}
@@ -128,9 +127,9 @@ func (s *scanner) word(i int) int {
 	return end
 }
 
-// tell tells one plain word: without its ending, and as it is if that is not
-// the same. The full form stays in s.part.
-func (s *scanner) tell(start, end int) {
+// emitWord emits one plain word: its stem, and the full form if it differs. The full form
+// remains in s.part.
+func (s *scanner) emitWord(start, end int) {
 	s.part = Fold(s.part[:0], s.text[start:end])
 	s.part = cutTerm(s.part)
 	if len(s.part) == 0 {
@@ -149,7 +148,7 @@ func (s *scanner) tell(start, end int) {
 	}
 }
 
-// cutTerm cuts a term to what is looked for, at a whole character.
+// cutTerm shortens a term to maxTerm bytes, at a character boundary.
 func cutTerm(term []byte) []byte {
 	if len(term) <= maxTerm {
 		return term
@@ -161,12 +160,12 @@ func cutTerm(term []byte) []byte {
 	return term[:n]
 }
 
-// maxBends is how often letters and digits may take turns in a word that is
-// split: more than that is a hash, and its pieces mean nothing.
+// maxBends is the maximum number of changes between letters and digits in a word that is
+// split. Words with more are hashes.
 const maxBends = 4
 
-// split finds the plain words in text[start:end]: s.cuts is where each begins
-// and ends. If there is only one, or it is a hash, that is the word as it is.
+// split finds the plain words in text[start:end] and stores their start and end offsets in
+// s.cuts. A hash is not split.
 func (s *scanner) split(start, end int) {
 	s.cuts = append(s.cuts[:0], start)
 	bends := 0
@@ -201,7 +200,7 @@ func (s *scanner) split(start, end int) {
 	}
 }
 
-// close ends a plain word at end, if there is one, and begins the next.
+// close ends the current plain word, unless it is empty, and starts the next.
 func (s *scanner) close(end, next int) {
 	begun := len(s.cuts) - 1
 	if s.cuts[begun] == end {
@@ -211,8 +210,8 @@ func (s *scanner) close(end, next int) {
 	s.cuts = append(s.cuts, end, next)
 }
 
-// lowerFollows reports whether a small letter stands at i: then a hump began
-// one letter before it, as in HTTPServer. A plural s is no hump: IDs.
+// lowerFollows reports whether a lower-case letter is at i: then a word starts one letter
+// before it, as in HTTPServer. A plural s does not count: IDs.
 func (s *scanner) lowerFollows(i, end int) bool {
 	if i >= end {
 		return false
@@ -259,8 +258,8 @@ func kindOf(r rune) charKind {
 	return kindLower
 }
 
-// pairs tells the characters of a run without spaces, two by two, and the last
-// one alone, so that every character begins a token.
+// pairs emits overlapping pairs of characters of a run without spaces, and the last
+// character alone, so that every character starts a token.
 func (s *scanner) pairs(i int) int {
 	for {
 		_, size := utf8.DecodeRuneInString(s.text[i:])
@@ -270,7 +269,7 @@ func (s *scanner) pairs(i int) int {
 			return next
 		}
 		r, more := utf8.DecodeRuneInString(s.text[next:])
-		if !unparted(r) && !unicode.IsMark(r) {
+		if !isUnspaced(r) && !unicode.IsMark(r) {
 			s.pair(i, next)
 			return next
 		}
@@ -286,7 +285,7 @@ func (s *scanner) pair(start, end int) {
 	}
 }
 
-// FoldText is a text without case and accents, only its letters and digits.
+// FoldText returns the folded letters and digits of a text.
 func FoldText(text string) string {
 	return strings.ToValidUTF8(string(Fold(nil, text)), "")
 }

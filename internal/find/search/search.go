@@ -1,10 +1,9 @@
-// Package search decides what it means to find something that was said: what
-// the words of a text are ([Scan]), what a query asks for ([Parse]), how well a
-// text answers it ([Ranker]), which piece of the text shows it ([Snip]) and
-// when two texts are one and the same ([Near]).
+// Package search implements the semantics of searching conversations: tokenization
+// ([Scan]), queries ([Parse]), ranking ([Ranker]), snippets ([Snip]) and detection of
+// copies ([Near]).
 //
-// It is pure: it reads no file and no clock, and knows no index. Package
-// fulltext keeps one and asks here.
+// It is pure: it reads no files and no clock, and has no index. Package fulltext maintains
+// the index and uses this package.
 package search
 
 import (
@@ -13,39 +12,38 @@ import (
 	"firn.dev"
 )
 
-// Bounds of a search. Whatever is asked, an answer is no larger.
+// Limits of a search and its result.
 const (
-	// DefaultLimit is how many hits are told if nobody says, MaxLimit how many
-	// at most.
+	// DefaultLimit is the default number of hits, MaxLimit the maximum.
 	DefaultLimit, MaxLimit = 20, 100
-	// DefaultContext is how many items before and after a hit are told if nobody
-	// says; MaxItems is how many a window has at most, with the hit.
+	// DefaultContext is the default number of items before and after a hit; MaxItems is the
+	// maximum size of a window, including the hit.
 	DefaultContext, MaxItems = 4, 16
-	// MaxSnippet is how many bytes of a hit are told, MaxItem how many of another
-	// item of its window.
+	// MaxSnippet is the maximum length of a snippet in bytes, MaxItem that of another item
+	// of the window.
 	MaxSnippet, MaxItem = 1024, 512
-	// MaxQuery is how long a query may be in bytes, MaxWords how many words and
-	// phrases it may have.
+	// MaxQuery is the maximum length of a query in bytes, MaxWords the maximum number of
+	// words and phrases.
 	MaxQuery, MaxWords = 4096, 64
 )
 
-// In says where to look.
+// In selects the kind of text to search.
 type In string
 
-// Where to look. Empty is InTalk.
+// Values of In. Empty means InTalk.
 const (
-	// InTalk is what people and models said, summaries and titles.
+	// InTalk is messages of users and models, summaries and titles.
 	InTalk In = "talk"
-	// InTools is what tools and commands put out.
+	// InTools is the output of tools and commands.
 	InTools In = "tools"
 	// InAll is both.
 	InAll In = "all"
 )
 
-// Role says what kind of thing was found.
+// Role is the kind of a hit.
 type Role string
 
-// The roles of what can be found.
+// Roles of hits.
 const (
 	RoleUser      Role = "user"
 	RoleAssistant Role = "assistant"
@@ -56,20 +54,19 @@ const (
 	RoleTitle     Role = "title"
 )
 
-// Roles are all of them.
+// Roles returns all roles.
 func Roles() []Role {
 	return []Role{RoleUser, RoleAssistant, RoleTool, RoleShell, RoleSystem, RoleSummary, RoleTitle}
 }
 
-// Query says what to look for. Lists of filters are alternatives; different
-// filters must all hold.
+// Query is a search query. The values of one filter are alternatives; different filters
+// must all match.
 type Query struct {
-	// Want is what the text must say; nil is anything.
+	// Want is the condition on the text; nil matches everything.
 	Want *Node
-	// Roles, Tools, Agents, Keys, Sources, Paths and Sessions narrow the search.
-	// A path is a directory that the session was begun in, or a file that a tool
-	// was called with: any part of it, in whole names. A session is an id or the
-	// beginning of one.
+	// Roles, Tools, Agents, Keys, Sources, Paths and Sessions are filters. A path matches
+	// the directory of the session or a file argument of a tool call: any part of it, in
+	// whole names. A session is an ID or a prefix of one.
 	Roles    []Role
 	Tools    []string
 	Agents   []string
@@ -77,52 +74,49 @@ type Query struct {
 	Sources  []string
 	Paths    []string
 	Sessions []string
-	// Since and Until bound the time at which it was said, if they are not zero:
-	// not before the one, and before the other.
+	// Since (inclusive) and Until (exclusive) bound the time of a hit, if not zero.
 	Since, Until time.Time
 	In           In
-	// Limit is how many hits are wanted, zero is DefaultLimit; Before and After
-	// how many items of their windows, nil is DefaultContext.
+	// Limit is the maximum number of hits; zero means DefaultLimit. Before and After are
+	// the numbers of items in the window; nil means DefaultContext.
 	Limit         int
 	Before, After *int
-	// Cursor goes on from an earlier answer to the same query.
+	// Cursor continues an earlier answer to the same query.
 	Cursor string
-	// Except are sessions that nothing is to be found in.
+	// Except are sessions to exclude.
 	Except []firn.ID
-	// Shown leaves out what is hidden, also around what is found: for models,
-	// which are not to see it.
+	// Shown excludes hidden entries from hits and windows, for models, which must not see
+	// them.
 	Shown bool
-	// Owners, if it is not nil, says whose sessions may be found.
+	// Owners, if not nil, restricts the search to the sessions for which it returns true.
 	Owners func(agent, key string) bool `json:"-"`
 }
 
-// Hit is something that was found, with what stands around it.
+// Hit is a search result with its context.
 type Hit struct {
 	Session firn.ID
 	Entry   firn.EntryID
-	// At is the position before the entry, N its number in the session, from 1.
+	// At is the position before the entry, N its number in the session, counting from 1.
 	At firn.Pos
 	N  int
-	// Agent, Key, Source, Title and CWD tell of the session.
+	// Agent, Key, Source, Title and CWD describe the session.
 	Agent, Key, Source, Title, CWD string
 	Role                           Role
-	// Tools names the tools that were called, or the one whose output it is.
+	// Tools are the tools that were called, or the one that produced the output.
 	Tools []string
 	Time  time.Time
-	// Score says how well it fits, for comparison within one answer. Coverage is
-	// the share of what was asked for that it has, from 0 to 1, where rare words
-	// count more than common ones.
+	// Score is comparable within one answer. Coverage is the share of the query that the
+	// hit matches, from 0 to 1, weighted by the rarity of the words.
 	Score, Coverage float64
-	// Snippet is a piece of the text with what was found in it, without secrets;
-	// Matches tells where in the snippet, as pairs of bytes.
+	// Snippet is an excerpt of the text with secrets masked. Matches are the byte ranges of
+	// the matches in it.
 	Snippet string
 	Matches [][2]int
-	// Marks tells what has become of it: compacted, hidden, other-branch,
-	// archived.
+	// Marks are properties of the entry: compacted, hidden, other-branch, archived.
 	Marks []string
-	// Window is the hit and what stands around it on its branch, in order.
+	// Window is the hit and the surrounding items on its branch, in order.
 	Window []Item
-	// Copies are other places that say the same: forks and mirrors.
+	// Copies are other places with the same text: forks and mirrors.
 	Copies []Place
 }
 
@@ -134,19 +128,19 @@ type Item struct {
 	Role  Role
 	Tools []string
 	Time  time.Time
-	// Text is the beginning of what it says; of the hit itself the snippet.
+	// Text is the beginning of the text; for the hit itself it is the snippet.
 	Text string
-	// Hit says that it is the hit itself.
+	// Hit is set for the hit itself.
 	Hit bool
 }
 
-// Place is where an entry stands.
+// Place is the location of an entry.
 type Place struct {
 	Session firn.ID
 	Entry   firn.EntryID
 }
 
-// The marks of a hit.
+// Marks of a hit.
 const (
 	MarkCompacted   = "compacted"
 	MarkHidden      = "hidden"
@@ -154,8 +148,8 @@ const (
 	MarkArchived    = "archived"
 )
 
-// Weight is how much a word counts in a text of a role. An assistant's message
-// that calls tools counts more than one that only talks.
+// Weight returns the weight of words in a text of a role. Assistant messages with tool
+// calls have a higher weight than others.
 func Weight(role Role, calls bool) float64 {
 	switch {
 	case role == RoleSummary:
@@ -170,8 +164,8 @@ func Weight(role Role, calls bool) float64 {
 	return 1.0
 }
 
-// Window is how many items before and after a hit are wanted: as asked, but
-// with the hit no more than MaxItems.
+// Window returns the numbers of items before and after a hit, limited to MaxItems including
+// the hit.
 func (q *Query) Window() (before, after int) {
 	before, after = DefaultContext, DefaultContext
 	if q.Before != nil {

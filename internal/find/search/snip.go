@@ -6,13 +6,13 @@ import (
 	"unicode/utf8"
 )
 
-// maxScanned bounds how much of a text is looked through for a snippet.
+// maxScanned is how much of a text is scanned for a snippet, in bytes.
 const maxScanned = 1 << 20
 
-// Found is where in a text a term is.
+// Found is the byte range of a term in a text.
 type Found struct{ Start, End, Term int }
 
-// Find finds terms in a text, in order.
+// Find returns the occurrences of terms in a text, in order.
 func Find(text string, terms []Term) []Found {
 	if len(terms) == 0 {
 		return nil
@@ -51,7 +51,7 @@ func Find(text string, terms []Term) []Found {
 	return found
 }
 
-// add adds what was found, unless it is within what was found just before.
+// add adds an occurrence, unless it is contained in the preceding one.
 func add(found []Found, f Found) []Found {
 	if n := len(found); n > 0 && found[n-1].Start <= f.Start && found[n-1].End >= f.End {
 		return found
@@ -59,8 +59,8 @@ func add(found []Found, f Found) []Found {
 	return append(found, f)
 }
 
-// Region chooses the piece of a text, of at most so many bytes, in which most
-// of the terms are, the first of several. Without any it is the beginning.
+// Region returns the range of a text, of at most most bytes, that contains most of the
+// terms, the first of several. Without matches it is the beginning.
 func Region(text string, found []Found, most int) (start, end int) {
 	if len(text) <= most {
 		return 0, len(text)
@@ -75,7 +75,7 @@ func Region(text string, found []Found, most int) (start, end int) {
 			}
 			if n++; !seen[f.Term] {
 				seen[f.Term] = true
-				n += 100 // another term counts more than one again
+				n += 100 // a new term counts more than a repeated one
 			}
 			last = max(last, f.End)
 		}
@@ -89,7 +89,7 @@ func Region(text string, found []Found, most int) (start, end int) {
 	if until-at > most {
 		return bounds(text, at, at+most)
 	}
-	// What is left goes before and after, more after.
+	// Divide the remaining space, more of it after the match.
 	room := most - (until - at)
 	start = max(0, at-room/3)
 	end = min(len(text), start+most)
@@ -97,11 +97,10 @@ func Region(text string, found []Found, most int) (start, end int) {
 	return bounds(text, start, end)
 }
 
-// maxStarts bounds how many places are tried.
+// maxStarts is the maximum number of ranges tried.
 const maxStarts = 500
 
-// bounds moves the ends of a piece to whole characters, and to spaces if there
-// are some near.
+// bounds moves the ends of a range to character boundaries, and to spaces if they are near.
 func bounds(text string, start, end int) (int, int) {
 	for start > 0 && start < len(text) && !utf8.RuneStart(text[start]) {
 		start++
@@ -117,10 +116,9 @@ func bounds(text string, start, end int) (int, int) {
 	return start, end
 }
 
-// Snip shows what was found: a piece of the text of at most so many bytes, and
-// where in it the terms are. Clean changes the piece before it is shown, such
-// as to mask secrets; it sees some more of the text on both sides, so that it
-// can tell what is cut.
+// Snip returns an excerpt of the text of at most most bytes, and the byte ranges of the
+// terms in it. clean modifies the excerpt, for example to mask secrets; it is called with
+// additional text on both sides, so that it recognizes truncated secrets.
 func Snip(text string, terms []Term, most int, clean func(string) string) (string, [][2]int) {
 	const mark = "…"
 	text, _, _ = strings.Cut(text, "\x00")
@@ -137,7 +135,7 @@ func Snip(text string, terms []Term, most int, clean func(string) string) (strin
 	if clean != nil {
 		wide = clean(wide)
 	}
-	// What was cleaned may have another length: choose anew in what is left.
+	// The cleaned text may have another length: choose the range again.
 	a, b := Region(wide, Find(wide, terms), room)
 	piece := strings.TrimSpace(wide[a:b])
 	before := from > 0 || strings.TrimSpace(wide[:a]) != ""
@@ -155,15 +153,14 @@ func Snip(text string, terms []Term, most int, clean func(string) string) (strin
 	return piece, matches
 }
 
-// maxBlock bounds how far back it is looked for where a block begins.
+// maxBlock is how far back BlockStart searches.
 const maxBlock = 64 << 10
 
-// BlockStart tells where the block of a key begins that a place in a text is
-// within, as its first line says, or else that place: who masks a piece of a long
-// key must see that line.
+// BlockStart returns the start of the PEM block that contains the offset at, or at itself.
+// A function that masks part of a long key needs its first line.
 func BlockStart(text string, at int) int {
 	from := max(0, at-maxBlock)
-	// The place may be within the first line itself.
+	// The offset may be within the first line itself.
 	before := text[from:min(len(text), at+len(blockBegin)-1)]
 	last := strings.LastIndex(before, blockBegin)
 	if last < 0 || from+last >= at || strings.Contains(before[last:], blockEnd) {
@@ -174,7 +171,7 @@ func BlockStart(text string, at int) int {
 
 const blockBegin, blockEnd = "-----BEGIN", "-----END"
 
-// whole shows all of a text.
+// whole returns the whole text as the excerpt.
 func whole(text string, found []Found) (string, [][2]int) {
 	piece := strings.TrimSpace(text)
 	skipped := strings.Index(text, piece)
@@ -185,5 +182,5 @@ func whole(text string, found []Found) (string, [][2]int) {
 	return piece, matches
 }
 
-// cleanMargin is how much of a text on both sides of a piece is cleaned with it.
+// cleanMargin is the number of bytes on both sides of an excerpt that are passed to clean.
 const cleanMargin = 2048

@@ -2,13 +2,13 @@ package search
 
 import "bytes"
 
-// minStem is how much of a word is left at least when its ending is taken off.
+// minStem is the minimum length of a stem.
 const minStem = 3
 
-// stemLen is how much of a folded word is left without its English ending:
-// those of plurals, tenses and the nouns made of verbs. It is light: words that
-// only look alike may become one, which costs little, but forms of one word
-// seldom stay apart. Words that are not of plain letters stay as they are.
+// stemLen returns the length of a folded word without its English ending: plurals, tenses
+// and derived nouns. The stemmer is light: it may conflate words that only look alike, but
+// rarely separates forms of the same word. Words with other characters than a to z are not
+// changed.
 func stemLen(w []byte) int {
 	if len(w) <= minStem || !letters(w) {
 		return len(w)
@@ -39,21 +39,21 @@ func letters(w []byte) bool {
 	return true
 }
 
-// plural takes off the s of plurals and of verbs.
+// plural removes the s of plurals and verbs.
 func plural(w []byte) int {
 	n := len(w)
 	switch {
 	case w[n-1] != 's' || ends(w, "ss") || ends(w, "us") || ends(w, "is"):
 		return n
 	case ends(w, "ies") && n > 4:
-		return n - 2 // the i stands for a y
+		return n - 2 // the i replaces a y
 	case ends(w, "sses") || ends(w, "ches") || ends(w, "shes") || ends(w, "xes") || ends(w, "zes"):
 		return n - 2
 	}
 	return n - 1
 }
 
-// verb takes off ed and ing, and one of two equal consonants before them.
+// verb removes ed and ing, and one of two equal consonants before them.
 func verb(w []byte) int {
 	n := len(w)
 	switch {
@@ -77,8 +77,8 @@ func verb(w []byte) int {
 	return n
 }
 
-// endsInY reports whether a stem ends in a y that other forms of the word spell
-// with an i: try, tries, tried.
+// endsInY reports whether a stem ends in a y that becomes an i in other forms: try, tries,
+// tried.
 func endsInY(stem, word []byte) bool {
 	n := len(stem)
 	return n == len(word) && n > 2 && stem[n-1] == 'y' && !vowel(stem[n-2]) && letters(word)

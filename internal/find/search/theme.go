@@ -6,27 +6,27 @@ import (
 	"slices"
 )
 
-// How much it counts what was talked about around a text: so much more if it
-// was all that was asked for, and half of that so many items away.
+// themeWeight is the bonus if the surrounding text covers the whole query; it is halved at
+// a distance of themeReach items.
 const (
 	themeWeight = 1.0
 	themeReach  = 12
 )
 
-// Placed is a text that was counted, and where it stands.
+// Placed is a counted text and its location.
 type Placed struct {
 	Counts
-	// Session tells sessions apart, N is the place within one. A title holds for
-	// the whole session, wherever it stands.
+	// Session identifies the session, N is the position within it. A title applies to the
+	// whole session.
 	Session int64
 	N       int
 	Title   bool
 }
 
-// Themes says for each of some texts how much of what was asked for is talked
-// about around it, from 0 to 1, as far as the others of them tell. People do not
-// repeat what they talk about: of two texts that have the same words, the one in
-// a conversation about the others is meant.
+// Themes returns for each text how much of the query the surrounding texts cover, from 0 to
+// 1, based on the given texts only. People rarely repeat the topic of a conversation: of
+// two texts with the same words, the one whose context covers the rest of the query is more
+// relevant.
 func (r *Ranker) Themes(texts []Placed) []float64 {
 	order := make([]int, len(texts))
 	for i := range order {
@@ -35,7 +35,7 @@ func (r *Ranker) Themes(texts []Placed) []float64 {
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(cmp.Compare(texts[a].Session, texts[b].Session), cmp.Compare(texts[a].N, texts[b].N))
 	})
-	near := make([]float64, len(texts)*len(r.terms)) // of each text, how near each term is
+	near := make([]float64, len(texts)*len(r.terms)) // for each text, the proximity of each term
 	for start := 0; start < len(order); {
 		end := start + 1
 		for end < len(order) && texts[order[end]].Session == texts[order[start]].Session {
@@ -54,8 +54,8 @@ func (r *Ranker) Themes(texts []Placed) []float64 {
 	return themes
 }
 
-// nearest goes along the texts of a session and notes how near each term is
-// behind them, if that is nearer than what is noted.
+// nearest walks along the texts of a session and updates the proximity of the terms before
+// each.
 func (r *Ranker) nearest(texts []Placed, session []int, near []float64) {
 	for k := range r.terms {
 		seen, titled, last := false, false, 0
@@ -80,8 +80,7 @@ func (r *Ranker) nearest(texts []Placed, session []int, near []float64) {
 // has reports whether a term is in the text.
 func (p *Placed) has(term int) bool { return term < len(p.Of) && p.Of[term] > 0 }
 
-// share is how much of what was asked for there is, by how much there is of
-// each term.
+// share returns the covered share of the query, given the proximity of each term.
 func (r *Ranker) share(of []float64) float64 {
 	if r.total == 0 {
 		return 0
@@ -93,5 +92,5 @@ func (r *Ranker) share(of []float64) float64 {
 	return sum / r.total
 }
 
-// Themed is the score of a text with what is talked about around it.
+// Themed returns the score of a text including its theme.
 func Themed(score, theme float64) float64 { return score * (1 + themeWeight*theme) }

@@ -1,8 +1,7 @@
-// Package witness lets somebody see every change to the sessions of a store:
-// what is derived from sessions, such as an index, learns so what is not up to
-// date any more.
+// Package witness reports every change to the sessions of a store, so that derived data
+// such as an index can be kept up to date.
 //
-// It sees what goes through the store it wraps, and nothing that others do.
+// It reports only changes made through the wrapped store.
 package witness
 
 import (
@@ -13,18 +12,18 @@ import (
 	"firn.dev/store"
 )
 
-// Witness sees changes. Several goroutines call it at once.
+// Witness is notified of changes. It must be safe for concurrent use.
 type Witness interface {
-	// Before is called before a session is changed. Purge says that something of
-	// it is to be erased for good. An error keeps it from being changed.
+	// Before is called before a session is changed. purge is set if data will be erased. An
+	// error prevents the change.
 	Before(id firn.ID, purge bool) error
-	// After is called when it was changed, or could not be. Its error is told to
-	// who changed it, for whom it is done all the same.
+	// After is called after a change or a failed attempt. Its error is returned to the
+	// caller, although the change was made.
 	After(ctx context.Context, id firn.ID, purge bool) error
 }
 
-// Wrap returns the store with a witness. What else the store can do is found
-// with [store.As] as before.
+// Wrap returns the store with a witness. Other capabilities of the store are found with
+// [store.As] as before.
 func Wrap(s store.Store, w Witness) store.Store {
 	all := &wrapper{Store: s, witness: w}
 	deferred, defers := store.As[store.Deferred](s)
@@ -51,26 +50,26 @@ func Wrap(s store.Store, w Witness) store.Store {
 	return all
 }
 
-// wrapper is the part that every store has.
+// wrapper wraps the methods of every store.
 type wrapper struct {
 	store.Store
 	witness Witness
 }
 
-// Unwrap returns the store itself.
+// Unwrap returns the wrapped store.
 func (w *wrapper) Unwrap() store.Store { return w.Store }
 
-// Append appends.
+// Append implements store.Store.
 func (w *wrapper) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (end store.Pos, err error) {
-	err = seen(ctx, w.witness, id, false, func() error {
+	err = observe(ctx, w.witness, id, false, func() error {
 		end, err = w.Store.Append(ctx, id, expect, entries...)
 		return err
 	})
 	return end, err
 }
 
-// seen changes a session before the eyes of a witness.
-func seen(ctx context.Context, w Witness, id firn.ID, purge bool, change func() error) error {
+// observe makes a change and calls the witness before and after it.
+func observe(ctx context.Context, w Witness, id firn.ID, purge bool, change func() error) error {
 	if err := w.Before(id, purge); err != nil {
 		return err
 	}
@@ -81,53 +80,53 @@ func seen(ctx context.Context, w Witness, id firn.ID, purge bool, change func() 
 	return err
 }
 
-// deferring is the part of a [store.Deferred].
+// deferring wraps a [store.Deferred].
 type deferring struct {
 	deferred store.Deferred
 	witness  Witness
 }
 
-// AppendDeferred appends.
+// AppendDeferred implements store.Deferred.
 func (d deferring) AppendDeferred(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (end store.Pos, err error) {
-	err = seen(ctx, d.witness, id, false, func() error {
+	err = observe(ctx, d.witness, id, false, func() error {
 		end, err = d.deferred.AppendDeferred(ctx, id, expect, entries...)
 		return err
 	})
 	return end, err
 }
 
-// Sync makes durable what was appended, which was seen already.
+// Sync implements store.Deferred. It is not reported.
 func (d deferring) Sync(ctx context.Context, id firn.ID) error { return d.deferred.Sync(ctx, id) }
 
-// removing is the part of a [store.Remover].
+// removing wraps a [store.Remover].
 type removing struct {
 	remover store.Remover
 	witness Witness
 }
 
-// Archive archives the session.
+// Archive implements store.Remover.
 func (r removing) Archive(ctx context.Context, id firn.ID) error {
-	return seen(ctx, r.witness, id, false, func() error { return r.remover.Archive(ctx, id) })
+	return observe(ctx, r.witness, id, false, func() error { return r.remover.Archive(ctx, id) })
 }
 
-// Unarchive undoes Archive.
+// Unarchive implements store.Remover.
 func (r removing) Unarchive(ctx context.Context, id firn.ID) error {
-	return seen(ctx, r.witness, id, false, func() error { return r.remover.Unarchive(ctx, id) })
+	return observe(ctx, r.witness, id, false, func() error { return r.remover.Unarchive(ctx, id) })
 }
 
-// Remove removes the session.
+// Remove implements store.Remover.
 func (r removing) Remove(ctx context.Context, id firn.ID, reason string) error {
-	return seen(ctx, r.witness, id, false, func() error { return r.remover.Remove(ctx, id, reason) })
+	return observe(ctx, r.witness, id, false, func() error { return r.remover.Remove(ctx, id, reason) })
 }
 
-// Restore undoes Remove.
+// Restore implements store.Remover.
 func (r removing) Restore(ctx context.Context, id firn.ID) error {
-	return seen(ctx, r.witness, id, false, func() error { return r.remover.Restore(ctx, id) })
+	return observe(ctx, r.witness, id, false, func() error { return r.remover.Restore(ctx, id) })
 }
 
-// Purge erases.
+// Purge implements store.Remover.
 func (r removing) Purge(ctx context.Context, id firn.ID, reason string, entries ...firn.EntryID) (receipt store.Receipt, err error) {
-	err = seen(ctx, r.witness, id, true, func() error {
+	err = observe(ctx, r.witness, id, true, func() error {
 		receipt, err = r.remover.Purge(ctx, id, reason, entries...)
 		return err
 	})

@@ -6,24 +6,23 @@ import (
 	"strings"
 )
 
-// leakForm is the form of a leak, ready to be looked for.
+// leakForm is a compiled gitleaks rule.
 type leakForm struct {
-	// re is looked for from the word on if the secret begins with it, which leads
-	// says, and around the word otherwise. If it leads, the expression takes the
-	// byte before the word, too.
+	// re is matched from the keyword on if leads is set, otherwise around the keyword. If
+	// leads is set, the expression also consumes the byte before the keyword.
 	re    *regexp.Regexp
 	leads bool
-	// edge says that a word must begin there, next what may follow the word.
+	// edge is set if a word must start at the match. next are the bytes that may follow the
+	// keyword.
 	edge bool
 	next [256]bool
-	// whole says that the groups are no secrets, group which one is.
+	// whole is set if the groups are not secrets; group is the group that is.
 	whole bool
 	group int
 	allow []allowance
 }
 
-// newLeakForm reads the form of a rule; one that cannot be read is nil. The tests
-// tell which those are.
+// newLeakForm compiles a rule. It returns nil for an invalid rule; the tests detect those.
 func newLeakForm(l *leak, all *allowlist) *leakForm {
 	expr := leakExpr(l.Regex)
 	f := &leakForm{group: l.SecretGroup}
@@ -56,15 +55,15 @@ func newLeakForm(l *leak, all *allowlist) *leakForm {
 	return f
 }
 
-// walk goes through an expression to see what it begins with.
+// walk examines the beginning of an expression.
 type walk struct {
 	prog  *syntax.Prog
 	words []string
 	next  *[256]bool
 }
 
-// leads reports whether all that an expression can match from an instruction on,
-// with what was read before, begins with one of the words.
+// leads reports whether everything the expression can match from an instruction on, after
+// read, starts with one of the words.
 func (w *walk) leads(pc int, read string) bool {
 	in := &w.prog.Inst[pc]
 	switch in.Op {
@@ -84,7 +83,7 @@ func (w *walk) leads(pc int, read string) bool {
 	return false
 }
 
-// leadsWith goes on with one more letter read.
+// leadsWith continues with one more letter in read.
 func (w *walk) leadsWith(in *syntax.Inst, read string) bool {
 	for _, word := range w.words {
 		switch {
@@ -98,12 +97,12 @@ func (w *walk) leadsWith(in *syntax.Inst, read string) bool {
 	return false
 }
 
-// lettersOf are the letters that an instruction takes, small ones for capitals, or
-// none if they are many.
+// lettersOf returns the letters matched by an instruction, in lower case, or "" if there
+// are many.
 func lettersOf(in *syntax.Inst) string {
 	var letters []byte
 	for c := range rune(128) {
-		if low := small(byte(c)); in.MatchRune(c) && strings.IndexByte(string(letters), low) < 0 {
+		if low := lowerByte(byte(c)); in.MatchRune(c) && strings.IndexByte(string(letters), low) < 0 {
 			letters = append(letters, low)
 		}
 	}
@@ -113,7 +112,7 @@ func lettersOf(in *syntax.Inst) string {
 	return string(letters)
 }
 
-// follow notes which bytes may come next.
+// follow records the bytes that may come next.
 func (w *walk) follow(pc int, seen map[int]bool) {
 	if seen[pc] {
 		return
@@ -140,14 +139,14 @@ func (w *walk) follow(pc int, seen map[int]bool) {
 }
 
 const (
-	// leakReach is how much of a text behind a word an expression is shown, and
-	// leakMost how much if it seems to go on; leakBefore how much before the word if
-	// the word does not lead.
+	// leakReach is how much text after a keyword an expression is matched against, leakMost
+	// how much if the match may be longer, and leakBefore how much before a keyword that
+	// does not lead.
 	leakReach, leakMost, leakBefore = 1024, 64 << 10, 256
 )
 
-// tryLeak tries a rule of gitleaks at a place where one of its words, of some
-// length, stands, and returns up to where it found something.
+// tryLeak tries a gitleaks rule at an offset where one of its keywords occurs, and returns
+// the end of its match.
 func tryLeak(text string, at, word int, l *leak, take func(from, to int)) int {
 	f := l.form()
 	if f == nil {
@@ -160,7 +159,7 @@ func tryLeak(text string, at, word int, l *leak, take func(from, to int)) int {
 		return 0
 	}
 	begin := func(most int) (string, int) {
-		if at == 0 || f.edge && named(text[at-1]) { // as if a word began: what is before is JSON's, or a colour
+		if at == 0 || f.edge && isNameByte(text[at-1]) { // the byte before belongs to an escape or color sequence: replace it with a newline
 			return "\n" + text[at:min(len(text), at+most)], at - 1
 		}
 		return text[at-1 : min(len(text), at+most)], at - 1
@@ -170,7 +169,7 @@ func tryLeak(text string, at, word int, l *leak, take func(from, to int)) int {
 	if m == nil {
 		return 0
 	}
-	if m[1] == len(near) && at+leakReach < len(text) { // it may go on
+	if m[1] == len(near) && at+leakReach < len(text) { // the match may be longer
 		if far, _ := begin(leakMost); true {
 			if longer := f.re.FindStringSubmatchIndex(far); longer != nil {
 				near, m = far, longer
@@ -182,7 +181,7 @@ func tryLeak(text string, at, word int, l *leak, take func(from, to int)) int {
 	return from + m[1]
 }
 
-// around looks for a form around a word.
+// around matches an expression around a keyword.
 func (f *leakForm) around(text string, at int, l *leak, take func(from, to int)) int {
 	from := max(0, at-leakBefore)
 	near := text[from:min(len(text), at+leakReach)]
@@ -194,7 +193,7 @@ func (f *leakForm) around(text string, at int, l *leak, take func(from, to int))
 	return done
 }
 
-// found takes what an expression found in a part of a text that begins at a place.
+// found takes the secret of a match in near, which starts at offset at.
 func (f *leakForm) found(near string, at int, m []int, l *leak, take func(from, to int)) {
 	from, to := m[0], m[1]
 	if g := f.secret(m); g > 0 {
@@ -212,8 +211,8 @@ func (f *leakForm) found(near string, at int, m []int, l *leak, take func(from, 
 	take(at+from, at+to)
 }
 
-// secret is the group that is the secret, or none if all of it is: a group that is
-// short only groups.
+// secret returns the group of a match that is the secret, or 0 for the whole match. A short
+// group is only used for grouping.
 func (f *leakForm) secret(m []int) int {
 	if f.group > 0 || f.whole {
 		return f.group

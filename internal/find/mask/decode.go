@@ -6,17 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// unfolded is a text as it is meant: without the characters nobody sees, and with
-// the characters themselves for what JSON and programs write in their place.
+// unfolded is a decoded text: without invisible characters, and with escapes of JSON and
+// programming languages replaced.
 type unfolded struct {
 	text string
-	// at is where each byte of it, and its end, is in the text it was made of.
+	// at maps each byte of text, and its end, to an offset in the original text.
 	at []int
 }
 
-// unseen are the characters that take no room and mean nothing in a secret: a
-// secret with one of them inside is read, and copied, as one.
-func unseen(r rune) bool {
+// isInvisible reports whether a character is invisible and meaningless within a secret.
+func isInvisible(r rune) bool {
 	switch {
 	case r == 0xAD, r == 0x34F, r == 0x61C, r == 0x115F, r == 0x1160, r == 0x17B4, r == 0x17B5, r == 0xFEFF, r == 0x3164, r == 0xFFA0:
 	case r >= 0x180B && r <= 0x180F, r >= 0x200B && r <= 0x200F, r >= 0x202A && r <= 0x202E, r >= 0x2060 && r <= 0x206F:
@@ -27,7 +26,7 @@ func unseen(r rune) bool {
 	return true
 }
 
-// unfold reads a text as it is meant, and reports whether that is something else.
+// unfold decodes a text and reports whether the result differs.
 func unfold(text string) (unfolded, bool) {
 	first := 0
 	for first < len(text) {
@@ -58,7 +57,7 @@ func unfold(text string) (unfolded, bool) {
 	return unfolded{b.String(), append(at, len(text))}, true
 }
 
-// character is how long the first character of a text is, and what it says.
+// character returns the length of the first character of a text and its decoded form.
 func character(rest string) (size int, said string) {
 	switch c := rest[0]; {
 	case c == '\\':
@@ -67,14 +66,14 @@ func character(rest string) (size int, said string) {
 		return 1, rest[:1]
 	}
 	r, size := utf8.DecodeRuneInString(rest)
-	if unseen(r) {
+	if isInvisible(r) {
 		return size, ""
 	}
 	return size, rest[:size]
 }
 
-// escaped reads an escape, however often what it stands in was quoted: \u0041,
-// \x41, quotation marks, ends of lines, and the slash of those that escape it.
+// escaped decodes an escape that may be quoted several times: \u0041, \x41, quotation
+// marks, newlines and slashes.
 func escaped(rest string) (size int, said string) {
 	slashes := 1
 	for slashes < len(rest) && slashes < 8 && rest[slashes] == '\\' {
@@ -104,7 +103,7 @@ func escaped(rest string) (size int, said string) {
 	if err != nil || code < ' ' || code == '"' || code == '\\' {
 		return slashes, rest[:slashes]
 	}
-	if unseen(rune(code)) {
+	if isInvisible(rune(code)) {
 		return end, ""
 	}
 	return end, string(rune(code))
