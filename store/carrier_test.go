@@ -23,7 +23,8 @@ func linesOf(text string, fault error) iter.Seq2[[]byte, error] {
 	}
 }
 
-// TestBeyond goes on where a session ends, and with no other.
+// TestBeyond checks that Beyond yields the lines after a matching prefix, and a conflict
+// otherwise.
 func TestBeyond(t *testing.T) {
 	broken := errors.New("broken")
 	for name, c := range map[string]struct {

@@ -20,7 +20,7 @@ var (
 	tail = store.Tail{Session: "s1", Head: "head"}
 )
 
-// old is the one entry that the session of these tests has before its head.
+// old reports whether an ID is that of the only entry before the head.
 func old(id firn.EntryID) (bool, error) { return id == "old", nil }
 
 func user(text string) *firn.Message {
@@ -198,7 +198,7 @@ func TestPrepareRefuses(t *testing.T) {
 	}
 }
 
-// foreign is a body from outside the closed set.
+// foreign is a body type that Prepare does not know.
 type foreign struct{ kind firn.Kind }
 
 func (f foreign) Kind() firn.Kind { return f.kind }
@@ -274,8 +274,8 @@ func TestPrepareAllocates(t *testing.T) {
 	}
 }
 
-// TestIDsOfAClockDaysAhead appends entries of a client whose clock is days ahead, then
-// entries without ids: all are accepted, and an id stays unique.
+// TestIDsOfAClockDaysAhead appends entries from a client whose clock is days ahead, then
+// entries without IDs. All must be accepted, with unique IDs.
 func TestIDsOfAClockDaysAhead(t *testing.T) {
 	t.Parallel()
 	ahead := func(d time.Duration) firn.EntryID {

@@ -49,8 +49,8 @@ func ExampleLoadOrCreate() {
 	// 2 message
 }
 
-// Without a gateway, and so without an index, sessions are read one by one to find what
-// was said: the newest first, and each from its end.
+// Without a gateway there is no index, so sessions are read one by one to find a text:
+// newest session first, and each from its end.
 func ExampleStore_search() {
 	ctx := context.Background()
 	s := memstore.New(memstore.Options{})
@@ -75,7 +75,7 @@ func ExampleStore_search() {
 			}
 			entry, err := record.Entry()
 			if err != nil {
-				continue // a line that is damaged says nothing
+				continue // skip damaged lines
 			}
 			if m, ok := entry.Body.(*firn.Message); ok && strings.Contains(strings.ToLower(m.Text()), "flaky") {
 				fmt.Println(info.ID, m.Text())

@@ -34,12 +34,12 @@ func TestCheckKey(t *testing.T) {
 	}
 }
 
-// wrapper is a store with a wrapper that has no capability of its own.
+// wrapper wraps a store without adding capabilities.
 type wrapper struct{ store.Store }
 
 func (w wrapper) Unwrap() store.Store { return w.Store }
 
-// plainStore has a store's methods and nothing else.
+// plainStore has only the methods of Store.
 type plainStore struct{ store.Store }
 
 func TestLoadOrCreateThroughWrapper(t *testing.T) {
@@ -60,8 +60,7 @@ func TestLoadOrCreateWithoutKeys(t *testing.T) {
 	}
 }
 
-// binder is a keyed store that is no claimer. Somebody else always binds the
-// key first.
+// binder is a Keyed store that is not a Claimer. Another caller always binds the key first.
 type binder struct {
 	store.Store
 	keys  map[string]firn.ID

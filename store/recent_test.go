@@ -10,8 +10,8 @@ import (
 	"firn.dev/store/memstore"
 )
 
-// nameAt is a name of ours made at that time: milliseconds, and twenty bits more, in
-// base 32.
+// nameAt returns a native ID created at a time: milliseconds and twenty more bits, in base
+// 32.
 func nameAt(at time.Time) firn.EntryID {
 	const letters = "0123456789abcdefghjkmnpqrstvwxyz"
 	id := make([]byte, 13)
@@ -23,8 +23,8 @@ func nameAt(at time.Time) firn.EntryID {
 	return firn.EntryID(id)
 }
 
-// TestRecent has a session of years, with one message of late among entries whose
-// names are of another making: as much is read of it as of a short one.
+// TestRecent checks that the number of records read does not depend on the length of the
+// session, with one recent message among entries with foreign IDs.
 func TestRecent(t *testing.T) {
 	const many = 5000
 	now := time.Date(2026, 5, 20, 12, 0, 0, 0, time.UTC)
@@ -32,10 +32,10 @@ func TestRecent(t *testing.T) {
 	foreign := func(i int) firn.EntryID { return firn.EntryID(fmt.Sprintf("other-%d", i)) }
 	for name, c := range map[string]struct {
 		history func(int) firn.EntryID
-		latest  int // how many came of late
-		want    int // how many are read, at most
+		latest  int // number of recent entries
+		want    int // maximum number of records read
 	}{
-		"old names":     {old, 1, 7*24 + 1 + 128}, // one an hour: those of a week are of late
+		"old names":     {old, 1, 7*24 + 1 + 128}, // one per hour: those of the last week are recent
 		"foreign names": {foreign, 1, 1 + 128},
 		"many of late":  {foreign, 300, 300 + 128},
 	} {

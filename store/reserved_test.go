@@ -35,7 +35,7 @@ func TestCheckOutside(t *testing.T) {
 	}
 }
 
-// TestCountsAreNotBelieved reads counts that nobody can have counted.
+// TestCountsAreNotBelieved reads implausible counts.
 func TestCountsAreNotBelieved(t *testing.T) {
 	for data, want := range map[string]bool{
 		`{"turns":3,"input":10}`: true, `{"turns":-5}`: false, `{"input":9223372036854775807,"output":9223372036854775807}`: false,

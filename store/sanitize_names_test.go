@@ -15,8 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// carriers are all places where extra fields can be: by what they belong to, an
-// entry that has them there.
+// carriers returns an entry with extra fields for each place that can have them.
 var carriers = map[string]func(firn.Fields) firn.Entry{
 	"header":          func(f firn.Fields) firn.Entry { return firn.Entry{Body: &firn.Header{CWD: "/w"}, Extra: f} },
 	"message":         func(f firn.Fields) firn.Entry { return firn.Entry{Body: user("hi"), Extra: f} },
@@ -57,15 +56,15 @@ func saying(role firn.Role, usage *firn.Usage, extra firn.Fields, parts ...firn.
 	return firn.Entry{Body: &firn.Message{Role: role, Time: now, Parts: parts, Usage: usage, Extra: extra}}
 }
 
-// values has every kind of JSON, and what is special to some field.
+// values has every JSON type, and special values of some fields.
 var values = []string{
 	"null", "true", "5", "1.5", "1e30", "99999999999999999", `"x"`, "[]", `[{"type":"text","text":"t"}]`, "{}",
 	`"2001-01-01T00:00:00.000Z"`, `"2001-01-01T00:00:00+02:00"`, `"0001-01-01T00:00:00Z"`,
 	`{"role":"user","content":[]}`, `{"input":1}`, `{"input":"x"}`, `{"total":2}`, `{"total":2,"tax":1}`, `{"total":3,"tax":1}`, `{"total":"x","total":2}`,
 }
 
-// memberNames harvests the names of all members from what the native dialect
-// writes, so that a new one is not forgotten.
+// memberNames collects the names of all members that the native format writes, so that new
+// ones are included.
 func memberNames(t *testing.T) []string {
 	t.Helper()
 	seen := map[string]bool{"unheard of": true}
@@ -102,7 +101,7 @@ func memberNames(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// survives reports whether an entry is read as it was written.
+// survives reports whether an entry is unchanged after encoding and decoding.
 func survives(e firn.Entry) bool {
 	line, err := native.New().Append(nil, e)
 	if err != nil {
@@ -112,9 +111,8 @@ func survives(e firn.Entry) bool {
 	return err == nil && cmp.Equal(got, e)
 }
 
-// TestExtraFieldsReadBack puts every name with every kind of value among the
-// extra fields of everything. What would be read back as something else is
-// refused, and nothing more.
+// TestExtraFieldsReadBack uses every name with every type of value as an extra field in
+// every place. Exactly those that would be decoded differently must be rejected.
 func TestExtraFieldsReadBack(t *testing.T) {
 	all := memberNames(t)
 	for what, carrier := range carriers {
@@ -143,10 +141,10 @@ func TestExtraFieldsReadBack(t *testing.T) {
 	}
 }
 
-// always are the names that are refused whatever they hold.
+// always are names that are rejected with any value.
 var always = map[string]bool{"type": true, "role": true, "id": true, "parentId": true}
 
-// full sets all that is written only if it is set.
+// full sets all optional fields.
 func full(b firn.Body) firn.Body {
 	fill(reflect.ValueOf(&b).Elem())
 	switch b := b.(type) {

@@ -13,11 +13,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// poison is text that no file should hold.
+// poison is text that must not be stored.
 const poison = "a\xff\x00b"
 
-// specimens returns every kind of body with every kind of part, with all of
-// their fields there to be filled.
+// specimens returns every kind of body with every kind of part and all fields settable.
 func specimens() []firn.Body {
 	fields := firn.Fields{{Name: "a", Value: json.RawMessage("1")}, {Name: "b"}}
 	parts := []firn.Part{
@@ -34,11 +33,10 @@ func specimens() []firn.Body {
 	}
 }
 
-// keep are the fields that must name something and so cannot be poisoned.
+// keep are fields that must contain valid references and cannot be poisoned.
 var keep = map[string]bool{"Target": true, "FirstKept": true, "Role": true, "Session": true, "Version": true, "Firn": true}
 
-// visit calls do with every string and every piece of JSON below v, which must
-// be settable; what do changes stays changed.
+// visit calls do with every string and every JSON value below v, which must be settable.
 func visit(v reflect.Value, do func(reflect.Value)) {
 	switch {
 	case v.Type() == reflect.TypeFor[json.RawMessage]() || v.Kind() == reflect.String:
@@ -63,7 +61,7 @@ func visit(v reflect.Value, do func(reflect.Value)) {
 	}
 }
 
-// poisoned fills every string and every piece of JSON of a body with poison.
+// poisoned fills every string and every JSON value of a body with poison.
 func poisoned(b firn.Body) firn.Body {
 	visit(reflect.ValueOf(&b).Elem(), func(v reflect.Value) {
 		if v.Kind() == reflect.String {

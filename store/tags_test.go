@@ -26,7 +26,8 @@ func TestCheckTag(t *testing.T) {
 	}
 }
 
-// What NewTags writes TagsOf reads, in order and each once.
+// TestTagsAreReadBack checks that TagsOf returns the tags of NewTags, sorted and without
+// duplicates.
 func TestTagsAreReadBack(t *testing.T) {
 	for _, tags := range [][]string{nil, {"one"}, {"b", "a", "b"}} {
 		e, err := store.NewTags(tags)
@@ -51,7 +52,7 @@ func TestTagsAreReadBack(t *testing.T) {
 	}
 }
 
-// What others wrote is read as well as that goes.
+// TestTagsOfOthers checks that tags written by other software are converted.
 func TestTagsOfOthers(t *testing.T) {
 	for _, test := range []struct {
 		kind, data, want string

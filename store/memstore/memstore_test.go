@@ -8,7 +8,7 @@ import (
 	"firn.dev/store/storetest"
 )
 
-// open opens a store in memory. It has nothing to open again, so it stays.
+// open opens a store in memory. Reopen returns the same store.
 func open(*testing.T) storetest.Opened {
 	s := memstore.New(memstore.Options{})
 	return storetest.Opened{Store: s, Reopen: func() store.Store { return s }}

@@ -19,8 +19,8 @@ import (
 
 var update = flag.Bool("update", false, "write the summaries that come out")
 
-// Each file is a conversation, maybe a previous summary, and the summary that
-// is wanted; the comment says how long it may be.
+// TestExtractGolden reads files with a conversation, an optional previous summary, and the
+// expected summary; the comment is the maximum length.
 func TestExtractGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -59,8 +59,8 @@ func TestExtractGolden(t *testing.T) {
 	}
 }
 
-// words are what random conversations are made of: what means something to
-// Extract, in several languages.
+// words are the vocabulary of random conversations: phrases relevant to Extract, in several
+// languages.
 var words = strings.Fields("please must never always prefer decided we will let's instead my name is Ada remember fixed added error: failed next steps " +
 	"TODO main.go /usr/bin 42 v1.2.3 x_y http://a.b/c the a of 日本語。 für naïve 🙂 ## Goal - * ### Blocked <recall> </recall> ``` ? ! . … Was planned: " +
 	"Files changed: a, b Names and numbers: \xff \x00")
@@ -93,7 +93,7 @@ func randomConversation(r *rand.Rand) []Line {
 	return lines
 }
 
-// A summary fits, is text, and comes out the same again.
+// checkExtract checks that a summary fits, is valid text, and is deterministic.
 func checkExtract(t *testing.T, previous string, lines []Line, most int) string {
 	t.Helper()
 	got := Extract(previous, lines, most)
@@ -124,7 +124,7 @@ func TestExtractAlwaysFits(t *testing.T) {
 	}
 }
 
-// A summary that is taken over and to which nothing is added stays as it is.
+// TestExtractKeepsPrevious checks that a previous summary without new lines is unchanged.
 func TestExtractKeepsPrevious(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for range 1000 {
@@ -135,7 +135,8 @@ func TestExtractKeepsPrevious(t *testing.T) {
 	}
 }
 
-// The goal and the constraints survive many rounds, each in little room.
+// TestExtractManyRounds checks that the goal and the constraints survive many rounds with a
+// small limit.
 func TestExtractManyRounds(t *testing.T) {
 	summary := ""
 	for round := range 50 {
@@ -252,7 +253,7 @@ func TestLines(t *testing.T) {
 	}
 }
 
-// A call that was broken off does not take the result of a later one.
+// TestPairs checks that an interrupted call does not take the result of a later one.
 func TestPairs(t *testing.T) {
 	lines := Parse("[Assistant tool calls]: bash(command=\"a\"); bash(command=\"b\")\n\n[Tool result bash]: A\n\n" +
 		"[User]: stop\n\n[Assistant tool calls]: bash(command=\"c\"); read()\n\n[User]: wait\n\n[Tool result read]: R\n\n[Tool result bash]: C\n\n" +

@@ -47,7 +47,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// Arguments are cut as results are: a file that was written stands in them.
+// TestWriteCutsArguments checks that arguments are cut like results: they may contain a
+// written file.
 func TestWriteCutsArguments(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	text := Write([]Line{{Role: firn.RoleAssistant, Kind: Call, Name: "write_file", Text: `{"path":"a","content":"` + long + `","edits":["` + long + `"]}`}}, 0)
@@ -80,7 +81,7 @@ func TestParseForeignText(t *testing.T) {
 	}
 }
 
-// The pieces that random text is made of: all that means something to Parse.
+// pieces are parts of random text that are relevant to Parse.
 var pieces = []string{
 	"[User]:", "[Assistant]: ", "[assistant thinking]:", "[Tool result", "[Tool error bash]: ", `[Tool result "x y"]:`, "[ system]",
 	"\n", "\n\n", "\r", "\u2028", " ", "\t", `\`, `\\`, `"`, "(", ")", "; ", ", ", "=", "{", "}", "a", "é", "🙂", "日本語", ".", "]", "[",
@@ -112,7 +113,7 @@ func randomLine(r *rand.Rand) Line {
 
 func pick[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
 
-// What is written is read back, whatever the text tries.
+// TestParseReadsWhatWriteWrote checks that arbitrary text is parsed back.
 func TestParseReadsWhatWriteWrote(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 8000 {
@@ -131,7 +132,7 @@ func FuzzParse(f *testing.F) {
 	f.Add("[User]: a\n\n[Assistant tool calls]: f(a=1, b=\"x\"); g()\n\n[Tool error f]: b")
 	f.Add("[Assistant tool calls]: \"\\u2028\"(\"\")\n[Tool result \"")
 	f.Fuzz(func(t *testing.T, text string) {
-		// What was read can be written and read again without a change.
+		// Parsed lines must survive another round.
 		clean, _ := firn.CleanText(text)
 		lines := Parse(clean)
 		again := Parse(Write(lines, -1))

@@ -10,7 +10,7 @@ import (
 	"firn.dev/store"
 )
 
-// tagged is an entry that settles tags.
+// tagged returns an entry that sets tags.
 func tagged(f *fixture, n int, tags ...string) firn.Entry {
 	e, err := store.NewTags(tags)
 	f.ok(err)
@@ -18,8 +18,8 @@ func tagged(f *fixture, n int, tags ...string) firn.Entry {
 	return e
 }
 
-// However sessions change, the catalogue counts as many as the store lists, also
-// of those with a tag, of a time or with a text.
+// TestCountIsThatOfTheList checks that the catalogue counts as many sessions as the store
+// lists after every change, also by tag, time and text.
 func TestCountIsThatOfTheList(t *testing.T) {
 	f := newFixture(t)
 	wrapped := index.Wrap(f.store, f.cat)
@@ -32,7 +32,7 @@ func TestCountIsThatOfTheList(t *testing.T) {
 			store.Query{Since: at(3), Until: at(8), Tag: "red"}, store.Query{Text: "word"}, store.Query{Source: store.OwnSource}, store.Query{Source: "pi"}) {
 			q.Limit = 0
 			want := len(f.list(f.store, q))
-			for range 2 { // and again, when it is remembered
+			for range 2 { // and again, from the cache
 				got, err := counter.Count(t.Context(), q)
 				if err != nil || got != want {
 					t.Errorf("%s: %+v counts %d of %d, %v", when, q, got, want, err)

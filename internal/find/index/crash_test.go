@@ -15,8 +15,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// story is what a process does with a home: begin, list, grow, put away, list
-// again, close. Errors are for the one who broke the file system.
+// story creates, lists, extends, archives and removes sessions of a home, and closes it.
+// Errors are ignored, since the caller injects faults.
 func story(t *testing.T, mem *faultfs.FS) {
 	s, err := filestore.Open("/home", filestore.Options{FS: mem, Sync: filestore.SyncAlways})
 	if err != nil {
@@ -46,8 +46,8 @@ func story(t *testing.T, mem *faultfs.FS) {
 	w.Append(t.Context(), "t002", store.Any, said("more", 201))
 }
 
-// seededHome makes copies of a home with a few sessions and a catalogue of
-// them, all durable.
+// seededHome returns a function that copies a home with a few sessions and their catalogue,
+// all durable.
 func seededHome(t *testing.T) (copied func() *faultfs.FS) {
 	t.Helper()
 	f, mem := inMemory(t)
@@ -59,8 +59,8 @@ func seededHome(t *testing.T) (copied func() *faultfs.FS) {
 	return mem.Crash
 }
 
-// sound checks that a home's catalogue is right in what it shows at once, and
-// as a whole after a refresh.
+// sound checks that pages of a home's catalogue are right immediately, and all of it after
+// a refresh.
 func sound(t *testing.T, what string, mem *faultfs.FS) {
 	t.Helper()
 	f := &fixture{T: t, ctx: t.Context(), home: "/home", fs: mem}
@@ -80,7 +80,7 @@ func sound(t *testing.T, what string, mem *faultfs.FS) {
 	f.ok(f.cat.Close())
 }
 
-// operations counts what the story does.
+// operations counts the file system operations of the story.
 func operations(t *testing.T, mem *faultfs.FS, of faultfs.Kind) int {
 	t.Helper()
 	story(t, mem)
@@ -91,7 +91,7 @@ func operations(t *testing.T, mem *faultfs.FS, of faultfs.Kind) int {
 	return n
 }
 
-// A power cut at any moment, with whatever the disk has kept of it.
+// TestPowerCuts cuts the power after every operation, with various remains on disk.
 func TestPowerCuts(t *testing.T) {
 	home := seededHome(t)
 	random := rand.New(rand.NewPCG(3, 3))
@@ -114,7 +114,7 @@ func TestPowerCuts(t *testing.T) {
 	}
 }
 
-// The death of the process at any moment: the disk keeps all it was given.
+// TestKills kills the process after every operation. The disk keeps everything written.
 func TestKills(t *testing.T) {
 	home := seededHome(t)
 	total := operations(t, home(), faultfs.Any)
@@ -134,7 +134,7 @@ func TestKills(t *testing.T) {
 	}
 }
 
-// Any one operation fails, and the process goes on.
+// TestFaults makes each single operation fail.
 func TestFaults(t *testing.T) {
 	home := seededHome(t)
 	total := operations(t, home(), faultfs.Any)
@@ -149,7 +149,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// step is how many moments are passed over at a time.
+// step is the number of operations to skip between tests.
 func step() int {
 	if testing.Short() {
 		return 7
@@ -157,8 +157,8 @@ func step() int {
 	return 1
 }
 
-// A session that could not be looked at for a moment is in its place again as
-// soon as it can be.
+// TestPassingFault checks that a session that could temporarily not be inspected is listed
+// again afterwards.
 func TestPassingFault(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(6)
@@ -180,8 +180,8 @@ func TestPassingFault(t *testing.T) {
 	f.sameLists()
 }
 
-// What a process without a mark wrote down outlives a power cut: nobody would
-// look for it again.
+// TestUnmarkedWritesAreDurable checks that lines written by a process without a mark
+// survive a power failure, since they would not be looked for again.
 func TestUnmarkedWritesAreDurable(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(6)
@@ -194,7 +194,7 @@ func TestUnmarkedWritesAreDurable(t *testing.T) {
 	g.wantIDs(g.page(store.Query{Limit: 1}, index.Cursor{}).Infos, "s000")
 }
 
-// A full disk keeps nobody from listing.
+// TestFullDisk checks that listing works with a full disk.
 func TestFullDisk(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(5)

@@ -13,7 +13,7 @@ import (
 	"firn.dev/store"
 )
 
-// inMemory is a fixture whose files are in memory.
+// inMemory returns a fixture with an in-memory file system.
 func inMemory(t *testing.T) (*fixture, *faultfs.FS) {
 	mem := faultfs.New()
 	f := &fixture{T: t, ctx: t.Context(), home: "/home", fs: mem}
@@ -21,8 +21,8 @@ func inMemory(t *testing.T) (*fixture, *faultfs.FS) {
 	return f, mem
 }
 
-// damaged puts a catalogue in place and checks that it does no harm: every list
-// is right, and it is whole again afterwards.
+// damaged installs a damaged catalogue and checks that all lists are right and that it is
+// rebuilt.
 func (f *fixture) damaged(mem *faultfs.FS, what string, content []byte, whole string) {
 	f.Helper()
 	for _, limit := range []int{0, 3} {
@@ -78,7 +78,7 @@ func TestOtherBytes(t *testing.T) {
 	}
 }
 
-// Lines that are whole but not those that should be there.
+// TestLinesMissing tests valid lines that are not the ones in the header.
 func TestLinesMissing(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(4)
@@ -108,7 +108,7 @@ func TestOtherVersion(t *testing.T) {
 	}
 }
 
-// A file that the system will not give us is as good as none.
+// TestCatalogueIsADirectory checks that a file that cannot be opened is treated as missing.
 func TestCatalogueIsADirectory(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(3)

@@ -14,7 +14,7 @@ import (
 
 const manySessions = 10_000
 
-// benchCatalogue makes the catalogue of a source in a directory.
+// benchCatalogue creates the catalogue of a source in a directory.
 func benchCatalogue(b *testing.B, dir string, src Source) {
 	b.Helper()
 	c, err := Open(vfs.OS{}, dir, src, Options{})
@@ -31,7 +31,7 @@ func benchCatalogue(b *testing.B, dir string, src Source) {
 	b.ReportMetric(float64(info.Size())/1e6, "MB-file")
 }
 
-// benchHome makes a home of many small sessions and opens it.
+// benchHome creates and opens a home with many small sessions.
 func benchHome(b *testing.B) (*filestore.Store, string) {
 	b.Helper()
 	home := b.TempDir()
@@ -56,7 +56,7 @@ func benchHome(b *testing.B) (*filestore.Store, string) {
 	return s, filepath.Join(home, "index")
 }
 
-// benchList opens the catalogue anew each time, as a command would, and lists.
+// benchList opens the catalogue in each iteration, as a command would, and lists.
 func benchList(b *testing.B, dir string, src Source, limit, want int) {
 	b.ReportAllocs()
 	for b.Loop() {
@@ -71,7 +71,7 @@ func benchList(b *testing.B, dir string, src Source, limit, want int) {
 	}
 }
 
-// Without files behind it: what reading the catalogue costs.
+// BenchmarkListAllNoFiles measures reading the catalogue, without session files.
 func BenchmarkListAllNoFiles(b *testing.B) {
 	src, dir := fakeSource{n: manySessions}, b.TempDir()
 	benchCatalogue(b, dir, src)
@@ -94,7 +94,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// With files: a stat of each session that is shown.
+// BenchmarkFiles includes a stat of each listed session.
 func BenchmarkFiles(b *testing.B) {
 	s, dir := benchHome(b)
 	b.Run("Rebuild", func(b *testing.B) {
@@ -137,7 +137,7 @@ func BenchmarkFiles(b *testing.B) {
 	})
 }
 
-// What noting costs an append.
+// BenchmarkNote measures the cost of recording a change per append.
 func BenchmarkNote(b *testing.B) {
 	c, err := Open(vfs.OS{}, b.TempDir(), fakeSource{n: 1}, Options{})
 	if err != nil {
@@ -152,8 +152,8 @@ func BenchmarkNote(b *testing.B) {
 	}
 }
 
-// BenchmarkCount counts all sessions with a text, as a gateway does with every
-// page of a list.
+// BenchmarkCount counts all sessions with a text, as a gateway does for every page of a
+// list.
 func BenchmarkCount(b *testing.B) {
 	dir, src := b.TempDir(), fakeSource{manySessions}
 	benchCatalogue(b, dir, src)

@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fixture is a home with a file store and a catalogue of it.
+// fixture is a home with a file store and its catalogue.
 type fixture struct {
 	*testing.T
 	ctx     context.Context
@@ -59,7 +59,7 @@ func openStore(t *testing.T, fsys vfs.FS, home string) *filestore.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { s.Close() }) // a test that needs it closes it
+	t.Cleanup(func() { s.Close() }) // tests that need the error close it themselves
 	return s
 }
 
@@ -75,7 +75,7 @@ func (f *fixture) catalogue(opts index.Options) *index.Catalogue {
 func (f *fixture) dir() string  { return filepath.Join(f.home, "index") }
 func (f *fixture) path() string { return filepath.Join(f.dir(), "catalogue.jsonl") }
 
-// at is a time n seconds after a fixed one.
+// at returns a time n seconds after a fixed one.
 func at(n int) time.Time { return time.Date(2026, 3, 1, 12, 0, n, n*1000, time.UTC) }
 
 func said(text string, n int) firn.Entry {
@@ -90,8 +90,8 @@ func headed(id firn.ID, agent, key string, n int) firn.Entry {
 	return firn.Entry{Time: at(n), Body: &firn.Header{Session: id, Agent: agent, Key: key, CWD: "/home/me/project"}}
 }
 
-// begin makes a session of one message.
-func (f *fixture) begin(id firn.ID, n int) {
+// createSession creates a session with one message.
+func (f *fixture) createSession(id firn.ID, n int) {
 	f.Helper()
 	f.append(f.store, id, headed(id, "main", "", n), said(fmt.Sprintf("prompt of %s", id), n))
 }
@@ -103,11 +103,11 @@ func (f *fixture) append(s store.Store, id firn.ID, entries ...firn.Entry) {
 	}
 }
 
-// fill makes n sessions, s000 the oldest.
+// fill creates n sessions; s000 is the oldest.
 func (f *fixture) fill(n int) {
 	f.Helper()
 	for i := range n {
-		f.begin(firn.ID(fmt.Sprintf("s%03d", i)), i)
+		f.createSession(firn.ID(fmt.Sprintf("s%03d", i)), i)
 	}
 }
 
@@ -155,7 +155,7 @@ func collect(s iter.Seq2[store.Info, error]) ([]store.Info, error) {
 	return infos, nil
 }
 
-// queries are all that ask for everything of a kind, and pages of it.
+// queries returns queries for all sessions of a kind, and pages of them.
 func queries() []store.Query {
 	var all []store.Query
 	for _, limit := range []int{0, 1, 3, 1000} {
@@ -168,7 +168,7 @@ func queries() []store.Query {
 	return append(all, store.Query{Agent: "main", Limit: 2}, store.Query{Agent: "other"}, store.Query{Key: "agent:other:k", Limit: 5})
 }
 
-// sameLists checks that the catalogue answers as the files do.
+// sameLists checks that the catalogue returns the same lists as the files.
 func (f *fixture) sameLists() {
 	f.Helper()
 	for _, q := range queries() {
@@ -178,7 +178,7 @@ func (f *fixture) sameLists() {
 	}
 }
 
-// sameAll is sameLists for lists without limit: they need no refresh before.
+// sameAll is sameLists for lists without limit, which need no refresh.
 func (f *fixture) sameAll() {
 	f.Helper()
 	if diff := cmp.Diff(f.list(f.store, store.Query{}), f.list(f.cat, store.Query{})); diff != "" {
@@ -265,7 +265,7 @@ func TestDeletedIndexComesBack(t *testing.T) {
 	f.fill(20)
 	f.sameLists()
 	f.ok(os.RemoveAll(f.dir()))
-	f.sameLists() // under a running process
+	f.sameLists() // while a process is running
 	f.ok(os.RemoveAll(f.dir()))
 	f.open()
 	f.wantIDs(f.page(store.Query{Limit: 3}, index.Cursor{}).Infos, "s019 s018 s017")
@@ -295,8 +295,8 @@ func TestOwnerOnly(t *testing.T) {
 	}
 }
 
-// A session that another program put there is listed after a refresh, and by
-// every list of all.
+// TestForeignSessionAppears checks that a session created by another program is listed
+// after a refresh, and by every list without limit.
 func TestForeignSessionAppears(t *testing.T) {
 	f := newFixture(t)
 	f.fill(5)
@@ -321,7 +321,7 @@ func TestForeignSessionAppears(t *testing.T) {
 	}
 }
 
-// The order of a list is that of the talks, not of the files.
+// TestTouchedFileStaysInPlace checks that lists are ordered by entries, not by files.
 func TestTouchedFileStaysInPlace(t *testing.T) {
 	f := newFixture(t)
 	f.fill(4)
@@ -333,7 +333,8 @@ func TestTouchedFileStaysInPlace(t *testing.T) {
 	f.wantIDs(f.page(store.Query{Limit: 1}, index.Cursor{}).Infos, "s003")
 }
 
-// One bad session hides no other, and is there again when it is mended.
+// TestBadSessions checks that a damaged session hides no others, and is listed normally
+// when it is repaired.
 func TestBadSessions(t *testing.T) {
 	f := newFixture(t)
 	f.fill(3)
@@ -357,8 +358,8 @@ func TestBadSessions(t *testing.T) {
 	f.sameLists()
 }
 
-// One session in the directories of two agents is listed as the one that
-// reading finds, and told of.
+// TestDoubleSession checks that a session in the directories of two agents is listed as the
+// one that a reader finds, and reported.
 func TestDoubleSession(t *testing.T) {
 	f := newFixture(t)
 	f.fill(2)
@@ -432,7 +433,7 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 	f.ok(err)
 	before := f.read(f.path())
 	f.append(f.store, "s002", said("more", 70))
-	f.begin("s900", 80)
+	f.createSession("s900", 80)
 	f.sameAll()
 	f.wantIDs(f.page(store.Query{Limit: 9}, index.Cursor{}).Infos, "s002 s005 s004 s003 s001 s000") // s900 is not known yet
 	if err := f.cat.Rebuild(f.ctx, nil); !errors.Is(err, firn.ErrUnsupported) {
@@ -451,7 +452,7 @@ func TestGrowthIsBounded(t *testing.T) {
 	f.refresh()
 	small, largest := len(f.read(f.path())), 0
 	w := index.Wrap(f.store, f.cat)
-	for round := range 26 { // 26 times 40 lines are over the limit of 1000
+	for round := range 26 { // 26 times 40 lines exceed the limit of 1000
 		for i := range 40 {
 			f.append(w, firn.ID(fmt.Sprintf("s%03d", i)), said("more", 100*round+i))
 		}

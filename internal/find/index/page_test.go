@@ -14,19 +14,20 @@ import (
 	"firn.dev/store"
 )
 
-// All pages together are the list, whatever the order of the lines in the file.
+// TestPagesMakeTheList checks that all pages together are the list, for any order of lines
+// in the file.
 func TestPagesMakeTheList(t *testing.T) {
 	f := newFixture(t)
 	f.fill(40)
 	f.refresh()
-	for _, n := range []int{30, 7, 7, 12, 0, 39} { // lines out of order, and dead ones
+	for _, n := range []int{30, 7, 7, 12, 0, 39} { // lines out of order, and obsolete ones
 		id := firn.ID(fmt.Sprintf("s%03d", n))
 		f.append(f.store, id, said("more", 100+n))
 		f.refresh()
 	}
-	f.begin("old", -50) // newly found, and yet the oldest
+	f.createSession("old", -50) // newly found, but the oldest
 	f.append(f.store, "twin-b", headed("twin-b", "main", "", 20))
-	f.append(f.store, "twin-a", headed("twin-a", "main", "", 20)) // at the same time
+	f.append(f.store, "twin-a", headed("twin-a", "main", "", 20)) // the same time
 	f.refresh()
 	for i := 1; i < 40; i += 9 {
 		f.ok(f.store.Archive(f.ctx, firn.ID(fmt.Sprintf("s%03d", i))))
@@ -76,8 +77,8 @@ func TestPageCountsWhatItLeavesOut(t *testing.T) {
 	f.fill(8)
 	f.ok(f.store.Archive(f.ctx, "s007"))
 	f.append(f.store, "s005", firn.Entry{Time: at(5), Body: &firn.Tombstone{Target: "s005"}})
-	f.append(f.store, "other", headed("other", "other", "", 5)) // another agent's
-	f.ok(f.store.Archive(f.ctx, "s000"))                        // behind the page
+	f.append(f.store, "other", headed("other", "other", "", 5)) // another agent
+	f.ok(f.store.Archive(f.ctx, "s000"))                        // after the page
 	f.refresh()
 	page := f.page(store.Query{Agent: "main", Limit: 3}, index.Cursor{})
 	f.wantIDs(page.Infos, "s006 s004 s003")
@@ -96,7 +97,8 @@ func TestPageCountsWhatItLeavesOut(t *testing.T) {
 	}
 }
 
-// What a page shows is as the files are, though nobody noted the change.
+// TestPageVerifiesWhatItShows checks that pages match the files after changes that were not
+// recorded.
 func TestPageVerifiesWhatItShows(t *testing.T) {
 	f := newFixture(t)
 	f.fill(10)
@@ -112,7 +114,7 @@ func TestPageVerifiesWhatItShows(t *testing.T) {
 	if !f.refresh().None() {
 		t.Error("what the page found was not written down")
 	}
-	// A session that turns out to be older than the page has no place on it.
+	// A session that turns out to be older than the page is not on it.
 	whole := f.read(f.transcript("s008"))
 	early := strings.ReplaceAll(whole[:strings.Index(whole, "\n")+1], "T12:00:08", "T11:00:00")
 	f.write(f.transcript("s008"), early)
@@ -120,14 +122,14 @@ func TestPageVerifiesWhatItShows(t *testing.T) {
 	f.sameLists()
 }
 
-// A page from the end of the catalogue reads little of it and no session.
+// TestPageIsCheap checks that a page reads little of the catalogue and no session.
 func TestPageIsCheap(t *testing.T) {
 	mem := faultfs.New()
 	f := &fixture{T: t, ctx: t.Context(), home: "/home", fs: mem}
 	f.open()
 	const all = 1500
 	for i := range all {
-		f.begin(firn.ID(fmt.Sprintf("s%04d", i)), i)
+		f.createSession(firn.ID(fmt.Sprintf("s%04d", i)), i)
 	}
 	f.refresh()
 	size := 0
@@ -152,7 +154,7 @@ func TestPageIsCheap(t *testing.T) {
 	}
 }
 
-// Names of sessions: id, title, key, beginning of an id.
+// TestFind finds sessions by ID, title, key and ID prefix.
 func TestFind(t *testing.T) {
 	f := newFixture(t)
 	f.append(f.store, "abcd-1111", headed("abcd-1111", "main", "agent:main:work", 1), titled("deploy", 1))
@@ -165,14 +167,14 @@ func TestFind(t *testing.T) {
 		"abcd-1111":       "abcd-1111",
 		"abcd-2":          "abcd-2222",
 		"abcd":            "abcd-2222 abcd-1111",
-		"abce-3333":       "abce-3333", // all of an id, though another begins with it
+		"abce-3333":       "abce-3333", // a whole ID that is a prefix of another
 		"abce-33":         "abce-3333-x abce-3333",
 		"abc":             "", // too short
 		"ABCD-2":          "",
 		"deploy":          "abcd-2222 abcd-1111",
 		"other":           "abce-3333",
 		"agent:main:work": "abcd-2222 abcd-1111",
-		"abcd-11":         "title-with", // a whole title beats the beginning of an id
+		"abcd-11":         "title-with", // a whole title takes precedence over an ID prefix
 		"":                "",
 		"no such thing":   "",
 		"../../etc":       "",
@@ -216,7 +218,7 @@ func TestCheck(t *testing.T) {
 		t.Errorf("a fresh catalogue disagrees: %v", found)
 	}
 	before := f.read(f.path())
-	f.begin("new", 50)
+	f.createSession("new", 50)
 	f.ok(f.store.Remove(f.ctx, "s000", "test"))
 	f.append(f.store, "s001", said("more", 51))
 	sneak(f, "s002")
@@ -237,7 +239,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// sneak changes a session so that no one can tell from outside.
+// sneak changes a session without changing its size and time.
 func sneak(f *fixture, id firn.ID) {
 	f.Helper()
 	info, err := os.Stat(f.transcript(id))

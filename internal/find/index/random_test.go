@@ -17,9 +17,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world is a home that is changed at random, through the wrapper of this
-// process, through that of another, and behind the backs of both. Whatever
-// happens, the catalogue answers as a fresh look at the files does.
+// world is a home that is changed at random: through the wrapper of this process, through
+// that of another one, and without a wrapper. After every change the catalogue must agree
+// with the files.
 type world struct {
 	*rapid.T
 	ctx  context.Context
@@ -27,12 +27,12 @@ type world struct {
 	us   *process
 	them *process
 	tick int
-	// stale is set when something changed that no catalogue was told of: then
-	// only a look at all sessions can find it.
+	// stale is set after a change that no catalogue was notified of. Only a check of all
+	// sessions can find it.
 	stale bool
 }
 
-// process is one with the home open.
+// process is a process that has the home open.
 type process struct {
 	files *filestore.Store
 	cat   *index.Catalogue
@@ -90,8 +90,8 @@ func TestRandomChanges(t *testing.T) {
 	})
 }
 
-// compare holds lists against those of a store without a catalogue: pages
-// first, since a list of all would bring the catalogue up to date.
+// compare compares lists with those of a store without a catalogue. Pages come first, since
+// a full list would update the catalogue.
 func (w *world) compare() {
 	all := queries()
 	pages := slices.DeleteFunc(slices.Clone(all), func(q store.Query) bool { return q.Limit == 0 })
@@ -133,7 +133,7 @@ func (w *world) text(label string) firn.Entry {
 	return firn.Entry{Body: &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: w.word(label)}}}}
 }
 
-// anyone draws who does it: us, the others, or somebody without a catalogue.
+// anyone draws the writer: this process, the other one, or one without a catalogue.
 func (w *world) anyone() store.Store {
 	switch rapid.IntRange(0, 3).Draw(w.T, "who") {
 	case 0:
@@ -147,14 +147,14 @@ func (w *world) anyone() store.Store {
 
 func (w *world) append(e firn.Entry) { w.appendTo(w.id(), e) }
 
-// appendTo appends at a time that mostly goes on, and sometimes jumps or stays.
+// appendTo appends at a time that usually advances, and sometimes jumps or repeats.
 func (w *world) appendTo(id firn.ID, e firn.Entry) {
 	w.tick += rapid.SampledFrom([]int{0, 1, 1, 1, 50, -30}).Draw(w.T, "step")
 	e.Time = at(w.tick)
 	entries := []firn.Entry{e}
 	who := w.anyone()
 	for range who.Read(w.ctx, id, store.Start) {
-		// it exists; an append of its own header would be refused
+		// it exists; its header would be rejected
 		w.try(who.Append(w.ctx, id, store.Any, entries...))
 		return
 	}
@@ -164,7 +164,7 @@ func (w *world) appendTo(id firn.ID, e firn.Entry) {
 	w.try(who.Append(w.ctx, id, store.Any, slices.Insert(entries, 0, head)...))
 }
 
-// try ignores refusals: ids that are in the bin, for example.
+// try ignores errors, such as for IDs in the bin.
 func (w *world) try(_ store.Pos, err error) {
 	if err != nil {
 		w.Logf("refused: %v", err)
@@ -178,7 +178,7 @@ func (w *world) put(do func(store.Remover, context.Context, firn.ID) error) {
 	}
 }
 
-// touch rewrites a file as it is, later.
+// touch rewrites a file unchanged, with a later time.
 func (w *world) touch() {
 	path := "/home/agents/main/sessions/" + string(w.id()) + ".jsonl"
 	file, err := w.mem.Open(path, vfs.Read)
@@ -195,7 +195,7 @@ func (w *world) touch() {
 	w.ok(file.Close())
 }
 
-// damage does something to the file of the catalogue.
+// damage damages the catalogue file.
 func (w *world) damage() {
 	const path = "/home/index/catalogue.jsonl"
 	content, err := w.mem.Get(path)
@@ -226,14 +226,14 @@ func (w *world) refresh() {
 	}
 }
 
-// restart closes one process, well or by death, and starts it again.
+// restart closes or kills one process, and starts it again.
 func (w *world) restart() {
 	p := rapid.SampledFrom([]**process{&w.us, &w.them}).Draw(w.T, "which")
 	if rapid.Bool().Draw(w.T, "well") {
 		w.ok((*p).store.Close())
 	} else {
 		w.ok((*p).files.Close())
-		w.ok((*p).cat.Close()) // it cannot ask any more, and leaves its mark
+		w.ok((*p).cat.Close()) // it cannot inspect sessions any more, and leaves its mark
 	}
 	*p = w.start()
 }

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// someRow draws a row with everything in it that can be.
+// someRow draws a row with all fields.
 func someRow(t *rapid.T) row {
 	when := func(label string) time.Time {
 		sec := rapid.OneOf(rapid.Int64Range(-62135596800, 253402300799), rapid.Int64Range(-farFuture, farFuture)).Draw(t, label)
@@ -49,8 +49,8 @@ func TestRowsComeBack(t *testing.T) {
 	})
 }
 
-// Every field of an info is in a row: one that is added to it must be added
-// here too.
+// TestRowsKeepEveryField checks that a row contains every field of Info. It fails if a
+// field is added to Info only.
 func TestRowsKeepEveryField(t *testing.T) {
 	var r row
 	fill(t, reflect.ValueOf(&r.info).Elem())
@@ -61,7 +61,7 @@ func TestRowsKeepEveryField(t *testing.T) {
 	}
 }
 
-// fill gives every field of a struct a value of its own.
+// fill gives every field of a struct a distinct value.
 func fill(t *testing.T, v reflect.Value) {
 	for i := range v.NumField() {
 		switch f := v.Field(i); f.Kind() {
@@ -100,7 +100,8 @@ func TestHeadsComeBack(t *testing.T) {
 	}
 }
 
-// A file that is whole in every line but not the one that the head tells of.
+// TestLinesAreCounted tests a file with valid lines that is not the one described by the
+// header.
 func TestLinesAreCounted(t *testing.T) {
 	r := newRow(store.Info{ID: "a"}, time.Unix(8, 9))
 	lines := appendLine(nil, &r, time.Time{})
@@ -121,7 +122,7 @@ func TestLinesAreCounted(t *testing.T) {
 	}
 }
 
-// FuzzLine reads lines whose checksum is right and whose content is anything.
+// FuzzLine parses lines with a valid checksum and arbitrary content.
 func FuzzLine(f *testing.F) {
 	r := newRow(store.Info{ID: "a", Title: "t", Updated: time.Unix(5, 6), Bytes: 7, Parts: 1, End: 7, Hidden: true}, time.Unix(8, 9))
 	line := appendLine(nil, &r, time.Unix(1, 2))
@@ -139,7 +140,7 @@ func FuzzLine(f *testing.F) {
 		if err != nil {
 			return
 		}
-		// What was read is written and read as the same.
+		// A parsed line must survive another round.
 		again := appendLine(nil, r, before)
 		r2, before2, err := parseLine(again[:len(again)-1], make(interned))
 		if err != nil || *r2 != *r || before2 != before {
@@ -148,8 +149,8 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// FuzzCatalogue lists from a file of any bytes. Lines in it get their right
-// checksum if sealed is set, and a head that fits.
+// FuzzCatalogue lists from a file of arbitrary bytes. If sealed is set, its lines get valid
+// checksums and a matching header.
 func FuzzCatalogue(f *testing.F) {
 	mem, src := faultfs.New(), fakeSource{n: 3}
 	c, err := Open(mem, "/index", src, Options{})
@@ -195,7 +196,7 @@ func FuzzCatalogue(f *testing.F) {
 	})
 }
 
-// sealAll makes a catalogue of lines.
+// sealAll converts lines to a catalogue file.
 func sealAll(content []byte) []byte {
 	h := head{newest: time.Unix(10, 0).UTC()}
 	var lines []byte
@@ -223,7 +224,7 @@ func TestOvergrown(t *testing.T) {
 	}
 }
 
-// Which of two looks at a session counts.
+// TestNeedless checks which of two versions of a row wins.
 func TestNeedless(t *testing.T) {
 	look := func(title string, modified int64) *row {
 		r := newRow(store.Info{ID: "a", Title: title}, time.Unix(modified, 0))

@@ -8,11 +8,11 @@ import (
 	"firn.dev/store"
 )
 
-// stampedSource is a source in which sessions appear by themselves.
+// stampedSource is a source in which sessions appear without a notification.
 type stampedSource struct {
 	fakeSource
 	stamp string
-	// counted is how often all sessions were counted.
+	// counted is the number of calls of Census.
 	counted int
 }
 
@@ -23,8 +23,8 @@ func (s *stampedSource) Census(ctx context.Context) ([]store.Standing, error) {
 	return s.fakeSource.Census(ctx)
 }
 
-// A page shows what came without the catalogue being told, once the stamp is
-// another one, also to the next process; and counts all sessions only then.
+// TestStamp checks that a page shows unreported changes once the stamp differs, also in the
+// next process, and calls Census only then.
 func TestStamp(t *testing.T) {
 	src, dir := &stampedSource{fakeSource: fakeSource{3}, stamp: "a"}, t.TempDir()
 	var c *Catalogue

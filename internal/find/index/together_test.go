@@ -16,9 +16,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Several processes, each with its own store and catalogue over one home,
-// append, list and refresh at once. Kernel locks belong to open files, so to
-// one another they are as strange as processes are.
+// TestManyProcesses lets several stores and catalogues over one home append, list and
+// refresh concurrently. Kernel locks belong to open files, so they behave like separate
+// processes.
 func TestManyProcesses(t *testing.T) {
 	f := newFixture(t)
 	f.fill(20)
@@ -58,7 +58,7 @@ func TestManyProcesses(t *testing.T) {
 	f.sameLists()
 }
 
-// Goroutines of one process all see their own appends in every page.
+// TestManyGoroutines checks that goroutines see their own appends in every page.
 func TestManyGoroutines(t *testing.T) {
 	f := newFixture(t)
 	f.fill(30)
@@ -87,8 +87,8 @@ func TestManyGoroutines(t *testing.T) {
 	}
 }
 
-// A reader that has the file open while it is replaced reads on, and nothing
-// it found is lost.
+// TestReplacedWhileRefreshing checks that a reader can continue while the file is replaced,
+// and that its changes are not lost.
 func TestReplacedWhileRefreshing(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(10)
@@ -102,7 +102,7 @@ func TestReplacedWhileRefreshing(t *testing.T) {
 	busy := false
 	mem.Hook(func(kind faultfs.Kind, line string) {
 		if kind == faultfs.Open && strings.Contains(line, "s003.jsonl") && !busy {
-			busy = true // it is being inspected: the catalogue was read before
+			busy = true // it is being inspected: the catalogue was already read
 			meanwhile()
 		}
 	})
@@ -115,8 +115,8 @@ func TestReplacedWhileRefreshing(t *testing.T) {
 	}
 }
 
-// What another process has found out later is not replaced by what we found
-// out earlier.
+// TestLaterLookWins checks that a newer row written by another process is not replaced by
+// an older one.
 func TestLaterLookWins(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(10)
@@ -125,7 +125,7 @@ func TestLaterLookWins(t *testing.T) {
 	other := f.catalogue(index.Options{Report: f.report})
 	mem.Hook(func(kind faultfs.Kind, line string) {
 		if kind == faultfs.Open && strings.Contains(line, "index/lock") {
-			mem.Hook(nil) // we have looked, and are about to write
+			mem.Hook(nil) // inspected, and about to write
 			f.append(f.store, "s003", said("more", 60))
 			_, err := other.Refresh(f.ctx, nil)
 			f.ok(err)
@@ -142,8 +142,8 @@ func TestLaterLookWins(t *testing.T) {
 	}
 }
 
-// A session that came, and was written down by another process, after we
-// counted the sessions and before we read the catalogue, is not taken for gone.
+// TestCameAfterTheCensus checks that a session that was created and recorded by another
+// process between our census and reading the catalogue is not considered gone.
 func TestCameAfterTheCensus(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(10)
@@ -153,7 +153,7 @@ func TestCameAfterTheCensus(t *testing.T) {
 	count := sync.OnceFunc(func() { close(counted) })
 	come := sync.OnceFunc(func() {
 		<-counted
-		f.begin("new", 50)
+		f.createSession("new", 50)
 		_, err := other.Refresh(f.ctx, nil)
 		f.ok(err)
 		close(came)
@@ -162,7 +162,7 @@ func TestCameAfterTheCensus(t *testing.T) {
 	mem.Hook(func(kind faultfs.Kind, line string) {
 		switch {
 		case kind == faultfs.Stat && strings.Contains(line, "s009.jsonl"):
-			count() // the directory was read before
+			count() // the directory was already read
 		case kind == faultfs.Open && strings.Contains(line, "catalogue.jsonl") && opened.CompareAndSwap(false, true):
 			come()
 		}
@@ -176,7 +176,7 @@ func TestCameAfterTheCensus(t *testing.T) {
 	}
 }
 
-// Who lists while another is still writing down a change sees it too.
+// TestListWhileFlushing checks that a list includes a change that is being written.
 func TestListWhileFlushing(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(6)
@@ -196,8 +196,8 @@ func TestListWhileFlushing(t *testing.T) {
 	}
 }
 
-// A change that comes while an earlier one of the same session is written down
-// is not forgotten with it.
+// TestChangeWhileFlushing checks that a change made while an earlier one of the same
+// session is being written is not lost.
 func TestChangeWhileFlushing(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(6)
@@ -215,8 +215,8 @@ func TestChangeWhileFlushing(t *testing.T) {
 	f.wantIDs(f.list(w, store.Query{Limit: 1}), "s000")
 }
 
-// A file system without locks keeps nobody from listing, only from writing
-// down what was found.
+// TestNoLocks checks that lists work on a file system without locks, although nothing can
+// be written.
 func TestNoLocks(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(3)
@@ -224,7 +224,7 @@ func TestNoLocks(t *testing.T) {
 	f.append(f.store, "s000", said("more", 50))
 	mem.FailNth(1, faultfs.Fault{Of: faultfs.Lock, Err: errors.New("no locks here"), Always: true})
 	f.wantIDs(f.list(f.cat, store.Query{}), "s000 s002 s001")
-	f.wantIDs(f.list(f.cat, store.Query{Limit: 2}), "s002 s001") // s000 is not known to have changed
+	f.wantIDs(f.list(f.cat, store.Query{Limit: 2}), "s002 s001") // the change of s000 is not known
 	if _, err := f.cat.Refresh(f.ctx, nil); err == nil {
 		t.Error("a refresh that could not write did not say so")
 	}

@@ -35,7 +35,6 @@ func openWrapped(t *testing.T) storetest.Opened {
 	}}
 }
 
-// A store with a catalogue is still a store.
 func TestWrappedStoreKeepsTheContract(t *testing.T) { storetest.Run(t, openWrapped) }
 
 func TestWrappedStoreRandom(t *testing.T) { storetest.RunRandom(t, openWrapped) }
@@ -73,7 +72,8 @@ func TestWrapKeepsCapabilities(t *testing.T) {
 	}
 }
 
-// Changes through the wrapper are seen by the next page, without a refresh.
+// TestWrapNotesChanges checks that the next page includes changes made through the wrapper,
+// without a refresh.
 func TestWrapNotesChanges(t *testing.T) {
 	f := newFixture(t)
 	f.fill(6)
@@ -116,7 +116,8 @@ func TestWrapNotesChanges(t *testing.T) {
 	}
 }
 
-// What was erased is in no file of the index any more, when the purge returns.
+// TestPurgeReachesTheCatalogue checks that erased text is in no file of the index when the
+// purge returns.
 func TestPurgeReachesTheCatalogue(t *testing.T) {
 	f := newFixture(t)
 	f.fill(3)
@@ -142,13 +143,13 @@ func TestPurgeReachesTheCatalogue(t *testing.T) {
 	f.sameLists()
 }
 
-// A purge behind the catalogue's back is noticed by the next refresh.
+// TestPurgeBehindOurBack checks that a refresh detects a purge made without the wrapper.
 func TestPurgeBehindOurBack(t *testing.T) {
 	f := newFixture(t)
 	f.fill(3)
 	f.append(f.store, "s001", firn.Entry{ID: "t", Time: at(10), Body: &firn.Title{Name: "SECRET"}})
 	f.refresh()
-	f.append(f.store, "s000", said("more", 12)) // so that the old line would stay
+	f.append(f.store, "s000", said("more", 12)) // so that the old line would remain
 	_, err := f.store.Purge(f.ctx, "s001", "test", "t")
 	f.ok(err)
 	f.refresh()
@@ -170,18 +171,18 @@ func (f *fixture) wantNowhere(secret string) {
 	}
 }
 
-// Somebody who dies with changes that are not written down leaves a mark; the
-// next page is right all the same.
+// TestDeadWriter checks that a process that dies with unwritten changes leaves a mark, so
+// that the next page is right.
 func TestDeadWriter(t *testing.T) {
 	f := newFixture(t)
 	f.fill(5)
 	f.refresh()
 	w := index.Wrap(f.store, f.cat)
 	f.append(w, "s000", said("more", 50))
-	f.begin("lost", 60)
+	f.createSession("lost", 60)
 	f.wantMarks(1)
 
-	// While it lives, others look at everything.
+	// While it is alive, others check all sessions.
 	alive := f.catalogue(index.Options{})
 	page, err := alive.Page(f.ctx, store.Query{Limit: 2}, index.Cursor{})
 	f.ok(err)
@@ -201,8 +202,8 @@ func TestDeadWriter(t *testing.T) {
 	f.sameLists()
 }
 
-// die frees the locks of the catalogue as the death of its process would: the
-// file of its mark gets a copy that nobody has locked.
+// die releases the locks of the catalogue as if its process had died: its mark is replaced
+// with an unlocked copy.
 func (f *fixture) die() {
 	f.Helper()
 	marks, err := filepath.Glob(filepath.Join(f.dir(), "writing-*"))
@@ -222,7 +223,8 @@ func (f *fixture) wantMarks(n int) {
 	}
 }
 
-// A mark that goes with the whole directory comes again with the catalogue.
+// TestMarkIsRenewed checks that a mark deleted with the whole directory is created again
+// with the catalogue.
 func TestMarkIsRenewed(t *testing.T) {
 	f := newFixture(t)
 	f.fill(3)
@@ -237,7 +239,7 @@ func TestMarkIsRenewed(t *testing.T) {
 	f.wantIDs(f.page(store.Query{Limit: 1}, index.Cursor{}).Infos, "s001")
 }
 
-// A store that is changed under a catalogue that is not.
+// TestWrapReadOnly changes a store with a read-only catalogue.
 func TestWrapReadOnly(t *testing.T) {
 	f := newFixture(t)
 	f.fill(3)
@@ -256,14 +258,15 @@ func TestWrapReadOnly(t *testing.T) {
 	}
 }
 
-// If the catalogue cannot be written on Close, the mark stays.
+// TestCloseThatCannotWrite checks that the mark remains if the catalogue cannot be written
+// on Close.
 func TestCloseThatCannotWrite(t *testing.T) {
 	f := newFixture(t)
 	f.fill(3)
 	f.refresh()
 	w := index.Wrap(f.store, f.cat)
 	f.append(w, "s000", said("more", 50))
-	f.ok(f.store.Close()) // so that the catalogue cannot ask
+	f.ok(f.store.Close()) // so that the catalogue cannot inspect sessions
 	f.ok(f.cat.Close())
 	if len(f.reports) != 1 {
 		t.Errorf("reported was %q", f.reports)

@@ -2,7 +2,8 @@ package mask
 
 import "testing"
 
-// TestHTML: what one reads is masked, however it is written, and tags stay.
+// TestHTML checks that visible secrets are masked however they are encoded, and that tags
+// are kept.
 func TestHTML(t *testing.T) {
 	key := body(36)
 	for text, want := range map[string]string{

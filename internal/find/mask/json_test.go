@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestJSON masks strings by what they say and by what they are called, and leaves
-// every other byte.
+// TestJSON checks that strings are masked by content and by name, and that all other bytes
+// are kept.
 func TestJSON(t *testing.T) {
 	const secret = "sk-ant-api03-" + "Zm9vYmFyYmF6cXV4MDEyMzQ1Njc4OUFCQ0RFRkdISUpLTE1OT1BRUlNUVVZXWFlaYWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4eXo-AAAAAA" + "AA"
 	signature := strings.Repeat("Ab1+", 30) + "=="
@@ -35,8 +35,8 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestTranscriptsStayWhole masks the transcripts of all tools that are kept as
-// examples: what holds them together is what it was.
+// TestTranscriptsStayWhole masks the sample transcripts of all tools and checks that their
+// structure is unchanged.
 func TestTranscriptsStayWhole(t *testing.T) {
 	lines := 0
 	err := filepath.WalkDir("../../../testdata/corpus", func(path string, e fs.DirEntry, err error) error {
@@ -57,7 +57,7 @@ func TestTranscriptsStayWhole(t *testing.T) {
 	}
 }
 
-// stays fails if a line is other JSON than before, but for texts.
+// stays fails if the structure of a line has changed.
 func stays(t *testing.T, path string, line []byte) {
 	t.Helper()
 	out, _ := JSON(line)
@@ -105,12 +105,12 @@ func sameShape(t *testing.T, at string, before, after any) {
 	}
 }
 
-// FuzzJSON: what was JSON still is, nothing is left to be masked, and as text nothing
-// more would be.
+// FuzzJSON checks that masked JSON is JSON, that masking it again changes nothing, and that
+// masking it as text finds nothing more.
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte(`{"password":"hunter22","a":["{\"token\":\"abc123abc123\"}"]}`))
 	f.Add([]byte(`{"a":"PASSWORD=abc\\\" d\n","b":"\ud800"}`))
-	f.Add([]byte(`0 pwd :"0000 :00000000`)) // what is masked first lets the rest be read as a secret
+	f.Add([]byte(`0 pwd :"0000 :00000000`)) // after the first replacement the rest looks like a secret
 	f.Fuzz(func(t *testing.T, data []byte) {
 		out, places := JSON(data)
 		if json.Valid(data) && !json.Valid(out) {

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// TestLeaksCanBeRead: every rule of the file that is not left out on purpose can
-// be looked for, and those that are left out are there.
+// TestLeaksCanBeRead checks that every rule of the file is valid or excluded, and that all
+// excluded rules exist.
 func TestLeaksCanBeRead(t *testing.T) {
 	file, err := readLeaks(leaksFile)
 	if err != nil {
@@ -55,7 +55,7 @@ func TestLeaksCanBeRead(t *testing.T) {
 	}
 }
 
-// writer writes texts that an expression matches.
+// writer generates texts that match an expression.
 type writer struct{ *rand.Rand }
 
 func (w writer) write(re *syntax.Regexp) string {
@@ -85,7 +85,7 @@ func (w writer) write(re *syntax.Regexp) string {
 	case syntax.OpRepeat:
 		return w.repeat(re.Sub[0], re.Min, re.Max)
 	}
-	return "" // edges and ends
+	return "" // word boundaries and ends
 }
 
 func (w writer) repeat(re *syntax.Regexp, least, most int) string {
@@ -99,7 +99,7 @@ func (w writer) repeat(re *syntax.Regexp, least, most int) string {
 	return b.String()
 }
 
-// one is a character of a class, one that can be printed if there is any.
+// one returns a character of a class, a printable one if possible.
 func (w writer) one(class []rune) string {
 	var can []rune
 	for i := 0; i < len(class); i += 2 {
@@ -115,7 +115,7 @@ func (w writer) one(class []rune) string {
 	return string(can[w.IntN(len(can))])
 }
 
-// example is a text that a rule of gitleaks takes for a secret, as gitleaks would.
+// example returns a text with a secret according to a gitleaks rule.
 func (w writer) example(t *testing.T, l *leak) (text, secret string) {
 	t.Helper()
 	tree, err := syntax.Parse(l.Regex, syntax.Perl)
@@ -156,12 +156,11 @@ func allowed(l *leak, secret, match string) bool {
 	return false
 }
 
-// needs are the words without which a rule finds nothing, although they are no part
-// of its expression.
+// needs are keywords required by rules whose expressions do not contain them.
 var needs = map[string]string{"airtable-personnal-access-token": "airtable ", "facebook-access-token": "facebook "}
 
-// TestEveryLeakIsMasked makes secrets after each rule, and sets them into prose,
-// into JSON within JSON, between characters that nobody sees, and behind escapes.
+// TestEveryLeakIsMasked generates secrets for each rule and checks them in prose, in JSON
+// within JSON, with invisible characters, and with escapes.
 func TestEveryLeakIsMasked(t *testing.T) {
 	w := writer{rand.New(rand.NewPCG(9, 9))}
 	for i := range leaks() {
@@ -190,12 +189,12 @@ func TestEveryLeakIsMasked(t *testing.T) {
 	}
 }
 
-// quoteless is a text as it is within a string of JSON.
+// quoteless returns the content of a JSON string.
 func quoteless(s string) string {
 	return strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(s)
 }
 
-// sprinkle puts something behind every fourth character.
+// sprinkle inserts a string after every fourth character.
 func sprinkle(s, what string) string {
 	var b strings.Builder
 	for i, r := range s {
@@ -207,7 +206,7 @@ func sprinkle(s, what string) string {
 	return b.String()
 }
 
-// spell writes letters as JSON may write them.
+// spell escapes letters as in JSON.
 func spell(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
@@ -220,8 +219,8 @@ func spell(s string) string {
 	return b.String()
 }
 
-// TestHiddenCharacters: what is masked is exactly the secret, and what hides
-// nothing is left as it is.
+// TestHiddenCharacters checks that exactly the secret is masked, and that other text with
+// invisible characters is unchanged.
 func TestHiddenCharacters(t *testing.T) {
 	key := "AKIA" + strings.Repeat("ABCD", 4)
 	for text, want := range map[string]string{
@@ -245,7 +244,7 @@ func TestHiddenCharacters(t *testing.T) {
 	}
 }
 
-// TestHeaders: what gitleaks has a rule for that is left out is known to ours.
+// TestHeaders checks that our rules cover the headers of excluded gitleaks rules.
 func TestHeaders(t *testing.T) {
 	secret := body(24)
 	for _, text := range []string{
@@ -259,8 +258,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestOrdinaryRandomStays: what looks random and is no secret is left as it is,
-// also where names of services stand near it.
+// TestOrdinaryRandomStays checks that random-looking text that is not secret is unchanged,
+// also near names of services.
 func TestOrdinaryRandomStays(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	bytes := func(n int) []byte {
@@ -290,8 +289,8 @@ func TestOrdinaryRandomStays(t *testing.T) {
 	}
 }
 
-// TestFixturesStay counts what the rules of gitleaks mask in ordinary transcripts
-// and programs that ours do not: there is none that is a secret.
+// TestFixturesStay counts what the gitleaks rules mask in ordinary transcripts and programs
+// in addition to our rules. None of it may be a false positive.
 func TestFixturesStay(t *testing.T) {
 	size, ours, all := 0, newTriggers(nil), byPair()
 	for _, root := range []string{"../../../testdata", "../../../store", "../../../window", "../../../docs"} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// body makes the random part of a key.
+// body returns the random part of a key.
 func body(n int) string { return strings.Repeat("aB3dE5gH", n/8+1)[:n] }
 
 func TestText(t *testing.T) {
@@ -48,8 +48,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// TestEnvironment: of what env prints, the secrets are masked and the rest is
-// not.
+// TestEnvironment checks that only the secrets in the output of env are masked.
 func TestEnvironment(t *testing.T) {
 	secret := []string{"GITHUB_TOKEN=" + body(20), "MY_SECRET=" + body(12), "AWS_SESSION_TOKEN=" + body(60) + "//+=", "AWS_SECRET_ACCESS_KEY=" + body(40), "DB_PASS=hunter2", "OPENAI_KEY=" + body(24),
 		"PGPASSWORD=pw", "MYSQL_PWD=letmein", "SECRET_KEY_BASE=" + body(40), "npm_config__authToken=" + body(30), "REDIS_PASSWORD=a(b)c,d;e}f", "JWT_SECRET='two words and more'", "API_KEY=abcdef"}
@@ -68,7 +67,7 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestSecretsOfAllSorts: what is left of each is what it is for.
+// TestSecretsOfAllSorts checks the remaining text for each kind of secret.
 func TestSecretsOfAllSorts(t *testing.T) {
 	code := strings.Repeat("ABC234", 5)[:26]
 	for text, want := range map[string]string{
@@ -106,8 +105,7 @@ func TestSecretsOfAllSorts(t *testing.T) {
 	}
 }
 
-// TestProseStays: what only speaks of secrets, and what programs say, is left as
-// it is.
+// TestProseStays checks that prose about secrets and source code are unchanged.
 func TestProseStays(t *testing.T) {
 	for _, text := range []string{
 		"the token count: 12345", "key: value", "key: some-longer-value-2024", "pass: 12 tests", "pass: everything", "PASS: 12 FAIL: 0", "# PASS:  112345678", "pass=12 fail=0",
@@ -125,7 +123,7 @@ func TestProseStays(t *testing.T) {
 	}
 }
 
-// TestRules makes sure that every form can be read, and needs its word.
+// TestRules checks that every rule compiles and requires its keyword.
 func TestRules(t *testing.T) {
 	if len(rules) > 64 || len(byPair().lists) > 1<<16 {
 		t.Errorf("there are %d rules", len(rules))
@@ -142,8 +140,8 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// TestPathological: what is made to take long does not; if time grew with the
-// square of the text, this would not end.
+// TestPathological checks that adversarial input takes linear time. With quadratic time the
+// test would not finish.
 func TestPathological(t *testing.T) {
 	for _, part := range []string{"token=", "password:", "a_key:", "a_key=", "pass: ", "password: \"", "password: \"a ", "token:\n", "token:_", "[secret]token:", "sk-", "sk-a", "\nsk-", "ghp_", "firn_", "://", "a://b:c@", "a://b:", "-----BEGIN ",
 		"-----BEGIN PRIVATE KEY-----", "-----END ", "A\n-----END", "cookie:", "cookie: a=", "curl ", "curl -u ", "machine a ", "mysql ", "1:AA", "1234567890", "eyJaaaaaaaa.", "bearer ", "authorization: ", "-token ", "=", ":", "\\", "__", "*", "password\\\"", "sshpass -", "default "} {
@@ -165,8 +163,7 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// BenchmarkText compares in one run what it costs without the rules of gitleaks,
-// and with them.
+// BenchmarkText compares the cost with and without the gitleaks rules.
 func BenchmarkText(b *testing.B) {
 	for name, part := range map[string]string{
 		"prose": "an ordinary line about keys and locks, tokens and nothing else. ",

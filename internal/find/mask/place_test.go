@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestPlaces: what is a secret only together with the name of its member, or with
-// what stands before it, is masked as it is in text.
+// TestPlaces checks that secrets recognized only by the name of their member, or by the
+// text before them, are masked as in text.
 func TestPlaces(t *testing.T) {
 	hex := strings.Repeat("0a1b2c3d4e", 4)
 	for in, want := range map[string]string{
@@ -38,8 +38,8 @@ func TestPlaces(t *testing.T) {
 	}
 }
 
-// TestBlobs: what providers sign and seal stays however short it is, but a key
-// does not pass as that.
+// TestBlobs checks that data signed or encrypted by providers is kept, but not a key in its
+// place.
 func TestBlobs(t *testing.T) {
 	long := strings.Repeat("Ab1_", 20)
 	for in, stays := range map[string]bool{
@@ -62,8 +62,8 @@ func TestBlobs(t *testing.T) {
 	}
 }
 
-// TestJSONMasksWhatTextMasks sets the secrets of all rules into members, alone, with
-// the name that makes them one, and behind it in an array.
+// TestJSONMasksWhatTextMasks uses the secrets of all rules in members: alone, with the name
+// that identifies them, and after it in an array.
 func TestJSONMasksWhatTextMasks(t *testing.T) {
 	w := writer{rand.New(rand.NewPCG(3, 3))}
 	named := 0
@@ -100,7 +100,7 @@ func TestJSONMasksWhatTextMasks(t *testing.T) {
 	}
 }
 
-// plainName leaves what names are made of.
+// plainName drops characters that are not part of names.
 func plainName(r rune) rune {
 	if r < 128 && isNameByte(byte(r)) {
 		return r
@@ -108,8 +108,8 @@ func plainName(r rune) rune {
 	return ' '
 }
 
-// asText fails if a line has values of which a part is masked in it as text, but
-// not as JSON. It tells how many parts there are.
+// asText fails if part of a value is masked in the line as text, but not as JSON. It
+// returns the number of parts.
 func asText(t *testing.T, line []byte) (parts int) {
 	t.Helper()
 	out, _ := JSON(line)
@@ -138,7 +138,7 @@ func asText(t *testing.T, line []byte) (parts int) {
 	return parts
 }
 
-// decoded reads JSON, with numbers of any size.
+// decoded parses JSON with numbers of any size.
 func decoded(line []byte) (value any, err error) {
 	d := json.NewDecoder(bytes.NewReader(line))
 	d.UseNumber()
@@ -146,7 +146,7 @@ func decoded(line []byte) (value any, err error) {
 	return value, err
 }
 
-// eachPair goes over the strings of a value and what became of them.
+// eachPair calls do with the strings of a value before and after masking.
 func eachPair(name string, before, after any, do func(name, before, after string)) {
 	switch b := before.(type) {
 	case map[string]any:

@@ -12,7 +12,7 @@ import (
 
 var noon = time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 
-// show spells a node so that one sees how it is built.
+// show formats a node with its structure.
 func show(n *Node) string {
 	if n == nil {
 		return "nothing"
@@ -120,7 +120,7 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
-// TestHolds is what queries mean.
+// TestHolds checks the semantics of queries.
 func TestHolds(t *testing.T) {
 	text := TextOf("The quick brown fox jumps over getUserName in write.go at 東京都")
 	for query, want := range map[string]bool{

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// spell is the words of a text, and behind a bar their other forms.
+// spell returns the words of a text, and after a bar their other forms.
 func spell(text string) string {
 	t := TextOf(text)
 	return strings.Join(t.Words, " ") + " | " + strings.Join(t.Extra, " ")
@@ -44,7 +44,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// TestScanIsBounded makes sure that no term is longer than it may be.
+// TestScanIsBounded checks the maximum length of terms.
 func TestScanIsBounded(t *testing.T) {
 	for _, text := range []string{strings.Repeat("x", 10_000), strings.Repeat("é", 10_000), strings.Repeat("aB", 500), strings.Repeat("_", 5000) + "a"} {
 		for _, token := range Tokens(text) {

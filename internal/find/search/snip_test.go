@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// TestSnipWithinKey finds a word in the middle of a long key: who cleans the
-// piece must see where the key begins.
+// TestSnipWithinKey finds a word in the middle of a long key and checks that clean sees the
+// start of the key.
 func TestSnipWithinKey(t *testing.T) {
 	line := strings.Repeat("MIIEabcd", 8) + "\n"
 	text := "see this:\n-----BEGIN PRIVATE KEY-----\n" + strings.Repeat(line, 100) + "needle\n" + strings.Repeat(line, 100) + "-----END PRIVATE KEY-----\nand that"

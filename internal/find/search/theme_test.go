@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// themes ranks texts by what stands around them.
+// themes returns the themes of texts.
 func themes(t *testing.T, query string, texts []Placed, said ...string) []float64 {
 	t.Helper()
 	terms := Words(query).Want.Positive()
 	frequency := make([]float64, len(terms))
 	for i := range frequency {
-		frequency[i] = 2 // all are as rare
+		frequency[i] = 2 // all are equally rare
 	}
 	r := NewRanker(terms, frequency, 100, 5, time.Time{})
 	for i := range texts {
@@ -23,10 +23,10 @@ func themes(t *testing.T, query string, texts []Placed, said ...string) []float6
 
 func TestThemes(t *testing.T) {
 	got := themes(t, "kitchen tiles", []Placed{
-		{Session: 1, N: 1}, {Session: 1, N: 2}, // both words, one after the other
+		{Session: 1, N: 1}, {Session: 1, N: 2}, // both words in adjacent texts
 		{Session: 1, N: 1000},           // far away in the same session
 		{Session: 2, N: 2},              // another session
-		{Session: 3, N: 1, Title: true}, // a title tells what all of it is about
+		{Session: 3, N: 1, Title: true}, // a title applies to the whole session
 		{Session: 3, N: 1000},
 	}, "The kitchen is old.", "Green tiles!", "More tiles.", "Roof tiles.", "Kitchen", "Which tiles?")
 	near := (1 + math.Exp2(-1.0/themeReach)) / 2

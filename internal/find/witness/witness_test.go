@@ -13,7 +13,7 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// clerk writes down what it sees.
+// clerk records notifications.
 type clerk struct {
 	seen          []string
 	before, after error
@@ -35,7 +35,8 @@ func (c *clerk) took() string {
 	return all
 }
 
-// TestWitness sees every change, well or not, and can keep it from being made.
+// TestWitness checks that every change is reported, successful or not, and can be
+// prevented.
 func TestWitness(t *testing.T) {
 	files, err := filestore.Open(t.TempDir(), filestore.Options{Sync: filestore.SyncNever})
 	if err != nil {
