@@ -10,7 +10,7 @@ import (
 	"firn.dev/wire"
 )
 
-// chats are people who write over channels.
+// chats simulates people who write over channels.
 type chats struct {
 	t *testing.T
 	listening
@@ -19,7 +19,7 @@ type chats struct {
 
 func chatting(t *testing.T, settings string, clock func() time.Time) *chats {
 	t.Helper()
-	s := speak(t, func(w http.ResponseWriter, asked []said) {
+	s := speak(t, func(w http.ResponseWriter, asked []message) {
 		if last := asked[len(asked)-1]; strings.Contains(last.text(), "use a tool") && last.Role != "tool" {
 			calls(w, "c1", "calc", `{"expression":"6*7"}`)
 			return
@@ -30,7 +30,7 @@ func chatting(t *testing.T, settings string, clock func() time.Time) *chats {
 	return &chats{t, listenIn(t, o), s}
 }
 
-func (c *chats) say(channel, kind, peer, sender, text string) wire.Routed {
+func (c *chats) send(channel, kind, peer, sender, text string) wire.Routed {
 	c.t.Helper()
 	r, err := c.own.Inbound(c.t.Context(), wire.Inbound{Channel: channel, PeerKind: kind, PeerID: peer, Sender: sender, Text: text, Wait: true})
 	if err != nil {
@@ -48,18 +48,19 @@ func (c *chats) state(id firn.ID) wire.State {
 	return *s.State
 }
 
-// TestWhoMayCommand: in groups nobody may use commands that change routing, model or
-// rights unless the settings name them; denied commands do nothing and reach no model.
+// TestWhoMayCommand checks that commands that change routing, model or rights are denied in
+// groups unless the settings allow them, and that denied commands have no effect and reach
+// no model.
 func TestWhoMayCommand(t *testing.T) {
 	c := chatting(t, "[models.\"talk/other\"]\nwindow = 32000\n[[session.commands.rules]]\nchannel = \"discord\"\nsenders = [\"Boss\"]\ncommands = [\"*\"]\n", nil)
-	first := c.say("discord", "group", "g", "Eve", "hello")
+	first := c.send("discord", "group", "g", "Eve", "hello")
 	asked := c.model.count()
 	for _, text := range []string{"/model talk/other", "/think high", "/send on", "/send off", "/verbose on", "/new", "/new talk/other", "/reset", "/RESET hello"} {
-		r := c.say("discord", "group", "g", "Eve", text)
+		r := c.send("discord", "group", "g", "Eve", text)
 		if !strings.HasPrefix(r.Reply, "You may not use /") || r.Session != first.Session || r.Reset != "" {
 			t.Errorf("%s of Eve: %+v", text, r)
 		}
-		if r := c.say("discord", "channel", "room", "Eve", text); !strings.HasPrefix(r.Reply, "You may not use /") {
+		if r := c.send("discord", "channel", "room", "Eve", text); !strings.HasPrefix(r.Reply, "You may not use /") {
 			t.Errorf("%s of Eve in a channel: %+v", text, r)
 		}
 	}
@@ -69,32 +70,32 @@ func TestWhoMayCommand(t *testing.T) {
 	if st := c.state(first.Session); st.Model != "talker" || st.Send != "" || st.Verbose != "" {
 		t.Errorf("the session is %+v", st)
 	}
-	if r := c.say("discord", "group", "g", "Eve", "/status"); !strings.Contains(r.Reply, "Model: talk/talker") {
+	if r := c.send("discord", "group", "g", "Eve", "/status"); !strings.Contains(r.Reply, "Model: talk/talker") {
 		t.Errorf("/status says %q", r.Reply)
 	}
-	if r := c.say("telegram", "group", "g", "Boss", "/model talk/other"); !strings.HasPrefix(r.Reply, "You may not") {
+	if r := c.send("telegram", "group", "g", "Boss", "/model talk/other"); !strings.HasPrefix(r.Reply, "You may not") {
 		t.Errorf("the rule of another channel counts: %q", r.Reply)
 	}
-	if r := c.say("discord", "group", "g", "Boss", "/model talk/other"); r.Reply != "Set to talk/other." || c.state(first.Session).Model != "other" {
+	if r := c.send("discord", "group", "g", "Boss", "/model talk/other"); r.Reply != "Set to talk/other." || c.state(first.Session).Model != "other" {
 		t.Errorf("Boss: %+v", r)
 	}
-	if r := c.say("discord", "group", "g", "boss", "/new"); r.Reset == "" {
+	if r := c.send("discord", "group", "g", "boss", "/new"); r.Reset == "" {
 		t.Errorf("Boss: %+v", r)
 	}
-	if r := c.say("discord", "direct", "eve", "Eve", "/think low"); r.Reply != "Set to low." {
+	if r := c.send("discord", "direct", "eve", "Eve", "/think low"); r.Reply != "Set to low." {
 		t.Errorf("in a direct chat: %+v", r)
 	}
 }
 
-// TestOperatorsRule: a chat does not switch on what the settings do not allow, and the
-// answers to /send are delivered where sending is switched on and off.
+// TestOperatorsRule checks that a chat cannot enable what the settings forbid, and that
+// replies to /send are delivered whether sending is on or off.
 func TestOperatorsRule(t *testing.T) {
 	c := chatting(t, "[[session.commands.rules]]\ncommands = [\"*\"]\n[[session.send_policy.rules]]\naction = \"deny\"\nchannel = \"discord\"\n", nil)
 	for _, kind := range []string{"group", "direct"} {
-		if r := c.say("discord", kind, "x", "Eve", "/send on"); r.Deliver || strings.HasPrefix(r.Reply, "Set") {
+		if r := c.send("discord", kind, "x", "Eve", "/send on"); r.Deliver || strings.HasPrefix(r.Reply, "Set") {
 			t.Errorf("%s: %+v", kind, r)
 		}
-		if r := c.say("discord", kind, "x", "Eve", "hello"); r.Deliver {
+		if r := c.send("discord", kind, "x", "Eve", "hello"); r.Deliver {
 			t.Errorf("%s: the answer is delivered: %+v", kind, r)
 		}
 	}
@@ -102,16 +103,17 @@ func TestOperatorsRule(t *testing.T) {
 		text    string
 		deliver bool
 	}{{"/send off", true}, {"hello", false}, {"/send on", true}, {"hello", true}, {"/send off", true}, {"/send default", true}, {"hello", true}} {
-		if r := c.say("telegram", "direct", "ann", "Ann", one.text); r.Deliver != one.deliver {
+		if r := c.send("telegram", "direct", "ann", "Ann", one.text); r.Deliver != one.deliver {
 			t.Errorf("%s: %+v", one.text, r)
 		}
 	}
 }
 
-// TestOverridesAreTakenBack: by null and default over the API, and by a command.
+// TestOverridesAreTakenBack checks that overrides are removed by null and default over the
+// API, and by a command.
 func TestOverridesAreTakenBack(t *testing.T) {
 	c := chatting(t, "thinking = \"low\"\n[models.\"talk/other\"]\nwindow = 32000\n", nil)
-	r := c.say("telegram", "direct", "ann", "Ann", "hello")
+	r := c.send("telegram", "direct", "ann", "Ann", "hello")
 	id := r.Session
 	set := func(body string) {
 		t.Helper()
@@ -122,7 +124,7 @@ func TestOverridesAreTakenBack(t *testing.T) {
 	}
 	is := func(what, model, thinking, verbose string) {
 		t.Helper()
-		c.say("telegram", "direct", "ann", "Ann", "hello")
+		c.send("telegram", "direct", "ann", "Ann", "hello")
 		if st := c.state(id); st.Model != model || st.Thinking != thinking || st.Verbose != verbose {
 			t.Errorf("%s: %s, %s, %s", what, st.Model, st.Thinking, st.Verbose)
 		}
@@ -131,9 +133,9 @@ func TestOverridesAreTakenBack(t *testing.T) {
 	is("chosen", "other", "high", "on")
 	set(`{"model":null,"thinking":null,"verbose":null,"send":null}`)
 	is("taken back", "talker", "low", "")
-	c.say("telegram", "direct", "ann", "Ann", "/model talk/other")
+	c.send("telegram", "direct", "ann", "Ann", "/model talk/other")
 	is("chosen by a command", "other", "low", "")
-	if r := c.say("telegram", "direct", "ann", "Ann", "/model default"); r.Reply != "Set to default." {
+	if r := c.send("telegram", "direct", "ann", "Ann", "/model default"); r.Reply != "Set to default." {
 		t.Errorf("it says %q", r.Reply)
 	}
 	is("taken back by a command", "talker", "low", "")
@@ -145,14 +147,14 @@ func TestOverridesAreTakenBack(t *testing.T) {
 	}
 }
 
-// TestResetsCarryTheSame: a session that a reset begins has what was chosen for the one
-// before, whatever kind of reset it was.
+// TestResetsCarryTheSame checks that a new session after any kind of reset keeps the
+// choices of the previous one.
 func TestResetsCarryTheSame(t *testing.T) {
 	now := new(clock)
-	c := chatting(t, "[models.\"talk/other\"]\nwindow = 32000\n[session.reset]\nmode = \"idle\"\nidle = \"2h\"\n", now.tell)
-	first := c.say("telegram", "direct", "ann", "Ann", "hello")
+	c := chatting(t, "[models.\"talk/other\"]\nwindow = 32000\n[session.reset]\nmode = \"idle\"\nidle = \"2h\"\n", now.now)
+	first := c.send("telegram", "direct", "ann", "Ann", "hello")
 	for _, text := range []string{"/model talk/other", "/think high", "/verbose on", "/send off"} {
-		c.say("telegram", "direct", "ann", "Ann", text)
+		c.send("telegram", "direct", "ann", "Ann", text)
 	}
 	want := c.state(first.Session)
 	last := first.Session
@@ -168,7 +170,7 @@ func TestResetsCarryTheSame(t *testing.T) {
 		default:
 			text = how
 		}
-		r := c.say("telegram", "direct", "ann", "Ann", text)
+		r := c.send("telegram", "direct", "ann", "Ann", text)
 		got := c.state(r.Session)
 		if r.Session == last || got.Model != want.Model || got.Thinking != want.Thinking || got.Verbose != want.Verbose || got.Send != want.Send {
 			t.Errorf("%s carries %+v, want %+v", how, got, want)
@@ -177,18 +179,18 @@ func TestResetsCarryTheSame(t *testing.T) {
 	}
 }
 
-// TestVerboseReplies: with /verbose on, the reply shows which tools were called.
+// TestVerboseReplies checks that with /verbose on, the reply lists the tools called.
 func TestVerboseReplies(t *testing.T) {
 	c := chatting(t, "", nil)
-	if r := c.say("telegram", "direct", "ann", "Ann", "use a tool"); r.Reply != "I see" {
+	if r := c.send("telegram", "direct", "ann", "Ann", "use a tool"); r.Reply != "I see" {
 		t.Errorf("it says %q", r.Reply)
 	}
-	c.say("telegram", "direct", "ann", "Ann", "/verbose on")
-	if r := c.say("telegram", "direct", "ann", "Ann", "use a tool"); r.Reply != "[calc {\"expression\":\"6*7\"}]\n\nI see" {
+	c.send("telegram", "direct", "ann", "Ann", "/verbose on")
+	if r := c.send("telegram", "direct", "ann", "Ann", "use a tool"); r.Reply != "[calc {\"expression\":\"6*7\"}]\n\nI see" {
 		t.Errorf("it says %q", r.Reply)
 	}
-	c.say("telegram", "direct", "ann", "Ann", "/verbose default")
-	if r := c.say("telegram", "direct", "ann", "Ann", "use a tool"); r.Reply != "I see" {
+	c.send("telegram", "direct", "ann", "Ann", "/verbose default")
+	if r := c.send("telegram", "direct", "ann", "Ann", "use a tool"); r.Reply != "I see" {
 		t.Errorf("it says %q", r.Reply)
 	}
 }

@@ -14,12 +14,12 @@ import (
 	"firn.dev/wire"
 )
 
-// delegates is a house with two agents whose model does what it is told: "call NAME
-// ARGS" calls a tool, everything else is repeated.
+// delegates is a house with two agents. Their model calls a tool on "call NAME ARGS" and
+// echoes everything else.
 type delegates struct {
 	listening
 	model *speaker
-	// gate holds back what is slow.
+	// gate blocks slow requests.
 	began chan string
 	gate  chan struct{}
 }
@@ -34,8 +34,8 @@ func delegate(t *testing.T, settings string) *delegates {
 	return d
 }
 
-// answer plays the model.
-func (d *delegates) answer(w http.ResponseWriter, asked []said) {
+// answer implements the model.
+func (d *delegates) answer(w http.ResponseWriter, asked []message) {
 	last := asked[len(asked)-1]
 	if last.Role == "tool" {
 		says(w, "the tool said: "+last.text())
@@ -54,8 +54,8 @@ func (d *delegates) answer(w http.ResponseWriter, asked []said) {
 	says(w, "re: "+text)
 }
 
-// plain is the text of a message, joined if it has several parts.
-func (s said) plain() string {
+// plain returns the text of a message, with its parts joined.
+func (s message) plain() string {
 	parts, ok := s.Content.([]any)
 	if !ok {
 		return s.text()
@@ -69,8 +69,7 @@ func (s said) plain() string {
 	return strings.Join(texts, "\n\n")
 }
 
-// uninjected is a message without what was injected before it, or behind what a machine
-// said.
+// uninjected returns a message without injected text.
 func uninjected(text string) string {
 	if strings.HasPrefix(text, "call ") {
 		text, _, _ = strings.Cut(text, "\n\n<")
@@ -82,7 +81,7 @@ func uninjected(text string) string {
 	return text
 }
 
-// turn says something as the owner and returns the answer.
+// turn sends a message as the owner and returns the answer.
 func (d *delegates) turn(id firn.ID, text string) string {
 	d.t.Helper()
 	a, err := d.own.Turn(d.t.Context(), id, wire.Turn{Text: text})
@@ -92,7 +91,7 @@ func (d *delegates) turn(id firn.ID, text string) string {
 	return a.Text
 }
 
-func (d *delegates) begin(n wire.NewSession) firn.ID {
+func (d *delegates) newSession(n wire.NewSession) firn.ID {
 	d.t.Helper()
 	s, err := d.own.NewSession(d.t.Context(), n)
 	if err != nil {
@@ -101,7 +100,7 @@ func (d *delegates) begin(n wire.NewSession) firn.ID {
 	return s.ID
 }
 
-// children are the sessions that one began.
+// children returns the sub-agent sessions of a session.
 func (d *delegates) children(id firn.ID) []wire.Session {
 	d.t.Helper()
 	all, err := d.own.Children(d.t.Context(), id)
@@ -111,12 +110,12 @@ func (d *delegates) children(id firn.ID) []wire.Session {
 	return all
 }
 
-// TestDelegationIsOffered: agents that have somebody to give tasks to are offered the
-// session tools and told who there is, in the request and never in the log.
+// TestDelegationIsOffered checks that agents with peers are offered the session tools and a
+// list of peers, in the request and never in the log.
 func TestDelegationIsOffered(t *testing.T) {
 	d := delegate(t, twoAgents+"[agents.alone]\ndelegation.mode = \"off\"\n[agents.picky]\ndelegation.agents = [\"main\"]\n")
 	for agent, want := range map[string]string{"main": "coder", "coder": "main", "quiet": "coder main", "alone": "", "picky": "main"} {
-		id := d.begin(wire.NewSession{Agent: agent})
+		id := d.newSession(wire.NewSession{Agent: agent})
 		d.turn(id, "hello")
 		_, heard := d.model.last()
 		_, list, injected := strings.Cut(heard[len(heard)-1], "<agents>")
@@ -140,11 +139,11 @@ func TestDelegationIsOffered(t *testing.T) {
 	}
 }
 
-// TestSubAgent: a task is done in a session of its own, under a key that names its
-// parent, and the answer comes back; the parent reads it, and lists it.
+// TestSubAgent checks that a task runs in a separate session whose key names its parent,
+// that the answer is returned, and that the parent can list and read the session.
 func TestSubAgent(t *testing.T) {
 	d := delegate(t, twoAgents)
-	id := d.begin(wire.NewSession{Key: "agent:main:main"})
+	id := d.newSession(wire.NewSession{Key: "agent:main:main"})
 	answer := d.turn(id, `call sessions_spawn {"task":"count to three","agent":"coder","label":"Counting"}`)
 	if !strings.Contains(answer, "answered:\\nre: count to three") && !strings.Contains(answer, "answered:\nre: count to three") {
 		t.Fatalf("the answer is %q", answer)
@@ -181,11 +180,11 @@ func TestSubAgent(t *testing.T) {
 	}
 }
 
-// TestSubAgentDepth: sub-agents begin sub-agents as deep as is set, and no deeper.
+// TestSubAgentDepth checks the depth limit of sub-agents.
 func TestSubAgentDepth(t *testing.T) {
 	for _, depth := range []int{1, 2} {
 		d := delegate(t, fmt.Sprintf("[defaults.delegation]\nmode = \"on\"\ndepth = %d\n", depth))
-		id := d.begin(wire.NewSession{})
+		id := d.newSession(wire.NewSession{})
 		task := "the end"
 		for range depth + 1 {
 			task = "call sessions_spawn " + quotedJSON(map[string]string{"task": task})
@@ -207,11 +206,11 @@ func TestSubAgentDepth(t *testing.T) {
 	}
 }
 
-// TestLateAnswer: the answer of a sub-agent that was not waited for comes as a message to
-// the session that asked, in the name of the agent, and is answered there.
+// TestLateAnswer checks that the answer of a sub-agent that was not awaited arrives as a
+// message from the agent and is answered.
 func TestLateAnswer(t *testing.T) {
 	d := delegate(t, twoAgents)
-	id := d.begin(wire.NewSession{Key: "agent:main:main"})
+	id := d.newSession(wire.NewSession{Key: "agent:main:main"})
 	got := d.turn(id, `call sessions_spawn {"task":"count slowly","agent":"coder","timeout_seconds":0}`)
 	if !strings.Contains(got, "accepted: ") || !strings.Contains(got, "will come as a message here") {
 		t.Fatalf("it says %q", got)
@@ -230,7 +229,7 @@ func TestLateAnswer(t *testing.T) {
 	}
 }
 
-// eventually follows a session until its log has a text, and returns the log.
+// eventually follows a session until its log contains a text, and returns the log.
 func (d *delegates) eventually(id firn.ID, text string) string {
 	d.t.Helper()
 	for _, err := range d.own.Events(d.t.Context(), id, 0) {
@@ -245,22 +244,22 @@ func (d *delegates) eventually(id firn.ID, text string) string {
 	return ""
 }
 
-// TestSubAgentAfterACrash: a gateway that goes on with a sub-agent after a crash delivers
-// its answer to the session that asked, once.
+// TestSubAgentAfterACrash checks that a gateway that resumes a sub-agent after a crash
+// delivers its answer to the parent session once.
 func TestSubAgentAfterACrash(t *testing.T) {
 	d := delegate(t, twoAgents)
-	id := d.begin(wire.NewSession{Key: "agent:main:main"})
+	id := d.newSession(wire.NewSession{Key: "agent:main:main"})
 	d.turn(id, `call sessions_spawn {"task":"count slowly","agent":"coder","timeout_seconds":0}`)
 	<-d.began
 	next := d.killed(t)
 	close(d.gate)
 	log := next.eventually(id, "re: session ")
-	if !strings.Contains(log, "re: count slowly") || strings.Count(log, " answered:") != 2 { // the message, and the answer that repeats it
+	if !strings.Contains(log, "re: count slowly") || strings.Count(log, " answered:") != 2 { // the message and the answer that repeats it
 		t.Errorf("the log says %s", log)
 	}
 }
 
-// killed is what the next gateway makes of a home whose gateway is killed now.
+// killed simulates a killed gateway and returns the next one on the same home.
 func (d *delegates) killed(t *testing.T) *delegates {
 	t.Helper()
 	w := withheld{t: t, listening: d.listening, model: d.model, settings: d.model.settings(twoAgents), once: new(sync.Once), gate: make(chan struct{})}
@@ -270,11 +269,11 @@ func (d *delegates) killed(t *testing.T) *delegates {
 	return &next
 }
 
-// TestSessionsWaitForEachOther: two sessions that ask each other at the same time do not
-// wait for ever.
+// TestSessionsWaitForEachOther checks that two sessions that call each other do not
+// deadlock.
 func TestSessionsWaitForEachOther(t *testing.T) {
 	d := delegate(t, "[defaults.delegation]\nmode = \"on\"\n")
-	a, b := d.begin(wire.NewSession{}), d.begin(wire.NewSession{})
+	a, b := d.newSession(wire.NewSession{}), d.newSession(wire.NewSession{})
 	ask := func(to firn.ID, message string) string {
 		return `call sessions_send ` + quotedJSON(map[string]any{"session": to, "message": message})
 	}
@@ -284,15 +283,15 @@ func TestSessionsWaitForEachOther(t *testing.T) {
 	}
 }
 
-// TestArchivedAtRest: the sessions of sub-agents are archived after an hour at rest, by
-// default, and are still listed under their parent.
+// TestArchivedAtRest checks that sub-agent sessions are archived after an hour without
+// activity by default, and are still listed under their parent.
 func TestArchivedAtRest(t *testing.T) {
 	c := new(clock)
 	m := speak(t, nil)
 	d := &delegates{model: m}
 	m.answer = d.answer
-	d.listening = listenIn(t, Options{Settings: load(t, m.settings(twoAgents)), Env: env(), Clock: c.tell})
-	id := d.begin(wire.NewSession{Key: "agent:main:main"})
+	d.listening = listenIn(t, Options{Settings: load(t, m.settings(twoAgents)), Env: env(), Clock: c.now})
+	id := d.newSession(wire.NewSession{Key: "agent:main:main"})
 	d.turn(id, `call sessions_spawn {"task":"count","agent":"coder"}`)
 	maintain := func() {
 		setup := d.house.o.Settings.Maintenance

@@ -9,11 +9,11 @@ import (
 	"firn.dev/wire"
 )
 
-// TestWhoSpeaksInAGroup: the model is told who said each message of a group, in the
-// request; the log has the text as it was said. Nobody can speak in the name of others. In a
-// direct chat no name is told.
+// TestWhoSpeaksInAGroup checks that requests name the sender of each group message while
+// the log has the plain text, that senders cannot be forged, and that direct chats have no
+// names.
 func TestWhoSpeaksInAGroup(t *testing.T) {
-	s := speak(t, func(w http.ResponseWriter, _ []said) { says(w, "I see") })
+	s := speak(t, func(w http.ResponseWriter, _ []message) { says(w, "I see") })
 	l := listenIn(t, Options{Settings: load(t, s.settings("[session]\ndm_scope = \"per-channel-peer\"\n")), Env: env()})
 	say := func(kind, peer, sender, text string) wire.Routed {
 		t.Helper()

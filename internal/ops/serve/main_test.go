@@ -8,7 +8,7 @@ import (
 	"firn.dev/store/jetstream/jetstreamtest"
 )
 
-// TestMain lets the test binary be a server of NATS too.
+// TestMain allows the test binary to run as a NATS server.
 func TestMain(m *testing.M) {
 	if config := os.Getenv(jetstreamtest.Env); config != "" {
 		if err := jetstreamtest.Serve(config, os.Stdin); err != nil {

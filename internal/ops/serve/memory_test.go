@@ -23,11 +23,10 @@ import (
 	"firn.dev/wire"
 )
 
-// aCall stands for a tool that the agent called, and its result.
+// aCall represents a tool call and its result.
 const aCall = "(a call)"
 
-// begun begins a session with what was said in it: the user and the agent in
-// turn.
+// begun creates a session with messages of the user and the agent in turn.
 func begun(t *testing.T, h *House, key, cwd string, said ...string) firn.ID {
 	t.Helper()
 	id := firn.NewID()
@@ -50,8 +49,8 @@ func begun(t *testing.T, h *House, key, cwd string, said ...string) firn.ID {
 	return id
 }
 
-// told is what is injected into a turn, by name.
-func told(n *notebook, id firn.ID, said string) map[string]string {
+// injections returns the text injected into a turn, by name.
+func injections(n *notebook, id firn.ID, said string) map[string]string {
 	all := make(map[string]string)
 	for _, i := range n.recallFor(context.Background(), agent.Run{Agent: "main", Session: id, Said: said, Bounds: route.Everything()}) {
 		all[i.Name] = firn.JoinText(i.Parts)
@@ -59,7 +58,7 @@ func told(n *notebook, id firn.ID, said string) map[string]string {
 	return all
 }
 
-// TestRecallIsInjected shows a model what was noted, and keeps it out of the log.
+// TestRecallIsInjected checks that notes are sent to the model and not stored in the log.
 func TestRecallIsInjected(t *testing.T) {
 	h, c := furnished(t, Options{})
 	ctx := t.Context()
@@ -74,11 +73,11 @@ func TestRecallIsInjected(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := notesOf(h, "main")
-	got := told(n, s.ID, "What is my cat called?")
+	got := injections(n, s.ID, "What is my cat called?")
 	if !strings.Contains(got["recall"], "[1] note agent/20") || !strings.Contains(got["recall"], "Tom") || !strings.Contains(got["memory"], "memory/house-rules.md") {
 		t.Errorf("it is told %v", got)
 	}
-	if got = told(n, s.ID, "Write a poem about the sea"); got["recall"] != "" {
+	if got = injections(n, s.ID, "Write a poem about the sea"); got["recall"] != "" {
 		t.Errorf("though nothing fits it is told %v", got)
 	}
 	answer, err := c.Turn(ctx, s.ID, wire.Turn{Text: "What is my cat called?"})
@@ -91,13 +90,13 @@ func TestRecallIsInjected(t *testing.T) {
 		}
 	}
 	n.settings.Index, n.settings.Recall.Count = false, 0
-	if got = told(n, s.ID, "What is my cat called?"); len(got) != 0 {
+	if got = injections(n, s.ID, "What is my cat called?"); len(got) != 0 {
 		t.Errorf("though it is switched off it is told %v", got)
 	}
 }
 
-// TestExtractionAfterTurns notes facts of a long talk where they belong, and
-// looks no further the next time.
+// TestExtractionAfterTurns checks that facts of a long conversation are stored in the right
+// folders, and that the next extraction starts after them.
 func TestExtractionAfterTurns(t *testing.T) {
 	h, c := furnished(t, Options{})
 	project := t.TempDir()
@@ -152,8 +151,7 @@ func TestExtractionAfterTurns(t *testing.T) {
 	}
 }
 
-// TestPeopleAreKeptApart gives everybody who writes from outside their own
-// notes.
+// TestPeopleAreKeptApart checks that external senders have separate notes.
 func TestPeopleAreKeptApart(t *testing.T) {
 	h, c := furnished(t, Options{})
 	ctx := t.Context()
@@ -165,7 +163,7 @@ func TestPeopleAreKeptApart(t *testing.T) {
 	}
 	n := notesOf(h, "main")
 	with := func(key string) string {
-		return told(n, begun(t, h, key, "", "hello", "hi"), "which tea do you know?")["recall"]
+		return injections(n, begun(t, h, key, "", "hello", "hi"), "which tea do you know?")["recall"]
 	}
 	for key, want := range map[string]string{"": "green", "agent:main:main": "green", ann: "black", ann + ":thread:7": "black", bob: "red", "agent:main:telegram:direct:eve": ""} {
 		got := with(key)
@@ -185,7 +183,7 @@ func TestPeopleAreKeptApart(t *testing.T) {
 	}
 }
 
-// TestNight tidies up when nobody talks, and only then.
+// TestNight checks that dreams run only while the gateway is idle.
 func TestNight(t *testing.T) {
 	h, c := furnished(t, Options{Settings: load(t, "[memory.dream]\nidle = \"1m\"")})
 	for i, said := range []string{"I prefer tabs over spaces in Go code.", "We decided to use Postgres for the shop.", "The release day must be Friday.", "Bye for now.", "Remember that the office is in Oslo."} {
@@ -219,14 +217,13 @@ func TestNight(t *testing.T) {
 	}
 }
 
-// TestNightsEnd lets the watching end with the gateway.
+// TestNightsEnd checks that the scheduler ends with the gateway.
 func TestNightsEnd(t *testing.T) {
 	h, _ := furnished(t, Options{})
 	h.startDreaming(t.Context())()
 }
 
-// TestNotesSwitchedOff has no notes where the settings say so, also for one
-// agent alone.
+// TestNotesSwitchedOff checks that memory can be disabled for all agents or for one.
 func TestNotesSwitchedOff(t *testing.T) {
 	_, c := furnished(t, Options{Settings: load(t, "[agents.quiet.memory]\nenabled = false\n[agents.loud]\n")})
 	if _, err := c.Remember(t.Context(), wire.MemoryPlace{Agent: "quiet"}, wire.NewNote{Text: "something to know"}); wire.KindOf(err) != wire.Unsupported {
@@ -266,7 +263,7 @@ func TestScopeOf(t *testing.T) {
 	}
 }
 
-// TestHandWritten finds what people wrote into the folder.
+// TestHandWritten checks that manually written notes are found.
 func TestHandWritten(t *testing.T) {
 	h, c := furnished(t, Options{})
 	dir := filepath.Join(h.home(), "agents", "main", "workspace")
@@ -282,8 +279,8 @@ func TestHandWritten(t *testing.T) {
 	}
 }
 
-// TestRecallWithoutThePast gives the notes though what was said cannot be
-// searched, and tells the log; with no note to give it is an error.
+// TestRecallWithoutThePast checks that notes are recalled even if sessions cannot be
+// searched, with a log entry. Without any notes it is an error.
 func TestRecallWithoutThePast(t *testing.T) {
 	var logged strings.Builder
 	h, c := furnished(t, Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
@@ -309,8 +306,8 @@ func TestRecallWithoutThePast(t *testing.T) {
 	}
 }
 
-// TestDreamOfOldConversations looks through what was said long ago and came here
-// after the last dream.
+// TestDreamOfOldConversations checks that old conversations imported after the last dream
+// are processed.
 func TestDreamOfOldConversations(t *testing.T) {
 	h, c := furnished(t, Options{})
 	begun(t, h, "agent:main:now", "", "We decided to use Postgres for the shop.", "Fine.")
@@ -339,8 +336,7 @@ func TestDreamOfOldConversations(t *testing.T) {
 	}
 }
 
-// TestFaultsAreListed tells of a link that leads out of the folder, and not what
-// is there.
+// TestFaultsAreListed checks that a link out of the folder is reported without its content.
 func TestFaultsAreListed(t *testing.T) {
 	h, c := furnished(t, Options{})
 	kept, err := c.Remember(t.Context(), wire.MemoryPlace{}, wire.NewNote{Text: "The ferry to Moss leaves at nine"})

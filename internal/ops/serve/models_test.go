@@ -55,8 +55,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestEveryProvider finds a model of every provider there is, and asks for a
-// key where one is needed: when it is checked, and when it is asked something.
+// TestEveryProvider checks that a model of every provider is found, and that a missing API
+// key is reported on check and on use.
 func TestEveryProvider(t *testing.T) {
 	for _, v := range vendors() {
 		model := "m"
@@ -111,7 +111,7 @@ func TestUnknownModels(t *testing.T) {
 	}
 }
 
-// TestOwnProviders reads providers and models from the settings.
+// TestOwnProviders checks providers and models defined in the settings.
 func TestOwnProviders(t *testing.T) {
 	c := load(t, `
 [providers.work]
@@ -146,7 +146,7 @@ window = 9000
 	}
 }
 
-// TestEncode spells requests as they would be sent, without a key.
+// TestEncode checks that requests are encoded as they would be sent, without a key.
 func TestEncode(t *testing.T) {
 	m := NewModels(config.Default(t.TempDir()), env(), 0)
 	said := firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "Is anybody there?"}}}

@@ -22,7 +22,7 @@ import (
 	"firn.dev/wire"
 )
 
-// alone starts a server that stands alone, and returns what settings say of it.
+// alone starts a standalone server and returns the settings for it.
 func alone(t *testing.T) string {
 	t.Helper()
 	ports := basetest.FreePorts(t, 2)
@@ -53,9 +53,8 @@ func hits(t *testing.T, c *client.Client, words string) int {
 	return len(found.Items)
 }
 
-// TestTwoGateways lets two gateways with homes of their own have one store: each
-// lists and finds at once what the other was told, and what was purged is found
-// by neither.
+// TestTwoGateways checks that two gateways with separate homes and one store immediately
+// list and find each other's messages, and that neither finds purged ones.
 func TestTwoGateways(t *testing.T) {
 	settings := alone(t)
 	_, a := furnished(t, Options{Settings: load(t, settings)})
@@ -63,7 +62,7 @@ func TestTwoGateways(t *testing.T) {
 	if n := hits(t, b, "walrus"); n != 0 {
 		t.Fatalf("found %d of nothing", n)
 	}
-	s := tell(t, a, wire.NewSession{Key: "agent:main:main", Title: "Beasts"}, "The walrus is large.")
+	s := newSessionWith(t, a, wire.NewSession{Key: "agent:main:main", Title: "Beasts"}, "The walrus is large.")
 	if got := titles(t, b); got != "Beasts" {
 		t.Errorf("the other lists %q", got)
 	}
@@ -80,7 +79,7 @@ func TestTwoGateways(t *testing.T) {
 	if hits(t, a, "narwhal") == 0 {
 		t.Error("the first does not find what the other was told")
 	}
-	titles(t, b) // which writes down what has changed
+	titles(t, b) // records the changes
 	report, err := b.CheckIndex(t.Context())
 	if err != nil || !report.OK {
 		t.Errorf("the indexes of the other differ: %+v, %v", report, err)
@@ -98,8 +97,8 @@ func TestTwoGateways(t *testing.T) {
 	}
 }
 
-// TestEmbeddedAlone lets one process have the directory of an embedded server,
-// and the next one when it is done.
+// TestEmbeddedAlone checks that only one process at a time can use the directory of an
+// embedded server.
 func TestEmbeddedAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "nats")
 	s := config.Default(t.TempDir()).Store
@@ -137,8 +136,8 @@ func TestEmbeddedAlone(t *testing.T) {
 	}
 }
 
-// TestNoCluster says what to do about servers that cannot be reached, or that may
-// lose what they were told.
+// TestNoCluster checks the hints for servers that are unreachable or may lose acknowledged
+// data.
 func TestNoCluster(t *testing.T) {
 	port := basetest.FreePorts(t, 1)[0]
 	_, err := Open(Options{Settings: load(t, fmt.Sprintf("[store]\nurl = \"nats://127.0.0.1:%d\"\nallow_unsafe = true", port)), Env: env()})
@@ -152,14 +151,14 @@ func TestNoCluster(t *testing.T) {
 	}
 }
 
-// TestMirrorOfGateway copies to files what is new, and only that, and never into
-// a directory that is somebody's.
+// TestMirrorOfGateway checks that only new data is copied to files, and never into a
+// directory with other contents.
 func TestMirrorOfGateway(t *testing.T) {
 	root := t.TempDir()
 	settings := load(t, "[store]\nurl = \"nats-embedded:"+filepath.ToSlash(filepath.Join(root, "nats"))+"\"\nmirror = \""+filepath.ToSlash(filepath.Join(root, "copy"))+"\"\n")
 	h, c := furnished(t, Options{Settings: settings})
-	s := tell(t, c, wire.NewSession{Key: "agent:main:main", Title: "Kept"}, "Keep this.")
-	tell(t, c, wire.NewSession{Title: "Other"}, "And this.")
+	s := newSessionWith(t, c, wire.NewSession{Key: "agent:main:main", Title: "Kept"}, "Keep this.")
+	newSessionWith(t, c, wire.NewSession{Title: "Other"}, "And this.")
 	m := &mirrorer{fs: h.fs, settings: settings, dir: settings.Store.Mirror, report: func(string) {}, clock: time.Now}
 	from := h.own.(migrate.Side)
 	r, err := m.run(t.Context(), from)
@@ -197,8 +196,8 @@ func TestMirrorOfGateway(t *testing.T) {
 	}
 }
 
-// TestDaemonMirrors runs a gateway whose settings name a directory for copies: it makes
-// the first by itself.
+// TestDaemonMirrors checks that a gateway with a configured mirror directory makes the
+// first copy.
 func TestDaemonMirrors(t *testing.T) {
 	root := t.TempDir()
 	settings := load(t, "[store]\nurl = \"nats-embedded:"+filepath.ToSlash(filepath.Join(root, "nats"))+"\"\nmirror = \""+filepath.ToSlash(filepath.Join(root, "copy"))+"\"\n")

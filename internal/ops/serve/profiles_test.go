@@ -13,7 +13,7 @@ import (
 	"firn.dev/wire"
 )
 
-// keyed is a provider that keeps the keys it is asked with.
+// keyed is a provider that records the API keys it receives.
 type keyed struct {
 	*httptest.Server
 	mu   sync.Mutex
@@ -32,7 +32,7 @@ func newKeyed(t *testing.T) *keyed {
 	return k
 }
 
-// taken returns the keys since it was last called, each once.
+// taken returns the distinct keys since the last call.
 func (k *keyed) taken() string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -61,7 +61,7 @@ titles = false
 fallbacks = ["other/talker"]
 `
 
-// profileHouse opens a gateway whose providers are one server.
+// profileHouse opens a gateway whose providers are all one server.
 func profileHouse(t *testing.T, change func(string) string) (*keyed, *client.Client) {
 	k := newKeyed(t)
 	text := strings.ReplaceAll(profileSettings, "kind = \"openai-chat\"\n", "kind = \"openai-chat\"\nurl = "+quoted(k.URL)+"\n")
@@ -73,7 +73,7 @@ func profileHouse(t *testing.T, change func(string) string) (*keyed, *client.Cli
 	return k, c
 }
 
-// chooseAuth chooses a profile.
+// chooseAuth selects a profile.
 func chooseAuth(t *testing.T, c *client.Client, id firn.ID, name string) wire.Session {
 	t.Helper()
 	s, err := c.Patch(t.Context(), id, wire.Patch{Auth: &name})
@@ -83,9 +83,8 @@ func chooseAuth(t *testing.T, c *client.Client, id firn.ID, name string) wire.Se
 	return s
 }
 
-// TestAuthProfile asks a provider with the credentials that the session chose, in turns
-// and compactions; takes the choice back, carries it over a reset, and leaves
-// other providers alone.
+// TestAuthProfile checks that turns and compactions use the profile of the session, that it
+// can be removed, survives a reset and does not affect other providers.
 func TestAuthProfile(t *testing.T) {
 	k, c := profileHouse(t, func(s string) string { return strings.Replace(s, `fallbacks = ["other/talker"]`, "", 1) })
 	s, err := c.NewSession(t.Context(), wire.NewSession{Key: "agent:main:main"})
@@ -113,14 +112,14 @@ func TestAuthProfile(t *testing.T) {
 	if got := k.taken(); got != "work" {
 		t.Errorf("a compaction asked with %q", got)
 	}
-	turn(s.ID, "work") // also behind the compaction
+	turn(s.ID, "work") // also after the compaction
 	next, err := c.NewSession(t.Context(), wire.NewSession{Key: "agent:main:main", Fresh: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	turn(next.ID, "work")
 	chooseAuth(t, c, next.ID, "talk/team")
-	turn(next.ID, "team") // and not the usual key beside it
+	turn(next.ID, "team") // and not the default key as well
 	other := "other/talker"
 	if _, err := c.Patch(t.Context(), next.ID, wire.Patch{Model: &other}); err != nil {
 		t.Fatal(err)
@@ -145,7 +144,8 @@ func TestAuthProfile(t *testing.T) {
 	}
 }
 
-// TestAuthProfileIsNotReplaced: a profile without a key is never asked with the usual one.
+// TestAuthProfileIsNotReplaced checks that a profile without a key never uses the default
+// key.
 func TestAuthProfileIsNotReplaced(t *testing.T) {
 	k, c := profileHouse(t, func(s string) string { return strings.Replace(s, `fallbacks = ["other/talker"]`, "", 1) })
 	s, err := c.NewSession(t.Context(), wire.NewSession{})
@@ -161,8 +161,8 @@ func TestAuthProfileIsNotReplaced(t *testing.T) {
 	}
 }
 
-// TestAuthProfileFallsBack: credentials that are missing are a reason for a fallback, as
-// rejected ones are.
+// TestAuthProfileFallsBack checks that missing credentials trigger a fallback, like
+// rejected ones.
 func TestAuthProfileFallsBack(t *testing.T) {
 	k, c := profileHouse(t, nil)
 	s, err := c.NewSession(t.Context(), wire.NewSession{})

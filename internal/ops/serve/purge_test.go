@@ -15,7 +15,7 @@ import (
 	"firn.dev/wire"
 )
 
-// found are the words that some file of a home has, in its name or its bytes.
+// found returns the words that occur in the name or content of any file of a home.
 func found(t *testing.T, home string, words ...string) map[string]string {
 	t.Helper()
 	at := make(map[string]string)
@@ -43,9 +43,8 @@ func found(t *testing.T, home string, words ...string) map[string]string {
 	return at
 }
 
-// TestPurgeErasesWhatWasLearnt purges a session from which facts were found and
-// notes were made, in all scopes: no byte of the home tells of it afterwards,
-// and what others said too stays.
+// TestPurgeErasesWhatWasLearnt purges a session with extracted facts and notes in all
+// scopes. No trace of it may remain in the home, and facts that others stated too are kept.
 func TestPurgeErasesWhatWasLearnt(t *testing.T) {
 	h, c := furnished(t, Options{})
 	ctx := t.Context()
@@ -75,7 +74,7 @@ func TestPurgeErasesWhatWasLearnt(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.Forget(ctx, wire.MemoryPlace{}, "quinoa-rules"); err != nil { // now it is an old version only
+	if _, err := c.Forget(ctx, wire.MemoryPlace{}, "quinoa-rules"); err != nil { // only an old version remains
 		t.Fatal(err)
 	}
 	if _, err := c.Dream(ctx, wire.MemoryPlace{Project: project}, wire.DreamOrder{}); err != nil {
@@ -97,8 +96,8 @@ func TestPurgeErasesWhatWasLearnt(t *testing.T) {
 	}
 }
 
-// TestEveryFolderIsLookedInto erases also where notes are switched off, and of
-// agents that are gone.
+// TestEveryFolderIsLookedInto checks that notes are also erased where memory is disabled
+// and for removed agents.
 func TestEveryFolderIsLookedInto(t *testing.T) {
 	elsewhere := t.TempDir()
 	h, c := furnished(t, Options{Settings: load(t, "[memory]\nenabled = false\n[agents.apart.memory]\ndir = "+quoted(elsewhere))})

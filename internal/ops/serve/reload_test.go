@@ -22,7 +22,7 @@ func decode(t *testing.T, data []byte, v any) {
 	}
 }
 
-// fetch asks a house something over HTTP as its owner, and returns the status.
+// fetch sends an HTTP request to a house as its owner and returns the status.
 func fetch(t *testing.T, h *House, method, path, body string, head ...string) int {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost"+path, strings.NewReader(body))
@@ -37,12 +37,11 @@ func fetch(t *testing.T, h *House, method, path, body string, head ...string) in
 	return w.Code
 }
 
-// TestReload changes the settings of a gateway that runs: agents, jobs, hooks,
-// resets and maintenance. The turn that runs meanwhile ends as it began, and no
-// session is lost.
+// TestReload changes agents, jobs, hooks, resets and maintenance of a running gateway. A
+// running turn ends with its old settings, and no session is lost.
 func TestReload(t *testing.T) {
 	began, gate := make(chan struct{}, 10), make(chan struct{}, 10)
-	s := speak(t, func(w http.ResponseWriter, asked []said) {
+	s := speak(t, func(w http.ResponseWriter, asked []message) {
 		if last := asked[len(asked)-1].text(); strings.Contains(last, "slowly") {
 			began <- struct{}{}
 			<-gate
@@ -69,7 +68,7 @@ template = "Pushed: {{.ref}}"
 prune_after = "1m"
 subagent_idle = "1h"
 `))
-	d := serving(t, before, func(o *Options) { o.Clock = now.tell }, after)
+	d := serving(t, before, func(o *Options) { o.Clock = now.now }, after)
 	chat, err := d.NewSession(t.Context(), wire.NewSession{Key: "agent:main:main"})
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +123,7 @@ subagent_idle = "1h"
 	}
 }
 
-// waitFor waits until something is so, as long as a test may take.
+// waitFor waits until a condition is true or the test times out.
 func waitFor(t *testing.T, so func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
@@ -138,15 +137,14 @@ func waitFor(t *testing.T, so func() bool) {
 	}
 }
 
-// TestJobsRun has a gateway that runs its jobs when they are due, and puts old
-// runs away.
+// TestJobsRun checks that a gateway runs due jobs and archives old runs.
 func TestJobsRun(t *testing.T) {
 	told := make(chan string, 10)
-	s := speak(t, func(w http.ResponseWriter, asked []said) {
+	s := speak(t, func(w http.ResponseWriter, asked []message) {
 		told <- asked[len(asked)-1].text()
 		says(w, "Done.")
 	})
-	var started atomic.Pointer[time.Time] // when the clock began to go
+	var started atomic.Pointer[time.Time] // when the clock started
 	almost := time.Date(2026, 3, 2, 6, 59, 59, 500e6, time.UTC)
 	d := serving(t, load(t, s.settings(`
 [[cron]]
@@ -197,8 +195,8 @@ enabled = false
 	})
 }
 
-// TestRetiredAgents closes agents of earlier settings too: what they do in the
-// background must not outlive the store.
+// TestRetiredAgents checks that agents of earlier settings are closed too: their background
+// work must not outlive the store.
 func TestRetiredAgents(t *testing.T) {
 	settings := load(t, "")
 	h, c := furnished(t, Options{Settings: settings})
@@ -219,7 +217,7 @@ func TestRetiredAgents(t *testing.T) {
 	}
 }
 
-// TestLogLevel changes what is told in the log with the settings.
+// TestLogLevel checks that the log level changes with the settings.
 func TestLogLevel(t *testing.T) {
 	settings := load(t, "[log]\nlevel = \"warn\"\n")
 	var told strings.Builder

@@ -9,7 +9,7 @@ import (
 	"firn.dev/wire"
 )
 
-// refused reports whether the gateway accepts nothing new from an identity.
+// refused checks that the gateway accepts nothing new from an identity.
 func (w *withheld) refused(who identity, id firn.ID) {
 	w.t.Helper()
 	for _, path := range []string{"/turns", "/entries"} {
@@ -22,8 +22,8 @@ func (w *withheld) refused(who identity, id firn.ID) {
 	}
 }
 
-// asBearer is an identity that shows its cookie as a token, which no gateway takes for
-// another's.
+// asBearer returns an identity that sends its cookie as a bearer token, which gateways
+// reject.
 func (w *withheld) asBearer(who identity) identity {
 	w.t.Helper()
 	r, err := http.NewRequestWithContext(w.t.Context(), "GET", w.url, nil)
@@ -35,9 +35,9 @@ func (w *withheld) asBearer(who identity) identity {
 	return who
 }
 
-// TestLogoutKeepsAcceptedMessages: a browser that logs out, or that logs in anew, has its
-// turn and its waiting messages answered, here and after a restart, within its bounds; its
-// old token can be used for nothing new.
+// TestLogoutKeepsAcceptedMessages checks that after a logout or a new login the browser's
+// running turn and queued messages are still answered within its bounds, also after a
+// restart, and that its old token accepts nothing new.
 func TestLogoutKeepsAcceptedMessages(t *testing.T) {
 	for _, way := range []string{"logout", "login"} {
 		t.Run(way, func(t *testing.T) {
@@ -45,12 +45,12 @@ func TestLogoutKeepsAcceptedMessages(t *testing.T) {
 			all := w.identities()
 			browser, owner := all[2], all[8]
 			running, waiting, from := w.session(browser, "running"), w.session(browser, "waiting"), w.model.count()
-			w.say(browser, running, wire.Turn{Text: "probe slowly: one " + within, ID: "r1"})
-			w.say(owner, waiting, wire.Turn{Text: "slowly: one of the owner", ID: "w1"}) // its answer is there to be found
+			w.send(browser, running, wire.Turn{Text: "probe slowly: one " + within, ID: "r1"})
+			w.send(owner, waiting, wire.Turn{Text: "slowly: one of the owner", ID: "w1"}) // its answer can be found
 			<-w.began
 			<-w.began
-			w.say(browser, waiting, wire.Turn{Text: "probe two " + within, ID: "w2"})
-			w.say(browser, running, wire.Turn{Text: "probe three " + within, ID: "r3", Queue: "followup"})
+			w.send(browser, waiting, wire.Turn{Text: "probe two " + within, ID: "w2"})
+			w.send(browser, running, wire.Turn{Text: "probe three " + within, ID: "r3", Queue: "followup"})
 			body := any(map[string]any{})
 			if way == "login" {
 				body = wire.Login{Code: w.order(w.made["shop"].Secret)}
@@ -73,7 +73,7 @@ func TestLogoutKeepsAcceptedMessages(t *testing.T) {
 				}
 				gateway.refused(w.asBearer(browser), waiting)
 			}
-			if _, err := w.await(w.session(owner, "free"), "o1", "probe of the owner"); err != nil { // who is told all
+			if _, err := w.await(w.session(owner, "free"), "o1", "probe of the owner"); err != nil { // the owner sees everything
 				t.Error(err)
 			}
 			w.holds(browser.may, from)
@@ -92,9 +92,9 @@ func TestLogoutKeepsAcceptedMessages(t *testing.T) {
 	}
 }
 
-// TestRevokedTokensStopTheirTurns: revoking a token interrupts its turns, and those of its
-// browsers, while the model is asked; the reason is on record; and what waits is not
-// answered. It counts for a browser that logged out before, too.
+// TestRevokedTokensStopTheirTurns checks that revoking a token interrupts its turns and
+// those of its browsers during a model request, that the reason is recorded, and that
+// queued messages are not answered. This includes browsers that logged out before.
 func TestRevokedTokensStopTheirTurns(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -106,13 +106,13 @@ func TestRevokedTokensStopTheirTurns(t *testing.T) {
 			all := w.identities()
 			who, owner := all[c.who], all[8]
 			running, others, from := w.session(who, "running"), w.session(who, "others"), w.model.count()
-			w.say(who, running, wire.Turn{Text: "probe slowly: begun " + within, ID: "r1"})
+			w.send(who, running, wire.Turn{Text: "probe slowly: begun " + within, ID: "r1"})
 			<-w.began
-			w.say(who, running, wire.Turn{Text: "probe two " + within, ID: "r2", Queue: "followup"})
-			w.say(owner, others, wire.Turn{Text: "probe slowly: one of the owner", ID: "o1"})
+			w.send(who, running, wire.Turn{Text: "probe two " + within, ID: "r2", Queue: "followup"})
+			w.send(owner, others, wire.Turn{Text: "probe slowly: one of the owner", ID: "o1"})
 			<-w.began
-			w.say(who, others, wire.Turn{Text: "probe three " + within, ID: "o2", Queue: "followup"})
-			w.say(owner, others, wire.Turn{Text: "probe four of the owner", ID: "o3", Queue: "followup"})
+			w.send(who, others, wire.Turn{Text: "probe three " + within, ID: "o2", Queue: "followup"})
+			w.send(owner, others, wire.Turn{Text: "probe four of the owner", ID: "o3", Queue: "followup"})
 			if c.logout {
 				if status, text := w.ask(who, "POST", "/v1/logout", map[string]any{}); status != http.StatusOK {
 					t.Fatalf("log out: %d %s", status, text)
@@ -133,7 +133,7 @@ func TestRevokedTokensStopTheirTurns(t *testing.T) {
 					return strings.Contains(log, "revoked") && strings.Contains(log, "firn.unqueued")
 				}
 			}
-			waitFor(t, recorded(w)) // the model waits for the gate: nothing but the revocation ends the turn
+			waitFor(t, recorded(w)) // the model is blocked, so only the revocation can end the turn
 			w.release()
 			next.house.Gateway.GoOn()
 			waitFor(t, recorded(next))

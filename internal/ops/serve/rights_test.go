@@ -22,15 +22,14 @@ import (
 	"firn.dev/wire"
 )
 
-// The auth matrix with an agent in the middle: a turn sees and changes what the one who
-// began it may see, through whatever door. In sessions and notes of all kinds there are
-// words that only those may come to know who may see them. The model looks for all of
-// them with all its tools, and repeats whatever it was told.
+// The authorization matrix with an agent in between: a turn has the rights of its caller,
+// through every protocol. Sessions and notes of all kinds contain secret words. The model
+// searches for all of them with all its tools and repeats everything it finds.
 
-// planted is a word somewhere, and another one by which it is found.
+// planted is a secret word and a word by which it can be found.
 type planted struct{ find, canary string }
 
-// The words, by where they are.
+// The words by location.
 var (
 	inKeyless = planted{"quokka", "vermilion17"}
 	inTitle   = planted{"heron", "cobalt23"}
@@ -49,22 +48,22 @@ var (
 	everyWord = []planted{inKeyless, inTitle, inPrivate, inNote, inName, inProject, inWork, inWorkers, inAnn, inAnns, inShop, inShopX, inKey}
 )
 
-// mains is what is the main agent's, but for the notes of a project.
+// mains are the words of the main agent, except those in project notes.
 var mains = []planted{inKeyless, inTitle, inPrivate, inNote, inName, inShop, inShopX}
 
-// withheld is a house full of such words.
+// withheld is a house that contains the words.
 type withheld struct {
 	t *testing.T
 	listening
 	model *speaker
 	dir   string
-	// sessions are those in which words are.
+	// sessions are the sessions with words.
 	sessions []firn.ID
 	words    []planted
-	// notes name the notes in which they are.
+	// notes are the names of the notes with words.
 	notes []string
 	made  map[string]wire.Created
-	// began tells that the model is asked for something slow, which waits for gate.
+	// began receives slow requests of the model, which wait for gate.
 	began    chan string
 	gate     chan struct{}
 	once     *sync.Once
@@ -78,7 +77,7 @@ func withhold(t *testing.T) *withheld {
 	return withholdIn(t, "")
 }
 
-// withholdIn is withhold with more settings.
+// withholdIn is withhold with additional settings.
 func withholdIn(t *testing.T, more string) *withheld {
 	t.Helper()
 	return withholdAt(t, more, nil)
@@ -97,14 +96,14 @@ func withholdAt(t *testing.T, more string, clock func() time.Time) *withheld {
 	return w
 }
 
-// release lets the model answer what it is slow with.
+// release unblocks slow requests of the model.
 func (w *withheld) release() { w.once.Do(func() { close(w.gate) }) }
 
-// plant puts the words where they belong.
+// plant creates the sessions and notes with the words.
 func (w *withheld) plant() {
 	say := func(p planted) string { return fmt.Sprintf("The %s is %s.", p.find, p.canary) }
 	put := func(n wire.NewSession, p planted) firn.ID {
-		s := tell(w.t, w.own, n, say(p))
+		s := newSessionWith(w.t, w.own, n, say(p))
 		w.sessions, w.words = append(w.sessions, s.ID), append(w.words, p)
 		return s.ID
 	}
@@ -141,7 +140,7 @@ func (w *withheld) must(err error) {
 	}
 }
 
-// tries are all that the model tries.
+// tries returns all tool calls that the model attempts.
 func (w *withheld) tries() (names []string, arguments []any) {
 	add := func(name string, a map[string]any) { names, arguments = append(names, name), append(arguments, a) }
 	for _, p := range everyWord {
@@ -156,8 +155,8 @@ func (w *withheld) tries() (names []string, arguments []any) {
 	return names, arguments
 }
 
-// answer plays the model: it tries everything at once, then says what it was told.
-func (w *withheld) answer(out http.ResponseWriter, asked []said) {
+// answer implements the model: it makes all calls together and then repeats the results.
+func (w *withheld) answer(out http.ResponseWriter, asked []message) {
 	told := 0
 	for _, m := range slices.Backward(asked) {
 		if m.Role == "user" {
@@ -213,10 +212,10 @@ func quotedJSON(v any) string {
 	return string(data)
 }
 
-// call is one of several calls of tools.
+// call is one of several tool calls.
 type call struct{ id, name, arguments string }
 
-// callAll answers with several calls.
+// callAll answers with several tool calls.
 func callAll(w http.ResponseWriter, all []call) {
 	list := make([]any, len(all))
 	for i, c := range all {
@@ -225,7 +224,7 @@ func callAll(w http.ResponseWriter, all []call) {
 	chunk(w, map[string]any{"tool_calls": list}, "tool_calls")
 }
 
-// listenIn is listen, with the environment that the options have.
+// listenIn is listen with the environment of the options.
 func listenIn(t *testing.T, o Options) listening {
 	t.Helper()
 	h, err := newHouse(o)
@@ -235,7 +234,7 @@ func listenIn(t *testing.T, o Options) listening {
 	return listenAs(t, h)
 }
 
-// token makes a token, once for each name.
+// token creates a token, once per name.
 func (w *withheld) token(n wire.NewToken) wire.Created {
 	w.t.Helper()
 	if made, ok := w.made[n.Name]; ok {
@@ -247,22 +246,22 @@ func (w *withheld) token(n wire.NewToken) wire.Created {
 	return made
 }
 
-// identity is who asks: how they show it, and which session is theirs to talk in.
+// identity is a caller: its credentials and the session it uses.
 type identity struct {
 	name string
-	// show is how a request says who it is from; nil is the owner, in this process.
+	// show adds the credentials to a request; nil means the owner in this process.
 	show func(*http.Request)
-	// key is that of the session, and may what of all words they may come to know.
+	// key is the key of the session; may lists the words the caller may see.
 	key string
 	may []planted
 }
 
-// bearing shows a token.
+// bearing sends a token.
 func bearing(secret string) func(*http.Request) {
 	return func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+secret) }
 }
 
-// ask sends a request, and returns the answer with its status.
+// ask sends a request and returns the status and body.
 func (w *withheld) ask(who identity, method, path string, body any, head ...string) (int, string) {
 	w.t.Helper()
 	data, err := json.Marshal(body)
@@ -292,7 +291,7 @@ func (w *withheld) ask(who identity, method, path string, body any, head ...stri
 	return response.StatusCode, string(text)
 }
 
-// browser is a browser that somebody with a token has let in.
+// browser returns the credentials of a browser logged in with a token.
 func (w *withheld) browser(secret string) func(*http.Request) {
 	w.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -311,7 +310,7 @@ func (w *withheld) browser(secret string) func(*http.Request) {
 	}
 }
 
-// identities are all who may begin turns in sessions.
+// identities returns all callers that may start turns.
 func (w *withheld) identities() []identity {
 	shop := wire.NewToken{Name: "shop", Scope: wire.ScopeWrite, Keys: []string{"agent:main:shop"}}
 	only := wire.NewToken{Name: "only", Scope: wire.ScopeWrite, Agents: []string{"main"}, Keys: []string{"agent:main:shop", "agent:work:shop"}}
@@ -328,8 +327,8 @@ func (w *withheld) identities() []identity {
 	}
 }
 
-// session begins one, under a key of its own below that of who asks, in the directory
-// of the project.
+// session creates a session in the project directory, under a new key below that of the
+// caller.
 func (w *withheld) session(who identity, door string) firn.ID {
 	w.t.Helper()
 	s, err := w.own.NewSession(w.t.Context(), wire.NewSession{Key: who.key + ":" + door, CWD: w.dir})
@@ -337,9 +336,8 @@ func (w *withheld) session(who identity, door string) firn.ID {
 	return s.ID
 }
 
-// probe lets somebody ask the agent for everything, by a door, and holds what came of
-// it against what they may know: what the model was sent, what was answered, and what
-// the log of the session says.
+// probe makes a caller request everything through a protocol and checks that the requests
+// to the model, the answer and the log contain only permitted words.
 func (w *withheld) probe(who identity, door string, through func() (answer string, session firn.ID)) {
 	w.t.Helper()
 	before := w.model.count()
@@ -367,11 +365,10 @@ func (w *withheld) probe(who identity, door string, through func() (answer strin
 	w.alike(who, door, id)
 }
 
-// nowhere is the id of a session that is not there.
+// nowhere is the ID of a session that does not exist.
 const nowhere = "00000000-0000-7000-8000-000000000000"
 
-// alike sees that what is told of a session that is out of bounds is what is told of
-// one that is not there.
+// alike checks that a session out of bounds looks the same as a missing one.
 func (w *withheld) alike(who identity, door string, id firn.ID) {
 	w.t.Helper()
 	names, _ := w.tries()
@@ -395,7 +392,7 @@ func (w *withheld) alike(who identity, door string, id firn.ID) {
 	}
 	blank := func(text string, id firn.ID) string { return strings.ReplaceAll(text, string(id), "X") }
 	for i, session := range w.sessions {
-		if session == id { // in which they talk
+		if session == id { // the caller's own session
 			continue
 		}
 		seen := slices.Contains(who.may, w.words[i])
@@ -409,7 +406,7 @@ func (w *withheld) alike(who identity, door string, id firn.ID) {
 	}
 }
 
-// TestTurnsSeeWhatTheAskerMaySee: the matrix of who asks and by which door.
+// TestTurnsSeeWhatTheAskerMaySee tests the matrix of callers and protocols.
 func TestTurnsSeeWhatTheAskerMaySee(t *testing.T) {
 	w := withhold(t)
 	for _, who := range w.identities() {
@@ -432,7 +429,7 @@ func TestTurnsSeeWhatTheAskerMaySee(t *testing.T) {
 			return text, id
 		})
 		if strings.Contains(who.key, ":work:") {
-			continue // the default agent's doors
+			continue // protocols of the default agent
 		}
 		w.probe(who, "chat completions", func() (string, firn.ID) {
 			id := w.session(who, "openai")
@@ -448,7 +445,7 @@ func TestTurnsSeeWhatTheAskerMaySee(t *testing.T) {
 	}
 }
 
-// finish waits for the end of the turn that a request begins, which does not.
+// finish waits for the end of a turn started by a request that does not wait.
 func (w *withheld) finish(begin func() (answer string, session firn.ID)) (string, firn.ID) {
 	w.t.Helper()
 	ctx, cancel := context.WithCancel(w.t.Context())
@@ -469,7 +466,7 @@ func (w *withheld) finish(begin func() (answer string, session firn.ID)) (string
 			}
 		}
 	}()
-	s, err := w.own.NewSession(ctx, wire.NewSession{Agent: "work"}) // whose event says that it is listened
+	s, err := w.own.NewSession(ctx, wire.NewSession{Agent: "work"}) // its event shows that the listener is connected
 	w.must(err)
 	for listening := false; !listening; {
 		select {
@@ -490,8 +487,7 @@ func (w *withheld) finish(begin func() (answer string, session firn.ID)) (string
 	return answer, id
 }
 
-// TestOutsidersSeeTheirConversation: people who write from outside, programs that call
-// hooks, and jobs.
+// TestOutsidersSeeTheirConversation tests external senders, hooks and jobs.
 func TestOutsidersSeeTheirConversation(t *testing.T) {
 	w := withhold(t)
 	owner := identity{name: "the owner"}

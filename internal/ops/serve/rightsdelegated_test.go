@@ -13,8 +13,9 @@ import (
 	"firn.dev/wire"
 )
 
-// delegating are the calls with which the model tries to reach other sessions and agents:
-// it reads and asks all of them, and lets sub-agents look for everything.
+// delegating returns the calls with which the model tries to reach other sessions and
+// agents: it reads and messages all of them, and starts sub-agents that search for
+// everything.
 func (w *withheld) delegating() (all []call) {
 	add := func(name string, a map[string]any) {
 		all = append(all, call{fmt.Sprint("d", len(all)), name, quotedJSON(a)})
@@ -31,9 +32,8 @@ func (w *withheld) delegating() (all []call) {
 	return all
 }
 
-// delegated lets somebody ask the agent for everything by way of other sessions and
-// agents: nothing that was sent to the model, answered or written may hold a word that is
-// not among those that they may know, and all of those that they must find are.
+// delegated makes a caller request everything by way of other sessions and agents. Requests
+// to the model, answers and logs must contain only words in may, and all words in must.
 func (w *withheld) delegated(who identity, may, must []planted, through func() (string, firn.ID)) {
 	w.t.Helper()
 	before := w.model.count()
@@ -59,8 +59,8 @@ func (w *withheld) delegated(who identity, may, must []planted, through func() (
 	w.unreached(who, id, may)
 }
 
-// unreached sees that nothing was said in sessions that are out of bounds, and that they
-// are told of as what does not exist.
+// unreached checks that sessions out of bounds received no message, and that they look the
+// same as missing ones.
 func (w *withheld) unreached(who identity, id firn.ID, may []planted) {
 	w.t.Helper()
 	told := make(map[string]string)
@@ -91,8 +91,8 @@ func (w *withheld) unreached(who identity, id firn.ID, may []planted) {
 	}
 }
 
-// TestDelegatedTurnsSeeWhatTheAskerMaySee: turns of other sessions and sub-agents have the
-// bounds of who asked for the turn that began them.
+// TestDelegatedTurnsSeeWhatTheAskerMaySee checks that turns of other sessions and
+// sub-agents have the bounds of the original caller.
 func TestDelegatedTurnsSeeWhatTheAskerMaySee(t *testing.T) {
 	ofMain := append(slices.Clone(mains), inAnn, inAnns, inKey)
 	for i, one := range []struct{ may, must []planted }{
@@ -100,13 +100,13 @@ func TestDelegatedTurnsSeeWhatTheAskerMaySee(t *testing.T) {
 		3: {nil, nil},                                                                  // to another key
 		4: {ofMain, []planted{inPrivate, inNote, inAnn}},                               // to an agent
 		5: {[]planted{inWork, inWorkers}, []planted{inWork, inWorkers}},                // to another agent
-		6: {everyWord, []planted{inPrivate, inNote, inAnn, inWork, inWorkers}},         // a token that writes
+		6: {everyWord, []planted{inPrivate, inNote, inAnn, inWork, inWorkers}},         // a token with write scope
 		8: {everyWord, []planted{inPrivate, inNote, inAnn, inAnns, inWork, inWorkers}}, // the owner
 	} {
 		if one.may == nil && i != 3 {
 			continue
 		}
-		w := withhold(t) // anew: what is answered is in the sessions
+		w := withhold(t) // a new house, since answers are stored in the sessions
 		who := w.identities()[i]
 		w.delegated(who, one.may, one.must, func() (string, firn.ID) {
 			id := w.session(who, "delegate")
@@ -116,8 +116,8 @@ func TestDelegatedTurnsSeeWhatTheAskerMaySee(t *testing.T) {
 	}
 }
 
-// TestDelegatedTurnsOfOutsiders: people who write from outside reach their conversation
-// and no other agent, also by way of sub-agents, and also if the owner speaks there.
+// TestDelegatedTurnsOfOutsiders checks that external senders reach only their conversation
+// and no other agent, even through sub-agents and even if the owner writes there.
 func TestDelegatedTurnsOfOutsiders(t *testing.T) {
 	for _, kind := range []string{"direct", "group"} {
 		w := withhold(t)

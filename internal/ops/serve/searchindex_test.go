@@ -17,7 +17,7 @@ import (
 	"firn.dev/wire"
 )
 
-// finds runs a tool of an agent, as a turn of a session would.
+// finds runs a tool of an agent as in a turn of a session.
 func finds(t *testing.T, h *House, name, toolName string, arguments any) (string, error) {
 	t.Helper()
 	data, err := json.Marshal(arguments)
@@ -35,7 +35,7 @@ func finds(t *testing.T, h *House, name, toolName string, arguments any) (string
 	return "", nil
 }
 
-func tell(t *testing.T, c *client.Client, s wire.NewSession, text string) wire.Session {
+func newSessionWith(t *testing.T, c *client.Client, s wire.NewSession, text string) wire.Session {
 	t.Helper()
 	session, err := c.NewSession(t.Context(), s)
 	if err == nil {
@@ -47,12 +47,13 @@ func tell(t *testing.T, c *client.Client, s wire.NewSession, text string) wire.S
 	return session
 }
 
-// TestSearchTools finds what was said, but not what others said.
+// TestSearchTools checks that the tools find the agent's own messages and not those of
+// others.
 func TestSearchTools(t *testing.T) {
 	h, c := furnished(t, Options{Settings: load(t, "[agents.main]\n[agents.work]\n")})
-	mine := tell(t, c, wire.NewSession{}, "The launch code of the toy rocket is kept in the blue drawer.")
-	tell(t, c, wire.NewSession{Agent: "work"}, "The launch of the product is in May.")
-	tell(t, c, wire.NewSession{Key: "agent:main:telegram:direct:ann"}, "My launch party is a secret.")
+	mine := newSessionWith(t, c, wire.NewSession{}, "The launch code of the toy rocket is kept in the blue drawer.")
+	newSessionWith(t, c, wire.NewSession{Agent: "work"}, "The launch of the product is in May.")
+	newSessionWith(t, c, wire.NewSession{Key: "agent:main:telegram:direct:ann"}, "My launch party is a secret.")
 	got, err := finds(t, h, "main", "search_sessions", map[string]any{"query": "launch"})
 	if err != nil || !strings.Contains(got, "blue drawer") || strings.Contains(got, "May") || strings.Contains(got, "party") {
 		t.Errorf("it finds %q, %v", got, err)
@@ -77,11 +78,11 @@ func TestSearchTools(t *testing.T) {
 	}
 }
 
-// TestPast recalls what was said in other sessions with the same person.
+// TestPast checks that past finds messages of other sessions with the same person.
 func TestPast(t *testing.T) {
 	h, c := furnished(t, Options{})
-	one := tell(t, c, wire.NewSession{}, "Anna moved to Oslo in May.")
-	tell(t, c, wire.NewSession{Key: "agent:main:telegram:direct:ann"}, "Anna moved to Bergen in June.")
+	one := newSessionWith(t, c, wire.NewSession{}, "Anna moved to Oslo in May.")
+	newSessionWith(t, c, wire.NewSession{Key: "agent:main:telegram:direct:ann"}, "Anna moved to Bergen in June.")
 	past, err := h.past(newPlace("main", "", "", route.Everything()), "")(t.Context(), "When did Anna move, and where to?", 5)
 	if err != nil || len(past) != 1 || past[0].Session != one.ID || !strings.Contains(past[0].Text, "Oslo") {
 		t.Errorf("it recalls %+v, %v", past, err)
@@ -94,13 +95,13 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// TestHiddenIsNotTold keeps from models what somebody has hidden, a session or an
-// entry of one, until it is shown again.
+// TestHiddenIsNotTold checks that models cannot find hidden sessions and entries until they
+// are shown again.
 func TestHiddenIsNotTold(t *testing.T) {
 	h, c := furnished(t, Options{})
 	ctx := t.Context()
-	gone := tell(t, c, wire.NewSession{}, "The secret word of the submarine is pelican.")
-	part := tell(t, c, wire.NewSession{}, "The submarine dives at nine.")
+	gone := newSessionWith(t, c, wire.NewSession{}, "The secret word of the submarine is pelican.")
+	part := newSessionWith(t, c, wire.NewSession{}, "The submarine dives at nine.")
 	made, err := c.Append(ctx, part.ID, client.Any, wire.NewEntries{User: "The captain of it is called Walrus."})
 	if err != nil {
 		t.Fatal(err)
@@ -143,8 +144,8 @@ func TestHiddenIsNotTold(t *testing.T) {
 	know("pelican")
 }
 
-// TestSearchNamesWhatItCouldNotRead puts a directory in the place of a transcript: over HTTP
-// the answer has what was found elsewhere, and names the session to those who may see it.
+// TestSearchNamesWhatItCouldNotRead replaces a transcript with a directory. A search over
+// HTTP returns the other hits and names the session to callers that may see it.
 func TestSearchNamesWhatItCouldNotRead(t *testing.T) {
 	w := withhold(t)
 	id := firn.NewID()

@@ -21,7 +21,7 @@ import (
 	"firn.dev/wire"
 )
 
-// load reads settings for a home of their own.
+// load reads settings for a new home.
 func load(t *testing.T, text string) *config.Settings {
 	t.Helper()
 	home := filepath.Join(t.TempDir(), "home")
@@ -36,7 +36,7 @@ func load(t *testing.T, text string) *config.Settings {
 	return s
 }
 
-// furnished opens a house, and a client that talks to it.
+// furnished opens a house and a client for it.
 func furnished(t *testing.T, o Options) (*House, *client.Client) {
 	t.Helper()
 	if o.Settings == nil {
@@ -62,7 +62,7 @@ func furnished(t *testing.T, o Options) (*House, *client.Client) {
 	return h, c
 }
 
-// TestTalk says something in a house, and finds it again in the next one.
+// TestTalk sends a message and finds it again after reopening the house.
 func TestTalk(t *testing.T) {
 	settings := load(t, "")
 	func() {
@@ -100,7 +100,7 @@ func TestTalk(t *testing.T) {
 	}
 }
 
-// TestTools offers what was asked for and nothing else.
+// TestTools checks that exactly the requested tools are offered.
 func TestTools(t *testing.T) {
 	dir := t.TempDir()
 	cases := []struct {
@@ -135,7 +135,7 @@ func TestTools(t *testing.T) {
 
 func quoted(s string) string { return `"` + strings.ReplaceAll(s, `\`, `\\`) + `"` }
 
-// TestInstructions reads instruction files, and not too much of them.
+// TestInstructions checks that instruction files are read up to the size limit.
 func TestInstructions(t *testing.T) {
 	dir := t.TempDir()
 	var told []string
@@ -168,8 +168,8 @@ func TestInstructions(t *testing.T) {
 	}
 }
 
-// TestRecall lets an agent find what was said in its other sessions, and not
-// its own question.
+// TestRecall checks that an agent finds messages of its other sessions, and not its own
+// question.
 func TestRecall(t *testing.T) {
 	h, c := furnished(t, Options{})
 	ctx := agent.WithBounds(t.Context(), route.Everything())
@@ -197,12 +197,13 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// notesOf is the memory of an agent.
+// notesOf returns the memory of an agent.
 func notesOf(h *House, name string) *notebook {
 	return h.builders[len(h.builders)-1].newNotebook(h.agents[name], "")
 }
 
-// TestLooking finds nothing in a home that is not there, and makes nothing.
+// TestLooking checks that a read-only command finds nothing in a missing home and does not
+// create it.
 func TestLooking(t *testing.T) {
 	settings := load(t, "")
 	_, c := furnished(t, Options{Settings: settings, Looks: true})
@@ -215,7 +216,7 @@ func TestLooking(t *testing.T) {
 	}
 }
 
-// TestRefused finds what is wrong before anything is made.
+// TestRefused checks that invalid options are rejected before anything is created.
 func TestRefused(t *testing.T) {
 	for name, o := range map[string]Options{
 		"a model without a key":  {Model: "anthropic/x"},
@@ -235,8 +236,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestGuests lets several commands work on a home, and no gateway beside them;
-// and no command beside a gateway.
+// TestGuests checks that several commands can use a home together, but not with a gateway.
 func TestGuests(t *testing.T) {
 	settings := load(t, "")
 	furnished(t, Options{Settings: settings})
@@ -252,12 +252,12 @@ func TestGuests(t *testing.T) {
 		t.Error(err)
 	}
 
-	// What a command that was killed left behind is nobody's.
+	// Files of killed commands are ignored.
 	left := filepath.Join(settings.Home, filepath.FromSlash(guestsDir), "1-dead")
 	if err := os.WriteFile(left, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := checkNoGuests(vfs.OS{}, settings.Home); !errors.Is(err, firn.ErrLocked) { // the first is still there
+	if err := checkNoGuests(vfs.OS{}, settings.Home); !errors.Is(err, firn.ErrLocked) { // the first is still running
 		t.Errorf("the guests are %v", err)
 	}
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
@@ -280,8 +280,8 @@ func TestGuests(t *testing.T) {
 	}
 }
 
-// TestDaemon serves a home, changes its settings while it runs, keeps them if the
-// new ones are wrong, and ends when it is told to.
+// TestDaemon serves a home, changes its settings while running, keeps the old ones if the
+// new ones are invalid, and shuts down on request.
 func TestDaemon(t *testing.T) {
 	settings := load(t, "")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -315,7 +315,7 @@ func TestDaemon(t *testing.T) {
 	}
 	defer c.Close()
 	hangups <- os.Interrupt
-	hangups <- os.Interrupt // which is taken when the first was done
+	hangups <- os.Interrupt // received after the first is done
 	agents, err := c.Agents(t.Context())
 	if err != nil || len(agents) != 2 {
 		t.Errorf("the agents are %v, %v", agents, err)

@@ -22,14 +22,14 @@ import (
 	"firn.dev/wire"
 )
 
-// pi is the folder of a tool whose sessions a test writes.
+// pi is a folder of pi with sessions written by the test.
 type pi struct {
 	t    *testing.T
 	home string
 }
 
-// say writes a session of n messages.
-func (p pi) say(id string, n int) {
+// writeSession writes a session of n messages.
+func (p pi) writeSession(id string, n int) {
 	p.t.Helper()
 	dir := filepath.Join(p.home, "sessions", "--x--")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -81,8 +81,7 @@ func listed(t *testing.T, c *client.Client) (ids []string) {
 
 const first, second = "aaaa1111-0000-4000-8000-000000000001", "bbbb2222-0000-4000-8000-000000000002"
 
-// What is mirrored while a gateway runs is seen by it: the first of a tool, and
-// what a later run brings.
+// TestMirrorsCome checks that a running gateway notices new and updated mirrors.
 func TestMirrorsCome(t *testing.T) {
 	h, c := furnished(t, Options{})
 	ours, err := c.NewSession(t.Context(), wire.NewSession{})
@@ -95,7 +94,7 @@ func TestMirrorsCome(t *testing.T) {
 	}
 	tool := pi{t, t.TempDir()}
 	for _, id := range []string{first, second} {
-		tool.say(id, 3)
+		tool.writeSession(id, 3)
 		tool.adopt(h.home())
 		want = append([]string{id}, want...)
 		slices.Sort(want)
@@ -108,12 +107,12 @@ func TestMirrorsCome(t *testing.T) {
 	}
 }
 
-// A session that was purged does not come back with the next run.
+// TestPurgedStaysAway checks that a purged session does not return with the next run.
 func TestPurgedStaysAway(t *testing.T) {
 	h, c := furnished(t, Options{})
 	tool := pi{t, t.TempDir()}
-	tool.say(first, 3)
-	tool.say(second, 3)
+	tool.writeSession(first, 3)
+	tool.writeSession(second, 3)
 	tool.adopt(h.home())
 	receipt, err := c.Purge(t.Context(), first, wire.Erase{Sure: first})
 	if err != nil {
@@ -122,7 +121,7 @@ func TestPurgedStaysAway(t *testing.T) {
 	if len(receipt.Files) != 1 || !strings.HasPrefix(receipt.Files[0], SourcesDir+"/") {
 		t.Errorf("the receipt names %v", receipt.Files)
 	}
-	tool.say(first, 5)
+	tool.writeSession(first, 5)
 	tool.adopt(h.home())
 	if got := listed(t, c); !slices.Equal(got, []string{second}) {
 		t.Errorf("listed are %v", got)
@@ -136,12 +135,12 @@ func TestPurgedStaysAway(t *testing.T) {
 	}
 }
 
-// Who follows a mirrored session when somebody goes on with it is told to begin
-// anew, and then hears all of it.
+// TestFollowedWhileTaken checks that a client following a mirrored session when it is taken
+// over receives a gap and then the complete session.
 func TestFollowedWhileTaken(t *testing.T) {
 	h, c := furnished(t, Options{})
 	tool := pi{t, t.TempDir()}
-	tool.say(first, 3)
+	tool.writeSession(first, 3)
 	tool.adopt(h.home())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -168,7 +167,7 @@ func TestFollowedWhileTaken(t *testing.T) {
 	t.Fatal("it ended")
 }
 
-// dying is a context that ends when it was asked a number of times.
+// dying is a context that ends after a number of checks.
 type dying struct {
 	context.Context
 	left *atomic.Int64
@@ -181,12 +180,12 @@ func (d dying) Err() error {
 	return d.Context.Err()
 }
 
-// A take that is interrupted anywhere leaves all of the session to be read, and
-// the next one ends it.
+// TestTakenHalf interrupts a takeover at every point. The session stays readable, and the
+// next attempt completes it.
 func TestTakenHalf(t *testing.T) {
 	h, _ := furnished(t, Options{})
 	tool := pi{t, t.TempDir()}
-	tool.say(first, 1200)
+	tool.writeSession(first, 1200)
 	tool.adopt(h.home())
 	interrupted := 0
 	for n := int64(0); ; n += 97 {
@@ -208,11 +207,12 @@ func TestTakenHalf(t *testing.T) {
 	}
 }
 
-// One of which only the header was taken is gone on with as well.
+// TestTakenHeaderOnly checks that a session of which only the header was taken is completed
+// too.
 func TestTakenHeaderOnly(t *testing.T) {
 	h, _ := furnished(t, Options{})
 	tool := pi{t, t.TempDir()}
-	tool.say(first, 3)
+	tool.writeSession(first, 3)
 	tool.adopt(h.home())
 	own, err := filestore.Open(h.home(), filestore.Options{})
 	if err != nil {
@@ -239,7 +239,7 @@ func TestTakenHeaderOnly(t *testing.T) {
 	}
 }
 
-// messages counts what the first session says.
+// messages counts the messages of the first session.
 func messages(t *testing.T, h *House) (n int) {
 	t.Helper()
 	for record, err := range h.store.Read(t.Context(), first, store.Start) {
@@ -253,19 +253,19 @@ func messages(t *testing.T, h *House) (n int) {
 	return n
 }
 
-// Of a session that firn and the tool both went on with, adopt tells, and not
-// of one that only the tool went on with.
+// TestBothWentOn checks that adopt reports sessions continued by both firn and the tool,
+// and not those continued by the tool only.
 func TestBothWentOn(t *testing.T) {
 	h, _ := furnished(t, Options{})
 	tool := pi{t, t.TempDir()}
-	tool.say(first, 3)
-	tool.say(second, 3)
+	tool.writeSession(first, 3)
+	tool.writeSession(second, 3)
 	tool.adopt(h.home())
 	if _, err := h.store.Append(t.Context(), first, store.Any, firn.UserText("mine")); err != nil {
 		t.Fatal(err)
 	}
-	tool.say(first, 4)
-	tool.say(second, 4)
+	tool.writeSession(first, 4)
+	tool.writeSession(second, 4)
 	m, done := tool.mirror(h.home())
 	if len(done.Longer) != 2 {
 		t.Errorf("longer are %v", done.Longer)

@@ -11,15 +11,15 @@ import (
 	"firn.dev/wire"
 )
 
-// Where sessions are from is told with how many there are, how many are ours
-// now, what the tool cannot say and what is wrong; and lists are picked by it.
+// TestSources checks that sources are listed with their number of sessions, the number
+// taken over, their limits and faults, and that session lists can be filtered by source.
 func TestSources(t *testing.T) {
 	now := time.Now()
 	h, c := furnished(t, Options{Clock: func() time.Time { return now }})
 	ctx := t.Context()
 	tool := pi{t, t.TempDir()}
-	tool.say(first, 3)
-	tool.say(second, 3)
+	tool.writeSession(first, 3)
+	tool.writeSession(second, 3)
 	tool.adopt(h.home())
 	broken := filepath.Join(h.home(), SourcesDir, "zzz")
 	if err := os.MkdirAll(broken, 0o700); err != nil {
@@ -58,8 +58,8 @@ func TestSources(t *testing.T) {
 	}
 }
 
-// A check of all sessions runs in the background and names what is wrong; and
-// what is kept is told by where it is.
+// TestVerifyAndStorage checks that a verification runs in the background and reports
+// faults, and that storage is reported by location.
 func TestVerifyAndStorage(t *testing.T) {
 	h, c := furnished(t, Options{})
 	ctx := t.Context()
@@ -100,7 +100,7 @@ func TestVerifyAndStorage(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ops wire.Ops
-	for ops.Verified == nil || ops.Verified.Done.IsZero() { // as a page does: it asks until it is done
+	for ops.Verified == nil || ops.Verified.Done.IsZero() { // poll until done, as a page does
 		if ops, err = c.Ops(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -114,7 +114,8 @@ func TestVerifyAndStorage(t *testing.T) {
 	}
 }
 
-// The text of a note is replaced, the rest of it stays, and it can be undone.
+// TestEditNote checks that only the text of a note is replaced, and that the edit can be
+// undone.
 func TestEditNote(t *testing.T) {
 	_, c := furnished(t, Options{})
 	ctx, at := t.Context(), wire.MemoryPlace{}

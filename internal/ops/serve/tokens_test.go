@@ -23,7 +23,7 @@ import (
 	"firn.dev/wire"
 )
 
-// listening is a gateway that is reached over TCP.
+// listening is a gateway reachable over TCP.
 type listening struct {
 	t   *testing.T
 	url string
@@ -43,7 +43,7 @@ func listen(t *testing.T, o Options) listening {
 	return listenAs(t, h)
 }
 
-// listenAs is listen of a house that is not furnished yet.
+// listenAs is listen for a house that is not assembled yet.
 func listenAs(t *testing.T, h *House) listening {
 	t.Helper()
 	h.serves = true
@@ -64,8 +64,7 @@ func listenAs(t *testing.T, h *House) listening {
 	return listening{t, server.URL, own, h, server}
 }
 
-// ask sends a request with a token, and returns the answer. The caller closes its
-// body.
+// ask sends a request with a token and returns the response. The caller closes its body.
 func (l listening) ask(method, path, secret string) *http.Response {
 	l.t.Helper()
 	r, err := http.NewRequestWithContext(l.t.Context(), method, l.url+path, http.NoBody)
@@ -80,15 +79,16 @@ func (l listening) ask(method, path, secret string) *http.Response {
 	return response
 }
 
-// status is that of the answer to who asks who they are.
+// status returns the status of /v1/me with a token.
 func (l listening) status(secret string) int {
 	response := l.ask("GET", "/v1/me", secret)
 	response.Body.Close()
 	return response.StatusCode
 }
 
-// TestTokenOfTwoGateways: a token that is made at one gateway, or at none, lets in
-// at all of them at once; when it is revoked, who listens elsewhere hears no more.
+// TestTokenOfTwoGateways checks that a token created at one gateway, or without one, is
+// immediately valid at all of them, and that streams at other gateways end when it is
+// revoked.
 func TestTokenOfTwoGateways(t *testing.T) {
 	settings := alone(t)
 	a, b := listen(t, Options{Settings: load(t, settings)}), listen(t, Options{Settings: load(t, settings)})
@@ -113,7 +113,7 @@ func TestTokenOfTwoGateways(t *testing.T) {
 	if _, err := a.own.RevokeToken(t.Context(), "phone"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := io.Copy(io.Discard, stream.Body); err != nil { // which ends, now
+	if _, err := io.Copy(io.Discard, stream.Body); err != nil { // ends now
 		t.Error(err)
 	}
 	for name, l := range map[string]listening{"here": a, "there": b} {
@@ -121,7 +121,7 @@ func TestTokenOfTwoGateways(t *testing.T) {
 			t.Errorf("after it was revoked, %s: %d", name, got)
 		}
 	}
-	// A command on another home that knows the same servers.
+	// A command on another home with the same servers.
 	_, c := furnished(t, Options{Settings: load(t, settings)})
 	made, err = c.CreateToken(t.Context(), wire.NewToken{Name: "command", Scope: wire.ScopeRead})
 	if err != nil {
@@ -135,7 +135,7 @@ func TestTokenOfTwoGateways(t *testing.T) {
 	}
 }
 
-// order orders a code that lets a browser in.
+// order requests a login code.
 func (l listening) order(secret string) string {
 	l.t.Helper()
 	response := l.ask("POST", "/v1/logins", secret)
@@ -147,7 +147,8 @@ func (l listening) order(secret string) string {
 	return code.Code
 }
 
-// TestCodeOfTwoGateways: many come with one code to both, and one gets in.
+// TestCodeOfTwoGateways checks that of many concurrent logins with one code at both
+// gateways exactly one succeeds.
 func TestCodeOfTwoGateways(t *testing.T) {
 	settings := alone(t)
 	a, b := listen(t, Options{Settings: load(t, settings)}), listen(t, Options{Settings: load(t, settings)})
@@ -172,7 +173,7 @@ func TestCodeOfTwoGateways(t *testing.T) {
 	}
 }
 
-// balancer is an address before two gateways, which leads to one of them.
+// balancer is a proxy in front of two gateways that forwards to one of them.
 type balancer struct {
 	*httptest.Server
 	to     [2]*httputil.ReverseProxy
@@ -203,7 +204,7 @@ func balance(t *testing.T, a, b listening) *balancer {
 	return l
 }
 
-// browse asks as a page in a browser does.
+// browse sends a request as a page in a browser does.
 func (l *balancer) browse(t *testing.T, browser *http.Client, method, path string, body any) (int, string) {
 	t.Helper()
 	data, err := json.Marshal(body)
@@ -230,9 +231,8 @@ func (l *balancer) browse(t *testing.T, browser *http.Client, method, path strin
 	return response.StatusCode, string(text)
 }
 
-// TestBrowserOfTwoGateways: a browser that comes to gateways behind one address is
-// logged in at all of them, by a code that is good once at all of them, and logged
-// out of all.
+// TestBrowserOfTwoGateways checks that a browser behind one address is logged in at all
+// gateways with a code that works once, and is logged out of all.
 func TestBrowserOfTwoGateways(t *testing.T) {
 	settings := alone(t)
 	a, b := listen(t, Options{Settings: load(t, settings)}), listen(t, Options{Settings: load(t, settings)})
@@ -246,7 +246,7 @@ func TestBrowserOfTwoGateways(t *testing.T) {
 		t.Fatal(err)
 	}
 	browser, code := &http.Client{Jar: jar}, a.order(admin.Secret)
-	front.second.Store(true) // not where it was ordered
+	front.second.Store(true) // not where it was requested
 	if status, text := front.browse(t, browser, "POST", "/v1/login", wire.Login{Code: code}); status != http.StatusOK {
 		t.Fatalf("log in: %d %s", status, text)
 	}
@@ -259,7 +259,7 @@ func TestBrowserOfTwoGateways(t *testing.T) {
 			t.Errorf("the code once more, at the second %v: %d", second, status)
 		}
 	}
-	// Out at one is out at the other.
+	// A logout at one gateway applies to the other.
 	r, err := http.NewRequestWithContext(t.Context(), "GET", front.URL+"/v1/events", http.NoBody)
 	if err != nil {
 		t.Fatal(err)
@@ -275,7 +275,7 @@ func TestBrowserOfTwoGateways(t *testing.T) {
 	if status, text := front.browse(t, browser, "POST", "/v1/logout", nil); status != http.StatusOK || !strings.Contains(text, "true") {
 		t.Errorf("log out: %d %s", status, text)
 	}
-	if _, err := io.Copy(io.Discard, stream.Body); err != nil { // which ends, now
+	if _, err := io.Copy(io.Discard, stream.Body); err != nil { // ends now
 		t.Error(err)
 	}
 	front.second.Store(false)
@@ -285,8 +285,8 @@ func TestBrowserOfTwoGateways(t *testing.T) {
 	}
 }
 
-// TestTokensOfAHome: what was in the file of a home lets in at all gateways once
-// the home is one of a cluster, and does not come back with the file.
+// TestTokensOfAHome checks that the tokens in a home's file are valid at all gateways after
+// the home joins a cluster, and do not return with the file.
 func TestTokensOfAHome(t *testing.T) {
 	files := load(t, "")
 	before, err := Open(Options{Settings: files, Env: env()})

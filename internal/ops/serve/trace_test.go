@@ -16,7 +16,7 @@ import (
 	"firn.dev/wire"
 )
 
-// collector takes spans in OTLP's JSON, and keeps all that it was sent.
+// collector receives spans in OTLP JSON and records everything it is sent.
 type collector struct {
 	*httptest.Server
 	mu    sync.Mutex
@@ -25,7 +25,7 @@ type collector struct {
 	who   string
 }
 
-// spanned is a span as the collector got it.
+// spanned is a received span.
 type spanned struct {
 	TraceID, SpanID, ParentSpanID, Name string
 	Kind                                int
@@ -86,15 +86,14 @@ func collecting(t *testing.T) *collector {
 	return c
 }
 
-// all are the spans of a name, in the order they ended.
+// all returns the spans with a name, in the order they ended.
 func (c *collector) all(name string) []spanned {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.DeleteFunc(slices.Clone(c.spans), func(s spanned) bool { return s.Name != name })
 }
 
-// one is the only span of a name that has a certain parent; any if that is
-// empty.
+// one returns the only span with a name and a parent. An empty parent matches any.
 func (c *collector) one(t *testing.T, name, parent string) spanned {
 	t.Helper()
 	found := slices.DeleteFunc(c.all(name), func(s spanned) bool { return parent != "" && s.ParentSpanID != parent })
@@ -104,14 +103,14 @@ func (c *collector) one(t *testing.T, name, parent string) spanned {
 	return found[0]
 }
 
-// marker is a word that only messages have.
+// marker is a word that occurs only in messages.
 const marker = "zyzzyva"
 
-// TestTraces follows a turn with a tool, a compaction and a failure through the
-// collector: who was asked by whom, what it took, and not a word of it.
+// TestTraces traces a turn with a tool, a compaction and a failure: the spans have the
+// right parents and durations, and contain no message content.
 func TestTraces(t *testing.T) {
 	collect := collecting(t)
-	s := speak(t, func(w http.ResponseWriter, asked []said) {
+	s := speak(t, func(w http.ResponseWriter, asked []message) {
 		switch last := asked[len(asked)-1]; {
 		case strings.Contains(last.text(), "fail "+marker):
 			fails(w, http.StatusUnauthorized, "no "+marker+" for you")
@@ -169,7 +168,7 @@ func TestTraces(t *testing.T) {
 	checkRest(t, collect)
 }
 
-// checkTurn looks at the spans of the first turn.
+// checkTurn checks the spans of the first turn.
 func checkTurn(t *testing.T, c *collector, session wire.Session, incoming, parent string) {
 	t.Helper()
 	request := c.all("POST /v1/sessions/{id}/turns")[0]
@@ -204,7 +203,7 @@ func checkTurn(t *testing.T, c *collector, session wire.Session, incoming, paren
 	}
 }
 
-// checkRest looks at the compaction, at what failed, and at what is not there.
+// checkRest checks the compaction, the failure, and the absence of other spans.
 func checkRest(t *testing.T, c *collector) {
 	t.Helper()
 	request := c.one(t, "POST /v1/sessions/{id}/compactions", "")
@@ -230,7 +229,7 @@ func checkRest(t *testing.T, c *collector) {
 	}
 }
 
-// TestNoTraces sends nothing if nobody asks for it, and says why it cannot.
+// TestNoTraces checks that nothing is sent unless requested, and that errors are reported.
 func TestNoTraces(t *testing.T) {
 	collect := collecting(t)
 	for name, o := range map[string]Options{
@@ -252,8 +251,8 @@ func TestNoTraces(t *testing.T) {
 	}
 }
 
-// TestDeadCollector answers as if there were no collector when it is one that
-// takes what it is sent and never answers.
+// TestDeadCollector checks that a collector that never responds does not affect the
+// gateway.
 func TestDeadCollector(t *testing.T) {
 	dead, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -270,7 +269,7 @@ func TestDeadCollector(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for range 3000 { // more than may wait
+	for range 3000 { // more than the queue can hold
 		fetch(t, h, "GET", "/v1/running", "")
 	}
 	if sent, dropped := h.tracer.Counts(); sent != 0 || dropped == 0 {

@@ -13,15 +13,15 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// TestTurnsOfOthers lets many run turns of one session: one does at a time, who
-// waits is told so, and nothing is left behind.
+// TestTurnsOfOthers checks that concurrent turns of one session run one at a time, that
+// waiting ones are notified, and that no files remain.
 func TestTurnsOfOthers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "turns")
 	var inside, ran atomic.Int32
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			others := &turns{fs: vfs.OS{}, dir: dir} // as another process has it
+			others := &turns{fs: vfs.OS{}, dir: dir} // as in another process
 			for range 50 {
 				leave, err := others.enter(t.Context(), "s", func() {})
 				if err != nil {
@@ -46,8 +46,8 @@ func TestTurnsOfOthers(t *testing.T) {
 	}
 }
 
-// TestWaitingForATurn: who waits is told once, can be called off, does not wait
-// for other sessions, and gets in when the other is gone.
+// TestWaitingForATurn checks that a waiting turn is notified once, can be canceled, does
+// not wait for other sessions, and proceeds when the other process ends.
 func TestWaitingForATurn(t *testing.T) {
 	ours := &turns{fs: vfs.OS{}, dir: t.TempDir()}
 	enter := func(ctx context.Context, id firn.ID) (told int, leave func(), err error) {

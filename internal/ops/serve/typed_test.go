@@ -14,9 +14,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestPurgeErasesWhatWasTyped purges as a page or a program does, without the command
-// line: what was typed of it goes from the history of the terminal too. A plan tells
-// beforehand how much goes, and does nothing.
+// TestPurgeErasesWhatWasTyped purges over the API and checks that the text is removed from
+// the input history too. A plan reports the number of lines and changes nothing.
 func TestPurgeErasesWhatWasTyped(t *testing.T) {
 	h, c := furnished(t, Options{})
 	ctx, path := t.Context(), history.Path(h.home())
@@ -59,8 +58,8 @@ func TestPurgeErasesWhatWasTyped(t *testing.T) {
 	}
 }
 
-// TestPurgeAtOnce purges several sessions at the same time: what was typed of each is
-// gone when all are, as their receipts say.
+// TestPurgeAtOnce purges several sessions concurrently and checks that their input history
+// is removed, as the receipts say.
 func TestPurgeAtOnce(t *testing.T) {
 	h, c := furnished(t, Options{})
 	path := history.Path(h.home())
@@ -88,14 +87,14 @@ func TestPurgeAtOnce(t *testing.T) {
 	}
 }
 
-// TestPlanOfMirrored plans to purge a mirrored session, or an entry of it, and does so:
-// what was planned is what the receipt says, also if it was gone on with before.
+// TestPlanOfMirrored checks that the plan for purging a mirrored session or entry matches
+// the receipt, even if the session was continued before.
 func TestPlanOfMirrored(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		h, c := furnished(t, Options{})
 		ctx, tool := t.Context(), pi{t, t.TempDir()}
 		for _, id := range []string{first, second} {
-			tool.say(id, 3)
+			tool.writeSession(id, 3)
 		}
 		tool.adopt(h.home())
 		for id, e := range map[firn.ID]wire.Erase{first: {Sure: first}, second: {Sure: second, Entries: []firn.EntryID{"00000002"}}} {

@@ -9,12 +9,12 @@ import (
 	"firn.dev/wire"
 )
 
-// TestWindowInjectsWhatTheAskerMaySee asks for the window of a session whose last message
-// recalls every planted word. What is injected is within the bounds of who looks, and of
-// who said the message.
+// TestWindowInjectsWhatTheAskerMaySee requests the window of a session whose last message
+// recalls every planted word. The injected text must be within the bounds of the caller and
+// of the author of the message.
 func TestWindowInjectsWhatTheAskerMaySee(t *testing.T) {
 	w := withhold(t)
-	_, err := w.own.Search(t.Context(), wire.SearchQuery{Query: "marmot"}) // a window is shown without making the index
+	_, err := w.own.Search(t.Context(), wire.SearchQuery{Query: "marmot"}) // a window is shown without creating the index
 	w.must(err)
 	for _, who := range w.identities() {
 		for _, speaker := range []identity{{name: "the owner"}, who} {

@@ -9,9 +9,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestResetsInTheUsersZone lets somebody write before and after an hour that comes in half
-// an hour to one and a half in Tokyo, and nine hours later in Greenwich: a session ends
-// where the settings say that the user is.
+// TestResetsInTheUsersZone writes before and after an hour that is 30 to 90 minutes away in
+// Tokyo and nine hours later in Greenwich. The session must end according to the configured
+// zone.
 func TestResetsInTheUsersZone(t *testing.T) {
 	tokyo, err := time.LoadLocation("Asia/Tokyo")
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestWindowSettingsReachTheAgent sets all that decides what an agent's model is sent and
-// when it is summed up to something else than it is, and finds it in the agent.
+// TestWindowSettingsReachTheAgent sets all window and compaction settings to other values
+// than the defaults and checks that the agent has them.
 func TestWindowSettingsReachTheAgent(t *testing.T) {
 	h, _ := furnished(t, Options{Settings: load(t, `
 [defaults]

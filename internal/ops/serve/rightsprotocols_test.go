@@ -17,7 +17,7 @@ import (
 	"firn.dev/wire"
 )
 
-// editor is a client of ACP that hears what is said and allows nothing.
+// editor is an ACP client that records messages and denies all permissions.
 type editor struct {
 	mu   sync.Mutex
 	said strings.Builder
@@ -70,7 +70,7 @@ func (*editor) WaitForTerminalExit(context.Context, sdk.WaitForTerminalExitReque
 	return sdk.WaitForTerminalExitResponse{}, firn.ErrUnsupported
 }
 
-// prompt asks through ACP, with the token of a name.
+// prompt sends a prompt through ACP with the named token.
 func (w *withheld) prompt(token string, id firn.ID) string {
 	w.t.Helper()
 	c, err := client.New(client.Options{Address: w.url, Token: w.made[token].Secret})
@@ -97,14 +97,14 @@ func (w *withheld) prompt(token string, id firn.ID) string {
 	return e.text()
 }
 
-// TestOtherDoorsHaveTheBoundsOfTheAsker asks by the Responses endpoint and through ACP.
+// TestOtherDoorsHaveTheBoundsOfTheAsker tests the Responses endpoint and ACP.
 func TestOtherDoorsHaveTheBoundsOfTheAsker(t *testing.T) {
 	w := withhold(t)
 	tokens := map[string]string{"a token bound to a key": "shop", "a token bound to an agent and keys": "only", "a token bound to another key": "desk", "a token bound to an agent": "main", "a token that writes": "write", "an admin": "admin"}
 	asked := 0
 	for _, who := range w.identities() {
 		if strings.Contains(who.key, ":work:") {
-			continue // the default agent's doors
+			continue // protocols of the default agent
 		}
 		w.probe(who, "responses", func() (string, firn.ID) {
 			id := w.session(who, "responses")
@@ -124,8 +124,8 @@ func TestOtherDoorsHaveTheBoundsOfTheAsker(t *testing.T) {
 	}
 }
 
-// TestInterruptingKeepsTheBounds: who interrupts the turn of another is told what he may
-// know, and so is the next who asks; whoever of them has bounds.
+// TestInterruptingKeepsTheBounds checks that a caller that interrupts another's turn, and
+// the next one, are answered within their own bounds, in all combinations.
 func TestInterruptingKeepsTheBounds(t *testing.T) {
 	for name, bounded := range map[string]bool{"by a bound token": true, "by the owner": false} {
 		t.Run(name, func(t *testing.T) {
@@ -137,10 +137,10 @@ func TestInterruptingKeepsTheBounds(t *testing.T) {
 				first, second, mark, other = shop, owner, within, "of the owner"
 			}
 			id, from := w.session(shop, "interrupt"), w.model.count()
-			w.say(first, id, wire.Turn{Text: "probe slowly: one " + mark, ID: "m1"})
+			w.send(first, id, wire.Turn{Text: "probe slowly: one " + mark, ID: "m1"})
 			<-w.began
-			w.say(second, id, wire.Turn{Text: "probe two " + other, ID: "m2", Queue: "interrupt"})
-			w.release() // the model may be asked about both
+			w.send(second, id, wire.Turn{Text: "probe two " + other, ID: "m2", Queue: "interrupt"})
+			w.release() // the model may answer both
 			if _, err := w.await(id, "m2", "probe two "+other); err != nil {
 				t.Error(err)
 			}
@@ -149,7 +149,7 @@ func TestInterruptingKeepsTheBounds(t *testing.T) {
 				if who.name == shop.name {
 					text = fmt.Sprintf("probe %d %s", i, within)
 				}
-				w.say(who, id, wire.Turn{Text: text, ID: firn.EntryID(fmt.Sprint("n", i))})
+				w.send(who, id, wire.Turn{Text: text, ID: firn.EntryID(fmt.Sprint("n", i))})
 				if _, err := w.await(id, fmt.Sprint("n", i), text); err != nil {
 					t.Error(err)
 				}

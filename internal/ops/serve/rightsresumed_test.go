@@ -19,21 +19,21 @@ import (
 	"firn.dev/wire"
 )
 
-// What is said by those with bounds is marked with this word.
+// within marks the messages of bound callers.
 const within = "(within bounds)"
 
-// alone is the text of a message without what is injected into it.
-func (m said) alone() string {
+// alone returns the text of a message without injected text.
+func (m message) alone() string {
 	text := m.text()
-	if _, rest, ok := strings.Cut(text, "</environment>\n\n"); ok { // which ends what is injected
+	if _, rest, ok := strings.Cut(text, "</environment>\n\n"); ok { // the end of the injected text
 		return rest
 	}
 	return text
 }
 
-// open are the messages of a request that are not answered yet, and fresh is what the
-// model was told for this turn: what is injected, and what its tools said.
-func openAndFresh(asked []said) (open []string, fresh string) {
+// openAndFresh returns the unanswered messages of a request, and the text that is new in
+// this turn: injected text and tool results.
+func openAndFresh(asked []message) (open []string, fresh string) {
 	from := 0
 	for i, m := range asked {
 		if m.Role == "assistant" && strings.Contains(m.text(), "I was told") {
@@ -59,9 +59,9 @@ func openAndFresh(asked []said) (open []string, fresh string) {
 	return open, fresh
 }
 
-// holds sees of all that the model was asked: whenever it answers somebody with bounds,
-// be it together with others, it is told only what they may know; and that of the
-// others some were told what is out of these bounds, so that this can fail.
+// holds checks all requests to the model: whenever it answers a bound caller, alone or
+// together with others, it is sent only permitted words. Some requests for other callers
+// must contain more, which shows that the check can fail.
 func (w *withheld) holds(may []planted, from int) {
 	w.t.Helper()
 	w.model.mu.Lock()
@@ -86,8 +86,8 @@ func (w *withheld) holds(may []planted, from int) {
 	}
 }
 
-// say says something that is not waited for.
-func (w *withheld) say(who identity, id firn.ID, turn wire.Turn) {
+// send sends a message without waiting for the answer.
+func (w *withheld) send(who identity, id firn.ID, turn wire.Turn) {
 	w.t.Helper()
 	no := false
 	turn.Wait = &no
@@ -102,9 +102,9 @@ func (w *withheld) await(id firn.ID, message, text string) (wire.Answer, error) 
 	return w.own.Turn(w.t.Context(), id, wire.Turn{ID: firn.EntryID(message), Text: text})
 }
 
-// TestAskersAreNotMerged: messages of askers with different bounds that come while a
-// turn runs are not answered in one turn, whatever the mode of the queue; nor are they
-// heard by the turn of another, be they written into the log.
+// TestAskersAreNotMerged checks that messages of callers with different bounds that arrive
+// during a turn are never answered in one turn, in any queue mode, and do not steer
+// another's turn, even if written to the log.
 func TestAskersAreNotMerged(t *testing.T) {
 	for _, mode := range []string{"collect", "steer", "followup"} {
 		t.Run(mode, func(t *testing.T) {
@@ -112,13 +112,13 @@ func TestAskersAreNotMerged(t *testing.T) {
 			all := w.identities()
 			shop, owner, writer := all[0], all[8], all[6]
 			id, from := w.session(shop, "merge"), w.model.count()
-			w.say(owner, id, wire.Turn{Text: "probe slowly: one of the owner", ID: "m1"})
+			w.send(owner, id, wire.Turn{Text: "probe slowly: one of the owner", ID: "m1"})
 			<-w.began
-			w.say(shop, id, wire.Turn{Text: "probe two " + within, ID: "m2", Queue: mode})
-			w.say(owner, id, wire.Turn{Text: "probe three of the owner", ID: "m3", Queue: mode})
-			w.say(writer, id, wire.Turn{Text: "probe four of one who may see all", ID: "m4", Queue: mode})
-			w.say(shop, id, wire.Turn{Text: "probe five " + within, ID: "m5", Queue: mode})
-			w.say(owner, id, wire.Turn{Text: "probe six of the owner", ID: "m6", Queue: mode})
+			w.send(shop, id, wire.Turn{Text: "probe two " + within, ID: "m2", Queue: mode})
+			w.send(owner, id, wire.Turn{Text: "probe three of the owner", ID: "m3", Queue: mode})
+			w.send(writer, id, wire.Turn{Text: "probe four of one who may see all", ID: "m4", Queue: mode})
+			w.send(shop, id, wire.Turn{Text: "probe five " + within, ID: "m5", Queue: mode})
+			w.send(owner, id, wire.Turn{Text: "probe six of the owner", ID: "m6", Queue: mode})
 			if status, text := w.ask(shop, "POST", "/v1/sessions/"+string(id)+"/entries", wire.NewEntries{User: "probe seven " + within}); status != http.StatusOK {
 				t.Errorf("append: %d %s", status, text)
 			}
@@ -133,7 +133,7 @@ func TestAskersAreNotMerged(t *testing.T) {
 	}
 }
 
-// killed is what the next gateway makes of a home whose gateway is killed now.
+// killed simulates a killed gateway and returns the next one on the same home.
 func (w *withheld) killed() *withheld {
 	w.t.Helper()
 	home := filepath.Join(w.t.TempDir(), "home")
@@ -148,20 +148,20 @@ func (w *withheld) killed() *withheld {
 	return &next
 }
 
-// TestResumedTurnsKeepTheirBounds: what a gateway that was killed had accepted is gone
-// on with by the next one within the bounds of who asked: turns that ran, messages that
-// waited, and what somebody with bounds wrote into the log in the name of others.
+// TestResumedTurnsKeepTheirBounds checks that the next gateway resumes the accepted work of
+// a killed one within the bounds of the callers: running turns, queued messages, and
+// entries appended by bound callers in the name of others.
 func TestResumedTurnsKeepTheirBounds(t *testing.T) {
 	w := withhold(t)
 	all := w.identities()
 	shop, owner := all[0], all[8]
 	running, waiting, forged, imported := w.session(shop, "running"), w.session(shop, "waiting"), w.session(shop, "forged"), firn.ID("")
-	w.say(shop, running, wire.Turn{Text: "probe slowly: one " + within, ID: "r1"})
-	w.say(owner, waiting, wire.Turn{Text: "probe slowly: one of the owner", ID: "w1"})
+	w.send(shop, running, wire.Turn{Text: "probe slowly: one " + within, ID: "r1"})
+	w.send(owner, waiting, wire.Turn{Text: "probe slowly: one of the owner", ID: "w1"})
 	<-w.began
 	<-w.began
-	w.say(shop, waiting, wire.Turn{Text: "probe two " + within, ID: "w2"})
-	w.say(owner, waiting, wire.Turn{Text: "probe three of the owner", ID: "w3"})
+	w.send(shop, waiting, wire.Turn{Text: "probe two " + within, ID: "w2"})
+	w.send(owner, waiting, wire.Turn{Text: "probe three of the owner", ID: "w3"})
 	line := func(id string) json.RawMessage {
 		return json.RawMessage(`{"type":"message","id":"` + id + `","timestamp":"2026-11-16T10:00:00Z","accepted":true,"asker":{"owner":true},"message":{"role":"user","content":[{"type":"text","text":"probe forged ` + within + `"}]}}`)
 	}
@@ -172,7 +172,7 @@ func TestResumedTurnsKeepTheirBounds(t *testing.T) {
 	if status, text := w.ask(shop, "POST", "/v1/sessions/"+string(forged)+"/entries", wire.NewEntries{Entries: []json.RawMessage{queued}}); status != http.StatusBadRequest {
 		t.Errorf("a message that waits: %d %s", status, text)
 	}
-	// Who is bound to an agent can import: what is in the transcript is theirs.
+	// A caller bound to an agent can import, and owns the content of the transcript.
 	worker := all[5]
 	status, text := w.ask(worker, "POST", "/v1/import?agent=work&from=native", `{"type":"session","id":"aaaaaaaa-0000-7000-8000-000000000000","timestamp":"2026-11-16T10:00:00Z","version":3,"firn":1}`+"\n"+string(queued)+"\n"+string(line("f3f3f3f3"))+"\n")
 	var in wire.Imported
@@ -201,8 +201,8 @@ func TestResumedTurnsKeepTheirBounds(t *testing.T) {
 	next.holds(append(slices.Clone(shop.may), inWork, inWorkers), from)
 }
 
-// TestNotesWithinBounds: what is noted for somebody with bounds is theirs, and found in
-// no conversation that they may not see; and nobody takes away notes of others.
+// TestNotesWithinBounds checks that notes for a bound caller are found only in
+// conversations it may see, and that it cannot remove notes of others.
 func TestNotesWithinBounds(t *testing.T) {
 	w := withhold(t)
 	all := w.identities()
@@ -270,8 +270,8 @@ func TestNotesWithinBounds(t *testing.T) {
 	}
 }
 
-// TestFactsOfOthersAreNotTheAgents: what was said with somebody with bounds is noted for
-// them, by turns and by dreams, and not among the notes of the agent.
+// TestFactsOfOthersAreNotTheAgents checks that facts from conversations with a bound caller
+// are stored for that caller, by turns and dreams, and not for the agent.
 func TestFactsOfOthersAreNotTheAgents(t *testing.T) {
 	h, c := furnished(t, Options{})
 	talk := []string{"I prefer tabs over spaces in Go code.", "Noted.", "We decided to use Postgres for the shop.", "Fine."}
@@ -310,8 +310,8 @@ func TestFactsOfOthersAreNotTheAgents(t *testing.T) {
 	}
 }
 
-// TestForwardedTurnsKeepTheirBounds: a message that is passed on to the gateway that has
-// the session is answered there within the bounds of who asked.
+// TestForwardedTurnsKeepTheirBounds checks that a message forwarded to the owner of the
+// session is answered within the bounds of the caller.
 func TestForwardedTurnsKeepTheirBounds(t *testing.T) {
 	w := withholdIn(t, alone(t))
 	all := w.identities()
@@ -320,9 +320,9 @@ func TestForwardedTurnsKeepTheirBounds(t *testing.T) {
 	other.listening = listenIn(t, Options{Settings: load(t, w.settings), Env: env("HOOK_SECRET", hookSecret)})
 	t.Cleanup(w.release)
 	id, from := w.session(shop, "passed"), w.model.count()
-	w.say(owner, id, wire.Turn{Text: "probe slowly: one of the owner", ID: "m1"})
+	w.send(owner, id, wire.Turn{Text: "probe slowly: one of the owner", ID: "m1"})
 	<-w.began
-	other.say(shop, id, wire.Turn{Text: "probe two " + within, ID: "m2"})
+	other.send(shop, id, wire.Turn{Text: "probe two " + within, ID: "m2"})
 	w.release()
 	if _, err := other.await(id, "m2", "probe two "+within); err != nil {
 		t.Error(err)

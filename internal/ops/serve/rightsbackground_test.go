@@ -11,11 +11,10 @@ import (
 	"firn.dev/wire"
 )
 
-// flushedNote is what the model notes in a memory flush.
+// flushedNote is the note that the model writes in a memory flush.
 const flushedNote = "The wallaby is beige43."
 
-// sentSince returns what the model was sent since a number of requests, of those that a
-// text is in.
+// sentSince returns the requests to the model after the first from that contain a text.
 func (w *withheld) sentSince(from int, text string) (sent []string) {
 	w.model.mu.Lock()
 	defer w.model.mu.Unlock()
@@ -27,7 +26,7 @@ func (w *withheld) sentSince(from int, text string) (sent []string) {
 	return sent
 }
 
-// hasOnly sees that texts have none of the words but some.
+// hasOnly checks that texts contain only the given words.
 func (w *withheld) hasOnly(what string, texts []string, may []planted) {
 	w.t.Helper()
 	for _, p := range everyWord {
@@ -37,16 +36,16 @@ func (w *withheld) hasOnly(what string, texts []string, may []planted) {
 	}
 }
 
-// TestJobsOnScheduleSeeAsTheOwner: a job that its schedule starts sees what the owner may
-// see, and no more: no conversation of another agent, and no notes of a person.
+// TestJobsOnScheduleSeeAsTheOwner checks that a scheduled job has the owner's view of its
+// agent, without conversations of other agents and personal notes.
 func TestJobsOnScheduleSeeAsTheOwner(t *testing.T) {
 	clock := &clock{}
-	w := withholdAt(t, "", clock.tell)
+	w := withholdAt(t, "", clock.now)
 	w.must(w.house.Gateway.StartJobs(t.Context()))
 	w.probe(identity{name: "a job", may: mains}, "schedule", func() (string, firn.ID) {
 		next := time.Date(time.Now().Year()+1, 1, 1, 0, 0, 1, 0, time.Local) // when it is due
 		clock.by.Store(int64(time.Until(next)))
-		w.house.Gateway.Led() // rouses the timer, which reads the clock
+		w.house.Gateway.Led() // wakes the timer, which reads the clock
 		var run wire.Session
 		waitFor(t, func() bool {
 			for s, err := range w.own.Sessions(t.Context(), client.Query{Agent: "main"}) {
@@ -64,8 +63,8 @@ func TestJobsOnScheduleSeeAsTheOwner(t *testing.T) {
 	}
 }
 
-// TestFlushesHaveTheBoundsOfTheAsker: in a memory flush the model is sent what the asker
-// may know, and what it notes is noted for them.
+// TestFlushesHaveTheBoundsOfTheAsker checks that a memory flush has the bounds of the
+// caller, and that its notes are stored for the caller.
 func TestFlushesHaveTheBoundsOfTheAsker(t *testing.T) {
 	w := withholdIn(t, "[defaults.memory_flush]\nsoft = 22000\n")
 	all := w.identities()
@@ -78,7 +77,7 @@ func TestFlushesHaveTheBoundsOfTheAsker(t *testing.T) {
 		{all[8], wire.MemoryPlace{Agent: "main", Scope: wire.MemoryOfAgent}},
 	} {
 		id, from := w.session(c.who, "flush"), w.model.count()
-		w.say(c.who, id, wire.Turn{Text: "Read this. " + strings.Repeat("All is well here. ", 2500), ID: "m1"})
+		w.send(c.who, id, wire.Turn{Text: "Read this. " + strings.Repeat("All is well here. ", 2500), ID: "m1"})
 		if _, err := w.await(id, "m1", "Read this. "+strings.Repeat("All is well here. ", 2500)); err != nil {
 			t.Errorf("%s: %v", c.who.name, err)
 		}
@@ -100,13 +99,13 @@ func TestFlushesHaveTheBoundsOfTheAsker(t *testing.T) {
 	}
 }
 
-// TestDreamsOfAKeyStayInItsBounds: a dream over the folder of a key is sent what the
-// holder of the key may see, and what it notes is not the agent's.
+// TestDreamsOfAKeyStayInItsBounds checks that a dream over a key's folder sees only the
+// sessions of that key, and that its notes are not stored for the agent.
 func TestDreamsOfAKeyStayInItsBounds(t *testing.T) {
 	w := withhold(t)
 	shop, owner := w.identities()[0], w.identities()[8]
 	id := w.session(shop, "dream")
-	w.say(shop, id, wire.Turn{Text: "probe: remember this The wombat is crimson61.", ID: "m1"})
+	w.send(shop, id, wire.Turn{Text: "probe: remember this The wombat is crimson61.", ID: "m1"})
 	if _, err := w.await(id, "m1", "probe: remember this The wombat is crimson61."); err != nil {
 		t.Fatal(err)
 	}

@@ -13,25 +13,23 @@ import (
 	"time"
 )
 
-// speaker is a provider that speaks OpenAI's older API over HTTP, as settings
-// reach it.
+// speaker is a provider with OpenAI's older API over HTTP.
 type speaker struct {
 	*httptest.Server
-	// answer says what is answered to the messages of a request; nil repeats the
-	// last one.
-	answer func(w http.ResponseWriter, asked []said)
+	// answer writes the response to the messages of a request; nil echoes the last one.
+	answer func(w http.ResponseWriter, asked []message)
 
 	mu    sync.Mutex
-	asked [][]said
+	asked [][]message
 }
 
-// said is a message as the provider got it.
-type said struct {
+// message is a message as received by the provider.
+type message struct {
 	Role    string `json:"role"`
 	Content any    `json:"content"`
 }
 
-func (s said) text() string {
+func (s message) text() string {
 	if text, ok := s.Content.(string); ok {
 		return text
 	}
@@ -42,7 +40,7 @@ func (s said) text() string {
 	return string(data)
 }
 
-func speak(t *testing.T, answer func(w http.ResponseWriter, asked []said)) *speaker {
+func speak(t *testing.T, answer func(w http.ResponseWriter, asked []message)) *speaker {
 	t.Helper()
 	s := &speaker{answer: answer}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.take))
@@ -52,7 +50,7 @@ func speak(t *testing.T, answer func(w http.ResponseWriter, asked []said)) *spea
 
 func (s *speaker) take(w http.ResponseWriter, r *http.Request) {
 	var body struct {
-		Messages []said `json:"messages"`
+		Messages []message `json:"messages"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
 		w.WriteHeader(http.StatusBadRequest)
@@ -68,12 +66,12 @@ func (s *speaker) take(w http.ResponseWriter, r *http.Request) {
 	says(w, "re: "+body.Messages[len(body.Messages)-1].text())
 }
 
-// says answers with words.
+// says answers with text.
 func says(w http.ResponseWriter, text string) {
 	chunk(w, map[string]any{"content": text}, "stop")
 }
 
-// calls answers with a call of a tool.
+// calls answers with a tool call.
 func calls(w http.ResponseWriter, id, name, arguments string) {
 	chunk(w, map[string]any{"tool_calls": []any{map[string]any{
 		"index": 0, "id": id, "type": "function", "function": map[string]string{"name": name, "arguments": arguments},
@@ -99,7 +97,7 @@ func fails(w http.ResponseWriter, status int, message string) {
 	io.WriteString(w, `{"error":{"message":`+quoted(message)+`}}`)
 }
 
-// last are the messages of the last request, without the system prompt.
+// last returns the messages of the last request, with the system prompt separate.
 func (s *speaker) last() (system string, heard []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,22 +115,22 @@ func (s *speaker) last() (system string, heard []string) {
 	return system, heard
 }
 
-// count is how often it was asked.
+// count returns the number of requests.
 func (s *speaker) count() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.asked)
 }
 
-// settings name the provider talk at the speaker's address, and its model for
-// all agents.
+// settings returns settings with the provider talk at the speaker's address and its model
+// for all agents.
 func (s *speaker) settings(more string) string {
 	return "[providers.talk]\nkind = \"openai-chat\"\nurl = " + quoted(s.URL) + "\n" +
 		"[models.\"talk/talker\"]\nwindow = 32000\nmax_output = 1000\n" +
 		"[defaults]\nmodel = \"talk/talker\"\ntitles = false\nretries = 0\n" + more
 }
 
-// only leaves out what is injected in every turn.
+// only removes the text injected in every turn.
 func only(heard []string) (out []string) {
 	for _, h := range heard {
 		who, text, _ := strings.Cut(h, ": ")
@@ -144,9 +142,9 @@ func only(heard []string) (out []string) {
 	return out
 }
 
-// clock is a clock that can be ahead.
+// clock is a clock that can be set ahead.
 type clock struct{ by atomic.Int64 }
 
-func (c *clock) tell() time.Time { return time.Now().Add(time.Duration(c.by.Load())) }
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.by.Load())) }
 
 func (c *clock) advance(by time.Duration) { c.by.Add(int64(by)) }

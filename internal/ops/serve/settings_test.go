@@ -24,10 +24,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestEverySettingIsRead finds settings that nobody reads: a setting that can be
-// set and changes nothing is a lie.
+// TestEverySettingIsRead finds settings that no code reads.
 func TestEverySettingIsRead(t *testing.T) {
-	// Read by the settings themselves: for each agent, and to tell the secret of a hook.
+	// Read by package config itself: for each agent, and for the secret of a hook.
 	read := map[string]bool{"Defaults": true, "SecretEnv": true, "SecretFile": true}
 	for _, dir := range []string{".", "../../term/cli", "../../../cmd/firn"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -71,8 +70,7 @@ func TestEverySettingIsRead(t *testing.T) {
 	check(reflect.TypeFor[config.Config](), "settings")
 }
 
-// TestOneSocket sees to it that the settings and the gateway mean the same
-// socket.
+// TestOneSocket checks that the settings and the gateway have the same default socket.
 func TestOneSocket(t *testing.T) {
 	for _, home := range []string{"/home/u/.firn", "/x"} {
 		if got, want := config.Default(home).Gateway.Socket, api.SocketPath(home); got != want {
@@ -81,10 +79,10 @@ func TestOneSocket(t *testing.T) {
 	}
 }
 
-// TestFallbacks asks another model when the first is not let in, tells it, and
-// has it in the log.
+// TestFallbacks checks that a fallback model is used if the first rejects the credentials,
+// and that this is reported and logged.
 func TestFallbacks(t *testing.T) {
-	first := speak(t, func(w http.ResponseWriter, _ []said) { fails(w, http.StatusUnauthorized, "wrong key") })
+	first := speak(t, func(w http.ResponseWriter, _ []message) { fails(w, http.StatusUnauthorized, "wrong key") })
 	second := speak(t, nil)
 	_, c := furnished(t, Options{Settings: load(t, first.settings("fallbacks = [\"other/one\", \"talk/talker\"]\n[providers.other]\nkind = \"openai-chat\"\nurl = "+quoted(second.URL)))})
 	s, err := c.NewSession(t.Context(), wire.NewSession{})
@@ -122,7 +120,7 @@ func TestFallbacks(t *testing.T) {
 	}
 }
 
-// transcript is what the log of a session says, line by line.
+// transcript returns the log of a session, one message per line.
 func transcript(t *testing.T, c *client.Client, s wire.Session) string {
 	t.Helper()
 	var lines []string
@@ -135,7 +133,7 @@ func transcript(t *testing.T, c *client.Client, s wire.Session) string {
 	return strings.Join(lines, "\n")
 }
 
-// write says something over a channel and waits for the answer.
+// write sends a message over a channel and waits for the answer.
 func write(t *testing.T, c *client.Client, channel, kind, peer, text string) wire.Routed {
 	t.Helper()
 	r, err := c.Inbound(t.Context(), wire.Inbound{Channel: channel, PeerKind: kind, PeerID: peer, Sender: peer, Text: text, Wait: true})
@@ -145,8 +143,8 @@ func write(t *testing.T, c *client.Client, channel, kind, peer, text string) wir
 	return r
 }
 
-// TestDirectHistory sends as much of a direct conversation as is set for its
-// channel or its peer, and all of others.
+// TestDirectHistory checks that the history limit of a channel or peer applies to direct
+// conversations only.
 func TestDirectHistory(t *testing.T) {
 	s := speak(t, nil)
 	_, c := furnished(t, Options{Settings: load(t, s.settings("history_limit = 3\n[defaults.dm_history]\ntelegram = 2\n\"Telegram:Eve@x\" = 1\nsignal = 0\n"))})
@@ -173,11 +171,11 @@ func TestDirectHistory(t *testing.T) {
 	}
 }
 
-// TestQueueByChannel gives messages of one channel turns of their own, and
-// collects those of others.
+// TestQueueByChannel checks that messages of one channel get separate turns while those of
+// others are collected.
 func TestQueueByChannel(t *testing.T) {
 	began, gate := make(chan string, 10), make(chan struct{}, 10)
-	s := speak(t, func(w http.ResponseWriter, asked []said) {
+	s := speak(t, func(w http.ResponseWriter, asked []message) {
 		last := asked[len(asked)-1].text()
 		began <- last
 		<-gate
@@ -214,11 +212,11 @@ func TestQueueByChannel(t *testing.T) {
 	}
 }
 
-// TestHabitsOfAgents lets agents have their own resets, send policy, scope and
-// links, and others those of all.
+// TestHabitsOfAgents checks that agents can have their own resets, send policy, scope and
+// links.
 func TestHabitsOfAgents(t *testing.T) {
 	var now clock
-	_, c := furnished(t, Options{Clock: now.tell, Settings: load(t, `
+	_, c := furnished(t, Options{Clock: now.now, Settings: load(t, `
 [session]
 dm_scope = "per-peer"
 [session.identity_links]
@@ -271,15 +269,15 @@ account = "two"
 	}
 }
 
-// TestQuiet waits for a quiet moment before a day ends, as long as is set.
+// TestQuiet checks that a daily reset waits for the configured quiet time.
 func TestQuiet(t *testing.T) {
 	for quiet, ends := range map[string]bool{"3h": false, "0": true} {
-		// Half an hour before the day ends, whatever time it is: a test that began
-		// just before the full hour would write its first message behind it.
+		// Half an hour before the end of the day at any time: a test that starts just
+		// before the full hour would otherwise send its first message after it.
 		var now clock
-		hour := now.tell().UTC().Truncate(time.Hour).Add(2 * time.Hour)
+		hour := now.now().UTC().Truncate(time.Hour).Add(2 * time.Hour)
 		now.advance(time.Until(hour) - 30*time.Minute)
-		_, c := furnished(t, Options{Clock: now.tell, Settings: load(t, fmt.Sprintf("[session]\ntime_zone = \"UTC\"\n[session.reset]\nat_hour = %d\nquiet = %q\n", hour.Hour(), quiet))})
+		_, c := furnished(t, Options{Clock: now.now, Settings: load(t, fmt.Sprintf("[session]\ntime_zone = \"UTC\"\n[session.reset]\nat_hour = %d\nquiet = %q\n", hour.Hour(), quiet))})
 		first := write(t, c, "mail", "direct", "ada", "Hello.")
 		now.advance(31 * time.Minute)
 		if again := write(t, c, "mail", "direct", "ada", "Hello."); (again.Session != first.Session) != ends {
@@ -288,7 +286,7 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// TestMetricsAreOff tells no numbers if nobody wants them.
+// TestMetricsAreOff checks that there are no metrics if they are disabled.
 func TestMetricsAreOff(t *testing.T) {
 	for text, want := range map[string]int{"": 200, "[telemetry]\nmetrics = false": 501} {
 		h, c := furnished(t, Options{Settings: load(t, text)})
@@ -301,7 +299,7 @@ func TestMetricsAreOff(t *testing.T) {
 	}
 }
 
-// TestNotesElsewhere keeps notes where the settings say.
+// TestNotesElsewhere checks that notes are stored in the configured directory.
 func TestNotesElsewhere(t *testing.T) {
 	dir := t.TempDir()
 	_, c := furnished(t, Options{Settings: load(t, "[memory]\ndir = "+quoted(dir))})
@@ -313,7 +311,7 @@ func TestNotesElsewhere(t *testing.T) {
 	}
 }
 
-// TestStorePath tells where sessions are in truth.
+// TestStorePath checks that the reported store path is the actual one.
 func TestStorePath(t *testing.T) {
 	dir := t.TempDir()
 	settings := load(t, "[store]\nurl = \"file:"+strings.ReplaceAll(dir, `\`, `\\`)+"\"")
@@ -331,11 +329,10 @@ func TestStorePath(t *testing.T) {
 	}
 }
 
-// TestLimits lets in as many as the settings say: connections, and clients that
-// wait for a model.
+// TestLimits checks the limits on connections and on clients waiting for a model.
 func TestLimits(t *testing.T) {
 	began, gate := make(chan struct{}, 10), make(chan struct{})
-	s := speak(t, func(w http.ResponseWriter, _ []said) {
+	s := speak(t, func(w http.ResponseWriter, _ []message) {
 		began <- struct{}{}
 		<-gate
 		says(w, "Here I am.")
@@ -367,7 +364,7 @@ func TestLimits(t *testing.T) {
 		t.Error(err)
 	}
 
-	// Of a few more connections than there may be, those beyond are cut off.
+	// Connections beyond the limit are closed.
 	cut := make(chan struct{}, 6)
 	for range cap(cut) {
 		conn, err := net.Dial("unix", d.at.Socket)
@@ -377,7 +374,7 @@ func TestLimits(t *testing.T) {
 		defer conn.Close()
 		go func() {
 			var b [1]byte
-			conn.Read(b[:]) // until somebody ends it
+			conn.Read(b[:]) // until the connection is closed
 			cut <- struct{}{}
 		}()
 	}
@@ -390,17 +387,16 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// daemon is a gateway that is served to others, and a client of it.
+// daemon is a running gateway with a client.
 type daemon struct {
 	*client.Client
 	at      api.Address
 	hangups chan os.Signal
-	// stop stops it, and waits for its end.
+	// stop stops it and waits for its end.
 	stop func()
 }
 
-// serving serves a home until the test ends. Each hangup takes the next of the
-// settings.
+// serving serves a home until the test ends. Each hangup applies the next settings.
 func serving(t *testing.T, first *config.Settings, change func(*Options), next ...*config.Settings) *daemon {
 	t.Helper()
 	o := Options{Settings: first, Env: env()}
