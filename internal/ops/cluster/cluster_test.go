@@ -29,7 +29,7 @@ import (
 	"firn.dev/wire"
 )
 
-// shared is the server that tests share; each has a space of its own on it.
+// shared is the server that tests share; each test uses its own space.
 var shared *jetstream.Server
 
 var spaces atomic.Int64
@@ -62,26 +62,26 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// member is a gateway among others.
+// member is one gateway of a cluster.
 type member struct {
 	t       *testing.T
 	store   *jetstream.Store
 	gateway *gateway.Gateway
 	handler *api.HTTP
 	cluster *cluster.Cluster
-	// gate holds back answers to what begins with "wait" until it is opened.
+	// gate blocks answers to messages that begin with "wait" until it is opened.
 	gate chan struct{}
-	// asked gets what the model is asked.
+	// asked receives the prompts of the model.
 	asked chan string
 }
 
-// space is one that several members share.
+// space returns a new space for several members.
 func space(t *testing.T) jetstream.Options {
 	return jetstream.Options{Server: shared, Space: fmt.Sprint("c", spaces.Add(1)), Shards: 1, Report: func(m string) { t.Log(m) }}
 }
 
-// answers makes the model of a member: it repeats what it is told, and waits at
-// the gate if it is told to.
+// answers returns the model of a member: it echoes messages and waits at the gate if told
+// to.
 func (m *member) answers() provider.Model {
 	return scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		items := req.Window.Items
@@ -104,13 +104,13 @@ func (m *member) answers() provider.Model {
 	})
 }
 
-// join makes a member and lets it take part.
+// join creates a member and starts it.
 func join(t *testing.T, o jetstream.Options, ttl time.Duration) *member {
 	t.Helper()
 	return joinWith(t, o, ttl, func(*gateway.Options) {})
 }
 
-// joinWith makes a member whose gateway has options of its own.
+// joinWith creates a member whose gateway has additional options.
 func joinWith(t *testing.T, o jetstream.Options, ttl time.Duration, change func(*gateway.Options)) *member {
 	t.Helper()
 	st, err := jetstream.Open(t.Context(), o)
@@ -137,7 +137,7 @@ func joinWith(t *testing.T, o jetstream.Options, ttl time.Duration, change func(
 	return m
 }
 
-// leave ends a member in order.
+// leave shuts a member down.
 func (m *member) leave() {
 	ctx, cancel := context.WithTimeout(context.Background(), basetest.Limit)
 	defer cancel()
@@ -152,7 +152,7 @@ func (m *member) leave() {
 	_ = m.store.Close()
 }
 
-// ask sends a request as the owner would, and returns the status and the body.
+// ask sends a request as the owner and returns the status and body.
 func (m *member) ask(method, path string, body any) (int, string) {
 	m.t.Helper()
 	data := ""
@@ -174,7 +174,7 @@ func (m *member) ask(method, path string, body any) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-// get is ask that must succeed, into a value.
+// get is like ask, but must succeed, and decodes the body.
 func (m *member) get(method, path string, body, into any) {
 	m.t.Helper()
 	status, text := m.ask(method, path, body)
@@ -188,15 +188,15 @@ func (m *member) get(method, path string, body, into any) {
 	}
 }
 
-// begin makes a session.
-func (m *member) begin() firn.ID {
+// newSession creates a session.
+func (m *member) newSession() firn.ID {
 	m.t.Helper()
 	var s wire.Session
 	m.get("POST", "/v1/sessions", wire.NewSession{}, &s)
 	return s.ID
 }
 
-// log tells the messages of a session in short, and where fences are.
+// log returns the messages and fences of a session in short form.
 func (m *member) log(id firn.ID) []string {
 	m.t.Helper()
 	var all []string
@@ -222,7 +222,7 @@ func (m *member) log(id firn.ID) []string {
 
 func turns(id firn.ID) string { return "/v1/sessions/" + string(id) + "/turns" }
 
-// later says something without waiting for the answer's turn to begin here.
+// later starts a turn in the background.
 func (m *member) later(id firn.ID, t wire.Turn) <-chan wire.Answer {
 	done := make(chan wire.Answer, 1)
 	go func() {
@@ -236,25 +236,26 @@ func (m *member) later(id firn.ID, t wire.Turn) <-chan wire.Answer {
 	return done
 }
 
-// Leases that end in a test, and leases that must not, however busy the machine is.
+// Lease durations that expire during a test, and ones that must not, however busy the
+// machine is.
 const (
 	short = 5 * time.Second
 	long  = time.Minute
 )
 
-// TestForwarded lets clients of two gateways talk in one session while a turn
-// runs: queue, stop and answers are those of one lane.
+// TestForwarded checks that clients of two gateways that write to one session share one
+// queue: stops and answers work from both.
 func TestForwarded(t *testing.T) {
 	o := space(t)
 	a, b := join(t, o, long), join(t, o, long)
-	id := a.begin()
+	id := a.newSession()
 	first := a.later(id, wire.Turn{Text: "wait for it"})
 	if said := <-a.asked; said != "wait for it" {
 		t.Fatalf("asked %q", said)
 	}
 	second := b.later(id, wire.Turn{Text: "two", Queue: "followup"})
 	var waits wire.Answer
-	for waits.Message == "" { // it is durable there before the first is answered
+	for waits.Message == "" { // durable there before the first is answered
 		var s wire.Session
 		a.get("GET", "/v1/sessions/"+string(id), nil, &s)
 		if len(s.Waiting) == 1 {
@@ -283,11 +284,11 @@ func want(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// TestStoppedFromElsewhere stops a turn over another gateway.
+// TestStoppedFromElsewhere stops a turn through another gateway.
 func TestStoppedFromElsewhere(t *testing.T) {
 	o := space(t)
 	a, b := join(t, o, long), join(t, o, long)
-	id := a.begin()
+	id := a.newSession()
 	first := a.later(id, wire.Turn{Text: "wait for ever"})
 	<-a.asked
 	var s wire.Stopped
@@ -300,11 +301,11 @@ func TestStoppedFromElsewhere(t *testing.T) {
 	}
 }
 
-// TestLarge passes on a body that does not fit into one note.
+// TestLarge forwards a body that does not fit into one message.
 func TestLarge(t *testing.T) {
 	o := space(t)
 	a, b := join(t, o, long), join(t, o, long)
-	id := a.begin()
+	id := a.newSession()
 	first := a.later(id, wire.Turn{Text: "wait"})
 	<-a.asked
 	text := strings.Repeat("long ", 500_000)
@@ -321,11 +322,11 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// TestEventsElsewhere listens at one gateway to a turn that another one runs.
+// TestEventsElsewhere listens at one gateway to a turn of another.
 func TestEventsElsewhere(t *testing.T) {
 	o := space(t)
 	a, b := join(t, o, long), join(t, o, long)
-	id := a.begin()
+	id := a.newSession()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	events := make(chan wire.Event, 1000)
@@ -339,11 +340,11 @@ func TestEventsElsewhere(t *testing.T) {
 			events <- e
 		}
 	}()
-	if e := <-events; e.Name != wire.EntryAppended { // it listens now
+	if e := <-events; e.Name != wire.EntryAppended { // the listener is connected
 		t.Fatalf("first comes %+v", e)
 	}
-	// Pieces that come behind the entry that they are of are left out, which a busy
-	// machine may do to all of a turn.
+	// Deltas that arrive after their entry are dropped, which on a busy machine may affect
+	// a whole turn.
 	for range 50 {
 		first := a.later(id, wire.Turn{Text: "hello you"})
 		names, text := turnOf(t, events)
@@ -353,7 +354,7 @@ func TestEventsElsewhere(t *testing.T) {
 			t.Fatalf("what came is %s, the pieces say %q", got, text)
 		}
 		if text == "heard: hello you" && strings.Contains(got, "delta.text entry.appended") && strings.Index(got, "turn.started") < strings.Index(got, "delta.text") {
-			cancel() // the first entry may come before or behind that the turn began
+			cancel() // the first entry may arrive before or after the start of the turn
 			<-done
 			return
 		}
@@ -361,8 +362,8 @@ func TestEventsElsewhere(t *testing.T) {
 	t.Error("no turn came in pieces")
 }
 
-// turnOf is what comes up to the end of a turn, the same only once in a row, and the
-// text of its pieces.
+// turnOf returns the names of the events up to the end of a turn, without repetitions, and
+// the text of its deltas.
 func turnOf(t *testing.T, events <-chan wire.Event) (names []string, text string) {
 	t.Helper()
 	for e := range events {
@@ -383,20 +384,20 @@ func turnOf(t *testing.T, events <-chan wire.Event) (names []string, text string
 	return names, text
 }
 
-// TestTakenOver crashes an owner in the middle of a turn, with a message waiting:
-// another gateway goes on with both, once, behind a fence. A client that asks
-// again under the same id gets the answer.
+// TestTakenOver crashes an owner during a turn with a queued message. Another gateway
+// continues both, once, after a fence. A client that retries with the same ID receives the
+// answer.
 func TestTakenOver(t *testing.T) {
 	t.Parallel()
 	o := space(t)
 	a := join(t, o, short)
 	b, c := join(t, o, short), join(t, o, short)
-	id := a.begin()
+	id := a.newSession()
 	one, two := firn.NewEntryID(), firn.NewEntryID()
 	a.later(id, wire.Turn{ID: one, Text: "wait one"})
 	<-a.asked
 	a.get("POST", turns(id), wire.Turn{ID: two, Text: "two", Queue: "followup", Wait: new(bool)}, nil)
-	_ = a.store.Close() // nothing of it gets through any more, as after a crash
+	_ = a.store.Close() // nothing from it arrives any more, as after a crash
 	close(b.gate)
 	close(c.gate)
 	for _, m := range []*member{b, c, b} {
@@ -412,12 +413,12 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestTakenOverByItself crashes an owner of a session in which nobody asks again.
+// TestTakenOverByItself crashes the owner of a session without any client retry.
 func TestTakenOverByItself(t *testing.T) {
 	t.Parallel()
 	o := space(t)
 	a, b := join(t, o, short), join(t, o, short)
-	id := a.begin()
+	id := a.newSession()
 	a.later(id, wire.Turn{Text: "wait one"})
 	<-a.asked
 	_ = a.store.Close()
@@ -427,17 +428,16 @@ func TestTakenOverByItself(t *testing.T) {
 	}
 }
 
-// TestStale takes a session away from an owner that does not know it, in the
-// middle of a turn: the turn ends without a word. Who waits for it gets what
-// comes of it in the end.
+// TestStale takes a session from an unaware owner during a turn. The turn ends without
+// output, and waiting clients receive the final answer.
 func TestStale(t *testing.T) {
 	o := space(t)
 	a := join(t, o, long)
-	id := a.begin()
+	id := a.newSession()
 	one := firn.NewEntryID()
 	first := a.later(id, wire.Turn{ID: one, Text: "wait one"})
 	<-a.asked
-	// Somebody takes the session over, whatever the lease says.
+	// Take the session over regardless of the lease.
 	theirs := firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, Parts: []firn.Part{firn.Text{Text: "theirs"}}, StopReason: firn.StopEnd})
 	if _, err := a.store.Append(t.Context(), id, store.Any, agent.Fence("b"), theirs); err != nil {
 		t.Fatal(err)
@@ -449,8 +449,8 @@ func TestStale(t *testing.T) {
 	want(t, a.log(id), "user: wait one", "fence", "assistant: theirs")
 }
 
-// TestKeys brings the first messages of a key to two gateways at once, and
-// resets it on one.
+// TestKeys sends the first messages of a key to two gateways concurrently, and resets it on
+// one.
 func TestKeys(t *testing.T) {
 	o := space(t)
 	a, b := join(t, o, long), join(t, o, long)
@@ -470,8 +470,8 @@ func TestKeys(t *testing.T) {
 	if r.Session != s.Session || r.Session == "" {
 		t.Fatalf("two sessions: %s, %s", r.Session, s.Session)
 	}
-	// Who has answered and is at rest lets the session go: if the other message came so
-	// late, it was answered where it came. No message is answered twice.
+	// An idle owner releases the session, so a late second message may be answered by the
+	// other gateway. No message is answered twice.
 	if n := len(a.asked) + len(b.asked); n < 1 || n > 2 {
 		t.Errorf("the models were asked %d and %d times", len(a.asked), len(b.asked))
 	}
@@ -492,7 +492,7 @@ func TestKeys(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// TestOneLeads sees that one of several leads, and another when it leaves.
+// TestOneLeads checks that one of several gateways leads, and another one after it leaves.
 func TestOneLeads(t *testing.T) {
 	t.Parallel()
 	o := space(t)
@@ -515,7 +515,7 @@ func TestOneLeads(t *testing.T) {
 	}
 }
 
-// rest lets others work, or ends a test that waits in vain.
+// rest yields to other goroutines, and fails the test after its time limit.
 func rest(t *testing.T) {
 	t.Helper()
 	if err := t.Context().Err(); err != nil {
@@ -524,12 +524,12 @@ func rest(t *testing.T) {
 	<-time.After(time.Millisecond)
 }
 
-// TestLeft ends a gateway in order while a message waits: another one answers it
-// at once.
+// TestLeft shuts a gateway down while a message is queued: another one answers it
+// immediately.
 func TestLeft(t *testing.T) {
 	o := space(t)
 	a, b := join(t, o, long), join(t, o, long)
-	id := a.begin()
+	id := a.newSession()
 	a.later(id, wire.Turn{Text: "wait one"})
 	<-a.asked
 	a.get("POST", turns(id), wire.Turn{Text: "two", Queue: "followup", Wait: new(bool)}, nil)

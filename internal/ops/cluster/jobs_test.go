@@ -10,9 +10,9 @@ import (
 	"firn.dev/store"
 )
 
-// TestJobsMove kills the gateway that leads when a job has run and another is
-// about to be due: the next one runs what was not run, once, also if it never ran
-// before, and what was run not again.
+// TestJobsMove kills the leading gateway when one job has run and another is about to be
+// due. The next gateway runs the pending job once, even if it never ran before, and does
+// not repeat the other.
 func TestJobsMove(t *testing.T) {
 	t.Parallel()
 	o := space(t)
@@ -40,15 +40,15 @@ func TestJobsMove(t *testing.T) {
 		}
 	}
 	set(12, 1, 1)
-	a.gateway.Led() // it looks at the clock
+	a.gateway.Led() // reads the clock
 	if said := <-a.asked; said != "run at one" {
 		t.Fatalf("asked %q", said)
 	}
 	for runs(t, b, "run")[0].End < 4 { // until it has been answered
 		rest(t)
 	}
-	set(12, 2, 10)                          // which it sleeps through
-	if err := a.store.Close(); err != nil { // as if it were killed: it gives nothing back
+	set(12, 2, 10)                          // missed during the pause
+	if err := a.store.Close(); err != nil { // as if it were killed: nothing is handed back
 		t.Fatal(err)
 	}
 	if said := <-b.asked; said != "due at two" {
@@ -71,7 +71,7 @@ func TestJobsMove(t *testing.T) {
 	}
 }
 
-// runs are the sessions of a job.
+// runs returns the sessions of a job.
 func runs(t *testing.T, m *member, job string) []store.Info {
 	t.Helper()
 	var all []store.Info

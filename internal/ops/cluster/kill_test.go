@@ -24,7 +24,7 @@ import (
 	"firn.dev/wire"
 )
 
-// soak is three servers, three gateways, and clients that talk all the time.
+// soak is a cluster of three servers and three gateways with active clients.
 type soak struct {
 	t        *testing.T
 	servers  *jetstreamtest.Cluster
@@ -35,11 +35,11 @@ type soak struct {
 	sessions []firn.ID
 
 	mu sync.Mutex
-	// said are the messages that were acknowledged, noted the entries.
+	// said holds the acknowledged messages, noted the acknowledged entries.
 	said, noted []spoken
-	// lost are entries of which nobody knows whether they are there.
+	// lost holds entries with an unknown outcome.
 	lost []spoken
-	// faults counts what was done to them.
+	// faults counts the injected faults.
 	faults map[string]int
 
 	acks, retries, told atomic.Int64
@@ -49,7 +49,7 @@ type soak struct {
 	chance *rand.Rand
 }
 
-// spoken is something that was said in a session.
+// spoken is a message or entry of a session.
 type spoken struct {
 	session firn.ID
 	id      firn.EntryID
@@ -62,8 +62,8 @@ const (
 	soakSessions = 10
 )
 
-// duration is how long faults go on: a few, or six tenths of a second for each of
-// FIRN_KILLS, so that 2,000 are 20 minutes.
+// duration is how long faults are injected: a few seconds, or 0.6 seconds for each of
+// FIRN_KILLS, so that 2,000 take 20 minutes.
 func duration() time.Duration {
 	n, err := strconv.Atoi(os.Getenv("FIRN_KILLS"))
 	if err != nil {
@@ -72,17 +72,15 @@ func duration() time.Duration {
 	return time.Duration(n) * 600 * time.Millisecond
 }
 
-// TestKillGateways kills and stops servers and gateways at random while clients
-// of all gateways talk in the same sessions, and holds what is there afterwards
-// against what they were told.
+// TestKillGateways kills and pauses servers and gateways at random while clients of all
+// gateways write to the same sessions, and compares the result with the acknowledgments.
 func TestKillGateways(t *testing.T) {
 	s := &soak{t: t, servers: jetstreamtest.New(t, t.TempDir()), faults: make(map[string]int), progress: make(chan struct{}, 1), seed: basetest.Seed(t)}
 	s.chance = basetest.NewRandom(s.seed)
 	s.run(s.harm)
 }
 
-// run starts servers' gateways and clients, does harm, and checks what is there
-// afterwards.
+// run starts the gateways and clients, injects faults, and checks the result.
 func (s *soak) run(harm func()) {
 	t := s.t
 	t.Cleanup(s.servers.Stop)
@@ -96,7 +94,7 @@ func (s *soak) run(harm func()) {
 		t.Cleanup(p.kill)
 		s.gateways = append(s.gateways, p)
 	}
-	s.begin()
+	s.createSessions()
 	stop := make(chan struct{})
 	var clients, followers sync.WaitGroup
 	for i := range soakClients {
@@ -113,7 +111,7 @@ func (s *soak) run(harm func()) {
 	clients.Wait()
 	logs := make([][]firn.Entry, len(s.sessions))
 	for i, id := range s.sessions {
-		s.say(spoken{id, firn.NewEntryID(), "the end"}, wire.Turn{})
+		s.send(spoken{id, firn.NewEntryID(), "the end"}, wire.Turn{})
 		var end firn.Pos
 		logs[i], end = s.read(id)
 		ends[i] <- end
@@ -125,8 +123,8 @@ func (s *soak) run(harm func()) {
 	t.Logf("%d messages and %d entries acknowledged, %d sent again, %d of unknown fate, %d events followed; %v", len(s.said), len(s.noted), s.retries.Load(), len(s.lost), s.told.Load(), s.faults)
 }
 
-// begin makes the sessions.
-func (s *soak) begin() {
+// createSessions creates the sessions.
+func (s *soak) createSessions() {
 	for range soakSessions {
 		var made wire.Session
 		status, body, err := s.post(context.Background(), "/v1/sessions", wire.NewSession{})
@@ -140,8 +138,8 @@ func (s *soak) begin() {
 	}
 }
 
-// harm does harm: each kind once, or at random for as long as it shall go on. In
-// short tests it is one killed gateway.
+// harm injects faults: each kind once, or at random for the duration. In short mode it
+// kills one gateway.
 func (s *soak) harm() {
 	kinds := []func(){s.killGateway, s.stopGateway, s.killLeader}
 	if testing.Short() && duration() == 0 {
@@ -159,7 +157,7 @@ func (s *soak) harm() {
 	s.await(2 * soakClients)
 }
 
-// await waits until clients were acknowledged so much more.
+// await waits until n more requests were acknowledged.
 func (s *soak) await(n int64) {
 	late := time.After(2 * basetest.Limit)
 	for from := s.acks.Load(); s.acks.Load() < from+n; {
@@ -188,7 +186,7 @@ func (s *soak) killGateway() {
 	p.start(s.t)
 }
 
-// stopGateway stops a gateway for longer than its leases last; then it goes on.
+// stopGateway pauses a gateway for longer than its leases last.
 func (s *soak) stopGateway() {
 	p := s.gateway()
 	s.count("gateways stopped")
@@ -239,8 +237,7 @@ func (s *soak) restartServer() {
 	n.Start(s.t)
 }
 
-// stopLeader stops the leader of a stream until another leads, and lets it go on
-// believing that it does.
+// stopLeader pauses the leader of a stream until another leads, and then resumes it.
 func (s *soak) stopLeader() {
 	n := s.leader()
 	s.count("leaders stopped")
@@ -249,7 +246,7 @@ func (s *soak) stopLeader() {
 	n.Signal(s.t, syscall.SIGCONT)
 }
 
-// read reads all of a session.
+// read reads a whole session.
 func (s *soak) read(id firn.ID) (all []firn.Entry, end firn.Pos) {
 	for rec, err := range s.store.Read(s.t.Context(), id, store.Start) {
 		if err != nil {

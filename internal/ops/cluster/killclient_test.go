@@ -24,7 +24,7 @@ import (
 	"firn.dev/wire"
 )
 
-// post sends a request to some gateway.
+// post sends a request to a random gateway.
 func (s *soak) post(ctx context.Context, path string, body any) (int, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -46,7 +46,7 @@ func (s *soak) post(ctx context.Context, path string, body any) (int, []byte, er
 	return resp.StatusCode, answer, err
 }
 
-// talk says one thing after the other, in any session, over any gateway.
+// talk sends messages to random sessions over random gateways.
 func (s *soak) talk(client int, stop <-chan struct{}) {
 	modes := []string{"followup", "collect", "steer"}
 	for i := 0; ; i++ {
@@ -57,16 +57,16 @@ func (s *soak) talk(client int, stop <-chan struct{}) {
 		}
 		what := spoken{s.sessions[s.chance.IntN(len(s.sessions))], firn.NewEntryID(), fmt.Sprintf("client %d says %d", client, i)}
 		wait := s.chance.IntN(3) > 0
-		s.say(what, wire.Turn{Queue: modes[s.chance.IntN(len(modes))], Wait: &wait})
+		s.send(what, wire.Turn{Queue: modes[s.chance.IntN(len(modes))], Wait: &wait})
 		if i%4 == 0 {
 			s.note(spoken{what.session, "", fmt.Sprintf("note %d of client %d", i, client)})
 		}
 	}
 }
 
-// say says something until it is acknowledged. It has a name, so however often
-// it is sent it is said once.
-func (s *soak) say(what spoken, t wire.Turn) {
+// send sends a message until it is acknowledged. It has an ID, so it is stored once however
+// often it is sent.
+func (s *soak) send(what spoken, t wire.Turn) {
 	t.ID, t.Text = what.id, what.text
 	late := time.Now().Add(2 * basetest.Limit)
 	for {
@@ -88,12 +88,12 @@ func (s *soak) say(what spoken, t wire.Turn) {
 	}
 }
 
-// again reports whether a refusal says that it can be tried again.
+// again reports whether a request can be retried after a status.
 func again(status int) bool {
 	return slices.Contains([]int{http.StatusServiceUnavailable, http.StatusInsufficientStorage, http.StatusTooManyRequests}, status)
 }
 
-// note appends an entry, once: without a name it cannot be sent again.
+// note appends an entry once: without an ID it cannot be retried.
 func (s *soak) note(what spoken) {
 	line := fmt.Sprintf(`{"type":"custom","customType":"note","data":{"text":%q}}`, what.text)
 	status, _, err := s.post(context.Background(), "/v1/sessions/"+string(what.session)+"/entries", wire.NewEntries{Entries: []json.RawMessage{json.RawMessage(line)}})
@@ -117,8 +117,8 @@ func (s *soak) acknowledge(list *[]spoken, what spoken) {
 	}
 }
 
-// follow listens to a session up to an end that it is told, coming back over any
-// gateway with the last position it saw. It returns the entries it was told of.
+// follow listens to a session up to an end received from a channel, reconnecting over
+// random gateways with the last position. It returns the entries received.
 func (s *soak) follow(id firn.ID, end <-chan firn.Pos) []string {
 	var seen []string
 	last, until := "", atomic.Uint64{}
@@ -153,7 +153,7 @@ func (s *soak) follow(id firn.ID, end <-chan firn.Pos) []string {
 	return seen
 }
 
-// entryOf is the name of the entry that an event tells.
+// entryOf returns the ID of the entry in an event.
 func entryOf(e sse.Event) string {
 	var told struct{ Data wire.Entry }
 	var line struct{ ID string }
@@ -163,8 +163,8 @@ func entryOf(e sse.Event) string {
 	return line.ID
 }
 
-// listen listens to a session over some gateway until hear has enough, or the
-// gateway.
+// listen listens to a session over a random gateway until hear returns false or the gateway
+// ends the stream.
 func (s *soak) listen(ctx context.Context, id firn.ID, last string, hear func(sse.Event) bool) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.gateway().address()+"/v1/sessions/"+string(id)+"/events", nil)
 	if err != nil {
@@ -183,7 +183,7 @@ func (s *soak) listen(ctx context.Context, id firn.ID, last string, hear func(ss
 		return
 	}
 	defer resp.Body.Close()
-	dead := time.AfterFunc(10*time.Second, func() { resp.Body.Close() }) // it beats every second
+	dead := time.AfterFunc(10*time.Second, func() { resp.Body.Close() }) // there is a heartbeat every second
 	defer dead.Stop()
 	for e, err := range sse.Read(&beating{resp.Body, dead}) {
 		if err != nil || !hear(e) {
@@ -192,7 +192,7 @@ func (s *soak) listen(ctx context.Context, id firn.ID, last string, hear func(ss
 	}
 }
 
-// beating notices that a stream is dead.
+// beating detects dead streams.
 type beating struct {
 	from io.Reader
 	dead *time.Timer
@@ -204,7 +204,7 @@ func (b *beating) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// check holds a session against what clients were told.
+// check compares a session with the acknowledgments and events of the clients.
 func (s *soak) check(id firn.ID, log []firn.Entry, seen []string) {
 	said, notes := make(map[firn.EntryID]int), make(map[string]int)
 	var told []string
@@ -236,13 +236,13 @@ func (s *soak) check(id firn.ID, log []firn.Entry, seen []string) {
 	if !s.compare(id, said, notes) {
 		s.dump(id, log)
 	}
-	if len(seen) < len(told) || !slices.Equal(told, seen[:len(told)]) { // more may have come since
+	if len(seen) < len(told) || !slices.Equal(told, seen[:len(told)]) { // more may have been appended since
 		s.t.Errorf("who followed session %s saw %d entries, %d are there, and they are not the same%s", id, len(seen), len(told), difference(told, seen))
 	}
 	s.valid(id, log)
 }
 
-// difference tells where two lists begin to differ.
+// difference describes where two lists begin to differ.
 func difference(want, got []string) string {
 	for i := range min(len(want), len(got)) {
 		if want[i] != got[i] {
@@ -252,13 +252,13 @@ func difference(want, got []string) string {
 	return ""
 }
 
-// quiet reports whether followers are not told of an entry.
+// quiet reports whether an entry is not sent to followers.
 func quiet(e firn.Entry) bool {
 	c, ok := e.Body.(*firn.Custom)
 	return ok && c.Type == "firn.draft"
 }
 
-// heard counts which messages an entry is.
+// heard counts the messages in an entry.
 func (s *soak) heard(e firn.Entry, m *firn.Message, said map[firn.EntryID]int) {
 	var together []firn.EntryID
 	if raw := e.Extra.Get("collected"); raw != nil {
@@ -277,7 +277,7 @@ func (s *soak) heard(e firn.Entry, m *firn.Message, said map[firn.EntryID]int) {
 	}
 }
 
-// compare looks for everything that was acknowledged, once.
+// compare checks that everything acknowledged is stored once.
 func (s *soak) compare(id firn.ID, said map[firn.EntryID]int, notes map[string]int) bool {
 	failed := s.t.Failed()
 	for _, what := range s.said {
@@ -298,7 +298,7 @@ func (s *soak) compare(id firn.ID, said map[firn.EntryID]int, notes map[string]i
 	return failed || !s.t.Failed()
 }
 
-// dump tells in short what is in a session.
+// dump prints a session in short form.
 func (s *soak) dump(id firn.ID, log []firn.Entry) {
 	for i, e := range log {
 		text := ""
@@ -314,8 +314,8 @@ func (s *soak) dump(id firn.ID, log []firn.Entry) {
 	}
 }
 
-// valid sees that the window of a session is one that every provider takes, and
-// that nothing in it was left without an answer.
+// valid checks that the window of a session is accepted by every provider and that
+// everything in it was answered.
 func (s *soak) valid(id firn.ID, log []firn.Entry) {
 	path, err := window.Collect(s.store.ReadBack(s.t.Context(), id, store.End))
 	if err != nil {

@@ -30,23 +30,23 @@ import (
 	"firn.dev/tool"
 )
 
-// processEnv tells the test binary that it shall be a gateway.
+// processEnv is the variable that makes the test binary run as a gateway.
 const processEnv = "FIRN_TEST_GATEWAY"
 
-// process is a gateway, a process of its own.
+// process is a gateway in a separate process.
 type process struct {
 	Store jetstream.Options
 	Port  int
 	TTL   time.Duration
-	// Seed is the one of the model's choices.
+	// Seed is the seed of the model's choices.
 	Seed uint64
 
 	command *exec.Cmd
 	stdin   io.Closer
 }
 
-// beProcess is the main function of a gateway. It ends when its parent does, or
-// its input.
+// beProcess is the main function of a gateway process. It ends with its parent or its
+// input.
 func beProcess(config string) error {
 	var p process
 	if err := json.Unmarshal([]byte(config), &p); err != nil {
@@ -87,7 +87,7 @@ func beProcess(config string) error {
 	return errors.Join(g.Close(quick), c.Close(ctx), server.Close(), st.Close())
 }
 
-// open opens the store once the cluster can be reached.
+// open opens the store once the cluster is reachable.
 func (p *process) open() (*jetstream.Store, error) {
 	late := time.Now().Add(basetest.Limit)
 	for {
@@ -98,8 +98,7 @@ func (p *process) open() (*jetstream.Store, error) {
 	}
 }
 
-// echo is a model that repeats what it was told last, piece by piece, sometimes
-// after having called a tool.
+// echo returns a model that echoes the last message in pieces, sometimes after a tool call.
 func echo(chance *rand.Rand) provider.Model {
 	return scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		said, calls := "", false
@@ -119,7 +118,7 @@ func echo(chance *rand.Rand) provider.Model {
 	})
 }
 
-// start starts the process, and waits until it listens.
+// start starts the process and waits until it listens.
 func (p *process) start(t testing.TB) {
 	t.Helper()
 	p.Store.Report = nil
@@ -152,13 +151,13 @@ func (p *process) start(t testing.TB) {
 	}
 }
 
-// stop ends the process in order.
+// stop shuts the process down.
 func (p *process) stop() {
 	_ = p.stdin.Close()
 	_ = p.command.Wait()
 }
 
-// kill ends the process as a crash does.
+// kill kills the process.
 func (p *process) kill() {
 	_ = p.command.Process.Kill()
 	_ = p.command.Wait()

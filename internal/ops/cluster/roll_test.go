@@ -8,11 +8,12 @@ import (
 	"firn.dev/wire"
 )
 
-// TestRoll asks who is there: all gateways, and the server that keeps the sessions.
+// TestRoll checks that the status lists all gateways and the server that stores the
+// sessions.
 func TestRoll(t *testing.T) {
 	o := space(t)
 	a, b := join(t, o, 15*time.Second), join(t, o, 15*time.Second)
-	id := a.begin()
+	id := a.newSession()
 	said := make(chan struct{})
 	go func() {
 		defer close(said)
@@ -20,7 +21,7 @@ func TestRoll(t *testing.T) {
 	}()
 	<-a.asked
 	var ops wire.Ops
-	for ops.Cluster == nil || len(ops.Cluster.Gateways) < 2 { // an answer may come late
+	for ops.Cluster == nil || len(ops.Cluster.Gateways) < 2 { // a response may be late
 		if err := context.Cause(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -7,7 +7,7 @@ import (
 	"firn.dev/wire"
 )
 
-// TestRunningEverywhere: each gateway tells of the turns that run at all of them.
+// TestRunningEverywhere checks that each gateway lists the running turns of all gateways.
 func TestRunningEverywhere(t *testing.T) {
 	o := space(t)
 	a, b := join(t, o, long), join(t, o, long)
@@ -24,14 +24,14 @@ func TestRunningEverywhere(t *testing.T) {
 	if got := append(runs(a), runs(b)...); len(got) != 0 {
 		t.Errorf("nothing was begun, and %v run", got)
 	}
-	one, two := a.begin(), b.begin()
+	one, two := a.newSession(), b.newSession()
 	first := a.later(one, wire.Turn{Text: "wait one"})
 	<-a.asked
 	second := b.later(two, wire.Turn{Text: "wait two"})
 	<-b.asked
 	for _, m := range []*member{a, b} {
 		got := runs(m)
-		for len(got) < 2 { // the lease of the other is seen in a moment
+		for len(got) < 2 { // the lease of the other is visible after a moment
 			got = runs(m)
 		}
 		if len(got) != 2 || got[0] != one || got[1] != two {

@@ -16,8 +16,8 @@ import (
 	"firn.dev/store/jetstream/jetstreamtest"
 )
 
-// soakFor is how long TestSoakCluster goes on: FIRN_SOAK, or as long as it takes to
-// damage a leader once.
+// soakFor is the duration of TestSoakCluster: FIRN_SOAK, or the time to damage a leader
+// once.
 func soakFor() time.Duration {
 	d, err := time.ParseDuration(os.Getenv("FIRN_SOAK"))
 	if err != nil {
@@ -27,10 +27,10 @@ func soakFor() time.Duration {
 }
 
 // TestSoakCluster kills servers and gateways and flips bytes in the files of running
-// servers while clients of three gateways talk in the same sessions. One server is
-// damaged at a time, checked and healed as the runbook says. Everything that was
-// acknowledged must be there once and in one order, keys must not move, and the
-// check must name the damaged server and no other.
+// servers while clients of three gateways write to the same sessions. One server is damaged
+// at a time, checked and repaired as in the runbook. All acknowledged data must be present
+// once and in one order, keys must not change, and the check must name exactly the damaged
+// server.
 func TestSoakCluster(t *testing.T) {
 	s := &soak{t: t, servers: jetstreamtest.NewForgetful(t, t.TempDir()), faults: make(map[string]int), progress: make(chan struct{}, 1), seed: basetest.Seed(t)}
 	s.chance = basetest.NewRandom(s.seed)
@@ -68,8 +68,8 @@ func (s *soak) bind() map[string]firn.ID {
 	return keys
 }
 
-// damage flips bytes in the files of one running server, a leader or a follower,
-// checks that nobody notices and that the server is named, and heals it.
+// damage flips bytes in the files of one running server, a leader or a follower, checks
+// that clients are not affected and that the server is named, and repairs it.
 func (s *soak) damage(r *rand.Rand, keys map[string]firn.ID, seen map[firn.ID][]string, lead func(stream string, n *jetstreamtest.Node), heal func(*jetstreamtest.Node)) {
 	t := s.t
 	victim := s.servers.Nodes[r.IntN(len(s.servers.Nodes))]
@@ -88,7 +88,7 @@ func (s *soak) damage(r *rand.Rand, keys map[string]firn.ID, seen map[firn.ID][]
 	} else {
 		s.count("followers damaged")
 	}
-	time.Sleep(12 * time.Second) // what is not used is not cached any longer than that
+	time.Sleep(12 * time.Second) // unused data is cached no longer than this
 	s.await(2 * soakClients)
 	for key, want := range keys {
 		if id, err := s.store.Lookup(t.Context(), key); err != nil || id != want {
@@ -112,7 +112,7 @@ func (s *soak) damage(r *rand.Rand, keys map[string]firn.ID, seen map[firn.ID][]
 	s.count("servers healed")
 }
 
-// whole checks that sessions still begin with what was read of them before.
+// whole checks that sessions still begin with the entries read before.
 func (s *soak) whole(before map[firn.ID][]string) {
 	for _, id := range s.sessions {
 		var now []string

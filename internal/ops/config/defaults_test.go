@@ -18,7 +18,7 @@ import (
 	"firn.dev/tool"
 )
 
-// TestDefaults holds every default against a list that somebody has looked at.
+// TestDefaults compares every default with a reviewed list.
 func TestDefaults(t *testing.T) {
 	s, err := Open(filepath.Join(t.TempDir(), FileName), []string{"HOME=/home/u"}, nil)
 	if err != nil {
@@ -49,8 +49,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// The defaults here must be those of the packages that they are handed to,
-// which have defaults of their own.
+// The defaults must match those of the packages that use them.
 
 func TestCompactionDefaults(t *testing.T) {
 	c := Default("/x").Defaults.Compaction
@@ -84,7 +83,7 @@ func TestSessionDefaults(t *testing.T) {
 	}
 }
 
-// TestChoices sees to it that what may be chosen here is what there is.
+// TestChoices checks that the allowed values match the implementations.
 func TestChoices(t *testing.T) {
 	var levels []string
 	for _, l := range []provider.Thinking{provider.ThinkOff, provider.ThinkMinimal, provider.ThinkLow, provider.ThinkMedium, provider.ThinkHigh, provider.ThinkMax} {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// preface is what the documentation begins with.
+// preface is the start of the documentation.
 const preface = `# Settings
 
 This page is written by a test from the settings themselves; see internal/config.
@@ -56,7 +56,7 @@ An example:
 ` + example + "```" + `
 `
 
-// example is a file of settings that shows the common ones. It is right.
+// example is a valid settings file with the common settings.
 const example = `default_agent = "main"
 
 [defaults]
@@ -101,7 +101,7 @@ schedule = "30 7 * * 1-5"
 message = "What is on today?"
 `
 
-// documentation is that of all settings: docs/configuration.md.
+// documentation returns docs/configuration.md.
 func documentation() string {
 	var b strings.Builder
 	b.WriteString(preface)
@@ -128,12 +128,12 @@ func documentation() string {
 	return b.String()
 }
 
-// heading is deeper for tables in tables.
+// heading returns the heading level, deeper for nested tables.
 func heading(path string) string {
 	return strings.Repeat("#", min(2+strings.Count(path, "."), 4))
 }
 
-// header is how a table begins in the file.
+// header returns the header of a table in the file.
 func header(f Field) string {
 	path := strings.ReplaceAll(f.Path, ".#", "")
 	if strings.HasPrefix(f.Type, "tables, any") {
@@ -145,7 +145,7 @@ func header(f Field) string {
 	return "[" + path + "]"
 }
 
-// below is how the paths of a table's settings begin.
+// below returns the prefix of the paths of a table's settings.
 func below(f Field) string {
 	switch f.Type {
 	case "tables, any number":
@@ -156,7 +156,7 @@ func below(f Field) string {
 	return f.Path + "."
 }
 
-// rowsOf are the settings right below a path that are not tables.
+// rowsOf returns the settings directly below a path that are not tables.
 func rowsOf(fields []Field, prefix string) []Field {
 	var rows []Field
 	for _, f := range fields {
@@ -179,7 +179,7 @@ func writeRows(b *strings.Builder, rows []Field) {
 	}
 }
 
-// typeOf says what a setting may be.
+// typeOf describes the allowed values of a setting.
 func typeOf(f Field) string {
 	if f.Allowed != nil {
 		return cell(codes(f.Allowed))
@@ -214,7 +214,7 @@ func describe(f Field) string {
 	return f.Description
 }
 
-// codes lists choices. The empty one is not told.
+// codes lists choices, without the empty one.
 func codes(names []string) string {
 	var quoted []string
 	for _, n := range names {
@@ -225,8 +225,8 @@ func codes(names []string) string {
 	return strings.Join(quoted, ", ")
 }
 
-// cell makes a text fit into a table.
+// cell escapes a text for a table cell.
 func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
 
-// prose makes a text fit between code: what stands in angle brackets is no tag.
+// prose escapes angle brackets outside of code.
 func prose(text string) string { return strings.ReplaceAll(text, "<", `\<`) }

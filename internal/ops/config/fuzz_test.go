@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// seeds are all files of settings that the other tests have.
+// seeds adds all settings files of the other tests.
 func seeds(f *testing.F, add func(text string)) {
 	names, err := filepath.Glob("testdata/*/*.txtar")
 	if err != nil {
@@ -33,8 +33,8 @@ func seeds(f *testing.F, add func(text string)) {
 	}
 }
 
-// FuzzLoad reads anything. It must not panic, must say where every problem is,
-// and what is right must be the same when it is written down and read again.
+// FuzzLoad reads arbitrary text. It must not panic, every problem must have a place, and
+// valid settings must survive being written and read again.
 func FuzzLoad(f *testing.F) {
 	seeds(f, func(text string) { f.Add(text, "FIRN_LOG__LEVEL", "warn") })
 	f.Add("", "FIRN_SESSION__RESET", "{ mode = 'x' }")
@@ -76,7 +76,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// FuzzSet changes anything. What it says otherwise, and every comment, stays.
+// FuzzSet makes arbitrary changes. Everything else in the file, including comments, must
+// stay the same.
 func FuzzSet(f *testing.F) {
 	seeds(f, func(text string) {
 		for _, line := range []string{"home=/x", "log.level=warn", "agents.main.reset.at_hour=5", "cron.0.message=x", `models."a/b".window=3`, "gateway.allowed_hosts=a,b"} {
@@ -111,10 +112,10 @@ func FuzzSet(f *testing.F) {
 	})
 }
 
-// odd reports whether a letter cannot stand in a path without being escaped.
+// odd reports whether a character must be escaped in a path.
 func odd(r rune) bool { return r < ' ' || r == 0x7f || strings.ContainsRune("\\\"'", r) }
 
-// FuzzValues writes down what it has read, and reads it again.
+// FuzzValues checks that formatted values can be parsed again.
 func FuzzValues(f *testing.F) {
 	for _, text := range []string{"1h", "5d", "1.5w", "10mb", "3kib", "0", "-1", "1e9"} {
 		f.Add(text)

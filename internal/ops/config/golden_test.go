@@ -11,11 +11,11 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// update says that files of expected output are written, not compared:
-// FIRN_UPDATE=1 go test ./internal/ops/config
+// update reports whether expected output is written instead of compared: FIRN_UPDATE=1 go
+// test ./internal/ops/config
 func update() bool { return os.Getenv("FIRN_UPDATE") != "" }
 
-// scene is one file of testdata: settings, and what is expected of them.
+// scene is one testdata file: settings and their expected results.
 type scene struct {
 	t       *testing.T
 	name    string
@@ -45,7 +45,7 @@ func scenes(t *testing.T, pattern string, run func(*scene)) {
 	}
 }
 
-// section is a file of the archive.
+// section returns a file of the archive.
 func (s *scene) section(name string) (string, bool) {
 	for _, f := range s.archive.Files {
 		if f.Name == name {
@@ -55,13 +55,13 @@ func (s *scene) section(name string) (string, bool) {
 	return "", false
 }
 
-// lines are the lines of a file of the archive that are not empty.
+// lines returns the non-empty lines of a file of the archive.
 func (s *scene) lines(name string) []string {
 	text, _ := s.section(name)
 	return strings.FieldsFunc(text, func(r rune) bool { return r == '\n' })
 }
 
-// file writes the settings and returns where they are.
+// file writes the settings and returns their path.
 func (s *scene) file() string {
 	path := filepath.Join(s.dir, FileName)
 	if text, ok := s.section(FileName); ok {
@@ -72,7 +72,7 @@ func (s *scene) file() string {
 	return path
 }
 
-// open reads the settings as the archive has them.
+// open reads the settings of the archive.
 func (s *scene) open() (*Settings, error) {
 	flags := make(map[string]string)
 	for _, line := range s.lines("flags") {
@@ -82,7 +82,7 @@ func (s *scene) open() (*Settings, error) {
 	return Open(s.file(), append([]string{"HOME=/home/u"}, s.lines("env")...), flags)
 }
 
-// expect compares a file of the archive with what there is.
+// expect compares a file of the archive with the actual result.
 func (s *scene) expect(name, got string) {
 	s.t.Helper()
 	got = strings.ReplaceAll(got, s.dir+string(filepath.Separator), "")
@@ -112,9 +112,8 @@ func (s *scene) put(name, text string) {
 	s.archive.Files = append(s.archive.Files, txtar.File{Name: name, Data: []byte(text)})
 }
 
-// TestLoad reads files with everything that can be right and wrong in them.
-// What is expected is either all that was set, with where it came from, or all
-// that is wrong.
+// TestLoad reads valid and invalid files. The expected result is either all values with
+// their origins, or all problems.
 func TestLoad(t *testing.T) {
 	scenes(t, "testdata/load/*.txtar", func(s *scene) {
 		settings, err := s.open()
@@ -141,8 +140,8 @@ func TestLoad(t *testing.T) {
 	})
 }
 
-// TestSet changes files. Each line of the section set is done in turn; what is
-// refused leaves the file as it is.
+// TestSet changes files. Each line of the section set is applied in turn; rejected ones
+// leave the file unchanged.
 func TestSet(t *testing.T) {
 	scenes(t, "testdata/set/*.txtar", func(s *scene) {
 		path := s.file()

@@ -12,7 +12,8 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// TestSameStore tells stores apart, and finds one that goes by several names.
+// TestSameStore checks that different stores are distinguished, and one store with several
+// names is recognized.
 func TestSameStore(t *testing.T) {
 	home := t.TempDir()
 	link := filepath.Join(t.TempDir(), "link")
@@ -46,7 +47,7 @@ func TestSameStore(t *testing.T) {
 	}
 }
 
-// TestStoreRecord writes a record and reads it in a home that was moved meanwhile.
+// TestStoreRecord writes a record and reads it after the home was moved.
 func TestStoreRecord(t *testing.T) {
 	dir := t.TempDir()
 	home, moved := filepath.Join(dir, "a"), filepath.Join(dir, "b")
@@ -84,12 +85,12 @@ func TestStoreRecord(t *testing.T) {
 	}
 }
 
-// TestCheckStore is which store counts, by where it is named and what for.
+// TestCheckStore checks which store applies, depending on where it is named and the use.
 func TestCheckStore(t *testing.T) {
 	const here, there = "nats://here:4222", "nats://there:4222"
 	for _, c := range []struct {
 		name, record, file, env, flag string
-		url                           string // what the settings say then
+		url                           string // the resulting setting
 		layer                         Layer
 		// note and refused are for reading; writing is refused in both cases.
 		note, refused bool
@@ -147,8 +148,8 @@ func TestCheckStore(t *testing.T) {
 	}
 }
 
-// TestMovedMeanwhile has a command that read its settings before the sessions moved
-// refuse the store that they left.
+// TestMovedMeanwhile checks that a command that read its settings before the sessions were
+// moved is refused the old store.
 func TestMovedMeanwhile(t *testing.T) {
 	home := t.TempDir()
 	s, err := Open("", []string{"HOME=" + home}, map[string]string{"home": home})

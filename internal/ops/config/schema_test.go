@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSchema holds every setting against the rules for describing them.
+// TestSchema checks every setting against the rules for descriptions.
 func TestSchema(t *testing.T) {
 	key := regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
 	each(schema(), nil, func(s *spec, path []string) {
@@ -41,7 +41,7 @@ func TestSchema(t *testing.T) {
 	})
 }
 
-// each calls f for every setting, of tables too.
+// each calls f for every setting, including tables.
 func each(s *spec, path []string, f func(*spec, []string)) {
 	for _, m := range s.members {
 		at := append(slices.Clip(path), m.key)
@@ -83,7 +83,7 @@ func checkLimits(t *testing.T, at string, s *spec) {
 	}
 }
 
-// TestEveryFieldIsASetting finds fields that were forgotten.
+// TestEveryFieldIsASetting finds fields without a key.
 func TestEveryFieldIsASetting(t *testing.T) {
 	seen := make(map[reflect.Type]bool)
 	var look func(reflect.Type)
@@ -133,7 +133,7 @@ func TestDocs(t *testing.T) {
 	}
 }
 
-// TestExample sees to it that the file in the documentation is right.
+// TestExample checks that the example in the documentation is valid.
 func TestExample(t *testing.T) {
 	path := filepath.Join(t.TempDir(), FileName)
 	if err := os.WriteFile(path, []byte(example), 0o600); err != nil {
@@ -148,7 +148,7 @@ func TestExample(t *testing.T) {
 	}
 }
 
-// TestAllSettingsRoundTrip spells every setting and reads it again.
+// TestAllSettingsRoundTrip formats every setting and parses it again.
 func TestAllSettingsRoundTrip(t *testing.T) {
 	first := Default("/home/u/.firn")
 	text := ""

@@ -16,7 +16,7 @@ import (
 	"firn.dev"
 )
 
-// write makes a file of settings in a directory of its own.
+// write creates a settings file in a new directory.
 func write(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), FileName)
@@ -26,7 +26,7 @@ func write(t *testing.T, text string) string {
 	return path
 }
 
-// read opens settings that are right.
+// read opens valid settings.
 func read(t *testing.T, text string, environ ...string) *Settings {
 	t.Helper()
 	s, err := Open(write(t, text), append(environ, "HOME=/home/u"), nil)
@@ -286,7 +286,8 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestNoSecretIsTold puts a secret wherever one could be, and looks for it.
+// TestNoSecretIsTold puts a secret in every possible place and checks that it is never
+// printed.
 func TestNoSecretIsTold(t *testing.T) {
 	const secret = "hunter2-SECRET"
 	for _, text := range []string{
@@ -336,8 +337,8 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestSettingsAreShared reads and writes settings from many goroutines. The
-// race detector watches; and nothing that was set may be lost.
+// TestSettingsAreShared reads and writes settings from many goroutines, for the race
+// detector, and checks that no change is lost.
 func TestSettingsAreShared(t *testing.T) {
 	s := read(t, example)
 	keys := []string{"log.level = debug", "gateway.requests = 7", "store.sync = never", "session.queue.cap = 3", "agents.main.rounds = 9", "maintenance.every = 2h"}
@@ -421,7 +422,7 @@ func TestSetFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Dir(path), nil, 0o600); err != nil { // where the directory should be
+	if err := os.WriteFile(filepath.Dir(path), nil, 0o600); err != nil { // in place of the directory
 		t.Fatal(err)
 	}
 	if _, err := s.Set("log.level", "warn"); err == nil {

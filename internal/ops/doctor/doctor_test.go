@@ -13,27 +13,27 @@ import (
 	"firn.dev/internal/ops/doctor"
 )
 
-// The lines that the tests make transcripts of.
+// The lines of the test transcripts.
 const (
 	header = `{"type":"session","version":3,"id":"s1","timestamp":"2026-11-15T02:40:15.042Z","cwd":"/w","firn":1,"agent":"main"}`
-	ok     = header + "\n" // a transcript begins like this
+	ok     = header + "\n" // the start of a transcript
 )
 
-// say makes the line of a message.
-func say(id, parent, text string) string {
+// messageLine returns the line of a message.
+func messageLine(id, parent, text string) string {
 	if parent != "null" {
 		parent = `"` + parent + `"`
 	}
 	return `{"type":"message","id":"` + id + `","parentId":` + parent + `,"timestamp":"2026-11-15T02:45:47.243Z","message":{"role":"user","content":[{"type":"text","text":"` + text + `"}],"timestamp":1794710747206}}`
 }
 
-// talk is a sound transcript of n messages, a1 to an.
+// talk returns a valid transcript of n messages, a1 to an.
 func talk(n int) []string {
 	lines := []string{header}
 	parent := "null"
 	for i := range n {
 		id := fmt.Sprintf("a%d", i+1)
-		lines = append(lines, say(id, parent, fmt.Sprintf("message %d", i+1)))
+		lines = append(lines, messageLine(id, parent, fmt.Sprintf("message %d", i+1)))
 		parent = id
 	}
 	return lines
@@ -41,7 +41,7 @@ func talk(n int) []string {
 
 func join(lines ...string) string { return strings.Join(lines, "\n") + "\n" }
 
-// home makes a home with one session.
+// home creates a home with one session.
 func home(t testing.TB, parts ...string) *faultfs.FS {
 	t.Helper()
 	fs := faultfs.New()
@@ -70,7 +70,7 @@ func verify(t testing.TB, fs *faultfs.FS) *doctor.Report {
 	return report
 }
 
-// short spells findings as "severity kind line:offset entry".
+// short formats findings as "severity kind line:offset entry".
 func short(findings []doctor.Finding) []string {
 	words := []string{}
 	for _, f := range findings {
@@ -89,7 +89,7 @@ func short(findings []doctor.Finding) []string {
 	return words
 }
 
-// at is where line n of a text begins, counted from 1.
+// at returns the offset of line n of a text, counted from 1.
 func at(text string, n int) int {
 	offset := 0
 	for range n - 1 {
@@ -105,7 +105,7 @@ const (
 	erased     = `{"type":"erased","id":"e1","parentId":"a1"}     `
 )
 
-// wounds are transcripts, each with what is to be found in it.
+// wounds returns damaged transcripts with their expected findings.
 func wounds() map[string]struct {
 	parts []string
 	want  []string
@@ -124,7 +124,7 @@ func wounds() map[string]struct {
 		"empty":                   {[]string{""}, []string{"info empty"}},
 		"parts":                   {[]string{join(four[:3]...), join(four[3:]...)}, nil},
 		"blank lines":             {[]string{join(four[0], "", "  ", four[1])}, nil},
-		"U+2028 in a text":        {[]string{join(header, say("a1", "null", "a\u2028b"))}, nil},
+		"U+2028 in a text":        {[]string{join(header, messageLine("a1", "null", "a\u2028b"))}, nil},
 		"not JSON":                {[]string{join(header, "hello", four[1])}, []string{fmt.Sprintf("fault damaged 2:%d", second)}},
 		"an array":                {[]string{join(header, "[1]", four[1])}, []string{fmt.Sprintf("fault damaged 2:%d", second)}},
 		"nothing but damage":      {[]string{"hello\n"}, []string{"fault damaged 1:0", "fault no-header"}},
@@ -141,29 +141,29 @@ func wounds() map[string]struct {
 		"no newline":              {[]string{whole[:len(whole)-1]}, []string{fmt.Sprintf("warn no-newline 5:%d a4", at(whole, 5))}},
 		"torn end of a part":      {[]string{join(four[:2]...) + four[2][:30], join(four[3:]...)}, []string{fmt.Sprintf("fault torn 3:%d", third), "fault dangling-parent 1:0 a3"}},
 		"open end of a part":      {[]string{join(four[:2]...) + four[2], join(four[3:]...)}, []string{fmt.Sprintf("warn no-newline 3:%d a2", third)}},
-		"invalid UTF-8":           {[]string{join(header, say("a1", "null", "a\xffb"))}, []string{fmt.Sprintf("fault bad-text 2:%d a1", second+strings.IndexByte(say("a1", "null", "a\xffb"), 0xff))}},
-		"a lone surrogate":        {[]string{join(header, say("a1", "null", `a\ud800b`))}, []string{fmt.Sprintf("warn bad-text 2:%d a1", second+strings.Index(say("a1", "null", `a\ud800b`), `\ud800`))}},
-		"a zero character":        {[]string{join(header, say("a1", "null", `\\\u0000`))}, []string{fmt.Sprintf("warn bad-text 2:%d a1", second+strings.Index(say("a1", "null", `\\\u0000`), `\u0000`))}},
-		"a pair of surrogates":    {[]string{join(header, say("a1", "null", `\ud83d\ude00`))}, nil},
+		"invalid UTF-8":           {[]string{join(header, messageLine("a1", "null", "a\xffb"))}, []string{fmt.Sprintf("fault bad-text 2:%d a1", second+strings.IndexByte(messageLine("a1", "null", "a\xffb"), 0xff))}},
+		"a lone surrogate":        {[]string{join(header, messageLine("a1", "null", `a\ud800b`))}, []string{fmt.Sprintf("warn bad-text 2:%d a1", second+strings.Index(messageLine("a1", "null", `a\ud800b`), `\ud800`))}},
+		"a zero character":        {[]string{join(header, messageLine("a1", "null", `\\\u0000`))}, []string{fmt.Sprintf("warn bad-text 2:%d a1", second+strings.Index(messageLine("a1", "null", `\\\u0000`), `\u0000`))}},
+		"a pair of surrogates":    {[]string{join(header, messageLine("a1", "null", `\ud83d\ude00`))}, nil},
 		"no header":               {[]string{join(four[1:]...)}, []string{"fault no-header 1:0 a1"}},
 		"a second header":         {[]string{join(header, four[1], header)}, []string{fmt.Sprintf("warn second-header 3:%d", third)}},
 		"another's header":        {[]string{join(strings.Replace(header, "s1", "s2", 1), four[1])}, []string{"warn other-session 1:0"}},
-		"a duplicate":             {[]string{join(header, four[1], say("a1", "null", "again"))}, []string{fmt.Sprintf("fault duplicate-id 3:%d a1", third)}},
+		"a duplicate":             {[]string{join(header, four[1], messageLine("a1", "null", "again"))}, []string{fmt.Sprintf("fault duplicate-id 3:%d a1", third)}},
 		"a lost parent":           {[]string{join(header, four[1], four[3])}, []string{fmt.Sprintf("fault dangling-parent 3:%d a3", third)}},
 		"a parent behind":         {[]string{join(header, four[1], four[3], four[2])}, []string{fmt.Sprintf("fault parent-after 3:%d a3", third)}},
 		"no parent":               {[]string{join(header, strings.Replace(four[1], `"parentId":null,`, "", 1))}, []string{fmt.Sprintf("warn no-parent 2:%d a1", second)}},
 		"no id":                   {[]string{join(header, strings.Replace(four[1], `"id":"a1",`, "", 1))}, []string{fmt.Sprintf("warn no-id 2:%d", second)}},
-		"a circle":                {[]string{join(header, say("x", "y", ""), say("y", "x", ""))}, []string{fmt.Sprintf("fault parent-cycle 2:%d x", second)}},
-		"its own parent":          {[]string{join(header, say("x", "x", ""))}, []string{fmt.Sprintf("fault parent-cycle 2:%d x", second)}},
-		"a circle left behind":    {[]string{join(header, say("x", "y", ""), say("y", "x", ""), four[1])}, []string{fmt.Sprintf("warn parent-cycle 2:%d x", second)}},
-		"a circle of a duplicate": {[]string{join(header, say("x", "null", ""), say("y", "x", ""), say("x", "y", ""))}, []string{fmt.Sprintf("fault duplicate-id 4:%d x", second+len(say("x", "null", ""))+len(say("y", "x", ""))+2), fmt.Sprintf("fault parent-cycle 3:%d y", second+len(say("x", "null", ""))+1)}},
+		"a circle":                {[]string{join(header, messageLine("x", "y", ""), messageLine("y", "x", ""))}, []string{fmt.Sprintf("fault parent-cycle 2:%d x", second)}},
+		"its own parent":          {[]string{join(header, messageLine("x", "x", ""))}, []string{fmt.Sprintf("fault parent-cycle 2:%d x", second)}},
+		"a circle left behind":    {[]string{join(header, messageLine("x", "y", ""), messageLine("y", "x", ""), four[1])}, []string{fmt.Sprintf("warn parent-cycle 2:%d x", second)}},
+		"a circle of a duplicate": {[]string{join(header, messageLine("x", "null", ""), messageLine("y", "x", ""), messageLine("x", "y", ""))}, []string{fmt.Sprintf("fault duplicate-id 4:%d x", second+len(messageLine("x", "null", ""))+len(messageLine("y", "x", ""))+2), fmt.Sprintf("fault parent-cycle 3:%d y", second+len(messageLine("x", "null", ""))+1)}},
 		"a message without role":  {[]string{join(header, `{"type":"message","id":"m","parentId":null,"timestamp":"2026-11-15T02:45:47.243Z","message":{}}`)}, []string{fmt.Sprintf("warn malformed 2:%d m", second)}},
 		"an unknown type":         {[]string{join(header, `{"type":"novelty","id":"m","parentId":null}`)}, nil},
 		"purged":                  {[]string{join(header, four[1], erased)}, []string{fmt.Sprintf("info erased 3:%d", third)}},
 		"open calls":              {[]string{join(header, four[1], call)}, []string{fmt.Sprintf("info interrupted 3:%d c1", third)}},
 		"one open call":           {[]string{join(header, four[1], call, result)}, []string{fmt.Sprintf("info interrupted 3:%d c1", third)}},
 		"answered calls":          {[]string{join(header, four[1], call, result, lastResult)}, nil},
-		"open calls, gone on":     {[]string{join(header, four[1], call, say("n", "c1", "never mind"))}, nil},
+		"open calls, gone on":     {[]string{join(header, four[1], call, messageLine("n", "c1", "never mind"))}, nil},
 	}
 }
 
@@ -257,8 +257,8 @@ func TestForeignFilesAreOnlyRead(t *testing.T) {
 	}
 }
 
-// TestNoFailureIsHidden fails each operation once: there is an error or a
-// fault, or everything was read all the same.
+// TestNoFailureIsHidden fails each operation once: there must be an error or a fault, or
+// everything was read.
 func TestNoFailureIsHidden(t *testing.T) {
 	const of = faultfs.Open | faultfs.Read | faultfs.Stat | faultfs.ReadDir
 	lines := talk(3)

@@ -26,7 +26,7 @@ func TestFind(t *testing.T) {
 		err      error
 	}{
 		{"abcd1111", 1, nil},
-		{"abcd", 1, nil}, // an exact id, though others begin with it
+		{"abcd", 1, nil}, // an exact ID, although others begin with it
 		{"beef", 1, nil},
 		{"gone0001", 1, nil},
 		{"abcd3", 0, firn.ErrNotFound},

@@ -8,8 +8,8 @@ import (
 	"firn.dev/internal/ops/doctor"
 )
 
-// FuzzVerify reads anything as a transcript. It never panics and never writes,
-// and a repair only ever adds.
+// FuzzVerify reads arbitrary data as a transcript. It must not panic or write, and a repair
+// must only append.
 func FuzzVerify(f *testing.F) {
 	for _, w := range wounds() {
 		f.Add([]byte(w.parts[0]))
@@ -42,7 +42,7 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// checkRepair repairs, and repairs again.
+// checkRepair repairs twice.
 func checkRepair(t *testing.T, fs *faultfs.FS, target doctor.Target, plan *doctor.Plan) {
 	done, err := doctor.Repair(context.Background(), target, doctor.Options{})
 	if err != nil || done.Err() != nil {

@@ -25,8 +25,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// realHome makes a home on the disk with three sessions: one with a key, one
-// in the bin and one of another agent.
+// realHome creates a home on disk with three sessions: one with a key, one in the bin and
+// one of another agent.
 func realHome(t testing.TB) (dir string, ids []firn.ID) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "home")
@@ -64,7 +64,7 @@ func examine(t testing.TB, dir string, opts doctor.Options) *doctor.Report {
 	return report
 }
 
-// roomy is a disk that is not worth a word.
+// roomy is a disk without findings.
 func roomy(string) (doctor.Disk, error) { return doctor.Disk{Free: 1 << 40, Total: 1 << 41}, nil }
 
 func write(t testing.TB, path, text string) {
@@ -77,12 +77,12 @@ func write(t testing.TB, path, text string) {
 	}
 }
 
-// TestExamineFinds breaks a home in one way each.
+// TestExamineFinds breaks a home in one way at a time.
 func TestExamineFinds(t *testing.T) {
 	type breaking = func(t *testing.T, dir string, ids []firn.ID)
 	cases := map[string]struct {
 		do   breaking
-		want []string // severity kind, and a part of the message
+		want []string // severity, kind and a part of the message
 	}{
 		"nothing": {func(*testing.T, string, []firn.ID) {}, []string{"info table: in the bin"}},
 		"permissions": {func(t *testing.T, dir string, ids []firn.ID) {
@@ -184,12 +184,12 @@ func TestExamineDisk(t *testing.T) {
 	}})
 	got := kinds(report.Findings)
 	check(t, "found", got, []string{"table", "disk-space", "network-disk"})
-	if report := examine(t, dir, doctor.Options{}); report.Faults > 0 { // what the system says of this disk
+	if report := examine(t, dir, doctor.Options{}); report.Faults > 0 { // with the actual disk of this system
 		t.Error(report.Text())
 	}
 }
 
-// TestExamineIndex lets a session change behind the catalogue's back.
+// TestExamineIndex changes a session without updating the catalog.
 func TestExamineIndex(t *testing.T) {
 	dir, ids := realHome(t)
 	ctx := context.Background()
@@ -207,8 +207,8 @@ func TestExamineIndex(t *testing.T) {
 	check(t, "found", short(examine(t, dir, doctor.Options{Disk: roomy}).Findings), []string{"info table", "info index"})
 }
 
-// TestExamineOldIndex has the indexes of another version of firn, as after an upgrade:
-// that they are built anew is told, and is no warning.
+// TestExamineOldIndex checks that indexes of another version, as after an upgrade, are
+// reported without a warning.
 func TestExamineOldIndex(t *testing.T) {
 	dir, _ := realHome(t)
 	st, err := filestore.Open(dir, filestore.Options{})
@@ -257,8 +257,7 @@ func TestExamineOldIndex(t *testing.T) {
 	check(t, "built anew", result(), []string{"agrees with the sessions"})
 }
 
-// age makes a catalogue one that an older version of firn has written: sound, and of
-// another format.
+// age turns a catalog into a valid one of an older format version.
 func age(t *testing.T, path string) {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -273,7 +272,8 @@ func age(t *testing.T, path string) {
 	must(t, os.WriteFile(path, append(fmt.Appendf(nil, `{"crc":"%08x",%s`, sum, old[len(blank):]), rest...), 0o600))
 }
 
-// TestExamineSeesProcesses finds the log of a process that has the home open.
+// TestExamineSeesProcesses checks that the log of a process that has the home open is
+// found.
 func TestExamineSeesProcesses(t *testing.T) {
 	dir, _ := realHome(t)
 	path := filepath.Join(dir, "commit", "0000000000000001.log")
@@ -287,14 +287,14 @@ func TestExamineSeesProcesses(t *testing.T) {
 	check(t, "found", kinds(examine(t, dir, doctor.Options{Disk: roomy}).Findings), []string{"table", "in-use"})
 }
 
-// state is a file as it was: its content, mode and time.
+// state is the content, mode and time of a file.
 type state struct {
 	sum  [32]byte
 	mode fs.FileMode
 	time int64
 }
 
-// snapshot notes the state of all files and directories below a directory.
+// snapshot records the state of all files and directories below a directory.
 func snapshot(t testing.TB, dir string) map[string]state {
 	t.Helper()
 	all := make(map[string]state)
@@ -333,8 +333,8 @@ func compare(t testing.TB, before, after map[string]state) {
 	}
 }
 
-// TestNothingIsChanged looks at all the damage we know of, on a real disk, and
-// at each transcript with a random byte of every kind of trouble put into it.
+// TestNothingIsChanged examines all known kinds of damage on a real disk, and each
+// transcript with random bytes inserted.
 func TestNothingIsChanged(t *testing.T) {
 	dir, _ := realHome(t)
 	n := 0

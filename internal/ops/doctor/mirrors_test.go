@@ -14,8 +14,7 @@ import (
 
 const mirroredID = "aaaa1111-0000-4000-8000-000000000001"
 
-// mirroring makes a home with a mirror of one session, and returns the mirrored
-// file.
+// mirroring creates a home with a mirror of one session and returns the mirrored file.
 func mirroring(t *testing.T) (home, file string) {
 	t.Helper()
 	home, theirs := t.TempDir(), t.TempDir()
@@ -40,7 +39,8 @@ func mirroring(t *testing.T) (home, file string) {
 	return home, filepath.Join(dir, name)
 }
 
-// A home with a mirror is in order, and a mirrored session can be verified.
+// TestMirrors checks that a home with a mirror has no findings, and that a mirrored session
+// can be verified.
 func TestMirrors(t *testing.T) {
 	home, file := mirroring(t)
 	look := func(faults, findings int) {

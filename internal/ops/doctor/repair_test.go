@@ -22,8 +22,8 @@ import (
 
 const transcript = "/h/agents/main/sessions/s1.jsonl"
 
-// operate runs MakePlan or Repair on the home.
-func operate(t testing.TB, fs *faultfs.FS, do func(context.Context, doctor.Target, doctor.Options) (*doctor.Plan, error)) *doctor.Plan {
+// runRepair runs MakePlan or Repair on the home.
+func runRepair(t testing.TB, fs *faultfs.FS, do func(context.Context, doctor.Target, doctor.Options) (*doctor.Plan, error)) *doctor.Plan {
 	t.Helper()
 	target, err := doctor.OpenHome(fs, "/h")
 	if err != nil {
@@ -39,7 +39,7 @@ func operate(t testing.TB, fs *faultfs.FS, do func(context.Context, doctor.Targe
 	return plan
 }
 
-// actions spells the steps of a plan.
+// actions formats the steps of a plan.
 func actions(p *doctor.Plan) []string {
 	words := []string{}
 	for _, s := range p.Steps {
@@ -61,16 +61,15 @@ func read(t testing.TB, fs *faultfs.FS, name string) string {
 	return string(b)
 }
 
-// TestRepair plans, which changes nothing, repairs, and repairs again, which
-// does nothing.
+// TestRepair checks that a plan changes nothing and that a second repair has no effect.
 func TestRepair(t *testing.T) {
 	four := talk(4)
 	whole := join(four...)
 	cases := map[string]struct {
 		parts []string
 		steps []string
-		left  []string // kinds of faults that stay
-		after []string // what Verify says then
+		left  []string // kinds of remaining faults
+		after []string // findings of Verify afterwards
 	}{
 		"sound":           {parts: []string{whole}},
 		"torn":            {parts: []string{whole + `{"type":"mess`}, steps: []string{"save-tail 13"}, after: []string{"info saved-aside repaired"}},
@@ -97,33 +96,33 @@ func TestRepair(t *testing.T) {
 			after: []string{"info saved-aside repaired", fmt.Sprintf("info dangling-parent 3:%d a3 repaired", at(whole, 3))},
 		},
 		"circle": {
-			parts: []string{join(header, four[1], say("x", "y", ""), say("y", "x", ""))}, steps: []string{"move-head"},
+			parts: []string{join(header, four[1], messageLine("x", "y", ""), messageLine("y", "x", ""))}, steps: []string{"move-head"},
 			after: []string{fmt.Sprintf("warn parent-cycle 3:%d x", at(whole, 3))},
 		},
 		"circle and nothing else": {
-			parts: []string{join(header, say("x", "x", ""))}, left: []string{"parent-cycle"},
+			parts: []string{join(header, messageLine("x", "x", ""))}, left: []string{"parent-cycle"},
 			after: []string{fmt.Sprintf("fault parent-cycle 2:%d x", len(ok))},
 		},
 		"a lost id that none may have": {
-			parts: []string{join(header, four[1], say("x", "s1", ""))}, left: []string{"dangling-parent"},
+			parts: []string{join(header, four[1], messageLine("x", "s1", ""))}, left: []string{"dangling-parent"},
 			after: []string{fmt.Sprintf("fault dangling-parent 3:%d x", at(whole, 3))},
 		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			fs := home(t, c.parts...)
-			plan := operate(t, fs, doctor.MakePlan)
+			plan := runRepair(t, fs, doctor.MakePlan)
 			if n := fs.Count(faultfs.Changing); n > 0 {
 				t.Fatalf("planning changed something: %v", fs.Log(faultfs.Changing))
 			}
 			check(t, "the plan has", actions(plan), c.steps)
 			check(t, "the plan leaves", kinds(plan.Left), c.left)
-			done := operate(t, fs, doctor.Repair)
+			done := runRepair(t, fs, doctor.Repair)
 			check(t, "the repair did", actions(done), c.steps)
 			check(t, "the repair leaves", kinds(done.Left), c.left)
 			check(t, "afterwards there is", short(verify(t, fs).Findings), c.after)
 			fs.ClearLog()
-			again := operate(t, fs, doctor.Repair)
+			again := runRepair(t, fs, doctor.Repair)
 			check(t, "the second repair did", actions(again), nil)
 			if n := fs.Count(faultfs.Changing); n > 0 {
 				t.Errorf("the second repair changed something: %v", fs.Log(faultfs.Changing))
@@ -147,8 +146,8 @@ func check(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// TestPlanIsWhatTheJournalDoes cuts a transcript at every byte, also with a
-// damaged end: what the plan says of the tail is what opening it does.
+// TestPlanIsWhatTheJournalDoes truncates a transcript at every byte, also with a damaged
+// end. The planned steps for the tail must match the effect of opening it.
 func TestPlanIsWhatTheJournalDoes(t *testing.T) {
 	whole := join(talk(2)...)
 	step := 1
@@ -158,7 +157,7 @@ func TestPlanIsWhatTheJournalDoes(t *testing.T) {
 	for cut := len(header) + 2; cut <= len(whole); cut += step {
 		for _, end := range []string{"", "\x00\x00", "  ", "\r", "{", `{"a":1}`, "x"} {
 			fs := home(t, whole[:cut]+end)
-			plan := operate(t, fs, doctor.MakePlan)
+			plan := runRepair(t, fs, doctor.MakePlan)
 			var did []string
 			j, err := journal.Open(fs, transcript, journal.Options{Report: func(r journal.Repair) {
 				if r.Cut > 0 {
@@ -180,10 +179,9 @@ func TestPlanIsWhatTheJournalDoes(t *testing.T) {
 	}
 }
 
-// TestRepairOfAnything repairs sessions of every shape. Nothing that was there
-// changes; programs that follow parents get from the head to a root, or at
-// least do not go round; and no message leaves the window unless the head had
-// led in a circle.
+// TestRepairOfAnything repairs sessions of every shape. Existing data must not change,
+// following parents from the head must lead to a root or at least not into a cycle, and no
+// message may leave the window unless the head was in a cycle.
 func TestRepairOfAnything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := drawTranscript(t)
@@ -208,8 +206,8 @@ func TestRepairOfAnything(t *testing.T) {
 		if wasBefore.lost && shape.lost && len(plan.Left) == 0 {
 			t.Errorf("from the head a parent is still lost")
 		}
-		if !wasBefore.circles && !slices.Equal(said(t, before), said(t, after)) {
-			t.Errorf("the window had %q, has %q", said(t, before), said(t, after))
+		if !wasBefore.circles && !slices.Equal(windowTexts(t, before), windowTexts(t, after)) {
+			t.Errorf("the window had %q, has %q", windowTexts(t, before), windowTexts(t, after))
 		}
 		if plan := repairAnything(t, fs); len(plan.Steps) > 0 {
 			t.Errorf("the second repair did %v", plan.Steps)
@@ -229,7 +227,7 @@ func repairAnything(t *rapid.T, fs *faultfs.FS) *doctor.Plan {
 	return plan
 }
 
-// drawTranscript makes a session whose links are as wild as they come.
+// drawTranscript generates a session with arbitrary links.
 func drawTranscript(t *rapid.T) string {
 	lines := []string{header}
 	n := rapid.IntRange(1, 12).Draw(t, "entries")
@@ -246,13 +244,13 @@ func drawTranscript(t *rapid.T) string {
 		if i == 0 {
 			parent = "null"
 		}
-		lines = append(lines, say(id, parent, fmt.Sprintf("line %d", i)))
+		lines = append(lines, messageLine(id, parent, fmt.Sprintf("line %d", i)))
 	}
 	return join(lines...)
 }
 
-// shape is what a program sees that follows parents by id, the later of two
-// with one id, as pi does.
+// shape is the structure seen by a program that follows parents by ID and uses the later of
+// two equal IDs, as pi does.
 type shape struct{ lost, circles bool }
 
 func shapeOf(text string) shape {
@@ -279,8 +277,8 @@ func shapeOf(text string) shape {
 	return shape{}
 }
 
-// said lists what a model would be sent of a transcript.
-func said(t *rapid.T, text string) []string {
+// windowTexts returns the texts of a transcript that would be sent to a model.
+func windowTexts(t *rapid.T, text string) []string {
 	path, err := window.Collect(backward(text))
 	if err != nil {
 		t.Fatal(err)
@@ -318,13 +316,13 @@ func TestRepairReplaysFirst(t *testing.T) {
 	if err := fs.Put("/h/commit/0000000000000001.log", []byte("firnlog1")); err != nil {
 		t.Fatal(err)
 	}
-	check(t, "the plan has", actions(operate(t, fs, doctor.MakePlan)), []string{"replay-log"})
-	check(t, "the repair did", actions(operate(t, fs, doctor.Repair)), []string{"replay-log"})
-	check(t, "the second repair did", actions(operate(t, fs, doctor.Repair)), nil)
+	check(t, "the plan has", actions(runRepair(t, fs, doctor.MakePlan)), []string{"replay-log"})
+	check(t, "the repair did", actions(runRepair(t, fs, doctor.Repair)), []string{"replay-log"})
+	check(t, "the second repair did", actions(runRepair(t, fs, doctor.Repair)), nil)
 }
 
-// TestRepairThatFails fails each operation once. What was there stays, and the
-// next repair does what is left to do.
+// TestRepairThatFails fails each operation once. Existing data must remain, and the next
+// repair must complete the rest.
 func TestRepairThatFails(t *testing.T) {
 	four := talk(4)
 	damaged := join(header, four[1], four[3]) + four[4][:50]
@@ -342,7 +340,7 @@ func TestRepairThatFails(t *testing.T) {
 		if got := read(t, fs, transcript); !strings.HasPrefix(got, strings.TrimSuffix(damaged, four[4][:50])) {
 			t.Fatalf("call %d failed, and what was there has changed", n)
 		}
-		operate(t, fs, doctor.Repair)
+		runRepair(t, fs, doctor.Repair)
 		if report := verify(t, fs); !report.OK() {
 			t.Errorf("call %d failed, and the next repair left %q", n, short(report.Findings))
 		}

@@ -11,10 +11,10 @@ import (
 	"firn.dev/internal/ops/doctor"
 )
 
-// span is a piece of a file.
+// span is a range of a file.
 type span struct{ from, to int }
 
-// commitLog spells a commit log that has pieces of the transcript.
+// commitLog encodes a commit log with ranges of the transcript.
 func commitLog(data string, spans ...span) []byte {
 	const name = "agents/main/sessions/s1.jsonl"
 	table := crc32.MakeTable(crc32.Castagnoli)
@@ -32,8 +32,8 @@ func commitLog(data string, spans ...span) []byte {
 	return out
 }
 
-// powerCut returns a transcript of four messages, and what a power cut left of
-// it: the second is zeros and the last is gone. The log still has both.
+// powerCut returns a transcript of four messages, its state after a power failure, with the
+// second zeroed and the last missing, and a log that contains both.
 func powerCut() (whole, left string, log []byte) {
 	lines := talk(4)
 	whole = join(lines...)
@@ -43,8 +43,9 @@ func powerCut() (whole, left string, log []byte) {
 	return whole, left, commitLog(whole, second, last)
 }
 
-// A transcript belongs to its home however it was named: stand-ins must not be
-// appended where the bytes of a commit log belong.
+// TestRepairByPathReplaysFirst checks that the commit log of a transcript's home is
+// replayed however the file was named: stand-ins must not be appended in place of logged
+// data.
 func TestRepairByPathReplaysFirst(t *testing.T) {
 	whole, left, log := powerCut()
 	for _, name := range []string{transcript, "/h/agents/main/sessions", "/h/agents", "/h", "/"} {
@@ -66,8 +67,8 @@ func TestRepairByPathReplaysFirst(t *testing.T) {
 	}
 }
 
-// The same for a file that is named by a link from elsewhere, or by the
-// directory one is in.
+// TestRepairThroughALink checks the same for a file named by a symbolic link or by its
+// directory.
 func TestRepairThroughALink(t *testing.T) {
 	whole, left, log := powerCut()
 	for _, name := range []string{"s1.jsonl", "elsewhere/s1.jsonl"} {

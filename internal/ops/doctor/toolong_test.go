@@ -11,9 +11,9 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// TestTooLong examines a session with a line over the limit: it is a fault that
-// names its place and its length, no stand-in is made for an entry that is there,
-// and with a higher limit nothing is wrong.
+// TestTooLong examines a session with a line over the limit. The fault has its place and
+// length, no stand-in is created for the existing entry, and with a higher limit there is
+// no finding.
 func TestTooLong(t *testing.T) {
 	const limit = 1 << 20
 	home := t.TempDir()

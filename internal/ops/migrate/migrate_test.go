@@ -29,7 +29,7 @@ func files(t testing.TB, home string) *filestore.Store {
 	return st
 }
 
-// nats opens a store in a server of its own.
+// nats opens a store in a separate server.
 func nats(t testing.TB) *jetstream.Store {
 	t.Helper()
 	server, err := jetstream.NewServer(t.TempDir())
@@ -52,7 +52,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func say(t testing.TB, st store.Store, id firn.ID, entries ...firn.Entry) {
+func appendEntries(t testing.TB, st store.Store, id firn.ID, entries ...firn.Entry) {
 	t.Helper()
 	_, err := st.Append(t.Context(), id, store.Any, entries...)
 	must(t, err)
@@ -62,36 +62,35 @@ func path(home string, agent string, id firn.ID) string {
 	return filepath.Join(home, "agents", agent, "sessions", string(id)+".jsonl")
 }
 
-// household fills a home with all kinds of sessions, and returns which of them
-// can be read.
+// household fills a home with all kinds of sessions and returns the readable ones.
 func household(t testing.TB, home string, st *filestore.Store) []firn.ID {
 	t.Helper()
 	ctx := t.Context()
-	say(t, st, "plain", firn.UserText("one"), firn.AssistantText("two  three"))
-	say(t, st, "keyed", firn.Entry{Body: &firn.Header{Agent: "ops", Key: "agent:ops:main"}}, firn.UserText("who has the key?"))
+	appendEntries(t, st, "plain", firn.UserText("one"), firn.AssistantText("two  three"))
+	appendEntries(t, st, "keyed", firn.Entry{Body: &firn.Header{Agent: "ops", Key: "agent:ops:main"}}, firn.UserText("who has the key?"))
 	must(t, st.Bind(ctx, "agent:ops:main", "keyed"))
 	must(t, st.Bind(ctx, "telegram:direct:7", "plain"))
-	for i := range 40 { // of several parts, and larger than a segment
-		say(t, st, "long", firn.UserText(fmt.Sprint(i, " ", strings.Repeat("long ", 20_000))))
+	for i := range 40 { // several parts, larger than a segment
+		appendEntries(t, st, "long", firn.UserText(fmt.Sprint(i, " ", strings.Repeat("long ", 20_000))))
 	}
-	say(t, st, "archived", firn.UserText("away"))
+	appendEntries(t, st, "archived", firn.UserText("away"))
 	must(t, st.Archive(ctx, "archived"))
-	say(t, st, "binned", firn.UserText("in the bin"))
+	appendEntries(t, st, "binned", firn.UserText("in the bin"))
 	must(t, st.Remove(ctx, "binned", "nobody wants it"))
-	say(t, st, "purged", firn.UserText("a secret"))
+	appendEntries(t, st, "purged", firn.UserText("a secret"))
 	_, err := st.Purge(ctx, "purged", "it was secret")
 	must(t, err)
-	say(t, st, "holed", firn.Entry{ID: "aaaa0001", Body: firn.UserText("secret").Body}, firn.UserText("rest"))
+	appendEntries(t, st, "holed", firn.Entry{ID: "aaaa0001", Body: firn.UserText("secret").Body}, firn.UserText("rest"))
 	_, err = st.Purge(ctx, "holed", "", "aaaa0001")
 	must(t, err)
-	say(t, st, "damaged", firn.UserText("before"))
+	appendEntries(t, st, "damaged", firn.UserText("before"))
 	spoil(t, path(home, "main", "damaged"), "not JSON at all\n\n{\"type\":\"message\"\x00\n")
-	say(t, st, "torn", firn.UserText("whole"))
+	appendEntries(t, st, "torn", firn.UserText("whole"))
 	spoil(t, path(home, "main", "torn"), `{"type":"mess`)
 	return []firn.ID{"plain", "keyed", "long", "archived", "holed", "damaged", "torn"}
 }
 
-// spoil adds bytes to a file.
+// spoil appends bytes to a file.
 func spoil(t testing.TB, path, text string) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
@@ -101,7 +100,7 @@ func spoil(t testing.TB, path, text string) {
 	must(t, f.Close())
 }
 
-// text is what all parts of a session say, but for an unfinished line.
+// text returns the content of all parts of a session, without an unfinished line.
 func text(t testing.TB, home, agent string, id firn.ID) string {
 	t.Helper()
 	all, err := filepath.Glob(strings.TrimSuffix(path(home, agent, id), ".jsonl") + "*.jsonl")
@@ -136,8 +135,8 @@ func agentOf(id firn.ID) string {
 	return "main"
 }
 
-// TestThereAndBack carries a home to a cluster and from there to another home,
-// in which every byte is the same, and all that became of sessions.
+// TestThereAndBack migrates a home to a cluster and from there to another home, where all
+// bytes and states must be the same.
 func TestThereAndBack(t *testing.T) {
 	ctx := t.Context()
 	home, back := t.TempDir(), t.TempDir()
@@ -166,8 +165,8 @@ func TestThereAndBack(t *testing.T) {
 			t.Errorf("the key points at %q, %v", id, err)
 		}
 	}
-	say(t, cluster, "long", firn.UserText("goes on"))
-	say(t, cluster, "damaged", firn.UserText("behind damage"))
+	appendEntries(t, cluster, "long", firn.UserText("goes on"))
+	appendEntries(t, cluster, "damaged", firn.UserText("behind damage"))
 	if r := run(t, cluster, to, migrate.Options{}); r.Longer != 2 || r.Same != 6 || r.Added != 2 {
 		t.Errorf("what went on was carried as %+v", r)
 	}
@@ -191,8 +190,8 @@ func checkStates(t *testing.T, st migrate.Side) {
 	}
 }
 
-// TestInterrupted is stopped after every so many lines, and goes on each time. A
-// new session is there as a whole or not at all.
+// TestInterrupted stops after every few lines and continues. A new session must be complete
+// or missing.
 func TestInterrupted(t *testing.T) {
 	home := t.TempDir()
 	from := files(t, home)
@@ -226,7 +225,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// checkWhole refuses a session of which only a part is there.
+// checkWhole fails if a session is incomplete.
 func checkWhole(t *testing.T, to migrate.Side, whole map[firn.ID]int) {
 	t.Helper()
 	all, err := to.Holdings(t.Context())
@@ -242,7 +241,7 @@ func checkWhole(t *testing.T, to migrate.Side, whole map[firn.ID]int) {
 	}
 }
 
-// stopper stops what reads from it after a number of lines.
+// stopper fails reads after a number of lines.
 type stopper struct {
 	migrate.Side
 	stop func()
@@ -267,8 +266,8 @@ func (s stopper) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error]
 	}
 }
 
-// TestDiffers names what is another session there, changes nothing of it, and
-// carries the rest.
+// TestDiffers checks that a session that differs at the destination is reported and
+// unchanged, and that the rest is migrated.
 func TestDiffers(t *testing.T) {
 	for name, open := range map[string]func(testing.TB) migrate.Side{
 		"files": func(t testing.TB) migrate.Side { return files(t, t.TempDir()) }, "nats": func(t testing.TB) migrate.Side { return nats(t) },
@@ -278,9 +277,9 @@ func TestDiffers(t *testing.T) {
 			from, to := files(t, home), open(t)
 			household(t, home, from)
 			st := to.(store.Store)
-			say(t, st, "plain", firn.UserText("something else"))
-			say(t, st, "purged", firn.UserText("still here"))
-			say(t, st, "other", firn.UserText("begun here"))
+			appendEntries(t, st, "plain", firn.UserText("something else"))
+			appendEntries(t, st, "purged", firn.UserText("still here"))
+			appendEntries(t, st, "other", firn.UserText("begun here"))
 			must(t, to.Bind(t.Context(), "agent:ops:main", "other"))
 			r, err := migrate.Run(t.Context(), from, to, migrate.Options{})
 			must(t, err)
@@ -305,8 +304,8 @@ func TestDiffers(t *testing.T) {
 	}
 }
 
-// TestCopy follows a cluster with a copy in files: what grew, was purged, put
-// away or begun. Sessions that have not changed are not read.
+// TestCopy updates a copy in files with grown, purged, removed and new sessions of a
+// cluster. Unchanged sessions must not be read.
 func TestCopy(t *testing.T) {
 	ctx := t.Context()
 	home, copied := t.TempDir(), t.TempDir()
@@ -314,7 +313,7 @@ func TestCopy(t *testing.T) {
 	household(t, home, from)
 	run(t, from, cluster, migrate.Options{})
 	run(t, cluster, to, migrate.Options{Copy: true})
-	say(t, cluster, "plain", firn.Entry{ID: "bbbb0001", Body: firn.UserText("a new secret").Body}, firn.UserText("more"))
+	appendEntries(t, cluster, "plain", firn.Entry{ID: "bbbb0001", Body: firn.UserText("a new secret").Body}, firn.UserText("more"))
 	run(t, cluster, to, migrate.Options{Copy: true})
 	_, err := cluster.Purge(ctx, "plain", "", "bbbb0001")
 	must(t, err)

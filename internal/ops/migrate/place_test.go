@@ -8,13 +8,13 @@ import (
 	"firn.dev/store"
 )
 
-// TestACopyFollowsWhatIsPutAway: what is archived, removed or taken back after it was
-// copied is so in the copy as well.
+// TestACopyFollowsWhatIsPutAway checks that sessions archived, removed or restored after
+// they were copied have the same state in the copy.
 func TestACopyFollowsWhatIsPutAway(t *testing.T) {
 	ctx := t.Context()
 	from, to := files(t, t.TempDir()), files(t, t.TempDir())
 	for _, id := range []firn.ID{"restored", "unarchived", "archived-removed", "removed", "archived"} {
-		say(t, from, id, firn.UserText("hello"))
+		appendEntries(t, from, id, firn.UserText("hello"))
 	}
 	must(t, from.Remove(ctx, "restored", "by mistake"))
 	must(t, from.Archive(ctx, "unarchived"))
@@ -40,7 +40,7 @@ func TestACopyFollowsWhatIsPutAway(t *testing.T) {
 	must(t, from.Remove(ctx, "removed", "old"))
 	must(t, from.Archive(ctx, "archived"))
 	carry()
-	say(t, from, "restored", firn.UserText("again"))
+	appendEntries(t, from, "restored", firn.UserText("again"))
 	carry()
 }
 

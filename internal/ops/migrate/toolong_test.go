@@ -13,16 +13,16 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// TestLineOverTheLimit carries sessions of which one has a line over the limit: it is
-// named and left where it is, the others are carried, and the line is not held in memory.
+// TestLineOverTheLimit migrates sessions, one with a line over the limit: it is reported
+// and skipped, the others are migrated, and the line is not held in memory.
 func TestLineOverTheLimit(t *testing.T) {
 	const limit, size = 1 << 20, 64 << 20
 	home, there := t.TempDir(), t.TempDir()
 	from, to := openLimited(t, home, limit), openLimited(t, there, limit)
 	for _, id := range []firn.ID{"a", "b", "c"} {
-		say(t, from, id, firn.UserText("hello"))
+		appendEntries(t, from, id, firn.UserText("hello"))
 	}
-	for _, o := range []migrate.Options{{}, {Copy: true}} { // the second time it has grown there
+	for _, o := range []migrate.Options{{}, {Copy: true}} { // the second time it has grown
 		path := transcriptOf(t, home, "b")
 		addLongLine(t, path, size)
 		var before, after runtime.MemStats
@@ -44,8 +44,8 @@ func TestLineOverTheLimit(t *testing.T) {
 	}
 }
 
-// TestCopyOfALineOverTheLimit: a copy that has a line over the limit is made anew when the
-// line was purged where it came from, and stays as it is while that one cannot be read.
+// TestCopyOfALineOverTheLimit checks that a copy with a line over the limit is replaced
+// when the line was purged at the source, and unchanged while the source cannot be read.
 func TestCopyOfALineOverTheLimit(t *testing.T) {
 	const limit = 1 << 20
 	home, there := t.TempDir(), t.TempDir()
@@ -77,7 +77,7 @@ func TestCopyOfALineOverTheLimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	from.Close()
-	from = openLimited(t, home, 8*limit) // what is left of the line is as long
+	from = openLimited(t, home, 8*limit) // the remaining placeholder is as long as the line
 	if r, err := migrate.Run(t.Context(), from, to, migrate.Options{Copy: true}); err != nil || len(r.Differ) != 1 || !strings.Contains(r.Differ[0].Detail, "store.max_line") {
 		t.Errorf("a line that the copy would not read: %+v, %v", r, err)
 	}
@@ -101,7 +101,7 @@ func openLimited(t *testing.T, dir string, limit int64) *filestore.Store {
 	return st
 }
 
-// transcriptOf finds the file of a session.
+// transcriptOf returns the file of a session.
 func transcriptOf(t *testing.T, home, id string) string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(home, "agents", "*", "sessions", id+".jsonl"))
@@ -111,7 +111,7 @@ func transcriptOf(t *testing.T, home, id string) string {
 	return found[0]
 }
 
-// addLongLine adds a line to a file without holding it in memory.
+// addLongLine appends a line to a file without holding it in memory.
 func addLongLine(t *testing.T, path string, size int64) {
 	t.Helper()
 	info, err := os.Stat(path)

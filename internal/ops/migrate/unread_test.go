@@ -25,8 +25,8 @@ func (d denyFS) Open(path string, mode vfs.Mode) (vfs.File, error) {
 	return d.FS.Open(path, mode)
 }
 
-// TestUnreadableSession carries sessions of which one cannot be read: it is
-// named, and the others are carried.
+// TestUnreadableSession migrates sessions, one of them unreadable: it is reported, and the
+// others are migrated.
 func TestUnreadableSession(t *testing.T) {
 	open := func(fsys vfs.FS) *filestore.Store {
 		st, err := filestore.Open(t.TempDir(), filestore.Options{FS: fsys})

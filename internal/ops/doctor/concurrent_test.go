@@ -14,8 +14,8 @@ import (
 	"firn.dev/internal/ops/doctor"
 )
 
-// TestLineThatIsBeingWritten finds half a line that a writer finishes while we
-// ask for its lock: nothing is wrong.
+// TestLineThatIsBeingWritten checks that an incomplete line that a writer finishes before
+// we get the lock is not reported.
 func TestLineThatIsBeingWritten(t *testing.T) {
 	whole := join(talk(3)...)
 	fs := home(t, whole[:len(whole)-30])
@@ -23,7 +23,7 @@ func TestLineThatIsBeingWritten(t *testing.T) {
 	fs.Hook(func(kind faultfs.Kind, line string) {
 		if kind == faultfs.Lock && once {
 			once = false
-			must(t, fs.Put(transcript, []byte(whole+join(say("a4", "a3", "more")))))
+			must(t, fs.Put(transcript, []byte(whole+join(messageLine("a4", "a3", "more")))))
 		}
 	})
 	report := verify(t, fs)
@@ -32,8 +32,8 @@ func TestLineThatIsBeingWritten(t *testing.T) {
 	}
 }
 
-// TestWriterThatHoldsTheLock does not wait for ever, and does not take half a
-// line for damage.
+// TestWriterThatHoldsTheLock checks that the wait for a lock is limited and that an
+// incomplete line is not reported as damage.
 func TestWriterThatHoldsTheLock(t *testing.T) {
 	whole := join(talk(3)...)
 	fs := home(t, whole[:len(whole)-30])
@@ -43,7 +43,7 @@ func TestWriterThatHoldsTheLock(t *testing.T) {
 	if ok, err := holder.TryLock(); err != nil || !ok {
 		t.Fatal(ok, err)
 	}
-	synctest.Test(t, func(t *testing.T) { // in which waiting takes no time
+	synctest.Test(t, func(t *testing.T) { // where waiting takes no time
 		report := verify(t, fs)
 		check(t, "found", kinds(report.Findings), []string{"being-written"})
 		if !report.OK() {
@@ -63,8 +63,8 @@ func TestWriterThatHoldsTheLock(t *testing.T) {
 	})
 }
 
-// TestRepairOfAMovingSession appends to a session while it is being repaired:
-// the repair gives way, and can be done again.
+// TestRepairOfAMovingSession appends to a session during a repair: the repair fails and can
+// be retried.
 func TestRepairOfAMovingSession(t *testing.T) {
 	lines := talk(3)
 	fs := home(t, join(header, lines[1], lines[3]))
@@ -73,12 +73,12 @@ func TestRepairOfAMovingSession(t *testing.T) {
 		if kind != faultfs.Open || !strings.HasSuffix(line, "s1.jsonl read") {
 			return
 		}
-		if opens++; opens != 4 { // the second examination, with the file open to append
+		if opens++; opens != 4 { // the second examination, with the file open for appending
 			return
 		}
 		j, err := journal.Open(fs, transcript, journal.Options{})
 		must(t, err)
-		_, err = j.Append(false, func(firn.Pos) ([]byte, error) { return []byte(join(say("a4", "a3", "meanwhile"))), nil })
+		_, err = j.Append(false, func(firn.Pos) ([]byte, error) { return []byte(join(messageLine("a4", "a3", "meanwhile"))), nil })
 		must(t, errors.Join(err, j.Close()))
 	})
 	target, err := doctor.OpenHome(fs, "/h")
@@ -90,7 +90,7 @@ func TestRepairOfAMovingSession(t *testing.T) {
 	}
 	check(t, "it did", actions(plan), nil)
 	fs.Hook(nil)
-	check(t, "the second repair did", actions(operate(t, fs, doctor.Repair)), []string{"stand-in", "move-head"})
+	check(t, "the second repair did", actions(runRepair(t, fs, doctor.Repair)), []string{"stand-in", "move-head"})
 	if report := verify(t, fs); !report.OK() || report.Entries != 6 {
 		t.Errorf("afterwards there are %d entries and %q", report.Entries, short(report.Findings))
 	}
