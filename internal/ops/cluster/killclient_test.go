@@ -163,8 +163,8 @@ func entryOf(e sse.Event) string {
 	return line.ID
 }
 
-// listen listens to a session over a random gateway until hear returns false or the gateway
-// ends the stream.
+// listen listens to a session over a random gateway until hear has enough events or the
+// gateway ends the stream.
 func (s *soak) listen(ctx context.Context, id firn.ID, last string, hear func(sse.Event) bool) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.gateway().address()+"/v1/sessions/"+string(id)+"/events", nil)
 	if err != nil {
