@@ -33,7 +33,7 @@ func TestAddresses(t *testing.T) {
 }
 
 func TestAnAddressMayHaveAPath(t *testing.T) {
-	l := local(t, func(w http.ResponseWriter, r *http.Request) { answer(w, wire.Status{Home: r.URL.Path}) })
+	l := local(t, func(w http.ResponseWriter, r *http.Request) { responseWriter(w, wire.Status{Home: r.URL.Path}) })
 	c := newClient(t, client.Options{Address: "http://firn.test/gateway/", Transport: l})
 	if status, err := c.Status(t.Context()); err != nil || status.Home != "/gateway/v1/status" {
 		t.Errorf("asked for %q, %v", status.Home, err)
@@ -74,7 +74,7 @@ func TestOverSockets(t *testing.T) {
 	f.script = script()
 	status := http.NewServeMux()
 	status.Handle("/", f)
-	status.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { answer(w, wire.Status{Version: "1"}) })
+	status.HandleFunc("GET /v1/status", func(w http.ResponseWriter, r *http.Request) { responseWriter(w, wire.Status{Version: "1"}) })
 	for name, address := range listeners(t, status) {
 		c := newClient(t, client.Options{Address: address})
 		if s, err := c.Status(t.Context()); err != nil || s.Version != "1" || c.Address() != address {
@@ -108,7 +108,7 @@ func TestNobodyIsThere(t *testing.T) {
 
 func TestFind(t *testing.T) {
 	health := http.NewServeMux()
-	health.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { answer(w, map[string]string{"status": "ok"}) })
+	health.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) { responseWriter(w, map[string]string{"status": "ok"}) })
 	real := listeners(t, health)
 	other := httptest.NewServer(http.NotFoundHandler())
 	defer other.Close()

@@ -11,23 +11,22 @@ import (
 	"firn.dev/wire"
 )
 
-// Any is the position to expect if the end of the session may be anywhere.
+// Any is the expected position for an append at any end.
 const Any = ^firn.Pos(0) - 1
 
-// Append adds entries to a session if its end is still where it is expected
-// ([Any]: wherever it is); else it returns a [wire.Conflict], which tells where
-// the end is now.
+// Append appends entries to a session if its end is still at expect, or at any end if
+// expect is [Any]. Otherwise it fails with a [wire.Conflict] that has the current end.
 //
-// If the connection breaks before the answer, nobody knows whether they were
-// added. If all of them have ids, Append looks for them in the log, and adds
-// them if they are not there and nothing else was added meanwhile.
+// If the connection breaks before the response, the outcome is unknown. If all entries have
+// IDs, Append then looks for them in the log, and appends them again if they are not there
+// and nothing else was added meanwhile.
 func (c *Client) Append(ctx context.Context, id firn.ID, expect firn.Pos, entries wire.NewEntries) (wire.Appended, error) {
 	done, err := c.appendOnce(ctx, id, expect, entries)
-	a := &appending{client: c, session: id, expect: expect, entries: entries, ids: entryIDs(entries.Entries)}
-	if a.ids == nil || !brokeOff(err) || c.pauses.wait(ctx, 0) != nil {
+	a := &pendingAppend{client: c, session: id, expect: expect, entries: entries, ids: entryIDs(entries.Entries)}
+	if a.ids == nil || !isBroken(err) || c.pauses.wait(ctx, 0) != nil {
 		return done, err
 	}
-	if again, ok := a.settle(ctx); ok {
+	if again, ok := a.resolve(ctx); ok {
 		return again.done, again.err
 	}
 	return done, err
@@ -41,13 +40,13 @@ func (c *Client) appendOnce(ctx context.Context, id firn.ID, expect firn.Pos, en
 	return ask[wire.Appended](ctx, c, r)
 }
 
-// brokeOff reports whether an error says that a connection broke.
-func brokeOff(err error) bool {
+// isBroken reports whether an error means that a connection broke.
+func isBroken(err error) bool {
 	var u *Unreachable
 	return errors.As(err, &u) && u.Hint != hintOther
 }
 
-// entryIDs are the ids of lines; nil if not all have one.
+// entryIDs returns the IDs of lines; nil if one of them has none.
 func entryIDs(lines []json.RawMessage) []firn.EntryID {
 	ids := make([]firn.EntryID, len(lines))
 	for i, line := range lines {
@@ -71,8 +70,8 @@ func entryID(line json.RawMessage) firn.EntryID {
 	return named.ID
 }
 
-// appending is an append of which nobody knows whether it was done.
-type appending struct {
+// pendingAppend is an append with an unknown outcome.
+type pendingAppend struct {
 	client  *Client
 	session firn.ID
 	expect  firn.Pos
@@ -80,19 +79,19 @@ type appending struct {
 	ids     []firn.EntryID
 }
 
-// settled is what came of it.
-type settled struct {
+// appendResult is the result of a resolved append.
+type appendResult struct {
 	done wire.Appended
 	err  error
 }
 
-// settle finds out what came of an append, and does it again if nothing did. It
-// is done only if the end is still where it was when we looked: the request that
-// got lost may be on its way yet. It reports false if it cannot tell.
-func (a *appending) settle(ctx context.Context) (settled, bool) {
-	done, end, err := a.look(ctx)
+// resolve determines the outcome of an append and repeats it if it did not happen. The
+// repetition requires that the end has not moved since the check, because the lost request
+// may still arrive. It returns false if the outcome remains unknown.
+func (a *pendingAppend) resolve(ctx context.Context) (appendResult, bool) {
+	done, end, err := a.findEntries(ctx)
 	if err != nil || done != nil {
-		return found(done)
+		return foundResult(done)
 	}
 	expect := a.expect
 	if expect == Any {
@@ -100,31 +99,30 @@ func (a *appending) settle(ctx context.Context) (settled, bool) {
 	}
 	again, err := a.client.appendOnce(ctx, a.session, expect, a.entries)
 	if !errors.Is(err, firn.ErrConflict) {
-		return settled{again, err}, err == nil || isProblem(err)
+		return appendResult{again, err}, err == nil || isProblem(err)
 	}
-	if done, _, look := a.look(ctx); look != nil || done != nil {
-		return found(done)
+	if done, _, look := a.findEntries(ctx); look != nil || done != nil {
+		return foundResult(done)
 	}
-	return settled{err: err}, a.expect != Any // who expects nothing has no conflict
+	return appendResult{err: err}, a.expect != Any // without an expected position there is no conflict
 }
 
-func found(done *wire.Appended) (settled, bool) {
+func foundResult(done *wire.Appended) (appendResult, bool) {
 	if done == nil {
-		return settled{}, false
+		return appendResult{}, false
 	}
-	return settled{done: *done}, true
+	return appendResult{done: *done}, true
 }
 
-// recent is how many of the latest entries are looked at for those that may
-// have been added anywhere.
-const recent = 200
+// recentEntries is the number of latest entries that are searched for an append at any end.
+const recentEntries = 200
 
-// look looks for the entries where they would be: right behind the expected
-// end, or among the latest. If they are not there it returns where the log ends.
-func (a *appending) look(ctx context.Context) (done *wire.Appended, end firn.Pos, err error) {
+// findEntries looks for the entries directly after the expected end or among the latest. If
+// they are not there, it returns the end of the log.
+func (a *pendingAppend) findEntries(ctx context.Context) (done *wire.Appended, end firn.Pos, err error) {
 	q := EntryQuery{View: wire.ViewDisk, After: a.expect, Limit: len(a.ids)}
 	if a.expect == Any {
-		q.After, q.Back, q.Limit = 0, true, len(a.ids)+recent
+		q.After, q.Back, q.Limit = 0, true, len(a.ids)+recentEntries
 	}
 	var lines []wire.Entry
 	for e, err := range a.client.Entries(ctx, a.session, q) {
@@ -145,8 +143,8 @@ func (a *appending) look(ctx context.Context) (done *wire.Appended, end firn.Pos
 	return nil, end, nil
 }
 
-// matches reports whether the lines are ours.
-func (a *appending) matches(lines []wire.Entry) bool {
+// matches reports whether the lines have the IDs of the append.
+func (a *pendingAppend) matches(lines []wire.Entry) bool {
 	for i, e := range lines {
 		if entryID(e.Line) != a.ids[i] {
 			return false

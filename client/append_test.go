@@ -56,7 +56,7 @@ func (k *keeper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		refuse(w, *p)
 		return
 	}
-	answer(w, wire.Appended{End: firn.Pos(10 * len(k.lines))})
+	responseWriter(w, wire.Appended{End: firn.Pos(10 * len(k.lines))})
 }
 
 func (k *keeper) list(w http.ResponseWriter, r *http.Request) {
@@ -80,7 +80,7 @@ func (k *keeper) list(w http.ResponseWriter, r *http.Request) {
 		slices.Reverse(page.Items)
 	}
 	page.Items = page.Items[:min(limit, len(page.Items))]
-	answer(w, page)
+	responseWriter(w, page)
 }
 
 func lines(ids ...string) []json.RawMessage {

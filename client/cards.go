@@ -11,24 +11,24 @@ import (
 	"firn.dev/wire"
 )
 
-// as is how entries are told: as lines of the file, or as pages show them.
-func as(html bool) string {
+// formatParam returns the format parameter of entries: lines of the file or cards.
+func formatParam(html bool) string {
 	if html {
 		return "html"
 	}
 	return ""
 }
 
-// Entry tells one entry, whole: as its line, or as its card. It is named by its
-// id or the beginning of it, a label, HEAD, HEAD~n or #n.
+// Entry returns one complete entry as its line or its card. ref is an ID or a prefix of it,
+// a label, HEAD, HEAD~n or #n.
 func (c *Client) Entry(ctx context.Context, id firn.ID, ref string, html bool) (wire.Entry, error) {
-	return ask[wire.Entry](ctx, c, get(sessionPath(id, "entries", ref)...).with("as", as(html)))
+	return ask[wire.Entry](ctx, c, get(sessionPath(id, "entries", ref)...).with("as", formatParam(html)))
 }
 
-// mostImage is how large an image may be.
-const mostImage = 64 << 20
+// maxImage is the maximum size of an image in bytes.
+const maxImage = 64 << 20
 
-// Image is image n of an entry, from 1, and its type.
+// Image returns image n of an entry, from 1, and its type.
 func (c *Client) Image(ctx context.Context, id firn.ID, ref string, n int) ([]byte, string, error) {
 	r := get(sessionPath(id, "entries", ref, "images", strconv.Itoa(n))...)
 	response, err := c.send(ctx, r, nil, "image/*")
@@ -36,18 +36,18 @@ func (c *Client) Image(ctx context.Context, id firn.ID, ref string, n int) ([]by
 		return nil, "", err
 	}
 	defer response.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(response.Body, mostImage+1))
+	data, err := io.ReadAll(io.LimitReader(response.Body, maxImage+1))
 	if err != nil {
-		return nil, "", c.broken(ctx, r, err)
+		return nil, "", c.connectionError(ctx, r, err)
 	}
-	if len(data) > mostImage {
-		return nil, "", fmt.Errorf("read an image of session %s: it has more than %d bytes: %w", id, mostImage, firn.ErrTooLarge)
+	if len(data) > maxImage {
+		return nil, "", fmt.Errorf("read an image of session %s: it has more than %d bytes: %w", id, maxImage, firn.ErrTooLarge)
 	}
 	return data, response.Header.Get("Content-Type"), nil
 }
 
-// PageEvents is Events for a page: entries come as cards, and an answer that is
-// being given as HTML that grows.
+// PageEvents is Events for a page: entries arrive as cards, and a streaming answer as HTML
+// updates.
 func (c *Client) PageEvents(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error] {
 	return c.events(ctx, id, after, true)
 }

@@ -1,21 +1,18 @@
 // Package client is the Go client of a firn gateway.
 //
-// Every route of the gateway is a method here, under the name that the
-// gateway's own method has, and speaks the types of package wire. A client
-// holds no state of a session: the gateway does. It never opens a session's
-// files and never imports what does.
+// Every route of the gateway is a method of [Client], named like the gateway's own method,
+// with the types of package wire. A client holds no session state and never opens the files
+// of a session.
 //
-// An error is one of two: a [*wire.Problem], which is the gateway's answer and
-// which errors.Is holds against the errors of package firn, or an
-// [*Unreachable], which says that no gateway answered. Whose context ends gets
-// the context's error.
+// An error is either a [*wire.Problem], the error response of the gateway, which works with
+// errors.Is and the errors of package firn, or an [*Unreachable] if no gateway responded.
+// If the context ends, the error is the context's.
 //
-// What may safely be asked again is asked again. Reads are repeated a few
-// times with growing pauses. A message carries an id, made here if the caller
-// gives none, so a turn whose answer was lost on the way is asked for once
-// more under the same id, and the gateway takes it for the same message. Entries
-// that have ids are appended once more if they are not found in the log. Nothing
-// else that writes is ever repeated.
+// Requests that can be repeated safely are retried. Reads are retried a few times with
+// increasing delays. A message has an ID, generated here if the caller gives none, so that
+// a turn whose response was lost is requested once more under the same ID and the gateway
+// recognizes it. Entries with IDs are appended once more if they are not found in the log.
+// No other write is repeated.
 package client
 
 import (
@@ -30,38 +27,38 @@ import (
 	"firn.dev"
 )
 
-// Options say where the gateway is and how to speak to it.
+// Options are the address of the gateway and the connection settings.
 type Options struct {
-	// Address is "unix:/path/of/the/socket", "http://127.0.0.1:4114" or an
-	// https URL. It may be empty if there is a Transport.
+	// Address is "unix:/path/of/the/socket", "http://127.0.0.1:4114" or an https URL. It
+	// may be empty if there is a Transport.
 	Address string
-	// Token is sent with every request if it is not empty. A gateway behind a
-	// Unix socket needs none.
+	// Token is sent with every request unless empty. A gateway behind a Unix socket does
+	// not need one.
 	Token string
-	// Transport carries the requests instead of the network: see [InProcess]. If
-	// it is an io.Closer, closing the client closes it.
+	// Transport replaces the network transport, see [InProcess]. If it is an io.Closer,
+	// closing the client closes it.
 	Transport http.RoundTripper
-	// UserAgent is what the client calls itself; empty means "firn".
+	// UserAgent is the User-Agent header; empty means "firn".
 	UserAgent string
 }
 
-// Client speaks to one gateway. It is safe for concurrent use.
+// Client is a client of one gateway. It is safe for concurrent use.
 type Client struct {
-	address string // as the user would say it
-	base    string // a URL without a slash at the end
+	address string // as shown to the user
+	base    string // a URL without a trailing slash
 	token   string
 	agent   string
 	http    *http.Client
-	pauses  pauses
+	pauses  backoff
 }
 
-// New makes a client. It does not speak to the gateway yet.
+// New returns a client. It does not connect to the gateway.
 func New(o Options) (*Client, error) {
 	base, socket, err := parseAddress(o.Address, o.Transport != nil)
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{address: o.Address, base: base, token: o.Token, agent: o.UserAgent, pauses: usualPauses}
+	c := &Client{address: o.Address, base: base, token: o.Token, agent: o.UserAgent, pauses: defaultBackoff}
 	if c.address == "" {
 		c.address = "in-process"
 	}
@@ -72,18 +69,16 @@ func New(o Options) (*Client, error) {
 	if transport == nil {
 		transport = network(socket)
 	}
-	// A gateway does not redirect. What does is something else, and must not get
-	// the token.
+	// A gateway does not redirect. Any other server that does must not receive the token.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.http = &http.Client{Transport: transport, CheckRedirect: stay}
 	return c, nil
 }
 
-// Address is where the gateway is, as given to New; "in-process" if it is in
-// this one.
+// Address returns the address of the gateway as given to New, or "in-process".
 func (c *Client) Address() string { return c.address }
 
-// Close gives back idle connections, and closes a transport that can be closed.
+// Close closes idle connections, and the transport if it is an io.Closer.
 func (c *Client) Close() error {
 	c.http.CloseIdleConnections()
 	if closer, ok := c.http.Transport.(interface{ Close() error }); ok {
@@ -92,8 +87,8 @@ func (c *Client) Close() error {
 	return nil
 }
 
-// parseAddress splits an address into the URL that requests begin with and, for
-// Unix sockets, the path of the socket.
+// parseAddress splits an address into the base URL of requests and, for a Unix socket, its
+// path.
 func parseAddress(address string, carried bool) (base, socket string, err error) {
 	if address == "" && carried {
 		return "http://localhost", "", nil
@@ -116,8 +111,8 @@ func badAddress(address string) error {
 	return fmt.Errorf("connect to the gateway at %q: %w address: want unix:/path or http://host:port", address, firn.ErrInvalid)
 }
 
-// network is a transport over TCP or, with a path, over a Unix socket. It uses
-// no proxy: a gateway is on this machine or in a private network.
+// network returns a transport over TCP or, with a path, over a Unix socket. It uses no
+// proxy: a gateway is on this machine or in a private network.
 func network(socket string) *http.Transport {
 	dialer := &net.Dialer{Timeout: 5 * time.Second}
 	dial := dialer.DialContext
@@ -128,7 +123,7 @@ func network(socket string) *http.Transport {
 	}
 	return &http.Transport{
 		DialContext:         dial,
-		DisableCompression:  true, // events must not wait in a compressor
+		DisableCompression:  true, // events must not be buffered by compression
 		MaxIdleConnsPerHost: 8,
 		IdleConnTimeout:     90 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second,

@@ -10,43 +10,42 @@ import (
 	"firn.dev/wire"
 )
 
-// Course tells how the branch of a session's head went, turn by turn.
+// Course returns the turns of the session's current branch.
 func (c *Client) Course(ctx context.Context, id firn.ID) (wire.Course, error) {
 	return ask[wire.Course](ctx, c, get(sessionPath(id, "course")...))
 }
 
-// Compaction tells what a compaction did: its summary, what it stands for, and
-// the window before and after it. It is named by its entry, or "latest".
+// Compaction returns the details of a compaction: its summary, the entries it replaces, and
+// the window before and after it. compaction is its entry, or "latest".
 func (c *Client) Compaction(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.CompactionDetail, error) {
 	return ask[wire.CompactionDetail](ctx, c, get(sessionPath(id, "compactions", string(compaction))...))
 }
 
-// Batch changes many sessions in the same way, and tells of each what came of it.
+// Batch changes many sessions in the same way and returns a result for each.
 func (c *Client) Batch(ctx context.Context, b wire.Batch) ([]wire.BatchResult, error) {
 	page, err := ask[wire.Page[wire.BatchResult]](ctx, c, post(b, "v1", "sessions", "batch"))
 	return page.Items, err
 }
 
-// Sources lists where sessions are from: the gateway's own home, and folders of
-// other tools that it mirrors.
+// Sources lists the sources of sessions: the gateway's own home and the mirrored folders of
+// other tools.
 func (c *Client) Sources(ctx context.Context) ([]wire.Source, error) {
 	page, err := ask[wire.Page[wire.Source]](ctx, c, get("v1", "sources"))
 	return page.Items, err
 }
 
-// Tags lists the tags that sessions have, and how many have each.
+// Tags lists the tags of sessions with their counts.
 func (c *Client) Tags(ctx context.Context) ([]wire.Tag, error) {
 	page, err := ask[wire.Page[wire.Tag]](ctx, c, get("v1", "tags"))
 	return page.Items, err
 }
 
-// Ops tells how the gateway and what it keeps are doing.
+// Ops returns the operational state of the gateway and its storage.
 func (c *Client) Ops(ctx context.Context) (wire.Ops, error) {
 	return ask[wire.Ops](ctx, c, get("v1", "ops"))
 }
 
-// Verify begins a check of all sessions, unless one is under way. Ops tells how
-// it goes.
+// Verify starts a check of all sessions unless one is running. Ops reports its progress.
 func (c *Client) Verify(ctx context.Context) (wire.Verified, error) {
 	return ask[wire.Verified](ctx, c, post(struct{}{}, "v1", "verify"))
 }
@@ -57,15 +56,14 @@ func (c *Client) EditNote(ctx context.Context, at wire.MemoryPlace, ref, text st
 	return ask[wire.Remembered](ctx, c, r.at(at))
 }
 
-// typeTable is the type of a table.
+// typeTable is the content type of a table.
 const typeTable = "text/csv"
 
-// UsageQuery says what is summed up, and by what.
+// UsageQuery selects and groups usage.
 type UsageQuery struct {
-	// By is day, model, agent or session; And is a second one of them, if rows
-	// are to differ in two.
+	// By is day, model, agent or session; And is an optional second grouping.
 	By, And string
-	// Since is when counting begins; zero counts all.
+	// Since is the start of the period; zero means everything.
 	Since time.Time
 }
 
@@ -73,12 +71,12 @@ func (q *UsageQuery) request() request {
 	return get("v1", "usage").with("by", q.By).with("and", q.And).withTime("since", q.Since)
 }
 
-// UsageOf sums up what sessions have used.
+// UsageOf returns the usage of sessions.
 func (c *Client) UsageOf(ctx context.Context, q UsageQuery) (wire.Spending, error) {
 	return ask[wire.Spending](ctx, c, q.request())
 }
 
-// UsageTable writes what sessions have used as a table of comma-separated values.
+// UsageTable writes the usage of sessions as CSV.
 func (c *Client) UsageTable(ctx context.Context, q UsageQuery, w io.Writer) error {
 	return c.copyTo(ctx, q.request().with("format", "csv"), typeTable, w, nil)
 }

@@ -10,25 +10,23 @@ import (
 	"firn.dev/wire"
 )
 
-// Events follows a session: first what is in its log after a position, then
-// what comes, in the log and beside it, until ctx ends.
+// Events follows a session: it yields the log after a position, then new events, stored and
+// transient, until ctx ends.
 //
-// It yields every event of the log once and in order, whatever becomes of the
-// connection: when it breaks, or the gateway goes away, it is made again from
-// the last position that was seen, for as long as that takes. What is not in the
-// log (deltas and the like) may then be missing; an event [wire.Gap] says where.
-// If its data, a [wire.Missed], says anew, all positions have changed, and the
-// log is told again from the start.
+// Every event of the log is yielded once and in order. When the connection breaks or the
+// gateway stops, Events reconnects from the last position, for as long as necessary.
+// Transient events, such as deltas, may then be missing; an event [wire.Gap] marks the
+// place. If its data, a [wire.Missed], has Anew set, all positions have changed, and the
+// log is repeated from the start.
 //
-// It yields an error, and ends, if the gateway cannot be reached at the
-// beginning, or if it refuses: there is no such session, or the token is no
-// good.
+// Events yields an error and ends if the gateway cannot be reached initially or rejects the
+// request, for example because the session does not exist or the token is invalid.
 func (c *Client) Events(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error] {
 	return c.events(ctx, id, after, false)
 }
 
 func (c *Client) events(ctx context.Context, id firn.ID, after firn.Pos, html bool) iter.Seq2[wire.Event, error] {
-	r := get(sessionPath(id, "events")...).with("as", as(html))
+	r := get(sessionPath(id, "events")...).with("as", formatParam(html))
 	return func(yield func(wire.Event, error) bool) {
 		f := &follower{client: c, session: id, last: after}
 		f.follow(ctx, func() request {
@@ -37,9 +35,9 @@ func (c *Client) events(ctx context.Context, id firn.ID, after firn.Pos, html bo
 	}
 }
 
-// AllEvents follows what happens in all sessions, beside their logs, from now
-// on, until ctx ends. It makes the connection again as Events does; what
-// happened in between is missing, and an event [wire.Gap] says so.
+// AllEvents follows the transient events of all sessions from now on, until ctx ends. It
+// reconnects like Events; events in between are missing, and an event [wire.Gap] marks the
+// place.
 func (c *Client) AllEvents(ctx context.Context) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		f := &follower{client: c}
@@ -51,19 +49,19 @@ func (c *Client) AllEvents(ctx context.Context) iter.Seq2[wire.Event, error] {
 type follower struct {
 	client  *Client
 	session firn.ID // empty for all
-	// last is the position of the last event of the log that was yielded, fault
-	// that of the last fault that takes up no room.
+	// last is the position of the last log event that was yielded, fault that of the last
+	// fault without extent.
 	last, fault firn.Pos
-	// opened: there was a connection. From then on it does not give up.
+	// opened means that there was a connection. From then on the follower does not give up.
 	opened bool
-	// away: a gap was told, and nothing came since.
-	away bool
-	// failures counts the connections in a row that brought nothing.
+	// gapSent means that a gap was yielded and no event since.
+	gapSent bool
+	// failures counts consecutive connections without any event.
 	failures int
 }
 
-// follow yields events until ctx ends. ask makes the request that goes on from
-// where the follower is.
+// follow yields events until ctx ends. ask returns the request that continues from the
+// current position.
 func (f *follower) follow(ctx context.Context, ask func() request, yield func(wire.Event, error) bool) {
 	for ctx.Err() == nil {
 		again, err := f.connection(ctx, ask(), yield)
@@ -73,9 +71,9 @@ func (f *follower) follow(ctx context.Context, ask func() request, yield func(wi
 		if err != nil || !again || ctx.Err() != nil {
 			return
 		}
-		if f.opened && !f.away {
-			f.away = true
-			// Who gathers deltas must know that some may be missing.
+		if f.opened && !f.gapSent {
+			f.gapSent = true
+			// A reader that collects deltas must know that some may be missing.
 			if !yield(wire.Event{Name: wire.Gap, Session: f.session, Pos: f.last}, nil) {
 				return
 			}
@@ -87,8 +85,7 @@ func (f *follower) follow(ctx context.Context, ask func() request, yield func(wi
 	}
 }
 
-// connection yields what one connection brings. It reports whether to make
-// another.
+// connection yields the events of one connection. It reports whether to reconnect.
 func (f *follower) connection(ctx context.Context, r request, yield func(wire.Event, error) bool) (again bool, err error) {
 	if err := r.check(); err != nil {
 		return false, err
@@ -99,17 +96,17 @@ func (f *follower) connection(ctx context.Context, r request, yield func(wire.Ev
 			return false, nil
 		case err != nil:
 			return f.again(err)
-		case e.Name == wire.Gap && anew(e):
-			f.last, f.fault, f.away = 0, 0, true
+		case e.Name == wire.Gap && isReset(e):
+			f.last, f.fault, f.gapSent = 0, 0, true
 			return yield(e, nil), nil
 		case e.Name == wire.Gap:
-			return true, nil // we were too slow; the log is told again from where we are
+			return true, nil // we were too slow; the log is sent again from our position
 		case e.Name == wire.Bye:
 			return yield(e, nil), nil
-		case f.seen(e):
+		case f.markSeen(e):
 			continue
 		}
-		f.away, f.failures = false, 0
+		f.gapSent, f.failures = false, 0
 		if !yield(e, nil) {
 			return false, nil
 		}
@@ -117,14 +114,14 @@ func (f *follower) connection(ctx context.Context, r request, yield func(wire.Ev
 	return true, nil
 }
 
-// anew reports whether a gap says that all positions have changed.
-func anew(e wire.Event) bool {
+// isReset reports whether a gap means that all positions have changed.
+func isReset(e wire.Event) bool {
 	var missed wire.Missed
 	return json.Unmarshal(e.Data, &missed) == nil && missed.Anew
 }
 
-// again decides about another connection after an error: it is made if the
-// error passes, and for a beginner only a few times.
+// again decides whether to reconnect after an error: if the error is temporary, and before
+// the first connection only a few times.
 func (f *follower) again(err error) (bool, error) {
 	if !worthRepeating(get(), err) {
 		return false, err
@@ -135,9 +132,8 @@ func (f *follower) again(err error) (bool, error) {
 	return true, nil
 }
 
-// seen reports whether an event of the log was yielded before, and remembers it
-// if not.
-func (f *follower) seen(e wire.Event) bool {
+// markSeen reports whether an event of the log was yielded before, and records it if not.
+func (f *follower) markSeen(e wire.Event) bool {
 	switch {
 	case e.Pos == 0 || f.session == "":
 		return false
@@ -151,9 +147,9 @@ func (f *follower) seen(e wire.Event) bool {
 	return false
 }
 
-// noExtent reports whether an event tells of a fault that takes up no room in
-// the log, such as two records with no line break between them. It stands where
-// the entry before it ends.
+// noExtent reports whether an event describes a fault without extent in the log, such as
+// two records without a line break between them. Its position is the end of the preceding
+// entry.
 func noExtent(e wire.Event) bool {
 	var entry wire.Entry
 	return json.Unmarshal(e.Data, &entry) == nil && entry.Gap != "" && entry.At == entry.Next

@@ -10,41 +10,41 @@ import (
 	"firn.dev/wire"
 )
 
-// Formats lists the formats that sessions can be read from and written to.
+// Formats lists the formats that sessions can be imported from and exported to.
 func (c *Client) Formats(ctx context.Context) ([]wire.Format, error) {
 	page, err := ask[wire.Page[wire.Format]](ctx, c, get("v1", "formats"))
 	return page.Items, err
 }
 
-// Import keeps a transcript of any format as a session. It is sent as a stream,
-// once; what an import that broke has kept is not added again by the next.
+// Import imports a transcript of any format as a session. The transcript is streamed once;
+// after a broken import, the next one does not add the same entries again.
 func (c *Client) Import(ctx context.Context, in wire.Import, transcript io.Reader) (wire.Imported, error) {
 	r := request{method: http.MethodPost, path: []string{"v1", "import"}, stream: transcript, tries: 1}
 	return ask[wire.Imported](ctx, c, r.with("from", in.From).with("id", string(in.ID)).with("agent", in.Agent).with("title", in.Title).with("name", in.Name))
 }
 
-// Export writes a session to w as another tool would have written it. An error
-// may come when part of it is written.
+// Export writes a session to w in the format of another tool. It may fail after a part was
+// written.
 func (c *Client) Export(ctx context.Context, id firn.ID, format string, w io.Writer) error {
 	return c.ExportTo(ctx, id, format, "", w)
 }
 
-// ExportTo is Export of a session that is to go on in another directory.
+// ExportTo is Export with another working directory.
 func (c *Client) ExportTo(ctx context.Context, id firn.ID, format, cwd string, w io.Writer) error {
 	return c.ExportAs(ctx, id, wire.Export{Format: format, CWD: cwd}, w)
 }
 
-// ExportAs is Export as e says: with secrets masked, for example. If they are to be
-// masked and the gateway is too old to do it, nothing is written, and the error is
+// ExportAs is Export with options, for example with secrets masked. If masking is requested
+// and the gateway is too old to support it, nothing is written and the error is
 // [firn.ErrUnsupported].
 func (c *Client) ExportAs(ctx context.Context, id firn.ID, e wire.Export, w io.Writer) error {
-	return c.copyTo(ctx, exporting(id, e), typeLines, w, func(head http.Header) error {
+	return c.copyTo(ctx, exportRequest(id, e), typeLines, w, func(head http.Header) error {
 		return checkMasked(e, head.Get(wire.MaskedHeader) != "")
 	})
 }
 
-// checkMasked refuses what a gateway writes that was asked to mask secrets and does
-// not say that it did: an older one ignores what it does not know.
+// checkMasked fails if masking was requested but not confirmed by the gateway: an older one
+// ignores the option.
 func checkMasked(e wire.Export, masked bool) error {
 	if !e.Mask || masked {
 		return nil
@@ -52,15 +52,14 @@ func checkMasked(e wire.Export, masked bool) error {
 	return fmt.Errorf("export with secrets masked: nothing was written, since the gateway is older than this program and would mask none; restart it to run the same: %w", firn.ErrUnsupported)
 }
 
-// exporting is the request for a session in another format.
-func exporting(id firn.ID, e wire.Export) request {
+// exportRequest returns the request for a session in another format.
+func exportRequest(id firn.ID, e wire.Export) request {
 	r := get("v1", "sessions", string(id), "export").with("format", e.Format).with("cwd", e.CWD).with("as", e.As).with("view", e.View)
 	return r.withFlag("mask", e.Mask)
 }
 
-// copyTo writes what the gateway answers to w, unless check has something against
-// its header; nil has nothing. An error of w is returned as it is: the gateway did
-// its part.
+// copyTo writes the response of the gateway to w, unless check rejects its header; check
+// may be nil. An error of w is returned unchanged.
 func (c *Client) copyTo(ctx context.Context, r request, accept string, w io.Writer, check func(http.Header) error) error {
 	response, err := c.send(ctx, r, nil, accept)
 	if err != nil {
@@ -72,25 +71,25 @@ func (c *Client) copyTo(ctx context.Context, r request, accept string, w io.Writ
 			return err
 		}
 	}
-	to := &sink{w: w}
+	to := &errorWriter{w: w}
 	_, err = io.Copy(to, response.Body)
 	switch {
 	case to.err != nil:
 		return to.err
 	case err != nil:
-		return c.broken(ctx, r, err)
+		return c.connectionError(ctx, r, err)
 	}
 	return nil
 }
 
-// sink is a writer that remembers what went wrong with it, so that it is not taken
-// for trouble with who is read from.
-type sink struct {
+// errorWriter is a writer that remembers its error, so that it is not mistaken for a read
+// error.
+type errorWriter struct {
 	w   io.Writer
 	err error
 }
 
-func (s *sink) Write(p []byte) (int, error) {
+func (s *errorWriter) Write(p []byte) (int, error) {
 	n, err := s.w.Write(p)
 	if err != nil {
 		s.err = err
@@ -98,21 +97,21 @@ func (s *sink) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ExportPage writes a session to w as a page of HTML that stands for itself: its
-// branch, or with [wire.ViewDisk] all there is.
+// ExportPage writes a session to w as a self-contained HTML page: its branch, or with
+// [wire.ViewDisk] the whole file.
 func (c *Client) ExportPage(ctx context.Context, id firn.ID, view string, w io.Writer) error {
-	return c.copyTo(ctx, exporting(id, wire.Export{Format: wire.FormatHTML, View: view}), "text/html", w, nil)
+	return c.copyTo(ctx, exportRequest(id, wire.Export{Format: wire.FormatHTML, View: view}), "text/html", w, nil)
 }
 
-// Fidelity tells how well a session can be said in another format.
+// Fidelity reports how completely a session can be represented in another format.
 func (c *Client) Fidelity(ctx context.Context, id firn.ID, format string) (wire.Fidelity, error) {
 	return c.FidelityAs(ctx, id, wire.Export{Format: format})
 }
 
-// FidelityAs is Fidelity of what [Client.ExportAs] writes, with the same error if
-// that would not be masked. A report of a page does not tell.
+// FidelityAs is Fidelity for the options of [Client.ExportAs], with the same error if
+// masking is not supported. For a page this is not checked.
 func (c *Client) FidelityAs(ctx context.Context, id firn.ID, e wire.Export) (wire.Fidelity, error) {
-	f, err := ask[wire.Fidelity](ctx, c, exporting(id, e).withFlag("report", true))
+	f, err := ask[wire.Fidelity](ctx, c, exportRequest(id, e).withFlag("report", true))
 	if err == nil {
 		err = checkMasked(e, f.Masked != nil || e.Format == wire.FormatHTML)
 	}

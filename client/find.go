@@ -9,20 +9,19 @@ import (
 	"time"
 )
 
-// AddressFile is where a gateway writes down how it is reached, below its home.
+// AddressFile is the file in a gateway's home that holds its address.
 const AddressFile = "gateway/address.json"
 
-// findTime is how long a gateway may take to say that it is there.
+// findTime is the time limit for the gateway's response.
 const findTime = 2 * time.Second
 
-// socketFile is where the socket of a gateway is unless its settings say otherwise.
+// socketFile is the default path of a gateway's socket.
 const socketFile = "gateway.sock"
 
-// Find looks for a gateway that serves a home: it reads the address that the
-// gateway wrote down, and asks whether it is there. One that was killed leaves
-// its address behind; it is not found. One that had no room on its disk for its
-// address is found by its socket, if that is where it usually is. read reads the
-// file; nil means os.ReadFile.
+// Find looks for a gateway that serves a home: it reads the address file and checks that
+// the gateway responds. The stale address of a killed gateway is not returned. A gateway
+// that could not write its address, because the disk is full, is found by its socket at the
+// default path. read reads the file; nil means os.ReadFile.
 func Find(ctx context.Context, home string, read func(path string) ([]byte, error)) (address string, ok bool) {
 	if read == nil {
 		read = os.ReadFile
@@ -41,7 +40,7 @@ func Find(ctx context.Context, home string, read func(path string) ([]byte, erro
 	return "unix:" + socket, answers(ctx, "unix:"+socket)
 }
 
-// answers reports whether a gateway is at an address.
+// answers reports whether a gateway responds at an address.
 func answers(ctx context.Context, address string) bool {
 	c, err := New(Options{Address: address})
 	if err != nil {
@@ -51,8 +50,7 @@ func answers(ctx context.Context, address string) bool {
 	return c.alive(ctx)
 }
 
-// alive asks once whether a gateway is there. That it wants a token from us does
-// not matter here: /healthz asks for none.
+// alive sends a single health check. It works without a token, because /healthz needs none.
 func (c *Client) alive(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, findTime)
 	defer cancel()

@@ -10,13 +10,12 @@ import (
 	"sync"
 )
 
-// Local is a transport to a handler in this process. Nothing goes over a
-// network, and nothing waits in a buffer: what the handler writes is there to
-// be read at once, and it goes on writing when that was read.
+// Local is a transport to a handler in this process. It does not buffer: every write of the
+// handler is immediately available to the reader and returns when it was read.
 //
-// The handler sees a request as from a Unix socket: its RemoteAddr is "@". Its
-// context ends when the caller's does, when the caller closes the answer's body,
-// and when Local is closed.
+// The handler sees a request as from a Unix socket: its RemoteAddr is "@". Its context ends
+// when the caller's does, when the caller closes the response body, and when Local is
+// closed.
 type Local struct {
 	handler http.Handler
 	ctx     context.Context
@@ -27,17 +26,17 @@ type Local struct {
 	work   sync.WaitGroup
 }
 
-// InProcess makes a transport to a handler.
+// InProcess returns a transport to a handler.
 func InProcess(h http.Handler) *Local {
 	l := &Local{handler: h}
 	l.ctx, l.cancel = context.WithCancelCause(context.Background())
 	return l
 }
 
-// errLocalClosed is why requests end when Local is closed.
+// errLocalClosed is the cause of canceled requests when Local is closed.
 var errLocalClosed = errors.New("the gateway in this process was closed")
 
-// Close ends all requests and waits until their handlers have returned.
+// Close cancels all requests and waits until their handlers have returned.
 func (l *Local) Close() error {
 	l.mu.Lock()
 	l.closed = true
@@ -47,31 +46,30 @@ func (l *Local) Close() error {
 	return nil
 }
 
-// RoundTrip calls the handler. It returns when the handler begins to answer;
-// the handler goes on while the body is read. A handler that panics gives an
-// error, here or from the body, whichever is still to come.
+// RoundTrip calls the handler. It returns when the handler starts to respond; the handler
+// continues while the body is read. A panic of the handler becomes an error, either here or
+// from the body.
 func (l *Local) RoundTrip(r *http.Request) (*http.Response, error) {
-	if !l.begin() {
+	if !l.startRequest() {
 		closeBody(r)
 		return nil, errLocalClosed
 	}
 	ctx, cancel := context.WithCancelCause(r.Context())
 	unlink := context.AfterFunc(l.ctx, func() { cancel(errLocalClosed) })
 	a := newAnswer(r, cancel)
-	// Who waits for bytes must hear that the context ended, and who waits for
-	// somebody to read them.
+	// The end of the context must unblock both the reader and the writer of the pipe.
 	stop := context.AfterFunc(ctx, func() { a.out.CloseWithError(context.Cause(ctx)) })
 	go func() {
 		defer l.work.Done()
 		defer closeBody(r)
 		defer unlink()
-		err := serve(l.handler, a, incoming(ctx, r))
+		err := serve(l.handler, a, serverRequest(ctx, r))
 		if err == nil && ctx.Err() != nil {
-			err = context.Cause(ctx) // it may have left half of it out
+			err = context.Cause(ctx) // the handler may have omitted half of it
 		}
 		a.finish(err)
 		if stop() {
-			cancel(nil) // as servers do; what was written can still be read
+			cancel(nil) // as servers do; written data can still be read
 		}
 	}()
 	select {
@@ -79,8 +77,8 @@ func (l *Local) RoundTrip(r *http.Request) (*http.Response, error) {
 		return a.response, a.early
 	case <-ctx.Done():
 	}
-	// A handler that has answered ends the context too, and a select is free to
-	// see that first.
+	// The context also ends when the handler is done, and select may choose that case
+	// first.
 	select {
 	case <-a.begun:
 		return a.response, a.early
@@ -89,8 +87,8 @@ func (l *Local) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// begin counts a request in, unless Local is closed.
-func (l *Local) begin() bool {
+// startRequest counts a request. It returns false if Local is closed.
+func (l *Local) startRequest() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.closed {
@@ -105,8 +103,8 @@ func closeBody(r *http.Request) {
 	}
 }
 
-// incoming is a request as a server sees it.
-func incoming(ctx context.Context, r *http.Request) *http.Request {
+// serverRequest returns a copy of the request as a server sees it.
+func serverRequest(ctx context.Context, r *http.Request) *http.Request {
 	in := r.Clone(ctx)
 	if in.Host == "" {
 		in.Host = r.URL.Host
@@ -121,68 +119,68 @@ func incoming(ctx context.Context, r *http.Request) *http.Request {
 	return in
 }
 
-// serve calls the handler and returns what it panicked with.
+// serve calls the handler and turns a panic into an error.
 func serve(h http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
 	defer func() {
 		switch fell := recover(); fell {
 		case nil:
-		case http.ErrAbortHandler: // on purpose: the connection breaks
+		case http.ErrAbortHandler: // intentional: the connection breaks
 			err = io.ErrUnexpectedEOF
 		default:
-			err = &panicked{value: fell}
+			err = &panicError{value: fell}
 		}
 	}()
 	h.ServeHTTP(w, r)
 	return nil
 }
 
-// panicked says that a handler panicked.
-type panicked struct{ value any }
+// panicError is the error of a handler that panicked.
+type panicError struct{ value any }
 
-// Error names what it panicked with.
-func (p *panicked) Error() string { return fmt.Sprintf("the gateway failed inside: %v", p.value) }
+// Error includes the panic value.
+func (p *panicError) Error() string { return fmt.Sprintf("the gateway failed inside: %v", p.value) }
 
-// answer is what a handler writes into and a caller reads from.
-type answer struct {
+// responseWriter passes the response of a handler to the caller.
+type responseWriter struct {
 	request *http.Request
-	header  http.Header // the handler's
+	header  http.Header // written by the handler
 	in      *io.PipeReader
 	out     *io.PipeWriter
 
-	begun    chan struct{} // closed when the response, or early, is there
+	begun    chan struct{} // closed when response or early is set
 	started  bool
 	response *http.Response
-	early    error // of a handler that ended badly before it began to answer
-	// left is how many bytes may still be written, by the length that the
-	// handler promised; -1 if it did not.
+	early    error // error of a handler that failed before it responded
+	// left is the number of bytes that may still be written according to the Content-Length
+	// header; -1 if there is none.
 	left int64
 }
 
-func newAnswer(r *http.Request, cancel context.CancelCauseFunc) *answer {
-	a := &answer{request: r, header: make(http.Header), begun: make(chan struct{}), left: -1}
+func newAnswer(r *http.Request, cancel context.CancelCauseFunc) *responseWriter {
+	a := &responseWriter{request: r, header: make(http.Header), begun: make(chan struct{}), left: -1}
 	a.in, a.out = io.Pipe()
 	a.response = &http.Response{Request: r, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, ContentLength: -1}
-	a.response.Body = &body{PipeReader: a.in, cancel: cancel}
+	a.response.Body = &responseBody{PipeReader: a.in, cancel: cancel}
 	return a
 }
 
-// body is the body of an answer; closing it ends the request.
-type body struct {
+// responseBody is the body of a response; closing it ends the request.
+type responseBody struct {
 	*io.PipeReader
 	cancel context.CancelCauseFunc
 }
 
-// Close tells the handler that nobody listens any more.
-func (b *body) Close() error {
+// Close cancels the handler's context.
+func (b *responseBody) Close() error {
 	b.cancel(context.Canceled)
 	return b.PipeReader.Close()
 }
 
 // Header returns the header that will be sent.
-func (a *answer) Header() http.Header { return a.header }
+func (a *responseWriter) Header() http.Header { return a.header }
 
-// WriteHeader begins the answer. The first call counts.
-func (a *answer) WriteHeader(code int) {
+// WriteHeader starts the response. Only the first call has an effect.
+func (a *responseWriter) WriteHeader(code int) {
 	if a.started || code < 200 {
 		return // early hints are for browsers
 	}
@@ -199,15 +197,15 @@ func (a *answer) WriteHeader(code int) {
 	close(a.begun)
 }
 
-// bodiless reports whether an answer has no body by its kind.
-func (a *answer) bodiless() bool {
+// bodiless reports whether this kind of response has no body.
+func (a *responseWriter) bodiless() bool {
 	code := a.response.StatusCode
 	return a.request.Method == http.MethodHead || code == http.StatusNoContent || code == http.StatusNotModified
 }
 
-// Write hands b to whoever reads the body. It returns when all was taken, or
-// with an error when nobody will take it.
-func (a *answer) Write(b []byte) (int, error) {
+// Write passes b to the reader of the body. It returns when all of it was read, or with an
+// error if it will not be read.
+func (a *responseWriter) Write(b []byte) (int, error) {
 	if !a.started {
 		if a.header.Get("Content-Type") == "" {
 			a.header.Set("Content-Type", http.DetectContentType(b))
@@ -227,11 +225,11 @@ func (a *answer) Write(b []byte) (int, error) {
 	return n, err
 }
 
-// Flush begins the answer: all that was written is on its way already.
-func (a *answer) Flush() { a.WriteHeader(http.StatusOK) }
+// Flush starts the response. Data is never buffered.
+func (a *responseWriter) Flush() { a.WriteHeader(http.StatusOK) }
 
-// finish ends the answer, badly if err says so.
-func (a *answer) finish(err error) {
+// finish ends the response, with an error if err is not nil.
+func (a *responseWriter) finish(err error) {
 	if err != nil && !a.started {
 		a.early, a.response = err, nil
 		a.started = true
@@ -239,7 +237,7 @@ func (a *answer) finish(err error) {
 	}
 	a.WriteHeader(http.StatusOK)
 	if err == nil && a.left > 0 && !a.bodiless() {
-		err = io.ErrUnexpectedEOF // less than it promised
+		err = io.ErrUnexpectedEOF // less than Content-Length
 	}
 	a.out.CloseWithError(err)
 }

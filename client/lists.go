@@ -9,36 +9,36 @@ import (
 	"firn.dev/wire"
 )
 
-// Query says which sessions to list. The zero value lists all that are neither
-// archived nor hidden, latest first.
+// Query selects sessions. The zero value selects all that are neither archived nor hidden,
+// latest first.
 type Query struct {
 	Agent, Key string
-	// Sender lists conversations with one person, who is called so.
+	// Sender selects conversations with one person, by name.
 	Sender string
 	// Text must occur in the title or the first message.
 	Text string
-	// Source lists those of a folder of another tool, or with "firn" our own; Tag
-	// those with a tag.
+	// Source selects the sessions of another tool's folder, or with "firn" the gateway's
+	// own; Tag selects those with a tag.
 	Source, Tag string
-	// Directory lists those that were begun in a directory, or in which something was said
+	// Directory selects sessions that were started in a directory or have messages from
 	// there.
 	Directory string
-	// Since and Until bound the time of the latest entry: from the one on, and
-	// before the other.
+	// Since and Until limit the time of the latest entry; Since is inclusive, Until
+	// exclusive.
 	Since, Until time.Time
-	// Archived and Hidden list those instead, both those that are both; Live only those
-	// that run.
+	// Archived and Hidden select archived or hidden sessions instead; both together select
+	// those that are both. Live selects running ones.
 	Archived, Hidden, Live bool
-	// State asks for the state of each too: turns, messages, uptime, window.
+	// State includes the state of each session: turns, messages, uptime, window.
 	State bool
-	// Limit is how many to list in all; zero means all. It is the size of a page
-	// for SessionsPage, where zero leaves it to the gateway.
+	// Limit is the total number of sessions; zero means all. For SessionsPage it is the
+	// size of the page, and zero means the gateway's default.
 	Limit int
-	// Cursor goes on from a page.
+	// Cursor continues from a page.
 	Cursor string
 }
 
-// Sessions lists sessions, page by page as they are needed. An error ends it.
+// Sessions lists sessions and fetches pages as needed. It ends at the first error.
 func (c *Client) Sessions(ctx context.Context, q Query) iter.Seq2[wire.Session, error] {
 	return items(q.Limit, q.Cursor, func(limit int, cursor string) (wire.Page[wire.Session], error) {
 		q.Limit, q.Cursor = limit, cursor
@@ -46,7 +46,7 @@ func (c *Client) Sessions(ctx context.Context, q Query) iter.Seq2[wire.Session, 
 	})
 }
 
-// SessionsPage lists one page of sessions, and tells how many there are.
+// SessionsPage returns one page of sessions and the total number.
 func (c *Client) SessionsPage(ctx context.Context, q Query) (wire.Page[wire.Session], error) {
 	r := get("v1", "sessions").with("agent", q.Agent).with("key", q.Key).with("sender", q.Sender).with("text", q.Text).with("cursor", q.Cursor)
 	r = r.withFlag("archived", q.Archived).withFlag("hidden", q.Hidden).withFlag("live", q.Live).withFlag("state", q.State)
@@ -54,27 +54,26 @@ func (c *Client) SessionsPage(ctx context.Context, q Query) (wire.Page[wire.Sess
 	return ask[wire.Page[wire.Session]](ctx, c, r.withNumber("limit", uint64(max(q.Limit, 0))))
 }
 
-// EntryQuery says which entries of a session to list.
+// EntryQuery selects entries of a session.
 type EntryQuery struct {
-	// View is [wire.ViewDisk], which empty means, [wire.ViewBranch] or
-	// [wire.ViewWindow].
+	// View is [wire.ViewDisk] (the default), [wire.ViewBranch] or [wire.ViewWindow].
 	View string
-	// After and Before are positions between which the entries stand; zero means
-	// the beginning and the end.
+	// After and Before are the positions between which entries are listed; zero means the
+	// start and the end.
 	After, Before firn.Pos
 	// Back lists the newest first.
 	Back bool
-	// Head names the entry that the branch ends with; empty is the head.
+	// Head is the last entry of the branch; empty means the current head.
 	Head string
-	// HTML asks for cards instead of lines, with long texts cut short.
+	// HTML requests cards instead of lines, with long texts truncated.
 	HTML bool
 	// Limit and Cursor are as in Query.
 	Limit  int
 	Cursor string
 }
 
-// Entries lists entries of a session, page by page as they are needed. An error
-// ends it.
+// Entries lists entries of a session and fetches pages as needed. It ends at the first
+// error.
 func (c *Client) Entries(ctx context.Context, id firn.ID, q EntryQuery) iter.Seq2[wire.Entry, error] {
 	counts := func(e wire.Entry) bool {
 		return e.Gap == "" || e.Damage == nil || q.View == "" || q.View == wire.ViewDisk
@@ -85,22 +84,21 @@ func (c *Client) Entries(ctx context.Context, id firn.ID, q EntryQuery) iter.Seq
 	})
 }
 
-// EntriesPage lists one page of entries.
+// EntriesPage returns one page of entries.
 func (c *Client) EntriesPage(ctx context.Context, id firn.ID, q EntryQuery) (wire.Page[wire.Entry], error) {
 	r := get(sessionPath(id, "entries")...).with("view", q.View).with("cursor", q.Cursor)
 	r = r.withNumber("after", uint64(q.After)).withNumber("before", uint64(q.Before)).withFlag("back", q.Back)
-	r = r.with("head", q.Head).with("as", as(q.HTML))
+	r = r.with("head", q.Head).with("as", formatParam(q.HTML))
 	return ask[wire.Page[wire.Entry]](ctx, c, r.withNumber("limit", uint64(max(q.Limit, 0))))
 }
 
-// items yields the items of all pages, at most limit of them if it is not zero.
-// A cursor that leads back to itself ends it, so that a gateway at fault cannot
-// keep a client for ever.
+// items yields the items of all pages, at most limit unless zero. It ends at a repeated
+// cursor, so that a faulty gateway cannot cause an endless loop.
 func items[T any](limit int, cursor string, page func(limit int, cursor string) (wire.Page[T], error)) iter.Seq2[T, error] {
 	return countedItems(limit, cursor, func(T) bool { return true }, page)
 }
 
-// countedItems is items of which not all count towards the limit.
+// countedItems is like items, but only some items count towards the limit.
 func countedItems[T any](limit int, cursor string, counts func(T) bool, page func(limit int, cursor string) (wire.Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		left, cursor := limit, cursor

@@ -13,37 +13,36 @@ func (c *Client) Notes(ctx context.Context, at wire.MemoryPlace) ([]wire.Note, e
 	return page.Items, err
 }
 
-// Note returns one note, by its name or as its ref names it.
+// Note returns one note by name or ref.
 func (c *Client) Note(ctx context.Context, at wire.MemoryPlace, name string) (wire.Note, error) {
 	return ask[wire.Note](ctx, c, get("v1", "memory", "notes", name).at(at))
 }
 
-// Recall finds notes, and what was said in sessions, that fit words; the best
-// first. A limit of zero leaves it to the gateway.
+// Recall searches notes and sessions, best match first. A limit of zero means the gateway's
+// default.
 func (c *Client) Recall(ctx context.Context, at wire.MemoryPlace, words string, limit int) ([]wire.Recalled, error) {
 	r := get("v1", "memory", "search").at(at).with("q", words).withNumber("limit", uint64(max(limit, 0)))
 	page, err := ask[wire.Page[wire.Recalled]](ctx, c, r)
 	return page.Items, err
 }
 
-// Remember notes something for good.
+// Remember stores a note permanently.
 func (c *Client) Remember(ctx context.Context, at wire.MemoryPlace, n wire.NewNote) (wire.Remembered, error) {
 	return ask[wire.Remembered](ctx, c, post(n, "v1", "memory").at(at))
 }
 
-// Forget takes away a note or a fact, as refs name them. It can be undone.
+// Forget removes a note or a fact by its ref. It can be undone.
 func (c *Client) Forget(ctx context.Context, at wire.MemoryPlace, ref string) (wire.MemoryChange, error) {
 	return ask[wire.MemoryChange](ctx, c, remove("v1", "memory", "notes", ref).at(at))
 }
 
-// ClearMemory takes away all notes of a place. It can be undone.
+// ClearMemory removes all notes of a place. It can be undone.
 func (c *Client) ClearMemory(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error) {
 	cleared, err := ask[wire.Cleared](ctx, c, remove("v1", "memory").at(at))
 	return cleared.Changes, err
 }
 
-// Dream tidies up notes, or tells what that would be: one for each scope of the
-// place.
+// Dream consolidates notes, or plans to: one result for each scope of the place.
 func (c *Client) Dream(ctx context.Context, at wire.MemoryPlace, o wire.DreamOrder) ([]wire.Dream, error) {
 	page, err := ask[wire.Page[wire.Dream]](ctx, c, post(o, "v1", "memory", "dream").at(at))
 	return page.Items, err
@@ -55,12 +54,12 @@ func (c *Client) MemoryChanges(ctx context.Context, at wire.MemoryPlace) ([]wire
 	return page.Items, err
 }
 
-// UndoMemory takes a change of notes back.
+// UndoMemory reverts a change of notes.
 func (c *Client) UndoMemory(ctx context.Context, at wire.MemoryPlace, id string, u wire.UndoMemory) (wire.MemoryChange, error) {
 	return ask[wire.MemoryChange](ctx, c, post(u, "v1", "memory", "changes", id, "undo").at(at))
 }
 
-// at adds which notes are meant.
+// at adds the parameters of a memory place.
 func (r request) at(p wire.MemoryPlace) request {
 	return r.with("agent", p.Agent).with("key", p.Key).with("project", p.Project).with("scope", p.Scope)
 }

@@ -25,26 +25,26 @@ const (
 	typeLines  = "application/x-ndjson"
 )
 
-// maxFailure bounds what is read of an answer that is a failure.
+// maxFailure is the maximum number of bytes read from an error response.
 const maxFailure = 1 << 20
 
-// request is a question to the gateway.
+// request is a request to the gateway.
 type request struct {
 	method string
 	path   []string // segments, not yet escaped
 	query  url.Values
 	header http.Header
-	body   any       // becomes JSON; nil for none
-	stream io.Reader // lines that are sent as they are, instead of a body
-	tries  int       // how often it may be sent; zero means once
+	body   any       // encoded as JSON; nil for none
+	stream io.Reader // raw lines, sent instead of a body
+	tries  int       // maximum number of attempts; zero means one
 }
 
-// get is a question that may be asked again.
+// get returns a read request, which may be repeated.
 func get(path ...string) request {
 	return request{method: http.MethodGet, path: path, tries: 4}
 }
 
-// post asks for something to be done, once.
+// post returns a write request, which is sent once.
 func post(body any, path ...string) request {
 	if body == nil {
 		body = struct{}{}
@@ -52,9 +52,8 @@ func post(body any, path ...string) request {
 	return request{method: http.MethodPost, path: path, body: body, tries: 1}
 }
 
-// named is a question that names what it brings, so that it may be asked once
-// more if the answer got lost.
-func (r request) named() request {
+// repeatable allows one repetition of a request whose body has an ID.
+func (r request) repeatable() request {
 	r.tries = 2
 	return r
 }
@@ -104,9 +103,9 @@ func (r request) withHeader(name, value string) request {
 	return r
 }
 
-// doing names the request in errors. It leaves out the query, which may hold
-// what people search for.
-func (r request) doing() string { return r.method + " " + r.escapedPath() }
+// describe names the request in errors. It leaves out the query, which may contain search
+// terms.
+func (r request) describe() string { return r.method + " " + r.escapedPath() }
 
 func (r request) escapedPath() string {
 	var b strings.Builder
@@ -117,17 +116,17 @@ func (r request) escapedPath() string {
 	return b.String()
 }
 
-// check refuses segments that would make another path of it.
+// check rejects segments that would change the path.
 func (r request) check() error {
 	for _, segment := range r.path {
 		if segment == "" || segment == "." || segment == ".." {
-			return fmt.Errorf("%s: %w name %q", r.doing(), firn.ErrInvalid, segment)
+			return fmt.Errorf("%s: %w name %q", r.describe(), firn.ErrInvalid, segment)
 		}
 	}
 	return nil
 }
 
-// ask sends a request and decodes the answer, which is JSON.
+// ask sends a request and decodes the JSON response.
 func ask[T any](ctx context.Context, c *Client, r request) (T, error) {
 	var answer T
 	body, err := encodeBody(r)
@@ -138,7 +137,7 @@ func ask[T any](ctx context.Context, c *Client, r request) (T, error) {
 		data, err := c.fetch(ctx, r, body)
 		if err == nil {
 			if err = json.Unmarshal(data, &answer); err != nil {
-				return answer, c.stranger(r.doing(), "the answer is not what was asked for: "+err.Error())
+				return answer, c.notGateway(r.describe(), "the answer is not what was asked for: "+err.Error())
 			}
 			return answer, nil
 		}
@@ -151,8 +150,8 @@ func ask[T any](ctx context.Context, c *Client, r request) (T, error) {
 	}
 }
 
-// encodeBody makes the body of a request. It does not escape what only pages
-// must escape: lines of a transcript travel as they are.
+// encodeBody encodes the body of a request. It does not escape HTML, so that lines of a
+// transcript stay unchanged.
 func encodeBody(r request) ([]byte, error) {
 	if err := r.check(); err != nil || r.body == nil {
 		return nil, err
@@ -161,13 +160,13 @@ func encodeBody(r request) ([]byte, error) {
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(r.body); err != nil {
-		return nil, fmt.Errorf("%s: write the request as JSON: %w: %w", r.doing(), firn.ErrInvalid, err)
+		return nil, fmt.Errorf("%s: write the request as JSON: %w: %w", r.describe(), firn.ErrInvalid, err)
 	}
 	return b.Bytes(), nil
 }
 
-// worthRepeating tells whether another try may end better: the connection
-// broke, or, for a read, the gateway is overloaded or being restarted.
+// worthRepeating reports whether a retry may succeed: the connection broke or, for a read,
+// the gateway is overloaded or restarting.
 func worthRepeating(r request, err error) bool {
 	var lost *Unreachable
 	if errors.As(err, &lost) {
@@ -182,7 +181,7 @@ func isProblem(err error) bool {
 	return errors.As(err, &p)
 }
 
-// fetch sends a request once and reads the whole answer.
+// fetch sends a request once and reads the whole response.
 func (c *Client) fetch(ctx context.Context, r request, body []byte) ([]byte, error) {
 	response, err := c.send(ctx, r, body, typeJSON)
 	if err != nil {
@@ -191,7 +190,7 @@ func (c *Client) fetch(ctx context.Context, r request, body []byte) ([]byte, err
 	defer response.Body.Close()
 	data, err := io.ReadAll(response.Body)
 	if err != nil {
-		return nil, c.broken(ctx, r, err)
+		return nil, c.connectionError(ctx, r, err)
 	}
 	if response.StatusCode == http.StatusNoContent {
 		return []byte("null"), nil
@@ -199,8 +198,8 @@ func (c *Client) fetch(ctx context.Context, r request, body []byte) ([]byte, err
 	return data, nil
 }
 
-// send sends a request once. It returns an answer that is no failure and is of
-// the wanted type; its body is the caller's to close.
+// send sends a request once. It returns a successful response of the wanted type; the
+// caller must close its body.
 func (c *Client) send(ctx context.Context, r request, body []byte, want string) (*http.Response, error) {
 	target := c.base + r.escapedPath()
 	if len(r.query) > 0 {
@@ -212,7 +211,7 @@ func (c *Client) send(ctx context.Context, r request, body []byte, want string) 
 	}
 	q, err := http.NewRequestWithContext(ctx, r.method, target, reader)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: %w", r.doing(), firn.ErrInvalid, err)
+		return nil, fmt.Errorf("%s: %w: %w", r.describe(), firn.ErrInvalid, err)
 	}
 	for name, values := range r.header {
 		q.Header[name] = values
@@ -227,67 +226,67 @@ func (c *Client) send(ctx context.Context, r request, body []byte, want string) 
 	}
 	response, err := c.http.Do(q)
 	if err != nil {
-		return nil, c.broken(ctx, r, err)
+		return nil, c.connectionError(ctx, r, err)
 	}
-	if err := c.judge(r, response, want); err != nil {
+	if err := c.checkResponse(r, response, want); err != nil {
 		response.Body.Close()
 		return nil, err
 	}
 	return response, nil
 }
 
-// broken tells why there is no answer: the caller does not wait any more, the
-// handler in this process failed, or the connection did.
-func (c *Client) broken(ctx context.Context, r request, err error) error {
-	var fell *panicked
+// connectionError returns the error for a missing response: the context ended, the handler
+// in this process failed, or the connection broke.
+func (c *Client) connectionError(ctx context.Context, r request, err error) error {
+	var fell *panicError
 	if errors.As(err, &fell) {
-		return &wire.Problem{Kind: wire.Internal, Message: r.doing() + ": " + fell.Error()}
+		return &wire.Problem{Kind: wire.Internal, Message: r.describe() + ": " + fell.Error()}
 	}
 	if ctx.Err() != nil {
-		return fmt.Errorf("%s: %w", r.doing(), context.Cause(ctx))
+		return fmt.Errorf("%s: %w", r.describe(), context.Cause(ctx))
 	}
-	return c.unreachable(r.doing(), err)
+	return c.unreachable(r.describe(), err)
 }
 
-// judge turns an answer that is not what we want into an error.
-func (c *Client) judge(r request, response *http.Response, want string) error {
+// checkResponse returns an error unless the response is successful and of the wanted type.
+func (c *Client) checkResponse(r request, response *http.Response, want string) error {
 	if response.StatusCode/100 == 2 {
 		got := mediaType(response)
 		if response.StatusCode == http.StatusNoContent || got == want {
 			return nil
 		}
-		return c.stranger(r.doing(), fmt.Sprintf("the answer is of type %q, not %s", got, want))
+		return c.notGateway(r.describe(), fmt.Sprintf("the answer is of type %q, not %s", got, want))
 	}
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxFailure))
 	if err != nil {
-		data = nil // the status is all there is
+		data = nil // only the status is known
 	}
 	var failure wire.Failure
 	if json.Unmarshal(data, &failure) == nil && failure.Error.Kind != "" {
-		return later(response, &failure.Error)
+		return withRetryAfter(response, &failure.Error)
 	}
-	return c.unexplained(r, response)
+	return c.statusError(r, response)
 }
 
-// postponed is a problem for which the gateway said when to ask again.
-type postponed struct {
+// retryAfterError is a problem with a Retry-After time.
+type retryAfterError struct {
 	*wire.Problem
 	after time.Duration
 }
 
 // Unwrap returns the problem.
-func (p *postponed) Unwrap() error { return p.Problem }
+func (p *retryAfterError) Unwrap() error { return p.Problem }
 
-// mostPostponed bounds how long a gateway can make a client wait.
-const mostPostponed = 30 * time.Second
+// maxRetryAfter limits the delay that a gateway can request.
+const maxRetryAfter = 30 * time.Second
 
-// later returns the problem of an answer, with the time of its Retry-After.
-func later(response *http.Response, p *wire.Problem) error {
+// withRetryAfter returns the problem of a response with its Retry-After time.
+func withRetryAfter(response *http.Response, p *wire.Problem) error {
 	seconds, err := strconv.Atoi(response.Header.Get("Retry-After"))
 	if err != nil || seconds <= 0 {
 		return p
 	}
-	return &postponed{p, min(time.Duration(seconds)*time.Second, mostPostponed)}
+	return &retryAfterError{p, min(time.Duration(seconds)*time.Second, maxRetryAfter)}
 }
 
 func mediaType(response *http.Response) string {
@@ -298,25 +297,25 @@ func mediaType(response *http.Response) string {
 	return t
 }
 
-// unexplained makes an error of a failure that does not say what it is: the
-// page of a proxy, or a program that is no gateway.
-func (c *Client) unexplained(r request, response *http.Response) error {
+// statusError returns the error for a failure without a problem body, for example from a
+// proxy or another server.
+func (c *Client) statusError(r request, response *http.Response) error {
 	code := response.StatusCode
 	what := fmt.Sprintf("%d %s, and no reason", code, strings.ToLower(http.StatusText(code)))
 	switch code {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		u := c.stranger(r.doing(), "what stands before it answers "+what)
+		u := c.notGateway(r.describe(), "what stands before it answers "+what)
 		u.Hint = hintRetry
 		return u
 	}
 	kind, ok := kindOfStatus[code]
 	if !ok {
-		return c.stranger(r.doing(), "the answer is "+what)
+		return c.notGateway(r.describe(), "the answer is "+what)
 	}
-	return &wire.Problem{Kind: kind, Message: fmt.Sprintf("%s at %s: the answer is %s", r.doing(), c.address, what), Hint: hintOther}
+	return &wire.Problem{Kind: kind, Message: fmt.Sprintf("%s at %s: the answer is %s", r.describe(), c.address, what), Hint: hintOther}
 }
 
-// kindOfStatus is for failures that have a status and nothing more.
+// kindOfStatus maps the status of failures without a body.
 var kindOfStatus = map[int]wire.Kind{
 	http.StatusBadRequest:            wire.Invalid,
 	http.StatusUnauthorized:          wire.NoToken,
@@ -332,26 +331,26 @@ var kindOfStatus = map[int]wire.Kind{
 	http.StatusInsufficientStorage:   wire.NotSaved,
 }
 
-// pauses are the pauses between tries: they double from first to most.
-type pauses struct {
+// backoff holds the delays between attempts: they double from first to most.
+type backoff struct {
 	first, most time.Duration
 }
 
-// usualPauses wait 0.7 s in all for a read, and 5 s at most between two tries of
-// one who follows events.
-var usualPauses = pauses{first: 100 * time.Millisecond, most: 5 * time.Second}
+// defaultBackoff waits 0.7 s in total for a read, and at most 5 s between two connections
+// of a follower.
+var defaultBackoff = backoff{first: 100 * time.Millisecond, most: 5 * time.Second}
 
-// wait waits before the try after the given one, which counts from zero. It
-// returns an error if the context ends before.
-func (p pauses) wait(ctx context.Context, try int) error { return p.waitFor(ctx, try, nil) }
+// wait waits after an attempt, counted from zero. It returns an error if the context ends
+// first.
+func (p backoff) wait(ctx context.Context, try int) error { return p.waitFor(ctx, try, nil) }
 
-// waitFor is wait, and at least as long as the gateway asked for with the error.
-func (p pauses) waitFor(ctx context.Context, try int, err error) error {
+// waitFor is like wait, but waits at least the Retry-After time of err.
+func (p backoff) waitFor(ctx context.Context, try int, err error) error {
 	d := p.most
 	if try < 16 {
 		d = min(p.first<<try, p.most)
 	}
-	var said *postponed
+	var said *retryAfterError
 	if errors.As(err, &said) {
 		d = max(d, said.after)
 	}

@@ -123,7 +123,7 @@ func TestHeaders(t *testing.T) {
 		var got []http.Header
 		l := local(t, func(w http.ResponseWriter, r *http.Request) {
 			got = append(got, r.Header)
-			answer(w, wire.Status{})
+			responseWriter(w, wire.Status{})
 		})
 		plain := newClient(t, client.Options{Transport: l})
 		named := newClient(t, client.Options{Transport: l, Token: "secret", UserAgent: "firn/1.2"})
@@ -167,7 +167,7 @@ func TestReadsAreRepeated(t *testing.T) {
 						bad(w, r)
 						return
 					}
-					answer(w, wire.Status{Version: "1"})
+					responseWriter(w, wire.Status{Version: "1"})
 				})
 				status, err := newClient(t, client.Options{Transport: l}).Status(t.Context())
 				if (err == nil) != (times < 4) || err == nil && status.Version != "1" || asked != min(times+1, 4) {
@@ -297,7 +297,7 @@ func TestListsComeByPages(t *testing.T) {
 			if from+2 < 5 {
 				page.Cursor = fmt.Sprint(from + 2)
 			}
-			answer(w, page)
+			responseWriter(w, page)
 		})
 		c := newClient(t, client.Options{Transport: l})
 		list := func(limit, take int) (ids []firn.ID) {
@@ -334,7 +334,7 @@ func TestAListEndsWithAnError(t *testing.T) {
 				refuse(w, wire.Problem{Kind: wire.Corrupt, Message: "damaged"})
 				return
 			}
-			answer(w, wire.Page[wire.Entry]{Items: make([]wire.Entry, 3), Cursor: "more"})
+			responseWriter(w, wire.Page[wire.Entry]{Items: make([]wire.Entry, 3), Cursor: "more"})
 		})
 		entries, errs := 0, 0
 		for _, err := range newClient(t, client.Options{Transport: l}).Entries(t.Context(), session, client.EntryQuery{}) {
@@ -353,7 +353,7 @@ func TestAListEndsWithAnError(t *testing.T) {
 func TestAListThatLeadsBackEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := local(t, func(w http.ResponseWriter, r *http.Request) {
-			answer(w, wire.Page[wire.Session]{Items: make([]wire.Session, 1), Cursor: "same"})
+			responseWriter(w, wire.Page[wire.Session]{Items: make([]wire.Session, 1), Cursor: "same"})
 		})
 		n := 0
 		for range newClient(t, client.Options{Transport: l}).Sessions(t.Context(), client.Query{}) {
@@ -377,7 +377,7 @@ func TestRetryAfter(t *testing.T) {
 					refuse(w, wire.Problem{Kind: wire.Busy, Message: "later"})
 					return
 				}
-				answer(w, wire.Status{Version: "1"})
+				responseWriter(w, wire.Status{Version: "1"})
 			})
 			_, err := newClient(t, client.Options{Transport: l}).Status(t.Context())
 			if took := time.Since(begun); err != nil || took != want {

@@ -7,7 +7,7 @@ import (
 	"firn.dev/wire"
 )
 
-// Search finds what was said, the best first.
+// Search finds messages, best match first.
 func (c *Client) Search(ctx context.Context, q wire.SearchQuery) (wire.Found, error) {
 	r := get("v1", "search").with("q", q.Query).with("role", q.Role).with("tool", q.Tool).with("agent", q.Agent).with("key", q.Key)
 	r = r.with("source", q.Source).with("path", q.Path).with("session", q.Session).with("since", q.Since).with("until", q.Until)
@@ -20,13 +20,13 @@ func (c *Client) Search(ctx context.Context, q wire.SearchQuery) (wire.Found, er
 	return ask[wire.Found](ctx, c, r)
 }
 
-// IndexState tells how the index of words is.
+// IndexState returns the state of the full-text index.
 func (c *Client) IndexState(ctx context.Context) (wire.IndexState, error) {
 	return ask[wire.IndexState](ctx, c, get("v1", "index"))
 }
 
-// Reindex begins to build the indexes anew, beside those that are used
-// meanwhile; IndexState tells when that is done.
+// Reindex starts to rebuild the indexes while the old ones stay in use; IndexState reports
+// the progress.
 func (c *Client) Reindex(ctx context.Context) (wire.IndexState, error) {
 	return ask[wire.IndexState](ctx, c, post(nil, "v1", "index", "rebuild"))
 }

@@ -7,31 +7,31 @@ import (
 	"firn.dev/wire"
 )
 
-// Status tells how the gateway is.
+// Status returns the status of the gateway.
 func (c *Client) Status(ctx context.Context) (wire.Status, error) {
 	return ask[wire.Status](ctx, c, get("v1", "status"))
 }
 
-// Running lists the sessions in which a turn is running.
+// Running lists the sessions with a running turn.
 func (c *Client) Running(ctx context.Context) ([]wire.Session, error) {
 	page, err := ask[wire.Page[wire.Session]](ctx, c, get("v1", "running"))
 	return page.Items, err
 }
 
-// Agents lists the agents that are set up.
+// Agents lists the configured agents.
 func (c *Client) Agents(ctx context.Context) ([]wire.Agent, error) {
 	page, err := ask[wire.Page[wire.Agent]](ctx, c, get("v1", "agents"))
 	return page.Items, err
 }
 
-// Models lists the models that can be chosen.
+// Models lists the available models.
 func (c *Client) Models(ctx context.Context) ([]wire.Model, error) {
 	page, err := ask[wire.Page[wire.Model]](ctx, c, get("v1", "models"))
 	return page.Items, err
 }
 
-// Usage sums up what sessions have used since a time, if it is not zero, by day,
-// model, agent or session.
+// Usage returns the usage of sessions by day, model, agent or session, since a time unless
+// zero.
 func (c *Client) Usage(ctx context.Context, by string, since time.Time) (wire.Spending, error) {
 	r := get("v1", "usage").with("by", by)
 	r = r.withTime("since", since)

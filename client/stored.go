@@ -13,8 +13,8 @@ import (
 	"firn.dev/wire"
 )
 
-// Stored yields all that the gateway's store holds: every session, also those that
-// were put away, and then every key. It needs the scope admin.
+// Stored yields the content of the gateway's store: every session, including removed ones,
+// and then every key. It requires the scope admin.
 func (c *Client) Stored(ctx context.Context) iter.Seq2[wire.StoreLine, error] {
 	return func(yield func(wire.StoreLine, error) bool) {
 		r := get("v1", "store")
@@ -22,7 +22,7 @@ func (c *Client) Stored(ctx context.Context) iter.Seq2[wire.StoreLine, error] {
 			var line wire.StoreLine
 			if err == nil {
 				if err = json.Unmarshal(raw, &line); err != nil {
-					err = c.misread(r, err)
+					err = c.eventError(r, err)
 				}
 			}
 			if !yield(line, err) || err != nil {
@@ -32,15 +32,14 @@ func (c *Client) Stored(ctx context.Context) iter.Seq2[wire.StoreLine, error] {
 	}
 }
 
-// StoredLines yields the lines of a session as the gateway's store holds them,
-// without their newlines. A line is valid until the next one. It needs the scope
-// admin.
+// StoredLines yields the stored lines of a session, without their newlines. A line is valid
+// until the next one. It requires the scope admin.
 func (c *Client) StoredLines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error] {
 	return c.lines(ctx, get("v1", "store", string(id)))
 }
 
-// OpenStored opens a session as the gateway's store holds it, as a file would have it.
-// Reading one that breaks off ends with an error. It needs the scope admin.
+// OpenStored opens the stored lines of a session as one file. If the connection breaks,
+// reading returns an error. It requires the scope admin.
 func (c *Client) OpenStored(ctx context.Context, id firn.ID) (io.ReadCloser, error) {
 	r := get("v1", "store", string(id))
 	if err := r.check(); err != nil {
@@ -53,8 +52,8 @@ func (c *Client) OpenStored(ctx context.Context, id firn.ID) (io.ReadCloser, err
 	return response.Body, nil
 }
 
-// lines yields the lines of an answer, without their newlines. An answer that breaks
-// off ends with an error.
+// lines yields the lines of a response, without their newlines. If the connection breaks,
+// it yields an error.
 func (c *Client) lines(ctx context.Context, r request) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if err := r.check(); err != nil {
@@ -81,7 +80,7 @@ func (c *Client) lines(ctx context.Context, r request) iter.Seq2[[]byte, error] 
 				err = io.ErrUnexpectedEOF
 			}
 			if err != nil {
-				yield(nil, c.broken(ctx, r, err))
+				yield(nil, c.connectionError(ctx, r, err))
 				return
 			}
 			if !yield(bytes.TrimSuffix(line, []byte{'\n'}), nil) {

@@ -15,21 +15,19 @@ import (
 	"firn.dev/wire"
 )
 
-// silence is how long a stream may say nothing at all. A gateway sends a sign
-// of life more often than that, so a longer silence is a dead connection that
-// nobody closed.
-const silence = time.Minute
+// maxSilence is the time without any data after which a stream is considered dead. A
+// gateway sends keep-alives more often than that.
+const maxSilence = time.Minute
 
-// errSilent is why a stream is given up that said nothing for too long.
-var errSilent = errors.New("the gateway said nothing for a minute")
+// errNoData is the error of a stream without data for maxSilence.
+var errNoData = errors.New("the gateway said nothing for a minute")
 
-// errCut says that a stream ended and should not have.
+// errCut is the error of a stream that ended unexpectedly.
 var errCut = fmt.Errorf("the stream of events broke off: %w", io.ErrUnexpectedEOF)
 
-// stream opens a stream of events and yields them until it ends. The error of
-// opening it is the first thing that it yields; opened, if not nil, is called
-// when that went well. A stream that just ends yields no error: what that means
-// is for the caller to say.
+// stream opens a stream of events and yields them until it ends. If it cannot be opened,
+// the error is the first item; otherwise opened is called unless nil. A normal end yields
+// no error: its meaning is up to the caller.
 func (c *Client) stream(ctx context.Context, r request, body []byte, opened func()) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -46,15 +44,15 @@ func (c *Client) stream(ctx context.Context, r request, body []byte, opened func
 		if response.StatusCode == http.StatusNoContent {
 			return
 		}
-		alive := &watched{in: response.Body, cancel: cancel}
+		alive := &watchedBody{in: response.Body, cancel: cancel}
 		for raw, err := range sse.Read(alive) {
 			if err != nil {
-				yield(wire.Event{}, c.interrupted(ctx, r, err))
+				yield(wire.Event{}, c.streamError(ctx, r, err))
 				return
 			}
 			e, err := decodeEvent(raw)
 			if err != nil {
-				yield(e, c.misread(r, err))
+				yield(e, c.eventError(r, err))
 				return
 			}
 			if !yield(e, nil) {
@@ -64,32 +62,32 @@ func (c *Client) stream(ctx context.Context, r request, body []byte, opened func
 	}
 }
 
-// interrupted tells why a stream that was open broke.
-func (c *Client) interrupted(ctx context.Context, r request, err error) error {
+// streamError returns the error for an open stream that broke.
+func (c *Client) streamError(ctx context.Context, r request, err error) error {
 	switch {
-	case errors.Is(context.Cause(ctx), errSilent):
-		return c.unreachable(r.doing(), errSilent)
+	case errors.Is(context.Cause(ctx), errNoData):
+		return c.unreachable(r.describe(), errNoData)
 	case errors.Is(err, firn.ErrTooLarge):
-		return fmt.Errorf("%s: %w", r.doing(), err)
+		return fmt.Errorf("%s: %w", r.describe(), err)
 	}
-	return c.broken(ctx, r, err)
+	return c.connectionError(ctx, r, err)
 }
 
-// misread tells of an event that is a problem, or none of ours.
-func (c *Client) misread(r request, err error) error {
+// eventError returns the error for an event that is a problem or invalid.
+func (c *Client) eventError(r request, err error) error {
 	if isProblem(err) {
 		return err
 	}
-	return c.stranger(r.doing(), err.Error())
+	return c.notGateway(r.describe(), err.Error())
 }
 
-// failed is the name of the event that says why a stream ends before its time.
-const failed = "error"
+// failedEvent is the name of the event with the error that ends a stream.
+const failedEvent = "error"
 
-// decodeEvent reads an event: its data is the whole event as JSON. An event
-// that says why the stream ends is returned as an error.
+// decodeEvent decodes an event: its data is the whole event as JSON. An event with the
+// error that ends the stream is returned as an error.
 func decodeEvent(raw sse.Event) (wire.Event, error) {
-	if raw.Name == failed {
+	if raw.Name == failedEvent {
 		var f wire.Failure
 		if json.Unmarshal(raw.Data, &f) == nil && f.Error.Kind != "" {
 			return wire.Event{}, &f.Error
@@ -105,16 +103,16 @@ func decodeEvent(raw sse.Event) (wire.Event, error) {
 	return e, nil
 }
 
-// watched is a body that is given up when it says nothing for too long. Only
-// the time in which somebody waits for it counts.
-type watched struct {
+// watchedBody is a body that is closed if it delivers no data for too long. Only the time
+// spent in Read counts.
+type watchedBody struct {
 	in     io.Reader
 	cancel context.CancelCauseFunc
 }
 
-// Read reads, and ends the request if nothing comes.
-func (w *watched) Read(b []byte) (int, error) {
-	timer := time.AfterFunc(silence, func() { w.cancel(errSilent) })
+// Read reads, and ends the request if no data arrives in time.
+func (w *watchedBody) Read(b []byte) (int, error) {
+	timer := time.AfterFunc(maxSilence, func() { w.cancel(errNoData) })
 	defer timer.Stop()
 	return w.in.Read(b)
 }

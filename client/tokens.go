@@ -7,18 +7,18 @@ import (
 	"firn.dev/wire"
 )
 
-// Tokens lists the tokens that let clients in, without their secrets.
+// Tokens lists the tokens of clients, without their secrets.
 func (c *Client) Tokens(ctx context.Context) ([]wire.Token, error) {
 	page, err := ask[wire.Page[wire.Token]](ctx, c, get("v1", "tokens"))
 	return page.Items, err
 }
 
-// CreateToken makes a token. Its secret is told this once.
+// CreateToken creates a token. Its secret is returned only here.
 func (c *Client) CreateToken(ctx context.Context, n wire.NewToken) (wire.Created, error) {
 	return ask[wire.Created](ctx, c, post(n, "v1", "tokens"))
 }
 
-// RevokeToken takes a token back: from then on it lets nobody in.
+// RevokeToken revokes a token immediately.
 func (c *Client) RevokeToken(ctx context.Context, id string) (wire.Token, error) {
 	return ask[wire.Token](ctx, c, request{method: http.MethodDelete, path: []string{"v1", "tokens", id}})
 }

@@ -9,30 +9,29 @@ import (
 	"firn.dev/wire"
 )
 
-// Turn says something in a session and waits for the answer, or, with Wait
-// false, until the gateway has it on disk. If the connection breaks first, it
-// is asked once more under the same id, and the gateway takes it for the same
-// message.
+// Turn sends a message to a session and waits for the answer or, with Wait false, until the
+// message is durable. If the connection breaks, the request is repeated once under the same
+// ID, which the gateway recognizes.
 func (c *Client) Turn(ctx context.Context, id firn.ID, t wire.Turn) (wire.Answer, error) {
 	return ask[wire.Answer](ctx, c, turnRequest(id, t))
 }
 
-// turnRequest is the request for a turn. It gives the message an id, unless
-// there is none: to answer what was not answered can be asked for twice.
+// turnRequest returns the request for a turn. It assigns an ID to the message. A request
+// without a message needs none, because it can be repeated.
 func turnRequest(id firn.ID, t wire.Turn) request {
 	if t.ID == "" && (t.Text != "" || len(t.Images) > 0) {
 		t.ID = firn.NewEntryID()
 	}
-	return post(t, sessionPath(id, "turns")...).named()
+	return post(t, sessionPath(id, "turns")...).repeatable()
 }
 
-// StreamTurn says something in a session and yields what happens until it is
-// answered. The last event is [wire.TurnCompleted]; or it is [wire.TurnFailed],
-// and then the problem is yielded as an error too.
+// StreamTurn sends a message to a session and yields events until it is answered. The last
+// event is [wire.TurnCompleted] or [wire.TurnFailed]; the latter is followed by the problem
+// as an error.
 //
-// If the connection breaks it is made once more, under the same id: the turn
-// goes on, or was completed meanwhile, and is not run twice. Deltas may then be
-// missing or come twice, and an event [wire.Gap] says where. To stop listening
+// If the connection breaks, StreamTurn reconnects once under the same ID: the turn
+// continues, or has been completed meanwhile, and is not run twice. Deltas may then be
+// missing or repeated, and an event [wire.Gap] marks the place. Breaking out of the loop
 // does not stop the turn: see [Client.Stop].
 func (c *Client) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
@@ -46,18 +45,18 @@ func (c *Client) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.S
 	}
 }
 
-// turnStream is a turn that is listened to.
+// turnStream is the event stream of a turn.
 type turnStream struct {
 	client  *Client
 	request request
 	session firn.ID
 	yield   func(wire.Event, error) bool
-	// began: something was yielded, so that a second connection leaves a gap.
+	// began means that an event was yielded, so that a second connection leaves a gap.
 	began bool
 }
 
-// run listens until the turn is over, over as many connections as the request
-// may be sent. One that ended because we were too slow does not count.
+// run yields events until the turn ends, over as many connections as the request may be
+// sent. A connection that ended because the client was too slow does not count.
 func (s *turnStream) run(ctx context.Context, body []byte) {
 	for failures := 0; ; {
 		over, slow, err := s.connection(ctx, body)
@@ -75,15 +74,14 @@ func (s *turnStream) run(ctx context.Context, body []byte) {
 			return
 		}
 		if s.client.pauses.wait(ctx, failures) != nil {
-			s.yield(wire.Event{}, s.client.broken(ctx, s.request, err))
+			s.yield(wire.Event{}, s.client.connectionError(ctx, s.request, err))
 			return
 		}
 	}
 }
 
-// connection yields what one connection brings. The turn is over, or nobody
-// listens any more; or the connection ended before: because we were too slow, or
-// by an error.
+// connection yields the events of one connection. over means that the turn ended or the
+// caller stopped ranging, slow that the connection ended because the client was too slow.
 func (s *turnStream) connection(ctx context.Context, body []byte) (over, slow bool, err error) {
 	for e, err := range s.client.stream(ctx, s.request, body, nil) {
 		if err != nil {
@@ -107,9 +105,9 @@ func (s *turnStream) connection(ctx context.Context, body []byte) (over, slow bo
 	return false, false, s.cut()
 }
 
-func (s *turnStream) cut() error { return s.client.unreachable(s.request.doing(), errCut) }
+func (s *turnStream) cut() error { return s.client.unreachable(s.request.describe(), errCut) }
 
-// problemOf is the problem that an event tells of.
+// problemOf returns the problem in an event.
 func problemOf(e wire.Event) *wire.Problem {
 	var p wire.Problem
 	if err := json.Unmarshal(e.Data, &p); err != nil || p.Kind == "" {
@@ -118,8 +116,8 @@ func problemOf(e wire.Event) *wire.Problem {
 	return &p
 }
 
-// Stop stops the turn that is running in a session and clears its queue. It
-// reports whether there was anything to stop.
+// Stop cancels the running turn of a session and clears its queue. It reports whether there
+// was anything to stop.
 func (c *Client) Stop(ctx context.Context, id firn.ID) (bool, error) {
 	answer, err := ask[wire.Stopped](ctx, c, post(nil, sessionPath(id, "kill")...))
 	return answer.Stopped, err

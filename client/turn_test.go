@@ -173,7 +173,7 @@ func TestTurn(t *testing.T) {
 			turn := readTurn(t, r)
 			ids = append(ids, turn.ID)
 			time.Sleep(5 * time.Minute) // on the bubble's clock: a model may take long
-			answer(w, wire.Answer{Session: session, Message: turn.ID, Text: "done"})
+			responseWriter(w, wire.Answer{Session: session, Message: turn.ID, Text: "done"})
 		}))
 		a, err := c.Turn(t.Context(), session, wire.Turn{Text: "hi", ID: "mine"})
 		if err != nil || a.Text != "done" || a.Message != "mine" || len(ids) != 1 {
@@ -203,7 +203,7 @@ func TestTurnIsAskedOnceMoreUnderTheSameID(t *testing.T) {
 						cut(w)
 						return
 					}
-					answer(w, wire.Answer{Text: "done"})
+					responseWriter(w, wire.Answer{Text: "done"})
 				}))
 				a, err := c.Turn(t.Context(), session, wire.Turn{Text: "hi", ID: given})
 				if err != nil || a.Text != "done" {
@@ -238,7 +238,7 @@ func TestTurnWithNothingToSayHasNoID(t *testing.T) {
 			if turn := readTurn(t, r); turn.ID != "" {
 				t.Errorf("it has the id %s", turn.ID)
 			}
-			answer(w, wire.Answer{})
+			responseWriter(w, wire.Answer{})
 		}))
 		if _, err := c.Turn(t.Context(), session, wire.Turn{}); err != nil {
 			t.Error(err)
@@ -254,7 +254,7 @@ func TestInboundIsAskedOnceMoreUnderTheSameID(t *testing.T) {
 			if bodies = append(bodies, string(data)); len(bodies) == 1 {
 				panic(http.ErrAbortHandler)
 			}
-			answer(w, wire.Routed{Key: "agent:main:main", Session: session})
+			responseWriter(w, wire.Routed{Key: "agent:main:main", Session: session})
 		}))
 		routed, err := c.Inbound(t.Context(), wire.Inbound{Channel: "mail", PeerKind: "direct", PeerID: "ann", Text: "hi"})
 		if err != nil || routed.Session != session {
@@ -276,7 +276,7 @@ func readTurn(t *testing.T, r *http.Request) wire.Turn {
 }
 
 // answer answers with JSON.
-func answer(w http.ResponseWriter, v any) {
+func responseWriter(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Write(must(v))
 }

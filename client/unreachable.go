@@ -10,25 +10,25 @@ import (
 	"syscall"
 )
 
-// Unreachable says that no gateway answered: there is none, the connection
-// broke, or what answered is something else.
+// Unreachable is the error if no gateway responded: there is none, the connection broke, or
+// another server responded.
 type Unreachable struct {
-	// Address is where the gateway was looked for.
+	// Address is the address of the gateway.
 	Address string
-	// Doing is what was asked of it: a method and a path.
+	// Doing is the request: a method and a path.
 	Doing string
-	// Err is what went wrong.
+	// Err is the cause.
 	Err error
-	// Hint says what to do about it.
+	// Hint suggests a fix.
 	Hint string
 }
 
-// Error says what was asked, where, and what came of it.
+// Error names the request, the address and the cause.
 func (u *Unreachable) Error() string {
 	return fmt.Sprintf("ask the gateway at %s (%s): %v", u.Address, u.Doing, u.Err)
 }
 
-// Unwrap gives the error of the connection.
+// Unwrap returns the error of the connection.
 func (u *Unreachable) Unwrap() error { return u.Err }
 
 // The hints of an Unreachable.
@@ -38,9 +38,9 @@ const (
 	hintOther = "something else seems to answer there: check the address, and any proxy in between"
 )
 
-// unreachable tells of a connection that could not be made or broke.
+// unreachable returns the error for a connection that failed or broke.
 func (c *Client) unreachable(doing string, err error) *Unreachable {
-	// An url.Error repeats the method and the address in its own way.
+	// A url.Error repeats the method and the address in its own format.
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
@@ -57,7 +57,7 @@ func (c *Client) unreachable(doing string, err error) *Unreachable {
 	return u
 }
 
-// dialError puts the two usual cases into words.
+// dialError returns a clearer error for the two usual cases.
 func dialError(op *net.OpError) error {
 	switch {
 	case errors.Is(op, os.ErrNotExist):
@@ -68,7 +68,7 @@ func dialError(op *net.OpError) error {
 	return op
 }
 
-// stranger tells of an answer that is not a gateway's.
-func (c *Client) stranger(doing, what string) *Unreachable {
+// notGateway returns the error for a response that is not from a gateway.
+func (c *Client) notGateway(doing, what string) *Unreachable {
 	return &Unreachable{Address: c.address, Doing: doing, Err: errors.New(what), Hint: hintOther}
 }

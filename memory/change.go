@@ -15,70 +15,69 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// Change is a change of notes that was made as a whole. The old versions are
-// kept, so that [Dir.Undo] can take it back.
+// Change is an atomic change of notes. The old versions are kept, so that [Dir.Undo] can
+// revert it.
 type Change struct {
 	ID string `json:"id"`
-	// Kind is what asked for it: add, forget, clear, extract, dream or undo.
+	// Kind is the operation: add, forget, clear, extract, dream or undo.
 	Kind string    `json:"kind"`
 	Time time.Time `json:"time"`
-	// Of is the change that an undo took back.
+	// Of is the change that an undo reverted.
 	Of string `json:"of,omitempty"`
-	// Request names the request that asked for it, if it had a name.
+	// Request is the ID of the request that caused it, if any.
 	Request string `json:"request,omitempty"`
-	// Edits tell what was done and why, one by one.
+	// Edits describe the edits and their reasons.
 	Edits []Edit `json:"edits"`
-	// Files are the files it touched.
+	// Files are the files it changed.
 	Files []FileChange `json:"files"`
-	// Undone says that it was taken back. It is found out, not written.
+	// Undone means that it was reverted. It is computed, not stored.
 	Undone bool `json:"-"`
 }
 
-// Edit is one thing that a change does.
+// Edit is one edit of a change.
 type Edit struct {
 	// Do is add, merge, supersede, date, drop, prune, forget, write, remove, index or
 	// restore.
 	Do string `json:"do"`
 	// Note is the name of the note; empty for MEMORY.md.
 	Note string `json:"note,omitempty"`
-	// Old are the lines that went, New those that came.
+	// Old are the removed lines, New the added ones.
 	Old []string `json:"old,omitempty"`
 	New []string `json:"new,omitempty"`
-	// Why says it in a sentence, Sources are the entries that it rests on.
+	// Why explains the edit, Sources are the entries that support it.
 	Why     string   `json:"why,omitempty"`
 	Sources []Source `json:"sources,omitempty"`
 }
 
-// FileChange is what became of a file.
+// FileChange describes the change of a file.
 type FileChange struct {
-	// Path is within the folder, with slashes.
+	// Path is relative to the folder, with slashes.
 	Path string `json:"path"`
-	// Made and Removed say that there was none before, and is none now.
+	// Made means that the file did not exist before, Removed that it does not exist now.
 	Made    bool `json:"made,omitempty"`
 	Removed bool `json:"removed,omitempty"`
 }
 
-// MarshalText spells a source as session/entry.
+// MarshalText encodes a source as session/entry.
 func (s Source) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// UnmarshalText reads what MarshalText spells.
+// UnmarshalText decodes the encoding of MarshalText.
 func (s *Source) UnmarshalText(text []byte) error {
 	*s = parseSource(string(text))
 	return nil
 }
 
-// What is beside the notes, below the folder's memory.
+// The other files in the folder's memory directory.
 const (
 	historyDir = ".history"
 	changeFile = "change.json"
 	commitFile = ".commit"
 	lockFile   = ".lock"
-	// keptChanges is how many changes can be undone. Those before are cleared
-	// away, oldest first.
+	// keptChanges is the number of changes that can be undone. Older ones are deleted.
 	keptChanges = 256
 )
 
-// content is what is in a file; there says whether there is one.
+// content is the content of a file; there is false if it does not exist.
 type content struct {
 	text  string
 	there bool
@@ -87,17 +86,18 @@ type content struct {
 // version is a set of files, by their paths in the folder.
 type version map[string]content
 
-// mark says which change is in force. Until it is done, what it says counts
-// more than the files it touches.
+// mark names the change in effect. Until it is marked as done, its content takes precedence
+// over the files it changes.
 type mark struct {
 	ID   string `json:"id"`
 	Done bool   `json:"done"`
 }
 
-// draft is a change that is being put together.
+// draft is a change in preparation.
 type draft struct {
 	Change
-	// before is what the files were when it was decided, after what they become.
+	// before is the content of the files when the change was decided, after the new
+	// content.
 	before, after version
 }
 
@@ -114,8 +114,8 @@ func (d *draft) put(path string, from content, to content, edits ...Edit) {
 	d.Edits = append(d.Edits, edits...)
 }
 
-// settle leaves out files that stay as they are, and names the others in order.
-func (d *draft) settle() {
+// dropUnchanged removes unchanged files and lists the others in order.
+func (d *draft) dropUnchanged() {
 	d.Files = nil
 	for path, after := range d.after {
 		before := d.before[path]
@@ -129,10 +129,10 @@ func (d *draft) settle() {
 	slices.SortFunc(d.Files, func(a, b FileChange) int { return strings.Compare(a.Path, b.Path) })
 }
 
-// commit puts a draft in force, all of it or nothing. The caller has the lock.
-// Files that were changed since the draft was decided are [firn.ErrConflict].
+// commit makes a draft take effect atomically. The caller holds the lock. If files were
+// changed since the draft was prepared, it fails with [firn.ErrConflict].
 func (d *Dir) commit(ctx context.Context, draft *draft) error {
-	draft.settle()
+	draft.dropUnchanged()
 	if len(draft.Files) == 0 {
 		return nil
 	}
@@ -140,7 +140,7 @@ func (d *Dir) commit(ctx context.Context, draft *draft) error {
 	if err != nil {
 		return err
 	}
-	// Names of changes grow, whatever the clocks of processes say.
+	// The IDs of changes increase, whatever the clocks of the processes.
 	draft.ID = string(firn.NewEntryIDAfter(firn.EntryID(last.ID)))
 	for _, f := range draft.Files {
 		now, err := d.readFile(f.Path)
@@ -155,7 +155,7 @@ func (d *Dir) commit(ctx context.Context, draft *draft) error {
 		return fmt.Errorf("change the notes: %w", err)
 	}
 	if err := d.writeHistory(draft); err != nil {
-		if errors.Is(err, firn.ErrUnknownOutcome) { // of a file; the change is not in force
+		if errors.Is(err, firn.ErrUnknownOutcome) { // the outcome of a file; the change is not in effect
 			err = fmt.Errorf("%w: %v", firn.ErrNotSaved, err)
 		}
 		return fmt.Errorf("keep the old versions of notes: %w", err)
@@ -166,15 +166,15 @@ func (d *Dir) commit(ctx context.Context, draft *draft) error {
 	}
 	d.step("committed")
 	if err := d.apply(draft.Change, draft.before, draft.after); err != nil {
-		// It is in force, and is finished by whoever has the lock next.
+		// The change is in effect and is completed by the next holder of the lock.
 		return fmt.Errorf("change the notes: %w: %w", firn.ErrUnknownOutcome, err)
 	}
 	d.clearHistory()
 	return nil
 }
 
-// apply puts the files of a change in place. It may be done again: what is in
-// place already stays, and so does what somebody edited since.
+// apply writes the files of a change. It is idempotent: it skips files that are already
+// written and files that were edited since.
 func (d *Dir) apply(c Change, before, after version) error {
 	for i, f := range c.Files {
 		now, err := d.readFile(f.Path)
@@ -201,8 +201,8 @@ func (d *Dir) apply(c Change, before, after version) error {
 	return d.writeMark(mark{ID: c.ID, Done: true})
 }
 
-// recover finishes a change that was in force when its process died. The caller
-// has the lock.
+// recover completes a change whose process died after it took effect. The caller holds the
+// lock.
 func (d *Dir) recover() error {
 	m, err := d.readMark()
 	if err != nil {
@@ -213,7 +213,7 @@ func (d *Dir) recover() error {
 		if f.Name() <= m.ID {
 			break
 		}
-		d.removeHistory(f.Name()) // it never came into force
+		d.removeHistory(f.Name()) // it never took effect
 	}
 	if m.Done || m.ID == "" {
 		return nil
@@ -225,12 +225,12 @@ func (d *Dir) recover() error {
 	return d.apply(c, before, after)
 }
 
-// historyPath is where a change is kept.
+// historyPath returns the path of a stored change.
 func (d *Dir) historyPath(id string, more ...string) string {
 	return filepath.Join(append([]string{d.root, memoryDir, historyDir, id}, more...)...)
 }
 
-// writeHistory makes a change durable, without its being in force.
+// writeHistory stores a change durably before it takes effect.
 func (d *Dir) writeHistory(draft *draft) error {
 	dir := d.historyPath(draft.ID)
 	if err := d.fs.MkdirAll(dir); err != nil {
@@ -301,7 +301,7 @@ func (d *Dir) writeMark(m mark) error {
 	return vfs.WriteFile(d.fs, d.memoryPath(commitFile), append(data, '\n'))
 }
 
-// readMark reads which change is in force; none if there is no mark.
+// readMark reads the change in effect; it is empty if there is no mark.
 func (d *Dir) readMark() (m mark, err error) {
 	data, err := readAll(d.fs, d.memoryPath(commitFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -316,8 +316,8 @@ func (d *Dir) readMark() (m mark, err error) {
 	return m, nil
 }
 
-// clearHistory forgets the oldest changes if there are too many. It can be done
-// next time if something is in the way.
+// clearHistory deletes the oldest changes if there are too many. Errors are ignored; the
+// next call tries again.
 func (d *Dir) clearHistory() {
 	found, err := d.fs.ReadDir(d.historyPath(""))
 	if err != nil || len(found) <= keptChanges {
@@ -328,10 +328,9 @@ func (d *Dir) clearHistory() {
 	}
 }
 
-// removeHistory takes away what is kept of a change. What is in the way of it
-// now may not be next time.
+// removeHistory deletes a stored change. Errors are ignored; the next call tries again.
 func (d *Dir) removeHistory(id string) {
-	_ = d.fs.Remove(d.historyPath(id, changeFile)) // then it is no change any more
+	_ = d.fs.Remove(d.historyPath(id, changeFile)) // without this file the change does not count
 	files, _ := d.fs.ReadDir(d.historyPath(id))
 	for _, f := range files {
 		_ = d.fs.Remove(d.historyPath(id, f.Name()))
@@ -339,7 +338,7 @@ func (d *Dir) removeHistory(id string) {
 	_ = d.fs.Remove(d.historyPath(id))
 }
 
-// Changes lists the changes that were made, the latest first.
+// Changes lists the changes, latest first.
 func (d *Dir) Changes() ([]Change, error) {
 	found, err := d.fs.ReadDir(d.historyPath(""))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -354,7 +353,7 @@ func (d *Dir) Changes() ([]Change, error) {
 	for _, f := range slices.Backward(found) {
 		c, err := d.readChange(f.Name())
 		if err != nil || c.ID > m.ID {
-			continue // it never came into force
+			continue // it never took effect
 		}
 		c.Undone = undone[c.ID]
 		if c.Of != "" && !c.Undone {

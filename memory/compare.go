@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// relation is how two facts are to each other.
+// relation is the relation of two facts.
 type relation int
 
 const (
-	// unrelated facts stand beside each other.
+	// unrelated facts are independent.
 	unrelated relation = iota
-	// same facts say the same.
+	// same facts have the same meaning.
 	same
 	// contrary facts cannot both be true: the newer one counts.
 	contrary
 )
 
-// likeSame is how much facts must share to say the same.
-const likeSame = 0.75
+// minSame is the similarity from which facts count as the same.
+const minSame = 0.75
 
-// relate compares an older fact with a newer one. It is careful: what is not
-// plainly the same or contrary stands beside each other.
+// relate compares an older fact with a newer one. It is conservative: facts are unrelated
+// unless clearly the same or contrary.
 func relate(older, newer string) relation {
 	if sameKey(older) == sameKey(newer) {
 		return same
@@ -29,20 +29,19 @@ func relate(older, newer string) relation {
 	a, b := terms(older), terms(newer)
 	differ := negated(older) != negated(newer) || !slices.Equal(figures(a), figures(b))
 	switch {
-	case likeness(a, b) >= likeSame && !differ:
+	case likeness(a, b) >= minSame && !differ:
 		return same
-	case replaced(older, newer):
+	case contradicts(older, newer):
 		return contrary
-	case negated(older) != negated(newer) && likeness(withoutNegation(a), withoutNegation(b)) >= likeSame:
+	case negated(older) != negated(newer) && likeness(withoutNegation(a), withoutNegation(b)) >= minSame:
 		return contrary
-	case changes(newer) && cover(a, b) >= 0.6:
+	case marksChange(newer) && cover(a, b) >= 0.6:
 		return contrary
 	}
 	return unrelated
 }
 
-// negated reports whether a sentence says that something is not so, in the
-// languages whose words for it are known.
+// negated reports whether a sentence contains a negation in one of the known languages.
 func negated(text string) bool {
 	low := strings.ToLower(strings.ReplaceAll(text, "’", "'"))
 	for word := range strings.FieldsFuncSeq(low, func(r rune) bool { return notWord(r) && r != '\'' }) {
@@ -53,8 +52,8 @@ func negated(text string) bool {
 	return strings.ContainsAny(low, "不没沒未") || strings.Contains(low, "ない") || strings.Contains(low, "ません")
 }
 
-// negations are words that say no: English, German, French, Spanish, Italian,
-// Portuguese, Dutch, Swedish, Danish, Norwegian, Polish, Russian.
+// negations are negating words: English, German, French, Spanish, Italian, Portuguese,
+// Dutch, Swedish, Danish, Norwegian, Polish, Russian.
 var negations = set("not never no without neither nor cannot " +
 	"nicht kein keine keinen keinem keiner nie niemals ohne weder " +
 	"ne pas jamais sans aucun aucune ni " +
@@ -69,7 +68,7 @@ func withoutNegation(words []string) []string {
 	})
 }
 
-// figures are the words with digits in them, sorted.
+// figures returns the words with digits, sorted.
 func figures(words []string) []string {
 	var all []string
 	for _, w := range words {
@@ -81,8 +80,8 @@ func figures(words []string) []string {
 	return all
 }
 
-// changes reports whether a sentence says that something is otherwise now.
-func changes(text string) bool {
+// marksChange reports whether a sentence states that something has changed.
+func marksChange(text string) bool {
 	low := " " + strings.ToLower(text) + " "
 	for _, word := range []string{" no longer ", " not any more ", " anymore ", " any more ", " instead of ", " switched ", " changed to ", " moved from ", " moved to ", " replaced ", " now uses ", " now use ", " from now on "} {
 		if strings.Contains(low, word) {
@@ -92,15 +91,14 @@ func changes(text string) bool {
 	return false
 }
 
-// vague are words that many different sentences are about.
+// vague are subjects that many unrelated sentences share.
 var vague = set("user he she it this that they there one thing people everything everybody")
 
-// copulas part what a sentence is about from what it says of it.
+// copulas separate the subject of a sentence from its predicate.
 var copulas = []string{" is now ", " are now ", " will be ", " is ", " are ", " was ", " were ", " equals ", " = "}
 
-// replaced reports whether two sentences say different things of the same: what
-// stands before the verb is the same, what follows is not.
-func replaced(older, newer string) bool {
+// contradicts reports whether two sentences have the same subject but different predicates.
+func contradicts(older, newer string) bool {
 	about, said, ok := predicate(older)
 	about2, said2, ok2 := predicate(newer)
 	if !ok || !ok2 || !slices.Equal(about, about2) {
@@ -109,7 +107,7 @@ func replaced(older, newer string) bool {
 	return likeness(said, said2) < 0.5 || !slices.Equal(figures(said), figures(said2))
 }
 
-// predicate parts a sentence at its verb.
+// predicate splits a sentence at its verb.
 func predicate(text string) (about, said []string, ok bool) {
 	low := strings.ToLower(text)
 	for _, verb := range copulas {
@@ -139,9 +137,9 @@ func newer(f, than Fact) bool {
 	return at(f) >= at(than)
 }
 
-// united is what two facts that say the same become: the newer words, unless the
-// older say more, all evidence, and a little more certainty.
-func united(older, fresh Fact) Fact {
+// mergeFacts merges two facts with the same meaning: the newer text unless the older has
+// more detail, all sources, and a slightly higher confidence.
+func mergeFacts(older, fresh Fact) Fact {
 	f := older
 	if len(terms(fresh.Text)) >= len(terms(older.Text)) && fresh.spoken {
 		f.Text = fresh.Text
@@ -155,7 +153,7 @@ func united(older, fresh Fact) Fact {
 		if slices.Contains(f.Sources, s) || len(f.Sources) >= maxSources {
 			continue
 		}
-		// A fork has copies of what was said, which nobody said again.
+		// A fork contains copies of entries, which are not new evidence.
 		again = again || !slices.ContainsFunc(f.Sources, func(known Source) bool { return known.Entry == s.Entry })
 		f.Sources = append(f.Sources, s)
 	}
@@ -165,5 +163,5 @@ func united(older, fresh Fact) Fact {
 	return f
 }
 
-// maxSources bounds the evidence that is kept of a fact.
+// maxSources is the maximum number of sources of a fact.
 const maxSources = 8

@@ -9,8 +9,8 @@ import (
 	"firn.dev/internal/base/pattern"
 )
 
-// relative finds words that mean a day, seen from the day on which they were
-// said; with them, the word before, which decides how the day is told.
+// relative matches relative dates together with the preceding word, which determines how
+// the date is written.
 var relative = pattern.New(`(?i)\b(?:(by|on|until|till|since|before|after|from|for|of|to|at|in|this coming) +)?(?:the +)?` +
 	`(day after tomorrow|day before yesterday|tomorrow|yesterday|today|tonight|` +
 	`in (?:\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten) (?:day|week|month|year)s?|` +
@@ -18,16 +18,15 @@ var relative = pattern.New(`(?i)\b(?:(by|on|until|till|since|before|after|from|f
 	`(?:next|last|this) (?:week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|` +
 	`(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday))\b('s|’s|s\b)?`)
 
-// Absolute writes dates into a text in place of words that mean a day seen from
-// when it was said: tomorrow, last week, in three days, by Friday. A day of the
-// week alone is one only behind a word that says so: "on Friday" is, "Fridays"
-// is not. In German, French and Spanish only the plain words for days are known;
-// in other languages nothing changes.
+// Absolute replaces relative dates in a text, such as tomorrow, last week, in three days or
+// by Friday, with absolute ones. said is when the text was written. A weekday alone counts
+// only after a preposition: "on Friday" is replaced, "Fridays" is not. In German, French
+// and Spanish only the simple words for days are known; other languages are left unchanged.
 func Absolute(text string, said time.Time) string {
 	if said.IsZero() {
 		return text
 	}
-	if l, ok := tongue(text); ok {
+	if l, ok := detectLanguage(text); ok {
 		return l.absolute(text, said)
 	}
 	var b strings.Builder
@@ -45,13 +44,13 @@ func Absolute(text string, said time.Time) string {
 			continue
 		}
 		b.WriteString(text[end:m[0]])
-		b.WriteString(likeFirst(text[m[0]:m[1]], placed(to, preposition, suffix, word)))
+		b.WriteString(likeFirst(text[m[0]:m[1]], formatDate(to, preposition, suffix, word)))
 		end = m[1]
 	}
 	return b.String() + text[end:]
 }
 
-// likeFirst begins a text with a capital if another does.
+// likeFirst capitalizes text if other is capitalized.
 func likeFirst(other, text string) string {
 	if other[0] >= 'A' && other[0] <= 'Z' && text[0] >= 'a' && text[0] <= 'z' {
 		return strings.ToUpper(text[:1]) + text[1:]
@@ -59,14 +58,14 @@ func likeFirst(other, text string) string {
 	return text
 }
 
-// span is a stretch of time in words, and whether it is one day.
+// span is a period in words, and whether it is a single day.
 type span struct {
 	text string
 	day  bool
 }
 
-// placed puts a date behind the word that stood before it.
-func placed(to span, preposition, suffix, word string) string {
+// formatDate writes a date after the word that preceded it.
+func formatDate(to span, preposition, suffix, word string) string {
 	if suffix != "" {
 		to.text += "'s"
 	}
@@ -101,21 +100,21 @@ func absolute(word, preposition string, said time.Time) (span, bool) {
 	fields := strings.Fields(word)
 	switch {
 	case fields[0] == "in":
-		return shifted(fields[1], fields[2], 1, said)
+		return shiftDate(fields[1], fields[2], 1, said)
 	case fields[len(fields)-1] == "ago":
-		return shifted(fields[0], fields[1], -1, said)
+		return shiftDate(fields[0], fields[1], -1, said)
 	case len(fields) == 2:
-		return beside(fields[0], fields[1], said)
+		return adjacentSpan(fields[0], fields[1], said)
 	}
 	switch preposition {
 	case "by", "on", "until", "till", "before", "after", "this coming", "for":
-		return day(ahead(said, fields[0]))
+		return day(daysUntil(said, fields[0]))
 	}
 	return span{}, false
 }
 
-// shifted is so many days, weeks, months or years from a day.
-func shifted(count, unit string, sign int, said time.Time) (span, bool) {
+// shiftDate returns the date count days, weeks, months or years from said.
+func shiftDate(count, unit string, sign int, said time.Time) (span, bool) {
 	n, err := strconv.Atoi(count)
 	if err != nil {
 		n = map[string]int{"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}[count]
@@ -132,9 +131,8 @@ func shifted(count, unit string, sign int, said time.Time) (span, bool) {
 	return span{strconv.Itoa(said.Year() + n), false}, true
 }
 
-// beside is the week, month, year or day of the week before, around or after a
-// day.
-func beside(which, unit string, said time.Time) (span, bool) {
+// adjacentSpan returns the previous, current or next week, month, year or weekday.
+func adjacentSpan(which, unit string, said time.Time) (span, bool) {
 	n := map[string]int{"last": -1, "this": 0, "next": 1}[which]
 	switch unit {
 	case "week":
@@ -145,21 +143,21 @@ func beside(which, unit string, said time.Time) (span, bool) {
 	case "year":
 		return span{strconv.Itoa(said.Year() + n), false}, true
 	}
-	days := ahead(said, unit)
+	days := daysUntil(said, unit)
 	if which == "last" {
 		days -= 7
 	}
 	return span{said.AddDate(0, 0, days).Format(dayFormat), true}, true
 }
 
-// monthOf is a month so many months from a day, which its days do not disturb.
+// monthOf returns the month n months from said, regardless of the day of the month.
 func monthOf(said time.Time, n int) span {
 	first := time.Date(said.Year(), said.Month()+time.Month(n), 1, 0, 0, 0, 0, time.UTC)
 	return span{fmt.Sprintf("%04d-%02d", first.Year(), first.Month()), false}
 }
 
-// ahead is how many days it is to a day of the week: one to seven.
-func ahead(said time.Time, weekday string) int {
+// daysUntil returns the number of days until a weekday: one to seven.
+func daysUntil(said time.Time, weekday string) int {
 	for n := 1; n <= 7; n++ {
 		if strings.EqualFold(said.AddDate(0, 0, n).Weekday().String(), weekday) {
 			return n

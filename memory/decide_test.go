@@ -127,7 +127,7 @@ func TestGates(t *testing.T) {
 			t.Errorf("%s: %q", test.name, why)
 		}
 	}
-	g := DreamGates{}.settle()
+	g := DreamGates{}.withDefaults()
 	if g.shutByTime(time.Time{}, someDay) || !g.shutByTime(someDay.Add(-23*time.Hour), someDay) || g.shutByTime(someDay.Add(-24*time.Hour), someDay) {
 		t.Error("the gate of time is wrong")
 	}
@@ -185,7 +185,7 @@ func TestGenuine(t *testing.T) {
 		"This session is being continued from a previous conversation that ran out of context. old": "",
 		"The conversation history before this point was compacted: old":                             "",
 	} {
-		if got, _ := genuine(text); got != want {
+		if got, _ := splitTold(text); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
 		}
 	}

@@ -17,17 +17,15 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// Dir is a folder of notes. Its methods may be called from many goroutines and
-// many processes at once.
+// Dir is a folder of notes. It is safe for concurrent use by goroutines and processes.
 type Dir struct {
 	root  string
 	fs    vfs.FS
 	clock func() time.Time
-	// stepped is told of each step of a change, for tests that die there.
+	// stepped is called at each step of a change, for crash tests.
 	stepped func(step string)
 
-	// mu keeps the goroutines of this process in order, a lock on a file the
-	// processes.
+	// mu serializes the goroutines of this process; a file lock serializes the processes.
 	mu sync.Mutex
 
 	cacheMu sync.Mutex
@@ -35,18 +33,18 @@ type Dir struct {
 	known   pieceCache
 }
 
-// cached is a file as it was read, and when.
+// cached is a file as read, with the time of reading.
 type cached struct {
 	vfs.Info
 	content
 	at time.Time
 }
 
-// Options says how a folder is used. Its zero value is good.
+// Options configure a folder. The zero value is ready to use.
 type Options struct {
-	// FS is where the files are; nil means the operating system's.
+	// FS is the file system; nil means the operating system's.
 	FS vfs.FS
-	// Clock tells the time, nil means time.Now.
+	// Clock returns the current time; nil means time.Now.
 	Clock func() time.Time
 }
 
@@ -55,11 +53,11 @@ const (
 	// IndexFile is the list of notes.
 	IndexFile = "MEMORY.md"
 	ending    = ".md"
-	// extractedNote is the note that holds what was found in conversations.
+	// extractedNote is the note with facts extracted from conversations.
 	extractedNote = "extracted"
 )
 
-// Open returns the folder at root. Nothing is made or read before it is needed.
+// Open returns the folder at root. It creates and reads nothing.
 func Open(root string, o Options) *Dir {
 	if o.FS == nil {
 		o.FS = vfs.OS{}
@@ -70,10 +68,10 @@ func Open(root string, o Options) *Dir {
 	return &Dir{root: root, fs: o.FS, clock: o.Clock, cache: make(map[string]cached)}
 }
 
-// Root is where the folder is.
+// Root returns the path of the folder.
 func (d *Dir) Root() string { return d.root }
 
-// File is where a note is, whether it exists or not.
+// File returns the path of a note, whether it exists or not.
 func (d *Dir) File(name string) string { return d.memoryPath(name + ending) }
 
 func (d *Dir) memoryPath(name string) string { return filepath.Join(d.root, memoryDir, name) }
@@ -84,34 +82,32 @@ func (d *Dir) step(name string) {
 	}
 }
 
-// notePath is the path of a note within the folder.
+// notePath returns the path of a note within the folder.
 func notePath(name string) string { return path.Join(memoryDir, name+ending) }
 
-// How large a note may be, how large a file that is read and kept when it
-// changes, and how many files are read.
+// The maximum size of a note, the maximum size of a file that is read and versioned, and
+// the maximum number of files.
 const (
 	maxFile  = 1 << 20
 	maxRead  = 8 * maxFile
 	maxFiles = 2000
 )
 
-// readAll reads a file, all of it: half of an old version would be put back as
-// if it were the whole.
+// readAll reads a complete file: a truncated old version must not be restored.
 func readAll(fsys vfs.FS, path string) ([]byte, error) {
 	f, err := fsys.Open(path, vfs.Read)
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() // only read
+	defer f.Close() // opened for reading only
 	return io.ReadAll(f)
 }
 
-// readFile reads a file of the folder as it is on disk. What was read before
-// and looks the same is not read again. What can be no note is
-// [firn.ErrUnsupported] or [firn.ErrTooLarge], and stays as it is.
+// readFile reads a file of the folder. An unchanged file is served from the cache. A file
+// that cannot be a note fails with [firn.ErrUnsupported] or [firn.ErrTooLarge].
 func (d *Dir) readFile(rel string) (content, error) {
 	full := filepath.Join(d.root, filepath.FromSlash(rel))
-	if err := d.within(full); err != nil {
+	if err := d.checkInside(full); err != nil {
 		return content{}, err
 	}
 	info, err := d.fs.Stat(full)
@@ -130,8 +126,8 @@ func (d *Dir) readFile(rel string) (content, error) {
 	d.cacheMu.Lock()
 	known, ok := d.cache[rel]
 	d.cacheMu.Unlock()
-	// A file that was read in the moment of a change may have changed again and
-	// look the same.
+	// A file that was modified at the time of reading may have been modified again without
+	// a visible difference.
 	if ok && known.Info == info && known.at.Sub(info.ModTime) > 2*time.Second {
 		return known.content, nil
 	}
@@ -150,7 +146,7 @@ func (d *Dir) readFile(rel string) (content, error) {
 	return c, nil
 }
 
-// writeContent replaces a file of the folder, or takes it away.
+// writeContent replaces or removes a file of the folder.
 func (d *Dir) writeContent(rel string, c content) error {
 	full := filepath.Join(d.root, filepath.FromSlash(rel))
 	if c.there {
@@ -165,12 +161,11 @@ func (d *Dir) writeContent(rel string, c content) error {
 	return vfs.SyncNames(d.fs, filepath.Dir(full))
 }
 
-// readTries bounds how often it is read anew because something changed
-// meanwhile.
+// readTries is the maximum number of attempts to read a consistent set of files.
 const readTries = 8
 
-// read reads all files of the folder as one set: as it was before a change or
-// after it, never in between.
+// read reads all files of the folder as one consistent set: as before a change or after it,
+// never in between.
 func (d *Dir) read(ctx context.Context) (version, error) {
 	for range readTries {
 		before, err := d.readMark()
@@ -192,8 +187,8 @@ func (d *Dir) read(ctx context.Context) (version, error) {
 	return nil, fmt.Errorf("read the notes in %s: %w again and again", d.root, firn.ErrReplaced)
 }
 
-// readFiles reads all files. What a change says that is not done yet counts
-// more than what is on disk, unless somebody edited that since.
+// readFiles reads all files. The content of an unfinished change takes precedence over the
+// files, unless they were edited since.
 func (d *Dir) readFiles(ctx context.Context, m mark) (version, error) {
 	files := version{}
 	names, err := d.names()
@@ -205,7 +200,7 @@ func (d *Dir) readFiles(ctx context.Context, m mark) (version, error) {
 			return nil, err
 		}
 		c, err := d.readFile(rel)
-		if noNote(err) {
+		if isNotNote(err) {
 			continue
 		}
 		if err != nil {
@@ -224,8 +219,8 @@ func (d *Dir) readFiles(ctx context.Context, m mark) (version, error) {
 	}
 	for rel, to := range after {
 		switch {
-		case isState(rel): // no note
-		case files[rel] != before[rel]: // in place, or edited since
+		case isState(rel): // not a note
+		case files[rel] != before[rel]: // already written, or edited since
 		case to.there:
 			files[rel] = to
 		default:
@@ -251,7 +246,7 @@ func (d *Dir) names() ([]string, error) {
 	return names, nil
 }
 
-// notes are the notes of a set, sorted by name.
+// notes returns the notes of a set, sorted by name.
 func (v version) notes() []Note {
 	var notes []Note
 	for rel, c := range v {
@@ -273,8 +268,8 @@ func (d *Dir) Notes(ctx context.Context) ([]Note, error) {
 	return files.notes(), nil
 }
 
-// Note returns a note by its name. One that is not there is
-// [firn.ErrNotFound], what can be no note is told as [Dir.Faults] does.
+// Note returns a note by name. It fails with [firn.ErrNotFound] if there is none, and with
+// the errors of [Dir.Faults] for a file that cannot be a note.
 func (d *Dir) Note(ctx context.Context, name string) (Note, error) {
 	notes, err := d.Notes(ctx)
 	if err != nil {
@@ -292,22 +287,22 @@ func (d *Dir) Note(ctx context.Context, name string) (Note, error) {
 		}
 	}
 	if !strings.ContainsAny(name, `/\`) {
-		if _, err := d.readFile(notePath(name)); noNote(err) {
+		if _, err := d.readFile(notePath(name)); isNotNote(err) {
 			return Note{}, err
 		}
 	}
 	return Note{}, fmt.Errorf("find the note %q: %w", firn.CutText(name, 80), firn.ErrNotFound)
 }
 
-// lockTries and lockPause are how long a folder is waited for. Others have it
-// for moments only.
+// lockTries and lockPause limit the wait for the lock of a folder, which is only held
+// briefly.
 const (
 	lockTries = 1000
 	lockPause = 10 * time.Millisecond
 )
 
-// locked does something while nobody else changes notes of the folder. What a
-// process that died left undone is finished first.
+// locked calls do while holding the lock of the folder. It first completes the change of a
+// process that died.
 func (d *Dir) locked(ctx context.Context, do func() error) (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -318,7 +313,7 @@ func (d *Dir) locked(ctx context.Context, do func() error) (err error) {
 	if err != nil {
 		return fmt.Errorf("lock the notes: %w", err)
 	}
-	defer func() { err = errors.Join(err, f.Close()) }() // which frees it
+	defer func() { err = errors.Join(err, f.Close()) }() // releases the lock
 	if err := waitLock(ctx, f); err != nil {
 		return fmt.Errorf("lock the notes in %s: %w", d.root, err)
 	}

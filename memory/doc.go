@@ -1,36 +1,31 @@
-// Package memory keeps what is worth knowing beyond one conversation: notes
-// with evidence.
+// Package memory stores notes that outlast a single conversation, with their sources.
 //
-// Notes are plain Markdown files that people edit as they like. A [Dir] is one
-// folder of them:
+// Notes are plain Markdown files that people can edit. A [Dir] is one folder of them:
 //
-//	MEMORY.md                what there is, one line for each note
-//	memory/<name>.md         a note, with what is known about it in front
-//	memory/2026-08-01.md     what was noted on a day, one fact on each line
-//	memory/extracted.md      what was found in conversations, with its evidence
+//	MEMORY.md                the index, one line for each note
+//	memory/<name>.md         a note with front matter
+//	memory/2026-08-01.md     the facts noted on a day, one per line
+//	memory/extracted.md      facts extracted from conversations, with sources
 //
-// A [Shelf] is the folders that count in one conversation: those of the agent,
-// of the person it talks with, and of the project. [Shelf.Recall] finds what
-// fits what somebody says, [Extract] finds facts in a conversation, and
-// [Dream] tidies a folder up: it takes in what new conversations have to say,
-// makes relative dates absolute, merges what is there twice, and lets newer
-// facts take the place of older ones.
+// A [Shelf] holds the folders that apply to a conversation: those of the agent, of the
+// person it talks with, and of the project. [Shelf.Recall] finds notes for a message,
+// [Extractor.Extract] extracts facts from a conversation, and [Dreamer.Dream] consolidates
+// a folder: it adds facts from new conversations, makes relative dates absolute, merges
+// duplicates and replaces outdated facts with newer ones.
 //
-// Three things are promised. Every fact that was found in a conversation names
-// the entries it came from, and what memory itself told a model is never
-// taken for a source. Every change keeps the old version and can be undone
-// with [Dir.Undo]. And a change of several files is there as a whole or not at
-// all, whenever the process dies: readers see the old set or the new one, and
-// the next writer finishes what was begun.
+// Every extracted fact names its source entries, and text that memory itself injected is
+// never used as a source. Every change keeps the old version and can be undone with
+// [Dir.Undo]. A change of several files is atomic, even if the process dies: readers see
+// either the old set or the new one, and the next writer completes an unfinished change.
 //
-// The one exception is [Dir.Erase], which takes out what was learnt from what is
-// purged, for good.
+// The only exception is [Dir.Erase], which permanently removes facts whose sources are
+// purged.
 //
-// How notes are ranked is not how talk is (internal/find/search): a folder has few
-// and short pieces, and what counts is whether one fits at all, on a scale from 0
-// to 1 that a floor can be set on. BM25 over a few dozen facts has no such scale.
-// What was said is found by the index of words, and comes here as [Past].
+// Notes are ranked differently from messages (internal/find/search): a folder has few and
+// short pieces, and a score from 0 to 1 with a minimum decides whether a piece is relevant
+// at all. BM25 over a few dozen facts has no such scale. Messages are found by the
+// full-text index and passed in as [Past].
 //
-// What people write by hand wins: it is picked up at the next look, and a
-// change that was worked out from an older text does not overwrite it.
+// Manual edits take precedence: they are picked up by the next read, and a change that was
+// computed from an older text does not overwrite them.
 package memory

@@ -11,72 +11,68 @@ import (
 	"firn.dev/provider"
 )
 
-// Dreamer tidies a folder up. Dir and Sessions are needed.
+// Dreamer consolidates a folder. Dir and Sessions are required.
 type Dreamer struct {
 	Dir *Dir
-	// Sessions lists the conversations that belong to the folder and that are
-	// news, latest first.
+	// Sessions lists the new or changed conversations of the folder, latest first.
 	Sessions func(ctx context.Context, is News) ([]Session, error)
-	// Model helps to tell what belongs together; nil does without.
+	// Model helps to find related facts; nil means without a model.
 	Model   provider.Model
 	Backoff provider.Backoff
-	// Keep says whether a fact belongs into this folder; nil: all do.
+	// Keep reports whether a fact belongs to this folder; nil means all do.
 	Keep     func(Fact) bool
 	Familiar []string
-	// Owner is who dreams, as others are told.
+	// Owner identifies the lock holder to other processes.
 	Owner string
 	Gates DreamGates
 }
 
-// News says whether a conversation is to be looked at: it was not yet, or
-// changed since, as its mark tells. It is to be asked of each that belongs to the
-// folder.
+// News reports whether a conversation is new or has changed, according to its mark. It must
+// be called for every conversation of the folder.
 type News func(id firn.ID, mark string) bool
 
-// Session is a conversation that may have news.
+// Session is a conversation that may have new facts.
 type Session struct {
 	ID firn.ID
-	// Mark changes whenever the conversation does. Without one it is always
-	// news.
+	// Mark changes whenever the conversation does. A conversation without one always counts
+	// as new.
 	Mark string
-	// Path reads the entries to its head; older says that there is more before
-	// them.
+	// Path reads the entries up to its head; older means that there are earlier ones.
 	Path func(ctx context.Context) (entries []firn.Entry, older bool, err error)
-	// Told is what memory may have told the agent in it.
+	// Told holds the notes that may have been injected into the conversation.
 	Told Shelf
 }
 
-// DreamGates say when it is time to dream. The zero value is good.
+// DreamGates are the conditions for a consolidation. The zero value means the defaults.
 type DreamGates struct {
-	// Every is how long ago the last dream must be, zero means 24 hours.
-	// Sessions is how many conversations must be new since, zero means 5. Stale
-	// is after how long somebody else's dream does not count any more, zero
-	// means an hour.
+	// Every is the minimum time since the last consolidation; zero means 24 hours. Sessions
+	// is the minimum number of new conversations; zero means 5. Stale is the age at which
+	// another process's lock is ignored; zero means an hour.
 	Every    time.Duration
 	Sessions int
 	Stale    time.Duration
 }
 
-func (g DreamGates) settle() DreamGates {
+func (g DreamGates) withDefaults() DreamGates {
 	return DreamGates{cmp.Or(g.Every, 24*time.Hour), cmp.Or(g.Sessions, 5), cmp.Or(g.Stale, time.Hour)}
 }
 
-// Gate is what keeps a dream from beginning.
+// Gate is a condition that prevents a consolidation.
 type Gate string
 
-// The gates, in the order in which they are asked: the cheapest first.
+// The gates in the order in which they are checked: the cheapest first.
 const (
 	GateTime     Gate = "time"
 	GateSessions Gate = "sessions"
 	GateLock     Gate = "lock"
 )
 
-// shutByTime reports whether the first gate is shut.
+// shutByTime reports whether the time gate is shut.
 func (g DreamGates) shutByTime(last, now time.Time) bool {
 	return !last.IsZero() && now.Sub(last) < g.Every
 }
 
-// The phases of a dream.
+// The phases of a consolidation.
 const (
 	PhaseOrient      = "orient"
 	PhaseGather      = "gather"
@@ -84,47 +80,47 @@ const (
 	PhasePrune       = "prune"
 )
 
-// Order says how to dream.
+// Order are the options of a consolidation.
 type Order struct {
-	// Plan only says what would be done: nothing is written and nothing locked.
+	// Plan only returns the changes that would be made: nothing is written or locked.
 	Plan bool
-	// Now does not ask how long ago the last dream is, nor how many
-	// conversations are new.
+	// Now ignores the time since the last consolidation and the number of new
+	// conversations.
 	Now bool
 }
 
-// Dream is what came of a dream.
+// Dream is the result of a consolidation.
 type Dream struct {
-	// Shut is the gate that was shut; empty if it was dreamt.
+	// Shut is the gate that prevented it; empty if it ran.
 	Shut Gate
-	// Why says it in a sentence.
+	// Why explains Shut.
 	Why string
-	// Sessions is how many conversations were looked through, Found how many
-	// facts they had to offer, Notes how many notes there were.
+	// Sessions is the number of conversations examined, Found the number of facts in them,
+	// Notes the number of notes.
 	Sessions, Found, Notes int
-	// Change is what was done, or with Plan what would be. It has no edits if
-	// all was tidy.
+	// Change is the change made, or with Plan the planned one. It has no edits if there was
+	// nothing to do.
 	Change Change
-	// Usage is what models used.
+	// Usage is the usage of models.
 	Usage firn.Usage
-	// Fallbacks are why a model was done without, where it was.
+	// Fallbacks lists why no model was used, where that happened.
 	Fallbacks []string
 }
 
-// Bounds of one dream. What is more than maxSessions waits for the next.
+// The limits of one consolidation. Conversations beyond maxSessions are left for the next
+// one.
 const (
 	maxSessions = 64
 	maxFacts    = 500
 	dreamTries  = 3
 )
 
-// Dream tidies the folder up, if the gates are open. Its phases: orient reads
-// the notes, gather looks for facts in new conversations, consolidate takes them
-// in and makes dates absolute, one of what is there twice, and room for what is
-// newer, and prune brings the index in order. All of it is put in force in one
-// step at the end. When ctx ends before, nothing has changed.
+// Dream consolidates the folder if the gates are open. Its phases: orient reads the notes;
+// gather extracts facts from new conversations; consolidate adds them, makes dates
+// absolute, merges duplicates and supersedes outdated facts; prune updates the index. All
+// of it takes effect in one step at the end. If ctx ends before, nothing has changed.
 func (d *Dreamer) Dream(ctx context.Context, o Order) (dream Dream, err error) {
-	g := d.Gates.settle()
+	g := d.Gates.withDefaults()
 	state, err := d.Dir.State()
 	if err != nil {
 		return dream, err
@@ -150,20 +146,20 @@ func (d *Dreamer) Dream(ctx context.Context, o Order) (dream Dream, err error) {
 		return dream, err
 	}
 	defer func() { err = errors.Join(err, d.Dir.release(claim)) }()
-	// Somebody may have done it while we asked.
+	// Another process may have done it meanwhile.
 	if state, err = d.Dir.State(); err != nil {
 		return dream, err
 	}
 	if !o.Now && g.shutByTime(state.last(), d.Dir.clock()) {
 		return Dream{Shut: GateTime, Why: "somebody else has just done it"}, nil
 	}
-	// What takes longer than the lock counts would be for nothing.
+	// Work beyond the lifetime of the lock would be lost.
 	ctx, cancel := context.WithTimeout(ctx, g.Stale*9/10)
 	defer cancel()
 	return d.dream(ctx, news, claim)
 }
 
-// news is what there is to look through.
+// news returns the conversations to examine.
 func (d *Dreamer) news(ctx context.Context) (news, error) {
 	before, err := d.Dir.seen()
 	if err != nil {
@@ -172,7 +168,7 @@ func (d *Dreamer) news(ctx context.Context) (news, error) {
 	return newsOf(before, func(is News) ([]Session, error) { return d.Sessions(ctx, is) })
 }
 
-// plan says what a dream would do.
+// plan returns the changes that a consolidation would make.
 func (d *Dreamer) plan(ctx context.Context, news news) (Dream, error) {
 	var dream Dream
 	gathered, err := d.gather(ctx, &dream, news)
@@ -183,14 +179,14 @@ func (d *Dreamer) plan(ctx context.Context, news news) (Dream, error) {
 	if err != nil {
 		return dream, err
 	}
-	draft.settle()
+	draft.dropUnchanged()
 	dream.Change = draft.Change
-	dream.Change.ID = "" // there is no such change
+	dream.Change.ID = "" // a plan is not stored
 	return dream, nil
 }
 
-// dream does all the phases. If somebody edits notes meanwhile it sorts once
-// more; what conversations and models said is not asked again.
+// dream runs all phases. If notes are edited meanwhile, it consolidates once more, without
+// extracting facts or calling models again.
 func (d *Dreamer) dream(ctx context.Context, news news, claim Claim) (dream Dream, err error) {
 	d.Dir.step(PhaseOrient)
 	gathered, err := d.gather(ctx, &dream, news)
@@ -207,7 +203,7 @@ func (d *Dreamer) dream(ctx context.Context, news news, claim Claim) (dream Drea
 		d.Dir.step(PhaseConsolidate)
 		d.Dir.step(PhasePrune)
 		err = d.Dir.locked(ctx, func() error {
-			if err := d.Dir.holds(claim); err != nil {
+			if err := d.Dir.checkClaim(claim); err != nil {
 				return err
 			}
 			if err := d.finish(ctx, draft, gathered, dream.Usage); err != nil {
@@ -223,7 +219,7 @@ func (d *Dreamer) dream(ctx context.Context, news news, claim Claim) (dream Drea
 	return dream, err
 }
 
-// finish puts a dream in force, with the state that says so.
+// finish commits a consolidation together with its state.
 func (d *Dreamer) finish(ctx context.Context, draft *draft, gathered gathered, usage firn.Usage) error {
 	now := d.Dir.clock()
 	state, err := d.Dir.State()
@@ -241,7 +237,7 @@ func (d *Dreamer) finish(ctx context.Context, draft *draft, gathered gathered, u
 		}
 		more[progressFile] = readProgress(old.text).with(gathered.upTo, now)
 	}
-	if draft.settle(); len(draft.Files) == 0 {
+	if draft.dropUnchanged(); len(draft.Files) == 0 {
 		for name, c := range more {
 			if err := d.Dir.writeContent(memoryDir+"/"+name, c); err != nil {
 				return err

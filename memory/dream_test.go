@@ -175,7 +175,7 @@ func TestDreamGates(t *testing.T) {
 	expect(Order{Now: true}, GateLock)
 	c.pass(time.Hour) // it is stale now
 	expect(Order{}, "")
-	if err := d.holds(claim); err == nil {
+	if err := d.checkClaim(claim); err == nil {
 		t.Error("who was too slow still holds the lock")
 	}
 }

@@ -13,19 +13,18 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// Erased is what was taken out of a folder for good.
+// Erased counts the data erased from a folder.
 type Erased struct {
-	// Facts and Notes are how many went because nobody else had said so, Kept how
-	// many stay on other evidence.
+	// Facts and Notes are erased because they had no other source; Kept counts those with
+	// other sources.
 	Facts, Notes, Kept int
 }
 
-// Erase takes out of a folder what was learnt from a session, or from some of
-// its entries: out of the notes, out of the old versions that are kept of them,
-// and out of the lists of changes. A fact that others said too stays, with their
-// evidence alone. It is the one change of notes that cannot be undone. When it
-// fails or the process dies, it can be asked for again. A dream that is under
-// way is called off, since it may have read what is erased.
+// Erase removes everything learned from a session, or from some of its entries: from the
+// notes, from their old versions and from the lists of changes. A fact with other sources
+// stays, with those sources only. It is the only change of notes that cannot be undone. If
+// it fails or the process dies, it can be repeated. A running consolidation is canceled,
+// since it may have read the erased entries.
 func (d *Dir) Erase(ctx context.Context, session firn.ID, entries ...firn.EntryID) (Erased, error) {
 	e := &eraser{session: session, entries: entries, gone: make(map[string]bool), names: make(map[string]bool)}
 	if _, err := d.fs.Stat(filepath.Join(d.root, memoryDir)); errors.Is(err, fs.ErrNotExist) {
@@ -38,14 +37,14 @@ func (d *Dir) Erase(ctx context.Context, session firn.ID, entries ...firn.EntryI
 	return e.done, err
 }
 
-// erase does it. Whoever does it again after a crash must still find what to
-// look for: so the texts go before the evidence of them, and whole notes, whose
-// names are looked for too, go last.
+// erase does the work of Erase. A repetition after a crash must still find all affected
+// texts: texts are therefore removed before their sources, and whole notes, whose names are
+// also searched for, last.
 func (d *Dir) erase(ctx context.Context, e *eraser) error {
-	if err := d.bury(e.session, e.entries); err != nil {
+	if err := d.addTombstone(e.session, e.entries); err != nil {
 		return err
 	}
-	if err := d.unsee(e.session); err != nil {
+	if err := d.forgetSeen(e.session); err != nil {
 		return err
 	}
 	files, err := d.read(ctx)
@@ -63,7 +62,7 @@ func (d *Dir) erase(ctx context.Context, e *eraser) error {
 	if err != nil {
 		return err
 	}
-	e.see(files, past)
+	e.scan(files, past)
 	for _, last := range []bool{false, true} {
 		if err := d.rewrite(files, past, e, last); err != nil {
 			return err
@@ -81,8 +80,8 @@ type pastChange struct {
 	before, after version
 }
 
-// pastChanges reads all changes that are kept. One that cannot be read any more
-// cannot be undone either, and is taken away.
+// pastChanges reads all stored changes. A change that cannot be read cannot be undone
+// either and is deleted.
 func (d *Dir) pastChanges() ([]pastChange, error) {
 	found, err := d.fs.ReadDir(d.historyPath(""))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -103,8 +102,8 @@ func (d *Dir) pastChanges() ([]pastChange, error) {
 	return all, nil
 }
 
-// rewrite takes what is erased out of all files: of those that stay, or last of
-// those that go.
+// rewrite removes the erased data from all files; with last set, from the files that are
+// removed completely.
 func (d *Dir) rewrite(files version, past []pastChange, e *eraser, last bool) error {
 	for i := range past {
 		if err := d.rewriteChange(&past[i], e, last); err != nil {
@@ -126,8 +125,8 @@ func (d *Dir) rewrite(files version, past []pastChange, e *eraser, last bool) er
 	return nil
 }
 
-// rewriteChange takes what is erased out of what a change says of itself; last
-// the names of files.
+// rewriteChange removes the erased data from the description of a change; with last set,
+// also file names.
 func (d *Dir) rewriteChange(p *pastChange, e *eraser, last bool) error {
 	to, edits, names := e.change(p)
 	if last && !names || !last && !edits {
@@ -143,7 +142,7 @@ func (d *Dir) rewriteChange(p *pastChange, e *eraser, last bool) error {
 	return vfs.WriteFile(d.fs, d.historyPath(p.ID, changeFile), append(data, '\n'))
 }
 
-// rewriteVersions takes what is erased out of the versions that a change keeps.
+// rewriteVersions removes the erased data from the stored versions of a change.
 func (d *Dir) rewriteVersions(p *pastChange, e *eraser, last bool) error {
 	for i, f := range p.Files {
 		for ending, c := range map[string]content{"old": p.before[f.Path], "new": p.after[f.Path]} {
@@ -153,7 +152,7 @@ func (d *Dir) rewriteVersions(p *pastChange, e *eraser, last bool) error {
 				continue
 			}
 			if _, err := d.fs.Stat(filepath.Join(d.root, filepath.FromSlash(rel))); !c.there && errors.Is(err, fs.ErrNotExist) {
-				continue // else it is left of a process that died doing this
+				continue // otherwise it was left by a process that died here
 			}
 			if err := d.writeContent(rel, to); err != nil {
 				return err
@@ -163,8 +162,8 @@ func (d *Dir) rewriteVersions(p *pastChange, e *eraser, last bool) error {
 	return nil
 }
 
-// removeTemps takes away what a process that died was about to put in place. The
-// caller has the lock, so nobody else is.
+// removeTemps deletes the temporary files of processes that died. The caller holds the
+// lock, so no other process is writing.
 func (d *Dir) removeTemps() error {
 	dirs := []string{d.root, filepath.Join(d.root, memoryDir)}
 	found, _ := d.fs.ReadDir(d.historyPath(""))
@@ -187,5 +186,5 @@ func (d *Dir) removeTemps() error {
 	return nil
 }
 
-// ours are the names of files that are about to replace others.
+// ours matches the names of temporary files.
 var ours = pattern.New(`^\.(.+\.md|change\.json|\d+\.(old|new)|\.commit|\.extraction_state\.json|\.consolidation_state\.json|\.erased\.json|\.dreamt\.json)\.tmp-`)

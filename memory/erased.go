@@ -10,17 +10,16 @@ import (
 	"firn.dev"
 )
 
-// erasedFile remembers what was erased, by its ids alone: who read it before and
-// is still thinking about it must not note it afterwards.
+// erasedFile records the IDs of erased sessions and entries, so that an extraction that
+// read them before does not store them afterwards.
 const erasedFile = ".erased.json"
 
-// tombstones are what was erased.
+// tombstones are the erased sessions and entries.
 type tombstones struct {
 	Sessions map[firn.ID]tombstone `json:"sessions"`
 }
 
-// tombstone is what was erased of a session: some entries, or without any all of
-// it.
+// tombstone is an erased session: some of its entries or, without any, all of it.
 type tombstone struct {
 	Entries []firn.EntryID `json:"entries,omitempty"`
 	Time    time.Time      `json:"time"`
@@ -38,8 +37,8 @@ func (d *Dir) tombstones() (tombstones, error) {
 	return t, nil
 }
 
-// bury remembers what is erased. The caller has the lock.
-func (d *Dir) bury(session firn.ID, entries []firn.EntryID) error {
+// addTombstone records an erasure. The caller holds the lock.
+func (d *Dir) addTombstone(session firn.ID, entries []firn.EntryID) error {
 	t, err := d.tombstones()
 	if err != nil {
 		return err
@@ -66,19 +65,19 @@ func (d *Dir) bury(session firn.ID, entries []firn.EntryID) error {
 	return d.writeContent(memoryDir+"/"+erasedFile, content{string(data) + "\n", true})
 }
 
-// buried reports whether a source was erased.
-func (t tombstones) buried(s Source) bool {
+// contains reports whether a source was erased.
+func (t tombstones) contains(s Source) bool {
 	stone, ok := t.Sessions[s.Session]
 	return ok && (len(stone.Entries) == 0 || slices.Contains(stone.Entries, s.Entry))
 }
 
-// living are the facts that rest on something that was not erased, on that
-// alone.
-func (t tombstones) living(facts []Fact) []Fact {
+// remainingFacts returns the facts with sources that were not erased, with those sources
+// only.
+func (t tombstones) remainingFacts(facts []Fact) []Fact {
 	var left []Fact
 	for _, f := range facts {
 		before := len(f.Sources)
-		f.Sources = slices.DeleteFunc(slices.Clone(f.Sources), t.buried)
+		f.Sources = slices.DeleteFunc(slices.Clone(f.Sources), t.contains)
 		if len(f.Sources) > 0 || before == 0 {
 			left = append(left, f)
 		}

@@ -97,7 +97,7 @@ func FuzzAnswer(f *testing.F) {
 			}
 		}
 		for _, s := range parseAdvice(answer, []string{"one two three", "two three four"}) {
-			if !s.sound() {
+			if !s.valid() {
 				t.Errorf("%q gives %+v", answer, s)
 			}
 		}

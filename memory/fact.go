@@ -13,24 +13,24 @@ import (
 	"firn.dev/internal/base/pattern"
 )
 
-// Category is what kind of fact something is.
+// Category is the category of a fact.
 type Category string
 
 // The categories of facts.
 const (
-	// Preference is who the user is and what they like.
+	// Preference is about the user and their preferences.
 	Preference Category = "preference"
-	// Project is how something is: architecture, dates, names.
+	// Project is about the project: architecture, dates, names.
 	Project Category = "project"
-	// Pattern is how things are done again and again.
+	// Pattern is a recurring way of working.
 	Pattern Category = "pattern"
-	// Decision is what was chosen, and why.
+	// Decision is a decision and its reason.
 	Decision Category = "decision"
-	// Constraint is what must or must not be.
+	// Constraint is a requirement or prohibition.
 	Constraint Category = "constraint"
 )
 
-// ParseCategory reads a category, by any of the names that are in use for it.
+// ParseCategory parses a category by any of its common names.
 func ParseCategory(name string) (Category, bool) {
 	plain := strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
 	switch plain {
@@ -48,48 +48,47 @@ func ParseCategory(name string) (Category, bool) {
 	return "", false
 }
 
-// Fact is one thing to know: a line of a note.
+// Fact is a single fact: a line of a note.
 type Fact struct {
-	// Category may be empty, as in what was noted by hand.
+	// Category may be empty, as in handwritten notes.
 	Category Category
 	Text     string
-	// Confidence is how sure it is, from 0 to 1; zero if that is not said.
+	// Confidence is the confidence, from 0 to 1; zero if not given.
 	Confidence float64
-	// Sources are the entries that say so.
+	// Sources are the source entries.
 	Sources []Source
-	// Day is when it was noted, zero if that is not known.
+	// Day is when it was noted; zero if unknown.
 	Day time.Time
-	// Note is the name of the note that it is in, Line the line of its body, from
-	// 1.
+	// Note is the name of its note, Line the line in its body, from 1.
 	Note string
 	Line int
-	// Gone says that a newer fact has taken its place.
+	// Gone means that a newer fact has replaced it.
 	Gone bool
 
-	// said is when the latest of its sources was said, and spoken whether one of
-	// them is a person's own words; both are known only where it is found.
+	// said is the time of the latest source, spoken whether one of them is a person's own
+	// statement; both are known only after extraction.
 	said   time.Time
 	spoken bool
 }
 
-// ID names a fact within its note. It is the same for texts that say the same.
+// ID identifies a fact within its note. It is the same for equivalent texts.
 func (f Fact) ID() string {
 	h := fnv.New32a()
-	_, _ = h.Write([]byte(sameKey(f.Text))) // which cannot fail
+	_, _ = h.Write([]byte(sameKey(f.Text))) // cannot fail
 	return fmt.Sprintf("%08x", h.Sum32())
 }
 
-// Ref names a fact among the notes of its folder.
+// Ref identifies a fact among the notes of its folder.
 func (f Fact) Ref() string { return f.Note + "#" + f.ID() }
 
-// sameKey is the same for texts that differ in case, white space and the last
-// full stop only.
+// sameKey returns the same key for texts that differ only in case, white space and the
+// final full stop.
 func sameKey(text string) string {
 	return strings.TrimRight(strings.ToLower(strings.Join(strings.Fields(text), " ")), ".!")
 }
 
-// The lines that facts are spelt in, as Cersei does; the comment at the end,
-// which is ours, has the evidence.
+// The line format of facts, as in Cersei; the comment at the end, which is our own, has the
+// sources.
 var (
 	labelled  = pattern.New(`^\*\*\[([a-zA-Z_ -]{1,20})\]\*\* +(.+)$`)
 	confident = pattern.New(` *\*\(confidence: (\d{1,3})%\)\*$`)
@@ -97,8 +96,8 @@ var (
 	goneSince = pattern.New(` *\(superseded \d{4}-\d{2}-\d{2}\)$`)
 )
 
-// parseFact reads a line of a list. It is false if the line is none, or says
-// nothing.
+// parseFact parses a list item. It returns false if the line is not a list item or is
+// empty.
 func parseFact(line string) (Fact, bool) {
 	text, ok := listItem(line)
 	if !ok {
@@ -131,7 +130,7 @@ func parseFact(line string) (Fact, bool) {
 	return f, f.Text != ""
 }
 
-// listItem is what stands behind the mark of a list.
+// listItem returns the text after a list marker.
 func listItem(line string) (string, bool) {
 	for _, mark := range []string{"- ", "* ", "+ ", "• "} {
 		if text, ok := strings.CutPrefix(line, mark); ok {
@@ -141,7 +140,7 @@ func listItem(line string) (string, bool) {
 	return "", false
 }
 
-// String spells a fact as a line of a list.
+// String formats a fact as a list item.
 func (f Fact) String() string {
 	text := f.Text
 	if f.Category != "" {
@@ -163,9 +162,8 @@ func (f Fact) String() string {
 	return "- " + text
 }
 
-// plainLine is what a line of Markdown says: without the marks of lists,
-// headings and quotes before it, and without what one cannot see. What is left
-// cannot be any of those once it stands behind a mark of its own.
+// plainLine returns the text of a Markdown line without list, heading and quote markers and
+// without invisible characters. The result has no special meaning after a list marker.
 func plainLine(line string) string {
 	line = strings.Join(strings.FieldsFunc(line, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || isLineEnd(r)
@@ -188,7 +186,7 @@ func isLineEnd(r rune) bool {
 	return false
 }
 
-// plainLines makes facts of a text, one of each line that says something.
+// plainLines returns a fact for each line of a text that is not blank.
 func plainLines(text string) []string {
 	text, _ = firn.CleanText(text)
 	var lines []string

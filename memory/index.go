@@ -10,16 +10,16 @@ import (
 	"firn.dev/internal/base/pattern"
 )
 
-// The bounds of MEMORY.md: what is more is not shown to a model.
+// The limits of MEMORY.md; anything beyond is not sent to a model.
 const (
 	maxIndexLines = 200
 	maxIndexBytes = 25_000
 )
 
-// pointer is a line of the index that points at a note.
+// pointer matches an index line that points to a note.
 var pointer = pattern.New(`^[-*+] +\[([^\]]*)\]\((?:\./)?memory/([^)/]+)\.md\)`)
 
-// pointsAt is the note that a line of the index points at.
+// pointsAt returns the note that an index line points to.
 func pointsAt(line string) (name string, ok bool) {
 	m := pointer.FindStringSubmatch(line)
 	if m == nil {
@@ -28,7 +28,7 @@ func pointsAt(line string) (name string, ok bool) {
 	return m[2], true
 }
 
-// pointerLine is the line of a note in the index.
+// pointerLine returns the index line of a note.
 func pointerLine(n Note) string {
 	line := "- [" + strings.NewReplacer("[", "(", "]", ")", "\n", " ").Replace(n.heading()) + "](" + notePath(n.Name) + ")"
 	if summary := n.summary(); summary != "" && summary != n.heading() {
@@ -37,11 +37,10 @@ func pointerLine(n Note) string {
 	return line
 }
 
-// reindexed is the index as it should be for notes: a line for each that has a
-// name, none for those that are gone, and everything else as it was written.
-// Lines are as many as may be; those of the least sure and oldest notes are left
-// out first, and lines that people wrote stay.
-func reindexed(index string, notes []Note) string {
+// updateIndex returns the updated index for notes: one line for each named note, none for
+// removed ones, and all other text unchanged. If there are too many lines, those of the
+// least certain and oldest notes are dropped first; handwritten lines stay.
+func updateIndex(index string, notes []Note) string {
 	byName := make(map[string]Note)
 	for _, n := range notes {
 		if _, daily := n.Day(); !daily && n.Name != extractedNote {
@@ -78,7 +77,7 @@ func reindexed(index string, notes []Note) string {
 	return strings.Join(fitIndex(lines, byName), "\n") + "\n"
 }
 
-// fitIndex leaves out pointers until the lines are few enough.
+// fitIndex drops pointers until there are few enough lines.
 func fitIndex(lines []string, notes map[string]Note) []string {
 	size := 0
 	for _, line := range lines {
@@ -88,12 +87,12 @@ func fitIndex(lines []string, notes map[string]Note) []string {
 		worst := -1
 		for i, line := range lines {
 			name, ok := pointsAt(line)
-			if ok && (worst < 0 || lessWorth(notes[name], notes[mustPoint(lines[worst])])) {
+			if ok && (worst < 0 || rankedBelow(notes[name], notes[mustPoint(lines[worst])])) {
 				worst = i
 			}
 		}
 		if worst < 0 {
-			break // all of it was written by people
+			break // the rest is handwritten
 		}
 		size -= len(lines[worst]) + 1
 		lines = slices.Delete(lines, worst, worst+1)
@@ -106,9 +105,9 @@ func mustPoint(line string) string {
 	return name
 }
 
-// lessWorth reports whether a note is the one to leave out of two. What does not
-// say how sure it is was written by people, and is sure.
-func lessWorth(a, b Note) bool {
+// rankedBelow reports whether a should be dropped before b. A note without a confidence is
+// handwritten and counts as certain.
+func rankedBelow(a, b Note) bool {
 	sure := func(n Note) float64 {
 		if n.Confidence == 0 {
 			return 1
@@ -121,21 +120,21 @@ func lessWorth(a, b Note) bool {
 	return a.Created.Before(b.Created)
 }
 
-// index brings the index of a set up to date, as part of a change.
+// index updates the index of a set as part of a change.
 func (d *draft) index(files version) {
 	old := files[IndexFile]
-	text := reindexed(old.text, files.notes())
+	text := updateIndex(old.text, files.notes())
 	to := content{text, text != ""}
 	if old == to || old.there && strings.TrimSpace(old.text) == strings.TrimSpace(text) {
 		return
 	}
-	gone, came := differ(lineList(old.text), lineList(text))
+	gone, came := diffLines(lineList(old.text), lineList(text))
 	d.put(IndexFile, old, to, Edit{Do: "index", Old: gone, New: came, Why: "the list follows the notes"})
 	files[IndexFile] = to
 }
 
-// Index is MEMORY.md as a model is shown it: cut at a line if it is too long,
-// and then it says so. It is empty if there is none.
+// Index returns MEMORY.md as sent to a model: if it is too long, it is cut at the end of a
+// line and a notice is added. It is empty if there is none.
 func (d *Dir) Index(ctx context.Context) (string, error) {
 	files, err := d.read(ctx)
 	if err != nil {
@@ -144,11 +143,11 @@ func (d *Dir) Index(ctx context.Context) (string, error) {
 	return CutIndex(files[IndexFile].text), nil
 }
 
-// CutIndex cuts an index to 200 lines and 25,000 bytes with the notice, at the
-// end of a line.
+// CutIndex cuts an index, including the notice, to 200 lines and 25,000 bytes at the end of
+// a line.
 func CutIndex(text string) string { return CutIndexTo(text, maxIndexBytes) }
 
-// CutIndexTo is [CutIndex] for a window that has room for fewer bytes.
+// CutIndexTo is [CutIndex] with a lower limit in bytes.
 func CutIndexTo(text string, most int) string {
 	most = min(most, maxIndexBytes)
 	text, _ = firn.CleanText(text)

@@ -6,15 +6,15 @@ import (
 	"firn.dev/internal/base/pattern"
 )
 
-// Bounds of a fact that is found in a conversation.
+// The limits of an extracted fact.
 const (
 	leastTerms      = 2
 	mostFactBytes   = 400
 	leastConfidence = 0.3
 )
 
-// junkWords are phrases of sentences that tell nothing for later: they are
-// about the talk itself, or about how things are in this moment.
+// junkWords are phrases of sentences without lasting value: they are about the conversation
+// itself or the current moment.
 var junkWords = []string{
 	"the user asked", "the user said hello", "the user thanked", "the user greeted", "the user wants to know", "user asked", "asked the assistant",
 	"the assistant", "as an ai", "this conversation", "this session", "the conversation", "previous message", "my previous", "last message",
@@ -23,15 +23,15 @@ var junkWords = []string{
 	"note to self", "system prompt", "ignore previous", "ignore all", "disregard", "you are now", "do not tell the user",
 }
 
-// Secrets must not be noted: neither what looks like a key, nor what says that
-// it is one.
+// Secrets must not be noted: neither strings that look like keys nor sentences that mention
+// one.
 var (
 	secretWord  = pattern.New(`(?i)\b(password|passwort|passphrase|passwd|api[ _-]?key|secret|token|private key|pin code|credit card)\b[^.]{0,20}?(\bis\b|:|=)`)
 	secretShape = pattern.New(`\b(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|AKIA[0-9A-Z]{16}|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[0-9A-Za-z_-]{30,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})|-----BEGIN`)
 	longWord    = pattern.New(`[A-Za-z0-9+/=_-]{32,}`)
 )
 
-// Junk says in a few words why a fact is not worth keeping; empty if it is.
+// Junk returns a short reason why a fact is not worth keeping; empty if it is.
 func Junk(f Fact) string {
 	text := strings.TrimSpace(f.Text)
 	low := strings.ToLower(text)
@@ -59,7 +59,7 @@ func Junk(f Fact) string {
 	return ""
 }
 
-// hasSecret reports whether a text looks as if it held a secret.
+// hasSecret reports whether a text looks like it contains a secret.
 func hasSecret(text string) bool {
 	if secretWord.MatchString(text) || secretShape.MatchString(text) {
 		return true
@@ -74,7 +74,7 @@ func hasSecret(text string) bool {
 	return false
 }
 
-// familiar reports whether a text says hardly more than one of the others.
+// familiar reports whether a text adds almost nothing to one of the others.
 func familiar(words []string, others [][]string) bool {
 	for _, other := range others {
 		if cover(words, other) >= 0.9 {

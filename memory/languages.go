@@ -7,22 +7,21 @@ import (
 	"unicode/utf8"
 )
 
-// language is what is known of a language besides English: by which words it is
-// told, its words for days, and for things to be kept. It is only data: what is
-// not known is left as it was said.
+// language holds the data of a language other than English: common words for detection,
+// words for days, and phrases that mark facts.
 type language struct {
-	// common are words that tell it from others.
+	// common are words that identify the language.
 	common map[string]bool
-	// days are words that mean a day, seen from when it was said.
+	// days are relative words for days, with their offsets.
 	days map[string]int
-	// before is what a date stands behind, unless one of the words in behind does
-	// already; after one of the words in not it is no day at all.
+	// before is the preposition of a date, unless one of the words in behind precedes it;
+	// after one of the words in not, the word is not a day.
 	before      string
 	behind, not map[string]bool
-	// kept are beginnings of sentences that ask for something to be kept, telling
-	// words those that sound like it; each with its category.
+	// asked are phrases that ask to remember something; the other lists are words that mark
+	// a fact, each with its category.
 	asked   []string
-	telling map[Category][]string
+	phrases map[Category][]string
 }
 
 var languages = []language{
@@ -31,7 +30,7 @@ var languages = []language{
 		days:   map[string]int{"heute": 0, "morgen": 1, "übermorgen": 2, "gestern": -1, "vorgestern": -2},
 		before: "am", behind: set("bis ab seit von vom am für"), not: set("guten jeden am heute gestern"),
 		asked: []string{"merk dir, dass ", "merke dir, dass ", "merk dir: ", "merke dir: ", "denk daran, dass ", "vergiss nicht, dass "},
-		telling: map[Category][]string{
+		phrases: map[Category][]string{
 			Decision: {"haben entschieden", "haben beschlossen", "einigten uns"}, Constraint: {"niemals", "darf nicht", "dürfen nicht", "auf keinen fall"},
 			Preference: {"ich bevorzuge", "ich mag", "ich heiße", "mein name ist", "am liebsten"}, Pattern: {"immer", "grundsätzlich"},
 		},
@@ -41,7 +40,7 @@ var languages = []language{
 		days:   map[string]int{"aujourd'hui": 0, "demain": 1, "après-demain": 2, "hier": -1, "avant-hier": -2},
 		before: "le", behind: set("pour depuis jusqu'à avant après dès"), not: set("à"),
 		asked: []string{"souviens-toi que ", "rappelle-toi que ", "retiens que ", "n'oublie pas que ", "note que ", "notez que "},
-		telling: map[Category][]string{
+		phrases: map[Category][]string{
 			Decision: {"avons décidé", "on a décidé", "avons choisi"}, Constraint: {"jamais", "il ne faut pas", "obligatoire"},
 			Preference: {"je préfère", "j'aime", "je m'appelle", "mon nom est"}, Pattern: {"toujours", "d'habitude"},
 		},
@@ -51,19 +50,19 @@ var languages = []language{
 		days:   map[string]int{"hoy": 0, "mañana": 1, "ayer": -1, "anteayer": -2},
 		before: "el", behind: set("hasta desde para"), not: set("la esta una cada pasado por buena"),
 		asked: []string{"recuerda que ", "recuérdalo: ", "no olvides que ", "ten en cuenta que ", "anota que "},
-		telling: map[Category][]string{
+		phrases: map[Category][]string{
 			Decision: {"hemos decidido", "decidimos", "acordamos"}, Constraint: {"nunca", "jamás", "no se debe", "es obligatorio"},
 			Preference: {"prefiero", "me gusta", "me llamo", "mi nombre es"}, Pattern: {"siempre", "normalmente"},
 		},
 	},
 }
 
-// english tells English from the others, which has rules of its own.
+// english are words that identify English, which has its own rules.
 var english = set("the a an and is are was were will be we i it to of for with on at in not that this my our")
 
-// tongue is the language of a text, if it is one of those that are known besides
-// English and there is no doubt.
-func tongue(text string) (language, bool) {
+// detectLanguage returns the language of a text if it is clearly one of the known ones
+// other than English.
+func detectLanguage(text string) (language, bool) {
 	counts := make([]int, len(languages)+1)
 	for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return notWord(r) && r != '\'' }) {
 		for i, l := range languages {
@@ -93,7 +92,7 @@ func tongue(text string) (language, bool) {
 	return languages[best], true
 }
 
-// absolute writes dates into a text in place of words for days.
+// absolute replaces words for days in a text with dates.
 func (l language) absolute(text string, said time.Time) string {
 	var b strings.Builder
 	last := ""
@@ -101,12 +100,12 @@ func (l language) absolute(text string, said time.Time) string {
 		word, gap := cutWord(text)
 		text = text[len(word)+len(gap):]
 		low := strings.ToLower(strings.ReplaceAll(word, "’", "'"))
-		if low == "mañana" && last == "pasado" { // the day after
+		if low == "mañana" && last == "pasado" { // the day after tomorrow
 			rest := strings.TrimRightFunc(b.String(), unicode.IsSpace)
 			b.Reset()
-			b.WriteString(rest[:len(rest)-len("pasado")] + l.dated(2, "", said))
+			b.WriteString(rest[:len(rest)-len("pasado")] + l.formatDay(2, "", said))
 		} else if n, ok := l.days[low]; ok && !l.not[last] && (low == word || last == "" || n != 1) {
-			b.WriteString(l.dated(n, last, said))
+			b.WriteString(l.formatDay(n, last, said))
 		} else {
 			b.WriteString(word)
 		}
@@ -121,8 +120,8 @@ func (l language) absolute(text string, said time.Time) string {
 	return b.String()
 }
 
-// dated is a day behind the word that stood before it.
-func (l language) dated(n int, last string, said time.Time) string {
+// formatDay returns a date to follow the word last.
+func (l language) formatDay(n int, last string, said time.Time) string {
 	day := said.AddDate(0, 0, n).Format(dayFormat)
 	if l.behind[last] {
 		return day
@@ -130,8 +129,7 @@ func (l language) dated(n int, last string, said time.Time) string {
 	return l.before + " " + day
 }
 
-// cutWord cuts the first word off a text, and what stands between it and the
-// next.
+// cutWord splits off the first word of a text and the text up to the next word.
 func cutWord(text string) (word, gap string) {
 	in := func(r rune) bool { return !notWord(r) || r == '\'' || r == '’' || r == '-' }
 	end := strings.IndexFunc(text, func(r rune) bool { return !in(r) })
@@ -145,9 +143,8 @@ func cutWord(text string) (word, gap string) {
 	return text[:end], text[end : end+next]
 }
 
-// keeps tells whether a sentence sounds as if it should be kept, and what it
-// says then.
-func (l language) keeps(sentence string) (Fact, bool) {
+// factIn returns the fact in a sentence that sounds worth keeping, and false otherwise.
+func (l language) factIn(sentence string) (Fact, bool) {
 	low := strings.ToLower(sentence)
 	for _, begin := range l.asked {
 		if strings.HasPrefix(low, begin) && len(begin) < len(sentence) {
@@ -155,7 +152,7 @@ func (l language) keeps(sentence string) (Fact, bool) {
 		}
 	}
 	for _, category := range []Category{Decision, Constraint, Preference, Pattern} {
-		for _, phrase := range l.telling[category] {
+		for _, phrase := range l.phrases[category] {
 			if at := strings.Index(low, phrase); at >= 0 && (at == 0 || low[at-1] == ' ') && !strings.HasSuffix(low, "?") {
 				return Fact{Category: category, Text: sentence, Confidence: 0.6}, true
 			}

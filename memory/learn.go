@@ -14,20 +14,20 @@ import (
 	"firn.dev"
 )
 
-// progressFile remembers up to where conversations were looked through. It is
-// written together with what was found there.
+// progressFile records up to which entry each conversation was examined. It is written
+// together with the extracted facts.
 const (
 	progressFile = ".extraction_state.json"
-	// keptProgress is how many conversations are remembered.
+	// keptProgress is the number of conversations that are recorded.
 	keptProgress = 2000
 )
 
-// progress is up to where conversations were looked through.
+// progress records up to which entry conversations were examined.
 type progress struct {
-	Sessions map[firn.ID]looked `json:"sessions"`
+	Sessions map[firn.ID]examinedUpTo `json:"sessions"`
 }
 
-type looked struct {
+type examinedUpTo struct {
 	Entry firn.EntryID `json:"entry"`
 	Time  time.Time    `json:"time"`
 }
@@ -35,15 +35,15 @@ type looked struct {
 func readProgress(text string) progress {
 	var p progress
 	if json.Unmarshal([]byte(text), &p) != nil || p.Sessions == nil {
-		p.Sessions = make(map[firn.ID]looked) // it only saves work
+		p.Sessions = make(map[firn.ID]examinedUpTo) // the file only saves work
 	}
 	return p
 }
 
-// with is the progress with more, as its file has it.
+// with returns the content of the progress file with more entries.
 func (p progress) with(more map[firn.ID]firn.EntryID, now time.Time) content {
 	for id, entry := range more {
-		p.Sessions[id] = looked{entry, now.UTC().Truncate(time.Second)}
+		p.Sessions[id] = examinedUpTo{entry, now.UTC().Truncate(time.Second)}
 	}
 	if len(p.Sessions) > keptProgress {
 		oldest := slices.SortedFunc(maps.Keys(p.Sessions), func(a, b firn.ID) int {
@@ -56,7 +56,7 @@ func (p progress) with(more map[firn.ID]firn.EntryID, now time.Time) content {
 	return p.content()
 }
 
-// content is the progress as its file has it.
+// content returns the content of the progress file.
 func (p progress) content() content {
 	data, err := json.MarshalIndent(p, "", "  ")
 	if err != nil {
@@ -65,7 +65,7 @@ func (p progress) content() content {
 	return content{string(data) + "\n", true}
 }
 
-// readState reads one of the files beside the notes, past the cache.
+// readState reads a state file, bypassing the cache.
 func (d *Dir) readState(name string) (content, error) {
 	data, err := readAll(d.fs, d.memoryPath(name))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -77,8 +77,7 @@ func (d *Dir) readState(name string) (content, error) {
 	return content{string(data), true}, nil
 }
 
-// Looked is up to which entry a conversation was looked through; empty if it
-// was not.
+// Looked returns the entry up to which a conversation was examined; empty if it was not.
 func (d *Dir) Looked(session firn.ID) (firn.EntryID, error) {
 	c, err := d.readState(progressFile)
 	if err != nil {
@@ -87,13 +86,12 @@ func (d *Dir) Looked(session firn.ID) (firn.EntryID, error) {
 	return readProgress(c.text).Sessions[session].Entry, nil
 }
 
-// Learn takes in facts that were found in a conversation, which was looked
-// through up to an entry. It is all there or nothing, and to learn the same
-// again changes nothing. With no facts it only remembers how far it was looked.
-// What was erased meanwhile is not taken in.
+// Learn stores the facts extracted from a conversation that was examined up to an entry. It
+// is atomic and idempotent. Without facts it only records the progress. Facts from sources
+// erased meanwhile are not stored.
 func (d *Dir) Learn(ctx context.Context, facts []Fact, session firn.ID, upTo firn.EntryID) (Change, error) {
 	var done Change
-	err := d.again(ctx, func() error {
+	err := d.retryLocked(ctx, func() error {
 		files, err := d.read(ctx)
 		if err != nil {
 			return err
@@ -104,19 +102,19 @@ func (d *Dir) Learn(ctx context.Context, facts []Fact, session firn.ID, upTo fir
 		}
 		now := d.clock()
 		change := newDraft("extract", now)
-		if living := erased.living(facts); len(living) > 0 {
-			desk := newDesk(files, dayStart(now))
-			desk.add(living)
-			desk.write(change, files)
+		if living := erased.remainingFacts(facts); len(living) > 0 {
+			work := newWorkspace(files, dayStart(now))
+			work.add(living)
+			work.write(change, files)
 			change.index(files)
 		}
-		if session != "" && upTo != "" && !erased.buried(Source{Session: session}) {
+		if session != "" && upTo != "" && !erased.contains(Source{Session: session}) {
 			old, err := d.readState(progressFile)
 			if err != nil {
 				return err
 			}
 			to := readProgress(old.text).with(map[firn.ID]firn.EntryID{session: upTo}, now)
-			if change.settle(); len(change.Files) == 0 {
+			if change.dropUnchanged(); len(change.Files) == 0 {
 				return d.writeContent(memoryDir+"/"+progressFile, to)
 			}
 			change.put(memoryDir+"/"+progressFile, old, to)
@@ -128,7 +126,7 @@ func (d *Dir) Learn(ctx context.Context, facts []Fact, session firn.ID, upTo fir
 	return done, err
 }
 
-// dayStart is the day of a time, as notes are dated.
+// dayStart returns the start of the day of a time, as used in notes.
 func dayStart(at time.Time) time.Time {
 	return time.Date(at.Year(), at.Month(), at.Day(), 0, 0, 0, 0, time.UTC)
 }

@@ -13,19 +13,18 @@ import (
 	"firn.dev"
 )
 
-// within says whether a file of the folder is in it: a link that leads out of
-// the folder would tell a model what is elsewhere on the machine, and one that
-// leads to itself is nothing at all. Both are [firn.ErrUnsupported], as other
-// things that can be no note. The folder itself may be a link, and so may its
-// memory.
-func (d *Dir) within(full string) error {
+// checkInside checks that a file is inside the folder. A link that leads out of it would
+// expose other files to a model, and a link to itself cannot be read; both fail with
+// [firn.ErrUnsupported], like other files that cannot be notes. The folder itself and its
+// memory directory may be links.
+func (d *Dir) checkInside(full string) error {
 	info, err := os.Lstat(full)
 	if err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		return nil // whoever reads it is told what is wrong with it
+		return nil // reading it returns the error
 	}
 	real, err := filepath.EvalSymlinks(full)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it leads nowhere yet
+		return nil // the target does not exist yet
 	}
 	if err != nil {
 		return fmt.Errorf("read a note: %s: %w: the link cannot be followed: %w", full, firn.ErrUnsupported, err)
@@ -38,16 +37,16 @@ func (d *Dir) within(full string) error {
 	return fmt.Errorf("read a note: %s: %w: the link leads out of the folder of notes", full, firn.ErrUnsupported)
 }
 
-// Fault is something among the notes that can be no note.
+// Fault is a file among the notes that cannot be a note.
 type Fault struct {
-	// Name is what a note there would be called; empty for the list of notes.
+	// Name is the name that the note would have; empty for the index.
 	Name string
-	// Err says what is wrong: [firn.ErrUnsupported] or [firn.ErrTooLarge].
+	// Err is the cause: [firn.ErrUnsupported] or [firn.ErrTooLarge].
 	Err error
 }
 
-// Faults lists what is among the notes and is not read: links that lead out of
-// the folder or to themselves, what is no file, and what is too large.
+// Faults lists the files among the notes that are not read: links that lead out of the
+// folder or to themselves, non-regular files, and files that are too large.
 func (d *Dir) Faults(ctx context.Context) ([]Fault, error) {
 	names, err := d.names()
 	if err != nil {
@@ -58,7 +57,7 @@ func (d *Dir) Faults(ctx context.Context) ([]Fault, error) {
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
-		if _, err := d.readFile(rel); noNote(err) {
+		if _, err := d.readFile(rel); isNotNote(err) {
 			name, ok := noteName(rel)
 			if !ok {
 				name = ""
@@ -70,8 +69,8 @@ func (d *Dir) Faults(ctx context.Context) ([]Fault, error) {
 	return all, nil
 }
 
-// noNote reports whether an error says that a file can be no note. Such a file
-// keeps no other from being read.
-func noNote(err error) bool {
+// isNotNote reports whether an error means that a file cannot be a note. Such a file does
+// not prevent reading the others.
+func isNotNote(err error) bool {
 	return errors.Is(err, firn.ErrUnsupported) || errors.Is(err, firn.ErrTooLarge)
 }

@@ -12,24 +12,24 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// What tells of dreams, below the folder's memory. The state is spelt as Cersei
-// does.
+// The files of consolidations in the folder's memory directory. The state is encoded as in
+// Cersei.
 const (
 	stateFile     = ".consolidation_state.json"
 	dreamLockFile = ".consolidation_lock"
 )
 
-// State is when a folder was last tidied up.
+// State is the state of a folder's consolidations.
 type State struct {
-	// LastConsolidatedAt is in seconds since 1970, zero if it never was.
+	// LastConsolidatedAt is in seconds since 1970; zero means never.
 	LastConsolidatedAt int64   `json:"last_consolidated_at"`
 	LockETag           *string `json:"lock_etag"`
-	// Tokens and Cost are what models used for it in all.
+	// Tokens and Cost are the total usage of models.
 	Tokens int64   `json:"tokens,omitempty"`
 	Cost   float64 `json:"cost,omitempty"`
 }
 
-// State tells when the folder was last tidied up.
+// State returns the state of the folder's consolidations.
 func (d *Dir) State() (State, error) {
 	var s State
 	c, err := d.readState(stateFile)
@@ -37,7 +37,7 @@ func (d *Dir) State() (State, error) {
 		return s, err
 	}
 	if json.Unmarshal([]byte(c.text), &s) != nil {
-		return State{}, nil // it is as if it never was
+		return State{}, nil // an unreadable state counts as none
 	}
 	return s, nil
 }
@@ -57,14 +57,14 @@ func (s State) content() content {
 	return content{string(data) + "\n", true}
 }
 
-// Claim is who dreams, as the lock says.
+// Claim is the content of the lock file: the process that consolidates the folder.
 type Claim struct {
 	Owner string    `json:"owner"`
 	Token string    `json:"token"`
 	Since time.Time `json:"since"`
 }
 
-// readClaim reads who dreams; false if nobody does.
+// readClaim reads the lock file; it returns false if there is none.
 func (d *Dir) readClaim() (Claim, bool, error) {
 	var c Claim
 	full := d.memoryPath(dreamLockFile)
@@ -78,8 +78,7 @@ func (d *Dir) readClaim() (Claim, bool, error) {
 	if json.Unmarshal(data, &c) == nil && !c.Since.IsZero() {
 		return c, true, nil
 	}
-	// Somebody else's, or one that is just being written: its file tells since
-	// when.
+	// A foreign lock, or one that is being written: use the modification time.
 	info, err := d.fs.Stat(full)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, false, nil
@@ -90,9 +89,9 @@ func (d *Dir) readClaim() (Claim, bool, error) {
 	return Claim{Owner: "somebody", Since: info.ModTime}, true, nil
 }
 
-// claim takes the lock of dreams. If somebody has it, and not for longer than
-// stale, the error is [firn.ErrLocked]. The lock is made exclusively, and one
-// that is stale is taken away by one process at a time.
+// claim takes the consolidation lock. It fails with [firn.ErrLocked] if another process has
+// held it for less than stale. The lock file is created exclusively, and a stale one is
+// removed by one process at a time.
 func (d *Dir) claim(ctx context.Context, owner string, stale time.Duration) (Claim, error) {
 	mine := Claim{Owner: owner, Token: string(firn.NewEntryID()), Since: d.clock().UTC()}
 	err := d.locked(ctx, func() error {
@@ -100,7 +99,7 @@ func (d *Dir) claim(ctx context.Context, owner string, stale time.Duration) (Cla
 		if err != nil {
 			return err
 		}
-		// One from far in the future was taken by a clock that was wrong.
+		// A time far in the future is from a wrong clock.
 		if age := d.clock().Sub(other.Since); taken && age < stale && age > -stale {
 			return fmt.Errorf("tidy up the notes in %s: %s does it since %s: %w", d.root, other.Owner, other.Since.Format(time.RFC3339), firn.ErrLocked)
 		}
@@ -119,7 +118,7 @@ func (d *Dir) writeClaim(c Claim) error {
 	if err != nil {
 		return err
 	}
-	f, err := d.fs.Open(d.memoryPath(dreamLockFile), vfs.Create) // which must not exist
+	f, err := d.fs.Open(d.memoryPath(dreamLockFile), vfs.Create) // fails if it exists
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("tidy up the notes in %s: somebody has just begun: %w", d.root, firn.ErrLocked)
 	}
@@ -130,9 +129,9 @@ func (d *Dir) writeClaim(c Claim) error {
 	return errors.Join(err, f.Close())
 }
 
-// holds says whether a claim still counts: somebody may have taken over from
-// one who took too long. The caller has the lock of the folder.
-func (d *Dir) holds(c Claim) error {
+// checkClaim fails if a claim is no longer valid, because another process took over after
+// it became stale. The caller holds the lock of the folder.
+func (d *Dir) checkClaim(c Claim) error {
 	now, taken, err := d.readClaim()
 	if err != nil {
 		return err
@@ -143,10 +142,10 @@ func (d *Dir) holds(c Claim) error {
 	return nil
 }
 
-// release gives the lock back, if it is still ours.
+// release releases the lock if it is still ours.
 func (d *Dir) release(c Claim) error {
 	return d.locked(context.Background(), func() error {
-		if d.holds(c) != nil {
+		if d.checkClaim(c) != nil {
 			return nil
 		}
 		if err := d.fs.Remove(d.memoryPath(dreamLockFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {

@@ -10,8 +10,7 @@ import (
 	"firn.dev/internal/find/digest"
 )
 
-// Said is something that was said in a conversation and may be a source of
-// facts.
+// Said is a message of a conversation that may be a source of facts.
 type Said struct {
 	Source
 	Role firn.Role
@@ -19,27 +18,26 @@ type Said struct {
 	Time time.Time
 }
 
-// Material is what a conversation has to offer since something was last taken
-// from it.
+// Material is the new content of a conversation since the last extraction.
 type Material struct {
 	Session firn.ID
-	// Lines are what people and the agent said, oldest first.
+	// Lines are the messages of people and the agent, oldest first.
 	Lines []Said
-	// Messages is how many there are in all, Calls how many tools were called
-	// since the last time, Pending whether a call has no result yet.
+	// Messages is the total number of messages, Calls the number of tool calls since the
+	// last extraction, Pending whether a call has no result yet.
 	Messages, Calls int
 	Pending         bool
 	// Last is the latest message.
 	Last firn.EntryID
-	// Told are texts that memory told in the conversation itself: what its tools
-	// returned, and what was put into messages. What only repeats them is no news.
+	// Told are texts from memory in the conversation itself: results of memory tools and
+	// injected blocks. Repetitions of them are not extracted.
 	Told []string
 }
 
-// Collect takes the material out of a conversation: entries of the path to its
-// head, of which those up to after were taken before. What tools returned is no
-// source, nor is what programs injected: recalled notes, summaries, what
-// machines said. Older says that there was more, which is not among them.
+// Collect collects the material of a conversation from the entries of the path to its head.
+// Entries up to after were examined before. Tool results and injected text (recalled notes,
+// summaries, messages of programs) are not sources. older means that there are entries
+// before the first one.
 func Collect(session firn.ID, entries []firn.Entry, after firn.EntryID, older bool) Material {
 	m := Material{Session: session}
 	if older {
@@ -49,7 +47,7 @@ func Collect(session firn.ID, entries []firn.Entry, after firn.EntryID, older bo
 	if after != "" {
 		begin = slices.IndexFunc(entries, func(e firn.Entry) bool { return e.ID == after }) + 1
 	}
-	open := make(map[string]string) // calls that have no result yet, with their tools
+	open := make(map[string]string) // calls without a result, with their tools
 	for i, e := range entries {
 		message, ok := e.Body.(*firn.Message)
 		if !ok {
@@ -60,12 +58,12 @@ func Collect(session firn.ID, entries []firn.Entry, after firn.EntryID, older bo
 		case firn.RoleUser, firn.RoleAssistant:
 			m.Messages++
 		case firn.RoleToolResult:
-			m.hear(message, open)
+			m.addResults(message, open)
 			continue
 		default:
 			continue
 		}
-		clear(open) // who goes on talking does not wait for them
+		clear(open) // a later user message means that they are not awaited
 		for _, p := range message.Parts {
 			if call, ok := p.(firn.ToolCall); ok {
 				open[call.ID] = call.Name
@@ -82,43 +80,43 @@ func Collect(session firn.ID, entries []firn.Entry, after firn.EntryID, older bo
 	return m
 }
 
-// hear takes in results of tools, which are no source: those of memory's own are
-// what it told.
-func (m *Material) hear(message *firn.Message, open map[string]string) {
+// addResults processes tool results, which are not sources: results of memory tools are
+// added to Told.
+func (m *Material) addResults(message *firn.Message, open map[string]string) {
 	for _, p := range message.Parts {
 		result, ok := p.(firn.ToolResult)
 		if !ok {
 			continue
 		}
 		if remembers.MatchString(cmpOr(open[result.CallID], result.Name)) {
-			m.tell(firn.JoinText(result.Content))
+			m.addTold(firn.JoinText(result.Content))
 		}
 		delete(open, result.CallID)
 	}
 }
 
-// remembers are the names of tools that tell what was noted or said before,
-// ours and those of others.
+// remembers matches the names of tools that return notes or earlier messages, including
+// those of other programs.
 var remembers = pattern.New(`(?i)recall|memor|search_sessions|read_window|read_session|knowledge`)
 
-// tell notes what memory told, as much of it as matters.
-func (m *Material) tell(text string) {
-	if text = strings.TrimSpace(text); text != "" && len(m.Told) < mostTold {
+// addTold records a text from memory, up to a limit.
+func (m *Material) addTold(text string) {
+	if text = strings.TrimSpace(text); text != "" && len(m.Told) < maxTold {
 		m.Told = append(m.Told, firn.CutText(text, maxMaterialBytes))
 	}
 }
 
-// mostTold bounds how many texts are remembered as told.
-const mostTold = 200
+// maxTold is the maximum number of texts in Told.
+const maxTold = 200
 
-// longTalk is how many messages open the gate.
+// longTalk is the default minimum number of messages.
 const longTalk = 20
 
-// add takes in what a message says.
+// add adds the text of a message.
 func (m *Material) add(e firn.Entry, message *firn.Message) {
-	text, told := genuine(message.Text())
+	text, told := splitTold(message.Text())
 	for _, t := range told {
-		m.tell(t)
+		m.addTold(t)
 	}
 	if text == "" {
 		return
@@ -130,8 +128,8 @@ func (m *Material) add(e firn.Entry, message *firn.Message) {
 	m.Lines = append(m.Lines, Said{Source: Source{m.Session, e.ID}, Role: message.Role, Text: text, Time: at})
 }
 
-// blocks are what programs put around what memory told, wherever it stands; one
-// that is not closed goes on to the end.
+// blocks match the tags that programs put around text from memory; an unclosed block
+// extends to the end.
 var blocks = blocksOf("recall", "memory", "memories", "relevant-memories", "relevant_memories", "memory-context", "memory_context", "environment", "instructions", "agents", "system-reminder")
 
 func blocksOf(names ...string) []*pattern.Pattern {
@@ -142,13 +140,13 @@ func blocksOf(names ...string) []*pattern.Pattern {
 	return all
 }
 
-// summaries begin what tools say in the user's name when a conversation goes on
-// behind a summary of it.
+// summaries are the prefixes of messages that tools write in the user's name when a
+// conversation continues after a summary.
 var summaries = []string{"This session is being continued from a previous conversation", "[Previous conversation summary]"}
 
-// genuine is what somebody said themselves: without blocks that programs put
-// around it, and without what memory told, which is returned beside it.
-func genuine(text string) (own string, told []string) {
+// splitTold splits a text into its own content and the injected blocks from memory. Other
+// injected blocks are dropped.
+func splitTold(text string) (own string, told []string) {
 	for _, begin := range summaries {
 		if strings.HasPrefix(text, begin) {
 			return "", []string{text}
@@ -163,15 +161,15 @@ func genuine(text string) (own string, told []string) {
 	return strings.TrimSpace(digest.Genuine(text)), told
 }
 
-// Gates say when it is time to look for facts. The zero value is good.
+// Gates are the conditions for an extraction. The zero value means the defaults.
 type Gates struct {
-	// Messages is how many there must be in the conversation, zero means 20;
-	// Calls how many tools must have been called since the last time, zero means
-	// 3. Below zero means any number.
+	// Messages is the minimum number of messages in the conversation; zero means 20. Calls
+	// is the minimum number of tool calls since the last extraction; zero means 3. A
+	// negative value means no minimum.
 	Messages, Calls int
 }
 
-// Shut says which gate is shut, in a sentence; empty if all are open.
+// Shut returns a sentence about the first condition that is not met; empty if all are.
 func (g Gates) Shut(m Material) string {
 	messages, calls := g.Messages, g.Calls
 	if messages == 0 {

@@ -12,31 +12,30 @@ import (
 
 // Note is one file of notes.
 type Note struct {
-	// Name is that of the file, without its ending.
+	// Name is the name of the file without its extension.
 	Name string
-	// Title and Description say what it is about, Type what kind of note it is:
-	// one of the categories of facts, or any other word. All may be empty.
+	// Title and Description describe the content. Type is the kind of note: one of the
+	// categories of facts, or any other word. All may be empty.
 	Title, Description, Type string
-	// Confidence is how sure it is, from 0 to 1; zero if that is not said.
+	// Confidence is the confidence, from 0 to 1; zero if not given.
 	Confidence float64
-	// Created is when it was made, zero if that is not said.
+	// Created is when it was created; zero if not given.
 	Created time.Time
-	// Sources are where it was said.
+	// Sources are the source entries.
 	Sources []Source
-	// Extra are lines of the front matter that mean nothing to us. They are
-	// kept as they are.
+	// Extra are unknown lines of the front matter, which are kept unchanged.
 	Extra []string
 	// Body is the text below the front matter.
 	Body string
 }
 
-// Source is where something was said: an entry of a session.
+// Source is a source of a fact: an entry of a session.
 type Source struct {
 	Session firn.ID
 	Entry   firn.EntryID
 }
 
-// String spells a source as session/entry.
+// String formats a source as session/entry.
 func (s Source) String() string {
 	if s.Entry == "" {
 		return string(s.Session)
@@ -44,17 +43,17 @@ func (s Source) String() string {
 	return string(s.Session) + "/" + string(s.Entry)
 }
 
-// parseSource reads what [Source.String] spells.
+// parseSource parses the format of [Source.String].
 func parseSource(text string) Source {
 	session, entry, _ := strings.Cut(unquote(strings.TrimSpace(text)), "/")
 	return Source{firn.ID(session), firn.EntryID(entry)}
 }
 
-// fence begins and ends the front matter.
+// fence starts and ends the front matter.
 const fence = "---"
 
-// ParseNote reads a note. It never fails: what it does not understand is kept,
-// and a file without front matter is all body.
+// ParseNote parses a note. It never fails: unknown lines are kept, and a file without front
+// matter is all body.
 func ParseNote(name string, data []byte) Note {
 	text := cleanBody(string(bytes.TrimPrefix(data, []byte("\ufeff"))))
 	n := Note{Name: name, Body: text}
@@ -70,7 +69,7 @@ func ParseNote(name string, data []byte) Note {
 	return n
 }
 
-// cutFront parts the front matter from the body.
+// cutFront splits the front matter from the body.
 func cutFront(text string) (front, body string, ok bool) {
 	rest, ok := strings.CutPrefix(text, fence+"\n")
 	if !ok {
@@ -86,8 +85,8 @@ func cutFront(text string) (front, body string, ok bool) {
 	return front, "", ok
 }
 
-// frontLine takes in one line of the front matter, below the key that came last,
-// and returns the key that counts for the next.
+// frontLine parses one line of the front matter, given the last key, and returns the key
+// that applies to the next line.
 func (n *Note) frontLine(last, line string) (key string) {
 	if item, ok := strings.CutPrefix(strings.TrimSpace(line), "- "); ok && last == "sources" {
 		n.addSource(item)
@@ -103,8 +102,8 @@ func (n *Note) frontLine(last, line string) (key string) {
 	return ""
 }
 
-// set takes in a value that is known, once; false if it is not, or makes no
-// sense.
+// set sets a known value, once; it returns false if the key is unknown or the value is
+// invalid.
 func (n *Note) set(key, value string) bool {
 	plain := func(to *string) bool {
 		text := unquote(value)
@@ -153,7 +152,7 @@ func (n *Note) addSource(text string) {
 	n.Sources = append(n.Sources, s)
 }
 
-// parseTime reads a time or a day.
+// parseTime parses a time or a day.
 func parseTime(text string) (time.Time, bool) {
 	for _, layout := range []string{time.RFC3339, dayFormat} {
 		if at, err := time.Parse(layout, text); err == nil && at.Year() > 0 && !at.IsZero() {
@@ -163,11 +162,11 @@ func parseTime(text string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// dayFormat is how days are spelt.
+// dayFormat is the format of days.
 const dayFormat = "2006-01-02"
 
-// Markdown spells the note as its file has it. A note of which only a body is
-// known is that body.
+// Markdown returns the content of the note's file. A note without metadata is only its
+// body.
 func (n Note) Markdown() []byte {
 	var b strings.Builder
 	n.front(&b)
@@ -181,8 +180,8 @@ func (n Note) Markdown() []byte {
 	return []byte(text)
 }
 
-// front writes the lines of the front matter. Sources come last, since items
-// of a list that belongs to a key we do not know look like sources.
+// front writes the lines of the front matter. Sources are last, because list items of an
+// unknown key look like sources.
 func (n Note) front(b *strings.Builder) {
 	line := func(key, value string) {
 		if value != "" {
@@ -209,7 +208,7 @@ func (n Note) front(b *strings.Builder) {
 	}
 }
 
-// quote puts a value in quotes if it could be read as something else.
+// quote quotes a value that would otherwise be parsed differently.
 func quote(value string) string {
 	if value == "" {
 		return ""
@@ -225,7 +224,7 @@ func quote(value string) string {
 	return strconv.Quote(value)
 }
 
-// unquote takes the quotes off a value.
+// unquote removes the quotes of a value.
 func unquote(value string) string {
 	if len(value) < 2 {
 		return value
@@ -242,8 +241,7 @@ func unquote(value string) string {
 	return value
 }
 
-// Day is the day of a note that holds what was noted on one; false if it is no
-// such note.
+// Day returns the day of a daily note; false if it is not one.
 func (n Note) Day() (time.Time, bool) { return dayOf(n.Name) }
 
 func dayOf(name string) (time.Time, bool) {
@@ -251,7 +249,7 @@ func dayOf(name string) (time.Time, bool) {
 	return day, err == nil
 }
 
-// heading is what to call the note.
+// heading returns the display name of the note.
 func (n Note) heading() string {
 	if n.Title != "" {
 		return n.Title
@@ -264,7 +262,7 @@ func (n Note) heading() string {
 	return n.Name
 }
 
-// summary is the note in a line.
+// summary returns a one-line summary of the note.
 func (n Note) summary() string {
 	if n.Description != "" {
 		return n.Description
@@ -277,12 +275,11 @@ func (n Note) summary() string {
 	return ""
 }
 
-// maxSlug bounds the name of a file, in bytes.
+// maxSlug is the maximum length of a file name in bytes.
 const maxSlug = 60
 
-// Slug makes a name for a file of a title: letters and digits in lower case,
-// with dashes between them. It is empty if there are none, and never looks like
-// a day.
+// Slug derives a file name from a title: lowercase letters and digits, separated by dashes.
+// It is empty if there are none, and never looks like a day.
 func Slug(title string) string {
 	slug := strings.Join(strings.FieldsFunc(strings.ToLower(fold(title)), notWord), "-")
 	slug = strings.TrimRight(firn.CutText(slug, maxSlug), "-")

@@ -193,7 +193,7 @@ func TestReindexed(t *testing.T) {
 		notes = append(notes, Note{Name: "n" + strings.Repeat("x", 3) + string(rune('a'+i%26)) + strings.Repeat("y", i/26), Title: "T", Confidence: 0.5, Created: someDay.AddDate(0, 0, i)})
 	}
 	notes[7].Confidence = 0.9
-	index := reindexed("# Mine\n\nBy hand.\n", notes)
+	index := updateIndex("# Mine\n\nBy hand.\n", notes)
 	lines := strings.Split(strings.TrimRight(index, "\n"), "\n")
 	if len(lines) > maxIndexLines || len(index) > maxIndexBytes {
 		t.Errorf("it has %d lines and %d bytes", len(lines), len(index))
@@ -201,7 +201,7 @@ func TestReindexed(t *testing.T) {
 	if !strings.Contains(index, "By hand.") || !strings.Contains(index, notes[299].Name+".md") || strings.Contains(index, "/"+notes[0].Name+".md") || !strings.Contains(index, "/"+notes[7].Name+".md") {
 		t.Error("what is written by hand, sure and new is not what stayed")
 	}
-	if again := reindexed(index, notes); again != index {
+	if again := updateIndex(index, notes); again != index {
 		t.Error("to do it again changes it")
 	}
 }

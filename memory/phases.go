@@ -10,16 +10,16 @@ import (
 	"firn.dev"
 )
 
-// gathered is what conversations had to offer.
+// gathered is the result of the gather phase.
 type gathered struct {
 	facts []Fact
 	upTo  map[firn.ID]firn.EntryID
 	seen  seen
 }
 
-// gather looks for facts in conversations that have news. One that cannot be
-// read, or that waits for the result of a call, is passed over, and looked at
-// next time; so are those that are too many.
+// gather extracts facts from new conversations. A conversation that cannot be read or waits
+// for the result of a call is skipped and tried again next time; so are those beyond the
+// limit.
 func (d *Dreamer) gather(ctx context.Context, dream *Dream, news news) (gathered, error) {
 	all := gathered{upTo: make(map[firn.ID]firn.EntryID), seen: maps.Clone(news.seen)}
 	looked := 0
@@ -66,14 +66,14 @@ func (d *Dreamer) gather(ctx context.Context, dream *Dream, news news) (gathered
 		}
 		all.upTo[s.ID] = m.Last
 	}
-	// What was said first is taken in first, so that the latest counts.
+	// Add facts in the order in which they were said, so that the latest takes precedence.
 	slices.SortStableFunc(all.facts, func(a, b Fact) int { return a.said.Compare(b.said) })
 	dream.Found = len(all.facts)
 	return all, nil
 }
 
-// consolidate sorts the notes and what was gathered into a draft. The model is
-// asked once: what it advised is given back, and serves again.
+// consolidate consolidates the notes and the gathered facts into a draft. The model is
+// called once: its advice is returned and can be reused.
 func (d *Dreamer) consolidate(ctx context.Context, dream *Dream, gathered gathered, known *advice) (*draft, *advice, error) {
 	files, err := d.Dir.read(ctx)
 	if err != nil {
@@ -81,14 +81,14 @@ func (d *Dreamer) consolidate(ctx context.Context, dream *Dream, gathered gather
 	}
 	now := d.Dir.clock()
 	dream.Notes = len(files.notes())
-	desk := newDesk(files, dayStart(now))
-	desk.date()
-	desk.merge()
-	desk.add(gathered.facts)
+	work := newWorkspace(files, dayStart(now))
+	work.resolveDates()
+	work.merge()
+	work.add(gathered.facts)
 	if known == nil {
 		known = &advice{}
 		if d.Model != nil {
-			answer, err := d.advise(ctx, desk)
+			answer, err := d.advise(ctx, work)
 			if cause := context.Cause(ctx); cause != nil {
 				return nil, nil, fmt.Errorf("sort the notes: %w", cause)
 			}
@@ -102,17 +102,17 @@ func (d *Dreamer) consolidate(ctx context.Context, dream *Dream, gathered gather
 			}
 		}
 	}
-	known.follow(desk)
-	desk.prune(maxFacts)
+	known.apply(work)
+	work.prune(maxFacts)
 	draft := newDraft("dream", now)
-	desk.write(draft, files)
+	work.write(draft, files)
 	draft.index(files)
 	return draft, known, nil
 }
 
-// prune leaves out the least sure and oldest of what was found, if it is too
-// much. What was noted by hand stays.
-func (d *desk) prune(most int) {
+// prune removes the least certain and oldest extracted facts if there are too many. Facts
+// noted by hand are kept.
+func (d *workspace) prune(most int) {
 	var found []*item
 	for _, it := range d.items {
 		if !it.gone && (it.fresh || it.Note == extractedNote) {
@@ -128,7 +128,7 @@ func (d *desk) prune(most int) {
 	for _, it := range found[:len(found)-most] {
 		it.gone = true
 		if !it.fresh {
-			d.note("prune", it.Fact, []string{it.was.String()}, nil, "there are too many")
+			d.recordEdit("prune", it.Fact, []string{it.was.String()}, nil, "there are too many")
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"firn.dev"
 )
 
-// piece is the least that is recalled: a fact, or a note that has a name.
+// piece is the unit of recall: a fact, or a named note.
 type piece struct {
 	ref        string
 	title      string
@@ -17,17 +17,17 @@ type piece struct {
 	confidence float64
 	day        time.Time
 	sources    []Source
-	// titled and said are the words of the title and of all.
+	// titled and said are the terms of the title and of the whole text.
 	titled, said []string
 }
 
-// pieceCache keeps the pieces of files that did not change.
+// pieceCache caches the pieces of unchanged files.
 type pieceCache map[string]struct {
 	text   string
 	pieces []piece
 }
 
-// pieces are all pieces of the folder, those of MEMORY.md first.
+// pieces returns all pieces of the folder, those of MEMORY.md first.
 func (d *Dir) pieces(ctx context.Context) ([]piece, error) {
 	files, err := d.read(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (d *Dir) pieces(ctx context.Context) ([]piece, error) {
 	return all, nil
 }
 
-// piecesOf are the pieces of a file, as they are known or made anew.
+// piecesOf returns the pieces of a file, cached or newly parsed.
 func (d *Dir) piecesOf(fresh pieceCache, rel, text string) []piece {
 	entry, ok := d.known[rel]
 	if !ok || entry.text != text {
@@ -65,8 +65,8 @@ func (d *Dir) piecesOf(fresh pieceCache, rel, text string) []piece {
 	return entry.pieces
 }
 
-// pieces are what can be recalled of a note: its facts if it is a list of them,
-// else all of it.
+// pieces returns the pieces of a note: its facts if it is a list of facts, otherwise the
+// whole note.
 func (n Note) pieces() []piece {
 	_, daily := n.Day()
 	if daily || n.Name == extractedNote {
@@ -89,7 +89,7 @@ func (n Note) pieces() []piece {
 	return []piece{{ref: n.Name, title: n.heading(), text: text, kind: n.Type, confidence: n.Confidence, day: n.Created, sources: n.Sources}}
 }
 
-// indexPieces are the lines of MEMORY.md that people wrote there.
+// indexPieces returns the handwritten lines of MEMORY.md.
 func indexPieces(text string) []piece {
 	text, _ = firn.CleanText(text)
 	var all []piece

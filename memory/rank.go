@@ -5,20 +5,18 @@ import (
 	"slices"
 )
 
-// ranking says how well texts fit a query: the rarer the words that they share
-// with it, the better.
+// ranking scores texts against a query: shared rare terms count more.
 type ranking struct {
 	wanted []string
-	// worth is how much each wanted word counts, most what a text can reach.
+	// worth is the weight of each query term, most the maximum score of a text.
 	worth map[string]float64
 	most  float64
 	mean  float64
 }
 
-// Constants of the ranking: a text that is longer than others must share more
-// (by how much is lengthWeight), a word of the title counts titleWeight times,
-// of a long query the rarest words are enough, and a word that no note has counts
-// unknownWorth at most.
+// The constants of the ranking: lengthWeight penalizes long texts, a title term counts
+// titleWeight times, for a long query the rarest terms suffice, and a term that occurs in
+// no note counts at most unknownWorth.
 const (
 	lengthWeight = 0.3
 	titleWeight  = 1.5
@@ -26,7 +24,7 @@ const (
 	unknownWorth = 1.5
 )
 
-// rank makes a ranking for a query among pieces.
+// rank returns a ranking for a query among pieces.
 func rank(wanted []string, pieces []piece) ranking {
 	r := ranking{wanted: wanted, worth: make(map[string]float64), mean: 1}
 	in := make(map[string]int)
@@ -44,8 +42,8 @@ func rank(wanted []string, pieces []piece) ranking {
 	for _, word := range wanted {
 		n, df := float64(len(pieces)), float64(in[word])
 		worth := math.Log(1 + (n-df+0.5)/(df+0.5))
-		// Among few notes every word is in many of them; and a word that is in
-		// none does not say that nothing fits.
+		// Among few notes every term is frequent, and a term that occurs in none does not
+		// mean that nothing matches.
 		if worth = max(worth, 0.2) + 0.5; df == 0 {
 			worth = min(worth, unknownWorth)
 		}
@@ -67,8 +65,8 @@ func rank(wanted []string, pieces []piece) ranking {
 	return r
 }
 
-// score is how well a text fits, from 0 to 1, and how far ahead of others it
-// comes, which its title helps.
+// score returns how well a text matches, from 0 to 1, and its rank, which also considers
+// the title.
 func (r ranking) score(titled, said []string) (fit, rank float64) {
 	if r.most == 0 {
 		return 0, 0

@@ -12,105 +12,100 @@ import (
 	"firn.dev"
 )
 
-// Scope says whom notes are about, and so who gets to see them.
+// Scope is the scope of notes: who they are about, and so who may see them.
 type Scope string
 
 // The scopes of notes.
 const (
-	// ScopeAgent is what an agent knows in its own conversations.
+	// ScopeAgent is for notes of an agent's own conversations.
 	ScopeAgent Scope = "agent"
-	// ScopeUser is what it knows in conversations with one person or group,
-	// which a key names.
+	// ScopeUser is for notes of conversations with one person or group, identified by a
+	// key.
 	ScopeUser Scope = "user"
-	// ScopeProject is what belongs to a directory that is worked on.
+	// ScopeProject is for notes about a project directory.
 	ScopeProject Scope = "project"
 )
 
-// Shelf is the folders of notes that count in a conversation. Those that do
-// not are nil.
+// Shelf holds the folders of notes that apply to a conversation. Those that do not apply
+// are nil.
 type Shelf struct {
 	Agent, User, Project *Dir
-	// Past looks for what was said in earlier conversations; nil: only notes
-	// are recalled.
+	// Past searches earlier conversations; nil means that only notes are recalled.
 	Past Search
 }
 
-// Search finds what was said that fits a query, the best first, at most limit
-// of it.
+// Search finds at most limit earlier messages for a query, best first.
 type Search func(ctx context.Context, query string, limit int) ([]Past, error)
 
-// Past is something that was said before.
+// Past is an earlier message.
 type Past struct {
 	Session firn.ID
 	Entry   firn.EntryID
-	// Title is that of the session.
+	// Title is the title of the session.
 	Title string
-	// Text is what was said, with as much around it as is needed to understand
-	// it.
+	// Text is the message with the context needed to understand it.
 	Text string
 	Time time.Time
 }
 
-// Hit is something that was recalled.
+// Hit is a recalled note or message.
 type Hit struct {
-	// Scope is that of a note, empty for something that was said.
+	// Scope is the scope of a note; empty for a message.
 	Scope Scope
-	// Ref names the note, or the fact in it; for something that was said it is
-	// session/entry.
+	// Ref is the reference of the note or fact; for a message it is session/entry.
 	Ref string
-	// Title is that of the note or the session.
+	// Title is the title of the note or the session.
 	Title, Text string
 	// Type is the category of a fact or the type of a note.
 	Type string
-	// Confidence is how sure it is, zero if that is not said.
+	// Confidence is the confidence; zero if not given.
 	Confidence float64
 	Time       time.Time
 	Sources    []Source
-	// Score is how well it fits, from 0 to 1.
+	// Score is how well it matches, from 0 to 1.
 	Score float64
-	// Age is how old it is, zero if that is not known.
+	// Age is its age; zero if unknown.
 	Age time.Duration
 
-	// rank is how far ahead of others it comes.
+	// rank orders hits of different kinds.
 	rank float64
 }
 
-// Limits bound what is recalled. The zero value is good.
+// Limits limits the recalled text. The zero value means the defaults.
 type Limits struct {
-	// Count is how many pieces there are at most, zero means 5; Bytes how long
-	// they are together, zero means 4096.
+	// Count is the maximum number of pieces; zero means 5. Bytes is their maximum total
+	// length; zero means 4096.
 	Count, Bytes int
-	// Floor is how well a piece must fit, from 0 to 1; zero means 0.25, less
-	// than zero that anything does.
+	// Floor is the minimum score, from 0 to 1; zero means 0.25, a negative value no
+	// minimum.
 	Floor float64
-	// Now is what ages are counted from; zero means that they are not told.
+	// Now is the reference time for ages; zero means that ages are not set.
 	Now time.Time
 }
 
-func (l Limits) settle() Limits {
+func (l Limits) withDefaults() Limits {
 	return Limits{Count: cmp.Or(l.Count, 5), Bytes: cmp.Or(l.Bytes, 4096), Floor: cmp.Or(l.Floor, 0.25), Now: l.Now}
 }
 
-// BytesFor is how many bytes a share of a window of so many tokens is, by the
-// usual estimate of four bytes for a token; at most most.
+// BytesFor returns the number of bytes of a share of a window in tokens, estimated at four
+// bytes per token; at most most.
 func BytesFor(window int64, share float64, most int) int {
 	return int(min(float64(most), float64(window)*share*4))
 }
 
-// Folder is a folder of notes and whom it is about.
+// Folder is a folder of notes and its scope.
 type Folder struct {
 	Scope Scope
 	Dir   *Dir
 }
 
-// Folders are those that count, the most particular first.
+// Folders returns the folders that apply, the most specific first.
 func (s Shelf) Folders() []Folder {
 	all := []Folder{{ScopeUser, s.User}, {ScopeProject, s.Project}, {ScopeAgent, s.Agent}}
 	return slices.DeleteFunc(all, func(f Folder) bool { return f.Dir == nil })
 }
 
-// Find finds notes that fit a query, the best first. Those that fit less than
-// floor are left out.
+// Find finds notes for a query, best first. Those with a score below floor are left out.
 func (s Shelf) Find(ctx context.Context, query string, limit int, floor float64) ([]Hit, error) {
 	hits, _, err := s.find(ctx, query, floor)
 	return hits[:min(len(hits), max(limit, 0))], err
@@ -138,17 +133,17 @@ func (s Shelf) find(ctx context.Context, query string, floor float64) ([]Hit, ra
 	return hits, r, nil
 }
 
-// better orders hits: how well they fit, then how sure they are, then the newer.
+// better orders hits by rank weighted by confidence, then newest first.
 func better(a, b Hit) int {
 	sure := func(h Hit) float64 { return cmp.Or(h.Confidence, 1) }
 	return cmp.Or(cmp.Compare(b.rank*(0.8+0.2*sure(b)), a.rank*(0.8+0.2*sure(a))), b.Time.Compare(a.Time))
 }
 
-// Recall finds the best notes and what was said before that fit a query, within
-// limits. There may be nothing. A search of the past that fails is an error
-// beside the notes that were found.
+// Recall finds the best notes and earlier messages for a query, within limits. The result
+// may be empty. If the search of messages fails, the error is returned together with the
+// notes.
 func (s Shelf) Recall(ctx context.Context, query string, limits Limits) ([]Hit, error) {
-	limits = limits.settle()
+	limits = limits.withDefaults()
 	hits, r, err := s.find(ctx, query, limits.Floor)
 	if err != nil || len(r.wanted) == 0 {
 		return nil, err
@@ -170,7 +165,8 @@ func (s Shelf) Recall(ctx context.Context, query string, limits Limits) ([]Hit, 
 	return fit(hits, limits), err
 }
 
-// pastHits are what was said, if it fits well enough and no note was made of it.
+// pastHits returns the messages that match well enough and are not already covered by
+// notes.
 func pastHits(past []Past, notes []Hit, r ranking, floor float64) []Hit {
 	noted := make(map[Source]bool)
 	for _, h := range notes {
@@ -192,10 +188,10 @@ func pastHits(past []Past, notes []Hit, r ranking, floor float64) []Hit {
 	return hits
 }
 
-// pastTerms are the words of what was said and of its titles, and the ranking by
-// which to tell whether it fits at all: what was said is much longer than a note,
-// so its length is compared with that of its like. Beside notes it keeps its
-// place behind those that say the same in fewer words.
+// pastTerms returns the terms of messages and their titles, and a ranking to decide whether
+// they match at all. Messages are much longer than notes, so their length is compared only
+// with that of other messages. Among notes they rank behind shorter texts with the same
+// content.
 func pastTerms(past []Past, r ranking) (titled, said [][]string, among ranking) {
 	total := 0
 	for _, p := range past {
@@ -207,10 +203,10 @@ func pastTerms(past []Past, r ranking) (titled, said [][]string, among ranking) 
 	return titled, said, among
 }
 
-// maxHitBytes bounds the text of one hit.
+// maxHitBytes is the maximum length of a hit's text.
 const maxHitBytes = 1024
 
-// fit cuts hits to the limits, whole ones first.
+// fit cuts hits to the limits, keeping complete ones first.
 func fit(hits []Hit, limits Limits) []Hit {
 	var kept []Hit
 	room := limits.Bytes
@@ -242,8 +238,8 @@ func shorten(text string, most int) string {
 	return strings.TrimSpace(cut) + "…"
 }
 
-// Spell spells hits for a model, each marked with where it comes from. It is
-// empty if there are none.
+// Spell formats hits for a model, each marked with its source. It is empty if there are
+// none.
 func Spell(hits []Hit) string {
 	var b strings.Builder
 	for i, h := range hits {
@@ -252,8 +248,8 @@ func Spell(hits []Hit) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// spell spells one hit. Its text is moved in, so that no line of it looks like
-// the mark of another.
+// spell formats one hit. Its text is indented, so that no line of it looks like the marker
+// of another hit.
 func spell(n int, h Hit) string {
 	var about []string
 	if h.Scope == "" {
@@ -282,11 +278,10 @@ func spell(n int, h Hit) string {
 	return fmt.Sprintf("[%d] %s\n  %s\n", n, strings.Join(about, ", "), strings.ReplaceAll(h.Text, "\n", "\n  "))
 }
 
-// oldAfter is the age from which on a piece is marked as old: what it says may have
-// changed since.
+// oldAfter is the age from which a piece is marked as old, because it may be outdated.
 const oldAfter = 30 * 24 * time.Hour
 
-// oldText says how old a piece is.
+// oldText describes the age of a piece.
 func oldText(age time.Duration) string {
 	const month = 30 * 24 * time.Hour
 	n, unit := int(age/month), "month"

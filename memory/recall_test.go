@@ -82,7 +82,7 @@ func TestRecallLimits(t *testing.T) {
 	shelf := Shelf{Agent: d}
 	for _, limits := range []Limits{{}, {Count: 3}, {Bytes: 1500}, {Count: 100, Bytes: 9000}, {Bytes: 10}} {
 		hits, err := shelf.Recall(t.Context(), "tea kind", limits)
-		settled := limits.settle()
+		settled := limits.withDefaults()
 		if err != nil || len(hits) > settled.Count || len(Spell(hits)) > settled.Bytes {
 			t.Errorf("%+v gives %d hits of %d bytes, %v", limits, len(hits), len(Spell(hits)), err)
 		}

@@ -8,40 +8,40 @@ import (
 	"firn.dev/internal/base/pattern"
 )
 
-// eraser knows what is erased.
+// eraser removes erased data from files and changes.
 type eraser struct {
 	session firn.ID
 	entries []firn.EntryID
-	// gone are texts that nobody else said, names those of notes that go.
+	// gone are texts without another source, names the names of removed notes.
 	gone  map[string]bool
 	names map[string]bool
 	done  Erased
 }
 
-// of reports whether a source is erased.
-func (e *eraser) of(s Source) bool {
+// covers reports whether a source is erased.
+func (e *eraser) covers(s Source) bool {
 	return s.Session == e.session && (len(e.entries) == 0 || slices.Contains(e.entries, s.Entry))
 }
 
-// left are the sources that are not erased.
-func (e *eraser) left(sources []Source) []Source {
-	return slices.DeleteFunc(slices.Clone(sources), e.of)
+// remaining returns the sources that are not erased.
+func (e *eraser) remaining(sources []Source) []Source {
+	return slices.DeleteFunc(slices.Clone(sources), e.covers)
 }
 
-// see looks for what goes in all versions, and counts it in the current one.
-func (e *eraser) see(files version, past []pastChange) {
+// scan finds the data to remove in all versions and counts it in the current one.
+func (e *eraser) scan(files version, past []pastChange) {
 	for i := range past {
 		for _, v := range []version{past[i].before, past[i].after} {
 			for rel, c := range v {
-				e.take(rel, c)
+				e.scanFile(rel, c)
 			}
 		}
 	}
 	e.done = Erased{}
 	for rel, c := range files {
-		e.take(rel, c)
+		e.scanFile(rel, c)
 	}
-	// What is still there is no secret.
+	// Text that remains in the notes need not be removed elsewhere.
 	for rel, c := range files {
 		text := strings.ToLower(e.scrub(rel, c).text)
 		for gone := range e.gone {
@@ -52,18 +52,18 @@ func (e *eraser) see(files version, past []pastChange) {
 	}
 }
 
-// take notes what a version of a file loses.
-func (e *eraser) take(rel string, c content) {
+// scanFile records the data to remove from a version of a file.
+func (e *eraser) scanFile(rel string, c content) {
 	name, ok := noteName(rel)
 	if !ok || !strings.Contains(c.text, string(e.session)) {
 		return
 	}
-	if n := ParseNote(name, []byte(c.text)); e.whole(n) {
+	if n := ParseNote(name, []byte(c.text)); e.restsOnErased(n) {
 		e.names[name] = true
 		e.done.Notes++
-		e.tell(n.Title, n.Description)
+		e.addText(n.Title, n.Description)
 		for line := range strings.SplitSeq(n.Body, "\n") {
-			e.tell(plainLine(line))
+			e.addText(plainLine(line))
 		}
 		return
 	}
@@ -73,9 +73,9 @@ func (e *eraser) take(rel string, c content) {
 		case !keep:
 			e.done.Facts++
 			if f, ok := parseFact(strings.TrimSpace(line)); ok {
-				e.tell(f.Text)
+				e.addText(f.Text)
 			} else {
-				e.tell(evidenceIn.ReplaceAllString(line, ""))
+				e.addText(evidenceIn.ReplaceAllString(line, ""))
 			}
 		case to != line:
 			e.done.Kept++
@@ -83,8 +83,8 @@ func (e *eraser) take(rel string, c content) {
 	}
 }
 
-// tell adds texts that go. Less than two words tell nothing.
-func (e *eraser) tell(texts ...string) {
+// addText adds texts to remove. Texts of fewer than two words are too unspecific.
+func (e *eraser) addText(texts ...string) {
 	for _, text := range texts {
 		if text = sameKey(text); len(strings.Fields(text)) > 1 || len(text) > 8 {
 			e.gone[text] = true
@@ -92,20 +92,21 @@ func (e *eraser) tell(texts ...string) {
 	}
 }
 
-// noteName is the name of the note that a path is of.
+// noteName returns the name of the note at a path.
 func noteName(rel string) (string, bool) {
 	name, ok := strings.CutPrefix(strings.TrimSuffix(rel, ending), memoryDir+"/")
 	return name, ok && !isState(rel)
 }
 
-// whole reports whether a note rests on nothing but what is erased.
-func (e *eraser) whole(n Note) bool { return len(n.Sources) > 0 && len(e.left(n.Sources)) == 0 }
+// restsOnErased reports whether all sources of a note are erased.
+func (e *eraser) restsOnErased(n Note) bool {
+	return len(n.Sources) > 0 && len(e.remaining(n.Sources)) == 0
+}
 
-// evidenceIn is the evidence of a fact, wherever it stands in a line.
+// evidenceIn matches the sources of a fact anywhere in a line.
 var evidenceIn = pattern.New(` *<!-- from ([^<>]*?) *-->`)
 
-// line is a line without the evidence that is erased; keep is false if there is
-// no other.
+// line returns a line without the erased sources; keep is false if there are no others.
 func (e *eraser) line(line string) (to string, keep bool) {
 	m := evidenceIn.FindStringSubmatchIndex(line)
 	if m == nil {
@@ -115,7 +116,7 @@ func (e *eraser) line(line string) (to string, keep bool) {
 	for s := range strings.SplitSeq(line[m[2]:m[3]], ",") {
 		sources = append(sources, parseSource(s))
 	}
-	left := e.left(sources)
+	left := e.remaining(sources)
 	switch len(left) {
 	case len(sources):
 		return line, true
@@ -126,8 +127,8 @@ func (e *eraser) line(line string) (to string, keep bool) {
 	return line[:m[0]] + " <!--" + evidence + line[m[1]:], true
 }
 
-// scrub is a version of a file without what is erased. It depends on nothing
-// but the version, so that versions that were the same still are.
+// scrub returns a version of a file without the erased data. It depends only on the
+// version, so that equal versions stay equal.
 func (e *eraser) scrub(rel string, c content) content {
 	if rel == memoryDir+"/"+progressFile {
 		return e.scrubProgress(c)
@@ -140,11 +141,11 @@ func (e *eraser) scrub(rel string, c content) content {
 		return c
 	}
 	n := ParseNote(name, []byte(c.text))
-	if e.whole(n) {
+	if e.restsOnErased(n) {
 		return content{}
 	}
 	text := c.text
-	if left := e.left(n.Sources); len(left) < len(n.Sources) {
+	if left := e.remaining(n.Sources); len(left) < len(n.Sources) {
 		n.Sources = left
 		text = string(n.Markdown())
 	}
@@ -154,7 +155,7 @@ func (e *eraser) scrub(rel string, c content) content {
 			lines = append(lines, to)
 		}
 	}
-	return content{strings.Join(withoutBare(lines), "\n"), true}
+	return content{strings.Join(dropEmptyDays(lines), "\n"), true}
 }
 
 func (e *eraser) scrubIndex(c content) content {
@@ -177,8 +178,8 @@ func (e *eraser) scrubProgress(c content) content {
 	return p.content()
 }
 
-// change is what a change says of itself without what is erased, and whether
-// its edits and its files are less.
+// change returns the description of a change without the erased data, and reports whether
+// its edits and its file names changed.
 func (e *eraser) change(p *pastChange) (to Change, edits, names bool) {
 	to = p.Change
 	to.Files, to.Edits = []FileChange{}, []Edit{}
@@ -202,27 +203,26 @@ func (e *eraser) change(p *pastChange) (to Change, edits, names bool) {
 	return to, edits, names
 }
 
-// erasedName stands for a file of which nothing is left, not even its name. It
-// counts as state, which nobody undoes.
+// erasedName replaces the name of a file that was erased completely. It counts as a state
+// file, which is never restored by an undo.
 const erasedName = ".erased"
 
-// edit is an edit without what is erased; keep is false if nothing is left of
-// it.
+// edit returns an edit without the erased data; keep is false if nothing is left of it.
 func (e *eraser) edit(edit Edit, unnamed map[string]bool) (to Edit, keep bool) {
 	if unnamed[edit.Note] {
 		return Edit{}, false
 	}
 	to = edit
-	to.Sources = e.left(edit.Sources)
+	to.Sources = e.remaining(edit.Sources)
 	to.Old, to.New = e.lines(edit.Note, edit.Old), e.lines(edit.Note, edit.New)
-	if e.tells(edit.Why) {
+	if e.containsErased(edit.Why) {
 		to.Why = "what it rests on was erased"
 	}
 	lost := len(to.Old) < len(edit.Old) || len(to.New) < len(edit.New)
 	return to, !lost || len(to.Old)+len(to.New) > 0
 }
 
-// lines are lines of an edit without those that are erased.
+// lines returns the lines of an edit without the erased ones.
 func (e *eraser) lines(note string, lines []string) []string {
 	var left []string
 	for _, line := range lines {
@@ -231,18 +231,18 @@ func (e *eraser) lines(note string, lines []string) []string {
 			keep = false
 		}
 		if to != line && keep {
-			left = append(left, to) // others said it too
+			left = append(left, to) // it has other sources
 			continue
 		}
-		if keep && !e.tells(line) {
+		if keep && !e.containsErased(line) {
 			left = append(left, line)
 		}
 	}
 	return left
 }
 
-// tells reports whether a text has something in it that is erased.
-func (e *eraser) tells(text string) bool {
+// containsErased reports whether a text contains an erased text.
+func (e *eraser) containsErased(text string) bool {
 	key := strings.ToLower(strings.Join(strings.Fields(text), " "))
 	for gone := range e.gone {
 		if strings.Contains(key, gone) {

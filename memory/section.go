@@ -8,8 +8,7 @@ import (
 	"firn.dev/internal/base/pattern"
 )
 
-// The parts of a note that holds what was found in conversations. The first two
-// are spelt as Cersei does.
+// The headings of the note of extracted facts. The first two are the same as in Cersei.
 const (
 	autoSection = "## Auto-extracted memories"
 	dayHeading  = "### Session memories — "
@@ -18,8 +17,8 @@ const (
 
 var anyDay = pattern.New(`\d{4}-\d{2}-\d{2}`)
 
-// Facts are the facts of a note: the lines of its lists, without what is in
-// code. Those that newer ones took the place of are marked.
+// Facts returns the facts of a note: its list items outside of code blocks. Superseded ones
+// are marked.
 func (n Note) Facts() []Fact {
 	var facts []Fact
 	day, _ := n.Day()
@@ -38,9 +37,8 @@ func (n Note) Facts() []Fact {
 	return facts
 }
 
-// walkLines goes through the lines of a body that are not code, and tells for
-// each whether it is in the section of what is superseded, and the day of the
-// heading it stands below.
+// walkLines calls see for each line of a body outside of code blocks, with whether it is in
+// the section of superseded facts and the day of its heading.
 func walkLines(body string, see func(number int, line string, superseded bool, day time.Time)) {
 	var day time.Time
 	superseded, code := false, false
@@ -68,8 +66,8 @@ func walkLines(body string, see func(number int, line string, superseded bool, d
 	}
 }
 
-// withFacts adds facts to a body as they were found on a day: below the heading
-// of the day, which is made if need be, and stands before those of other days.
+// withFacts adds facts to a body under the heading of a day, which is created if necessary
+// before those of other days.
 func withFacts(body string, day time.Time, facts []Fact) string {
 	if len(facts) == 0 {
 		return body
@@ -98,7 +96,7 @@ func withFacts(body string, day time.Time, facts []Fact) string {
 	return strings.Join(slices.Insert(all, section+1, fresh...), "\n")
 }
 
-// sectionEnd is where the section that begins at a line ends.
+// sectionEnd returns the end of the section that starts at a line.
 func sectionEnd(lines []string, begin int) int {
 	for i := begin + 1; i < len(lines); i++ {
 		if strings.HasPrefix(lines[i], "## ") || strings.HasPrefix(lines[i], "# ") {
@@ -108,8 +106,8 @@ func sectionEnd(lines []string, begin int) int {
 	return len(lines)
 }
 
-// withGone adds to the section of what is superseded, the latest first, and
-// keeps at most that many there; the others are returned.
+// withGone adds lines to the section of superseded facts, latest first, and keeps at most
+// that many; the others are returned.
 func withGone(body string, gone []string, most int) (to string, left []string) {
 	if len(gone) == 0 {
 		return body, nil
@@ -139,15 +137,15 @@ func withGone(body string, gone []string, most int) (to string, left []string) {
 	return strings.Join(all, "\n") + "\n", left
 }
 
-// edit is what becomes of a line: another text, or nothing.
+// edit replaces or removes a line.
 type edit struct {
 	line int
 	text string
 	drop bool
 }
 
-// withEdits changes lines of a body, and takes away headings of days that are
-// left with nothing below them.
+// withEdits applies edits to the lines of a body and removes headings of days that become
+// empty.
 func withEdits(body string, edits []edit) string {
 	if len(edits) == 0 {
 		return body
@@ -169,11 +167,11 @@ func withEdits(body string, edits []edit) string {
 			kept = append(kept, line)
 		}
 	}
-	return strings.Join(withoutBare(kept), "\n")
+	return strings.Join(dropEmptyDays(kept), "\n")
 }
 
-// withoutBare leaves out the headings of days that have nothing below them.
-func withoutBare(lines []string) []string {
+// dropEmptyDays removes the headings of days without content.
+func dropEmptyDays(lines []string) []string {
 	var kept []string
 	for i := 0; i < len(lines); i++ {
 		if strings.HasPrefix(lines[i], dayHeading) {

@@ -7,18 +7,18 @@ import (
 	"firn.dev"
 )
 
-// seenFile remembers which conversations dreams have looked through. It only
-// saves work, and is no part of a change: without it all are looked through
-// again, from where they were left.
+// seenFile records the conversations that consolidations have examined. It only saves work
+// and is not part of a change: without it all are examined again from where the last
+// extraction ended.
 const seenFile = ".dreamt.json"
 
-// seen is how conversations were when a dream looked at them. It is not told by
-// time: one from long ago may have come here today, and one dream does not get to
-// see all of them.
+// seen holds the state of conversations at their last examination. It does not rely on
+// times: an old conversation may have been imported today, and one consolidation does not
+// examine all of them.
 type seen map[firn.ID]glance
 
-// glance is what a dream saw of a conversation: its mark, and whether it had to
-// be passed over, so that it is tried again though nothing changed.
+// glance is the examined state of a conversation: its mark, and whether it was skipped, so
+// that it is tried again even if unchanged.
 type glance struct {
 	Mark   string `json:"mark"`
 	Passed bool   `json:"passed,omitempty"`
@@ -36,13 +36,13 @@ func (d *Dir) seen() (seen, error) {
 	return s, nil
 }
 
-// changed reports whether a conversation is other than it was seen last.
+// changed reports whether a conversation has changed since it was last examined.
 func (s seen) changed(id firn.ID, mark string) bool {
 	known, ok := s[id]
 	return !ok || mark == "" || known.Mark != mark
 }
 
-// writeSeen keeps what was seen. The caller has the lock.
+// writeSeen stores the examined states. The caller holds the lock.
 func (d *Dir) writeSeen(s seen) error {
 	data, err := json.Marshal(s)
 	if err != nil {
@@ -59,8 +59,8 @@ func (d *Dir) writeSeen(s seen) error {
 	return nil
 }
 
-// unsee forgets that a conversation was looked through. The caller has the lock.
-func (d *Dir) unsee(id firn.ID) error {
+// forgetSeen removes the record of a conversation. The caller holds the lock.
+func (d *Dir) forgetSeen(id firn.ID) error {
 	s, err := d.seen()
 	if err != nil {
 		return err
@@ -72,18 +72,18 @@ func (d *Dir) unsee(id firn.ID) error {
 	return d.writeSeen(s)
 }
 
-// news is what there is to look through.
+// news holds the conversations to examine.
 type news struct {
-	// sessions are to be looked at, those that changed first; fresh is how many
-	// did.
+	// sessions are the conversations to examine, changed ones first; fresh is the number of
+	// changed ones.
 	sessions []Session
 	fresh    int
-	// seen is what is known of all that were listed. Of others nothing needs to
-	// be known.
+	// seen holds the states of all listed conversations. Others are dropped.
 	seen seen
 }
 
-// newsOf asks a lister for what a folder has not seen.
+// newsOf returns the listed conversations that have not been examined in their current
+// state.
 func newsOf(before seen, list func(News) ([]Session, error)) (news, error) {
 	n := news{seen: make(seen)}
 	found, err := list(func(id firn.ID, mark string) bool {

@@ -9,15 +9,15 @@ import (
 	"firn.dev"
 )
 
-// Undo takes a change back: the whole of it, or only some of its edits, by their
-// places in the list. What was edited since stays: only what the change itself
-// did to the lines is taken back. It is a change as well, and can be undone.
+// Undo reverts a change: all of it, or only some of its edits, by their indexes. Later
+// edits are kept: only the lines of the change itself are reverted. An undo is a change too
+// and can be undone.
 func (d *Dir) Undo(ctx context.Context, id string, edits ...int) (Change, error) {
-	if _, err := d.readChange(id); err != nil { // before anything is made
+	if _, err := d.readChange(id); err != nil { // checked before anything is written
 		return Change{}, fmt.Errorf("undo: %w", err)
 	}
 	var done Change
-	err := d.again(ctx, func() error {
+	err := d.retryLocked(ctx, func() error {
 		c, before, after, err := d.readHistory(id)
 		if err != nil {
 			return err
@@ -25,7 +25,7 @@ func (d *Dir) Undo(ctx context.Context, id string, edits ...int) (Change, error)
 		draft := newDraft("undo", d.clock())
 		draft.Of = id
 		if len(edits) > 0 {
-			draft.Of = "" // the rest of it is still in force
+			draft.Of = "" // the rest of it is still in effect
 		}
 		for _, i := range edits {
 			if i < 0 || i >= len(c.Edits) {
@@ -35,24 +35,24 @@ func (d *Dir) Undo(ctx context.Context, id string, edits ...int) (Change, error)
 		var spared []string
 		for _, f := range c.Files {
 			if isState(f.Path) {
-				continue // how far it was looked stays true
+				continue // the recorded progress stays valid
 			}
 			now, err := d.readFile(f.Path)
 			if err != nil {
 				return err
 			}
-			to := takeBack(before[f.Path], after[f.Path], now)
-			if others := c.others(before[f.Path], after[f.Path], now); f.Path == IndexFile && len(edits) == 0 && len(others) > 0 {
+			to := revertFile(before[f.Path], after[f.Path], now)
+			if others := c.otherLines(before[f.Path], after[f.Path], now); f.Path == IndexFile && len(edits) == 0 && len(others) > 0 {
 				spared = others
-				to = takeBackIndex(before[f.Path], after[f.Path], now, others)
+				to = revertIndex(before[f.Path], after[f.Path], now, others)
 			}
 			if len(edits) > 0 {
-				to = takeBackSome(now, before[f.Path], f.Path, c.Edits, edits)
+				to = revertEdits(now, before[f.Path], f.Path, c.Edits, edits)
 			}
 			draft.put(f.Path, now, to)
 		}
-		draft.Edits = reversed(c.Edits, edits)
-		draft.spare(spared)
+		draft.Edits = reverseEdits(c.Edits, edits)
+		draft.keepLines(spared)
 		if err := d.commit(ctx, draft); err != nil {
 			return err
 		}
@@ -64,8 +64,8 @@ func (d *Dir) Undo(ctx context.Context, id string, edits ...int) (Change, error)
 	return done, err
 }
 
-// reversed are edits the other way round.
-func reversed(all []Edit, chosen []int) []Edit {
+// reverseEdits returns the inverse edits.
+func reverseEdits(all []Edit, chosen []int) []Edit {
 	var back []Edit
 	for i, e := range all {
 		if len(chosen) > 0 && !slices.Contains(chosen, i) {
@@ -76,13 +76,13 @@ func reversed(all []Edit, chosen []int) []Edit {
 	return back
 }
 
-// takeBack is what a file becomes when the change from before to after is taken
-// back, if it is now as given.
-func takeBack(before, after, now content) content {
+// revertFile returns the content of a file after the change from before to after is
+// reverted, given its current content.
+func revertFile(before, after, now content) content {
 	switch {
 	case now == after:
 		return before
-	case !now.there: // somebody removed it since
+	case !now.there: // the file was removed since
 		return now
 	case !before.there:
 		text := withoutLines(now.text, lineList(after.text))
@@ -91,24 +91,24 @@ func takeBack(before, after, now content) content {
 		}
 		return content{text, true}
 	}
-	gone, came := differ(lineList(before.text), lineList(after.text))
-	return content{restored(withoutLines(now.text, came), before.text, gone), true}
+	gone, came := diffLines(lineList(before.text), lineList(after.text))
+	return content{restoreLines(withoutLines(now.text, came), before.text, gone), true}
 }
 
-// others are lines that a change put into the index for notes that it had
-// nothing to do with: people wrote them, and the list only followed. To take the
-// change back takes nothing away from them.
-func (c Change) others(before, after, now content) []string {
+// otherLines returns the lines that a change added to the index for notes that it did not
+// change: they are handwritten notes that the index picked up. Reverting the change keeps
+// them.
+func (c Change) otherLines(before, after, now content) []string {
 	touched := make(map[string]bool)
 	for _, f := range c.Files {
 		touched[f.Path] = true
 	}
 	for _, line := range lineList(before.text) {
 		if name, ok := pointsAt(line); ok {
-			touched[notePath(name)] = true // the list pointed at it before
+			touched[notePath(name)] = true // the index already pointed to it
 		}
 	}
-	_, came := differ(lineList(before.text), lineList(after.text))
+	_, came := diffLines(lineList(before.text), lineList(after.text))
 	there := lineList(now.text)
 	return slices.DeleteFunc(came, func(line string) bool {
 		name, ok := pointsAt(line)
@@ -116,8 +116,8 @@ func (c Change) others(before, after, now content) []string {
 	})
 }
 
-// spare leaves lines that stay in the index out of what is told to have gone.
-func (d *draft) spare(lines []string) {
+// keepLines removes lines that stay in the index from the reported removals.
+func (d *draft) keepLines(lines []string) {
 	for i := range d.Edits {
 		if e := &d.Edits[i]; e.Note == "" {
 			e.Old = slices.DeleteFunc(slices.Clone(e.Old), func(line string) bool { return slices.Contains(lines, line) })
@@ -125,19 +125,19 @@ func (d *draft) spare(lines []string) {
 	}
 }
 
-// takeBackIndex is takeBack for the index, which keeps the lines of others.
-func takeBackIndex(before, after, now content, others []string) content {
-	gone, came := differ(lineList(before.text), lineList(after.text))
+// revertIndex is revertFile for the index, which keeps the lines in others.
+func revertIndex(before, after, now content, others []string) content {
+	gone, came := diffLines(lineList(before.text), lineList(after.text))
 	came = slices.DeleteFunc(came, func(line string) bool {
 		_, points := pointsAt(line)
-		// A list that was made needs its heading as long as there is a line in it.
+		// A new index needs its heading as long as it has lines.
 		return slices.Contains(others, line) || !before.there && !points
 	})
-	return content{restored(withoutLines(now.text, came), before.text, gone), true}
+	return content{restoreLines(withoutLines(now.text, came), before.text, gone), true}
 }
 
-// takeBackSome takes back some edits of a file.
-func takeBackSome(now, before content, rel string, all []Edit, chosen []int) content {
+// revertEdits reverts some edits of a file.
+func revertEdits(now, before content, rel string, all []Edit, chosen []int) content {
 	for i, e := range all {
 		at := IndexFile
 		if e.Note != "" {
@@ -146,16 +146,16 @@ func takeBackSome(now, before content, rel string, all []Edit, chosen []int) con
 		if at != rel || !slices.Contains(chosen, i) {
 			continue
 		}
-		gone, came := differ(e.Old, e.New)
-		text := restored(withoutLines(now.text, came), before.text, gone)
+		gone, came := diffLines(e.Old, e.New)
+		text := restoreLines(withoutLines(now.text, came), before.text, gone)
 		now = content{text, len(lineList(text)) > 0}
 	}
 	return now
 }
 
-// differ tells which lines of old are not in new, and the other way round. A
-// line that is there twice counts twice.
-func differ(old, fresh []string) (gone, came []string) {
+// diffLines returns the lines of old that are not in fresh, and vice versa. Repeated lines
+// are counted.
+func diffLines(old, fresh []string) (gone, came []string) {
 	count := make(map[string]int)
 	for _, line := range old {
 		count[line]++
@@ -176,7 +176,7 @@ func differ(old, fresh []string) (gone, came []string) {
 	return gone, came
 }
 
-// withoutLines takes lines out of a text, each once.
+// withoutLines removes lines from a text, each once.
 func withoutLines(text string, lines []string) string {
 	count := make(map[string]int)
 	for _, line := range lines {
@@ -193,9 +193,9 @@ func withoutLines(text string, lines []string) string {
 	return strings.Join(kept, "\n")
 }
 
-// restored puts lines back into a text, each behind the line that it stood
-// behind before, or else at the end.
-func restored(text, before string, lines []string) string {
+// restoreLines inserts lines into a text, each after the line it followed before, or else
+// at the end.
+func restoreLines(text, before string, lines []string) string {
 	order := lineList(before)
 	all := strings.Split(text, "\n")
 	for _, line := range lines {
@@ -215,5 +215,5 @@ func restored(text, before string, lines []string) string {
 	return strings.Join(all, "\n")
 }
 
-// isState reports whether a file is not a note, but tells how far things are.
+// isState reports whether a file is a state file and not a note.
 func isState(rel string) bool { return strings.HasPrefix(rel, memoryDir+"/.") }

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// fold takes the accents off letters that have one, for the Latin letters that
-// are common: people leave them out when they ask.
+// fold removes the accents of common Latin letters, because people often omit them in
+// queries.
 func fold(text string) string {
 	plain := true
 	for i := range len(text) {
@@ -29,7 +29,7 @@ func fold(text string) string {
 	return b.String()
 }
 
-// folded are letters with accents, and what they become.
+// folded maps letters with accents to their replacements.
 var folded = foldings(map[string]string{
 	"a": "àáâãäåāăą", "c": "çćĉċč", "d": "ďđ", "e": "èéêëēĕėęě", "g": "ĝğġģ", "h": "ĥħ", "i": "ìíîïĩīĭįı", "j": "ĵ", "k": "ķ",
 	"l": "ĺļľŀł", "n": "ñńņňŉ", "o": "òóôõöøōŏő", "r": "ŕŗř", "s": "śŝşš", "t": "ţťŧ", "u": "ùúûüũūŭůűų", "w": "ŵ", "y": "ýÿŷ", "z": "źżž",
@@ -50,17 +50,16 @@ func foldings(lists map[string]string) map[rune]string {
 
 func notWord(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-// scripts that put no spaces between words.
+// unspaced reports whether r belongs to a script without spaces between words.
 func unspaced(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer)
 }
 
-// maxWords is how many words of a text count.
+// maxWords is the maximum number of words of a text that count.
 const maxWords = 512
 
-// terms are the words of a text that tell something, each once, in lower case,
-// without accents and without their endings. Scripts that put no spaces between
-// words are taken in pairs of characters.
+// terms returns the significant words of a text, each once, in lower case, without accents
+// and stemmed. Text in scripts without spaces is split into pairs of characters.
 func terms(text string) []string {
 	var found []string
 	seen := make(map[string]bool)
@@ -94,7 +93,7 @@ func terms(text string) []string {
 	return found
 }
 
-// common are words that say nothing about a text.
+// common are stop words.
 var common = set("a an and are as at be been but by can could did do does for from had has have he her him his how i if in into is it its " +
 	"just me my no not of on or our please she should so some than that the their them then there these they this to too us was we were what " +
 	"when where which who will with would you your im ive dont about also any")
@@ -107,8 +106,8 @@ func set(words string) map[string]bool {
 	return all
 }
 
-// stem takes the commonest English endings off a word, so that its forms meet.
-// It need not be right, only the same for all of them.
+// stem removes the most common English suffixes, so that the forms of a word match. The
+// result need not be a word.
 func stem(word string) string {
 	if len(word) < 4 {
 		return word
@@ -137,8 +136,8 @@ var endings = []struct {
 	{"sses", "ss", 2}, {"ss", "ss", 2}, {"us", "us", 2}, {"is", "is", 2}, {"ly", "", 4}, {"es", "", 3}, {"s", "", 3},
 }
 
-// likeness is how much two texts say the same, from 0 to 1: the share of their
-// words that both have.
+// likeness returns the similarity of two texts, from 0 to 1: the share of their terms that
+// both have.
 func likeness(a, b []string) float64 {
 	if len(a) == 0 || len(b) == 0 {
 		return 0
@@ -147,7 +146,7 @@ func likeness(a, b []string) float64 {
 	return float64(both) / float64(len(a)+len(b)-both)
 }
 
-// cover is how much of a is in b, from 0 to 1.
+// cover returns the share of a that is in b, from 0 to 1.
 func cover(a, b []string) float64 {
 	if len(a) == 0 {
 		return 0

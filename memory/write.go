@@ -12,45 +12,44 @@ import (
 	"firn.dev"
 )
 
-// Draft is a note to be made.
+// Draft is a note to be stored.
 type Draft struct {
-	// Text is what to remember. Without a name, each line of it is a fact of its
-	// own.
+	// Text is the text to remember. Without a name, each line is a separate fact.
 	Text string
-	// Name is what the note is called; empty notes the text under the day.
+	// Name is the name of the note; empty means the note of the day.
 	Name string
-	// Description says in a line what is in it; empty means its first line.
+	// Description is a one-line description; empty means the first line of the text.
 	Description, Type string
-	// Confidence is how sure it is, zero if that is not said.
+	// Confidence is the confidence; zero if not given.
 	Confidence float64
 	Sources    []Source
-	// Request names the request that asks for it; empty if it has no name. A draft
-	// with the name of a change of the last day is not noted again.
+	// Request is the ID of the request; may be empty. A draft with the request ID of a
+	// change of the last day is not stored again.
 	Request string
 }
 
-// Kept is what came of remembering something.
+// Kept is the result of Remember.
 type Kept struct {
-	// Note is the name of the note, Refs name the facts in it that are new.
+	// Note is the name of the note, Refs are its new facts.
 	Note string
 	Refs []string
-	// Known is how many facts were there already.
+	// Known is the number of facts that were already noted.
 	Known int
-	// Change is the name of the change, empty if nothing is new.
+	// Change is the ID of the change, empty if nothing is new.
 	Change string
 }
 
-// Bounds of what is noted.
+// The limits of notes.
 const (
 	maxDraft = 64 << 10
 	maxDay   = 256 << 10
-	// recentDays is how many days back a fact is not noted again.
+	// recentDays is the number of days within which a fact is not noted again.
 	recentDays = 7
 )
 
-// Remember keeps something: under its name, or else as facts of this day, which
-// are only ever added. What is noted already, in the last days or among what
-// was found in conversations, is not noted again.
+// Remember stores a note: under its name, or as facts of the current day, which are only
+// ever added. A fact that was noted in the last days or extracted from conversations is not
+// noted again.
 func (d *Dir) Remember(ctx context.Context, draft Draft) (Kept, error) {
 	if len(draft.Text) > maxDraft {
 		return Kept{}, fmt.Errorf("note something: %d bytes is %w, %d is the most", len(draft.Text), firn.ErrTooLarge, maxDraft)
@@ -60,11 +59,11 @@ func (d *Dir) Remember(ctx context.Context, draft Draft) (Kept, error) {
 		return Kept{}, fmt.Errorf("note something: the text says nothing: %w", firn.ErrInvalid)
 	}
 	if draft.Name != "" {
-		return d.keep(ctx, draft)
+		return d.writeNote(ctx, draft)
 	}
 	var kept Kept
-	err := d.again(ctx, func() error {
-		done, ok, err := d.requested(draft.Request)
+	err := d.retryLocked(ctx, func() error {
+		done, ok, err := d.changeOfRequest(draft.Request)
 		if err != nil || ok {
 			kept = factsOf(done, len(lines))
 			return err
@@ -75,13 +74,13 @@ func (d *Dir) Remember(ctx context.Context, draft Draft) (Kept, error) {
 	return kept, err
 }
 
-// requestFor is how long the name of a request is known.
+// requestFor is how long a request ID is remembered.
 const requestFor = 24 * time.Hour
 
-// requested returns the change that a request made before, if it has a name and
-// made one. The mark is written again first: the outcome of the change may have
-// been unknown. The caller has the lock.
-func (d *Dir) requested(name string) (Change, bool, error) {
+// changeOfRequest returns the change that a request made before, if it has an ID and made
+// one. It writes the mark again first, because the outcome of the change may have been
+// unknown. The caller holds the lock.
+func (d *Dir) changeOfRequest(name string) (Change, bool, error) {
 	if name == "" {
 		return Change{}, false, nil
 	}
@@ -92,7 +91,7 @@ func (d *Dir) requested(name string) (Change, bool, error) {
 	for _, f := range slices.Backward(found) {
 		c, err := d.readChange(f.Name())
 		if err != nil {
-			continue // it is being cleared away
+			continue // it is being deleted
 		}
 		if d.clock().Sub(c.Time) > requestFor {
 			break
@@ -112,7 +111,7 @@ func (d *Dir) requested(name string) (Change, bool, error) {
 	return Change{}, false, nil
 }
 
-// factsOf tells what a change has noted under a day.
+// factsOf returns the facts that a change added to a daily note.
 func factsOf(c Change, lines int) Kept {
 	kept := Kept{Change: c.ID}
 	for _, e := range c.Edits {
@@ -128,9 +127,8 @@ func factsOf(c Change, lines int) Kept {
 	return kept
 }
 
-// again does something under the lock, anew if somebody edited the files
-// meanwhile.
-func (d *Dir) again(ctx context.Context, do func() error) error {
+// retryLocked calls do under the lock, and again if the files were edited meanwhile.
+func (d *Dir) retryLocked(ctx context.Context, do func() error) error {
 	for range readTries {
 		err := d.locked(ctx, do)
 		if !errors.Is(err, firn.ErrConflict) {
@@ -186,7 +184,7 @@ func (d *Dir) noteToday(ctx context.Context, lines []string, draft Draft) (Kept,
 	return kept, err
 }
 
-// recentFacts are the facts that need not be noted again.
+// recentFacts returns the facts that need not be noted again.
 func recentFacts(files version, now time.Time) map[string]bool {
 	known := make(map[string]bool)
 	oldest := now.AddDate(0, 0, -recentDays).Format(dayFormat)
@@ -206,15 +204,15 @@ func recentFacts(files version, now time.Time) map[string]bool {
 	return known
 }
 
-// keep makes a note with a name, or replaces the text of one.
-func (d *Dir) keep(ctx context.Context, draft Draft) (Kept, error) {
+// writeNote creates a named note or replaces its text.
+func (d *Dir) writeNote(ctx context.Context, draft Draft) (Kept, error) {
 	slug := Slug(draft.Name)
 	if slug == "" || slug == extractedNote {
 		return Kept{}, fmt.Errorf("note something: %q cannot be the name of a note: %w", firn.CutText(draft.Name, 80), firn.ErrInvalid)
 	}
 	kept := Kept{Note: slug, Refs: []string{slug}}
-	err := d.again(ctx, func() error {
-		done, ok, err := d.requested(draft.Request)
+	err := d.retryLocked(ctx, func() error {
+		done, ok, err := d.changeOfRequest(draft.Request)
 		if err != nil || ok {
 			kept.Change = done.ID
 			return err
@@ -243,7 +241,7 @@ func (d *Dir) keep(ctx context.Context, draft Draft) (Kept, error) {
 	return kept, err
 }
 
-// revise puts what a draft says into a note.
+// revise applies a draft to a note.
 func (n *Note) revise(draft Draft, now time.Time) {
 	n.Body = strings.TrimSpace(cleanBody(draft.Text)) + "\n"
 	oneLine := func(text string) string { return strings.Join(strings.Fields(text), " ") }
@@ -282,7 +280,7 @@ func oldLines(c content) []string {
 	return lineList(c.text)
 }
 
-// lineList are the lines of a text that say something.
+// lineList returns the lines of a text that are not blank.
 func lineList(text string) []string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -293,11 +291,11 @@ func lineList(text string) []string {
 	return lines
 }
 
-// Forget takes away a note or one fact of it: name or name#id, as refs name
-// them, or the words of a fact. The change can be undone.
+// Forget removes a note or one of its facts. ref is name or name#id, or the text of a fact.
+// The change can be undone.
 func (d *Dir) Forget(ctx context.Context, ref string) (Change, error) {
 	var done Change
-	err := d.again(ctx, func() error {
+	err := d.retryLocked(ctx, func() error {
 		files, err := d.read(ctx)
 		if err != nil {
 			return err
@@ -314,7 +312,7 @@ func (d *Dir) Forget(ctx context.Context, ref string) (Change, error) {
 	return done, err
 }
 
-// forget takes what a ref names out of a set.
+// forget removes the note or fact of a ref from a set.
 func (d *draft) forget(files version, ref string) error {
 	name, id, one := strings.Cut(ref, "#")
 	name = strings.TrimSuffix(strings.TrimPrefix(name, memoryDir+"/"), ending)
@@ -344,10 +342,10 @@ func (d *draft) forget(files version, ref string) error {
 	return fmt.Errorf("forget %q: %w among the notes", firn.CutText(ref, 80), firn.ErrNotFound)
 }
 
-// Clear takes away all notes of the folder. The change can be undone.
+// Clear removes all notes of the folder. The change can be undone.
 func (d *Dir) Clear(ctx context.Context) (Change, error) {
 	var done Change
-	err := d.again(ctx, func() error {
+	err := d.retryLocked(ctx, func() error {
 		files, err := d.read(ctx)
 		if err != nil {
 			return err

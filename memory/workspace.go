@@ -7,36 +7,36 @@ import (
 	"time"
 )
 
-// item is a fact on the desk, and what becomes of it.
+// item is a fact in the workspace with its pending change.
 type item struct {
 	Fact
-	// fresh says that it is not in a note yet.
+	// fresh means that it is not in a note yet.
 	fresh bool
-	// was is how it was before something was done to it.
+	// was is the original fact.
 	was Fact
-	// gone says that it leaves its note: superseded if a newer one took its place,
-	// or else for good.
+	// gone means that it is removed from its note, superseded that a newer fact replaced
+	// it.
 	gone, superseded bool
 	changed          bool
 }
 
-// desk is where facts are sorted: those of the notes, and new ones. Nothing is
-// written before all is decided.
-type desk struct {
+// workspace holds the facts of the notes and new facts while they are consolidated. Nothing
+// is written before all decisions are made.
+type workspace struct {
 	items []*item
 	notes map[string]Note
-	// made are notes that are to be made of facts.
+	// made are notes to be created from facts.
 	made []Note
 	log  []Edit
 	day  time.Time
 }
 
-func newDesk(files version, day time.Time) *desk {
-	d := &desk{notes: make(map[string]Note), day: day}
+func newWorkspace(files version, day time.Time) *workspace {
+	d := &workspace{notes: make(map[string]Note), day: day}
 	for _, n := range files.notes() {
 		d.notes[n.Name] = n
 		if _, daily := n.Day(); !daily && n.Name != extractedNote {
-			continue // what people wrote in their own words is theirs
+			continue // free text written by people is left alone
 		}
 		for _, f := range n.Facts() {
 			if !f.Gone {
@@ -47,8 +47,8 @@ func newDesk(files version, day time.Time) *desk {
 	return d
 }
 
-// note writes down what was done.
-func (d *desk) note(do string, f Fact, old, fresh []string, why string) {
+// recordEdit records an edit.
+func (d *workspace) recordEdit(do string, f Fact, old, fresh []string, why string) {
 	name := f.Note
 	if name == "" {
 		name = extractedNote
@@ -56,8 +56,8 @@ func (d *desk) note(do string, f Fact, old, fresh []string, why string) {
 	d.log = append(d.log, Edit{Do: do, Note: name, Old: old, New: fresh, Why: why, Sources: slices.Clone(f.Sources)})
 }
 
-// date makes the dates of facts absolute, seen from when they were said.
-func (d *desk) date() {
+// resolveDates makes the dates of facts absolute, relative to when they were written.
+func (d *workspace) resolveDates() {
 	for _, it := range d.items {
 		at := it.said
 		if at.IsZero() {
@@ -70,15 +70,14 @@ func (d *desk) date() {
 		before := it.Fact
 		it.Text, it.changed = text, true
 		if !it.fresh {
-			d.note("date", it.Fact, []string{before.String()}, []string{it.String()}, "it was said on "+at.Format(dayFormat))
+			d.recordEdit("date", it.Fact, []string{before.String()}, []string{it.String()}, "it was said on "+at.Format(dayFormat))
 		}
 	}
 }
 
-// add takes in new facts: what is known gets more evidence, what is contrary to
-// what is known takes its place. What only the agent itself said again is no
-// news.
-func (d *desk) add(facts []Fact) {
+// add adds new facts: a known fact gets more sources, and a contrary one replaces the known
+// fact. A repetition by the agent alone does not count.
+func (d *workspace) add(facts []Fact) {
 	for _, f := range facts {
 		if !f.said.IsZero() {
 			f.Text = Absolute(f.Text, f.said)
@@ -88,7 +87,7 @@ func (d *desk) add(facts []Fact) {
 	}
 }
 
-func (d *desk) place(f Fact) {
+func (d *workspace) place(f Fact) {
 	for _, it := range d.items {
 		if it.gone {
 			continue
@@ -101,7 +100,7 @@ func (d *desk) place(f Fact) {
 			return
 		case contrary:
 			if !newer(f, it.Fact) {
-				return // an old tale of what has changed since
+				return // an older statement that has been superseded since
 			}
 			d.supersede(it, f.Text)
 		}
@@ -112,9 +111,9 @@ func (d *desk) place(f Fact) {
 	d.items = append(d.items, &item{Fact: f, fresh: true})
 }
 
-// known reports whether a note that people wrote says it already, or it was
-// superseded on the same evidence.
-func (d *desk) known(f Fact) bool {
+// known reports whether a handwritten note already contains the fact, or whether it was
+// superseded with the same sources.
+func (d *workspace) known(f Fact) bool {
 	words := terms(f.Text)
 	for _, n := range d.notes {
 		if _, daily := n.Day(); !daily && n.Name != extractedNote {
@@ -138,29 +137,29 @@ func subset(a, b []Source) bool {
 	return !slices.ContainsFunc(a, func(s Source) bool { return !slices.Contains(b, s) })
 }
 
-// unite adds what a new fact knows to one that says the same.
-func (d *desk) unite(it *item, f Fact) {
-	to := united(it.Fact, f)
+// unite merges a new fact into an item with the same meaning.
+func (d *workspace) unite(it *item, f Fact) {
+	to := mergeFacts(it.Fact, f)
 	if to.String() == it.String() {
 		return
 	}
 	old := it.String()
 	it.Fact, it.changed = to, true
 	if !it.fresh {
-		d.note("merge", it.Fact, []string{old}, []string{to.String()}, "it was said again")
+		d.recordEdit("merge", it.Fact, []string{old}, []string{to.String()}, "it was said again")
 	}
 }
 
-// supersede lets a newer fact take the place of an item.
-func (d *desk) supersede(it *item, by string) {
+// supersede replaces an item with a newer fact.
+func (d *workspace) supersede(it *item, by string) {
 	it.gone, it.superseded = true, true
 	if !it.fresh {
-		d.note("supersede", it.Fact, []string{it.was.String()}, []string{d.struck(it)}, "newer: "+by)
+		d.recordEdit("supersede", it.Fact, []string{it.was.String()}, []string{d.supersededLine(it)}, "newer: "+by)
 	}
 }
 
-// struck is the line of a fact that a newer one took the place of.
-func (d *desk) struck(it *item) string {
+// supersededLine returns the line of a superseded fact.
+func (d *workspace) supersededLine(it *item) string {
 	f := it.was
 	sources := f.Sources
 	f.Sources, f.Gone = nil, true
@@ -172,8 +171,8 @@ func (d *desk) struck(it *item) string {
 	return line
 }
 
-// merge makes one of items that say the same: the oldest stays.
-func (d *desk) merge() {
+// merge merges items with the same meaning: the oldest is kept.
+func (d *workspace) merge() {
 	for i, it := range d.items {
 		for _, other := range d.items[i+1:] {
 			if it.gone {
@@ -188,7 +187,7 @@ func (d *desk) merge() {
 			}
 			switch relate(older.Text, later.Text) {
 			case same:
-				d.mergeInto(keeper(it, other))
+				d.mergeInto(chooseKept(it, other))
 			case contrary:
 				d.supersede(older, later.Text)
 			}
@@ -196,33 +195,33 @@ func (d *desk) merge() {
 	}
 }
 
-// keeper decides which of two items stays: one that is in the note of what was
-// found, or else the first.
-func keeper(a, b *item) (stays, goes *item) {
+// chooseKept decides which of two items is kept: the one in the note of extracted facts,
+// otherwise the first.
+func chooseKept(a, b *item) (stays, goes *item) {
 	if b.Note == extractedNote && a.Note != extractedNote {
 		return b, a
 	}
 	return a, b
 }
 
-func (d *desk) mergeInto(stays, goes *item) {
+func (d *workspace) mergeInto(stays, goes *item) {
 	old := stays.String()
 	goes.spoken = true
-	to := united(stays.Fact, goes.Fact)
+	to := mergeFacts(stays.Fact, goes.Fact)
 	goes.gone = true
 	if !goes.fresh {
-		d.note("merge", goes.Fact, []string{goes.was.String()}, nil, fmt.Sprintf("it says the same as “%s”", stays.Text))
+		d.recordEdit("merge", goes.Fact, []string{goes.was.String()}, nil, fmt.Sprintf("it says the same as “%s”", stays.Text))
 	}
 	if to.String() != old {
 		stays.Fact, stays.changed = to, true
 		if !stays.fresh {
-			d.note("merge", stays.Fact, []string{old}, []string{to.String()}, "it has the evidence of both")
+			d.recordEdit("merge", stays.Fact, []string{old}, []string{to.String()}, "it has the evidence of both")
 		}
 	}
 }
 
-// bodies are the notes that change, as they become.
-func (d *desk) bodies() []Note {
+// bodies returns the changed notes with their new bodies.
+func (d *workspace) bodies() []Note {
 	edits := make(map[string][]edit)
 	var gone []string
 	var fresh []Fact
@@ -233,10 +232,10 @@ func (d *desk) bodies() []Note {
 			fresh = append(fresh, f)
 		case it.fresh:
 		case it.superseded && it.Note == extractedNote:
-			gone = append(gone, d.struck(it))
+			gone = append(gone, d.supersededLine(it))
 			edits[it.Note] = append(edits[it.Note], edit{line: it.Line, drop: true})
 		case it.superseded:
-			edits[it.Note] = append(edits[it.Note], edit{line: it.Line, text: d.struck(it)})
+			edits[it.Note] = append(edits[it.Note], edit{line: it.Line, text: d.supersededLine(it)})
 		case it.gone:
 			edits[it.Note] = append(edits[it.Note], edit{line: it.Line, drop: true})
 		case it.changed:
@@ -244,7 +243,7 @@ func (d *desk) bodies() []Note {
 		}
 	}
 	for _, f := range fresh {
-		d.note("add", f, nil, []string{f.String()}, "it was said")
+		d.recordEdit("add", f, nil, []string{f.String()}, "it was said")
 	}
 	var notes []Note
 	for name, n := range d.notes {
@@ -255,7 +254,7 @@ func (d *desk) bodies() []Note {
 			body = withFacts(body, d.day, fresh)
 			for _, line := range left {
 				f, _ := parseFact(line)
-				d.note("prune", f, []string{line}, nil, "it was superseded long ago")
+				d.recordEdit("prune", f, []string{line}, nil, "it was superseded long ago")
 			}
 		}
 		if body != n.Body {
@@ -269,17 +268,17 @@ func (d *desk) bodies() []Note {
 	return append(notes, d.made...)
 }
 
-// maxGone bounds how many superseded facts are shown; older ones are in the
-// history only.
+// maxGone is the maximum number of superseded facts in a note; older ones are only in the
+// history.
 const maxGone = 100
 
-// write puts what was decided into a draft, and into the set.
-func (d *desk) write(to *draft, files version) {
+// write adds the decisions to a draft and to the set of files.
+func (d *workspace) write(to *draft, files version) {
 	for _, n := range d.bodies() {
 		rel := notePath(n.Name)
 		c := content{string(n.Markdown()), true}
 		if len(lineList(c.text)) == 0 {
-			c = content{} // nothing is left of it
+			c = content{} // the note is empty
 		}
 		to.put(rel, files[rel], c)
 		if files[rel] = c; !c.there {
