@@ -18,8 +18,7 @@ type language struct {
 	// after one of the words in not, the word is not a day.
 	before      string
 	behind, not map[string]bool
-	// asked are phrases that ask to remember something; the other lists are words that mark
-	// a fact, each with its category.
+	// asked are phrases that ask to remember something; phrases mark a fact of a category.
 	asked   []string
 	phrases map[Category][]string
 }

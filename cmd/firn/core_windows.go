@@ -1,5 +1,4 @@
 package main
 
-// leaveNoCore does nothing: whether there are dumps is for the settings of the
-// machine to say.
+// leaveNoCore does nothing: crash dumps are configured by the machine's settings.
 func leaveNoCore() {}

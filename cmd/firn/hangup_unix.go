@@ -8,5 +8,5 @@ import (
 	"syscall"
 )
 
-// notifyHangup tells of each SIGHUP.
+// notifyHangup relays SIGHUP to c.
 func notifyHangup(c chan<- os.Signal) { signal.Notify(c, syscall.SIGHUP) }

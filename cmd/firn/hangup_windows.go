@@ -2,5 +2,5 @@ package main
 
 import "os"
 
-// notifyHangup does nothing: Windows has no such signal.
+// notifyHangup does nothing: Windows has no SIGHUP.
 func notifyHangup(chan<- os.Signal) {}

@@ -1,4 +1,4 @@
-// Command firn keeps the conversations of AI agents.
+// Command firn stores and serves the conversations of AI agents.
 package main
 
 import (
@@ -16,10 +16,10 @@ func main() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ends := make(chan os.Signal, 1)
 	signal.Notify(ends, os.Interrupt, syscall.SIGTERM)
-	signal.Ignore(syscall.SIGPIPE) // who reads no more is told by an error, after clearing up
+	signal.Ignore(syscall.SIGPIPE) // a closed pipe is reported as a write error, so that cleanup runs
 	go func() {
 		<-ends
-		signal.Stop(ends) // a second Ctrl-C ends it at once
+		signal.Stop(ends) // a second Ctrl-C ends the process immediately
 		cancel()
 	}()
 	code := cli.Main(ctx, os.Args[1:], cli.Process{

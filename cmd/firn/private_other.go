@@ -2,6 +2,6 @@
 
 package main
 
-// keepMemoryPrivate does nothing here: macOS and Windows show the environment of a
-// process to processes of the same user whatever it does.
+// keepMemoryPrivate does nothing: macOS and Windows always show the environment of a
+// process to processes of the same user.
 func keepMemoryPrivate() {}

@@ -6,11 +6,11 @@ import (
 	"firn.dev/internal/term/cli"
 )
 
-// What make tells the linker of the sources (tools/stamp.sh). A plain go build
-// tells it nothing, and then what the Go command wrote down counts.
+// Build information that make passes to the linker (tools/stamp.sh). After a plain go build
+// they are empty, and the information recorded by the Go command is used.
 var version, commit, committed, dirty string
 
-// build is what this program is.
+// build returns the build information of this program.
 func build() cli.Build {
 	info, _ := debug.ReadBuildInfo()
 	return cli.BuildOf(cli.Stamp{Version: version, Commit: commit, Time: committed, Dirty: dirty}, info)

@@ -16,14 +16,15 @@ import (
 	"firn.dev/internal/term/cli"
 )
 
-// wordDelay is the time the offline model takes for a word of an answer that is shown
-// while it is written. Tests that stop or kill an answer make it longer.
+// wordDelay is the time the offline model takes for each word of a streamed answer. Tests
+// that stop or kill an answer increase it.
 var wordDelay = 12 * time.Millisecond
 
-// providers names those that need no settings, and tells where their keys are.
+// providers returns the providers that need no settings and a function that returns where
+// their keys are.
 func providers() ([]string, func(string) string) { return serve.Providers(), serve.KeyOf }
 
-// open makes a gateway in this process for the command line.
+// open starts a gateway in this process for the command line.
 func open(_ context.Context, o cli.Opening) (cli.Opened, error) {
 	options := serve.Options{
 		Settings: o.Settings, Env: os.Getenv, Looks: o.Looks, Ephemeral: o.Ephemeral, Model: o.Model, Report: o.Report, Version: build().Version,
@@ -54,7 +55,7 @@ func open(_ context.Context, o cli.Opening) (cli.Opened, error) {
 	}}, nil
 }
 
-// run serves a gateway to others.
+// run serves a gateway.
 func run(ctx context.Context, s cli.Serving) error {
 	hangups := make(chan os.Signal, 1)
 	notifyHangup(hangups)
@@ -70,12 +71,12 @@ func run(ctx context.Context, s cli.Serving) error {
 	})
 }
 
-// carry carries sessions from one store to another.
+// carry copies sessions from one store to another.
 func carry(ctx context.Context, c cli.Carrying) (*migrate.Report, error) {
 	return serve.Migrate(ctx, carrying(c))
 }
 
-// mirror keeps a copy of sessions in files.
+// mirror maintains a copy of sessions in files.
 func mirror(ctx context.Context, c cli.Carrying) (*migrate.Report, error) {
 	return serve.Mirror(ctx, carrying(c), c.To)
 }

@@ -17,8 +17,8 @@ type file struct {
 	mode fs.FileMode
 }
 
-// tarball packs files, in the order in which they are given. It says of all of
-// them that they were made at a time, by nobody.
+// tarball packs files in the given order. All of them get the modification time at and no
+// owner.
 func tarball(files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
@@ -42,7 +42,7 @@ func tarball(files []file, at time.Time) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// zipped does the same in the way of Windows.
+// zipped is tarball in zip format, for Windows.
 func zipped(files []file, at time.Time) ([]byte, error) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)

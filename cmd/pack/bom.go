@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// The parts of a bill of materials in the format CycloneDX 1.6 that we fill in.
+// The parts of a bill of materials in CycloneDX 1.6 format that are filled in.
 type (
 	bom struct {
 		Format       string       `json:"bomFormat"`
@@ -55,7 +55,7 @@ type (
 	}
 )
 
-// bom lists what is in a program, by what the Go command wrote into it.
+// bom returns the bill of materials of a program, from its embedded build information.
 func (r *release) bom(info *buildinfo.BuildInfo, program []byte) ([]byte, error) {
 	own := component{
 		Ref: purl(info.Main.Path, r.version), Type: "application", Name: info.Main.Path, Version: r.version, PURL: purl(info.Main.Path, r.version),
@@ -86,7 +86,7 @@ func (r *release) modules(info *debug.BuildInfo) []component {
 			m = m.Replace
 		}
 		c := component{Ref: purl(m.Path, m.Version), Type: "library", Name: m.Path, Version: m.Version, PURL: purl(m.Path, m.Version), Licences: licencesOf(r.licences[m.Path].id)}
-		// The sum is of a list of all files and their sums, as go.sum has it.
+		// As in go.sum, the sum covers a list of all files and their sums.
 		if sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(m.Sum, "h1:")); err == nil && len(sum) > 0 {
 			c.Hashes = []hash{{"SHA-256", fmt.Sprintf("%x", sum)}}
 		}
@@ -95,7 +95,7 @@ func (r *release) modules(info *debug.BuildInfo) []component {
 	return all
 }
 
-// settings tells how a program was built.
+// settings returns the build settings of a program.
 func settings(info *debug.BuildInfo) []property {
 	all := []property{{"go:version", info.GoVersion}}
 	for _, s := range info.Settings {
@@ -107,7 +107,7 @@ func settings(info *debug.BuildInfo) []property {
 	return all
 }
 
-// purl is the address of a module among packages.
+// purl returns the package URL of a module.
 func purl(path, version string) string { return "pkg:golang/" + path + "@" + version }
 
 func licencesOf(id string) []licence {

@@ -14,23 +14,23 @@ import (
 	"strings"
 )
 
-// terms are what a module may be used by.
+// terms are the license terms of a module.
 type terms struct {
-	// id is the name of its licence, empty if that is not recognized.
+	// id is the SPDX ID of its license; empty if not recognized.
 	id string
-	// text is the licence, and what else must be told with it.
+	// text is the license with all notices that must be distributed with it.
 	text []byte
 }
 
-// licenceFiles are what the licence of a module is called. telling finds it, and all
-// else that must be told: licences of what a module took over from others, notices, patents.
+// licenceFiles matches the names of license files. noticeFiles also matches other notices that
+// must be distributed: licenses of vendored code, notices, patents.
 var (
 	licenceFiles = []string{"LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING"}
-	telling      = regexp.MustCompile(`(?i)^([a-z0-9]+-)?(licen[cs]e|copying|notice|patents)([-_.][a-z0-9._-]*)?$`)
+	noticeFiles      = regexp.MustCompile(`(?i)^([a-z0-9]+-)?(licen[cs]e|copying|notice|patents)([-_.][a-z0-9._-]*)?$`)
 )
 
-// notices are the licences of all that is in a program, each a file: those who hand
-// the program on must hand them on too. One that has none is refused.
+// notices returns the licenses of everything in a program, one file each, since they must
+// be distributed with it. It fails if one is missing.
 func (r *release) notices(info *buildinfo.BuildInfo, below string) ([]file, error) {
 	names := []string{"std"}
 	for _, m := range info.Deps {
@@ -50,8 +50,8 @@ func (r *release) notices(info *buildinfo.BuildInfo, below string) ([]file, erro
 	return files, nil
 }
 
-// findLicences reads the licence of every module that is here, by its path, and that
-// of Go itself, as std.
+// findLicences reads the license of every downloaded module, by module path, and that of Go
+// itself, as std.
 func findLicences() (map[string]terms, error) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
@@ -72,7 +72,7 @@ func findLicences() (map[string]terms, error) {
 		} else if err != nil {
 			return nil, fmt.Errorf("read the list of modules: %w", err)
 		}
-		if m.Dir != "" { // else nothing of it is needed here
+		if m.Dir != "" { // otherwise the module is not needed here
 			if found[m.Path], err = termsOf(m.Dir, true); err != nil {
 				return nil, fmt.Errorf("read the licence of %s: %w", m.Path, err)
 			}
@@ -80,8 +80,7 @@ func findLicences() (map[string]terms, error) {
 	}
 }
 
-// termsOf reads the licence in a directory, and whatever else is to be told with it,
-// there and below.
+// termsOf reads the license and the other notices in a directory and below it.
 func termsOf(dir string, below bool) (t terms, err error) {
 	own := ""
 	for _, own = range licenceFiles {
@@ -99,7 +98,7 @@ func termsOf(dir string, below bool) (t terms, err error) {
 			return err
 		case e.IsDir() && path != dir && (!below || name == "testdata" || strings.HasPrefix(name, ".")):
 			return fs.SkipDir
-		case !e.Type().IsRegular() || !telling.MatchString(name) || path == filepath.Join(dir, own) || strings.HasSuffix(name, ".go"):
+		case !e.Type().IsRegular() || !noticeFiles.MatchString(name) || path == filepath.Join(dir, own) || strings.HasSuffix(name, ".go"):
 			return nil
 		}
 		text, err := os.ReadFile(path)
@@ -113,7 +112,7 @@ func termsOf(dir string, below bool) (t terms, err error) {
 	return t, err
 }
 
-// nameLicence tells a licence by what it says.
+// nameLicence identifies a license by its text.
 func nameLicence(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	has := func(words string) bool { return strings.Contains(text, words) }

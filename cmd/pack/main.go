@@ -1,7 +1,6 @@
-// Command pack makes a release of programs that were built: for each an archive
-// with all that belongs to it and the licences of what is in it, and a list of the modules in it (an SBOM); for all
-// of them their checksums. The same files give the same bytes, wherever and
-// whenever it is done. tools/release.sh calls it.
+// Command pack makes a release from built programs: for each an archive with its files and
+// the licenses of its dependencies, and a list of its modules (an SBOM); for all of them
+// their checksums. The output is reproducible. tools/release.sh calls it.
 package main
 
 import (
@@ -38,7 +37,7 @@ func main() {
 	}
 }
 
-// release is what is packed.
+// release holds the parameters of a release.
 type release struct {
 	version               string
 	time                  time.Time
@@ -46,7 +45,7 @@ type release struct {
 	licences              map[string]terms
 }
 
-// read checks what it was told, and finds out the rest.
+// read validates the flags and determines the remaining parameters.
 func (r *release) read(date string) (err error) {
 	if r.version == "" || r.programs == "" || r.shared == "" || r.out == "" {
 		return errors.New("-version, -time, -programs, -shared and -out are needed")
@@ -82,7 +81,7 @@ func (r *release) pack() error {
 	return r.sum(made)
 }
 
-// packOne makes what belongs to the program of one system, and names it.
+// packOne makes the files for the program of one system and returns their names.
 func (r *release) packOne(system string) (made []string, err error) {
 	program := filepath.Join(r.programs, system, "firn")
 	windows := strings.HasPrefix(system, "windows_")
@@ -124,7 +123,7 @@ func (r *release) packOne(system string) (made []string, err error) {
 	return made, errors.Join(os.WriteFile(filepath.Join(r.out, made[0]), packed, 0o644), os.WriteFile(filepath.Join(r.out, made[1]), bom, 0o644))
 }
 
-// collect reads the files below a directory, to stand below a name.
+// collect reads the files below a directory, with names relative to below.
 func collect(dir, below string) ([]file, error) {
 	var files []file
 	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
@@ -141,7 +140,7 @@ func collect(dir, below string) ([]file, error) {
 	return files, err
 }
 
-// sum writes the checksums, as sha256sum does.
+// sum writes the checksums in the format of sha256sum.
 func (r *release) sum(names []string) error {
 	slices.Sort(names)
 	var b strings.Builder

@@ -1,5 +1,5 @@
-// Command agent runs an agent with a tool, on a session that survives restarts.
-// Run it twice: the second time it knows what was said the first time.
+// Command agent runs an agent with a tool, on a session that survives restarts. Run it
+// twice: the second time it remembers the first conversation.
 package main
 
 import (
@@ -22,7 +22,7 @@ func main() {
 	}
 }
 
-// talk says things to the agent of a key and prints the answers.
+// talk sends messages to the agent of a key and prints the answers.
 func talk(ctx context.Context, out io.Writer, home string, said ...string) error {
 	st, err := filestore.Open(home, filestore.Options{})
 	if err != nil {
@@ -40,9 +40,9 @@ func talk(ctx context.Context, out io.Writer, home string, said ...string) error
 	}
 	defer a.Close()
 	for _, text := range said {
-		for event, err := range a.Run(ctx, id, agent.Say(text)) { // on disk before the model is asked
+		for event, err := range a.Run(ctx, id, agent.Say(text)) { // on disk before the model is called
 			if err != nil {
-				return err // on record; the next turn goes on
+				return err // recorded; the next turn continues
 			}
 			if d, ok := event.(agent.Delta); ok {
 				fmt.Fprint(out, d.Text)

@@ -21,7 +21,7 @@ func main() {
 	}
 }
 
-// remember adds one exchange to the session of a key, and prints the answer.
+// remember adds one exchange to the session of a key and prints the answer.
 func remember(ctx context.Context, out io.Writer, home string) error {
 	// README: begin
 	st, err := filestore.Open(home, filestore.Options{})
@@ -36,13 +36,13 @@ func remember(ctx context.Context, out io.Writer, home string) error {
 	if _, err = st.Append(ctx, id, store.Any, firn.UserText("hello")); err != nil { // nil means: on disk
 		return err
 	}
-	path, err := window.Collect(st.ReadBack(ctx, id, store.End)) // reads only what is still live
+	path, err := window.Collect(st.ReadBack(ctx, id, store.End)) // reads only the live part
 	if err != nil {
 		return err
 	}
 	w := window.Build(path, window.Options{Profile: window.Anthropic()}) // a request the provider accepts, whatever happened
 	answer := ask(w)                                                     // your model
-	// Refused if somebody else spoke meanwhile.
+	// Fails if another writer has appended meanwhile.
 	if _, err = st.Append(ctx, id, path.End, firn.AssistantText(answer)); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func remember(ctx context.Context, out io.Writer, home string) error {
 	return nil
 }
 
-// ask stands for a call of a model.
+// ask is a placeholder for a model call.
 func ask(w window.Window) string {
 	return fmt.Sprintf("I was sent %d messages, about %d tokens", len(w.Items), w.Tokens.Total)
 }

@@ -40,9 +40,9 @@ func (s *Setup) send(agent string) route.SendPolicy {
 // queue returns the queue policy of a channel.
 func (s *Setup) queue(channel string) route.Queue {
 	if own, ok := s.Queues[strings.ToLower(channel)]; ok {
-		return own.Settle()
+		return own.WithDefaults()
 	}
-	return s.Queue.Settle()
+	return s.Queue.WithDefaults()
 }
 
 // turns returns the turn limit for the conversation of a key: zero means the agent's own

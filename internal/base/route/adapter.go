@@ -8,16 +8,15 @@ import (
 	"firn.dev"
 )
 
-// Native is what another program calls a conversation, and the key that it has
-// here. Native names do not always survive being a key, so keep Raw with it.
+// Native is another program's name of a conversation with its key here. The conversion to a
+// key may lose information, so keep Raw with it.
 type Native struct {
 	Key Key
-	// Raw is the other program's own name for it, to the letter: claw0's key,
-	// CrabTalk's sender.
+	// Raw is the exact name in the other program: claw0's key, CrabTalk's sender.
 	Raw string
 }
 
-// FromClaw0 makes a key of claw0's <agent>:<channel>:<peer>.
+// FromClaw0 converts claw0's <agent>:<channel>:<peer> to a key.
 func FromClaw0(raw string) (Native, error) {
 	agent, rest, _ := strings.Cut(raw, ":")
 	channel, peer, ok := strings.Cut(rest, ":")
@@ -35,8 +34,8 @@ func FromClaw0(raw string) (Native, error) {
 	return Native{k, raw}, nil
 }
 
-// ToClaw0 spells a key as claw0 would. Only direct conversations on a channel
-// have a name there.
+// ToClaw0 converts a key to claw0's format, which supports only direct conversations on a
+// channel.
 func ToClaw0(k Key) (string, error) {
 	p := k.Parts()
 	if p.Kind != KindDirect || p.Channel == "" || p.Account != "" || p.Thread != "" {
@@ -45,13 +44,13 @@ func ToClaw0(k Key) (string, error) {
 	return p.Agent + ":" + p.Channel + ":" + Unspell(p.Peer), nil
 }
 
-// defaultSender is who speaks to CrabTalk when nobody is named.
+// defaultSender is CrabTalk's sender if none is named.
 const defaultSender = "user"
 
-// FromCrabTalk makes a key of an agent and a sender, agent:<agent>:direct:<slug>,
-// as its file names do. Slugs lose what they cannot spell: tg:1 and tg-1 are
-// the same. So compare Raw with the sender of the session that the key points
-// at, and take [FromCrabTalkExact] if it is another.
+// FromCrabTalk converts an agent and a sender to a key, agent:<agent>:direct:<slug>, like
+// its file names. Different senders may have the same slug, such as tg:1 and tg-1. So
+// compare Raw with the sender of the session that the key points to, and use
+// [FromCrabTalkExact] if they differ.
 func FromCrabTalk(agent, sender string) (Native, error) {
 	if sender == "" {
 		sender = defaultSender
@@ -63,7 +62,7 @@ func FromCrabTalk(agent, sender string) (Native, error) {
 	return fromSender(agent, sender, Spell(slug))
 }
 
-// FromCrabTalkExact makes a key that no other sender has.
+// FromCrabTalkExact returns a key that is unique to the sender.
 func FromCrabTalkExact(agent, sender string) (Native, error) {
 	if sender == "" {
 		sender = defaultSender
@@ -79,8 +78,8 @@ func fromSender(agent, sender, peer string) (Native, error) {
 	return Native{k, sender}, nil
 }
 
-// ToCrabTalk gives the agent and the sender that a key stands for. It is the
-// slug of the sender if that is all that the key knows.
+// ToCrabTalk returns the agent and the sender of a key. If the key has only the slug of the
+// sender, that is returned.
 func ToCrabTalk(k Key) (agent, sender string, err error) {
 	p := k.Parts()
 	if p.Kind != KindDirect || p.Channel != "" || p.Thread != "" {
@@ -89,9 +88,9 @@ func ToCrabTalk(k Key) (agent, sender string, err error) {
 	return p.Agent, Unspell(p.Peer), nil
 }
 
-// Slug makes a file name's part of a sender as CrabTalk does: letters and
-// digits of all scripts stay, those of ASCII in lower case, all else becomes
-// dashes, of which none are doubled or at an end.
+// Slug converts a sender to a part of a file name as CrabTalk does: letters and digits of
+// all scripts are kept, ASCII letters in lower case; everything else becomes dashes,
+// without repeated, leading or trailing ones.
 func Slug(sender string) string {
 	dashed := strings.Map(func(r rune) rune {
 		switch {
@@ -105,7 +104,7 @@ func Slug(sender string) string {
 	return strings.Join(strings.FieldsFunc(dashed, func(r rune) bool { return r == '-' }), "-")
 }
 
-// ProjectKey is the key of an agent's conversation about a directory, named by
+// ProjectKey returns the key of an agent's conversation about a directory, identified by
 // its absolute path.
 func ProjectKey(agent, dir string) (Key, error) {
 	if dir == "" {
@@ -114,7 +113,7 @@ func ProjectKey(agent, dir string) (Key, error) {
 	return Parts{Agent: NormalizeAgent(agent), Kind: KindProject, Peer: Spell(dir)}.Key()
 }
 
-// ProjectDir is the directory that a key is about; empty if it is about none.
+// ProjectDir returns the directory of a project key; empty for other keys.
 func ProjectDir(k Key) string {
 	if p := k.Parts(); p.Kind == KindProject && p.Thread == "" {
 		return Unspell(p.Peer)

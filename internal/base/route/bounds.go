@@ -5,10 +5,9 @@ import (
 	"strings"
 )
 
-// Bounds is what an asker may see and change: sessions, and the notes made of
-// them. It is decided where a request comes in and travels with everything that
-// the request begins. The zero value admits nothing, so bounds that were lost on
-// the way admit nothing either.
+// Bounds limits access to sessions and the notes made from them. It is determined when a
+// request arrives and is passed on to all work that the request starts. The zero value
+// admits nothing, so missing bounds fail closed.
 type Bounds struct {
 	all          bool
 	agents, keys []string
@@ -17,7 +16,7 @@ type Bounds struct {
 // Everything admits all sessions: the owner's bounds.
 func Everything() Bounds { return Bounds{all: true} }
 
-// BoundTo admits sessions of some agents, under some keys. An empty list does not
+// BoundTo admits sessions of the given agents under the given keys. An empty list does not
 // restrict: with two empty lists the bounds are [Everything].
 func BoundTo(agents, keys []string) Bounds {
 	if len(agents)+len(keys) == 0 {
@@ -26,9 +25,9 @@ func BoundTo(agents, keys []string) Bounds {
 	return Bounds{agents: slices.Clone(agents), keys: slices.Clone(keys)}
 }
 
-// Conversation admits the sessions of the conversation that a key belongs to, for
-// somebody outside who has a part in no other. Of the key of a thread that is the
-// conversation with all its threads. What is no key admits nothing.
+// Conversation admits only the sessions of the conversation that a key belongs to, for an
+// external participant. For the key of a thread that is the conversation with all its
+// threads. An invalid key admits nothing.
 func Conversation(key string) Bounds {
 	k, err := Parse(key)
 	if err != nil {
@@ -41,7 +40,7 @@ func Conversation(key string) Bounds {
 }
 
 // In returns the bounds of a turn in the session of a key: a conversation with people
-// admits itself only, whoever asks in it.
+// admits only itself, regardless of the caller.
 func (b Bounds) In(key string) Bounds {
 	k, err := Parse(key)
 	if err != nil {
@@ -57,8 +56,8 @@ func (b Bounds) In(key string) Bounds {
 // Unbounded reports whether everything is admitted.
 func (b Bounds) Unbounded() bool { return b.all }
 
-// Admits reports whether a session of an agent, under a key, is within the bounds.
-// A session without a key is not, if there are bounds by key.
+// Admits reports whether a session of an agent with a key is within the bounds. A session
+// without a key is not, if there are bounds by key.
 func (b Bounds) Admits(agent, key string) bool {
 	switch {
 	case b.all:
@@ -69,18 +68,18 @@ func (b Bounds) Admits(agent, key string) bool {
 	return len(b.keys) == 0 || key != "" && slices.ContainsFunc(b.keys, func(prefix string) bool { return Under(key, prefix) })
 }
 
-// AdmitsAgent reports whether all that belongs to an agent is within the bounds, such
-// as the notes of its own conversations.
+// AdmitsAgent reports whether everything of an agent is within the bounds, including the
+// notes of its own conversations.
 func (b Bounds) AdmitsAgent(agent string) bool { return b.Admits(agent, "") }
 
-// KnowsAgent reports whether something of an agent is within the bounds.
+// KnowsAgent reports whether any session of an agent can be within the bounds.
 func (b Bounds) KnowsAgent(agent string) bool {
 	return b.AdmitsAgent(agent) || len(b.keys) > 0 && (len(b.agents) == 0 || slices.Contains(b.agents, agent)) &&
 		slices.ContainsFunc(b.keys, func(prefix string) bool { return AgentOf(prefix) == agent })
 }
 
-// Cover returns the key of the bounds that a key is under, the widest if there are
-// several; empty if there is none.
+// Cover returns the key of the bounds that contains a key, the widest if there are several;
+// empty if there is none.
 func (b Bounds) Cover(key string) string {
 	found := ""
 	for _, k := range b.keys {
@@ -91,10 +90,10 @@ func (b Bounds) Cover(key string) string {
 	return found
 }
 
-// Agents returns the agents that the bounds name; none if they name none.
+// Agents returns the agents named in the bounds, if any.
 func (b Bounds) Agents() []string { return slices.Clone(b.agents) }
 
-// And returns the bounds that admit what both admit.
+// And returns the intersection of two bounds.
 func (b Bounds) And(other Bounds) Bounds {
 	switch {
 	case b.all:
@@ -104,11 +103,11 @@ func (b Bounds) And(other Bounds) Bounds {
 	case b.Empty() || other.Empty():
 		return Bounds{}
 	}
-	agents, some := common(b.agents, other.agents, func(a, b string) (string, bool) { return a, a == b })
+	agents, some := intersect(b.agents, other.agents, func(a, b string) (string, bool) { return a, a == b })
 	if !some {
 		return Bounds{}
 	}
-	keys, some := common(b.keys, other.keys, func(a, b string) (string, bool) {
+	keys, some := intersect(b.keys, other.keys, func(a, b string) (string, bool) {
 		if Under(a, b) {
 			return a, true
 		}
@@ -120,8 +119,8 @@ func (b Bounds) And(other Bounds) Bounds {
 	return Bounds{agents: agents, keys: keys}
 }
 
-// Equal reports whether two bounds are spelt alike. Those that are not may still admit
-// the same.
+// Equal reports whether two bounds have the same representation. Different bounds may still
+// admit the same sessions.
 func (b Bounds) Equal(other Bounds) bool {
 	return b.all == other.all && slices.Equal(b.agents, other.agents) && slices.Equal(b.keys, other.keys)
 }
@@ -129,9 +128,9 @@ func (b Bounds) Equal(other Bounds) bool {
 // Empty reports whether nothing is admitted.
 func (b Bounds) Empty() bool { return !b.all && len(b.agents)+len(b.keys) == 0 }
 
-// common returns what two lists have in common; false if that is nothing. An empty
-// list does not restrict.
-func common(a, b []string, both func(a, b string) (string, bool)) ([]string, bool) {
+// intersect returns the intersection of two lists; false if it is empty. An empty list does
+// not restrict.
+func intersect(a, b []string, both func(a, b string) (string, bool)) ([]string, bool) {
 	if len(a) == 0 || len(b) == 0 {
 		return slices.Concat(a, b), true
 	}
@@ -146,15 +145,14 @@ func common(a, b []string, both func(a, b string) (string, bool)) ([]string, boo
 	return found, len(found) > 0
 }
 
-// Under reports whether a key is a prefix, or continues it with another segment:
+// Under reports whether a key equals a prefix or continues it with another segment:
 // agent:main:telegram2 is not under agent:main:telegram.
 func Under(key, prefix string) bool {
 	rest, ok := strings.CutPrefix(key, strings.TrimSuffix(prefix, ":"))
 	return ok && (rest == "" || rest[0] == ':')
 }
 
-// AgentOf returns the agent that a key, or the beginning of one, names; empty if it
-// names none.
+// AgentOf returns the agent of a key or a key prefix; empty if it has none.
 func AgentOf(key string) string {
 	rest, ok := strings.CutPrefix(key, "agent:")
 	if !ok {

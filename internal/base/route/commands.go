@@ -6,39 +6,38 @@ import (
 	"strings"
 )
 
-// CommandPolicy says who may use which commands in messages. The zero value allows all
+// CommandPolicy controls the use of commands in messages. The zero value allows all
 // commands in direct chats, and in groups those that change neither routing nor model nor
-// rights.
+// permissions.
 type CommandPolicy struct {
-	// Direct and Group are the commands of direct chats, and of groups and channels, by
-	// name and without the slash; a * stands for any characters. Nil means the standard.
+	// Direct and Group are the allowed commands in direct chats, and in groups and
+	// channels, by name without the slash; * matches any characters. Nil means the default.
 	Direct, Group []string
-	// Rules go before: the first one that fits decides.
+	// Rules take precedence: the first one that matches decides.
 	Rules []CommandRule
 }
 
-// CommandRule fits messages that agree with everything that it names.
+// CommandRule matches messages that match all its fields.
 type CommandRule struct {
 	Channel  string
 	ChatType ChatType
-	// Senders are names or ids of those who sent the message; none means any.
+	// Senders are names or IDs of senders; empty means any.
 	Senders []string
-	// Commands are those that they may use.
+	// Commands are the allowed commands.
 	Commands []string
 }
 
-// GroupCommands are the commands that everybody in a group may use unless a policy says
-// otherwise.
+// GroupCommands returns the default commands for groups.
 func GroupCommands() []string { return []string{"help", "status", "usage", "queue", "stop", "compact"} }
 
-// Commander is where a command comes from, and by which names its sender is known.
+// Commander is the origin of a command and the names of its sender.
 type Commander struct {
 	Channel  string
 	ChatType ChatType
 	Names    []string
 }
 
-// Allows reports whether somebody may use a command.
+// Allows reports whether by may use a command.
 func (p CommandPolicy) Allows(command string, by Commander) bool {
 	may := p.Direct
 	if may == nil {

@@ -9,64 +9,61 @@ import (
 	"firn.dev"
 )
 
-// Config is how messages find their agent and their key.
+// Config configures the routing of messages to agents and keys.
 type Config struct {
-	// Profile says how keys are made.
+	// Profile is the way keys are made.
 	Profile Profile
-	// Default is the agent of messages that nothing else gives to one; empty
-	// means "main".
+	// Default is the agent of messages without another assignment; empty means "main".
 	Default string
-	// Agents are those there are. None at all means that any may be named.
+	// Agents are the known agents. If empty, any agent may be named.
 	Agents []Agent
 	// MainKey is the rest of an agent's main key; empty means "main".
 	MainKey string
-	// Global gives each agent one session for everything that is said to it.
+	// Global gives each agent a single session for all messages.
 	Global bool
-	// Scope says how far direct messages are kept apart, and Links who is known
-	// by several ids, for agents that do not say it themselves.
+	// Scope is the separation of direct messages, and Links are people with several IDs,
+	// for agents without their own settings.
 	Scope Scope
 	Links []Link
-	// Bindings give messages to agents.
+	// Bindings assign messages to agents.
 	Bindings []Binding
-	// Folded are the channels whose ids do not tell upper from lower case; nil
-	// means [FoldedChannels].
+	// Folded are the channels with case-insensitive IDs; nil means [FoldedChannels].
 	Folded []string
 }
 
-// Agent is an agent that messages can be given to.
+// Agent is an agent that messages can be assigned to.
 type Agent struct {
 	ID string
-	// Scope and Links, if set, hold for it instead of the general ones.
+	// Scope and Links, if set, override the general ones.
 	Scope Scope
 	Links []Link
 }
 
-// Scope says how far direct messages are kept apart. Groups, channels and
-// threads always have sessions of their own.
+// Scope is the separation of direct messages. Groups, channels and threads always have
+// their own sessions.
 type Scope string
 
-// The scopes. An empty one is ScopePerChannelPeer, so that nobody shares a
-// session unless somebody said so; in the profile V2026_1 it is ScopeMain, as
-// it was there.
+// The scopes. An empty one means ScopePerChannelPeer, so that no two people share a session
+// unless configured; in the profile V2026_1 it means ScopeMain, as it did there.
 const (
-	// ScopeMain puts all who write to an agent into one session.
+	// ScopeMain puts all direct messages of an agent into one session.
 	ScopeMain Scope = "main"
-	// ScopePerPeer gives each id a session, whatever channel it comes from.
+	// ScopePerPeer gives each ID a session, regardless of the channel.
 	ScopePerPeer Scope = "per-peer"
-	// ScopePerChannelPeer tells channels apart, too.
+	// ScopePerChannelPeer also separates channels.
 	ScopePerChannelPeer Scope = "per-channel-peer"
-	// ScopePerAccountChannelPeer also tells our own accounts on them apart.
+	// ScopePerAccountChannelPeer also separates our own accounts on a channel.
 	ScopePerAccountChannelPeer Scope = "per-account-channel-peer"
 )
 
-// Link is a person who is known by several ids: <channel>:<peer>, or <peer>,
-// which fits on every channel. Links do not count in ScopeMain.
+// Link is a person with several IDs: <channel>:<peer>, or <peer>, which matches on every
+// channel. Links are ignored in ScopeMain.
 type Link struct {
 	Name string
 	IDs  []string
 }
 
-// Links makes links of a map, in the order of their names.
+// Links converts a map to links, sorted by name.
 func Links(byName map[string][]string) []Link {
 	var links []Link
 	for _, name := range slices.Sorted(maps.Keys(byName)) {
@@ -75,26 +72,25 @@ func Links(byName map[string][]string) []Link {
 	return links
 }
 
-// Binding gives the messages that fit all it names to an agent. An empty part,
-// or *, fits everything.
+// Binding assigns the messages that match all its fields to an agent. An empty field, or *,
+// matches everything.
 type Binding struct {
 	Agent            string
 	Channel, Account string
-	// PeerKind and Peer are a person, a group or a channel. A thread fits the
-	// binding of what it is in.
+	// PeerKind and Peer identify a person, a group or a channel. A thread matches the
+	// binding of its parent.
 	PeerKind PeerKind
 	Peer     string
 }
 
-// FoldedChannels lists the channels whose ids are the same person or group in
-// upper and in lower case. Elsewhere cases are told apart: ids of Signal's
-// groups, for one, are the same but for case and belong to different groups.
+// FoldedChannels lists the channels with case-insensitive IDs. Other channels are
+// case-sensitive: on Signal, for example, IDs of different groups may differ only in case.
 func FoldedChannels() []string {
 	return []string{"bluebubbles", "cli", "discord", "email", "imessage", "irc", "mattermost", "slack", "sms", "telegram", "tui", "web", "webchat", "whatsapp"}
 }
 
-// Check refuses settings that could not be meant: unknown scopes, agents that
-// do not exist or are the same, links by which one id is two people.
+// Check rejects invalid settings: unknown scopes, unknown or duplicate agents, links that
+// assign one ID to two people.
 func (c Config) Check() error {
 	seen := make(map[string]bool)
 	for _, a := range c.Agents {
@@ -110,7 +106,7 @@ func (c Config) Check() error {
 			return fmt.Errorf("agent %s: %w", id, err)
 		}
 	}
-	if _, err := c.known(c.defaultAgent()); err != nil {
+	if _, err := c.findAgent(c.defaultAgent()); err != nil {
 		return fmt.Errorf("the default agent: %w", err)
 	}
 	for i, b := range c.Bindings {
@@ -128,7 +124,7 @@ func (c Config) Check() error {
 }
 
 func (c Config) checkBinding(b Binding) error {
-	if _, err := c.known(NormalizeAgent(b.Agent)); err != nil {
+	if _, err := c.findAgent(NormalizeAgent(b.Agent)); err != nil {
 		return err
 	}
 	if strings.TrimSpace(b.Agent) == "" {
@@ -139,7 +135,7 @@ func (c Config) checkBinding(b Binding) error {
 			return err
 		}
 	}
-	if b.PeerKind != "" && anything(b.Peer) {
+	if b.PeerKind != "" && isWildcard(b.Peer) {
 		return fmt.Errorf("%w: it names a kind of peer and no peer", firn.ErrInvalid)
 	}
 	return nil
@@ -153,7 +149,7 @@ func checkScope(s Scope) error {
 	return fmt.Errorf("%w scope %q: want main, per-peer, per-channel-peer or per-account-channel-peer", firn.ErrInvalid, s)
 }
 
-// checkLinks refuses links by which an id is two people, or that lead nowhere.
+// checkLinks rejects links that assign an ID to two people, or that are empty.
 func (c Config) checkLinks(links []Link) error {
 	owner := make(map[string]string)
 	for _, l := range links {
@@ -171,9 +167,8 @@ func (c Config) checkLinks(links []Link) error {
 	return nil
 }
 
-// Key reads a key that somebody names: one with an agent, or one without, which
-// then is the default agent's. Nothing, main, and the configured main key all
-// mean the main conversation.
+// Key parses a key given by a user, with an agent or, for the default agent, without. An
+// empty string, main and the configured main key all mean the main conversation.
 func (c Config) Key(request string) (Key, error) {
 	request = strings.TrimSpace(request)
 	if request == "" {
@@ -199,7 +194,7 @@ func (c Config) IsMain(k Key) bool {
 	return !k.IsZero() && (k.rest == DefaultMain || k.rest == c.mainKey())
 }
 
-// ChatType is the chat type of a key where the main key may have another name.
+// ChatType returns the chat type of a key, considering the configured main key.
 func (c Config) ChatType(k Key) ChatType {
 	if base := k.Parent(); c.IsMain(k) || c.IsMain(base) {
 		return ChatDirect
@@ -211,8 +206,8 @@ func (c Config) mainKey() string { return NormalizeMain(c.MainKey) }
 
 func (c Config) defaultAgent() string { return NormalizeAgent(c.Default) }
 
-// known returns the settings of an agent, or an error if there is none.
-func (c Config) known(id string) (Agent, error) {
+// findAgent returns the settings of an agent, or an error if it is unknown.
+func (c Config) findAgent(id string) (Agent, error) {
 	for _, a := range c.Agents {
 		if NormalizeAgent(a.ID) == id {
 			return a, nil
@@ -224,7 +219,7 @@ func (c Config) known(id string) (Agent, error) {
 	return Agent{ID: id}, nil
 }
 
-// scope is the scope that holds for an agent.
+// scope returns the scope of an agent.
 func (c Config) scope(a Agent) Scope {
 	switch {
 	case a.Scope != "":
@@ -237,7 +232,7 @@ func (c Config) scope(a Agent) Scope {
 	return ScopePerChannelPeer
 }
 
-// links are the links that hold for an agent.
+// links returns the links of an agent.
 func (c Config) links(a Agent) []Link {
 	if len(a.Links) > 0 {
 		return a.Links
@@ -245,7 +240,7 @@ func (c Config) links(a Agent) []Link {
 	return c.Links
 }
 
-// spell writes the id of a peer or a thread as keys on a channel have it.
+// spell encodes the ID of a peer or a thread for keys of a channel.
 func (c Config) spell(channel, id string) string {
 	if c.Profile == V2026_1 {
 		return lower(strings.TrimSpace(id))
@@ -264,8 +259,8 @@ func (c Config) folds(channel string) bool {
 	return slices.Contains(folded, channel)
 }
 
-// reserved are words that mean something in a key, so that no channel, account
-// or main key can be called so.
+// reserved are words with a special meaning in a key, which cannot be the name of a
+// channel, account or main key.
 var reserved = map[string]bool{
 	"agent": true, "main": true, "direct": true, "dm": true, "group": true, "channel": true, "room": true, "thread": true, "topic": true,
 	"cron": true, "hook": true, "subagent": true, "acp": true, "project": true, "global": true, "unknown": true,

@@ -1,14 +1,12 @@
-// Package route decides to which session a message from outside belongs.
+// Package route determines the session of a message from outside.
 //
-// A message from outside is an [Envelope]; [Resolve] makes a [Route] of it: the
-// agent that answers and the [Key] under which the conversation is kept. Around
-// that are the other things that are settled before a model is asked: whether
-// the session is still the one to use ([Fresh]), whether the text begins a new
-// one ([Trigger]) or is a command ([ParseCommand]), what becomes of it while a
-// turn runs ([Queue]), and whether the answer may be sent ([SendPolicy]).
+// A message from outside is an [Envelope]. [Resolve] returns its [Route]: the agent that
+// answers and the [Key] of the conversation. The package also makes the other decisions
+// before a model is called: whether the current session has expired ([Fresh]), whether the
+// text starts a new one ([Trigger]) or is a command ([ParseCommand]), how it is queued
+// while a turn runs ([Queue]), and whether the answer may be sent ([SendPolicy]).
 //
-// Everything here is a pure function of its arguments: no file, no network, no
-// clock. Time and time zone are given by the caller. Two senders never get the
-// same key unless the settings say that they share one; where something is
-// missing or unknown there is an error, never a shared place to fall back to.
+// All functions are pure: no files, no network, no clock. Time and time zone are arguments.
+// Two senders never get the same key unless the settings say so; missing or unknown data is
+// an error, never a shared default.
 package route

@@ -7,19 +7,18 @@ import (
 	"firn.dev"
 )
 
-// maxName bounds an element of a file name in bytes.
+// maxName is the maximum length of a path element in bytes.
 const maxName = 200
 
-// FileName makes a name for a file about the key: a relative path with slashes,
-// which [FromFileName] reads back. No two keys have the same one, also where
-// file systems do not tell cases or Unicode forms apart, and no name is special
-// to any system.
+// FileName returns a file name for the key: a relative path with slashes, which
+// [FromFileName] parses. The names are unique, even on file systems that ignore case or
+// Unicode normalization, and none is reserved on any system.
 //
-// Colons become commas; all but lower-case letters, digits, dashes, dots, @ and
-// + become %xx. Nearly all keys make one element. No file system takes names as
-// long as the longest keys, and a hash could not be read back, so what goes
-// beyond 200 bytes goes on in another element: all but the last end in =, all
-// but the first begin with it. A name is never the directory of another.
+// Colons become commas; everything except lowercase letters, digits, dashes, dots, @ and +
+// becomes %xx. Nearly all keys result in one element. File systems do not support names as
+// long as the longest keys, and a hash could not be parsed, so a name longer than 200 bytes
+// continues in another element: all but the last end in =, all but the first start with it.
+// A name is never the directory of another.
 func FileName(k Key) string {
 	s := k.String()
 	var b strings.Builder
@@ -38,8 +37,7 @@ func FileName(k Key) string {
 	return b.String()
 }
 
-// nameToken spells one byte of a key in a file name. Windows forgets a dot at
-// the end.
+// nameToken encodes one byte of a key in a file name. Windows drops a trailing dot.
 func nameToken(c byte, last bool) string {
 	switch {
 	case c == ':':
@@ -50,7 +48,7 @@ func nameToken(c byte, last bool) string {
 	return string([]byte{'%', hexDigits[c>>4], hexDigits[c&15]})
 }
 
-// FromFileName reads a name that [FileName] made, and refuses all others.
+// FromFileName parses a name made by [FileName] and rejects all others.
 func FromFileName(name string) (Key, error) {
 	if len(name) > 4*maxKey {
 		return Key{}, fmt.Errorf("%w file name %.80q: it is too long to be that of a key", firn.ErrInvalid, name)

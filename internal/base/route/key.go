@@ -9,63 +9,62 @@ import (
 	"firn.dev"
 )
 
-// Key names a conversation for ever: agent:<agent>:<rest>. Which session it
-// points at changes, the key does not. Keys are canonical: two that mean the
-// same are equal, so they can be compared and used in maps.
+// Key is the permanent name of a conversation: agent:<agent>:<rest>. The session it points
+// to may change. Keys are canonical: equivalent keys are equal, so they can be compared and
+// used in maps.
 type Key struct{ agent, rest string }
 
-// Kind says what a conversation is with.
+// Kind is the kind of a conversation.
 type Kind string
 
-// The kinds of keys. What has no kind of its own is KindOther and kept as is.
+// The kinds of keys. Unknown kinds are KindOther and kept unchanged.
 const (
 	KindMain     Kind = "main"     // the agent's main conversation: main
 	KindDirect   Kind = "direct"   // one person: direct:<peer>, <channel>[:<account>]:direct:<peer>
 	KindGroup    Kind = "group"    // a group: <channel>:group:<id>, in old stores group:<id>
 	KindChannel  Kind = "channel"  // a channel or room: <channel>:channel:<id>
 	KindCron     Kind = "cron"     // a job that a timer starts: cron:<job>
-	KindHook     Kind = "hook"     // a program that calls in: hook:<id>
-	KindSubagent Kind = "subagent" // an agent that another one started: subagent:<id>
-	KindACP      Kind = "acp"      // an editor that speaks that protocol: acp:<id>
+	KindHook     Kind = "hook"     // a program that calls a hook: hook:<id>
+	KindSubagent Kind = "subagent" // a sub-agent: subagent:<id>
+	KindACP      Kind = "acp"      // an editor that uses the Agent Client Protocol: acp:<id>
 	KindProject  Kind = "project"  // a directory: project:<path>
-	KindGlobal   Kind = "global"   // everything that is said to the agent
-	KindUnknown  Kind = "unknown"  // what other programs could not place
+	KindGlobal   Kind = "global"   // all messages of the agent
+	KindUnknown  Kind = "unknown"  // conversations that other programs could not classify
 	KindOther    Kind = "other"    // anything else
 )
 
-// ChatType says how many people hear what is said.
+// ChatType is the kind of audience of a conversation.
 type ChatType string
 
-// The types of chats. Conversations with machines have none.
+// The types of chats. Conversations with programs have none.
 const (
 	ChatDirect  ChatType = "direct"
 	ChatGroup   ChatType = "group"
 	ChatChannel ChatType = "channel"
 )
 
-// Parts are what a key is made of, as they are spelt in it. See [Spell] for
-// ids that are not fit to be part of a key as they are.
+// Parts are the parts of a key, as encoded in it. Use [Spell] for IDs that cannot be part
+// of a key unchanged.
 type Parts struct {
 	Agent string
 	Kind  Kind
-	// Channel and Account are where a person, a group or a channel is met;
-	// empty if the key does not tell.
+	// Channel and Account are the channel and our account on it; empty if the key has none.
 	Channel, Account string
-	// Peer is who or what is at the other end: a person, a group, a job, a
-	// hook, a directory. For KindOther it is all of the rest.
+	// Peer is the other party: a person, a group, a job, a hook, a directory. For KindOther
+	// it is the whole rest.
 	Peer string
-	// Thread is a thread within the conversation; Topic says that the key
-	// spells it topic, as Telegram's do.
+	// Thread is a thread within the conversation; Topic means that the key calls it topic,
+	// as for Telegram.
 	Thread string
 	Topic  bool
 }
 
-// maxKey bounds the length of a key in bytes, as stores do.
+// maxKey is the maximum length of a key in bytes, as in stores.
 const maxKey = 1024
 
-// Parse reads a key of the form agent:<agent>:<rest>, in any spelling that was
-// ever written: upper case, dm for direct, room for channel. It refuses what
-// does not name an agent; [Config.Key] is for keys that people type.
+// Parse parses a key of the form agent:<agent>:<rest>, in any historical spelling: upper
+// case, dm for direct, room for channel. It rejects keys without an agent; use [Config.Key]
+// for user input.
 func Parse(s string) (Key, error) {
 	if err := checkText(s); err != nil {
 		return Key{}, err
@@ -79,7 +78,7 @@ func Parse(s string) (Key, error) {
 	return newKey(agent, rest)
 }
 
-// newKey makes a canonical key of lower-case text.
+// newKey returns a canonical key for lowercase text.
 func newKey(agent, rest string) (Key, error) {
 	if !isID(agent) {
 		return Key{}, fmt.Errorf("%w agent id %.80q: want 1 to 64 letters, digits, dashes and underscores, and no dash first", firn.ErrInvalid, agent)
@@ -91,8 +90,8 @@ func newKey(agent, rest string) (Key, error) {
 	return k, nil
 }
 
-// Key puts the parts together. It refuses parts that would not be read back as
-// they are: [Spell] what comes from outside first.
+// Key combines the parts. It rejects parts that would not parse back unchanged: use [Spell]
+// for external input first.
 func (p Parts) Key() (Key, error) {
 	p.Agent, p.Channel, p.Account = lower(p.Agent), lower(p.Channel), lower(p.Account)
 	p.Peer, p.Thread = lower(p.Peer), lower(p.Thread)
@@ -115,7 +114,7 @@ func (p Parts) restOnly() Parts {
 	return p
 }
 
-// checkText refuses what cannot be part of a key in any spelling.
+// checkText rejects text that cannot be part of a key in any encoding.
 func checkText(s string) error {
 	if s == "" || len(s) > 4*maxKey {
 		return fmt.Errorf("%w key %.80q: want 1 to %d bytes", firn.ErrInvalid, s, maxKey)
@@ -126,7 +125,7 @@ func checkText(s string) error {
 	return nil
 }
 
-// String spells the key as files and the protocol do; empty for no key.
+// String formats the key as in files and the API; empty for the zero key.
 func (k Key) String() string {
 	if k.IsZero() {
 		return ""
@@ -137,13 +136,13 @@ func (k Key) String() string {
 // IsZero reports whether there is no key.
 func (k Key) IsZero() bool { return k == Key{} }
 
-// Agent is whose conversation it is.
+// Agent returns the owner of the conversation.
 func (k Key) Agent() string { return k.agent }
 
-// Rest is the key without its agent.
+// Rest returns the key without its agent.
 func (k Key) Rest() string { return k.rest }
 
-// Parts takes the key apart.
+// Parts splits the key into its parts.
 func (k Key) Parts() Parts {
 	if k.IsZero() {
 		return Parts{}
@@ -153,18 +152,16 @@ func (k Key) Parts() Parts {
 	return p
 }
 
-// Kind says what the conversation is with. A thread is of the kind of what it
-// is in.
+// Kind returns the kind of the conversation. A thread has the kind of its parent.
 func (k Key) Kind() Kind { return k.Parts().Kind }
 
-// Channel is where the other end is met, empty if the key does not tell.
+// Channel returns the channel of the conversation; empty if the key has none.
 func (k Key) Channel() string { return k.Parts().Channel }
 
-// Thread is the thread within the conversation, empty if it is not one.
+// Thread returns the thread within the conversation; empty if there is none.
 func (k Key) Thread() string { return k.Parts().Thread }
 
-// ChatType says how many people hear what is said; empty if the other end is a
-// machine or unknown.
+// ChatType returns the type of chat; empty if the other party is a program or unknown.
 func (k Key) ChatType() ChatType {
 	switch k.Kind() {
 	case KindMain, KindDirect:
@@ -177,7 +174,8 @@ func (k Key) ChatType() ChatType {
 	return ""
 }
 
-// Parent is the conversation that a thread is in, and no key if it is none.
+// Parent returns the conversation that contains a thread, and the zero key if there is no
+// thread.
 func (k Key) Parent() Key {
 	base, _, _, ok := cutThread(k.rest)
 	if !ok {
@@ -186,8 +184,8 @@ func (k Key) Parent() Key {
 	return Key{k.agent, base}
 }
 
-// Under returns the key of a thread in this conversation; the key itself if
-// there is no thread.
+// Under returns the key of a thread in this conversation; the key itself if thread is
+// empty.
 func (k Key) Under(thread string) (Key, error) {
 	if thread == "" {
 		return k, nil
@@ -200,8 +198,8 @@ func (k Key) Under(thread string) (Key, error) {
 	return p.Key()
 }
 
-// ParentSession returns the session that began the one of a key, if it is the key of a
-// sub-agent that names it; else it is empty.
+// ParentSession returns the session that spawned the session of a key, if it is the key of
+// a sub-agent that names it; otherwise empty.
 func ParentSession(key string) string {
 	k, err := Parse(key)
 	if err != nil || k.Kind() != KindSubagent {
@@ -214,10 +212,10 @@ func ParentSession(key string) string {
 	return Unspell(parent)
 }
 
-// MarshalText spells the key.
+// MarshalText formats the key.
 func (k Key) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText parses a key; empty text is no key.
+// UnmarshalText parses a key; empty text is the zero key.
 func (k *Key) UnmarshalText(text []byte) (err error) {
 	if len(text) == 0 {
 		*k = Key{}
@@ -227,7 +225,7 @@ func (k *Key) UnmarshalText(text []byte) (err error) {
 	return err
 }
 
-// heads are the kinds whose rest begins with their name, and a colon and more.
+// heads are the kinds whose rest starts with their name and a colon.
 var heads = map[string]Kind{
 	"direct": KindDirect, "dm": KindDirect, "group": KindGroup,
 	"cron": KindCron, "hook": KindHook, "subagent": KindSubagent, "acp": KindACP, "project": KindProject,
@@ -236,13 +234,13 @@ var heads = map[string]Kind{
 // words are the kinds whose rest is one word.
 var words = map[string]Kind{"main": KindMain, "global": KindGlobal, "unknown": KindUnknown}
 
-// peerKinds are the kinds that stand behind a channel.
+// peerKinds are the kinds that follow a channel.
 var peerKinds = map[string]Kind{
 	"direct": KindDirect, "dm": KindDirect, "group": KindGroup, "channel": KindChannel, "room": KindChannel,
 }
 
-// split takes the rest of a key apart. It never fails: what it cannot place is
-// KindOther with all of the rest as peer.
+// split splits the rest of a key. It never fails: unknown forms are KindOther with the
+// whole rest as peer.
 func split(rest string) Parts {
 	base, thread, topic, _ := cutThread(rest)
 	p := Parts{Thread: thread, Topic: topic}
@@ -269,7 +267,7 @@ func split(rest string) Parts {
 	return p
 }
 
-// cutThread parts a rest at its last thread or topic.
+// cutThread splits a rest at its last thread or topic.
 func cutThread(rest string) (base, thread string, topic, ok bool) {
 	at, size := strings.LastIndex(rest, ":thread:"), len(":thread:")
 	if i := strings.LastIndex(rest, ":topic:"); i > at {
@@ -281,7 +279,7 @@ func cutThread(rest string) (base, thread string, topic, ok bool) {
 	return rest[:at], rest[at+size:], topic, true
 }
 
-// rest spells the parts without the agent.
+// rest formats the parts without the agent.
 func (p Parts) rest() string { return p.spell(string(p.Kind)) }
 
 // spell is rest with another word for the kind.

@@ -302,8 +302,8 @@ func TestDecideKeepsTheCap(t *testing.T) {
 					t.Fatalf("refused by %+v", q)
 				}
 			}
-			if waiting < 0 || waiting > q.Settle().Cap {
-				t.Fatalf("%d wait, of %d", waiting, q.Settle().Cap)
+			if waiting < 0 || waiting > q.WithDefaults().Cap {
+				t.Fatalf("%d wait, of %d", waiting, q.WithDefaults().Cap)
 			}
 		}
 		if q.Drop == route.DropNew && q.Mode != route.QueueInterrupt && lost > 0 {

@@ -9,37 +9,37 @@ import (
 	"firn.dev"
 )
 
-// Queue says what becomes of messages that come while a turn runs.
+// Queue configures the handling of messages that arrive while a turn runs.
 type Queue struct {
 	Mode QueueMode
-	// Debounce is how long it must be quiet before waiting messages are
+	// Debounce is how long no message must have arrived before queued messages are
 	// answered; nil means a second.
 	Debounce *time.Duration
-	// Cap is how many may wait; less than one means 20.
+	// Cap is the maximum number of queued messages; less than one means 20.
 	Cap int
-	// Drop is what becomes of those that are too many.
+	// Drop is the policy for messages beyond Cap.
 	Drop DropPolicy
 }
 
-// QueueMode says what a message does to the turn that runs.
+// QueueMode is the effect of a message on the running turn.
 type QueueMode string
 
-// The modes. An empty one is QueueCollect.
+// The modes. An empty one means QueueCollect.
 const (
-	QueueSteer     QueueMode = "steer"     // tells the running turn
-	QueueFollowup  QueueMode = "followup"  // waits, and has a turn of its own
-	QueueCollect   QueueMode = "collect"   // waits, and all that wait have one turn
-	QueueInterrupt QueueMode = "interrupt" // stops the turn, and what waits
+	QueueSteer     QueueMode = "steer"     // is added to the running turn
+	QueueFollowup  QueueMode = "followup"  // is queued and gets its own turn
+	QueueCollect   QueueMode = "collect"   // is queued; all queued messages share one turn
+	QueueInterrupt QueueMode = "interrupt" // stops the turn and clears the queue
 )
 
-// DropPolicy says which messages are left out when too many wait.
+// DropPolicy is the policy for messages beyond the capacity of the queue.
 type DropPolicy string
 
-// The policies. An empty one is DropSummarize.
+// The policies. An empty one means DropSummarize.
 const (
-	DropOld       DropPolicy = "old"       // the oldest
-	DropNew       DropPolicy = "new"       // the newest is refused
-	DropSummarize DropPolicy = "summarize" // the oldest, of which a line is kept
+	DropOld       DropPolicy = "old"       // drops the oldest
+	DropNew       DropPolicy = "new"       // rejects the newest
+	DropSummarize DropPolicy = "summarize" // drops the oldest and keeps a line of it
 )
 
 const (
@@ -47,8 +47,8 @@ const (
 	defaultDebounce = time.Second
 )
 
-// Settle fills in what is not set, so that every field can be used.
-func (q Queue) Settle() Queue {
+// WithDefaults fills in unset fields.
+func (q Queue) WithDefaults() Queue {
 	if q.Mode == "" {
 		q.Mode = QueueCollect
 	}
@@ -64,14 +64,14 @@ func (q Queue) Settle() Queue {
 	return q
 }
 
-// String spells the settings as /queue shows them and [ParseQueue] reads them.
+// String formats the settings as /queue shows them and [ParseQueue] parses them.
 func (q Queue) String() string {
-	q = q.Settle()
+	q = q.WithDefaults()
 	return fmt.Sprintf("%s debounce:%s cap:%d drop:%s", q.Mode, *q.Debounce, q.Cap, q.Drop)
 }
 
-// ParseQueueMode reads a mode. The older steer-backlog is steer: what a turn
-// did not take up waits for the next one anyway.
+// ParseQueueMode parses a mode. The older steer-backlog means steer: messages that a turn
+// did not handle are queued for the next one anyway.
 func ParseQueueMode(s string) (QueueMode, error) {
 	switch m := strings.ToLower(strings.TrimSpace(s)); m {
 	case "steer", "followup", "collect", "interrupt":
@@ -84,8 +84,8 @@ func ParseQueueMode(s string) (QueueMode, error) {
 	return "", fmt.Errorf("%w queue mode %q: want steer, followup, collect or interrupt", firn.ErrInvalid, s)
 }
 
-// ParseQueue reads what stands behind /queue and changes q by it: a mode, and
-// debounce:, cap: and drop: in any order. "default" gives the zero Queue.
+// ParseQueue parses the arguments of /queue and applies them to q: a mode, and debounce:,
+// cap: and drop: in any order. "default" returns the zero Queue.
 func ParseQueue(args string, q Queue) (Queue, error) {
 	for _, word := range strings.Fields(strings.ToLower(args)) {
 		name, value, option := strings.Cut(word, ":")
@@ -105,7 +105,7 @@ func ParseQueue(args string, q Queue) (Queue, error) {
 	return q, nil
 }
 
-// maxDebounce and maxCap are the most that somebody may ask for in a message.
+// maxDebounce and maxCap are the maximum values that can be set in a message.
 const (
 	maxDebounce = 10 * time.Minute
 	maxCap      = 10000
@@ -142,37 +142,36 @@ func (q Queue) with(name, value string) (Queue, error) {
 	return q, nil
 }
 
-// Action is what to do with a message.
+// Action is the handling of a message.
 type Action string
 
 // The actions.
 const (
-	// ActRun begins a turn with it.
+	// ActRun starts a turn with it.
 	ActRun Action = "run"
-	// ActSteer hands it to the running turn.
+	// ActSteer adds it to the running turn.
 	ActSteer Action = "steer"
-	// ActWait puts it behind those that wait.
+	// ActWait appends it to the queue.
 	ActWait Action = "wait"
-	// ActInterrupt stops the running turn, forgets what waits, and begins a
-	// turn with it.
+	// ActInterrupt stops the running turn, clears the queue and starts a turn with it.
 	ActInterrupt Action = "interrupt"
-	// ActRefuse does not take it: too many wait.
+	// ActRefuse rejects it because the queue is full.
 	ActRefuse Action = "refuse"
 )
 
-// Decision is an action and what goes with it.
+// Decision is an action with its parameters.
 type Decision struct {
 	Action Action
-	// Drop is how many of the oldest that wait leave the queue, and Summarize
-	// that a line of each is to be kept for [Collected].
+	// Drop is the number of oldest messages to remove from the queue; Summarize means that
+	// a line of each is kept for [Collected].
 	Drop      int
 	Summarize bool
 }
 
-// Decide says what to do with a message, given whether a turn runs and how many
-// messages wait. It never lets more than Cap wait.
+// Decide returns the handling of a message, given whether a turn is running and the length
+// of the queue. The queue never exceeds Cap.
 func (q Queue) Decide(running bool, waiting int) Decision {
-	q = q.Settle()
+	q = q.WithDefaults()
 	switch {
 	case q.Mode == QueueInterrupt && (running || waiting > 0):
 		return Decision{Action: ActInterrupt, Drop: max(waiting, 0)}
@@ -191,15 +190,14 @@ func (q Queue) Decide(running bool, waiting int) Decision {
 	return Decision{Action: ActWait, Drop: over, Summarize: q.Drop == DropSummarize}
 }
 
-// Waiting is a message that waits for its turn.
+// Waiting is a queued message.
 type Waiting struct {
-	// Sender is shown if it is set; in a group the model must know who speaks.
+	// Sender is shown if set; in a group the model must know the author.
 	Sender, Text string
 }
 
-// Collected joins the messages that waited into one for the model. Dropped are
-// those that were left out, of which it gets a line each. A single message
-// stays as it is.
+// Collected joins queued messages into one for the model. Each dropped message is
+// represented by one line. A single message is returned unchanged.
 func Collected(waited, dropped []Waiting) string {
 	if len(waited) == 1 && len(dropped) == 0 && waited[0].Sender == "" {
 		return waited[0].Text
@@ -226,10 +224,10 @@ func Collected(waited, dropped []Waiting) string {
 	return strings.TrimSpace(b.String())
 }
 
-// lineLen bounds what is kept of a message that was left out, in bytes.
+// lineLen is the maximum length in bytes of a dropped message's line.
 const lineLen = 160
 
-// line is a message in one short line.
+// line returns a message as one short line.
 func (w Waiting) line() string {
 	text := strings.Join(strings.Fields(w.Text), " ")
 	if len(text) > lineLen {
@@ -241,7 +239,7 @@ func (w Waiting) line() string {
 	return text
 }
 
-// block is a message as it stands among others, or alone.
+// block returns a message for display among others, or alone.
 func (w Waiting) block(among bool) string {
 	text := w.Text
 	if w.Sender != "" {

@@ -8,30 +8,29 @@ import (
 	"firn.dev"
 )
 
-// Policy says when a session ends by itself, so that the next message begins a
-// new one: at whichever time comes first.
+// Policy configures when a session expires, so that the next message starts a new one: at
+// the earliest of its times.
 type Policy struct {
 	Mode Mode
-	// AtHour is the hour of the day, 0 to 23, at which a daily session ends;
-	// nil means 4. What is outside goes to the nearer end.
+	// AtHour is the hour of the day, 0 to 23, at which a daily session expires; nil means
+	// 4. Values outside the range are clamped.
 	AtHour *int
-	// Idle is how long nobody must have said anything. It counts in ModeIdle and
-	// ModeBoth, where nothing means an hour, and in ModeDaily if it is set. Less
-	// than a minute is a minute.
+	// Idle is the time without user messages after which a session expires. It applies in
+	// ModeIdle and ModeBoth, where zero means an hour, and in ModeDaily if set. The minimum
+	// is a minute.
 	Idle time.Duration
-	// TTL is how long a session lasts at most; nothing means any time. It does
-	// not count in ModeNone.
+	// TTL is the maximum age of a session; zero means unlimited. It is ignored in ModeNone.
 	TTL time.Duration
-	// Quiet is how long nobody must have said anything before the hour of the
-	// day or the TTL ends a session, so that it never does in the middle of a
-	// talk. Nothing means 15 minutes, less than nothing means at once.
+	// Quiet is the time without user messages that must pass before the hour of the day or
+	// the TTL takes effect, so that a session does not expire in the middle of a
+	// conversation. Zero means 15 minutes, a negative value means no delay.
 	Quiet time.Duration
 }
 
-// Mode says what ends a session.
+// Mode selects the conditions that end a session.
 type Mode string
 
-// The modes. An empty one is ModeDaily.
+// The modes. An empty one means ModeDaily.
 const (
 	ModeNone  Mode = "none"
 	ModeDaily Mode = "daily"
@@ -45,10 +44,10 @@ const (
 	defaultQuiet = 15 * time.Minute
 )
 
-// Hour makes an AtHour.
+// Hour returns a pointer to h, for AtHour.
 func Hour(h int) *int { return &h }
 
-// Check refuses a mode that there is not, and times below nothing.
+// Check rejects unknown modes and negative times.
 func (p Policy) Check() error {
 	switch p.Mode {
 	case "", ModeNone, ModeDaily, ModeIdle, ModeBoth:
@@ -64,7 +63,7 @@ func (p Policy) Check() error {
 	return nil
 }
 
-// String says the policy in words.
+// String describes the policy.
 func (p Policy) String() string {
 	if p.Mode == ModeNone {
 		return "never"
@@ -82,7 +81,7 @@ func (p Policy) String() string {
 	return strings.Join(when, " or ")
 }
 
-// brief writes a duration without empty minutes and seconds.
+// brief formats a duration without zero minutes and seconds.
 func brief(d time.Duration) string {
 	s := strings.TrimSuffix(d.String(), "m0s")
 	if len(s) < len(d.String()) {
@@ -100,7 +99,7 @@ func (p Policy) hour() int {
 	return min(max(*p.AtHour, 0), 23)
 }
 
-// idle is how long it must be silent; nothing if that does not count.
+// idle returns the effective idle time; zero if it does not apply.
 func (p Policy) idle() time.Duration {
 	switch {
 	case p.Mode == ModeNone:
@@ -120,35 +119,33 @@ func (p Policy) quiet() time.Duration {
 	return max(p.Quiet, 0)
 }
 
-// ResetType is what a policy by type can be for.
+// ResetType is the type of conversation for policies by type.
 type ResetType string
 
-// The types. Rooms and channels are groups; whatever is in a thread is a
-// thread.
+// The types. Rooms and channels are groups; everything in a thread is a thread.
 const (
 	ResetDirect ResetType = "direct"
 	ResetGroup  ResetType = "group"
 	ResetThread ResetType = "thread"
 )
 
-// Resets are the policies that there are.
+// Resets are the configured policies.
 type Resets struct {
-	// ByChannel holds instead of everything else.
+	// ByChannel takes precedence over everything else.
 	ByChannel map[string]Policy
-	// ByType holds instead of General.
+	// ByType takes precedence over General.
 	ByType map[ResetType]Policy
-	// General holds for all that people say over a channel. Its zero value ends
+	// General applies to all messages of people on a channel. The zero value expires
 	// sessions daily.
 	General Policy
-	// Idle is the old setting of a time of silence alone. It counts if neither
-	// ByType nor General is set.
+	// Idle is the legacy setting of an idle time. It applies if neither ByType nor General
+	// is set.
 	Idle time.Duration
 }
 
-// For finds the policy of a conversation: by channel, else by type, else the
-// general one. Channel is where the message came from; empty means that of the
-// key. Local chats and those with machines never end by themselves, unless
-// that is set for their channel.
+// For returns the policy of a conversation: by channel, else by type, else the general one.
+// channel is the channel of the message; empty means that of the key. Local chats and those
+// with programs never expire, unless set for their channel.
 func (r Resets) For(k Key, channel string) Policy {
 	channel = lower(strings.TrimSpace(channel))
 	if channel == "" {
@@ -157,7 +154,7 @@ func (r Resets) For(k Key, channel string) Policy {
 	if p, ok := r.ByChannel[channel]; ok && channel != "" {
 		return p
 	}
-	if IsLocal(channel) || lasts(k) {
+	if IsLocal(channel) || isPermanent(k) {
 		return Policy{Mode: ModeNone}
 	}
 	if p, ok := r.byType(resetType(k)); ok {
@@ -169,7 +166,7 @@ func (r Resets) For(k Key, channel string) Policy {
 	return r.General
 }
 
-// byType looks a policy up, also by the old names of types.
+// byType returns the policy of a type, considering its legacy names.
 func (r Resets) byType(t ResetType) (Policy, bool) {
 	if p, ok := r.ByType[t]; ok {
 		return p, true
@@ -189,8 +186,8 @@ func resetType(k Key) ResetType {
 	return ResetDirect
 }
 
-// IsLocal reports whether a channel is a chat on this machine and not a
-// network: none, cli, tui, web or local.
+// IsLocal reports whether a channel is a local chat and not a network: empty, cli, tui, web
+// or local.
 func IsLocal(channel string) bool {
 	switch channel {
 	case "", "cli", "tui", "web", "local":
@@ -199,9 +196,9 @@ func IsLocal(channel string) bool {
 	return false
 }
 
-// lasts reports whether a conversation is with a machine or about a directory,
-// and not with somebody who comes back another day.
-func lasts(k Key) bool {
+// isPermanent reports whether a conversation is with a program or about a directory, so
+// that it does not expire.
+func isPermanent(k Key) bool {
 	switch k.Kind() {
 	case KindCron, KindHook, KindSubagent, KindACP, KindProject:
 		return true
@@ -209,50 +206,49 @@ func lasts(k Key) bool {
 	return false
 }
 
-// Times are what is known of a session's life. What is not known is zero.
+// Times are the known times of a session. Unknown ones are zero.
 type Times struct {
-	// Started is when the session began, or was taken up again after a reset
-	// was undone.
+	// Started is when the session started, or was resumed after an undone reset.
 	Started time.Time
-	// Interaction is when a person last said something. What machines do does
-	// not count, so that it never keeps a session alive.
+	// Interaction is the time of the last message of a person. Activity of programs does
+	// not count, so that it does not keep a session alive.
 	Interaction time.Time
-	// Updated is when anything last happened. It stands in for the others in
-	// stores that do not have them.
+	// Updated is the time of the last activity. It replaces the others in stores that do
+	// not have them.
 	Updated time.Time
 }
 
-// Cause says why a session ended and a new one began.
+// Cause is why a session ended and a new one started.
 type Cause string
 
-// The causes: four that come by themselves, and those that somebody asked for.
+// The causes: four automatic ones and those requested by a user or a program.
 const (
 	CauseDaily   Cause = "daily"
 	CauseIdle    Cause = "idle"
 	CauseTTL     Cause = "ttl"
-	CauseRemoved Cause = "removed" // the one before was put away
+	CauseRemoved Cause = "removed" // the previous session was removed
 	CauseNew     Cause = "new"
 	CauseReset   Cause = "reset"
-	CauseTrigger Cause = "trigger" // a configured word other than the two
-	CauseRequest Cause = "request" // asked for by a program
+	CauseTrigger Cause = "trigger" // a configured trigger other than /new and /reset
+	CauseRequest Cause = "request" // requested by a program
 )
 
-// Asked reports whether a person or a program asked for the end.
+// Asked reports whether a person or a program requested the reset.
 func (c Cause) Asked() bool {
 	return c != CauseDaily && c != CauseIdle && c != CauseTTL && c != CauseRemoved
 }
 
-// Verdict says whether a session is over.
+// Verdict reports whether a session has expired.
 type Verdict struct {
 	Stale bool
-	// Reason is CauseDaily, CauseIdle or CauseTTL, and Since when it was over,
-	// by the one that came first.
+	// Reason is CauseDaily, CauseIdle or CauseTTL, and Since when it expired; the earliest
+	// counts.
 	Reason Cause
 	Since  time.Time
 }
 
-// Fresh judges a session when a message arrives at now. Days begin in loc; nil
-// means UTC. A session of which nothing is known is fresh.
+// Fresh evaluates a session for a message that arrives at now. Days are in loc; nil means
+// UTC. A session without known times is fresh.
 func Fresh(p Policy, now time.Time, loc *time.Location, t Times) Verdict {
 	var v Verdict
 	take := func(reason Cause, since time.Time) {
@@ -263,14 +259,14 @@ func Fresh(p Policy, now time.Time, loc *time.Location, t Times) Verdict {
 	if p.Mode == ModeNone {
 		return v
 	}
-	last := first(t.Interaction, t.Updated, t.Started)
+	last := firstKnown(t.Interaction, t.Updated, t.Started)
 	if end := last.Add(p.idle()); p.idle() > 0 && !last.IsZero() && now.After(end) {
 		take(CauseIdle, end)
 	}
-	if now.Sub(t.Interaction) < p.quiet() { // an unknown time is long ago
+	if now.Sub(t.Interaction) < p.quiet() { // an unknown time counts as long ago
 		return v
 	}
-	start := first(t.Started, t.Updated, t.Interaction)
+	start := firstKnown(t.Started, t.Updated, t.Interaction)
 	if start.IsZero() {
 		return v
 	}
@@ -283,8 +279,8 @@ func Fresh(p Policy, now time.Time, loc *time.Location, t Times) Verdict {
 	return v
 }
 
-// first returns the first time that is known.
-func first(times ...time.Time) time.Time {
+// firstKnown returns the first time that is not zero.
+func firstKnown(times ...time.Time) time.Time {
 	for _, t := range times {
 		if !t.IsZero() {
 			return t
@@ -293,9 +289,9 @@ func first(times ...time.Time) time.Time {
 	return time.Time{}
 }
 
-// NextHour is the first moment after t at which a clock in loc reaches the
-// hour; nil means UTC. Every day has one such moment: if clocks jump over the
-// hour it is when they jump, and if the hour comes twice it is the first.
+// NextHour returns the first moment after t at which a clock in loc reaches the hour; nil
+// means UTC. Every day has one such moment: if clocks skip the hour, it is the time of the
+// change, and if the hour occurs twice, it is the first.
 func NextHour(t time.Time, hour int, loc *time.Location) time.Time {
 	if loc == nil {
 		loc = time.UTC
@@ -306,11 +302,11 @@ func NextHour(t time.Time, hour int, loc *time.Location) time.Time {
 			return at
 		}
 	}
-	return t.Add(24 * time.Hour) // beyond the years that calendars can count
+	return t.Add(24 * time.Hour) // beyond the supported years
 }
 
-// hourOf is the moment at which a day reaches the hour, and false if a whole
-// day is jumped over, as where the date line moved.
+// hourOf returns the moment at which a day reaches the hour, and false if the whole day is
+// skipped, as when the date line moved.
 func hourOf(y int, m time.Month, d, hour int, loc *time.Location) (time.Time, bool) {
 	wall := time.Date(y, m, d, hour, 0, 0, 0, time.UTC)
 	before := wall.Add(-offset(wall.AddDate(0, 0, -1), loc))
@@ -333,7 +329,7 @@ func hourOf(y int, m time.Month, d, hour int, loc *time.Location) (time.Time, bo
 	return jump, same(jump) || same(jump.Add(-time.Second))
 }
 
-// offset is how far clocks in loc are ahead of UTC at t.
+// offset returns the UTC offset in loc at t.
 func offset(t time.Time, loc *time.Location) time.Duration {
 	_, seconds := t.In(loc).Zone()
 	return time.Duration(seconds) * time.Second

@@ -8,27 +8,27 @@ import (
 	"firn.dev"
 )
 
-// Envelope is a message from outside: who says what, where.
+// Envelope is a message from outside.
 type Envelope struct {
-	// Agent is asked for by name; usually empty, and the bindings choose.
+	// Agent is an explicitly named agent; usually empty, so that the bindings decide.
 	Agent string
-	// Channel is the network it came over and AccountID our account there.
+	// Channel is the network the message arrived on and AccountID our account there.
 	Channel, AccountID string
-	// PeerKind and PeerID say with whom the conversation is: a person, a group,
-	// a channel. ThreadID is a thread in it.
+	// PeerKind and PeerID identify the conversation: a person, a group, a channel. ThreadID
+	// is a thread in it.
 	PeerKind PeerKind
 	PeerID   string
 	ThreadID string
-	// Sender is who speaks; in a direct conversation it is the peer.
+	// Sender is the author; in a direct conversation it is the peer.
 	Sender string
 	Text   string
-	// Attachments come with the text. Routing does not look at them.
+	// Attachments are attached to the text. Routing ignores them.
 	Attachments []firn.Part
-	// Key, if set, is the key to use, whatever the rest says.
+	// Key, if set, overrides the routing.
 	Key string
 }
 
-// PeerKind says what a conversation is with.
+// PeerKind is the kind of a peer.
 type PeerKind string
 
 // The kinds of peers.
@@ -38,7 +38,7 @@ const (
 	PeerChannel PeerKind = "channel"
 )
 
-// ParsePeerKind reads a kind of peer, also by its old names dm and room.
+// ParsePeerKind parses a kind of peer, including the legacy names dm and room.
 func ParsePeerKind(s string) (PeerKind, error) {
 	switch strings.ToLower(strings.TrimSpace(s)) {
 	case "direct", "dm":
@@ -53,21 +53,21 @@ func ParsePeerKind(s string) (PeerKind, error) {
 	return "", fmt.Errorf("%w kind of peer %q: want direct, group or channel", firn.ErrInvalid, s)
 }
 
-// Route is where a message belongs.
+// Route is the destination of a message.
 type Route struct {
 	Key      Key
 	Agent    string
 	ChatType ChatType
-	// Parent is the conversation that a thread is in; no key if it is none.
+	// Parent is the conversation that contains the thread; the zero key if there is no
+	// thread.
 	Parent Key
-	// Reason says in words why this agent answers.
+	// Reason describes why this agent answers.
 	Reason string
 }
 
-// Resolve finds where a message belongs. It refuses a message that does not
-// say enough: who a direct message is from, which group it was said in. Two
-// messages get the same key only if they are of the same conversation, or the
-// scope or a link says that they share one.
+// Resolve determines the route of a message. It rejects a message with missing data, such
+// as the sender of a direct message or the ID of a group. Two messages get the same key
+// only if they belong to the same conversation, or share one by scope or link.
 func Resolve(c Config, e Envelope) (Route, error) {
 	r, err := c.resolve(e)
 	if err != nil {
@@ -83,7 +83,7 @@ func (c Config) resolve(e Envelope) (Route, error) {
 	if strings.TrimSpace(e.Key) != "" {
 		return c.explicit(e)
 	}
-	e, err := c.tidy(e)
+	e, err := c.normalize(e)
 	if err != nil {
 		return Route{}, err
 	}
@@ -91,12 +91,12 @@ func (c Config) resolve(e Envelope) (Route, error) {
 	if err != nil {
 		return Route{}, err
 	}
-	k, err := c.key(c.place(agent, e))
+	k, err := c.key(c.keyParts(agent, e))
 	return Route{Key: k, Reason: reason}, err
 }
 
-// key puts parts together. In the profile V2026_1 it does not matter how they
-// are read back.
+// key combines parts into a key. In the profile V2026_1 the key need not parse back to the
+// same parts.
 func (c Config) key(p Parts) (Key, error) {
 	if c.Profile != V2026_1 {
 		return p.Key()
@@ -107,7 +107,7 @@ func (c Config) key(p Parts) (Key, error) {
 	return newKey(p.Agent, p.rest())
 }
 
-// explicit uses the key that the message brings.
+// explicit uses the key in the message.
 func (c Config) explicit(e Envelope) (Route, error) {
 	request := e.Key
 	if e.Agent != "" {
@@ -120,14 +120,14 @@ func (c Config) explicit(e Envelope) (Route, error) {
 	if e.Agent != "" && k.Agent() != NormalizeAgent(e.Agent) {
 		return Route{}, fmt.Errorf("%w: the message is for agent %s and key %s is another's", firn.ErrInvalid, NormalizeAgent(e.Agent), k)
 	}
-	if _, err := c.known(k.Agent()); err != nil {
+	if _, err := c.findAgent(k.Agent()); err != nil {
 		return Route{}, err
 	}
 	return Route{Key: k, Reason: "the message names its key"}, nil
 }
 
-// tidy brings an envelope into one form and refuses what is missing.
-func (c Config) tidy(e Envelope) (Envelope, error) {
+// normalize normalizes an envelope and rejects missing data.
+func (c Config) normalize(e Envelope) (Envelope, error) {
 	e.Channel = lower(strings.TrimSpace(e.Channel))
 	if strings.TrimSpace(string(e.PeerKind)) == "" {
 		e.PeerKind = GuessPeerKind(e.Channel, e.PeerID)
@@ -156,7 +156,7 @@ func (c Config) tidy(e Envelope) (Envelope, error) {
 	return e, nil
 }
 
-// lenient fills the gaps as Clawdbot 2026.1 did.
+// lenient fills in missing data as Clawdbot 2026.1 did.
 func lenient(e Envelope) Envelope {
 	if e.Channel == "" {
 		e.Channel = "unknown"
@@ -167,9 +167,9 @@ func lenient(e Envelope) Envelope {
 	return e
 }
 
-// GuessPeerKind tells the kind of a peer by its id, for channels that do not
-// say it: WhatsApp's groups end in @g.us, and some ids hold the word. Empty if
-// it cannot tell; it never guesses that somebody is alone.
+// GuessPeerKind guesses the kind of a peer from its ID, for channels that do not provide
+// it: WhatsApp's groups end in @g.us, and some IDs contain the word. It returns an empty
+// kind if it cannot tell, and never guesses a direct chat.
 func GuessPeerKind(channel, peer string) PeerKind {
 	peer = strings.ToLower(peer)
 	switch {
@@ -186,8 +186,8 @@ func isChannel(s string) bool {
 	return isID(strings.ReplaceAll(s, ".", "_")) && !reserved[s]
 }
 
-// choose finds the agent: the one that the message names, else the first
-// binding that fits of the narrowest tier that has one, else the default.
+// choose returns the agent: the one named in the message, else that of the first matching
+// binding of the most specific tier, else the default.
 func (c Config) choose(e Envelope) (Agent, string, error) {
 	if strings.TrimSpace(e.Agent) != "" {
 		a, err := c.agent(e.Agent)
@@ -209,12 +209,12 @@ func (c Config) choose(e Envelope) (Agent, string, error) {
 
 func (c Config) agent(name string) (Agent, error) {
 	id := NormalizeAgent(name)
-	a, err := c.known(id)
+	a, err := c.findAgent(id)
 	a.ID = id
 	return a, err
 }
 
-// tier is how narrow a binding is.
+// tier is how specific a binding is.
 type tier int
 
 const (
@@ -229,31 +229,31 @@ var tierNames = [...]string{tierAll: "rest", tierChannel: "channel", tierAccount
 
 func (b Binding) tier() tier {
 	switch {
-	case !anything(b.Peer):
+	case !isWildcard(b.Peer):
 		return tierPeer
-	case !anything(b.Account):
+	case !isWildcard(b.Account):
 		return tierAccount
-	case !anything(b.Channel):
+	case !isWildcard(b.Channel):
 		return tierChannel
 	}
 	return tierAll
 }
 
-// anything reports whether a part of a binding fits everything.
-func anything(s string) bool {
+// isWildcard reports whether a field of a binding matches everything.
+func isWildcard(s string) bool {
 	s = strings.TrimSpace(s)
 	return s == "" || s == "*"
 }
 
-// fits reports whether a tidy message fits all that a binding names.
+// fits reports whether a normalized message matches all fields of a binding.
 func (c Config) fits(b Binding, e Envelope) bool {
-	if !anything(b.Channel) && lower(strings.TrimSpace(b.Channel)) != e.Channel {
+	if !isWildcard(b.Channel) && lower(strings.TrimSpace(b.Channel)) != e.Channel {
 		return false
 	}
-	if !anything(b.Account) && account(b.Account) != account(e.AccountID) {
+	if !isWildcard(b.Account) && normalizeAccountID(b.Account) != normalizeAccountID(e.AccountID) {
 		return false
 	}
-	if anything(b.Peer) {
+	if isWildcard(b.Peer) {
 		return true
 	}
 	if b.PeerKind != "" {
@@ -264,22 +264,22 @@ func (c Config) fits(b Binding, e Envelope) bool {
 	return c.spell(e.Channel, b.Peer) == c.spell(e.Channel, e.PeerID)
 }
 
-// account is an account's id in one form: our own names, in any case.
-func account(id string) string {
+// normalizeAccountID lowercases the ID of an account; empty means DefaultAccount.
+func normalizeAccountID(id string) string {
 	if id = lower(strings.TrimSpace(id)); id == "" {
 		return DefaultAccount
 	}
 	return id
 }
 
-// place makes the parts of the key of a tidy message.
-func (c Config) place(a Agent, e Envelope) Parts {
+// keyParts returns the parts of the key of a normalized message.
+func (c Config) keyParts(a Agent, e Envelope) Parts {
 	if c.Global {
 		return Parts{Agent: a.ID, Kind: KindGlobal}
 	}
 	p := Parts{Agent: a.ID, Kind: Kind(e.PeerKind), Channel: e.Channel}
 	if e.PeerKind == PeerDirect {
-		p = c.placeDirect(a, e)
+		p = c.directParts(a, e)
 	} else {
 		p.Peer = c.spell(e.Channel, e.PeerID)
 	}
@@ -290,8 +290,8 @@ func (c Config) place(a Agent, e Envelope) Parts {
 	return p
 }
 
-// placeDirect makes the parts of the key of a direct message.
-func (c Config) placeDirect(a Agent, e Envelope) Parts {
+// directParts returns the parts of the key of a direct message.
+func (c Config) directParts(a Agent, e Envelope) Parts {
 	main := Parts{Agent: a.ID, Kind: KindMain}
 	if c.mainKey() != DefaultMain {
 		main.Kind, main.Peer = KindOther, c.mainKey()
@@ -302,7 +302,7 @@ func (c Config) placeDirect(a Agent, e Envelope) Parts {
 	}
 	peer := c.identity(c.links(a), e)
 	if peer == "" {
-		return main // only the profile V2026_1 lets such a message through
+		return main // only the profile V2026_1 accepts such a message
 	}
 	p := Parts{Agent: a.ID, Kind: KindDirect, Peer: peer}
 	if scope != ScopePerPeer {
@@ -314,43 +314,43 @@ func (c Config) placeDirect(a Agent, e Envelope) Parts {
 	return p
 }
 
-// spellAccount writes an account as keys have it.
+// spellAccount encodes an account for keys.
 func (c Config) spellAccount(id string) string {
 	if c.Profile == V2026_1 {
 		return NormalizeAccount(id)
 	}
-	spelt := spell(account(id), true)
+	spelt := spell(normalizeAccountID(id), true)
 	if reserved[spelt] {
-		return mask(spelt)
+		return escapeFirst(spelt)
 	}
 	return spelt
 }
 
-// identity is the peer's place in the key: the name of the link that fits, else
-// the id. A stranger whose id is the name of a link is spelt so that they are
-// not taken for that person.
+// identity returns the peer for the key: the name of the matching link, else the ID. If the
+// ID of another peer equals the name of a link, it is escaped, so that the two are not
+// confused.
 func (c Config) identity(links []Link, e Envelope) string {
 	peer := c.spell(e.Channel, e.PeerID)
 	if peer == "" {
 		return ""
 	}
 	for _, l := range links {
-		fits := func(id string) bool { return c.means(id, e.Channel, peer) }
+		fits := func(id string) bool { return c.linkMatches(id, e.Channel, peer) }
 		if linkName(l) != "" && slices.ContainsFunc(l.IDs, fits) {
 			return c.linkPeer(l)
 		}
 	}
 	taken := func(l Link) bool { return c.linkPeer(l) == peer }
 	if c.Profile != V2026_1 && slices.ContainsFunc(links, taken) {
-		return mask(peer)
+		return escapeFirst(peer)
 	}
 	return peer
 }
 
-// means reports whether an id of a link is a peer, as spelt, on a channel. One
-// that begins with the name of a channel is of that channel alone, so that no
-// one elsewhere can pass for it by being called so.
-func (c Config) means(id, channel, peer string) bool {
+// linkMatches reports whether an ID of a link matches an encoded peer on a channel. An ID
+// with a channel prefix matches only on that channel, so that a peer elsewhere cannot
+// impersonate it.
+func (c Config) linkMatches(id, channel, peer string) bool {
 	of, rest, colon := strings.Cut(id, ":")
 	of = lower(strings.TrimSpace(of))
 	here := colon && of == channel && c.spell(channel, rest) == peer
@@ -362,7 +362,7 @@ func (c Config) means(id, channel, peer string) bool {
 
 func linkName(l Link) string { return lower(strings.TrimSpace(l.Name)) }
 
-// linkPeer is the name of a link as keys have it.
+// linkPeer returns the name of a link as encoded in keys.
 func (c Config) linkPeer(l Link) string {
 	if c.Profile == V2026_1 {
 		return linkName(l)

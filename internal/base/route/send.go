@@ -7,33 +7,33 @@ import (
 	"firn.dev"
 )
 
-// Effect is what a rule does.
+// Effect is the effect of a rule.
 type Effect string
 
-// The effects. An empty one as default allows.
+// The effects. An empty default means allow.
 const (
 	Allow Effect = "allow"
 	Deny  Effect = "deny"
 )
 
-// SendPolicy says which answers may be sent out to the chat they are for.
+// SendPolicy controls which answers may be sent to their chat.
 type SendPolicy struct {
-	// Default holds if no rule fits.
+	// Default applies if no rule matches.
 	Default Effect
 	Rules   []SendRule
 }
 
-// SendRule fits what agrees with everything that it names.
+// SendRule matches answers that match all its fields.
 type SendRule struct {
 	Effect   Effect
 	Channel  string
 	ChatType ChatType
-	// KeyPrefix is how the key begins: with agent:, else behind its agent. Old
-	// spellings, such as dm, fit too.
+	// KeyPrefix is a prefix of the key: from agent: on, or else of the rest after the
+	// agent. Legacy words, such as dm, match too.
 	KeyPrefix string
 }
 
-// Override is what was settled for one conversation against the policy.
+// Override is the setting of a single conversation, which overrides the policy.
 type Override string
 
 // The overrides. An empty one inherits.
@@ -43,7 +43,7 @@ const (
 	NeverSend  Override = "deny"
 )
 
-// ParseOverride reads what stands behind /send: on, off or inherit.
+// ParseOverride parses the argument of /send: on, off or inherit.
 func ParseOverride(s string) (Override, error) {
 	switch strings.ToLower(strings.TrimSpace(s)) {
 	case "on", "allow":
@@ -56,7 +56,7 @@ func ParseOverride(s string) (Override, error) {
 	return "", fmt.Errorf("%w send policy %q: want on, off or inherit", firn.ErrInvalid, s)
 }
 
-// Check refuses effects and chat types that there are not.
+// Check rejects unknown effects and chat types.
 func (p SendPolicy) Check() error {
 	if p.Default != "" && p.Default != Allow && p.Default != Deny {
 		return fmt.Errorf("%w send policy %q: want allow or deny", firn.ErrInvalid, p.Default)
@@ -74,17 +74,16 @@ func (p SendPolicy) Check() error {
 	return nil
 }
 
-// Outlet is where an answer would go. Channel and ChatType are taken from the
-// key if they are empty.
+// Outlet is the destination of an answer. Channel and ChatType default to those of the key.
 type Outlet struct {
 	Key      Key
 	Channel  string
 	ChatType ChatType
 }
 
-// Allowed decides whether an answer may be sent, and says in words why. An
-// override decides alone; else the first rule that denies; else any rule that
-// allows; else the default. A policy that is not clear denies.
+// Allowed decides whether an answer may be sent, and returns the reason. An override
+// decides alone; else the first rule that denies; else any rule that allows; else the
+// default. An ambiguous policy denies.
 func Allowed(p SendPolicy, o Override, to Outlet) (ok bool, why string) {
 	switch o {
 	case AlwaysSend:
@@ -138,7 +137,7 @@ func (r SendRule) fits(to Outlet) bool {
 	return false
 }
 
-// chatType is the rule's chat type in its present name.
+// chatType returns the rule's chat type under its current name.
 func (r SendRule) chatType() ChatType {
 	switch t := ChatType(strings.ToLower(strings.TrimSpace(string(r.ChatType)))); t {
 	case "dm":

@@ -133,7 +133,7 @@ func TestParseQueue(t *testing.T) {
 		}
 	}
 	none := time.Duration(0)
-	if got := *(route.Queue{Debounce: &none}).Settle().Debounce; got != 0 {
+	if got := *(route.Queue{Debounce: &none}).WithDefaults().Debounce; got != 0 {
 		t.Errorf("no debounce becomes %s", got)
 	}
 }

@@ -6,29 +6,29 @@ import (
 	"unicode/utf8"
 )
 
-// DefaultAgent and DefaultAccount are whose a message is when nobody says it;
-// DefaultMain is the rest of an agent's main key.
+// DefaultAgent and DefaultAccount are used if a message has none; DefaultMain is the rest
+// of an agent's main key.
 const (
 	DefaultAgent   = "main"
 	DefaultAccount = "default"
 	DefaultMain    = "main"
 )
 
-// Profile is a way to make and spell keys.
+// Profile is a way to make and encode keys.
 type Profile int
 
 // The profiles.
 const (
-	// Current tells all senders apart and writes direct and channel.
+	// Current keeps all senders separate and writes direct and channel.
 	Current Profile = iota
-	// V2026_1 is what Clawdbot 2026.1 did: all ids are lower-cased, a direct
-	// message without a peer goes to the main session, other gaps are filled
-	// with "unknown", and direct is written dm. Senders whose ids differ only in
-	// case, or who have none, share a session there.
+	// V2026_1 behaves like Clawdbot 2026.1: all IDs are lowercased, a direct message
+	// without a peer is routed to the main session, other missing data becomes "unknown",
+	// and direct is written as dm. Senders whose IDs differ only in case, or who have none,
+	// share a session.
 	V2026_1
 )
 
-// Spell writes the key as a profile does.
+// Spell formats the key for a profile.
 func (k Key) Spell(p Profile) string {
 	if p != V2026_1 {
 		return k.String()
@@ -43,16 +43,16 @@ func (k Key) Spell(p Profile) string {
 	return k.String()
 }
 
-// NormalizeAgent makes an agent id of a name: lower case, other characters
-// than letters, digits, dashes and underscores become dashes, at most 64
-// bytes, "main" if nothing is left.
+// NormalizeAgent converts a name to an agent ID: lower case, characters other than letters,
+// digits, dashes and underscores become dashes, at most 64 bytes, "main" if nothing is
+// left.
 func NormalizeAgent(name string) string { return normalize(name, DefaultAgent) }
 
-// NormalizeAccount makes an account id of a name as [NormalizeAgent] does;
-// "default" if nothing is left.
+// NormalizeAccount converts a name to an account ID like [NormalizeAgent]; "default" if
+// nothing is left.
 func NormalizeAccount(name string) string { return normalize(name, DefaultAccount) }
 
-// NormalizeMain makes the rest of a main key: lower case, "main" if empty.
+// NormalizeMain returns the rest of a main key: lower case, "main" if empty.
 func NormalizeMain(name string) string {
 	if name = lower(strings.TrimSpace(name)); name == "" {
 		return DefaultMain
@@ -60,7 +60,7 @@ func NormalizeMain(name string) string {
 	return name
 }
 
-// maxID bounds the ids of agents and accounts in bytes.
+// maxID is the maximum length of agent and account IDs in bytes.
 const maxID = 64
 
 func normalize(name, fallback string) string {
@@ -89,7 +89,7 @@ func normalize(name, fallback string) string {
 	return id
 }
 
-// isID reports whether s is a normal id.
+// isID reports whether s is a normalized ID.
 func isID(s string) bool {
 	if s == "" || len(s) > maxID || s[0] == '-' {
 		return false
@@ -106,16 +106,16 @@ func isIDByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
 
-// lower makes text lower case, and lower-case text stays as it is. The one
-// letter whose lower case is two runes is treated as JavaScript does.
+// lower converts text to lower case idempotently. The one letter whose lower case is two
+// runes is handled as in JavaScript.
 func lower(s string) string {
 	return strings.ToLower(strings.ReplaceAll(s, "\u0130", "i\u0307"))
 }
 
-// Spell makes any id fit to be the peer or the thread of a key, and no two ids
-// the same: percent signs, control characters, upper-case letters, invalid
-// bytes and spaces at the ends become %xx. Colons stay, unless the id could be
-// taken for a thread. [Unspell] is the way back.
+// Spell encodes any ID for use as the peer or thread of a key. The encoding is unique:
+// percent signs, control characters, uppercase letters, invalid bytes and leading or
+// trailing spaces become %xx. Colons are kept unless the ID could be mistaken for a thread.
+// [Unspell] decodes it.
 func Spell(id string) string {
 	return spell(id, strings.Contains(":"+id, ":thread:") || strings.Contains(":"+id, ":topic:"))
 }
@@ -129,7 +129,7 @@ func spell(id string, colons bool) string {
 	for i := 0; i < len(id); {
 		r, size := utf8.DecodeRuneInString(id[i:])
 		part := id[i : i+size]
-		if i < from || i >= to || r == '%' || r == ':' && colons || !keeps(r, size) {
+		if i < from || i >= to || r == '%' || r == ':' && colons || !isPlain(r, size) {
 			escape(&b, part)
 		} else {
 			b.WriteString(part)
@@ -139,8 +139,8 @@ func spell(id string, colons bool) string {
 	return b.String()
 }
 
-// keeps reports whether a rune can stand in a key as it is.
-func keeps(r rune, size int) bool {
+// isPlain reports whether a rune can be used in a key unescaped.
+func isPlain(r rune, size int) bool {
 	if r == utf8.RuneError && size == 1 {
 		return false
 	}
@@ -154,8 +154,8 @@ func escape(b *strings.Builder, part string) {
 	}
 }
 
-// Unspell gives back the id that [Spell] was given. Percent signs that are not
-// followed by two digits, in keys that others made, stay as they are.
+// Unspell decodes an ID encoded by [Spell]. Percent signs that are not followed by two hex
+// digits, in keys of other programs, are kept.
 func Unspell(s string) string {
 	if !strings.Contains(s, "%") {
 		return s
@@ -172,7 +172,7 @@ func Unspell(s string) string {
 	return b.String()
 }
 
-// unhex reads %xx at i.
+// unhex decodes %xx at i.
 func unhex(s string, i int) (byte, bool) {
 	if s[i] != '%' || i+2 >= len(s) {
 		return 0, false
@@ -183,9 +183,9 @@ func unhex(s string, i int) (byte, bool) {
 
 const hexDigits = "0123456789abcdef"
 
-// mask spells the first character of a spelt id as %xx, so that it differs
-// from every id that [Spell] makes and is read back the same.
-func mask(spelt string) string {
+// escapeFirst escapes the first character of an encoded ID, so that it differs from every
+// encoding of [Spell] and still decodes to the same ID.
+func escapeFirst(spelt string) string {
 	_, size := utf8.DecodeRuneInString(spelt)
 	var b strings.Builder
 	escape(&b, spelt[:size])

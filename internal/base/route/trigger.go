@@ -5,32 +5,32 @@ import (
 	"unicode"
 )
 
-// Triggers are what somebody says to begin a new session.
+// Triggers are the words that start a new session.
 type Triggers struct {
-	// Words are the triggers; nil means /new and /reset. They count in any case,
-	// alone or with white space behind them.
+	// Words are the triggers; nil means /new and /reset. They are case-insensitive and must
+	// be followed by white space or the end of the text.
 	Words []string
-	// Mentions are the agent's names in a group, such as @firn or <@U123>. They
-	// are taken off the front, and off the trigger in /new@firn.
+	// Mentions are the agent's names in a group, such as @firn or <@U123>. They are removed
+	// from the start of the text, and from the trigger in /new@firn.
 	Mentions []string
-	// Model says which model a word behind the trigger means, if any; nil means
-	// that none is.
+	// Model returns the model that the word after the trigger means, if any; nil means
+	// none.
 	Model func(word string) (model string, ok bool)
 }
 
-// Hit is a trigger that was said.
+// Hit is a trigger found in a message.
 type Hit struct {
-	// Word is the trigger as it is set, and Cause what it means.
+	// Word is the trigger as configured, and Cause its meaning.
 	Word  string
 	Cause Cause
-	// Rest is what was said behind it: the first message of the new session.
+	// Rest is the text after it: the first message of the new session.
 	Rest string
-	// Model was asked for as in /new <model>; it is not part of Rest.
+	// Model is the requested model, as in /new <model>; it is not part of Rest.
 	Model string
 }
 
-// Trigger reports whether a text begins with a trigger. It does not ask whether
-// the sender may do that.
+// Trigger reports whether a text starts with a trigger. It does not check whether the
+// sender may use it.
 func Trigger(text string, t Triggers) (Hit, bool) {
 	words := t.Words
 	if words == nil {
@@ -68,8 +68,8 @@ func triggerCause(word string) Cause {
 	return CauseTrigger
 }
 
-// StripMentions takes the names of an agent off the front of a text, with the
-// comma or colon behind them.
+// StripMentions removes the names of an agent from the start of a text, with the comma or
+// colon after them.
 func StripMentions(text string, mentions []string) string {
 	text = strings.TrimSpace(text)
 	for {
@@ -96,27 +96,27 @@ func cutMention(text string, mentions []string) (string, bool) {
 	return text, false
 }
 
-// cutWord takes a word off the front of a text if the text ends there or goes
-// on with white space, or with one of the mentions and then that.
+// cutWord removes a word from the start of a text if it is followed by the end or white
+// space, optionally after one of the mentions.
 func cutWord(text, word string, mentions []string) (rest string, ok bool) {
 	rest, ok = cutFold(text, word)
 	if !ok {
 		return "", false
 	}
 	for _, m := range mentions {
-		if after, is := cutFold(rest, strings.TrimSpace(m)); is && ends(after) {
+		if after, is := cutFold(rest, strings.TrimSpace(m)); is && endsWord(after) {
 			return after, true
 		}
 	}
-	return rest, ends(rest)
+	return rest, endsWord(rest)
 }
 
-// ends reports whether no word goes on at the front of a text.
-func ends(text string) bool {
+// endsWord reports whether text is empty or starts with white space.
+func endsWord(text string) bool {
 	return text == "" || text != strings.TrimLeftFunc(text, unicode.IsSpace)
 }
 
-// cutFold is strings.CutPrefix that does not tell cases of ASCII apart.
+// cutFold is strings.CutPrefix, ignoring the case of ASCII letters.
 func cutFold(text, prefix string) (string, bool) {
 	if len(text) < len(prefix) || !strings.EqualFold(text[:len(prefix)], prefix) {
 		return text, false
@@ -124,7 +124,7 @@ func cutFold(text, prefix string) (string, bool) {
 	return text[len(prefix):], true
 }
 
-// cutSpace parts a text behind its first word.
+// cutSpace splits a text after its first word.
 func cutSpace(text string) (word, rest string) {
 	i := strings.IndexFunc(text, unicode.IsSpace)
 	if i < 0 {
@@ -133,23 +133,23 @@ func cutSpace(text string) (word, rest string) {
 	return text[:i], strings.TrimSpace(text[i:])
 }
 
-// Toggles are what is set and counted for a session beside its transcript.
+// Toggles are settings and counters of a session outside its transcript.
 type Toggles struct {
-	// What somebody chose for the session.
+	// The choices for the session.
 	Thinking, Verbose, Reasoning, Elevated, TTS, Usage string
 	Provider, Model, AuthProfile                       string
 	Label                                              string
-	// What was settled for the conversation, whichever session it is in.
+	// The settings of the conversation, in all its sessions.
 	Send       Override
 	Queue      string
 	Activation string
-	// What was counted.
+	// The counters.
 	InputTokens, OutputTokens, TotalTokens int64
 	Compactions, FlushedAt                 int
 }
 
-// Carry returns what of the toggles a new session begins with, however it begins: what
-// was chosen for the conversation stays, and counters begin at zero.
+// Carry returns the toggles for a new session: the choices are kept, and the counters start
+// at zero.
 func (t Toggles) Carry() Toggles {
 	next := Toggles{Send: t.Send, Queue: t.Queue, Activation: t.Activation}
 	next.Thinking, next.Verbose, next.Reasoning = t.Thinking, t.Verbose, t.Reasoning
@@ -159,19 +159,19 @@ func (t Toggles) Carry() Toggles {
 	return next
 }
 
-// Command is something that can be asked of the gateway in a message.
+// Command is a command to the gateway in a message.
 type Command struct {
-	// Name is what it is called, without the slash; Aliases are other names.
+	// Name is its name without the slash; Aliases are other names.
 	Name    string
 	Aliases []string
-	// Args shows what may stand behind it; empty if nothing may.
+	// Args describes its arguments; empty if it takes none.
 	Args string
-	// Help says what it does, in a line.
+	// Help describes it in one line.
 	Help string
 }
 
-// Commands lists the commands, in the order in which help shows them. What
-// begins a new session is a [Trigger] and not among them.
+// Commands lists the commands, in the order in which help shows them. Words that start a
+// new session are [Triggers] and not included.
 func Commands() []Command {
 	return []Command{
 		{"stop", []string{"abort"}, "[anything]", "stop the running turn and forget what waits"},
@@ -188,9 +188,9 @@ func Commands() []Command {
 	}
 }
 
-// ParseCommand reads a message that is a command: a slash, a name in any case,
-// and arguments behind white space or a colon. A name that is not listed, or
-// arguments for one that takes none, make an ordinary message.
+// ParseCommand parses a command: a slash, a name in any case, and arguments after white
+// space or a colon. An unknown name, or arguments for a command that takes none, make an
+// ordinary message.
 func ParseCommand(text string) (name, args string, ok bool) {
 	after, ok := strings.CutPrefix(strings.TrimSpace(text), "/")
 	if !ok {
@@ -207,7 +207,7 @@ func ParseCommand(text string) (name, args string, ok bool) {
 	return "", "", false
 }
 
-// commandArgs cuts the name of a command off and returns what stands behind it.
+// commandArgs removes the name of a command and returns its arguments.
 func commandArgs(text, name string) (string, bool) {
 	rest, ok := cutFold(text, name)
 	if !ok {
@@ -216,5 +216,5 @@ func commandArgs(text, name string) (string, bool) {
 	if after, colon := strings.CutPrefix(rest, ":"); colon {
 		return strings.TrimSpace(after), true
 	}
-	return strings.TrimSpace(rest), ends(rest)
+	return strings.TrimSpace(rest), endsWord(rest)
 }
