@@ -26,7 +26,7 @@ type terms struct {
 // must be distributed: licenses of vendored code, notices, patents.
 var (
 	licenceFiles = []string{"LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING"}
-	noticeFiles      = regexp.MustCompile(`(?i)^([a-z0-9]+-)?(licen[cs]e|copying|notice|patents)([-_.][a-z0-9._-]*)?$`)
+	noticeFiles  = regexp.MustCompile(`(?i)^([a-z0-9]+-)?(licen[cs]e|copying|notice|patents)([-_.][a-z0-9._-]*)?$`)
 )
 
 // notices returns the licenses of everything in a program, one file each, since they must
