@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// This file writes docs/api.md from docs/openapi.json, which another test keeps
-// equal to what the gateway does.
+// This file generates docs/api.md from docs/openapi.json, which another test keeps in sync
+// with the gateway.
 
-// apiPreface is what the page begins with.
+// apiPreface is the start of the page.
 const apiPreface = "# The API\n\n" +
 	"This page is written by a test from [openapi.json](openapi.json), which a gateway also serves at\n`/openapi.json`. What it all means, with examples that are run, is in [protocol.md](protocol.md).\n\n" +
 	"The lines to try go to the socket of the home, where no token is needed. Over TCP it is\n`curl -H \"Authorization: Bearer $FIRN_TOKEN\" http://127.0.0.1:7766/…` instead. Whoever has a scope may\ndo what those before it may: `hook`, `read`, `write`, `admin`.\n\n" +
@@ -120,7 +120,7 @@ func TestAPIPage(t *testing.T) {
 	}
 }
 
-// apiPage writes the page, and tells which operations are in no chapter.
+// apiPage returns the page and the operations that are in no chapter.
 func apiPage(doc apiDoc) (page string, left []string) {
 	var b strings.Builder
 	b.WriteString(apiPreface)
@@ -194,7 +194,7 @@ func writeOperation(b *strings.Builder, method, path string, op apiOperation) {
 	fmt.Fprintf(b, "Answers with %s.\n\n```sh\n%s\n```\n", strings.Join(gives, ", or "), curlLine(method, path, op))
 }
 
-// bodyText says what is sent: a type of ours, or a kind of content.
+// bodyText describes a body: one of our types, or a content type.
 func bodyText(kind string, s apiSchema) string {
 	switch {
 	case kind == "text/event-stream" && s.ContentSchema != nil:
@@ -262,7 +262,7 @@ func writeSchema(b *strings.Builder, name string, s apiSchema) {
 	}
 }
 
-// text says what a value is.
+// text describes the type of a value.
 func (s apiSchema) text() string {
 	switch {
 	case s.Ref != "":

@@ -46,7 +46,7 @@ var rooms = []room{
 	{"proving/...", []string{"..."}, "measures and tries everything; the product does not know it"},
 }
 
-// families lists members that must not import each other, only what they share.
+// families lists members that must not import each other, only their shared package.
 var families = []family{
 	{"store/*", []string{"store/memstore"}, "store/storetest", "stores know the contract, not each other; the suite compares with the one in memory"},
 	{"provider/*", nil, "", "providers know the contract, not each other"},
@@ -64,8 +64,8 @@ var narrow = []room{
 	{"internal/ops/doctor", []string{".", "window", "store", "store/filestore", "internal/base/...", "internal/disk/...", "internal/find/...", "internal/formats/...", "internal/render/prose"}, "opens files directly: it must work when nothing else does"},
 }
 
-// guests says which packages may import what is not ours and not the standard
-// library. A module that no line names is refused.
+// guests lists the packages that may import third-party modules. Modules without a line are
+// rejected.
 var guests = []guest{
 	{"golang.org/x/term", []string{"internal/term/line"}, "the terminal: every key at once, and its size"},
 	{"github.com/nats-io/", []string{"store/jetstream", "store/jetstream/jetstreamtest"}, "the cluster"},
@@ -98,9 +98,9 @@ var testGuests = []guest{
 	{"github.com/chromedp/", nil, "steers the browser that looks at the pages"},
 }
 
-// deeds says who may do what. A deed is a use of a name ("os.Exit"), an import
-// ("import flag") or "func init"; a * at the end stands for any ending. Test
-// files may do anything.
+// deeds restricts operations to packages. A deed is a use of a name ("os.Exit"), an import
+// ("import flag") or "func init"; a trailing * matches any ending. Test files may do
+// anything.
 var deeds = []deed{
 	{
 		what: []string{"func init"},

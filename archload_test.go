@@ -50,7 +50,7 @@ type deed struct {
 	except []exception
 }
 
-// exception lets a package do what is not its job, for now.
+// exception temporarily allows a package a restricted operation.
 type exception struct {
 	pkg, reason string
 }
@@ -114,7 +114,7 @@ func loadModule(t *testing.T) []pkg {
 	return packages
 }
 
-// skipDir leaves out what the go command leaves out too, and what npm installs.
+// skipDir skips the directories that the go command skips, and npm's.
 func skipDir(name string) error {
 	if name == "." {
 		return nil
@@ -166,7 +166,7 @@ func matchAny(patterns []string, pkg string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return match(p, pkg) })
 }
 
-// judge returns what is wrong with the packages, in one sentence each.
+// judge returns the violations of the packages, one sentence each.
 func judge(packages []pkg) []string {
 	return slices.Concat(judgeImports(packages), judgeGuests(packages), judgeDeeds(packages, deeds))
 }
@@ -242,7 +242,7 @@ func welcome(pkg string, im imported) bool {
 	})
 }
 
-// judgeDeeds holds what the packages do against a table of deeds.
+// judgeDeeds checks the packages against a table of deeds.
 func judgeDeeds(packages []pkg, table []deed) []string {
 	var complaints []string
 	for _, p := range packages {
@@ -256,7 +256,7 @@ func judgeDeeds(packages []pkg, table []deed) []string {
 			}
 			for _, f := range facts {
 				if slices.ContainsFunc(d.what, f.is) {
-					complaints = append(complaints, fmt.Sprintf("%s: %s: %s", f.at, f.say(), d.why))
+					complaints = append(complaints, fmt.Sprintf("%s: %s: %s", f.at, f.describe(), d.why))
 				}
 			}
 		}
@@ -297,7 +297,7 @@ func (f file) imports() []imported {
 	return all
 }
 
-// ourPackage tells the directory of an import, if it is ours.
+// ourPackage returns the directory of an import, if it is in this module.
 func ourPackage(target string) (string, bool) {
 	if target == module {
 		return ".", true
@@ -326,7 +326,7 @@ func (f fact) is(what string) bool {
 	return f.what == what
 }
 
-func (f fact) say() string {
+func (f fact) describe() string {
 	if target, ok := strings.CutPrefix(f.what, "import "); ok {
 		return "imports " + target
 	}
@@ -336,8 +336,8 @@ func (f fact) say() string {
 	return "uses " + f.what
 }
 
-// factsOf lists what a package does outside its tests: its imports, the names
-// it uses of other packages, and its init functions.
+// factsOf lists the operations of a package outside its tests: its imports, the names it
+// uses of other packages, and its init functions.
 func factsOf(p pkg) []fact {
 	var facts []fact
 	for _, f := range p.files {

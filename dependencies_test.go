@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// dependency is a line of docs/dependencies.md, or what a go.mod and a licence say.
+// dependency is a line of docs/dependencies.md, or the data of a go.mod and a license.
 type dependency struct{ version, licence string }
 
 // TestDependencies holds docs/dependencies.md against the go.mod files, and the
@@ -69,8 +69,8 @@ func requiredIn(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// licenceOf tells the licence of a module by the words of its file. On a fresh machine
-// the module is fetched for it: what only tools and the SDKs need, nothing has asked for yet.
+// licenceOf identifies the license of a module by its text. The module is downloaded if
+// necessary: dependencies of tools and SDKs may not be in the cache.
 func licenceOf(t *testing.T, dir, path, version string) string {
 	t.Helper()
 	cmd := exec.Command("go", "mod", "download", "-json", path+"@"+version)

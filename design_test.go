@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestDesignNamesEveryPackage holds the table of docs/design.md against the
-// packages there are. A package may be named without what is above it, where its
-// family is in the same row.
+// TestDesignNamesEveryPackage compares the table of docs/design.md with the existing
+// packages. A package may be named without its parent directory if its family is in the
+// same row.
 func TestDesignNamesEveryPackage(t *testing.T) {
 	page, err := os.ReadFile("docs/design.md")
 	if err != nil {

@@ -46,7 +46,7 @@ func TestEntriesOfText(t *testing.T) {
 	}
 }
 
-// The kinds are what files say: none may ever change.
+// The kinds are part of the file format and must never change.
 func TestKindsAreSpeltAsInFiles(t *testing.T) {
 	cases := map[Kind]Body{
 		"session":               &Header{},

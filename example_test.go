@@ -64,8 +64,8 @@ func ExampleMessage() {
 	// read_file {"path":"a.txt"}
 }
 
-// A tree takes entries in the order of the file and tells the way from the
-// root to any of them. Where the file is at fault it says so and goes on.
+// A tree is built from entries in file order and returns the path from the root to any of
+// them. Faults of the file are reported.
 func ExampleTree() {
 	var tree firn.Tree
 	for at, g := range []firn.Glance{
@@ -89,8 +89,8 @@ func ExampleTree() {
 	// dangling-parent at 3 (entry thanks): its parent lost does not stand before it; taken to follow the entry before it
 }
 
-// Hiding is an entry like any other, so it can be hidden in its turn: that
-// restores what it hid.
+// A tombstone is an entry like any other, so it can be hidden too: that restores its
+// target.
 func ExampleHide() {
 	secret := firn.NewEntry(firn.UserText("my PIN is 1234").Body)
 	hide := firn.NewEntry(firn.Hide(secret.ID).Body)

@@ -81,8 +81,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// TestPackedLinksLeadSomewhere follows the links of what is packed into the archives of
-// a release (tools/release.sh): they lead to what is packed too.
+// TestPackedLinksLeadSomewhere checks that links in the files of a release archive
+// (tools/release.sh) lead to packed files.
 func TestPackedLinksLeadSomewhere(t *testing.T) {
 	release := readFile(t, "tools/release.sh")
 	packed := func(name string) bool {

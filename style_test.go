@@ -131,7 +131,7 @@ func receiver(d *ast.FuncDecl) string {
 	}
 }
 
-// tooLong maps what is too long in a file to a sentence that says so.
+// tooLong returns a sentence for each function or file that is too long.
 func tooLong(f file) map[string]string {
 	long := make(map[string]string)
 	if f.lines > maxFileLines {

@@ -49,7 +49,7 @@ func TestSystems(t *testing.T) {
 	}
 }
 
-// TestSystemsFindsFaults: what is wrong on one system only is found there.
+// TestSystemsFindsFaults checks that errors on a single system are found.
 func TestSystemsFindsFaults(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -106,8 +106,8 @@ func newReading(system string) *reading {
 	return &reading{system: system, dir: ".", files: token.NewFileSet(), known: map[string]*types.Package{"unsafe": types.Unsafe}}
 }
 
-// listed is what go list tells of a package. One that is tested comes several times:
-// plain, with the files of its tests, and the tests of others that see it so.
+// listed is a package in the output of go list. A tested package occurs several times:
+// plain, with its test files, and in the tests of others.
 type listed struct {
 	ImportPath string
 	Dir        string
@@ -150,7 +150,7 @@ func (r *reading) all(pattern string) (ours int, faults []error, err error) {
 	}
 }
 
-// check finds out what a package means, and notes what is wrong if it is ours.
+// check type-checks a package, and records errors if it is ours.
 func (r *reading) check(p *listed) {
 	note := func(err error) {
 		if p.ours() {
@@ -185,7 +185,7 @@ func (r *reading) check(p *listed) {
 		Error:            note,
 	}
 	path, _, _ := strings.Cut(p.ImportPath, " ")         // "a [b.test]" is a as the tests of b see it
-	known, _ := config.Check(path, r.files, parsed, nil) // told by Error, one by one
+	known, _ := config.Check(path, r.files, parsed, nil) // errors are reported one by one by Error
 	r.known[p.ImportPath] = known
 }
 

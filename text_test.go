@@ -68,7 +68,7 @@ func TestCutTextAtEveryLength(t *testing.T) {
 	}
 }
 
-// longestCut says slowly what CutText promises for valid text.
+// longestCut is a slow reference implementation of CutText for valid text.
 func longestCut(s string, n int) string {
 	best := ""
 	for i := range s {
@@ -94,8 +94,8 @@ func TestCutTextBesideInvalidBytes(t *testing.T) {
 		{"\x80\x80\x80\x80\x80\x80", 5, "\x80\x80\x80\x80\x80"},
 		{"a\x80\x80", 2, "a\x80"}, // a stray byte belongs to no rune
 		{"\xf0\x9f", 1, "\xf0"},   // nor does a rune that never ends
-		{"é\xff\xff", 3, "é\xff"}, // what is before does not matter
-		{"\xff😀", 3, "\xff"},      // what is after is kept whole
+		{"é\xff\xff", 3, "é\xff"}, // preceding bytes do not matter
+		{"\xff😀", 3, "\xff"},      // the following rune is not split
 		{"abc", 0, ""},
 		{"abc", -5, ""},
 		{"abc", 99, "abc"},

@@ -10,8 +10,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// grow builds a tree of lines such as "b a" (b follows a), "b" (a root),
-// "b ?" (tells no parent) and "t a !x" (a tombstone under a that hides x).
+// grow builds a tree from lines such as "b a" (b follows a), "b" (a root), "b ?" (no parent
+// field) and "t a !x" (a tombstone under a that hides x).
 func grow(lines ...string) *Tree {
 	t := new(Tree)
 	for i, line := range lines {
@@ -205,7 +205,7 @@ func TestTreeWithAnyOneRecordDropped(t *testing.T) {
 		}
 		want := fmt.Sprintf("%s@%s", GapDangling, formatEntryID(uint64(drop+1)))
 		if drop == length-1 {
-			want = "" // nobody misses the last
+			want = "" // no entry depends on the last one
 		}
 		if got := faults(tree.Gaps()); got != want {
 			t.Fatalf("without record %d the gaps are %q, want %q", drop, got, want)
@@ -213,8 +213,8 @@ func TestTreeWithAnyOneRecordDropped(t *testing.T) {
 	}
 }
 
-// Whatever a file says, the tree is one: every entry has one parent that
-// stands before it, or is a root; and it names exactly what is at fault.
+// TestTreeIsTotal checks that for any file every entry is a root or has one earlier parent,
+// and that exactly the faults are reported.
 func TestTreeIsTotal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		// Few ids make many duplicates, circles and dangling parents.
@@ -245,7 +245,7 @@ func TestTreeIsTotal(t *testing.T) {
 	})
 }
 
-// checkShape says once more, and slowly, where each entry belongs.
+// checkShape compares parents with a slow reference implementation.
 func checkShape(t *rapid.T, tree *Tree, glances []Glance) {
 	var want []string
 	for i, g := range glances {
@@ -292,8 +292,8 @@ func checkShape(t *rapid.T, tree *Tree, glances []Glance) {
 	}
 }
 
-// checkHidden holds the promise against the answer: what is hidden is what
-// those tombstones name that no later one, which itself counts, has hidden.
+// checkHidden checks that an entry is hidden if and only if it is the target of a tombstone
+// that is not itself hidden.
 func checkHidden(t *rapid.T, tree *Tree, glances []Glance) {
 	counts := make([]bool, len(glances))
 	want := make(map[EntryID]bool)

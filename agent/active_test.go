@@ -8,9 +8,8 @@ import (
 	"firn.dev/agent"
 )
 
-// TestActiveTime counts how long turns took: from what the user said to the last
-// answer, without the time the user takes, and without the night in which nobody
-// was there to answer.
+// TestActiveTime checks the duration of turns: from the user's message to the last answer,
+// without the user's own time and without long pauses.
 func TestActiveTime(t *testing.T) {
 	begin := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	said := func(role firn.Role, after time.Duration) firn.Entry {

@@ -63,8 +63,8 @@ func (b *workbench) run(ctx context.Context, in agent.Input) (events []agent.Eve
 	return events, err
 }
 
-// say runs a turn that must go well.
-func (b *workbench) say(text string) agent.Outcome {
+// runText runs a turn that must succeed.
+func (b *workbench) runText(text string) agent.Outcome {
 	b.t.Helper()
 	events, err := b.run(b.t.Context(), agent.Say(text))
 	if err != nil {
@@ -94,7 +94,7 @@ func (b *workbench) entries() []firn.Entry {
 	return all
 }
 
-// log tells the messages of the session in short.
+// log lists the messages of the session in short form.
 func (b *workbench) log() string {
 	b.t.Helper()
 	var lines []string
@@ -136,7 +136,7 @@ func brief(m *firn.Message) string {
 	return line
 }
 
-// want compares a text with what it should be.
+// want compares a text with the expected lines.
 func want(t *testing.T, got string, lines ...string) {
 	t.Helper()
 	if expected := strings.Join(lines, "\n"); got != expected {
@@ -155,7 +155,7 @@ func (b *workbench) accepted() {
 	}
 }
 
-// echo is a tool that says its argument.
+// echo returns a tool that returns its argument.
 func echo(name string) tool.Tool {
 	type args struct {
 		Text string `json:"text"`
@@ -172,7 +172,7 @@ func arg(text string) string { return fmt.Sprintf(`{"text":%q}`, text) }
 
 func TestATurn(t *testing.T) {
 	b := play(t, scripted.Think("hm", "Hello, Ada."))
-	out := b.say("I am Ada.")
+	out := b.runText("I am Ada.")
 	if out.Text != "Hello, Ada." || out.Silent || out.Rounds != 1 || out.Stop != firn.StopEnd {
 		t.Errorf("it came to %+v", out)
 	}
@@ -199,7 +199,7 @@ func TestOrder(t *testing.T) {
 		look("ran")
 		return tool.TextResult("seen"), nil
 	})}
-	b.say("go")
+	b.runText("go")
 	want(t, strings.Join(seen, "\n"), "asked after user: go", "ran after assistant: look{}", "asked after toolResult: =seen")
 }
 
@@ -214,7 +214,7 @@ func TestParallelCalls(t *testing.T) {
 		tool.New("slow", "", func(context.Context, struct{}) (tool.Result, error) { <-second; return tool.TextResult("a"), nil }),
 		tool.New("quick", "", func(context.Context, struct{}) (tool.Result, error) { close(second); return tool.TextResult("b"), nil }),
 	}
-	out := b.say("go")
+	out := b.runText("go")
 	if out.Calls != 3 {
 		t.Errorf("%d calls", out.Calls)
 	}
@@ -229,7 +229,7 @@ func TestLargeResult(t *testing.T) {
 	large := strings.Repeat("0123456789\n", 100_000)
 	b := play(t, scripted.Call("1", "large", `{}`), scripted.Say("long"))
 	b.Tools = []tool.Tool{tool.New("large", "", func(context.Context, struct{}) (tool.Result, error) { return tool.TextResult(large), nil })}
-	b.say("go")
+	b.runText("go")
 	result := b.entries()[3].Body.(*firn.Message).Parts[0].(firn.ToolResult)
 	if shown := len(firn.JoinText(result.Content)); shown > 60_000 {
 		t.Errorf("the model is shown %d bytes", shown)
@@ -243,7 +243,7 @@ func TestLargeResult(t *testing.T) {
 func TestBrokenTool(t *testing.T) {
 	b := play(t, scripted.Call("1", "break", `{}`), scripted.Say("oh"))
 	b.Tools = []tool.Tool{tool.New("break", "", func(context.Context, struct{}) (tool.Result, error) { panic("no") })}
-	b.say("go")
+	b.runText("go")
 	want(t, b.log(), "user: go", "assistant: break{}", "toolResult: !the tool broke down: no", "assistant: oh")
 }
 
@@ -277,7 +277,7 @@ func TestFailures(t *testing.T) {
 			if provider.KindOf(err) != c.kind || (err == nil) != (c.kind == "") {
 				t.Fatalf("the error is %v", err)
 			}
-			b.say("and now?")
+			b.runText("and now?")
 			want(t, b.log(), slices.Concat([]string{"user: go"}, c.log, []string{"user: and now?", "assistant: still here"})...)
 			b.accepted()
 		})
@@ -289,12 +289,12 @@ func TestEmptyForEver(t *testing.T) {
 	if _, err := b.run(t.Context(), agent.Say("go")); err == nil || !strings.Contains(err.Error(), "empty answer") {
 		t.Fatalf("the error is %v", err)
 	}
-	b.say("and now?")
+	b.runText("and now?")
 	b.accepted()
 }
 
-// TestStopped stops a turn at each of its events, by cancelling and by going
-// away. What was begun is recorded, and the session goes on.
+// TestStopped stops a turn at each of its events, by canceling and by breaking out of the
+// loop. Started work is recorded, and the session continues.
 func TestStopped(t *testing.T) {
 	script := func() []scripted.Step {
 		return []scripted.Step{
@@ -340,15 +340,15 @@ func TestStopped(t *testing.T) {
 					t.Errorf("the error is %v", failure)
 				}
 				checkClosed(t, b)
-				b.say("and now?")
+				b.runText("and now?")
 				b.accepted()
 			})
 		}
 	}
 }
 
-// checkClosed sees that every call has a result, and that the turn says that
-// it was stopped if it was not done.
+// checkClosed checks that every call has a result, and that an unfinished turn is marked as
+// stopped.
 func checkClosed(t *testing.T, b *workbench) {
 	t.Helper()
 	var last *firn.Message
@@ -425,8 +425,8 @@ func TestRoundsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSomebodyElseSpeaks lets the user say more while the model answers: it is
-// heard in the same turn, in order.
+// TestSomebodyElseSpeaks checks that a user message during an answer is handled in the same
+// turn, in order.
 func TestSomebodyElseSpeaks(t *testing.T) {
 	var b *workbench
 	first := scripted.Say("Fine.")
@@ -435,12 +435,12 @@ func TestSomebodyElseSpeaks(t *testing.T) {
 		return err
 	}
 	b = play(t, first, scripted.Say("Even better."))
-	b.say("go")
+	b.runText("go")
 	want(t, b.log(), "user: go", "user: and more", "assistant: Fine.", "assistant: Even better.")
 }
 
-// TestAnsweredMeanwhile lets another turn answer before this one asks: it does
-// not ask about what was answered.
+// TestAnsweredMeanwhile checks that a turn does not ask about a message that another turn
+// has answered meanwhile.
 func TestAnsweredMeanwhile(t *testing.T) {
 	b := play(t, scripted.Say("Never asked."))
 	b.Hooks.BeforeRun = func(ctx context.Context, _ agent.Run) ([]window.Injection, error) {
@@ -455,8 +455,8 @@ func TestAnsweredMeanwhile(t *testing.T) {
 	}
 }
 
-// TestMovedAway lets somebody rewind the session while the model answers: the
-// answer stays on its branch, and the head where it was put.
+// TestMovedAway rewinds the session during an answer: the answer stays on its branch and
+// the head is not moved.
 func TestMovedAway(t *testing.T) {
 	var b *workbench
 	second := scripted.Say("Too late.")
@@ -467,11 +467,11 @@ func TestMovedAway(t *testing.T) {
 		return err
 	}
 	b = play(t, scripted.Say("One."), second, scripted.Say("Three."))
-	b.say("one")
+	b.runText("one")
 	if _, err := b.run(t.Context(), agent.Say("two")); !errors.Is(err, agent.ErrMoved) {
 		t.Fatalf("the error is %v", err)
 	}
-	b.say("three")
+	b.runText("three")
 	path, err := window.Collect(b.Store.ReadBack(t.Context(), b.id, store.End))
 	if err != nil {
 		t.Fatal(err)
@@ -506,8 +506,8 @@ func TestRepeatedInput(t *testing.T) {
 	}
 }
 
-// TestGoingOn runs a turn without input: it answers what was not answered, and
-// refuses if there is nothing.
+// TestGoingOn runs a turn without input: it answers an unanswered message, and fails if
+// there is none.
 func TestGoingOn(t *testing.T) {
 	b := play(t, scripted.Fail(&provider.Error{Kind: provider.Auth}), scripted.Say("Hello."))
 	_, _ = b.run(t.Context(), agent.Say("go"))
@@ -525,7 +525,7 @@ func TestGoingOn(t *testing.T) {
 func TestSuppliedHistory(t *testing.T) {
 	b := play(t, scripted.Say("one"), scripted.Call("1", "echo", arg("x")), scripted.Say("two"))
 	b.Tools = []tool.Tool{echo("echo")}
-	b.say("in the session")
+	b.runText("in the session")
 	in := agent.Say("now")
 	in.History = []firn.Message{
 		{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "elsewhere"}}},

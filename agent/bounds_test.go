@@ -19,7 +19,7 @@ import (
 
 const canary = "canary-7f3a"
 
-// keyed makes a session under a key in which the canary was said, and which it names.
+// keyed creates a session under a key that contains the canary and the key.
 func keyed(t *testing.T, st store.Store, key string) firn.ID {
 	t.Helper()
 	id := firn.NewID()
@@ -36,15 +36,16 @@ func keyed(t *testing.T, st store.Store, key string) firn.ID {
 	return id
 }
 
-// within is what somebody says who has bounds.
+// within returns an input with bounds.
 func within(bounds route.Bounds) agent.Input {
 	in := agent.Say("go")
 	in.Bounds = bounds
 	return in
 }
 
-// TestSessionToolsWithinBounds: a turn with bounds cannot tell a session that is out of
-// them from none, be it by a turn that it begins in another session; the owner's can.
+// TestSessionToolsWithinBounds checks that a turn with bounds cannot distinguish a session
+// outside them from a missing one, even through a turn in another session; the owner's turn
+// can.
 func TestSessionToolsWithinBounds(t *testing.T) {
 	eachStore(t, func(t *testing.T, st store.Store, _ string) {
 		private := keyed(t, st, "agent:main:private")
@@ -82,7 +83,7 @@ func TestSessionToolsWithinBounds(t *testing.T) {
 			if list := results[8]; strings.Contains(list, string(private)) || (name == "its key") != strings.Contains(list, string(own)) {
 				t.Errorf("%s: the list is %q", name, list)
 			}
-			for i := range 4 { // what is there and what is not are told of in the same words
+			for i := range 4 { // existing and missing sessions give the same message
 				if got, want := blind(results[i], string(private), "agent:main:private"), blind(results[i+4], strings.Repeat("0", len(private)), "agent:main:nothing"); got != want {
 					t.Errorf("%s: %q, and of none %q", name, got, want)
 				}
@@ -129,8 +130,8 @@ func TestChildHasItsParentsBounds(t *testing.T) {
 	}
 }
 
-// TestBoundsNarrow: what stands unanswered before a turn, and what is said while it
-// runs, narrow its bounds to what all may see who asked.
+// TestBoundsNarrow checks that unanswered messages before a turn and messages during it
+// narrow its bounds to the intersection.
 func TestBoundsNarrow(t *testing.T) {
 	said := func(text, by string) firn.Entry {
 		e := firn.UserText(text)
@@ -165,7 +166,7 @@ func TestBoundsNarrow(t *testing.T) {
 		}
 		return route.Everything()
 	}
-	for range 2 { // the second turn answers what nobody with bounds said
+	for range 2 { // the second turn answers messages without bounds
 		if _, err := b.run(t.Context(), in); err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +175,7 @@ func TestBoundsNarrow(t *testing.T) {
 	if got, want := fmt.Sprint(seen), fmt.Sprint([]route.Bounds{of[`"a"`], of[`"ab"`], of[`"ab"`], route.Everything()}); got != want {
 		t.Errorf("the bounds were %s, want %s", got, want)
 	}
-	// What was injected before the bounds became narrower is not sent after that.
+	// Injections from before the narrowing are not sent afterwards.
 	for i, req := range b.model.Requests() {
 		want := fmt.Sprint([]route.Bounds{of[`"a"`], of[`"ab"`], of[`"ab"`], of[`"ab"`], route.Everything(), route.Everything()}[i])
 		sent := fmt.Sprint(req.Window.Items)

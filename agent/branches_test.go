@@ -27,8 +27,8 @@ func leaves(tree *firn.Tree) int {
 	return n
 }
 
-// TestBranches goes back and forth at random: what is counted on the way, and
-// from the last counters on, is what the whole tree says.
+// TestBranches moves the head at random and compares the incremental counts with those of
+// the whole tree.
 func TestBranches(t *testing.T) {
 	for seed := range uint64(300) {
 		random := rand.New(rand.NewPCG(seed, 1))

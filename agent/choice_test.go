@@ -32,8 +32,8 @@ func other(b *workbench, steps ...scripted.Step) *scripted.Model {
 	return second
 }
 
-// TestModelGone has a session that chose a model which is not to be had any
-// more: the agent's own answers, and the user is told.
+// TestModelGone checks that the agent's model answers if the session's chosen one is no
+// longer available, and that the user is notified.
 func TestModelGone(t *testing.T) {
 	b := play(t, scripted.Say("I do."))
 	other(b)
@@ -67,18 +67,18 @@ func TestUnknownThinking(t *testing.T) {
 	if _, err := b.Store.Append(t.Context(), b.id, store.Any, firn.NewEntry(&firn.ThinkingChange{Level: "ultra"})); err != nil {
 		t.Fatal(err)
 	}
-	b.say("go")
+	b.runText("go")
 	if level := b.model.Requests()[0].Thinking; level != provider.ThinkLow {
 		t.Errorf("it thinks %q", level)
 	}
 }
 
-// TestOverrideSurvivesCompaction sees that what was chosen holds when the
-// entry that says so is summarised.
+// TestOverrideSurvivesCompaction checks that a choice stays in effect when its entry is
+// summarized.
 func TestOverrideSurvivesCompaction(t *testing.T) {
 	b := playOn(t, small(8000, talkative))
 	second := other(b, scripted.Forever(scripted.Say("I am the other.")))
-	b.say("one")
+	b.runText("one")
 	chosen := agent.Override{Provider: "scripted", Model: "other", Thinking: provider.ThinkHigh, Verbose: "on"}
 	if err := b.Override(t.Context(), b.id, chosen); err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestOverrideSurvivesCompaction(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if out := b.say("two"); out.Text != "I am the other." {
+	if out := b.runText("two"); out.Text != "I am the other." {
 		t.Errorf("%q answered", out.Text)
 	}
 	if level := second.Requests()[0].Thinking; level != provider.ThinkHigh {
@@ -105,7 +105,7 @@ func TestOverrideSurvivesCompaction(t *testing.T) {
 func TestWrongOverrides(t *testing.T) {
 	b := play(t, scripted.Say("Fine."))
 	other(b)
-	b.say("one")
+	b.runText("one")
 	before := len(b.entries())
 	for name, c := range map[string]struct {
 		agent.Override
@@ -142,7 +142,7 @@ func TestSummarizer(t *testing.T) {
 	summarizer := scripted.New(scripted.Info(), scripted.Forever(scripted.Say("## Goal\nTo sum up.\n## Progress\nMuch was said.")))
 	b.Summarizer = summarizer
 	seed(t, b, 20)
-	b.say("go")
+	b.runText("go")
 	first := b.entries()[1].ID
 	if _, err := b.Move(t.Context(), b.id, first, true); err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestSummarizer(t *testing.T) {
 	}
 }
 
-// purposes counts what a model was asked for.
+// purposes counts the purposes of the requests to a model.
 func purposes(m *scripted.Model) map[provider.Purpose]int {
 	asked := map[provider.Purpose]int{}
 	for _, req := range m.Requests() {
@@ -178,7 +178,7 @@ func TestResultBudget(t *testing.T) {
 	b := play(t, append(steps, scripted.Say("Fine."))...)
 	b.Tools = []tool.Tool{echo("echo")}
 	b.ResultBudget = 10_000
-	b.say("go")
+	b.runText("go")
 	results, sent := 0, b.model.Requests()[8].Window
 	for _, it := range sent.Items {
 		if r, ok := it.Message.Parts[0].(firn.ToolResult); ok {
@@ -240,7 +240,7 @@ func TestHiddenDrafts(t *testing.T) {
 		slow := scripted.Say(strings.Repeat("The secret is 42. ", 40))
 		slow.Delay = 100 * time.Millisecond
 		b := play(t, slow, scripted.Say("Fine."))
-		out := b.say("one")
+		out := b.runText("one")
 		if drafted(b) == "" {
 			t.Fatal("no drafts were kept, so this proves nothing")
 		}

@@ -71,8 +71,8 @@ func TestBeforeCompaction(t *testing.T) {
 	}
 }
 
-// TestBreaker lets compaction fail turn after turn: after three failures it is
-// not tried again, though all turns go on, until somebody closes the breaker.
+// TestBreaker checks that compaction is not tried after three failures until the breaker is
+// closed, while turns continue.
 func TestBreaker(t *testing.T) {
 	b := playOn(t, small(8000, shortly))
 	seed(t, b, 20)
@@ -84,7 +84,7 @@ func TestBreaker(t *testing.T) {
 		return compact.Decision{}, nil
 	}
 	for range 6 {
-		b.say("go")
+		b.runText("go")
 	}
 	if asked != 3 {
 		t.Errorf("it was tried %d times", asked)
@@ -97,15 +97,15 @@ func TestBreaker(t *testing.T) {
 	if err := compact.ResetBreaker(t.Context(), b.Store, b.id); err != nil {
 		t.Fatal(err)
 	}
-	b.say("go")
+	b.runText("go")
 	if compactions(b) != 1 || asked != 4 {
 		t.Errorf("closed, it was tried %d times and there were %d", asked, compactions(b))
 	}
 	b.accepted()
 }
 
-// TestLimits compacts when the settings say so: at a number of tokens, at a
-// share of the window, whichever is less.
+// TestLimits checks that compaction starts at a number of tokens or a share of the window,
+// whichever is less.
 func TestLimits(t *testing.T) {
 	for name, c := range map[string]struct {
 		compact.Settings
@@ -123,7 +123,7 @@ func TestLimits(t *testing.T) {
 			b := playOn(t, small(100_000, shortly))
 			b.Compaction = c.Settings
 			seed(t, b, 10)
-			b.say("go")
+			b.runText("go")
 			if n := compactions(b); n != c.want {
 				t.Errorf("there were %d compactions", n)
 			}
@@ -131,14 +131,13 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestMoveWithSummary leaves a branch: the model is told what happened there
-// and not what was said, and what it cost counts. One with nothing in it is
-// just left.
+// TestMoveWithSummary leaves a branch: the model is sent a summary instead of its messages,
+// and its usage counts. An empty branch is left without a summary.
 func TestMoveWithSummary(t *testing.T) {
 	b := playOn(t, small(100_000, shortly))
-	b.say("one")
+	b.runText("one")
 	first := b.entries()[2].ID // the first answer
-	b.say("on the branch " + strings.Repeat("many words here ", 300))
+	b.runText("on the branch " + strings.Repeat("many words here ", 300))
 	before := readCounted(t, b)
 	moved, err := b.Move(t.Context(), b.id, first, true)
 	if err != nil || moved.Parent != first {
@@ -147,7 +146,7 @@ func TestMoveWithSummary(t *testing.T) {
 	if after := readCounted(t, b); after.Answers != before.Answers+1 || after.Input <= before.Input || after.Turns != before.Turns {
 		t.Errorf("counted were %+v, and now %+v", before, after)
 	}
-	b.say("two")
+	b.runText("two")
 	requests := b.model.Requests()
 	if sent := b.sent(len(requests) - 1); strings.Contains(sent, "on the branch") || !strings.Contains(sent, "Much was said.") || !strings.HasPrefix(sent, "user: one") {
 		t.Errorf("sent is\n%s", sent)
@@ -171,7 +170,7 @@ func TestMoveNowhere(t *testing.T) {
 			t.Errorf("the error is %v", err)
 		}
 	}
-	b.say("one")
+	b.runText("one")
 	for _, summarise := range []bool{true, false} {
 		if _, err := b.Move(t.Context(), b.id, "nowhere", summarise); !errors.Is(err, firn.ErrNotFound) {
 			t.Errorf("the error is %v", err)
@@ -182,14 +181,14 @@ func TestMoveNowhere(t *testing.T) {
 // TestMoveToTheBeginning leaves everything, with a model and without one.
 func TestMoveToTheBeginning(t *testing.T) {
 	b := playOn(t, small(100_000, shortly))
-	b.say("one " + strings.Repeat("many words here ", 300))
+	b.runText("one " + strings.Repeat("many words here ", 300))
 	good := b.Model
 	b.Model = nil
 	if _, err := b.Move(t.Context(), b.id, firn.Root, true); err != nil {
 		t.Fatal(err)
 	}
 	b.Model = good
-	b.say("two")
+	b.runText("two")
 	requests := b.model.Requests()
 	if items := requests[len(requests)-1].Window.Items; len(items) != 1 {
 		t.Errorf("%d messages are sent", len(items))

@@ -7,7 +7,8 @@ import (
 	"firn.dev"
 )
 
-// What a hook or a timer says begins a turn; what a program only adds does not.
+// A message from a hook or a timer starts a turn; an entry that a program only adds does
+// not.
 func TestMachineTurnsAreCounted(t *testing.T) {
 	var c Counters
 	e := firn.NewEntry(&firn.CustomMessage{Type: "firn.machine", Parts: []firn.Part{firn.Text{Text: "Deployed."}}})

@@ -20,8 +20,7 @@ import (
 	"firn.dev/tool"
 )
 
-// counted is what the session used, and sees that counting it anew gives the
-// same.
+// readCounted returns the usage of the session and checks that a full count gives the same.
 func readCounted(t *testing.T, b *workbench) agent.Counters {
 	t.Helper()
 	b.Wait()
@@ -39,7 +38,7 @@ func readCounted(t *testing.T, b *workbench) agent.Counters {
 	return c
 }
 
-// counters reports whether the session ends with what it used.
+// counters reports whether the session ends with a counters record.
 func counters(b *workbench) bool {
 	all := b.entries()
 	c, ok := all[len(all)-1].Body.(*firn.Custom)
@@ -52,19 +51,19 @@ func priced(s scripted.Step) scripted.Step {
 	return s
 }
 
-// TestEverythingCounts sees that what is asked beside the turn counts as the
-// answers do: the title, the notes, the summary.
+// TestEverythingCounts checks that model calls outside the turn (title, notes, summary) are
+// counted.
 func TestEverythingCounts(t *testing.T) {
 	b := playOn(t, small(8000, shortly))
 	asked := map[provider.Purpose]int{}
 	b.Model = pricing{b.model, asked}
 	b.Tools = []tool.Tool{echo("remember")}
 	b.NoTitles = false
-	b.say("Hello.")
+	b.runText("Hello.")
 	b.Wait()
 	seed(t, b, 12)
 	before := maps.Clone(asked)
-	out := b.say("go")
+	out := b.runText("go")
 	c := readCounted(t, b)
 	total, meanwhile := 0, 0
 	for _, purpose := range []provider.Purpose{provider.ForTurn, provider.ForTitle, provider.ForFlush, provider.ForSummary} {
@@ -106,8 +105,7 @@ func (p pricing) Stream(ctx context.Context, req provider.Request) iter.Seq2[pro
 	}
 }
 
-// TestStoppedFlushCounts stops a turn while notes are taken: what was asked by
-// then was paid for.
+// TestStoppedFlushCounts checks that the calls of a stopped flush are counted.
 func TestStoppedFlushCounts(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -127,17 +125,17 @@ func TestStoppedFlushCounts(t *testing.T) {
 	}
 }
 
-// TestBrokenAnswersDoNotCount interrupts an answer: nobody knows what it cost,
-// and the one after it counts once.
+// TestBrokenAnswersDoNotCount interrupts an answer: its usage is unknown, and the next one
+// counts once.
 func TestBrokenAnswersDoNotCount(t *testing.T) {
 	hello := priced(scripted.Say("Hello, who are you and what do you want?"))
 	b := play(t, scripted.Cut(2, hello), hello, scripted.Hang(2, hello), hello)
-	b.say("one")
+	b.runText("one")
 	stop := errors.New("stop")
 	if _, err := stopAt(b, 2, stop, func() {}); !errors.Is(err, stop) { // in the middle of the answer
 		t.Errorf("the error is %v", err)
 	}
-	b.say("three")
+	b.runText("three")
 	if c := readCounted(t, b); c.Answers != 2 || c.Input != 200 || c.Turns != 3 {
 		t.Errorf("counted are %+v", c)
 	}
@@ -153,7 +151,7 @@ func TestOldSessionIsCounted(t *testing.T) {
 	b := playOn(t, small(200_000, shortly))
 	b.old()
 	b.Turns = 5
-	b.say("one")
+	b.runText("one")
 	b.Wait()
 	if !counters(b) {
 		t.Error("the session does not end with what it used")
@@ -167,7 +165,7 @@ func TestOldSessionIsCounted(t *testing.T) {
 	}
 }
 
-// old fills the session with 1,500 turns that nobody has counted.
+// old fills the session with 1,500 uncounted turns.
 func (b *workbench) old() {
 	b.t.Helper()
 	for range 6 {
@@ -183,8 +181,8 @@ func (b *workbench) old() {
 	}
 }
 
-// TestCountingKeepsUp has turns that are quicker than counting the long session before them:
-// it is read as a whole once, however many there are, and what was said meanwhile counts.
+// TestCountingKeepsUp runs turns while a long session is being counted: it is read
+// completely only once, and the new turns are counted.
 func TestCountingKeepsUp(t *testing.T) {
 	b := playOn(t, small(200_000, shortly))
 	b.old()
@@ -192,7 +190,7 @@ func TestCountingKeepsUp(t *testing.T) {
 	slow := &slowly{Store: b.mem(), released: make(chan struct{})}
 	b.Store = slow
 	for _, text := range []string{"one", "two", "three"} {
-		b.say(text)
+		b.runText(text)
 	}
 	close(slow.released)
 	b.Wait()
@@ -205,7 +203,7 @@ func TestCountingKeepsUp(t *testing.T) {
 	}
 }
 
-// slowly is a store of which nobody gets the first record before it is released.
+// slowly is a store that blocks the first record until it is released.
 type slowly struct {
 	*memstore.Store
 	released chan struct{}
@@ -220,19 +218,18 @@ func (s *slowly) Read(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2
 	return s.Store.Read(ctx, id, after)
 }
 
-// TestCountersGiveWay has somebody else write behind the turn before it is
-// counted: what is counted later is right all the same.
+// TestCountersGiveWay checks the counts if another writer appends before a turn is counted.
 func TestCountersGiveWay(t *testing.T) {
 	b := play(t, scripted.Forever(priced(scripted.Say("Fine."))))
 	b.Store = &butting{Store: b.mem(), in: b, custom: "firn.counters", text: "and more"}
-	b.say("one")
+	b.runText("one")
 	if c := readCounted(t, b); c.Turns != 2 || c.Answers != 1 {
 		t.Errorf("counted are %+v", c)
 	}
 	if strings.Count(b.log(), "and more") != 1 || counters(b) {
 		t.Errorf("nobody butted in:\n%s", b.log())
 	}
-	b.say("two")
+	b.runText("two")
 	if c := readCounted(t, b); c.Turns != 3 || c.Answers != 2 || !counters(b) {
 		t.Errorf("counted are %+v", c)
 	}

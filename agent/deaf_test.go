@@ -76,7 +76,7 @@ func TestDeafModel(t *testing.T) {
 				}
 				close(release)
 				b.Model = good
-				b.say("and now?")
+				b.runText("and now?")
 				b.accepted()
 			})
 		})
@@ -110,7 +110,7 @@ func TestDeafTool(t *testing.T) {
 			"toolResult: ![firn] the call was cancelled before it was done", "toolResult: =x", "assistant:  [aborted]")
 		close(release)
 		synctest.Wait()
-		b.say("and now?")
+		b.runText("and now?")
 		if strings.Contains(b.log(), "late") {
 			t.Error("what came too late is in the log")
 		}
@@ -136,7 +136,7 @@ func TestDeafFlush(t *testing.T) {
 		checkClosed(t, b)
 		close(release)
 		b.Tools = good
-		b.say("and now?")
+		b.runText("and now?")
 		b.accepted()
 	})
 }
@@ -157,7 +157,7 @@ func TestBrokenModel(t *testing.T) {
 			}
 			checkClosed(t, b)
 			b.Model = good
-			b.say("and now?")
+			b.runText("and now?")
 			b.accepted()
 		})
 	}
@@ -201,21 +201,21 @@ func TestBrokenHooks(t *testing.T) {
 			}
 			checkClosed(t, b)
 			b.Hooks = agent.Hooks{}
-			b.say("and now?")
+			b.runText("and now?")
 			b.accepted()
 		})
 	}
 }
 
-// TestClose sees that closing an agent stops what it does in the background,
-// though the model does not listen, and that nothing begins any more.
+// TestClose checks that closing an agent stops its background work, even if the model
+// ignores cancellation, and that no new work starts.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		b := play(t, scripted.Forever(scripted.Say("Fine.")))
 		b.NoTitles = false
 		b.Model = odd{b.model, provider.ForTitle, func() { <-release }}
-		b.say("Hello.")
+		b.runText("Hello.")
 		began := time.Now()
 		if err := b.Close(); err != nil || time.Since(began) > noticed {
 			t.Errorf("closing took %v, %v", time.Since(began), err)
@@ -223,7 +223,7 @@ func TestClose(t *testing.T) {
 		close(release)
 		synctest.Wait()
 		b.id, b.Model = firn.NewID(), b.model
-		b.say("Hello again.")
+		b.runText("Hello again.")
 		synctest.Wait()
 		if n := purposes(b.model)[provider.ForTitle]; n != 0 {
 			t.Errorf("a title was asked for %d times after closing", n)
@@ -238,7 +238,7 @@ func TestWait(t *testing.T) {
 		slow.Delay = time.Second
 		b := playOn(t, byPurpose(map[provider.Purpose]scripted.Step{provider.ForTitle: slow, provider.ForTurn: scripted.Say("Fine.")}))
 		b.NoTitles = false
-		b.say("Hello.")
+		b.runText("Hello.")
 		if strings.Contains(b.log(), "A slow title") {
 			t.Error("the turn waited for the title")
 		}

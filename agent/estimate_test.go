@@ -73,8 +73,8 @@ func TestUnderestimated(t *testing.T) {
 	}
 }
 
-// TestUnreported meets a model that refuses what is far below its window and
-// reports nothing to learn from.
+// TestUnreported uses a model that rejects requests far below its window without reporting
+// a size.
 func TestUnreported(t *testing.T) {
 	for _, mode := range []compact.Mode{compact.Auto, compact.Suggest, compact.Off} {
 		for _, factor := range []int64{2, 3, 4, 7} {
@@ -99,9 +99,9 @@ func TestUnreported(t *testing.T) {
 	}
 }
 
-// TestSuggestedWhenRefused has a model that takes a twentieth of what it says:
-// who wants to be asked is told once, nothing is compacted, and the turn goes
-// on with what fits.
+// TestSuggestedWhenRefused uses a model that accepts a twentieth of its stated window:
+// compaction is suggested once, nothing is compacted, and the turn continues with fewer
+// turns.
 func TestSuggestedWhenRefused(t *testing.T) {
 	b := playOn(t, small(100_000, func(provider.Request) scripted.Step {
 		return scripted.Step{Parts: []firn.Part{firn.Text{Text: "Fine."}}, OverflowAt: 5000}
@@ -116,8 +116,8 @@ func TestSuggestedWhenRefused(t *testing.T) {
 	b.accepted()
 }
 
-// TestRefusedForGood has a model that takes nothing at all: the error says so,
-// soon, in every mode.
+// TestRefusedForGood uses a model that rejects everything: the turn fails soon, in every
+// mode.
 func TestRefusedForGood(t *testing.T) {
 	for _, mode := range []compact.Mode{compact.Auto, compact.Suggest, compact.Off} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -139,8 +139,8 @@ func TestRefusedForGood(t *testing.T) {
 	}
 }
 
-// TestRefusedEveryOtherTime has a model that refuses every other request: the
-// turn compacts twice because of it and no more, then it says why it ends.
+// TestRefusedEveryOtherTime uses a model that rejects every other request: the turn
+// compacts at most twice and then fails.
 func TestRefusedEveryOtherTime(t *testing.T) {
 	n := 0
 	b := playOn(t, small(8000, func(req provider.Request) scripted.Step {
@@ -165,9 +165,8 @@ func TestRefusedEveryOtherTime(t *testing.T) {
 	b.accepted()
 }
 
-// TestSystemTooBig has a system prompt that is larger than the window: the
-// error says so and the model is not asked. A smaller one, and the session
-// goes on.
+// TestSystemTooBig uses a system prompt larger than the window: the turn fails without
+// calling the model. With a smaller one the session continues.
 func TestSystemTooBig(t *testing.T) {
 	b := playOn(t, small(4000, func(provider.Request) scripted.Step { return scripted.Say("Fine.") }))
 	b.System = strings.Repeat("rule ", 5000)
@@ -181,12 +180,11 @@ func TestSystemTooBig(t *testing.T) {
 		t.Errorf("the model was asked %d times", n)
 	}
 	b.System = "Be brief."
-	b.say("and now?")
+	b.runText("and now?")
 	b.accepted()
 }
 
-// TestUnknownWindow has a model that does not tell its window: it is taken for
-// what is assumed of such.
+// TestUnknownWindow checks the default window of a model that does not state its size.
 func TestUnknownWindow(t *testing.T) {
 	for _, mode := range []compact.Mode{compact.Auto, compact.Off} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -215,7 +213,7 @@ func TestUnknownWindow(t *testing.T) {
 	}
 }
 
-// untold is a model that does not tell how large its window is.
+// untold is a model that does not state the size of its window.
 type untold struct{ *scripted.Model }
 
 func (u untold) Info() provider.Info {

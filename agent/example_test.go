@@ -86,8 +86,8 @@ func ExampleAgent_Move() {
 	// You said: “My dog is called Bello.”
 }
 
-// A compaction puts a summary in the place of what is older. It is one entry
-// more, and hiding it gives back the window that was there before.
+// A compaction replaces older entries with a summary. It is an additional entry, and hiding
+// it restores the previous window.
 func ExampleAgent_CompactWith() {
 	ctx := context.Background()
 	st := memstore.New(memstore.Options{})
@@ -109,7 +109,7 @@ func ExampleAgent_CompactWith() {
 	// undone: <nil>
 }
 
-// The kind of a failure says what can be done about it.
+// The kind of a failure determines how to handle it.
 func ExampleAgent_Run_failure() {
 	ctx := context.Background()
 	model := scripted.New(scripted.Info(), scripted.Fail(&provider.Error{Kind: provider.Auth, Provider: "acme", Model: "m1", Message: "who are you?"}))

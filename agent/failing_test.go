@@ -20,7 +20,7 @@ import (
 	"firn.dev/tool"
 )
 
-// errDisk is what a failing store says.
+// errDisk is the error of a failing store.
 var errDisk = fmt.Errorf("the disk is full: %w", firn.ErrNotSaved)
 
 // failing is a store whose nth operation of one kind fails.
@@ -29,8 +29,8 @@ type failing struct {
 	// op is the kind, at the number of the one that fails; zero means none.
 	op string
 	at int
-	// forever: all that follow fail too. Written: it is done, and said to have
-	// failed.
+	// forever makes all following operations fail too; written performs the operation but
+	// reports a failure.
 	forever, written bool
 
 	mu sync.Mutex
@@ -38,7 +38,7 @@ type failing struct {
 	done []string
 }
 
-// fails counts an operation and says whether it shall fail.
+// fails counts an operation and reports whether it should fail.
 func (f *failing) fails(op, what string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,10 +145,9 @@ func busy(t *testing.T) (*workbench, *failing) {
 	return b, f
 }
 
-// TestFailingStore lets each operation of a turn fail, once and for ever, and
-// be done though it is said to have failed. The caller is told; what was
-// acknowledged is there, once; and when the store works again the same message
-// is answered, stored once, and the session goes on.
+// TestFailingStore makes each operation of a turn fail: once, permanently, or after it was
+// performed. The caller gets the error, acknowledged entries are stored once, and when the
+// store works again the same message is answered, stored once, and the session continues.
 func TestFailingStore(t *testing.T) {
 	for _, op := range []string{"Append", "AppendDeferred", "Read", "ReadBack"} {
 		for _, way := range []string{"once", "for ever", "though written"} {
@@ -168,8 +167,8 @@ func TestFailingStore(t *testing.T) {
 	}
 }
 
-// failAt runs a turn whose nth operation of a kind fails, and looks at what is
-// left. It is false if there is no such operation.
+// failAt runs a turn whose nth operation of a kind fails and checks the result. It returns
+// false if there is no such operation.
 func failAt(t *testing.T, op, way string, n int) (there bool) {
 	synctest.Test(t, func(t *testing.T) {
 		b, f := busy(t)
@@ -180,16 +179,16 @@ func failAt(t *testing.T, op, way string, n int) (there bool) {
 		f.heal()
 		what, last := f.hit(n), n == len(f.done)
 		there = what != ""
-		// Counting comes last, and what was counted can be counted again.
+		// Counting is last, and counts can be computed again.
 		counting := what == "firn.counters" || op == "ReadBack" && last
-		if there && !counting && !told(events, err) {
+		if there && !counting && !reported(events, err) {
 			t.Errorf("%s %d, %s: the error is %v", op, n, what, err)
 		}
 		onceEach(t, b, events)
 		if _, err := b.run(t.Context(), in); err != nil && !errors.Is(err, firn.ErrConflict) {
 			t.Errorf("%s %d, %s: repeated, it fails: %v", op, n, what, err)
 		}
-		b.say("and now?")
+		b.runText("and now?")
 		if c := strings.Count(b.log(), "user: go"); c != 1 {
 			t.Errorf("%s %d, %s: the message is there %d times:\n%s", op, n, what, c, b.log())
 		}
@@ -201,9 +200,9 @@ func failAt(t *testing.T, op, way string, n int) (there bool) {
 	return there
 }
 
-// told reports whether the caller knows that the store failed: the turn says
-// so, or the compaction that it went on without.
-func told(events []agent.Event, err error) bool {
+// reported reports whether the caller was informed of the failure, by the turn or by a
+// failed compaction.
+func reported(events []agent.Event, err error) bool {
 	return errors.Is(err, firn.ErrNotSaved) || slices.ContainsFunc(events, func(e agent.Event) bool {
 		c, ok := e.(agent.CompactionDone)
 		return ok && errors.Is(c.Err, firn.ErrNotSaved)
@@ -233,8 +232,8 @@ func onceEach(t *testing.T, b *workbench, events []agent.Event) {
 	}
 }
 
-// TestNotSavedWhileStopping stops a turn at each of its events when the disk
-// is full: the caller is told of both.
+// TestNotSavedWhileStopping stops a turn at each of its events while the disk is full: the
+// caller gets both errors.
 func TestNotSavedWhileStopping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := busy(t)
@@ -251,7 +250,7 @@ func TestNotSavedWhileStopping(t *testing.T) {
 			}
 			f.heal()
 			onceEach(t, b, events)
-			b.say("and now?")
+			b.runText("and now?")
 			b.accepted()
 		}
 	})

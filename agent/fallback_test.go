@@ -23,8 +23,9 @@ func refuse(kind provider.Kind) scripted.Step {
 	return scripted.Fail(&provider.Error{Kind: kind, Provider: "scripted", Model: "scripted", Message: "no"})
 }
 
-// TestFallbacks asks the next model when one is not let in or does not answer,
-// says so in the log, and begins the next turn with the first one again.
+// TestFallbacks checks that the next model is called when one rejects the credentials or
+// does not respond, that the log records it, and that the next turn starts with the first
+// one again.
 func TestFallbacks(t *testing.T) {
 	for name, c := range map[string]struct {
 		kind  provider.Kind
@@ -72,7 +73,7 @@ func TestFallbacks(t *testing.T) {
 					t.Errorf("the answer of %s says %s, want %s", m.Model, got, want)
 				}
 			}
-			if out := b.say("And now?"); out.Text != "I am back." || out.Model != "scripted" {
+			if out := b.runText("And now?"); out.Text != "I am back." || out.Model != "scripted" {
 				t.Errorf("then %s said %q", out.Model, out.Text)
 			}
 			last := b.entries()
@@ -83,8 +84,8 @@ func TestFallbacks(t *testing.T) {
 	}
 }
 
-// TestNoFallback fails as before when nobody is left, when the request itself
-// was refused, and when somebody stopped the turn.
+// TestNoFallback checks that the turn fails when no model is left, when the request itself
+// was rejected, and when the turn was stopped.
 func TestNoFallback(t *testing.T) {
 	b := play(t, refuse(provider.Auth))
 	b.Fallbacks = []provider.Model{spare("down", refuse(provider.Auth))}
@@ -121,8 +122,8 @@ func TestFallbackWithASmallWindow(t *testing.T) {
 	info := provider.Info{Provider: "spare", Name: "small", Spec: provider.Spec{Window: 8000, MaxOutput: 500}}
 	small := scripted.New(info, scripted.Forever(scripted.Say("In short: a story.")))
 	b.Fallbacks = []provider.Model{small}
-	b.say("Tell me a long story.")
-	if out := b.say("And then?"); out.Model != "small" {
+	b.runText("Tell me a long story.")
+	if out := b.runText("And then?"); out.Model != "small" {
 		t.Errorf("%s answered", out.Model)
 	}
 	for _, req := range small.Requests() {
@@ -132,8 +133,7 @@ func TestFallbackWithASmallWindow(t *testing.T) {
 	}
 }
 
-// TestAround is told of tools and compactions, with how they ended, and sees
-// what is done in them by its context.
+// TestAround checks the calls for tools and compactions, their outcomes and contexts.
 func TestAround(t *testing.T) {
 	type mark struct{}
 	b := play(t, scripted.Join(scripted.Call("1", "ok", "{}"), scripted.Call("2", "bad", "{}"), scripted.Call("3", "none", "{}")), scripted.Say("Done."), scripted.Forever(scripted.Say("A summary.")))
@@ -151,17 +151,17 @@ func TestAround(t *testing.T) {
 			told <- string(s.Kind) + " " + s.Name + " " + s.Call + " " + failure
 		}
 	}
-	b.say(strings.Repeat("Hello. ", 100))
+	b.runText(strings.Repeat("Hello. ", 100))
 	if got := <-seen; got != "1" {
 		t.Errorf("the tool saw %v", got)
 	}
-	got := []string{<-told, <-told} // of what is no tool there is nothing to tell
+	got := []string{<-told, <-told} // unknown tools are not reported
 	slices.Sort(got)
 	if want := []string{"tool bad 2 failed", "tool ok 1 "}; !slices.Equal(got, want) {
 		t.Errorf("it was told %q", got)
 	}
 	for range 3 {
-		b.say(strings.Repeat("Hello again. ", 1000))
+		b.runText(strings.Repeat("Hello again. ", 1000))
 	}
 	if _, err := b.CompactWith(t.Context(), b.id, agent.CompactOptions{KeepRecent: 1}); err != nil {
 		t.Fatal(err)
@@ -171,7 +171,7 @@ func TestAround(t *testing.T) {
 	}
 	b.Hooks.Around = func(context.Context, agent.Run, agent.Step) (context.Context, func(string)) { panic("no") }
 	for range 3 {
-		b.say(strings.Repeat("And again. ", 1000))
+		b.runText(strings.Repeat("And again. ", 1000))
 	}
 	if _, err := b.CompactWith(t.Context(), b.id, agent.CompactOptions{KeepRecent: 1}); err != nil {
 		t.Errorf("a hook that breaks down: %v", err)

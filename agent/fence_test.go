@@ -34,14 +34,14 @@ func (b *workbench) end() firn.Pos {
 	return end
 }
 
-// TestFenced takes a session over while the model of a turn answers: the turn
-// ends, and leaves nothing behind what the other one wrote.
+// TestFenced takes a session over during an answer: the turn ends and writes nothing after
+// the fence.
 func TestFenced(t *testing.T) {
 	var b *workbench
 	taken := scripted.Say("Ours.")
 	taken.Before = func(context.Context) error { b.takeOver(); return nil }
 	b = play(t, scripted.Say("Zero."), taken)
-	b.say("zero?")
+	b.runText("zero?")
 	since := b.end()
 	in := agent.Say("one?")
 	in.Since = &since
@@ -57,7 +57,7 @@ func TestFenced(t *testing.T) {
 // write and its first word. Fences from before do no harm.
 func TestFencedBefore(t *testing.T) {
 	b := play(t, scripted.Say("Zero."), scripted.Say("One."))
-	b.say("zero?")
+	b.runText("zero?")
 	b.takeOver()
 	since := b.end()
 	in := agent.Say("one?")
@@ -72,8 +72,8 @@ func TestFencedBefore(t *testing.T) {
 	want(t, b.log(), "user: zero?", "assistant: Zero.", "assistant: Theirs.", "user: one?", "assistant: One.", "assistant: Theirs.")
 }
 
-// TestFencedByTheOwner stops a turn because its right to write is lost: what is
-// there stays as a crash would leave it, for who goes on.
+// TestFencedByTheOwner stops a turn whose write right was revoked: the session stays as
+// after a crash, for the new owner.
 func TestFencedByTheOwner(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	step := scripted.Say("Ours.")

@@ -21,8 +21,8 @@ import (
 	"firn.dev/window"
 )
 
-// small is a model with a small window that summarises in a few words, and
-// says the given thing to all else.
+// small returns a model with a small window that gives short summaries and uses answer for
+// everything else.
 func small(size int64, answer func(req provider.Request) scripted.Step) *scripted.Model {
 	info := scripted.Info()
 	info.Window, info.Name = size, "small"
@@ -106,9 +106,9 @@ func TestCompactsInTime(t *testing.T) {
 	b.accepted()
 }
 
-// TestAlwaysOverflows meets a provider that always says that it is too much:
-// at most two compactions, a typed error that names the sizes, and a session
-// that goes on when the provider thinks better of it.
+// TestAlwaysOverflows uses a provider that always reports an overflow: at most two
+// compactions, a typed error with the sizes, and a session that continues when the provider
+// recovers.
 func TestAlwaysOverflows(t *testing.T) {
 	refusing := true
 	b := playOn(t, small(8000, func(req provider.Request) scripted.Step {
@@ -132,7 +132,7 @@ func TestAlwaysOverflows(t *testing.T) {
 		t.Errorf("the model was asked %d times", n)
 	}
 	refusing = false
-	if out := b.say("and now?"); out.Text != "Fine." {
+	if out := b.runText("and now?"); out.Text != "Fine." {
 		t.Errorf("it came to %+v", out)
 	}
 	b.accepted()
@@ -150,8 +150,8 @@ func seed(t *testing.T, b *workbench, n int) {
 	}
 }
 
-// TestOverflowOnce meets a provider whose window is smaller than it says: the
-// session is compacted and the question asked once more.
+// TestOverflowOnce uses a provider whose window is smaller than stated: the session is
+// compacted and the request repeated once.
 func TestOverflowOnce(t *testing.T) {
 	b := playOn(t, small(100_000, func(req provider.Request) scripted.Step {
 		return scripted.Step{Parts: []firn.Part{firn.Text{Text: "Fine."}}, OverflowAt: 5000}
@@ -165,13 +165,13 @@ func TestOverflowOnce(t *testing.T) {
 	b.accepted()
 }
 
-// TestWithoutCompaction turns it off: what does not fit is left out, and said
-// to be.
+// TestWithoutCompaction disables compaction: turns that do not fit are left out, with a
+// notice.
 func TestWithoutCompaction(t *testing.T) {
 	b := playOn(t, small(8000, func(provider.Request) scripted.Step { return scripted.Say("Fine.") }))
 	b.Compaction.Mode = compact.Off
 	seed(t, b, 40)
-	b.say("go")
+	b.runText("go")
 	w := b.model.Requests()[0].Window
 	if w.Tokens.Items > 8000 || w.Tokens.Items < 4000 {
 		t.Errorf("%d tokens are sent", w.Tokens.Items)
@@ -204,14 +204,13 @@ func TestLimitedTurns(t *testing.T) {
 	b := play(t, scripted.Say("Fine."))
 	b.Turns = 2
 	seed(t, b, 5)
-	b.say("go")
+	b.runText("go")
 	if n := len(b.model.Requests()[0].Window.Items); n != 3 {
 		t.Errorf("%d messages are sent", n)
 	}
 }
 
-// TestFlush sees that notes are taken once before each compaction, by a turn
-// that nobody sees.
+// TestFlush checks that notes are taken once before each compaction, in a hidden turn.
 func TestFlush(t *testing.T) {
 	var noted []string
 	b := playOn(t, small(8000, func(req provider.Request) scripted.Step {
@@ -257,8 +256,8 @@ func TestFlush(t *testing.T) {
 	b.accepted()
 }
 
-// TestPruning sees that old results are shortened once the cache has expired,
-// and stay so: what is sent never changes back.
+// TestPruning checks that old results are shortened once the cache has expired, and stay
+// so.
 func TestPruning(t *testing.T) {
 	b := playOn(t, small(20_000, func(provider.Request) scripted.Step { return scripted.Say("Fine.") }))
 	now := time.Now()
@@ -278,7 +277,7 @@ func TestPruning(t *testing.T) {
 		t.Fatal(err)
 	}
 	sizes := func() int64 {
-		b.say("more")
+		b.runText("more")
 		requests := b.model.Requests()
 		return requests[len(requests)-1].Window.Tokens.Items
 	}
@@ -294,8 +293,8 @@ func TestPruning(t *testing.T) {
 	b.accepted()
 }
 
-// TestStablePrefix sees that each request begins with the one before it, up to
-// what is injected, so that a provider's cache hits.
+// TestStablePrefix checks that each request starts with the previous one, up to the
+// injections, so that a provider's cache hits.
 func TestStablePrefix(t *testing.T) {
 	b := playOn(t, small(200_000, func(req provider.Request) scripted.Step {
 		if last := req.Window.Items[len(req.Window.Items)-1].Message; last.Role == firn.RoleUser {
@@ -308,7 +307,7 @@ func TestStablePrefix(t *testing.T) {
 		return []window.Injection{agent.Environment("/src", time.Now())}, nil
 	}
 	for range 50 {
-		b.say("go")
+		b.runText("go")
 	}
 	var before []string
 	for i, req := range b.model.Requests() {
@@ -335,8 +334,8 @@ func TestStablePrefix(t *testing.T) {
 	}
 }
 
-// TestDrafts keeps what is said while it is said: less than a second of it is
-// ever missing. A turn that finds pieces of an answer that never came marks it.
+// TestDrafts checks that a streaming answer is stored with less than a second missing, and
+// that the next turn marks chunks without an answer.
 func TestDrafts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		text := strings.Repeat("0123456789abcdef", 100) // 100 pieces
@@ -373,13 +372,13 @@ func TestDrafts(t *testing.T) {
 		if _, err := b.Store.Append(ctx, b.id, store.Start, cut...); err != nil {
 			t.Fatal(err)
 		}
-		b.say("and now?")
+		b.runText("and now?")
 		want(t, b.log(), "user: go", "assistant: "+kept+" [aborted]", "user: and now?", "assistant: Sorry.")
 		b.accepted()
 	})
 }
 
-// drafted is what was kept of an answer while it came.
+// drafted returns the stored chunks of an answer.
 func drafted(b *workbench) string {
 	var text strings.Builder
 	for _, e := range b.entries() {
@@ -405,8 +404,8 @@ func TestThinkingRefused(t *testing.T) {
 		}
 		return scripted.Think("let me see", "Fine.")
 	}))
-	b.say("one")
-	if out := b.say("two"); out.Text != "Fine." || len(b.model.Requests()) != 3 {
+	b.runText("one")
+	if out := b.runText("two"); out.Text != "Fine." || len(b.model.Requests()) != 3 {
 		t.Errorf("after %d requests it came to %+v", len(b.model.Requests()), out)
 	}
 	want(t, b.log(), "user: one", "assistant: (let me see) Fine.", "user: two", "assistant: (let me see) Fine.")

@@ -25,8 +25,8 @@ func flushes(events []agent.Event) []agent.Flushed {
 	return done
 }
 
-// TestFailingFlush lets the flush fail: it is told and recorded, the turn goes
-// on, and it is not tried again before the next compaction.
+// TestFailingFlush checks that a failed flush is reported and recorded, that the turn
+// continues, and that it is not repeated before the next compaction.
 func TestFailingFlush(t *testing.T) {
 	b := full(t)
 	b.Compaction.Mode = "suggest" // so that there is no compaction
@@ -61,8 +61,7 @@ func (a another) Stream(ctx context.Context, req provider.Request) iter.Seq2[pro
 	return a.Model.Stream(ctx, req)
 }
 
-// TestNoFlush sees that there is none where nothing can be noted, or where
-// nobody wants it.
+// TestNoFlush checks that there is no flush without a tool for notes or when disabled.
 func TestNoFlush(t *testing.T) {
 	for name, set := range map[string]func(*workbench){
 		"without the tool":  func(b *workbench) { b.Tools = []tool.Tool{echo("echo")} },
@@ -93,13 +92,13 @@ func TestRefusedFlush(t *testing.T) {
 	b.accepted()
 }
 
-// TestFlushPrompt uses the words that are given, and explains how to be silent
-// if they do not. What it sends fits, though the session does not.
+// TestFlushPrompt checks the configured prompts and the added explanation of silence. The
+// request fits even if the session does not.
 func TestFlushPrompt(t *testing.T) {
 	b := full(t)
 	b.System = "Be good."
 	b.Flush.Prompt, b.Flush.System = "Note it down.", "Pause. Say NO_REPLY if you have nothing to add."
-	b.say("go")
+	b.runText("go")
 	req := b.model.Requests()[0]
 	items := req.Window.Items
 	if last := items[len(items)-1].Message.Text(); req.Purpose != provider.ForFlush || !strings.Contains(last, "Note it down. If no user-visible reply is needed, start with NO_REPLY.") {

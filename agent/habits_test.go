@@ -25,7 +25,7 @@ func answers(title, text string) *scripted.Model {
 	return byPurpose(map[provider.Purpose]scripted.Step{provider.ForTitle: scripted.Say(title), provider.ForTurn: scripted.Say(text)})
 }
 
-// byPurpose makes a model that answers by what it is asked for.
+// byPurpose returns a model that answers by the purpose of the request.
 func byPurpose(steps map[provider.Purpose]scripted.Step) *scripted.Model {
 	var m *scripted.Model
 	m = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
@@ -47,9 +47,9 @@ func TestTitles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := playOn(t, answers(c.title, "Fine."))
 			b.NoTitles = false
-			b.say(c.said)
+			b.runText(c.said)
 			b.Wait()
-			b.say("again")
+			b.runText("again")
 			b.Wait()
 			var titles []string
 			for line := range strings.SplitSeq(b.log(), "\n") {
@@ -69,7 +69,7 @@ func TestUsersTitleStays(t *testing.T) {
 	title.Before = func(context.Context) error { close(asked); <-named; return nil }
 	b := playOn(t, byPurpose(map[provider.Purpose]scripted.Step{provider.ForTitle: title, provider.ForTurn: scripted.Say("Fine.")}))
 	b.NoTitles = false
-	b.say("Hello.") // does not wait for the title
+	b.runText("Hello.") // does not wait for the title
 	<-asked
 	mine := firn.NewEntry(&firn.Title{Name: "Mine", Source: firn.SourceUser})
 	if _, err := b.Store.Append(t.Context(), b.id, store.Any, mine); err != nil {
@@ -91,7 +91,7 @@ func TestUsersTitleStays(t *testing.T) {
 // talks on: nothing makes a title over it.
 func TestUsersTitleStaysOnEveryBranch(t *testing.T) {
 	b := playOn(t, answers("Something else", "Fine."))
-	b.say("Hello.")
+	b.runText("Hello.")
 	mine := firn.NewEntry(&firn.Title{Name: "Mine", Source: firn.SourceUser})
 	back := firn.NewEntry(&firn.Head{})
 	back.Parent = firn.Root
@@ -100,7 +100,7 @@ func TestUsersTitleStaysOnEveryBranch(t *testing.T) {
 	}
 	b.NoTitles = false
 	for range 2 {
-		b.say("Something quite different.")
+		b.runText("Something quite different.")
 		b.Wait()
 	}
 	if log := b.log(); strings.Contains(log, "title auto") {
@@ -121,7 +121,7 @@ func TestCounters(t *testing.T) {
 	b := play(t, call, said, call, said)
 	b.Tools = []tool.Tool{echo("echo")}
 	for turn := 1; turn <= 2; turn++ {
-		b.say("go")
+		b.runText("go")
 		c, err := agent.Count(t.Context(), b.Store, b.id)
 		if err != nil {
 			t.Fatal(err)
@@ -157,11 +157,11 @@ func TestOverrides(t *testing.T) {
 		return nil, fmt.Errorf("no model %s/%s: %w", p, m, firn.ErrNotFound)
 	}
 	b.Thinking = provider.ThinkLow
-	b.say("one")
+	b.runText("one")
 	if err := b.Override(t.Context(), b.id, agent.Override{Provider: other.Provider, Model: "other", Thinking: provider.ThinkHigh, Verbose: "on"}); err != nil {
 		t.Fatal(err)
 	}
-	if out := b.say("two"); out.Text != "I am the other." {
+	if out := b.runText("two"); out.Text != "I am the other." {
 		t.Errorf("%q answered", out.Text)
 	}
 	if got := []provider.Thinking{b.model.Requests()[0].Thinking, second.Requests()[0].Thinking}; got[0] != provider.ThinkLow || got[1] != provider.ThinkHigh {
@@ -244,8 +244,8 @@ func TestFailingHooks(t *testing.T) {
 	}
 }
 
-// TestInjected sees that what is injected stands before what the user said
-// last, is fresh in each turn, and is never stored.
+// TestInjected checks that injections precede the last user message, are renewed in each
+// turn and are never stored.
 func TestInjected(t *testing.T) {
 	b := play(t, scripted.Say("one"), scripted.Call("1", "echo", arg("x")), scripted.Say("two"))
 	b.Tools = []tool.Tool{echo("echo")}
@@ -261,8 +261,8 @@ func TestInjected(t *testing.T) {
 			agent.Peers(nil), agent.Instructions(nil), agent.Recalled(" "),
 		), nil
 	}
-	b.say("first")
-	b.say("second")
+	b.runText("first")
+	b.runText("second")
 	if strings.Contains(b.log(), "recall") {
 		t.Errorf("it is stored:\n%s", b.log())
 	}

@@ -27,31 +27,29 @@ import (
 	"firn.dev/window/windowtest"
 )
 
-// The tests of this file start this very program again and kill it with
-// SIGKILL at every step of three turns: before and after every append, before
-// the model answers, in the middle of an answer, while a tool runs, while notes
-// are taken, a name is found and a compaction is under way. The child takes a
-// step only when it is told to, so the parent knows where it is; its time is
-// that of a bubble, so that it need not wait for its slow model.
+// The tests of this file start this program again and kill it with SIGKILL at every step of
+// three turns: before and after every append, before the model answers, in the middle of an
+// answer, while a tool runs, and during a flush, naming and compaction. The child takes a
+// step only on command, so the parent knows its state; it uses fake time, so that the slow
+// model costs none.
 
 const (
 	childHome    = "FIRN_AGENT_CHILD"
 	childSession = "01890000-0000-7000-8000-000000000001"
-	// childTurns is how many turns it runs; childMark begins the lines that say
-	// where it is.
+	// childTurns is the number of turns it runs; childMark starts the lines that report its
+	// state.
 	childTurns = 3
 	childMark  = "step: "
 )
 
-// TestKilledChild is what is killed. It does nothing unless it is started to
-// be.
+// TestKilledChild is the child process. It does nothing unless started as one.
 func TestKilledChild(t *testing.T) {
 	if home := os.Getenv(childHome); home != "" {
 		synctest.Test(t, func(t *testing.T) { child(t, home) })
 	}
 }
 
-// stepper says where the child is, and waits to be told to go on.
+// stepper reports the state of the child and waits for the command to continue.
 type stepper struct {
 	mu sync.Mutex
 	in *bufio.Reader
@@ -66,7 +64,7 @@ func (s *stepper) step(format string, args ...any) {
 	}
 }
 
-// says is what the user says in a turn of the child.
+// says returns the input of a turn of the child.
 func says(turn int) agent.Input {
 	return named(firn.EntryID(fmt.Sprintf("user-%d", turn)), fmt.Sprint("turn ", turn, strings.Repeat(" word", 800)))
 }
@@ -283,10 +281,9 @@ func (k *killed) at(step string) {
 	}
 }
 
-// checkKilled looks at what a killed child left: all it acknowledged is there,
-// once. Then the user says the same again: it is answered, and there once, and
-// what was kept of an answer is marked. And the next turns work, with requests
-// that every provider accepts.
+// checkKilled checks the state that a killed child left: all acknowledged entries are
+// stored once. Then the same message is sent again: it is answered and stored once, and the
+// partial answer is marked. The next turns work, with requests that every provider accepts.
 func checkKilled(t *testing.T, home string, k killed, first window.Profile) {
 	t.Helper()
 	st, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
@@ -355,8 +352,7 @@ func cutOff(t *testing.T, st store.Store) bool {
 	return false
 }
 
-// goOn runs a turn after a kill, on a model of the given kind that refuses
-// what the real one refuses.
+// goOn runs a turn after a kill, on a model that rejects what the real provider rejects.
 func goOn(t *testing.T, st store.Store, profile window.Profile, in agent.Input) (err error) {
 	t.Helper()
 	info := scripted.Info()

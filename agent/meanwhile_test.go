@@ -21,7 +21,7 @@ import (
 // mem is the store in memory that a workbench is made with.
 func (b *workbench) mem() *memstore.Store { return b.Store.(*memstore.Store) }
 
-// sent tells the messages of a request in short.
+// sent lists the messages of a request in short form.
 func (b *workbench) sent(request int) string {
 	b.t.Helper()
 	var lines []string
@@ -31,7 +31,7 @@ func (b *workbench) sent(request int) string {
 	return strings.Join(lines, "\n")
 }
 
-// speak lets the user say something beside whatever goes on.
+// speak appends a user message outside of a turn.
 func (b *workbench) speak(text string) {
 	b.t.Helper()
 	if _, err := b.Store.Append(context.Background(), b.id, store.Any, firn.UserText(text)); err != nil {
@@ -39,19 +39,18 @@ func (b *workbench) speak(text string) {
 	}
 }
 
-// meanwhile is a step during which the user says something.
+// meanwhile returns a step during which a user message is appended.
 func meanwhile(b **workbench, text string, s scripted.Step) scripted.Step {
 	s.Before = func(context.Context) error { (*b).speak(text); return nil }
 	return s
 }
 
-// TestSpokenWhileAnswering sees that what the user says while the model
-// answers stands behind that answer in the next request, and that the turn
-// ends only when all is answered, however often it happens.
+// TestSpokenWhileAnswering checks that a user message during an answer follows that answer
+// in the next request, and that the turn ends only when everything is answered.
 func TestSpokenWhileAnswering(t *testing.T) {
 	var b *workbench
 	b = play(t, meanwhile(&b, "and two?", scripted.Say("One.")), meanwhile(&b, "and three?", scripted.Say("Two.")), scripted.Say("Three."))
-	if out := b.say("one?"); out.Text != "Three." || out.Rounds != 3 {
+	if out := b.runText("one?"); out.Text != "Three." || out.Rounds != 3 {
 		t.Errorf("it came to %+v", out)
 	}
 	want(t, b.log(), "user: one?", "user: and two?", "assistant: One.", "user: and three?", "assistant: Two.", "assistant: Three.")
@@ -68,7 +67,7 @@ func TestSpokenWhileAnswering(t *testing.T) {
 func TestSpokenBesideAnAppend(t *testing.T) {
 	b := play(t, scripted.Say("One."), scripted.Say("Two."))
 	b.Store = &butting{Store: b.mem(), in: b, role: firn.RoleAssistant, text: "and two?"}
-	if out := b.say("one?"); out.Text != "Two." {
+	if out := b.runText("one?"); out.Text != "Two." {
 		t.Errorf("it came to %+v", out)
 	}
 	want(t, b.log(), "user: one?", "user: and two?", "assistant: One.", "assistant: Two.")
@@ -108,22 +107,22 @@ func (s *butting) waitsFor(e firn.Entry) bool {
 	return false
 }
 
-// TestSpokenBesideATool sees that what the user says while a tool runs is part
-// of the next request, behind the result.
+// TestSpokenBesideATool checks that a user message during a tool call follows the result in
+// the next request.
 func TestSpokenBesideATool(t *testing.T) {
 	b := play(t, scripted.Call("1", "wait", `{}`), scripted.Say("Both done."))
 	b.Tools = []tool.Tool{tool.New("wait", "", func(context.Context, struct{}) (tool.Result, error) {
 		b.speak("and that too")
 		return tool.TextResult("waited"), nil
 	})}
-	b.say("do this")
+	b.runText("do this")
 	want(t, b.log(), "user: do this", "assistant: wait{}", "user: and that too", "toolResult: =waited", "assistant: Both done.")
 	want(t, b.sent(1), "user: do this", "assistant: wait{}", "toolResult: =waited", "user: and that too")
 	b.accepted()
 }
 
-// TestSpokenWhileCompacting sees that what the user says during a compaction
-// is neither lost nor delayed.
+// TestSpokenWhileCompacting checks that a user message during a compaction is neither lost
+// nor delayed.
 func TestSpokenWhileCompacting(t *testing.T) {
 	for _, purpose := range []provider.Purpose{provider.ForSummary, provider.ForFlush} {
 		t.Run(string(purpose), func(t *testing.T) {
@@ -135,7 +134,7 @@ func TestSpokenWhileCompacting(t *testing.T) {
 					b.speak("and more")
 				}
 			})
-			out := b.say("go")
+			out := b.runText("go")
 			if compactions(b) == 0 || !spoken || out.Rounds != 1 {
 				t.Fatalf("%d compactions, spoken: %t, %+v", compactions(b), spoken, out)
 			}
@@ -148,7 +147,7 @@ func TestSpokenWhileCompacting(t *testing.T) {
 	}
 }
 
-// watching is a model that tells of each request first.
+// watching returns a model that reports each request first.
 func watching(m provider.Model, tell func(provider.Request)) provider.Model {
 	return watched{m, tell}
 }
@@ -163,9 +162,8 @@ func (w watched) Stream(ctx context.Context, req provider.Request) iter.Seq2[pro
 	return w.Model.Stream(ctx, req)
 }
 
-// TestSpokenThenKilled lets the user speak while the model answers, and kills
-// the turn at each append: going on answers what is left, in order, and then
-// nothing is left.
+// TestSpokenThenKilled sends a message during an answer and kills the turn at each append:
+// continuing answers the remaining messages in order.
 func TestSpokenThenKilled(t *testing.T) {
 	for n := 1; ; n++ {
 		var b *workbench
@@ -185,7 +183,7 @@ func TestSpokenThenKilled(t *testing.T) {
 			return
 		}
 		if n == 1 {
-			continue // nothing was said
+			continue // no message was stored
 		}
 		t.Run(fmt.Sprint("killed at append ", n), func(t *testing.T) {
 			b.t = t
@@ -207,12 +205,12 @@ func TestSpokenThenKilled(t *testing.T) {
 	}
 }
 
-// TestSpokenIsMarked sees that the answer says what it knew of, and no other
-// entry does.
+// TestSpokenIsMarked checks that only such an answer is marked with the entry it was based
+// on.
 func TestSpokenIsMarked(t *testing.T) {
 	var b *workbench
 	b = play(t, meanwhile(&b, "and two?", scripted.Say("One.")), scripted.Say("Two."))
-	b.say("one?")
+	b.runText("one?")
 	var knew []string
 	entries := b.entries()
 	for i, e := range entries {

@@ -22,8 +22,8 @@ import (
 // The tests of this file are about what models, tools and users should not do,
 // and do.
 
-// TestOddCalls lets a model call as it should not, and tools give what cannot
-// be kept. The model is told, and the session goes on.
+// TestOddCalls uses invalid calls and results that cannot be stored. The model is sent an
+// error, and the session continues.
 func TestOddCalls(t *testing.T) {
 	for name, c := range map[string]struct {
 		step scripted.Step
@@ -48,8 +48,8 @@ func TestOddCalls(t *testing.T) {
 				giving("broken", tool.Result{Parts: []firn.Part{firn.Text{Text: "broken"}}, Details: []byte("{")}, nil),
 				giving("half", tool.TextResult("half of it"), errors.New("then it broke")),
 			}
-			b.say("go")
-			b.say("and now?")
+			b.runText("go")
+			b.runText("and now?")
 			var results []string
 			for _, e := range b.entries() {
 				if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleToolResult {
@@ -83,7 +83,7 @@ func TestThousandCalls(t *testing.T) {
 	}
 	b := play(t, scripted.Join(steps[0], steps[1:]...), scripted.Say("Fine."))
 	b.Tools = []tool.Tool{echo("echo")}
-	if out := b.say("go"); out.Calls != 1000 {
+	if out := b.runText("go"); out.Calls != 1000 {
 		t.Errorf("%d calls", out.Calls)
 	}
 	results := strings.Split(b.log(), "\n")[2:]
@@ -104,13 +104,12 @@ func TestFailingTogether(t *testing.T) {
 	}
 	b := play(t, scripted.Join(steps[0], steps[1:]...), scripted.Say("None of them works."))
 	b.Tools = []tool.Tool{echo("echo")}
-	if out := b.say("go"); out.Text != "None of them works." {
+	if out := b.runText("go"); out.Text != "None of them works." {
 		t.Errorf("it came to %+v", out)
 	}
 }
 
-// TestChangedArguments sees that what a hook made of the arguments is on
-// record, if it can be.
+// TestChangedArguments checks that arguments changed by a hook are recorded, if possible.
 func TestChangedArguments(t *testing.T) {
 	for changed, kept := range map[string]string{`{"text":"b"}`: `{"text":"b"}`, "{bad": ""} {
 		b := play(t, scripted.Call("1", "raw", arg("a")), scripted.Say("Fine."))
@@ -120,7 +119,7 @@ func TestChangedArguments(t *testing.T) {
 		b.Hooks.BeforeTool = func(context.Context, agent.Run, firn.ToolCall) (agent.Verdict, error) {
 			return agent.Verdict{Arguments: []byte(changed)}, nil
 		}
-		b.say("go")
+		b.runText("go")
 		want(t, b.log(), "user: go", `assistant: raw{"text":"a"}`, "toolResult: ="+changed, "assistant: Fine.")
 		var details struct{ Arguments json.RawMessage }
 		if err := json.Unmarshal(b.entries()[3].Body.(*firn.Message).Parts[0].(firn.ToolResult).Details, &details); err != nil || string(details.Arguments) != kept {
@@ -129,7 +128,7 @@ func TestChangedArguments(t *testing.T) {
 	}
 }
 
-// TestTwoToolsOfAName is a mistake that is told before anything is asked.
+// TestTwoToolsOfAName checks that duplicate tool names fail before the model is called.
 func TestTwoToolsOfAName(t *testing.T) {
 	b := play(t)
 	b.Tools = []tool.Tool{echo("echo"), echo("echo")}
@@ -154,7 +153,7 @@ func TestNothingSaid(t *testing.T) {
 // TestAnswerOfAnImage is an answer, not an empty one.
 func TestAnswerOfAnImage(t *testing.T) {
 	b := play(t, scripted.Step{Parts: []firn.Part{firn.Image{MimeType: "image/png", Data: "aGVsbG8="}}})
-	if out := b.say("draw"); out.Rounds != 1 || out.Entry == "" {
+	if out := b.runText("draw"); out.Rounds != 1 || out.Entry == "" {
 		t.Errorf("it came to %+v", out)
 	}
 }
@@ -173,8 +172,8 @@ func TestGoingOnAfterTooManyRounds(t *testing.T) {
 	b.accepted()
 }
 
-// TestSlowListener stops a turn whose events are taken in slowly: what the
-// tools did meanwhile is recorded as done.
+// TestSlowListener stops a turn with a slow reader: calls that finished meanwhile are
+// recorded as done.
 func TestSlowListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var steps []scripted.Step
@@ -225,7 +224,7 @@ func TestMovedWhileSpeaking(t *testing.T) {
 		slow := scripted.Say(strings.Repeat("0123456789abcdef", 40))
 		slow.Delay = 100 * time.Millisecond
 		b := play(t, scripted.Say("One."), slow, scripted.Say("Three."))
-		b.say("one")
+		b.runText("one")
 		first := b.entries()[2].ID // the answer
 		pieces := 0
 		var failure error
@@ -243,7 +242,7 @@ func TestMovedWhileSpeaking(t *testing.T) {
 		if !errors.Is(failure, agent.ErrMoved) {
 			t.Errorf("the error is %v", failure)
 		}
-		b.say("three")
+		b.runText("three")
 		want(t, b.sent(2), "user: one", "assistant: One.", "user: three")
 		if !strings.Contains(b.log(), "assistant: 0123456789abcdef") {
 			t.Errorf("what was said is lost:\n%s", b.log())
@@ -267,13 +266,12 @@ func TestTitleAfterFailure(t *testing.T) {
 	b.NoTitles = false
 	_, _ = b.run(t.Context(), agent.Say("Hello there."))
 	failing = false
-	b.say("Again.")
+	b.runText("Again.")
 	b.Wait()
 	want(t, b.log(), "user: Hello there.", "title auto: Hello there.", "assistant:  [error]", "user: Again.", "assistant: Fine.", "title auto: A good title")
 }
 
-// TestCutOff tells what is left of an answer that a crash cut off, until a turn
-// marks it.
+// TestCutOff checks the text of an answer that a crash cut off, until a turn marks it.
 func TestCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := scripted.Think("I wonder about this.", strings.Repeat("0123456789abcdef", 10))
@@ -293,7 +291,7 @@ func TestCutOff(t *testing.T) {
 		if kept := cut(); len(kept) < 9*16 || !strings.HasPrefix(strings.Repeat("0123456789abcdef", 10), kept) {
 			t.Errorf("kept is %q", kept)
 		}
-		b.say("and now?")
+		b.runText("and now?")
 		if kept := cut(); kept != "" {
 			t.Errorf("marked, it is still %q", kept)
 		}
@@ -303,7 +301,7 @@ func TestCutOff(t *testing.T) {
 	})
 }
 
-// TestUnfinished: what is left of a turn is told from what was done after one.
+// TestUnfinished distinguishes an interrupted turn from entries added after a complete one.
 func TestUnfinished(t *testing.T) {
 	shell := firn.NewEntry(&firn.Message{Role: firn.RoleShell, Parts: []firn.Part{firn.Shell{Command: "ls", Output: "x"}}})
 	answer := firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopEnd, Parts: []firn.Part{firn.Text{Text: "yes"}}})

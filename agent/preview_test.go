@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// What is previewed is what the model is then asked.
+// The previewed request is the one that is sent next.
 func TestPreviewIsWhatIsAsked(t *testing.T) {
 	for name, habits := range map[string]func(*agent.Agent){
 		"plain":     func(*agent.Agent) {},

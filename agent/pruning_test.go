@@ -46,8 +46,7 @@ func pruning(t *testing.T) (b *workbench, now *time.Time) {
 	return b, &clock
 }
 
-// TestPruningMakesRoom has a session that is too full by what the provider
-// reported, but not once its results are pruned: it is not compacted.
+// TestPruningMakesRoom checks that a session that fits after pruning is not compacted.
 func TestPruningMakesRoom(t *testing.T) {
 	for _, old := range []bool{true, false} {
 		t.Run(fmt.Sprint("forgotten: ", old), func(t *testing.T) {
@@ -56,7 +55,7 @@ func TestPruningMakesRoom(t *testing.T) {
 			if old {
 				*now = now.Add(6 * time.Minute)
 			}
-			b.say(strings.Repeat("word ", 1400))
+			b.runText(strings.Repeat("word ", 1400))
 			if n := compactions(b); (n == 0) != old {
 				t.Errorf("there were %d compactions", n)
 			}
@@ -76,7 +75,7 @@ func TestPruningIsNotEnough(t *testing.T) {
 	looked(t, b, 8, *now)
 	seed(t, b, 30)
 	*now = now.Add(6 * time.Minute)
-	b.say("go")
+	b.runText("go")
 	if n := compactions(b); n != 1 {
 		t.Errorf("there were %d compactions", n)
 	}
@@ -87,8 +86,8 @@ func TestPruningIsNotEnough(t *testing.T) {
 	b.accepted()
 }
 
-// TestPruningIsMeasured sees that the size that is told after pruning is that
-// of what was sent, and that the next turn counts on the new report.
+// TestPruningIsMeasured checks that the size reported after pruning is that of the request,
+// and that the next turn uses the new report.
 func TestPruningIsMeasured(t *testing.T) {
 	b, now := pruning(t)
 	looked(t, b, 8, *now)
@@ -107,14 +106,14 @@ func TestPruningIsMeasured(t *testing.T) {
 	}
 }
 
-// TestPruningAndUndo compacts a session that was pruned and undoes it: what is
-// sent is what was sent before, pruned.
+// TestPruningAndUndo compacts a pruned session and undoes it: the request is the same as
+// before, pruned.
 func TestPruningAndUndo(t *testing.T) {
 	b, now := pruning(t)
 	b.Compaction.KeepRecent = 3000
 	looked(t, b, 8, *now)
 	*now = now.Add(6 * time.Minute)
-	b.say("go")
+	b.runText("go")
 	pruned := b.sent(0)
 	if !strings.Contains(pruned, "tool result") && len(pruned) > 40_000 {
 		t.Fatalf("%d bytes are sent, so this proves nothing", len(pruned))
@@ -122,7 +121,7 @@ func TestPruningAndUndo(t *testing.T) {
 	if _, err := b.Compact(t.Context(), b.id, ""); err != nil {
 		t.Fatal(err)
 	}
-	b.say("and now?")
+	b.runText("and now?")
 	requests := b.model.Requests()
 	if after := b.sent(len(requests) - 1); len(after) > len(pruned)/2 {
 		t.Errorf("compacted, %d bytes became %d", len(pruned), len(after))
@@ -130,7 +129,7 @@ func TestPruningAndUndo(t *testing.T) {
 	if _, err := compact.Undo(t.Context(), b.Store, b.id, ""); err != nil {
 		t.Fatal(err)
 	}
-	b.say("and then?")
+	b.runText("and then?")
 	requests = b.model.Requests()
 	if again := b.sent(len(requests) - 1); !strings.HasPrefix(again, pruned) {
 		t.Errorf("undone, %d bytes became %d", len(pruned), len(again))

@@ -43,22 +43,20 @@ type life struct {
 	file string
 	// before is all there was in the file when it was last looked at.
 	before []byte
-	// dice are those of the model, which is asked in a goroutine of its own:
-	// rapid's must not be thrown there. They are new for each thing that
-	// happens. Faults are what the model finds wrong.
+	// dice is the random source of the model, which runs in its own goroutine, where
+	// rapid's must not be used. It is renewed for each action. Faults are the errors found
+	// by the model.
 	dice   *rand.Rand
 	faults []string
 	// now is the agent's time, which passes between turns.
 	now time.Time
 }
 
-// TestRandomLife does random things to a session: turns, compactions, undoing
-// them, going to other branches, hiding and showing, while time passes, notes
-// are taken, names found, old results pruned, and the user speaks out of turn.
-// Whatever the order: what is in the file stays there byte for byte, every
-// request is one that the provider accepts and fits its window, undoing a
-// compaction gives the window that was before it, a turn that ends well leaves
-// nothing unanswered, and what is counted is what counting anew gives.
+// TestRandomLife applies random operations to a session: turns, compactions and their undo,
+// moves, hiding and showing, with flushes, naming, pruning and concurrent user messages. In
+// any order, the file only grows, every request is valid and fits its window, undoing a
+// compaction restores the previous window, a successful turn leaves nothing unanswered, and
+// the counts match a full count.
 func TestRandomLife(t *testing.T) {
 	home := t.TempDir()
 	n := 0
@@ -83,7 +81,7 @@ func TestRandomLife(t *testing.T) {
 		}
 		rt.Repeat(map[string]func(*rapid.T){
 			"turn": do(l.turn), "compact": do(l.compact), "undo": do(l.undo), "move": do(l.move), "hide": do(l.hide),
-			"": func(*rapid.T) { l.look() },
+			"": func(*rapid.T) { l.checkFile() },
 		})
 	})
 }
@@ -127,7 +125,7 @@ func (l *life) model() *scripted.Model {
 	return m
 }
 
-// check holds a request against what the provider accepts.
+// check checks that the provider accepts a request.
 func (l *life) check(req provider.Request, info provider.Info) {
 	if err := windowtest.Check(info.Profile, req.Window); err != nil {
 		l.faults = append(l.faults, fmt.Sprintf("refused: %v", err))
@@ -182,8 +180,7 @@ func (l *life) answer(n int) scripted.Step {
 	return scripted.Say(words)
 }
 
-// turn runs a turn; it may fail as models fail. If it does not, all that was
-// said is answered.
+// turn runs a turn, which may fail as models fail. If it succeeds, everything is answered.
 func (l *life) turn() {
 	l.now = l.now.Add(time.Duration(l.dice.IntN(10)) * time.Minute)
 	said := strings.Repeat("ipsum ", 1+l.dice.IntN(500))
@@ -231,8 +228,7 @@ func (l *life) compact() {
 	}
 }
 
-// same compares what is sent. Looking for the difference takes long, so it is
-// done only if there is one.
+// same compares windows. The diff is slow and computed only if they differ.
 func same(t *rapid.T, what string, got, want window.Window) {
 	if slices.EqualFunc(got.Items, want.Items, func(a, b window.Item) bool {
 		return reflect.DeepEqual(a.Message, b.Message) && slices.Equal(a.From, b.From)
@@ -286,9 +282,9 @@ func (l *life) window() window.Window {
 	return window.Build(path, window.Options{Profile: l.a.Model.Info().Profile})
 }
 
-// look sees that what was in the file is still there, that the model had
-// nothing to complain of, and that all is counted.
-func (l *life) look() {
+// checkFile checks that the old content of the file is unchanged, that the model found no
+// faults, and the counts.
+func (l *life) checkFile() {
 	for _, fault := range l.faults {
 		l.t.Error(fault)
 	}
@@ -304,7 +300,7 @@ func (l *life) look() {
 	l.count()
 }
 
-// count sees that what is counted is what counting anew gives.
+// count compares the counts with a full count.
 func (l *life) count() {
 	got, err := agent.Count(context.Background(), l.st, l.id)
 	if err != nil {

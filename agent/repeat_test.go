@@ -19,7 +19,7 @@ import (
 	"firn.dev/tool"
 )
 
-// named is what the user says, under a name.
+// named returns an input with an ID.
 func named(id firn.EntryID, text string) agent.Input {
 	in := agent.Say(text)
 	in.ID = id
@@ -96,9 +96,8 @@ func ahead(t *testing.T, by time.Duration) firn.EntryID {
 	return firn.EntryID(id)
 }
 
-// TestRepeatedLater says the same again when it was answered: at once, and
-// after a hundred turns and many compactions, on files and after reading them
-// anew.
+// TestRepeatedLater repeats an answered message: immediately, and after a hundred turns and
+// many compactions, in files and after reading them again.
 func TestRepeatedLater(t *testing.T) {
 	for kind, id := range names(t) {
 		t.Run(kind, func(t *testing.T) {
@@ -109,7 +108,7 @@ func TestRepeatedLater(t *testing.T) {
 			}
 			b.refuses(in)
 			for i := range 100 {
-				b.say(fmt.Sprint("more ", i))
+				b.runText(fmt.Sprint("more ", i))
 			}
 			if compactions(b) < 3 {
 				t.Fatal("it is still in the live part, so this proves nothing")
@@ -119,9 +118,8 @@ func TestRepeatedLater(t *testing.T) {
 	}
 }
 
-// TestRepeatedAfterCompaction lets a turn fail when compactions have moved the
-// message out of the live part. Said again it is not stored again, and the
-// turn goes on.
+// TestRepeatedAfterCompaction lets a turn fail after compactions have moved the message out
+// of the live part. A repetition is not stored again, and the turn continues.
 func TestRepeatedAfterCompaction(t *testing.T) {
 	for kind, id := range names(t) {
 		t.Run(kind, func(t *testing.T) {
@@ -209,7 +207,7 @@ func TestRepeatedMidTool(t *testing.T) {
 // is stored once, and sent once.
 func TestRepeatedWithHistory(t *testing.T) {
 	b := play(t, scripted.Say("One."), scripted.Fail(&provider.Error{Kind: provider.Auth}), scripted.Say("Hello."))
-	b.say("in the session")
+	b.runText("in the session")
 	in := named("user-1", "now")
 	in.History = []firn.Message{
 		{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "elsewhere"}}},
@@ -225,8 +223,8 @@ func TestRepeatedWithHistory(t *testing.T) {
 	b.refuses(in)
 }
 
-// TestRepeatedAtOnce says the same thing many times at once, in a session that
-// is not there yet: it is stored once.
+// TestRepeatedAtOnce sends the same message many times concurrently to a new session: it is
+// stored once.
 func TestRepeatedAtOnce(t *testing.T) {
 	for name, b := range map[string]*workbench{"memory": play(t), "files": play(t).onDisk()} {
 		t.Run(name, func(t *testing.T) {
@@ -250,8 +248,8 @@ func TestRepeatedAtOnce(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce says many things at once in a session that is not there yet:
-// each is stored once, and the session goes on.
+// TestManyAtOnce sends many messages concurrently to a new session: each is stored once,
+// and the session continues.
 func TestManyAtOnce(t *testing.T) {
 	b := playOn(t, small(100_000, func(provider.Request) scripted.Step { return scripted.Say("Fine.") })).onDisk()
 	var all sync.WaitGroup
@@ -268,6 +266,6 @@ func TestManyAtOnce(t *testing.T) {
 			t.Errorf("message %d is there %d times", i, n)
 		}
 	}
-	b.say("and now?")
+	b.runText("and now?")
 	b.accepted()
 }

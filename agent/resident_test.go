@@ -33,9 +33,8 @@ func (r *resident) Keep(id firn.ID, p window.Path) {
 	r.paths[id] = p
 }
 
-// TestResident runs turns on what was kept in memory, while others write, hide
-// and move the head between them: what the model is sent is what a turn sends
-// that reads the session anew.
+// TestResident runs turns on cached paths while others write, hide and move the head in
+// between: the requests equal those of turns that read the session.
 func TestResident(t *testing.T) {
 	b := play(t, scripted.Forever(scripted.Say("Fine.")))
 	kept := &resident{}
@@ -53,11 +52,11 @@ func TestResident(t *testing.T) {
 		func() firn.Entry { return firn.NewEntry(&firn.ModelChange{Provider: "p", Model: "m"}) },
 	}
 	for i, entry := range meddle {
-		b.say("before")
+		b.runText("before")
 		if _, err := b.Store.Append(t.Context(), b.id, store.Any, entry()); err != nil {
 			t.Fatal(err)
 		}
-		b.say("after")
+		b.runText("after")
 		requests := b.model.Requests()
 		path, err := window.Collect(b.Store.ReadBack(t.Context(), b.id, store.End))
 		if err != nil {
@@ -65,7 +64,7 @@ func TestResident(t *testing.T) {
 		}
 		info := b.model.Info()
 		whole := window.Build(path, window.Options{Profile: info.Profile, Ask: info.Ask()})
-		sent, now := said(requests[len(requests)-1].Window), said(whole)
+		sent, now := windowText(requests[len(requests)-1].Window), windowText(whole)
 		if !strings.HasPrefix(now, sent) || len(sent) < 5 {
 			t.Errorf("after meddling %d it sent\n%s\nof\n%s", i, sent, now)
 		}
@@ -74,11 +73,11 @@ func TestResident(t *testing.T) {
 	other := firn.NewID()
 	kept.Keep(other, kept.paths[b.id])
 	b.id = other
-	b.say("hello")
+	b.runText("hello")
 	b.accepted()
 }
 
-func said(w window.Window) string {
+func windowText(w window.Window) string {
 	var lines []string
 	for _, it := range w.Items {
 		if !it.Synthetic {

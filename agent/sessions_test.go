@@ -25,8 +25,8 @@ import (
 	"firn.dev/tool"
 )
 
-// asked makes a model that answers by what the user said last; nothing, if a
-// tool had the last word.
+// asked returns a model that answers by the last user message; it answers nothing after a
+// tool result.
 func asked(answer func(req provider.Request, said string) scripted.Step) *scripted.Model {
 	var m *scripted.Model
 	m = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
@@ -39,7 +39,7 @@ func asked(answer func(req provider.Request, said string) scripted.Step) *script
 	return m
 }
 
-// send is a call of sessions_send, to be named by what it says.
+// send returns a call of sessions_send, identified by its message.
 func send(to firn.ID, message string) scripted.Step {
 	return scripted.Call(message, "sessions_send", fmt.Sprintf(`{"session":%q,"message":%q}`, to, message))
 }
@@ -49,7 +49,7 @@ func spawn(task, more string) scripted.Step {
 	return scripted.Call(task, "sessions_spawn", fmt.Sprintf(`{"task":%q%s}`, task, more))
 }
 
-// began makes a session in which something was said.
+// began creates a session with a message.
 func began(t *testing.T, st store.Store, owner string) firn.ID {
 	t.Helper()
 	id := firn.NewID()
@@ -81,7 +81,7 @@ func (b *workbench) children() (ids []firn.ID) {
 	return ids
 }
 
-// results tells what tools answered in a session, in order.
+// results lists the tool results of a session in order.
 func (b *workbench) results() (lines []string) {
 	b.t.Helper()
 	for _, e := range b.entries() {
@@ -92,13 +92,12 @@ func (b *workbench) results() (lines []string) {
 	return lines
 }
 
-// use lets a new session of an agent call a session tool, and returns what it
-// is told.
+// use lets a new session of an agent call a session tool and returns the result.
 func use(t *testing.T, st store.Store, name, toolName, args string) string {
 	t.Helper()
 	b := play(t, scripted.Call("1", toolName, args), scripted.Say("I see."))
 	b.Store, b.Name, b.Tools = st, name, b.SessionTools()
-	b.say("go")
+	b.runText("go")
 	return b.results()[0]
 }
 
@@ -125,7 +124,7 @@ func TestSessionTools(t *testing.T) {
 	b := play(t, scripted.Say("I know: it is blue."))
 	b.Tools = b.SessionTools()
 	other := b.id
-	b.say("What colour is it?")
+	b.runText("What colour is it?")
 	b.id = firn.NewID()
 	replace := func(s scripted.Step) scripted.Step {
 		call := s.Parts[0].(firn.ToolCall)
@@ -146,7 +145,7 @@ func TestSessionTools(t *testing.T) {
 		scripted.Say("All done."),
 	)
 	b.Model = b.model
-	b.say("Look around.")
+	b.runText("Look around.")
 	log := b.log()
 	for _, wanted := range []string{
 		string(other), "(this conversation)", "assistant] I know: it is blue.", "answered:\nYes, blue.",
@@ -183,7 +182,7 @@ func TestSessionsOfAnAgent(t *testing.T) {
 	eachStore(t, func(t *testing.T, st store.Store, home string) {
 		foo := play(t, scripted.Say("The secret of foo."))
 		foo.Store, foo.Name = st, "foo"
-		foo.say("Tell me.")
+		foo.runText("Tell me.")
 		ids := []firn.ID{foo.id, began(t, st, "foo")}
 		if home != "" {
 			ids = append(ids, foreign(t, home, "foo"))
@@ -206,8 +205,8 @@ func TestSessionsOfAnAgent(t *testing.T) {
 	})
 }
 
-// foreign puts a session among those of an agent that does not say whose it is,
-// as another program writes them.
+// foreign adds a session without an owner to those of an agent, as another program writes
+// them.
 func foreign(t *testing.T, home, owner string) firn.ID {
 	t.Helper()
 	id := firn.NewID()
@@ -221,8 +220,8 @@ func foreign(t *testing.T, home, owner string) firn.ID {
 	return id
 }
 
-// TestSendsAtOnce asks one session many things at the same time: each gets the
-// answer to what it asked.
+// TestSendsAtOnce sends many messages to one session concurrently: each gets its own
+// answer.
 func TestSendsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var target firn.ID
@@ -239,7 +238,7 @@ func TestSendsAtOnce(t *testing.T) {
 		}))
 		target = began(t, b.Store, "main")
 		b.Tools = b.SessionTools()
-		b.say("go")
+		b.runText("go")
 		for i, line := range b.results() {
 			want(t, line, fmt.Sprintf("=session %s answered:", target), fmt.Sprintf("About q%d", i))
 		}
@@ -274,7 +273,7 @@ func TestDepth(t *testing.T) {
 				ids = append(ids, began(t, b.Store, "main"))
 			}
 			b.Tools = b.SessionTools()
-			b.say("go")
+			b.runText("go")
 			var asked []string
 			for info, err := range b.Store.List(t.Context(), store.Query{}) {
 				if err != nil {
@@ -312,10 +311,10 @@ func TestAskingInCircles(t *testing.T) {
 	}))
 	other = began(t, b.Store, "main")
 	b.Tools = b.SessionTools()
-	b.say("go")
+	b.runText("go")
 	want(t, b.at(other).results()[0], fmt.Sprintf("!session %s waits for this one; it cannot be asked now: locked", b.id))
 	want(t, b.results()[0], fmt.Sprintf("=session %s answered:", other), "Fine.")
-	b.at(other).say("your turn") // nobody waits any more
+	b.at(other).runText("your turn") // the wait is over
 	want(t, b.at(other).results()[1], fmt.Sprintf("=session %s answered:", b.id), "Fine.")
 }
 
@@ -345,9 +344,9 @@ func TestAskingEachOther(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			b.at(firn.NewID()).say("ask left")
+			b.at(firn.NewID()).runText("ask left")
 		}()
-		b.say("ask right")
+		b.runText("ask right")
 		<-done
 		if took := time.Since(start); took > time.Minute {
 			t.Errorf("they waited %v", took)
@@ -360,8 +359,8 @@ func TestAskingEachOther(t *testing.T) {
 	})
 }
 
-// TestHistory reads the branch that a session is on: with what was compacted
-// away, without what was hidden and what is on other branches.
+// TestHistory reads the current branch of a session: with compacted messages, without
+// hidden ones and other branches.
 func TestHistory(t *testing.T) {
 	eachStore(t, func(t *testing.T, st store.Store, _ string) {
 		id := firn.NewID()
@@ -404,9 +403,8 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// TestStoppedWhileWaiting stops a turn that waits for a child that waits for
-// one of its own, and for a session that is busy: all that it waits for stops,
-// and what has not begun never does.
+// TestStoppedWhileWaiting stops a turn that waits for nested children and for a busy
+// session: everything it waits for stops, and turns that have not started never do.
 func TestStoppedWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var busy firn.ID
@@ -425,7 +423,7 @@ func TestStoppedWhileWaiting(t *testing.T) {
 		}))
 		busy = began(t, b.Store, "main")
 		b.Tools = b.SessionTools()
-		b.at(firn.NewID()).say("occupy")
+		b.at(firn.NewID()).runText("occupy")
 		synctest.Wait()
 		stop := errors.New("stop it")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -443,7 +441,7 @@ func TestStoppedWhileWaiting(t *testing.T) {
 				t.Errorf("it is not told that it was stopped:\n%s", log)
 			}
 		}
-		want(t, b.at(busy).log(), "user: Hello.", "assistant: Hello to you.", "user: Stay.") // it is nobody's to stop
+		want(t, b.at(busy).log(), "user: Hello.", "assistant: Hello to you.", "user: Stay.") // this turn does not belong to the stopped one
 		if err := b.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -489,8 +487,8 @@ func TestNotWaited(t *testing.T) {
 	}
 }
 
-// TestClosedWhileAsked closes the agent while a session that nobody waits for
-// is at it: it is stopped, and so it says.
+// TestClosedWhileAsked closes the agent during a delegated turn that is not awaited: it is
+// stopped and recorded as such.
 func TestClosedWhileAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := playOn(t, asked(func(_ provider.Request, said string) scripted.Step {
@@ -503,7 +501,7 @@ func TestClosedWhileAsked(t *testing.T) {
 			return scripted.Say("So be it.")
 		}))
 		b.Tools = b.SessionTools()
-		b.say("go")
+		b.runText("go")
 		synctest.Wait()
 		if err := b.Close(); err != nil {
 			t.Fatal(err)
@@ -524,8 +522,8 @@ func (s brittle) Append(ctx context.Context, id firn.ID, expect firn.Pos, entrie
 	return s.Store.Append(ctx, id, expect, entries...)
 }
 
-// TestDelegatedTurnBreaksDown sees that a turn that panics is told of as a
-// failure, and that the session can be asked again.
+// TestDelegatedTurnBreaksDown checks that a panic in a delegated turn is reported as a
+// failure and that the session stays usable.
 func TestDelegatedTurnBreaksDown(t *testing.T) {
 	var target firn.ID
 	b := playOn(t, asked(func(req provider.Request, said string) scripted.Step {
@@ -540,7 +538,7 @@ func TestDelegatedTurnBreaksDown(t *testing.T) {
 	b.Store = brittle{b.Store}
 	target = began(t, b.Store, "main")
 	b.Tools = b.SessionTools()
-	b.say("go")
+	b.runText("go")
 	told := b.results()
 	if !strings.HasPrefix(told[0], fmt.Sprintf("!session %s: ", target)) || !strings.Contains(told[0], "broken") {
 		t.Errorf("it is told %q", told[0])
@@ -561,7 +559,7 @@ func TestLabel(t *testing.T) {
 			return scripted.Say("Fine.")
 		}))
 		b.NoTitles, b.Tools = false, b.SessionTools()
-		b.say("go")
+		b.runText("go")
 		b.Wait()
 		child := b.children()[0]
 		for info, err := range b.Store.List(t.Context(), store.Query{}) {
@@ -584,8 +582,8 @@ func (h heedful) Run(ctx context.Context, args json.RawMessage) (tool.Result, er
 	return r, err
 }
 
-// TestRefusedRequests asks for what cannot be: each time there is an error
-// that says why, and no session is begun.
+// TestRefusedRequests checks the errors of invalid requests, and that no session is
+// created.
 func TestRefusedRequests(t *testing.T) {
 	invalid, gone := firn.ErrInvalid, firn.ErrNotFound
 	for name, c := range map[string]struct {
@@ -623,7 +621,7 @@ func TestRefusedRequests(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			b.say("go")
+			b.runText("go")
 			if failure == nil || c.kind != nil && !errors.Is(failure, c.kind) || !strings.Contains(failure.Error(), c.words) {
 				t.Errorf("the error is %v", failure)
 			}
@@ -635,8 +633,7 @@ func TestRefusedRequests(t *testing.T) {
 	}
 }
 
-// TestOutsideATurn uses the tools where there is no session that asks: nobody asked,
-// so nothing can be seen.
+// TestOutsideATurn uses the tools without a calling session: nothing is visible.
 func TestOutsideATurn(t *testing.T) {
 	b := play(t)
 	other := began(t, b.Store, "main")

@@ -49,7 +49,7 @@ func TestCallersTools(t *testing.T) {
 	want(t, b.log(), "user: how is the weather?", `assistant: let me look weather{"city":"Graz"}`, "toolResult: =rain", "assistant: it rains")
 }
 
-// TestBareTurn sends a model what was said and no more.
+// TestBareTurn checks that only the conversation is sent.
 func TestBareTurn(t *testing.T) {
 	b := play(t, scripted.Say("yes"), scripted.Say("no"))
 	b.System = "be brief"

@@ -119,7 +119,7 @@ func TestAppendAfterALostAnswer(t *testing.T) {
 		on        func(k *keeper, n int, do func())
 		expect    firn.Pos
 		meanwhile func(k *keeper)
-		want      string // what is in the log
+		want      string // expected log
 		posts     int
 		err       error
 	}{
@@ -195,7 +195,7 @@ func othersThen(k *keeper, n int, _ func()) {
 	k.lines = append(k.lines, lines("z")...)
 }
 
-// Without ids nobody can tell whether it was done: it is not done again.
+// Without IDs the outcome cannot be determined, so the append is not repeated.
 func TestAppendWithoutIDsIsNotRepeated(t *testing.T) {
 	for name, entries := range map[string]wire.NewEntries{
 		"text": {User: "hi"}, "a line without": {Entries: []json.RawMessage{[]byte(`{"id":"x"}`), []byte(`{}`)}}, "no object": {Entries: []json.RawMessage{[]byte(`7`)}},
@@ -227,7 +227,7 @@ func TestLinesTravelAsTheyAre(t *testing.T) {
 	})
 }
 
-// What is no gateway did not append anything, and does not know what is there.
+// A server that is not a gateway did not append anything, and the append is not repeated.
 func TestAppendIsNotRepeatedWithAStranger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0

@@ -17,8 +17,8 @@ import (
 	"firn.dev/wire"
 )
 
-// follow follows until the log was told up to an entry, and returns the
-// positions of the log and the names of what is not in it.
+// follow follows until an entry of the log and returns the positions of the log and the
+// names of the other events.
 func follow(t *testing.T, c *client.Client, after firn.Pos, entries int) (log []firn.Pos, beside []string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -10,8 +10,8 @@ import (
 	"firn.dev/wire"
 )
 
-// What was said in all sessions of a home is searched by the gateway that serves it
-// (firn serve): it alone keeps the index.
+// All sessions of a home are searched by the gateway that serves it (firn serve), because
+// only the gateway has the index.
 func ExampleClient_Search() {
 	ctx := context.Background()
 	user, _ := os.UserHomeDir()

@@ -12,8 +12,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestExportIsMaskedOrNotWritten: a gateway that is too old to mask answers what it
-// always did. Nothing of that is written; without masking all of it is.
+// TestExportIsMaskedOrNotWritten checks that the response of a gateway without masking is
+// not written if masking was requested, and is otherwise.
 func TestExportIsMaskedOrNotWritten(t *testing.T) {
 	const talk = "a session with a secret\n"
 	for name, masks := range map[string]bool{"an old gateway": false, "one that masks": true} {

@@ -91,7 +91,7 @@ const (
 	abort fault = "abort" // the connection breaks
 	tear  fault = "tear"  // it breaks in the middle of an event
 	end   fault = "end"   // it ends as if all were well
-	slow  fault = "slow"  // the gateway says that we were too slow
+	slow  fault = "slow"  // the gateway reports that the client is too slow
 	bye   fault = "bye"   // the gateway goes away
 	mute  fault = "mute"  // nothing comes any more
 	busy  fault = "busy"  // the gateway refuses for now
@@ -104,7 +104,7 @@ var allFaults = []fault{abort, tear, end, slow, bye, mute, busy, page}
 type mishap struct {
 	fault fault
 	after int
-	// before is how many events that were seen are told again.
+	// before is the number of events to repeat.
 	before int
 }
 
@@ -119,7 +119,7 @@ type fake struct {
 	resumed []string
 	// turns are the requests for turns that came.
 	turns []wire.Turn
-	// script is what is told of a turn.
+	// script holds the events of a turn.
 	script []wire.Event
 }
 
@@ -170,11 +170,11 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	s := &teller{w: w, r: r, mishap: m}
+	s := &eventSender{w: w, r: r, mishap: m}
 	if strings.HasSuffix(r.URL.Path, "/turns") {
-		f.tellTurn(s)
+		f.sendTurn(s)
 	} else {
-		f.tellLog(s)
+		f.sendLog(s)
 	}
 }
 
@@ -197,9 +197,9 @@ func (f *fake) next(r *http.Request) mishap {
 	return m
 }
 
-// tellLog tells the log after the position that was asked for, a delta before
-// each entry, and then what is added to it.
-func (f *fake) tellLog(s *teller) {
+// sendLog sends the log after the requested position, a delta before each entry, and then
+// new entries.
+func (f *fake) sendLog(s *eventSender) {
 	after, err := strconv.ParseUint(s.r.Header.Get("Last-Event-ID"), 10, 64)
 	if err != nil {
 		panic(err)
@@ -210,7 +210,7 @@ func (f *fake) tellLog(s *teller) {
 		todo, grown := f.log[i:], f.grown
 		f.mu.Unlock()
 		for _, e := range todo {
-			if !s.tell(newEvent(wire.DeltaText, wire.Delta{Text: "so"})) || !s.tell(e) {
+			if !s.send(newEvent(wire.DeltaText, wire.Delta{Text: "so"})) || !s.send(e) {
 				return
 			}
 			i++
@@ -224,27 +224,27 @@ func (f *fake) tellLog(s *teller) {
 	}
 }
 
-// tellTurn tells of a turn.
-func (f *fake) tellTurn(s *teller) {
+// sendTurn sends the events of a turn.
+func (f *fake) sendTurn(s *eventSender) {
 	for _, e := range f.script {
-		if !s.tell(e) {
+		if !s.send(e) {
 			return
 		}
 	}
 }
 
-// teller tells events until its mishap.
-type teller struct {
+// eventSender sends events until its fault occurs.
+type eventSender struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	mishap mishap
 	told   int
 }
 
-func (s *teller) flush() { http.NewResponseController(s.w).Flush() }
+func (s *eventSender) flush() { http.NewResponseController(s.w).Flush() }
 
-// tell tells an event, or lets the mishap happen and reports false.
-func (s *teller) tell(e wire.Event) bool {
+// send sends an event, or triggers the fault and returns false.
+func (s *eventSender) send(e wire.Event) bool {
 	if s.mishap.fault != "" && s.told == s.mishap.after {
 		s.fail(e)
 		return false
@@ -256,7 +256,7 @@ func (s *teller) tell(e wire.Event) bool {
 }
 
 // fail is the mishap.
-func (s *teller) fail(e wire.Event) {
+func (s *eventSender) fail(e wire.Event) {
 	switch s.mishap.fault {
 	case tear:
 		whole := spell(e)

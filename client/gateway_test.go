@@ -36,8 +36,8 @@ type house struct {
 	t     *testing.T
 	home  string
 	model *scripted.Model
-	// gate, if it is not nil, is asked for a permit before each answer; asked
-	// tells that it was.
+	// gate, if not nil, provides a permit for each answer; asked signals that one is
+	// requested.
 	gate, asked chan struct{}
 	// at is where it was served last, socket where it shall be, if not anywhere.
 	at     api.Address
@@ -378,7 +378,7 @@ func (h *house) serve() (stop func()) {
 	return stop
 }
 
-// tokens lets somebody in over TCP, and out again.
+// tokens creates a token for TCP, uses it and revokes it.
 func (h *house) tokens(owner *client.Client) {
 	t, ctx := h.t, h.t.Context()
 	url := "http://" + h.at.TCP
@@ -523,17 +523,17 @@ func TestTheGatewayComesBack(t *testing.T) {
 	}
 }
 
-// answered is what the assistant says in an event of the log.
+// answered returns the assistant's text in a log event.
 func answered(e wire.Event) string {
 	var entry wire.Entry
 	if e.Name != wire.EntryAppended || json.Unmarshal(e.Data, &entry) != nil {
 		return ""
 	}
-	return said(entry, "assistant")
+	return textOf(entry, "assistant")
 }
 
-// said is what somebody says in an entry.
-func said(e wire.Entry, role string) string {
+// textOf returns the text of an entry with a role.
+func textOf(e wire.Entry, role string) string {
 	var line struct {
 		Message struct {
 			Role    string `json:"role"`
@@ -557,7 +557,7 @@ func said(e wire.Entry, role string) string {
 	return text
 }
 
-// lossy does what it is asked, and then loses the first answer to a turn.
+// lossy forwards requests and drops the first response to a turn.
 type lossy struct {
 	http.RoundTripper
 	once sync.Once
@@ -577,7 +577,7 @@ func (l *lossy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// A message whose answer got lost is said once, and answered once.
+// A message whose response was lost is stored and answered once.
 func TestAMessageIsTakenOnceByTheGateway(t *testing.T) {
 	lost := make(chan struct{})
 	c := newHouse(t).inside(func(rt http.RoundTripper) http.RoundTripper { return &lossy{RoundTripper: rt, lost: lost} })
@@ -594,15 +594,15 @@ func TestAMessageIsTakenOnceByTheGateway(t *testing.T) {
 	onlyOnce(t, c, s.ID)
 }
 
-// onlyOnce sees that one thing was said and answered, once.
+// onlyOnce checks that there is exactly one message and one answer.
 func onlyOnce(t *testing.T, c *client.Client, id firn.ID) {
 	t.Helper()
 	var asks, answers []string
 	for _, e := range entries(t, c, id, client.EntryQuery{}) {
-		if text := said(e, "user"); text != "" {
+		if text := textOf(e, "user"); text != "" {
 			asks = append(asks, text)
 		}
-		if text := said(e, "assistant"); text != "" {
+		if text := textOf(e, "assistant"); text != "" {
 			answers = append(answers, text)
 		}
 	}
@@ -614,7 +614,7 @@ func onlyOnce(t *testing.T, c *client.Client, id firn.ID) {
 // A turn that is listened to over a connection that breaks is the same turn:
 // while it runs, and when it is over.
 func TestATurnIsRunOnceByTheGateway(t *testing.T) {
-	for _, bytes := range []int{0, 20, 100, 300, 400} { // at 100 the turn has just been said to begin
+	for _, bytes := range []int{0, 20, 100, 300, 400} { // at 100 the turn has just started
 		for _, running := range []bool{bytes <= 100, false} {
 			h := newHouse(t)
 			asked := 0

@@ -93,7 +93,7 @@ func TestLocalGuessesTheTypeAsServersDo(t *testing.T) {
 	})
 }
 
-// What the handler writes is there at once, while it goes on.
+// Written data is available immediately while the handler continues.
 func TestLocalStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		more := make(chan string)
@@ -167,7 +167,7 @@ func TestLocalTellsTheHandlerThatNobodyListens(t *testing.T) {
 func TestLocalDoesNotWaitForAHandlerWhenTheContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		l := local(t, func(http.ResponseWriter, *http.Request) { <-release }) // listens to nobody
+		l := local(t, func(http.ResponseWriter, *http.Request) { <-release }) // ignores cancellation
 		ctx, cancel := context.WithCancel(t.Context())
 		context.AfterFunc(t.Context(), func() {})
 		go func() {

@@ -196,7 +196,7 @@ func TestReadsAreNotRepeatedInVain(t *testing.T) {
 	}
 }
 
-// What has no name of its own may have been done: it is not done again.
+// A write without an ID may have been performed and is not repeated.
 func TestWritesAreNotRepeated(t *testing.T) {
 	ctx := context.Background()
 	for name, write := range map[string]func(c *client.Client) error{
@@ -365,8 +365,8 @@ func TestAListThatLeadsBackEnds(t *testing.T) {
 	})
 }
 
-// TestRetryAfter: a gateway that says when to ask again is asked then, and not
-// before; and it cannot make a client wait for ever.
+// TestRetryAfter checks that a retry waits for the time requested by the gateway, up to a
+// limit.
 func TestRetryAfter(t *testing.T) {
 	for said, want := range map[string]time.Duration{"3": 3 * time.Second, "999999": 30 * time.Second, "": 100 * time.Millisecond, "-5": 100 * time.Millisecond, "soon": 100 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {

@@ -13,9 +13,8 @@ import (
 	"firn.dev/wire"
 )
 
-// talk is what the operations below work on: conversations of two agents with
-// two people each, as CrabTalk has them, where a session belongs to an agent and
-// a sender.
+// talk is the test data: conversations of two agents with two people each, as in CrabTalk,
+// where a session belongs to an agent and a sender.
 type talk struct {
 	*testing.T
 	c *client.Client
@@ -54,8 +53,8 @@ func (s *talk) titles(q client.Query) string {
 	return strings.Join(all, ", ")
 }
 
-// TestOperationsOfTheSeeds does with the client, one by one, what the protocols
-// that firn learned from can do.
+// TestOperationsOfTheSeeds performs the operations of the predecessor protocols with the
+// client.
 func TestOperationsOfTheSeeds(t *testing.T) {
 	for name, do := range map[string]func(*talk){
 		"send":               (*talk).send,
@@ -209,7 +208,7 @@ func (s *talk) subscribe() {
 			s.Fatal(err)
 		}
 		if e.Name == wire.EntryAppended && strings.Contains(string(e.Data), "hello, I am ann") {
-			if seen++; seen == 2 { // what was said, and the answer that quotes it
+			if seen++; seen == 2 { // the message, and the answer that quotes it
 				break
 			}
 		}

@@ -17,7 +17,7 @@ import (
 	"firn.dev/wire"
 )
 
-// script is what a gateway tells of a turn that goes well.
+// script returns the events of a successful turn.
 func script() []wire.Event {
 	return []wire.Event{
 		newEvent(wire.TurnStarted, wire.Answer{Session: session}),

@@ -133,8 +133,8 @@ func TestGates(t *testing.T) {
 	}
 }
 
-// TestCollect leaves out what is no source: results of tools, what programs
-// injected, what was taken before.
+// TestCollect leaves out everything that is not a source: tool results, injected text,
+// examined entries.
 func TestCollect(t *testing.T) {
 	entries := talk(someDay, "one", "two", "<recall>\nold fact\n</recall>\nthree", "four <memory>old</memory>")
 	call := firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, Parts: []firn.Part{firn.ToolCall{ID: "c", Name: "recall"}}})
@@ -172,8 +172,8 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestGenuine leaves out what programs put into what people say, ours and those
-// of other tools, wherever it stands and however it is written.
+// TestGenuine checks that injected blocks, ours and those of other tools, are removed
+// anywhere in a message.
 func TestGenuine(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain <b>bold</b> a < b":                                                                   "plain <b>bold</b> a < b",

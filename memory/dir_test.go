@@ -101,8 +101,7 @@ func TestClearAndUndo(t *testing.T) {
 	}
 }
 
-// TestUndoKeepsEdits takes back what a change did to lines, though the file was
-// edited since.
+// TestUndoKeepsEdits reverts the lines of a change in a file that was edited since.
 func TestUndoKeepsEdits(t *testing.T) {
 	d, _ := folderOf(t, map[string]string{"memory/2026-08-01.md": "- one thing here\n- another thing here\n- third thing here\n"})
 	change, err := d.Forget(t.Context(), "another thing here")
@@ -181,8 +180,8 @@ func TestLockFromTheFuture(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoNote puts things among the notes that cannot be read as one: they
-// hide no other, and nobody changes them.
+// TestWhatIsNoNote adds files that cannot be notes: they do not hide others and are not
+// changed.
 func TestWhatIsNoNote(t *testing.T) {
 	d, _ := folderOf(t, map[string]string{"memory/tea.md": "Tea is green.\n"})
 	if err := os.Symlink(t.TempDir(), d.File("folder")); err != nil {
@@ -212,8 +211,7 @@ func TestWhatIsNoNote(t *testing.T) {
 	}
 }
 
-// TestForgetALargeNote makes sure that what a change tells of itself can be read
-// again, however much that is.
+// TestForgetALargeNote checks that the description of a large change can be read again.
 func TestForgetALargeNote(t *testing.T) {
 	text := strings.Repeat("<", 2*maxFile) + "\n" // which a change spells with six bytes each
 	d, _ := folderOf(t, map[string]string{"memory/lines.md": text})
@@ -226,8 +224,8 @@ func TestForgetALargeNote(t *testing.T) {
 	}
 }
 
-// TestUndoLeavesOthersLines undoes a change in whose course the list took up a
-// note that somebody wrote by hand: that stays in the list.
+// TestUndoLeavesOthersLines undoes a change that also added a handwritten note to the
+// index: that line stays.
 func TestUndoLeavesOthersLines(t *testing.T) {
 	for _, index := range []string{"# Mine\n\n- [Plan](memory/plan.md)\n", ""} {
 		files := map[string]string{"memory/plan.md": "---\nname: Plan\n---\n\nPlan\n", "memory/boats.md": "---\nname: Boats\n---\n\nBoats\n"}

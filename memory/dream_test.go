@@ -180,8 +180,8 @@ func TestDreamGates(t *testing.T) {
 	}
 }
 
-// TestSlowDreamerGivesWay takes the lock from somebody who dreams too long: what
-// they decided does not count any more.
+// TestSlowDreamerGivesWay takes over a stale lock: the changes of the slow process are
+// discarded.
 func TestSlowDreamerGivesWay(t *testing.T) {
 	d, c := folderOf(t, dreamHome)
 	other := Open(d.root, Options{Clock: c.now})
@@ -203,8 +203,8 @@ func TestSlowDreamerGivesWay(t *testing.T) {
 	}
 }
 
-// TestDreamBesideEdits edits notes by hand while it is dreamt: the edit is kept,
-// and what was dreamt is put beside it without asking the model again.
+// TestDreamBesideEdits edits notes during a consolidation: the edit is kept, and the
+// changes are applied to it without calling the model again.
 func TestDreamBesideEdits(t *testing.T) {
 	d, _ := folderOf(t, dreamHome)
 	model := scripted.New(provider.Info{}, scripted.Say("NONE"), scripted.Say("NONE"), scripted.Say("NONE"), scripted.Say("NONE"), scripted.Say("NONE"), scripted.Say("NONE"))
@@ -227,7 +227,7 @@ func TestDreamBesideEdits(t *testing.T) {
 	}
 }
 
-// TestDreamEnds changes nothing when somebody begins to talk.
+// TestDreamEnds checks that a canceled consolidation changes nothing.
 func TestDreamEnds(t *testing.T) {
 	for _, at := range []string{PhaseOrient, PhaseGather, PhaseConsolidate, PhasePrune} {
 		d, _ := folderOf(t, dreamHome)

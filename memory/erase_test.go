@@ -15,16 +15,14 @@ import (
 	"firn.dev/provider/scripted"
 )
 
-// The words of the session that is erased, and those that others said.
+// The texts of the erased session and those of others.
 var (
 	erasedWords = []string{"marzipan", "walrus", "quinoa", "zeppelin", "harmonica"}
 	othersWords = []string{"Postgres", "tabs", "lighthouse", "granite", "orchard"}
 )
 
-// learnt makes a folder in which s1 is a source of all kinds of things: a fact
-// of its own, one that others said too, one that took the place of another, one
-// whose place was taken, notes with a name, a change that was undone, and a
-// dream.
+// learnt creates a folder in which s1 is the source of a fact of its own, a shared one, a
+// superseding and a superseded one, named notes, an undone change and a consolidation.
 func learnt(t *testing.T, d *Dir) {
 	t.Helper()
 	must := func(err error) {
@@ -55,7 +53,7 @@ func learnt(t *testing.T, d *Dir) {
 	learn("s1", "The colour of the shop is quinoa brown", mine)
 	learn("s2", "The colour of the shop is orchard green", other) // takes its place
 	learn("s2", "The user prefers tabs over spaces", other)
-	learn("s1", "The user prefers tabs over spaces", mine) // says it too
+	learn("s1", "The user prefers tabs over spaces", mine) // another source of the same fact
 	learn("s2", "The database of the shop is Postgres", other)
 	learn("s1", "The database of the shop is zeppelin", mine) // takes its place
 	model := scripted.New(provider.Info{}, scripted.Say("NONE"))
@@ -113,7 +111,7 @@ func TestEraseLeavesNothing(t *testing.T) {
 	if change, err := d.Learn(t.Context(), late, "s1", "e9"); err != nil || len(change.Files) > 0 || allBytes(t, d.root) != after {
 		t.Errorf("what is learnt too late gives %+v, %v", change, err)
 	}
-	// What is left can be read, listed and undone.
+	// The remaining changes can be read, listed and undone.
 	changes, err := d.Changes()
 	if err != nil || len(changes) == 0 {
 		t.Fatalf("the changes are %+v, %v", changes, err)
@@ -129,7 +127,7 @@ func TestEraseLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestEraseSomeEntries leaves what other entries of the session say.
+// TestEraseSomeEntries keeps the facts of other entries of the session.
 func TestEraseSomeEntries(t *testing.T) {
 	d, _ := folderOf(t, map[string]string{"memory/2026-08-01.md": "- one of walrus <!-- from s1/e1 -->\n- two of quinoa <!-- from s1/e2 -->\n- both of them <!-- from s1/e1, s1/e2 -->\n  - moved in, zeppelin <!-- from s1/e1 -->\n- by hand\n"})
 	if _, err := d.Erase(t.Context(), "s1", "e1"); err != nil {
@@ -144,7 +142,7 @@ func TestEraseSomeEntries(t *testing.T) {
 	}
 }
 
-// TestEraseCallsADreamOff keeps what a dream read before from coming back.
+// TestEraseCallsADreamOff checks that a running consolidation does not restore erased data.
 func TestEraseCallsADreamOff(t *testing.T) {
 	d, _ := folderOf(t, dreamHome)
 	d.stepped = func(step string) {

@@ -9,7 +9,7 @@ import (
 	"firn.dev/memory"
 )
 
-// A folder of notes, and what is recalled of it.
+// A folder of notes and a recall from it.
 func Example() {
 	root, err := os.MkdirTemp("", "notes")
 	if err != nil {

@@ -27,7 +27,7 @@ func TestExtractWithAModel(t *testing.T) {
 		"MEMORY: preference | 9 | The user prefers tabs over spaces in Go code | 1",
 		"MEMORY: Decision | 8/10 | Postgres is used because SQLite locks too much | 3",
 		"- MEMORY: project | 7 | The schema lives in db/schema.sql",              // finds its line
-		"MEMORY: project | 6 | The moon is made of cheese and holes | 2",         // nobody said so
+		"MEMORY: project | 6 | The moon is made of cheese and holes | 2",         // has no source
 		"MEMORY: project | 6 | The demo for the board is tomorrow | 99, 5",       // one line is there
 		"MEMORY: weather | 5 | It rains | 7",                                     // no category
 		"MEMORY: preference | much | The user likes rain | 7",                    // no number
@@ -133,7 +133,7 @@ func TestLearn(t *testing.T) {
 		t.Errorf("to learn the same again changes %+v, %v:\n%s", change.Files, err, fileText(t, d, "memory/extracted.md"))
 	}
 	c.pass(24 * 3600 * 1e9)
-	echo := []Fact{{Category: Preference, Text: "The user prefers tabs over spaces", Confidence: 0.9, Sources: []Source{{"s2", "e5"}}, said: c.now()}} // the agent says it again
+	echo := []Fact{{Category: Preference, Text: "The user prefers tabs over spaces", Confidence: 0.9, Sources: []Source{{"s2", "e5"}}, said: c.now()}} // repeated by the agent
 	if change, err := d.Learn(t.Context(), echo, "", ""); err != nil || len(change.Files) > 0 {
 		t.Errorf("an echo changes %+v, %v", change, err)
 	}
@@ -144,15 +144,15 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// TestRecalledIsNoSource lets an agent repeat what memory told it: in the
-// messages, by a tool, in a note of another scope, in what was said in another
-// conversation. None of it is learnt, and what it found out itself is.
+// TestRecalledIsNoSource lets an agent repeat text from memory: from messages, a tool, a
+// note of another scope and another conversation. Only the agent's own findings are
+// learned.
 func TestRecalledIsNoSource(t *testing.T) {
 	other, _ := folderOf(t, map[string]string{"memory/2026-08-01.md": "- The ferry to Moss leaves at nine\n"})
 	past := func(_ context.Context, query string, _ int) ([]Past, error) {
 		return []Past{
 			{Session: "s0", Entry: "x1", Text: "user: The office is painted in deep orange", Time: someDay.AddDate(0, 0, -3)},
-			{Session: "s9", Entry: "x2", Text: "user: The parser is written in plain Haskell", Time: someDay.AddDate(0, 0, 3)}, // says it after us
+			{Session: "s9", Entry: "x2", Text: "user: The parser is written in plain Haskell", Time: someDay.AddDate(0, 0, 3)}, // said later
 			{Session: "fork", Entry: "e06", Text: "assistant: The schema lives in db/schema.sql", Time: someDay},               // is a copy of ours
 		}, nil
 	}
@@ -184,15 +184,15 @@ func TestRecalledIsNoSource(t *testing.T) {
 	if err != nil || len(found.Facts) != 2 {
 		t.Errorf("in a fork learnt was %q, %v", factTexts(found.Facts), err)
 	}
-	// What cannot be looked up may have been told.
+	// If the search fails, the text may be from memory.
 	broken := func(context.Context, string, int) ([]Past, error) { return nil, firn.ErrLocked }
 	if found, err = (Extractor{Model: model(), Told: Shelf{Past: broken}}).Extract(t.Context(), material); err != nil || len(found.Facts) != 0 {
 		t.Errorf("without the past learnt was %q, %v", factTexts(found.Facts), err)
 	}
 }
 
-// TestForksSayNothingAgain does not make a fact surer because a fork has a copy
-// of what was said.
+// TestForksSayNothingAgain checks that the copy of a message in a fork does not increase
+// the confidence.
 func TestForksSayNothingAgain(t *testing.T) {
 	d, _ := folderOf(t, nil)
 	fact := Fact{Category: Preference, Text: "The user prefers tabs over spaces", Confidence: 0.8, Sources: []Source{{"s1", "e1"}}, said: someDay, spoken: true}
@@ -207,8 +207,8 @@ func TestForksSayNothingAgain(t *testing.T) {
 	}
 }
 
-// TestExtractInOtherLanguages finds a little without a model, and leaves alone
-// what it does not know.
+// TestExtractInOtherLanguages checks extraction without a model in known and unknown
+// languages.
 func TestExtractInOtherLanguages(t *testing.T) {
 	m := Collect("s1", talk(someDay,
 		"Merk dir, dass der Server in Oslo steht und die Daten in Bergen.", "Gut.",

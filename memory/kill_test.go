@@ -28,7 +28,7 @@ const (
 	childMark = "step: "
 )
 
-// tasks are what is killed.
+// tasks are the operations to kill.
 var tasks = map[string]func(t *testing.T, d *Dir){
 	"dream": func(t *testing.T, d *Dir) {
 		dream, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks()), Owner: fmt.Sprint(os.Getpid())}).Dream(t.Context(), Order{})
@@ -67,8 +67,7 @@ var tasks = map[string]func(t *testing.T, d *Dir){
 	},
 }
 
-// TestKilledChild is what is killed. It does nothing unless it is started to
-// be.
+// TestKilledChild is the child process. It does nothing unless started as one.
 func TestKilledChild(t *testing.T) {
 	root := os.Getenv(childRoot)
 	if root == "" {
@@ -203,7 +202,8 @@ func TestKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// TestTwoDream starts two that dream at once: one does, the other is told.
+// TestTwoDream starts two consolidations concurrently: one runs, the other reports the
+// lock.
 func TestTwoDream(t *testing.T) {
 	d, _ := folderOf(t, dreamHome)
 	var work sync.WaitGroup
@@ -286,8 +286,8 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-// TestEditWhileApplying keeps what a person saved between the commit and the
-// replacing of a file.
+// TestEditWhileApplying keeps an edit made between the commit and the replacement of a
+// file.
 func TestEditWhileApplying(t *testing.T) {
 	d, _ := folderOf(t, dreamHome)
 	d.stepped = func(step string) {

@@ -39,7 +39,7 @@ func TestParseNote(t *testing.T) {
 	}
 }
 
-// FuzzNote reads anything, and reads what it spells as the same.
+// FuzzNote checks that any input can be parsed and that the output parses to the same note.
 func FuzzNote(f *testing.F) {
 	for _, seed := range []string{"", "---\n---\n", "---\nname: x\n---\ny", "---\n---\n---\n---\nx", "---\n- a\nsources: [a/b,c]\n  - \"d: e\"\nsources: x\n---\n", "---\nname: \"a\\nb\"\n---", "---\ntype: ''\nname: ' x'\n---\n\n\n- **[decision]** x *(confidence: 80%)* <!-- from a/b -->"} {
 		f.Add([]byte(seed))
@@ -59,7 +59,7 @@ func FuzzNote(f *testing.F) {
 	})
 }
 
-// FuzzFact reads any line, and reads what it spells as the same.
+// FuzzFact checks that any line can be parsed and that the output parses to the same fact.
 func FuzzFact(f *testing.F) {
 	for _, seed := range []string{"- x", "* **[project]** a b *(confidence: 150%)* <!-- from a/b, c -->", "- ~~**[decision]** a *(confidence: 8%)*~~ (superseded 2026-01-01) <!-- from a/b -->", "- **[nothing]** x", "- ~~~~", "-  <!-- from -->"} {
 		f.Add(seed)
@@ -175,7 +175,7 @@ func TestCutIndex(t *testing.T) {
 	}
 }
 
-// TestCutIndexForASmallWindow cuts at a line, says so, and keeps within the room.
+// TestCutIndexForASmallWindow checks the cut at a line, the notice and the limit.
 func TestCutIndexForASmallWindow(t *testing.T) {
 	text := strings.Repeat("- one line of many\n", 100)
 	got := CutIndexTo(text, 500)

@@ -33,10 +33,9 @@ func on(disk vfs.FS) *Dir {
 	return Open("/m", Options{FS: disk, Clock: c.now})
 }
 
-// TestPowerCutAtEveryCall takes the power away at every call of a dream that
-// changes something, with the worst and with random choices of what the disk
-// kept. What is there afterwards is the old set or the new one, for who reads at
-// once and for who looks at the files after the next change.
+// TestPowerCutAtEveryCall simulates a power failure at every call of a consolidation, with
+// the worst and with random states of the disk. Afterwards the old or the new set is there,
+// both for immediate readers and after the next change.
 func TestPowerCutAtEveryCall(t *testing.T) {
 	d, _ := onFaulty(t)
 	old := state(t, d)
@@ -84,8 +83,8 @@ func TestPowerCutAtEveryCall(t *testing.T) {
 	}
 }
 
-// TestFailureAtEveryCall lets every call fail once: a dream fails or succeeds,
-// and what is there is the old set or the new one. The next dream succeeds.
+// TestFailureAtEveryCall lets every call fail once: the consolidation fails or succeeds,
+// and the old or the new set is there. The next consolidation succeeds.
 func TestFailureAtEveryCall(t *testing.T) {
 	d, _ := onFaulty(t)
 	old := state(t, d)

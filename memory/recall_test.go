@@ -107,8 +107,8 @@ func TestRecallGoesOnWithoutThePast(t *testing.T) {
 	}
 }
 
-// What was said is recalled whether there are notes or not: a window of several
-// messages is not held against the length of a note.
+// Messages are recalled with and without notes: the length of a window of several messages
+// is not compared with that of a note.
 func TestRecallOfThePastAlone(t *testing.T) {
 	said := "user: The electricians were here, both of them, and each has sent an offer with a long list of things.\n" +
 		"user: We go with Hoffmann, mostly since they can begin in March, and I signed it this morning.\n" +
@@ -156,8 +156,8 @@ func TestRecallReadsOnce(t *testing.T) {
 	}
 }
 
-// TestRecallSaysWhatIsOld marks what is older than a month, within the limit of bytes, and
-// nothing else.
+// TestRecallSaysWhatIsOld checks that only pieces older than a month are marked, within the
+// limit of bytes.
 func TestRecallSaysWhatIsOld(t *testing.T) {
 	d, _ := folderOf(t, homeNotes)
 	shelf := Shelf{Agent: d, Past: func(context.Context, string, int) ([]Past, error) {

@@ -40,7 +40,7 @@ func (l *library) list(_ context.Context, is News) ([]Session, error) {
 	return all, nil
 }
 
-// dream dreams the next night, and tells what was read.
+// dream consolidates on the next night and returns the conversations read.
 func (l *library) dream(t *testing.T, d *Dir, c *clock) (Dream, []firn.ID) {
 	t.Helper()
 	l.read = nil

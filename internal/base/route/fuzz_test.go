@@ -8,8 +8,8 @@ import (
 	"firn.dev/store"
 )
 
-// FuzzParse reads anything as a key. What is taken is canonical: it reads and
-// spells the same again, a store takes it, and so does a file system.
+// FuzzParse parses any input as a key. An accepted key is canonical: it parses and formats
+// to itself, and is valid for stores and file systems.
 func FuzzParse(f *testing.F) {
 	for _, s := range []string{"agent:main:main", "agent:A:B:dm:C:thread:d", "agent:x:telegram:group:-1:topic:7", "agent:a:%41:İ", "agent::", "main", "agent:0: 0"} {
 		f.Add(s)
@@ -40,8 +40,8 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// FuzzFromFileName reads anything as a file name. What is taken is the only
-// name of its key.
+// FuzzFromFileName parses any input as a file name. An accepted name is the only one of its
+// key.
 func FuzzFromFileName(f *testing.F) {
 	for _, s := range []string{"agent,main,main", "agent,main,x=/=y", "agent,main,%2e", "../x", "agent,a,%41"} {
 		f.Add(s)
@@ -54,8 +54,8 @@ func FuzzFromFileName(f *testing.F) {
 	})
 }
 
-// FuzzResolve routes anything. What is taken is the key of the agent that was
-// asked for, and never a shared one.
+// FuzzResolve routes any input. An accepted message gets a key of the requested agent, and
+// never a shared one.
 func FuzzResolve(f *testing.F) {
 	f.Add("main", "telegram", "bot", "direct", "12", "")
 	f.Add("", "Slack", "", "room", "C1", "1.2")
@@ -75,8 +75,7 @@ func FuzzResolve(f *testing.F) {
 	})
 }
 
-// FuzzText reads anything that people say as triggers and commands. Nothing
-// that was said is lost or made up.
+// FuzzText parses any text for triggers and commands. No text is lost or added.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"/new x", "@firn, /RESET@firn\nx", "/compact: hint", "/queue collect cap:3", "/né"} {
 		f.Add(s)

@@ -22,7 +22,7 @@ func readGolden(t *testing.T, name string, into any) {
 	}
 }
 
-// pairs are what a function of one argument made of it.
+// pairs are arguments and results of a function.
 type pairs [][2]string
 
 type goldenKeys struct {

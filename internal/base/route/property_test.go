@@ -40,8 +40,8 @@ func envelopes() *rapid.Generator[route.Envelope] {
 
 var scopes = []route.Scope{"", route.ScopeMain, route.ScopePerPeer, route.ScopePerChannelPeer, route.ScopePerAccountChannelPeer}
 
-// owner is all that sets two conversations apart, by the rules and not by the
-// code: who shares an owner may share a session, and nobody else.
+// owner identifies a conversation by the rules, independently of the code: only messages
+// with the same owner may share a session.
 type owner struct{ kind, channel, account, peer, thread string }
 
 func ownerOf(c route.Config, e route.Envelope) owner {
@@ -107,9 +107,8 @@ func neighbours(e route.Envelope) []route.Envelope {
 	return all
 }
 
-// TestTwoOwnersNeverShare sends messages from people who are easily mistaken
-// for each other. Two of them get the same key if and only if the rules say
-// that they share a session.
+// TestTwoOwnersNeverShare sends messages from people with similar IDs. Two of them get the
+// same key if and only if the rules say so.
 func TestTwoOwnersNeverShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := route.Config{
