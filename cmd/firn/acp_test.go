@@ -11,14 +11,14 @@ import (
 	"github.com/coder/acp-go-sdk"
 )
 
-// editor is the protocol's own client: it hears what the agent does.
+// editor is a client of the protocol. It records the agent's updates.
 type editor struct {
 	t    *testing.T
 	conn *acp.ClientSideConnection
 	quit func()
 
 	mu sync.Mutex
-	// heard is what was told, in short; more wakes who waits for it.
+	// heard are the updates in short form; more wakes a waiting reader.
 	heard []string
 	more  chan struct{}
 }
@@ -83,7 +83,7 @@ func (e *editor) SessionUpdate(_ context.Context, n acp.SessionNotification) err
 	return nil
 }
 
-// take returns what was heard: what one says in a row as one line.
+// take returns the updates; consecutive text of one author is one line.
 func (e *editor) take() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -118,7 +118,7 @@ func (e *editor) await(text string) {
 	}
 }
 
-// prompt says something and returns why the turn ended.
+// prompt sends a message and returns the stop reason.
 func (e *editor) prompt(id acp.SessionId, text string) acp.StopReason {
 	e.t.Helper()
 	got, err := e.conn.Prompt(e.t.Context(), acp.PromptRequest{SessionId: id, Prompt: []acp.ContentBlock{acp.TextBlock(text)}})
@@ -128,7 +128,7 @@ func (e *editor) prompt(id acp.SessionId, text string) acp.StopReason {
 	return got.StopReason
 }
 
-func (e *editor) begin() acp.SessionId {
+func (e *editor) newSession() acp.SessionId {
 	e.t.Helper()
 	s, err := e.conn.NewSession(e.t.Context(), acp.NewSessionRequest{Cwd: "/tmp", McpServers: []acp.McpServer{}})
 	if err != nil {
@@ -179,12 +179,12 @@ func (e *editor) WaitForTerminalExit(context.Context, acp.WaitForTerminalExitReq
 	return acp.WaitForTerminalExitResponse{}, errNot
 }
 
-// TestACP talks to an agent from an editor: what it says and does is told, and
-// after a restart all of it is told again.
+// TestACP talks to an agent from an editor: its messages and calls are sent, and replayed
+// after a restart.
 func TestACP(t *testing.T) {
 	home := t.TempDir()
 	e := startACP(t, home, nil)
-	id := e.begin()
+	id := e.newSession()
 	if why := e.prompt(id, "what is 6*7?"); why != acp.StopReasonEndTurn {
 		t.Errorf("it ended with %s", why)
 	}
@@ -228,7 +228,7 @@ func TestACPBesideAGateway(t *testing.T) {
 	home := t.TempDir()
 	startServe(t, home)
 	e := startACP(t, home, nil)
-	id := e.begin()
+	id := e.newSession()
 	if why := e.prompt(id, "what is 6*7?"); why != acp.StopReasonEndTurn || !strings.Contains(e.take(), "42") {
 		t.Errorf("it ended with %s", why)
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/coder/acp-go-sdk"
 )
 
-// TestACPCancel stops a turn in the middle of an answer: the prompt says so,
-// what was said is kept, and the session goes on.
+// TestACPCancel stops a turn in the middle of an answer: the prompt reports it, the partial
+// answer is kept, and the session continues.
 func TestACPCancel(t *testing.T) {
 	home, server := t.TempDir(), newSlowServer(t)
 	e := startACP(t, home, []string{"OPENAI_BASE_URL=" + server.URL}, "-m", "openai/slow")
-	id := e.begin()
+	id := e.newSession()
 	ended := make(chan acp.StopReason)
 	go func() { ended <- e.prompt(id, "count") }()
 	e.await("one two ")

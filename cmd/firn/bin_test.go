@@ -78,8 +78,8 @@ func TestBin(t *testing.T) {
 	}
 }
 
-// TestMaintenanceReport runs the limits of a user whose sessions are mostly protected: it
-// says what is kept and why, and which limits stay exceeded.
+// TestMaintenanceReport checks the limits of a user with mostly protected sessions: the
+// report lists the protected ones with reasons and the limits that stay exceeded.
 func TestMaintenanceReport(t *testing.T) {
 	home := t.TempDir()
 	p := &pair{t: t}

@@ -10,7 +10,7 @@ import (
 )
 
 // smallWindow writes settings with a provider whose model has a small window, and
-// whatever is said besides of the agents.
+// additional settings of agents.
 func (s *fakeProvider) smallWindow(t *testing.T, home string, window int, agents string) {
 	t.Helper()
 	s.model = ""
@@ -38,8 +38,8 @@ window = %d
 // filler is n characters of text.
 func filler(n int) string { return strings.Repeat("ten chars ", n/10) }
 
-// TestBreakerOverHTTP talks past the limit of compaction with a summarizer that always
-// fails: it is asked three times in all, not every turn, and show says so.
+// TestBreakerOverHTTP exceeds the compaction limit with a summarizer that always fails: it
+// is called three times in total, and show reports it.
 func TestBreakerOverHTTP(t *testing.T) {
 	home := t.TempDir()
 	summaries := func(s *fakeProvider) (n int) {
@@ -89,9 +89,9 @@ func TestBreakerOverHTTP(t *testing.T) {
 	}
 }
 
-// TestOverflowIsOneSentence lets a provider refuse with a limit of its own, far below
-// what its model is said to take: a message that is too large is refused in one sentence
-// with that number, and is not summarized.
+// TestOverflowIsOneSentence uses a provider that rejects requests at a limit far below its
+// model's stated window: a message that is too large is rejected in one sentence with that
+// number, and is not summarized.
 func TestOverflowIsOneSentence(t *testing.T) {
 	home := t.TempDir()
 	server := newFakeProvider(t, func(r fakeRequest) (int, string) {
@@ -104,7 +104,7 @@ func TestOverflowIsOneSentence(t *testing.T) {
 	if _, notes, code := server.firn(t, home, home, "chat", "-p", "--no-tools", "short"); code != 0 {
 		t.Fatal(notes)
 	}
-	for _, config := range []int{200_000, 4_000} { // said to be larger, and smaller, than it is
+	for _, config := range []int{200_000, 4_000} { // stated larger, and smaller, than it is
 		server.smallWindow(t, home, config, "")
 		before := len(server.all())
 		out, notes, code := server.firn(t, home, home, "chat", "-c", "-p", "--no-tools", filler(48_000))
@@ -122,15 +122,15 @@ func TestOverflowIsOneSentence(t *testing.T) {
 			t.Errorf("window %d: it was asked %d times", config, n)
 		}
 	}
-	// The session goes on: what was too large is left out or summarized, now that it is old.
+	// The session continues: the large message is now old and is left out or summarized.
 	server.smallWindow(t, home, 200_000, "")
 	if out, notes, code := server.firn(t, home, home, "chat", "-c", "-p", "--no-tools", "and now?"); code != 0 || !strings.Contains(out, "Fine.") {
 		t.Errorf("afterwards it ended with %d: %s %s", code, out, notes)
 	}
 }
 
-// TestWindowWarnings fills a window that nothing makes room in: it warns when it becomes
-// nearly full, and when it is full, also with -p; and all commands say the same.
+// TestWindowWarnings fills a window without compaction: it warns when it becomes nearly
+// full and when it is full, also with -p; and all commands agree.
 func TestWindowWarnings(t *testing.T) {
 	home := t.TempDir()
 	server := newFakeProvider(t, func(fakeRequest) (int, string) { return http.StatusOK, filler(1000) })

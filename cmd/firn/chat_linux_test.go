@@ -23,7 +23,7 @@ func TestChatAtATerminal(t *testing.T) {
 	c.types("and what is 6*7?")
 	c.out.Await("(waits")
 	c.types("/status")
-	c.out.Await("(waits") // what the program has read, Ctrl-C does not take away
+	c.out.Await("(waits") // Ctrl-C does not discard input that was already read
 	c.press(0x03)
 	c.out.Await("stopped by the user")
 	c.out.Await("one two ") // the next question is asked
@@ -61,8 +61,7 @@ func TestChatAtATerminal(t *testing.T) {
 	}
 }
 
-// seatedChat starts a chat at a terminal of its own, on which everything that
-// is said is seen.
+// seatedChat starts a chat at its own terminal and records its output.
 func seatedChat(t *testing.T, home string, server *slowServer, args ...string) *running {
 	t.Helper()
 	keys, tty := openTerminal(t)

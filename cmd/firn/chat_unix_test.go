@@ -21,9 +21,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// TestKillChat kills the program in the middle of an answer. What was said is
-// there exactly once, what was answered is kept and marked, and the
-// conversation goes on.
+// TestKillChat kills the program in the middle of an answer. The message is stored exactly
+// once, the partial answer is kept and marked, and the conversation continues.
 func TestKillChat(t *testing.T) {
 	home, server := t.TempDir(), newSlowServer(t)
 	c := startChat(t, home, server, "-m", "openai/slow")
@@ -46,8 +45,8 @@ func TestKillChat(t *testing.T) {
 	verify(t, home)
 }
 
-// TestKillBeforeAnswer kills the program when the model was asked and has said
-// nothing: the question is there, and can be answered.
+// TestKillBeforeAnswer kills the program before the model's first output: the message is
+// stored and can be answered.
 func TestKillBeforeAnswer(t *testing.T) {
 	home, server := t.TempDir(), newSlowServer(t)
 	server.mute = true
@@ -218,7 +217,7 @@ func (c *running) wait() int {
 }
 
 // look opens a home to look at it.
-func look(t *testing.T, home string) *filestore.Store {
+func openStore(t *testing.T, home string) *filestore.Store {
 	t.Helper()
 	st, err := filestore.Open(home, filestore.Options{ReadOnly: true})
 	if err != nil {
@@ -231,7 +230,7 @@ func look(t *testing.T, home string) *filestore.Store {
 func onlySession(t *testing.T, home string) firn.ID {
 	t.Helper()
 	var ids []firn.ID
-	for info, err := range look(t, home).List(t.Context(), store.Query{}) {
+	for info, err := range openStore(t, home).List(t.Context(), store.Query{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -243,11 +242,11 @@ func onlySession(t *testing.T, home string) firn.ID {
 	return ids[0]
 }
 
-// awaitDraft waits until what the model said so far is kept.
+// awaitDraft waits until a chunk of the answer is stored.
 func awaitDraft(t *testing.T, home string) firn.ID {
 	t.Helper()
 	id := onlySession(t, home)
-	for rec, err := range look(t, home).Follow(t.Context(), id, store.Start) {
+	for rec, err := range openStore(t, home).Follow(t.Context(), id, store.Start) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,11 +260,11 @@ func awaitDraft(t *testing.T, home string) firn.ID {
 	return ""
 }
 
-// transcript tells the messages of a session in short.
+// transcript lists the messages of a session in short form.
 func transcript(t *testing.T, home string, id firn.ID) string {
 	t.Helper()
 	var b strings.Builder
-	for rec, err := range look(t, home).Read(t.Context(), id, store.Start) {
+	for rec, err := range openStore(t, home).Read(t.Context(), id, store.Start) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -30,7 +30,7 @@ func newTalk(id string, n int) *talk {
 	s := &talk{id: id}
 	s.lines = append(s.lines, fmt.Sprintf(`{"type":"session","version":3,"id":"%s","timestamp":"2026-01-02T03:04:05.000Z","cwd":"","firn":1,"agent":"main"}`, id))
 	for i := 1; i <= n; i++ {
-		s.say(entryName(i), parentName(i), fmt.Sprintf("message %d.", i))
+		s.add(entryName(i), parentName(i), fmt.Sprintf("message %d.", i))
 	}
 	return s
 }
@@ -44,8 +44,8 @@ func parentName(n int) string {
 	return `"` + entryName(n-1) + `"`
 }
 
-// say adds a message.
-func (s *talk) say(id, parent, text string) {
+// add adds a message.
+func (s *talk) add(id, parent, text string) {
 	s.lines = append(s.lines, fmt.Sprintf(`{"type":"message","id":"%s","parentId":%s,"timestamp":"2026-01-02T03:04:06.000Z","message":{"role":"user","content":[{"type":"text","text":"%s"}],"timestamp":1767323046000}}`, id, parent, text))
 }
 
@@ -104,14 +104,14 @@ type damageKind struct {
 	change func([]byte) []byte
 	// mark is in the line that names the damage; empty if it is not damage.
 	mark string
-	// lost says that content cannot be read, quiet that it is not in the live part.
+	// lost means that content cannot be read, quiet that it is not in the live part.
 	lost, quiet bool
 	// gone are the messages that are not shown, aside those that are only shown
 	// with all that is on disk.
 	gone, aside []int
 	// verify is the exit code of firn verify.
 	verify int
-	// loose says that the order of entries is another one.
+	// loose means that the order of entries differs.
 	loose bool
 }
 
@@ -119,7 +119,7 @@ func damageKinds() []damageKind {
 	swap := func(lines []string) []string { lines[5], lines[6] = lines[6], lines[5]; return lines }
 	compacted := func(s *talk) {
 		s.lines = append(s.lines, `{"type":"compaction","id":"c00000000001","parentId":"`+entryName(9)+`","timestamp":"2026-01-02T03:04:07.000Z","summary":"what was said.","firstKeptEntryId":"`+entryName(8)+`","tokensBefore":9}`)
-		s.say("e0000000010x", `"c00000000001"`, "message 10.")
+		s.add("e0000000010x", `"c00000000001"`, "message 10.")
 	}
 	zeros := func(b []byte) []byte {
 		at := bytes.Index(b, []byte("message 5."))
@@ -141,7 +141,7 @@ func damageKinds() []damageKind {
 		{name: "type misspelt", change: onLines(func(l []string) []string { l[5] = strings.Replace(l[5], `{"type"`, `{"typd"`, 1); return l }), gone: []int{5}},
 		{name: "parent missing", change: onLines(func(l []string) []string { return slices.Delete(l, 5, 6) }), mark: "entry #5 is out of place (its parent e00000000005", gone: []int{5}, verify: 8},
 		{name: "lines swapped", change: onLines(swap), mark: "entry #5 is out of place (its parent e00000000005", aside: []int{5}, verify: 8, loose: true},
-		{name: "id used twice", shape: func(s *talk) { s.say(entryName(10), parentName(10), "message 10.") }, change: replace(`"id":"`+entryName(10), `"id":"`+entryName(3)), mark: "entry #10 is out of place (an earlier entry has the same id", verify: 8},
+		{name: "id used twice", shape: func(s *talk) { s.add(entryName(10), parentName(10), "message 10.") }, change: replace(`"id":"`+entryName(10), `"id":"`+entryName(3)), mark: "entry #10 is out of place (an earlier entry has the same id", verify: 8},
 		{name: "purged", change: onLines(func(l []string) []string {
 			erased := `{"type":"erased","id":"` + entryName(5) + `","parentId":"` + entryName(4) + `"}`
 			l[5] = erased + strings.Repeat(" ", len(l[5])-len(erased))
@@ -213,9 +213,9 @@ func damageBlocks(text string, without []int, sorted bool) []string {
 	return blocks
 }
 
-// TestDamageIsNamed damages sessions in all ways, and looks at them with all
-// commands: each names the place and the next step, shows all the rest as it was,
-// and ends with 8 if content was lost. What is not damage is not named.
+// TestDamageIsNamed damages sessions in all ways and runs all commands on them: each names
+// the place and the next step, shows the rest unchanged, and exits with 8 if content was
+// lost. Undamaged parts are not reported.
 func TestDamageIsNamed(t *testing.T) {
 	for i, k := range damageKinds() {
 		t.Run(k.name, func(t *testing.T) {
@@ -239,7 +239,7 @@ func (k damageKind) checkReading(t *testing.T, id, sound, damaged string) {
 	for _, c := range []struct {
 		args    []string
 		without []int
-		// structure says that it names entries that are out of place.
+		// structure means that it names misplaced entries.
 		structure bool
 	}{
 		{[]string{"cat", id}, branch, true},
@@ -337,7 +337,7 @@ func (k damageKind) checkLists(t *testing.T, id, home string) {
 	}
 }
 
-// checkJSON looks at what programs are told.
+// checkJSON checks the JSON output.
 func (k damageKind) checkJSON(t *testing.T, id, home string) {
 	_, out, errs := damageRun(t, home, "cat", id, "--json")
 	found := 0

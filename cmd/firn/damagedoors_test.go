@@ -50,7 +50,7 @@ func TestDamageAtTheDoors(t *testing.T) {
 	}
 }
 
-// lastText is what the last line of a session says.
+// lastText returns the text of the last line of a session.
 func lastText(s *talk) string {
 	_, text, _ := strings.Cut(s.lines[len(s.lines)-1], `"text":"`)
 	text, _, _ = strings.Cut(text, `"`)

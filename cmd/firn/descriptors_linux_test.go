@@ -88,9 +88,9 @@ func until(ctx context.Context, t *testing.T, what string, do func() error) (don
 	}
 }
 
-// TestFewDescriptors runs a gateway with low limits of file descriptors and more
-// sessions, followers and requests than those have room for: every request is
-// answered in the end, and what was acknowledged is in the files.
+// TestFewDescriptors runs a gateway with low limits of file descriptors and more sessions,
+// followers and requests than fit: every request is answered eventually, and acknowledged
+// entries are in the files.
 func TestFewDescriptors(t *testing.T) {
 	for limit, sessions := range map[int]int{64: 250, 100: 250, 256: 400, 1024: 1300} {
 		t.Run(fmt.Sprint(limit), func(t *testing.T) {
@@ -241,9 +241,8 @@ func readyz(ctx context.Context, c *http.Client) error {
 	return err
 }
 
-// TestReadyWithoutDescriptors takes the descriptors away from a gateway that
-// runs: it says that it is not ready and why, takes no harm, and is ready again
-// when it has some.
+// TestReadyWithoutDescriptors exhausts the descriptors of a running gateway: it reports
+// that it is not ready and why, stays intact, and is ready again when some are free.
 func TestReadyWithoutDescriptors(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()

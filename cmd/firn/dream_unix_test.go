@@ -18,8 +18,8 @@ import (
 	"firn.dev/internal/term/line/linetest"
 )
 
-// dreamServer speaks the Chat Completions API as a model that finds facts and
-// advises on them. It tells of every question, and answers when it may.
+// dreamServer is a Chat Completions server that extracts facts and gives advice. It reports
+// every request and answers on command.
 type dreamServer struct {
 	*httptest.Server
 	asked chan string
@@ -58,7 +58,7 @@ func newDreamServer(t *testing.T) *dreamServer {
 	return s
 }
 
-// dreamsHome is a home with a note, and a session that has something to say.
+// dreamsHome creates a home with a note and a session with facts.
 func dreamsHome(t *testing.T) string {
 	t.Helper()
 	home := t.TempDir()
@@ -75,8 +75,7 @@ func (s *dreamServer) with(home string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// notesIn are the notes of a home as they lie on disk, without what is beside
-// them.
+// notesIn returns the notes of a home as on disk, without state files.
 func notesIn(t *testing.T, home string) string {
 	t.Helper()
 	dir := filepath.Join(home, "agents", "main", "workspace")
@@ -95,8 +94,8 @@ func notesIn(t *testing.T, home string) string {
 	return all
 }
 
-// TestTwoDreamAtOnce starts two programs that dream on one home: one does, the
-// other says who it is that does.
+// TestTwoDreamAtOnce starts two consolidations of one home: one runs, the other names the
+// owner of the lock.
 func TestTwoDreamAtOnce(t *testing.T) {
 	server, home := newDreamServer(t), dreamsHome(t)
 	first, out := server.with(home, "memory", "dream"), linetest.NewEar(t)

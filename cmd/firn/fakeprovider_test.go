@@ -32,7 +32,7 @@ type fakeRequest struct {
 	Body string
 }
 
-// text is all that the messages of a request say.
+// text returns the text of all messages of a request.
 func (r fakeRequest) text() string {
 	var body struct {
 		Messages []struct{ Content any }
@@ -83,8 +83,8 @@ func (s *fakeProvider) all() []fakeRequest {
 	return append([]fakeRequest(nil), s.requests...)
 }
 
-// firn runs a command against the provider, in a directory, and returns what it
-// printed, its notes and its exit code.
+// firn runs a command against the provider in a directory and returns its output and exit
+// code.
 func (s *fakeProvider) firn(t *testing.T, home, dir string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	return s.firnSaid(t, home, dir, "", args...)

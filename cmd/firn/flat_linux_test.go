@@ -48,7 +48,7 @@ type sessionWriter struct {
 }
 
 func (w *sessionWriter) line(format string, args ...any) {
-	n, _ := fmt.Fprintf(w.w, format+"\n", args...) // the flush at the end tells
+	n, _ := fmt.Fprintf(w.w, format+"\n", args...) // errors are reported by the final flush
 	w.size += n
 }
 
@@ -75,8 +75,7 @@ func (w *sessionWriter) turn() {
 	}
 }
 
-// bytesRead runs firn and returns how many bytes the process asked the kernel for, and
-// what it printed.
+// bytesRead runs firn and returns the number of bytes read by the process and its output.
 func bytesRead(t *testing.T, home string, args ...string) (int, string) {
 	t.Helper()
 	var out strings.Builder
@@ -86,7 +85,7 @@ func bytesRead(t *testing.T, home string, args ...string) (int, string) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// What an ended process did is told until it is waited for.
+	// The counters of an ended process are available until it is waited for.
 	const byPid, ended, stay = 1, 4, 0x01000000 // P_PID, WEXITED, WNOWAIT
 	for {
 		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, byPid, uintptr(cmd.Process.Pid), 0, ended|stay, 0, 0)

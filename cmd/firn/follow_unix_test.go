@@ -14,7 +14,7 @@ import (
 	"firn.dev/internal/term/line/linetest"
 )
 
-// firnIn runs firn on a home and returns what it prints.
+// firnIn runs firn on a home and returns its output.
 func firnIn(t *testing.T, home string, args ...string) string {
 	t.Helper()
 	out, err := firnCommand(home, args...).Output()
@@ -30,8 +30,7 @@ func firnCommand(home string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestFollow waits for what is added to a session by other processes, with and
-// without a gateway.
+// TestFollow waits for entries added by other processes, with and without a gateway.
 func TestFollow(t *testing.T) {
 	for _, served := range []bool{false, true} {
 		home := t.TempDir()

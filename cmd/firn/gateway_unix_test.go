@@ -73,13 +73,12 @@ func TestClientScripts(t *testing.T) {
 	}
 }
 
-// TestGatewayScripts runs the scripts of the gateway itself. Besides the others
-// they have
+// TestGatewayScripts runs the scripts of the gateway. Their additional commands are
 //
-//	tcpaddress             sets TCP to where the gateway listens
-//	secret NAME FILE       sets a variable to what is in a file
+//	tcpaddress             sets TCP to the gateway's TCP address
+//	secret NAME FILE       sets a variable to the content of a file
 //	logged TEXT            waits until the gateway has logged the text
-//	guest begin|end        lets a command work on the home, until it may end
+//	guest begin|end        runs a command on the home until it may end
 func TestGatewayScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("..", "..", "testdata", "script", "gateway"),
@@ -92,7 +91,7 @@ func TestGatewayScripts(t *testing.T) {
 	})
 }
 
-// tcpAddress tells a script where its gateway listens.
+// tcpAddress sets the address of a script's gateway.
 func tcpAddress(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, neg, len(args) == 0, "tcpaddress")
 	var at struct{ TCP string }
@@ -187,7 +186,7 @@ type served struct {
 	log  *diary
 }
 
-// diary is what a gateway logs, in memory and in a file that scripts can read.
+// diary is the log of a gateway, in memory and in a file that scripts can read.
 type diary struct {
 	file *os.File
 	more chan struct{}
@@ -209,7 +208,7 @@ func (d *diary) Write(p []byte) (int, error) {
 	return d.file.Write(p)
 }
 
-// await waits until something is logged behind what was waited for before.
+// await waits until a text is logged after the previously awaited one.
 func (d *diary) await(text string) bool {
 	patience := time.After(basetest.Limit)
 	for {
@@ -249,8 +248,8 @@ func theGateway(ts *testscript.TestScript) *served {
 	return g
 }
 
-// startGateway runs firn serve and returns when it listens: it says so on
-// stdout, after it wrote down its address.
+// startGateway runs firn serve and returns when it listens, which it reports on stdout
+// after writing its address file.
 func startGateway(ts *testscript.TestScript, args []string) {
 	program, err := exec.LookPath("firn")
 	ts.Check(err)
@@ -268,7 +267,7 @@ func startGateway(ts *testscript.TestScript, args []string) {
 	line, err := bufio.NewReader(out).ReadString('\n')
 	go func() {
 		io.Copy(io.Discard, out)
-		cmd.Wait() // the code says how it ended
+		cmd.Wait() // the exit code is checked below
 		log.Close()
 		close(g.done)
 	}()

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestInstructionsReachTheProvider talks below a project and looks at what the provider
-// gets: the instructions of the directory and its parents, what they include, and
-// nothing from outside. firn window shows the same.
+// TestInstructionsReachTheProvider chats below a project and checks the request: the
+// instructions of the directory and its parents, their includes, and nothing from outside.
+// firn window shows the same.
 func TestInstructionsReachTheProvider(t *testing.T) {
 	top, home := t.TempDir(), t.TempDir()
 	root := filepath.Join(top, "project")
@@ -67,8 +67,8 @@ func TestInstructionsReachTheProvider(t *testing.T) {
 	}
 }
 
-// TestWindowShowsRecall notes something, and finds it both in the request and in what
-// firn window says the request carries.
+// TestWindowShowsRecall stores a note and finds it both in the request and in the output of
+// firn window.
 func TestWindowShowsRecall(t *testing.T) {
 	home := t.TempDir()
 	server := newFakeProvider(t, func(fakeRequest) (int, string) { return http.StatusOK, "In Oslo." })

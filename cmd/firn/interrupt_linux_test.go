@@ -36,9 +36,9 @@ func TestInterrupt(t *testing.T) {
 	}
 }
 
-// interrupt starts a command and interrupts it in the middle of what it says.
-// That it cannot be done before is seen to by a pipe that takes little: who
-// says more waits until it is read. It returns all that was said, and the code.
+// interrupt starts a command and interrupts it in the middle of its output. A small pipe
+// buffer ensures that the command is still writing. It returns the output and the exit
+// code.
 func interrupt(t *testing.T, cmd *exec.Cmd) (said string, code int) {
 	t.Helper()
 	read, write, err := os.Pipe()

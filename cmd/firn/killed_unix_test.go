@@ -15,9 +15,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestKilledGatewayGoesOn kills firn serve with SIGKILL while it answers one message
-// and two more wait, all of them acknowledged. The next one answers each of them once,
-// in order, by itself: nobody asks for it, and nobody says anything again.
+// TestKilledGatewayGoesOn kills firn serve with SIGKILL while it answers one message and
+// two more are queued, all acknowledged. The next gateway answers each of them once, in
+// order, without any request.
 func TestKilledGatewayGoesOn(t *testing.T) {
 	home, server := t.TempDir(), newSlowServer(t)
 	killed, out := firnCommand(home, "serve", "--json"), linetest.NewEar(t)
@@ -60,7 +60,7 @@ func TestKilledGatewayGoesOn(t *testing.T) {
 	tail.Process.Signal(syscall.SIGINT)
 	tail.Wait()
 	got := slices.DeleteFunc(strings.Split(strings.TrimSpace(transcript(t, home, id)), "\n"), func(line string) bool {
-		return strings.HasSuffix(line, "(aborted)") // what the first one had of its answer
+		return strings.HasSuffix(line, "(aborted)") // the partial answer of the first gateway
 	})
 	if !slices.EqualFunc(got, want, strings.HasPrefix) {
 		t.Errorf("the session has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))

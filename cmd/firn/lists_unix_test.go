@@ -29,11 +29,11 @@ import (
 // number.
 const listSteps = 24
 
-// TestListsMatchTranscripts makes random changes by the program, by a gateway and by the
-// library, and compares after each what lists, details and keys say with a full read of
-// the transcripts. The gateway is started, stopped and killed meanwhile. In the end, and
-// now and then, the same is done in a copy of the home without sessions.json and indexes.
-// FIRN_SEED repeats a run.
+// TestListsMatchTranscripts makes random changes with the program, a gateway and the
+// library, and compares lists, details and keys with a full read of the transcripts after
+// each. The gateway is started, stopped and killed meanwhile. Occasionally and at the end,
+// the same is done in a copy of the home without sessions.json and indexes. FIRN_SEED
+// repeats a run.
 func TestListsMatchTranscripts(t *testing.T) {
 	t.Parallel()
 	steps := listSteps
@@ -169,8 +169,8 @@ func (l *lists) endGateway() {
 	l.gateway, l.c = nil, nil
 }
 
-// check compares what is said of sessions with the transcripts. Turns may still be
-// running: then the transcripts change while it looks, and it looks again.
+// check compares the reported sessions with the transcripts. If running turns change the
+// transcripts meanwhile, it repeats the check.
 func (l *lists) check() {
 	l.t.Helper()
 	for range manyLooks {
@@ -191,7 +191,7 @@ func (l *lists) check() {
 // manyLooks is how often it is looked again at most.
 const manyLooks = 100
 
-// sight is what somebody who looks is told.
+// sight is a client's view of the sessions.
 type sight struct {
 	what     string
 	sessions map[firn.ID]wire.Session
@@ -242,7 +242,7 @@ func (l *lists) decode(into any, args ...string) {
 	}
 }
 
-// asked is what a gateway says, with the details of each session.
+// asked returns a gateway's view, with the details of each session.
 func (l *lists) asked(what string, c *client.Client) sight {
 	l.t.Helper()
 	s := sight{what: what, sessions: make(map[firn.ID]wire.Session), keys: make(map[string]firn.ID)}
@@ -264,7 +264,7 @@ func (l *lists) asked(what string, c *client.Client) sight {
 	return s
 }
 
-// compare reports in what a sight differs from the transcripts.
+// compare reports the differences between a view and the transcripts.
 func (l *lists) compare(all []sight, want map[firn.ID]told) {
 	l.t.Helper()
 	for _, s := range all {

@@ -268,7 +268,7 @@ func (l *lists) chatAndEnd(string) bool {
 	return ok
 }
 
-// kill kills the gateway while it answers, and nobody waits for it.
+// kill kills the gateway during an answer that is not awaited.
 func (l *lists) kill(id string) bool {
 	c := l.serve()
 	_, err := c.Turn(l.t.Context(), firn.ID(id), wire.Turn{Text: l.name("hello"), Wait: new(false)})

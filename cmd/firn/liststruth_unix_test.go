@@ -15,7 +15,7 @@ import (
 	"firn.dev/wire"
 )
 
-// told is what the entries of a transcript say of a session, all of them read.
+// told holds the properties of a session from a full read of its transcript.
 type told struct {
 	// line is all that is compared, shape which entry follows which.
 	line     string
@@ -59,7 +59,7 @@ func (l *lists) truths() map[firn.ID]told {
 			}
 			r.add(rec, e)
 		}
-		all[h.ID] = r.told(h)
+		all[h.ID] = r.properties(h)
 	}
 	return all
 }
@@ -122,7 +122,7 @@ func (r *transcriptReader) add(rec store.Record, e firn.Entry) {
 	r.tree.Add(rec.At, rec.Glance)
 }
 
-func (r *transcriptReader) told(h store.Holding) told {
+func (r *transcriptReader) properties(h store.Holding) told {
 	off := make(map[firn.EntryID]bool)
 	for i := len(r.stones) - 1; i >= 0; i-- {
 		if !off[r.stoneIDs[i]] {
@@ -169,7 +169,7 @@ func countsOnWire(c *store.Counts) *wire.Counts {
 	return &wire.Counts{Turns: c.Turns, Messages: c.Messages, Compactions: c.Compactions, Branches: c.Branches, Tokens: c.Tokens, Window: c.Window, Cost: c.Cost}
 }
 
-// spell writes down what is compared.
+// spell formats the compared properties.
 func spell(s wire.Session, tags string) string {
 	counts := wire.Counts{}
 	if s.Counts != nil {
@@ -179,7 +179,8 @@ func spell(s wire.Session, tags string) string {
 		s.Title, s.Prompt, s.CWD, s.Agent, tags, s.Hidden, s.Archived, s.End, s.Bytes, s.Created.UTC(), s.Updated.UTC(), counts, s.State.Turns, s.State.Messages, s.State.Compactions, s.State.Branches)
 }
 
-// toldBy is what a list says of a session. A list without states is not asked for them.
+// toldBy formats the properties of a session in a list. A list without states leaves them
+// out.
 func toldBy(s wire.Session, want told) string {
 	if s.State == nil || want.purged {
 		s.State = &wire.State{}

@@ -153,7 +153,7 @@ func unchanged(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// describe tells all that can be told of the files below a directory.
+// describe lists the contents, modes and times of all files below a directory.
 func describe(ts *testscript.TestScript, dir string) string {
 	var b strings.Builder
 	ts.Check(filepath.WalkDir(ts.MkAbs(dir), func(path string, d fs.DirEntry, err error) error {

@@ -24,7 +24,7 @@ func program(home string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// outputs runs firn and returns what it prints.
+// outputs runs firn and returns its output.
 func outputs(t *testing.T, home string, args ...string) string {
 	t.Helper()
 	cmd := program(home, args...)
@@ -49,7 +49,7 @@ func mcpClient(t *testing.T, transport mcp.Transport) *mcp.ClientSession {
 	return s
 }
 
-// call calls a tool and returns its text, and what it says as data.
+// call calls a tool and returns its text and structured content.
 func call(t *testing.T, s *mcp.ClientSession, name string, args map[string]any) (string, map[string]any, bool) {
 	t.Helper()
 	result, err := s.CallTool(t.Context(), &mcp.CallToolParams{Name: name, Arguments: args})
@@ -157,7 +157,7 @@ func walkMCP(t *testing.T, s *mcp.ClientSession) {
 	}
 }
 
-// findMCP finds what was said, also behind a compaction, and looks around it.
+// findMCP finds a message, also behind a compaction, and reads its context.
 func findMCP(t *testing.T, s *mcp.ClientSession, id string, entry any) {
 	t.Helper()
 	text, _ := well(t, s, "search_sessions", map[string]any{"query": "what is 6*7", "session": id})

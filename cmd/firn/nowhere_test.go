@@ -21,8 +21,8 @@ func somewhere(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// nowhere fails if a file below some directories has a word. Directories whose
-// names are told with a dash before them are left out.
+// nowhere fails if a file below some directories contains a word. Directory names with a
+// leading dash are excluded.
 func nowhere(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, neg, len(args) > 1, "nowhere WORD [-NAME…] DIR…")
 	if files := filesWith(ts, args[0], args[1:]); len(files) > 0 {
@@ -30,8 +30,8 @@ func nowhere(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// filesWith finds the files that have a word in their names, or anywhere in their
-// bytes: large or small, in UTF-8 or UTF-16, and within what is compressed.
+// filesWith finds the files with a word in their names or contents: in any case, in UTF-8
+// or UTF-16, and in compressed data.
 func filesWith(ts *testscript.TestScript, word string, dirs []string) []string {
 	var files []string
 	for _, dir := range dirs {
@@ -61,8 +61,7 @@ func filesWith(ts *testscript.TestScript, word string, dirs []string) []string {
 	return files
 }
 
-// holds tells where in some bytes a word is, with what stands around it; empty if
-// it is nowhere.
+// holds returns the context of a word in data; empty if it does not occur.
 func holds(data []byte, word string) string {
 	if where := within(data, word); where != "" {
 		return where
@@ -89,8 +88,8 @@ func within(data []byte, word string) string {
 	return ""
 }
 
-// unpack finds what is compressed in some bytes: frames of zstd, wherever they
-// begin. Nothing is compressed in another way.
+// unpack returns the decompressed zstd frames in data, wherever they start. No other
+// compression is used.
 func unpack(data []byte) [][]byte {
 	var all [][]byte
 	decoder, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))

@@ -17,8 +17,8 @@ import (
 
 var takePictures = flag.Bool("pictures", false, "write the picture of a terminal in docs/pictures anew")
 
-// TestTerminalPicture does in a real shell what the picture in the README shows,
-// and sees that the picture shows just that (go test -pictures takes it anew).
+// TestTerminalPicture runs the session of the README's picture in a real shell and compares
+// it with the picture (go test -pictures updates it).
 func TestTerminalPicture(t *testing.T) {
 	home := t.TempDir()
 	cmd := exec.Command("bash", "--norc", "--noprofile", "--noediting", "-i")
@@ -30,7 +30,7 @@ func TestTerminalPicture(t *testing.T) {
 	w.keepPicture(filepath.Join("..", "..", "docs", "pictures", "terminal.svg"))
 }
 
-// story talks, is killed in the middle of an answer, goes on, and finds what was said.
+// story chats, is killed in the middle of an answer, resumes, and searches.
 func (w *window) story(home string) {
 	w.t.Helper()
 	w.AwaitThat(w.t, "the shell waits", func() bool { return w.String() == "$\n" })
@@ -48,7 +48,7 @@ func (w *window) story(home string) {
 	w.sees("these words")
 	w.awaitOnDisk(home, "these") // else it depends on when the kill comes if it is kept
 	w.kill()
-	// What is typed before the prompt is there would be shown before it.
+	// Input typed before the prompt appears would be shown before it.
 	w.shows("› Killed", "$")
 	w.press("firn chat -c\r")
 	w.sees("/retry asks again")
@@ -62,8 +62,8 @@ func (w *window) story(home string) {
 	w.shows("$")
 }
 
-// awaitOnDisk waits until the log of the session has a text. Names of sessions and
-// pieces of an answer are saved beside what is shown.
+// awaitOnDisk waits until the log of the session contains a text. Titles and chunks of an
+// answer are saved asynchronously.
 func (w *window) awaitOnDisk(home, text string) {
 	w.t.Helper()
 	basetest.Eventually(w.t, "the log has "+strconv.Quote(text), func() bool {
@@ -92,7 +92,7 @@ func (w *window) kill() {
 	}
 }
 
-// keepPicture holds the picture in the repository against what one sees.
+// keepPicture compares the picture in the repository with the screen.
 func (w *window) keepPicture(path string) {
 	w.t.Helper()
 	now := w.Picture()
@@ -112,14 +112,13 @@ func (w *window) keepPicture(path string) {
 
 var (
 	markup = regexp.MustCompile(`<[^>]*>`)
-	// varying is what is another each time: ids, sizes, times, how much of the answer
-	// was kept, and spaces that line them up.
+	// varying matches the parts that differ between runs: IDs, sizes, times, the length of
+	// the partial answer, and padding.
 	varying = regexp.MustCompile(`I took these.*|[0-9a-z]*[0-9][0-9a-z.,:-]*|now|ago|[ ]+`)
 )
 
-// words are those of a picture that are always the same: not the rows that tell how
-// things stand, in which the name of the session may have come already or not, nor
-// how far the answer came that was killed.
+// words returns the stable words of a picture: without the status rows, which may already
+// contain the title, and without the partial answer.
 func words(picture string) string {
 	var b strings.Builder
 	picture = strings.ReplaceAll(markup.ReplaceAllString(picture, " "), "\u00a0", " ")

@@ -24,7 +24,7 @@ func TestEnvironmentIsPrivate(t *testing.T) {
 		out, err := cmd.Output()
 		return string(out), err
 	}
-	// What is not protected can be read, or the test shows nothing.
+	// An unprotected process must be readable, or the test proves nothing.
 	sleep := exec.Command("sleep", "1000")
 	sleep.Env, sleep.Dir, sleep.SysProcAttr = []string{"SECRET=tulip"}, "/", nobody
 	if err := sleep.Start(); err != nil {
@@ -39,7 +39,7 @@ func TestEnvironmentIsPrivate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	program, err := os.Open(path) // which nobody may not reach by its path
+	program, err := os.Open(path) // the user nobody may not be able to access its path
 	if err != nil {
 		t.Fatal(err)
 	}

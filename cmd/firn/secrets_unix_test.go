@@ -22,7 +22,7 @@ import (
 	"firn.dev/internal/term/line/linetest"
 )
 
-// hearsay collects what is told, by where.
+// hearsay collects outputs by their source.
 type hearsay struct {
 	mu   sync.Mutex
 	said map[string]*bytes.Buffer
@@ -40,7 +40,7 @@ func (h *hearsay) add(where string, data []byte) {
 	h.said[where].WriteByte('\n')
 }
 
-// without complains of every place where something is told.
+// without reports every source that contains a secret.
 func (h *hearsay) without(t *testing.T, what string, secrets ...string) {
 	t.Helper()
 	h.mu.Lock()
@@ -85,9 +85,9 @@ func parrot(t *testing.T) *httptest.Server {
 	return s
 }
 
-// TestSecretsAreNotTold runs a gateway that has a secret wherever one can be, and
-// makes what can fail fail. No log, answer, number or span tells a secret
-// afterwards, and who has only a token is not told where files are.
+// TestSecretsAreNotTold runs a gateway with secrets in all possible places and triggers
+// errors. Afterwards no log, response, metric or span contains a secret, and clients with
+// only a token do not see file paths.
 func TestSecretsAreNotTold(t *testing.T) {
 	const key, header, file, spans, basic, pushes = "sk-key-9f8e7d6c5b4a", "header-1a2b3c4d5e6f", "file-0f9e8d7c6b5a", "spans-77aa88bb99cc", "pass-word-5566778899", "pushes-2468ace02468"
 	heard, private := newHearsay(), newHearsay()
@@ -234,7 +234,7 @@ type asker struct {
 	failures, upstream int
 }
 
-// ask asks with the token of a scope, and keeps what is answered.
+// ask sends a request with the token of a scope and records the response.
 func (a *asker) ask(scope, method, path, body string) {
 	a.t.Helper()
 	a.send(scope, method, path, body, func(r *http.Request) {

@@ -9,8 +9,7 @@ import (
 	"firn.dev/internal/term/cli"
 )
 
-// silent is a pipe into which nobody writes, and nobody will. Whoever reads from it is
-// interrupted.
+// silent is a pipe that is never written to. A reader of it must be interrupted.
 type silent struct {
 	interrupt context.CancelFunc
 	end       <-chan struct{}

@@ -37,7 +37,7 @@ type pair struct {
 	files, moved, store string
 }
 
-// ran is what a command did.
+// ran is the result of a command.
 type ran struct {
 	out, errs string
 	code      int
@@ -81,7 +81,7 @@ func header(id string) string {
 	return `{"type":"session","version":3,"id":"` + id + `","timestamp":"2026-11-15T02:40:15.042Z","cwd":"/w","firn":1,"agent":"main"}` + "\n"
 }
 
-func said(id, parent, role, text string) string {
+func messageLine(id, parent, role, text string) string {
 	link := "null"
 	if parent != "" {
 		link = `"` + parent + `"`
@@ -98,7 +98,7 @@ func newPair(t *testing.T) *pair {
 		t.Fatal(err)
 	}
 	for _, id := range []string{mainSession, otherSession, spareSession} {
-		p.must(p.files, header(id)+said("a1", "", "user", "the first of "+id)+said("a2", "a1", "assistant", "an answer"), "import", "-", "--from", "native")
+		p.must(p.files, header(id)+messageLine("a1", "", "user", "the first of "+id)+messageLine("a2", "a1", "assistant", "an answer"), "import", "-", "--from", "native")
 	}
 	p.must(p.files, "", "keys", "set", deskKey, mainSession)
 	p.must(p.files, "", "token", "create", "phone")
@@ -120,32 +120,32 @@ func newPair(t *testing.T) *pair {
 // writeLast writes the last entries, to both in the same way.
 func (p *pair) writeLast() {
 	p.t.Helper()
-	p.both(said("a3", "a2", "user", "and then the "+lastWord), "append", mainSession)
-	p.both(header(lateSession)+said("b1", "", "user", "a late "+lastWord)+said("b2", "b1", "assistant", "seen"), "import", "-", "--from", "native")
+	p.both(messageLine("a3", "a2", "user", "and then the "+lastWord), "append", mainSession)
+	p.both(header(lateSession)+messageLine("b1", "", "user", "a late "+lastWord)+messageLine("b2", "b1", "assistant", "seen"), "import", "-", "--from", "native")
 }
 
 // deed is how a command is held against the two homes.
 type deed struct {
 	// name is the command as it stands in docs/cli.md.
 	name string
-	// why says why it is not run, or why what it prints differs.
+	// why is why it is not run, or why its output differs.
 	why string
-	// args are what it is run with. Without them and without a check it is not run.
+	// args are its arguments. Without them and without a check it is not run.
 	args  []string
 	input string
-	// last says that it has to print the last entry.
+	// last means that it must print the last entry.
 	last bool
-	// differs leaves what is printed uncompared, for why.
+	// differs disables the comparison of the output; see why.
 	differs bool
-	// refused is what it says on the home that moved, where it cannot do its work.
+	// refused is its error on the moved home, where it cannot run.
 	refused string
-	// says is what it adds on the home that moved.
+	// says is its additional output on the moved home.
 	says  string
 	check func(t *testing.T, p *pair)
 }
 
-// deeds are all commands: first those that only read, then those that write, in an
-// order in which each finds what it needs.
+// deeds lists all commands: first those that only read, then those that write, in a working
+// order.
 func deeds() []deed {
 	one := func(name string, args ...string) deed { return deed{name: name, args: args} }
 	shows := func(name string, args ...string) deed { return deed{name: name, args: args, last: true} }
@@ -181,7 +181,7 @@ func deeds() []deed {
 		one("archive", "archive", otherSession), one("rm", "rm", otherSession, "--bin"), one("bin", "bin"), {name: "bin ls", args: []string{"bin", "ls"}, differs: true, why: "a file in the bin has a manifest beside it, which is counted"}, {name: "bin empty", args: []string{"bin", "empty", "--plan"}, differs: true, why: "it counts the bytes that the store has"},
 		one("bin restore", "bin", "restore", "the first of "+otherSession), one("rm", "rm", otherSession, "--bin"), one("restore", "restore", otherSession), {name: "purge", args: []string{"purge", spareSession, "--sure", spareSession}, differs: true, why: "it counts the bytes that the store had", says: "were in the home's own files"},
 		one("keys set", "keys", "set", "agent:main:new", otherSession), one("keys rm", "keys", "rm", "agent:main:new"), one("keys reset", "keys", "reset", deskKey), one("keys previous", "keys", "previous", deskKey),
-		{name: "import", input: header("s5000000") + said("c1", "", "user", "brought"), args: []string{"import", "-", "--from", "native"}},
+		{name: "import", input: header("s5000000") + messageLine("c1", "", "user", "brought"), args: []string{"import", "-", "--from", "native"}},
 		one("memory add", "memory", "add", "Walruses are large.", "--name", "walrus"), one("memory show", "memory", "show", "walrus"), one("memory search", "memory", "search", "walruses"),
 		one("memory edit", "memory", "edit", "walrus"), one("memory forget", "memory", "forget", "walrus"), one("memory undo", "memory", "undo"), one("memory clear", "memory", "clear", "--yes"),
 		{name: "token create", args: []string{"token", "create", "desk"}, differs: true, why: "it prints a secret"}, one("token revoke", "token", "revoke", "phone"),
@@ -219,10 +219,10 @@ func TestEveryCommandIsClassified(t *testing.T) {
 	}
 }
 
-// TestStoreInUse runs every command on a home whose sessions moved to an embedded server,
-// and on one that keeps them in files: both do and say the same, without gateways, with
-// gateways, and with one that is told its store by a flag, on a home that was migrated
-// before homes recorded it.
+// TestStoreInUse runs every command on a home whose sessions moved to an embedded server
+// and on one with files: both behave the same without gateways, with gateways, and with a
+// gateway whose store is set by a flag, on a home migrated before homes recorded their
+// store.
 func TestStoreInUse(t *testing.T) {
 	for name, begin := range map[string]func(t *testing.T, p *pair){
 		"alone": func(*testing.T, *pair) {},
@@ -288,7 +288,7 @@ func (p *pair) does(d *deed) {
 	}
 }
 
-// noise is what has to differ between two homes.
+// noise matches the parts that must differ between two homes.
 var noise = []struct {
 	form *regexp.Regexp
 	word string
@@ -303,7 +303,7 @@ var noise = []struct {
 	{regexp.MustCompile(` +`), " "},
 }
 
-// plain leaves out what has to differ.
+// plain removes the parts that must differ.
 func (p *pair) plain(text string) string {
 	for _, home := range []string{p.files, p.moved} {
 		text = strings.ReplaceAll(text, home, "HOME")
@@ -417,7 +417,7 @@ func checkBackup(t *testing.T, p *pair) {
 	}
 }
 
-// checkDoctor has doctor tell which store it looked at, and of the copy.
+// checkDoctor checks that doctor names the store it examined, and the copy.
 func checkDoctor(t *testing.T, p *pair) {
 	out := p.must(p.moved, "", "doctor")
 	for _, want := range []string{"nats-embedded:" + p.store + ": 4 sessions", "3 sessions in the home's own files are a copy"} {
@@ -448,14 +448,14 @@ func checkACP(t *testing.T, p *pair) {
 	e.quit()
 }
 
-// TestMigrateBack moves the sessions back: what was written in the other store is in
-// files, the home uses those again, and refuses the other one.
+// TestMigrateBack moves the sessions back: entries written to the other store are in files,
+// and the home uses those again and rejects the other store.
 func TestMigrateBack(t *testing.T) {
 	p := newPair(t)
 	p.writeLast()
 	p.must(p.moved, "", "migrate", "--from", "nats-embedded:"+p.store, "--to", "files")
 	p.same("the home that moved back", p.moved)
-	p.both(said("a4", "a3", "assistant", "and back"), "append", mainSession)
+	p.both(messageLine("a4", "a3", "assistant", "and back"), "append", mainSession)
 	p.same("the home that goes on", p.moved)
 	p.must(p.moved, "", "verify")
 	for _, args := range [][]string{{"new"}, {"serve"}, {"chat", "-p", "hello"}} {
@@ -463,7 +463,7 @@ func TestMigrateBack(t *testing.T) {
 			t.Errorf("firn %v in the store that was left ended with %d: %s%s", args, r.code, r.out, r.errs)
 		}
 	}
-	// And there once more: what the other store has already is not carried again.
+	// And forth again: existing entries are not copied again.
 	if out := p.must(p.moved, "", "migrate", "--from", "files", "--to", "nats-embedded:"+p.store); !strings.Contains(out, "1 longer than before") {
 		t.Errorf("it says\n%s", out)
 	}
@@ -537,8 +537,8 @@ func TestStoreConflicts(t *testing.T) {
 	expect("a damaged record and --store", p.run(p.moved, "", "--store", "nats-embedded:"+gone, "cat", mainSession), 0, lastWord, "store.json")
 }
 
-// TestServeRecordsItsStore has a gateway record the store that it was told, and a home
-// that was moved find it again.
+// TestServeRecordsItsStore checks that a gateway records its store and that a moved home
+// finds it again.
 func TestServeRecordsItsStore(t *testing.T) {
 	dir := t.TempDir()
 	home := filepath.Join(dir, "home")
@@ -546,7 +546,7 @@ func TestServeRecordsItsStore(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := &pair{t: t}
-	p.must(home, header(mainSession)+said("a1", "", "user", lastWord), "--store", "nats-embedded:"+filepath.Join(home, "nats"), "import", "-", "--from", "native")
+	p.must(home, header(mainSession)+messageLine("a1", "", "user", lastWord), "--store", "nats-embedded:"+filepath.Join(home, "nats"), "import", "-", "--from", "native")
 	if out := p.must(home, "", "cat", mainSession); !strings.Contains(out, lastWord) {
 		t.Errorf("without the flag it shows\n%s", out)
 	}

@@ -65,7 +65,7 @@ func runInWindow(t *testing.T, dir string, cmd *exec.Cmd, width, height int) *wi
 	return w
 }
 
-// setSize sets the size of a terminal, of which the program is told.
+// setSize sets the size of a terminal and notifies the program.
 func setSize(t *testing.T, terminal *os.File, width, height uint16) {
 	t.Helper()
 	size := [4]uint16{height, width, 0, 0}
@@ -106,7 +106,7 @@ func (w *window) ends(code int) {
 	w.t.Helper()
 	ended := make(chan struct{})
 	go func() {
-		w.cmd.Wait() // the code says how it ended
+		w.cmd.Wait() // the exit code is checked below
 		<-w.seen
 		close(ended)
 	}()
@@ -190,8 +190,8 @@ func TestTerminalTyping(t *testing.T) {
 	}
 }
 
-// speaker is a server that speaks the Chat Completions API: it says its pieces,
-// one each time it is told to, and then never ends.
+// speaker is a Chat Completions server that sends one piece of text on each command, and
+// never ends the stream.
 type speaker struct {
 	*httptest.Server
 	next chan string
@@ -252,7 +252,7 @@ func TestTerminalStream(t *testing.T) {
 	w.press("\x03")
 	w.sees("stopped by the user")
 	w.sees("› 0123456789012345678901234567890123456\n  7890123456789")
-	<-server.ended // so that it does not take what the next one is to say
+	<-server.ended // so that it does not consume the next piece
 	server.next <- `"fine"`
 	server.next <- ""
 	w.rests()
@@ -265,8 +265,8 @@ func TestTerminalStream(t *testing.T) {
 	verify(t, home)
 }
 
-// TestTerminalHostile lets a model say what terminals obey. None of it reaches
-// the terminal as such.
+// TestTerminalHostile lets a model output terminal control sequences. None of them reaches
+// the terminal.
 func TestTerminalHostile(t *testing.T) {
 	home, server := t.TempDir(), newSpeaker(t)
 	w := openWindow(t, home, server.URL, "-m", "openai/evil", "--no-tools")
@@ -292,8 +292,8 @@ func TestTerminalSuspend(t *testing.T) {
 	w.shows("›")
 	w.press("half a line")
 	w.shows("› half a line")
-	// The program leads its own session, and nobody could let it go on; so it is
-	// not stopped, and goes on by itself.
+	// The program leads its own session and could not be resumed, so Ctrl-Z does not stop
+	// it.
 	w.press("\x1a and the rest")
 	w.shows("› half a line and the rest")
 	w.press("\x0c")

@@ -13,10 +13,10 @@ import (
 	"firn.dev/store"
 )
 
-// TestTwoChats lets two chats type into one session at once for 1,000 turns in
-// all, once through a gateway and once without one on the same home. There is
-// one order and nothing forks; every message is there exactly once, is answered
-// before the next one is said, and its answer goes to who said it.
+// TestTwoChats lets two chats type into one session concurrently for 1,000 turns in total,
+// once through a gateway and once without one on the same home. There is one order without
+// branches; every message is stored exactly once, is answered before the next one, and its
+// answer is sent to its author.
 func TestTwoChats(t *testing.T) {
 	each := 250
 	if testing.Short() {
@@ -43,13 +43,13 @@ func TestTwoChats(t *testing.T) {
 	}
 }
 
-// saying is the i-th message of somebody, answer what the offline model answers.
+// saying is the i-th message of a user, answer the offline model's answer.
 func saying(who rune, i int) string { return fmt.Sprintf("I am %c%d.", who, i) }
 
 func answerTo(said string) string { return "I have that now: “" + said + "”" }
 
-// typeInto types lines into a chat, and reads the answers: one for each line, in
-// order, and nothing that somebody else was told.
+// typeInto types lines into a chat and reads the answers: one for each line, in order, and
+// none of another user's.
 func typeInto(t *testing.T, home string, who rune, lines int) {
 	var in strings.Builder
 	for i := range lines {
@@ -75,15 +75,15 @@ func typeInto(t *testing.T, home string, who rune, lines int) {
 	}
 }
 
-// oneOrder holds the only session of a home against what was typed: user and
-// assistant take turns, each answer is to the message before it, who spoke said
-// everything once and in order, and every entry follows the one before it.
+// oneOrder compares the only session of a home with the typed lines: user and assistant
+// alternate, each answer belongs to the preceding message, each user's messages are
+// complete and in order, and every entry follows the preceding one.
 func oneOrder(t *testing.T, home string, each int) {
 	t.Helper()
 	next := map[rune]int{'A': 0, 'B': 0}
 	var before firn.EntryID
 	waits := ""
-	for rec, err := range look(t, home).Read(t.Context(), onlySession(t, home), store.Start) {
+	for rec, err := range openStore(t, home).Read(t.Context(), onlySession(t, home), store.Start) {
 		if err != nil {
 			t.Fatal(err)
 		}

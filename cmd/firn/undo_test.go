@@ -147,8 +147,8 @@ func TestUndo(t *testing.T) {
 	}
 }
 
-// TestNothingToDo runs commands that find nothing to change: they say so, and neither
-// report success nor offer an undo.
+// TestNothingToDo runs commands without anything to change: they report it, and neither
+// claim success nor offer an undo.
 func TestNothingToDo(t *testing.T) {
 	t.Parallel()
 	for _, u := range []undone{
@@ -233,7 +233,7 @@ func newUndoHome(t *testing.T) *undoHome {
 	return h
 }
 
-// must runs firn with a line as a shell would, and returns what it printed.
+// must runs firn with a command line and returns its output.
 func (h *undoHome) must(line string) string {
 	h.t.Helper()
 	if strings.Contains(line, "NOTE") {
@@ -250,8 +250,8 @@ func (h *undoHome) must(line string) string {
 	return string(out)
 }
 
-// visible is everything that a user sees: the lists, the sessions, what was said in
-// them and what the model would be sent, labels, keys and notes.
+// visible returns everything that a user sees: lists, sessions, messages, windows, labels,
+// keys and notes.
 func (h *undoHome) visible() string {
 	h.t.Helper()
 	c, done := lookInto(h.t, h.dir)
@@ -264,14 +264,14 @@ func (h *undoHome) visible() string {
 	l.check(err)
 	slices.SortFunc(keys, func(a, b wire.Key) int { return strings.Compare(a.Key, b.Key) })
 	for _, k := range keys {
-		l.say("key %s points at %s", k.Key, k.Session)
+		l.printf("key %s points at %s", k.Key, k.Session)
 	}
 	notes, err := c.Notes(h.t.Context(), wire.MemoryPlace{})
 	l.check(err)
 	for _, n := range notes {
 		whole, err := c.Note(h.t.Context(), wire.MemoryPlace{}, n.Ref)
 		l.check(err)
-		l.say("note %+v", whole)
+		l.printf("note %+v", whole)
 	}
 	return l.seen.String()
 }
@@ -294,14 +294,14 @@ func lookInto(t *testing.T, home string) (*client.Client, func()) {
 	return c, func() { _ = opened.Close(context.Background()) }
 }
 
-// looker writes down what a client sees.
+// looker records a client's view.
 type looker struct {
 	t    *testing.T
 	c    *client.Client
 	seen strings.Builder
 }
 
-func (l *looker) say(format string, args ...any) { fmt.Fprintf(&l.seen, format+"\n", args...) }
+func (l *looker) printf(format string, args ...any) { fmt.Fprintf(&l.seen, format+"\n", args...) }
 
 func (l *looker) check(err error) {
 	l.t.Helper()
@@ -319,18 +319,18 @@ func (l *looker) list(archived, hidden bool) {
 	}
 	slices.SortFunc(all, func(a, b wire.Session) int { return strings.Compare(string(a.ID), string(b.ID)) })
 	for _, s := range all {
-		l.say("listed, archived %v, hidden %v: %s %q of %s, current %v, tags %v", archived, hidden, s.ID, s.Title, s.Key, s.Current, s.Tags)
+		l.printf("listed, archived %v, hidden %v: %s %q of %s, current %v, tags %v", archived, hidden, s.ID, s.Title, s.Key, s.Current, s.Tags)
 		l.session(s.ID)
 	}
 }
 
-// session writes down what is seen of one, without its size and times.
+// session records the view of one session, without its size and times.
 func (l *looker) session(id firn.ID) {
 	l.t.Helper()
 	ctx := l.t.Context()
 	s, err := l.c.Session(ctx, string(id))
 	l.check(err)
-	l.say("shown: %s %q of %s, current %v, archived %v, hidden %v, tags %v, %s/%s thinking %s", id, s.Title, s.Key, s.Current, s.Archived, s.Hidden, s.Tags, s.State.Provider, s.State.Model, s.State.Thinking)
+	l.printf("shown: %s %q of %s, current %v, archived %v, hidden %v, tags %v, %s/%s thinking %s", id, s.Title, s.Key, s.Current, s.Archived, s.Hidden, s.Tags, s.State.Provider, s.State.Model, s.State.Thinking)
 	for e, err := range l.c.Entries(ctx, id, client.EntryQuery{View: wire.ViewBranch}) {
 		l.check(err)
 		var line struct {
@@ -338,19 +338,19 @@ func (l *looker) session(id firn.ID) {
 			Message json.RawMessage
 		}
 		if json.Unmarshal(e.Line, &line) == nil && line.Message != nil {
-			l.say("said: %s %s", line.ID, line.Message)
+			l.printf("said: %s %s", line.ID, line.Message)
 		}
 	}
 	w, err := l.c.Window(ctx, id, "")
 	l.check(err)
 	for _, item := range w.Items {
-		l.say("sent: %s %s", item.Role, item.Preview)
+		l.printf("sent: %s %s", item.Role, item.Preview)
 	}
 	tree, err := l.c.Tree(ctx, id, 1000, "")
 	l.check(err)
 	for _, n := range tree.Nodes {
 		if n.Label != "" {
-			l.say("%s has the label %s", n.ID, n.Label)
+			l.printf("%s has the label %s", n.ID, n.Label)
 		}
 	}
 }

@@ -24,9 +24,9 @@ var unreadable = map[string]func(path string) error{
 	"a file of mode 000": nil, // root may read it
 }
 
-// TestOneUnreadableFileCostsThatFile makes one of three transcripts unreadable: lists,
-// search and grep give all that is in the others, name the one, and say by their exit
-// code that something is missing; the list shows the session, so nothing is.
+// TestOneUnreadableFileCostsThatFile makes one of three transcripts unreadable: search and
+// grep return the results of the others, name the unreadable one, and report it by their
+// exit code; the list shows all sessions.
 func TestOneUnreadableFileCostsThatFile(t *testing.T) {
 	for what, put := range unreadable {
 		t.Run(what, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestOneUnreadableFileCostsThatFile(t *testing.T) {
 			var ids []string
 			for i := range 3 {
 				s := newTalk(fmt.Sprintf("0198000%d-0000-7000-8000-000000000001", i), 0)
-				s.say(entryName(1), parentName(1), fmt.Sprintf("message of session %d.", i))
+				s.add(entryName(1), parentName(1), fmt.Sprintf("message of session %d.", i))
 				s.write(t, home, 1, nil)
 				ids = append(ids, s.id)
 			}

@@ -136,7 +136,8 @@ func TestNameLicence(t *testing.T) {
 	}
 }
 
-// TestNotices: what is in a program comes with its licence, and does not go without.
+// TestNotices checks that every dependency is packed with its license, and that a missing
+// license is an error.
 func TestNotices(t *testing.T) {
 	found, err := findLicences()
 	if err != nil || found["firn"].id != "Apache-2.0" || found["github.com/spf13/cobra"].id != "Apache-2.0" {
