@@ -1,5 +1,5 @@
-// Package render is the room of what people read: entries as cards and pages of HTML
-// (card, page, richtext), answers and tables on a terminal (prose, markdown,
-// progress).
-// It is pure: it reads no file and asks no model. Gateway, door, ops and term import it.
+// Package render groups the packages that format content for display: entries as HTML cards
+// and pages (card, page, richtext), and answers and tables for a terminal (prose, markdown,
+// progress). They are pure: they read no files and call no models. The gateway, door, ops
+// and term packages import them.
 package render

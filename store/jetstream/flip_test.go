@@ -187,7 +187,7 @@ func (f *flipper) flip(victim *node, stream string, stopped, leads bool) string 
 		what := victim.Flip(t, f.r, stream)
 		victim.start(t)
 		f.counts["while stopped"]++
-		f.c.Settle(t.Context(), f.api, 20*time.Second) // a damaged one may never
+		f.c.AwaitCurrent(t.Context(), f.api, 20*time.Second) // a damaged one may never
 		f.lead(victim, stream, leads)
 		return fmt.Sprintf("%s, stopped, leader %v", what, leads)
 	}

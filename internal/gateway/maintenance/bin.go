@@ -10,10 +10,10 @@ import (
 	"firn.dev/wire"
 )
 
-// PlanBin chooses the sessions in the bin that are to be erased: those that were there
-// for longer than BinRetention, and then the ones removed longest ago until the others
-// take at most BinMaxBytes. One whose time of removal is not known is never too old, and
-// is chosen last.
+// PlanBin selects the sessions in the bin to purge: those in it for longer than
+// BinRetention, and then the ones removed earliest until the others take at most
+// BinMaxBytes. A session with an unknown removal time is never too old and is selected
+// last.
 func PlanBin(now time.Time, bin []store.Binned, m Settings) []wire.Action {
 	bin = slices.Clone(bin)
 	slices.SortFunc(bin, func(a, b store.Binned) int {
@@ -48,8 +48,8 @@ func PlanBin(now time.Time, bin []store.Binned, m Settings) []wire.Action {
 	return list
 }
 
-// Kept counts the sessions that a setting asks for and that are kept all the same, by
-// the reason that protects them.
+// Kept counts the sessions that a setting would remove but that are protected, by the
+// reason.
 func Kept(now time.Time, all []Standing, m Settings) map[string]int {
 	kept := make(map[string]int)
 	p := newPlanning(now, all, m, func(*Standing) bool { return true })
@@ -61,8 +61,8 @@ func Kept(now time.Time, all []Standing, m Settings) map[string]int {
 	return kept
 }
 
-// Exceeded returns the limits that are still exceeded once the actions of a report are
-// done; those that failed or were spared are not. The disk budget counts the bin.
+// Exceeded returns the limits that are still exceeded after the actions of a report, not
+// counting failed or skipped ones. The disk budget includes the bin.
 func Exceeded(all []Standing, r *wire.Maintenance, m Settings) []wire.Exceeded {
 	gone := make(map[string]bool)
 	bin := r.BinBytes

@@ -1,6 +1,6 @@
-// Package maintenance decides which sessions are cleared away. It is pure: what is
-// known of sessions is handed to it, and what it chose is done by others, who may
-// spare what was used meanwhile.
+// Package maintenance decides which sessions are removed, archived or purged. It is pure:
+// the caller supplies the state of the sessions and performs the actions. The caller may
+// skip sessions that were used in the meantime.
 package maintenance
 
 import (
@@ -16,40 +16,39 @@ import (
 	"firn.dev/wire"
 )
 
-// Settings says what is cleared away. The zero value keeps
-// everything for ever. What is removed goes to the bin, and is erased from there only
-// if BinRetention or BinMaxBytes asks for it.
+// Settings configures which sessions are removed. The zero value keeps everything forever.
+// Removed sessions are moved to the bin and purged from there only if BinRetention or
+// BinMaxBytes is set.
 type Settings struct {
-	// Enforce does what the rest asks for; else it is only reported.
+	// Enforce performs the actions; otherwise they are only reported.
 	Enforce bool
-	// PruneAfter is how long ago a session must have been used last to be
-	// removed; zero means never.
+	// PruneAfter is the idle time after which a session is removed; zero means never.
 	PruneAfter time.Duration
-	// MaxEntries is how many sessions an agent may have; those used longest ago
-	// are removed. Zero means any number.
+	// MaxEntries is the maximum number of sessions of an agent; the least recently used
+	// ones are removed. Zero means no limit.
 	MaxEntries int
-	// MaxDiskBytes is how much space sessions may take. If those outside of the bin
-	// take more they are removed, the oldest first, until they take only the
-	// part of it that HighWater is; zero means 0.8. That the bin and they take more
-	// together is reported: moving a session there frees nothing.
+	// MaxDiskBytes is the disk budget for sessions. If the sessions outside the bin exceed
+	// it, they are removed, oldest first, until they take only the fraction HighWater of
+	// it; zero means 0.8. If sessions and bin together exceed it, that is only reported,
+	// since moving a session to the bin frees no space.
 	MaxDiskBytes int64
 	HighWater    float64
-	// ResetArchiveRetention is for how long sessions are kept that a reset has
-	// ended; zero means for ever.
+	// ResetArchiveRetention is how long sessions ended by a reset are kept; zero means
+	// forever.
 	ResetArchiveRetention time.Duration
-	// SubagentIdle is after how long without a word the sessions that agents
-	// began for others are archived; zero means never.
+	// SubagentIdle is the idle time after which sessions that agents started for others are
+	// archived; zero means never.
 	SubagentIdle time.Duration
-	// BinRetention is after how long in the bin sessions are erased, BinMaxBytes how
-	// much space they may take there before those removed longest ago are erased;
-	// zero means never.
+	// BinRetention is the time in the bin after which sessions are purged. BinMaxBytes is
+	// the maximum size of the bin; the sessions removed earliest are purged first. Zero
+	// means never.
 	BinRetention time.Duration
 	BinMaxBytes  int64
-	// Every is how often the gateway looks by itself; zero means never.
+	// Every is the interval of automatic maintenance; zero means never.
 	Every time.Duration
 }
 
-// Check refuses what makes no sense.
+// Check returns an error if the settings are invalid.
 func (m Settings) Check() error {
 	if m.PruneAfter < 0 || m.MaxEntries < 0 || m.MaxDiskBytes < 0 || m.ResetArchiveRetention < 0 || m.SubagentIdle < 0 || m.BinRetention < 0 || m.BinMaxBytes < 0 {
 		return fmt.Errorf("%w maintenance: nothing of it can be less than zero", firn.ErrInvalid)
@@ -60,12 +59,12 @@ func (m Settings) Check() error {
 	return nil
 }
 
-// Wanted reports whether anything is asked for at all.
+// Wanted reports whether any limit is set.
 func (m Settings) Wanted() bool {
 	return m.PruneAfter > 0 || m.MaxEntries > 0 || m.MaxDiskBytes > 0 || m.ResetArchiveRetention > 0 || m.SubagentIdle > 0 || m.BinRetention > 0 || m.BinMaxBytes > 0
 }
 
-// Mode is its name in the settings.
+// Mode returns the name of the mode in the settings.
 func (m Settings) Mode() string {
 	if m.Enforce {
 		return "enforce"
@@ -73,7 +72,7 @@ func (m Settings) Mode() string {
 	return "warn"
 }
 
-// LowWater is how much may be left once there was too much.
+// LowWater returns the number of bytes that sessions may take after a removal.
 func (m Settings) LowWater() int64 {
 	high := m.HighWater
 	if high <= 0 {
@@ -82,7 +81,7 @@ func (m Settings) LowWater() int64 {
 	return int64(float64(m.MaxDiskBytes) * min(high, 1))
 }
 
-// The settings that ask for an action.
+// The settings that cause an action.
 const (
 	whyPrune    = "prune_after"
 	whyReset    = "reset_archive_retention"
@@ -93,23 +92,23 @@ const (
 	whyBinSize  = "bin_max_bytes"
 )
 
-// Standing is what is known of a session when it is decided about.
+// Standing is the state of a session on which decisions are based.
 type Standing struct {
 	store.Info
 	Kind route.Kind
 	Main bool
-	// Open: a turn is running or waiting, or somebody is listening. Current:
-	// its key points at it. Pinned: somebody said that it stays.
+	// Open: a turn is running or queued, or a client is listening. Current: its key points
+	// to it. Pinned: the user pinned it.
 	Open, Current, Pinned bool
-	// Child says that an agent began it for another session.
+	// Child reports whether an agent started it for another session.
 	Child bool
 }
 
-// inUse is for how long after its last word a session counts as used: somebody
-// may be about to say something.
+// inUse is how long after its last message a session counts as in use, since the user may
+// be about to reply.
 const inUse = time.Hour
 
-// Protection says why a session is out of reach; empty if it is not.
+// Protection returns the reason why a session must not be removed, or an empty string.
 func (s *Standing) Protection(now time.Time) string {
 	switch {
 	case s.Fault != "":
@@ -132,18 +131,16 @@ func (s *Standing) Protection(now time.Time) string {
 	return ""
 }
 
-// oneOff reports whether the key of a session is for that session alone, so
-// that pointing at it says nothing.
+// oneOff reports whether the key belongs to this session alone, so that being its current
+// session does not protect it.
 func (s *Standing) oneOff() bool { return s.Kind == route.KindHook || s.Kind == route.KindSubagent }
 
-// ended reports whether a reset has ended the session. Runs of jobs have a
-// retention of their own.
+// ended reports whether a reset ended the session. Runs of jobs have a separate retention.
 func (s *Standing) ended() bool {
 	return s.Key != "" && !s.Current && !s.oneOff() && s.Kind != route.KindCron
 }
 
-// before orders sessions by who goes first: what was put away already, then
-// what was used longest ago.
+// before orders sessions by removal: archived ones first, then the least recently used.
 func (s *Standing) before(t *Standing) int {
 	away := func(s *Standing) int {
 		if s.Archived || s.Hidden || s.ended() {
@@ -154,13 +151,13 @@ func (s *Standing) before(t *Standing) int {
 	return cmp.Or(cmp.Compare(away(s), away(t)), s.Updated.Compare(t.Updated), cmp.Compare(s.ID, t.ID))
 }
 
-// Plan decides what is to be done with sessions. It never chooses one that is
-// out of reach, and what it chooses, once done, leaves nothing to be chosen.
+// Plan returns the actions to perform on sessions. It never selects a protected one. Once
+// the actions are done, another call selects nothing.
 func Plan(now time.Time, all []Standing, m Settings) []wire.Action {
 	return newPlanning(now, all, m, func(s *Standing) bool { return s.Protection(now) == "" }).actions()
 }
 
-// newPlanning chooses the sessions to be removed among those in reach.
+// newPlanning selects the sessions to remove among those for which inReach holds.
 func newPlanning(now time.Time, all []Standing, m Settings, inReach func(*Standing) bool) *planning {
 	p := &planning{now: now, m: m, why: make(map[firn.ID]string)}
 	for i := range all {
@@ -178,17 +175,16 @@ func newPlanning(now time.Time, all []Standing, m Settings, inReach func(*Standi
 	return p
 }
 
-// planning is a plan that is being made.
+// planning is a plan in progress.
 type planning struct {
 	now time.Time
 	m   Settings
-	// reach are the sessions that may be chosen, in the order in which they go.
+	// reach are the sessions that may be selected, in removal order.
 	reach []*Standing
-	// bytes and counts are what is left of all sessions: how large they are, and
-	// how many by agent.
+	// bytes is the total size of the remaining sessions, counts their number by agent.
 	bytes  int64
 	counts map[string]int
-	// why says of those that are to be removed which setting asks for it.
+	// why maps the sessions to remove to the setting that requires it.
 	why map[firn.ID]string
 }
 
@@ -199,7 +195,7 @@ func (p *planning) count(agent string, n int) {
 	p.counts[agent] += n
 }
 
-// remove chooses a session to be removed.
+// remove selects a session for removal.
 func (p *planning) remove(s *Standing, why string) {
 	p.why[s.ID] = why
 	p.bytes -= s.Bytes
@@ -208,7 +204,7 @@ func (p *planning) remove(s *Standing, why string) {
 
 func (p *planning) gone(s *Standing) bool { return p.why[s.ID] != "" }
 
-// byAge chooses what was not used for too long.
+// byAge selects the sessions that were idle for too long.
 func (p *planning) byAge() {
 	for _, s := range p.reach {
 		age := p.now.Sub(s.Updated)
@@ -221,7 +217,7 @@ func (p *planning) byAge() {
 	}
 }
 
-// byCount chooses what an agent has too many of.
+// byCount selects sessions of agents that have too many.
 func (p *planning) byCount() {
 	if p.m.MaxEntries <= 0 {
 		return
@@ -233,7 +229,7 @@ func (p *planning) byCount() {
 	}
 }
 
-// bySize chooses what takes too much space.
+// bySize selects sessions until the disk budget is met.
 func (p *planning) bySize() {
 	if p.m.MaxDiskBytes <= 0 || p.bytes <= p.m.MaxDiskBytes {
 		return
@@ -245,7 +241,7 @@ func (p *planning) bySize() {
 	}
 }
 
-// actions are what was chosen, in order, and the children that are archived.
+// actions returns the selected removals in order, and the child sessions to archive.
 func (p *planning) actions() []wire.Action {
 	var list []wire.Action
 	for _, s := range p.reach {

@@ -7,8 +7,8 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// Files returns the file system with its syncs timed: what the disk itself
-// takes, without the waiting of an append for its turn.
+// Files returns a file system that measures its syncs: the time of the disk itself, without
+// the time that appends wait for their turn.
 func (s *Set) Files(fsys vfs.FS) vfs.FS {
 	if s == nil {
 		return fsys
@@ -16,13 +16,13 @@ func (s *Set) Files(fsys vfs.FS) vfs.FS {
 	return timedFS{fsys, s}
 }
 
-// timedFS is a file system whose syncs are timed.
+// timedFS is a file system that measures its syncs.
 type timedFS struct {
 	vfs.FS
 	set *Set
 }
 
-// Open opens a file whose syncs are timed.
+// Open opens a file that measures its syncs.
 func (t timedFS) Open(path string, mode vfs.Mode) (vfs.File, error) {
 	f, err := t.FS.Open(path, mode)
 	if err != nil {
@@ -36,7 +36,7 @@ func (t timedFS) SyncDir(path string) error {
 	return t.set.timed("directory", func() error { return t.FS.SyncDir(path) })
 }
 
-// SyncFS implements [vfs.SyncerFS], as far as the file system does.
+// SyncFS implements [vfs.SyncerFS] if the wrapped file system does.
 func (t timedFS) SyncFS(path string) error {
 	all, ok := t.FS.(vfs.SyncerFS)
 	if !ok {
@@ -50,7 +50,7 @@ func (t timedFS) SyncFS(path string) error {
 	return err
 }
 
-// timedFile is an open file whose syncs are timed.
+// timedFile is an open file that measures its syncs.
 type timedFile struct {
 	vfs.File
 	set *Set
@@ -59,7 +59,7 @@ type timedFile struct {
 // Sync implements [vfs.File].
 func (t timedFile) Sync() error { return t.set.timed("file", t.File.Sync) }
 
-// timed does something that makes durable, and tells how long it took.
+// timed runs a sync and records its duration.
 func (s *Set) timed(what string, do func() error) error {
 	begun := time.Now()
 	err := do()
@@ -67,7 +67,7 @@ func (s *Set) timed(what string, do func() error) error {
 	return err
 }
 
-// synced counts a sync.
+// synced records a sync.
 func (s *Set) synced(what string, took time.Duration) {
 	s.sync.Observe(took.Seconds(), what)
 	s.syncTimes.observe(took)

@@ -6,15 +6,13 @@ import (
 	"time"
 )
 
-// Latency is how long something took: how often it was done, how long half of
-// the times took at most and all but one in a hundred, and the longest.
+// Latency summarizes durations: their number, median, 99th percentile and maximum.
 type Latency struct {
 	Count         int64
 	P50, P99, Max time.Duration
 }
 
-// Appends is how long appends took until they were durable, since the set was
-// made.
+// Appends returns the latency of durable appends since the set was created.
 func (s *Set) Appends() Latency {
 	if s == nil {
 		return Latency{}
@@ -22,8 +20,7 @@ func (s *Set) Appends() Latency {
 	return s.appendTimes.read()
 }
 
-// Syncs is how long the disk took to make something durable: files, directories
-// and whole file systems.
+// Syncs returns the latency of disk syncs: files, directories and whole file systems.
 func (s *Set) Syncs() Latency {
 	if s == nil {
 		return Latency{}
@@ -31,21 +28,21 @@ func (s *Set) Syncs() Latency {
 	return s.syncTimes.read()
 }
 
-// Times are counted by buckets that are a thirty-second of a power of two of
-// microseconds wide: what is told of them is at most three in a hundred too much.
+// Durations are counted in buckets with a width of 1/32 of a power of two of microseconds,
+// so reported values are at most 3% too large.
 const (
 	fineBits    = 5
 	fine        = 1 << fineBits
 	timeBuckets = (40 - fineBits) * fine
 )
 
-// times counts how long something took. The zero value is ready.
+// times is a histogram of durations. The zero value is ready to use.
 type times struct {
 	counts [timeBuckets]atomic.Uint64
 	max    atomic.Int64
 }
 
-// bucketOf is the bucket of a number of microseconds.
+// bucketOf returns the bucket of a number of microseconds.
 func bucketOf(micros uint64) int {
 	if micros < fine {
 		return int(micros)
@@ -54,7 +51,7 @@ func bucketOf(micros uint64) int {
 	return min((shift+1)*fine+int(micros>>shift)-fine, timeBuckets-1)
 }
 
-// upper is the longest time of a bucket, in microseconds.
+// upper returns the upper bound of a bucket, in microseconds.
 func upper(bucket int) uint64 {
 	if bucket < fine {
 		return uint64(bucket)
@@ -63,7 +60,7 @@ func upper(bucket int) uint64 {
 	return (uint64(bucket%fine)+fine+1)<<shift - 1
 }
 
-// observe counts a time.
+// observe records a duration.
 func (t *times) observe(took time.Duration) {
 	took = max(took, 0)
 	t.counts[bucketOf(uint64(took.Microseconds()))].Add(1)
@@ -75,7 +72,7 @@ func (t *times) observe(took time.Duration) {
 	}
 }
 
-// read tells what was counted.
+// read returns the summary.
 func (t *times) read() Latency {
 	var counts [timeBuckets]uint64
 	var total uint64
@@ -88,7 +85,7 @@ func (t *times) read() Latency {
 	return l
 }
 
-// quantile is how long the nth of all times took at most, from the shortest.
+// quantile returns an upper bound of the nth shortest duration.
 func quantile(counts *[timeBuckets]uint64, nth uint64, most time.Duration) time.Duration {
 	var seen uint64
 	for i, n := range counts {

@@ -9,8 +9,7 @@ import (
 	"firn.dev/provider"
 )
 
-// Model returns the model with its answers counted: their tokens, what they
-// cost, how long they took, how they failed.
+// Model returns a model that records its answers: tokens, cost, duration and failures.
 func (s *Set) Model(m provider.Model) provider.Model {
 	if s == nil || m == nil {
 		return m
@@ -20,7 +19,7 @@ func (s *Set) Model(m provider.Model) provider.Model {
 	})
 }
 
-// counted asks the model, and counts what comes.
+// counted calls the model and records its events.
 func (s *Set) counted(ctx context.Context, m provider.Model, req provider.Request) iter.Seq2[provider.Event, error] {
 	return func(yield func(provider.Event, error) bool) {
 		info, begun := m.Info(), time.Now()
@@ -41,7 +40,7 @@ func (s *Set) counted(ctx context.Context, m provider.Model, req provider.Reques
 	}
 }
 
-// failure is the kind of a failed answer, in a word.
+// failure returns the kind of a failed answer as a label.
 func failure(ctx context.Context, err error) string {
 	var e *provider.Error
 	if errors.As(err, &e) {

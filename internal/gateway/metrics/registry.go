@@ -1,12 +1,11 @@
-// Package metrics is the numbers of a gateway, as Prometheus reads them.
+// Package metrics collects the metrics of a gateway in the Prometheus format.
 //
-// A [Registry] holds counters, gauges and histograms and writes them in the
-// text format. A [Set] is the numbers that a gateway has, with wrappers that
-// count what passes through a store, a model or a file system. Numbers and
-// names only: no text of a conversation ever gets here.
+// A [Registry] holds counters, gauges and histograms and writes them in the text format. A
+// [Set] has the metrics of a gateway, with wrappers that measure a store, a model or a file
+// system. Metrics contain only names and numbers, never the text of a conversation.
 //
-// It writes the format itself, which is a page of code; the official library
-// brings nine modules, and keeps what it counts in global variables.
+// The package writes the format itself, which takes a page of code. The official library
+// has nine dependencies and uses global variables.
 package metrics
 
 import (
@@ -18,28 +17,27 @@ import (
 	"sync/atomic"
 )
 
-// Registry holds measurements. Its methods may be called from many goroutines.
-// The zero value is empty and ready.
+// Registry holds metrics. Its methods are safe for concurrent use. The zero value is empty
+// and ready to use.
 type Registry struct {
 	mu       sync.Mutex
 	families []*family
 }
 
-// maxSeries bounds how many combinations of labels one name can have. Those
-// beyond it are counted under "other": a client must not be able to fill the
-// memory by inventing names.
+// maxSeries is the maximum number of label combinations of one metric. Further ones are
+// counted under "other", so that a client cannot exhaust memory by inventing names.
 const maxSeries = 1000
 
-// other stands for label values that came too late.
+// other replaces the label values beyond maxSeries.
 const other = "other"
 
-// family is all that is measured under one name.
+// family is a metric with all its series.
 type family struct {
 	name, help, kind string
 	labels           []string
-	// bounds are the upper limits of a histogram's buckets, rising.
+	// bounds are the upper bounds of a histogram's buckets, ascending.
 	bounds []float64
-	// ask gives the value of a gauge that is not kept but asked for.
+	// ask returns the value of a gauge that is computed on demand.
 	ask func() float64
 
 	mu     sync.RWMutex
@@ -49,43 +47,43 @@ type family struct {
 // series is one combination of label values.
 type series struct {
 	values []string
-	// bits is the value, or the sum of a histogram, as the bits of a float64.
+	// bits is the value, or the sum of a histogram, as float64 bits.
 	bits atomic.Uint64
-	// buckets counts by bucket; the last is for what is over all bounds.
+	// buckets counts observations by bucket; the last one is for values above all bounds.
 	buckets []atomic.Uint64
 }
 
-// Counter is a number that only grows.
+// Counter is a value that only increases.
 type Counter struct{ f *family }
 
-// Gauge is a number that goes up and down.
+// Gauge is a value that can increase and decrease.
 type Gauge struct{ f *family }
 
-// Histogram counts how large things were.
+// Histogram counts observed values in buckets.
 type Histogram struct{ f *family }
 
-// Counter makes a counter with labels.
+// Counter registers a counter with labels.
 func (r *Registry) Counter(name, help string, labels ...string) Counter {
 	return Counter{r.add(&family{name: name, help: help, kind: "counter", labels: labels})}
 }
 
-// Gauge makes a gauge with labels.
+// Gauge registers a gauge with labels.
 func (r *Registry) Gauge(name, help string, labels ...string) Gauge {
 	return Gauge{r.add(&family{name: name, help: help, kind: "gauge", labels: labels})}
 }
 
-// Ask makes a gauge whose value is asked for when it is told. The function may
-// be called from any goroutine, and must not wait.
+// Ask registers a gauge whose value is computed when metrics are written. The function may
+// be called from any goroutine and must not block.
 func (r *Registry) Ask(name, help string, value func() float64) {
 	r.add(&family{name: name, help: help, kind: "gauge", ask: value})
 }
 
-// Histogram makes a histogram with the upper bounds of its buckets and labels.
+// Histogram registers a histogram with the upper bounds of its buckets and labels.
 func (r *Registry) Histogram(name, help string, bounds []float64, labels ...string) Histogram {
 	return Histogram{r.add(&family{name: name, help: help, kind: "histogram", labels: labels, bounds: slices.Sorted(slices.Values(bounds))})}
 }
 
-// add takes a family in, in the place of an older one of that name.
+// add registers a family, replacing one of the same name.
 func (r *Registry) add(f *family) *family {
 	f.series = make(map[string]*series)
 	r.mu.Lock()
@@ -96,17 +94,17 @@ func (r *Registry) add(f *family) *family {
 	return f
 }
 
-// Add adds to the counter. What would make it smaller is left out.
+// Add adds n to the counter. Negative values are ignored.
 func (c Counter) Add(n float64, values ...string) {
 	if c.f != nil && n > 0 {
 		c.f.at(values).add(n)
 	}
 }
 
-// Value is what was counted.
+// Value returns the value of the counter.
 func (c Counter) Value(values ...string) float64 { return c.f.at(values).value() }
 
-// Add adds to the gauge.
+// Add adds n to the gauge.
 func (g Gauge) Add(n float64, values ...string) {
 	if g.f != nil {
 		g.f.at(values).add(n)
@@ -120,10 +118,10 @@ func (g Gauge) Set(n float64, values ...string) {
 	}
 }
 
-// Value is the gauge's value.
+// Value returns the value of the gauge.
 func (g Gauge) Value(values ...string) float64 { return g.f.at(values).value() }
 
-// Observe counts one thing of size n.
+// Observe records a value.
 func (h Histogram) Observe(n float64, values ...string) {
 	if h.f == nil || math.IsNaN(n) {
 		return
@@ -134,7 +132,7 @@ func (h Histogram) Observe(n float64, values ...string) {
 	s.add(n)
 }
 
-// Count is how many things were observed.
+// Count returns the number of observations.
 func (h Histogram) Count(values ...string) uint64 {
 	var n uint64
 	s := h.f.at(values)
@@ -144,8 +142,8 @@ func (h Histogram) Count(values ...string) uint64 {
 	return n
 }
 
-// at returns the series of label values, and begins it if it is new. Too few
-// values are filled up, too many left out.
+// at returns the series for label values, creating it if necessary. Missing values are
+// empty; extra ones are ignored.
 func (f *family) at(values []string) *series {
 	key := strings.Join(values, "\xff")
 	f.mu.RLock()
@@ -189,8 +187,8 @@ func (s *series) add(n float64) {
 	}
 }
 
-// Append adds everything that was measured to b, in Prometheus' text format,
-// version 0.0.4: names in order, series of a name in order of their labels.
+// Append appends all metrics to b in the Prometheus text format, version 0.0.4, sorted by
+// name and then by labels.
 func (r *Registry) Append(b []byte) []byte {
 	r.mu.Lock()
 	families := slices.Clone(r.families)
@@ -215,7 +213,7 @@ func (f *family) append(b []byte) []byte {
 		if len(f.labels) > 0 {
 			return b
 		}
-		all = append(all, f.at(nil)) // a plain number is zero before it is something
+		all = append(all, f.at(nil)) // a metric without labels is zero before its first use
 	}
 	slices.SortFunc(all, func(x, y *series) int { return slices.Compare(x.values, y.values) })
 	b = f.head(b)
@@ -229,7 +227,7 @@ func (f *family) append(b []byte) []byte {
 	return b
 }
 
-// head adds the lines that say what follows.
+// head appends the HELP and TYPE lines.
 func (f *family) head(b []byte) []byte {
 	b = append(b, "# HELP "...)
 	b = append(b, f.name...)
@@ -242,8 +240,8 @@ func (f *family) head(b []byte) []byte {
 	return append(b, '\n')
 }
 
-// appendHistogram adds the buckets, each with all smaller ones in it. The count
-// is the last of them, so that the two agree while others observe.
+// appendHistogram appends the cumulative buckets. The count is the last of them, so that
+// the two agree during concurrent observations.
 func (f *family) appendHistogram(b []byte, s *series) []byte {
 	var n uint64
 	for i := range s.buckets {
@@ -258,7 +256,7 @@ func (f *family) appendHistogram(b []byte, s *series) []byte {
 	return appendSample(b, f.name, "_count", f.labels, s.values, "", float64(n))
 }
 
-// appendSample adds one line; le is the bound of a bucket, or empty.
+// appendSample appends one line; le is the bound of a bucket, or empty.
 func appendSample(b []byte, name, suffix string, labels, values []string, le string, value float64) []byte {
 	b = append(append(b, name...), suffix...)
 	sep := byte('{')
@@ -280,7 +278,7 @@ func appendSample(b []byte, name, suffix string, labels, values []string, le str
 	return append(b, '\n')
 }
 
-// appendLabelValue quotes a value; the format demands UTF-8.
+// appendLabelValue quotes a value; the format requires UTF-8.
 func appendLabelValue(b []byte, s string) []byte {
 	b = append(b, '"')
 	for _, c := range strings.ToValidUTF8(s, "\uFFFD") {

@@ -8,8 +8,8 @@ import (
 	"firn.dev"
 )
 
-// Set is what a gateway measures. Its methods may be called from many
-// goroutines, and on a nil set, which measures nothing.
+// Set holds the metrics of a gateway. Its methods are safe for concurrent use. They do
+// nothing on a nil set.
 type Set struct {
 	Registry
 	started time.Time
@@ -25,13 +25,13 @@ type Set struct {
 	appendTimes, syncTimes           times
 }
 
-// The bounds of histograms, in seconds: of a disk, and of a conversation.
+// The bounds of histograms in seconds, for disks and for conversations.
 var (
 	diskBounds = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5}
 	talkBounds = []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
 )
 
-// New makes a set. It has nothing counted yet.
+// New returns an empty set.
 func New(now time.Time) *Set {
 	s := &Set{started: now}
 	s.appends = s.Counter("firn_appends_total", "Appends to sessions, by how they ended.", "outcome")
@@ -55,8 +55,8 @@ func New(now time.Time) *Set {
 	return s
 }
 
-// Watch tells how much a gateway has to do, from now on: how many sessions have a
-// lane, and how many messages wait.
+// Watch registers gauges for the load of a gateway: the number of sessions with a lane, and
+// the number of queued messages.
 func (s *Set) Watch(load func() (lanes, queued int)) {
 	if s == nil {
 		return
@@ -65,7 +65,7 @@ func (s *Set) Watch(load func() (lanes, queued int)) {
 	s.Ask("firn_queue_length", "Messages that wait for their turn.", func() float64 { _, queued := load(); return float64(queued) })
 }
 
-// Usage counts the tokens of one answer.
+// Usage records the tokens of one answer.
 func (s *Set) Usage(provider, model string, u firn.Usage) {
 	if s == nil {
 		return
@@ -79,7 +79,7 @@ func (s *Set) Usage(provider, model string, u firn.Usage) {
 	s.cost.Add(u.Cost.Total, provider, model)
 }
 
-// Error counts a problem that somebody was told.
+// Error counts a reported problem.
 func (s *Set) Error(kind string) {
 	if s != nil {
 		s.errors.Add(1, kind)
@@ -93,15 +93,15 @@ func (s *Set) Damaged(server string) {
 	}
 }
 
-// Refused counts a request that was not let in: no token, a foreign origin.
+// Refused counts a rejected request, such as one without a token or with a foreign origin.
 func (s *Set) Refused(reason string) {
 	if s != nil {
 		s.refused.Add(1, reason)
 	}
 }
 
-// Begin counts a request in; the function it returns counts it out, with what
-// became of it. The route is a pattern, never a path.
+// Begin counts the start of a request. The returned function counts its end, with the
+// outcome. The route is a pattern, never a path.
 func (s *Set) Begin() func(method, route string, status string, took time.Duration, stream bool) {
 	if s == nil {
 		return func(string, string, string, time.Duration, bool) {}
@@ -116,7 +116,7 @@ func (s *Set) Begin() func(method, route string, status string, took time.Durati
 	}
 }
 
-// Stream counts a listener in; the function it returns counts it out.
+// Stream counts a new listener. The returned function counts its end.
 func (s *Set) Stream() func() {
 	if s == nil {
 		return func() {}
@@ -125,15 +125,15 @@ func (s *Set) Stream() func() {
 	return func() { s.streams.Add(-1) }
 }
 
-// ServeHTTP tells everything, in the text format.
+// ServeHTTP writes all metrics in the text format.
 func (s *Set) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4; charset=utf-8")
 	if s != nil {
-		w.Write(s.Append(nil)) // a client that is gone needs no answer
+		w.Write(s.Append(nil)) // errors mean that the client has disconnected
 	}
 }
 
-// outcome is how something ended, in a word.
+// outcome returns how an operation ended, as a label.
 func outcome(ctx context.Context, err error) string {
 	switch {
 	case err == nil:

@@ -9,9 +9,9 @@ import (
 	"firn.dev/store"
 )
 
-// Store returns the store with its appends counted and timed, and what of them
-// is the end of a turn or a compaction. What else the
-// store can do is found with [store.As] as before.
+// Store returns a store that records its appends and their duration, and the turns and
+// compactions that they complete. Other features of the store are available through
+// [store.As].
 func (s *Set) Store(st store.Store) store.Store {
 	if s == nil {
 		return st
@@ -26,16 +26,16 @@ func (s *Set) Store(st store.Store) store.Store {
 	return c
 }
 
-// counted is a store whose appends are counted.
+// counted is a store that records its appends.
 type counted struct {
 	store.Store
 	set *Set
 }
 
-// Unwrap returns the store itself.
+// Unwrap returns the wrapped store.
 func (c *counted) Unwrap() store.Store { return c.Store }
 
-// Append appends, and counts it.
+// Append appends entries and records the append.
 func (c *counted) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
 	begun := time.Now()
 	end, err := c.Store.Append(ctx, id, expect, entries...)
@@ -46,12 +46,12 @@ func (c *counted) Append(ctx context.Context, id firn.ID, expect store.Pos, entr
 	return end, err
 }
 
-// appended counts an append and what it wrote: turns and compactions too, since
-// whoever began them, this is where they end.
+// appended records an append and its entries. All turns and compactions end with an append,
+// so they are counted here.
 func (s *Set) appended(ctx context.Context, entries []firn.Entry, err error) {
 	how := outcome(ctx, err)
 	if errors.Is(err, firn.ErrConflict) {
-		how = "conflict" // somebody was quicker: nothing failed
+		how = "conflict" // another writer was faster: not a failure
 	}
 	s.appends.Add(1, how)
 	if err != nil {
@@ -73,20 +73,21 @@ func (s *Set) appended(ctx context.Context, entries []firn.Entry, err error) {
 	}
 }
 
-// deferring is the part of a [store.Deferred].
+// deferring implements [store.Deferred].
 type deferring struct {
 	deferred store.Deferred
 	set      *Set
 }
 
-// AppendDeferred appends, and counts it; how long it took says nothing of the disk.
+// AppendDeferred appends entries and records the append, without its duration, which does
+// not include the disk.
 func (d deferring) AppendDeferred(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
 	end, err := d.deferred.AppendDeferred(ctx, id, expect, entries...)
 	d.set.appended(ctx, entries, err)
 	return end, err
 }
 
-// Sync makes durable, and tells how long it took.
+// Sync syncs the session and records the duration.
 func (d deferring) Sync(ctx context.Context, id firn.ID) error {
 	begun := time.Now()
 	err := d.deferred.Sync(ctx, id)

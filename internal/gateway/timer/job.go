@@ -6,34 +6,33 @@ import (
 	"firn.dev/store"
 )
 
-// Job is something that an agent is told at certain times. Each run has a
-// session of its own, under the key cron:<ID>; the log alone tells when it ran
-// last.
+// Job is a message that is sent to an agent on a schedule. Each run has a session of its
+// own, under the key cron:<ID>. The time of the last run is only in the log.
 type Job struct {
 	ID string
-	// Schedule is five fields as in crontab, in Zone; nil means that of all
-	// jobs.
+	// Schedule is a crontab expression of five fields, in the time zone Zone; nil means
+	// that of all jobs.
 	Schedule string
 	Zone     *time.Location
-	// Agent is who is told Message; empty means the default. Model answers,
-	// empty means the agent's.
+	// Agent receives Message; empty means the default agent. Model answers it; empty means
+	// the agent's model.
 	Agent, Message, Model string
-	// Timeout is how long a run may take; zero means any time.
+	// Timeout is the maximum duration of a run; zero means no limit.
 	Timeout time.Duration
-	// Keep is how many runs are listed, the latest ones, and Retention for how
-	// long a run is; the others are archived. Zero means all, and for ever. The
-	// latest is always listed.
+	// Keep is the number of latest runs that are listed, Retention how long a run is
+	// listed; other runs are archived. Zero means no limit. The latest run is always
+	// listed.
 	Keep      int
 	Retention time.Duration
 	Enabled   bool
-	// CatchUp runs the job once if nobody was there when it was due.
+	// CatchUp runs the job once if no gateway was running when it was due.
 	CatchUp bool
 }
 
-// By is who speaks when the job does.
+// By returns the sender of the job's messages.
 func (j *Job) By() string { return "cron:" + j.ID }
 
-// In is the time zone of the job: its own, else the one given, else that of the
+// In returns the time zone of the job: its own, else the given one, else that of the
 // machine.
 func (j *Job) In(zone *time.Location) *time.Location {
 	switch {
@@ -45,13 +44,13 @@ func (j *Job) In(zone *time.Location) *time.Location {
 	return time.Local
 }
 
-// Check refuses a schedule that is none.
+// Check returns an error if the schedule is invalid.
 func (j *Job) Check() error {
 	_, err := parseSchedule(j.Schedule, j.Zone)
 	return err
 }
 
-// Next is when the job is due after a time; zero for never.
+// Next returns the next time after the given one when the job is due, or zero if never.
 func (j *Job) Next(after time.Time, zone *time.Location) time.Time {
 	s, err := parseSchedule(j.Schedule, j.In(zone))
 	if err != nil || !j.Enabled {
@@ -61,8 +60,8 @@ func (j *Job) Next(after time.Time, zone *time.Location) time.Time {
 	return next
 }
 
-// Outlived are those runs of the job, of which the latest is the first, that are
-// not to be listed any more. The latest is none of them.
+// Outlived returns the runs that should no longer be listed. runs is sorted newest first.
+// The latest run is never included.
 func (j *Job) Outlived(now time.Time, runs []store.Info) []store.Info {
 	var out []store.Info
 	listed := 0

@@ -9,22 +9,21 @@ import (
 	"github.com/adhocore/gronx"
 )
 
-// Schedule says when a job is due, by the clocks on the walls of a time zone.
+// Schedule defines when a job is due, in the local time of a time zone.
 //
-// Gronx is asked for ticks of a clock that is never put forward or back; what
-// that means where clocks are is decided here. A job for certain hours is due
-// once a day whatever clocks do: if its time is jumped over it is due when they
-// jump, if it comes twice the first one counts. A job for every hour goes by
-// the time that passes: it is due in both of two equal hours.
+// Gronx computes the times for a clock without daylight saving changes; the changes are
+// handled here. A job for certain hours is due once a day in any case: if its time is
+// skipped, it is due at the change; if its time occurs twice, the first one counts. A job
+// for every hour follows elapsed time: it is due in both of two repeated hours.
 type Schedule struct {
-	// text is how it is written.
+	// text is the crontab expression.
 	text string
 	zone *time.Location
-	// hourly: it is for every hour.
+	// hourly reports whether it is for every hour.
 	hourly bool
 }
 
-// parseSchedule reads the five fields of a crontab, or one of its short names.
+// parseSchedule parses the five fields of a crontab, or one of its short names.
 func parseSchedule(expr string, zone *time.Location) (Schedule, error) {
 	segments, err := gronx.Segments(expr)
 	if err != nil || !gronx.IsValid(expr) {
@@ -33,29 +32,27 @@ func parseSchedule(expr string, zone *time.Location) (Schedule, error) {
 	if zone == nil {
 		zone = time.UTC
 	}
-	const hours = 2 // behind seconds and minutes
+	const hours = 2 // after seconds and minutes
 	h := segments[hours]
 	return Schedule{text: expr, zone: zone, hourly: h == "*" || h == "?" || h == "*/1"}, nil
 }
 
-// manyChanges bounds how many changes of clocks are looked beyond. The rarest
-// day of a crontab comes every eight years, and some zones change four times a
-// year.
+// manyChanges is the maximum number of clock changes to search across. The rarest day of a
+// crontab occurs every eight years, and some zones have four changes a year.
 const manyChanges = 64
 
-// dayJump is a jump of clocks that leaves out a day of the calendar, as where
-// the date line moved. What was due on a day that never was is not due.
+// dayJump is a clock change that skips a whole day, as when the date line moved. Jobs of a
+// skipped day are not due.
 const dayJump = 20 * time.Hour
 
-// next is the first moment after t at which the job is due; false if there is
-// none.
+// next returns the first time after t when the job is due, or false if there is none.
 func (s Schedule) next(t time.Time) (time.Time, bool) {
 	at, inclusive := t.In(s.zone), false
 	for range manyChanges {
 		begin, end := at.ZoneBounds()
 		off := offset(at)
 		from, incl := wall(at, off), inclusive
-		if heard := s.heard(begin, off); from.Before(heard) {
+		if heard := s.repeatedUntil(begin, off); from.Before(heard) {
 			from, incl = heard, true
 		}
 		tick, err := gronx.NextTickAfter(s.text, from, incl)
@@ -66,16 +63,16 @@ func (s Schedule) next(t time.Time) (time.Time, bool) {
 			return due.In(s.zone), true
 		}
 		if ahead := offset(end) - off; !s.hourly && ahead > 0 && ahead < dayJump && tick.Before(wall(end, offset(end))) {
-			return end.In(s.zone), true // its time is jumped over
+			return end.In(s.zone), true // its time is skipped
 		}
 		at, inclusive = end, true
 	}
 	return time.Time{}, false
 }
 
-// heard is up to where clocks on the wall had been before they were put back at
-// begin. Ticks before it were heard once; zero if nothing was put back.
-func (s Schedule) heard(begin time.Time, off time.Duration) time.Time {
+// repeatedUntil returns the local time that clocks had reached before they were set back at
+// begin. Times before it occurred already. It returns zero if clocks were not set back.
+func (s Schedule) repeatedUntil(begin time.Time, off time.Duration) time.Time {
 	if s.hourly || begin.IsZero() {
 		return time.Time{}
 	}
@@ -86,10 +83,10 @@ func (s Schedule) heard(begin time.Time, off time.Duration) time.Time {
 	return wall(begin, before)
 }
 
-// wall is what a clock shows that is off ahead of UTC, as if it were UTC.
+// wall returns the local time at an offset from UTC, represented as UTC.
 func wall(t time.Time, off time.Duration) time.Time { return t.UTC().Add(off) }
 
-// offset is how far clocks are ahead of UTC at t where t is told.
+// offset returns the offset from UTC at t in the zone of t.
 func offset(t time.Time) time.Duration {
 	_, seconds := t.Zone()
 	return time.Duration(seconds) * time.Second

@@ -172,8 +172,8 @@ func TestLook(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := jobState{schedule: schedule}
-			s.lookedUpTo(noon.Add(c.after))
-			if _, got := s.look(noon.Add(c.now), c.catchUp); got != c.want {
+			s.setChecked(noon.Add(c.after))
+			if _, got := s.checkDue(noon.Add(c.now), c.catchUp); got != c.want {
 				t.Errorf("it is %d, want %d", got, c.want)
 			}
 			if got := s.after.Sub(noon); got != c.left {

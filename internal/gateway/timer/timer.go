@@ -1,9 +1,9 @@
-// Package timer knows what is due when: it decides, and whoever keeps it does.
+// Package timer decides which jobs are due. The caller runs them.
 //
-// A [Timer] is asked which runs of which [Job] are due, is told how they went, and
-// says how long to sleep. It looks at clocks on walls, which are put forward and
-// back, stand still while a machine sleeps, and are set. What must outlive the
-// process is not its business: whoever keeps it says when a job ran last.
+// A [Timer] returns the due runs of each [Job] and the time to sleep, and records how runs
+// ended. It handles clocks that are set, that change for daylight saving time and that stop
+// while the machine is suspended. It stores nothing: the caller supplies the time of a
+// job's last run.
 package timer
 
 import (
@@ -14,44 +14,43 @@ import (
 	"firn.dev/wire"
 )
 
-// Timer knows what is due when: jobs, and rounds that are made again and again.
-// It decides and does nothing itself. It rests until somebody starts it. Its
-// methods may be called from many goroutines.
+// Timer decides when jobs and periodic rounds are due. It runs nothing itself and is idle
+// until it is started. Its methods are safe for concurrent use.
 type Timer struct {
 	mu     sync.Mutex
 	states map[string]*jobState
-	// round is when the latest round began, rounding that it has not ended.
+	// round is the start of the latest round; rounding reports whether it is still running.
 	round    time.Time
 	rounding bool
-	// wake wakes whoever keeps the time, end ends it; nil before the start.
+	// wake wakes Keep and end stops it; nil before the start.
 	wake, end chan struct{}
 }
 
-// jobState is what is known of a job while the gateway runs. What must outlive
-// it is in the log.
+// jobState is the state of a job in this process. Persistent state is in the log.
 type jobState struct {
 	schedule Schedule
-	// after is up to when it was looked whether the job was due, zero if that
-	// was not done yet; next is when it is due after that, zero for never.
+	// after is the time up to which the schedule was checked, zero if it was not yet; next
+	// is the next time the job is due after that, zero for never.
 	after, next time.Time
-	// skipped counts when it was due while it ran, missed when nobody was there.
+	// skipped counts the times it was due while still running, missed those when no gateway
+	// was running.
 	skipped, missed int
-	// err is what went wrong with the last run.
+	// err is the error of the last run.
 	err string
 }
 
 const (
-	// Nap is how long the timer sleeps at most. Timers do not hear of clocks that
-	// are set and of machines that are put to sleep, so it looks at the clock.
+	// Nap is the maximum sleep of the timer. Go timers do not notice clock changes and
+	// suspended machines, so the clock is checked regularly.
 	Nap = time.Minute
-	// grace is how late a job may run. What is later was missed.
+	// grace is how late a job may run. A later run is missed.
 	grace = 2 * time.Minute
-	// setBack is how far the clock must have been set back for times to count
-	// that were there before. If it is less, they are the same times.
+	// setBack is how far the clock must have been set back before already passed times
+	// count again.
 	setBack = time.Hour
 )
 
-// Start makes the timer ready to be woken; false if it was before.
+// Start makes the timer ready to be woken. It returns false if it was already started.
 func (t *Timer) Start() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -62,8 +61,8 @@ func (t *Timer) Start() bool {
 	return true
 }
 
-// Keep calls do whenever something may be due, which returns how long to sleep,
-// until the timer is stopped. It must have been started.
+// Keep calls do whenever a job may be due, until the timer is stopped. do returns how long
+// to sleep. The timer must have been started.
 func (t *Timer) Keep(do func() time.Duration) {
 	for {
 		alarm := time.NewTimer(do())
@@ -78,17 +77,17 @@ func (t *Timer) Keep(do func() time.Duration) {
 	}
 }
 
-// Rouse says that the jobs have changed.
+// Rouse wakes the timer because jobs have changed.
 func (t *Timer) Rouse() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	select {
 	case t.wake <- struct{}{}:
-	default: // it is awake, or was never started
+	default: // it is awake already, or was never started
 	}
 }
 
-// Stop ends the keeping of time. What was begun goes on.
+// Stop stops the timer. Running jobs continue.
 func (t *Timer) Stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -106,7 +105,7 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// state is that of a job. The caller holds the lock.
+// state returns the state of a job. The caller must hold the lock.
 func (t *Timer) state(id string) *jobState {
 	if t.states == nil {
 		t.states = make(map[string]*jobState)
@@ -119,7 +118,7 @@ func (t *Timer) state(id string) *jobState {
 	return s
 }
 
-// RanLast says when a job ran last: up to then it was looked whether it was due.
+// RanLast sets the time of a job's last run. The schedule counts as checked up to then.
 func (t *Timer) RanLast(j *Job, zone *time.Location, at time.Time) error {
 	s, err := parseSchedule(j.Schedule, j.In(zone))
 	if err != nil {
@@ -129,13 +128,13 @@ func (t *Timer) RanLast(j *Job, zone *time.Location, at time.Time) error {
 	defer t.mu.Unlock()
 	state := t.state(j.ID)
 	state.schedule = s
-	state.lookedUpTo(at)
+	state.setChecked(at)
 	return nil
 }
 
-// NeverRan says that a job has not run yet. It is due from now on; if it was known
-// before, somebody else kept the time until just now, and it is looked what they
-// may have left: as far back as a job may run late.
+// NeverRan records that a job has not run yet, so it is due from now on. If the job was
+// known before, another gateway kept the time until now; the schedule is then checked from
+// the grace period on, for runs it may have missed.
 func (t *Timer) NeverRan(j *Job, zone *time.Location, now time.Time) error {
 	s, err := parseSchedule(j.Schedule, j.In(zone))
 	if err != nil {
@@ -150,18 +149,18 @@ func (t *Timer) NeverRan(j *Job, zone *time.Location, now time.Time) error {
 		}
 	}
 	state.schedule = s
-	state.lookedUpTo(since)
+	state.setChecked(since)
 	return nil
 }
 
-// Skip counts a run that was left out since the one before it was running.
+// Skip counts a run that was skipped because the previous one was still running.
 func (t *Timer) Skip(id string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.state(id).skipped++
 }
 
-// Ended notes how a run ended.
+// Ended records how a run ended.
 func (t *Timer) Ended(id string, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -172,7 +171,7 @@ func (t *Timer) Ended(id string, err error) {
 	}
 }
 
-// Describe tells what is known of a job.
+// Describe fills out with the state of a job.
 func (t *Timer) Describe(id string, out *wire.Job) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -181,16 +180,15 @@ func (t *Timer) Describe(id string, out *wire.Job) {
 	}
 }
 
-// Run is a run of a job that is due, or was missed: then it is too late for it.
+// Run is a run of a job that is due or was missed.
 type Run struct {
 	Job    Job
 	Due    time.Time
 	Missed bool
 }
 
-// Due finds the runs that are due of some jobs, those without a zone of their own
-// in the one given, and how long to sleep until the next one. Other jobs are
-// forgotten.
+// Due returns the due runs of the given jobs and how long to sleep until the next one. zone
+// applies to jobs without a time zone. Other jobs are forgotten.
 func (t *Timer) Due(jobs []Job, zone *time.Location, now time.Time) (runs []Run, sleep time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -200,10 +198,10 @@ func (t *Timer) Due(jobs []Job, zone *time.Location, now time.Time) (runs []Run,
 		known[j.ID] = true
 		s := t.state(j.ID)
 		if !s.follows(j.Schedule, j.In(zone), now) || !j.Enabled {
-			s.after = time.Time{} // when it is enabled it begins anew
+			s.after = time.Time{} // it starts anew when it is enabled
 			continue
 		}
-		at, do := s.look(now, j.CatchUp)
+		at, do := s.checkDue(now, j.CatchUp)
 		switch do {
 		case dueRunning:
 			runs = append(runs, Run{Job: j, Due: at})
@@ -219,7 +217,7 @@ func (t *Timer) Due(jobs []Job, zone *time.Location, now time.Time) (runs []Run,
 	return runs, sleep
 }
 
-// dueVerdict says what to do with a job at a moment.
+// dueVerdict is the action for a job.
 type dueVerdict int
 
 const (
@@ -228,31 +226,31 @@ const (
 	dueMissed
 )
 
-// look decides whether a job is due now: once, however often it was since it
-// was looked. It returns for when it was due first.
-func (s *jobState) look(now time.Time, catchUp bool) (time.Time, dueVerdict) {
+// checkDue reports whether a job is due now: once, no matter how often it was due since the
+// last check. It returns the first time it was due.
+func (s *jobState) checkDue(now time.Time, catchUp bool) (time.Time, dueVerdict) {
 	if s.after.Sub(now) > setBack {
-		s.lookedUpTo(now)
+		s.setChecked(now)
 	}
 	at := s.next
 	if at.IsZero() || now.Before(at) {
 		return at, dueNothing
 	}
-	s.lookedUpTo(now)
+	s.setChecked(now)
 	if now.Sub(at) <= grace || catchUp {
 		return at, dueRunning
 	}
 	return at, dueMissed
 }
 
-// lookedUpTo notes up to when it was looked.
-func (s *jobState) lookedUpTo(t time.Time) {
+// setChecked records the time up to which the schedule was checked.
+func (s *jobState) setChecked(t time.Time) {
 	s.after = t
 	s.next, _ = s.schedule.next(t)
 }
 
-// follows sees that the state is that of a schedule, from now on if it was not
-// before. It is false if that is none, which setups are checked for.
+// follows makes sure that the state belongs to a schedule, starting from now if it did not
+// before. It returns false if the schedule is invalid; configurations are checked for that.
 func (s *jobState) follows(expr string, zone *time.Location, now time.Time) bool {
 	if !s.after.IsZero() && s.schedule.text == expr && s.schedule.zone.String() == zone.String() {
 		return true
@@ -262,12 +260,12 @@ func (s *jobState) follows(expr string, zone *time.Location, now time.Time) bool
 		return false
 	}
 	s.schedule = schedule
-	s.lookedUpTo(now)
+	s.setChecked(now)
 	return true
 }
 
-// BeginRound reports whether it is time for a round, of which there is one every so
-// often, and takes it for begun. While one is under way there is no other.
+// BeginRound reports whether the next periodic round is due, and starts it. Only one round
+// runs at a time.
 func (t *Timer) BeginRound(every time.Duration, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -279,7 +277,7 @@ func (t *Timer) BeginRound(every time.Duration, now time.Time) bool {
 	return true
 }
 
-// EndRound says that the round is over.
+// EndRound records the end of the round.
 func (t *Timer) EndRound() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

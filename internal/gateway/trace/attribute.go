@@ -5,19 +5,19 @@ import (
 	"unicode/utf8"
 )
 
-// Attribute is something known of a span: a name or a number.
+// Attribute is a named property of a span.
 type Attribute struct {
 	key   string
 	value any // string, int64 or []string
 }
 
-// String is a name. One that is too long to be a name is cut.
+// String returns a string attribute. A value that is too long is cut.
 func String(key, value string) Attribute { return Attribute{key, bounded(value)} }
 
-// Int is a number.
+// Int returns a number attribute.
 func Int[N int | int64](key string, value N) Attribute { return Attribute{key, int64(value)} }
 
-// Strings are names.
+// Strings returns an attribute with a list of strings.
 func Strings(key string, values ...string) Attribute {
 	all := make([]string, len(values))
 	for i, v := range values {
@@ -26,10 +26,10 @@ func Strings(key string, values ...string) Attribute {
 	return Attribute{key, all}
 }
 
-// maxName bounds names, in bytes. What is longer is none.
+// maxName is the maximum length of a string value, in bytes.
 const maxName = 128
 
-// bounded is a name that can be sent: valid, and not too long.
+// bounded returns valid UTF-8 of at most maxName bytes.
 func bounded(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if len(s) <= maxName {

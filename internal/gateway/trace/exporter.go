@@ -13,41 +13,41 @@ import (
 )
 
 const (
-	// queueSize is how many spans may wait to be sent, batchSize how many are
-	// sent at once, and batchWait how long one waits for others.
+	// queueSize is the maximum number of queued spans, batchSize the number sent together,
+	// and batchWait how long a span waits for others.
 	queueSize = 2048
 	batchSize = 512
 	batchWait = time.Second
-	// attempts is how often a batch is sent if the collector asks for a moment.
+	// attempts is how often a batch is sent if the collector asks to retry.
 	attempts = 3
-	// farewell is how long the sending of what is left may take at the end.
-	farewell = 2 * time.Second
+	// closeTimeout is the maximum time for sending the remaining spans on Close.
+	closeTimeout = 2 * time.Second
 )
 
-// exporter sends spans in the background. Who adds one never waits.
+// exporter sends spans in the background. Adding a span never blocks.
 type exporter struct {
 	Settings
 	client   *http.Client
 	resource []Attribute
 
 	queue chan data
-	// mu keeps the queue from being closed while somebody adds to it.
+	// mu prevents the queue from being closed while spans are added.
 	mu     sync.RWMutex
 	closed bool
-	// ctx ends when nothing is to be sent any more, ending when no more is to be
-	// waited for, and ended when all is over.
+	// ctx ends when sending must stop. ending is closed when waiting must stop, and ended
+	// when the exporter has finished.
 	ctx           context.Context
 	cancel        context.CancelFunc
 	ending, ended chan struct{}
 
 	sent, dropped atomic.Int64
-	// down: the collector could not be reached the last time, and lost is how many
-	// spans were since.
+	// down reports whether the collector was unreachable at the last attempt; lost is the
+	// number of spans lost since.
 	down bool
 	lost int
 }
 
-// New makes a tracer that sends what it traces. It must be closed.
+// New returns a tracer that exports its spans. It must be closed.
 func New(s Settings) *Tracer {
 	if s.Timeout <= 0 {
 		s.Timeout = usualTimeout
@@ -57,7 +57,7 @@ func New(s Settings) *Tracer {
 	}
 	e := &exporter{
 		Settings: s, queue: make(chan data, queueSize), ending: make(chan struct{}), ended: make(chan struct{}),
-		// A collector that answers with a redirect is not the one that was meant.
+		// Redirects are not followed: they do not lead to the configured collector.
 		client: &http.Client{Timeout: s.Timeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
 	}
 	e.resource = append([]Attribute{String("service.name", s.Service), String("telemetry.sdk.language", "go"), String("telemetry.sdk.name", "firn")}, s.Resource...)
@@ -69,7 +69,7 @@ func New(s Settings) *Tracer {
 	return &Tracer{exporter: e, sampler: s.sampler}
 }
 
-// add hands a span over, or drops it if too many wait.
+// add queues a span, or drops it if the queue is full.
 func (e *exporter) add(d data) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -84,7 +84,7 @@ func (e *exporter) add(d data) {
 	}
 }
 
-// run sends what is added until the queue is closed and empty.
+// run sends queued spans until the queue is closed and empty.
 func (e *exporter) run() {
 	defer close(e.ended)
 	for {
@@ -98,8 +98,8 @@ func (e *exporter) run() {
 	}
 }
 
-// gather waits for spans: for the first as long as it takes, for others a
-// moment. It is false at the end.
+// gather returns the next batch: it waits indefinitely for the first span and for batchWait
+// for others. more is false at the end.
 func (e *exporter) gather() (batch []data, more bool) {
 	first, ok := <-e.queue
 	if !ok {
@@ -152,7 +152,7 @@ func (e *exporter) send(batch []data) {
 	e.down, e.lost = false, 0
 }
 
-// pack compresses a body, if that is wanted.
+// pack compresses a body if configured.
 func (e *exporter) pack(body []byte) ([]byte, error) {
 	if !e.Gzip {
 		return body, nil
@@ -168,7 +168,8 @@ func (e *exporter) pack(body []byte) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// post sends a body once. If it failed for a while, after is when to try again.
+// post sends a body once. If the failure is temporary, after is the time until the next
+// attempt.
 func (e *exporter) post(body []byte) (after time.Duration, err error) {
 	r, err := http.NewRequestWithContext(e.ctx, http.MethodPost, e.URL, bytes.NewReader(body))
 	if err != nil {
@@ -187,7 +188,7 @@ func (e *exporter) post(body []byte) (after time.Duration, err error) {
 		return 0, err // the next batch tries again
 	}
 	defer answer.Body.Close()
-	io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be used again
+	io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be reused
 	switch code := answer.StatusCode; code {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return time.Second, fmt.Errorf("the collector answers with status %d", code)
@@ -199,7 +200,7 @@ func (e *exporter) post(body []byte) (after time.Duration, err error) {
 	return 0, nil
 }
 
-// pause waits; false if all is to end meanwhile.
+// pause waits for d. It returns false if the exporter is closed in the meantime.
 func (e *exporter) pause(d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -211,7 +212,7 @@ func (e *exporter) pause(d time.Duration) bool {
 	}
 }
 
-// close sends what waits, for a moment at most, and ends the sending.
+// close sends the queued spans, within a time limit, and stops the exporter.
 func (e *exporter) close(ctx context.Context) {
 	e.mu.Lock()
 	if !e.closed {
@@ -220,7 +221,7 @@ func (e *exporter) close(ctx context.Context) {
 		close(e.queue)
 	}
 	e.mu.Unlock()
-	timer := time.NewTimer(farewell)
+	timer := time.NewTimer(closeTimeout)
 	defer timer.Stop()
 	select {
 	case <-e.ended:

@@ -1,9 +1,7 @@
 package trace
 
-// The names of attributes, as OpenTelemetry's conventions for generative models
-// have them. Those are not stable yet, and no released package of constants has
-// them any more, so they are kept here: when the conventions change, this file
-// does.
+// Attribute names of OpenTelemetry's semantic conventions for generative AI. They are not
+// stable yet, and no released package of constants has them, so they are defined here.
 const (
 	OperationName  = "gen_ai.operation.name"
 	ProviderName   = "gen_ai.provider.name"
@@ -22,14 +20,14 @@ const (
 	ToolType       = "gen_ai.tool.type"
 )
 
-// What [OperationName] can be.
+// Values of [OperationName].
 const (
 	OperationChat  = "chat"
 	OperationAgent = "invoke_agent"
 	OperationTool  = "execute_tool"
 )
 
-// The names of attributes that hold for all kinds of spans, and for HTTP.
+// Attribute names for all kinds of spans, and for HTTP.
 const (
 	ErrorType  = "error.type"
 	HTTPMethod = "http.request.method"
@@ -38,7 +36,7 @@ const (
 	URLScheme  = "url.scheme"
 )
 
-// What the conventions have no names for.
+// Attribute names that the conventions do not define.
 const (
 	Purpose          = "firn.purpose"
 	TurnRounds       = "firn.turn.rounds"
@@ -49,13 +47,13 @@ const (
 	RequestID        = "firn.request.id"
 )
 
-// wellKnown are the providers that the conventions name otherwise than we do.
+// wellKnown maps firn's provider names to those of the conventions where they differ.
 var wellKnown = map[string]string{
 	"mistral": "mistral_ai", "gemini": "gcp.gemini", "google": "gcp.gemini", "vertex": "gcp.vertex_ai",
 	"xai": "x_ai", "bedrock": "aws.bedrock", "azure": "azure.ai.openai",
 }
 
-// provider is the name of a provider in the conventions.
+// providerName returns the name of a provider in the conventions.
 func providerName(ours string) string {
 	if known, ok := wellKnown[ours]; ok {
 		return known

@@ -9,7 +9,7 @@ import (
 	"firn.dev/provider"
 )
 
-// Model returns the model with a span for each time that it is asked.
+// Model returns a model that records a span for each call.
 func (t *Tracer) Model(m provider.Model) provider.Model {
 	if t == nil || m == nil {
 		return m
@@ -19,7 +19,7 @@ func (t *Tracer) Model(m provider.Model) provider.Model {
 	})
 }
 
-// traced asks the model within a span.
+// traced calls the model within a span.
 func (t *Tracer) traced(ctx context.Context, m provider.Model, req provider.Request) iter.Seq2[provider.Event, error] {
 	return func(yield func(provider.Event, error) bool) {
 		info := m.Info()
@@ -46,7 +46,7 @@ func (t *Tracer) traced(ctx context.Context, m provider.Model, req provider.Requ
 			}
 			if !yield(e, err) {
 				if err == nil && !whole {
-					span.Fail("cancelled") // nobody wanted the rest
+					span.Fail("cancelled") // the caller stopped reading
 				}
 				return
 			}
@@ -54,8 +54,8 @@ func (t *Tracer) traced(ctx context.Context, m provider.Model, req provider.Requ
 	}
 }
 
-// answer is what is known of an answer. The input has in it what came from the
-// provider's cache, as the conventions want it.
+// answer returns the attributes of an answer. The input includes tokens from the provider's
+// cache, as the conventions require.
 func answer(m *firn.Message) []Attribute {
 	all := []Attribute{String(ResponseModel, m.Model), Strings(FinishReasons, string(m.StopReason))}
 	if u := m.Usage; u != nil {
@@ -64,7 +64,7 @@ func answer(m *firn.Message) []Attribute {
 	return all
 }
 
-// Usage is what answers used.
+// Usage returns the attributes of a token usage.
 func Usage(u firn.Usage) []Attribute {
 	all := []Attribute{Int(InputTokens, u.Input+u.CacheRead+u.CacheWrite), Int(OutputTokens, u.Output)}
 	if u.CacheRead > 0 {
@@ -76,7 +76,7 @@ func Usage(u firn.Usage) []Attribute {
 	return all
 }
 
-// failure is the kind of a failed answer, in a word.
+// failure returns the kind of a failed answer as a single word.
 func failure(ctx context.Context, err error) string {
 	var e *provider.Error
 	switch {

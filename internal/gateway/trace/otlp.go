@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// The types of this file are OTLP's JSON, as far as it is used: numbers of 64
-// bits are strings, ids are hexadecimal, kinds are numbers.
+// The types of this file are the subset of OTLP's JSON that is used: 64-bit numbers are
+// strings, IDs are hexadecimal, kinds are numbers.
 
 type otlpRequest struct {
 	ResourceSpans []otlpResourceSpans `json:"resourceSpans"`
@@ -57,7 +57,7 @@ type otlpStatus struct {
 	Code int `json:"code"`
 }
 
-// otlpFailed is the code of a span that failed.
+// otlpFailed is the status code of a failed span.
 const otlpFailed = 2
 
 type otlpAttribute struct {
@@ -75,7 +75,7 @@ type otlpArray struct {
 	Values []otlpValue `json:"values"`
 }
 
-// encode spells spans.
+// encode encodes spans as JSON.
 func encode(spans []data, resource []Attribute, version string) ([]byte, error) {
 	all := make([]otlpSpan, len(spans))
 	for i := range spans {

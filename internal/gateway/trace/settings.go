@@ -13,27 +13,26 @@ import (
 	"firn.dev"
 )
 
-// Settings say what is traced and where spans are sent.
+// Settings configures which traces are sampled and where spans are sent.
 type Settings struct {
-	// URL is where spans are sent, Header what is sent with them, Timeout how
-	// long that may take; Gzip packs them.
+	// URL is the collector's address, Header the request headers, Timeout the limit for a
+	// request. Gzip enables compression.
 	URL     string
 	Header  http.Header
 	Timeout time.Duration
 	Gzip    bool
-	// Service is what the process is called, Version which one it is, Resource
-	// what else is said of it.
+	// Service is the name of the process, Version its version, Resource further attributes
+	// of it.
 	Service, Version string
 	Resource         []Attribute
-	// Report is told, in a sentence, when spans cannot be sent, and when they can
-	// again; nil means nobody.
+	// Report is called with a sentence when spans cannot be sent, and when they can be sent
+	// again; it may be nil.
 	Report func(message string)
 
 	sampler sampler
 }
 
-// where a collector listens if nobody says otherwise, and what is added to the
-// address of one that takes more than spans.
+// The default address of a collector, and the path for spans.
 const (
 	usualEndpoint = "http://localhost:4318"
 	tracesPath    = "/v1/traces"
@@ -41,15 +40,15 @@ const (
 
 const usualTimeout = 10 * time.Second
 
-// FromEnv reads the variables that OpenTelemetry has for it. It is false if
-// they do not ask for traces; the error says what is wrong with them.
+// FromEnv reads OpenTelemetry's environment variables. ok is false if they do not enable
+// traces; the error describes an invalid variable.
 //
-// Traces are asked for by OTEL_EXPORTER_OTLP_ENDPOINT,
-// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or OTEL_TRACES_EXPORTER=otlp, unless
-// OTEL_SDK_DISABLED is true or OTEL_TRACES_EXPORTER is none.
+// Traces are enabled by OTEL_EXPORTER_OTLP_ENDPOINT, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT or
+// OTEL_TRACES_EXPORTER=otlp, unless OTEL_SDK_DISABLED is true or OTEL_TRACES_EXPORTER is
+// none.
 func FromEnv(env func(name string) string) (s Settings, ok bool, err error) {
 	get := func(name string) string { return strings.TrimSpace(env("OTEL_" + name)) }
-	// otlp is a variable that there is for traces alone, and for all.
+	// otlp returns the variable for traces, or else the one for all signals.
 	otlp := func(name string) string {
 		if own := get("EXPORTER_OTLP_TRACES_" + name); own != "" {
 			return own
@@ -86,7 +85,7 @@ func FromEnv(env func(name string) string) (s Settings, ok bool, err error) {
 	return s, err == nil, err
 }
 
-// endpoint finds the address of the collector.
+// endpoint returns the address of the collector.
 func endpoint(get func(string) string) (string, error) {
 	at := get("EXPORTER_OTLP_TRACES_ENDPOINT")
 	whole := at != ""
@@ -98,7 +97,7 @@ func endpoint(get func(string) string) (string, error) {
 	}
 	u, err := url.Parse(at)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		// It may hold a password, so it is not repeated.
+		// The error omits the address, which may contain a password.
 		return "", fmt.Errorf("the address of the OTLP collector is no URL that begins with http:// or https://: %w", firn.ErrInvalid)
 	}
 	if !whole {
@@ -107,7 +106,7 @@ func endpoint(get func(string) string) (string, error) {
 	return u.String(), nil
 }
 
-// pairs reads name=value, parted by commas, as the W3C's baggage spells them.
+// pairs parses name=value pairs separated by commas, as in W3C baggage.
 func pairs(text string, take func(name, value string)) {
 	for pair := range strings.SplitSeq(text, ",") {
 		name, value, ok := strings.Cut(pair, "=")
@@ -122,16 +121,16 @@ func pairs(text string, take func(name, value string)) {
 	}
 }
 
-// sampler decides which traces are kept. The zero value keeps what the parent
-// keeps, and all that has none.
+// sampler decides which traces are sampled. The zero value follows the parent's decision
+// and samples all traces without a parent.
 type sampler struct {
-	// alone: what a parent says does not count.
+	// alone ignores the parent's decision.
 	alone bool
-	// skip is the part of the traces without a parent that is not kept.
+	// skip is the fraction of traces without a parent that are not sampled.
 	skip float64
 }
 
-// parseSampler reads the name of a sampler.
+// parseSampler parses the name of a sampler.
 func parseSampler(name, argument string) (sampler, error) {
 	bare, follows := strings.CutPrefix(name, "parentbased_")
 	s := sampler{alone: !follows && name != ""}
@@ -154,7 +153,8 @@ func parseSampler(name, argument string) (sampler, error) {
 	return s, nil
 }
 
-// samples decides about a span. All spans of a trace are decided alike.
+// samples reports whether a span is sampled. The decision is the same for all spans of a
+// trace.
 func (s sampler) samples(parent Context, trace [16]byte) bool {
 	if !s.alone && !parent.IsZero() {
 		return parent.Sampled

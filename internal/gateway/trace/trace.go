@@ -1,14 +1,14 @@
-// Package trace tells where time goes: what a gateway does becomes spans, which
-// are sent to a collector that speaks OTLP, OpenTelemetry's protocol.
+// Package trace records the operations of a gateway as spans and sends them to an OTLP
+// collector (OpenTelemetry's protocol).
 //
-// A [Tracer] begins spans and an exporter sends them in the background, in
-// OTLP's JSON over HTTP. Nobody waits for it: spans that cannot be sent soon
-// enough are dropped and counted. A nil tracer traces nothing and costs
-// nothing. [FromEnv] reads the OTEL_ variables that say where to.
+// A [Tracer] starts spans, and an exporter sends them in the background as JSON over HTTP.
+// Callers never wait for it: spans that cannot be sent in time are dropped and counted. A
+// nil tracer does nothing. [FromEnv] reads the OTEL_ variables with the collector's
+// address.
 //
-// Names and numbers only. What people, models and tools say never gets here,
-// and no error's words do, since they may repeat it: a span that failed has a
-// kind of failure, in a word.
+// Spans contain only names and numbers, never messages, model output or tool output. Error
+// texts are left out too, since they may repeat such content: a failed span has a one-word
+// kind of failure.
 package trace
 
 import (
@@ -22,36 +22,35 @@ import (
 	"time"
 )
 
-// Tracer begins spans. Its methods may be called from many goroutines, and on
-// nil, which traces nothing.
+// Tracer starts spans. Its methods are safe for concurrent use, and do nothing on nil.
 type Tracer struct {
 	exporter *exporter
 	sampler  sampler
 }
 
-// Kind says what a span is to those on the other side.
+// Kind is the role of a span in a remote call.
 type Kind int
 
-// The kinds of spans, by their numbers in OTLP.
+// The kinds of spans, with their numbers in OTLP.
 const (
 	Internal Kind = 1
 	Server   Kind = 2
 	Client   Kind = 3
 )
 
-// Context is where a span stands: in which trace, and as which span of it.
+// Context identifies a span and its trace.
 type Context struct {
 	Trace   [16]byte
 	Span    [8]byte
 	Sampled bool
-	// State is what others hand through, and nobody here reads.
+	// State is the vendor state, which is passed on unread.
 	State string
 }
 
-// IsZero reports whether it is no span's.
+// IsZero reports whether the context identifies no span.
 func (c Context) IsZero() bool { return c.Trace == [16]byte{} || c.Span == [8]byte{} }
 
-// TraceID spells the trace as logs have it; empty if there is none.
+// TraceID returns the trace ID as hexadecimal digits, or an empty string.
 func (c Context) TraceID() string {
 	if c.IsZero() {
 		return ""
@@ -59,11 +58,11 @@ func (c Context) TraceID() string {
 	return hex.EncodeToString(c.Trace[:])
 }
 
-// contextMark is where a context holds the span that it is in.
+// contextMark is the context key of the current span.
 type contextMark struct{}
 
-// With returns a context in which spans are children of a span that was begun
-// elsewhere: in another process, or in a call that is over.
+// With returns a context whose spans are children of a span that was started elsewhere: in
+// another process, or in a call that has returned.
 func With(ctx context.Context, parent Context) context.Context {
 	if parent.IsZero() {
 		return ctx
@@ -71,14 +70,14 @@ func With(ctx context.Context, parent Context) context.Context {
 	return context.WithValue(ctx, contextMark{}, parent)
 }
 
-// Of is the span that a context is in.
+// Of returns the current span of a context.
 func Of(ctx context.Context) Context {
 	c, _ := ctx.Value(contextMark{}).(Context)
 	return c
 }
 
-// Span is something that takes time. Its methods may be called from many
-// goroutines, and on nil. After the first End it does not change.
+// Span is an operation with a duration. Its methods are safe for concurrent use, and do
+// nothing on nil. It does not change after the first End.
 type Span struct {
 	tracer  *Tracer
 	context Context
@@ -88,7 +87,7 @@ type Span struct {
 	done bool
 }
 
-// data is a span as it is sent.
+// data is the exported data of a span.
 type data struct {
 	context    Context
 	parent     [8]byte
@@ -100,9 +99,8 @@ type data struct {
 	failed     bool
 }
 
-// Start begins a span: a child of the one that ctx is in, or the first of a new
-// trace. What is done with the context that it returns is done in the span. The
-// span must be ended.
+// Start starts a span: a child of the current span of ctx, or the root of a new trace. The
+// span is the current one of the returned context. It must be ended.
 func (t *Tracer) Start(ctx context.Context, name string, kind Kind, attributes ...Attribute) (context.Context, *Span) {
 	if t == nil {
 		return ctx, nil
@@ -121,15 +119,15 @@ func (t *Tracer) Start(ctx context.Context, name string, kind Kind, attributes .
 	return context.WithValue(ctx, contextMark{}, s.context), s
 }
 
-// random fills b; the operating system's randomness does not fail.
+// random fills b with random bytes; the operating system's source does not fail.
 func random(b []byte) {
 	rand.Read(b)
 	if binary.BigEndian.Uint64(b) == 0 {
-		b[len(b)-1] = 1 // which means no id
+		b[len(b)-1] = 1 // all zeros would mean no ID
 	}
 }
 
-// Context is where the span stands.
+// Context returns the context of the span.
 func (s *Span) Context() Context {
 	if s == nil {
 		return Context{}
@@ -137,25 +135,25 @@ func (s *Span) Context() Context {
 	return s.context
 }
 
-// Rename names the span, once it is known what it is.
+// Rename changes the name of the span.
 func (s *Span) Rename(name string) {
 	s.change(func(d *data) { d.name = bounded(name) })
 }
 
-// Set adds what is known of the span.
+// Set adds attributes to the span.
 func (s *Span) Set(attributes ...Attribute) {
 	s.change(func(d *data) { d.attributes = append(d.attributes, attributes...) })
 }
 
-// Link says that the span has to do with another one that is not its parent.
+// Link links the span to another one that is not its parent.
 func (s *Span) Link(c Context) {
 	if !c.IsZero() {
 		s.change(func(d *data) { d.links = append(d.links, c) })
 	}
 }
 
-// Fail says that it failed, and how, in a word. An error's own words may repeat
-// what somebody said, so there is no place for them.
+// Fail marks the span as failed, with a one-word kind. Error texts are not accepted,
+// because they may contain parts of a conversation.
 func (s *Span) Fail(kind string) {
 	s.change(func(d *data) {
 		d.failed = true
@@ -163,7 +161,7 @@ func (s *Span) Fail(kind string) {
 	})
 }
 
-// change changes a span that is kept and not over.
+// change modifies a span that is sampled and has not ended.
 func (s *Span) change(f func(*data)) {
 	if s == nil || !s.context.Sampled {
 		return
@@ -175,7 +173,7 @@ func (s *Span) change(f func(*data)) {
 	}
 }
 
-// End ends the span and hands it over to be sent. It does not wait.
+// End ends the span and queues it for export. It does not block.
 func (s *Span) End() {
 	s.change(func(d *data) {
 		s.done = true
@@ -184,8 +182,7 @@ func (s *Span) End() {
 	})
 }
 
-// Counts tells how many spans were sent, and how many were dropped because they
-// could not be.
+// Counts returns the number of spans that were sent and dropped.
 func (t *Tracer) Counts() (sent, dropped int64) {
 	if t == nil {
 		return 0, 0
@@ -193,26 +190,25 @@ func (t *Tracer) Counts() (sent, dropped int64) {
 	return t.exporter.sent.Load(), t.exporter.dropped.Load()
 }
 
-// Close sends what is left, for as long as ctx and a moment allow, and ends the
-// sending. Spans that end later are dropped.
+// Close sends the remaining spans, within a time limit and until ctx ends, and stops the
+// exporter. Spans that end later are dropped.
 func (t *Tracer) Close(ctx context.Context) {
 	if t != nil {
 		t.exporter.close(ctx)
 	}
 }
 
-// The names of the headers by which traces go on from one process to the next,
-// as the W3C has them.
+// The W3C headers that propagate traces between processes.
 const (
 	parentHeader = "Traceparent"
 	stateHeader  = "Tracestate"
 )
 
-// maxState bounds what is handed through for others.
+// maxState is the maximum length of the vendor state.
 const maxState = 512
 
-// Extract reads the span that a request comes from. It is no span's if the
-// request does not say, or says it in a way that makes no sense.
+// Extract returns the span that a request belongs to. It is zero if the headers are missing
+// or invalid.
 func Extract(h http.Header) Context {
 	if len(h[parentHeader]) != 1 {
 		return Context{}
@@ -233,7 +229,7 @@ func Extract(h http.Header) Context {
 	return c
 }
 
-// unhex reads small hexadecimal digits that fill b.
+// unhex decodes lowercase hexadecimal digits that fill b.
 func unhex(b []byte, text string) bool {
 	if len(text) != 2*len(b) || text != strings.ToLower(text) {
 		return false

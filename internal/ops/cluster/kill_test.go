@@ -86,7 +86,7 @@ func (s *soak) run(harm func()) {
 	t.Cleanup(s.servers.Stop)
 	s.options = s.servers.Through(jetstream.Options{Space: "soak", Shards: 2})
 	s.store = s.servers.Open(t, s.options)
-	behind := s.servers.Behind(t)
+	behind := s.servers.Connect(t)
 	s.leads = func(stream string) *jetstreamtest.Node { return s.servers.Leader(t, behind, stream) }
 	for _, port := range basetest.FreePorts(t, 3) {
 		p := &process{Store: s.options, Port: port, TTL: soakTTL, Seed: s.seed}

@@ -37,7 +37,7 @@ func TestSoakCluster(t *testing.T) {
 	r := basetest.NewRandom(s.seed + 1)
 	t.Logf("for %v", soakFor())
 	s.run(func() {
-		behind := s.servers.Behind(t)
+		behind := s.servers.Connect(t)
 		lead := func(stream string, n *jetstreamtest.Node) { s.servers.Lead(t, behind, stream, n) }
 		heal := func(n *jetstreamtest.Node) { s.servers.Heal(t, behind, n) }
 		keys, seen := s.bind(), make(map[firn.ID][]string)

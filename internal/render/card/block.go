@@ -13,28 +13,28 @@ import (
 )
 
 const (
-	// cardBytes is how much HTML a card that is cut has before the rest of its
-	// texts are told by their beginnings only.
+	// cardBytes is the amount of HTML of a truncated card after which further texts are cut
+	// to leastCut.
 	cardBytes = 24 << 10
-	// leastCut is how much of a text is always told.
+	// leastCut is the length of a text that is always shown.
 	leastCut = 256
-	// mostBlocks is how many blocks a card that is cut has.
+	// mostBlocks is the maximum number of blocks of a truncated card.
 	mostBlocks = 64
-	// previewRunes is how long a preview is.
+	// previewRunes is the length of a preview.
 	previewRunes = 160
-	// markdownBytes is how much text is read as Markdown. What is longer is shown
-	// as it stands: nobody reads a book by its stars and dashes.
+	// markdownBytes is the maximum length of a text that is rendered as Markdown. A longer
+	// one is shown as plain text.
 	markdownBytes = 1 << 20
-	// messageWork is how much work one entry may be to set as Markdown: about as
-	// much as that many bytes of ordinary text. Each paragraph is work too, however
-	// short it is, and so is HTML of which much comes.
+	// messageWork is the maximum work for rendering one entry as Markdown, in units of
+	// about one byte of ordinary text. Each paragraph counts as work, however short, and so
+	// does large HTML output.
 	messageWork   = 2 << 20
 	paragraphWork = 128
 	workPerHTML   = 4
 )
 
-// part tells a piece of a message.
-func (t *teller) part(part firn.Part, role firn.Role) {
+// part adds a part of a message.
+func (t *builder) part(part firn.Part, role firn.Role) {
 	switch p := part.(type) {
 	case firn.Text:
 		if role == firn.RoleToolResult {
@@ -54,13 +54,13 @@ func (t *teller) part(part firn.Part, role firn.Role) {
 		t.shell(p)
 	case firn.OpaquePart:
 		block := wire.Block{Kind: wire.BlockOther, Name: t.plain(p.Type), Bytes: int64(len(p.Raw))}
-		t.fill(&block, spelt(p.Raw), func(s string) string { return richtext.Code("json", s) })
+		t.fill(&block, indentJSON(p.Raw), func(s string) string { return richtext.Code("json", s) })
 		t.add(block)
 	}
 }
 
-// text tells what was said, as Markdown.
-func (t *teller) text(kind, text string) {
+// text adds a text, rendered as Markdown.
+func (t *builder) text(kind, text string) {
 	if strings.TrimSpace(text) == "" {
 		return
 	}
@@ -69,9 +69,9 @@ func (t *teller) text(kind, text string) {
 	t.add(block)
 }
 
-// prose is text that somebody said, in HTML. If it would be too much work, or too
-// much was done already, it is told as it stands.
-func (t *teller) prose(text string) string {
+// prose renders a text as HTML. If that would be too much work, or too much was done
+// already, it is rendered as plain text.
+func (t *builder) prose(text string) string {
 	work := len(text) + paragraphWork*strings.Count(text, "\n\n")
 	if t.work+work > messageWork || t.o.Work != nil && *t.o.Work < work {
 		return richtext.Plain(text)
@@ -85,7 +85,7 @@ func (t *teller) prose(text string) string {
 	return said
 }
 
-// Prose is text that somebody said, in HTML: Markdown, unless it is too long.
+// Prose renders a text as HTML: as Markdown, unless it is too long.
 func Prose(text string) string {
 	if len(text) > markdownBytes {
 		return richtext.Plain(text)
@@ -93,31 +93,31 @@ func Prose(text string) string {
 	return richtext.Markdown(text)
 }
 
-func (t *teller) thinking(p firn.Thinking) {
+func (t *builder) thinking(p firn.Thinking) {
 	if p.Redacted || strings.TrimSpace(p.Text) == "" {
 		t.add(wire.Block{Kind: wire.BlockThinking, Preview: "the provider keeps this to itself", Bytes: int64(len(p.Signature))})
 		return
 	}
 	block := wire.Block{Kind: wire.BlockThinking, Preview: t.preview(p.Text), Bytes: int64(len(p.Text))}
 	t.fill(&block, p.Text, t.prose)
-	if t.o.MaskHTML != nil { // which has found more
+	if t.o.MaskHTML != nil { // masking the HTML has found more
 		block.Preview = t.preview(richtext.Text(block.HTML))
 	}
 	t.add(block)
 }
 
-func (t *teller) call(p firn.ToolCall) {
+func (t *builder) call(p firn.ToolCall) {
 	block := wire.Block{Kind: wire.BlockCall, Call: t.plain(p.ID), Name: t.plain(p.Name), Preview: t.preview(argument(p.Arguments)), Bytes: int64(len(p.Arguments))}
-	t.fill(&block, spelt(p.Arguments), func(s string) string { return richtext.Code("json", s) })
+	t.fill(&block, indentJSON(p.Arguments), func(s string) string { return richtext.Code("json", s) })
 	t.add(block)
 }
 
-func (t *teller) toolResult(p firn.ToolResult) {
+func (t *builder) toolResult(p firn.ToolResult) {
 	var d struct {
 		Ms int64 `json:"ms"`
 	}
 	if json.Unmarshal(p.Details, &d) != nil {
-		d.Ms = 0 // other tools keep other things there
+		d.Ms = 0 // other tools use the field for other values
 	}
 	block := wire.Block{Kind: wire.BlockResult, Call: t.plain(p.CallID), Name: t.plain(p.Name), Failed: p.IsError, Ms: max(d.Ms, 0)}
 	t.result(block, firn.JoinText(p.Content))
@@ -128,8 +128,8 @@ func (t *teller) toolResult(p firn.ToolResult) {
 	}
 }
 
-// result tells what a tool printed.
-func (t *teller) result(block wire.Block, text string) {
+// result adds the output of a tool.
+func (t *builder) result(block wire.Block, text string) {
 	block.Bytes = int64(len(text))
 	if t.o.Mask != nil {
 		text = richtext.Printed(text)
@@ -143,7 +143,7 @@ func (t *teller) result(block wire.Block, text string) {
 	t.add(block)
 }
 
-func (t *teller) shell(p firn.Shell) {
+func (t *builder) shell(p firn.Shell) {
 	call := wire.Block{Kind: wire.BlockCall, Name: "shell", Preview: t.preview(p.Command), Bytes: int64(len(p.Command))}
 	t.fill(&call, p.Command, func(s string) string { return richtext.Code("bash", s) })
 	t.add(call)
@@ -151,14 +151,13 @@ func (t *teller) shell(p firn.Shell) {
 	t.result(wire.Block{Kind: wire.BlockResult, Name: "shell", Failed: failed}, p.Output)
 }
 
-// raster are the types of images that are shown: pictures that cannot be
-// programs.
+// raster lists the image types that are shown: formats without scripts.
 var raster = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
 
 // Raster reports whether images of a type are shown.
 func Raster(mimeType string) bool { return raster[mimeType] }
 
-func (t *teller) image(p firn.Image) {
+func (t *builder) image(p firn.Image) {
 	t.images++
 	block := wire.Block{Kind: wire.BlockImage, MimeType: t.plain(p.MimeType), Bytes: int64(len(p.Data)) * 3 / 4}
 	switch {
@@ -172,8 +171,8 @@ func (t *teller) image(p firn.Image) {
 	t.add(block)
 }
 
-// Sniff tells the type of an image by how it begins, whatever it is said to be;
-// empty if it is none that is shown.
+// Sniff returns the type of an image according to its first bytes, or an empty string if it
+// is not one that is shown.
 func Sniff(data []byte) string {
 	switch s := string(data[:min(len(data), 12)]); {
 	case strings.HasPrefix(s, "\x89PNG\r\n\x1a\n"):
@@ -188,7 +187,7 @@ func Sniff(data []byte) string {
 	return ""
 }
 
-// Images are the images of an entry, in the order its card tells them.
+// Images returns the images of an entry, in the order of its card.
 func Images(e firn.Entry) []firn.Image {
 	switch b := e.Body.(type) {
 	case *firn.Message:
@@ -212,8 +211,8 @@ func imagesOf(parts []firn.Part) []firn.Image {
 	return images
 }
 
-// add adds a block. Of a card that is cut, a great many are not told.
-func (t *teller) add(b wire.Block) {
+// add adds a block. A truncated card has at most mostBlocks.
+func (t *builder) add(b wire.Block) {
 	if t.o.Cut > 0 && len(t.card.Blocks) >= mostBlocks {
 		t.card.Cut = true
 		return
@@ -223,12 +222,12 @@ func (t *teller) add(b wire.Block) {
 	t.card.Blocks = append(t.card.Blocks, b)
 }
 
-// speltColours are the colours of a terminal as JSON spells them.
-var speltColours = regexp.MustCompile(`\\u001b\[[0-9;]*[A-Za-z]`)
+// escapedColors matches terminal colors as escaped in JSON.
+var escapedColors = regexp.MustCompile(`\\u001b\[[0-9;]*[A-Za-z]`)
 
-// readable is a text as it may be read: masked, if it is to be. What is masked is
-// what is shown: between the letters of a secret there may be colours.
-func (t *teller) readable(text string) string {
+// readable returns the displayed form of a text, masked if configured. Masking applies to
+// the displayed form, because color codes may separate the characters of a secret.
+func (t *builder) readable(text string) string {
 	if t.o.Mask == nil {
 		return text
 	}
@@ -236,13 +235,13 @@ func (t *teller) readable(text string) string {
 		text = richtext.Printed(text)
 	}
 	if strings.Contains(text, `\u001b[`) {
-		text = speltColours.ReplaceAllString(text, "")
+		text = escapedColors.ReplaceAllString(text, "")
 	}
 	return t.o.Mask(text)
 }
 
-// fill says a text in a block, or as much of it as fits.
-func (t *teller) fill(b *wire.Block, text string, say func(string) string) {
+// fill renders a text into a block, or as much of it as fits.
+func (t *builder) fill(b *wire.Block, text string, say func(string) string) {
 	text = t.readable(text)
 	if t.o.MaskHTML != nil {
 		set := say
@@ -259,7 +258,7 @@ func (t *teller) fill(b *wire.Block, text string, say func(string) string) {
 	for {
 		part := firn.CutText(text, cut)
 		b.HTML, b.Cut = say(part), len(part) < len(text)
-		// Quotes and brackets grow in HTML, and so does code with its colours.
+		// Quotes, brackets and colored code grow in HTML.
 		if len(b.HTML) <= 3*t.o.Cut || cut <= leastCut {
 			return
 		}
@@ -267,15 +266,14 @@ func (t *teller) fill(b *wire.Block, text string, say func(string) string) {
 	}
 }
 
-// plain is a short text that is told as it is, not as HTML.
-func (t *teller) plain(s string) string { return t.short(s, noteRunes) }
+// plain returns a short text that is not HTML.
+func (t *builder) plain(s string) string { return t.short(s, noteRunes) }
 
-func (t *teller) preview(s string) string { return t.short(s, previewRunes) }
+func (t *builder) preview(s string) string { return t.short(s, previewRunes) }
 
-// short is the beginning of a text on one line. It is masked before it is cut, and
-// as it is read on that line: half a secret looks like none, and may be half too
-// much.
-func (t *teller) short(s string, runes int) string {
+// short returns the start of a text on one line. It is masked before it is cut and in its
+// displayed form, because a part of a secret is not recognized and may reveal too much.
+func (t *builder) short(s string, runes int) string {
 	if t.o.Mask == nil {
 		return Line(firn.CutText(s, 16*runes), runes)
 	}
@@ -283,9 +281,9 @@ func (t *teller) short(s string, runes int) string {
 	return Line(t.o.Mask(Line(s, len(s))), runes)
 }
 
-// Line is the beginning of a text on one line, in at most so many characters.
-// What steers and is not seen is left out, and what would make it read otherwise
-// than it is has the sign for what cannot be shown in its place.
+// Line returns the start of a text on one line, in at most the given number of characters.
+// Invisible control characters are removed, and characters that change the reading order
+// are replaced.
 func Line(text string, runes int) string {
 	if len(text) <= runes && isLine(text) {
 		return text
@@ -316,7 +314,7 @@ func Line(text string, runes int) string {
 	return b.String()
 }
 
-// isLine reports whether a text is plainly on one line already.
+// isLine reports whether a text is already a plain single line.
 func isLine(text string) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == ' ' && (i == 0 || i == len(text)-1 || text[i-1] == ' ') {
@@ -326,8 +324,8 @@ func isLine(text string) bool {
 	return true
 }
 
-// argument is what of the arguments of a call says most: a command, a path, a
-// question; else all of them.
+// argument returns the most informative argument of a call: a command, a path, a question;
+// otherwise all arguments.
 func argument(raw json.RawMessage) string {
 	var members map[string]json.RawMessage
 	if len(raw) < 1<<20 && json.Unmarshal(raw, &members) == nil {
@@ -340,8 +338,8 @@ func argument(raw json.RawMessage) string {
 	return string(raw)
 }
 
-// spelt is JSON with its members on lines of their own, if it is some.
-func spelt(raw json.RawMessage) string {
+// indentJSON returns JSON with each member on a line of its own. Other text is unchanged.
+func indentJSON(raw json.RawMessage) string {
 	var b bytes.Buffer
 	if len(raw) > markdownBytes || nested(raw) || json.Indent(&b, raw, "", "  ") != nil {
 		return string(raw)
@@ -349,8 +347,7 @@ func spelt(raw json.RawMessage) string {
 	return b.String()
 }
 
-// nested reports whether JSON is nested so deeply that line breaks would make
-// it far larger.
+// nested reports whether JSON is nested so deeply that indenting would make it far larger.
 func nested(raw []byte) bool {
 	depth := 0
 	for _, c := range raw {

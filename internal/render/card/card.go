@@ -1,9 +1,8 @@
-// Package card tells entries as pages show them: firn's entry in, a
-// [wire.Card] in safe HTML out.
+// Package card renders entries for display: it converts an entry to a [wire.Card] with safe
+// HTML.
 //
-// One way of saying things serves the log, the answer that grows and the page
-// that is exported, so that nothing looks otherwise here than there. It is pure,
-// and it is total: whatever an entry says there is a card of it.
+// The log, streamed answers and exported pages share it, so an entry looks the same
+// everywhere. It is pure and total: there is a card for every entry.
 package card
 
 import (
@@ -16,30 +15,30 @@ import (
 	"firn.dev/wire"
 )
 
-// Options says how an entry is told. The zero value tells all of it.
+// Options configures how an entry is rendered. The zero value renders all of it.
 type Options struct {
-	// Session is whose entry it is: images are to be had there.
+	// Session is the session of the entry, for the addresses of images.
 	Session firn.ID
-	// Cut is how many bytes of each text are told; zero means all.
+	// Cut is the maximum number of bytes shown of each text; zero means no limit.
 	Cut int
-	// Bytes is how long the line of the entry is.
+	// Bytes is the length of the entry's line.
 	Bytes int
-	// Mask, if not nil, is what becomes of every text before it is told, as it can
-	// be read: without the colours of terminals and what was written over. MaskHTML
-	// is what becomes of HTML that was made of it: Markdown may hide what is read.
+	// Mask, if not nil, is applied to the displayed form of every text, without terminal
+	// colors and overwritten output. MaskHTML is applied to the HTML rendered from it,
+	// since Markdown may split a secret.
 	Mask, MaskHTML func(string) string
-	// Work, if not nil, is how much work may still be spent on setting texts as
-	// Markdown, in all cards that share it: about a unit for each byte. What was
-	// spent is taken off; when none is left, texts are told as they stand.
+	// Work, if not nil, is the remaining work for rendering Markdown, shared by several
+	// cards, in units of about one byte. The work done is subtracted. At zero, texts are
+	// rendered as plain text.
 	Work *int
-	// Image, if not nil, says where an image is to be had instead of from the
-	// gateway; empty if nowhere.
+	// Image, if not nil, returns the address of an image instead of the gateway's; empty if
+	// there is none.
 	Image func(n int, image firn.Image) string
 }
 
-// Of tells an entry.
+// Of renders an entry.
 func Of(e firn.Entry, o Options) wire.Card {
-	t := teller{o: o, entry: e.ID, card: wire.Card{ID: e.ID, Parent: e.Parent, Time: e.Time, Bytes: int64(o.Bytes)}}
+	t := builder{o: o, entry: e.ID, card: wire.Card{ID: e.ID, Parent: e.Parent, Time: e.Time, Bytes: int64(o.Bytes)}}
 	if t.card.Parent == firn.Root {
 		t.card.Parent = ""
 	}
@@ -67,22 +66,22 @@ func Of(e firn.Entry, o Options) wire.Card {
 	return t.card
 }
 
-// teller tells one entry.
-type teller struct {
+// builder renders one entry.
+type builder struct {
 	o     Options
 	entry firn.EntryID
 	card  wire.Card
-	// images counts those that were told, spent the bytes of HTML, work what it was
-	// to set Markdown.
+	// images counts the images rendered so far, spent the bytes of HTML, work the work for
+	// Markdown.
 	images, spent, work int
 }
 
-// roles are the words for who speaks.
+// roles are the display names of roles.
 var roles = map[firn.Role]string{
 	firn.RoleUser: "user", firn.RoleAssistant: "assistant", firn.RoleToolResult: "tool", firn.RoleShell: "shell", firn.RoleSystem: "system",
 }
 
-func (t *teller) message(m *firn.Message, extra firn.Fields) {
+func (t *builder) message(m *firn.Message, extra firn.Fields) {
 	c := &t.card
 	c.Role = roles[m.Role]
 	if c.Role == "" {
@@ -114,7 +113,7 @@ func (t *teller) message(m *firn.Message, extra firn.Fields) {
 	}
 }
 
-func (t *teller) customMessage(b *firn.CustomMessage) {
+func (t *builder) customMessage(b *firn.CustomMessage) {
 	t.card.Role, t.card.Type, t.card.Note = "system", t.plain(b.Type), t.plain("put before the model: "+b.Type)
 	t.card.Tokens = window.Chars{}.CountMessage(&firn.Message{Parts: b.Parts})
 	for _, part := range b.Parts {
@@ -122,7 +121,7 @@ func (t *teller) customMessage(b *firn.CustomMessage) {
 	}
 }
 
-// details is what a compaction of ours tells of itself.
+// details is the part of firn's compaction details that is shown.
 type details struct {
 	Strategy    string `json:"strategy"`
 	Model       string `json:"model"`
@@ -130,10 +129,10 @@ type details struct {
 	TokensAfter int64  `json:"tokensAfter"`
 }
 
-func (t *teller) compaction(b *firn.Compaction, e firn.Entry) {
+func (t *builder) compaction(b *firn.Compaction, e firn.Entry) {
 	var d details
 	if json.Unmarshal(b.Details, &d) != nil {
-		d = details{} // others keep other things there
+		d = details{} // other programs use the field for other values
 	}
 	t.card.Compaction = &wire.Compaction{
 		ID: e.ID, Before: b.TokensBefore, After: d.TokensAfter,
@@ -148,7 +147,7 @@ func (t *teller) compaction(b *firn.Compaction, e firn.Entry) {
 
 const timeForm = "2006-01-02T15:04:05.999999999Z07:00"
 
-// imageAt is where an image of an entry is to be had.
+// imageAt returns the address of an image of an entry.
 func imageAt(session firn.ID, entry firn.EntryID, n int) string {
 	if session == "" || entry == "" {
 		return ""
@@ -156,7 +155,7 @@ func imageAt(session firn.ID, entry firn.EntryID, n int) string {
 	return "/v1/sessions/" + url.PathEscape(string(session)) + "/entries/" + url.PathEscape(string(entry)) + "/images/" + strconv.Itoa(n)
 }
 
-// textOf is a string of JSON; empty if it is none.
+// textOf decodes a JSON string; it returns an empty string for other values.
 func textOf(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) != nil {

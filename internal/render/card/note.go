@@ -11,10 +11,10 @@ import (
 	"firn.dev/wire"
 )
 
-// noteRunes is how long a note may be.
+// noteRunes is the maximum length of a note.
 const noteRunes = 300
 
-// note says in a few words what an entry is that nobody said.
+// note describes an entry that is not a message in a few words.
 func note(body firn.Body) string {
 	switch b := body.(type) {
 	case *firn.Header:
@@ -48,7 +48,7 @@ func because(what, why string) string {
 	return what + ": " + why
 }
 
-// customs are the words for what firn itself keeps in the log.
+// customs are the display names of firn's own custom entries.
 var customs = map[string]string{
 	"firn.draft": "a piece of an answer that was being given", "firn.queued": "a message waits", "firn.unqueued": "messages that waited are dropped",
 	"firn.reset": "the key was reset", "firn.usage": "what was used", "firn.counters": "counters", "firn.spawned": "another session was begun",
@@ -56,7 +56,7 @@ var customs = map[string]string{
 	"firn.prune": "long results were shortened for the model", "firn.repair": "the log was repaired", "firn.purpose": "what the session is for", "firn.machine": "begun by a program",
 }
 
-func (t *teller) custom(b *firn.Custom) {
+func (t *builder) custom(b *firn.Custom) {
 	said, ours := customs[b.Type]
 	if !ours {
 		said = b.Type
@@ -72,7 +72,7 @@ func (t *teller) custom(b *firn.Custom) {
 	t.raw(b.Data)
 }
 
-func (t *teller) opaque(b *firn.Opaque) {
+func (t *builder) opaque(b *firn.Opaque) {
 	if b.Type == firn.KindErased {
 		t.card.Note = "this entry was erased"
 		return
@@ -81,12 +81,12 @@ func (t *teller) opaque(b *firn.Opaque) {
 	t.raw(b.Raw)
 }
 
-// raw tells JSON that is nobody's words.
-func (t *teller) raw(data json.RawMessage) {
+// raw adds JSON data that is not a message.
+func (t *builder) raw(data json.RawMessage) {
 	if len(data) == 0 || string(data) == "null" {
 		return
 	}
 	block := wire.Block{Kind: wire.BlockOther, Bytes: int64(len(data))}
-	t.fill(&block, spelt(data), func(s string) string { return richtext.Code("json", s) })
+	t.fill(&block, indentJSON(data), func(s string) string { return richtext.Code("json", s) })
 	t.add(block)
 }

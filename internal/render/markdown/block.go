@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// block is what a line is.
+// block is the classification of a line.
 type block struct {
 	kind kind
-	// first is what the line begins with on the screen, style the style of that,
-	// and text the rest of it.
+	// first is the start of the line as displayed, style its style, and text the rest of
+	// the line.
 	first, style, text string
-	// marker is what ends a code block.
+	// marker ends a code block.
 	marker string
 }
 
@@ -25,7 +25,7 @@ const (
 	quote
 	fenced
 	rule
-	verbatim // shown as it is: a row of a table
+	verbatim // shown unchanged: a row of a table
 )
 
 var (
@@ -35,15 +35,14 @@ var (
 	quoteLine   = regexp.MustCompile(`^ {0,3}((?:> ?)+)(.*)$`)
 	ruleLine    = regexp.MustCompile(`^ {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,})$`)
 	indentation = regexp.MustCompile(`^[ \t]*`)
-	// unclear is the beginning of a line that may still become any of these.
+	// unclear matches the start of a line whose kind is still undetermined.
 	unclear = regexp.MustCompile("^[ \\t]*(?:[-*_ \\t]*|#{1,6}|[0-9]{1,9}[.)]?|\\+|`{1,2}|~{1,2}|(?:> ?)+|(?:[-*+]|[0-9]{1,9}[.)])[ \\t]+)$")
 )
 
-// undecided reports whether what there is of a line may still become something
-// else than it looks like.
+// undecided reports whether the kind of an incomplete line may still change.
 func undecided(line string) bool { return unclear.MatchString(line) }
 
-// classify says what a line is, if it is not in a code block.
+// classify determines the kind of a line outside of code blocks.
 func classify(line string) block {
 	trimmed := strings.TrimLeft(line, " \t")
 	switch {
@@ -74,10 +73,10 @@ func classify(line string) block {
 	return block{kind: paragraph, first: spaces(lead), text: line[len(lead):]}
 }
 
-// spaces is white space without tabs.
+// spaces replaces tabs with spaces.
 func spaces(lead string) string { return strings.ReplaceAll(lead, "\t", "    ") }
 
-// closes reports whether a line ends the code block that a fence began.
+// closes reports whether a line ends the code block that a fence started.
 func closes(line, fence string) bool {
 	trimmed := strings.TrimSpace(line)
 	return len(trimmed) >= len(fence) && strings.Trim(trimmed, fence[:1]) == ""

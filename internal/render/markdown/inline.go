@@ -11,21 +11,20 @@ type span struct {
 	text, codes string
 }
 
-// parser reads the signs within a line. What is opened is closed by the first
-// sign that can close it; what nothing closes is text.
+// parser parses the markup within a line. An opening marker is closed by the first marker
+// that can close it; without one it is text.
 type parser struct {
 	text  string
 	at    int
-	final bool // the text is whole: what is open now stays open
+	final bool // the text is complete: unclosed markers stay unclosed
 	spans []span
 	plain strings.Builder
-	codes string // the style of what is around
-	safe  int    // behind the last space that is within nothing
+	codes string // the surrounding style
+	safe  int    // after the last space outside of any markup
 }
 
-// parse takes a text apart into spans. If it is not whole, it stops where
-// something is open that may be closed later. Safe is the last place between two
-// words up to which nothing can change any more.
+// parse splits a text into spans. If it is not final, it stops at markup that may be closed
+// later. safe is the end of the last word that can no longer change.
 func parse(text string, final bool) (spans []span, safe int) {
 	p := &parser{text: text, final: final}
 	for p.at < len(p.text) && p.sign() {
@@ -34,7 +33,7 @@ func parse(text string, final bool) (spans []span, safe int) {
 	return p.spans, p.safe
 }
 
-// sign takes what stands here; false if it is open.
+// sign parses the markup at the current position; false if it is unclosed.
 func (p *parser) sign() bool {
 	rest := p.text[p.at:]
 	switch rest[0] {
@@ -61,14 +60,14 @@ func (p *parser) sign() bool {
 	return p.literal(size)
 }
 
-// literal takes so many bytes as text.
+// literal takes n bytes as text.
 func (p *parser) literal(n int) bool {
 	p.plain.WriteString(p.text[p.at : p.at+n])
 	p.at += n
 	return true
 }
 
-// open takes so many bytes as text if nothing can come that closes them.
+// open takes n bytes as text if no more input can close them.
 func (p *parser) open(n int) bool { return p.final && p.literal(n) }
 
 // flush ends the span of plain text.
@@ -79,7 +78,7 @@ func (p *parser) flush() {
 	}
 }
 
-// add adds a span in a style of its own, which is so long in the text.
+// add adds a span in a style of its own, which takes n bytes of the text.
 func (p *parser) add(text, codes string, n int) bool {
 	p.flush()
 	p.spans = append(p.spans, span{text, join(p.codes, codes)})
@@ -87,7 +86,7 @@ func (p *parser) add(text, codes string, n int) bool {
 	return true
 }
 
-// inner takes text that has signs of its own.
+// inner parses text that contains further markup.
 func (p *parser) inner(text, codes string, n int) bool {
 	p.flush()
 	in := &parser{text: text, final: true, codes: join(p.codes, codes)}
@@ -99,7 +98,7 @@ func (p *parser) inner(text, codes string, n int) bool {
 	return true
 }
 
-// escaped takes a sign that stands for itself.
+// escaped parses an escaped character.
 func (p *parser) escaped(rest string) bool {
 	if len(rest) == 1 {
 		return p.open(1)
@@ -112,14 +111,14 @@ func (p *parser) escaped(rest string) bool {
 	return true
 }
 
-// codeSpan takes a word of code: between as many back quotes.
+// codeSpan parses a code span, delimited by equal runs of backquotes.
 func (p *parser) codeSpan(rest string) bool {
 	n := run(rest)
 	if n == len(rest) {
 		return p.open(n)
 	}
 	end := closingQuotes(rest, n)
-	if end < 0 || end+n == len(rest) && !p.final { // there may be one more quote
+	if end < 0 || end+n == len(rest) && !p.final { // another backquote may follow
 		return p.open(n)
 	}
 	text := rest[n:end]
@@ -129,11 +128,11 @@ func (p *parser) codeSpan(rest string) bool {
 	return p.add(text, code, end+n)
 }
 
-// run is how often the first byte is repeated.
+// run returns how often the first byte is repeated.
 func run(text string) int { return len(text) - len(strings.TrimLeft(text, text[:1])) }
 
-// closingQuotes is where n back quotes and no more stand, behind those at the
-// beginning; -1 if nowhere.
+// closingQuotes returns the position of exactly n backquotes after those at the start, or
+// -1.
 func closingQuotes(text string, n int) int {
 	for at := n; ; {
 		i := strings.IndexByte(text[at:], '`')
@@ -149,7 +148,7 @@ func closingQuotes(text string, n int) int {
 	}
 }
 
-// emphasis takes what is bold, italic or struck.
+// emphasis parses bold, italic and strikethrough.
 func (p *parser) emphasis(rest string) bool {
 	n := run(rest)
 	if n == len(rest) {
@@ -166,13 +165,13 @@ func (p *parser) emphasis(rest string) bool {
 	return p.inner(rest[n:end], style, end+n)
 }
 
-// emphases are the styles of signs.
+// emphases maps markers to styles.
 var emphases = map[string]string{
 	"*": italic, "_": italic, "**": bold, "__": bold, "***": bold + ";" + italic, "___": bold + ";" + italic, "~~": struck,
 }
 
-// opens reports whether the signs at the beginning can open something: a word
-// begins behind them, and if they are low lines, not within one.
+// opens reports whether the markers at the start can open emphasis: a word follows, and
+// underscores are not within a word.
 func (p *parser) opens(rest string, n int) bool {
 	after, _ := utf8.DecodeRuneInString(rest[n:])
 	if unicode.IsSpace(after) {
@@ -184,8 +183,8 @@ func (p *parser) opens(rest string, n int) bool {
 
 func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 
-// closing is where the n signs stand that close those at the beginning; -1 if
-// nowhere, or if what comes may change that.
+// closing returns the position of the n markers that close those at the start, or -1 if
+// there are none or further input may change it.
 func closing(text string, n int, final bool) int {
 	sign := text[0]
 	for at := n; at < len(text); {
@@ -196,7 +195,7 @@ func closing(text string, n int, final bool) int {
 			quotes := run(text[at:])
 			end := closingQuotes(text[at:], quotes)
 			if !final && (end < 0 || at+end+quotes == len(text)) {
-				return -1 // code may end later, and what closes now be within it
+				return -1 // a code span may end later and include the closing marker
 			}
 			at += max(end, 0) + quotes
 		case c == sign:
@@ -215,15 +214,15 @@ func closing(text string, n int, final bool) int {
 	return -1
 }
 
-// closesAt reports whether signs can close something: a word ends before them,
-// and if they are low lines, it does not go on.
+// closesAt reports whether markers can close emphasis: a word precedes, and underscores are
+// not within a word.
 func closesAt(text string, at, n int) bool {
 	before, _ := utf8.DecodeLastRuneInString(text[:at])
 	after, _ := utf8.DecodeRuneInString(text[at+n:])
 	return !unicode.IsSpace(before) && (text[at] != '_' || !isWord(after))
 }
 
-// link takes [text](address), or an image, whose sign is two bytes.
+// link parses [text](address), or an image, whose marker is two bytes.
 func (p *parser) link(rest string, sign int) bool {
 	mid := strings.IndexByte(rest, ']')
 	if mid < 0 || mid == len(rest)-1 && !p.final {

@@ -1,45 +1,44 @@
-// Package markdown shows Markdown on a terminal while it is still being written.
+// Package markdown renders Markdown on a terminal while it is being streamed.
 //
-// A [Writer] takes text in pieces, as a model says it, and gives back rows that
-// are final: they do not depend on what comes later, nor on how the text was cut
-// into pieces. What is not final can be shown as it is, for the time being.
-// Nothing is left out but the signs that became a style.
+// A [Writer] accepts text in pieces, as a model sends it, and returns final rows: they
+// depend neither on later text nor on how the text was split. The rest can be shown as a
+// preview. No text is dropped except markup that became a style.
 //
-// It renders what models write: headings, lists, quotes, fenced code, bold,
-// italic, struck and code words, links. All else is shown as it stands. Styles
-// are those that can be read on dark and on light screens. The text must be
-// harmless already: no control characters but line breaks and tabs.
+// It renders the markup that models commonly use: headings, lists, quotes, fenced code,
+// bold, italic, strikethrough, code spans and links. Everything else is shown unchanged.
+// The styles are readable on dark and light backgrounds. The text must be safe already: no
+// control characters except newlines and tabs.
 package markdown
 
 import "strings"
 
-// widest is how wide prose is set at most: longer rows are hard to read.
+// widest is the maximum width of prose; longer rows are hard to read.
 const widest = 100
 
-// Writer renders Markdown that comes in pieces.
+// Writer renders streamed Markdown.
 type Writer struct {
 	width int
 	plain bool
-	// line is the line that is not whole yet, done how many rows of it were given
-	// out.
+	// line is the current incomplete line, done the number of its rows that were already
+	// returned.
 	line string
 	done int
-	// fence is what ends the code block that we are in; empty outside of one.
+	// fence ends the current code block; empty outside of one.
 	fence string
 }
 
-// New makes a writer for a screen of some width.
+// New returns a writer for a screen of the given width.
 func New(width int) *Writer { return &Writer{width: max(min(width, widest), 20)} }
 
-// Plain makes a writer that shows all signs as they are, without styles, and
-// breaks no lines.
+// Plain returns a writer that shows all markup unchanged, without styles, and does not wrap
+// lines.
 func Plain(width int) *Writer {
 	w := New(width)
 	w.plain = true
 	return w
 }
 
-// Write takes a piece of text and returns the rows that are final now.
+// Write adds a piece of text and returns the rows that are now final.
 func (w *Writer) Write(text string) []string {
 	var rows []string
 	for {
@@ -52,14 +51,14 @@ func (w *Writer) Write(text string) []string {
 		rows = append(rows, w.endLine()...)
 		text = rest
 	}
-	return append(rows, w.settled()...)
+	return append(rows, w.finalRows()...)
 }
 
-// longest is how long a line of prose may be, in bytes. What is longer is taken
-// for several lines, so that no text can make us look at it again and again.
+// longest is the maximum length of a line of prose in bytes. A longer one is split, so that
+// no text is parsed again and again.
 const longest = 4096
 
-// breakLine ends a line of prose that is too long, between two words.
+// breakLine ends an overlong line of prose between two words.
 func (w *Writer) breakLine() []string {
 	var rows []string
 	for len(w.line) > longest && w.fence == "" && !w.plain {
@@ -78,8 +77,7 @@ func (w *Writer) breakLine() []string {
 	return rows
 }
 
-// End ends the text and returns the rest of it. The writer can be used for
-// another one.
+// End ends the text and returns the remaining rows. The writer can then be reused.
 func (w *Writer) End() []string {
 	var rows []string
 	if w.line != "" {
@@ -89,7 +87,7 @@ func (w *Writer) End() []string {
 	return rows
 }
 
-// endLine renders the line, which is whole.
+// endLine renders the complete line.
 func (w *Writer) endLine() []string {
 	rows := styled(w.render(w.line)[w.done:])
 	w.turn(w.line)
@@ -97,9 +95,9 @@ func (w *Writer) endLine() []string {
 	return rows
 }
 
-// settled renders what of the line cannot change any more: the rows that are
-// full, of the words before anything that is still open.
-func (w *Writer) settled() []string {
+// finalRows renders the part of the line that can no longer change: full rows of the words
+// before any unclosed markup.
+func (w *Writer) finalRows() []string {
 	if w.plain || w.fence != "" || undecided(w.line) {
 		return nil
 	}
@@ -122,8 +120,7 @@ func (w *Writer) settled() []string {
 	return rows
 }
 
-// Live is what is not final, as rows without styles: what they would say if
-// nothing more came.
+// Live returns the rows that are not final, without styles, as if the text ended here.
 func (w *Writer) Live() []string {
 	if w.line == "" {
 		return nil
@@ -136,7 +133,7 @@ func (w *Writer) Live() []string {
 	return texts
 }
 
-// render renders a line as if it were whole.
+// render renders a line as if it were complete.
 func (w *Writer) render(line string) []row {
 	if w.plain {
 		return []row{{{text: line}}}
@@ -162,7 +159,7 @@ func (w *Writer) render(line string) []row {
 	return w.prose(b, spans)
 }
 
-// turn notices that a line begins or ends a code block.
+// turn updates the state if a line starts or ends a code block.
 func (w *Writer) turn(line string) {
 	switch {
 	case w.fence != "" && closes(line, w.fence):
@@ -172,7 +169,7 @@ func (w *Writer) turn(line string) {
 	}
 }
 
-// prose sets spans in rows behind what a block begins with.
+// prose lays out spans in rows after the start of a block.
 func (w *Writer) prose(b block, spans []span) []row {
 	if b.kind == heading {
 		for i := range spans {
@@ -202,7 +199,7 @@ func styled(rows []row) []string {
 	return texts
 }
 
-// The styles, as terminals number them.
+// The styles, as terminal codes.
 const (
 	bold      = "1"
 	dim       = "2"
@@ -212,7 +209,7 @@ const (
 	code      = "35"
 )
 
-// join joins styles.
+// join combines styles.
 func join(a, b string) string {
 	if a == "" || b == "" || a == b {
 		return a + strings.TrimPrefix(b, a)
@@ -220,7 +217,7 @@ func join(a, b string) string {
 	return a + ";" + b
 }
 
-// paint gives a text a style.
+// paint applies a style to a text.
 func paint(text, codes string) string {
 	if text == "" || codes == "" {
 		return text

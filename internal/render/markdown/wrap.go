@@ -11,7 +11,7 @@ import (
 // row is a row of the screen.
 type row []span
 
-// styled is the row with its styles.
+// styled returns the row with its styles.
 func (r row) styled() string {
 	var b strings.Builder
 	for i := 0; i < len(r); {
@@ -27,7 +27,7 @@ func (r row) styled() string {
 	return b.String()
 }
 
-// plain is the row without styles.
+// plain returns the row without styles.
 func (r row) plain() string {
 	var b strings.Builder
 	for _, s := range r {
@@ -38,8 +38,8 @@ func (r row) plain() string {
 
 func textWidth(text string) int { return displaywidth.String(text) }
 
-// wrap sets spans in rows of some width. Rows are broken between words; a word
-// that is wider than a row is left whole, so that addresses can be copied.
+// wrap lays out spans in rows of the given width. Rows are broken between words. A word
+// wider than a row is not split, so that addresses can be copied.
 func wrap(spans []span, width int) []row {
 	w := wrapper{width: width}
 	for _, s := range spans {
@@ -49,19 +49,19 @@ func wrap(spans []span, width int) []row {
 	return append(w.rows, w.row)
 }
 
-// wrapper sets words in rows.
+// wrapper lays out words in rows.
 type wrapper struct {
 	width int
 	rows  []row
 	row   row
 	used  int
-	// gap is the space before the word that is being read, and pieces the word,
-	// which may have several styles.
+	// gap is the space before the current word, pieces the word, which may have several
+	// styles.
 	gap    row
 	pieces row
 }
 
-// span reads a span.
+// span adds a span.
 func (w *wrapper) span(s span) {
 	for g := displaywidth.StringGraphemes(s.text); g.Next(); {
 		char := g.Value()
@@ -82,14 +82,14 @@ func (w *wrapper) span(s span) {
 	}
 }
 
-// wideLetter reports whether a row can be broken before a letter: it belongs to
-// a script without spaces.
+// wideLetter reports whether a row can be broken before a character because its script has
+// no spaces.
 func wideLetter(char string) bool {
 	r, _ := utf8.DecodeRuneInString(char)
 	return r > 0x1100 && unicode.IsLetter(r) && displaywidth.String(char) == 2
 }
 
-// word ends the word and puts it into a row.
+// word ends the current word and adds it to a row.
 func (w *wrapper) word() {
 	gap, size := widthOf(w.gap), widthOf(w.pieces)
 	switch {
@@ -114,7 +114,7 @@ func widthOf(r row) int {
 	return n
 }
 
-// chop cuts a text into pieces of at most some width.
+// chop splits a text into pieces of at most the given width.
 func chop(text string, width int) []string {
 	var all []string
 	var b strings.Builder

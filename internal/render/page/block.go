@@ -7,8 +7,7 @@ import (
 	"firn.dev/wire"
 )
 
-// blocks writes what a card says. What was called and what came of it, and what
-// the model said to itself, is folded up.
+// blocks writes the blocks of a card. Tool calls, results and thinking are collapsed.
 func (p *writer) blocks(c *wire.Card) {
 	for i := range c.Blocks {
 		b := &c.Blocks[i]
@@ -60,7 +59,7 @@ func (p *writer) image(b *wire.Block) {
 	p.text(`<img alt="image" src="` + html.EscapeString(b.Src) + "\">\n")
 }
 
-// size is how much it is.
+// size formats a number of bytes.
 func size(bytes int64) string {
 	switch {
 	case bytes < 1000:

@@ -1,10 +1,9 @@
-// Package page writes a session as one page of HTML that stands for itself: it
-// reads without scripts, without a network and without firn, in the light, in the
-// dark and on paper.
+// Package page writes a session as a single self-contained HTML page. It needs no scripts,
+// no network and no firn, and is readable in light and dark mode and on paper.
 //
-// It is for giving away, so what looks like a secret is masked, and nothing in it
-// runs or is fetched, whatever was said. It is written as it comes, entry by entry,
-// and needs no more memory than the largest of them.
+// Pages are meant for sharing: likely secrets are masked, and nothing in the page is
+// executed or fetched. It is written entry by entry and needs no more memory than the
+// largest entry.
 package page
 
 import (
@@ -25,29 +24,29 @@ import (
 	"firn.dev/wire"
 )
 
-// About is what a page says of its session.
+// About describes the session of a page.
 type About struct {
 	Session          firn.ID
 	Title            string
 	Agent, Source    string
 	Created, Updated time.Time
-	// Branch says that it is what leads to the head; else it is all there is.
+	// Branch reports whether the page has only the branch of the head instead of all
+	// entries.
 	Branch bool
 }
 
-// Item is an entry of a page, or a gap where nothing could be read.
+// Item is an entry of a page, or a gap of unreadable data.
 type Item struct {
 	Entry firn.Entry
 	Label string
-	// Hidden says that a tombstone hides it.
+	// Hidden reports whether a tombstone hides it.
 	Hidden bool
-	// Gap says why nothing could be read here, Damage what is wrong with an entry
-	// that was read.
+	// Gap describes unreadable data, Damage a fault of an entry that was read.
 	Gap, Damage string
 }
 
-// Write writes a page. Items come oldest first; an error among them ends it, and
-// then the page is not whole.
+// Write writes a page. Items are passed oldest first. An error among them ends the page,
+// which is then incomplete.
 func Write(w io.Writer, about About, items iter.Seq2[Item, error]) error {
 	p := &writer{b: bufio.NewWriterSize(w, 64<<10), about: about, work: pageWork}
 	p.head()
@@ -70,8 +69,8 @@ func Write(w io.Writer, about About, items iter.Seq2[Item, error]) error {
 	return nil
 }
 
-// pageWork is how much work the Markdown of a page may be: some seconds at most,
-// whatever was said. What comes behind it is told as it stands.
+// pageWork is the maximum work for rendering the Markdown of a page, a few seconds at most.
+// Text beyond it is rendered as plain text.
 const pageWork = 12 << 20
 
 // writer writes one page.
@@ -79,7 +78,7 @@ type writer struct {
 	b     *bufio.Writer
 	about About
 	err   error
-	// work is how much may still be spent.
+	// work is the remaining work for Markdown.
 	work int
 }
 
@@ -90,14 +89,14 @@ func (p *writer) text(s string) {
 	}
 }
 
-// Policy is what a page is allowed: its own style, and pictures that are in it.
+// Policy returns the content security policy of a page: its own style and embedded images.
 func Policy() string {
 	sum := sha256.Sum256([]byte(style()))
 	return "default-src 'none'; img-src data:; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; base-uri 'none'; form-action 'none'"
 }
 
 func (p *writer) head() {
-	title := said(p.about.Title)
+	title := inlineText(p.about.Title)
 	if title == "" {
 		title = html.EscapeString(string(p.about.Session))
 	}
@@ -108,7 +107,7 @@ func (p *writer) head() {
 	facts := []string{"Session " + html.EscapeString(string(p.about.Session))}
 	for _, f := range []struct{ name, value string }{{"agent", p.about.Agent}, {"from", p.about.Source}} {
 		if f.value != "" {
-			facts = append(facts, f.name+" "+said(f.value))
+			facts = append(facts, f.name+" "+inlineText(f.value))
 		}
 	}
 	if span := between(p.about.Created, p.about.Updated); span != "" {
@@ -120,7 +119,7 @@ func (p *writer) head() {
 	p.text(strings.Join(facts, " · ") + "</p>\n</header>\n<main>\n")
 }
 
-// between tells from when to when.
+// between formats a time range.
 func between(from, to time.Time) string {
 	switch {
 	case from.IsZero() && to.IsZero():
@@ -133,13 +132,13 @@ func between(from, to time.Time) string {
 	return clock(from) + " to " + clock(to)
 }
 
-// clock is a moment as the page tells it.
+// clock formats a time.
 func clock(t time.Time) string {
 	return `<time datetime="` + t.UTC().Format(time.RFC3339) + `">` + t.UTC().Format("2006-01-02 15:04") + " UTC</time>"
 }
 
-// said is a short text of somebody's, masked.
-func said(s string) string { return richtext.Inline(mask.Text(richtext.Printed(s))) }
+// inlineText renders a short untrusted text, masked.
+func inlineText(s string) string { return richtext.Inline(mask.Text(richtext.Printed(s))) }
 
 func (p *writer) item(item Item) {
 	if item.Gap != "" {
@@ -163,13 +162,13 @@ func (p *writer) item(item Item) {
 	}
 }
 
-// damage names what could not be read, at its place.
+// damage writes a notice about unreadable data at its place.
 func (p *writer) damage(what string) {
-	p.text(`<p class="note damage" role="note">⚠ ` + said(what) + ". The owner of the session can run: <code>firn verify " + html.EscapeString(string(p.about.Session)) + "</code></p>\n")
+	p.text(`<p class="note damage" role="note">⚠ ` + inlineText(what) + ". The owner of the session can run: <code>firn verify " + html.EscapeString(string(p.about.Session)) + "</code></p>\n")
 }
 
-// shows reports whether an entry is on the page. What was hidden is not given
-// away with the branch, and what is there for the machine is for nobody.
+// shows reports whether an entry is on the page. A branch does not include hidden entries,
+// and entries without content for the user are left out.
 func (p *writer) shows(item *Item, c *wire.Card) bool {
 	switch b := item.Entry.Body.(type) {
 	case *firn.Custom:
@@ -212,7 +211,7 @@ func (p *writer) message(item *Item, c *wire.Card) {
 	p.text(`<article class="` + class + `" id="` + anchor(c.ID) + `"><h2>`)
 	p.text(html.EscapeString(speaker(c)))
 	if item.Label != "" {
-		p.text(` <span class="label">` + said(item.Label) + "</span>")
+		p.text(` <span class="label">` + inlineText(item.Label) + "</span>")
 	}
 	if item.Hidden {
 		p.text(` <span class="label">hidden</span>`)
@@ -228,10 +227,10 @@ func (p *writer) message(item *Item, c *wire.Card) {
 	p.text("</article>\n")
 }
 
-// anchor is the name of an entry within the page.
+// anchor returns the HTML ID of an entry.
 func anchor(id firn.EntryID) string { return "e-" + html.EscapeString(string(id)) }
 
-// stamp is when it was.
+// stamp formats the time of a card.
 func stamp(c *wire.Card) string {
 	if c.Time.IsZero() {
 		return ""
@@ -239,7 +238,7 @@ func stamp(c *wire.Card) string {
 	return " " + clock(c.Time)
 }
 
-// speaker is who says it.
+// speaker returns the name of the card's author.
 func speaker(c *wire.Card) string {
 	switch {
 	case c.Sender != "":
@@ -250,7 +249,8 @@ func speaker(c *wire.Card) string {
 	return c.Role
 }
 
-// inline is an image as an address that holds it. What is no picture is nowhere.
+// inline returns an image as a data URL, or an empty string if it is not an image that may
+// be shown.
 func inline(_ int, image firn.Image) string {
 	data, err := base64.StdEncoding.DecodeString(image.Data)
 	kind := card.Sniff(data)

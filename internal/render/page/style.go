@@ -2,8 +2,8 @@ package page
 
 import "firn.dev/internal/render/richtext"
 
-// style is how pages look: as one reads a letter, in a narrow column, with what is
-// folded up on one line.
+// style returns the CSS of pages: a narrow column of text, with collapsed blocks on one
+// line.
 func style() string { return sheet + richtext.CSS() }
 
 const sheet = `

@@ -1,5 +1,4 @@
-// Package progress is a bar in one row of a terminal that tells how far something
-// is.
+// Package progress draws a progress bar in one row of a terminal.
 package progress
 
 import (
@@ -10,7 +9,7 @@ import (
 	"firn.dev/internal/render/prose"
 )
 
-// Bar tells how far something is. It is not safe for concurrent use.
+// Bar is a progress bar. It is not safe for concurrent use.
 type Bar struct {
 	out   io.Writer
 	what  string
@@ -18,22 +17,22 @@ type Bar struct {
 	lines bool
 }
 
-// New makes a bar for what is done, such as "reading". It draws itself over and
-// over in the row where it is; with lines, each state has a line of its own, for
-// those who read it. Where out is nil nobody sees it, and it does nothing.
+// New returns a bar for an activity such as "reading". It redraws itself in its row; with
+// lines, each state is printed on a new line, for screen readers and logs. If out is nil,
+// the bar does nothing.
 func New(out io.Writer, what string, lines bool) *Bar {
 	return &Bar{out: out, what: what, lines: lines}
 }
 
-// Set shows how far it is, in bytes.
+// Set shows the progress in bytes.
 func (b *Bar) Set(done, total int64) { b.show(done, total, prose.Size(total)) }
 
-// Count shows how far it is, in things.
+// Count shows the progress as a number of things.
 func (b *Bar) Count(done, total int64, things string) {
 	b.show(done, total, prose.Grouped(total)+" "+things)
 }
 
-// Phase shows how far one of several steps is, in bytes.
+// Phase shows the progress of one of several steps, in bytes.
 func (b *Bar) Phase(what string, done, total int64) {
 	b.what = what
 	b.Set(done, total)
@@ -55,21 +54,21 @@ func (b *Bar) show(done, total int64, of string) {
 	fmt.Fprintf(b.out, "\r%s\x1b[K", text)
 }
 
-// Clear takes the bar away.
+// Clear removes the bar.
 func (b *Bar) Clear() {
 	if b.out != nil && !b.lines && b.last != "" {
 		fmt.Fprint(b.out, "\r\x1b[K")
 	}
 }
 
-// width is how many characters are full at the end.
+// width is the number of characters of a full bar.
 const width = 24
 
 func text(what string, done, total int64, of string) string {
 	if total == 0 {
-		return what + " …" // how much there is to do is not known
+		return what + " …" // the total is unknown
 	}
-	part := min(1, float64(done)/float64(total)) // what is read may have grown meanwhile
+	part := min(1, float64(done)/float64(total)) // the input may have grown in the meantime
 	full := int(part * width)
 	return fmt.Sprintf("%s %s%s %3.0f %% of %s", what, strings.Repeat("━", full), strings.Repeat("╌", width-full), part*100, of)
 }

@@ -9,11 +9,10 @@ import (
 	"firn.dev"
 )
 
-// visible makes what cannot be seen visible, or harmless: characters that turn
-// the direction of text round, so that it reads otherwise than it is, and those
-// that take no room, by which text is hidden from people and not from models, are
-// spelt out, and other control characters have their picture. The text is valid
-// UTF-8.
+// visible makes invisible characters visible or harmless. It escapes characters that change
+// the direction of text, which make it read differently, and zero-width characters, which
+// hide text from people but not from models. Other control characters are replaced by their
+// pictures. The text must be valid UTF-8.
 func visible(text string) string {
 	text, _ = firn.CleanText(text)
 	if strings.IndexFunc(text, Hidden) < 0 {
@@ -35,7 +34,7 @@ func visible(text string) string {
 	return b.String()
 }
 
-// Hidden reports whether a character steers and is not seen.
+// Hidden reports whether a character is an invisible control character.
 func Hidden(r rune) bool {
 	switch {
 	case r == '\n' || r == '\t' || r == '\r':
@@ -52,11 +51,11 @@ func Hidden(r rune) bool {
 	return false
 }
 
-// escapes are what steers a terminal: colours, the cursor, titles and links.
+// escapes matches terminal control sequences: colors, cursor movement, titles and links.
 var escapes = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[PX^_][^\x1b]*(?:\x1b\\\\)?|[ -/]*[0-~])")
 
-// Printed is what a program printed, as one would see it: without what steers a
-// terminal, and of a line that was written over, the last that was written.
+// Printed returns the output of a program as a terminal would show it: without control
+// sequences and overwritten text.
 func Printed(text string) string {
 	if strings.IndexByte(text, 0x1b) >= 0 {
 		text = escapes.ReplaceAllString(text, "")

@@ -5,27 +5,26 @@ import (
 	"strings"
 )
 
-// Code says code in HTML, with colours if the language is known: by its name, or
-// by an ending of files.
+// Code renders code as HTML, with syntax colors if the language is known by its name or
+// file extension.
 //
-// The colours are those that a look tells: comments, strings, numbers, keywords,
-// what is called. They take one pass over the code and no thought, so that pages
-// full of code are quick, and so is code that is still being written.
+// The colors cover comments, strings, numbers, keywords and calls. They need a single pass
+// over the code, so that pages full of code and streamed code render quickly.
 func Code(language, code string) string { return codeHTML(language, visible(code)) }
 
-// colourBytes is how much code gets colours.
-const colourBytes = 256 << 10
+// colorBytes is the maximum length of code that is colored.
+const colorBytes = 256 << 10
 
 func codeHTML(language, code string) string {
 	g, ok := grammarOf(language)
-	if !ok || len(code) > colourBytes {
+	if !ok || len(code) > colorBytes {
 		return `<pre class="code"><code>` + html.EscapeString(code) + `</code></pre>`
 	}
-	return `<pre class="code"><code class="language-` + g.name + `">` + coloured(g, code) + `</code></pre>`
+	return `<pre class="code"><code class="language-` + g.name + `">` + colorize(g, code) + `</code></pre>`
 }
 
-// coloured is code with a class on what has a colour.
-func coloured(g *grammar, code string) string {
+// colorize returns code with CSS classes on the colored tokens.
+func colorize(g *grammar, code string) string {
 	p := &painter{code: code, g: g, open: make(map[string]int)}
 	p.out.Grow(len(code) + len(code)/2)
 	for p.at < len(code) {
@@ -35,20 +34,20 @@ func coloured(g *grammar, code string) string {
 	return p.out.String()
 }
 
-// painter writes code, with neighbours of one colour together.
+// painter writes code and merges adjacent tokens of the same class.
 type painter struct {
 	g    *grammar
 	code string
 	at   int
-	// from is where the run of one class began.
+	// from is the start of the current run of one class.
 	from  int
 	class string
-	// open is how far each mark of strings was looked for in vain.
+	// open maps each string delimiter to the position up to which no closing one was found.
 	open map[string]int
 	out  strings.Builder
 }
 
-// paint gives the next n bytes a class.
+// paint assigns a class to the next n bytes.
 func (p *painter) paint(class string, n int) {
 	n = max(1, min(n, len(p.code)-p.at))
 	if class != p.class {
@@ -58,7 +57,7 @@ func (p *painter) paint(class string, n int) {
 	p.at += n
 }
 
-// flush writes the run that ends here.
+// flush writes the current run.
 func (p *painter) flush() {
 	if text := html.EscapeString(p.code[p.from:p.at]); p.class == "" || text == "" {
 		p.out.WriteString(text)
@@ -68,14 +67,14 @@ func (p *painter) flush() {
 	p.from = p.at
 }
 
-// step takes the next token.
+// step processes the next token.
 func (p *painter) step() {
 	rest := p.code[p.at:]
 	c := rest[0]
 	switch {
-	case p.g.look != nil && p.look(rest):
+	case p.g.scan != nil && p.scanLanguage(rest):
 	case c == ' ' || c == '\t' || c == '\n' || c == '\r':
-		p.paint(p.class, spaces(rest)) // of no colour: it goes with what stands before it
+		p.paint(p.class, spaces(rest)) // spaces have no color and belong to the previous token
 	case p.comment(rest), p.quoted(rest):
 	case c >= '0' && c <= '9':
 		p.paint("hn", numberLen(rest))
@@ -88,9 +87,9 @@ func (p *painter) step() {
 	}
 }
 
-// look asks the language itself, for what others do not have.
-func (p *painter) look(rest string) bool {
-	class, n := p.g.look(p.code, p.at, rest)
+// scanLanguage calls the language's own scanner for special syntax.
+func (p *painter) scanLanguage(rest string) bool {
+	class, n := p.g.scan(p.code, p.at, rest)
 	if n > 0 {
 		p.paint(class, n)
 	}
@@ -118,7 +117,8 @@ func (p *painter) comment(rest string) bool {
 	return false
 }
 
-// quoted takes a string. One that should end on its line and does not is none.
+// quoted processes a string. A string that must end on its line and does not is not a
+// string.
 func (p *painter) quoted(rest string) bool {
 	for _, q := range p.g.quotes {
 		if !strings.HasPrefix(rest, q) {
@@ -135,7 +135,7 @@ func (p *painter) quoted(rest string) bool {
 		if n <= len(q) && len(q) < 3 {
 			class, n = "", len(q)
 			if p.at >= p.open[q] {
-				p.open[q] = p.at + lineLen(rest) // and not to be looked for again
+				p.open[q] = p.at + lineLen(rest) // do not search for it again
 			}
 		}
 		p.paint(class, n)
@@ -144,8 +144,8 @@ func (p *painter) quoted(rest string) bool {
 	return false
 }
 
-// quoteLen is how long a string is that begins a text, or the length of its mark
-// if it has no end.
+// quoteLen returns the length of the string at the start of a text, or the length of its
+// delimiter if it has no end.
 func quoteLen(rest, mark string, many bool) int {
 	for i := len(mark); i < len(rest); i++ {
 		switch {
@@ -184,8 +184,8 @@ func (p *painter) word(rest string) {
 	}
 }
 
-// startsLine reports whether nothing but space, dashes and brackets stands before
-// a place on its line.
+// startsLine reports whether only spaces, dashes and brackets precede a position on its
+// line.
 func startsLine(code string, at int) bool {
 	for at > 0 && strings.IndexByte(" \t-[", code[at-1]) >= 0 {
 		at--
@@ -215,7 +215,7 @@ func numberLen(s string) int {
 
 func spaces(s string) int { return len(s) - len(strings.TrimLeft(s, " \t\r\n")) }
 
-// lineLen is the length of a line without its end.
+// lineLen returns the length of a line without its end.
 func lineLen(s string) int {
 	if n := strings.IndexByte(s, '\n'); n >= 0 {
 		return n

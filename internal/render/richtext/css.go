@@ -2,12 +2,11 @@ package richtext
 
 import "strings"
 
-// colour is what a class of code looks like, in the light and in the dark.
-type colour struct{ class, what, light, dark, more string }
+// color is the style of a class of code in light and dark mode.
+type color struct{ class, what, light, dark, more string }
 
-// colours can be told from #f6f8fa and from #161b22, behind which they stand, by
-// people who see contrasts of 4.5 to 1.
-var colours = []colour{
+// colors have a contrast of at least 4.5:1 against the backgrounds #f6f8fa and #161b22.
+var colors = []color{
 	{"hc", "comments", "#57606a", "#9198a1", "font-style: italic"},
 	{"hk", "keywords", "#a40e26", "#ff7b72", ""},
 	{"ht", "types and what is built in", "#8a4600", "#ffa657", ""},
@@ -21,16 +20,16 @@ var colours = []colour{
 	{"hh", "headings", "#0550ae", "#79c0ff", "font-weight: 600"},
 }
 
-// CSS is the style of code for a page whose root element says light or dark in
-// data-theme, or nothing and follows the system.
+// CSS returns the style of code for a page whose root element has light or dark in
+// data-theme. Without that attribute it follows the system.
 func CSS() string {
 	var b strings.Builder
 	b.WriteString("/* Made by go test ./internal/richtext -run CSS -update: the colours of code. */\n")
-	b.WriteString(":root {\n" + variables(func(c colour) string { return c.light }, "#ffebe9", "#dafbe1") + "}\n")
-	dark := variables(func(c colour) string { return c.dark }, "#67060c", "#033a16")
+	b.WriteString(":root {\n" + variables(func(c color) string { return c.light }, "#ffebe9", "#dafbe1") + "}\n")
+	dark := variables(func(c color) string { return c.dark }, "#67060c", "#033a16")
 	b.WriteString("@media (prefers-color-scheme: dark) {\n:root:not([data-theme=\"light\"]) {\n" + dark + "}\n}\n")
 	b.WriteString(":root[data-theme=\"dark\"] {\n" + dark + "}\n")
-	for _, c := range colours {
+	for _, c := range colors {
 		b.WriteString("." + c.class + " { color: var(--code-" + c.class + ");")
 		if c.more != "" {
 			b.WriteString(" " + c.more + ";")
@@ -40,10 +39,10 @@ func CSS() string {
 	return b.String()
 }
 
-func variables(of func(colour) string, gone, new string) string {
+func variables(of func(color) string, gone, new string) string {
 	var b strings.Builder
 	b.WriteString("--code-gone: " + gone + "; --code-new: " + new + ";\n")
-	for _, c := range colours {
+	for _, c := range colors {
 		b.WriteString("--code-" + c.class + ": " + of(c) + ";\n")
 	}
 	return b.String()

@@ -2,33 +2,31 @@ package richtext
 
 import "strings"
 
-// grammar is as much of a language as colours need.
+// grammar describes a language as far as coloring needs it.
 type grammar struct {
 	name string
-	// line begins a comment to the end of the line, block are the marks around
-	// one.
+	// line starts a comment up to the end of the line; block are the delimiters of block
+	// comments.
 	line  []string
 	block [][2]string
-	// quotes are the marks around strings, the long ones first. Those of three
-	// and the backtick go over lines.
+	// quotes are the string delimiters, longest first. Those of three characters and the
+	// backquote may span lines.
 	quotes []string
-	// words are the keywords, types what is built in; fold says that capitals do
-	// not matter.
+	// words are the keywords, types the built-in names; fold ignores case.
 	words, types map[string]bool
 	fold         bool
-	// marks are characters that make a name of what follows: decorators and
-	// variables.
+	// marks are characters that make the following word a name: decorators and variables.
 	marks string
-	// keys says that there are members with names, prose that a bracket behind a
-	// word calls nothing.
+	// keys reports whether the language has named members. prose reports whether a
+	// parenthesis after a word is not a call.
 	keys, prose bool
-	// look, if not nil, is asked first: it returns the class and the length of
-	// what comes next in rest, which stands at a place of the code; a length of
-	// zero leaves it to the rest of the grammar.
-	look func(code string, at int, rest string) (class string, n int)
+	// scan, if not nil, is called first. It returns the class and the length of the next
+	// token in rest, which is at position at of the code. A length of zero leaves it to the
+	// rest of the grammar.
+	scan func(code string, at int, rest string) (class string, n int)
 }
 
-// grammarOf finds a language by the name that somebody gave it.
+// grammarOf returns the grammar of a language by name.
 func grammarOf(name string) (*grammar, bool) {
 	if len(name) > 20 {
 		return nil, false
@@ -41,7 +39,7 @@ func grammarOf(name string) (*grammar, bool) {
 	return g, ok
 }
 
-// aliases are other names for languages.
+// aliases are alternative names of languages.
 var aliases = map[string]string{
 	"golang": "go", "py": "python", "python3": "python", "js": "javascript", "jsx": "javascript", "mjs": "javascript", "node": "javascript", "ts": "typescript", "tsx": "typescript",
 	"jsonl": "json", "json5": "json", "jsonc": "json", "yml": "yaml", "ini": "toml", "conf": "toml", "sh": "bash", "shell": "bash", "zsh": "bash", "console": "bash", "fish": "bash", "dockerfile": "docker",
@@ -49,7 +47,7 @@ var aliases = map[string]string{
 	"patch": "diff", "svg": "xml", "vue": "html", "svelte": "html", "less": "css", "scss": "css", "make": "makefile", "tf": "hcl", "terraform": "hcl", "protobuf": "proto", "ps1": "powershell", "pwsh": "powershell", "latex": "tex", "postgres": "sql", "mysql": "sql", "sqlite": "sql",
 }
 
-// set is a set of the words of a line.
+// set returns the set of words in a line.
 func set(words string) map[string]bool {
 	m := make(map[string]bool)
 	for w := range strings.FieldsSeq(words) {
@@ -105,9 +103,9 @@ var (
 		{name: "sql", line: []string{"--"}, block: stars, quotes: two, fold: true, words: set("select from where and or not in is null like between join left right inner outer full cross on using group by order having limit offset union all distinct as insert into values update set delete create table view index unique primary key foreign references drop alter add column constraint default check if exists begin commit rollback with recursive case when then else end returning explain analyze asc desc over partition"), types: set("int integer bigint smallint text varchar char boolean bool date timestamp timestamptz time numeric decimal real double float json jsonb uuid blob serial true false count sum avg min max coalesce")},
 		{name: "graphql", line: hashes, quotes: []string{`"""`, `"`}, marks: "$@", words: set("query mutation subscription fragment on type input enum interface union scalar schema extend implements directive true false null")},
 		{name: "css", line: slashes, block: stars, quotes: two, marks: "@#.$", keys: true},
-		{name: "html", block: [][2]string{{"<!--", "-->"}}, look: markup, prose: true},
-		{name: "xml", block: [][2]string{{"<!--", "-->"}}, look: markup, prose: true},
-		{name: "diff", look: changes},
+		{name: "html", block: [][2]string{{"<!--", "-->"}}, scan: markup, prose: true},
+		{name: "xml", block: [][2]string{{"<!--", "-->"}}, scan: markup, prose: true},
+		{name: "diff", scan: changes},
 		{name: "docker", line: hashes, quotes: two, marks: "$", prose: true, words: set("FROM AS RUN CMD LABEL EXPOSE ENV ADD COPY ENTRYPOINT VOLUME USER WORKDIR ARG ONBUILD STOPSIGNAL HEALTHCHECK SHELL")},
 		{name: "makefile", line: hashes, quotes: two, marks: "$.", keys: true, prose: true, words: set("ifeq ifneq ifdef ifndef else endif include define endef export override")},
 		{name: "cmake", line: hashes, quotes: []string{`"`}, fold: true, words: set("if else elseif endif foreach endforeach while endwhile function endfunction macro endmacro set include return")},
@@ -128,7 +126,7 @@ func byName(all []*grammar) map[string]*grammar {
 	return m
 }
 
-// markup tells tags from text.
+// markup scans tags.
 func markup(code string, at int, rest string) (string, int) {
 	switch {
 	case rest[0] == '<' && !strings.HasPrefix(rest, "<!--"):
@@ -145,7 +143,7 @@ func markup(code string, at int, rest string) (string, int) {
 	return "", 0
 }
 
-// changes tells the lines of a difference.
+// changes scans the lines of a diff.
 func changes(code string, at int, rest string) (string, int) {
 	if at > 0 && code[at-1] != '\n' {
 		return "", 0

@@ -1,21 +1,21 @@
 package richtext
 
-// Growth is a text that is still being said. What is finished of it is said in
-// HTML once; only its last piece is said again when more comes. When all of the
-// text was added, the blocks together are those that [Blocks] makes of it.
+// Growth renders a text that is being streamed. Finished pieces are rendered once; only the
+// last piece is rendered again when text is added. After all of the text was added, the
+// blocks equal those of [Blocks].
 //
-// The zero value has no text. It is for one goroutine at a time.
+// The zero value has no text. It is not safe for concurrent use.
 type Growth struct {
 	c    cutter
 	tail string
-	// finished are pieces that were not told yet; told is how many blocks were
-	// told that stay as they are.
+	// finished are pieces that were not returned yet; told is the number of blocks that
+	// were returned and are final.
 	finished []piece
 	told     int
 	changed  bool
 }
 
-// Add adds to the text.
+// Add appends to the text.
 func (g *Growth) Add(text string) {
 	if text == "" {
 		return
@@ -25,21 +25,21 @@ func (g *Growth) Add(text string) {
 	g.finished = append(g.finished, g.c.cut(g.tail, false)...)
 	if g.c.start > 0 {
 		g.tail = g.tail[g.c.start:]
-		g.c.forget()
+		g.c.dropFinished()
 	}
 }
 
-// Grown returns the blocks from number from on, as they are now, if anything was
-// added since the last time; those before it stay as they are.
+// Grown returns the blocks from index from on in their current state, if text was added
+// since the last call; earlier blocks are final.
 func (g *Growth) Grown() (from int, blocks []string, changed bool) {
 	if !g.changed {
 		return g.told, nil, false
 	}
 	g.changed = false
 	from = g.told
-	blocks = said(g.finished)
+	blocks = renderPieces(g.finished)
 	g.told += len(blocks)
 	g.finished = nil
-	c := g.c // the end of the text may turn out to be another
-	return from, append(blocks, said(append(c.cut(g.tail, true), c.rest(g.tail)))...), true
+	c := g.c // a copy, because the end of the text may still change
+	return from, append(blocks, renderPieces(append(c.cut(g.tail, true), c.rest(g.tail)))...), true
 }

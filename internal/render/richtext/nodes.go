@@ -12,7 +12,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// nodes writes what the usual writer would write in a dangerous or unfit way.
+// nodes renders the nodes that the default renderer would render in an unsafe or unsuitable
+// way.
 type nodes struct{}
 
 // RegisterFuncs implements [renderer.NodeRenderer].
@@ -28,7 +29,7 @@ func (nodes) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(extast.KindTaskCheckBox, checkBox)
 }
 
-// heading is one of a message, which stands below those of the page it is on.
+// heading renders a heading one level below those of the page.
 func heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	h, ok := n.(*ast.Heading)
 	if !ok {
@@ -43,7 +44,7 @@ func heading(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkSta
 	return ast.WalkContinue, nil
 }
 
-// rawBlock shows HTML as what it is: text that somebody wrote.
+// rawBlock renders an HTML block as text.
 func rawBlock(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkSkipChildren, nil
@@ -65,7 +66,7 @@ func writeLines(w util.BufWriter, source []byte, n ast.Node) {
 	}
 }
 
-// rawInline shows a tag within a line as text.
+// rawInline renders an inline HTML tag as text.
 func rawInline(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if raw, ok := n.(*ast.RawHTML); ok && entering {
 		for i := range raw.Segments.Len() {
@@ -76,8 +77,8 @@ func rawInline(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.
 	return ast.WalkSkipChildren, nil
 }
 
-// outside is the address of a link that may be followed; empty for all others.
-func outside(address string) string {
+// safeAddress returns the address of a link that may be followed, or an empty string.
+func safeAddress(address string) string {
 	address = strings.TrimSpace(address)
 	u, err := url.Parse(address)
 	if err != nil {
@@ -95,7 +96,8 @@ func outside(address string) string {
 	return u.String()
 }
 
-// anchor begins a link. It tells the other side nothing of us.
+// anchor returns the start tag of a link. It sends no referrer and gives the target no
+// access to the page.
 func anchor(address, class string) string {
 	if class != "" {
 		class = ` class="` + class + `"`
@@ -103,15 +105,15 @@ func anchor(address, class string) string {
 	return `<a` + class + ` href="` + html.EscapeString(address) + `" target="_blank" rel="noopener noreferrer nofollow">`
 }
 
-// link is a link if it leads to a page or a mailbox, else only its text.
+// link renders a link to a web page or a mail address; others are rendered as text.
 func link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	l, ok := n.(*ast.Link)
 	if !ok {
 		return ast.WalkContinue, nil
 	}
-	address := outside(string(l.Destination))
+	address := safeAddress(string(l.Destination))
 	switch {
-	case address == "" || within(n):
+	case address == "" || insideLink(n):
 	case entering:
 		w.WriteString(anchor(address, ""))
 	default:
@@ -120,9 +122,9 @@ func link(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus
 	return ast.WalkContinue, nil
 }
 
-// within reports whether a node stands in a link or in what an image is called:
-// there are no links in links.
-func within(n ast.Node) bool {
+// insideLink reports whether a node is within a link or an image description, where links
+// are not allowed.
+func insideLink(n ast.Node) bool {
 	for up := n.Parent(); up != nil; up = up.Parent() {
 		if k := up.Kind(); k == ast.KindLink || k == ast.KindImage {
 			return true
@@ -131,7 +133,7 @@ func within(n ast.Node) bool {
 	return false
 }
 
-// autoLink is an address that stands in the text.
+// autoLink renders an address within the text.
 func autoLink(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	l, ok := n.(*ast.AutoLink)
 	if !ok || !entering {
@@ -142,7 +144,7 @@ func autoLink(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.W
 		address = "mailto:" + address
 	}
 	label := html.EscapeString(string(l.Label(source)))
-	if address = outside(address); address == "" || within(n) {
+	if address = safeAddress(address); address == "" || insideLink(n) {
 		w.WriteString(label)
 	} else {
 		w.WriteString(anchor(address, "") + label + "</a>")
@@ -150,14 +152,14 @@ func autoLink(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.W
 	return ast.WalkContinue, nil
 }
 
-// image is never fetched: it becomes a link with the text that stands for it.
+// image renders an image as a link with its description; it is never fetched.
 func image(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	i, ok := n.(*ast.Image)
 	if !ok {
 		return ast.WalkContinue, nil
 	}
-	address := outside(string(i.Destination))
-	linked := address != "" && !within(n)
+	address := safeAddress(string(i.Destination))
+	linked := address != "" && !insideLink(n)
 	if !entering {
 		if linked {
 			w.WriteString("</a>")
@@ -173,7 +175,7 @@ func image(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatu
 	return ast.WalkContinue, nil
 }
 
-// shortAddress is what a link is called that has no name.
+// shortAddress returns the display text of a link without a name.
 func shortAddress(address string) string {
 	if address == "" {
 		return "image"
@@ -181,7 +183,7 @@ func shortAddress(address string) string {
 	return address
 }
 
-// codeBlock is a block of code, with colours if we know the language.
+// codeBlock renders a block of code, with colors if the language is known.
 func codeBlock(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if !entering {
 		return ast.WalkSkipChildren, nil
@@ -200,8 +202,7 @@ func codeBlock(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.
 	return ast.WalkSkipChildren, nil
 }
 
-// checkBox is a box of a list of tasks. It cannot be ticked here, so it is no
-// control.
+// checkBox renders a task list item. It is not a form control, since it cannot be toggled.
 func checkBox(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	if box, ok := n.(*extast.TaskCheckBox); ok && entering {
 		if box.IsChecked {

@@ -7,11 +7,11 @@ import (
 	"github.com/microcosm-cc/bluemonday"
 )
 
-// sanitize lets through what we mean to write and nothing else. It is the second
-// wall: what stands before it should never be needed.
+// sanitize removes everything that the renderer does not produce. It is a second line of
+// defense and should never change anything.
 func sanitize(html string) string { return policy().Sanitize(html) }
 
-// policy is the list of what may be in a text.
+// policy lists the allowed HTML elements and attributes.
 var policy = sync.OnceValue(func() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	p.AllowElements("p", "br", "hr", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li", "em", "strong", "del", "table", "thead", "tbody", "tr")

@@ -1,14 +1,12 @@
-// Package richtext says text in HTML that is safe to show: Markdown as it was
-// meant, code with its colours, what programs print as it is.
+// Package richtext renders text as safe HTML: Markdown, code with syntax colors, and
+// program output.
 //
-// What is said in a transcript is hostile until proven otherwise. Whatever goes
-// in, no script comes out, no style, no handler, nothing that is fetched from
-// elsewhere and no link but to web pages and mail. Text is read piece by piece,
-// each piece by itself and none of them long, so that the time it takes grows
-// with the text and not faster; and so an answer that is still being given can be
-// shown as it grows, without reading again what is finished: see [Growth].
+// All input is untrusted. The output contains no scripts, styles, event handlers or
+// external resources, and only links to web pages and mail addresses. Text is rendered in
+// short independent pieces, so the time is linear in its length, and a streamed answer can
+// be rendered as it grows without rendering finished pieces again; see [Growth].
 //
-// The package is pure: it reads no file and asks nobody.
+// The package is pure: it does no I/O.
 package richtext
 
 import (
@@ -24,20 +22,18 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// Markdown says text, which is Markdown, in HTML. It is all that [Blocks] has,
-// one behind the other.
+// Markdown renders Markdown as HTML. The result is the concatenation of [Blocks].
 func Markdown(text string) string { return strings.Join(Blocks(text), "") }
 
-// Blocks says text in HTML, in pieces that stand for themselves: each is whole,
-// and none depends on what stands before or behind it. What is added to a text
-// changes only the last of them, and adds others.
+// Blocks renders Markdown as HTML in independent blocks: each is well-formed and does not
+// depend on the others. Appending to a text changes only the last block and adds others.
 func Blocks(text string) []string {
 	var c cutter
-	return said(append(c.cut(text, true), c.rest(text)))
+	return renderPieces(append(c.cut(text, true), c.rest(text)))
 }
 
-// said says pieces; those without anything visible are left out.
-func said(pieces []piece) []string {
+// renderPieces renders pieces; those without visible content are left out.
+func renderPieces(pieces []piece) []string {
 	blocks := make([]string, 0, len(pieces))
 	for _, p := range pieces {
 		if block := p.html(); block != "" {
@@ -47,38 +43,38 @@ func said(pieces []piece) []string {
 	return blocks
 }
 
-// html says one piece. One that says nothing visible is empty.
+// html renders one piece. It is empty if the piece has no visible content.
 func (p piece) html() string {
 	if strings.TrimSpace(p.text) == "" {
 		return ""
 	}
-	if p.odd() {
+	if p.isPathological() {
 		return Plain(p.text)
 	}
 	var b bytes.Buffer
 	source := visible(p.opening + p.text)
 	if err := converter().Convert([]byte(source), &b); err != nil {
-		return Plain(p.text) // a buffer takes everything; who knows
+		return Plain(p.text) // not expected: writing to a buffer does not fail
 	}
 	return sanitize(b.String())
 }
 
 const (
-	// mostNested is how deep quotations and lists may be nested to be read as such.
+	// mostNested is the maximum nesting of quotes and lists that is rendered.
 	mostNested = 40
-	// mostColumns is how wide a table may be: every row is filled up to it.
+	// mostColumns is the maximum number of table columns; every row is padded to it.
 	mostColumns = 64
-	// mostBrackets is how many brackets a piece may have: each may begin a link,
-	// and each is looked for to its end.
+	// mostBrackets is the maximum number of brackets in a piece: each may start a link and
+	// causes a search for its end.
 	mostBrackets = 800
-	// spareCells is how many cells a piece may have, if it were a table, beside one
-	// for each of its bytes: rows are filled up, so that few bytes make many.
+	// spareCells is the number of table cells that a piece may have in addition to one per
+	// byte. Rows are padded, so few bytes can produce many cells.
 	spareCells = 1024
 )
 
-// odd reports whether a piece can only be meant to make trouble. It is shown as
-// it stands.
-func (p piece) odd() bool {
+// isPathological reports whether a piece can only be an attempt to exhaust resources. It is
+// rendered as plain text.
+func (p piece) isPathological() bool {
 	if strings.Count(p.text, "[") > mostBrackets {
 		return true
 	}
@@ -93,7 +89,7 @@ func (p piece) odd() bool {
 	return lines*columns > len(p.text)+spareCells
 }
 
-// nesting is how many quotations and lists a line may begin.
+// nesting returns an upper bound for the number of quotes and lists that a line starts.
 func nesting(line string) int {
 	depth, gap := 0, true
 	for _, r := range line {
@@ -114,8 +110,8 @@ func nesting(line string) int {
 	return depth
 }
 
-// converter reads Markdown as GitHub does, and writes it with our own hand where
-// something could be dangerous. It is made once, when it is needed.
+// converter parses GitHub-flavored Markdown and renders unsafe nodes with this package's
+// renderer. It is created on first use.
 var converter = sync.OnceValue(func() goldmark.Markdown {
 	return goldmark.New(
 		goldmark.WithExtensions(
@@ -126,17 +122,17 @@ var converter = sync.OnceValue(func() goldmark.Markdown {
 	)
 })
 
-// Plain says text as it stands: what a program printed. Colours of terminals are
-// left out, and of a line that was written over, what was written last is shown.
+// Plain renders program output as plain text. Terminal colors and overwritten text are left
+// out.
 func Plain(text string) string {
 	return `<pre class="plain">` + html.EscapeString(visible(Printed(text))) + "</pre>"
 }
 
-// Inline says text within a line, as it stands.
+// Inline renders plain text within a line.
 func Inline(text string) string { return html.EscapeString(visible(text)) }
 
-// Text is what one reads of HTML that this package has made.
+// Text returns the readable text of HTML produced by this package.
 func Text(said string) string { return html.UnescapeString(tags.ReplaceAllString(said, "")) }
 
-// tags are those of our HTML: in it, all else that looks like one is escaped.
+// tags matches tags in this package's HTML, where all other angle brackets are escaped.
 var tags = regexp.MustCompile(`<[^>]*>`)

@@ -6,33 +6,34 @@ import (
 	"firn.dev"
 )
 
-// pieceBytes is how long a piece may be. What is longer is cut, so that no text
-// takes long, whatever it says.
+// pieceBytes is the maximum length of a piece. A longer one is split, so that no text takes
+// long to render.
 const pieceBytes = 16 << 10
 
-// piece is a part of a text that is said by itself. If it goes on with code that
-// began in a piece before it, opening is the line that began it.
+// piece is an independently rendered part of a text. If it continues a code block of an
+// earlier piece, opening is the line that started the block.
 type piece struct{ opening, text string }
 
-// cutter cuts a text into pieces, at empty lines where something new begins.
-// It decides from what stands before a place, and never thinks again: what is
-// added to a text does not move a cut. Its zero value begins a text.
+// cutter splits a text into pieces, at blank lines before a new block. Decisions depend
+// only on the preceding text, so appending never moves a split. Its zero value is at the
+// start of a text.
 type cutter struct {
-	// at is how far the text was looked at, start where its last piece begins.
+	// at is the position up to which the text was processed, start the beginning of the
+	// last piece.
 	at, start int
-	// spoken says that the piece has more than empty lines, list that it is a
-	// list, blank that its last line is empty.
+	// spoken reports whether the piece has a non-blank line, list whether it is a list,
+	// blank whether its last line is blank.
 	spoken, list, blank bool
-	// fence is what closes the code we are in, empty if we are in none; opening is
-	// the line that began it, inner that it stands in a list.
+	// fence closes the current code block, or is empty; opening is the line that started
+	// it, and inner reports whether it is in a list.
 	fence, opening string
 	inner          bool
-	// resumed is the opening that the piece goes on with.
+	// resumed is the opening line that the piece continues.
 	resumed string
 }
 
-// cut looks at what was not looked at of a text, and returns the pieces that are
-// finished. An unfinished last line is looked at only if the text is final.
+// cut processes the new part of a text and returns the finished pieces. An incomplete last
+// line is processed only if the text is final.
 func (c *cutter) cut(text string, final bool) []piece {
 	var pieces []piece
 	for c.at < len(text) {
@@ -41,9 +42,9 @@ func (c *cutter) cut(text string, final bool) []piece {
 			break
 		}
 		line, cont := text[c.at:c.at+n], c.at > 0 && text[c.at-1] != '\n'
-		if c.at > c.start && c.parts(line, cont) {
+		if c.at > c.start && c.startsPiece(line, cont) {
 			pieces = append(pieces, piece{c.resumed, text[c.start:c.at]})
-			c.begin(line)
+			c.startPiece(line)
 		}
 		c.note(line, cont)
 		c.at += n
@@ -51,14 +52,14 @@ func (c *cutter) cut(text string, final bool) []piece {
 	return pieces
 }
 
-// rest is the last piece.
+// rest returns the last piece.
 func (c *cutter) rest(text string) piece { return piece{c.resumed, text[c.start:]} }
 
-// forget is told that the text before the last piece is gone.
-func (c *cutter) forget() { c.at, c.start = c.at-c.start, 0 }
+// dropFinished adjusts the positions after the text before the last piece was removed.
+func (c *cutter) dropFinished() { c.at, c.start = c.at-c.start, 0 }
 
-// chunk is the length of the next line, or of what is looked at of a very long
-// one, and whether more text would not change it.
+// chunk returns the length of the next line, or of the next part of a very long one, and
+// whether further text cannot change it.
 func chunk(text string) (n int, whole bool) {
 	if end := strings.IndexByte(text[:min(len(text), pieceBytes)], '\n'); end >= 0 {
 		return end + 1, true
@@ -69,43 +70,43 @@ func chunk(text string) (n int, whole bool) {
 	return len(firn.CutText(text, pieceBytes)), true
 }
 
-// parts reports whether a new piece begins with a line; cont says that it is not
-// the beginning of one.
-func (c *cutter) parts(line string, cont bool) bool {
+// startsPiece reports whether a line starts a new piece; cont reports whether it continues
+// a long line.
+func (c *cutter) startsPiece(line string, cont bool) bool {
 	switch {
 	case cont || c.at-c.start+len(line) > pieceBytes:
 		return true
-	case c.coding(line), !c.spoken, !c.blank, isBlank(line), indented(line):
+	case c.inCode(line), !c.spoken, !c.blank, isBlank(line), indented(line):
 		return false
 	}
 	return !c.list || !isItem(line)
 }
 
-// coding reports whether a line is part of a block of code that was begun.
-func (c *cutter) coding(line string) bool {
+// inCode reports whether a line is part of an open code block.
+func (c *cutter) inCode(line string) bool {
 	return c.fence != "" && (!c.inner || indented(line) || isBlank(line))
 }
 
-// begin begins a new piece with a line.
-func (c *cutter) begin(line string) {
+// startPiece starts a new piece with a line.
+func (c *cutter) startPiece(line string) {
 	c.start, c.resumed = c.at, ""
-	if c.coding(line) {
+	if c.inCode(line) {
 		c.resumed = c.opening
 	}
 	c.spoken, c.blank, c.list = false, false, false
 }
 
-// note takes a line into the piece.
+// note adds a line to the piece.
 func (c *cutter) note(line string, cont bool) {
 	blank := isBlank(line)
 	if !c.spoken && !blank {
-		c.spoken, c.list = true, isItem(line) && !c.coding(line)
+		c.spoken, c.list = true, isItem(line) && !c.inCode(line)
 	}
 	c.blank = blank && !cont
 	if cont {
 		return
 	}
-	if !c.coding(line) {
+	if !c.inCode(line) {
 		c.fence = ""
 		c.open(line)
 		return
@@ -116,12 +117,12 @@ func (c *cutter) note(line string, cont bool) {
 	}
 }
 
-// open looks whether a line begins a block of code.
+// open checks whether a line starts a code block.
 func (c *cutter) open(line string) {
 	mark := strings.TrimLeft(line, " \t")
 	inner := c.list && (len(mark) < len(line) || isItem(line))
 	if !inner && len(line)-len(mark) > 3 {
-		return // code that is told by its place
+		return // an indented code block
 	}
 	for isItem(mark) {
 		at := strings.IndexAny(mark, " \t")
@@ -145,7 +146,7 @@ func isBlank(line string) bool { return strings.Trim(line, " \t\r\n") == "" }
 
 func indented(line string) bool { return line != "" && (line[0] == ' ' || line[0] == '\t') }
 
-// isItem reports whether a line begins an item of a list.
+// isItem reports whether a line starts a list item.
 func isItem(line string) bool {
 	line = strings.TrimLeft(line, " ")
 	digits := 0

@@ -28,7 +28,7 @@ func (n *Node) Blocks(t testing.TB, stream string) []string {
 		t.Fatal(err)
 	}
 	number := func(path string) int {
-		n, _ := strconv.Atoi(filepath.Base(path[:len(path)-len(".blk")])) // a name that is no number sorts first
+		n, _ := strconv.Atoi(filepath.Base(path[:len(path)-len(".blk")])) // a name that is not a number sorts first
 		return n
 	}
 	slices.SortFunc(files, func(a, b string) int { return number(a) - number(b) })
@@ -39,16 +39,16 @@ func (n *Node) Blocks(t testing.TB, stream string) []string {
 // sequence, time, and length of the subject.
 const recordHeader = 22
 
-// The upper bytes of a record's sequence are at highSequence, and timeOfRecord is
-// behind them. A server that reads a sequence that is far too great counts up to it
-// and does not answer any more until it is killed (nats-server 2.15): that is a server
-// that hangs, which nothing but its restart cures, and not one that has a hole.
+// highSequence is the offset of the upper bytes of a record's sequence, and timeOfRecord
+// the offset after them. A server that reads a far too large sequence counts up to it and
+// does not respond until it is killed (nats-server 2.15). Such a server hangs until its
+// restart; it does not model a server with a missing record.
 const highSequence, timeOfRecord = 7, 12
 
-// Flip changes one bit in a block file of a stream, in place, and returns a
-// description. Every record is hit with the same probability, whatever its size,
-// and one time in four it is the fixed part of the record. The upper bytes of the
-// sequence are left alone.
+// Flip changes one bit in a block file of a stream, in place, and returns a description.
+// Every record is chosen with the same probability regardless of its size, and in one of
+// four cases the bit is in the fixed part of the record. The upper bytes of the sequence
+// are never changed.
 func (n *Node) Flip(t testing.TB, r *rand.Rand, stream string) string {
 	t.Helper()
 	type record struct {
@@ -64,7 +64,7 @@ func (n *Node) Flip(t testing.TB, r *rand.Rand, stream string) string {
 		for at := 0; at+recordHeader <= len(data); {
 			size := int(binary.LittleEndian.Uint32(data[at:]) &^ (1 << 31))
 			if size < recordHeader || at+size > len(data) {
-				break // damaged before
+				break // already damaged
 			}
 			records = append(records, record{path, int64(at), int64(size)})
 			at += size
@@ -97,14 +97,14 @@ func (n *Node) Flip(t testing.TB, r *rand.Rand, stream string) string {
 	return fmt.Sprintf("byte %d of the record at %d in %s of %s on %s", offset, hit.offset, filepath.Base(hit.path), stream, n.Name)
 }
 
-// errNotAsked says that another server was asked.
+// errNotAsked means that another server was asked.
 var errNotAsked = errors.New("another server was asked")
 
-// direct asks for messages of a stream until this server's replica has been asked:
-// the servers choose at random, and the trace of a request says which it was. Each
-// message is passed to take.
+// direct requests messages of a stream until this server's replica was asked: the servers
+// choose a replica at random, and the trace of a request identifies it. Each message is
+// passed to take.
 func (n *Node) direct(nc *nats.Conn, stream, request string, take func(*nats.Msg)) {
-	for range 40 { // one that is damaged may not answer at all
+	for range 40 { // a damaged replica may not respond at all
 		messages, err := n.try(nc, stream, request)
 		if err != nil {
 			continue
@@ -116,7 +116,7 @@ func (n *Node) direct(nc *nats.Conn, stream, request string, take func(*nats.Msg
 	}
 }
 
-// try asks once.
+// try makes one request.
 func (n *Node) try(nc *nats.Conn, stream, request string) ([]*nats.Msg, error) {
 	answers, err := nc.SubscribeSync(nc.NewInbox())
 	if err != nil {
@@ -154,7 +154,7 @@ func (n *Node) try(nc *nats.Conn, stream, request string) ([]*nats.Msg, error) {
 	}
 }
 
-// lastServer returns the server of a trace if the request went no further.
+// lastServer returns the server of a trace if the request was not forwarded.
 func lastServer(trace []byte) string {
 	var event struct {
 		Server struct {
@@ -176,9 +176,9 @@ func lastServer(trace []byte) string {
 	return event.Server.Name
 }
 
-// Holds returns the hash of each message that this server's replica of a stream
-// returns when it reads the stream in order, by sequence. Where a message is damaged
-// that ends. It makes the server drop all blocks but the last from its cache.
+// Holds returns the hash of each message in this server's replica of a stream, by sequence.
+// It reads the stream in order up to the first damaged message. As a side effect, the
+// server drops all blocks but the last from its cache.
 func (n *Node) Holds(api js.JetStream, stream string) map[string]uint64 {
 	held := make(map[string]uint64)
 	n.direct(api.Conn(), stream, `{"seq":1,"next_by_subj":">","batch":100000,"max_bytes":60000000}`, func(m *nats.Msg) {
@@ -190,8 +190,7 @@ func (n *Node) Holds(api js.JetStream, stream string) map[string]uint64 {
 	return held
 }
 
-// Lead makes this server the leader of a stream, if it can be, and reports whether
-// it is.
+// Lead tries to make this server the leader of a stream, and reports whether it is.
 func (c *Cluster) Lead(t testing.TB, api js.JetStream, stream string, n *Node) bool {
 	t.Helper()
 	nc := api.Conn()
@@ -203,14 +202,13 @@ func (c *Cluster) Lead(t testing.TB, api js.JetStream, stream string, n *Node) b
 		if c.Leader(t, api, stream) == n {
 			return true
 		}
-		_, _ = nc.Request("$JS.API.STREAM.LEADER.STEPDOWN."+stream, body, 2*time.Second) // asked again until it leads
+		_, _ = nc.Request("$JS.API.STREAM.LEADER.STEPDOWN."+stream, body, 2*time.Second) // repeated until it leads
 	}
 	return false
 }
 
-// Heal does what the runbook says with a damaged server: stops it, or kills it if it
-// does not stop, empties its directory, starts it and waits until it has everything
-// again.
+// Heal repairs a damaged server as the runbook describes: it stops it (or kills it if it
+// does not stop), empties its directory, starts it and waits until it has caught up.
 func (c *Cluster) Heal(t testing.TB, api js.JetStream, n *Node) {
 	t.Helper()
 	slow := time.AfterFunc(10*time.Second, n.Crash)
@@ -226,14 +224,14 @@ func (c *Cluster) Heal(t testing.TB, api js.JetStream, n *Node) {
 // Current waits until all replicas of all streams have caught up.
 func (c *Cluster) Current(t testing.TB, api js.JetStream) {
 	t.Helper()
-	if behind := c.Settle(t.Context(), api, 3*time.Minute); behind != "" {
+	if behind := c.AwaitCurrent(t.Context(), api, 3*time.Minute); behind != "" {
 		t.Fatalf("replicas do not catch up: %s", behind)
 	}
 }
 
-// Settle waits until all replicas of all streams have caught up, but not for longer
-// than it may, and names one that has not.
-func (c *Cluster) Settle(ctx context.Context, api js.JetStream, most time.Duration) string {
+// AwaitCurrent waits for at most the given time until all replicas of all streams have
+// caught up, and returns the name of one that has not.
+func (c *Cluster) AwaitCurrent(ctx context.Context, api js.JetStream, most time.Duration) string {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	for calm := 0; calm < 2; {
@@ -249,7 +247,7 @@ func (c *Cluster) Settle(ctx context.Context, api js.JetStream, most time.Durati
 	return ""
 }
 
-// lagging names a replica that has not caught up; empty if all have.
+// lagging returns the name of a replica that has not caught up, or an empty string.
 func lagging(ctx context.Context, api js.JetStream) string {
 	once, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

@@ -1,8 +1,8 @@
-// Package jetstreamtest starts real clusters of servers for tests: processes of
-// their own, which can be killed, stopped and started again.
+// Package jetstreamtest starts real NATS clusters for tests. The servers are separate
+// processes, which can be killed, stopped and restarted.
 //
-// The servers are the test binary itself. Its TestMain calls [Serve] if the
-// variable [Env] is set, and goes on as usual if not.
+// The servers run in the test binary itself. Its TestMain calls [Serve] if the variable
+// [Env] is set.
 package jetstreamtest
 
 import (
@@ -28,27 +28,27 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 )
 
-// Env is the variable that tells a test binary that it shall be a server.
+// Env is the environment variable that makes a test binary run as a server.
 const Env = "FIRN_TEST_NODE"
 
-// Node is one server of a cluster, a process of its own.
+// Node is one server of a cluster, in a separate process.
 type Node struct {
 	Name                   string
 	Dir                    string
 	Client, Route, Monitor int
 	Routes                 []int
-	// Lazy leaves syncing to the system.
+	// Lazy leaves syncing to the operating system.
 	Lazy bool
-	// Forgetful makes the server free blocks that it has read as soon as it may,
-	// so that changes of its files are seen while it runs.
+	// Forgetful makes the server free the blocks it has read as soon as possible, so that
+	// changes of its files take effect while it runs.
 	Forgetful bool
 
 	command *exec.Cmd
 	stdin   io.Closer
 }
 
-// Serve is the main function of a server; config is the value of the variable. It
-// ends when its parent does, or input, which is its standard input, ends.
+// Serve is the main function of a server; config is the value of the variable. It returns
+// when its parent process exits or input, its standard input, ends.
 func Serve(config string, input io.Reader) error {
 	var n Node
 	if err := json.Unmarshal([]byte(config), &n); err != nil {
@@ -58,7 +58,7 @@ func Serve(config string, input io.Reader) error {
 		ServerName: n.Name, Host: "127.0.0.1", Port: n.Client, HTTPHost: "127.0.0.1", HTTPPort: n.Monitor,
 		JetStream: true, StoreDir: n.Dir, SyncAlways: !n.Lazy, NoSigs: true, LogFile: n.Dir + ".log",
 	}
-	if n.Route != 0 { // else it stands alone
+	if n.Route != 0 { // otherwise it is standalone
 		o.Cluster = server.ClusterOpts{Name: "firn", Host: "127.0.0.1", Port: n.Route}
 	}
 	for _, port := range n.Routes {
@@ -83,8 +83,8 @@ func Serve(config string, input io.Reader) error {
 	return err
 }
 
-// forget collects garbage all the time: a server keeps blocks that it does not need
-// any more until then.
+// forget runs the garbage collector continuously: a server keeps unneeded blocks until
+// then.
 func forget() {
 	for range time.Tick(500 * time.Millisecond) {
 		runtime.GC()
@@ -122,19 +122,19 @@ func (n *Node) Start(t testing.TB) {
 	}
 }
 
-// Stop ends the process in order.
+// Stop shuts the process down cleanly.
 func (n *Node) Stop() {
 	_ = n.stdin.Close()
 	_ = n.command.Wait()
 }
 
-// Kill ends the process as a crash does.
+// Kill kills the process, like a crash.
 func (n *Node) Kill() {
 	_ = n.command.Process.Kill()
 	_ = n.command.Wait()
 }
 
-// Crash kills the process and does not wait for it.
+// Crash kills the process without waiting for it to exit.
 func (n *Node) Crash() { _ = n.command.Process.Kill() }
 
 // Signal sends the process a signal.
@@ -145,7 +145,7 @@ func (n *Node) Signal(t testing.TB, signal os.Signal) {
 	}
 }
 
-// Cluster is three servers.
+// Cluster is a cluster of three servers.
 type Cluster struct{ Nodes []*Node }
 
 // New starts a cluster. It is ready once a store can be opened.
@@ -154,7 +154,7 @@ func New(t testing.TB, dir string) *Cluster {
 	return start(t, dir, false)
 }
 
-// NewForgetful starts a cluster whose servers see changes of their files.
+// NewForgetful starts a cluster whose servers notice changes of their files.
 func NewForgetful(t testing.TB, dir string) *Cluster {
 	t.Helper()
 	return start(t, dir, true)
@@ -183,8 +183,8 @@ func (c *Cluster) Stop() {
 	}
 }
 
-// Through changes which nodes a store is connected to: those that are named, or
-// any.
+// Through returns options that connect a store to the named nodes, or to any node if no
+// names are given.
 func (c *Cluster) Through(o jetstream.Options, names ...string) jetstream.Options {
 	var urls []string
 	o.Monitors = nil
@@ -198,8 +198,7 @@ func (c *Cluster) Through(o jetstream.Options, names ...string) jetstream.Option
 	return o
 }
 
-// Open opens a store once the cluster can make one, and closes it after the
-// test.
+// Open opens a store once the cluster is ready, and closes it after the test.
 func (c *Cluster) Open(t testing.TB, o jetstream.Options) *jetstream.Store {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), basetest.Limit)
@@ -216,8 +215,8 @@ func (c *Cluster) Open(t testing.TB, o jetstream.Options) *jetstream.Store {
 	}
 }
 
-// Behind connects to the cluster itself.
-func (c *Cluster) Behind(t testing.TB) js.JetStream {
+// Connect returns a JetStream client of the cluster.
+func (c *Cluster) Connect(t testing.TB) js.JetStream {
 	t.Helper()
 	nc, err := nats.Connect(c.Through(jetstream.Options{}).URL, nats.MaxReconnects(-1))
 	if err != nil {
@@ -233,7 +232,7 @@ func (c *Cluster) Behind(t testing.TB) js.JetStream {
 
 // Clear deletes the streams of a space.
 func (c *Cluster) Clear(t testing.TB, space string) {
-	api := c.Behind(t)
+	api := c.Connect(t)
 	ctx, cancel := context.WithTimeout(context.Background(), basetest.Limit)
 	defer cancel()
 	for ctx.Err() == nil {
@@ -244,8 +243,7 @@ func (c *Cluster) Clear(t testing.TB, space string) {
 	t.Logf("the streams of %s could not be deleted", space)
 }
 
-// clearOnce deletes streams if there is somebody who does, and does not wait for
-// long.
+// clearOnce makes one attempt to delete the streams, with a short timeout.
 func clearOnce(ctx context.Context, api js.JetStream, space string) error {
 	once, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -274,7 +272,7 @@ func clearOnce(ctx context.Context, api js.JetStream, space string) error {
 	}
 }
 
-// ask asks about a stream, and does not wait for long.
+// ask queries a stream with a short timeout.
 func ask(ctx context.Context, api js.JetStream, stream string) (js.Stream, error) {
 	once, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
@@ -287,7 +285,7 @@ func (c *Cluster) Leader(t testing.TB, api js.JetStream, stream string) *Node {
 	ctx, cancel := context.WithTimeout(t.Context(), basetest.Limit)
 	defer cancel()
 	for ctx.Err() == nil {
-		s, err := ask(ctx, api, stream) // one who was stopped does not answer
+		s, err := ask(ctx, api, stream) // a stopped server does not respond
 		if err != nil || s.CachedInfo().Cluster == nil {
 			continue
 		}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Pause stops the process where it is, without its noticing. It must be resumed.
+// Pause suspends the process without its noticing. It must be resumed.
 func (n *Node) Pause(t testing.TB) {
 	t.Helper()
 	if err := n.command.Process.Signal(syscall.SIGSTOP); err != nil {
@@ -15,7 +15,7 @@ func (n *Node) Pause(t testing.TB) {
 	}
 }
 
-// Resume lets a process that was stopped go on.
+// Resume continues a suspended process.
 func (n *Node) Resume(t testing.TB) {
 	t.Helper()
 	if err := n.command.Process.Signal(syscall.SIGCONT); err != nil {

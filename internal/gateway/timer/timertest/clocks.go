@@ -1,5 +1,5 @@
-// Package timertest knows days on which clocks are changed, for tests of what
-// goes by the clocks on the walls.
+// Package timertest lists days with clock changes, for tests of code that depends on local
+// time.
 package timertest
 
 import (
@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Changes are days on which clocks are changed, in both directions and by an
-// hour or half of one, at night and at midnight.
+// Changes are days with clock changes in both directions, by an hour or half an hour, at
+// night and at midnight.
 var Changes = []struct{ Zone, Day string }{
 	{"Europe/Berlin", "2026-03-29"}, {"Europe/Berlin", "2026-10-25"},
 	{"America/New_York", "2026-03-08"}, {"America/New_York", "2026-11-01"},
