@@ -14,7 +14,7 @@ import (
 	"firn.dev/internal/formats/dialect/native"
 )
 
-// tool is firn with a timer, whose home lies where a test wants it.
+// tool is firn with a retention period and a home chosen by the test.
 type tool struct{ native.Tool }
 
 type layout struct{ dialect.Layout }
@@ -68,7 +68,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// mirror is a mirror of a home with one session in it.
+// mirror returns a mirror of a home with one session.
 func mirror(t *testing.T, link bool) (m *adopt.Mirror, theirs, ours string) {
 	t.Helper()
 	home, dir := t.TempDir(), filepath.Join(t.TempDir(), "mirror")
@@ -119,7 +119,8 @@ func TestMirror(t *testing.T) {
 	}
 }
 
-// A tool that rewrites its file, or cuts it short, takes nothing from us.
+// TestMirrorKeeps checks that the mirror loses nothing if a tool rewrites or truncates its
+// file.
 func TestMirrorKeeps(t *testing.T) {
 	for name, text := range map[string]string{"another": strings.ToUpper(header) + "{}\n", "shorter": "{}\n", "empty": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -137,7 +138,7 @@ func TestMirrorKeeps(t *testing.T) {
 	}
 }
 
-// A copy that was cut short is gone on with, whatever the manifest says.
+// TestMirrorGoesOn checks that an interrupted copy is completed regardless of the manifest.
 func TestMirrorGoesOn(t *testing.T) {
 	m, theirs, ours := mirror(t, false)
 	run(t, m)

@@ -14,7 +14,7 @@ import (
 	"firn.dev/internal/formats/dialects"
 )
 
-// hooked calls back before a file is opened.
+// hooked calls a function before a file is opened.
 type hooked struct {
 	vfs.OS
 	open func(name string, mode vfs.Mode)
@@ -28,7 +28,7 @@ func (h hooked) Open(name string, mode vfs.Mode) (vfs.File, error) {
 // long is a transcript of several megabytes.
 var long = header + strings.Repeat(`{"type":"custom","a":"0123456789"}`+"\n", 100_000)
 
-// age makes a file one that was left alone for some time.
+// age moves a file's modification time to the past.
 func age(t *testing.T, name string, by time.Duration) {
 	t.Helper()
 	at := time.Now().Add(-by)
@@ -51,7 +51,7 @@ func appendTo(t *testing.T, name, text string) {
 	}
 }
 
-// aside lists what was put aside of a file.
+// aside lists the older versions of a file.
 func aside(t *testing.T, ours string) []string {
 	t.Helper()
 	names, err := filepath.Glob(ours + ".was-*")
@@ -61,7 +61,7 @@ func aside(t *testing.T, ours string) []string {
 	return names
 }
 
-// A tool that writes on while its file is linked writes alone.
+// TestLinkIsNotWrittenTo checks that a linked file is written only by the tool.
 func TestLinkIsNotWrittenTo(t *testing.T) {
 	m, theirs, ours := mirror(t, true)
 	run(t, m)
@@ -77,8 +77,8 @@ func TestLinkIsNotWrittenTo(t *testing.T) {
 	}
 }
 
-// A tool that begins a new file and keeps the old one, of which we have a link,
-// finds the old one as it was.
+// TestLinkOfAnotherFile checks that the old file of a tool, to which the mirror has a link,
+// is unchanged after the tool starts a new one.
 func TestLinkOfAnotherFile(t *testing.T) {
 	m, theirs, ours := mirror(t, true)
 	run(t, m)
@@ -97,7 +97,8 @@ func TestLinkOfAnotherFile(t *testing.T) {
 	}
 }
 
-// An edit that leaves the length alone is found wherever in the file it is.
+// TestEditInTheMiddle checks that an edit that keeps the length is detected anywhere in the
+// file.
 func TestEditInTheMiddle(t *testing.T) {
 	for name, at := range map[string]int{"first": 0, "middle": len(long) / 2, "last": len(long) - 2} {
 		t.Run(name, func(t *testing.T) {
@@ -117,12 +118,12 @@ func TestEditInTheMiddle(t *testing.T) {
 	}
 }
 
-// A file that is edited right after it was mirrored, within one tick of the
-// file system's clock, is found to be edited.
+// TestEditWithinATick checks that an edit directly after mirroring, within one tick of the
+// file system's clock, is detected.
 func TestEditWithinATick(t *testing.T) {
 	m, theirs, ours := mirror(t, false)
 	at := time.Now()
-	m.Now = func() time.Time { return at } // however long it takes, it is the same tick
+	m.Now = func() time.Time { return at } // the same tick regardless of the test's duration
 	for _, text := range []string{header, strings.ToUpper(header)} {
 		put(t, theirs, text)
 		if err := os.Chtimes(theirs, at, at); err != nil {
@@ -134,8 +135,8 @@ func TestEditWithinATick(t *testing.T) {
 	}
 }
 
-// Damage to the mirror is mended as long as the original is there, and nothing
-// is put aside that says nothing.
+// TestHeal checks that damage to the mirror is repaired while the original exists, and that
+// damaged versions are not kept.
 func TestHeal(t *testing.T) {
 	for name, damage := range map[string]string{
 		"another byte": long[:len(long)/2] + "\x00" + long[len(long)/2+1:],
@@ -162,7 +163,7 @@ func TestHeal(t *testing.T) {
 	}
 }
 
-// What is longer than what we noted may be of worth: it is put aside.
+// TestHealKeeps checks that a copy that is longer than recorded is put aside.
 func TestHealKeeps(t *testing.T) {
 	m, theirs, ours := mirror(t, false)
 	run(t, m)
@@ -176,7 +177,7 @@ func TestHealKeeps(t *testing.T) {
 	}
 }
 
-// Files that stand as they stood are not read.
+// TestUnchangedIsNotRead checks that unchanged files are not read.
 func TestUnchangedIsNotRead(t *testing.T) {
 	m, theirs, _ := mirror(t, false)
 	age(t, theirs, time.Hour)
@@ -190,7 +191,7 @@ func TestUnchangedIsNotRead(t *testing.T) {
 	run(t, m)
 }
 
-// Of two runs at once one waits for the other.
+// TestTwoAtOnce checks that one of two concurrent runs waits.
 func TestTwoAtOnce(t *testing.T) {
 	m, theirs, ours := mirror(t, false)
 	put(t, theirs, long)
@@ -217,8 +218,8 @@ func TestTwoAtOnce(t *testing.T) {
 	}
 }
 
-// A tool that notes the title in the first line and goes on leaves no copies;
-// what it changes elsewhere is put aside all the same.
+// TestFirstLineChanges checks that a tool that rewrites its first line leaves no copies;
+// other changes are put aside.
 func TestFirstLineChanges(t *testing.T) {
 	meta := func(title string) string {
 		return `{"agent":"crab","created_by":"user","created_at":"2026-03-15T10:00:00+00:00","title":"` + title + `","uptime_secs":1}` + "\n"
@@ -252,7 +253,7 @@ func TestFirstLineChanges(t *testing.T) {
 
 var errKilled = errors.New("killed")
 
-// killed is a file system that fails in the middle of the second write.
+// killed is a file system that fails during the second write.
 type killed struct{ vfs.OS }
 
 type dying struct {
@@ -276,8 +277,8 @@ func (d *dying) Write(p []byte) (int, error) {
 	return n, errKilled
 }
 
-// A run that came to an end in the middle of a file is gone on with, whether or
-// not it could note how far it came.
+// TestKilledMidway checks that an interrupted run is continued, with or without a recorded
+// progress.
 func TestKilledMidway(t *testing.T) {
 	for _, noted := range []bool{true, false} {
 		m, theirs, ours := mirror(t, false)
@@ -299,7 +300,7 @@ func TestKilledMidway(t *testing.T) {
 	}
 }
 
-// One file that cannot be read keeps no other from being mirrored.
+// TestUnreadable checks that an unreadable file does not affect the others.
 func TestUnreadable(t *testing.T) {
 	m, theirs, ours := mirror(t, false)
 	dir := filepath.Dir(theirs)
@@ -320,7 +321,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// A folder without a session is mirrored as what it is.
+// TestEmpty checks that a folder without a session is mirrored.
 func TestEmpty(t *testing.T) {
 	m := &adopt.Mirror{Tool: tool{}, Home: t.TempDir(), Dir: filepath.Join(t.TempDir(), "mirror"), FS: vfs.OS{}, Now: time.Now}
 	if done := run(t, m); done.Files != 0 || done.Failed != nil {
@@ -331,7 +332,7 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// What lies beside transcripts is found at any depth, and only what is named.
+// TestBeside checks that metadata files are found at any depth, and no others.
 func TestBeside(t *testing.T) {
 	m, _, _ := mirror(t, false)
 	for name, want := range map[string]bool{
@@ -346,8 +347,8 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// No tool's secrets are mirrored, wherever its transcripts lie, and what it
-// notes about sessions is.
+// TestSecrets checks that no secrets of a tool are mirrored, and that its session metadata
+// is.
 func TestSecrets(t *testing.T) {
 	const id = "11111111-2222-4333-8444-555555555555"
 	for tool, names := range map[dialect.Name][]string{

@@ -21,8 +21,8 @@ func source(tool dialect.Tool, text string) Source {
 	})
 }
 
-// said makes a native transcript of entries that follow each other unless they
-// say otherwise.
+// transcript returns a native transcript of entries that follow each other unless they have
+// parents.
 func transcript(t *testing.T, entries ...firn.Entry) string {
 	t.Helper()
 	st := memstore.New(memstore.Options{})
@@ -50,7 +50,7 @@ func id(e firn.Entry, id firn.EntryID) firn.Entry { e.ID = id; return e }
 
 func under(e firn.Entry, parent firn.EntryID) firn.Entry { e.Parent = parent; return e }
 
-// The same tool's lines are copied, whatever they say.
+// TestCopy checks that lines for the same tool are copied unchanged.
 func TestCopy(t *testing.T) {
 	text := transcript(t, firn.UserText("one"), firn.AssistantText("two")) + `{"type":"news","id":"x","parentId":null}` + "\n" + "{torn\n"
 	var out bytes.Buffer
@@ -66,8 +66,8 @@ func TestCopy(t *testing.T) {
 	}
 }
 
-// What is in a store already is not added again; what is another session is
-// left alone.
+// TestInto checks that existing entries are not added again, and that another session is
+// not changed.
 func TestInto(t *testing.T) {
 	ctx := context.Background()
 	text := transcript(t, firn.UserText("one"), firn.AssistantText("two"), firn.UserText("three"))

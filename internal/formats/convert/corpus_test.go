@@ -29,7 +29,7 @@ type specimen struct {
 	text []byte
 }
 
-// corpus reads the transcripts that the dialects' own tests have.
+// corpus reads the transcripts of the dialects' own tests.
 func corpus(t *testing.T) []specimen {
 	t.Helper()
 	var all []specimen
@@ -70,7 +70,7 @@ func each(t *testing.T, do func(t *testing.T, s specimen)) {
 	}
 }
 
-// write converts.
+// write converts a source.
 func write(t *testing.T, src convert.Source, to dialect.Tool) ([]byte, *convert.Report) {
 	t.Helper()
 	var out bytes.Buffer
@@ -82,7 +82,7 @@ func write(t *testing.T, src convert.Source, to dialect.Tool) ([]byte, *convert.
 	if n := report.Same + report.Said + report.Changed + report.Left; n > report.Total() {
 		t.Errorf("to %s: %d entries are told of, %d were read", to.Name(), n, report.Total())
 	}
-	back := src.Tool == to.Name() || src.Tool == dialect.Native // what was damaged comes back damaged
+	back := src.Tool == to.Name() || src.Tool == dialect.Native // damaged lines are restored as they were
 	for line := range bytes.Lines(out.Bytes()) {
 		if !back && !json.Valid(line) {
 			t.Fatalf("to %s: this is not JSON: %.200s", to.Name(), line)
@@ -91,8 +91,8 @@ func write(t *testing.T, src convert.Source, to dialect.Tool) ([]byte, *convert.
 	return out.Bytes(), report
 }
 
-// Through firn's own format and back, every line is there again, byte for byte,
-// also what could not be read.
+// TestThereAndBack checks that every line, even an unreadable one, is restored byte for
+// byte after a conversion to firn's own format.
 func TestThereAndBack(t *testing.T) {
 	ours := dialects.All()[0]
 	each(t, func(t *testing.T, s specimen) {
@@ -121,8 +121,8 @@ func firstDifference(got, want string) string {
 	return fmt.Sprintf("at the end: %d bytes, want %d", len(got), len(want))
 }
 
-// What a model would be sent is the same after a conversion to any tool and
-// back, as far as words, tools and their results go.
+// TestAcross checks that texts, calls and results for the model are the same after a
+// conversion to any tool and back.
 func TestAcross(t *testing.T) {
 	each(t, func(t *testing.T, s specimen) {
 		want := conversation(t, s.source())
@@ -140,7 +140,7 @@ func TestAcross(t *testing.T) {
 	})
 }
 
-// conversation is what a model would be sent, in short.
+// conversation returns the messages for the model, in short form.
 func conversation(t *testing.T, src convert.Source) string {
 	t.Helper()
 	st := memstore.New(memstore.Options{})
@@ -158,8 +158,8 @@ func conversation(t *testing.T, src convert.Source) string {
 	return b.String()
 }
 
-// tellParts tells words, calls and results, each on a line, so that it does not
-// matter how they were put into messages.
+// tellParts writes texts, calls and results, one per line, so that their grouping in
+// messages does not matter.
 func tellParts(b *strings.Builder, who string, parts []firn.Part) {
 	for _, p := range parts {
 		switch p := p.(type) {
@@ -177,7 +177,7 @@ func tellParts(b *strings.Builder, who string, parts []firn.Part) {
 	}
 }
 
-// hasGap reports whether a line has something that is no object.
+// hasGap reports whether a line has data that is not an object.
 func hasGap(text []byte) bool {
 	for line := range bytes.Lines(text) {
 		line = bytes.TrimRight(line, "\n")

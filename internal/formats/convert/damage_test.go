@@ -8,11 +8,11 @@ import (
 	"firn.dev/internal/formats/dialects"
 )
 
-// variants is how many damaged copies of the corpus are tried.
+// variants is the number of damaged copies of the corpus.
 const variants = 1000
 
-// Whatever happened to a file: what is whole in it is read and comes back as it
-// was, and the rest is named.
+// TestDamaged checks that the intact parts of a damaged file are read and restored, and
+// that the rest is reported.
 func TestDamaged(t *testing.T) {
 	all := corpus(t)
 	ours := dialects.All()[0]
@@ -29,7 +29,7 @@ func TestDamaged(t *testing.T) {
 		text := damage(random, bytes.Clone(s.text))
 		kept, report := write(t, from(s.tool, s.name, text), ours)
 		if report.Total() == 0 {
-			continue // nothing could be read at all
+			continue // nothing was readable
 		}
 		back, _ := write(t, from(ours, "specimen.jsonl", kept), s.tool)
 		if string(back) != string(text) {
@@ -41,7 +41,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// damage does something bad to a file.
+// damage damages a file.
 func damage(random *rand.Rand, text []byte) []byte {
 	for range 1 + random.IntN(4) {
 		if len(text) == 0 {
@@ -49,31 +49,31 @@ func damage(random *rand.Rand, text []byte) []byte {
 		}
 		at := random.IntN(len(text))
 		switch random.IntN(7) {
-		case 0: // cut short
+		case 0: // truncated
 			text = text[:at]
-		case 1: // another byte
+		case 1: // a changed byte
 			text[at] = byte(random.IntN(256))
 		case 2: // a hole
 			text = append(text[:at], text[min(len(text), at+random.IntN(200)):]...)
-		case 3: // zeros, as a power cut leaves them
+		case 3: // zeros, as after a power failure
 			for i := at; i < min(len(text), at+random.IntN(500)); i++ {
 				text[i] = 0
 			}
-		case 4: // two lines in one
+		case 4: // two lines joined
 			if i := bytes.IndexByte(text[at:], '\n'); i >= 0 {
 				text = append(text[:at+i], text[at+i+1:]...)
 			}
-		case 5: // a piece of it once more
+		case 5: // a duplicated piece
 			piece := bytes.Clone(text[at:min(len(text), at+random.IntN(2000))])
 			text = append(text[:at:at], append(piece, text[at:]...)...)
-		case 6: // something else altogether
+		case 6: // random data
 			text = append(text[:at:at], append([]byte("\xff\xfe{\"\\ud800\":[}\r\n"), text[at:]...)...)
 		}
 	}
 	return text
 }
 
-// broken reports whether a file has lines that are not one whole object.
+// broken reports whether a file has lines that are not a single complete object.
 func broken(text []byte) bool {
 	return len(bytes.ReplaceAll(bytes.TrimSpace(text), []byte("\r"), nil)) > 0 && hasGap(text)
 }

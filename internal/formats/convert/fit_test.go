@@ -30,7 +30,7 @@ func resultOf(id string, content ...firn.Part) firn.Entry {
 	return message(firn.RoleToolResult, firn.ToolResult{CallID: id, Name: "ls", Content: append(content, firn.Text{Text: "ok"})})
 }
 
-// refusable is a conversation that every provider refuses for several reasons.
+// refusable returns a conversation that every provider rejects for several reasons.
 func refusable(t *testing.T) string {
 	long := "call_" + strings.Repeat("a", 32) + "|fc_" + strings.Repeat("b", 44)
 	answer := func(parts ...firn.Part) firn.Entry { return message(firn.RoleAssistant, parts...) }
@@ -51,9 +51,9 @@ func refusable(t *testing.T) string {
 	)
 }
 
-// TestFit writes a conversation that every provider refuses for each tool, and
-// reads it back: it is one that the tool's provider takes, without any further
-// repair but what the tools do themselves.
+// TestFit writes a conversation that every provider rejects for each tool and reads it
+// back: the tool's provider accepts the result without further repairs, except for those of
+// the tools themselves.
 func TestFit(t *testing.T) {
 	text := refusable(t)
 	for _, c := range []struct {
@@ -90,8 +90,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// itemsOf reads a transcript as what a tool would send: each message as it stands
-// there.
+// itemsOf reads a transcript as a tool would send it: each message unchanged.
 func itemsOf(t *testing.T, tool dialect.Tool, text string) (items []window.Item) {
 	t.Helper()
 	for e, err := range Entries(source(tool, text), &Report{}) {
@@ -101,7 +100,7 @@ func itemsOf(t *testing.T, tool dialect.Tool, text string) (items []window.Item)
 		if m, ok := e.Body.(*firn.Message); ok && window.IsSent(&e) {
 			m.Parts = slices.DeleteFunc(m.Parts, func(p firn.Part) bool { o, ok := p.(firn.OpaquePart); return ok && o.Type == "document" }) // Claude Code sends them
 			n := len(items)
-			if n > 0 && m.Role != firn.RoleToolResult && items[n-1].Message.Role == m.Role { // all tools join them
+			if n > 0 && m.Role != firn.RoleToolResult && items[n-1].Message.Role == m.Role { // all tools merge them
 				items[n-1].Message.Parts = append(items[n-1].Message.Parts, m.Parts...)
 				continue
 			}
@@ -111,8 +110,8 @@ func itemsOf(t *testing.T, tool dialect.Tool, text string) (items []window.Item)
 	return items
 }
 
-// TestFitChangesNothing writes a conversation that every provider takes: not a
-// byte of it is changed, and nothing is told as lost.
+// TestFitChangesNothing checks that a conversation that every provider accepts is not
+// changed, and that no loss is reported.
 func TestFitChangesNothing(t *testing.T) {
 	text := transcript(t,
 		message(firn.RoleUser, firn.Text{Text: "look"}),
@@ -133,8 +132,8 @@ func TestFitChangesNothing(t *testing.T) {
 	}
 }
 
-// TestOpenClawIsHandedOnePath checks that a handoff to OpenClaw has one path, with
-// no move of the head in it, and tells of tools that it does not have.
+// TestOpenClawIsHandedOnePath checks that a handoff to OpenClaw has a single path without
+// head entries, and that unknown tools are reported.
 func TestOpenClawIsHandedOnePath(t *testing.T) {
 	text := transcript(t,
 		id(message(firn.RoleUser, firn.Text{Text: "one"}), "a"),

@@ -23,8 +23,8 @@ import (
 	"firn.dev/window"
 )
 
-// FIRN_CUTS=all tries every line and 200 bytes of every transcript, FIRN_SEED chooses
-// the bytes and the generated transcripts, and FIRN_CORPUS names a directory with more
+// FIRN_CUTS=all tries every line and 200 bytes of every transcript, FIRN_SEED selects the
+// bytes and the generated transcripts, and FIRN_CORPUS names a directory with more
 // transcripts.
 func cutsOf(t *testing.T, text []byte, seed uint64) []int {
 	t.Helper()
@@ -47,7 +47,7 @@ func cutsOf(t *testing.T, text []byte, seed uint64) []int {
 	return cuts
 }
 
-// seedOf is the seed of this run.
+// seedOf returns the seed of this run.
 func seedOf(t *testing.T) uint64 {
 	t.Helper()
 	seed := uint64(1)
@@ -61,7 +61,7 @@ func seedOf(t *testing.T) uint64 {
 	return seed
 }
 
-// furtherCorpus reads the transcripts below a directory that is given.
+// furtherCorpus reads the transcripts below the given directory.
 func furtherCorpus(t *testing.T) (all []specimen) {
 	t.Helper()
 	dir := os.Getenv("FIRN_CORPUS")
@@ -88,21 +88,21 @@ func furtherCorpus(t *testing.T) (all []specimen) {
 	return all
 }
 
-// everything is the corpus with the hard cases.
+// everything returns the corpus with the hard cases.
 func everything(t *testing.T) []specimen {
 	t.Helper()
 	all := append(corpus(t), hardCases(t, seedOf(t))...)
 	return append(all, furtherCorpus(t)...)
 }
 
-// imported keeps a transcript in a new store, one import after the other.
+// imported imports versions of a transcript into a new store, one after the other.
 func imported(t *testing.T, s specimen, texts ...[]byte) store.Store {
 	t.Helper()
-	// Some tools note no times: then that of the import counts.
+	// Some tools record no times: then that of the import is used.
 	st := memstore.New(memstore.Options{Now: func() time.Time { return time.UnixMilli(1_800_000_000_000) }})
 	for _, text := range texts {
 		if !begun(from(s.tool, s.name, text)) {
-			continue // an import refuses it
+			continue // an import rejects it
 		}
 		if _, err := convert.Into(t.Context(), st, "s", from(s.tool, s.name, text), &convert.Report{}); err != nil {
 			t.Fatalf("import %d bytes: %v", len(text), err)
@@ -111,7 +111,7 @@ func imported(t *testing.T, s specimen, texts ...[]byte) store.Store {
 	return st
 }
 
-// begun reports whether a transcript has begun.
+// begun reports whether a transcript can be imported.
 func begun(src convert.Source) bool {
 	for t := range src.Told(&convert.Report{}) {
 		if convert.Begun([]convert.Told{t}) {
@@ -133,7 +133,7 @@ func exported(t *testing.T, st store.Store, to dialect.Tool) ([]byte, *convert.R
 	return out.Bytes(), report
 }
 
-// titleOf is the title in force.
+// titleOf returns the effective title.
 func titleOf(t *testing.T, st store.Store) string {
 	t.Helper()
 	var title firn.Title
@@ -150,8 +150,8 @@ func titleOf(t *testing.T, st store.Store) string {
 	return title.Name
 }
 
-// conversationOf is the path to the last entry, without what is hidden, in words that can
-// be compared.
+// conversationOf returns the path to the last entry without hidden entries, in a comparable
+// form.
 func conversationOf(t *testing.T, st store.Store) string {
 	t.Helper()
 	var tree firn.Tree
@@ -184,14 +184,14 @@ func conversationOf(t *testing.T, st store.Store) string {
 	return b.String()
 }
 
-// isEnd reports whether an entry says nothing but how the transcript ends: one is added
-// if only that changed since the last import.
+// isEnd reports whether an entry only records the end of the transcript: one is added if
+// only that changed since the last import.
 func isEnd(e firn.Entry) bool {
 	c, ok := e.Body.(*firn.Custom)
 	return ok && strings.HasSuffix(c.Type, ":"+dialect.End)
 }
 
-// windowsOf are the windows of all providers.
+// windowsOf returns the windows of all providers.
 func windowsOf(t *testing.T, st store.Store) string {
 	t.Helper()
 	path, err := window.Collect(st.ReadBack(t.Context(), "s", store.End))
@@ -213,8 +213,8 @@ func windowsOf(t *testing.T, st store.Store) string {
 	return b.String()
 }
 
-// What was imported while the tool was still writing, and again when it had written all,
-// is the same as what is imported at once.
+// TestGrown checks that a transcript imported while the tool was writing it, and again when
+// it was complete, equals a single import.
 func TestGrown(t *testing.T) {
 	seed := seedOf(t)
 	for _, s := range everything(t) {
@@ -244,7 +244,8 @@ func TestGrown(t *testing.T) {
 	}
 }
 
-// What was imported comes back byte for byte, and then the report says so.
+// TestBytesComeBack checks that an imported transcript is restored byte for byte, and that
+// the report agrees.
 func TestBytesComeBack(t *testing.T) {
 	for _, s := range everything(t) {
 		t.Run(string(s.tool.Name())+"/"+strings.ReplaceAll(s.name, "/", ":"), func(t *testing.T) {
@@ -265,7 +266,7 @@ func TestBytesComeBack(t *testing.T) {
 	}
 }
 
-// nativeOf are the lines of a session as firn keeps them.
+// nativeOf returns the lines of a session as firn stores them.
 func nativeOf(t *testing.T, st store.Store) string {
 	t.Helper()
 	var out []byte
@@ -285,8 +286,8 @@ func nativeOf(t *testing.T, st store.Store) string {
 	return string(out)
 }
 
-// A title that came beside a transcript since it was imported is added, and neither
-// it nor what follows begins a new tree.
+// TestTitleBesideComesLater checks that a title set in a separate file after the import is
+// added, and that neither it nor later entries start a new tree.
 func TestTitleBesideComesLater(t *testing.T) {
 	claude, _ := dialects.Find(string(dialect.ClaudeCode))
 	text := claudeParallel(rand.New(rand.NewPCG(3, 41)))
@@ -311,7 +312,8 @@ func TestTitleBesideComesLater(t *testing.T) {
 	}
 }
 
-// A shorter copy of what was imported adds nothing and hides nothing.
+// TestShorterCopy checks that a shorter copy of an imported transcript adds and hides
+// nothing.
 func TestShorterCopy(t *testing.T) {
 	seed := seedOf(t)
 	for _, s := range hardCases(t, seed) {
@@ -324,7 +326,7 @@ func TestShorterCopy(t *testing.T) {
 	}
 }
 
-// A transcript that grows in many steps is the same as one that is imported at once.
+// TestGrownInSteps checks that a transcript imported in many steps equals a single import.
 func TestGrownInSteps(t *testing.T) {
 	seed := seedOf(t)
 	for i, s := range hardCases(t, seed) {
@@ -346,8 +348,8 @@ func TestGrownInSteps(t *testing.T) {
 	}
 }
 
-// What firn counted after an import is not written to the tool, and what was said
-// since hangs where it belongs.
+// TestCountersStay checks that firn's counters are not written to the tool, and that later
+// entries have the right parent.
 func TestCountersStay(t *testing.T) {
 	claude, _ := dialects.Find(string(dialect.ClaudeCode))
 	text := claudeParallel(rand.New(rand.NewPCG(3, 41)))

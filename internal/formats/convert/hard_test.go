@@ -13,8 +13,8 @@ import (
 	"firn.dev/internal/formats/dialects"
 )
 
-// hardCases are transcripts that are hard to import: written by a generator, or made
-// of a transcript of the corpus by something that happens to files.
+// hardCases returns transcripts that are hard to import: generated ones, and damaged
+// variants of the corpus.
 func hardCases(t *testing.T, seed uint64) []specimen {
 	t.Helper()
 	random := rand.New(rand.NewPCG(seed, 41))
@@ -34,8 +34,8 @@ func hardCases(t *testing.T, seed uint64) []specimen {
 	return all
 }
 
-// smallOf returns the shortest transcript of each tool that has more than three lines,
-// at most its first 20.
+// smallOf returns the shortest transcript of each tool with more than three lines, at most
+// its first 20.
 func smallOf(all []specimen) []specimen {
 	small := make(map[dialect.Name]specimen)
 	for _, s := range all {
@@ -54,7 +54,7 @@ func smallOf(all []specimen) []specimen {
 	return list
 }
 
-// mishaps are what happens to files. Each leaves a file that begins as the tool's files do.
+// mishaps are kinds of file damage. Each leaves a file that starts like the tool's files.
 var mishaps = map[string]func(*rand.Rand, []byte) []byte{
 	"no-newline": func(_ *rand.Rand, text []byte) []byte { return bytes.TrimRight(text, "\n") },
 	"crlf":       func(_ *rand.Rand, text []byte) []byte { return bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n")) },
@@ -87,8 +87,8 @@ var mishaps = map[string]func(*rand.Rand, []byte) []byte{
 	},
 }
 
-// tornInside writes the beginning of a line before that line, as a tool does that died
-// and was started again.
+// tornInside inserts the start of a line before that line, as a tool does that crashed and
+// was restarted.
 func tornInside(r *rand.Rand, text []byte, end string) []byte {
 	lines := bytes.SplitAfter(text, []byte{'\n'})
 	n := 1 + r.IntN(len(lines)-2)
@@ -97,26 +97,26 @@ func tornInside(r *rand.Rand, text []byte, end string) []byte {
 	return bytes.Join(lines, nil)
 }
 
-// claudeParallel writes a transcript of Claude Code with answers in several lines and
-// parallel calls, whose results stand between the lines of the answer in any order and
-// hang under any line that Claude Code hangs them under.
+// claudeParallel generates a transcript of Claude Code with responses on several lines and
+// parallel calls, whose results are between the lines of the response in any order, with
+// any parent that Claude Code may use.
 func claudeParallel(r *rand.Rand) []byte {
 	w := &claudeLines{random: r}
 	if r.IntN(2) == 0 {
 		w.plain(`{"type":"summary","summary":"An earlier one","leafUuid":"x"}`)
 	}
-	parent := w.say("user", "", `"role":"user","content":"go"`)
+	parent := w.addLine("user", "", `"role":"user","content":"go"`)
 	for turn := range 1 + r.IntN(3) {
 		parent = w.answer(turn, parent)
 		if r.IntN(3) == 0 {
 			w.plain(`{"type":"ai-title","aiTitle":"Automatic %d","sessionId":"s"}`, turn)
 		}
 		if r.IntN(2) == 0 {
-			parent = w.say("user", parent, fmt.Sprintf(`"role":"user","content":"and then %d?"`, turn))
+			parent = w.addLine("user", parent, fmt.Sprintf(`"role":"user","content":"and then %d?"`, turn))
 		}
 	}
 	if r.IntN(4) > 0 {
-		w.say("assistant", parent, `"id":"msg_end","role":"assistant","model":"m","content":[{"type":"text","text":"That is all."}],"stop_reason":"end_turn","usage":{"input_tokens":9,"output_tokens":9}`)
+		w.addLine("assistant", parent, `"id":"msg_end","role":"assistant","model":"m","content":[{"type":"text","text":"That is all."}],"stop_reason":"end_turn","usage":{"input_tokens":9,"output_tokens":9}`)
 	}
 	return w.out.Bytes()
 }
@@ -131,8 +131,8 @@ func (w *claudeLines) plain(format string, args ...any) {
 	fmt.Fprintf(&w.out, format+"\n", args...)
 }
 
-// say writes a line of the chain and returns its uuid.
-func (w *claudeLines) say(kind, parent, message string) string {
+// addLine writes a line of the chain and returns its uuid.
+func (w *claudeLines) addLine(kind, parent, message string) string {
 	w.number++
 	uuid := fmt.Sprintf("%08d-0000-4000-8000-000000000000", w.number)
 	above := "null"
@@ -141,19 +141,19 @@ func (w *claudeLines) say(kind, parent, message string) string {
 	}
 	at := w.number
 	if w.random.IntN(8) == 0 {
-		at-- // two lines of one time
+		at-- // two lines with the same time
 	}
 	w.plain(`{"parentUuid":%s,"isSidechain":false,"cwd":"/w","sessionId":"s","version":"2.1.0","type":%q,"message":{%s},"uuid":%q,"timestamp":"2026-01-01T00:00:%02d.000Z"}`,
 		above, kind, message, uuid, at%60)
 	return uuid
 }
 
-// answer writes an answer with calls and their results, and returns the uuid that the
-// conversation goes on from.
+// answer writes a response with calls and their results, and returns the uuid that the
+// conversation continues from.
 func (w *claudeLines) answer(turn int, parent string) string {
 	calls := 1 + w.random.IntN(4)
 	piece := func(parent, block string) string {
-		return w.say("assistant", parent, fmt.Sprintf(
+		return w.addLine("assistant", parent, fmt.Sprintf(
 			`"id":"msg_%d","role":"assistant","model":"m","content":[%s],"stop_reason":"tool_use","usage":{"input_tokens":5,"output_tokens":7}`, turn, block))
 	}
 	last := parent
@@ -169,7 +169,7 @@ func (w *claudeLines) answer(turn int, parent string) string {
 	result := func(i int) {
 		o := waiting[i]
 		waiting = append(waiting[:i], waiting[i+1:]...)
-		end = w.say("user", o.uuid, fmt.Sprintf(`"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":"result of %s"}]`, o.call, o.call))
+		end = w.addLine("user", o.uuid, fmt.Sprintf(`"role":"user","content":[{"type":"tool_result","tool_use_id":%q,"content":"result of %s"}]`, o.call, o.call))
 	}
 	for n := range calls {
 		call := fmt.Sprintf("toolu_%d_%d", turn, n)
@@ -192,7 +192,7 @@ func (w *claudeLines) answer(turn int, parent string) string {
 	return end
 }
 
-// codexParallel writes a rollout with parallel calls whose outputs stand between them.
+// codexParallel generates a rollout with parallel calls whose outputs are between them.
 func codexParallel(r *rand.Rand) []byte {
 	var b strings.Builder
 	second := 0

@@ -11,8 +11,8 @@ import (
 	"firn.dev/store/memstore"
 )
 
-// A copy in which a message has other words is not taken for the session, and
-// nothing of it is added.
+// TestIntoChangedCopy checks that a copy with a changed message is rejected, and that
+// nothing is added.
 func TestIntoChangedCopy(t *testing.T) {
 	text := transcript(t, firn.UserText("one"), firn.AssistantText("two"))
 	st := memstore.New(memstore.Options{})
@@ -31,8 +31,8 @@ func TestIntoChangedCopy(t *testing.T) {
 	}
 }
 
-// A transcript that has an entry in the middle which the session has not is another
-// one: nothing is added, because it would end up behind the others.
+// TestIntoMissingInTheMiddle checks that a transcript with an additional entry in the
+// middle is rejected: it would be added after the others.
 func TestIntoMissingInTheMiddle(t *testing.T) {
 	text := transcript(t, id(firn.UserText("one"), "a"), id(firn.AssistantText("two"), "b"), id(firn.UserText("three"), "c"))
 	lines := strings.SplitAfter(text, "\n")

@@ -10,8 +10,8 @@ import (
 	"firn.dev/internal/formats/dialect/native"
 )
 
-// Pieces of an answer are put together, also if a line that is no part of the
-// conversation stands between them; that line comes after the results.
+// TestJoinAcrossAsides checks that pieces of a response are combined even if an unrelated
+// line is between them; that line is moved after the results.
 func TestJoinAcrossAsides(t *testing.T) {
 	piece := func(call string, usage *firn.Usage) firn.Entry {
 		return firn.NewEntry(&firn.Message{

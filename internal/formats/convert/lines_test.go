@@ -11,11 +11,11 @@ import (
 	"firn.dev/internal/formats/convert"
 )
 
-// endless is a stream of one line that is longer than any memory, unless it is asked to
+// endlessReader is a stream of one line that is longer than any memory, unless it has an
 // end.
-type withoutEnd struct{ left int64 }
+type endlessReader struct{ left int64 }
 
-func (e *withoutEnd) Read(p []byte) (int, error) {
+func (e *endlessReader) Read(p []byte) (int, error) {
 	if e.left <= 0 {
 		return 0, io.EOF
 	}
@@ -27,8 +27,8 @@ func (e *withoutEnd) Read(p []byte) (int, error) {
 	return int(n), nil
 }
 
-// TestLinesOverTheLimit: a line over the limit is refused by its number and size, wherever
-// it ends, and those before it are read; what is held in memory is bounded by the limit.
+// TestLinesOverTheLimit checks that a line over the limit is rejected with its number and
+// size, that earlier lines are read, and that memory is bounded by the limit.
 func TestLinesOverTheLimit(t *testing.T) {
 	for _, size := range []int{1, 9, 10, 11, 1 << 18, 1<<18 + 1, 1 << 20} {
 		for _, limit := range []int64{0, 10, 1 << 18, 1 << 19} {
@@ -57,7 +57,7 @@ func TestLinesOverTheLimit(t *testing.T) {
 	allocated := testing.Benchmark(func(b *testing.B) {
 		b.ReportAllocs()
 		for range b.N {
-			for range convert.Lines(&withoutEnd{1 << 30}, 1<<20) {
+			for range convert.Lines(&endlessReader{1 << 30}, 1<<20) {
 			}
 		}
 	}).AllocedBytesPerOp()

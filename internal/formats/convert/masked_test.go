@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestMasked masks lines however they are cut into pieces.
+// TestMasked masks lines written in arbitrary chunks.
 func TestMasked(t *testing.T) {
 	const in = `{"text":"PASSWORD=hunter22"}` + "\n" + `{"n":1}` + "\n\n" + `{"password":"hunter22"}`
 	want := strings.ReplaceAll(in, "hunter22", "[secret]")
@@ -25,8 +25,8 @@ func TestMasked(t *testing.T) {
 	}
 }
 
-// TestMaskedDrafts: a secret that is cut between two pieces of an answer is in
-// neither, nor in one that is torn.
+// TestMaskedDrafts checks that a secret split between two draft pieces is in neither, nor
+// in a torn one.
 func TestMaskedDrafts(t *testing.T) {
 	const head, tail = `{"type":"custom","customType":"firn.draft","data":{"answer":"0e7v4a9kpp46g",`, `},"id":"0e7v4a9kqq57h","parentId":null}` + "\n"
 	const said = `{"type":"message","message":{"role":"user","content":[{"type":"text","text":"what is firn.draft?"}]}}` + "\n"

@@ -14,9 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Counters are not written to other tools. A compaction that keeps from such an
-// entry keeps from the one after it on its branch, and a tombstone of one hides
-// nothing else.
+// TestNamedCounters checks that counters are not written to other tools. A compaction that
+// keeps from such an entry keeps from the next one on its branch, and a tombstone of one
+// hides nothing else.
 func TestNamedCounters(t *testing.T) {
 	said := func(id, parent firn.EntryID, role firn.Role, text string) firn.Entry {
 		m := &firn.Message{Role: role, Parts: []firn.Part{firn.Text{Text: text}}}

@@ -8,8 +8,8 @@ import (
 	"firn.dev/internal/formats/dialects"
 )
 
-// A system prompt that pi keeps in sections reaches other tools as text, and one that
-// says nothing reaches none.
+// TestSectionsOfASystemPrompt checks that a system prompt that pi stores in sections is
+// text in other tools, and that an empty one is omitted.
 func TestSectionsOfASystemPrompt(t *testing.T) {
 	const head = `{"type":"session","version":3,"id":"s","timestamp":"2026-11-15T02:40:15.042Z","cwd":"/w"}` + "\n"
 	const said = `{"type":"message","id":"u","parentId":"y","timestamp":"2026-11-15T02:40:16.042Z","message":{"role":"user","content":"hi","timestamp":2}}` + "\n"
@@ -31,8 +31,8 @@ func TestSectionsOfASystemPrompt(t *testing.T) {
 	}
 }
 
-// What Codex tells the model of its own permissions and environment does not reach
-// another tool, and the report says so. What the user said and ran does.
+// TestContextOfTheTool checks that Codex's context of permissions and environment is not
+// written for another tool, and reported. User messages and commands are written.
 func TestContextOfTheTool(t *testing.T) {
 	item := func(role, text string) string {
 		return `{"timestamp":"2026-01-01T00:00:01.000Z","type":"response_item","payload":{"type":"message","role":"` + role + `","content":[{"type":"input_text","text":"` + text + `"}]}}` + "\n"

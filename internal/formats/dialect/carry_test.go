@@ -19,7 +19,7 @@ func TestCarry(t *testing.T) {
 	}
 	cases := map[string]struct {
 		lines []string
-		// within is how many bytes the field may take.
+		// within is the maximum size of the field in bytes.
 		within int
 	}{
 		"a line with the text":      {[]string{`{"type":"user","content":` + string(quoted) + `,"n":1.50}`}, 120},
@@ -46,7 +46,7 @@ func TestCarry(t *testing.T) {
 			e := firn.NewEntry(firn.UserText(long).Body)
 			e.Extra = firn.Fields{{Name: "cwd", Value: json.RawMessage(`"/x"`)}}
 			dialect.Carry(&e, dialect.Claw0, lines)
-			dialect.Carry(&e, dialect.Claw0, lines) // once is enough
+			dialect.Carry(&e, dialect.Claw0, lines) // repeated calls have no effect
 			if size := len(e.Extra.Get("origin")); size > c.within {
 				t.Errorf("the field takes %d bytes, more than %d", size, c.within)
 			}
@@ -70,7 +70,7 @@ func TestCarry(t *testing.T) {
 	}
 }
 
-// An entry that is nothing but a line carries it once.
+// TestCarryLine checks that an entry that consists of a line carries it once.
 func TestCarryLine(t *testing.T) {
 	line := []byte(`{"type":"progress","n": 1}`)
 	e := firn.NewEntry(&firn.Custom{Type: dialect.LineType(dialect.Codex, "progress"), Data: line})

@@ -82,8 +82,8 @@ func TestDetect(t *testing.T) {
 	}
 }
 
-// TestDetectWithoutFirstLines takes the first lines away from recorded files,
-// one after the other: what is left is told as before, or not at all.
+// TestDetectWithoutFirstLines removes the first lines from recorded files, one after the
+// other: the rest is detected as before or not at all.
 func TestDetectWithoutFirstLines(t *testing.T) {
 	tried := make(map[Name]bool)
 	for _, name := range []Name{Cersei, CrabTalk, Claw0, Codex} {
@@ -112,7 +112,7 @@ func TestDetectWithoutFirstLines(t *testing.T) {
 	}
 }
 
-// isBareRest reports whether nothing in the lines tells CrabTalk from Cersei.
+// isBareRest reports whether the lines are ambiguous between CrabTalk and Cersei.
 func isBareRest(lines []byte) bool {
 	return !bytes.Contains(lines, []byte(`"tool_call`)) && !bytes.Contains(lines, []byte(`"compact"`)) && !bytes.Contains(lines, []byte(`"event"`)) && !bytes.Contains(lines, []byte(`"reasoning_content"`))
 }
@@ -120,7 +120,7 @@ func isBareRest(lines []byte) bool {
 func TestDetectNothing(t *testing.T) {
 	for _, lines := range []string{
 		"", "\n\n", "hello", "[1,2]", `{"type":"mystery"}`, `{"type":"session"}`, `{"name":"x"}`, "CRMEM\x00\x01", `{"type":5,"role":6}`,
-		`{"type":"session","cw` + "\n", // cut off, but not by us
+		`{"type":"session","cw` + "\n", // truncated, but not by Detect
 		string(bytes.Repeat([]byte{0}, 4096)),
 	} {
 		if got, err := Detect([]byte(lines)); !errors.Is(err, firn.ErrUnsupported) {

@@ -35,7 +35,7 @@ func corpus(t testing.TB) [][]byte {
 	return lines
 }
 
-// read returns the ids and gaps of a line, as words.
+// read returns the IDs and gaps of a line as strings.
 func read(r *dialect.Reader, line []byte) []string {
 	var out []string
 	l := dialect.Line{At: 100, Start: 100, Next: firn.Pos(101 + len(line)), Data: line}
@@ -57,7 +57,7 @@ func read(r *dialect.Reader, line []byte) []string {
 	return out
 }
 
-// TestReaderFindsWhatIsWhole names the damage that crashes leave behind.
+// TestReaderFindsWhatIsWhole checks lines with the damage that crashes leave.
 func TestReaderFindsWhatIsWhole(t *testing.T) {
 	a := `{"type":"message","id":"aaaa","parentId":null,"timestamp":"2026-11-15T02:40:15.042Z","message":{"role":"user","content":[{"type":"text","text":"a \"parentId\": x"}],"timestamp":1}}`
 	b := `{"type":"message","id":"bbbb","parentId":"aaaa","timestamp":"2026-11-15T02:40:15.042Z","message":{"role":"user","content":"b","timestamp":1}}`
@@ -89,8 +89,8 @@ func TestReaderFindsWhatIsWhole(t *testing.T) {
 	}
 }
 
-// TestReaderWaitsForUnfinished reads a line that somebody is writing: what is
-// whole counts, and who reads on reads the rest again.
+// TestReaderWaitsForUnfinished reads a line that is still being written: complete records
+// count, and the rest is read again later.
 func TestReaderWaitsForUnfinished(t *testing.T) {
 	whole := `{"type":"message","id":"aaaa","parentId":null,"timestamp":"2026-11-15T02:40:15.042Z","message":{"role":"user","content":"a","timestamp":1}}`
 	for _, line := range []string{whole, whole[:40], whole + whole[:40]} {
@@ -106,15 +106,15 @@ func TestReaderWaitsForUnfinished(t *testing.T) {
 	}
 }
 
-// TestReaderFindsGluedRecord tears each line of the corpus at every byte and
-// glues the next one to it: that one must be found, whatever came before.
+// TestReaderFindsGluedRecord truncates each line of the corpus at every byte and joins the
+// next one to it: that one must always be found.
 func TestReaderFindsGluedRecord(t *testing.T) {
 	lines := corpus(t)
 	for i := 1; i < len(lines); i++ {
 		torn, whole := lines[i-1], lines[i]
 		want := read(&dialect.Reader{Dialect: native.New()}, whole)
 		if len(want) != 1 || want[0] == "" || want[0] == "header" || want[0] == string(firn.GapDamaged) || want[0] == string(firn.GapTorn) {
-			continue // a header begins a file; and the corpus has damaged lines, too
+			continue // a header starts a file, and the corpus also has damaged lines
 		}
 		step := max(1, len(torn)/400)
 		for cut := 0; cut <= len(torn); cut += step {
@@ -129,9 +129,9 @@ func TestReaderFindsGluedRecord(t *testing.T) {
 	}
 }
 
-// FuzzReader gives the reader any line: it must not panic, its records must
-// lie in the line and in order, and a quick reader must miss none that tells
-// its parent. (Damage behind a first record it may leave to others.)
+// FuzzReader reads arbitrary lines: the reader must not panic, its records must lie within
+// the line and in order, and a quick reader must find every record with a parent. (It may
+// miss damage after a first record.)
 func FuzzReader(f *testing.F) {
 	for _, line := range corpus(f) {
 		f.Add(line)
@@ -148,9 +148,8 @@ func FuzzReader(f *testing.F) {
 	})
 }
 
-// TestReaderBoundsRecordsOfALine reads lines of very many objects: what comes
-// after the first ten thousand is one gap, so that a small line cannot fill the
-// memory.
+// TestReaderBoundsRecordsOfALine reads lines with very many objects: those after the first
+// ten thousand are one gap, so that a small line cannot exhaust memory.
 func TestReaderBoundsRecordsOfALine(t *testing.T) {
 	const pieces = 10_000
 	entry := `{"type":"label","id":"a","parentId":"b","targetId":"b"}`

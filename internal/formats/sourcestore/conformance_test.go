@@ -9,8 +9,8 @@ import (
 	"firn.dev/store/storetest"
 )
 
-// A source that is written in place keeps what every store promises. The
-// native dialect is one in which everything can be said.
+// TestConformance checks that a store in place fulfills the store contract. It uses the
+// native dialect, which can represent every entry.
 func TestConformance(t *testing.T) {
 	storetest.Run(t, opened)
 }

@@ -14,8 +14,9 @@ import (
 	"firn.dev/store"
 )
 
-// TestListedByTheLastEntry: a session is listed by the time of its last entry, not of
-// its file, however long its last lines are; the file counts if the end tells no time.
+// TestListedByTheLastEntry checks that a session is listed by the time of its last entry,
+// regardless of the length of its last lines; the file's time is used if the end has no
+// time.
 func TestListedByTheLastEntry(t *testing.T) {
 	const day = "2025-%02d-01T00:00:00.000Z"
 	line := func(month, n, size int) string {

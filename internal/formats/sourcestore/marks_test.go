@@ -17,8 +17,7 @@ import (
 	"firn.dev/store"
 )
 
-// titles are the names under which a store shows a session: when asked for it,
-// and in the list.
+// titles returns the titles of a session from Inspect and from List.
 func titles(t *testing.T, st *sourcestore.Store, id firn.ID) [2]string {
 	t.Helper()
 	info, err := st.Inspect(t.Context(), id)
@@ -40,7 +39,7 @@ func titles(t *testing.T, st *sourcestore.Store, id firn.ID) [2]string {
 	return shown
 }
 
-// tools are all tools, and the form of claw0 that keeps titles in its index.
+// tools returns all tools, and the version of claw0 that has titles in its index.
 func tools() map[string]dialect.Tool {
 	all := make(map[string]dialect.Tool)
 	for _, tool := range dialects.All() {
@@ -50,13 +49,13 @@ func tools() map[string]dialect.Tool {
 	return all
 }
 
-// A title that is given in place is read again: here, by another store, and
-// over one that was there.
+// TestTitleInPlace checks that a title set in place is read back: here, by another store,
+// and after replacing one.
 func TestTitleInPlace(t *testing.T) {
 	for name, tool := range tools() {
 		t.Run(name, func(t *testing.T) {
 			home, st, id := begun(t, tool, sourcestore.Options{})
-			titles(t, st, id) // so that there is something to remember
+			titles(t, st, id) // fill the cache
 			for _, name := range []string{"Early snow", "Late snow"} {
 				title := firn.NewEntry(&firn.Title{Name: name, Source: firn.SourceUser})
 				if _, err := st.Append(t.Context(), id, store.Any, title); err != nil {
@@ -81,7 +80,8 @@ func TestTitleInPlace(t *testing.T) {
 	}
 }
 
-// A title that is only in an index is not there if the index cannot be written.
+// TestTitleNotSaved checks that a title stored only in an index is missing if the index
+// cannot be written.
 func TestTitleNotSaved(t *testing.T) {
 	for _, name := range []dialect.Name{dialect.Codex, dialect.CrabTalk} {
 		t.Run(string(name), func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestTitleNotSaved(t *testing.T) {
 	}
 }
 
-// Whatever is asked for alone is done, or refused: then no file is changed.
-// That a program's own state is left out is no failure.
+// TestMarksInPlace checks that a mark appended alone is either stored or rejected without
+// changing a file. Omitting program state is not a failure.
 func TestMarksInPlace(t *testing.T) {
 	marks := map[string]func(target firn.EntryID) firn.Body{
 		"a label":           func(id firn.EntryID) firn.Body { return &firn.Label{Target: id, Name: "here"} },
@@ -151,7 +151,7 @@ func TestMarksInPlace(t *testing.T) {
 	}
 }
 
-// unchanged checks that files are as they were.
+// unchanged checks that files did not change.
 func unchanged(t *testing.T, mark string, before, after map[string]string) {
 	t.Helper()
 	for name, text := range after {
@@ -161,7 +161,7 @@ func unchanged(t *testing.T, mark string, before, after map[string]string) {
 	}
 }
 
-// done reports whether a mark can be seen.
+// done reports whether a mark is visible.
 func done(t *testing.T, st *sourcestore.Store, id firn.ID, mark firn.Body) bool {
 	t.Helper()
 	if title, ok := mark.(*firn.Title); ok {
@@ -180,8 +180,7 @@ func done(t *testing.T, st *sourcestore.Store, id firn.ID, mark firn.Body) bool 
 	return seen
 }
 
-// Among bare messages of Cersei nothing can be hidden or named, and nobody is
-// told that it was.
+// TestBareMessages checks that hiding or naming is rejected for bare messages of Cersei.
 func TestBareMessages(t *testing.T) {
 	tool, _ := dialects.Find("cersei")
 	home := t.TempDir()

@@ -19,7 +19,7 @@ import (
 
 const someID = firn.ID("0b6f3f0e-4f6c-4c3e-9f1a-2f6d0c1b2a3d")
 
-// begun is a session in a tool's folder, and how the tool calls it.
+// begun returns a session in a tool's folder with the tool's ID.
 func begun(t *testing.T, tool dialect.Tool, opts sourcestore.Options) (home string, st *sourcestore.Store, id firn.ID) {
 	t.Helper()
 	home = t.TempDir()
@@ -31,8 +31,8 @@ func begun(t *testing.T, tool dialect.Tool, opts sourcestore.Options) (home stri
 	return home, st, theOnly(t, home, tool)
 }
 
-// Two processes take turns on one session, while time passes: the first line
-// that CrabTalk has then changes. What is acknowledged is in the files.
+// TestTwoWriters checks two processes that alternate on one session while time passes, so
+// that CrabTalk's first line changes: acknowledged entries are in the files.
 func TestTwoWriters(t *testing.T) {
 	for _, tool := range dialects.Others() {
 		t.Run(string(tool.Name()), func(t *testing.T) {
@@ -63,8 +63,8 @@ func TestTwoWriters(t *testing.T) {
 	}
 }
 
-// A tool replaces its file by renaming another to its name while it is open
-// here: what is added then is added to the new one.
+// TestReplaced checks that entries are appended to the new file when a tool replaces its
+// file while it is open here.
 func TestReplaced(t *testing.T) {
 	for _, tool := range dialects.All() {
 		t.Run(string(tool.Name()), func(t *testing.T) {
@@ -81,7 +81,7 @@ func TestReplaced(t *testing.T) {
 			}
 			replace(t, home, files[0])
 			answer := firn.NewEntry(firn.AssistantText("Afterwards.").Body)
-			answer.Parent = asked.ID // which the file may call otherwise
+			answer.Parent = asked.ID // the file may have another ID for it
 			if _, err := st.Append(t.Context(), id, end, answer); err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +98,7 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// replace puts a copy of a file in its place.
+// replace replaces a file by a copy.
 func replace(t *testing.T, home, name string) {
 	t.Helper()
 	data, err := os.ReadFile(name)
@@ -114,7 +114,7 @@ func replace(t *testing.T, home, name string) {
 	}
 }
 
-// A tool that cuts its file short and writes it again is noticed, too.
+// TestCutShort checks that a file that a tool truncates and rewrites is detected.
 func TestCutShort(t *testing.T) {
 	for _, tool := range dialects.Others() {
 		t.Run(string(tool.Name()), func(t *testing.T) {
@@ -143,8 +143,8 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-// noRename is a file system on which no file can be renamed while it is told so:
-// no index, and no first line, can be written then.
+// noRename is a file system on which renames can be made to fail, so that no index and no
+// first line can be written.
 type noRename struct {
 	vfs.FS
 	broken *atomic.Bool
@@ -157,8 +157,8 @@ func (f noRename) Rename(from, to string) error {
 	return f.FS.Rename(from, to)
 }
 
-// What is written is acknowledged, though the tool's index cannot be: who
-// appended it would append it again.
+// TestIndexTrouble checks that entries are acknowledged even if the tool's index cannot be
+// written: otherwise the caller would append them again.
 func TestIndexTrouble(t *testing.T) {
 	keeps := map[dialect.Name]bool{dialect.OpenClaw: true, dialect.Claw0: true, dialect.CrabTalk: true}
 	for _, tool := range dialects.All() {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestReadLineUpTo reads lines around the limit and around the size of the
-// buffer: those over the limit are counted and not returned.
+// TestReadLineUpTo reads lines around the limit and around the buffer size: those over the
+// limit are counted and not returned.
 func TestReadLineUpTo(t *testing.T) {
 	const limit = 1000
 	for _, size := range []int{0, 1, 15, 16, 17, 999, 1000, 1001, 1002, 5000} {

@@ -17,7 +17,7 @@ import (
 	"firn.dev/window"
 )
 
-// snapshot is every byte of a directory.
+// snapshot returns the contents of all files in a directory.
 func snapshot(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -45,7 +45,7 @@ func open(t *testing.T, home string, tool dialect.Tool, opts sourcestore.Options
 	return st
 }
 
-// spoken is what a model would be sent, in short.
+// spoken returns the messages for the model, in short form.
 func spoken(t *testing.T, st store.Store, id firn.ID) string {
 	t.Helper()
 	path, err := window.Collect(st.ReadBack(context.Background(), id, store.End))
@@ -68,7 +68,7 @@ func spoken(t *testing.T, st store.Store, id firn.ID) string {
 	return strings.Join(words, " | ")
 }
 
-// talk is a conversation with a call in it.
+// talk returns a conversation with a call.
 func talk() []firn.Entry {
 	call := firn.NewEntry(&firn.Message{
 		Role: firn.RoleAssistant, StopReason: firn.StopToolUse, Provider: "anthropic", Model: "m", API: "anthropic-messages",
@@ -87,8 +87,8 @@ func talk() []firn.Entry {
 
 const said = "what does it say? | Looking. | call:read | result:what it says | It says something."
 
-// A session can be begun in every tool's folder, goes on after the store was
-// opened anew, and says the same to who reads it there.
+// TestInPlace checks that a session can be created in every tool's folder and continued
+// after reopening the store, with the same content for the tool.
 func TestInPlace(t *testing.T) {
 	for _, tool := range dialects.All() {
 		t.Run(string(tool.Name()), func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestInPlace(t *testing.T) {
 	}
 }
 
-// theOnly is the id of the one session of a home.
+// theOnly returns the ID of the only session of a home.
 func theOnly(t *testing.T, home string, tool dialect.Tool) firn.ID {
 	t.Helper()
 	var ids []firn.ID
@@ -137,8 +137,8 @@ func theOnly(t *testing.T, home string, tool dialect.Tool) firn.ID {
 	return ids[0]
 }
 
-// What is hidden here is hidden for the tool too, by its own means, and nothing
-// that was written is changed.
+// TestHideInPlace checks that an entry hidden here is also hidden for the tool, and that
+// written lines do not change.
 func TestHideInPlace(t *testing.T) {
 	for _, tool := range dialects.Others() {
 		t.Run(string(tool.Name()), func(t *testing.T) {
@@ -158,8 +158,8 @@ func TestHideInPlace(t *testing.T) {
 			if strings.Contains(got, "a secret") {
 				t.Errorf("it is still said:\n%s", got)
 			}
-			// CrabTalk's compaction, which takes the place of the old beginning, is
-			// the first message for CrabTalk, and a summary for us.
+			// CrabTalk's compaction, which replaces the old beginning, is the first message
+			// for CrabTalk and a summary for firn.
 			if _, rest, _ := strings.Cut(said, " | "); !strings.Contains(got, rest) || !strings.Contains(got, "what does it say?") {
 				t.Errorf("what stood before is gone:\n%s", got)
 			}
@@ -173,7 +173,7 @@ func TestHideInPlace(t *testing.T) {
 	}
 }
 
-// find finds what the user said.
+// find returns the user message with this text.
 func find(t *testing.T, st store.Store, id firn.ID, text string) firn.EntryID {
 	t.Helper()
 	for record, err := range st.Read(t.Context(), id, store.Start) {
@@ -192,7 +192,7 @@ func find(t *testing.T, st store.Store, id firn.ID, text string) firn.EntryID {
 	return ""
 }
 
-// Looking changes nothing.
+// TestLooking checks that reading changes nothing.
 func TestLooking(t *testing.T) {
 	for _, tool := range dialects.All() {
 		t.Run(string(tool.Name()), func(t *testing.T) {
@@ -226,8 +226,8 @@ func TestLooking(t *testing.T) {
 	}
 }
 
-// CrabTalk keeps title and uptime in the first line, which is replaced as a
-// whole; when the session was created stays.
+// TestFirstLine checks CrabTalk's first line with title and uptime, which is replaced as a
+// whole; the creation time is kept.
 func TestFirstLine(t *testing.T) {
 	tool, _ := dialects.Find("crabtalk")
 	home := t.TempDir()

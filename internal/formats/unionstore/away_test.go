@@ -12,8 +12,8 @@ import (
 	"firn.dev/store"
 )
 
-// A session that was taken over goes to the bin as a whole and comes back as
-// a whole: what the source has does not stand in for it.
+// TestBinAndBack checks that a session that was taken over is moved to the trash and
+// restored as a whole: the source's copy does not replace it.
 func TestBinAndBack(t *testing.T) {
 	home, source := t.TempDir(), t.TempDir()
 	want := append(long(t, source, 3), "mine")
@@ -49,8 +49,8 @@ func TestBinAndBack(t *testing.T) {
 	}
 }
 
-// Purging a session of a source erases it there as well, also if it was never
-// taken over, and its id stays taken.
+// TestPurgeMirrored checks that purging a session of a source erases it there, even if it
+// was never taken over, and that its ID remains in use.
 func TestPurgeMirrored(t *testing.T) {
 	for _, taken := range []bool{false, true} {
 		home, source := t.TempDir(), t.TempDir()
@@ -72,7 +72,7 @@ func TestPurgeMirrored(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(source, "agents", "main", "sessions", "old.jsonl")); err == nil {
 			t.Error("the source still has it")
 		}
-		long(t, source, 3) // it comes again
+		long(t, source, 3) // the source has it again
 		if _, err := u.Inspect(ctx, "old"); !errors.Is(err, firn.ErrNotFound) {
 			t.Errorf("it has come again: %v", err)
 		}
@@ -82,7 +82,8 @@ func TestPurgeMirrored(t *testing.T) {
 	}
 }
 
-// Purging an entry of a session of a source leaves the others.
+// TestPurgeEntryOfMirrored checks that purging an entry of a source's session keeps the
+// others.
 func TestPurgeEntryOfMirrored(t *testing.T) {
 	home, source := t.TempDir(), t.TempDir()
 	long(t, source, 3)
@@ -99,8 +100,8 @@ func TestPurgeEntryOfMirrored(t *testing.T) {
 	}
 }
 
-// Who follows a session of a source is told when it is taken over, and who
-// comes back with a position of the source as well.
+// TestFollowTakeOver checks that a follower of a source's session receives a takeover, as
+// does one that returns with a position of the source.
 func TestFollowTakeOver(t *testing.T) {
 	home, source := t.TempDir(), t.TempDir()
 	long(t, source, 3)

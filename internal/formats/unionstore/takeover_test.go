@@ -17,7 +17,7 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// long writes a session of n messages into a source, and returns what it says.
+// long writes a session of n messages to a source and returns their texts.
 func long(t *testing.T, source string, n int) []string {
 	t.Helper()
 	b := fmt.Appendln(nil, `{"type":"session","version":3,"id":"old","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/x"}`)
@@ -38,12 +38,12 @@ func long(t *testing.T, source string, n int) []string {
 	return said
 }
 
-// Many who add at once to a session of a source all find their words in it,
-// once, behind all that it said.
+// TestManyAppend checks that concurrent appends to a source's session are all stored, once,
+// after its messages.
 func TestManyAppend(t *testing.T) {
 	home, source := t.TempDir(), t.TempDir()
 	want := long(t, source, 20)
-	// Two unions are as two processes: what they have in common is files.
+	// Two unions are like two processes: they share only files.
 	unions := []*unionstore.Store{union(t, home, source), union(t, home, source)}
 	var wg sync.WaitGroup
 	for i := range 24 {
@@ -69,7 +69,8 @@ func TestManyAppend(t *testing.T) {
 	}
 }
 
-// Of many who expect the end where it is in the source, one is right.
+// TestOneOfMany checks that only one of many callers that expect the same end in the source
+// succeeds.
 func TestOneOfMany(t *testing.T) {
 	home, source := t.TempDir(), t.TempDir()
 	long(t, source, 5)
@@ -99,7 +100,8 @@ func TestOneOfMany(t *testing.T) {
 	}
 }
 
-// Who saw the end in the source may add there as long as our copy ends there.
+// TestEndOfSourceIsEndOfCopy checks that a caller that expects the end of the source may
+// append while our copy ends there.
 func TestEndOfSourceIsEndOfCopy(t *testing.T) {
 	home, source := t.TempDir(), t.TempDir()
 	long(t, source, 5)
@@ -109,7 +111,7 @@ func TestEndOfSourceIsEndOfCopy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It is taken, and then the store refuses what was to be added.
+	// The session is taken over, and then the store rejects the entry.
 	if _, err := u.Append(t.Context(), "old", info.End, firn.Entry{Parent: "nowhere", Body: &firn.Title{Name: "x"}}); !errors.Is(err, firn.ErrNotFound) {
 		t.Fatal(err)
 	}
@@ -123,7 +125,8 @@ func TestEndOfSourceIsEndOfCopy(t *testing.T) {
 	}
 }
 
-// A take that failed leaves the session as it was, and the next one ends it.
+// TestTakeFailsMidway checks that a failed takeover leaves the session unchanged, and that
+// the next one completes it.
 func TestTakeFailsMidway(t *testing.T) {
 	home, source := t.TempDir(), t.TempDir()
 	want := long(t, source, 30)
@@ -153,7 +156,7 @@ func TestTakeFailsMidway(t *testing.T) {
 	}
 }
 
-// whole looks at a session that is half taken: all of it must show, once.
+// whole checks that a partially copied session is shown completely and once.
 func whole(t *testing.T, u *unionstore.Store, want []string) {
 	t.Helper()
 	if got := texts(t, u, "old"); !slices.Equal(got, want) {
@@ -171,14 +174,14 @@ func whole(t *testing.T, u *unionstore.Store, want []string) {
 	}
 }
 
-// The variables that make the test binary the process that is killed.
+// The environment variables that turn the test binary into the process to be killed.
 const (
 	victimHome   = "FIRN_TEST_VICTIM_HOME"
 	victimSource = "FIRN_TEST_VICTIM_SOURCE"
 )
 
-// TestVictim takes a session over and stops in the middle, to be killed there.
-// As a test of its own it only sees to it that nobody else wants it.
+// TestVictim takes a session over and stops in the middle, to be killed there. It does
+// nothing if it is run as a normal test.
 func TestVictim(t *testing.T) {
 	home, source := os.Getenv(victimHome), os.Getenv(victimSource)
 	if home == "" {
@@ -192,7 +195,7 @@ func TestVictim(t *testing.T) {
 	u := over(t, own, home, source, func() error {
 		if steps++; steps == 15 {
 			fmt.Println("midway")
-			select {} // until we are killed
+			select {} // until it is killed
 		}
 		return nil
 	})
@@ -200,7 +203,7 @@ func TestVictim(t *testing.T) {
 	t.Fatalf("nobody killed it: %v", err)
 }
 
-// A process that dies while it takes a session over loses nothing of it.
+// TestKilledMidway checks that a process killed during a takeover loses nothing.
 func TestKilledMidway(t *testing.T) {
 	home, source := t.TempDir(), t.TempDir()
 	want := long(t, source, 40)

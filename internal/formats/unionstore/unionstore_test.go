@@ -18,7 +18,7 @@ import (
 	"firn.dev/store/storetest"
 )
 
-// A union without sources is the store itself.
+// TestConformance checks a union without sources.
 func TestConformance(t *testing.T) { storetest.Run(t, opened) }
 
 func TestRandom(t *testing.T) { storetest.RunRandom(t, opened) }
@@ -40,8 +40,8 @@ func opened(t *testing.T) storetest.Opened {
 	return storetest.Opened{Store: open(), Reopen: open}
 }
 
-// union is a store of our own beside a source in the native format. What is
-// taken is taken in small steps.
+// union returns an own store with a source in the native format. Sessions are copied in
+// small steps.
 func union(t *testing.T, home, source string) *unionstore.Store {
 	t.Helper()
 	own, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
@@ -51,8 +51,8 @@ func union(t *testing.T, home, source string) *unionstore.Store {
 	return over(t, own, home, source, nil)
 }
 
-// over is a union of a store with a source; before each step of a take, step is
-// asked.
+// over returns a union of a store with a source; step is called before each step of a
+// takeover.
 func over(t *testing.T, own unionstore.Own, home, source string, step func() error) *unionstore.Store {
 	t.Helper()
 	from, err := sourcestore.Open(source, native.NewTool(), sourcestore.Options{Poll: time.Millisecond})
@@ -75,7 +75,7 @@ func over(t *testing.T, own unionstore.Own, home, source string, step func() err
 	})
 }
 
-// take adds what our store does not have of a session, entry by entry.
+// take copies the missing entries of a session one by one.
 func take(ctx context.Context, own store.Store, id firn.ID, from store.Store, step func() error) error {
 	has := make(map[firn.EntryID]bool)
 	for record, err := range own.Read(ctx, id, store.Start) {
@@ -127,7 +127,8 @@ func texts(t *testing.T, st store.Store, id firn.ID) (all []string) {
 	return all
 }
 
-// A session of a source is seen, and becomes ours when it is added to.
+// TestTakeOver checks that a session of a source is visible, and is taken over by an
+// append.
 func TestTakeOver(t *testing.T) {
 	home, source := t.TempDir(), t.TempDir()
 	dir := filepath.Join(source, "agents", "main", "sessions")

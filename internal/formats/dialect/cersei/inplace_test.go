@@ -11,8 +11,8 @@ import (
 	"firn.dev/store"
 )
 
-// TestInPlace goes on with a session of Cersei's in a store, and begins one:
-// both sides see the same, before and after the store was closed.
+// TestInPlace appends to a session of Cersei in a store, and creates one: both sides see
+// the same, before and after the store was closed.
 func TestInPlace(t *testing.T) {
 	home := t.TempDir()
 	base := filepath.Join(home, "projects", "_project")
@@ -58,9 +58,10 @@ func TestInPlace(t *testing.T) {
 		}
 	}
 	check("abc12345", "User asked to fix tests.", "part two", "no")
-	add("abc12345", firn.Hide(lastTombstone(t, st, "abc12345"))) // known by another name since the store was closed
+	add("abc12345", firn.Hide(lastTombstone(t, st, "abc12345"))) // it has another ID since the store was closed
 	check("abc12345", "User asked to fix tests.", "part two", "more", "no")
-	// The second text is a call: Cersei skips summaries, so it still sees what is before.
+	// The second text is a call: Cersei skips summaries, so it still sees the messages
+	// before.
 	if got, want := cersei(t, both(t, base)), []string{"Reading.", "", "part two", "more", "no"}; !slices.Equal(got, want) {
 		t.Errorf("Cersei sees %q, want %q", got, want)
 	}
@@ -68,7 +69,7 @@ func TestInPlace(t *testing.T) {
 	check("fresh", "hello")
 }
 
-// both is what the parts of the session say together.
+// both returns the contents of all parts of the session.
 func both(t *testing.T, base string) (text string) {
 	t.Helper()
 	for _, name := range []string{"abc12345.jsonl", "abc12345_part2.jsonl"} {

@@ -17,7 +17,7 @@ import (
 // claudeLine is a line of Claude Code.
 const claudeLine = `{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":"x"},"uuid":"u","timestamp":"2026-04-03T10:00:00.000Z","sessionId":"s"}` + "\n"
 
-// tree makes a file system of files and what is in them.
+// tree returns a file system of the given files.
 func tree(files map[string]string) fstest.MapFS {
 	m := make(fstest.MapFS)
 	for name, data := range files {
@@ -26,8 +26,8 @@ func tree(files map[string]string) fstest.MapFS {
 	return m
 }
 
-// home is a folder that Cersei shares with Claude Code, with all the ways to
-// name a project.
+// home returns a folder that Cersei shares with Claude Code, with all naming schemes of
+// projects.
 func home(t testing.TB) fstest.MapFS {
 	transcript, part := read(t, "abc12345-transcript.jsonl"), read(t, "abc12345-transcript_part2.jsonl")
 	return tree(map[string]string{
@@ -49,7 +49,7 @@ func home(t testing.TB) fstest.MapFS {
 	})
 }
 
-// list tells the transcripts of a home.
+// list describes the transcripts of a home.
 func list(home fs.FS) (all []string) {
 	for t, err := range New(Options{}).Layout().Transcripts(home) {
 		fault := ""
@@ -86,7 +86,7 @@ func TestTranscripts(t *testing.T) {
 		t.Errorf("sessions do not keep their names: %v", ids)
 	}
 	for range New(Options{}).Layout().Transcripts(home(t)) {
-		break // who has enough may stop
+		break // stopping early must work
 	}
 }
 
@@ -148,8 +148,8 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// TestClaudeFolder names folders as Claude Code does: a dash for each unit of
-// UTF-16, and a hash where the name would be too long.
+// TestClaudeFolder checks Claude Code's folder names: a dash for each UTF-16 unit, and a
+// hash if the name would be too long.
 func TestClaudeFolder(t *testing.T) {
 	if got := claudeFolder("/a_b.ü😀"); got != "-a-b----" {
 		t.Errorf("the folder is %s", got)
@@ -206,7 +206,7 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// FuzzTranscripts gives the layout any names.
+// FuzzTranscripts lists arbitrary file names.
 func FuzzTranscripts(f *testing.F) {
 	f.Add("projects/_p/a_part2.jsonl", "projects/_p/a_part99999999999999999999.jsonl", "_part2.jsonl", read(f, "abc12345-transcript.jsonl"))
 	f.Add("projects", "projects.jsonl", ".jsonl", claudeLine)

@@ -18,21 +18,21 @@ import (
 
 var noon = time.Date(2026, 4, 3, 10, 0, 0, 0, time.UTC)
 
-// world is a session that is written for Cersei while firn keeps its own log.
+// world is a session that is written for Cersei, together with firn's own log.
 type world struct {
 	t       testing.TB
 	options Options
 	inPlace bool
 	log     []firn.Entry
-	// lines are those that were written for each entry of the log.
+	// lines are those written for each entry of the log.
 	lines   [][][]byte
 	file    string
 	printer dialect.Printer
 	losses  []dialect.Loss
 }
 
-// newWorld begins a session. In place, what was written is read again from the
-// file, under the ids it has there.
+// newWorld creates a session. In place, written entries are read again from the file, under
+// their IDs there.
 func newWorld(t testing.TB, options Options, inPlace bool) *world {
 	w := &world{t: t, options: options, inPlace: inPlace}
 	w.printer = w.newPrinter()
@@ -41,13 +41,13 @@ func newWorld(t testing.TB, options Options, inPlace bool) *world {
 
 func (w *world) newPrinter() dialect.Printer {
 	return New(w.options).Printer(dialect.Target{
-		Session: "s", CWD: "/p", Created: noon, Told: w.told,
+		Session: "s", CWD: "/p", Created: noon, Told: w.written,
 		Lose: func(l dialect.Loss) { w.losses = append(w.losses, l) },
 	})
 }
 
-// told tells what was said since an entry.
-func (w *world) told(since firn.EntryID) iter.Seq[dialect.Told] {
+// written yields the written entries from since on.
+func (w *world) written(since firn.EntryID) iter.Seq[dialect.Told] {
 	return func(yield func(dialect.Told) bool) {
 		entries, found := w.log, false
 		if w.inPlace {
@@ -62,8 +62,8 @@ func (w *world) told(since firn.EntryID) iter.Seq[dialect.Told] {
 	}
 }
 
-// reopen goes on with another printer, which is told what is there. In place
-// that is what the file says, a line with the last entry that it makes.
+// reopen continues with another printer, to which the lines are repeated. In place they are
+// read from the file, each line with its last entry.
 func (w *world) reopen() {
 	w.printer = w.newPrinter()
 	if !w.inPlace {
@@ -107,7 +107,7 @@ func (w *world) add(t testing.TB, id string, body firn.Body) []byte {
 	return out
 }
 
-// limits names the losses.
+// limits returns the names of the losses.
 func (w *world) limits() (names []string) {
 	for _, l := range w.losses {
 		names = append(names, fmt.Sprintf("%s %s %t", l.Entry, l.Limit, l.Dropped))
@@ -121,8 +121,8 @@ func says(role firn.Role, parts ...firn.Part) *firn.Message {
 
 func text(s string) firn.Text { return firn.Text{Text: s} }
 
-// cersei reads a transcript as Cersei does: messages in file order, but for
-// those whose uuid a tombstone names. A line it cannot read fails the test.
+// cersei reads a transcript as Cersei does: messages in file order, except for those named
+// by a tombstone. An unreadable line fails the test.
 func cersei(t testing.TB, file string) (all []string) {
 	t.Helper()
 	type block struct {
@@ -214,8 +214,8 @@ func TestPrintBytes(t *testing.T) {
 	equal(t, "losses", w.limits(), []string{"d titles false", "g custom entries true", "h compactions false"})
 }
 
-// TestPrintAsWritten reads what Cersei wrote and writes it again: the same
-// bytes, but for what Cersei spells with more digits.
+// TestPrintAsWritten reads Cersei's files and writes them again: the bytes are the same,
+// except for numbers that Cersei writes with more digits.
 func TestPrintAsWritten(t *testing.T) {
 	for _, name := range []string{"abc12345-transcript.jsonl", "my-session-jsonlmemory.jsonl"} {
 		file := strings.Replace(read(t, name), ".123456789+", ".123+", 1)
@@ -227,7 +227,7 @@ func TestPrintAsWritten(t *testing.T) {
 		var out []byte
 		for _, e := range scan(t, file) {
 			if _, summary := e.Body.(*firn.Compaction); summary {
-				continue // never written by Cersei, and not by us
+				continue // never written by Cersei or firn
 			}
 			var err error
 			if out, err = p.Print(out, e); err != nil {
@@ -282,7 +282,7 @@ func TestPrintForClaude(t *testing.T) {
 	equal(t, "read again", words(scan(t, w.file))[1:], []string{dialect.UUID("s", "a") + " user hi", dialect.UUID("s", "b") + " assistant ho", "l000003 title T"})
 }
 
-// TestPrintLosses writes what Cersei has no words for.
+// TestPrintLosses writes entries without an equivalent in Cersei.
 func TestPrintLosses(t *testing.T) {
 	zero := 0
 	for _, c := range []struct {
@@ -330,8 +330,8 @@ func TestPrintLosses(t *testing.T) {
 	}
 }
 
-// TestBareGoesOnBare goes on with bare messages: any other line would keep
-// Cersei from reading the file.
+// TestBareGoesOnBare appends to bare messages: any other line would make the file
+// unreadable for Cersei.
 func TestBareGoesOnBare(t *testing.T) {
 	w := newWorld(t, Options{}, false)
 	w.file = read(t, "my-session-jsonlmemory.jsonl")
@@ -359,7 +359,8 @@ func TestBareGoesOnBare(t *testing.T) {
 	}
 }
 
-// seen is what a model is sent of firn's log, with the summary at its place.
+// seen returns the messages of firn's log that are sent to the model, with the summary in
+// its place.
 func seen(log []firn.Entry) (all []string) {
 	var tree firn.Tree
 	for i, e := range log {
@@ -382,7 +383,7 @@ func seen(log []firn.Entry) (all []string) {
 	return all
 }
 
-// heard are the texts of parts, those of results too.
+// heard returns the texts of parts, including those of results.
 func heard(all []firn.Part) (texts []string) {
 	for _, p := range all {
 		switch p := p.(type) {
@@ -395,7 +396,7 @@ func heard(all []firn.Part) (texts []string) {
 	return texts
 }
 
-// compacted finds the compaction that counts, or -1.
+// compacted returns the index of the effective compaction, or -1.
 func compacted(log []firn.Entry, hidden map[firn.EntryID]bool) int {
 	last := -1
 	for i, e := range log {
@@ -406,7 +407,7 @@ func compacted(log []firn.Entry, hidden map[firn.EntryID]bool) int {
 	return last
 }
 
-// keptFrom finds where begins what a model is sent.
+// keptFrom returns the index of the first entry that is sent to the model.
 func keptFrom(log []firn.Entry, hidden map[firn.EntryID]bool) int {
 	last := compacted(log, hidden)
 	if last < 0 {
@@ -419,9 +420,9 @@ func keptFrom(log []firn.Entry, hidden map[firn.EntryID]bool) int {
 	return last
 }
 
-// TestHideAndRestore hides, restores, compacts and undoes at random. Whatever
-// was done, Cersei must see what firn sees, in the same order, and so must
-// firn when it reads the file again.
+// TestHideAndRestore hides, restores, compacts and undoes at random. Cersei must always see
+// the same messages as firn, in the same order, and so must firn when it reads the file
+// again.
 func TestHideAndRestore(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		inPlace := rapid.Bool().Draw(r, "in place")
@@ -441,8 +442,8 @@ func TestHideAndRestore(t *testing.T) {
 	})
 }
 
-// step does one thing. In place nothing is hidden twice: the file would not
-// tell.
+// step performs one action. In place nothing is hidden twice, because the file does not
+// record that.
 func step(t *testing.T, r *rapid.T, w *world, id string, inPlace bool) {
 	var tree firn.Tree
 	for i, e := range w.log {
@@ -453,7 +454,7 @@ func step(t *testing.T, r *rapid.T, w *world, id string, inPlace bool) {
 	from := keptFrom(w.log, hidden)
 	for i, e := range w.log {
 		if _, ok := e.Body.(*firn.Message); ok && i >= from {
-			kept = append(kept, e.ID) // a compaction never keeps what one before it has not
+			kept = append(kept, e.ID) // a compaction never keeps entries that an earlier one dropped
 		}
 		if inPlace && hidden[e.ID] {
 			continue
@@ -487,7 +488,7 @@ func step(t *testing.T, r *rapid.T, w *world, id string, inPlace bool) {
 	case 5:
 		w.reopen()
 	case 6:
-		if inPlace { // a line of Cersei that is several messages to us
+		if inPlace { // one line of Cersei that is several messages in firn
 			w.file += user(dialect.UUID("", id), `[{"type":"tool_result","tool_use_id":"1","content":"x`+id+`"},{"type":"tool_result","tool_use_id":"2","content":"y`+id+`"},{"type":"text","text":"z`+id+`"}]`)
 		}
 		w.reopen()

@@ -11,7 +11,7 @@ import (
 	"firn.dev"
 )
 
-// body makes something that a session of firn's own agent may hold.
+// body returns a random body as firn's own agent writes it.
 func body(r *rapid.T) firn.Body {
 	words := rapid.StringMatching(`[a-z<é😀"\\ \n\t{}]{1,20}`)
 	say := func() firn.Part { return text(words.Draw(r, "text")) }
@@ -39,8 +39,8 @@ func body(r *rapid.T) firn.Body {
 	return says(firn.RoleSystem, say())
 }
 
-// TestPrintAndScan writes conversations and reads them again: all is there that
-// Cersei can say.
+// TestPrintAndScan writes conversations and reads them again: everything that Cersei can
+// represent is preserved.
 func TestPrintAndScan(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w := newWorld(t, Options{ForClaude: rapid.Bool().Draw(r, "for Claude")}, false)
@@ -51,16 +51,16 @@ func TestPrintAndScan(t *testing.T) {
 			if m, ok := b.(*firn.Message); ok && m.Role == firn.RoleAssistant {
 				named = true
 			} else if ok && m.Role == firn.RoleToolResult && !named {
-				continue // a result has its name from the call before it
+				continue // the name of a result is taken from the call before it
 			}
 			w.add(t, fmt.Sprintf("e%d", i), b)
 		}
 		var want, got []string
 		for _, e := range w.log[1:] {
-			want = append(want, told(e))
+			want = append(want, describeEntry(e))
 		}
 		for _, e := range scan(t, w.file)[1:] {
-			got = append(got, told(e))
+			got = append(got, describeEntry(e))
 		}
 		if !slices.Equal(got, want) {
 			r.Fatalf("read\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -68,8 +68,8 @@ func TestPrintAndScan(t *testing.T) {
 	})
 }
 
-// told describes all of an entry that must come back.
-func told(e firn.Entry) string {
+// describeEntry formats everything of an entry that must be preserved.
+func describeEntry(e firn.Entry) string {
 	m, ok := e.Body.(*firn.Message)
 	switch {
 	case !ok:

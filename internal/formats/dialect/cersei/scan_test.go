@@ -15,7 +15,7 @@ import (
 	"firn.dev/internal/formats/dialect/dialecttest"
 )
 
-// scan reads lines as one transcript; lines may stand in several files.
+// scan reads lines as one transcript; the lines may be in several files.
 func scan(t testing.TB, texts ...string) []firn.Entry {
 	t.Helper()
 	s := New(Options{}).Scanner(dialect.Origin{Transcript: dialect.Transcript{ID: "s"}})
@@ -40,7 +40,7 @@ func read(t testing.TB, name string) string {
 	return string(b)
 }
 
-// words describes what entries say, a line each.
+// words describes entries, one line each.
 func words(entries []firn.Entry) []string {
 	var all []string
 	for _, e := range entries {
@@ -86,7 +86,7 @@ func parts(all []firn.Part) string {
 	return strings.Join(words, "|")
 }
 
-// sent is what a model would be sent of the path to the last entry.
+// sent returns the messages on the path to the last entry that are sent to the model.
 func sent(entries []firn.Entry) (all []string) {
 	var tree firn.Tree
 	for i, e := range entries {
@@ -129,9 +129,9 @@ func TestSuite(t *testing.T) {
 	dialecttest.RunTool(t, New(Options{ForClaude: true}), os.DirFS("testdata"))
 }
 
-// TestScanTranscript reads a transcript of two parts. The tombstone in the
-// second one reaches back into the first; the summary says that it stands for
-// eight messages, which is more than there are, so nothing before it is kept.
+// TestScanTranscript reads a transcript of two parts. The tombstone in the second one
+// refers to the first; the summary replaces eight messages, which is more than there are,
+// so no earlier message is kept.
 func TestScanTranscript(t *testing.T) {
 	entries := scan(t, read(t, "abc12345-transcript.jsonl"), read(t, "abc12345-transcript_part2.jsonl"))
 	const one, two, three, four, five = "a1b2c3d4-0000-4000-8000-000000000001", "c3d4e5f6-0000-4000-8000-000000000002",
@@ -173,7 +173,7 @@ func TestScanBare(t *testing.T) {
 	}
 }
 
-// user makes the line of a user's message.
+// user returns the line of a user message.
 func user(uuid, text string) string {
 	return fmt.Sprintf(`{"type":"user","uuid":%q,"timestamp":"2026-04-03T10:00:00Z","session_id":"abc","cwd":"/p","message":{"role":"user","content":%s},"is_sidechain":false}`+"\n", uuid, text)
 }
@@ -230,13 +230,13 @@ func TestSummaries(t *testing.T) {
 	} {
 		equal(t, c.name, sent(scan(t, c.lines)), c.want)
 	}
-	// What only Cersei is told is not hidden from firn: the compaction can be undone.
+	// Tombstones only for Cersei hide nothing in firn: the compaction can be undone.
 	marked := scan(t, five, inline("s", `,"extra":{"firn":{"compaction":true,"first_kept":"d"}}`), tombstone("a"), tombstone("b"), tombstone("c"), tombstone("d"), tombstone("s"))
 	equal(t, "undone", sent(marked), []string{"user A", "user B", "user C", "user E"})
 }
 
-// TestCarried reads lines that say nothing to a model: none is dropped, and
-// none is taken for what it is not.
+// TestCarried reads lines that are not sent to the model: none is dropped or
+// misinterpreted.
 func TestCarried(t *testing.T) {
 	for _, c := range []struct{ line, want string }{
 		{`{"type":"user","uuid":"a","message":{"role":"user","content":"x"},"is_sidechain":true}`, "a line cersei:user"},
@@ -271,7 +271,7 @@ func TestCorrupt(t *testing.T) {
 	}
 }
 
-// TestEveryLineCounts cuts the files at every byte: whatever is whole is read.
+// TestEveryLineCounts truncates the files at every byte: every complete line is read.
 func TestEveryLineCounts(t *testing.T) {
 	for _, name := range []string{"abc12345-transcript.jsonl", "my-session-jsonlmemory.jsonl"} {
 		text := []byte(read(t, name))

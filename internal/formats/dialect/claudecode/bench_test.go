@@ -7,7 +7,7 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// BenchmarkScan reads a long session of Claude Code's own.
+// BenchmarkScan reads a long session of Claude Code.
 func BenchmarkScan(b *testing.B) {
 	data := corpus(b)["ae4a77f8-aedd-4bc1-888f-c94edc91af04.jsonl"].Data
 	lines := bytes.Split(bytes.TrimSpace(data), []byte{'\n'})
@@ -24,7 +24,7 @@ func BenchmarkScan(b *testing.B) {
 	}
 }
 
-// BenchmarkPrint writes it anew.
+// BenchmarkPrint writes the same session.
 func BenchmarkPrint(b *testing.B) {
 	data := corpus(b)["ae4a77f8-aedd-4bc1-888f-c94edc91af04.jsonl"].Data
 	entries := scanAll(b, "s.jsonl", data)

@@ -17,7 +17,7 @@ import (
 	"firn.dev/internal/formats/dialect/dialecttest"
 )
 
-// corpus is the transcripts of the testdata; large ones are packed there.
+// corpus returns the transcripts of testdata; large ones are compressed there.
 func corpus(t testing.TB) fstest.MapFS {
 	t.Helper()
 	all := fstest.MapFS{}
@@ -49,7 +49,7 @@ func corpus(t testing.TB) fstest.MapFS {
 	return all
 }
 
-// scanAll reads a transcript whole.
+// scanAll reads a whole transcript.
 func scanAll(t testing.TB, name string, data []byte) []firn.Entry {
 	t.Helper()
 	s := New().Scanner(dialect.Origin{Transcript: dialect.Transcript{Parts: []string{name}}})
@@ -71,7 +71,7 @@ func TestTool(t *testing.T) {
 	dialecttest.RunTool(t, New(), corpus(t))
 }
 
-// pathOf is the way from the root to the last entry.
+// pathOf returns the path from the root to the last entry.
 func pathOf(entries []firn.Entry) []firn.Entry {
 	var tree firn.Tree
 	var nodes []firn.Entry
@@ -87,8 +87,8 @@ func pathOf(entries []firn.Entry) []firn.Entry {
 	return path
 }
 
-// live is what of a path a model is sent, as the SDK lists it: the summary of a
-// compaction, what that keeps, what comes after it; nothing that is meta.
+// live returns the entries of a path that are sent to the model, as the SDK lists them: the
+// summary of a compaction, the kept messages and later ones, without meta messages.
 func live(entries []firn.Entry) (uuids []string) {
 	p := pathOf(entries)
 	for i := len(p) - 1; i >= 0; i-- {
@@ -114,8 +114,8 @@ func live(entries []firn.Entry) (uuids []string) {
 	return uuids
 }
 
-// TestOrderOfSDK holds the order of messages against what the official SDK
-// 0.3.325 lists for the same files.
+// TestOrderOfSDK compares the order of messages with the list of the official SDK 0.3.325
+// for the same files.
 func TestOrderOfSDK(t *testing.T) {
 	files := corpus(t)
 	all := goldens(t)
@@ -137,8 +137,8 @@ func TestOrderOfSDK(t *testing.T) {
 	}
 }
 
-// TestEveryLine: each line that is an object is told by an entry that has its
-// uuid or its number; a boundary by the compaction it is the beginning of.
+// TestEveryLine checks that each line that is an object has an entry with its uuid or its
+// number; a boundary has that of its compaction.
 func TestEveryLine(t *testing.T) {
 	for name, file := range corpus(t) {
 		told := make(map[string]bool)

@@ -14,12 +14,11 @@ import (
 	"firn.dev/window"
 )
 
-// recorded is a transcript that Claude Code wrote: several calls at once, each
-// block of an answer in a line of its own.
+// recorded is a transcript that Claude Code wrote: parallel calls, with each block of a
+// response on its own line.
 const recorded = "1af7fc5e-8455-4414-9ccd-011d40f70b2a"
 
-// inFolder puts a transcript in a folder of Claude Code's and opens that to be
-// written to in place.
+// inFolder stores a transcript in a Claude Code folder and opens that for writing in place.
 func inFolder(t *testing.T, data []byte) *sourcestore.Store {
 	t.Helper()
 	home := t.TempDir()
@@ -43,7 +42,7 @@ func reopen(t *testing.T, home string) *sourcestore.Store {
 	return st
 }
 
-// stored is all entries of the transcript in a folder.
+// stored returns all entries of the transcript in a folder.
 func stored(t *testing.T, st *sourcestore.Store) (all []firn.Entry) {
 	t.Helper()
 	for r, err := range st.Read(t.Context(), recorded, store.Start) {
@@ -59,8 +58,8 @@ func stored(t *testing.T, st *sourcestore.Store) (all []firn.Entry) {
 	return all
 }
 
-// words is what a model is sent of a session: texts and calls. Results are left
-// out, since a call whose result is hidden has another, worded by who reads it.
+// words returns the texts and calls of a session that are sent to the model. Results are
+// excluded, since the placeholder for a hidden result depends on the reader.
 func words(t *testing.T, back iter.Seq2[firn.Record, error]) (all []string) {
 	t.Helper()
 	path, err := window.Collect(back)
@@ -80,7 +79,8 @@ func words(t *testing.T, back iter.Seq2[firn.Record, error]) (all []string) {
 	return all
 }
 
-// without is what would be sent if entries were hidden in a log that can say so.
+// without returns the texts and calls that would be sent if entries were hidden by
+// tombstones in firn's log.
 func without(t *testing.T, entries []firn.Entry, hidden ...firn.EntryID) []string {
 	t.Helper()
 	entries = slices.Clone(entries)
@@ -98,8 +98,8 @@ func without(t *testing.T, entries []firn.Entry, hidden ...firn.EntryID) []strin
 	})
 }
 
-// TestHideTwo hides two messages of a recorded transcript in place, in either
-// order: the rest of the conversation stays as it is.
+// TestHideTwo hides two messages of a recorded transcript in place, in either order: the
+// rest of the conversation does not change.
 func TestHideTwo(t *testing.T) {
 	data, err := os.ReadFile("testdata/transcripts/" + recorded + ".jsonl")
 	if err != nil {
@@ -133,8 +133,8 @@ func TestHideTwo(t *testing.T) {
 	}
 }
 
-// TestGoOnAnywhere goes on with a transcript that ends anywhere, also in the
-// middle of a turn: nothing that was said is left behind.
+// TestGoOnAnywhere appends to a transcript that ends anywhere, even within a turn: no
+// message is lost.
 func TestGoOnAnywhere(t *testing.T) {
 	data, err := os.ReadFile("testdata/transcripts/" + recorded + ".jsonl")
 	if err != nil {

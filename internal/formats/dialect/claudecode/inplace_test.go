@@ -12,8 +12,8 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// file is a transcript that is gone on with in place: each entry by a printer
-// that knows nothing but what stands in the file.
+// file is a transcript that is appended to in place: each entry by a new printer that knows
+// only the file.
 type file struct {
 	t    testing.TB
 	data []byte
@@ -25,9 +25,8 @@ func newFile(t testing.TB) *file {
 	return &file{t: t, now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 }
 
-// told reads the file: each entry with its lines, as far as they can be told
-// apart.
-func (f *file) told() (all []dialect.Told) {
+// written reads the file: each entry with its lines, as far as they can be separated.
+func (f *file) written() (all []dialect.Told) {
 	s := New().Scanner(dialect.Origin{Transcript: dialect.Transcript{ID: "s"}})
 	var held [][]byte
 	give := func(entries []firn.Entry) {
@@ -52,13 +51,13 @@ func (f *file) told() (all []dialect.Told) {
 }
 
 func (f *file) entries() (all []firn.Entry) {
-	for _, t := range f.told() {
+	for _, t := range f.written() {
 		all = append(all, t.Entry)
 	}
 	return all
 }
 
-// since is the path from an entry on.
+// since yields the path from an entry on.
 func since(all []dialect.Told, id firn.EntryID) iter.Seq[dialect.Told] {
 	byID := make(map[firn.EntryID]dialect.Told)
 	var entries []firn.Entry
@@ -80,10 +79,10 @@ func since(all []dialect.Told, id firn.EntryID) iter.Seq[dialect.Told] {
 	}
 }
 
-// add prints an entry behind the last one and returns its id in the file.
+// add prints an entry after the last one and returns its ID in the file.
 func (f *file) add(body firn.Body) firn.EntryID {
 	f.t.Helper()
-	all := f.told()
+	all := f.written()
 	parent := firn.EntryID("")
 	if n := len(all); n > 1 {
 		parent = all[n-1].Entry.ID
@@ -93,7 +92,7 @@ func (f *file) add(body firn.Body) firn.EntryID {
 
 func (f *file) addUnder(parent firn.EntryID, body firn.Body) firn.EntryID {
 	f.t.Helper()
-	all := f.told()
+	all := f.written()
 	p := New().Printer(dialect.Target{
 		Session: "s", CWD: "/w", Lose: func(l dialect.Loss) { f.lost = append(f.lost, l) },
 		Told: func(id firn.EntryID) iter.Seq[dialect.Told] { return since(all, id) },
@@ -144,8 +143,8 @@ func resultOf(id, s string) *firn.Message {
 	return &firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: id, Name: "Read", Content: []firn.Part{firn.Text{Text: s}}}}}
 }
 
-// agree checks that Claude Code, old and new, reads what firn reads, and
-// returns that.
+// agree checks that old and new versions of Claude Code read the same conversation as firn,
+// and returns it.
 func (f *file) agree() []string {
 	f.t.Helper()
 	ours := sentOf(f.entries())
@@ -157,7 +156,7 @@ func (f *file) agree() []string {
 	return ours
 }
 
-// talk is a conversation with everything that can be hidden in it.
+// talk returns a conversation with every kind of entry that can be hidden.
 func talk(t testing.TB) (f *file, ids map[string]firn.EntryID) {
 	f = newFile(t)
 	ids = make(map[string]firn.EntryID)
@@ -215,7 +214,7 @@ func TestHide(t *testing.T) {
 				t.Errorf("firn still reads it:\n%s", path)
 			}
 			f.user("go on")
-			if name != "one" && name != "three" && name[0] != 'r' { // firn leaves repairing of pairs to the window
+			if name != "one" && name != "three" && name[0] != 'r' { // firn leaves the repair of pairs to package window
 				f.agree()
 			}
 			hidden := resumed(t, f.data, true)

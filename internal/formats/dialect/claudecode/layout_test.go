@@ -15,7 +15,7 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// home is a home made of the corpus.
+// home returns a home built from the corpus.
 func home(t testing.TB) fstest.MapFS {
 	h := fstest.MapFS{"settings.json": {Data: []byte(`{"model":"x"}`)}}
 	for name, file := range corpus(t) {
@@ -24,7 +24,7 @@ func home(t testing.TB) fstest.MapFS {
 	return h
 }
 
-// found lists the transcripts of a home by their ids.
+// found lists the transcripts of a home by ID.
 func found(t testing.TB, h fs.FS) map[firn.ID]dialect.Transcript {
 	t.Helper()
 	all := make(map[firn.ID]dialect.Transcript)
@@ -40,7 +40,7 @@ func found(t testing.TB, h fs.FS) map[firn.ID]dialect.Transcript {
 	return all
 }
 
-// TestListOfSDK holds what the files tell against the SDK's list of sessions.
+// TestListOfSDK compares the metadata of files with the SDK's list of sessions.
 func TestListOfSDK(t *testing.T) {
 	data, err := os.ReadFile("testdata/golden/listSessions.json")
 	if err != nil {
@@ -58,7 +58,7 @@ func TestListOfSDK(t *testing.T) {
 	for _, want := range list {
 		tr, ok := all[firn.ID(want.SessionID)]
 		if !ok {
-			continue // three of the files it lists are too large to be kept
+			continue // three of the listed files are too large for testdata
 		}
 		seen++
 		file := h[tr.Parts[0]]
@@ -161,7 +161,7 @@ func TestProjectDir(t *testing.T) {
 	}
 }
 
-// hashOf is the hash as a loop over code units in wide numbers.
+// hashOf computes the hash as a loop over code units with wide integers.
 func hashOf(s string) string {
 	var h uint32
 	for _, c := range s {
@@ -244,7 +244,7 @@ func TestIndexAndTheRest(t *testing.T) {
 	}
 }
 
-// FuzzTranscripts: whatever lies in a home, what is found has an id of its own
+// FuzzTranscripts checks that every transcript found in an arbitrary home has a unique ID
 // and a file.
 func FuzzTranscripts(f *testing.F) {
 	f.Add("projects/-a/x.jsonl\nprojects/-a/agent-1.jsonl\nprojects/-a/x/subagents/agent-2.jsonl", `{"sessionId":"x"}`)

@@ -13,7 +13,7 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// printed prints entries, each under the one before.
+// printed prints entries, each a child of the previous one.
 func printed(t *testing.T, to dialect.Target, bodies ...firn.Body) (string, []dialect.Loss) {
 	t.Helper()
 	var lost []dialect.Loss
@@ -37,11 +37,11 @@ func printed(t *testing.T, to dialect.Target, bodies ...firn.Body) (string, []di
 
 var target = dialect.Target{Session: "11111111-2222-4333-8444-555555555555", CWD: "/w"}
 
-// TestBytes holds the lines against what they must be, byte for byte.
+// TestBytes compares printed lines byte for byte.
 func TestBytes(t *testing.T) {
 	exit := 1
 	got, _ := printed(t, target,
-		said(firn.RoleUser, "hi\u2028<&>"),
+		textMessage(firn.RoleUser, "hi\u2028<&>"),
 		&firn.Message{
 			Role: firn.RoleAssistant, API: api, Provider: provider, Model: "claude-x", StopReason: firn.StopToolUse,
 			Usage: &firn.Usage{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4},
@@ -70,9 +70,9 @@ func TestBytes(t *testing.T) {
 
 func id(entry string) string { return dialect.UUID(string(target.Session), entry) }
 
-// TestLosses: what cannot be said is told, by a limit that is listed.
+// TestLosses checks that every loss is reported with a listed limit.
 func TestLosses(t *testing.T) {
-	user := said(firn.RoleUser, "u")
+	user := textMessage(firn.RoleUser, "u")
 	call := answer("x", "c")
 	for name, c := range map[string]struct {
 		bodies  []firn.Body
@@ -88,7 +88,7 @@ func TestLosses(t *testing.T) {
 		"a second result":   {[]firn.Body{user, call, resultOf("c", "r"), resultOf("c", "r")}, limitOrphans, true},
 		"nothing said":      {[]firn.Body{&firn.Message{Role: firn.RoleUser}}, limitEmpty, true},
 		"an unknown role":   {[]firn.Body{&firn.Message{Role: "robot", Parts: user.Parts}}, limitRoles, true},
-		"a system message":  {[]firn.Body{said(firn.RoleSystem, "be kind")}, limitSystem, false},
+		"a system message":  {[]firn.Body{textMessage(firn.RoleSystem, "be kind")}, limitSystem, false},
 		"a hidden command":  {[]firn.Body{&firn.Message{Role: firn.RoleShell, Parts: []firn.Part{firn.Shell{Command: "x", Hidden: true}}}}, limitCommands, true},
 		"a note":            {[]firn.Body{&firn.CustomMessage{Type: "t", Parts: user.Parts}}, limitNotes, false},
 		"an unknown entry":  {[]firn.Body{&firn.Opaque{Type: "x", Raw: []byte("{}")}}, limitOpaque, true},
@@ -109,12 +109,13 @@ func TestLosses(t *testing.T) {
 	}
 }
 
-// TestReadBack: what Claude Code has no form for, firn reads back as it was.
+// TestReadBack checks that entries without an equivalent in Claude Code are read back
+// unchanged.
 func TestReadBack(t *testing.T) {
 	exit := 0
 	bodies := []firn.Body{
-		said(firn.RoleUser, "go"),
-		said(firn.RoleSystem, "be kind"),
+		textMessage(firn.RoleUser, "go"),
+		textMessage(firn.RoleSystem, "be kind"),
 		&firn.Message{Role: firn.RoleShell, Parts: []firn.Part{firn.Shell{Command: "ls </bash-input>", Output: "</bash-stdout>", ExitCode: &exit, Truncated: true, FullOutput: "/f"}}},
 		&firn.CustomMessage{Type: "note", Parts: []firn.Part{firn.Text{Text: "n"}}, Display: true, Details: []byte(`{"x":1}`)},
 		&firn.BranchSummary{From: firn.EntryID(id("a")), Summary: "left", Details: []byte(`[1]`), FromHook: true},
@@ -149,21 +150,22 @@ func TestReadBack(t *testing.T) {
 	}
 }
 
-// TestTitleAgain: a title is written again where the file's end would not show it.
+// TestTitleAgain checks that a title is repeated when it is too far from the end of the
+// file.
 func TestTitleAgain(t *testing.T) {
 	long := strings.Repeat("x", 30_000)
-	out, _ := printed(t, target, &firn.Title{Name: "T"}, said(firn.RoleUser, long), said(firn.RoleUser, long))
+	out, _ := printed(t, target, &firn.Title{Name: "T"}, textMessage(firn.RoleUser, long), textMessage(firn.RoleUser, long))
 	if n := strings.Count(out, "custom-title"); n != 2 || !strings.HasSuffix(out, `"sessionId":"11111111-2222-4333-8444-555555555555"}`+"\n") {
 		t.Errorf("the title is there %d times", n)
 	}
 	titled := target
 	titled.Title = "known"
-	if out, _ := printed(t, titled, said(firn.RoleUser, "u")); !strings.Contains(out, `"customTitle":"known"`) {
+	if out, _ := printed(t, titled, textMessage(firn.RoleUser, "u")); !strings.Contains(out, `"customTitle":"known"`) {
 		t.Errorf("a title that is only known is not written:\n%s", out)
 	}
 }
 
-// TestVerbatim: lines of Claude Code come out as they are.
+// TestVerbatim checks that lines of Claude Code are written unchanged.
 func TestVerbatim(t *testing.T) {
 	line := `{"type":"mode","mode":"normal","n":1.0}`
 	out, lost := printed(t, target, &firn.Custom{Type: dialect.LineType(dialect.ClaudeCode, "mode"), Data: []byte(line)})
@@ -172,10 +174,10 @@ func TestVerbatim(t *testing.T) {
 	}
 }
 
-// TestQueued: what is said before all results are there comes behind them, and a
-// call without one gets one.
+// TestQueued checks that messages between a call and its results are written after them,
+// and that a call without a result gets one.
 func TestQueued(t *testing.T) {
-	out, lost := printed(t, target, said(firn.RoleUser, "u"), answer("x", "c", "d"), resultOf("c", "1"), said(firn.RoleUser, "hurry"), resultOf("d", "2"), answer("y", "e"), said(firn.RoleUser, "stop"))
+	out, lost := printed(t, target, textMessage(firn.RoleUser, "u"), answer("x", "c", "d"), resultOf("c", "1"), textMessage(firn.RoleUser, "hurry"), resultOf("d", "2"), answer("y", "e"), textMessage(firn.RoleUser, "stop"))
 	want := []string{
 		"user text u", "assistant text x", "assistant tool_use c", "assistant tool_use d", `user tool_result c="1"`, `user tool_result d="2"`, "user text hurry",
 		"assistant text y", "assistant tool_use e", `user tool_result e="[no result was recorded]"`, "user text stop",

@@ -46,11 +46,11 @@ func (h *history) head() firn.EntryID {
 	return h.entries[len(h.entries)-1].ID
 }
 
-// turn adds something.
+// turn adds a random entry.
 func (h *history) turn() {
 	switch rapid.IntRange(0, 9).Draw(h.t, "what") {
 	default:
-		h.add(h.head(), said(firn.RoleUser, h.words()))
+		h.add(h.head(), textMessage(firn.RoleUser, h.words()))
 		h.add(h.head(), answer(h.words()))
 	case 0, 1:
 		h.tools()
@@ -69,7 +69,7 @@ func (h *history) turn() {
 	case 5: // a branch
 		if turns := h.path(firn.RoleUser); len(turns) > 0 {
 			at := rapid.SampledFrom(turns).Draw(h.t, "from")
-			h.add(at.Parent, said(firn.RoleUser, h.words()))
+			h.add(at.Parent, textMessage(firn.RoleUser, h.words()))
 			h.add(h.head(), answer(h.words()))
 		}
 	}
@@ -79,11 +79,11 @@ func (h *history) words() string {
 	return fmt.Sprintf("%d %s", len(h.entries), rapid.SampledFrom([]string{"hello", "grüß\n\"dich\"", "<x>\u2028&", "a.b"}).Draw(h.t, "words"))
 }
 
-func said(role firn.Role, s string) *firn.Message {
+func textMessage(role firn.Role, s string) *firn.Message {
 	return &firn.Message{Role: role, Parts: []firn.Part{firn.Text{Text: s}}}
 }
 
-// tools adds an answer with calls and their results, all of them, in any order.
+// tools adds a response with calls and all their results in random order.
 func (h *history) tools() {
 	if len(h.path(firn.RoleUser)) == 0 {
 		return
@@ -99,7 +99,7 @@ func (h *history) tools() {
 	}
 }
 
-// compact adds a compaction that keeps from a message of the user, or nothing.
+// compact adds a compaction that keeps from a user message, or nothing.
 func (h *history) compact() {
 	c := &firn.Compaction{Summary: h.words(), TokensBefore: 7, FirstKept: "nothing"}
 	turns := h.path(firn.RoleUser)
@@ -110,10 +110,10 @@ func (h *history) compact() {
 		c.FirstKept = rapid.SampledFrom(turns).Draw(h.t, "kept").ID
 	}
 	h.add(h.head(), c)
-	h.add(h.head(), said(firn.RoleUser, h.words()))
+	h.add(h.head(), textMessage(firn.RoleUser, h.words()))
 }
 
-// path is what a role said on the path; the empty role is any.
+// path returns the messages of a role on the path; the empty role means any.
 func (h *history) path(role firn.Role) (all []firn.Entry) {
 	for _, e := range pathOf(h.entries) {
 		if m, ok := e.Body.(*firn.Message); ok && (role == "" || m.Role == role) {
@@ -123,7 +123,7 @@ func (h *history) path(role firn.Role) (all []firn.Entry) {
 	return all
 }
 
-// written prints a history, now and then with a break in between.
+// written prints a history, sometimes with several printers.
 func (h *history) written(told bool) []byte {
 	to := dialect.Target{Session: "s", CWD: "/w", Lose: func(l dialect.Loss) {
 		if l.Dropped {
@@ -154,7 +154,8 @@ func (h *history) written(told bool) []byte {
 	return out
 }
 
-// TestPrintedIsRead: what is printed, Claude Code and we read as it was said.
+// TestPrintedIsRead checks that Claude Code and firn read a printed history as the same
+// conversation.
 func TestPrintedIsRead(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := drawHistory(rt)
@@ -181,7 +182,7 @@ func TestPrintedIsRead(t *testing.T) {
 	})
 }
 
-// again repeats what stands in a file to a new printer.
+// again repeats the lines of a file to a new printer.
 func (h *history) again(entries []firn.Entry, out []byte) []byte {
 	p := New().Printer(dialect.Target{Session: "s", CWD: "/w"})
 	for _, e := range entries {
@@ -194,8 +195,7 @@ func (h *history) again(entries []firn.Entry, out []byte) []byte {
 	return append(slices.Clone(out), more...)
 }
 
-// outline is a tree in words: what each entry says and which message it
-// follows, by what is said there.
+// outline renders a tree as text: the content of each entry and of the message it follows.
 func outline(entries []firn.Entry) string {
 	names := make(map[firn.EntryID]string)
 	var b strings.Builder
@@ -230,8 +230,8 @@ func outline(entries []firn.Entry) string {
 	return b.String()
 }
 
-// TestKeptWithoutContent: a compaction whose kept messages cannot be had again
-// names them.
+// TestKeptWithoutContent checks that a compaction refers to kept messages that cannot be
+// read again.
 func TestKeptWithoutContent(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		h := drawHistory(rt)

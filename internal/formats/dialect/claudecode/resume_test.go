@@ -12,11 +12,10 @@ import (
 	"firn.dev"
 )
 
-// This file is a second reader of transcripts, as simple as can be: what the
-// programs themselves were seen to do with a file (versions 2.1.325, and 2.0.76
-// with 1.0.128). What the printer writes is held against it.
+// This file is a second, simple reader of transcripts. It implements the observed behavior
+// of versions 2.1.325, 2.0.76 and 1.0.128. The printer's output is compared with it.
 
-// theirLine is a line as they read it.
+// theirLine is a line as Claude Code reads it.
 type theirLine struct {
 	Type, Subtype, UUID string
 	ParentUUID          *string `json:"parentUuid"`
@@ -30,8 +29,8 @@ type theirLine struct {
 	}
 }
 
-// resumed returns what a model is sent when the file is resumed: a line for
-// each block. If old, the leaf is the one with the newest time.
+// resumed returns the blocks that are sent to the model when the file is resumed. If old is
+// set, the leaf is the record with the latest time.
 func resumed(t testing.TB, data []byte, old bool) []string {
 	t.Helper()
 	byID := make(map[string]theirLine)
@@ -77,7 +76,7 @@ func resumed(t testing.TB, data []byte, old bool) []string {
 	return blocksOf(t, chain)
 }
 
-// leafOf is the record that they go on from.
+// leafOf returns the record that Claude Code continues from.
 func leafOf(byID map[string]theirLine, order []string, named string, old bool) string {
 	followed := make(map[string]bool)
 	for _, l := range byID {
@@ -105,7 +104,7 @@ func leafOf(byID map[string]theirLine, order []string, named string, old bool) s
 	return leaf
 }
 
-// blocksOf lists what is sent, and refuses what the API would.
+// blocksOf lists the blocks that are sent, and fails on those that the API would reject.
 func blocksOf(t testing.TB, chain []theirLine) (sent []string) {
 	t.Helper()
 	var open []string
@@ -145,8 +144,7 @@ func blocksOf(t testing.TB, chain []theirLine) (sent []string) {
 	return sent
 }
 
-// answers checks that results answer calls and that the user says nothing else
-// before all calls are answered.
+// answers checks that results match calls and that no other user content precedes them.
 func answers(t testing.TB, content []map[string]json.RawMessage, open *[]string) []map[string]json.RawMessage {
 	t.Helper()
 	for _, b := range content {
@@ -167,8 +165,8 @@ func answers(t testing.TB, content []map[string]json.RawMessage, open *[]string)
 	return content
 }
 
-// sentOf lists what a model is sent of entries, in the same words: their path
-// from the last compaction on, without what is hidden.
+// sentOf lists the blocks of entries that are sent to the model in the same format: the
+// path from the last compaction on, without hidden entries.
 func sentOf(entries []firn.Entry) (sent []string) {
 	var tree firn.Tree
 	for i, e := range entries {

@@ -10,8 +10,8 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// script is a transcript in short: each line "type uuid parent words", where
-// words may be k=v members; parent "-" is null and "." none at all.
+// script builds a transcript from short lines "type uuid parent words", where words may be
+// k=v members; parent "-" is null and "." is missing.
 func script(text string) []byte {
 	var b strings.Builder
 	for i, s := range strings.Split(strings.TrimSpace(text), "\n") {
@@ -50,7 +50,7 @@ func script(text string) []byte {
 	return []byte(b.String())
 }
 
-// TestPaths: the way to the last entry, by the names of the messages.
+// TestPaths checks the path to the last entry by the names of the messages.
 func TestPaths(t *testing.T) {
 	for name, c := range map[string]struct{ script, want string }{
 		"a chain":                  {"user a -\nassistant b a\nuser c b", "a b c"},
@@ -100,7 +100,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// entryIn returns an entry by its id.
+// entryIn returns an entry by its ID.
 func entryIn(t *testing.T, entries []firn.Entry, id firn.EntryID) firn.Entry {
 	t.Helper()
 	for _, e := range entries {
@@ -183,12 +183,12 @@ func TestTitles(t *testing.T) {
 	}
 }
 
-// TestCutAnywhere reads transcripts that end at every line and at random bytes.
+// TestCutAnywhere reads transcripts truncated after every line and at random bytes.
 func TestCutAnywhere(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, file := range corpus(t) {
 		if len(file.Data) > 50_000 {
-			continue // the suite cuts them in fewer places
+			continue // the suite truncates them in fewer places
 		}
 		for end := range file.Data {
 			if file.Data[end] == '\n' || random.IntN(50) == 0 {
@@ -206,7 +206,7 @@ func scanQuietly(data []byte) {
 	s.Finish()
 }
 
-// FuzzScan: whatever the lines say, they make a tree and can be printed.
+// FuzzScan checks that arbitrary lines form a tree and can be printed.
 func FuzzScan(f *testing.F) {
 	for _, file := range corpus(f) {
 		if len(file.Data) < 6_000 {

@@ -23,9 +23,8 @@ type sdkLine struct {
 	}
 }
 
-// sdkOrder lists the messages as the SDK 0.3.325 does: the chain up from the
-// leaf, then what belongs to its answers and is not on it, by time, behind the
-// last piece of each answer that is.
+// sdkOrder lists the messages as the SDK 0.3.325 does: the chain up to the leaf, with the
+// other lines of its responses, by time, after the last line of each response on the chain.
 func sdkOrder(data []byte) (uuids []string, said map[string]string) {
 	byID := make(map[string]*sdkLine)
 	leaf, named := "", ""
@@ -70,15 +69,15 @@ func sdkOrder(data []byte) (uuids []string, said map[string]string) {
 	return uuids, said
 }
 
-// splice adds what is off the chain and belongs to its answers.
+// splice adds the lines of responses that are not on the chain.
 func splice(chain []*sdkLine, byID map[string]*sdkLine, on map[string]bool) []*sdkLine {
-	last := make(map[string]string) // the last line of each answer
+	last := make(map[string]string) // the last line of each response
 	for _, l := range chain {
 		if l.Type == "assistant" && l.Message.ID != "" {
 			last[l.Message.ID] = l.UUID
 		}
 	}
-	aside := make(map[string][]*sdkLine) // by the line they go behind
+	aside := make(map[string][]*sdkLine) // by the line they follow
 	for _, l := range byID {
 		if on[l.UUID] {
 			continue
@@ -101,7 +100,7 @@ func splice(chain []*sdkLine, byID map[string]*sdkLine, on map[string]bool) []*s
 	return whole
 }
 
-// TestReader holds the reader of this file against the real one.
+// TestReader compares the reader of this file with the real one.
 func TestReader(t *testing.T) {
 	files := corpus(t)
 	for name := range goldens(t) {
@@ -112,7 +111,7 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// goldens are the files there are goldens for.
+// goldens returns the files with golden output.
 func goldens(t *testing.T) map[string]bool {
 	t.Helper()
 	dir, err := os.ReadDir("testdata/golden")
@@ -128,7 +127,7 @@ func goldens(t *testing.T) map[string]bool {
 	return all
 }
 
-// golden is the order in which the SDK lists the messages of a file.
+// golden returns the order in which the SDK lists the messages of a file.
 func golden(t *testing.T, name string) (uuids []string) {
 	t.Helper()
 	data, err := os.ReadFile(path.Join("testdata/golden", strings.TrimSuffix(name, ".jsonl")+".messages.json"))
@@ -147,8 +146,8 @@ func golden(t *testing.T, name string) (uuids []string) {
 	return uuids
 }
 
-// TestHideInTheirs hides messages that Claude Code wrote, pieces of answers and
-// results of parallel calls among them, and restores them.
+// TestHideInTheirs hides and restores messages that Claude Code wrote, including parts of
+// responses and results of parallel calls.
 func TestHideInTheirs(t *testing.T) {
 	for name, every := range map[string]int{"real-tools-before-compact.jsonl": 1, "real-tools-compact-rename.jsonl": 1, "258c7280-ae70-4798-800f-63464d01a85d.jsonl": 30} {
 		data := corpus(t)[name].Data

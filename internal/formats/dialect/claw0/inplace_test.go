@@ -12,8 +12,8 @@ import (
 	"firn.dev/store"
 )
 
-// TestInPlace goes on with sessions of both versions in a store, and begins one:
-// claw0 finds what was said, by its own indexes and rules.
+// TestInPlace appends to sessions of both versions in a store, and creates one: claw0 finds
+// the messages by its own indexes and rules.
 func TestInPlace(t *testing.T) {
 	home := t.TempDir()
 	for name, file := range workspace(t) {

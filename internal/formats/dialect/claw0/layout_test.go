@@ -13,7 +13,7 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// tree makes a file system of files and what is in them.
+// tree returns a file system of the given files.
 func tree(files map[string]string) fstest.MapFS {
 	m := make(fstest.MapFS)
 	for name, data := range files {
@@ -67,7 +67,7 @@ func TestTranscripts(t *testing.T) {
 		"unlisted|unlisted||luna||00.000|false",
 	})
 	for range New(Options{}).Layout().Transcripts(workspace(t)) {
-		break // who has enough may stop
+		break // stopping early must work
 	}
 	damaged := workspace(t)
 	damaged[".sessions/sessions.json"].Data = []byte(`{"main:cli`)
@@ -113,7 +113,7 @@ func TestOwns(t *testing.T) {
 	}
 }
 
-// TestIn finds out which version a home is of.
+// TestIn checks which version a home has.
 func TestIn(t *testing.T) {
 	first := tree(map[string]string{".sessions/transcripts/x.jsonl": ""})
 	current := tree(map[string]string{".sessions/agents/main/sessions.json": "{}"})
@@ -156,7 +156,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-// index returns how an index must read.
+// indexed returns the rows of the new index.
 func indexed(t *testing.T, home fs.FS, name string, to dialect.Target) map[string]string {
 	t.Helper()
 	files, err := New(Options{}).Layout().Index(home, name, to)
@@ -170,8 +170,8 @@ func indexed(t *testing.T, home fs.FS, name string, to dialect.Target) map[strin
 	return all
 }
 
-// TestIndexUnchanged asks for the index of sessions as claw0 left them: byte
-// for byte what claw0 wrote.
+// TestIndexUnchanged checks that the index of unchanged sessions is byte for byte the one
+// that claw0 wrote.
 func TestIndexUnchanged(t *testing.T) {
 	when := func(s string) time.Time {
 		parsed, err := time.Parse(time.RFC3339Nano, s)
@@ -234,8 +234,7 @@ func TestIndexNew(t *testing.T) {
 	}
 }
 
-// TestIndexDamaged makes an index again that cannot be read, and keeps what
-// stood there.
+// TestIndexDamaged checks that an unreadable index is rebuilt and its contents are kept.
 func TestIndexDamaged(t *testing.T) {
 	home := workspace(t)
 	home[".sessions/sessions.json"].Data = []byte(`{"main:cli`)
@@ -270,7 +269,7 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// FuzzTranscripts gives the layout any names and any index.
+// FuzzTranscripts lists arbitrary file names and indexes.
 func FuzzTranscripts(f *testing.F) {
 	f.Add(seedFile, ".sessions/agents/a/sessions/b.jsonl", "x:y:z", read(f, "seedversion_sessions.json"), header)
 	f.Add(".sessions/transcripts/_.jsonl", "agents/a/sessions.json", "agent:", `{"a":5}`, "")

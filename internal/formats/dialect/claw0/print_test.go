@@ -55,7 +55,7 @@ func says(role firn.Role, parts ...firn.Part) *firn.Message {
 
 func text(s string) firn.Text { return firn.Text{Text: s} }
 
-// talk is a conversation with all that claw0 has lines for.
+// talk returns a conversation with every kind of line that claw0 has.
 func talk() []firn.Body {
 	return []firn.Body{
 		&firn.Header{Session: "6916a7a2e793"},
@@ -113,8 +113,8 @@ func TestPrintCurrentVersion(t *testing.T) {
 	}
 }
 
-// rebuild makes a history of a transcript as claw0's code does, in either
-// version: calls wait until something else comes, unknown lines are skipped.
+// rebuild builds the history of a transcript as claw0's code does, in either version: calls
+// wait for another kind of line, unknown lines are skipped.
 func rebuild(t *testing.T, file string, current bool) (all []turn) {
 	t.Helper()
 	var waiting []any
@@ -148,8 +148,8 @@ func rebuild(t *testing.T, file string, current bool) (all []turn) {
 	return merged(all)
 }
 
-// TestClaw0Reads rebuilds what we write with claw0's own rules: a provider is
-// sent every call once and its result right behind it.
+// TestClaw0Reads rebuilds printed transcripts with claw0's own rules: the provider receives
+// every call once, directly followed by its result.
 func TestClaw0Reads(t *testing.T) {
 	for _, current := range []bool{false, true} {
 		p := newPen(t, Options{Current: current}, dialect.Target{Session: "s"})
@@ -175,7 +175,7 @@ func TestClaw0Reads(t *testing.T) {
 	}
 }
 
-// TestGoesOnAsItIs goes on with files of either version, whatever was asked for.
+// TestGoesOnAsItIs appends to files of either version regardless of the options.
 func TestGoesOnAsItIs(t *testing.T) {
 	for name, want := range map[string]string{
 		"seedversion_main_cli_user.jsonl": `{"type": "user", "content": "more", "ts": "2026-11-15T02:40:47+00:00"}`,
@@ -200,7 +200,7 @@ func TestGoesOnAsItIs(t *testing.T) {
 		if got := p.add("x", says(firn.RoleUser, text("more"))); got != want+"\n" {
 			t.Errorf("%s goes on with %s", name, got)
 		}
-		// What was there is named by its line, what was added by how far back it is.
+		// Existing lines are referred to by number, new ones by a relative offset.
 		p.add("y", &firn.Compaction{Summary: "S", FirstKept: "l000006"})
 		p.add("z", &firn.Tombstone{Target: "x"})
 		p.add("r", &firn.Tombstone{Target: "z"})
@@ -213,7 +213,7 @@ func TestGoesOnAsItIs(t *testing.T) {
 	}
 }
 
-// TestPrintLosses writes what claw0 has no words for.
+// TestPrintLosses writes entries without an equivalent in claw0.
 func TestPrintLosses(t *testing.T) {
 	for _, c := range []struct {
 		body        firn.Body
@@ -263,8 +263,8 @@ func TestPrintLosses(t *testing.T) {
 	}
 }
 
-// TestPrintAndScan writes conversations and reads them again: what a provider
-// is sent of them is the same.
+// TestPrintAndScan writes conversations and reads them again: the messages for the provider
+// are the same.
 func TestPrintAndScan(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		words := rapid.StringMatching(`[a-z<é😀"\\ \n\t{}]{1,20}`)
@@ -302,7 +302,7 @@ func TestPrintAndScan(t *testing.T) {
 	})
 }
 
-// marks are titles and compactions, these with the history that they keep.
+// marks returns titles and compactions, the latter with the history that they keep.
 func marks(t *testing.T, entries []firn.Entry) (all []string) {
 	t.Helper()
 	for i, e := range entries {

@@ -41,7 +41,7 @@ func read(t testing.TB, name string) string {
 	return string(b)
 }
 
-// words describes what entries say, a line each.
+// words describes entries, one line each.
 func words(entries []firn.Entry) []string {
 	var all []string
 	for _, e := range entries {
@@ -111,8 +111,8 @@ func TestScanFirstVersion(t *testing.T) {
 		"l000005 toolResult =list_directory#tu_002:  [file] config.json  (16 bytes)",
 		"l000010 assistant It says value.",
 	})
-	// The text and the calls of one answer belong together; what the model said
-	// behind the results is another one.
+	// The text and the calls of one response belong together; model output after the
+	// results is another response.
 	var answers []string
 	for _, e := range entries[1:] {
 		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleAssistant {
@@ -140,14 +140,14 @@ func TestScanCurrentVersion(t *testing.T) {
 	})
 }
 
-// turn is a message as a provider is sent it.
+// turn is a message as sent to a provider.
 type turn struct {
 	Role    string `json:"role"`
 	Content any    `json:"content"`
 }
 
-// history is what a provider is sent of entries: neighbours of one role are one
-// message, as providers take them.
+// history returns the messages sent to a provider: adjacent ones of one role are merged, as
+// providers require.
 func history(t *testing.T, entries []firn.Entry) (all []turn) {
 	t.Helper()
 	for _, e := range entries {
@@ -186,7 +186,7 @@ func blockOf(t *testing.T, p firn.Part) any {
 	return nil
 }
 
-// merged puts neighbours of one role together; strings are blocks of text.
+// merged merges adjacent messages of one role; strings become text blocks.
 func merged(all []turn) (out []turn) {
 	for _, m := range all {
 		blocks, ok := m.Content.([]any)
@@ -202,16 +202,16 @@ func merged(all []turn) (out []turn) {
 	return out
 }
 
-// member is a member of a block; empty if it has none.
+// memberOf returns a member of a block, "" if it has none.
 func memberOf(block any, name string) string {
 	m, _ := block.(map[string]any)
 	s, _ := m[name].(string)
 	return s
 }
 
-// TestGoldenFirstVersion compares with the history that claw0 rebuilt itself.
-// That one has results before their calls, which providers refuse; so the
-// results are taken out of it and put behind the message with their calls.
+// TestGoldenFirstVersion compares with the history that claw0 itself rebuilt. In that
+// history results precede their calls, which providers reject; so the results are moved
+// after the message with their calls.
 func TestGoldenFirstVersion(t *testing.T) {
 	var golden struct{ History []turn }
 	if err := json.Unmarshal([]byte(read(t, "seedversion_rebuilt_history.json")), &golden); err != nil {
@@ -239,9 +239,9 @@ func TestGoldenFirstVersion(t *testing.T) {
 	}
 }
 
-// TestGoldenCurrentVersion compares with the history that claw0 rebuilt itself.
-// That one has each call twice, the second time in a message that parts the
-// results of one answer; so what comes twice is taken out of it.
+// TestGoldenCurrentVersion compares with the history that claw0 itself rebuilt. In that
+// history each call occurs twice, the second time in a message that separates the results
+// of one response; so duplicates are removed.
 func TestGoldenCurrentVersion(t *testing.T) {
 	var golden []turn
 	if err := json.Unmarshal([]byte(read(t, "currentversion_rebuilt_history.json")), &golden); err != nil {
@@ -342,7 +342,7 @@ func TestCorrupt(t *testing.T) {
 	}
 }
 
-// TestEveryLineCounts cuts the files at every byte: whatever is whole is read.
+// TestEveryLineCounts truncates the files at every byte: every complete line is read.
 func TestEveryLineCounts(t *testing.T) {
 	for _, name := range []string{"seedversion_main_cli_user.jsonl", "currentversion.jsonl"} {
 		text := []byte(read(t, name))
@@ -356,7 +356,7 @@ func TestEveryLineCounts(t *testing.T) {
 					whole++
 				}
 			}
-			want := whole + 1 // the header is made up
+			want := whole + 1 // the header is synthesized
 			if strings.HasPrefix(name, "seed") && whole > 0 {
 				want = whole // or is a line
 			}

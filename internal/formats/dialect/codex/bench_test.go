@@ -7,7 +7,7 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// BenchmarkScan reads a rollout that Codex wrote, over and over.
+// BenchmarkScan reads a rollout that Codex wrote.
 func BenchmarkScan(b *testing.B) {
 	data := fixtures(b)["rollout-2026-11-15T21-34-06-01a1e121-bc52-7613-ad59-b80dc54c94a9.jsonl"]
 	lines := bytes.Split(bytes.TrimSpace(data), []byte("\n"))

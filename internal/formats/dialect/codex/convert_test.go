@@ -23,8 +23,8 @@ func carry(t *testing.T, from, to dialect.Tool, data []byte) ([]byte, *convert.R
 	return out.Bytes(), report
 }
 
-// TestCarry takes rollouts into firn's own format and back: the lines are the
-// same, but for turns that were rolled back and their rollbacks.
+// TestCarry converts rollouts to firn's own format and back: the lines are the same, except
+// for rolled-back turns and their rollbacks.
 func TestCarry(t *testing.T) {
 	for name, data := range fixtures(t) {
 		there, _ := carry(t, New(), native.NewTool(), data)

@@ -68,8 +68,8 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
-// TestTranscriptLongFirstLine reads what a first line says though it is longer
-// than what is read of it.
+// TestTranscriptLongFirstLine reads the metadata of a first line that is longer than the
+// prefix read.
 func TestTranscriptLongFirstLine(t *testing.T) {
 	line := `{"timestamp":"2026-11-15T21:34:06.962Z","type":"session_meta","payload":{"id":"x","timestamp":"2026-11-15T21:34:06.934Z","cwd":"/a","thread_source":"subagent","base_instructions":{"text":"` + strings.Repeat("x", 2*maxPrefix) + `"}}}`
 	for tr, err := range New().Layout().Transcripts(home(map[string]string{"sessions/rollout-2026-11-15T21-34-06-" + thread + ".jsonl": line})) {

@@ -22,7 +22,7 @@ func TestTool(t *testing.T) { dialecttest.RunTool(t, New(), os.DirFS("testdata")
 
 var began = time.Date(2026, 11, 15, 10, 0, 0, 0, time.UTC)
 
-// writer prints entries and remembers them, as who writes a file does.
+// writer prints entries and stores them, as the writer of a file does.
 type writer struct {
 	t       testing.TB
 	printer dialect.Printer
@@ -65,7 +65,7 @@ func (w *writer) print(entries ...firn.Entry) string {
 	return string(w.out[start:])
 }
 
-// chain makes entries that follow each other.
+// chain returns entries that follow each other.
 func chain(bodies ...firn.Body) []firn.Entry {
 	entries := []firn.Entry{{Time: began, Body: &firn.Header{Session: "s", CWD: "/home/u"}}}
 	var parent firn.EntryID
@@ -97,7 +97,7 @@ func result(id, text string) *firn.Message {
 	return &firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: id, Name: "ls", Content: []firn.Part{firn.Text{Text: text}}}}}
 }
 
-// TestPrintBytes writes what Codex 0.166.0 was seen to take and to send on.
+// TestPrintBytes writes lines that Codex 0.166.0 was observed to accept and send.
 func TestPrintBytes(t *testing.T) {
 	w := newWriter(t, dialect.Target{Session: "plain"})
 	m := calls("toolu_1")
@@ -134,7 +134,7 @@ func TestPrintBytes(t *testing.T) {
 	}
 }
 
-// TestPrintItems writes parts that not everybody has.
+// TestPrintItems writes unusual parts.
 func TestPrintItems(t *testing.T) {
 	reasoning := `{"type":"reasoning","id":"rs_1","summary":[],"content":null,"encrypted_content":"E"}`
 	own := reply(firn.Thinking{Signature: reasoning, Redacted: true}, firn.Text{Text: "x", Signature: `{"v":1,"id":"msg_1","phase":"final_answer"}`}, firn.ToolCall{ID: "c", Name: "f", Signature: "fc_1"})
@@ -179,7 +179,7 @@ func TestPrintItems(t *testing.T) {
 	}
 }
 
-// words is what is sent, short.
+// words returns the messages that are sent, in short form.
 func words(t *testing.T, out []byte) string {
 	var short []string
 	for _, word := range sent(scan(t, out)) {
@@ -189,8 +189,8 @@ func words(t *testing.T, out []byte) string {
 	return strings.Join(short, " ")
 }
 
-// TestPrintHistory changes the past by Codex's own means. What is read back was
-// also seen to be what Codex 0.166.0 sends.
+// TestPrintHistory changes the history with Codex's own means. Codex 0.166.0 was observed
+// to send the same messages.
 func TestPrintHistory(t *testing.T) {
 	compaction := &firn.Compaction{Summary: "S", FirstKept: "e3"}
 	context := &firn.CustomMessage{Type: "codex:context", Parts: []firn.Part{firn.Text{Text: "<environment_context>x</environment_context>"}}}
@@ -225,7 +225,7 @@ func TestPrintHistory(t *testing.T) {
 	}
 }
 
-// TestPrintHead goes back and on from there.
+// TestPrintHead moves back and continues from there.
 func TestPrintHead(t *testing.T) {
 	for to, want := range map[firn.EntryID]string{"e4": "u1 a1 u2 a2 on", "e3": "u1 a1 u2 on", "e2": "u1 a1 on", "e1": "u1 on"} {
 		w := newWriter(t, dialect.Target{Session: "s"})
@@ -243,7 +243,8 @@ func TestPrintHead(t *testing.T) {
 	}
 }
 
-// TestPrintBlind hides what cannot be read again: it stays, and that is told.
+// TestPrintBlind hides an entry that cannot be read again: it stays, and the loss is
+// reported.
 func TestPrintBlind(t *testing.T) {
 	var losses []string
 	p := New().Printer(dialect.Target{Session: "s", Lose: func(l dialect.Loss) { losses = append(losses, l.Limit) }})
@@ -253,8 +254,8 @@ func TestPrintBlind(t *testing.T) {
 	}
 }
 
-// TestPrintRead writes what was read: the history of a compaction becomes one
-// line again, and nothing is told twice.
+// TestPrintRead writes entries read from a rollout: the history of a compaction becomes one
+// line again, and no event is duplicated.
 func TestPrintRead(t *testing.T) {
 	data := fixtures(t)["rollout-2026-11-15T21-34-06-01a1e121-bc52-7613-ad59-b80dc54c94a9.jsonl"]
 	entries := scan(t, data)
@@ -290,7 +291,7 @@ func TestPrintRead(t *testing.T) {
 	}
 }
 
-// TestRepeat goes on with a rollout that Codex wrote: numbers and sums go on.
+// TestRepeat appends to a rollout that Codex wrote: line numbers and totals continue.
 func TestRepeat(t *testing.T) {
 	data := fixtures(t)["rollout-2026-11-15T21-34-06-01a1e121-bc52-7613-ad59-b80dc54c94a9.jsonl"]
 	w := newWriter(t, dialect.Target{Session: "s"})
@@ -307,7 +308,7 @@ func TestRepeat(t *testing.T) {
 	}
 }
 
-// conversation draws messages that Codex can say as they are.
+// conversation draws messages that Codex can represent exactly.
 func conversation(t *rapid.T) []firn.Body {
 	text := rapid.StringN(1, 40, 200).Filter(func(s string) bool { return !strings.Contains(s, "\x00") && !isContextText(s) })
 	var bodies []firn.Body
@@ -328,7 +329,7 @@ func conversation(t *rapid.T) []firn.Body {
 	return bodies
 }
 
-// live is what firn would send of a conversation of one branch.
+// live returns the messages that firn would send of a conversation with one branch.
 func live(entries []firn.Entry) (words []string) {
 	hidden := make(map[firn.EntryID]bool)
 	last := -1
@@ -361,8 +362,8 @@ func live(entries []firn.Entry) (words []string) {
 	return words
 }
 
-// TestPrintScan writes conversations, hides some of them, and reads back what
-// firn itself would send.
+// TestPrintScan writes conversations, hides some entries, and compares the result with the
+// messages that firn would send.
 func TestPrintScan(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		entries := chain(conversation(rt)...)

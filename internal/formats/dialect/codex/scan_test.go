@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// fixtures returns the files of the corpus by their names.
+// fixtures returns the files of the corpus by name.
 func fixtures(t testing.TB) map[string][]byte {
 	t.Helper()
 	names, err := filepath.Glob("testdata/*.jsonl")
@@ -32,7 +32,7 @@ func fixtures(t testing.TB) map[string][]byte {
 	return files
 }
 
-// scan reads a whole file, and checks what every scanner promises.
+// scan reads a whole file and checks the guarantees of a scanner.
 func scan(t testing.TB, data []byte) (all []firn.Entry) {
 	t.Helper()
 	s := New().Scanner(dialect.Origin{})
@@ -80,8 +80,8 @@ func pathOf(entries []firn.Entry) (on []firn.Entry) {
 	return on
 }
 
-// sent puts what a model is sent into words: what stands behind the last
-// compaction of the path, and its summary.
+// sent returns the messages that are sent to the model: those after the last compaction of
+// the path, and its summary.
 func sent(entries []firn.Entry) (words []string) {
 	for _, e := range pathOf(entries) {
 		switch b := e.Body.(type) {
@@ -98,8 +98,8 @@ func sent(entries []firn.Entry) (words []string) {
 	return words
 }
 
-// tell puts entries into words, one line each.
-func tell(entries []firn.Entry) string {
+// describeEntries formats entries, one per line.
+func describeEntries(entries []firn.Entry) string {
 	var b strings.Builder
 	for _, e := range entries {
 		fmt.Fprintf(&b, "%s<%s ", e.ID, e.Parent)
@@ -148,12 +148,11 @@ func tellPart(p firn.Part) string {
 	return fmt.Sprintf("%T", p)
 }
 
-// TestScanFixtures compares what is read with what was read before and looked
-// at by eye.
+// TestScanFixtures compares the entries with reviewed golden files.
 func TestScanFixtures(t *testing.T) {
 	for name, data := range fixtures(t) {
 		golden := "testdata/golden/" + strings.TrimSuffix(name, ".jsonl") + ".txt"
-		got := tell(scan(t, data))
+		got := describeEntries(scan(t, data))
 		if *update {
 			if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
 				t.Fatal(err)
@@ -166,8 +165,8 @@ func TestScanFixtures(t *testing.T) {
 	}
 }
 
-// TestScanReal reads what Codex 0.166.0 wrote in three turns with a tool and a
-// compaction: the path is what it sent in its next request.
+// TestScanReal reads three turns with a tool and a compaction by Codex 0.166.0: the path
+// matches its next request.
 func TestScanReal(t *testing.T) {
 	got := sent(scan(t, fixtures(t)["rollout-2026-11-15T21-34-06-01a1e121-bc52-7613-ad59-b80dc54c94a9.jsonl"]))
 	want := []string{
@@ -182,8 +181,8 @@ func TestScanReal(t *testing.T) {
 	}
 }
 
-// rollout makes lines of payloads: u and a are messages, others are given as
-// type and payload.
+// rollout builds lines from payloads: u and a are messages, others are given as type and
+// payload.
 func rollout(lines ...string) []byte {
 	var b bytes.Buffer
 	b.WriteString(`{"timestamp":"2026-01-02T03:04:05.000Z","type":"session_meta","payload":{"id":"x","cwd":"/"}}` + "\n")
@@ -206,7 +205,7 @@ func back(turns int) string {
 	return fmt.Sprintf(`event_msg {"type":"thread_rolled_back","num_turns":%d}`, turns)
 }
 
-// TestScanHistory reads what changes the past.
+// TestScanHistory reads events that change the history.
 func TestScanHistory(t *testing.T) {
 	item := `{"type":"message","role":"user","content":[{"type":"input_text","text":"S"}]}`
 	kept := `{"type":"message","role":"user","content":[{"type":"input_text","text":"k"}]}`
@@ -241,7 +240,7 @@ func TestScanHistory(t *testing.T) {
 	}
 }
 
-// TestScanItems reads items that the corpus has none of.
+// TestScanItems reads items that are not in the corpus.
 func TestScanItems(t *testing.T) {
 	for _, c := range []struct{ payload, want string }{
 		{`{"type":"local_shell_call","id":"lsh_1","call_id":"c","status":"completed","action":{"type":"exec","command":["ls"]}}`,
@@ -260,18 +259,18 @@ func TestScanItems(t *testing.T) {
 		entries := scan(t, rollout("response_item "+c.payload))
 		m, ok := entries[1].Body.(*firn.Message)
 		if !ok || len(m.Parts) != 1 || tellPart(m.Parts[0]) != c.want {
-			t.Errorf("%s reads %s, want %s", c.payload, tell(entries[1:]), c.want)
+			t.Errorf("%s reads %s, want %s", c.payload, describeEntries(entries[1:]), c.want)
 		}
 	}
 	for _, payload := range []string{`{"type":"ghost_snapshot","x":1}`, `{"type":"message","role":"user","content":null}`, `{"type":"message","role":"ghost","content":[]}`, `{}`, `5`, `null`} {
 		entries := scan(t, rollout("response_item "+payload))
 		if _, ok := entries[1].Body.(*firn.Custom); !ok {
-			t.Errorf("%s reads %s, want a line as it is", payload, tell(entries[1:]))
+			t.Errorf("%s reads %s, want a line as it is", payload, describeEntries(entries[1:]))
 		}
 	}
 }
 
-// TestScanCosts tells which answer a count of tokens belongs to.
+// TestScanCosts checks which response a token count is assigned to.
 func TestScanCosts(t *testing.T) {
 	count := func(n int) string {
 		return fmt.Sprintf(`event_msg {"type":"token_count","info":{"last_token_usage":{"input_tokens":%d,"cached_input_tokens":1,"output_tokens":2,"total_tokens":%d}}}`, n, n+2)
@@ -306,8 +305,8 @@ func TestScanCosts(t *testing.T) {
 	}
 }
 
-// TestScanAnswers keeps the items of an answer together: by the id of the
-// answer, and with nothing between them.
+// TestScanAnswers checks that the items of a response have a common response ID and are
+// contiguous.
 func TestScanAnswers(t *testing.T) {
 	call := func(id string) string {
 		return `response_item {"type":"function_call","call_id":"` + id + `","name":"f","arguments":"{}"}`
@@ -334,11 +333,11 @@ func TestScanAnswers(t *testing.T) {
 func TestScanTitle(t *testing.T) {
 	entries := scan(t, rollout("u1", `event_msg {"type":"thread_name_updated","thread_id":"x","thread_name":"A name"}`))
 	if got, ok := entries[2].Body.(*firn.Title); !ok || got.Name != "A name" || entries[3].Parent != entries[2].ID {
-		t.Errorf("a name reads %s", tell(entries))
+		t.Errorf("a name reads %s", describeEntries(entries))
 	}
 }
 
-// TestScanCut cuts every file at every byte.
+// TestScanCut truncates every file at every byte.
 func TestScanCut(t *testing.T) {
 	for name, data := range fixtures(t) {
 		step := 1 + len(data)/600

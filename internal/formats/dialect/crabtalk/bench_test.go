@@ -7,7 +7,7 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// BenchmarkScan reads answers of some length.
+// BenchmarkScan reads responses of some length.
 func BenchmarkScan(b *testing.B) {
 	line := []byte(`{"role":"assistant","content":"` + strings.Repeat(`It is said \"so\" here.\n`, 40) + `","tool_calls":[{"id":"call_1","type":"function","function":{"name":"bash","arguments":"{\"command\":\"ls\"}"}}]}`)
 	s := New().Scanner(dialect.Origin{})

@@ -25,7 +25,7 @@ func home(files map[string]string) fstest.MapFS {
 	return fsys
 }
 
-// list returns the transcripts of a home in words, and the faults.
+// list describes the transcripts of a home and the faults.
 func list(fsys fs.FS) (lines []string) {
 	for t, err := range New().Layout().Transcripts(fsys) {
 		if err != nil {
@@ -84,8 +84,8 @@ func TestOwns(t *testing.T) {
 	}
 }
 
-// TestPlace finds names that are free, and that CrabTalk takes for the latest of
-// the agent and the sender.
+// TestPlace checks that new names are unused and the latest of the agent and the sender for
+// CrabTalk.
 func TestPlace(t *testing.T) {
 	fsys := home(map[string]string{
 		"sessions/crab_user_1.jsonl": "", "sessions/crab_user_12_x.jsonl": "", "sessions/crab_user_hello.jsonl": "", "sessions/crab_user_99999999999.jsonl": "", "sessions/crab_tg-1_3/meta": "",
@@ -150,7 +150,7 @@ func TestMeta(t *testing.T) {
 	}
 }
 
-// TestKeys makes the same keys that the router does.
+// TestKeys checks that keys are the same as the router's.
 func TestKeys(t *testing.T) {
 	for _, s := range []string{"", "user", "TG:user-123", "a::b", ":::", "Ü%x", "a b", "…", "x\xffy", " x"} {
 		for _, agent := range []string{"crab", "My Agent", "a_b", "-x-", "ß", strings.Repeat("x", 70)} {

@@ -18,7 +18,7 @@ import (
 
 func TestTool(t *testing.T) { dialecttest.RunTool(t, New(), os.DirFS("testdata")) }
 
-// writer prints entries and remembers them, as who writes a file does.
+// writer prints entries and stores them, as the writer of a file does.
 type writer struct {
 	t       testing.TB
 	printer dialect.Printer
@@ -62,7 +62,7 @@ func (w *writer) print(entries ...firn.Entry) string {
 	return string(w.out[start:])
 }
 
-// chain makes entries that follow each other.
+// chain returns entries that follow each other.
 func chain(bodies ...firn.Body) []firn.Entry {
 	at := time.Date(2026, 4, 1, 9, 0, 0, 0, time.UTC)
 	entries := []firn.Entry{{Time: at, Body: &firn.Header{Session: "s", Agent: "crab", Key: "agent:crab:direct:tg%3a1"}}}
@@ -87,7 +87,7 @@ func result(id, name, text string) *firn.Message {
 	return &firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: id, Name: name, Content: []firn.Part{firn.Text{Text: text}}}}}
 }
 
-// TestPrintBytes writes what the corpus says, byte for byte as CrabTalk does.
+// TestPrintBytes writes the corpus byte for byte as CrabTalk does.
 func TestPrintBytes(t *testing.T) {
 	for name, data := range fixtures(t) {
 		entries := scan(t, dialect.Origin{}, data)
@@ -141,7 +141,8 @@ func TestPrintNative(t *testing.T) {
 	}
 }
 
-// TestPrintKept writes what a compaction keeps again, so that CrabTalk sends it.
+// TestPrintKept checks that messages kept by a compaction are repeated, so that CrabTalk
+// sends them.
 func TestPrintKept(t *testing.T) {
 	w := newWriter(t, dialect.Target{})
 	w.print(chain(user("one"), answer(firn.Text{Text: "1"}), user("two"), answer(firn.Text{Text: "2"}))...)
@@ -189,7 +190,7 @@ func TestPrintHides(t *testing.T) {
 	}
 }
 
-// conversation draws messages that CrabTalk can say as they are.
+// conversation draws messages that CrabTalk can represent exactly.
 func conversation(t *rapid.T) []firn.Body {
 	text := rapid.StringN(1, 40, 200).Filter(func(s string) bool { return !strings.Contains(s, "\x00") })
 	var bodies []firn.Body
@@ -225,7 +226,7 @@ func TestPrintScan(t *testing.T) {
 			if c, ok := bodies[i].(*firn.Compaction); ok {
 				want.Body = &firn.Compaction{Summary: c.Summary, FirstKept: e.ID}
 			}
-			if got, want := tell([]firn.Entry{e}), tell([]firn.Entry{want}); got != want {
+			if got, want := describeEntries([]firn.Entry{e}), describeEntries([]firn.Entry{want}); got != want {
 				rt.Errorf("came back %s, want %s", got, want)
 			}
 		}

@@ -13,7 +13,7 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// fixtures returns the files of the corpus by their names.
+// fixtures returns the files of the corpus by name.
 func fixtures(t testing.TB) map[string][]byte {
 	t.Helper()
 	names, err := filepath.Glob("testdata/*.jsonl")
@@ -29,7 +29,7 @@ func fixtures(t testing.TB) map[string][]byte {
 	return files
 }
 
-// scan reads a whole file, and checks what every scanner promises.
+// scan reads a whole file and checks the guarantees of a scanner.
 func scan(t testing.TB, from dialect.Origin, data []byte) []firn.Entry {
 	t.Helper()
 	s := New().Scanner(from)
@@ -63,8 +63,8 @@ func scan(t testing.TB, from dialect.Origin, data []byte) []firn.Entry {
 	return all
 }
 
-// tell puts entries into words, one line each.
-func tell(entries []firn.Entry) string {
+// describeEntries formats entries, one per line.
+func describeEntries(entries []firn.Entry) string {
 	var b strings.Builder
 	for _, e := range entries {
 		fmt.Fprintf(&b, "%s<%s ", e.ID, e.Parent)
@@ -139,14 +139,13 @@ l000011<l000010 user "next" @10:00:04
 	}
 	for name, data := range fixtures(t) {
 		from := dialect.Origin{Transcript: dialect.Transcript{Parts: []string{"sessions/" + name}}}
-		if got := tell(scan(t, from, data)); got != want[name] {
+		if got := describeEntries(scan(t, from, data)); got != want[name] {
 			t.Errorf("%s reads\n%s\nwant\n%s", name, got, want[name])
 		}
 	}
 }
 
-// TestScanTraps reads lines that CrabTalk itself stumbles over, and others that
-// it never wrote.
+// TestScanTraps reads lines that CrabTalk itself fails on, and others that it never wrote.
 func TestScanTraps(t *testing.T) {
 	const head = `{"agent":"my_agent","created_by":"","created_at":"never","zeal":7}` + "\n"
 	for _, c := range []struct{ name, lines, want string }{
@@ -168,7 +167,7 @@ func TestScanTraps(t *testing.T) {
 			`l000002< compaction "[archived as crab-1]" keeps l000002 archive_name="crab-1" archived_at="2026-05-01T00:00:00.25+00:00" @00:00:00.25`},
 	} {
 		entries := scan(t, dialect.Origin{}, []byte(c.lines+"\n"))
-		got := tell(entries[1:])
+		got := describeEntries(entries[1:])
 		if got != c.want+"\n" {
 			t.Errorf("%s: reads %s, want %s", c.name, got, c.want)
 		}
@@ -183,19 +182,19 @@ func TestScanTraps(t *testing.T) {
 
 func TestScanWithoutFirstLine(t *testing.T) {
 	from := dialect.Origin{Transcript: dialect.Transcript{ID: "crab_user_1", Agent: "crab", Key: "agent:crab:direct:user"}}
-	got := tell(scan(t, from, []byte(`{"role":"user","content":"x"}`+"\n")))
+	got := describeEntries(scan(t, from, []byte(`{"role":"user","content":"x"}`+"\n")))
 	if want := "< header crab_user_1 agent=crab key=agent:crab:direct:user\nl000001< user \"x\"\n"; got != want {
 		t.Errorf("reads %s, want %s", got, want)
 	}
 }
 
-// TestScanCut cuts every file at every byte: what is whole is read all the same.
+// TestScanCut truncates every file at every byte: every complete line is read.
 func TestScanCut(t *testing.T) {
 	for name, data := range fixtures(t) {
-		whole := tell(scan(t, dialect.Origin{}, data))
+		whole := describeEntries(scan(t, dialect.Origin{}, data))
 		for cut := range data {
 			entries := scan(t, dialect.Origin{}, data[:cut])
-			if got := tell(entries); len(entries) > 1 && !strings.HasPrefix(whole, got) {
+			if got := describeEntries(entries); len(entries) > 1 && !strings.HasPrefix(whole, got) {
 				t.Fatalf("%s cut at %d reads %s", name, cut, got)
 			}
 		}

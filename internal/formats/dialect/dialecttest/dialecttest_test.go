@@ -12,8 +12,8 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// plain is a small dialect that keeps all promises: every line is opaque. Its
-// lines are {"id":"...", anything}.
+// plain is a small correct dialect: every line is opaque. Its lines are {"id":"...",
+// anything}.
 type plain struct{}
 
 func (plain) Name() dialect.Name { return "plain" }
@@ -40,7 +40,7 @@ func (plain) Append(dst []byte, e firn.Entry) ([]byte, error) {
 	return append(dst, e.Body.(*firn.Opaque).Raw...), nil
 }
 
-// The ways to break a promise, each in one method.
+// Dialects that each violate one guarantee in one method.
 type (
 	refusing   struct{ plain }
 	wrongError struct{ plain }
@@ -88,7 +88,7 @@ func (squinting) Glance([]byte) (firn.Glance, error) { return firn.Glance{Kind: 
 
 func (c clobbering) Append(dst []byte, e firn.Entry) ([]byte, error) { return c.plain.Append(nil, e) }
 
-// record notes what the suite finds.
+// record stores the failures that the suite reports.
 type record struct{ found []string }
 
 func (*record) Helper() {}
@@ -106,7 +106,7 @@ func TestSuiteFindsBrokenPromises(t *testing.T) {
 	}
 	for _, test := range []struct {
 		dialect dialect.Dialect
-		want    string // part of what must be found; nothing may be found if empty
+		want    string // part of the expected failure; empty if none is expected
 	}{
 		{plain{}, ""},
 		{refusing{}, "refuses a JSON object"},

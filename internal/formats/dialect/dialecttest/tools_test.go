@@ -12,18 +12,18 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// simple is a small tool that keeps all promises. Its lines are {"id","role","text"},
-// one after the other, and a call is a text that begins with "call ". What the fields
-// say is changed in the printer or the scanner, to break one promise each.
+// simple is a small correct tool. Its lines are {"id","role","text"} in order, and a call
+// is a text that begins with "call ". The fields change the printer or the scanner to
+// violate one guarantee each.
 type simple struct {
 	dialect.Tool
-	// print changes a line that is printed; nil leaves it out.
+	// print changes a printed line; nil omits it.
 	print func(n int, l simpleLine) *simpleLine
-	// lose tells a loss of every second message.
+	// lose reports a loss of every second message.
 	lose bool
-	// late makes the scanner change its first entry when another line comes.
+	// late makes the scanner change its first entry after another line.
 	late bool
-	// stuck makes the scanner read nothing behind a line that it refused.
+	// stuck makes the scanner stop after a rejected line.
 	stuck bool
 }
 
@@ -128,8 +128,8 @@ func (p *simplePrinter) Repeat(firn.Entry, [][]byte) {}
 
 func (p *simplePrinter) Finish(dst []byte) ([]byte, error) { return dst, nil }
 
-// The suite finds a printer that loses, adds, changes or reorders anything, and a
-// scanner that depends on what follows.
+// TestToolSuiteFindsBrokenPromises checks that the suite detects a printer that loses,
+// adds, changes or reorders entries, and a scanner that depends on later lines.
 func TestToolSuiteFindsBrokenPromises(t *testing.T) {
 	var text bytes.Buffer
 	for i, l := range []simpleLine{{Role: "user", Text: "one"}, {Role: "assistant", Text: "call read"}, {Role: "toolResult", Text: "a file"}, {Role: "assistant", Text: "two"}, {Role: "user", Text: "three"}} {
@@ -148,7 +148,7 @@ func TestToolSuiteFindsBrokenPromises(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		tool simple
-		want string // part of what must be found; nothing may be found if empty
+		want string // part of the expected failure; empty if none is expected
 	}{
 		"whole":                {simple{}, ""},
 		"a loss that it tells": {simple{lose: true}, ""},

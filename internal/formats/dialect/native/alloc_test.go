@@ -7,7 +7,7 @@ import (
 	"firn.dev"
 )
 
-// typical are lines as sessions are full of them.
+// typical are common lines of sessions.
 var typical = []struct {
 	name, line     string
 	decode, glance float64

@@ -39,8 +39,8 @@ func corpusLines(t testing.TB, folder string) (lines [][]byte) {
 	return lines
 }
 
-// What pi itself wrote is written back as it was, but for what it spells in
-// more than one way.
+// TestCorpusBytes checks that pi's lines are written back unchanged, except for values that
+// pi encodes in several ways.
 func TestCorpusBytes(t *testing.T) {
 	same, different := 0, 0
 	for _, line := range corpusLines(t, "pi/golden") {
@@ -69,8 +69,8 @@ func TestCorpusBytes(t *testing.T) {
 	}
 }
 
-// Files of the first version have no ids. They are read but cannot be written:
-// that takes a dialect that knows the lines before.
+// TestFirstVersion checks version 1 files, which have no IDs. They can be read but not
+// written: that requires a dialect that knows the previous lines.
 func TestFirstVersion(t *testing.T) {
 	messages := 0
 	for _, line := range corpusLines(t, "pi-v1") {
@@ -146,7 +146,7 @@ func FuzzDecode(f *testing.F) {
 		}
 		out, err := d.Append(nil, entry)
 		if bytes.IndexByte(line, '\n') >= 0 {
-			return // more than one line: what is carried is written without the breaks, or not at all
+			return // several lines: carried values are written without line breaks, or not at all
 		}
 		if err != nil {
 			if entry.ID == "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// readAs checks what the message in an otherwise plain entry reads as.
+// readAs checks the decoding of a message in an otherwise plain entry.
 func readAs(t *testing.T, message string, want firn.Message) {
 	t.Helper()
 	entry, err := New().Decode([]byte(`{"type":"message","id":"a","parentId":null,"message":` + message + `}`))
@@ -40,7 +40,7 @@ func TestDecodeMessages(t *testing.T) {
 	readAs(t, `{"role":"custom","customType":"x","content":[]}`, firn.Message{Role: "custom", Parts: []firn.Part{}, Extra: fields("customType", `"x"`)})
 	readAs(t, `{"role":"branchSummary","summary":"s"}`, firn.Message{Role: "branchSummary", Extra: fields("summary", `"s"`)})
 
-	// What does not fit a field is carried, if the message makes sense without it.
+	// Values that do not fit a field are carried if they are not essential.
 	readAs(t, `{"role":"assistant","content":[],"model":null,"stopReason":7,"timestamp":"today","errorMessage":null}`,
 		firn.Message{Role: firn.RoleAssistant, Extra: fields("model", "null", "stopReason", "7", "timestamp", `"today"`, "errorMessage", "null")})
 	readAs(t, `{"role":"user","content":"hi","timestamp":1.5}`, firn.Message{Role: firn.RoleUser, Parts: hi, Extra: fields("timestamp", "1.5")})
@@ -91,7 +91,7 @@ func TestDecodeParts(t *testing.T) {
 	opaque("", `null`)
 }
 
-// Entries that make no sense are carried with their place in the tree.
+// TestDecodeOpaque checks that invalid entries are carried with their place in the tree.
 func TestDecodeOpaque(t *testing.T) {
 	for _, line := range []string{
 		`{"type":"message","id":"a","parentId":"p"}`,
@@ -138,7 +138,7 @@ func TestDecodeEnvelope(t *testing.T) {
 		line string
 		want firn.Entry
 	}{
-		{`{"type":"head"}`, firn.Entry{Body: &firn.Head{}}}, // as in files of the first version
+		{`{"type":"head"}`, firn.Entry{Body: &firn.Head{}}}, // as in version 1 files
 		{`{"type":"session_info","id":"a","parentId":"-"}`, firn.Entry{ID: "a", Body: &firn.Title{}}},
 		{`{"parentId":"p","id":"a","type":"head"}`, firn.Entry{ID: "a", Parent: "p", Body: &firn.Head{}}},
 		{`{"type":"head","id":"a","timestamp":"2026-11-15T03:40:15.0429+01:00"}`, firn.Entry{ID: "a", Time: when, Body: &firn.Head{}}},
@@ -157,8 +157,8 @@ func TestDecodeEnvelope(t *testing.T) {
 	}
 }
 
-// A long line must not be kept for the sake of a short id, and not read
-// differently from a short one.
+// TestDecodeLongLine checks that a short ID does not retain a long line, and that a long
+// line is decoded like a short one.
 func TestDecodeLongLine(t *testing.T) {
 	long := strings.Repeat("0123456789\n\"é\"", 1000)
 	for _, test := range golden {

@@ -9,7 +9,7 @@ import (
 	"firn.dev"
 )
 
-// The examples of the description must be what we read and write.
+// TestDocumentedLines checks the examples in the format specification.
 func TestDocumentedLines(t *testing.T) {
 	const file = "../../../../docs/format.md"
 	data, err := os.ReadFile(file)
@@ -42,14 +42,14 @@ func TestDocumentedLines(t *testing.T) {
 	}
 }
 
-// kinds are the types of entries that must be described.
+// kinds are the types of entries that must be documented.
 var kinds = []firn.Kind{
 	firn.KindHeader, firn.KindMessage, firn.KindCompaction, firn.KindBranchSummary, firn.KindTombstone, firn.KindLabel, firn.KindTitle,
 	firn.KindModelChange, firn.KindThinkingChange, firn.KindCustom, firn.KindCustomMessage, firn.KindHead, firn.KindErased,
 }
 
-// checkKnown checks that an example of a type of ours is read as such: an
-// opaque entry would be written back as it is, whatever it says.
+// checkKnown checks that an example of a firn type is decoded as such: an opaque entry
+// would be written back unchanged regardless of its content.
 func checkKnown(t *testing.T, at int, entry firn.Entry) {
 	t.Helper()
 	_, opaque := entry.Body.(*firn.Opaque)

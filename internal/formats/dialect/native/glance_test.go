@@ -31,7 +31,7 @@ func TestGlance(t *testing.T) {
 		{`{"type":"erased","id":"a","parentId":"p"}    ` + "\r", firn.Glance{Kind: firn.KindErased, ID: "a", Parent: "p"}},
 		{`{"type":"head","id":"a","id":"b","parentId":null,"parentId":"p"}`, firn.Glance{Kind: firn.KindHead, ID: "a"}},
 		{`{}`, firn.Glance{NoParent: true}},
-		// It does not look at what stands behind the parent.
+		// Data after the parent is not checked.
 		{`{"type":"head","id":"a","parentId":"p",rubbish}`, firn.Glance{Kind: firn.KindHead, ID: "a", Parent: "p"}},
 	} {
 		if got, err := New().Glance([]byte(test.line)); err != nil || got != test.want {
@@ -52,8 +52,7 @@ func TestGlanceRefuses(t *testing.T) {
 	}
 }
 
-// TestTimeAgreesWithDecode compares the time that is read on its own with that
-// of the whole entry, for every line there is.
+// TestTimeAgreesWithDecode compares Time with the time of the decoded entry for every line.
 func TestTimeAgreesWithDecode(t *testing.T) {
 	d := New()
 	told := 0

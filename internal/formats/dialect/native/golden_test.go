@@ -20,7 +20,7 @@ func ptr[T any](v T) *T { return &v }
 
 func raw(s string) json.RawMessage { return json.RawMessage(s) }
 
-// golden pairs entries with the lines they are written as. Most lines are pi's own.
+// golden pairs entries with their encoded lines. Most lines are pi's own.
 var golden = []struct {
 	name  string
 	entry firn.Entry
@@ -98,7 +98,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// What is written differently from how it was given must still mean the same.
+// TestAppendSettles checks that an entry that is normalized by encoding keeps its meaning.
 func TestAppendSettles(t *testing.T) {
 	user := func(m firn.Message) firn.Entry {
 		m.Role = firn.RoleUser

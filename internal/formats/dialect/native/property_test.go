@@ -13,7 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What is written reads back as the same entry and is then written the same.
+// TestRoundTripOfEntries checks that an encoded entry decodes to the same entry and then
+// encodes to the same bytes.
 func TestRoundTripOfEntries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := entries().Draw(t, "entry")
@@ -42,7 +43,7 @@ func TestRoundTripOfEntries(t *testing.T) {
 	})
 }
 
-// texts are what a log may hold: any text but NUL and invalid UTF-8.
+// texts generates the texts that a log may hold: any text without NUL and invalid UTF-8.
 func texts() *rapid.Generator[string] {
 	return rapid.Map(rapid.OneOf(rapid.String(), rapid.StringN(0, 40, -1), rapid.SampledFrom([]string{
 		"", "plain", "two\nlines\t\"quoted\" \\ /", "\x01\x1f\x7f", "<&>\u2028\u2029", "é😀\ufffd", strings.Repeat("long ", 900),
@@ -52,7 +53,7 @@ func texts() *rapid.Generator[string] {
 	})
 }
 
-// ids are texts that are not empty and not the mark of a root.
+// ids generates texts that are not empty and not the mark of a root.
 func ids() *rapid.Generator[firn.EntryID] {
 	return rapid.Map(texts(), func(s string) firn.EntryID { return firn.EntryID("i" + s) })
 }
@@ -67,19 +68,19 @@ func times() *rapid.Generator[time.Time] {
 	})
 }
 
-// values are raw JSON values.
+// values generates raw JSON values.
 func values() *rapid.Generator[json.RawMessage] {
 	return rapid.Map(rapid.SampledFrom([]string{
 		`null`, `true`, `0`, `-1.50e+400`, `"text \ud83d\ude00 \n é"`, `{}`, `[]`, `{"b":1,"a":[{"x":"y"}, 2 ]}`, `{"type":"text","id":"no"}`,
 	}), func(s string) json.RawMessage { return json.RawMessage(s) })
 }
 
-// maybe is nil about half of the time.
+// maybe generates nil about half of the time.
 func maybe(values *rapid.Generator[json.RawMessage]) *rapid.Generator[json.RawMessage] {
 	return rapid.OneOf(rapid.Just(json.RawMessage(nil)), values)
 }
 
-// unknown are members that have no field; no name is one of ours.
+// unknown generates members without a field; no name is a known one.
 func unknown() *rapid.Generator[firn.Fields] {
 	field := rapid.Custom(func(t *rapid.T) firn.Field {
 		return firn.Field{Name: "x-" + texts().Draw(t, "name"), Value: values().Draw(t, "value")}
@@ -198,7 +199,7 @@ func usages() *rapid.Generator[*firn.Usage] {
 	})
 }
 
-// parts are nil if there are none, as they read.
+// parts generates parts; nil if there are none, as in decoding.
 func parts() *rapid.Generator[[]firn.Part] {
 	part := rapid.Custom(func(t *rapid.T) firn.Part {
 		text := func(name string) string { return texts().Draw(t, name) }

@@ -38,7 +38,7 @@ func sample(t testing.TB) string {
 	return string(data)
 }
 
-// home is one of OpenClaw's with the recorded table and files for its rows.
+// home returns a home of OpenClaw with the recorded table and files for its rows.
 func home(t testing.TB) fstest.MapFS {
 	return fstest.MapFS{
 		"openclaw.json":       file("{}"),
@@ -164,7 +164,7 @@ func TestPlace(t *testing.T) {
 		{"new", "", "agent:main:telegram:group:-1:topic:7", dir + "new-topic-7.jsonl"},
 		{"new", "", "agent:main:x:group:y:topic:a b/(é)", dir + "new-topic-a%20b%2F(%C3%A9).jsonl"},
 		{"0b9a2f3e-1111-4111-8111-000000000001", "", "", dir + "0b9a2f3e-1111-4111-8111-000000000001-2.jsonl"},
-		{"0B9A2F3E-1111-4111-8111-000000000003", "", "", dir + "0B9A2F3E-1111-4111-8111-000000000003-2.jsonl"}, // put aside
+		{"0B9A2F3E-1111-4111-8111-000000000003", "", "", dir + "0B9A2F3E-1111-4111-8111-000000000003-2.jsonl"}, // archived
 		{"../x", "", "", dir + dialect.UUID("openclaw", "../x") + ".jsonl"},
 		{"a-topic-b", "", "", dir + dialect.UUID("openclaw", "a-topic-b") + ".jsonl"},
 		{"a.jsonl", "", "", dir + dialect.UUID("openclaw", "a.jsonl") + ".jsonl"},
@@ -221,8 +221,8 @@ func TestIndexOfNewSession(t *testing.T) {
 	}
 }
 
-// A label is what OpenClaw shows first; a title that is too long for one stands
-// in its place.
+// TestIndexLabel checks that the label, which OpenClaw shows first, is set, and replaced by
+// a title that is too long for it.
 func TestIndexLabel(t *testing.T) {
 	h := fstest.MapFS{dir + "sessions.json": file(`{"agent:main:firn-s1":{"sessionId":"s1","updatedAt":1,"label":"old"}}`)}
 	long := strings.Repeat("long ", 20) + "title"
@@ -266,7 +266,8 @@ func TestIndexOfAnotherSessionUnderTheKey(t *testing.T) {
 	}
 }
 
-// Both generations of keys are the same to us; the one that is there stays.
+// TestIndexGenerations checks that both spellings of a key are equal and that the existing
+// one is kept.
 func TestIndexGenerations(t *testing.T) {
 	for there, told := range map[string]string{
 		"agent:main:dm:alice":               "agent:main:direct:alice",
@@ -293,7 +294,8 @@ func TestIndexOfFilesWithOtherNames(t *testing.T) {
 	}
 }
 
-// A table that makes no sense is not written anew: all other rows would be lost.
+// TestIndexRefusesDamage checks that an invalid table is not rewritten: all other rows
+// would be lost.
 func TestIndexRefusesDamage(t *testing.T) {
 	for _, data := range []string{"not JSON", `{"a":{}`, `[]`, `{"a":{},}`} {
 		h := fstest.MapFS{dir + "sessions.json": file(data), dir + "x.jsonl": file("")}
@@ -347,7 +349,7 @@ func TestResume(t *testing.T) {
 	}
 }
 
-// FuzzTranscripts lists homes of any files and any table, and enters a session.
+// FuzzTranscripts lists arbitrary homes and tables, and adds a session.
 func FuzzTranscripts(f *testing.F) {
 	f.Add("x.jsonl", "x-topic-7.jsonl", "x.jsonl.reset.2026-01-24T04-00-00.000Z", `{"agent:main:main":{"sessionId":"x","updatedAt":1}}`)
 	f.Add("a.jsonl", "A.jsonl", "a.jsonl.zst", sample(f))

@@ -30,8 +30,8 @@ func TestCorpus(t *testing.T) {
 	dialecttest.RunTool(t, tool, os.DirFS(corpus+"/pi/golden"))
 }
 
-// A transcript is read and written as pi does it; only what is carried is
-// called OpenClaw's, and is written as it was.
+// TestTranscriptsArePis checks that a transcript is read and written as pi does; only
+// carried lines are labeled as OpenClaw's, and written unchanged.
 func TestTranscriptsArePis(t *testing.T) {
 	const reset = `{"type":"reset","id":"r","parentId":"a","timestamp":"2026-11-15T02:40:15.042Z","reason":"new"}`
 	text := `{"type":"session","version":3,"id":"s","timestamp":"2026-11-15T02:40:15.042Z","cwd":"/w"}
@@ -73,7 +73,7 @@ func TestTranscriptsArePis(t *testing.T) {
 	}
 }
 
-// FuzzScanner gives the scanner any lines.
+// FuzzScanner reads arbitrary lines.
 func FuzzScanner(f *testing.F) {
 	f.Add(torn(f))
 	f.Fuzz(func(t *testing.T, data []byte) {

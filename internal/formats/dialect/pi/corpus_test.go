@@ -25,8 +25,8 @@ func TestCorpus(t *testing.T) {
 	dialecttest.RunTool(t, tool, os.DirFS("testdata"))
 }
 
-// Files of the third version read as they do line by line, which is what the
-// contexts that pi itself made of them were compared with (see package window).
+// TestThirdVersionIsNative checks that version 3 files read the same as line by line, which
+// was compared with pi's own contexts (see package window).
 func TestThirdVersionIsNative(t *testing.T) {
 	for _, name := range files(t) {
 		if strings.Contains(name, "pi-v1") {
@@ -49,8 +49,8 @@ func TestThirdVersionIsNative(t *testing.T) {
 	}
 }
 
-// TestMigrations compares with what pi 0.58.3 made of files of its first
-// version. The texts in them were cut short since, which pi does not mind.
+// TestMigrations compares with the migration of version 1 files by pi 0.58.3. Texts in them
+// were shortened afterwards.
 func TestMigrations(t *testing.T) {
 	for _, name := range []string{"before-compaction", "large-session"} {
 		var want struct {
@@ -99,8 +99,7 @@ func TestMigrations(t *testing.T) {
 	}
 }
 
-// contextOf counts the messages of pi's context, as it lists them before it
-// leaves out what a provider does not take.
+// contextOf counts the messages of pi's context before provider-specific filtering.
 func contextOf(p window.Path) (n int, first string) {
 	for _, e := range p.Entries {
 		role := ""

@@ -21,10 +21,10 @@ const corpus = "../../../../testdata/corpus"
 
 var tool = pi.New(native.New())
 
-// when is when everything in these tests happens.
+// when is the time of all entries in these tests.
 var when = time.Date(2026, 11, 15, 2, 40, 15, 42e6, time.UTC)
 
-// scanned is what the scanner makes of lines, those that are no objects left out.
+// scanned returns the entries of lines, skipping those that are not objects.
 func scanned(lines [][]byte) (entries []firn.Entry) {
 	s := tool.Scanner(dialect.Origin{Transcript: dialect.Transcript{ID: "origin"}})
 	for _, line := range lines {
@@ -36,7 +36,7 @@ func scanned(lines [][]byte) (entries []firn.Entry) {
 
 func scanText(text string) []firn.Entry { return scanned(split([]byte(text))) }
 
-// split cuts a file into its lines.
+// split splits a file into lines.
 func split(data []byte) (lines [][]byte) {
 	for line := range bytes.Lines(data) {
 		if line = bytes.TrimRight(line, "\n"); len(bytes.TrimSpace(line)) > 0 {
@@ -68,7 +68,7 @@ func files(t testing.TB) (names []string) {
 	return names
 }
 
-// pathOf is the live part of what was read.
+// pathOf returns the live path of the entries.
 func pathOf(t testing.TB, entries []firn.Entry) window.Path {
 	t.Helper()
 	var records []firn.Record
@@ -88,7 +88,7 @@ func pathOf(t testing.TB, entries []firn.Entry) window.Path {
 	return p
 }
 
-// sent are the texts that a model is sent.
+// sent returns the texts that are sent to the model.
 func sent(t testing.TB, entries []firn.Entry) (texts []string) {
 	t.Helper()
 	for _, it := range window.Build(pathOf(t, entries), window.Options{}).Items {
@@ -97,7 +97,7 @@ func sent(t testing.TB, entries []firn.Entry) (texts []string) {
 	return texts
 }
 
-// textOf tells a message in one line.
+// textOf formats a message on one line.
 func textOf(m firn.Message) string {
 	words := []string{string(m.Role) + ":"}
 	for _, part := range m.Parts {
@@ -113,7 +113,7 @@ func textOf(m firn.Message) string {
 	return strings.Join(words, " ")
 }
 
-// ids lists the ids of entries.
+// ids lists the IDs of entries.
 func ids(entries []firn.Entry) (all []string) {
 	for _, e := range entries {
 		all = append(all, string(e.ID))
@@ -121,7 +121,7 @@ func ids(entries []firn.Entry) (all []string) {
 	return all
 }
 
-// find returns the entry with that id.
+// find returns the entry with this ID.
 func find(t testing.TB, entries []firn.Entry, id firn.EntryID) firn.Entry {
 	t.Helper()
 	for _, e := range entries {
@@ -157,29 +157,29 @@ func header() firn.Entry {
 	return firn.Entry{Time: when, Body: &firn.Header{Session: "s", Version: 3, CWD: "/w"}}
 }
 
-// transcript is a file of pi that firn goes on with, as a store does it: each
-// entry is printed by a printer that has been told the whole file.
+// transcript is a file of pi that firn appends to, as a store does: each entry is printed
+// by a printer that received the whole file.
 type transcript struct {
 	t      testing.TB
 	lines  [][]byte
 	losses []dialect.Loss
-	// fresh makes a new printer for every entry, as another process would.
+	// fresh creates a new printer for every entry, as another process would.
 	fresh   bool
 	printer dialect.Printer
-	// untold keeps what was written from the printer.
+	// untold withholds the written entries from the printer.
 	untold bool
 }
 
 func (f *transcript) target() dialect.Target {
 	to := dialect.Target{Session: "s", CWD: "/w", Lose: func(l dialect.Loss) { f.losses = append(f.losses, l) }}
 	if !f.untold {
-		to.Told = f.told
+		to.Told = f.written
 	}
 	return to
 }
 
-// told yields the path since an entry.
-func (f *transcript) told(since firn.EntryID) iter.Seq[dialect.Told] {
+// written yields the path from since on.
+func (f *transcript) written(since firn.EntryID) iter.Seq[dialect.Told] {
 	entries, lines := f.read()
 	var tree firn.Tree
 	place := make(map[int]int)
@@ -244,7 +244,7 @@ func (f *transcript) add(e firn.Entry) {
 	f.lines = append(f.lines, split(out)...)
 }
 
-// head is the last entry of the file.
+// head returns the last entry of the file.
 func (f *transcript) head() firn.EntryID {
 	entries := f.entries()
 	return entries[len(entries)-1].ID

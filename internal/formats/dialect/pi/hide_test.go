@@ -13,9 +13,9 @@ import (
 	"pgregory.net/rapid"
 )
 
-// piSends is what pi 0.73 makes of a file: the path from the last line to its
-// root, from the first kept entry of the latest compaction on. It knows neither
-// tombstones nor edits.
+// piSends returns the context of pi 0.73 for a file: the path from the last line to its
+// root, from the first kept entry of the latest compaction on. It ignores tombstones and
+// edits.
 func piSends(t testing.TB, lines [][]byte) (texts []string) {
 	t.Helper()
 	type line struct {
@@ -63,7 +63,7 @@ func piSends(t testing.TB, lines [][]byte) (texts []string) {
 	return texts
 }
 
-// messageText tells a message of pi as textOf does.
+// messageText formats a message of pi as textOf does.
 func messageText(t testing.TB, raw json.RawMessage) string {
 	var m struct {
 		Role       string
@@ -95,8 +95,8 @@ func messageText(t testing.TB, raw json.RawMessage) string {
 	return strings.Join(words, " ")
 }
 
-// firnSends is what firn makes of entries, in the same words. Results without a
-// call are left out, as every provider's rules do.
+// firnSends returns firn's context of entries in the same format. Results without a call
+// are omitted, as for every provider.
 func firnSends(t testing.TB, entries []firn.Entry) (texts []string) {
 	t.Helper()
 	p := pathOf(t, entries)
@@ -125,8 +125,9 @@ func firnSends(t testing.TB, entries []firn.Entry) (texts []string) {
 	return texts
 }
 
-// begin is a file with a few turns: q1, then a call and its result, a1, q2, a2.
-func begin(t testing.TB, fresh bool) *transcript {
+// newTranscript returns a file with a few turns: q1, then a call and its result, a1, q2,
+// a2.
+func newTranscript(t testing.TB, fresh bool) *transcript {
 	f := &transcript{t: t, fresh: fresh}
 	for _, e := range []firn.Entry{
 		header(), user("q1", "", "one"), assistant("c1", "q1", firn.ToolCall{ID: "k1", Name: "read"}), result("r1", "c1", "k1", "file"),
@@ -137,7 +138,7 @@ func begin(t testing.TB, fresh bool) *transcript {
 	return f
 }
 
-// both checks that firn and pi send the same of a file, and what.
+// both checks that firn and pi send the wanted messages of a file.
 func (f *transcript) both(want ...string) {
 	f.t.Helper()
 	if diff := cmp.Diff(want, piSends(f.t, f.lines)); diff != "" {
@@ -165,7 +166,7 @@ func TestHide(t *testing.T) {
 			{"a result", "r1", []string{"user: one", "assistant: call k1", "assistant: done one", "user: two", "assistant: done two"}},
 		} {
 			t.Run(fmt.Sprintf("%s, fresh %t", test.name, fresh), func(t *testing.T) {
-				f := begin(t, fresh)
+				f := newTranscript(t, fresh)
 				before := len(f.lines)
 				f.add(hide("t1", f.head(), test.target))
 				f.both(test.want...)
@@ -179,7 +180,7 @@ func TestHide(t *testing.T) {
 						t.Errorf("the copy %s counts what its original cost", e.ID)
 					}
 				}
-				if diff := cmp.Diff(begin(t, false).lines, f.lines[:before]); diff != "" {
+				if diff := cmp.Diff(newTranscript(t, false).lines, f.lines[:before]); diff != "" {
 					t.Errorf("what was there was changed:\n%s", diff)
 				}
 			})
@@ -187,11 +188,11 @@ func TestHide(t *testing.T) {
 	}
 }
 
-// What hangs under an entry that was said again, by its old name, hangs under
-// the new one: what is hidden stays hidden there, too.
+// TestHideThenFollowOldNames checks that children of a copied entry, by its old ID, follow
+// the copy: hidden entries stay hidden.
 func TestHideThenFollowOldNames(t *testing.T) {
 	for _, fresh := range []bool{false, true} {
-		f := begin(t, fresh)
+		f := newTranscript(t, fresh)
 		f.add(hide("t1", f.head(), "q1"))
 		f.add(user("x", "a1", "from the old a1"))
 		f.both("assistant: call k1", "toolResult: result k1 file", "assistant: done one", "user: from the old a1")
@@ -202,16 +203,16 @@ func TestHideThenFollowOldNames(t *testing.T) {
 	}
 }
 
-// A compaction that is hidden is undone for pi, too; one that is copied keeps
-// from the copies.
+// TestHideCompactions checks that a hidden compaction is undone for pi, too, and that a
+// copied one keeps from the copies.
 func TestHideCompactions(t *testing.T) {
-	f := begin(t, true)
+	f := newTranscript(t, true)
 	f.add(firn.Entry{ID: "z", Parent: "a2", Time: when, Body: &firn.Compaction{Summary: "S", FirstKept: "q2"}})
 	f.add(user("q3", "z", "three"))
 	f.both("summary S", "user: two", "assistant: done two", "user: three")
-	f.add(hide("t1", f.head(), "a1")) // which is compacted away
+	f.add(hide("t1", f.head(), "a1")) // it was compacted
 	f.both("summary S", "user: two", "assistant: done two", "user: three")
-	f.add(hide("t2", f.head(), "q2")) // from which is kept
+	f.add(hide("t2", f.head(), "q2")) // the first kept entry
 	f.both("summary S", "assistant: done two", "user: three")
 	copied := ""
 	for _, e := range f.entries() {
@@ -227,7 +228,7 @@ func TestRestore(t *testing.T) {
 	whole := []string{"user: one", "assistant: call k1", "toolResult: result k1 file", "assistant: done one", "user: two", "assistant: done two", "user: three"}
 	without := slices.Concat(whole[:4], whole[5:])
 	for _, fresh := range []bool{false, true} {
-		f := begin(t, fresh)
+		f := newTranscript(t, fresh)
 		f.add(hide("t1", f.head(), "q2"))
 		f.add(user("q3", f.head(), "three"))
 		f.both(without...)
@@ -241,10 +242,11 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// To go back would show what else was hidden since. It is not done, and told.
+// TestRestoreShowsNothingElse checks that an entry is not restored if that would reveal
+// others hidden since, and that the loss is reported.
 func TestRestoreShowsNothingElse(t *testing.T) {
 	for _, fresh := range []bool{false, true} {
-		f := begin(t, fresh)
+		f := newTranscript(t, fresh)
 		f.add(hide("t1", f.head(), "q1"))
 		f.add(hide("t2", f.head(), "q2"))
 		if len(f.losses) > 0 {
@@ -260,9 +262,9 @@ func TestRestoreShowsNothingElse(t *testing.T) {
 	}
 }
 
-// What counts for the session as a whole is not said twice.
+// TestHideCopiesNoBookkeeping checks that session-wide entries are not copied.
 func TestHideCopiesNoBookkeeping(t *testing.T) {
-	f := begin(t, true)
+	f := newTranscript(t, true)
 	add := func(id firn.EntryID, body firn.Body) {
 		f.add(firn.Entry{ID: id, Parent: f.head(), Time: when, Body: body})
 	}
@@ -295,9 +297,9 @@ func TestHideCopiesNoBookkeeping(t *testing.T) {
 	}
 }
 
-// A target on a branch that was left needs no more than the tombstone.
+// TestHideElsewhere checks that a target on an abandoned branch needs only the tombstone.
 func TestHideElsewhere(t *testing.T) {
-	f := begin(t, true)
+	f := newTranscript(t, true)
 	f.add(firn.Entry{ID: "h", Parent: "a1", Time: when, Body: &firn.Head{}})
 	before := len(f.lines)
 	f.add(hide("t", "h", "q2"))
@@ -306,18 +308,17 @@ func TestHideElsewhere(t *testing.T) {
 	}
 }
 
-// Lines that pi cannot find by an id are no place to hang anything under.
+// TestGoOnBehindLinesWithoutIDs checks that lines without an ID have no children.
 func TestGoOnBehindLinesWithoutIDs(t *testing.T) {
-	f := begin(t, true)
+	f := newTranscript(t, true)
 	f.lines = append(f.lines, []byte(`{"type":"note","text":"no id"}`))
 	f.add(user("q3", f.head(), "three"))
 	f.lines = slices.DeleteFunc(f.lines, func(line []byte) bool { return strings.Contains(string(line), "no id") })
 	f.both("user: one", "assistant: call k1", "toolResult: result k1 file", "assistant: done one", "user: two", "assistant: done two", "user: three")
 }
 
-// TestRandomHiding adds, hides, restores, compacts and branches at random: pi
-// must be sent what firn is, unless a loss was told; and what is hidden must
-// never be sent.
+// TestRandomHiding adds, hides, restores, compacts and branches at random: pi must send the
+// same messages as firn unless a loss was reported, and never a hidden one.
 func TestRandomHiding(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		f := &transcript{t: t, fresh: rapid.Bool().Draw(r, "fresh")}

@@ -16,7 +16,7 @@ import (
 
 func file() *fstest.MapFile { return &fstest.MapFile{Data: []byte(head3)} }
 
-// home is one of pi's.
+// home returns a home of pi.
 func home() fstest.MapFS {
 	return fstest.MapFS{
 		"auth.json":     file(),
@@ -81,11 +81,11 @@ func TestTranscripts(t *testing.T) {
 		t.Errorf("a file with a name of its own reads as %+v", hand)
 	}
 	for range tool.Layout().Transcripts(home()) {
-		break // nothing more is asked for
+		break // stopping early must work
 	}
 }
 
-// broken is a home in which a directory cannot be read.
+// broken is a home with an unreadable directory.
 type broken struct{ fstest.MapFS }
 
 func (b broken) ReadDir(name string) ([]fs.DirEntry, error) {
@@ -162,7 +162,7 @@ func TestRestOfLayout(t *testing.T) {
 	}
 }
 
-// FuzzTranscripts lists homes of any files.
+// FuzzTranscripts lists arbitrary homes.
 func FuzzTranscripts(f *testing.F) {
 	f.Add("sessions/--w--/2026-03-16T10-00-00-120Z_a.jsonl", "sessions/--w--/2026-03-17T10-00-00-120Z_a.jsonl", "a.jsonl")
 	f.Add("sessions/as_long_as_a_stamp_is_.jsonl", "sessions/aslongastimestampsareee.jsonl", "sessions/aslongastimestampsareeee_x.jsonl")
@@ -177,7 +177,7 @@ func FuzzTranscripts(f *testing.F) {
 		taken := make(map[firn.ID]bool)
 		for tr, err := range tool.Layout().Transcripts(h) {
 			if err != nil {
-				continue // a file where a directory should be
+				continue // a file in place of a directory
 			}
 			if taken[tr.ID] || tr.ID.Check() != nil || len(tr.Parts) != 1 {
 				t.Fatalf("%q has the id %q", tr.Parts, tr.ID)

@@ -16,7 +16,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// printed prints entries with a printer that is told nothing.
+// printed prints entries with a printer that has no access to written entries.
 func printed(t testing.TB, to dialect.Target, entries ...firn.Entry) string {
 	t.Helper()
 	p := tool.Printer(to)
@@ -79,8 +79,8 @@ func TestPrintBytes(t *testing.T) {
 	}
 }
 
-// What pi wrote is printed as pi wrote it, but for what it spells in more than
-// one way.
+// TestPrintAsPi checks that pi's lines are printed unchanged, except for values that pi
+// encodes in several ways.
 func TestPrintAsPi(t *testing.T) {
 	same := 0
 	for _, name := range files(t) {
@@ -127,8 +127,8 @@ func TestPrintRefuses(t *testing.T) {
 	}
 }
 
-// Every loss that a printer tells is one of the limits, and what is lost for pi
-// is written for firn.
+// TestPrintLosses checks that every reported loss is one of the limits, and that the lost
+// entry is written for firn.
 func TestPrintLosses(t *testing.T) {
 	answered := assistant("b", "a", firn.Text{Text: "B"})
 	answered.Extra = firn.Fields{{Name: "knew", Value: json.RawMessage(`"a"`)}}
@@ -170,8 +170,8 @@ func TestPrintLosses(t *testing.T) {
 	}
 }
 
-// What cannot be read again is hidden by an edit of the context, which pi knows
-// since 0.87.
+// TestPrintOmits checks that an entry that cannot be read again is hidden by a context
+// edit, which pi supports since 0.87.
 func TestPrintOmits(t *testing.T) {
 	grave := hide("t", "b", "a")
 	grave.Body.(*firn.Tombstone).Reason = "a secret"
@@ -186,8 +186,7 @@ func TestPrintOmits(t *testing.T) {
 	}
 }
 
-// TestPrintAndScan prints random trees of what firn's own agent writes. They
-// must read as the same entries.
+// TestPrintAndScan prints random trees as firn's own agent writes them and reads them back.
 func TestPrintAndScan(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		entries := []firn.Entry{header()}
@@ -217,7 +216,7 @@ func TestPrintAndScan(t *testing.T) {
 	})
 }
 
-// bodies are what entries say that need nothing else.
+// bodies generates bodies without references to other entries.
 func bodies(known []firn.EntryID) *rapid.Generator[firn.Body] {
 	return rapid.Custom(func(r *rapid.T) firn.Body {
 		text := rapid.StringMatching(`[a-z<é"\n ]{1,12}`).Draw(r, "text")

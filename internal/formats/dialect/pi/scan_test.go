@@ -16,8 +16,8 @@ import (
 
 const head3 = `{"type":"session","version":3,"id":"s","timestamp":"2026-11-15T02:40:15.042Z","cwd":"/w"}` + "\n"
 
-// say is a line of pi in which the user speaks.
-func say(id, parent, text string) string {
+// userLine returns a line of pi with a user message.
+func userLine(id, parent, text string) string {
 	if parent != "null" {
 		parent = `"` + parent + `"`
 	}
@@ -75,25 +75,25 @@ func TestScanSecondVersion(t *testing.T) {
 func TestScanShapes(t *testing.T) {
 	for _, test := range []struct {
 		name, text string
-		// want lists id and parent of each entry, then what a model is sent.
+		// want lists ID and parent of each entry, sent the messages sent to the model.
 		want, sent string
 	}{
-		{"branches", head3 + say("a", "null", "A") + say("b", "a", "B") + say("c", "a", "C"), "a< b<a c<a", "A C"},
-		{"a second root", head3 + say("a", "null", "A") + say("b", "null", "B"), "a< b<", "B"},
-		{"a parent that is not there", head3 + say("a", "null", "A") + say("b", "gone", "B"), "a< b<a", "A B"},
-		{"a parent that comes later", head3 + say("a", "b", "A") + say("b", "null", "B") + say("c", "b", "C"), "a< b< c<b", "B C"},
-		{"its own parent", head3 + say("a", "null", "A") + say("b", "b", "B"), "a< b<a", "A B"},
-		{"an id twice", head3 + say("a", "null", "A") + say("b", "a", "B") + say("a", "b", "A again") + say("c", "a", "C"),
+		{"branches", head3 + userLine("a", "null", "A") + userLine("b", "a", "B") + userLine("c", "a", "C"), "a< b<a c<a", "A C"},
+		{"a second root", head3 + userLine("a", "null", "A") + userLine("b", "null", "B"), "a< b<", "B"},
+		{"a parent that is not there", head3 + userLine("a", "null", "A") + userLine("b", "gone", "B"), "a< b<a", "A B"},
+		{"a parent that comes later", head3 + userLine("a", "b", "A") + userLine("b", "null", "B") + userLine("c", "b", "C"), "a< b< c<b", "B C"},
+		{"its own parent", head3 + userLine("a", "null", "A") + userLine("b", "b", "B"), "a< b<a", "A B"},
+		{"an id twice", head3 + userLine("a", "null", "A") + userLine("b", "a", "B") + userLine("a", "b", "A again") + userLine("c", "a", "C"),
 			"a< b<a a.l000004<b c<a.l000004", "A B A again C"},
-		{"no header", say("a", "null", "A") + say("b", "a", "B"), "a< b<a", "A B"},
-		{"a second header", head3 + say("a", "null", "A") + head3 + say("b", "a", "B"), "a< l000003<a b<a", "A B"},
-		{"no id and no parent at the end", head3 + say("a", "null", "A") + `{"type":"tombstone","deleted_uuid":"a"}` + "\n", "a< l000003<a", "A"},
+		{"no header", userLine("a", "null", "A") + userLine("b", "a", "B"), "a< b<a", "A B"},
+		{"a second header", head3 + userLine("a", "null", "A") + head3 + userLine("b", "a", "B"), "a< l000003<a b<a", "A B"},
+		{"no id and no parent at the end", head3 + userLine("a", "null", "A") + `{"type":"tombstone","deleted_uuid":"a"}` + "\n", "a< l000003<a", "A"},
 		{"no ids under a header of version 3", head3 + `{"type":"message","message":{"role":"user","content":"A"}}` + "\n" + `{"type":"message","message":{"role":"user","content":"B"}}` + "\n",
 			"l000002< l000003<l000002", "A B"},
-		{"unknown types are parents", head3 + say("a", "null", "A") + `{"type":"usage","id":"u","parentId":"a","timestamp":"2026-11-15T02:40:15.042Z","kind":"x"}` + "\n" + say("b", "u", "B"),
+		{"unknown types are parents", head3 + userLine("a", "null", "A") + `{"type":"usage","id":"u","parentId":"a","timestamp":"2026-11-15T02:40:15.042Z","kind":"x"}` + "\n" + userLine("b", "u", "B"),
 			"a< u<a b<u", "A B"},
-		{"firn's own types", head3 + say("a", "null", "A") + say("b", "a", "B") +
-			`{"type":"tombstone","id":"t","parentId":"b","timestamp":"2026-11-15T02:40:15.042Z","targetId":"a"}` + "\n" + say("c", "t", "C"),
+		{"firn's own types", head3 + userLine("a", "null", "A") + userLine("b", "a", "B") +
+			`{"type":"tombstone","id":"t","parentId":"b","timestamp":"2026-11-15T02:40:15.042Z","targetId":"a"}` + "\n" + userLine("c", "t", "C"),
 			"a< b<a t<b c<t", "B C"},
 	} {
 		entries := scanText(test.text)
@@ -104,7 +104,7 @@ func TestScanShapes(t *testing.T) {
 		if got := strings.Join(shape, " "); got != test.want {
 			t.Errorf("%s: read as %s, want %s", test.name, got, test.want)
 		}
-		if got := said(t, entries); got != test.sent {
+		if got := sentTexts(t, entries); got != test.sent {
 			t.Errorf("%s: a model is sent %q, want %q", test.name, got, test.sent)
 		}
 		if _, ok := entries[0].Body.(*firn.Header); !ok {
@@ -113,8 +113,8 @@ func TestScanShapes(t *testing.T) {
 	}
 }
 
-// said are the texts of what a model is sent, without who said them.
-func said(t *testing.T, entries []firn.Entry) string {
+// sentTexts returns the texts that are sent to the model, without roles.
+func sentTexts(t *testing.T, entries []firn.Entry) string {
 	var all []string
 	for _, text := range sent(t, entries) {
 		_, text, _ = strings.Cut(text, ": ")
@@ -123,7 +123,7 @@ func said(t *testing.T, entries []firn.Entry) string {
 	return strings.Join(all, " ")
 }
 
-// What is not understood is carried as the line it is.
+// TestScanCarries checks that unknown lines are carried unchanged.
 func TestScanCarries(t *testing.T) {
 	for kind, line := range map[string]string{
 		"usage":        `{"type":"usage","id":"u","parentId":"a","timestamp":"2026-11-15T02:40:15.042Z","kind":"x","usage":{"input":1.50}}`,
@@ -131,12 +131,12 @@ func TestScanCarries(t *testing.T) {
 		"message":      `{"type":"message","id":"u","parentId":"a","timestamp":"2026-11-15T02:40:15.042Z","message":{"role":"user","content":null}}`,
 		"":             `{"id":"u","parentId":"a","mystery":true}`,
 	} {
-		entries := scanText(head3 + say("a", "null", "A") + line + "\n" + say("b", "u", "B"))
+		entries := scanText(head3 + userLine("a", "null", "A") + line + "\n" + userLine("b", "u", "B"))
 		c, ok := entries[2].Body.(*firn.Custom)
 		if !ok || c.Type != dialect.LineType(dialect.Pi, kind) || string(c.Data) != line || !dialect.IsLine(dialect.Pi, c) {
 			t.Errorf("%q reads as %+v", line, entries[2].Body)
 		}
-		if got := said(t, entries); got != "A B" {
+		if got := sentTexts(t, entries); got != "A B" {
 			t.Errorf("%q: a model is sent %q", line, got)
 		}
 	}
@@ -166,27 +166,28 @@ func TestScanRefusesWhatIsNoObject(t *testing.T) {
 	}
 }
 
-// An edit counts on its branch only, and the latest one of an entry.
+// TestScanEdits checks that an edit applies to its branch only, and that the latest one of
+// an entry counts.
 func TestScanEdits(t *testing.T) {
 	edit := func(id, parent, target, replacement string) string {
 		return fmt.Sprintf(`{"type":"context_edit","id":%q,"parentId":%q,"timestamp":"2026-11-15T02:40:15.042Z","targetId":%q,"replacement":%s}`+"\n", id, parent, target, replacement)
 	}
-	base := head3 + say("a", "null", "A") + say("b", "a", "B") + say("c", "b", "C")
+	base := head3 + userLine("a", "null", "A") + userLine("b", "a", "B") + userLine("c", "b", "C")
 	hidden := base + edit("x", "c", "b", "null")
 	for _, test := range []struct{ name, text, sent string }{
 		{"hidden", hidden, "A C"},
-		{"hidden for what follows", hidden + say("d", "x", "D"), "A C D"},
-		{"hidden twice", hidden + edit("y", "x", "b", "null") + say("d", "y", "D"), "A C D"},
-		{"hidden, then replaced", hidden + edit("y", "x", "b", `{"content":"other"}`) + say("d", "y", "D"), "A B C D"},
-		{"not on another branch", hidden + say("d", "c", "D"), "A B C D"},
-		{"on the branch again", hidden + say("d", "c", "D") + say("e", "x", "E"), "A C E"},
-		{"on another branch, and hidden there, too", hidden + say("d", "c", "D") + edit("y", "d", "b", "null") + say("e", "y", "E"), "A C D E"},
-		{"an edit that begins a branch", hidden + edit("y", "b", "a", "null") + say("e", "y", "E"), "B E"},
+		{"hidden for what follows", hidden + userLine("d", "x", "D"), "A C D"},
+		{"hidden twice", hidden + edit("y", "x", "b", "null") + userLine("d", "y", "D"), "A C D"},
+		{"hidden, then replaced", hidden + edit("y", "x", "b", `{"content":"other"}`) + userLine("d", "y", "D"), "A B C D"},
+		{"not on another branch", hidden + userLine("d", "c", "D"), "A B C D"},
+		{"on the branch again", hidden + userLine("d", "c", "D") + userLine("e", "x", "E"), "A C E"},
+		{"on another branch, and hidden there, too", hidden + userLine("d", "c", "D") + edit("y", "d", "b", "null") + userLine("e", "y", "E"), "A C D E"},
+		{"an edit that begins a branch", hidden + edit("y", "b", "a", "null") + userLine("e", "y", "E"), "B E"},
 		{"an edit that begins a branch and replaces", hidden + edit("y", "c", "b", `{"content":"x"}`), "A B C"},
 		{"nothing that pi could edit", base + edit("x", "c", "s", "null") + edit("y", "x", "x", "null") + edit("z", "y", "gone", "null"), "A B C"},
 	} {
 		entries := scanText(test.text)
-		if got := said(t, entries); got != test.sent {
+		if got := sentTexts(t, entries); got != test.sent {
 			t.Errorf("%s: a model is sent %q, want %q\n%v", test.name, got, test.sent, ids(entries))
 		}
 		seen := make(map[firn.EntryID]bool)
@@ -199,8 +200,8 @@ func TestScanEdits(t *testing.T) {
 	}
 }
 
-// A transcript that was cut off anywhere, or in which bytes were changed, is
-// read as far as it goes, and what was read before does not change.
+// TestScanDamaged checks that a truncated or damaged transcript is readable, and that
+// entries before the damage do not change.
 func TestScanDamaged(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 8))
 	for _, name := range files(t) {
@@ -223,7 +224,7 @@ func TestScanDamaged(t *testing.T) {
 	}
 }
 
-// checkTree checks what a scanner promises of any entries.
+// checkTree checks the guarantees of a scanner.
 func checkTree(t testing.TB, entries []firn.Entry) {
 	t.Helper()
 	seen := make(map[firn.EntryID]bool)
@@ -238,15 +239,15 @@ func checkTree(t testing.TB, entries []firn.Entry) {
 	}
 }
 
-// FuzzScanner gives the scanner any lines: the entries must make a tree, no
-// line may be dropped, and what is printed of them must read as the same tree.
+// FuzzScanner reads arbitrary lines: the entries must form a tree, no line may be dropped,
+// and the printed entries must read as the same tree.
 func FuzzScanner(f *testing.F) {
 	for _, name := range files(f) {
 		if data := bytes.Join(readLines(f, name), []byte("\n")); len(data) < 20<<10 {
 			f.Add(data)
 		}
 	}
-	f.Add([]byte(head3 + say("a", "null", "A") + `{"type":"context_edit","id":"x","parentId":"a","targetId":"a","replacement":null}` + "\n" + say("b", "a", "B")))
+	f.Add([]byte(head3 + userLine("a", "null", "A") + `{"type":"context_edit","id":"x","parentId":"a","targetId":"a","replacement":null}` + "\n" + userLine("b", "a", "B")))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		s := tool.Scanner(dialect.Origin{})
 		var entries []firn.Entry
@@ -263,7 +264,7 @@ func FuzzScanner(f *testing.F) {
 		for _, e := range entries {
 			var err error
 			if out, err = printer.Print(out, e); err != nil {
-				return // an entry of a year that has no four digits, say
+				return // for example, a year without four digits
 			}
 		}
 		if n := bytes.Count(out, []byte("\n")); n != len(entries) {

@@ -9,7 +9,7 @@ import (
 	"firn.dev/internal/formats/dialect/native"
 )
 
-// What is taken over as it is, is what would be printed.
+// TestVerbatim checks that a line accepted by Verbatim equals the printed one.
 func TestVerbatim(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	entries := []firn.Entry{
