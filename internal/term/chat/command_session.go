@@ -59,7 +59,7 @@ func (c *chat) rename(ctx context.Context, name string) error {
 	return nil
 }
 
-// remove archives this session or another one. Its log is kept.
+// remove hides this session or another one. Its log is kept.
 func (c *chat) remove(ctx context.Context, name string) error {
 	id := c.id
 	if name != "" {
@@ -80,7 +80,7 @@ func (c *chat) remove(ctx context.Context, name string) error {
 	return nil
 }
 
-// restore brings back an archived session.
+// restore brings back a hidden session.
 func (c *chat) restore(ctx context.Context, name string) error {
 	if err := needs("restore", name); err != nil {
 		return err

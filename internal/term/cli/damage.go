@@ -90,8 +90,8 @@ func unreadRows(s wire.Session, list []wire.Damage) [][]string {
 // damage.
 const mostShown = 64 << 20
 
-// damageOf returns the damage of a session. For very long sessions it covers only the live
-// part.
+// damageOf returns the damage of a session. For very long or unreadable sessions it
+// covers only the live part.
 func (p *program) damageOf(ctx context.Context, c *client.Client, s wire.Session) ([]wire.Damage, error) {
 	if s.Bytes <= mostShown && s.Fault == "" {
 		return c.Damage(ctx, s.ID)

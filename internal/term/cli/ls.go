@@ -96,7 +96,7 @@ func (p *program) ls(ctx context.Context, c *client.Client, q client.Query, most
 // that users do not think they are lost.
 func (p *program) archivedNote(ctx context.Context, c *client.Client, q client.Query) string {
 	if q.Archived || q.Hidden || q.Live {
-		return "" // the query asks for them
+		return "" // the query selects its own set
 	}
 	count := func(archived, hidden bool) int {
 		q := q

@@ -230,7 +230,7 @@ func keptText(k wire.Remembered) string {
 	switch {
 	case len(k.Refs) == 0:
 		return "already noted"
-	case k.Refs[0] == k.Scope+"/"+k.Note: // named after its note
+	case k.Refs[0] == k.Scope+"/"+k.Note: // a whole note, which has a name
 		text = "noted as " + name
 	case k.Known > 0:
 		text += fmt.Sprintf("; %d already noted", k.Known)

@@ -68,8 +68,8 @@ func idOfPath(path string) (firn.ID, bool) {
 	return firn.ID(name[1]), true
 }
 
-// each calls do for every session. It continues after errors, prints them, and returns an
-// error for the exit code.
+// each calls do for every session. If there are several, it continues after errors, prints
+// them, and returns an error for the exit code.
 func (p *program) each(refs []string, do func(ref string) error) error {
 	failed := 0
 	for _, ref := range refs {
