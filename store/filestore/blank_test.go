@@ -11,8 +11,8 @@ import (
 	"firn.dev/window"
 )
 
-// TestAppendBehindBlankLines expects the end where the last record ends, in a
-// file that somebody has left blank lines at the end of.
+// TestAppendBehindBlankLines expects the end after the last record of a file that ends with
+// blank lines.
 func TestAppendBehindBlankLines(t *testing.T) {
 	home := t.TempDir()
 	st, err := filestore.Open(home, filestore.Options{})

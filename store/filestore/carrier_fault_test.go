@@ -9,8 +9,8 @@ import (
 	"firn.dev/store"
 )
 
-// TestLoadingAgainAfterAFailure: whatever fails while a session of several parts is
-// carried here, it can be carried the next time.
+// TestLoadingAgainAfterAFailure checks that a session of several parts can be loaded again
+// after any failure.
 func TestLoadingAgainAfterAFailure(t *testing.T) {
 	lines := func(yield func([]byte, error) bool) {
 		for i := range 6 {

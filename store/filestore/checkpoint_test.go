@@ -13,7 +13,7 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// meter counts the bytes that are read.
+// meter counts the bytes read.
 type meter struct {
 	vfs.FS
 	read atomic.Int64
@@ -38,8 +38,8 @@ func (f metered) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// TestListReadsBackToTheCheckpoint finds what stands in the middle of long sessions, in
-// one file and in several, and reads no more than what is behind the latest checkpoint.
+// TestListReadsBackToTheCheckpoint checks that lists of long sessions, in one or several
+// files, read only the entries after the latest checkpoint.
 func TestListReadsBackToTheCheckpoint(t *testing.T) {
 	title := firn.Entry{Body: &firn.Title{Name: "mine", Source: firn.SourceUser}}
 	auto := firn.Entry{Body: &firn.Title{Name: "made up", Source: firn.SourceAuto}}
@@ -110,7 +110,7 @@ func TestListReadsBackToTheCheckpoint(t *testing.T) {
 	}
 }
 
-// info is that of the only session, which is hidden.
+// info returns the info of the only session, which is hidden.
 func info(t *testing.T, s *filestore.Store) store.Info {
 	t.Helper()
 	for info, err := range s.List(t.Context(), store.Query{Hidden: true}) {

@@ -11,8 +11,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// TestDeletedFileIsSaved deletes the file of a session that is open: whatever
-// happens to the session next, what was acknowledged is saved beside.
+// TestDeletedFileIsSaved deletes the file of an open session and checks that its
+// acknowledged entries are saved in a side file.
 func TestDeletedFileIsSaved(t *testing.T) {
 	for name, next := range map[string]func(st *filestore.Store, id firn.ID) error{
 		"an append": func(st *filestore.Store, id firn.ID) error {
@@ -61,7 +61,7 @@ func TestDeletedFileIsSaved(t *testing.T) {
 	}
 }
 
-// TestPurgedFileIsNotSaved purges a session by another process while it is open:
+// TestPurgedFileIsNotSaved purges an open session through another process and checks that
 // nothing of it is saved.
 func TestPurgedFileIsNotSaved(t *testing.T) {
 	home := t.TempDir()

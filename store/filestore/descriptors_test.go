@@ -16,7 +16,7 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// tightFS lets so many files be open at a time, as the system does.
+// tightFS limits the number of open files.
 type tightFS struct {
 	vfs.FS
 	mu         sync.Mutex
@@ -88,9 +88,9 @@ func (f *tightFile) Close() error {
 	return err
 }
 
-// TestFewDescriptors keeps many sessions, writers and followers with few files:
-// whatever the store keeps open for speed it gives up when it must, no call
-// fails, and nothing is lost. OpenFiles is set as if there were no limit.
+// TestFewDescriptors uses many sessions, writers and followers with few file descriptors.
+// The store must close idle files, and no call may fail. OpenFiles is set as if there were
+// no limit.
 func TestFewDescriptors(t *testing.T) {
 	for _, most := range []int{6, 8, 16, 40} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestFewDescriptors(t *testing.T) {
 	}
 }
 
-// followCount follows a session until it has seen so many entries.
+// followCount follows a session until it has seen want entries.
 func followCount(ctx context.Context, t *testing.T, st *filestore.Store, id firn.ID, want int) {
 	for r, err := range st.Follow(ctx, id, store.Start) {
 		if err != nil {
@@ -172,8 +172,8 @@ func followCount(ctx context.Context, t *testing.T, st *filestore.Store, id firn
 	}
 }
 
-// TestEveryOpenWithoutDescriptor lets every call that needs a descriptor find
-// none, one after the other: none of them makes an operation fail.
+// TestEveryOpenWithoutDescriptor makes each call that needs a descriptor fail once. No
+// operation may fail.
 func TestEveryOpenWithoutDescriptor(t *testing.T) {
 	kinds := faultfs.Open | faultfs.Create | faultfs.ReadDir | faultfs.SyncDir | faultfs.SyncFS | faultfs.Mkdir
 	n, met := 0, true
@@ -191,7 +191,7 @@ func TestEveryOpenWithoutDescriptor(t *testing.T) {
 	}
 }
 
-// useStore does a little of everything.
+// useStore uses most operations of a store.
 func useStore(ctx context.Context, fsys vfs.FS) (err error) {
 	st, err := filestore.Open("/home", filestore.Options{FS: fsys, PartSize: 400})
 	if err != nil {

@@ -7,8 +7,7 @@ import (
 	"firn.dev/store/storetest"
 )
 
-// opened opens a store in a new home, with parts so small that sessions have
-// several.
+// opened opens a store in a new home, with part files so small that sessions have several.
 func opened(t *testing.T, opts Options) storetest.Opened {
 	t.Helper()
 	home := t.TempDir()

@@ -11,8 +11,7 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// TestLongHeader lists a session whose header is longer than what is usually looked
-// at: it is a header all the same.
+// TestLongHeader lists a session with a header longer than the part that is read first.
 func TestLongHeader(t *testing.T) {
 	home := t.TempDir()
 	dir := filepath.Join(home, "agents", "main", "sessions")

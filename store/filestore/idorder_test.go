@@ -9,8 +9,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// TestIDsAreMadeInOrder lets several stores append to one session at once what the
-// helpers make: ids and times are in the order of the file.
+// TestIDsAreMadeInOrder lets several stores append to one session concurrently and checks
+// that IDs and times are in file order.
 func TestIDsAreMadeInOrder(t *testing.T) {
 	home := t.TempDir()
 	ctx := t.Context()
@@ -33,7 +33,7 @@ func TestIDsAreMadeInOrder(t *testing.T) {
 		func() (firn.Entry, error) { return store.KeyEntry("k", "") },
 	}
 	const each = 60
-	// All entries are made before the first is appended, which is what a busy machine does.
+	// All entries are created before the first is appended, as on a busy machine.
 	var writers sync.WaitGroup
 	for _, make := range makers {
 		var entries []firn.Entry

@@ -15,7 +15,7 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// countingFS counts the bytes that are read.
+// countingFS counts the bytes read.
 type countingFS struct {
 	vfs.FS
 	read *atomic.Int64
@@ -38,8 +38,8 @@ func (c countingFile) ReadAt(p []byte, at int64) (int, error) {
 }
 
 // TestALongLineIsReadOnce reads a session with a line over the limit forwards, backwards
-// and in lists: the bytes of the line are read once, what is read is what a store that
-// remembers nothing reads, and a file that was changed is read anew.
+// and in lists. The line must be read only once, the result must be the same as without a
+// cache, and a changed file must be read again.
 func TestALongLineIsReadOnce(t *testing.T) {
 	const limit, length = 20_000, 4_000_000
 	home, id := t.TempDir(), firn.ID("01980000-0000-7000-8000-000000000001")
@@ -100,14 +100,14 @@ func TestALongLineIsReadOnce(t *testing.T) {
 	texts := []string{
 		head + line(1, "a") + long + line(3, "b"),
 		head + line(1, "a") + long + line(3, "b") + line(4, "c"),
-		head + line(1, "a") + strings.Replace(long, "xxxx", "\nxx\n", 1) + line(3, "b") + line(4, "c"), // of the same size
+		head + line(1, "a") + strings.Replace(long, "xxxx", "\nxx\n", 1) + line(3, "b") + line(4, "c"), // same size
 		long + line(3, "b") + long,
 		head + line(1, "a") + strings.TrimSuffix(long, "\n"),
 	}
 	st := open()
 	for i, text := range texts {
 		write(text, day.Add(time.Duration(i)*time.Hour))
-		want := look(open(), false) // which remembers nothing
+		want := look(open(), false) // without a cache
 		read.Store(0)
 		for round := range 4 {
 			if got := look(st, strings.HasPrefix(text, head)); got != want {

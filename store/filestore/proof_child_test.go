@@ -13,8 +13,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// child is the test binary, started once more to be another process: what it
-// says on its output is one line each, words apart by a space.
+// child is the test binary, started as another process. It prints messages on its output,
+// one per line, with words separated by spaces.
 type child struct {
 	t     testing.TB
 	cmd   *exec.Cmd
@@ -22,17 +22,17 @@ type child struct {
 	lines *bufio.Scanner
 }
 
-// The environment of a child: which role it plays, and with what arguments.
+// Environment variables of a child: its role and arguments.
 const (
 	envRole = "FIRN_PROOF_ROLE"
 	envArgs = "FIRN_PROOF_ARGS"
 	argSep  = "\x1f"
 )
 
-// say is how a child speaks; what it says beyond that is a complaint.
+// say is the prefix of messages; other output is an error.
 const say = "say: "
 
-// roles are what a child can be. A role returns when it is done.
+// roles are the functions that a child can run.
 var roles = map[string]func(t *testing.T, p *player){
 	"writer":   writerRole,
 	"appender": appenderRole,
@@ -40,29 +40,28 @@ var roles = map[string]func(t *testing.T, p *player){
 	"claimer":  claimerRole,
 }
 
-// player is a child as it sees itself.
+// player is the child's side of the connection.
 type player struct {
 	args []string
 	mu   sync.Mutex
-	cues chan struct{} // what the parent says
+	cues chan struct{} // messages from the parent
 }
 
-// say tells the parent something, with one system call: also if the child is
-// killed right afterwards, the parent hears it. The dot at the end shows that
-// the line is whole.
-func (p *player) say(words ...any) {
+// report sends a message to the parent with one system call, so that it arrives even if the
+// child is killed right afterwards. The dot at the end marks a complete line.
+func (p *player) report(words ...any) {
 	line := say + fmt.Sprintln(append(words, ".")...)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, err := os.Stdout.WriteString(line); err != nil {
-		os.Exit(3) // the parent is gone
+		os.Exit(3) // the parent has exited
 	}
 }
 
-// wait waits until the parent says something.
+// wait waits for a message from the parent.
 func (p *player) wait() { <-p.cues }
 
-// listen hears the parent. If it dies, so does the child.
+// listen reads messages from the parent and exits if it dies.
 func (p *player) listen() {
 	lines := bufio.NewScanner(os.Stdin)
 	for lines.Scan() {
@@ -71,7 +70,7 @@ func (p *player) listen() {
 	os.Exit(3)
 }
 
-// TestProofChild is no test but what a child runs.
+// TestProofChild is not a test but the main function of a child.
 func TestProofChild(t *testing.T) {
 	role := os.Getenv(envRole)
 	if role == "" {
@@ -98,8 +97,8 @@ func start(t testing.TB, role string, args ...string) *child {
 	return &child{t: t, cmd: cmd, stdin: stdin, lines: lines}
 }
 
-// hear returns the next line that the child says, in words. A last line that
-// was cut off because the child was killed counts as not said.
+// hear returns the words of the child's next message. An incomplete last line of a killed
+// child is ignored.
 func (c *child) hear() (words []string, ok bool) {
 	for c.lines.Scan() {
 		line, said := strings.CutPrefix(c.lines.Text(), say)
@@ -113,7 +112,7 @@ func (c *child) hear() (words []string, ok bool) {
 	return nil, false
 }
 
-// prompt lets a child that waits go on.
+// prompt lets a waiting child continue.
 func (c *child) prompt() {
 	if _, err := io.WriteString(c.stdin, "go\n"); err != nil {
 		c.t.Errorf("a child does not listen: %v", err)
@@ -127,15 +126,14 @@ func (c *child) kill() {
 	}
 }
 
-// end waits for the end of a child that was killed. All it said must have been
-// heard before.
+// end waits for a killed child to exit. All its messages must have been read.
 func (c *child) end() {
 	if c.cmd.Wait() == nil {
 		c.t.Error("a child that should have been killed ended by itself")
 	}
 }
 
-// done hears a child out that must end well.
+// done reads all messages of a child, which must exit without error.
 func (c *child) done() {
 	for _, more := c.hear(); more; _, more = c.hear() {
 	}

@@ -13,9 +13,9 @@ import (
 	"firn.dev/store"
 )
 
-// A transcript with entries of all kinds is cut at every byte of each kind. All that
-// is whole is read, what is not is named and kept, and the next entry is added
-// behind it.
+// TestCutAtEveryByte truncates a transcript with entries of all kinds at every byte of each
+// kind. All complete entries must be readable, the rest reported and saved, and appending
+// must work.
 func TestCutAtEveryByte(t *testing.T) {
 	t.Parallel()
 	tr := writeTranscript(t, 200)
@@ -38,9 +38,9 @@ func TestCutAtEveryByte(t *testing.T) {
 	}
 }
 
-// cutsOf returns the places at which a transcript is cut: every byte of a line whose
-// shape, which is what is left of it without its digits, did not come before. Of the
-// other lines those around the newline, at which what differs is decided, and some within.
+// cutsOf returns the offsets at which a transcript is truncated: every byte of a line whose
+// shape, ignoring digits, is new. For other lines only the offsets around the newline and
+// some within.
 func cutsOf(tr transcript) []int {
 	var cuts []int
 	shapes, at := make(map[string]bool), 0
@@ -62,18 +62,18 @@ func cutsOf(tr transcript) []int {
 	return append(cuts, at)
 }
 
-// thorough says which cuts are looked at in full: every seventh. Of the others
-// only the end is, since the rest is the same every time.
+// thorough selects every seventh cut for a complete check. For the others only the end is
+// checked.
 func thorough(n int) bool { return n%7 == 0 }
 
-// cutAt cuts a transcript at a byte and looks what becomes of it.
+// cutAt truncates a transcript at a byte and checks the result.
 func cutAt(t *testing.T, tr transcript, data []byte, n int) error {
 	h := hurtWith(t, map[string][]byte{"": data[:n]})
 	whole := tr.lines[:bytes.Count(data[:n], []byte("\n"))]
 	fragment := data[bytes.LastIndexByte(data[:n], '\n')+1 : n]
 	finished := false
 	if next := len(whole); next < len(tr.lines) && bytes.Equal(bytes.TrimSpace(fragment), bytes.TrimSpace(tr.lines[next])) {
-		whole, finished = tr.lines[:next+1], true // all it lacks is the newline
+		whole, finished = tr.lines[:next+1], true // only the newline is missing
 	}
 	if err := lookAtCut(t, h, whole, len(fragment) > 0 && !finished, thorough(n), n%49 == 0); err != nil {
 		return fmt.Errorf("as it was left: %w", err)
@@ -84,7 +84,7 @@ func cutAt(t *testing.T, tr transcript, data []byte, n int) error {
 	return h.checkRepair(t, fragment, finished)
 }
 
-// lookFrom says from where to read, and what shall be there.
+// lookFrom returns the position to read from and the expected lines.
 func lookFrom(whole [][]byte, all bool) (store.Pos, [][]byte) {
 	skip := len(whole) - 3
 	if all || skip <= 0 {
@@ -97,7 +97,7 @@ func lookFrom(whole [][]byte, all bool) (store.Pos, [][]byte) {
 	return store.Pos(from), whole[skip:]
 }
 
-// lookAtCut reads what was left, without changing it.
+// lookAtCut reads the truncated transcript without changing it.
 func lookAtCut(t *testing.T, h *hurt, whole [][]byte, torn, all, windows bool) error {
 	before := h.files(t)
 	st, err := h.open(true)
@@ -105,7 +105,7 @@ func lookAtCut(t *testing.T, h *hurt, whole [][]byte, torn, all, windows bool) e
 		return err
 	}
 	from, tail := lookFrom(whole, all)
-	s, err := look(st, from, tail, all)
+	s, err := readExpected(st, from, tail, all)
 	if len(before[hurtPath[1:]]) == 0 && errors.Is(err, firn.ErrNotFound) {
 		return st.Close()
 	}
@@ -129,7 +129,7 @@ func lookAtCut(t *testing.T, h *hurt, whole [][]byte, torn, all, windows bool) e
 	return st.Close()
 }
 
-// addToCut adds an entry to what was left.
+// addToCut appends an entry to the truncated transcript.
 func addToCut(h *hurt, whole [][]byte, all bool) error {
 	st, err := h.open(false)
 	if err != nil {
@@ -140,12 +140,12 @@ func addToCut(h *hurt, whole [][]byte, all bool) error {
 		return err
 	}
 	from, tail := lookFrom(whole, all)
-	s, err := look(st, from, tail, all)
+	s, err := readExpected(st, from, tail, all)
 	if err != nil {
 		return err
 	}
 	added := 1
-	if len(whole) == 0 { // it has begun anew, with a header
+	if len(whole) == 0 { // a new session, with a header
 		added = 2
 	}
 	if len(s.gaps) > 0 || len(s.extra) != added || !bytes.Contains(s.extra[added-1], []byte(`"id":"new"`)) {
@@ -159,7 +159,7 @@ func addToCut(h *hurt, whole [][]byte, all bool) error {
 	return st.Close()
 }
 
-// checkRepair says whether a repair was told of, and what was cut off kept.
+// checkRepair checks that a repair was reported and the removed bytes were saved.
 func (h *hurt) checkRepair(t *testing.T, fragment []byte, finished bool) error {
 	side := ""
 	for name, data := range h.files(t) {

@@ -14,18 +14,18 @@ import (
 	"firn.dev/store"
 )
 
-// damage is a transcript that something happened to.
+// damage is a damaged transcript.
 type damage struct {
 	name  string
 	parts map[string][]byte
-	// want is the lines that are whole and must be read; told says that what is
-	// not must be named.
+	// want are the intact lines that must be read; told is set if the damage must be
+	// reported.
 	want [][]byte
 	told bool
 }
 
-// check reads a damaged transcript without changing it, then adds to it. All
-// that is whole is read both ways, and nothing else.
+// check reads a damaged transcript without changing it, then appends to it. Exactly the
+// intact lines must be read, in both directions.
 func (d damage) check(t *testing.T, windows bool) error {
 	h := hurtWith(t, d.parts)
 	before := h.files(t)
@@ -33,7 +33,7 @@ func (d damage) check(t *testing.T, windows bool) error {
 	if err != nil {
 		return err
 	}
-	s, err := look(st, store.Start, d.want, true)
+	s, err := readExpected(st, store.Start, d.want, true)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (d damage) check(t *testing.T, windows bool) error {
 	return nil
 }
 
-// goOn adds an entry behind the damage.
+// goOn appends an entry after the damage.
 func (d damage) goOn(h *hurt, windows bool) error {
 	st, err := h.open(false)
 	if err != nil {
@@ -70,7 +70,7 @@ func (d damage) goOn(h *hurt, windows bool) error {
 	if _, err := st.Append(context.Background(), hurtSession, store.Any, e); err != nil {
 		return err
 	}
-	s, err := look(st, store.Start, d.want, false)
+	s, err := readExpected(st, store.Start, d.want, false)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (d damage) goOn(h *hurt, windows bool) error {
 	return st.Close()
 }
 
-// one makes damage of a transcript in one file.
+// one returns damage to a transcript in one file.
 func one(data []byte, told bool, want ...[]byte) damage {
 	return damage{parts: map[string][]byte{"": data}, want: want, told: told}
 }
@@ -106,7 +106,7 @@ func checkAll(t *testing.T, damages []damage) {
 
 func join(pieces ...[]byte) []byte { return bytes.Join(pieces, nil) }
 
-// without is all lines but some.
+// without returns all lines except some.
 func (tr transcript) without(gone ...int) [][]byte {
 	var left [][]byte
 	for i, line := range tr.lines {
@@ -117,7 +117,7 @@ func (tr transcript) without(gone ...int) [][]byte {
 	return left
 }
 
-// before and behind are the bytes of the file before line i, and from it on.
+// before and behind return the bytes of the file before line i, and from it on.
 func (tr transcript) before(i int) []byte { return transcript{tr.lines[:i]}.bytesOrNone() }
 func (tr transcript) from(i int) []byte   { return transcript{tr.lines[i:]}.bytesOrNone() }
 
@@ -128,8 +128,8 @@ func (tr transcript) bytesOrNone() []byte {
 	return tr.bytes()
 }
 
-// A power cut left zero bytes: between lines, within one, in the place of
-// some bytes or of whole lines.
+// TestDamageZeros tests zero bytes left by a power failure: between lines, within one, or
+// in place of bytes or lines.
 func TestDamageZeros(t *testing.T) {
 	t.Parallel()
 	tr := writeTranscript(t, 120)
@@ -172,7 +172,7 @@ func TestDamageZeros(t *testing.T) {
 	checkAll(t, damages)
 }
 
-// Other programs and editors leave their marks.
+// TestDamageByEditors tests changes made by editors and other programs.
 func TestDamageByEditors(t *testing.T) {
 	t.Parallel()
 	tr := writeTranscript(t, 120)
@@ -205,8 +205,8 @@ func TestDamageByEditors(t *testing.T) {
 	checkAll(t, append(damages, all))
 }
 
-// A record was torn at any byte and the next one written straight behind it, as
-// programs do that do not look before they write. The next one is found.
+// TestDamageGluedToTorn tests a record torn at any byte with the next one written directly
+// after it. The next one must be found.
 func TestDamageGluedToTorn(t *testing.T) {
 	t.Parallel()
 	tr := writeTranscript(t, 120)
@@ -234,7 +234,7 @@ func TestDamageGluedToTorn(t *testing.T) {
 	}
 }
 
-// Bytes that are no text do not keep an entry from being read.
+// TestDamageNoText checks that entries with invalid UTF-8 can be read.
 func TestDamageNoText(t *testing.T) {
 	t.Parallel()
 	tr := writeTranscript(t, 60)
@@ -256,7 +256,7 @@ func TestDamageNoText(t *testing.T) {
 	}
 }
 
-// Long lines are read as any other, whole or not.
+// TestDamageLongLine tests long lines, complete or truncated.
 func TestDamageLongLine(t *testing.T) {
 	t.Parallel()
 	tr := writeTranscript(t, 60)
@@ -279,11 +279,11 @@ func TestDamageLongLine(t *testing.T) {
 	checkAll(t, append(damages, zeros))
 }
 
-// Parts are cut, emptied or missing, the last or one before it.
+// TestDamageParts tests truncated, empty and missing parts.
 func TestDamageParts(t *testing.T) {
 	t.Parallel()
 	tr := writeTranscript(t, 60)
-	cuts := []int{15, 30, 31, 45} // where the second and further parts begin
+	cuts := []int{15, 30, 31, 45} // first lines of the second and further parts
 	names := []string{"", "_part2", "_part3", "_part4", "_part5"}
 	lines := make([][][]byte, len(names))
 	for i := range names {
@@ -318,7 +318,7 @@ func TestDamageParts(t *testing.T) {
 				}
 			}
 			if hit == 0 && n == 0 {
-				continue // without its beginning there is no session
+				continue // without its first part there is no session
 			}
 			if err := d.check(t, n%49 == 0); err != nil {
 				t.Errorf("%s: %v", d.name, err)

@@ -20,8 +20,7 @@ import (
 	"firn.dev/window/windowtest"
 )
 
-// writeTalk has the store write a session of n entries, one said after the
-// other, and returns the lines.
+// writeTalk writes a session of n entries and returns its lines.
 func writeTalk(t *testing.T, n int) transcript {
 	disk := faultfs.New()
 	st := openHome(t, hurtHome, filestore.Options{FS: disk, Sync: filestore.SyncNever, Now: hurtNow})
@@ -37,8 +36,8 @@ func writeTalk(t *testing.T, n int) transcript {
 	return transcript{bytes.Split(bytes.TrimSuffix(data, []byte("\n")), []byte("\n"))}
 }
 
-// Any one record of a session is missing. All others are reached, and one gap
-// is named.
+// TestDropAnyRecord removes each record of a session in turn. All others must be reached,
+// and one gap reported.
 func TestDropAnyRecord(t *testing.T) {
 	t.Parallel()
 	const n = 999
@@ -54,10 +53,10 @@ func TestDropAnyRecord(t *testing.T) {
 	}
 }
 
-// checkDropped resumes a session of n entries of which one is missing; the
-// first record is the header.
+// checkDropped resumes a session of n entries with one record missing; the first record is
+// the header.
 func checkDropped(h *hurt, gone, n int) error {
-	st, err := h.open(gone%50 != 0) // now and then go on with it
+	st, err := h.open(gone%50 != 0) // sometimes append to it
 	if err != nil {
 		return err
 	}
@@ -82,7 +81,7 @@ func checkDropped(h *hurt, gone, n int) error {
 	if len(path.Entries) != entries || path.Head != head || (path.Header == nil) != (gone == 0) {
 		return fmt.Errorf("resuming reaches %d of %d entries, to %s", len(path.Entries), entries, path.Head)
 	}
-	// That the last one is missing nobody can know. Of the header, the list tells.
+	// A missing last record cannot be detected. A missing header is reported by lists.
 	if gone == 0 || gone == n {
 		if len(path.Gaps) > 0 {
 			return &path.Gaps[0]
@@ -100,7 +99,7 @@ func checkDropped(h *hurt, gone, n int) error {
 	return st.Close()
 }
 
-// hurtAtRandom damages a file in a way or several.
+// hurtAtRandom damages a file in one or several ways.
 func hurtAtRandom(data []byte, chance *rand.Rand) []byte {
 	data = bytes.Clone(data)
 	for range 1 + chance.IntN(3) {
@@ -133,14 +132,14 @@ func hurtAtRandom(data []byte, chance *rand.Rand) []byte {
 	return data
 }
 
-// filePrint is all that may not change about a file.
+// filePrint is everything about a file that must not change.
 type filePrint struct {
 	sum   [sha256.Size]byte
 	mtime int64
 	mode  os.FileMode
 }
 
-// printFiles takes the prints of all files and directories below one.
+// printFiles returns the prints of all files and directories below dir.
 func printFiles(t *testing.T, dir string) map[string]filePrint {
 	t.Helper()
 	prints := make(map[string]filePrint)
@@ -166,8 +165,8 @@ func printFiles(t *testing.T, dir string) map[string]filePrint {
 	return prints
 }
 
-// Two hundred damaged sessions are listed, read and resumed, by one who could
-// write. Not a byte of any file changes, and no file comes or goes.
+// TestReadingNeverWrites lists, reads and resumes two hundred damaged sessions with a
+// writable store, and checks that no file changes.
 func TestReadingNeverWrites(t *testing.T) {
 	t.Parallel()
 	home, chance := t.TempDir(), rand.New(rand.NewPCG(3, 4))
@@ -210,7 +209,7 @@ func TestReadingNeverWrites(t *testing.T) {
 	}
 }
 
-// useAll does with a session all that does not write.
+// useAll performs all operations that do not write.
 func useAll(st *filestore.Store, id firn.ID) error {
 	ctx := context.Background()
 	if _, err := st.Inspect(ctx, id); err != nil {
@@ -230,7 +229,7 @@ func useAll(st *filestore.Store, id firn.ID) error {
 			return fmt.Errorf("session %s: %w", id, err)
 		}
 	}
-	following, cancel := context.WithTimeout(ctx, 20*time.Millisecond) // there may be no line to come
+	following, cancel := context.WithTimeout(ctx, 20*time.Millisecond) // there may be no further line
 	defer cancel()
 	for _, err := range st.Follow(following, id, store.Start) {
 		cancel()

@@ -15,10 +15,10 @@ import (
 	"firn.dev/window"
 )
 
-// The files proof_*_test.go hold the store to its promises with real
-// processes, real disks and real damage.
+// The files proof_*_test.go test the guarantees of the store with real processes, disks and
+// damage.
 
-// must fails the test at once if something failed that must not.
+// must fails the test if err is not nil.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -26,7 +26,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// openHome opens a store for the time of a test.
+// openHome opens a store for the duration of a test.
 func openHome(t testing.TB, home string, opts filestore.Options) *filestore.Store {
 	t.Helper()
 	st, err := filestore.Open(home, opts)
@@ -39,16 +39,15 @@ func openHome(t testing.TB, home string, opts filestore.Options) *filestore.Stor
 	return st
 }
 
-// vouched makes an entry whose text can be told from its id and length alone,
-// so that whoever reads it knows whether it is whole and not another's.
+// vouched returns an entry whose text is determined by its ID and length, so that a reader
+// can verify it.
 func vouched(size int) firn.Entry {
 	e := firn.NewEntry(nil)
 	e.Body = &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: vouchText(e.ID, size)}}, Time: e.Time}
 	return e
 }
 
-// vouchText is the text of a vouched entry: its size and a pattern that is
-// another one for each id.
+// vouchText returns the text of a vouched entry: its size and a pattern specific to the ID.
 func vouchText(id firn.EntryID, size int) string {
 	h := fnv.New64a()
 	h.Write([]byte(id))
@@ -56,7 +55,7 @@ func vouchText(id firn.EntryID, size int) string {
 	return fmt.Sprintf("%d %s", size, strings.Repeat(word, size/len(word)+1)[:size])
 }
 
-// vouch says whether an entry is as vouched made it.
+// vouch verifies an entry made by vouched.
 func vouch(e firn.Entry) error {
 	m, ok := e.Body.(*firn.Message)
 	if !ok {
@@ -69,7 +68,7 @@ func vouch(e firn.Entry) error {
 	return nil
 }
 
-// reading is a session as it was read.
+// reading is the content of a session.
 type reading struct {
 	header  bool
 	entries []firn.Entry // without the header
@@ -79,7 +78,7 @@ type reading struct {
 	after []int
 }
 
-// ids are those of the entries, in order.
+// ids returns the IDs of the entries, in order.
 func (r reading) ids() []firn.EntryID {
 	ids := make([]firn.EntryID, len(r.entries))
 	for i, e := range r.entries {
@@ -88,7 +87,7 @@ func (r reading) ids() []firn.EntryID {
 	return ids
 }
 
-// add takes the next record. What cannot be decoded is a gap.
+// add adds the next record. An undecodable one is a gap.
 func (r *reading) add(rec store.Record) {
 	entry, err := rec.Entry()
 	switch {
@@ -117,13 +116,12 @@ func readAll(records iter.Seq2[store.Record, error]) (reading, error) {
 	return r, nil
 }
 
-// readSession reads all of a session.
+// readSession reads a whole session.
 func readSession(st store.Store, id firn.ID) (reading, error) {
 	return readAll(st.Read(context.Background(), id, store.Start))
 }
 
-// checkChain says whether the entries are one chain: the first is a root, each
-// other one follows the one before it, and no id comes twice.
+// checkChain checks that the entries form one chain with unique IDs.
 func (r reading) checkChain() error {
 	seen := make(map[firn.EntryID]bool)
 	before := firn.EntryID("")
@@ -140,7 +138,7 @@ func (r reading) checkChain() error {
 	return nil
 }
 
-// checkVouched says whether all entries are as they were made.
+// checkVouched verifies all entries.
 func (r reading) checkVouched() error {
 	for _, e := range r.entries {
 		if err := vouch(e); err != nil {
@@ -150,7 +148,7 @@ func (r reading) checkVouched() error {
 	return nil
 }
 
-// checkHas says whether the entries hold all of ids, in that order.
+// checkHas checks that the entries contain all ids, in that order.
 func (r reading) checkHas(ids []firn.EntryID) error {
 	at := 0
 	for _, e := range r.entries {
@@ -167,8 +165,7 @@ func (r reading) checkHas(ids []firn.EntryID) error {
 	return nil
 }
 
-// checkTornTail says whether the only thing wrong with a session is that its
-// last line is unfinished.
+// checkTornTail checks that the only damage is an incomplete last line.
 func (r reading) checkTornTail() error {
 	for i, gap := range r.gaps {
 		if gap.Kind != firn.GapTorn || r.after[i] != len(r.entries) || len(r.gaps) > 1 {
@@ -183,8 +180,7 @@ func collect(st store.Store, id firn.ID) (window.Path, error) {
 	return window.Collect(st.ReadBack(context.Background(), id, store.End))
 }
 
-// checkResumed says whether resuming a session reaches every one of its
-// entries without having to guess.
+// checkResumed checks that resuming a session reaches all entries without guessing.
 func checkResumed(st store.Store, id firn.ID, r reading) error {
 	path, err := collect(st, id)
 	if err != nil {
@@ -200,8 +196,7 @@ func checkResumed(st store.Store, id firn.ID, r reading) error {
 	return nil
 }
 
-// checkReached says whether resuming a session reaches every one of its
-// entries, guessing where it must.
+// checkReached checks that resuming a session reaches all entries, with guessing allowed.
 func checkReached(st store.Store, id firn.ID, r reading) error {
 	path, err := collect(st, id)
 	if err != nil {

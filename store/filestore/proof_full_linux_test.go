@@ -11,8 +11,8 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// TestFullDiskReal fills a real file system of 2 MB. Who may not mount one has
-// the one in memory only, in TestFullDisk.
+// TestFullDiskReal fills a real file system of 2 MB. It needs the right to mount; otherwise
+// only TestFullDisk runs, in memory.
 func TestFullDiskReal(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Log("not root: the full disk is tried in memory only")
@@ -35,7 +35,7 @@ func TestFullDiskReal(t *testing.T) {
 	}
 }
 
-// fillDisk writes a file until the disk is full, and then makes it shorter.
+// fillDisk writes a file until the disk is full, and then truncates it.
 func fillDisk(t *testing.T, path string, leave int64) {
 	file, err := os.Create(path)
 	must(t, err)

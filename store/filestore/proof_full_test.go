@@ -24,7 +24,7 @@ import (
 type smallDisk struct {
 	fs   vfs.FS
 	home string
-	// fill leaves room for about so many bytes; free makes room again.
+	// fill leaves about so many bytes free; free releases the space again.
 	fill func(leave int64)
 	free func()
 }
@@ -50,9 +50,9 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// fullDisk fills a disk while sessions are added to. Whoever is not told that
-// something failed finds it saved, nothing is left half done, and once there
-// is room work goes on.
+// fullDisk fills a disk while entries are appended. Every append that reported success must
+// be stored, nothing may be left half done, and appends must work again when there is
+// space.
 func fullDisk(t *testing.T, d smallDisk, leave int64) {
 	w := &fullWorld{t: t, d: d, kept: make(map[firn.ID][]firn.EntryID)}
 	w.st = openHome(t, d.home, filestore.Options{FS: d.fs, PartSize: 20000})
@@ -62,7 +62,7 @@ func fullDisk(t *testing.T, d smallDisk, leave int64) {
 		}
 	}
 	must(t, w.st.Bind(t.Context(), "key", "s0"))
-	w.together(20) // there is a commit log now
+	w.together(20) // creates a commit log
 	w.checkAll()
 
 	d.fill(leave)
@@ -70,7 +70,7 @@ func fullDisk(t *testing.T, d smallDisk, leave int64) {
 	w.untilFull("s1", vouched(3000), vouched(3000), vouched(3000), vouched(3000))
 	w.together(20)
 	w.checkAll()
-	// Who removes or purges empties the commit log first, which makes room.
+	// Remove and Purge empty the commit log first, which frees space.
 	if err := w.st.Remove(t.Context(), "nowhere", ""); !errors.Is(err, firn.ErrNotFound) {
 		t.Errorf("remove what is not there: %v", err)
 	}
@@ -88,7 +88,7 @@ func fullDisk(t *testing.T, d smallDisk, leave int64) {
 
 var fullSessions = []firn.ID{"s0", "s1", "s2", "gone", "secret"}
 
-// fullWorld is a store on a small disk, and what it promised.
+// fullWorld is a store on a small disk, with its acknowledged entries.
 type fullWorld struct {
 	t  *testing.T
 	d  smallDisk
@@ -98,8 +98,8 @@ type fullWorld struct {
 	kept map[firn.ID][]firn.EntryID
 }
 
-// append appends entries and reports whether they were saved. If not, it must
-// be because the disk is full.
+// append appends entries and reports whether they were saved. A failure must be due to the
+// full disk.
 func (w *fullWorld) append(id firn.ID, entries ...firn.Entry) bool {
 	_, err := w.st.Append(context.Background(), id, store.Any, entries...)
 	if err != nil {
@@ -123,8 +123,7 @@ func (w *fullWorld) mustAppend(id firn.ID, entries ...firn.Entry) {
 	}
 }
 
-// untilFull appends the like of entries to a session until that fails, and then
-// once more.
+// untilFull appends copies of entries to a session until that fails, and then once more.
 func (w *fullWorld) untilFull(id firn.ID, entries ...firn.Entry) {
 	again := func() bool {
 		for i := range entries {
@@ -143,7 +142,7 @@ func (w *fullWorld) untilFull(id firn.ID, entries ...firn.Entry) {
 	w.t.Error("the disk does not get full")
 }
 
-// together appends to several sessions at once, so that the commit log is used.
+// together appends to several sessions concurrently, so that the commit log is used.
 func (w *fullWorld) together(times int) {
 	var wg sync.WaitGroup
 	for _, id := range fullSessions[:3] {
@@ -156,7 +155,7 @@ func (w *fullWorld) together(times int) {
 	wg.Wait()
 }
 
-// checkAll reads everything: what was saved is there, and nothing is torn.
+// checkAll checks that all acknowledged entries exist and nothing is torn.
 func (w *fullWorld) checkAll() {
 	w.t.Helper()
 	look, err := filestore.Open(w.d.home, filestore.Options{FS: w.d.fs, ReadOnly: true})
@@ -181,7 +180,7 @@ func (w *fullWorld) checkAll() {
 	}
 }
 
-// files reads all files but for logs and locks, which may come and go.
+// files reads all files except logs and locks.
 func (w *fullWorld) files() map[string]string {
 	all := make(map[string]string)
 	must(w.t, walkFiles(w.d.fs, w.d.home, func(path string) error {
@@ -195,8 +194,7 @@ func (w *fullWorld) files() map[string]string {
 	return all
 }
 
-// refusals tries on the full disk what needs room: it fails loudly, and
-// everything is as it was.
+// refusals tries operations that need space. They must fail without changing anything.
 func (w *fullWorld) refusals() {
 	ctx, before := context.Background(), w.files()
 	secret := w.kept["secret"][1]
@@ -233,7 +231,7 @@ func (w *fullWorld) refusals() {
 	}
 }
 
-// goOn does all that was refused, now that there is room.
+// goOn repeats these operations when there is space.
 func (w *fullWorld) goOn() {
 	ctx := context.Background()
 	for _, id := range fullSessions {

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// writerSessions is how many sessions a writer appends to at once, so that
-	// their appends go through the commit log.
+	// writerSessions is the number of sessions that a writer appends to concurrently, so
+	// that the commit log is used.
 	writerSessions = 4
 	writerPart     = 16 << 10
 	writerKeys     = 4
@@ -30,11 +30,11 @@ const (
 
 func writerSession(n int) firn.ID { return firn.ID("s" + strconv.Itoa(n)) }
 
-// writerRole appends to several sessions at once, binds keys, and moves a
-// session to the bin and back, until it is killed. It tells of everything once
-// it is done; of binding a key also before.
+// writerRole appends to several sessions, binds keys, and moves a session to the bin and
+// back, until it is killed. It reports everything when it is done, and binding a key also
+// before.
 func writerRole(t *testing.T, p *player) {
-	p.say("ready")
+	p.report("ready")
 	seed, err := strconv.ParseUint(p.args[1], 10, 64)
 	must(t, err)
 	w := &writer{t: t, p: p, st: openChild(t, p.args[0], filestore.Options{PartSize: writerPart})}
@@ -53,13 +53,14 @@ type writer struct {
 	st *filestore.Store
 }
 
-// write appends to a session for ever.
+// write appends to a session until killed.
 func (w *writer) write(id firn.ID, chance *rand.Rand) {
 	for w.append(id, drawBatch(chance)) {
 	}
 }
 
-// append appends and says so. It is false if that fails, which it must not.
+// append appends a batch and reports it. It returns false on an error, which must not
+// occur.
 func (w *writer) append(id firn.ID, batch []firn.Entry) bool {
 	end, err := w.st.Append(context.Background(), id, store.Any, batch...)
 	if err != nil {
@@ -70,12 +71,12 @@ func (w *writer) append(id firn.ID, batch []firn.Entry) bool {
 	for _, e := range batch {
 		words = append(words, e.ID)
 	}
-	w.p.say(words...)
+	w.p.report(words...)
 	return true
 }
 
-// drawBatch draws what to append at once: mostly one small entry, sometimes
-// several, a large one, or one too large for the commit log.
+// drawBatch draws a batch: usually one small entry, sometimes several, a large one, or one
+// too large for the commit log.
 func drawBatch(chance *rand.Rand) []firn.Entry {
 	n, size := 1, 20+chance.IntN(300)
 	switch chance.IntN(20) {
@@ -95,33 +96,33 @@ func drawBatch(chance *rand.Rand) []firn.Entry {
 	return batch
 }
 
-// bind points keys at sessions for ever.
+// bind binds keys until killed.
 func (w *writer) bind(chance *rand.Rand) {
 	ctx := context.Background()
-	for n := range writerSessions { // what is bound must exist
+	for n := range writerSessions { // the sessions must exist
 		if !w.append(writerSession(n), drawBatch(chance)) {
 			return
 		}
 	}
 	for {
 		key, id := fmt.Sprintf("key%d", chance.IntN(writerKeys)), writerSession(chance.IntN(writerSessions))
-		w.p.say("try", key, id)
+		w.p.report("try", key, id)
 		if err := w.st.Bind(ctx, key, id); err != nil {
 			w.t.Error(err)
 			return
 		}
-		w.p.say("bound", key, id)
+		w.p.report("bound", key, id)
 	}
 }
 
-// move adds to a session, removes it and restores it for ever.
+// move appends to a session, removes and restores it until killed.
 func (w *writer) move(chance *rand.Rand) {
 	ctx := context.Background()
 	if err := w.st.Restore(ctx, movedSession); err != nil && !errors.Is(err, firn.ErrNotFound) {
 		w.t.Error(err)
 		return
 	}
-	// It is of an agent of its own; see powerWorld.ownAgent.
+	// It has its own agent; see powerWorld.ownAgent.
 	_, err := w.st.Append(ctx, movedSession, store.Start, firn.Entry{Body: &firn.Header{Agent: "mover"}})
 	if err != nil && !errors.Is(err, firn.ErrConflict) {
 		w.t.Error(err)
@@ -139,16 +140,16 @@ func (w *writer) move(chance *rand.Rand) {
 	}
 }
 
-// ack is an append that was acknowledged.
+// ack is an acknowledged append.
 type ack struct {
 	end store.Pos
 	ids []firn.EntryID
 }
 
-// ledger is what writers on one home have told.
+// ledger records the reports of the writers on one home.
 type ledger struct {
 	acks map[firn.ID][]ack
-	// bound is where a key points for sure, unless it was rebound in vain: tried.
+	// bound is the session of each key, except for unfinished bindings: tried.
 	bound map[string]firn.ID
 	tried map[string][]firn.ID
 	count int
@@ -161,7 +162,7 @@ func newLedger() *ledger {
 	}
 }
 
-// note takes down what a writer said.
+// note records a report.
 func (l *ledger) note(words []string) error {
 	switch words[0] {
 	case "ready":
@@ -187,8 +188,7 @@ func (l *ledger) note(words []string) error {
 	return nil
 }
 
-// check holds a home against the ledger: first as it was left, without
-// changing it, then after going on with it.
+// check compares a home with the ledger: first read-only, then after continuing.
 func (l *ledger) check(home string) error {
 	look, err := filestore.Open(home, filestore.Options{ReadOnly: true})
 	if err != nil {
@@ -212,8 +212,8 @@ func (l *ledger) check(home string) error {
 	return l.goOn(home)
 }
 
-// checkAcks says whether all that was acknowledged of a session is in it: each
-// batch once, in one piece, where it was said to end.
+// checkAcks checks that a session contains every acknowledged batch once, contiguous, with
+// the reported end.
 func (l *ledger) checkAcks(id firn.ID, r reading) error {
 	ids, at := r.ids(), make(map[firn.EntryID]int)
 	for i, e := range ids {
@@ -237,15 +237,15 @@ func (l *ledger) checkAcks(id firn.ID, r reading) error {
 	return nil
 }
 
-// checkSession says whether a session has all that was acknowledged, in one
-// chain, and nothing wrong with it but an unfinished end.
+// checkSession checks that a session has all acknowledged entries in one chain, and no
+// damage except an incomplete end.
 func (l *ledger) checkSession(id firn.ID, r reading) error {
 	return errors.Join(l.checkAcks(id, r), r.checkChain(), r.checkVouched(), r.checkTornTail())
 }
 
-// goOn opens a home as the next process would, and adds to every session.
+// goOn opens a home as the next process would, and appends to every session.
 func (l *ledger) goOn(home string) (err error) {
-	// What the next process does need not outlive the power, which saves time.
+	// These writes need not survive a power failure, which saves time.
 	st, err := filestore.Open(home, filestore.Options{PartSize: writerPart, Sync: filestore.SyncNever})
 	if err != nil {
 		return err
@@ -295,8 +295,7 @@ func (l *ledger) checkKeys(st *filestore.Store) error {
 	return nil
 }
 
-// kills is how many processes a test kills: as many as FIRN_KILLS says, or
-// many, or if tests are to be short, few.
+// kills returns the number of processes to kill: FIRN_KILLS, or many, or few in short mode.
 func kills(t *testing.T, many, few int) int {
 	t.Helper()
 	if s := os.Getenv("FIRN_KILLS"); s != "" {
@@ -310,8 +309,7 @@ func kills(t *testing.T, many, few int) int {
 	return many
 }
 
-// strike lets a writer work on a home, kills it at a random moment, and
-// returns when it is dead.
+// strike runs a writer on a home, kills it at a random time, and waits for its exit.
 func strike(t *testing.T, home string, l *ledger, chance *rand.Rand) {
 	c := start(t, "writer", home, strconv.FormatUint(chance.Uint64(), 10))
 	acks, after := 0, -1
@@ -333,12 +331,11 @@ func strike(t *testing.T, home string, l *ledger, chance *rand.Rand) {
 	c.end()
 }
 
-// killsPerHome is how many writers are killed on one home before a new one is
-// begun, so that checking it does not become the work.
+// killsPerHome is the number of writers killed per home, to limit the cost of checking.
 const killsPerHome = 50
 
-// Writers are killed at random moments. All that they were told is saved is
-// there, once, in order and whole, and the next process goes on with it.
+// TestKillWriters kills writers at random times. Everything acknowledged must exist once,
+// in order and complete, and the next process must be able to continue.
 func TestKillWriters(t *testing.T) {
 	t.Parallel()
 	chance := rand.New(rand.NewPCG(1, basetest.Seed(t)))

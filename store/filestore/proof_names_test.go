@@ -12,8 +12,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// Sessions whose names look like files of another one are not touched when
-// that one is put away.
+// TestNeighboursStay checks that removing a session does not touch sessions with similar
+// names.
 func TestNeighboursStay(t *testing.T) {
 	ids := []firn.ID{"a", "a_party", "a_part2x", "a_part", "a_part2.jsonl.x", "a.jsonl.torn-5", "a.jsonl.rescued-x", "a.jsonl", "a_part2_part3x"}
 	ctx := context.Background()
@@ -47,8 +47,8 @@ func TestNeighboursStay(t *testing.T) {
 	check(1)
 }
 
-// A session that is removed while others are being listed is not listed, or
-// was there: whenever it happens, the list does not fail.
+// TestRemovedWhileListing checks that a list does not fail when a session is removed
+// concurrently.
 func TestRemovedWhileListing(t *testing.T) {
 	ctx := context.Background()
 	for moment, met := 1, true; met; moment++ {

@@ -16,12 +16,11 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// A real process writes to a real file system, by real system calls; then both
-// lose power. It is run again and again, and each time what was promised is
-// there.
+// TestPowerCutReal runs a real process on a real file system and cuts the power of both,
+// repeatedly. Everything acknowledged must exist.
 //
-// It does not run beside other tests: starting a process while a file of the
-// mount is open could wait for ever, as package fusefs says.
+// It does not run in parallel with other tests: starting a process while a file of the
+// mount is open could block forever, see package fusefs.
 func TestPowerCutReal(t *testing.T) {
 	cuts := kills(t, 60, 10)
 	mount := fusefs.Start(t)
@@ -52,8 +51,8 @@ func TestPowerCutReal(t *testing.T) {
 	}
 }
 
-// checkAfterPower is check after a power cut: what was not acknowledged may be
-// gone, or have left a gap.
+// checkAfterPower is check after a power failure: unacknowledged entries may be missing or
+// have left a gap.
 func (l *ledger) checkAfterPower(home string, report func(string)) (err error) {
 	st, err := filestore.Open(home, filestore.Options{PartSize: writerPart, Report: report})
 	if err != nil {
@@ -78,8 +77,7 @@ func (l *ledger) checkAfterPower(home string, report func(string)) (err error) {
 	return l.checkKeys(st)
 }
 
-// checkLeft holds what a power cut left of a session against the ledger, and
-// adds to it.
+// checkLeft compares the remains of a session with the ledger, and appends to it.
 func (l *ledger) checkLeft(st *filestore.Store, id firn.ID) error {
 	for range 2 {
 		r, err := readSession(st, id)

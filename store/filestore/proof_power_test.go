@@ -18,20 +18,20 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// powerHome is where the store is on a disk in memory.
+// powerHome is the home on a disk in memory.
 const powerHome = "/home"
 
-// whereabouts says where a session is that is moved to the bin and back.
+// whereabouts is the location of a session that is moved to the bin and back.
 type whereabouts int
 
 const (
-	unsure whereabouts = iota // a move was begun
+	unsure whereabouts = iota // a move was started
 	inPlace
 	inBin
 )
 
-// powerWorld is a home on a disk that loses power, and what was promised of it.
-// Two stores have it open, as two processes would.
+// powerWorld is a home on a disk that loses power, and the acknowledged changes. Two stores
+// have it open, like two processes.
 type powerWorld struct {
 	t      testing.TB
 	disk   *faultfs.FS
@@ -40,12 +40,12 @@ type powerWorld struct {
 	mu sync.Mutex
 	*ledger
 	where map[firn.ID]whereabouts
-	// purged are entries that were asked to be erased, gone sessions that were;
-	// true: for sure. texts is what was said in them.
+	// purged are entries whose purge was requested, gone are purged sessions; true means
+	// acknowledged. texts are their contents.
 	purged map[firn.EntryID]bool
 	texts  map[firn.EntryID]string
 	gone   map[firn.ID]bool
-	last   map[firn.ID]string // some text of a session that goes
+	last   map[firn.ID]string // a text of a session to be purged
 }
 
 func newPowerWorld(t testing.TB, disk *faultfs.FS, seed uint64) *powerWorld {
@@ -56,7 +56,7 @@ func newPowerWorld(t testing.TB, disk *faultfs.FS, seed uint64) *powerWorld {
 	}
 }
 
-// after is the same world with what a power cut left.
+// after returns the same world with the remains of a power failure.
 func (w *powerWorld) after(left *faultfs.FS) *powerWorld {
 	next := newPowerWorld(w.t, left, w.chance.Uint64())
 	for id, acks := range w.acks {
@@ -78,11 +78,10 @@ func (w *powerWorld) open() (*filestore.Store, error) {
 	return filestore.Open(powerHome, filestore.Options{FS: w.disk, PartSize: 2500})
 }
 
-// live opens the home and does all sorts of things at once until the power goes
-// off, or for a while. It is false if the power went off.
+// live opens the home and runs many operations concurrently until the power fails, or for a
+// while. It returns false if the power failed.
 func (w *powerWorld) live() bool {
-	// Whoever waits for the disk gives way, so that others can queue up and the
-	// commit log is used.
+	// Yield before disk operations, so that others can queue up and the commit log is used.
 	w.disk.Hook(func(kind faultfs.Kind, _ string) {
 		if kind == faultfs.Sync {
 			for range 4 {
@@ -115,7 +114,7 @@ func (w *powerWorld) live() bool {
 	return ended && !slices.Contains(alive[:], false)
 }
 
-// went reports whether something went well; if not, it must be for want of power.
+// went reports whether an operation succeeded; a failure must be due to the power failure.
 func (w *powerWorld) went(err error) bool {
 	if err != nil && !errors.Is(err, faultfs.ErrPowerOff) {
 		w.t.Errorf("%v", err)
@@ -123,8 +122,8 @@ func (w *powerWorld) went(err error) bool {
 	return err == nil
 }
 
-// write appends to a session. What is deferred is promised with the next
-// ordinary append.
+// write appends to a session. Deferred entries are acknowledged with the next ordinary
+// append.
 func (w *powerWorld) write(st *filestore.Store, id firn.ID, chance *rand.Rand) bool {
 	var open []ack
 	for range 6 {
@@ -150,14 +149,14 @@ func (w *powerWorld) write(st *filestore.Store, id firn.ID, chance *rand.Rand) b
 	return true
 }
 
-// promise notes what was acknowledged of a session.
+// promise records acknowledged entries of a session.
 func (w *powerWorld) promise(id firn.ID, acks ...ack) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.acks[id] = append(w.acks[id], acks...)
 }
 
-// drawSmall draws what to append at once, nothing large.
+// drawSmall draws a batch of small entries.
 func drawSmall(chance *rand.Rand) []firn.Entry {
 	var batch []firn.Entry
 	for range 1 + max(0, chance.IntN(6)-3) {
@@ -166,7 +165,7 @@ func drawSmall(chance *rand.Rand) []firn.Entry {
 	return batch
 }
 
-// bind points keys at sessions.
+// bind binds keys to sessions.
 func (w *powerWorld) bind(st *filestore.Store) bool {
 	for n, key := range []string{"k0", "k1", "k0"} {
 		id := writerSession(n)
@@ -186,22 +185,21 @@ func (w *powerWorld) bind(st *filestore.Store) bool {
 	return true
 }
 
-// ownAgent begins a session of an agent of its own, unless it is there. Sessions
-// that are moved need that: on the disk in memory a file is lost if somebody
-// syncs the directory it came from before the one it went to is synced. No real
-// disk is so strict.
+// ownAgent creates a session with its own agent, unless it exists. Moved sessions need
+// that: on the disk in memory a file is lost if its old directory is synced before its new
+// one. No real disk is that strict.
 func (w *powerWorld) ownAgent(st *filestore.Store, id firn.ID, agent string) bool {
 	header := firn.Entry{Body: &firn.Header{Agent: agent}}
 	_, err := st.Append(context.Background(), id, store.Start, header)
 	return errors.Is(err, firn.ErrConflict) || w.went(err)
 }
 
-// move adds to a session through one store, and moves it to the bin and back
-// through another.
+// move appends to a session through one store, and moves it to the bin and back through
+// another.
 func (w *powerWorld) move(add, away *filestore.Store, id firn.ID) bool {
 	ctx := context.Background()
 	w.put(id, unsure)
-	if err := away.Restore(ctx, id); !errors.Is(err, firn.ErrNotFound) && !w.went(err) { // it may never have been
+	if err := away.Restore(ctx, id); !errors.Is(err, firn.ErrNotFound) && !w.went(err) { // it may not exist
 		return false
 	}
 	if !w.ownAgent(add, id, "mover") {
@@ -241,7 +239,7 @@ func (w *powerWorld) put(id firn.ID, at whereabouts) {
 
 const purgedSession = firn.ID("z")
 
-// purge says something and has it erased.
+// purge appends an entry and purges it.
 func (w *powerWorld) purge(st *filestore.Store) bool {
 	ctx := context.Background()
 	batch := []firn.Entry{vouched(100), vouched(300), vouched(100)}
@@ -264,9 +262,8 @@ func (w *powerWorld) purge(st *filestore.Store) bool {
 	return true
 }
 
-// purgeAll fills a session of several parts and has it erased, from its place or
-// from the bin. Part by part something else is said in it; the last part is the
-// one that an interrupted purge might forget.
+// purgeAll fills a session of several parts and purges it, from its directory or from the
+// bin. Each part has a different text; an interrupted purge might miss the last part.
 func (w *powerWorld) purgeAll(st *filestore.Store) bool {
 	ctx, id := context.Background(), firn.NewID()
 	if !w.ownAgent(st, id, "purger") {
@@ -294,8 +291,7 @@ func (w *powerWorld) purgeAll(st *filestore.Store) bool {
 	return true
 }
 
-// checkGone says whether sessions that were purged are, and finishes purges that
-// were interrupted.
+// checkGone checks that purged sessions are gone, and completes interrupted purges.
 func (w *powerWorld) checkGone(st *filestore.Store) error {
 	for id, sure := range w.gone {
 		ctx := context.Background()
@@ -313,8 +309,8 @@ func (w *powerWorld) checkGone(st *filestore.Store) error {
 	return w.checkErased()
 }
 
-// check holds the home against what was promised, then goes on with it, and
-// lets the power go off once more.
+// check compares the home with the acknowledged changes, then continues, and cuts the power
+// once more.
 func (w *powerWorld) check() error {
 	if err := w.checkErased(); err != nil {
 		return err
@@ -343,7 +339,7 @@ func (w *powerWorld) check() error {
 	if err := errors.Join(w.checkKeys(st), w.checkPurged(st), w.checkGone(st)); err != nil {
 		return err
 	}
-	w.disk = w.disk.Crash() // the store of before is dead, and not closed
+	w.disk = w.disk.Crash() // the previous store is dead, and not closed
 	if st, err = w.open(); err != nil {
 		return err
 	}
@@ -355,8 +351,8 @@ func (w *powerWorld) check() error {
 	return st.Close()
 }
 
-// checkRest says whether a session has all that was acknowledged, and whether
-// resuming it reaches that. What was not acknowledged may have left gaps.
+// checkRest checks that a session has all acknowledged entries and that resuming reaches
+// them. Unacknowledged ones may have left gaps.
 func (w *powerWorld) checkRest(st *filestore.Store, id firn.ID) error {
 	r, err := readSession(st, id)
 	if err != nil {
@@ -368,7 +364,7 @@ func (w *powerWorld) checkRest(st *filestore.Store, id firn.ID) error {
 	return checkReached(st, id, r)
 }
 
-// checkMoved looks for sessions that were moved, and puts them in their place.
+// checkMoved finds moved sessions and restores them.
 func (w *powerWorld) checkMoved(st *filestore.Store) error {
 	for id, at := range w.where {
 		_, err := readSession(st, id)
@@ -376,7 +372,7 @@ func (w *powerWorld) checkMoved(st *filestore.Store) error {
 		if there && err != nil || at == inPlace && !there || at == inBin && there {
 			return fmt.Errorf("session %s should be in place (1) or in the bin (2): %d: %w", id, at, err)
 		}
-		if err == nil { // as it is, it is whole
+		if err == nil { // it is complete
 			if err := w.checkRest(st, id); err != nil {
 				return fmt.Errorf("session %s, before it is restored: %w", id, err)
 			}
@@ -389,7 +385,7 @@ func (w *powerWorld) checkMoved(st *filestore.Store) error {
 	return nil
 }
 
-// checkErased says whether what was erased for sure is in no file any more.
+// checkErased checks that acknowledged purges left nothing in any file.
 func (w *powerWorld) checkErased() error {
 	for _, name := range w.disk.Files() {
 		data, err := w.disk.Get(name)
@@ -410,8 +406,8 @@ func (w *powerWorld) checkErased() error {
 	return nil
 }
 
-// checkPurged says whether all that was said is there or was erased, and
-// finishes what was begun to be erased.
+// checkPurged checks that all entries exist or were erased, and completes interrupted
+// purges.
 func (w *powerWorld) checkPurged(st *filestore.Store) error {
 	for id := range w.purged {
 		if _, err := st.Purge(context.Background(), purgedSession, "asked for again", id); err != nil {
@@ -444,8 +440,8 @@ func (w *powerWorld) checkPurged(st *filestore.Store) error {
 	return w.checkErased()
 }
 
-// The power goes off before each change of the disk in turn; of what was not
-// durable, more or less is lost. What was promised is there.
+// TestPowerCutAtEveryChange cuts the power before each change of the disk in turn; more or
+// less of the unsynced data is lost. Everything acknowledged must exist.
 func TestPowerCutAtEveryChange(t *testing.T) {
 	t.Parallel()
 	step, states := 1, 4
@@ -475,8 +471,7 @@ func TestPowerCutAtEveryChange(t *testing.T) {
 	t.Logf("%d power cuts", cuts)
 }
 
-// The power goes off again and again, also while the home is being put in order
-// after the last time.
+// TestPowerCutAgainAndAgain cuts the power repeatedly, also during recovery.
 func TestPowerCutAgainAndAgain(t *testing.T) {
 	t.Parallel()
 	lives := 100
@@ -485,7 +480,7 @@ func TestPowerCutAgainAndAgain(t *testing.T) {
 	}
 	w := newPowerWorld(t, faultfs.New(), 1)
 	for n := range lives {
-		if n%10 == 0 { // begin anew, so that checking does not become the work
+		if n%10 == 0 { // start again, to limit the cost of checking
 			w = newPowerWorld(t, faultfs.New(), uint64(n))
 		}
 		w.disk.PowerOff(1+w.chance.IntN(300), faultfs.Changing)
@@ -499,8 +494,8 @@ func TestPowerCutAgainAndAgain(t *testing.T) {
 	}
 }
 
-// A restoring was interrupted when all was in its place but the bin was not
-// empty yet. What is said then outlives a power cut as well.
+// TestPowerCutAfterHalfRestored interrupts a Restore after all files were moved but before
+// the bin was cleared. Entries appended then must survive a power failure.
 func TestPowerCutAfterHalfRestored(t *testing.T) {
 	t.Parallel()
 	for n := range uint64(40) {

@@ -13,9 +13,9 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// Somebody deletes, cuts, moves or replaces a transcript that is being written.
-// The next append says so, and what was acknowledged is to be found in the
-// directory.
+// TestFileChangedUnderneath deletes, truncates, moves or replaces a transcript that is
+// being written. The next append must report it, and all acknowledged entries must exist in
+// the directory.
 func TestFileChangedUnderneath(t *testing.T) {
 	const stub = `{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/"}` + "\n"
 	first, last := "s.jsonl", "s_part3.jsonl"
@@ -40,7 +40,7 @@ func TestFileChangedUnderneath(t *testing.T) {
 			home := t.TempDir()
 			st := openHome(t, home, filestore.Options{PartSize: 3000, Sync: filestore.SyncNever})
 			var kept []firn.EntryID
-			for len(kept) < 8 { // three to a part
+			for len(kept) < 8 { // three per part
 				e := vouched(700)
 				_, err := st.Append(context.Background(), "s", store.Any, e)
 				must(t, err)
@@ -57,7 +57,7 @@ func TestFileChangedUnderneath(t *testing.T) {
 			}
 			checkSomewhere(t, home, kept)
 
-			// The next one finds what there is now, or begins anew.
+			// The next one finds the current file, or creates a new one.
 			next := vouched(10)
 			_, err = st.Append(context.Background(), "s", store.Any, next)
 			must(t, err)
@@ -73,7 +73,7 @@ func TestFileChangedUnderneath(t *testing.T) {
 	}
 }
 
-// cut makes a file shorter by dividing its size.
+// cut truncates a file to a fraction of its size.
 func cut(path string, by int64) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -90,7 +90,7 @@ func cutTo(path string, less int64) error {
 	return os.Truncate(path, info.Size()+less)
 }
 
-// swap puts another file in the place of one.
+// swap replaces a file with another one.
 func swap(path, content string) error {
 	if err := os.WriteFile(path+".new", []byte(content), 0o600); err != nil {
 		return err
@@ -98,7 +98,7 @@ func swap(path, content string) error {
 	return os.Rename(path+".new", path)
 }
 
-// edit saves a file as an editor does that writes a new one.
+// edit saves a file like an editor that writes a new one.
 func edit(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -107,7 +107,7 @@ func edit(path string) error {
 	return swap(path, string(data)+"\n")
 }
 
-// link makes a file a symbolic link to another one that is longer.
+// link replaces a file with a symbolic link to a longer one.
 func link(path string) error {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -123,9 +123,8 @@ func link(path string) error {
 	return os.Symlink(other, path)
 }
 
-// checkSomewhere looks for entries in all files below a directory: each must
-// stand whole in one of them, or in two, the second being what was rescued of
-// the first.
+// checkSomewhere checks that each entry is complete in one file below a directory, or in
+// two if the second is a rescued one.
 func checkSomewhere(t *testing.T, home string, ids []firn.EntryID) {
 	t.Helper()
 	var all strings.Builder

@@ -17,21 +17,20 @@ import (
 	"firn.dev/window/windowtest"
 )
 
-// Where the transcript that is damaged stands on a disk in memory.
+// Location of the damaged transcript on a disk in memory.
 const (
 	hurtHome    = "/home"
 	hurtSession = firn.ID("hurt")
 	hurtPath    = hurtHome + "/agents/main/sessions/hurt.jsonl"
 )
 
-// transcript is the lines of a session, as the store wrote them, each without
-// its newline.
+// transcript is the lines of a session without newlines, as written by the store.
 type transcript struct {
 	lines [][]byte
 }
 
-// writeTranscript has the store write a session of so many lines, with entries
-// of all kinds, and reads the file.
+// writeTranscript writes a session of so many lines, with entries of all kinds, and reads
+// the file.
 func writeTranscript(t testing.TB, lines int) transcript {
 	t.Helper()
 	disk := faultfs.New()
@@ -50,14 +49,14 @@ func writeTranscript(t testing.TB, lines int) transcript {
 	return tr
 }
 
-// bytes is the file.
+// bytes returns the content of the file.
 func (tr transcript) bytes() []byte {
 	return append(bytes.Join(tr.lines, []byte("\n")), '\n')
 }
 
 func hurtNow() time.Time { return time.Date(2026, 3, 15, 10, 0, 0, 0, time.UTC) }
 
-// hurtEntries makes n entries in one chain: those of hurtBodies, then talk.
+// hurtEntries returns n entries in one chain: those of hurtBodies, then messages.
 func hurtEntries(n int) []firn.Entry {
 	bodies := hurtBodies()
 	entries := []firn.Entry{{Body: &firn.Header{CWD: "/work", Key: "agent:main:main"}}}
@@ -66,7 +65,7 @@ func hurtEntries(n int) []firn.Entry {
 		switch {
 		case i < len(bodies):
 			e.Body = bodies[i]
-		case i%7 == 0: // the calls are answered by the next entry
+		case i%7 == 0: // the next entry answers the calls
 			e.Body = &firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopToolUse, Parts: []firn.Part{
 				firn.ToolCall{ID: fmt.Sprintf("c%d", i), Name: "ls", Arguments: json.RawMessage(`{"path":"/"}`)}}}
 		case i%7 == 1:
@@ -86,7 +85,7 @@ func hurtEntries(n int) []firn.Entry {
 	return entries
 }
 
-// hurtBodies are of every kind, with every kind of part.
+// hurtBodies returns bodies of every kind, with every kind of part.
 func hurtBodies() []firn.Body {
 	code := 1
 	odd := firn.Fields{{Name: "x", Value: json.RawMessage(`{"type":"message","id":"x","parentId":null}`)}, {Name: "n", Value: json.RawMessage(`1e400`)}}
@@ -124,13 +123,13 @@ func hurtBodies() []firn.Body {
 	}
 }
 
-// hurt is a store on a disk in memory whose one transcript is damaged.
+// hurt is a store in memory whose only transcript is damaged.
 type hurt struct {
 	disk    *faultfs.FS
 	reports []string
 }
 
-// hurtWith makes the files that parts name; "" is the transcript's first part.
+// hurtWith creates the files of parts; "" is the transcript's first part.
 func hurtWith(t testing.TB, parts map[string][]byte) *hurt {
 	h := &hurt{disk: faultfs.New()}
 	for name, data := range parts {
@@ -146,7 +145,7 @@ func (h *hurt) open(readOnly bool) (*filestore.Store, error) {
 	})
 }
 
-// files is the content of the transcript's files.
+// files returns the content of the transcript's files.
 func (h *hurt) files(t testing.TB) map[string]string {
 	all := make(map[string]string)
 	for _, name := range h.disk.Files() {
@@ -157,15 +156,15 @@ func (h *hurt) files(t testing.TB) map[string]string {
 	return all
 }
 
-// seen is what was read of a session beyond the lines that were expected.
+// seen is the part of a session after the expected lines.
 type seen struct {
 	extra [][]byte
 	gaps  []firn.Gap
 }
 
-// look reads a session from a position on: exactly the wanted lines first, in
-// order, then perhaps more. Only the last few are decoded, unless all shall be.
-func look(st *filestore.Store, after store.Pos, want [][]byte, all bool) (s seen, err error) {
+// readExpected reads a session from a position on: exactly the wanted lines first, then
+// possibly more. It decodes only the last few, unless all is set.
+func readExpected(st *filestore.Store, after store.Pos, want [][]byte, all bool) (s seen, err error) {
 	n := 0
 	for rec, err := range st.Read(context.Background(), hurtSession, after) {
 		if err != nil {
@@ -194,8 +193,8 @@ func look(st *filestore.Store, after store.Pos, want [][]byte, all bool) (s seen
 	return s, nil
 }
 
-// lookBack reads a session newest first: the wanted lines and no others, the
-// last few of them or all. What cannot be decoded is a gap.
+// lookBack reads a session newest first: exactly the wanted lines, the last few of them or
+// all. An undecodable line is a gap.
 func lookBack(st *filestore.Store, want [][]byte, all bool) error {
 	n := len(want)
 	for rec, err := range st.ReadBack(context.Background(), hurtSession, store.End) {
@@ -221,8 +220,8 @@ func lookBack(st *filestore.Store, want [][]byte, all bool) error {
 	return nil
 }
 
-// checkWindows resumes the session and says whether every provider would take
-// what it would be sent.
+// checkWindows resumes the session and checks that every provider would accept the
+// resulting request.
 func checkWindows(st *filestore.Store) error {
 	path, err := collect(st, hurtSession)
 	if err != nil {

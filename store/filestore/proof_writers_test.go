@@ -22,8 +22,8 @@ const (
 	sharedPart    = 6000 // small, so that there are many parts
 )
 
-// appenderRole appends entries, one at a time, to the session that others
-// append to as well: wherever the end is, or only behind what it has read.
+// appenderRole appends entries, one at a time, to a shared session: at any end, or only
+// after the entries it has read.
 func appenderRole(t *testing.T, p *player) {
 	count, err := strconv.Atoi(p.args[2])
 	must(t, err)
@@ -33,23 +33,23 @@ func appenderRole(t *testing.T, p *player) {
 	switch p.args[1] {
 	case "expect":
 		add = a.addExpecting
-	case "rush": // as fast as can be, with a new part for every entry
+	case "rush": // as fast as possible, with a new part for every entry
 		opts = filestore.Options{PartSize: 1, Sync: filestore.SyncNever}
 	}
 	a.st = openChild(t, p.args[0], opts)
-	p.say("ready")
+	p.report("ready")
 	p.wait()
 	chance := rand.New(rand.NewPCG(uint64(count), uint64(len(p.args))))
 	for range count {
 		e := vouched(20 + chance.IntN(400))
 		end, err := add(e)
 		must(t, err)
-		p.say("ack", sharedSession, uint64(end), e.ID)
+		p.report("ack", sharedSession, uint64(end), e.ID)
 	}
 	must(t, a.st.Close())
 }
 
-// appender is one of several writers of a session, and what it has read of it.
+// appender is one of several writers of a session, with the entries it has read.
 type appender struct {
 	st   *filestore.Store
 	end  store.Pos
@@ -60,8 +60,8 @@ func (a *appender) addAnywhere(e firn.Entry) (store.Pos, error) {
 	return a.st.Append(context.Background(), sharedSession, store.Any, e)
 }
 
-// addExpecting adds behind what was read, under the head that was read. If
-// somebody was faster it reads on and tries again.
+// addExpecting appends after the entries it has read, under their head. On a conflict it
+// reads on and tries again.
 func (a *appender) addExpecting(e firn.Entry) (store.Pos, error) {
 	for {
 		if err := a.readOn(); err != nil {
@@ -89,7 +89,7 @@ func (a *appender) readOn() error {
 		case err != nil:
 			return err
 		case rec.Gap != nil && rec.Gap.Kind == firn.GapTorn:
-			return nil // somebody is writing it
+			return nil // it is being written
 		case rec.Gap != nil:
 			return rec.Gap
 		}
@@ -101,13 +101,12 @@ func (a *appender) readOn() error {
 	return nil
 }
 
-// followerRole follows a session that others write, in a home that it only
-// looks at, until it has seen so many entries.
+// followerRole follows a session in a read-only home until it has seen so many entries.
 func followerRole(t *testing.T, p *player) {
 	count, err := strconv.Atoi(p.args[1])
 	must(t, err)
 	st := openChild(t, p.args[0], filestore.Options{ReadOnly: true})
-	p.say("ready")
+	p.report("ready")
 	next := store.Start
 	for rec, err := range st.Follow(context.Background(), sharedSession, store.Start) {
 		must(t, err)
@@ -122,7 +121,7 @@ func followerRole(t *testing.T, p *player) {
 		}
 		must(t, r.checkVouched())
 		for i, e := range r.entries {
-			p.say("saw", e.ID, uint64(r.ends[i]))
+			p.report("saw", e.ID, uint64(r.ends[i]))
 			count--
 		}
 		if count == 0 {
@@ -132,8 +131,8 @@ func followerRole(t *testing.T, p *player) {
 	must(t, st.Close())
 }
 
-// Several processes append to one session at once. There is one order, every
-// entry is there once, and who reads meanwhile sees a prefix of it.
+// TestManyWriters lets several processes append to one session. There must be one order,
+// every entry once, and concurrent readers must see a prefix.
 func TestManyWriters(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []string{"any", "expect"} {
@@ -150,12 +149,12 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-// scene is several writers of one session, and those who look on.
+// scene is several writers of one session, and its readers.
 type scene struct {
 	t             *testing.T
 	home          string
 	writers, each int
-	pause         int // how many entries are followed between two looks at all
+	pause         int // number of entries followed between two full reads
 
 	mu   sync.Mutex
 	acks map[firn.EntryID]store.Pos
@@ -197,7 +196,7 @@ func (s *scene) play(mode string) {
 	}
 }
 
-// listen lets a writer begin and takes down what it says.
+// listen starts a writer and records its reports.
 func (s *scene) listen(c *child) {
 	c.prompt()
 	for words, ok := c.hear(); ok; words, ok = c.hear() {
@@ -212,7 +211,7 @@ func (s *scene) listen(c *child) {
 	c.done()
 }
 
-// check holds the session against what the writers said.
+// check compares the session with the writers' reports.
 func (s *scene) check(r reading, total int) {
 	if len(r.gaps) > 0 {
 		s.t.Errorf("%d gaps: %v", len(r.gaps), &r.gaps[0])
@@ -228,7 +227,7 @@ func (s *scene) check(r reading, total int) {
 	must(s.t, errors.Join(r.checkChain(), r.checkVouched()))
 }
 
-// followChild follows in another process, and returns what that saw.
+// followChild follows in another process and returns the IDs it saw.
 func (s *scene) followChild(total int) []firn.EntryID {
 	c := start(s.t, "follower", s.home, strconv.Itoa(total))
 	var ids []firn.EntryID
@@ -241,8 +240,8 @@ func (s *scene) followChild(total int) []firn.EntryID {
 	return ids
 }
 
-// follow follows through a store of its own, and every now and then reads all
-// there is: that goes on what was there before, and is whole.
+// follow follows through its own store, and regularly reads the whole session, which must
+// extend the previous result.
 func (s *scene) follow(total int) []firn.EntryID {
 	st, err := filestore.Open(s.home, filestore.Options{ReadOnly: true})
 	if err != nil {
@@ -281,7 +280,7 @@ func (s *scene) follow(total int) []firn.EntryID {
 	return followed.ids()
 }
 
-// peek reads all of the session while it is written.
+// peek reads the whole session while it is being written.
 func (s *scene) peek(st *filestore.Store, last, followed reading) (reading, error) {
 	now, err := readSession(st, sharedSession)
 	if err != nil {
@@ -304,8 +303,8 @@ func (s *scene) peek(st *filestore.Store, last, followed reading) (reading, erro
 	return now, err
 }
 
-// A session is followed while another process adds to it, part after part. Each
-// entry is seen once and in order.
+// TestFollowAcrossProcesses follows a session while another process appends to it, over
+// several parts. Each entry must be seen once and in order.
 func TestFollowAcrossProcesses(t *testing.T) {
 	t.Parallel()
 	s := &scene{t: t, home: t.TempDir(), writers: 1, each: 600, pause: 100, acks: make(map[firn.EntryID]store.Pos)}
@@ -315,9 +314,9 @@ func TestFollowAcrossProcesses(t *testing.T) {
 	s.play("rush")
 }
 
-// Somebody adds to a session, and begins new parts, between any two looks of a
-// reader at the files. It sees a prefix all the same: no part is taken for
-// missing, none for shorter than it is.
+// TestPartsBegunWhileLooking appends to a session and starts new parts between any two file
+// operations of a reader. The reader must see a prefix, and no part as missing or too
+// short.
 func TestPartsBegunWhileLooking(t *testing.T) {
 	const id = firn.ID("s")
 	for _, back := range []bool{false, true} {
@@ -357,26 +356,26 @@ func TestPartsBegunWhileLooking(t *testing.T) {
 	}
 }
 
-// claimers is how many processes want the same thing at once.
+// claimers is the number of concurrent processes.
 const claimers = 8
 
-// claimerRole asks for the sessions of keys that others ask for at the same
-// time, adds to each and to one of its own, and says what it got.
+// claimerRole requests the sessions of keys that others request at the same time, appends
+// to each and to one of its own, and reports the sessions.
 func claimerRole(t *testing.T, p *player) {
 	ctx := context.Background()
 	st := openChild(t, p.args[0], filestore.Options{})
 	own := firn.ID("own-" + p.args[1])
 	keys := strings.Split(p.args[2], ",")
-	p.say("ready")
+	p.report("ready")
 	p.wait()
 	for _, key := range keys {
 		id, err := store.LoadOrCreate(ctx, st, key)
 		must(t, err)
-		p.say("got", key, id)
+		p.report("got", key, id)
 		e := vouched(40)
 		end, err := st.Append(ctx, id, store.Any, e)
 		must(t, err)
-		p.say("ack", id, uint64(end), e.ID)
+		p.report("ack", id, uint64(end), e.ID)
 		_, err = st.Append(ctx, own, store.Any, vouched(40))
 		must(t, err)
 		looked, err := st.Lookup(ctx, key)
@@ -391,17 +390,17 @@ func claimerRole(t *testing.T, p *player) {
 			}
 		}
 	}
-	// Who begins a session with Start is its only beginner.
+	// Only one process can create a session with Start.
 	if _, err := st.Append(ctx, "race", store.Start, vouched(40)); err == nil {
-		p.say("began")
+		p.report("began")
 	} else if !errors.Is(err, firn.ErrConflict) {
 		t.Error(err)
 	}
 	must(t, st.Close())
 }
 
-// Eight processes on one home ask for the sessions of the same new keys at
-// once: they all get the same ones, and nothing of what they add is lost.
+// TestManyProcessesOneHome lets eight processes request the sessions of the same new keys.
+// All must get the same sessions, and no entry may be lost.
 func TestManyProcessesOneHome(t *testing.T) {
 	t.Parallel()
 	home, keys := t.TempDir(), []string{"telegram:1", "agent:ops:main", "telegram:2", "agent:ops:main:thread:9"}
@@ -449,8 +448,8 @@ func TestManyProcessesOneHome(t *testing.T) {
 	checkListed(t, home, len(keys)+claimers+1)
 }
 
-// checkListed says whether a list has so many sessions, with no fault, and as
-// many entries in each as a reader finds.
+// checkListed checks that a list has so many sessions without faults, and as many entries
+// in each as a reader finds.
 func checkListed(t *testing.T, home string, want int) {
 	t.Helper()
 	st := openHome(t, home, filestore.Options{ReadOnly: true})

@@ -13,8 +13,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// longSession makes a session so long that reading it back is done ahead, in
-// several parts, with a damaged line far from its end.
+// longSession creates a session long enough for reading ahead, in several parts, with a
+// damaged line far from its end.
 func longSession(t *testing.T) *filestore.Store {
 	t.Helper()
 	home := t.TempDir()
@@ -45,17 +45,17 @@ func longSession(t *testing.T) *filestore.Store {
 	return st
 }
 
-// told is what a record tells, to be compared.
-type told struct {
+// recordView is the comparable content of a record.
+type recordView struct {
 	at, next store.Pos
 	id       firn.EntryID
 	text     string
 	gap      bool
 }
 
-func tell(t *testing.T, r store.Record) told {
+func viewRecord(t *testing.T, r store.Record) recordView {
 	t.Helper()
-	out := told{at: r.At, next: r.Next, id: r.Glance.ID, gap: r.Gap != nil}
+	out := recordView{at: r.At, next: r.Next, id: r.Glance.ID, gap: r.Gap != nil}
 	if out.gap {
 		return out
 	}
@@ -69,15 +69,16 @@ func tell(t *testing.T, r store.Record) told {
 	return out
 }
 
-// TestReadAhead reads a long session back: all of it, the same as forwards.
+// TestReadAhead checks that reading a long session backwards returns the same records as
+// forwards.
 func TestReadAhead(t *testing.T) {
 	st := longSession(t)
-	var forwards []told
+	var forwards []recordView
 	for r, err := range st.Read(t.Context(), "long", store.Start) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		forwards = append(forwards, tell(t, r))
+		forwards = append(forwards, viewRecord(t, r))
 	}
 	i := len(forwards)
 	for r, err := range st.ReadBack(t.Context(), "long", store.End) {
@@ -85,7 +86,7 @@ func TestReadAhead(t *testing.T) {
 			t.Fatal(err)
 		}
 		i--
-		if got := tell(t, r); i < 0 || got != forwards[i] {
+		if got := viewRecord(t, r); i < 0 || got != forwards[i] {
 			t.Fatalf("record %d read back is %.80v", i, got)
 		}
 	}
@@ -94,8 +95,8 @@ func TestReadAhead(t *testing.T) {
 	}
 }
 
-// TestReadAheadStops stops reading back at many places, and lets the context
-// end: nothing goes on behind our back, and the end is told.
+// TestReadAheadStops stops reading back at many places, and cancels the context: no
+// goroutine may remain, and the error must be returned.
 func TestReadAheadStops(t *testing.T) {
 	st := longSession(t)
 	for _, stop := range []int{1, 150, 170, 250, 400, 601} {

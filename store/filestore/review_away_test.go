@@ -12,11 +12,11 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// smallParts lets every message have a part of its own.
+// smallParts gives every message its own part.
 var smallParts = filestore.Options{PartSize: 400, Sync: filestore.SyncNever}
 
-// Those who remove and restore one session at the same time lose nothing of it,
-// whether they are in one process or, as two stores are, in several.
+// TestReviewMovingAtTheSameTime removes and restores one session concurrently through
+// several stores and checks that nothing is lost.
 func TestReviewMovingAtTheSameTime(t *testing.T) {
 	remove := func(st *filestore.Store, id firn.ID) error { return st.Remove(t.Context(), id, "") }
 	restore := func(st *filestore.Store, id firn.ID) error { return st.Restore(t.Context(), id) }
@@ -64,7 +64,8 @@ func mustGo(t *testing.T, err error) {
 	}
 }
 
-// Restoring takes nothing out of the bin that its manifest does not name.
+// TestReviewRestoreLeavesTheUnknown checks that Restore keeps files that the manifest does
+// not list.
 func TestReviewRestoreLeavesTheUnknown(t *testing.T) {
 	home := t.TempDir()
 	opts := smallParts
@@ -88,8 +89,8 @@ func TestReviewRestoreLeavesTheUnknown(t *testing.T) {
 	}
 }
 
-// A session is not removed to where another of that name is: the manifest that
-// tells of the other stays.
+// TestReviewRemoveRefusesToReplace checks that Remove does not replace the manifest of
+// another session with that name.
 func TestReviewRemoveRefusesToReplace(t *testing.T) {
 	home := t.TempDir()
 	st := reviewOpen(t, home, smallParts)

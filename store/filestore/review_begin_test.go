@@ -11,8 +11,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// A session that is put away while somebody is about to append to it is not
-// begun anew.
+// TestReviewAppendDoesNotBringBack checks that an append does not create a session again
+// that was removed meanwhile.
 func TestReviewAppendDoesNotBringBack(t *testing.T) {
 	remove := func(st *filestore.Store, id firn.ID) error { return st.Remove(t.Context(), id, "") }
 	purge := func(st *filestore.Store, id firn.ID) error {
@@ -20,7 +20,7 @@ func TestReviewAppendDoesNotBringBack(t *testing.T) {
 		return err
 	}
 	for name, c := range map[string]struct {
-		there   bool // before the append begins
+		there   bool // before the append starts
 		putAway func(st *filestore.Store, id firn.ID) error
 		left    int // entries that can be restored
 	}{
@@ -70,7 +70,8 @@ func TestReviewAppendDoesNotBringBack(t *testing.T) {
 	}
 }
 
-// Who has a session open when it is removed is told that it is not there.
+// TestReviewAppendToRemoved checks that appending to an open session that was removed
+// returns ErrNotFound.
 func TestReviewAppendToRemoved(t *testing.T) {
 	home := t.TempDir()
 	a, b := reviewOpen(t, home, filestore.Options{}), reviewOpen(t, home, filestore.Options{})
@@ -89,8 +90,8 @@ func TestReviewAppendToRemoved(t *testing.T) {
 	}
 }
 
-// A directory that another process has just made may have no durable name yet.
-// Nobody may be told that what he appended in it is durable before it has.
+// TestReviewDirectoryOfAnother checks that an append syncs a directory that another process
+// has just created before it returns.
 func TestReviewDirectoryOfAnother(t *testing.T) {
 	fsys := faultfs.New()
 	must(t, fsys.MkdirAll("/home"))
@@ -110,9 +111,8 @@ func TestReviewDirectoryOfAnother(t *testing.T) {
 	}
 }
 
-// Of an append and a removal at the same time both may go well, or the append
-// finds nothing to append to, or the removal somebody at work. What was
-// acknowledged can be restored.
+// TestReviewAppendWhileRemoving appends and removes concurrently. Both may succeed, or one
+// may fail. Acknowledged entries must be restorable.
 func TestReviewAppendWhileRemoving(t *testing.T) {
 	home := t.TempDir()
 	for range 40 {

@@ -25,8 +25,7 @@ func reviewOpen(t *testing.T, home string, opts filestore.Options) *filestore.St
 	return st
 }
 
-// reviewBegin begins a session of n messages, each with a part of its own if
-// parts are small.
+// reviewBegin creates a session of n messages, each in its own part if parts are small.
 func reviewBegin(t *testing.T, st *filestore.Store, n int) firn.ID {
 	t.Helper()
 	id := firn.NewID()
@@ -39,7 +38,7 @@ func reviewBegin(t *testing.T, st *filestore.Store, n int) firn.ID {
 	return id
 }
 
-// reviewCount counts the entries of a session that can be read, without the header.
+// reviewCount returns the number of readable entries of a session, without the header.
 func reviewCount(t *testing.T, st *filestore.Store, id firn.ID) (n int) {
 	t.Helper()
 	for r, err := range st.Read(t.Context(), id, store.Start) {
@@ -73,7 +72,7 @@ func reviewAdd(t *testing.T, path, text string) {
 	reviewWrite(t, path, string(old)+text)
 }
 
-// reviewHolding names the files of a home that contain a text.
+// reviewHolding returns the files of a home that contain a text.
 func reviewHolding(t *testing.T, home, text string) (paths []string) {
 	t.Helper()
 	err := filepath.WalkDir(home, func(path string, e os.DirEntry, err error) error {
@@ -92,7 +91,7 @@ func reviewHolding(t *testing.T, home, text string) (paths []string) {
 	return paths
 }
 
-// reviewFiles names the files that match a pattern below the home.
+// reviewFiles returns the files that match a pattern below the home.
 func reviewFiles(t *testing.T, home, pattern string) []string {
 	t.Helper()
 	found, err := filepath.Glob(filepath.Join(home, pattern))
@@ -106,8 +105,7 @@ func reviewFiles(t *testing.T, home, pattern string) []string {
 	return found
 }
 
-// onceFS runs a function once, right before or after a file is opened whose
-// path ends in a suffix.
+// onceFS runs a function once, just before or after a file with a suffix is opened.
 type onceFS struct {
 	vfs.OS
 	suffix        string

@@ -12,8 +12,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// A purged session stays purged when another process had it open and finds its
-// files gone: it saves nothing of them.
+// TestReviewPurgeIsNotUndone checks that another process that had a purged session open
+// saves nothing of it.
 func TestReviewPurgeIsNotUndone(t *testing.T) {
 	for name, removed := range map[string]bool{"in its place": false, "in the bin": true} {
 		t.Run(name, func(t *testing.T) {
@@ -38,7 +38,7 @@ func TestReviewPurgeIsNotUndone(t *testing.T) {
 	}
 }
 
-// Purging a session again erases what has come since.
+// TestReviewPurgeAgain checks that repeating a purge erases files created since.
 func TestReviewPurgeAgain(t *testing.T) {
 	home := t.TempDir()
 	st := reviewOpen(t, home, smallParts)
@@ -57,7 +57,7 @@ func TestReviewPurgeAgain(t *testing.T) {
 		}
 		reviewWrite(t, path, "acknowledged\n")
 	}
-	other := reviewTranscript(home, id+"0") // its name looks alike
+	other := reviewTranscript(home, id+"0") // a similar name
 	reviewWrite(t, other, "acknowledged by another session\n")
 	again, err = st.Purge(t.Context(), id, "asked again")
 	must(t, err)
@@ -69,14 +69,15 @@ func TestReviewPurgeAgain(t *testing.T) {
 	}
 }
 
-// A purge that is refused leaves no receipt: that would take the id for ever.
+// TestReviewRefusedPurgeLeavesNoReceipt checks that a failed purge leaves no receipt, which
+// would reserve the ID.
 func TestReviewRefusedPurgeLeavesNoReceipt(t *testing.T) {
 	home := t.TempDir()
 	var st *filestore.Store
 	var id firn.ID
 	var refused error
 	st = reviewOpen(t, home, filestore.Options{Now: func() time.Time {
-		if id != "" { // somebody is appending
+		if id != "" { // an append is running
 			busy := id
 			id = ""
 			_, refused = st.Purge(t.Context(), busy, "asked for")
@@ -99,7 +100,8 @@ func TestReviewRefusedPurgeLeavesNoReceipt(t *testing.T) {
 	}
 }
 
-// Purging an entry erases it in what was rescued too, and nothing else there.
+// TestReviewPurgeEntryInRescued checks that purging an entry also erases it in rescued
+// files, and nothing else there.
 func TestReviewPurgeEntryInRescued(t *testing.T) {
 	home := t.TempDir()
 	st := reviewOpen(t, home, filestore.Options{})

@@ -12,8 +12,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// Who is told of something may ask the store about it, whatever the store was
-// doing at that moment.
+// TestReviewReportMayUseTheStore checks that Report can use the store, whatever the store
+// is doing.
 func TestReviewReportMayUseTheStore(t *testing.T) {
 	const key = "agent:main:main"
 	home := t.TempDir()
@@ -28,7 +28,7 @@ func TestReviewReportMayUseTheStore(t *testing.T) {
 	}
 	table := filepath.Join(home, "agents/main/sessions/sessions.json")
 	reviewWrite(t, table, "{nonsense")
-	past := time.Now().Add(-time.Hour) // long enough ago not to be half saved
+	past := time.Now().Add(-time.Hour) // old enough not to be considered half saved
 	if err := os.Chtimes(table, past, past); err != nil {
 		t.Fatal(err)
 	}

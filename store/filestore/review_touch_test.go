@@ -14,7 +14,7 @@ import (
 
 const touchTable = "/home/agents/main/sessions/sessions.json"
 
-// updatedAt reads from the routing table when a key was used.
+// updatedAt reads the time of a key's last use from the key table.
 func updatedAt(t *testing.T, fsys *faultfs.FS, key string) time.Time {
 	t.Helper()
 	data, err := fsys.Get(touchTable)
@@ -26,8 +26,8 @@ func updatedAt(t *testing.T, fsys *faultfs.FS, key string) time.Time {
 	return time.UnixMilli(rows[key].UpdatedAt)
 }
 
-// The routing table follows what is appended, a little later or when the store
-// is closed, and only for the session that the key points at.
+// TestReviewTableFollowsAppends checks that the key table records appends, after a delay or
+// on Close, and only for the session of the key.
 func TestReviewTableFollowsAppends(t *testing.T) {
 	const key, moved = "agent:main:main", "agent:main:moved"
 	synctest.Test(t, func(t *testing.T) {
@@ -75,10 +75,10 @@ func TestReviewTableFollowsAppends(t *testing.T) {
 	})
 }
 
-// touchPause is so short that several appends are told of at once.
+// touchPause is short enough that several appends are combined.
 const touchPause = 100 * time.Millisecond
 
-// Where there is no routing table, appending makes none.
+// TestReviewAppendMakesNoTable checks that an append creates no key table.
 func TestReviewAppendMakesNoTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fsys := faultfs.New()
@@ -94,8 +94,8 @@ func TestReviewAppendMakesNoTable(t *testing.T) {
 	})
 }
 
-// The routing table tells what was counted of the session that a key points at, and
-// keeps what else stands there.
+// TestTableTellsCounts checks that the key table contains the counters of a key's session
+// and keeps other fields.
 func TestTableTellsCounts(t *testing.T) {
 	const key = "agent:main:main"
 	synctest.Test(t, func(t *testing.T) {

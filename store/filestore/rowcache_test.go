@@ -17,8 +17,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// talkOnly makes sessions of about 300 kB without a checkpoint, as a library that only
-// appends does, whose title stands in the middle. Their files are made an hour old.
+// talkOnly creates sessions of about 300 kB without a checkpoint, like a program that only
+// appends, with a title in the middle. Their files are an hour old.
 func talkOnly(t *testing.T, home string, n int, parts int64) {
 	t.Helper()
 	s, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever, PartSize: parts})
@@ -44,7 +44,7 @@ func talkOnly(t *testing.T, home string, n int, parts int64) {
 	age(t, home)
 }
 
-// age sets the times of all transcripts back: those that changed just now are not cached.
+// age sets back the times of all transcripts, since recently changed ones are not cached.
 func age(t *testing.T, home string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(home, "agents/*/sessions/*.jsonl"))
@@ -59,8 +59,8 @@ func age(t *testing.T, home string) {
 	}
 }
 
-// process is what another process would do: it opens the home, lists it and returns the
-// rows and how many bytes it read.
+// process acts like another process: it opens the home, lists it and returns the rows and
+// the number of bytes read.
 func process(t *testing.T, home string, o filestore.Options) ([]store.Info, int64) {
 	t.Helper()
 	m := &meter{FS: vfs.OS{}}
@@ -81,9 +81,8 @@ func process(t *testing.T, home string, o filestore.Options) ([]store.Info, int6
 	return all, m.read.Load()
 }
 
-// TestListReadsLittleInTheNextProcess lists sessions without any checkpoint: the first
-// process reads them whole, each further one a bounded amount of each, and all list the
-// same.
+// TestListReadsLittleInTheNextProcess lists sessions without a checkpoint. The first
+// process reads them completely, later ones a bounded amount of each, with the same result.
 func TestListReadsLittleInTheNextProcess(t *testing.T) {
 	const sessions = 20
 	for name, parts := range map[string]int64{"one file": 0, "several files": 100_000} {
@@ -115,8 +114,8 @@ func TestListReadsLittleInTheNextProcess(t *testing.T) {
 	}
 }
 
-// TestCachedRowsAreNotBelieved changes sessions, damages the cache and deletes it: lists
-// say what the sessions do.
+// TestCachedRowsAreNotBelieved changes sessions, and damages and deletes the cache. Lists
+// must match the sessions.
 func TestCachedRowsAreNotBelieved(t *testing.T) {
 	home := t.TempDir()
 	talkOnly(t, home, 1, 0)
@@ -154,8 +153,8 @@ func TestCachedRowsAreNotBelieved(t *testing.T) {
 	}
 }
 
-// TestPurgeErasesCachedRows purges a session and some entries of another: nothing that
-// was erased is left in the cache.
+// TestPurgeErasesCachedRows purges a session and entries of another. The cache must not
+// contain erased text.
 func TestPurgeErasesCachedRows(t *testing.T) {
 	home := t.TempDir()
 	talkOnly(t, home, 2, 0)
@@ -190,7 +189,7 @@ func TestPurgeErasesCachedRows(t *testing.T) {
 	}
 }
 
-// anywhere reports whether a text is in any file of a home.
+// anywhere reports whether any file of a home contains a text.
 func anywhere(t *testing.T, home, text string) (found bool) {
 	t.Helper()
 	err := filepath.WalkDir(home, func(path string, e fs.DirEntry, err error) error {

@@ -13,8 +13,8 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-// crashed checks the table that a power cut leaves: it is whole, and the key
-// points at one of the sessions.
+// crashed checks the table after a power failure: it is valid, and the key points to one of
+// the sessions.
 func (b *bench) crashed(left *faultfs.FS, key string, want ...firn.ID) {
 	b.t.Helper()
 	var reports []string
@@ -47,8 +47,9 @@ var faults = []faultfs.Fault{
 	{Evict: true},
 }
 
-// Whatever fails during a bind: what was acknowledged is there, now and after
-// a power cut, the file is always whole, and the next try works.
+// TestTableBindFaults makes each operation of a bind fail. Acknowledged bindings must
+// survive, also a power failure, the file must always be valid, and the next attempt must
+// work.
 func TestTableBindFaults(t *testing.T) {
 	for _, fault := range faults {
 		for n, met := 1, true; met; n++ {
@@ -85,7 +86,7 @@ func TestTableBindFaults(t *testing.T) {
 	}
 }
 
-// The power goes off at any operation.
+// TestTablePowerOff cuts the power at each operation.
 func TestTablePowerOff(t *testing.T) {
 	for n, met := 1, true; met; n++ {
 		b := newBench(t, sample(t), tableOptions{})
@@ -103,8 +104,8 @@ func TestTablePowerOff(t *testing.T) {
 	}
 }
 
-// Who claims a key that another one bound, and failed to make durable, gets a
-// session that the key points at also after a power cut.
+// TestTableClaimIsDurable claims a key whose binding another writer failed to make durable.
+// The returned session must survive a power failure.
 func TestTableClaimIsDurable(t *testing.T) {
 	b := newBench(t, sample(t), tableOptions{})
 	fsys := b.fs.(*faultfs.FS)
@@ -121,8 +122,8 @@ func TestTableClaimIsDurable(t *testing.T) {
 	}
 }
 
-// A damaged file is set aside whatever fails: its bytes are in one place or the
-// other, and nothing is taken for empty.
+// TestTableDamageFaults checks that a damaged file is preserved whatever fails, and never
+// treated as empty.
 func TestTableDamageFaults(t *testing.T) {
 	const broken = `{"agent:main:main":{"sessionId":"kept","sendPolicy":"deny"},`
 	for _, fault := range faults {
@@ -153,8 +154,7 @@ func TestTableDamageFaults(t *testing.T) {
 	}
 }
 
-// If somebody removes the lock file, or puts another one there, the lock on the
-// old one is worth nothing.
+// TestTableLockRemoved checks that the lock on a removed or replaced lock file is not used.
 func TestTableLockRemoved(t *testing.T) {
 	b := newBench(t, sample(t), tableOptions{})
 	b.must(b.bind("k", "s1"))
@@ -178,7 +178,8 @@ func TestTableLockRemoved(t *testing.T) {
 	}
 }
 
-// What killed writers left behind is removed by the next one, and nothing else.
+// TestTableSweeps checks that temporary files of killed writers are removed, and nothing
+// else.
 func TestTableSweeps(t *testing.T) {
 	b := newBench(t, sample(t), tableOptions{})
 	for _, name := range []string{".sessions.json.tmp-ABCDEFGHIJ", ".sessions.json.tmp", "sessions.json.tmp-x", ".other.tmp-x"} {

@@ -13,7 +13,7 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-// headers is what the transcripts tell in these tests.
+// headers returns the keys according to the transcripts.
 func headers() (map[string]firn.ID, error) {
 	return map[string]firn.ID{mainKey: "from-header", "agent:main:zoe": "zoe"}, nil
 }
@@ -28,7 +28,7 @@ func TestTableSeesEditsByHand(t *testing.T) {
 			b := open(t, sample(t), tableOptions{Rebuild: headers})
 			b.points(mainKey, mainID)
 
-			// As long as it was, in place, and right after we read it.
+			// With the same length, in place, and right after it was read.
 			b.overwrite(strings.ReplaceAll(sample(t), string(mainID), string(topicID)))
 			b.points(mainKey, topicID)
 			b.overwrite(sample(t))
@@ -36,7 +36,7 @@ func TestTableSeesEditsByHand(t *testing.T) {
 			b.put(strings.ReplaceAll(sample(t), string(mainID), "another"))
 			b.points(mainKey, "another")
 
-			// A key that was removed points nowhere, whatever the transcripts say.
+			// A removed key is unbound, whatever the transcripts say.
 			b.put(strings.Replace(sample(t), mainKey, "agent:main:renamed", 1))
 			b.points(mainKey, "")
 			b.points("agent:main:renamed", mainID)
@@ -53,7 +53,7 @@ func TestTableSeesEditsByHand(t *testing.T) {
 	}
 }
 
-// Two versions of a file may have the same size and time.
+// TestTableSeesEditsWithinATick tests two versions of a file with the same size and time.
 func TestTableSeesEditsWithinATick(t *testing.T) {
 	for _, after := range []time.Duration{time.Second, time.Second + time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -66,8 +66,8 @@ func TestTableSeesEditsWithinATick(t *testing.T) {
 	}
 }
 
-// What was bound before an edit and what is bound after it are both there, and
-// so is the edit.
+// TestTableMergesWithEdits checks that bindings before and after an edit and the edit
+// itself are all kept.
 func TestTableMergesWithEdits(t *testing.T) {
 	b := newBench(t, sample(t), tableOptions{})
 	b.must(b.bind("a", "s1"))
@@ -85,7 +85,7 @@ func TestTableMergesWithEdits(t *testing.T) {
 func TestTableReadsOnlyWhatChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, sample(t), tableOptions{})
-		time.Sleep(coarseTick + time.Second) // the clock of a bubble begins on a whole second
+		time.Sleep(coarseTick + time.Second) // the clock of a bubble starts on a whole second
 		b.points(mainKey, mainID)
 		fsys := b.fs.(*faultfs.FS)
 		fsys.ClearLog()
@@ -116,7 +116,7 @@ func TestTableMissing(t *testing.T) {
     "updatedAt": 1769947200000
   }
 }`)
-	// Deleted while we run: made anew once more.
+	// Deleted while running: rebuilt once more.
 	b.must(b.fs.Remove(b.path))
 	b.points("agent:main:zoe", "zoe")
 	b.same("the directory after deleting", b.names(), []string(nil))
@@ -139,8 +139,8 @@ func TestTableMissingDirectory(t *testing.T) {
 	b.points("k", "s")
 }
 
-// If the transcripts cannot be read, nobody knows; that is not the same as
-// there being nothing.
+// TestTableRebuildFails checks that unreadable transcripts are an error, not an empty
+// table.
 func TestTableRebuildFails(t *testing.T) {
 	broken := errors.New("no transcripts today")
 	for _, content := range []string{"", "{"} {
@@ -174,7 +174,7 @@ func TestTableDamaged(t *testing.T) {
 	half := sample(t)[:len(sample(t))-100]
 	for _, c := range []struct {
 		name, content string
-		zoe           firn.ID // where the keys point afterwards
+		zoe           firn.ID // sessions of the keys afterwards
 		main          firn.ID
 	}{
 		{"no bytes", "", "zoe", "from-header"},
@@ -208,8 +208,8 @@ func TestTableDamaged(t *testing.T) {
 	}
 }
 
-// What was bound before the file was damaged is known while we run, though no
-// transcript tells of it.
+// TestTableDamagedWhileRunning checks that bindings known before the damage are kept, even
+// if no transcript records them.
 func TestTableDamagedWhileRunning(t *testing.T) {
 	b := newBench(t, sample(t), tableOptions{Rebuild: headers})
 	b.must(b.bind(mainKey, "resumed"))
@@ -232,7 +232,8 @@ func TestTableDamagedWhileRunning(t *testing.T) {
 	}
 }
 
-// Cut at every byte, the file is either read or set aside as it is.
+// TestTableCutAnywhere truncates the file at every byte. It must be either read or renamed
+// unchanged.
 func TestTableCutAnywhere(t *testing.T) {
 	whole := sample(t)
 	end := strings.LastIndexByte(whole, '}') + 1
@@ -259,7 +260,7 @@ func TestTableCutAnywhere(t *testing.T) {
 	}
 }
 
-// Who may not write makes a damaged table good in memory.
+// TestTableDamagedReadOnly checks that a read-only table repairs a damaged file in memory.
 func TestTableDamagedReadOnly(t *testing.T) {
 	b := newBench(t, "{}", tableOptions{ReadOnly: true, Rebuild: headers})
 	fsys := b.fs.(*faultfs.FS)
@@ -280,7 +281,7 @@ func TestTableDamagedReadOnly(t *testing.T) {
 	b.points(mainKey, "")
 }
 
-// The same if setting it aside fails; the change that needs it fails too.
+// TestTableDamagedDisk does the same if renaming fails; the change must fail too.
 func TestTableDamagedDisk(t *testing.T) {
 	b := newBench(t, "{}", tableOptions{Rebuild: headers})
 	b.overwrite("{")
@@ -294,7 +295,8 @@ func TestTableDamagedDisk(t *testing.T) {
 	b.same("the file", b.file(), "{")
 }
 
-// An editor that saves in place has the file empty for a moment.
+// TestTableHalfSaved tests an editor that saves in place, so that the file is empty for a
+// moment.
 func TestTableHalfSaved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, sample(t), tableOptions{EditGrace: defaultEditGrace, Rebuild: headers})
@@ -314,7 +316,7 @@ func TestTableHalfSaved(t *testing.T) {
 		}
 		b.same("the directory", b.names(), []string{tableName})
 
-		// But not for ever.
+		// But not forever.
 		b.overwrite("")
 		begun := time.Now()
 		b.points(mainKey, "edited")
@@ -325,7 +327,8 @@ func TestTableHalfSaved(t *testing.T) {
 	})
 }
 
-// A good file that is put there while the transcripts are read is not set aside.
+// TestTableReplacedMeanwhile checks that a valid file created while the transcripts are
+// read is not renamed.
 func TestTableReplacedMeanwhile(t *testing.T) {
 	for _, content := range []string{"", "{"} {
 		var b *bench
@@ -347,7 +350,7 @@ func TestTableReplacedMeanwhile(t *testing.T) {
 	}
 }
 
-// FuzzTable: whatever is in the file, nothing of it gets lost by a change.
+// FuzzTable checks that a change preserves the other content of an arbitrary file.
 func FuzzTable(f *testing.F) {
 	f.Add([]byte(sample(f)))
 	f.Add([]byte(sample(f)[:700]))
@@ -387,7 +390,7 @@ func FuzzTable(f *testing.F) {
 	})
 }
 
-// touchIfThere touches a key that may point nowhere.
+// touchIfThere touches a key that may be unbound.
 func (b *bench) touchIfThere(key string) {
 	b.t.Helper()
 	if err := b.touch(key, count("totalTokens")); !errors.Is(err, firn.ErrNotFound) {

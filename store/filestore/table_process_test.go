@@ -22,21 +22,19 @@ import (
 
 const (
 	writers     = 8
-	bindings    = 100 // of each writer
+	bindings    = 100 // per writer
 	sharedNames = 3
 )
 
-// binding is what a writer tells of one bind: when it began and, if it was
-// acknowledged, when it ended.
+// binding is a writer's report of one bind: its start and, if it was acknowledged, its end.
 type binding struct {
 	key        string
 	id         firn.ID
 	begun, end int64
 }
 
-// TestTableWriter is no test but the writer process of TestTableKill: it
-// binds in turn a key of its own and one that all writers bind, and says so on
-// its output before and after.
+// TestTableWriter is not a test but the writer process of TestTableKill. It alternately
+// binds a key of its own and a shared one, and reports before and after each.
 func TestTableWriter(t *testing.T) {
 	args := flag.Args()
 	if len(args) != 4 || args[0] != "table-writer" {
@@ -68,7 +66,7 @@ func TestTableWriter(t *testing.T) {
 	}
 }
 
-// crew runs writer processes and keeps what they told.
+// crew runs writer processes and records their reports.
 type crew struct {
 	t     *testing.T
 	dir   string
@@ -77,10 +75,10 @@ type crew struct {
 	told  map[firn.ID]*binding
 }
 
-// Eight processes bind keys, and are killed at random. The file is whole at
-// every moment, and in the end each key points at the last acknowledged session,
-// or at one that was being bound when its writer was killed. FIRN_KILLS has it
-// done again until so many were killed.
+// TestTableKill lets eight processes bind keys and kills them at random. The file must
+// always be valid, and in the end each key must point to the last acknowledged session, or
+// to one that was being bound when its writer was killed. FIRN_KILLS sets the minimum
+// number of kills.
 func TestTableKill(t *testing.T) {
 	want, _ := strconv.Atoi(os.Getenv("FIRN_KILLS"))
 	for round, killed := 0, 0; round == 0 || killed < want; round++ {
@@ -91,8 +89,7 @@ func TestTableKill(t *testing.T) {
 	}
 }
 
-// killRound has all writers make their bindings once, and returns how many
-// were killed.
+// killRound lets all writers make their bindings once and returns the number of kills.
 func killRound(t *testing.T, round uint64) int {
 	c := &crew{t: t, dir: t.TempDir(), told: make(map[firn.ID]*binding)}
 	if err := os.WriteFile(filepath.Join(c.dir, tableName), []byte(sample(t)), 0o600); err != nil {
@@ -137,8 +134,8 @@ func (c *crew) write(name int, chance *rand.Rand) {
 	}
 }
 
-// run runs a writer until it is done, or kills it after so many lines. It
-// returns the number of the binding after the last one it began.
+// run runs a writer until it is done, or kills it after so many lines. It returns the
+// number of the binding after the last one started.
 func (c *crew) run(name, first, killAfter int) (next int, err error) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestTableWriter$", "table-writer", c.dir, strconv.Itoa(name), strconv.Itoa(first))
 	out, err := cmd.StdoutPipe()
@@ -172,8 +169,7 @@ func (c *crew) run(name, first, killAfter int) (next int, err error) {
 	return next, errors.Join(err, lines.Err())
 }
 
-// hear takes down a line of a writer. The last one of a killed writer may be
-// cut off; then it is as if it had not been said.
+// hear records a line of a writer. An incomplete last line of a killed writer is ignored.
 func (c *crew) hear(line string) (number int, ok bool) {
 	var word, key, id string
 	var when int64
@@ -193,7 +189,7 @@ func (c *crew) hear(line string) (number int, ok bool) {
 	return number, true
 }
 
-// whole checks that the file can be read at this moment.
+// whole checks that the file is currently valid.
 func (c *crew) whole() {
 	data, err := os.ReadFile(filepath.Join(c.dir, tableName))
 	if err == nil {
@@ -204,8 +200,8 @@ func (c *crew) whole() {
 	}
 }
 
-// check says whether a key may point at a session: no other one was bound and
-// acknowledged that was begun after this one was done.
+// check checks that a key may point to a session: no other binding that started after it
+// was done was acknowledged.
 func (c *crew) check(key string, id firn.ID) {
 	now := c.told[id]
 	if now == nil || now.key != key {

@@ -31,7 +31,7 @@ var noon = time.Date(2026, 2, 1, 12, 0, 0, 0, time.UTC)
 
 func at(when time.Time) func() time.Time { return func() time.Time { return when } }
 
-// bench is a table in a directory of its own, with all that is around it.
+// bench is a table in its own directory, with helper methods.
 type bench struct {
 	*table
 	t       *testing.T
@@ -41,8 +41,7 @@ type bench struct {
 	reports []string
 }
 
-// newBench makes a table in memory. An empty content means that there is no
-// file.
+// newBench creates a table in memory. Empty content means no file.
 func newBench(t *testing.T, content string, opts tableOptions) *bench {
 	fsys := faultfs.New()
 	if err := fsys.MkdirAll("/sessions"); err != nil {
@@ -56,7 +55,7 @@ func newBench(t *testing.T, content string, opts tableOptions) *bench {
 	return b
 }
 
-// newDiskBench makes a table in a real directory.
+// newDiskBench creates a table in a real directory.
 func newDiskBench(t *testing.T, content string, opts tableOptions) *bench {
 	b := &bench{t: t, fs: vfs.OS{}, dir: t.TempDir()}
 	if content != "" {
@@ -66,7 +65,7 @@ func newDiskBench(t *testing.T, content string, opts tableOptions) *bench {
 	return b
 }
 
-// open opens the table, after the one that was open before.
+// open opens the table again.
 func (b *bench) open(opts tableOptions) {
 	b.t.Helper()
 	if b.table != nil {
@@ -94,7 +93,7 @@ func (b *bench) must(err error) {
 	}
 }
 
-// fine is must for other goroutines than that of the test.
+// fine is must for other goroutines than the test's.
 func (b *bench) fine(err error) {
 	b.t.Helper()
 	if err != nil {
@@ -102,13 +101,13 @@ func (b *bench) fine(err error) {
 	}
 }
 
-// put replaces the file from outside, as an editor does that saves a new file.
+// put replaces the file like an editor that saves a new file.
 func (b *bench) put(content string) {
 	b.t.Helper()
 	b.must(vfs.WriteFile(b.fs, filepath.Join(b.dir, tableName), []byte(content)))
 }
 
-// overwrite changes the file from outside, in place.
+// overwrite changes the file in place.
 func (b *bench) overwrite(content string) {
 	b.t.Helper()
 	f, err := b.fs.Open(filepath.Join(b.dir, tableName), vfs.Update)
@@ -133,7 +132,7 @@ func (b *bench) fileNamed(name string) string {
 	return string(data)
 }
 
-// names lists the files in the directory, but for the lock.
+// names lists the files in the directory, except the lock.
 func (b *bench) names() []string {
 	b.t.Helper()
 	entries, err := b.fs.ReadDir(b.dir)
@@ -147,7 +146,7 @@ func (b *bench) names() []string {
 	return names
 }
 
-// points checks where a key points; empty is nowhere.
+// points checks the session of a key; empty means unbound.
 func (b *bench) points(key string, want firn.ID) {
 	b.t.Helper()
 	id, ok, err := b.lookup(key)
@@ -200,8 +199,8 @@ func TestTableSample(t *testing.T) {
 	b.same("the directory after reading", b.names(), []string{tableName})
 }
 
-// Only the row that is bound changes, and in it only what told of the session
-// before; the rest is there to the byte.
+// TestTableBindGolden checks that a bind changes only the row of the key, and in it only
+// the fields about the old session. The rest must be identical byte for byte.
 func TestTableBindGolden(t *testing.T) {
 	b := newBench(t, sample(t), tableOptions{})
 	b.must(b.bind(mainKey, "s2"))
@@ -215,8 +214,8 @@ func TestTableBindGolden(t *testing.T) {
 	b.same("sessions.json with a new key", b.file(), want)
 }
 
-// A file that JSON.stringify wrote looks after all kinds of changes as if it
-// had written it again.
+// TestTableLooksLikeStringify checks that a file written by JSON.stringify keeps its
+// formatting after all kinds of changes.
 func TestTableLooksLikeStringify(t *testing.T) {
 	var laid bytes.Buffer
 	if err := json.Indent(&laid, []byte(strings.TrimSpace(sample(t))), "", "  "); err != nil {
@@ -341,8 +340,8 @@ func TestTableClaim(t *testing.T) {
 	claim("new", "s4", "s3", nil)
 }
 
-// Of many who claim one key all get the same session, also through several
-// tables, and no binding gets lost.
+// TestTableTogether checks that concurrent claims of a key all get the same session, also
+// through several tables, and that no binding is lost.
 func TestTableTogether(t *testing.T) {
 	b := newDiskBench(t, sample(t), tableOptions{})
 	other := openTable(b.fs, b.dir, tableOptions{})
@@ -380,7 +379,8 @@ func TestTableTogether(t *testing.T) {
 	b.same("the directory", b.names(), []string{tableName})
 }
 
-// Those who come while the file is written share the next write.
+// TestTableWritesTogether checks that changes that arrive during a write share the next
+// write.
 func TestTableWritesTogether(t *testing.T) {
 	b := newBench(t, sample(t), tableOptions{})
 	fsys := b.fs.(*faultfs.FS)
@@ -392,7 +392,7 @@ func TestTableWritesTogether(t *testing.T) {
 		if kind != faultfs.Rename {
 			return
 		}
-		once.Do(func() { // hold up the first write until all others have come
+		once.Do(func() { // block the first write until all others are queued
 			for i := range more {
 				wg.Go(func() { b.fine(b.bind(fmt.Sprintf("k%d", i), "s")) })
 			}

@@ -14,7 +14,7 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-// field is the value of a field as one sees it, and as the file has it.
+// field returns the value of a field as visible, and as stored in the file.
 func (b *bench) field(key, name string) (seen, saved string) {
 	b.t.Helper()
 	r, _, err := b.row(key)
@@ -38,7 +38,7 @@ func (b *bench) fieldIs(key, name, seen, saved string) {
 	}
 }
 
-// touch changes what is kept under a key; a nil patch says that it was used.
+// touch patches the row of a key; a nil patch only records its use.
 func (t *table) touch(key string, patch func(r *row)) error {
 	if patch == nil {
 		patch = func(r *row) { r.setUpdated(t.opts.Now()) }
@@ -92,7 +92,7 @@ func TestTableTouchIsFlushed(t *testing.T) {
 		b := newBench(t, sample(t), tableOptions{})
 		b.must(b.touch(mainKey, nil))
 		b.fieldIs(mainKey, "updatedAt", "1769947200000", "1769240000000")
-		b.must(b.bind("k", "s")) // takes it along
+		b.must(b.bind("k", "s")) // includes it
 		b.fieldIs(mainKey, "updatedAt", "1769947200000", "1769947200000")
 		b.must(b.touch(mainKey, count("compactionCount")))
 		b.must(b.close())
@@ -102,7 +102,7 @@ func TestTableTouchIsFlushed(t *testing.T) {
 	})
 }
 
-// Touching what has no change writes nothing.
+// TestTableTouchNothing checks that a touch without a change writes nothing.
 func TestTableTouchNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, sample(t), tableOptions{})
@@ -135,13 +135,13 @@ func TestTableTouchAndHand(t *testing.T) {
 			`"low"`, `"high", "fresh": 4`, topicKey, "agent:main:renamed").Replace(sample(t)))
 		check := func(saved func(string) string) {
 			t.Helper()
-			b.fieldIs(mainKey, "totalTokens", "5", "5")                                                        // the hand wins
+			b.fieldIs(mainKey, "totalTokens", "5", "5")                                                        // the edit wins
 			b.fieldIs(mainKey, "fresh", "4", "4")                                                              //
 			b.fieldIs(mainKey, "thinkingLevel", `"high"`, `"high"`)                                            //
-			b.fieldIs(mainKey, "inputTokens", "2", saved("2"))                                                 // nobody else was there
+			b.fieldIs(mainKey, "inputTokens", "2", saved("2"))                                                 // no other writer
 			b.fieldIs(mainKey, "outputTokens", "", map[bool]string{true: "", false: "300"}[saved("2") == "2"]) //
 			b.fieldIs(mainKey, "updatedAt", "1769947200000", map[bool]string{true: "1769947200000", false: "1769240000005"}[saved("2") == "2"])
-			b.points(topicKey, "") // a key that was removed stays so
+			b.points(topicKey, "") // a removed key stays removed
 		}
 		check(func(string) string { return "1200" })
 		time.Sleep(2 * time.Second)
@@ -155,8 +155,8 @@ func TestTableTouchAndHand(t *testing.T) {
 	})
 }
 
-// A counter is that of a session. If the key is pointed elsewhere meanwhile,
-// by us or by others, it does not become that of the new one.
+// TestTableTouchAndBind checks that a counter of a session is not written to the row after
+// the key was bound to another session.
 func TestTableTouchAndBind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, sample(t), tableOptions{})
@@ -181,8 +181,8 @@ func TestTableTouchAndBind(t *testing.T) {
 	})
 }
 
-// What is touched while a write is under way is not taken for somebody else's
-// edit afterwards.
+// TestTableTouchDuringWrite checks that a touch during a write is not mistaken for an edit
+// by others.
 func TestTableTouchDuringWrite(t *testing.T) {
 	for _, when := range []faultfs.Kind{faultfs.Create, faultfs.Rename, faultfs.SyncDir} {
 		synctest.Test(t, func(t *testing.T) {
@@ -225,8 +225,8 @@ func TestTableTouchIsTriedAgain(t *testing.T) {
 	})
 }
 
-// A write that fails may have been done or not; what is counted on top of it
-// counts either way.
+// TestTableTouchAfterFailures checks that touches after a failed write count, whether or
+// not the write took effect.
 func TestTableTouchAfterFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, sample(t), tableOptions{})
@@ -278,7 +278,7 @@ func TestTableTouchRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.want)
 		}
 	}
-	b.must(b.bind(topicKey, "s2")) // also a fat one can be bound
+	b.must(b.bind(topicKey, "s2")) // even a large row can be bound
 	b.must(b.close())
 	b.open(tableOptions{})
 	b.points(mainKey, mainID)

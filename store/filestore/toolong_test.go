@@ -12,8 +12,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// TestTooLongLine has a line over the limit in a transcript: every way to read
-// names it and goes on, it can be appended to, and a higher limit brings it back.
+// TestTooLongLine tests a transcript with a line over the limit: all ways to read report it
+// and continue, appending works, and a higher limit makes it readable.
 func TestTooLongLine(t *testing.T) {
 	const limit = 1 << 20
 	home := t.TempDir()
@@ -79,7 +79,7 @@ func TestTooLongLine(t *testing.T) {
 	}
 }
 
-// readWays reads a session in every way there is, oldest first.
+// readWays reads a session in every way, and returns the results oldest first.
 func readWays(t *testing.T, st *filestore.Store, id firn.ID) map[string][]string {
 	t.Helper()
 	ways := make(map[string][]string)
@@ -119,8 +119,7 @@ func readWays(t *testing.T, st *filestore.Store, id firn.ID) map[string][]string
 	return ways
 }
 
-// TestTooLongPurge purges an entry in a line over the limit: what somebody wants
-// gone is found.
+// TestTooLongPurge purges an entry in a line over the limit. It must be found.
 func TestTooLongPurge(t *testing.T) {
 	home := t.TempDir()
 	st := reviewOpen(t, home, filestore.Options{MaxLine: 4 << 20})
