@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestLoginAnewIsAsked follows a link to a login while logged in already: nobody
-// becomes somebody else unawares.
+// TestLoginAnewIsAsked follows a login link while already logged in: the user must confirm
+// the change of identity.
 func TestLoginAnewIsAsked(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
@@ -25,14 +25,14 @@ func TestLoginAnewIsAsked(t *testing.T) {
 	b.wait(`location.pathname === "/sessions" && webtest.find("nav")`)
 	b.gone("read only")
 
-	b.open(other) // it was not used
+	b.open(other) // the code is still unused
 	b.click("button", "Log in anew")
 	b.wait(`location.pathname === "/sessions" && webtest.find("nav")`)
 	b.see("read only")
 }
 
-// TestCommandsDoNotSteer: what would steer a terminal is not in a command that is
-// copied.
+// TestCommandsDoNotSteer checks that copied commands contain no terminal control
+// characters.
 func TestCommandsDoNotSteer(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)

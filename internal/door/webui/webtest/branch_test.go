@@ -10,11 +10,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestFork goes on from an entry in a session of its own.
+// TestFork forks a session at an entry.
 func TestFork(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
-	id := s.begin(t, "Forking", "My first question.", "My second question.")
+	id := s.newSession(t, "Forking", "My first question.", "My second question.")
 	b := s.login(t)
 	b.open(toSession(id))
 	b.see("My second question.")
@@ -26,11 +26,11 @@ func TestFork(t *testing.T) {
 	b.see("My second question.")
 }
 
-// TestRewind goes back, says it otherwise, and sees that nothing was lost.
+// TestRewind rewinds, edits the message, and checks that nothing was lost.
 func TestRewind(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
-	id := s.beginFor(t, "player", "Rewinding", "My first question.", "My second question.")
+	id := s.newSessionFor(t, "player", "Rewinding", "My first question.", "My second question.")
 	b := s.login(t)
 	b.open(toSession(id))
 	b.see("My second question.")
@@ -40,7 +40,7 @@ func TestRewind(t *testing.T) {
 	b.see("My second question.")
 	b.menuOf("My second question.", "Say this otherwise")
 	b.wait(a("textbox", "Message") + `.value === "My second question."`)
-	b.say("Please play otherwise.")
+	b.send("Please play otherwise.")
 	p := world.model.plays(t, "otherwise")
 	p.text("Another way.")
 	p.end()
@@ -49,11 +49,11 @@ func TestRewind(t *testing.T) {
 	b.wait(a("link", "2 branches"))
 }
 
-// TestLabelAndHide names an entry, and keeps one from the model.
+// TestLabelAndHide labels an entry and hides another from the model.
 func TestLabelAndHide(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
-	id := s.begin(t, "Labels", "A question to label.", "A question to hide.")
+	id := s.newSession(t, "Labels", "A question to label.", "A question to hide.")
 	b := s.login(t)
 	b.open(toSession(id))
 	b.see("A question to hide.")
@@ -71,7 +71,7 @@ func TestLabelAndHide(t *testing.T) {
 	}
 }
 
-// longTalk is a session that has something to compact.
+// longTalk creates a session that is long enough to compact.
 func (s *server) longTalk(t *testing.T, title string) firn.ID {
 	t.Helper()
 	w := newScribe(firn.ID(strings.ReplaceAll(unlike("talk"), " ", "-")), longAgo.AddDate(0, 4, 0), firn.Header{})
@@ -84,7 +84,7 @@ func (s *server) longTalk(t *testing.T, title string) firn.ID {
 	return w.id
 }
 
-// TestCompaction compacts, looks at what that did, and takes it back.
+// TestCompaction compacts a session, shows the details, and undoes it.
 func TestCompaction(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
@@ -126,7 +126,7 @@ func TestCompaction(t *testing.T) {
 	}
 }
 
-// upTo scrolls back until an entry is there.
+// upTo scrolls back until an entry is visible.
 func (b *tab) upTo(text string) {
 	b.t.Helper()
 	b.wait(`(() => {
@@ -136,7 +136,7 @@ func (b *tab) upTo(text string) {
 	})()`)
 }
 
-// TestTree looks at a session with five branches, and goes on at one of them.
+// TestTree shows a session with five branches and continues one of them.
 func TestTree(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
@@ -170,12 +170,12 @@ func TestTree(t *testing.T) {
 	b.wait(`webtest.times("Bergen") === 0`)
 }
 
-// TestSearch finds what was said, opens it there, and forks from it.
+// TestSearch finds a message, opens it in its session, and forks from it.
 func TestSearch(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
-	id := s.begin(t, "Finding", "Where is the quixotic marmalade?", "And what of it?")
-	for { // the index follows by itself
+	id := s.newSession(t, "Finding", "Where is the quixotic marmalade?", "And what of it?")
+	for { // the index is updated asynchronously
 		found, err := s.client.Search(t.Context(), wire.SearchQuery{Query: "quixotic"})
 		if err != nil {
 			t.Fatal(err)

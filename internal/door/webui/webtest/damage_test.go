@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// TestDamageIsShown: what cannot be read is a block in the log at its place, with the
-// command that shows more, and a mark in the list and in the head of the session. A
-// session that is sound has none.
+// TestDamageIsShown checks that unreadable data is shown as a block at its place in the
+// log, with a command for details, and as a mark in the list and in the session header. An
+// undamaged session has neither.
 func TestDamageIsShown(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
-	id := s.begin(t, unlike("Damaged"), "The first question.", "The second question.", "The third question.")
-	sound := s.begin(t, unlike("Sound"), "A question.")
+	id := s.newSession(t, unlike("Damaged"), "The first question.", "The second question.", "The third question.")
+	sound := s.newSession(t, unlike("Sound"), "A question.")
 	files, err := s.client.Session(t.Context(), string(id))
 	if err != nil {
 		t.Fatal(err)

@@ -18,7 +18,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestMemoryDeeds changes a note, forgets it, and takes both back.
+// TestMemoryDeeds edits a note, forgets it, and undoes both.
 func TestMemoryDeeds(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
@@ -51,12 +51,12 @@ func TestMemoryDeeds(t *testing.T) {
 	b.see("Never deploy on Mondays.")
 }
 
-// TestKeyDeeds points a key at another session, and takes it back.
+// TestKeyDeeds points a key to another session and undoes it.
 func TestKeyDeeds(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	first, second := unlike("The first talk"), unlike("The second talk")
-	one, two := s.beginFor(t, "player", first), s.beginFor(t, "player", second)
+	one, two := s.newSessionFor(t, "player", first), s.newSessionFor(t, "player", second)
 	key := "agent:main:desk-" + string(one)[len(one)-8:]
 	s.run(t, "keys", "set", key, string(one))
 	b := s.login(t)
@@ -75,7 +75,7 @@ func TestKeyDeeds(t *testing.T) {
 	b.points(s, key, string(one))
 }
 
-// points fails unless a key points at a session.
+// points fails unless a key points to a session.
 func (b *tab) points(s *server, key, id string) {
 	b.t.Helper()
 	b.settled()
@@ -84,7 +84,7 @@ func (b *tab) points(s *server, key, id string) {
 	}
 }
 
-// TestOpsDeeds lets maintenance say what it would do, and checks every byte.
+// TestOpsDeeds runs a maintenance preview and a full verification.
 func TestOpsDeeds(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
@@ -93,15 +93,15 @@ func TestOpsDeeds(t *testing.T) {
 	b.click("button", "Dry run")
 	b.see("Nothing to clear away in ")
 	b.click("button", "Check every byte")
-	b.wait(`/\d sessions?, no fault\.|\d faults? in \d+ session/.test(webtest.text())`) // other tests write what is at fault
+	b.wait(`/\d sessions?, no fault\.|\d faults? in \d+ session/.test(webtest.text())`) // other tests create damaged sessions
 	b.wait(a("button", "Check every byte") + `.disabled === false`)
 }
 
-// claudeLine is a line of a transcript of Claude Code.
+// claudeLine is a line of a Claude Code transcript.
 const claudeLine = `{"parentUuid":null,"isSidechain":false,"userType":"external","cwd":"/home/you/shop","sessionId":"%[1]s","version":"2.0.1","gitBranch":"main","type":"user","message":{"role":"user","content":"Count the parcels."},"uuid":"7f0c1c7e-0001-4000-8000-000000000001","timestamp":"2026-03-01T10:00:00.000Z"}
 `
 
-// writeMirrored writes a folder of another tool and mirrors it.
+// writeMirrored creates a folder of another tool and mirrors it.
 func writeMirrored(home string) error {
 	const id = "0b0f9a52-5f0c-4c2e-9d0e-3a3e4b9f7c11"
 	dir := filepath.Join(home, "user", ".claude", "projects", "-home-you-shop")
@@ -115,7 +115,7 @@ func writeMirrored(home string) error {
 	return err
 }
 
-// TestSources sees a folder that is mirrored, and goes to what is in it.
+// TestSources shows a mirrored folder and opens its sessions.
 func TestSources(t *testing.T) {
 	t.Parallel()
 	s, err := serveWith(writeMirrored)
@@ -136,8 +136,8 @@ func TestSources(t *testing.T) {
 	b.wait(`document.querySelectorAll("[role=listitem] a").length === 1`)
 }
 
-// look lets the page be looked at, or not: browsers hide a tab behind another.
-func (b *tab) look(on bool) {
+// setVisible sets the visibility of the page, as when a tab is in the background.
+func (b *tab) setVisible(on bool) {
 	b.t.Helper()
 	get[bool](b, fmt.Sprintf(`(() => {
 		Object.defineProperty(document, "hidden", { configurable: true, get: () => %t });
@@ -145,33 +145,33 @@ func (b *tab) look(on bool) {
 	})()`, !on))
 }
 
-// TestHiddenTab goes behind another tab in the middle of an answer. It listens to
-// nothing there; when one comes back nothing is missing and nothing is said twice.
+// TestHiddenTab hides a tab during an answer. It must close its streams, and after it is
+// shown again nothing is missing or duplicated.
 func TestHiddenTab(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
-	b.open(toSession(s.beginFor(t, "player", "Out of sight")))
-	b.say("Please play hidden.")
+	b.open(toSession(s.newSessionFor(t, "player", "Out of sight")))
+	b.send("Please play hidden.")
 	p := world.model.plays(t, "hidden")
 	p.text("Before ")
 	b.once("Before")
-	b.look(false)
+	b.setVisible(false)
 	b.deaf()
 	p.text("meanwhile ")
-	b.look(true)
+	b.setVisible(true)
 	b.once("Before meanwhile")
-	b.look(false)
+	b.setVisible(false)
 	b.deaf()
 	p.text("after.")
 	p.end()
-	b.look(true)
+	b.setVisible(true)
 	b.once("Before meanwhile after.")
 	b.once("Please play hidden.")
 	b.wait(a("button", "Send"))
 }
 
-// deaf waits until no stream of the page is open.
+// deaf waits until the page has no open stream.
 func (b *tab) deaf() {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -180,22 +180,22 @@ func (b *tab) deaf() {
 		if !b.watch.listens() {
 			return
 		}
-		get[int](b, "1") // what the browser tells comes with its answers
+		get[int](b, "1") // browser events arrive with its responses
 	}
 	b.t.Fatalf("the page still listens: %+v", b.watch.all())
 }
 
-// TestImages drops a picture into the composer, leaves another one out, and sends.
+// TestImages drops images into the composer, removes one, and sends the message.
 func TestImages(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
-	b.open(toSession(s.beginFor(t, "player", "Pictures")))
+	b.open(toSession(s.newSessionFor(t, "player", "Pictures")))
 	b.drop(picture(t, "dot.png"), picture(t, "other.png"))
 	b.wait(`webtest.all("form img").filter((el) => el.src.startsWith("data:image/png") && el.naturalWidth === 8).length === 2`)
 	b.click("button", "/^Leave out other.png/")
 	b.wait("!" + a("button", "/^Leave out other.png/"))
-	b.say("Please play images.")
+	b.send("Please play images.")
 	p := world.model.plays(t, "images")
 	if !bytes.Contains(p.asked, []byte("data:image/png;base64,")) {
 		t.Errorf("the model was sent %.300s", p.asked)
@@ -208,7 +208,7 @@ func TestImages(t *testing.T) {
 	b.wait(`webtest.all("article img").filter((el) => el.src.endsWith("/images/1") && el.naturalWidth === 8).length === 1`)
 }
 
-// picture writes a small picture.
+// picture writes a small image file.
 func picture(t *testing.T, name string) string {
 	t.Helper()
 	p := image.NewRGBA(image.Rect(0, 0, 8, 8))
@@ -226,7 +226,7 @@ func picture(t *testing.T, name string) string {
 	return path
 }
 
-// drop drags files from elsewhere and drops them where one writes.
+// drop drags files from outside and drops them on the composer.
 func (b *tab) drop(files ...string) {
 	b.t.Helper()
 	box := a("textbox", "Message")
@@ -240,13 +240,13 @@ func (b *tab) drop(files ...string) {
 	}
 }
 
-// TestMenusHaveCommands goes through a menu with the arrows, from what it does to
-// the command that does the same.
+// TestMenusHaveCommands walks through a menu with the arrow keys, including the equivalent
+// commands.
 func TestMenusHaveCommands(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
-	id := s.begin(t, unlike("Menus"), "What is 1 plus 1?")
+	id := s.newSession(t, unlike("Menus"), "What is 1 plus 1?")
 	b.open(toSession(id))
 	b.wait(entry("What is 1 plus 1?"))
 	b.settled()
@@ -263,7 +263,7 @@ func TestMenusHaveCommands(t *testing.T) {
 	b.wait(`!webtest.find("[role=menu]")`)
 }
 
-// focused waits until what has the focus is called so.
+// focused waits until the focused element has a name.
 func (b *tab) focused(name string) {
 	b.t.Helper()
 	b.wait(`webtest.name(document.activeElement) === ` + quote(name))

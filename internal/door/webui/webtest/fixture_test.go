@@ -13,20 +13,20 @@ import (
 	"firn.dev/store"
 )
 
-// scribe writes a transcript as it stands in a file. It is for homes that would
-// take too long to talk into being.
+// scribe writes a transcript file directly, for homes that would take too long to create
+// through the gateway.
 type scribe struct {
 	id    firn.ID
 	agent string
 	head  firn.EntryID
 	now   time.Time
 	lines []byte
-	cut   int // where the last compaction stands
+	cut   int // index of the last compaction
 	err   error
 	calls int
 }
 
-// newScribe begins a transcript that was begun at a time.
+// newScribe creates a transcript with a start time.
 func newScribe(id firn.ID, begun time.Time, h firn.Header) *scribe {
 	if h.Agent == "" {
 		h.Agent = "main"
@@ -49,7 +49,7 @@ func (s *scribe) line(e firn.Entry) {
 	}
 }
 
-// add adds an entry behind the last one, a second later.
+// add appends an entry, one second after the last.
 func (s *scribe) add(body firn.Body) firn.EntryID {
 	s.now = s.now.Add(time.Second)
 	if m, ok := body.(*firn.Message); ok {
@@ -72,7 +72,7 @@ func (s *scribe) assistant(parts ...firn.Part) firn.EntryID {
 			stop = firn.StopToolUse
 		}
 	}
-	// About what a provider would count: what stands since the last compaction.
+	// Approximates the token count of a provider: the lines since the last compaction.
 	in := 1200 + int64(len(s.lines)-s.cut)/5
 	return s.add(&firn.Message{Role: firn.RoleAssistant, Parts: parts, StopReason: stop, API: "anthropic-messages", Provider: "anthropic", Model: "claude-sonnet-4-5",
 		Usage: &firn.Usage{Input: 1200, Output: 140, CacheRead: in - 1200, Total: in + 140, Cost: firn.Cost{Input: 0.0036, Output: 0.0021, Total: 0.0057}}})
@@ -80,7 +80,7 @@ func (s *scribe) assistant(parts ...firn.Part) firn.EntryID {
 
 func (s *scribe) says(text string) firn.EntryID { return s.assistant(firn.Text{Text: text}) }
 
-// uses lets the assistant call a tool, and the tool answer.
+// uses adds a tool call and its result.
 func (s *scribe) uses(tool, arguments, result string) firn.EntryID {
 	s.calls++
 	id := fmt.Sprintf("call_%06d", s.calls)
@@ -107,16 +107,16 @@ func (s *scribe) tags(tags ...string) {
 	s.add(e.Body)
 }
 
-// rewind goes on from an earlier entry.
+// rewind continues from an earlier entry.
 func (s *scribe) rewind(to firn.EntryID) {
 	s.head = to
 	s.add(&firn.Head{Reason: "rewind"})
 }
 
-// partSize is where a transcript goes on in another file.
+// partSize is the size at which a transcript continues in another file.
 const partSize = 45 << 20
 
-// keep writes the transcript into a home, as many parts as it needs.
+// keep writes the transcript to a home in as many parts as needed.
 func (s *scribe) keep(home string) error {
 	if s.err != nil {
 		return s.err
@@ -143,10 +143,10 @@ func (s *scribe) keep(home string) error {
 	return nil
 }
 
-// sessionID makes an id that can be told by its number.
+// sessionID returns an ID that contains a number.
 func sessionID(kind string, n int) firn.ID { return firn.ID(fmt.Sprintf("%s-%05d", kind, n)) }
 
-// longAgo is when the sessions of fixtures were begun.
+// longAgo is the start time of the fixture sessions.
 var longAgo = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 
 const (
@@ -156,7 +156,7 @@ const (
 	longNeedle = "the zirconium gasket"
 )
 
-// writeCrowd writes ten thousand sessions, an hour apart.
+// writeCrowd writes ten thousand sessions, one hour apart.
 func writeCrowd(home string) error {
 	for i := range crowdSize {
 		s := newScribe(sessionID("crowd", i), longAgo.Add(time.Duration(i)*20*time.Minute), firn.Header{})
@@ -173,8 +173,8 @@ func writeCrowd(home string) error {
 	return nil
 }
 
-// writeLong writes a session of a hundred thousand entries: turns with tool
-// calls, some with long results, and a compaction now and then.
+// writeLong writes a session of a hundred thousand entries: turns with tool calls, some
+// with long results, and occasional compactions.
 func writeLong(home string) error {
 	s := newScribe(longID, longAgo, firn.Header{})
 	result := strings.Repeat("line of a file that a tool has read\n", 12)
@@ -199,12 +199,12 @@ func writeLong(home string) error {
 	return s.keep(home)
 }
 
-// branchyID is a session with five branches, some of them labelled.
+// branchyID is a session with five branches, some of them labeled.
 const branchyID = firn.ID("five-branches")
 
 func writeBranchy(home string) error { return branches(branchyID).keep(home) }
 
-// branches is one: a trunk of two turns, and five answers to a question.
+// branches creates it: a trunk of two turns, and five answers to a question.
 func branches(id firn.ID) *scribe {
 	s := newScribe(id, longAgo.AddDate(0, 2, 0), firn.Header{})
 	s.user("We plan a trip.")
@@ -225,16 +225,16 @@ func branches(id firn.ID) *scribe {
 	return s
 }
 
-// reusedID is a session in which an id stands twice, once for what follows itself.
+// reusedID is a session with a duplicate ID, once on an entry that is its own parent.
 const reusedID = firn.ID("reused-ids")
 
 func writeReused(home string) error {
 	s := newScribe(reusedID, longAgo, firn.Header{})
 	for _, e := range []firn.Entry{
-		{ID: "a1", Body: said("The root.")},
-		{ID: "a2", Parent: "a1", Body: said("The left one.")},
-		{ID: "b1", Parent: "a1", Body: said("The right one.")},
-		{ID: "a1", Parent: "a2", Body: said("The root again.")},
+		{ID: "a1", Body: userMessage("The root.")},
+		{ID: "a2", Parent: "a1", Body: userMessage("The left one.")},
+		{ID: "b1", Parent: "a1", Body: userMessage("The right one.")},
+		{ID: "a1", Parent: "a2", Body: userMessage("The root again.")},
 	} {
 		e.Time = s.now
 		s.line(e)
@@ -242,6 +242,6 @@ func writeReused(home string) error {
 	return s.keep(home)
 }
 
-func said(text string) *firn.Message {
+func userMessage(text string) *firn.Message {
 	return &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: text}}, Time: longAgo}
 }

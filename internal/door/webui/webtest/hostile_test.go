@@ -16,10 +16,10 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// hostileID is a session in which everything that can be said is an attack.
+// hostileID is a session in which every text is an attack.
 const hostileID = firn.ID("hostile")
 
-// corpus is the collection of attacks that the tests of the pages' HTML use too.
+// corpus returns the attacks, which the HTML tests of the pages use too.
 func corpus() ([]string, error) {
 	b, err := os.ReadFile(filepath.Join("..", "..", "..", "render", "richtext", "testdata", "xss.txt"))
 	if err != nil {
@@ -37,13 +37,13 @@ func corpus() ([]string, error) {
 	return all, nil
 }
 
-// marker is in every attack of our own: its image would be asked for, and its
-// handler run, if a page took it for HTML.
+// marker is part of each of our own attacks: its image would be requested and its handler
+// run if a page treated it as HTML.
 const marker = `"><img src=/never.png onerror=alert(1)><script>alert(2)</script>`
 
-// writeHostile writes the corpus wherever people and models can put words:
-// messages, thinking, tool names, arguments, results, file names, summaries,
-// titles, labels, keys, tags, models, errors.
+// writeHostile writes the corpus to all places where people and models can provide text:
+// messages, thinking, tool names, arguments, results, file names, summaries, titles,
+// labels, keys, tags, models, errors.
 func writeHostile(home string) error {
 	attacks, err := corpus()
 	if err != nil {
@@ -60,7 +60,7 @@ func writeHostile(home string) error {
 	for i, x := range attacks {
 		s.calls++
 		call := fmt.Sprintf("call_%d", s.calls)
-		arguments, _ := json.Marshal(map[string]string{"path": x, x: "value"}) // strings always can be
+		arguments, _ := json.Marshal(map[string]string{"path": x, x: "value"}) // cannot fail: strings only
 		s.assistant(firn.ToolCall{ID: call, Name: x, Arguments: arguments})
 		result := firn.ToolResult{CallID: call, Name: x, IsError: i%3 == 0, Content: []firn.Part{firn.Text{Text: x}}}
 		s.add(&firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{result}})
@@ -81,7 +81,7 @@ func writeHostile(home string) error {
 	return nil
 }
 
-// writeOddities adds one entry of each kind, with an attack in each of its words.
+// writeOddities adds one entry of each kind with an attack in every text.
 func (s *scribe) writeOddities(first firn.EntryID) {
 	const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 	s.add(&firn.Message{Role: firn.RoleUser, Parts: []firn.Part{
@@ -108,8 +108,7 @@ func (s *scribe) writeOddities(first firn.EntryID) {
 	s.title("Hostile " + marker)
 }
 
-// TestHostileLog reads the whole of the hostile session, with everything in it
-// unfolded.
+// TestHostileLog reads the whole hostile session with everything unfolded.
 func TestHostileLog(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
@@ -130,15 +129,15 @@ func TestHostileLog(t *testing.T) {
 	t.Error("the log has no beginning")
 }
 
-// unfold opens whatever is folded.
+// unfold opens all folded elements.
 func (b *tab) unfold() {
 	b.t.Helper()
 	b.do(chromedp.Evaluate[chromedp.Void](`for (const el of document.querySelectorAll("main button[aria-expanded=false]:not([aria-haspopup]), main details:not([open]) > summary")) el.click()`))
 	b.frames()
 }
 
-// TestHostileGrowth lets a model attack while it answers: in pieces, so that an
-// attack is whole only on the page.
+// TestHostileGrowth streams an attack from the model in pieces, so that it is complete only
+// on the page.
 func TestHostileGrowth(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
@@ -147,8 +146,8 @@ func TestHostileGrowth(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := s.login(t)
-	b.open(toSession(s.beginFor(t, "player", "Growing attacks")))
-	b.say("Please play attack.")
+	b.open(toSession(s.newSessionFor(t, "player", "Growing attacks")))
+	b.send("Please play attack.")
 	p := world.model.plays(t, "attack")
 	for _, x := range attacks {
 		half := len(x) / 2
@@ -172,8 +171,8 @@ func TestHostileGrowth(t *testing.T) {
 	}
 }
 
-// TestHostileExport opens the exported page of the hostile session as a file
-// that somebody was sent: its own policy must do. It reads without scripts.
+// TestHostileExport opens the exported page of the hostile session as a local file,
+// protected by its own policy only. It must work without scripts.
 func TestHostileExport(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)

@@ -6,11 +6,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestKeyboard goes through the pages without a mouse.
+// TestKeyboard uses the pages without a mouse.
 func TestKeyboard(t *testing.T) {
 	s := plainServer(t)
 	name := unlike("By keys alone")
-	s.begin(t, name, "A question by keys.")
+	s.newSession(t, name, "A question by keys.")
 	b := s.login(t)
 	b.open("/sessions")
 	b.see(name)
@@ -49,7 +49,7 @@ func TestKeyboard(t *testing.T) {
 	b.see("A question by keys.")
 }
 
-// TestTabOrder walks through a page with the tab key: it never gets lost.
+// TestTabOrder walks through a page with the tab key without losing the focus.
 func TestTabOrder(t *testing.T) {
 	s := plainServer(t)
 	b := s.login(t)
@@ -66,7 +66,7 @@ func TestTabOrder(t *testing.T) {
 	}
 }
 
-// TestThemes turns the light on and off by hand, and finds it so the next time.
+// TestThemes switches the theme manually and checks that it is remembered.
 func TestThemes(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
@@ -88,12 +88,11 @@ func TestThemes(t *testing.T) {
 	b.isDark(true)
 }
 
-// TestReadOnly looks with the eyes of somebody who may only look: no page offers
-// to change anything.
+// TestReadOnly checks that pages offer no changes to a read-only login.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
-	id := s.begin(t, "Only looking", "A question to look at.")
+	id := s.newSession(t, "Only looking", "A question to look at.")
 	b := s.login(t, "--read")
 	const writing = `webtest.all("any", /^(Send|Stop|Queue|Retry|New session|Rename|Tags?…|Fork|Fork here|Rewind here|Hide|Hide from.*|Compact…?|Undo|Redo|Label…|Archive|Restore|Continue here|Forget|Edit|Remember|Dream now|Reset|Point to.*|Verify|Run|Revoke|New token.*|Create.*|Message|Enforce|Delete|Remove)$/i).map(webtest.name)`
 	for name, path := range pages {
@@ -119,8 +118,8 @@ func TestReadOnly(t *testing.T) {
 	}
 }
 
-// TestForeignPagesAreRefused writes as a page of somebody else would: without
-// the header that only our own pages send.
+// TestForeignPagesAreRefused sends a write as another site's page would, without the header
+// that only our pages send.
 func TestForeignPagesAreRefused(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)

@@ -10,8 +10,7 @@ import (
 	"firn.dev/wire"
 )
 
-// hold keeps what the page asks for from now on, if its address fits a pattern,
-// until it is released.
+// hold delays the page's requests that match a pattern until release.
 func (b *tab) hold(pattern string) {
 	b.t.Helper()
 	get[bool](b, `(() => {
@@ -24,28 +23,28 @@ func (b *tab) hold(pattern string) {
 	})()`)
 }
 
-// holds waits until something is held.
+// holds waits until a request is held.
 func (b *tab) holds() {
 	b.t.Helper()
 	b.wait(`window.held.length > 0`)
 }
 
-// release lets go what was held, and holds nothing more.
+// release continues the held requests and holds no more.
 func (b *tab) release() {
 	b.t.Helper()
 	get[bool](b, `(() => { const all = window.held; window.held = null; all.forEach((f) => f()); return true })()`)
 }
 
-// TestTypingWhileSending: what is typed while a message is on its way is there
-// when it has arrived, and also what was not sent.
+// TestTypingWhileSending checks that text typed while a message is being sent is kept, and
+// that a failed message is restored.
 func TestTypingWhileSending(t *testing.T) {
 	s := plainServer(t)
 	b := s.login(t)
-	b.open(toSession(s.begin(t, "Typing")))
+	b.open(toSession(s.newSession(t, "Typing")))
 	b.settled()
 	box := a("textbox", "Message")
 	b.hold(`/POST .*\/turns/`)
-	b.say("The first message.")
+	b.send("The first message.")
 	b.holds()
 	b.insert("The second one.")
 	b.release()
@@ -63,12 +62,12 @@ func TestTypingWhileSending(t *testing.T) {
 	b.wait(box + `.value === "The second one.\n\nA third."`)
 }
 
-// TestLogoutWhileSending: a message that is on its way while somebody logs out is not
-// there as a draft for whoever is next.
+// TestLogoutWhileSending checks that a message being sent during a logout is not kept as a
+// draft for the next user.
 func TestLogoutWhileSending(t *testing.T) {
 	s := plainServer(t)
 	b := s.login(t)
-	b.open(toSession(s.begin(t, "Leaving")))
+	b.open(toSession(s.newSession(t, "Leaving")))
 	b.settled()
 	b.hold(`/POST .*\/turns/`)
 	get[bool](b, `(() => {
@@ -80,7 +79,7 @@ func TestLogoutWhileSending(t *testing.T) {
 		});
 		return true;
 	})()`)
-	b.say("Nobody else's business.")
+	b.send("Nobody else's business.")
 	b.holds()
 	const kept = `Object.values(sessionStorage).join().includes("business")`
 	b.wait(kept)
@@ -96,8 +95,8 @@ func TestLogoutWhileSending(t *testing.T) {
 	}
 }
 
-// TestOlderBesideRefresh: a log that is asked for again while older entries are on
-// their way has neither a hole nor anything twice.
+// TestOlderBesideRefresh checks that a log refreshed while older entries are loading has
+// neither gaps nor duplicates.
 func TestOlderBesideRefresh(t *testing.T) {
 	s := plainServer(t)
 	id := firn.ID(strings.ReplaceAll(unlike("lines"), " ", "-"))
@@ -114,8 +113,8 @@ func TestOlderBesideRefresh(t *testing.T) {
 	b.hold(`/entries\?.*(cursor|before)=/`)
 	get[bool](b, `(webtest.scroller(webtest.find("article")).scrollTop = 0, true)`)
 	b.holds()
-	// A label changes how others look, so that all is asked for again; the title
-	// comes after it.
+	// A label changes other entries, so everything is requested again; the title arrives
+	// after it.
 	if _, err := s.client.Label(t.Context(), id, wire.Label{Entry: string(last), Name: "the-end"}); err != nil {
 		t.Fatal(err)
 	}
@@ -141,8 +140,8 @@ func TestOlderBesideRefresh(t *testing.T) {
 	}
 }
 
-// TestReusedIDs: a file that uses an id twice, once for what follows itself,
-// neither hangs the tree nor loses an entry.
+// TestReusedIDs checks that a file with a duplicate ID, once on an entry that is its own
+// parent, neither hangs the tree nor hides an entry.
 func TestReusedIDs(t *testing.T) {
 	s := plainServer(t)
 	b := s.login(t)

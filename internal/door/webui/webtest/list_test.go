@@ -7,7 +7,7 @@ import (
 	"firn.dev/client"
 )
 
-// listed counts the sessions whose title has a text in it.
+// listed counts the sessions whose title contains a text.
 func (s *server) listed(t *testing.T, q client.Query) int {
 	t.Helper()
 	n := 0
@@ -20,13 +20,13 @@ func (s *server) listed(t *testing.T, q client.Query) int {
 	return n
 }
 
-// TestManyAtOnce archives several sessions, and takes it back.
+// TestManyAtOnce archives several sessions and undoes it.
 func TestManyAtOnce(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	batch := unlike("Batch")
 	for _, name := range []string{" one", " two", " three"} {
-		s.begin(t, batch+name, "Something.")
+		s.newSession(t, batch+name, "Something.")
 	}
 	b := s.login(t)
 	b.open("/sessions?q=" + url.QueryEscape(batch))
@@ -55,34 +55,34 @@ func TestManyAtOnce(t *testing.T) {
 	b.see(batch + " one")
 }
 
-// TestListIsLive sees a session come, get a name and a turn, without asking.
+// TestListIsLive checks that a new session, its title and its turn appear without a reload.
 func TestListIsLive(t *testing.T) {
 	s := plainServer(t)
 	b := s.login(t)
 	b.open("/sessions")
 	b.settled()
 	came, named := unlike("Came meanwhile"), unlike("Has another name")
-	id := s.beginFor(t, "player", came)
+	id := s.newSessionFor(t, "player", came)
 	b.see(came)
 	s.run(t, "rename", string(id), named)
 	b.see(named)
 	b.gone(came)
 }
 
-// TestLive watches turns of other sessions run, and stops one.
+// TestLive watches turns of other sessions and stops one.
 func TestLive(t *testing.T) {
 	s := plainServer(t)
 	b := s.login(t)
 	b.open("/live")
 	b.see("Nothing runs")
 	other := b.beside(t)
-	other.open(toSession(s.beginFor(t, "player", "Running elsewhere")))
-	other.say("Please play live.")
+	other.open(toSession(s.newSessionFor(t, "player", "Running elsewhere")))
+	other.send("Please play live.")
 	p := world.model.plays(t, "live")
 	b.see("Running elsewhere")
 	p.text("Words from elsewhere.")
 	b.see("Words from elsewhere.")
-	late := b.beside(t) // and sees what was said before
+	late := b.beside(t) // and sees the earlier text
 	late.open("/live")
 	late.see("Words from elsewhere.")
 	b.click("button", "Stop Running elsewhere")
@@ -91,7 +91,7 @@ func TestLive(t *testing.T) {
 	other.wait(a("button", "Send"))
 }
 
-// TestNewSession begins a session on the page and talks to the offline model.
+// TestNewSession creates a session on the page and chats with the offline model.
 func TestNewSession(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
@@ -100,10 +100,10 @@ func TestNewSession(t *testing.T) {
 	b.click("button", "New session")
 	b.wait(`location.pathname.startsWith("/sessions/")`)
 	b.see("Nothing was said yet.")
-	b.say("What is 6 times 7?")
+	b.send("What is 6 times 7?")
 	b.once("What is 6 times 7?")
 	b.wait(`webtest.times("42") >= 1`)
 	b.wait(a("button", "Send"))
 	b.click("link", "/^Sessions/")
-	b.wait(a("link", "What is 6 times 7")) // the title it gave itself
+	b.wait(a("link", "What is 6 times 7")) // the automatic title
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// TestLogin goes in by a code, stays in, and goes out again.
+// TestLogin logs in with a code, stays logged in, and logs out.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
@@ -34,7 +34,7 @@ func TestLogin(t *testing.T) {
 	next.open("/live")
 	next.wait(a("link", "/^Sessions/"))
 
-	// What was written and not sent is nobody's after that, in no tab.
+	// Drafts are removed from all tabs at logout.
 	for _, tab := range []*tab{b, next} {
 		tab.wait(`(sessionStorage.setItem("firn.draft.x", "a plan"), sessionStorage.setItem("else", "y"), true)`)
 	}
@@ -49,8 +49,7 @@ func TestLogin(t *testing.T) {
 	next.see("firn open")
 }
 
-// cookieIsSafe holds the browser's cookie against the rules, and looks for what
-// a script could steal.
+// cookieIsSafe checks the attributes of the cookie and that scripts can access no secret.
 func (b *tab) cookieIsSafe(code string) {
 	b.t.Helper()
 	kept, err := chromedp.Call(b.ctx, network.GetCookies, network.GetCookiesParams{URLs: []string{b.base}})
@@ -75,7 +74,7 @@ func (b *tab) cookieIsSafe(code string) {
 	}
 }
 
-// TestLoginCodeIsGoodOnce tries a code that was used, and one that never was one.
+// TestLoginCodeIsGoodOnce tries a used code and an invalid one.
 func TestLoginCodeIsGoodOnce(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
@@ -92,7 +91,7 @@ func TestLoginCodeIsGoodOnce(t *testing.T) {
 	}
 }
 
-// TestLoginByToken pastes a token, as one does far from the gateway's machine.
+// TestLoginByToken logs in with a pasted token.
 func TestLoginByToken(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
@@ -108,7 +107,7 @@ func TestLoginByToken(t *testing.T) {
 	b.see("read only")
 }
 
-// TestTheEndOfALogin takes the browser's token away while it looks.
+// TestTheEndOfALogin revokes the browser's token while a page is open.
 func TestTheEndOfALogin(t *testing.T) {
 	s := plainServer(t)
 	b := s.login(t)
@@ -125,5 +124,5 @@ func TestTheEndOfALogin(t *testing.T) {
 			}
 		}
 	}
-	b.see("firn open") // by itself: what the page listens to has ended
+	b.see("firn open") // without a reload, because the stream ended
 }

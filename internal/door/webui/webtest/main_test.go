@@ -12,20 +12,20 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// house is what all tests share: the program, the browser, and the gateways
-// whose homes are costly to make.
+// house is shared by all tests: the program, the browser, and the gateways whose homes are
+// expensive to create.
 type house struct {
 	dir string
-	// firn builds the program, once, and returns its path.
+	// firn builds the program once and returns its path.
 	firn func() (string, error)
-	// browser is the context of the browser, without a tab of its own.
+	// browser is the context of the browser, without a tab.
 	browser context.Context
 	model   *model
 
 	plain, crowd onceServer
 }
 
-// onceServer is a gateway that is started when the first test asks for it.
+// onceServer is a gateway that is started on first use.
 type onceServer struct {
 	once   sync.Once
 	server *server
@@ -60,8 +60,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// build builds the program that the tests run. FIRN_WEBTEST names one that is
-// built already.
+// build builds the program under test. FIRN_WEBTEST names an existing one.
 func build() (string, error) {
 	if built := os.Getenv("FIRN_WEBTEST"); built != "" {
 		return built, nil
@@ -73,10 +72,10 @@ func build() (string, error) {
 	return path, nil
 }
 
-// openBrowser starts the browser. Its profile is its own and is thrown away.
+// openBrowser starts the browser with a temporary profile.
 func openBrowser() (close func(), err error) {
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.NoSandbox, // containers have no name spaces to make one of
+		chromedp.NoSandbox, // containers lack the namespaces for a sandbox
 		chromedp.DisableGPU,
 		chromedp.Flag("disable-quic", true),
 		chromedp.Flag("disable-component-update", true),
@@ -104,8 +103,7 @@ func openBrowser() (close func(), err error) {
 	}, nil
 }
 
-// findBrowser prefers the small build that has no windows at all. Empty leaves
-// the choice to chromedp, which knows where other systems keep theirs.
+// findBrowser prefers the headless build. An empty result leaves the choice to chromedp.
 func findBrowser() string {
 	for _, name := range []string{"chromium-headless-shell", "chromium"} {
 		if path, err := exec.LookPath(name); err == nil {
@@ -115,7 +113,7 @@ func findBrowser() string {
 	return ""
 }
 
-// get starts the gateway if no test has asked for it yet.
+// get starts the gateway on first use.
 func (o *onceServer) get(t testing.TB, start func() (*server, error)) *server {
 	t.Helper()
 	o.once.Do(func() { o.server, o.err = start() })

@@ -12,12 +12,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// longestTask is how long a page may be deaf at most, in units of [tab.unit]: about
-// 300 ms on a machine that does nothing else, where the pages take 40 ms.
+// longestTask is the maximum time that a page may block, in units of [tab.unit]: about 300
+// ms on an idle machine, where the pages take 40 ms.
 const longestTask = 6
 
-// TestManySessions scrolls through ten thousand sessions, to the very end, and
-// filters them.
+// TestManySessions scrolls through ten thousand sessions to the end, and filters them.
 func TestManySessions(t *testing.T) {
 	s := crowdServer(t)
 	b := s.login(t)
@@ -46,8 +45,8 @@ func TestManySessions(t *testing.T) {
 	b.see("1,429")
 }
 
-// scrollThrough scrolls the list from its top to its end in steps, and waits
-// after each until what is in sight is there.
+// scrollThrough scrolls the list from top to end in steps and waits after each until the
+// visible rows are loaded.
 func (b *tab) scrollThrough(steps int) {
 	b.t.Helper()
 	b.wait(`(window.list = webtest.scroller(webtest.find("[role=listitem]"))) && list.scrollHeight > 10 * list.clientHeight`)
@@ -56,20 +55,19 @@ func (b *tab) scrollThrough(steps int) {
 		b.frames()
 		b.wait(inSight)
 	}
-	// What was only guessed to be that high may have been lower.
+	// Estimated row heights may have been too large.
 	b.wait(`(() => { list.scrollTop = list.scrollHeight; return Math.abs(list.scrollHeight - list.clientHeight - list.scrollTop) < 2 && ` + inSight + ` })()`)
 }
 
-// inSight says that what can be seen of a list are rows with a title, not places
-// where they will be.
+// inSight reports whether the visible rows of a list are loaded.
 const inSight = `(() => {
 	const box = list.getBoundingClientRect();
 	const rows = [...list.querySelectorAll("[role=listitem]")].filter((r) => { const b = r.getBoundingClientRect(); return b.bottom > box.top + 2 && b.top < box.bottom - 2 });
 	return rows.length > 5 && rows.every((r) => r.querySelector("a")) && rows[0].getBoundingClientRect().top <= box.top + 60 && rows.at(-1).getBoundingClientRect().bottom >= box.bottom - 60;
 })()`
 
-// TestLongSession opens a session of a hundred thousand entries at its end,
-// scrolls back, and jumps into its middle.
+// TestLongSession opens a session of a hundred thousand entries at its end, scrolls back,
+// and jumps into its middle.
 func TestLongSession(t *testing.T) {
 	s := crowdServer(t)
 	b := s.login(t)
@@ -84,7 +82,7 @@ func TestLongSession(t *testing.T) {
 	unit := b.unit()
 	did := b.measure(open)
 	t.Logf("opening: %v, a unit: %v", did, unit)
-	// Before it was packed: what another session says may pack less well.
+	// The uncompressed size, since compression depends on the content.
 	entries := get[int](b, `performance.getEntriesByType("resource").filter((r) => r.name.includes("/entries")).reduce((n, r) => n + r.decodedBodySize, 0)`)
 	if t.Logf("the first page: %d bytes", entries); entries == 0 || entries > 256<<10 {
 		t.Errorf("the first page has %d bytes, want at most 256 kB", entries)
@@ -107,8 +105,8 @@ func TestLongSession(t *testing.T) {
 	b.see("The session begins here.")
 }
 
-// unit measures how long the page takes for work that is always the same. What else
-// runs on the machine, and the machine itself, make it longer as they do all work.
+// unit measures how long the page takes for a fixed amount of work, as a reference for the
+// speed and load of the machine.
 func (b *tab) unit() time.Duration {
 	b.t.Helper()
 	b.open("/live")
@@ -118,14 +116,14 @@ func (b *tab) unit() time.Duration {
 	}).longest
 }
 
-// firstEntry is the id of the first entry of the long session.
+// firstEntry returns the ID of the first entry of the long session.
 func (b *tab) firstEntry(s *server) string {
 	b.t.Helper()
 	return get[string](b, `fetch("/v1/sessions/`+string(longID)+`/entries?view=branch&as=html&limit=2").then((r) => r.json()).then((p) => p.items.map((i) => i.card.id).find((id) => id))`)
 }
 
-// backBy scrolls back, a screen at a time, until a text can be read. What is
-// looked at must not jump away when older entries come.
+// backBy scrolls back one screen at a time until a text is visible. The visible content
+// must not move when older entries are loaded.
 func (b *tab) backBy(text string) {
 	b.t.Helper()
 	b.wait(`window.list = webtest.scroller(webtest.find("article"))`)
@@ -140,7 +138,7 @@ func (b *tab) backBy(text string) {
 	b.fatalf("scrolling back never came to %q", text)
 }
 
-// TestFirstLoad counts what a browser must fetch before it shows something.
+// TestFirstLoad measures the bytes a browser must fetch before the first page is shown.
 func TestFirstLoad(t *testing.T) {
 	const most = 150 << 10
 	s := crowdServer(t)
@@ -169,9 +167,9 @@ func TestFirstLoad(t *testing.T) {
 	b.t = t
 }
 
-// BenchmarkFirstPage measures how long the gateway takes for the first page of a
-// session of a hundred thousand entries, and for what the page needs beside it.
-// It should be less than 200 ms for each.
+// BenchmarkFirstPage measures the gateway's time for the first page of a session of a
+// hundred thousand entries and for the other data of the page. Each should take less than
+// 200 ms.
 func BenchmarkFirstPage(b *testing.B) {
 	s := crowdServer(b)
 	query := client.EntryQuery{View: wire.ViewBranch, Back: true, HTML: true, Limit: 60}

@@ -13,11 +13,10 @@ import (
 	"time"
 )
 
-// model is a provider that tests play: an HTTP server that speaks as OpenAI's
-// chat API does, and says of an answer only what the test lets it say.
+// model is a provider controlled by tests: an HTTP server with OpenAI's chat API.
 //
-// A question that has the words "play NAME" in it waits for the test that plays
-// NAME; all others are answered at once.
+// A question that contains "play NAME" waits for the test that plays NAME; all others are
+// answered immediately.
 type model struct {
 	http *httptest.Server
 
@@ -25,13 +24,12 @@ type model struct {
 	parts map[string]chan *part
 }
 
-// part is an answer that is being given. Its methods return when the words are
-// on their way.
+// part is an answer in progress. Its methods return when the data has been sent.
 type part struct {
 	// asked is the body of the request.
 	asked []byte
 	say   chan string
-	over  chan struct{} // closed when the gateway no longer listens
+	over  chan struct{} // closed when the gateway disconnects
 }
 
 func newModel() *model {
@@ -47,7 +45,7 @@ func (m *model) close() {
 	m.http.Close()
 }
 
-// part is the queue of those who play a name.
+// queue returns the queue of requests for a name.
 func (m *model) queue(name string) chan *part {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -59,7 +57,7 @@ func (m *model) queue(name string) chan *part {
 
 var playing = regexp.MustCompile(`play ([a-z0-9-]+)`)
 
-// answer gives an answer, as slowly as its player wants.
+// answer sends an answer at the pace of its test.
 func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
@@ -68,8 +66,8 @@ func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 	flush := http.NewResponseController(w).Flush
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush()
-	// What was not answered is sent along with what was said next.
-	names := playing.FindAllStringSubmatch(lastSaid(body), -1)
+	// Unanswered messages are sent along with the next one.
+	names := playing.FindAllStringSubmatch(lastUserText(body), -1)
 	if names == nil {
 		io.WriteString(w, chunk(`{"role":"assistant","content":"At once."}`, "")+chunk(`{}`, "stop")+"data: [DONE]\n\n")
 		return
@@ -95,15 +93,15 @@ func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lastSaid is what the user said last.
-func lastSaid(body []byte) string {
+// lastUserText returns the last user message.
+func lastUserText(body []byte) string {
 	var request struct {
 		Messages []struct {
 			Role    string
 			Content json.RawMessage
 		}
 	}
-	json.Unmarshal(body, &request) // what is no request has no messages
+	json.Unmarshal(body, &request) // an invalid request has no messages
 	for i := len(request.Messages) - 1; i >= 0; i-- {
 		if request.Messages[i].Role == "user" {
 			return string(request.Messages[i].Content)
@@ -112,7 +110,7 @@ func lastSaid(body []byte) string {
 	return ""
 }
 
-// chunk is a piece of a stream.
+// chunk returns one event of a stream.
 func chunk(delta, finish string) string {
 	reason := "null"
 	if finish != "" {
@@ -121,7 +119,7 @@ func chunk(delta, finish string) string {
 	return fmt.Sprintf(`data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1794710747,"model":"slow","choices":[{"index":0,"delta":%s,"finish_reason":%s}]}`+"\n\n", delta, reason)
 }
 
-// plays waits until the model is asked by somebody who wants to hear NAME.
+// plays waits until the model receives a request for NAME.
 func (m *model) plays(t *testing.T, name string) *part {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -135,7 +133,7 @@ func (m *model) plays(t *testing.T, name string) *part {
 	}
 }
 
-// send passes on a piece; it is false if nobody listens any more.
+// send sends a piece. It reports false if the gateway has disconnected.
 func (p *part) send(s string) bool {
 	select {
 	case p.say <- s:
@@ -151,7 +149,7 @@ func (p *part) thinking(s string) bool {
 	return p.send(chunk(`{"reasoning_content":`+quote(s)+`}`, ""))
 }
 
-// call asks for a tool, and ends the answer.
+// call requests a tool call and ends the answer.
 func (p *part) call(id, tool, arguments string) {
 	p.send(chunk(fmt.Sprintf(`{"tool_calls":[{"index":0,"id":%s,"type":"function","function":{"name":%s,"arguments":%s}}]}`, quote(id), quote(tool), quote(arguments)), ""))
 	p.finish("tool_calls")
@@ -165,7 +163,7 @@ func (p *part) finish(reason string) {
 	close(p.say)
 }
 
-// stopped waits until the gateway has hung up.
+// stopped waits until the gateway has disconnected.
 func (p *part) stopped(t *testing.T) {
 	t.Helper()
 	select {
@@ -176,6 +174,6 @@ func (p *part) stopped(t *testing.T) {
 }
 
 func quote(s string) string {
-	b, _ := json.Marshal(s) // a string always can be
+	b, _ := json.Marshal(s) // cannot fail: a string
 	return string(b)
 }

@@ -11,8 +11,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// pages are all pages that there are, by name. The sessions in them are
-// branched, and full of attacks.
+// pages are all pages by name. Their sessions have branches and attacks.
 var pages = map[string]string{
 	"sessions":       "/sessions",
 	"filtered":       "/sessions?tag=none",
@@ -37,11 +36,11 @@ var pages = map[string]string{
 	"no page":        "/there/is/none",
 }
 
-// TestEveryPage looks at all pages: that nothing in them is taken for a script,
-// that people who cannot see or who use a phone can use them, by day and night.
+// TestEveryPage checks that no page runs injected scripts, and that all are accessible and
+// usable on a phone, in both themes.
 func TestEveryPage(t *testing.T) {
 	s := plainServer(t)
-	first := s.login(t) // the profile of all of them
+	first := s.login(t) // the profile shared by all
 	for name, path := range pages {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,7 +59,7 @@ func TestEveryPage(t *testing.T) {
 	})
 }
 
-// inEveryLight looks at a page by day and by night.
+// inEveryLight checks a page in both themes.
 func (b *tab) inEveryLight(path string) {
 	b.t.Helper()
 	b.dark(false)
@@ -76,7 +75,7 @@ func (b *tab) inEveryLight(path string) {
 	}
 }
 
-// isDark waits until the page is dark, or is not.
+// isDark waits until the page is dark, or light.
 func (b *tab) isDark(want bool) {
 	b.t.Helper()
 	const light = `(() => {
@@ -87,7 +86,7 @@ func (b *tab) isDark(want bool) {
 	b.wait(fmt.Sprintf(`(([ground, ink]) => (ground < 0.3 && ink > 0.6) === %t)(%s)`, want, light))
 }
 
-// onAPhone looks at the page that is open on a small screen.
+// onAPhone checks the open page on a small screen.
 func (b *tab) onAPhone() {
 	b.t.Helper()
 	b.size(360, 640)
@@ -98,7 +97,7 @@ func (b *tab) onAPhone() {
 	b.accessible()
 }
 
-// finding is what axe has found: a rule, and where it is broken.
+// finding is a result of axe: a rule and the elements that violate it.
 type finding struct {
 	ID, Impact, Help string
 	Nodes            []struct {
@@ -107,7 +106,7 @@ type finding struct {
 	}
 }
 
-// accessible asks axe about the page. What is serious or worse is a fault.
+// accessible checks the page with axe. Serious and critical results are faults.
 func (b *tab) accessible() {
 	b.t.Helper()
 	axe, err := os.ReadFile(filepath.Join("..", "node_modules", "axe-core", "axe.min.js"))

@@ -20,10 +20,10 @@ import (
 
 var takePictures = flag.Bool("pictures", false, "write the pictures of docs/pictures anew")
 
-// largestPicture is how large a picture in the repository may be.
+// largestPicture is the maximum size in bytes of a picture in the repository.
 const largestPicture = 200 << 10
 
-// writeShow writes a home that is nice to look at.
+// writeShow writes a home for the pictures.
 func writeShow(home string) error {
 	now := time.Now().Add(-2 * time.Hour)
 	trip := newScribe("01k7q2hs-birthday-trip", now, firn.Header{CWD: "/home/you", Key: "agent:main:cli:you"})
@@ -67,8 +67,8 @@ func writeShow(home string) error {
 	return nil
 }
 
-// TestPictures takes the pictures of the README, so that they can be looked at
-// (go test -pictures writes them), and sees that those there are of these pages.
+// TestPictures takes the pictures of the README (go test -pictures writes them) and checks
+// that the existing ones match the pages.
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	s, err := serveWith(writeShow)
@@ -104,7 +104,7 @@ func TestPictures(t *testing.T) {
 	}
 }
 
-// keepPicture takes a picture, and holds the one in the repository against it.
+// keepPicture takes a picture and compares it with the one in the repository.
 func (b *tab) keepPicture(name string, width, height int) {
 	b.t.Helper()
 	b.frames()
@@ -143,7 +143,7 @@ func (b *tab) keepPicture(name string, width, height int) {
 	}
 }
 
-// colours counts those of a picture, up to a hundred.
+// colours counts the colors of a picture, up to a hundred.
 func colours(p image.Image) int {
 	found := make(map[[3]uint32]bool)
 	for y := p.Bounds().Min.Y; y < p.Bounds().Max.Y; y += 3 {

@@ -19,10 +19,10 @@ import (
 	"firn.dev/wire"
 )
 
-// server is a gateway: a process of its own, as people run it.
+// server is a gateway in a separate process.
 type server struct {
 	home string
-	// url is where it listens for browsers.
+	// url is its address for browsers.
 	url    string
 	client *client.Client
 
@@ -31,7 +31,7 @@ type server struct {
 	log  *journal
 }
 
-// journal is what a process says on stderr.
+// journal collects the stderr of a process.
 type journal struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -49,8 +49,8 @@ func (j *journal) String() string {
 	return j.all.String()
 }
 
-// settings are those of all gateways here: beside the usual agent there is one,
-// player, whose model the test plays and who recalls nothing of other tests.
+// settings are the settings of all test gateways: besides the default agent there is the
+// agent player, whose model is controlled by the test and who has no memory.
 const settings = `
 [agents.player]
 model = "play/slow"
@@ -65,7 +65,7 @@ window = 64000
 sees = true
 `
 
-// newHome makes a home in which nobody has said anything.
+// newHome creates a home without sessions.
 func newHome() (string, error) {
 	home, err := os.MkdirTemp(world.dir, "home-")
 	if err != nil {
@@ -74,7 +74,7 @@ func newHome() (string, error) {
 	return home, os.WriteFile(filepath.Join(home, "firn.toml"), fmt.Appendf(nil, settings, world.model.url()), 0o600)
 }
 
-// environment is that of a program which knows nothing of who runs the tests.
+// environment returns an environment without variables of the user who runs the tests.
 func environment(home string) []string {
 	env := []string{"FIRN_HOME=" + home, "HOME=" + home, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "TZ=UTC"}
 	if inNATS() {
@@ -86,12 +86,11 @@ func environment(home string) []string {
 	return env
 }
 
-// inNATS says that gateways have their sessions in an embedded server of NATS and
-// not in files: FIRN_TEST_STORE=nats.
+// inNATS reports whether gateways store their sessions in an embedded NATS server instead
+// of files: FIRN_TEST_STORE=nats.
 func inNATS() bool { return os.Getenv("FIRN_TEST_STORE") == "nats" }
 
-// carry brings the sessions that a test has written as files where the gateway
-// has its own.
+// carry migrates sessions written as files to the store of the gateway.
 func carry(program, home string) error {
 	cmd := exec.Command(program, "migrate", "--from", "files", "--to", "nats-embedded:"+filepath.Join(home, "nats"))
 	cmd.Env = environment(home)
@@ -125,7 +124,7 @@ func serve(home string) (*server, error) {
 	line, _ := bufio.NewReader(out).ReadBytes('\n')
 	go func() {
 		io.Copy(io.Discard, out)
-		s.cmd.Wait() // how it ended is of no interest: it is killed
+		s.cmd.Wait() // the result does not matter: it is killed
 		close(s.done)
 	}()
 	var at struct{ Address, TCP string }
@@ -141,7 +140,7 @@ func serve(home string) (*server, error) {
 	return s, nil
 }
 
-// stop ends the gateway and waits for its end.
+// stop ends the gateway and waits for it.
 func (s *server) stop() {
 	if s.client != nil {
 		s.client.Close()
@@ -150,8 +149,8 @@ func (s *server) stop() {
 	<-s.done
 }
 
-// plainServer is the gateway that most tests share. Each begins sessions of its
-// own there.
+// plainServer returns the gateway that most tests share. Each test creates its own
+// sessions.
 func plainServer(t *testing.T) *server {
 	t.Helper()
 	return world.plain.get(t, func() (*server, error) {
@@ -159,7 +158,7 @@ func plainServer(t *testing.T) *server {
 	})
 }
 
-// crowdServer is the gateway with many sessions, and with one that is very long.
+// crowdServer returns the gateway with many sessions and a very long one.
 func crowdServer(t testing.TB) *server {
 	t.Helper()
 	return world.crowd.get(t, func() (*server, error) {
@@ -167,7 +166,7 @@ func crowdServer(t testing.TB) *server {
 	})
 }
 
-// serveWith runs a gateway on a home into which something was written.
+// serveWith runs a gateway on a prepared home.
 func serveWith(write ...func(home string) error) (*server, error) {
 	home, err := newHome()
 	if err != nil {
@@ -181,7 +180,7 @@ func serveWith(write ...func(home string) error) (*server, error) {
 	return serve(home)
 }
 
-// run runs a command of firn on the home of the gateway.
+// run runs a firn command on the home of the gateway.
 func (s *server) run(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := runIn(s.home, args...)
@@ -191,7 +190,7 @@ func (s *server) run(t *testing.T, args ...string) string {
 	return out
 }
 
-// runIn runs a command of firn on a home.
+// runIn runs a firn command on a home.
 func runIn(home string, args ...string) (string, error) {
 	program, err := world.firn()
 	if err != nil {
@@ -207,7 +206,7 @@ func runIn(home string, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// loginURL asks for a code that lets a browser in once, as people do.
+// loginURL requests a single-use login URL.
 func (s *server) loginURL(t *testing.T, args ...string) string {
 	t.Helper()
 	url := strings.TrimSpace(s.run(t, append([]string{"open", "--print"}, args...)...))
@@ -217,8 +216,8 @@ func (s *server) loginURL(t *testing.T, args ...string) string {
 	return url
 }
 
-// keep lets the gateway have a transcript while it runs: in its files, or where it
-// does not look for files, through its door.
+// keep adds a transcript to a running gateway: as a file, or through the API if the store
+// is not in files.
 func (s *server) keep(t *testing.T, w *scribe) {
 	t.Helper()
 	if !inNATS() {
@@ -235,14 +234,14 @@ func (s *server) keep(t *testing.T, w *scribe) {
 	}
 }
 
-// begin makes a session and says something in it, once for each text.
-func (s *server) begin(t *testing.T, title string, texts ...string) firn.ID {
+// newSession creates a session with one message per text.
+func (s *server) newSession(t *testing.T, title string, texts ...string) firn.ID {
 	t.Helper()
-	return s.beginFor(t, "", title, texts...)
+	return s.newSessionFor(t, "", title, texts...)
 }
 
-// beginFor does so for an agent.
-func (s *server) beginFor(t *testing.T, agent, title string, texts ...string) firn.ID {
+// newSessionFor is newSession for an agent.
+func (s *server) newSessionFor(t *testing.T, agent, title string, texts ...string) firn.ID {
 	t.Helper()
 	ctx := context.Background()
 	session, err := s.client.NewSession(ctx, wire.NewSession{Agent: agent, Title: title})
@@ -257,7 +256,7 @@ func (s *server) beginFor(t *testing.T, agent, title string, texts ...string) fi
 	return session.ID
 }
 
-// unlike makes a title that no other session has, also if a test is run again.
+// unlike returns a title that no other session has, even if a test is repeated.
 func unlike(title string) string {
 	id := string(firn.NewEntryID())
 	return title + " " + id[len(id)-6:]

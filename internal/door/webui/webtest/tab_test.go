@@ -21,23 +21,23 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// patience is how long a test waits for what should be so soon. It is long
-// because a machine may be busy; what is waited for ends it.
+// patience limits each wait of a test. It is long because the machine may be busy; waits
+// end as soon as their condition is met.
 const patience = basetest.Limit
 
 //go:embed page.js
 var pageScript string
 
-// tab is a page in the browser, and the hands of who looks at it.
+// tab is a page in the browser, with methods that simulate the user.
 type tab struct {
 	t   *testing.T
 	ctx context.Context
-	// base is where addresses without a host are.
+	// base is the base URL of relative addresses.
 	base  string
 	watch *watch
 }
 
-// newTab opens a tab in a profile of its own, in which nobody is logged in.
+// newTab opens a tab in a new profile that is not logged in.
 func newTab(t *testing.T, base string) *tab {
 	t.Helper()
 	return openTab(t, world.browser, base, chromedp.WithNewBrowserContext())
@@ -54,9 +54,9 @@ func openTab(t *testing.T, parent context.Context, base string, options ...chrom
 	ctx, cancel := chromedp.NewContext(parent, options...)
 	b := &tab{t: t, ctx: ctx, base: base}
 	b.watch = newWatch(ctx, base)
-	// Whether one is logged in has to be asked, and no is an answer.
+	// The page has to ask whether it is logged in, and no is a valid answer.
 	b.allow("401 (Unauthorized) (" + base + "/v1/me)")
-	// A tab is hidden for the system, but people look at theirs.
+	// Headless tabs count as hidden, but users see theirs.
 	focus := emulation.SetFocusEmulationEnabledParams{Enabled: true}
 	if _, err := chromedp.Call(ctx, emulation.SetFocusEmulationEnabled, focus); err != nil {
 		t.Fatalf("opening a tab: %v", err)
@@ -82,7 +82,7 @@ func openTab(t *testing.T, parent context.Context, base string, options ...chrom
 	return b
 }
 
-// login opens a tab that is logged in at a gateway, by a code from firn open.
+// login opens a tab that is logged in with a code from firn open.
 func (s *server) login(t *testing.T, args ...string) *tab {
 	t.Helper()
 	b := newTab(t, s.url)
@@ -91,7 +91,7 @@ func (s *server) login(t *testing.T, args ...string) *tab {
 	return b
 }
 
-// open goes to an address, and returns when the page stands.
+// open navigates to an address and returns when the page is ready.
 func (b *tab) open(path string) {
 	b.t.Helper()
 	if !strings.Contains(path, "://") {
@@ -101,7 +101,7 @@ func (b *tab) open(path string) {
 	b.wait(`document.readyState === "complete" && webtest.find("main")`)
 }
 
-// reload loads the page again.
+// reload reloads the page.
 func (b *tab) reload() {
 	b.t.Helper()
 	b.do(chromedp.Reload())
@@ -117,7 +117,7 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// settled waits until the page has what it asked for and has drawn it.
+// settled waits until the page has received and drawn everything it requested.
 func (b *tab) settled() {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -136,25 +136,25 @@ func (b *tab) settled() {
 	}
 }
 
-// frames lets the page draw twice.
+// frames waits until the page has drawn twice.
 func (b *tab) frames() {
 	b.t.Helper()
 	get[bool](b, `new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))`)
 }
 
-// size makes the window that large.
+// size sets the window size.
 func (b *tab) size(width, height int64) {
 	b.t.Helper()
 	b.do(chromedp.EmulateViewport(width, height))
 }
 
-// wait waits until an expression is true, over however many documents.
+// wait waits until an expression is true, across navigations.
 func (b *tab) wait(expression string) {
 	b.t.Helper()
 	await[chromedp.Void](b, expression)
 }
 
-// await waits until an expression is true, and returns its value.
+// await waits until an expression is true and returns its value.
 func await[T any](b *tab, expression string) T {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -162,8 +162,8 @@ func await[T any](b *tab, expression string) T {
 	again := time.NewTicker(20 * time.Millisecond)
 	defer again.Stop()
 	for {
-		// It is looked at again whenever a frame is drawn. When the document is
-		// left this fails, and the next one is asked.
+		// The expression is evaluated on every frame. Polling fails when the document is
+		// left, and continues in the next one.
 		value, err := chromedp.Run(ctx, chromedp.Poll[T]("(() => { try { return "+expression+" } catch (e) { return null } })()", chromedp.WithPollingInterval(25*time.Millisecond), chromedp.WithPollingTimeout(0)))
 		if err == nil {
 			return value
@@ -187,20 +187,20 @@ func get[T any](b *tab, expression string) T {
 	return value
 }
 
-// see waits until a text can be read on the page.
+// see waits until a text is visible on the page.
 func (b *tab) see(text string) {
 	b.t.Helper()
 	b.wait("webtest.text().includes(" + quote(text) + ")")
 }
 
-// gone waits until a text can no longer be read.
+// gone waits until a text is no longer visible.
 func (b *tab) gone(text string) {
 	b.t.Helper()
 	b.wait("!webtest.text().includes(" + quote(text) + ")")
 }
 
-// a spells a thing on the page by its role and its name: a text is the whole
-// name, one between slashes a pattern.
+// a returns an expression for the element with a role and a name: a text matches the whole
+// name, one between slashes is a pattern.
 func a(role, name string) string {
 	if strings.HasPrefix(name, "/") {
 		return fmt.Sprintf("webtest.find(%s, %s)", quote(role), name)
@@ -208,23 +208,22 @@ func a(role, name string) string {
 	return fmt.Sprintf("webtest.find(%s, %s)", quote(role), quote(name))
 }
 
-// click clicks on a thing with the mouse, as soon as it is there and nothing
-// covers it.
+// click clicks an element with the mouse as soon as it exists and nothing covers it.
 func (b *tab) click(role, name string) {
 	b.t.Helper()
 	b.clickOn(a(role, name))
 }
 
-// clickOn clicks on the element that an expression gives.
+// clickOn clicks the element that an expression returns.
 func (b *tab) clickOn(element string) {
 	b.t.Helper()
 	await[struct{ X, Y float64 }](b, "webtest.aim("+element+")")
-	b.frames() // what was scrolled to be seen has been drawn, and those who heed it know
+	b.frames() // the scrolled content has been drawn and its observers have run
 	at := await[struct{ X, Y float64 }](b, "webtest.aim("+element+")")
 	b.do(chromedp.MouseEvent(input.DispatchMouseEventTypeMouseMoved, at.X, at.Y), chromedp.MouseClickXY(at.X, at.Y))
 }
 
-// fill puts a text where one can be typed.
+// fill sets the text of an input.
 func (b *tab) fill(role, name, text string) {
 	b.t.Helper()
 	b.clickOn(a(role, name))
@@ -233,7 +232,7 @@ func (b *tab) fill(role, name, text string) {
 	b.insert(text)
 }
 
-// insert puts a text where the cursor is.
+// insert inserts a text at the cursor.
 func (b *tab) insert(text string) {
 	b.t.Helper()
 	if _, err := chromedp.Call(b.ctx, input.InsertText, input.InsertTextParams{Text: text}); err != nil {
@@ -241,9 +240,9 @@ func (b *tab) insert(text string) {
 	}
 }
 
-// key presses keys, one after the other. A key and the character it types go in
-// one message, as a keyboard sends them: a page that takes the key for itself
-// must not find the character in a box that it has just moved to.
+// key presses keys one after the other. A key and its character are sent in one message, as
+// by a keyboard: a page that handles the key must not receive the character in an input
+// that it has just focused.
 func (b *tab) key(keys string, modifiers ...chromedp.Modifier) {
 	b.t.Helper()
 	for _, r := range keys {
@@ -265,7 +264,7 @@ func (b *tab) key(keys string, modifiers ...chromedp.Modifier) {
 	}
 }
 
-// dark lets the system ask for a dark page, or for a light one.
+// dark sets the preferred color scheme of the system.
 func (b *tab) dark(on bool) {
 	b.t.Helper()
 	scheme := "light"
@@ -278,11 +277,10 @@ func (b *tab) dark(on bool) {
 	}
 }
 
-// allow expects a fault that is part of the test: one whose words have this in
-// them.
+// allow expects a fault that is part of the test: one that contains words.
 func (b *tab) allow(words string) { b.watch.allow(words) }
 
-// fatalf ends the test and tells what could be seen.
+// fatalf fails the test and reports the visible state.
 func (b *tab) fatalf(format string, args ...any) {
 	b.t.Helper()
 	var state struct{ URL, Text string }
@@ -295,7 +293,7 @@ func (b *tab) fatalf(format string, args ...any) {
 	b.t.Fatalf("%s\nat %s (%v)\n--- the page says:\n%s", fmt.Sprintf(format, args...), state.URL, err, state.Text)
 }
 
-// picture keeps what could be seen when a test failed (go test -artifacts).
+// picture saves a screenshot when a test fails (go test -artifacts).
 func (b *tab) picture() {
 	ctx, cancel := context.WithTimeout(b.ctx, 10*time.Second)
 	defer cancel()

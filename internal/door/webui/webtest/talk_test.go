@@ -8,28 +8,28 @@ import (
 	"firn.dev"
 )
 
-// entry spells the article of the log that has a text in it.
+// entry returns an expression for the log entry that contains a text.
 func entry(text string) string {
 	return fmt.Sprintf(`webtest.all("article").find((el) => el.innerText.includes(%s))`, quote(text))
 }
 
-// menuOf opens the menu of an entry and chooses from it.
+// menuOf opens the menu of an entry and selects an item.
 func (b *tab) menuOf(text, item string) {
 	b.t.Helper()
 	b.wait(entry(text))
-	b.settled() // a menu closes when what it belongs to moves
+	b.settled() // a menu closes when its element moves
 	b.clickOn(entry(text) + `?.querySelector("button[aria-haspopup=menu]")`)
 	b.click("menuitem", item)
 }
 
-// once waits until a text stands in the log exactly once.
+// once waits until a text occurs exactly once in the log.
 func (b *tab) once(text string) {
 	b.t.Helper()
 	b.wait(fmt.Sprintf(`webtest.times(%s) === 1`, quote(text)))
 }
 
-// say writes a message and sends it.
-func (b *tab) say(text string) {
+// send writes and sends a message.
+func (b *tab) send(text string) {
 	b.t.Helper()
 	b.fill("textbox", "Message", text)
 	b.key("\r")
@@ -38,23 +38,23 @@ func (b *tab) say(text string) {
 
 func toSession(id firn.ID) string { return "/sessions/" + string(id) }
 
-// TestTalk says something and watches the answer come, word by word.
+// TestTalk sends a message and watches the answer arrive word by word.
 func TestTalk(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
-	b.open(toSession(s.beginFor(t, "player", "Talking")))
-	b.say("Please play talk for me.")
+	b.open(toSession(s.newSessionFor(t, "player", "Talking")))
+	b.send("Please play talk for me.")
 	b.once("Please play talk for me.")
 	b.wait(`document.activeElement === ` + a("textbox", "Message"))
 
 	p := world.model.plays(t, "talk")
 	b.wait(`webtest.all("article").length >= 2`)
-	b.settle()
+	b.resetShifts()
 	p.thinking("I wonder about it.")
 	b.click("button", "/^Thinking/")
 	b.see("I wonder about it.")
-	b.settle()
+	b.resetShifts()
 	for _, piece := range []string{"First ", "come ", "**bold** ", "words, "} {
 		p.text(piece)
 		b.once(strings.Trim(piece, "* "))
@@ -72,14 +72,14 @@ func TestTalk(t *testing.T) {
 	b.stoodStill()
 }
 
-// settle forgets the shifts there were: from here on nothing may jump.
-func (b *tab) settle() {
+// resetShifts discards earlier layout shifts: from here on nothing may jump.
+func (b *tab) resetShifts() {
 	b.t.Helper()
 	b.frames()
 	get[int](b, `webtest.seen.shifts.length = 0`)
 }
 
-// stoodStill fails if what was on the page has jumped since it settled.
+// stoodStill fails if there were layout shifts since resetShifts.
 func (b *tab) stoodStill() {
 	b.t.Helper()
 	b.frames()
@@ -88,14 +88,13 @@ func (b *tab) stoodStill() {
 	}
 }
 
-// TestReload loads the page again in the middle of an answer: nothing is missing
-// and nothing is said twice.
+// TestReload reloads the page during an answer: nothing is missing or duplicated.
 func TestReload(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
-	b.open(toSession(s.beginFor(t, "player", "Reloading")))
-	b.say("Please play reload now.")
+	b.open(toSession(s.newSessionFor(t, "player", "Reloading")))
+	b.send("Please play reload now.")
 	p := world.model.plays(t, "reload")
 	p.thinking("Thinking aloud. ")
 	p.text("One two ")
@@ -126,14 +125,13 @@ func TestReload(t *testing.T) {
 	}
 }
 
-// TestTools watches a tool at work, unfolds what it said, and sees it after a
-// reload too.
+// TestTools watches a running tool, unfolds its result, and finds it again after a reload.
 func TestTools(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
-	b.open(toSession(s.beginFor(t, "player", "Tools")))
-	b.say("Please play tools.")
+	b.open(toSession(s.newSessionFor(t, "player", "Tools")))
+	b.send("Please play tools.")
 	p := world.model.plays(t, "tools")
 	p.text("I count.")
 	p.call("call_1", "calc", `{"expression":"6*7"}`)
@@ -153,14 +151,14 @@ func TestTools(t *testing.T) {
 	b.wait(`webtest.text().includes("42")`)
 }
 
-// TestStop ends a turn, with messages waiting behind it.
+// TestStop stops a turn with queued messages.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
-	id := s.beginFor(t, "player", "Stopping")
+	id := s.newSessionFor(t, "player", "Stopping")
 	b.open(toSession(id))
-	b.say("Please play stop.")
+	b.send("Please play stop.")
 	p := world.model.plays(t, "stop")
 	p.text("I go on and on ")
 	b.once("I go on and on")
@@ -168,7 +166,7 @@ func TestStop(t *testing.T) {
 	p.stopped(t)
 	b.wait(a("button", "Send"))
 	b.once("I go on and on")
-	b.say("Please play stopped.")
+	b.send("Please play stopped.")
 	p = world.model.plays(t, "stopped")
 	p.text("Here again.")
 	b.once("Here again.")
@@ -181,17 +179,17 @@ func TestStop(t *testing.T) {
 	b.once("Here again.")
 }
 
-// TestQueue says something while an answer is given: it waits, and is answered.
+// TestQueue sends a message during an answer: it is queued and then answered.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
-	b.open(toSession(s.beginFor(t, "player", "Queueing")))
-	b.say("Please play queue.")
+	b.open(toSession(s.newSessionFor(t, "player", "Queueing")))
+	b.send("Please play queue.")
 	p := world.model.plays(t, "queue")
 	p.text("Slowly ")
 	b.once("Slowly")
-	b.say("And play queued then.")
+	b.send("And play queued then.")
 	b.wait(`webtest.text().includes("And play queued then.")`)
 	p.text("done.")
 	p.end()
@@ -203,17 +201,17 @@ func TestQueue(t *testing.T) {
 	b.once("And play queued then.")
 }
 
-// TestTwoTabs looks at one session twice.
+// TestTwoTabs opens one session in two tabs.
 func TestTwoTabs(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	first := s.login(t)
-	id := s.beginFor(t, "player", "Two tabs")
+	id := s.newSessionFor(t, "player", "Two tabs")
 	first.open(toSession(id))
 	second := first.beside(t)
 	second.open(toSession(id))
 	second.wait(a("textbox", "Message"))
-	first.say("Please play both.")
+	first.send("Please play both.")
 	p := world.model.plays(t, "both")
 	p.text("To both ")
 	first.once("To both")
@@ -221,7 +219,7 @@ func TestTwoTabs(t *testing.T) {
 	p.text("of you.")
 	p.end()
 	second.once("To both of you.")
-	second.say("Please play second.")
+	second.send("Please play second.")
 	p = world.model.plays(t, "second")
 	p.text("Answered.")
 	p.end()
@@ -236,13 +234,13 @@ func TestTwoTabs(t *testing.T) {
 	second.wait(a("heading", "Renamed meanwhile"))
 }
 
-// TestFailure sees what is said when the model does not answer, and answers again.
+// TestFailure checks the error shown when the model does not answer, and retries.
 func TestFailure(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)
-	b.open(toSession(s.beginFor(t, "player", "Failing")))
-	b.say("Please play failure.")
+	b.open(toSession(s.newSessionFor(t, "player", "Failing")))
+	b.send("Please play failure.")
 	p := world.model.plays(t, "failure")
 	p.send(`data: {"error":{"message":"the model is out of breath","type":"invalid_request_error","code":400}}` + "\n\n")
 	close(p.say)

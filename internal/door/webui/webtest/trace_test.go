@@ -16,16 +16,15 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// labour is what a page made the processor do, task by task. It is counted in
-// the time that the thread had the processor, not in time that passed: others
-// who use the machine make no task longer.
+// labour is the processor time used by a page's tasks. It is CPU time rather than elapsed
+// time, so other processes do not affect it.
 type labour struct {
-	// longest is the longest task of a page's main thread, all their sum.
+	// longest is the longest task of a page's main thread, all the sum of all tasks.
 	longest, all time.Duration
 	tasks        int
 }
 
-// measure watches what a page does while something goes on.
+// measure records the tasks of a page while a function runs.
 func (b *tab) measure(while func()) labour {
 	b.t.Helper()
 	start := tracing.StartParams{
@@ -80,7 +79,7 @@ func (b *tab) readTrace(stream io.StreamHandle) labour {
 	return sum
 }
 
-// event is one of a trace. Its durations are in microseconds.
+// event is a trace event. Its durations are in microseconds.
 type event struct {
 	Name string  `json:"name"`
 	PID  int     `json:"pid"`
@@ -91,7 +90,7 @@ type event struct {
 	} `json:"args"`
 }
 
-// sumUp counts the tasks of the main threads of pages.
+// sumUp sums up the tasks of the main threads of pages.
 func sumUp(events []event) labour {
 	type thread struct{ pid, tid int }
 	pages := make(map[thread]bool)
@@ -113,8 +112,8 @@ func sumUp(events []event) labour {
 	return sum
 }
 
-// TestLongTasksAreSeen sees that the measure finds a page that is busy, and
-// finds none that only waits.
+// TestLongTasksAreSeen checks that the measurement detects a busy page, and not one that
+// only waits.
 func TestLongTasksAreSeen(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")

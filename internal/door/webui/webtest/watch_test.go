@@ -17,8 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// watch looks over the shoulder of a page: what it logs, throws, breaks, and
-// whom it asks for what.
+// watch observes a page: its log, exceptions, failures and requests.
 type watch struct {
 	host string
 	wg   sync.WaitGroup
@@ -31,17 +30,18 @@ type watch struct {
 	document cdp.LoaderID
 }
 
-// request is something the page asked for.
+// request is a request of the page.
 type request struct {
 	method, url, kind string
-	// bytes is what came over the wire, head and body as they were packed.
+	// bytes is the transferred size, header and compressed body.
 	bytes float64
 	done  bool
-	// document is that which asked. What one asked for that was left never ends.
+	// document is the document that made the request. Requests of a document that was left
+	// never end.
 	document cdp.LoaderID
 }
 
-// newWatch begins to watch a tab; it ends with its context.
+// newWatch starts watching a tab until its context ends.
 func newWatch(ctx context.Context, base string) *watch {
 	w := &watch{requests: make(map[network.RequestID]*request)}
 	if u, err := url.Parse(base); err == nil {
@@ -96,7 +96,7 @@ func newWatch(ctx context.Context, base string) *watch {
 	return w
 }
 
-// ended notes that a request is over, and what it brought.
+// ended records the end and the size of a request.
 func (w *watch) ended(id network.RequestID, bytes float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -105,8 +105,7 @@ func (w *watch) ended(id network.RequestID, bytes float64) {
 	r.done = true
 }
 
-// waiting names the requests that are under way, but for streams of events,
-// which have no end.
+// waiting returns the pending requests, except event streams, which do not end.
 func (w *watch) waiting() []string {
 	var under []string
 	all := w.all()
@@ -120,7 +119,7 @@ func (w *watch) waiting() []string {
 	return under
 }
 
-// listens reports whether the page has a stream of events open.
+// listens reports whether the page has an open event stream.
 func (w *watch) listens() bool {
 	all := w.all()
 	w.mu.Lock()
@@ -137,7 +136,7 @@ func (w *watch) note(fault string) {
 	w.found = append(w.found, fault)
 }
 
-// asked notes a request, and finds fault with those to others.
+// asked records a request, and a fault if it is to another host.
 func (w *watch) asked(e network.EventRequestWillBeSent) {
 	if e.Request == nil {
 		return
@@ -155,8 +154,8 @@ func (w *watch) asked(e network.EventRequestWillBeSent) {
 	w.order = append(w.order, e.RequestID)
 }
 
-// known is what is known of a request. Its end may be heard of before its
-// beginning: the two come on different ways.
+// known returns the record of a request. The events of its end and start may arrive in
+// either order.
 func (w *watch) known(id network.RequestID) *request {
 	if w.requests[id] == nil {
 		w.requests[id] = &request{}
@@ -170,7 +169,7 @@ func (w *watch) allow(words string) {
 	w.allowed = append(w.allowed, words)
 }
 
-// faults are those that were found and not allowed.
+// faults returns the faults that were not allowed.
 func (w *watch) faults() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,7 +178,7 @@ func (w *watch) faults() []string {
 	})
 }
 
-// all returns what was asked for so far, in order.
+// all returns all requests so far, in order.
 func (w *watch) all() []request {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -190,7 +189,7 @@ func (w *watch) all() []request {
 	return all
 }
 
-// forget begins a new list of requests.
+// forget clears the list of requests.
 func (w *watch) forget() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -198,7 +197,7 @@ func (w *watch) forget() {
 	clear(w.requests)
 }
 
-// TestTheWatchIsAwake sees that each thing no page may do is noticed.
+// TestTheWatchIsAwake checks that each forbidden action of a page is detected.
 func TestTheWatchIsAwake(t *testing.T) {
 	t.Parallel()
 	const policy = "default-src 'none'; script-src 'self'"
@@ -231,7 +230,7 @@ func TestTheWatchIsAwake(t *testing.T) {
 			}))
 			t.Cleanup(s.Close)
 			b := newTab(t, s.URL)
-			b.allow("") // all of them: they are the test
+			b.allow("") // all of them are expected
 			b.open("/")
 			b.awaitFault(c.want)
 			if got := get[string](b, "document.title"); got != "" {
@@ -241,7 +240,7 @@ func TestTheWatchIsAwake(t *testing.T) {
 	}
 }
 
-// awaitFault waits until a fault is noticed.
+// awaitFault waits until a fault is detected.
 func (b *tab) awaitFault(words string) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
@@ -253,7 +252,7 @@ func (b *tab) awaitFault(words string) {
 		if found {
 			return
 		}
-		// Nothing tells of faults; a page that draws has taken its time.
+		// Faults send no notification; a page that responds has processed its events.
 		get[int](b, "1")
 	}
 	b.t.Fatalf("nobody noticed %q, only %q", words, b.watch.found)
