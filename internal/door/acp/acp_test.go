@@ -12,8 +12,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestUpdates tells lines of a log: what was said, thought and done, and
-// nothing else.
+// TestUpdates checks that log lines are converted to messages, thoughts and tool calls, and
+// that others are omitted.
 func TestUpdates(t *testing.T) {
 	for line, want := range map[string]string{
 		`{"type":"message","message":{"role":"user","content":"hello"}}`:                                                                              `user_message_chunk hello`,
@@ -41,7 +41,7 @@ func TestUpdates(t *testing.T) {
 	}
 }
 
-// brief tells an update in short, as it is on the wire.
+// brief returns an update in short form, as on the wire.
 func brief(t *testing.T, u sdk.SessionUpdate) string {
 	t.Helper()
 	data, err := json.Marshal(u)
@@ -72,7 +72,7 @@ func brief(t *testing.T, u sdk.SessionUpdate) string {
 	return m.SessionUpdate + " " + one.Text + one.MimeType
 }
 
-// TestSpoken makes a turn of the parts of a prompt.
+// TestSpoken converts the parts of a prompt to a turn.
 func TestSpoken(t *testing.T) {
 	got, err := turnOf([]sdk.ContentBlock{
 		sdk.TextBlock("look at"), sdk.ResourceLinkBlock("a.go", "file:///a.go"), sdk.ImageBlock("aGk=", "image/png"),
@@ -89,7 +89,7 @@ func TestSpoken(t *testing.T) {
 	}
 }
 
-// TestFailure tells errors with the codes of the protocol.
+// TestFailure checks the error codes of the protocol.
 func TestFailure(t *testing.T) {
 	for kind, code := range map[wire.Kind]int{wire.NotFound: -32002, wire.Invalid: -32602, wire.NoToken: -32000, wire.Upstream: -32603} {
 		var got *sdk.RequestError

@@ -11,7 +11,7 @@ import (
 	"firn.dev/internal/door/hangup"
 )
 
-// closer is a buffer that can be closed.
+// closer is a buffer with a Close method.
 type closer struct{ bytes.Buffer }
 
 func (*closer) Close() error { return nil }
@@ -56,7 +56,7 @@ func TestWait(t *testing.T) {
 					if c.ends {
 						t.Error("the stream does not end")
 					}
-					for range 3 { // let it go, so that the test can end
+					for range 3 { // release it, so that the test can end
 						io.WriteString(out, `{"id":1,"result":{}}`+"\n")
 						io.WriteString(out, `{"id":2,"result":{}}`+"\n")
 					}
@@ -67,7 +67,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// TestRefuse: a request in which a member is there twice is answered and not handed on.
+// TestRefuse checks that a request with a duplicate member is answered and not passed on.
 func TestRefuse(t *testing.T) {
 	asked := `{"id":1,"method":"a"}` + "\n" + `{"id":2,"method":"a","params":{"x":1,"X":2}}` + "\n" + `{"id":3,"id":4,"method":"a"}` + "\n" + `{"id":5,"method":"note","method":"b"}`
 	var buf closer

@@ -22,7 +22,7 @@ import (
 	"firn.dev/wire"
 )
 
-// stand is a gateway and the protocol's own client, in one process.
+// stand is a gateway and an MCP client in one process.
 type stand struct {
 	*sdk.ClientSession
 	t        *testing.T
@@ -30,7 +30,7 @@ type stand struct {
 	progress chan string
 }
 
-// newStand makes a gateway whose model plays a step for what is said.
+// newStand creates a gateway whose model calls play for each message.
 func newStand(t *testing.T, play func(last string) scripted.Step) *stand {
 	t.Helper()
 	s := &stand{t: t, progress: make(chan string, 100)}
@@ -84,11 +84,10 @@ func (s *stand) tool(name string, args any) (string, bool) {
 	return text.Text, result.IsError
 }
 
-// echo answers with what was said.
+// echo answers with the message.
 func echo(last string) scripted.Step { return scripted.Say("re: " + last) }
 
-// filled makes a session of many messages, one of them long, and returns their
-// ids.
+// filled creates a session of many messages, one of them long, and returns their IDs.
 func (s *stand) filled(n int) (firn.ID, []firn.EntryID) {
 	s.t.Helper()
 	session, err := s.c.NewSession(s.t.Context(), wire.NewSession{})
@@ -108,7 +107,8 @@ func (s *stand) filled(n int) (firn.ID, []firn.EntryID) {
 	return session.ID, added.IDs
 }
 
-// TestReading is bounded, says where it goes on, and finds what is named.
+// TestReading checks that results are limited, contain the position to continue from, and
+// are found by name.
 func TestReading(t *testing.T) {
 	s := newStand(t, echo)
 	id, entries := s.filled(300)
@@ -140,8 +140,8 @@ func TestReading(t *testing.T) {
 	}
 }
 
-// TestSending tells how far it is, and can be cancelled: then the turn is
-// stopped, on record.
+// TestSending checks the progress notifications, and that a canceled call stops its turn
+// and records that.
 func TestSending(t *testing.T) {
 	s := newStand(t, func(last string) scripted.Step {
 		if last == "hang" {
@@ -164,7 +164,7 @@ func TestSending(t *testing.T) {
 		_, err := s.CallTool(ctx, params)
 		failed <- err
 	}()
-	for !strings.HasPrefix(<-s.progress, "u: ") { // what is told of the call before may come late
+	for !strings.HasPrefix(<-s.progress, "u: ") { // notifications of the previous call may arrive late
 	}
 	cancel()
 	if err := <-failed; err == nil {

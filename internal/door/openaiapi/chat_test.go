@@ -14,8 +14,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestChatGoesOn sends a growing conversation, as clients do: it is one
-// session, also after a restart, and the model is sent what the client sent.
+// TestChatGoesOn sends a growing conversation, as clients do. It must be one session, also
+// after a restart, and the model must receive the client's messages.
 func TestChatGoesOn(t *testing.T) {
 	s := open(t, t.TempDir())
 	messages := []object{says("system", "Be kind."), says("user", "hello")}
@@ -29,7 +29,7 @@ func TestChatGoesOn(t *testing.T) {
 	s.want(second, first)
 	s.want(seen(s.last()), "user: hello\nassistant: re: hello\nuser: and on")
 	s = s.reopen()
-	messages[0] = says("system", "It is Tuesday.") // which is no other conversation
+	messages[0] = says("system", "It is Tuesday.") // does not start another conversation
 	messages = append(messages, says("assistant", text), says("user", "further"))
 	_, third := s.chat(object{"model": "main", "messages": messages})
 	s.want(third, first)
@@ -39,9 +39,8 @@ func TestChatGoesOn(t *testing.T) {
 	}
 }
 
-// TestChatBranches edits and repeats a conversation: it becomes another branch
-// of the same session, and nothing is lost. One that was had elsewhere is taken
-// in whole.
+// TestChatBranches edits and repeats a conversation: it becomes another branch of the same
+// session, and nothing is lost. An unknown conversation is imported completely.
 func TestChatBranches(t *testing.T) {
 	s := open(t, t.TempDir())
 	turns := []object{says("user", "a"), says("assistant", "re: a"), says("user", "b")}
@@ -78,8 +77,7 @@ func TestChatBranches(t *testing.T) {
 	}
 }
 
-// TestNamedSession says which session it is: then it is enough to send what is
-// new.
+// TestNamedSession names the session: then only new messages need to be sent.
 func TestNamedSession(t *testing.T) {
 	s := open(t, t.TempDir())
 	_, id := s.chat(object{"messages": []object{says("user", "one")}, "metadata": object{"session": "My Trip"}})
@@ -100,10 +98,10 @@ func TestNamedSession(t *testing.T) {
 	s.refused(http.StatusBadRequest, "POST", "/v1/chat/completions", object{"model": "main", "messages": []object{says("user", "x")}}, "X-Firn-Session", "agent:work:trip")
 }
 
-// weather is a tool of the client's.
+// weather is a tool of the client.
 var weather = object{"type": "function", "function": object{"name": "weather", "parameters": object{"type": "object", "properties": object{"city": object{"type": "string"}}}}}
 
-// TestChatTools lends the model a tool of the client's, who runs it.
+// TestChatTools offers the model a tool that the client runs.
 func TestChatTools(t *testing.T) {
 	s := open(t, t.TempDir())
 	s.play = func(last string) scripted.Step {
@@ -135,8 +133,8 @@ func TestChatTools(t *testing.T) {
 	s.want(s.log(id), "user: the weather?\nassistant: I look.\ntoolResult: \nassistant: it is sunny")
 }
 
-// TestAgentsTools lets the agent use its own tools: the client sees what it says
-// before and after.
+// TestAgentsTools checks that the agent can use its own tools, and that the client receives
+// the text before and after.
 func TestAgentsTools(t *testing.T) {
 	s := open(t, t.TempDir())
 	s.play = func(last string) scripted.Step {
@@ -155,7 +153,7 @@ func TestAgentsTools(t *testing.T) {
 	s.want(same, id)
 }
 
-// TestBareModel asks a model and no agent.
+// TestBareModel uses a model without an agent.
 func TestBareModel(t *testing.T) {
 	s := open(t, t.TempDir())
 	info := scripted.Info()
@@ -172,7 +170,7 @@ func TestBareModel(t *testing.T) {
 	}
 }
 
-// TestRefusals are in OpenAI's shape, also at the door.
+// TestRefusals checks that errors have OpenAI's format, including authentication errors.
 func TestRefusals(t *testing.T) {
 	s := open(t, t.TempDir())
 	hello := []object{says("user", "hi")}
@@ -205,7 +203,7 @@ func TestRefusals(t *testing.T) {
 	s.refused(http.StatusForbidden, "POST", path, object{"messages": hello}, "Origin", "http://evil.example")
 }
 
-// TestStream streams a chat: pieces, why it ended, what was used, and the end.
+// TestStream checks the chunks, finish reason, usage and end of a streamed chat.
 func TestStream(t *testing.T) {
 	s := open(t, t.TempDir())
 	s.play = func(string) scripted.Step { return scripted.Think("hm", "one two three") }
@@ -244,8 +242,8 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestFailingModel tells what went wrong: with a status if nothing was sent, in
-// the stream if something was.
+// TestFailingModel checks that errors have a status if nothing was sent, and are part of
+// the stream otherwise.
 func TestFailingModel(t *testing.T) {
 	s := open(t, t.TempDir())
 	s.play = func(string) scripted.Step { return scripted.Fail(firn.ErrUnsupported) }
@@ -264,7 +262,7 @@ func TestFailingModel(t *testing.T) {
 	}
 }
 
-// TestModels lists models and agents in both shapes.
+// TestModels lists models and agents in both formats.
 func TestModels(t *testing.T) {
 	s := open(t, t.TempDir())
 	out := s.answer("GET", "/v1/models", nil)
@@ -288,7 +286,7 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestScopes keeps who may only read, or is bound elsewhere, from talking.
+// TestScopes checks that read-only tokens and tokens bound elsewhere cannot send messages.
 func TestScopes(t *testing.T) {
 	s := open(t, t.TempDir())
 	hello := object{"messages": []object{says("user", "hi")}}
@@ -306,8 +304,8 @@ func TestScopes(t *testing.T) {
 	s.answer("GET", "/v1/conversations/conv_"+id, nil, "Authorization", "Bearer "+bound.Secret)
 }
 
-// TestOwner lets the owner in without a token, and nobody in who says so: what is
-// asked inside is asked as whoever asked outside.
+// TestOwner checks that the owner needs no token, that a header cannot claim to be the
+// owner, and that inner requests have the identity of the outer one.
 func TestOwner(t *testing.T) {
 	s := open(t, t.TempDir())
 	ask := func(handler http.Handler, token string) int {

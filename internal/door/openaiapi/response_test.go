@@ -13,7 +13,7 @@ import (
 
 const responses = "/v1/responses"
 
-// spoken is the text of a response.
+// spoken returns the text of a response.
 func spoken(out object) string {
 	var b strings.Builder
 	output, _ := out["output"].([]any)
@@ -26,12 +26,12 @@ func spoken(out object) string {
 	return b.String()
 }
 
-// TestPreviousResponse goes on from a response, also after a restart, and from
-// the same one twice, which is another branch.
+// TestPreviousResponse continues from a response, also after a restart, and twice from the
+// same one, which creates another branch.
 func TestPreviousResponse(t *testing.T) {
 	s := open(t, t.TempDir())
 	first := s.answer("POST", responses, object{"model": "main", "instructions": "Be kind.", "input": []object{says("developer", "Speak English."), says("user", "one")}})
-	s.want(spoken(first), "re: Speak English.\none") // the model hears both as one
+	s.want(spoken(first), "re: Speak English.\none") // the model receives both as one message
 	if first["status"] != "completed" || first["object"] != "response" || at(first, "usage", "output_tokens") == 0.0 {
 		t.Errorf("the response is %v", first)
 	}
@@ -67,8 +67,8 @@ func TestPreviousResponse(t *testing.T) {
 	s.refused(http.StatusNotFound, "POST", responses, object{"input": "x", "previous_response_id": "resp_nobody_0"})
 }
 
-// TestResponseTools lends the model a tool and brings the result, by way of the
-// response before.
+// TestResponseTools offers the model a tool and returns the result by way of the previous
+// response.
 func TestResponseTools(t *testing.T) {
 	s := open(t, t.TempDir())
 	s.play = func(last string) scripted.Step {
@@ -88,7 +88,7 @@ func TestResponseTools(t *testing.T) {
 	}})
 	s.want(spoken(second), "it is sunny")
 
-	// The same, but all of it sent each time.
+	// The same with the complete input in each request.
 	call.(object)["id"] = nil
 	again := s.answer("POST", responses, object{"model": "main", "tools": tools, "input": []any{
 		says("user", "the weather?"), call, object{"type": "function_call_output", "call_id": "call_1", "output": "sunny"},
@@ -97,7 +97,7 @@ func TestResponseTools(t *testing.T) {
 	s.want(at(again, "firn", "session").(string), at(first, "firn", "session").(string))
 }
 
-// TestResponseStream streams a response, event by event.
+// TestResponseStream checks a streamed response event by event.
 func TestResponseStream(t *testing.T) {
 	s := open(t, t.TempDir())
 	s.play = func(string) scripted.Step { return scripted.Think("hm", "one two") }
@@ -134,8 +134,8 @@ response.completed`
 	}
 }
 
-// TestConversation keeps a conversation: made with items, gone on with, listed
-// in pages, and put away.
+// TestConversation creates a conversation with items, continues it, lists it in pages, and
+// deletes it.
 func TestConversation(t *testing.T) {
 	s := open(t, t.TempDir())
 	made := s.answer("POST", "/v1/conversations", object{"metadata": object{"topic": "trip"}, "items": []object{{"type": "message", "role": "user", "content": "I am Ada."}}})
@@ -188,7 +188,7 @@ func TestConversation(t *testing.T) {
 	s.answer("GET", "/v1/conversations/"+id, nil)
 }
 
-// TestResponseRefusals says what is wrong, and where.
+// TestResponseRefusals checks the message and the parameter of errors.
 func TestResponseRefusals(t *testing.T) {
 	s := open(t, t.TempDir())
 	for param, body := range map[string]object{

@@ -29,7 +29,7 @@ import (
 	"firn.dev/wire"
 )
 
-// stand is a gateway on a model that a test plays, over HTTP.
+// stand is a gateway over HTTP with a model controlled by the test.
 type stand struct {
 	t       *testing.T
 	home    string
@@ -41,9 +41,9 @@ type stand struct {
 	owner   *client.Client
 
 	mu sync.Mutex
-	// asked is what the model was asked.
+	// asked holds the requests to the model.
 	asked []provider.Request
-	// play, if not nil, is how the next requests are answered.
+	// play, if not nil, produces the next answers.
 	play func(last string) scripted.Step
 }
 
@@ -53,7 +53,7 @@ func open(t *testing.T, home string) *stand {
 	return openAgain(t, home, "")
 }
 
-// openAgain opens a home that has a token already.
+// openAgain opens a home that already has a token.
 func openAgain(t *testing.T, home, secret string) *stand {
 	t.Helper()
 	s := &stand{t: t, home: home}
@@ -94,7 +94,7 @@ func openAgain(t *testing.T, home, secret string) *stand {
 	return s
 }
 
-// step is how a request is answered: by what the test plays, or with an echo.
+// step returns the answer to a request: from play, or an echo.
 func (s *stand) step(req provider.Request) scripted.Step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +123,7 @@ func (s *stand) must(err error) {
 	}
 }
 
-// close lets everything go, once.
+// close closes everything, once.
 func (s *stand) close() {
 	if s.server == nil {
 		return
@@ -135,14 +135,14 @@ func (s *stand) close() {
 	s.must(s.st.Close())
 }
 
-// reopen is the stand after a restart: another process would see the same.
+// reopen returns the stand after a restart.
 func (s *stand) reopen() *stand {
 	s.t.Helper()
 	s.close()
 	return openAgain(s.t, s.home, s.token)
 }
 
-// ask asks, and returns the status and the body.
+// ask sends a request and returns the response and its body.
 func (s *stand) ask(method, path string, body any, header ...string) (*http.Response, string) {
 	s.t.Helper()
 	var in io.Reader
@@ -171,7 +171,7 @@ func (s *stand) ask(method, path string, body any, header ...string) (*http.Resp
 // object is a JSON object.
 type object = map[string]any
 
-// answer asks for something that must go well.
+// answer sends a request that must succeed.
 func (s *stand) answer(method, path string, body any, header ...string) object {
 	s.t.Helper()
 	response, data := s.ask(method, path, body, header...)
@@ -183,7 +183,7 @@ func (s *stand) answer(method, path string, body any, header ...string) object {
 	return out
 }
 
-// refused asks for something that must not be done.
+// refused sends a request that must be rejected.
 func (s *stand) refused(status int, method, path string, body any, header ...string) object {
 	s.t.Helper()
 	response, data := s.ask(method, path, body, header...)
@@ -194,7 +194,7 @@ func (s *stand) refused(status int, method, path string, body any, header ...str
 	return out.Error
 }
 
-// at walks into a value of JSON.
+// at returns a nested JSON value.
 func at(v any, path ...any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -212,10 +212,10 @@ func at(v any, path ...any) any {
 	return v
 }
 
-// says is a message.
+// says returns a message.
 func says(role, text string) object { return object{"role": role, "content": text} }
 
-// chat sends messages, and returns the answer and the session.
+// chat sends messages and returns the answer and the session.
 func (s *stand) chat(body object, header ...string) (text, session string) {
 	s.t.Helper()
 	out := s.answer("POST", "/v1/chat/completions", body, header...)
@@ -224,7 +224,7 @@ func (s *stand) chat(body object, header ...string) (text, session string) {
 	return text, session
 }
 
-// log tells what was said in a session, branch by branch.
+// log returns the messages of a session, branch by branch.
 func (s *stand) log(id string) string {
 	s.t.Helper()
 	var lines []string
@@ -239,7 +239,7 @@ func (s *stand) log(id string) string {
 	return strings.Join(lines, "\n")
 }
 
-// sessions is how many sessions there are.
+// sessions returns the number of sessions.
 func (s *stand) sessions() int {
 	s.t.Helper()
 	page, err := s.owner.SessionsPage(s.t.Context(), client.Query{})
@@ -247,14 +247,14 @@ func (s *stand) sessions() int {
 	return len(page.Items)
 }
 
-// last is the last request of the model.
+// last returns the last request to the model.
 func (s *stand) last() provider.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asked[len(s.asked)-1]
 }
 
-// seen is what the model was sent, in short.
+// seen returns a request to the model in short form.
 func seen(req provider.Request) string {
 	var lines []string
 	for _, it := range req.Window.Items {

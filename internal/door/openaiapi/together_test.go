@@ -15,9 +15,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestTogether goes on from one response many times at once: each is answered
-// what it asked, and none sees another, be it in the same session or in one of
-// its own.
+// TestTogether continues from one response many times concurrently. Each gets its own
+// answer and none sees another, whether in the same session or in a new one.
 func TestTogether(t *testing.T) {
 	s := open(t, t.TempDir())
 	first := s.answer("POST", responses, object{"model": "main", "input": "start"})
@@ -46,8 +45,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestLeaving goes away in the middle of an answer: the turn is stopped, what
-// there was of it is kept, and the session goes on.
+// TestLeaving disconnects during an answer: the turn is stopped, the partial answer is
+// kept, and the session can be continued.
 func TestLeaving(t *testing.T) {
 	s := open(t, t.TempDir())
 	s.play = func(last string) scripted.Step {
@@ -73,11 +72,11 @@ func TestLeaving(t *testing.T) {
 	response.Body.Close()
 	s.stopped(id)
 	text, same := s.chat(object{"messages": []object{says("user", "on")}}, "X-Firn-Session", "left")
-	s.want(text, "re: hang\non") // which the model hears in a row
+	s.want(text, "re: hang\non") // the model receives both in a row
 	s.want(same, id)
 }
 
-// stopped waits until the log of a session says that a turn was stopped.
+// stopped waits until the log of a session contains a stopped turn.
 func (s *stand) stopped(id string) {
 	s.t.Helper()
 	session, err := s.owner.Session(s.t.Context(), id)
@@ -91,8 +90,8 @@ func (s *stand) stopped(id string) {
 	}
 }
 
-// TestForgotten finds a conversation in the log that is neither the latest of
-// its session nor in memory, and none that only looks like it.
+// TestForgotten checks that a conversation that is neither the latest of its session nor
+// cached is found in the log, and similar ones are not.
 func TestForgotten(t *testing.T) {
 	s := open(t, t.TempDir())
 	messages := []object{says("user", "a")}
@@ -116,8 +115,8 @@ func TestForgotten(t *testing.T) {
 	}
 }
 
-// TestSharedConversation talks in one conversation from several sides at once:
-// one after the other, each with an answer of its own.
+// TestSharedConversation sends concurrent messages to one conversation: they are processed
+// one after the other, each with its own answer.
 func TestSharedConversation(t *testing.T) {
 	s := open(t, t.TempDir())
 	made := s.answer("POST", "/v1/conversations", object{})

@@ -9,7 +9,7 @@ import (
 	"firn.dev/wire"
 )
 
-// ear writes down what a client is told.
+// ear records the output sent to a client.
 type ear struct{ strings.Builder }
 
 func (*ear) keepAlive()   {}
@@ -21,7 +21,7 @@ func (e *ear) text(piece string, round bool) {
 	e.WriteString(piece)
 }
 
-// TestGaps tells the whole answer, whatever of it was lost on the way.
+// TestGaps checks that the complete answer is sent even if events were lost.
 func TestGaps(t *testing.T) {
 	tell := func(name string, data any) wire.Event {
 		raw, err := json.Marshal(data)
@@ -63,7 +63,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// TestMemory forgets those that were not asked for the longest.
+// TestMemory checks that the least recently used conversations are evicted.
 func TestMemory(t *testing.T) {
 	m := newMemory(2)
 	m.put("a", position{session: "1"})
@@ -83,8 +83,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// FuzzRequests reads anything: it is refused, or it is a conversation whose
-// parts are whole, and can be kept.
+// FuzzRequests parses arbitrary requests: each is rejected, or is a complete conversation
+// that can be stored.
 func FuzzRequests(f *testing.F) {
 	for _, seed := range []string{
 		`{"messages":[{"role":"user","content":"hi"}]}`,
@@ -110,7 +110,7 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
-// whole checks a conversation that was read.
+// whole checks a parsed conversation.
 func whole(t *testing.T, c *transcript) {
 	history, fresh := c.split()
 	if len(history)+len(fresh) != len(c.messages) || len(history) > 0 && history[len(history)-1].Role != firn.RoleAssistant {

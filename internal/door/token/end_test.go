@@ -12,8 +12,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestEndings ends a browser's token in every order, together with the token that it
-// comes from, with a disk that is full or not, and looks what is owed then.
+// TestEndings ends a browser's token and its parent token in every order, with and without
+// a full disk, and checks which accepted work is still owed.
 func TestEndings(t *testing.T) {
 	logout := func(b *token.Book, browser, _ string) error {
 		_, err := b.Logout(context.Background(), browser)
@@ -72,7 +72,7 @@ func TestEndings(t *testing.T) {
 			if letIn == nil || owed != c.owed || stopped == c.owed || err != nil {
 				t.Errorf("%s, full: %v: let in %v, owed %v, stopped %v, %v", name, full, letIn == nil, owed, stopped, err)
 			}
-			if err := book.Close(); err != nil { // writes what could not be written
+			if err := book.Close(); err != nil { // writes the pending changes
 				t.Error(err)
 			}
 			again, err := token.Open(t.Context(), token.NewFile(files, "/home/tokens.json"), nil)
@@ -82,7 +82,7 @@ func TestEndings(t *testing.T) {
 			if _, owed, err := again.Holder(t.Context(), browser.ID); owed != c.owed || err != nil {
 				t.Errorf("%s, full: %v, opened again: owed %v, %v", name, full, owed, err)
 			}
-			// Carried to where it was known before, the stronger end counts.
+			// After a merge with known tokens, the stronger ending applies.
 			path := filepath.Join(t.TempDir(), "tokens.json")
 			other := openTokens(t, path, nil)
 			if _, err := other.Carry(t.Context(), token.NewFile(files, "/home/tokens.json")); err != nil {

@@ -15,7 +15,7 @@ import (
 	"firn.dev/wire"
 )
 
-// servers keep a page for several books, unless they are away.
+// servers stores the tokens of several books, and can be unavailable.
 type servers struct {
 	mu       sync.Mutex
 	data     []byte
@@ -86,7 +86,7 @@ func (s *servers) asked() int {
 	return s.loads
 }
 
-// share opens some books on the same servers.
+// share opens several books on the same servers.
 func share(t *testing.T, s *servers, n int) []*token.Book {
 	t.Helper()
 	var all []*token.Book
@@ -110,8 +110,8 @@ func create(t *testing.T, b *token.Book, name string) wire.Created {
 	return made
 }
 
-// TestShared: what one book is told the others know, and who shows a token that
-// is known costs no question.
+// TestShared checks that changes in one book are visible in the others, and that checking a
+// known token makes no request.
 func TestShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &servers{}
@@ -142,8 +142,8 @@ func TestShared(t *testing.T) {
 	})
 }
 
-// TestServersAway: while the servers do not answer, who was known may read for a
-// while, nobody else is let in, and nothing is believed for ever.
+// TestServersAway checks that while the servers are unavailable, known tokens may read for
+// a limited time and others are rejected.
 func TestServersAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &servers{}
@@ -189,8 +189,8 @@ func TestServersAway(t *testing.T) {
 	})
 }
 
-// TestRevokedWhileAway: who is revoked while the servers are away is let in no
-// more where that was asked for, and nowhere once they are back.
+// TestRevokedWhileAway checks that a token revoked while the servers are unavailable is
+// rejected immediately by that book, and by all once the servers are back.
 func TestRevokedWhileAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &servers{}
@@ -215,7 +215,7 @@ func TestRevokedWhileAway(t *testing.T) {
 	})
 }
 
-// TestMadeAtOnce: whatever is asked of several books at once is so over all.
+// TestMadeAtOnce checks that concurrent changes in several books are consistent.
 func TestMadeAtOnce(t *testing.T) {
 	s := &servers{}
 	books := share(t, s, 4)
@@ -247,8 +247,8 @@ func TestMadeAtOnce(t *testing.T) {
 	}
 }
 
-// TestUsedSharedly: that a token is used is written down now and then, once for
-// all books.
+// TestUsedSharedly checks that the use of a token is recorded occasionally, once for all
+// books.
 func TestUsedSharedly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &servers{}

@@ -56,7 +56,7 @@ func TestTokensAreKept(t *testing.T) {
 	if _, err := again.Check(t.Context(), made.Secret); wire.KindOf(err) != wire.NoToken {
 		t.Errorf("after it expired: %v", err)
 	}
-	// A name is free again when its token is no good any more.
+	// A name can be reused when its token is no longer valid.
 	if _, err := again.Create(t.Context(), wire.NewToken{Name: "phone", Scope: wire.ScopeRead}); err != nil {
 		t.Error(err)
 	}
@@ -89,8 +89,8 @@ func TestTokensOfAnotherProcess(t *testing.T) {
 	}
 }
 
-// TestTokensAtFault: a file that cannot be read lets nobody in and is not
-// overwritten.
+// TestTokensAtFault checks that with an unreadable file all tokens are rejected and the
+// file is not overwritten.
 func TestTokensAtFault(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.json")
 	tokens := openTokens(t, path, nil)
@@ -127,8 +127,8 @@ func TestTokensAtFault(t *testing.T) {
 	}
 }
 
-// TestTokensOfUnknownOutcome lets the sync of the directory fail, behind the rename: the
-// outcome is unknown, what was done can be seen, and doing it again makes it durable.
+// TestTokensOfUnknownOutcome fails the directory sync after the rename: the outcome is
+// unknown, the change is visible, and repeating it makes it durable.
 func TestTokensOfUnknownOutcome(t *testing.T) {
 	files := faultfs.New()
 	if err := files.MkdirAll("/home"); err != nil {

@@ -13,9 +13,8 @@ import (
 	"testing"
 )
 
-// The bundle says of which sources it was made, so that one that was forgotten
-// is found where there is no Node. That it is just what they give is checked by
-// make check-web.
+// TestBundleIsMadeOfTheSources checks the hash of the sources recorded in the bundle, so
+// that an outdated bundle is found without Node. make check-web checks its content.
 func TestBundleIsMadeOfTheSources(t *testing.T) {
 	var names []string
 	err := filepath.WalkDir("src", func(name string, d fs.DirEntry, err error) error {
@@ -51,8 +50,8 @@ func TestBundleIsMadeOfTheSources(t *testing.T) {
 	}
 }
 
-// firstLoad is how much a browser may have to fetch before it shows something,
-// packed. The promise is 150 kB; the rest is for the first answers.
+// firstLoad is the maximum compressed size in bytes of the files for the first page. The
+// documented limit is 150 kB; the rest is for the first API responses.
 const firstLoad = 110_000
 
 func TestBundleIsSmall(t *testing.T) {
@@ -74,7 +73,8 @@ func TestBundleIsSmall(t *testing.T) {
 	}
 }
 
-// What the policy of the pages would refuse must not be in them.
+// TestBundleAsksForNothingFromElsewhere checks that the bundle contains nothing that the
+// content security policy forbids.
 func TestBundleAsksForNothingFromElsewhere(t *testing.T) {
 	refused := map[string][]*regexp.Regexp{
 		"index.html": {regexp.MustCompile(`<style`), regexp.MustCompile(`<script[^>]*>[^<]`), regexp.MustCompile(`\son[a-z]+=`), regexp.MustCompile(`\sstyle=`), regexp.MustCompile(`https?://`)},

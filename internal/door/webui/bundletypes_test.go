@@ -18,9 +18,8 @@ const (
 	typesFile       = "src/api.gen.ts"
 )
 
-// The pages know the words of the protocol from its description, as every other
-// client of another language does; so a word that is renamed here does not
-// compile there.
+// TestTypesAreThoseOfTheDescription checks that the TypeScript types match the API
+// description, so that a renamed member does not compile in the pages.
 func TestTypesAreThoseOfTheDescription(t *testing.T) {
 	raw, err := os.ReadFile(descriptionFile)
 	if err != nil {
@@ -44,10 +43,10 @@ func TestTypesAreThoseOfTheDescription(t *testing.T) {
 	}
 }
 
-// schema is what of a JSON schema the description uses.
+// schema is the part of JSON Schema that the description uses.
 type schema struct {
 	Ref         string             `json:"$ref"`
-	Type        any                `json:"type"` // a name, or several
+	Type        any                `json:"type"` // a name or several
 	Enum        []string           `json:"enum"`
 	Items       *schema            `json:"items"`
 	Properties  map[string]*schema `json:"properties"`
@@ -56,7 +55,7 @@ type schema struct {
 	Description string             `json:"description"`
 }
 
-// spellTypes says the schemas of a description in TypeScript.
+// spellTypes converts the schemas of a description to TypeScript.
 func spellTypes(description []byte) (string, error) {
 	var doc struct {
 		Components struct {
@@ -87,7 +86,7 @@ func spellTypes(description []byte) (string, error) {
 	return b.String(), nil
 }
 
-// spell says a schema as a type. What is not known of it is unknown there too.
+// spell returns a schema as a TypeScript type. Anything unsupported is unknown.
 func (s *schema) spell() string {
 	if s.Ref != "" {
 		return s.Ref[strings.LastIndex(s.Ref, "/")+1:]
@@ -152,7 +151,7 @@ func (s *schema) spellObject() string {
 	return "Record<string, unknown>"
 }
 
-// spellName quotes what is not a name by itself.
+// spellName quotes a member name that is not an identifier.
 func spellName(member string) string {
 	for i, r := range member {
 		letter := r == '_' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'

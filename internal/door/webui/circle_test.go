@@ -12,9 +12,9 @@ import (
 	"testing/fstest"
 )
 
-// The bundler is content with sources that import each other in a circle, also
-// where one is evaluated before what it needs; and a part of a circle cannot be
-// read by itself. What two files share has a file of its own.
+// TestNoSourcesImportEachOtherInACircle checks for import cycles, which the bundler accepts
+// even if a module is evaluated before its dependencies. Shared code belongs in a separate
+// file.
 func TestNoSourcesImportEachOtherInACircle(t *testing.T) {
 	sources := importsOf(t, os.DirFS("src"))
 	if len(sources) < 50 || len(sources["app.tsx"]) < 10 {
@@ -49,10 +49,10 @@ func TestCirclesAreFound(t *testing.T) {
 	}
 }
 
-// importLine is the end of a statement that imports a file of ours, or hands one on.
+// importLine matches the end of an import or export of a local file.
 var importLine = regexp.MustCompile(`(?m)(?:\bfrom|^import)\s*["'](\.[^"']*)["']`)
 
-// importsOf gives for every source those of ours that it imports, by name.
+// importsOf returns the local imports of every source.
 func importsOf(t *testing.T, src fs.FS) map[string][]string {
 	t.Helper()
 	sources := map[string][]string{}
@@ -78,7 +78,7 @@ func importsOf(t *testing.T, src fs.FS) map[string][]string {
 	return sources
 }
 
-// sourceAt is the file that an import of a name without its ending means.
+// sourceAt returns the file for an import without an extension.
 func sourceAt(src fs.FS, name string) string {
 	for _, ending := range []string{".ts", ".tsx", "/index.ts", "/index.tsx"} {
 		if _, err := fs.Stat(src, name+ending); err == nil {
@@ -88,7 +88,7 @@ func sourceAt(src fs.FS, name string) string {
 	return ""
 }
 
-// circle is a way from a source to itself, or nil.
+// circle returns an import cycle, or nil.
 func circle(sources map[string][]string) []string {
 	done := map[string]bool{}
 	var walk func(way []string, to string) []string

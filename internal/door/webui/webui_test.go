@@ -20,7 +20,7 @@ func files() fstest.MapFS {
 	}
 }
 
-// fetch asks a real server, without unpacking what comes.
+// fetch sends a request to a real server without decompressing the response.
 func fetch(t *testing.T, base, method, path string, head ...string) (*http.Response, string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, base+path, nil)
@@ -69,7 +69,7 @@ func TestFilesAreKeptByTheirHash(t *testing.T) {
 	if plain, _ := fetch(t, s.URL, "GET", "/assets/app.js"); plain.StatusCode != 200 || plain.Header.Get("Cache-Control") != "no-cache" {
 		t.Errorf("by its plain name: %v", plain.Header)
 	}
-	// Another content has another name.
+	// Changed content has a different name.
 	changed := files()
 	changed["app.js"].Data = append(changed["app.js"].Data, '\n')
 	other := httptest.NewServer(serve(changed))
@@ -133,7 +133,7 @@ func TestEveryPageIsTheIndex(t *testing.T) {
 	}
 }
 
-// TestPolicy: whatever is answered, the browser is told what a page may not do.
+// TestPolicy checks that every response has the content security policy.
 func TestPolicy(t *testing.T) {
 	s := httptest.NewServer(serve(files()))
 	defer s.Close()
@@ -162,8 +162,8 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestWhatIsBuiltIn: the pages of this program have no inline script or style,
-// and ask nobody else for anything.
+// TestWhatIsBuiltIn checks that the embedded pages have no inline scripts or styles and
+// load nothing from other hosts.
 func TestWhatIsBuiltIn(t *testing.T) {
 	s := httptest.NewServer(Handler())
 	defer s.Close()

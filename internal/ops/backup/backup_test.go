@@ -25,7 +25,7 @@ import (
 
 func unwatched(int64, int64) {}
 
-// home makes a home with sessions, notes and what is left out of copies.
+// home creates a home with sessions, notes and files that are excluded from backups.
 func home(t testing.TB, sessions int) (string, []firn.ID) {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "home")
@@ -67,7 +67,7 @@ func pack(t testing.TB, dir string) []byte {
 	return b.Bytes()
 }
 
-// files are the contents of a directory.
+// files returns the contents of a directory.
 func files(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	all := make(map[string]string)
@@ -86,8 +86,8 @@ func files(t testing.TB, dir string) map[string]string {
 	return all
 }
 
-// TestThereAndBack packs a home and unpacks it: the same files, but for those that
-// are made again.
+// TestThereAndBack backs up a home and restores it: the files are the same, except for
+// those that are recreated.
 func TestThereAndBack(t *testing.T) {
 	dir, _ := home(t, 3)
 	packed := pack(t, dir)
@@ -120,8 +120,8 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestWhileOthersWrite packs a home again and again while sessions grow and begin.
-// What was acknowledged before is in each copy, and each is whole.
+// TestWhileOthersWrite backs up a home repeatedly while sessions grow and are created. Each
+// backup must be complete and contain everything acknowledged before it.
 func TestWhileOthersWrite(t *testing.T) {
 	dir, ids := home(t, 4)
 	st, err := filestore.Open(dir, filestore.Options{})
@@ -168,7 +168,7 @@ func TestWhileOthersWrite(t *testing.T) {
 	writers.Wait()
 }
 
-// check unpacks an archive and looks for what was there before it was made.
+// check restores an archive and looks for everything that existed before it was made.
 func check(t *testing.T, packed []byte, before map[firn.ID]store.Pos) {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy")
@@ -203,8 +203,8 @@ func check(t *testing.T, packed []byte, before map[firn.ID]store.Pos) {
 	}
 }
 
-// TestDamaged cuts and changes an archive everywhere: it is refused, and nothing
-// is left of it.
+// TestDamaged truncates and changes an archive at many places: it must be rejected without
+// leaving files.
 func TestDamaged(t *testing.T) {
 	dir, _ := home(t, 2)
 	packed := pack(t, dir)
@@ -218,7 +218,7 @@ func TestDamaged(t *testing.T) {
 			t.Errorf("%s leaves %v, %v", what, names, err)
 		}
 	}
-	for n := 0; n < len(packed)-8; n += 37 { // behind the end there is padding
+	for n := 0; n < len(packed)-8; n += 37 { // padding follows the end
 		refused(fmt.Sprint("cut at ", n), packed[:n])
 	}
 	plain := open(t, packed)
@@ -231,7 +231,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// headerOnly reports whether only times or modes differ, of which there are no sums.
+// headerOnly reports whether only times or modes differ, which have no checksums.
 func headerOnly(a, b []byte) bool { return bytes.Equal(contents(a), contents(b)) }
 
 func contents(plain []byte) []byte {
@@ -239,7 +239,7 @@ func contents(plain []byte) []byte {
 	r := tar.NewReader(bytes.NewReader(plain))
 	for h, err := r.Next(); err == nil; h, err = r.Next() {
 		fmt.Fprintln(&all, h.Name)
-		if h.Name != "firn-backup.json" { // its time may be another
+		if h.Name != "firn-backup.json" { // its time may differ
 			io.Copy(&all, r)
 		}
 	}
@@ -269,7 +269,7 @@ func compress(t testing.TB, plain []byte) []byte {
 	return w.EncodeAll(plain, nil)
 }
 
-// TestStrangers refuses archives that would write beside the home.
+// TestStrangers checks that archives that would write outside the home are rejected.
 func TestStrangers(t *testing.T) {
 	for _, h := range []tar.Header{
 		{Name: "../outside", Typeflag: tar.TypeReg}, {Name: "/etc/outside", Typeflag: tar.TypeReg}, {Name: "a/../../outside", Typeflag: tar.TypeReg},
@@ -293,7 +293,7 @@ func TestStrangers(t *testing.T) {
 	}
 }
 
-// TestCancelled stops in the middle: an error, and nothing is left.
+// TestCancelled checks that a canceled backup or restore fails and leaves no files.
 func TestCancelled(t *testing.T) {
 	dir, _ := home(t, 3)
 	packed := pack(t, dir)
@@ -313,7 +313,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// FuzzVerify reads archives that strangers made.
+// FuzzVerify reads arbitrary archives.
 func FuzzVerify(f *testing.F) {
 	dir, _ := home(f, 1)
 	packed := pack(f, dir)

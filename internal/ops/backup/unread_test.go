@@ -26,8 +26,8 @@ func (d denyFS) Open(path string, mode vfs.Mode) (vfs.File, error) {
 	return d.FS.Open(path, mode)
 }
 
-// TestUnreadableFile packs a home with a file that cannot be opened: it is named,
-// and the others are packed.
+// TestUnreadableFile backs up a home with a file that cannot be opened: it is reported, and
+// the others are backed up.
 func TestUnreadableFile(t *testing.T) {
 	home := t.TempDir()
 	dir := filepath.Join(home, "agents", "main", "sessions")

@@ -13,7 +13,7 @@ var names = []string{"AGENTS.md", "CLAUDE.md", "FIRN.md"}
 
 func options() Options { return Options{Names: names, Bytes: 40 << 10} }
 
-// write makes files below a directory; a name that ends with / is a directory.
+// write creates files below a directory; a name that ends with / is a directory.
 func write(t *testing.T, dir string, files map[string]string) {
 	t.Helper()
 	for name, text := range files {
@@ -33,7 +33,7 @@ func write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// project makes a repository in a directory of its own and returns its root.
+// project creates a repository in a new directory and returns its root.
 func project(t *testing.T, files map[string]string) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -69,8 +69,8 @@ func expect(t *testing.T, r Result, want string, skipped ...string) {
 	}
 }
 
-// TestHierarchy reads the files of a directory and its parents up to the root of the
-// repository, the root's first, and nothing above it.
+// TestHierarchy checks that the files of a directory and its parents up to the repository
+// root are read, the root's first, and nothing above it.
 func TestHierarchy(t *testing.T) {
 	root := project(t, map[string]string{
 		"../AGENTS.md": "above", "AGENTS.md": "a", "FIRN.md": "f", "sub/CLAUDE.md": "c", "sub/deep/AGENTS.md": "d", "sub/other/AGENTS.md": "no",
@@ -87,7 +87,8 @@ func TestHierarchy(t *testing.T) {
 	expect(t, Read(filepath.Join(root, "sub"), options()), "CLAUDE.md")
 }
 
-// TestIncludes follows lines and words, in the order of the text, each file once.
+// TestIncludes checks includes on separate lines and within text, in text order, each file
+// once.
 func TestIncludes(t *testing.T) {
 	root := project(t, map[string]string{
 		"CLAUDE.md":    "@AGENTS.md\nSee (@docs/style.md), mail me@example.org, ask @nobody.\n```\n@docs/fenced.md\n```\nThe span `@docs/span.md` is code.\n@include docs/sub/rules.md\n@include docs/missing.md\n",
@@ -108,13 +109,13 @@ func TestIncludes(t *testing.T) {
 	}
 }
 
-// TestCircle ends although two files include one another, and one itself.
+// TestCircle checks that cyclic includes end.
 func TestCircle(t *testing.T) {
 	root := project(t, map[string]string{"AGENTS.md": "@include a.md\n@include AGENTS.md", "a.md": "@include b.md", "b.md": "@include a.md\n@include ./AGENTS.md"})
 	expect(t, Read(root, options()), "AGENTS.md a.md b.md")
 }
 
-// TestDepth ends after MaxDepth includes, and says so.
+// TestDepth checks that includes end after MaxDepth with a report.
 func TestDepth(t *testing.T) {
 	files := map[string]string{"AGENTS.md": "@include 1.md"}
 	want := []string{"AGENTS.md"}
@@ -127,8 +128,8 @@ func TestDepth(t *testing.T) {
 	expect(t, Read(project(t, files), options()), strings.Join(want, " "), fmt.Sprintf("more than %d includes", MaxDepth))
 }
 
-// TestOutside reads nothing outside the project, by no kind of path, unless it is
-// allowed.
+// TestOutside checks that nothing outside the project is read, by any kind of path, unless
+// it is allowed.
 func TestOutside(t *testing.T) {
 	root := project(t, map[string]string{"../secret.md": "secret", "../shared/rules.md": "rules @more.md", "../shared/more.md": "more", "in.md": "inside"})
 	outside := filepath.Join(filepath.Dir(root), "secret.md")
@@ -141,7 +142,7 @@ func TestOutside(t *testing.T) {
 	link(outside, "link.md")
 	link(filepath.Join("..", "secret.md"), "relative.md")
 	link(filepath.Dir(root), "up")
-	link(filepath.Join(root, "in.md"), "absolute.md") // inside, though an os.Root does not follow it
+	link(filepath.Join(root, "in.md"), "absolute.md") // inside, although an os.Root does not follow it
 	link(outside, "FIRN.md")
 	for path, read := range map[string]string{
 		"../secret.md": "", "./../secret.md": "", outside: "", "link.md": "", "relative.md": "", "up/secret.md": "",
@@ -173,7 +174,7 @@ func TestOutside(t *testing.T) {
 	expect(t, Read(root, o), "AGENTS.md "+outside, "outside the project")
 }
 
-// TestSameFile reads a file that has two names once.
+// TestSameFile checks that a file with two names is read once.
 func TestSameFile(t *testing.T) {
 	root := project(t, map[string]string{"AGENTS.md": "once"})
 	if err := os.Symlink("AGENTS.md", filepath.Join(root, "CLAUDE.md")); err != nil {
@@ -182,8 +183,8 @@ func TestSameFile(t *testing.T) {
 	expect(t, Read(root, options()), "AGENTS.md")
 }
 
-// TestSize gives the room to the directory itself before its parents, and says what
-// was cut.
+// TestSize checks that the size limit favors the directory itself over its parents, and
+// that truncation is reported.
 func TestSize(t *testing.T) {
 	root := project(t, map[string]string{"AGENTS.md": strings.Repeat("a", 90), "sub/AGENTS.md": strings.Repeat("b", 60), "FIRN.md": "none left"})
 	o := options()
@@ -195,13 +196,14 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// TestNotText leaves out what is no text file.
+// TestNotText checks that files that are not text are skipped.
 func TestNotText(t *testing.T) {
 	root := project(t, map[string]string{"AGENTS.md/": "", "CLAUDE.md": "a\x00b", "FIRN.md": "@include dir", "dir/": ""})
 	expect(t, Read(root, options()), "FIRN.md", "AGENTS.md was not read: it is not a text file", "CLAUDE.md was not read: it is not a text file", "dir, included by FIRN.md")
 }
 
-// FuzzIncludes reads any text without failing, and finds only paths that are in it.
+// FuzzIncludes parses arbitrary text without failing, and finds only paths that occur in
+// it.
 func FuzzIncludes(f *testing.F) {
 	f.Add("@include a.md\n```\n@b\n```\n`@c` (@d.md).")
 	f.Fuzz(func(t *testing.T, text string) {

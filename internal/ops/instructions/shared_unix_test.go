@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestSharedParent does not take a repository in a directory that everybody may
-// write to for the project.
+// TestSharedParent checks that a repository in a world-writable directory is not used as
+// the project.
 func TestSharedParent(t *testing.T) {
 	root := project(t, map[string]string{"AGENTS.md": "from another user", "mine/AGENTS.md": "mine"})
 	if err := os.Chmod(root, 0o777); err != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestSystemd sees that words stay what they are in a unit, and that a gateway
-// gets more time than it may take.
+// TestSystemd checks the quoting in a unit, and that its stop timeout exceeds the gateway's
+// grace period.
 func TestSystemd(t *testing.T) {
 	s := Service{Command: []string{"/opt/my firn/firn", "--home", "/the home/100%$x", "serve"}, Home: "/the home/100%$x", Drain: 30 * time.Second}
 	text := s.Systemd()
@@ -22,7 +22,7 @@ func TestSystemd(t *testing.T) {
 	}
 }
 
-// TestLaunchd sees that a list is XML, whatever the words are.
+// TestLaunchd checks that a property list is valid XML for any arguments.
 func TestLaunchd(t *testing.T) {
 	text := Service{Command: []string{"a<b", "&"}, Drain: 5 * time.Second}.Launchd()
 	var list struct {
