@@ -175,8 +175,8 @@ func TestMissed(t *testing.T) {
 				if n := o.job("nightly").Missed; n != c.missed {
 					t.Errorf("it was missed %d times, want %d", n, c.missed)
 				}
-				if told := strings.Contains(o.said(), "left out"); told != (c.missed > 0) {
-					t.Errorf("the log says:\n%s", o.said())
+				if told := strings.Contains(o.logged(), "left out"); told != (c.missed > 0) {
+					t.Errorf("the log says:\n%s", o.logged())
 				}
 				o.pass(time.Hour) // the next one is as usual
 				if n := len(o.of(nightlyKey)); n != c.runs+1 {
@@ -365,8 +365,8 @@ func TestJobFails(t *testing.T) {
 		if j := o.job("nightly"); j.Error == "" || j.Runs != 0 {
 			t.Errorf("it is %+v", j)
 		}
-		if n := strings.Count(o.said(), "could not be run"); n != 1 {
-			t.Errorf("the log says it %d times:\n%s", n, o.said())
+		if n := strings.Count(o.logged(), "could not be run"); n != 1 {
+			t.Errorf("the log says it %d times:\n%s", n, o.logged())
 		}
 		o.close()
 	})

@@ -52,7 +52,7 @@ func feedStand(t *testing.T) (*gateway.Gateway, *followedStore, firn.ID) {
 	return g, st, s.ID
 }
 
-func say(t *testing.T, g *gateway.Gateway, id firn.ID, text string) firn.Pos {
+func appendText(t *testing.T, g *gateway.Gateway, id firn.ID, text string) firn.Pos {
 	t.Helper()
 	done, err := g.Append(t.Context(), id, store.Any, wire.NewEntries{User: text})
 	if err != nil {
@@ -65,7 +65,7 @@ func say(t *testing.T, g *gateway.Gateway, id firn.ID, text string) firn.Pos {
 // session, and each gets all entries in order.
 func TestFollowersShare(t *testing.T) {
 	g, st, id := feedStand(t)
-	end := say(t, g, id, "before")
+	end := appendText(t, g, id, "before")
 	const followers, entries = 200, 50
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -104,7 +104,7 @@ func TestFollowersShare(t *testing.T) {
 	begun.Wait()
 	before := st.records.Load()
 	for n := range entries {
-		say(t, g, id, fmt.Sprintf("entry %03d", n))
+		appendText(t, g, id, fmt.Sprintf("entry %03d", n))
 	}
 	all.Wait()
 	// A follower that had not joined yet, or fell behind, reads for itself.
@@ -126,7 +126,7 @@ func TestFollowersShare(t *testing.T) {
 // everything from the log once it reads.
 func TestFollowerFallsBehind(t *testing.T) {
 	g, _, id := feedStand(t)
-	end := say(t, g, id, "before")
+	end := appendText(t, g, id, "before")
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	next, stop := iter.Pull2(g.Events(ctx, id, 0))
@@ -155,7 +155,7 @@ func TestFollowerFallsBehind(t *testing.T) {
 		}
 	}()
 	for n := range entries {
-		say(t, g, id, fmt.Sprintf("entry %04d", n))
+		appendText(t, g, id, fmt.Sprintf("entry %04d", n))
 	}
 	<-reached
 	for n := range entries {

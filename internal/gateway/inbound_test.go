@@ -89,7 +89,7 @@ func TestInboundOnce(t *testing.T) {
 		if !again.Repeated || again.Session != first.Session || again.Message != first.Message || again.Reply != first.Reply || again.Answer.Entry != first.Answer.Entry {
 			t.Errorf("the second time gave %+v, want %+v", again, first)
 		}
-		if said := d.said(first.Session); strings.Count(said, "hello") != 1 {
+		if said := d.userTexts(first.Session); strings.Count(said, "hello") != 1 {
 			t.Errorf("what was said is\n%s", said)
 		}
 		// A word that begins a session begins one, with or without more behind it.
@@ -257,7 +257,7 @@ func TestRemovedIsOver(t *testing.T) {
 		if third := receive(mail("ada", "and now?")); third.Session != second.Session || third.Reset != "" {
 			t.Errorf("then it came to %+v", third)
 		}
-		if said := d.said(second.Session); strings.Contains(said, "nobody may know") {
+		if said := d.userTexts(second.Session); strings.Contains(said, "nobody may know") {
 			t.Errorf("there is %q", said)
 		}
 
@@ -353,7 +353,7 @@ func TestManyAtTheDoor(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		said := d.said(sessions[0])
+		said := d.userTexts(sessions[0])
 		for i := range sessions {
 			if n := strings.Count(said, fmt.Sprintf("message %d\n", i)); n != 1 {
 				t.Errorf("message %d is there %d times", i, n)
@@ -363,7 +363,7 @@ func TestManyAtTheDoor(t *testing.T) {
 }
 
 // said is all that users said in a session, line by line.
-func (d *desk) said(id firn.ID) string {
+func (d *desk) userTexts(id firn.ID) string {
 	d.t.Helper()
 	var b strings.Builder
 	for rec, err := range d.st.Read(d.t.Context(), id, store.Start) {

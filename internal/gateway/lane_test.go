@@ -63,12 +63,12 @@ func open(t *testing.T, st store.Store) *desk {
 		t.Fatal(err)
 	}
 	d.Gateway = g
-	d.begin("s")
+	d.createSession("s")
 	return d
 }
 
 // begin begins a session, if it is not there.
-func (d *desk) begin(id firn.ID) {
+func (d *desk) createSession(id firn.ID) {
 	d.t.Helper()
 	header := firn.Entry{Body: &firn.Header{Session: id, Agent: "main"}}
 	if _, err := d.st.Append(d.t.Context(), id, store.Start, header); err != nil && !errors.Is(err, firn.ErrConflict) {
@@ -76,7 +76,7 @@ func (d *desk) begin(id firn.ID) {
 	}
 }
 
-func (d *desk) say(text, queue string) *ticket {
+func (d *desk) send(text, queue string) *ticket {
 	d.t.Helper()
 	ticket, err := d.accept(d.t.Context(), "s", wire.Turn{Text: text, Queue: queue})
 	if err != nil {
@@ -133,11 +133,11 @@ func TestQueueModes(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := open(t, memstore.New(memstore.Options{}))
-				first := d.say("one", mode)
+				first := d.send("one", mode)
 				<-d.asked
-				second := d.say("two", mode)
+				second := d.send("two", mode)
 				synctest.Wait()
-				third := d.say("three", mode)
+				third := d.send("three", mode)
 				<-second.accepted
 				<-third.accepted
 				for range 10 {
@@ -169,9 +169,9 @@ func TestQueueModes(t *testing.T) {
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
-		first := d.say("one", "followup")
+		first := d.send("one", "followup")
 		<-d.asked
-		second := d.say("two", "followup")
+		second := d.send("two", "followup")
 		<-second.accepted
 		if ok, err := d.Stop(t.Context(), "s"); !ok || err != nil {
 			t.Errorf("stopping gave %t, %v", ok, err)
@@ -189,7 +189,7 @@ func TestStop(t *testing.T) {
 			t.Errorf("%d messages are owed an answer, %v", len(owed), err)
 		}
 		d.gate <- struct{}{}
-		third := d.say("three", "")
+		third := d.send("three", "")
 		<-third.done
 		if third.answer.Text != "re: one\nthree" {
 			t.Errorf("then it answers %q, %v", third.answer.Text, third.err)
@@ -207,10 +207,10 @@ func TestQueueCap(t *testing.T) {
 		if err := d.Reload(setup); err != nil {
 			t.Fatal(err)
 		}
-		d.say("one", "")
+		d.send("one", "")
 		<-d.asked
-		d.say("two", "")
-		d.say("three", "")
+		d.send("two", "")
+		d.send("three", "")
 		var p *wire.Problem
 		if _, err := d.accept(t.Context(), "s", wire.Turn{Text: "four"}); !errors.As(err, &p) || p.Kind != wire.Busy {
 			t.Errorf("the fourth gave %v", err)
@@ -237,11 +237,11 @@ func TestRecover(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			full := memstore.New(memstore.Options{})
 			d := open(t, full)
-			d.say("one", "followup")
+			d.send("one", "followup")
 			<-d.asked
-			d.say("two", "followup")
-			d.say("three", "collect")
-			d.say("four", "collect")
+			d.send("two", "followup")
+			d.send("three", "collect")
+			d.send("four", "collect")
 			for range 10 {
 				d.gate <- struct{}{}
 			}
@@ -330,7 +330,7 @@ func acceptedIn(t *testing.T, st store.Store) (texts []string) {
 func TestManySessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
-		d.begin("hung")
+		d.createSession("hung")
 		hung, err := d.accept(t.Context(), "hung", wire.Turn{Text: "hang"})
 		if err != nil {
 			t.Fatal(err)
@@ -338,7 +338,7 @@ func TestManySessions(t *testing.T) {
 		<-d.asked
 		var group sync.WaitGroup
 		for i := range 50 {
-			d.begin(firn.ID(fmt.Sprint("s", i)))
+			d.createSession(firn.ID(fmt.Sprint("s", i)))
 			group.Go(func() {
 				for k := range 10 {
 					d.gate <- struct{}{}
@@ -364,9 +364,9 @@ func TestManySessions(t *testing.T) {
 func TestRecoverAfterARewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
-		first := d.say("one", "followup")
+		first := d.send("one", "followup")
 		<-d.asked
-		second := d.say("two", "followup")
+		second := d.send("two", "followup")
 		<-second.accepted
 		for range 5 {
 			d.gate <- struct{}{}

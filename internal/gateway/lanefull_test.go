@@ -37,9 +37,9 @@ func TestAcceptedOnAFullDisk(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				st := &fullStore{Store: memstore.New(memstore.Options{})}
 				d := open(t, st)
-				one := d.say("one", mode)
+				one := d.send("one", mode)
 				<-d.asked
-				two, three := d.say("two", mode), d.say("three", mode)
+				two, three := d.send("two", mode), d.send("three", mode)
 				st.full.Store(true)
 				for range 10 {
 					d.gate <- struct{}{}
@@ -53,7 +53,7 @@ func TestAcceptedOnAFullDisk(t *testing.T) {
 					t.Errorf("a message that cannot be kept: %v", err)
 				}
 				st.full.Store(false)
-				four := d.say("four", mode)
+				four := d.send("four", mode)
 				for _, done := range []*ticket{two, three, four} {
 					<-done.done
 					if done.err != nil {

@@ -30,11 +30,11 @@ func TestWaitingOutlivesACompaction(t *testing.T) {
 				agent := d.setup.Load().Agents["main"]
 				agent.Compaction = compact.Settings{Threshold: 2000, KeepRecent: 1}
 				agent.Summarizer = summarizer()
-				d.say("one "+strings.Repeat("and so on ", 500), "followup")
+				d.send("one "+strings.Repeat("and so on ", 500), "followup")
 				<-d.asked
-				d.say(second, "followup")
-				d.say("three", "followup")
-				d.say("four", "followup")
+				d.send(second, "followup")
+				d.send("three", "followup")
+				d.send("four", "followup")
 				d.gate <- struct{}{}
 				<-d.asked // of two, after the compaction
 				if path, err := d.Path(t.Context(), "s"); err != nil || path.Compaction == nil {
@@ -79,10 +79,10 @@ func TestStopForgetsWhatWasDropped(t *testing.T) {
 		if err := d.Reload(setup); err != nil {
 			t.Fatal(err)
 		}
-		d.say("one", "followup")
+		d.send("one", "followup")
 		<-d.asked
-		two := d.say("two", "followup")
-		d.say("three", "followup")
+		two := d.send("two", "followup")
+		d.send("three", "followup")
 		<-two.done
 		if wire.KindOf(two.err) != wire.Busy {
 			t.Fatalf("the second was told %v", two.err)
@@ -110,7 +110,7 @@ func TestStoppedBeforeItBegan(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.busy, l.running = true, []*ticket{over} // it has answered, and is about to look what is next
-		ticket := d.say("one", "")
+		ticket := d.send("one", "")
 		if ok, err := d.Stop(t.Context(), "s"); !ok || err != nil {
 			t.Errorf("stopping gave %t, %v", ok, err)
 		}
@@ -166,11 +166,11 @@ func (s *stuckStore) Append(ctx context.Context, id firn.ID, expect store.Pos, e
 func TestASlowSessionHoldsUpNoOther(t *testing.T) {
 	st := &stuckStore{Store: memstore.New(memstore.Options{}), text: "slow", begun: make(chan struct{}), going: make(chan struct{})}
 	d := open(t, st)
-	d.begin("other")
-	one := d.say("one", "followup")
+	d.createSession("other")
+	one := d.send("one", "followup")
 	<-d.asked
 	slow := make(chan *ticket, 1)
-	go func() { slow <- d.say("slow", "followup") }()
+	go func() { slow <- d.send("slow", "followup") }()
 	<-st.begun
 	for range 100 {
 		d.gate <- struct{}{}

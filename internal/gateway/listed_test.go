@@ -61,12 +61,12 @@ func (l *lister) name(of string) string {
 // any is one of the sessions.
 func (l *lister) any() firn.ID {
 	if len(l.all) == 0 {
-		l.begin()
+		l.createSession()
 	}
 	return l.all[l.random.IntN(len(l.all))]
 }
 
-func (l *lister) begin() {
+func (l *lister) createSession() {
 	n := wire.NewSession{CWD: "/" + l.name("dir")}
 	if l.random.IntN(2) == 0 {
 		n.Key, n.Fresh = l.key(), l.random.IntN(2) == 0
@@ -133,7 +133,7 @@ func (l *lister) ops() map[string]func(id firn.ID) {
 	}
 	yes, no := true, false
 	return map[string]func(id firn.ID){
-		"begin":     func(firn.ID) { l.begin() },
+		"begin":     func(firn.ID) { l.createSession() },
 		"turn":      func(id firn.ID) { _, err := l.Turn(l.ctx, id, wire.Turn{Text: l.name("hello")}); l.must(err) },
 		"talk":      func(id firn.ID) { l.talk(id, 20) },
 		"long talk": func(id firn.ID) { l.talk(id, 6000) },

@@ -372,20 +372,20 @@ func TestMaintainByItself(t *testing.T) {
 		o.start()
 		before := o.all()
 		o.pass(150 * time.Minute)
-		if n := strings.Count(o.said(), "would be cleared away"); n != 3 || !slices.Equal(before, o.all()) {
-			t.Errorf("it warned %d times:\n%s", n, o.said())
+		if n := strings.Count(o.logged(), "would be cleared away"); n != 3 || !slices.Equal(before, o.all()) {
+			t.Errorf("it warned %d times:\n%s", n, o.logged())
 		}
 		setup.Maintenance.Enforce = true
 		if err := o.Reload(setup); err != nil {
 			t.Fatal(err)
 		}
 		o.pass(time.Hour)
-		if n := strings.Count(o.said(), "were put away"); n != 1 || len(o.all()) != len(before)-3 {
-			t.Errorf("it was put away %d times:\n%s", n, o.said())
+		if n := strings.Count(o.logged(), "were put away"); n != 1 || len(o.all()) != len(before)-3 {
+			t.Errorf("it was put away %d times:\n%s", n, o.logged())
 		}
 		o.pass(3 * time.Hour)
-		if n := strings.Count(o.said(), "were put away"); n != 1 {
-			t.Errorf("it said so %d times:\n%s", n, o.said())
+		if n := strings.Count(o.logged(), "were put away"); n != 1 {
+			t.Errorf("it said so %d times:\n%s", n, o.logged())
 		}
 		o.close()
 	})

@@ -95,7 +95,7 @@ func (g *guarded) Write(p []byte) (int, error) {
 	return g.o.log.Write(p)
 }
 
-func (o *office) said() string {
+func (o *office) logged() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.log.String()

@@ -30,10 +30,10 @@ func TestStopDoesNotWaitForAnAppend(t *testing.T) {
 	t.Parallel()
 	st := &slowQueue{memstore.New(memstore.Options{}), make(chan struct{}), make(chan struct{})}
 	d := open(t, st)
-	first := d.say("hang", "")
+	first := d.send("hang", "")
 	<-d.asked
 	second := make(chan *ticket)
-	go func() { second <- d.say("later", "followup") }()
+	go func() { second <- d.send("later", "followup") }()
 	<-st.begun
 	stopped := make(chan error)
 	go func() {

@@ -45,7 +45,7 @@ func newGallery(t *testing.T) *gallery {
 }
 
 // begin begins another session.
-func (d *gallery) begin(entries ...firn.Entry) {
+func (d *gallery) createSession(entries ...firn.Entry) {
 	d.id = firn.NewID()
 	d.write(append([]firn.Entry{{Body: &firn.Header{Session: d.id, Agent: "main"}}}, entries...)...)
 }
@@ -91,7 +91,7 @@ func need[T any](v T, err error) func(t *testing.T) T {
 // What is told of a long session from its end is what is told of all of it.
 func TestProspectOfTheEnd(t *testing.T) {
 	d := newGallery(t)
-	d.begin(called("m1", firn.NewEntry(&firn.ThinkingChange{Level: "high"})), called("v1", firn.NewEntry(&firn.Custom{Type: firn.VerboseType, Data: json.RawMessage(`{"level":"on"}`)})))
+	d.createSession(called("m1", firn.NewEntry(&firn.ThinkingChange{Level: "high"})), called("v1", firn.NewEntry(&firn.Custom{Type: firn.VerboseType, Data: json.RawMessage(`{"level":"on"}`)})))
 	d.turns(0, 3000)
 	check := func(what string) {
 		t.Helper()
@@ -135,7 +135,7 @@ func TestShapesAreBounded(t *testing.T) {
 	d := newGallery(t)
 	var ids []firn.ID
 	for range 4 {
-		d.begin()
+		d.createSession()
 		d.turns(0, 100)
 		ids = append(ids, d.id)
 	}

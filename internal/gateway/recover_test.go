@@ -55,7 +55,7 @@ func TestOwedIsAnsweredFirst(t *testing.T) {
 					close(list)
 					synctest.Wait()
 				}
-				third := d.say("three", "followup")
+				third := d.send("three", "followup")
 				<-third.done
 				if third.err != nil || third.answer.Text != "re: three" {
 					t.Errorf("the answer is %q, %v", third.answer.Text, third.err)
@@ -126,12 +126,12 @@ func TestRecoverLooksAtTheLatest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &looked{Store: memstore.New(memstore.Options{}), ids: make(map[firn.ID]bool)}
 		d := open(t, st)
-		d.tell("oldest", time.Now())
+		d.writeAt("oldest", time.Now())
 		time.Sleep(time.Hour)
-		d.tell("old", time.Now())
+		d.writeAt("old", time.Now())
 		time.Sleep(30 * time.Hour)
 		for i := range leastLooked - 1 {
-			d.tell(firn.ID(fmt.Sprint("late", i)), time.Now())
+			d.writeAt(firn.ID(fmt.Sprint("late", i)), time.Now())
 		}
 		time.Sleep(72 * time.Hour)
 		clear(st.ids)
@@ -151,9 +151,9 @@ func TestRecoverAfterAJump(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &looked{Store: memstore.New(memstore.Options{}), ids: make(map[firn.ID]bool)}
 		d := open(t, st)
-		d.tell("waits", time.Now())
+		d.writeAt("waits", time.Now())
 		for i := range leastLooked + 1 {
-			d.tell(firn.ID(fmt.Sprint("ahead", i)), time.Now().Add(72*time.Hour))
+			d.writeAt(firn.ID(fmt.Sprint("ahead", i)), time.Now().Add(72*time.Hour))
 		}
 		if _, err := d.Recover(t.Context()); err != nil {
 			t.Fatal(err)
@@ -166,9 +166,9 @@ func TestRecoverAfterAJump(t *testing.T) {
 }
 
 // tell begins a session in which something is said at a time.
-func (d *desk) tell(id firn.ID, at time.Time) {
+func (d *desk) writeAt(id firn.ID, at time.Time) {
 	d.t.Helper()
-	d.begin(id)
+	d.createSession(id)
 	e := firn.NewEntry(firn.UserText("hello").Body)
 	e.Time = at
 	if _, err := d.st.Append(d.t.Context(), id, store.Any, e); err != nil {

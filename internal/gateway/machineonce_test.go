@@ -55,7 +55,7 @@ func TestAMachineIsHeardOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &blindStore{Store: memstore.New(memstore.Options{})}
 		d := open(t, st)
-		one := d.say("one", "followup")
+		one := d.send("one", "followup")
 		<-d.asked
 		two, err := d.Gateway.postMachineText(t.Context(), "s", "cron:backup", "two", "")
 		if err != nil {

@@ -28,9 +28,9 @@ func TestTurnsOfTheirOwnDoNotWait(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d := open(t, memstore.New(memstore.Options{}))
-				first := d.say("one", c.mode)
+				first := d.send("one", c.mode)
 				<-d.asked
-				second := d.say("two", c.mode)
+				second := d.send("two", c.mode)
 				<-second.accepted
 				if c.ran > 0 {
 					time.Sleep(c.ran) // which takes no time here
@@ -55,9 +55,9 @@ func TestTurnsOfTheirOwnDoNotWait(t *testing.T) {
 func TestWhoNeverStopsTalking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
-		first := d.say("one", "collect")
+		first := d.send("one", "collect")
 		<-d.asked
-		second := d.say("two", "collect")
+		second := d.send("two", "collect")
 		for range 50 {
 			d.gate <- struct{}{}
 		}
@@ -68,7 +68,7 @@ func TestWhoNeverStopsTalking(t *testing.T) {
 		for said := 0; ; said++ {
 			select {
 			case <-tick.C:
-				d.say("and", "collect")
+				d.send("and", "collect")
 				continue
 			case <-second.done:
 			}
@@ -89,7 +89,7 @@ func TestWhoHasTheAnswerGoesOn(t *testing.T) {
 	const turns = 300
 	for range turns {
 		d.gate <- struct{}{}
-		said := d.say("again", "collect")
+		said := d.send("again", "collect")
 		<-said.done
 		<-d.asked
 		if said.err != nil || said.queued {
