@@ -19,16 +19,15 @@ import (
 	"firn.dev/wire"
 )
 
-// pair is a gateway with the agents main and coder, which keeps what each was sent.
+// pair is a gateway with the agents main and coder that records their requests.
 type pair struct {
 	*office
 	mu   sync.Mutex
 	sent map[string][]string
-	// begun has the name of each agent that is asked.
+	// begun receives the name of each agent that is asked.
 	begun chan string
 }
 
-// twoAgents opens it.
 func twoAgents(t *testing.T, st store.Store) *pair {
 	t.Helper()
 	p := &pair{sent: make(map[string][]string), begun: make(chan string, 100)}
@@ -72,7 +71,7 @@ func (p *pair) model(name string) provider.Model {
 	return model
 }
 
-// last is what an agent was sent last.
+// last returns the last request to an agent.
 func (p *pair) last(name string) string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +81,7 @@ func (p *pair) last(name string) string {
 	return ""
 }
 
-// turn says something as the owner.
+// turn runs a turn as the owner.
 func (p *pair) turn(id firn.ID, t wire.Turn) wire.Answer {
 	p.t.Helper()
 	a, err := p.Turn(asOwner(p.t.Context()), id, t)
@@ -92,7 +91,7 @@ func (p *pair) turn(id firn.ID, t wire.Turn) wire.Answer {
 	return a
 }
 
-// answers are the answers of a session, each with the agent that its entry names.
+// answers returns the answers of a session, each with the agent in its entry.
 func (p *pair) answers(id firn.ID) []string {
 	p.t.Helper()
 	path, err := window.Collect(p.st.ReadBack(p.t.Context(), id, store.End))
@@ -117,9 +116,9 @@ func (p *pair) newSession(n wire.NewSession) firn.ID {
 	return s.ID
 }
 
-// TestTurnNamesAgent has two agents answer in one session: the entries say who spoke once
-// there are two, each agent is sent which answers the other gave, and the stored texts
-// stay as they were.
+// TestTurnNamesAgent checks that two agents can answer in one session: entries name their
+// agent once there are two, each agent sees which answers are the other's, and the stored
+// texts are unchanged.
 func TestTurnNamesAgent(t *testing.T) {
 	p := twoAgents(t, memstore.New(memstore.Options{}))
 	defer p.close()
@@ -147,7 +146,6 @@ func TestTurnNamesAgent(t *testing.T) {
 	}
 }
 
-// TestTurnOfUnknownAgent names an agent that is not there.
 func TestTurnOfUnknownAgent(t *testing.T) {
 	p := twoAgents(t, memstore.New(memstore.Options{}))
 	defer p.close()
@@ -161,8 +159,8 @@ func TestTurnOfUnknownAgent(t *testing.T) {
 	}
 }
 
-// TestTurnAgentWithinBounds: who may not see all of an agent cannot have it answer, and
-// does not learn whether it is there.
+// TestTurnAgentWithinBounds checks that an asker without full access to an agent cannot
+// have it answer, nor learn whether it exists.
 func TestTurnAgentWithinBounds(t *testing.T) {
 	p := twoAgents(t, memstore.New(memstore.Options{}))
 	defer p.close()
@@ -190,9 +188,9 @@ func TestTurnAgentWithinBounds(t *testing.T) {
 	}
 }
 
-// TestTurnAgentAfterRestart: a message that waited, or was not answered, when the gateway
-// was killed is answered by the agent that it named; not if who said it may no longer
-// have that agent answer.
+// TestTurnAgentAfterRestart checks that a message that was queued or unanswered when the
+// gateway was killed is answered by the agent it names, unless its asker has lost access to
+// that agent.
 func TestTurnAgentAfterRestart(t *testing.T) {
 	for name, c := range map[string]struct {
 		asker Asker
@@ -232,8 +230,8 @@ func TestTurnAgentAfterRestart(t *testing.T) {
 	}
 }
 
-// TestTurnAgentIsNotSteered: a message for another agent than the one whose turn runs has
-// a turn of its own, and is not collected with those of the other.
+// TestTurnAgentIsNotSteered checks that a message for another agent gets its own turn and
+// is not collected with others.
 func TestTurnAgentIsNotSteered(t *testing.T) {
 	for _, mode := range []string{"steer", "collect"} {
 		p := twoAgents(t, memstore.New(memstore.Options{}))

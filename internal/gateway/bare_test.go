@@ -14,7 +14,7 @@ import (
 	"firn.dev/wire"
 )
 
-// bare is a store that can do nothing but what all can.
+// bare is a store without optional interfaces.
 type bare struct{ store.Store }
 
 func TestStoreThatCanDoLittle(t *testing.T) {
@@ -30,13 +30,13 @@ func TestStoreThatCanDoLittle(t *testing.T) {
 	} {
 		isKind(t, what, err, wire.Unsupported)
 	}
-	// All else works.
+	// Everything else works.
 	got(r.Remove(r.ctx, id, wire.Remove{}))(t)
 	got(r.Restore(r.ctx, id))(t)
 	got(r.Fork(r.ctx, id, wire.Fork{}))(t)
 	_, err := r.Restore(r.ctx, "nobody")
 	isKind(t, "restore nobody", err, wire.NotFound)
-	// Nobody spells lines.
+	// No dialect encodes lines.
 	r.Dialect, r.View.Dialect = nil, nil
 	page := got(r.Entries(r.ctx, id, view.EntryQuery{}))(t)
 	if page.Items[0].Gap == "" || page.Items[0].Line != nil {
@@ -68,7 +68,7 @@ func (b *broken) ReadBack(ctx context.Context, id firn.ID, before store.Pos) ite
 	return b.Store.ReadBack(ctx, id, before)
 }
 
-// What fails is told, and never taken for nothing.
+// TestStoreThatFails checks that errors are reported and not treated as missing data.
 func TestStoreThatFails(t *testing.T) {
 	st := &broken{Store: memRoomStore()}
 	r := newRoom(t, st, "")

@@ -14,7 +14,7 @@ import (
 	"firn.dev/wire"
 )
 
-// branchOf tells the branch of a session.
+// branchOf returns the branch of a session as text.
 func branchOf(t *testing.T, r *room, id firn.ID) string {
 	t.Helper()
 	return lineIDs(t, allEntries(t, r, id, view.EntryQuery{View: wire.ViewBranch}))
@@ -35,7 +35,7 @@ func TestRewind(t *testing.T) {
 		if w := got(r.Window(r.ctx, id, ""))(t); !strings.Contains(runsOf(w.Out), "#5–#6 ×2 other-branch") {
 			t.Errorf("out is %s", runsOf(w.Out))
 		}
-		// The undo is to go back.
+		// Moving back undoes it.
 		back := got(r.Rewind(r.ctx, id, wire.Move{To: moved.From}))(t)
 		same(t, "back again", branchOf(t, r, id), "user-1 answer-1 user-2 answer-2 user-3 answer-3 "+string(back.Entry))
 		if back.To != "answer-3" || back.Left != 1 || back.Text != "" {
@@ -108,7 +108,7 @@ func TestRewindWithSummary(t *testing.T) {
 func TestLabelHideShow(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		id := r.talk(2)
-		defer r.busy(id)() // all of it can be done while a turn is running
+		defer r.busy(id)() // all of it is allowed during a turn
 		got(r.Label(r.ctx, id, wire.Label{Entry: "#3", Name: " the  start\n"}))(t)
 		if entry := got(r.FindEntry(r.ctx, id, "the start"))(t); entry != "user-2" {
 			t.Errorf("the label is on %s", entry)
@@ -132,7 +132,7 @@ func TestLabelHideShow(t *testing.T) {
 		if again = got(r.Show(r.ctx, id, wire.Hide{Entry: "answer-2"}))(t); len(again.IDs) != 0 {
 			t.Errorf("showing it again did %+v", again)
 		}
-		// Hidden twice by others, it takes two stones to show it.
+		// Hidden twice, it takes two tombstones to show it.
 		r.write(id, firn.Hide("answer-1"), firn.Hide("answer-1"))
 		if shown := got(r.Show(r.ctx, id, wire.Hide{Entry: "answer-1"}))(t); len(shown.IDs) != 2 || strings.Contains(branchOf(t, r, id), "answer-1/") {
 			t.Errorf("showing what is hidden twice did %+v", shown)
@@ -182,7 +182,7 @@ func TestFork(t *testing.T) {
 		}
 		same(t, "the old one", lineIDs(t, allEntries(t, r, id, view.EntryQuery{})), old)
 
-		// What is hidden in it can be shown, and the old one does not mind.
+		// Hidden entries can be shown in the fork without affecting the original.
 		got(r.Show(r.ctx, fork.ID, wire.Hide{Entry: "answer-4"}))(t)
 		if !strings.Contains(branchOf(t, r, fork.ID), "answer-4 comp-1") || !strings.Contains(branchOf(t, r, id), "answer-4/tombstoned") {
 			t.Errorf("shown in the fork, the branches are %s and %s", branchOf(t, r, fork.ID), branchOf(t, r, id))
@@ -200,7 +200,7 @@ func TestFork(t *testing.T) {
 	})
 }
 
-// lastTitle is the latest name that was given to a session.
+// lastTitle returns the latest title of a session.
 func lastTitle(t *testing.T, r *room, id firn.ID) (name firn.Title) {
 	t.Helper()
 	for rec, err := range r.st.Read(r.ctx, id, store.Start) {
@@ -237,7 +237,7 @@ func TestForkElsewhere(t *testing.T) {
 		}
 		rest := r.busy(id)
 		defer rest()
-		got(r.Fork(r.ctx, id, wire.Fork{At: "answer-2"}))(t) // of the past
+		got(r.Fork(r.ctx, id, wire.Fork{At: "answer-2"}))(t) // an earlier entry
 		for what, f := range map[string]wire.Fork{"at the head": {}, "at HEAD": {At: "HEAD"}, "at the last entry": {At: "label-1"}} {
 			_, err := r.Fork(r.ctx, id, f)
 			isKind(t, what, err, wire.Busy)
@@ -253,7 +253,7 @@ func TestForkElsewhere(t *testing.T) {
 	})
 }
 
-// What is about the old session alone is left behind.
+// TestForkLeavesBehind checks that entries about the old session only are not copied.
 func TestForkLeavesBehind(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		custom := func(id, kind, data string) firn.Entry {
@@ -266,7 +266,7 @@ func TestForkLeavesBehind(t *testing.T) {
 			custom("draft-1", firn.DraftType, `{"answer":"answer-1","text":"re"}`), answers("answer-1", "re: hello"),
 			custom("counters-1", countersType, `{"input":9,"turns":1}`), custom("usage-1", usageType, `{"usage":{"input":7,"cost":{"total":7}}}`),
 			custom("queued-1", queuedType, `{"id":"x","text":"later"}`), custom("mine-1", "my.state", `{"x":1.0}`),
-			// The first entry that is kept is one of those.
+			// The first kept entry is one of those.
 			body("comp-1", &firn.Compaction{Summary: "said hello", FirstKept: "counters-1"}),
 			says("user-2", "and?"), custom("draft-2", firn.DraftType, `{"answer":"never","text":"half a w"}`),
 		)
@@ -289,7 +289,8 @@ func TestForkLeavesBehind(t *testing.T) {
 	})
 }
 
-// A long path is copied piece by piece, and is not seen before it is whole.
+// TestForkOfALongSession checks that a long path is copied in several appends and hidden
+// until it is complete.
 func TestForkOfALongSession(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		id := r.talk(copyEntries + 100)
@@ -308,7 +309,7 @@ func TestForkOfALongSession(t *testing.T) {
 			t.Errorf("%d sessions are listed", len(page.Items))
 		}
 	})
-	// Half of it is a session that is hidden.
+	// A partial copy is hidden.
 	r := newRoom(t, &halting{Store: memRoomStore(), after: 2}, "")
 	id := r.talk(copyEntries + 100)
 	if _, err := r.Fork(r.ctx, id, wire.Fork{}); err == nil {
@@ -320,8 +321,8 @@ func TestForkOfALongSession(t *testing.T) {
 	}
 }
 
-// Random lives of sessions: whatever was done, a fork of the head sends what
-// the session sends.
+// TestForksSendTheSame checks on random sessions that a fork of the head sends the same
+// window.
 func TestForksSendTheSame(t *testing.T) {
 	r := newRoom(t, memRoomStore(), "")
 	for seed := range 40 {
@@ -335,7 +336,7 @@ func TestForksSendTheSame(t *testing.T) {
 		if a, b := fmt.Sprintf("%+v", was.Items), fmt.Sprintf("%+v", is.Items); a != b {
 			t.Fatalf("seed %d: the fork is sent\n%s\nthe session\n%s", seed, b, a)
 		}
-		// Both directions of a branch agree, and so do numbers and ids.
+		// Both directions of a branch agree, and so do numbers and IDs.
 		forth := allEntries(t, r, id, view.EntryQuery{View: wire.ViewBranch, Limit: 7})
 		back := allEntries(t, r, id, view.EntryQuery{View: wire.ViewBranch, Limit: 5, Back: true})
 		slices.Reverse(back)

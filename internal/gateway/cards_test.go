@@ -12,7 +12,7 @@ import (
 	"firn.dev/wire"
 )
 
-// cardIDs names entries that are told as cards, with the reason why they are out.
+// cardIDs lists the IDs of cards with the reasons why they are left out.
 func cardIDs(t *testing.T, items []wire.Entry) string {
 	t.Helper()
 	var out []string
@@ -32,8 +32,8 @@ func cardIDs(t *testing.T, items []wire.Entry) string {
 	return strings.Join(out, " ")
 }
 
-// TestCardsOfAllViews: cards have the reasons and the numbers that lines have,
-// and on disk too, in pages of every size and in both directions.
+// TestCardsOfAllViews checks that cards have the same reasons and numbers as lines, in all
+// views, page sizes and directions.
 func TestCardsOfAllViews(t *testing.T) {
 	const (
 		disk   = "header user-1/compacted answer-1/compacted user-2/other-branch answer-2/other-branch head-1/compacted user-3/compacted answer-3/compacted user-4 answer-4/tombstoned comp-1 user-5 answer-5 stone-1 failed-1/hidden label-1"
@@ -67,7 +67,7 @@ func TestCardsOfAllViews(t *testing.T) {
 	})
 }
 
-// TestBranchThatWasLeft: a branch can be looked at by its end.
+// TestBranchThatWasLeft checks that a branch can be read by its last entry.
 func TestBranchThatWasLeft(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		id := garden(r)
@@ -89,7 +89,7 @@ func TestBranchThatWasLeft(t *testing.T) {
 	})
 }
 
-// TestOneEntry: an entry asked for alone is whole, and its images can be had.
+// TestOneEntry checks that a single entry is complete and its images are available.
 func TestOneEntry(t *testing.T) {
 	const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 	long := strings.Repeat("a long story. ", 4000)
@@ -128,8 +128,8 @@ func TestOneEntry(t *testing.T) {
 	})
 }
 
-// TestFirstPageIsFlat: the first page of a session costs the same however long it
-// is, and is small whatever is in it.
+// TestFirstPageIsFlat checks that the cost of the first page does not depend on the length
+// of the session, and that its size is bounded.
 func TestFirstPageIsFlat(t *testing.T) {
 	r := fileRoom(t)
 	id := r.start(firn.Header{})
@@ -153,14 +153,14 @@ func TestFirstPageIsFlat(t *testing.T) {
 		}
 		var spelt strings.Builder
 		encoder := json.NewEncoder(&spelt)
-		encoder.SetEscapeHTML(false) // as replies are
+		encoder.SetEscapeHTML(false) // like responses
 		if err := encoder.Encode(page); err != nil || spelt.Len() > 256<<10 || len(page.Items) < 10 || page.Cursor == "" {
 			t.Errorf("%s: %d entries in %d bytes, cursor %q, %v", look, len(page.Items), spelt.Len(), page.Cursor, err)
 		}
 		if read := int(counted.records.Load()); read > 3*len(page.Items)+20 {
 			t.Errorf("%s: %d records were read for a page of %d entries", look, read, len(page.Items))
 		}
-		for q.Cursor = page.Cursor; q.Cursor != "" && page.Items[0].At > 3<<20; q.Cursor = page.Cursor { // and so it goes on
+		for q.Cursor = page.Cursor; q.Cursor != "" && page.Items[0].At > 3<<20; q.Cursor = page.Cursor { // and for the following pages
 			counted.records.Store(0)
 			if page, err = g.Entries(t.Context(), id, q); err != nil {
 				t.Fatal(err)

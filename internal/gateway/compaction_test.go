@@ -107,7 +107,8 @@ func TestCompactRefuses(t *testing.T) {
 	})
 }
 
-// Whose summary it is can be said, and hooks can refuse.
+// TestCompactByAnotherModel checks that the summarizing model can be chosen and that hooks
+// can refuse.
 func TestCompactByAnotherModel(t *testing.T) {
 	r := fileRoom(t)
 	id := r.lecture(6)

@@ -10,8 +10,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestContinueOnlyWhatWasTheirs: who may write in one session cannot make its key point
-// at another by writing there that it was the one before.
+// TestContinueOnlyWhatWasTheirs checks that a writer of one session cannot point its key at
+// another session by appending a reset mark.
 func TestContinueOnlyWhatWasTheirs(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	defer d.shut()
@@ -45,8 +45,8 @@ func TestContinueOnlyWhatWasTheirs(t *testing.T) {
 		t.Errorf("the key points at %s, %v", points(), err)
 	}
 
-	// What somebody pointed the key at before it was reset can be gone back to, and
-	// so can a session of the key itself.
+	// A session that the key was pointed at before the reset can be resumed, and so can a
+	// session of the key itself.
 	begin("shared", "")
 	if err := keyed.Bind(ctx, key, "shared"); err != nil {
 		t.Fatal(err)
@@ -64,8 +64,8 @@ func TestContinueOnlyWhatWasTheirs(t *testing.T) {
 	}
 }
 
-// TestResetsAtOnce resets one key many times at once: each session goes on from another,
-// so that all of them can be gone back to.
+// TestResetsAtOnce checks that concurrent resets of a key form a chain, so that every
+// session can be resumed.
 func TestResetsAtOnce(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	defer d.shut()

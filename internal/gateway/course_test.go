@@ -11,8 +11,8 @@ import (
 	"firn.dev/wire"
 )
 
-// spelt tells a course in lines: the turn, its first and last entry, what it has
-// itself, and the window at its end.
+// spelt formats a course, one line per turn: its first and last entry, its own tokens, and
+// the window at its end.
 func spelt(c wire.Course) string {
 	var out []string
 	for _, e := range c.Episodes {
@@ -25,7 +25,7 @@ func spelt(c wire.Course) string {
 	return strings.Join(out, "\n")
 }
 
-// weighing is a message of so many tokens.
+// weighing returns a message with the given number of tokens.
 func weighing(e firn.Entry, tokens int) firn.Entry {
 	e.Body.(*firn.Message).Parts = []firn.Part{firn.Text{Text: strings.Repeat("word", tokens)}}
 	return e
@@ -62,7 +62,7 @@ func TestCourse(t *testing.T) {
 		r.write(id, weighing(says("u5", ""), 1))
 		same(t, "gone on", spelt(got(r.Course(r.ctx, id))(t)), strings.Join(append(want, "4 u5–u5 #11 own 1 window 4+11+0 calls 0 $0"), "\n"))
 
-		// Undone, it never was; and what is known is as what is read anew.
+		// Undoing it removes its effect; the cached result equals a new one.
 		r.write(id, body("x6", &firn.Tombstone{Target: "c4"}))
 		known := got(r.Course(r.ctx, id))(t)
 		if strings.Contains(spelt(known), "◆") || known.Episodes[3].Window.Kept != 51+callTokens || known.Episodes[3].Window.Summary != 0 {
@@ -83,8 +83,8 @@ func TestCourse(t *testing.T) {
 	})
 }
 
-// A long session is told in four hundred episodes at most, which sum up to all
-// of it.
+// TestCourseOfManyTurns checks that a long session has at most 400 episodes with the same
+// sums.
 func TestCourseOfManyTurns(t *testing.T) {
 	r := fileRoom(t)
 	var entries []firn.Entry
@@ -106,7 +106,7 @@ func TestCourseOfManyTurns(t *testing.T) {
 	}
 }
 
-// What was purged is not told from memory.
+// TestCourseAfterPurge checks that purged entries are dropped from the cache.
 func TestCourseAfterPurge(t *testing.T) {
 	r := fileRoom(t)
 	id := r.start(firn.Header{}, says("u1", "the secret is tulip"), answers("a1", "x"), says("u2", "more"))
@@ -134,7 +134,7 @@ func TestCompactionDetail(t *testing.T) {
 		if d.Was.Summary != 0 || d.Is.Summary == 0 || d.Is.Kept >= d.Was.Kept || d.Is.Kept == 0 {
 			t.Errorf("the window was %+v and is %+v", d.Was, d.Is)
 		}
-		// Whatever comes later, what it did stays the same.
+		// Later entries do not change the result.
 		r.write(id, says("later", strings.Repeat("much is said. ", 400)), answers("again", "yes"))
 		second := got(r.Compact(r.ctx, id, wire.Compact{KeepRecent: 10}))(t)
 		got(r.Undo(r.ctx, id, second.ID))(t)
@@ -158,7 +158,7 @@ func TestCompactionDetail(t *testing.T) {
 	})
 }
 
-// Tags stay on a session in lists, however much is said, and while it is said.
+// TestTagsStay checks that lists keep the tags of a session while entries are appended.
 func TestTagsStay(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		id := r.talk(2)
@@ -182,7 +182,7 @@ func TestTagsStay(t *testing.T) {
 		end := got(r.Session(r.ctx, string(id)))(t).End
 		for range 3 {
 			a := got(r.Append(r.ctx, id, end, wire.NewEntries{User: strings.Repeat("more. ", 3000)}))(t)
-			end = a.End // which is where the next one is expected
+			end = a.End // the next append expects this end
 		}
 		has("after words", 1)
 		if b := got(r.Session(r.ctx, string(id)))(t); b.State.Branches != 1 || b.End != end {

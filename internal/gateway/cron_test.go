@@ -29,8 +29,7 @@ func nightly(change func(*timer.Job)) func(*Setup) {
 
 const nightlyKey = "agent:main:cron:nightly"
 
-// TestJobOverClockChanges lets a daily job live through the days on which
-// clocks are changed.
+// TestJobOverClockChanges runs a daily job across daylight saving changes.
 func TestJobOverClockChanges(t *testing.T) {
 	for _, c := range timertest.Changes {
 		t.Run(c.Zone+" "+c.Day, func(t *testing.T) {
@@ -66,8 +65,8 @@ func TestJobOverClockChanges(t *testing.T) {
 	}
 }
 
-// TestJobIsNoUser sees that what a job says is on record as said by it, counts
-// as no person's word, and reaches the model.
+// TestJobIsNoUser checks that the message of a job is recorded as a machine message, does
+// not count as user activity, and reaches the model.
 func TestJobIsNoUser(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.Model = "scripted/other" })).start()
@@ -99,8 +98,7 @@ func TestJobIsNoUser(t *testing.T) {
 	})
 }
 
-// TestEachRunIsFresh sees that runs know nothing of each other, and that none is
-// changed by the next.
+// TestEachRunIsFresh checks that runs are independent of each other.
 func TestEachRunIsFresh(t *testing.T) {
 	for name, make := range map[string]func(t *testing.T) store.Store{
 		"memory": func(*testing.T) store.Store { return inMemory() },
@@ -149,7 +147,7 @@ func TestEachRunIsFresh(t *testing.T) {
 	}
 }
 
-// TestMissed stops the gateway while a job is due, many times.
+// TestMissed stops the gateway repeatedly while a job is due.
 func TestMissed(t *testing.T) {
 	for name, c := range map[string]struct {
 		catchUp bool
@@ -178,7 +176,7 @@ func TestMissed(t *testing.T) {
 				if told := strings.Contains(o.logged(), "left out"); told != (c.missed > 0) {
 					t.Errorf("the log says:\n%s", o.logged())
 				}
-				o.pass(time.Hour) // the next one is as usual
+				o.pass(time.Hour) // the next run is regular
 				if n := len(o.of(nightlyKey)); n != c.runs+1 {
 					t.Errorf("later it ran %d times, want %d", n, c.runs+1)
 				}
@@ -188,8 +186,7 @@ func TestMissed(t *testing.T) {
 	}
 }
 
-// TestNewJobMissesNothing sees that a job that never ran has nothing to make up
-// for.
+// TestNewJobMissesNothing checks that a job that never ran has no missed runs.
 func TestNewJobMissesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.CatchUp = true })).start()
@@ -201,8 +198,7 @@ func TestNewJobMissesNothing(t *testing.T) {
 	})
 }
 
-// TestNoOverlap keeps a run from ending: those that are due meanwhile are left
-// out and counted, and it goes on afterwards.
+// TestNoOverlap checks that runs that are due during a blocked run are skipped and counted.
 func TestNoOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 59, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.Schedule = "@hourly" })).start()
@@ -240,7 +236,7 @@ func TestJobTimeout(t *testing.T) {
 	})
 }
 
-// TestRetention keeps some runs in the list, and archives the others.
+// TestRetention keeps some runs in the list and archives the others.
 func TestRetention(t *testing.T) {
 	for name, change := range map[string]func(*timer.Job){
 		"by number": func(j *timer.Job) { j.Keep = 3 },
@@ -264,7 +260,7 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// TestReloadJobs changes the jobs while they are kept.
+// TestReloadJobs changes the jobs while the scheduler is running.
 func TestReloadJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nil).start()
@@ -287,7 +283,7 @@ func TestReloadJobs(t *testing.T) {
 		change(j)
 		o.pass(time.Hour)
 		runs(1)
-		j.Schedule = "0 12 * * *" // which is over
+		j.Schedule = "0 12 * * *" // already past
 		change(j)
 		o.pass(time.Hour)
 		runs(1)
@@ -297,7 +293,7 @@ func TestReloadJobs(t *testing.T) {
 		change(j)
 		o.pass(48 * time.Hour)
 		runs(2)
-		j.Enabled, j.CatchUp = true, true // what was due meanwhile was not missed
+		j.Enabled, j.CatchUp = true, true // runs that were due while it was disabled were not missed
 		change(j)
 		o.pass(time.Hour)
 		runs(2)
@@ -311,7 +307,7 @@ func TestReloadJobs(t *testing.T) {
 	})
 }
 
-// TestJobsRefused tries jobs that cannot work.
+// TestJobsRefused checks that invalid jobs are rejected.
 func TestJobsRefused(t *testing.T) {
 	good := timer.Job{ID: "a", Schedule: "@daily", Message: "x"}
 	for name, jobs := range map[string][]timer.Job{
@@ -343,7 +339,7 @@ func TestRunJob(t *testing.T) {
 		if err != nil || out.Key != nightlyKey || out.Message == "" {
 			t.Errorf("it came to %+v, %v", out, err)
 		}
-		o.close() // which waits for it
+		o.close() // waits for the run
 		if got := spoken(t, o.st, out.Session); !strings.HasSuffix(got, "assistant: done: look around") {
 			t.Errorf("it was said:\n%s", got)
 		}
@@ -356,8 +352,7 @@ func TestRunJob(t *testing.T) {
 	})
 }
 
-// TestJobFails sees that a run that cannot begin is told, and not tried for
-// ever.
+// TestJobFails checks that a run that cannot start is reported and not retried forever.
 func TestJobFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.Model = "scripted/none" })).start()
@@ -372,8 +367,8 @@ func TestJobFails(t *testing.T) {
 	})
 }
 
-// TestStartJobsOnce sees that nothing runs before it is started, and only one
-// keeps the time.
+// TestStartJobsOnce checks that no job runs before StartJobs, and that it can be called
+// only once.
 func TestStartJobsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(nil))
@@ -389,8 +384,7 @@ func TestStartJobsOnce(t *testing.T) {
 	})
 }
 
-// TestRecoverMachine kills a gateway before it answers what a machine said, or
-// before that was said.
+// TestRecoverMachine kills a gateway before it answers or stores a machine message.
 func TestRecoverMachine(t *testing.T) {
 	for name, entry := range map[string]func(waiting) firn.Entry{
 		"said":    waiting.machineEntry,

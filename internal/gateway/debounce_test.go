@@ -9,13 +9,13 @@ import (
 	"firn.dev/store/memstore"
 )
 
-// TestTurnsOfTheirOwnDoNotWait: what has a turn of its own is answered as soon
-// as the lane is free, and what is collected when it was quiet for a while,
-// which may well have been while the last turn ran.
+// TestTurnsOfTheirOwnDoNotWait checks that followup messages are answered as soon as the
+// lane is free, and collected ones after the debounce interval, which may pass during the
+// previous turn.
 func TestTurnsOfTheirOwnDoNotWait(t *testing.T) {
 	for name, c := range map[string]struct {
 		mode string
-		// ran is how long the first turn ran after the second message came.
+		// ran is how long the first turn ran after the second message arrived.
 		ran, waits time.Duration
 	}{
 		"a turn of its own":                  {"followup", 0, 0},
@@ -33,7 +33,7 @@ func TestTurnsOfTheirOwnDoNotWait(t *testing.T) {
 				second := d.send("two", c.mode)
 				<-second.accepted
 				if c.ran > 0 {
-					time.Sleep(c.ran) // which takes no time here
+					time.Sleep(c.ran) // fake time
 				}
 				for range 5 {
 					d.gate <- struct{}{}
@@ -50,8 +50,8 @@ func TestTurnsOfTheirOwnDoNotWait(t *testing.T) {
 	}
 }
 
-// TestWhoNeverStopsTalking: messages to be collected that keep coming put the
-// answer off, but not for ever.
+// TestWhoNeverStopsTalking checks that a stream of collected messages delays the answer,
+// but not forever.
 func TestWhoNeverStopsTalking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
@@ -81,9 +81,8 @@ func TestWhoNeverStopsTalking(t *testing.T) {
 	})
 }
 
-// TestWhoHasTheAnswerGoesOn: who was answered can go on at once; the lane of the
-// last turn may not be gone yet, but nothing waits for that, and nothing is
-// written down as waiting.
+// TestWhoHasTheAnswerGoesOn checks that a client can continue immediately after its answer:
+// the message is not queued even if the lane of the last turn has not ended.
 func TestWhoHasTheAnswerGoesOn(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	const turns = 300

@@ -12,8 +12,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestRepliesStayWithinBounds: where an answer is delivered is read from the log, which
-// may have been imported: it is delivered only where who asked may be.
+// TestRepliesStayWithinBounds checks that a reply is delivered only within the asker's
+// bounds, because its destination is read from the log, which may have been imported.
 func TestRepliesStayWithinBounds(t *testing.T) {
 	o := staff(t, memstore.New(memstore.Options{}), time.Now(), func(*Setup) {})
 	defer o.close()

@@ -9,9 +9,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestDirectories begins sessions by every way and says things in several directories: the
-// header has the directory that was named or the agent's, and a message the one it was said
-// in if that is another than before.
+// TestDirectories creates sessions in all ways and sends messages from several directories.
+// The header has the requested directory or the agent's, and a message has its directory if
+// it differs from the previous one.
 func TestDirectories(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := chat(t)

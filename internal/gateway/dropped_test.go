@@ -9,11 +9,11 @@ import (
 	"firn.dev/wire"
 )
 
-// alonePeers are the other gateways of one that has none.
+// alonePeers is a cluster with one gateway.
 type alonePeers struct{ Peers }
 
-// TestSaidElsewhereIsNotLeftOut has a lane forget what it dropped if another gateway has
-// said it meanwhile, and nothing else.
+// TestSaidElsewhereIsNotLeftOut checks that a lane forgets exactly those dropped messages
+// that another gateway has delivered.
 func TestSaidElsewhereIsNotLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
@@ -35,8 +35,8 @@ func TestSaidElsewhereIsNotLeftOut(t *testing.T) {
 	})
 }
 
-// TestNamedOnce puts a batch off twice: what was dropped is still to be named, with its
-// line, after a turn that tried to, and not after one that did not come so far.
+// TestNamedOnce requeues a batch twice: dropped messages are reported again after a turn
+// that tried to report them, and not after one that did not get so far.
 func TestNamedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
@@ -51,7 +51,7 @@ func TestNamedOnce(t *testing.T) {
 			if len(l.dropped) != 1 || !l.summarize {
 				t.Errorf("to be named are %+v, with lines: %v", l.dropped, l.summarize)
 			}
-			l.reported, l.reportLines = nil, false // as each turn begins
+			l.reported, l.reportLines = nil, false // as at the start of each turn
 		}
 		d.shut()
 	})

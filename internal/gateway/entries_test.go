@@ -13,7 +13,7 @@ import (
 	"firn.dev/wire"
 )
 
-// allEntries walks through all pages of a view.
+// allEntries returns the entries of all pages of a view.
 func allEntries(t *testing.T, r *room, id firn.ID, q view.EntryQuery) []wire.Entry {
 	t.Helper()
 	var all []wire.Entry
@@ -116,7 +116,7 @@ func TestEntriesBetweenPositions(t *testing.T) {
 		if page := got(r.Entries(r.ctx, id, view.EntryQuery{After: 1 << 60}))(t); len(page.Items) != 0 {
 			t.Errorf("behind the end there are %d", len(page.Items))
 		}
-		// Who comes back with the end of what it saw gets what is new.
+		// Reading after the last position returns the new entries.
 		end := all[len(all)-1].Next
 		r.write(id, says("user-6", "six"))
 		same(t, "what is new", lineIDs(t, got(r.Entries(r.ctx, id, view.EntryQuery{After: end}))(t).Items), "user-6")
@@ -136,7 +136,7 @@ func TestEntriesRefuse(t *testing.T) {
 			_, err := r.Entries(r.ctx, id, q)
 			isKind(t, what, err, wire.Invalid)
 		}
-		// Cursors that nobody gave lead nowhere, and to no harm.
+		// Invalid cursors are rejected.
 		for _, q := range []view.EntryQuery{
 			{Cursor: "disk.f.18446744073709551615"}, {Cursor: "disk.b.0", Back: true}, {View: wire.ViewWindow, Cursor: "window.f.1000"},
 			{View: wire.ViewBranch, Back: true, Cursor: "branch.b.1.=nobody"}, {View: wire.ViewBranch, Cursor: "branch.f.99999999"},
@@ -154,7 +154,7 @@ func TestEntriesRefuse(t *testing.T) {
 	})
 }
 
-// A page of large entries ends early.
+// TestLargeEntriesMakeShortPages checks that a page of large entries ends early.
 func TestLargeEntriesMakeShortPages(t *testing.T) {
 	r := fileRoom(t)
 	id := r.start(firn.Header{})
@@ -170,7 +170,7 @@ func TestLargeEntriesMakeShortPages(t *testing.T) {
 	}
 }
 
-// A branch whose file is at fault is walked as the tree has it.
+// TestBranchOfAFileAtFault checks that the branch of a damaged file is that of the tree.
 func TestBranchOfAFileAtFault(t *testing.T) {
 	r := fileRoom(t)
 	id := r.start(firn.Header{}, says("user-1", "one"), answers("answer-1", "uno"))

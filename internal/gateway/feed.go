@@ -11,7 +11,7 @@ import (
 // A feed follows the log of one session for all its listeners: each record is read and
 // encoded once, and the event is shared. It keeps the latest events, bounded by number and
 // size. Each member reads at its own pace; one that falls behind reads the log itself until
-// it has caught up, so it delays nobody else.
+// it has caught up, so it does not delay the others.
 //
 // Members are woken in groups with a pause in between, so that a thousand members do not
 // starve the writer.

@@ -36,7 +36,7 @@ func (s *followedStore) Follow(ctx context.Context, id firn.ID, after store.Pos)
 	}
 }
 
-// feedStand is a gateway on a store that counts, with one session.
+// feedStand returns a gateway on a counting store with one session.
 func feedStand(t *testing.T) (*gateway.Gateway, *followedStore, firn.ID) {
 	t.Helper()
 	st := &followedStore{Store: memstore.New(memstore.Options{})}
@@ -61,8 +61,8 @@ func appendText(t *testing.T, g *gateway.Gateway, id firn.ID, text string) firn.
 	return done.End
 }
 
-// TestFollowersShare: an entry is read and encoded once for all who listen to a
-// session, and each gets all entries in order.
+// TestFollowersShare checks that an entry is read and encoded once for all listeners of a
+// session, and that each receives all entries in order.
 func TestFollowersShare(t *testing.T) {
 	g, st, id := feedStand(t)
 	end := appendText(t, g, id, "before")
@@ -71,7 +71,7 @@ func TestFollowersShare(t *testing.T) {
 	defer cancel()
 	var begun, all sync.WaitGroup
 	begun.Add(followers)
-	data := make([]map[*byte]bool, followers) // where the data of each event is
+	data := make([]map[*byte]bool, followers) // the addresses of each event's data
 	for n := range followers {
 		data[n] = make(map[*byte]bool)
 		all.Go(func() {
@@ -107,7 +107,7 @@ func TestFollowersShare(t *testing.T) {
 		appendText(t, g, id, fmt.Sprintf("entry %03d", n))
 	}
 	all.Wait()
-	// A follower that had not joined yet, or fell behind, reads for itself.
+	// A follower that has not joined yet or fell behind reads for itself.
 	if read := st.records.Load() - before; read > followers*entries/4 {
 		t.Errorf("%d records were read for %d entries and %d followers", read, entries, followers)
 	}
@@ -122,8 +122,8 @@ func TestFollowersShare(t *testing.T) {
 	}
 }
 
-// TestFollowerFallsBehind: one who does not read makes no append wait, and gets
-// everything from the log once it reads.
+// TestFollowerFallsBehind checks that a stalled follower does not delay appends, and later
+// receives everything from the log.
 func TestFollowerFallsBehind(t *testing.T) {
 	g, _, id := feedStand(t)
 	end := appendText(t, g, id, "before")
@@ -131,7 +131,7 @@ func TestFollowerFallsBehind(t *testing.T) {
 	defer cancel()
 	next, stop := iter.Pull2(g.Events(ctx, id, 0))
 	defer stop()
-	for { // it is there
+	for { // wait until it has joined
 		e, err, ok := next()
 		if !ok || err != nil {
 			t.Fatalf("%v %v", ok, err)
@@ -140,7 +140,7 @@ func TestFollowerFallsBehind(t *testing.T) {
 			break
 		}
 	}
-	// Another keeps the feed going, well beyond what it keeps.
+	// Another follower keeps the feed running well beyond its limit.
 	const entries = 1000
 	reached := make(chan struct{})
 	go func() {
@@ -160,7 +160,7 @@ func TestFollowerFallsBehind(t *testing.T) {
 	<-reached
 	for n := range entries {
 		e, err, ok := next()
-		for ok && err == nil && strings.Contains(string(e.Data), firn.CountersType) { // a checkpoint between
+		for ok && err == nil && strings.Contains(string(e.Data), firn.CountersType) { // skip checkpoints
 			e, err, ok = next()
 		}
 		if !ok || err != nil || !strings.Contains(string(e.Data), fmt.Sprintf("entry %04d", n)) {

@@ -14,7 +14,7 @@ import (
 	"firn.dev/wire"
 )
 
-// TestHookText makes messages of what was sent.
+// TestHookText checks the conversion of bodies to messages.
 func TestHookText(t *testing.T) {
 	const asJSON = "application/json; charset=utf-8"
 	for name, c := range map[string]struct {
@@ -80,7 +80,7 @@ func hooked(hooks map[string]Hook) func(*Setup) {
 	}
 }
 
-// TestHook calls a hook twice: each call has a session of its own.
+// TestHook calls a hook twice: each call has its own session.
 func TestHook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Now(), hooked(map[string]Hook{"deploy": {Agent: "ops", Template: "Deployed {{.what}}.", Enabled: true, Token: "ci"}}))
@@ -98,7 +98,7 @@ func TestHook(t *testing.T) {
 	})
 }
 
-// TestHookAgain makes a call that names itself again, also while it waits.
+// TestHookAgain repeats a call with an ID, also while it is queued.
 func TestHookAgain(t *testing.T) {
 	for name, key := range map[string]string{"its own": "", "one for all": "main"} {
 		t.Run(name, func(t *testing.T) {
@@ -131,9 +131,8 @@ func TestHookAgain(t *testing.T) {
 	}
 }
 
-// TestHookIntoTalk calls a hook of a session in which a person talks, while a
-// turn is running: it waits, it is not the person's word, and it keeps nothing
-// alive.
+// TestHookIntoTalk calls a hook during a turn of a user's session: the message is queued,
+// is not a user message, and does not extend the session's lifetime.
 func TestHookIntoTalk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Now(), hooked(map[string]Hook{"x": {Key: "main", Enabled: true}}))
@@ -169,8 +168,8 @@ func TestHookIntoTalk(t *testing.T) {
 	})
 }
 
-// TestHookOfRemoved calls a hook whose session was removed: a new one is begun, but
-// not for a call that was taken before.
+// TestHookOfRemoved calls a hook whose session was removed: a new session is started, but
+// not for a call that was accepted before.
 func TestHookOfRemoved(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Now(), hooked(map[string]Hook{"x": {Key: "news", Enabled: true}}))

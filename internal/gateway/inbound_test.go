@@ -16,7 +16,7 @@ import (
 	"firn.dev/wire"
 )
 
-// chat is a gateway that messages come to from outside.
+// chat returns a gateway for inbound messages.
 func chat(t *testing.T) *desk {
 	t.Helper()
 	d := open(t, memstore.New(memstore.Options{}))
@@ -74,7 +74,7 @@ func TestInbound(t *testing.T) {
 	})
 }
 
-// TestInboundOnce sends the same message twice: it is said once.
+// TestInboundOnce sends the same message twice and checks that it is added once.
 func TestInboundOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := chat(t)
@@ -92,7 +92,7 @@ func TestInboundOnce(t *testing.T) {
 		if said := d.userTexts(first.Session); strings.Count(said, "hello") != 1 {
 			t.Errorf("what was said is\n%s", said)
 		}
-		// A word that begins a session begins one, with or without more behind it.
+		// A trigger starts a session, with or without text after it.
 		for _, text := range []string{"/new and this", "/new"} {
 			in := mail("ada", text)
 			in.ID = "mail-" + text
@@ -105,7 +105,7 @@ func TestInboundOnce(t *testing.T) {
 	})
 }
 
-// TestResets ends sessions: by a word, by the hour, by silence; and undoes it.
+// TestResets ends sessions by trigger, daily and by idle time, and undoes it.
 func TestResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := chat(t)
@@ -146,8 +146,8 @@ func TestResets(t *testing.T) {
 	})
 }
 
-// TestSilenceUndone undoes a reset that silence made: the session that is taken up
-// again counts as in use, whether the reset is undone or the key is set.
+// TestSilenceUndone undoes an idle reset: the resumed session counts as in use, whether the
+// reset is undone or the key is pointed at it.
 func TestSilenceUndone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := chat(t)
@@ -184,8 +184,8 @@ func TestSilenceUndone(t *testing.T) {
 	})
 }
 
-// TestCommandsInMessages asks things of the gateway itself: the agent does not
-// hear of it.
+// TestCommandsInMessages checks that commands are handled by the gateway and not sent to
+// the agent.
 func TestCommandsInMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := chat(t)
@@ -213,7 +213,7 @@ func TestCommandsInMessages(t *testing.T) {
 				t.Errorf("/%s is listed, and goes to the model", c.Name)
 			}
 		}
-		// What cannot be done is told to who asked for it, in words for them.
+		// Errors of the sender are returned as replies.
 		for text, want := range map[string]string{
 			"/think very much": `That was not done: `,
 			"/model nonsense":  `That was not done: a model is named provider/model, not "nonsense".`,
@@ -230,14 +230,14 @@ func TestCommandsInMessages(t *testing.T) {
 	})
 }
 
-// TestRemovedIsOver removes the session that a key points at: nothing more is said in
-// it, unless it is restored, or somebody points the key at it.
+// TestRemovedIsOver removes the session of a key: it receives no more messages unless it is
+// restored or the key is pointed at it.
 func TestRemovedIsOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := chat(t)
 		defer d.shut()
 		receive := func(in wire.Inbound) wire.Routed {
-			synctest.Wait() // until nothing runs there: no session ends in the middle of use
+			synctest.Wait() // until idle: a session in use is not reset
 			return d.receive(in)
 		}
 		first := receive(mail("ada", "a word that nobody may know"))
@@ -261,7 +261,7 @@ func TestRemovedIsOver(t *testing.T) {
 			t.Errorf("there is %q", said)
 		}
 
-		// Who asks for the session of the key gets none that is removed either.
+		// NewSession does not return a removed session either.
 		if _, err := d.Remove(t.Context(), second.Session, wire.Remove{}); err != nil {
 			t.Fatal(err)
 		}
@@ -270,7 +270,7 @@ func TestRemovedIsOver(t *testing.T) {
 			t.Errorf("asked for it is %+v, %v", fresh, err)
 		}
 
-		// To point the key at it is to want it.
+		// Pointing the key at it resumes it.
 		if _, err := d.PointKey(t.Context(), first.Key, first.Session); err != nil {
 			t.Fatal(err)
 		}
@@ -289,7 +289,8 @@ func TestRemovedIsOver(t *testing.T) {
 	})
 }
 
-// TestSubject calls the sessions of a group after it, until somebody chooses a title.
+// TestSubject checks that the sessions of a group are titled after it until a title is
+// chosen.
 func TestSubject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := chat(t)
@@ -300,7 +301,7 @@ func TestSubject(t *testing.T) {
 		}
 		called := func(id firn.ID, want string) {
 			t.Helper()
-			time.Sleep(time.Minute) // others may want to name it meanwhile
+			time.Sleep(time.Minute) // time for automatic titles
 			if s, err := d.Session(t.Context(), string(id)); err != nil || s.Title != want {
 				t.Errorf("it is called %q, %v; want %q", s.Title, err, want)
 			}
@@ -327,8 +328,8 @@ func TestSubject(t *testing.T) {
 	})
 }
 
-// TestManyAtTheDoor sends the first messages of one key all at once: there is
-// one session, and all are in it.
+// TestManyAtTheDoor sends the first messages of a key concurrently and checks that they are
+// in one session.
 func TestManyAtTheDoor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := chat(t)
@@ -362,7 +363,7 @@ func TestManyAtTheDoor(t *testing.T) {
 	})
 }
 
-// said is all that users said in a session, line by line.
+// userTexts returns the user messages of a session, one per line.
 func (d *desk) userTexts(id firn.ID) string {
 	d.t.Helper()
 	var b strings.Builder

@@ -12,9 +12,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestSentAgainAfterAReset: who got no answer sends a message again under its id. If
-// its session has become too old meanwhile, it is still the same message; the next
-// one begins a new session.
+// TestSentAgainAfterAReset checks that a retry of a message goes to the session that holds
+// it, even if that has expired; the next message starts a new session.
 func TestSentAgainAfterAReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Now(), func(s *Setup) { s.Resets.General = route.Policy{Mode: route.ModeIdle, Idle: time.Hour} })
@@ -33,7 +32,7 @@ func TestSentAgainAfterAReset(t *testing.T) {
 			if again := write(id); again.Session != first.Session || !again.Repeated || again.Reset != "" {
 				t.Errorf("sent again, %s came to %+v, at first to %+v", id, again, first)
 			}
-			synctest.Wait() // until nothing runs there: no session ends in the middle of use
+			synctest.Wait() // until idle: a session in use is not reset
 			if next := write(id + "-next"); next.Session == first.Session || next.Reset != "idle" {
 				t.Errorf("what is new came to %+v", next)
 			}
@@ -41,8 +40,8 @@ func TestSentAgainAfterAReset(t *testing.T) {
 	})
 }
 
-// TestSentAgainBehindAReset: a message that is sent again is taken once, whichever way its
-// key got a new session meanwhile, and however many.
+// TestSentAgainBehindAReset checks that a retry is accepted once, however often and in
+// whatever way the session of its key was replaced.
 func TestSentAgainBehindAReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Now(), func(s *Setup) { s.Resets.General = route.Policy{Mode: route.ModeIdle, Idle: time.Hour} })

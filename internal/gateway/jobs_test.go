@@ -14,8 +14,7 @@ import (
 	"firn.dev/wire"
 )
 
-// deaf is a store that does not take what machines say, and cannot put
-// sessions away.
+// deaf is a store that rejects machine messages and cannot remove sessions.
 type deaf struct {
 	store.Store
 	refuse error
@@ -40,8 +39,8 @@ func (d *deaf) Purge(context.Context, firn.ID, string, ...firn.EntryID) (store.R
 	return store.Receipt{}, d.refuse
 }
 
-// TestUnheard lets nothing be kept of what machines say: whoever asked is told,
-// and the model is not asked.
+// TestUnheard checks that a machine message that cannot be stored fails for the caller and
+// is not sent to the model.
 func TestUnheard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.Join(firn.ErrNotSaved, errors.New("the disk is full"))
@@ -67,8 +66,8 @@ func TestUnheard(t *testing.T) {
 	})
 }
 
-// TestMaintainFails sees that a session that cannot be put away is told, and
-// does not keep the others from being.
+// TestMaintainFails checks that a session that cannot be removed is reported and does not
+// affect the others.
 func TestMaintainFails(t *testing.T) {
 	o := shelf(t, inMemory(), time.Now())
 	o.Store = &deaf{o.st, errors.New("no")}
@@ -84,10 +83,10 @@ func TestMaintainFails(t *testing.T) {
 	o.close()
 }
 
-// plain is a store that only keeps.
+// plain is a store without optional interfaces.
 type plain struct{ store.Store }
 
-// TestPlainStore sees that a store that knows no keys is told to be too plain.
+// TestPlainStore checks the error of a store without keys.
 func TestPlainStore(t *testing.T) {
 	o := staff(t, plain{inMemory()}, time.Now(), nightly(nil))
 	defer o.close()

@@ -16,8 +16,7 @@ import (
 	"firn.dev/store/memstore"
 )
 
-// counted is a store that counts how many sessions were listed and how many keys
-// looked up.
+// counted is a store that counts listed sessions and key lookups.
 type counted struct {
 	*memstore.Store
 	listed, looked atomic.Int64
@@ -39,8 +38,8 @@ func (c *counted) Lookup(ctx context.Context, key string) (firn.ID, error) {
 	return c.Store.Lookup(ctx, key)
 }
 
-// TestKeysInPages: all keys come once, in pages, also those with several sessions;
-// a page lists the sessions once and looks up its own keys only.
+// TestKeysInPages checks that paging returns every key once, including those with several
+// sessions, and that a page lists the sessions once and looks up only its own keys.
 func TestKeysInPages(t *testing.T) {
 	st := &counted{Store: memstore.New(memstore.Options{})}
 	g, err := gateway.New(gateway.Options{Store: st, Setup: gateway.Setup{Default: "main", Agents: map[string]*agent.Agent{"main": {Store: st, Model: scripted.New(scripted.Info())}}}})

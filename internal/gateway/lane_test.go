@@ -22,19 +22,18 @@ import (
 	"firn.dev/wire"
 )
 
-// desk is a gateway on a model that answers when it is let.
+// desk is a gateway with a model that answers when the gate is opened.
 type desk struct {
 	*Gateway
 	t     *testing.T
 	st    store.Store
 	model *scripted.Model
-	// asked tells what the model was asked, gate lets it answer.
+	// asked receives the requests to the model, gate releases its answers.
 	asked chan string
 	gate  chan struct{}
 }
 
-// open makes a gateway whose model echoes the last thing said, each time it is
-// let through the gate.
+// open returns a gateway whose model echoes the last message each time the gate is opened.
 func open(t *testing.T, st store.Store) *desk {
 	t.Helper()
 	d := &desk{t: t, st: st, asked: make(chan string, 1000), gate: make(chan struct{}, 1000)}
@@ -67,7 +66,7 @@ func open(t *testing.T, st store.Store) *desk {
 	return d
 }
 
-// begin begins a session, if it is not there.
+// createSession creates a session if it does not exist.
 func (d *desk) createSession(id firn.ID) {
 	d.t.Helper()
 	header := firn.Entry{Body: &firn.Header{Session: id, Agent: "main"}}
@@ -85,7 +84,7 @@ func (d *desk) send(text, queue string) *ticket {
 	return ticket
 }
 
-// log tells what was said in the session.
+// log returns the messages of the session as text.
 func (d *desk) log() string {
 	d.t.Helper()
 	var lines []string
@@ -122,7 +121,7 @@ func (d *desk) shut() {
 	}
 }
 
-// TestQueueModes says two things while a turn is running, in each mode.
+// TestQueueModes sends two messages during a turn, in each mode.
 func TestQueueModes(t *testing.T) {
 	for mode, want := range map[string][]string{
 		"followup":  {"user: one", "assistant: re: one", "user: two", "assistant: re: two", "user: three", "assistant: re: three"},
@@ -198,7 +197,7 @@ func TestStop(t *testing.T) {
 	})
 }
 
-// TestQueueCap refuses more than may wait, and nothing of that is stored.
+// TestQueueCap checks that messages beyond the limit are rejected and not stored.
 func TestQueueCap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
@@ -228,9 +227,8 @@ func TestQueueCap(t *testing.T) {
 	})
 }
 
-// TestRecover lets a gateway die, in the eyes of the store, at each moment of a
-// few turns with messages that wait. The next one answers all that was
-// accepted, each once.
+// TestRecover simulates a crash at each write during a few turns with queued messages. The
+// next gateway must answer every accepted message once.
 func TestRecover(t *testing.T) {
 	for cut := 1; ; cut++ {
 		whole := false
@@ -303,7 +301,7 @@ func TestRecover(t *testing.T) {
 	}
 }
 
-// acceptedIn are the texts that a log says were accepted.
+// acceptedIn returns the texts of the accepted messages in a log.
 func acceptedIn(t *testing.T, st store.Store) (texts []string) {
 	t.Helper()
 	for rec, err := range st.Read(t.Context(), "s", store.Start) {
@@ -326,7 +324,7 @@ func acceptedIn(t *testing.T, st store.Store) (texts []string) {
 	return texts
 }
 
-// TestManySessions runs turns of many sessions at once while one hangs.
+// TestManySessions runs turns of many sessions while one hangs.
 func TestManySessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
@@ -358,9 +356,8 @@ func TestManySessions(t *testing.T) {
 	})
 }
 
-// TestRecoverAfterARewind moves the head back onto a message that was answered,
-// and before one that had waited: nobody asked for anything, so nothing is
-// answered.
+// TestRecoverAfterARewind moves the head back onto an answered message, before one that was
+// queued, and checks that nothing is answered.
 func TestRecoverAfterARewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))

@@ -16,7 +16,7 @@ import (
 	"firn.dev/wire"
 )
 
-// fullStore keeps nothing while it is full.
+// fullStore rejects writes while it is full.
 type fullStore struct {
 	store.Store
 	full atomic.Bool
@@ -29,8 +29,8 @@ func (s *fullStore) Append(ctx context.Context, id firn.ID, expect store.Pos, en
 	return s.Store.Append(ctx, id, expect, entries...)
 }
 
-// TestAcceptedOnAFullDisk fills the disk while messages wait: those that were accepted
-// are said when there is room again, in their order, and before what comes later.
+// TestAcceptedOnAFullDisk fills the disk while messages are queued: accepted messages are
+// delivered in order when there is space again, before later ones.
 func TestAcceptedOnAFullDisk(t *testing.T) {
 	for _, mode := range []string{"followup", "collect"} {
 		t.Run(mode, func(t *testing.T) {
@@ -79,8 +79,8 @@ func TestAcceptedOnAFullDisk(t *testing.T) {
 	}
 }
 
-// TestRepeatedLate sends a message again long after it was said, behind others that
-// were made before it: it is not said twice.
+// TestRepeatedLate sends a message again long after it was delivered and checks that it is
+// not added twice.
 func TestRepeatedLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
@@ -106,8 +106,8 @@ func TestRepeatedLate(t *testing.T) {
 	})
 }
 
-// TestRepeatedAfterARewind sends a message again after somebody has gone back behind
-// it: the answer is the one that was given on the branch that was left.
+// TestRepeatedAfterARewind sends a message again after the head was moved back and checks
+// that it gets the answer from the branch that was left.
 func TestRepeatedAfterARewind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
@@ -137,8 +137,8 @@ func TestRepeatedAfterARewind(t *testing.T) {
 	})
 }
 
-// TestRepeatedAfterItWasStopped sends a message again whose turn was stopped, after
-// somebody has gone back behind it: it is not said again, and not refused.
+// TestRepeatedAfterItWasStopped sends a message again whose turn was stopped, after the
+// head was moved back, and checks that it is neither added again nor rejected.
 func TestRepeatedAfterItWasStopped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))

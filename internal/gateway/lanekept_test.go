@@ -20,8 +20,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestWaitingOutlivesACompaction compacts a session while messages wait in it, and
-// then the gateway dies: the next one still finds them, each once and in order.
+// TestWaitingOutlivesACompaction compacts a session with queued messages before the gateway
+// is killed: the next one finds each of them once, in order.
 func TestWaitingOutlivesACompaction(t *testing.T) {
 	for name, second := range map[string]string{"the last message is kept": "two", "nothing is kept": "two " + strings.Repeat("and so on ", 1000)} {
 		t.Run(name, func(t *testing.T) {
@@ -69,8 +69,8 @@ func TestWaitingOutlivesACompaction(t *testing.T) {
 	}
 }
 
-// TestStopForgetsWhatWasDropped stops a session in which messages were left out
-// because too many waited: the next gateway does not say those.
+// TestStopForgetsWhatWasDropped stops a session with dropped messages and checks that the
+// next gateway does not deliver them.
 func TestStopForgetsWhatWasDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
@@ -98,8 +98,8 @@ func TestStopForgetsWhatWasDropped(t *testing.T) {
 	})
 }
 
-// TestStoppedBeforeItBegan stops a session at the moment at which a message has come
-// and its turn has not begun: who waits for it to be kept is told.
+// TestStoppedBeforeItBegan stops a session after a message arrived and before its turn
+// started, and checks that the waiting caller gets the error.
 func TestStoppedBeforeItBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
@@ -109,7 +109,7 @@ func TestStoppedBeforeItBegan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l.busy, l.running = true, []*ticket{over} // it has answered, and is about to look what is next
+		l.busy, l.running = true, []*ticket{over} // it has answered and is about to take the next batch
 		ticket := d.send("one", "")
 		if ok, err := d.Stop(t.Context(), "s"); !ok || err != nil {
 			t.Errorf("stopping gave %t, %v", ok, err)
@@ -124,8 +124,8 @@ func TestStoppedBeforeItBegan(t *testing.T) {
 	})
 }
 
-// TestNotKeptIsNotAccepted: whoever waits for a message to be kept, and not for its
-// answer, is told if it was not, however the two come about.
+// TestNotKeptIsNotAccepted checks that a caller that waits only for durability gets an
+// error if the message was not stored, in any order of events.
 func TestNotKeptIsNotAccepted(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	defer d.shut()
@@ -144,7 +144,7 @@ func TestNotKeptIsNotAccepted(t *testing.T) {
 	}
 }
 
-// stuckStore does not return from storing one text before it is let.
+// stuckStore blocks while storing one text.
 type stuckStore struct {
 	store.Store
 	text         string
@@ -161,8 +161,8 @@ func (s *stuckStore) Append(ctx context.Context, id firn.ID, expect store.Pos, e
 	return s.Store.Append(ctx, id, expect, entries...)
 }
 
-// TestASlowSessionHoldsUpNoOther keeps a message of one session from being stored for
-// long, while its turn ends: the other sessions go on.
+// TestASlowSessionHoldsUpNoOther blocks a write of one session while its turn ends and
+// checks that other sessions continue.
 func TestASlowSessionHoldsUpNoOther(t *testing.T) {
 	st := &stuckStore{Store: memstore.New(memstore.Options{}), text: "slow", begun: make(chan struct{}), going: make(chan struct{})}
 	d := open(t, st)
@@ -200,7 +200,7 @@ func TestASlowSessionHoldsUpNoOther(t *testing.T) {
 	d.shut()
 }
 
-// summarizer is a model that sums up.
+// summarizer returns a model that writes summaries.
 func summarizer() provider.Model {
 	var model *scripted.Model
 	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {

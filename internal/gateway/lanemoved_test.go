@@ -12,8 +12,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestMovedWhileItIsAnswered goes back behind a message while it is answered: who said
-// it is told so, and that is no fault of ours. Sent again it is not said again.
+// TestMovedWhileItIsAnswered moves the head back during a turn: the sender gets a conflict,
+// and a retry does not add the message again.
 func TestMovedWhileItIsAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
@@ -65,8 +65,8 @@ func TestMovedWhileItIsAnswered(t *testing.T) {
 	})
 }
 
-// TestTwinThatFailed: a message whose turn has failed is no longer on its way, also while
-// its lane does not know yet; one that is answered, or not over, is.
+// TestTwinThatFailed checks that findTicket ignores a failed message even before its lane
+// has removed it, but returns running and answered ones.
 func TestTwinThatFailed(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	defer d.shut()

@@ -26,10 +26,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestListsSayWhatTheFilesDo does random things to sessions, by the gateway and by the
-// store, and compares after each what lists, details and keys say with what all entries
-// of the transcripts do; and the same in a copy of the home, as a killed process leaves
-// it, without the table of keys and the indexes.
+// TestListsSayWhatTheFilesDo applies random operations to sessions, through the gateway and
+// the store, and after each compares lists, details and keys with the transcripts; also in
+// a copy of the home without key table and indexes, as a killed process leaves it.
 func TestListsSayWhatTheFilesDo(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		l := &lister{room: r, random: basetest.Random(t), keys: make(map[string]bool)}
@@ -43,7 +42,7 @@ func TestListsSayWhatTheFilesDo(t *testing.T) {
 	})
 }
 
-// lister does things to sessions.
+// lister applies operations to sessions.
 type lister struct {
 	*room
 	random *rand.Rand
@@ -52,13 +51,13 @@ type lister struct {
 	n      int
 }
 
-// name makes a text that was not there before.
+// name returns a unique text.
 func (l *lister) name(of string) string {
 	l.n++
 	return fmt.Sprintf("%s %d", of, l.n)
 }
 
-// any is one of the sessions.
+// any returns a random session.
 func (l *lister) any() firn.ID {
 	if len(l.all) == 0 {
 		l.createSession()
@@ -79,7 +78,7 @@ func (l *lister) createSession() {
 	l.note(s.ID)
 }
 
-// key is one of a few keys.
+// key returns one of a few keys.
 func (l *lister) key() string {
 	key := fmt.Sprintf("agent:main:cli:direct:p%d", l.random.IntN(3))
 	l.keys[key] = true
@@ -92,7 +91,7 @@ func (l *lister) note(id firn.ID) {
 	}
 }
 
-// must fails the test unless something was done, or was refused as it may be.
+// must fails the test on an unexpected error.
 func (l *lister) must(err error) {
 	l.t.Helper()
 	if err == nil {
@@ -105,7 +104,7 @@ func (l *lister) must(err error) {
 	l.t.Fatal(err)
 }
 
-// talk says something long in a session, by the gateway or by the library.
+// talk adds a long message to a session, through the gateway or the library.
 func (l *lister) talk(id firn.ID, size int) {
 	text := l.name("said") + strings.Repeat(" and so on", size/10)
 	if l.random.IntN(2) == 0 {
@@ -117,7 +116,7 @@ func (l *lister) talk(id firn.ID, size int) {
 	l.must(err)
 }
 
-// step does something, and tells what.
+// step applies a random operation and returns its description.
 func (l *lister) step() string {
 	ops := l.ops()
 	names := slices.Sorted(maps.Keys(ops))
@@ -208,7 +207,8 @@ func (l *lister) inbound(text string) {
 	l.note(routed.Session)
 }
 
-// truth is what all entries of a session say, by the rules of docs/format.md alone.
+// truth computes the list row of a session from its entries, by the rules of docs/format.md
+// alone.
 func (l *lister) truth(st store.Store, id firn.ID) (store.Info, bool) {
 	var info store.Info
 	var source firn.Source
@@ -261,7 +261,7 @@ func (l *lister) truth(st store.Store, id firn.ID) (store.Info, bool) {
 	return info, true
 }
 
-// check compares everything that says something of sessions with the transcripts.
+// check compares lists, details and keys with the transcripts.
 func (l *lister) check(when string) {
 	l.t.Helper()
 	shown := l.infos(l.st, when)
@@ -286,7 +286,7 @@ func (l *lister) check(when string) {
 	}
 }
 
-// infos are the infos of all sessions, by a list.
+// infos returns the list rows of all sessions.
 func (l *lister) infos(st store.Store, when string) map[firn.ID]store.Info {
 	l.t.Helper()
 	all := make(map[firn.ID]store.Info)
@@ -311,8 +311,7 @@ func (l *lister) compare(when string, got, want store.Info) {
 	}
 }
 
-// checkCopy compares a copy of the home, as if the process had been killed now, without
-// what is derived, with what is known here.
+// checkCopy compares a copy of the home without derived files, as after a crash.
 func (l *lister) checkCopy(when string) {
 	l.t.Helper()
 	home := l.t.(*testing.T).TempDir()
@@ -362,8 +361,8 @@ func lookUp(ctx context.Context, st store.Store, key string) firn.ID {
 	return id
 }
 
-// TestLatest: the session that was added to last is the first of the list, after a reset
-// of its key and after an import of old entries too.
+// TestLatest checks that the most recently updated session is listed first, also after a
+// reset of its key and an import of old entries.
 func TestLatest(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		latest := func() firn.ID {
@@ -400,14 +399,14 @@ func TestLatest(t *testing.T) {
 	})
 }
 
-// nextMillisecond waits until entries get another time than those before.
+// nextMillisecond waits until new entries get a later time.
 func nextMillisecond() {
 	for now := time.Now().UnixMilli(); time.Now().UnixMilli() == now; {
 		runtime.Gosched()
 	}
 }
 
-// TestForkCountsItsMessages: a fork counts the messages that were copied.
+// TestForkCountsItsMessages checks that a fork counts the copied messages.
 func TestForkCountsItsMessages(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		s, err := r.NewSession(r.ctx, wire.NewSession{})

@@ -15,7 +15,7 @@ import (
 	"firn.dev/store/memstore"
 )
 
-// blindStore cannot be read for a while, once a machine has said something in it.
+// blindStore cannot be read for a while after a machine message was stored.
 type blindStore struct {
 	store.Store
 	blind atomic.Bool
@@ -49,8 +49,8 @@ func (s *blindStore) unless(records iter.Seq2[store.Record, error]) iter.Seq2[st
 	}
 }
 
-// TestAMachineIsHeardOnce keeps a turn from beginning after what a machine says was
-// stored: when it can begin, that is answered, and was said once.
+// TestAMachineIsHeardOnce checks that a machine message whose turn could not start after it
+// was stored is answered later and stored once.
 func TestAMachineIsHeardOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &blindStore{Store: memstore.New(memstore.Options{})}

@@ -39,7 +39,7 @@ func TestMaintenanceRefused(t *testing.T) {
 	}
 }
 
-// shelf is a store with sessions that can be cleared away.
+// shelf returns a gateway with sessions for maintenance.
 func shelf(t *testing.T, st store.Store, at time.Time) *office {
 	t.Helper()
 	o := staff(t, st, at, func(s *Setup) {
@@ -114,7 +114,7 @@ func overStores(t *testing.T, test func(t *testing.T, st store.Store)) {
 	inFiles(t, test)
 }
 
-// inFiles runs a test with a store of files, whose sessions have a size.
+// inFiles runs a test with a file store, whose sessions have a size.
 func inFiles(t *testing.T, test func(t *testing.T, st store.Store)) {
 	t.Run("files", func(t *testing.T) {
 		st, err := filestore.Open(t.TempDir(), filestore.Options{Sync: filestore.SyncNever})
@@ -130,7 +130,7 @@ func inFiles(t *testing.T, test func(t *testing.T, st store.Store)) {
 	})
 }
 
-// TestMaintain plans, does what it planned, and takes it back.
+// TestMaintain plans, applies the plan, and reverts it.
 func TestMaintain(t *testing.T) {
 	overStores(t, func(t *testing.T, st store.Store) {
 		o := shelf(t, st, time.Now())
@@ -193,7 +193,7 @@ func TestMaintain(t *testing.T) {
 	})
 }
 
-// TestMaintainSize keeps to a budget.
+// TestMaintainSize checks the size budget.
 func TestMaintainSize(t *testing.T) {
 	inFiles(t, func(t *testing.T, st store.Store) {
 		o := shelf(t, st, time.Now())
@@ -217,8 +217,8 @@ func TestMaintainSize(t *testing.T) {
 	})
 }
 
-// TestMaintainMuchLater sets the clock 400 days ahead: a warning changes
-// nothing, and what is open is never touched.
+// TestMaintainMuchLater sets the clock 400 days ahead: warn mode changes nothing, and open
+// sessions are never touched.
 func TestMaintainMuchLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := shelf(t, inMemory(), time.Now())
@@ -257,9 +257,9 @@ func TestMaintainMuchLater(t *testing.T) {
 	})
 }
 
-// TestMaintainLeavesFiles lets the gateway look ten times when 400 days have passed, with
-// the settings as they come and with limits that are only warned of: no file comes, goes
-// or changes. What is put away when they are enforced comes back as it was, byte for byte.
+// TestMaintainLeavesFiles runs maintenance ten times after 400 days, with the default
+// settings and with limits in warn mode: no file is created, removed or changed. Sessions
+// removed in enforce mode are restored byte for byte.
 func TestMaintainLeavesFiles(t *testing.T) {
 	home := t.TempDir()
 	st, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
@@ -302,7 +302,7 @@ func TestMaintainLeavesFiles(t *testing.T) {
 	}
 }
 
-// filesOf is what the files below a directory hold.
+// filesOf returns the contents of the files below a directory.
 func filesOf(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files := make(map[string]string)
@@ -320,8 +320,7 @@ func filesOf(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// TestMaintainSpares lets somebody speak, or point a key, between the plan and
-// what is done.
+// TestMaintainSpares uses a session, or points a key at it, between plan and execution.
 func TestMaintainSpares(t *testing.T) {
 	for name, meanwhile := range map[string]func(o *office) error{
 		"spoke": func(o *office) error {
@@ -360,7 +359,7 @@ func TestMaintainSpares(t *testing.T) {
 	}
 }
 
-// TestMaintainByItself lets the gateway look every hour.
+// TestMaintainByItself checks the hourly maintenance.
 func TestMaintainByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := shelf(t, inMemory(), today)

@@ -9,8 +9,7 @@ import (
 	"firn.dev/store/jetstream"
 )
 
-// natsRoom is a room with sessions in a server of NATS in this process, and a
-// catalogue of them in files.
+// natsRoom returns a room with an in-process NATS server and a catalog in files.
 func natsRoom(t testing.TB) *room {
 	t.Helper()
 	server, err := jetstream.NewServer(filepath.Join(t.TempDir(), "nats"))

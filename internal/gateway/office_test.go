@@ -23,21 +23,21 @@ import (
 	"firn.dev/wire"
 )
 
-// office is a gateway with jobs, in a bubble of time.
+// office is a gateway with jobs in a synctest bubble.
 type office struct {
 	*Gateway
 	t  *testing.T
 	st store.Store
-	// hold keeps the model from answering until it is closed or the turn ends.
+	// hold blocks the model until it is closed or the turn ends.
 	mu    sync.Mutex
 	hold  chan struct{}
 	asked []string
 	log   *bytes.Buffer
-	// ahead is how far the clock was set ahead.
+	// ahead is the offset of the clock.
 	ahead atomic.Int64
 }
 
-// staff opens an office whose clock shows at now, wherever the bubble's is.
+// staff opens an office whose clock shows at, independent of the bubble's.
 func staff(t *testing.T, st store.Store, at time.Time, change func(*Setup)) *office {
 	t.Helper()
 	o := &office{t: t, st: st, log: &bytes.Buffer{}}
@@ -86,7 +86,7 @@ func staff(t *testing.T, st store.Store, at time.Time, change func(*Setup)) *off
 	return o
 }
 
-// guarded writes into the log of an office.
+// guarded writes to the log of an office.
 type guarded struct{ o *office }
 
 func (g *guarded) Write(p []byte) (int, error) {
@@ -101,7 +101,7 @@ func (o *office) logged() string {
 	return o.log.String()
 }
 
-// block makes the model wait; the function lets it go on.
+// block blocks the model; the returned function releases it.
 func (o *office) block() func() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -123,7 +123,7 @@ func (o *office) start() *office {
 	return o
 }
 
-// pass lets time pass, and what is due then be done.
+// pass lets time pass and waits until everything due is done.
 func (o *office) pass(d time.Duration) {
 	time.Sleep(d) // of the bubble
 	synctest.Wait()
@@ -149,7 +149,7 @@ func (o *office) job(id string) wire.Job {
 	return all[i]
 }
 
-// of are the sessions of a key, the oldest first.
+// of returns the sessions of a key, oldest first.
 func (o *office) of(key string) []store.Info {
 	o.t.Helper()
 	k, err := route.Parse(key)
@@ -164,7 +164,6 @@ func (o *office) of(key string) []store.Info {
 	return all
 }
 
-// entriesOf are the entries of a session.
 func entriesOf(t *testing.T, st store.Store, id firn.ID) []firn.Entry {
 	t.Helper()
 	var all []firn.Entry
@@ -181,7 +180,7 @@ func entriesOf(t *testing.T, st store.Store, id firn.ID) []firn.Entry {
 	return all
 }
 
-// spoken tells who said what in a session.
+// spoken returns the messages of a session with their authors.
 func spoken(t *testing.T, st store.Store, id firn.ID) string {
 	t.Helper()
 	var lines []string

@@ -14,7 +14,7 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// counting counts how many sessions a catalogue asks about.
+// counting counts the sessions that a catalog inspects.
 type counting struct {
 	*filestore.Store
 	asked atomic.Int64
@@ -36,8 +36,8 @@ func (c *counting) Inspect(ctx context.Context, id firn.ID) (store.Info, error) 
 	return c.Store.Inspect(ctx, id)
 }
 
-// TestPagesLookAtTheirSessionsOnly: a page asks about the sessions that are on
-// it, wherever in the list it is, and not about all.
+// TestPagesLookAtTheirSessionsOnly checks that a page inspects only its own sessions,
+// wherever it is in the list.
 func TestPagesLookAtTheirSessionsOnly(t *testing.T) {
 	home := t.TempDir()
 	files, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
@@ -54,7 +54,7 @@ func TestPagesLookAtTheirSessionsOnly(t *testing.T) {
 	for i := range sessions {
 		r.start(firn.Header{Session: firn.ID(fmt.Sprintf("s-%03d", i))}, says("", "hello"))
 	}
-	got(r.Sessions(r.ctx, SessionQuery{Limit: limit}))(t) // the catalogue gets to know them
+	got(r.Sessions(r.ctx, SessionQuery{Limit: limit}))(t) // fills the catalog
 	seen := 0
 	for q := (SessionQuery{Limit: limit}); ; {
 		source.asked.Store(0)

@@ -34,7 +34,7 @@ type Peers interface {
 	Roll(ctx context.Context) (wire.Cluster, error)
 }
 
-// Claim is what a gateway wants to own: a session, or an unbound key.
+// Claim identifies the target of an ownership request: a session, or an unbound key.
 type Claim struct {
 	Session firn.ID
 	Key     string

@@ -9,7 +9,7 @@ import (
 	"firn.dev"
 )
 
-// Who is told that something was not saved is told why, and what to do.
+// TestSavingHint checks the hints of failed writes.
 func TestSavingHint(t *testing.T) {
 	for hint, err := range map[string]error{
 		"the disk is full":  fmt.Errorf("append: %w: %w", firn.ErrNotSaved, syscall.ENOSPC),

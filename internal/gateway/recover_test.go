@@ -14,9 +14,8 @@ import (
 	"firn.dev/wire"
 )
 
-// owing is a gateway on a session in which one message was not answered and one
-// waited when the gateway before it was killed. It finds that out by itself only
-// when list is closed.
+// owing returns a gateway on a session with an unanswered and a queued message of a killed
+// gateway. Its background search starts only when list is closed.
 func owing(t *testing.T) (d *desk, list chan struct{}) {
 	t.Helper()
 	st := memstore.New(memstore.Options{})
@@ -42,9 +41,8 @@ func owing(t *testing.T) (d *desk, list chan struct{}) {
 	return d, list
 }
 
-// TestOwedIsAnsweredFirst: a gateway takes messages before it has found all that
-// the one before it owes, and yet what is owed in a session is answered first,
-// once.
+// TestOwedIsAnsweredFirst checks that a gateway accepts messages before recovery has
+// finished, and that recovered messages of the session are still answered first, and once.
 func TestOwedIsAnsweredFirst(t *testing.T) {
 	for name, early := range map[string]bool{"somebody talks before it is found": true, "nobody does": false} {
 		t.Run(name, func(t *testing.T) {
@@ -70,8 +68,8 @@ func TestOwedIsAnsweredFirst(t *testing.T) {
 	}
 }
 
-// TestOwedIsKnownByItsName: who comes back for a message that waited when the
-// gateway was killed is told its answer, and has not said it twice.
+// TestOwedIsKnownByItsName checks that a retry of a message that was queued when the
+// gateway was killed returns its answer without adding it again.
 func TestOwedIsKnownByItsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, list := owing(t)
@@ -86,8 +84,7 @@ func TestOwedIsKnownByItsName(t *testing.T) {
 	})
 }
 
-// TestGoOnEnds: a gateway that goes away does not first look for what is owed,
-// and leaves it to the next one.
+// TestGoOnEnds checks that a closing gateway leaves recovery to the next one.
 func TestGoOnEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, list := owing(t)
@@ -102,7 +99,7 @@ func TestGoOnEnds(t *testing.T) {
 		close(list)
 		<-closed
 		d.want("user: one")
-		d.GoOn() // which does nothing any more
+		d.GoOn() // no effect after Close
 		if path, err := d.Path(t.Context(), "s"); err != nil || len(queuedIn(path)) != 1 {
 			t.Errorf("what waited is gone, %v", err)
 		}
@@ -120,8 +117,8 @@ func (l *looked) ReadBack(ctx context.Context, id firn.ID, from store.Pos) iter.
 	return l.Store.ReadBack(ctx, id, from)
 }
 
-// TestRecoverLooksAtTheLatest: what was said within a day of the last thing said is looked
-// at, and some sessions in any case, but not all of them.
+// TestRecoverLooksAtTheLatest checks that recovery reads the sessions of the last day and a
+// minimum number, but not all.
 func TestRecoverLooksAtTheLatest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &looked{Store: memstore.New(memstore.Options{}), ids: make(map[firn.ID]bool)}
@@ -145,8 +142,8 @@ func TestRecoverLooksAtTheLatest(t *testing.T) {
 	})
 }
 
-// TestRecoverAfterAJump: what was said while the clock was days ahead, however much, does
-// not hide what was said before.
+// TestRecoverAfterAJump checks that entries written while the clock was ahead do not hide
+// older ones.
 func TestRecoverAfterAJump(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &looked{Store: memstore.New(memstore.Options{}), ids: make(map[firn.ID]bool)}
@@ -165,7 +162,7 @@ func TestRecoverAfterAJump(t *testing.T) {
 	})
 }
 
-// tell begins a session in which something is said at a time.
+// writeAt creates a session with a message at a time.
 func (d *desk) writeAt(id firn.ID, at time.Time) {
 	d.t.Helper()
 	d.createSession(id)

@@ -38,7 +38,7 @@ func TestEntryReferences(t *testing.T) {
 		good := map[string]firn.EntryID{
 			"HEAD": "label-8", "HEAD~0": "label-8", "HEAD~": "head-1", "HEAD~1": "head-1", "HEAD~2": firn.Root,
 			"#1": "user-1", "#7": "head-1", "#9": "answer-3",
-			"user-1":   "user-1", // an id before a label
+			"user-1":   "user-1", // an ID before a label
 			"good":     "answer-2",
 			"label-8":  "label-8",
 			"answer-3": "answer-3",
@@ -53,7 +53,7 @@ func TestEntryReferences(t *testing.T) {
 			"HEAD~3": wire.NotFound, "#17": wire.NotFound, "#1000000": wire.NotFound, "gone": wire.NotFound, "veiled": wire.NotFound,
 			"use": wire.NotFound, "nothing": wire.NotFound, "../x": wire.NotFound,
 			"user": wire.Ambiguous, "answer-": wire.Ambiguous, "twin": wire.Ambiguous, "": wire.Invalid, "#x": wire.Invalid,
-			"bad": wire.NotFound, // a later label took its place
+			"bad": wire.NotFound, // replaced by a later label
 		}
 		for ref, kind := range bad {
 			_, err := r.FindEntry(r.ctx, id, ref)
@@ -75,8 +75,8 @@ func TestEntryReferences(t *testing.T) {
 	})
 }
 
-// Numbers are the same whether they are counted from the beginning or from a
-// milestone.
+// TestNumbersOfManyEntries checks that numbers are the same whether counted from the start
+// or from a milestone.
 func TestNumbersOfManyEntries(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		const turns = 1700
@@ -104,7 +104,7 @@ func TestNumbersOfManyEntries(t *testing.T) {
 	})
 }
 
-// numbered is the id of entry number n of a talk.
+// numbered returns the ID of entry number n of a talk.
 func numbered(n int) firn.EntryID {
 	if n%2 == 1 {
 		return firn.EntryID(fmt.Sprint("user-", n/2+1))

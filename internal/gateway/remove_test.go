@@ -46,7 +46,7 @@ func TestRemoveAndRestore(t *testing.T) {
 			if s.Hidden || s.Title != "weekly report" {
 				t.Errorf("restored it is %+v", s)
 			}
-			got(r.Restore(r.ctx, id))(t) // what is there already
+			got(r.Restore(r.ctx, id))(t) // not removed
 			is := lineIDs(t, allEntries(t, r, id, view.EntryQuery{}))
 			if !strings.HasPrefix(is, was) {
 				t.Errorf("it was\n%s\nand is\n%s", was, is)
@@ -63,7 +63,7 @@ func TestRemoveAndRestore(t *testing.T) {
 	})
 }
 
-// Hidden and then put into the bin, it is all there again when it is restored.
+// TestRestoreUndoesBoth restores a session that was hidden and then moved to the bin.
 func TestRestoreUndoesBoth(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		id := r.talk(1)
@@ -122,9 +122,9 @@ func TestPurgeEntries(t *testing.T) {
 	})
 }
 
-// TestPurgeWhatRepeats: titles, tags, messages that waited, what was told to
-// another agent and the counts go with what they repeat; what was counted stays
-// counted, what a user gave as a title stays, and summaries are named.
+// TestPurgeWhatRepeats checks that titles, tags, queued messages, results reported to
+// another agent and counters are erased with the content they repeat; totals and user
+// titles are kept, and summaries are named.
 func TestPurgeWhatRepeats(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		custom := func(id, kind, data string) firn.Entry {
@@ -205,11 +205,10 @@ func TestPurgeSession(t *testing.T) {
 	})
 }
 
-// holed is a store whose sessions have a bad spot: reading breaks off behind the first
-// lines.
+// holed is a store whose sessions cannot be read after the first lines.
 type holed struct {
 	store.Store
-	after int // how many lines can be read; none is broken if it is zero
+	after int // the number of readable lines; zero means all
 }
 
 func (h *holed) Unwrap() store.Store { return h.Store }
@@ -229,9 +228,9 @@ func (h *holed) Read(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2
 	}
 }
 
-// TestPurgeTyped: what was typed goes, also if it only waited, and goes first, so that
-// nothing else has gone if it cannot. A session that cannot all be read goes all the
-// same, which is told; its entries do not.
+// TestPurgeTyped checks that the input history is erased, including queued messages, and
+// before anything else. A partially unreadable session can be erased as a whole, which is
+// reported; its entries cannot.
 func TestPurgeTyped(t *testing.T) {
 	st := &holed{Store: memRoomStore()}
 	r := newRoom(t, st, "")
@@ -263,7 +262,7 @@ func TestPurgeTyped(t *testing.T) {
 	}
 	same(t, "typed of a session", fmt.Sprint(typed), "[xyzzy plugh cave]")
 
-	id, st.after = start(), 3 // the header counts
+	id, st.after = start(), 3 // including the header
 	_, err = r.Purge(r.ctx, id, wire.Erase{Sure: id, Entries: []firn.EntryID{"user-1"}})
 	if !errors.Is(err, errBroken) {
 		t.Errorf("an entry of what cannot be read: %v", err)

@@ -12,7 +12,7 @@ import (
 	"firn.dev/wire"
 )
 
-// repeat says something again under the id of a message.
+// repeat sends a message again with its ID.
 func (d *desk) repeat(id firn.EntryID, text, queue string) *ticket {
 	d.t.Helper()
 	t, err := d.accept(d.t.Context(), "s", wire.Turn{Text: text, ID: id, Queue: queue})
@@ -22,8 +22,8 @@ func (d *desk) repeat(id firn.EntryID, text, queue string) *ticket {
 	return t
 }
 
-// A message that is sent again while it runs, waits or is answered is one
-// message, whatever is done with those that come meanwhile.
+// TestRepeatedMessages checks that a message sent again while it is running, queued or
+// answered is one message, in all queue modes.
 func TestRepeatedMessages(t *testing.T) {
 	for _, mode := range []string{"followup", "collect", "steer", "interrupt"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -58,8 +58,8 @@ func TestRepeatedMessages(t *testing.T) {
 	}
 }
 
-// TestRepeatedUnderAForeignName sends a message again whose name tells nothing of its
-// time, when it was answered: it gets that answer.
+// TestRepeatedUnderAForeignName checks that a retry of an answered message whose ID
+// contains no time gets that answer.
 func TestRepeatedUnderAForeignName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
@@ -77,7 +77,8 @@ func TestRepeatedUnderAForeignName(t *testing.T) {
 	})
 }
 
-// The answer of several that were answered together is that of each.
+// TestRepeatedAfterItWasCollected checks that messages answered together have the same
+// answer.
 func TestRepeatedAfterItWasCollected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
@@ -104,7 +105,7 @@ func TestRepeatedAfterItWasCollected(t *testing.T) {
 	})
 }
 
-// What failed or was stopped was not answered: sent again, it is answered now.
+// TestRepeatedAfterItFailed checks that a retry of a failed or stopped message is answered.
 func TestRepeatedAfterItFailed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
@@ -127,7 +128,7 @@ func TestRepeatedAfterItFailed(t *testing.T) {
 	})
 }
 
-// Many at once are one.
+// TestRepeatedAtOnce checks that concurrent retries are one message.
 func TestRepeatedAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
@@ -157,7 +158,8 @@ func errorOr(text string, err error) string {
 	return text
 }
 
-// Who listens to a turn again hears its end, also if that was before.
+// TestRepeatedStream checks that a second listener of a turn receives its end, even if it
+// was earlier.
 func TestRepeatedStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))

@@ -11,10 +11,10 @@ import (
 	"firn.dev/wire"
 )
 
-// TestResetsOverClockChanges lets somebody write every half hour through the days
-// on which clocks are changed, in many zones. A session that is reset daily ends
-// once on each day of the calendar, with the first message at or past the hour:
-// also if the hour is left out that day, comes twice, or is midnight.
+// TestResetsOverClockChanges sends a message every half hour across daylight saving changes
+// in many zones. A session with a daily reset ends once per calendar day, with the first
+// message at or after the hour, even if the hour is skipped that day, occurs twice, or is
+// midnight.
 func TestResetsOverClockChanges(t *testing.T) {
 	hours := []int{0, 2, 4, 23}
 	if testing.Short() {
@@ -40,7 +40,7 @@ func resetsOver(t *testing.T, zoneName, dayName string, hour int) {
 	time.Sleep(time.Until(begin)) // of the bubble, which begins in 2000
 	o := staff(t, inMemory(), begin, func(s *Setup) {
 		s.Zone = zone
-		s.Agents["main"].Turns = 1 // what was said before does not matter
+		s.Agents["main"].Turns = 1 // earlier messages do not matter
 		s.Resets.General = route.Policy{AtHour: route.Hour(hour)}
 	})
 	defer o.close()
@@ -69,15 +69,14 @@ func resetsOver(t *testing.T, zoneName, dayName string, hour int) {
 	}
 }
 
-// passes reports whether a clock on the wall gets to an hour of some day between
-// two moments for the first time. It looks at every minute, and knows nothing of
-// zones but what the clock shows.
+// passes reports whether a wall clock first reaches an hour of some day between two times.
+// It checks every minute and uses nothing but the displayed time.
 func passes(from, to time.Time, hour int) bool {
 	for at := from.Add(time.Minute); !at.After(to); at = at.Add(time.Minute) {
 		was := at.Add(-time.Minute)
 		reached := at.Hour() >= hour && (was.Hour() < hour || was.YearDay() != at.YearDay())
 		if was.YearDay() != at.YearDay() && was.Hour() < hour && at.Hour() < hour {
-			reached = true // the hour was the last of the day, and was left out
+			reached = true // the hour was the last of the day and was skipped
 		}
 		if reached && !had(at, hour) {
 			return true
@@ -86,8 +85,8 @@ func passes(from, to time.Time, hour int) bool {
 	return false
 }
 
-// had reports whether the clock showed the hour, or a later one, of that day
-// before: when it is put back an hour comes twice.
+// had reports whether the clock already showed the hour or a later one that day: when it is
+// set back, an hour occurs twice.
 func had(at time.Time, hour int) bool {
 	for i := 1; i <= 4*60; i++ {
 		earlier := at.Add(-time.Duration(i) * time.Minute)
@@ -98,8 +97,8 @@ func had(at time.Time, hour int) bool {
 	return false
 }
 
-// TestNoResetDuringUse writes to a session in which a turn has been running since the
-// day before: it is heard there. When the turn is over, the next day ends the session.
+// TestNoResetDuringUse sends a message to a session whose turn has been running since the
+// day before: it stays in that session. After the turn, the next message resets it.
 func TestNoResetDuringUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Now(), nil)
@@ -127,7 +126,7 @@ func TestNoResetDuringUse(t *testing.T) {
 	})
 }
 
-// write says something from outside.
+// write sends an inbound message.
 func (o *office) write(t *testing.T) wire.Routed {
 	t.Helper()
 	out, err := o.Inbound(t.Context(), wire.Inbound{Channel: "mail", PeerKind: "direct", PeerID: "ada", Text: "hello", Wait: true})

@@ -41,13 +41,13 @@ func TestResolve(t *testing.T) {
 
 		good := map[string]firn.ID{
 			"abcd-2":                     "abcd-2",
-			"abcd-1":                     "abcd-1", // an id before a title
+			"abcd-1":                     "abcd-1", // an ID before a title
 			"weekly report":              "abcd-1",
-			"WEEKLY REPORT":              "abcd-1", // in whatever case
-			"weekly rep…":                "abcd-1", // as a list cuts it
+			"WEEKLY REPORT":              "abcd-1", // ignoring case
+			"weekly rep…":                "abcd-1", // as truncated in a list
 			"report":                     "abcd-1", // a word of it
 			"report weekly":              "abcd-1",
-			"ed-8":                       "keyed-8", // the end of an id
+			"ed-8":                       "keyed-8", // an ID suffix
 			"Implement spotter-gqc":      "spoken-11",
 			"spotter-gqc":                "spoken-11",
 			"abce":                       "abce-3",

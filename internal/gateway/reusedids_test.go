@@ -11,7 +11,7 @@ import (
 	"firn.dev/wire"
 )
 
-// lineOf is a line of a file in which somebody says something.
+// lineOf returns the line of a user message.
 func lineOf(id, parent string) string {
 	if parent != "null" {
 		parent = `"` + parent + `"`
@@ -19,7 +19,7 @@ func lineOf(id, parent string) string {
 	return `{"type":"message","id":"` + id + `","parentId":` + parent + `,"timestamp":"2026-03-01T12:00:00.000Z","message":{"role":"user","content":"hi","timestamp":1}}`
 }
 
-// place puts a file of another program beside those of the room.
+// place adds a file of another program to the room.
 func place(t *testing.T, r *room, id firn.ID, lines ...string) {
 	t.Helper()
 	name := filepath.Join(r.home, "agents", "main", "sessions", string(id)+".jsonl")
@@ -28,8 +28,8 @@ func place(t *testing.T, r *room, id firn.ID, lines ...string) {
 	}
 }
 
-// TestTreeOfReusedIDs: where a file uses an id twice, numbers tell which entry
-// follows which, and no walk along them goes in circles.
+// TestTreeOfReusedIDs checks that the numbers of entries with reused IDs define their order
+// and contain no cycles.
 func TestTreeOfReusedIDs(t *testing.T) {
 	r := fileRoom(t)
 	r.talk(1)
@@ -56,8 +56,8 @@ func TestTreeOfReusedIDs(t *testing.T) {
 	}
 }
 
-// TestForkedFromAPath: a parent that is told as a path is told as an id, if that
-// session is here.
+// TestForkedFromAPath checks that a parent given as a path is resolved to an ID if the
+// session exists.
 func TestForkedFromAPath(t *testing.T) {
 	r := fileRoom(t)
 	known := r.talk(1)

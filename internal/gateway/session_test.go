@@ -20,7 +20,7 @@ import (
 	"firn.dev/wire"
 )
 
-// pages walks through all pages, and calls between after each.
+// pages returns the sessions of all pages and calls between after each page.
 func pages(t *testing.T, r *room, q SessionQuery, between func(page int)) (ids []firn.ID) {
 	t.Helper()
 	for n := 0; ; n++ {
@@ -47,7 +47,7 @@ func TestSessionsByPages(t *testing.T) {
 			r.start(firn.Header{Session: id}, at(day(1).Add(time.Duration(i/2)*time.Second), says("", "hello")))
 			want = append(want, id)
 		}
-		slices.SortFunc(want, func(a, b firn.ID) int { // the latest first, and by id
+		slices.SortFunc(want, func(a, b firn.ID) int { // newest first, then by ID
 			return strings.Compare(rank(a), rank(b))
 		})
 		for _, limit := range []int{1, 2, 3, 7, 24, 25, 26, 1 << 40} {
@@ -59,15 +59,15 @@ func TestSessionsByPages(t *testing.T) {
 	})
 }
 
-// rank sorts the sessions of the test above.
+// rank returns the sort key of the sessions in the test above.
 func rank(id firn.ID) string {
 	var n int
 	fmt.Sscanf(string(id), "s-%02d", &n)
 	return fmt.Sprintf("%02d-%s", 50-n/2, id)
 }
 
-// While somebody walks through the pages others speak, begin and hide sessions.
-// Those that nobody touches are all seen, and seen once.
+// TestPagesSeeEverySessionOnce walks through the pages while sessions are updated, created
+// and hidden. Every untouched session must be seen exactly once.
 func TestPagesSeeEverySessionOnce(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		const n = 40
@@ -76,7 +76,7 @@ func TestPagesSeeEverySessionOnce(t *testing.T) {
 		}
 		ids := pages(t, r, SessionQuery{Limit: 7}, func(page int) {
 			r.write(firn.ID(fmt.Sprintf("s-%02d", 3*page)), says("", "again"))   // not seen yet
-			r.write(firn.ID(fmt.Sprintf("s-%02d", n-1-page)), says("", "again")) // seen
+			r.write(firn.ID(fmt.Sprintf("s-%02d", n-1-page)), says("", "again")) // already seen
 			r.start(firn.Header{Session: firn.ID(fmt.Sprint("new-", page))}, says("", "hello"))
 		})
 		seen := make(map[firn.ID]int)
@@ -93,8 +93,8 @@ func TestPagesSeeEverySessionOnce(t *testing.T) {
 	})
 }
 
-// TestTitlesDoNotSteer: titles and prompts are told without what would steer a
-// terminal or turn the text round, and can be named so.
+// TestTitlesDoNotSteer checks that titles and prompts contain no terminal control
+// characters or direction overrides, and can be used as names in that form.
 func TestTitlesDoNotSteer(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		const id = firn.ID("odd")
@@ -214,8 +214,8 @@ func TestSessionState(t *testing.T) {
 	})
 }
 
-// A session whose agent is not there any more, or that has nothing in it, can
-// be looked at all the same.
+// TestSessionsOfNobody checks that an empty session, or one of an unknown agent, can be
+// viewed.
 func TestSessionsOfNobody(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		gone := r.start(firn.Header{Agent: "retired"}, says("user-1", "hello"), answers("answer-1", "hi"))
@@ -240,7 +240,8 @@ func TestSessionsOfNobody(t *testing.T) {
 	})
 }
 
-// One session that is damaged is told of with its fault, and the others as ever.
+// TestDamagedSessions checks that a damaged session is listed with its fault and does not
+// affect others.
 func TestDamagedSessions(t *testing.T) {
 	r := fileRoom(t)
 	good := r.talk(2)
@@ -406,7 +407,7 @@ func TestPatch(t *testing.T) {
 	})
 }
 
-// What a session chose is remembered over a compaction.
+// TestChoicesOutliveCompaction checks that settings survive a compaction.
 func TestChoicesOutliveCompaction(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		id := r.lecture(4)
@@ -420,7 +421,7 @@ func TestChoicesOutliveCompaction(t *testing.T) {
 	})
 }
 
-// A session can be looked at while its model takes its time.
+// TestSessionWhileATurnRuns checks that a session can be viewed while its model is busy.
 func TestSessionWhileATurnRuns(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		asked, gate := make(chan struct{}), make(chan struct{})

@@ -19,7 +19,7 @@ import (
 	"firn.dev/wire"
 )
 
-// gauged is a store that counts what is read of it.
+// gauged is a store that counts the records read.
 type gauged struct {
 	store.Store
 	records atomic.Int64
@@ -45,15 +45,14 @@ func (c *gauged) ReadBack(ctx context.Context, id firn.ID, before firn.Pos) iter
 	return c.count(c.Store.ReadBack(ctx, id, before))
 }
 
-// during counts what is read while something is done.
+// during returns the number of records read by do.
 func (c *gauged) during(do func()) (records int64) {
 	before := c.records.Load()
 	do()
 	return c.records.Load() - before
 }
 
-// gaugedRoom is a room on files that counts what is read of them, with a model
-// whose window is small.
+// gaugedRoom returns a room on a counting file store, with a model with a small window.
 func gaugedRoom(t testing.TB) (*room, *gauged) {
 	t.Helper()
 	home := t.TempDir()
@@ -65,8 +64,8 @@ func gaugedRoom(t testing.TB) (*room, *gauged) {
 	return newRoom(t, c, home), c
 }
 
-// longTalk writes a session of about so many entries that was never compacted:
-// turns with a tool call each.
+// longTalk writes an uncompacted session of about the given number of entries: turns with a
+// tool call each.
 func (r *room) longTalk(entries int) firn.ID {
 	r.t.Helper()
 	id := r.start(firn.Header{})
@@ -74,7 +73,7 @@ func (r *room) longTalk(entries int) firn.ID {
 	return id
 }
 
-// goOn writes turns to a session, from one up to another.
+// goOn appends a range of turns to a session.
 func (r *room) goOn(id firn.ID, from, to int, result string) {
 	r.t.Helper()
 	var batch []firn.Entry
@@ -87,7 +86,7 @@ func (r *room) goOn(id firn.ID, from, to int, result string) {
 	}
 }
 
-// turnOf is turn n of a long talk.
+// turnOf returns turn n of a long session.
 func turnOf(n int, result string) []firn.Entry {
 	call := answers(fmt.Sprintf("c%07d", n), "")
 	call.Body.(*firn.Message).Parts = []firn.Part{firn.ToolCall{ID: fmt.Sprint("k", n), Name: "read_file", Arguments: json.RawMessage(`{"path":"a.go"}`)}}
@@ -98,7 +97,7 @@ func turnOf(n int, result string) []firn.Entry {
 	}
 }
 
-// looks are the ways to look at a session.
+// looks returns the ways to view a session.
 func (r *room) looks(id firn.ID) map[string]func() error {
 	entries := func(q view.EntryQuery) func() error {
 		return func() error { _, err := r.Entries(r.ctx, id, q); return err }
@@ -116,8 +115,8 @@ func (r *room) looks(id firn.ID) map[string]func() error {
 	}
 }
 
-// Looking at a session that is long and was never compacted reads it once; after
-// that no more than is shown, or can be sent, though something is added to it.
+// TestLookingAtALongSession checks that a long uncompacted session is read once; after
+// that, views read only what they show or send, even if entries are appended.
 func TestLookingAtALongSession(t *testing.T) {
 	const size = 16_000
 	r, c := gaugedRoom(t)
@@ -132,7 +131,7 @@ func TestLookingAtALongSession(t *testing.T) {
 	if first > 200 {
 		t.Errorf("the first page of a log of %d entries reads %d", size, first)
 	}
-	for name, look := range r.looks(id) { // whichever comes first
+	for name, look := range r.looks(id) { // whichever is first
 		if err := look(); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -169,7 +168,7 @@ func (r *room) shrink(window int64) {
 	}
 }
 
-// smallModel is a model that says that its window is another.
+// smallModel is a model with another window size.
 type smallModel struct {
 	provider.Model
 	info provider.Info
@@ -179,8 +178,8 @@ func (m smallModel) Info() provider.Info { return m.info }
 
 const shortResult = "a result that is not long, but not short either"
 
-// Why entries far from the end are not sent is told without building a window of
-// all of them, and as if it had been.
+// TestReasonsBeyondReach checks that the reasons for entries far from the end are
+// determined without building the whole window, and are the same.
 func TestReasonsBeyondReach(t *testing.T) {
 	r, _ := gaugedRoom(t)
 	r.shrink(20_000)
@@ -200,7 +199,7 @@ func TestReasonsBeyondReach(t *testing.T) {
 	same(t, "the reasons", want, "[over-budget hidden  tombstoned ]")
 }
 
-// Many who look at a session while somebody speaks in it see it whole.
+// TestShapeIsSharedWhileItGrows checks concurrent readers during appends.
 func TestShapeIsSharedWhileItGrows(t *testing.T) {
 	r, _ := gaugedRoom(t)
 	id := r.longTalk(200)
@@ -225,8 +224,8 @@ func TestShapeIsSharedWhileItGrows(t *testing.T) {
 	}
 }
 
-// What is known of a session of which something was erased, or that is elsewhere
-// now, is forgotten: it is read anew.
+// TestShapeOfAReplacedSession checks that the shape is read again after an erasure or a
+// move.
 func TestShapeOfAReplacedSession(t *testing.T) {
 	const entries = 400
 	r, c := gaugedRoom(t)
@@ -248,7 +247,7 @@ func TestShapeOfAReplacedSession(t *testing.T) {
 	}
 }
 
-// All tags are told, not only those of sessions that somebody looks at.
+// TestTags checks that the tags of all sessions are listed.
 func TestTags(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		for i, tags := range [][]string{{"work"}, {"urgent", "work"}, nil} {

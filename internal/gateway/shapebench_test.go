@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// cpuTime is how long the process has worked.
+// cpuTime returns the CPU time of the process.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
@@ -17,8 +17,8 @@ func cpuTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkLook tells what looking at a session of a hundred thousand entries that
-// was never compacted costs: the first time, again, and when something was added.
+// BenchmarkLook measures reading an uncompacted session of 100,000 entries: the first time,
+// again, and after an append.
 func BenchmarkLook(b *testing.B) {
 	r := fileRoom(b)
 	id := r.longTalk(100_000)

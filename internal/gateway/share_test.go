@@ -8,7 +8,7 @@ import (
 	"firn.dev/wire"
 )
 
-// TestSharedPage: a page has the branch, without what was hidden; or all.
+// TestSharedPage checks that a page has the branch without hidden entries, or all entries.
 func TestSharedPage(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		id := garden(r)

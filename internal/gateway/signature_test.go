@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestSignature holds signatures against the example in GitHub's documentation.
+// TestSignature checks the example in GitHub's documentation.
 func TestSignature(t *testing.T) {
 	const (
 		header = "X-Hub-Signature-256"
@@ -43,7 +43,7 @@ func TestSignature(t *testing.T) {
 	}
 }
 
-// TestNoSecretNoSignature: who has no secret takes nothing for signed.
+// TestNoSecretNoSignature checks that without a secret no signature is accepted.
 func TestNoSecretNoSignature(t *testing.T) {
 	s := NewSignature("X-Hub-Signature-256", "")
 	if s != nil || s.Fits(nil, nil) {

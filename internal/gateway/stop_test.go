@@ -10,7 +10,7 @@ import (
 	"firn.dev/store/memstore"
 )
 
-// slowQueue is a store that takes as long as it likes to store a message that waits.
+// slowQueue is a store that blocks while storing a queued message.
 type slowQueue struct {
 	store.Store
 	begun, let chan struct{}
@@ -24,8 +24,8 @@ func (s *slowQueue) Append(ctx context.Context, id firn.ID, expect store.Pos, en
 	return s.Store.Append(ctx, id, expect, entries...)
 }
 
-// TestStopDoesNotWaitForAnAppend: while a message is being stored, for as long as a
-// cluster may take, the turn can be stopped and the state of the session be asked for.
+// TestStopDoesNotWaitForAnAppend checks that a turn can be stopped and the session state
+// read while a message is being stored, which may take long in a cluster.
 func TestStopDoesNotWaitForAnAppend(t *testing.T) {
 	t.Parallel()
 	st := &slowQueue{memstore.New(memstore.Options{}), make(chan struct{}), make(chan struct{})}
@@ -47,7 +47,7 @@ func TestStopDoesNotWaitForAnAppend(t *testing.T) {
 	if running, _ := d.Load(); running != 1 || len(d.waitingIn("s")) != 0 {
 		t.Errorf("%d turns run, and %v wait", running, d.waitingIn("s"))
 	}
-	d.gate <- struct{}{} // the other one is stopped, or answered if it came later
+	d.gate <- struct{}{} // the other one is stopped, or answered if it arrived later
 	close(st.let)
 	if err := <-stopped; err != nil {
 		t.Error(err)

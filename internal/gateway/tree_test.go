@@ -9,7 +9,7 @@ import (
 	"firn.dev/wire"
 )
 
-// drawn tells a tree in a line for each node, newest first.
+// drawn formats a tree, one line per node, newest first.
 func drawn(nodes []wire.Node) string {
 	var lines []string
 	for _, n := range nodes {
@@ -73,11 +73,11 @@ func TestTree(t *testing.T) {
 				if cursor = page.Cursor; cursor == "" {
 					break
 				}
-				if n == 0 { // others append: older pages stay as they are
+				if n == 0 { // appends do not change older pages
 					r.write(id, body("", &firn.Label{Target: "user-2", Name: ""}))
 				}
 			}
-			// What came meanwhile changes no page but the first.
+			// New entries change only the first page.
 			if limit < 15 {
 				id = garden(r)
 			}

@@ -10,14 +10,14 @@ import (
 	"firn.dev/wire"
 )
 
-// heard is a turn that is listened to.
+// heard records the events of a turn.
 type heard struct {
 	names []string
 	text  string
 	done  chan struct{}
 }
 
-// listenTo says something and listens until it is answered.
+// listenTo sends a message and records events until it is answered.
 func (d *desk) listenTo(turn wire.Turn) *heard {
 	h := &heard{done: make(chan struct{})}
 	go func() {
@@ -36,8 +36,8 @@ func (d *desk) listenTo(turn wire.Turn) *heard {
 	return h
 }
 
-// TestListenersHearTheirOwnTurn lets several talk in one session at once: each
-// hears the turn that answers it, that it waits, and nothing of the others.
+// TestListenersHearTheirOwnTurn checks that concurrent clients of a session each receive
+// the events of their own turn only.
 func TestListenersHearTheirOwnTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
@@ -49,13 +49,13 @@ func TestListenersHearTheirOwnTurn(t *testing.T) {
 		synctest.Wait()
 		fourth := d.listenTo(wire.Turn{Text: "four", Queue: "collect"})
 		synctest.Wait()
-		// Who comes back for a message that waits hears its turn too.
+		// A retry of a queued message receives the events of its turn too.
 		again := d.listenTo(wire.Turn{Text: "two", Queue: "followup", ID: "m2"})
 		synctest.Wait()
 		d.gate <- struct{}{}
 		<-first.done
 		<-d.asked
-		// And who comes back in the middle of its turn hears the rest.
+		// A retry during the turn receives the rest.
 		late := d.listenTo(wire.Turn{Text: "two", Queue: "followup", ID: "m2"})
 		synctest.Wait()
 		for range 5 {
@@ -84,7 +84,7 @@ func TestListenersHearTheirOwnTurn(t *testing.T) {
 	})
 }
 
-// both34 is the answer to what was collected.
+// both34 is the answer to the collected messages.
 const both34 = "re: [While you were busy, this came in.]\n\n[message 1 of 2]\nthree\n\n[message 2 of 2]\nfour"
 
 func count1(names []string, name string) int {
@@ -97,8 +97,8 @@ func count1(names []string, name string) int {
 	return n
 }
 
-// TestSteeringHearsTheTurnThatRuns: what is told to a turn that runs is answered
-// by it, so who says it hears that one.
+// TestSteeringHearsTheTurnThatRuns checks that the sender of a steered message receives the
+// events of the running turn.
 func TestSteeringHearsTheTurnThatRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))

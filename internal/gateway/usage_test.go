@@ -12,7 +12,7 @@ import (
 	"firn.dev/wire"
 )
 
-// bill tells rows in a line.
+// bill formats rows on one line.
 func bill(rows []wire.SpendingRow) string {
 	var out []string
 	for _, r := range rows {
@@ -72,8 +72,8 @@ func TestUsage(t *testing.T) {
 	})
 }
 
-// A tree of forks, each with a turn of its own, costs what the model's ledger
-// says: not more for being copied.
+// TestForksAreNotBilledTwice checks that a tree of forks, each with its own turn, costs as
+// much as the model charged.
 func TestForksAreNotBilledTwice(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		id := got(r.NewSession(r.ctx, wire.NewSession{}))(t).ID
@@ -122,8 +122,8 @@ func TestStatus(t *testing.T) {
 	})
 }
 
-// Rows differ in two things, and what is remembered is what was read: also when
-// something is added, when less is asked for, and in another time zone.
+// TestUsageByTwo checks reports by two dimensions, and that cached results equal new ones
+// after an append, for a shorter period, and in another time zone.
 func TestUsageByTwo(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		other := answers("", "by another")
@@ -161,7 +161,7 @@ func TestUsageByTwo(t *testing.T) {
 	})
 }
 
-// inZone lets days begin where it is midnight in a zone.
+// inZone sets the time zone for days.
 func (r *room) inZone(zone *time.Location) {
 	r.t.Helper()
 	setup := *r.setup.Load()

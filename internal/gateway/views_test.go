@@ -26,7 +26,7 @@ import (
 	"firn.dev/wire"
 )
 
-// room is a gateway with a store to look into.
+// room is a gateway with direct access to its store.
 type room struct {
 	*Gateway
 	t     testing.TB
@@ -36,11 +36,11 @@ type room struct {
 	ctx   context.Context
 }
 
-// price is what the room's models cost for a million tokens.
+// price is the price of the room's models per million tokens.
 var price = provider.Price{Input: 1_000_000, Output: 1_000_000}
 
-// inRooms runs a test on a store in memory, on files, on files with a catalogue,
-// and in a server of NATS.
+// inRooms runs a test on a memory store, on files, on files with a catalog, and on a NATS
+// server.
 func inRooms(t *testing.T, test func(t *testing.T, r *room)) {
 	t.Helper()
 	t.Run("memory", func(t *testing.T) { test(t, newRoom(t, memstore.New(memstore.Options{}), "")) })
@@ -72,8 +72,8 @@ func fileRoom(t testing.TB) *room {
 	return newRoom(t, files, home)
 }
 
-// newRoom makes a gateway whose model answers "re: " and what was said, for two
-// dollars: one in, one out.
+// newRoom returns a gateway whose model answers "re: " and the message, for two dollars:
+// one for input, one for output.
 func newRoom(t testing.TB, st store.Store, home string) *room {
 	t.Helper()
 	r := &room{t: t, st: st, home: home, ctx: t.Context()}
@@ -123,7 +123,7 @@ func newRoom(t testing.TB, st store.Store, home string) *room {
 	return r
 }
 
-// write appends to a session, which begins if it is not there.
+// write appends to a session, which is created if necessary.
 func (r *room) write(id firn.ID, entries ...firn.Entry) {
 	r.t.Helper()
 	if _, err := r.st.Append(r.ctx, id, store.Any, entries...); err != nil {
@@ -131,7 +131,7 @@ func (r *room) write(id firn.ID, entries ...firn.Entry) {
 	}
 }
 
-// begin begins a session with a header and entries.
+// start creates a session with a header and entries.
 func (r *room) start(header firn.Header, entries ...firn.Entry) firn.ID {
 	r.t.Helper()
 	if header.Session == "" {
@@ -144,7 +144,7 @@ func (r *room) start(header firn.Header, entries ...firn.Entry) firn.ID {
 	return header.Session
 }
 
-// says is an entry of the user, answers one of the model that cost two dollars.
+// says returns a user message. answers returns an answer that cost two dollars.
 func says(id, text string) firn.Entry {
 	e := firn.NewEntry(firn.UserText(text).Body)
 	e.ID = firn.EntryID(id)
@@ -160,20 +160,20 @@ func answers(id, text string) firn.Entry {
 	return e
 }
 
-// under puts an entry behind another one than the last.
+// under sets the parent of an entry.
 func under(parent string, e firn.Entry) firn.Entry {
 	e.Parent = firn.EntryID(parent)
 	return e
 }
 
-// body makes an entry of a body.
+// body returns an entry with a body.
 func body(id string, b firn.Body) firn.Entry {
 	e := firn.NewEntry(b)
 	e.ID = firn.EntryID(id)
 	return e
 }
 
-// talk begins a session with some turns: messages u1, u2 …, answers a1, a2 ….
+// talk creates a session with some turns: messages u1, u2 …, answers a1, a2 ….
 func (r *room) talk(turns int) firn.ID {
 	r.t.Helper()
 	var entries []firn.Entry
@@ -183,20 +183,20 @@ func (r *room) talk(turns int) firn.ID {
 	return r.start(firn.Header{}, entries...)
 }
 
-// lecture is a talk in which much is said.
+// lecture is like talk, with long messages.
 func (r *room) lecture(turns int) firn.ID {
 	r.t.Helper()
 	var entries []firn.Entry
 	for i := 1; i <= turns; i++ {
 		much := strings.Repeat(fmt.Sprintf("word %d is a word. ", i), 40)
 		answer := answers(fmt.Sprint("answer-", i), "answer "+much)
-		answer.Body.(*firn.Message).Usage = nil // which would say that it was little
+		answer.Body.(*firn.Message).Usage = nil // it would report a low token count
 		entries = append(entries, says(fmt.Sprint("user-", i), "question "+much), answer)
 	}
 	return r.start(firn.Header{}, entries...)
 }
 
-// busy makes a session look as if a turn was running.
+// busy makes a session appear to have a running turn.
 func (r *room) busy(id firn.ID) (rest func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -208,7 +208,7 @@ func (r *room) busy(id firn.ID) (rest func()) {
 	}
 }
 
-// got gives a value or ends the test.
+// got returns a value or fails the test.
 func got[T any](v T, err error) func(t *testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -219,7 +219,7 @@ func got[T any](v T, err error) func(t *testing.T) T {
 	}
 }
 
-// isKind complains if an error is not a problem of a kind.
+// isKind checks the problem kind of an error.
 func isKind(t *testing.T, what string, err error, kind wire.Kind) {
 	t.Helper()
 	if err == nil {
@@ -234,8 +234,8 @@ func isKind(t *testing.T, what string, err error, kind wire.Kind) {
 	}
 }
 
-// lineIDs are the ids in the lines of entries, with a mark for gaps and
-// headers, and why they are out.
+// lineIDs returns the IDs in the lines of entries, with marks for gaps and headers, and the
+// reasons why they are left out.
 func lineIDs(t *testing.T, items []wire.Entry) string {
 	t.Helper()
 	var out []string
@@ -262,7 +262,7 @@ func lineIDs(t *testing.T, items []wire.Entry) string {
 	return strings.Join(out, " ")
 }
 
-// same complains if two texts differ.
+// same checks that two texts are equal.
 func same(t *testing.T, what, got, want string) {
 	t.Helper()
 	if got != want {
@@ -270,10 +270,9 @@ func same(t *testing.T, what, got, want string) {
 	}
 }
 
-// on a day of a year.
 func day(n int) time.Time { return time.Date(2026, 3, n, 12, 0, 0, 0, time.UTC) }
 
-// at dates an entry.
+// at sets the time of an entry.
 func at(t time.Time, e firn.Entry) firn.Entry {
 	e.Time = t
 	if m, ok := e.Body.(*firn.Message); ok {
@@ -282,7 +281,7 @@ func at(t time.Time, e firn.Entry) firn.Entry {
 	return e
 }
 
-// appendFile adds to a file behind the store's back.
+// appendFile appends to a file without using the store.
 func appendFile(t *testing.T, path, text string) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
@@ -295,7 +294,7 @@ func appendFile(t *testing.T, path, text string) {
 	}
 }
 
-// dice are thrown the same way each time.
+// dice is a deterministic source of randomness.
 type dice struct{ *rand.Rand }
 
 func newDice(seed int) *dice { return &dice{rand.New(rand.NewPCG(uint64(seed), 1))} }

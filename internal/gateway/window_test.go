@@ -13,7 +13,7 @@ import (
 	"firn.dev/wire"
 )
 
-// runsOf tells runs in a line.
+// runsOf formats runs on one line.
 func runsOf(runs []wire.Run) string {
 	var out []string
 	for _, r := range runs {
@@ -54,7 +54,8 @@ func TestWindowWithoutCompaction(t *testing.T) {
 	})
 }
 
-// Results of tools are counted apart, and what they lack is repaired and told.
+// TestWindowWithTools checks that tool results are counted separately, and that missing
+// ones are repaired and reported.
 func TestWindowWithTools(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		call := answers("answer-1", "let me see")

@@ -24,8 +24,8 @@ const (
 
 // Course returns the turns of the head's branch, each with the tokens it added, its usage,
 // and the size of the window at its end. All numbers except the usage are estimates. A
-// session is read once; later calls read only what was appended. Of a session longer than
-// 256 MB only the end is read.
+// session is read once; later calls read only new entries. Of a session longer than 256 MB
+// only the end is read.
 func (v *View) Course(ctx context.Context, id firn.ID) (wire.Course, error) {
 	out := wire.Course{Session: id, Step: 1, Episodes: []wire.Episode{}}
 	if err := v.MustBe(ctx, id); err != nil {

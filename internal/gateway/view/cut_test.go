@@ -22,12 +22,12 @@ import (
 	"firn.dev/wire"
 )
 
-// mostSteps is how many times one request may ask the store for something or take a
-// record from it. The session of the test has 16 lines.
+// mostSteps is the maximum number of store operations and records per request. The session
+// of the test has 16 lines.
 const mostSteps = 3000
 
-// counted is a store that counts the steps of a request, and panics if there are too
-// many: a loop that ignores errors would not end otherwise.
+// counted is a store that counts the steps of a request and panics if there are too many,
+// to stop a loop that ignores errors.
 type counted struct {
 	store.Store
 	request string
@@ -64,10 +64,10 @@ func (c *counted) List(ctx context.Context, q store.Query) iter.Seq2[store.Info,
 	return c.Store.List(ctx, q)
 }
 
-// TestCutAnywhereIsReadInSteps asks for everything that is shown of a session that is
-// cut off at every byte: no reader waits for progress that cannot come. The same view
-// sees the file grow, and a new one sees it as it is. Sessions of other tools are read
-// in place; of them every 41st cut is tried.
+// TestCutAnywhereIsReadInSteps makes all requests on a session truncated at every byte: no
+// reader may wait for progress that cannot happen. One view sees the file grow, and a new
+// one sees it as it is. For sessions of other tools, which are read in place, every 41st
+// cut is tried.
 func TestCutAnywhereIsReadInSteps(t *testing.T) {
 	t.Parallel()
 	t.Run("files", func(t *testing.T) {
@@ -108,7 +108,7 @@ func cutAnywhere(t *testing.T, step int, writer, reader func(home string) (store
 	}
 }
 
-// sample makes a session with entries of all kinds, and returns its id.
+// sample creates a session with entries of all kinds and returns its ID.
 func sample(t *testing.T, home string, writer func(string) (store.Store, error)) firn.ID {
 	t.Helper()
 	st, err := writer(home)
@@ -123,10 +123,10 @@ func sample(t *testing.T, home string, writer func(string) (store.Store, error))
 		if id == "" {
 			id = asked
 		}
-		if _, err := st.Append(t.Context(), id, store.Any, e); err != nil && !errors.Is(err, firn.ErrUnsupported) && !errors.Is(err, firn.ErrNotFound) { // some tools keep no ids
+		if _, err := st.Append(t.Context(), id, store.Any, e); err != nil && !errors.Is(err, firn.ErrUnsupported) && !errors.Is(err, firn.ErrNotFound) { // some tools keep no IDs
 			t.Fatal(err)
 		}
-		for info, err := range st.List(t.Context(), store.Query{}) { // a tool may give it another id
+		for info, err := range st.List(t.Context(), store.Query{}) { // a tool may assign another ID
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -150,7 +150,7 @@ func sample(t *testing.T, home string, writer func(string) (store.Store, error))
 	return id
 }
 
-// transcript finds the only transcript in a home.
+// transcript returns the only transcript in a home.
 func transcript(t *testing.T, home string) (path string) {
 	t.Helper()
 	err := filepath.WalkDir(home, func(name string, e fs.DirEntry, err error) error {
@@ -168,7 +168,7 @@ func transcript(t *testing.T, home string) (path string) {
 	return path
 }
 
-// cut is a home with one file of a session, and what is shown of it.
+// cut is a home with one session file and its view.
 type cut struct {
 	t     *testing.T
 	id    firn.ID
@@ -195,8 +195,8 @@ func newCut(t *testing.T, id firn.ID, home string, reader func(string) (store.St
 
 func (c *cut) close() { _ = c.store.Store.Close() }
 
-// askAll makes every request that reads the session. What is answered is the matter of
-// other tests: here each one has to end.
+// askAll makes every request that reads the session. Results are not checked: every request
+// must end.
 func (c *cut) askAll(state string) {
 	v, ctx := c.view, c.t.Context()
 	ask := func(name string, f func()) {
@@ -227,7 +227,7 @@ func (c *cut) askAll(state string) {
 	ask("usage", func() { _, _ = v.Usage(ctx, UsageQuery{}) })
 }
 
-// pages asks for one page after the other.
+// pages requests all pages.
 func (c *cut) pages(q EntryQuery) {
 	for {
 		page, err := c.view.Entries(c.t.Context(), c.id, q)

@@ -16,8 +16,7 @@ import (
 	"firn.dev/wire"
 )
 
-// holed is a store without files that cannot read some entries, for a reason that
-// no reader knows.
+// holed is a store without files that cannot read some entries, for an unknown reason.
 type holed struct {
 	store.Store
 	lost map[firn.EntryID]bool
@@ -44,10 +43,9 @@ func (h *holed) ReadBack(ctx context.Context, id firn.ID, before store.Pos) iter
 	return h.hole(h.Store.ReadBack(ctx, id, before))
 }
 
-// TestAnyDamageOfAnyStore pages through a session of a store that keeps no files, of
-// which entries are lost for a reason that is not known, with pages of every size: in
-// every view and direction each lost place is told once, between its neighbours, and
-// each other entry once. Places that follow each other are one.
+// TestAnyDamageOfAnyStore pages through a session with lost entries, with all page sizes:
+// in every view and direction, each lost place and each entry occurs once and in order.
+// Adjacent places are merged.
 func TestAnyDamageOfAnyStore(t *testing.T) {
 	mem := memstore.New(memstore.Options{})
 	st := &holed{Store: mem, lost: map[firn.EntryID]bool{"e03": true, "e06": true, "e07": true, "e10": true}}
@@ -88,8 +86,8 @@ func TestAnyDamageOfAnyStore(t *testing.T) {
 	}
 }
 
-// paged reads all pages and tells the entries, oldest first, with a mark for each
-// place that was not read.
+// paged reads all pages and returns the entries, oldest first, with a mark for each
+// unreadable place.
 func paged(t *testing.T, v *View, id firn.ID, q EntryQuery) string {
 	t.Helper()
 	var words []string

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// gallery is a view with a store to write to, and a model whose window is small.
+// gallery is a view on a writable store, with a model with a small window.
 type gallery struct {
 	*View
 	t  *testing.T
@@ -44,7 +44,7 @@ func newGallery(t *testing.T) *gallery {
 	return &gallery{View: v, t: t, st: st}
 }
 
-// begin begins another session.
+// createSession creates another session.
 func (d *gallery) createSession(entries ...firn.Entry) {
 	d.id = firn.NewID()
 	d.write(append([]firn.Entry{{Body: &firn.Header{Session: d.id, Agent: "main"}}}, entries...)...)
@@ -57,7 +57,7 @@ func (d *gallery) write(entries ...firn.Entry) {
 	}
 }
 
-// turns writes turns with a tool call each, from one up to another.
+// turns appends a range of turns with a tool call each.
 func (d *gallery) turns(from, to int) {
 	d.t.Helper()
 	var batch []firn.Entry
@@ -71,13 +71,13 @@ func (d *gallery) turns(from, to int) {
 	d.write(batch...)
 }
 
-// called gives an entry its id.
+// called sets the ID of an entry.
 func called(id string, e firn.Entry) firn.Entry {
 	e.ID = firn.EntryID(id)
 	return e
 }
 
-// need ends the test if something failed.
+// need fails the test on an error.
 func need[T any](v T, err error) func(t *testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -88,7 +88,8 @@ func need[T any](v T, err error) func(t *testing.T) T {
 	}
 }
 
-// What is told of a long session from its end is what is told of all of it.
+// TestProspectOfTheEnd checks that reading only the end of a long session gives the same
+// result as reading all of it.
 func TestProspectOfTheEnd(t *testing.T) {
 	d := newGallery(t)
 	d.createSession(called("m1", firn.NewEntry(&firn.ThinkingChange{Level: "high"})), called("v1", firn.NewEntry(&firn.Custom{Type: firn.VerboseType, Data: json.RawMessage(`{"level":"on"}`)})))
@@ -106,7 +107,7 @@ func TestProspectOfTheEnd(t *testing.T) {
 			t.Errorf("%s: the window begins otherwise", what)
 		}
 	}
-	need(d.Course(t.Context(), d.id))(t) // so that the shape is known
+	need(d.Course(t.Context(), d.id))(t) // makes the shape known
 	check("as it is")
 	if p := need(d.prospect(t.Context(), d.id))(t); !p.cut || len(p.read) > 3000 {
 		t.Errorf("%d entries were read of it", len(p.read))
@@ -129,8 +130,8 @@ func TestProspectOfTheEnd(t *testing.T) {
 	}
 }
 
-// Shapes are kept within the bytes that are kept of sessions in all, and those
-// that were asked for last.
+// TestShapesAreBounded checks that the cache of shapes is bounded and keeps the most
+// recently used.
 func TestShapesAreBounded(t *testing.T) {
 	d := newGallery(t)
 	var ids []firn.ID

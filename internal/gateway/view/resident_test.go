@@ -8,8 +8,8 @@ import (
 	"firn.dev/window"
 )
 
-// TestTailsCountWhatIsCarried: what an import carried along takes room in memory like
-// the words themselves, and a path that has too much of it is not kept.
+// TestTailsCountWhatIsCarried checks that extra fields of imported entries count toward the
+// size, and that a path that is too large is not cached.
 func TestTailsCountWhatIsCarried(t *testing.T) {
 	carried := firn.Fields{{Name: "origin", Value: bytes.Repeat([]byte("1"), 1000)}}
 	entry := firn.NewEntry(firn.UserText("hello").Body)

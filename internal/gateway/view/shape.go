@@ -16,8 +16,8 @@ import (
 const mostShaped = 256 << 20
 
 // Shape is the structure of a session without content: the positions of the entries, their
-// parents and their weights. A session is read once; later calls read only what was
-// appended. A shape can be discarded at any time.
+// parents and their weights. A session is read once; later calls read only new entries. A
+// shape can be discarded at any time.
 type Shape struct {
 	id firn.ID
 	// mu is held for reading while the shape is in use.

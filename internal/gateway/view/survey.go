@@ -21,9 +21,9 @@ const (
 	smallSession = 1 << 20
 )
 
-// survey collects what the entries after a page say about it: the head's branch, the
-// compaction in force, labels and tombstones. It is read from the end down to the page, so
-// the cost of the first page does not depend on the length of the session.
+// survey collects the information about a page that is in later entries: the head's branch,
+// the compaction in force, labels and tombstones. It is read from the end down to the page,
+// so the cost of the first page does not depend on the length of the session.
 type survey struct {
 	// branch is the state of the walk along the head's branch.
 	branch walkStart

@@ -23,7 +23,7 @@ const (
 	BySession = "session"
 )
 
-// Limits of what is read for a report. Beyond them it is marked as partial.
+// Read limits of a report. Beyond them it is marked as partial.
 const (
 	mostSpenders  = 10_000
 	mostSpendings = 2_000_000
@@ -161,8 +161,8 @@ func (q *UsageQuery) whole() bool {
 	return plain(q.By) && plain(q.And)
 }
 
-// entries calls tell for the usage of each entry since a time, newest first.
-func (s *spending) entries(ctx context.Context, info *store.Info, since time.Time, tell func(at time.Time, model string, c wire.Counters)) error {
+// entries calls report for the usage of each entry since a time, newest first.
+func (s *spending) entries(ctx context.Context, info *store.Info, since time.Time, report func(at time.Time, model string, c wire.Counters)) error {
 	for rec, err := range s.v.Store.ReadBack(ctx, info.ID, store.End) {
 		if err != nil {
 			return fmt.Errorf("add up what session %s used: %w", info.ID, err)
@@ -183,7 +183,7 @@ func (s *spending) entries(ctx context.Context, info *store.Info, since time.Tim
 		}
 		var c agent.Counters
 		if c.Add(e); c.Answers > 0 {
-			tell(e.Time, modelOf(&e), countersOf(c))
+			report(e.Time, modelOf(&e), countersOf(c))
 		}
 	}
 	return nil

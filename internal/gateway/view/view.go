@@ -3,7 +3,7 @@
 //
 // The cost of a [View] method depends on the result, not on the length of the session. It
 // reads a session from its end as far as necessary and caches the structure of the rest,
-// the [Shape], within a memory limit; later calls read only what was appended.
+// the [Shape], within a memory limit; later calls read only new entries.
 package view
 
 import (

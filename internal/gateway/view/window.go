@@ -18,10 +18,10 @@ import (
 // mostItems is the maximum number of messages returned for a window.
 const mostItems = 2000
 
-// Window returns the next request to the session's model: its messages, their size, and
-// what is left out and why. If the agent or model does not exist, it is computed for an
-// unknown model. Injected content is that for the last user message, within the bounds of
-// the context (agent.WithBounds); the next message may recall other content.
+// Window returns the next request to the session's model: its messages and their size, the
+// omitted entries and the reasons. If the agent or model does not exist, it is computed for
+// an unknown model. Injected content is that for the last user message, within the bounds
+// of the context (agent.WithBounds); the next message may recall other content.
 //
 // If as is not empty, the encoded request is included: "model" means the session's own
 // model, a provider name one of its models, provider/model that one.
