@@ -15,8 +15,8 @@ import (
 	"firn.dev/window"
 )
 
-// TestFile compacts a file twenty times: what was in it stays, byte for byte,
-// and undoing all of it gives back the first window.
+// TestFile checks that compacting a file twenty times preserves its previous content byte
+// for byte, and that undoing all of them restores the first window.
 func TestFile(t *testing.T) {
 	const size = 16_000
 	home := t.TempDir()

@@ -120,8 +120,8 @@ func usable(t testing.TB, st store.Store, limit int64) {
 	}
 }
 
-// sameWindow compares what a model is sent; what was reported of it counts no
-// more once something was hidden.
+// sameWindow compares the messages of two windows. The reported usage is ignored, since it
+// no longer applies after entries were hidden.
 func sameWindow(t rapid.TB, want, got window.Window) {
 	t.Helper()
 	opts := cmp.Options{
@@ -144,8 +144,8 @@ func info(size int64) provider.Info {
 	return provider.Info{Spec: provider.Spec{Window: size, MaxOutput: 8192, Price: provider.Price{Input: 1, Output: 2}}}
 }
 
-// echo is a summariser that says something sound: the headings, and the first
-// file that it finds in what it is asked.
+// echo returns a summarizer with valid answers: the headings, and the first file name in
+// its prompt.
 func echo(size int64) *scripted.Model {
 	var m *scripted.Model
 	m = scripted.Func(info(size), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {

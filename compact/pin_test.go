@@ -21,8 +21,8 @@ func sent(t *testing.T, st store.Store) string {
 	return asked(provider.Request{Window: build(t, st)})
 }
 
-// TestPins lets twenty compactions with a summariser of no use leave what was
-// pinned, and what was asked for first, as they are.
+// TestPins checks that pins and the first request survive twenty compactions with a useless
+// summarizer.
 func TestPins(t *testing.T) {
 	const size = 16_000
 	const rule = "Never touch  the \"legacy\" folder;\n\tuse tabs – always. <b>&amp;</b> 日本 \u2028 end"

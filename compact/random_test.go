@@ -20,9 +20,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestRandom does random things to a session, in random order. Whatever
-// happens, what was written stays, providers take the window, a compaction
-// fits, and undoing it gives the window back.
+// TestRandom applies random operations to a session. Written entries must stay, providers
+// must accept the window, compactions must fit, and undoing one must restore the window.
 func TestRandom(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		w := &world{T: t, st: memstore.New(memstore.Options{}), size: rapid.SampledFrom([]int64{2_000, 8_000}).Draw(t, "window")}
@@ -41,7 +40,7 @@ func TestRandom(t *testing.T) {
 	})
 }
 
-// world is a session and what was seen of it.
+// world is a session and its expected state.
 type world struct {
 	*rapid.T
 	st   *memstore.Store
@@ -211,7 +210,7 @@ func (w *world) redo(t *rapid.T) {
 	}
 }
 
-// check holds what must always be true.
+// check verifies the invariants.
 func (w *world) check(t *rapid.T) {
 	entries := w.entries()
 	if len(w.log) > 0 && !reflect.DeepEqual(w.log, entries[:len(w.log)]) {
@@ -258,8 +257,8 @@ func checkPlan(t *testing.T, entries []firn.Entry, plan Plan) {
 	if len(plan.Kept) > 0 && (plan.FirstKept != entries[first].ID || plan.Kept[0].ID != plan.FirstKept) || len(plan.Kept) == 0 && plan.FirstKept != "" {
 		t.Fatalf("first kept is %q", plan.FirstKept)
 	}
-	// A pair is what stands in one window as one: a window of what is kept must
-	// not have results more without a call than the window of all.
+	// The window of the kept entries must not have more results without a call than the
+	// window of all entries.
 	if all, kept := orphans(entries), orphans(entries[first:]); kept > all {
 		t.Fatalf("%d results without a call behind the cut, %d in all", kept, all)
 	}
@@ -280,8 +279,8 @@ func orphans(entries []firn.Entry) int {
 	return n
 }
 
-// invent makes entries of bytes: what is in the lower four bits says what, the
-// upper four which or how long.
+// invent makes entries from bytes: the lower four bits select the kind, the upper four the
+// variant or length.
 func invent(data []byte) []firn.Entry {
 	var entries []firn.Entry
 	for _, b := range data[:min(len(data), 300)] {

@@ -126,7 +126,7 @@ func TestList(t *testing.T) {
 	}
 }
 
-// busy is a store in which somebody else speaks before each append.
+// busy is a store with another writer that appends before each append.
 type busy struct {
 	store.Store
 	speak func()
@@ -201,8 +201,8 @@ func TestBrokenStore(t *testing.T) {
 	sameWindow(t, before, build(t, mem))
 }
 
-// TestUndoReadsWhatIsLive undoes the compaction in force of a long session, by its name and
-// without: nobody reads the session from its beginning for that.
+// TestUndoReadsWhatIsLive checks that undoing the compaction in effect, with and without
+// its ID, does not read a long session from its start.
 func TestUndoReadsWhatIsLive(t *testing.T) {
 	const size = 16_000
 	st := open(t, talk(200, 1000)...)
@@ -227,7 +227,7 @@ func TestUndoReadsWhatIsLive(t *testing.T) {
 	}
 }
 
-// fromTheEnd is a store that nobody may read from the beginning.
+// fromTheEnd is a store that fails if it is read from the start.
 type fromTheEnd struct {
 	store.Store
 	t *testing.T

@@ -116,7 +116,7 @@ func FuzzBuild(f *testing.F) {
 	})
 }
 
-// rounds is how often a test does what it does, and how often with -short.
+// rounds returns the number of repetitions of a test, normally and with -short.
 func rounds(full, short int) int {
 	if testing.Short() {
 		return short
@@ -180,9 +180,8 @@ func busySession(records int) log {
 	return l
 }
 
-// A session cut behind any of its records, as a crash cuts it, gives a valid
-// window for every provider, and nothing of what was said is missing but calls
-// and results that were cut apart.
+// TestCutAnywhere checks that a session truncated after any record gives a valid window for
+// every provider that lacks only separated calls and results.
 func TestCutAnywhere(t *testing.T) {
 	l := busySession(500)
 	for cut := 1; cut <= len(l); cut += 500 / rounds(500, 40) {

@@ -22,7 +22,7 @@ func (l *log) add(e firn.Entry) {
 	*l = append(*l, firn.NewRecord(at, at+10, e))
 }
 
-// back reads the log newest first and counts what was asked for.
+// back reads the log newest first and counts the records read.
 func (l log) back(read *int) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
 		for _, rec := range slices.Backward(l) {
@@ -34,8 +34,8 @@ func (l log) back(read *int) iter.Seq2[firn.Record, error] {
 	}
 }
 
-// parse makes a log of lines such as "a < b compaction keep=c": an entry a
-// under b. "a" alone is a root, "a < ?" tells no parent, "!" is a gap.
+// parse makes a log from lines such as "a < b compaction keep=c": an entry a with parent b.
+// "a" alone is a root, "a < ?" has no parent field, "!" is a gap.
 func parse(text string) log {
 	var l log
 	for line := range strings.Lines(text) {
@@ -95,7 +95,7 @@ func userBody(text string) *firn.Message {
 	return &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: text}}}
 }
 
-// ids joins what a path holds.
+// ids joins the IDs of the entries.
 func ids(entries []firn.Entry) string {
 	var b strings.Builder
 	for i, e := range entries {

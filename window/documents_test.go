@@ -13,7 +13,7 @@ import (
 	"firn.dev/window/windowtest"
 )
 
-// documentOf makes a part with a document, with members that nobody knows.
+// documentOf returns a part with a document and unknown members.
 func documentOf(title, source string) firn.OpaquePart {
 	return firn.OpaquePart{Type: "document", Raw: json.RawMessage(fmt.Sprintf(`{"type":"document","title":%q,"x":1,"source":%s}`, title, source))}
 }

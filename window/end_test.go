@@ -10,7 +10,8 @@ import (
 	"firn.dev/window"
 )
 
-// The end of a path is the end of what was read, however little of it is live.
+// TestCollectTellsTheEnd checks that the end of a path is the end of the log, however
+// little of it is live.
 func TestCollectTellsTheEnd(t *testing.T) {
 	for _, tt := range []struct {
 		name, log string
@@ -37,7 +38,8 @@ func TestCollectTellsTheEnd(t *testing.T) {
 	}
 }
 
-// Whoever collects can append if nobody spoke since, and follow what comes.
+// TestPathEndIsAPositionOfTheStore checks that a collected path can be appended to if there
+// were no other appends, and followed.
 func TestPathEndIsAPositionOfTheStore(t *testing.T) {
 	ctx, st, id := t.Context(), memstore.New(memstore.Options{}), firn.NewID()
 	collect := func() window.Path {

@@ -10,8 +10,8 @@ import (
 	"firn.dev/window"
 )
 
-// An agent crashed while a tool ran. The window that is built from its log is
-// valid all the same, and tells what was done about it.
+// An agent crashed while a tool ran. The window built from its log is still valid and lists
+// the repairs.
 func ExampleBuild() {
 	entries := []firn.Entry{
 		{Body: &firn.Header{Session: "demo", Version: 3}},

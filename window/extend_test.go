@@ -14,8 +14,7 @@ import (
 	"firn.dev/window"
 )
 
-// TestExtend appends to a path what was appended to the session, and compares
-// with collecting it anew.
+// TestExtend checks that extending a path with appended entries equals collecting it again.
 func TestExtend(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		st := memstore.New(memstore.Options{})

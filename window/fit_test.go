@@ -10,20 +10,20 @@ import (
 	"firn.dev/window"
 )
 
-// sketch makes a path of words, each an entry whose id is the word. The first
-// letter tells what it is; all that is sent has ten tokens.
+// sketch makes a path from words, each an entry with the word as its ID. The first letter
+// is the kind; every sent entry has ten tokens.
 //
-//	u the user says something       a the assistant says something
-//	c the assistant calls the tool run; the rest of the word is the call's id
-//	r the result of that call       i a message of the user that brings it
+//	u a user message                a an assistant message
+//	c the assistant calls the tool run; the rest of the word is the call's ID
+//	r the result of that call       i a user message with the result
 //	n a note of a program           s a command of the user
-//	b a summary of another branch   k a compaction, which counts if it is the last
-//	l a label  t a title            y a message of role system
-//	f an answer that failed         e an answer with nothing in it but thinking
-//	o an answer of blanks           m a note that brings the result of a call
+//	b a summary of another branch   k a compaction, in effect if it is the last
+//	l a label  t a title            y a system message
+//	f a failed answer               e an answer with only thinking
+//	o an answer of blanks           m a note with the result of a call
 //	p an answer that is a picture
 //
-// A sign = and a number behind a word makes it that many tokens.
+// A suffix = and a number set the number of tokens.
 func sketch(text string) window.Path {
 	var p window.Path
 	for _, word := range strings.Fields(text) {
@@ -180,8 +180,8 @@ func TestFitCounter(t *testing.T) {
 	check(t, "thirteen letters", ids(p.Fit(13, letters{}).Entries), "e3")
 }
 
-// What is left out is told behind what was not collected, in the order it was
-// done, and the path that it was left out of does not learn of it.
+// TestOutOfSeveral checks that omissions are listed after the uncollected entries, in
+// order, and that the original path is unchanged.
 func TestOutOfSeveral(t *testing.T) {
 	p := sketch("u1 a1 u2 a2 u3 a3")
 	p.Out = append(make([]window.Omission, 0, 8), window.Omission{Why: window.Compacted, Count: -1, Before: 7})
@@ -231,7 +231,8 @@ func TestReportedOfWhatIsLeft(t *testing.T) {
 	}
 }
 
-// What was reported before something was hidden stays untrue.
+// TestReportedStaysUntrue checks that usage reported before entries were hidden stays
+// invalid.
 func TestReportedStaysUntrue(t *testing.T) {
 	p := collectLog(t, parse("s header\n a\n x < a\n y < x\n b < y used=100\n t < a hide=a\n c < b\n d < c"))
 	check(t, "collected", window.Build(p, window.Options{}).Tokens.Reported, 0)

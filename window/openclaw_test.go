@@ -133,7 +133,7 @@ func TestOpenClawCallIDs(t *testing.T) {
 	for _, c := range cases.Strict9 {
 		check(t, "strict9 id of "+c[0], one("mistral", c[0]), c[1])
 	}
-	// The names of the tools in the golden tell the ids that went in.
+	// The tool names in the golden file contain the original IDs.
 	for profile, want := range map[string][]clawMessage{"gemini": cases.Mapped, "mistral": cases.Mapped9} {
 		in := clawItems(t, want)
 		for i := range in {

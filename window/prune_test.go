@@ -234,7 +234,6 @@ func TestPrune(t *testing.T) {
 	}
 }
 
-// What is around a result stays, and what may not be touched is not.
 func TestPruneTouchesOnlyResults(t *testing.T) {
 	long := strings.Repeat("y", 5000)
 	picture := resultBody("2", "see", long)
@@ -262,7 +261,8 @@ func TestPruneTouchesOnlyResults(t *testing.T) {
 	check(t, "failed", fmt.Sprint(result(5).CallID, result(5).IsError, string(result(5).Details)), `3true{"d":1}`)
 }
 
-// What is shortened once is not shortened again, though it still is too long.
+// TestPruneTwice checks that a shortened result is not shortened again even if it is still
+// too long.
 func TestPruneTwice(t *testing.T) {
 	settings := window.Pruning{SoftTrim: window.SoftTrim{MaxChars: 10, HeadChars: 60, TailChars: 60}}
 	once := busy(3, 10000).Prune(settings, 100)

@@ -15,17 +15,16 @@ import (
 
 var update = flag.Bool("update", false, "write what the rules do into testdata/rules, to be read before it is kept")
 
-// ruleCase is one case of a file in testdata/rules: what goes in, what comes
-// out, and what was noted.
+// ruleCase is one case of a file in testdata/rules: the input, the output and the repairs.
 type ruleCase struct {
 	name, head, in, out string
 }
 
-// TestRules runs the cases of testdata/rules. Each begins with a line
+// TestRules runs the cases of testdata/rules. Each starts with a line
 //
-//	== what it shows | rule of profile | ask
+//	== description | rule of profile | ask
 //
-// then the messages, a line =>, the messages that come out, and the repairs.
+// then the messages, a line =>, the resulting messages, and the repairs.
 func TestRules(t *testing.T) {
 	files, err := filepath.Glob("testdata/rules/*.txt")
 	if err != nil || len(files) == 0 {

@@ -21,7 +21,7 @@ type shrink struct {
 	leaves bool
 }
 
-// failer is what a check needs of a test, or of one round of it.
+// failer is the part of testing.TB that a check needs.
 type failer interface {
 	Helper()
 	Fatalf(format string, args ...any)
@@ -90,15 +90,15 @@ func verifyShrunk(t failer, s shrink, p window.Path) window.Path {
 	return got
 }
 
-// differences counts what is gone and what is shorter. The rest stands in the
-// same order.
+// differences counts the removed and the shortened entries. The rest must be in the same
+// order.
 func differences(t failer, s shrink, p, got window.Path) (gone, short int) {
 	t.Helper()
 	k := 0
 	for _, e := range p.Entries {
 		if k == len(got.Entries) || got.Entries[k].ID != e.ID {
 			gone++
-			if len(newResultItem(e, window.Profile{})) == 0 {
+			if len(itemsOf(e, window.Profile{})) == 0 {
 				t.Fatalf("%s left out %s, which is not sent", s.name, e.ID)
 			}
 			continue
@@ -117,14 +117,14 @@ func differences(t failer, s shrink, p, got window.Path) (gone, short int) {
 	return gone, short
 }
 
-// alone returns what is sent of an entry if there is no other.
-func newResultItem(e firn.Entry, profile window.Profile) []window.Item {
+// itemsOf returns the items of a single entry.
+func itemsOf(e firn.Entry, profile window.Profile) []window.Item {
 	return window.Build(window.Path{Entries: []firn.Entry{e}}, window.Options{Profile: profile}).Items
 }
 
 func size(e firn.Entry) int64 {
 	n := int64(0)
-	for _, it := range newResultItem(e, window.Profile{}) {
+	for _, it := range itemsOf(e, window.Profile{}) {
 		n += letters{}.CountMessage(&it.Message)
 		for _, part := range it.Message.Parts {
 			if r, ok := part.(firn.ToolResult); ok {
@@ -142,8 +142,8 @@ func size(e firn.Entry) int64 {
 	return n
 }
 
-// verifyReport checks that a size is believed only if nothing before the
-// answer that told it was changed.
+// verifyReport checks that a reported size is used only if nothing before the reporting
+// answer was changed.
 func verifyReport(t failer, s shrink, p, got window.Path) {
 	t.Helper()
 	if window.Build(got, window.Options{}).Tokens.Reported == 0 {
@@ -151,7 +151,7 @@ func verifyReport(t failer, s shrink, p, got window.Path) {
 	}
 	for i := range got.Entries {
 		if m, ok := got.Entries[i].Body.(*firn.Message); ok && m.Usage != nil && m.Usage.Context() > 0 {
-			return // the first that may have told it: all before it is as it was
+			return // the first candidate: everything before it is unchanged
 		}
 		if got.Entries[i].Body != p.Entries[i].Body {
 			t.Fatalf("%s changed %s, and a size is reported", s.name, p.Entries[i].ID)
@@ -177,8 +177,8 @@ func verifyPairs(t failer, p, got window.Path) {
 	}
 }
 
-// Whatever is done to a path to make it smaller, in whatever order, every
-// provider takes what is left, and no call is parted from its result.
+// TestShrunkIsAlwaysValid applies the shrinking methods in any order and checks that every
+// provider accepts the result and no call is separated from its result.
 func TestShrunkIsAlwaysValid(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := collectLog(t, drawChoices(rt, "session", 1500).session())
@@ -196,7 +196,7 @@ func verifyShrinks(t failer, p window.Path, c *choices) {
 	verifyPairs(t, p, got)
 }
 
-// trait is what a test finds out of an entry by asking for its window.
+// trait is a property of an entry, determined by building its window.
 type trait struct {
 	sent, opening, speaks, result bool
 }
@@ -204,7 +204,7 @@ type trait struct {
 func traitsOf(entries []firn.Entry) []trait {
 	traits := make([]trait, len(entries))
 	for i, e := range entries {
-		items := newResultItem(e, window.Profile{})
+		items := itemsOf(e, window.Profile{})
 		if len(items) == 0 {
 			continue
 		}
@@ -214,7 +214,7 @@ func traitsOf(entries []firn.Entry) []trait {
 		traits[i].sent = true
 		traits[i].result = m.Role == firn.RoleToolResult || carries
 		traits[i].opening = ok && said.Role == firn.RoleUser && !carries
-		for _, it := range newResultItem(e, window.OpenAIChat()) {
+		for _, it := range itemsOf(e, window.OpenAIChat()) {
 			traits[i].speaks = traits[i].speaks || m.Role == firn.RoleAssistant && it.Message.Role == firn.RoleAssistant
 		}
 	}
@@ -286,8 +286,7 @@ func without(entries []firn.Entry, gone map[int]bool) []firn.Entry {
 	return kept
 }
 
-// Fit keeps what the slow way keeps, so that the budget is kept whenever what
-// must stay leaves room.
+// TestFitIsWhatItSays compares Fit with a slow reference implementation.
 func TestFitIsWhatItSays(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := collectLog(t, drawChoices(rt, "session", 600).session())
@@ -298,7 +297,7 @@ func TestFitIsWhatItSays(t *testing.T) {
 	})
 }
 
-// Limit keeps what the slow way keeps.
+// TestLimitIsWhatItSays compares Limit with a slow reference implementation.
 func TestLimitIsWhatItSays(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := collectLog(t, drawChoices(rt, "session", 600).session())
@@ -325,7 +324,8 @@ func TestLimitIsWhatItSays(t *testing.T) {
 	})
 }
 
-// What the rules add to a path that fits is a few words for each repair.
+// TestFitLeavesLittleToTheRules checks that rules add only a few words per repair to a path
+// that fits.
 func TestFitLeavesLittleToTheRules(t *testing.T) {
 	const words = 64 // tokens
 	p := collectLog(t, busySession(500))

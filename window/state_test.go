@@ -77,7 +77,6 @@ func TestStateAndChosen(t *testing.T) {
 	}
 }
 
-// What a compaction carries is what the next reader understands.
 func TestStateSurvivesACompaction(t *testing.T) {
 	want := firn.State{Provider: "p", Model: "m", ThinkingLevel: "low", Verbose: "full"}
 	details, err := json.Marshal(map[string]any{"state": want})

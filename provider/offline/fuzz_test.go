@@ -61,7 +61,7 @@ func randomRequest(r *rand.Rand, info provider.Info) provider.Request {
 		path.Entries = append(path.Entries, randomEntry(r, i))
 	}
 	options := window.Options{System: randomSaying(r)}
-	if r.IntN(5) > 0 { // a window that nobody made fit must not hurt either
+	if r.IntN(5) > 0 { // windows that do not fit a profile must be handled too
 		options.Profile, options.Ask = info.Profile, info.Ask()
 	}
 	if r.IntN(2) == 0 {
@@ -81,8 +81,8 @@ func randomRequest(r *rand.Rand, info provider.Info) provider.Request {
 	return req
 }
 
-// checkRandom asks twice about a random window: there is one end, the answer
-// fits, calls are only of what is offered, and nothing depends on luck.
+// checkRandom sends a random window twice and checks that there is one end, the answer
+// fits, only available tools are called, and the result is deterministic.
 func checkRandom(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 7))
 	m := New(Options{Window: []int64{0, 10, 100, 500}[r.IntN(4)]})

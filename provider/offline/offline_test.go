@@ -31,9 +31,8 @@ func TestContract(t *testing.T) {
 
 var update = flag.Bool("update", false, "write the answers that come out")
 
-// Each file is a set of cases: a conversation as package digest writes it, an
-// arrow, and what the model streams. The comment says what for, and which tools
-// it is offered.
+// Each file is a set of cases: a conversation in the format of package digest, an arrow,
+// and the streamed answer. The comment describes the purpose and the available tools.
 func TestGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(files) == 0 {
@@ -67,7 +66,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// setting is what the cases of a file have in common.
+// setting holds the common parameters of the cases of a file.
 type setting struct {
 	tools     []provider.Tool
 	purpose   provider.Purpose
@@ -179,7 +178,7 @@ func play(t testing.TB, m *Model, req provider.Request) string {
 	return b.String()
 }
 
-// ask asks and checks what must be true of every answer.
+// ask sends a request and checks the invariants of every answer.
 func ask(t testing.TB, m *Model, req provider.Request) (firn.Message, error) {
 	t.Helper()
 	var draft provider.Draft
@@ -271,7 +270,8 @@ func TestDelayEndsWithContext(t *testing.T) {
 	})
 }
 
-// The whole way: a tool is called, its result told, and then quoted.
+// TestDeterministic covers a whole conversation: a tool is called, its result reported, and
+// then quoted.
 func TestDeterministic(t *testing.T) {
 	req := setting{tools: offer("now", "calc", "recall")}.request("[User]: my name is Ada\n\n[Assistant]: ok\n\n[User]: what is 2+3 and what time is it")
 	first := play(t, New(Options{}), req)

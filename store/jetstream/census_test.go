@@ -23,8 +23,8 @@ var (
 	_ fulltext.Source = (*jetstream.Store)(nil)
 )
 
-// census returns how all sessions stand, by id, and checks that each of them
-// tells the same when it is asked alone.
+// census returns the status of all sessions, by ID, and checks that querying each one alone
+// gives the same.
 func census(t testing.TB, st *jetstream.Store) []store.Standing {
 	t.Helper()
 	all, err := st.Census(t.Context())

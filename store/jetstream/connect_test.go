@@ -99,7 +99,7 @@ func fits(t *testing.T, o jetstream.Options) error {
 // letIn is what becomes of options.
 type letIn struct {
 	change func(*jetstream.Options)
-	// err is the error, if there must be one, and says what it says.
+	// err is the expected error, if any, and says its expected text.
 	err  error
 	says string
 }

@@ -9,7 +9,7 @@ import (
 // Dial connects to a server in this process, for tests that look behind a store.
 func (s *Server) Dial() (*nats.Conn, error) { return nats.Connect("", nats.InProcessServer(s.server)) }
 
-// Keep does a round of what is done in the background.
+// Keep runs one round of the background work.
 func (st *Store) Keep(ctx context.Context) { st.keeper.sealDue(ctx) }
 
 // KeepIndex does the same for the index.

@@ -59,7 +59,7 @@ func TestFlippedBytes(t *testing.T) {
 	}
 }
 
-// flipper is a cluster whose files are damaged, and what it must return.
+// flipper is a cluster whose files are damaged, with the expected content.
 type flipper struct {
 	t     *testing.T
 	c     *cluster
@@ -193,7 +193,7 @@ func (f *flipper) flip(victim *node, stream string, stopped, leads bool) string 
 	}
 	victim.Holds(f.api, stream)
 	what := victim.Flip(t, f.r, stream)
-	time.Sleep(time.Second) // until what was read is freed
+	time.Sleep(time.Second) // until the blocks that were read are freed
 	f.counts["while running"]++
 	return fmt.Sprintf("%s, running, leader %v", what, leads)
 }
@@ -278,8 +278,8 @@ func tryRecords(seq func(func(store.Record, error) bool)) (all []record, err err
 	return all, nil
 }
 
-// patiently tries something again for as long as it is told to: while a leader is
-// elected the cluster does not answer, and says so.
+// patiently retries an operation up to the configured time: during an election the cluster
+// does not respond and returns an error.
 func (f *flipper) patiently(what string, do func() error) error {
 	late := time.Now().Add(90 * time.Second)
 	for {
@@ -359,7 +359,7 @@ func (f *flipper) pointed(st *jetstream.Store, at string) {
 	}
 }
 
-// append adds an entry to a session, and tries again for as long as it is told to.
+// append appends an entry to a session, with retries up to the configured time.
 func (f *flipper) append(st *jetstream.Store, when string) {
 	t := f.t
 	id := firn.ID(fmt.Sprint("s", f.r.IntN(len(f.keys))))

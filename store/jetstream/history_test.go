@@ -19,9 +19,9 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// What clients of a session do, and what they are told.
+// The operations of clients of a session, and their results.
 type (
-	// asked is what a client asks for.
+	// asked is an operation of a client.
 	asked struct {
 		session firn.ID
 		kind    kind
@@ -29,7 +29,7 @@ type (
 		expect store.Pos
 		text   string
 	}
-	// answered is what it was told.
+	// answered is the result of an operation.
 	answered struct {
 		kind answerKind
 		// end is where an append, or a look, has found the end.
@@ -77,9 +77,8 @@ func begun() *link { return (&link{n: 1}).add(firstText) }
 
 const firstText = "begin"
 
-// sessionModel says how a session behaves if one thing happens after the other.
-// A read may tell what was a while ago, since a replica may answer it, but only
-// what has been: never what came to nothing, and not in another order.
+// sessionModel is the sequential model of a session. A read may return an earlier state,
+// since any replica may serve it, but never a state that did not exist.
 var sessionModel = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		of := make(map[firn.ID][]porcupine.Operation)
@@ -100,7 +99,7 @@ var sessionModel = porcupine.Model{
 	Equal: func(a, b any) bool { return a.(*link).n == b.(*link).n && a.(*link).sum == b.(*link).sum },
 }
 
-// behaves tells whether a session may answer so, and what it is afterwards.
+// behaves reports whether a session may give this result, and returns its next state.
 func behaves(s *link, in asked, out answered) (bool, *link) {
 	switch {
 	case in.kind == looks:
@@ -122,14 +121,14 @@ func behaves(s *link, in asked, out answered) (bool, *link) {
 	return true, s.add(in.text)
 }
 
-// history is what clients have done and were told, with the times.
+// history is the operations and results of clients, with their times.
 type history struct {
 	began time.Time
 	mu    sync.Mutex
 	ops   []porcupine.Operation
 }
 
-// run does something and writes it down, unless it told nothing.
+// run runs an operation and records it, unless it had no result.
 func (h *history) run(client int, in asked, do func() (answered, bool)) answered {
 	call := time.Since(h.began).Nanoseconds()
 	out, told := do()
@@ -145,7 +144,7 @@ func (h *history) run(client int, in asked, do func() (answered, bool)) answered
 	return out
 }
 
-// check fails the test if no order of what was done explains what was told.
+// check fails the test if no sequential order of the operations explains the results.
 func (h *history) check(t *testing.T) {
 	t.Helper()
 	h.mu.Lock()
@@ -160,7 +159,7 @@ func (h *history) check(t *testing.T) {
 	}
 }
 
-// client uses sessions that others use too, until it is told to stop.
+// client uses sessions shared with other clients until it is stopped.
 type client struct {
 	number  int
 	st      *jetstream.Store
@@ -190,8 +189,8 @@ func (c *client) work(ctx context.Context, t *testing.T, sessions []firn.ID, ste
 	}
 }
 
-// appends appends where it believes the end to be. If nobody answers it asks for
-// the same again: that is one operation.
+// appends appends at the presumed end. If the cluster does not respond, it repeats the same
+// append: that is one operation.
 func (c *client) appends(ctx context.Context, t *testing.T, id firn.ID) {
 	c.made++
 	e := say(fmt.Sprint(c.number, " ", c.made))
@@ -228,7 +227,7 @@ func (c *client) looks(ctx context.Context, t *testing.T, id firn.ID) {
 	})
 }
 
-// reads reads all of a session. What it has seen before must still be there.
+// reads reads a whole session. The entries seen before must still be there.
 func (c *client) reads(ctx context.Context, t *testing.T, id firn.ID) {
 	out := c.history.run(c.number, asked{session: id, kind: reads}, func() (answered, bool) {
 		out := answered{kind: done}

@@ -18,8 +18,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 )
 
-// messagesOf counts the messages of a session, and tells whether the last one is
-// a seal.
+// messagesOf counts the messages of a session, and reports whether the last one is a seal.
 func messagesOf(t testing.TB, o jetstream.Options, id firn.ID) (n int, sealed bool) {
 	t.Helper()
 	api := behind(t, o)
@@ -95,7 +94,7 @@ func TestRestingSessionsAreSealed(t *testing.T) {
 	st.Keep(t.Context())
 	want("s1", 1, true)
 
-	// What is in the bin is left alone.
+	// Sessions in the bin are not sealed.
 	mustAppend(t, st, "s2", say("c"))
 	if err := st.Remove(t.Context(), "s2", ""); err != nil {
 		t.Fatal(err)

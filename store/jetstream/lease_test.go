@@ -66,8 +66,8 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestLeaseIsRenewed holds a lease for several times its length, and lets it end
-// by closing the store of who has it, as a crash does.
+// TestLeaseIsRenewed holds a lease for several times its TTL and ends it by closing the
+// owner's store, as in a crash.
 func TestLeaseIsRenewed(t *testing.T) {
 	t.Parallel()
 	// Long enough that a busy machine renews it in time.
@@ -111,7 +111,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 	}
 }
 
-// TestLeaseIsLost takes a lease away from who has it, whose next renewal tells.
+// TestLeaseIsLost gives a lease to another owner and checks that the next renewal fails.
 func TestLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	o := options(t)
@@ -130,7 +130,7 @@ func TestLeaseIsLost(t *testing.T) {
 	}
 }
 
-// TestBus passes notes, and calls somebody who is not there.
+// TestBus passes notes, including one without listeners.
 func TestBus(t *testing.T) {
 	o := options(t)
 	a, b := openStore(t, o), openStore(t, o)
@@ -147,7 +147,7 @@ func TestBus(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer shut()
-	// Who has just begun to listen may not be heard of yet: it is called until it answers.
+	// A new listener may not be known to the servers yet, so repeat until it answers.
 	for heard := false; !heard; {
 		if err := a.Bus().Publish("g.b.call", inbox, []byte("hello")); err != nil {
 			t.Fatal(err)

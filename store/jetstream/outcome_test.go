@@ -12,8 +12,7 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// script is a cluster that answers as it is told, one answer for each publish
-// and each look.
+// script is a cluster with scripted responses, one for each publish and each read.
 type script struct {
 	t       *testing.T
 	answers []answer
@@ -68,8 +67,8 @@ func no(code int, text string) answer {
 
 func yes(seq uint64, duplicate bool) answer { return answer{ack: ack{Seq: seq, Duplicate: duplicate}} }
 
-// TestOutcome goes through what a cluster may answer to a publish that expects
-// message 7 to be the last.
+// TestOutcome covers the possible responses to a publish that expects message 7 to be the
+// last.
 func TestOutcome(t *testing.T) {
 	timeout := answer{err: context.DeadlineExceeded}
 	away := answer{err: nats.ErrNoResponders}
@@ -163,8 +162,8 @@ func TestAtLeast(t *testing.T) {
 	}
 }
 
-// TestOutages: who comes after one who has waited in vain does not wait for
-// long, until one gets through or a while has passed.
+// TestOutages checks that a write after a timed-out one waits only briefly, until one
+// succeeds or some time has passed.
 func TestOutages(t *testing.T) {
 	o := outages{last: make(map[string]time.Time)}
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -23,7 +23,7 @@ import (
 // server, through the others, and when it leads.
 func clusterDamage(t *testing.T, c *cluster) {
 	o := c.options(t)
-	o.SealAfter = -1 // what is damaged must stay where it is
+	o.SealAfter = -1 // the damaged messages must not be replaced by a seal
 	st := c.open(t, o)
 	for i := range 40 {
 		mustAppend(t, st, "s1", say(fmt.Sprint("entry number ", i, " ", strings.Repeat("x", 200))))
@@ -58,7 +58,7 @@ func clusterDamage(t *testing.T, c *cluster) {
 	ctx, cancel := context.WithTimeout(t.Context(), basetest.Limit)
 	defer cancel()
 	for named := false; !named; { // until it has caught up, others answer in its place
-		same(t, reader, "s1", want) // the leader has what the replica lost
+		same(t, reader, "s1", want) // the leader has the messages that the replica lost
 		mu.Lock()
 		named = strings.Contains(strings.Join(told, "\n"), fmt.Sprintf("replica of server %q", victim.Name))
 		mu.Unlock()
@@ -71,7 +71,7 @@ func clusterDamage(t *testing.T, c *cluster) {
 	c.clear(t, o.Space)
 }
 
-// clusterDamagedLeader reads when nobody but the damaged server can answer.
+// clusterDamagedLeader reads while only the damaged server can respond.
 func clusterDamagedLeader(t *testing.T, c *cluster, o jetstream.Options, victim *node) {
 	o.Wait = 4 * time.Second
 	st := c.open(t, o)

@@ -32,11 +32,10 @@ func kills() int {
 	return 1 + n/50
 }
 
-// TestKillLeader kills the leader of the stream, and then stops another one for as
-// long as it takes until it does not lead any more, while writers append to
-// sessions of their own, one follows, and clients quarrel about sessions. All
-// that was acknowledged must be there, once and in order, and what the clients
-// were told must be explained by one thing happening after the other.
+// TestKillLeader kills the leader of the stream, and then suspends another one until it is
+// no longer the leader, while writers append to sessions of their own, a follower reads,
+// and clients compete for sessions. All acknowledged entries must be there, once and in
+// order, and the results of the clients must be linearizable.
 func TestKillLeader(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, t.TempDir())
@@ -124,7 +123,7 @@ func (r *riot) begin(writers, clients int) {
 		r.acked = append(r.acked, acked)
 		one := newClient(n, r.c.open(r.t, hasty), r.history, r.seed)
 		r.wg.Go(func() {
-			one.work(r.ctx, r.t, sessions, func() bool { return tell(r.ctx, acked, one.made, r.stop) })
+			one.work(r.ctx, r.t, sessions, func() bool { return sendCount(r.ctx, acked, one.made, r.stop) })
 		})
 	}
 	watcher := r.c.open(r.t, r.o)
@@ -133,12 +132,12 @@ func (r *riot) begin(writers, clients int) {
 	go func() { r.seen <- follow(r.ctx, r.t, watcher, "w0") }()
 }
 
-// tell passes a number on, and reports whether to go on.
-func tell(ctx context.Context, acked chan int, n int, stop <-chan struct{}) bool {
+// sendCount passes a number on, and reports whether to continue.
+func sendCount(ctx context.Context, acked chan int, n int, stop <-chan struct{}) bool {
 	select {
 	case <-stop:
 		return false
-	case <-acked: // nobody has looked at the last number
+	case <-acked: // the previous number was not read
 	default:
 	}
 	select {
@@ -171,7 +170,7 @@ func (r *riot) reach(more int) {
 	}
 }
 
-// end stops all of them, and looks for what they were told.
+// end stops all of them and checks the acknowledged entries.
 func (r *riot) end() {
 	t := r.t
 	close(r.stop)
@@ -212,7 +211,7 @@ func (r *riot) end() {
 // theEnd is the last entry of a session that is followed.
 const theEnd = "the end"
 
-// follow follows a session up to its end and returns what it says.
+// follow follows a session up to its end and returns its texts.
 func follow(ctx context.Context, t *testing.T, st store.Store, id firn.ID) []string {
 	var all []string
 	for r, err := range st.Follow(ctx, id, 1) {
@@ -234,8 +233,8 @@ func follow(ctx context.Context, t *testing.T, st store.Store, id firn.ID) []str
 	return all
 }
 
-// keepAppending appends to a session of its own until it is told to stop, and
-// returns what was acknowledged. No append may fail: the cluster comes back in time.
+// keepAppending appends to a session of its own until it is stopped, and returns the
+// acknowledged texts. No append may fail: the cluster recovers in time.
 func keepAppending(ctx context.Context, t *testing.T, st *jetstream.Store, w int, acked chan int, stop <-chan struct{}) []string {
 	var log []string
 	at := store.Start
@@ -247,7 +246,7 @@ func keepAppending(ctx context.Context, t *testing.T, st *jetstream.Store, w int
 			return log
 		}
 		at, log = end, append(log, text)
-		if !tell(ctx, acked, i, stop) {
+		if !sendCount(ctx, acked, i, stop) {
 			return log
 		}
 	}

@@ -28,7 +28,7 @@ func say(text string) firn.Entry {
 	return firn.Entry{Body: &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: text}}}}
 }
 
-// record is what a test keeps of a record.
+// record is the part of a record that tests compare.
 type record struct {
 	at, next store.Pos
 	line     string
@@ -144,7 +144,7 @@ func TestSealKeepsAll(t *testing.T) {
 	}
 	want := records(t, st.Read(t.Context(), "s1", store.Start))
 	for round := range 3 {
-		for range 2 { // sealing what is sealed does nothing
+		for range 2 { // sealing twice has no further effect
 			if err := st.Seal(t.Context(), "s1"); err != nil {
 				t.Fatal(err)
 			}
@@ -387,8 +387,7 @@ func list(t testing.TB, st store.Store) []store.Info {
 	return all
 }
 
-// TestPurgeLeavesNothing looks for erased words in everything that the server
-// still tells.
+// TestPurgeLeavesNothing searches everything that the server returns for erased words.
 func TestPurgeLeavesNothing(t *testing.T) {
 	t.Parallel()
 	st, o := opened(t)
@@ -463,7 +462,7 @@ func TestShardsAreThoseOfTheFirst(t *testing.T) {
 	}
 }
 
-// sealing is a store that seals sessions when nobody expects it.
+// sealing is a store that seals sessions at unexpected times.
 type sealing struct {
 	*jetstream.Store
 	t       *testing.T

@@ -42,7 +42,7 @@ type road struct {
 	target   string
 
 	mu sync.Mutex
-	// deaf loses what the server says, dumb what it is told.
+	// deaf drops the server's responses, dumb the client's requests.
 	deaf, dumb bool
 	conns      map[net.Conn]bool
 }
@@ -201,13 +201,13 @@ func TestDoubt(t *testing.T) {
 			if errors.Is(c.err, firn.ErrNotFound) {
 				return
 			}
-			if got := parseLastSequence(t, other, "s1"); got != c.want {
+			if got := firstWords(t, other, "s1"); got != c.want {
 				t.Errorf("the session says %q, want %q", got, c.want)
 			}
 			if _, err := insistent(t, st, "s1", store.Any, tell("e9", "z")); err != nil {
 				t.Error(err)
 			}
-			if got := parseLastSequence(t, other, "s1"); got != c.want+" z" {
+			if got := firstWords(t, other, "s1"); got != c.want+" z" {
 				t.Errorf("the session says %q, want %q", got, c.want+" z")
 			}
 		})
@@ -239,8 +239,8 @@ func insistent(t *testing.T, st *jetstream.Store, id firn.ID, expect store.Pos, 
 	}
 }
 
-// told returns the first word of everything that was said in a session.
-func parseLastSequence(t testing.TB, st store.Store, id firn.ID) string {
+// firstWords returns the first word of every message in a session.
+func firstWords(t testing.TB, st store.Store, id firn.ID) string {
 	t.Helper()
 	var words []string
 	for r, err := range st.Read(t.Context(), id, 1) {

@@ -8,8 +8,8 @@ import (
 	"firn.dev"
 )
 
-// TestValues: a value is seen by all, written by one at a time, and told to who
-// watches.
+// TestValues checks that a value is visible to all stores, has one writer at a time, and
+// notifies watchers.
 func TestValues(t *testing.T) {
 	t.Parallel()
 	o := options(t)

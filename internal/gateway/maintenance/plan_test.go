@@ -97,7 +97,6 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestPlanBin chooses what is erased from the bin.
 func TestPlanBin(t *testing.T) {
 	binned := func(id string, days int, bytes int64) store.Binned {
 		b := store.Binned{Info: store.Info{ID: firn.ID(id), Bytes: bytes}, Removed: noon.Add(-time.Duration(days) * aDay)}

@@ -11,8 +11,8 @@ import (
 	"firn.dev/store/memstore"
 )
 
-// Whatever the times were, what is told is not less than the truth and at most
-// a thirty-second more.
+// TestLatency checks that reported durations are never too small and at most 1/32 too
+// large.
 func TestLatency(t *testing.T) {
 	for name, took := range map[string][]time.Duration{
 		"one":     {3 * time.Millisecond},

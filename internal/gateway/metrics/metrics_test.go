@@ -86,7 +86,7 @@ func TestManyLabels(t *testing.T) {
 	}
 }
 
-// lines are what a line of the format can be.
+// lines matches a line of the text format.
 var lines = regexp.MustCompile(`^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{([a-z_]+="([^"\\\n]|\\["\\n])*",?)+\})? ([-+0-9.e]+|\+Inf|NaN))$`)
 
 // TestTogether counts from many goroutines while others read: nothing is lost,
@@ -162,7 +162,7 @@ func TestNoSet(t *testing.T) {
 	s.ServeHTTP(httptest.NewRecorder(), nil)
 }
 
-// TestStoreIsAStore: counting changes nothing of what a store is.
+// TestStoreIsAStore checks that the wrapper preserves the behavior of a store.
 func TestStoreIsAStore(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Opened {
 		st := metrics.New(time.Now()).Store(memstore.New(memstore.Options{}))

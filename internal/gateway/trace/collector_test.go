@@ -21,7 +21,7 @@ type collector struct {
 	// answers are the status codes of the next requests; 200 after them.
 	answers  []int
 	requests int
-	// took, if not nil, is told of each request.
+	// took, if not nil, receives a value for each request.
 	took chan struct{}
 }
 

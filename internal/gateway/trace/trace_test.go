@@ -154,7 +154,7 @@ func TestExtract(t *testing.T) {
 	}
 }
 
-// TestFromEnv reads the variables, and says what is wrong with them.
+// TestFromEnv checks valid variables and the errors for invalid ones.
 func TestFromEnv(t *testing.T) {
 	const at, traces = "OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"
 	for name, c := range map[string]struct {
@@ -186,7 +186,6 @@ func TestFromEnv(t *testing.T) {
 	}
 }
 
-// TestSampling keeps what it is told to keep.
 func TestSampling(t *testing.T) {
 	kept, left := trace.Context{Trace: [16]byte{15: 1}, Span: [8]byte{1}, Sampled: true}, trace.Context{Trace: [16]byte{15: 1}, Span: [8]byte{1}}
 	for name, c := range map[string]struct {
@@ -219,8 +218,8 @@ func TestSampling(t *testing.T) {
 	}
 }
 
-// TestDeadCollector does not keep anybody waiting, counts what is lost, says so
-// once, and says when it is over.
+// TestDeadCollector checks that callers never wait, lost spans are counted, and the outage
+// and its end are reported once.
 func TestDeadCollector(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -250,8 +249,8 @@ func TestDeadCollector(t *testing.T) {
 	}
 }
 
-// TestRefusal drops what a collector refuses, and sends again what it only
-// cannot take at the moment.
+// TestRefusal checks that spans rejected by the collector are dropped, and that spans are
+// sent again after a temporary failure.
 func TestRefusal(t *testing.T) {
 	c := collect(t)
 	c.answers = []int{http.StatusBadRequest}
@@ -265,7 +264,7 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// TestAgain sends again what a collector could not take at the moment.
+// TestAgain checks that spans are sent again after a temporary failure.
 func TestAgain(t *testing.T) {
 	c := collect(t)
 	c.answers, c.took = []int{http.StatusServiceUnavailable}, make(chan struct{}, 10)
@@ -283,7 +282,7 @@ func TestAgain(t *testing.T) {
 	}
 }
 
-// words are what was told.
+// words collects the reported messages.
 type words struct {
 	mu   sync.Mutex
 	said []string

@@ -18,7 +18,7 @@ func message(role firn.Role, parts ...firn.Part) firn.Entry {
 	return firn.Entry{ID: "e1", Parent: "e0", Time: time.UnixMilli(5).UTC(), Body: &firn.Message{Role: role, Parts: parts}}
 }
 
-// TestCards: what each kind of entry is told as.
+// TestCards checks the card of each kind of entry.
 func TestCards(t *testing.T) {
 	code := 3
 	for name, c := range map[string]struct {
@@ -58,7 +58,7 @@ func TestCards(t *testing.T) {
 	}
 }
 
-// TestCut: a card that is cut is small, whatever it says, and tells that.
+// TestCut checks that a truncated card is small and marked as truncated.
 func TestCut(t *testing.T) {
 	long := strings.Repeat("a word \"quoted\" & <more>\n\n", 4000)
 	var parts []firn.Part
@@ -108,8 +108,8 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestWork: what would be too much work is told as it stands; cards that share what
-// may be spent take it from each other.
+// TestWork checks that text beyond the work limit is rendered as plain text, and that cards
+// share a limit.
 func TestWork(t *testing.T) {
 	work := 4000
 	o := card.Options{Work: &work}
@@ -134,8 +134,8 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// harmful finds in HTML of ours what may not be there. All that is said is
-// escaped, so what still looks like a tag is one.
+// harmful matches unsafe tags. All text is escaped, so anything that looks like a tag is
+// one.
 var harmful = regexp.MustCompile(`(?i)<(script|style|iframe|img|svg|object|embed|form|input|button|link|meta|base|div)|<[a-z0-9]+[^>]*\s(on[a-z]+|style|src|srcdoc|id)\s*=|href="[^hm]`)
 
 // FuzzCard tries lines of transcripts: there is a card of each, and no harm in it.

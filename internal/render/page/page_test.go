@@ -135,8 +135,8 @@ func masked(t *testing.T, name, part string, about page.About, all iter.Seq2[pag
 	}
 }
 
-// TestHardWork: what is made to take long is told as it stands, and what stands
-// before and behind it is set.
+// TestHardWork checks that expensive text is rendered as plain text while the text before
+// and after it is rendered as Markdown.
 func TestHardWork(t *testing.T) {
 	say := func(text string) firn.Entry {
 		return entry("e", &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: text}}})
@@ -197,13 +197,13 @@ func harm(text string) string {
 	}
 }
 
-// pipe counts what was written.
+// pipe counts the bytes written.
 type pipe struct{ n int }
 
 func (p *pipe) Write(b []byte) (int, error) { p.n += len(b); return len(b), nil }
 
-// TestStreams: a page is written as its entries come, and an error in the middle
-// is told.
+// TestStreams checks that a page is written entry by entry and that an error in the middle
+// is returned.
 func TestStreams(t *testing.T) {
 	out := &pipe{}
 	err := page.Write(out, page.About{Session: "s1"}, func(yield func(page.Item, error) bool) {

@@ -37,7 +37,7 @@ func TestColumns(t *testing.T) {
 	}
 }
 
-// What a hook or a timer says is shown with who it was.
+// TestMachineIsShown checks that messages of hooks and timers are shown with their source.
 func TestMachineIsShown(t *testing.T) {
 	l, ok := ReadLine([]byte(`{"type":"custom_message","customType":"firn.machine","content":[{"type":"text","text":"Deployed 1.2."}],"display":true,"id":"a","by":"hook:deploy"}`))
 	if got := strings.Join(l.body(false), "|"); !ok || got != "hook:deploy|Deployed 1.2." {

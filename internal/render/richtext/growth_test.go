@@ -71,8 +71,8 @@ func TestLongGrowth(t *testing.T) {
 	}
 }
 
-// TestGrowthIsCheap: a text is not said again and again. What is told in all,
-// when it comes line by line, is a few times the text and not its square.
+// TestGrowthIsCheap checks that streaming a text line by line renders a small multiple of
+// its length, not its square.
 func TestGrowthIsCheap(t *testing.T) {
 	var g richtext.Growth
 	told, size := 0, 0
@@ -110,8 +110,8 @@ func FuzzGrowth(f *testing.F) {
 	})
 }
 
-// TestPathological: what is made to take long takes no longer than other text:
-// each case is as much work as one can make of its size.
+// TestPathological checks that worst-case input of each kind takes no longer than ordinary
+// text.
 func TestPathological(t *testing.T) {
 	const size = 80 << 10
 	for name, part := range map[string]string{

@@ -83,8 +83,8 @@ func corpus(t testing.TB) []string {
 	return cases
 }
 
-// TestCorpus: nothing of what is known to do harm comes out, alone, within other
-// text, or all of it together.
+// TestCorpus checks that known attacks are neutralized: alone, within other text, and all
+// together.
 func TestCorpus(t *testing.T) {
 	cases := corpus(t)
 	for _, c := range append(cases, strings.Join(cases, "\n"), strings.Join(cases, "\n\n")) {
@@ -98,7 +98,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestNothingIsLost: what somebody wrote as HTML can still be read.
+// TestNothingIsLost checks that HTML in the input stays readable as text.
 func TestNothingIsLost(t *testing.T) {
 	got := richtext.Markdown("before <b>x</b>\n\n<script>alert(1)</script>\n\nafter")
 	for _, want := range []string{"&lt;b&gt;", "&lt;script&gt;alert(1)&lt;/script&gt;", "before", "after"} {
@@ -108,7 +108,6 @@ func TestNothingIsLost(t *testing.T) {
 	}
 }
 
-// TestMarkdown: it says what was meant.
 func TestMarkdown(t *testing.T) {
 	const tail = ` target="_blank" rel="noopener noreferrer nofollow">`
 	for text, want := range map[string]string{
