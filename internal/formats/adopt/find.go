@@ -52,7 +52,7 @@ func Find(ctx context.Context, user string, tools []dialect.Tool, others map[dia
 }
 
 // Within returns the folder of a tool, or a location where a tool would have its folder,
-// that contains dir. It protects such folders from being written to.
+// that contains dir. Callers use it to avoid writing there.
 func Within(dir, user string, tools []dialect.Tool, others map[dialect.Name]string, found []Found) (home string, ok bool) {
 	var all []string
 	for _, tool := range tools {

@@ -58,8 +58,8 @@ func (m *Masked) pass(line []byte, end string) error {
 
 // withoutDrafts returns a line without the text of draft pieces: a secret that is split
 // between two of them cannot be recognized in either. The final response, which is masked,
-// repeats the text; that of a response interrupted by a crash is lost. Of a line that is
-// not JSON only the type remains.
+// repeats the text; that of a response interrupted by a crash is lost. A line that is not
+// valid JSON is truncated after the type.
 func withoutDrafts(line []byte) []byte {
 	const quoted = `"` + firn.DraftType + `"`
 	at := bytes.Index(line, []byte(quoted))

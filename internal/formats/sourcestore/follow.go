@@ -35,7 +35,7 @@ func (st *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.S
 			if !r.more(ctx, wanted) {
 				return
 			}
-			after = min(after, r.at) // the end of the file at the start
+			after = min(after, r.at) // a position past the end means the end at the start
 			select {
 			case <-ctx.Done():
 				return

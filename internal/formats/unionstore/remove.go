@@ -156,8 +156,8 @@ func (u *Store) Weigh(ctx context.Context, id firn.ID, whole bool) (files []stri
 	return append(files, names...), bytes + n, nil
 }
 
-// weighOwn returns the files and the size of a session in the own store, estimated by the
-// session's length if the store cannot report them.
+// weighOwn returns the files and the size of a session in the own store. If that store is
+// not a [store.Weigher], it returns no files and the session's size.
 func (u *Store) weighOwn(ctx context.Context, id firn.ID, whole bool) ([]string, int64, error) {
 	if own, ok := store.As[store.Weigher](u.own); ok {
 		return own.Weigh(ctx, id, whole)
