@@ -31,7 +31,13 @@ func killStrays(mark string) int {
 }
 
 // strays is the part of the watcher script that does the same after this process has died.
+// Like endStrays, it repeats the search while it finds processes: one that is killed may
+// have just started another.
 const strays = `
-for p in /proc/[0-9]*; do
-	if tr '\0' '\n' <"$p/environ" 2>/dev/null | grep -qxF "$0" 2>/dev/null; then kill -KILL "${p#/proc/}" 2>/dev/null; fi
+n=0 found=1
+while [ "$found" ] && [ $n -lt 10 ]; do
+	n=$((n+1)) found=
+	for p in /proc/[0-9]*; do
+		if tr '\0' '\n' <"$p/environ" 2>/dev/null | grep -qxF "$0" 2>/dev/null; then kill -KILL "${p#/proc/}" 2>/dev/null && found=1; fi
+	done
 done`

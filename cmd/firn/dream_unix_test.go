@@ -62,8 +62,13 @@ func newDreamServer(t *testing.T) *dreamServer {
 func dreamsHome(t *testing.T) string {
 	t.Helper()
 	home := t.TempDir()
-	id := firnIn(t, home, "new")
-	firnIn(t, home, "append", id, "--user", "The shop uses Postgres from today on.")
+	begin := firnCommand(home, "new")
+	begin.Dir = home // not a project, which would have notes of its own
+	id, err := begin.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	firnIn(t, home, "append", strings.TrimSpace(string(id)), "--user", "The shop uses Postgres from today on.")
 	firnIn(t, home, "memory", "add", "The office is in Oslo")
 	return home
 }

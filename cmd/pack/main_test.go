@@ -48,7 +48,7 @@ func TestPack(t *testing.T) {
 		}
 		r := release{
 			version: "v1.2.3", programs: filepath.Join(dir, "programs"), shared: filepath.Join(dir, "shared"), out: filepath.Join(dir, "out"),
-			time: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC), licences: map[string]terms{"firn": {id: "Apache-2.0"}, "std": {"BSD-3-Clause", []byte("free, too")}},
+			time: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC), licences: map[string]terms{"firn.dev": {id: "Apache-2.0"}, "std": {"BSD-3-Clause", []byte("free, too")}},
 		}
 		if err := r.pack(); err != nil {
 			t.Fatal(err)
@@ -140,8 +140,8 @@ func TestNameLicence(t *testing.T) {
 // license is an error.
 func TestNotices(t *testing.T) {
 	found, err := findLicences()
-	if err != nil || found["firn"].id != "Apache-2.0" || found["github.com/spf13/cobra"].id != "Apache-2.0" {
-		t.Fatalf("found are %v, %v, %v", found["firn"].id, found["github.com/spf13/cobra"].id, err)
+	if err != nil || found["firn.dev"].id != "Apache-2.0" || found["github.com/spf13/cobra"].id != "Apache-2.0" {
+		t.Fatalf("found are %v, %v, %v", found["firn.dev"].id, found["github.com/spf13/cobra"].id, err)
 	}
 	for module, file := range map[string]string{"modernc.org/memory": "LICENSE-MMAP-GO", "modernc.org/sqlite": "SQLITE-LICENSE", "github.com/klauspost/compress": "zstd/internal/xxhash/LICENSE.txt", "std": "PATENTS"} {
 		if !strings.Contains(string(found[module].text), "==== "+file+" ====") {

@@ -14,7 +14,7 @@ func goroutines() map[string]string {
 	ours := make(map[string]string)
 	for stack := range strings.SplitSeq(string(buf), "\n\n") {
 		name, _, _ := strings.Cut(stack, " [")
-		if strings.Contains(stack, "\nfirn/") {
+		if strings.Contains(stack, "\nfirn.dev/") {
 			ours[name] = stack
 		}
 	}

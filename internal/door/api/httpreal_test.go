@@ -68,7 +68,7 @@ func openHouseWith(t *testing.T, home string, change func(*api.Config, *api.Serv
 	})
 	agents := map[string]*agent.Agent{}
 	for _, id := range []string{"main", "work"} {
-		agents[id] = &agent.Agent{Store: st, Model: set.Model(model), NoTitles: true}
+		agents[id] = &agent.Agent{Name: id, Store: st, Model: set.Model(model), NoTitles: true}
 	}
 	g, err := gateway.New(gateway.Options{Store: st, Dialect: native.New(), Version: "test", Home: home, Setup: gateway.Setup{Default: "main", Agents: agents}})
 	must(err)

@@ -8,7 +8,7 @@ import (
 // preface is the start of the documentation.
 const preface = `# Settings
 
-This page is written by a test from the settings themselves; see internal/config.
+This page is written by a test from the settings themselves; see internal/ops/config.
 
 Every setting has a default, and no file is needed. What is set counts in this
 order, the later over the earlier:
