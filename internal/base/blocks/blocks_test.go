@@ -137,7 +137,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// FuzzRead holds that what was read is written as JSON that reads the same.
+// FuzzRead checks that content is written as JSON that reads back the same.
 func FuzzRead(f *testing.F) {
 	for _, c := range cases {
 		f.Add([]byte(c.in))

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// The wanted bytes are those of JSON.stringify, but for what has no place in a
-// log.
+// TestAppendString checks the output against that of JSON.stringify, except for characters
+// that are not allowed in a log.
 func TestAppendString(t *testing.T) {
 	for _, test := range []struct{ in, want string }{
 		{"", `""`},
@@ -69,7 +69,7 @@ func TestClean(t *testing.T) {
 	}
 }
 
-// checkClean checks what Clean made of a valid value.
+// checkClean checks the result of Clean for a valid value.
 func checkClean(t *testing.T, raw, clean []byte, changed bool) {
 	t.Helper()
 	if changed == bytes.Equal(raw, clean) {

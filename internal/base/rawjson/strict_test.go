@@ -77,8 +77,8 @@ func TestCheckUnique(t *testing.T) {
 	}
 }
 
-// FuzzUnmarshal checks that what is taken has each member once and in its exact
-// case: it reads as a map in which the same names have the same values.
+// FuzzUnmarshal checks that accepted objects have each member once and in its exact case:
+// as a map they have the same names and values.
 func FuzzUnmarshal(f *testing.F) {
 	f.Add([]byte(`{"scope":"read","scope":"admin"}`))
 	f.Add([]byte(`{"scope":"a","Scope":"b","keys":[{"agent":"x"}]}`))

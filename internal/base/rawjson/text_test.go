@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Long strings are looked at in blocks: whatever stands at whatever place of a
-// block must be seen as encoding/json sees it.
+// TestTextAtEveryPlace checks that bytes are decoded as encoding/json does at every
+// position of a block: long strings are scanned in blocks.
 func TestTextAtEveryPlace(t *testing.T) {
 	const size = 150
 	for _, what := range []string{
@@ -33,7 +33,8 @@ func TestTextAtEveryPlace(t *testing.T) {
 	}
 }
 
-// A string cut off anywhere is told as cut off, not as wrong.
+// TestTextCutShort checks that a truncated string is reported as truncated, not as
+// malformed.
 func TestTextCutShort(t *testing.T) {
 	in := `"` + strings.Repeat(`plain text \n\u00e9\\ `, 12) + `"`
 	for cut := 1; cut < len(in); cut++ {

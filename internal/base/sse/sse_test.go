@@ -13,7 +13,7 @@ import (
 	"firn.dev/internal/base/sse"
 )
 
-// event is one that outlives the next.
+// event is a copy of an [sse.Event] that stays valid after the next one is read.
 type event struct{ id, name, data string }
 
 func read(r io.Reader) ([]event, error) {
@@ -27,7 +27,7 @@ func read(r io.Reader) ([]event, error) {
 	return events, nil
 }
 
-// streams are what is sent, with \n for every end of a line, and what is read.
+// streams are inputs, with \n for every line end, and the events read from them.
 var streams = []struct {
 	name, sent string
 	want       []event
@@ -58,8 +58,8 @@ var streams = []struct {
 	{"OpenRouter", ": OPENROUTER PROCESSING\n\n: OPENROUTER PROCESSING\n\ndata: {}\n\n", []event{{data: "{}"}}},
 }
 
-// Each stream is read the same, whatever its lines end in and however the
-// network cuts it.
+// TestRead checks that each stream is read the same with every kind of line end and however
+// the network splits it.
 func TestRead(t *testing.T) {
 	for _, tt := range streams {
 		for _, end := range []string{"\n", "\r\n", "\r"} {
@@ -81,7 +81,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// Lines may end in any mixture.
+// TestReadMixedEnds checks that line ends may be mixed.
 func TestReadMixedEnds(t *testing.T) {
 	got, err := read(strings.NewReader("data: a\r\ndata: b\rdata: c\n\rdata: d\r\r\ndata: e\n\n\r\n\r"))
 	want := []event{{data: "a\nb\nc"}, {data: "d"}, {data: "e"}}
@@ -90,7 +90,7 @@ func TestReadMixedEnds(t *testing.T) {
 	}
 }
 
-// Lines longer than what is read at a time come whole.
+// TestReadLongLines checks that lines longer than the read buffer are read whole.
 func TestReadLongLines(t *testing.T) {
 	for _, n := range []int{100, 16<<10 - 7, 16<<10 - 6, 16 << 10, 16<<10 + 1, 100_000} {
 		long := strings.Repeat("x", n)
@@ -101,7 +101,8 @@ func TestReadLongLines(t *testing.T) {
 	}
 }
 
-// An event comes as soon as its last line does, not when the next begins.
+// TestReadIsPrompt checks that an event is returned as soon as its last line arrives, not
+// when the next event begins.
 func TestReadIsPrompt(t *testing.T) {
 	for _, end := range []string{"\n", "\r\n", "\r"} {
 		r, w := io.Pipe()
@@ -139,7 +140,7 @@ func TestReadFails(t *testing.T) {
 	}
 }
 
-// endless repeats a text for ever.
+// endless repeats a text forever.
 type endless struct {
 	text string
 	at   int
@@ -164,7 +165,7 @@ func TestReadIsBounded(t *testing.T) {
 			t.Errorf("%s: got %d events, %v", name, len(got), err)
 		}
 	}
-	// What says nothing is no reason to stop.
+	// Comments do not count toward the limit.
 	quiet := io.LimitReader(&endless{text: ": " + strings.Repeat("x", 9000) + "\n"}, sse.MaxEvent+sse.MaxEvent/8)
 	got, err := read(io.MultiReader(quiet, strings.NewReader("\n\ndata: a\n\n")))
 	if err != nil || !slices.Equal(got, []event{{data: "a"}}) {
@@ -202,7 +203,8 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// What is appended is read back; what is not an event does no harm.
+// FuzzRead checks that appended events are read back, and that malformed input does no
+// harm.
 func FuzzRead(f *testing.F) {
 	for _, s := range streams {
 		f.Add("1", "name", []byte(s.sent), uint8(3))

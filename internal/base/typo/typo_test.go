@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestNearest finds what was meant among names, and nothing if none is near.
+// TestNearest checks that the closest name is found, and none if all are too far.
 func TestNearest(t *testing.T) {
 	names := []string{"cat", "ls", "list", "verify"}
 	for name, want := range map[string]string{"lst": "ls", "verfiy": "verify", "lsit": "list", "x": "", "": "", "zzzzzz": ""} {
@@ -15,7 +15,7 @@ func TestNearest(t *testing.T) {
 	}
 }
 
-// TestDistance counts each kind of slip once, from either side.
+// TestDistance checks that each kind of edit counts once, in both directions.
 func TestDistance(t *testing.T) {
 	long := strings.Repeat("x", maxLen+1)
 	for _, c := range []struct {
