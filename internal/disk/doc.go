@@ -1,5 +1,5 @@
-// Package disk is the room of files: the file system behind one interface (vfs) with
-// its failing doubles, append-only files of lines (journal), file descriptors (limits)
-// and the history of typed lines (history).
-// Nothing here knows what a line says. Stores, indexes and operators' commands import it.
+// Package disk groups the packages for files: the file system interface and its
+// fault-injecting implementations (vfs), append-only files of lines (journal), file
+// descriptor limits (limits) and the history of typed lines (history). None of them
+// interprets the lines. Stores, indexes and operators' commands import them.
 package disk

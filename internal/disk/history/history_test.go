@@ -12,7 +12,7 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// TestErase takes lines out of a history, which need not be there.
+// TestErase checks that lines are removed from a history, and that the file need not exist.
 func TestErase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
 	gone := func(text string) bool { return strings.Contains(text, "xyzzy") }
@@ -31,7 +31,7 @@ func TestErase(t *testing.T) {
 	if n, err := Erase(vfs.OS{}, path, gone); n != 2 || err != nil {
 		t.Errorf("%d went: %v", n, err)
 	}
-	if err := h.Add("four"); err != nil { // by who has it open
+	if err := h.Add("four"); err != nil { // by a process that has it open
 		t.Error(err)
 	}
 	if data, err := os.ReadFile(path); err != nil || string(data) != "\"one\"\n\"two\"\n\"three\"\n\"four\"\n" {
@@ -42,13 +42,13 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// TestEraseAtOnce erases from one history, adds to it and shortens it, all at once:
-// what was erased does not come back, and what was added is there.
+// TestEraseAtOnce erases from a history, adds to it and shortens it concurrently: erased
+// lines do not return, and added lines are kept.
 func TestEraseAtOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
 	const workers, each = 4, 25
 	var all strings.Builder
-	for i := range 2*maxItems + 1 { // too many, so that who opens it shortens it
+	for i := range 2*maxItems + 1 { // too many, so that opening the history shortens it
 		fmt.Fprintf(&all, "\"old %d\"\n", i)
 	}
 	for w := range workers {
@@ -95,8 +95,8 @@ func TestEraseAtOnce(t *testing.T) {
 	}
 }
 
-// TestEraseLeftover erases also what a crash left of a history that was about to be
-// replaced, and the beginning of one that is too long for anybody to read.
+// TestEraseLeftover checks that lines are erased from a temporary file left by a crash, and
+// from the beginning of a file too long to be read whole.
 func TestEraseLeftover(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
 	long := "\"xyzzy\"\n" + strings.Repeat("\"a line\"\n", maxFile/8)
@@ -116,7 +116,8 @@ func TestEraseLeftover(t *testing.T) {
 	}
 }
 
-// TestHistoryFile keeps what was typed for the next time, for the owner alone.
+// TestHistoryFile checks that lines are stored for the next process, readable only by the
+// owner.
 func TestHistoryFile(t *testing.T) {
 	path := t.TempDir() + "/home/history"
 	open := func() *History {
@@ -133,7 +134,7 @@ func TestHistoryFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	other := open() // at the same time
+	other := open() // concurrently
 	if err := other.Add("other"); err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +150,7 @@ func TestHistoryFile(t *testing.T) {
 	}
 }
 
-// TestHistoryBounds forgets what is old, and survives what is broken.
+// TestHistoryBounds checks that old lines are dropped and malformed ones skipped.
 func TestHistoryBounds(t *testing.T) {
 	path := t.TempDir() + "/history"
 	h, err := Open(vfs.OS{}, path)

@@ -21,7 +21,7 @@ import (
 
 const writers = 8
 
-// together runs something in as many goroutines as there are writers.
+// together runs do in one goroutine per writer.
 func together(do func(n int)) {
 	var all sync.WaitGroup
 	for n := range writers {
@@ -30,7 +30,7 @@ func together(do func(n int)) {
 	all.Wait()
 }
 
-// wantAll sees that the lines of all writers are there, each once, those of a
+// wantAll checks that the lines of all writers are present, each once, and those of one
 // writer in order.
 func wantAll(t *testing.T, s Source, each int) {
 	t.Helper()
@@ -83,8 +83,8 @@ func TestManyWritersOfOneJournal(t *testing.T) {
 	}
 }
 
-// TestManyJournalsOnOneFile is many processes that append to one journal: the
-// kernel lock belongs to the open file, so that each has its own.
+// TestManyJournalsOnOneFile simulates processes that append to one journal: the kernel lock
+// belongs to the open file, so each journal has its own.
 func TestManyJournalsOnOneFile(t *testing.T) {
 	t.Parallel()
 	each := rounds(40)
@@ -107,8 +107,8 @@ func TestManyJournalsOnOneFile(t *testing.T) {
 	wantAll(t, Source{FS: vfs.OS{}, Path: path}, each)
 }
 
-// TestManyJournalsOfOneCommitter lets all write at once through a small log,
-// and takes the power away at some time.
+// TestManyJournalsOfOneCommitter appends concurrently through a small commit log and cuts
+// the power at some point.
 func TestManyJournalsOfOneCommitter(t *testing.T) {
 	t.Parallel()
 	for round := range rounds(24) {
@@ -150,8 +150,7 @@ func TestManyJournalsOfOneCommitter(t *testing.T) {
 	}
 }
 
-// TestGroupCommit has appends that come while a sync is under way: one more
-// sync is for all of them.
+// TestGroupCommit checks that appends that arrive during a sync share the next one.
 func TestGroupCommit(t *testing.T) {
 	t.Parallel()
 	fsys := memory(t, nil)
@@ -183,8 +182,8 @@ func TestGroupCommit(t *testing.T) {
 	}
 }
 
-// TestAnotherBeginsAPartMeanwhile has an append that waits for the disk while
-// another process begins a new part, and a second append goes there.
+// TestAnotherBeginsAPartMeanwhile checks an append that waits for its sync while another
+// process starts a new part and a second append goes to that part.
 func TestAnotherBeginsAPartMeanwhile(t *testing.T) {
 	t.Parallel()
 	fsys := memory(t, map[string]string{base: joined(numbered("old", 9)), PartPath(base, 1): joined(numbered("old", 2))})
@@ -205,7 +204,7 @@ func TestAnotherBeginsAPartMeanwhile(t *testing.T) {
 	}
 }
 
-// TestLocked waits for somebody who holds the lock.
+// TestLocked checks that an append waits while another process holds the lock.
 func TestLocked(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -230,7 +229,7 @@ func TestLocked(t *testing.T) {
 	})
 }
 
-// TestRefusals are appends that must not happen.
+// TestRefusals checks the appends that must be rejected.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
 	fsys := memory(t, nil)
@@ -277,8 +276,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestClosingAPartFails lets the close of an old part fail: it was synced
-// before, so that nothing hangs on it.
+// TestClosingAPartFails checks that a failed close of an old part does no harm: the part
+// was synced before.
 func TestClosingAPartFails(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, memory(t, nil))
@@ -296,8 +295,8 @@ func TestClosingAPartFails(t *testing.T) {
 	w.check(false)
 }
 
-// TestReadWhileWriting reads both ways while lines are added and parts begun:
-// readers see all that was there when they came, without a hole.
+// TestReadWhileWriting reads in both directions while lines are appended and parts are
+// started: readers see all lines that existed when they started, without gaps.
 func TestReadWhileWriting(t *testing.T) {
 	t.Parallel()
 	fsys := memory(t, nil)

@@ -88,8 +88,8 @@ var shortLives = map[string]scenario{
 	}},
 }
 
-// TestPowerCut stops each scenario at each operation that changes something,
-// and looks at what the disk may hold then.
+// TestPowerCut stops each scenario at each operation that changes the disk, and checks the
+// states the disk may be in.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	for name, life := range shortLives {
@@ -114,8 +114,8 @@ func TestPowerCutInRandomLives(t *testing.T) {
 	}
 }
 
-// TestFaultAndPowerCut lets an operation fail in a random life, and cuts the
-// power some time after it.
+// TestFaultAndPowerCut makes an operation of a random scenario fail, and cuts the power
+// some time later.
 func TestFaultAndPowerCut(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(rounds(*randomLives)) {
@@ -139,7 +139,7 @@ func TestFaultAndPowerCut(t *testing.T) {
 	}
 }
 
-// randomLife is a scenario of some journals and all that can be done to them.
+// randomLife returns a scenario of several journals with random operations.
 func randomLife(seed uint64) scenario {
 	return scenario{run: func(w *world) {
 		chance := rand.New(rand.NewPCG(seed, 2))
@@ -175,9 +175,8 @@ func randomLife(seed uint64) scenario {
 	}}
 }
 
-// powerCut runs the scenario until its nth change and then looks at some states
-// that the disk may be in, extreme ones and random ones. It reports whether
-// there was such a change.
+// powerCut runs the scenario until its nth change and then checks extreme and random states
+// that the disk may be in. It reports whether there was such a change.
 func (s scenario) powerCut(t *testing.T, nth, extreme, random int) (met bool) {
 	t.Helper()
 	w := newWorld(t, memory(t, s.files))
@@ -202,8 +201,8 @@ func (s scenario) powerCut(t *testing.T, nth, extreme, random int) (met bool) {
 	return met
 }
 
-// recover goes on after a crash as the next process would, and holds what is
-// there against the books.
+// recover reopens the journals after a crash as the next process would, and checks them
+// against the books.
 func (w *world) recover(left *faultfs.FS, when string) {
 	w.t.Helper()
 	found := left.String()
@@ -232,15 +231,15 @@ func (w *world) recover(left *faultfs.FS, when string) {
 	}
 }
 
-// afterCrash returns the book of the next process: what was written without a
-// promise may be there or not.
+// afterCrash returns the book of the next process: lines written without a promise may or
+// may not exist.
 func (b *book) afterCrash() *book {
 	next := &book{slices.Clone(b.lines), slices.Clone(b.fates)}
 	next.doubt()
 	return next
 }
 
-// squeeze makes runs of one letter short, for people to read.
+// squeeze shortens runs of one letter, for readable output.
 func squeeze(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {

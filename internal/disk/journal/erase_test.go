@@ -9,8 +9,8 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-// TestErase overwrites lines in two parts. Every operation fails once, and the
-// next try finishes; other bytes and all positions stay.
+// TestErase overwrites lines in two parts. Every operation fails once, and the next attempt
+// succeeds; other bytes and all positions are unchanged.
 func TestErase(t *testing.T) {
 	t.Parallel()
 	first, second := numbered("first", 9), numbered("second", 9)
@@ -42,7 +42,7 @@ func TestErase(t *testing.T) {
 	}
 }
 
-// TestEraseWaits sees that bytes do not change while somebody appends.
+// TestEraseWaits checks that bytes do not change during an append.
 func TestEraseWaits(t *testing.T) {
 	t.Parallel()
 	fsys := memory(t, map[string]string{base: "{\"a\":1}\n"})

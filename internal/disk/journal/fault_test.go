@@ -12,11 +12,11 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-// scenario is a short life with journals: what is done, step by step.
+// scenario is a sequence of steps with journals.
 type scenario struct {
 	files  map[string]string
 	run    func(w *world)
-	states int // how many states to look at after each power cut; 0: some
+	states int // number of states to check after each power cut; 0 means a few
 }
 
 var small = Options{PartSize: 400}
@@ -99,8 +99,8 @@ var lives = map[string]scenario{
 	}},
 }
 
-// intrude adds bytes to a file as another program would, unseen by the log and
-// by faults.
+// intrude appends bytes to a file as another program would, without entries in the
+// operation log and without faults.
 func (w *world) intrude(path, text string) {
 	w.t.Helper()
 	old, err := w.fs.Get(path)
@@ -110,8 +110,8 @@ func (w *world) intrude(path, text string) {
 	must(w.t, w.fs.Put(path, append(old, text...)))
 }
 
-// TestEveryOperationFails lets each operation of each scenario fail once, in
-// every way it can.
+// TestEveryOperationFails makes each operation of each scenario fail once, in every
+// possible way.
 func TestEveryOperationFails(t *testing.T) {
 	t.Parallel()
 	for name, life := range lives {
@@ -130,7 +130,7 @@ func TestEveryOperationFails(t *testing.T) {
 	}
 }
 
-// faultsFor lists the ways in which an operation can fail besides EIO.
+// faultsFor returns the ways in which an operation can fail besides EIO.
 func faultsFor(line string) []faultfs.Fault {
 	faults := []faultfs.Fault{{Err: syscall.ENOSPC}, {Err: syscall.EIO, After: true}}
 	var path string
@@ -146,9 +146,8 @@ func faultsFor(line string) []faultfs.Fault {
 	return faults
 }
 
-// failing runs a scenario in which the nth operation fails, and then sees that
-// all is well once faults are over. It returns the operation, or nothing if
-// there were fewer.
+// failing runs a scenario in which the nth operation fails, and then checks that the
+// journals work again. It returns the operation, or "" if there were fewer.
 func (s scenario) failing(t *testing.T, nth int, fault faultfs.Fault) (line string) {
 	t.Helper()
 	w := newWorld(t, memory(t, s.files))
@@ -175,7 +174,7 @@ func (s scenario) failing(t *testing.T, nth int, fault faultfs.Fault) (line stri
 	return line
 }
 
-// checkError sees that an error tells its cause and its kind.
+// checkError checks the cause and the kind of an error.
 func checkError(t *testing.T, err error, line string, cause error) {
 	t.Helper()
 	if !errors.Is(err, cause) {
@@ -185,7 +184,7 @@ func checkError(t *testing.T, err error, line string, cause error) {
 		t.Fatalf("it is not told which file: %v", err)
 	}
 	if strings.Contains(err.Error(), "commit log") || strings.Contains(line, ".torn-") {
-		return // not of an append
+		return // not an append
 	}
 	for _, kind := range []string{"write home/s", "sync home/s", "truncate home/s"} {
 		if strings.HasPrefix(line, kind) && !errors.Is(err, firn.ErrNotSaved) {
@@ -194,8 +193,8 @@ func checkError(t *testing.T, err error, line string, cause error) {
 	}
 }
 
-// reopened goes on with the journals that take more, then opens all anew, each
-// time appends, and looks at what is there.
+// reopened appends to the journals that still accept lines, then reopens all of them,
+// appends again, and checks the content each time.
 func (w *world) reopened(damage bool) {
 	w.t.Helper()
 	for path, j := range w.journals {
@@ -213,8 +212,8 @@ func (w *world) reopened(damage bool) {
 	w.check(damage)
 }
 
-// TestCuttingBackFails has writes that stop half way and cannot be undone: the
-// journal must say so, and take nothing more.
+// TestCuttingBackFails checks short writes that cannot be undone: the journal must report
+// the error and reject further appends.
 func TestCuttingBackFails(t *testing.T) {
 	t.Parallel()
 	for short := range 60 {
@@ -240,7 +239,7 @@ func TestCuttingBackFails(t *testing.T) {
 	}
 }
 
-// TestFullDisk fills the disk within an append, again and again, and frees it.
+// TestFullDisk fills the disk during an append, repeatedly, and frees it again.
 func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, memory(t, nil))
@@ -270,7 +269,7 @@ func TestFullDisk(t *testing.T) {
 	w.reopened(false)
 }
 
-// used is how many bytes all files together have.
+// used returns the total size of all files in bytes.
 func used(t testing.TB, fsys *faultfs.FS) int64 {
 	n := int64(0)
 	for _, path := range fsys.Files() {

@@ -21,7 +21,7 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-// heard is what a follower was told so far.
+// heard collects the lines that a follower received.
 type heard struct {
 	mu    sync.Mutex
 	lines []string
@@ -66,14 +66,14 @@ func (h *heard) want(t *testing.T, lines []string) {
 	}
 }
 
-// pause lets followers look once more, in the time of a bubble.
+// pause sleeps, in the time of the synctest bubble, until followers have polled again.
 func pause() {
 	<-time.After(followPoll + time.Millisecond)
 	synctest.Wait()
 }
 
-// TestFollow has followers that poll, from everywhere, while a journal grows
-// part by part.
+// TestFollow checks polling followers, from every position, while a journal grows part by
+// part.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -111,8 +111,8 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// TestFollowAnother follows what another journal object writes, as another
-// process would: also what it leaves unfinished, and repairs.
+// TestFollowAnother follows lines written through another journal object, as by another
+// process, including incomplete lines and repairs.
 func TestFollowAnother(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -167,7 +167,7 @@ func TestFollowReadsOnce(t *testing.T) {
 	})
 }
 
-// TestFollowStops are the ends a follower comes to, and what it says then.
+// TestFollowStops checks the ways in which a follower ends, and the error it returns.
 func TestFollowStops(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -216,7 +216,7 @@ func TestFollowNothing(t *testing.T) {
 	if _, err := gather(Source{FS: fsys, Path: base}.Follow(t.Context(), nil, 0)); !errors.Is(err, syscall.EIO) || errors.Is(err, firn.ErrNotFound) {
 		t.Errorf("the disk fails: %v", err)
 	}
-	// Whoever stops by itself, or is told to before it begins, is let go.
+	// Followers that stop by themselves, or are canceled before they start, return.
 	must(t, fsys.Put(base, []byte("{}\n{}\n")))
 	for range (Source{FS: fsys, Path: base}).Follow(t.Context(), nil, 0) {
 		break
@@ -231,8 +231,8 @@ func TestFollowNothing(t *testing.T) {
 	}
 }
 
-// TestFollowOnDisk has many followers through a hub, of a journal in their
-// process and of one that another process writes.
+// TestFollowOnDisk checks many followers of a hub, on a journal of their own process and on
+// one that another process writes.
 func TestFollowOnDisk(t *testing.T) {
 	t.Parallel()
 	hub := NewHub()
@@ -269,7 +269,7 @@ func TestFollowOnDisk(t *testing.T) {
 	must(t, hub.Close())
 }
 
-// some takes n lines and goes.
+// some returns the first n lines of a sequence.
 func some(seq iter.Seq2[Line, error], n int) ([]string, error) {
 	var lines []string
 	for line, err := range seq {
@@ -283,8 +283,8 @@ func some(seq iter.Seq2[Line, error], n int) ([]string, error) {
 	return lines, nil
 }
 
-// TestHubHears sees that the system tells of what others do; here nobody
-// polls, so that the test would hang.
+// TestHubHears checks that the system reports changes by other processes. There is no
+// polling here: without a notification the test would hang.
 func TestHubHears(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -296,7 +296,7 @@ func TestHubHears(t *testing.T) {
 		add(t, j, `{"a":1}`)
 		<-wake
 		cancel()
-		// A part that is begun is heard too.
+		// A new part is reported too.
 		wake, cancel = hub.subscribe(path)
 		add(t, j, `{"b":1}`)
 		<-wake
@@ -309,8 +309,8 @@ func TestHubHears(t *testing.T) {
 	}
 }
 
-// TestHubUnderLoad subscribes, goes and notifies from many goroutines while
-// files change, and closes in the middle of it.
+// TestHubUnderLoad subscribes, unsubscribes and notifies from many goroutines while files
+// change, and closes the hub meanwhile.
 func TestHubUnderLoad(t *testing.T) {
 	t.Parallel()
 	hub := NewHub()

@@ -14,8 +14,8 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// TestReplayPastUnusable has a directory where a transcript should be: the
-// others are restored, and the log stays until that one can be.
+// TestReplayPastUnusable checks a directory in place of a transcript: the other files are
+// restored, and the log is kept until that one can be.
 func TestReplayPastUnusable(t *testing.T) {
 	t.Parallel()
 	fsys := memory(t, nil)
@@ -35,7 +35,7 @@ func TestReplayPastUnusable(t *testing.T) {
 	}
 }
 
-// TestOpenExisting opens what is not there without making it.
+// TestOpenExisting checks that opening a missing journal does not create it.
 func TestOpenExisting(t *testing.T) {
 	t.Parallel()
 	fsys := memory(t, nil)
@@ -47,7 +47,7 @@ func TestOpenExisting(t *testing.T) {
 	}
 }
 
-// TestSettled finds the end of what is whole.
+// TestSettled checks the end offset of the complete lines.
 func TestSettled(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{
@@ -67,8 +67,8 @@ func TestSettled(t *testing.T) {
 	}
 }
 
-// TestFollowPastTorn follows from the end of a journal with a torn tail: the
-// writer cuts it off, and the follower sees what comes after.
+// TestFollowPastTorn follows from the end of a journal with a torn tail: the writer
+// truncates it, and the follower sees the lines after it.
 func TestFollowPastTorn(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.jsonl")
@@ -103,8 +103,8 @@ func TestFollowPastTorn(t *testing.T) {
 	t.Error("nothing came")
 }
 
-// TestFollowLeavesDeadFragment sees that a follower does not read an unfinished
-// line again and again.
+// TestFollowLeavesDeadFragment checks that a follower does not read an incomplete line
+// repeatedly.
 func TestFollowLeavesDeadFragment(t *testing.T) {
 	t.Parallel()
 	fsys := memory(t, map[string]string{base: "{\"a\":1}\n{\"b\":\"" + strings.Repeat("x", 1000)})
@@ -125,8 +125,8 @@ func TestFollowLeavesDeadFragment(t *testing.T) {
 	}
 }
 
-// TestLongFragment cuts off a tail that is too long to be looked into, without
-// taking it into memory.
+// TestLongFragment checks that a tail too long to be a line is cut off without reading it
+// into memory.
 func TestLongFragment(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.jsonl")

@@ -13,13 +13,13 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// TestOperations compares what is asked of the file system, call by call, with
-// the lists in testdata/operations: an append that costs one call more is seen.
+// TestOperations compares the file system calls with the lists in testdata/operations, so
+// that an append that makes one more call is noticed.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		files map[string]string
-		// before is done unseen; run is what is written down.
+		// before runs unrecorded; the calls of run are recorded.
 		before, run func(t *testing.T, w *world)
 	}{
 		"create and append": {run: func(t *testing.T, w *world) {
@@ -108,7 +108,7 @@ func opened(t *testing.T, w *world) {
 
 var logName = regexp.MustCompile(`[0-9a-f]{16}\.log`)
 
-// compare holds the log of the file system against the golden file.
+// compare compares the log of the file system with the golden file.
 func compare(t *testing.T, name string, fsys *faultfs.FS) {
 	t.Helper()
 	got := logName.ReplaceAllString(strings.Join(fsys.Log(), "\n"), "*.log") + "\n"
@@ -124,8 +124,8 @@ func compare(t *testing.T, name string, fsys *faultfs.FS) {
 	}
 }
 
-// TestOneWrite sees that a batch is one write, however long it is, so that a
-// kill cannot part it.
+// TestOneWrite checks that a batch of any length is one write, so that a kill cannot split
+// it.
 func TestOneWrite(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{1, 10, 1000, 100_000} {

@@ -13,10 +13,10 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-// base is where the tests' journals in memory are.
+// base is the path of the in-memory journals.
 const base = "home/s.jsonl"
 
-// rounds is n, or a few of them if the tests are to be short.
+// rounds returns n, or less in short mode.
 func rounds(n int) int {
 	if testing.Short() {
 		return max(1, n/8)
@@ -24,8 +24,7 @@ func rounds(n int) int {
 	return n
 }
 
-// stride is the step to take where every one is tried: 1, or more if the tests
-// are to be short.
+// stride returns the step for exhaustive loops: 1, or more in short mode.
 func stride() int {
 	if testing.Short() {
 		return 7
@@ -33,7 +32,7 @@ func stride() int {
 	return 1
 }
 
-// memory makes a file system in memory with the given files.
+// memory returns an in-memory file system with the given files.
 func memory(t testing.TB, files map[string]string) *faultfs.FS {
 	t.Helper()
 	fsys := faultfs.New()
@@ -51,7 +50,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// content is what a file holds.
+// content returns the content of a file.
 func content(t testing.TB, fsys *faultfs.FS, path string) string {
 	t.Helper()
 	b, err := fsys.Get(path)
@@ -67,7 +66,7 @@ func openIn(t testing.TB, fsys vfs.FS, path string, opts Options) *Journal {
 	return j
 }
 
-// batch makes what Append asks for out of lines.
+// batch returns a callback for Append that supplies the given lines.
 func batch(lines ...string) func(firn.Pos) ([]byte, error) {
 	return func(firn.Pos) ([]byte, error) { return []byte(joined(lines)), nil }
 }
@@ -79,8 +78,8 @@ func joined(lines []string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// sample makes lines that are JSON objects of many lengths, with all that is
-// awkward in a line and allowed in JSON. The same seed gives the same lines.
+// sample returns JSON objects of many lengths, with characters that are awkward in a line
+// and allowed in JSON. The same seed gives the same lines.
 func sample(n int, seed uint64) []string {
 	chance := rand.New(rand.NewPCG(seed, 7))
 	awkward := []string{
@@ -101,7 +100,7 @@ func sample(n int, seed uint64) []string {
 	return lines
 }
 
-// numbered makes n short lines that tell who wrote them.
+// numbered returns n short lines that name their writer.
 func numbered(who string, n int) []string {
 	var lines []string
 	for i := range n {
@@ -124,7 +123,7 @@ func read(t testing.TB, s Source) []Line {
 	return lines
 }
 
-// texts reads all lines and returns their bytes.
+// texts returns the bytes of all lines.
 func texts(t testing.TB, s Source) []string {
 	t.Helper()
 	var out []string

@@ -13,7 +13,7 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// dirContent is what a directory holds, by name.
+// dirContent returns the content of the files of a directory, by name.
 func dirContent(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -27,9 +27,8 @@ func dirContent(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// TestSomebodyElse does to the files of an open journal what people and other
-// programs do. The journal must notice at the next append, say so, and lose
-// nothing of what it acknowledged.
+// TestSomebodyElse changes the files of an open journal as users and other programs do. The
+// journal must notice at the next append, return an error, and lose no acknowledged bytes.
 func TestSomebodyElse(t *testing.T) {
 	t.Parallel()
 	old, more := numbered("old", 40), numbered("more", 3)
@@ -57,8 +56,8 @@ func TestSomebodyElse(t *testing.T) {
 	for name, c := range map[string]struct {
 		parts int
 		do    func(dir string) error
-		// want are the files after it; those that the reopened journal makes or
-		// adds to have what they hold before that.
+		// want are the files afterwards. Files that the reopened journal creates or appends
+		// to are listed with their content before that.
 		want map[string]string
 	}{
 		"deletes it":                       {1, remove("s.jsonl"), map[string]string{"s.jsonl.rescued-0": all}},
@@ -102,7 +101,7 @@ func TestSomebodyElse(t *testing.T) {
 	}
 }
 
-// refuses sees that a journal takes nothing, twice, for the same reason.
+// refuses checks that a journal rejects appends, twice, for the same reason.
 func refuses(t *testing.T, j *Journal, kind error) {
 	t.Helper()
 	for _, deferred := range []bool{false, true} {
@@ -130,8 +129,8 @@ func compareFiles(t *testing.T, dir string, want map[string]string) {
 	}
 }
 
-// TestSomebodyCuts truncates the file at many places. What the journal
-// remembers of the bytes that are gone is saved.
+// TestSomebodyCuts truncates the file at many offsets. The removed bytes that the journal
+// has in memory are saved.
 func TestSomebodyCuts(t *testing.T) {
 	t.Parallel()
 	lines := sample(30, 9)
@@ -158,8 +157,8 @@ func TestSomebodyCuts(t *testing.T) {
 	}
 }
 
-// TestSomebodyCutsMuch cuts off more than is remembered: the newest bytes are
-// saved, and the name of the file tells where they begin.
+// TestSomebodyCutsMuch truncates more than the journal has in memory: the newest bytes are
+// saved, and the name of the side file has their offset.
 func TestSomebodyCutsMuch(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{10, 1000, tailSize - 2, tailSize, tailSize + 1, 3 * tailSize} {
@@ -187,7 +186,7 @@ func TestSomebodyCutsMuch(t *testing.T) {
 	}
 }
 
-// TestSomebodyElseAppends has another program add lines, which is fine.
+// TestSomebodyElseAppends checks that lines appended by another program are accepted.
 func TestSomebodyElseAppends(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.jsonl")

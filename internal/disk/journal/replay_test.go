@@ -13,7 +13,7 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-// clone copies a file system in which all is durable.
+// clone copies a file system with only durable data.
 func clone(fsys *faultfs.FS) *faultfs.FS {
 	for same := range fsys.CrashStates(1) {
 		return same
@@ -21,9 +21,9 @@ func clone(fsys *faultfs.FS) *faultfs.FS {
 	return nil
 }
 
-// loggedOnly makes a disk with much in commit logs and nowhere else: four
-// journals were appended to, one of them has a second part, and the power went
-// off. Of the states that leaves, it is the one with the fewest files.
+// loggedOnly returns a disk with data that is only in commit logs: four journals were
+// appended to, one of them has a second part, and the power was cut. Of the possible states
+// it is the one with the fewest files.
 func loggedOnly(t *testing.T) (*world, *faultfs.FS) {
 	t.Helper()
 	w := newWorld(t, memory(t, nil))
@@ -51,8 +51,8 @@ func loggedOnly(t *testing.T) (*world, *faultfs.FS) {
 	return w, left
 }
 
-// TestPowerCutDuringReplay stops a replay at each of its changes, and after
-// them; the next replay must do the rest.
+// TestPowerCutDuringReplay stops a replay at each of its changes, and after them; the next
+// replay must complete it.
 func TestPowerCutDuringReplay(t *testing.T) {
 	t.Parallel()
 	w, left := loggedOnly(t)
@@ -75,8 +75,8 @@ func TestPowerCutDuringReplay(t *testing.T) {
 	}
 }
 
-// TestEveryOperationOfReplayFails lets each operation of a replay fail once.
-// The next one does what was left.
+// TestEveryOperationOfReplayFails makes each operation of a replay fail once. The next
+// replay completes it.
 func TestEveryOperationOfReplayFails(t *testing.T) {
 	t.Parallel()
 	w, left := loggedOnly(t)
@@ -111,7 +111,7 @@ func TestReplayTwice(t *testing.T) {
 	if n, err := PendingLogs(left, "home"); n != 0 || err != nil {
 		t.Errorf("%d logs are left, %v", n, err)
 	}
-	// The same logs once more, on files that have it all already.
+	// Replay the same logs again, on files that already have all the data.
 	for _, path := range again.Files() {
 		if strings.HasSuffix(path, ".log") {
 			must(t, left.Put(path, []byte(content(t, again, path))))
@@ -127,7 +127,7 @@ func TestReplayTwice(t *testing.T) {
 	}
 }
 
-// TestReplayLeavesTheLivingAlone has two processes at the same home.
+// TestReplayLeavesTheLivingAlone checks two processes in the same home.
 func TestReplayLeavesTheLivingAlone(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, memory(t, nil))
@@ -144,7 +144,7 @@ func TestReplayLeavesTheLivingAlone(t *testing.T) {
 		t.Errorf("%d logs seem to be pending, %v", n, err)
 	}
 	for _, path := range files {
-		content(t, w.fs, path) // fails if it is gone
+		content(t, w.fs, path) // fails if it is missing
 	}
 	w.appendTogether(base, other)
 	must(t, second.Close())
@@ -155,8 +155,8 @@ func TestReplayLeavesTheLivingAlone(t *testing.T) {
 	}
 }
 
-// TestReplayMeetsANewLog lets another process replay between the making of a
-// log and its lock: that one takes the log for a dead one's, and removes it.
+// TestReplayMeetsANewLog runs a replay of another process between the creation of a log and
+// its lock: it takes the log for that of a dead process and removes it.
 func TestReplayMeetsANewLog(t *testing.T) {
 	t.Parallel()
 	for _, moment := range []string{"trylock", "syncdir", "write"} {
@@ -183,14 +183,14 @@ func TestReplayMeetsANewLog(t *testing.T) {
 	}
 }
 
-// TestReplaySkips gives a replay what must not be written to files.
+// TestReplaySkips replays records that must not be written to files.
 func TestReplaySkips(t *testing.T) {
 	t.Parallel()
 	record := func(path string, offset int64, data string) logged { return logged{path, offset, []byte(data)} }
 	for name, c := range map[string]struct {
 		files   map[string]string
 		record  logged
-		want    map[string]string // files after it; empty: not there
+		want    map[string]string // files afterwards; empty: missing
 		skipped string
 		bytes   int64
 	}{
@@ -235,7 +235,7 @@ func TestReplaySkips(t *testing.T) {
 	}
 }
 
-// logOf makes the bytes of a log.
+// logOf returns the bytes of a log.
 func logOf(epoch uint64, records ...logged) []byte {
 	b := binary.BigEndian.AppendUint64([]byte(logMagic), epoch)
 	for _, r := range records {
@@ -244,8 +244,8 @@ func logOf(epoch uint64, records ...logged) []byte {
 	return b
 }
 
-// TestLogCutAtEveryByte sees that a log gives its whole records, whatever
-// follows them: nothing, zeros, or what an earlier use of the file left.
+// TestLogCutAtEveryByte checks that the complete records of a log are read, whether they
+// are followed by nothing, zeros, or bytes of an earlier use of the file.
 func TestLogCutAtEveryByte(t *testing.T) {
 	t.Parallel()
 	var records []logged
@@ -287,19 +287,19 @@ func FuzzParseLog(f *testing.F) {
 	f.Add(append(logOf(2, logged{"s.jsonl", 0, []byte("{}\n")}), make([]byte, 64)...))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		records := parseLog(b)
-		// What was read is what would be written.
+		// The records encode to the bytes they were parsed from.
 		if len(records) > 0 {
 			again := logOf(binary.BigEndian.Uint64(b[8:]), records...)
 			if !bytes.HasPrefix(b, again) {
 				t.Fatalf("read %d records of %q that are written as %q", len(records), b, again)
 			}
 		}
-		// And replaying it, whatever it is, stays within the home.
+		// Replaying any log stays within the home.
 		fsys := memory(t, map[string]string{filepath.Join("home", "commit", "x.log"): string(b)})
 		if slices.ContainsFunc(records, func(r logged) bool { return r.offset < 0 || r.offset > 1<<20 }) {
 			return // too large for memory
 		}
-		_, _ = Replay(fsys, "home") // a path may well be impossible
+		_, _ = Replay(fsys, "home") // a path may be invalid
 		for _, path := range fsys.Files() {
 			if !strings.HasPrefix(path, "home/") {
 				t.Fatalf("it made %s", path)

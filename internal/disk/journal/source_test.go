@@ -20,9 +20,9 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-// naive reads the lines of parts in the plainest way, to compare with. Only
-// parts from first on count, the first of them from an offset on. Each line is
-// where the one before it ended, also across parts.
+// naive is a reference implementation that returns the lines of parts, starting with part
+// first and an offset in it. Each line starts where the previous one ended, also across
+// parts.
 func naive(parts []string, first int, offset int) []Line {
 	var lines []Line
 	pos := Place(first, int64(offset))
@@ -43,7 +43,7 @@ func naive(parts []string, first int, offset int) []Line {
 	return lines
 }
 
-// gather collects lines; their bytes are only lent.
+// gather collects lines, copying their bytes, which are valid only during the iteration.
 func gather(seq iter.Seq2[Line, error]) ([]Line, error) {
 	var lines []Line
 	for line, err := range seq {
@@ -56,7 +56,7 @@ func gather(seq iter.Seq2[Line, error]) ([]Line, error) {
 	return lines, nil
 }
 
-// differ tells how two lists of lines differ, or nothing.
+// differ describes how two lists of lines differ; it returns "" if they are equal.
 func differ(got, want []Line) string {
 	for i := range min(len(got), len(want)) {
 		g, w := got[i], want[i]
@@ -71,8 +71,7 @@ func differ(got, want []Line) string {
 	return ""
 }
 
-// drawParts draws part files with lines whose lengths lie around the sizes
-// that are read at a time.
+// drawParts draws part files with lines of lengths around the sizes of the read buffers.
 func drawParts(t *rapid.T) []string {
 	length := rapid.OneOf(
 		rapid.IntRange(0, 3),
@@ -128,8 +127,7 @@ func TestReadFromAnywhere(t *testing.T) {
 	})
 }
 
-// TestReadOn takes some lines, stops, and goes on from the position of the
-// last one: as a reader does who comes back.
+// TestReadOn reads some lines, stops, and continues from the position of the last one.
 func TestReadOn(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
@@ -271,8 +269,8 @@ func TestNoJournal(t *testing.T) {
 	}
 }
 
-// TestReadersFail makes every operation of a reader fail once: the error comes
-// through, after lines that are right, and nothing stays open.
+// TestReadersFail makes every operation of a reader fail once: the error is returned after
+// correct lines, and no file stays open.
 func TestReadersFail(t *testing.T) {
 	t.Parallel()
 	parts := []string{"a\nbb\n" + strings.Repeat("c", 2*backSizeMin) + "\n", "d\n", "e\nf"}
@@ -303,7 +301,7 @@ func TestReadersFail(t *testing.T) {
 	}
 }
 
-// TestCutWhileReading shortens the file after its size was asked for.
+// TestCutWhileReading truncates the file after its size was read.
 func TestCutWhileReading(t *testing.T) {
 	t.Parallel()
 	s := putParts(t, []string{"a\nb\nc\n"})

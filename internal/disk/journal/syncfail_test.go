@@ -10,13 +10,12 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-// A sync that failed may have lost what was written before it, and the next one
-// says that all is well: the system has forgotten the bytes. Nothing that is
-// promised may hang on such a sync.
+// A failed sync may have lost the data written before it, and the next sync succeeds
+// although the system has dropped the bytes. No promise may depend on such a sync.
 
-// failedSyncs runs a scenario with many dice for what a failed sync loses, and
-// cuts the power at its end. With fail it lets the next sync of a file fail;
-// meanwhile is done right before, if it is not nil.
+// failedSyncs runs a scenario with many random choices of what a failed sync loses, and
+// cuts the power at its end. fail makes the next sync of a file fail, and calls meanwhile
+// right before it unless it is nil.
 func failedSyncs(t *testing.T, run func(w *world, fail func(path string, meanwhile func()))) {
 	t.Helper()
 	for seed := range uint64(rounds(32)) {
@@ -142,7 +141,7 @@ func TestFailedSyncBeforeTheNextProcess(t *testing.T) {
 	})
 }
 
-// TestFailedSyncStops sees that a journal takes nothing after a failed sync.
+// TestFailedSyncStops checks that a journal rejects appends after a failed sync.
 func TestFailedSyncStops(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, memory(t, nil))

@@ -10,8 +10,8 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-// TestRescueOfAnotherPart: of a part that somebody else wrote, and somebody cut short,
-// nothing is remembered, so nothing of another part is saved as its end.
+// TestRescueOfAnotherPart checks that when a part written by another process is truncated,
+// bytes of a different part are not saved as its end.
 func TestRescueOfAnotherPart(t *testing.T) {
 	fsys := faultfs.New()
 	open := func() *Journal {

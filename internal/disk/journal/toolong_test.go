@@ -18,8 +18,8 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// expectLimited is what reading parts with a limit must yield: lines over the
-// limit without their bytes, and zeros at their beginning apart.
+// expectLimited returns the expected lines of parts read with a limit: lines over the limit
+// have no data, and leading zeros are separate.
 func expectLimited(parts []string, limit int) []Line {
 	var lines []Line
 	at := firn.Pos(0)
@@ -60,8 +60,8 @@ func expectLimited(parts []string, limit int) []Line {
 	return lines
 }
 
-// TestTooLongLines reads random files with small limits: forwards, backwards and
-// by the model the same lines are found, and from each of their places too.
+// TestTooLongLines reads random files with small limits: reading forwards, backwards and
+// from the position of each line yields the same lines as the model.
 func TestTooLongLines(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -117,13 +117,13 @@ func differGaps(got, want []Line) string {
 	return differ(got, want)
 }
 
-// discard stands for a test whose clean-up does not matter.
+// discard is a testing.TB whose cleanup does not matter.
 type discard struct{ testing.TB }
 
 func (discard) Helper()        {}
 func (discard) Cleanup(func()) {}
 
-// largestFS notes the largest piece that is read at once.
+// largestFS records the largest single read.
 type largestFS struct {
 	vfs.FS
 	largest *int
@@ -144,8 +144,8 @@ func (f largestFile) ReadAt(p []byte, off int64) (int, error) {
 	return f.File.ReadAt(p, off)
 }
 
-// TestTooLongIsNotHeld reads lines of many times the limit: no more than the
-// limit and a piece is read into memory at once, and what is behind is read.
+// TestTooLongIsNotHeld reads lines of many times the limit: no more than the limit and one
+// buffer is read into memory at a time, and the lines after them are read.
 func TestTooLongIsNotHeld(t *testing.T) {
 	t.Parallel()
 	const limit, size = 1 << 20, 50 << 20
@@ -178,9 +178,8 @@ func TestTooLongIsNotHeld(t *testing.T) {
 	}
 }
 
-// TestFollowTooLong follows a file in which a line grows beyond the limit: it is
-// told as a gap once it ends, what is behind it comes, and its bytes are looked
-// at once.
+// TestFollowTooLong follows a file in which a line grows beyond the limit: it is yielded as
+// a gap once it ends, the lines after it follow, and its bytes are read once.
 func TestFollowTooLong(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.jsonl")

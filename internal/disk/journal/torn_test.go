@@ -13,17 +13,17 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-// torn is a journal that a crash left, and what opening it must make of it.
+// torn is a journal as a crash left it, and the expected result of opening it.
 type torn struct {
 	files  map[string]string
-	whole  []string          // the lines that must be there
-	repair []Repair          // what must be reported
-	beside map[string]string // the side files that must be there
+	whole  []string          // expected lines
+	repair []Repair          // expected repairs
+	beside map[string]string // expected side files
 }
 
 const newLine = `{"new":"line"}`
 
-// check opens the journal, appends a line and looks at everything.
+// check opens the journal, appends a line and checks lines, repairs and files.
 func (c torn) check(t *testing.T) {
 	t.Helper()
 	fsys := memory(t, c.files)
@@ -42,7 +42,7 @@ func (c torn) check(t *testing.T) {
 	must(t, again.Close())
 }
 
-// checkFiles sees that there are the parts, the side files and nothing else.
+// checkFiles checks that the parts and the side files exist and no other files.
 func (c torn) checkFiles(t *testing.T, fsys *faultfs.FS) {
 	t.Helper()
 	want := maps.Clone(c.beside)
@@ -63,8 +63,8 @@ func (c torn) checkFiles(t *testing.T, fsys *faultfs.FS) {
 	}
 }
 
-// cutAt makes the case of the file at path, of the lines given, cut after so
-// many bytes. The lines before are in other parts.
+// cutAt returns the case in which the file at path, with the given lines, is truncated to
+// cut bytes. The lines in before are in other parts.
 func cutAt(path string, before, lines []string, cut int) torn {
 	text := joined(lines)[:cut]
 	n := strings.Count(text, "\n")
@@ -82,14 +82,14 @@ func cutAt(path string, before, lines []string, cut int) torn {
 	return c
 }
 
-// torn says that a fragment must be cut off and saved.
+// torn adds the expectation that a fragment is cut off and saved.
 func (c *torn) torn(path string, offset int, fragment string) {
 	saved := fmt.Sprintf("%s.torn-%d", path, offset)
 	c.repair = []Repair{{Path: path, Offset: int64(offset), Cut: int64(len(fragment)), SavedTo: saved}}
 	c.beside = map[string]string{saved: fragment}
 }
 
-// cuts yields the places to cut at: every byte, or in short tests some of them.
+// cuts calls do with each offset to cut at: every byte, or some of them in short mode.
 func cuts(size int, do func(cut int)) {
 	for cut := 0; cut <= size; cut += stride() {
 		do(cut)
@@ -123,8 +123,8 @@ func TestCutAtEveryByteOfTwoParts(t *testing.T) {
 			}
 		})
 	})
-	// Nothing but the end of the last part is ever repaired: what is damaged
-	// before it, readers show as it is.
+	// Only the end of the last part is ever repaired. Readers return earlier damage as it
+	// is.
 	t.Run("in the first part, the second is whole", func(t *testing.T) {
 		cuts(len(joined(first)), func(cut int) {
 			text := joined(first)[:cut]
@@ -167,7 +167,7 @@ func TestZerosAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestStrangeEnds tries ends that other programs and editors leave.
+// TestStrangeEnds checks endings that other programs and editors leave.
 func TestStrangeEnds(t *testing.T) {
 	t.Parallel()
 	head := `{"first":1}` + "\n"
@@ -231,8 +231,8 @@ func TestStrangeEnds(t *testing.T) {
 	}
 }
 
-// TestFragmentsOfEverySize cuts where the search for the last newline takes
-// another step back.
+// TestFragmentsOfEverySize cuts at the offsets where the search for the last newline reads
+// one more block.
 func TestFragmentsOfEverySize(t *testing.T) {
 	t.Parallel()
 	for _, border := range []int{1, 4 << 10, 16 << 10, 64 << 10, 256 << 10} {
@@ -274,7 +274,7 @@ func TestMissingAndEmptyParts(t *testing.T) {
 	})
 }
 
-// TestTakenNames has side files of earlier crashes in the way.
+// TestTakenNames checks that existing side files of earlier crashes are not overwritten.
 func TestTakenNames(t *testing.T) {
 	t.Parallel()
 	fsys := memory(t, map[string]string{base: "{\"a\":1}\n{\"b", base + ".torn-8": "one", base + ".torn-8-2": "two"})

@@ -13,19 +13,19 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-// other is a second journal beside base.
+// other is a second journal next to base.
 const other = "home/t.jsonl"
 
-// world is journals on a file system that may fail, and the books on what was
-// promised of them. Its steps are used by one goroutine.
+// world has journals on a file system that may fail, and the books with the promises made
+// for them. Its steps are used by one goroutine.
 type world struct {
 	t  testing.TB
 	fs *faultfs.FS
-	// failed is told of every error of a step; nil means that none may be.
+	// failed is called with every error of a step; if it is nil, errors fail the test.
 	failed func(err error)
-	// reopen opens a journal anew that takes no more, before the next append.
+	// reopen makes the next append reopen a journal that rejects appends.
 	reopen bool
-	// pad is how much longer than need be a line can be.
+	// pad is the maximum extra length of a line.
 	pad    int
 	chance *rand.Rand
 
@@ -44,19 +44,19 @@ func newWorld(t testing.TB, fsys *faultfs.FS) *world {
 	}
 }
 
-// book is what was handed to a journal, in order.
+// book records the lines passed to a journal, in order.
 type book struct {
 	lines []string
 	fates []fate
 }
 
-// fate says what the writer of a line was told.
+// fate is the outcome that the writer of a line received.
 type fate int
 
 const (
-	refused fate = iota // an error: it may be there, whole, or not
-	written             // no error and no promise: a power cut may take it
-	kept                // it is there whatever happens
+	refused fate = iota // an error: the line may exist, complete, or not
+	written             // no error and no promise: a power cut may remove it
+	kept                // durable
 )
 
 func (b *book) add(fate fate, lines ...string) {
@@ -66,7 +66,7 @@ func (b *book) add(fate fate, lines ...string) {
 	}
 }
 
-// doubt notes that what was written and not promised is not to be counted on.
+// doubt marks lines that were written without a promise as uncertain.
 func (b *book) doubt() {
 	for i, f := range b.fates {
 		if f == written {
@@ -75,7 +75,7 @@ func (b *book) doubt() {
 	}
 }
 
-// keep notes that all is durable that was written.
+// keep marks all written lines as durable.
 func (b *book) keep() {
 	for i, f := range b.fates {
 		if f == written {
@@ -84,7 +84,7 @@ func (b *book) keep() {
 	}
 }
 
-// ok reports whether a step went well.
+// ok reports whether a step succeeded.
 func (w *world) ok(err error) bool {
 	w.t.Helper()
 	if err != nil && w.failed == nil {
@@ -96,8 +96,8 @@ func (w *world) ok(err error) bool {
 	return err == nil
 }
 
-// commitLog gives the journals that are opened from now on a commit log in
-// home, one that grows and rotates at small sizes.
+// commitLog gives the journals opened from now on a commit log in home that grows and
+// rotates at small sizes.
 func (w *world) commitLog(grow, limit int64) {
 	w.t.Helper()
 	c, _, err := NewCommitter(w.fs, "home")
@@ -121,8 +121,7 @@ func (w *world) open(path string, opts Options) {
 	}
 }
 
-// journal returns the open journal at a path. If opening it failed before, it
-// is tried again.
+// journal returns the open journal at a path. If opening it failed before, it tries again.
 func (w *world) journal(path string) *Journal {
 	w.t.Helper()
 	if j := w.journals[path]; j != nil && j.failed != nil && w.reopen {
@@ -168,7 +167,7 @@ func (w *world) appendAs(path string, deferred bool, n int) {
 	w.note(path, deferred, err, lines)
 }
 
-// note writes down what an append was told.
+// note records the outcome of an append.
 func (w *world) note(path string, deferred bool, err error, lines []string) {
 	w.t.Helper()
 	if !w.ok(err) {
@@ -184,8 +183,8 @@ func (w *world) note(path string, deferred bool, err error, lines []string) {
 	}
 }
 
-// appendTogether appends a line to several journals such that they are made
-// durable as one batch: the first to write leads, and waits first.
+// appendTogether appends a line to several journals such that one batch makes them durable:
+// the first to write leads, and waits first.
 func (w *world) appendTogether(paths ...string) {
 	w.t.Helper()
 	type half struct {
@@ -239,7 +238,7 @@ func (w *world) closeOne(path string) {
 	}
 }
 
-// close closes all there is.
+// close closes all journals and the commit log.
 func (w *world) close() {
 	w.t.Helper()
 	for _, path := range slices.Sorted(maps.Keys(w.journals)) {
@@ -251,7 +250,7 @@ func (w *world) close() {
 	}
 }
 
-// powerCut goes on with the least that a power cut can leave.
+// powerCut continues with the least that a power cut can leave.
 func (w *world) powerCut() {
 	w.t.Helper()
 	for left := range w.fs.CrashStates(1) {
@@ -260,8 +259,8 @@ func (w *world) powerCut() {
 	w.journals, w.committer = make(map[string]*Journal), nil
 }
 
-// check reads all journals and holds them against the books. If damage is
-// allowed, there may be lines that nobody wrote, but none that looks whole.
+// check reads all journals and compares them with the books. If damage is allowed, there
+// may be lines that were never written, but none that is valid.
 func (w *world) check(damage bool) {
 	w.t.Helper()
 	for _, path := range slices.Sorted(maps.Keys(w.books)) {
@@ -280,7 +279,7 @@ func (b *book) compare(fsys *faultfs.FS, path string, damage bool) error {
 	for i, line := range b.lines {
 		place[line] = i
 	}
-	next := 0 // the first line that was not met yet
+	next := 0 // index of the first line not found yet
 	met := func(upTo int) error {
 		for ; next < upTo; next++ {
 			if b.fates[next] == kept || !damage && b.fates[next] == written {
@@ -293,7 +292,7 @@ func (b *book) compare(fsys *faultfs.FS, path string, damage bool) error {
 		if err != nil {
 			return err
 		}
-		// Zeros before a record are passed over by those who read records.
+		// Readers of records skip leading zeros.
 		i, known := place[string(bytes.TrimLeft(line.Data, "\x00"))]
 		switch {
 		case !known && damage && !json.Valid(line.Data):

@@ -25,8 +25,8 @@ func TestWriteFileHere(t *testing.T) {
 	}
 }
 
-// A close while others use the file lets them finish or tells them that it is
-// closed; never do they meet another file under its number.
+// TestCloseDuringUse checks that concurrent calls either finish or fail with a closed
+// error, and never use another file with the same descriptor.
 func TestCloseDuringUse(t *testing.T) {
 	dir := t.TempDir()
 	for range 50 {

@@ -39,7 +39,7 @@ func TestUmask(t *testing.T) {
 	}
 }
 
-// What somebody else made keeps the permissions they gave it.
+// TestForeignModes checks that files created by other programs keep their permissions.
 func TestForeignModes(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "shared")
 	file := filepath.Join(dir, "a")
@@ -80,7 +80,7 @@ func TestOddFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// A pipe nobody writes to must not keep us waiting.
+	// A pipe without a writer must not block.
 	for _, mode := range []vfs.Mode{vfs.Read, vfs.Append} {
 		if _, err := (vfs.OS{}).Open(pipe, mode); !errors.Is(err, unix.EINVAL) {
 			t.Errorf("pipe with mode %d: %v", mode, err)
@@ -102,7 +102,8 @@ func TestOddFiles(t *testing.T) {
 	}
 }
 
-// A write that the system takes only in part is told, once, with what was taken.
+// TestShortWrite checks that a short write is reported once, with the number of bytes
+// written.
 func TestShortWrite(t *testing.T) {
 	var old unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_FSIZE, &old); err != nil {
@@ -130,7 +131,7 @@ func TestShortWrite(t *testing.T) {
 	}
 }
 
-// The calls on the path of every append make no garbage.
+// TestAllocations checks that the calls of every append do not allocate.
 func TestAllocations(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
 	f, err := vfs.OS{}.Open(path, vfs.Append)
@@ -145,7 +146,7 @@ func TestAllocations(t *testing.T) {
 	}{
 		"write": {0, func() { f.Write(line) }},
 		"fstat": {0, func() { f.Stat() }},
-		"stat":  {1, func() { vfs.OS{}.Stat(path) }}, // the path as C wants it
+		"stat":  {1, func() { vfs.OS{}.Stat(path) }}, // the path as a C string
 		"lock":  {0, func() { f.Lock(); f.Unlock() }},
 	} {
 		if got := testing.AllocsPerRun(100, c.do); got > c.most {

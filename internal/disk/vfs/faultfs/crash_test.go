@@ -16,8 +16,8 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-// leaves collects what one file may hold after a crash: by the extremes, and by
-// chance. Missing is "-".
+// leaves returns the contents that a file may have after a crash, from extreme and from
+// random states. A missing file is "-".
 func leaves(t *testing.T, f *faultfs.FS, name string) (extreme, random map[string]bool) {
 	t.Helper()
 	look := func(f *faultfs.FS) string {
@@ -55,7 +55,7 @@ func wantLeaves(t *testing.T, f *faultfs.FS, name string, want ...string) {
 	}
 }
 
-// short tells runs of one letter by their length.
+// short abbreviates runs of one letter by their length.
 func short(s string) string {
 	var b strings.Builder
 	for len(s) > 0 {
@@ -68,7 +68,7 @@ func short(s string) string {
 
 func rep(s string, n int) string { return strings.Repeat(s, n) }
 
-// synced returns a file system with one durable file, open to append.
+// synced returns a file system with one durable file, open for appending.
 func synced(t *testing.T, content string, mode vfs.Mode) (*faultfs.FS, vfs.File) {
 	f := faultfs.New()
 	ok(t, f.Put("a", []byte(content)))
@@ -117,8 +117,8 @@ func TestAppendOverSectors(t *testing.T) {
 	if len(random) != len(want) {
 		t.Errorf("%d possibilities, want %d", len(random), len(want))
 	}
-	// The extremes: nothing, all, zeros; one of three lost or kept; two borders,
-	// with bytes and with zeros.
+	// The extremes: nothing, all, zeros; one of three lost or kept; two boundaries, with
+	// bytes and with zeros.
 	extreme, _ := leaves(t, f, "a")
 	if len(extreme) != 3+6+4 {
 		t.Errorf("%d extreme possibilities", len(extreme))
@@ -156,8 +156,8 @@ func TestOverwrite(t *testing.T) {
 		rep("o", 412)+rep("n", 100)+rep("o", 512), rep("o", 512)+rep("n", 100)+rep("o", 412))
 }
 
-// After a failed sync some of the bytes may be lost for good, though they can
-// still be read, and a later sync that succeeds does not bring them back.
+// TestFailedSyncLoses checks that after a failed sync bytes may be lost although they can
+// still be read, and that a later successful sync does not bring them back.
 func TestFailedSyncLoses(t *testing.T) {
 	lost, kept, evicted := false, false, false
 	for seed := range uint64(40) {
@@ -258,8 +258,8 @@ func TestRenameReplaceIsAtomic(t *testing.T) {
 	wantLeaves(t, f, "b", "-")
 }
 
-// TestWriteFileTellsTheOutcome lets each step of [vfs.WriteFile] fail: before the file is in
-// its place nothing is saved, and behind that the outcome is unknown.
+// TestWriteFileTellsTheOutcome makes each step of [vfs.WriteFile] fail: before the rename
+// nothing is saved, and after it the outcome is unknown.
 func TestWriteFileTellsTheOutcome(t *testing.T) {
 	for kind, unknown := range map[faultfs.Kind]bool{faultfs.Create: false, faultfs.Write: false, faultfs.Sync: false, faultfs.Rename: false, faultfs.SyncDir: true} {
 		f := faultfs.New()
@@ -275,7 +275,8 @@ func TestWriteFileTellsTheOutcome(t *testing.T) {
 	}
 }
 
-// A rename over two directories is durable at the end that was synced.
+// TestRenameOverDirectories checks that a rename across directories is durable in the
+// directory that was synced.
 func TestRenameOverDirectories(t *testing.T) {
 	for _, c := range []struct{ sync, from, to string }{
 		{"to", "- content", "content"},
@@ -291,7 +292,8 @@ func TestRenameOverDirectories(t *testing.T) {
 	}
 }
 
-// A directory made where one was just removed is durable at once.
+// TestMkdirAfterRemove checks that a directory created where one was just removed is
+// durable immediately.
 func TestMkdirAfterRemove(t *testing.T) {
 	f := faultfs.New()
 	ok(t, f.MkdirAll("d"))
@@ -331,14 +333,14 @@ func TestCrashStatesLimit(t *testing.T) {
 	}
 }
 
-// Whatever is done, what was synced last is there after a crash, unless it was
+// TestRandomHistories checks that data is present after a crash if it was synced and not
 // changed since.
 func TestRandomHistories(t *testing.T) {
 	for seed := range uint64(60) {
 		chance := rand.New(rand.NewPCG(seed, 7))
 		f := faultfs.New()
 		ok(t, f.MkdirAll("d"))
-		sure := map[string][]byte{} // what must be at the beginning of a file
+		sure := map[string][]byte{} // the expected beginning of each file
 		for range 30 {
 			randomStep(t, f, chance, sure)
 		}
@@ -392,8 +394,8 @@ func randomStep(t *testing.T, f *faultfs.FS, chance *rand.Rand, sure map[string]
 	ok(t, file.Close())
 }
 
-// With the power cut anywhere in it, WriteFile leaves the old or the new
-// content; and the same without its syncs is caught, so the test can fail.
+// TestWriteFileCrashes checks that WriteFile leaves the old or the new content after a
+// power cut at any point. The same without its syncs is detected, so the test can fail.
 func TestWriteFileCrashes(t *testing.T) {
 	if bad := tornStates(t, vfs.WriteFile); len(bad) > 0 {
 		t.Errorf("WriteFile leaves\n%s", strings.Join(bad, "\n"))
@@ -433,8 +435,8 @@ func tornStates(t *testing.T, replace func(vfs.FS, string, []byte) error) (bad [
 	}
 }
 
-// Every fault in WriteFile is told, and leaves the old content or the new and
-// no temporary file, unless it was the removal that failed.
+// TestWriteFileFaults checks that every fault in WriteFile is returned and leaves the old
+// or the new content and no temporary file, unless the removal failed.
 func TestWriteFileFaults(t *testing.T) {
 	for _, fault := range []faultfs.Fault{{Err: syscall.ENOSPC}, {Err: syscall.EIO, Short: 5}, {After: true, Of: faultfs.Any &^ faultfs.Create}} {
 		for n := 1; ; n++ {

@@ -22,7 +22,8 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// What a crash leaves is a file system like any other.
+// TestConformanceAfterCrash checks that the state after a crash is a conforming file
+// system.
 func TestConformanceAfterCrash(t *testing.T) {
 	vfstest.Run(t, func(t *testing.T) (vfs.FS, string) {
 		f := faultfs.New()
@@ -103,8 +104,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// Every operation can be made to fail, once, with the error asked for, and then
-// has done nothing.
+// TestEveryOperationFails checks that every operation can be made to fail once with a given
+// error, and then has no effect.
 func TestEveryOperationFails(t *testing.T) {
 	p := make([]byte, 2)
 	for name, do := range map[string]func(f *faultfs.FS, file vfs.File) error{
@@ -148,7 +149,7 @@ func TestEveryOperationFails(t *testing.T) {
 				t.Errorf("before\n%safter\n%s", before, after)
 			}
 			if name == "close" {
-				return // it is closed all the same
+				return // it is closed anyway
 			}
 			if err := do(f, file); err != nil {
 				t.Errorf("the second time: %v", err)
@@ -244,7 +245,7 @@ func TestLimit(t *testing.T) {
 	write(t, file, strings.Repeat("x", 1000))
 }
 
-// A hook sees every operation before it happens, and can do things in between.
+// TestHook checks that a hook is called before every operation and may act in between.
 func TestHook(t *testing.T) {
 	f := faultfs.New()
 	file := open(t, f, "a", vfs.Append)
