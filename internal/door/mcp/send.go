@@ -104,15 +104,15 @@ func (p *progress) hear(ctx context.Context, e wire.Event) {
 	case wire.DeltaText:
 		p.chars += len(dataOf[wire.Delta](e).Text)
 		if p.chars-p.reported >= step {
-			p.tell(ctx, "the agent answers")
+			p.notify(ctx, "the agent answers")
 		}
 	case wire.ToolStarted:
 		p.chars++
-		p.tell(ctx, "the agent uses "+prose.OneLine(dataOf[wire.Tool](e).Name, 80))
+		p.notify(ctx, "the agent uses "+prose.OneLine(dataOf[wire.Tool](e).Name, 80))
 	}
 }
 
-func (p *progress) tell(ctx context.Context, message string) {
+func (p *progress) notify(ctx context.Context, message string) {
 	p.reported = p.chars
 	// progress is optional
 	_ = p.req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: p.token, Message: message, Progress: float64(p.chars)})

@@ -119,9 +119,9 @@ func (c *completion) stream(p *placed, terms wire.Terms) error {
 	c.v.remember(p, done)
 	c.keepAlive()
 	if calls := chatCalls(done.answer.Pending, true); len(calls) > 0 {
-		c.tell(chatDelta{ToolCalls: calls}, nil)
+		c.sendDelta(chatDelta{ToolCalls: calls}, nil)
 	}
-	c.tell(chatDelta{}, finish(done.answer))
+	c.sendDelta(chatDelta{}, finish(done.answer))
 	if c.usage {
 		usage := usageOf(done.answer.Usage)
 		c.send(chatAnswer{Choices: []chatChoice{}, Usage: &usage, Firn: &location{Session: p.at.session, Entry: done.answer.Entry}})
@@ -151,7 +151,7 @@ func (c *completion) keepAlive() {
 	}
 	c.v.beginStream()
 	empty := ""
-	c.tell(chatDelta{Role: "assistant", Content: &empty}, nil)
+	c.sendDelta(chatDelta{Role: "assistant", Content: &empty}, nil)
 }
 
 // text sends a part of the answer.
@@ -162,7 +162,7 @@ func (c *completion) text(piece string, round bool) {
 	if round {
 		piece = roundBreak + piece
 	}
-	c.tell(chatDelta{Content: &piece}, nil)
+	c.sendDelta(chatDelta{Content: &piece}, nil)
 }
 
 // think sends a part of the reasoning, in a member that some clients support.
@@ -170,10 +170,10 @@ func (c *completion) think(piece string) {
 	if !c.v.started {
 		c.keepAlive()
 	}
-	c.tell(chatDelta{Reasoning: piece}, nil)
+	c.sendDelta(chatDelta{Reasoning: piece}, nil)
 }
 
-func (c *completion) tell(delta chatDelta, finish *string) {
+func (c *completion) sendDelta(delta chatDelta, finish *string) {
 	c.send(chatAnswer{Choices: []chatChoice{{Delta: &delta, FinishReason: finish}}})
 }
 
