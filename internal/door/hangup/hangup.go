@@ -1,6 +1,6 @@
-// Package hangup lets a program hang up before it was answered: it may send all
-// it has to ask, end its stream, and then read the answers. It knows JSON-RPC in
-// lines, and of that only what is a request and what an answer.
+// Package hangup lets a client close its stream before its requests are answered: it may
+// send all requests, end its input, and then read the responses. It handles line-delimited
+// JSON-RPC and only distinguishes requests from responses.
 package hangup
 
 import (
@@ -14,9 +14,9 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// Wait makes a stream of requests end only once every one of them was answered
-// on out. Methods that are excepted may take long, and are not waited for: who
-// asks for them and hangs up wants them no more.
+// Wait returns streams that wrap in and out. The input ends only when every request was
+// answered on out. Requests for the methods in except may take long and are not waited for:
+// a client that hangs up no longer wants their responses.
 func Wait(in io.Reader, out io.WriteCloser, except ...string) (io.Reader, io.WriteCloser) {
 	p := &pending{asked: make(map[string]int), except: except}
 	p.settled.L = &p.mu
@@ -24,18 +24,18 @@ func Wait(in io.Reader, out io.WriteCloser, except ...string) (io.Reader, io.Wri
 	return &listener{in: bufio.NewReader(in), pending: p, out: to}, to
 }
 
-// pending are the requests that were read and not yet answered.
+// pending counts the requests that were read and not yet answered.
 type pending struct {
 	mu      sync.Mutex
 	settled sync.Cond
 	asked   map[string]int
 	open    int
 	except  []string
-	deaf    bool // nobody reads the answers any more
+	deaf    bool // set once responses can no longer be written
 }
 
-// note takes notice of a message: a request is one more to be answered, an
-// answer one less.
+// note records a message: a request adds one to the pending responses, a response removes
+// one.
 func (p *pending) note(line []byte, asks bool) {
 	var id, method string
 	r := rawjson.New(line)
@@ -70,7 +70,7 @@ func (p *pending) note(line []byte, asks bool) {
 	p.settled.Broadcast()
 }
 
-// wait waits until all that was asked is answered, or cannot be.
+// wait blocks until all requests are answered or can no longer be.
 func (p *pending) wait() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -79,18 +79,19 @@ func (p *pending) wait() {
 	}
 }
 
-// listener reads requests, and takes notice of them line by line.
+// listener reads requests line by line and records them.
 type listener struct {
 	in      *bufio.Reader
 	pending *pending
 	out     *speaker
-	// line is what is left of a line that was read and not yet handed on.
+	// line is the part of the current line not yet returned by Read.
 	line []byte
 	err  error
 }
 
-// Read reads on. A line in which an object has a member twice is answered with an
-// error and not handed on: decoders differ in which of the two they take.
+// Read returns the next bytes of the input. A line with a duplicate object member is
+// answered with an error and not passed on, because decoders differ in which of the two
+// they use.
 func (l *listener) Read(b []byte) (int, error) {
 	for len(l.line) == 0 {
 		if l.err != nil {
@@ -112,18 +113,18 @@ func (l *listener) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// speaker writes answers, and takes notice of them.
+// speaker writes responses and records them.
 type speaker struct {
 	io.WriteCloser
 	pending *pending
 
 	mu   sync.Mutex
 	part []byte
-	// refusals are answers of our own that wait for the end of a line.
+	// refusals are error responses of this package, queued until the current line ends.
 	refusals []byte
 }
 
-// Write writes.
+// Write writes responses and records each complete line.
 func (s *speaker) Write(b []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +150,7 @@ func (s *speaker) Write(b []byte) (int, error) {
 
 // refuse answers a request with an error.
 func (s *speaker) refuse(line []byte, why error) {
-	const invalidRequest = -32600 // as JSON-RPC has it
+	const invalidRequest = -32600 // the code of JSON-RPC
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	answer := append([]byte(`{"jsonrpc":"2.0","id":`), idOf(line)...)
@@ -159,15 +160,15 @@ func (s *speaker) refuse(line []byte, why error) {
 	s.flush()
 }
 
-// flush writes the refusals, unless an answer is being written.
+// flush writes the refusals, unless a response is partially written.
 func (s *speaker) flush() {
 	if len(s.part) == 0 && len(s.refusals) > 0 {
-		_, _ = s.WriteCloser.Write(s.refusals) // who is gone needs no answer
+		_, _ = s.WriteCloser.Write(s.refusals) // a client that is gone needs no response
 		s.refusals = nil
 	}
 }
 
-// idOf is the id of a request; null if it has none, or several.
+// idOf returns the ID of a request, or null if it has none or several.
 func idOf(line []byte) []byte {
 	id, count := []byte("null"), 0
 	r := rawjson.New(line)

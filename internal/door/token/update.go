@@ -75,8 +75,8 @@ func (b *Book) setPage(p page, data []byte, revision uint64, begun time.Time) {
 	b.notifyWatchers()
 }
 
-// draft returns a copy of the latest page, including what is known only here, to be
-// changed.
+// draft returns a copy of the latest page, including changes known only here, for
+// modification.
 func (b *Book) draft() (page, []byte, uint64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
