@@ -8,8 +8,8 @@ import (
 	"firn.dev"
 )
 
-// TestOriginalIsShown finds what a session and forks of it say: the session is
-// shown, and the forks are its copies.
+// TestOriginalIsShown checks that a match in a session and its forks shows the session,
+// with the forks as its copies.
 func TestOriginalIsShown(t *testing.T) {
 	b := newBed(t)
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -18,7 +18,7 @@ import (
 	"firn.dev/store"
 )
 
-// fill says things in several sessions.
+// fill appends messages to several sessions.
 func (b *bed) fill(sessions, messages int) {
 	for s := range sessions {
 		entries := make([]firn.Entry, messages)
@@ -29,8 +29,8 @@ func (b *bed) fill(sessions, messages int) {
 	}
 }
 
-// TestIndexIsMended damages and deletes the index in every way; a search finds
-// the same afterwards.
+// TestIndexIsMended damages and deletes the index in every way; searches return the same
+// results afterwards.
 func TestIndexIsMended(t *testing.T) {
 	b := newBed(t)
 	b.fill(5, 20)
@@ -67,8 +67,8 @@ func TestIndexIsMended(t *testing.T) {
 	}
 }
 
-// TestRebuildFails makes sure that what failed is not said to be under way: who
-// waits for it would wait for ever.
+// TestRebuildFails checks that a failed rebuild is not reported as running: callers would
+// wait for it forever.
 func TestRebuildFails(t *testing.T) {
 	b := newBed(t)
 	b.fill(1, 2)
@@ -87,8 +87,8 @@ func TestRebuildFails(t *testing.T) {
 	}
 }
 
-// TestIndexIsDamagedInUse overwrites pages of the index while it is open: what
-// is found is found in sound sessions, or the index is built anew.
+// TestIndexIsDamagedInUse overwrites pages of the index while it is open: hits are in
+// intact sessions, or the index is rebuilt.
 func TestIndexIsDamagedInUse(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 3))
 	rounds := 5
@@ -132,8 +132,8 @@ func TestIndexIsDamagedInUse(t *testing.T) {
 	}
 }
 
-// TestCheckThrowsDamageAway: who checks is told of pages that nobody has read since they
-// were damaged, and with that they are gone.
+// TestCheckThrowsDamageAway checks that Check reports damaged pages that no search has
+// read, and that the index is rebuilt afterwards.
 func TestCheckThrowsDamageAway(t *testing.T) {
 	b := newBed(t)
 	b.fill(5, 40)
@@ -145,7 +145,7 @@ func TestCheckThrowsDamageAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	for at := 8 * 4096; at < len(data); at += 4096 {
-		data[at] = 0xff // of no kind that pages are
+		data[at] = 0xff // not a valid page type
 	}
 	if err := os.WriteFile(path, data, 0o600); err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestCheckThrowsDamageAway(t *testing.T) {
 	}
 }
 
-// TestCheckFinds changes rows behind the index's back.
+// TestCheckFinds changes rows without the index noticing.
 func TestCheckFinds(t *testing.T) {
 	for _, change := range []string{
 		"update docs set t = 'other ' where n = 3",
@@ -188,8 +188,8 @@ func TestCheckFinds(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// A session that the index does not know is read again before it is
-		// compared, and then there are rows of it that nobody wiped.
+		// A session missing from the index is read again before the comparison, which
+		// leaves rows that were not deleted.
 		if d, err := b.index.Check(context.Background()); err != nil || len(d) == 0 && !strings.HasPrefix(change, "delete from sessions") {
 			t.Errorf("%s was not found: %v, %v", change, d, err)
 		}
@@ -199,7 +199,7 @@ func TestCheckFinds(t *testing.T) {
 	}
 }
 
-// TestSearchWhileBuilding searches, appends and builds anew at once.
+// TestSearchWhileBuilding searches, appends and rebuilds concurrently.
 func TestSearchWhileBuilding(t *testing.T) {
 	b := newBed(t)
 	b.fill(10, 30)
@@ -244,8 +244,8 @@ func TestSearchWhileBuilding(t *testing.T) {
 	}
 }
 
-// TestPurgeLeavesNothing purges many messages out of many, so that the index
-// has many pages, and looks for them in every byte of it.
+// TestPurgeLeavesNothing purges many messages of many, so that the index has many pages,
+// and searches for them in every byte of it.
 func TestPurgeLeavesNothing(t *testing.T) {
 	b := newBed(t)
 	rng := rand.New(rand.NewPCG(9, 9))
@@ -298,7 +298,7 @@ func TestPurgeLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestCrashWhilePurging dies between the purge and the index.
+// TestCrashWhilePurging crashes between the purge and the index update.
 func TestCrashWhilePurging(t *testing.T) {
 	b := newBed(t)
 	e := firn.NewEntry(firn.UserText("a secret called zyxwvutsrq").Body)
@@ -310,7 +310,7 @@ func TestCrashWhilePurging(t *testing.T) {
 	if _, err := b.files.Purge(context.Background(), "sess-1", "", e.ID); err != nil {
 		t.Fatal(err)
 	}
-	b.append("sess-1", firn.NewEntry(firn.UserText("something that makes it longer than it was before, by far").Body)) // so that it looks as if it had only grown
+	b.append("sess-1", firn.NewEntry(firn.UserText("something that makes it longer than it was before, by far").Body)) // so that the session seems to have only grown
 	b.reopen()
 	b.search("more")
 	data, err := os.ReadFile(filepath.Join(b.dir, "index", fileName))

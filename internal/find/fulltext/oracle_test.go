@@ -15,12 +15,12 @@ import (
 	"firn.dev/window"
 )
 
-// oracle is what has become of the entries of a session, as those tell it who
-// send it to a model, and not the index.
+// oracle is the state of a session's entries, computed from its window and not from the
+// index.
 type oracle struct {
 	info   store.Info
 	hidden map[firn.EntryID]bool
-	// path are the entries that lead to the head, live those a model sees.
+	// path are the entries that lead to the head; live are the ones a model sees.
 	path, live map[firn.EntryID]bool
 }
 
@@ -51,7 +51,7 @@ func (w *world) oracle(info store.Info) *oracle {
 	return o
 }
 
-// marks are those that a hit must have.
+// marks returns the marks that a hit must have.
 func (o *oracle) marks(entry firn.EntryID, role search.Role) []string {
 	var marks []string
 	hidden := o.hidden[entry] || o.hidden[firn.EntryID(o.info.ID)]
@@ -71,7 +71,7 @@ func (o *oracle) marks(entry firn.EntryID, role search.Role) []string {
 	return marks
 }
 
-// marks compares what is told of every hit with what the files say.
+// marks compares the marks of every hit with the files.
 func (w *world) marks() {
 	w.t.Helper()
 	all := make(map[firn.ID]*oracle)
@@ -100,7 +100,7 @@ func (w *world) marks() {
 		}
 		got := slices.Clone(h.Marks)
 		if i := slices.Index(got, search.MarkCompacted); i >= 0 && slices.Contains(got, search.MarkHidden) {
-			got = slices.Delete(got, i, i+1) // which one is told of what is both does not matter
+			got = slices.Delete(got, i, i+1) // an entry that is both may be marked as both; hidden is sufficient
 		}
 		if want := o.marks(h.Entry, h.Role); !slices.Equal(got, want) {
 			w.t.Errorf("entry %s of %s is marked %v, want %v", h.Entry, h.Session, got, want)
@@ -111,8 +111,7 @@ func (w *world) marks() {
 	}
 }
 
-// TestRebuiltIsTheSame compares every row of an index that was kept up to date
-// with that of one that is built anew.
+// TestRebuiltIsTheSame compares every row of an updated index with a rebuilt one.
 func TestRebuiltIsTheSame(t *testing.T) {
 	w := &world{bed: newBed(t), rng: rand.New(rand.NewPCG(77, 6))}
 	for range 60 {
@@ -139,8 +138,8 @@ func TestRebuiltIsTheSame(t *testing.T) {
 	}
 }
 
-// dump is all that the index says, row by row and word by word, but for how it
-// is laid out in the file.
+// dump returns the content of the index, row by row and word by word, independent of the
+// file layout.
 func (w *world) dump() []string {
 	w.t.Helper()
 	db, err := sql.Open("sqlite", address(w.index.path(), readCache, nil))

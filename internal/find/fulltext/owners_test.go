@@ -10,8 +10,8 @@ import (
 	"firn.dev/internal/find/search"
 )
 
-// TestOthersTakeNoRoom searches for one person where others have said the same
-// more often, and later, than is looked at.
+// TestOthersTakeNoRoom searches for one owner's sessions where others have more, and newer,
+// matches than a search examines.
 func TestOthersTakeNoRoom(t *testing.T) {
 	b := newBed(t)
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -22,8 +22,7 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// childEnv says what a process of our own shall do: a kind of work, a home and
-// a name.
+// childEnv holds the task of a child process: a kind of work, a home and a name.
 const childEnv = "FIRN_FULLTEXT_CHILD"
 
 func TestMain(m *testing.M) {
@@ -36,7 +35,7 @@ func TestMain(m *testing.M) {
 	m.Run()
 }
 
-// childWork is what a child does. It tells every step in a line.
+// childWork performs the task of a child. It prints a line for every step.
 func childWork(kind, home, name string) error {
 	files, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
 	if err != nil {
@@ -64,7 +63,7 @@ func childWork(kind, home, name string) error {
 	return s.Close()
 }
 
-// telling is a source that tells when a session is read.
+// telling is a source that prints a line when a session is read.
 type telling struct{ *filestore.Store }
 
 func (t telling) Read(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
@@ -87,8 +86,8 @@ func childSearch(index *Index, text string) ([]search.Hit, error) {
 	return answer.Hits, err
 }
 
-// childTalk says things and finds each at once; every now and then it builds the
-// index anew. When all are done it tells what it finds.
+// childTalk appends messages and finds each immediately; now and then it rebuilds the
+// index. When all children are done it prints what it finds.
 func childTalk(index *Index, s store.Store, name string) error {
 	for i := range 60 {
 		if err := childSay(s, name, i); err != nil {
@@ -117,7 +116,7 @@ func childTalk(index *Index, s store.Store, name string) error {
 	return err
 }
 
-// child is a process of our own.
+// child is a child process.
 type child struct {
 	t     *testing.T
 	cmd   *exec.Cmd
@@ -146,7 +145,7 @@ func startChild(t *testing.T, kind, home, name string) *child {
 	return c
 }
 
-// until reads up to the nth line that begins so, and returns it.
+// until reads up to the nth line with a prefix, and returns it.
 func (c *child) until(prefix string, n int) string {
 	c.t.Helper()
 	for c.lines.Scan() {
@@ -164,14 +163,14 @@ func (c *child) until(prefix string, n int) string {
 	return ""
 }
 
-// kill ends the child without warning, and waits until it is gone.
+// kill kills the child and waits for its end.
 func (c *child) kill() {
 	_ = c.cmd.Process.Kill()
 	_ = c.cmd.Wait()
 }
 
-// TestTwoProcesses lets two processes talk, search and build anew on one index
-// at the same time. Both find at once what they said, and in the end the same.
+// TestTwoProcesses appends, searches and rebuilds in two processes on one index. Both find
+// their messages immediately, and in the end the same ones.
 func TestTwoProcesses(t *testing.T) {
 	b := newBed(t)
 	b.fill(10, 20)
@@ -195,9 +194,8 @@ func TestTwoProcesses(t *testing.T) {
 	b.sound()
 }
 
-// TestKilled ends processes with SIGKILL while they keep the index up to date
-// and while they build it anew: nothing is missing afterwards, and nothing lies
-// about.
+// TestKilled kills processes with SIGKILL while they update or rebuild the index:
+// afterwards no row is missing and no temporary file is left.
 func TestKilled(t *testing.T) {
 	b := newBed(t)
 	b.fill(12, 30)
@@ -235,8 +233,8 @@ func (b blind) Census(ctx context.Context) ([]store.Standing, error) {
 	return slices.DeleteFunc(all, func(s store.Standing) bool { return s.ID == b.to }), err
 }
 
-// TestReplacedByAnother lets another process put an index in the place of ours
-// that was built before the latest was said: it is found all the same.
+// TestReplacedByAnother checks that the latest message is found although another process
+// replaced the index by one built before it.
 func TestReplacedByAnother(t *testing.T) {
 	b := newBed(t)
 	b.fill(2, 5)

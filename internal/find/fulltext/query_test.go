@@ -14,7 +14,7 @@ import (
 	"firn.dev/internal/find/search"
 )
 
-// library is a bed with texts that have much in common.
+// library returns a bed with texts that have many words in common.
 func library(t testing.TB) (*bed, map[string]string) {
 	b := newBed(t)
 	texts := make(map[string]string)
@@ -36,7 +36,7 @@ func library(t testing.TB) (*bed, map[string]string) {
 	return b, texts
 }
 
-// agree asks the index and looks through the texts, and compares.
+// agree compares the hits of the index with a scan of the texts.
 func agree(t *testing.T, b *bed, texts map[string]string, query string) {
 	t.Helper()
 	q, err := search.Parse(query, time.Now())
@@ -68,7 +68,7 @@ func agree(t *testing.T, b *bed, texts map[string]string, query string) {
 	}
 }
 
-// randomQuery makes a query of words, operators and groups.
+// randomQuery returns a query of words, operators and groups.
 func randomQuery(rng *rand.Rand, depth int) string {
 	word := func() string {
 		w := vocabulary[rng.IntN(len(vocabulary))]
@@ -121,7 +121,7 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// TestBounds makes sure that an answer is no larger than it may be.
+// TestBounds checks the size limits of results.
 func TestBounds(t *testing.T) {
 	b := newBed(t)
 	long := strings.Repeat("a needle in a haystack of words ", 200)
@@ -157,7 +157,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestWindowsFollowTheBranch looks at what is told around a hit.
+// TestWindowsFollowTheBranch checks the context of a hit.
 func TestWindowsFollowTheBranch(t *testing.T) {
 	b := newBed(t)
 	say := func(id, parent, text string) firn.Entry {

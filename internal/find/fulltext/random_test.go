@@ -19,20 +19,20 @@ import (
 	"firn.dev/store"
 )
 
-// world is a home in which things happen at random.
+// world is a home with random operations.
 type world struct {
 	*bed
 	rng *rand.Rand
-	// live are the sessions there are, binned those in the bin.
+	// live are the existing sessions, binned the ones in the trash.
 	live, binned []firn.ID
-	gone         []string // words that were purged
+	gone         []string // purged words
 	said         int
 	next         int
 }
 
 var vocabulary = strings.Fields("lock test flaky server running tries journal getUserName write_file 東京 café build index purge because window entry head branch 2026")
 
-// words makes a text, with a word in it that is nowhere else.
+// words returns a text with a word that occurs nowhere else.
 func (w *world) words() (text, unique string) {
 	w.said++
 	unique = fmt.Sprintf("quux%sz", strings.Map(func(r rune) rune { return 'a' + r - '0' }, fmt.Sprint(100000+w.said)))
@@ -64,7 +64,7 @@ func (w *world) records(id firn.ID) []firn.Entry {
 	return all
 }
 
-// entry makes something that may be said.
+// entry returns a random entry.
 func (w *world) entry() firn.Entry {
 	text, _ := w.words()
 	switch w.rng.IntN(8) {
@@ -82,7 +82,7 @@ func (w *world) entry() firn.Entry {
 	return firn.UserText(text)
 }
 
-// step lets one thing happen.
+// step performs one random operation.
 func (w *world) step() {
 	ctx := context.Background()
 	if len(w.live) == 0 || w.rng.IntN(12) == 0 {
@@ -97,12 +97,12 @@ func (w *world) step() {
 	any := func() firn.EntryID { return all[w.rng.IntN(len(all))].ID }
 	var err error
 	switch w.rng.IntN(14) {
-	case 0: // hide, or restore what is hidden
+	case 0: // hide an entry, or restore a hidden one
 		w.append(id, firn.Hide(any()))
 	case 1:
 		summary, _ := w.words()
 		w.append(id, firn.NewEntry(&firn.Compaction{Summary: summary, FirstKept: any()}))
-	case 2: // go on from an earlier entry
+	case 2: // continue from an earlier entry
 		e := w.entry()
 		e.Parent = any()
 		w.append(id, e)
@@ -124,12 +124,12 @@ func (w *world) step() {
 		w.purge(id, all)
 	case 7:
 		err = w.remover().Archive(ctx, id)
-	case 8: // the process dies with what was queued
+	case 8: // a crash that loses the queued updates
 		w.index.work.mu.Lock()
 		clear(w.index.work.due.dirty)
 		w.index.work.mu.Unlock()
 		w.reopen()
-	case 9: // somebody adds to the files past the index, and dies
+	case 9: // another process appends without updating the index, and dies
 		if _, err := w.files.Append(ctx, id, store.Any, w.entry()); err != nil {
 			w.t.Fatal(err)
 		}
@@ -155,7 +155,7 @@ func (w *world) purge(id firn.ID, all []firn.Entry) {
 	text := textOf(victim)
 	for _, other := range slices.Concat(w.live, w.binned) {
 		if slices.Contains(w.binned, other) {
-			continue // what is in the bin is not purged with it
+			continue // a copy in the trash is not purged with it
 		}
 		for _, e := range w.records(other) {
 			if e.ID == victim.ID && text != "" {
@@ -180,7 +180,7 @@ func textOf(e firn.Entry) string {
 	return strings.Join(texts, "\n")
 }
 
-// scan is what a search must find, by reading everything.
+// scan returns the expected hits of a search, by reading everything.
 func (w *world) scan(q search.Query) map[string]bool {
 	found := make(map[string]bool)
 	for _, id := range w.live {
@@ -195,7 +195,7 @@ func (w *world) scan(q search.Query) map[string]bool {
 	return found
 }
 
-// ask is what a search finds, with copies.
+// ask returns the hits of a search, with copies.
 func (w *world) ask(q search.Query) map[string]bool {
 	found := make(map[string]bool)
 	q.Limit = search.MaxLimit
@@ -216,8 +216,8 @@ func (w *world) ask(q search.Query) map[string]bool {
 	}
 }
 
-// TestIndexEqualsFiles lets things happen at random, crashes among them, and
-// compares the index with the files.
+// TestIndexEqualsFiles performs random operations, including crashes, and compares the
+// index with the files.
 func TestIndexEqualsFiles(t *testing.T) {
 	worlds := uint64(4)
 	if testing.Short() {
@@ -236,7 +236,7 @@ func TestIndexEqualsFiles(t *testing.T) {
 	}
 }
 
-// compare holds the index against the files.
+// compare compares the index with the files.
 func (w *world) compare() {
 	w.t.Helper()
 	for _, text := range []string{
@@ -265,8 +265,8 @@ func (w *world) compare() {
 
 func keys(m map[string]bool) []string { return slices.Sorted(maps.Keys(m)) }
 
-// grepGone looks for what was purged in every byte of the index, unless a copy
-// is in the bin.
+// grepGone searches for purged words in every byte of the index, unless a copy is in the
+// trash.
 func (w *world) grepGone() {
 	w.t.Helper()
 	err := filepath.WalkDir(filepath.Join(w.dir, "index"), func(path string, d fs.DirEntry, err error) error {
@@ -289,7 +289,7 @@ func (w *world) grepGone() {
 	}
 }
 
-// inFiles reports whether a word is in a session that is there.
+// inFiles reports whether a word is in an existing session.
 func (w *world) inFiles(word string) bool {
 	for _, id := range w.live {
 		for _, e := range w.records(id) {

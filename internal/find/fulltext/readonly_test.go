@@ -17,7 +17,7 @@ import (
 	"firn.dev/internal/find/search"
 )
 
-// sealed is a file system in which nothing can be opened to be written.
+// sealed is a file system in which no file can be opened for writing.
 type sealed struct{ vfs.FS }
 
 func (s sealed) MkdirAll(string) error { return syscall.EROFS }
@@ -29,8 +29,8 @@ func (s sealed) Open(path string, mode vfs.Mode) (vfs.File, error) {
 	return s.FS.Open(path, mode)
 }
 
-// TestReadOnlyHome searches and checks an index that cannot be written: the
-// engine cannot make its log, in whose place there is a directory.
+// TestReadOnlyHome searches and checks an index that cannot be written: SQLite cannot
+// create its log, because a directory has that name.
 func TestReadOnlyHome(t *testing.T) {
 	b := newBed(t)
 	b.fill(3, 10)
@@ -73,8 +73,8 @@ func TestReadOnlyHome(t *testing.T) {
 	}
 }
 
-// TestCompareIsOfOneMoment lets something be said and indexed between the two
-// things that are held against each other.
+// TestCompareIsOfOneMoment appends and indexes a message between the two reads that are
+// compared.
 func TestCompareIsOfOneMoment(t *testing.T) {
 	b := newBed(t)
 	b.fill(3, 10)
@@ -103,7 +103,7 @@ func TestCompareIsOfOneMoment(t *testing.T) {
 	}
 }
 
-// TestDirectoryInTheWay makes sure that it is named.
+// TestDirectoryInTheWay checks that the error names the directory.
 func TestDirectoryInTheWay(t *testing.T) {
 	b := newBed(t)
 	b.fill(1, 2)
@@ -126,7 +126,7 @@ func TestDirectoryInTheWay(t *testing.T) {
 	}
 }
 
-// TestFullDisk makes sure that it is said that there is no room.
+// TestFullDisk checks that a full disk is reported.
 func TestFullDisk(t *testing.T) {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "small.db")+"?_pragma=max_page_count(1)")
 	if err != nil {
@@ -142,7 +142,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// vanishing takes the index away just after it was looked whether it is there.
+// vanishing removes the index right after the check that it exists.
 type vanishing struct {
 	vfs.FS
 	path  string
@@ -157,7 +157,7 @@ func (v *vanishing) Stat(path string) (vfs.Info, error) {
 	return info, err
 }
 
-// TestIndexGoesMeanwhile takes the index away while a search begins.
+// TestIndexGoesMeanwhile removes the index while a search begins.
 func TestIndexGoesMeanwhile(t *testing.T) {
 	b := newBed(t)
 	b.fill(3, 10)
