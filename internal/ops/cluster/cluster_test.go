@@ -80,8 +80,8 @@ func space(t *testing.T) jetstream.Options {
 	return jetstream.Options{Server: shared, Space: fmt.Sprint("c", spaces.Add(1)), Shards: 1, Report: func(m string) { t.Log(m) }}
 }
 
-// answers returns the model of a member: it echoes messages and waits at the gate if told
-// to.
+// answers returns the model of a member: it echoes messages and waits at the gate for those
+// that begin with "wait".
 func (m *member) answers() provider.Model {
 	return scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		items := req.Window.Items

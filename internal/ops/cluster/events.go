@@ -22,7 +22,7 @@ type publishedEvent struct {
 }
 
 // Tell publishes an event to the other gateways. If the queue is full, the event is
-// dropped; the others still see what is in the log.
+// dropped; the others still see the entries in the log.
 func (c *Cluster) Tell(e wire.Event) {
 	c.telling.Lock()
 	defer c.telling.Unlock()

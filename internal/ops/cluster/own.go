@@ -126,8 +126,8 @@ func (c *Cluster) unused(h *holding, forget bool) bool {
 	return true
 }
 
-// Own makes this gateway the owner of what is claimed, unless another gateway owns it. In
-// that case it returns the name of the owner.
+// Own makes this gateway the owner of the claimed session or key, unless another gateway
+// owns it. In that case it returns the name of the owner.
 func (c *Cluster) Own(ctx context.Context, claim gateway.Claim) (*gateway.Tenure, string, error) {
 	h, err := c.use(claim)
 	if err != nil {

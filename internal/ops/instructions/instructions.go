@@ -1,14 +1,14 @@
-// Package instructions reads the instruction files of a project: AGENTS.md,
-// CLAUDE.md and FIRN.md of a directory and of its parents up to the project's
-// root, and the files that they include.
+// Package instructions reads the instruction files of a project: AGENTS.md, CLAUDE.md and
+// FIRN.md of a directory and of its parents up to the project's root, and the files that
+// they include.
 //
-// A file is included by a line "@include PATH", or by a word "@PATH" that names an
-// existing file, outside of code blocks and code spans. Paths are relative to the
-// file that includes them. Every file is read once, so that includes cannot go in
-// circles, and no deeper than [MaxDepth].
+// A file is included by a line "@include PATH", or by a word "@PATH" that names an existing
+// file, outside of code blocks and code spans. Paths are relative to the including file.
+// Every file is read once, so cyclic includes end, and includes nest no deeper than
+// [MaxDepth].
 //
-// Only files inside the project are read, whatever paths and symbolic links say,
-// and those below the directories that the settings allow.
+// Only files inside the project and in the directories that the settings allow are read,
+// regardless of paths and symbolic links.
 package instructions
 
 import (
@@ -34,7 +34,7 @@ const (
 	maxParents = 64
 )
 
-// Options configures what is read. Zero values mean none.
+// Options configures the files to read. Zero values mean none.
 type Options struct {
 	// Names are the file names that are read in every directory, in this order.
 	Names []string

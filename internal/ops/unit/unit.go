@@ -1,5 +1,5 @@
-// Package unit is what the service manager of a system must be told to run firn's
-// gateway. It is pure: where the text goes is for others to say.
+// Package unit generates the service definitions that run firn's gateway under systemd and
+// launchd. It does no I/O: callers write the text.
 package unit
 
 import (
@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// Service is a gateway that a system is to run.
+// Service describes a gateway to run as a system service.
 type Service struct {
 	// Command is the program and its arguments.
 	Command []string
-	// Home is where its sessions are.
+	// Home is the directory of the sessions.
 	Home string
-	// Drain is how long it may take to end what runs. Before it is killed it gets
-	// more than that.
+	// Drain is the grace period for running turns at shutdown. The service manager waits
+	// longer than that before it kills the process.
 	Drain time.Duration
 }
 
-// patience is how long, in seconds, the gateway may take to end.
+// patience returns the stop timeout in seconds.
 func (s Service) patience() int { return int(s.Drain.Seconds()) + 15 }
 
-// Systemd is a unit for systemd.
+// Systemd returns a systemd unit.
 func (s Service) Systemd() string {
 	words := make([]string, len(s.Command))
 	for i, w := range s.Command {
@@ -57,7 +57,7 @@ func systemdWord(w string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(w) + `"`
 }
 
-// Launchd is a property list for launchd.
+// Launchd returns a launchd property list.
 func (s Service) Launchd() string {
 	var words strings.Builder
 	for _, w := range s.Command {
@@ -83,6 +83,6 @@ func (s Service) Launchd() string {
 // xmlText escapes a text for XML.
 func xmlText(s string) string {
 	var b strings.Builder
-	_ = xml.EscapeText(&b, []byte(s)) // a builder takes everything
+	_ = xml.EscapeText(&b, []byte(s)) // a strings.Builder does not fail
 	return b.String()
 }
