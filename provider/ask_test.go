@@ -20,7 +20,7 @@ func failure(kind provider.Kind, after time.Duration) error {
 	return &provider.Error{Kind: kind, Provider: "p", Model: "m", After: after, Message: "no"}
 }
 
-// watcher keeps what an observer is told.
+// watcher records the calls to an observer.
 type watcher struct {
 	retries []provider.Retrying
 	text    string
@@ -121,7 +121,7 @@ func TestAskGivesUp(t *testing.T) {
 	}
 }
 
-// What a provider asks for is waited for, to the second.
+// TestAskHonoursRetryAfter checks that the requested delay is waited for, to the second.
 func TestAskHonoursRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := scripted.New(provider.Info{}, scripted.Fail(failure(provider.Temporary, 42*time.Second)), scripted.Say("yes"))
@@ -152,7 +152,7 @@ func TestAskIsCancelledWhileWaiting(t *testing.T) {
 func TestAskIsCancelledWhileListening(t *testing.T) {
 	away := errors.New("the user went away")
 	quiet := scripted.Func(provider.Info{}, func(ctx context.Context, _ provider.Request) iter.Seq2[provider.Event, error] {
-		return func(func(provider.Event, error) bool) { <-ctx.Done() } // a bad model that does not say why it ends
+		return func(func(provider.Event, error) bool) { <-ctx.Done() } // a bad model that ends without an error
 	})
 	for name, m := range map[string]provider.Model{"hung": scripted.New(provider.Info{}, scripted.Hang(1, scripted.Say("Good morning, everybody."))), "quiet": quiet} {
 		t.Run(name, func(t *testing.T) {
@@ -168,7 +168,8 @@ func TestAskIsCancelledWhileListening(t *testing.T) {
 	}
 }
 
-// An observer's error ends the asking, even if it looks like one that passes.
+// TestAskEndsWithTheObserver checks that an observer's error ends the request, even if it
+// looks transient.
 func TestAskEndsWithTheObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := failure(provider.Temporary, 0)
@@ -214,7 +215,7 @@ func TestDraft(t *testing.T) {
 		t.Errorf("an empty draft has %v", parts)
 	}
 	for _, e := range []provider.Event{
-		provider.CallDelta{Arguments: "lost"}, // belongs to nothing
+		provider.CallDelta{Arguments: "lost"}, // belongs to no call
 		provider.ThinkingDelta{Text: "h"}, provider.ThinkingDelta{Text: "m"}, provider.TextDelta{},
 		provider.TextDelta{Text: "a"}, provider.TextDelta{Text: "b"},
 		provider.CallDelta{ID: "1", Name: "read"}, provider.CallDelta{ID: "2", Name: "now", Arguments: "{"},
@@ -242,7 +243,8 @@ func TestDraft(t *testing.T) {
 	}
 }
 
-// A draft may be large: adding to it must not copy all of it each time.
+// TestDraftGrowsCheaply checks that adding to a large draft does not copy all of it each
+// time.
 func TestDraftGrowsCheaply(t *testing.T) {
 	const n = 20_000
 	piece := provider.TextDelta{Text: strings.Repeat("x", 50)}

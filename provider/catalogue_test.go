@@ -13,7 +13,7 @@ import (
 	"firn.dev/provider"
 )
 
-// The embedded file is valid, sane, sorted and not too large.
+// TestKnown checks that the embedded file is valid, plausible, sorted and not too large.
 func TestKnown(t *testing.T) {
 	data, err := os.ReadFile("models.json")
 	if err != nil {
@@ -56,7 +56,7 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// catalogue is a small one to search in. Windows tell the models apart.
+// catalogue returns a small catalogue in which each model has a different window.
 func catalogue(t *testing.T) provider.Catalogue {
 	t.Helper()
 	c, err := provider.ParseCatalogue([]byte(`{
@@ -87,15 +87,15 @@ func TestFind(t *testing.T) {
 		{"Anthropic", "claude-a-4-5", 2, false},
 		{"anthropic", "Claude-A-4-5", 2, false},
 		{"anthropic", "claude-a-4-5-20261231", 2, false}, // another date
-		{"anthropic", "claude-a-4-5@20261231", 2, false}, // as Vertex spells it
+		{"anthropic", "claude-a-4-5@20261231", 2, false}, // the form used by Vertex
 		{"anthropic", "claude-a-4.5", 2, false},
 		{"anthropic", "claude-a-4-5-latest", 2, false},
 		{"anthropic", "claude-b", 5, false}, // the latest
 		{"anthropic", "claude-b-latest", 5, false},
 		{"anthropic", "claude-c", 6, false},
 		{"anthropic", "claude-c-20250101", 6, false},
-		{"anthropic", "claude-a-4-turbo", 1, true},     // begins like
-		{"anthropic", "claude-a-4-5-turbo-x", 2, true}, // the longest
+		{"anthropic", "claude-a-4-turbo", 1, true},     // same prefix
+		{"anthropic", "claude-a-4-5-turbo-x", 2, true}, // the longest prefix
 		{"anthropic", "claude-a-45", provider.AssumedWindow, true},
 		{"anthropic", "anthropic/claude-a-4.5", 2, false},
 		{"openai", "gpt-9-2024-08-06", 22, false},
@@ -108,17 +108,17 @@ func TestFind(t *testing.T) {
 		{"google", "gemini-9-pro-preview-05-06", 10, true},
 		{"openrouter", "openai/gpt-9", 30, false},
 		{"openrouter", "openai/gpt-9:nitro", 30, false},
-		{"openrouter", "anthropic/claude-a-4.5", 2, false},  // not there: its maker knows
+		{"openrouter", "anthropic/claude-a-4.5", 2, false},  // missing there; found under its maker
 		{"litellm", "anthropic/claude-a-4-5", 2, false},     // unknown provider
-		{"litellm", "openrouter/openai/gpt-9.1", 21, false}, // the last two count
-		{"my-server", "gpt-9", 20, false},                   // its maker knows best
+		{"litellm", "openrouter/openai/gpt-9.1", 21, false}, // the last two segments count
+		{"my-server", "gpt-9", 20, false},                   // the entry of its maker is preferred
 		{"", "gpt-9", 20, false},
 		{"my-server", "llama-9", 31, false},                  // all agree
 		{"my-server", "meta-llama/llama-9", 31, false},       //
-		{"my-server", "qwen-9", 32, true},                    // they do not: the smallest
+		{"my-server", "qwen-9", 32, true},                    // they disagree: the smallest
 		{"my-server", "command", 33, false},                  //
-		{"my-server", "openai/gpt-9-turbo", 20, true},        // begins like
-		{"my-server", "llama", provider.AssumedWindow, true}, // not even a beginning
+		{"my-server", "openai/gpt-9-turbo", 20, true},        // same prefix
+		{"my-server", "llama", provider.AssumedWindow, true}, // no common prefix
 		{"amazon-bedrock", "eu.anthropic.claude-z-20250929-v1:0", 40, false},
 		{"amazon-bedrock", "anthropic.claude-z-20250929-v1:0", 40, false},
 		{"nobody", "nothing", provider.AssumedWindow, true},
@@ -142,7 +142,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// Names that people truly write are found in the true catalogue.
+// TestFindTrueNames checks that names in actual use are found in the embedded catalogue.
 func TestFindTrueNames(t *testing.T) {
 	for _, name := range []string{
 		"anthropic claude-sonnet-4-5-20250929", "anthropic claude-3-5-sonnet-latest", "anthropic claude-opus-4-1",
@@ -185,9 +185,9 @@ func TestWith(t *testing.T) {
 		{"ollama", "qwen3:8b", provider.Spec{Window: 4096}},
 		{"ollama", "guess", provider.Spec{Window: provider.AssumedWindow, Price: provider.Price{Input: 0.5}, Assumed: true}},
 		{"openrouter", "openai/gpt-9", provider.Spec{Window: 77}},
-		{"anthropic", "claude-a-4", provider.Spec{Window: 1}}, // what cannot be meant is left out
+		{"anthropic", "claude-a-4", provider.Spec{Window: 1}}, // invalid overrides are ignored
 		{"openai", "o9", provider.Spec{Window: 23}},
-		{"openai", "gpt-9-2024-08-06", provider.Spec{Window: 22}}, // not named
+		{"openai", "gpt-9-2024-08-06", provider.Spec{Window: 22}}, // not overridden
 	}
 	for _, tt := range tests {
 		if got := w.Find(tt.provider, tt.model); got != tt.want {

@@ -13,7 +13,7 @@ import (
 
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// Each case is what a provider truly answers.
+// Each case is an actual response of a provider.
 func TestComplaint(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -102,7 +102,7 @@ func TestComplaint(t *testing.T) {
 	}
 }
 
-// Each case is told within a stream that began with a good status.
+// Each case is an error within a stream that began with a success status.
 func TestStreamComplaint(t *testing.T) {
 	tests := []struct {
 		name, body string

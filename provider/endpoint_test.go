@@ -23,12 +23,12 @@ import (
 
 const key = "topsecretkey"
 
-// endpoint is one at url that sends a key.
+// endpoint returns an endpoint at url that sends a key.
 func endpoint(url string) *provider.Endpoint {
 	return &provider.Endpoint{Provider: "p", URL: url, Header: http.Header{"x-api-key": {key}, "Authorization": {"Bearer " + key}}}
 }
 
-// serve starts a server for the time of a test.
+// serve starts a server for the duration of a test.
 func serve(t *testing.T, handle http.HandlerFunc) *httptest.Server {
 	server := httptest.NewServer(handle)
 	t.Cleanup(func() {
@@ -38,7 +38,7 @@ func serve(t *testing.T, handle http.HandlerFunc) *httptest.Server {
 	return server
 }
 
-// fails wants an error of the provider, and returns it.
+// fails checks that err is a provider error of the given kind, and returns it.
 func fails(t *testing.T, err error, kind provider.Kind) *provider.Error {
 	t.Helper()
 	var e *provider.Error
@@ -90,7 +90,7 @@ func TestPostIsRefused(t *testing.T) {
 func TestPostReadsABoundedComplaint(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(500)
-		for { // until nobody listens
+		for { // until the client disconnects
 			if _, err := io.WriteString(w, strings.Repeat("no ", 1000)); err != nil {
 				return
 			}
@@ -107,7 +107,7 @@ func TestPostNeverArrives(t *testing.T) {
 	plain := serve(t, func(w http.ResponseWriter, r *http.Request) {})
 	rude := serve(t, func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) })
 	secure := httptest.NewUnstartedServer(nil)
-	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains about us, rightly
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // suppresses the expected TLS errors
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
 	tests := []struct {
@@ -137,7 +137,7 @@ func TestPostNeverArrives(t *testing.T) {
 	}
 }
 
-// garbage listens, and answers TLS with something else.
+// garbage returns the address of a listener that answers TLS with other bytes.
 func garbage(t *testing.T) string {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -160,7 +160,8 @@ func garbage(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// A connection that breaks in the middle of the body is not an end.
+// TestPostIsCutOff checks that a connection that breaks within the body is an error, not an
+// end.
 func TestPostIsCutOff(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, "half an ans")
@@ -227,14 +228,14 @@ func TestPostLetsGoWhenClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	body.Close()
-	<-gone // the provider sees that nobody listens
+	<-gone // the provider notices the disconnect
 	// The connection of the server may linger.
 	basetest.Eventually(t, fmt.Sprintf("there are no more than the %d goroutines of before, and one", before), func() bool {
 		return runtime.NumGoroutine() <= before+1
 	})
 }
 
-// A redirect must not take the key to where it does not belong.
+// TestPostIsRedirected checks that a redirect does not send the key to another host.
 func TestPostIsRedirected(t *testing.T) {
 	elsewhere := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		t.Errorf("asked elsewhere, with %v", r.Header)
@@ -281,8 +282,8 @@ func TestPostIsRedirected(t *testing.T) {
 	}
 }
 
-// piped is an endpoint over a connection in memory, whose other end is handled
-// by play once the request was read.
+// piped returns an endpoint over an in-memory connection. play handles the other end once
+// the request was read.
 func piped(t *testing.T, stall time.Duration, play func(conn net.Conn)) *provider.Endpoint {
 	transport := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 		ours, theirs := net.Pipe()
@@ -306,7 +307,7 @@ func piped(t *testing.T, stall time.Duration, play func(conn net.Conn)) *provide
 	return e
 }
 
-// hush reads until the other side has gone.
+// hush reads until the peer closes the connection.
 func hush(conn net.Conn) { io.Copy(io.Discard, conn) }
 
 const head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 5\r\n\r\n"
@@ -352,8 +353,8 @@ func TestPostStalls(t *testing.T) {
 	}
 }
 
-// Neither a provider that is slow and steady nor a reader that takes its time
-// is a stall.
+// TestPostIsSlow checks that neither a slow but steady provider nor a slow reader counts as
+// a stall.
 func TestPostIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := piped(t, 10*time.Second, func(conn net.Conn) {
@@ -386,7 +387,7 @@ func TestPostIsSlow(t *testing.T) {
 	})
 }
 
-// A server that speaks TLS and HTTP/2 is cut off and cancelled like any other.
+// TestPostOverTLS checks truncation and cancellation over TLS and HTTP/2.
 func TestPostOverTLS(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		io.WriteString(w, r.Proto)
@@ -410,7 +411,7 @@ func TestPostOverTLS(t *testing.T) {
 	}
 }
 
-// TestBlot takes what was sent out of errors that come with an answer.
+// TestBlot checks that the API key is removed from errors.
 func TestBlot(t *testing.T) {
 	e := endpoint("")
 	for _, err := range []error{

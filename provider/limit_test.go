@@ -8,7 +8,7 @@ import (
 	"firn.dev/provider"
 )
 
-// TestStated reads the numbers from what providers say.
+// TestStated checks that the numbers are read from the messages of providers.
 func TestStated(t *testing.T) {
 	for message, want := range map[string][2]int64{
 		"prompt is too long: 213462 tokens > 200000 maximum":                                                                                     {200000, 213462},

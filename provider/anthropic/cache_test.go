@@ -13,11 +13,11 @@ import (
 	"firn.dev/window"
 )
 
-// cacheOf keeps what a provider would: the prefixes of requests, up to marks.
+// cacheOf simulates a provider's cache: the prefixes of requests up to their marks.
 type cacheOf map[[32]byte]bool
 
-// blocksOf are the blocks of a request in the order the provider reads them,
-// and which of them have a mark.
+// blocksOf returns the blocks of a request in the order in which the provider reads them,
+// and which of them are marked.
 func blocksOf(t *testing.T, body []byte) (blocks []string, marked []bool) {
 	t.Helper()
 	var req struct {
@@ -50,15 +50,15 @@ func blocksOf(t *testing.T, body []byte) (blocks []string, marked []bool) {
 	return blocks, marked
 }
 
-// unmarked takes the marks out of a request or a block.
+// unmarked removes the marks from a request or a block.
 func unmarked(raw []byte) []byte {
 	raw = bytes.ReplaceAll(raw, []byte(CacheShort.mark()), nil)
 	return bytes.ReplaceAll(raw, []byte(CacheHour.mark()), nil)
 }
 
-// read reads a request as the provider does: it looks for what it kept at
-// every mark and at 20 blocks before it, and keeps what is marked. It returns
-// how many blocks it need not read again.
+// read processes a request as the provider does: it searches the cache at every mark and at
+// the 20 blocks before it, and caches the marked prefixes. It returns the number of blocks
+// found in the cache.
 func (c cacheOf) read(blocks []string, marked []bool) (hit int) {
 	hash := sha256.New()
 	sums := make([][32]byte, len(blocks))
@@ -81,7 +81,7 @@ func (c cacheOf) read(blocks []string, marked []bool) (hit int) {
 	return hit
 }
 
-// session is a conversation that grows by runs, with injections or without.
+// session is a conversation that grows by runs, with or without injections.
 type session struct {
 	t        *testing.T
 	settings settings
@@ -93,7 +93,7 @@ type session struct {
 	run      int
 }
 
-// request sends what there is. Kept is how many blocks of the request before
+// request sends the conversation. kept is the number of blocks of the previous request that
 // must be found in the cache.
 func (s *session) request(kept int) {
 	s.t.Helper()
@@ -119,7 +119,7 @@ func (s *session) request(kept int) {
 	s.body, s.blocks = unmarked(body), blocks
 }
 
-// before is how many blocks stand before the injections.
+// before returns the number of blocks before the injections.
 func (s *session) before() int {
 	for i, b := range s.blocks {
 		if strings.Contains(b, "It is day") {
@@ -129,7 +129,7 @@ func (s *session) before() int {
 	return len(s.blocks)
 }
 
-// upToMessages is a request as far as its messages go.
+// upToMessages returns the part of a request up to its messages.
 func upToMessages(t *testing.T, body []byte) []byte {
 	t.Helper()
 	i := bytes.LastIndex(body, []byte(`],"max_tokens":`))
@@ -139,7 +139,7 @@ func upToMessages(t *testing.T, body []byte) []byte {
 	return body[:i]
 }
 
-// step is one answer with calls, and their results.
+// step adds an answer with calls, and their results.
 func (s *session) step(calls int) {
 	first := len(s.messages)
 	answer := byModel(s.settings.name, think(fmt.Sprint("Hm, ", s.run)), say("Let me look."))
@@ -152,9 +152,9 @@ func (s *session) step(calls int) {
 	s.messages = append(append(s.messages, answer), found...)
 }
 
-// TestPrefixIsStable: over 50 runs, what was sent stays as it was, byte for
-// byte, up to the injections of the run before, and the provider finds all of
-// that in its cache, even behind steps of many calls.
+// TestPrefixIsStable checks that over 50 runs the request stays the same, byte for byte, up
+// to the injections of the previous run, and that the provider finds all of that in its
+// cache, even after steps with many calls.
 func TestPrefixIsStable(t *testing.T) {
 	for _, name := range []string{old, bound} {
 		for _, injecting := range []bool{false, true} {
@@ -168,7 +168,7 @@ func TestPrefixIsStable(t *testing.T) {
 	}
 }
 
-// grow goes through one run.
+// grow adds one run.
 func (s *session) grow() {
 	s.messages = append(s.messages, byUser(say(fmt.Sprint("Question ", s.run))))
 	body, kept := s.body, s.before()
@@ -186,7 +186,7 @@ func (s *session) grow() {
 	for i := range s.run % 3 {
 		calls := 1 + (s.run+i)%3
 		if s.run%8 == 2+i {
-			calls = 30 // more than the provider looks back
+			calls = 30 // more than the provider's lookback
 		}
 		s.step(calls)
 		body, kept := s.body, len(s.blocks)

@@ -13,8 +13,8 @@ import (
 	"firn.dev/store/memstore"
 )
 
-// An agent on a model of Anthropic. The key comes from wherever the program has it;
-// what is said is kept by the store, as with any other model.
+// An agent with an Anthropic model. The program supplies the API key; the store saves the
+// messages, as with any other model.
 func Example() {
 	model := anthropic.New(anthropic.Options{Name: "claude-sonnet-4-5", Key: os.Getenv("ANTHROPIC_API_KEY")})
 	a := &agent.Agent{Store: memstore.New(memstore.Options{}), Model: model, System: "Answer in one sentence."}
@@ -29,7 +29,7 @@ func Example() {
 	}
 }
 
-// Whoever else offers the same API is asked at its own address, under its own name.
+// Other services with the same API are used with their own URL and name.
 func ExampleNew() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/event-stream")

@@ -12,8 +12,8 @@ import (
 	"firn.dev/window/windowtest"
 )
 
-// FuzzRead: whatever comes, a stream ends in Done or in one error, and nothing
-// comes behind that. What is done can be stored and sent back.
+// FuzzRead checks that for any input a stream ends in Done or in one error, with no event
+// after it, and that a completed answer can be stored and sent back.
 func FuzzRead(f *testing.F) {
 	for _, data := range streams(f) {
 		f.Add(data)
@@ -42,7 +42,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-// keep stores an answer and sends it back to the model that gave it.
+// keep stores an answer and sends it back to its model.
 func keep(t *testing.T, answer *firn.Message) {
 	t.Helper()
 	session, home := firn.NewID(), memstore.New(memstore.Options{})

@@ -15,7 +15,7 @@ import (
 	"firn.dev/provider"
 )
 
-// refusing is a server that refuses, and a model that asks it.
+// refusing starts a server that rejects requests, and returns a model that uses it.
 func refusing(t *testing.T, status int, header http.Header, body string) *Model {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -29,7 +29,7 @@ func refusing(t *testing.T, status int, header http.Header, body string) *Model 
 	return New(Options{Name: old, Key: "k", URL: server.URL + "/"})
 }
 
-// failureOf is the error of the only event of a stream.
+// failureOf returns the error of the only event of a stream.
 func failureOf(t *testing.T, m *Model, req provider.Request) *provider.Error {
 	t.Helper()
 	var failure *provider.Error
@@ -88,7 +88,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestNoKey: without a key nothing leaves the house.
+// TestNoKey checks that nothing is sent without a key.
 func TestNoKey(t *testing.T) {
 	var asked atomic.Int32
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { asked.Add(1) }))
@@ -105,7 +105,7 @@ func TestNoKey(t *testing.T) {
 	}
 }
 
-// seen is a server that keeps what it was asked and answers with body.
+// seen starts a server that records its last request and answers with body.
 func seen(t *testing.T, body string) (url string, last *http.Request, sent *[]byte) {
 	t.Helper()
 	last, sent = new(http.Request), new([]byte)
@@ -144,7 +144,7 @@ func TestWhatIsSent(t *testing.T) {
 	}
 }
 
-// TestHeader: a header of the caller's goes before ours, and may hold the key.
+// TestHeader checks that the caller's headers take precedence and may contain the key.
 func TestHeader(t *testing.T) {
 	url, last, _ := seen(t, string(streams(t)["text"]))
 	m := New(Options{Name: "glm-4.6", Provider: "zai", URL: url, Header: http.Header{"Authorization": {"Bearer t"}, "anthropic-version": {"2030-01-01"}}})
@@ -184,7 +184,7 @@ func TestCountTokens(t *testing.T) {
 	}
 }
 
-// TestUnknownModel: of a model that is not in the catalogue, the name tells
+// TestUnknownModel checks that for a model missing from the catalogue, the name decides
 // whether it can think.
 func TestUnknownModel(t *testing.T) {
 	for name, thinks := range map[string]bool{"claude-opus-17": true, "claude-2-unheard-of": false, "somebody-else": false} {

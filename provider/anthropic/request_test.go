@@ -27,7 +27,7 @@ func byUser(parts ...firn.Part) *firn.Message {
 	return &firn.Message{Role: firn.RoleUser, Parts: parts}
 }
 
-// byModel is said by the model of settingsOf with that name.
+// byModel returns a message of the model that settingsOf returns for that name.
 func byModel(name string, parts ...firn.Part) *firn.Message {
 	return &firn.Message{Role: firn.RoleAssistant, API: API, Provider: "anthropic", Model: name, Parts: parts, StopReason: firn.StopToolUse}
 }
@@ -36,12 +36,12 @@ func byTool(id, name string, parts ...firn.Part) *firn.Message {
 	return &firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: id, Name: name, Content: parts}}}
 }
 
-// settingsOf is a model that is known well.
+// settingsOf returns the settings of a known model.
 func settingsOf(name string) settings {
 	return settings{name: name, generation: generationOf(name), spec: provider.Spec{Window: 200_000, MaxOutput: 64_000, Thinks: true, Sees: true}}
 }
 
-// build makes a window for the model with that name.
+// build returns a window for the model with that name.
 func build(name, system string, injected []window.Injection, messages ...*firn.Message) window.Window {
 	var path window.Path
 	for i, m := range messages {
@@ -71,7 +71,7 @@ const (
 	bound = "claude-opus-5-5"
 )
 
-// requests are windows and how they are asked for.
+// requests returns windows and the request options for each.
 func requests() map[string]struct {
 	settings settings
 	req      provider.Request
@@ -109,8 +109,8 @@ func requests() map[string]struct {
 	}
 }
 
-// TestRequests compares requests with golden files, and holds them against
-// what the API is known to refuse.
+// TestRequests compares requests with golden files, and checks them against the rules of
+// the API.
 func TestRequests(t *testing.T) {
 	for name, r := range requests() {
 		t.Run(name, func(t *testing.T) {
@@ -135,7 +135,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestCountingAsksForTheSame: what is counted is what would be sent.
+// TestCountingAsksForTheSame checks that the counted request equals the one that would be
+// sent.
 func TestCountingAsksForTheSame(t *testing.T) {
 	for name, r := range requests() {
 		body, err := encode(r.settings, r.req, answering)
@@ -219,8 +220,8 @@ func TestWhatHasNoPlace(t *testing.T) {
 	}
 }
 
-// TestValidatorRefuses breaks good requests, one rule each, to see that the
-// validator bites.
+// TestValidatorRefuses breaks valid requests, one rule each, to check that the validator
+// rejects them.
 func TestValidatorRefuses(t *testing.T) {
 	spell := func(name string) string {
 		r := requests()[name]

@@ -41,7 +41,7 @@ func compare(t *testing.T, golden string, got []byte) {
 	}
 }
 
-// testInfo is a model with a price that is easy to reckon with.
+// testInfo returns a model with prices that are easy to calculate with.
 func testInfo() provider.Info {
 	return provider.Info{
 		Provider: "anthropic", API: API, Name: "claude-test", Profile: window.Anthropic(),
@@ -49,7 +49,7 @@ func testInfo() provider.Info {
 	}
 }
 
-// streams are the recorded answers by name.
+// streams returns the recorded answers by name.
 func streams(t testing.TB) map[string][]byte {
 	t.Helper()
 	files, err := filepath.Glob("testdata/streams/*.sse")
@@ -67,7 +67,7 @@ func streams(t testing.TB) map[string][]byte {
 	return all
 }
 
-// story tells an answer in lines: its deltas, and how it ended.
+// story formats an answer as lines: its deltas, and how it ended.
 func story(events func(func(provider.Event, error) bool)) []byte {
 	var b bytes.Buffer
 	for event, err := range events {
@@ -128,7 +128,7 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// TestStreamsOverHTTP: the same comes of an answer over the network.
+// TestStreamsOverHTTP checks that an answer over the network gives the same result.
 func TestStreamsOverHTTP(t *testing.T) {
 	for name, data := range streams(t) {
 		t.Run(name, func(t *testing.T) {
@@ -151,14 +151,15 @@ func TestStreamsOverHTTP(t *testing.T) {
 	}
 }
 
-// ask is a request with one message.
+// ask returns a request with one message.
 func ask(text string) provider.Request {
 	info := testInfo()
 	path := window.Path{Entries: []firn.Entry{firn.UserText(text)}}
 	return provider.Request{Window: window.Build(path, window.Options{Profile: info.Profile, Ask: info.Ask()})}
 }
 
-// TestStreamsInPieces: however the network cuts an answer, it is the same.
+// TestStreamsInPieces checks that the result does not depend on how the network splits an
+// answer.
 func TestStreamsInPieces(t *testing.T) {
 	for name, data := range streams(t) {
 		t.Run(name, func(t *testing.T) {
@@ -176,8 +177,8 @@ func TestStreamsInPieces(t *testing.T) {
 	}
 }
 
-// wholeAt is where an answer has come whole; more than there is if it never
-// does. The line feed behind a carriage return need not have come.
+// wholeAt returns the offset at which an answer is complete, or more than its length if it
+// never is. The line feed after a carriage return is not required.
 func wholeAt(data []byte) int {
 	stop := bytes.Index(data, []byte("event: message_stop"))
 	if stop < 0 {
@@ -191,8 +192,8 @@ func wholeAt(data []byte) int {
 
 var errCable = errors.New("somebody tripped over the cable")
 
-// TestStreamsCutOff: an answer that was cut off is never done, wherever that
-// was, and whether the connection broke or ended as if that were all.
+// TestStreamsCutOff checks that an answer truncated at any byte is never done, whether the
+// connection broke or ended regularly.
 func TestStreamsCutOff(t *testing.T) {
 	for name, data := range streams(t) {
 		t.Run(name, func(t *testing.T) {

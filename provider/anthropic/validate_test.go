@@ -12,11 +12,11 @@ import (
 	"strings"
 )
 
-// This file refuses requests as the API does, as far as its documentation and
-// its error messages tell. It shares no code with what it tests.
+// This file rejects requests as the API does, according to its documentation and error
+// messages. It shares no code with the package under test.
 
-// wireRequest is a request as the API reads it: members it does not know are
-// "Extra inputs are not permitted".
+// wireRequest is a request as the API reads it: unknown members are rejected with "Extra
+// inputs are not permitted".
 type wireRequest struct {
 	Model        string           `json:"model"`
 	Tools        []wireTool       `json:"tools"`
@@ -87,7 +87,7 @@ func parseRequest(body []byte) (wireRequest, error) {
 	return req, nil
 }
 
-// validate returns why the API would refuse a request for an answer, or nil.
+// validate returns the reason why the API would reject a request for an answer, or nil.
 func validate(body []byte, model generation) error {
 	req, err := parseRequest(body)
 	if err != nil {
@@ -357,9 +357,9 @@ func (s *wireSource) check() error {
 	return nil
 }
 
-// loop checks the last turn of the assistant, which goes back to what the user
-// said last. With a budget it must begin with thinking, without thinking there
-// must be none in it.
+// loop checks the last turn of the assistant, which begins after the last message of the
+// user. With a thinking budget it must begin with thinking; without one it must contain
+// none.
 func (v *validator) loop() error {
 	messages := v.req.Messages
 	first := len(messages) - 1

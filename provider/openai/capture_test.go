@@ -23,7 +23,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// golden compares with a file of testdata.
+// golden compares a result with a file in testdata.
 func golden(t *testing.T, path, got string) {
 	t.Helper()
 	path = filepath.Join("testdata", path)
@@ -42,12 +42,12 @@ func golden(t *testing.T, path, got string) {
 	}
 }
 
-// api is one of the two, for tests that are about both.
+// api is one of the two APIs, for tests of both.
 type api struct {
 	name   string
 	info   provider.Info
 	decode func(*provider.Info) decoder
-	// ends tells where in a good stream the answer is whole.
+	// ends are the texts in a good stream after which the answer is complete.
 	ends []string
 }
 
@@ -61,22 +61,22 @@ func apis() []api {
 	}
 }
 
-// outcome is what came of reading a stream.
+// outcome is the result of reading a stream.
 type outcome struct {
 	deltas []provider.Event
 	done   *firn.Message
 	err    error
 }
 
-// failer is a test, be it one of rapid's.
+// failer is a test, either of testing or of rapid.
 type failer interface {
 	Helper()
 	Fatal(args ...any)
 	Fatalf(format string, args ...any)
 }
 
-// read reads a stream as a model would. It fails the test if what comes is not
-// in order.
+// read reads a stream as a model would. It fails the test if the events violate the
+// contract.
 func (a api) read(t failer, r io.Reader) outcome {
 	t.Helper()
 	var o outcome
@@ -105,7 +105,7 @@ func (a api) read(t failer, r io.Reader) outcome {
 	return o
 }
 
-// notation is an outcome in words.
+// notation formats an outcome as text.
 func (o outcome) notation() string {
 	var b strings.Builder
 	for _, d := range o.deltas {
@@ -171,7 +171,7 @@ func captures(t *testing.T, f func(t *testing.T, a api, name string, body []byte
 	}
 }
 
-// TestCaptures reads what servers send.
+// TestCaptures reads recorded responses of servers.
 func TestCaptures(t *testing.T) {
 	captures(t, func(t *testing.T, a api, name string, body []byte) {
 		o := a.read(t, bytes.NewReader(body))
@@ -182,9 +182,8 @@ func TestCaptures(t *testing.T) {
 	})
 }
 
-// TestSplitAnywhere: how a stream is cut into pieces by the network makes no
-// difference. What a decoder is fed is looked at for every place, what it makes
-// of it for some.
+// TestSplitAnywhere checks that the result does not depend on how the network splits a
+// stream. The decoder's input is checked for every split, its output for some.
 func TestSplitAnywhere(t *testing.T) {
 	captures(t, func(t *testing.T, a api, _ string, body []byte) {
 		want := a.read(t, bytes.NewReader(body)).notation()
@@ -209,7 +208,7 @@ func TestSplitAnywhere(t *testing.T) {
 	})
 }
 
-// step is one: every place is tried, unless there is no time.
+// step returns 1, to try every offset, or more in short mode.
 func step() int {
 	if testing.Short() {
 		return 7
@@ -217,7 +216,7 @@ func step() int {
 	return 1
 }
 
-// recorder is a decoder that notes what it is fed.
+// recorder is a decoder that records its input.
 type recorder struct{ strings.Builder }
 
 func (r *recorder) take(event sse.Event) ([]provider.Event, bool, error) {
@@ -239,12 +238,12 @@ func record(a api, body io.Reader) string {
 	return r.String()
 }
 
-// errLine is what a connection fails with.
+// errLine is the error of a broken connection.
 var errLine = errors.New("the line is dead")
 
-// TestCutAnywhere: a stream that ends before the server said that the answer
-// is whole is an error, at every byte, in good order or not. One that ends
-// later is the answer, but for the usage if that had not come.
+// TestCutAnywhere checks that a stream that ends before the answer is complete is an error,
+// at every byte, whether it ends regularly or not. A stream that ends later is the answer,
+// possibly without its usage.
 func TestCutAnywhere(t *testing.T) {
 	captures(t, func(t *testing.T, a api, _ string, body []byte) {
 		whole := a.read(t, bytes.NewReader(body))
@@ -252,7 +251,7 @@ func TestCutAnywhere(t *testing.T) {
 		for at := 0; at < len(body); at += step() {
 			closed := a.read(t, bytes.NewReader(body[:at]))
 			broken := outcome{err: errLine}
-			if at >= end || at%16 == 0 { // the same code reads both, so not each of them twice
+			if at >= end || at%16 == 0 { // both use the same code, so not every offset is tried twice
 				broken = a.read(t, io.MultiReader(bytes.NewReader(body[:at]), iotest.ErrReader(errLine)))
 			}
 			switch {
@@ -280,7 +279,7 @@ func TestCutAnywhere(t *testing.T) {
 	})
 }
 
-// end is the place in a capture from where on the answer is whole.
+// end returns the offset in a capture at which the answer is complete.
 func (a api) end(body []byte) int {
 	if bytes.HasPrefix(bytes.TrimSpace(body), []byte("{")) {
 		return len(bytes.TrimRight(body, "\n"))
@@ -306,7 +305,7 @@ func sameButUsage(a, b *firn.Message) bool {
 	return messageNotation(&x) == messageNotation(&y)
 }
 
-// TestGoingAway: who stops listening is not told any more.
+// TestGoingAway checks that no event is sent after the consumer stops.
 func TestGoingAway(t *testing.T) {
 	captures(t, func(t *testing.T, a api, _ string, body []byte) {
 		total := len(a.read(t, bytes.NewReader(body)).deltas) + 1
@@ -324,8 +323,8 @@ func TestGoingAway(t *testing.T) {
 	})
 }
 
-// TestSentBack: an answer that was logged goes back to the model that gave it
-// in a form that it takes, marks and all.
+// TestSentBack checks that a logged answer is sent back to its model in a form that it
+// accepts, including its marks.
 func TestSentBack(t *testing.T) {
 	captures(t, func(t *testing.T, a api, name string, body []byte) {
 		o := a.read(t, bytes.NewReader(body))

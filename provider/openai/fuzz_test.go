@@ -15,8 +15,8 @@ import (
 func FuzzChatAnswer(f *testing.F)      { fuzzAnswer(f, apis()[0]) }
 func FuzzResponsesAnswer(f *testing.F) { fuzzAnswer(f, apis()[1]) }
 
-// fuzzAnswer reads anything. What is taken for an answer must be one, and be
-// the same a byte at a time.
+// fuzzAnswer reads any input. An accepted answer must be valid, and the same when read one
+// byte at a time.
 func fuzzAnswer(f *testing.F, a api) {
 	files, err := filepath.Glob(filepath.Join("testdata", a.name, "*.sse"))
 	if err != nil {
@@ -48,7 +48,7 @@ func fuzzAnswer(f *testing.F, a api) {
 	})
 }
 
-// checkDeltas: only the first delta of a call has a name.
+// checkDeltas checks that only the first delta of a call has a name.
 func checkDeltas(t failer, o outcome) {
 	seen := make(map[string]bool)
 	for _, d := range o.deltas {
@@ -61,7 +61,7 @@ func checkDeltas(t failer, o outcome) {
 	}
 }
 
-// checkMessage: what is kept can be logged.
+// checkMessage checks that a message can be logged.
 func checkMessage(t failer, m *firn.Message) {
 	ids := make(map[string]bool)
 	calls := false
@@ -107,7 +107,7 @@ func checkMessage(t failer, m *firn.Message) {
 	}
 }
 
-// checkTold: the deltas say what the message says.
+// checkTold checks that the deltas add up to the message.
 func checkTold(t *testing.T, o outcome) {
 	var text, thinking, saidText, saidThinking string
 	for _, d := range o.deltas {

@@ -14,7 +14,7 @@ import (
 	"firn.dev/window"
 )
 
-// server is one that requests are written for, and what it refuses.
+// server is a server that requests are written for, and its validation.
 type server struct {
 	name    string
 	options Options
@@ -42,7 +42,7 @@ func servers() []server {
 	}
 }
 
-// model is the server's model, and how it writes a request.
+// model returns the server's model and the function that encodes its requests.
 func (s server) model() (provider.Info, func(provider.Request) ([]byte, error)) {
 	if s.api == ChatAPI {
 		m := NewChat(s.options)
@@ -52,13 +52,13 @@ func (s server) model() (provider.Info, func(provider.Request) ([]byte, error)) 
 	return m.Info(), m.responsesRequest
 }
 
-// items are reasoning items, with and without what was thought.
+// items returns reasoning items, with and without content.
 func items() []string {
 	sealed := `{"id":"rs_1","type":"reasoning","encrypted_content":"c2VhbGVk","summary":[]}`
 	return []string{sealed, "{\n" + sealed[1:], `{"id":"rs_2","type":"reasoning","summary":[]}`}
 }
 
-// marks are what answers may be marked with: ours, and what is not.
+// marks returns marks of answers, valid and invalid.
 func marks() []string {
 	return append(items(),
 		"", "msg_1", "fc_1", "rs_1", "reasoning_content", "reasoning", "c2lnbmVk", "\x00", strings.Repeat("msg_", 30),
@@ -108,7 +108,7 @@ func drawParts(t *rapid.T, depth int) []firn.Part {
 	return parts
 }
 
-// drawHistory draws what a log may hold, however odd.
+// drawHistory draws any entries that a log may hold.
 func drawHistory(t *rapid.T, info provider.Info) []firn.Entry {
 	var entries []firn.Entry
 	for range rapid.IntRange(1, 12).Draw(t, "entries") {
@@ -150,8 +150,8 @@ func someTools() []provider.Tool {
 	}
 }
 
-// TestNeverRefused: whatever a log holds, the request that is made of it is
-// one that the server takes, and always the same bytes.
+// TestNeverRefused checks that the request built from any log is accepted by the server,
+// and always has the same bytes.
 func TestNeverRefused(t *testing.T) {
 	for _, s := range servers() {
 		t.Run(s.name, func(t *testing.T) {
@@ -179,8 +179,8 @@ func TestNeverRefused(t *testing.T) {
 	}
 }
 
-// TestPrefixStays: each request of a conversation begins with the bytes of the
-// one before, so that a provider's cache finds them.
+// TestPrefixStays checks that each request of a conversation begins with the bytes of the
+// previous one, so that a provider's cache finds them.
 func TestPrefixStays(t *testing.T) {
 	for _, s := range servers() {
 		t.Run(s.name, func(t *testing.T) {
@@ -224,8 +224,8 @@ func TestPrefixStays(t *testing.T) {
 	}
 }
 
-// answerOf is an answer that thinks and calls. Its ids come again and again, as
-// those of servers that give none do.
+// answerOf returns an answer with thinking and calls. Its IDs repeat, as with servers that
+// assign none.
 func answerOf(info provider.Info, turn, step int) *firn.Message {
 	m := &firn.Message{Role: firn.RoleAssistant, API: info.API, Provider: info.Provider, Model: info.Name}
 	m.Parts = []firn.Part{

@@ -32,7 +32,7 @@ func encodeResponses(t *testing.T, o Options, req provider.Request) []byte {
 	return body
 }
 
-// pretty is a request as one can read it.
+// pretty returns a request in readable form.
 func pretty(t *testing.T, body []byte) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -44,7 +44,7 @@ func pretty(t *testing.T, body []byte) string {
 
 const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
 
-// talks are conversations whose requests are kept as files.
+// talks returns conversations whose requests are compared with golden files.
 func talks(info provider.Info) map[string][]firn.Entry {
 	said := func(role firn.Role, parts ...firn.Part) firn.Entry {
 		m := &firn.Message{Role: role, Parts: parts}
@@ -79,7 +79,7 @@ func talks(info provider.Info) map[string][]firn.Entry {
 	}
 }
 
-// TestRequests keeps the requests of conversations as files, for each server.
+// TestRequests compares the requests of conversations with golden files, for each server.
 func TestRequests(t *testing.T) {
 	for _, s := range servers() {
 		info, encode := s.model()
@@ -105,8 +105,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestThoughtsGoBack: a profile that keeps thinking has it sent in the member
-// that it came in.
+// TestThoughtsGoBack checks that a profile that keeps thinking sends it back in the member
+// it was received in.
 func TestThoughtsGoBack(t *testing.T) {
 	win := window.Window{Items: []window.Item{
 		{Message: firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "Hello."}}}},
@@ -122,7 +122,7 @@ func TestThoughtsGoBack(t *testing.T) {
 	}
 }
 
-// TestNotSent: what cannot be said right is not sent at all.
+// TestNotSent checks that content that cannot be represented is not sent.
 func TestNotSent(t *testing.T) {
 	hello := window.Window{Items: []window.Item{{Message: firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "Hello."}}}}}}
 	for name, req := range map[string]provider.Request{
@@ -143,8 +143,7 @@ func TestNotSent(t *testing.T) {
 	}
 }
 
-// TestCheckersBite feeds the checkers with requests that are wrong in one
-// thing, to see that they would tell.
+// TestCheckersBite checks that the validators reject requests with a single error.
 func TestCheckersBite(t *testing.T) {
 	const chat = `{"model":"m","stream":true,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","content":"r","tool_call_id":"c"}]}`
 	const responses = `{"model":"m","stream":true,"store":false,"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]},` +
@@ -185,8 +184,8 @@ func TestCheckersBite(t *testing.T) {
 	}
 }
 
-// TestIDsNeedReasoning: items behind reasoning that cannot be sent back go
-// without the ids that would make the API look for it.
+// TestIDsNeedReasoning checks that items after reasoning that cannot be sent back are sent
+// without their IDs, because the API would look up the reasoning.
 func TestIDsNeedReasoning(t *testing.T) {
 	const sealed = `{"type":"reasoning","id":"rs_1","encrypted_content":"x","summary":[]}`
 	win := window.Window{Items: []window.Item{

@@ -12,11 +12,11 @@ import (
 	"firn.dev"
 )
 
-// style is how a server tells calls.
+// style is the way a server encodes calls.
 type style struct {
 	// index is "right", "none" or "zero".
 	index string
-	// id is "first" (with what begins a call), "always" or "none".
+	// id is "first" (in the first delta of a call), "always" or "none".
 	id string
 	// nameAlways repeats the name in every chunk.
 	nameAlways bool
@@ -36,7 +36,7 @@ func drawStyle(t *rapid.T) style {
 	}
 }
 
-// deltas spells the deltas of one call.
+// deltas returns the encoded deltas of one call.
 func (s style) deltas(t *rapid.T, n int, call firn.ToolCall) []string {
 	pieces := []string{string(call.Arguments)}
 	if s.arguments == "pieces" {
@@ -74,7 +74,7 @@ func (s style) deltas(t *rapid.T, n int, call firn.ToolCall) []string {
 	return deltas
 }
 
-// TestCallStyles: however a server tells its calls, they are the same calls.
+// TestCallStyles checks that calls are read the same in every style.
 func TestCallStyles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := drawStyle(t)

@@ -5,7 +5,7 @@ import (
 	"regexp"
 )
 
-// checkResponses returns why the Responses API would refuse a request.
+// checkResponses returns the reason why the Responses API would reject a request, or nil.
 func checkResponses(body []byte) error {
 	r, err := parse(body)
 	if err != nil {
@@ -88,10 +88,10 @@ func responsesTools(v any) error {
 	return nil
 }
 
-// itemsCheck walks over the items of the input.
+// itemsCheck validates the items of the input.
 type itemsCheck struct {
 	asked, ids map[string]bool
-	// thinking says that the last item was reasoning.
+	// thinking is set if the last item was reasoning.
 	thinking bool
 }
 

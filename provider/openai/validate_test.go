@@ -12,13 +12,13 @@ import (
 	"unicode/utf8"
 )
 
-// This file refuses requests as the APIs do, as far as their documentation
-// says. It shares no code with what writes them.
+// This file rejects requests as the APIs do, according to their documentation. It shares no
+// code with the encoders.
 
 type object = map[string]any
 
-// fields checks that an object has the members it must and none that is not
-// known. Names that end in ? may be missing.
+// fields checks that an object has all required members and no unknown ones. Names that end
+// in ? are optional.
 func fields(what string, o object, names ...string) error {
 	known := make(map[string]bool)
 	for _, name := range names {
@@ -36,7 +36,7 @@ func fields(what string, o object, names ...string) error {
 	return nil
 }
 
-// parse reads a request strictly: JSON, UTF-8, no member twice.
+// parse reads a request strictly: valid JSON and UTF-8, no duplicate members.
 func parse(body []byte) (object, error) {
 	if !utf8.Valid(body) {
 		return nil, errors.New("the body is not UTF-8")
@@ -56,7 +56,7 @@ func parse(body []byte) (object, error) {
 	return o, twice(json.NewDecoder(bytes.NewReader(body)))
 }
 
-// twice finds members that are there twice.
+// twice returns an error for duplicate members.
 func twice(d *json.Decoder) error {
 	token, err := d.Token()
 	if err != nil {

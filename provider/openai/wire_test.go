@@ -18,13 +18,13 @@ import (
 	"firn.dev/window"
 )
 
-// hello is a small request.
+// hello returns a small request.
 func hello(info provider.Info) provider.Request {
 	path := window.Path{Entries: []firn.Entry{firn.UserText("Hello.")}}
 	return provider.Request{Window: window.Build(path, window.Options{Profile: info.Profile, Ask: info.Ask()})}
 }
 
-// ask asks a model and returns the answer.
+// ask sends a request to a model and returns the answer.
 func ask(t *testing.T, m provider.Model) (*firn.Message, error) {
 	t.Helper()
 	for event, err := range m.Stream(t.Context(), hello(m.Info())) {
@@ -39,12 +39,12 @@ func ask(t *testing.T, m provider.Model) (*firn.Message, error) {
 	return nil, nil
 }
 
-// both makes models of both APIs.
+// both returns models of both APIs.
 func both(o Options) map[string]provider.Model {
 	return map[string]provider.Model{"/v1/chat/completions": NewChat(o), "/v1/responses": NewResponses(o)}
 }
 
-// TestWire: what goes over the wire beside the body.
+// TestWire checks the parts of a request other than its body.
 func TestWire(t *testing.T) {
 	var got *http.Request
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -85,7 +85,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// TestRefusals: what the server says by its status.
+// TestRefusals checks the errors for response statuses.
 func TestRefusals(t *testing.T) {
 	for _, c := range []struct {
 		status int
@@ -126,8 +126,8 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestStall: a server that says nothing any more is given up, also when the
-// answer is whole but for the usage.
+// TestStall checks that a silent server is given up, also when the answer is complete
+// except for its usage.
 func TestStall(t *testing.T) {
 	for name, begin := range map[string]string{
 		"in the middle":    `data: {"choices":[{"index":0,"delta":{"content":"a"}}]}` + "\n\n",
@@ -149,7 +149,8 @@ func TestStall(t *testing.T) {
 	}
 }
 
-// TestCancelledLate: who went away is not told an answer, though it came whole.
+// TestCancelledLate checks that a canceled caller gets no answer, although it arrived
+// completely.
 func TestCancelledLate(t *testing.T) {
 	gone := errors.New("gone")
 	for _, a := range apis() {
@@ -174,7 +175,7 @@ func TestCancelledLate(t *testing.T) {
 	}
 }
 
-// TestTooMuch: an answer without an end is given up.
+// TestTooMuch checks that an endless answer is given up.
 func TestTooMuch(t *testing.T) {
 	for _, begin := range []string{"data: ", `{"choices":[`} {
 		client := &http.Client{Transport: transport(func(req *http.Request) (*http.Response, error) {
@@ -198,12 +199,12 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestManners: who is asked for what.
+// TestManners checks the options sent to each kind of server.
 func TestManners(t *testing.T) {
 	thinks := provider.Spec{Window: 1, Thinks: true}
 	for _, c := range []struct {
 		options Options
-		want    string // members of the request beside model, stream and messages
+		want    string // members of the request besides model, stream and messages
 	}{
 		{Options{}, `"stream_options":{"include_usage":true},"max_completion_tokens":9,"reasoning_effort":"xhigh","prompt_cache_key":"s"`},
 		{Options{URL: "https://eu.api.openai.com/v1"}, `"stream_options":{"include_usage":true},"max_completion_tokens":9,"reasoning_effort":"xhigh","prompt_cache_key":"s"`},
@@ -232,7 +233,8 @@ func TestManners(t *testing.T) {
 	}
 }
 
-// TestSystemRole: OpenAI's thinking models are told by the developer.
+// TestSystemRole checks that OpenAI's reasoning models get the system prompt as a developer
+// message.
 func TestSystemRole(t *testing.T) {
 	role := func(o Options) string {
 		req := hello(NewChat(o).Info())
@@ -260,8 +262,8 @@ func TestSystemRole(t *testing.T) {
 	}
 }
 
-// TestUnknownThinkers: of OpenAI's models that are too new to be known, the
-// name tells whether they think.
+// TestUnknownThinkers checks that for OpenAI models missing from the catalogue, the name
+// decides whether they think.
 func TestUnknownThinkers(t *testing.T) {
 	for name, want := range map[string]bool{
 		"o9": true, "o9-mini": true, "gpt-97": true, "gpt-97-mini": true, "gpt-97.3-codex-max": true, "gpt-97-chat-latest": false, "gpt-4x": false, "ollama": false,

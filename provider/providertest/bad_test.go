@@ -20,10 +20,10 @@ import (
 	"firn.dev/window"
 )
 
-// stream is what Model.Stream returns.
+// stream is the result of Model.Stream.
 type stream = iter.Seq2[provider.Event, error]
 
-// toy is a small model that keeps the contract, until a test breaks it.
+// toy is a small model that satisfies the contract unless a test breaks it.
 type toy struct {
 	play *providertest.Play
 	// spoil changes a good stream into a bad one.
@@ -103,7 +103,7 @@ func edit(good stream, f func(provider.Event, error) (provider.Event, error)) st
 	}
 }
 
-// message passes the whole answer through f.
+// message passes the complete answer through f.
 func message(f func(*firn.Message)) func(context.Context, providertest.Part, stream) stream {
 	return func(_ context.Context, _ providertest.Part, good stream) stream {
 		return edit(good, func(e provider.Event, err error) (provider.Event, error) {
@@ -116,7 +116,7 @@ func message(f func(*firn.Message)) func(context.Context, providertest.Part, str
 	}
 }
 
-// bad are ways to break the contract, with what the suite says of each.
+// bad are violations of the contract, with the message of the suite for each.
 var bad = map[string]struct {
 	spoil func(context.Context, providertest.Part, stream) stream
 	says  string
@@ -211,7 +211,7 @@ func retrying(good stream) stream {
 	}
 }
 
-// lumped waits for all and then sends each kind in one piece.
+// lumped waits for the whole stream and then sends each kind in one piece.
 func lumped(good stream) stream {
 	return func(yield func(provider.Event, error) bool) {
 		var text strings.Builder
@@ -231,11 +231,11 @@ func lumped(good stream) stream {
 	}
 }
 
-// wanted names the bad model that this process shall test; see TestSuiteBites.
+// wanted names the bad model that this process tests; see TestSuiteBites.
 const wanted = "FIRN_PROVIDERTEST_BAD"
 
-// TestToy: the good toy passes. In a process that TestSuiteBites starts it is a
-// bad one, and must not.
+// TestToy checks that the good toy passes. In a process started by TestSuiteBites the toy
+// is a bad one and must fail.
 func TestToy(t *testing.T) {
 	spoil := bad[os.Getenv(wanted)].spoil
 	providertest.Run(t, func(t *testing.T, play *providertest.Play) provider.Model {
@@ -243,14 +243,14 @@ func TestToy(t *testing.T) {
 	}, providertest.NoHTTP)
 }
 
-// TestSuiteBites: every way to break the contract is noticed.
+// TestSuiteBites checks that every violation of the contract is detected.
 func TestSuiteBites(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(bad)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			run := "-test.run=^TestToy$"
 			if name == "does not stream" {
-				run += "/Answer" // elsewhere the suite would wait for a delta, long
+				run += "/Answer" // in the other tests the suite would wait long for a delta
 			}
 			cmd := exec.CommandContext(t.Context(), os.Args[0], run, "-test.short")
 			cmd.Env = append(os.Environ(), wanted+"="+name)
@@ -266,7 +266,7 @@ func TestSuiteBites(t *testing.T) {
 	}
 }
 
-// TestServe: the fake provider does what the parts say.
+// TestServe checks that the fake provider sends the given parts.
 func TestServe(t *testing.T) {
 	play := &providertest.Play{}
 	url := play.Serve(t, func(a providertest.Answer) []byte { return []byte(a.Text) })

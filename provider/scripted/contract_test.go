@@ -24,7 +24,7 @@ func TestContract(t *testing.T) {
 	}, providertest.NoHTTP)
 }
 
-// A script that is always the same is a member too.
+// TestContractOfASteadyScript checks a script that always answers the same.
 func TestContractOfASteadyScript(t *testing.T) {
 	providertest.Run(t, func(t *testing.T, play *providertest.Play) provider.Model {
 		step := scripted.Join(scripted.Think("Hm.", "Well, yes."), scripted.Call("call_1", "now", "{}"))
@@ -32,7 +32,7 @@ func TestContractOfASteadyScript(t *testing.T) {
 	}, providertest.NoScript, providertest.NoPrice)
 }
 
-// stepOf makes a step of what the suite wants to be played.
+// stepOf returns the step for a part of the suite.
 func stepOf(part providertest.Part) scripted.Step {
 	var step scripted.Step
 	a := part.Answer
@@ -43,7 +43,7 @@ func stepOf(part providertest.Part) scripted.Step {
 		step.Parts = append(step.Parts, firn.Text{Text: a.Text})
 	}
 	for _, call := range a.Calls {
-		if json.Valid(call.Arguments) && call.Arguments[0] == '{' { // a script may say anything; good models do not
+		if json.Valid(call.Arguments) && call.Arguments[0] == '{' { // scripts pass arguments on unchecked; the contract requires valid ones
 			step.Parts = append(step.Parts, call)
 		}
 	}

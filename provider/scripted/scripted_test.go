@@ -19,7 +19,7 @@ import (
 	"firn.dev/window"
 )
 
-// outcome is what came of a request.
+// outcome is the result of a request.
 type outcome struct {
 	text   string // of the deltas
 	events int
@@ -45,7 +45,7 @@ func ask(ctx context.Context, m provider.Model, req provider.Request) (o outcome
 	return o
 }
 
-// asking is a request in which the user says text.
+// asking returns a request with the user message text.
 func asking(text string) provider.Request {
 	info := scripted.Info()
 	path := window.Path{Entries: []firn.Entry{firn.UserText(text)}}
@@ -270,7 +270,7 @@ func TestFunc(t *testing.T) {
 	}
 }
 
-// Each step is played once, however many ask at a time.
+// TestTogether checks that each step is used once, regardless of concurrent requests.
 func TestTogether(t *testing.T) {
 	const n = 50
 	var steps []scripted.Step
