@@ -20,7 +20,7 @@ func texts(s ...string) []firn.Part {
 	return parts
 }
 
-// numbered is lines with their numbers, from 1.
+// numbered returns n lines with their numbers, from 1.
 func numbered(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -108,8 +108,8 @@ func TestBoundKeepsImagesInTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestBoundHolds tries many shapes: what is shown is within the limits, begins
-// and ends as the whole does, and is not cut again.
+// TestBoundHolds checks for many shapes that the output is within the limits, begins and
+// ends like the input, and is not truncated again.
 func TestBoundHolds(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{"a", "\n", "bc", "é", "😀", "\n\n", "\xff", strings.Repeat("x", 150), strings.Repeat("y\n", 30), ""}

@@ -105,7 +105,8 @@ func TestGrepIsBounded(t *testing.T) {
 		}
 	}
 	has(t, lines[0], "…é", "ü…")
-	// Only the beginning of a very long line is searched, and the next one is.
+	// Only the beginning of a very long line is searched; the search continues with the
+	// next line.
 	if got := call(t, grep, args{"pattern": "needle", "path": "huge.txt"}); got != "huge.txt:2: after the needle" {
 		t.Errorf("got %.100q", got)
 	}

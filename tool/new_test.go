@@ -88,7 +88,7 @@ func TestSchemaOfOtherTypes(t *testing.T) {
 	check("own", tool.Func("x", "", json.RawMessage(`{"type":"object","properties":{}}`), nil), `{"type":"object","properties":{}}`)
 }
 
-// keeper makes a tool that keeps what it was called with.
+// keeper returns a tool that stores its arguments.
 func keeper[T any](into *T) tool.Tool {
 	return tool.New("keep", "", func(_ context.Context, a T) (tool.Result, error) {
 		*into = a
@@ -227,10 +227,10 @@ func FuzzArguments(f *testing.F) {
 			}
 			return
 		}
-		// What was taken is taken again when it is written as Go writes it.
+		// Accepted arguments are accepted again in the encoding of encoding/json.
 		again, err := json.Marshal(first)
 		if err != nil {
-			return // a time of the year 10000 can be read but not written
+			return // times in the year 10000 can be decoded but not encoded
 		}
 		if _, err := keeper(&second).Run(context.Background(), again); err != nil {
 			t.Fatalf("%s was taken, %s was not: %v", raw, again, err)

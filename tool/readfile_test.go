@@ -94,8 +94,8 @@ func TestReadFileIsBounded(t *testing.T) {
 	has(t, call(t, read, args{"path": "line.txt", "offset": 2}), "next\n")
 }
 
-// TestAHugeFileIsNotReadToItsEnd reads from a file with a hole: 1 TB that
-// would take minutes.
+// TestAHugeFileIsNotReadToItsEnd reads from a sparse file of 1 TB, which would take minutes
+// to read.
 func TestAHugeFileIsNotReadToItsEnd(t *testing.T) {
 	w := workspace(t, map[string]string{"huge.txt": numbered(3000)})
 	path := filepath.Join(w.Dir(), "huge.txt")
@@ -115,7 +115,7 @@ func TestReadingEndsWhenItIsNotWanted(t *testing.T) {
 	if err := os.Truncate(path, 1<<40); err != nil {
 		t.Fatal(err)
 	}
-	// Line 3002 is never reached: the line before it is all of the hole.
+	// Line 3002 is never reached: the line before it is the whole hole.
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
 	go func() {
@@ -147,8 +147,8 @@ func TestBinaryFilesAreToldAsSuch(t *testing.T) {
 	}
 }
 
-// TestACharacterAcrossTheSniff is text whose characters lie across the end of
-// what is looked at to tell text from other things.
+// TestACharacterAcrossTheSniff reads text with a character across the end of the bytes that
+// are checked for binary content.
 func TestACharacterAcrossTheSniff(t *testing.T) {
 	for shift := range 4 {
 		text := strings.Repeat("x", shift) + strings.Repeat("😀", 5000) + "\n"

@@ -12,7 +12,7 @@ import (
 	"firn.dev/tool"
 )
 
-// noon is a clock that stands still.
+// noon is a fixed clock.
 func noon() time.Time { return time.Date(2026, 3, 10, 12, 0, 0, 0, time.Local) }
 
 func TestRecallShowsHits(t *testing.T) {
@@ -59,7 +59,8 @@ func TestRecallWithoutHits(t *testing.T) {
 	}
 }
 
-// TestRememberAndForget hands on what the model wants to keep and to forget.
+// TestRememberAndForget checks that the model's requests to remember and forget are passed
+// on.
 func TestRememberAndForget(t *testing.T) {
 	var kept []tool.Memo
 	var dropped []string

@@ -6,11 +6,11 @@ import (
 	"testing"
 )
 
-// strayer starts a process that leaves the group, and waits until it is up.
+// strayer starts a process that leaves the process group, and waits until it runs.
 const strayer = `echo begun; setsid sh -c 'trap "" HUP INT TERM; exec 3>alive; echo up >&3; touch ready; setsid sleep 1000 & exec sleep 1000' & while [ ! -e ready ]; do sleep 0.01; done`
 
-// TestStraysEnd: what leaves the process group of a command, and takes the output
-// with it, ends with the command.
+// TestStraysEnd checks that a process that leaves the process group of a command and keeps
+// its output open ends with the command.
 func TestStraysEnd(t *testing.T) {
 	dir := t.TempDir()
 	path := fifo(t, dir)
@@ -25,15 +25,16 @@ func TestStraysEnd(t *testing.T) {
 // strayChild names the directory in which TestStrayChild runs a command.
 const strayChild = "FIRN_STRAY_CHILD"
 
-// TestStrayChild is what is killed. It does nothing unless it is started to be.
+// TestStrayChild is the process to be killed. It does nothing unless it is started for
+// that.
 func TestStrayChild(t *testing.T) {
 	if dir := os.Getenv(strayChild); dir != "" {
 		call(t, shell(t, dir), args{"command": strayer + "; sleep 1000"})
 	}
 }
 
-// TestStraysEndWithUs kills, as kill -9 does, the process that runs a command: what
-// left the command's group ends too.
+// TestStraysEndWithUs kills the process that runs a command with SIGKILL: processes that
+// left the command's group end too.
 func TestStraysEndWithUs(t *testing.T) {
 	dir := t.TempDir()
 	path := fifo(t, dir)

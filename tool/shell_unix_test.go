@@ -26,13 +26,14 @@ type commandDetails struct {
 	Bytes, Dropped      int64
 }
 
-// shell makes a shell that gives commands their time to end.
+// shell returns a shell with a long grace period.
 func shell(t *testing.T, dir string) tool.Tool {
 	t.Helper()
 	return tool.Shell(tool.ShellOptions{Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH"), "GREETING=hello"}, Grace: time.Minute})
 }
 
-// impatient makes a shell for commands that will not end by themselves.
+// impatient returns a shell with a short grace period, for commands that do not end by
+// themselves.
 func impatient(t *testing.T, dir string) tool.Tool {
 	t.Helper()
 	return tool.Shell(tool.ShellOptions{Dir: dir, Env: []string{"PATH=" + os.Getenv("PATH")}, Grace: 50 * time.Millisecond})
@@ -105,7 +106,7 @@ func TestShellRunsAnotherProgram(t *testing.T) {
 	}
 }
 
-// ran is what came of a call.
+// ran is the result of a call.
 type ran struct {
 	tool.Result
 	text string
@@ -129,7 +130,7 @@ type life struct {
 	r *bufio.Reader
 }
 
-// await opens the pipe once somebody holds it, and waits for its first line.
+// await opens the pipe once a process holds it, and waits for its first line.
 func await(t *testing.T, path string) *life {
 	t.Helper()
 	f, err := os.Open(path)
@@ -144,7 +145,7 @@ func await(t *testing.T, path string) *life {
 	return l
 }
 
-// ends waits until nobody holds the pipe.
+// ends waits until no process holds the pipe.
 func (l *life) ends() {
 	l.t.Helper()
 	if _, err := l.r.ReadByte(); err != io.EOF {
@@ -161,8 +162,8 @@ func fifo(t *testing.T, dir string) string {
 	return path
 }
 
-// stubborn is a command that begins with printing, has a grandchild that
-// refuses to end, and waits for it.
+// stubborn is a command that prints a line, has a grandchild that ignores SIGTERM, and
+// waits for it.
 const stubborn = `echo begun; exec 3>alive; (trap "" TERM; echo up >&3; while :; do sleep 100; done) & wait`
 
 func TestTimeoutKillsGrandchildren(t *testing.T) {
@@ -217,8 +218,8 @@ func TestACommandMayEndGently(t *testing.T) {
 	alive.ends()
 }
 
-// TestWhatIsLeftInTheBackgroundIsEnded has a child that holds the output, and
-// one that does not.
+// TestWhatIsLeftInTheBackgroundIsEnded checks a child that keeps the output open, and one
+// that does not.
 func TestWhatIsLeftInTheBackgroundIsEnded(t *testing.T) {
 	for name, redirect := range map[string]string{"with the output": "", "without": ">/dev/null 2>&1"} {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +246,8 @@ func TestLargeOutputKeepsItsEnds(t *testing.T) {
 	if d := details[commandDetails](t, r); d.Bytes != 588_895 || d.Dropped != 587_895 {
 		t.Errorf("the details are %s", r.Details)
 	}
-	// One line without an end, of characters of two bytes, cut within both.
+	// One line without an end, of two-byte characters, truncated within a character at both
+	// ends.
 	text = call(t, small, args{"command": `printf x; i=0; while [ $i -lt 2000 ]; do printf é; i=$((i+1)); done; printf x`})
 	lacks(t, text, "\ufffd")
 	has(t, text, "xéé", "éé\n[", "bytes of output dropped here]\néé", "éx")
@@ -277,15 +279,16 @@ func TestManyCommandsAtOnce(t *testing.T) {
 // shellChild names the directory in which TestShellChild runs a command.
 const shellChild = "FIRN_SHELL_CHILD"
 
-// TestShellChild is what is killed. It does nothing unless it is started to be.
+// TestShellChild is the process to be killed. It does nothing unless it is started for
+// that.
 func TestShellChild(t *testing.T) {
 	if dir := os.Getenv(shellChild); dir != "" {
 		call(t, shell(t, dir), args{"command": stubborn})
 	}
 }
 
-// TestKilledCommandsEnd kills, as kill -9 does, who runs a command: nothing of the
-// command goes on.
+// TestKilledCommandsEnd kills the process that runs a command with SIGKILL: no process of
+// the command keeps running.
 func TestKilledCommandsEnd(t *testing.T) {
 	dir := t.TempDir()
 	path := fifo(t, dir)
@@ -302,7 +305,7 @@ func TestKilledCommandsEnd(t *testing.T) {
 	alive.ends()
 }
 
-// TestShellWithoutAWatcher has no shell that could watch: commands run all the same.
+// TestShellWithoutAWatcher checks that commands run without a shell for the watcher.
 func TestShellWithoutAWatcher(t *testing.T) {
 	echo, err := exec.LookPath("echo")
 	if err != nil {

@@ -15,8 +15,7 @@ import (
 	"firn.dev/tool"
 )
 
-// TestSpecialFilesAreLeftAlone would hang if somebody opened the pipe and
-// waited.
+// TestSpecialFilesAreLeftAlone would hang if a tool opened the pipe.
 func TestSpecialFilesAreLeftAlone(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600); err != nil {
@@ -62,7 +61,7 @@ func TestDevicesAreLeftAlone(t *testing.T) {
 
 func TestNamesThatAreOdd(t *testing.T) {
 	files := map[string]string{"two\nlines.txt": "needle", "tab\t.txt": "needle", "straße.txt": "needle", "[1]: x": "needle"}
-	if runtime.GOOS == "linux" { // others take only names that are text
+	if runtime.GOOS == "linux" { // other systems accept only names that are valid text
 		files["bad\xff.txt"] = "needle"
 	}
 	w := workspace(t, files)

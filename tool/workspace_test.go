@@ -60,8 +60,8 @@ func TestAClosedWorkspaceIsToldAsSuch(t *testing.T) {
 	}
 }
 
-// escapes makes a workspace beside a secret, with links that lead to it, and
-// returns the paths that would.
+// escapes returns a workspace next to a secret, with links to it, and the paths that would
+// lead there.
 func escapes(t *testing.T) (*tool.Workspace, string, []string) {
 	t.Helper()
 	outer := tree(t, map[string]string{"secret/key.txt": "the secret", "work/inside.txt": "fine", "work/sub/x.txt": "x"})
@@ -123,7 +123,7 @@ func TestNothingLeadsOut(t *testing.T) {
 	if entries, err := os.ReadDir(outer); err != nil || len(entries) != 2 {
 		t.Errorf("there are now %v beside the workspace, %v", entries, err)
 	}
-	// Walking meets the links and does not follow them.
+	// Walks do not follow the links.
 	lacks(t, call(t, find(t, w, "grep"), args{"pattern": "secret"}), "the secret")
 	lacks(t, call(t, find(t, w, "list_dir"), args{"depth": 5}), "key.txt  ")
 }
@@ -189,7 +189,7 @@ func TestWhatIsMissingIsToldWithWhatIsThere(t *testing.T) {
 	lacks(t, fails(t, read, args{"path": "qqqq"}).Error(), "there is")
 }
 
-// TestWhatIsNotPermitted is for those who are not root: root may all.
+// TestWhatIsNotPermitted reads a file without read permission, which only root can read.
 func TestWhatIsNotPermitted(t *testing.T) {
 	w := workspace(t, map[string]string{"locked.txt": "x"})
 	path := filepath.Join(w.Dir(), "locked.txt")
