@@ -14,7 +14,7 @@ import (
 	"firn.dev/provider/scripted"
 )
 
-// failing is a summariser that fails, or answers uselessly, while bad.
+// failing returns a summarizer that fails, or answers uselessly, while bad is set.
 func failing(size int64, bad *bool, useless bool) *scripted.Model {
 	var m *scripted.Model
 	m = scripted.Func(info(size), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
@@ -31,9 +31,9 @@ func failing(size int64, bad *bool, useless bool) *scripted.Model {
 	return m
 }
 
-// TestBreakerCountsTheSummariser lets the summariser fail in every run, for every
-// reason: each counts once, after three no model is asked though the session is still
-// compacted, and when the cooldown is over one run asks again.
+// TestBreakerCountsTheSummariser makes the summarizer fail in every run, for every reason:
+// each failure counts once, after three no model is called though the session is still
+// compacted, and after the cooldown one run calls it again.
 func TestBreakerCountsTheSummariser(t *testing.T) {
 	const size = 16_000
 	for _, useless := range []bool{false, true} {
@@ -85,8 +85,8 @@ func TestBreakerCountsTheSummariser(t *testing.T) {
 	}
 }
 
-// TestBreakerClosesByItself lets whole runs fail: the breaker is open for the cooldown,
-// says until when, and then a run is tried.
+// TestBreakerClosesByItself makes whole runs fail: the breaker is open for the cooldown,
+// returns its end, and then allows a run.
 func TestBreakerClosesByItself(t *testing.T) {
 	const size = 8_000
 	st := open(t, talk(30, 1000)...)
@@ -111,7 +111,7 @@ func TestBreakerClosesByItself(t *testing.T) {
 	}
 }
 
-// TestTokensBefore records the size of the request that was refused, not that of a
+// TestTokensBefore checks that the size of the rejected request is recorded, not that of a
 // window.
 func TestTokensBefore(t *testing.T) {
 	st := open(t, talk(4, 500)...)
@@ -123,9 +123,9 @@ func TestTokensBefore(t *testing.T) {
 	}
 }
 
-// TestKeepsTheMessageToBeAnswered compacts what stands before a message that alone is
-// above the threshold: the message stays whole. Without Keep it does not, so that the
-// threshold is met.
+// TestKeepsTheMessageToBeAnswered compacts the entries before a message that alone exceeds
+// the threshold: the message is kept whole. Without Keep it is not, so that the threshold
+// is met.
 func TestKeepsTheMessageToBeAnswered(t *testing.T) {
 	for _, keep := range []bool{true, false} {
 		for _, reason := range []Reason{Threshold, Overflow} {

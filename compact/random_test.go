@@ -92,7 +92,7 @@ func (w *world) say(t *rapid.T) {
 	w.add(firn.UserText(w.text(t)), firn.AssistantText(w.text(t)))
 }
 
-// call makes parallel calls, some of which get results, with things between.
+// call makes parallel calls, some of which get results, with other entries between them.
 func (w *world) call(t *rapid.T) {
 	calls := rapid.IntRange(1, 3).Draw(t, "calls")
 	m := &firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopToolUse}
@@ -111,7 +111,7 @@ func (w *world) call(t *rapid.T) {
 	w.add(entries...)
 }
 
-// target is any entry but the header.
+// target returns any entry but the header.
 func (w *world) target(t *rapid.T) firn.EntryID {
 	entries := w.entries()[1:]
 	return entries[rapid.IntRange(0, len(entries)-1).Draw(t, "target")].ID
@@ -132,7 +132,7 @@ func (w *world) rewind(t *rapid.T) {
 	w.add(e)
 }
 
-// model answers well, badly or not at all.
+// model returns a model that answers well, badly or not at all.
 func (w *world) model(t *rapid.T) provider.Model {
 	if rapid.IntRange(0, 3).Draw(t, "without") == 0 {
 		return nil
@@ -224,8 +224,8 @@ func (w *world) check(t *rapid.T) {
 	}
 }
 
-// FuzzPlan plans for any path: it never fails in another way than it says, and
-// never parts a call from its result.
+// FuzzPlan checks for any path that planning fails only with the documented errors and
+// never separates a call from its result.
 func FuzzPlan(f *testing.F) {
 	f.Add([]byte{}, int64(1), int64(0))
 	f.Add([]byte{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, int64(10), int64(100))

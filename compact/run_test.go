@@ -78,7 +78,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// checkRequest checks that a summariser could take a request.
+// checkRequest checks that a summarizer could accept a request.
 func checkRequest(t *testing.T, req provider.Request, size int64) {
 	t.Helper()
 	if n := req.Window.Tokens.Total + req.MaxTokens; n > size {
@@ -89,7 +89,8 @@ func checkRequest(t *testing.T, req provider.Request, size int64) {
 	}
 }
 
-// TestSecondRun updates the summary and loses nothing that was carried.
+// TestSecondRun checks that a second run updates the summary and keeps everything carried
+// over.
 func TestSecondRun(t *testing.T) {
 	const size = 32_000
 	st := open(t, talk(40, 1000)...)
@@ -126,8 +127,8 @@ func TestSecondRun(t *testing.T) {
 	}
 }
 
-// TestBadModels gives summarisers that fail in every way: the session is
-// compacted each time, and the model is not asked for ever.
+// TestBadModels uses summarizers that fail in every way: the session is compacted each
+// time, and the number of calls is bounded.
 func TestBadModels(t *testing.T) {
 	const size = 16_000
 	temporary := &provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m"}
@@ -202,7 +203,7 @@ func TestModelRecovers(t *testing.T) {
 	usable(t, st, job(st, m, size).Limit(size))
 }
 
-// TestTooLongIsCut cuts a summary that is a little too long at a line.
+// TestTooLongIsCut checks that a slightly too long summary is truncated at a line.
 func TestTooLongIsCut(t *testing.T) {
 	counter := window.Chars{}
 	text := "## Goal\n" + strings.Repeat("- one more fact\n", 100)
@@ -220,7 +221,7 @@ func TestTooLongIsCut(t *testing.T) {
 	}
 }
 
-// TestHang gives up on a model that says nothing more, in bounded time.
+// TestHang checks that a model that stops responding is given up in bounded time.
 func TestHang(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 16_000
@@ -239,7 +240,7 @@ func TestHang(t *testing.T) {
 	})
 }
 
-// TestSlow lets all calls together take no longer than they may.
+// TestSlow checks the time limit for all calls together.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 8_000
@@ -262,7 +263,7 @@ func TestSlow(t *testing.T) {
 	})
 }
 
-// TestCancel writes nothing at all when the context ends.
+// TestCancel checks that nothing is written when the context ends.
 func TestCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 16_000
@@ -284,8 +285,8 @@ func TestCancel(t *testing.T) {
 	})
 }
 
-// TestSmallWindow compacts a session of five million tokens for a model with a
-// window of eight thousand.
+// TestSmallWindow compacts a session of five million tokens for a model with a window of
+// eight thousand.
 func TestSmallWindow(t *testing.T) {
 	const size = 8_000
 	var entries []firn.Entry
@@ -321,7 +322,7 @@ func TestSmallWindow(t *testing.T) {
 	}
 }
 
-// TestHugeMessages fits what cannot be kept whole.
+// TestHugeMessages shortens messages that cannot be kept whole.
 func TestHugeMessages(t *testing.T) {
 	const size = 8_000
 	huge := strings.Repeat("a long line of output from a tool\n", 20_000)
@@ -567,7 +568,7 @@ func TestConflict(t *testing.T) {
 	}
 }
 
-// TestMoved writes nothing if the conversation went another way.
+// TestMoved checks that nothing is written if the head moved to another branch.
 func TestMoved(t *testing.T) {
 	const size = 16_000
 	pending := append(talk(30, 1000), use("late", "bash", `{}`, "")[0])
@@ -624,7 +625,7 @@ func TestMoved(t *testing.T) {
 	}
 }
 
-// TestReported believes a provider that counts more than we do.
+// TestReported checks that a provider's higher token count is used instead of the estimate.
 func TestReported(t *testing.T) {
 	const size = 200_000
 	entries := talk(40, 1000)
@@ -642,7 +643,7 @@ func TestReported(t *testing.T) {
 	}
 }
 
-// TestNothing makes nothing of sessions that have nothing to compact.
+// TestNothing checks sessions with nothing to compact.
 func TestNothing(t *testing.T) {
 	for name, entries := range map[string][]firn.Entry{
 		"empty":  {firn.NewEntry(&firn.Title{Name: "x"})},
@@ -671,7 +672,7 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// TestKeeps keeps as much as the settings say where there is room for it.
+// TestKeeps checks that as much is kept as the settings specify if there is room for it.
 func TestKeeps(t *testing.T) {
 	for _, turns := range []int{26, 60, 170} {
 		for _, reason := range []Reason{Manual, Threshold, Overflow} {
@@ -683,7 +684,7 @@ func TestKeeps(t *testing.T) {
 				t.Fatal(err)
 			}
 			if reason == Overflow && turns == 26 {
-				continue // most of it must go
+				continue // most of it must be removed
 			}
 			result, err := Run(t.Context(), j)
 			if err != nil {

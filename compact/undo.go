@@ -44,7 +44,7 @@ func List(ctx context.Context, st store.Store, id firn.ID) ([]Past, error) {
 	return past, err
 }
 
-// listWithEnd is List that also returns the end position of what was read.
+// listWithEnd is like List and also returns the end position of the log it read.
 func listWithEnd(ctx context.Context, st store.Store, id firn.ID) ([]Past, firn.Pos, error) {
 	var tree firn.Tree
 	var end firn.Pos
