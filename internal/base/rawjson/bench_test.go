@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// toolResult is a line like those that make up most of a session: the output
-// of a tool, as text with line breaks and some quotes.
+// toolResult returns a typical line of a session: the output of a tool, as text with line
+// breaks and some quotes.
 func toolResult(lines int) []byte {
 	text := strings.Repeat("func (r *Reader) walk(at int) error { return r.fail(at, \"no\") }\n\tif err != nil {\n", lines)
 	line := []byte(`{"type":"message","id":"3fb8ea63","parentId":"eadb755a","timestamp":"2026-11-15T02:40:15.045Z","message":{"role":"toolResult","toolCallId":"toolu_1","toolName":"read","content":[{"type":"text","text":`)

@@ -61,7 +61,7 @@ func TestReaderWalk(t *testing.T) {
 	}
 }
 
-// A method that asks for the wrong kind must leave the value where it is.
+// TestReaderWrongKind checks that a method for another kind does not consume the value.
 func TestReaderWrongKind(t *testing.T) {
 	for _, value := range []string{`"s"`, `12`, `1.5`, `9223372036854775808`, `true`, `null`, `{"a":1}`, `[1]`} {
 		r := New([]byte(`[` + value + `]`))
@@ -156,7 +156,8 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// Whatever way a value is walked over, the same bytes must be an error.
+// TestReaderErrorStays checks that the first error is kept and that later calls have no
+// effect.
 func TestReaderErrorStays(t *testing.T) {
 	r := New([]byte(`{"a":[1,x],"b":2}`))
 	r.Object()
@@ -246,7 +247,7 @@ func TestAllocs(t *testing.T) {
 	}
 }
 
-// FuzzReader compares the reader with encoding/json, which is as strict.
+// FuzzReader compares the reader with encoding/json, which is equally strict.
 func FuzzReader(f *testing.F) {
 	for _, seed := range seeds(f) {
 		f.Add(seed)
@@ -275,8 +276,7 @@ func tooDeep(data []byte) bool {
 	return strings.Count(string(data), "[")+strings.Count(string(data), "{") >= MaxDepth
 }
 
-// compareTexts walks over a value and compares all texts with what
-// encoding/json reads.
+// compareTexts compares all strings of a value with those that encoding/json reads.
 func compareTexts(t *testing.T, r *Reader) {
 	switch {
 	case r.Object():

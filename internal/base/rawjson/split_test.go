@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// show writes pieces as one line: whole objects as they are, damage by its
-// kind in angle brackets.
+// show formats pieces as one line: complete objects unchanged, damage by its kind in angle
+// brackets.
 func show(pieces []Piece) string {
 	var out []string
 	for _, p := range pieces {
@@ -74,8 +74,8 @@ func TestSplit(t *testing.T) {
 	}
 }
 
-// Cut a record at every byte and glue another one to it: the other one must be
-// saved, unless the cut is where an object may stand.
+// TestSplitGluedAtEveryByte cuts a record at every byte and appends another one: the other
+// one must be recovered, unless an object is valid at the cut.
 func TestSplitGluedAtEveryByte(t *testing.T) {
 	const a = `{"type":"message","id":"a","message":{"content":[{"type":"text","text":"h\u00e9 \"x\"","n":[-1.5e+3,true,null]}]}}`
 	const b = `{"type":"label","id":"b","sub":{"x":1}}`
@@ -96,7 +96,7 @@ func TestSplitGluedAtEveryByte(t *testing.T) {
 	}
 }
 
-// checkPieces checks what holds for all lines.
+// checkPieces checks the invariants of all lines.
 func checkPieces(t *testing.T, line []byte, pieces []Piece) {
 	t.Helper()
 	end := 0
@@ -123,8 +123,8 @@ func checkPieces(t *testing.T, line []byte, pieces []Piece) {
 	}
 }
 
-// A hostile line must not take quadratic time. Each of these would take minutes
-// if it did, so the time need not be measured: only be had.
+// TestSplitHostile checks that hostile lines do not take quadratic time. Each of them would
+// take minutes, so the test need not measure time.
 func TestSplitHostile(t *testing.T) {
 	const size = 2 << 20
 	for _, unit := range []string{`{"`, `{"{"a":{"`, `{"a":`, `{"a":[`, `{"a":1}x`, "\x00x", "\x00{", `{"a":"b"} ]`, `{`, `{"a":1}`, "\xef\xbb\xbf", `{"\`, `{"a":{"b":1}`, `x{"a" `} {
@@ -139,7 +139,8 @@ func TestSplitHostile(t *testing.T) {
 
 func isWhole(p Piece) bool { return p.Kind == Whole }
 
-// A line of many small objects must not become many more bytes of pieces.
+// TestSplitBoundsWholePieces checks that a line of many small objects gives at most
+// maxPieces pieces and the rest as one.
 func TestSplitBoundsWholePieces(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -174,7 +175,7 @@ func FuzzSplit(f *testing.F) {
 	})
 }
 
-// seeds are lines of real sessions, up to a few hundred bytes each.
+// seeds returns lines of real sessions, up to a few hundred bytes each.
 func seeds(f *testing.F) [][]byte {
 	file := filepath.Join("..", "..", "..", "testdata", "corpus", "pi", "golden", "linear_all_entry_types.jsonl")
 	data, err := os.ReadFile(file)
