@@ -34,7 +34,7 @@ func add(t *testing.T, j *Journal, lines ...string) firn.Pos {
 	return end
 }
 
-// collect reads all lines both ways and checks that they agree.
+// collect reads all lines in both directions and checks that the results agree.
 func collect(t *testing.T, s Source) []string {
 	t.Helper()
 	var lines []Line

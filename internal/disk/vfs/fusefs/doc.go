@@ -1,4 +1,4 @@
-// Package fusefs mounts a [firn/internal/vfs/faultfs.FS] as a real file system, so that
+// Package fusefs mounts a [firn.dev/internal/disk/vfs/faultfs.FS] as a real file system, so that
 // whole programs can run on a disk that fails and loses power. It is for tests only,
 // requires Linux, and needs permission to mount.
 //

@@ -18,7 +18,7 @@ import (
 	"firn.dev/internal/disk/vfs/vfstest"
 )
 
-// Seen through the kernel it is a file system like any other.
+// TestConformance checks that the mounted file system satisfies the contract of vfs.
 func TestConformance(t *testing.T) {
 	vfstest.Run(t, func(t *testing.T) (vfs.FS, string) { return vfs.OS{}, fusefs.Start(t).Dir() })
 }
@@ -30,7 +30,7 @@ func ok(t *testing.T, err error) {
 	}
 }
 
-// put writes a file as a program would, and syncs it and its name if asked to.
+// put writes a file as a program would. If sync is set, it syncs the file and its name.
 func put(t *testing.T, path, content string, sync bool) {
 	t.Helper()
 	f, err := vfs.OS{}.Open(path, vfs.Append)
@@ -111,15 +111,15 @@ func TestCrashRandom(t *testing.T) {
 	}
 }
 
-// The kernel does not ask us to sync all, and so the real file system must not
-// claim that it can.
+// TestSyncFSIsUnsupported checks that SyncFS is reported as unsupported: the kernel does
+// not forward syncfs.
 func TestSyncFSIsUnsupported(t *testing.T) {
 	if err := (vfs.OS{}).SyncFS(fusefs.Start(t).Dir()); !errors.Is(err, errors.ErrUnsupported) {
 		t.Error(err)
 	}
 }
 
-// Other programs can use it, with all the calls they like to make.
+// TestPrograms checks that other programs can use the file system.
 func TestPrograms(t *testing.T) {
 	m := fusefs.Start(t)
 	script := `cd "$0" && mkdir d && cd d && echo one > a && echo two >> a && cp a b && mv b c && rm a &&
@@ -134,7 +134,7 @@ func TestPrograms(t *testing.T) {
 	}
 }
 
-// The faults of the disk reach a program as errors of the system.
+// TestFaults checks that faults of the disk are returned to programs as system errors.
 func TestFaults(t *testing.T) {
 	m := fusefs.Start(t)
 	f, err := vfs.OS{}.Open(filepath.Join(m.Dir(), "a"), vfs.Append)
