@@ -91,7 +91,7 @@ func (d *agent) Initialize(_ context.Context, q sdk.InitializeRequest) (sdk.Init
 	}, nil
 }
 
-// Authenticate always succeeds: a user who can start the process may use it.
+// Authenticate always succeeds: the right to start the process is sufficient.
 func (d *agent) Authenticate(context.Context, sdk.AuthenticateRequest) (sdk.AuthenticateResponse, error) {
 	return sdk.AuthenticateResponse{}, nil
 }

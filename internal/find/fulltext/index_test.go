@@ -27,7 +27,7 @@ type bed struct {
 	reports []string
 }
 
-// sound fails if the index was ever taken to be damaged.
+// sound fails the test if the index was ever found damaged.
 func (b *bed) sound() {
 	b.t.Helper()
 	b.mu.Lock()
@@ -87,7 +87,7 @@ func (b *bed) search(text string) []search.Hit {
 	return answer.Hits
 }
 
-// entries names the hits, in order of their names.
+// entries returns the entry IDs of the hits, sorted.
 func entries(hits []search.Hit) string {
 	var ids []string
 	for _, h := range hits {

@@ -8,8 +8,8 @@ import (
 	"firn.dev"
 )
 
-// TestOneLongSessionTellsHowFarItIs reads a session that is all there is: one sees how
-// far it is before it is done, and then all of it was read, no more and no less.
+// TestOneLongSessionTellsHowFarItIs indexes a single session: progress is reported before
+// it is done, and ends at exactly its size.
 func TestOneLongSessionTellsHowFarItIs(t *testing.T) {
 	b := newBed(t)
 	const id = firn.ID("long")
