@@ -11,7 +11,7 @@ import (
 	"firn.dev/window"
 )
 
-// TestWrap gives a model another way to answer, and finds all else of it.
+// TestWrap checks that a wrapped model answers differently and keeps its other methods.
 func TestWrap(t *testing.T) {
 	asked := 0
 	none := func(context.Context, provider.Request) iter.Seq2[provider.Event, error] {

@@ -18,7 +18,7 @@ func TestContract(t *testing.T) {
 	})
 }
 
-// wire spells a stream as the API does.
+// wire encodes a stream as the API does.
 type wire struct{ bytes.Buffer }
 
 func (w *wire) event(kind, format string, args ...any) {
@@ -30,7 +30,7 @@ func (w *wire) delta(index int, kind, member, text string) {
 	w.event("content_block_delta", `,"index":%d,"delta":{"type":"%s","%s":%s}`, index, kind, member, quoted)
 }
 
-// spell is the whole body of a good answer.
+// spell returns the complete body of a good answer.
 func spell(a providertest.Answer) []byte {
 	var w wire
 	w.event("message_start", `,"message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-test","content":[],"stop_reason":null,"stop_sequence":null,`+

@@ -47,7 +47,7 @@ func drawResult(t *rapid.T, id, name string) firn.ToolResult {
 	return result
 }
 
-// drawMessage draws a message; after calls, mostly one of their results.
+// drawMessage draws a message; after calls it is usually one of their results.
 func drawMessage(t *rapid.T, model string, open *[]firn.ToolCall) *firn.Message {
 	if n := len(*open); n > 0 && rapid.IntRange(0, 9).Draw(t, "answered") > 0 {
 		c := (*open)[0]
@@ -72,7 +72,7 @@ func drawMessage(t *rapid.T, model string, open *[]firn.ToolCall) *firn.Message 
 	return m
 }
 
-// drawRequest draws a history, however broken, and a request of it.
+// drawRequest draws a history, possibly invalid, and a request built from it.
 func drawRequest(t *rapid.T) (settings, provider.Request) {
 	model := one(t, old, old, "claude-opus-4-6", newer, "claude-opus-5", bound, "glm-4.6")
 	s := settingsOf(model)
@@ -98,7 +98,7 @@ func drawRequest(t *rapid.T) (settings, provider.Request) {
 	}
 }
 
-// TestRandomHistories: whatever is in a log, its requests are not refused.
+// TestRandomHistories checks that the requests built from any log are accepted.
 func TestRandomHistories(t *testing.T) {
 	switched := 0
 	check := func(t *rapid.T) {
@@ -128,7 +128,7 @@ func TestRandomHistories(t *testing.T) {
 			}
 		}
 	}
-	for range 20 { // they are small: a hundred at a time are too few
+	for range 20 { // they are small: one check of a hundred is too few
 		rapid.Check(t, check)
 	}
 	if switched == 0 {

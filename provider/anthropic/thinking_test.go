@@ -90,8 +90,8 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-// TestThinkingIsSwitchedOff: a turn that did not begin with thinking goes on
-// without it, and with none of the thinking of before.
+// TestThinkingIsSwitchedOff checks that a turn that did not begin with thinking continues
+// without it, and without earlier thinking.
 func TestThinkingIsSwitchedOff(t *testing.T) {
 	question, hm := byUser(say("Look.")), think("hm")
 	asks := func(id string, parts ...firn.Part) *firn.Message {

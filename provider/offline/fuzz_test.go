@@ -11,8 +11,8 @@ import (
 	"firn.dev/window"
 )
 
-// sayings are what random conversations are made of: all that means something
-// to the model, whole and in pieces.
+// sayings are the building blocks of random conversations: all texts that the model
+// recognizes, complete and in pieces.
 var sayings = []string{
 	"what time is it", "what is 12*7", "read a.txt", "ls", "list files in src", "grep x in files", "write hi to a.txt", "remember that I like tea", "recall tea",
 	"what did I say about tea", "my name is Ada", "what is my name", "where do I live", "I live in Berlin.", "what was my first question", "how many messages",
@@ -139,7 +139,8 @@ func FuzzWindow(f *testing.F) {
 	f.Fuzz(checkRandom)
 }
 
-// Whatever the user writes, there is an answer, or no room for the call of a tool.
+// FuzzAsk checks that any user message is answered, unless there is no room for a tool
+// call.
 func FuzzAsk(f *testing.F) {
 	for _, s := range sayings {
 		f.Add(s, int64(50))

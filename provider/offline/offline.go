@@ -149,7 +149,7 @@ func (m *Model) message(r reply, req provider.Request, input, limit int64) firn.
 
 // reply is an answer before truncation and streaming.
 type reply struct {
-	// thought describes what was matched.
+	// thought is the thinking text of the answer.
 	thought string
 	text    string
 	calls   []firn.ToolCall

@@ -126,8 +126,8 @@ func (s setting) request(conversation string) provider.Request {
 	}
 }
 
-// messages puts lines together again. Calls get ids in order, and results
-// answer them in order.
+// messages builds messages from lines. Calls get IDs in order, and results refer to them in
+// order.
 func messages(lines []digest.Line) []firn.Message {
 	var all []firn.Message
 	calls, results := 0, 0
@@ -154,7 +154,7 @@ func messages(lines []digest.Line) []firn.Message {
 	return all
 }
 
-// play asks, and writes down what comes back.
+// play sends a request and returns the answer as text.
 func play(t testing.TB, m *Model, req provider.Request) string {
 	t.Helper()
 	message, err := ask(t, m, req)
@@ -228,7 +228,7 @@ func TestOverflow(t *testing.T) {
 	}
 }
 
-// Tools, system prompt and all count.
+// TestCountTokens checks that tools, system prompt and messages are counted.
 func TestCountTokens(t *testing.T) {
 	req := setting{tools: offer("abcd")}.request("[User]: 12345678")
 	req.Window.System = "1234"

@@ -25,10 +25,10 @@ func TestResponsesContract(t *testing.T) {
 	}, providertest.NoCacheWrites)
 }
 
-// script spells a stream.
+// script encodes a stream.
 type script struct{ bytes.Buffer }
 
-// event adds an event; its name is left out if it is empty.
+// event adds an event; an empty name is omitted.
 func (s *script) event(name, format string, args ...any) {
 	s.Write(sse.Append(nil, sse.Event{Name: name, Data: fmt.Appendf(nil, format, args...)}))
 }
@@ -41,7 +41,7 @@ func quote(s string) string {
 	return string(quoted)
 }
 
-// spellChat is the whole body of a good answer of the Chat Completions API.
+// spellChat returns the complete body of a good answer of the Chat Completions API.
 func spellChat(a providertest.Answer) []byte {
 	var s script
 	delta := func(format string, args ...any) {
@@ -70,7 +70,7 @@ func spellChat(a providertest.Answer) []byte {
 	return s.Bytes()
 }
 
-// spellResponses is the whole body of a good answer of the Responses API.
+// spellResponses returns the complete body of a good answer of the Responses API.
 func spellResponses(a providertest.Answer) []byte {
 	var s script
 	var output []string

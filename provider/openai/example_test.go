@@ -30,8 +30,8 @@ func ExampleNewChat() {
 	}
 }
 
-// Gemini behind the endpoint that speaks OpenAI's API: its own rules for
-// windows, OpenAI's for the wire.
+// Gemini through its OpenAI-compatible endpoint: Gemini's rules for windows, and OpenAI's
+// wire format.
 func ExampleNewChat_gemini() {
 	model := openai.NewChat(openai.Options{
 		Name: "gemini-3-pro-preview", Provider: "google", Key: "...",

@@ -15,9 +15,8 @@ import (
 	"firn.dev/provider"
 )
 
-// TestMangled: streams of which events are lost, repeated or out of order, and
-// members are missing or something else than they should be. Whatever is made
-// of them, it is an answer that can be logged or an error that has a kind.
+// TestMangled reads streams with lost, repeated or reordered events and with missing or
+// invalid members. The result is an answer that can be logged or an error with a kind.
 func TestMangled(t *testing.T) {
 	for _, a := range apis() {
 		files, err := filepath.Glob(filepath.Join("testdata", a.name, "*.sse"))
@@ -78,7 +77,7 @@ func mangleEvent(t *rapid.T, event string) string {
 	return event[:begin] + string(spelled)
 }
 
-// mangleValue changes something inside a value, or the value itself.
+// mangleValue changes a value or a part of it.
 func mangleValue(t *rapid.T, value any) any {
 	if rapid.IntRange(0, 5).Draw(t, "here") == 0 {
 		return rapid.SampledFrom([]any{nil, true, 7.0, -1.0, 1e30, "", "x", "{}", "\x00\xff", []any{}, []any{nil}, map[string]any{}, map[string]any{"type": "reasoning"}}).Draw(t, "value")

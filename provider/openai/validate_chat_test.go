@@ -4,17 +4,16 @@ import (
 	"fmt"
 )
 
-// checkChat returns why the Chat Completions API would refuse a request.
+// checkChat returns the reason why the Chat Completions API would reject a request, or nil.
 func checkChat(body []byte) error { return chatServer{}.check(body) }
 
-// chatServer is a server that speaks the Chat Completions API. The zero one is
-// OpenAI's.
+// chatServer is a server of the Chat Completions API. The zero value is OpenAI's.
 type chatServer struct {
-	// mistral refuses what OpenAI knows, and wants content.
+	// mistral rejects some members that OpenAI accepts, and requires content.
 	mistral bool
 	// google signs calls.
 	google bool
-	// router takes the effort in an object.
+	// router expects the effort in an object.
 	router bool
 }
 
@@ -92,10 +91,10 @@ func chatTools(v any) error {
 	return nil
 }
 
-// chatCheck walks over messages.
+// chatCheck validates messages.
 type chatCheck struct {
 	server chatServer
-	// asked are the calls that wait for a result, in no order.
+	// asked is the set of calls without a result.
 	asked map[string]bool
 	last  string
 }

@@ -2,7 +2,7 @@ package providertest
 
 import "testing"
 
-// A goroutine that is left behind is seen; one that has ended is not.
+// TestGoroutines checks that a leaked goroutine is reported and an ended one is not.
 func TestGoroutines(t *testing.T) {
 	before := goroutines()
 	stop, stopped := make(chan bool), make(chan bool)
