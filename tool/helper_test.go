@@ -15,7 +15,7 @@ import (
 // args are the arguments of a call.
 type args map[string]any
 
-// call runs a tool and returns its text. An error ends the test.
+// call runs a tool and returns its text. An error fails the test.
 func call(t *testing.T, tl tool.Tool, a args) string {
 	t.Helper()
 	return firn.JoinText(result(t, tl, a).Parts)
@@ -33,7 +33,7 @@ func result(t *testing.T, tl tool.Tool, a args) tool.Result {
 	return r
 }
 
-// fails runs a tool that must give an error, and returns it.
+// fails runs a tool that must return an error, and returns the error.
 func fails(t *testing.T, tl tool.Tool, a args) error {
 	t.Helper()
 	r, err := tl.Run(t.Context(), marshal(t, a))
@@ -52,7 +52,7 @@ func marshal(t *testing.T, a args) json.RawMessage {
 	return raw
 }
 
-// details reads the details of a result.
+// details decodes the details of a result.
 func details[T any](t *testing.T, r tool.Result) T {
 	t.Helper()
 	var d T
@@ -62,7 +62,7 @@ func details[T any](t *testing.T, r tool.Result) T {
 	return d
 }
 
-// has complains unless text has all the pieces in it.
+// has checks that text contains all pieces.
 func has(t *testing.T, text string, pieces ...string) {
 	t.Helper()
 	for _, piece := range pieces {
@@ -72,7 +72,7 @@ func has(t *testing.T, text string, pieces ...string) {
 	}
 }
 
-// lacks complains if text has one of the pieces in it.
+// lacks checks that text contains none of the pieces.
 func lacks(t *testing.T, text string, pieces ...string) {
 	t.Helper()
 	for _, piece := range pieces {
@@ -82,8 +82,8 @@ func lacks(t *testing.T, text string, pieces ...string) {
 	}
 }
 
-// workspace opens a directory with the given files. Names that end in a slash
-// are directories.
+// workspace opens a directory with the given files. Names that end in a slash are
+// directories.
 func workspace(t *testing.T, files map[string]string) *tool.Workspace {
 	t.Helper()
 	return open(t, tree(t, files), tool.WorkspaceOptions{})
@@ -137,7 +137,7 @@ func find(t *testing.T, w *tool.Workspace, name string) tool.Tool {
 	return nil
 }
 
-// ended is a context that has ended.
+// ended returns a canceled context.
 func ended(t *testing.T) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -52,7 +52,7 @@ func TestListDirIsBounded(t *testing.T) {
 	w := workspace(t, files)
 	r := result(t, find(t, w, "list_dir"), args{"depth": 3})
 	text := firn.JoinText(r.Parts)
-	// The upper level is whole, though a is before z.
+	// The upper level is complete, although a sorts before z.
 	has(t, text, "a/\n", "a/0000.txt", "z/\n", "[500 entries shown, and there are more")
 	if n := strings.Count(text, "\n"); n != 500 {
 		t.Errorf("%d lines are shown", n)

@@ -58,7 +58,7 @@ func TestWriteFile(t *testing.T) {
 	leftovers(t, w)
 }
 
-// leftovers complains of temporary files.
+// leftovers checks that there are no temporary files.
 func leftovers(t *testing.T, w *tool.Workspace) {
 	t.Helper()
 	err := filepath.WalkDir(w.Dir(), func(path string, _ fs.DirEntry, err error) error {
