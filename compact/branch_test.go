@@ -92,7 +92,7 @@ func TestSummarizeBranchFails(t *testing.T) {
 	}
 }
 
-// TestLongBranch leaves out the oldest of a branch that is too long.
+// TestLongBranch checks that the oldest entries of a branch that is too long are left out.
 func TestLongBranch(t *testing.T) {
 	const size = 16_000
 	st := open(t, say("Start."))

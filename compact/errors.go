@@ -47,8 +47,8 @@ type TooBig struct {
 	Limit, Window int64
 }
 
-// Error describes in one sentence what is too large, for which model, and what takes up the
-// room.
+// Error names in one sentence the content that is too large, the model, and the largest
+// parts of the request.
 func (t *TooBig) Error() string {
 	who := "the window"
 	if t.Model != "" {

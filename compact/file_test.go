@@ -46,7 +46,7 @@ func TestFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := window.Build(live(t, st), window.Options{})
-		got.Items = got.Items[:min(len(got.Items), len(windows[n].Items))] // later talk follows
+		got.Items = got.Items[:min(len(got.Items), len(windows[n].Items))] // later messages follow
 		want := windows[n]
 		want.Tokens, got.Tokens = window.Tokens{}, window.Tokens{}
 		sameWindow(t, want, got)
@@ -56,7 +56,7 @@ func TestFile(t *testing.T) {
 	}
 }
 
-// fresh lets a store choose the ids.
+// fresh returns the entries without IDs, so that the store assigns them.
 func fresh(entries []firn.Entry) []firn.Entry {
 	for i := range entries {
 		entries[i].ID = ""
@@ -64,7 +64,7 @@ func fresh(entries []firn.Entry) []firn.Entry {
 	return entries
 }
 
-// transcript is the file of the session.
+// transcript returns the content of the session's file.
 func transcript(t *testing.T, home string) []byte {
 	t.Helper()
 	var data []byte
@@ -80,22 +80,22 @@ func transcript(t *testing.T, home string) []byte {
 	return data
 }
 
-// runes counts a token for each character, as Chinese nearly has it.
+// runes counts one token per character, which is close for Chinese.
 type runes struct{}
 
 func (runes) CountText(text string) int64 { return int64(len([]rune(text))) }
 
 func (runes) CountMessage(m *firn.Message) int64 { return runes{}.CountText(allText(m.Parts)) }
 
-// unsure makes more of a message than of its text, so that nothing fits as
-// well as one would think.
+// unsure counts more for a message than for its text, so that estimates from the text are
+// too low.
 type unsure struct{}
 
 func (unsure) CountText(text string) int64 { return window.Chars{}.CountText(text) }
 
 func (unsure) CountMessage(m *firn.Message) int64 { return 3 * window.Chars{}.CountMessage(m) }
 
-// TestCounters fits whatever counts.
+// TestCounters checks that compactions fit with every token counter.
 func TestCounters(t *testing.T) {
 	const size = 16_000
 	long := scripted.Say("## Goal\nsrc/part0.go, src/part1.go\n" + strings.Repeat("- one more fact that has to be kept\n", 300))
@@ -117,7 +117,7 @@ func TestCounters(t *testing.T) {
 	}
 }
 
-// TestKinds summarises entries of all kinds, and pins them.
+// TestKinds summarizes entries of all kinds, and pins them.
 func TestKinds(t *testing.T) {
 	const size = 16_000
 	st := open(t, say("Go."),
@@ -155,7 +155,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestFallback keeps less and less where no summary fits.
+// TestFallback checks that less is kept if no summary fits.
 func TestFallback(t *testing.T) {
 	const size = 16_000
 	st := open(t, append(talk(30, 1000), say("The last word."))...)

@@ -24,7 +24,7 @@ import (
 
 const session = firn.ID("s1")
 
-// open makes a store with one session that holds the entries.
+// open returns a store with one session that holds the entries.
 func open(t testing.TB, entries ...firn.Entry) *memstore.Store {
 	t.Helper()
 	st := memstore.New(memstore.Options{})
@@ -45,7 +45,7 @@ func say(text string) firn.Entry { return firn.NewEntry(firn.UserText(text).Body
 
 func reply(text string) firn.Entry { return firn.NewEntry(firn.AssistantText(text).Body) }
 
-// use is an assistant's message that calls a tool, and its result.
+// use returns an assistant message that calls a tool, and its result.
 func use(id, name, args, result string) []firn.Entry {
 	return []firn.Entry{
 		firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopToolUse, Parts: []firn.Part{
@@ -61,8 +61,8 @@ func answer(id, name, result string) firn.Entry {
 	}})
 }
 
-// talk is a conversation of turns with about so many tokens each: a question,
-// a file that is read, a result and an answer.
+// talk returns a conversation with the given number of turns of about that many tokens
+// each: a question, a file read, its result and an answer.
 func talk(turns, tokens int) []firn.Entry {
 	var entries []firn.Entry
 	filler := strings.Repeat("word ", tokens*4/5/2)
@@ -88,7 +88,7 @@ func build(t testing.TB, st store.Store) window.Window {
 	return window.Build(live(t, st), window.Options{Profile: window.Anthropic()})
 }
 
-// all are the entries of the log, in order.
+// all returns the entries of the log, in order.
 func all(t testing.TB, st store.Store) []firn.Entry {
 	t.Helper()
 	var entries []firn.Entry
@@ -105,8 +105,8 @@ func all(t testing.TB, st store.Store) []firn.Entry {
 	return entries
 }
 
-// usable checks that a window would be taken by every provider and is not
-// above a limit.
+// usable checks that every provider would accept the window and that it does not exceed a
+// limit.
 func usable(t testing.TB, st store.Store, limit int64) {
 	t.Helper()
 	for _, profile := range window.Profiles() {
@@ -135,7 +135,7 @@ func sameWindow(t rapid.TB, want, got window.Window) {
 	}
 }
 
-// model is a scripted model with a window of that size.
+// model returns a scripted model with a window of the given size.
 func model(size int64, steps ...scripted.Step) *scripted.Model {
 	return scripted.New(info(size), steps...)
 }
@@ -160,7 +160,7 @@ func good(question string) string {
 
 var partName = regexp.MustCompile(`src/part[0-9]+\.go`)
 
-// asked is the text of a request.
+// asked returns the text of a request.
 func asked(req provider.Request) string {
 	var texts []string
 	for i := range req.Window.Items {
@@ -169,7 +169,7 @@ func asked(req provider.Request) string {
 	return strings.Join(texts, "\n")
 }
 
-// job is a compaction that keeps little of the session.
+// job returns a compaction that keeps little of the session.
 func job(st store.Store, m provider.Model, size int64) Job {
 	return Job{
 		Store: st, Session: session, Model: m, Window: size, Reason: Threshold,

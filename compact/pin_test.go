@@ -15,7 +15,7 @@ func label(target firn.EntryID, name string) firn.Entry {
 	return firn.NewEntry(&firn.Label{Target: target, Name: name})
 }
 
-// sent is all text that a model is sent of the session.
+// sent returns all text of the session that is sent to a model.
 func sent(t *testing.T, st store.Store) string {
 	t.Helper()
 	return asked(provider.Request{Window: build(t, st)})

@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCutPoints holds plans against those that pi made of the same file.
+// TestCutPoints compares plans with those that pi made for the same file.
 func TestCutPoints(t *testing.T) {
 	var golden map[string]struct {
 		FirstKeptEntryIndex, TurnStartIndex int
@@ -84,7 +84,7 @@ func readPath(t *testing.T, name string) window.Path {
 	return p
 }
 
-// chain gives entries ids and parents, and makes a path of them.
+// chain returns a path of the entries, with IDs and parents assigned.
 func chain(entries ...firn.Entry) window.Path {
 	p := window.Path{Entries: entries}
 	for i := range entries {
@@ -156,8 +156,8 @@ func shell(output string) firn.Entry {
 	return firn.NewEntry(&firn.Message{Role: firn.RoleShell, Parts: []firn.Part{firn.Shell{Command: "ls", Output: output}}})
 }
 
-// TestSecondPlan begins where the first compaction kept from: nothing that is
-// neither summarised nor kept.
+// TestSecondPlan checks that the second plan begins at the first entry kept by the first
+// compaction: every entry is either summarized or kept.
 func TestSecondPlan(t *testing.T) {
 	big := string(bytes.Repeat([]byte("x"), 4000))
 	compacted := firn.NewEntry(&firn.Compaction{Summary: "SUMMARY ONE", FirstKept: "e0"})

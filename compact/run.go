@@ -145,7 +145,7 @@ func (r *run) failed(err error) bool {
 var errHook = errors.New("the hook before compaction failed")
 
 // run is a compaction in progress. path is the path at the start of the run; entries
-// appended later do not change what is summarized.
+// appended later are not summarized.
 type run struct {
 	Job
 	path    window.Path
