@@ -71,7 +71,7 @@ const (
 	bound = "claude-opus-5-5"
 )
 
-// requests returns windows and the request options for each.
+// requests returns requests by name, each with the settings of its model.
 func requests() map[string]struct {
 	settings settings
 	req      provider.Request

@@ -122,7 +122,7 @@ func TestThoughtsGoBack(t *testing.T) {
 	}
 }
 
-// TestNotSent checks that content that cannot be represented is not sent.
+// TestNotSent checks that invalid requests fail without being sent.
 func TestNotSent(t *testing.T) {
 	hello := window.Window{Items: []window.Item{{Message: firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "Hello."}}}}}}
 	for name, req := range map[string]provider.Request{
