@@ -95,8 +95,8 @@ func TestEraseAtOnce(t *testing.T) {
 	}
 }
 
-// TestEraseLeftover checks that lines are erased from a temporary file left by a crash, and
-// from the beginning of a file too long to be read whole.
+// TestEraseLeftover checks that Erase removes a temporary file left by a crash, and erases
+// lines from the beginning of a file too long to be read whole.
 func TestEraseLeftover(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
 	long := "\"xyzzy\"\n" + strings.Repeat("\"a line\"\n", maxFile/8)

@@ -47,7 +47,8 @@ func TestOpenExisting(t *testing.T) {
 	}
 }
 
-// TestSettled checks the end offset of the complete lines.
+// TestSettled checks the end offset of the complete records. The last one may lack its
+// newline.
 func TestSettled(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{
