@@ -47,8 +47,8 @@ type TooBig struct {
 	Limit, Window int64
 }
 
-// Error names in one sentence the content that is too large, the model, and the largest
-// parts of the request.
+// Error describes in one sentence the content that is too large, its parts with their
+// sizes, and the limit.
 func (t *TooBig) Error() string {
 	who := "the window"
 	if t.Model != "" {
