@@ -80,7 +80,7 @@ func eventWithoutPaths(e wire.Event) wire.Event {
 		e.Data = json.RawMessage(stripDirs(string(e.Data)))
 	case wire.SessionUpdated:
 		var s wire.Session
-		if json.Unmarshal(e.Data, &s) == nil && (s.Fault != "" || len(s.Files) > 0) {
+		if json.Unmarshal(e.Data, &s) == nil {
 			e.Data, _ = wire.Spell(redactSession(s)) // cannot fail
 		}
 	case wire.CompactionCompleted:
@@ -115,6 +115,12 @@ func answerWithoutPaths(answer any) any {
 		for i := range a.Items {
 			a.Items[i].Error = stripDirs(a.Items[i].Error)
 		}
+		return a
+	case wire.Found:
+		a.Items = mapItems(a.Items, func(h wire.Hit) wire.Hit {
+			h.CWD = baseName(h.CWD)
+			return h
+		})
 		return a
 	case wire.Removed:
 		a.Files = mapItems(a.Files, baseName)
@@ -152,6 +158,7 @@ func baseName(path string) string {
 
 func redactSession(s wire.Session) wire.Session {
 	s.Fault, s.Files = stripDirs(s.Fault), mapItems(s.Files, baseName)
+	s.CWD, s.Directories = baseName(s.CWD), mapItems(s.Directories, baseName)
 	return s
 }
 
