@@ -3,6 +3,7 @@
 package basetest
 
 import (
+	"hash/fnv"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -17,11 +18,17 @@ const Limit = 5 * time.Minute
 // SeedVariable is the environment variable that sets the seed of random tests.
 const SeedVariable = "FIRN_SEED"
 
-// Seed returns the seed of a random test: the value of FIRN_SEED, or a different one in
-// each run. If the test fails, it prints the seed and how to reuse it.
+// Seed returns the seed of a random test: the value of FIRN_SEED, or one of the test's name
+// if CI is set, so that a run does not depend on chance, or a different one in each run.
+// If the test fails, it prints the seed and how to reuse it.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
 	seed := rand.Uint64()
+	if os.Getenv("CI") != "" {
+		h := fnv.New64a()
+		_, _ = h.Write([]byte(t.Name())) // cannot fail
+		seed = h.Sum64()
+	}
 	if text := os.Getenv(SeedVariable); text != "" {
 		var err error
 		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {

@@ -10,6 +10,11 @@ import (
 
 func TestSeed(t *testing.T) {
 	t.Setenv(SeedVariable, "")
+	t.Setenv("CI", "true")
+	if a, b := Seed(t), Seed(t); a != b {
+		t.Errorf("in CI the seeds are %d and %d", a, b)
+	}
+	t.Setenv("CI", "")
 	if a, b := Seed(t), Seed(t); a == b {
 		t.Errorf("two seeds are both %d", a)
 	}
