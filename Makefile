@@ -3,7 +3,7 @@
 #   make build   bin/firn
 #   make run     build, then open a chat on the offline model (firn chat)
 #   make demo    build, then run the demo (firn demo)
-#   make quick   the tests that need no browser, cluster or other program, in about a minute
+#   make quick   the tests that need no browser, cluster or other program, in 90 seconds
 #   make test    install the tests' dependencies, then run all tests
 #   make interop-all  hand every session to every tool, OpenClaw too (installs 1.3 GB, takes an hour)
 #   make flakes  make test N=20 times, and list the failed tests (LOAD=8 busy processes, RACE=1)
