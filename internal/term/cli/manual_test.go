@@ -17,8 +17,8 @@ import (
 // cliPreface is the beginning of docs/cli.md.
 const cliPreface = `# The command line
 
-This page is written by a test from the commands themselves; see internal/term/cli. ` + "`firn help`" + ` tells
-the same, and so do the manual pages: ` + "`firn help --man ~/.local/share/man/man1 && man firn`" + `.
+This page is generated from the commands in internal/term/cli by a test. ` + "`firn help`" + ` prints
+the same text, and so do the manual pages: ` + "`firn help --man ~/.local/share/man/man1 && man firn`" + `.
 
 What a command prints on stdout is its result and nothing else, for people, or with ` + "`--json`" + ` for
 programs. Progress and errors go to stderr; an error is a sentence and a hint, with ` + "`--json`" + ` an
