@@ -468,9 +468,9 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 				t.repeated.Store(e.Repeated)
 				t.markStarted(answer.Message)
 			}
-			told := l.g.events.publish(event(wire.TurnStarted, l.id, answer))
+			seq := l.g.events.publish(event(wire.TurnStarted, l.id, answer))
 			for _, t := range batch {
-				t.startedSeq.Store(told)
+				t.startedSeq.Store(seq)
 			}
 		case agent.Finished:
 			answer = answerOf(answer, e.Outcome)
@@ -522,13 +522,13 @@ func (l *lane) pruneDropped(ctx context.Context) {
 // ones.
 func (l *lane) messageInput(all []waiting) agent.Input {
 	l.mu.Lock()
-	dropped, told := l.dropped, slices.Clone(l.dropped)
-	told = slices.DeleteFunc(told, func(w waiting) bool { return !l.summarize || !w.Asker.sharesTurnWith(all[0].Asker) })
+	dropped, summarized := l.dropped, slices.Clone(l.dropped)
+	summarized = slices.DeleteFunc(summarized, func(w waiting) bool { return !l.summarize || !w.Asker.sharesTurnWith(all[0].Asker) })
 	l.reported, l.reportLines = dropped, l.summarize
 	l.dropped, l.summarize = nil, false
 	l.mu.Unlock()
 	last := all[len(all)-1]
-	return agent.Input{Parts: joinParts(all, told), ID: last.ID, Extra: last.extra(slices.Concat(dropped, all))}
+	return agent.Input{Parts: joinParts(all, summarized), ID: last.ID, Extra: last.extra(slices.Concat(dropped, all))}
 }
 
 // laneOf returns the lane of a session, or nil.
