@@ -106,8 +106,16 @@ func (b *backward) fill() error {
 	n := max(min(max(2*cap(b.buf), backSizeMin), backSizeMax), left)
 	n = min(n, max(backSizeMax, int(b.limit)+2-left)) // not more than is kept
 	n = int(min(b.low, int64(n)))
+	exact := left >= exactFrom
+	if exact {
+		start, err := lineStart(b.file, b.low, max(b.low-(b.limit+2-int64(left)), 0))
+		if err != nil {
+			return err
+		}
+		n = int(b.low - max(start-1, 0)) // with the newline before it
+	}
 	buf := b.buf[:0]
-	if cap(buf) < n+left {
+	if cap(buf) < n+left || exact {
 		buf = make([]byte, n+left)
 	}
 	buf = buf[:n+left]

@@ -68,16 +68,16 @@ func (f *forward) take(n, newline int) Line {
 
 // exactFrom is the length from which the end of a line is located before it is read, so
 // that the buffer is no larger than the line.
-const exactFrom = 32 << 20
+const exactFrom = 1 << 20
 
 // fill reads more data after the unread part of the buffer.
 func (f *forward) fill() error {
 	left := len(f.buf) - f.start
 	buf := f.buf[:0]
 	end := int64(-1) // of the line, if it is very long
-	if left > exactFrom && f.limit >= readSizeMost {
+	if left >= exactFrom {
 		var err error
-		if end, err = findByte(f.file, f.offset+int64(left), '\n'); err != nil {
+		if end, err = findByte(f.file, f.offset+int64(left), f.offset+f.limit+2, '\n'); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"math"
 
 	"firn.dev"
 	"firn.dev/internal/disk/vfs"
@@ -62,7 +63,7 @@ func (f *forward) skip(from int64) (Line, error) {
 	if i := bytes.IndexByte(f.buf[f.start:], '\n'); i >= 0 {
 		from = f.offset + int64(i)
 	}
-	end, err := findByte(f.file, from, '\n')
+	end, err := findByte(f.file, from, math.MaxInt64, '\n')
 	if err != nil {
 		return Line{}, err
 	}
@@ -175,34 +176,42 @@ func (b *backward) lineStart() (int64, error) {
 		b.dropBreak()
 		return b.low + int64(start), nil
 	}
-	low := b.low
 	b.buf, b.breaks, b.open = nil, nil, true // continue as at the end of a file
-	piece := make([]byte, skipPiece)
-	for low > 0 {
-		n := min(low, skipPiece)
-		if got, err := b.file.ReadAt(piece[:n], low-n); int64(got) < n {
-			return 0, fmt.Errorf("%w: the file was cut short: %w", firn.ErrReplaced, cmp.Or(err, io.ErrUnexpectedEOF))
-		}
-		low -= n
-		if i := bytes.LastIndexByte(piece[:n], '\n'); i >= 0 {
-			low += int64(i + 1)
-			break
-		}
+	low, err := lineStart(b.file, b.low, 0)
+	if err != nil {
+		return 0, err
 	}
 	b.low = low
 	return low, nil
 }
 
+// lineStart returns the offset after the last newline before an offset, or floor if there is
+// none from there on.
+func lineStart(file vfs.File, low, floor int64) (int64, error) {
+	piece := make([]byte, skipPiece)
+	for low > floor {
+		n := min(low-floor, skipPiece)
+		if got, err := file.ReadAt(piece[:n], low-n); int64(got) < n {
+			return 0, fmt.Errorf("%w: the file was cut short: %w", firn.ErrReplaced, cmp.Or(err, io.ErrUnexpectedEOF))
+		}
+		low -= n
+		if i := bytes.LastIndexByte(piece[:n], '\n'); i >= 0 {
+			return low + int64(i+1), nil
+		}
+	}
+	return low, nil
+}
+
 // findByte returns the offset of the first byte with the given value from an offset on, or
-// the end of the file.
-func findByte(file vfs.File, offset int64, value byte) (int64, error) {
-	return scan(file, offset, func(b []byte) int { return bytes.IndexByte(b, value) })
+// the end of the file, or an offset from until on.
+func findByte(file vfs.File, offset, until int64, value byte) (int64, error) {
+	return scan(file, offset, until, func(b []byte) int { return bytes.IndexByte(b, value) })
 }
 
 // runOfZeros returns the end of a run of zero bytes that starts at an offset.
 func runOfZeros(file vfs.File, offset int64) (int64, error) {
 	var zeros [4 << 10]byte
-	return scan(file, offset, func(b []byte) int {
+	return scan(file, offset, math.MaxInt64, func(b []byte) int {
 		for at := 0; at < len(b); {
 			n := min(len(zeros), len(b)-at)
 			if !bytes.Equal(b[at:at+n], zeros[:n]) {
@@ -218,8 +227,8 @@ func runOfZeros(file vfs.File, offset int64) (int64, error) {
 }
 
 // scan reads a file from an offset on until find returns an index, and returns its offset,
-// or the end of the file.
-func scan(file vfs.File, offset int64, find func([]byte) int) (int64, error) {
+// the end of the file, or an offset from until on.
+func scan(file vfs.File, offset, until int64, find func([]byte) int) (int64, error) {
 	piece := make([]byte, skipPiece)
 	for {
 		n, err := file.ReadAt(piece, offset)
@@ -227,7 +236,7 @@ func scan(file vfs.File, offset int64, find func([]byte) int) (int64, error) {
 			return offset + int64(i), nil
 		}
 		offset += int64(n)
-		if err == io.EOF {
+		if err == io.EOF || offset >= until {
 			return offset, nil
 		}
 		if err != nil {
