@@ -3,6 +3,7 @@ package firn_test
 import (
 	"fmt"
 	"go/ast"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -12,11 +13,28 @@ import (
 const (
 	maxFileLines     = 600
 	maxFunctionLines = 60
+	maxMethods       = 60
 )
 
 // longOnes are files and functions over the measure, each with the reason why
 // it is still one thing. Functions are written file:name.
 var longOnes = map[string]string{}
+
+// largeTypes are the types with more than maxMethods methods, with their counts.
+// A count can only shrink, and a type that fits again leaves the list.
+var largeTypes = map[string]int{
+	"agent.turn":                                  93,
+	"client.Client":                               110,
+	"internal/door/api.Gateway":                   70,
+	"internal/door/api.call":                      159,
+	"internal/formats/dialect/claudecode.printer": 61,
+	"internal/gateway.Gateway":                    271,
+	"internal/gateway/view.View":                  69,
+	"internal/term/chat.chat":                     92,
+	"internal/term/cli.program":                   257,
+	"store/filestore.Store":                       145,
+	"store/jetstream.Store":                       125,
+}
 
 func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
 	for _, p := range loadModule(t) {
@@ -66,6 +84,103 @@ func TestFilesAndFunctionsAreShort(t *testing.T) {
 			t.Errorf("%s is short again: take it off the list", name)
 		}
 	}
+}
+
+func TestTypesAreSmall(t *testing.T) {
+	for _, complaint := range largeTypeFaults(countMethods(loadModule(t)), largeTypes) {
+		t.Error(complaint)
+	}
+}
+
+// countMethods returns the number of methods by type, written package.Type. An
+// interface counts its methods and those of the interfaces that it embeds from its
+// own package. Methods that a struct gets by embedding are not counted. If a method
+// has one declaration per operating system, it counts once.
+func countMethods(packages []pkg) map[string]int {
+	counts := make(map[string]int)
+	for _, p := range packages {
+		methods := make(map[string]map[string]bool)
+		interfaces := make(map[string]*ast.InterfaceType)
+		for _, f := range p.files {
+			if !f.test {
+				collectMethods(f, methods, interfaces)
+			}
+		}
+		for name, set := range methods {
+			counts[p.path+"."+name] = len(set)
+		}
+		for name := range interfaces {
+			counts[p.path+"."+name] = len(interfaceMethods(name, interfaces))
+		}
+	}
+	return counts
+}
+
+// collectMethods adds the methods that a file declares, by type, and its interfaces.
+func collectMethods(f file, methods map[string]map[string]bool, interfaces map[string]*ast.InterfaceType) {
+	for _, decl := range f.tree.Decls {
+		switch d := decl.(type) {
+		case *ast.FuncDecl:
+			if d.Recv == nil {
+				continue
+			}
+			name := receiver(d)
+			if methods[name] == nil {
+				methods[name] = make(map[string]bool)
+			}
+			methods[name][d.Name.Name] = true
+		case *ast.GenDecl:
+			for _, spec := range d.Specs {
+				if s, ok := spec.(*ast.TypeSpec); ok {
+					if i, ok := s.Type.(*ast.InterfaceType); ok {
+						interfaces[s.Name.Name] = i
+					}
+				}
+			}
+		}
+	}
+}
+
+// interfaceMethods returns the methods of an interface and of those that it embeds.
+func interfaceMethods(name string, interfaces map[string]*ast.InterfaceType) map[string]bool {
+	methods := make(map[string]bool)
+	i := interfaces[name]
+	if i == nil {
+		return methods
+	}
+	for _, field := range i.Methods.List {
+		for _, n := range field.Names {
+			methods[n.Name] = true
+		}
+		if embedded, ok := field.Type.(*ast.Ident); ok && len(field.Names) == 0 {
+			maps.Copy(methods, interfaceMethods(embedded.Name, interfaces))
+		}
+	}
+	return methods
+}
+
+// largeTypeFaults compares counts of methods with the list of types that may be large.
+func largeTypeFaults(counts, allowed map[string]int) []string {
+	var faults []string
+	for name, n := range counts {
+		switch limit := allowed[name]; {
+		case limit == 0 && n > maxMethods:
+			faults = append(faults, fmt.Sprintf("%s has %d methods, more than %d: give a part of it its own type", name, n, maxMethods))
+		case limit > 0 && n > limit:
+			faults = append(faults, fmt.Sprintf("%s has %d methods, more than the %d it had", name, n, limit))
+		case limit > 0 && n <= maxMethods:
+			faults = append(faults, fmt.Sprintf("%s has %d methods: remove it from largeTypes", name, n))
+		case limit > n:
+			faults = append(faults, fmt.Sprintf("%s has %d methods: lower its count of %d in largeTypes", name, n, limit))
+		}
+	}
+	for name := range allowed {
+		if counts[name] == 0 {
+			faults = append(faults, fmt.Sprintf("%s is in largeTypes and does not exist", name))
+		}
+	}
+	slices.Sort(faults)
+	return faults
 }
 
 // unexplained lists the exported names of a file that have no comment.
@@ -182,5 +297,41 @@ func TestStyleCatches(t *testing.T) {
 	}
 	if long := tooLong(parsePackage(t, "x/x.go", "package x\n"+strings.Repeat("\n", maxFileLines)).files[0]); long["x/x.go"] == "" {
 		t.Errorf("a file of %d lines passes", maxFileLines+1)
+	}
+}
+
+// TestTypesAreSmallCatches checks how methods are counted and which counts are refused.
+func TestTypesAreSmallCatches(t *testing.T) {
+	p := parsePackage(t, "x/x.go", `package x
+type T[K any] struct{ U }
+func (t *T[K]) A() {}
+func (T[K]) b() {}
+type U struct{}
+func (U) C() {}
+type I interface{ A(); B(); J }
+type J interface{ B(); C(); error }
+`)
+	want := map[string]int{"x.T": 2, "x.U": 1, "x.I": 3, "x.J": 2}
+	if got := countMethods([]pkg{p}); !maps.Equal(got, want) {
+		t.Errorf("counts are %v, want %v", got, want)
+	}
+	cases := []struct {
+		name          string
+		counts, allow map[string]int
+		want          string
+	}{
+		{"small", map[string]int{"x.T": maxMethods}, nil, ""},
+		{"large", map[string]int{"x.T": maxMethods + 1}, nil, "own type"},
+		{"allowed", map[string]int{"x.T": 80}, map[string]int{"x.T": 80}, ""},
+		{"grown", map[string]int{"x.T": 81}, map[string]int{"x.T": 80}, "more than the 80"},
+		{"shrunk", map[string]int{"x.T": 79}, map[string]int{"x.T": 80}, "lower its count"},
+		{"small again", map[string]int{"x.T": maxMethods}, map[string]int{"x.T": 80}, "remove it"},
+		{"gone", nil, map[string]int{"x.T": 80}, "does not exist"},
+	}
+	for _, c := range cases {
+		got := largeTypeFaults(c.counts, c.allow)
+		if c.want == "" && len(got) > 0 || c.want != "" && (len(got) != 1 || !strings.Contains(got[0], c.want)) {
+			t.Errorf("%s: faults are %q, want %q", c.name, got, c.want)
+		}
 	}
 }
