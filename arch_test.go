@@ -80,6 +80,7 @@ var guests = []guest{
 	{"github.com/yuin/goldmark", []string{"internal/render/richtext"}, "reads Markdown"},
 	{"github.com/microcosm-cc/bluemonday", []string{"internal/render/richtext"}, "the second wall: lets through what is on a list"},
 	{"modernc.org/sqlite", []string{"internal/find/fulltext"}, "the index of words, which can be thrown away"},
+	{"github.com/aymanbagabas/go-udiff", []string{"internal/base/linediff"}, "compares texts line by line"},
 	{"github.com/fsnotify/fsnotify", []string{"internal/disk/journal"}, "wakes those who follow a file that another process adds to"},
 }
 
