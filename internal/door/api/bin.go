@@ -8,19 +8,19 @@ import (
 
 func binRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/v1/bin", name: "listBin", scope: wire.ScopeRead, what: "Lists the sessions in the bin, the one removed last first.", query: []param{count("limit", "How many at most; else all.")}, action: give((*call).listBin)},
-		{method: "POST", path: "/v1/bin/empty", name: "emptyBin", scope: wire.ScopeAdmin, what: "Erases sessions in the bin for good: those that are named, or all.", action: take((*call).emptyBin)},
+		{method: "GET", path: "/v1/bin", name: "listBin", scope: wire.ScopeRead, what: "Lists the sessions in the bin, the one removed last first.", query: []param{count("limit", "How many at most; else all.")}, action: give(binCalls.listBin)},
+		{method: "POST", path: "/v1/bin/empty", name: "emptyBin", scope: wire.ScopeAdmin, what: "Erases sessions in the bin for good: those that are named, or all.", action: take(binCalls.emptyBin)},
 	}
 }
 
 // listBin lists the sessions in the bin. A bound token sees only the sessions of its agents
 // and keys.
-func (c *call) listBin() (wire.Bin, error) {
+func (c binCalls) listBin() (wire.Bin, error) {
 	limit := int(c.query.number("limit", 1<<31))
 	if c.query.err != nil {
 		return wire.Bin{}, c.query.err
 	}
-	bin, err := c.h.gateway.Bin(c.r.Context())
+	bin, err := c.gateway.Bin(c.r.Context())
 	if err != nil {
 		return wire.Bin{}, err
 	}
@@ -37,6 +37,6 @@ func (c *call) listBin() (wire.Bin, error) {
 	return bin, nil
 }
 
-func (c *call) emptyBin(e wire.EmptyBin) (wire.EmptiedBin, error) {
-	return c.h.gateway.EmptyBin(c.r.Context(), e)
+func (c binCalls) emptyBin(e wire.EmptyBin) (wire.EmptiedBin, error) {
+	return c.gateway.EmptyBin(c.r.Context(), e)
 }

@@ -29,9 +29,9 @@ func (c *call) session() (firn.ID, error) {
 // resolve resolves a session reference.
 func (c *call) resolve(ref string) (firn.ID, error) {
 	if !c.who.bound() {
-		return c.h.gateway.Resolve(c.r.Context(), ref)
+		return c.h.services.Lookup.Resolve(c.r.Context(), ref)
 	}
-	s, err := c.h.gateway.Session(c.r.Context(), ref)
+	s, err := c.h.services.Lookup.Session(c.r.Context(), ref)
 	return s.ID, c.visible(s, err)
 }
 
@@ -87,7 +87,9 @@ func (c *call) filterVisible(all []wire.Session) []wire.Session {
 }
 
 // running lists the visible sessions with a running turn.
-func (c *call) running() []wire.Session { return c.filterVisible(c.h.gateway.Running(c.r.Context())) }
+func (c statusCalls) running() []wire.Session {
+	return c.filterVisible(c.gateway.Running(c.r.Context()))
+}
 
 // maxPagesScanned limits the pages read from the gateway to fill one page for a bound
 // caller.
@@ -95,14 +97,14 @@ const maxPagesScanned = 20
 
 // visibleSessions lists sessions. For a bound caller, a page is filled from several pages
 // of the gateway, and the total is not revealed.
-func (c *call) visibleSessions(q gateway.SessionQuery) (wire.Page[wire.Session], error) {
+func (c sessionCalls) visibleSessions(q gateway.SessionQuery) (wire.Page[wire.Session], error) {
 	if c.who.bound() && q.Agent == "" && len(c.who.agents) == 1 {
 		q.Agent = c.who.agents[0]
 	}
 	limit := cmp.Or(q.Limit, 100)
 	page := wire.Page[wire.Session]{Items: []wire.Session{}}
 	for range maxPagesScanned {
-		next, err := c.h.gateway.Sessions(c.r.Context(), q)
+		next, err := c.gateway.Sessions(c.r.Context(), q)
 		if err != nil {
 			return wire.Page[wire.Session]{}, err
 		}
@@ -123,7 +125,7 @@ func (c *call) visibleSessions(q gateway.SessionQuery) (wire.Page[wire.Session],
 // permittedKey returns the canonical form of a key and reports whether it is within the
 // caller's bounds.
 func (c *call) permittedKey(key string) (string, bool) {
-	kept, err := c.h.gateway.CanonicalKey(key)
+	kept, err := c.h.services.Lookup.CanonicalKey(key)
 	return kept, err == nil && c.who.may(route.AgentOf(kept), kept)
 }
 
@@ -152,7 +154,7 @@ func (c *call) boundNew(n wire.NewSession) (wire.NewSession, error) {
 
 // boundFork checks that a fork will be within the caller's bounds. A fork inherits the
 // agent of its origin and has the requested key.
-func (c *call) boundFork(f wire.Fork) (wire.Fork, error) {
+func (c branchCalls) boundFork(f wire.Fork) (wire.Fork, error) {
 	if !c.who.bound() || f.Key == "" && len(c.who.keys) == 0 {
 		return f, nil
 	}
@@ -164,11 +166,11 @@ func (c *call) boundFork(f wire.Fork) (wire.Fork, error) {
 }
 
 // boundInbound checks that a message is routed to a key within the caller's bounds.
-func (c *call) boundInbound(in wire.Inbound) error {
+func (c turnCalls) boundInbound(in wire.Inbound) error {
 	if !c.who.bound() {
 		return nil
 	}
-	key, err := c.h.gateway.KeyOf(in)
+	key, err := c.gateway.KeyOf(in)
 	if err != nil {
 		return err
 	}
@@ -197,13 +199,13 @@ func (c *call) key() (string, error) {
 	return kept, nil
 }
 
-func (c *call) visibleAgents(all []wire.Agent) []wire.Agent {
+func (c statusCalls) visibleAgents(all []wire.Agent) []wire.Agent {
 	return slices.DeleteFunc(all, func(a wire.Agent) bool { return c.who.bound() && !c.who.bounds().KnowsAgent(a.ID) })
 }
 
 // boundStatus removes the agents and sessions outside the caller's bounds, and all paths,
 // from a status.
-func (c *call) boundStatus(s wire.Status) wire.Status {
+func (c statusCalls) boundStatus(s wire.Status) wire.Status {
 	if !c.who.bound() {
 		return s
 	}
@@ -218,7 +220,7 @@ func (c *call) boundStatus(s wire.Status) wire.Status {
 
 // visibleEvents filters out events of sessions outside the caller's bounds. The owner of a
 // session does not change, so the result is cached per session once known.
-func (c *call) visibleEvents(ctx context.Context, all iter.Seq2[wire.Event, error]) iter.Seq2[wire.Event, error] {
+func (c eventCalls) visibleEvents(ctx context.Context, all iter.Seq2[wire.Event, error]) iter.Seq2[wire.Event, error] {
 	if !c.who.bound() {
 		return all
 	}
@@ -228,7 +230,7 @@ func (c *call) visibleEvents(ctx context.Context, all iter.Seq2[wire.Event, erro
 			if err == nil && e.Session != "" {
 				mine, ok := known[e.Session]
 				if !ok {
-					s, err := c.h.gateway.Session(ctx, string(e.Session))
+					s, err := c.gateway.Session(ctx, string(e.Session))
 					if mine = err == nil && c.canSee(s); err == nil {
 						known[e.Session] = mine
 					}

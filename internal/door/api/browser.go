@@ -26,17 +26,17 @@ import (
 
 func browserRoutes() []operation {
 	word := header(token.PageHeader, "The word "+token.PageWord+": foreign pages cannot send it.")
-	login := action{in: reflect.TypeFor[wire.Login](), out: reflect.TypeFor[wire.Me](), run: (*call).login}
+	login := action{in: reflect.TypeFor[wire.Login](), out: reflect.TypeFor[wire.Me](), run: on(browserCalls.login)}
 	return []operation{
-		{method: "POST", path: "/v1/logins", name: "orderLogin", scope: wire.ScopeRead, what: "Makes a code that lets a browser in once, to do no more than who asks. The address to open is told with it.", action: takeOptional((*call).orderLogin)},
+		{method: "POST", path: "/v1/logins", name: "orderLogin", scope: wire.ScopeRead, what: "Makes a code that lets a browser in once, to do no more than who asks. The address to open is told with it.", action: takeOptional(browserCalls.orderLogin)},
 		{method: "POST", path: "/v1/login", name: "login", login: true, what: "Lets a browser in, by a code or by a token. The answer sets a cookie.", query: []param{word}, action: login},
-		{method: "POST", path: "/v1/logout", name: "logout", login: true, what: "Ends the token of a browser and takes its cookie away. What was accepted from it is still answered.", query: []param{word}, action: takeOptional((*call).logout)},
-		{method: "GET", path: "/v1/me", name: "me", scope: wire.ScopeHook, what: "Tells who asks, and what they may do.", action: give((*call).me)},
+		{method: "POST", path: "/v1/logout", name: "logout", login: true, what: "Ends the token of a browser and takes its cookie away. What was accepted from it is still answered.", query: []param{word}, action: takeOptional(browserCalls.logout)},
+		{method: "GET", path: "/v1/me", name: "me", scope: wire.ScopeHook, what: "Tells who asks, and what they may do.", action: give(browserCalls.me)},
 	}
 }
 
 // orderLogin creates a login code.
-func (c *call) orderLogin(o wire.LoginOrder) (wire.LoginCode, error) {
+func (c browserCalls) orderLogin(o wire.LoginOrder) (wire.LoginCode, error) {
 	tokens, err := c.browserTokens()
 	if err != nil {
 		return wire.LoginCode{}, err
@@ -57,7 +57,7 @@ func (c *call) orderLogin(o wire.LoginOrder) (wire.LoginCode, error) {
 }
 
 // browserTokens returns the token book, or an error if the gateway serves no pages.
-func (c *call) browserTokens() (*token.Book, error) {
+func (c browserCalls) browserTokens() (*token.Book, error) {
 	if c.h.config.Web == nil {
 		return nil, &wire.Problem{Kind: wire.Unsupported, Message: "this gateway has no pages", Hint: "set gateway.web = true, and serve without --no-web"}
 	}
@@ -69,7 +69,7 @@ type tcpMark struct{}
 
 // pages returns the base URL of the web pages. It is the URL of the request, unless the
 // request came over the socket.
-func (c *call) pages() (string, error) {
+func (c browserCalls) pages() (string, error) {
 	scheme := "http://"
 	if token.OverTLS(c.r) {
 		scheme = "https://"
@@ -91,7 +91,7 @@ func (c *call) pages() (string, error) {
 }
 
 // login logs a browser in and sets its cookie.
-func (c *call) login() error {
+func (c browserCalls) login() error {
 	tokens, err := c.browserTokens()
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (c *call) login() error {
 // failures from one address, the cause is no longer revealed. Valid logins are still
 // accepted: codes and tokens cannot be guessed, and a lockout would allow an attacker to
 // keep others out.
-func (c *call) countWrongLogin(err error) error {
+func (c browserCalls) countWrongLogin(err error) error {
 	c.h.config.Metrics.Refused("login")
 	if c.h.guesses.Wrong(c.r.RemoteAddr) {
 		return err
@@ -138,7 +138,7 @@ func (c *call) countWrongLogin(err error) error {
 const maxLogin = 4 << 10
 
 // readLogin reads the body of a login. Its errors never quote the body.
-func (c *call) readLogin() (in wire.Login, err error) {
+func (c browserCalls) readLogin() (in wire.Login, err error) {
 	body, err := c.body("application/json", false)
 	if err != nil {
 		return in, err
@@ -159,7 +159,7 @@ func (c *call) readLogin() (in wire.Login, err error) {
 }
 
 // redeemLogin creates the browser's token from a login code or a token.
-func (c *call) redeemLogin(tokens *token.Book, in wire.Login) (wire.Created, error) {
+func (c browserCalls) redeemLogin(tokens *token.Book, in wire.Login) (wire.Created, error) {
 	ctx, who := c.r.Context(), token.Browser{Kind: browserKind(c.r.UserAgent())}
 	who.Old, _ = token.Cookie(c.r)
 	if in.Code != "" {
@@ -178,7 +178,7 @@ func (c *call) redeemLogin(tokens *token.Book, in wire.Login) (wire.Created, err
 
 // logout revokes the token of the calling browser and removes its cookie. A browser whose
 // token is no longer valid may call it too.
-func (c *call) logout(none) (wire.LoggedOut, error) {
+func (c browserCalls) logout(none) (wire.LoggedOut, error) {
 	secret, ok := token.Cookie(c.r)
 	if !ok {
 		return wire.LoggedOut{}, nil
@@ -206,7 +206,7 @@ func (c *call) logout(none) (wire.LoggedOut, error) {
 }
 
 // me returns the identity and the rights of the caller.
-func (c *call) me() (wire.Me, error) {
+func (c browserCalls) me() (wire.Me, error) {
 	return wire.Me{Name: c.who.name, Scope: c.who.scope, Agents: c.who.agents, Keys: c.who.keys, Expires: c.who.expires, Version: c.h.config.Version}, nil
 }
 

@@ -164,17 +164,11 @@ func (b *budget) contended() bool {
 // smallSession is the largest session, in bytes, whose responses need no reservation.
 const smallSession = 64 << 10
 
-// sizer is a gateway that can report the size of a session after a position and the
-// position of its end.
-type sizer interface {
-	Size(ctx context.Context, id firn.ID, after firn.Pos) (bytes int64, end firn.Pos, err error)
-}
-
 // reserve reserves memory for a response built from a session. Reading and encoding a line
 // takes about twice its length.
 func (c *call) reserve(session firn.ID) error {
-	g, ok := c.h.gateway.(sizer)
-	if !ok || !c.op.heavy || c.reserved != nil {
+	sizes := c.h.services.Sizes
+	if sizes == nil || !c.op.heavy || c.reserved != nil {
 		return nil
 	}
 	var after firn.Pos
@@ -184,7 +178,7 @@ func (c *call) reserve(session firn.ID) error {
 			return err
 		}
 	}
-	size, end, err := g.Size(c.r.Context(), session, after)
+	size, end, err := sizes.Size(c.r.Context(), session, after)
 	c.end = end
 	if err != nil || size <= smallSession {
 		return nil // errors are reported by the read that follows

@@ -17,7 +17,7 @@ import (
 	"firn.dev/wire"
 )
 
-// The methods of call in this file implement the operations of the route table by calling
+// The handlers in this file implement the operations of the route table by calling
 // the gateway. Bound callers see only their own agents and keys: see bound.go.
 
 // maxPage is the maximum number of items per page.
@@ -37,7 +37,7 @@ func pageOf[T any](items []T) wire.Page[T] {
 // limit returns the requested number of items. Zero selects the gateway's default.
 func (c *call) limit() int { return int(min(c.query.number("limit", 1<<62), maxPage)) }
 
-func (c *call) listSessions() (wire.Page[wire.Session], error) {
+func (c sessionCalls) listSessions() (wire.Page[wire.Session], error) {
 	q := &c.query
 	want := gateway.SessionQuery{
 		Agent: q.text("agent"), Key: q.text("key"), Sender: q.text("sender"), State: q.flag("state"), Text: q.text("text"),
@@ -50,16 +50,16 @@ func (c *call) listSessions() (wire.Page[wire.Session], error) {
 	return c.visibleSessions(want)
 }
 
-func (c *call) newSession(n wire.NewSession) (wire.Session, error) {
+func (c sessionCalls) newSession(n wire.NewSession) (wire.Session, error) {
 	n, err := c.boundNew(n)
 	if err != nil {
 		return wire.Session{}, err
 	}
-	return c.h.gateway.NewSession(c.r.Context(), n)
+	return c.gateway.NewSession(c.r.Context(), n)
 }
 
-func (c *call) getSession() (wire.Session, error) {
-	s, err := c.h.gateway.Session(c.r.Context(), c.r.PathValue("id"))
+func (c sessionCalls) getSession() (wire.Session, error) {
+	s, err := c.gateway.Session(c.r.Context(), c.r.PathValue("id"))
 	if err = c.visible(s, err); err != nil {
 		return wire.Session{}, err
 	}
@@ -67,15 +67,15 @@ func (c *call) getSession() (wire.Session, error) {
 	return s, nil
 }
 
-func (c *call) patchSession(p wire.Patch) (wire.Session, error) {
+func (c sessionCalls) patchSession(p wire.Patch) (wire.Session, error) {
 	id, err := c.session()
 	if err != nil {
 		return wire.Session{}, err
 	}
-	return c.h.gateway.Patch(c.r.Context(), id, p)
+	return c.gateway.Patch(c.r.Context(), id, p)
 }
 
-func (c *call) removeSession() (wire.Removed, error) {
+func (c binCalls) removeSession() (wire.Removed, error) {
 	want := wire.Remove{Reason: c.query.text("reason"), Bin: c.query.flag("bin")}
 	if c.query.err != nil {
 		return wire.Removed{}, c.query.err
@@ -84,10 +84,10 @@ func (c *call) removeSession() (wire.Removed, error) {
 	if err != nil {
 		return wire.Removed{}, err
 	}
-	return c.h.gateway.Remove(c.r.Context(), id, want)
+	return c.gateway.Remove(c.r.Context(), id, want)
 }
 
-func (c *call) listEntries() (wire.Page[wire.Entry], error) {
+func (c entryCalls) listEntries() (wire.Page[wire.Entry], error) {
 	q := &c.query
 	want := view.EntryQuery{View: q.text("view"), After: q.pos("after"), Before: q.pos("before"), Back: q.flag("back"), Limit: c.limit(), Cursor: q.text("cursor"), Head: q.text("head")}
 	as, err := c.entryFormat()
@@ -99,7 +99,7 @@ func (c *call) listEntries() (wire.Page[wire.Entry], error) {
 	if err != nil {
 		return wire.Page[wire.Entry]{}, err
 	}
-	page, err := c.h.gateway.Entries(c.r.Context(), id, want)
+	page, err := c.gateway.Entries(c.r.Context(), id, want)
 	if page.Items == nil {
 		page.Items = []wire.Entry{}
 	}
@@ -109,7 +109,7 @@ func (c *call) listEntries() (wire.Page[wire.Entry], error) {
 	return page, err
 }
 
-func (c *call) appendEntries(n wire.NewEntries) (wire.Appended, error) {
+func (c entryCalls) appendEntries(n wire.NewEntries) (wire.Appended, error) {
 	expect, err := ifMatch(c.r)
 	if err != nil {
 		return wire.Appended{}, err
@@ -118,7 +118,7 @@ func (c *call) appendEntries(n wire.NewEntries) (wire.Appended, error) {
 	if err != nil {
 		return wire.Appended{}, err
 	}
-	done, err := c.h.gateway.Append(c.r.Context(), id, expect, n)
+	done, err := c.gateway.Append(c.r.Context(), id, expect, n)
 	if err == nil {
 		c.w.Header().Set("ETag", etag(done.End))
 	}
@@ -140,41 +140,41 @@ func ifMatch(r *http.Request) (firn.Pos, error) {
 	return firn.Pos(n), nil
 }
 
-func (c *call) getTree() (wire.Tree, error) {
+func (c entryCalls) getTree() (wire.Tree, error) {
 	limit, cursor := c.limit(), c.query.text("cursor")
 	id, err := c.session()
 	if err = errors.Join(c.query.err, err); err != nil {
 		return wire.Tree{}, err
 	}
-	return c.h.gateway.Tree(c.r.Context(), id, limit, cursor)
+	return c.gateway.Tree(c.r.Context(), id, limit, cursor)
 }
 
 // listChildren lists the visible sub-agent sessions of a session.
-func (c *call) listChildren() (wire.Page[wire.Session], error) {
+func (c sessionCalls) listChildren() (wire.Page[wire.Session], error) {
 	id, err := c.session()
 	if err != nil {
 		return wire.Page[wire.Session]{}, err
 	}
-	all, err := c.h.gateway.Children(c.r.Context(), id)
+	all, err := c.gateway.Children(c.r.Context(), id)
 	page := wire.Page[wire.Session]{Items: c.filterVisible(all)}
 	page.Total = len(page.Items)
 	return page, err
 }
 
-func (c *call) getDamage() (wire.Page[wire.Damage], error) {
+func (c entryCalls) getDamage() (wire.Page[wire.Damage], error) {
 	id, err := c.session()
 	if err = errors.Join(c.query.err, err); err != nil {
 		return wire.Page[wire.Damage]{}, err
 	}
-	return c.h.gateway.Damage(c.r.Context(), id)
+	return c.gateway.Damage(c.r.Context(), id)
 }
 
 // windowAction responds with a window, or with the provider request made from it.
 func windowAction() action {
-	return action{out: reflect.TypeFor[wire.Window](), run: (*call).getWindow}
+	return action{out: reflect.TypeFor[wire.Window](), run: on(entryCalls.getWindow)}
 }
 
-func (c *call) getWindow() error {
+func (c entryCalls) getWindow() error {
 	id, err := c.session()
 	as, file := c.query.text("as"), c.query.flag("file")
 	if err = errors.Join(c.query.err, err); err != nil {
@@ -183,7 +183,7 @@ func (c *call) getWindow() error {
 	if file && as == "" {
 		return gateway.Invalid("a request is asked for, and not whose: say as, such as anthropic or openai")
 	}
-	w, err := c.h.gateway.Window(c.r.Context(), id, as)
+	w, err := c.gateway.Window(c.r.Context(), id, as)
 	if err != nil {
 		return err
 	}
@@ -201,12 +201,12 @@ func (c *call) getWindow() error {
 	return nil
 }
 
-func (c *call) listCompactions() (wire.Page[wire.Compaction], error) {
+func (c compactionCalls) listCompactions() (wire.Page[wire.Compaction], error) {
 	id, err := c.session()
 	if err != nil {
 		return wire.Page[wire.Compaction]{}, err
 	}
-	all, err := c.h.gateway.Compactions(c.r.Context(), id)
+	all, err := c.gateway.Compactions(c.r.Context(), id)
 	return pageOf(all), err
 }
 
@@ -220,48 +220,56 @@ func onSession[In, Out any](c *call, in In, do func(context.Context, firn.ID, In
 	return do(c.r.Context(), id, in)
 }
 
-func (c *call) compact(q wire.Compact) (wire.Compacted, error) {
-	return onSession(c, q, c.h.gateway.Compact)
+func (c compactionCalls) compact(q wire.Compact) (wire.Compacted, error) {
+	return onSession(c.call, q, c.gateway.Compact)
 }
-func (c *call) rewind(m wire.Move) (wire.Moved, error)    { return onSession(c, m, c.h.gateway.Rewind) }
-func (c *call) label(l wire.Label) (wire.Appended, error) { return onSession(c, l, c.h.gateway.Label) }
-func (c *call) hide(h wire.Hide) (wire.Appended, error)   { return onSession(c, h, c.h.gateway.Hide) }
-func (c *call) show(h wire.Hide) (wire.Appended, error)   { return onSession(c, h, c.h.gateway.Show) }
-func (c *call) undoCompaction() (wire.Compaction, error) {
-	return onSession(c, c.compaction(), c.h.gateway.Undo)
+func (c branchCalls) rewind(m wire.Move) (wire.Moved, error) {
+	return onSession(c.call, m, c.gateway.Rewind)
 }
-func (c *call) redoCompaction(none) (wire.Compaction, error) {
-	return onSession(c, c.compaction(), c.h.gateway.Redo)
+func (c branchCalls) label(l wire.Label) (wire.Appended, error) {
+	return onSession(c.call, l, c.gateway.Label)
+}
+func (c branchCalls) hide(h wire.Hide) (wire.Appended, error) {
+	return onSession(c.call, h, c.gateway.Hide)
+}
+func (c branchCalls) show(h wire.Hide) (wire.Appended, error) {
+	return onSession(c.call, h, c.gateway.Show)
+}
+func (c compactionCalls) undoCompaction() (wire.Compaction, error) {
+	return onSession(c.call, c.compaction(), c.gateway.Undo)
+}
+func (c compactionCalls) redoCompaction(none) (wire.Compaction, error) {
+	return onSession(c.call, c.compaction(), c.gateway.Redo)
 }
 
 // compaction returns the ID of the compaction in the request path.
-func (c *call) compaction() firn.EntryID { return firn.EntryID(c.r.PathValue("cid")) }
+func (c compactionCalls) compaction() firn.EntryID { return firn.EntryID(c.r.PathValue("cid")) }
 
-func (c *call) fork(f wire.Fork) (wire.Session, error) {
+func (c branchCalls) fork(f wire.Fork) (wire.Session, error) {
 	f, err := c.boundFork(f)
 	if err != nil {
 		return wire.Session{}, err
 	}
-	return onSession(c, f, c.h.gateway.Fork)
+	return onSession(c.call, f, c.gateway.Fork)
 }
 
-func (c *call) restoreSession(none) (wire.Session, error) {
+func (c binCalls) restoreSession(none) (wire.Session, error) {
 	id, err := c.sessionOrBinned()
 	if err != nil {
 		return wire.Session{}, err
 	}
-	return c.h.gateway.Restore(c.r.Context(), id)
+	return c.gateway.Restore(c.r.Context(), id)
 }
 
-func (c *call) purge(e wire.Erase) (wire.Receipt, error) {
+func (c binCalls) purge(e wire.Erase) (wire.Receipt, error) {
 	id, err := c.sessionOrBinned()
 	if err != nil {
 		return wire.Receipt{}, err
 	}
-	return c.h.gateway.Purge(c.r.Context(), id, e)
+	return c.gateway.Purge(c.r.Context(), id, e)
 }
 
-func (c *call) turn() error {
+func (c turnCalls) turn() error {
 	var t wire.Turn
 	if err := c.decode(&t, true); err != nil {
 		return err
@@ -277,10 +285,10 @@ func (c *call) turn() error {
 	}
 	if wantsStream(c.r) {
 		return c.stream(source{turn: true, numbered: true, events: func(ctx context.Context) iter.Seq2[wire.Event, error] {
-			return c.h.gateway.StreamTurn(ctx, id, t)
+			return c.gateway.StreamTurn(ctx, id, t)
 		}})
 	}
-	answer, err := c.h.gateway.Turn(c.r.Context(), id, t)
+	answer, err := c.gateway.Turn(c.r.Context(), id, t)
 	if err != nil {
 		return err
 	}
@@ -303,12 +311,12 @@ func idempotency(r *http.Request, inBody string) (string, error) {
 	return key, nil
 }
 
-func (c *call) kill(none) (wire.Stopped, error) {
-	stopped, err := onSession(c, none{}, func(ctx context.Context, id firn.ID, _ none) (bool, error) { return c.h.gateway.Stop(ctx, id) })
+func (c turnCalls) kill(none) (wire.Stopped, error) {
+	stopped, err := onSession(c.call, none{}, func(ctx context.Context, id firn.ID, _ none) (bool, error) { return c.gateway.Stop(ctx, id) })
 	return wire.Stopped{Stopped: stopped}, err
 }
 
-func (c *call) sessionEvents() error {
+func (c eventCalls) sessionEvents() error {
 	after, err := lastEvent(c.r, &c.query)
 	if err != nil {
 		return err
@@ -321,24 +329,24 @@ func (c *call) sessionEvents() error {
 	if err != nil {
 		return err
 	}
-	if err := c.h.gateway.CheckPosition(c.r.Context(), id, after); err != nil {
+	if err := c.gateway.CheckPosition(c.r.Context(), id, after); err != nil {
 		return err
 	}
 	return c.stream(source{numbered: true, after: after, events: func(ctx context.Context) iter.Seq2[wire.Event, error] {
 		if html {
-			return c.h.gateway.PageEvents(ctx, id, after)
+			return c.gateway.PageEvents(ctx, id, after)
 		}
-		return c.h.gateway.Events(ctx, id, after)
+		return c.gateway.Events(ctx, id, after)
 	}})
 }
 
-func (c *call) allEvents() error {
+func (c eventCalls) allEvents() error {
 	return c.stream(source{events: func(ctx context.Context) iter.Seq2[wire.Event, error] {
-		return c.visibleEvents(ctx, c.h.gateway.AllEvents(ctx))
+		return c.visibleEvents(ctx, c.gateway.AllEvents(ctx))
 	}})
 }
 
-func (c *call) inbound(in wire.Inbound) (wire.Routed, error) {
+func (c turnCalls) inbound(in wire.Inbound) (wire.Routed, error) {
 	key, err := idempotency(c.r, in.ID)
 	if err != nil {
 		return wire.Routed{}, err
@@ -347,10 +355,10 @@ func (c *call) inbound(in wire.Inbound) (wire.Routed, error) {
 	if err := c.boundInbound(in); err != nil {
 		return wire.Routed{}, err
 	}
-	return c.h.gateway.Inbound(c.r.Context(), in)
+	return c.gateway.Inbound(c.r.Context(), in)
 }
 
-func (c *call) listKeys() (wire.Page[wire.Key], error) {
+func (c keyCalls) listKeys() (wire.Page[wire.Key], error) {
 	q := gateway.KeyQuery{Agent: c.query.text("agent"), Text: c.query.text("text"), Limit: c.limit(), Cursor: c.query.text("cursor")}
 	if c.query.err != nil {
 		return wire.Page[wire.Key]{}, c.query.err
@@ -358,18 +366,18 @@ func (c *call) listKeys() (wire.Page[wire.Key], error) {
 	if c.who.bound() {
 		q.Visible = c.who.may
 	}
-	return c.h.gateway.Keys(c.r.Context(), q)
+	return c.gateway.Keys(c.r.Context(), q)
 }
 
-func (c *call) getKey() (wire.Key, error) {
+func (c keyCalls) getKey() (wire.Key, error) {
 	key, err := c.key()
 	if err != nil {
 		return wire.Key{}, err
 	}
-	return c.h.gateway.Key(c.r.Context(), key)
+	return c.gateway.Key(c.r.Context(), key)
 }
 
-func (c *call) pointKey(k wire.Key) (wire.Key, error) {
+func (c keyCalls) pointKey(k wire.Key) (wire.Key, error) {
 	key, err := c.key()
 	if err != nil {
 		return wire.Key{}, err
@@ -384,45 +392,45 @@ func (c *call) pointKey(k wire.Key) (wire.Key, error) {
 	if err != nil {
 		return wire.Key{}, err
 	}
-	return c.h.gateway.PointKey(c.r.Context(), key, id)
+	return c.gateway.PointKey(c.r.Context(), key, id)
 }
 
-func (c *call) removeKey() (wire.Key, error) {
+func (c keyCalls) removeKey() (wire.Key, error) {
 	key, err := c.key()
 	if err != nil {
 		return wire.Key{}, err
 	}
-	return c.h.gateway.RemoveKey(c.r.Context(), key)
+	return c.gateway.RemoveKey(c.r.Context(), key)
 }
 
-func (c *call) resetKey(none) (wire.Routed, error) {
+func (c keyCalls) resetKey(none) (wire.Routed, error) {
 	key, err := c.key()
 	if err != nil {
 		return wire.Routed{}, err
 	}
-	return c.h.gateway.ResetKey(c.r.Context(), key)
+	return c.gateway.ResetKey(c.r.Context(), key)
 }
 
-func (c *call) continuePrevious(none) (wire.Key, error) {
+func (c keyCalls) continuePrevious(none) (wire.Key, error) {
 	key, err := c.key()
 	if err != nil {
 		return wire.Key{}, err
 	}
-	return c.h.gateway.ContinuePrevious(c.r.Context(), key)
+	return c.gateway.ContinuePrevious(c.r.Context(), key)
 }
 
-func (c *call) listRunning() (wire.Page[wire.Session], error) {
+func (c statusCalls) listRunning() (wire.Page[wire.Session], error) {
 	return pageOf(c.running()), nil
 }
 
-func (c *call) status() (wire.Status, error) {
-	s, err := c.h.gateway.Status(c.r.Context())
+func (c statusCalls) status() (wire.Status, error) {
+	s, err := c.gateway.Status(c.r.Context())
 	s.TCP = tcpOf(c.r.Context())
 	return c.boundStatus(s), err
 }
 
-func (c *call) listAgents() (wire.Page[wire.Agent], error) {
-	return pageOf(c.visibleAgents(c.h.gateway.Agents(c.r.Context()))), nil
+func (c statusCalls) listAgents() (wire.Page[wire.Agent], error) {
+	return pageOf(c.visibleAgents(c.gateway.Agents(c.r.Context()))), nil
 }
 
 // tokens returns the token book, or an error if this gateway has none.
@@ -433,7 +441,7 @@ func (c *call) tokens() (*token.Book, error) {
 	return c.h.config.Tokens, nil
 }
 
-func (c *call) listTokens() (wire.Page[wire.Token], error) {
+func (c tokenCalls) listTokens() (wire.Page[wire.Token], error) {
 	t, err := c.tokens()
 	if err != nil {
 		return wire.Page[wire.Token]{}, err
@@ -442,7 +450,7 @@ func (c *call) listTokens() (wire.Page[wire.Token], error) {
 	return pageOf(all), err
 }
 
-func (c *call) createToken(n wire.NewToken) (wire.Created, error) {
+func (c tokenCalls) createToken(n wire.NewToken) (wire.Created, error) {
 	t, err := c.tokens()
 	if err != nil {
 		return wire.Created{}, err
@@ -450,7 +458,7 @@ func (c *call) createToken(n wire.NewToken) (wire.Created, error) {
 	return t.Create(c.r.Context(), n)
 }
 
-func (c *call) revokeToken() (wire.Token, error) {
+func (c tokenCalls) revokeToken() (wire.Token, error) {
 	t, err := c.tokens()
 	if err != nil {
 		return wire.Token{}, err

@@ -1,14 +1,11 @@
 package api
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"iter"
 	"net/http"
 	"strconv"
 
-	"firn.dev"
 	"firn.dev/internal/gateway"
 	"firn.dev/internal/gateway/view"
 	"firn.dev/wire"
@@ -17,22 +14,12 @@ import (
 // asHTML selects entries and events rendered as HTML for the web pages.
 const asHTML = "html"
 
-// cardAPI renders entries for the web pages.
-type cardAPI interface {
-	// Entry returns one complete entry by reference.
-	Entry(ctx context.Context, id firn.ID, ref string, html bool) (wire.Entry, error)
-	// Image returns image n of an entry, counted from 1, and its media type.
-	Image(ctx context.Context, id firn.ID, ref string, n int) ([]byte, string, error)
-	// PageEvents is like Events, with entries rendered as cards and growing text as HTML.
-	PageEvents(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error]
-}
-
 func cardRoutes() []operation {
 	return []operation{
 		{method: "GET", path: "/v1/sessions/{id}/entries/{entry}", name: "getEntry", heavy: true, scope: wire.ScopeRead, what: "Tells one entry, whole. It is named by its id or the beginning of it, a label, HEAD, HEAD~n or #n.", query: []param{
 			text("as", "As a page shows it.", asHTML),
-		}, action: give((*call).getEntry)},
-		{method: "GET", path: "/v1/sessions/{id}/entries/{entry}/images/{n}", name: "getImage", heavy: true, scope: wire.ScopeRead, what: "Sends an image of an entry, numbered from 1: PNG, JPEG, GIF or WebP, and nothing else.", action: write("image/*", (*call).getImage)},
+		}, action: give(entryCalls.getEntry)},
+		{method: "GET", path: "/v1/sessions/{id}/entries/{entry}/images/{n}", name: "getImage", heavy: true, scope: wire.ScopeRead, what: "Sends an image of an entry, numbered from 1: PNG, JPEG, GIF or WebP, and nothing else.", action: write("image/*", entryCalls.getImage)},
 	}
 }
 
@@ -52,7 +39,7 @@ func (c *call) html() (bool, error) {
 const asText = "text"
 
 // entryFormat returns the requested format of entries: asText, asHTML or "".
-func (c *call) entryFormat() (string, error) {
+func (c entryCalls) entryFormat() (string, error) {
 	if as := c.query.text("as"); as == asText {
 		return as, nil
 	}
@@ -70,7 +57,7 @@ func setLineFormat(e *wire.Entry, as string) {
 	}
 }
 
-func (c *call) getEntry() (wire.Entry, error) {
+func (c entryCalls) getEntry() (wire.Entry, error) {
 	as, err := c.entryFormat()
 	if err != nil {
 		return wire.Entry{}, err
@@ -79,14 +66,14 @@ func (c *call) getEntry() (wire.Entry, error) {
 	if err != nil {
 		return wire.Entry{}, err
 	}
-	e, err := c.h.gateway.Entry(c.r.Context(), id, c.r.PathValue("entry"), as == asHTML)
+	e, err := c.gateway.Entry(c.r.Context(), id, c.r.PathValue("entry"), as == asHTML)
 	setLineFormat(&e, as)
 	return e, err
 }
 
 // getImage sends an image. The security policy prevents it from running scripts if it is
 // opened as a page.
-func (c *call) getImage() error {
+func (c entryCalls) getImage() error {
 	id, err := c.session()
 	if err != nil {
 		return err
@@ -95,7 +82,7 @@ func (c *call) getImage() error {
 	if err != nil {
 		return gateway.Invalid("%q is no number of an image", view.Clip(c.r.PathValue("n")))
 	}
-	data, kind, err := c.h.gateway.Image(c.r.Context(), id, c.r.PathValue("entry"), n)
+	data, kind, err := c.gateway.Image(c.r.Context(), id, c.r.PathValue("entry"), n)
 	if err != nil {
 		return err
 	}

@@ -2,28 +2,15 @@ package api
 
 import (
 	"cmp"
-	"context"
 	"encoding/csv"
 	"net/http"
 	"reflect"
 	"strconv"
 
-	"firn.dev"
 	"firn.dev/internal/gateway"
 	"firn.dev/internal/gateway/view"
 	"firn.dev/wire"
 )
-
-// dataAPI provides the data that pages show besides the conversations themselves.
-type dataAPI interface {
-	Course(ctx context.Context, id firn.ID) (wire.Course, error)
-	Compacted(ctx context.Context, id firn.ID, compaction string) (wire.CompactionDetail, error)
-	Batch(ctx context.Context, b wire.Batch) ([]wire.BatchResult, error)
-	Sources(ctx context.Context) ([]wire.Source, error)
-	Tags(ctx context.Context) ([]wire.Tag, error)
-	Ops(ctx context.Context) (wire.Ops, error)
-	Verify(ctx context.Context) (wire.Verified, error)
-}
 
 // typeCSV is the media type of a table.
 const typeCSV = "text/csv"
@@ -32,39 +19,39 @@ const typeCSV = "text/csv"
 // address of a session with this name.
 const batchPath = "/v1/sessions/batch"
 
-// dataRoutes returns the routes of [dataAPI].
+// dataRoutes returns the routes of the data that pages show besides the conversations.
 func dataRoutes() []operation {
 	return []operation{
-		{method: "POST", path: batchPath, name: "patchSessions", scope: wire.ScopeWrite, what: "Changes many sessions in the same way, and tells of each what came of it, and what undoes it.", action: take((*call).batch)},
-		{method: "GET", path: "/v1/sessions/{id}/course", name: "getCourse", scope: wire.ScopeRead, what: "Tells how the branch of the head went, turn by turn: what was used, and how full the window was.", action: give((*call).course)},
-		{method: "GET", path: "/v1/sessions/{id}/compactions/{cid}", name: "getCompaction", scope: wire.ScopeRead, what: "Tells what a compaction did: its summary, what it stands for, and the window before and after it.", action: give((*call).compacted)},
-		{method: "GET", path: "/v1/sources", name: "listSources", scope: wire.ScopeRead, what: "Lists where sessions are from: our own home, and folders of other tools that are mirrored.", action: give((*call).listSources)},
-		{method: "GET", path: "/v1/tags", name: "listTags", scope: wire.ScopeRead, what: "Lists the tags that sessions have, and how many have each. A change may take ten seconds to be seen.", action: give((*call).listTags)},
-		{method: "GET", path: "/v1/ops", name: "ops", scope: wire.ScopeRead, what: "Tells how the gateway and what it keeps are doing.", action: give((*call).ops)},
-		{method: "POST", path: "/v1/verify", name: "verify", scope: wire.ScopeAdmin, what: "Begins a check of all sessions, unless one is under way. How it goes is told by /v1/ops.", action: takeOptional((*call).verify)},
+		{method: "POST", path: batchPath, name: "patchSessions", scope: wire.ScopeWrite, what: "Changes many sessions in the same way, and tells of each what came of it, and what undoes it.", action: take(sessionCalls.batch)},
+		{method: "GET", path: "/v1/sessions/{id}/course", name: "getCourse", scope: wire.ScopeRead, what: "Tells how the branch of the head went, turn by turn: what was used, and how full the window was.", action: give(branchCalls.course)},
+		{method: "GET", path: "/v1/sessions/{id}/compactions/{cid}", name: "getCompaction", scope: wire.ScopeRead, what: "Tells what a compaction did: its summary, what it stands for, and the window before and after it.", action: give(compactionCalls.compacted)},
+		{method: "GET", path: "/v1/sources", name: "listSources", scope: wire.ScopeRead, what: "Lists where sessions are from: our own home, and folders of other tools that are mirrored.", action: give(sessionCalls.listSources)},
+		{method: "GET", path: "/v1/tags", name: "listTags", scope: wire.ScopeRead, what: "Lists the tags that sessions have, and how many have each. A change may take ten seconds to be seen.", action: give(sessionCalls.listTags)},
+		{method: "GET", path: "/v1/ops", name: "ops", scope: wire.ScopeRead, what: "Tells how the gateway and what it keeps are doing.", action: give(statusCalls.ops)},
+		{method: "POST", path: "/v1/verify", name: "verify", scope: wire.ScopeAdmin, what: "Begins a check of all sessions, unless one is under way. How it goes is told by /v1/ops.", action: takeOptional(entryCalls.verify)},
 	}
 }
 
-func (c *call) course() (wire.Course, error) {
+func (c branchCalls) course() (wire.Course, error) {
 	id, err := c.session()
 	if err != nil {
 		return wire.Course{}, err
 	}
-	return c.h.gateway.Course(c.r.Context(), id)
+	return c.gateway.Course(c.r.Context(), id)
 }
 
-func (c *call) compacted() (wire.CompactionDetail, error) {
+func (c compactionCalls) compacted() (wire.CompactionDetail, error) {
 	id, err := c.session()
 	if err != nil {
 		return wire.CompactionDetail{}, err
 	}
-	return c.h.gateway.Compacted(c.r.Context(), id, c.r.PathValue("cid"))
+	return c.gateway.Compacted(c.r.Context(), id, c.r.PathValue("cid"))
 }
 
 // batch changes sessions. For a bound caller, sessions outside its bounds do not exist.
-func (c *call) batch(b wire.Batch) (wire.Page[wire.BatchResult], error) {
+func (c sessionCalls) batch(b wire.Batch) (wire.Page[wire.BatchResult], error) {
 	if !c.who.bound() || len(b.IDs) > gateway.MaxBatch {
-		results, err := c.h.gateway.Batch(c.r.Context(), b)
+		results, err := c.gateway.Batch(c.r.Context(), b)
 		return pageOf(results), err
 	}
 	places, theirs := make([]int, 0, len(b.IDs)), b
@@ -72,7 +59,7 @@ func (c *call) batch(b wire.Batch) (wire.Page[wire.BatchResult], error) {
 	all := make([]wire.BatchResult, len(b.IDs))
 	for i, id := range b.IDs {
 		all[i].ID = id
-		s, err := c.h.gateway.Session(c.r.Context(), string(id))
+		s, err := c.gateway.Session(c.r.Context(), string(id))
 		if err != nil || s.ID != id || !c.canSee(s) {
 			all[i].Error = "there is no session " + strconv.Quote(view.Clip(string(id)))
 			continue
@@ -82,42 +69,42 @@ func (c *call) batch(b wire.Batch) (wire.Page[wire.BatchResult], error) {
 	if len(theirs.IDs) == 0 && len(b.IDs) > 0 {
 		return pageOf(all), nil
 	}
-	results, err := c.h.gateway.Batch(c.r.Context(), theirs)
+	results, err := c.gateway.Batch(c.r.Context(), theirs)
 	for i, result := range results {
 		all[places[i]] = result
 	}
 	return pageOf(all), err
 }
 
-func (c *call) listSources() (wire.Page[wire.Source], error) {
+func (c sessionCalls) listSources() (wire.Page[wire.Source], error) {
 	if c.who.bound() {
 		return wire.Page[wire.Source]{}, boundTo("where all sessions are from")
 	}
-	all, err := c.h.gateway.Sources(c.r.Context())
+	all, err := c.gateway.Sources(c.r.Context())
 	return pageOf(all), err
 }
 
-func (c *call) listTags() (wire.Page[wire.Tag], error) {
+func (c sessionCalls) listTags() (wire.Page[wire.Tag], error) {
 	if c.who.bound() {
 		return wire.Page[wire.Tag]{}, boundTo("the tags of all sessions")
 	}
-	all, err := c.h.gateway.Tags(c.r.Context())
+	all, err := c.gateway.Tags(c.r.Context())
 	return pageOf(all), err
 }
 
-func (c *call) verify(none) (wire.Verified, error) {
+func (c entryCalls) verify(none) (wire.Verified, error) {
 	if c.who.bound() {
 		return wire.Verified{}, boundTo("a check of all sessions")
 	}
-	return c.h.gateway.Verify(c.r.Context())
+	return c.gateway.Verify(c.r.Context())
 }
 
 // usageAction responds with JSON or CSV.
 func usageAction() action {
-	return action{out: reflect.TypeFor[wire.Spending](), content: typeCSV, run: (*call).usage}
+	return action{out: reflect.TypeFor[wire.Spending](), content: typeCSV, run: on(usageCalls.usage)}
 }
 
-func (c *call) usage() error {
+func (c usageCalls) usage() error {
 	q, format := view.UsageQuery{By: cmp.Or(c.query.text("by"), "day"), And: c.query.text("and"), Since: c.query.moment("since")}, c.query.text("format")
 	if c.query.err != nil {
 		return c.query.err
@@ -128,7 +115,7 @@ func (c *call) usage() error {
 	if format != "" && format != "json" && format != "csv" {
 		return gateway.Invalid("there is no format %q of what was used, but json and csv", view.Clip(format))
 	}
-	s, err := c.h.gateway.Usage(c.r.Context(), q)
+	s, err := c.gateway.Usage(c.r.Context(), q)
 	if err != nil {
 		return err
 	}
@@ -139,7 +126,7 @@ func (c *call) usage() error {
 }
 
 // table writes the usage as CSV.
-func (c *call) table(s *wire.Spending) error {
+func (c usageCalls) table(s *wire.Spending) error {
 	head := c.w.Header()
 	head.Set("Content-Type", typeCSV+"; charset=utf-8")
 	head.Set("Content-Disposition", `attachment; filename="usage.csv"`)

@@ -11,7 +11,7 @@ import (
 )
 
 // export streams a session in another format, or returns a report of the conversion.
-func (c *call) export() error {
+func (c exchangeCalls) export() error {
 	id, err := c.session()
 	if err != nil {
 		return err
@@ -21,14 +21,14 @@ func (c *call) export() error {
 		return c.query.err
 	}
 	if report {
-		f, err := c.h.gateway.Export(c.r.Context(), id, to, io.Discard)
+		f, err := c.gateway.Export(c.r.Context(), id, to, io.Discard)
 		if err != nil {
 			return err
 		}
 		return c.reply(http.StatusOK, f)
 	}
-	out := &exportBody{c: c, page: to.Format == wire.FormatHTML, masked: to.Mask, name: string(id)}
-	if _, err = c.h.gateway.Export(c.r.Context(), id, to, out); err != nil && out.begun {
+	out := &exportBody{c: c.call, page: to.Format == wire.FormatHTML, masked: to.Mask, name: string(id)}
+	if _, err = c.gateway.Export(c.r.Context(), id, to, out); err != nil && out.begun {
 		panic(http.ErrAbortHandler) // the response is incomplete, and the client must notice
 	}
 	if err == nil && !out.begun {
@@ -71,7 +71,7 @@ func (e *exportBody) Write(p []byte) (int, error) {
 }
 
 // importSession imports a transcript from the body.
-func (c *call) importSession() (wire.Imported, error) {
+func (c exchangeCalls) importSession() (wire.Imported, error) {
 	q := &c.query
 	in := wire.Import{From: q.text("from"), ID: firn.ID(q.text("id")), Agent: q.text("agent"), Title: q.text("title"), Name: q.text("name")}
 	if q.err != nil {
@@ -85,7 +85,7 @@ func (c *call) importSession() (wire.Imported, error) {
 		// A transcript contains its own session ID, which may belong to another caller.
 		in.Agent, in.ID = n.Agent, firn.NewID()
 	}
-	return c.h.gateway.Import(c.r.Context(), in, &importBody{c})
+	return c.gateway.Import(c.r.Context(), in, &importBody{c.call})
 }
 
 // importBody is a request body of any length. Each read must complete within the body
@@ -98,6 +98,6 @@ func (p *importBody) Read(b []byte) (int, error) {
 	return p.c.r.Body.Read(b)
 }
 
-func (c *call) listFormats() (wire.Page[wire.Format], error) {
-	return pageOf(c.h.gateway.Formats(c.r.Context())), nil
+func (c exchangeCalls) listFormats() (wire.Page[wire.Format], error) {
+	return pageOf(c.gateway.Formats(c.r.Context())), nil
 }

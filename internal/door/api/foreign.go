@@ -20,7 +20,7 @@ import (
 type Foreign func(who string, gate http.Handler) http.Handler
 
 // foreign handles a request in another protocol.
-func (c *call) foreign(speak Foreign) error {
+func (c foreignCalls) foreign(speak Foreign) error {
 	if speak == nil {
 		return &wire.Problem{Kind: wire.Unsupported, Message: "this gateway does not speak that protocol"}
 	}
@@ -41,16 +41,16 @@ func (c *call) foreign(speak Foreign) error {
 	r := c.r.Clone(c.r.Context())
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(data)), int64(len(data))
 	c.streaming = true // the duration depends on a model
-	speak(c.who.name, c.gate()).ServeHTTP(&deadlineWriter{ResponseWriter: c.w, c: c}, r)
+	speak(c.who.name, c.gate()).ServeHTTP(&deadlineWriter{ResponseWriter: c.w, c: c.call}, r)
 	return nil
 }
 
-func (c *call) openai() error { return c.foreign(c.h.config.OpenAI) }
-func (c *call) mcp() error    { return c.foreign(c.h.config.MCP) }
+func (c foreignCalls) openai() error { return c.foreign(c.h.config.OpenAI) }
+func (c foreignCalls) mcp() error    { return c.foreign(c.h.config.MCP) }
 
 // gate returns a handler for the gateway that acts as the caller only. It replaces the
 // credentials of every request with the token from the caller's header or cookie.
-func (c *call) gate() http.Handler {
+func (c foreignCalls) gate() http.Handler {
 	owner, authorization := isOwner(c.r.Context()), c.r.Header.Values("Authorization")
 	if secret, ok := token.Cookie(c.r); ok && len(authorization) == 0 && c.h.config.Web != nil {
 		authorization = []string{"Bearer " + secret}
@@ -104,11 +104,11 @@ func foreignRoutes() []operation {
 	const shape = " The bodies are those of OpenAI's API."
 	paging := []param{text("after", "Goes on after an item."), count("limit", "How many at most, up to 100."), text("order", "The oldest or the newest first.", "asc", "desc"), text("include", "Not heeded."), text("include[]", "Not heeded.")}
 	open := func(method, path, name, what string, scope wire.Scope, query ...param) operation {
-		a := write("application/json", (*call).openai)
+		a := write("application/json", foreignCalls.openai)
 		a.anything = method == http.MethodPost
 		return operation{method: method, path: path, name: name, what: what + shape, scope: scope, query: query, foreign: true, encodeProblem: openAIProblem, action: a}
 	}
-	speak := write("application/json", (*call).mcp)
+	speak := write("application/json", foreignCalls.mcp)
 	speak.anything = true
 	return []operation{
 		open("POST", "/v1/chat/completions", "chatCompletion", "Answers a conversation that the client keeps, and keeps it too; with stream as events.", wire.ScopeWrite,

@@ -89,7 +89,7 @@ func (h *HTTP) ServeForwarded(ctx context.Context, w http.ResponseWriter, f Forw
 }
 
 // forwarded returns the request in its forwarded form, without credentials.
-func (c *call) forwarded(body []byte) Forwarded {
+func (c forwarding) forwarded(body []byte) Forwarded {
 	head := c.r.Header.Clone()
 	for _, name := range []string{"Authorization", "Cookie", "Origin", "Sec-Fetch-Site", "Connection"} {
 		head.Del(name)
@@ -109,10 +109,18 @@ const (
 	ownerPause    = 200 * time.Millisecond
 )
 
+// forwarding handles a request, or forwards it to the gateway that owns its session.
+type forwarding struct {
+	*call
+	gateway claimAPI
+}
+
+func newForwarding(c *call) forwarding { return forwarding{c, c.h.services.Claims} }
+
 // ensureOwned makes this gateway the owner of the session a request changes until leave is
 // called, or forwards the request to the owner. done reports whether the request was
 // forwarded.
-func (c *call) ensureOwned() (leave func(), done bool, err error) {
+func (c forwarding) ensureOwned() (leave func(), done bool, err error) {
 	none := func() {}
 	if c.h.config.Peers == nil || c.op.foreign || !c.op.changes() && c.op.name != hookName {
 		return none, false, nil
@@ -152,7 +160,7 @@ func (c *call) ensureOwned() (leave func(), done bool, err error) {
 }
 
 // forward forwards the request to its owner.
-func (c *call) forward(owner string) error {
+func (c forwarding) forward(owner string) error {
 	body, err := c.peekBody()
 	if err != nil {
 		return err
@@ -183,10 +191,9 @@ const (
 
 // claimOf returns the session or key that a request changes. It returns false if there is
 // none or it cannot be determined.
-func (c *call) claimOf() (gateway.Claim, bool) {
+func (c forwarding) claimOf() (gateway.Claim, bool) {
 	key := ""
-	g, ok := c.h.gateway.(peerAPI)
-	if !ok {
+	if c.gateway == nil {
 		return gateway.Claim{}, false
 	}
 	switch {
@@ -199,22 +206,22 @@ func (c *call) claimOf() (gateway.Claim, bool) {
 			return gateway.Claim{}, false
 		}
 	case c.op.name == hookName:
-		if key = g.HookKey(c.r.PathValue("hook")); key == "" {
+		if key = c.gateway.HookKey(c.r.PathValue("hook")); key == "" {
 			return gateway.Claim{}, false
 		}
 	default:
 		key = c.keyInBody()
 	}
-	key, err := c.h.gateway.CanonicalKey(key)
+	key, err := c.gateway.CanonicalKey(key)
 	if err != nil || key == "" {
 		return gateway.Claim{}, false
 	}
-	claim, err := g.ClaimOf(c.r.Context(), key)
+	claim, err := c.gateway.ClaimOf(c.r.Context(), key)
 	return claim, err == nil
 }
 
 // keyInBody returns the key named in the body of a request.
-func (c *call) keyInBody() string {
+func (c forwarding) keyInBody() string {
 	if c.op.name != inboundName && c.op.name != newSessionName {
 		return ""
 	}
@@ -233,15 +240,9 @@ func (c *call) keyInBody() string {
 	if rawjson.Unmarshal(body, &in, false) != nil {
 		return ""
 	}
-	key, err := c.h.gateway.KeyOf(in)
+	key, err := c.gateway.KeyOf(in)
 	if err != nil {
 		return ""
 	}
 	return key
-}
-
-// peerAPI finds the claims of keys and hooks.
-type peerAPI interface {
-	ClaimOf(ctx context.Context, key string) (gateway.Claim, error)
-	HookKey(name string) string
 }

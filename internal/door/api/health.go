@@ -10,11 +10,11 @@ import (
 	"firn.dev/wire"
 )
 
-func (c *call) health() (wire.Health, error) { return wire.Health{Status: "ok"}, nil }
+func (c healthCalls) health() (wire.Health, error) { return wire.Health{Status: "ok"}, nil }
 
 // readiness reports whether the gateway is able to work: it is not shutting down and its
 // dependencies are available. Only the owner sees the cause of a failure.
-func (c *call) readiness() (wire.Health, error) {
+func (c healthCalls) readiness() (wire.Health, error) {
 	if c.h.draining() {
 		return wire.Health{}, &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down"}
 	}
@@ -58,16 +58,8 @@ func (r *readiness) ask(ctx context.Context, check func(context.Context) error) 
 	return r.err
 }
 
-// readyChecker is a gateway that can check its readiness.
-type readyChecker interface {
-	Ready(ctx context.Context) error
-}
-
-// loadReporter is a gateway that reports its load.
-type loadReporter interface{ Load() (lanes, queued int) }
-
 // metrics sends the metrics. They cover all sessions, so bound callers may not see them.
-func (c *call) metrics() error {
+func (c healthCalls) metrics() error {
 	if c.who.bound() {
 		return boundTo("numbers about all sessions")
 	}
@@ -80,7 +72,7 @@ func (c *call) metrics() error {
 }
 
 // openapi sends the description of the API.
-func (c *call) openapi() error {
+func (c healthCalls) openapi() error {
 	c.w.Header().Set("Content-Type", "application/json")
 	c.deadline()
 	c.w.Write(c.h.doc) // errors mean the client disconnected

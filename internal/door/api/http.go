@@ -1,6 +1,6 @@
 // Package api is the HTTP API of a gateway.
 //
-// [Handler] serves a table of routes, each of which calls one method of [Gateway]. [Serve]
+// [Handler] serves a table of routes, each of which calls one method of [Services]. [Serve]
 // listens on a socket and a TCP port. This package authenticates and authorizes requests
 // and limits their size and duration. The work itself is done by package gateway, which
 // knows nothing of HTTP. docs/openapi.json is generated from the same table.
@@ -78,13 +78,13 @@ type Config struct {
 
 // HTTP is the HTTP handler of a gateway. It may be shared by several servers.
 type HTTP struct {
-	gateway Gateway
-	config  Config
-	log     *slog.Logger
-	mux     *http.ServeMux
-	table   []*operation
-	doc     []byte
-	ready   readiness
+	services Services
+	config   Config
+	log      *slog.Logger
+	mux      *http.ServeMux
+	table    []*operation
+	doc      []byte
+	ready    readiness
 	// replies caches the responses to requests with an idempotency key.
 	replies replies
 	// guesses counts failed logins.
@@ -106,13 +106,16 @@ type HTTP struct {
 }
 
 // Handler creates the handler of a gateway.
-func Handler(g Gateway, c Config) *HTTP {
+func Handler(g *gateway.Gateway, c Config) *HTTP { return HandlerOf(ServicesOf(g), c) }
+
+// HandlerOf creates the handler of a gateway with the given services.
+func HandlerOf(s Services, c Config) *HTTP {
 	c.MaxBody = cmp.Or(c.MaxBody, 16<<20)
 	c.BodyTimeout = cmp.Or(c.BodyTimeout, time.Minute)
 	c.WriteTimeout = cmp.Or(c.WriteTimeout, 30*time.Second)
 	c.Patience = cmp.Or(c.Patience, 5*time.Second)
 	c.Heartbeat = cmp.Or(c.Heartbeat, 15*time.Second)
-	h := &HTTP{gateway: g, config: c, log: c.Log, table: operations(), closing: make(chan struct{})}
+	h := &HTTP{services: s, config: c, log: c.Log, table: operations(), closing: make(chan struct{})}
 	if h.log == nil {
 		h.log = slog.New(slog.DiscardHandler)
 	}
@@ -123,11 +126,11 @@ func Handler(g Gateway, c Config) *HTTP {
 	// As many logins as connections without a token: slow ones are displaced with their
 	// connection.
 	h.logins.limit, h.signed.limit = 1024, max(1, h.others.requests.limit/4)
-	if m, ok := g.(loadReporter); ok {
-		c.Metrics.Watch(m.Load)
+	if s.Load != nil {
+		c.Metrics.Watch(s.Load)
 	}
-	if p, ok := g.(readyChecker); ok && c.Ready == nil {
-		h.config.Ready = p.Ready
+	if c.Ready == nil {
+		h.config.Ready = s.Ready
 	}
 	h.guesses.Clock = time.Now
 	if c.Tokens != nil {

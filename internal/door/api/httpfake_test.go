@@ -479,8 +479,16 @@ func newStand(t *testing.T, c api.Config) *stand {
 		c.Tokens = tokens
 	}
 	s.tokens = c.Tokens
-	s.http = api.Handler(s.fake, c)
+	s.http = api.HandlerOf(s.fake.services(), c)
 	return s
+}
+
+// services returns the fake as all services of a gateway.
+func (f *fake) services() api.Services {
+	return api.Services{
+		Lookup: f, Sessions: f, Bin: f, Entries: f, Branches: f, Compactions: f, Turns: f, Events: f, Keys: f,
+		Status: f, Usage: f, Work: f, Signatures: f, Search: f, Memory: f, Exchange: f, Stored: f,
+	}
 }
 
 // token creates a token and returns its secret.

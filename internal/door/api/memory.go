@@ -9,7 +9,7 @@ import (
 // memoryPlace returns the notes that a request selects. A caller bound to keys has access
 // to the notes of these keys only, one bound to agents to those of these agents. The notes
 // of a project belong to all agents, so bound callers have no access.
-func (c *call) memoryPlace() (wire.MemoryPlace, error) {
+func (c memoryCalls) memoryPlace() (wire.MemoryPlace, error) {
 	q := &c.query
 	at := wire.MemoryPlace{Agent: q.text("agent"), Key: q.text("key"), Project: q.text("project"), Scope: q.text("scope")}
 	if !c.who.bound() {
@@ -37,24 +37,24 @@ func (c *call) memoryPlace() (wire.MemoryPlace, error) {
 	return at, nil
 }
 
-func (c *call) listNotes() (wire.Page[wire.Note], error) {
+func (c memoryCalls) listNotes() (wire.Page[wire.Note], error) {
 	at, err := c.memoryPlace()
 	if err != nil {
 		return wire.Page[wire.Note]{}, err
 	}
-	notes, err := c.h.gateway.Notes(c.r.Context(), at)
+	notes, err := c.gateway.Notes(c.r.Context(), at)
 	return pageOf(notes), err
 }
 
-func (c *call) getNote() (wire.Note, error) {
+func (c memoryCalls) getNote() (wire.Note, error) {
 	at, err := c.memoryPlace()
 	if err != nil {
 		return wire.Note{}, err
 	}
-	return c.h.gateway.Note(c.r.Context(), at, c.r.PathValue("note"))
+	return c.gateway.Note(c.r.Context(), at, c.r.PathValue("note"))
 }
 
-func (c *call) recall() (wire.Page[wire.Recalled], error) {
+func (c memoryCalls) recall() (wire.Page[wire.Recalled], error) {
 	at, err := c.memoryPlace()
 	words, limit := c.query.text("q"), c.limit()
 	if err == nil {
@@ -63,67 +63,67 @@ func (c *call) recall() (wire.Page[wire.Recalled], error) {
 	if err != nil {
 		return wire.Page[wire.Recalled]{}, err
 	}
-	hits, err := c.h.gateway.Recall(c.r.Context(), at, words, cmp.Or(limit, 10))
+	hits, err := c.gateway.Recall(c.r.Context(), at, words, cmp.Or(limit, 10))
 	return pageOf(hits), err
 }
 
-func (c *call) rememberNote(n wire.NewNote) (wire.Remembered, error) {
+func (c memoryCalls) rememberNote(n wire.NewNote) (wire.Remembered, error) {
 	at, err := c.memoryPlace()
 	if err != nil {
 		return wire.Remembered{}, err
 	}
-	return c.h.gateway.Remember(c.r.Context(), at, n)
+	return c.gateway.Remember(c.r.Context(), at, n)
 }
 
-func (c *call) editNote(t wire.NoteText) (wire.Remembered, error) {
+func (c memoryCalls) editNote(t wire.NoteText) (wire.Remembered, error) {
 	at, err := c.memoryPlace()
 	if err != nil {
 		return wire.Remembered{}, err
 	}
-	return c.h.gateway.EditNote(c.r.Context(), at, c.r.PathValue("note"), t)
+	return c.gateway.EditNote(c.r.Context(), at, c.r.PathValue("note"), t)
 }
 
-func (c *call) forgetNote() (wire.MemoryChange, error) {
+func (c memoryCalls) forgetNote() (wire.MemoryChange, error) {
 	at, err := c.memoryPlace()
 	if err != nil {
 		return wire.MemoryChange{}, err
 	}
-	return c.h.gateway.Forget(c.r.Context(), at, c.r.PathValue("note"))
+	return c.gateway.Forget(c.r.Context(), at, c.r.PathValue("note"))
 }
 
-func (c *call) clearNotes() (wire.Cleared, error) {
+func (c memoryCalls) clearNotes() (wire.Cleared, error) {
 	at, err := c.memoryPlace()
 	if err != nil {
 		return wire.Cleared{}, err
 	}
-	changes, err := c.h.gateway.ClearMemory(c.r.Context(), at)
+	changes, err := c.gateway.ClearMemory(c.r.Context(), at)
 	return wire.Cleared{Changes: pageOf(changes).Items}, err
 }
 
-func (c *call) dream(o wire.DreamOrder) (wire.Page[wire.Dream], error) {
+func (c memoryCalls) dream(o wire.DreamOrder) (wire.Page[wire.Dream], error) {
 	at, err := c.memoryPlace()
 	if err != nil {
 		return wire.Page[wire.Dream]{}, err
 	}
-	dreams, err := c.h.gateway.Dream(c.r.Context(), at, o)
+	dreams, err := c.gateway.Dream(c.r.Context(), at, o)
 	return pageOf(dreams), err
 }
 
-func (c *call) listMemoryChanges() (wire.Page[wire.MemoryChange], error) {
+func (c memoryCalls) listMemoryChanges() (wire.Page[wire.MemoryChange], error) {
 	at, err := c.memoryPlace()
 	if err != nil {
 		return wire.Page[wire.MemoryChange]{}, err
 	}
-	changes, err := c.h.gateway.MemoryChanges(c.r.Context(), at)
+	changes, err := c.gateway.MemoryChanges(c.r.Context(), at)
 	return pageOf(changes), err
 }
 
-func (c *call) undoMemory(u wire.UndoMemory) (wire.MemoryChange, error) {
+func (c memoryCalls) undoMemory(u wire.UndoMemory) (wire.MemoryChange, error) {
 	at, err := c.memoryPlace()
 	if err != nil {
 		return wire.MemoryChange{}, err
 	}
-	return c.h.gateway.UndoMemory(c.r.Context(), at, c.r.PathValue("change"), u)
+	return c.gateway.UndoMemory(c.r.Context(), at, c.r.PathValue("change"), u)
 }
 
 // memoryRoutes returns the routes of notes.
@@ -134,17 +134,17 @@ func memoryRoutes() []operation {
 	}
 	more := func(params ...param) []param { return append(params, place...) }
 	return []operation{
-		{method: "GET", path: "/v1/memory", name: "listNotes", scope: wire.ScopeRead, what: "Lists notes, without their texts.", query: place, action: give((*call).listNotes)},
-		{method: "POST", path: "/v1/memory", name: "remember", scope: wire.ScopeWrite, what: "Notes something for good. It is durable when it answers.", idempotent: true, query: more(idempotencyParam), action: take((*call).rememberNote)},
-		{method: "DELETE", path: "/v1/memory", name: "clearNotes", scope: wire.ScopeWrite, what: "Takes all notes away. It can be undone.", query: place, action: give((*call).clearNotes)},
+		{method: "GET", path: "/v1/memory", name: "listNotes", scope: wire.ScopeRead, what: "Lists notes, without their texts.", query: place, action: give(memoryCalls.listNotes)},
+		{method: "POST", path: "/v1/memory", name: "remember", scope: wire.ScopeWrite, what: "Notes something for good. It is durable when it answers.", idempotent: true, query: more(idempotencyParam), action: take(memoryCalls.rememberNote)},
+		{method: "DELETE", path: "/v1/memory", name: "clearNotes", scope: wire.ScopeWrite, what: "Takes all notes away. It can be undone.", query: place, action: give(memoryCalls.clearNotes)},
 		{method: "GET", path: "/v1/memory/search", name: "recall", scope: wire.ScopeRead, what: "Finds notes, and what was said in sessions, that fit words; the best first.", query: more(
 			text("q", "The words."), count("limit", "How many at most."),
-		), action: give((*call).recall)},
-		{method: "GET", path: "/v1/memory/notes/{note}", name: "getNote", scope: wire.ScopeRead, what: "Tells a note with its text.", query: place, action: give((*call).getNote)},
-		{method: "PUT", path: "/v1/memory/notes/{note}", name: "editNote", scope: wire.ScopeWrite, what: "Replaces the text of a note. It can be undone.", query: place, action: take((*call).editNote)},
-		{method: "DELETE", path: "/v1/memory/notes/{note}", name: "forget", scope: wire.ScopeWrite, what: "Takes a note or a fact away. It can be undone.", query: place, action: give((*call).forgetNote)},
-		{method: "POST", path: "/v1/memory/dream", name: "dream", long: true, scope: wire.ScopeWrite, what: "Tidies notes up, or tells what that would be.", query: place, action: takeOptional((*call).dream)},
-		{method: "GET", path: "/v1/memory/changes", name: "listMemoryChanges", scope: wire.ScopeRead, what: "Lists changes of notes that can be undone, latest first.", query: place, action: give((*call).listMemoryChanges)},
-		{method: "POST", path: "/v1/memory/changes/{change}/undo", name: "undoMemory", scope: wire.ScopeWrite, what: "Takes a change of notes back, all of it or some of its edits.", query: place, action: takeOptional((*call).undoMemory)},
+		), action: give(memoryCalls.recall)},
+		{method: "GET", path: "/v1/memory/notes/{note}", name: "getNote", scope: wire.ScopeRead, what: "Tells a note with its text.", query: place, action: give(memoryCalls.getNote)},
+		{method: "PUT", path: "/v1/memory/notes/{note}", name: "editNote", scope: wire.ScopeWrite, what: "Replaces the text of a note. It can be undone.", query: place, action: take(memoryCalls.editNote)},
+		{method: "DELETE", path: "/v1/memory/notes/{note}", name: "forget", scope: wire.ScopeWrite, what: "Takes a note or a fact away. It can be undone.", query: place, action: give(memoryCalls.forgetNote)},
+		{method: "POST", path: "/v1/memory/dream", name: "dream", long: true, scope: wire.ScopeWrite, what: "Tidies notes up, or tells what that would be.", query: place, action: takeOptional(memoryCalls.dream)},
+		{method: "GET", path: "/v1/memory/changes", name: "listMemoryChanges", scope: wire.ScopeRead, what: "Lists changes of notes that can be undone, latest first.", query: place, action: give(memoryCalls.listMemoryChanges)},
+		{method: "POST", path: "/v1/memory/changes/{change}/undo", name: "undoMemory", scope: wire.ScopeWrite, what: "Takes a change of notes back, all of it or some of its edits.", query: place, action: takeOptional(memoryCalls.undoMemory)},
 	}
 }

@@ -11,10 +11,10 @@ import (
 
 // listModels lists the models in both our format and OpenAI's, since both use the same
 // path.
-func (c *call) listModels() (wire.ModelList, error) {
-	models := c.h.gateway.Models(c.r.Context())
+func (c statusCalls) listModels() (wire.ModelList, error) {
+	models := c.gateway.Models(c.r.Context())
 	list := wire.ModelList{Page: pageOf(models), Object: "list", Data: []wire.OpenAIModel{}}
-	for _, a := range c.visibleAgents(c.h.gateway.Agents(c.r.Context())) {
+	for _, a := range c.visibleAgents(c.gateway.Agents(c.r.Context())) {
 		list.Data = append(list.Data, wire.OpenAIModel{ID: a.ID, Object: "model", OwnedBy: "firn"})
 	}
 	for _, m := range models {
@@ -24,7 +24,7 @@ func (c *call) listModels() (wire.ModelList, error) {
 	return list, nil
 }
 
-func (c *call) getModel() (wire.OpenAIModel, error) {
+func (c statusCalls) getModel() (wire.OpenAIModel, error) {
 	list, err := c.listModels()
 	if err != nil {
 		return wire.OpenAIModel{}, err

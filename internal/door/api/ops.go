@@ -7,11 +7,11 @@ import (
 	"firn.dev/wire"
 )
 
-func (c *call) ops() (wire.Ops, error) {
+func (c statusCalls) ops() (wire.Ops, error) {
 	if c.who.bound() {
 		return wire.Ops{}, boundTo("how the gateway is doing")
 	}
-	out, err := c.h.gateway.Ops(c.r.Context())
+	out, err := c.gateway.Ops(c.r.Context())
 	if err != nil {
 		return out, err
 	}

@@ -66,9 +66,9 @@ type action struct {
 }
 
 // give responds with the result of do.
-func give[Out any](do func(*call) (Out, error)) action {
+func give[H any, P handlers[H], Out any](do func(H) (Out, error)) action {
 	return action{out: reflect.TypeFor[Out](), run: func(c *call) error {
-		out, err := do(c)
+		out, err := do(handlersOf[H, P](c))
 		if err != nil {
 			return err
 		}
@@ -77,13 +77,13 @@ func give[Out any](do func(*call) (Out, error)) action {
 }
 
 // take decodes the body and responds with the result of do.
-func take[In, Out any](do func(*call, In) (Out, error)) action {
+func take[H any, P handlers[H], In, Out any](do func(H, In) (Out, error)) action {
 	return action{in: reflect.TypeFor[In](), out: reflect.TypeFor[Out](), run: func(c *call) error {
 		var in In
 		if err := c.decode(&in, c.op.optional); err != nil {
 			return err
 		}
-		out, err := do(c, in)
+		out, err := do(handlersOf[H, P](c), in)
 		if err != nil {
 			return err
 		}
@@ -92,15 +92,20 @@ func take[In, Out any](do func(*call, In) (Out, error)) action {
 }
 
 // takeOptional is like take for a body that may be omitted.
-func takeOptional[In, Out any](do func(*call, In) (Out, error)) action {
-	a := take(do)
+func takeOptional[H any, P handlers[H], In, Out any](do func(H, In) (Out, error)) action {
+	a := take[H, P](do)
 	a.optional = true
 	return a
 }
 
 // write returns an action whose response, which is not JSON, is written by do.
-func write(content string, do func(*call) error) action {
-	return action{content: content, run: do}
+func write[H any, P handlers[H]](content string, do func(H) error) action {
+	return action{content: content, run: on[H, P](do)}
+}
+
+// on returns a function that calls do with the handlers of a request.
+func on[H any, P handlers[H]](do func(H) error) func(*call) error {
+	return func(c *call) error { return do(handlersOf[H, P](c)) }
 }
 
 // knows reports whether the operation has a query parameter of that name.
@@ -148,25 +153,25 @@ func sessionRoutes() []operation {
 			flag("archived", "Those that are archived."), flag("hidden", "Those that are hidden."), flag("live", "Only those in which a turn runs."),
 			text("source", "Only those of a source: a folder of another tool, or firn for our own."), text("tag", "Only those with a tag."), text("cwd", "Only those that were begun in a directory, or in which something was said there."),
 			{name: "since", kind: "date-time", what: "Only those with an entry from then on."}, {name: "until", kind: "date-time", what: "Only those whose latest entry is before then."}, flag("count", "Tells how many there are also where that takes long."), flag("state", "Tells the state of each too; a page has 100 at most then."),
-		}, paging...), action: give((*call).listSessions)},
-		{method: "POST", path: "/v1/sessions", name: "newSession", scope: wire.ScopeWrite, what: "Makes a session, or finds the one that a key points at.", idempotent: true, query: []param{idempotencyParam}, action: takeOptional((*call).newSession)},
-		{method: "GET", path: "/v1/sessions/{id}", name: "getSession", scope: wire.ScopeRead, what: "Tells all about a session. Its end is the ETag.", action: give((*call).getSession)},
-		{method: "PATCH", path: "/v1/sessions/{id}", name: "patchSession", scope: wire.ScopeWrite, what: "Changes a session's title, model and the like.", action: take((*call).patchSession)},
+		}, paging...), action: give(sessionCalls.listSessions)},
+		{method: "POST", path: "/v1/sessions", name: "newSession", scope: wire.ScopeWrite, what: "Makes a session, or finds the one that a key points at.", idempotent: true, query: []param{idempotencyParam}, action: takeOptional(sessionCalls.newSession)},
+		{method: "GET", path: "/v1/sessions/{id}", name: "getSession", scope: wire.ScopeRead, what: "Tells all about a session. Its end is the ETag.", action: give(sessionCalls.getSession)},
+		{method: "PATCH", path: "/v1/sessions/{id}", name: "patchSession", scope: wire.ScopeWrite, what: "Changes a session's title, model and the like.", action: take(sessionCalls.patchSession)},
 		{method: "DELETE", path: "/v1/sessions/{id}", name: "removeSession", scope: wire.ScopeWrite, what: "Puts a session away. No byte is removed.", query: []param{
 			text("reason", "Why."), flag("bin", "Moves its files to the bin; else it is hidden."),
-		}, action: give((*call).removeSession)},
+		}, action: give(binCalls.removeSession)},
 		{method: "GET", path: "/v1/sessions/{id}/entries", name: "listEntries", heavy: true, scope: wire.ScopeRead, what: "Lists entries of a session.", query: append([]param{
 			text("view", "All that is on disk, the branch of the head, or the window.", wire.ViewDisk, wire.ViewBranch, wire.ViewWindow),
 			count("after", "Only those after a position."), count("before", "Only those before a position."), flag("back", "Newest first."),
 			text("head", "The entry that the branch ends with; else the head."), text("as", "As a page shows them: cards instead of lines, long texts cut short. Or lines byte for byte, as text.", asHTML, asText),
-		}, paging...), action: give((*call).listEntries)},
+		}, paging...), action: give(entryCalls.listEntries)},
 		{method: "POST", path: "/v1/sessions/{id}/entries", name: "appendEntries", scope: wire.ScopeWrite, what: "Appends entries. They are durable when it answers.", idempotent: true, query: []param{
 			idempotencyParam,
 			header("If-Match", "The position, in quotes, at which the session must end; else it is a conflict that tells where it does."),
-		}, action: take((*call).appendEntries)},
-		{method: "GET", path: "/v1/sessions/{id}/tree", name: "getTree", heavy: true, scope: wire.ScopeRead, what: "Tells the shape of a session.", query: paging, action: give((*call).getTree)},
-		{method: "GET", path: "/v1/sessions/{id}/children", name: "listChildren", scope: wire.ScopeRead, what: "Lists the sessions of sub-agents that this session began, latest first, archived ones too.", action: give((*call).listChildren)},
-		{method: "GET", path: "/v1/sessions/{id}/damage", name: "getDamage", heavy: true, scope: wire.ScopeRead, what: "Lists what is damaged in a session: what cannot be read, and what is out of place. Reads all of it.", action: give((*call).getDamage)},
+		}, action: take(entryCalls.appendEntries)},
+		{method: "GET", path: "/v1/sessions/{id}/tree", name: "getTree", heavy: true, scope: wire.ScopeRead, what: "Tells the shape of a session.", query: paging, action: give(entryCalls.getTree)},
+		{method: "GET", path: "/v1/sessions/{id}/children", name: "listChildren", scope: wire.ScopeRead, what: "Lists the sessions of sub-agents that this session began, latest first, archived ones too.", action: give(sessionCalls.listChildren)},
+		{method: "GET", path: "/v1/sessions/{id}/damage", name: "getDamage", heavy: true, scope: wire.ScopeRead, what: "Lists what is damaged in a session: what cannot be read, and what is out of place. Reads all of it.", action: give(entryCalls.getDamage)},
 		{method: "GET", path: "/v1/sessions/{id}/window", name: "getWindow", heavy: true, scope: wire.ScopeRead, what: "Tells what the model is sent next, and what is left out and why.", query: []param{
 			text("as", "Adds the request as a provider would get it, such as anthropic or openai."), flag("file", "Answers with the request alone, byte for byte, as a file."),
 		}, action: windowAction()},
@@ -175,17 +180,17 @@ func sessionRoutes() []operation {
 
 func branchRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/v1/sessions/{id}/compactions", name: "listCompactions", heavy: true, scope: wire.ScopeRead, what: "Lists the compactions of a session.", action: give((*call).listCompactions)},
-		{method: "POST", path: "/v1/sessions/{id}/compactions", name: "compact", long: true, scope: wire.ScopeWrite, what: "Compacts a session; answers with the summary.", idempotent: true, query: []param{idempotencyParam}, action: takeOptional((*call).compact)},
-		{method: "DELETE", path: "/v1/sessions/{id}/compactions/{cid}", name: "undoCompaction", scope: wire.ScopeWrite, what: "Undoes a compaction.", action: give((*call).undoCompaction)},
-		{method: "POST", path: "/v1/sessions/{id}/compactions/{cid}/redo", verb: true, name: "redoCompaction", scope: wire.ScopeWrite, what: "Puts an undone compaction in force again.", action: takeOptional((*call).redoCompaction)},
-		{method: "POST", path: "/v1/sessions/{id}/fork", verb: true, name: "fork", scope: wire.ScopeWrite, what: "Makes a session that goes on from an entry of this one.", idempotent: true, query: []param{idempotencyParam}, action: takeOptional((*call).fork)},
-		{method: "POST", path: "/v1/sessions/{id}/rewind", verb: true, name: "rewind", long: true, scope: wire.ScopeWrite, what: "Moves the head to an earlier entry, or back to a later one.", action: take((*call).rewind)},
-		{method: "POST", path: "/v1/sessions/{id}/label", verb: true, name: "label", scope: wire.ScopeWrite, what: "Puts a name on an entry, or takes it away.", action: take((*call).label)},
-		{method: "POST", path: "/v1/sessions/{id}/hide", verb: true, name: "hide", scope: wire.ScopeWrite, what: "Hides an entry.", action: take((*call).hide)},
-		{method: "POST", path: "/v1/sessions/{id}/show", verb: true, name: "show", scope: wire.ScopeWrite, what: "Shows a hidden entry again.", action: take((*call).show)},
-		{method: "POST", path: "/v1/sessions/{id}/restore", verb: true, name: "restoreSession", scope: wire.ScopeWrite, what: "Takes a session out of the bin, or shows a hidden one again.", action: takeOptional((*call).restoreSession)},
-		{method: "POST", path: "/v1/sessions/{id}/purge", verb: true, name: "purge", scope: wire.ScopeAdmin, what: "Erases a session, or some of its entries, for good.", action: take((*call).purge)},
+		{method: "GET", path: "/v1/sessions/{id}/compactions", name: "listCompactions", heavy: true, scope: wire.ScopeRead, what: "Lists the compactions of a session.", action: give(compactionCalls.listCompactions)},
+		{method: "POST", path: "/v1/sessions/{id}/compactions", name: "compact", long: true, scope: wire.ScopeWrite, what: "Compacts a session; answers with the summary.", idempotent: true, query: []param{idempotencyParam}, action: takeOptional(compactionCalls.compact)},
+		{method: "DELETE", path: "/v1/sessions/{id}/compactions/{cid}", name: "undoCompaction", scope: wire.ScopeWrite, what: "Undoes a compaction.", action: give(compactionCalls.undoCompaction)},
+		{method: "POST", path: "/v1/sessions/{id}/compactions/{cid}/redo", verb: true, name: "redoCompaction", scope: wire.ScopeWrite, what: "Puts an undone compaction in force again.", action: takeOptional(compactionCalls.redoCompaction)},
+		{method: "POST", path: "/v1/sessions/{id}/fork", verb: true, name: "fork", scope: wire.ScopeWrite, what: "Makes a session that goes on from an entry of this one.", idempotent: true, query: []param{idempotencyParam}, action: takeOptional(branchCalls.fork)},
+		{method: "POST", path: "/v1/sessions/{id}/rewind", verb: true, name: "rewind", long: true, scope: wire.ScopeWrite, what: "Moves the head to an earlier entry, or back to a later one.", action: take(branchCalls.rewind)},
+		{method: "POST", path: "/v1/sessions/{id}/label", verb: true, name: "label", scope: wire.ScopeWrite, what: "Puts a name on an entry, or takes it away.", action: take(branchCalls.label)},
+		{method: "POST", path: "/v1/sessions/{id}/hide", verb: true, name: "hide", scope: wire.ScopeWrite, what: "Hides an entry.", action: take(branchCalls.hide)},
+		{method: "POST", path: "/v1/sessions/{id}/show", verb: true, name: "show", scope: wire.ScopeWrite, what: "Shows a hidden entry again.", action: take(branchCalls.show)},
+		{method: "POST", path: "/v1/sessions/{id}/restore", verb: true, name: "restoreSession", scope: wire.ScopeWrite, what: "Takes a session out of the bin, or shows a hidden one again.", action: takeOptional(binCalls.restoreSession)},
+		{method: "POST", path: "/v1/sessions/{id}/purge", verb: true, name: "purge", scope: wire.ScopeAdmin, what: "Erases a session, or some of its entries, for good.", action: take(binCalls.purge)},
 	}
 }
 
@@ -193,61 +198,61 @@ func turnRoutes() []operation {
 	named := header("Idempotency-Key", "Names the message: sending it twice is saying it once.")
 	return []operation{
 		{method: "POST", path: "/v1/sessions/{id}/turns", name: "turn", long: true, scope: wire.ScopeWrite, what: "Says something and answers with the answer, or, if text/event-stream is asked for, with what happens until it is there.",
-			query: []param{named}, action: action{in: reflect.TypeFor[wire.Turn](), out: reflect.TypeFor[wire.Answer](), also: true, optional: true, run: (*call).turn}},
-		{method: "POST", path: "/v1/sessions/{id}/kill", verb: true, name: "kill", scope: wire.ScopeWrite, what: "Stops the turn that runs and clears the queue.", action: takeOptional((*call).kill)},
+			query: []param{named}, action: action{in: reflect.TypeFor[wire.Turn](), out: reflect.TypeFor[wire.Answer](), also: true, optional: true, run: on(turnCalls.turn)}},
+		{method: "POST", path: "/v1/sessions/{id}/kill", verb: true, name: "kill", scope: wire.ScopeWrite, what: "Stops the turn that runs and clears the queue.", action: takeOptional(turnCalls.kill)},
 		{method: "GET", path: "/v1/sessions/{id}/events", name: "sessionEvents", heavy: true, scope: wire.ScopeRead, what: "Tells what happens in a session: first what is in the log, then what comes. The id of an event is a position.", query: []param{
 			text("as", "As a page shows it: cards for entries, and HTML that grows for an answer.", asHTML),
 			count("after", "Begins after a position."), header("Last-Event-ID", "Begins after a position; counts more than the parameter."),
-		}, action: write(typeStream, (*call).sessionEvents)},
-		{method: "GET", path: "/v1/events", name: "allEvents", scope: wire.ScopeRead, what: "Tells what happens in all sessions, from now on.", action: write(typeStream, (*call).allEvents)},
-		{method: "POST", path: "/v1/inbound", name: "inbound", long: true, scope: wire.ScopeWrite, what: "Takes in a message from outside and routes it. It is durable when it answers.", query: []param{named}, action: take((*call).inbound)},
+		}, action: write(typeStream, eventCalls.sessionEvents)},
+		{method: "GET", path: "/v1/events", name: "allEvents", scope: wire.ScopeRead, what: "Tells what happens in all sessions, from now on.", action: write(typeStream, eventCalls.allEvents)},
+		{method: "POST", path: "/v1/inbound", name: "inbound", long: true, scope: wire.ScopeWrite, what: "Takes in a message from outside and routes it. It is durable when it answers.", query: []param{named}, action: take(turnCalls.inbound)},
 	}
 }
 
 func keyRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/v1/keys", name: "listKeys", scope: wire.ScopeRead, what: "Lists keys and where they point, those used last first.", query: append([]param{text("agent", "Only those of an agent."), text("text", "Only those that contain this.")}, paging...), action: give((*call).listKeys)},
-		{method: "GET", path: "/v1/keys/{key}", name: "getKey", scope: wire.ScopeRead, what: "Tells where a key points, and every session it had.", action: give((*call).getKey)},
-		{method: "PUT", path: "/v1/keys/{key}", name: "pointKey", scope: wire.ScopeWrite, what: "Points a key at a session.", action: take((*call).pointKey)},
-		{method: "DELETE", path: "/v1/keys/{key}", name: "removeKey", scope: wire.ScopeWrite, what: "Makes a key point nowhere. Its sessions stay.", action: give((*call).removeKey)},
-		{method: "POST", path: "/v1/keys/{key}/reset", name: "resetKey", scope: wire.ScopeWrite, what: "Begins a new session for a key.", action: takeOptional((*call).resetKey)},
-		{method: "POST", path: "/v1/keys/{key}/continue-previous", name: "continuePrevious", scope: wire.ScopeWrite, what: "Undoes a reset: the key points at the session it had before.", action: takeOptional((*call).continuePrevious)},
+		{method: "GET", path: "/v1/keys", name: "listKeys", scope: wire.ScopeRead, what: "Lists keys and where they point, those used last first.", query: append([]param{text("agent", "Only those of an agent."), text("text", "Only those that contain this.")}, paging...), action: give(keyCalls.listKeys)},
+		{method: "GET", path: "/v1/keys/{key}", name: "getKey", scope: wire.ScopeRead, what: "Tells where a key points, and every session it had.", action: give(keyCalls.getKey)},
+		{method: "PUT", path: "/v1/keys/{key}", name: "pointKey", scope: wire.ScopeWrite, what: "Points a key at a session.", action: take(keyCalls.pointKey)},
+		{method: "DELETE", path: "/v1/keys/{key}", name: "removeKey", scope: wire.ScopeWrite, what: "Makes a key point nowhere. Its sessions stay.", action: give(keyCalls.removeKey)},
+		{method: "POST", path: "/v1/keys/{key}/reset", name: "resetKey", scope: wire.ScopeWrite, what: "Begins a new session for a key.", action: takeOptional(keyCalls.resetKey)},
+		{method: "POST", path: "/v1/keys/{key}/continue-previous", name: "continuePrevious", scope: wire.ScopeWrite, what: "Undoes a reset: the key points at the session it had before.", action: takeOptional(keyCalls.continuePrevious)},
 	}
 }
 
 func statusRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/v1/running", name: "listRunning", scope: wire.ScopeRead, what: "Lists the sessions in which a turn runs.", action: give((*call).listRunning)},
+		{method: "GET", path: "/v1/running", name: "listRunning", scope: wire.ScopeRead, what: "Lists the sessions in which a turn runs.", action: give(statusCalls.listRunning)},
 		{method: "GET", path: "/v1/usage", name: "usage", scope: wire.ScopeRead, what: "Tells what was used.", query: []param{
 			text("by", "What a row is; else a day.", "day", "model", "agent", "session"), text("and", "A second thing that rows differ in.", "day", "model", "agent", "session"),
 			{name: "since", kind: "date-time", what: "Only from then on."}, text("format", "How it is told; else as JSON.", "json", "csv"),
 		}, action: usageAction()},
-		{method: "GET", path: "/v1/status", name: "status", scope: wire.ScopeRead, what: "Tells how the gateway is.", action: give((*call).status)},
-		{method: "GET", path: "/v1/agents", name: "listAgents", scope: wire.ScopeRead, what: "Lists the agents.", action: give((*call).listAgents)},
-		{method: "GET", path: "/v1/models", name: "listModels", scope: wire.ScopeRead, what: "Lists the models that can be chosen, as we do and as OpenAI does; there the agents are among them.", action: give((*call).listModels)},
-		{method: "GET", path: "/v1/models/{model}", name: "getModel", scope: wire.ScopeRead, what: "Tells of a model or an agent as OpenAI does.", encodeProblem: openAIProblem, action: give((*call).getModel)},
+		{method: "GET", path: "/v1/status", name: "status", scope: wire.ScopeRead, what: "Tells how the gateway is.", action: give(statusCalls.status)},
+		{method: "GET", path: "/v1/agents", name: "listAgents", scope: wire.ScopeRead, what: "Lists the agents.", action: give(statusCalls.listAgents)},
+		{method: "GET", path: "/v1/models", name: "listModels", scope: wire.ScopeRead, what: "Lists the models that can be chosen, as we do and as OpenAI does; there the agents are among them.", action: give(statusCalls.listModels)},
+		{method: "GET", path: "/v1/models/{model}", name: "getModel", scope: wire.ScopeRead, what: "Tells of a model or an agent as OpenAI does.", encodeProblem: openAIProblem, action: give(statusCalls.getModel)},
 	}
 }
 
 func workRoutes() []operation {
-	hook := give((*call).hook)
+	hook := give(workCalls.hook)
 	hook.anything = true
 	return []operation{
 		{method: "POST", path: "/v1/hooks/{hook}", name: "callHook", scope: wire.ScopeHook, what: "Tells an agent what another program sent, by the template of a hook. The token must be the one that the hook names; who signs the body as the hook says needs none.", query: []param{
 			header("Idempotency-Key", "Names the call: it is taken once."),
 		}, action: hook},
-		{method: "GET", path: "/v1/jobs", name: "listJobs", scope: wire.ScopeRead, what: "Lists jobs that run at certain times.", action: give((*call).listJobs)},
-		{method: "POST", path: "/v1/jobs/{job}/run", name: "runJob", scope: wire.ScopeWrite, what: "Runs a job now. The run has begun when it answers.", action: takeOptional((*call).runJob)},
-		{method: "POST", path: "/v1/maintenance", name: "maintain", scope: wire.ScopeAdmin, what: "Clears away what the settings ask for, or tells what that would be.", action: takeOptional((*call).maintain)},
+		{method: "GET", path: "/v1/jobs", name: "listJobs", scope: wire.ScopeRead, what: "Lists jobs that run at certain times.", action: give(workCalls.listJobs)},
+		{method: "POST", path: "/v1/jobs/{job}/run", name: "runJob", scope: wire.ScopeWrite, what: "Runs a job now. The run has begun when it answers.", action: takeOptional(workCalls.runJob)},
+		{method: "POST", path: "/v1/maintenance", name: "maintain", scope: wire.ScopeAdmin, what: "Clears away what the settings ask for, or tells what that would be.", action: takeOptional(workCalls.maintain)},
 	}
 }
 
 func exchangeRoutes() []operation {
-	bring := give((*call).importSession)
+	bring := give(exchangeCalls.importSession)
 	bring.anything = true
-	take := action{content: typeLines, run: (*call).export}
+	take := action{content: typeLines, run: on(exchangeCalls.export)}
 	return []operation{
-		{method: "GET", path: "/v1/formats", name: "listFormats", scope: wire.ScopeRead, what: "Lists the formats that sessions can be read from and written to, and what each cannot say.", action: give((*call).listFormats)},
+		{method: "GET", path: "/v1/formats", name: "listFormats", scope: wire.ScopeRead, what: "Lists the formats that sessions can be read from and written to, and what each cannot say.", action: give(exchangeCalls.listFormats)},
 		{method: "POST", path: "/v1/import", name: "importSession", long: true, scope: wire.ScopeWrite, what: "Keeps a transcript of any format, which is the body, as a session. What is there already is not added again.", query: []param{
 			text("from", "The format; else it is told from the first lines."), text("id", "What the session is called; else the id that it has."),
 			text("agent", "Whose session it becomes."), text("title", "Used if it has no title."), text("name", "The name of the file it came from."),
@@ -260,18 +265,18 @@ func exchangeRoutes() []operation {
 
 func tokenRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/v1/tokens", name: "listTokens", scope: wire.ScopeAdmin, what: "Lists tokens, without their secrets.", action: give((*call).listTokens)},
-		{method: "POST", path: "/v1/tokens", name: "createToken", scope: wire.ScopeAdmin, what: "Makes a token. Its secret is told this once.", action: take((*call).createToken)},
-		{method: "DELETE", path: "/v1/tokens/{token}", name: "revokeToken", scope: wire.ScopeAdmin, what: "Takes a token back.", action: give((*call).revokeToken)},
+		{method: "GET", path: "/v1/tokens", name: "listTokens", scope: wire.ScopeAdmin, what: "Lists tokens, without their secrets.", action: give(tokenCalls.listTokens)},
+		{method: "POST", path: "/v1/tokens", name: "createToken", scope: wire.ScopeAdmin, what: "Makes a token. Its secret is told this once.", action: take(tokenCalls.createToken)},
+		{method: "DELETE", path: "/v1/tokens/{token}", name: "revokeToken", scope: wire.ScopeAdmin, what: "Takes a token back.", action: give(tokenCalls.revokeToken)},
 	}
 }
 
 func healthRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/healthz", name: "health", what: "Says that the gateway is alive.", action: give((*call).health)},
-		{method: "GET", path: "/readyz", name: "readiness", what: "Says whether the gateway can do its work.", action: give((*call).readiness)},
-		{method: "GET", path: "/metrics", name: "metrics", scope: wire.ScopeRead, what: "Tells numbers in Prometheus' text format.", action: write(typeMetrics, (*call).metrics)},
-		{method: "GET", path: "/openapi.json", name: "openapi", what: "Describes this interface.", action: write("application/json", (*call).openapi)},
+		{method: "GET", path: "/healthz", name: "health", what: "Says that the gateway is alive.", action: give(healthCalls.health)},
+		{method: "GET", path: "/readyz", name: "readiness", what: "Says whether the gateway can do its work.", action: give(healthCalls.readiness)},
+		{method: "GET", path: "/metrics", name: "metrics", scope: wire.ScopeRead, what: "Tells numbers in Prometheus' text format.", action: write(typeMetrics, healthCalls.metrics)},
+		{method: "GET", path: "/openapi.json", name: "openapi", what: "Describes this interface.", action: write("application/json", healthCalls.openapi)},
 	}
 }
 
@@ -350,7 +355,7 @@ func (c *call) do() error {
 		return err
 	}
 	defer func() { c.reserved.release() }()
-	leave, done, err := c.ensureOwned()
+	leave, done, err := newForwarding(c).ensureOwned()
 	if done || err != nil {
 		return err
 	}

@@ -2,21 +2,12 @@ package api
 
 import (
 	"cmp"
-	"context"
 
 	"firn.dev/internal/base/route"
 	"firn.dev/internal/find/search"
 	"firn.dev/internal/gateway"
 	"firn.dev/wire"
 )
-
-// searchAPI searches sessions and maintains the index.
-type searchAPI interface {
-	Search(ctx context.Context, q wire.SearchQuery, owners gateway.Owners) (wire.Found, error)
-	IndexState(ctx context.Context) (wire.IndexState, error)
-	Reindex(ctx context.Context) (wire.IndexState, error)
-	CheckIndex(ctx context.Context) (wire.IndexReport, error)
-}
 
 func searchRoutes() []operation {
 	return []operation{
@@ -27,10 +18,10 @@ func searchRoutes() []operation {
 			text("session", "Only a session, by its id or the beginning of it."), text("since", "A day, a time, or how long ago: 2026-11-01, 7d, 12h."), text("until", "The same, for the end."),
 			text("in", "Where to look: in what was said, in what tools put out, or both.", string(search.InTalk), string(search.InTools), string(search.InAll)),
 			count("before", "How many items before a hit are told; 4 if not given."), count("after", "How many after it. With the hit there are 16 at most."),
-		}, count("limit", "How many hits at most; 20 if not given, up to 100."), text("cursor", "Goes on from an earlier answer.")), action: give((*call).search)},
-		{method: "GET", path: "/v1/index", name: "indexState", scope: wire.ScopeRead, what: "Tells how far the index of words is.", action: give((*call).indexState)},
-		{method: "POST", path: "/v1/index/rebuild", name: "reindex", scope: wire.ScopeAdmin, what: "Begins to build the indexes anew. Those there are can be used meanwhile.", action: takeOptional((*call).reindex)},
-		{method: "POST", path: "/v1/index/check", name: "checkIndex", long: true, scope: wire.ScopeAdmin, what: "Compares the indexes with all sessions.", action: takeOptional((*call).checkIndex)},
+		}, count("limit", "How many hits at most; 20 if not given, up to 100."), text("cursor", "Goes on from an earlier answer.")), action: give(searchCalls.search)},
+		{method: "GET", path: "/v1/index", name: "indexState", scope: wire.ScopeRead, what: "Tells how far the index of words is.", action: give(searchCalls.indexState)},
+		{method: "POST", path: "/v1/index/rebuild", name: "reindex", scope: wire.ScopeAdmin, what: "Begins to build the indexes anew. Those there are can be used meanwhile.", action: takeOptional(searchCalls.reindex)},
+		{method: "POST", path: "/v1/index/check", name: "checkIndex", long: true, scope: wire.ScopeAdmin, what: "Compares the indexes with all sessions.", action: takeOptional(searchCalls.checkIndex)},
 	}
 }
 
@@ -42,7 +33,7 @@ func roleNames() []string {
 	return names
 }
 
-func (c *call) search() (wire.Found, error) {
+func (c searchCalls) search() (wire.Found, error) {
 	q := &c.query
 	want := wire.SearchQuery{
 		Query: q.text("q"), Role: q.text("role"), Tool: q.text("tool"), Agent: q.text("agent"), Key: q.text("key"), Source: q.text("source"),
@@ -62,7 +53,7 @@ func (c *call) search() (wire.Found, error) {
 	if c.who.bound() {
 		owners = gateway.Owners{Agents: c.who.agents, May: func(agent, key string) bool { return c.who.may(cmp.Or(agent, route.AgentOf(key)), key) }}
 	}
-	found, err := c.h.gateway.Search(c.r.Context(), want, owners)
+	found, err := c.gateway.Search(c.r.Context(), want, owners)
 	if found.Index != nil {
 		state := c.boundIndex(*found.Index)
 		found.Index = &state
@@ -70,21 +61,21 @@ func (c *call) search() (wire.Found, error) {
 	return found, err
 }
 
-func (c *call) indexState() (wire.IndexState, error) {
-	state, err := c.h.gateway.IndexState(c.r.Context())
+func (c searchCalls) indexState() (wire.IndexState, error) {
+	state, err := c.gateway.IndexState(c.r.Context())
 	return c.boundIndex(state), err
 }
 
 // boundIndex removes the numbers about all sessions from the index state for bound callers.
-func (c *call) boundIndex(s wire.IndexState) wire.IndexState {
+func (c searchCalls) boundIndex(s wire.IndexState) wire.IndexState {
 	if c.who.bound() {
 		s = wire.IndexState{Building: s.Building, Rebuilding: s.Rebuilding}
 	}
 	return s
 }
 
-func (c *call) reindex(none) (wire.IndexState, error) { return c.h.gateway.Reindex(c.r.Context()) }
+func (c searchCalls) reindex(none) (wire.IndexState, error) { return c.gateway.Reindex(c.r.Context()) }
 
-func (c *call) checkIndex(none) (wire.IndexReport, error) {
-	return c.h.gateway.CheckIndex(c.r.Context())
+func (c searchCalls) checkIndex(none) (wire.IndexReport, error) {
+	return c.gateway.CheckIndex(c.r.Context())
 }

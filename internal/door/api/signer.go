@@ -27,7 +27,7 @@ func (c *call) authenticateSignature(refused error) (identity, error) {
 		return identity{}, refused // a token, if sent, must be valid
 	}
 	name := c.r.PathValue("hook")
-	signature := c.h.gateway.HookSignature(name)
+	signature := c.h.services.Signatures.HookSignature(name)
 	if signature == nil {
 		return identity{}, unsigned()
 	}

@@ -2,10 +2,8 @@ package api
 
 import (
 	"bufio"
-	"context"
 	"encoding/json"
 	"io"
-	"iter"
 	"net/http"
 	"time"
 
@@ -13,28 +11,22 @@ import (
 	"firn.dev/wire"
 )
 
-// storedAPI reads all sessions in the form they are stored in.
-type storedAPI interface {
-	Stored(ctx context.Context) iter.Seq2[wire.StoreLine, error]
-	WriteLines(ctx context.Context, id firn.ID, w io.Writer) error
-}
-
 func storedRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/v1/store", name: "listStored", scope: wire.ScopeAdmin, what: "Lists all that the store holds, one JSON object a line: every session, also those in the bin and the receipts of those that were purged, and then every key.", action: write(typeLines, (*call).listStored)},
-		{method: "GET", path: "/v1/store/{session}", name: "readStored", scope: wire.ScopeAdmin, what: "Answers with the lines of a session byte for byte as the store holds them, also of one in the bin.", action: write(typeLines, (*call).readStored)},
+		{method: "GET", path: "/v1/store", name: "listStored", scope: wire.ScopeAdmin, what: "Lists all that the store holds, one JSON object a line: every session, also those in the bin and the receipts of those that were purged, and then every key.", action: write(typeLines, storedCalls.listStored)},
+		{method: "GET", path: "/v1/store/{session}", name: "readStored", scope: wire.ScopeAdmin, what: "Answers with the lines of a session byte for byte as the store holds them, also of one in the bin.", action: write(typeLines, storedCalls.readStored)},
 	}
 }
 
 // listStored streams the contents of the store.
-func (c *call) listStored() error {
+func (c storedCalls) listStored() error {
 	if c.who.bound() {
 		return boundTo("all that the store holds")
 	}
 	return c.lines(func(w io.Writer) error {
 		encoder := json.NewEncoder(w)
 		encoder.SetEscapeHTML(false)
-		for line, err := range c.h.gateway.Stored(c.r.Context()) {
+		for line, err := range c.gateway.Stored(c.r.Context()) {
 			if err != nil {
 				return err
 			}
@@ -47,12 +39,12 @@ func (c *call) listStored() error {
 }
 
 // readStored streams the lines of a session.
-func (c *call) readStored() error {
+func (c storedCalls) readStored() error {
 	if c.who.bound() {
 		return boundTo("all that the store holds")
 	}
 	return c.lines(func(w io.Writer) error {
-		return c.h.gateway.WriteLines(c.r.Context(), firn.ID(c.r.PathValue("session")), w)
+		return c.gateway.WriteLines(c.r.Context(), firn.ID(c.r.PathValue("session")), w)
 	})
 }
 
@@ -62,8 +54,8 @@ const linesBuffer = 64 << 10
 // lines streams lines as they are written. An error before the first write is returned.
 // After that the connection is aborted, so that no client takes a partial response for a
 // complete one.
-func (c *call) lines(produce func(io.Writer) error) error {
-	out := &lineStream{c: c}
+func (c storedCalls) lines(produce func(io.Writer) error) error {
+	out := &lineStream{c: c.call}
 	buffered := bufio.NewWriterSize(out, linesBuffer)
 	err := produce(buffered)
 	if err == nil {

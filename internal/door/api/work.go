@@ -12,9 +12,9 @@ import (
 
 // hook handles a call of a hook. It requires the hook's token, a valid signature, or an
 // admin token. For other tokens the hook appears not to exist.
-func (c *call) hook() (wire.Routed, error) {
+func (c workCalls) hook() (wire.Routed, error) {
 	name := c.r.PathValue("hook")
-	token, err := c.h.gateway.HookToken(name)
+	token, err := c.gateway.HookToken(name)
 	theirs := c.who.hook != "" && c.who.hook == name || c.who.hook == "" && token != "" && token == c.who.name
 	if err == nil && !theirs && c.who.scope != wire.ScopeAdmin {
 		c.h.config.Metrics.Refused("hook")
@@ -29,7 +29,7 @@ func (c *call) hook() (wire.Routed, error) {
 	}
 	head := c.r.Header.Clone()
 	head.Del("Authorization") // the credential is not passed on
-	return c.h.gateway.Hook(c.r.Context(), name, body, textproto.MIMEHeader(head))
+	return c.gateway.Hook(c.r.Context(), name, body, textproto.MIMEHeader(head))
 }
 
 // readBody reads a body of any type, limited in size and time.
@@ -51,15 +51,15 @@ func (c *call) readBodyUpTo(most int64, patience time.Duration) ([]byte, error) 
 	return body, nil
 }
 
-func (c *call) listJobs() (wire.Page[wire.Job], error) {
-	all, err := c.h.gateway.Jobs(c.r.Context())
+func (c workCalls) listJobs() (wire.Page[wire.Job], error) {
+	all, err := c.gateway.Jobs(c.r.Context())
 	if err != nil {
 		return wire.Page[wire.Job]{}, err
 	}
 	return pageOf(slices.DeleteFunc(all, func(j wire.Job) bool { return !c.who.may(j.Agent, j.Key) })), nil
 }
 
-func (c *call) runJob(none) (wire.Routed, error) {
+func (c workCalls) runJob(none) (wire.Routed, error) {
 	id := c.r.PathValue("job")
 	if c.who.bound() {
 		theirs, err := c.listJobs()
@@ -70,11 +70,11 @@ func (c *call) runJob(none) (wire.Routed, error) {
 			return wire.Routed{}, &wire.Problem{Kind: wire.NotFound, Message: "there is no such job"}
 		}
 	}
-	return c.h.gateway.RunJob(c.r.Context(), id)
+	return c.gateway.RunJob(c.r.Context(), id)
 }
 
-func (c *call) maintain(m wire.Maintain) (wire.Maintenance, error) {
-	report, err := c.h.gateway.MaintainNow(c.r.Context(), m.Enforce)
+func (c workCalls) maintain(m wire.Maintain) (wire.Maintenance, error) {
+	report, err := c.gateway.MaintainNow(c.r.Context(), m.Enforce)
 	if err != nil {
 		return wire.Maintenance{}, err
 	}
