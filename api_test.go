@@ -146,7 +146,7 @@ func apiPage(doc apiDoc) (page string, left []string) {
 		}
 	}
 	b.WriteString("\n## Problems\n\nEvery operation may answer with a status of 400 or more and a [Failure](#failure). Its `kind` is one of\n")
-	b.WriteString(codeList(doc.Components.Schemas["Problem"].Properties["kind"].Enum) + ";\n[protocol.md](protocol.md#problems) tells what each means.\n\n## Types\n")
+	b.WriteString(codeList(doc.Components.Schemas["Problem"].Properties["kind"].Enum) + ";\n[protocol.md](protocol.md#errors) tells what each means.\n\n## Types\n")
 	for _, name := range slices.Sorted(maps.Keys(doc.Components.Schemas)) {
 		writeSchema(&b, name, doc.Components.Schemas[name])
 	}
