@@ -14,10 +14,10 @@ import (
 // with the gateway.
 
 // apiPreface is the start of the page.
-const apiPreface = "# The API\n\n" +
-	"This page is written by a test from [openapi.json](openapi.json), which a gateway also serves at\n`/openapi.json`. What it all means, with examples that are run, is in [protocol.md](protocol.md).\n\n" +
-	"The lines to try go to the socket of the home, where no token is needed. Over TCP it is\n`curl -H \"Authorization: Bearer $FIRN_TOKEN\" http://127.0.0.1:7766/…` instead. Whoever has a scope may\ndo what those before it may: `hook`, `read`, `write`, `admin`.\n\n" +
-	"Bodies are JSON. Lists come in pages: `cursor` of an answer asks for the next one. Keys in a path\nare spelt as in any address: `agent:main:main` needs no escaping, a slash does.\n"
+const apiPreface = "# API reference\n\n" +
+	"Every operation and type of the gateway's HTTP API. [protocol.md](protocol.md) explains them with\nexamples. A test generates this page from [openapi.json](openapi.json), which a gateway also serves\nat `/openapi.json`.\n\n" +
+	"The examples use the home's socket, which needs no token. Over TCP, use\n`curl -H \"Authorization: Bearer $FIRN_TOKEN\" http://127.0.0.1:7766/…`. Each scope includes those\nbefore it: `hook`, `read`, `write`, `admin`.\n\n" +
+	"Bodies are JSON. Lists are paged: pass the `cursor` of a response to get the next page. Keys in a path\nare URL-encoded: `agent:main:main` needs no escaping, a slash does.\n"
 
 // apiGroups are the chapters, and which first words of addresses belong to them.
 var apiGroups = []struct {
@@ -27,12 +27,12 @@ var apiGroups = []struct {
 	{"Sessions", []string{"sessions", "bin"}},
 	{"Events", []string{"events", "running"}},
 	{"Keys and messages from outside", []string{"keys", "inbound", "hooks"}},
-	{"Find and remember", []string{"search", "index", "tags", "memory"}},
+	{"Search and memory", []string{"search", "index", "tags", "memory"}},
 	{"Agents and models", []string{"agents", "models"}},
 	{"Other tools", []string{"formats", "import", "sources"}},
-	{"As OpenAI's API", []string{"chat", "responses", "conversations"}},
-	{"Who may", []string{"tokens", "me", "logins", "login", "logout"}},
-	{"The gateway", []string{"status", "ops", "usage", "jobs", "maintenance", "verify", "store", "health"}},
+	{"OpenAI-compatible API", []string{"chat", "responses", "conversations"}},
+	{"Authentication", []string{"tokens", "me", "logins", "login", "logout"}},
+	{"Gateway", []string{"status", "ops", "usage", "jobs", "maintenance", "verify", "store", "health"}},
 }
 
 // apiWords stand for what an address names.
@@ -145,8 +145,8 @@ func apiPage(doc apiDoc) (page string, left []string) {
 			}
 		}
 	}
-	b.WriteString("\n## Problems\n\nEvery operation may answer with a status of 400 or more and a [Failure](#failure). Its `kind` is one of\n")
-	b.WriteString(codeList(doc.Components.Schemas["Problem"].Properties["kind"].Enum) + ";\n[protocol.md](protocol.md#errors) tells what each means.\n\n## Types\n")
+	b.WriteString("\n## Errors\n\nEvery operation can respond with a status of 400 or more and a [Failure](#failure). Its `kind` is one of\n")
+	b.WriteString(codeList(doc.Components.Schemas["Problem"].Properties["kind"].Enum) + ";\nsee [protocol.md](protocol.md#errors).\n\n## Types\n")
 	for _, name := range slices.Sorted(maps.Keys(doc.Components.Schemas)) {
 		writeSchema(&b, name, doc.Components.Schemas[name])
 	}
@@ -156,16 +156,16 @@ func apiPage(doc apiDoc) (page string, left []string) {
 func writeOperation(b *strings.Builder, method, path string, op apiOperation) {
 	fmt.Fprintf(b, "\n### %s %s\n\n%s", method, path, op.Summary)
 	if op.Scope != "" {
-		fmt.Fprintf(b, " Needs `%s`.", op.Scope)
+		fmt.Fprintf(b, " Scope: `%s`.", op.Scope)
 	} else {
-		b.WriteString(" Needs no token.")
+		b.WriteString(" No token needed.")
 	}
 	if op.Alias != "" {
 		fmt.Fprintf(b, " Also `%s`.", op.Alias)
 	}
 	b.WriteString("\n\n")
 	if len(op.Parameters) > 0 {
-		b.WriteString("| | | |\n|---|---|---|\n")
+		b.WriteString("| Parameter | Type | Description |\n|---|---|---|\n")
 	}
 	for _, p := range op.Parameters {
 		kind := p.Schema.text()
@@ -183,15 +183,15 @@ func writeOperation(b *strings.Builder, method, path string, op apiOperation) {
 			sends = append(sends, bodyText(kind, op.RequestBody.Content[kind].Schema))
 		}
 		if !op.RequestBody.Required {
-			sends[0] += ", or nothing"
+			sends[0] += " (optional)"
 		}
-		fmt.Fprintf(b, "Takes %s. ", strings.Join(sends, " or "))
+		fmt.Fprintf(b, "Request: %s. ", strings.Join(sends, " or "))
 	}
 	var gives []string
 	for _, kind := range slices.Sorted(maps.Keys(op.Responses["200"].Content)) {
 		gives = append(gives, bodyText(kind, op.Responses["200"].Content[kind].Schema))
 	}
-	fmt.Fprintf(b, "Answers with %s.\n\n```sh\n%s\n```\n", strings.Join(gives, ", or "), curlLine(method, path, op))
+	fmt.Fprintf(b, "Response: %s.\n\n```sh\n%s\n```\n", strings.Join(gives, ", or "), curlLine(method, path, op))
 }
 
 // bodyText describes a body: one of our types, or a content type.
@@ -202,7 +202,7 @@ func bodyText(kind string, s apiSchema) string {
 	case kind == "application/json" && s.Ref != "":
 		return s.text()
 	case kind == "*/*":
-		return "a body of its own kind"
+		return "any content type"
 	}
 	return "`" + kind + "`"
 }
@@ -249,16 +249,16 @@ func curlLine(method, path string, op apiOperation) string {
 func writeSchema(b *strings.Builder, name string, s apiSchema) {
 	fmt.Fprintf(b, "\n### %s\n", name)
 	if len(s.Properties) == 0 {
-		fmt.Fprintf(b, "\nIt is %s.\n", s.text())
+		fmt.Fprintf(b, "\nType: %s.\n", s.text())
 		return
 	}
-	b.WriteString("\n| | | |\n|---|---|---|\n")
+	b.WriteString("\n| Member | Type | Required |\n|---|---|---|\n")
 	for _, member := range slices.Sorted(maps.Keys(s.Properties)) {
-		always := ""
+		required := ""
 		if slices.Contains(s.Required, member) {
-			always = "always"
+			required = "yes"
 		}
-		fmt.Fprintf(b, "| `%s` | %s | %s |\n", member, s.Properties[member].text(), always)
+		fmt.Fprintf(b, "| `%s` | %s | %s |\n", member, s.Properties[member].text(), required)
 	}
 }
 
@@ -273,7 +273,7 @@ func (s apiSchema) text() string {
 	case s.Items != nil:
 		return "list of " + s.Items.text()
 	case s.AdditionalProperties != nil:
-		return "by name, " + s.AdditionalProperties.text()
+		return "map of " + s.AdditionalProperties.text()
 	case s.Format == "date-time":
 		return "time"
 	}

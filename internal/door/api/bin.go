@@ -8,8 +8,8 @@ import (
 
 func binRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/v1/bin", name: "listBin", scope: wire.ScopeRead, what: "Lists the sessions in the bin, the one removed last first.", query: []param{count("limit", "How many at most; else all.")}, action: give(binCalls.listBin)},
-		{method: "POST", path: "/v1/bin/empty", name: "emptyBin", scope: wire.ScopeAdmin, what: "Erases sessions in the bin for good: those that are named, or all.", action: take(binCalls.emptyBin)},
+		{method: "GET", path: "/v1/bin", name: "listBin", scope: wire.ScopeRead, what: "Lists sessions in the trash, most recently removed first.", query: []param{count("limit", "Maximum number of results; default all.")}, action: give(binCalls.listBin)},
+		{method: "POST", path: "/v1/bin/empty", name: "emptyBin", scope: wire.ScopeAdmin, what: "Permanently erases sessions in the trash: the given ones, or all.", action: take(binCalls.emptyBin)},
 	}
 }
 

@@ -25,13 +25,13 @@ import (
 // docs/decisions/0022-a-cookie-is-a-token.md.
 
 func browserRoutes() []operation {
-	word := header(token.PageHeader, "The word "+token.PageWord+": foreign pages cannot send it.")
+	word := header(token.PageHeader, "Must be "+token.PageWord+". Other sites' pages cannot send this header.")
 	login := action{in: reflect.TypeFor[wire.Login](), out: reflect.TypeFor[wire.Me](), run: on(browserCalls.login)}
 	return []operation{
-		{method: "POST", path: "/v1/logins", name: "orderLogin", scope: wire.ScopeRead, what: "Makes a code that lets a browser in once, to do no more than who asks. The address to open is told with it.", action: takeOptional(browserCalls.orderLogin)},
-		{method: "POST", path: "/v1/login", name: "login", login: true, what: "Lets a browser in, by a code or by a token. The answer sets a cookie.", query: []param{word}, action: login},
-		{method: "POST", path: "/v1/logout", name: "logout", login: true, what: "Ends the token of a browser and takes its cookie away. What was accepted from it is still answered.", query: []param{word}, action: takeOptional(browserCalls.logout)},
-		{method: "GET", path: "/v1/me", name: "me", scope: wire.ScopeHook, what: "Tells who asks, and what they may do.", action: give(browserCalls.me)},
+		{method: "POST", path: "/v1/logins", name: "orderLogin", scope: wire.ScopeRead, what: "Creates a single-use login code for a browser, with at most the caller's permissions, and the URL to open.", action: takeOptional(browserCalls.orderLogin)},
+		{method: "POST", path: "/v1/login", name: "login", login: true, what: "Logs a browser in with a login code or a token. Sets a cookie.", query: []param{word}, action: login},
+		{method: "POST", path: "/v1/logout", name: "logout", login: true, what: "Logs a browser out: ends its token and deletes its cookie. Accepted messages are still answered.", query: []param{word}, action: takeOptional(browserCalls.logout)},
+		{method: "GET", path: "/v1/me", name: "me", scope: wire.ScopeHook, what: "Returns the caller's identity and permissions.", action: give(browserCalls.me)},
 	}
 }
 

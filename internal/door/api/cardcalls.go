@@ -16,10 +16,10 @@ const asHTML = "html"
 
 func cardRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/v1/sessions/{id}/entries/{entry}", name: "getEntry", heavy: true, scope: wire.ScopeRead, what: "Tells one entry, whole. It is named by its id or the beginning of it, a label, HEAD, HEAD~n or #n.", query: []param{
-			text("as", "As a page shows it.", asHTML),
+		{method: "GET", path: "/v1/sessions/{id}/entries/{entry}", name: "getEntry", heavy: true, scope: wire.ScopeRead, what: "Returns one complete entry.", query: []param{
+			text("as", "html: as a rendered card.", asHTML),
 		}, action: give(entryCalls.getEntry)},
-		{method: "GET", path: "/v1/sessions/{id}/entries/{entry}/images/{n}", name: "getImage", heavy: true, scope: wire.ScopeRead, what: "Sends an image of an entry, numbered from 1: PNG, JPEG, GIF or WebP, and nothing else.", action: write("image/*", entryCalls.getImage)},
+		{method: "GET", path: "/v1/sessions/{id}/entries/{entry}/images/{n}", name: "getImage", heavy: true, scope: wire.ScopeRead, what: "Returns an image of an entry: PNG, JPEG, GIF or WebP only.", action: write("image/*", entryCalls.getImage)},
 	}
 }
 

@@ -22,13 +22,13 @@ const batchPath = "/v1/sessions/batch"
 // dataRoutes returns the routes of the data that pages show besides the conversations.
 func dataRoutes() []operation {
 	return []operation{
-		{method: "POST", path: batchPath, name: "patchSessions", scope: wire.ScopeWrite, what: "Changes many sessions in the same way, and tells of each what came of it, and what undoes it.", action: take(sessionCalls.batch)},
-		{method: "GET", path: "/v1/sessions/{id}/course", name: "getCourse", scope: wire.ScopeRead, what: "Tells how the branch of the head went, turn by turn: what was used, and how full the window was.", action: give(branchCalls.course)},
-		{method: "GET", path: "/v1/sessions/{id}/compactions/{cid}", name: "getCompaction", scope: wire.ScopeRead, what: "Tells what a compaction did: its summary, what it stands for, and the window before and after it.", action: give(compactionCalls.compacted)},
-		{method: "GET", path: "/v1/sources", name: "listSources", scope: wire.ScopeRead, what: "Lists where sessions are from: our own home, and folders of other tools that are mirrored.", action: give(sessionCalls.listSources)},
-		{method: "GET", path: "/v1/tags", name: "listTags", scope: wire.ScopeRead, what: "Lists the tags that sessions have, and how many have each. A change may take ten seconds to be seen.", action: give(sessionCalls.listTags)},
-		{method: "GET", path: "/v1/ops", name: "ops", scope: wire.ScopeRead, what: "Tells how the gateway and what it keeps are doing.", action: give(statusCalls.ops)},
-		{method: "POST", path: "/v1/verify", name: "verify", scope: wire.ScopeAdmin, what: "Begins a check of all sessions, unless one is under way. How it goes is told by /v1/ops.", action: takeOptional(entryCalls.verify)},
+		{method: "POST", path: batchPath, name: "patchSessions", scope: wire.ScopeWrite, what: "Applies the same change to many sessions. Returns each result and the patch that undoes it.", action: take(sessionCalls.batch)},
+		{method: "GET", path: "/v1/sessions/{id}/course", name: "getCourse", scope: wire.ScopeRead, what: "Returns the history of the current branch by turn, with usage and window size.", action: give(branchCalls.course)},
+		{method: "GET", path: "/v1/sessions/{id}/compactions/{cid}", name: "getCompaction", scope: wire.ScopeRead, what: "Returns a compaction: its summary, the entries it replaces, and the window before and after.", action: give(compactionCalls.compacted)},
+		{method: "GET", path: "/v1/sources", name: "listSources", scope: wire.ScopeRead, what: "Lists the sources of sessions: the home, and mirrored directories of other tools.", action: give(sessionCalls.listSources)},
+		{method: "GET", path: "/v1/tags", name: "listTags", scope: wire.ScopeRead, what: "Lists tags with the number of sessions. Changes may take ten seconds to appear.", action: give(sessionCalls.listTags)},
+		{method: "GET", path: "/v1/ops", name: "ops", scope: wire.ScopeRead, what: "Returns operational statistics: latency, storage, index, memory, and the latest verification.", action: give(statusCalls.ops)},
+		{method: "POST", path: "/v1/verify", name: "verify", scope: wire.ScopeAdmin, what: "Starts a verification of all sessions, unless one is running. /v1/ops returns its progress.", action: takeOptional(entryCalls.verify)},
 	}
 }
 

@@ -101,8 +101,8 @@ func openAIProblem(p wire.Problem) any { return wire.InOpenAI(p) }
 
 // foreignRoutes returns the routes of other protocols.
 func foreignRoutes() []operation {
-	const shape = " The bodies are those of OpenAI's API."
-	paging := []param{text("after", "Goes on after an item."), count("limit", "How many at most, up to 100."), text("order", "The oldest or the newest first.", "asc", "desc"), text("include", "Not heeded."), text("include[]", "Not heeded.")}
+	const shape = " Request and response follow the OpenAI API."
+	paging := []param{text("after", "Returns items after this one."), count("limit", "Maximum number of results, up to 100."), text("order", "Sort order: oldest (asc) or newest (desc) first.", "asc", "desc"), text("include", "Ignored."), text("include[]", "Ignored.")}
 	open := func(method, path, name, what string, scope wire.Scope, query ...param) operation {
 		a := write("application/json", foreignCalls.openai)
 		a.anything = method == http.MethodPost
@@ -111,16 +111,16 @@ func foreignRoutes() []operation {
 	speak := write("application/json", foreignCalls.mcp)
 	speak.anything = true
 	return []operation{
-		open("POST", "/v1/chat/completions", "chatCompletion", "Answers a conversation that the client keeps, and keeps it too; with stream as events.", wire.ScopeWrite,
-			header("X-Firn-Session", "The session to go on with; it is begun if there is none of that name.")),
-		open("POST", "/v1/responses", "createResponse", "Answers, going on with a conversation or an earlier response; with stream as events.", wire.ScopeWrite),
-		open("GET", "/v1/responses/{response}", "getResponse", "Tells a response again.", wire.ScopeRead, text("include", "Not heeded."), text("include[]", "Not heeded.")),
-		open("DELETE", "/v1/responses/{response}", "deleteResponse", "Hides a response. No byte is removed.", wire.ScopeWrite),
-		open("POST", "/v1/conversations", "createConversation", "Makes a session.", wire.ScopeWrite),
-		open("GET", "/v1/conversations/{conversation}", "getConversation", "Tells of a session.", wire.ScopeRead),
-		open("DELETE", "/v1/conversations/{conversation}", "deleteConversation", "Hides a session. No byte is removed.", wire.ScopeWrite),
-		open("GET", "/v1/conversations/{conversation}/items", "listItems", "Lists what was said in a session.", wire.ScopeRead, paging...),
-		open("POST", "/v1/conversations/{conversation}/items", "createItems", "Adds to what was said in a session.", wire.ScopeWrite, text("include", "Not heeded."), text("include[]", "Not heeded.")),
-		{method: "POST", path: "/mcp", name: "mcp", scope: wire.ScopeRead, what: "Speaks the Model Context Protocol over streamable HTTP, without sessions of its own.", foreign: true, action: speak},
+		open("POST", "/v1/chat/completions", "chatCompletion", "Creates a chat completion and stores the conversation as a session. Supports streaming.", wire.ScopeWrite,
+			header("X-Firn-Session", "The session to continue; created if it does not exist.")),
+		open("POST", "/v1/responses", "createResponse", "Creates a response, optionally continuing a conversation or an earlier response. Supports streaming.", wire.ScopeWrite),
+		open("GET", "/v1/responses/{response}", "getResponse", "Returns a response.", wire.ScopeRead, text("include", "Ignored."), text("include[]", "Ignored.")),
+		open("DELETE", "/v1/responses/{response}", "deleteResponse", "Hides a response. Nothing is erased.", wire.ScopeWrite),
+		open("POST", "/v1/conversations", "createConversation", "Creates a conversation (a session).", wire.ScopeWrite),
+		open("GET", "/v1/conversations/{conversation}", "getConversation", "Returns a conversation (a session).", wire.ScopeRead),
+		open("DELETE", "/v1/conversations/{conversation}", "deleteConversation", "Hides a conversation (a session). Nothing is erased.", wire.ScopeWrite),
+		open("GET", "/v1/conversations/{conversation}/items", "listItems", "Lists the items of a conversation.", wire.ScopeRead, paging...),
+		open("POST", "/v1/conversations/{conversation}/items", "createItems", "Adds items to a conversation.", wire.ScopeWrite, text("include", "Ignored."), text("include[]", "Ignored.")),
+		{method: "POST", path: "/mcp", name: "mcp", scope: wire.ScopeRead, what: "Serves the Model Context Protocol over streamable HTTP, without protocol sessions.", foreign: true, action: speak},
 	}
 }

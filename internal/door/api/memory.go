@@ -129,22 +129,22 @@ func (c memoryCalls) undoMemory(u wire.UndoMemory) (wire.MemoryChange, error) {
 // memoryRoutes returns the routes of notes.
 func memoryRoutes() []operation {
 	place := []param{
-		text("agent", "Whose notes; else the default agent's."), text("key", "Those about the person or group of a key too."), text("project", "Those about a directory too."),
-		text("scope", "Only those about the agent, the person or the directory.", wire.MemoryOfAgent, wire.MemoryOfUser, wire.MemoryOfProject),
+		text("agent", "Agent whose notes are used; default: the default agent."), text("key", "Includes notes about the person or group of this key."), text("project", "Includes notes about this directory."),
+		text("scope", "Only notes about the agent, the person or the directory.", wire.MemoryOfAgent, wire.MemoryOfUser, wire.MemoryOfProject),
 	}
 	more := func(params ...param) []param { return append(params, place...) }
 	return []operation{
-		{method: "GET", path: "/v1/memory", name: "listNotes", scope: wire.ScopeRead, what: "Lists notes, without their texts.", query: place, action: give(memoryCalls.listNotes)},
-		{method: "POST", path: "/v1/memory", name: "remember", scope: wire.ScopeWrite, what: "Notes something for good. It is durable when it answers.", idempotent: true, query: more(idempotencyParam), action: take(memoryCalls.rememberNote)},
-		{method: "DELETE", path: "/v1/memory", name: "clearNotes", scope: wire.ScopeWrite, what: "Takes all notes away. It can be undone.", query: place, action: give(memoryCalls.clearNotes)},
-		{method: "GET", path: "/v1/memory/search", name: "recall", scope: wire.ScopeRead, what: "Finds notes, and what was said in sessions, that fit words; the best first.", query: more(
-			text("q", "The words."), count("limit", "How many at most."),
+		{method: "GET", path: "/v1/memory", name: "listNotes", scope: wire.ScopeRead, what: "Lists notes, without their text.", query: place, action: give(memoryCalls.listNotes)},
+		{method: "POST", path: "/v1/memory", name: "remember", scope: wire.ScopeWrite, what: "Adds a note. It is durable when the response is sent.", idempotent: true, query: more(idempotencyParam), action: take(memoryCalls.rememberNote)},
+		{method: "DELETE", path: "/v1/memory", name: "clearNotes", scope: wire.ScopeWrite, what: "Deletes all notes. Can be undone.", query: place, action: give(memoryCalls.clearNotes)},
+		{method: "GET", path: "/v1/memory/search", name: "recall", scope: wire.ScopeRead, what: "Searches notes and messages, best matches first.", query: more(
+			text("q", "Words to search for."), count("limit", "Maximum number of results."),
 		), action: give(memoryCalls.recall)},
-		{method: "GET", path: "/v1/memory/notes/{note}", name: "getNote", scope: wire.ScopeRead, what: "Tells a note with its text.", query: place, action: give(memoryCalls.getNote)},
-		{method: "PUT", path: "/v1/memory/notes/{note}", name: "editNote", scope: wire.ScopeWrite, what: "Replaces the text of a note. It can be undone.", query: place, action: take(memoryCalls.editNote)},
-		{method: "DELETE", path: "/v1/memory/notes/{note}", name: "forget", scope: wire.ScopeWrite, what: "Takes a note or a fact away. It can be undone.", query: place, action: give(memoryCalls.forgetNote)},
-		{method: "POST", path: "/v1/memory/dream", name: "dream", long: true, scope: wire.ScopeWrite, what: "Tidies notes up, or tells what that would be.", query: place, action: takeOptional(memoryCalls.dream)},
-		{method: "GET", path: "/v1/memory/changes", name: "listMemoryChanges", scope: wire.ScopeRead, what: "Lists changes of notes that can be undone, latest first.", query: place, action: give(memoryCalls.listMemoryChanges)},
-		{method: "POST", path: "/v1/memory/changes/{change}/undo", name: "undoMemory", scope: wire.ScopeWrite, what: "Takes a change of notes back, all of it or some of its edits.", query: place, action: takeOptional(memoryCalls.undoMemory)},
+		{method: "GET", path: "/v1/memory/notes/{note}", name: "getNote", scope: wire.ScopeRead, what: "Returns a note with its text.", query: place, action: give(memoryCalls.getNote)},
+		{method: "PUT", path: "/v1/memory/notes/{note}", name: "editNote", scope: wire.ScopeWrite, what: "Replaces the text of a note. Can be undone.", query: place, action: take(memoryCalls.editNote)},
+		{method: "DELETE", path: "/v1/memory/notes/{note}", name: "forget", scope: wire.ScopeWrite, what: "Deletes a note or a fact. Can be undone.", query: place, action: give(memoryCalls.forgetNote)},
+		{method: "POST", path: "/v1/memory/dream", name: "dream", long: true, scope: wire.ScopeWrite, what: "Consolidates notes, or returns the plan.", query: place, action: takeOptional(memoryCalls.dream)},
+		{method: "GET", path: "/v1/memory/changes", name: "listMemoryChanges", scope: wire.ScopeRead, what: "Lists changes to notes that can be undone, newest first.", query: place, action: give(memoryCalls.listMemoryChanges)},
+		{method: "POST", path: "/v1/memory/changes/{change}/undo", name: "undoMemory", scope: wire.ScopeWrite, what: "Undoes a change to notes, completely or in part.", query: place, action: takeOptional(memoryCalls.undoMemory)},
 	}
 }

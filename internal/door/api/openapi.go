@@ -36,16 +36,16 @@ func describe(table []*operation, version string) []byte {
 	doc := object{
 		"openapi": "3.1.0",
 		"info": object{
-			"title": "firn", "version": cmp.Or(version, "0"), "summary": "The gateway of firn, which owns sessions.",
-			"description": "Errors have a kind that programs can tell apart. Lists come in pages. Over a Unix socket no token is needed. An address that ends in a verb, such as /v1/sessions/{id}/fork, is also /v1/sessions/{id}:fork.",
+			"title": "firn", "version": cmp.Or(version, "0"), "summary": "HTTP API of the firn gateway.",
+			"description": "Errors have a machine-readable kind. Lists are paged. No token is needed over a Unix socket. Paths that end in a verb, such as /v1/sessions/{id}/fork, can also be written /v1/sessions/{id}:fork.",
 		},
 		"servers":  []any{object{"url": "/"}},
 		"security": []any{object{"token": []any{}}},
 		"paths":    paths,
 		"components": object{
 			"schemas":         s.defs,
-			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer", "description": "A token that firn token create has made."}},
-			"responses":       object{"Problem": object{"description": "Why it was not done.", "content": object{"application/json": object{"schema": failure}}}},
+			"securitySchemes": object{"token": object{"type": "http", "scheme": "bearer", "description": "A token created by firn token create."}},
+			"responses":       object{"Problem": object{"description": "The request failed.", "content": object{"application/json": object{"schema": failure}}}},
 		},
 	}
 	data, err := json.MarshalIndent(doc, "", "  ")
@@ -71,11 +71,11 @@ func (s *schemas) operation(op *operation, event object) object {
 	}
 	if op.also || op.content == typeStream {
 		content[typeStream] = object{"schema": object{"type": "string", "contentMediaType": "application/json", "contentSchema": event,
-			"description": "Events, each with its JSON as data."}}
+			"description": "Server-sent events with JSON data."}}
 	}
 	d := object{
 		"operationId": op.name, "summary": op.what, "tags": []any{tagOf(op.path)},
-		"responses": object{"200": object{"description": "Done.", "content": content}, "default": object{"$ref": "#/components/responses/Problem"}},
+		"responses": object{"200": object{"description": "Success.", "content": content}, "default": object{"$ref": "#/components/responses/Problem"}},
 	}
 	if op.scope == "" {
 		d["security"] = []any{}
@@ -113,15 +113,20 @@ func tagOf(path string) string {
 
 // pathWords describes the path parameters.
 var pathWords = map[string]string{
-	"id":           "A session: its id; @ and a key; its title or first prompt; the beginning or the end of the id, or the beginning of the title (four characters or more), or words of the title, if only one session fits.",
-	"cid":          "A compaction: the id of its entry.",
+	"id":           "A session: its ID; @ and a key; its title or first prompt. If only one session matches, also the first or last characters of the ID or the first of the title (four or more), or words of the title.",
+	"cid":          "A compaction, by the ID of its entry, or latest.",
+	"entry":        "An entry: its ID or a prefix of it, a label, HEAD, HEAD~n or #n.",
+	"n":            "Number of the image, beginning with 1.",
+	"note":         "A note by name, or to delete one of its facts, name#id or the text of the fact.",
+	"change":       "ID of a change.",
+	"session":      "ID of a session.",
 	"key":          "A key.",
-	"token":        "A token: its id, or its name.",
-	"hook":         "The name of a hook.",
-	"job":          "The id of a job.",
-	"model":        "An agent, or provider/model.",
-	"response":     "A response, by its id.",
-	"conversation": "A conversation, by its id: conv_ and that of the session.",
+	"token":        "A token, by ID or name.",
+	"hook":         "Name of a hook.",
+	"job":          "ID of a job.",
+	"model":        "An agent, or PROVIDER/MODEL.",
+	"response":     "ID of a response.",
+	"conversation": "ID of a conversation: conv_ and the session's ID.",
 }
 
 func parameters(op *operation) []any {

@@ -142,95 +142,95 @@ func header(name, what string) param {
 }
 
 // idempotencyParam is the Idempotency-Key header of creating operations.
-var idempotencyParam = header("Idempotency-Key", "Names the request: sending it again within a day, also after a failure or a restart of the gateway, makes nothing more and gets the same answer.")
+var idempotencyParam = header("Idempotency-Key", "Identifies the request. Repeating it within a day, even after an error or a restart, has no further effect and returns the same response.")
 
-var paging = []param{count("limit", "How many at most, up to 1000."), text("cursor", "Goes on from an earlier page.")}
+var paging = []param{count("limit", "Maximum number of results, up to 1000."), text("cursor", "Cursor of the previous page.")}
 
 func sessionRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/v1/sessions", name: "listSessions", scope: wire.ScopeRead, what: "Lists sessions, latest first.", query: append([]param{
-			text("agent", "Only those of an agent."), text("key", "Only those of a key."), text("sender", "Only those with one person, who is called so."), text("text", "Only those with this in the title or the first message."),
-			flag("archived", "Those that are archived."), flag("hidden", "Those that are hidden."), flag("live", "Only those in which a turn runs."),
-			text("source", "Only those of a source: a folder of another tool, or firn for our own."), text("tag", "Only those with a tag."), text("cwd", "Only those that were begun in a directory, or in which something was said there."),
-			{name: "since", kind: "date-time", what: "Only those with an entry from then on."}, {name: "until", kind: "date-time", what: "Only those whose latest entry is before then."}, flag("count", "Tells how many there are also where that takes long."), flag("state", "Tells the state of each too; a page has 100 at most then."),
+		{method: "GET", path: "/v1/sessions", name: "listSessions", scope: wire.ScopeRead, what: "Lists sessions, most recently updated first.", query: append([]param{
+			text("agent", "Only those of this agent."), text("key", "Only those of this key."), text("sender", "Only those with this sender."), text("text", "Only those with this text in the title or first message."),
+			flag("archived", "Lists archived sessions instead."), flag("hidden", "Lists hidden sessions instead."), flag("live", "Only those with a running turn."),
+			text("source", "Only those of this source: another tool's directory, or firn for its own."), text("tag", "Only those with this tag."), text("cwd", "Only those started in this directory, or with a message sent from it."),
+			{name: "since", kind: "date-time", what: "Only those updated at or after this time."}, {name: "until", kind: "date-time", what: "Only those last updated before this time."}, flag("count", "Returns the total even if counting is slow."), flag("state", "Includes the state of each session; limits a page to 100."),
 		}, paging...), action: give(sessionCalls.listSessions)},
-		{method: "POST", path: "/v1/sessions", name: "newSession", scope: wire.ScopeWrite, what: "Makes a session, or finds the one that a key points at.", idempotent: true, query: []param{idempotencyParam}, action: takeOptional(sessionCalls.newSession)},
-		{method: "GET", path: "/v1/sessions/{id}", name: "getSession", scope: wire.ScopeRead, what: "Tells all about a session. Its end is the ETag.", action: give(sessionCalls.getSession)},
-		{method: "PATCH", path: "/v1/sessions/{id}", name: "patchSession", scope: wire.ScopeWrite, what: "Changes a session's title, model and the like.", action: take(sessionCalls.patchSession)},
-		{method: "DELETE", path: "/v1/sessions/{id}", name: "removeSession", scope: wire.ScopeWrite, what: "Puts a session away. No byte is removed.", query: []param{
-			text("reason", "Why."), flag("bin", "Moves its files to the bin; else it is hidden."),
+		{method: "POST", path: "/v1/sessions", name: "newSession", scope: wire.ScopeWrite, what: "Creates a session, or returns the one a key points at.", idempotent: true, query: []param{idempotencyParam}, action: takeOptional(sessionCalls.newSession)},
+		{method: "GET", path: "/v1/sessions/{id}", name: "getSession", scope: wire.ScopeRead, what: "Returns a session. The ETag is its end position.", action: give(sessionCalls.getSession)},
+		{method: "PATCH", path: "/v1/sessions/{id}", name: "patchSession", scope: wire.ScopeWrite, what: "Updates a session's title, model and other settings.", action: take(sessionCalls.patchSession)},
+		{method: "DELETE", path: "/v1/sessions/{id}", name: "removeSession", scope: wire.ScopeWrite, what: "Hides a session or moves it to the trash. Nothing is erased.", query: []param{
+			text("reason", "Reason, for the log."), flag("bin", "Moves the files to the trash instead of hiding the session."),
 		}, action: give(binCalls.removeSession)},
-		{method: "GET", path: "/v1/sessions/{id}/entries", name: "listEntries", heavy: true, scope: wire.ScopeRead, what: "Lists entries of a session.", query: append([]param{
-			text("view", "All that is on disk, the branch of the head, or the window.", wire.ViewDisk, wire.ViewBranch, wire.ViewWindow),
-			count("after", "Only those after a position."), count("before", "Only those before a position."), flag("back", "Newest first."),
-			text("head", "The entry that the branch ends with; else the head."), text("as", "As a page shows them: cards instead of lines, long texts cut short. Or lines byte for byte, as text.", asHTML, asText),
+		{method: "GET", path: "/v1/sessions/{id}/entries", name: "listEntries", heavy: true, scope: wire.ScopeRead, what: "Lists a session's entries.", query: append([]param{
+			text("view", "All entries on disk, the current branch, or the window sent to the model.", wire.ViewDisk, wire.ViewBranch, wire.ViewWindow),
+			count("after", "Only entries after this position."), count("before", "Only entries before this position."), flag("back", "Returns entries newest first."),
+			text("head", "Last entry of the branch; default: the head."), text("as", "html: rendered cards, with long texts truncated. text: the lines byte for byte, as strings.", asHTML, asText),
 		}, paging...), action: give(entryCalls.listEntries)},
-		{method: "POST", path: "/v1/sessions/{id}/entries", name: "appendEntries", scope: wire.ScopeWrite, what: "Appends entries. They are durable when it answers.", idempotent: true, query: []param{
+		{method: "POST", path: "/v1/sessions/{id}/entries", name: "appendEntries", scope: wire.ScopeWrite, what: "Appends entries. They are durable when the response is sent.", idempotent: true, query: []param{
 			idempotencyParam,
-			header("If-Match", "The position, in quotes, at which the session must end; else it is a conflict that tells where it does."),
+			header("If-Match", "Expected end position of the session, in quotes. If it differs, the response is a conflict with the current end."),
 		}, action: take(entryCalls.appendEntries)},
-		{method: "GET", path: "/v1/sessions/{id}/tree", name: "getTree", heavy: true, scope: wire.ScopeRead, what: "Tells the shape of a session.", query: paging, action: give(entryCalls.getTree)},
-		{method: "GET", path: "/v1/sessions/{id}/children", name: "listChildren", scope: wire.ScopeRead, what: "Lists the sessions of sub-agents that this session began, latest first, archived ones too.", action: give(sessionCalls.listChildren)},
-		{method: "GET", path: "/v1/sessions/{id}/damage", name: "getDamage", heavy: true, scope: wire.ScopeRead, what: "Lists what is damaged in a session: what cannot be read, and what is out of place. Reads all of it.", action: give(entryCalls.getDamage)},
-		{method: "GET", path: "/v1/sessions/{id}/window", name: "getWindow", heavy: true, scope: wire.ScopeRead, what: "Tells what the model is sent next, and what is left out and why.", query: []param{
-			text("as", "Adds the request as a provider would get it, such as anthropic or openai."), flag("file", "Answers with the request alone, byte for byte, as a file."),
+		{method: "GET", path: "/v1/sessions/{id}/tree", name: "getTree", heavy: true, scope: wire.ScopeRead, what: "Returns a session's tree.", query: paging, action: give(entryCalls.getTree)},
+		{method: "GET", path: "/v1/sessions/{id}/children", name: "listChildren", scope: wire.ScopeRead, what: "Lists sub-agent sessions started by this session, newest first, including archived ones.", action: give(sessionCalls.listChildren)},
+		{method: "GET", path: "/v1/sessions/{id}/damage", name: "getDamage", heavy: true, scope: wire.ScopeRead, what: "Lists the damage in a session: unreadable and misplaced entries. Reads the whole session.", action: give(entryCalls.getDamage)},
+		{method: "GET", path: "/v1/sessions/{id}/window", name: "getWindow", heavy: true, scope: wire.ScopeRead, what: "Returns the next request to the model, and what is left out and why.", query: []param{
+			text("as", "Includes the request in a provider's format, such as anthropic or openai."), flag("file", "Returns only the request, byte for byte, as a file."),
 		}, action: windowAction()},
 	}
 }
 
 func branchRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/v1/sessions/{id}/compactions", name: "listCompactions", heavy: true, scope: wire.ScopeRead, what: "Lists the compactions of a session.", action: give(compactionCalls.listCompactions)},
-		{method: "POST", path: "/v1/sessions/{id}/compactions", name: "compact", long: true, scope: wire.ScopeWrite, what: "Compacts a session; answers with the summary.", idempotent: true, query: []param{idempotencyParam}, action: takeOptional(compactionCalls.compact)},
+		{method: "GET", path: "/v1/sessions/{id}/compactions", name: "listCompactions", heavy: true, scope: wire.ScopeRead, what: "Lists a session's compactions.", action: give(compactionCalls.listCompactions)},
+		{method: "POST", path: "/v1/sessions/{id}/compactions", name: "compact", long: true, scope: wire.ScopeWrite, what: "Compacts a session and returns the summary.", idempotent: true, query: []param{idempotencyParam}, action: takeOptional(compactionCalls.compact)},
 		{method: "DELETE", path: "/v1/sessions/{id}/compactions/{cid}", name: "undoCompaction", scope: wire.ScopeWrite, what: "Undoes a compaction.", action: give(compactionCalls.undoCompaction)},
-		{method: "POST", path: "/v1/sessions/{id}/compactions/{cid}/redo", verb: true, name: "redoCompaction", scope: wire.ScopeWrite, what: "Puts an undone compaction in force again.", action: takeOptional(compactionCalls.redoCompaction)},
-		{method: "POST", path: "/v1/sessions/{id}/fork", verb: true, name: "fork", scope: wire.ScopeWrite, what: "Makes a session that goes on from an entry of this one.", idempotent: true, query: []param{idempotencyParam}, action: takeOptional(branchCalls.fork)},
+		{method: "POST", path: "/v1/sessions/{id}/compactions/{cid}/redo", verb: true, name: "redoCompaction", scope: wire.ScopeWrite, what: "Redoes an undone compaction.", action: takeOptional(compactionCalls.redoCompaction)},
+		{method: "POST", path: "/v1/sessions/{id}/fork", verb: true, name: "fork", scope: wire.ScopeWrite, what: "Creates a session that continues from an entry of this one.", idempotent: true, query: []param{idempotencyParam}, action: takeOptional(branchCalls.fork)},
 		{method: "POST", path: "/v1/sessions/{id}/rewind", verb: true, name: "rewind", long: true, scope: wire.ScopeWrite, what: "Moves the head to an earlier entry, or back to a later one.", action: take(branchCalls.rewind)},
-		{method: "POST", path: "/v1/sessions/{id}/label", verb: true, name: "label", scope: wire.ScopeWrite, what: "Puts a name on an entry, or takes it away.", action: take(branchCalls.label)},
+		{method: "POST", path: "/v1/sessions/{id}/label", verb: true, name: "label", scope: wire.ScopeWrite, what: "Sets or removes an entry's label.", action: take(branchCalls.label)},
 		{method: "POST", path: "/v1/sessions/{id}/hide", verb: true, name: "hide", scope: wire.ScopeWrite, what: "Hides an entry.", action: take(branchCalls.hide)},
-		{method: "POST", path: "/v1/sessions/{id}/show", verb: true, name: "show", scope: wire.ScopeWrite, what: "Shows a hidden entry again.", action: take(branchCalls.show)},
-		{method: "POST", path: "/v1/sessions/{id}/restore", verb: true, name: "restoreSession", scope: wire.ScopeWrite, what: "Takes a session out of the bin, or shows a hidden one again.", action: takeOptional(binCalls.restoreSession)},
-		{method: "POST", path: "/v1/sessions/{id}/purge", verb: true, name: "purge", scope: wire.ScopeAdmin, what: "Erases a session, or some of its entries, for good.", action: take(binCalls.purge)},
+		{method: "POST", path: "/v1/sessions/{id}/show", verb: true, name: "show", scope: wire.ScopeWrite, what: "Unhides an entry.", action: take(branchCalls.show)},
+		{method: "POST", path: "/v1/sessions/{id}/restore", verb: true, name: "restoreSession", scope: wire.ScopeWrite, what: "Restores a session from the trash, or unhides it.", action: takeOptional(binCalls.restoreSession)},
+		{method: "POST", path: "/v1/sessions/{id}/purge", verb: true, name: "purge", scope: wire.ScopeAdmin, what: "Permanently erases a session or some of its entries.", action: take(binCalls.purge)},
 	}
 }
 
 func turnRoutes() []operation {
-	named := header("Idempotency-Key", "Names the message: sending it twice is saying it once.")
+	named := header("Idempotency-Key", "Identifies the message. A message sent again with the same ID is stored once.")
 	return []operation{
-		{method: "POST", path: "/v1/sessions/{id}/turns", name: "turn", long: true, scope: wire.ScopeWrite, what: "Says something and answers with the answer, or, if text/event-stream is asked for, with what happens until it is there.",
+		{method: "POST", path: "/v1/sessions/{id}/turns", name: "turn", long: true, scope: wire.ScopeWrite, what: "Sends a message and returns the answer or, with Accept: text/event-stream, a stream of events.",
 			query: []param{named}, action: action{in: reflect.TypeFor[wire.Turn](), out: reflect.TypeFor[wire.Answer](), also: true, optional: true, run: on(turnCalls.turn)}},
-		{method: "POST", path: "/v1/sessions/{id}/kill", verb: true, name: "kill", scope: wire.ScopeWrite, what: "Stops the turn that runs and clears the queue.", action: takeOptional(turnCalls.kill)},
-		{method: "GET", path: "/v1/sessions/{id}/events", name: "sessionEvents", heavy: true, scope: wire.ScopeRead, what: "Tells what happens in a session: first what is in the log, then what comes. The id of an event is a position.", query: []param{
-			text("as", "As a page shows it: cards for entries, and HTML that grows for an answer.", asHTML),
-			count("after", "Begins after a position."), header("Last-Event-ID", "Begins after a position; counts more than the parameter."),
+		{method: "POST", path: "/v1/sessions/{id}/kill", verb: true, name: "kill", scope: wire.ScopeWrite, what: "Stops the running turn and clears the queue.", action: takeOptional(turnCalls.kill)},
+		{method: "GET", path: "/v1/sessions/{id}/events", name: "sessionEvents", heavy: true, scope: wire.ScopeRead, what: "Streams a session's events: first those in the log, then new ones. Event IDs are positions.", query: []param{
+			text("as", "html: entries as rendered cards, answers as growing HTML.", asHTML),
+			count("after", "Starts after this position."), header("Last-Event-ID", "Starts after this position; takes precedence over the parameter."),
 		}, action: write(typeStream, eventCalls.sessionEvents)},
-		{method: "GET", path: "/v1/events", name: "allEvents", scope: wire.ScopeRead, what: "Tells what happens in all sessions, from now on.", action: write(typeStream, eventCalls.allEvents)},
-		{method: "POST", path: "/v1/inbound", name: "inbound", long: true, scope: wire.ScopeWrite, what: "Takes in a message from outside and routes it. It is durable when it answers.", query: []param{named}, action: take(turnCalls.inbound)},
+		{method: "GET", path: "/v1/events", name: "allEvents", scope: wire.ScopeRead, what: "Streams events of all sessions, beginning now.", action: write(typeStream, eventCalls.allEvents)},
+		{method: "POST", path: "/v1/inbound", name: "inbound", long: true, scope: wire.ScopeWrite, what: "Accepts a message from a chat network and routes it to a session. The message is durable when the response is sent.", query: []param{named}, action: take(turnCalls.inbound)},
 	}
 }
 
 func keyRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/v1/keys", name: "listKeys", scope: wire.ScopeRead, what: "Lists keys and where they point, those used last first.", query: append([]param{text("agent", "Only those of an agent."), text("text", "Only those that contain this.")}, paging...), action: give(keyCalls.listKeys)},
-		{method: "GET", path: "/v1/keys/{key}", name: "getKey", scope: wire.ScopeRead, what: "Tells where a key points, and every session it had.", action: give(keyCalls.getKey)},
+		{method: "GET", path: "/v1/keys", name: "listKeys", scope: wire.ScopeRead, what: "Lists keys and the sessions they point at, most recently used first.", query: append([]param{text("agent", "Only those of this agent."), text("text", "Only keys that contain this text.")}, paging...), action: give(keyCalls.listKeys)},
+		{method: "GET", path: "/v1/keys/{key}", name: "getKey", scope: wire.ScopeRead, what: "Returns the session a key points at, and every session it has had.", action: give(keyCalls.getKey)},
 		{method: "PUT", path: "/v1/keys/{key}", name: "pointKey", scope: wire.ScopeWrite, what: "Points a key at a session.", action: take(keyCalls.pointKey)},
-		{method: "DELETE", path: "/v1/keys/{key}", name: "removeKey", scope: wire.ScopeWrite, what: "Makes a key point nowhere. Its sessions stay.", action: give(keyCalls.removeKey)},
-		{method: "POST", path: "/v1/keys/{key}/reset", name: "resetKey", scope: wire.ScopeWrite, what: "Begins a new session for a key.", action: takeOptional(keyCalls.resetKey)},
-		{method: "POST", path: "/v1/keys/{key}/continue-previous", name: "continuePrevious", scope: wire.ScopeWrite, what: "Undoes a reset: the key points at the session it had before.", action: takeOptional(keyCalls.continuePrevious)},
+		{method: "DELETE", path: "/v1/keys/{key}", name: "removeKey", scope: wire.ScopeWrite, what: "Deletes a key. Its sessions stay.", action: give(keyCalls.removeKey)},
+		{method: "POST", path: "/v1/keys/{key}/reset", name: "resetKey", scope: wire.ScopeWrite, what: "Starts a new session for a key.", action: takeOptional(keyCalls.resetKey)},
+		{method: "POST", path: "/v1/keys/{key}/continue-previous", name: "continuePrevious", scope: wire.ScopeWrite, what: "Undoes a reset: points the key at its previous session.", action: takeOptional(keyCalls.continuePrevious)},
 	}
 }
 
 func statusRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/v1/running", name: "listRunning", scope: wire.ScopeRead, what: "Lists the sessions in which a turn runs.", action: give(statusCalls.listRunning)},
-		{method: "GET", path: "/v1/usage", name: "usage", scope: wire.ScopeRead, what: "Tells what was used.", query: []param{
-			text("by", "What a row is; else a day.", "day", "model", "agent", "session"), text("and", "A second thing that rows differ in.", "day", "model", "agent", "session"),
-			{name: "since", kind: "date-time", what: "Only from then on."}, text("format", "How it is told; else as JSON.", "json", "csv"),
+		{method: "GET", path: "/v1/running", name: "listRunning", scope: wire.ScopeRead, what: "Lists sessions with a running turn.", action: give(statusCalls.listRunning)},
+		{method: "GET", path: "/v1/usage", name: "usage", scope: wire.ScopeRead, what: "Returns token usage and cost.", query: []param{
+			text("by", "Groups by this; default: day.", "day", "model", "agent", "session"), text("and", "Second grouping.", "day", "model", "agent", "session"),
+			{name: "since", kind: "date-time", what: "Only usage at or after this time."}, text("format", "Response format; default: json.", "json", "csv"),
 		}, action: usageAction()},
-		{method: "GET", path: "/v1/status", name: "status", scope: wire.ScopeRead, what: "Tells how the gateway is.", action: give(statusCalls.status)},
-		{method: "GET", path: "/v1/agents", name: "listAgents", scope: wire.ScopeRead, what: "Lists the agents.", action: give(statusCalls.listAgents)},
-		{method: "GET", path: "/v1/models", name: "listModels", scope: wire.ScopeRead, what: "Lists the models that can be chosen, as we do and as OpenAI does; there the agents are among them.", action: give(statusCalls.listModels)},
-		{method: "GET", path: "/v1/models/{model}", name: "getModel", scope: wire.ScopeRead, what: "Tells of a model or an agent as OpenAI does.", encodeProblem: openAIProblem, action: give(statusCalls.getModel)},
+		{method: "GET", path: "/v1/status", name: "status", scope: wire.ScopeRead, what: "Returns the gateway's status.", action: give(statusCalls.status)},
+		{method: "GET", path: "/v1/agents", name: "listAgents", scope: wire.ScopeRead, what: "Lists agents.", action: give(statusCalls.listAgents)},
+		{method: "GET", path: "/v1/models", name: "listModels", scope: wire.ScopeRead, what: "Lists available models. The response also has the fields of OpenAI's API, in which agents are listed as models.", action: give(statusCalls.listModels)},
+		{method: "GET", path: "/v1/models/{model}", name: "getModel", scope: wire.ScopeRead, what: "Returns a model or an agent in the format of OpenAI's API.", encodeProblem: openAIProblem, action: give(statusCalls.getModel)},
 	}
 }
 
@@ -238,12 +238,12 @@ func workRoutes() []operation {
 	hook := give(workCalls.hook)
 	hook.anything = true
 	return []operation{
-		{method: "POST", path: "/v1/hooks/{hook}", name: "callHook", scope: wire.ScopeHook, what: "Tells an agent what another program sent, by the template of a hook. The token must be the one that the hook names; who signs the body as the hook says needs none.", query: []param{
-			header("Idempotency-Key", "Names the call: it is taken once."),
+		{method: "POST", path: "/v1/hooks/{hook}", name: "callHook", scope: wire.ScopeHook, what: "Sends a message to an agent, rendered from the body by the hook's template. Requires the hook's token, or a signature of the body if the hook has a secret.", query: []param{
+			header("Idempotency-Key", "Identifies the call. Repeated calls are accepted once."),
 		}, action: hook},
-		{method: "GET", path: "/v1/jobs", name: "listJobs", scope: wire.ScopeRead, what: "Lists jobs that run at certain times.", action: give(workCalls.listJobs)},
-		{method: "POST", path: "/v1/jobs/{job}/run", name: "runJob", scope: wire.ScopeWrite, what: "Runs a job now. The run has begun when it answers.", action: takeOptional(workCalls.runJob)},
-		{method: "POST", path: "/v1/maintenance", name: "maintain", scope: wire.ScopeAdmin, what: "Clears away what the settings ask for, or tells what that would be.", action: takeOptional(workCalls.maintain)},
+		{method: "GET", path: "/v1/jobs", name: "listJobs", scope: wire.ScopeRead, what: "Lists scheduled jobs.", action: give(workCalls.listJobs)},
+		{method: "POST", path: "/v1/jobs/{job}/run", name: "runJob", scope: wire.ScopeWrite, what: "Runs a job now. Returns when the run has started.", action: takeOptional(workCalls.runJob)},
+		{method: "POST", path: "/v1/maintenance", name: "maintain", scope: wire.ScopeAdmin, what: "Runs maintenance as configured, or returns its plan.", action: takeOptional(workCalls.maintain)},
 	}
 }
 
@@ -252,31 +252,31 @@ func exchangeRoutes() []operation {
 	bring.anything = true
 	take := action{content: typeLines, run: on(exchangeCalls.export)}
 	return []operation{
-		{method: "GET", path: "/v1/formats", name: "listFormats", scope: wire.ScopeRead, what: "Lists the formats that sessions can be read from and written to, and what each cannot say.", action: give(exchangeCalls.listFormats)},
-		{method: "POST", path: "/v1/import", name: "importSession", long: true, scope: wire.ScopeWrite, what: "Keeps a transcript of any format, which is the body, as a session. What is there already is not added again.", query: []param{
-			text("from", "The format; else it is told from the first lines."), text("id", "What the session is called; else the id that it has."),
-			text("agent", "Whose session it becomes."), text("title", "Used if it has no title."), text("name", "The name of the file it came from."),
+		{method: "GET", path: "/v1/formats", name: "listFormats", scope: wire.ScopeRead, what: "Lists the supported session formats and their limitations.", action: give(exchangeCalls.listFormats)},
+		{method: "POST", path: "/v1/import", name: "importSession", long: true, scope: wire.ScopeWrite, what: "Imports the transcript in the body as a session. Entries that exist already are not added again.", query: []param{
+			text("from", "Format of the transcript; default: detected from its first lines."), text("id", "ID for the session; default: the transcript's own."),
+			text("agent", "Agent that owns the session."), text("title", "Title to use if the transcript has none."), text("name", "Name of the source file."),
 		}, action: bring},
-		{method: "GET", path: "/v1/sessions/{id}/export", name: "exportSession", heavy: true, scope: wire.ScopeRead, what: "Tells a session as another tool would have written it, line by line; or, if a report is asked for, how well that goes.", query: []param{
-			text("format", "The format; html is a page to read, with secrets masked."), text("cwd", "The directory to go on in; else the session's."), text("as", "The id that the tool is to know the session by; else one made from the session's."), text("view", "What a page shows: the branch of the head, or all.", wire.ViewBranch, wire.ViewDisk), flag("mask", "Puts [secret] in the place of what looks like a secret; a report tells in how many places, and the header Firn-Masked of the answer that it was done."), flag("report", "Answers with a report instead."),
+		{method: "GET", path: "/v1/sessions/{id}/export", name: "exportSession", heavy: true, scope: wire.ScopeRead, what: "Exports a session in another tool's format, or returns a report of what would be lost.", query: []param{
+			text("format", "Output format; html is a page for reading, with secrets masked."), text("cwd", "Working directory to continue in; default: the session's."), text("as", "Session ID for the tool; default: derived from the session's ID."), text("view", "For html: the current branch, or all entries.", wire.ViewBranch, wire.ViewDisk), flag("mask", "Replaces secrets with [secret]. The response has the header Firn-Masked; a report has the number of places."), flag("report", "Returns a report instead."),
 		}, action: take},
 	}
 }
 
 func tokenRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/v1/tokens", name: "listTokens", scope: wire.ScopeAdmin, what: "Lists tokens, without their secrets.", action: give(tokenCalls.listTokens)},
-		{method: "POST", path: "/v1/tokens", name: "createToken", scope: wire.ScopeAdmin, what: "Makes a token. Its secret is told this once.", action: take(tokenCalls.createToken)},
-		{method: "DELETE", path: "/v1/tokens/{token}", name: "revokeToken", scope: wire.ScopeAdmin, what: "Takes a token back.", action: give(tokenCalls.revokeToken)},
+		{method: "GET", path: "/v1/tokens", name: "listTokens", scope: wire.ScopeAdmin, what: "Lists tokens, without secrets.", action: give(tokenCalls.listTokens)},
+		{method: "POST", path: "/v1/tokens", name: "createToken", scope: wire.ScopeAdmin, what: "Creates a token. The secret is returned only once.", action: take(tokenCalls.createToken)},
+		{method: "DELETE", path: "/v1/tokens/{token}", name: "revokeToken", scope: wire.ScopeAdmin, what: "Revokes a token.", action: give(tokenCalls.revokeToken)},
 	}
 }
 
 func healthRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/healthz", name: "health", what: "Says that the gateway is alive.", action: give(healthCalls.health)},
-		{method: "GET", path: "/readyz", name: "readiness", what: "Says whether the gateway can do its work.", action: give(healthCalls.readiness)},
-		{method: "GET", path: "/metrics", name: "metrics", scope: wire.ScopeRead, what: "Tells numbers in Prometheus' text format.", action: write(typeMetrics, healthCalls.metrics)},
-		{method: "GET", path: "/openapi.json", name: "openapi", what: "Describes this interface.", action: write("application/json", healthCalls.openapi)},
+		{method: "GET", path: "/healthz", name: "health", what: "Returns 200 while the gateway is running.", action: give(healthCalls.health)},
+		{method: "GET", path: "/readyz", name: "readiness", what: "Returns 200 if the gateway can serve requests, otherwise 503.", action: give(healthCalls.readiness)},
+		{method: "GET", path: "/metrics", name: "metrics", scope: wire.ScopeRead, what: "Returns metrics in the Prometheus text format.", action: write(typeMetrics, healthCalls.metrics)},
+		{method: "GET", path: "/openapi.json", name: "openapi", what: "Returns this OpenAPI document.", action: write("application/json", healthCalls.openapi)},
 	}
 }
 

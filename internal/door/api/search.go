@@ -11,16 +11,16 @@ import (
 
 func searchRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/v1/search", name: "search", scope: wire.ScopeRead, what: "Finds what was said, the best first, each with what stands around it.", query: append([]param{
-			text("q", `What to look for: words, "phrases", begin*, AND, OR, NOT, parentheses, and filters such as role:user or since:7d.`),
-			text("role", "Only what was said by a role.", roleNames()...), text("tool", "Only calls or outputs of a tool."), text("agent", "Only sessions of an agent."),
-			text("key", "Only sessions of a key."), text("source", "Only sessions of a tool: firn for our own."), text("path", "Only sessions begun in a directory, or calls with a file, of that name."),
-			text("session", "Only a session, by its id or the beginning of it."), text("since", "A day, a time, or how long ago: 2026-11-01, 7d, 12h."), text("until", "The same, for the end."),
-			text("in", "Where to look: in what was said, in what tools put out, or both.", string(search.InTalk), string(search.InTools), string(search.InAll)),
-			count("before", "How many items before a hit are told; 4 if not given."), count("after", "How many after it. With the hit there are 16 at most."),
-		}, count("limit", "How many hits at most; 20 if not given, up to 100."), text("cursor", "Goes on from an earlier answer.")), action: give(searchCalls.search)},
-		{method: "GET", path: "/v1/index", name: "indexState", scope: wire.ScopeRead, what: "Tells how far the index of words is.", action: give(searchCalls.indexState)},
-		{method: "POST", path: "/v1/index/rebuild", name: "reindex", scope: wire.ScopeAdmin, what: "Begins to build the indexes anew. Those there are can be used meanwhile.", action: takeOptional(searchCalls.reindex)},
+		{method: "GET", path: "/v1/search", name: "search", scope: wire.ScopeRead, what: "Searches all sessions, best matches first. Each hit includes its context.", query: append([]param{
+			text("q", `The query: words, "phrases", prefix*, AND, OR, NOT, parentheses, and filters such as role:user or since:7d.`),
+			text("role", "Only messages of this role.", roleNames()...), text("tool", "Only calls and results of this tool."), text("agent", "Only sessions of this agent."),
+			text("key", "Only sessions of this key."), text("source", "Only sessions of this tool; firn for its own."), text("path", "Only sessions started in this directory, or calls with this file."),
+			text("session", "Only this session, by ID or ID prefix."), text("since", "Earliest time, as a date, a time or an age: 2026-11-01, 7d, 12h."), text("until", "Latest time, in the same format."),
+			text("in", "Search messages, tool output, or both.", string(search.InTalk), string(search.InTools), string(search.InAll)),
+			count("before", "Number of items before each hit; default 4."), count("after", "Number of items after each hit; default 4. At most 16 in all."),
+		}, count("limit", "Maximum number of hits, up to 100; default 20."), text("cursor", "Cursor of the previous response.")), action: give(searchCalls.search)},
+		{method: "GET", path: "/v1/index", name: "indexState", scope: wire.ScopeRead, what: "Returns the state of the full-text index.", action: give(searchCalls.indexState)},
+		{method: "POST", path: "/v1/index/rebuild", name: "reindex", scope: wire.ScopeAdmin, what: "Starts rebuilding the indexes. The existing ones stay in use meanwhile.", action: takeOptional(searchCalls.reindex)},
 		{method: "POST", path: "/v1/index/check", name: "checkIndex", long: true, scope: wire.ScopeAdmin, what: "Compares the indexes with all sessions.", action: takeOptional(searchCalls.checkIndex)},
 	}
 }

@@ -13,8 +13,8 @@ import (
 
 func storedRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/v1/store", name: "listStored", scope: wire.ScopeAdmin, what: "Lists all that the store holds, one JSON object a line: every session, also those in the bin and the receipts of those that were purged, and then every key.", action: write(typeLines, storedCalls.listStored)},
-		{method: "GET", path: "/v1/store/{session}", name: "readStored", scope: wire.ScopeAdmin, what: "Answers with the lines of a session byte for byte as the store holds them, also of one in the bin.", action: write(typeLines, storedCalls.readStored)},
+		{method: "GET", path: "/v1/store", name: "listStored", scope: wire.ScopeAdmin, what: "Lists everything in the store, one JSON object per line: sessions, including trash and receipts of purges, then keys.", action: write(typeLines, storedCalls.listStored)},
+		{method: "GET", path: "/v1/store/{session}", name: "readStored", scope: wire.ScopeAdmin, what: "Returns a session's lines byte for byte, including sessions in the trash.", action: write(typeLines, storedCalls.readStored)},
 	}
 }
 
