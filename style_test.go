@@ -29,7 +29,6 @@ var largeTypes = map[string]int{
 	"internal/gateway.Gateway":                    271,
 	"internal/gateway/view.View":                  69,
 	"internal/term/chat.chat":                     92,
-	"internal/term/cli.program":                   257,
 	"store/filestore.Store":                       145,
 	"store/jetstream.Store":                       125,
 }

@@ -8,7 +8,10 @@ import (
 	"firn.dev/internal/door/acp"
 )
 
-func (p *program) acpCommand() *cobra.Command {
+// protocolCommands are the commands that serve other protocols on stdin and stdout.
+type protocolCommands struct{ *program }
+
+func (p protocolCommands) acpCommand() *cobra.Command {
 	var f chatFlags
 	cmd := &cobra.Command{
 		Use:     "acp",
@@ -36,7 +39,7 @@ firn chat.`,
 	return cmd
 }
 
-func (p *program) acp(cmd *cobra.Command, f chatFlags) (err error) {
+func (p protocolCommands) acp(cmd *cobra.Command, f chatFlags) (err error) {
 	dir, err := f.directory()
 	if err != nil {
 		return err

@@ -26,7 +26,10 @@ const sourcesDir = "sources"
 // watchPause is the interval between two runs of a watch.
 const watchPause = 2 * time.Second
 
-func (p *program) adoptCommand() *cobra.Command {
+// adoptCommands are the commands that mirror the folders of other tools.
+type adoptCommands struct{ *program }
+
+func (p adoptCommands) adoptCommand() *cobra.Command {
 	var yes, watch, link bool
 	cmd := &cobra.Command{
 		Use: "adopt [TOOL|DIR]...", GroupID: "formats",
@@ -65,7 +68,7 @@ the mirror as well.`,
 }
 
 // find looks for the folders of the named tools, or of all tools.
-func (p *program) find(ctx context.Context, args []string) ([]adopt.Found, error) {
+func (p adoptCommands) find(ctx context.Context, args []string) ([]adopt.Found, error) {
 	user, others, err := p.toolHomes()
 	if err != nil {
 		return nil, err
@@ -95,7 +98,7 @@ var homeVariables = map[dialect.Name]string{
 
 // toolHomes returns the user's home directory and the tool folders that are set in the
 // environment. The latter are returned even if there is no home directory.
-func (p *program) toolHomes() (user string, others map[dialect.Name]string, err error) {
+func (p adoptCommands) toolHomes() (user string, others map[dialect.Name]string, err error) {
 	others = make(map[dialect.Name]string)
 	for tool, variable := range homeVariables {
 		others[tool] = p.env(variable)
@@ -110,7 +113,7 @@ func (p *program) toolHomes() (user string, others map[dialect.Name]string, err 
 
 // mirrorHome returns the home for mirrors. It is never the folder of another tool,
 // regardless of --home and FIRN_HOME.
-func (p *program) mirrorHome(found []adopt.Found) (string, error) {
+func (p adoptCommands) mirrorHome(found []adopt.Found) (string, error) {
 	home, err := p.homeDir()
 	if err != nil {
 		return "", err
@@ -167,7 +170,7 @@ type foundRow struct {
 }
 
 // showFound prints the found folders.
-func (p *program) showFound(found []adopt.Found) error {
+func (p adoptCommands) showFound(found []adopt.Found) error {
 	rows := make([]foundRow, len(found))
 	for i, f := range found {
 		rows[i] = foundRow{
@@ -227,7 +230,7 @@ type unadopted struct {
 }
 
 // adopt mirrors folders; with watch, repeatedly.
-func (p *program) adopt(ctx context.Context, found []adopt.Found, watch, link bool) error {
+func (p adoptCommands) adopt(ctx context.Context, found []adopt.Found, watch, link bool) error {
 	home, err := p.mirrorHome(found)
 	if err != nil {
 		return err
@@ -275,7 +278,7 @@ func anything(results []adopted) bool {
 }
 
 // mirrorAll updates the mirrors.
-func (p *program) mirrorAll(ctx context.Context, home string, found []adopt.Found, link bool) ([]adopted, error) {
+func (p adoptCommands) mirrorAll(ctx context.Context, home string, found []adopt.Found, link bool) ([]adopted, error) {
 	var results []adopted
 	for _, f := range found {
 		show := p.newBar("mirroring " + string(f.Tool.Name()))
@@ -300,8 +303,8 @@ func (p *program) mirrorAll(ctx context.Context, home string, found []adopt.Foun
 
 // ownSession returns a function that reports whether the home has its own copy of a
 // session, in addition to the mirror.
-func (p *program) ownSession(ctx context.Context, home string) func(firn.ID) bool {
-	ours := *p
+func (p adoptCommands) ownSession(ctx context.Context, home string) func(firn.ID) bool {
+	ours := *p.program
 	ours.home = home
 	return func(id firn.ID) (own bool) {
 		c, release, err := ours.connect(ctx, Opening{Looks: true, Report: func(string) {}})

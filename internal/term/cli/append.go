@@ -20,7 +20,7 @@ import (
 // maxAppend is the maximum size of one append in bytes.
 const maxAppend = 16 << 20
 
-func (p *program) appendCommand() *cobra.Command {
+func (p changeCommands) appendCommand() *cobra.Command {
 	var user string
 	var plan bool
 	expect := uint64(client.Any)
@@ -60,7 +60,7 @@ show and every append tell. Else it is a conflict.
 }
 
 // newEntries reads the entries to append.
-func (p *program) newEntries(cmd *cobra.Command, user string) (wire.NewEntries, error) {
+func (p changeCommands) newEntries(cmd *cobra.Command, user string) (wire.NewEntries, error) {
 	if cmd.Flags().Changed("user") {
 		if user == "" {
 			return wire.NewEntries{}, usage(cmd, "--user says nothing")
@@ -103,7 +103,7 @@ func readLines(in io.Reader) ([]json.RawMessage, error) {
 }
 
 // append appends entries, or prints the plan.
-func (p *program) append(ctx context.Context, c *client.Client, ref string, expect firn.Pos, entries wire.NewEntries, plan bool) error {
+func (p changeCommands) append(ctx context.Context, c *client.Client, ref string, expect firn.Pos, entries wire.NewEntries, plan bool) error {
 	s, err := p.session(ctx, c, ref)
 	if err != nil {
 		return err

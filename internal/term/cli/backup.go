@@ -19,7 +19,7 @@ import (
 	"firn.dev/internal/render/prose"
 )
 
-func (p *program) backupCommand() *cobra.Command {
+func (p storeCommands) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "backup",
 		GroupID: "care",
@@ -40,7 +40,7 @@ It holds all that was said: keep it as safe as the home. A purge does not reach 
 	return cmd
 }
 
-func (p *program) backupCreateCommand() *cobra.Command {
+func (p storeCommands) backupCreateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "create [FILE]",
 		Short: "Make a backup of the home",
@@ -52,7 +52,7 @@ in this directory; - is stdout. A file that is there already is not replaced.`,
 	}
 }
 
-func (p *program) createBackup(ctx context.Context, args []string) error {
+func (p storeCommands) createBackup(ctx context.Context, args []string) error {
 	if err := p.mustBeOurs(); err != nil {
 		return err
 	}
@@ -133,7 +133,7 @@ func writeAtomically(name string, write func(io.Writer) (backup.Summary, error))
 	return s, fsys.SyncDir(filepath.Dir(name))
 }
 
-func (p *program) backupVerifyCommand() *cobra.Command {
+func (p storeCommands) backupVerifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "verify FILE",
 		Short:   "Read a backup to its end and compare every file with its sum",
@@ -156,7 +156,7 @@ func (p *program) backupVerifyCommand() *cobra.Command {
 	}
 }
 
-func (p *program) backupRestoreCommand() *cobra.Command {
+func (p storeCommands) backupRestoreCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore FILE DIRECTORY",
 		Short: "Make a home of a backup",
@@ -190,13 +190,13 @@ is read as firn verify does.`,
 			if !p.json {
 				fmt.Fprintf(p.stderr, "restored to %s: %s", prose.Clean(args[1]), summary(s))
 			}
-			return p.report(report)
+			return checkCommands{p.program}.report(report)
 		},
 	}
 }
 
 // readBackup opens a backup and shows the progress of do.
-func (p *program) readBackup(ctx context.Context, name, what string, do func(io.Reader) error) error {
+func (p storeCommands) readBackup(ctx context.Context, name, what string, do func(io.Reader) error) error {
 	if name == "-" {
 		return do(p.input(ctx))
 	}

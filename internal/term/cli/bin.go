@@ -23,13 +23,13 @@ firn bin empty, maintenance.bin_retention or maintenance.bin_max_bytes erases th
 const binnedHelp = `A session in the bin is named by its id or the first 4 or more characters of it, or its
 exact title.`
 
-func (p *program) binCommand() *cobra.Command {
+func (p removeCommands) binCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "bin", GroupID: "sessions", Short: "List, restore and erase sessions in the bin", Long: binHelp, Args: cobra.ArbitraryArgs, RunE: p.unknown}
 	cmd.AddCommand(p.binLsCommand(), p.binRestoreCommand(), p.binEmptyCommand())
 	return cmd
 }
 
-func (p *program) binLsCommand() *cobra.Command {
+func (p removeCommands) binLsCommand() *cobra.Command {
 	count := bound(listBound)
 	cmd := &cobra.Command{
 		Use: "ls", Aliases: []string{"list"}, Short: "List the sessions in the bin, the one removed last first", Long: binHelp, Example: "  firn bin ls", Args: none,
@@ -46,7 +46,7 @@ func (p *program) binLsCommand() *cobra.Command {
 }
 
 // binText formats the list of the bin.
-func (p *program) binText(bin wire.Bin) string {
+func (p removeCommands) binText(bin wire.Bin) string {
 	if bin.Total == 0 {
 		return "the bin is empty\n"
 	}
@@ -59,7 +59,7 @@ func (p *program) binText(bin wire.Bin) string {
 }
 
 // binTable formats a row for each session in the bin.
-func (p *program) binTable(items []wire.Binned) []string {
+func (p removeCommands) binTable(items []wire.Binned) []string {
 	rows := [][]string{{"SESSION", "TITLE", "SIZE", "REMOVED", "WHY"}}
 	for _, b := range items {
 		why := prose.OneLine(b.Reason, 32)
@@ -76,7 +76,7 @@ func (p *program) binTable(items []wire.Binned) []string {
 	return prose.Table(rows)
 }
 
-func (p *program) binRestoreCommand() *cobra.Command {
+func (p removeCommands) binRestoreCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "restore SESSION…", Short: "Restore sessions from the bin", Long: "Restore sessions from the bin.\n\n" + binnedHelp, Example: "  firn bin restore 'A trip to Oslo'", Args: args(1, -1, "one session or more"),
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
@@ -92,7 +92,7 @@ func (p *program) binRestoreCommand() *cobra.Command {
 }
 
 // inBin finds a session in the bin by its ID, a prefix of it, or its title.
-func (p *program) inBin(ctx context.Context, c *client.Client, ref string) (wire.Binned, error) {
+func (p removeCommands) inBin(ctx context.Context, c *client.Client, ref string) (wire.Binned, error) {
 	bin, err := c.Bin(ctx, 0)
 	if err != nil {
 		return wire.Binned{}, err
@@ -119,7 +119,7 @@ func (p *program) inBin(ctx context.Context, c *client.Client, ref string) (wire
 	return wire.Binned{}, &usageError{message: fmt.Sprintf("%q means %d sessions in the bin", prose.OneLine(ref, 60), len(found)), hint: "name one by its id: " + listed(ids)}
 }
 
-func (p *program) binEmptyCommand() *cobra.Command {
+func (p removeCommands) binEmptyCommand() *cobra.Command {
 	var e wire.EmptyBin
 	var older string
 	cmd := &cobra.Command{
@@ -160,7 +160,7 @@ session with its notes. --plan shows what would be erased, --yes does it.
 }
 
 // emptyBin erases the selected sessions.
-func (p *program) emptyBin(ctx context.Context, c *client.Client, e wire.EmptyBin) error {
+func (p removeCommands) emptyBin(ctx context.Context, c *client.Client, e wire.EmptyBin) error {
 	out, err := c.EmptyBin(ctx, e)
 	if err != nil {
 		return err
@@ -172,7 +172,7 @@ func (p *program) emptyBin(ctx context.Context, c *client.Client, e wire.EmptyBi
 }
 
 // emptiedText formats the erased sessions, or the plan.
-func (p *program) emptiedText(out wire.EmptiedBin) string {
+func (p removeCommands) emptiedText(out wire.EmptiedBin) string {
 	if len(out.Items) == 0 {
 		if out.Left == 0 {
 			return "the bin is empty\n"
@@ -198,7 +198,7 @@ func parseAge(text string) (time.Duration, error) {
 
 // findRemoved finds a session that is listed, hidden or in the bin. A valid unknown ID is
 // returned as binned: the session may have been purged and have a receipt.
-func (p *program) findRemoved(ctx context.Context, c *client.Client, ref string) (s wire.Session, binned bool, err error) {
+func (p removeCommands) findRemoved(ctx context.Context, c *client.Client, ref string) (s wire.Session, binned bool, err error) {
 	s, err = p.session(ctx, c, ref)
 	if !errors.Is(err, firn.ErrNotFound) {
 		return s, false, err
@@ -217,7 +217,7 @@ func (p *program) findRemoved(ctx context.Context, c *client.Client, ref string)
 
 // binNote returns the number of sessions in the bin, to be printed below a list of hidden
 // ones.
-func (p *program) binNote(ctx context.Context, c *client.Client, q client.Query) string {
+func (p removeCommands) binNote(ctx context.Context, c *client.Client, q client.Query) string {
 	if !q.Hidden {
 		return ""
 	}

@@ -15,7 +15,7 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) forkCommand() *cobra.Command {
+func (p changeCommands) forkCommand() *cobra.Command {
 	var f wire.Fork
 	var at string
 	var plan bool
@@ -53,7 +53,7 @@ of all that leads to the entry; the other session is not changed.
 }
 
 // planFork prints the entry at which a fork would start.
-func (p *program) planFork(ctx context.Context, c *client.Client, s wire.Session, f wire.Fork) error {
+func (p changeCommands) planFork(ctx context.Context, c *client.Client, s wire.Session, f wire.Fork) error {
 	n, err := p.node(ctx, c, s.ID, cmp.Or(string(f.At), "HEAD"))
 	if err != nil {
 		return err
@@ -65,7 +65,7 @@ func (p *program) planFork(ctx context.Context, c *client.Client, s wire.Session
 	return p.plan(s.ID, "fork", would)
 }
 
-func (p *program) rewindCommand() *cobra.Command {
+func (p changeCommands) rewindCommand() *cobra.Command {
 	var m wire.Move
 	var plan bool
 	cmd := &cobra.Command{
@@ -99,7 +99,7 @@ branch of its own, and can be gone back to.
 }
 
 // rewind moves the head of a session.
-func (p *program) rewind(ctx context.Context, c *client.Client, ref string, m wire.Move, plan bool) error {
+func (p changeCommands) rewind(ctx context.Context, c *client.Client, ref string, m wire.Move, plan bool) error {
 	s, err := p.session(ctx, c, ref)
 	if err != nil {
 		return err
@@ -146,7 +146,7 @@ func toText(to firn.EntryID) string {
 	return string(to)
 }
 
-func (p *program) labelCommand() *cobra.Command {
+func (p changeCommands) labelCommand() *cobra.Command {
 	var remove, plan bool
 	cmd := &cobra.Command{
 		Use:     "label SESSION ENTRY NAME",
@@ -172,7 +172,7 @@ pin is kept in every summary, word for word.
 }
 
 // label labels an entry, or removes its label if no name is given.
-func (p *program) label(ctx context.Context, c *client.Client, args []string, plan bool) error {
+func (p changeCommands) label(ctx context.Context, c *client.Client, args []string, plan bool) error {
 	s, err := p.session(ctx, c, args[0])
 	if err != nil {
 		return err
@@ -231,7 +231,7 @@ func labelText(id firn.ID, n wire.Node, name string) string {
 	return text + fmt.Sprintf("undo: firn label %s %s %s\n", prose.Short(id), n.ID, quote(prose.Clean(n.Label)))
 }
 
-func (p *program) renameCommand() *cobra.Command {
+func (p changeCommands) renameCommand() *cobra.Command {
 	var plan bool
 	cmd := &cobra.Command{
 		Use:     "rename SESSION TITLE",

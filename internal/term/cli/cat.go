@@ -44,7 +44,10 @@ func (f *catFlags) check(cmd *cobra.Command, json bool) error {
 	return nil
 }
 
-func (p *program) catCommand() *cobra.Command {
+// transcriptCommands are the commands that show the entries of sessions.
+type transcriptCommands struct{ *program }
+
+func (p transcriptCommands) catCommand() *cobra.Command {
 	var f catFlags
 	cmd := &cobra.Command{
 		Use:     "cat SESSION",
@@ -72,7 +75,7 @@ of what was used and messages of programs that are not for display ("display":fa
 }
 
 // cat prints entries from the beginning, or from an entry on.
-func (p *program) cat(ctx context.Context, c *client.Client, ref string, f catFlags) error {
+func (p transcriptCommands) cat(ctx context.Context, c *client.Client, ref string, f catFlags) error {
 	s, err := p.session(ctx, c, ref)
 	if err != nil {
 		return err
@@ -113,7 +116,7 @@ func (p *program) cat(ctx context.Context, c *client.Client, ref string, f catFl
 }
 
 // positionBefore returns the position before an entry.
-func (p *program) positionBefore(ctx context.Context, c *client.Client, id firn.ID, ref string) (firn.Pos, error) {
+func (p transcriptCommands) positionBefore(ctx context.Context, c *client.Client, id firn.ID, ref string) (firn.Pos, error) {
 	node, err := p.node(ctx, c, id, ref)
 	if err != nil {
 		return 0, err
@@ -122,7 +125,7 @@ func (p *program) positionBefore(ctx context.Context, c *client.Client, id firn.
 }
 
 // follow prints entries as they are appended, until ctx is canceled.
-func (p *program) follow(ctx context.Context, c *client.Client, id firn.ID, after firn.Pos, f catFlags) error {
+func (p transcriptCommands) follow(ctx context.Context, c *client.Client, id firn.ID, after firn.Pos, f catFlags) error {
 	draft := drafts{all: f.all(p.json), branch: f.view == wire.ViewBranch}
 	for event, err := range c.Events(ctx, id, after) {
 		if err != nil {
@@ -150,7 +153,7 @@ func (p *program) follow(ctx context.Context, c *client.Client, id firn.ID, afte
 }
 
 // printEntry prints one entry.
-func (p *program) printEntry(e wire.Entry, f catFlags) error {
+func (p transcriptCommands) printEntry(e wire.Entry, f catFlags) error {
 	var err error
 	switch {
 	case p.json:
@@ -171,7 +174,7 @@ func (p *program) printEntry(e wire.Entry, f catFlags) error {
 	return nil
 }
 
-func (p *program) tailCommand() *cobra.Command {
+func (p transcriptCommands) tailCommand() *cobra.Command {
 	f := catFlags{count: 10}
 	cmd := &cobra.Command{
 		Use:     "tail SESSION",
@@ -192,7 +195,7 @@ func (p *program) tailCommand() *cobra.Command {
 }
 
 // tail prints the last entries.
-func (p *program) tail(ctx context.Context, c *client.Client, ref string, f catFlags) error {
+func (p transcriptCommands) tail(ctx context.Context, c *client.Client, ref string, f catFlags) error {
 	s, err := p.session(ctx, c, ref)
 	if err != nil {
 		return err

@@ -25,7 +25,10 @@ type chatFlags struct {
 	shell, noTools bool
 }
 
-func (p *program) chatCommand() *cobra.Command {
+// chatCommands are the commands of a chat in the terminal.
+type chatCommands struct{ *program }
+
+func (p chatCommands) chatCommand() *cobra.Command {
 	var f chatFlags
 	cmd := &cobra.Command{
 		Use:     "chat [PROMPT]",
@@ -96,7 +99,7 @@ func (f *chatFlags) add(cmd *cobra.Command) {
 }
 
 // chat runs a conversation from flags and arguments.
-func (p *program) chat(cmd *cobra.Command, f chatFlags, args []string) (err error) {
+func (p chatCommands) chat(cmd *cobra.Command, f chatFlags, args []string) (err error) {
 	if err := f.check(cmd, args, p.json); err != nil {
 		return err
 	}
@@ -141,7 +144,7 @@ func (p *program) chat(cmd *cobra.Command, f chatFlags, args []string) (err erro
 
 // openDevice enables line editing if the streams are a capable terminal. The returned
 // function releases the terminal.
-func (p *program) openDevice(o *chat.Options) (release func()) {
+func (p chatCommands) openDevice(o *chat.Options) (release func()) {
 	in, ok1 := p.stdin.(*os.File)
 	talk, ok2 := p.stderr.(*os.File)
 	if !ok1 || !ok2 || !line.IsTerminal(in) || !line.IsTerminal(talk) || p.env("TERM") == "dumb" {
@@ -161,7 +164,7 @@ func (p *program) openDevice(o *chat.Options) (release func()) {
 
 // chatClient connects to the gateway. A gateway in this process gets the tools that the
 // flags allow; a remote one has its own.
-func (p *program) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Options) (release func() error, err error) {
+func (p chatCommands) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Options) (release func() error, err error) {
 	dir, err := f.directory()
 	if err != nil {
 		return nil, err
@@ -276,7 +279,7 @@ func (f *chatFlags) directory() (string, error) {
 const maxPrompt = 10 << 20
 
 // prompt returns the prompt from the arguments, or else from stdin.
-func (p *program) prompt(cmd *cobra.Command, o chat.Options) (string, error) {
+func (p chatCommands) prompt(cmd *cobra.Command, o chat.Options) (string, error) {
 	if o.Prompt != "" {
 		return o.Prompt, nil
 	}
@@ -298,7 +301,7 @@ func (p *program) prompt(cmd *cobra.Command, o chat.Options) (string, error) {
 }
 
 // ask answers one prompt.
-func (p *program) ask(cmd *cobra.Command, o chat.Options) error {
+func (p chatCommands) ask(cmd *cobra.Command, o chat.Options) error {
 	answer, err := chat.Ask(cmd.Context(), o)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 )
 
 // addExport enables export and handoff in a chat on this machine.
-func (p *program) addExport(o *chat.Options) {
+func (p chatCommands) addExport(o *chat.Options) {
 	c := o.Client
 	o.Export = func(ctx context.Context, id firn.ID, format, file string) (string, error) {
 		name, err := formatName(format)
@@ -37,7 +37,7 @@ func (p *program) addExport(o *chat.Options) {
 
 // handOver writes a session into the folder of another tool, and returns the command that
 // resumes it.
-func (p *program) handOver(ctx context.Context, c *client.Client, id firn.ID, name string) (string, error) {
+func (p chatCommands) handOver(ctx context.Context, c *client.Client, id firn.ID, name string) (string, error) {
 	tool, ok := dialects.Find(name)
 	if !ok || tool.Name() == dialect.Native {
 		return "", &chat.Problem{Err: fmt.Errorf("there is no tool %q to hand a session to", name), Kind: firn.ErrInvalid, Hint: "one of " + strings.Join(dialects.Names()[1:], ", ")}
@@ -46,7 +46,7 @@ func (p *program) handOver(ctx context.Context, c *client.Client, id firn.ID, na
 	if err != nil {
 		return "", err
 	}
-	h, err := p.handing(tool, session, "", "")
+	h, err := exchangeCommands{p.program}.handing(tool, session, "", "")
 	if err != nil {
 		return "", advised(err)
 	}

@@ -75,7 +75,9 @@ func Main(ctx context.Context, args []string, proc Process) int {
 	return p.end(err)
 }
 
-// program is one run of the command line.
+// program is one run of the command line. It has what all commands share: the global flags,
+// the connection to a gateway, the home and its store, and how results and errors are
+// printed. The commands are in types that embed it, one per group of commands.
 type program struct {
 	env            func(name string) string
 	stdin          io.Reader
@@ -123,19 +125,16 @@ func (p *program) root() *cobra.Command {
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddGroup(groups...)
 	root.CompletionOptions.DisableDefaultCmd = true // firn has its own completion command
-	help := p.helpCommand()
+	about := helpCommands{p}
+	help := about.helpCommand()
 	root.SetHelpCommand(help)
 	root.SetUsageFunc(printUsage)
-	root.AddCommand(help, p.chatCommand())
+	root.AddCommand(help)
+	root.AddCommand(chatCommands{p}.chatCommand())
 	root.AddCommand(p.sessionCommands()...)
 	root.AddCommand(p.sessionsCommand())
-	root.AddCommand(p.compactCommand(), p.uncompactCommand(), p.compactionsCommand())
-	root.AddCommand(p.searchCommand(), p.grepCommand())
-	root.AddCommand(p.adoptCommand(), p.importCommand(), p.exportCommand(), p.convertCommand(), p.handoffCommand())
-	root.AddCommand(p.serveCommand(), p.statusCommand(), p.stopCommand(), p.openCommand(), p.tokenCommand(), p.mcpCommand(), p.acpCommand(), p.keysCommand(), p.jobsCommand(), p.usageCommand())
-	root.AddCommand(p.memoryCommand())
-	root.AddCommand(p.verifyCommand(), p.doctorCommand(), p.repairCommand(), p.reindexCommand(), p.maintenanceCommand(), p.migrateCommand(), p.mirrorCommand(), p.backupCommand())
-	root.AddCommand(p.demoCommand(), p.demoWriterCommand(), p.configCommand(), p.completionCommand(), p.versionCommand())
+	root.AddCommand(p.otherCommands()...)
+	root.AddCommand(about.completionCommand(), about.versionCommand())
 	p.completeAll(root)
 	return root
 }
@@ -143,10 +142,26 @@ func (p *program) root() *cobra.Command {
 // sessionCommands returns the session commands, which exist both at the top level and below
 // firn sessions.
 func (p *program) sessionCommands() []*cobra.Command {
+	list, transcript, change, remove := overviewCommands{p}, transcriptCommands{p}, changeCommands{p}, removeCommands{p}
 	return []*cobra.Command{
-		p.lsCommand(), p.showCommand(), p.catCommand(), p.tailCommand(), p.treeCommand(), p.windowCommand(),
-		p.newCommand(), p.appendCommand(), p.forkCommand(), p.rewindCommand(), p.labelCommand(), p.renameCommand(), p.tagCommand(), p.diffCommand(),
-		p.archiveCommand(), p.rmCommand(), p.restoreCommand(), p.binCommand(), p.purgeCommand(),
+		list.lsCommand(), list.showCommand(), transcript.catCommand(), transcript.tailCommand(), list.treeCommand(), transcript.windowCommand(),
+		change.newCommand(), change.appendCommand(), change.forkCommand(), change.rewindCommand(), change.labelCommand(), change.renameCommand(), change.tagCommand(), transcript.diffCommand(),
+		remove.archiveCommand(), remove.rmCommand(), remove.restoreCommand(), remove.binCommand(), remove.purgeCommand(),
+	}
+}
+
+// otherCommands returns the commands that are not about one session.
+func (p *program) otherCommands() []*cobra.Command {
+	compact, find, exchange := compactCommands{p}, findCommands{p}, exchangeCommands{p}
+	gateway, protocol, check, store, demo := gatewayCommands{p}, protocolCommands{p}, checkCommands{p}, storeCommands{p}, demoCommands{p}
+	return []*cobra.Command{
+		compact.compactCommand(), compact.uncompactCommand(), compact.compactionsCommand(),
+		find.searchCommand(), find.grepCommand(),
+		adoptCommands{p}.adoptCommand(), exchange.importCommand(), exchange.exportCommand(), exchange.convertCommand(), exchange.handoffCommand(),
+		gateway.serveCommand(), gateway.statusCommand(), gateway.stopCommand(), gateway.openCommand(), tokenCommands{p}.tokenCommand(), protocol.mcpCommand(), protocol.acpCommand(), keyCommands{p}.keysCommand(), gateway.jobsCommand(), gateway.usageCommand(),
+		memoryCommands{p}.memoryCommand(),
+		check.verifyCommand(), check.doctorCommand(), check.repairCommand(), find.reindexCommand(), check.maintenanceCommand(), store.migrateCommand(), store.mirrorCommand(), store.backupCommand(),
+		demo.demoCommand(), demo.demoWriterCommand(), configCommands{p}.configCommand(),
 	}
 }
 

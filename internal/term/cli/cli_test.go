@@ -156,7 +156,7 @@ func TestDemoLines(t *testing.T) {
 	var b bytes.Buffer
 	p := &program{stdout: &b}
 	for _, p.json = range []bool{false, true} {
-		if err := errors.Join(p.printDemoLine(demo.Line{Step: "a thing", OK: true, Result: "done", Ms: 12.5}), p.printDemoLine(demo.Line{Step: "another", Result: "failed", Ms: 1234})); err != nil {
+		if err := errors.Join(demoCommands{p}.printDemoLine(demo.Line{Step: "a thing", OK: true, Result: "done", Ms: 12.5}), demoCommands{p}.printDemoLine(demo.Line{Step: "another", Result: "failed", Ms: 1234})); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -14,7 +14,10 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) compactCommand() *cobra.Command {
+// compactCommands are the commands of compactions.
+type compactCommands struct{ *program }
+
+func (p compactCommands) compactCommand() *cobra.Command {
 	var q wire.Compact
 	cmd := &cobra.Command{
 		Use:     "compact SESSION",
@@ -65,7 +68,7 @@ func compactText(s wire.Session, c wire.Compacted) string {
 	return text + "undo: firn uncompact " + short + "\n"
 }
 
-func (p *program) uncompactCommand() *cobra.Command {
+func (p compactCommands) uncompactCommand() *cobra.Command {
 	var redo, plan bool
 	cmd := &cobra.Command{
 		Use:     "uncompact SESSION [COMPACTION]",
@@ -87,7 +90,7 @@ that was taken back, or the one that is named, is in force again.
 }
 
 // uncompact undoes a compaction, or redoes an undone one.
-func (p *program) uncompact(ctx context.Context, c *client.Client, args []string, redo, plan bool) error {
+func (p compactCommands) uncompact(ctx context.Context, c *client.Client, args []string, redo, plan bool) error {
 	s, err := p.session(ctx, c, args[0])
 	if err != nil {
 		return err
@@ -152,7 +155,7 @@ func pickCompaction(past []wire.Compaction, name string, redo bool) (firn.EntryI
 	return "", &hinted{fmt.Errorf("no compaction is in force here: %w", firn.ErrNotFound), "firn compactions lists them"}
 }
 
-func (p *program) compactionsCommand() *cobra.Command {
+func (p compactCommands) compactionsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "compactions SESSION",
 		GroupID: "compact",
@@ -174,7 +177,7 @@ func (p *program) compactionsCommand() *cobra.Command {
 	}
 }
 
-func (p *program) compactionsText(past []wire.Compaction) string {
+func (p compactCommands) compactionsText(past []wire.Compaction) string {
 	if len(past) == 0 {
 		return "nothing was compacted on this branch\n"
 	}

@@ -7,7 +7,7 @@ import (
 // shells are the supported shells.
 var shells = []string{"bash", "zsh", "fish", "powershell"}
 
-func (p *program) completionCommand() *cobra.Command {
+func (p helpCommands) completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "completion SHELL", GroupID: "other", Short: "Print a script that lets Tab complete words in bash, zsh, fish or PowerShell",
 		Long: `Print a script for a shell: bash, zsh, fish or powershell. With it Tab completes commands,

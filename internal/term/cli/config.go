@@ -14,7 +14,10 @@ import (
 	"firn.dev/internal/render/prose"
 )
 
-func (p *program) configCommand() *cobra.Command {
+// configCommands are the commands of the settings.
+type configCommands struct{ *program }
+
+func (p configCommands) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config",
 		GroupID: "other",
@@ -29,7 +32,7 @@ them all.`,
 	return cmd
 }
 
-func (p *program) configGetCommand() *cobra.Command {
+func (p configCommands) configGetCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use: "get [SETTING]", Short: "Print a setting, or all of them, and where they come from",
@@ -55,7 +58,7 @@ func (p *program) configGetCommand() *cobra.Command {
 }
 
 // configList prints settings.
-func (p *program) configList(s *config.Settings, all bool) error {
+func (p configCommands) configList(s *config.Settings, all bool) error {
 	list := []config.Explanation{}
 	for _, e := range s.All() {
 		if all || e.Origin.Layer != config.FromDefault {
@@ -74,7 +77,7 @@ func (p *program) configList(s *config.Settings, all bool) error {
 	})
 }
 
-func (p *program) configSetCommand() *cobra.Command {
+func (p configCommands) configSetCommand() *cobra.Command {
 	var plan bool
 	cmd := &cobra.Command{
 		Use: "set SETTING VALUE", Short: "Change a setting in the file, and nothing else in it",
@@ -96,7 +99,7 @@ type changes struct {
 }
 
 // configSet changes a setting.
-func (p *program) configSet(path, value string, plan bool) error {
+func (p configCommands) configSet(path, value string, plan bool) error {
 	s, err := p.settings()
 	if err != nil {
 		return err
@@ -130,7 +133,7 @@ func changesText(c changes) string {
 	return text
 }
 
-func (p *program) configCheckCommand() *cobra.Command {
+func (p configCommands) configCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "check", Short: "Say what is wrong with the settings, with line numbers", Example: "  firn config check", Args: none,
 		Long: `Read the settings and say all that is wrong with them, each with its place and what was
@@ -151,7 +154,7 @@ type checked struct {
 }
 
 // configCheck checks the settings.
-func (p *program) configCheck() error {
+func (p configCommands) configCheck() error {
 	home, err := p.homeDir()
 	if err != nil {
 		return err
@@ -193,7 +196,7 @@ func checkedText(c checked) string {
 	return b.String()
 }
 
-func (p *program) configPathCommand() *cobra.Command {
+func (p configCommands) configPathCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "path", Short: "Print where the file of settings is, whether it exists or not", Example: "  ${EDITOR:-vi} \"$(firn config path)\"", Args: none,
 		RunE: func(*cobra.Command, []string) error {

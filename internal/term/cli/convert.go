@@ -21,7 +21,7 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) convertCommand() *cobra.Command {
+func (p exchangeCommands) convertCommand() *cobra.Command {
 	var from, to, out, cwd string
 	var list bool
 	cmd := &cobra.Command{
@@ -57,7 +57,7 @@ the file does not matter. A report of how well it went goes to stderr.
 }
 
 // listFormats lists the formats and their limits.
-func (p *program) listFormats() error {
+func (p exchangeCommands) listFormats() error {
 	var formats []wire.Format
 	for _, t := range dialects.All() {
 		f := wire.Format{Name: string(t.Name())}
@@ -87,7 +87,7 @@ type conversion struct {
 }
 
 // convert converts a file.
-func (p *program) convert(ctx context.Context, c conversion) error {
+func (p exchangeCommands) convert(ctx context.Context, c conversion) error {
 	name, done, err := p.spooled(ctx, c.file)
 	if err != nil {
 		return err
@@ -129,7 +129,7 @@ func (p *program) convert(ctx context.Context, c conversion) error {
 
 // spooled returns the path of the input file. Stdin is copied to a temporary file first,
 // because it can be read only once.
-func (p *program) spooled(ctx context.Context, name string) (string, func(), error) {
+func (p exchangeCommands) spooled(ctx context.Context, name string) (string, func(), error) {
 	if name != "-" {
 		info, err := os.Stat(name)
 		if err != nil {
@@ -172,7 +172,7 @@ func sourceFormat(name string, c conversion) (dialect.Tool, error) {
 }
 
 // fileSource returns a file as a source, and its size.
-func (p *program) fileSource(ctx context.Context, from dialect.Tool, c conversion, name string) (convert.Source, int64) {
+func (p exchangeCommands) fileSource(ctx context.Context, from dialect.Tool, c conversion, name string) (convert.Source, int64) {
 	origin := dialect.Origin{Transcript: dialect.Transcript{CWD: c.cwd, Parts: []string{filepath.Base(c.file)}}}
 	var size int64
 	if info, err := os.Stat(name); err == nil {

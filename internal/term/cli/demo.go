@@ -14,7 +14,10 @@ import (
 	"firn.dev/internal/term/demo"
 )
 
-func (p *program) demoCommand() *cobra.Command {
+// demoCommands are the commands of the demonstration.
+type demoCommands struct{ *program }
+
+func (p demoCommands) demoCommand() *cobra.Command {
 	var keep string
 	cmd := &cobra.Command{
 		Use:     "demo",
@@ -35,7 +38,7 @@ command fails if one of them does. Your own sessions are not touched.`,
 }
 
 // demo runs the demo and prints it.
-func (p *program) demo(ctx context.Context, keep string) error {
+func (p demoCommands) demo(ctx context.Context, keep string) error {
 	if !p.json {
 		fmt.Fprint(p.stdout, "Each line is a real operation, checked after it was done.\n\n")
 	}
@@ -49,7 +52,7 @@ func (p *program) demo(ctx context.Context, keep string) error {
 
 // openDemo starts a separate gateway for the demo. It ignores homes, gateways and models
 // from the environment.
-func (p *program) openDemo(ctx context.Context, home string, report func(string)) (*client.Client, func() error, error) {
+func (p demoCommands) openDemo(ctx context.Context, home string, report func(string)) (*client.Client, func() error, error) {
 	own := p.isolated(home)
 	settings, err := own.settings()
 	if err != nil {
@@ -59,9 +62,9 @@ func (p *program) openDemo(ctx context.Context, home string, report func(string)
 }
 
 // isolated returns the program with another home and without firn's environment variables.
-func (p *program) isolated(home string) *program {
+func (p demoCommands) isolated(home string) *program {
 	const ours = "FIRN_"
-	own := *p
+	own := *p.program
 	own.home, own.address = home, ""
 	own.environ = slices.DeleteFunc(slices.Clone(p.environ), func(v string) bool { return strings.HasPrefix(v, ours) })
 	own.env = func(name string) string {
@@ -74,7 +77,7 @@ func (p *program) isolated(home string) *program {
 }
 
 // printDemoLine prints one line of the demo.
-func (p *program) printDemoLine(line demo.Line) error {
+func (p demoCommands) printDemoLine(line demo.Line) error {
 	if p.json {
 		return writeJSON(p.stdout, "", line)
 	}
@@ -109,7 +112,7 @@ next: less %s
 }
 
 // demoWriterCommand returns the hidden command of the process that the demo kills.
-func (p *program) demoWriterCommand() *cobra.Command {
+func (p demoCommands) demoWriterCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "demo-writer SESSION TEXT",
 		Hidden: true,

@@ -32,7 +32,7 @@ type side struct {
 	Only    []wire.Node  `json:"only"`
 }
 
-func (p *program) diffCommand() *cobra.Command {
+func (p transcriptCommands) diffCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "diff SESSION ENTRY [ENTRY] | SESSION SESSION",
 		GroupID: "look",
@@ -54,7 +54,7 @@ from the other. What only the first has is marked -, what only the second has +.
 }
 
 // diff compares the branches named by the arguments.
-func (p *program) diff(ctx context.Context, c *client.Client, args []string) (difference, error) {
+func (p transcriptCommands) diff(ctx context.Context, c *client.Client, args []string) (difference, error) {
 	s, err := p.session(ctx, c, args[0])
 	if err != nil {
 		return difference{}, err

@@ -10,7 +10,7 @@ import (
 	"firn.dev/internal/ops/doctor"
 )
 
-func (p *program) doctorCommand() *cobra.Command {
+func (p checkCommands) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "doctor",
 		GroupID: "care",
@@ -46,7 +46,7 @@ Exits with 8 if there is a fault; warnings are no faults.`,
 }
 
 // examine examines the home. Sessions outside of its own files are checked by the gateway.
-func (p *program) examine(cmd *cobra.Command, st *sessionStore) (*doctor.Report, error) {
+func (p checkCommands) examine(cmd *cobra.Command, st *sessionStore) (*doctor.Report, error) {
 	home, err := st.homeTarget()
 	if err != nil {
 		return nil, err

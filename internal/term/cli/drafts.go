@@ -44,7 +44,7 @@ func (d *drafts) leavesOut(e wire.Entry) bool {
 }
 
 // printCutOff prints the drafts of an incomplete answer.
-func (p *program) printCutOff(pieces []string) error {
+func (p transcriptCommands) printCutOff(pieces []string) error {
 	if len(pieces) == 0 {
 		return nil
 	}

@@ -26,7 +26,7 @@ import (
 const formatHelp = `Formats: native (firn's own, which pi opens), claudecode (or claude), codex, pi, openclaw,
 crabtalk, claw0, cersei. firn convert --formats tells what each cannot say.`
 
-func (p *program) exportCommand() *cobra.Command {
+func (p exchangeCommands) exportCommand() *cobra.Command {
 	var format, out, view string
 	var plan, mask bool
 	cmd := &cobra.Command{
@@ -80,7 +80,7 @@ formats; the command then ends with 8, as firn verify does.
 }
 
 // export writes a session and prints the fidelity report.
-func (p *program) export(ctx context.Context, c *client.Client, id firn.ID, e wire.Export, out string, plan bool) error {
+func (p exchangeCommands) export(ctx context.Context, c *client.Client, id firn.ID, e wire.Export, out string, plan bool) error {
 	report, err := c.FidelityAs(ctx, id, e)
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func maskedText(f wire.Fidelity, e wire.Export) string {
 }
 
 // exportPage writes a session as an HTML page.
-func (p *program) exportPage(ctx context.Context, c *client.Client, ref, view, out string, plan bool) error {
+func (p exchangeCommands) exportPage(ctx context.Context, c *client.Client, ref, view, out string, plan bool) error {
 	if plan || view != "" && view != wire.ViewBranch && view != wire.ViewDisk {
 		return &usageError{message: "a page shows the branch or disk, and has no plan", hint: "leave out --plan; say --view branch or --view disk"}
 	}

@@ -21,7 +21,7 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) grepCommand() *cobra.Command {
+func (p findCommands) grepCommand() *cobra.Command {
 	var fold, fixed, secrets, files bool
 	count := bound(listBound)
 	cmd := &cobra.Command{
@@ -80,7 +80,7 @@ func expandZstd(r io.Reader) (io.ReadCloser, error) {
 }
 
 // grepIn searches transcripts: files, and sessions that are not stored in files.
-func (p *program) grepIn(cmd *cobra.Command, names []string, o grep.Options, look func(*cobra.Command, []string, grep.Options) error) error {
+func (p findCommands) grepIn(cmd *cobra.Command, names []string, o grep.Options, look func(*cobra.Command, []string, grep.Options) error) error {
 	if _, dir, ok := p.foreign(); ok {
 		found, err := foreignTranscripts(dir)
 		return p.grepChosen(cmd, found, names, err, o, look)
@@ -111,7 +111,7 @@ func (p *program) grepIn(cmd *cobra.Command, names []string, o grep.Options, loo
 }
 
 // grepChosen searches the named transcripts of found, or all of them.
-func (p *program) grepChosen(cmd *cobra.Command, found, names []string, err error, o grep.Options, look func(*cobra.Command, []string, grep.Options) error) error {
+func (p findCommands) grepChosen(cmd *cobra.Command, found, names []string, err error, o grep.Options, look func(*cobra.Command, []string, grep.Options) error) error {
 	if err == nil && len(names) > 0 {
 		found, err = chooseFiles(found, names)
 	}
@@ -144,7 +144,7 @@ func storedNames(ctx context.Context, c *client.Client, store string) ([]string,
 }
 
 // grep prints the matching lines.
-func (p *program) grep(cmd *cobra.Command, files []string, o grep.Options) error {
+func (p findCommands) grep(cmd *cobra.Command, files []string, o grep.Options) error {
 	encoder := json.NewEncoder(p.stdout)
 	encoder.SetEscapeHTML(false)
 	if p.json {
@@ -175,7 +175,7 @@ func grepLine(m grep.Match) string {
 }
 
 // grepNames prints the files with matches.
-func (p *program) grepNames(cmd *cobra.Command, files []string, o grep.Options) error {
+func (p findCommands) grepNames(cmd *cobra.Command, files []string, o grep.Options) error {
 	most := o.Most
 	o.Most = 1
 	var all grep.Summary
@@ -209,7 +209,7 @@ func (p *program) grepNames(cmd *cobra.Command, files []string, o grep.Options) 
 }
 
 // grepEnd prints the summary of a search.
-func (p *program) grepEnd(s grep.Summary) error {
+func (p findCommands) grepEnd(s grep.Summary) error {
 	for _, failed := range s.Failed {
 		fmt.Fprintf(p.stderr, "not read: %s\n", prose.Clean(failed))
 	}

@@ -20,7 +20,7 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) handoffCommand() *cobra.Command {
+func (p exchangeCommands) handoffCommand() *cobra.Command {
 	var to, dir, cwd string
 	var plan bool
 	cmd := &cobra.Command{
@@ -84,9 +84,9 @@ type handing struct {
 }
 
 // handing determines the target of a handoff.
-func (p *program) handing(tool dialect.Tool, s wire.Session, dir, cwd string) (*handing, error) {
+func (p exchangeCommands) handing(tool dialect.Tool, s wire.Session, dir, cwd string) (*handing, error) {
 	h := &handing{tool: tool}
-	if err := h.findHome(p, dir); err != nil {
+	if err := h.findHome(p.program, dir); err != nil {
 		return nil, err
 	}
 	if cwd = firstNot(cwd, s.CWD); cwd == "" {
@@ -116,7 +116,7 @@ func (p *program) handing(tool dialect.Tool, s wire.Session, dir, cwd string) (*
 func (h *handing) findHome(p *program, dir string) (err error) {
 	usual := ""
 	if homes := h.tool.Layout().Homes(); len(homes) > 0 {
-		usual, err = p.toolHome(h.tool.Name(), homes[0])
+		usual, err = exchangeCommands{p}.toolHome(h.tool.Name(), homes[0])
 	}
 	if h.home = dir; dir == "" {
 		if usual == "" && err == nil {
@@ -149,8 +149,8 @@ func (h *handing) export() wire.Export {
 }
 
 // toolHome returns the folder of a tool's sessions.
-func (p *program) toolHome(tool dialect.Name, usual string) (string, error) {
-	user, others, err := p.toolHomes()
+func (p exchangeCommands) toolHome(tool dialect.Name, usual string) (string, error) {
+	user, others, err := adoptCommands{p.program}.toolHomes()
 	if dir := others[tool]; dir != "" {
 		return dir, nil
 	}

@@ -74,7 +74,10 @@ func exit(code int, what string) manual.Meaning {
 	return manual.Meaning{Name: fmt.Sprint(code), What: what}
 }
 
-func (p *program) helpCommand() *cobra.Command {
+// helpCommands are the commands about firn itself: help, manual pages, completion and version.
+type helpCommands struct{ *program }
+
+func (p helpCommands) helpCommand() *cobra.Command {
 	var man string
 	cmd := &cobra.Command{
 		Use: "help [COMMAND]", GroupID: "other", Short: "Tell how a command is used",

@@ -23,7 +23,10 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) importCommand() *cobra.Command {
+// exchangeCommands are the commands that convert sessions from and to the formats of other tools.
+type exchangeCommands struct{ *program }
+
+func (p exchangeCommands) importCommand() *cobra.Command {
 	var from, id, agent string
 	var plan bool
 	cmd := &cobra.Command{
@@ -84,7 +87,7 @@ type transcript struct {
 }
 
 // imports lists the transcripts that an argument names.
-func (p *program) imports(name, from string) ([]transcript, error) {
+func (p exchangeCommands) imports(name, from string) ([]transcript, error) {
 	if name == "-" {
 		return []transcript{{in: wire.Import{From: from}}}, nil
 	}
@@ -184,7 +187,7 @@ func ofDir(dir, from string) ([]transcript, error) {
 }
 
 // planImport prints the transcripts that would be imported.
-func (p *program) planImport(list []transcript) error {
+func (p exchangeCommands) planImport(list []transcript) error {
 	type planned struct {
 		File   string `json:"file"`
 		Format string `json:"format"`
@@ -220,7 +223,7 @@ func (p *program) planImport(list []transcript) error {
 }
 
 // importAll imports transcripts in order. It continues after errors.
-func (p *program) importAll(ctx context.Context, c *client.Client, list []transcript) error {
+func (p exchangeCommands) importAll(ctx context.Context, c *client.Client, list []transcript) error {
 	var done, total int64
 	for _, b := range list {
 		total += b.size
@@ -276,7 +279,7 @@ func firstOf(list []string, other string) string {
 }
 
 // importOne uploads a transcript.
-func (p *program) importOne(ctx context.Context, c *client.Client, b transcript, progress func(int64)) (wire.Imported, error) {
+func (p exchangeCommands) importOne(ctx context.Context, c *client.Client, b transcript, progress func(int64)) (wire.Imported, error) {
 	if len(b.files) == 0 {
 		return c.Import(ctx, b.in, p.input(ctx))
 	}

@@ -69,7 +69,7 @@ func addTyped(all *history.Typed, l prose.Line, raw json.RawMessage) {
 const queuedType = "firn.queued"
 
 // eraseTyped removes text from the input history, and returns the number of removed lines.
-func (p *program) eraseTyped(t history.Typed) (int, error) {
+func (p chatCommands) eraseTyped(t history.Typed) (int, error) {
 	home, err := p.homeDir()
 	if err != nil || len(t) == 0 {
 		return 0, err

@@ -13,7 +13,7 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) jobsCommand() *cobra.Command {
+func (p gatewayCommands) jobsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "jobs",
 		GroupID: "gateway",
@@ -36,7 +36,7 @@ which ([[cron]]). Each run has a session of its own. The gateway must run.`,
 }
 
 // withJobs returns a command function for jobs. It requires a running gateway.
-func (p *program) withJobs(do func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
+func (p gatewayCommands) withJobs(do func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		c, err := p.running(cmd.Context(), "look at the jobs", "firn serve starts one; jobs run while it does")
 		if err != nil {
@@ -48,7 +48,7 @@ func (p *program) withJobs(do func(ctx context.Context, c *client.Client, args [
 }
 
 // jobsText formats a list of jobs.
-func (p *program) jobsText(jobs []wire.Job) string {
+func (p gatewayCommands) jobsText(jobs []wire.Job) string {
 	if len(jobs) == 0 {
 		return "there are no jobs\n"
 	}
@@ -83,7 +83,7 @@ func jobState(j *wire.Job) string {
 	return "waits"
 }
 
-func (p *program) jobsRunCommand() *cobra.Command {
+func (p gatewayCommands) jobsRunCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "run NAME", Short: "Run a job now", Args: args(1, 1, "the name of a job"), Example: "  firn jobs run daily",
 		RunE: p.withJobs(func(ctx context.Context, c *client.Client, args []string) error {

@@ -17,7 +17,10 @@ import (
 // keyHelp describes keys in help texts.
 const keyHelp = `A key, agent:<agent>:…, names a conversation for ever and points at its current session.`
 
-func (p *program) keysCommand() *cobra.Command {
+// keyCommands are the commands of keys.
+type keyCommands struct{ *program }
+
+func (p keyCommands) keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "keys",
 		GroupID: "gateway",
@@ -30,7 +33,7 @@ func (p *program) keysCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) keysLsCommand() *cobra.Command {
+func (p keyCommands) keysLsCommand() *cobra.Command {
 	var agent string
 	count := bound(listBound)
 	cmd := &cobra.Command{
@@ -63,7 +66,7 @@ func someKeys(ctx context.Context, c *client.Client, agent string, count int) (w
 	return page, err
 }
 
-func (p *program) keysText(page wire.Page[wire.Key]) string {
+func (p keyCommands) keysText(page wire.Page[wire.Key]) string {
 	if page.Total == 0 {
 		return "no keys\n"
 	}
@@ -84,7 +87,7 @@ func (p *program) keysText(page wire.Page[wire.Key]) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-func (p *program) keysShowCommand() *cobra.Command {
+func (p keyCommands) keysShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show KEY", Short: "Tell where a key points, and every session it had", Example: "  firn keys show agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
 		RunE: p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
@@ -115,7 +118,7 @@ func kindText(k wire.Key) string {
 	return k.Kind + " " + k.ChatType
 }
 
-func (p *program) keyText(k wire.Key) string {
+func (p keyCommands) keyText(k wire.Key) string {
 	session := string(k.Session)
 	if session == "" {
 		session = "none"
@@ -133,7 +136,7 @@ func (p *program) keyText(k wire.Key) string {
 	return strings.Join(append(lines, prose.Table(rows)...), "\n") + "\n"
 }
 
-func (p *program) keysSetCommand() *cobra.Command {
+func (p keyCommands) keysSetCommand() *cobra.Command {
 	var plan bool
 	cmd := &cobra.Command{
 		Use: "set KEY SESSION", Short: "Point a key at a session", Example: "  firn keys set agent:main:main 0198c5a2", Long: keyHelp + "\n\n" + sessionHelp, Args: args(2, 2, "a key and a session"),
@@ -166,7 +169,7 @@ func (p *program) keysSetCommand() *cobra.Command {
 }
 
 // pointed returns the session that a key points at; empty if there is none.
-func (p *program) pointed(ctx context.Context, c *client.Client, key string) (firn.ID, error) {
+func (p keyCommands) pointed(ctx context.Context, c *client.Client, key string) (firn.ID, error) {
 	k, err := c.Key(ctx, keyOf(key))
 	if errors.Is(err, firn.ErrNotFound) {
 		return "", nil
@@ -194,7 +197,7 @@ func pointsNow(id firn.ID) string {
 	return ", which points at " + prose.Short(id) + " now"
 }
 
-func (p *program) keysRmCommand() *cobra.Command {
+func (p keyCommands) keysRmCommand() *cobra.Command {
 	var plan bool
 	cmd := &cobra.Command{
 		Use: "rm KEY", Aliases: []string{"remove"}, Short: "Take a key away; its sessions stay", Example: "  firn keys rm agent:main:telegram:direct:ann", Args: args(1, 1, "one key"),
@@ -223,7 +226,7 @@ sessions it had stay, and say that it was taken away.`,
 	return cmd
 }
 
-func (p *program) keysResetCommand() *cobra.Command {
+func (p keyCommands) keysResetCommand() *cobra.Command {
 	var plan bool
 	cmd := &cobra.Command{
 		Use: "reset KEY", Short: "Begin a new session for a key; the old one is kept", Example: "  firn keys reset agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
@@ -248,7 +251,7 @@ func (p *program) keysResetCommand() *cobra.Command {
 	return cmd
 }
 
-func (p *program) keysPreviousCommand() *cobra.Command {
+func (p keyCommands) keysPreviousCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "previous KEY", Aliases: []string{"continue-previous"}, Short: "Undo a reset: the key points at the session before", Example: "  firn keys previous agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {

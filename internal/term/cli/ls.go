@@ -20,7 +20,10 @@ import (
 // listBound is the default maximum length of a list.
 const listBound = 100
 
-func (p *program) lsCommand() *cobra.Command {
+// overviewCommands are the commands that list and describe sessions.
+type overviewCommands struct{ *program }
+
+func (p overviewCommands) lsCommand() *cobra.Command {
 	var q client.Query
 	var since, until string
 	count := bound(listBound)
@@ -74,7 +77,7 @@ there are is said below the list.`,
 }
 
 // ls lists sessions.
-func (p *program) ls(ctx context.Context, c *client.Client, q client.Query, most int) error {
+func (p overviewCommands) ls(ctx context.Context, c *client.Client, q client.Query, most int) error {
 	q.Key = keyOf(q.Key)
 	page, err := collect(c.SessionsPage, ctx, q, most)
 	if err != nil {
@@ -87,14 +90,16 @@ func (p *program) ls(ctx context.Context, c *client.Client, q client.Query, most
 		p.addStates(ctx, c, page.Items)
 	}
 	if len(page.Items) == 0 {
-		return p.print(page, func() string { return p.noSessions(ctx, c, q) + p.binNote(ctx, c, q) })
+		return p.print(page, func() string { return p.noSessions(ctx, c, q) + removeCommands{p.program}.binNote(ctx, c, q) })
 	}
-	return p.print(page, func() string { return p.lsText(page, most) + p.archivedNote(ctx, c, q) + p.binNote(ctx, c, q) })
+	return p.print(page, func() string {
+		return p.lsText(page, most) + p.archivedNote(ctx, c, q) + removeCommands{p.program}.binNote(ctx, c, q)
+	})
 }
 
 // archivedNote returns the number of archived and hidden sessions that a list omits, so
 // that users do not think they are lost.
-func (p *program) archivedNote(ctx context.Context, c *client.Client, q client.Query) string {
+func (p overviewCommands) archivedNote(ctx context.Context, c *client.Client, q client.Query) string {
 	if q.Archived || q.Hidden || q.Live {
 		return "" // the query selects its own set
 	}
@@ -144,12 +149,12 @@ func collect(fetch func(context.Context, client.Query) (wire.Page[wire.Session],
 }
 
 // addStates fetches the states of sessions, which lists do not include.
-func (p *program) addStates(ctx context.Context, c *client.Client, sessions []wire.Session) {
+func (p overviewCommands) addStates(ctx context.Context, c *client.Client, sessions []wire.Session) {
 	chat.AddStates(ctx, c, sessions)
 }
 
 // lsText formats a list of sessions.
-func (p *program) lsText(page wire.Page[wire.Session], most int) string {
+func (p overviewCommands) lsText(page wire.Page[wire.Session], most int) string {
 	ids := make([]firn.ID, len(page.Items))
 	for i, s := range page.Items {
 		ids[i] = s.ID
@@ -209,7 +214,7 @@ func nest(items []wire.Session) []wire.Session {
 }
 
 // lsRow formats a row of the list.
-func (p *program) lsRow(s wire.Session, ids []firn.ID) []string {
+func (p overviewCommands) lsRow(s wire.Session, ids []firn.ID) []string {
 	mark := "  "
 	if s.Live {
 		mark = "● "

@@ -14,7 +14,7 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) maintenanceCommand() *cobra.Command {
+func (p checkCommands) maintenanceCommand() *cobra.Command {
 	var dry, enforce bool
 	count := bound(listBound)
 	cmd := &cobra.Command{

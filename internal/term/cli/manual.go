@@ -14,7 +14,7 @@ import (
 )
 
 // manualOf describes all commands for the manual.
-func (p *program) manualOf(root *cobra.Command) manual.Program {
+func (p helpCommands) manualOf(root *cobra.Command) manual.Program {
 	date, _, _ := strings.Cut(p.build.Time, "T")
 	m := manual.Program{
 		Name: root.Name(), Short: root.Short, Version: p.build.Version, Date: date,
@@ -77,7 +77,7 @@ func flagsOf(set *pflag.FlagSet) []manual.Flag {
 }
 
 // writeManual writes the manual pages into a directory.
-func (p *program) writeManual(root *cobra.Command, dir string) error {
+func (p helpCommands) writeManual(root *cobra.Command, dir string) error {
 	fsys := vfs.OS{}
 	if err := fsys.MkdirAll(dir); err != nil {
 		return fmt.Errorf("make the directory %s for manual pages: %w", dir, err)

@@ -43,7 +43,7 @@ func testProgram() *program {
 func TestDocs(t *testing.T) {
 	page := filepath.Join("..", "..", "..", "docs", "cli.md")
 	p := testProgram()
-	want := manual.Markdown(p.manualOf(p.root()), cliPreface)
+	want := manual.Markdown(helpCommands{p}.manualOf(p.root()), cliPreface)
 	if os.Getenv("FIRN_UPDATE") != "" {
 		if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 			t.Fatal(err)
@@ -92,7 +92,7 @@ func TestEveryCommandIsExplained(t *testing.T) {
 			t.Errorf("%s is in no group", c.CommandPath())
 		}
 	}
-	for _, page := range testProgram().manualOf(root).Pages() {
+	for _, page := range (helpCommands{testProgram()}).manualOf(root).Pages() {
 		if page.Path == "" {
 			t.Error("a page has no name")
 		}

@@ -6,7 +6,7 @@ import (
 	"firn.dev/internal/door/mcp"
 )
 
-func (p *program) mcpCommand() *cobra.Command {
+func (p protocolCommands) mcpCommand() *cobra.Command {
 	var readOnly bool
 	cmd := &cobra.Command{
 		Use:     "mcp",

@@ -41,7 +41,10 @@ func (f *memoryFlags) place(cmd *cobra.Command) (wire.MemoryPlace, error) {
 	return at, nil
 }
 
-func (p *program) memoryCommand() *cobra.Command {
+// memoryCommands are the commands of notes.
+type memoryCommands struct{ *program }
+
+func (p memoryCommands) memoryCommand() *cobra.Command {
 	f := &memoryFlags{}
 	cmd := &cobra.Command{
 		Use:     "memory",
@@ -60,7 +63,7 @@ Every change keeps the old version, and firn memory undo takes it back.`,
 }
 
 // withMemory makes a command call do with the selected notes.
-func (p *program) withMemory(f *memoryFlags, why purpose, do func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error) func(*cobra.Command, []string) error {
+func (p memoryCommands) withMemory(f *memoryFlags, why purpose, do func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		at, err := f.place(cmd)
 		if err != nil {
@@ -70,7 +73,7 @@ func (p *program) withMemory(f *memoryFlags, why purpose, do func(ctx context.Co
 	}
 }
 
-func (p *program) memoryLs(f *memoryFlags) *cobra.Command {
+func (p memoryCommands) memoryLs(f *memoryFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "ls", Short: "List notes", Args: none, Example: "  firn memory ls\n  firn memory ls --project . --json",
 		RunE: p.withMemory(f, readOnly, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
@@ -108,7 +111,7 @@ func percent(c float64) string {
 	return fmt.Sprintf("%.0f%%", c*100)
 }
 
-func (p *program) memoryShow(f *memoryFlags) *cobra.Command {
+func (p memoryCommands) memoryShow(f *memoryFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "show NOTE", Short: "Show a note, and how its facts are named", Args: args(1, 1, "the name of a note"), Example: "  firn memory show release-plan\n  firn memory show agent/extracted",
 		RunE: p.withMemory(f, readOnly, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
@@ -155,7 +158,7 @@ func cleanText(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-func (p *program) memorySearch(f *memoryFlags) *cobra.Command {
+func (p memoryCommands) memorySearch(f *memoryFlags) *cobra.Command {
 	count := bound(10)
 	cmd := &cobra.Command{
 		Use: "search WORD...", Short: "Find notes that fit words", Args: args(1, -1, "words to look for"), Example: "  firn memory search release day",
@@ -194,7 +197,7 @@ func recalledText(hits []wire.Recalled) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-func (p *program) memoryAdd(f *memoryFlags) *cobra.Command {
+func (p memoryCommands) memoryAdd(f *memoryFlags) *cobra.Command {
 	var n wire.NewNote
 	cmd := &cobra.Command{
 		Use: "add TEXT...", Short: "Note something for good", Args: args(1, -1, "what to note, or - to read it"),

@@ -12,7 +12,7 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) memoryForget(f *memoryFlags) *cobra.Command {
+func (p memoryCommands) memoryForget(f *memoryFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "forget NOTE", Short: "Take away a note or one fact", Args: args(1, -1, "a note, a fact (note#id) or its words"),
 		Example: "  firn memory forget release-plan\n  firn memory forget extracted#1a2b3c4d",
@@ -55,7 +55,7 @@ func editLines(edits []wire.MemoryEdit) []string {
 	return lines
 }
 
-func (p *program) memoryClear(f *memoryFlags) *cobra.Command {
+func (p memoryCommands) memoryClear(f *memoryFlags) *cobra.Command {
 	yes := false
 	cmd := &cobra.Command{
 		Use: "clear", Short: "Take all notes of a scope away; it can be undone", Args: none, Example: "  firn memory clear --yes",
@@ -83,7 +83,7 @@ func (p *program) memoryClear(f *memoryFlags) *cobra.Command {
 	return cmd
 }
 
-func (p *program) memoryDream(f *memoryFlags) *cobra.Command {
+func (p memoryCommands) memoryDream(f *memoryFlags) *cobra.Command {
 	var o wire.DreamOrder
 	cmd := &cobra.Command{
 		Use: "dream", Short: "Tidy notes up: take in what is new, merge, date, and let go", Args: none,
@@ -134,7 +134,7 @@ func dreamsText(dreams []wire.Dream) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-func (p *program) memoryChanges(f *memoryFlags) *cobra.Command {
+func (p memoryCommands) memoryChanges(f *memoryFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "changes", Short: "List changes of notes that can be undone", Args: none, Example: "  firn memory changes",
 		RunE: p.withMemory(f, readOnly, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
@@ -160,7 +160,7 @@ func (p *program) memoryChanges(f *memoryFlags) *cobra.Command {
 	}
 }
 
-func (p *program) memoryUndo(f *memoryFlags) *cobra.Command {
+func (p memoryCommands) memoryUndo(f *memoryFlags) *cobra.Command {
 	var u wire.UndoMemory
 	cmd := &cobra.Command{
 		Use: "undo [CHANGE]", Short: "Take a change of notes back: the latest, or the one that is named", Args: args(0, 1, "the name of a change"),

@@ -19,7 +19,7 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) memoryEdit(f *memoryFlags) *cobra.Command {
+func (p memoryCommands) memoryEdit(f *memoryFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "edit NOTE", Short: "Change the text of a note, in an editor", Args: args(1, 1, "the name of a note"),
 		Long: `Change the text of a note in the editor that $VISUAL or $EDITOR names; else it is vi. The
@@ -51,7 +51,7 @@ written.`,
 
 // edit opens a text in the user's editor and returns the result. The temporary file is
 // private and removed afterwards.
-func (p *program) edit(ctx context.Context, name, text string) (string, error) {
+func (p memoryCommands) edit(ctx context.Context, name, text string) (string, error) {
 	file := filepath.Join(os.TempDir(), "firn-"+string(firn.NewID())+"-"+fileWord(name)+".md")
 	if err := newFile(file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
 		return "", err

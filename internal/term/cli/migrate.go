@@ -32,7 +32,10 @@ type Carrying struct {
 	Progress func(what string, done, total int64)
 }
 
-func (p *program) migrateCommand() *cobra.Command {
+// storeCommands are the commands that copy a home: migrate, mirror and backup.
+type storeCommands struct{ *program }
+
+func (p storeCommands) migrateCommand() *cobra.Command {
 	var from, to string
 	var onlyCopy bool
 	cmd := &cobra.Command{
@@ -72,7 +75,7 @@ Exits with 5 if something differs.`,
 	return cmd
 }
 
-func (p *program) migrate(cmd *cobra.Command, from, to string, onlyCopy bool) (err error) {
+func (p storeCommands) migrate(cmd *cobra.Command, from, to string, onlyCopy bool) (err error) {
 	if p.carry == nil {
 		return fmt.Errorf("carry sessions: this program cannot: %w", firn.ErrUnsupported)
 	}
@@ -152,7 +155,7 @@ func storeURL(text string) (string, error) {
 }
 
 // reportMigration prints a report, and returns an error if sessions differ.
-func (p *program) reportMigration(r *migrate.Report, hint string) error {
+func (p storeCommands) reportMigration(r *migrate.Report, hint string) error {
 	if err := p.print(r, func() string { return migrationText(r) }); err != nil || r.OK() {
 		return err
 	}

@@ -14,7 +14,7 @@ import (
 	"firn.dev/internal/render/progress"
 )
 
-func (p *program) mirrorCommand() *cobra.Command {
+func (p storeCommands) mirrorCommand() *cobra.Command {
 	var every time.Duration
 	cmd := &cobra.Command{
 		Use:     "mirror [DIRECTORY]",
@@ -48,7 +48,7 @@ With --every it goes on, that often, until it is stopped.`,
 	return cmd
 }
 
-func (p *program) mirror(cmd *cobra.Command, args []string, every time.Duration) error {
+func (p storeCommands) mirror(cmd *cobra.Command, args []string, every time.Duration) error {
 	if err := p.mustBeOurs(); err != nil {
 		return err
 	}
@@ -91,7 +91,7 @@ func (p *program) mirror(cmd *cobra.Command, args []string, every time.Duration)
 
 // copyTo updates a copy of all sessions of a store in a directory. It reads them through
 // the gateway, or one in this process.
-func (p *program) copyTo(ctx context.Context, st *sessionStore, dir string, bar *progress.Bar, report func(string)) (r *migrate.Report, err error) {
+func (p storeCommands) copyTo(ctx context.Context, st *sessionStore, dir string, bar *progress.Bar, report func(string)) (r *migrate.Report, err error) {
 	if p.copy == nil {
 		return nil, fmt.Errorf("make a copy: this program cannot: %w", firn.ErrUnsupported)
 	}

@@ -14,7 +14,10 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) newCommand() *cobra.Command {
+// changeCommands are the commands that create sessions and add to them.
+type changeCommands struct{ *program }
+
+func (p changeCommands) newCommand() *cobra.Command {
 	var n wire.NewSession
 	var plan bool
 	cmd := &cobra.Command{
@@ -58,7 +61,7 @@ the key points at it. The old one is kept.`,
 }
 
 // planNew prints whether a session would be created, or which one exists already.
-func (p *program) planNew(ctx context.Context, c *client.Client, n wire.NewSession) error {
+func (p changeCommands) planNew(ctx context.Context, c *client.Client, n wire.NewSession) error {
 	if n.Key == "" {
 		return p.plan("", "new", "would begin a session")
 	}

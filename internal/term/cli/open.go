@@ -16,7 +16,7 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) openCommand() *cobra.Command {
+func (p gatewayCommands) openCommand() *cobra.Command {
 	var read, print bool
 	cmd := &cobra.Command{
 		Use:     "open",
@@ -54,7 +54,7 @@ The gateway must run, and listen on TCP: firn serve --listen 127.0.0.1:7766.`,
 
 // orderLogin requests a login code from the running gateway. A gateway in this process
 // would end before the browser connects, so it is not used.
-func (p *program) orderLogin(ctx context.Context, order wire.LoginOrder) (wire.LoginCode, error) {
+func (p gatewayCommands) orderLogin(ctx context.Context, order wire.LoginOrder) (wire.LoginCode, error) {
 	c, err := p.running(ctx, "open the pages", "firn serve --listen 127.0.0.1:7766 starts one that browsers can reach")
 	if err != nil {
 		return wire.LoginCode{}, err
@@ -65,7 +65,7 @@ func (p *program) orderLogin(ctx context.Context, order wire.LoginOrder) (wire.L
 
 // running connects to the running gateway, for operations that a gateway in this process
 // cannot do.
-func (p *program) running(ctx context.Context, what, hint string) (*client.Client, error) {
+func (p gatewayCommands) running(ctx context.Context, what, hint string) (*client.Client, error) {
 	settings, err := p.settings()
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (p *program) running(ctx context.Context, what, hint string) (*client.Clien
 }
 
 // browse opens the address in a browser, or prints it.
-func (p *program) browse(ctx context.Context, code wire.LoginCode) error {
+func (p gatewayCommands) browse(ctx context.Context, code wire.LoginCode) error {
 	page, _, _ := strings.Cut(code.URL, "/login")
 	err := p.startBrowser(ctx, code.URL)
 	if err == nil {
@@ -99,7 +99,7 @@ func (p *program) browse(ctx context.Context, code wire.LoginCode) error {
 const browserWait = 3 * time.Second
 
 // startBrowser opens an address with the system's opener. It does not wait for the browser.
-func (p *program) startBrowser(ctx context.Context, address string) error {
+func (p gatewayCommands) startBrowser(ctx context.Context, address string) error {
 	words, err := p.opener(runtime.GOOS)
 	if err != nil {
 		return err
@@ -130,7 +130,7 @@ func (p *program) startBrowser(ctx context.Context, address string) error {
 }
 
 // opener returns the command that opens addresses on a system.
-func (p *program) opener(system string) ([]string, error) {
+func (p gatewayCommands) opener(system string) ([]string, error) {
 	switch system {
 	case "darwin":
 		return []string{"open"}, nil

@@ -12,7 +12,7 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) reindexCommand() *cobra.Command {
+func (p findCommands) reindexCommand() *cobra.Command {
 	var check bool
 	cmd := &cobra.Command{
 		Use:     "reindex",
@@ -50,7 +50,7 @@ say. Exits with 8 if they differ.`,
 }
 
 // checkIndex compares the indexes with the sessions.
-func (p *program) checkIndex(ctx context.Context, c *client.Client) error {
+func (p findCommands) checkIndex(ctx context.Context, c *client.Client) error {
 	r, err := c.CheckIndex(ctx)
 	if err != nil {
 		return err

@@ -14,7 +14,10 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) archiveCommand() *cobra.Command {
+// removeCommands are the commands that archive, remove, restore and purge sessions.
+type removeCommands struct{ *program }
+
+func (p removeCommands) archiveCommand() *cobra.Command {
 	var undo, plan bool
 	cmd := &cobra.Command{
 		Use:     "archive SESSION…",
@@ -32,7 +35,7 @@ func (p *program) archiveCommand() *cobra.Command {
 }
 
 // archive archives or unarchives a session.
-func (p *program) archive(ctx context.Context, c *client.Client, ref string, archived, plan bool) error {
+func (p removeCommands) archive(ctx context.Context, c *client.Client, ref string, archived, plan bool) error {
 	s, err := p.session(ctx, c, ref)
 	if err != nil {
 		return err
@@ -59,7 +62,7 @@ func (p *program) archive(ctx context.Context, c *client.Client, ref string, arc
 	})
 }
 
-func (p *program) rmCommand() *cobra.Command {
+func (p removeCommands) rmCommand() *cobra.Command {
 	var q wire.Remove
 	var entry string
 	var plan bool
@@ -102,7 +105,7 @@ func isEntry(word string) bool {
 }
 
 // rm hides a session, or moves it to the bin.
-func (p *program) rm(ctx context.Context, c *client.Client, ref string, q wire.Remove, plan bool) error {
+func (p removeCommands) rm(ctx context.Context, c *client.Client, ref string, q wire.Remove, plan bool) error {
 	s, err := p.session(ctx, c, ref)
 	if err != nil {
 		return err
@@ -142,7 +145,7 @@ func partsOf(r wire.Removed) string {
 }
 
 // hide hides an entry.
-func (p *program) hide(ctx context.Context, c *client.Client, ref string, h wire.Hide, plan bool) error {
+func (p removeCommands) hide(ctx context.Context, c *client.Client, ref string, h wire.Hide, plan bool) error {
 	s, err := p.session(ctx, c, ref)
 	if err != nil {
 		return err
@@ -168,7 +171,7 @@ func (p *program) hide(ctx context.Context, c *client.Client, ref string, h wire
 	})
 }
 
-func (p *program) restoreCommand() *cobra.Command {
+func (p removeCommands) restoreCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "restore SESSION [ENTRY]",
 		GroupID: "sessions",
@@ -190,7 +193,7 @@ func (p *program) restoreCommand() *cobra.Command {
 
 // restore restores a session. If the session was not removed, it only prints that, without
 // an undo command, which would hide it.
-func (p *program) restore(ctx context.Context, c *client.Client, s wire.Session, binned bool) error {
+func (p removeCommands) restore(ctx context.Context, c *client.Client, s wire.Session, binned bool) error {
 	if !binned && !s.Hidden {
 		return p.print(s, func() string { return notHidden(s) })
 	}
@@ -217,7 +220,7 @@ func notHidden(s wire.Session) string {
 }
 
 // showAgain restores an entry.
-func (p *program) showAgain(ctx context.Context, c *client.Client, id firn.ID, entry string) error {
+func (p removeCommands) showAgain(ctx context.Context, c *client.Client, id firn.ID, entry string) error {
 	done, err := c.Show(ctx, id, wire.Hide{Entry: entry})
 	if err != nil {
 		return err
@@ -230,7 +233,7 @@ func (p *program) showAgain(ctx context.Context, c *client.Client, id firn.ID, e
 	})
 }
 
-func (p *program) purgeCommand() *cobra.Command {
+func (p removeCommands) purgeCommand() *cobra.Command {
 	var e wire.Erase
 	var sure string
 	var plan bool
@@ -259,7 +262,7 @@ what was said. To show that it is meant, --sure repeats the whole id of the sess
 }
 
 // purge erases a session or entries of it.
-func (p *program) purge(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string, e wire.Erase, plan bool) error {
+func (p removeCommands) purge(ctx context.Context, c *client.Client, cmd *cobra.Command, args []string, e wire.Erase, plan bool) error {
 	s, _, err := p.findRemoved(ctx, c, args[0])
 	if err != nil {
 		return err
@@ -286,12 +289,12 @@ func (p *program) purge(ctx context.Context, c *client.Client, cmd *cobra.Comman
 }
 
 // erase erases a session or entries, and their text in the input history.
-func (p *program) erase(ctx context.Context, c *client.Client, id firn.ID, e wire.Erase, what string) error {
+func (p removeCommands) erase(ctx context.Context, c *client.Client, id firn.ID, e wire.Erase, what string) error {
 	said, unread, err := typedIn(ctx, c, id, e.Entries)
 	if err != nil {
 		return err
 	}
-	lines, err := p.eraseTyped(said) // before the purge: if it fails, a second attempt still knows the text
+	lines, err := chatCommands{p.program}.eraseTyped(said) // before the purge: if it fails, a second attempt still knows the text
 	if err != nil {
 		return err
 	}
@@ -318,7 +321,7 @@ type purgePlan struct {
 }
 
 // planPurge prints the entries and files that would be erased, and their size.
-func (p *program) planPurge(ctx context.Context, c *client.Client, id firn.ID, e wire.Erase, what string) error {
+func (p removeCommands) planPurge(ctx context.Context, c *client.Client, id firn.ID, e wire.Erase, what string) error {
 	e.Plan = true
 	r, err := c.Purge(ctx, id, e)
 	if err != nil {

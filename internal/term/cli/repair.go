@@ -6,7 +6,7 @@ import (
 	"firn.dev/internal/ops/doctor"
 )
 
-func (p *program) repairCommand() *cobra.Command {
+func (p checkCommands) repairCommand() *cobra.Command {
 	var apply, plan bool
 	cmd := &cobra.Command{
 		Use:     "repair [SESSION|FILE]",
@@ -44,7 +44,7 @@ a power cut took from transcripts of the home is put back, and the logs are remo
 	return cmd
 }
 
-func (p *program) repair(cmd *cobra.Command, target doctor.Target, apply bool) error {
+func (p checkCommands) repair(cmd *cobra.Command, target doctor.Target, apply bool) error {
 	do := doctor.MakePlan
 	if apply {
 		do = doctor.Repair

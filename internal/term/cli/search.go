@@ -13,7 +13,10 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) searchCommand() *cobra.Command {
+// findCommands are the commands that search sessions and maintain the index.
+type findCommands struct{ *program }
+
+func (p findCommands) searchCommand() *cobra.Command {
 	var q wire.SearchQuery
 	var contextItems int
 	count := bound(20)
@@ -67,7 +70,7 @@ cannot be read are named on stderr, and the command ends with 8, as firn verify 
 }
 
 // search searches messages. It waits while the index is being built.
-func (p *program) search(ctx context.Context, c *client.Client, q wire.SearchQuery) error {
+func (p findCommands) search(ctx context.Context, c *client.Client, q wire.SearchQuery) error {
 	q.Key = keyOf(q.Key)
 	found, err := c.Search(ctx, q)
 	if err == nil && found.Index != nil && found.Index.Building && !found.Index.Rebuilding {
@@ -93,7 +96,7 @@ func (p *program) search(ctx context.Context, c *client.Client, q wire.SearchQue
 
 // unsearched prints the sessions that were not searched to stderr, and returns an error if
 // there are any. The results were already printed.
-func (p *program) unsearched(all []wire.Unsearched) error {
+func (p findCommands) unsearched(all []wire.Unsearched) error {
 	if len(all) == 0 {
 		return nil
 	}
@@ -111,7 +114,7 @@ func (p *program) unsearched(all []wire.Unsearched) error {
 const indexPoll = 100 * time.Millisecond
 
 // awaitIndex waits until the index is up to date, and shows its progress.
-func (p *program) awaitIndex(ctx context.Context, c *client.Client) (wire.IndexState, error) {
+func (p findCommands) awaitIndex(ctx context.Context, c *client.Client) (wire.IndexState, error) {
 	progress := p.newBar("indexing")
 	defer progress.Clear()
 	tick := time.NewTicker(indexPoll)
@@ -131,7 +134,7 @@ func (p *program) awaitIndex(ctx context.Context, c *client.Client) (wire.IndexS
 }
 
 // foundText formats search results.
-func (p *program) foundText(f wire.Found) string {
+func (p findCommands) foundText(f wire.Found) string {
 	var lines []string
 	for _, h := range f.Items {
 		lines = append(lines, p.hitHead(h))
@@ -151,7 +154,7 @@ func (p *program) foundText(f wire.Found) string {
 }
 
 // hitHead returns the line above a hit with its location.
-func (p *program) hitHead(h wire.Hit) string {
+func (p findCommands) hitHead(h wire.Hit) string {
 	parts := []string{prose.Clean(string(h.Session)) + "  " + prose.OneLine(h.Title, 48)}
 	if h.Source != "" && h.Source != "firn" {
 		parts = append(parts, prose.Clean(h.Source))

@@ -27,7 +27,10 @@ type Serving struct {
 	Ready func(address, socket, tcp string)
 }
 
-func (p *program) serveCommand() *cobra.Command {
+// gatewayCommands are the commands that run a gateway and show its state.
+type gatewayCommands struct{ *program }
+
+func (p gatewayCommands) serveCommand() *cobra.Command {
 	var listen, socket, unit string
 	var noWeb bool
 	cmd := &cobra.Command{
@@ -71,7 +74,7 @@ lets one in. While it runs, all commands on this home talk to it.
 }
 
 // runGateway runs the gateway until it is stopped.
-func (p *program) runGateway(cmd *cobra.Command, set map[string]string) error {
+func (p gatewayCommands) runGateway(cmd *cobra.Command, set map[string]string) error {
 	if p.serve == nil {
 		return fmt.Errorf("run a gateway: this program cannot: %w", firn.ErrUnsupported)
 	}
@@ -93,7 +96,7 @@ func (p *program) runGateway(cmd *cobra.Command, set map[string]string) error {
 }
 
 // ready prints the addresses of the gateway.
-func (p *program) ready(home, address, socket, tcp string) {
+func (p gatewayCommands) ready(home, address, socket, tcp string) {
 	if p.json {
 		writeJSON(p.stdout, "", map[string]any{"address": address, "socket": socket, "tcp": tcp, "pid": os.Getpid()}) // a failing reader notices by itself
 		return
@@ -107,7 +110,7 @@ func (p *program) ready(home, address, socket, tcp string) {
 	fmt.Fprintf(p.stdout, "serving %s on %s\n", home, strings.Join(where, " and "))
 }
 
-func (p *program) stopCommand() *cobra.Command {
+func (p gatewayCommands) stopCommand() *cobra.Command {
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:     "stop [SESSION]",
@@ -135,7 +138,7 @@ answered after the next start.
 }
 
 // stopTurn stops the turn of a session.
-func (p *program) stopTurn(ctx context.Context, c *client.Client, args []string) error {
+func (p gatewayCommands) stopTurn(ctx context.Context, c *client.Client, args []string) error {
 	s, err := p.session(ctx, c, args[0])
 	if err != nil {
 		return err
@@ -160,7 +163,7 @@ type stopped struct {
 }
 
 // stop stops the gateway of the home and waits for it to end.
-func (p *program) stop(ctx context.Context, wait time.Duration) error {
+func (p gatewayCommands) stop(ctx context.Context, wait time.Duration) error {
 	if err := p.mustBeOurs(); err != nil {
 		return err
 	}
@@ -199,7 +202,7 @@ func (p *program) statusOf(ctx context.Context, address string, s *config.Settin
 }
 
 // awaitExit waits until no gateway serves a home.
-func (p *program) awaitExit(ctx context.Context, home string, wait time.Duration) error {
+func (p gatewayCommands) awaitExit(ctx context.Context, home string, wait time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)

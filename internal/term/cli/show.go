@@ -12,7 +12,7 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) showCommand() *cobra.Command {
+func (p overviewCommands) showCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "show SESSION",
 		GroupID: "look",
@@ -45,7 +45,7 @@ in the live part, and what the word index met, is known here; firn verify reads 
 }
 
 // showText formats a session.
-func (p *program) showText(s wire.Session, damage []wire.Damage, children []wire.Session) string {
+func (p overviewCommands) showText(s wire.Session, damage []wire.Damage, children []wire.Session) string {
 	rows := [][]string{{"session", string(s.ID)}, {"title", prose.OneLine(nameOf(s), 100)}, {"agent", prose.Clean(s.Agent)}}
 	rows = append(rows, []string{"key", keyText(s)})
 	if s.CWD != "" {

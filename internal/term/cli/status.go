@@ -15,7 +15,7 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) statusCommand() *cobra.Command {
+func (p gatewayCommands) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "status",
 		GroupID: "gateway",
@@ -36,7 +36,7 @@ func (p *program) statusCommand() *cobra.Command {
 }
 
 // statusText formats the status.
-func (p *program) statusText(s wire.Status) string {
+func (p gatewayCommands) statusText(s wire.Status) string {
 	gateway := "none is running; commands work without one"
 	if s.Gateway != "in-process" {
 		gateway = fmt.Sprintf("%s%s, process %d, %s", s.Gateway, andTCP(s), s.PID, upFor(p.now().Sub(s.Started)))
@@ -102,7 +102,7 @@ func windowText(u wire.Usage) string {
 	return fmt.Sprintf("%s%s tokens, %s", about(u.Estimated), prose.Grouped(u.Tokens), prose.Share(u.Tokens, u.Window))
 }
 
-func (p *program) recentRow(s wire.Session) []string {
+func (p gatewayCommands) recentRow(s wire.Session) []string {
 	mark, model, window, compactions := "  ", "–", "–", ""
 	if s.Live {
 		mark = "● "

@@ -296,7 +296,7 @@ func (s *sessionStore) pack(ctx context.Context, to io.Writer, now time.Time, ba
 		return sum, fmt.Errorf("back up %s: %w", s.home, firn.ErrNotFound)
 	}
 	spare := filepath.Join(s.home, spareDir)
-	r, err := s.p.copyTo(ctx, s, spare, bar, func(string) {}) // warnings do not matter for a new copy
+	r, err := storeCommands{s.p}.copyTo(ctx, s, spare, bar, func(string) {}) // warnings do not matter for a new copy
 	if err == nil && !r.OK() {
 		err = fmt.Errorf("back up %s: session %s differs while it is read: %s: %w", s.home, r.Differ[0].Session, r.Differ[0].Detail, firn.ErrConflict)
 	}

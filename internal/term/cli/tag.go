@@ -14,7 +14,7 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) tagCommand() *cobra.Command {
+func (p changeCommands) tagCommand() *cobra.Command {
 	var drop []string
 	var plan bool
 	cmd := &cobra.Command{
@@ -58,7 +58,7 @@ lists the sessions that have it. What begins with - is taken off; + may be left 
 }
 
 // setTags replaces the tags of a session.
-func (p *program) setTags(ctx context.Context, c *client.Client, s wire.Session, tags []string) error {
+func (p changeCommands) setTags(ctx context.Context, c *client.Client, s wire.Session, tags []string) error {
 	if slices.Equal(tags, changeTags(s.Tags, nil, nil)) {
 		return p.print(s, func() string { return tagsText(s) + "these are its tags already; nothing was done\n" })
 	}

@@ -15,7 +15,10 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) tokenCommand() *cobra.Command {
+// tokenCommands are the commands of tokens.
+type tokenCommands struct{ *program }
+
+func (p tokenCommands) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "token",
 		GroupID: "gateway",
@@ -30,7 +33,7 @@ FIRN_TOKEN.`,
 	return cmd
 }
 
-func (p *program) tokenCreateCommand() *cobra.Command {
+func (p tokenCommands) tokenCreateCommand() *cobra.Command {
 	var n wire.NewToken
 	var scope, expires string
 	cmd := &cobra.Command{
@@ -93,7 +96,7 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 	return time.Time{}, fmt.Errorf("--expires takes how long it lasts, such as 90d or 12h, not %q", text)
 }
 
-func (p *program) tokenLsCommand() *cobra.Command {
+func (p tokenCommands) tokenLsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "ls", Aliases: []string{"list"}, Short: "List tokens, without their secrets", Example: "  firn token ls", Args: none,
 		RunE: p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error {
@@ -107,7 +110,7 @@ func (p *program) tokenLsCommand() *cobra.Command {
 	}
 }
 
-func (p *program) tokensText(tokens []wire.Token) string {
+func (p tokenCommands) tokensText(tokens []wire.Token) string {
 	if len(tokens) == 0 {
 		return "no tokens; firn token create NAME makes one, over the socket the owner needs none\n"
 	}
@@ -129,7 +132,7 @@ func boundText(t wire.Token) string {
 	return strings.Join(slices.Concat(t.Agents, t.Keys), " ")
 }
 
-func (p *program) tokenState(t wire.Token) string {
+func (p tokenCommands) tokenState(t wire.Token) string {
 	switch {
 	case !t.LoggedOut.IsZero():
 		return "logged out"
@@ -143,7 +146,7 @@ func (p *program) tokenState(t wire.Token) string {
 	return "good until " + t.Expires.Local().Format("2006-01-02")
 }
 
-func (p *program) tokenRevokeCommand() *cobra.Command {
+func (p tokenCommands) tokenRevokeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke ID|NAME", Short: "Revoke a token: it lets nobody in, and its turns are stopped", Example: "  firn token revoke phone", Args: args(1, 1, "one token"),
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {

@@ -15,7 +15,7 @@ import (
 // treeBound is the default maximum number of entries in a tree.
 const treeBound = 200
 
-func (p *program) treeCommand() *cobra.Command {
+func (p overviewCommands) treeCommand() *cobra.Command {
 	all := false
 	count := bound(treeBound)
 	cmd := &cobra.Command{
@@ -38,7 +38,7 @@ Entries that say nothing, such as settings, are left out unless --all asks for t
 }
 
 // tree prints the tree of a session.
-func (p *program) tree(ctx context.Context, c *client.Client, ref string, most int, all bool) error {
+func (p overviewCommands) tree(ctx context.Context, c *client.Client, ref string, most int, all bool) error {
 	s, err := p.session(ctx, c, ref)
 	if err != nil {
 		return err

@@ -11,7 +11,7 @@ import (
 )
 
 // printUnit prints the service manager configuration of the gateway.
-func (p *program) printUnit(cmd *cobra.Command, kind string, set map[string]string) error {
+func (p gatewayCommands) printUnit(cmd *cobra.Command, kind string, set map[string]string) error {
 	settings, err := p.settingsWith(set)
 	if err != nil {
 		return err

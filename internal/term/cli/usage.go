@@ -16,7 +16,7 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) usageCommand() *cobra.Command {
+func (p gatewayCommands) usageCommand() *cobra.Command {
 	var by, and, since string
 	table := false
 	count := bound(listBound)

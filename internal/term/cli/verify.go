@@ -16,7 +16,10 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) verifyCommand() *cobra.Command {
+// checkCommands are the commands that check and repair a home.
+type checkCommands struct{ *program }
+
+func (p checkCommands) verifyCommand() *cobra.Command {
 	var accept bool
 	var note string
 	cmd := &cobra.Command{
@@ -73,7 +76,7 @@ Exits with 8 if there is a fault that was not accepted; warnings are no faults.`
 // also the store. If the sessions are not in files, the target is empty. IDs and paths are
 // resolved without a gateway, so that badly damaged sessions can be checked; other
 // references are resolved by a gateway.
-func (p *program) resolveTarget(cmd *cobra.Command, args []string) (doctor.Target, *sessionStore, error) {
+func (p checkCommands) resolveTarget(cmd *cobra.Command, args []string) (doctor.Target, *sessionStore, error) {
 	if p.namesFile(args) {
 		target, err := p.fileTarget(args[0])
 		return target, nil, err
@@ -115,7 +118,7 @@ func (p *program) resolveTarget(cmd *cobra.Command, args []string) (doctor.Targe
 }
 
 // report prints a report and returns the error for the exit code.
-func (p *program) report(r *doctor.Report) error {
+func (p checkCommands) report(r *doctor.Report) error {
 	if err := p.print(r, r.Text); err != nil {
 		return err
 	}
@@ -149,7 +152,7 @@ func (r *remoteReport) setAside(home string, accept bool, note string, now time.
 }
 
 // verifyRemote has the gateway check all sessions and its indexes, and prints the result.
-func (p *program) verifyRemote(ctx context.Context, c *client.Client, args []string, home string, accept bool, note string) error {
+func (p checkCommands) verifyRemote(ctx context.Context, c *client.Client, args []string, home string, accept bool, note string) error {
 	if len(args) > 0 {
 		return &usageError{message: "sessions that are not in files are checked all together", hint: "firn verify without a name"}
 	}
@@ -167,7 +170,7 @@ func (p *program) verifyRemote(ctx context.Context, c *client.Client, args []str
 }
 
 // checkRemote has the gateway check all sessions and its indexes, and waits for the result.
-func (p *program) checkRemote(ctx context.Context, c *client.Client) (*remoteReport, error) {
+func (p checkCommands) checkRemote(ctx context.Context, c *client.Client) (*remoteReport, error) {
 	v, err := c.Verify(ctx)
 	if err != nil {
 		return nil, err

@@ -98,7 +98,7 @@ func (b Build) text() string {
 	return t.String()
 }
 
-func (p *program) versionCommand() *cobra.Command {
+func (p helpCommands) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		GroupID: "other",

@@ -14,7 +14,7 @@ import (
 	"firn.dev/wire"
 )
 
-func (p *program) windowCommand() *cobra.Command {
+func (p transcriptCommands) windowCommand() *cobra.Command {
 	var diff bool
 	var as string
 	cmd := &cobra.Command{
@@ -47,7 +47,7 @@ the model in its place.
 }
 
 // window prints the window of a session.
-func (p *program) window(ctx context.Context, c *client.Client, ref, as string, diff bool) error {
+func (p transcriptCommands) window(ctx context.Context, c *client.Client, ref, as string, diff bool) error {
 	s, err := p.session(ctx, c, ref)
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (p *program) window(ctx context.Context, c *client.Client, ref, as string, 
 }
 
 // request prints a request, indented.
-func (p *program) request(raw json.RawMessage) error {
+func (p transcriptCommands) request(raw json.RawMessage) error {
 	var b strings.Builder
 	if err := writeJSON(&b, "  ", raw); err != nil {
 		return fmt.Errorf("print the request: %w", err)
