@@ -176,16 +176,22 @@ func (g *Gateway) createKeyed(ctx context.Context, header firn.Header, entries [
 	if err != nil {
 		return "", err
 	}
+	return g.claimKey(ctx, header.Key, id)
+}
+
+// claimKey points an unbound key at a new session. If another writer did so concurrently,
+// it returns that writer's session and hides the new one.
+func (g *Gateway) claimKey(ctx context.Context, key string, id firn.ID) (firn.ID, error) {
 	claimer, claims := store.As[store.Claimer](g.Store)
 	if !claims {
-		return id, g.bindKey(ctx, header.Key, id)
+		return id, g.bindKey(ctx, key, id)
 	}
-	winner, err := claimer.Claim(ctx, header.Key, id)
+	winner, err := claimer.Claim(ctx, key, id)
 	if err != nil {
-		return "", fmt.Errorf("point key %s at session %s: %w", header.Key, id, halfDone(err))
+		return "", fmt.Errorf("point key %s at session %s: %w", key, id, halfDone(err))
 	}
 	if winner != id {
-		if err := store.Discard(ctx, g.Store, id, header.Key, winner); err != nil {
+		if err := store.Discard(ctx, g.Store, id, key, winner); err != nil {
 			return "", fmt.Errorf("hide session %s, which was begun in vain: %w", id, halfDone(err))
 		}
 	}

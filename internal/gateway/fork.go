@@ -180,8 +180,11 @@ const (
 type copier struct {
 	g    *Gateway
 	from firn.ID
-	b    *view.Outline
-	at   int
+	// point is the last entry of the path; empty if the session is empty.
+	point firn.EntryID
+	// b is the outline of a fork and at the index of point in it; nil for a thread.
+	b  *view.Outline
+	at int
 	// path are the indexes of the entries to copy, ids their IDs.
 	path map[int]bool
 	ids  map[firn.EntryID]bool
@@ -216,15 +219,16 @@ func newCopier(g *Gateway, from firn.ID, b *view.Outline, at int) *copier {
 		c.path[n] = true
 		c.ids[b.Tree.Node(n).ID] = true
 	}
+	if at >= 0 {
+		c.point = b.Tree.Node(at).ID
+	}
 	return c
 }
 
 // run makes the copy. If it takes more than one append, the copy is hidden until it is
 // complete, so that a crash leaves no partial session in lists.
 func (c *copier) run(ctx context.Context, header firn.Header, title []firn.Entry) error {
-	c.id = header.Session
-	c.batch = []firn.Entry{{Time: c.g.now(), Body: &header}}
-	c.state.See(c.id, c.batch[0])
+	c.start(header)
 	n := 0
 	for rec, err := range c.g.Store.Read(ctx, c.from, store.Start) {
 		if err != nil {
@@ -237,12 +241,24 @@ func (c *copier) run(ctx context.Context, header firn.Header, title []firn.Entry
 			break
 		}
 		if c.path[n] {
-			if err := c.take(ctx, &rec); err != nil {
+			if err := c.takeRecord(ctx, &rec); err != nil {
 				return err
 			}
 		}
 		n++
 	}
+	return c.finish(ctx, title)
+}
+
+// start begins the copy with its header. Nothing is written yet.
+func (c *copier) start(header firn.Header) {
+	c.id = header.Session
+	c.batch = []firn.Entry{{Time: c.g.now(), Body: &header}}
+	c.state.See(c.id, c.batch[0])
+}
+
+// finish writes the end of the copy.
+func (c *copier) finish(ctx context.Context, title []firn.Entry) error {
 	c.batch = append(c.batch, c.tail()...)
 	c.batch = append(c.batch, title...)
 	if c.tombstone != "" {
@@ -255,11 +271,20 @@ func (c *copier) run(ctx context.Context, header firn.Header, title []firn.Entry
 	return c.flush(ctx)
 }
 
-// take copies a record unless it is left out or unreadable.
-func (c *copier) take(ctx context.Context, rec *firn.Record) error {
+// takeRecord copies a record unless it is left out or unreadable.
+func (c *copier) takeRecord(ctx context.Context, rec *firn.Record) error {
 	e, err := rec.Entry()
-	if err != nil || !c.wants(&e) {
+	if err != nil {
 		c.skipped = append(c.skipped, rec.Glance.ID)
+		return nil
+	}
+	return c.take(ctx, e, len(rec.Line()))
+}
+
+// take copies an entry of about size bytes unless it is left out.
+func (c *copier) take(ctx context.Context, e firn.Entry, size int) error {
+	if !c.wants(&e) {
+		c.skipped = append(c.skipped, e.ID)
 		return nil
 	}
 	c.count.Add(e)
@@ -282,7 +307,7 @@ func (c *copier) take(ctx context.Context, rec *firn.Record) error {
 	c.state.See(c.id, e)
 	c.batch = append(c.batch, e)
 	c.written++
-	if c.size += len(rec.Line()); len(c.batch) >= copyEntries || c.size >= copyBytes {
+	if c.size += size; len(c.batch) >= copyEntries || c.size >= copyBytes {
 		return c.flushHidden(ctx)
 	}
 	return nil
@@ -341,16 +366,16 @@ func (c *copier) tail() []firn.Entry {
 		Counters: agent.Counters{Turns: c.count.Turns, Messages: c.count.Messages, Compactions: c.count.Compactions, Window: c.count.Window},
 		Entries:  c.written,
 		Names:    c.state.Seal(),
-		Forked:   &forkOrigin{Session: c.from, Replaces: c.replaces},
-	}
-	if c.at >= 0 {
-		mark.Forked.Entry = c.b.Tree.Node(c.at).ID
+		Forked:   &forkOrigin{Session: c.from, Entry: c.point, Replaces: c.replaces},
 	}
 	entries := []firn.Entry{firn.NewEntry(&firn.Custom{Type: countersType, Data: toJSON(mark)})}
 	if c.last == "" {
 		entries[0].Parent = firn.Root
 	} else {
 		entries[0].Parent = c.last
+	}
+	if c.b == nil { // hidden entries were not copied
+		return entries
 	}
 	for n := range c.b.Tree.Len() {
 		if id := c.b.Tree.Node(n).ID; c.path[n] && c.copied[id] && c.b.Hidden[id] {

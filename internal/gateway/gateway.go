@@ -117,6 +117,9 @@ type Setup struct {
 	Zone     *time.Location
 	Triggers []string
 	Send     route.SendPolicy
+	// ThreadHistory is the maximum number of tokens of a conversation that a new thread in
+	// it starts with a copy of; 0 means that threads start empty.
+	ThreadHistory int64
 	// Commands determines who may use which commands in messages.
 	Commands route.CommandPolicy
 	// Habits are settings of single agents, by ID, that override the general ones.

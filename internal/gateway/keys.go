@@ -491,7 +491,7 @@ func readReset(e firn.Entry) (resetMark, bool) {
 }
 
 // lifetimes returns when a session started and when a person last wrote in it. Resuming a
-// session counts as both.
+// session counts as both. Messages copied from another session do not count.
 func (g *Gateway) lifetimes(ctx context.Context, id firn.ID) (route.Times, error) {
 	var t route.Times
 	path, err := g.Path(ctx, id)
@@ -499,6 +499,9 @@ func (g *Gateway) lifetimes(ctx context.Context, id firn.ID) (route.Times, error
 		return t, err
 	}
 	for _, e := range slices.Backward(path.Entries) {
+		if view.IsCopy(&e) {
+			break
+		}
 		mark, ok := readReset(e)
 		resumed := ok && mark.Resumed
 		if resumed && t.Started.IsZero() {

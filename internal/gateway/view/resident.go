@@ -58,7 +58,7 @@ func (t *residentCache) Load(id firn.ID) (window.Path, bool) {
 
 // Keep caches the live part of a session, unless it is larger than half the cache.
 func (t *residentCache) Keep(id firn.ID, p window.Path) {
-	size := sizeOf(p)
+	size := SizeOf(p)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := cacheKey{id: id}
@@ -129,8 +129,8 @@ func (t *residentCache) drop(key cacheKey) {
 // perEntry is the approximate overhead of an entry, in bytes.
 const perEntry = 420
 
-// sizeOf returns the approximate size of a path in memory, in bytes.
-func sizeOf(p window.Path) int64 {
+// SizeOf returns the approximate size of a path in memory, in bytes.
+func SizeOf(p window.Path) int64 {
 	size := int64(perEntry)
 	for i := range p.Entries {
 		size += perEntry + sizeOfFields(p.Entries[i].Extra)

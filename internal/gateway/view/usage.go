@@ -178,7 +178,7 @@ func (s *spending) entries(ctx context.Context, info *store.Info, since time.Tim
 		if err != nil {
 			continue // unreadable
 		}
-		if isCopy(&e) || e.Time.Before(since) {
+		if IsCopy(&e) || e.Time.Before(since) {
 			return nil
 		}
 		var c agent.Counters
@@ -194,8 +194,8 @@ func hasUsage(kind firn.Kind) bool {
 	return kind == firn.KindMessage || kind == firn.KindCompaction || kind == firn.KindBranchSummary || kind == firn.KindCustom
 }
 
-// isCopy reports whether an entry marks everything before it as copied.
-func isCopy(e *firn.Entry) bool {
+// IsCopy reports whether an entry marks everything before it as copied.
+func IsCopy(e *firn.Entry) bool {
 	b, ok := e.Body.(*firn.Custom)
 	if !ok || b.Type != firn.CountersType {
 		return false

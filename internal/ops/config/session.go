@@ -13,6 +13,7 @@ type Session struct {
 	ResetByType    map[string]Reset    `key:"reset_by_type" names:"direct|group|thread" doc:"The same for one kind of chat, instead."`
 	ResetByChannel map[string]Reset    `key:"reset_by_channel" name:"channel" doc:"The same for one channel, instead of everything else."`
 	ResetTriggers  []string            `key:"reset_triggers" default:"/new,/reset" doc:"What somebody says to begin a new session. What follows it is the first message there."`
+	ThreadHistory  int                 `key:"thread_history" default:"100000" range:"0..100000000" doc:"A new thread in a group, channel or chat starts with a copy of that conversation, unless it is larger than this, in tokens. 0 means that threads start empty."`
 	SendPolicy     SendPolicy          `key:"send_policy" doc:"Which answers are sent out."`
 	Commands       Commands            `key:"commands" doc:"Who may use which commands in messages, such as /model or /new. Commands are named without the slash."`
 	Queue          Queue               `key:"queue" doc:"What becomes of messages that come while a turn runs."`

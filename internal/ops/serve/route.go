@@ -129,7 +129,7 @@ func (h *House) setup(s *agentBuilder) (gateway.Setup, error) {
 	}
 	out := gateway.Setup{
 		Agents: agents, Default: s.settings.DefaultAgent, Models: s.models.Find, Profile: s.models.Profile, Known: s.models.Known(), Queue: queue(s.settings.Session.Queue),
-		Route: r, Resets: resets(s.settings), Zone: where, Triggers: s.settings.Session.ResetTriggers, Send: sendPolicy(s.settings.Session.SendPolicy),
+		Route: r, Resets: resets(s.settings), Zone: where, Triggers: s.settings.Session.ResetTriggers, ThreadHistory: int64(s.settings.Session.ThreadHistory), Send: sendPolicy(s.settings.Session.SendPolicy),
 		Commands: commandPolicy(s.settings.Session.Commands), Queues: make(map[string]route.Queue), Habits: habits(s.settings, ids),
 	}
 	for channel, q := range s.settings.Session.QueueByChannel {
