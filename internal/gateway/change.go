@@ -176,12 +176,12 @@ func (g *Gateway) createKeyed(ctx context.Context, header firn.Header, entries [
 	if err != nil {
 		return "", err
 	}
-	return g.claimKey(ctx, header.Key, id)
+	return claimKey(ctx, g, header.Key, id)
 }
 
 // claimKey points an unbound key at a new session. If another writer did so concurrently,
 // it returns that writer's session and hides the new one.
-func (g *Gateway) claimKey(ctx context.Context, key string, id firn.ID) (firn.ID, error) {
+func claimKey(ctx context.Context, g *Gateway, key string, id firn.ID) (firn.ID, error) {
 	claimer, claims := store.As[store.Claimer](g.Store)
 	if !claims {
 		return id, g.bindKey(ctx, key, id)

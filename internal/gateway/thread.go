@@ -13,82 +13,90 @@ import (
 	"firn.dev/window"
 )
 
-// sessionOf returns the session of a message's key, creating it if the key is unbound. The
-// session of a new thread starts with the history of the conversation that contains it.
-func (g *Gateway) sessionOf(ctx context.Context, setup *Setup, r route.Route, subject string) (firn.ID, error) {
-	if setup.ThreadHistory > 0 && !r.Parent.IsZero() {
-		if id, err := g.startThread(ctx, setup, r, subject); err != nil || id != "" {
+// threadStart is the first message of a thread: it creates the session of the thread's key
+// as a copy of the live part of the conversation that contains the thread.
+type threadStart struct {
+	g       *Gateway
+	setup   *Setup
+	route   route.Route
+	subject string
+	// parent is the session of the conversation.
+	parent firn.ID
+}
+
+// session returns the session of a message's key, creating it if the key is unbound.
+func (t *threadStart) session(ctx context.Context) (firn.ID, error) {
+	if t.setup.ThreadHistory > 0 && !t.route.Parent.IsZero() {
+		if id, err := t.create(ctx); err != nil || id != "" {
 			return id, err
 		}
 	}
-	return store.LoadOrCreateIn(ctx, g.Store, r.Key.String(), g.workspaceOf(r.Key.Agent()))
+	return store.LoadOrCreateIn(ctx, t.g.Store, t.route.Key.String(), t.g.workspaceOf(t.route.Key.Agent()))
 }
 
-// startThread creates the session of a thread's key as a copy of the live part of its
-// parent conversation. It returns "" if the key has a session, or if there is nothing to
-// copy. The caller holds the key's lock.
-func (g *Gateway) startThread(ctx context.Context, setup *Setup, r route.Route, subject string) (firn.ID, error) {
-	if bound, err := g.keyHolder(ctx, r.Key.String()); err != nil || bound != "" {
+// create creates the session of a thread. It returns "" if the key has a session, or if
+// there is nothing to copy. The caller holds the key's lock.
+func (t *threadStart) create(ctx context.Context) (firn.ID, error) {
+	if bound, err := t.g.keyHolder(ctx, t.route.Key.String()); err != nil || bound != "" {
 		return "", err
 	}
-	parent, err := g.keyHolder(ctx, r.Parent.String())
-	if err != nil || parent == "" {
+	var err error
+	if t.parent, err = t.g.keyHolder(ctx, t.route.Parent.String()); err != nil || t.parent == "" {
 		return "", err
 	}
-	path, err := g.threadHistory(ctx, setup, r, parent)
+	history, err := t.history(ctx)
 	if err != nil { // the message is more important than the history
-		g.Log.Warn("a thread starts without the history of its conversation", "key", r.Key, "parent", parent, "error", err)
+		t.g.Log.Warn("a thread starts without the history of its conversation", "key", t.route.Key, "parent", t.parent, "error", err)
 		return "", nil
 	}
-	if len(path.Entries) == 0 {
+	if len(history) == 0 {
 		return "", nil
 	}
-	header, err := g.forkHeader(ctx, parent, r.Key.String())
+	header, err := t.g.forkHeader(ctx, t.parent, t.route.Key.String())
 	if err != nil {
 		return "", err
 	}
-	var title []firn.Entry
-	if subject == "" || r.ChatType == route.ChatDirect { // else it is titled after the subject
-		if title, err = g.threadTitle(ctx, parent); err != nil {
-			return "", err
-		}
+	title, err := t.title(ctx)
+	if err != nil {
+		return "", err
 	}
 	header.Session = firn.NewID()
-	if err := g.copyThread(ctx, parent, path, header, title); err != nil {
+	if err := t.copy(ctx, history, header, title); err != nil {
 		return "", err
 	}
-	return g.claimKey(ctx, header.Key, header.Session)
+	return claimKey(ctx, t.g, header.Key, header.Session)
 }
 
-// threadHistory returns the part of a conversation that a thread in it starts with. It is
-// empty if the asker may not read the conversation, or if it is removed or too large.
-func (g *Gateway) threadHistory(ctx context.Context, setup *Setup, r route.Route, parent firn.ID) (window.Path, error) {
-	var none window.Path
-	header, err := g.header(ctx, parent)
+// history returns the live part of the conversation. It is empty if the asker may not read
+// the conversation, or if it is removed or too large.
+func (t *threadStart) history(ctx context.Context) ([]firn.Entry, error) {
+	header, err := t.g.header(ctx, t.parent)
 	if err != nil {
-		return none, ignoreGone(err)
+		return nil, ignoreGone(err)
 	}
-	bounds, err := g.boundsIn(ctx, askerOf(ctx).outside(r.Key), r.Key.String())
+	bounds, err := t.g.boundsIn(ctx, askerOf(ctx).outside(t.route.Key), t.route.Key.String())
 	if err != nil {
-		return none, err
+		return nil, err
 	}
-	if !bounds.Admits(r.Parent.Agent(), r.Parent.String()) || !bounds.Admits(cmp.Or(header.Agent, setup.Default), header.Key) {
-		return none, nil
+	in := t.route.Parent
+	if !bounds.Admits(in.Agent(), in.String()) || !bounds.Admits(cmp.Or(header.Agent, t.setup.Default), header.Key) {
+		return nil, nil
 	}
-	if away, err := g.removed(ctx, parent); err != nil || away {
-		return none, ignoreGone(err)
+	if away, err := t.g.removed(ctx, t.parent); err != nil || away {
+		return nil, ignoreGone(err)
 	}
-	path, err := g.Path(ctx, parent)
+	path, err := t.g.Path(ctx, t.parent)
 	if err != nil {
-		return none, ignoreGone(err)
+		return nil, ignoreGone(err)
 	}
-	if g.running(parent) || agent.Unfinished(path) {
-		path.Entries = withoutOpenTurn(path.Entries)
+	entries := path.Entries
+	if t.g.running(t.parent) || agent.Unfinished(path) {
+		entries = withoutOpenTurn(entries)
 	}
-	if !slices.ContainsFunc(path.Entries, isSent) || tokensOf(path.Entries) > setup.ThreadHistory {
-		return none, nil
+	if !slices.ContainsFunc(entries, isSent) || tokensOf(entries) > t.setup.ThreadHistory {
+		return nil, nil
 	}
-	return path, nil
+	return entries, nil
 }
 
 // isSent reports whether a model is sent an entry.
@@ -146,29 +154,33 @@ func isComplete(m *firn.Message) bool {
 		!slices.ContainsFunc(m.Parts, func(p firn.Part) bool { _, call := p.(firn.ToolCall); return call })
 }
 
-// threadTitle returns an automatic title derived from the parent conversation.
-func (g *Gateway) threadTitle(ctx context.Context, parent firn.ID) ([]firn.Entry, error) {
-	info, err := g.Info(ctx, parent)
+// title returns an automatic title derived from the conversation; none if the session will
+// be titled after the subject.
+func (t *threadStart) title(ctx context.Context) ([]firn.Entry, error) {
+	if t.subject != "" && t.route.ChatType != route.ChatDirect {
+		return nil, nil
+	}
+	info, err := t.g.Info(ctx, t.parent)
 	if err != nil {
 		return nil, err
 	}
-	name := "(thread in " + view.Preview(cmp.Or(info.Title, info.Prompt, string(parent)), view.PreviewRunes) + ")"
+	name := "(thread in " + view.Preview(cmp.Or(info.Title, info.Prompt, string(t.parent)), view.PreviewRunes) + ")"
 	return []firn.Entry{firn.NewEntry(&firn.Title{Name: name, Source: firn.SourceAuto})}, nil
 }
 
-// copyThread copies a live part into a new session. Like a fork it keeps IDs and times and
-// names its origin. Hidden entries and labels are not copied.
-func (g *Gateway) copyThread(ctx context.Context, parent firn.ID, path window.Path, header firn.Header, title []firn.Entry) error {
+// copy copies a live part into a new session. Like a fork it keeps IDs and times and names
+// its origin. Hidden entries and labels are not copied.
+func (t *threadStart) copy(ctx context.Context, history []firn.Entry, header firn.Header, title []firn.Entry) error {
 	c := &copier{
-		g: g, from: parent, point: path.Entries[len(path.Entries)-1].ID, ids: make(map[firn.EntryID]bool),
+		g: t.g, from: t.parent, point: history[len(history)-1].ID, ids: make(map[firn.EntryID]bool),
 		copied: make(map[firn.EntryID]bool), replacedBy: make(map[firn.EntryID]firn.EntryID),
 	}
-	for _, e := range path.Entries {
+	for _, e := range history {
 		c.ids[e.ID] = true
 	}
 	c.start(header)
 	first := firn.EntryID("")
-	for _, e := range path.Entries {
+	for _, e := range history {
 		if b, ok := e.Body.(*firn.Compaction); ok && !c.ids[b.FirstKept] && first != "" {
 			c.replacedBy[b.FirstKept] = first // it is hidden: what follows it is kept
 		}
