@@ -81,6 +81,7 @@ var guests = []guest{
 	{"github.com/microcosm-cc/bluemonday", []string{"internal/render/richtext"}, "the second wall: lets through what is on a list"},
 	{"modernc.org/sqlite", []string{"internal/find/fulltext"}, "the index of words, which can be thrown away"},
 	{"github.com/aymanbagabas/go-udiff", []string{"internal/base/linediff"}, "compares texts line by line"},
+	{"golang.org/x/net/html", []string{"tool"}, "reads pages of the web as text"},
 	{"github.com/fsnotify/fsnotify", []string{"internal/disk/journal"}, "wakes those who follow a file that another process adds to"},
 }
 

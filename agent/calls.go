@@ -74,11 +74,11 @@ func (t *turn) call(calls []firn.ToolCall) error {
 	next := 0
 	var failure error
 	for next < len(calls) {
-		o := ran.wait(t.emitStarted(calls))
+		o := ran.wait(t.emitRunning(calls))
 		ready[o.at] = o
 		failure = cmp.Or(failure, o.err)
 		shown, cut := tool.Bound(o.result.Parts, limits)
-		t.emit(ToolDone{Call: calls[o.at].ID, Name: calls[o.at].Name, State: o.state, Text: firn.JoinText(shown), Took: o.took})
+		t.emit(ToolDone{Call: calls[o.at].ID, Name: calls[o.at].Name, State: o.state, Text: firn.JoinText(shown), Took: o.took, Details: o.result.Details})
 		o.shown, o.cut = shown, cut
 		ready[o.at] = o
 		var batch []firn.Entry
@@ -98,10 +98,15 @@ func (t *turn) call(calls []firn.ToolCall) error {
 	return cmp.Or(failure, t.guard.verdict())
 }
 
-// emitStarted returns a function that reports the start of a call.
-func (t *turn) emitStarted(calls []firn.ToolCall) func(at int) {
-	return func(at int) {
-		t.emit(ToolStarted{Call: calls[at].ID, Name: calls[at].Name, Arguments: calls[at].Arguments})
+// emitRunning returns a function that reports the start and the output of calls.
+func (t *turn) emitRunning(calls []firn.ToolCall) func(callReport) {
+	return func(r callReport) {
+		call := calls[r.at]
+		if r.started {
+			t.emit(ToolStarted{Call: call.ID, Name: call.Name, Arguments: call.Arguments})
+			return
+		}
+		t.emit(ToolProgress{Call: call.ID, Name: call.Name, Text: r.text})
 	}
 }
 
@@ -147,7 +152,7 @@ type runningCalls struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	results chan outcome
-	started chan int
+	reports chan callReport
 	open    map[int]bool
 	// late fires when stopTimeout has passed after cancellation; from then on no call is
 	// awaited.
@@ -155,10 +160,25 @@ type runningCalls struct {
 	expired bool
 }
 
+// callReport reports that a call has started, or output of it.
+type callReport struct {
+	at      int
+	started bool
+	text    string
+}
+
+// report passes a report on unless the calls are canceled.
+func (r *runningCalls) report(c callReport) {
+	select {
+	case r.reports <- c:
+	case <-r.ctx.Done():
+	}
+}
+
 // runAll starts the calls, at most maxParallelCalls at a time.
 func (t *turn) runAll(calls []firn.ToolCall) *runningCalls {
 	ctx, cancel := context.WithCancel(t.ctx)
-	r := &runningCalls{ctx: ctx, cancel: cancel, results: make(chan outcome, len(calls)), started: make(chan int, len(calls)), open: make(map[int]bool)}
+	r := &runningCalls{ctx: ctx, cancel: cancel, results: make(chan outcome, len(calls)), reports: make(chan callReport, len(calls)), open: make(map[int]bool)}
 	slots := make(chan struct{}, maxParallelCalls)
 	run := t.hookRun()
 	for i, call := range calls {
@@ -167,29 +187,30 @@ func (t *turn) runAll(calls []firn.ToolCall) *runningCalls {
 			select {
 			case slots <- struct{}{}:
 				defer func() { <-slots }()
-				r.started <- i
+				r.report(callReport{at: i, started: true})
 			case <-ctx.Done():
 			}
+			ctx := tool.WithProgress(ctx, func(text string) { r.report(callReport{at: i, text: text}) })
 			r.results <- t.runOne(ctx, run, i, call)
 		}()
 	}
 	return r
 }
 
-// wait returns the next outcome and reports calls that start meanwhile. After the turn was
+// wait returns the next outcome and passes on the reports of calls meanwhile. After the turn was
 // stopped, it waits for a tool at most stopTimeout.
-func (r *runningCalls) wait(begun func(at int)) outcome {
+func (r *runningCalls) wait(pass func(callReport)) outcome {
 	stopped := r.ctx.Done()
 	for !r.expired {
 		select {
-		case at := <-r.started:
-			begun(at)
+		case c := <-r.reports:
+			pass(c)
 			continue
 		default:
 		}
 		select {
-		case at := <-r.started:
-			begun(at)
+		case c := <-r.reports:
+			pass(c)
 		case o := <-r.results:
 			delete(r.open, o.at)
 			return o
@@ -219,7 +240,7 @@ func (r *runningCalls) wait(begun func(at int)) outcome {
 func (r *runningCalls) end() {
 	r.cancel()
 	for len(r.open) > 0 && !r.expired {
-		r.wait(func(int) {})
+		r.wait(func(callReport) {})
 	}
 }
 

@@ -60,6 +60,9 @@ type ToolStarted struct {
 	Arguments json.RawMessage
 }
 
+// ToolProgress is output of a running tool, for display only: the result contains it too.
+type ToolProgress struct{ Call, Name, Text string }
+
 // ToolDone reports that a tool has finished. The events of one answer arrive in the order
 // of completion; the results are stored in the order of the calls.
 type ToolDone struct {
@@ -68,6 +71,8 @@ type ToolDone struct {
 	// Text is the text of the result as sent to the model.
 	Text string
 	Took time.Duration
+	// Details is the tool's own data, for display.
+	Details json.RawMessage
 }
 
 // WindowUsage reports how full the model's window is after an answer.
@@ -145,6 +150,7 @@ func (Delta) event()             {}
 func (Interrupted) event()       {}
 func (Retrying) event()          {}
 func (ToolStarted) event()       {}
+func (ToolProgress) event()      {}
 func (ToolDone) event()          {}
 func (WindowUsage) event()       {}
 func (CompactionStarted) event() {}

@@ -25,12 +25,14 @@ func newOutput(most int) *output {
 	return &output{headRoom: most / 2, tailRoom: most - most/2}
 }
 
-// fill reads until the end. A read error counts as the end.
-func (o *output) fill(r io.Reader) {
+// fill reads until the end and also adds everything to progress. A read error counts as
+// the end.
+func (o *output) fill(r io.Reader, progress *progressWriter) {
 	buf := make([]byte, 32<<10)
 	for {
 		n, err := r.Read(buf)
 		o.add(buf[:n])
+		progress.add(buf[:n])
 		if err != nil {
 			return
 		}
@@ -51,6 +53,15 @@ func (o *output) add(p []byte) {
 		o.next = (o.next + n) % len(o.tail)
 		p = p[n:]
 	}
+}
+
+// take returns the kept output like text and forgets it.
+func (o *output) take() string {
+	text, _, _ := o.text()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.head, o.tail, o.next, o.total = nil, nil, 0, 0
+	return text
 }
 
 // text returns the kept output, sanitized, with a notice about the dropped part. Incomplete

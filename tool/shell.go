@@ -28,6 +28,8 @@ type ShellOptions struct {
 	// Grace is the time between the request to terminate and the kill; zero means 2
 	// seconds.
 	Grace time.Duration
+	// MaxBackground limits the time of a command in the background; zero means 1 hour.
+	MaxBackground time.Duration
 	// MaxOutput is the number of output bytes to keep, half of them from the beginning and
 	// half from the end; zero means 1 MB.
 	MaxOutput int
@@ -44,6 +46,9 @@ func (o ShellOptions) orDefault() ShellOptions {
 		o.Timeout = 2 * time.Minute
 	}
 	o.Timeout = min(o.Timeout, o.MaxTimeout)
+	if o.MaxBackground <= 0 {
+		o.MaxBackground = time.Hour
+	}
 	if o.Grace <= 0 {
 		o.Grace = 2 * time.Second
 	}
@@ -79,16 +84,16 @@ type shellDetails struct {
 }
 
 // Shell returns the tool shell, which runs commands with all permissions of this process;
-// they are not confined to Dir.
+// they are not confined to Dir. [NewShells] adds commands in the background.
 //
-// A command has no input. The output of the command and its children is collected in order.
-// They form a process group. When the timeout expires, when ctx is done, or when the
-// command has ended but others in the group still run, the group is asked to terminate, and
-// is killed after Grace. When this process is killed, the group ends too, except on
-// Windows. On Linux, processes that left the group, for example with setsid, are also
-// killed once the command or this process has ended. They are found by the variable
-// FIRN_COMMAND, which a command gets in addition to Env. Processes that also clear their
-// environment or change their user keep running.
+// A command has no input. The output of the command and its children is collected in order
+// and reported with [Progress] while it runs. They form a process group. When the timeout
+// expires, when ctx is done, or when the command has ended but others in the group still
+// run, the group is asked to terminate, and is killed after Grace. When this process is
+// killed, the group ends too, except on Windows. On Linux, processes that left the group,
+// for example with setsid, are also killed once the command or this process has ended. They
+// are found by the variable FIRN_COMMAND, which a command gets in addition to Env.
+// Processes that also clear their environment or change their user keep running.
 //
 // When ctx is done, Shell returns the output so far together with the error.
 func Shell(o ShellOptions) Tool {
@@ -96,18 +101,30 @@ func Shell(o ShellOptions) Tool {
 	return New("shell", "Runs a shell command and shows what it prints. It has no input. "+
 		"What it leaves running in the background is ended when it returns.",
 		func(ctx context.Context, a shellArguments) (Result, error) {
-			if strings.TrimSpace(a.Command) == "" || strings.ContainsRune(a.Command, 0) || len(a.Command) > maxCommand || a.Timeout < 0 {
-				return Result{}, fmt.Errorf("%w arguments for shell: a command without NUL and of at most %s is needed, and timeout is not below zero", firn.ErrInvalid, count(maxCommand, "byte"))
+			if err := a.check(); err != nil {
+				return Result{}, err
 			}
-			timeout := o.Timeout
-			if a.Timeout > 0 {
-				timeout = o.MaxTimeout
-				if a.Timeout < timeout.Seconds() {
-					timeout = time.Duration(a.Timeout * float64(time.Second))
-				}
-			}
-			return o.run(ctx, a.Command, timeout)
+			return o.run(ctx, a.Command, o.timeout(a.Timeout, o.Timeout, o.MaxTimeout))
 		})
+}
+
+// check returns an error if the arguments are invalid.
+func (a shellArguments) check() error {
+	if strings.TrimSpace(a.Command) == "" || strings.ContainsRune(a.Command, 0) || len(a.Command) > maxCommand || a.Timeout < 0 {
+		return fmt.Errorf("%w arguments for shell: a command without NUL and of at most %s is needed, and timeout is not below zero", firn.ErrInvalid, count(maxCommand, "byte"))
+	}
+	return nil
+}
+
+// timeout returns the time limit of a call that asks for so many seconds.
+func (o ShellOptions) timeout(seconds float64, standard, most time.Duration) time.Duration {
+	switch {
+	case seconds <= 0:
+		return standard
+	case seconds < most.Seconds():
+		return time.Duration(seconds * float64(time.Second))
+	}
+	return most
 }
 
 // errTimeout is the cause when a command takes too long.
@@ -115,34 +132,60 @@ var errTimeout = errors.New("the time was up")
 
 // run runs one command to its end.
 func (o ShellOptions) run(ctx context.Context, command string, timeout time.Duration) (Result, error) {
+	progress := newProgress(ctx)
+	defer progress.close()
+	c, err := o.start(command, progress)
+	if err != nil {
+		return Result{}, err
+	}
+	return c.finish(ctx, timeout)
+}
+
+// runningCommand is a command that was started.
+type runningCommand struct {
+	o      ShellOptions
+	cmd    *exec.Cmd
+	group  *processGroup
+	pipe   *os.File
+	out    *output
+	copied chan struct{}
+	began  time.Time
+}
+
+// start starts a command. The caller must call finish.
+func (o ShellOptions) start(command string, progress *progressWriter) (*runningCommand, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
-		return Result{}, fmt.Errorf("run a command: %w", err)
+		return nil, fmt.Errorf("run a command: %w", err)
 	}
-	defer r.Close()
 	cmd := exec.Command(o.Program[0], append(o.Program[1:len(o.Program):len(o.Program)], command)...)
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = o.Dir, o.Env, w, w
-	began := time.Now()
-	g, err := startGroup(cmd, o.Program, command)
+	c := &runningCommand{o: o, cmd: cmd, pipe: r, out: newOutput(o.MaxOutput), copied: make(chan struct{}), began: time.Now()}
+	c.group, err = startGroup(cmd, o.Program, command)
 	w.Close()
 	if err != nil {
-		return Result{}, fmt.Errorf("run a command in %s: %w", o.Dir, err)
+		r.Close()
+		return nil, fmt.Errorf("run a command in %s: %w", o.Dir, err)
 	}
-	defer g.close()
-	out := newOutput(o.MaxOutput)
-	copied := make(chan struct{})
 	go func() {
-		defer close(copied)
-		out.fill(r)
+		defer close(c.copied)
+		c.out.fill(r, progress)
 	}()
+	return c, nil
+}
+
+// finish waits for the end of the command, or ends it when the time is up or ctx is done.
+func (c *runningCommand) finish(ctx context.Context, timeout time.Duration) (Result, error) {
+	defer c.pipe.Close()
+	defer c.group.close()
 	limited, cancel := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer cancel()
-	stopped, err := o.wait(limited, cmd, g)
-	o.sweep(g, r, copied)
+	stopped, err := c.o.wait(limited, c.cmd, c.group)
+	c.o.sweep(c.group, c.pipe, c.copied)
 
-	details := shellDetails{Millis: time.Since(began).Milliseconds(), TimedOut: errors.Is(stopped, errTimeout)}
+	details := shellDetails{Millis: time.Since(c.began).Milliseconds(), TimedOut: errors.Is(stopped, errTimeout)}
 	details.Cancelled = stopped != nil && !details.TimedOut
-	result := outcome(out, cmd, err, details, timeout)
+	result := outcome(c.out, c.cmd, err, details, timeout)
 	if details.Cancelled {
 		return result, fmt.Errorf("run a command: %w", stopped)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 
 	"firn.dev"
 )
@@ -19,6 +20,8 @@ type Workspace struct {
 	// dir is the directory as given, real the same with symbolic links resolved.
 	dir, real string
 	readOnly  bool
+	// writing serializes changes, so that parallel calls do not lose each other's.
+	writing sync.Mutex
 }
 
 // WorkspaceOptions configures a workspace.
@@ -57,12 +60,12 @@ func (w *Workspace) ReadOnly() bool { return w.readOnly }
 // Close closes the directory. Tools of the workspace fail from then on.
 func (w *Workspace) Close() error { return w.root.Close() }
 
-// Tools returns read_file, list_dir and grep, and write_file unless the workspace is
-// read-only.
+// Tools returns read_file, list_dir, glob and grep, and write_file and edit_file unless the
+// workspace is read-only.
 func (w *Workspace) Tools() []Tool {
-	tools := []Tool{w.readFile(), w.listDir(), w.grep()}
+	tools := []Tool{w.readFile(), w.listDir(), w.globFiles(), w.grep()}
 	if !w.readOnly {
-		tools = append(tools, w.writeFile())
+		tools = append(tools, w.writeFile(), w.editFile())
 	}
 	return tools
 }

@@ -35,10 +35,10 @@ func TestToolsOfAWorkspace(t *testing.T) {
 		}
 		return names
 	}
-	if got := names(tool.WorkspaceOptions{}); !slices.Equal(got, []string{"read_file", "list_dir", "grep", "write_file"}) {
+	if got := names(tool.WorkspaceOptions{}); !slices.Equal(got, []string{"read_file", "list_dir", "glob", "grep", "write_file", "edit_file"}) {
 		t.Errorf("the tools are %v", got)
 	}
-	if got := names(tool.WorkspaceOptions{ReadOnly: true}); !slices.Equal(got, []string{"read_file", "list_dir", "grep"}) {
+	if got := names(tool.WorkspaceOptions{ReadOnly: true}); !slices.Equal(got, []string{"read_file", "list_dir", "glob", "grep"}) {
 		t.Errorf("the tools of a read-only workspace are %v", got)
 	}
 }
@@ -49,8 +49,10 @@ func TestAClosedWorkspaceIsToldAsSuch(t *testing.T) {
 	for _, tl := range w.Tools() {
 		a := args{"path": "a.txt"}
 		switch tl.Spec().Name {
-		case "grep":
+		case "grep", "glob":
 			a["pattern"] = "x"
+		case "edit_file":
+			a["edits"] = edits("x", "y")
 		case "write_file":
 			a["content"] = "y"
 		}
@@ -99,11 +101,13 @@ func escapes(t *testing.T) (*tool.Workspace, string, []string) {
 func TestNothingLeadsOut(t *testing.T) {
 	w, outer, paths := escapes(t)
 	for _, path := range paths {
-		for _, name := range []string{"read_file", "list_dir", "grep", "write_file"} {
+		for _, name := range []string{"read_file", "list_dir", "glob", "grep", "write_file", "edit_file"} {
 			a := args{"path": path}
 			switch name {
-			case "grep":
+			case "grep", "glob":
 				a["pattern"] = "secret"
+			case "edit_file":
+				a["edits"] = edits("secret", "changed")
 			case "write_file":
 				a["content"] = "changed"
 			}

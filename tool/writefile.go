@@ -22,25 +22,22 @@ type writeArguments struct {
 	Append  bool   `json:"append,omitempty" desc:"Add the content to the end instead of replacing what is there."`
 }
 
-type writeDetails struct {
-	Path    string `json:"path"`
-	Bytes   int    `json:"bytes"`
-	Created bool   `json:"created"`
-}
-
 func (w *Workspace) writeFile() Tool {
-	return New("write_file", "Writes a file of the workspace: a new one, or in place of the one that is there. "+
-		"With append it adds to the end.", w.write)
+	return withPreview(New("write_file", "Writes a file of the workspace: a new one, or in place of the one that is there. "+
+		"With append it adds to the end. To change a part of a file use edit_file.", w.write), w.previewWrite)
 }
 
 // write replaces a file atomically: readers see the old or the new content, also after a
 // crash. A symbolic link is kept and its target replaced. Other hard links keep the old
 // content.
-func (w *Workspace) write(_ context.Context, a writeArguments) (Result, error) {
+func (w *Workspace) write(ctx context.Context, a writeArguments) (Result, error) {
+	w.writing.Lock()
+	defer w.writing.Unlock()
 	name, info, err := w.target(a)
 	if err != nil {
 		return Result{}, err
 	}
+	diff, _ := w.previewWrite(ctx, a) // for display only
 	dir := filepath.Dir(name)
 	if err := w.root.MkdirAll(dir, 0o777); err != nil {
 		return Result{}, w.explain("make the directory", dir, err)
@@ -63,7 +60,7 @@ func (w *Workspace) write(_ context.Context, a writeArguments) (Result, error) {
 	said := fmt.Sprintf("%s %s: %s", did, shown(name), count(len(a.Content), "byte"))
 	return Result{
 		Parts:   TextResult(said).Parts,
-		Details: quote(writeDetails{Path: shown(name), Bytes: len(a.Content), Created: info == nil}),
+		Details: quote(changeDetails{Path: shown(name), Bytes: len(a.Content), Created: info == nil, Diff: diff}),
 	}, nil
 }
 

@@ -27,6 +27,7 @@ const (
 	DeltaHTML           = "delta.html"           // Growth; replaces both deltas on streams for pages
 	TurnPartial         = "turn.partial"         // Partial; sent to a client that connects during a turn
 	ToolStarted         = "tool.started"         // Tool
+	ToolProgress        = "tool.progress"        // Tool; Text is output of the running call
 	ToolCompleted       = "tool.completed"       // Tool
 	TurnStarted         = "turn.started"         // Answer, as far as known
 	TurnCompleted       = "turn.completed"       // Answer
@@ -59,6 +60,8 @@ type Tool struct {
 	State string `json:"state,omitempty"`
 	Text  string `json:"text,omitempty"`
 	Ms    int64  `json:"ms,omitempty"`
+	// Diff is the change of a file as a unified diff, if the call made one.
+	Diff string `json:"diff,omitempty"`
 }
 
 // Missed is the data of a gap event.

@@ -297,8 +297,10 @@ func translate(id firn.ID, e agent.Event) (wire.Event, bool) {
 		return event(wire.DeltaText, id, wire.Delta{Text: e.Text, Entry: e.Entry}), true
 	case agent.ToolStarted:
 		return event(wire.ToolStarted, id, wire.Tool{Call: e.Call, Name: e.Name, Arguments: e.Arguments}), true
+	case agent.ToolProgress:
+		return event(wire.ToolProgress, id, wire.Tool{Call: e.Call, Name: e.Name, Text: e.Text}), true
 	case agent.ToolDone:
-		return event(wire.ToolCompleted, id, wire.Tool{Call: e.Call, Name: e.Name, State: string(e.State), Text: e.Text, Ms: e.Took.Milliseconds()}), true
+		return event(wire.ToolCompleted, id, wire.Tool{Call: e.Call, Name: e.Name, State: string(e.State), Text: e.Text, Ms: e.Took.Milliseconds(), Diff: diffIn(e.Details)}), true
 	case agent.WindowUsage:
 		return event(wire.WindowUsage, id, wire.Usage{Tokens: e.Tokens, Window: e.Window, Estimated: e.Estimated, Level: string(agent.LevelOf(e.Tokens, e.Window))}), true
 	case agent.CompactionStarted:
@@ -313,6 +315,17 @@ func translate(id firn.ID, e agent.Event) (wire.Event, bool) {
 		return event(wire.NoticeGiven, id, wire.Notice{Text: "the window is nearly full; compact the session"}), true
 	}
 	return wire.Event{}, false
+}
+
+// diffIn returns the diff in the details of a tool result; empty if there is none.
+func diffIn(details json.RawMessage) string {
+	var d struct {
+		Diff string `json:"diff"`
+	}
+	if json.Unmarshal(details, &d) != nil {
+		return ""
+	}
+	return d.Diff
 }
 
 func compactionOf(e agent.CompactionDone) wire.Compaction {

@@ -12,6 +12,18 @@ import (
 type wanted struct {
 	tool string
 	args args
+	// edit is the only element of the argument edits, if not nil.
+	edit args
+}
+
+// json encodes the arguments as an object.
+func (w wanted) json() json.RawMessage {
+	out := w.args.json()
+	if w.edit == nil {
+		return out
+	}
+	out = append(out[:len(out)-1], `,"edits":[`...)
+	return append(append(out, w.edit.json()...), "]}"...)
 }
 
 // args are the arguments of a call, in order. All values are strings.
@@ -41,7 +53,7 @@ func (c *conversation) call(thought string, calls ...wanted) reply {
 	r := reply{thought: thought}
 	for i, w := range calls {
 		r.calls = append(r.calls, firn.ToolCall{
-			ID: callPrefix + strconv.Itoa(c.number+i+1), Name: w.tool, Arguments: w.args.json(),
+			ID: callPrefix + strconv.Itoa(c.number+i+1), Name: w.tool, Arguments: w.json(),
 		})
 	}
 	return r

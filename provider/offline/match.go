@@ -11,13 +11,16 @@ import (
 type matcher func(c *conversation, ask string) (wanted, bool)
 
 // matchers are tried in this order.
-var matchers = []matcher{matchNow, matchCalc, matchWrite, matchRemember, matchList, matchGrep, matchRead}
+var matchers = []matcher{matchNow, matchCalc, matchEdit, matchShell, matchWrite, matchRemember, matchList, matchGrep, matchRead}
 
 // polite matches the phrases that may introduce a request.
 const polite = `(?is)^(?:please |can you |could you |would you |will you |hey,? |ok,? |and |then |now |also )*`
 
 // pathWord matches a path: quoted, or a single word.
 const pathWord = "(?:\"([^\"\n]+)\"|`([^`\n]+)`|'([^'\n]+)'|(\\S+))"
+
+// quotedWord matches a quoted text, or a single word.
+const quotedWord = "(?:\"([^\"]*)\"|`([^`]*)`|“([^”]*)”|(\\S+))"
 
 var (
 	nowPattern = pattern.New(polite + `(?:what(?:'s|’s| is)? (?:the )?(?:current |exact )?(?:local )?(?:time|date|day)(?: and (?:the )?(?:time|date))?(?: is it| is today| today| now)?|` +
@@ -30,6 +33,8 @@ var (
 	operator    = pattern.New(`[0-9)] *(?:\*\*|[-+*/^%]) *[-+(]*[0-9.]`)
 
 	writePattern    = pattern.New(polite + `(?:write|save|put|store)(?: down)? (.+?) (?:in)?to (?:the |a )?(?:new )?(?:file )?(?:named |called )?` + pathWord + `[ ?!.]*$`)
+	editPattern     = pattern.New(polite + `(?:replace|change) ` + quotedWord + ` (?:with|by|to) ` + quotedWord + ` in (?:the )?(?:file )?` + pathWord + `[ ?!.]*$`)
+	shellPattern    = pattern.New(polite + "(?:run|execute)(?: the command)?:? `([^`]+)`[ ?!.]*$")
 	rememberPattern = pattern.New(polite + `(?:remember|note|memori[sz]e|keep in mind|do not forget|don't forget|don’t forget|make a note|take a note|write down)(?:,)?(?: that| this| of this)?[:,]? +(.+)$`)
 
 	listPattern = pattern.New(polite + `(?:(?:ls|dir|list)(?: me)?(?: all)?(?: the| my)?(?: files| directory| folder| dir| contents?)*|show(?: me)?(?: all)?(?: the| my)? (?:files|directory|folder)|` +
@@ -69,10 +74,28 @@ func matchNow(_ *conversation, ask string) (wanted, bool) {
 	return w, true
 }
 
+func matchEdit(_ *conversation, ask string) (wanted, bool) {
+	groups := editPattern.FindStringSubmatch(ask)
+	if groups == nil {
+		return wanted{}, false
+	}
+	path := trimPath(firstOf(groups, 9))
+	edit := args{{"old_text", firstOf(groups[:5], 1)}, {"new_text", firstOf(groups[:9], 5)}}
+	return wanted{tool: "edit_file", args: args{{"path", path}}, edit: edit}, path != ""
+}
+
+func matchShell(_ *conversation, ask string) (wanted, bool) {
+	groups := shellPattern.FindStringSubmatch(ask)
+	if groups == nil {
+		return wanted{}, false
+	}
+	return wanted{tool: "shell", args: args{{"command", groups[1]}}}, true
+}
+
 func matchCalc(_ *conversation, ask string) (wanted, bool) {
 	for _, one := range []*pattern.Pattern{calcPattern, funcPattern} {
 		if groups := one.FindStringSubmatch(ask); groups != nil {
-			return wanted{"calc", args{{"expression", expression(groups[1])}}}, true
+			return wanted{tool: "calc", args: args{{"expression", expression(groups[1])}}}, true
 		}
 	}
 	groups := sumPattern.FindStringSubmatch(ask)
@@ -80,7 +103,7 @@ func matchCalc(_ *conversation, ask string) (wanted, bool) {
 		return wanted{}, false
 	}
 	sum := expression(groups[1])
-	return wanted{"calc", args{{"expression", sum}}}, operator.MatchString(sum)
+	return wanted{tool: "calc", args: args{{"expression", sum}}}, operator.MatchString(sum)
 }
 
 // spoken replaces spelled-out arithmetic operators.
@@ -120,7 +143,7 @@ func matchRead(_ *conversation, ask string) (wanted, bool) {
 		}
 		path := trimPath(firstOf(groups, 2))
 		if groups[1] != "" || looksLikePath(path) {
-			return wanted{"read_file", args{{"path", path}}}, path != ""
+			return wanted{tool: "read_file", args: args{{"path", path}}}, path != ""
 		}
 	}
 	return wanted{}, false
@@ -144,7 +167,7 @@ func matchList(_ *conversation, ask string) (wanted, bool) {
 			return wanted{}, false // "list three colors"
 		}
 	}
-	return wanted{"list_dir", args{{"path", path}}}, true
+	return wanted{tool: "list_dir", args: args{{"path", path}}}, true
 }
 
 func matchGrep(_ *conversation, ask string) (wanted, bool) {
@@ -166,7 +189,7 @@ func matchGrep(_ *conversation, ask string) (wanted, bool) {
 	if !strings.Contains(low, "grep") {
 		pattern = regexp.QuoteMeta(pattern) // a word to search for, not a regular expression
 	}
-	w := wanted{"grep", args{{"pattern", pattern}}}
+	w := wanted{tool: "grep", args: args{{"pattern", pattern}}}
 	if path != "" {
 		w.args = append(w.args, [2]string{"path", path})
 	}
@@ -187,7 +210,7 @@ func matchWrite(c *conversation, ask string) (wanted, bool) {
 	case "it", "that", "this", "the answer", "your answer", "the last answer", "your last answer", "the result":
 		content = c.lastAnswer()
 	}
-	return wanted{"write_file", args{{"path", path}, {"content", content}}}, content != ""
+	return wanted{tool: "write_file", args: args{{"path", path}, {"content", content}}}, content != ""
 }
 
 // unquote removes quotation marks around the whole text.
@@ -216,7 +239,7 @@ func matchRemember(_ *conversation, ask string) (wanted, bool) {
 	if groups == nil || isQuestion(ask) {
 		return wanted{}, false
 	}
-	return wanted{"remember", args{{"text", strings.TrimSpace(groups[1])}}}, true
+	return wanted{tool: "remember", args: args{{"text", strings.TrimSpace(groups[1])}}}, true
 }
 
 // maxAsk limits how much of a message is matched against the patterns.
@@ -242,7 +265,7 @@ func (c *conversation) requests(ask string) []wanted {
 		w, ok := c.request(clause)
 		if path := trimPath(strings.Trim(clause, " .")); !ok && len(calls) > 0 && calls[len(calls)-1].tool == "read_file" &&
 			looksLikePath(path) && !strings.Contains(path, " ") {
-			w, ok = wanted{"read_file", args{{"path", path}}}, true // read a.txt and b.txt
+			w, ok = wanted{tool: "read_file", args: args{{"path", path}}}, true // read a.txt and b.txt
 		}
 		if !ok || len(calls) == maxCalls {
 			calls = nil

@@ -183,7 +183,7 @@ func (c *conversation) quotesAbout(topic string, by []speaker) []string {
 // search calls the search tool for a topic, or answers that no such tool is available.
 func (c *conversation) search(topic string) reply {
 	if c.offers("recall") {
-		return c.call("Not said here; searching what is kept.", wanted{"recall", args{{"query", excerpt(topic, 200)}}})
+		return c.call("Not said here; searching what is kept.", wanted{tool: "recall", args: args{{"query", excerpt(topic, 200)}}})
 	}
 	return reply{thought: "Not said here.", text: "I find nothing about " + quote(topic) + " in what I can see of this conversation."}
 }

@@ -128,7 +128,7 @@ func (c *conversation) flush() reply {
 		}
 		b.WriteString("- The user said: " + note)
 	}
-	return c.call("Worth keeping.", wanted{"remember", args{{"text", b.String()}}})
+	return c.call("Worth keeping.", wanted{tool: "remember", args: args{{"text", b.String()}}})
 }
 
 // quoted returns a text as encoded within a JSON string.

@@ -66,6 +66,8 @@ var abilities = []struct{ tool, example string }{
 	{"list_dir", "“list files” (list_dir)"},
 	{"grep", "“search for TODO in files” (grep)"},
 	{"write_file", "“write hello to hello.txt” (write_file)"},
+	{"edit_file", "“replace tea with coffee in notes.txt” (edit_file)"},
+	{"shell", "“run `make test`” (shell)"},
 	{"remember", "“remember that I like tea” (remember)"},
 	{"recall", "“recall the budget” (recall)"},
 }

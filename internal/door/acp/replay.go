@@ -161,14 +161,16 @@ func callEnded(call, text string, failed bool) sdk.SessionUpdate {
 // kindOf returns the kind of a tool, by the names of firn's own tools.
 func kindOf(name string) sdk.ToolKind {
 	switch name {
-	case "read_file", "list_dir":
+	case "read_file", "list_dir", "shell_output":
 		return sdk.ToolKindRead
-	case "write_file", "remember":
+	case "write_file", "edit_file", "remember":
 		return sdk.ToolKindEdit
-	case "grep", "recall":
+	case "grep", "glob", "recall":
 		return sdk.ToolKindSearch
-	case "shell":
+	case "shell", "shell_kill":
 		return sdk.ToolKindExecute
+	case "web_fetch":
+		return sdk.ToolKindFetch
 	}
 	return sdk.ToolKindOther
 }

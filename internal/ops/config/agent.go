@@ -17,6 +17,7 @@ type Agent struct {
 	WorkspaceWrite   bool                `key:"workspace_write" default:"false" doc:"Whether tools may write there."`
 	Tools            Tools               `key:"tools" doc:"Which tools there are."`
 	Shell            Shell               `key:"shell" doc:"Whether it may run commands, and how."`
+	WebFetch         WebFetch            `key:"web_fetch" doc:"Whether it may read pages of the web, and which."`
 	CompactThreshold int64               `key:"compact_threshold" default:"0" range:"0.." doc:"The number of tokens above which the conversation is compacted. 0 means that only the model's window counts."`
 	Compaction       Compaction          `key:"compaction" doc:"When the conversation is compacted, and how much of it is kept."`
 	MemoryFlush      MemoryFlush         `key:"memory_flush" doc:"The silent turn before a compaction in which the agent takes notes."`
@@ -63,7 +64,16 @@ type Shell struct {
 	Enabled    bool          `key:"enabled" default:"false" doc:"Whether it may, with all that you may do yourself."`
 	Timeout    time.Duration `key:"timeout" default:"2m" range:"1s..1d" doc:"How long a command may take if the agent does not say."`
 	MaxTimeout time.Duration `key:"max_timeout" default:"10m" range:"1s..7d" doc:"How long it may say."`
+	Background time.Duration `key:"max_background" default:"1h" range:"1s..7d" doc:"How long a command in the background may run."`
 	Env        []string      `key:"env" is:"variable" doc:"Variables of the environment that commands get, beside the common ones such as PATH and HOME."`
+}
+
+// WebFetch configures the tool web_fetch.
+type WebFetch struct {
+	Enabled bool          `key:"enabled" default:"false" doc:"Whether there is a tool web_fetch."`
+	Hosts   []string      `key:"hosts" doc:"The hosts that may be read, such as example.org or *.example.org. None means all."`
+	Private bool          `key:"private" default:"false" doc:"Whether addresses of this machine and of private networks may be read."`
+	Timeout time.Duration `key:"timeout" default:"30s" range:"1s..10m" doc:"How long a page may take."`
 }
 
 // Compaction configures when a conversation is compacted.

@@ -217,9 +217,14 @@ func (s *agentBuilder) addTools(a *agent.Agent, c config.Agent) error {
 		tools = append(tools, s.searchSessions(a.Name), s.readWindow(a.Name))
 	}
 	if local.Shell {
-		tools = append(tools, tool.Shell(tool.ShellOptions{
-			Dir: local.Workspace, Env: s.shellEnv(c.Shell.Env), Timeout: c.Shell.Timeout, MaxTimeout: c.Shell.MaxTimeout,
-		}))
+		shells := tool.NewShells(tool.ShellOptions{
+			Dir: local.Workspace, Env: s.shellEnv(c.Shell.Env), Timeout: c.Shell.Timeout, MaxTimeout: c.Shell.MaxTimeout, MaxBackground: c.Shell.Background,
+		})
+		s.closeLater(shells)
+		tools = append(tools, shells.Tools()...)
+	}
+	if c.WebFetch.Enabled {
+		tools = append(tools, tool.WebFetch(tool.FetchOptions{Hosts: c.WebFetch.Hosts, Private: c.WebFetch.Private, Timeout: c.WebFetch.Timeout}))
 	}
 	if c.Delegation.Mode == "on" || c.Delegation.Mode == "auto" && len(peersOf(s.settings, a.Name)) > 0 {
 		tools = append(tools, a.SessionTools()...)

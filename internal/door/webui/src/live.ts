@@ -12,7 +12,7 @@ export const connected = signal<"open" | "waiting" | "none">("none");
 // The names a stream uses; EventSource wants to be told each.
 const names = [
   "entry.appended", "head.moved", "delta.text", "delta.thinking", "delta.html", "turn.partial",
-  "tool.started", "tool.completed", "turn.started", "turn.completed", "turn.failed", "turn.queued",
+  "tool.started", "tool.progress", "tool.completed", "turn.started", "turn.completed", "turn.failed", "turn.queued",
   "window.usage", "compaction.started", "compaction.completed", "compaction.undone", "session.updated",
   "retry", "notice", "gap", "bye",
 ];
