@@ -57,6 +57,10 @@ type Options struct {
 	// MaxLine is the maximum length of a line in bytes; 64 MB if zero. Appending a longer
 	// one fails with ErrTooLarge. An existing longer line is read as a gap.
 	MaxLine int64
+	// RotateKeys is the size in bytes beyond which a key table, sessions.json, is backed up
+	// before it changes, at most once a day; the three latest backups are kept. Zero means
+	// never.
+	RotateKeys int64
 	// ReadOnly opens the home without creating, repairing or replaying anything. Appends
 	// fail with ErrUnsupported.
 	ReadOnly bool

@@ -23,7 +23,7 @@ func (st *Store) table(key string) (*table, error) {
 	t := st.tables[agent]
 	if t == nil {
 		t = openTable(st.fs, st.sessionsDir(agent), tableOptions{
-			Now: st.opts.Now, ReadOnly: st.opts.ReadOnly,
+			Now: st.opts.Now, ReadOnly: st.opts.ReadOnly, Rotate: st.opts.RotateKeys,
 			Rebuild: func() (map[string]firn.ID, error) { return st.keysOf(agent) },
 			Report:  st.reports.add,
 		})

@@ -255,6 +255,9 @@ func (st *Store) deleteReferences(id firn.ID) error {
 		if err := t.unbindSession(id); err != nil {
 			return err
 		}
+		if err := t.eraseCopies(id, st.eraseFile); err != nil {
+			return err
+		}
 	}
 	return nil
 }

@@ -43,7 +43,8 @@ type table struct {
 
 	// write is held while the file is changed. It is acquired before mu.
 	write            sync.Mutex
-	tempFilesRemoved bool // temporary files of killed writers were removed
+	tempFilesRemoved bool      // temporary files of killed writers were removed
+	rotated          time.Time // the time of the latest known backup
 
 	mu      sync.Mutex
 	doc     *document // the version read last; nil before the first read
@@ -70,6 +71,9 @@ type tableOptions struct {
 	// EditGrace is how long a damaged file must be unmodified before it is considered
 	// damaged instead of half saved by an editor; 200 ms if zero, no delay if negative.
 	EditGrace time.Duration
+	// Rotate is the size in bytes beyond which the table is backed up before a change; zero
+	// means never.
+	Rotate int64
 	// Report is called with a message about every problem found and how it was handled. It
 	// may be nil.
 	Report func(message string)

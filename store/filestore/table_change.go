@@ -211,6 +211,7 @@ func (t *table) save(now, next *document) error {
 		return vfs.SyncNames(t.fs, t.dir)
 	}
 	next.raw = next.encode()
+	t.rotate(now)
 	if err := vfs.WriteFile(t.fs, t.path, next.raw); err != nil {
 		return err
 	}

@@ -18,6 +18,8 @@ type Store struct {
 	MaxLine  Bytes  `key:"max_line" default:"64mb" range:"1mb..1gb" doc:"How long one line of a transcript may be. A longer entry is not saved; a longer line that is there already is reported and left out of reads, lists and searches, and its bytes stay in the file. Raise it to read such a line. It counts for files only."`
 	MaxBytes Bytes  `key:"max_bytes" default:"0" doc:"How large a transcript may become; beyond it nothing is taken any more. 0 means no limit. It counts for files only."`
 
+	RotateKeys Bytes `key:"rotate_keys" default:"10mb" doc:"Beyond this size the table of keys, sessions.json, is copied to sessions.json.bak.<milliseconds> before a change, at most once a day. The three latest copies are kept. 0 means never. It counts for files only."`
+
 	Credentials string        `key:"credentials_file" is:"path" doc:"The file with the credentials (.creds) of the account in the cluster. Empty means none are needed."`
 	CA          string        `key:"ca_file" is:"path" doc:"The certificates that the servers' own are checked with, as PEM. Empty means those of the machine."`
 	Cert        string        `key:"cert_file" is:"path" doc:"Our own certificate, as PEM, if the servers want one."`

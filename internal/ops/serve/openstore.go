@@ -120,7 +120,7 @@ func OpenStore(s config.Store, home string, o Opening) (unionstore.Own, error) {
 	}
 	if dir, ok := s.Files(home); ok {
 		return filestore.Open(dir, filestore.Options{
-			Sync: syncPolicy(s.Sync), PartSize: int64(s.PartSize), MaxBytes: int64(s.MaxBytes), MaxLine: int64(s.MaxLine), Now: o.Clock, Report: o.Report, FS: o.Files, ReadOnly: o.Looks, Descriptors: o.Descriptors,
+			Sync: syncPolicy(s.Sync), PartSize: int64(s.PartSize), MaxBytes: int64(s.MaxBytes), MaxLine: int64(s.MaxLine), RotateKeys: int64(s.RotateKeys), Now: o.Clock, Report: o.Report, FS: o.Files, ReadOnly: o.Looks, Descriptors: o.Descriptors,
 		})
 	}
 	at := jetstream.Options{
