@@ -11,7 +11,7 @@ export class Problem extends Error {
   readonly request: string;
 
   constructor(status: number, p: { kind?: string; message?: string; hint?: string; request?: string }) {
-    super(p.message || `the gateway answered with status ${status}`);
+    super(p.message || `the gateway returned status ${status}`);
     this.status = status;
     this.kind = p.kind || "internal";
     this.hint = p.hint || "";
@@ -25,7 +25,7 @@ export function asProblem(err: unknown): Problem {
   return new Problem(0, {
     kind: "unreachable",
     message: "the gateway does not answer",
-    hint: "See whether it runs with: firn status. Start it with: firn serve",
+    hint: "Check with: firn status. Start it with: firn serve",
   });
 }
 

@@ -66,7 +66,7 @@ function Body() {
   return (
     <Layout>
       <Titled title="Not found" />
-      <Empty title="There is no such page.">
+      <Empty title="Page not found">
         <a href="/sessions">All sessions</a>
       </Empty>
     </Layout>
@@ -79,8 +79,8 @@ function Closed({ title }: { title: string }) {
   return (
     <Layout>
       <Titled title={title} />
-      <Empty title={`${title} is about all sessions together.`}>
-        <p>This login is good for {mine} only. Who has one for all sessions can see this page.</p>
+      <Empty title={`${title} covers all sessions`}>
+        <p>This login is limited to {mine}. This page needs a login without limits.</p>
         <a href="/sessions">Your sessions</a>
       </Empty>
     </Layout>

@@ -4,7 +4,7 @@ import { Dialog } from "./ui";
 
 export function Help({ close }: { close: () => void }) {
   return (
-    <Dialog title="Keys" close={close} class="help">
+    <Dialog title="Keyboard shortcuts" close={close} class="help">
       {bound().map((group) => (
         <section key={group.name}>
           <h3>{group.name}</h3>

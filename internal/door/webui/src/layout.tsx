@@ -18,10 +18,10 @@ import { attempt, Icon, Menu } from "./ui";
 export const over = signal<"" | "palette" | "help">("");
 
 export function Layout({ children }: { children: ComponentChildren }) {
-  useKeys("Everywhere", [
-    { key: "mod+k", does: "Go to anything", typing: true, run: () => (over.value = over.value === "palette" ? "" : "palette") },
-    { key: "?", does: "These keys", run: () => (over.value = "help") },
-    { key: "t", does: "Light, dark, auto", run: nextTheme },
+  useKeys("Global", [
+    { key: "mod+k", does: "Command palette", typing: true, run: () => (over.value = over.value === "palette" ? "" : "palette") },
+    { key: "?", does: "Keyboard shortcuts", run: () => (over.value = "help") },
+    { key: "t", does: "Switch theme", run: nextTheme },
     ...rooms().map((r) => ({ key: r.key, does: r.name, run: () => go(r.path) })),
   ]);
   // Pages that listen know at once what runs; the others look now and then.
@@ -33,7 +33,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
   return (
     <div class="frame">
       <a class="skip" href="#main" onClick={(e) => (e.preventDefault(), document.getElementById("main")?.focus())}>
-        Skip to the page
+        Skip to content
       </a>
       <Side />
       <main id="main" class="main" tabIndex={-1}>
@@ -84,7 +84,7 @@ function Side() {
         <button type="button" class="icon-button" aria-label={`Theme: ${theme.value}`} title={`Theme: ${theme.value}`} onClick={nextTheme}>
           <Icon name="theme" />
         </button>
-        <button type="button" class="icon-button" aria-label="Keys" title="Keys (?)" onClick={() => (over.value = "help")}>
+        <button type="button" class="icon-button" aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)" onClick={() => (over.value = "help")}>
           <Icon name="help" />
         </button>
       </div>
@@ -93,13 +93,13 @@ function Side() {
 }
 
 function scopeWord(): string {
-  return me.value?.scope === "read" ? "read only" : (me.value?.scope ?? "");
+  return me.value?.scope === "read" ? "read-only" : (me.value?.scope ?? "");
 }
 
 function youItems() {
   return [
     ...(["auto", "light", "dark"] as const).map((t) => ({
-      label: t === "auto" ? "As the system" : t === "light" ? "Light" : "Dark",
+      label: t === "auto" ? "System" : t === "light" ? "Light" : "Dark",
       checked: theme.value === t,
       run: () => (theme.value = t),
     })),
@@ -110,7 +110,7 @@ function youItems() {
 
 function Bottom() {
   return (
-    <nav class="bottom" aria-label="Pages, on small screens">
+    <nav class="bottom" aria-label="Pages (mobile)">
       {rooms().slice(0, 4).map((r) => (
         <RoomLink key={r.path} room={r} />
       ))}

@@ -27,7 +27,7 @@ function actions(): Choice[] {
   const all: Choice[] = (["auto", "light", "dark"] as const).map((t) => ({
     id: "theme-" + t,
     kind: "Action",
-    name: t === "auto" ? "Theme as the system" : t === "light" ? "Light theme" : "Dark theme",
+    name: t === "auto" ? "System theme" : t === "light" ? "Light theme" : "Dark theme",
     run: () => (theme.value = t),
   }));
   if (mayWrite()) all.unshift({ id: "new", kind: "Action", name: "New session", run: () => void newSession() });
@@ -70,7 +70,7 @@ export function Palette({ close }: { close: () => void }) {
   }));
   const own = [...pageChoices(), ...actions()].filter((c) => fits(c.name, words));
   const search: Choice[] = words.length
-    ? [{ id: "search", kind: "Search", name: `Search everything for “${text.trim()}”`, run: () => go("/search?q=" + encodeURIComponent(text.trim())) }]
+    ? [{ id: "search", kind: "Search", name: `Search all sessions for “${text.trim()}”`, run: () => go("/search?q=" + encodeURIComponent(text.trim())) }]
     : [];
   const choices = words.length ? [...own, ...sessions, ...search] : [...sessions.slice(0, 5), ...own];
   const here = Math.min(at, choices.length - 1);
@@ -91,7 +91,7 @@ export function Palette({ close }: { close: () => void }) {
     setAt((here + step + choices.length) % choices.length);
   };
   return (
-    <Dialog title="Go to anything" bare close={close} class="palette" submit={() => take(choices[here])}>
+    <Dialog title="Command palette" bare close={close} class="palette" submit={() => take(choices[here])}>
       <input
         class="palette-input"
         type="text"
@@ -111,7 +111,7 @@ export function Palette({ close }: { close: () => void }) {
         }}
         onKeyDown={press}
       />
-      <div class="palette-list" role="listbox" aria-label="What there is" id={id} ref={list}>
+      <div class="palette-list" role="listbox" aria-label="Results" id={id} ref={list}>
         {choices.map((c, i) => (
           <div
             key={c.id}
@@ -127,7 +127,7 @@ export function Palette({ close }: { close: () => void }) {
             <span class="faint palette-kind">{c.at ? <Time at={c.at} /> : c.kind}</span>
           </div>
         ))}
-        {choices.length === 0 && <p class="palette-none faint">Nothing is called so.</p>}
+        {choices.length === 0 && <p class="palette-none faint">No results</p>}
       </div>
     </Dialog>
   );

@@ -16,19 +16,19 @@ func TestLoginAnewIsAsked(t *testing.T) {
 
 	other := s.loginURL(t, "--read")
 	b.open(other)
-	b.see("You are browser ")
+	b.see("You are logged in as browser ")
 	b.accessible()
 	if at := get[string](b, "location.href"); strings.Contains(at, "#") {
 		t.Errorf("the code is still in the address: %s", at)
 	}
-	b.click("button", "Stay as you are")
+	b.click("button", "Stay logged in")
 	b.wait(`location.pathname === "/sessions" && webtest.find("nav")`)
-	b.gone("read only")
+	b.gone("read-only")
 
 	b.open(other) // the code is still unused
-	b.click("button", "Log in anew")
+	b.click("button", "Switch login")
 	b.wait(`location.pathname === "/sessions" && webtest.find("nav")`)
-	b.see("read only")
+	b.see("read-only")
 }
 
 // TestCommandsDoNotSteer checks that copied commands contain no terminal control

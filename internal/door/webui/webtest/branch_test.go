@@ -38,7 +38,7 @@ func TestRewind(t *testing.T) {
 	b.gone("My second question.")
 	b.click("button", "Undo")
 	b.see("My second question.")
-	b.menuOf("My second question.", "Say this otherwise")
+	b.menuOf("My second question.", "Edit")
 	b.wait(a("textbox", "Message") + `.value === "My second question."`)
 	b.send("Please play otherwise.")
 	p := world.model.plays(t, "otherwise")
@@ -63,9 +63,9 @@ func TestLabelAndHide(t *testing.T) {
 	b.key("\r")
 	b.wait(entry("A question to label.") + `.innerText.includes("milestone")`)
 	b.menuOf("A question to hide.", "Hide from the model")
-	b.wait(entry("A question to hide.") + `.innerText.includes("hidden by somebody")`)
+	b.wait(entry("A question to hide.") + `.innerText.includes("hidden")`)
 	b.clickOn(`webtest.all("button", "Undo").at(-1)`)
-	b.wait(`!` + entry("A question to hide.") + `.innerText.includes("hidden by somebody")`)
+	b.wait(`!` + entry("A question to hide.") + `.innerText.includes("hidden")`)
 	if tree := s.run(t, "tree", string(id)); !strings.Contains(tree, "milestone") {
 		t.Errorf("the label is not in the session: %s", tree)
 	}
@@ -92,10 +92,10 @@ func TestCompaction(t *testing.T) {
 	b := s.login(t)
 	b.open(toSession(id))
 	b.see("Question L")
-	b.click("button", "What can be done with the session")
+	b.click("button", "Session actions")
 	b.click("menuitem", "Compact…")
 	b.wait(a("dialog", "/Compact/"))
-	b.fill("textbox", "/^Tokens of the latest/", "3000")
+	b.fill("textbox", "/^Recent tokens/", "3000")
 	b.click("button", "Compact")
 	b.wait(`!` + a("dialog", "/./"))
 	marker := `webtest.find("section[aria-label=Compaction]")`
@@ -105,22 +105,22 @@ func TestCompaction(t *testing.T) {
 	b.clickOn(marker + `.querySelector("button[aria-expanded]")`)
 	b.wait(marker + `.innerText.length > 100`)
 	b.click("button", "Diff")
-	b.wait(a("dialog", "/What the compaction did/"))
-	b.see("not sent any more")
+	b.wait(a("dialog", "/Compaction details/"))
+	b.see("no longer sent")
 	b.key("\x1b")
 	b.wait(`!` + a("dialog", "/./"))
 	b.upTo("Question A")
-	b.wait(entry("Question A") + `.innerText.includes("a summary stands for it")`)
+	b.wait(entry("Question A") + `.innerText.includes("replaced by a summary")`)
 
 	compactions, err := s.client.Compactions(t.Context(), id)
 	if err != nil || len(compactions) != 1 || compactions[0].Undone {
 		t.Fatalf("compactions: %+v, %v", compactions, err)
 	}
-	b.click("button", "/^To the end|below$/")
+	b.click("button", "/^Latest$|below$/")
 	b.clickOn(`webtest.find("button", "Undo", ` + marker + `)`)
 	b.wait(marker + `.innerText.includes("undone")`)
 	b.upTo("Question A")
-	b.wait(`!` + entry("Question A") + `.innerText.includes("a summary stands for it")`)
+	b.wait(`!` + entry("Question A") + `.innerText.includes("replaced by a summary")`)
 	if compactions, err = s.client.Compactions(t.Context(), id); err != nil || len(compactions) != 1 || !compactions[0].Undone {
 		t.Fatalf("compactions: %+v, %v", compactions, err)
 	}
@@ -156,7 +156,7 @@ func TestTree(t *testing.T) {
 		return `webtest.all("li").find((el) => el.innerText.includes(` + quote(text) + `))`
 	}
 	b.clickOn(row("Tell me more about Lisbon.") + `?.querySelector("button[aria-haspopup=menu]")`)
-	b.click("menuitem", "Compare with the head")
+	b.click("menuitem", "Compare with head")
 	b.wait(`location.search.includes("compare=")`)
 	b.see("Let us go to Lisbon.")
 	b.see("Let us go to Bergen.")
@@ -186,7 +186,7 @@ func TestSearch(t *testing.T) {
 	}
 	b := s.login(t)
 	b.open("/search")
-	b.fill("textbox", "What was said", "quixotic")
+	b.fill("textbox", "Search messages", "quixotic")
 	b.see("marmalade")
 	b.wait(`location.search.includes("quixotic")`)
 	b.reload()

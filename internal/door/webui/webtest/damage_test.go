@@ -31,10 +31,10 @@ func TestDamageIsShown(t *testing.T) {
 	}
 	b := s.login(t)
 	b.open(toSession(id))
-	b.see("An entry here could not be read")
+	b.see("Unreadable entry")
 	b.see("zero bytes; ")
 	b.see("firn verify " + string(id))
-	b.see("1 place cannot be read")
+	b.see("1 place unreadable")
 	b.see("The first question.")
 	b.see("The third question.")
 	b.wait(`!document.querySelector("main").textContent.includes("The second question.")`)

@@ -32,7 +32,7 @@ func TestMemoryDeeds(t *testing.T) {
 	b.click("button", "Edit…")
 	b.wait(a("dialog", "/^Edit/"))
 	b.wait(a("button", "/^Copy as CLI: firn memory edit agent/"))
-	b.fill("textbox", "/^The text of the note/", "Never deploy on Fridays.")
+	b.fill("textbox", "/^Markdown text/", "Never deploy on Fridays.")
 	b.click("button", "Save")
 	b.wait("!" + a("dialog", "/^Edit/"))
 	b.see("Never deploy on Fridays.")
@@ -43,7 +43,7 @@ func TestMemoryDeeds(t *testing.T) {
 	b.see("Never deploy on Mondays.")
 	b.gone("Never deploy on Fridays.")
 
-	b.click("button", "Forget")
+	b.click("button", "Delete")
 	b.wait("!" + note)
 	b.wait(`!location.search.includes("note=")`)
 	b.click("button", "Undo")
@@ -63,7 +63,7 @@ func TestKeyDeeds(t *testing.T) {
 	b.open("/keys/" + url.PathEscape(key))
 	b.wait(a("link", first))
 	b.click("button", "Point to…")
-	b.fill("textbox", "/^Session, by its title/", second)
+	b.fill("textbox", "/^Session title/", second)
 	b.wait(`document.querySelectorAll(".pick-list input").length === 1`)
 	b.click("radio", "/^"+second+"/")
 	b.click("button", "Point")
@@ -91,10 +91,10 @@ func TestOpsDeeds(t *testing.T) {
 	b := s.login(t)
 	b.open("/ops")
 	b.click("button", "Dry run")
-	b.see("Nothing to clear away in ")
-	b.click("button", "Check every byte")
+	b.see("Nothing to remove in ")
+	b.click("button", "Verify all sessions")
 	b.wait(`/\d sessions?, no fault\.|\d faults? in \d+ session/.test(webtest.text())`) // other tests create damaged sessions
-	b.wait(a("button", "Check every byte") + `.disabled === false`)
+	b.wait(a("button", "Verify all sessions") + `.disabled === false`)
 }
 
 // claudeLine is a line of a Claude Code transcript.
@@ -115,7 +115,7 @@ func writeMirrored(home string) error {
 	return err
 }
 
-// TestSources shows a mirrored folder and opens its sessions.
+// TestSources shows a mirrored directory and opens its sessions.
 func TestSources(t *testing.T) {
 	t.Parallel()
 	s, err := serveWith(writeMirrored)
@@ -125,7 +125,7 @@ func TestSources(t *testing.T) {
 	t.Cleanup(s.stop)
 	b := s.login(t)
 	b.open("/sources")
-	b.see("1 mirrored folder")
+	b.see("1 mirrored directory")
 	b.see("byte for byte")
 	b.clickOn(`webtest.find("summary")`)
 	b.wait(`webtest.find("details[open] li")`)
@@ -193,8 +193,8 @@ func TestImages(t *testing.T) {
 	b.open(toSession(s.newSessionFor(t, "player", "Pictures")))
 	b.drop(picture(t, "dot.png"), picture(t, "other.png"))
 	b.wait(`webtest.all("form img").filter((el) => el.src.startsWith("data:image/png") && el.naturalWidth === 8).length === 2`)
-	b.click("button", "/^Leave out other.png/")
-	b.wait("!" + a("button", "/^Leave out other.png/"))
+	b.click("button", "/^Remove other.png/")
+	b.wait("!" + a("button", "/^Remove other.png/"))
 	b.send("Please play images.")
 	p := world.model.plays(t, "images")
 	if !bytes.Contains(p.asked, []byte("data:image/png;base64,")) {
@@ -250,7 +250,7 @@ func TestMenusHaveCommands(t *testing.T) {
 	b.open(toSession(id))
 	b.wait(entry("What is 1 plus 1?"))
 	b.settled()
-	b.click("button", "What can be done with the session")
+	b.click("button", "Session actions")
 	b.focused("Rename")
 	b.key(kb.ArrowDown)
 	b.focused("Tags…")

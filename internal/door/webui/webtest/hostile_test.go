@@ -121,7 +121,7 @@ func TestHostileLog(t *testing.T) {
 		for _, foul := range get[[]string](b, "webtest.foul()") {
 			t.Fatalf("the log has what no page has: %s", foul)
 		}
-		if get[bool](b, `webtest.text().includes("The session begins here.") && webtest.scroller(webtest.find("article")).scrollTop === 0`) {
+		if get[bool](b, `webtest.text().includes("Start of the session") && webtest.scroller(webtest.find("article")).scrollTop === 0`) {
 			return
 		}
 		get[float64](b, `webtest.scroller(webtest.find("article")).scrollTop = 0`)

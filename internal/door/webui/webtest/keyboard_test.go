@@ -17,7 +17,7 @@ func TestKeyboard(t *testing.T) {
 
 	b.key("?")
 	b.wait(a("dialog", "/./"))
-	b.see("Everywhere")
+	b.see("Global")
 	b.key("\x1b")
 	b.wait(`!` + a("dialog", "/./"))
 
@@ -56,7 +56,7 @@ func TestTabOrder(t *testing.T) {
 	b.open("/sessions")
 	b.settled()
 	b.key("\t")
-	b.wait(`document.activeElement.innerText === "Skip to the page"`)
+	b.wait(`document.activeElement.innerText === "Skip to content"`)
 	for range 12 {
 		b.key("\t")
 		b.wait(`document.activeElement !== document.body && webtest.visible(document.activeElement)`)

@@ -146,7 +146,7 @@ func TestReusedIDs(t *testing.T) {
 	s := plainServer(t)
 	b := s.login(t)
 	b.open(toSession(reusedID) + "/tree?compare=a2,b1")
-	b.see("They part after #1")
+	b.see("Diverged after #1")
 	rows := get[[]string](b, `[...document.querySelectorAll(".tree-row .tree-n")].map((el) => el.innerText)`)
 	if !slices.Equal(rows, []string{"#4", "#3", "#2", "#1"}) {
 		t.Errorf("the tree has the rows %q", rows)

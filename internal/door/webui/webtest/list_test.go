@@ -74,7 +74,7 @@ func TestLive(t *testing.T) {
 	s := plainServer(t)
 	b := s.login(t)
 	b.open("/live")
-	b.see("Nothing runs")
+	b.see("No running turns")
 	other := b.beside(t)
 	other.open(toSession(s.newSessionFor(t, "player", "Running elsewhere")))
 	other.send("Please play live.")
@@ -87,7 +87,7 @@ func TestLive(t *testing.T) {
 	late.see("Words from elsewhere.")
 	b.click("button", "Stop Running elsewhere")
 	p.stopped(t)
-	b.see("Nothing runs")
+	b.see("No running turns")
 	other.wait(a("button", "Send"))
 }
 
@@ -99,7 +99,7 @@ func TestNewSession(t *testing.T) {
 	b.open("/sessions")
 	b.click("button", "New session")
 	b.wait(`location.pathname.startsWith("/sessions/")`)
-	b.see("Nothing was said yet.")
+	b.see("No messages yet")
 	b.send("What is 6 times 7?")
 	b.once("What is 6 times 7?")
 	b.wait(`webtest.times("42") >= 1`)

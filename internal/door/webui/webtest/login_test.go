@@ -104,7 +104,7 @@ func TestLoginByToken(t *testing.T) {
 	b.fill("textbox", "/token/", made.Secret)
 	b.key("\r")
 	b.wait(`location.pathname === "/sessions" && webtest.find("nav")`)
-	b.see("read only")
+	b.see("read-only")
 }
 
 // TestTheEndOfALogin revokes the browser's token while a page is open.

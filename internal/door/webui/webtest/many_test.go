@@ -102,7 +102,7 @@ func TestLongSession(t *testing.T) {
 	}
 	b.open(toSession(longID) + "?at=" + b.firstEntry(s))
 	b.see("Question 0:")
-	b.see("The session begins here.")
+	b.see("Start of the session")
 }
 
 // unit measures how long the page takes for a fixed amount of work, as a reference for the
@@ -133,7 +133,7 @@ func (b *tab) backBy(text string) {
 		}
 		get[float64](b, `list.scrollTop -= list.clientHeight * 0.8`)
 		b.frames()
-		b.wait(`list.scrollTop > 0 || webtest.text().includes("The session begins here.")`)
+		b.wait(`list.scrollTop > 0 || webtest.text().includes("Start of the session")`)
 	}
 	b.fatalf("scrolling back never came to %q", text)
 }

@@ -48,7 +48,7 @@ export function TagDialog({ sessions, tags, save, close }: TagProps) {
       }
     >
       <label class="field">
-        <span>Add tags, with spaces between them</span>
+        <span>Add tags, separated by spaces</span>
         <input class="input" list="all-tags" autofocus autocomplete="off" value={text} onInput={(e) => setText(e.currentTarget.value)} />
       </label>
       <datalist id="all-tags">
@@ -58,7 +58,7 @@ export function TagDialog({ sessions, tags, save, close }: TagProps) {
       </datalist>
       {had.length > 0 && (
         <fieldset class="field">
-          <legend>{sessions.length === 1 ? "Tags it has" : "Tags they have"}</legend>
+          <legend>{sessions.length === 1 ? "Current tags" : "Current tags"}</legend>
           {had.map((t) => (
             <label key={t} class="check">
               <input
@@ -141,8 +141,8 @@ export function ExportDialog({ sessions, close }: Props) {
       <label class="field">
         <span>Format</span>
         <select class="select" value={format} onChange={(e) => setFormat(e.currentTarget.value)}>
-          <option value="html">A page to read (html)</option>
-          <option value="native">firn's own lines (native)</option>
+          <option value="html">Web page (html)</option>
+          <option value="native">firn's format (native)</option>
           {others.map((n) => (
             <option key={n} value={n}>
               {n}
@@ -150,10 +150,10 @@ export function ExportDialog({ sessions, close }: Props) {
           ))}
         </select>
       </label>
-      {limits.length > 0 && <p class="log-quiet">It cannot say: {limits.map((l) => l.what).join(", ")}.</p>}
+      {limits.length > 0 && <p class="log-quiet">Not supported by this format: {limits.map((l) => l.what).join(", ")}.</p>}
       <p class="faint field">
-        {sessions.length > 1 && `They come as a tar file, or as several of about ${bytes(largest)}. `}
-        {format === "html" ? "Secrets are masked as far as they can be told by their form." : "It has what is in the file, secrets too."}
+        {sessions.length > 1 && `Saved as one tar file, or several of about ${bytes(largest)} each. `}
+        {format === "html" ? "Recognized secrets are masked." : "Contains everything in the file, including secrets."}
       </p>
     </Dialog>
   );

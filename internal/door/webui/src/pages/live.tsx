@@ -30,7 +30,7 @@ const most = 600;
 
 async function stop(id: string): Promise<void> {
   const done = await attempt(() => post<{ stopped: boolean }>(sessionPath(id, "kill")));
-  if (done) say(done.stopped ? "Stopped. What was said so far is kept" : "It was over already");
+  if (done) say(done.stopped ? "Stopped. The partial answer is saved" : "The turn had already ended");
 }
 
 // hear takes what an event says of an answer that is being given.
@@ -115,14 +115,14 @@ export function Live() {
         <h1>Live</h1>
         <span class="faint num head-note" role="status">
           {items.length > 0 && `${items.length} running`}
-          {waiting > 0 && ` · ${plural(waiting, "message")} waiting`}
+          {waiting > 0 && ` · ${plural(waiting, "message")} queued`}
         </span>
         <CopyCLI small command="firn ls --live" />
       </header>
       {list.error && <Problem error={list.error} retry={list.reload} />}
       {list.data && items.length === 0 && (
-        <Empty title="Nothing runs at the moment." command="firn chat">
-          A turn that begins, here or anywhere else, is shown at once.
+        <Empty title="No running turns" command="firn chat">
+          Turns appear here as soon as they start.
         </Empty>
       )}
       <ul class="turns" aria-label="Running turns">
@@ -151,12 +151,12 @@ function Turn({ session: s, saying }: { session: Session; saying?: Saying }) {
             {titleOf(s)}
           </a>
           <span class="faint">{[s.agent, s.key?.replace(/^agent:/, "") || (s.cwd ? shortPath(s.cwd) : shortId(s.id))].filter(Boolean).join(" · ")}</span>
-          {!!s.queued && <span class="chip">{s.queued} waiting</span>}
+          {!!s.queued && <span class="chip">{s.queued} queued</span>}
         </p>
         <p class={"turn-said" + (saying?.thinking ? " thought" : "")}>
           {saying?.tool ? (
             <span class="faint">
-              runs <code>{saying.tool}</code>
+              running <code>{saying.tool}</code>
             </span>
           ) : saying?.text ? (
             saying.text
@@ -182,8 +182,8 @@ function Turn({ session: s, saying }: { session: Session; saying?: Saying }) {
 
 function Over({ ended }: { ended: Ended[] }) {
   return (
-    <section class="turns-over" aria-label="Ended while you looked">
-      <h2>Ended while you looked</h2>
+    <section class="turns-over" aria-label="Recently ended">
+      <h2>Recently ended</h2>
       <ul>
         {ended.map((e) => (
           <li key={e.session.id + e.at} data-row={e.session.id}>

@@ -81,7 +81,7 @@ export function Login() {
         <Anew login={() => void enter({ code: waiting })} />
       ) : (
         <>
-          <p>On the machine where the gateway runs, this opens the pages and logs you in:</p>
+          <p>To log in, run this on the gateway's machine:</p>
           <CopyCLI command="firn open" />
           <form
             class="login-form"
@@ -115,14 +115,14 @@ function Anew({ login }: { login: () => void }) {
   return (
     <>
       <p>
-        You are {me.value?.name} ({me.value?.scope}). The link you followed logs this browser in anew: you may be
-        somebody else then, who may do less, and whose pages others see. Do it only if the link is yours.
+        You are logged in as {me.value?.name} ({me.value?.scope}). The link you followed logs this browser in as another user,
+        who may have fewer permissions and can see what you do. Continue only if you trust the link.
       </p>
       <button type="button" class="button primary" onClick={() => go("/sessions", { replace: true })}>
-        Stay as you are
+        Stay logged in
       </button>
       <button type="button" class="button" onClick={login}>
-        Log in anew
+        Switch login
       </button>
     </>
   );

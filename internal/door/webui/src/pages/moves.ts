@@ -11,7 +11,7 @@ export async function fork(session: string, at?: string): Promise<void> {
   if (!made) return;
   const from = location.pathname + location.search;
   go(toSession(made.id));
-  say("Forked: this is the new session", async () => {
+  say("Forked. This is the new session", async () => {
     await del(sessionPath(made.id));
     go(from);
   });

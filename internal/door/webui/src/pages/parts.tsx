@@ -11,7 +11,7 @@ import type { Session } from "../wire";
 // Unread is the mark of a session of which something cannot be read.
 export function Unread({ session }: { session: Session }) {
   if (!session.unread) return null;
-  const text = `${plural(session.unread, "place")} cannot be read`;
+  const text = `${plural(session.unread, "place")} unreadable`;
   return (
     <span class="chip unread" title={`${text}; run: firn verify ${session.id}`}>
       ⚠ {session.unread} unread

@@ -17,7 +17,7 @@ export function Sources() {
     <div class="page" ref={root}>
       <header class="page-head">
         <h1>Sources</h1>
-        <span class="faint num head-note">{others.length > 0 && plural(others.length, "mirrored folder")}</span>
+        <span class="faint num head-note">{others.length > 0 && plural(others.length, "mirrored directory")}</span>
         <CopyCLI small command="firn adopt" />
       </header>
       {list.error && <Problem error={list.error} retry={list.reload} />}
@@ -27,10 +27,10 @@ export function Sources() {
         ))}
       </div>
       {list.data && others.length === 0 && (
-        <Empty title="No folder of another tool is mirrored." command="firn adopt">
+        <Empty title="No mirrored directories" command="firn adopt">
           <p>
-            firn finds what Claude Code, Codex, pi, OpenClaw and others have kept on this machine, and says what is there. With <code>--yes</code> it
-            keeps a mirror: their sessions are listed and searched with yours. The originals are only read.
+            firn finds the sessions of Claude Code, Codex, pi, OpenClaw and others on this machine. With <code>--yes</code> it mirrors
+            them, so that you can list and search them here. The originals are never changed.
           </p>
         </Empty>
       )}
@@ -54,13 +54,13 @@ function One({ source: s }: { source: Source }) {
       <dl class="figures">
         <Figure name="Sessions" value={count(s.sessions)} />
         <Figure name="Size" value={bytes(s.bytes)} />
-        {!own && <Figure name="Looked at" value={s.checked ? <Time at={s.checked} /> : "never"} />}
-        {!!s.taken && <Figure name="Gone on with here" value={count(s.taken)} title="These sessions are yours now; the mirror does not change them" />}
-        {!own && <Figure name="Kept as" value="byte for byte" title="Nothing is lost on the way here" />}
+        {!own && <Figure name="Last checked" value={s.checked ? <Time at={s.checked} /> : "never"} />}
+        {!!s.taken && <Figure name="Continued here" value={count(s.taken)} title="These sessions are firn's own now; the mirror no longer changes them" />}
+        {!own && <Figure name="Copy" value="byte for byte" title="The mirror loses nothing" />}
       </dl>
       {s.faults && s.faults.length > 0 && (
         <div class="source-list">
-          <h3 class="bad">Could not be read</h3>
+          <h3 class="bad">Unreadable</h3>
           <ul>
             {s.faults.map((f) => (
               <li key={f}>{f}</li>
@@ -70,7 +70,7 @@ function One({ source: s }: { source: Source }) {
       )}
       {s.limits && s.limits.length > 0 && (
         <details class="source-list">
-          <summary>{plural(s.limits.length, "thing")} its format cannot say, on the way back</summary>
+          <summary>{plural(s.limits.length, "limitation")} when exporting to this format</summary>
           <ul>
             {s.limits.map((l) => (
               <li key={l}>{l}</li>

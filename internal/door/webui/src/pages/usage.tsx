@@ -62,23 +62,23 @@ export function Usage() {
     <div class="page usage" ref={root}>
       <header class="page-head">
         <h1>Usage</h1>
-        <span class="faint num head-note">{table.data && `${plural(table.data.sessions, "session")}${table.data.partial ? ", some could not be read" : ""}`}</span>
+        <span class="faint num head-note">{table.data && `${plural(table.data.sessions, "session")}${table.data.partial ? "; some could not be read" : ""}`}</span>
         <CopyCLI small command={`${command} --csv > usage-by-${by}.csv`} />
         <button type="button" class="button" onClick={() => void attempt(() => download("/v1/usage", { by, since: from, format: "csv" }, `usage-by-${by}.csv`))}>
           Download CSV
         </button>
       </header>
       <div class="filters">
-        <Choice name="since" label="Since" chosen={since || "all"} choices={[...Object.entries(spans).map(([k, s]): [string, string] => [k, s.name]), ["all", "the beginning"]]} />
+        <Choice name="since" label="Period" chosen={since || "all"} choices={[...Object.entries(spans).map(([k, s]): [string, string] => [k, s.name]), ["all", "all time"]]} />
         <Choice name="stack" label="Chart by" chosen={stack} choices={[["model", "model"], ["agent", "agent"]]} />
-        <Choice name="measure" label="In" chosen={measure} choices={[["tokens", "tokens"], ["cost", "cost"]]} />
+        <Choice name="measure" label="Measure" chosen={measure} choices={[["tokens", "tokens"], ["cost", "cost"]]} />
       </div>
       {table.error && <Problem error={table.error} retry={table.reload} />}
       {total && total.answers === 0 && (
-        <Empty title={since ? `Nothing was used in the ${spans[since]!.name}.` : "Nothing was used yet."} command="firn usage">
+        <Empty title={since ? `No usage in the ${spans[since]!.name}` : "No usage yet"} command="firn usage">
           {since && (
             <button type="button" class="button" onClick={() => setQuery({ since: "all" }, { push: true })}>
-              Since the beginning
+              Show all time
             </button>
           )}
         </Empty>
@@ -99,19 +99,19 @@ export function Usage() {
 function Totals({ of }: { of: Counters }) {
   return (
     <dl class="figures">
-      <Figure name="Cost" value={cost(of.cost)} title={of.cost === 0 ? "No provider reported a price" : undefined} />
+      <Figure name="Cost" value={cost(of.cost)} title={of.cost === 0 ? "No provider reported prices" : undefined} />
       <Figure name="Answers" value={count(of.answers)} />
       <Figure name="Input" value={tokens(of.input)} />
       <Figure name="Output" value={tokens(of.output)} />
-      <Figure name="Read from cache" value={tokens(of.cacheRead)} />
-      <Figure name="Written to cache" value={tokens(of.cacheWrite)} />
+      <Figure name="Cache read" value={tokens(of.cacheRead)} />
+      <Figure name="Cache write" value={tokens(of.cacheWrite)} />
     </dl>
   );
 }
 
 function ByTabs({ by, command }: { by: By; command: string }) {
   return (
-    <span class="segments" role="group" aria-label="What a row is">
+    <span class="segments" role="group" aria-label="Group by">
       {bys.map((b) => (
         <button key={b} type="button" aria-pressed={b === by} onClick={() => setQuery({ by: b === "day" ? "" : b }, { push: true })}>
           By {b}
@@ -134,13 +134,13 @@ function Chart({ spending, since, stack, measure }: ChartProps) {
   const { columns, names, holes } = stacked(spending.rows ?? [], since, value);
   if (columns.length === 0) return null;
   if (measure === "cost" && spending.total.cost === 0) {
-    return <p class="muted">No provider reported a price for these answers: models on this machine and the offline model cost nothing.</p>;
+    return <p class="muted">No provider reported prices for these answers. Local models and the offline model are free.</p>;
   }
   const format = measure === "cost" ? cost : tokens;
   return (
     <div class="usage-chart">
       <Stack label={`${measure === "cost" ? "Cost" : "Tokens"} by day and ${stack}`} names={names} format={format} columns={columns} axis={axisOf(columns)} />
-      {holes && <p class="faint">These are more than {mostDays} days: those on which nothing was used are left out.</p>}
+      {holes && <p class="faint">Over {mostDays} days: days without usage are left out.</p>}
     </div>
   );
 }
@@ -178,7 +178,7 @@ function stacked(rows: SpendingRow[], since: string, value: (r: SpendingRow) => 
 
 function Table({ by, rows }: { by: By; rows: SpendingRow[] }) {
   return (
-    <div class="scroll-x" tabIndex={0} role="region" aria-label={`What was used by ${by}`}>
+    <div class="scroll-x" tabIndex={0} role="region" aria-label={`Usage by ${by}`}>
       <table class="table">
         <thead>
           <tr>
@@ -209,7 +209,7 @@ function Table({ by, rows }: { by: By; rows: SpendingRow[] }) {
       </table>
       {rows.length > mostRows && (
         <p class="faint">
-          {mostRows} of {count(rows.length)} rows are shown; the CSV has all of them.
+          Showing {mostRows} of {count(rows.length)} rows. The CSV contains all.
         </p>
       )}
     </div>

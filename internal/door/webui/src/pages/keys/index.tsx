@@ -62,7 +62,7 @@ function Table() {
         <CopyCLI small command={"firn keys ls" + (agent ? " --agent " + shell(agent) : "")} />
       </header>
       <div class="filters" role="search">
-        <Box name="q" label="Part of a key" value={text} box={box} wait={100} />
+        <Box name="q" label="Filter keys" value={text} box={box} wait={100} />
         <Choice name="agent" label="Agent" any="any" chosen={agent} choices={withChosen((agents.data?.items ?? []).map((a) => a.id), agent)} />
       </div>
       {list.error && <Problem error={list.error} retry={list.reload} />}
@@ -96,7 +96,7 @@ function Table() {
                         {k.title || shortId(k.session)}
                       </a>
                     ) : (
-                      <span class="faint">none yet</span>
+                      <span class="faint">none</span>
                     )}
                   </td>
                   <td data-label="reset">{k.reset}</td>
@@ -112,7 +112,7 @@ function Table() {
               Show more
             </button>
           )}
-          {all.length < total && limit >= mostKeys && <p class="faint">The first {all.length} are shown. Filter to see others.</p>}
+          {all.length < total && limit >= mostKeys && <p class="faint">Showing the first {all.length}. Filter to see others.</p>}
         </div>
       )}
     </div>
@@ -120,10 +120,10 @@ function Table() {
 }
 
 function None({ narrow }: { narrow: boolean }) {
-  if (narrow) return <Empty title="No key fits." command="firn keys ls" />;
+  if (narrow) return <Empty title="No matching keys" command="firn keys ls" />;
   return (
-    <Empty title="No keys yet." command="firn chat --key agent:main:desk">
-      A key names a conversation for ever: a person, a group, a desk. It comes to be with its first message.
+    <Empty title="No keys yet" command="firn chat --key agent:main:desk">
+      A key names the other side of a conversation: a person, a group, a channel. It is created with its first message.
     </Empty>
   );
 }

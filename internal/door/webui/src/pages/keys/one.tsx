@@ -31,9 +31,9 @@ function useMoves(key: string, current: string | undefined, changed: () => void)
     say(said, back);
   };
   return {
-    point: (s: Session) => run(`The key points at ${titleOf(s)}`, () => point(s.id)),
-    reset: () => run("The key has a new session; the old one is kept", () => post<Routed>(pathOf(key) + "/reset")),
-    previous: () => run("The key points at the session before", () => post<Key>(pathOf(key) + "/continue-previous")),
+    point: (s: Session) => run(`The key now points at ${titleOf(s)}`, () => point(s.id)),
+    reset: () => run("Started a new session; the old one is kept", () => post<Routed>(pathOf(key) + "/reset")),
+    previous: () => run("The key points at the previous session again", () => post<Key>(pathOf(key) + "/continue-previous")),
   };
 }
 
@@ -83,10 +83,10 @@ export function OneKey({ name }: { name: string }) {
             {k.session ? (
               <p>
                 <a href={toSession(k.session)}>{now ? titleOf(now) : shortId(k.session)}</a>
-                {running.value.has(k.session) && <span class="chip live-chip">a turn runs</span>}
+                {running.value.has(k.session) && <span class="chip live-chip">turn running</span>}
               </p>
             ) : (
-              <p class="muted">None: the next message begins one.</p>
+              <p class="muted">None: the next message starts one.</p>
             )}
             {mayWrite() && (
               <div class="actions">
@@ -94,11 +94,11 @@ export function OneKey({ name }: { name: string }) {
                   Point to…
                 </Act>
                 <Act run={() => void moves.reset()} command={`firn keys reset ${shell(name)}`}>
-                  Begin a new session
+                  Start a new session
                 </Act>
                 {history.length > 1 && (
                   <Act run={() => void moves.previous()} command={`firn keys previous ${shell(name)}`}>
-                    Continue the previous one
+                    Continue the previous session
                   </Act>
                 )}
               </div>
@@ -148,7 +148,7 @@ function History({ sessions, current, name, point }: HistoryProps) {
         <tr>
           <th>Session</th>
           <th class="num">Size</th>
-          <th class="num">Begun</th>
+          <th class="num">Created</th>
           <th class="num">Updated</th>
           {mayWrite() && <th class="cell-acts"><span class="sr">Actions</span></th>}
         </tr>
@@ -160,7 +160,7 @@ function History({ sessions, current, name, point }: HistoryProps) {
               <a href={toSession(s.id)}>{titleOf(s)}</a> {s.id === current && <span class="chip">current</span>}
             </td>
             <td class="num">{bytes(s.bytes)}</td>
-            <td class="num" data-label="begun">
+            <td class="num" data-label="created">
               <Time at={s.created} />
             </td>
             <td class="num" data-label="updated">
@@ -205,7 +205,7 @@ function Point({ name, close, take }: { name: string; close: () => void; take: (
       }
     >
       <label class="field">
-        <span>Session, by its title or first message</span>
+        <span>Session title or first message</span>
         <input class="input" autoFocus value={text} onInput={(e) => setText(e.currentTarget.value)} />
       </label>
       <fieldset class="field pick-list">
@@ -217,7 +217,7 @@ function Point({ name, close, take }: { name: string; close: () => void; take: (
             <Time at={s.updated} class="faint" />
           </label>
         ))}
-        {found.data && (found.data.items ?? []).length === 0 && <span class="faint">No session is called so.</span>}
+        {found.data && (found.data.items ?? []).length === 0 && <span class="faint">No matching sessions</span>}
       </fieldset>
     </Dialog>
   );

@@ -10,13 +10,13 @@ import { asQuery, command, type Place } from "./place";
 import { takeBack, undoPath } from "./undo";
 
 const kinds: Record<string, string> = {
-  add: "Noted",
+  add: "Added",
   edit: "Edited",
-  forget: "Forgot",
-  clear: "Forgot all",
-  extract: "Learnt from a conversation",
-  dream: "Tidied up",
-  undo: "Taken back",
+  forget: "Deleted",
+  clear: "Deleted all",
+  extract: "Learned from a conversation",
+  dream: "Consolidated",
+  undo: "Undone",
 };
 
 export function Changes({ place, changed }: { place: Place; changed: () => void }) {
@@ -29,19 +29,19 @@ export function Changes({ place, changed }: { place: Place; changed: () => void 
     const done = await attempt(() => post<MemoryChange>(undoPath(c.id ?? ""), edits ? { edits } : {}, { query: asQuery(place) }));
     if (!done) return;
     again();
-    say(edits ? "Took the edit back" : "Took the change back", takeBack(place, done.id, again));
+    say(edits ? "Edit undone" : "Change undone", takeBack(place, done.id, again));
   };
   if (list.error) return <Problem error={list.error} retry={list.reload} />;
   const all = list.data?.items ?? [];
   if (list.data && all.length === 0) {
     return (
-      <Empty title="No note has changed yet." command={command(place, "changes")}>
-        What is noted, edited, forgotten or tidied up is listed here, and can be taken back.
+      <Empty title="No changes yet" command={command(place, "changes")}>
+        Changes to notes are listed here and can be undone.
       </Empty>
     );
   }
   return (
-    <ul class="changes page-body" aria-label="Changes, latest first">
+    <ul class="changes page-body" aria-label="Changes, newest first">
       {all.map((c) => (
         <li key={c.id} class={"change" + (c.undone ? " taken-back" : "")} data-row={c.id}>
           <header class="change-head">
@@ -50,7 +50,7 @@ export function Changes({ place, changed }: { place: Place; changed: () => void 
               {c.scope} · <Time at={c.time} />
               {(c.edits ?? []).length > 1 && ` · ${plural((c.edits ?? []).length, "edit")}`}
             </span>
-            {c.undone && <span class="chip">taken back</span>}
+            {c.undone && <span class="chip">undone</span>}
             {mayWrite() && c.id && !c.undone && (
               <span class="change-acts">
                 <button type="button" class="button" onClick={() => void undo(c)}>
@@ -77,8 +77,8 @@ export function Edits({ edits, undo }: { edits: MemoryEdit[]; undo?: (i: number)
           <p class="edit-head">
             <b>{e.do}</b> {e.note && <span class="mono">{e.note}</span>} {e.why && <span class="faint">{e.why}</span>} <Evidence sources={e.sources} />
             {undo && (
-              <button type="button" class="button quiet edit-undo" aria-label={`Undo this edit, number ${i + 1}`} onClick={() => undo(i)}>
-                Undo this
+              <button type="button" class="button quiet edit-undo" aria-label={`Undo edit ${i + 1}`} onClick={() => undo(i)}>
+                Undo
               </button>
             )}
           </p>

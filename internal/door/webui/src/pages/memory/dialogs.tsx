@@ -29,40 +29,40 @@ export function AddDialog({ place, close, changed }: Props) {
     changed();
     go(here(place, { note: `${done.scope}/${done.note}` }));
     const fresh = (done.refs ?? []).length;
-    if (fresh === 0 && done.known) say("That was noted already");
-    else say(name ? `Noted as ${name}` : `Noted ${plural(Math.max(1, fresh), "fact")}`, takeBack(place, done.change, changed));
+    if (fresh === 0 && done.known) say("Already noted");
+    else say(name ? `Added ${name}` : `Added ${plural(Math.max(1, fresh), "fact")}`, takeBack(place, done.change, changed));
   };
   const words = ["add", shell(text || "TEXT"), name && `--name ${shell(name)}`, about && `--description ${shell(about)}`, type && `--type ${shell(type)}`].filter(Boolean) as string[];
   return (
     <Dialog
-      title="Note something for good"
+      title="Add a note"
       close={close}
       submit={() => void add()}
       actions={
         <>
           <CopyCLI small command={command(place, ...words)} />
           <button type="submit" class="button primary" disabled={!text.trim()}>
-            Note
+            Add
           </button>
         </>
       }
     >
       <label class="field">
-        <span>What to remember. Without a name, each line is a fact of its own, under the day</span>
+        <span>Text. Without a name, each line becomes a fact in today's note</span>
         <textarea class="input" rows={4} autoFocus value={text} onInput={(e) => setText(e.currentTarget.value)} />
       </label>
       <label class="field">
-        <span>Name, for a note of its own</span>
+        <span>Name (optional, creates a separate note)</span>
         <input class="input" value={name} onInput={(e) => setName(e.currentTarget.value)} />
       </label>
       {name && (
         <label class="field">
-          <span>What it is about, in a line</span>
+          <span>Description</span>
           <input class="input" value={about} onInput={(e) => setAbout(e.currentTarget.value)} />
         </label>
       )}
       <label class="field">
-        <span>Kind</span>
+        <span>Type</span>
         <select class="select" value={type} onChange={(e) => setType(e.currentTarget.value)}>
           <option value="">none</option>
           {types.map((t) => (
@@ -83,7 +83,7 @@ export function EditDialog({ place, note, close, changed }: Props & { note: Note
     if (!done) return;
     close();
     changed();
-    say(`Changed ${note.title || note.name}`, takeBack(place, done.change, changed));
+    say(`Saved ${note.title || note.name}`, takeBack(place, done.change, changed));
   };
   return (
     <Dialog
@@ -101,7 +101,7 @@ export function EditDialog({ place, note, close, changed }: Props & { note: Note
       }
     >
       <label class="field">
-        <span>The text of the note, in Markdown. What stands in {"<!-- from … -->"} is where a fact comes from</span>
+        <span>Markdown text. {"<!-- from … -->"} is the source of a fact</span>
         <textarea class="input mono mem-text" rows={16} autoFocus value={text} onInput={(e) => setText(e.currentTarget.value)} />
       </label>
     </Dialog>
@@ -116,26 +116,26 @@ export function ClearDialog({ place, close, changed }: Props) {
     go(here(place));
     changed();
     const changes = done.changes ?? [];
-    say("Forgot all notes", async () => {
+    say("Deleted all notes", async () => {
       for (const c of changes) await takeBack(place, c.id, () => {})?.();
       changed();
     });
   };
   return (
     <Dialog
-      title="Forget all of these notes?"
+      title="Delete all listed notes?"
       close={close}
       submit={() => void clear()}
       actions={
         <>
           <CopyCLI small command={command(place, "clear", "--yes")} />
           <button type="submit" class="button danger">
-            Forget all
+            Delete all
           </button>
         </>
       }
     >
-      <p>Every note that is listed is taken away, and no model is shown them any more. The old versions are kept: it can be undone, also later, under Changes.</p>
+      <p>All listed notes are deleted and no longer sent to models. You can undo this under Changes.</p>
     </Dialog>
   );
 }

@@ -26,9 +26,9 @@ export function DreamView({ place, changed }: { place: Place; changed: () => voi
     changed();
     const made = all.filter((d) => d.change.id);
     const edits = made.reduce((n, d) => n + (d.change.edits ?? []).length, 0);
-    if (made.length === 0) say("Nothing had to be changed");
+    if (made.length === 0) say("Nothing to change");
     else
-      say(`Tidied up: ${plural(edits, "edit")}`, async () => {
+      say(`Consolidated: ${plural(edits, "edit")}`, async () => {
         for (const d of made) await takeBack(place, d.change.id, () => {})?.();
         setDreams(undefined);
         changed();
@@ -37,16 +37,16 @@ export function DreamView({ place, changed }: { place: Place; changed: () => voi
   const planned = dreams?.some((d) => d.planned && (d.change.edits ?? []).length > 0);
   if (!mayWrite()) {
     return (
-      <Empty title="To plan a dream one must be able to write." command={command(place, "dream", "--plan")}>
-        This browser may only look. firn open lets one in that may write.
+      <Empty title="Dreaming needs write permission" command={command(place, "dream", "--plan")}>
+        This login is read-only. Log in again with firn open.
       </Empty>
     );
   }
   return (
     <div class="page-body dream">
       <p class="muted dream-what">
-        A dream looks for facts in new conversations, makes dates absolute, makes one of what is there twice, and lets newer facts take the place of older ones. The gateway does it by
-        itself when nobody talks. A plan changes nothing.
+        A dream extracts facts from new conversations, makes dates absolute, merges duplicates, and replaces outdated facts. The gateway runs one
+        when it is idle. A plan changes nothing.
       </p>
       <div class="actions">
         <span class="act">
@@ -73,13 +73,13 @@ export function DreamView({ place, changed }: { place: Place; changed: () => voi
 
 function One({ dream: d }: { dream: Dream }) {
   const edits = d.change.edits ?? [];
-  const said = d.shut ? (d.why ?? `not now: ${d.shut}`) : edits.length === 0 ? "nothing has to be changed" : `${plural(edits.length, "edit")} ${d.planned ? "would be made" : "made"}`;
+  const said = d.shut ? (d.why ?? `not now: ${d.shut}`) : edits.length === 0 ? "nothing to change" : `${plural(edits.length, "edit")} ${d.planned ? "would be made" : "made"}`;
   return (
     <section class="change" aria-label={d.scope}>
       <header class="change-head">
         <h2>{d.scope}</h2>
         <span class="faint">
-          {said} · {plural(d.sessions, "session")} looked through · {plural(d.found, "fact")} found · {plural(d.notes, "note")}
+          {said} · {plural(d.sessions, "session")} read · {plural(d.found, "fact")} found · {plural(d.notes, "note")}
           {!!d.cost && ` · ${cost(d.cost)}`}
         </span>
       </header>

@@ -27,7 +27,7 @@ export function Memory() {
   const [ask, setAsk] = useState<"" | "add" | "clear">("");
   const root = useRef<HTMLDivElement>(null);
   const box = useRef<HTMLInputElement>(null);
-  useRows("Memory", root, [toBox(box, "Find"), { key: "n", does: "New note", run: () => mayWrite() && setAsk("add") }]);
+  useRows("Memory", root, [toBox(box, "Search"), { key: "n", does: "New note", run: () => mayWrite() && setAsk("add") }]);
   const all = notes.data?.items ?? [];
   const facts = all.reduce((n, x) => n + (x.count ?? 0), 0);
   return (
@@ -42,7 +42,7 @@ export function Memory() {
           </button>
         )}
       </header>
-      <nav class="tabs" aria-label="Views of memory">
+      <nav class="tabs" aria-label="Memory views">
         {views.map(([id, name]) => (
           <a key={id} href={here(place, { view: id })} aria-current={id === view ? "page" : undefined}>
             {name}
@@ -50,7 +50,7 @@ export function Memory() {
         ))}
       </nav>
       <div class="filters" role="search">
-        {view === "" && <Box name="q" label="Find notes, and what was said" value={param("q")} box={box} wait={300} />}
+        {view === "" && <Box name="q" label="Search notes and messages" value={param("q")} box={box} wait={300} />}
         <PlaceChoices place={place} />
       </div>
       {notes.error && <Problem error={notes.error} retry={notes.reload} />}
@@ -74,8 +74,8 @@ function Notes({ place, notes, changed, clear }: NotesProps) {
   const open = param("note");
   if (notes.length === 0) {
     return (
-      <Empty title="Nothing is noted yet." command={command(place, "add", "'Releases are on Fridays.'")}>
-        Agents note what is worth knowing beyond one conversation, and so can you. What fits is shown to a model before each turn, with where it comes from.
+      <Empty title="No notes yet" command={command(place, "add", "'Releases are on Fridays.'")}>
+        Notes hold facts worth keeping beyond one conversation. Agents write them, and so can you. Matching notes are sent to the model with each turn.
       </Empty>
     );
   }
@@ -98,7 +98,7 @@ function Notes({ place, notes, changed, clear }: NotesProps) {
         {mayWrite() && (
           <p class="notes-foot">
             <button type="button" class="button quiet danger" onClick={clear}>
-              Forget all…
+              Delete all…
             </button>
           </p>
         )}
@@ -106,7 +106,7 @@ function Notes({ place, notes, changed, clear }: NotesProps) {
       {note && <NoteView key={`${note.ref} ${note.bytes} ${note.count ?? 0}`} place={place} id={note.ref} changed={changed} />}
       {!note && (
         <p class={"faint" + (open ? "" : " notes-none")}>
-          {open ? `There is no note ${open} any more. ` : "Choose a note to see its facts and where they come from."}
+          {open ? `The note ${open} no longer exists. ` : "Select a note to see its facts and their sources."}
           {open && <a href={here(place)}>All notes</a>}
         </p>
       )}
@@ -115,7 +115,7 @@ function Notes({ place, notes, changed, clear }: NotesProps) {
 }
 
 function NoteName({ note: n }: { note: Note }) {
-  const small = [n.type, n.count ? plural(n.count, "fact") : bytes(n.bytes), n.confidence ? percent(n.confidence, 1) + " sure" : ""].filter(Boolean).join(" · ");
+  const small = [n.type, n.count ? plural(n.count, "fact") : bytes(n.bytes), n.confidence ? percent(n.confidence, 1) + " confidence" : ""].filter(Boolean).join(" · ");
   return (
     <>
       <span class="note-name">{n.title || n.name}</span>
@@ -140,22 +140,22 @@ function Found({ place, words }: { place: Place; words: string }) {
   if (found.error) return <Problem error={found.error} retry={found.reload} />;
   if (found.data && all.length === 0) {
     return (
-      <Empty title="No note fits." command={command(place, "search", `'${words.replaceAll("'", "'\\''")}'`)}>
-        What was said is found by <a href={"/search?q=" + encodeURIComponent(words)}>search</a>.
+      <Empty title="No matching notes" command={command(place, "search", `'${words.replaceAll("'", "'\\''")}'`)}>
+        To find messages, use <a href={"/search?q=" + encodeURIComponent(words)}>search</a>.
       </Empty>
     );
   }
   return (
-    <ul class="page-body facts recalled" aria-label="What fits">
+    <ul class="page-body facts recalled" aria-label="Results">
       {all.map((r) => (
         <li key={r.ref} class="fact" data-row={r.ref}>
           <p class="fact-text">{r.text}</p>
           <p class="fact-small">
             {r.scope ? <a href={here(place, { note: r.ref.split("#")[0]! })}>{r.title || r.ref}</a> : <Evidence sources={[r.ref]} />}
             {r.type && <span class="chip">{r.type}</span>}
-            {!!r.confidence && <span>{percent(r.confidence, 1)} sure</span>}
+            {!!r.confidence && <span>{percent(r.confidence, 1)} confidence</span>}
             {r.time && <Time at={r.time} />}
-            <span>fits {percent(r.score, 1)}</span>
+            <span>match {percent(r.score, 1)}</span>
             {r.scope && <Evidence sources={r.sources} />}
           </p>
         </li>

@@ -33,7 +33,7 @@ export function NoteView({ place, id, changed }: Props) {
     if (whole) go(here(place));
     changed();
     if (!whole) note.reload();
-    say(`Forgot ${what}`, takeBack(place, change.id, again));
+    say(`Deleted ${what}`, takeBack(place, change.id, again));
   };
   const n = note.data;
   if (note.error) return <Problem error={note.error} retry={note.reload} />;
@@ -51,7 +51,7 @@ export function NoteView({ place, id, changed }: Props) {
               Edit…
             </button>
             <button type="button" class="button danger" onClick={() => void forget(n.ref, n.title || n.name)}>
-              Forget
+              Delete
             </button>
             <CopyCLI small command={command(place, "forget", shell(n.ref))} />
           </span>
@@ -60,10 +60,10 @@ export function NoteView({ place, id, changed }: Props) {
       {n.description && <p class="muted">{n.description}</p>}
       <p class="fact-small">
         {n.type && <span class="chip">{n.type}</span>}
-        {!!n.confidence && <span>{percent(n.confidence, 1)} sure</span>}
+        {!!n.confidence && <span>{percent(n.confidence, 1)} confidence</span>}
         {n.created && (
           <span>
-            made <Time at={n.created} />
+            created <Time at={n.created} />
           </span>
         )}
         {n.file && (
@@ -95,18 +95,18 @@ function OneFact({ fact: f, place, forget }: { fact: Fact; place: Place; forget:
       <p class="fact-text">{f.text}</p>
       <p class="fact-small">
         {f.category && <span class="chip">{f.category}</span>}
-        {f.superseded && <span>a newer fact has taken its place</span>}
+        {f.superseded && <span>replaced by a newer fact</span>}
         {sure && (
           <span class="fact-sure">
-            <Bar part={f.confidence!} of={1} label={`${sure} sure`} warn={2} /> {sure} sure
+            <Bar part={f.confidence!} of={1} label={`${sure} confidence`} warn={2} /> {sure} confidence
           </span>
         )}
         {f.day && <time dateTime={f.day}>{f.day.slice(0, 10)}</time>}
-        {f.sources?.length ? <Evidence sources={f.sources} /> : <span>noted by hand</span>}
+        {f.sources?.length ? <Evidence sources={f.sources} /> : <span>added manually</span>}
       </p>
       {mayWrite() && (
         <span class="fact-acts">
-          <button type="button" class="icon-button" aria-label={`Forget: ${f.text.slice(0, 80)}`} title="Forget" onClick={forget}>
+          <button type="button" class="icon-button" aria-label={`Delete: ${f.text.slice(0, 80)}`} title="Delete" onClick={forget}>
             <Icon name="close" />
           </button>
           <CopyCLI small command={command(place, "forget", shell(f.ref))} />

@@ -46,7 +46,7 @@ const scopes: [string, string][] = [
 
 // scopeName says whom notes of a scope are about.
 export function scopeName(scope: string): string {
-  return { agent: "About everything the agent does", user: "About the person or group", project: "About the directory" }[scope] ?? scope;
+  return { agent: "About the agent's work", user: "About the person or group", project: "About the directory" }[scope] ?? scope;
 }
 
 export function PlaceChoices({ place }: { place: Place }) {
@@ -59,10 +59,10 @@ export function PlaceChoices({ place }: { place: Place }) {
   const gone = { note: "" };
   return (
     <>
-      <Choice name="agent" label="Agent" any="the default one" chosen={place.agent} choices={withChosen((agents.data?.items ?? []).map((a) => a.id), place.agent)} also={{ ...gone, key: "" }} />
-      <Choice name="key" label="Person or group" any="nobody in particular" none="There are no keys yet" chosen={place.key} choices={withChosen((keys.data?.items ?? []).map((k) => k.key), place.key)} also={{ ...gone, scope: "" }} />
-      <Choice name="project" label="Directory" any="none" none="No session was begun in one" chosen={place.project} choices={all.map((d) => [d, shortPath(d)])} also={{ ...gone, scope: "" }} />
-      {able.length > 1 && <Choice name="scope" label="Only about" any="all of these" chosen={place.scope} choices={able} also={gone} />}
+      <Choice name="agent" label="Agent" any="default" chosen={place.agent} choices={withChosen((agents.data?.items ?? []).map((a) => a.id), place.agent)} also={{ ...gone, key: "" }} />
+      <Choice name="key" label="Person or group" any="none" none="No keys yet" chosen={place.key} choices={withChosen((keys.data?.items ?? []).map((k) => k.key), place.key)} also={{ ...gone, scope: "" }} />
+      <Choice name="project" label="Directory" any="none" none="No sessions with a directory" chosen={place.project} choices={all.map((d) => [d, shortPath(d)])} also={{ ...gone, scope: "" }} />
+      {able.length > 1 && <Choice name="scope" label="Only about" any="all" chosen={place.scope} choices={able} also={gone} />}
     </>
   );
 }

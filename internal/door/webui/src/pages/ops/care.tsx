@@ -15,7 +15,7 @@ export function IndexSection({ index, reload }: { index: IndexState; reload: () 
   const rebuild = async () => {
     if (!(await attempt(() => post<IndexState>("/v1/index/rebuild")))) return;
     reload();
-    say("The index is built anew, beside the one that is used");
+    say("Rebuilding the index; the current one stays in use");
   };
   const check = async () => {
     setChecking(true);
@@ -29,7 +29,7 @@ export function IndexSection({ index, reload }: { index: IndexState; reload: () 
         mayAdmin() && (
           <>
             <button type="button" class="button" disabled={checking} onClick={() => void check()}>
-              {checking ? "Comparing…" : "Compare with the sessions"}
+              {checking ? "Comparing…" : "Compare with sessions"}
             </button>
             <CopyCLI small command="firn reindex --check" />
             <button type="button" class="button" disabled={index.building} onClick={() => void rebuild()}>
@@ -43,13 +43,13 @@ export function IndexSection({ index, reload }: { index: IndexState; reload: () 
       <p role="status" class="going">
         {index.building ? (
           <>
-            <Bar part={index.read ?? 0} of={index.bytes ?? 0} label="how far the index is" warn={2} />
-            {index.rebuilding ? "Being built anew" : "Being built"}: {bytes(index.read ?? 0)} of {bytes(index.bytes ?? 0)}, {count(index.done)} of {count(index.total)} sessions
+            <Bar part={index.read ?? 0} of={index.bytes ?? 0} label="index progress" warn={2} />
+            {index.rebuilding ? "Rebuilding" : "Building"}: {bytes(index.read ?? 0)} of {bytes(index.bytes ?? 0)}, {count(index.done)} of {count(index.total)} sessions
           </>
         ) : (
           <span class="muted">Up to date.</span>
         )}
-        {index.failed && <span class="bad">The last time it failed: {index.failed}</span>}
+        {index.failed && <span class="bad">Last attempt failed: {index.failed}</span>}
       </p>
       {report && <Differences report={report} />}
     </Section>
@@ -57,7 +57,7 @@ export function IndexSection({ index, reload }: { index: IndexState; reload: () 
 }
 
 function Differences({ report }: { report: IndexReport }) {
-  if (report.ok) return <p class="good">It says what the sessions do.</p>;
+  if (report.ok) return <p class="good">The index matches the sessions.</p>;
   const all = report.differences ?? [];
   return (
     <ul class="faults">
@@ -66,7 +66,7 @@ function Differences({ report }: { report: IndexReport }) {
           <span class="chip">{d.index}</span> {d.session && <a href={toSession(d.session)}>{shortId(d.session)}</a>} {d.detail}
         </li>
       ))}
-      {all.length > 50 && <li class="faint">and {count(all.length - 50)} more. Rebuild mends them.</li>}
+      {all.length > 50 && <li class="faint">and {count(all.length - 50)} more. Rebuild to fix them.</li>}
     </ul>
   );
 }
@@ -78,13 +78,13 @@ export function Verify({ verified: v, reload }: { verified?: Verified; reload: (
   };
   return (
     <Section
-      title="Check of all sessions"
+      title="Verification"
       note={v?.done && <Time at={v.done} />}
       actions={
         mayAdmin() && (
           <>
             <button type="button" class="button" disabled={going} onClick={() => void begin()}>
-              {going ? "Checking…" : "Check every byte"}
+              {going ? "Verifying…" : "Verify all sessions"}
             </button>
             <CopyCLI small command="firn verify" />
           </>
@@ -92,14 +92,14 @@ export function Verify({ verified: v, reload }: { verified?: Verified; reload: (
       }
     >
       <p role="status" class="going">
-        {!v && <span class="muted">There was none since the gateway began.</span>}
+        {!v && <span class="muted">Not run since the gateway started.</span>}
         {going && (
           <>
-            <Bar part={v.sessions} of={v.of} label="how far the check is" warn={2} /> {count(v.sessions)} of {plural(v.of, "session")}
+            <Bar part={v.sessions} of={v.of} label="verification progress" warn={2} /> {count(v.sessions)} of {plural(v.of, "session")}
           </>
         )}
-        {v?.error && <span class="bad">It was broken off: {v.error}</span>}
-        {v?.done && !v.error && ((v.faults ?? []).length === 0 ? <span class="good">{plural(v.sessions, "session")}, no fault.</span> : <span class="bad">{plural((v.faults ?? []).length, "fault")} in {plural(v.sessions, "session")}.</span>)}
+        {v?.error && <span class="bad">Aborted: {v.error}</span>}
+        {v?.done && !v.error && ((v.faults ?? []).length === 0 ? <span class="good">{plural(v.sessions, "session")}, no faults found.</span> : <span class="bad">{plural((v.faults ?? []).length, "fault")} in {plural(v.sessions, "session")}.</span>)}
       </p>
       {v?.faults && v.faults.length > 0 && (
         <ul class="faults">
@@ -128,7 +128,7 @@ export function Maintenance() {
     setAsking(false);
     if (!done) return;
     setReport(done);
-    if (enforce) say(`Cleared away: ${plural(done.removed, "session")} to the bin, ${count(done.archived)} archived. firn restore brings them back`);
+    if (enforce) say(`${plural(done.removed, "session")} moved to the trash, ${count(done.archived)} archived. Undo with firn restore`);
   };
   const actions = report?.actions ?? [];
   return (
@@ -148,13 +148,13 @@ export function Maintenance() {
       }
     >
       <div role="status">
-        {!report && <p class="muted">A dry run says which sessions the settings would clear away. By default they clear away nothing.</p>}
+        {!report && <p class="muted">A dry run lists the sessions that the settings would remove. The defaults remove nothing.</p>}
         {report && <Told report={report} />}
       </div>
       {actions.length > 0 && <Actions report={report!} />}
       {asking && (
         <Dialog
-          title="Clear away what the settings ask for?"
+          title="Run maintenance?"
           close={() => setAsking(false)}
           submit={() => void run(true)}
           actions={
@@ -168,7 +168,7 @@ export function Maintenance() {
         >
           <p>
             {report && !report.done && actions.length > 0 ? `The dry run listed ${plural(actions.length, "session")}. ` : ""}
-            What is removed goes to the bin, and firn restore brings it back. Sessions that run, are pinned, or belong to main keys and groups are out of reach.
+            Removed sessions go to the trash; firn restore brings them back. Running and pinned sessions, and those of main keys and groups, are protected.
           </p>
         </Dialog>
       )}
@@ -181,9 +181,9 @@ function Told({ report: r }: { report: Report }) {
   return (
     <p class="muted">
       {(r.actions ?? []).length === 0
-        ? `Nothing to clear away in ${plural(r.sessions, "session")} of ${bytes(r.bytes)}.`
-        : `${plural(r.removed, "session")} ${r.done ? "went" : "would go"} to the bin (${bytes(r.bytesBinned)}), ${count(r.archived)} ${r.done ? "archived" : "would be archived"}.`}
-      {out.length > 0 && ` Out of reach: ${out.map(([why, n]) => `${count(n)} ${why}`).join(", ")}.`}
+        ? `Nothing to remove in ${plural(r.sessions, "session")} of ${bytes(r.bytes)}.`
+        : `${plural(r.removed, "session")} ${r.done ? "moved" : "would move"} to the trash (${bytes(r.bytesBinned)}), ${count(r.archived)} ${r.done ? "archived" : "would be archived"}.`}
+      {out.length > 0 && ` Protected: ${out.map(([why, n]) => `${count(n)} ${why}`).join(", ")}.`}
       {!!r.failed && <span class="bad"> {count(r.failed)} failed.</span>}
     </p>
   );
@@ -195,8 +195,8 @@ function Actions({ report }: { report: Report }) {
       <thead>
         <tr>
           <th>Session</th>
-          <th>What</th>
-          <th>Why</th>
+          <th>Action</th>
+          <th>Reason</th>
           <th class="num">Size</th>
           <th class="num">Updated</th>
         </tr>
@@ -208,7 +208,7 @@ function Actions({ report }: { report: Report }) {
               <a href={toSession(a.session)}>{a.title || a.session}</a>
             </td>
             <td>
-              {a.do === "remove" ? "to the bin" : a.do}
+              {a.do === "remove" ? "move to trash" : a.do}
               {a.outcome && a.outcome !== "done" && <span class={a.outcome === "failed" ? "bad" : "faint"}> {a.error || a.outcome}</span>}
             </td>
             <td class="mono">{a.why}</td>

@@ -23,8 +23,8 @@ export function ClusterSection({ cluster: c, fault }: { cluster?: Cluster; fault
             <tr>
               <th>Gateway</th>
               <th>Address</th>
-              <th class="num">Sessions it has</th>
-              <th class="num">Turns that run</th>
+              <th class="num">Sessions</th>
+              <th class="num">Running turns</th>
             </tr>
           </thead>
           <tbody>
@@ -33,7 +33,7 @@ export function ClusterSection({ cluster: c, fault }: { cluster?: Cluster; fault
                 <td class="cell-name">
                   <code>{g.name}</code>
                   {i === 0 && <span class="faint"> this one</span>}
-                  {g.leads && <span class="faint"> runs the jobs</span>}
+                  {g.leads && <span class="faint"> runs jobs</span>}
                 </td>
                 <td>{g.address}</td>
                 <td class="num" data-label="has">{count(g.owns)}</td>
@@ -49,7 +49,7 @@ export function ClusterSection({ cluster: c, fault }: { cluster?: Cluster; fault
               <th>Server</th>
               <th class="num">Streams</th>
               <th class="num">Leads</th>
-              <th>How it is</th>
+              <th>Status</th>
             </tr>
           </thead>
           <tbody>
@@ -60,7 +60,7 @@ export function ClusterSection({ cluster: c, fault }: { cluster?: Cluster; fault
                 </td>
                 <td class="num" data-label="streams">{count(s.streams)}</td>
                 <td class="num" data-label="leads">{count(s.leads)}</td>
-                <td>{s.offline ? <span class="bad">not reached</span> : s.behind > 0 ? `${count(s.behind)} messages behind` : <span class="good">up to date</span>}</td>
+                <td>{s.offline ? <span class="bad">unreachable</span> : s.behind > 0 ? `${count(s.behind)} messages behind` : <span class="good">up to date</span>}</td>
               </tr>
             ))}
           </tbody>

@@ -37,7 +37,7 @@ export function Ops() {
       {o && (
         <div class="page-body">
           <Health ops={o} />
-          <Section title="How long writing takes" note="since the gateway began">
+          <Section title="Write latency" note="since the gateway started">
             <Latencies append={o.append} sync={o.sync} />
           </Section>
           <ClusterSection cluster={o.cluster} fault={o.clusterFault} />
@@ -60,7 +60,7 @@ function Health({ ops: o }: { ops: State }) {
       <dl class="figures">
         <Figure name="Sessions" value={<a href="/sessions">{count(s.sessions)}</a>} />
         <Figure name="Running" value={<a href="/live">{count(s.running)}</a>} />
-        <Figure name="Waiting" value={count(s.queued)} />
+        <Figure name="Queued" value={count(s.queued)} />
         <Figure name="Started" value={<Time at={s.started} />} />
         <Figure name="Memory" value={bytes(o.memory)} />
         <Figure name="Open files" value={count(o.files)} />
@@ -76,22 +76,22 @@ function Health({ ops: o }: { ops: State }) {
 }
 
 function Latencies({ append, sync }: { append: Latency; sync: Latency }) {
-  if (append.count === 0) return <p class="muted">Nothing was written yet since the gateway began.</p>;
+  if (append.count === 0) return <p class="muted">No writes since the gateway started.</p>;
   const rows: [string, Latency][] = [
     ["append", append],
-    ["of that, fsync", sync],
+    ["fsync (part of append)", sync],
   ];
   return (
     <table class="table narrow">
       <thead>
         <tr>
           <th>
-            <span class="sr">What</span>
+            <span class="sr">Operation</span>
           </th>
           <th class="num">Count</th>
           <th class="num">Median</th>
-          <th class="num">99 of 100</th>
-          <th class="num">Longest</th>
+          <th class="num">p99</th>
+          <th class="num">Max</th>
         </tr>
       </thead>
       <tbody>

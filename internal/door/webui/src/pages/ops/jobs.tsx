@@ -17,7 +17,7 @@ export function Jobs() {
     const done = await attempt(() => post<Routed>(`/v1/jobs/${encodeURIComponent(j.id)}/run`));
     if (!done) return;
     jobs.reload();
-    say(`${j.id} runs`);
+    say(`Started ${j.id}`);
     if (done.session) go(toSession(done.session));
   };
   if (jobs.error) return <Problem error={jobs.error} retry={jobs.reload} />;
@@ -25,7 +25,7 @@ export function Jobs() {
     <Section title="Jobs">
       {jobs.data && all.length === 0 && (
         <p class="muted">
-          None. Those of <code>[[cron]]</code> in firn.toml are listed here, each with a schedule and a message.
+          No jobs. Add them under <code>[[cron]]</code> in firn.toml, each with a schedule and a message.
         </p>
       )}
       {all.length > 0 && (

@@ -6,16 +6,16 @@ import { Section } from "../parts";
 
 export function StorageSection({ storage: s }: { storage: Storage }) {
   const parts: [name: string, size: number, what: string][] = [
-    ["Sessions", s.sessions, "transcripts, as they were written"],
-    ["Index", s.index, "can be built anew from the sessions"],
-    ["Notes", s.memory, "with their old versions"],
-    ["Bin", s.bin, "what was put away; firn purge erases it"],
+    ["Sessions", s.sessions, "transcripts"],
+    ["Index", s.index, "derived; can be rebuilt"],
+    ["Notes", s.memory, "including old versions"],
+    ["Trash", s.bin, "removed sessions; firn bin empty erases them"],
   ];
   const ours = parts.reduce((n, [, size]) => n + size, 0);
   const most = Math.max(1, ...parts.map(([, size]) => size));
   const used = s.total - s.free;
   return (
-    <Section title="Storage" note={`${bytes(ours)} in all`}>
+    <Section title="Storage" note={`${bytes(ours)} in total`}>
       <dl class="storage">
         {parts.map(([name, size, what]) => (
           <div key={name}>

@@ -8,10 +8,10 @@ import type { Created, NewToken, Page, Scope, Token } from "../../wire";
 import { Section } from "../parts";
 
 const scopes: [Scope, string][] = [
-  ["read", "read: looks and listens"],
-  ["write", "write: talks, and changes what can be undone"],
-  ["admin", "admin: erases for good, and hands out tokens"],
-  ["hook", "hook: calls hooks that name it, and nothing else"],
+  ["read", "read: read sessions, listen to events"],
+  ["write", "write: send messages, make changes that can be undone"],
+  ["admin", "admin: erase permanently, create tokens"],
+  ["hook", "hook: only call the hooks that name the token"],
 ];
 
 const lives: [days: number, name: string][] = [
@@ -37,7 +37,7 @@ export function Tokens() {
       note={
         all.length > good.length && (
           <label class="check">
-            <input type="checkbox" checked={old} onChange={() => setOld(!old)} /> also {all.length - good.length} that are over
+            <input type="checkbox" checked={old} onChange={() => setOld(!old)} /> show {all.length - good.length} expired or revoked
           </label>
         )
       }
@@ -50,17 +50,17 @@ export function Tokens() {
         </>
       }
     >
-      {tokens.data && shown.length === 0 && <p class="muted">None. Over the Unix socket the owner of the home needs none; over TCP every client does.</p>}
+      {tokens.data && shown.length === 0 && <p class="muted">No tokens. TCP clients need one; the owner on the Unix socket does not.</p>}
       {shown.length > 0 && (
         <table class="table stacks">
           <thead>
             <tr>
               <th>Name</th>
-              <th>May</th>
-              <th>Only for</th>
-              <th class="num">Made</th>
-              <th class="num">Used</th>
-              <th class="num">Ends</th>
+              <th>Scope</th>
+              <th>Limited to</th>
+              <th class="num">Created</th>
+              <th class="num">Last used</th>
+              <th class="num">Expires</th>
               <th class="cell-acts"><span class="sr">Actions</span></th>
             </tr>
           </thead>
@@ -97,12 +97,12 @@ function Row({ token: t, revoke }: { token: Token; revoke: () => void }) {
         {t.name} {t.revoked && <span class="chip">revoked</span>}
       </td>
       <td>{t.scope}</td>
-      <td class="mono" data-label="only for">{[...(t.agents ?? []), ...(t.keys ?? [])].join(", ")}</td>
-      <td class="num" data-label="made">
+      <td class="mono" data-label="limited to">{[...(t.agents ?? []), ...(t.keys ?? [])].join(", ")}</td>
+      <td class="num" data-label="created">
         <Time at={t.created} />
       </td>
       <td class="num" data-label="used">{t.used ? <Time at={t.used} /> : <span class="faint">never</span>}</td>
-      <td class="num" data-label="ends">{t.expires ? t.expires.slice(0, 10) : <span class="faint">never</span>}</td>
+      <td class="num" data-label="expires">{t.expires ? t.expires.slice(0, 10) : <span class="faint">never</span>}</td>
       <td class="cell-acts">
         {!over(t) && (
           <>
@@ -138,7 +138,7 @@ function Revoke({ token: t, close, done }: { token: Token; close: () => void; do
         </>
       }
     >
-      <p>Who has it is put out at once, and it cannot be given back: another one would have to be made.</p>
+      <p>Clients that use this token are disconnected at once. This cannot be undone.</p>
     </Dialog>
   );
 }
@@ -166,16 +166,16 @@ function Create({ close, made }: { close: () => void; made: () => void }) {
   if (secret) {
     return (
       <Dialog
-        title={`The secret of ${name}`}
+        title={`Secret of ${name}`}
         close={close}
         submit={close}
         actions={
           <button type="submit" class="button primary">
-            I have kept it
+            Done
           </button>
         }
       >
-        <p class="field">It is shown this once and kept nowhere. Whoever has it is let in.</p>
+        <p class="field">Copy the secret now: it is shown only once.</p>
         <p class="secret">
           <code>{secret}</code>
           <button type="button" class="button" onClick={() => void copy(secret, "the secret")}>
@@ -204,7 +204,7 @@ function Create({ close, made }: { close: () => void; made: () => void }) {
         <input class="input" autoFocus value={name} onInput={(e) => setName(e.currentTarget.value)} />
       </label>
       <label class="field">
-        <span>What it may do</span>
+        <span>Scope</span>
         <select class="select" value={scope} onChange={(e) => setScope(e.currentTarget.value as Scope)}>
           {scopes.map(([s, what]) => (
             <option key={s} value={s}>
@@ -214,7 +214,7 @@ function Create({ close, made }: { close: () => void; made: () => void }) {
         </select>
       </label>
       <label class="field">
-        <span>Ends</span>
+        <span>Expires</span>
         <select class="select" value={String(days)} onChange={(e) => setDays(Number(e.currentTarget.value))}>
           {lives.map(([d, what]) => (
             <option key={d} value={String(d)}>
@@ -224,11 +224,11 @@ function Create({ close, made }: { close: () => void; made: () => void }) {
         </select>
       </label>
       <label class="field">
-        <span>Only for these agents; empty is all</span>
+        <span>Agents (empty: all)</span>
         <input class="input" value={agents} placeholder="main, research" onInput={(e) => setAgents(e.currentTarget.value)} />
       </label>
       <label class="field">
-        <span>Only for keys that begin with; empty is all</span>
+        <span>Key prefixes (empty: all)</span>
         <input class="input" value={keys} placeholder="agent:main:telegram:" onInput={(e) => setKeys(e.currentTarget.value)} />
       </label>
     </Dialog>

@@ -17,7 +17,7 @@ const times: [string, string][] = [
   ["365d", "a year ago"],
 ];
 const places: [string, string][] = [
-  ["tools", "what tools put out"],
+  ["tools", "tool output"],
   ["all", "both"],
 ];
 
@@ -57,17 +57,17 @@ export function Filters({ filter, box }: { filter: Filter; box: Ref<HTMLInputEle
   return (
     <>
       <div class="search-line">
-        <Box name="q" label="What was said" placeholder='words, "a phrase", begin*, role:user, since:7d …' value={filter.q} box={box} wait={350} class="search-box" autofocus={!asked(filter)} />
+        <Box name="q" label="Search messages" placeholder='words, "a phrase", prefix*, role:user, since:7d …' value={filter.q} box={box} wait={350} class="search-box" autofocus={!asked(filter)} />
         <CopyCLI small command={asCommand(filter)} />
       </div>
-      <div class="filters" role="group" aria-label="What narrows the search">
-        <Choice name="role" label="Role" any="anybody" chosen={filter.role} choices={withChosen(roles, filter.role)} />
-        <Choice name="in" label="Look in" any="what was said" chosen={filter.in} choices={places} />
-        <Choice name="since" label="Since" any="the beginning" chosen={filter.since} choices={named(times, filter.since)} />
+      <div class="filters" role="group" aria-label="Filters">
+        <Choice name="role" label="Role" any="any" chosen={filter.role} choices={withChosen(roles, filter.role)} />
+        <Choice name="in" label="In" any="messages" chosen={filter.in} choices={places} />
+        <Choice name="since" label="Since" any="any time" chosen={filter.since} choices={named(times, filter.since)} />
         <Choice name="until" label="Until" any="now" chosen={filter.until} choices={named(times, filter.until)} />
         <Choice name="agent" label="Agent" any="any" chosen={filter.agent} choices={withChosen((agents.data?.items ?? []).map((a) => a.id), filter.agent)} />
         <Choice name="source" label="Source" any="any" chosen={filter.source} choices={withChosen(tools, filter.source)} />
-        <Choice name="key" label="Key" any="any" none="There are no keys yet" chosen={filter.key} choices={withChosen((keys.data?.items ?? []).map((k) => k.key), filter.key)} />
+        <Choice name="key" label="Key" any="any" none="No keys yet" chosen={filter.key} choices={withChosen((keys.data?.items ?? []).map((k) => k.key), filter.key)} />
         <Tool chosen={filter.tool} />
         {(["path", "session"] as const).map((n) => filter[n] && <Taken key={n} name={n} value={filter[n]} />)}
         {narrowed && (
@@ -89,7 +89,7 @@ function Tool({ chosen }: { chosen: string }) {
   return (
     <input
       class={"input search-tool" + (chosen ? " on" : "")}
-      aria-label="Only calls or outputs of this tool"
+      aria-label="Only calls and output of this tool"
       placeholder="Tool"
       value={chosen}
       spellcheck={false}
@@ -100,7 +100,7 @@ function Tool({ chosen }: { chosen: string }) {
 
 function Taken({ name, value }: { name: string; value: string }) {
   return (
-    <button type="button" class="button quiet choice on" title="Take it away" onClick={() => setQuery({ [name]: "" }, { push: true })}>
+    <button type="button" class="button quiet choice on" title="Remove filter" onClick={() => setQuery({ [name]: "" }, { push: true })}>
       <span class="choice-label">{name}</span> <span class="choice-said">{value.slice(0, 24)}</span> ×
     </button>
   );

@@ -4,14 +4,14 @@ import type { IndexState } from "../../wire";
 import { count } from "../../format";
 
 const lines: [example: string, what: string][] = [
-  ["flaky lock", "one of the words must be there, the more the better; other forms of a word are found too"],
-  ['"connection refused"', "a phrase, word after word"],
-  ["migrat*", "words that begin so"],
-  ["lock AND test NOT windows", "AND, OR, NOT in capitals, and ( ); -word is NOT word"],
-  ["role:user", "said by user, assistant, tool, shell, system, summary, title"],
-  ["tool:bash in:all", "calls of a tool; in:tools looks in what tools put out, in:all in both"],
-  ["agent:main since:7d", "of an agent, a key:, a source:, a session:; since: and until: a day or how long ago"],
-  ["path:src/wal", "begun in a directory, or a call with a file, of that name"],
+  ["flaky lock", "any of the words, more matches first; word forms match too"],
+  ['"connection refused"', "an exact phrase"],
+  ["migrat*", "words with this prefix"],
+  ["lock AND test NOT windows", "AND, OR, NOT in capitals, and parentheses; -word means NOT word"],
+  ["role:user", "by role: user, assistant, tool, shell, system, summary, title"],
+  ["tool:bash in:all", "calls of a tool; in:tools searches tool output, in:all both"],
+  ["agent:main since:7d", "by agent:, key:, source: or session:; since: and until: take a date or an age"],
+  ["path:src/wal", "sessions started in this directory, or calls with this file"],
 ];
 
 export function Language() {
@@ -37,7 +37,7 @@ export function Begin() {
   return (
     <div class="page-body search-begin">
       <p class="muted">
-        Search finds what was said in all sessions, also what was compacted away, hidden, or left on another branch.
+        Search covers all sessions, including messages that are compacted, hidden or on other branches.
         {index.data?.building && ` The index is being built: ${count(index.data.done)} of ${count(index.data.total)} sessions.`}
       </p>
       <Language />

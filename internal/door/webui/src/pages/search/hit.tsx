@@ -8,9 +8,9 @@ import { fork } from "../moves";
 import { pieces } from "./matches";
 
 const marks: Record<string, [name: string, title: string]> = {
-  compacted: ["compacted", "A summary stands for it in the window"],
-  hidden: ["hidden", "Hidden by somebody"],
-  "other-branch": ["other branch", "Not on the branch of the head"],
+  compacted: ["compacted", "Replaced by a summary in the window"],
+  hidden: ["hidden", "Hidden"],
+  "other-branch": ["other branch", "Not on the current branch"],
   archived: ["archived", "The session is archived"],
 };
 
@@ -87,7 +87,7 @@ function Copies({ hit }: { hit: Hit }) {
   if (copies.length === 0) return null;
   return (
     <Menu
-      label={`+${copies.length} ${copies.length === 1 ? "copy" : "copies"}: the same, said in another place`}
+      label={`+${copies.length} ${copies.length === 1 ? "copy" : "copies"} of the same text elsewhere`}
       class="chip hit-copies"
       items={copies.map((c) => ({ label: <code>{`${shortId(c.session)}/${c.entry.slice(-6)}`}</code>, href: toHit(c) }))}
     >
@@ -101,11 +101,11 @@ function More({ hit }: { hit: Hit }) {
   const e = shell(hit.entry);
   return (
     <Menu
-      label={`More about this hit in ${hit.title || shortId(hit.session)}`}
+      label={`Actions for hit in ${hit.title || shortId(hit.session)}`}
       class="icon-button"
       align="end"
       items={[
-        { label: "Open at the hit", hint: "↵", cli: `firn cat ${s} --view disk --from ${e}`, href: toHit(hit) },
+        { label: "Open", hint: "↵", cli: `firn cat ${s} --view disk --from ${e}`, href: toHit(hit) },
         mayWrite() && { label: "Fork from here", hint: "f", cli: `firn fork ${s} --at ${e}`, run: () => void forkFrom(hit) },
         { label: "Search in this session", href: `/search?${new URLSearchParams({ ...Object.fromEntries(new URLSearchParams(location.search)), session: hit.session })}` },
         "-",

@@ -13,7 +13,7 @@ import { Begin, Language } from "./help";
 import { forkFrom, hitKey, HitView, toHit } from "./hit";
 
 const arounds: [string, string][] = [
-  ["0", "nothing"],
+  ["0", "none"],
   ["1", "1 message"],
   ["2", "2 messages"],
   ["4", "4 messages"],
@@ -54,8 +54,8 @@ export function Search() {
   const index = first.data?.index;
   useRows("Search", root, [
     toBox(box),
-    { key: "o", does: "Open at the hit", run: () => withHit(here(), (h) => go(toHit(h))) },
-    { key: "f", does: "Fork from the hit", run: () => withHit(here(), (h) => mayWrite() && void forkFrom(h)) },
+    { key: "o", does: "Open", run: () => withHit(here(), (h) => go(toHit(h))) },
+    { key: "f", does: "Fork from hit", run: () => withHit(here(), (h) => mayWrite() && void forkFrom(h)) },
     { key: "m", does: "More hits", run: () => void next() },
   ]);
   // Hits of an index that is being built are not all there are.
@@ -82,9 +82,9 @@ export function Search() {
             <p class="search-note faint" role="status">
               <span class="num">
                 {plural(hits.length, "hit")}
-                {cursor ? ", and there are more" : ""}
+                {cursor ? ", more available" : ""}
               </span>
-              <Choice name="around" label="Around each" chosen={String(around)} choices={arounds} />
+              <Choice name="around" label="Context" chosen={String(around)} choices={arounds} />
             </p>
           )}
           <ol class="hits" aria-label="Hits" aria-busy={first.loading || undefined}>
@@ -96,7 +96,7 @@ export function Search() {
           {cursor && !problem && (
             <p class="search-more">
               <button type="button" class="button" disabled={loading} onClick={() => void next()}>
-                {loading ? "Looking…" : "More hits"}
+                {loading ? "Searching…" : "More hits"}
               </button>
             </p>
           )}
@@ -114,10 +114,10 @@ function withHit(hit: Hit | undefined, run: (h: Hit) => void): void {
 function Building({ index }: { index: IndexState }) {
   return (
     <p class="search-note" role="status">
-      <Bar part={index.done} of={index.total} label="how far the index is" warn={2} />
+      <Bar part={index.done} of={index.total} label="index progress" warn={2} />
       <span>
-        The index is {index.rebuilding ? "built anew" : "still being built"}: {count(index.done)} of {count(index.total)} sessions. There may be more hits.
-        {index.failed && <span class="bad"> The last time it failed: {index.failed}</span>}
+        The index is being {index.rebuilding ? "rebuilt" : "built"}: {count(index.done)} of {count(index.total)} sessions. There may be more hits.
+        {index.failed && <span class="bad"> Last attempt failed: {index.failed}</span>}
       </span>
     </p>
   );
@@ -125,16 +125,16 @@ function Building({ index }: { index: IndexState }) {
 
 function None({ filter }: { filter: Filter }) {
   return (
-    <Empty title="Nothing was said that fits." command={asCommand(filter)}>
+    <Empty title="No hits" command={asCommand(filter)}>
       {filter.in === "" && (
         <p>
-          What tools put out was not looked at:{" "}
+          Tool output was not searched:{" "}
           <button type="button" class="button" onClick={() => setQuery({ in: "all" }, { push: true })}>
-            Look there too
+            Search tool output too
           </button>
         </p>
       )}
-      <p>Fewer words, a beginning with a *, or no filters find more.</p>
+      <p>Try fewer words, a prefix with *, or fewer filters.</p>
     </Empty>
   );
 }

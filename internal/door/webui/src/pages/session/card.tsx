@@ -67,7 +67,7 @@ function Gap({ row, talk }: { row: Row; talk: Talk }) {
   return (
     <div class="log-gap" role="note" data-entry={row.key} tabIndex={-1}>
       <p>
-        <strong>An entry here could not be read</strong>
+        <strong>Unreadable entry</strong>
       </p>
       <Damaged item={item} talk={talk} />
     </div>
@@ -132,14 +132,14 @@ function stopped(stop: string): string {
   switch (stop) {
     case "length":
     case "max_tokens":
-      return "Cut off: the answer had no room left.";
+      return "Truncated: the answer hit the output limit.";
     case "aborted":
     case "stopped":
-      return "Stopped before it was done.";
+      return "Stopped.";
     case "error":
-      return "It ended with an error.";
+      return "Ended with an error.";
   }
-  return `It ended: ${stop}.`;
+  return `Ended: ${stop}.`;
 }
 
 function Blocks({ card, row, talk, calls }: { card: WireCard; row: Row; talk: Talk; calls: Props["calls"] }) {
@@ -262,7 +262,7 @@ export function ToolLine({ call, result, running, talk, owner }: ToolProps) {
                 {call && <Time at={result!.item.card?.time} class="faint" />}
                 {call && result!.item.card?.id !== owner && <EntryMenu item={result!.item} talk={talk} />}
               </div>
-              {r.html ? <Html class="tool-text" html={r.html} /> : <p class="log-quiet">It said nothing.</p>}
+              {r.html ? <Html class="tool-text" html={r.html} /> : <p class="log-quiet">No output.</p>}
               <Whole block={r} talk={talk} owner={result!.item.card?.id} />
               {result!.more.map((b, i) => (b.kind === "image" ? <Picture key={i} block={b} /> : <Html key={i} class="prose" html={b.html ?? ""} />))}
             </>
@@ -305,7 +305,7 @@ function Notes({ row, talk, here }: { row: Row; talk: Talk; here: boolean }) {
       {many && (
         <button type="button" class="fold-line" aria-expanded={true} onClick={() => setOpen(false)}>
           <Icon name="down" />
-          <span class="fold-preview">Fold</span>
+          <span class="fold-preview">Collapse</span>
         </button>
       )}
     </div>

@@ -48,11 +48,11 @@ export function Compare(props: Props) {
   const found = useLoad(`${session.id} ${left} ${right}`, async (signal) => ({ parting: await find(props, signal) }));
   const at = found.data?.parting;
   return (
-    <section class="compare" aria-label="Two branches side by side" aria-busy={found.loading}>
+    <section class="compare" aria-label="Branch comparison" aria-busy={found.loading}>
       <div class="compare-head">
         <p>{found.data && <Where session={session} at={at} />}</p>
         <CopyCLI command={`firn diff ${shell(session.id)} ${shell(left)} ${shell(right)}`} small />
-        <button type="button" class="icon-button" aria-label="Close the comparison" onClick={() => setQuery({ compare: undefined })}>
+        <button type="button" class="icon-button" aria-label="Close comparison" onClick={() => setQuery({ compare: undefined })}>
           <Icon name="close" />
         </button>
       </div>
@@ -69,11 +69,11 @@ export function Compare(props: Props) {
 
 // Where says where they part.
 function Where({ session, at }: { session: Session; at: Found | undefined }) {
-  if (!at) return <>One of them is not here, or they part too long ago to be compared.</>;
-  if (!at.node) return <>They have nothing in common.</>;
+  if (!at) return <>One branch is not available, or the branches diverged too long ago to compare.</>;
+  if (!at.node) return <>The branches have nothing in common.</>;
   return (
     <>
-      They part after <a href={toSession(session.id, "raw", { at: String(at.at) })}>#{at.at}</a>
+      Diverged after <a href={toSession(session.id, "raw", { at: String(at.at) })}>#{at.at}</a>
       {at.node.preview && <span class="faint"> {at.node.preview}</span>}
     </>
   );
@@ -85,7 +85,7 @@ function Side({ session, head, after, own }: { session: Session; head: string; a
   const cards = pages.items.map((e) => e.card).filter((c): c is Card => !!c && (!!c.role || !!c.compaction));
   return (
     <div class="compare-side" aria-busy={pages.loading}>
-      <p class="faint">{plural(own, "entry")} of its own</p>
+      <p class="faint">{plural(own, "entry")} only here</p>
       {cards.map((c, i) => (
         <article key={i} class="compare-card">
           <h3>{c.compaction ? "compaction" : authorOf(c)}</h3>
@@ -102,11 +102,11 @@ function Side({ session, head, after, own }: { session: Session; head: string; a
           )}
         </article>
       ))}
-      {own === 0 && <p class="faint">It ends where the other goes on.</p>}
+      {own === 0 && <p class="faint">Nothing more on this branch.</p>}
       {pages.error && <Problem error={pages.error} retry={pages.reload} />}
       {pages.more && (
         <button type="button" class="button" disabled={pages.loading} onClick={pages.more}>
-          {pages.loading ? "Reading…" : `The next of ${count(own - pages.items.length)} more`}
+          {pages.loading ? "Loading…" : `Show more (${count(own - pages.items.length)} left)`}
         </button>
       )}
     </div>

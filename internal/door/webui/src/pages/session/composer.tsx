@@ -96,7 +96,7 @@ export function Composer({ talk, box, sent }: Props) {
           {images.value.map((p, i) => (
             <li key={i}>
               <img src={`data:${p.mimeType};base64,${p.data}`} alt={p.name} />
-              <button type="button" class="icon-button" aria-label={`Leave out ${p.name}, ${bytes(p.size)}`} onClick={() => (images.value = images.value.filter((_, j) => j !== i))}>
+              <button type="button" class="icon-button" aria-label={`Remove ${p.name}, ${bytes(p.size)}`} onClick={() => (images.value = images.value.filter((_, j) => j !== i))}>
                 <Icon name="close" />
               </button>
             </li>
@@ -109,7 +109,7 @@ export function Composer({ talk, box, sent }: Props) {
           class="composer-text"
           rows={1}
           value={text}
-          placeholder={live ? "Say something meanwhile…" : "Write a message…"}
+          placeholder={live ? "Queue a message…" : "Write a message…"}
           aria-label="Message"
           enterkeyhint="send"
           onInput={(e) => talk.write(e.currentTarget.value)}
@@ -129,7 +129,7 @@ export function Composer({ talk, box, sent }: Props) {
         />
         {live && (
           <>
-            <button type="button" class="button composer-stop" title="Stop the turn, and drop what waits" onClick={() => void talk.stop()}>
+            <button type="button" class="button composer-stop" title="Stop the turn and clear the queue" onClick={() => void talk.stop()}>
               <Icon name="stop" /> Stop
             </button>
             <CopyCLI small command={`firn stop ${shell(talk.id)}`} />
@@ -150,13 +150,13 @@ function Queue({ talk }: { talk: Talk }) {
   const more = (s?.queued ?? 0) - waiting.length;
   if (waiting.length === 0 && more <= 0) return null;
   return (
-    <ul class="composer-queue" aria-label="Messages that wait">
+    <ul class="composer-queue" aria-label="Queued messages">
       {waiting.map((w) => (
         <li key={w.id}>
-          <span class="faint">waits</span> {w.sender && <b>{w.sender}</b>} <span class="one-line">{w.text}</span>
+          <span class="faint">queued</span> {w.sender && <b>{w.sender}</b>} <span class="one-line">{w.text}</span>
         </li>
       ))}
-      {more > 0 && waiting.length === 0 && <li class="faint">{more} waiting</li>}
+      {more > 0 && waiting.length === 0 && <li class="faint">{more} queued</li>}
     </ul>
   );
 }
@@ -190,7 +190,7 @@ function refuse(message: string): Problem {
 function pick(f: File): Promise<Picked> {
   return new Promise((resolve, reject) => {
     if (!kinds.includes(f.type)) return reject(refuse(`${f.name} is not a PNG, JPEG, GIF or WebP image`));
-    if (f.size > largest) return reject(refuse(`${f.name} has ${bytes(f.size)}; images may have ${bytes(largest)}`));
+    if (f.size > largest) return reject(refuse(`${f.name} is ${bytes(f.size)}; the limit is ${bytes(largest)}`));
     const reader = new FileReader();
     reader.onerror = () => reject(refuse(`${f.name} cannot be read`));
     reader.onload = () => {

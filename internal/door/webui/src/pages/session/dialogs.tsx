@@ -13,7 +13,7 @@ export function Asked({ talk }: { talk: Talk }) {
       return <LabelDialog talk={talk} entry={a.entry} label={a.label} close={close} />;
     case "cli":
       return (
-        <Dialog title="On the command line" close={close} class="cli-dialog">
+        <Dialog title="CLI commands" close={close} class="cli-dialog">
           <Commands of={talk.cli(a.entry)} />
         </Dialog>
       );
@@ -64,7 +64,7 @@ function LabelDialog({ talk, entry, label, close }: { talk: Talk; entry: string;
       }
     >
       <label class="field">
-        <span>Where an entry is wanted, its label will do. One that is called pin is kept in every summary.</span>
+        <span>A name for the entry, usable wherever an entry ID is. Entries labeled pin are kept in every summary.</span>
         <input class="input" value={name.value} maxLength={100} autoFocus onInput={(e) => (name.value = e.currentTarget.value)} />
       </label>
     </Dialog>

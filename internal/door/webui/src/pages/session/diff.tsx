@@ -18,7 +18,7 @@ export function CompactionDiff({ talk, id, close }: { talk: Talk; id: string; cl
   const stayed = (c?.stayed ?? []).reduce((n, run) => n + Math.max(0, run.count), 0);
   return (
     <Dialog
-      title="What the compaction did"
+      title="Compaction details"
       close={close}
       class="diff-dialog"
       actions={
@@ -38,10 +38,10 @@ export function CompactionDiff({ talk, id, close }: { talk: Talk; id: string; cl
             <Gone key={i} talk={talk} run={run} close={close} />
           ))}
           <div class="diff-added">
-            <p class="diff-what">The summary, in their place</p>
+            <p class="diff-what">Summary</p>
             <pre class="diff-text">{c.summary}</pre>
           </div>
-          {stayed > 0 && <p class="diff-stayed">{plural(stayed, "entry")} stayed as they were.</p>}
+          {stayed > 0 && <p class="diff-stayed">{plural(stayed, "entry")} unchanged.</p>}
         </>
       )}
     </Dialog>
@@ -66,7 +66,7 @@ function Sum({ detail }: { detail: CompactionDetail }) {
     <table class="table diff-sum">
       <thead>
         <tr>
-          <th>The window, in tokens {detail.undone && <span class="chip">undone</span>}</th>
+          <th>Window (tokens) {detail.undone && <span class="chip">undone</span>}</th>
           <th class="num">before</th>
           <th class="num">after</th>
         </tr>
@@ -83,7 +83,7 @@ function Sum({ detail }: { detail: CompactionDetail }) {
           ))}
         <tr>
           <td>
-            All of it{before > after && <span class="faint"> · {percent(before - after, before)} less</span>}
+            Total{before > after && <span class="faint"> · {percent(before - after, before)} less</span>}
           </td>
           <td class="num">~{tokens(before)}</td>
           <td class="num">~{tokens(after)}</td>
@@ -106,7 +106,7 @@ function Gone({ talk, run, close }: { talk: Talk; run: Run; close: () => void })
   return (
     <div class="diff-gone" aria-busy={pages.loading}>
       <p class="diff-what">
-        {run.count > 0 ? plural(run.count, "entry") : "Entries"} not sent any more
+        {run.count > 0 ? plural(run.count, "entry") : "Entries"} no longer sent
         {run.first && (
           <a href={toSession(talk.id, "", { at: run.first })} onClick={close}>
             Open
@@ -116,9 +116,9 @@ function Gone({ talk, run, close }: { talk: Talk; run: Run; close: () => void })
       {pages.error && <Problem error={pages.error} retry={pages.reload} />}
       {more && (
         <p class="log-quiet">
-          The last {plural(mine.length, "entry")} of them.{" "}
+          Showing the last {plural(mine.length, "entry")}.{" "}
           <button type="button" class="button quiet small" disabled={pages.loading} onClick={more}>
-            {run.count > mine.length ? `Earlier: ${count(run.count - mine.length)} more` : "Earlier ones"}
+            {run.count > mine.length ? `Show ${count(run.count - mine.length)} earlier` : "Show earlier"}
           </button>
         </p>
       )}

@@ -55,10 +55,10 @@ function RealMenu({ item, talk }: Props) {
         writes && { label: card.label ? "Change label…" : "Label…", run: () => (talk.asking.value = { what: "label", entry: id, label: card.label ?? "" }) },
         writes && { label: "Fork here", cli: `firn fork ${s} --at ${e}`, run: () => void talk.fork(id) },
         writes && { label: "Rewind here", cli: `firn rewind ${s} ${e}`, disabled: busy, run: () => void talk.rewind(id) },
-        writes && card.role === "user" && !!card.parent && { label: "Say this otherwise", cli: `firn rewind ${s} ${shell(card.parent)}`, disabled: busy, run: () => void talk.rewind(card.parent!) },
+        writes && card.role === "user" && !!card.parent && { label: "Edit", cli: `firn rewind ${s} ${shell(card.parent)}`, disabled: busy, run: () => void talk.rewind(card.parent!) },
         writes &&
           (card.hidden || item.out === "tombstoned"
-            ? { label: "Show to the model", cli: `firn restore ${s} ${e}`, run: () => void talk.show(id) }
+            ? { label: "Unhide", cli: `firn restore ${s} ${e}`, run: () => void talk.show(id) }
             : { label: "Hide from the model", cli: `firn rm ${s} --entry ${e}`, run: () => void talk.hide(id) }),
       ]}
     >

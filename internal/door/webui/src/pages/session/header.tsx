@@ -38,7 +38,7 @@ function Known({ watch, session }: { watch: Watch; session: Session }) {
   return (
     <header class="session-head">
       <div class="session-title">
-        <span class={"dot" + (watch.live.value ? " on" : "")} role="img" aria-label={watch.live.value ? "A turn runs" : "At rest"} title={watch.live.value ? "A turn runs" : "At rest"} />
+        <span class={"dot" + (watch.live.value ? " on" : "")} role="img" aria-label={watch.live.value ? "Turn running" : "Idle"} title={watch.live.value ? "Turn running" : "Idle"} />
         {editing.value ? (
           <TitleBox watch={watch} session={session} close={() => (editing.value = false)} />
         ) : (
@@ -66,8 +66,8 @@ function Known({ watch, session }: { watch: Watch; session: Session }) {
             <WindowBar usage={st.window} />
           </a>
         )}
-        {st && <span title={st.branches > 1 ? "On all branches together" : undefined}>{plural(st.turns, "turn") + (st.branches > 1 ? " in all" : "")}</span>}
-        {c && (c.input > 0 || c.output > 0) && <span title={`${count(c.input)} in, ${count(c.output)} out, ${count(c.cacheRead)} read from cache, ${count(c.cacheWrite)} written to it`}>{tokens(c.input + c.output + c.cacheRead + c.cacheWrite)} tokens</span>}
+        {st && <span title={st.branches > 1 ? "On all branches" : undefined}>{plural(st.turns, "turn") + (st.branches > 1 ? " in total" : "")}</span>}
+        {c && (c.input > 0 || c.output > 0) && <span title={`${count(c.input)} in, ${count(c.output)} out, ${count(c.cacheRead)} cache read, ${count(c.cacheWrite)} cache write`}>{tokens(c.input + c.output + c.cacheRead + c.cacheWrite)} tokens</span>}
         {c && c.cost > 0 && <span>{cost(c.cost)}</span>}
         {st && st.branches > 1 && (
           <a class="quiet-link" href={toSession(session.id, "tree")}>
@@ -83,7 +83,7 @@ function Known({ watch, session }: { watch: Watch; session: Session }) {
       {st?.breaker && <BreakerNote breaker={st.breaker} />}
       {!!session.unread && (
         <p class="session-fault" role="note">
-          {plural(session.unread, "place")} cannot be read. <CopyCLI command={`firn verify ${shell(session.id)}`} />
+          {plural(session.unread, "place")} unreadable. <CopyCLI command={`firn verify ${shell(session.id)}`} />
         </p>
       )}
       {open.value === "tags" && <Tags watch={watch} session={session} close={close} />}
@@ -111,7 +111,7 @@ function Tags({ watch, session, close }: { watch: Watch; session: Session; close
   const old = session.tags ?? [];
   const save = (add: string[], drop: string[]) => {
     const tags = [...new Set([...old, ...add])].filter((t) => !drop.includes(t));
-    void change(watch, { tags }, { tags: old }, "Tags changed");
+    void change(watch, { tags }, { tags: old }, "Tags updated");
   };
   return <TagDialog sessions={[session]} tags={(known.data?.items ?? []).map((t) => t.name)} save={save} close={close} />;
 }
@@ -136,7 +136,7 @@ function Children({ of }: { of: string }) {
 // Parent is what a session was forked from, or the session that began it. Other tools name that by a file, maybe
 // on another machine: then it is not here.
 function Parent({ of, how }: { of: string; how: string }) {
-  if (/[/\\]/.test(of)) return <span title={of}>{how} a session that is not here</span>;
+  if (/[/\\]/.test(of)) return <span title={of}>{how} a session that is not stored here</span>;
   return (
     <a class="quiet-link" href={toSession(of)}>
       {how} {shortId(of)}
@@ -154,7 +154,7 @@ function Origin({ session }: { session: Session }) {
   }
   if (session.key) {
     return (
-      <a class="quiet-link" href={"/keys/" + encodeURIComponent(session.key)} title={session.current ? "The key points at this session" : "The key pointed at this session"}>
+      <a class="quiet-link" href={"/keys/" + encodeURIComponent(session.key)} title={session.current ? "This key points at this session" : "This key pointed at this session"}>
         {session.key.replace(/^agent:/, "")}
       </a>
     );
@@ -205,7 +205,7 @@ function SessionMenu({ watch, session, rename, show }: MenuProps) {
   };
   return (
     <Menu
-      label="What can be done with the session"
+      label="Session actions"
       class="icon-button"
       align="end"
       items={[
@@ -216,11 +216,11 @@ function SessionMenu({ watch, session, rename, show }: MenuProps) {
         writes && "-",
         { label: "Export…", run: () => show("export") },
         { label: "Copy link", run: () => void copy(location.origin + toSession(session.id), "the link") },
-        { label: "Copy id", run: () => void copy(session.id, "the id") },
+        { label: "Copy ID", run: () => void copy(session.id, "the ID") },
         { label: "Copy as CLI…", run: () => show("cli") },
         writes && "-",
-        writes && { cli: commands.archive([session], !session.archived), label: session.archived ? "Take out of the archive" : "Archive", run: () => flip("archived", "Archived", "Taken out of the archive") },
-        writes && { cli: commands.hide([session], !session.hidden), label: session.hidden ? "Show in lists" : "Hide from lists", run: () => flip("hidden", "Hidden; no byte was removed", "Shown in lists again") },
+        writes && { cli: commands.archive([session], !session.archived), label: session.archived ? "Unarchive" : "Archive", run: () => flip("archived", "Archived", "Unarchived") },
+        writes && { cli: commands.hide([session], !session.hidden), label: session.hidden ? "Show in lists" : "Hide from lists", run: () => flip("hidden", "Hidden; nothing was erased", "Shown in lists") },
       ]}
     >
       <Icon name="more" />

@@ -53,7 +53,7 @@ function OneSession({ id, tab }: { id: string; tab: string }) {
   return (
     <div class="page session-page" aria-busy={!session}>
       <Header watch={watch} session={session} />
-      <nav class="tabs" aria-label="Ways to look at the session">
+      <nav class="tabs" aria-label="Session views">
         {tabs.map(([path, label]) => (
           <a key={path} href={toSession(id, path)} aria-current={path === here ? "page" : undefined}>
             {label}

@@ -89,13 +89,13 @@ export function Log({ watch }: { watch: Watch }) {
               <Problem error={entries.error.value} retry={() => void entries.open(at, head)}>
                 {(at || head) && (
                   <button type="button" class="button primary" onClick={toEnd}>
-                    To the end of the log
+                    Go to the latest entry
                   </button>
                 )}
               </Problem>
             )}
             {!entries.busy.value && !entries.error.value && items.length === 0 && !watch.live.value && (
-              <Empty title="Nothing was said yet.">{mayWrite() ? "Say something below." : "What is said appears here."}</Empty>
+              <Empty title="No messages yet">{mayWrite() ? "Write a message below." : "Messages appear here."}</Empty>
             )}
           </div>
         </div>
@@ -142,23 +142,23 @@ function reveal(still: Still, key: string): void {
 // Top says what is above: more, or that the session begins here.
 function Top({ talk }: { talk: Talk }) {
   const { first, busy, items } = talk.entries;
-  if (items.value.length === 0) return busy.value ? <p class="log-edge" role="status">Reading…</p> : null;
-  if (first.value) return <p class="log-edge">The session begins here.</p>;
-  return <p class="log-edge">{busy.value === "older" ? "Reading older entries…" : "Older entries are above."}</p>;
+  if (items.value.length === 0) return busy.value ? <p class="log-edge" role="status">Loading…</p> : null;
+  if (first.value) return <p class="log-edge">Start of the session</p>;
+  return <p class="log-edge">{busy.value === "older" ? "Loading older entries…" : "Scroll up for older entries."}</p>;
 }
 
 function Aside({ talk, toEnd }: { talk: Talk; toEnd: () => void }) {
   const end = talk.entries.items.value.at(-1)?.card?.id;
   return (
     <p class="log-aside" role="status">
-      <span>This is another branch than the current one.</span>
+      <span>This is not the current branch.</span>
       {mayWrite() && end && (
         <button type="button" class="button" onClick={() => void talk.rewind(end)}>
           Continue here
         </button>
       )}
       <button type="button" class="button quiet" onClick={toEnd}>
-        To the current branch
+        Go to the current branch
       </button>
     </p>
   );
@@ -171,7 +171,7 @@ function Tail({ talk }: { talk: Talk }) {
   return (
     <div class="log-tail">
       {live && <Saying talk={talk} />}
-      {watch.compacting.value && <p class="log-state" role="status">Compacting: a summary is being written…</p>}
+      {watch.compacting.value && <p class="log-state" role="status">Compacting: writing a summary…</p>}
       {!live && <Broken talk={talk} />}
     </div>
   );
@@ -194,7 +194,7 @@ function Saying({ talk }: { talk: Talk }) {
           <Growing class="prose" blocks={text} />
         </div>
         {notice && <p class="log-quiet">{notice}</p>}
-        {text.length === 0 && <p class="saying-dots" role="status" aria-label="The answer is on its way"><i /><i /><i /></p>}
+        {text.length === 0 && <p class="saying-dots" role="status" aria-label="Waiting for the answer"><i /><i /><i /></p>}
       </div>
     </article>
   );
@@ -253,7 +253,7 @@ function Below({ talk, still, toEnd }: { talk: Talk; still: Still; toEnd: () => 
   return (
     <button type="button" class={"button below" + (fresh || watch.live.value ? " primary" : "")} onClick={toEnd}>
       <Icon name="down" />
-      {fresh ? plural(fresh, "new entry") + " below" : watch.live.value ? "New below" : "To the end"}
+      {fresh ? plural(fresh, "new entry") + " below" : watch.live.value ? "New below" : "Latest"}
     </button>
   );
 }
@@ -279,11 +279,11 @@ function useLogKeys(still: Still, write: () => void, outline: () => void, toEnd:
   const within = (selector: string) => current()?.querySelector<HTMLElement>(selector);
   useKeys("Log", [
     { key: "j", does: "Next entry", run: () => step(1) },
-    { key: "k", does: "Entry before", run: () => step(-1) },
-    { key: "Enter", does: "Unfold", run: () => within("button[aria-expanded]:not(.entry-menu)")?.click() },
-    { key: ".", does: "What can be done with the entry", run: () => within(".entry-menu")?.click() },
+    { key: "k", does: "Previous entry", run: () => step(-1) },
+    { key: "Enter", does: "Expand or collapse", run: () => within("button[aria-expanded]:not(.entry-menu)")?.click() },
+    { key: ".", does: "Entry actions", run: () => within(".entry-menu")?.click() },
     { key: "o", does: "Outline", run: outline },
-    { key: "c", does: "Write", run: write },
-    { key: "G", does: "To the end", run: toEnd },
+    { key: "c", does: "Write a message", run: write },
+    { key: "G", does: "Go to the latest entry", run: toEnd },
   ]);
 }

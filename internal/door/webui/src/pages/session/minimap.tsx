@@ -14,10 +14,10 @@ export function Minimap({ session, watch }: { session: Session; watch: Watch }) 
   if (episodes.length < 2) return null;
   const first = new Map(episodes.map((e) => [String(e.turn), e.first]));
   return (
-    <section class="minimap" aria-label="Tokens of each turn">
+    <section class="minimap" aria-label="Tokens per turn">
       <Stack
-        label={`Tokens of each of ${plural(course.data!.turns, "turn")}`}
-        names={["tokens of a turn"]}
+        label={`Tokens per turn, ${plural(course.data!.turns, "turn")}`}
+        names={["tokens per turn"]}
         format={tokens}
         columns={episodes.map((e) => ({
           key: String(e.turn),

@@ -11,7 +11,7 @@ export async function change(watch: Watch, to: Patch, back: Patch, done: string)
   const changed = await attempt(() => patch<Session>(sessionPath(watch.id), to));
   if (!changed) return false;
   watch.patched(changed);
-  say(done, () => change(watch, back, to, "As it was before"));
+  say(done, () => change(watch, back, to, "Undone"));
   return true;
 }
 
@@ -19,14 +19,14 @@ export async function change(watch: Watch, to: Patch, back: Patch, done: string)
 export function ordersOf(s: Session): [what: string, command: string][] {
   const id = shell(s.id);
   return [
-    ["Talk", `firn chat -r ${id}`],
+    ["Chat", `firn chat -r ${id}`],
     ["Print", `firn cat ${id}`],
     ["Rename", commands.rename(s, s.title ?? "")],
     ["Tag", commands.tag([s], ["NAME"], [])],
     ["Fork", `firn fork ${id}`],
     ["Compact", `firn compact ${id}`],
     ["Export", commands.export([s], "html")],
-    [s.archived ? "Take out of the archive" : "Archive", commands.archive([s], !s.archived)],
+    [s.archived ? "Unarchive" : "Archive", commands.archive([s], !s.archived)],
     [s.hidden ? "Show in lists" : "Hide from lists", commands.hide([s], !s.hidden)],
   ];
 }

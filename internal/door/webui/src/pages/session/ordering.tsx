@@ -15,7 +15,7 @@ interface Props {
 
 export function CliDialog({ session, close }: Props) {
   return (
-    <Dialog title="On the command line" close={close} class="cli-dialog">
+    <Dialog title="CLI commands" close={close} class="cli-dialog">
       <Commands of={ordersOf(session)} />
     </Dialog>
   );
@@ -55,21 +55,21 @@ export function CompactDialog({ watch, session, close }: Props & { watch: Watch 
         </>
       }
     >
-      <p>A summary stands for all but the latest messages. Everything stays in the log, and it can be undone.</p>
+      <p>Replaces all but the latest messages with a summary in the window. The log keeps everything, and you can undo it.</p>
       <label class="field">
-        <span>What the summary should heed</span>
+        <span>Instructions for the summary</span>
         <input class="input" value={hint.value} autoFocus onInput={(e) => (hint.value = e.currentTarget.value)} />
       </label>
       <label class="field">
-        <span>Tokens of the latest messages that stay as they are</span>
-        <input class="input" inputMode="numeric" pattern="[0-9]*" placeholder="by the settings" value={keep.value} onInput={(e) => (keep.value = e.currentTarget.value)} />
+        <span>Recent tokens to keep</span>
+        <input class="input" inputMode="numeric" pattern="[0-9]*" placeholder="default" value={keep.value} onInput={(e) => (keep.value = e.currentTarget.value)} />
       </label>
       {plan.error && <Problem error={plan.error} />}
-      {p?.nothing && !plan.error && <p class="log-quiet">There is nothing to compact yet: {p.nothing.replace(/:[^:]*$/, "")}. Say more first, or let fewer tokens stay.</p>}
+      {p?.nothing && !plan.error && <p class="log-quiet">Nothing to compact yet: {p.nothing.replace(/:[^:]*$/, "")}. Keep fewer recent tokens.</p>}
       {p && !p.nothing && !plan.error && (
         <p class="log-quiet num">
-          {plural(p.summarised, "entry")} (~{tokens(p.summarisedTokens)} tokens) summed up, {plural(p.kept, "entry")} (~{tokens(p.keptTokens)}) kept
-          {p.model && `, by ${p.model}`}.
+          {plural(p.summarised, "entry")} (~{tokens(p.summarisedTokens)} tokens) summarized, {plural(p.kept, "entry")} (~{tokens(p.keptTokens)}) kept
+          {p.model && `, using ${p.model}`}.
         </p>
       )}
     </Dialog>

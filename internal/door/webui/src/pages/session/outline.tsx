@@ -56,12 +56,12 @@ export function Outline({ talk, still, jump, close }: Props) {
       <header class="outline-head">
         <h2>Outline</h2>
         {course.data && <span class="faint num">{plural(course.data.turns, "turn")}</span>}
-        <button type="button" class="icon-button" aria-label="Close the outline" onClick={close}>
+        <button type="button" class="icon-button" aria-label="Close outline" onClick={close}>
           <Icon name="close" />
         </button>
       </header>
       {course.error && !course.data && <Problem error={course.error} retry={course.reload} />}
-      {course.data && turns.length === 0 && <Empty title="No turns yet." />}
+      {course.data && turns.length === 0 && <Empty title="No turns yet" />}
       <ol class="outline-list" ref={list}>
         <Turns turns={turns} now={now.value} jump={jump} />
       </ol>

@@ -12,19 +12,19 @@ export function whyOut(out: string | undefined): string {
     case "":
       return "";
     case "compacted":
-      return "a summary stands for it";
+      return "replaced by a summary";
     case "pruned":
-      return "shortened for the model";
+      return "shortened";
     case "over-budget":
-      return "no room for it";
+      return "no room in the window";
     case "turn-limit":
-      return "older than the turns that are sent";
+      return "beyond the turn limit";
     case "tombstoned":
-      return "hidden by somebody";
+      return "hidden";
     case "other-branch":
       return "on another branch";
     case "hidden":
-      return "never sent";
+      return "not for the model";
     case "erased":
       return "erased";
   }
@@ -39,7 +39,7 @@ export function outClass(out: string | undefined): string {
 export function Why({ out }: { out: string | undefined }) {
   if (!out) return null;
   return (
-    <span class="why" title={out === "pruned" ? "The model gets less of it" : "Not in the window"}>
+    <span class="why" title={out === "pruned" ? "Sent to the model in shortened form" : "Not sent to the model"}>
       {whyOut(out)}
     </span>
   );
@@ -103,7 +103,7 @@ export function Picture({ block }: { block: Block }) {
   if (!block.src) {
     return (
       <p class="log-quiet">
-        {block.preview || "An image"} · {block.mimeType} · {bytes(block.bytes ?? 0)}
+        {block.preview || "Image"} · {block.mimeType} · {bytes(block.bytes ?? 0)}
       </p>
     );
   }

@@ -90,7 +90,7 @@ export function Raw({ session, watch }: TabProps) {
       </ol>
       {cursor.value && (
         <button type="button" class="button" disabled={busy.value} onClick={() => void load(true)}>
-          {busy.value ? "Reading…" : "Older lines"}
+          {busy.value ? "Loading…" : "Older lines"}
         </button>
       )}
     </div>
@@ -135,10 +135,10 @@ function RawLine({ line, chosen }: { line: Entry; chosen: boolean }) {
       </span>
       <code>{open.value ? pretty(text) : text.slice(0, cut) + (text.length > cut ? "…" : "")}</code>
       <span class="raw-do">
-        <button type="button" class="icon-button" aria-expanded={open.value} aria-label={open.value ? "As one line" : "Indented"} title={bytes(new TextEncoder().encode(text).length)} onClick={() => (open.value = !open.value)}>
+        <button type="button" class="icon-button" aria-expanded={open.value} aria-label={open.value ? "Compact" : "Indented"} title={bytes(new TextEncoder().encode(text).length)} onClick={() => (open.value = !open.value)}>
           <Icon name="more" />
         </button>
-        <button type="button" class="icon-button" aria-label="Copy the line" onClick={() => void copy(text, "the line")}>
+        <button type="button" class="icon-button" aria-label="Copy line" onClick={() => void copy(text, "the line")}>
           <Icon name="copy" />
         </button>
       </span>

@@ -57,7 +57,7 @@ export class Talk {
     const done = await attempt(() => this.post<Appended>("label", { entry, name }));
     if (!done) return;
     void this.entries.refresh();
-    say(name ? `Labelled “${name}”` : "Label taken away", () => this.label(entry, before, name));
+    say(name ? `Labeled “${name}”` : "Label removed", () => this.label(entry, before, name));
   }
 
   async hide(entry: string): Promise<void> {
@@ -69,7 +69,7 @@ export class Talk {
   async show(entry: string): Promise<void> {
     if (!(await attempt(() => this.post<Appended>("show", { entry })))) return;
     void this.entries.refresh();
-    say("Shown to the model again");
+    say("Unhidden");
   }
 
   // rewind goes on from an entry. What the user had said after it is put into
@@ -81,7 +81,7 @@ export class Talk {
     this.home();
     const back = moved.from;
     say(
-      moved.left ? `Went back; ${moved.left} entries stay on a branch of their own` : "The head is here",
+      moved.left ? `Rewound to here; ${moved.left} entries left on a branch` : "Rewound to here",
       back ? () => this.forward(back, moved.text ?? "") : undefined,
     );
   }
@@ -105,12 +105,12 @@ export class Talk {
 
   async undo(id: string): Promise<void> {
     if (!(await attempt(() => del<Compaction>(sessionPath(this.id, "compactions", id))))) return;
-    say("The compaction is undone: what it stood for is in the window again", () => this.redo(id));
+    say("Compaction undone", () => this.redo(id));
   }
 
   async redo(id: string): Promise<void> {
     if (!(await attempt(() => post<Compaction>(sessionPath(this.id, "compactions", id, "redo"))))) return;
-    say("The compaction is in force again", () => this.undo(id));
+    say("Compaction redone", () => this.undo(id));
   }
 
   // retry answers what was not answered.
@@ -139,7 +139,7 @@ export class Talk {
       ["Fork here", `firn fork ${s} --at ${e}`],
       ["Rewind here", `firn rewind ${s} ${e}`],
       ["Hide", `firn rm ${s} --entry ${e}`],
-      ["Show again", `firn restore ${s} ${e}`],
+      ["Unhide", `firn restore ${s} ${e}`],
     ];
   }
 }

@@ -41,7 +41,7 @@ export function Tree({ session, watch }: TabProps) {
       </ol>
       {older && (
         <button type="button" class="button quiet" onClick={() => setQuery({ older: undefined })}>
-          Back to the newest
+          Back to newest
         </button>
       )}
       {tree.data.cursor && (
@@ -123,9 +123,9 @@ function RowMenu({ node, shape, session, watch }: { node: Node; shape: Shape; se
       items={[
         writes && { label: "Continue here", cli: `firn rewind ${s} ${e}`, disabled: current || nameless || watch.live.value, run: () => void continueAt(session, watch, node.id) },
         writes && { label: "Fork here", cli: `firn fork ${s} --at ${e}`, disabled: nameless, run: () => void fork(session.id, node.id) },
-        !!head && !current && { label: "Compare with the head", cli: `firn diff ${s} ${shell(refOf(shape, head))} ${e}`, run: () => setQuery({ compare: `${refOf(shape, head)},${ref}` }, { push: true }) },
+        !!head && !current && { label: "Compare with head", cli: `firn diff ${s} ${shell(refOf(shape, head))} ${e}`, run: () => setQuery({ compare: `${refOf(shape, head)},${ref}` }, { push: true }) },
         "-",
-        { label: "See the line", cli: `firn cat ${s} --view disk --from ${e} --json`, run: () => go(toSession(session.id, "raw", { at: String(node.n) })) },
+        { label: "Show raw line", cli: `firn cat ${s} --view disk --from ${e} --json`, run: () => go(toSession(session.id, "raw", { at: String(node.n) })) },
       ]}
     >
       <Icon name="more" />
@@ -139,7 +139,7 @@ export async function continueAt(session: Session, watch: Watch, to: string): Pr
   if (!moved) return;
   watch.soon();
   const from = moved.from;
-  say("The next message follows this entry", from ? () => rewind(session.id, from).then(watch.soon) : undefined);
+  say("The conversation continues from this entry", from ? () => rewind(session.id, from).then(watch.soon) : undefined);
 }
 
 // CompareChooser chooses two ends of branches.

@@ -8,8 +8,8 @@ import type { TabProps } from "./tab";
 import { useCourse } from "./course";
 
 const kinds: [name: string, of: (c: Counters) => number][] = [
-  ["read from cache", (c) => c.cacheRead],
-  ["written to cache", (c) => c.cacheWrite],
+  ["cache read", (c) => c.cacheRead],
+  ["cache write", (c) => c.cacheWrite],
   ["input", (c) => c.input],
   ["output", (c) => c.output],
 ];
@@ -18,7 +18,7 @@ export function SessionUsage({ session, watch }: TabProps) {
   const course = useCourse(session, watch);
   const all = session.state?.counters;
   const command = `firn show ${shell(session.id)}`;
-  if (!all || all.answers === 0) return <Empty title="Nothing was used yet." command={`firn chat -r ${shell(session.id)}`} />;
+  if (!all || all.answers === 0) return <Empty title="No usage yet" command={`firn chat -r ${shell(session.id)}`} />;
   const episodes = course.data?.episodes ?? [];
   return (
     <div class="tab-body">
@@ -29,14 +29,14 @@ export function SessionUsage({ session, watch }: TabProps) {
           <Figure key={name} name={name[0]!.toUpperCase() + name.slice(1)} value={tokens(of(all))} />
         ))}
       </dl>
-      <p class="faint">All branches together. The turns below are those of the current branch.</p>
+      <p class="faint">Totals of all branches. The turns below are on the current branch.</p>
       <CopyCLI command={command} />
       {course.error && <Problem error={course.error} retry={course.reload} />}
       {episodes.length > 0 && (
         <section class="tab-section">
-          <h2>Over {plural(course.data!.turns, "turn")} of the branch</h2>
+          <h2>{plural(course.data!.turns, "turn")} on this branch</h2>
           <Stack
-            label={`Tokens used in each of ${plural(course.data!.turns, "turn")}`}
+            label={`Tokens per turn, ${plural(course.data!.turns, "turn")}`}
             names={kinds.map(([name]) => name)}
             format={tokens}
             columns={episodes.map((e) => ({ key: e.first, label: `turn ${e.turn} · ${cost(e.usage.cost)}`, values: kinds.map(([, of]) => of(e.usage)) }))}
@@ -57,13 +57,13 @@ function Dearest({ session, episodes }: { session: string; episodes: Episode[] }
   if (most.length < 2) return null;
   return (
     <section class="tab-section">
-      <h2>Turns that used most</h2>
+      <h2>Most expensive turns</h2>
       <table class="table">
         <thead>
           <tr>
             <th>Turn</th>
             <th class="num">Calls</th>
-            <th class="num" title="Sent anew, read from the cache and written to it">In, with cache</th>
+            <th class="num" title="Input, cache read and cache write">Input, with cache</th>
             <th class="num">Output</th>
             <th class="num">Cost</th>
           </tr>

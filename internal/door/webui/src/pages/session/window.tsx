@@ -31,15 +31,15 @@ export function Window({ session, watch }: TabProps) {
     <div class="tab-body">
       <p class="window-sum">
         <span class="num">
-          <b>{percent(w.usage.tokens, w.usage.window)}</b> of {tokens(w.usage.window)} tokens{w.usage.assumed && ", an assumed size"}: {about}
+          <b>{percent(w.usage.tokens, w.usage.window)}</b> of {tokens(w.usage.window)} tokens{w.usage.assumed && ", assumed size"}: {about}
           {tokens(w.usage.tokens)}
         </span>
         {w.model && <span class="faint">{`${w.provider ? w.provider + "/" : ""}${w.model}`}</span>}
         <CopyCLI command={`firn window ${shell(session.id)} --diff`} small />
       </p>
       <OverTurns session={session} watch={watch} window={w} />
-      <Runs session={session} title="In the window" runs={w.in ?? []} none="Nothing yet: the next message begins it." />
-      <Runs session={session} title="Left out" runs={w.out ?? []} none="Nothing. All of the branch is sent." />
+      <Runs session={session} title="In the window" runs={w.in ?? []} none="Empty: no messages yet." />
+      <Runs session={session} title="Left out" runs={w.out ?? []} none="Nothing: the whole branch is sent." />
       <Missing session={session} window={w} />
       <InjectedList window={w} />
       <Request session={session} />
@@ -93,11 +93,11 @@ function OverTurns({ session, watch, window: w }: { session: Session; watch: Wat
   if (!episodes.length) return null;
   const first = new Map(episodes.map((e) => [String(e.turn), e.first]));
   return (
-    <section class="tab-section" aria-label="The window over the turns">
+    <section class="tab-section" aria-label="Window by turn">
       <h2>
-        Over {plural(course.data!.turns, "turn")}
-        {course.data!.step > 1 && <span class="faint"> · a column is {course.data!.step}</span>}
-        {course.data!.partial && <span class="faint"> · only the latest part of it</span>}
+        {plural(course.data!.turns, "turn")}
+        {course.data!.step > 1 && <span class="faint"> · {course.data!.step} per column</span>}
+        {course.data!.partial && <span class="faint"> · latest part only</span>}
       </h2>
       <Stack
         label={`Tokens in the window after each of ${plural(course.data!.turns, "turn")}, by kind`}
@@ -123,7 +123,7 @@ function Differ({ counted, guessed }: { counted: number; guessed: number }) {
   if (Math.abs(counted - guessed) <= counted * 0.02) return null;
   return (
     <p class="faint">
-      The columns are estimates of ours, which make it ~{tokens(guessed)} now. The {tokens(counted)} above go by what the provider counted in the last answer, and what was
+      The chart is estimated (~{tokens(guessed)} now). The {tokens(counted)} above are the provider's count of the last answer, plus what was
       added since.
     </p>
   );
@@ -139,8 +139,8 @@ function Runs({ session, title, runs, none }: { session: Session; title: string;
           <thead class="sr">
             <tr>
               <th>Entries</th>
-              <th>How many</th>
-              <th>Why</th>
+              <th>Count</th>
+              <th>Reason</th>
               <th>Command</th>
             </tr>
           </thead>
@@ -176,8 +176,8 @@ function Request({ session }: { session: Session }) {
   const save = (as: string) => void attempt(() => download(sessionPath(session.id, "window"), { as, file: true }, `${session.id}.${as}.json`));
   return (
     <section class="tab-section">
-      <h2>The request</h2>
-      <p class="muted">As the provider would get it now, byte for byte.</p>
+      <h2>Request</h2>
+      <p class="muted">The next request as the provider would receive it, byte for byte.</p>
       <div class="buttons">
         {["anthropic", "openai"].map((as) => (
           <button key={as} type="button" class="button" onClick={() => save(as)}>
@@ -195,8 +195,8 @@ function Repairs({ window: w }: { window: WireWindow }) {
   if (!repairs.length) return null;
   return (
     <section class="tab-section">
-      <h2>Made to fit{w.profile && <span class="faint"> · rules of {w.profile}</span>}</h2>
-      <p class="muted">Changes so that the provider takes it. The log is as it was.</p>
+      <h2>Repairs{w.profile && <span class="faint"> · rules of {w.profile}</span>}</h2>
+      <p class="muted">Changes to make the request valid for the provider. The log is unchanged.</p>
       <ul class="plain-list">
         {repairs.slice(0, 100).map((r, i) => (
           <li key={i}>
@@ -234,7 +234,7 @@ function Items({ session, window: w }: { session: Session; window: WireWindow })
         <thead>
           <tr>
             <th>Role</th>
-            <th>Begins</th>
+            <th>Preview</th>
             <th class="num">Tokens</th>
           </tr>
         </thead>
@@ -243,7 +243,7 @@ function Items({ session, window: w }: { session: Session; window: WireWindow })
             <tr key={i}>
               <td>
                 {roleName(item.role)}
-                {item.synthetic && <span class="chip">made up by a rule</span>}
+                {item.synthetic && <span class="chip">synthetic</span>}
                 {(item.injected ?? []).map((what) => (
                   <span key={what} class="chip">
                     {what}

@@ -60,11 +60,11 @@ async function change(
 }
 
 export function archive(list: SessionList, sessions: Session[], on: boolean): Promise<void> {
-  return change(list, sessions, { patch: { archived: on }, shown: () => null, done: on ? "Archived" : "Took out of the archive:" });
+  return change(list, sessions, { patch: { archived: on }, shown: () => null, done: on ? "Archived" : "Unarchived" });
 }
 
 export function hide(list: SessionList, sessions: Session[], on: boolean): Promise<void> {
-  return change(list, sessions, { patch: { hidden: on }, shown: () => null, done: on ? "Hid" : "Restored" });
+  return change(list, sessions, { patch: { hidden: on }, shown: () => null, done: on ? "Hidden:" : "Restored" });
 }
 
 interface DialogProps {
@@ -84,7 +84,7 @@ export function RenameDialog({ list, sessions, close }: DialogProps) {
   const [title, setTitle] = useState(s.title ?? "");
   return (
     <Dialog
-      title="Rename the session"
+      title="Rename session"
       close={close}
       submit={() => {
         close();

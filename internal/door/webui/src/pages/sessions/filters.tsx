@@ -105,9 +105,9 @@ export function Filters({ filter, tags, box }: Props) {
       </span>
       <Choice name="agent" label="Agent" chosen={filter.agent} choices={names((agents.data?.items ?? []).map((a) => a.id), filter.agent).map((a) => [a, a])} />
       <Choice name="source" label="Source" chosen={filter.source} choices={names((sources.data?.items ?? []).map((s) => s.name), filter.source).map((s) => [s, s])} />
-      <Choice name="tag" label="Tag" chosen={filter.tag} choices={names(tags, filter.tag).map((t) => [t, t])} none="No session has a tag" />
+      <Choice name="tag" label="Tag" chosen={filter.tag} choices={names(tags, filter.tag).map((t) => [t, t])} none="No tags yet" />
       <Choice name="updated" label="Updated" chosen={filter.updated} choices={Object.entries(spans).map(([k, s]) => [k, s.name])} />
-      <Choice name="show" label="Show" chosen={filter.show} choices={Object.entries(shows)} any="all but archived and hidden" />
+      <Choice name="show" label="Show" chosen={filter.show} choices={Object.entries(shows)} any="active" />
       {narrow(filter) && (
         <button type="button" class="button quiet" onClick={clearFilter}>
           Clear

@@ -175,7 +175,7 @@ function useListKeys({ keys, view, box, select, list, filter }: KeyParts): void 
     { key: "k", does: "Previous", run: () => step(-1) },
     { key: "Enter", does: "Open", run: () => here() && go(toSession(active.peek())) },
     { key: "x", does: "Select", run: () => here() && select(active.peek(), false) },
-    { key: "X", does: "Select up to here", run: () => here() && select(active.peek(), true) },
+    { key: "X", does: "Select range", run: () => here() && select(active.peek(), true) },
     { key: "e", does: "Archive", run: () => put(archive, "archived") },
     { key: "d", does: "Hide", run: () => put(hide, "hidden") },
     { key: "n", does: "New session", run: () => void (mayWrite() && newSession()) },
@@ -187,7 +187,7 @@ function useListKeys({ keys, view, box, select, list, filter }: KeyParts): void 
         requestAnimationFrame(() => box.current?.select());
       },
     },
-    { key: "Escape", does: "Select nothing", run: () => (chosen.value = new Set()) },
+    { key: "Escape", does: "Clear selection", run: () => (chosen.value = new Set()) },
   ]);
 }
 
@@ -204,7 +204,7 @@ function rowMenu(list: SessionList, f: Filter, s: Session, ask: (a: Ask) => void
     write && { label: "Rename…", run: () => ask({ what: "rename", sessions: [s] }) },
     write && { label: "Tag…", run: () => ask({ what: "tag", sessions: [s] }) },
     { label: "Export…", run: () => ask({ what: "export", sessions: [s] }) },
-    write && { label: archived ? "Take out of the archive" : "Archive", hint: "e", cli: commands.archive([s], !archived), run: () => void archive(list, [s], !archived) },
+    write && { label: archived ? "Unarchive" : "Archive", hint: "e", cli: commands.archive([s], !archived), run: () => void archive(list, [s], !archived) },
     write && { label: hidden ? "Restore" : "Hide", hint: "d", cli: commands.hide([s], !hidden), run: () => void hide(list, [s], !hidden) },
     "-",
     { label: "Copy link", run: () => void copy(location.origin + toSession(s.id), "the link") },
@@ -246,16 +246,16 @@ function Picked({ list, filter, sessions, keys, run, ask }: PickedProps) {
   const archived = filter.show === "archived";
   const hidden = filter.show === "hidden";
   return (
-    <div class="filters picked" role="toolbar" aria-label="What to do with those selected">
+    <div class="filters picked" role="toolbar" aria-label="Selection">
       <strong class="num">{plural(sessions.length, "session")} selected</strong>
       <button type="button" class="button quiet" onClick={() => (chosen.value = new Set(keys.filter((k) => !k.startsWith("?"))))}>
-        All loaded
+        Select all loaded
       </button>
       <span class="picked-gap" />
       {mayWrite() && (
         <>
           <button type="button" class="button" onClick={() => run((s) => void archive(list, s, !archived))}>
-            {archived ? "Take out of the archive" : "Archive"}
+            {archived ? "Unarchive" : "Archive"}
           </button>
           <button type="button" class="button" onClick={() => ask("tag")}>
             Tag…
@@ -286,7 +286,7 @@ function Picked({ list, filter, sessions, keys, run, ask }: PickedProps) {
         >
           <Icon name="terminal" />
         </Menu>
-        <button type="button" class="icon-button" aria-label="Select nothing" title="Select nothing (Esc)" onClick={() => (chosen.value = new Set())}>
+        <button type="button" class="icon-button" aria-label="Clear selection" title="Clear selection (Esc)" onClick={() => (chosen.value = new Set())}>
           <Icon name="close" />
         </button>
       </span>
@@ -310,7 +310,7 @@ function Heads() {
   );
 }
 
-const empties: Record<string, string> = { archived: "No session is archived.", hidden: "No session is hidden.", live: "No turn runs at the moment." };
+const empties: Record<string, string> = { archived: "No archived sessions", hidden: "No hidden sessions", live: "No running turns" };
 
 // only is what is shown, if nothing else narrows the list.
 function only(f: Filter): string {
@@ -320,9 +320,9 @@ function only(f: Filter): string {
 function None({ filter }: { filter: Filter }) {
   if (narrow(filter)) {
     return (
-      <Empty title={empties[only(filter)] ?? "No session fits."}>
+      <Empty title={empties[only(filter)] ?? "No matching sessions"}>
         <p>
-          What was said within sessions is found by <a href={"/search" + (filter.text ? "?q=" + encodeURIComponent(filter.text) : "")}>search</a>.
+          To find messages, use <a href={"/search" + (filter.text ? "?q=" + encodeURIComponent(filter.text) : "")}>search</a>.
         </p>
         <button type="button" class="button" onClick={clearFilter}>
           Show all sessions
@@ -331,8 +331,8 @@ function None({ filter }: { filter: Filter }) {
     );
   }
   return (
-    <Empty title="No sessions yet." command="firn chat">
-      <p>Talk to an agent, or let firn mirror what other tools have kept: firn adopt.</p>
+    <Empty title="No sessions yet" command="firn chat">
+      <p>Start a chat, or mirror other tools' sessions with firn adopt.</p>
       {mayWrite() && (
         <button type="button" class="button primary" onClick={() => void newSession()}>
           New session

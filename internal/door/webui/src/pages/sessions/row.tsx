@@ -33,7 +33,7 @@ export const SessionRow = memo(function SessionRow({ session: s, depth, selected
             select(s.id, e.shiftKey);
           }}
         />
-        <span class={"dot" + (live ? " on" : "")} role={live ? "img" : undefined} aria-label={live ? "a turn is running" : undefined} />
+        <span class={"dot" + (live ? " on" : "")} role={live ? "img" : undefined} aria-label={live ? "turn running" : undefined} />
       </span>
       <span class="srow-main">
         {depth > 0 && <span class="srow-fork" role="img" aria-label="fork" title="fork" />}
@@ -57,7 +57,7 @@ export const SessionRow = memo(function SessionRow({ session: s, depth, selected
       <span class="srow-agent" title={s.source || s.agent}>{s.source || s.agent}</span>
       <State session={s} />
       <Time at={s.updated} class="srow-time num" />
-      <Menu label={`More about ${name}`} class="icon-button srow-more" align="end" items={() => menu(s)}>
+      <Menu label={`Actions for ${name}`} class="icon-button srow-more" align="end" items={() => menu(s)}>
         <Icon name="more" />
       </Menu>
     </div>
@@ -91,7 +91,7 @@ function State({ session }: { session: Session }) {
           </span>
         )}
         {st.interrupted && (
-          <span title="the last turn was interrupted" aria-label="interrupted" role="img" class="srow-broken">
+          <span title="last turn interrupted" aria-label="interrupted" role="img" class="srow-broken">
             ↯
           </span>
         )}
@@ -102,7 +102,7 @@ function State({ session }: { session: Session }) {
       <span class="srow-window">
         <WindowBar usage={st.window} />
       </span>
-      <span class="srow-tokens num" title={`${count(used)} tokens in all, ${cost(st.counters.cost)}`}>
+      <span class="srow-tokens num" title={`${count(used)} tokens in total, ${cost(st.counters.cost)}`}>
         {tokens(used)}
       </span>
     </>
