@@ -125,9 +125,9 @@ func NewEntryIDAfter(last EntryID) EntryID {
 	return NewEntryID()
 }
 
-// Made returns the time at which the entry ID was made, with millisecond precision. It
+// Time returns the time at which the entry ID was made, with millisecond precision. It
 // returns false if the ID does not have the format of [NewEntryID].
-func (id EntryID) Made() (time.Time, bool) {
+func (id EntryID) Time() (time.Time, bool) {
 	n, ok := parseEntryID(id)
 	return time.UnixMilli(int64(n >> 20)).UTC(), ok
 }

@@ -240,14 +240,14 @@ func TestEntryIDsSortAsNumbersDo(t *testing.T) {
 
 func TestEntryIDMade(t *testing.T) {
 	before := time.Now().Truncate(time.Millisecond)
-	made, ok := NewEntryID().Made()
+	made, ok := NewEntryID().Time()
 	// Ids of one process rise, so one may be ahead of the clock, by as much as
 	// one that was read before.
 	if !ok || made.Before(before) || made.After(time.Now().Add(25*time.Hour)) {
 		t.Errorf("made at %v, %t", made, ok)
 	}
 	for _, id := range []EntryID{"", "user-1", "a0e20a66", "zzzzzzzzzzzzz"} {
-		if _, ok := id.Made(); ok {
+		if _, ok := id.Time(); ok {
 			t.Errorf("%q is taken for one of ours", id)
 		}
 	}

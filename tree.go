@@ -17,8 +17,8 @@ type Tree struct {
 type Node struct {
 	Glance
 	At Pos
-	// Up is the number of the parent node, -1 for a root.
-	Up int
+	// ParentIndex is the number of the parent node, -1 for a root.
+	ParentIndex int
 }
 
 // Add adds the next entry of the file to the tree and returns its number. It returns -1 if
@@ -31,7 +31,7 @@ func (t *Tree) Add(at Pos, g Glance) int {
 		t.last = make(map[EntryID]int)
 	}
 	n := len(t.nodes)
-	t.nodes = append(t.nodes, Node{Glance: g, At: at, Up: t.findParent(at, g)})
+	t.nodes = append(t.nodes, Node{Glance: g, At: at, ParentIndex: t.findParent(at, g)})
 	if _, twice := t.last[g.ID]; twice {
 		t.fault(GapDuplicate, at, g.ID, "an earlier entry has the same id; later ones follow this one")
 	}
@@ -81,11 +81,11 @@ func (t *Tree) Head() int { return len(t.nodes) - 1 }
 // Path returns the numbers of the entries from the root to n.
 func (t *Tree) Path(n int) []int {
 	length := 0
-	for i := n; i >= 0; i = t.nodes[i].Up {
+	for i := n; i >= 0; i = t.nodes[i].ParentIndex {
 		length++
 	}
 	path := make([]int, length)
-	for i := n; i >= 0; i = t.nodes[i].Up {
+	for i := n; i >= 0; i = t.nodes[i].ParentIndex {
 		length--
 		path[length] = i
 	}
@@ -97,7 +97,7 @@ func (t *Tree) Path(n int) []int {
 func (t *Tree) Children() map[int][]int {
 	children := make(map[int][]int)
 	for i, node := range t.nodes {
-		children[node.Up] = append(children[node.Up], i)
+		children[node.ParentIndex] = append(children[node.ParentIndex], i)
 	}
 	return children
 }

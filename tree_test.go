@@ -267,11 +267,11 @@ func checkShape(t *rapid.T, tree *Tree, glances []Glance) {
 		if twice {
 			want = append(want, fmt.Sprintf("%s@%s", GapDuplicate, g.ID))
 		}
-		if got := tree.Node(i).Up; got != up {
+		if got := tree.Node(i).ParentIndex; got != up {
 			t.Fatalf("entry %d hangs under %d, want %d", i, got, up)
 		}
 		path := tree.Path(i)
-		if !slices.IsSorted(path) || path[len(path)-1] != i || tree.Node(path[0]).Up != -1 {
+		if !slices.IsSorted(path) || path[len(path)-1] != i || tree.Node(path[0]).ParentIndex != -1 {
 			t.Fatalf("the path to %d is %v", i, path)
 		}
 	}
@@ -282,7 +282,7 @@ func checkShape(t *rapid.T, tree *Tree, glances []Glance) {
 	for up, children := range tree.Children() {
 		for _, child := range children {
 			seen++
-			if tree.Node(child).Up != up {
+			if tree.Node(child).ParentIndex != up {
 				t.Fatalf("%d is listed under %d", child, up)
 			}
 		}

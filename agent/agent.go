@@ -13,7 +13,7 @@
 // turn can continue, and no acknowledged entry is lost.
 //
 // Sessions come from a store: store.LoadOrCreate finds the session of a key. To continue a
-// turn that a crash interrupted (see [Unfinished], and [CutOff] for the partial answer),
+// turn that a crash interrupted (see [Unfinished], and [PartialAnswer] for the partial answer),
 // run an [Input] without parts. [Agent.Move] continues from an earlier entry on a new
 // branch. [Agent.Compact] makes room, and compact.Undo reverts that. Use provider.KindOf to
 // classify model errors, and errors.Is with the errors of package firn for store errors.
@@ -177,9 +177,9 @@ type Run struct {
 	Session firn.ID
 	// Path is the live part of the session, including the user's message.
 	Path window.Path
-	// Said is the text of the user's message. When a turn continues an unanswered message,
+	// Prompt is the text of the user's message. When a turn continues an unanswered message,
 	// it is that message.
-	Said string
+	Prompt string
 	// Bounds limits the access of the turn beyond its own session.
 	Bounds route.Bounds
 	// Preview means that no turn runs and only the request is built. The hook must not

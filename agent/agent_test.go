@@ -66,7 +66,7 @@ func (b *workbench) run(ctx context.Context, in agent.Input) (events []agent.Eve
 // runText runs a turn that must succeed.
 func (b *workbench) runText(text string) agent.Outcome {
 	b.t.Helper()
-	events, err := b.run(b.t.Context(), agent.Say(text))
+	events, err := b.run(b.t.Context(), agent.TextInput(text))
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -194,7 +194,7 @@ func TestOrder(t *testing.T) {
 		s.Before = func(context.Context) error { look("asked"); return nil }
 		return s
 	}
-	b = play(t, asked(scripted.Call("1", "look", `{}`)), asked(scripted.Say("done")))
+	b = play(t, asked(scripted.Call("1", "look", `{}`)), asked(scripted.Reply("done")))
 	b.Tools = []tool.Tool{tool.New("look", "looks", func(context.Context, struct{}) (tool.Result, error) {
 		look("ran")
 		return tool.TextResult("seen"), nil
@@ -209,7 +209,7 @@ func TestParallelCalls(t *testing.T) {
 	second := make(chan struct{})
 	b := play(t,
 		scripted.Join(scripted.Call("1", "slow", `{}`), scripted.Call("2", "quick", `{}`), scripted.Call("3", "none", `{}`)),
-		scripted.Say("done"))
+		scripted.Reply("done"))
 	b.Tools = []tool.Tool{
 		tool.New("slow", "", func(context.Context, struct{}) (tool.Result, error) { <-second; return tool.TextResult("a"), nil }),
 		tool.New("quick", "", func(context.Context, struct{}) (tool.Result, error) { close(second); return tool.TextResult("b"), nil }),
@@ -227,7 +227,7 @@ func TestParallelCalls(t *testing.T) {
 // log has it all.
 func TestLargeResult(t *testing.T) {
 	large := strings.Repeat("0123456789\n", 100_000)
-	b := play(t, scripted.Call("1", "large", `{}`), scripted.Say("long"))
+	b := play(t, scripted.Call("1", "large", `{}`), scripted.Reply("long"))
 	b.Tools = []tool.Tool{tool.New("large", "", func(context.Context, struct{}) (tool.Result, error) { return tool.TextResult(large), nil })}
 	b.runText("go")
 	result := b.entries()[3].Body.(*firn.Message).Parts[0].(firn.ToolResult)
@@ -241,7 +241,7 @@ func TestLargeResult(t *testing.T) {
 }
 
 func TestBrokenTool(t *testing.T) {
-	b := play(t, scripted.Call("1", "break", `{}`), scripted.Say("oh"))
+	b := play(t, scripted.Call("1", "break", `{}`), scripted.Reply("oh"))
 	b.Tools = []tool.Tool{tool.New("break", "", func(context.Context, struct{}) (tool.Result, error) { panic("no") })}
 	b.runText("go")
 	want(t, b.log(), "user: go", "assistant: break{}", "toolResult: !the tool broke down: no", "assistant: oh")
@@ -253,7 +253,7 @@ func TestFailures(t *testing.T) {
 	temporary := &provider.Error{Kind: provider.Temporary, Provider: "scripted", Status: 529}
 	auth := &provider.Error{Kind: provider.Auth, Provider: "scripted", Status: 401}
 	bad := &provider.Error{Kind: provider.BadRequest, Provider: "scripted", Status: 400}
-	hello := scripted.Say("Hello, who are you and what do you want?")
+	hello := scripted.Reply("Hello, who are you and what do you want?")
 	for name, c := range map[string]struct {
 		steps []scripted.Step
 		kind  provider.Kind // of the error; empty if there is none
@@ -271,9 +271,9 @@ func TestFailures(t *testing.T) {
 		"thinks and says nothing": {[]scripted.Step{scripted.Think("hm", ""), hello}, "", []string{"assistant: (hm) ", "assistant: " + hello.Parts[0].(firn.Text).Text}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := play(t, append(c.steps, scripted.Say("still here"))...)
+			b := play(t, append(c.steps, scripted.Reply("still here"))...)
 			b.Tools = []tool.Tool{echo("echo")}
-			_, err := b.run(t.Context(), agent.Say("go"))
+			_, err := b.run(t.Context(), agent.TextInput("go"))
 			if provider.KindOf(err) != c.kind || (err == nil) != (c.kind == "") {
 				t.Fatalf("the error is %v", err)
 			}
@@ -285,8 +285,8 @@ func TestFailures(t *testing.T) {
 }
 
 func TestEmptyForEver(t *testing.T) {
-	b := play(t, scripted.Step{}, scripted.Step{}, scripted.Say("still here"))
-	if _, err := b.run(t.Context(), agent.Say("go")); err == nil || !strings.Contains(err.Error(), "empty answer") {
+	b := play(t, scripted.Step{}, scripted.Step{}, scripted.Reply("still here"))
+	if _, err := b.run(t.Context(), agent.TextInput("go")); err == nil || !strings.Contains(err.Error(), "empty answer") {
 		t.Fatalf("the error is %v", err)
 	}
 	b.runText("and now?")
@@ -298,8 +298,8 @@ func TestEmptyForEver(t *testing.T) {
 func TestStopped(t *testing.T) {
 	script := func() []scripted.Step {
 		return []scripted.Step{
-			scripted.Join(scripted.Say("Let me look at it."), scripted.Call("1", "echo", arg("a")), scripted.Call("2", "wait", `{}`)),
-			scripted.Say("All is well."),
+			scripted.Join(scripted.Reply("Let me look at it."), scripted.Call("1", "echo", arg("a")), scripted.Call("2", "wait", `{}`)),
+			scripted.Reply("All is well."),
 		}
 	}
 	build := func(t *testing.T, more ...scripted.Step) *workbench {
@@ -312,7 +312,7 @@ func TestStopped(t *testing.T) {
 		})}
 		return b
 	}
-	whole, err := build(t).run(t.Context(), agent.Say("go"))
+	whole, err := build(t).run(t.Context(), agent.TextInput("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,12 +320,12 @@ func TestStopped(t *testing.T) {
 	for n := range whole[:len(whole)-1] {
 		for _, leave := range []bool{false, true} {
 			t.Run(fmt.Sprintf("at %d %T leaving %t", n, whole[n], leave), func(t *testing.T) {
-				b := build(t, scripted.Forever(scripted.Say("still here")))
+				b := build(t, scripted.Forever(scripted.Reply("still here")))
 				ctx, cancel := context.WithCancelCause(t.Context())
 				defer cancel(nil)
 				i := 0
 				var failure error
-				for _, err := range b.Run(ctx, b.id, agent.Say("go")) {
+				for _, err := range b.Run(ctx, b.id, agent.TextInput("go")) {
 					if failure = err; i == n {
 						if leave {
 							break
@@ -391,7 +391,7 @@ func TestLoopGuard(t *testing.T) {
 	}) (tool.Result, error) {
 		return tool.Result{}, fmt.Errorf("no %d", a.N)
 	})}
-	_, err := b.run(t.Context(), agent.Say("go"))
+	_, err := b.run(t.Context(), agent.TextInput("go"))
 	var loop *agent.Loop
 	if !errors.As(err, &loop) || loop.Tool != "broken" || loop.Times != 10 || !loop.Failing {
 		t.Fatalf("the error is %v", err)
@@ -405,7 +405,7 @@ func TestLoopGuard(t *testing.T) {
 func TestSameCallAgainAndAgain(t *testing.T) {
 	b := play(t, scripted.Forever(scripted.Call("1", "echo", arg("x"))))
 	b.Tools = []tool.Tool{echo("echo")}
-	_, err := b.run(t.Context(), agent.Say("go"))
+	_, err := b.run(t.Context(), agent.TextInput("go"))
 	var loop *agent.Loop
 	if !errors.As(err, &loop) || loop.Failing || loop.Times != 10 {
 		t.Fatalf("the error is %v", err)
@@ -420,7 +420,7 @@ func TestRoundsAreBounded(t *testing.T) {
 		n++
 		return tool.TextResult(fmt.Sprint(n)), nil
 	})}
-	if _, err := b.run(t.Context(), agent.Say("go")); !errors.Is(err, firn.ErrTooLarge) || n != 7 {
+	if _, err := b.run(t.Context(), agent.TextInput("go")); !errors.Is(err, firn.ErrTooLarge) || n != 7 {
 		t.Fatalf("after %d calls the error is %v", n, err)
 	}
 }
@@ -429,12 +429,12 @@ func TestRoundsAreBounded(t *testing.T) {
 // turn, in order.
 func TestSomebodyElseSpeaks(t *testing.T) {
 	var b *workbench
-	first := scripted.Say("Fine.")
+	first := scripted.Reply("Fine.")
 	first.Before = func(ctx context.Context) error {
 		_, err := b.Store.Append(ctx, b.id, store.Any, firn.UserText("and more"))
 		return err
 	}
-	b = play(t, first, scripted.Say("Even better."))
+	b = play(t, first, scripted.Reply("Even better."))
 	b.runText("go")
 	want(t, b.log(), "user: go", "user: and more", "assistant: Fine.", "assistant: Even better.")
 }
@@ -442,12 +442,12 @@ func TestSomebodyElseSpeaks(t *testing.T) {
 // TestAnsweredMeanwhile checks that a turn does not ask about a message that another turn
 // has answered meanwhile.
 func TestAnsweredMeanwhile(t *testing.T) {
-	b := play(t, scripted.Say("Never asked."))
+	b := play(t, scripted.Reply("Never asked."))
 	b.Hooks.BeforeRun = func(ctx context.Context, _ agent.Run) ([]window.Injection, error) {
 		_, err := b.Store.Append(ctx, b.id, store.Any, firn.AssistantText("I was faster."))
 		return nil, err
 	}
-	if _, err := b.run(t.Context(), agent.Say("go")); !errors.Is(err, firn.ErrConflict) {
+	if _, err := b.run(t.Context(), agent.TextInput("go")); !errors.Is(err, firn.ErrConflict) {
 		t.Fatalf("the error is %v", err)
 	}
 	if n := len(b.model.Requests()); n != 0 {
@@ -459,16 +459,16 @@ func TestAnsweredMeanwhile(t *testing.T) {
 // the head is not moved.
 func TestMovedAway(t *testing.T) {
 	var b *workbench
-	second := scripted.Say("Too late.")
+	second := scripted.Reply("Too late.")
 	second.Before = func(ctx context.Context) error {
 		to := firn.NewEntry(&firn.Head{})
 		to.Parent = b.entries()[2].ID // the first answer
 		_, err := b.Store.Append(ctx, b.id, store.Any, to)
 		return err
 	}
-	b = play(t, scripted.Say("One."), second, scripted.Say("Three."))
+	b = play(t, scripted.Reply("One."), second, scripted.Reply("Three."))
 	b.runText("one")
-	if _, err := b.run(t.Context(), agent.Say("two")); !errors.Is(err, agent.ErrMoved) {
+	if _, err := b.run(t.Context(), agent.TextInput("two")); !errors.Is(err, agent.ErrMoved) {
 		t.Fatalf("the error is %v", err)
 	}
 	b.runText("three")
@@ -491,8 +491,8 @@ func TestMovedAway(t *testing.T) {
 // TestRepeatedInput gives the same message twice: it is stored once.
 func TestRepeatedInput(t *testing.T) {
 	auth := &provider.Error{Kind: provider.Auth}
-	b := play(t, scripted.Fail(auth), scripted.Say("Hello."))
-	in := agent.Say("go")
+	b := play(t, scripted.Fail(auth), scripted.Reply("Hello."))
+	in := agent.TextInput("go")
 	in.ID = firn.NewEntryID()
 	if _, err := b.run(t.Context(), in); provider.KindOf(err) != provider.Auth {
 		t.Fatal(err)
@@ -509,8 +509,8 @@ func TestRepeatedInput(t *testing.T) {
 // TestGoingOn runs a turn without input: it answers an unanswered message, and fails if
 // there is none.
 func TestGoingOn(t *testing.T) {
-	b := play(t, scripted.Fail(&provider.Error{Kind: provider.Auth}), scripted.Say("Hello."))
-	_, _ = b.run(t.Context(), agent.Say("go"))
+	b := play(t, scripted.Fail(&provider.Error{Kind: provider.Auth}), scripted.Reply("Hello."))
+	_, _ = b.run(t.Context(), agent.TextInput("go"))
 	if _, err := b.run(t.Context(), agent.Input{}); err != nil {
 		t.Fatal(err)
 	}
@@ -523,10 +523,10 @@ func TestGoingOn(t *testing.T) {
 // TestSuppliedHistory runs on messages that the caller supplies: the session
 // is neither sent nor doubled.
 func TestSuppliedHistory(t *testing.T) {
-	b := play(t, scripted.Say("one"), scripted.Call("1", "echo", arg("x")), scripted.Say("two"))
+	b := play(t, scripted.Reply("one"), scripted.Call("1", "echo", arg("x")), scripted.Reply("two"))
 	b.Tools = []tool.Tool{echo("echo")}
 	b.runText("in the session")
-	in := agent.Say("now")
+	in := agent.TextInput("now")
 	in.History = []firn.Message{
 		{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "elsewhere"}}},
 		{Role: firn.RoleAssistant, Parts: []firn.Part{firn.Text{Text: "yes"}}, StopReason: firn.StopEnd},

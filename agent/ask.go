@@ -47,7 +47,7 @@ func (t *turn) storeAnswer(entry firn.Entry) (firn.Entry, error) {
 		}
 		kept := []firn.Entry{entry}
 		if t.log.newInput {
-			kept[0] = window.WithKnew(entry, t.path.Head)
+			kept[0] = window.WithLastSeen(entry, t.path.Head)
 		}
 		err := t.log.tryAppend(ctx, t.log.st.Append, kept)
 		if isConflict(err) {

@@ -30,11 +30,11 @@ func BenchmarkTurn(b *testing.B) {
 		b.Fatal(err)
 	}
 	info := scripted.Info()
-	a := &agent.Agent{Store: st, Model: scripted.New(info, scripted.Forever(scripted.Say("Fine."))), NoTitles: true, Turns: 100}
+	a := &agent.Agent{Store: st, Model: scripted.New(info, scripted.Forever(scripted.Reply("Fine."))), NoTitles: true, Turns: 100}
 	defer a.Close()
 	b.ReportAllocs()
 	for b.Loop() {
-		for _, err := range a.Run(context.Background(), id, agent.Say("How are you?")) {
+		for _, err := range a.Run(context.Background(), id, agent.TextInput("How are you?")) {
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -38,7 +38,7 @@ func keyed(t *testing.T, st store.Store, key string) firn.ID {
 
 // within returns an input with bounds.
 func within(bounds route.Bounds) agent.Input {
-	in := agent.Say("go")
+	in := agent.TextInput("go")
 	in.Bounds = bounds
 	return in
 }
@@ -57,14 +57,14 @@ func TestSessionToolsWithinBounds(t *testing.T) {
 				steps = append(steps, scripted.Call(fmt.Sprint("h", i), "sessions_history", fmt.Sprintf(`{"session":%q}`, ref)),
 					scripted.Call(fmt.Sprint("s", i), "sessions_send", fmt.Sprintf(`{"session":%q,"message":"hello"}`, ref)))
 			}
-			return append(steps, scripted.Call("l", "sessions_list", `{}`), scripted.Say(name))
+			return append(steps, scripted.Call("l", "sessions_list", `{}`), scripted.Reply(name))
 		}
 		for name, bounds := range map[string]route.Bounds{
 			"nothing": {}, "its key": route.BoundTo(nil, []string{"agent:main:own"}), "another agent": route.BoundTo([]string{"work"}, nil), "owner": route.Everything(),
 		} {
 			b := play(t, calls(name)...)
 			if name == "owner" { // the sessions it asks answer
-				b = play(t, scripted.Call("h", "sessions_history", fmt.Sprintf(`{"session":%q}`, private)), scripted.Call("l", "sessions_list", `{}`), scripted.Say(name))
+				b = play(t, scripted.Call("h", "sessions_history", fmt.Sprintf(`{"session":%q}`, private)), scripted.Call("l", "sessions_list", `{}`), scripted.Reply(name))
 			}
 			b.Store, b.Tools = st, b.SessionTools()
 			if name == "its key" {
@@ -114,7 +114,7 @@ func TestChildHasItsParentsBounds(t *testing.T) {
 			case "look":
 				return scripted.Call("1", "look", `{}`)
 			}
-			return scripted.Say("done")
+			return scripted.Reply("done")
 		}))
 		look := tool.Func("look", "", nil, func(ctx context.Context, _ json.RawMessage) (tool.Result, error) {
 			seen = append(seen, agent.BoundsOf(ctx))
@@ -141,7 +141,7 @@ func TestBoundsNarrow(t *testing.T) {
 	of := map[string]route.Bounds{`"a"`: route.BoundTo(nil, []string{"agent:main:a"}), `"ab"`: route.BoundTo(nil, []string{"agent:main:a:b"})}
 	var b *workbench
 	var seen []route.Bounds
-	b = play(t, scripted.Call("1", "look", `{}`), scripted.Call("2", "look", `{}`), scripted.Call("3", "look", `{}`), scripted.Say("done"), scripted.Call("4", "look", `{}`), scripted.Say("done"))
+	b = play(t, scripted.Call("1", "look", `{}`), scripted.Call("2", "look", `{}`), scripted.Call("3", "look", `{}`), scripted.Reply("done"), scripted.Call("4", "look", `{}`), scripted.Reply("done"))
 	b.Tools = []tool.Tool{tool.Func("look", "", nil, func(ctx context.Context, _ json.RawMessage) (tool.Result, error) {
 		seen = append(seen, agent.BoundsOf(ctx))
 		if len(seen) == 1 {
@@ -159,7 +159,7 @@ func TestBoundsNarrow(t *testing.T) {
 		injected = append(injected, fmt.Sprint(run.Bounds))
 		return agent.Recalled("for " + fmt.Sprint(run.Bounds)), nil
 	}
-	in := agent.Say("two")
+	in := agent.TextInput("two")
 	in.Narrow = func(_ context.Context, e firn.Entry) route.Bounds {
 		if bounds, ok := of[string(e.Extra.Get("by"))]; ok {
 			return bounds

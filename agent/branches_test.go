@@ -17,8 +17,8 @@ func leaves(tree *firn.Tree) int {
 	for i := tree.Len() - 1; i >= 0; i-- {
 		node := tree.Node(i)
 		head := node.Kind == firn.KindHead
-		if node.Up >= 0 && (!head || followed[i]) {
-			followed[node.Up] = true
+		if node.ParentIndex >= 0 && (!head || followed[i]) {
+			followed[node.ParentIndex] = true
 		}
 		if !followed[i] && !head {
 			n++

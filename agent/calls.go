@@ -20,10 +20,10 @@ type CallState string
 
 // The outcomes of a tool call. A call without a result was interrupted.
 const (
-	CallDone      CallState = "done"
-	CallFailed    CallState = "failed"
-	CallDenied    CallState = "denied"
-	CallCancelled CallState = "cancelled"
+	CallDone     CallState = "done"
+	CallFailed   CallState = "failed"
+	CallDenied   CallState = "denied"
+	CallCanceled CallState = "cancelled"
 )
 
 // stopTimeout is how long a tool may take to react to cancellation. After that its call is
@@ -231,7 +231,7 @@ func (r *runningCalls) wait(pass func(callReport)) outcome {
 	}
 	for at := range r.open {
 		delete(r.open, at)
-		return outcome{at: at, state: CallCancelled, result: tool.TextResult(cancelledText)}
+		return outcome{at: at, state: CallCanceled, result: tool.TextResult(cancelledText)}
 	}
 	return outcome{} // unreachable: wait is called only while a call is open
 }
@@ -259,7 +259,7 @@ func (t *turn) runOne(ctx context.Context, run Run, at int, call firn.ToolCall) 
 		}
 	}()
 	if ctx.Err() != nil {
-		o.state, o.result = CallCancelled, tool.TextResult(cancelledText)
+		o.state, o.result = CallCanceled, tool.TextResult(cancelledText)
 		return o
 	}
 	verdict, err := t.checkCall(ctx, run, call)
@@ -275,7 +275,7 @@ func (t *turn) runOne(ctx context.Context, run Run, at int, call firn.ToolCall) 
 		call.Arguments, o.arguments = verdict.Arguments, verdict.Arguments
 	}
 	o.state, o.result = t.toolStep(ctx, run, call)
-	if t.a.Hooks.AfterTool != nil && o.state != CallCancelled {
+	if t.a.Hooks.AfterTool != nil && o.state != CallCanceled {
 		o.result, o.err = callHook(func() (tool.Result, error) { return t.a.Hooks.AfterTool(ctx, run, call, o.result) })
 		if o.err != nil {
 			o.state, o.result = CallFailed, errorResult(o.err)
@@ -328,7 +328,7 @@ func (t *turn) runTool(ctx context.Context, call firn.ToolCall) (CallState, tool
 	switch {
 	case ctx.Err() != nil && err != nil:
 		result.Parts = append(slices.Clip(result.Parts), firn.Text{Text: cancelledText})
-		return CallCancelled, result // with its partial output
+		return CallCanceled, result // with its partial output
 	case err != nil:
 		result.Parts = append(slices.Clip(result.Parts), firn.Text{Text: err.Error()})
 		result.IsError = true

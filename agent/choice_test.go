@@ -35,13 +35,13 @@ func other(b *workbench, steps ...scripted.Step) *scripted.Model {
 // TestModelGone checks that the agent's model answers if the session's chosen one is no
 // longer available, and that the user is notified.
 func TestModelGone(t *testing.T) {
-	b := play(t, scripted.Say("I do."))
+	b := play(t, scripted.Reply("I do."))
 	other(b)
 	gone := firn.NewEntry(&firn.ModelChange{Provider: "acme", Model: "gone"})
 	if _, err := b.Store.Append(t.Context(), b.id, store.Any, gone); err != nil {
 		t.Fatal(err)
 	}
-	events, err := b.run(t.Context(), agent.Say("Who answers?"))
+	events, err := b.run(t.Context(), agent.TextInput("Who answers?"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func TestModelGone(t *testing.T) {
 	}
 	want(t, b.log(), "user: Who answers?", "assistant: I do.")
 	b.Model = nil
-	if _, err := b.run(t.Context(), agent.Say("And now?")); !errors.Is(err, firn.ErrNotFound) {
+	if _, err := b.run(t.Context(), agent.TextInput("And now?")); !errors.Is(err, firn.ErrNotFound) {
 		t.Errorf("without a model of its own the error is %v", err)
 	}
 	checkClosed(t, b)
@@ -62,7 +62,7 @@ func TestModelGone(t *testing.T) {
 // TestUnknownThinking has a session with a level of thinking that we do not
 // know: it is as if it had none.
 func TestUnknownThinking(t *testing.T) {
-	b := play(t, scripted.Say("Fine."))
+	b := play(t, scripted.Reply("Fine."))
 	b.Thinking = provider.ThinkLow
 	if _, err := b.Store.Append(t.Context(), b.id, store.Any, firn.NewEntry(&firn.ThinkingChange{Level: "ultra"})); err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestUnknownThinking(t *testing.T) {
 // summarized.
 func TestOverrideSurvivesCompaction(t *testing.T) {
 	b := playOn(t, small(8000, talkative))
-	second := other(b, scripted.Forever(scripted.Say("I am the other.")))
+	second := other(b, scripted.Forever(scripted.Reply("I am the other.")))
 	b.runText("one")
 	chosen := agent.Override{Provider: "scripted", Model: "other", Thinking: provider.ThinkHigh, Verbose: "on"}
 	if err := b.Override(t.Context(), b.id, chosen); err != nil {
@@ -103,7 +103,7 @@ func TestOverrideSurvivesCompaction(t *testing.T) {
 
 // TestWrongOverrides are refused, and nothing is written.
 func TestWrongOverrides(t *testing.T) {
-	b := play(t, scripted.Say("Fine."))
+	b := play(t, scripted.Reply("Fine."))
 	other(b)
 	b.runText("one")
 	before := len(b.entries())
@@ -139,7 +139,7 @@ func TestWrongOverrides(t *testing.T) {
 // answers by the agent's model.
 func TestSummarizer(t *testing.T) {
 	b := playOn(t, small(8000, talkative))
-	summarizer := scripted.New(scripted.Info(), scripted.Forever(scripted.Say("## Goal\nTo sum up.\n## Progress\nMuch was said.")))
+	summarizer := scripted.New(scripted.Info(), scripted.Forever(scripted.Reply("## Goal\nTo sum up.\n## Progress\nMuch was said.")))
 	b.Summarizer = summarizer
 	seed(t, b, 20)
 	b.runText("go")
@@ -175,7 +175,7 @@ func TestResultBudget(t *testing.T) {
 	for i := range 8 {
 		steps = append(steps, scripted.Call(fmt.Sprint(i), "echo", arg(fmt.Sprint(i, " ", long))))
 	}
-	b := play(t, append(steps, scripted.Say("Fine."))...)
+	b := play(t, append(steps, scripted.Reply("Fine."))...)
 	b.Tools = []tool.Tool{echo("echo")}
 	b.ResultBudget = 10_000
 	b.runText("go")
@@ -213,8 +213,8 @@ func TestImages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			info := scripted.Info()
 			info.Sees, info.Assumed = c.sees, c.assumed
-			b := playOn(t, scripted.New(info, scripted.Say("Fine.")))
-			in := agent.Say("What is this?")
+			b := playOn(t, scripted.New(info, scripted.Reply("Fine.")))
+			in := agent.TextInput("What is this?")
 			in.Parts = append(in.Parts, firn.Image{MimeType: "image/png", Data: pixel})
 			if _, err := b.run(t.Context(), in); err != nil {
 				t.Fatal(err)
@@ -237,9 +237,9 @@ func TestImages(t *testing.T) {
 // comes back as an answer that was cut off.
 func TestHiddenDrafts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := scripted.Say(strings.Repeat("The secret is 42. ", 40))
+		slow := scripted.Reply(strings.Repeat("The secret is 42. ", 40))
 		slow.Delay = 100 * time.Millisecond
-		b := play(t, slow, scripted.Say("Fine."))
+		b := play(t, slow, scripted.Reply("Fine."))
 		out := b.runText("one")
 		if drafted(b) == "" {
 			t.Fatal("no drafts were kept, so this proves nothing")
@@ -247,7 +247,7 @@ func TestHiddenDrafts(t *testing.T) {
 		if _, err := b.Store.Append(context.Background(), b.id, store.Any, firn.Hide(out.Entry)); err != nil {
 			t.Fatal(err)
 		}
-		events, err := b.run(t.Context(), agent.Say("two"))
+		events, err := b.run(t.Context(), agent.TextInput("two"))
 		if err != nil || events[0].(agent.Started).Recovered {
 			t.Errorf("%+v, %v", events[0], err)
 		}

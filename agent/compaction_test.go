@@ -14,7 +14,7 @@ import (
 )
 
 // shortly answers in one word.
-func shortly(provider.Request) scripted.Step { return scripted.Say("Fine.") }
+func shortly(provider.Request) scripted.Step { return scripted.Reply("Fine.") }
 
 // ended returns how the compactions of a turn ended.
 func ended(events []agent.Event) []agent.CompactionDone {
@@ -38,7 +38,7 @@ func TestBeforeCompaction(t *testing.T) {
 		strategy compact.Strategy
 	}{
 		"lets it":  {strategy: compact.ByModel},
-		"cancels":  {decision: compact.Decision{Cancel: true}, want: compact.ErrCancelled},
+		"cancels":  {decision: compact.Decision{Cancel: true}, want: compact.ErrCanceled},
 		"supplies": {decision: compact.Decision{Summary: "All that was said before."}, strategy: compact.ByHook},
 		"fails":    {err: failure, want: failure},
 	} {
@@ -46,12 +46,12 @@ func TestBeforeCompaction(t *testing.T) {
 			b := playOn(t, small(8000, shortly))
 			seed(t, b, 20)
 			b.Hooks.BeforeCompaction = func(_ context.Context, run agent.Run, plan compact.Plan) (compact.Decision, error) {
-				if run.Session != b.id || run.Said != "go" || len(plan.Summarize) == 0 {
-					t.Errorf("the hook is told %+v of %d entries", run.Said, len(plan.Summarize))
+				if run.Session != b.id || run.Prompt != "go" || len(plan.Summarize) == 0 {
+					t.Errorf("the hook is told %+v of %d entries", run.Prompt, len(plan.Summarize))
 				}
 				return c.decision, c.err
 			}
-			events, err := b.run(t.Context(), agent.Say("go"))
+			events, err := b.run(t.Context(), agent.TextInput("go"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -90,8 +90,8 @@ func TestBreaker(t *testing.T) {
 		t.Errorf("it was tried %d times", asked)
 	}
 	failing = false
-	events, err := b.run(t.Context(), agent.Say("go"))
-	if done := ended(events); err != nil || len(done) != 1 || !errors.Is(done[0].Err, compact.ErrOpen) {
+	events, err := b.run(t.Context(), agent.TextInput("go"))
+	if done := ended(events); err != nil || len(done) != 1 || !errors.Is(done[0].Err, compact.ErrPaused) {
 		t.Errorf("open, it ended with %+v, %v", done, err)
 	}
 	if err := compact.ResetBreaker(t.Context(), b.Store, b.id); err != nil {
@@ -164,7 +164,7 @@ func TestMoveWithSummary(t *testing.T) {
 // TestMoveNowhere refuses to move a session that is not there, or to an entry
 // that is not.
 func TestMoveNowhere(t *testing.T) {
-	b := play(t, scripted.Say("Fine."))
+	b := play(t, scripted.Reply("Fine."))
 	for _, summarise := range []bool{true, false} {
 		if _, err := b.Move(t.Context(), b.id, firn.Root, summarise); !errors.Is(err, firn.ErrNotFound) {
 			t.Errorf("the error is %v", err)

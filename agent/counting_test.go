@@ -114,7 +114,7 @@ func TestStoppedFlushCounts(t *testing.T) {
 		cancel()
 		return tool.TextResult("noted"), nil
 	})}
-	if _, err := b.run(ctx, agent.Say("go")); !errors.Is(err, context.Canceled) {
+	if _, err := b.run(ctx, agent.TextInput("go")); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 	if c := readCounted(t, b); c.Answers != 1 || c.Output == 0 {
@@ -128,7 +128,7 @@ func TestStoppedFlushCounts(t *testing.T) {
 // TestBrokenAnswersDoNotCount interrupts an answer: its usage is unknown, and the next one
 // counts once.
 func TestBrokenAnswersDoNotCount(t *testing.T) {
-	hello := priced(scripted.Say("Hello, who are you and what do you want?"))
+	hello := priced(scripted.Reply("Hello, who are you and what do you want?"))
 	b := play(t, scripted.Cut(2, hello), hello, scripted.Hang(2, hello), hello)
 	b.runText("one")
 	stop := errors.New("stop")
@@ -220,7 +220,7 @@ func (s *slowly) Read(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2
 
 // TestCountersGiveWay checks the counts if another writer appends before a turn is counted.
 func TestCountersGiveWay(t *testing.T) {
-	b := play(t, scripted.Forever(priced(scripted.Say("Fine."))))
+	b := play(t, scripted.Forever(priced(scripted.Reply("Fine."))))
 	b.Store = &butting{Store: b.mem(), in: b, custom: "firn.counters", text: "and more"}
 	b.runText("one")
 	if c := readCounted(t, b); c.Turns != 2 || c.Answers != 1 {

@@ -53,7 +53,7 @@ func full(t *testing.T) *workbench {
 		if req.Purpose == provider.ForFlush && last.Role == firn.RoleUser {
 			return scripted.Call("n", "remember", arg("a note"))
 		}
-		return scripted.Say("Fine.")
+		return scripted.Reply("Fine.")
 	}))
 	b.Tools = []tool.Tool{echo("remember")}
 	seed(t, b, 20)
@@ -89,7 +89,7 @@ func stopDeaf(t *testing.T, b *workbench) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	began := time.Now()
-	_, err := b.run(ctx, agent.Say("go"))
+	_, err := b.run(ctx, agent.TextInput("go"))
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the error is %v", err)
 	}
@@ -103,7 +103,7 @@ func stopDeaf(t *testing.T, b *workbench) {
 func TestDeafTool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		b := play(t, scripted.Join(scripted.Call("1", "deaf", `{}`), scripted.Call("2", "echo", arg("x"))), scripted.Say("Fine."))
+		b := play(t, scripted.Join(scripted.Call("1", "deaf", `{}`), scripted.Call("2", "echo", arg("x"))), scripted.Reply("Fine."))
 		b.Tools = []tool.Tool{echo("echo"), deafTool("deaf", release)}
 		stopDeaf(t, b)
 		want(t, b.log(), "user: go", `assistant: deaf{} echo{"text":"x"}`,
@@ -150,7 +150,7 @@ func TestBrokenModel(t *testing.T) {
 			b.NoTitles = false
 			good := b.Model
 			b.Model = odd{good, purpose, func() { panic("a bug") }}
-			_, err := b.run(t.Context(), agent.Say("go"))
+			_, err := b.run(t.Context(), agent.TextInput("go"))
 			b.Wait()
 			if (err != nil) != fails || fails && !strings.Contains(err.Error(), "a bug") {
 				t.Errorf("the error is %v", err)
@@ -190,12 +190,12 @@ func TestBrokenHooks(t *testing.T) {
 				if last := req.Window.Items[len(req.Window.Items)-1].Message; last.Role == firn.RoleUser && last.Text() == "go" {
 					return scripted.Call("1", "echo", arg("x"))
 				}
-				return scripted.Say("Fine.")
+				return scripted.Reply("Fine.")
 			}))
 			b.Tools = []tool.Tool{echo("echo")}
 			seed(t, b, 20)
 			c.set(&b.Hooks)
-			events, err := b.run(t.Context(), agent.Say("go"))
+			events, err := b.run(t.Context(), agent.TextInput("go"))
 			if (err != nil) != c.fails || !strings.Contains(fmt.Sprint(events, err), "a bug") {
 				t.Errorf("the error is %v, and told is %s", err, kinds(events))
 			}
@@ -212,7 +212,7 @@ func TestBrokenHooks(t *testing.T) {
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
-		b := play(t, scripted.Forever(scripted.Say("Fine.")))
+		b := play(t, scripted.Forever(scripted.Reply("Fine.")))
 		b.NoTitles = false
 		b.Model = odd{b.model, provider.ForTitle, func() { <-release }}
 		b.runText("Hello.")
@@ -234,9 +234,9 @@ func TestClose(t *testing.T) {
 // TestWait sees that waiting lets the background finish.
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := scripted.Say("A slow title")
+		slow := scripted.Reply("A slow title")
 		slow.Delay = time.Second
-		b := playOn(t, byPurpose(map[provider.Purpose]scripted.Step{provider.ForTitle: slow, provider.ForTurn: scripted.Say("Fine.")}))
+		b := playOn(t, byPurpose(map[provider.Purpose]scripted.Step{provider.ForTitle: slow, provider.ForTurn: scripted.Reply("Fine.")}))
 		b.NoTitles = false
 		b.runText("Hello.")
 		if strings.Contains(b.log(), "A slow title") {

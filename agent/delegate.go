@@ -108,10 +108,10 @@ func SpawnedIn(e firn.Entry) (Spawned, bool) {
 	return link, err == nil && link.Session != ""
 }
 
-// Newborn returns the first entries of the session of a task and the entry that links its
+// NewSession returns the first entries of the session of a task and the entry that links its
 // parent to it.
-func (t Task) Newborn(child, parent firn.ID) (entries []firn.Entry, link firn.Entry, err error) {
-	k, err := route.Parts{Agent: t.Agent, Kind: route.KindSubagent, Peer: route.Spell(string(parent)) + ":" + route.Spell(string(child))}.Key()
+func (t Task) NewSession(child, parent firn.ID) (entries []firn.Entry, link firn.Entry, err error) {
+	k, err := route.Parts{Agent: t.Agent, Kind: route.KindSubagent, Peer: route.EncodeID(string(parent)) + ":" + route.EncodeID(string(child))}.Key()
 	if err != nil {
 		return nil, link, fmt.Errorf("begin a session of agent %q: %w", firn.CutText(t.Agent, nameLen), err)
 	}

@@ -87,7 +87,7 @@ func (t *turn) recoverDraft() (firn.Entry, bool) {
 	}
 	sealed := t.failureEntry(firn.StopAborted, parts, errKilled)
 	if by := askedAgent(t.path); by != "" {
-		sealed = window.WithAnswerer(sealed, by)
+		sealed = window.WithAnsweringAgent(sealed, by)
 	}
 	return sealed, len(parts) > 0
 }
@@ -96,15 +96,15 @@ func (t *turn) recoverDraft() (firn.Entry, bool) {
 func askedAgent(p window.Path) string {
 	for _, e := range slices.Backward(p.Entries) {
 		if _, ok := messageWithRole(e, firn.RoleUser); ok {
-			return window.Answerer(&e)
+			return window.AnsweringAgent(&e)
 		}
 	}
 	return ""
 }
 
-// CutOff returns the partial text of an answer that a crash cut off and that is not marked
+// PartialAnswer returns the partial text of an answer that a crash cut off and that is not marked
 // yet, or an empty string. The next turn marks it.
-func CutOff(p window.Path) string {
+func PartialAnswer(p window.Path) string {
 	thinking, text := joinLoose(p)
 	if text != "" {
 		return text

@@ -42,9 +42,9 @@ func chinese(size int64) *scripted.Model {
 		if n > size {
 			return m.Play(ctx, req, scripted.Fail(&provider.Error{Kind: provider.Overflow, Message: fmt.Sprint("too long: ", n)}))
 		}
-		step := scripted.Say(strings.Repeat("天地玄黄宇宙洪荒", 60))
+		step := scripted.Reply(strings.Repeat("天地玄黄宇宙洪荒", 60))
 		if req.Purpose == provider.ForSummary {
-			step = scripted.Say("## Goal\n" + strings.Repeat("学习汉字", 100) + "\n## Progress\n" + strings.Repeat("学习汉字", 50))
+			step = scripted.Reply("## Goal\n" + strings.Repeat("学习汉字", 100) + "\n## Progress\n" + strings.Repeat("学习汉字", 50))
 		}
 		step.Usage = &firn.Usage{Input: n, Output: 480, Total: n + 480}
 		return m.Play(ctx, req, step)
@@ -61,7 +61,7 @@ func TestUnderestimated(t *testing.T) {
 			b := playOn(t, chinese(8000))
 			b.Compaction.Mode = mode
 			for i := range 60 {
-				if _, err := b.run(t.Context(), agent.Say(fmt.Sprint(i, strings.Repeat("日月盈昃辰宿列张", 60)))); err != nil {
+				if _, err := b.run(t.Context(), agent.TextInput(fmt.Sprint(i, strings.Repeat("日月盈昃辰宿列张", 60)))); err != nil {
 					t.Fatalf("turn %d: %v", i, err)
 				}
 			}
@@ -83,13 +83,13 @@ func TestUnreported(t *testing.T) {
 					if (req.Window.Tokens.System+req.Window.Tokens.Items)*factor > 8000 {
 						return scripted.Fail(&provider.Error{Kind: provider.Overflow, Message: "too long"})
 					}
-					s := scripted.Say(strings.Repeat("All work and no play. ", 20))
+					s := scripted.Reply(strings.Repeat("All work and no play. ", 20))
 					s.Usage = &firn.Usage{}
 					return s
 				}))
 				b.Compaction.Mode = mode
 				for i := range 60 {
-					if _, err := b.run(t.Context(), agent.Say(fmt.Sprint(i, strings.Repeat(" why?", 60)))); err != nil {
+					if _, err := b.run(t.Context(), agent.TextInput(fmt.Sprint(i, strings.Repeat(" why?", 60)))); err != nil {
 						t.Fatalf("turn %d: %v", i, err)
 					}
 				}
@@ -108,7 +108,7 @@ func TestSuggestedWhenRefused(t *testing.T) {
 	}))
 	b.Compaction.Mode = compact.Suggest
 	seed(t, b, 20)
-	events, err := b.run(t.Context(), agent.Say("go"))
+	events, err := b.run(t.Context(), agent.TextInput("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestRefusedForGood(t *testing.T) {
 			}))
 			b.Compaction.Mode = mode
 			seed(t, b, 10)
-			_, err := b.run(t.Context(), agent.Say("go"))
+			_, err := b.run(t.Context(), agent.TextInput("go"))
 			var big *compact.TooBig
 			if !errors.As(err, &big) || provider.KindOf(err) != provider.Overflow || !errors.Is(err, firn.ErrTooLarge) {
 				t.Errorf("the error is %v", err)
@@ -151,7 +151,7 @@ func TestRefusedEveryOtherTime(t *testing.T) {
 	}))
 	b.Tools = []tool.Tool{echo("echo")}
 	seed(t, b, 10)
-	events, err := b.run(t.Context(), agent.Say("go"))
+	events, err := b.run(t.Context(), agent.TextInput("go"))
 	tried := 0
 	for _, e := range events {
 		if c, ok := e.(agent.CompactionStarted); ok && c.Reason == string(compact.Overflow) {
@@ -168,10 +168,10 @@ func TestRefusedEveryOtherTime(t *testing.T) {
 // TestSystemTooBig uses a system prompt larger than the window: the turn fails without
 // calling the model. With a smaller one the session continues.
 func TestSystemTooBig(t *testing.T) {
-	b := playOn(t, small(4000, func(provider.Request) scripted.Step { return scripted.Say("Fine.") }))
+	b := playOn(t, small(4000, func(provider.Request) scripted.Step { return scripted.Reply("Fine.") }))
 	b.System = strings.Repeat("rule ", 5000)
 	seed(t, b, 20)
-	_, err := b.run(t.Context(), agent.Say("go"))
+	_, err := b.run(t.Context(), agent.TextInput("go"))
 	var big *compact.TooBig
 	if !errors.As(err, &big) || big.System < big.Window || big.Window != 4000 {
 		t.Errorf("the error is %v", err)
@@ -188,14 +188,14 @@ func TestSystemTooBig(t *testing.T) {
 func TestUnknownWindow(t *testing.T) {
 	for _, mode := range []compact.Mode{compact.Auto, compact.Off} {
 		t.Run(string(mode), func(t *testing.T) {
-			b := play(t, scripted.Call("1", "large", `{}`), scripted.Say("Fine."))
+			b := play(t, scripted.Call("1", "large", `{}`), scripted.Reply("Fine."))
 			b.Model = untold{b.model}
 			b.Compaction.Mode = mode
 			b.Tools = []tool.Tool{tool.New("large", "", func(context.Context, struct{}) (tool.Result, error) {
 				return tool.TextResult(strings.Repeat("x", 20_000)), nil
 			})}
 			seed(t, b, 40)
-			events, err := b.run(t.Context(), agent.Say("go"))
+			events, err := b.run(t.Context(), agent.TextInput("go"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -21,7 +21,7 @@ import (
 
 // ask runs a turn and returns the answer.
 func ask(ctx context.Context, a *agent.Agent, id firn.ID, text string) (agent.Outcome, error) {
-	for event, err := range a.Run(ctx, id, agent.Say(text)) {
+	for event, err := range a.Run(ctx, id, agent.TextInput(text)) {
 		if err != nil {
 			return agent.Outcome{}, err
 		}
@@ -52,7 +52,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	for event, err := range a.Run(ctx, id, agent.Say("What is 6*7?")) {
+	for event, err := range a.Run(ctx, id, agent.TextInput("What is 6*7?")) {
 		switch e := event.(type) {
 		case agent.ToolStarted:
 			fmt.Println("calls", e.Name)

@@ -131,11 +131,11 @@ func busy(t *testing.T) (*workbench, *failing) {
 		case req.Purpose == provider.ForFlush && last.Role == firn.RoleUser:
 			return scripted.Call("n", "remember", arg("a note"))
 		case req.Purpose == provider.ForFlush:
-			return scripted.Say(agent.NoReply)
+			return scripted.Reply(agent.NoReply)
 		case last.Role == firn.RoleUser && strings.HasSuffix(last.Text(), "go"):
-			return slowly(scripted.Join(scripted.Say("Let me see what there is to be done."), scripted.Call("1", "echo", arg("a")), scripted.Call("2", "echo", arg("b"))))
+			return slowly(scripted.Join(scripted.Reply("Let me see what there is to be done."), scripted.Call("1", "echo", arg("a")), scripted.Call("2", "echo", arg("b"))))
 		}
-		return slowly(scripted.Say("All done here and that is that."))
+		return slowly(scripted.Reply("All done here and that is that."))
 	}))
 	b.Tools = []tool.Tool{echo("echo"), echo("remember")}
 	b.Flush.Soft = 100
@@ -173,7 +173,7 @@ func failAt(t *testing.T, op, way string, n int) (there bool) {
 	synctest.Test(t, func(t *testing.T) {
 		b, f := busy(t)
 		f.op, f.at, f.forever, f.written = op, n, way == "for ever", way == "though written"
-		in := agent.Say("go")
+		in := agent.TextInput("go")
 		in.ID = "user-1"
 		events, err := b.run(t.Context(), in)
 		f.heal()
@@ -237,7 +237,7 @@ func onceEach(t *testing.T, b *workbench, events []agent.Event) {
 func TestNotSavedWhileStopping(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, _ := busy(t)
-		whole, err := b.run(t.Context(), agent.Say("go"))
+		whole, err := b.run(t.Context(), agent.TextInput("go"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -260,7 +260,7 @@ func TestNotSavedWhileStopping(t *testing.T) {
 func stopAt(b *workbench, n int, why error, first func()) (events []agent.Event, err error) {
 	ctx, cancel := context.WithCancelCause(b.t.Context())
 	defer cancel(nil)
-	for e, failure := range b.Run(ctx, b.id, agent.Say("go")) {
+	for e, failure := range b.Run(ctx, b.id, agent.TextInput("go")) {
 		if err = failure; err != nil {
 			continue
 		}

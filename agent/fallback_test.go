@@ -38,13 +38,13 @@ func TestFallbacks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			steps := slices.Repeat([]scripted.Step{refuse(c.kind)}, c.asked)
 			if name == "the answer broke" {
-				steps[0] = scripted.Cut(1, scripted.Say("Half of it"))
+				steps[0] = scripted.Cut(1, scripted.Reply("Half of it"))
 			}
-			b := play(t, append(steps, scripted.Say("I am back."))...)
+			b := play(t, append(steps, scripted.Reply("I am back."))...)
 			down := spare("down", refuse(provider.Auth))
-			up := spare("up", scripted.Call("1", "echo", arg("x")), scripted.Say("Instead."))
+			up := spare("up", scripted.Call("1", "echo", arg("x")), scripted.Reply("Instead."))
 			b.Fallbacks, b.Tools = []provider.Model{b.model, down, up}, []tool.Tool{echo("echo")}
-			events, err := b.run(t.Context(), agent.Say("Hello."))
+			events, err := b.run(t.Context(), agent.TextInput("Hello."))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,15 +89,15 @@ func TestFallbacks(t *testing.T) {
 func TestNoFallback(t *testing.T) {
 	b := play(t, refuse(provider.Auth))
 	b.Fallbacks = []provider.Model{spare("down", refuse(provider.Auth))}
-	if _, err := b.run(t.Context(), agent.Say("Hello.")); provider.KindOf(err) != provider.Auth {
+	if _, err := b.run(t.Context(), agent.TextInput("Hello.")); provider.KindOf(err) != provider.Auth {
 		t.Errorf("all are down: %v", err)
 	}
 	want(t, b.log(), "user: Hello.", "assistant:  [error]")
 
 	b = play(t, refuse(provider.BadRequest))
-	up := spare("up", scripted.Say("Yes?"))
+	up := spare("up", scripted.Reply("Yes?"))
 	b.Fallbacks = []provider.Model{up}
-	if _, err := b.run(t.Context(), agent.Say("Hello.")); provider.KindOf(err) != provider.BadRequest || len(up.Requests()) > 0 {
+	if _, err := b.run(t.Context(), agent.TextInput("Hello.")); provider.KindOf(err) != provider.BadRequest || len(up.Requests()) > 0 {
 		t.Errorf("refused: %v", err)
 	}
 
@@ -110,7 +110,7 @@ func TestNoFallback(t *testing.T) {
 		}
 	}))
 	b.Fallbacks = []provider.Model{up}
-	if _, err := b.run(ctx, agent.Say("Hello.")); err == nil || len(up.Requests()) > 0 {
+	if _, err := b.run(ctx, agent.TextInput("Hello.")); err == nil || len(up.Requests()) > 0 {
 		t.Errorf("stopped: %v", err)
 	}
 }
@@ -118,9 +118,9 @@ func TestNoFallback(t *testing.T) {
 // TestFallbackWithASmallWindow compacts before it asks a model whose window is
 // too small for the session.
 func TestFallbackWithASmallWindow(t *testing.T) {
-	b := play(t, scripted.Say(strings.Repeat("A long story. ", 4000)), refuse(provider.Auth))
+	b := play(t, scripted.Reply(strings.Repeat("A long story. ", 4000)), refuse(provider.Auth))
 	info := provider.Info{Provider: "spare", Name: "small", Spec: provider.Spec{Window: 8000, MaxOutput: 500}}
-	small := scripted.New(info, scripted.Forever(scripted.Say("In short: a story.")))
+	small := scripted.New(info, scripted.Forever(scripted.Reply("In short: a story.")))
 	b.Fallbacks = []provider.Model{small}
 	b.runText("Tell me a long story.")
 	if out := b.runText("And then?"); out.Model != "small" {
@@ -136,7 +136,7 @@ func TestFallbackWithASmallWindow(t *testing.T) {
 // TestAround checks the calls for tools and compactions, their outcomes and contexts.
 func TestAround(t *testing.T) {
 	type mark struct{}
-	b := play(t, scripted.Join(scripted.Call("1", "ok", "{}"), scripted.Call("2", "bad", "{}"), scripted.Call("3", "none", "{}")), scripted.Say("Done."), scripted.Forever(scripted.Say("A summary.")))
+	b := play(t, scripted.Join(scripted.Call("1", "ok", "{}"), scripted.Call("2", "bad", "{}"), scripted.Call("3", "none", "{}")), scripted.Reply("Done."), scripted.Forever(scripted.Reply("A summary.")))
 	seen := make(chan any, 10)
 	b.Tools = []tool.Tool{
 		tool.New("ok", "", func(ctx context.Context, _ struct{}) (tool.Result, error) {

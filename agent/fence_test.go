@@ -38,12 +38,12 @@ func (b *workbench) end() firn.Pos {
 // the fence.
 func TestFenced(t *testing.T) {
 	var b *workbench
-	taken := scripted.Say("Ours.")
+	taken := scripted.Reply("Ours.")
 	taken.Before = func(context.Context) error { b.takeOver(); return nil }
-	b = play(t, scripted.Say("Zero."), taken)
+	b = play(t, scripted.Reply("Zero."), taken)
 	b.runText("zero?")
 	since := b.end()
-	in := agent.Say("one?")
+	in := agent.TextInput("one?")
 	in.Since = &since
 	_, err := b.run(t.Context(), in)
 	if !errors.Is(err, agent.ErrFenced) || !errors.Is(err, firn.ErrConflict) {
@@ -56,11 +56,11 @@ func TestFenced(t *testing.T) {
 // TestFencedBefore takes a session over between the moment from which a turn may
 // write and its first word. Fences from before do no harm.
 func TestFencedBefore(t *testing.T) {
-	b := play(t, scripted.Say("Zero."), scripted.Say("One."))
+	b := play(t, scripted.Reply("Zero."), scripted.Reply("One."))
 	b.runText("zero?")
 	b.takeOver()
 	since := b.end()
-	in := agent.Say("one?")
+	in := agent.TextInput("one?")
 	in.Since = &since
 	if _, err := b.run(t.Context(), in); err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func TestFencedBefore(t *testing.T) {
 // after a crash, for the new owner.
 func TestFencedByTheOwner(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	step := scripted.Say("Ours.")
+	step := scripted.Reply("Ours.")
 	step.Before = func(ctx context.Context) error {
 		cancel(agent.ErrFenced)
 		<-ctx.Done()
@@ -84,7 +84,7 @@ func TestFencedByTheOwner(t *testing.T) {
 	}
 	b := play(t, step)
 	since := store.Start
-	in := agent.Say("one?")
+	in := agent.TextInput("one?")
 	in.Since = &since
 	if _, err := b.run(ctx, in); !errors.Is(err, agent.ErrFenced) {
 		t.Errorf("the turn ended with %v", err)

@@ -408,7 +408,7 @@ func (t *turn) suggestCompaction(tokens int64) {
 // learnLimit records the limit that a provider reported with a rejection, and reports
 // whether it is new. The provider's token count is used to convert the limit to our count.
 func (t *turn) learnLimit(err error) bool {
-	limit, sent := provider.Stated(err)
+	limit, sent := provider.ReportedLimit(err)
 	if limit <= 0 || limit == t.fit.stated {
 		return false
 	}
@@ -443,7 +443,7 @@ func (t *turn) tooBig(cause error) error {
 	return &compact.TooBig{
 		System: fixed.system, Tools: fixed.tools, Injected: fixed.injected,
 		Tail: max(t.fit.tokens-fixed.all(), 0), Limit: t.windowSize(), Window: t.info.Window,
-		Model: t.info.Provider + "/" + t.info.Name, Stated: t.fit.stated, Input: t.inputTokens(), Cause: cause,
+		Model: t.info.Provider + "/" + t.info.Name, Reported: t.fit.stated, Input: t.inputTokens(), Cause: cause,
 	}
 }
 

@@ -29,7 +29,7 @@ func small(size int64, answer func(req provider.Request) scripted.Step) *scripte
 	var m *scripted.Model
 	m = scripted.Func(info, func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		if req.Purpose == provider.ForSummary {
-			return m.Play(ctx, req, scripted.Say("## Goal\nTo talk.\n## Progress\nMuch was said.\n## Next Steps\nMore was planned."))
+			return m.Play(ctx, req, scripted.Reply("## Goal\nTo talk.\n## Progress\nMuch was said.\n## Next Steps\nMore was planned."))
 		}
 		return m.Play(ctx, req, answer(req))
 	})
@@ -38,7 +38,7 @@ func small(size int64, answer func(req provider.Request) scripted.Step) *scripte
 
 // talkative answers at length.
 func talkative(provider.Request) scripted.Step {
-	return scripted.Say(strings.Repeat("All work and no play. ", 100))
+	return scripted.Reply(strings.Repeat("All work and no play. ", 100))
 }
 
 // kinds lists the types of events, runs of the same as one.
@@ -72,7 +72,7 @@ func TestCompactsInTime(t *testing.T) {
 	}
 	var all []agent.Event
 	for i := range 40 {
-		events, err := b.run(t.Context(), agent.Say(fmt.Sprintf("question %d: %s", i, strings.Repeat("why? ", 50))))
+		events, err := b.run(t.Context(), agent.TextInput(fmt.Sprintf("question %d: %s", i, strings.Repeat("why? ", 50))))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -115,12 +115,12 @@ func TestAlwaysOverflows(t *testing.T) {
 		if refusing {
 			return scripted.Fail(&provider.Error{Kind: provider.Overflow, Message: "prompt is too long"})
 		}
-		return scripted.Say("Fine.")
+		return scripted.Reply("Fine.")
 	}))
 	b.System = "Be good."
 	b.Tools = []tool.Tool{echo("echo")}
 	seed(t, b, 10)
-	_, err := b.run(t.Context(), agent.Say("go"))
+	_, err := b.run(t.Context(), agent.TextInput("go"))
 	var big *compact.TooBig
 	if !errors.As(err, &big) || big.System == 0 || big.Tools == 0 || big.Tail == 0 || provider.KindOf(err) != provider.Overflow {
 		t.Fatalf("the error is %v", err)
@@ -157,7 +157,7 @@ func TestOverflowOnce(t *testing.T) {
 		return scripted.Step{Parts: []firn.Part{firn.Text{Text: "Fine."}}, OverflowAt: 5000}
 	}))
 	seed(t, b, 20)
-	events, err := b.run(t.Context(), agent.Say("go"))
+	events, err := b.run(t.Context(), agent.TextInput("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestOverflowOnce(t *testing.T) {
 // TestWithoutCompaction disables compaction: turns that do not fit are left out, with a
 // notice.
 func TestWithoutCompaction(t *testing.T) {
-	b := playOn(t, small(8000, func(provider.Request) scripted.Step { return scripted.Say("Fine.") }))
+	b := playOn(t, small(8000, func(provider.Request) scripted.Step { return scripted.Reply("Fine.") }))
 	b.Compaction.Mode = compact.Off
 	seed(t, b, 40)
 	b.runText("go")
@@ -186,10 +186,10 @@ func TestWithoutCompaction(t *testing.T) {
 }
 
 func TestSuggestedCompaction(t *testing.T) {
-	b := playOn(t, small(8000, func(provider.Request) scripted.Step { return scripted.Say("Fine.") }))
+	b := playOn(t, small(8000, func(provider.Request) scripted.Step { return scripted.Reply("Fine.") }))
 	b.Compaction.Mode = compact.Suggest
 	seed(t, b, 40)
-	events, err := b.run(t.Context(), agent.Say("go"))
+	events, err := b.run(t.Context(), agent.TextInput("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +201,7 @@ func TestSuggestedCompaction(t *testing.T) {
 }
 
 func TestLimitedTurns(t *testing.T) {
-	b := play(t, scripted.Say("Fine."))
+	b := play(t, scripted.Reply("Fine."))
 	b.Turns = 2
 	seed(t, b, 5)
 	b.runText("go")
@@ -218,7 +218,7 @@ func TestFlush(t *testing.T) {
 			return talkative(req)
 		}
 		if last := req.Window.Items[len(req.Window.Items)-1].Message; last.Role == firn.RoleToolResult {
-			return scripted.Say("NO_REPLY")
+			return scripted.Reply("NO_REPLY")
 		}
 		if len(req.Tools) != 1 || !strings.Contains(req.Window.System, "pause for your notes") {
 			t.Errorf("the flush has %d tools and is told %q", len(req.Tools), req.Window.System)
@@ -233,7 +233,7 @@ func TestFlush(t *testing.T) {
 	})}
 	flushes := 0
 	for i := range 30 {
-		events, err := b.run(t.Context(), agent.Say(fmt.Sprintf("question %d", i)))
+		events, err := b.run(t.Context(), agent.TextInput(fmt.Sprintf("question %d", i)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -259,7 +259,7 @@ func TestFlush(t *testing.T) {
 // TestPruning checks that old results are shortened once the cache has expired, and stay
 // so.
 func TestPruning(t *testing.T) {
-	b := playOn(t, small(20_000, func(provider.Request) scripted.Step { return scripted.Say("Fine.") }))
+	b := playOn(t, small(20_000, func(provider.Request) scripted.Step { return scripted.Reply("Fine.") }))
 	now := time.Now()
 	b.Clock = func() time.Time { return now }
 	b.Compaction.Mode = compact.Off
@@ -300,7 +300,7 @@ func TestStablePrefix(t *testing.T) {
 		if last := req.Window.Items[len(req.Window.Items)-1].Message; last.Role == firn.RoleUser {
 			return scripted.Call("c"+fmt.Sprint(len(req.Window.Items)), "echo", arg("x"))
 		}
-		return scripted.Say("Fine.")
+		return scripted.Reply("Fine.")
 	}))
 	b.Tools = []tool.Tool{echo("echo")}
 	b.Hooks.BeforeRun = func(context.Context, agent.Run) ([]window.Injection, error) {
@@ -339,13 +339,13 @@ func TestStablePrefix(t *testing.T) {
 func TestDrafts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		text := strings.Repeat("0123456789abcdef", 100) // 100 pieces
-		slow := scripted.Say(text)
+		slow := scripted.Reply(text)
 		slow.Delay = 100 * time.Millisecond
 		b := play(t, slow)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		heard := 0
-		for e, err := range b.Run(ctx, b.id, agent.Say("go")) {
+		for e, err := range b.Run(ctx, b.id, agent.TextInput("go")) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -368,7 +368,7 @@ func TestDrafts(t *testing.T) {
 			cut = append(cut, e)
 		}
 		kept := drafted(b)
-		b = play(t, scripted.Say("Sorry."))
+		b = play(t, scripted.Reply("Sorry."))
 		if _, err := b.Store.Append(ctx, b.id, store.Start, cut...); err != nil {
 			t.Fatal(err)
 		}

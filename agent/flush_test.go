@@ -32,11 +32,11 @@ func TestFailingFlush(t *testing.T) {
 	b.Compaction.Mode = "suggest" // so that there is no compaction
 	auth := &provider.Error{Kind: provider.Auth}
 	b.Model = byAnother(b.model, provider.ForFlush, scripted.Fail(auth))
-	events, err := b.run(t.Context(), agent.Say("go"))
+	events, err := b.run(t.Context(), agent.TextInput("go"))
 	if done := flushes(events); err != nil || len(done) != 1 || !errors.Is(done[0].Err, auth) || done[0].Notes != 0 {
 		t.Errorf("it ended with %+v, %v", done, err)
 	}
-	events, err = b.run(t.Context(), agent.Say("again"))
+	events, err = b.run(t.Context(), agent.TextInput("again"))
 	if done := flushes(events); err != nil || len(done) != 0 {
 		t.Errorf("then it ended with %+v, %v", done, err)
 	}
@@ -72,7 +72,7 @@ func TestNoFlush(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := full(t)
 			set(b)
-			events, err := b.run(t.Context(), agent.Say("go"))
+			events, err := b.run(t.Context(), agent.TextInput("go"))
 			if err != nil || len(flushes(events)) != 0 || purposes(b.model)[provider.ForFlush] != 0 {
 				t.Errorf("there was one: %s, %v", kinds(events), err)
 			}
@@ -85,7 +85,7 @@ func TestNoFlush(t *testing.T) {
 func TestRefusedFlush(t *testing.T) {
 	b := full(t)
 	b.Tools = []tool.Tool{tool.Remember(func(context.Context, tool.Memo) (string, error) { return "", firn.ErrUnsupported })}
-	events, err := b.run(t.Context(), agent.Say("go"))
+	events, err := b.run(t.Context(), agent.TextInput("go"))
 	if done := flushes(events); err != nil || len(done) != 1 || done[0].Notes != 0 {
 		t.Errorf("it ended with %+v, %v", done, err)
 	}
@@ -119,7 +119,7 @@ func TestFlushUnderHooks(t *testing.T) {
 	b.Hooks.BeforeTool = func(_ context.Context, _ agent.Run, call firn.ToolCall) (agent.Verdict, error) {
 		return agent.Verdict{Deny: "no notes"}, nil
 	}
-	events, err := b.run(t.Context(), agent.Say("go"))
+	events, err := b.run(t.Context(), agent.TextInput("go"))
 	if done := flushes(events); err != nil || len(done) != 1 || done[0].Notes != 0 {
 		t.Errorf("it ended with %+v, %v", done, err)
 	}

@@ -22,7 +22,7 @@ import (
 // answers makes a model that names sessions with one text and answers all
 // else with another.
 func answers(title, text string) *scripted.Model {
-	return byPurpose(map[provider.Purpose]scripted.Step{provider.ForTitle: scripted.Say(title), provider.ForTurn: scripted.Say(text)})
+	return byPurpose(map[provider.Purpose]scripted.Step{provider.ForTitle: scripted.Reply(title), provider.ForTurn: scripted.Reply(text)})
 }
 
 // byPurpose returns a model that answers by the purpose of the request.
@@ -65,9 +65,9 @@ func TestTitles(t *testing.T) {
 // TestUsersTitleStays names a session by hand while the model thinks of a name.
 func TestUsersTitleStays(t *testing.T) {
 	asked, named := make(chan struct{}), make(chan struct{})
-	title := scripted.Say("Something else")
+	title := scripted.Reply("Something else")
 	title.Before = func(context.Context) error { close(asked); <-named; return nil }
-	b := playOn(t, byPurpose(map[provider.Purpose]scripted.Step{provider.ForTitle: title, provider.ForTurn: scripted.Say("Fine.")}))
+	b := playOn(t, byPurpose(map[provider.Purpose]scripted.Step{provider.ForTitle: title, provider.ForTurn: scripted.Reply("Fine.")}))
 	b.NoTitles = false
 	b.runText("Hello.") // does not wait for the title
 	<-asked
@@ -116,7 +116,7 @@ func TestCounters(t *testing.T) {
 	}
 	call := scripted.Call("1", "echo", arg("x"))
 	call.Usage = usage(10, 1)
-	said := scripted.Say("done")
+	said := scripted.Reply("done")
 	said.Usage = usage(20, 2)
 	b := play(t, call, said, call, said)
 	b.Tools = []tool.Tool{echo("echo")}
@@ -148,8 +148,8 @@ func TestCounters(t *testing.T) {
 func TestOverrides(t *testing.T) {
 	other := scripted.Info()
 	other.Name = "other"
-	second := scripted.New(other, scripted.Forever(scripted.Say("I am the other.")))
-	b := play(t, scripted.Forever(scripted.Say("I am the first.")))
+	second := scripted.New(other, scripted.Forever(scripted.Reply("I am the other.")))
+	b := play(t, scripted.Forever(scripted.Reply("I am the first.")))
 	b.Models = func(p, m string) (provider.Model, error) {
 		if p == other.Provider && m == other.Name {
 			return second, nil
@@ -180,10 +180,10 @@ func TestOverrides(t *testing.T) {
 func TestHooks(t *testing.T) {
 	b := play(t,
 		scripted.Join(scripted.Call("1", "echo", arg("a")), scripted.Call("2", "echo", arg("secret")), scripted.Call("3", "echo", arg("c"))),
-		scripted.Say("done"))
+		scripted.Reply("done"))
 	b.Tools = []tool.Tool{echo("echo")}
 	b.Hooks.BeforeTool = func(_ context.Context, run agent.Run, call firn.ToolCall) (agent.Verdict, error) {
-		if run.Said != "go" || run.Session != b.id {
+		if run.Prompt != "go" || run.Session != b.id {
 			t.Errorf("the hook is told %+v", run)
 		}
 		switch call.ID {
@@ -199,7 +199,7 @@ func TestHooks(t *testing.T) {
 	}
 	var ended agent.Outcome
 	b.Hooks.AfterTurn = func(_ context.Context, _ agent.Run, o agent.Outcome) error { ended = o; return errors.New("told") }
-	events, err := b.run(t.Context(), agent.Say("go"))
+	events, err := b.run(t.Context(), agent.TextInput("go"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,7 +236,7 @@ func TestFailingHooks(t *testing.T) {
 			b := play(t, scripted.Forever(scripted.Call("1", "echo", arg("a"))))
 			b.Tools = []tool.Tool{echo("echo")}
 			set(&b.Hooks)
-			if _, err := b.run(t.Context(), agent.Say("go")); !errors.Is(err, failure) {
+			if _, err := b.run(t.Context(), agent.TextInput("go")); !errors.Is(err, failure) {
 				t.Fatalf("the error is %v", err)
 			}
 			checkClosed(t, b)
@@ -247,7 +247,7 @@ func TestFailingHooks(t *testing.T) {
 // TestInjected checks that injections precede the last user message, are renewed in each
 // turn and are never stored.
 func TestInjected(t *testing.T) {
-	b := play(t, scripted.Say("one"), scripted.Call("1", "echo", arg("x")), scripted.Say("two"))
+	b := play(t, scripted.Reply("one"), scripted.Call("1", "echo", arg("x")), scripted.Reply("two"))
 	b.Tools = []tool.Tool{echo("echo")}
 	day := time.Date(2026, 11, 15, 12, 0, 0, 0, time.UTC)
 	turn := 0

@@ -116,25 +116,25 @@ func killable(st store.Store, step func(string, ...any)) *agent.Agent {
 		}
 		switch {
 		case req.Purpose == provider.ForSummary:
-			return play(scripted.Say("## Goal\nTo be killed.\n## Progress\nSome words were said."))
+			return play(scripted.Reply("## Goal\nTo be killed.\n## Progress\nSome words were said."))
 		case req.Purpose == provider.ForTitle:
-			return play(scripted.Say("Killed in action"))
+			return play(scripted.Reply("Killed in action"))
 		case req.Purpose == provider.ForFlush && last.Role == firn.RoleUser:
 			return play(scripted.Call("n", "remember", arg("a fact")))
 		case req.Purpose == provider.ForFlush:
-			return play(scripted.Say(agent.NoReply))
+			return play(scripted.Reply(agent.NoReply))
 		case last.Role == firn.RoleToolResult:
-			return play(scripted.Say("It is all done and well, as you can see."))
+			return play(scripted.Reply("It is all done and well, as you can see."))
 		case cut:
 			cut = false
-			return play(scripted.Cut(3, scripted.Say("This sentence will never be finished because of the network")))
+			return play(scripted.Cut(3, scripted.Reply("This sentence will never be finished because of the network")))
 		}
 		// One of the calls takes longer than the other: each in turn.
 		slow := []string{arg("at once"), arg("at length")}
 		if turn++; turn%2 == 0 {
 			slices.Reverse(slow)
 		}
-		return play(scripted.Join(scripted.Say("I shall look."), scripted.Call("a", "look", slow[0]), scripted.Call("b", "look", slow[1])))
+		return play(scripted.Join(scripted.Reply("I shall look."), scripted.Call("a", "look", slow[0]), scripted.Call("b", "look", slow[1])))
 	})
 	look := tool.New("look", "", func(_ context.Context, a text) (tool.Result, error) {
 		if a.Text == "at length" {
@@ -304,7 +304,7 @@ func checkKilled(t *testing.T, home string, k killed, first window.Profile) {
 		t.Errorf("killed at %s: something is left to answer: %v", k.last, err)
 	}
 	for _, profile := range window.Profiles() {
-		if err := goOn(t, st, profile, agent.Say("are you there?")); err != nil {
+		if err := goOn(t, st, profile, agent.TextInput("are you there?")); err != nil {
 			t.Errorf("killed at %s: going on with %s: %v", k.last, profile.Name, err)
 		}
 	}
@@ -363,9 +363,9 @@ func goOn(t *testing.T, st store.Store, profile window.Profile, in agent.Input) 
 			t.Errorf("%s refuses: %v", profile.Name, err)
 		}
 		if req.Purpose == provider.ForSummary {
-			return m.Play(ctx, req, scripted.Say("## Goal\nTo go on.\n## Progress\nIt was killed."))
+			return m.Play(ctx, req, scripted.Reply("## Goal\nTo go on.\n## Progress\nIt was killed."))
 		}
-		return m.Play(ctx, req, scripted.Say("Here I am again."))
+		return m.Play(ctx, req, scripted.Reply("Here I am again."))
 	})
 	a := &agent.Agent{Store: st, Model: m, NoTitles: true, Backoff: quick}
 	defer a.Close()

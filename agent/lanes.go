@@ -11,7 +11,7 @@ import (
 type lanes struct {
 	mu    sync.Mutex
 	lanes map[firn.ID]*lane
-	Waits
+	WaitGraph
 }
 
 // lane is the queue of one session.

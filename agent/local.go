@@ -24,7 +24,7 @@ func (s *local) Spawn(ctx context.Context, task Task) (firn.ID, error) {
 		return "", fmt.Errorf("there is no agent %q to delegate to: %w", firn.CutText(task.Agent, nameLen), firn.ErrNotFound)
 	}
 	child := firn.NewID()
-	entries, link, err := task.Newborn(child, here.id)
+	entries, link, err := task.NewSession(child, here.id)
 	if err != nil {
 		return "", err
 	}
@@ -46,7 +46,7 @@ func (s *local) Send(ctx context.Context, id firn.ID, message string, awaited bo
 	if id == here.id || slices.Contains(here.above, id) || awaited && !s.lanes.Await(here.id, id) {
 		return nil, deadlockError(id)
 	}
-	in := Say(message)
+	in := TextInput(message)
 	in.Bounds = BoundsOf(ctx)
 	d := &localTurn{done: make(chan struct{}), stopWaiting: func() {}}
 	if awaited {

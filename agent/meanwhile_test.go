@@ -49,7 +49,7 @@ func meanwhile(b **workbench, text string, s scripted.Step) scripted.Step {
 // in the next request, and that the turn ends only when everything is answered.
 func TestSpokenWhileAnswering(t *testing.T) {
 	var b *workbench
-	b = play(t, meanwhile(&b, "and two?", scripted.Say("One.")), meanwhile(&b, "and three?", scripted.Say("Two.")), scripted.Say("Three."))
+	b = play(t, meanwhile(&b, "and two?", scripted.Reply("One.")), meanwhile(&b, "and three?", scripted.Reply("Two.")), scripted.Reply("Three."))
 	if out := b.runText("one?"); out.Text != "Three." || out.Rounds != 3 {
 		t.Errorf("it came to %+v", out)
 	}
@@ -65,7 +65,7 @@ func TestSpokenWhileAnswering(t *testing.T) {
 // TestSpokenBesideAnAppend lets the user speak at the very moment the answer
 // is stored.
 func TestSpokenBesideAnAppend(t *testing.T) {
-	b := play(t, scripted.Say("One."), scripted.Say("Two."))
+	b := play(t, scripted.Reply("One."), scripted.Reply("Two."))
 	b.Store = &butting{Store: b.mem(), in: b, role: firn.RoleAssistant, text: "and two?"}
 	if out := b.runText("one?"); out.Text != "Two." {
 		t.Errorf("it came to %+v", out)
@@ -110,7 +110,7 @@ func (s *butting) waitsFor(e firn.Entry) bool {
 // TestSpokenBesideATool checks that a user message during a tool call follows the result in
 // the next request.
 func TestSpokenBesideATool(t *testing.T) {
-	b := play(t, scripted.Call("1", "wait", `{}`), scripted.Say("Both done."))
+	b := play(t, scripted.Call("1", "wait", `{}`), scripted.Reply("Both done."))
 	b.Tools = []tool.Tool{tool.New("wait", "", func(context.Context, struct{}) (tool.Result, error) {
 		b.speak("and that too")
 		return tool.TextResult("waited"), nil
@@ -168,14 +168,14 @@ func TestSpokenThenKilled(t *testing.T) {
 	for n := 1; ; n++ {
 		var b *workbench
 		b = play(t,
-			meanwhile(&b, "and two?", scripted.Call("1", "echo", arg("x"))), meanwhile(&b, "and three?", scripted.Say("One and two.")), scripted.Say("Three."),
-			scripted.Forever(scripted.Say("All of it.")))
+			meanwhile(&b, "and two?", scripted.Call("1", "echo", arg("x"))), meanwhile(&b, "and three?", scripted.Reply("One and two.")), scripted.Reply("Three."),
+			scripted.Forever(scripted.Reply("All of it.")))
 		b.Tools = []tool.Tool{echo("echo")}
 		inner := b.mem()
 		f := &failing{Store: inner, op: "Append", at: n, forever: true}
 		a := *b
 		a.Agent = &agent.Agent{Store: f, Model: b.model, Tools: b.Tools, NoTitles: true, Backoff: quick}
-		_, err := a.run(t.Context(), agent.Say("one?"))
+		_, err := a.run(t.Context(), agent.TextInput("one?"))
 		if err == nil {
 			if n < 5 {
 				t.Errorf("it was killed %d times", n-1)
@@ -209,13 +209,13 @@ func TestSpokenThenKilled(t *testing.T) {
 // on.
 func TestSpokenIsMarked(t *testing.T) {
 	var b *workbench
-	b = play(t, meanwhile(&b, "and two?", scripted.Say("One.")), scripted.Say("Two."))
+	b = play(t, meanwhile(&b, "and two?", scripted.Reply("One.")), scripted.Reply("Two."))
 	b.runText("one?")
 	var knew []string
 	entries := b.entries()
 	for i, e := range entries {
 		for _, before := range entries[:i] {
-			if id := window.Knew(e); id != "" && before.ID == id {
+			if id := window.LastSeen(e); id != "" && before.ID == id {
 				knew = append(knew, brief(e.Body.(*firn.Message))+" knew "+brief(before.Body.(*firn.Message)))
 			}
 		}

@@ -41,7 +41,7 @@ func TestOddCalls(t *testing.T) {
 		"a result beside an error":  {scripted.Call("1", "half", `{}`), []string{"!half of it\nthen it broke"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := play(t, c.step, scripted.Say("Fine."), scripted.Say("Still here."))
+			b := play(t, c.step, scripted.Reply("Fine."), scripted.Reply("Still here."))
 			b.Tools = []tool.Tool{echo("echo"),
 				giving("odd", tool.Result{Parts: []firn.Part{firn.Shell{Command: "ls", Output: "x"}}}, nil),
 				giving("deep", tool.Result{Parts: []firn.Part{firn.Text{Text: "deep"}}, Details: []byte(strings.Repeat("[", 9000) + strings.Repeat("]", 9000))}, nil),
@@ -81,7 +81,7 @@ func TestThousandCalls(t *testing.T) {
 	for i := range 1000 {
 		steps = append(steps, scripted.Call(fmt.Sprint(i), "echo", arg(fmt.Sprint(i))))
 	}
-	b := play(t, scripted.Join(steps[0], steps[1:]...), scripted.Say("Fine."))
+	b := play(t, scripted.Join(steps[0], steps[1:]...), scripted.Reply("Fine."))
 	b.Tools = []tool.Tool{echo("echo")}
 	if out := b.runText("go"); out.Calls != 1000 {
 		t.Errorf("%d calls", out.Calls)
@@ -102,7 +102,7 @@ func TestFailingTogether(t *testing.T) {
 	for i := range 10 {
 		steps = append(steps, scripted.Call(fmt.Sprint(i), "echo", arg("fail")))
 	}
-	b := play(t, scripted.Join(steps[0], steps[1:]...), scripted.Say("None of them works."))
+	b := play(t, scripted.Join(steps[0], steps[1:]...), scripted.Reply("None of them works."))
 	b.Tools = []tool.Tool{echo("echo")}
 	if out := b.runText("go"); out.Text != "None of them works." {
 		t.Errorf("it came to %+v", out)
@@ -112,7 +112,7 @@ func TestFailingTogether(t *testing.T) {
 // TestChangedArguments checks that arguments changed by a hook are recorded, if possible.
 func TestChangedArguments(t *testing.T) {
 	for changed, kept := range map[string]string{`{"text":"b"}`: `{"text":"b"}`, "{bad": ""} {
-		b := play(t, scripted.Call("1", "raw", arg("a")), scripted.Say("Fine."))
+		b := play(t, scripted.Call("1", "raw", arg("a")), scripted.Reply("Fine."))
 		b.Tools = []tool.Tool{tool.Func("raw", "", nil, func(_ context.Context, a json.RawMessage) (tool.Result, error) {
 			return tool.TextResult(string(a)), nil
 		})}
@@ -132,7 +132,7 @@ func TestChangedArguments(t *testing.T) {
 func TestTwoToolsOfAName(t *testing.T) {
 	b := play(t)
 	b.Tools = []tool.Tool{echo("echo"), echo("echo")}
-	if _, err := b.run(t.Context(), agent.Say("go")); !errors.Is(err, firn.ErrInvalid) || len(b.model.Requests()) != 0 {
+	if _, err := b.run(t.Context(), agent.TextInput("go")); !errors.Is(err, firn.ErrInvalid) || len(b.model.Requests()) != 0 {
 		t.Errorf("the error is %v", err)
 	}
 }
@@ -140,7 +140,7 @@ func TestTwoToolsOfAName(t *testing.T) {
 // TestNothingSaid begins no turn and no session.
 func TestNothingSaid(t *testing.T) {
 	b := play(t)
-	for name, in := range map[string]agent.Input{"space": agent.Say(" \n"), "empty": agent.Say(""), "nothing": {}} {
+	for name, in := range map[string]agent.Input{"space": agent.TextInput(" \n"), "empty": agent.TextInput(""), "nothing": {}} {
 		if events, err := b.run(t.Context(), in); !errors.Is(err, firn.ErrInvalid) || len(events) != 0 {
 			t.Errorf("%s: told is %s, %v", name, kinds(events), err)
 		}
@@ -161,9 +161,9 @@ func TestAnswerOfAnImage(t *testing.T) {
 // TestGoingOnAfterTooManyRounds lets a turn be stopped for its rounds, and go
 // on.
 func TestGoingOnAfterTooManyRounds(t *testing.T) {
-	b := play(t, scripted.Call("1", "echo", arg("1")), scripted.Call("2", "echo", arg("2")), scripted.Say("Done."))
+	b := play(t, scripted.Call("1", "echo", arg("1")), scripted.Call("2", "echo", arg("2")), scripted.Reply("Done."))
 	b.Rounds, b.Tools = 2, []tool.Tool{echo("echo")}
-	if _, err := b.run(t.Context(), agent.Say("go")); !errors.Is(err, firn.ErrTooLarge) {
+	if _, err := b.run(t.Context(), agent.TextInput("go")); !errors.Is(err, firn.ErrTooLarge) {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := b.run(t.Context(), agent.Input{}); err != nil || !strings.HasSuffix(b.log(), "assistant: Done.") {
@@ -187,7 +187,7 @@ func TestSlowListener(t *testing.T) {
 		})}
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		for e := range b.Run(ctx, b.id, agent.Say("go")) {
+		for e := range b.Run(ctx, b.id, agent.TextInput("go")) {
 			if _, ok := e.(agent.ToolDone); ok {
 				cancel()
 				<-time.After(3 * time.Second)
@@ -203,12 +203,12 @@ func TestSlowListener(t *testing.T) {
 // any longer.
 func TestStoppedInBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := play(t, scripted.Fail(&provider.Error{Kind: provider.Temporary, After: 30 * time.Second}))
+		b := play(t, scripted.Fail(&provider.Error{Kind: provider.Temporary, RetryAfter: 30 * time.Second}))
 		b.Backoff = provider.Backoff{}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		began := time.Now()
-		events, err := b.run(ctx, agent.Say("go"))
+		events, err := b.run(ctx, agent.TextInput("go"))
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
 			t.Errorf("after %v the error is %v", time.Since(began), err)
 		}
@@ -221,14 +221,14 @@ func TestStoppedInBackoff(t *testing.T) {
 // kept: they stay on their branch, and the head where it was put.
 func TestMovedWhileSpeaking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := scripted.Say(strings.Repeat("0123456789abcdef", 40))
+		slow := scripted.Reply(strings.Repeat("0123456789abcdef", 40))
 		slow.Delay = 100 * time.Millisecond
-		b := play(t, scripted.Say("One."), slow, scripted.Say("Three."))
+		b := play(t, scripted.Reply("One."), slow, scripted.Reply("Three."))
 		b.runText("one")
 		first := b.entries()[2].ID // the answer
 		pieces := 0
 		var failure error
-		for e, err := range b.Run(t.Context(), b.id, agent.Say("two")) {
+		for e, err := range b.Run(t.Context(), b.id, agent.TextInput("two")) {
 			failure = err
 			if _, ok := e.(agent.Delta); !ok {
 				continue
@@ -257,14 +257,14 @@ func TestTitleAfterFailure(t *testing.T) {
 	b := playOn(t, small(100_000, func(req provider.Request) scripted.Step {
 		switch {
 		case req.Purpose == provider.ForTitle:
-			return scripted.Say("A good title")
+			return scripted.Reply("A good title")
 		case failing:
 			return scripted.Fail(&provider.Error{Kind: provider.Auth})
 		}
-		return scripted.Say("Fine.")
+		return scripted.Reply("Fine.")
 	}))
 	b.NoTitles = false
-	_, _ = b.run(t.Context(), agent.Say("Hello there."))
+	_, _ = b.run(t.Context(), agent.TextInput("Hello there."))
 	failing = false
 	b.runText("Again.")
 	b.Wait()
@@ -276,17 +276,17 @@ func TestCutOff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := scripted.Think("I wonder about this.", strings.Repeat("0123456789abcdef", 10))
 		slow.Delay = 400 * time.Millisecond
-		b := play(t, slow, scripted.Say("Sorry."))
+		b := play(t, slow, scripted.Reply("Sorry."))
 		f := &failing{Store: b.mem(), op: "Append", at: 2, forever: true} // it dies when the answer is whole
 		b.Store = f
-		_, _ = b.run(t.Context(), agent.Say("go"))
+		_, _ = b.run(t.Context(), agent.TextInput("go"))
 		b.Store = f.Store
 		cut := func() string {
 			path, err := window.Collect(b.Store.ReadBack(t.Context(), b.id, store.End))
 			if err != nil {
 				t.Fatal(err)
 			}
-			return agent.CutOff(path)
+			return agent.PartialAnswer(path)
 		}
 		if kept := cut(); len(kept) < 9*16 || !strings.HasPrefix(strings.Repeat("0123456789abcdef", 10), kept) {
 			t.Errorf("kept is %q", kept)

@@ -29,13 +29,13 @@ func TestPreviewIsWhatIsAsked(t *testing.T) {
 		"a small window": func(a *agent.Agent) {
 			info := scripted.Info()
 			info.Window = 3000
-			a.Model = scripted.New(info, scripted.Say("done"))
+			a.Model = scripted.New(info, scripted.Reply("done"))
 			a.Compaction.Mode = "off"
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			st := memstore.New(memstore.Options{})
-			model := scripted.New(provider.Info{}, scripted.Say("done"))
+			model := scripted.New(provider.Info{}, scripted.Reply("done"))
 			a := &agent.Agent{Store: st, Model: model, System: "Be brief.", NoTitles: true, Thinking: provider.ThinkLow}
 			habits(a)
 			var entries []firn.Entry

@@ -39,7 +39,7 @@ func looked(t *testing.T, b *workbench, n int, at time.Time) {
 // 18,000 may be used, and a clock of its own.
 func pruning(t *testing.T) (b *workbench, now *time.Time) {
 	clock := time.Now()
-	b = playOn(t, small(20_000, func(provider.Request) scripted.Step { return scripted.Say("Fine.") }))
+	b = playOn(t, small(20_000, func(provider.Request) scripted.Step { return scripted.Reply("Fine.") }))
 	b.Clock = func() time.Time { return clock }
 	b.Pruning.After = 5 * time.Minute
 	b.Compaction.Reserve, b.Compaction.ReserveFloor = 2000, -1
@@ -93,7 +93,7 @@ func TestPruningIsMeasured(t *testing.T) {
 	looked(t, b, 8, *now)
 	*now = now.Add(6 * time.Minute)
 	for range 2 {
-		events, err := b.run(t.Context(), agent.Say("go"))
+		events, err := b.run(t.Context(), agent.TextInput("go"))
 		if err != nil {
 			t.Fatal(err)
 		}

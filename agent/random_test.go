@@ -117,7 +117,7 @@ func (l *life) model() *scripted.Model {
 		case provider.ForFlush:
 			return m.Play(ctx, req, l.notes(len(req.Window.Items)))
 		case provider.ForTitle:
-			return m.Play(ctx, req, scripted.Say("A random life"))
+			return m.Play(ctx, req, scripted.Reply("A random life"))
 		}
 		l.interrupt()
 		return m.Play(ctx, req, l.answer(len(req.Window.Items)))
@@ -148,7 +148,7 @@ func (l *life) interrupt() {
 // notes answers in a flush.
 func (l *life) notes(n int) scripted.Step {
 	steps := []scripted.Step{
-		scripted.Say(agent.NoReply), scripted.Call(fmt.Sprint("n", n), "remember", arg("a fact")), scripted.Call(fmt.Sprint("n", n), "echo", arg("no")),
+		scripted.Reply(agent.NoReply), scripted.Call(fmt.Sprint("n", n), "remember", arg("a fact")), scripted.Call(fmt.Sprint("n", n), "echo", arg("no")),
 		scripted.Fail(&provider.Error{Kind: provider.Auth}),
 	}
 	return steps[l.dice.IntN(len(steps))]
@@ -156,9 +156,9 @@ func (l *life) notes(n int) scripted.Step {
 
 func (l *life) summary() scripted.Step {
 	summaries := []scripted.Step{
-		scripted.Say("## Goal\nTo live.\n## Progress\nSome things happened.\n## Next Steps\nMore was planned."),
-		scripted.Say(""),
-		scripted.Say(strings.Repeat("far too long ", 2000)),
+		scripted.Reply("## Goal\nTo live.\n## Progress\nSome things happened.\n## Next Steps\nMore was planned."),
+		scripted.Reply(""),
+		scripted.Reply(strings.Repeat("far too long ", 2000)),
 		scripted.Call("1", "echo", arg("no")),
 		scripted.Fail(&provider.Error{Kind: provider.BadRequest}),
 	}
@@ -173,18 +173,18 @@ func (l *life) answer(n int) scripted.Step {
 	case 3:
 		return scripted.Fail(&provider.Error{Kind: provider.Auth})
 	case 4:
-		return scripted.Cut(1, scripted.Say(words))
+		return scripted.Cut(1, scripted.Reply(words))
 	case 5:
 		return scripted.Fail(&provider.Error{Kind: provider.Overflow})
 	}
-	return scripted.Say(words)
+	return scripted.Reply(words)
 }
 
 // turn runs a turn, which may fail as models fail. If it succeeds, everything is answered.
 func (l *life) turn() {
 	l.now = l.now.Add(time.Duration(l.dice.IntN(10)) * time.Minute)
 	said := strings.Repeat("ipsum ", 1+l.dice.IntN(500))
-	failure := l.run(agent.Say(said))
+	failure := l.run(agent.TextInput(said))
 	l.a.Wait() // for the title
 	var loop *agent.Loop
 	var big *compact.TooBig

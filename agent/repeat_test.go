@@ -21,7 +21,7 @@ import (
 
 // named returns an input with an ID.
 func named(id firn.EntryID, text string) agent.Input {
-	in := agent.Say(text)
+	in := agent.TextInput(text)
 	in.ID = id
 	return in
 }
@@ -90,7 +90,7 @@ func ahead(t *testing.T, by time.Duration) firn.EntryID {
 		id = append(id, letters[n&31])
 	}
 	slices.Reverse(id)
-	if got, ok := firn.EntryID(id).Made(); !ok || !got.Equal(made) {
+	if got, ok := firn.EntryID(id).Time(); !ok || !got.Equal(made) {
 		t.Fatalf("%s was made at %v, not %v", id, got, made)
 	}
 	return firn.EntryID(id)
@@ -129,9 +129,9 @@ func TestRepeatedAfterCompaction(t *testing.T) {
 					return scripted.Fail(&provider.Error{Kind: provider.Auth})
 				}
 				if rounds > 25 {
-					return scripted.Say("Done.")
+					return scripted.Reply("Done.")
 				}
-				return scripted.Join(scripted.Say(strings.Repeat("I look around. ", 100)),
+				return scripted.Join(scripted.Reply(strings.Repeat("I look around. ", 100)),
 					scripted.Call(fmt.Sprint(rounds), "echo", arg(fmt.Sprint(rounds, strings.Repeat(" word", 300)))))
 			})).onDisk()
 			b.Tools = []tool.Tool{echo("echo")}
@@ -155,7 +155,7 @@ func TestRepeatedAfterCompaction(t *testing.T) {
 // TestRepeatedOlder repeats a message that was answered while a later one was
 // not: the later one is not answered in its name.
 func TestRepeatedOlder(t *testing.T) {
-	b := play(t, scripted.Say("Yes."), scripted.Fail(&provider.Error{Kind: provider.Auth}))
+	b := play(t, scripted.Reply("Yes."), scripted.Fail(&provider.Error{Kind: provider.Auth}))
 	if _, err := b.run(t.Context(), named("a", "Is it?")); err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestRepeatedMidTool(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := play(t, scripted.Call("1", "echo", arg("x")), scripted.Say("Done."))
+			b := play(t, scripted.Call("1", "echo", arg("x")), scripted.Reply("Done."))
 			b.Tools = []tool.Tool{echo("echo")}
 			breaks(b, named("user-1", "go"))
 			if !strings.Contains(b.log(), "assistant: echo") || strings.Contains(b.log(), "toolResult: =") {
@@ -206,7 +206,7 @@ func TestRepeatedMidTool(t *testing.T) {
 // TestRepeatedWithHistory repeats a message with a history of the caller's: it
 // is stored once, and sent once.
 func TestRepeatedWithHistory(t *testing.T) {
-	b := play(t, scripted.Say("One."), scripted.Fail(&provider.Error{Kind: provider.Auth}), scripted.Say("Hello."))
+	b := play(t, scripted.Reply("One."), scripted.Fail(&provider.Error{Kind: provider.Auth}), scripted.Reply("Hello."))
 	b.runText("in the session")
 	in := named("user-1", "now")
 	in.History = []firn.Message{
@@ -228,7 +228,7 @@ func TestRepeatedWithHistory(t *testing.T) {
 func TestRepeatedAtOnce(t *testing.T) {
 	for name, b := range map[string]*workbench{"memory": play(t), "files": play(t).onDisk()} {
 		t.Run(name, func(t *testing.T) {
-			b.Model = scripted.New(scripted.Info(), scripted.Forever(scripted.Say("Fine.")))
+			b.Model = scripted.New(scripted.Info(), scripted.Forever(scripted.Reply("Fine.")))
 			var all sync.WaitGroup
 			for range 8 {
 				all.Go(func() {
@@ -251,7 +251,7 @@ func TestRepeatedAtOnce(t *testing.T) {
 // TestManyAtOnce sends many messages concurrently to a new session: each is stored once,
 // and the session continues.
 func TestManyAtOnce(t *testing.T) {
-	b := playOn(t, small(100_000, func(provider.Request) scripted.Step { return scripted.Say("Fine.") })).onDisk()
+	b := playOn(t, small(100_000, func(provider.Request) scripted.Step { return scripted.Reply("Fine.") })).onDisk()
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {

@@ -36,7 +36,7 @@ func (r *resident) Keep(id firn.ID, p window.Path) {
 // TestResident runs turns on cached paths while others write, hide and move the head in
 // between: the requests equal those of turns that read the session.
 func TestResident(t *testing.T) {
-	b := play(t, scripted.Forever(scripted.Say("Fine.")))
+	b := play(t, scripted.Forever(scripted.Reply("Fine.")))
 	kept := &resident{}
 	b.Resident = kept
 	meddle := []func() firn.Entry{

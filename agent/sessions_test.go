@@ -95,7 +95,7 @@ func (b *workbench) results() (lines []string) {
 // use lets a new session of an agent call a session tool and returns the result.
 func use(t *testing.T, st store.Store, name, toolName, args string) string {
 	t.Helper()
-	b := play(t, scripted.Call("1", toolName, args), scripted.Say("I see."))
+	b := play(t, scripted.Call("1", toolName, args), scripted.Reply("I see."))
 	b.Store, b.Name, b.Tools = st, name, b.SessionTools()
 	b.runText("go")
 	return b.results()[0]
@@ -121,7 +121,7 @@ func eachStore(t *testing.T, test func(t *testing.T, st store.Store, home string
 
 // TestSessionTools lets an agent look at its sessions, ask one and spawn one.
 func TestSessionTools(t *testing.T) {
-	b := play(t, scripted.Say("I know: it is blue."))
+	b := play(t, scripted.Reply("I know: it is blue."))
 	b.Tools = b.SessionTools()
 	other := b.id
 	b.runText("What colour is it?")
@@ -137,12 +137,12 @@ func TestSessionTools(t *testing.T) {
 		scripted.Call("1", "sessions_list", `{}`),
 		replace(scripted.Call("2", "sessions_history", `{"session":"OTHER"}`)),
 		replace(scripted.Call("3", "sessions_send", `{"session":"OTHER","message":"Still?"}`)),
-		scripted.Say("Yes, blue."), // in the other session
+		scripted.Reply("Yes, blue."), // in the other session
 		replace(scripted.Call("4", "sessions_send", `{"session":"SELF","message":"Me?"}`)),
 		scripted.Call("5", "sessions_history", `{"session":"nowhere"}`),
 		scripted.Call("6", "sessions_spawn", `{"task":"count to three","label":"counting"}`),
-		scripted.Say("One, two, three."), // in the child
-		scripted.Say("All done."),
+		scripted.Reply("One, two, three."), // in the child
+		scripted.Reply("All done."),
 	)
 	b.Model = b.model
 	b.runText("Look around.")
@@ -180,7 +180,7 @@ func TestSessionTools(t *testing.T) {
 // TestSessionsOfAnAgent sees that agents cannot reach each other's sessions.
 func TestSessionsOfAnAgent(t *testing.T) {
 	eachStore(t, func(t *testing.T, st store.Store, home string) {
-		foo := play(t, scripted.Say("The secret of foo."))
+		foo := play(t, scripted.Reply("The secret of foo."))
 		foo.Store, foo.Name = st, "foo"
 		foo.runText("Tell me.")
 		ids := []firn.ID{foo.id, began(t, st, "foo")}
@@ -230,9 +230,9 @@ func TestSendsAtOnce(t *testing.T) {
 			case said == "go":
 				return scripted.Join(send(target, "q0"), send(target, "q1"), send(target, "q2"), send(target, "q3"))
 			case said == "":
-				return scripted.Say("Done.")
+				return scripted.Reply("Done.")
 			}
-			answer := scripted.Say("About " + said)
+			answer := scripted.Reply("About " + said)
 			answer.Delay = time.Second // so that they would overlap
 			return answer
 		}))
@@ -262,7 +262,7 @@ func TestDepth(t *testing.T) {
 				depth := strings.Count(said, "x")
 				switch {
 				case said == "":
-					return scripted.Say("Back.")
+					return scripted.Reply("Back.")
 				case by == "spawning":
 					return spawn(said+"x", "")
 				}
@@ -307,7 +307,7 @@ func TestAskingInCircles(t *testing.T) {
 		case "your turn":
 			return send(b.id, "And now?")
 		}
-		return scripted.Say("Fine.")
+		return scripted.Reply("Fine.")
 	}))
 	other = began(t, b.Store, "main")
 	b.Tools = b.SessionTools()
@@ -324,7 +324,7 @@ func TestAskingEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var left, right firn.ID
 		b := playOn(t, asked(func(_ provider.Request, said string) scripted.Step {
-			step := scripted.Say("Fine.")
+			step := scripted.Reply("Fine.")
 			switch said {
 			case "ask left":
 				return send(left, "ask the right one")
@@ -417,9 +417,9 @@ func TestStoppedWhileWaiting(t *testing.T) {
 			case "outer":
 				return spawn("inner", "")
 			case "inner", "Stay.":
-				return scripted.Hang(0, scripted.Say("Never."))
+				return scripted.Hang(0, scripted.Reply("Never."))
 			}
-			return scripted.Say("Fine.")
+			return scripted.Reply("Fine.")
 		}))
 		busy = began(t, b.Store, "main")
 		b.Tools = b.SessionTools()
@@ -428,7 +428,7 @@ func TestStoppedWhileWaiting(t *testing.T) {
 		stop := errors.New("stop it")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(10*time.Second, func() { cancel(stop) })
-		if _, err := b.run(ctx, agent.Say("go")); !errors.Is(err, stop) {
+		if _, err := b.run(ctx, agent.TextInput("go")); !errors.Is(err, stop) {
 			t.Errorf("the error is %v", err)
 		}
 		synctest.Wait()
@@ -462,16 +462,16 @@ func TestNotWaited(t *testing.T) {
 					case "go":
 						return spawn("count", fmt.Sprintf(`,"timeout_seconds":%d`, timeout))
 					case "count":
-						step := scripted.Say("One.")
+						step := scripted.Reply("One.")
 						step.Delay = time.Minute
 						return step
 					}
-					return scripted.Say("So be it.")
+					return scripted.Reply("So be it.")
 				}))
 				b.Tools = b.SessionTools()
 				ctx, cancel := context.WithCancel(t.Context())
 				start := time.Now()
-				if _, err := b.run(ctx, agent.Say("go")); err != nil {
+				if _, err := b.run(ctx, agent.TextInput("go")); err != nil {
 					t.Fatal(err)
 				}
 				if took := time.Since(start); took != time.Duration(max(timeout, 0))*time.Second {
@@ -496,9 +496,9 @@ func TestClosedWhileAsked(t *testing.T) {
 			case "go":
 				return spawn("count", `,"timeout_seconds":0`)
 			case "count":
-				return scripted.Hang(0, scripted.Say("Never."))
+				return scripted.Hang(0, scripted.Reply("Never."))
 			}
-			return scripted.Say("So be it.")
+			return scripted.Reply("So be it.")
 		}))
 		b.Tools = b.SessionTools()
 		b.runText("go")
@@ -533,7 +533,7 @@ func TestDelegatedTurnBreaksDown(t *testing.T) {
 		case said == "" && n == 3:
 			return send(target, "And now?")
 		}
-		return scripted.Say("Fine.")
+		return scripted.Reply("Fine.")
 	}))
 	b.Store = brittle{b.Store}
 	target = began(t, b.Store, "main")
@@ -552,11 +552,11 @@ func TestLabel(t *testing.T) {
 		b := playOn(t, asked(func(req provider.Request, said string) scripted.Step {
 			switch {
 			case req.Purpose == provider.ForTitle:
-				return scripted.Say("A good name")
+				return scripted.Reply("A good name")
 			case said == "go":
 				return spawn("count", more)
 			}
-			return scripted.Say("Fine.")
+			return scripted.Reply("Fine.")
 		}))
 		b.NoTitles, b.Tools = false, b.SessionTools()
 		b.runText("go")
@@ -608,7 +608,7 @@ func TestRefusedRequests(t *testing.T) {
 			b := play(t)
 			other := began(t, b.Store, "main")
 			args := strings.NewReplacer("OTHER", string(other), "SELF", string(b.id)).Replace(c.args)
-			b.Model = scripted.New(scripted.Info(), scripted.Call("1", c.tool, args), scripted.Say("I see."))
+			b.Model = scripted.New(scripted.Info(), scripted.Call("1", c.tool, args), scripted.Reply("I see."))
 			b.Models = func(p, m string) (provider.Model, error) {
 				return nil, fmt.Errorf("no model %s %s: %w", p, m, firn.ErrNotFound)
 			}

@@ -61,7 +61,7 @@ func TestSilentStream(t *testing.T) {
 				rest = rest[n:]
 			}
 			b := play(t, scripted.Step{Events: events})
-			happened, err := b.run(t.Context(), agent.Say("go"))
+			happened, err := b.run(t.Context(), agent.TextInput("go"))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -5,8 +5,8 @@ import (
 	"firn.dev/provider"
 )
 
-// Spent returns an entry that records the usage of a model call outside the conversation,
+// UsageEntry returns an entry that records the usage of a model call outside the conversation,
 // so that it counts towards the session.
-func Spent(purpose provider.Purpose, info provider.Info, u firn.Usage) firn.Entry {
+func UsageEntry(purpose provider.Purpose, info provider.Info, u firn.Usage) firn.Entry {
 	return usageEntry(purpose, info, u)
 }

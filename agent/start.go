@@ -97,7 +97,7 @@ func (t *turn) hasEntry(id firn.EntryID) (bool, error) {
 	if id == "" || containsEntry(t.path, id) {
 		return id != "", nil
 	}
-	since := store.Heard(id, t.a.now())
+	since := store.EarliestAppend(id, t.a.now())
 	if t.path.Start == store.Start || len(t.path.Entries) > 0 && since.After(createdAt(t.path.Entries[0])) {
 		return false, nil
 	}
@@ -154,7 +154,7 @@ func (t *turn) keepResident() {
 
 // createdAt returns the creation time of an entry, taken from its ID if possible.
 func createdAt(e firn.Entry) time.Time {
-	if made, ok := e.ID.Made(); ok {
+	if made, ok := e.ID.Time(); ok {
 		return made
 	}
 	return e.Time
@@ -243,7 +243,7 @@ func isFinal(m *firn.Message) bool {
 // missedInput reports whether before contains a user message that the answer was not based
 // on.
 func missedInput(before []firn.Entry, answer firn.Entry) bool {
-	knew := window.Knew(answer)
+	knew := window.LastSeen(answer)
 	if knew == "" {
 		return false
 	}

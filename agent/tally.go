@@ -67,7 +67,7 @@ func readCounters(e firn.Entry) (countersRecord, bool) {
 		countersRecord
 		Names json.RawMessage `json:"names"`
 	}
-	if _, believed := store.CountsOf(b); !believed || json.Unmarshal(b.Data, &c) != nil || !store.Plausible(int64(c.Entries)) {
+	if _, believed := store.CountsOf(b); !believed || json.Unmarshal(b.Data, &c) != nil || !store.ValidCounts(int64(c.Entries)) {
 		return countersRecord{}, false
 	}
 	c.countersRecord.Names, _ = store.CheckpointOf(b)

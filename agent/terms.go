@@ -8,9 +8,9 @@ import (
 	"firn.dev/provider"
 )
 
-// Terms are the caller's options for one turn. The zero value uses the agent's settings.
+// TurnOptions are the caller's options for one turn. The zero value uses the agent's settings.
 // They are not stored.
-type Terms struct {
+type TurnOptions struct {
 	// Instructions are sent after the system prompt.
 	Instructions string
 	// Bare leaves out the agent's system prompt, tools and injections, so that only the
@@ -27,7 +27,7 @@ type Terms struct {
 }
 
 // check returns an error if the terms are invalid.
-func (t *Terms) check() error {
+func (t *TurnOptions) check() error {
 	seen := make(map[string]bool, len(t.Tools))
 	for _, spec := range t.Tools {
 		if spec.Name == "" || seen[spec.Name] {

@@ -20,14 +20,14 @@ import (
 // turn ends with the call, and goes on once the caller has appended what came
 // of it.
 func TestCallersTools(t *testing.T) {
-	b := play(t, scripted.Join(scripted.Say("let me look"), scripted.Call("c1", "weather", `{"city":"Graz"}`)), scripted.Say("it rains"))
+	b := play(t, scripted.Join(scripted.Reply("let me look"), scripted.Call("c1", "weather", `{"city":"Graz"}`)), scripted.Reply("it rains"))
 	b.System = "be brief"
 	b.Tools = []tool.Tool{tool.Now(nil)}
-	terms := agent.Terms{
+	terms := agent.TurnOptions{
 		Instructions: "speak English", MaxTokens: 300,
 		Tools: []provider.Tool{{Name: "weather", Schema: json.RawMessage(`{"type":"object"}`)}},
 	}
-	in := agent.Say("how is the weather?")
+	in := agent.TextInput("how is the weather?")
 	in.Terms = terms
 	out := b.finish(in)
 	if out.Stop != firn.StopToolUse || out.Text != "let me look" || len(out.Pending) != 1 || out.Pending[0].ID != "c1" || out.Rounds != 1 {
@@ -51,20 +51,20 @@ func TestCallersTools(t *testing.T) {
 
 // TestBareTurn checks that only the conversation is sent.
 func TestBareTurn(t *testing.T) {
-	b := play(t, scripted.Say("yes"), scripted.Say("no"))
+	b := play(t, scripted.Reply("yes"), scripted.Reply("no"))
 	b.System = "be brief"
 	b.Tools = []tool.Tool{tool.Now(nil)}
 	b.Hooks.BeforeRun = func(context.Context, agent.Run) ([]window.Injection, error) {
 		return nil, errors.New("a bare turn has no hooks before it")
 	}
-	in := agent.Say("hello")
+	in := agent.TextInput("hello")
 	in.Terms.Bare = true
 	b.finish(in)
 	if asked := b.model.Requests()[0]; asked.Window.System != "" || len(asked.Tools) != 0 {
 		t.Errorf("the model was told %q and has %v", asked.Window.System, asked.Tools)
 	}
 	b.Hooks.BeforeRun = nil
-	in = agent.Say("hello")
+	in = agent.TextInput("hello")
 	in.Terms.NoTools = true
 	b.finish(in)
 	if asked := b.model.Requests()[1]; asked.Window.System != "be brief" || len(asked.Tools) != 0 {
@@ -75,7 +75,7 @@ func TestBareTurn(t *testing.T) {
 // TestTermsThatMakeNoSense are refused before the model is asked.
 func TestTermsThatMakeNoSense(t *testing.T) {
 	b := play(t)
-	in := agent.Say("hello")
+	in := agent.TextInput("hello")
 	in.Terms.Tools = []provider.Tool{{Name: "a"}, {Name: "a"}}
 	_, err := b.run(t.Context(), in)
 	if !errors.Is(err, firn.ErrInvalid) || !strings.Contains(err.Error(), `"a"`) {

@@ -38,9 +38,9 @@ type Input struct {
 	// Turns overrides the agent's Turns; zero means no override.
 	Turns int
 	// Terms are the options of the turn.
-	Terms Terms
+	Terms TurnOptions
 	// Bounds limits the access of tools and hooks beyond the session, see [BoundsOf]. It
-	// should be the access of the user. The zero value admits nothing. [Say] sets it to
+	// should be the access of the user. The zero value admits nothing. [TextInput] sets it to
 	// everything.
 	Bounds route.Bounds
 	// Narrow returns the bounds of the author of another entry that the turn answers: one
@@ -53,8 +53,8 @@ type Input struct {
 	Since *firn.Pos
 }
 
-// Say returns an input with a text message from the owner of the agent, without bounds.
-func Say(text string) Input {
+// TextInput returns an input with a text message from the owner of the agent, without bounds.
+func TextInput(text string) Input {
 	return Input{Parts: []firn.Part{firn.Text{Text: text}}, Bounds: route.Everything()}
 }
 
@@ -279,7 +279,7 @@ func (t *turn) setTools() error {
 
 // hookRun returns the description of the turn for hooks.
 func (t *turn) hookRun() Run {
-	run := Run{Agent: t.a.name(), Session: t.log.id, Path: t.path, Said: t.said, Preview: t.preview}
+	run := Run{Agent: t.a.name(), Session: t.log.id, Path: t.path, Prompt: t.said, Preview: t.preview}
 	if t.bounds != nil {
 		run.Bounds = t.bounds.current()
 	}
@@ -433,7 +433,7 @@ func (t *turn) withAgent(e firn.Entry) firn.Entry {
 	if !t.shared {
 		return e
 	}
-	return window.WithAnswerer(e, t.a.name())
+	return window.WithAnsweringAgent(e, t.a.name())
 }
 
 // recoverPanic calls foreign code and turns a panic into an error.

@@ -7,9 +7,9 @@ import (
 	"firn.dev"
 )
 
-// Waits records which sessions wait for turns of which others, and rejects cycles. The zero
+// WaitGraph records which sessions wait for turns of which others, and rejects cycles. The zero
 // value is ready to use. It is safe for concurrent use.
-type Waits struct {
+type WaitGraph struct {
 	waiting sync.Mutex
 	// awaits maps each session to those whose turns it waits for.
 	awaits map[firn.ID][]firn.ID
@@ -18,7 +18,7 @@ type Waits struct {
 // Await records that a session waits for a turn of another, until Awaited is called. It
 // returns false if the other waits for the first, directly or indirectly, since neither
 // could then continue.
-func (w *Waits) Await(id, other firn.ID) bool {
+func (w *WaitGraph) Await(id, other firn.ID) bool {
 	w.waiting.Lock()
 	defer w.waiting.Unlock()
 	if id == other || w.waitsFor(other, id) {
@@ -32,7 +32,7 @@ func (w *Waits) Await(id, other firn.ID) bool {
 }
 
 // Awaited removes the record made by Await.
-func (w *Waits) Awaited(id, other firn.ID) {
+func (w *WaitGraph) Awaited(id, other firn.ID) {
 	w.waiting.Lock()
 	defer w.waiting.Unlock()
 	left := w.awaits[id]
@@ -46,6 +46,6 @@ func (w *Waits) Awaited(id, other firn.ID) {
 
 // waitsFor reports whether a session waits for another, directly or indirectly. There are
 // no cycles, because Await rejects them.
-func (w *Waits) waitsFor(from, to firn.ID) bool {
+func (w *WaitGraph) waitsFor(from, to firn.ID) bool {
 	return slices.ContainsFunc(w.awaits[from], func(next firn.ID) bool { return next == to || w.waitsFor(next, to) })
 }

@@ -55,7 +55,7 @@ func newHouse(t *testing.T) *house {
 	h := &house{t: t, home: home}
 	h.model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		last := req.Window.Items[len(req.Window.Items)-1].Message.Text()
-		s := scripted.Say("re: " + last)
+		s := scripted.Reply("re: " + last)
 		if h.gate != nil {
 			s.Before = func(ctx context.Context) error {
 				h.asked <- struct{}{}

@@ -179,7 +179,7 @@ func (j BranchJob) recent(s *summarizer, entries []firn.Entry) []digest.Line {
 func branchLines(e firn.Entry) []digest.Line {
 	if c, ok := e.Body.(*firn.Compaction); ok {
 		text := "What happened before, in short:\n" + bodyOf(c.Summary)
-		return []digest.Line{{Role: firn.RoleUser, Kind: digest.Said, Text: text}}
+		return []digest.Line{{Role: firn.RoleUser, Kind: digest.Speech, Text: text}}
 	}
 	lines := linesOf([]firn.Entry{e})
 	for i := range lines {

@@ -14,11 +14,11 @@ import (
 
 func TestSummarizeBranch(t *testing.T) {
 	const size = 16_000
-	st := open(t, say("Start."), reply("Yes."))
+	st := open(t, userEntry("Start."), reply("Yes."))
 	target := live(t, st).Head
 	add(t, st, talk(6, 200)...)
 	add(t, st, use("e", "edit", `{"path":"src/part3.go"}`, strings.Repeat("result ", 500))...)
-	hidden := say("a secret")
+	hidden := userEntry("a secret")
 	add(t, st, hidden)
 	add(t, st, firn.Hide(hidden.ID))
 	left := live(t, st).Head
@@ -56,7 +56,7 @@ func TestSummarizeBranch(t *testing.T) {
 
 func TestSummarizeBranchFails(t *testing.T) {
 	const size = 16_000
-	st := open(t, say("Start."), reply("Yes."))
+	st := open(t, userEntry("Start."), reply("Yes."))
 	target := live(t, st).Head
 	for _, to := range []firn.EntryID{target, "nobody"} {
 		want := ErrNothing
@@ -73,7 +73,7 @@ func TestSummarizeBranchFails(t *testing.T) {
 	}
 	add(t, st, talk(3, 100)...)
 	entries := len(all(t, st))
-	m := model(size, scripted.Step{Before: func(context.Context) error { add(t, st, say("Wait.")); return nil }, Parts: scripted.Say(good("src/part0.go")).Parts})
+	m := model(size, scripted.Step{Before: func(context.Context) error { add(t, st, userEntry("Wait.")); return nil }, Parts: scripted.Reply(good("src/part0.go")).Parts})
 	if _, err := SummarizeBranch(t.Context(), BranchJob{Store: st, Session: session, To: target, Model: m}); !errors.Is(err, ErrMoved) || len(all(t, st)) != entries+1 {
 		t.Errorf("somebody spoke: %v", err)
 	}
@@ -95,12 +95,12 @@ func TestSummarizeBranchFails(t *testing.T) {
 // TestLongBranch checks that the oldest entries of a branch that is too long are left out.
 func TestLongBranch(t *testing.T) {
 	const size = 16_000
-	st := open(t, say("Start."))
+	st := open(t, userEntry("Start."))
 	target := live(t, st).Head
 	add(t, st, talk(100, 1000)...)
 	add(t, st, firn.NewEntry(&firn.Compaction{Summary: "In short: all parts.", FirstKept: live(t, st).Head}))
 	for i := range 3 {
-		add(t, st, say(fmt.Sprintf("Latest %d", i)))
+		add(t, st, userEntry(fmt.Sprintf("Latest %d", i)))
 	}
 	m := echo(size)
 	if _, err := SummarizeBranch(t.Context(), BranchJob{Store: st, Session: session, To: target, Model: m}); err != nil {

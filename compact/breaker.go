@@ -62,7 +62,7 @@ func breakerFrom(c *firn.Compaction) Breaker {
 }
 
 // IsOpen reports whether the breaker is open: so many attempts failed that no model is
-// asked for a summary. Run with Threshold then returns ErrOpen if the last attempt
+// asked for a summary. Run with Threshold then returns ErrPaused if the last attempt
 // compacted nothing, and otherwise summarizes without a model, as it does with Overflow;
 // with Manual it tries. The breaker closes by itself after the cooldown of the settings.
 // The next run then tries, and opens it again if it fails.

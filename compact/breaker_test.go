@@ -20,13 +20,13 @@ func failing(size int64, bad *bool, useless bool) *scripted.Model {
 	m = scripted.Func(info(size), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		switch {
 		case *bad && useless:
-			return m.Play(ctx, req, scripted.Say("no"))
+			return m.Play(ctx, req, scripted.Reply("no"))
 		case *bad:
 			return func(yield func(provider.Event, error) bool) {
 				yield(nil, &provider.Error{Kind: provider.Temporary, Status: 500, Message: "on fire"})
 			}
 		}
-		return m.Play(ctx, req, scripted.Say(good(asked(req))))
+		return m.Play(ctx, req, scripted.Reply(good(asked(req))))
 	})
 	return m
 }
@@ -98,7 +98,7 @@ func TestBreakerClosesByItself(t *testing.T) {
 	b := BreakerOf(live(t, st))
 	j.System = 0
 	j.Clock = func() time.Time { return b.Until(j.Settings).Add(-time.Second) }
-	if _, err := Run(t.Context(), j); !errors.Is(err, ErrOpen) || !strings.Contains(err.Error(), "until "+b.Until(j.Settings).Local().Format("15:04")) {
+	if _, err := Run(t.Context(), j); !errors.Is(err, ErrPaused) || !strings.Contains(err.Error(), "until "+b.Until(j.Settings).Local().Format("15:04")) {
 		t.Errorf("before the cooldown is over: %v", err)
 	}
 	j.Clock = func() time.Time { return b.Until(j.Settings) }

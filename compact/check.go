@@ -116,7 +116,7 @@ func (b *nameBook) add(lines []digest.Line) {
 		b.known[strings.ToLower(path.Base(file))] = true
 	}
 	for _, l := range lines {
-		if b.n++; l.Kind != digest.Said {
+		if b.n++; l.Kind != digest.Speech {
 			continue
 		}
 		for _, word := range identifier.FindAllString(firn.CutText(l.Text, nameBytes), nameWords) {

@@ -74,7 +74,7 @@ func (s *summarizer) fitLine(l digest.Line, tokens int64) digest.Line {
 		keep = int(float64(keep)*float64(tokens)/float64(n)) - 48
 		l.Text = cutMiddle(whole, keep)
 	}
-	return digest.Line{Role: l.Role, Kind: digest.Said, Text: "[a message that is too long to be shown]"}
+	return digest.Line{Role: l.Role, Kind: digest.Speech, Text: "[a message that is too long to be shown]"}
 }
 
 // formatLines formats lines for the summarizer and escapes tags that could end their fence.

@@ -47,7 +47,7 @@ func (r *run) hook(ctx context.Context, p Plan) (Decision, error) {
 	case err != nil:
 		return d, fmt.Errorf("%w: %w", errHook, err)
 	case d.Cancel:
-		return d, ErrCancelled
+		return d, ErrCanceled
 	}
 	d.Summary, _ = firn.CleanText(strings.TrimSpace(d.Summary))
 	return d, nil

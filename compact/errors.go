@@ -16,10 +16,10 @@ var (
 	// ErrNothing means that there is nothing to compact or that it was compacted already.
 	// For Undo and Redo, there is nothing to undo or redo.
 	ErrNothing = errors.New("nothing to compact")
-	// ErrOpen means that too many runs failed in a row; see [Breaker] and [ResetBreaker].
-	ErrOpen = errors.New("compaction is paused after failing too often")
-	// ErrCancelled means that the hook canceled the compaction.
-	ErrCancelled = errors.New("compaction was cancelled")
+	// ErrPaused means that too many runs failed in a row; see [Breaker] and [ResetBreaker].
+	ErrPaused = errors.New("compaction is paused after failing too often")
+	// ErrCanceled means that the hook canceled the compaction.
+	ErrCanceled = errors.New("compaction was cancelled")
 	// ErrMoved means that the conversation changed in the meantime: it moved to another
 	// branch or was compacted by another run. Nothing was written.
 	ErrMoved = errors.New("the conversation moved on during compaction")
@@ -30,8 +30,8 @@ var (
 type TooBig struct {
 	// Model is the model whose window is too small, as provider/name; empty if unknown.
 	Model string
-	// Stated is the limit in tokens that the provider reported; zero if it reported none.
-	Stated int64
+	// Reported is the limit in tokens that the provider reported; zero if it reported none.
+	Reported int64
 	// Input is the size of the user's message in tokens, if it alone is too large.
 	Input int64
 	// Cause is the provider's error; nil if no request was sent.
@@ -56,8 +56,8 @@ func (t *TooBig) Error() string {
 	}
 	takes := fmt.Sprintf("%s takes %s tokens", who, grouped(t.Limit))
 	switch {
-	case t.Stated > 0:
-		takes = fmt.Sprintf("%s says that it takes %s tokens", who, grouped(t.Stated))
+	case t.Reported > 0:
+		takes = fmt.Sprintf("%s says that it takes %s tokens", who, grouped(t.Reported))
 	case t.Model == "":
 		takes = fmt.Sprintf("the limit is %s tokens of a window of %s", grouped(t.Limit), grouped(t.Window))
 	}

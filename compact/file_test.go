@@ -98,7 +98,7 @@ func (unsure) CountMessage(m *firn.Message) int64 { return 3 * window.Chars{}.Co
 // TestCounters checks that compactions fit with every token counter.
 func TestCounters(t *testing.T) {
 	const size = 16_000
-	long := scripted.Say("## Goal\nsrc/part0.go, src/part1.go\n" + strings.Repeat("- one more fact that has to be kept\n", 300))
+	long := scripted.Reply("## Goal\nsrc/part0.go, src/part1.go\n" + strings.Repeat("- one more fact that has to be kept\n", 300))
 	for name, counter := range map[string]window.TokenCounter{"runes": runes{}, "unsure": unsure{}} {
 		for _, keep := range []int64{0, 1} {
 			st := open(t, talk(30, 1000)...)
@@ -120,7 +120,7 @@ func TestCounters(t *testing.T) {
 // TestKinds summarizes entries of all kinds, and pins them.
 func TestKinds(t *testing.T) {
 	const size = 16_000
-	st := open(t, say("Go."),
+	st := open(t, userEntry("Go."),
 		shell("file listing"),
 		firn.NewEntry(&firn.CustomMessage{Type: "x", Parts: []firn.Part{firn.Text{Text: "A note from a program."}}}),
 		firn.NewEntry(&firn.BranchSummary{From: "x", Summary: "The branch was a dead end."}),
@@ -158,7 +158,7 @@ func TestKinds(t *testing.T) {
 // TestFallback checks that less is kept if no summary fits.
 func TestFallback(t *testing.T) {
 	const size = 16_000
-	st := open(t, append(talk(30, 1000), say("The last word."))...)
+	st := open(t, append(talk(30, 1000), userEntry("The last word."))...)
 	r := &run{Job: job(st, nil, size), path: live(t, st)}
 	r.prepare()
 	c, err := r.choose(t.Context(), 0)

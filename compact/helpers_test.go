@@ -41,7 +41,7 @@ func add(t testing.TB, st store.Store, entries ...firn.Entry) firn.Pos {
 	return end
 }
 
-func say(text string) firn.Entry { return firn.NewEntry(firn.UserText(text).Body) }
+func userEntry(text string) firn.Entry { return firn.NewEntry(firn.UserText(text).Body) }
 
 func reply(text string) firn.Entry { return firn.NewEntry(firn.AssistantText(text).Body) }
 
@@ -67,7 +67,7 @@ func talk(turns, tokens int) []firn.Entry {
 	var entries []firn.Entry
 	filler := strings.Repeat("word ", tokens*4/5/2)
 	for i := range turns {
-		entries = append(entries, say(fmt.Sprintf("Please look at part %d of the parser. %s", i, filler)))
+		entries = append(entries, userEntry(fmt.Sprintf("Please look at part %d of the parser. %s", i, filler)))
 		entries = append(entries, use(fmt.Sprintf("call_%d", i), "read_file", fmt.Sprintf(`{"path":"src/part%d.go"}`, i), "package part\n"+filler)...)
 		entries = append(entries, reply(fmt.Sprintf("Part %d is done.", i)))
 	}
@@ -149,7 +149,7 @@ func info(size int64) provider.Info {
 func echo(size int64) *scripted.Model {
 	var m *scripted.Model
 	m = scripted.Func(info(size), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
-		return m.Play(ctx, req, scripted.Say(good(asked(req))))
+		return m.Play(ctx, req, scripted.Reply(good(asked(req))))
 	})
 	return m
 }

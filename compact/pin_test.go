@@ -27,11 +27,11 @@ func TestPins(t *testing.T) {
 	const size = 16_000
 	const rule = "Never touch  the \"legacy\" folder;\n\tuse tabs – always. <b>&amp;</b> 日本 \u2028 end"
 	for name, step := range map[string]scripted.Step{
-		"says ok":      scripted.Say("ok, summarised src/part0.go and src/part1.go, and all of the rest too"),
-		"says nothing": scripted.Say(""),
+		"says ok":      scripted.Reply("ok, summarised src/part0.go and src/part1.go, and all of the rest too"),
+		"says nothing": scripted.Reply(""),
 	} {
 		t.Run(name, func(t *testing.T) {
-			st := open(t, say("Build me a parser."), say(rule))
+			st := open(t, userEntry("Build me a parser."), userEntry(rule))
 			pin := all(t, st)[2].ID
 			add(t, st, label(pin, "pin"))
 			add(t, st, talk(20, 1000)...)
@@ -76,7 +76,7 @@ func TestPinLabels(t *testing.T) {
 		return sent(t, j.Store)
 	}
 	start := func(t *testing.T) (Job, firn.EntryID) {
-		st := open(t, say("Go."), reply(secret))
+		st := open(t, userEntry("Go."), reply(secret))
 		return job(st, echo(size), size), all(t, st)[2].ID
 	}
 	pins := func(t *testing.T, j Job) []Pin {
@@ -84,7 +84,7 @@ func TestPinLabels(t *testing.T) {
 	}
 	t.Run("not pinned", func(t *testing.T) {
 		j, _ := start(t)
-		j.Model = model(size, scripted.Forever(scripted.Say("src/part0.go src/part1.go src/part2.go and so on and so on")))
+		j.Model = model(size, scripted.Forever(scripted.Reply("src/part0.go src/part1.go src/part2.go and so on and so on")))
 		if strings.Contains(round(t, j), secret) {
 			t.Error("the text stays without a pin")
 		}
@@ -126,7 +126,7 @@ func TestPinLabels(t *testing.T) {
 	t.Run("still kept", func(t *testing.T) {
 		j, _ := start(t)
 		round(t, j)
-		add(t, j.Store, say(secret))
+		add(t, j.Store, userEntry(secret))
 		id := live(t, j.Store).Head
 		add(t, j.Store, label(id, "pin"))
 		j.Reason = Overflow
@@ -142,7 +142,7 @@ func TestPinLabels(t *testing.T) {
 	})
 	t.Run("too large", func(t *testing.T) {
 		j, _ := start(t)
-		add(t, j.Store, say(strings.Repeat("pinned text ", 8000)))
+		add(t, j.Store, userEntry(strings.Repeat("pinned text ", 8000)))
 		add(t, j.Store, label(live(t, j.Store).Head, "pin"))
 		add(t, j.Store, talk(20, 1000)...)
 		_, err := Run(t.Context(), j)
@@ -212,8 +212,8 @@ d.go
 
 func TestAsks(t *testing.T) {
 	entries := []firn.Entry{
-		say("<environment>\nos: linux\n</environment>"), say("/clear"), say(" "),
-		reply("Hello."), say("Write a poem."), reply("Done."), say("Longer."), shell("x"),
+		userEntry("<environment>\nos: linux\n</environment>"), userEntry("/clear"), userEntry(" "),
+		reply("Hello."), userEntry("Write a poem."), reply("Done."), userEntry("Longer."), shell("x"),
 	}
 	if at, text := firstAsk(entries); at != 4 || text != "Write a poem." {
 		t.Errorf("first ask is %d %q", at, text)

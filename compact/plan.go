@@ -141,8 +141,8 @@ func cutPoint(e *firn.Entry) bool {
 	return false
 }
 
-// beginsTurn reports whether the entry starts a turn.
-func beginsTurn(e *firn.Entry) bool {
+// startsTurn reports whether the entry starts a turn.
+func startsTurn(e *firn.Entry) bool {
 	m, ok := e.Body.(*firn.Message)
 	return cutPoint(e) && (!ok || m.Role != firn.RoleAssistant)
 }
@@ -238,7 +238,7 @@ func (k *cutter) place(keep int64, how Keep) int {
 	at := k.recent(keep)
 	switch how {
 	case KeepTurn:
-		at = max(at, k.last(func(i int) bool { return k.fits[i] && beginsTurn(&k.entries[i]) }))
+		at = max(at, k.last(func(i int) bool { return k.fits[i] && startsTurn(&k.entries[i]) }))
 	case KeepLast:
 		at = max(at, k.last(func(i int) bool { return k.fits[i] }))
 	case KeepNothing:
@@ -281,7 +281,7 @@ func (k *cutter) last(ok func(int) bool) int {
 // plan returns the plan for a cut.
 func (k *cutter) plan(at int) Plan {
 	plan := Plan{turn: -1}
-	if at < len(k.entries) && !beginsTurn(&k.entries[at]) {
+	if at < len(k.entries) && !startsTurn(&k.entries[at]) {
 		plan.turn = k.turnStart(at)
 	}
 	for at > 0 && at < len(k.entries) && !anchorsCut(&k.entries[at-1]) {
@@ -322,7 +322,7 @@ func anchorsCut(e *firn.Entry) bool {
 // turnStart returns the index where the turn of an entry starts, or -1.
 func (k *cutter) turnStart(at int) int {
 	for i := at; i >= 0; i-- {
-		if beginsTurn(&k.entries[i]) {
+		if startsTurn(&k.entries[i]) {
 			return i
 		}
 	}

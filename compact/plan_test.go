@@ -114,24 +114,24 @@ func TestPlan(t *testing.T) {
 		split   bool
 		err     error
 	}{
-		{name: "whole turns", entries: []firn.Entry{say(big), reply(big), say(big), reply(big)}, keep: 2000, first: 2},
-		{name: "within a turn", entries: []firn.Entry{say(big), reply(big), say(big), reply(big)}, keep: 1, first: 3, split: true},
-		{name: "too small", entries: []firn.Entry{say(big), reply(big)}, keep: 9000, first: 0, err: ErrNothing},
+		{name: "whole turns", entries: []firn.Entry{userEntry(big), reply(big), userEntry(big), reply(big)}, keep: 2000, first: 2},
+		{name: "within a turn", entries: []firn.Entry{userEntry(big), reply(big), userEntry(big), reply(big)}, keep: 1, first: 3, split: true},
+		{name: "too small", entries: []firn.Entry{userEntry(big), reply(big)}, keep: 9000, first: 0, err: ErrNothing},
 		{name: "nothing said", entries: []firn.Entry{label}, keep: 1, err: ErrNothing},
 		{name: "empty", keep: 1, err: ErrNothing},
-		{name: "never at a result", entries: append([]firn.Entry{say(big)}, append(use("a", "ls", "{}", big), reply(big))...), keep: 1500, first: 3, split: true},
-		{name: "a huge result at the end", entries: append([]firn.Entry{say(big)}, use("a", "ls", "{}", big)...), keep: 10, first: 1, split: true},
-		{name: "between parallel results", entries: []firn.Entry{say(big), two, answer("a", "ls", big), custom, answer("b", "ls", big), reply(big)}, keep: 2500, first: 5, split: true},
-		{name: "between a call and its late result", entries: []firn.Entry{say(big), two, answer("a", "ls", big), custom, reply(big), answer("b", "ls", big)}, keep: 1500, first: 1, split: true},
-		{name: "waiting for a result", entries: []firn.Entry{say(big), two, answer("a", "ls", big), custom}, keep: 10, first: 1, split: true},
-		{name: "waiting for a result, nothing to be kept", entries: []firn.Entry{say(big), two, answer("a", "ls", big), custom}, keep: 10, how: KeepNothing, first: 1, split: true},
-		{name: "no more waiting", entries: []firn.Entry{say(big), two, answer("a", "ls", big), say(big)}, keep: 10, first: 3},
-		{name: "an answer that failed has no calls", entries: []firn.Entry{say(big), aborted, say(big), answer("a", "ls", big)}, keep: 2000, first: 2},
-		{name: "labels go with what they precede", entries: []firn.Entry{say(big), reply(big), label, label, say(big)}, keep: 10, first: 2},
-		{name: "a command begins a turn", entries: []firn.Entry{say(big), reply(big), shell(big)}, keep: 10, first: 2},
-		{name: "the latest turn", entries: []firn.Entry{say(big), reply(big), say(big), reply(big), reply(big)}, keep: 9000, how: KeepTurn, first: 2},
-		{name: "the latest message", entries: []firn.Entry{say(big), reply(big), say(big), reply(big), reply(big)}, keep: 9000, how: KeepLast, first: 4, split: true},
-		{name: "nothing kept", entries: []firn.Entry{say(big), reply(big), say(big), label}, keep: 9000, how: KeepNothing, first: 4},
+		{name: "never at a result", entries: append([]firn.Entry{userEntry(big)}, append(use("a", "ls", "{}", big), reply(big))...), keep: 1500, first: 3, split: true},
+		{name: "a huge result at the end", entries: append([]firn.Entry{userEntry(big)}, use("a", "ls", "{}", big)...), keep: 10, first: 1, split: true},
+		{name: "between parallel results", entries: []firn.Entry{userEntry(big), two, answer("a", "ls", big), custom, answer("b", "ls", big), reply(big)}, keep: 2500, first: 5, split: true},
+		{name: "between a call and its late result", entries: []firn.Entry{userEntry(big), two, answer("a", "ls", big), custom, reply(big), answer("b", "ls", big)}, keep: 1500, first: 1, split: true},
+		{name: "waiting for a result", entries: []firn.Entry{userEntry(big), two, answer("a", "ls", big), custom}, keep: 10, first: 1, split: true},
+		{name: "waiting for a result, nothing to be kept", entries: []firn.Entry{userEntry(big), two, answer("a", "ls", big), custom}, keep: 10, how: KeepNothing, first: 1, split: true},
+		{name: "no more waiting", entries: []firn.Entry{userEntry(big), two, answer("a", "ls", big), userEntry(big)}, keep: 10, first: 3},
+		{name: "an answer that failed has no calls", entries: []firn.Entry{userEntry(big), aborted, userEntry(big), answer("a", "ls", big)}, keep: 2000, first: 2},
+		{name: "labels go with what they precede", entries: []firn.Entry{userEntry(big), reply(big), label, label, userEntry(big)}, keep: 10, first: 2},
+		{name: "a command begins a turn", entries: []firn.Entry{userEntry(big), reply(big), shell(big)}, keep: 10, first: 2},
+		{name: "the latest turn", entries: []firn.Entry{userEntry(big), reply(big), userEntry(big), reply(big), reply(big)}, keep: 9000, how: KeepTurn, first: 2},
+		{name: "the latest message", entries: []firn.Entry{userEntry(big), reply(big), userEntry(big), reply(big), reply(big)}, keep: 9000, how: KeepLast, first: 4, split: true},
+		{name: "nothing kept", entries: []firn.Entry{userEntry(big), reply(big), userEntry(big), label}, keep: 9000, how: KeepNothing, first: 4},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -161,7 +161,7 @@ func shell(output string) firn.Entry {
 func TestSecondPlan(t *testing.T) {
 	big := string(bytes.Repeat([]byte("x"), 4000))
 	compacted := firn.NewEntry(&firn.Compaction{Summary: "SUMMARY ONE", FirstKept: "e0"})
-	p := chain(say(big), reply(big), compacted, say(big), reply(big))
+	p := chain(userEntry(big), reply(big), compacted, userEntry(big), reply(big))
 	p.Compaction = &p.Entries[2]
 	plan, err := NewPlan(p, Settings{KeepRecent: 2000}, PlanOptions{})
 	if err != nil {
@@ -170,7 +170,7 @@ func TestSecondPlan(t *testing.T) {
 	if plan.first != 3 || len(plan.Summarize) != 3 || plan.Previous != p.Compaction {
 		t.Errorf("cut at %d, %d to summarise, previous %v", plan.first, len(plan.Summarize), plan.Previous)
 	}
-	done := chain(say(big), reply(big), compacted, firn.NewEntry(&firn.Label{Target: "e0", Name: "x"}))
+	done := chain(userEntry(big), reply(big), compacted, firn.NewEntry(&firn.Label{Target: "e0", Name: "x"}))
 	done.Compaction = &done.Entries[2]
 	if _, err := NewPlan(done, Settings{KeepRecent: 1}, PlanOptions{}); !errors.Is(err, ErrNothing) {
 		t.Errorf("right after a compaction: %v, want ErrNothing", err)

@@ -27,7 +27,7 @@ func TestRandom(t *testing.T) {
 		w := &world{T: t, st: memstore.New(memstore.Options{}), size: rapid.SampledFrom([]int64{2_000, 8_000}).Draw(t, "window")}
 		w.add(firn.UserText("Begin with src/part0.go."))
 		t.Repeat(map[string]func(*rapid.T){
-			"say":     w.say,
+			"say":     w.addMessage,
 			"call":    w.call,
 			"note":    w.note,
 			"hide":    w.hide,
@@ -88,7 +88,7 @@ func (w *world) text(t *rapid.T) string {
 	return fmt.Sprintf("Item %d of src/part%d.go. ", w.n, w.n%9) + strings.Repeat("über ", length)
 }
 
-func (w *world) say(t *rapid.T) {
+func (w *world) addMessage(t *rapid.T) {
 	w.add(firn.UserText(w.text(t)), firn.AssistantText(w.text(t)))
 }
 
@@ -140,12 +140,12 @@ func (w *world) model(t *rapid.T) provider.Model {
 	step := rapid.SampledFrom([]string{"good", "empty", "huge", "fail"}).Draw(t, "model")
 	var m *scripted.Model
 	m = scripted.Func(info(w.size), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
-		s := scripted.Say(good(asked(req)))
+		s := scripted.Reply(good(asked(req)))
 		switch step {
 		case "empty":
-			s = scripted.Say("")
+			s = scripted.Reply("")
 		case "huge":
-			s = scripted.Say(strings.Repeat("src/part1.go ", 20_000))
+			s = scripted.Reply(strings.Repeat("src/part1.go ", 20_000))
 		case "fail":
 			s = scripted.Fail(errors.New("boom"))
 		}
@@ -188,7 +188,7 @@ func (w *world) compact(t *rapid.T) {
 				sameWindow(w, after, w.window(profile))
 			}
 		}
-	case errors.Is(err, ErrNothing), errors.Is(err, ErrOpen):
+	case errors.Is(err, ErrNothing), errors.Is(err, ErrPaused):
 	case errors.As(err, &big):
 		if big.System+big.Tail+big.Summary+minBody <= big.Limit {
 			t.Fatalf("too big, but all there is are %+v", big)

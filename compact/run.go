@@ -55,7 +55,7 @@ type Job struct {
 
 // Decision is a hook's decision about a plan. The zero value approves it.
 type Decision struct {
-	// Cancel ends the run with ErrCancelled.
+	// Cancel ends the run with ErrCanceled.
 	Cancel bool
 	// Summary, if not empty, is used instead of a model's.
 	Summary string
@@ -105,7 +105,7 @@ type Result struct {
 }
 
 // Run compacts a session. It returns after a compaction was appended, or with an error if
-// none was: ErrNothing, ErrOpen, ErrCancelled, ErrMoved, a [*TooBig], the context's cause,
+// none was: ErrNothing, ErrPaused, ErrCanceled, ErrMoved, a [*TooBig], the context's cause,
 // or the store's error. A run that fails with TooBig or because of the hook appends a
 // record of the failure. If the context ends, nothing is written.
 //
@@ -178,7 +178,7 @@ func (r *run) do(ctx context.Context) (Result, error) {
 	breaker := BreakerOf(r.path)
 	open := breaker.IsOpen(r.Settings, r.now()) && r.Reason != Manual
 	if open && breaker.Nothing && r.Reason == Threshold {
-		return Result{}, fmt.Errorf("%w, until %s", ErrOpen, breaker.Until(r.Settings).Local().Format("15:04"))
+		return Result{}, fmt.Errorf("%w, until %s", ErrPaused, breaker.Until(r.Settings).Local().Format("15:04"))
 	}
 	r.prepare()
 	choice, err := r.choose(ctx, 0)

@@ -224,7 +224,7 @@ func askOf(e *firn.Entry) string {
 	if !ok || m.Role != firn.RoleUser {
 		return ""
 	}
-	text := strings.TrimSpace(digest.Genuine(m.Text()))
+	text := strings.TrimSpace(digest.UserText(m.Text()))
 	if command.MatchString(text) {
 		return ""
 	}

@@ -13,8 +13,8 @@ import (
 	"firn.dev/window"
 )
 
-// Past is a compaction of a session's branch.
-type Past struct {
+// Record is a compaction of a session's branch.
+type Record struct {
 	ID firn.EntryID
 	// At is the position before it.
 	At   firn.Pos
@@ -39,16 +39,16 @@ type Past struct {
 
 // List returns all compactions on the branch of the head, oldest first, including undone
 // ones. It reads the whole session.
-func List(ctx context.Context, st store.Store, id firn.ID) ([]Past, error) {
+func List(ctx context.Context, st store.Store, id firn.ID) ([]Record, error) {
 	past, _, err := listWithEnd(ctx, st, id)
 	return past, err
 }
 
 // listWithEnd is like List and also returns the end position of the log it read.
-func listWithEnd(ctx context.Context, st store.Store, id firn.ID) ([]Past, firn.Pos, error) {
+func listWithEnd(ctx context.Context, st store.Store, id firn.ID) ([]Record, firn.Pos, error) {
 	var tree firn.Tree
 	var end firn.Pos
-	found := make(map[int]Past)
+	found := make(map[int]Record)
 	for rec, err := range st.Read(ctx, id, store.Start) {
 		if err != nil {
 			return nil, 0, fmt.Errorf("list the compactions of session %s: %w", id, err)
@@ -68,7 +68,7 @@ func listWithEnd(ctx context.Context, st store.Store, id firn.ID) ([]Past, firn.
 		}
 	}
 	by := tombstonesByTarget(&tree)
-	var past []Past
+	var past []Record
 	for _, n := range tree.Path(tree.Head()) {
 		if p, ok := found[n]; ok {
 			p.By = slices.Clone(by[p.ID])
@@ -86,9 +86,9 @@ func listWithEnd(ctx context.Context, st store.Store, id firn.ID) ([]Past, firn.
 }
 
 // pastOf describes one compaction.
-func pastOf(at firn.Pos, e firn.Entry, c *firn.Compaction) Past {
+func pastOf(at firn.Pos, e firn.Entry, c *firn.Compaction) Record {
 	d := DetailsOf(c)
-	return Past{
+	return Record{
 		ID: e.ID, At: at, Time: e.Time, FirstKept: c.FirstKept,
 		Before: c.TokensBefore, After: d.TokensAfter,
 		Strategy: d.Strategy, Reason: d.Reason, Model: d.Model, Line: firstLine(c.Summary),
@@ -139,8 +139,8 @@ func Undo(ctx context.Context, st store.Store, id firn.ID, target firn.EntryID) 
 	if done {
 		return entry, nil
 	}
-	entries, err := appendTombstones(ctx, st, id, func(past []Past) ([]firn.EntryID, error) {
-		p, err := pick(past, target, func(p Past) bool { return p.Counts })
+	entries, err := appendTombstones(ctx, st, id, func(past []Record) ([]firn.EntryID, error) {
+		p, err := pick(past, target, func(p Record) bool { return p.Counts })
 		if err == nil && p.Undone {
 			err = fmt.Errorf("%s is undone already: %w", p.ID, ErrNothing)
 		}
@@ -172,15 +172,15 @@ func undoInForce(ctx context.Context, st store.Store, id firn.ID, target firn.En
 	}
 }
 
-// InForce returns the compaction in effect on a path, or false if there is none. Its
+// Current returns the compaction in effect on a path, or false if there is none. Its
 // position in the file is not set.
-func InForce(path window.Path) (Past, bool) {
+func Current(path window.Path) (Record, bool) {
 	if path.Compaction == nil {
-		return Past{}, false
+		return Record{}, false
 	}
 	c, ok := path.Compaction.Body.(*firn.Compaction)
 	if !ok {
-		return Past{}, false
+		return Record{}, false
 	}
 	p := pastOf(0, *path.Compaction, c)
 	p.Counts = true
@@ -191,11 +191,11 @@ func InForce(path window.Path) (Past, bool) {
 // target means the latest one that was undone and not replaced since. The errors are those
 // of Undo.
 func Redo(ctx context.Context, st store.Store, id firn.ID, target firn.EntryID) ([]firn.Entry, error) {
-	entries, err := appendTombstones(ctx, st, id, func(past []Past) ([]firn.EntryID, error) {
+	entries, err := appendTombstones(ctx, st, id, func(past []Record) ([]firn.EntryID, error) {
 		if n := len(past); target == "" && n > 0 && past[n-1].Counts {
 			return nil, fmt.Errorf("the latest compaction is in force: %w", ErrNothing)
 		}
-		p, err := pick(past, target, func(p Past) bool { return p.Undone })
+		p, err := pick(past, target, func(p Record) bool { return p.Undone })
 		if err == nil && !p.Undone {
 			err = fmt.Errorf("%s is not undone: %w", p.ID, ErrNothing)
 		}
@@ -208,21 +208,21 @@ func Redo(ctx context.Context, st store.Store, id firn.ID, target firn.EntryID) 
 }
 
 // pick returns the target or, if it is empty, the latest compaction for which ok holds.
-func pick(past []Past, target firn.EntryID, ok func(Past) bool) (Past, error) {
+func pick(past []Record, target firn.EntryID, ok func(Record) bool) (Record, error) {
 	for _, p := range slices.Backward(past) {
 		if p.ID == target || target == "" && ok(p) {
 			return p, nil
 		}
 	}
 	if target != "" {
-		return Past{}, fmt.Errorf("there is no compaction %s on this branch: %w", target, firn.ErrNotFound)
+		return Record{}, fmt.Errorf("there is no compaction %s on this branch: %w", target, firn.ErrNotFound)
 	}
-	return Past{}, fmt.Errorf("there is none: %w", ErrNothing)
+	return Record{}, fmt.Errorf("there is none: %w", ErrNothing)
 }
 
 // appendTombstones hides the entries that decide returns. If other entries are appended in
 // the meantime, it calls decide again.
-func appendTombstones(ctx context.Context, st store.Store, id firn.ID, decide func([]Past) ([]firn.EntryID, error)) ([]firn.Entry, error) {
+func appendTombstones(ctx context.Context, st store.Store, id firn.ID, decide func([]Record) ([]firn.EntryID, error)) ([]firn.Entry, error) {
 	for try := 1; ; try++ {
 		past, end, err := listWithEnd(ctx, st, id)
 		if err != nil {

@@ -100,7 +100,7 @@ func TestList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []Past{
+	want := []Record{
 		{
 			ID: result.Entry.ID, At: result.End - 1, Time: result.Entry.Time, FirstKept: c.FirstKept,
 			Before: result.Before, After: result.After, Strategy: ByModel, Reason: Threshold, Model: "scripted/scripted",
@@ -118,7 +118,7 @@ func TestList(t *testing.T) {
 	if p := live(t, st); p.Compaction == nil || p.Compaction.ID != result.Entry.ID {
 		t.Error("the compaction is not in force again")
 	}
-	back := say("Another branch.")
+	back := userEntry("Another branch.")
 	back.Parent = all(t, st)[4].ID
 	add(t, st, back)
 	if past, err := List(t.Context(), st, session); err != nil || len(past) != 0 {
@@ -144,7 +144,7 @@ func (b *busy) Append(ctx context.Context, id firn.ID, expect store.Pos, entries
 func TestBusy(t *testing.T) {
 	const size = 16_000
 	mem := open(t, talk(20, 1000)...)
-	b := &busy{Store: mem, speak: func() { add(t, mem, say("And another thing.")) }}
+	b := &busy{Store: mem, speak: func() { add(t, mem, userEntry("And another thing.")) }}
 	b.times = 5
 	result, err := Run(t.Context(), job(b, echo(size), size))
 	if err != nil {
@@ -211,7 +211,7 @@ func TestUndoReadsWhatIsLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	path, err := window.Collect(st.ReadBack(t.Context(), session, store.End))
-	if p, ok := InForce(path); err != nil || !ok || p.ID != made.Entry.ID || !p.Counts || p.Undone || p.Line == "" {
+	if p, ok := Current(path); err != nil || !ok || p.ID != made.Entry.ID || !p.Counts || p.Undone || p.Line == "" {
 		t.Errorf("in force is %+v, %v", p, err)
 	}
 	for _, target := range []firn.EntryID{"", made.Entry.ID} {
@@ -222,7 +222,7 @@ func TestUndoReadsWhatIsLive(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, ok := InForce(window.Path{}); ok {
+	if _, ok := Current(window.Path{}); ok {
 		t.Error("a session without a compaction has one in force")
 	}
 }

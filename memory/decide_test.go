@@ -105,7 +105,7 @@ func TestJunk(t *testing.T) {
 }
 
 func TestGates(t *testing.T) {
-	full := Material{Messages: 20, Calls: 3, Lines: []Said{{Text: "x"}}}
+	full := Material{Messages: 20, Calls: 3, Lines: []Message{{Text: "x"}}}
 	with := func(change func(*Material)) Material {
 		m := full
 		change(&m)
@@ -155,7 +155,7 @@ func TestCollect(t *testing.T) {
 	if m = Collect("s", append(entries, call, result), "", true); m.Pending || m.Messages != longTalk+5 {
 		t.Errorf("afterwards it is %+v", m)
 	}
-	if got := strings.Join(m.Told, "|"); got != "old fact|old|a recalled fact" {
+	if got := strings.Join(m.Injected, "|"); got != "old fact|old|a recalled fact" {
 		t.Errorf("it was told %q", got)
 	}
 	second := firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, Parts: []firn.Part{firn.ToolCall{ID: "c", Name: "ls"}, firn.ToolCall{ID: "d", Name: "ls"}}})
@@ -185,7 +185,7 @@ func TestGenuine(t *testing.T) {
 		"This session is being continued from a previous conversation that ran out of context. old": "",
 		"The conversation history before this point was compacted: old":                             "",
 	} {
-		if got, _ := splitTold(text); got != want {
+		if got, _ := splitInjected(text); got != want {
 			t.Errorf("%q is %q, want %q", text, got, want)
 		}
 	}

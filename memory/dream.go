@@ -15,7 +15,7 @@ import (
 type Dreamer struct {
 	Dir *Dir
 	// Sessions lists the new or changed conversations of the folder, latest first.
-	Sessions func(ctx context.Context, is News) ([]Session, error)
+	Sessions func(ctx context.Context, is ChangeFilter) ([]Session, error)
 	// Model helps to find related facts; nil means without a model.
 	Model   provider.Model
 	Backoff provider.Backoff
@@ -27,9 +27,9 @@ type Dreamer struct {
 	Gates DreamGates
 }
 
-// News reports whether a conversation is new or has changed, according to its mark. It must
+// ChangeFilter reports whether a conversation is new or has changed, according to its mark. It must
 // be called for every conversation of the folder.
-type News func(id firn.ID, mark string) bool
+type ChangeFilter func(id firn.ID, mark string) bool
 
 // Session is a conversation that may have new facts.
 type Session struct {
@@ -39,8 +39,8 @@ type Session struct {
 	Mark string
 	// Path reads the entries up to its head; older means that there are earlier ones.
 	Path func(ctx context.Context) (entries []firn.Entry, older bool, err error)
-	// Told holds the notes that may have been injected into the conversation.
-	Told Shelf
+	// Notes holds the notes that may have been injected into the conversation.
+	Notes Shelf
 }
 
 // DreamGates are the conditions for a consolidation. The zero value means the defaults.
@@ -80,8 +80,8 @@ const (
 	PhasePrune       = "prune"
 )
 
-// Order are the options of a consolidation.
-type Order struct {
+// DreamOptions are the options of a consolidation.
+type DreamOptions struct {
 	// Plan only returns the changes that would be made: nothing is written or locked.
 	Plan bool
 	// Now ignores the time since the last consolidation and the number of new
@@ -119,7 +119,7 @@ const (
 // gather extracts facts from new conversations; consolidate adds them, makes dates
 // absolute, merges duplicates and supersedes outdated facts; prune updates the index. All
 // of it takes effect in one step at the end. If ctx ends before, nothing has changed.
-func (d *Dreamer) Dream(ctx context.Context, o Order) (dream Dream, err error) {
+func (d *Dreamer) Dream(ctx context.Context, o DreamOptions) (dream Dream, err error) {
 	g := d.Gates.withDefaults()
 	state, err := d.Dir.State()
 	if err != nil {
@@ -165,7 +165,7 @@ func (d *Dreamer) news(ctx context.Context) (news, error) {
 	if err != nil {
 		return news{}, err
 	}
-	return newsOf(before, func(is News) ([]Session, error) { return d.Sessions(ctx, is) })
+	return newsOf(before, func(is ChangeFilter) ([]Session, error) { return d.Sessions(ctx, is) })
 }
 
 // plan returns the changes that a consolidation would make.

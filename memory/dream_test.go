@@ -38,17 +38,17 @@ var dreamHome = map[string]string{
 func TestDreamPhases(t *testing.T) {
 	d, _ := folderOf(t, dreamHome)
 	model := scripted.New(provider.Info{},
-		scripted.Say("MEMORY: preference | 9 | The user prefers tabs over spaces in Go code | 1"),
-		scripted.Say("MEMORY: decision | 9 | Postgres is used for the shop | 1"),
-		scripted.Say("MEMORY: constraint | 8 | The release day must be Friday | 1"),
-		scripted.Say("NONE"),
-		scripted.Say("MEMORY: project | 8 | The demo is next week | 1"),
-		scripted.Say("SUPERSEDE: 3 | 6\nDROP: 4 | it will not matter\nDROP: 1 | noted by hand\nMERGE: 1, 2 | The moon is made of cheese"),
+		scripted.Reply("MEMORY: preference | 9 | The user prefers tabs over spaces in Go code | 1"),
+		scripted.Reply("MEMORY: decision | 9 | Postgres is used for the shop | 1"),
+		scripted.Reply("MEMORY: constraint | 8 | The release day must be Friday | 1"),
+		scripted.Reply("NONE"),
+		scripted.Reply("MEMORY: project | 8 | The demo is next week | 1"),
+		scripted.Reply("SUPERSEDE: 3 | 6\nDROP: 4 | it will not matter\nDROP: 1 | noted by hand\nMERGE: 1, 2 | The moon is made of cheese"),
 	)
 	var steps []string
 	d.stepped = func(step string) { steps = append(steps, step) }
 	dreamer := &Dreamer{Dir: d, Model: model, Sessions: sessionsOf(fiveTalks()), Owner: "test"}
-	dream, err := dreamer.Dream(t.Context(), Order{})
+	dream, err := dreamer.Dream(t.Context(), DreamOptions{})
 	if err != nil || dream.Shut != "" || dream.Sessions != 5 || dream.Found != 4 || len(dream.Fallbacks) > 0 {
 		t.Fatalf("got %+v, %v", dream, err)
 	}
@@ -97,7 +97,7 @@ func TestDreamPhases(t *testing.T) {
 // TestDreamUndoneInPart takes one edit back and leaves the others.
 func TestDreamUndoneInPart(t *testing.T) {
 	d, _ := folderOf(t, dreamHome)
-	dream, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), Order{})
+	dream, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), DreamOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func TestDreamUndoneInPart(t *testing.T) {
 func TestDreamPlanChangesNothing(t *testing.T) {
 	d, _ := folderOf(t, dreamHome)
 	dreamer := &Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}
-	plan, err := dreamer.Dream(t.Context(), Order{Plan: true})
+	plan, err := dreamer.Dream(t.Context(), DreamOptions{Plan: true})
 	if err != nil || len(plan.Change.Edits) == 0 || plan.Change.ID != "" {
 		t.Fatalf("got %+v, %v", plan, err)
 	}
@@ -132,7 +132,7 @@ func TestDreamPlanChangesNothing(t *testing.T) {
 	if fileText(t, d, "memory/.consolidation_state.json") != "(none)" || fileText(t, d, "memory/.lock") != "(none)" {
 		t.Error("something was written")
 	}
-	real, err := dreamer.Dream(t.Context(), Order{})
+	real, err := dreamer.Dream(t.Context(), DreamOptions{})
 	if err != nil || fmt.Sprint(real.Change.Edits) != fmt.Sprint(plan.Change.Edits) {
 		t.Errorf("planned\n%+v\ndone\n%+v, %v", plan.Change.Edits, real.Change.Edits, err)
 	}
@@ -142,11 +142,11 @@ func TestDreamGates(t *testing.T) {
 	d, c := folderOf(t, dreamHome)
 	talks := fiveTalks()
 	asked := 0
-	dreamer := &Dreamer{Dir: d, Owner: "a", Sessions: func(ctx context.Context, is News) ([]Session, error) {
+	dreamer := &Dreamer{Dir: d, Owner: "a", Sessions: func(ctx context.Context, is ChangeFilter) ([]Session, error) {
 		asked++
 		return sessionsOf(talks)(ctx, is)
 	}}
-	expect := func(o Order, want Gate) {
+	expect := func(o DreamOptions, want Gate) {
 		t.Helper()
 		dream, err := dreamer.Dream(t.Context(), o)
 		if err != nil || dream.Shut != want {
@@ -157,24 +157,24 @@ func TestDreamGates(t *testing.T) {
 	delete(four, "s5")
 	all := talks
 	talks = four
-	expect(Order{}, GateSessions)
+	expect(DreamOptions{}, GateSessions)
 	talks = all
-	expect(Order{}, "")
+	expect(DreamOptions{}, "")
 	asked = 0
-	expect(Order{}, GateTime)
+	expect(DreamOptions{}, GateTime)
 	if asked != 0 {
 		t.Error("the cheaper gate is not asked first")
 	}
-	expect(Order{Now: true}, "")
+	expect(DreamOptions{Now: true}, "")
 	c.pass(24 * time.Hour)
 	claim, err := d.claim(t.Context(), "another", time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(Order{}, GateLock)
-	expect(Order{Now: true}, GateLock)
+	expect(DreamOptions{}, GateLock)
+	expect(DreamOptions{Now: true}, GateLock)
 	c.pass(time.Hour) // it is stale now
-	expect(Order{}, "")
+	expect(DreamOptions{}, "")
 	if err := d.checkClaim(claim); err == nil {
 		t.Error("who was too slow still holds the lock")
 	}
@@ -191,11 +191,11 @@ func TestSlowDreamerGivesWay(t *testing.T) {
 			return
 		}
 		c.pass(2 * time.Hour)
-		if dream, err := (&Dreamer{Dir: other, Owner: "quick", Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), Order{}); err != nil || dream.Shut != "" {
+		if dream, err := (&Dreamer{Dir: other, Owner: "quick", Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), DreamOptions{}); err != nil || dream.Shut != "" {
 			t.Errorf("the other: %+v, %v", dream, err)
 		}
 	}
-	if _, err := slow.Dream(t.Context(), Order{}); !errors.Is(err, firn.ErrLocked) {
+	if _, err := slow.Dream(t.Context(), DreamOptions{}); !errors.Is(err, firn.ErrLocked) {
 		t.Errorf("the slow one ends with %v", err)
 	}
 	if all, err := d.Changes(); err != nil || len(all) != 1 {
@@ -207,7 +207,7 @@ func TestSlowDreamerGivesWay(t *testing.T) {
 // changes are applied to it without calling the model again.
 func TestDreamBesideEdits(t *testing.T) {
 	d, _ := folderOf(t, dreamHome)
-	model := scripted.New(provider.Info{}, scripted.Say("NONE"), scripted.Say("NONE"), scripted.Say("NONE"), scripted.Say("NONE"), scripted.Say("NONE"), scripted.Say("NONE"))
+	model := scripted.New(provider.Info{}, scripted.Reply("NONE"), scripted.Reply("NONE"), scripted.Reply("NONE"), scripted.Reply("NONE"), scripted.Reply("NONE"), scripted.Reply("NONE"))
 	edited := false
 	d.stepped = func(step string) {
 		if step == PhasePrune && !edited {
@@ -216,7 +216,7 @@ func TestDreamBesideEdits(t *testing.T) {
 			writeFile(t, d.root, "memory/tea.md", "---\nname: Tea\n---\n\nBlack tea.\n")
 		}
 	}
-	if _, err := (&Dreamer{Dir: d, Model: model, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), Order{}); err != nil {
+	if _, err := (&Dreamer{Dir: d, Model: model, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), DreamOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := fileText(t, d, "memory/2026-08-03.md"); got != "- The workshop is on 2026-08-04\n- Anna reviews the database changes\n- Written by hand\n" {
@@ -237,7 +237,7 @@ func TestDreamEnds(t *testing.T) {
 				cancel()
 			}
 		}
-		if _, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(ctx, Order{}); !errors.Is(err, context.Canceled) {
+		if _, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(ctx, DreamOptions{}); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: it ends with %v", at, err)
 		}
 		for name, text := range dreamHome {
@@ -275,14 +275,14 @@ func TestHundredNights(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told := "<recall>\n" + Spell(hits) + "\n</recall>\n"
-			talks[firn.ID(fmt.Sprintf("s%d", i+1))] = talk(c.now(), told+"What do you know?", "I know this: "+Spell(hits))
+			told := "<recall>\n" + FormatHits(hits) + "\n</recall>\n"
+			talks[firn.ID(fmt.Sprintf("s%d", i+1))] = talk(c.now(), told+"What do you know?", "I know this: "+FormatHits(hits))
 		}
 		if night == 0 {
 			talks = fiveTalks()
 		}
 		c.pass(25 * time.Hour)
-		dream, err := (&Dreamer{Dir: d, Sessions: sessionsOf(talks)}).Dream(t.Context(), Order{})
+		dream, err := (&Dreamer{Dir: d, Sessions: sessionsOf(talks)}).Dream(t.Context(), DreamOptions{})
 		if err != nil || dream.Shut != "" {
 			t.Fatalf("night %d: %+v, %v", night, dream, err)
 		}
@@ -297,8 +297,8 @@ func TestHundredNights(t *testing.T) {
 
 func TestPromotion(t *testing.T) {
 	d, _ := folderOf(t, map[string]string{"memory/extracted.md": "## Auto-extracted memories\n\n### Session memories — 2026-08-01\n- **[project]** The shop runs on Postgres *(confidence: 80%)* <!-- from s1/e1 -->\n- **[project]** The shop runs in Frankfurt *(confidence: 60%)* <!-- from s1/e2 -->\n"})
-	model := scripted.New(provider.Info{}, scripted.Say("NOTE: The shop | 1, 2 | The shop runs on Postgres in Frankfurt.\nNOTE: The shop | 1, 2 | The shop runs on Postgres in Frankfurt again."))
-	if _, err := (&Dreamer{Dir: d, Model: model, Sessions: sessionsOf(nil)}).Dream(t.Context(), Order{Now: true}); err != nil {
+	model := scripted.New(provider.Info{}, scripted.Reply("NOTE: The shop | 1, 2 | The shop runs on Postgres in Frankfurt.\nNOTE: The shop | 1, 2 | The shop runs on Postgres in Frankfurt again."))
+	if _, err := (&Dreamer{Dir: d, Model: model, Sessions: sessionsOf(nil)}).Dream(t.Context(), DreamOptions{Now: true}); err != nil {
 		t.Fatal(err)
 	}
 	want := "---\nname: The shop\ndescription: The shop runs on Postgres in Frankfurt.\ntype: project\nconfidence: 0.6\ncreated: 2026-08-05T00:00:00Z\nsources:\n  - s1/e1\n  - s1/e2\n---\n\nThe shop runs on Postgres in Frankfurt.\n"

@@ -56,8 +56,8 @@ func learnt(t *testing.T, d *Dir) {
 	learn("s1", "The user prefers tabs over spaces", mine) // another source of the same fact
 	learn("s2", "The database of the shop is Postgres", other)
 	learn("s1", "The database of the shop is zeppelin", mine) // takes its place
-	model := scripted.New(provider.Info{}, scripted.Say("NONE"))
-	_, err = (&Dreamer{Dir: d, Model: model, Sessions: sessionsOf(nil)}).Dream(t.Context(), Order{Now: true})
+	model := scripted.New(provider.Info{}, scripted.Reply("NONE"))
+	_, err = (&Dreamer{Dir: d, Model: model, Sessions: sessionsOf(nil)}).Dream(t.Context(), DreamOptions{Now: true})
 	must(err)
 }
 
@@ -152,7 +152,7 @@ func TestEraseCallsADreamOff(t *testing.T) {
 			}
 		}
 	}
-	if dream, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), Order{}); err == nil {
+	if dream, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), DreamOptions{}); err == nil {
 		t.Errorf("it went on: %+v", dream)
 	}
 	if text := allBytes(t, d.root); strings.Contains(text, "Postgres") {

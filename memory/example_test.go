@@ -29,7 +29,7 @@ func Example() {
 		fmt.Println(err)
 		return
 	}
-	fmt.Println(memory.Spell(hits))
+	fmt.Println(memory.FormatHits(hits))
 	// Output:
 	// [1] note agent/2026-08-01#e8e3c142, decision, 2026-08-01
 	//   Releases are on Fridays.

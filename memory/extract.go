@@ -22,9 +22,9 @@ type Extractor struct {
 	// Familiar are texts that are part of every conversation, such as instruction files.
 	// Their content is not extracted.
 	Familiar []string
-	// Told holds the notes that may have been injected. A repetition of them by the agent
+	// Notes holds the notes that may have been injected. A repetition of them by the agent
 	// does not count as a source.
-	Told Shelf
+	Notes Shelf
 }
 
 // Found is the result of an extraction.
@@ -80,12 +80,12 @@ func (x Extractor) Extract(ctx context.Context, m Material) (Found, error) {
 	if x.Model == nil || found.Fallback != "" {
 		candidates = extractive(lines)
 	}
-	found.Facts = x.ground(ctx, candidates, lines, m.Told)
+	found.Facts = x.ground(ctx, candidates, lines, m.Injected)
 	return found, nil
 }
 
 // ask calls the model.
-func (x Extractor) ask(ctx context.Context, session firn.ID, lines []Said) (firn.Message, error) {
+func (x Extractor) ask(ctx context.Context, session firn.ID, lines []Message) (firn.Message, error) {
 	var b strings.Builder
 	for i, l := range lines {
 		fmt.Fprintf(&b, "[%d] %s, %s: %s\n", i+1, l.Role, l.Time.Format(dayFormat), strings.ReplaceAll(firn.CutText(l.Text, maxLineBytes), "\n", " "))
@@ -104,7 +104,7 @@ func askModel(ctx context.Context, model provider.Model, backoff provider.Backof
 }
 
 // bounded drops the oldest lines if there are too many.
-func bounded(lines []Said) []Said {
+func bounded(lines []Message) []Message {
 	room := maxMaterialBytes
 	for i, l := range slices.Backward(lines) {
 		if room -= min(len(l.Text), maxLineBytes); room < 0 {
@@ -163,7 +163,7 @@ var asked = pattern.New(`(?i)^(?:please,? |and |also,? |so,? )*(?:remember|note|
 
 // extractive finds sentences that sound worth keeping. It knows English and some German,
 // French and Spanish.
-func extractive(lines []Said) []candidate {
+func extractive(lines []Message) []candidate {
 	var all []candidate
 	for i, l := range lines {
 		if l.Role != firn.RoleUser {
@@ -178,7 +178,7 @@ func extractive(lines []Said) []candidate {
 			}
 			continue
 		}
-		for _, note := range digest.Notes([]digest.Line{{Role: l.Role, Kind: digest.Said, Text: l.Text}}) {
+		for _, note := range digest.Notes([]digest.Line{{Role: l.Role, Kind: digest.Speech, Text: l.Text}}) {
 			text := plainLine(asked.ReplaceAllString(note, ""))
 			all = append(all, candidate{Fact{Category: guessCategory(text), Text: text, Confidence: 0.6}, []int{i + 1}})
 		}
@@ -207,7 +207,7 @@ func guessCategory(text string) Category {
 
 // ground keeps the candidates that are supported by lines and adds those as sources. It
 // leaves out junk and repetitions of memory.
-func (x Extractor) ground(ctx context.Context, candidates []candidate, lines []Said, told []string) []Fact {
+func (x Extractor) ground(ctx context.Context, candidates []candidate, lines []Message, told []string) []Fact {
 	said := make([][]string, len(lines))
 	for i, l := range lines {
 		said[i] = terms(l.Text)
@@ -242,7 +242,7 @@ func lineTerms(texts []string) [][]string {
 
 // withSources turns a candidate into a fact with its sources. It is spoken if people's own
 // statements cover enough of it; questions do not count.
-func (c candidate) withSources(words []string, at []int, lines []Said) Fact {
+func (c candidate) withSources(words []string, at []int, lines []Message) Fact {
 	f := c.Fact
 	var spoken []string
 	for _, i := range at {
@@ -265,7 +265,7 @@ func (c candidate) withSources(words []string, at []int, lines []Said) Fact {
 // isEcho reports whether a fact may repeat memory: a note contains it, or it was said in an
 // earlier conversation. If that cannot be determined, it returns true.
 func (x Extractor) isEcho(ctx context.Context, f Fact, words []string) bool {
-	hits, err := x.Told.Recall(ctx, f.Text, Limits{Count: 8, Bytes: 1 << 20, Floor: 0.1})
+	hits, err := x.Notes.Recall(ctx, f.Text, Limits{Count: 8, Bytes: 1 << 20, Floor: 0.1})
 	if err != nil {
 		return true
 	}

@@ -22,7 +22,7 @@ func work() []firn.Entry {
 }
 
 func TestExtractWithAModel(t *testing.T) {
-	model := scripted.New(provider.Info{}, scripted.Say(strings.Join([]string{
+	model := scripted.New(provider.Info{}, scripted.Reply(strings.Join([]string{
 		"Here is what I found:",
 		"MEMORY: preference | 9 | The user prefers tabs over spaces in Go code | 1",
 		"MEMORY: Decision | 8/10 | Postgres is used because SQLite locks too much | 3",
@@ -63,7 +63,7 @@ func TestExtractWithoutAModel(t *testing.T) {
 	m := Collect("s1", work(), "", false)
 	for name, model := range map[string]provider.Model{
 		"none": nil, "failing": scripted.New(provider.Info{}, scripted.Fail(&provider.Error{Kind: provider.BadRequest, Message: "no"})),
-		"chatting": scripted.New(provider.Info{}, scripted.Say("I would be glad to help!")),
+		"chatting": scripted.New(provider.Info{}, scripted.Reply("I would be glad to help!")),
 	} {
 		found, err := Extractor{Model: model}.Extract(t.Context(), m)
 		if err != nil || (found.Fallback != "") != (model != nil) {
@@ -74,13 +74,13 @@ func TestExtractWithoutAModel(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	none, err := Extractor{Model: scripted.New(provider.Info{}, scripted.Say("NONE"))}.Extract(t.Context(), m)
+	none, err := Extractor{Model: scripted.New(provider.Info{}, scripted.Reply("NONE"))}.Extract(t.Context(), m)
 	if err != nil || len(none.Facts) != 0 || none.Fallback != "" {
 		t.Errorf("a model that finds nothing gives %+v, %v", none, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := (Extractor{Model: scripted.New(provider.Info{}, scripted.Say("NONE"))}).Extract(ctx, m); !errors.Is(err, context.Canceled) {
+	if _, err := (Extractor{Model: scripted.New(provider.Info{}, scripted.Reply("NONE"))}).Extract(ctx, m); !errors.Is(err, context.Canceled) {
 		t.Errorf("when it ends: %v", err)
 	}
 }
@@ -125,7 +125,7 @@ func TestLearn(t *testing.T) {
 	if got := fileText(t, d, "memory/2026-08-01.md"); got != "- ~~The port of the server is 8080~~ (superseded 2026-08-05)\n" {
 		t.Errorf("what is not true any more is %q", got)
 	}
-	if at, err := d.Looked("s1"); at != "e9" || err != nil {
+	if at, err := d.Examined("s1"); at != "e9" || err != nil {
 		t.Errorf("it was looked up to %s, %v", at, err)
 	}
 	before := fileText(t, d, "memory/extracted.md")
@@ -149,8 +149,8 @@ func TestLearn(t *testing.T) {
 // learned.
 func TestRecalledIsNoSource(t *testing.T) {
 	other, _ := folderOf(t, map[string]string{"memory/2026-08-01.md": "- The ferry to Moss leaves at nine\n"})
-	past := func(_ context.Context, query string, _ int) ([]Past, error) {
-		return []Past{
+	past := func(_ context.Context, query string, _ int) ([]PastMessage, error) {
+		return []PastMessage{
 			{Session: "s0", Entry: "x1", Text: "user: The office is painted in deep orange", Time: someDay.AddDate(0, 0, -3)},
 			{Session: "s9", Entry: "x2", Text: "user: The parser is written in plain Haskell", Time: someDay.AddDate(0, 0, 3)}, // said later
 			{Session: "fork", Entry: "e06", Text: "assistant: The schema lives in db/schema.sql", Time: someDay},               // is a copy of ours
@@ -165,7 +165,7 @@ func TestRecalledIsNoSource(t *testing.T) {
 	result := firn.NewEntry(&firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: "c", Content: []firn.Part{firn.Text{Text: "[1] note agent/x\n  The train to Bergen has seven wagons"}}}}})
 	entries = append(entries[:7:7], call, result, entries[7])
 	model := func() provider.Model {
-		return scripted.New(provider.Info{}, scripted.Say(strings.Join([]string{
+		return scripted.New(provider.Info{}, scripted.Reply(strings.Join([]string{
 			"MEMORY: project | 9 | The cat of the house is called Tom | 1, 2",
 			"MEMORY: project | 9 | The ferry to Moss leaves at nine | 1, 2",
 			"MEMORY: project | 9 | The office is painted in deep orange | 3, 4",
@@ -175,18 +175,18 @@ func TestRecalledIsNoSource(t *testing.T) {
 		}, "\n")))
 	}
 	material := Collect("s1", entries, "", false)
-	found, err := Extractor{Model: model(), Told: Shelf{Agent: other, Past: past}}.Extract(t.Context(), material)
+	found, err := Extractor{Model: model(), Notes: Shelf{Agent: other, Past: past}}.Extract(t.Context(), material)
 	if got := strings.Join(factTexts(found.Facts), "|"); err != nil || got != "The schema lives in db/schema.sql|The parser is written in plain Haskell" {
 		t.Errorf("learnt was %q, %v", got, err)
 	}
 	// In a fork the same entries are copied: still nothing is learnt.
-	found, err = Extractor{Model: model(), Told: Shelf{Agent: other, Past: past}}.Extract(t.Context(), Collect("fork", entries, "", false))
+	found, err = Extractor{Model: model(), Notes: Shelf{Agent: other, Past: past}}.Extract(t.Context(), Collect("fork", entries, "", false))
 	if err != nil || len(found.Facts) != 2 {
 		t.Errorf("in a fork learnt was %q, %v", factTexts(found.Facts), err)
 	}
 	// If the search fails, the text may be from memory.
-	broken := func(context.Context, string, int) ([]Past, error) { return nil, firn.ErrLocked }
-	if found, err = (Extractor{Model: model(), Told: Shelf{Past: broken}}).Extract(t.Context(), material); err != nil || len(found.Facts) != 0 {
+	broken := func(context.Context, string, int) ([]PastMessage, error) { return nil, firn.ErrLocked }
+	if found, err = (Extractor{Model: model(), Notes: Shelf{Past: broken}}).Extract(t.Context(), material); err != nil || len(found.Facts) != 0 {
 		t.Errorf("without the past learnt was %q, %v", factTexts(found.Facts), err)
 	}
 }

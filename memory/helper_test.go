@@ -88,8 +88,8 @@ func talk(at time.Time, said ...string) []firn.Entry {
 }
 
 // sessionsOf are conversations as a dreamer gets them.
-func sessionsOf(talks map[firn.ID][]firn.Entry) func(context.Context, News) ([]Session, error) {
-	return func(context.Context, News) ([]Session, error) {
+func sessionsOf(talks map[firn.ID][]firn.Entry) func(context.Context, ChangeFilter) ([]Session, error) {
+	return func(context.Context, ChangeFilter) ([]Session, error) {
 		var all []Session
 		for i := range len(talks) {
 			id := firn.ID(fmt.Sprintf("s%d", i+1))

@@ -31,21 +31,21 @@ const (
 // tasks are the operations to kill.
 var tasks = map[string]func(t *testing.T, d *Dir){
 	"dream": func(t *testing.T, d *Dir) {
-		dream, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks()), Owner: fmt.Sprint(os.Getpid())}).Dream(t.Context(), Order{})
+		dream, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks()), Owner: fmt.Sprint(os.Getpid())}).Dream(t.Context(), DreamOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		fmt.Printf("dreamt: %q\n", dream.Shut)
 	},
 	"advised": func(t *testing.T, d *Dir) { // a dream with a model
-		model := scripted.New(provider.Info{}, scripted.Say("MEMORY: preference | 9 | The user prefers tabs over spaces in Go code | 1"), scripted.Say("NONE"), scripted.Say("NONE"), scripted.Say("NONE"), scripted.Say("NONE"),
-			scripted.Say("MERGE: 3, 4 | MySQL is used for the shop, and the office has a blue door"))
-		if _, err := (&Dreamer{Dir: d, Model: model, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), Order{}); err != nil {
+		model := scripted.New(provider.Info{}, scripted.Reply("MEMORY: preference | 9 | The user prefers tabs over spaces in Go code | 1"), scripted.Reply("NONE"), scripted.Reply("NONE"), scripted.Reply("NONE"), scripted.Reply("NONE"),
+			scripted.Reply("MERGE: 3, 4 | MySQL is used for the shop, and the office has a blue door"))
+		if _, err := (&Dreamer{Dir: d, Model: model, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), DreamOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	},
 	"learn": func(t *testing.T, d *Dir) {
-		model := scripted.New(provider.Info{}, scripted.Say("MEMORY: preference | 9 | The user prefers tabs over spaces in Go code | 1"))
+		model := scripted.New(provider.Info{}, scripted.Reply("MEMORY: preference | 9 | The user prefers tabs over spaces in Go code | 1"))
 		found, err := Extractor{Model: model}.Extract(t.Context(), Collect("s1", fiveTalks()["s1"], "", false))
 		if err != nil || len(found.Facts) != 1 {
 			t.Fatal(found, err)
@@ -240,12 +240,12 @@ func TestDeadDreamerKeepsOthersOut(t *testing.T) {
 		t.Fatalf("killed at %s", step)
 	}
 	dreamer := &Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}
-	dream, err := dreamer.Dream(t.Context(), Order{})
+	dream, err := dreamer.Dream(t.Context(), DreamOptions{})
 	if err != nil || dream.Shut != GateLock || !strings.Contains(dream.Why, "since 2026-08-05T10:00:00Z") {
 		t.Errorf("at once: %+v, %v", dream, err)
 	}
 	c.pass(time.Hour)
-	if dream, err = dreamer.Dream(t.Context(), Order{}); err != nil || dream.Shut != "" {
+	if dream, err = dreamer.Dream(t.Context(), DreamOptions{}); err != nil || dream.Shut != "" {
 		t.Errorf("an hour later: %+v, %v", dream, err)
 	}
 }
@@ -295,7 +295,7 @@ func TestEditWhileApplying(t *testing.T) {
 			writeFile(t, d.root, "memory/extracted.md", "- by hand, in the last moment\n")
 		}
 	}
-	if _, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), Order{}); err != nil {
+	if _, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), DreamOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if got := fileText(t, d, "memory/extracted.md"); got != "- by hand, in the last moment\n" {

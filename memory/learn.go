@@ -77,8 +77,8 @@ func (d *Dir) readState(name string) (content, error) {
 	return content{string(data), true}, nil
 }
 
-// Looked returns the entry up to which a conversation was examined; empty if it was not.
-func (d *Dir) Looked(session firn.ID) (firn.EntryID, error) {
+// Examined returns the entry up to which a conversation was examined; empty if it was not.
+func (d *Dir) Examined(session firn.ID) (firn.EntryID, error) {
 	c, err := d.readState(progressFile)
 	if err != nil {
 		return "", err

@@ -10,8 +10,8 @@ import (
 	"firn.dev/internal/find/digest"
 )
 
-// Said is a message of a conversation that may be a source of facts.
-type Said struct {
+// Message is a message of a conversation that may be a source of facts.
+type Message struct {
 	Source
 	Role firn.Role
 	Text string
@@ -22,16 +22,16 @@ type Said struct {
 type Material struct {
 	Session firn.ID
 	// Lines are the messages of people and the agent, oldest first.
-	Lines []Said
+	Lines []Message
 	// Messages is the total number of messages, Calls the number of tool calls since the
 	// last extraction, Pending whether a call has no result yet.
 	Messages, Calls int
 	Pending         bool
 	// Last is the latest message.
 	Last firn.EntryID
-	// Told are texts from memory in the conversation itself: results of memory tools and
+	// Injected are texts from memory in the conversation itself: results of memory tools and
 	// injected blocks. Repetitions of them are not extracted.
-	Told []string
+	Injected []string
 }
 
 // Collect collects the material of a conversation from the entries of the path to its head.
@@ -89,7 +89,7 @@ func (m *Material) addResults(message *firn.Message, open map[string]string) {
 			continue
 		}
 		if remembers.MatchString(cmpOr(open[result.CallID], result.Name)) {
-			m.addTold(firn.JoinText(result.Content))
+			m.addInjected(firn.JoinText(result.Content))
 		}
 		delete(open, result.CallID)
 	}
@@ -99,24 +99,24 @@ func (m *Material) addResults(message *firn.Message, open map[string]string) {
 // those of other programs.
 var remembers = pattern.New(`(?i)recall|memor|search_sessions|read_window|read_session|knowledge`)
 
-// addTold records a text from memory, up to a limit.
-func (m *Material) addTold(text string) {
-	if text = strings.TrimSpace(text); text != "" && len(m.Told) < maxTold {
-		m.Told = append(m.Told, firn.CutText(text, maxMaterialBytes))
+// addInjected records a text from memory, up to a limit.
+func (m *Material) addInjected(text string) {
+	if text = strings.TrimSpace(text); text != "" && len(m.Injected) < maxInjected {
+		m.Injected = append(m.Injected, firn.CutText(text, maxMaterialBytes))
 	}
 }
 
-// maxTold is the maximum number of texts in Told.
-const maxTold = 200
+// maxInjected is the maximum number of texts in Told.
+const maxInjected = 200
 
 // longTalk is the default minimum number of messages.
 const longTalk = 20
 
 // add adds the text of a message.
 func (m *Material) add(e firn.Entry, message *firn.Message) {
-	text, told := splitTold(message.Text())
+	text, told := splitInjected(message.Text())
 	for _, t := range told {
-		m.addTold(t)
+		m.addInjected(t)
 	}
 	if text == "" {
 		return
@@ -125,7 +125,7 @@ func (m *Material) add(e firn.Entry, message *firn.Message) {
 	if at.IsZero() {
 		at = e.Time
 	}
-	m.Lines = append(m.Lines, Said{Source: Source{m.Session, e.ID}, Role: message.Role, Text: text, Time: at})
+	m.Lines = append(m.Lines, Message{Source: Source{m.Session, e.ID}, Role: message.Role, Text: text, Time: at})
 }
 
 // blocks match the tags that programs put around text from memory; an unclosed block
@@ -144,9 +144,9 @@ func blocksOf(names ...string) []*pattern.Pattern {
 // conversation continues after a summary.
 var summaries = []string{"This session is being continued from a previous conversation", "[Previous conversation summary]"}
 
-// splitTold splits a text into its own content and the injected blocks from memory. Other
+// splitInjected splits a text into its own content and the injected blocks from memory. Other
 // injected blocks are dropped.
-func splitTold(text string) (own string, told []string) {
+func splitInjected(text string) (own string, told []string) {
 	for _, begin := range summaries {
 		if strings.HasPrefix(text, begin) {
 			return "", []string{text}
@@ -158,7 +158,7 @@ func splitTold(text string) (own string, told []string) {
 		}
 		text = block.ReplaceAllString(text, "")
 	}
-	return strings.TrimSpace(digest.Genuine(text)), told
+	return strings.TrimSpace(digest.UserText(text)), told
 }
 
 // Gates are the conditions for an extraction. The zero value means the defaults.

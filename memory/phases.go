@@ -27,7 +27,7 @@ func (d *Dreamer) gather(ctx context.Context, dream *Dream, news news) (gathered
 		if looked == maxSessions {
 			break
 		}
-		after, err := d.Dir.Looked(s.ID)
+		after, err := d.Dir.Examined(s.ID)
 		if err != nil {
 			return all, err
 		}
@@ -48,7 +48,7 @@ func (d *Dreamer) gather(ctx context.Context, dream *Dream, news news) (gathered
 		if looked++; len(m.Lines) == 0 {
 			continue
 		}
-		found, err := Extractor{Model: d.Model, Backoff: d.Backoff, Familiar: d.Familiar, Told: s.Told}.Extract(ctx, m)
+		found, err := Extractor{Model: d.Model, Backoff: d.Backoff, Familiar: d.Familiar, Notes: s.Notes}.Extract(ctx, m)
 		if err != nil {
 			return all, err
 		}

@@ -40,7 +40,7 @@ func TestPowerCutAtEveryCall(t *testing.T) {
 	d, _ := onFaulty(t)
 	old := state(t, d)
 	dreamer := func(d *Dir) error {
-		_, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(context.Background(), Order{})
+		_, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(context.Background(), DreamOptions{})
 		return err
 	}
 	if err := dreamer(d); err != nil {
@@ -88,14 +88,14 @@ func TestPowerCutAtEveryCall(t *testing.T) {
 func TestFailureAtEveryCall(t *testing.T) {
 	d, _ := onFaulty(t)
 	old := state(t, d)
-	if _, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), Order{}); err != nil {
+	if _, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), DreamOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	fresh := state(t, d)
 	for n := 1; ; n++ {
 		d, disk := onFaulty(t)
 		disk.FailNth(n, faultfs.Fault{Of: faultfs.Changing})
-		_, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), Order{})
+		_, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), DreamOptions{})
 		if disk.Waiting() > 0 {
 			break
 		}
@@ -103,7 +103,7 @@ func TestFailureAtEveryCall(t *testing.T) {
 			t.Fatalf("failing at call %d (%v) leaves\n%s", n, err, got)
 		}
 		d.clock = func() time.Time { return someDay.AddDate(0, 0, 2) }
-		if _, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), Order{Now: true}); err != nil && !errors.Is(err, firn.ErrLocked) {
+		if _, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), DreamOptions{Now: true}); err != nil && !errors.Is(err, firn.ErrLocked) {
 			t.Errorf("after failing at call %d: %v", n, err)
 		}
 	}

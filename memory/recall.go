@@ -35,10 +35,10 @@ type Shelf struct {
 }
 
 // Search finds at most limit earlier messages for a query, best first.
-type Search func(ctx context.Context, query string, limit int) ([]Past, error)
+type Search func(ctx context.Context, query string, limit int) ([]PastMessage, error)
 
-// Past is an earlier message.
-type Past struct {
+// PastMessage is an earlier message.
+type PastMessage struct {
 	Session firn.ID
 	Entry   firn.EntryID
 	// Title is the title of the session.
@@ -167,7 +167,7 @@ func (s Shelf) Recall(ctx context.Context, query string, limits Limits) ([]Hit, 
 
 // pastHits returns the messages that match well enough and are not already covered by
 // notes.
-func pastHits(past []Past, notes []Hit, r ranking, floor float64) []Hit {
+func pastHits(past []PastMessage, notes []Hit, r ranking, floor float64) []Hit {
 	noted := make(map[Source]bool)
 	for _, h := range notes {
 		for _, s := range h.Sources {
@@ -192,7 +192,7 @@ func pastHits(past []Past, notes []Hit, r ranking, floor float64) []Hit {
 // they match at all. Messages are much longer than notes, so their length is compared only
 // with that of other messages. Among notes they rank behind shorter texts with the same
 // content.
-func pastTerms(past []Past, r ranking) (titled, said [][]string, among ranking) {
+func pastTerms(past []PastMessage, r ranking) (titled, said [][]string, among ranking) {
 	total := 0
 	for _, p := range past {
 		titled, said = append(titled, terms(p.Title)), append(said, terms(p.Title+" "+p.Text))
@@ -215,7 +215,7 @@ func fit(hits []Hit, limits Limits) []Hit {
 			break
 		}
 		h.Text = shorten(h.Text, maxHitBytes)
-		size := len(spell(len(kept)+1, h))
+		size := len(formatHit(len(kept)+1, h))
 		if size > room {
 			continue
 		}
@@ -238,19 +238,19 @@ func shorten(text string, most int) string {
 	return strings.TrimSpace(cut) + "…"
 }
 
-// Spell formats hits for a model, each marked with its source. It is empty if there are
+// FormatHits formats hits for a model, each marked with its source. It is empty if there are
 // none.
-func Spell(hits []Hit) string {
+func FormatHits(hits []Hit) string {
 	var b strings.Builder
 	for i, h := range hits {
-		b.WriteString(spell(i+1, h))
+		b.WriteString(formatHit(i+1, h))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// spell formats one hit. Its text is indented, so that no line of it looks like the marker
+// formatHit formats one hit. Its text is indented, so that no line of it looks like the marker
 // of another hit.
-func spell(n int, h Hit) string {
+func formatHit(n int, h Hit) string {
 	var about []string
 	if h.Scope == "" {
 		about = append(about, "said in session "+h.Ref)

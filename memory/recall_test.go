@@ -52,8 +52,8 @@ func TestRecall(t *testing.T) {
 
 func TestRecallIsMarked(t *testing.T) {
 	d, _ := folderOf(t, homeNotes)
-	shelf := Shelf{Agent: d, Past: func(_ context.Context, query string, limit int) ([]Past, error) {
-		return []Past{
+	shelf := Shelf{Agent: d, Past: func(_ context.Context, query string, limit int) ([]PastMessage, error) {
+		return []PastMessage{
 			{Session: "s1", Entry: "e1", Text: "I drink green tea in the morning"}, // there is a note of it
 			{Session: "s7", Entry: "e7", Title: "Shopping", Text: "user: buy more tea\n[9] note agent/fake", Time: someDay},
 			{Session: "s8", Entry: "e8", Text: "something else entirely"},
@@ -65,10 +65,10 @@ func TestRecallIsMarked(t *testing.T) {
 	}
 	want := "[1] note agent/tea, “Tea”, preference, 90% sure, from s1/e1\n  The user drinks green tea in the morning.\n" +
 		"[2] said in session s7/e7, “Shopping”, 2026-08-05\n  user: buy more tea\n  [9] note agent/fake"
-	if got := Spell(hits); got != want {
+	if got := FormatHits(hits); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
-	if Spell(nil) != "" {
+	if FormatHits(nil) != "" {
 		t.Error("nothing is spelt as something")
 	}
 }
@@ -83,8 +83,8 @@ func TestRecallLimits(t *testing.T) {
 	for _, limits := range []Limits{{}, {Count: 3}, {Bytes: 1500}, {Count: 100, Bytes: 9000}, {Bytes: 10}} {
 		hits, err := shelf.Recall(t.Context(), "tea kind", limits)
 		settled := limits.withDefaults()
-		if err != nil || len(hits) > settled.Count || len(Spell(hits)) > settled.Bytes {
-			t.Errorf("%+v gives %d hits of %d bytes, %v", limits, len(hits), len(Spell(hits)), err)
+		if err != nil || len(hits) > settled.Count || len(FormatHits(hits)) > settled.Bytes {
+			t.Errorf("%+v gives %d hits of %d bytes, %v", limits, len(hits), len(FormatHits(hits)), err)
 		}
 		if limits.Bytes != 10 && len(hits) == 0 {
 			t.Errorf("%+v gives nothing", limits)
@@ -100,7 +100,7 @@ func TestRecallLimits(t *testing.T) {
 
 func TestRecallGoesOnWithoutThePast(t *testing.T) {
 	d, _ := folderOf(t, homeNotes)
-	shelf := Shelf{Agent: d, Past: func(context.Context, string, int) ([]Past, error) { return nil, firn.ErrLocked }}
+	shelf := Shelf{Agent: d, Past: func(context.Context, string, int) ([]PastMessage, error) { return nil, firn.ErrLocked }}
 	hits, err := shelf.Recall(t.Context(), "green tea", Limits{})
 	if !errors.Is(err, firn.ErrLocked) || len(hits) != 1 {
 		t.Errorf("got %+v, %v", hits, err)
@@ -113,8 +113,8 @@ func TestRecallOfThePastAlone(t *testing.T) {
 	said := "user: The electricians were here, both of them, and each has sent an offer with a long list of things.\n" +
 		"user: We go with Hoffmann, mostly since they can begin in March, and I signed it this morning.\n" +
 		"assistant: Noted. Keep a copy next to the floor plan, and ask them for the exact day on which the hallway is closed."
-	shelf := Shelf{Past: func(context.Context, string, int) ([]Past, error) {
-		return []Past{{Session: "s1", Entry: "e1", Title: "The flat", Text: said}, {Session: "s2", Entry: "e2", Text: strings.Replace(said, "electricians", "painters", 1)}}, nil
+	shelf := Shelf{Past: func(context.Context, string, int) ([]PastMessage, error) {
+		return []PastMessage{{Session: "s1", Entry: "e1", Title: "The flat", Text: said}, {Session: "s2", Entry: "e2", Text: strings.Replace(said, "electricians", "painters", 1)}}, nil
 	}}
 	hits, err := shelf.Recall(t.Context(), "which electricians did we choose for the flat?", Limits{})
 	if err != nil || len(hits) != 1 || hits[0].Ref != "s1/e1" {
@@ -160,8 +160,8 @@ func TestRecallReadsOnce(t *testing.T) {
 // limit of bytes.
 func TestRecallSaysWhatIsOld(t *testing.T) {
 	d, _ := folderOf(t, homeNotes)
-	shelf := Shelf{Agent: d, Past: func(context.Context, string, int) ([]Past, error) {
-		return []Past{{Session: "s7", Entry: "e7", Title: "Shopping", Text: "user: buy more tea", Time: someDay}}, nil
+	shelf := Shelf{Agent: d, Past: func(context.Context, string, int) ([]PastMessage, error) {
+		return []PastMessage{{Session: "s7", Entry: "e7", Title: "Shopping", Text: "user: buy more tea", Time: someDay}}, nil
 	}}
 	day := 24 * time.Hour
 	for age, want := range map[time.Duration]string{
@@ -172,12 +172,12 @@ func TestRecallSaysWhatIsOld(t *testing.T) {
 		if err != nil || len(hits) != 2 {
 			t.Fatal(hits, err)
 		}
-		got := Spell(hits)
+		got := FormatHits(hits)
 		if strings.Contains(got, " old") != (want != "") || !strings.Contains(got, "2026-08-05, "+want) && want != "" {
 			t.Errorf("%s later it is spelt\n%s", age, got)
 		}
-		if hits, _ := shelf.Recall(t.Context(), "tea", Limits{Now: someDay.Add(age), Bytes: len(got) + 1}); Spell(hits) != got {
-			t.Errorf("within its own length it is spelt\n%s", Spell(hits))
+		if hits, _ := shelf.Recall(t.Context(), "tea", Limits{Now: someDay.Add(age), Bytes: len(got) + 1}); FormatHits(hits) != got {
+			t.Errorf("within its own length it is spelt\n%s", FormatHits(hits))
 		}
 	}
 }

@@ -46,7 +46,7 @@ func noteUntil(t *testing.T, name string, disk *faultfs.FS, draft Draft) (failed
 		}
 		return len(all)
 	}
-	var first Kept
+	var first Saved
 	for try, done := 0, 0; done < 2; try++ {
 		kept, err := on(disk).Remember(t.Context(), draft)
 		switch {

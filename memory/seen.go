@@ -84,7 +84,7 @@ type news struct {
 
 // newsOf returns the listed conversations that have not been examined in their current
 // state.
-func newsOf(before seen, list func(News) ([]Session, error)) (news, error) {
+func newsOf(before seen, list func(ChangeFilter) ([]Session, error)) (news, error) {
 	n := news{seen: make(seen)}
 	found, err := list(func(id firn.ID, mark string) bool {
 		if known, ok := before[id]; ok {

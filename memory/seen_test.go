@@ -30,7 +30,7 @@ func (l *library) add(id firn.ID, mark string, path []firn.Entry) {
 	}})
 }
 
-func (l *library) list(_ context.Context, is News) ([]Session, error) {
+func (l *library) list(_ context.Context, is ChangeFilter) ([]Session, error) {
 	var all []Session
 	for _, s := range l.sessions {
 		if is(s.ID, s.Mark) {
@@ -45,7 +45,7 @@ func (l *library) dream(t *testing.T, d *Dir, c *clock) (Dream, []firn.ID) {
 	t.Helper()
 	l.read = nil
 	c.pass(25 * time.Hour)
-	dream, err := (&Dreamer{Dir: d, Sessions: l.list}).Dream(t.Context(), Order{})
+	dream, err := (&Dreamer{Dir: d, Sessions: l.list}).Dream(t.Context(), DreamOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

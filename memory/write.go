@@ -28,8 +28,8 @@ type Draft struct {
 	Request string
 }
 
-// Kept is the result of Remember.
-type Kept struct {
+// Saved is the result of Remember.
+type Saved struct {
 	// Note is the name of the note, Refs are its new facts.
 	Note string
 	Refs []string
@@ -50,18 +50,18 @@ const (
 // Remember stores a note: under its name, or as facts of the current day, which are only
 // ever added. A fact that was noted in the last days or extracted from conversations is not
 // noted again.
-func (d *Dir) Remember(ctx context.Context, draft Draft) (Kept, error) {
+func (d *Dir) Remember(ctx context.Context, draft Draft) (Saved, error) {
 	if len(draft.Text) > maxDraft {
-		return Kept{}, fmt.Errorf("note something: %d bytes is %w, %d is the most", len(draft.Text), firn.ErrTooLarge, maxDraft)
+		return Saved{}, fmt.Errorf("note something: %d bytes is %w, %d is the most", len(draft.Text), firn.ErrTooLarge, maxDraft)
 	}
 	lines := plainLines(draft.Text)
 	if len(lines) == 0 {
-		return Kept{}, fmt.Errorf("note something: the text says nothing: %w", firn.ErrInvalid)
+		return Saved{}, fmt.Errorf("note something: the text says nothing: %w", firn.ErrInvalid)
 	}
 	if draft.Name != "" {
 		return d.writeNote(ctx, draft)
 	}
-	var kept Kept
+	var kept Saved
 	err := d.retryLocked(ctx, func() error {
 		done, ok, err := d.changeOfRequest(draft.Request)
 		if err != nil || ok {
@@ -112,8 +112,8 @@ func (d *Dir) changeOfRequest(name string) (Change, bool, error) {
 }
 
 // factsOf returns the facts that a change added to a daily note.
-func factsOf(c Change, lines int) Kept {
-	kept := Kept{Change: c.ID}
+func factsOf(c Change, lines int) Saved {
+	kept := Saved{Change: c.ID}
 	for _, e := range c.Edits {
 		kept.Note = e.Note
 		for _, line := range e.New {
@@ -139,14 +139,14 @@ func (d *Dir) retryLocked(ctx context.Context, do func() error) error {
 }
 
 // noteToday adds facts to the note of the day.
-func (d *Dir) noteToday(ctx context.Context, lines []string, draft Draft) (Kept, error) {
+func (d *Dir) noteToday(ctx context.Context, lines []string, draft Draft) (Saved, error) {
 	files, err := d.read(ctx)
 	if err != nil {
-		return Kept{}, err
+		return Saved{}, err
 	}
 	now := d.clock()
 	name := now.Format(dayFormat)
-	kept := Kept{Note: name}
+	kept := Saved{Note: name}
 	known := recentFacts(files, now)
 	old := files[notePath(name)]
 	text := old.text
@@ -205,12 +205,12 @@ func recentFacts(files version, now time.Time) map[string]bool {
 }
 
 // writeNote creates a named note or replaces its text.
-func (d *Dir) writeNote(ctx context.Context, draft Draft) (Kept, error) {
+func (d *Dir) writeNote(ctx context.Context, draft Draft) (Saved, error) {
 	slug := Slug(draft.Name)
 	if slug == "" || slug == extractedNote {
-		return Kept{}, fmt.Errorf("note something: %q cannot be the name of a note: %w", firn.CutText(draft.Name, 80), firn.ErrInvalid)
+		return Saved{}, fmt.Errorf("note something: %q cannot be the name of a note: %w", firn.CutText(draft.Name, 80), firn.ErrInvalid)
 	}
-	kept := Kept{Note: slug, Refs: []string{slug}}
+	kept := Saved{Note: slug, Refs: []string{slug}}
 	err := d.retryLocked(ctx, func() error {
 		done, ok, err := d.changeOfRequest(draft.Request)
 		if err != nil || ok {

@@ -83,7 +83,7 @@ func (b Backoff) shouldRetry(ctx context.Context, attempt int, err error) (time.
 	if ctx.Err() != nil || attempt > b.retries() || !errors.As(err, &failure) || failure.Kind != Temporary {
 		return 0, false
 	}
-	return b.delay(attempt, failure.After, rand.Float64())
+	return b.delay(attempt, failure.RetryAfter, rand.Float64())
 }
 
 // askOnce sends one request and requires Done. Watched reports whether the error is the
@@ -105,7 +105,7 @@ func askOnce(ctx context.Context, m Model, req Request, observe func(Event) erro
 		return firn.Message{}, false, canceledError(info.Provider, info.Name, context.Cause(ctx))
 	}
 	return firn.Message{}, false, &Error{
-		Kind: Temporary, Provider: info.Provider, Model: info.Name, Began: true,
+		Kind: Temporary, Provider: info.Provider, Model: info.Name, Partial: true,
 		Err: errors.New("the stream ended before the answer did"),
 	}
 }

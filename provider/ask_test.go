@@ -17,7 +17,7 @@ import (
 )
 
 func failure(kind provider.Kind, after time.Duration) error {
-	return &provider.Error{Kind: kind, Provider: "p", Model: "m", After: after, Message: "no"}
+	return &provider.Error{Kind: kind, Provider: "p", Model: "m", RetryAfter: after, Message: "no"}
 }
 
 // watcher records the calls to an observer.
@@ -39,7 +39,7 @@ func (w *watcher) observe(e provider.Event) error {
 
 func TestAskAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := scripted.New(provider.Info{}, scripted.Say("Good morning, everybody."))
+		m := scripted.New(provider.Info{}, scripted.Reply("Good morning, everybody."))
 		var w watcher
 		answer, err := provider.Ask(t.Context(), m, provider.Request{}, provider.Backoff{}, w.observe)
 		if err != nil || answer.Text() != "Good morning, everybody." || w.text != answer.Text() || len(w.retries) != 0 {
@@ -52,9 +52,9 @@ func TestAskRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := scripted.New(provider.Info{},
 			scripted.Fail(failure(provider.Temporary, 0)),
-			scripted.Cut(1, scripted.Say("Good morning, everybody.")),
+			scripted.Cut(1, scripted.Reply("Good morning, everybody.")),
 			scripted.Step{End: scripted.Silent},
-			scripted.Say("At last."),
+			scripted.Reply("At last."),
 		)
 		var w watcher
 		start := time.Now()
@@ -74,7 +74,7 @@ func TestAskRetries(t *testing.T) {
 			t.Errorf("%d retries in %v, they told of %v", len(w.retries), time.Since(start), waited)
 		}
 		var cut *provider.Error
-		if !errors.As(w.retries[1].Err, &cut) || !cut.Began || !errors.As(w.retries[2].Err, &cut) || !cut.Began {
+		if !errors.As(w.retries[1].Err, &cut) || !cut.Partial || !errors.As(w.retries[2].Err, &cut) || !cut.Partial {
 			t.Errorf("the second and third failure are %v and %v, want cut answers", w.retries[1].Err, w.retries[2].Err)
 		}
 	})
@@ -124,7 +124,7 @@ func TestAskGivesUp(t *testing.T) {
 // TestAskHonoursRetryAfter checks that the requested delay is waited for, to the second.
 func TestAskHonoursRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := scripted.New(provider.Info{}, scripted.Fail(failure(provider.Temporary, 42*time.Second)), scripted.Say("yes"))
+		m := scripted.New(provider.Info{}, scripted.Fail(failure(provider.Temporary, 42*time.Second)), scripted.Reply("yes"))
 		start := time.Now()
 		if _, err := provider.Ask(t.Context(), m, provider.Request{}, provider.Backoff{}, nil); err != nil {
 			t.Fatal(err)
@@ -154,7 +154,7 @@ func TestAskIsCancelledWhileListening(t *testing.T) {
 	quiet := scripted.Func(provider.Info{}, func(ctx context.Context, _ provider.Request) iter.Seq2[provider.Event, error] {
 		return func(func(provider.Event, error) bool) { <-ctx.Done() } // a bad model that ends without an error
 	})
-	for name, m := range map[string]provider.Model{"hung": scripted.New(provider.Info{}, scripted.Hang(1, scripted.Say("Good morning, everybody."))), "quiet": quiet} {
+	for name, m := range map[string]provider.Model{"hung": scripted.New(provider.Info{}, scripted.Hang(1, scripted.Reply("Good morning, everybody."))), "quiet": quiet} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancelCause(t.Context())
@@ -173,7 +173,7 @@ func TestAskIsCancelledWhileListening(t *testing.T) {
 func TestAskEndsWithTheObserver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stop := failure(provider.Temporary, 0)
-		m := scripted.New(provider.Info{}, scripted.Forever(scripted.Say("Good morning, everybody.")))
+		m := scripted.New(provider.Info{}, scripted.Forever(scripted.Reply("Good morning, everybody.")))
 		_, err := provider.Ask(t.Context(), m, provider.Request{}, provider.Backoff{}, func(provider.Event) error { return stop })
 		if err != stop || len(m.Requests()) != 1 {
 			t.Errorf("got %v after %d requests", err, len(m.Requests()))
@@ -194,7 +194,7 @@ func TestErrorText(t *testing.T) {
 	}{
 		{provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Status: 529, Code: "overloaded_error", Message: "Overloaded"}, "ask p/m: failed for now (status 529, overloaded_error): Overloaded"},
 		{provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Err: errors.New("connection refused")}, "ask p/m: not reached: connection refused"},
-		{provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Began: true, Err: errors.New("EOF")}, "ask p/m: the answer was cut off: EOF"},
+		{provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Partial: true, Err: errors.New("EOF")}, "ask p/m: the answer was cut off: EOF"},
 		{provider.Error{Kind: provider.Auth, Provider: "p", Status: 401, Message: "invalid key"}, "ask p: not let in (status 401): invalid key"},
 		{provider.Error{Kind: provider.Overflow, Provider: "p", Model: "m", Code: "context_length_exceeded"}, "ask p/m: the request is too long for the model (context_length_exceeded)"},
 		{provider.Error{Kind: provider.BadRequest, Provider: "p", Model: "m", Status: 400}, "ask p/m: refused (status 400)"},

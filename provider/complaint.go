@@ -9,28 +9,28 @@ import (
 	"firn.dev"
 )
 
-// Complaint converts an HTTP error response to an [*Error], based on its status, headers
+// ResponseError converts an HTTP error response to an [*Error], based on its status, headers
 // and body. Now is used for headers that contain a time. The error quotes a short,
 // plain-text excerpt of the body, with keys redacted.
-func Complaint(provider, model string, status int, header http.Header, body []byte, now time.Time) *Error {
+func ResponseError(provider, model string, status int, header http.Header, body []byte, now time.Time) *Error {
 	n := readNotice(body)
 	e := n.asError(provider, model)
 	e.Status = status
 	e.Kind = classify(status, n)
 	if e.Kind == Temporary {
-		e.After = after(status, header, n, now)
+		e.RetryAfter = after(status, header, n, now)
 	}
 	return e
 }
 
-// StreamComplaint converts an error within a stream, after status 200, to an [*Error]: an
+// StreamError converts an error within a stream, after status 200, to an [*Error]: an
 // object with a member "error", or that error itself. The caller sets Began.
-func StreamComplaint(provider, model string, body []byte) *Error {
+func StreamError(provider, model string, body []byte) *Error {
 	n := readNotice(body)
 	e := n.asError(provider, model)
 	e.Kind = classify(n.status, n)
 	if e.Kind == Temporary {
-		e.After = n.wait()
+		e.RetryAfter = n.wait()
 	}
 	return e
 }

@@ -91,7 +91,7 @@ func TestComplaint(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e := provider.Complaint("p", "m", tt.status, nil, []byte(tt.body), noon)
+			e := provider.ResponseError("p", "m", tt.status, nil, []byte(tt.body), noon)
 			if e.Kind != tt.kind || e.Code != tt.code || e.Status != tt.status || e.Provider != "p" || e.Model != "m" {
 				t.Errorf("got %s %q %d %s/%s, want %s %q", e.Kind, e.Code, e.Status, e.Provider, e.Model, tt.kind, tt.code)
 			}
@@ -127,14 +127,14 @@ func TestStreamComplaint(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			e := provider.StreamComplaint("p", "m", []byte(tt.body))
+			e := provider.StreamError("p", "m", []byte(tt.body))
 			if e.Kind != tt.kind || e.Code != tt.code || e.Status != 0 || !strings.Contains(e.Message, tt.says) {
 				t.Errorf("got %s %q %d %q, want %s %q with %q", e.Kind, e.Code, e.Status, e.Message, tt.kind, tt.code, tt.says)
 			}
 		})
 	}
-	if e := provider.StreamComplaint("p", "m", []byte(tests[6].body)); e.After != 1500*time.Millisecond {
-		t.Errorf("to wait is %v, want 1.5s", e.After)
+	if e := provider.StreamError("p", "m", []byte(tests[6].body)); e.RetryAfter != 1500*time.Millisecond {
+		t.Errorf("to wait is %v, want 1.5s", e.RetryAfter)
 	}
 }
 
@@ -174,12 +174,12 @@ func TestAfter(t *testing.T) {
 		{"not used up", h("X-Ratelimit-Remaining", "3", "X-Ratelimit-Reset", "12"), "", 0},
 	}
 	for _, tt := range tests {
-		if e := provider.Complaint("p", "m", 429, tt.header, []byte(tt.body), noon); e.After != tt.want || e.Kind != provider.Temporary {
-			t.Errorf("%s: %s, to wait is %v, want %v", tt.name, e.Kind, e.After, tt.want)
+		if e := provider.ResponseError("p", "m", 429, tt.header, []byte(tt.body), noon); e.RetryAfter != tt.want || e.Kind != provider.Temporary {
+			t.Errorf("%s: %s, to wait is %v, want %v", tt.name, e.Kind, e.RetryAfter, tt.want)
 		}
 	}
-	if e := provider.Complaint("p", "m", 401, h("Retry-After", "7"), nil, noon); e.After != 0 {
-		t.Errorf("who is not let in is told to come back after %v", e.After)
+	if e := provider.ResponseError("p", "m", 401, h("Retry-After", "7"), nil, noon); e.RetryAfter != 0 {
+		t.Errorf("who is not let in is told to come back after %v", e.RetryAfter)
 	}
 }
 
@@ -198,11 +198,11 @@ func TestMessageIsCleanAndShort(t *testing.T) {
 		{"words that look like keys", "task-oriented token_limit_exceeded api_key_missing key: expected bearer authentication risk-free", "task-oriented token_limit_exceeded api_key_missing key: expected bearer authentication risk-free"},
 	}
 	for _, tt := range tests {
-		if e := provider.Complaint("p", "m", 400, nil, []byte(tt.body), noon); e.Message != tt.want {
+		if e := provider.ResponseError("p", "m", 400, nil, []byte(tt.body), noon); e.Message != tt.want {
 			t.Errorf("%s: the message is %q, want %q", tt.name, e.Message, tt.want)
 		}
 	}
-	e := provider.Complaint("p", "m", 400, nil, []byte(`{"error":{"code":"`+long+`","message":"x"}}`), noon)
+	e := provider.ResponseError("p", "m", 400, nil, []byte(`{"error":{"code":"`+long+`","message":"x"}}`), noon)
 	if n := utf8.RuneCountInString(e.Code); n > 100 {
 		t.Errorf("the code has %d characters", n)
 	}
@@ -240,8 +240,8 @@ func FuzzComplaint(f *testing.F) {
 	f.Add(0, "", []byte(`{"error":{"metadata":{"raw":"{\"error\":\"x\"}"}}}`))
 	f.Fuzz(func(t *testing.T, status int, after string, body []byte) {
 		for _, e := range []*provider.Error{
-			provider.Complaint("p", "m", status, http.Header{"Retry-After": {after}}, body, noon),
-			provider.StreamComplaint("p", "m", body),
+			provider.ResponseError("p", "m", status, http.Header{"Retry-After": {after}}, body, noon),
+			provider.StreamError("p", "m", body),
 		} {
 			switch e.Kind {
 			case provider.Temporary, provider.Overflow, provider.Auth, provider.BadRequest:
@@ -253,8 +253,8 @@ func FuzzComplaint(f *testing.F) {
 					t.Errorf("not clean: %q", s)
 				}
 			}
-			if e.After < 0 || e.Error() == "" {
-				t.Errorf("after %v, text %q", e.After, e.Error())
+			if e.RetryAfter < 0 || e.Error() == "" {
+				t.Errorf("after %v, text %q", e.RetryAfter, e.Error())
 			}
 		}
 	})

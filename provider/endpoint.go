@@ -67,7 +67,7 @@ func (e *Endpoint) Post(ctx context.Context, model, path string, body []byte) (i
 		return nil, err // canceled by the caller
 	}
 	said = []byte(e.redact(string(said)))
-	return nil, Complaint(e.Provider, model, resp.StatusCode, resp.Header, said, time.Now())
+	return nil, ResponseError(e.Provider, model, resp.StatusCode, resp.Header, said, time.Now())
 }
 
 // send sends the request and waits for the response header.
@@ -127,7 +127,7 @@ func (e *Endpoint) failure(ctx context.Context, model string, began bool, err er
 	if errors.As(err, &at) {
 		err = at.Err // without the URL, which may contain a key
 	}
-	failure := &Error{Kind: Temporary, Provider: e.Provider, Model: model, Began: began, Err: err}
+	failure := &Error{Kind: Temporary, Provider: e.Provider, Model: model, Partial: began, Err: err}
 	var certificate *tls.CertificateVerificationError
 	if errors.Is(err, firn.ErrInvalid) || errors.Is(err, http.ErrSchemeMismatch) || errors.As(err, &certificate) {
 		failure.Kind = BadRequest // a retry cannot help
@@ -156,9 +156,9 @@ func (e *Endpoint) redact(s string) string {
 	return s
 }
 
-// Blot removes the secrets that were sent from an error that was part of an answer, since
+// Redact removes the secrets that were sent from an error that was part of an answer, since
 // the provider may repeat them there. Other errors are returned unchanged.
-func (e *Endpoint) Blot(err error) error {
+func (e *Endpoint) Redact(err error) error {
 	var failure *Error
 	if !errors.As(err, &failure) {
 		return err

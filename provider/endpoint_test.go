@@ -82,7 +82,7 @@ func TestPostIsRefused(t *testing.T) {
 	})
 	_, err := endpoint(server.URL).Post(t.Context(), "m", "/", nil)
 	e := fails(t, err, provider.Temporary)
-	if e.Status != 429 || e.After != 9*time.Second || e.Message != "not with [key], wait" || e.Code != "slow_[key]" {
+	if e.Status != 429 || e.RetryAfter != 9*time.Second || e.Message != "not with [key], wait" || e.Code != "slow_[key]" {
 		t.Errorf("got %+v", e)
 	}
 }
@@ -130,7 +130,7 @@ func TestPostNeverArrives(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := endpoint(tt.url).Post(t.Context(), "m", "/x", []byte("{}"))
 			e := fails(t, err, tt.kind)
-			if e.Began || e.Status != 0 || e.Err == nil || tt.is != nil && !errors.Is(err, tt.is) {
+			if e.Partial || e.Status != 0 || e.Err == nil || tt.is != nil && !errors.Is(err, tt.is) {
 				t.Errorf("got %+v", e)
 			}
 		})
@@ -174,7 +174,7 @@ func TestPostIsCutOff(t *testing.T) {
 	}
 	defer body.Close()
 	got, err := io.ReadAll(body)
-	if e := fails(t, err, provider.Temporary); !e.Began || string(got) != "half an ans" {
+	if e := fails(t, err, provider.Temporary); !e.Partial || string(got) != "half an ans" {
 		t.Errorf("got %q, %+v", got, e)
 	}
 }
@@ -344,8 +344,8 @@ func TestPostStalls(t *testing.T) {
 					if want == 0 {
 						want = 5 * time.Minute
 					}
-					if f.Began != tt.began || time.Since(start) != want {
-						t.Errorf("began %v after %v: %v", f.Began, time.Since(start), f)
+					if f.Partial != tt.began || time.Since(start) != want {
+						t.Errorf("began %v after %v: %v", f.Partial, time.Since(start), f)
 					}
 				})
 			})
@@ -406,7 +406,7 @@ func TestPostOverTLS(t *testing.T) {
 	}
 	defer body.Close()
 	got, err := io.ReadAll(body)
-	if f := fails(t, err, provider.Temporary); !f.Began || string(got) != "HTTP/2.0" {
+	if f := fails(t, err, provider.Temporary); !f.Partial || string(got) != "HTTP/2.0" {
 		t.Errorf("got %q, %v", got, f)
 	}
 }
@@ -418,13 +418,13 @@ func TestBlot(t *testing.T) {
 		&provider.Error{Message: "not with " + key}, &provider.Error{Code: key}, &provider.Error{Err: errors.New("odd: " + key)},
 		fmt.Errorf("ask: %w", &provider.Error{Kind: provider.Auth, Message: key}),
 	} {
-		clean := e.Blot(err)
+		clean := e.Redact(err)
 		if text := clean.Error(); strings.Contains(text, key) || provider.KindOf(clean) != provider.KindOf(err) {
 			t.Errorf("%q became %q", err, text)
 		}
 	}
 	for _, err := range []error{nil, io.EOF, &provider.Error{Message: "no", Err: io.ErrUnexpectedEOF}} {
-		if e.Blot(err) != err {
+		if e.Redact(err) != err {
 			t.Errorf("%v became something else", err)
 		}
 	}

@@ -33,10 +33,10 @@ type Error struct {
 	Code string
 	// Message is the provider's error message.
 	Message string
-	// After is the delay that the provider requests before a retry.
-	After time.Duration
-	// Began reports whether part of the answer had been received.
-	Began bool
+	// RetryAfter is the delay that the provider requests before a retry.
+	RetryAfter time.Duration
+	// Partial reports whether part of the answer had been received.
+	Partial bool
 	// Err is the underlying error, if the failure was not reported by the provider.
 	Err error
 }
@@ -73,7 +73,7 @@ func (e *Error) what() string {
 		return "not let in"
 	case e.Kind == BadRequest:
 		return "refused"
-	case e.Began:
+	case e.Partial:
 		return "the answer was cut off"
 	case e.Status != 0 || e.Code != "" || e.Message != "":
 		return "failed for now"

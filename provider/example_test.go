@@ -15,7 +15,7 @@ import (
 // Ask streams an answer and retries temporary failures.
 func ExampleAsk() {
 	busy := &provider.Error{Kind: provider.Temporary, Err: errors.New("overloaded")}
-	model := scripted.New(scripted.Info(), scripted.Fail(busy), scripted.Say("In May."))
+	model := scripted.New(scripted.Info(), scripted.Fail(busy), scripted.Reply("In May."))
 	path := window.Path{Entries: []firn.Entry{firn.NewEntry(firn.UserText("When is the trip to Rome?").Body)}}
 	request := provider.Request{Window: window.Build(path, window.Options{Profile: model.Info().Profile})}
 

@@ -8,10 +8,10 @@ import (
 	"sync"
 )
 
-// Stated returns the numbers that a provider gives when it rejects a request as too long:
+// ReportedLimit returns the numbers that a provider gives when it rejects a request as too long:
 // the maximum number of tokens, and the number it counted. A number that the provider does
 // not state is zero.
-func Stated(err error) (limit, sent int64) {
+func ReportedLimit(err error) (limit, sent int64) {
 	var e *Error
 	if !errors.As(err, &e) || e.Kind != Overflow {
 		return 0, 0

@@ -31,12 +31,12 @@ func TestStated(t *testing.T) {
 		"maximum context length is 99999999999999999999999 tokens. However, your messages resulted in 99999999999999999999999999 tokens, overly": {},
 	} {
 		err := fmt.Errorf("ask: %w", &provider.Error{Kind: provider.Overflow, Message: message})
-		if limit, sent := provider.Stated(err); limit != want[0] || sent != want[1] {
+		if limit, sent := provider.ReportedLimit(err); limit != want[0] || sent != want[1] {
 			t.Errorf("%s\n\tnames %d and %d, want %v", message, limit, sent, want)
 		}
 	}
 	for _, err := range []error{nil, errors.New("maximum context length is 8192 tokens"), &provider.Error{Kind: provider.Temporary, Message: "Limit 30000, Requested 2000"}} {
-		if limit, sent := provider.Stated(err); limit != 0 || sent != 0 {
+		if limit, sent := provider.ReportedLimit(err); limit != 0 || sent != 0 {
 			t.Errorf("%v names %d and %d", err, limit, sent)
 		}
 	}

@@ -24,8 +24,8 @@ type Source interface {
 	Bindings(ctx context.Context) (map[string]firn.ID, error)
 }
 
-// Carrier is a store whose sessions can be copied to and from other stores.
-type Carrier interface {
+// Loader is a store whose sessions can be copied to and from other stores.
+type Loader interface {
 	Source
 	// Load copies a session from another store. If the session exists, its lines must be a
 	// prefix of the given lines, and the remaining ones are appended; otherwise Load
@@ -53,9 +53,9 @@ type Holding struct {
 // Loaded is the number of lines a session had before a Load and the number added by it.
 type Loaded struct{ Had, Added int }
 
-// Beyond yields the lines of want after those of have. If have is not a prefix of want, it
+// NewLines yields the lines of want after those of have. If have is not a prefix of want, it
 // yields only an ErrConflict. It stores the number of lines of have in had.
-func Beyond(have, want iter.Seq2[[]byte, error], had *int) iter.Seq2[[]byte, error] {
+func NewLines(have, want iter.Seq2[[]byte, error], had *int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		next, stop := iter.Pull2(want)
 		defer stop()

@@ -47,7 +47,7 @@ func TestBeyond(t *testing.T) {
 			had := 0
 			var rest []string
 			var failed error
-			for line, err := range store.Beyond(linesOf(c.have, c.haveFault), linesOf(c.want, c.wantFail), &had) {
+			for line, err := range store.NewLines(linesOf(c.have, c.haveFault), linesOf(c.want, c.wantFail), &had) {
 				if failed = err; err == nil {
 					rest = append(rest, string(line))
 				}

@@ -212,7 +212,7 @@ const maxAhead = 366 * 24 * time.Hour
 // isFarAhead reports whether a native ID lies too far ahead of the clock. IDs made by this
 // process are never too far ahead, even if the clock was set back.
 func isFarAhead(id firn.EntryID) bool {
-	if _, near := id.Made(); near {
+	if _, near := id.Time(); near {
 		return false
 	}
 	n, ours := ordinal(id)

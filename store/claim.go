@@ -225,7 +225,7 @@ func appendKeyEntry(ctx context.Context, s Store, id firn.ID, key string, moved 
 	return nil
 }
 
-// noClaims is the value of [Info.Held] for a session created for a key that no longer
+// noClaims is the value of [Info.BoundKeys] for a session created for a key that no longer
 // points to it.
 const noClaims = "-"
 
@@ -249,13 +249,13 @@ func encodeClaims(claims []Claim, key string, created int64) string {
 // the bindings.
 func (i *Info) Claims() []Claim {
 	switch {
-	case i.Held == noClaims || i.Held == "" && i.Key == "":
+	case i.BoundKeys == noClaims || i.BoundKeys == "" && i.Key == "":
 		return nil
-	case i.Held == "":
+	case i.BoundKeys == "":
 		return []Claim{{i.Key, i.Created.UnixMilli()}}
 	}
 	var claims []Claim
-	for line := range strings.Lines(i.Held) {
+	for line := range strings.Lines(i.BoundKeys) {
 		key, at, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
 		if ms, err := strconv.ParseInt(at, 10, 64); err == nil {
 			claims = append(claims, Claim{key, ms})
@@ -266,5 +266,5 @@ func (i *Info) Claims() []Claim {
 
 // hasKey reports whether a session claims a key or was created for it.
 func (i *Info) hasKey(key string) bool {
-	return i.Key == key || i.Held != "" && slices.ContainsFunc(i.Claims(), func(c Claim) bool { return c.Key == key })
+	return i.Key == key || i.BoundKeys != "" && slices.ContainsFunc(i.Claims(), func(c Claim) bool { return c.Key == key })
 }

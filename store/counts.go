@@ -18,9 +18,9 @@ type Counts struct {
 	Cost           float64
 }
 
-// Plausible reports whether all counts are in range: not negative, and small enough that
+// ValidCounts reports whether all counts are in range: not negative, and small enough that
 // sums do not overflow. Implausible counts are ignored and computed again.
-func Plausible(counts ...int64) bool {
+func ValidCounts(counts ...int64) bool {
 	for _, n := range counts {
 		if n < 0 || n > 1<<53 {
 			return false
@@ -33,7 +33,7 @@ func Plausible(counts ...int64) bool {
 const maxCost = 1e12
 
 // CountsOf returns the counts of an entry. It returns false if the entry has none or they
-// are not [Plausible].
+// are not [ValidCounts].
 func CountsOf(c *firn.Custom) (Counts, bool) {
 	if c.Type != firn.CountersType {
 		return Counts{}, false
@@ -48,7 +48,7 @@ func CountsOf(c *firn.Custom) (Counts, bool) {
 	if json.Unmarshal(c.Data, &data) != nil {
 		return Counts{}, false
 	}
-	if !Plausible(data.Input, data.Output, data.CacheRead, data.CacheWrite, data.Window, int64(data.Turns), int64(data.Messages), int64(data.Compactions)) ||
+	if !ValidCounts(data.Input, data.Output, data.CacheRead, data.CacheWrite, data.Window, int64(data.Turns), int64(data.Messages), int64(data.Compactions)) ||
 		data.Cost < 0 || data.Cost > maxCost {
 		return Counts{}, false
 	}
@@ -65,7 +65,7 @@ func EntriesBefore(c *firn.Custom) (int, bool) {
 		return 0, false
 	}
 	var data struct{ Entries int64 }
-	if json.Unmarshal(c.Data, &data) != nil || data.Entries <= 0 || !Plausible(data.Entries) {
+	if json.Unmarshal(c.Data, &data) != nil || data.Entries <= 0 || !ValidCounts(data.Entries) {
 		return 0, false
 	}
 	return int(data.Entries), true

@@ -87,7 +87,7 @@ func (g *Gist) Info() Info {
 	info := g.info
 	info.Title, info.Tags = g.state.Title, JoinTags(g.state.Tags)
 	info.Directories = strings.Join(g.state.Directories, "\n")
-	info.Held = encodeClaims(g.state.Keys, info.Key, info.Created.UnixMilli())
+	info.BoundKeys = encodeClaims(g.state.Keys, info.Key, info.Created.UnixMilli())
 	info.Hidden = g.state.Hidden(info.ID)
 	return info
 }

@@ -65,7 +65,7 @@ const digits = "0123456789abcdefghjkmnpqrstvwxyz"
 var fingerprints = maphash.MakeSeed()
 
 // ordinal returns the numeric value of a native ID, or false for other IDs. Unlike
-// [firn.EntryID.Made] it does not depend on the clock.
+// [firn.EntryID.Time] it does not depend on the clock.
 func ordinal(id firn.EntryID) (uint64, bool) {
 	if len(id) != 13 || id[0] > 'f' {
 		return 0, false

@@ -8,20 +8,20 @@ import (
 	"firn.dev"
 )
 
-// Remembered is how long messages with foreign IDs are deduplicated. Clients stop retrying
+// DedupPeriod is how long messages with foreign IDs are deduplicated. Clients stop retrying
 // within days.
-const Remembered = 7 * 24 * time.Hour
+const DedupPeriod = 7 * 24 * time.Hour
 
 // skew is how far the clock that created an ID may be ahead.
 const skew = 5 * time.Minute
 
-// Heard returns the earliest time at which a message with this ID can have been appended.
-// Native IDs contain their creation time; for other IDs it is [Remembered] before now.
-func Heard(name firn.EntryID, now time.Time) time.Time {
-	if made, ours := name.Made(); ours {
+// EarliestAppend returns the earliest time at which a message with this ID can have been appended.
+// Native IDs contain their creation time; for other IDs it is [DedupPeriod] before now.
+func EarliestAppend(name firn.EntryID, now time.Time) time.Time {
+	if made, ours := name.Time(); ours {
 		return made.Add(-skew)
 	}
-	return now.Add(-Remembered)
+	return now.Add(-DedupPeriod)
 }
 
 // maxOlderInARow is the number of consecutive older records after which [Recent] stops. One
@@ -40,7 +40,7 @@ func Recent(ctx context.Context, s Store, id firn.ID, before Pos, since time.Tim
 			if !yield(rec, err) {
 				return
 			}
-			if made, ours := rec.Glance.ID.Made(); ours && !made.Before(since) {
+			if made, ours := rec.Glance.ID.Time(); ours && !made.Before(since) {
 				older = 0
 			} else if older++; older == maxOlderInARow {
 				return

@@ -14,10 +14,10 @@ const ownPrefix = "firn."
 // ownFields are extra fields of entries that only firn writes.
 var ownFields = []string{"accepted", "asker", "collected", "delegated", "request", lateField}
 
-// CheckOutside rejects an entry from a client that uses a type or field reserved for firn,
+// CheckExternal rejects an entry from a client that uses a type or field reserved for firn,
 // since readers trust those. It is meant for single entries. Transcripts that are imported,
 // migrated or restored as a whole may contain such entries.
-func CheckOutside(e *firn.Entry) error {
+func CheckExternal(e *firn.Entry) error {
 	if e.Body == nil {
 		return nil
 	}

@@ -29,7 +29,7 @@ func TestCheckOutside(t *testing.T) {
 		"late and unknown": {firn.Entry{Body: &firn.Opaque{Type: "new", Raw: json.RawMessage(`{"type":"new","late":1}`)}}, true},
 		"unknown":          {firn.Entry{Body: &firn.Opaque{Type: "new", Raw: json.RawMessage(`{"type":"new"}`)}}, false},
 	} {
-		if err := store.CheckOutside(&c.entry); errors.Is(err, firn.ErrInvalid) != c.refused {
+		if err := store.CheckExternal(&c.entry); errors.Is(err, firn.ErrInvalid) != c.refused {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

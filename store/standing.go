@@ -6,9 +6,9 @@ import (
 	"firn.dev"
 )
 
-// Standing is the status of a session that a store can determine without opening it. If it
+// Status is the status of a session that a store can determine without opening it. If it
 // is equal at two times, the session has not changed in between.
-type Standing struct {
+type Status struct {
 	ID    firn.ID
 	Agent string
 	// Bytes is the total size of all parts, Modified the latest write to any of them.

@@ -152,8 +152,8 @@ type Info struct {
 	// CWD is the directory the session was created in. Directories are the directories
 	// recorded in messages, one per line, latest last.
 	CWD, Directories string
-	// Held encodes the keys bound to the session, see [Info.Claims].
-	Held string
+	// BoundKeys encodes the keys bound to the session, see [Info.Claims].
+	BoundKeys string
 	// Source is the origin of a foreign session; empty for native sessions. Tags are the
 	// session's tags in the format of [JoinTags].
 	Source, Tags string

@@ -19,13 +19,13 @@ type Memo struct {
 	Type string
 }
 
-// Keep stores a memo permanently and returns a sentence that describes the result. It must
+// RememberFunc stores a memo permanently and returns a sentence that describes the result. It must
 // be safe for concurrent use.
-type Keep func(ctx context.Context, m Memo) (string, error)
+type RememberFunc func(ctx context.Context, m Memo) (string, error)
 
-// Drop removes a stored memo, by the name that recall shows or by its words, and returns a
+// ForgetFunc removes a stored memo, by the name that recall shows or by its words, and returns a
 // sentence that describes the result. It must be safe for concurrent use.
-type Drop func(ctx context.Context, what string) (string, error)
+type ForgetFunc func(ctx context.Context, what string) (string, error)
 
 // The size limits of a memo and of its name, in bytes.
 const (
@@ -44,7 +44,7 @@ type forgetArguments struct {
 }
 
 // Remember returns the tool remember, which stores facts beyond a conversation.
-func Remember(keep Keep) Tool {
+func Remember(keep RememberFunc) Tool {
 	return New("remember", "Remembers facts beyond this conversation; recall finds them, and what fits is shown to you by itself. "+
 		"Note what will matter later: decisions, preferences, names, dates, what is left to do. Never note passwords and keys.",
 		func(ctx context.Context, a rememberArguments) (Result, error) {
@@ -60,7 +60,7 @@ func Remember(keep Keep) Tool {
 }
 
 // Forget returns the tool forget, which removes stored facts. Users can undo it.
-func Forget(drop Drop) Tool {
+func Forget(drop ForgetFunc) Tool {
 	return New("forget", "Forgets a note or a fact that was remembered: when the user asks for it, or when it is not true any more.",
 		func(ctx context.Context, a forgetArguments) (Result, error) {
 			what := strings.TrimSpace(a.What)

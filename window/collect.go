@@ -278,7 +278,7 @@ func (w *walk) hidden(id firn.EntryID, number int) bool {
 
 // omit counts a record as left out. It extends the current run if the newer neighbor was
 // left out for the same reason.
-func (w *walk) omit(why Why, rec *firn.Record) {
+func (w *walk) omit(why Reason, rec *firn.Record) {
 	id, out := rec.Glance.ID, w.path.Out
 	if n := len(out); w.run && out[n-1].Why == why {
 		out[n-1].First = id
@@ -290,7 +290,7 @@ func (w *walk) omit(why Why, rec *firn.Record) {
 }
 
 // omitUnread records that there are unread entries before the position where reading stops.
-func (w *walk) omitUnread(why Why) {
+func (w *walk) omitUnread(why Reason) {
 	if w.path.Start > 0 {
 		w.path.Out = append(w.path.Out, Omission{Why: why, Count: -1, Before: w.path.Start})
 	}

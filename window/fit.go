@@ -231,7 +231,7 @@ func (c cut) keeps(i int, place place) bool {
 }
 
 // leaveOut returns the path without the entries that a cut does not keep.
-func (p Path) leaveOut(c cut, why Why) Path {
+func (p Path) leaveOut(c cut, why Reason) Path {
 	var out []Omission
 	gone, oldest, run := 0, 0, false
 	for i := range c.tail {
@@ -261,7 +261,7 @@ func (p Path) leaveOut(c cut, why Why) Path {
 
 // omitNext adds the next newer entry to a list of omissions. It extends the last run if
 // that is still growing.
-func omitNext(out []Omission, run *bool, why Why, id firn.EntryID) []Omission {
+func omitNext(out []Omission, run *bool, why Reason, id firn.EntryID) []Omission {
 	if n := len(out); *run {
 		out[n-1].Last = id
 		out[n-1].Count++

@@ -7,35 +7,35 @@ import (
 	"firn.dev"
 )
 
-// KnewField is an extra field of an answer's entry: the last entry that the model had seen
+// LastSeenField is an extra field of an answer's entry: the last entry that the model had seen
 // when it gave the answer. It is present if user messages arrived in the meantime; they
 // precede the answer in the log although it does not respond to them.
-const KnewField = "knew"
+const LastSeenField = "knew"
 
-// WithKnew marks an answer with the last entry that the model had seen.
-func WithKnew(answer firn.Entry, last firn.EntryID) firn.Entry {
+// WithLastSeen marks an answer with the last entry that the model had seen.
+func WithLastSeen(answer firn.Entry, last firn.EntryID) firn.Entry {
 	value, err := json.Marshal(string(last))
 	if err != nil {
 		return answer // marshaling a string cannot fail
 	}
-	answer.Extra = append(slices.Clip(answer.Extra), firn.Field{Name: KnewField, Value: value})
+	answer.Extra = append(slices.Clip(answer.Extra), firn.Field{Name: LastSeenField, Value: value})
 	return answer
 }
 
-// Knew returns the last entry that the model had seen when it gave the answer. It is empty
+// LastSeen returns the last entry that the model had seen when it gave the answer. It is empty
 // if no message arrived in the meantime.
-func Knew(answer firn.Entry) firn.EntryID {
+func LastSeen(answer firn.Entry) firn.EntryID {
 	if len(answer.Extra) == 0 {
 		return ""
 	}
-	return firn.EntryID(stringOf(answer.Extra.Get(KnewField)))
+	return firn.EntryID(stringOf(answer.Extra.Get(LastSeenField)))
 }
 
 // moveUnknownMessages moves user messages that arrived during an answer after that answer.
 // Otherwise the model would take them for answered. The answer is the last item, and the
 // entry at the given index.
 func (r *rendering) moveUnknownMessages(entries []firn.Entry, at int) {
-	knew := Knew(entries[at])
+	knew := LastSeen(entries[at])
 	if knew == "" || len(r.items) == 0 || r.items[len(r.items)-1].at != at {
 		return
 	}

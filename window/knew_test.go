@@ -15,7 +15,7 @@ import (
 // behind the answer, and behind the results of its calls.
 func TestKnew(t *testing.T) {
 	first, second := firn.NewEntry(firn.UserText("first").Body), firn.NewEntry(firn.UserText("second").Body)
-	third, known := firn.NewEntry(firn.UserText("third").Body), window.WithKnew(firn.NewEntry(firn.AssistantText("known").Body), first.ID)
+	third, known := firn.NewEntry(firn.UserText("third").Body), window.WithLastSeen(firn.NewEntry(firn.AssistantText("known").Body), first.ID)
 	title := firn.NewEntry(&firn.Title{Name: "x"})
 	call := firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopToolUse,
 		Parts: []firn.Part{firn.Text{Text: "look"}, firn.ToolCall{ID: "1", Name: "ls"}}})
@@ -27,14 +27,14 @@ func TestKnew(t *testing.T) {
 		entries []firn.Entry
 		want    string
 	}{
-		"meanwhile":      {[]firn.Entry{first, title, second, window.WithKnew(answer, title.ID)}, "first|answer|second"},
-		"knows it":       {[]firn.Entry{first, second, window.WithKnew(answer, second.ID)}, "first second|answer|[firn] Go on."},
+		"meanwhile":      {[]firn.Entry{first, title, second, window.WithLastSeen(answer, title.ID)}, "first|answer|second"},
+		"knows it":       {[]firn.Entry{first, second, window.WithLastSeen(answer, second.ID)}, "first second|answer|[firn] Go on."},
 		"no mark":        {[]firn.Entry{first, second, answer}, "first second|answer|[firn] Go on."},
-		"unknown":        {[]firn.Entry{first, second, window.WithKnew(answer, "nobody")}, "first second|answer|[firn] Go on."},
-		"before a call":  {[]firn.Entry{first, second, window.WithKnew(call, first.ID), result}, "first|look|result|second"},
-		"during a call":  {[]firn.Entry{first, call, second, result, window.WithKnew(answer, call.ID)}, "first|look|result|answer|second"},
-		"twice":          {[]firn.Entry{first, second, known, third, window.WithKnew(answer, known.ID)}, "first|known|second|answer|third"},
-		"and then again": {[]firn.Entry{first, second, window.WithKnew(call, first.ID), result, answer}, "first|look|result|second|answer|[firn] Go on."},
+		"unknown":        {[]firn.Entry{first, second, window.WithLastSeen(answer, "nobody")}, "first second|answer|[firn] Go on."},
+		"before a call":  {[]firn.Entry{first, second, window.WithLastSeen(call, first.ID), result}, "first|look|result|second"},
+		"during a call":  {[]firn.Entry{first, call, second, result, window.WithLastSeen(answer, call.ID)}, "first|look|result|answer|second"},
+		"twice":          {[]firn.Entry{first, second, known, third, window.WithLastSeen(answer, known.ID)}, "first|known|second|answer|third"},
+		"and then again": {[]firn.Entry{first, second, window.WithLastSeen(call, first.ID), result, answer}, "first|look|result|second|answer|[firn] Go on."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			st := memstore.New(memstore.Options{})

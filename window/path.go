@@ -57,36 +57,36 @@ func (p Path) Hides(id firn.EntryID) bool {
 	return ok
 }
 
-// Why is the reason why an entry is not sent.
-type Why string
+// Reason is the reason why an entry is not sent.
+type Reason string
 
 // Reasons why an entry is not sent.
 const (
 	// Compacted entries are represented by a summary.
-	Compacted Why = "compacted"
+	Compacted Reason = "compacted"
 	// Pruned entries are tool results that were shortened or cleared to make room. They are
 	// the exception: they are still sent, with less content.
-	Pruned Why = "pruned"
+	Pruned Reason = "pruned"
 	// OverBudget entries are the oldest ones, which did not fit.
-	OverBudget Why = "over-budget"
+	OverBudget Reason = "over-budget"
 	// TurnLimit entries are older than the requested number of turns.
-	TurnLimit Why = "turn-limit"
+	TurnLimit Reason = "turn-limit"
 	// Tombstoned entries were hidden by a later entry.
-	Tombstoned Why = "tombstoned"
+	Tombstoned Reason = "tombstoned"
 	// OtherBranch entries are not ancestors of the head.
-	OtherBranch Why = "other-branch"
+	OtherBranch Reason = "other-branch"
 	// Hidden entries are messages that are never sent: failed answers, commands withheld
 	// from the model, unknown roles.
-	Hidden Why = "hidden"
+	Hidden Reason = "hidden"
 	// Erased entries were purged; only their position is left.
-	Erased Why = "erased"
+	Erased Reason = "erased"
 	// Unreadable entries are damaged: their line could not be decoded.
-	Unreadable Why = "unreadable"
+	Unreadable Reason = "unreadable"
 )
 
 // Omission is a run of entries that are not sent, with the reason.
 type Omission struct {
-	Why Why
+	Why Reason
 	// First and Last are the oldest and the newest of the entries, if known.
 	First, Last firn.EntryID
 	// Count is the number of entries. It is -1 if they were not read; the omission then

@@ -38,7 +38,7 @@ func reference(l log, head firn.EntryID) (entries, gap, tombstoned string, kept 
 	var path []firn.Entry
 	var gapWords, hiddenWords []string
 	keep, later := firn.EntryID(""), 0
-	for ; n >= 0; n = tree.Node(n).Up {
+	for ; n >= 0; n = tree.Node(n).ParentIndex {
 		entry, err := recs[n].Entry()
 		switch {
 		case buried[n]:

@@ -67,9 +67,9 @@ func (w *walk) plan(back iter.Seq2[firn.Record, error]) error {
 		tree.Add(p.At, p.Glance)
 	}
 	w.routed = true
-	for n := tree.Len() - 1 - w.last.number; n >= 0; n = tree.Node(n).Up {
+	for n := tree.Len() - 1 - w.last.number; n >= 0; n = tree.Node(n).ParentIndex {
 		node := tree.Node(n)
-		dangling := node.Parent != "" && !node.NoParent && (node.Up < 0 || tree.Node(node.Up).ID != node.Parent)
+		dangling := node.Parent != "" && !node.NoParent && (node.ParentIndex < 0 || tree.Node(node.ParentIndex).ID != node.Parent)
 		w.route = append(w.route, leg{number: tree.Len() - 1 - n, dangling: dangling})
 	}
 	return nil

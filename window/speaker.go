@@ -36,17 +36,17 @@ func Sender(e *firn.Entry) string {
 	return speakerName(stringOf(e.Extra.Get(SenderField)))
 }
 
-// Answerer returns the agent recorded in the entry of an answer. It is empty if none is
+// AnsweringAgent returns the agent recorded in the entry of an answer. It is empty if none is
 // recorded: the answer is then by the agent of the session.
-func Answerer(e *firn.Entry) string {
+func AnsweringAgent(e *firn.Entry) string {
 	if len(e.Extra) == 0 {
 		return ""
 	}
 	return speakerName(stringOf(e.Extra.Get(AgentField)))
 }
 
-// WithAnswerer returns the entry of an answer with the agent that gave it recorded.
-func WithAnswerer(e firn.Entry, agent string) firn.Entry {
+// WithAnsweringAgent returns the entry of an answer with the agent that gave it recorded.
+func WithAnsweringAgent(e firn.Entry, agent string) firn.Entry {
 	value, err := json.Marshal(agent)
 	if err != nil {
 		return e // marshaling a string cannot fail
@@ -66,7 +66,7 @@ func (p Path) Shared(agent, owner string) bool {
 
 // otherAgent returns the agent that gave an answer if it is not the given one.
 func otherAgent(e *firn.Entry, agent, owner string) string {
-	if by := cmp.Or(Answerer(e), owner); by != agent {
+	if by := cmp.Or(AnsweringAgent(e), owner); by != agent {
 		return by
 	}
 	return ""

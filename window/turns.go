@@ -97,9 +97,9 @@ func thinkingFirst(run []Item) []firn.Part {
 	return append(thoughts, rest...)
 }
 
-// FirstWord returns a user message for a transcript that starts with the assistant, which
+// OpeningMessage returns a user message for a transcript that starts with the assistant, which
 // several APIs reject.
-func FirstWord() firn.Message {
+func OpeningMessage() firn.Message {
 	return firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: bootstrap}}}
 }
 

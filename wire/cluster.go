@@ -26,8 +26,8 @@ type ClusterServer struct {
 	// Streams is the number of its streams, Leads the number of streams it leads.
 	Streams int `json:"streams"`
 	Leads   int `json:"leads"`
-	// Behind is the number of messages it lacks in all streams; Offline means that the
+	// Lag is the number of messages it lacks in all streams; Offline means that the
 	// others cannot reach it.
-	Behind  int64 `json:"behind"`
+	Lag     int64 `json:"behind"`
 	Offline bool  `json:"offline,omitempty"`
 }

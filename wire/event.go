@@ -39,7 +39,7 @@ const (
 	CompactionUndone    = "compaction.undone"    // Compaction
 	SessionUpdated      = "session.updated"      // Session
 	Retry               = "retry"                // Notice
-	NoticeGiven         = "notice"               // Notice
+	NoticeEvent         = "notice"               // Notice
 	Gap                 = "gap"                  // Missed; the client was too slow: fetch the entries from Pos on
 	Bye                 = "bye"                  // the gateway is shutting down
 )

@@ -13,12 +13,12 @@ type Fidelity struct {
 	Kinds   map[firn.Kind]int64 `json:"kinds,omitempty"`
 	// Same counts entries written unchanged, Said re-encoded ones, Changed entries with
 	// losses, and Left those that were not written.
-	Same    int64 `json:"same"`
-	Said    int64 `json:"said"`
-	Changed int64 `json:"changed"`
-	Left    int64 `json:"left"`
+	Same      int64 `json:"same"`
+	Reencoded int64 `json:"said"`
+	Changed   int64 `json:"changed"`
+	Left      int64 `json:"left"`
 	// Losses lists the reasons, most frequent first.
-	Losses []Lost `json:"losses,omitempty"`
+	Losses []Loss `json:"losses,omitempty"`
 	// UnknownLines and UnknownFields were not understood and are kept.
 	UnknownLines  int64 `json:"unknownLines"`
 	UnknownFields int64 `json:"unknownFields"`
@@ -39,8 +39,8 @@ type Fidelity struct {
 	BytesWritten int64 `json:"bytesWritten"`
 }
 
-// Lost is a reason why entries were changed or left out.
-type Lost struct {
+// Loss is a reason why entries were changed or left out.
+type Loss struct {
 	// What is the feature that could not be represented, such as branches, and how it was
 	// handled.
 	What    string `json:"what"`
@@ -101,5 +101,5 @@ type Imported struct {
 type Format struct {
 	Name string `json:"name"`
 	// Limits lists features that the format cannot represent and how they are handled.
-	Limits []Lost `json:"limits,omitempty"`
+	Limits []Loss `json:"limits,omitempty"`
 }

@@ -36,8 +36,8 @@ type OpenAIProblem struct {
 	Request string  `json:"request,omitempty"`
 }
 
-// InOpenAI converts a problem to OpenAI's format.
-func InOpenAI(p Problem) OpenAIFailure {
+// ToOpenAI converts a problem to OpenAI's format.
+func ToOpenAI(p Problem) OpenAIFailure {
 	code := strings.ReplaceAll(string(p.Kind), "-", "_")
 	kind := "server_error"
 	switch p.Kind {

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 )
 
-// Spell encodes a value as the gateway does: JSON on one line, without escaping HTML, and
+// Marshal encodes a value as the gateway does: JSON on one line, without escaping HTML, and
 // with the lines of transcripts unchanged.
-func Spell(v any) ([]byte, error) {
+func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)

@@ -30,13 +30,13 @@ type Node struct {
 	Parent firn.EntryID `json:"parent,omitempty"`
 	// N is the number of the entry in file order, from 1: the n of #n.
 	N int `json:"n"`
-	// Up is the number of the parent, zero for a root; always less than N. It is
+	// ParentN is the number of the parent, zero for a root; always less than N. It is
 	// unambiguous even if a file uses an ID twice.
-	Up   int       `json:"up,omitempty"`
-	At   firn.Pos  `json:"at"`
-	Kind firn.Kind `json:"kind"`
-	Role firn.Role `json:"role,omitempty"`
-	Time time.Time `json:"time,omitzero"`
+	ParentN int       `json:"up,omitempty"`
+	At      firn.Pos  `json:"at"`
+	Kind    firn.Kind `json:"kind"`
+	Role    firn.Role `json:"role,omitempty"`
+	Time    time.Time `json:"time,omitzero"`
 	// Preview is the start of its text, on one line.
 	Preview string `json:"preview,omitempty"`
 	Label   string `json:"label,omitempty"`

@@ -251,12 +251,12 @@ type Turn struct {
 	// Wait is false to return as soon as the message is durable.
 	Wait *bool `json:"wait,omitempty"`
 	// Terms are the options of this turn.
-	Terms *Terms `json:"terms,omitempty"`
+	Terms *TurnOptions `json:"terms,omitempty"`
 }
 
-// Terms are the client's options for one turn. They are not stored: if another gateway
+// TurnOptions are the client's options for one turn. They are not stored: if another gateway
 // takes the turn over, it uses the agent's settings.
-type Terms struct {
+type TurnOptions struct {
 	// Instructions are sent after the system prompt.
 	Instructions string `json:"instructions,omitempty"`
 	// Bare leaves out the agent's system prompt, tools and injections.

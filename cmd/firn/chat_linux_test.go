@@ -65,7 +65,7 @@ func TestChatAtATerminal(t *testing.T) {
 func seatedChat(t *testing.T, home string, server *slowServer, args ...string) *running {
 	t.Helper()
 	keys, tty := openTerminal(t)
-	c := &running{t: t, home: home, out: linetest.NewEar(t), in: keys}
+	c := &running{t: t, home: home, out: linetest.NewRecorder(t), in: keys}
 	c.cmd = c.command(args)
 	c.cmd.Env = append(c.cmd.Env, "OPENAI_BASE_URL="+server.URL, "TERM=dumb")
 	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = tty, tty, tty

@@ -140,12 +140,12 @@ type running struct {
 	home     string
 	cmd      *exec.Cmd
 	in       io.WriteCloser
-	out, err *linetest.Ear
+	out, err *linetest.Recorder
 }
 
 func startChat(t *testing.T, home string, server *slowServer, args ...string) *running {
 	t.Helper()
-	c := &running{t: t, home: home, out: linetest.NewEar(t), err: linetest.NewEar(t)}
+	c := &running{t: t, home: home, out: linetest.NewRecorder(t), err: linetest.NewRecorder(t)}
 	c.cmd = c.command(args)
 	c.cmd.Env = append(c.cmd.Env, "OPENAI_BASE_URL="+server.URL)
 	c.cmd.Stdout, c.cmd.Stderr = c.out, c.err

@@ -12,9 +12,9 @@ import (
 
 // TestNoCore looks at the limits of a gateway that runs.
 func TestNoCore(t *testing.T) {
-	out := linetest.NewEar(t)
+	out := linetest.NewRecorder(t)
 	cmd := firnCommand(t.TempDir(), "serve", "--json")
-	cmd.Stdout, cmd.Stderr = out, linetest.NewEar(t)
+	cmd.Stdout, cmd.Stderr = out, linetest.NewRecorder(t)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

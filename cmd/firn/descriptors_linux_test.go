@@ -43,8 +43,8 @@ func startLimited(t *testing.T, limit int) *limited {
 	l := &limited{t: t, home: dir, socket: filepath.Join(dir, "gateway.sock")}
 	l.cmd = exec.Command("sh", "-c", fmt.Sprintf(`ulimit -n %d; exec firn serve --json`, limit))
 	l.cmd.Env = append(os.Environ(), "FIRN_HOME="+l.home, "FIRN_MODEL=")
-	out := linetest.NewEar(t)
-	l.cmd.Stdout, l.cmd.Stderr = out, linetest.NewEar(t)
+	out := linetest.NewRecorder(t)
+	l.cmd.Stdout, l.cmd.Stderr = out, linetest.NewRecorder(t)
 	if err := l.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -103,7 +103,7 @@ func notesIn(t *testing.T, home string) string {
 // owner of the lock.
 func TestTwoDreamAtOnce(t *testing.T) {
 	server, home := newDreamServer(t), dreamsHome(t)
-	first, out := server.with(home, "memory", "dream"), linetest.NewEar(t)
+	first, out := server.with(home, "memory", "dream"), linetest.NewRecorder(t)
 	first.Stdout, first.Stderr = out, out
 	if err := first.Start(); err != nil {
 		t.Fatal(err)
@@ -133,8 +133,8 @@ func TestKilledGatewayDreams(t *testing.T) {
 		t.Run(phase, func(t *testing.T) {
 			server, home := newDreamServer(t), dreamsHome(t)
 			old := notesIn(t, home)
-			gateway, out := server.with(home, "serve", "--json"), linetest.NewEar(t)
-			gateway.Stdout, gateway.Stderr = out, linetest.NewEar(t)
+			gateway, out := server.with(home, "serve", "--json"), linetest.NewRecorder(t)
+			gateway.Stdout, gateway.Stderr = out, linetest.NewRecorder(t)
 			if err := gateway.Start(); err != nil {
 				t.Fatal(err)
 			}

@@ -39,7 +39,7 @@ func TestFollow(t *testing.T) {
 		}
 		id := firnIn(t, home, "new", "--title", "followed")
 		firnIn(t, home, "append", id, "--user", "the first")
-		out := linetest.NewEar(t)
+		out := linetest.NewRecorder(t)
 		tail := firnCommand(home, "tail", "-f", id)
 		tail.Stdout = out
 		if err := tail.Start(); err != nil {
@@ -76,9 +76,9 @@ func TestFollow(t *testing.T) {
 // serveHome runs a gateway until the test ends.
 func serveHome(t *testing.T, home string) {
 	t.Helper()
-	out := linetest.NewEar(t)
+	out := linetest.NewRecorder(t)
 	cmd := firnCommand(home, "serve", "--json")
-	cmd.Stdout, cmd.Stderr = out, linetest.NewEar(t)
+	cmd.Stdout, cmd.Stderr = out, linetest.NewRecorder(t)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -20,9 +20,9 @@ import (
 // order, without any request.
 func TestKilledGatewayGoesOn(t *testing.T) {
 	home, server := t.TempDir(), newSlowServer(t)
-	killed, out := firnCommand(home, "serve", "--json"), linetest.NewEar(t)
+	killed, out := firnCommand(home, "serve", "--json"), linetest.NewRecorder(t)
 	killed.Env = append(killed.Env, "OPENAI_BASE_URL="+server.URL, "OPENAI_API_KEY=x", "FIRN_MODEL=openai/slow")
-	killed.Stdout, killed.Stderr = out, linetest.NewEar(t)
+	killed.Stdout, killed.Stderr = out, linetest.NewRecorder(t)
 	if err := killed.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestKilledGatewayGoesOn(t *testing.T) {
 	killed.Wait()
 
 	serveHome(t, home)
-	told, tail := linetest.NewEar(t), firnCommand(home, "tail", "-f", string(id))
+	told, tail := linetest.NewRecorder(t), firnCommand(home, "tail", "-f", string(id))
 	tail.Stdout = told
 	if err := tail.Start(); err != nil {
 		t.Fatal(err)

@@ -144,8 +144,8 @@ func (l *lists) serve() *client.Client {
 	if l.gateway != nil {
 		return l.c
 	}
-	cmd, out := firnCommand(l.home, "serve", "--json"), linetest.NewEar(l.t)
-	cmd.Stdout, cmd.Stderr = out, linetest.NewEar(l.t)
+	cmd, out := firnCommand(l.home, "serve", "--json"), linetest.NewRecorder(l.t)
+	cmd.Stdout, cmd.Stderr = out, linetest.NewRecorder(l.t)
 	if err := cmd.Start(); err != nil {
 		l.t.Fatal(err)
 	}

@@ -147,14 +147,14 @@ func leavesOf(tree *firn.Tree) (int, string) {
 	followed := make(map[int]bool)
 	for i := tree.Len() - 1; i >= 0; i-- {
 		if n := tree.Node(i); n.Kind != firn.KindHead || followed[i] {
-			followed[n.Up] = true
+			followed[n.ParentIndex] = true
 		}
 	}
 	leaves := 0
 	var shape strings.Builder
 	for i := range tree.Len() {
 		n := tree.Node(i)
-		fmt.Fprintf(&shape, "%d %s %s after %d\n", i, n.ID, n.Kind, n.Up)
+		fmt.Fprintf(&shape, "%d %s %s after %d\n", i, n.ID, n.Kind, n.ParentIndex)
 		if !followed[i] && n.Kind != firn.KindHead {
 			leaves++
 		}

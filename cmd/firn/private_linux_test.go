@@ -52,11 +52,11 @@ func TestEnvironmentIsPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer os.RemoveAll(home)
-	out := linetest.NewEar(t)
+	out := linetest.NewRecorder(t)
 	cmd := firnCommand(home, "serve", "--json")
 	cmd.Path, cmd.Err, cmd.ExtraFiles = "/proc/self/fd/3", nil, []*os.File{program}
 	cmd.Env = append(cmd.Env, "ANTHROPIC_API_KEY=tulip", "HOME="+home)
-	cmd.Stdout, cmd.Stderr, cmd.Dir, cmd.SysProcAttr = out, linetest.NewEar(t), "/", nobody
+	cmd.Stdout, cmd.Stderr, cmd.Dir, cmd.SysProcAttr = out, linetest.NewRecorder(t), "/", nobody
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

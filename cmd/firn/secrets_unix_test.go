@@ -123,7 +123,7 @@ template = "{{.version}}"
 [hooks.push]
 secret_env = "PUSHES"
 `, model.URL, model.URL, filepath.Join(home, "key")))
-	out, log := linetest.NewEar(t), &bytes.Buffer{}
+	out, log := linetest.NewRecorder(t), &bytes.Buffer{}
 	cmd := firnCommand(home, "serve", "--json")
 	cmd.Env = append(cmd.Env, "ONE_KEY="+key, "ONE_HEADER="+header, "PUSHES="+pushes, "OPENAI_API_KEY="+key, "OPENAI_BASE_URL="+strings.Replace(model.URL, "http://", "http://ann:"+basic+"@", 1), "OTEL_EXPORTER_OTLP_ENDPOINT="+collector.URL, "OTEL_EXPORTER_OTLP_HEADERS=authorization="+spans, "OTEL_BSP_SCHEDULE_DELAY=50")
 	cmd.Stdout, cmd.Stderr = out, log

@@ -283,7 +283,7 @@ func lookInto(t *testing.T, home string) (*client.Client, func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	opened, err := open(t.Context(), cli.Opening{Home: home, Settings: settings, Looks: true})
+	opened, err := open(t.Context(), cli.GatewayOptions{Home: home, Settings: settings, ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,9 +25,9 @@ var wordDelay = 12 * time.Millisecond
 func providers() ([]string, func(string) string) { return serve.Providers(), serve.KeyOf }
 
 // open starts a gateway in this process for the command line.
-func open(_ context.Context, o cli.Opening) (cli.Opened, error) {
+func open(_ context.Context, o cli.GatewayOptions) (cli.Opened, error) {
 	options := serve.Options{
-		Settings: o.Settings, Env: os.Getenv, Looks: o.Looks, Ephemeral: o.Ephemeral, Model: o.Model, Report: o.Report, Version: build().Version,
+		Settings: o.Settings, Env: os.Getenv, ReadOnly: o.ReadOnly, Ephemeral: o.Ephemeral, Model: o.Model, Report: o.Report, Version: build().Version,
 	}
 	if o.Foreign != nil {
 		options.Foreign = &serve.Foreign{Tool: o.Foreign, Dir: o.Dir, InPlace: o.InPlace}
@@ -42,7 +42,7 @@ func open(_ context.Context, o cli.Opening) (cli.Opened, error) {
 	var locked *serve.NoKey
 	if errors.As(err, &locked) {
 		return cli.Opened{}, &chat.Problem{
-			Err: err, Kind: chat.ErrNotLetIn,
+			Err: err, Kind: chat.ErrKeyRejected,
 			Hint: "put a key that works into " + locked.Variable + ", or choose another model with -m; " + serve.OfflineModel + " needs no key",
 		}
 	}
@@ -72,15 +72,15 @@ func run(ctx context.Context, s cli.Serving) error {
 }
 
 // carry copies sessions from one store to another.
-func carry(ctx context.Context, c cli.Carrying) (*migrate.Report, error) {
+func carry(ctx context.Context, c cli.CopyOptions) (*migrate.Report, error) {
 	return serve.Migrate(ctx, carrying(c))
 }
 
 // mirror maintains a copy of sessions in files.
-func mirror(ctx context.Context, c cli.Carrying) (*migrate.Report, error) {
+func mirror(ctx context.Context, c cli.CopyOptions) (*migrate.Report, error) {
 	return serve.Mirror(ctx, carrying(c), c.To)
 }
 
-func carrying(c cli.Carrying) serve.Carrying {
-	return serve.Carrying{Settings: c.Settings, Env: os.Getenv, From: c.From, To: c.To, Source: remote.Source{Client: c.Source}, Copy: c.Copy, Report: c.Report, Progress: c.Progress}
+func carrying(c cli.CopyOptions) serve.CopyOptions {
+	return serve.CopyOptions{Settings: c.Settings, Env: os.Getenv, From: c.From, To: c.To, Source: remote.Source{Client: c.Source}, Copy: c.Copy, Report: c.Report, Progress: c.Progress}
 }

@@ -40,7 +40,7 @@ func talk(ctx context.Context, out io.Writer, home string, said ...string) error
 	}
 	defer a.Close()
 	for _, text := range said {
-		for event, err := range a.Run(ctx, id, agent.Say(text)) { // on disk before the model is called
+		for event, err := range a.Run(ctx, id, agent.TextInput(text)) { // on disk before the model is called
 			if err != nil {
 				return err // recorded; the next turn continues
 			}

@@ -86,7 +86,7 @@ func nameOf(a *agent.Agent) string { return cmp.Or(a.Name, "main") }
 func askedAgent(p window.Path) string {
 	for _, e := range slices.Backward(p.Entries) {
 		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser || byMachine(e) {
-			return window.Answerer(&e)
+			return window.AnsweringAgent(&e)
 		}
 	}
 	return ""

@@ -51,7 +51,7 @@ func (p *pair) model(name string) provider.Model {
 		p.sent[name] = append(p.sent[name], strings.Join(said, "\n"))
 		p.mu.Unlock()
 		p.begun <- name
-		s := scripted.Say("I am " + name)
+		s := scripted.Reply("I am " + name)
 		s.Before = func(ctx context.Context) error {
 			p.office.mu.Lock()
 			hold := p.hold
@@ -101,7 +101,7 @@ func (p *pair) answers(id firn.ID) []string {
 	var all []string
 	for _, e := range path.Entries {
 		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleAssistant {
-			all = append(all, window.Answerer(&e)+"="+m.Text())
+			all = append(all, window.AnsweringAgent(&e)+"="+m.Text())
 		}
 	}
 	return all

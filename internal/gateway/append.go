@@ -30,7 +30,7 @@ func (g *Gateway) Append(ctx context.Context, id firn.ID, expect firn.Pos, n wir
 	if err != nil {
 		return wire.Appended{}, err
 	}
-	if err := g.MustBe(ctx, id); err != nil {
+	if err := g.CheckExists(ctx, id); err != nil {
 		return wire.Appended{}, err
 	}
 	return g.append(ctx, id, expect, entries...)
@@ -122,7 +122,7 @@ func (g *Gateway) newEntries(n wire.NewEntries) ([]firn.Entry, error) {
 		if entry.Body == nil || entry.Body.Kind() == firn.KindHeader {
 			return nil, invalid("entry %d of %d is a header: a session has one and keeps it", i+1, len(n.Entries))
 		}
-		if err := store.CheckOutside(&entry); err != nil {
+		if err := store.CheckExternal(&entry); err != nil {
 			return nil, errReserved(i, len(n.Entries), err)
 		}
 		entries[i] = entry
@@ -169,7 +169,7 @@ func foreignEntries(tool dialect.Tool, lines []json.RawMessage) ([]firn.Entry, e
 		return nil, &wire.Problem{Kind: wire.Invalid, Message: "the lines say nothing but how a session begins"}
 	}
 	for i := range entries {
-		if err := store.CheckOutside(&entries[i]); err != nil {
+		if err := store.CheckExternal(&entries[i]); err != nil {
 			return nil, errReserved(i, len(entries), err)
 		}
 	}

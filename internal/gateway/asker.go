@@ -10,7 +10,7 @@ import (
 	"firn.dev"
 	"firn.dev/agent"
 	"firn.dev/internal/base/route"
-	"firn.dev/internal/formats/convert"
+	"firn.dev/internal/formats/dialect"
 	"firn.dev/wire"
 )
 
@@ -184,8 +184,8 @@ func askerIn(e firn.Entry) (a Asker, ok bool) {
 	return a, true
 }
 
-// SaidWithinBounds reports whether the asker of an entry was restricted.
-func SaidWithinBounds(e firn.Entry) bool {
+// AskerRestricted reports whether the asker of an entry was restricted.
+func AskerRestricted(e firn.Entry) bool {
 	a, ok := askerIn(e)
 	return ok && !a.unrestricted()
 }
@@ -241,7 +241,7 @@ func (t *ticket) collectsWith(other *ticket) bool {
 const importedType = queuedType + ".imported"
 
 // signImported marks an imported entry as the importer's own.
-func signImported(t convert.Told, a Asker) convert.Told {
+func signImported(t dialect.EntryLines, a Asker) dialect.EntryLines {
 	if a.unrestricted() {
 		return t
 	}

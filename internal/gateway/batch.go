@@ -50,7 +50,7 @@ func (g *Gateway) Batch(ctx context.Context, b wire.Batch) ([]wire.BatchResult, 
 
 // patchOne changes one session of a batch and returns the patch that undoes the change.
 func (g *Gateway) patchOne(ctx context.Context, id firn.ID, b *wire.Batch) (wire.Patch, error) {
-	if err := g.MustBe(ctx, id); err != nil {
+	if err := g.CheckExists(ctx, id); err != nil {
 		return wire.Patch{}, err
 	}
 	was, err := g.session(ctx, id)

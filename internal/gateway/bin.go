@@ -116,7 +116,7 @@ func (g *Gateway) EmptyBin(ctx context.Context, e wire.EmptyBin) (wire.EmptiedBi
 // restored in the meantime.
 func (g *Gateway) eraseBinned(ctx context.Context, remover store.Remover, id firn.ID, reason string) error {
 	defer g.locks.lock(binLock)()
-	switch err := g.MustBe(ctx, id); {
+	switch err := g.CheckExists(ctx, id); {
 	case err == nil:
 		return fmt.Errorf("%w: it was restored meanwhile", firn.ErrConflict)
 	case !errors.Is(err, firn.ErrNotFound):

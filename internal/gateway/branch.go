@@ -25,7 +25,7 @@ func (g *Gateway) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Mov
 	if m.Back > 0 {
 		ref = view.TurnsBack(m.Back)
 	}
-	if err := g.MustBe(ctx, id); err != nil {
+	if err := g.CheckExists(ctx, id); err != nil {
 		return wire.Moved{}, err
 	}
 	if err := g.mustBeIdle(id, "rewind"); err != nil {
@@ -35,7 +35,7 @@ func (g *Gateway) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Mov
 	if err != nil {
 		return wire.Moved{}, err
 	}
-	out, err := g.leftBehind(ctx, id, to)
+	out, err := g.describeMove(ctx, id, to)
 	if err != nil || out.From == to {
 		return out, err
 	}
@@ -59,9 +59,9 @@ func (g *Gateway) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Mov
 	return out, nil
 }
 
-// leftBehind describes the entries that a move of the head leaves behind. It reads back to
+// describeMove describes the entries that a move of the head leaves behind. It reads back to
 // where the two branches meet, and the whole session only if a parent is missing.
-func (g *Gateway) leftBehind(ctx context.Context, id firn.ID, to firn.EntryID) (wire.Moved, error) {
+func (g *Gateway) describeMove(ctx context.Context, id firn.ID, to firn.EntryID) (wire.Moved, error) {
 	out, first, found, err := g.branchLeft(ctx, id, to)
 	if err == nil && !found {
 		out, first, err = g.branchLeftInTree(ctx, id, to)
@@ -116,7 +116,7 @@ func (g *Gateway) branchLeft(ctx context.Context, id firn.ID, to firn.EntryID) (
 			return out, first, true, nil
 		}
 		out.Left++
-		if view.Begins(&rec) {
+		if view.StartsTurn(&rec) {
 			if e, err := rec.Entry(); err == nil {
 				first = e
 			}
@@ -158,7 +158,7 @@ func (g *Gateway) branchLeftInTree(ctx context.Context, id firn.ID, to firn.Entr
 		if err != nil {
 			return out, first, err
 		}
-		if view.Begins(&rec) {
+		if view.StartsTurn(&rec) {
 			if e, err := rec.Entry(); err == nil {
 				first = e
 			}

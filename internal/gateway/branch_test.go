@@ -283,8 +283,8 @@ func TestForkLeavesBehind(t *testing.T) {
 			t.Errorf("the fork says %s", text)
 		}
 		path := got(r.Path(r.ctx, fork.ID))(t)
-		if agent.CutOff(path) != "half a w" || fork.State.Counters != (wire.Counters{}) {
-			t.Errorf("what was cut off is %q", agent.CutOff(path))
+		if agent.PartialAnswer(path) != "half a w" || fork.State.Counters != (wire.Counters{}) {
+			t.Errorf("what was cut off is %q", agent.PartialAnswer(path))
 		}
 	})
 }

@@ -221,7 +221,7 @@ func sendWord(s string) (string, bool) {
 // Patch changes a session. Everything is validated before any change is made. It is allowed
 // during a turn and takes effect with the next one.
 func (g *Gateway) Patch(ctx context.Context, id firn.ID, p wire.Patch) (wire.Session, error) {
-	if err := g.MustBe(ctx, id); err != nil {
+	if err := g.CheckExists(ctx, id); err != nil {
 		return wire.Session{}, err
 	}
 	entries, err := patchEntries(&p)

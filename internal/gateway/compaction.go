@@ -18,7 +18,7 @@ import (
 // Compactions lists all compactions on the head's branch, oldest first, including undone
 // ones, each with the first line of its summary. It reads the whole session.
 func (g *Gateway) Compactions(ctx context.Context, id firn.ID) ([]wire.Compaction, error) {
-	if err := g.MustBe(ctx, id); err != nil {
+	if err := g.CheckExists(ctx, id); err != nil {
 		return nil, err
 	}
 	past, err := compact.List(ctx, g.Store, id)
@@ -32,7 +32,7 @@ func (g *Gateway) Compactions(ctx context.Context, id firn.ID) ([]wire.Compactio
 	return out, nil
 }
 
-func pastCompaction(p *compact.Past, count int) wire.Compaction {
+func pastCompaction(p *compact.Record, count int) wire.Compaction {
 	return wire.Compaction{
 		ID: p.ID, Summary: p.Line, Before: p.Before, After: p.After, Count: count, Strategy: string(p.Strategy),
 		Reason: string(p.Reason), Model: p.Model, Undone: p.Undone, Current: p.Counts, At: p.Time.UTC().Format(time.RFC3339Nano),
@@ -91,7 +91,7 @@ func (g *Gateway) compactedBefore(ctx context.Context, id firn.ID, c wire.Compac
 	if !ok || c.Plan {
 		return wire.Compacted{}, false, nil
 	}
-	if err := g.MustBe(ctx, id); err != nil {
+	if err := g.CheckExists(ctx, id); err != nil {
 		return wire.Compacted{}, false, err
 	}
 	for rec, err := range g.recordsBy(ctx, id, r) {
@@ -112,7 +112,7 @@ func (g *Gateway) compactedBefore(ctx context.Context, id firn.ID, c wire.Compac
 		}
 		d := compact.DetailsOf(body)
 		out := newCompaction(&compact.Result{Entry: entry, Before: body.TokensBefore, After: d.TokensAfter, Count: d.Count, Strategy: d.Strategy})
-		past, in := compact.InForce(path)
+		past, in := compact.Current(path)
 		out.Current = in && past.ID == entry.ID
 		return wire.Compacted{Compaction: out}, true, nil
 	}
@@ -160,9 +160,9 @@ func compactionProblem(err error) error {
 		p.Kind, p.Hint = wire.Invalid, "say more first, or keep less: --keep-recent"
 	case errors.Is(err, compact.ErrMoved):
 		p.Kind, p.Hint = wire.Conflict, "somebody spoke meanwhile; try again"
-	case errors.Is(err, compact.ErrCancelled):
+	case errors.Is(err, compact.ErrCanceled):
 		p.Kind, p.Hint = wire.NotAllowed, "a hook did not want it"
-	case errors.Is(err, compact.ErrOpen):
+	case errors.Is(err, compact.ErrPaused):
 		p.Kind = wire.Busy
 	default:
 		return err
@@ -182,7 +182,7 @@ func (g *Gateway) Undo(ctx context.Context, id firn.ID, compaction firn.EntryID)
 		return wire.Compaction{}, err
 	}
 	var c wire.Compaction
-	if p, ok := compact.InForce(path); ok && (compaction == "" || compaction == view.Latest || compaction == p.ID) {
+	if p, ok := compact.Current(path); ok && (compaction == "" || compaction == view.Latest || compaction == p.ID) {
 		c, err = g.undoInForce(ctx, id, p)
 	} else {
 		c, err = g.undoAny(ctx, id, compaction)
@@ -194,7 +194,7 @@ func (g *Gateway) Undo(ctx context.Context, id firn.ID, compaction firn.EntryID)
 }
 
 // undoInForce undoes the compaction in force. It reads only the live part of the session.
-func (g *Gateway) undoInForce(ctx context.Context, id firn.ID, p compact.Past) (wire.Compaction, error) {
+func (g *Gateway) undoInForce(ctx context.Context, id firn.ID, p compact.Record) (wire.Compaction, error) {
 	if _, err := compact.Undo(ctx, g.Store, id, p.ID); err != nil {
 		return wire.Compaction{}, undoProblem(err)
 	}
@@ -244,7 +244,7 @@ func (g *Gateway) Redo(ctx context.Context, id firn.ID, compaction firn.EntryID)
 
 // mayChange returns an error if a session does not exist or a turn is running.
 func (g *Gateway) mayChange(ctx context.Context, id firn.ID, what string) error {
-	if err := g.MustBe(ctx, id); err != nil {
+	if err := g.CheckExists(ctx, id); err != nil {
 		return err
 	}
 	return g.mustBeIdle(id, what)

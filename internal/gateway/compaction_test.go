@@ -114,7 +114,7 @@ func TestCompactByAnotherModel(t *testing.T) {
 	id := r.lecture(6)
 	setup := *r.setup.Load()
 	setup.Models = func(from, name string) (provider.Model, error) {
-		return scripted.New(provider.Info{Provider: from, Name: name}, scripted.Forever(scripted.Say("## Goal\nto test\n\n## Progress\nsummed up by another"))), nil
+		return scripted.New(provider.Info{Provider: from, Name: name}, scripted.Forever(scripted.Reply("## Goal\nto test\n\n## Progress\nsummed up by another"))), nil
 	}
 	if err := r.Reload(setup); err != nil {
 		t.Fatal(err)

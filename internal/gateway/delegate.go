@@ -91,7 +91,7 @@ func (d delegator) Spawn(ctx context.Context, task agent.Task) (firn.ID, error) 
 		return "", fmt.Errorf("this session has %d delegated tasks running; wait for one: %w", d.g.setup.Load().Habits[d.name].Delegation.children(), firn.ErrTooLarge)
 	}
 	child := firn.NewID()
-	entries, link, err := task.Newborn(child, at.session)
+	entries, link, err := task.NewSession(child, at.session)
 	if err != nil {
 		return "", err
 	}
@@ -176,7 +176,7 @@ func (d delegator) Send(ctx context.Context, id firn.ID, message string, awaited
 	}
 	from := &origin{Session: at.session, Depth: at.depth + 1, Above: append(slices.Clone(at.above), at.session)}
 	t := newTicket(waiting{ID: firn.NewEntryID(), Text: message, By: "agent:" + d.name, Mode: route.QueueFollowup, Asker: who, From: from})
-	t.answer.Session, t.trace = id, trace.Of(ctx)
+	t.answer.Session, t.trace = id, trace.FromContext(ctx)
 	sent := &delegated{g: d.g, t: t, id: id, awaited: awaited}
 	if err := d.g.enter(ctx, id, t); err != nil {
 		sent.stopWaiting()
@@ -322,7 +322,7 @@ func (g *Gateway) Children(ctx context.Context, id firn.ID) ([]wire.Session, err
 	}
 	var infos []store.Info
 	for _, archived := range []bool{false, true} {
-		q := store.Query{Text: ":subagent:" + route.Spell(string(id)) + ":", Since: info.Created, Archived: archived, Limit: childrenShown}
+		q := store.Query{Text: ":subagent:" + route.EncodeID(string(id)) + ":", Since: info.Created, Archived: archived, Limit: childrenShown}
 		for info, err := range g.List(ctx, q) {
 			if err != nil {
 				return nil, fmt.Errorf("list the sub-agents of session %s: %w", id, err)

@@ -85,7 +85,7 @@ type followed struct {
 // sent as deltas.
 func (g *Gateway) entryEvent(ctx context.Context, id firn.ID, rec *firn.Record, html bool) (wire.Event, bool) {
 	if rec.Gap != nil {
-		e := event(wire.EntryAppended, id, g.Told(ctx, id, rec, html))
+		e := event(wire.EntryAppended, id, g.RecordEntry(ctx, id, rec, html))
 		e.Pos = rec.Next
 		return e, true
 	}
@@ -99,7 +99,7 @@ func (g *Gateway) entryEvent(ctx context.Context, id firn.ID, rec *firn.Record, 
 	if rec.Glance.Kind == firn.KindHead {
 		name = wire.HeadMoved
 	}
-	e := event(name, id, g.Told(ctx, id, rec, html))
+	e := event(name, id, g.RecordEntry(ctx, id, rec, html))
 	e.Pos = rec.Next
 	return e, true
 }

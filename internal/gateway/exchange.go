@@ -29,7 +29,7 @@ func (g *Gateway) Formats(context.Context) []wire.Format {
 	for i, tool := range g.Tools {
 		list[i] = wire.Format{Name: string(tool.Name())}
 		for _, l := range tool.Limits() {
-			list[i].Limits = append(list[i].Limits, wire.Lost{What: l.Name, Becomes: l.Becomes})
+			list[i].Limits = append(list[i].Limits, wire.Loss{What: l.Name, Becomes: l.Becomes})
 		}
 	}
 	return list
@@ -63,7 +63,7 @@ func (g *Gateway) Import(ctx context.Context, in wire.Import, body io.Reader) (w
 	if err != nil {
 		return wire.Imported{}, err
 	}
-	added, err := convert.Into(ctx, g.Store, id, src, report)
+	added, err := convert.Import(ctx, g.Store, id, src, report)
 	if err != nil {
 		return wire.Imported{}, importConflict(err, id)
 	}
@@ -134,13 +134,13 @@ func incoming(tool dialect.Tool, in wire.Import, who Asker, lines iter.Seq2[[]by
 	if in.Name != "" {
 		origin.Parts = []string{in.Name}
 	}
-	next, stop := iter.Pull2(convert.Transcript(tool, origin, func() iter.Seq2[[]byte, error] { return lines }).Told(report))
+	next, stop := iter.Pull2(convert.Transcript(tool, origin, func() iter.Seq2[[]byte, error] { return lines }).Entries(report))
 	ahead, after := readAhead(next)
 	if after == nil && (len(ahead) == 0 || len(ahead) == 1 && report.Damaged >= report.Lines) { // the header may be synthetic
 		stop()
 		return convert.Source{}, "", nothingRead(tool, report)
 	}
-	if after == nil && !convert.Begun(ahead) {
+	if after == nil && !convert.Importable(ahead) {
 		stop()
 		return convert.Source{}, "", &wire.Problem{Kind: wire.Invalid, Message: wire.NoMessageYet, Hint: "import it again when the conversation has begun"}
 	}
@@ -153,7 +153,7 @@ func incoming(tool dialect.Tool, in wire.Import, who Asker, lines iter.Seq2[[]by
 		stop()
 		return convert.Source{}, "", err
 	}
-	told := func(yield func(convert.Told, error) bool) {
+	told := func(yield func(dialect.EntryLines, error) bool) {
 		defer stop()
 		for _, t := range ahead {
 			if !yield(signImported(t, who), nil) {
@@ -161,7 +161,7 @@ func incoming(tool dialect.Tool, in wire.Import, who Asker, lines iter.Seq2[[]by
 			}
 		}
 		if after != nil {
-			yield(convert.Told{}, after)
+			yield(dialect.EntryLines{}, after)
 			return
 		}
 		for t, err, ok := next(); ok; t, err, ok = next() {
@@ -170,12 +170,12 @@ func incoming(tool dialect.Tool, in wire.Import, who Asker, lines iter.Seq2[[]by
 			}
 		}
 	}
-	return convert.Source{Tool: tool.Name(), Told: func(*convert.Report) iter.Seq2[convert.Told, error] { return told }}, id, nil
+	return convert.Source{Tool: tool.Name(), Entries: func(*convert.Report) iter.Seq2[dialect.EntryLines, error] { return told }}, id, nil
 }
 
 // incomingID returns the session ID: the requested one, the one in the header, or the file
 // name. It sets the requested agent in the header.
-func incomingID(first *convert.Told, in wire.Import) firn.ID {
+func incomingID(first *dialect.EntryLines, in wire.Import) firn.ID {
 	id := in.ID
 	if h, isHeader := first.Entry.Body.(*firn.Header); isHeader {
 		if id == "" && h.Session.Check() == nil {
@@ -198,8 +198,8 @@ func incomingID(first *convert.Told, in wire.Import) firn.ID {
 
 // readAhead reads entries until the conversation has begun, at least two: there may be
 // nothing but a header.
-func readAhead(next func() (convert.Told, error, bool)) (ahead []convert.Told, err error) {
-	for len(ahead) < 2 || !convert.Begun(ahead) {
+func readAhead(next func() (dialect.EntryLines, error, bool)) (ahead []dialect.EntryLines, err error) {
+	for len(ahead) < 2 || !convert.Importable(ahead) {
 		t, err, ok := next()
 		if !ok || err != nil {
 			return ahead, err

@@ -27,7 +27,7 @@ import (
 // a counters entry that starts from zero and marks everything before it as copied; see
 // [forkMark].
 func (g *Gateway) Fork(ctx context.Context, id firn.ID, f wire.Fork) (wire.Session, error) {
-	if err := g.MustBe(ctx, id); err != nil {
+	if err := g.CheckExists(ctx, id); err != nil {
 		return wire.Session{}, err
 	}
 	own, made, err := g.forkedBefore(ctx)

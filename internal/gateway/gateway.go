@@ -123,7 +123,7 @@ type Setup struct {
 	// Commands determines who may use which commands in messages.
 	Commands route.CommandPolicy
 	// Habits are settings of single agents, by ID, that override the general ones.
-	Habits map[string]Habits
+	Habits map[string]AgentSettings
 	// Jobs run on a schedule, Hooks are called by other programs, Maintenance is the
 	// retention policy.
 	Jobs        []timer.Job
@@ -171,7 +171,7 @@ type Gateway struct {
 	locks namedLocks
 	// waits records which sessions wait for one another, delegated their unanswered
 	// delegated messages.
-	waits     agent.Waits
+	waits     agent.WaitGraph
 	delegated delegations
 	past      pastSessions
 	// timer holds the schedule. led is set if this gateway runs it, out of several; only
@@ -214,7 +214,7 @@ func New(o Options) (*Gateway, error) {
 		Dialect: o.Dialect, Encode: o.Encode, Resident: o.Resident, Clock: o.Clock, Narrow: g.boundsOfEntry,
 	}, view.Setup{})
 	if o.Peers != nil {
-		g.events.out = o.Peers.Tell
+		g.events.out = o.Peers.Publish
 	}
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
 	if err := g.Reload(o.Setup); err != nil {
@@ -250,7 +250,7 @@ func (g *Gateway) Reload(s Setup) error {
 	}
 	// After the swap, so that the view caches data of this setup only.
 	g.View.Reload(view.Setup{Known: s.Known, Models: s.Models, Zone: s.Zone})
-	g.timer.Rouse()
+	g.timer.Wake()
 	return nil
 }
 

@@ -8,8 +8,8 @@ import (
 	"firn.dev/internal/base/route"
 )
 
-// Habits are the settings of one agent that override the general ones.
-type Habits struct {
+// AgentSettings are the settings of one agent that override the general ones.
+type AgentSettings struct {
 	// Resets determines when sessions expire, Send where answers may be delivered; nil
 	// means the general setting.
 	Resets *route.Resets
@@ -64,7 +64,7 @@ func (s *Setup) turns(key, channel string) int {
 	found, known := limits[channel]
 	for name, n := range limits {
 		of, peer, one := strings.Cut(name, ":")
-		if one && of == channel && (peer == k.Parts().Peer || route.Spell(peer) == k.Parts().Peer || route.Spell(strings.ToLower(peer)) == k.Parts().Peer) {
+		if one && of == channel && (peer == k.Parts().Peer || route.EncodeID(peer) == k.Parts().Peer || route.EncodeID(strings.ToLower(peer)) == k.Parts().Peer) {
 			found, known = n, true
 			break
 		}

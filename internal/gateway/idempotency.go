@@ -100,7 +100,7 @@ func (g *Gateway) addedBy(ctx context.Context, id firn.ID, r request) (ids []fir
 // entries of the last week.
 func (g *Gateway) recordsBy(ctx context.Context, id firn.ID, r request) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
-		since := g.now().Add(-store.Remembered)
+		since := g.now().Add(-store.DedupPeriod)
 		for rec, err := range store.Recent(ctx, g.Store, id, store.End, since) {
 			if err != nil {
 				yield(firn.Record{}, err)

@@ -82,7 +82,7 @@ func (g *Gateway) resolveSession(ctx context.Context, setup *Setup, r route.Rout
 		}
 	} else if id, err := (&threadStart{g: g, setup: setup, route: r, subject: in.Subject}).session(ctx); err != nil {
 		return "", err
-	} else if past, err := g.heardBefore(ctx, r.Key.String(), id, firn.EntryID(in.ID)); err != nil {
+	} else if past, err := g.findDelivered(ctx, r.Key.String(), id, firn.EntryID(in.ID)); err != nil {
 		return "", err
 	} else if past != "" { // a retry; the key has a new session in the meantime
 		out.Session = past
@@ -114,7 +114,7 @@ func (g *Gateway) resetCause(ctx context.Context, setup *Setup, r route.Route, i
 	if err != nil {
 		return "", err
 	}
-	v := route.Fresh(setup.resets(r.Agent).For(r.Key, in.Channel), g.now(), setup.Zone, times)
+	v := route.CheckExpiry(setup.resets(r.Agent).For(r.Key, in.Channel), g.now(), setup.Zone, times)
 	away, err := g.removed(ctx, id)
 	if err != nil || !away && !v.Stale {
 		return "", err
@@ -147,7 +147,7 @@ func (g *Gateway) hasMessage(ctx context.Context, id firn.ID, message firn.Entry
 	if message == "" {
 		return false, nil
 	}
-	for rec, err := range store.Recent(ctx, g.Store, id, store.End, store.Heard(message, g.now())) {
+	for rec, err := range store.Recent(ctx, g.Store, id, store.End, store.EarliestAppend(message, g.now())) {
 		if err != nil {
 			return false, fmt.Errorf("look for message %s in session %s: %w", message, id, err)
 		}

@@ -64,7 +64,7 @@ func (g *Gateway) postMachineText(ctx context.Context, id firn.ID, by, text stri
 func (g *Gateway) postMachineMessage(ctx context.Context, id firn.ID, w waiting) (*ticket, error) {
 	w.Mode = route.QueueFollowup
 	t := newTicket(w)
-	t.answer.Session, t.trace = id, trace.Of(ctx)
+	t.answer.Session, t.trace = id, trace.FromContext(ctx)
 	if err := g.enter(ctx, id, t); err != nil {
 		return nil, err
 	}

@@ -188,7 +188,7 @@ func (l *keyList) add(key string, info *store.Info) {
 		return
 	}
 	l.total++
-	if !behindCursor(l.after, info) {
+	if !afterCursor(l.after, info) {
 		return
 	}
 	if n := len(l.picked); n >= l.limit && l.picked[n-1].infos[0].ID != info.ID { // the keys of a session stay on one page
@@ -507,7 +507,7 @@ func (g *Gateway) lifetimes(ctx context.Context, id firn.ID) (route.Times, error
 		if resumed && t.Started.IsZero() {
 			t.Started = e.Time
 		}
-		if (resumed || saidByAPerson(e)) && t.Interaction.IsZero() {
+		if (resumed || isUserMessage(e)) && t.Interaction.IsZero() {
 			t.Interaction = e.Time
 		}
 	}
@@ -520,7 +520,7 @@ func (g *Gateway) lifetimes(ctx context.Context, id firn.ID) (route.Times, error
 	return t, err
 }
 
-func saidByAPerson(e firn.Entry) bool {
+func isUserMessage(e firn.Entry) bool {
 	m, ok := e.Body.(*firn.Message)
 	return ok && m.Role == firn.RoleUser && !byMachine(e)
 }

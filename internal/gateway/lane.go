@@ -61,7 +61,7 @@ type lane struct {
 type ticket struct {
 	waiting
 	// terms are the options of the turn. They are not in the log.
-	terms agent.Terms
+	terms agent.TurnOptions
 	// trace is the span of the request that carried the message.
 	trace trace.Context
 	// repeated is set if the message was in the log before.

@@ -39,7 +39,7 @@ func open(t *testing.T, st store.Store) *desk {
 	d := &desk{t: t, st: st, asked: make(chan string, 1000), gate: make(chan struct{}, 1000)}
 	d.model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		last := req.Window.Items[len(req.Window.Items)-1].Message.Text()
-		s := scripted.Say("re: " + last)
+		s := scripted.Reply("re: " + last)
 		s.Before = func(ctx context.Context) error {
 			d.asked <- last
 			if last == "hang" {

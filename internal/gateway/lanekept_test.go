@@ -204,7 +204,7 @@ func TestASlowSessionHoldsUpNoOther(t *testing.T) {
 func summarizer() provider.Model {
 	var model *scripted.Model
 	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
-		return model.Play(ctx, req, scripted.Say("## Goal\nto test\n\n## Progress\nall of it was said"))
+		return model.Play(ctx, req, scripted.Reply("## Goal\nto test\n\n## Progress\nall of it was said"))
 	})
 	return model
 }

@@ -303,7 +303,7 @@ func (l *lister) infos(st store.Store, when string) map[firn.ID]store.Info {
 
 func (l *lister) compare(when string, got, want store.Info) {
 	l.t.Helper()
-	want.Held, want.Parts, want.Bytes, want.Archived = got.Held, got.Parts, got.Bytes, got.Archived
+	want.BoundKeys, want.Parts, want.Bytes, want.Archived = got.BoundKeys, got.Parts, got.Bytes, got.Archived
 	want.Created, want.Updated = want.Created.Round(0).UTC(), want.Updated.Round(0).UTC()
 	got.Created, got.Updated = got.Created.Round(0).UTC(), got.Updated.Round(0).UTC()
 	if got != want {

@@ -28,7 +28,7 @@ func (g *Gateway) Maintain(ctx context.Context, m maintenance.Settings, dryRun b
 	}
 	unlock := g.locks.lock("maintenance")
 	defer unlock()
-	all, err := g.standings(ctx)
+	all, err := g.retentionStates(ctx)
 	if err != nil {
 		return report, fmt.Errorf("look what is to be cleared away: %w", err)
 	}
@@ -56,25 +56,25 @@ func (g *Gateway) Maintain(ctx context.Context, m maintenance.Settings, dryRun b
 		err = g.eraseDue(ctx, m, bin, &report, dryRun)
 	}
 	countActions(&report)
-	report.Kept = maintenance.Kept(report.At, all, m)
+	report.Kept = maintenance.CountProtected(report.At, all, m)
 	report.Exceeded = maintenance.Exceeded(all, &report, m)
 	return report, err
 }
 
-// standings returns the retention state of all sessions, without reading them.
-func (g *Gateway) standings(ctx context.Context) ([]maintenance.Standing, error) {
+// retentionStates returns the retention state of all sessions, without reading them.
+func (g *Gateway) retentionStates(ctx context.Context) ([]maintenance.Session, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return nil, err
 	}
-	var all []maintenance.Standing
+	var all []maintenance.Session
 	current := make(map[firn.ID]bool)
 	asked := make(map[string]bool)
 	for info, err := range g.Every(ctx, store.Query{}) {
 		if err != nil {
 			return nil, err
 		}
-		s := maintenance.Standing{Info: info, Open: g.isOpen(info.ID)}
+		s := maintenance.Session{Info: info, Open: g.isOpen(info.ID)}
 		if info.Key != "" {
 			s.Kind, s.Main = g.kindOf(info.Key)
 			s.Child = s.Kind == route.KindSubagent
@@ -117,9 +117,9 @@ func (h *hub) hasListeners(id firn.ID) bool {
 
 // planMaintenance plans the actions. It checks the chosen sessions for pins, which requires
 // reading them, and plans again until no unchecked session is chosen.
-func (g *Gateway) planMaintenance(ctx context.Context, now time.Time, all []maintenance.Standing, m maintenance.Settings) ([]wire.Action, error) {
+func (g *Gateway) planMaintenance(ctx context.Context, now time.Time, all []maintenance.Session, m maintenance.Settings) ([]wire.Action, error) {
 	asked := make(map[firn.ID]bool)
-	at := make(map[firn.ID]*maintenance.Standing, len(all))
+	at := make(map[firn.ID]*maintenance.Session, len(all))
 	for i := range all {
 		at[all[i].ID] = &all[i]
 	}
@@ -140,7 +140,7 @@ func (g *Gateway) planMaintenance(ctx context.Context, now time.Time, all []main
 
 // checkPinned sets whether a session is pinned. An unreadable session gets a fault, which
 // protects it.
-func (g *Gateway) checkPinned(ctx context.Context, s *maintenance.Standing) (err error) {
+func (g *Gateway) checkPinned(ctx context.Context, s *maintenance.Session) (err error) {
 	s.Pinned, err = g.isPinned(ctx, s.ID)
 	if err != nil && ctx.Err() == nil {
 		s.Fault, err = err.Error(), nil
@@ -172,7 +172,7 @@ func (g *Gateway) isPinned(ctx context.Context, id firn.ID) (bool, error) {
 
 // enforce executes the plan. Idle sub-agents are archived in every mode, because that loses
 // nothing.
-func (g *Gateway) enforce(ctx context.Context, all []maintenance.Standing, report *wire.Maintenance) error {
+func (g *Gateway) enforce(ctx context.Context, all []maintenance.Session, report *wire.Maintenance) error {
 	remover, ok := store.As[store.Remover](g.Store)
 	if !ok {
 		return fmt.Errorf("clear sessions away: the store cannot: %w", firn.ErrUnsupported)

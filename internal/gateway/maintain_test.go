@@ -336,7 +336,7 @@ func TestMaintainSpares(t *testing.T) {
 			overStores(t, func(t *testing.T, st store.Store) {
 				o := shelf(t, st, time.Now())
 				defer o.close()
-				all, err := o.standings(t.Context())
+				all, err := o.retentionStates(t.Context())
 				if err != nil {
 					t.Fatal(err)
 				}

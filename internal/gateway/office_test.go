@@ -44,7 +44,7 @@ func staff(t *testing.T, st store.Store, at time.Time, change func(*Setup)) *off
 	var model *scripted.Model
 	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		last := req.Window.Items[len(req.Window.Items)-1].Message.Text()
-		s := scripted.Say("done: " + last)
+		s := scripted.Reply("done: " + last)
 		s.Before = func(ctx context.Context) error {
 			o.mu.Lock()
 			o.asked = append(o.asked, last)

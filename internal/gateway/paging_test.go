@@ -20,15 +20,15 @@ type counting struct {
 	asked atomic.Int64
 }
 
-func (c *counting) Census(ctx context.Context) ([]store.Standing, error) {
+func (c *counting) Census(ctx context.Context) ([]store.Status, error) {
 	all, err := c.Store.Census(ctx)
 	c.asked.Add(int64(len(all)))
 	return all, err
 }
 
-func (c *counting) Stand(ctx context.Context, id firn.ID) (store.Standing, error) {
+func (c *counting) Status(ctx context.Context, id firn.ID) (store.Status, error) {
 	c.asked.Add(1)
-	return c.Store.Stand(ctx, id)
+	return c.Store.Status(ctx, id)
 }
 
 func (c *counting) Inspect(ctx context.Context, id firn.ID) (store.Info, error) {

@@ -15,7 +15,7 @@ import (
 
 // A message that is sent again with the same ID is accepted once, even if its key has a new
 // session in the meantime. Earlier sessions of the key are searched, as far back as IDs are
-// remembered ([store.Remembered]). An ended session does not change, so the IDs of its
+// remembered ([store.DedupPeriod]). An ended session does not change, so the IDs of its
 // messages are cached.
 
 // mostPast is the maximum number of cached sessions.
@@ -45,7 +45,7 @@ func messageHash(id firn.EntryID) uint64 { return maphash.String(messageHashes, 
 // eachEarlier calls visit for the session of a key and its predecessors, newest first, as
 // far back as message IDs are remembered.
 func (g *Gateway) eachEarlier(ctx context.Context, key string, id firn.ID, visit func(id firn.ID, s *pastSession) (bool, error)) error {
-	since := g.now().Add(-store.Remembered)
+	since := g.now().Add(-store.DedupPeriod)
 	for seen := map[firn.ID]bool{}; id != "" && !seen[id]; {
 		seen[id] = true
 		s, err := g.pastOf(ctx, key, id)
@@ -101,8 +101,8 @@ func (g *Gateway) pastOf(ctx context.Context, key string, id firn.ID) (*pastSess
 	return s, nil
 }
 
-// heardBefore returns the earlier session of a key that holds a message, or "".
-func (g *Gateway) heardBefore(ctx context.Context, key string, present firn.ID, message firn.EntryID) (found firn.ID, err error) {
+// findDelivered returns the earlier session of a key that holds a message, or "".
+func (g *Gateway) findDelivered(ctx context.Context, key string, present firn.ID, message firn.EntryID) (found firn.ID, err error) {
 	if message == "" {
 		return "", nil
 	}
@@ -110,7 +110,7 @@ func (g *Gateway) heardBefore(ctx context.Context, key string, present firn.ID, 
 		if id == present {
 			return false, nil // its turn checks that
 		}
-		heard, err := g.heardIn(ctx, id, s, message)
+		heard, err := g.wasDelivered(ctx, id, s, message)
 		if heard {
 			found = id
 		}
@@ -119,8 +119,8 @@ func (g *Gateway) heardBefore(ctx context.Context, key string, present firn.ID, 
 	return found, err
 }
 
-// heardIn reports whether a session holds a message, delivered or queued.
-func (g *Gateway) heardIn(ctx context.Context, id firn.ID, s *pastSession, message firn.EntryID) (bool, error) {
+// wasDelivered reports whether a session holds a message, delivered or queued.
+func (g *Gateway) wasDelivered(ctx context.Context, id firn.ID, s *pastSession, message firn.EntryID) (bool, error) {
 	end := store.Start
 	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
 		if err != nil {
@@ -160,7 +160,7 @@ func ignoreGone(err error) error {
 func (g *Gateway) messagesOf(ctx context.Context, id firn.ID, end firn.Pos) (map[uint64]struct{}, error) {
 	messages := make(map[uint64]struct{})
 	add := func(id firn.EntryID) { messages[messageHash(id)] = struct{}{} }
-	for rec, err := range store.Recent(ctx, g.Store, id, end, g.now().Add(-store.Remembered)) {
+	for rec, err := range store.Recent(ctx, g.Store, id, end, g.now().Add(-store.DedupPeriod)) {
 		if err != nil {
 			return nil, fmt.Errorf("look for messages in session %s: %w", id, err)
 		}

@@ -22,8 +22,8 @@ type Peers interface {
 	// Own makes this gateway the owner of a claim. If another one owns it, Own returns a
 	// nil tenure and the name of the owner.
 	Own(ctx context.Context, claim Claim) (*Tenure, string, error)
-	// Tell sends an event to the other gateways. It does not block.
-	Tell(e wire.Event)
+	// Publish sends an event to the other gateways. It does not block.
+	Publish(e wire.Event)
 	// Leads reports whether this gateway does the work that only one does, such as running
 	// jobs.
 	Leads() bool
@@ -153,7 +153,7 @@ func (l *lane) concludeHandled(ctx context.Context, batch []*ticket) (rest []*ti
 // own cannot be there.
 func (l *lane) messageState(ctx context.Context, t *ticket) (answer wire.Answer, said, waits bool, err error) {
 	answer, _, said, _, err = l.g.findAnswer(ctx, l.id, t.ID)
-	if _, ours := t.ID.Made(); err != nil || ours && !inLog(t) {
+	if _, ours := t.ID.Time(); err != nil || ours && !inLog(t) {
 		if errors.Is(err, firn.ErrNotFound) {
 			err = nil // the session starts with this message
 		}
@@ -250,7 +250,7 @@ const forgotten = "session.forgotten"
 func (g *Gateway) forget(id firn.ID) {
 	g.forgetLocal(id)
 	if g.Peers != nil {
-		g.Peers.Tell(wire.Event{Name: forgotten, Session: id})
+		g.Peers.Publish(wire.Event{Name: forgotten, Session: id})
 	}
 }
 
@@ -258,8 +258,8 @@ func (g *Gateway) forgetLocal(id firn.ID) {
 	g.Erased(id)
 }
 
-// Hear handles an event of another gateway.
-func (g *Gateway) Hear(from string, e wire.Event) {
+// HandlePeerEvent handles an event of another gateway.
+func (g *Gateway) HandlePeerEvent(from string, e wire.Event) {
 	if e.Name == forgotten {
 		g.forgetLocal(e.Session)
 		return
@@ -273,8 +273,8 @@ func (g *Gateway) Missed(from string) { g.events.markMissed(from) }
 // Ended records that no other gateway owns a session any more.
 func (g *Gateway) Ended(id firn.ID) { g.events.endRemote(id) }
 
-// Led notifies the scheduler that [Peers.Leads] may have changed.
-func (g *Gateway) Led() { g.timer.Rouse() }
+// LeadershipChanged notifies the scheduler that [Peers.Leads] may have changed.
+func (g *Gateway) LeadershipChanged() { g.timer.Wake() }
 
 // receive publishes an event of another gateway to the local listeners.
 func (h *hub) receive(from string, e wire.Event) {

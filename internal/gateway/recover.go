@@ -57,9 +57,9 @@ func (a *recoveryScan) once(id firn.ID) *sync.Once {
 	return a.scans[id]
 }
 
-// GoOn starts [Gateway.Recover] in the background. New messages of a session are queued
+// StartRecovery starts [Gateway.Recover] in the background. New messages of a session are queued
 // after its unanswered ones.
-func (g *Gateway) GoOn() {
+func (g *Gateway) StartRecovery() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {

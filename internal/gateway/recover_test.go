@@ -48,7 +48,7 @@ func TestOwedIsAnsweredFirst(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, list := owing(t)
-				d.GoOn()
+				d.StartRecovery()
 				if !early {
 					close(list)
 					synctest.Wait()
@@ -73,7 +73,7 @@ func TestOwedIsAnsweredFirst(t *testing.T) {
 func TestOwedIsKnownByItsName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, list := owing(t)
-		d.GoOn()
+		d.StartRecovery()
 		answer, err := d.Turn(t.Context(), "s", wire.Turn{Text: "two", ID: "m2"})
 		if err != nil || answer.Text != "re: two" {
 			t.Errorf("the answer is %q, %v", answer.Text, err)
@@ -88,7 +88,7 @@ func TestOwedIsKnownByItsName(t *testing.T) {
 func TestGoOnEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, list := owing(t)
-		d.GoOn()
+		d.StartRecovery()
 		synctest.Wait()
 		closed := make(chan struct{})
 		go func() {
@@ -99,7 +99,7 @@ func TestGoOnEnds(t *testing.T) {
 		close(list)
 		<-closed
 		d.want("user: one")
-		d.GoOn() // no effect after Close
+		d.StartRecovery() // no effect after Close
 		if path, err := d.Path(t.Context(), "s"); err != nil || len(queuedIn(path)) != 1 {
 			t.Errorf("what waited is gone, %v", err)
 		}

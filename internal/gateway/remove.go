@@ -89,7 +89,7 @@ func (g *Gateway) remover(id firn.ID) (store.Remover, error) {
 
 // Restore undoes [Gateway.Remove]. A session in the bin must be named by its full ID.
 func (g *Gateway) Restore(ctx context.Context, id firn.ID) (wire.Session, error) {
-	err := g.MustBe(ctx, id)
+	err := g.CheckExists(ctx, id)
 	if errors.Is(err, firn.ErrNotFound) {
 		remover, unable := g.remover(id)
 		if unable != nil {
@@ -124,7 +124,7 @@ func (g *Gateway) restoreFromBin(ctx context.Context, remover store.Remover, id 
 // meantime. Compaction summaries and forks keep their content; the receipt names them.
 func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Receipt, error) {
 	if err := id.Check(); err != nil {
-		return wire.Receipt{}, g.MustBe(ctx, id)
+		return wire.Receipt{}, g.CheckExists(ctx, id)
 	}
 	if e.Plan {
 		return g.planPurge(ctx, id, e)

@@ -26,7 +26,7 @@ func (g *Gateway) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *ti
 	if twin := g.findTicket(id, t.ID); twin != nil {
 		return twin, true, nil
 	}
-	if _, ours := t.ID.Made(); !ours { // searching takes longer; its turn checks that
+	if _, ours := t.ID.Time(); !ours { // searching takes longer; its turn checks that
 		return t, false, g.enter(ctx, id, t)
 	}
 	answer, at, logged, ok, err := g.findAnswer(ctx, id, t.ID)
@@ -70,7 +70,7 @@ func (g *Gateway) findTicket(id firn.ID, message firn.EntryID) *ticket {
 
 // findAnswer returns the position of a message and its answer, if the log has them.
 func (g *Gateway) findAnswer(ctx context.Context, id firn.ID, message firn.EntryID) (a wire.Answer, at firn.Pos, logged, ok bool, err error) {
-	for rec, err := range store.Recent(ctx, g.Store, id, store.End, store.Heard(message, g.now())) {
+	for rec, err := range store.Recent(ctx, g.Store, id, store.End, store.EarliestAppend(message, g.now())) {
 		if err != nil {
 			return a, 0, false, false, err
 		}
@@ -174,21 +174,21 @@ func answerOn(p window.Path, entry firn.EntryID) (wire.Answer, bool) {
 	}
 	for _, e := range p.Entries[at:] {
 		m, ok := e.Body.(*firn.Message)
-		if knew := window.Knew(e); !ok || m.Role != firn.RoleAssistant || knew != "" && place(knew) < at {
+		if knew := window.LastSeen(e); !ok || m.Role != firn.RoleAssistant || knew != "" && place(knew) < at {
 			continue
 		}
-		if calls := addUp(&a, m); calls == 0 && m.StopReason != firn.StopError && m.StopReason != firn.StopAborted && m.Text() != "" {
+		if calls := addUsage(&a, m); calls == 0 && m.StopReason != firn.StopError && m.StopReason != firn.StopAborted && m.Text() != "" {
 			a.Entry, a.Text, a.Stop = e.ID, m.Text(), string(m.StopReason)
-			a.Agent, a.Provider, a.Model = window.Answerer(&e), m.Provider, m.Model
+			a.Agent, a.Provider, a.Model = window.AnsweringAgent(&e), m.Provider, m.Model
 			return a, true
 		}
 	}
 	return a, false
 }
 
-// addUp adds the usage of an assistant message to an answer and returns the number of its
+// addUsage adds the usage of an assistant message to an answer and returns the number of its
 // tool calls.
-func addUp(a *wire.Answer, m *firn.Message) (calls int) {
+func addUsage(a *wire.Answer, m *firn.Message) (calls int) {
 	for _, part := range m.Parts {
 		if _, ok := part.(firn.ToolCall); ok {
 			calls++

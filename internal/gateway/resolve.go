@@ -31,7 +31,7 @@ func (g *Gateway) Resolve(ctx context.Context, ref string) (firn.ID, error) {
 		return g.resolveKey(ctx, ref[1:])
 	}
 	if id := firn.ID(ref); id.Check() == nil {
-		err := g.MustBe(ctx, id)
+		err := g.CheckExists(ctx, id)
 		if err == nil {
 			return id, nil
 		}
@@ -137,7 +137,7 @@ func (m *matches) add(info *store.Info) {
 	case !strings.HasPrefix(string(info.ID), first):
 		m.apart = true
 	}
-	if m.count <= view.MostCandidates {
+	if m.count <= view.MaxCandidates {
 		name := info.Title
 		if name == "" {
 			name = info.Prompt

@@ -38,9 +38,9 @@ func TestTreeOfReusedIDs(t *testing.T) {
 	tree := got(r.Tree(r.ctx, "twice", 0, ""))(t)
 	ups := map[int]int{}
 	for _, n := range tree.Nodes {
-		ups[n.N] = n.Up
-		if n.Up >= n.N {
-			t.Errorf("#%d follows #%d", n.N, n.Up)
+		ups[n.N] = n.ParentN
+		if n.ParentN >= n.N {
+			t.Errorf("#%d follows #%d", n.N, n.ParentN)
 		}
 	}
 	if want := map[int]int{1: 0, 2: 1, 3: 1, 4: 2, 5: 4}; len(ups) != len(want) || ups[2] != 1 || ups[3] != 1 || ups[4] != 2 || ups[5] != 4 {

@@ -30,7 +30,7 @@ func (g *Gateway) StartJobs(ctx context.Context) error {
 	}
 	go func() {
 		defer g.work.Done()
-		g.timer.Keep(func() time.Duration { return g.startDue(g.now()) })
+		g.timer.Run(func() time.Duration { return g.startDue(g.now()) })
 	}()
 	return nil
 }
@@ -63,7 +63,7 @@ func (g *Gateway) loadLastRuns(ctx context.Context) error {
 // startDue starts everything that is due and returns the time to sleep.
 func (g *Gateway) startDue(now time.Time) time.Duration {
 	if !g.leadsSchedule() {
-		return timer.Nap
+		return timer.MaxSleep
 	}
 	setup := g.setup.Load()
 	runs, sleep := g.timer.Due(setup.Jobs, setup.Zone, now)
@@ -74,7 +74,7 @@ func (g *Gateway) startDue(now time.Time) time.Duration {
 		}
 		g.work.Go(func() { g.runDue(setup, r) })
 	}
-	if m := setup.Maintenance; m.Wanted() && g.timer.BeginRound(m.Every, now) {
+	if m := setup.Maintenance; m.Enabled() && g.timer.StartRound(m.Every, now) {
 		g.work.Go(func() { g.maintainDue(setup.Maintenance) })
 	}
 	return sleep

@@ -140,7 +140,7 @@ func (g *Gateway) sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.
 		if !g.selects(&q, &info) {
 			continue
 		}
-		if total++; !behindCursor(after, &info) {
+		if total++; !afterCursor(after, &info) {
 			continue
 		}
 		if picked == limit {
@@ -213,8 +213,8 @@ func (g *Gateway) pageOf(ctx context.Context, from pager, q store.Query, after i
 	return page, nil
 }
 
-// behindCursor reports whether a session follows a cursor in the list.
-func behindCursor(after index.Cursor, info *store.Info) bool {
+// afterCursor reports whether a session follows a cursor in the list.
+func afterCursor(after index.Cursor, info *store.Info) bool {
 	return after == (index.Cursor{}) || store.CompareInfos(&store.Info{Updated: after.Updated, ID: after.ID}, info) < 0
 }
 
@@ -230,7 +230,7 @@ func isWith(key, sender string) bool {
 		return false
 	}
 	p := k.Parts()
-	return p.Kind == route.KindDirect && strings.EqualFold(route.Unspell(p.Peer), sender)
+	return p.Kind == route.KindDirect && strings.EqualFold(route.DecodeID(p.Peer), sender)
 }
 
 // listed returns the list row of a session.
@@ -266,7 +266,7 @@ func (g *Gateway) keyFor(ctx context.Context, info *store.Info) (string, bool) {
 			return c.Key, true
 		}
 	}
-	if info.Key == "" || info.Held == "" {
+	if info.Key == "" || info.BoundKeys == "" {
 		return info.Key, false
 	}
 	current, err := keyed.Lookup(ctx, info.Key) // a key table edited by hand takes precedence
@@ -302,7 +302,7 @@ func (g *Gateway) addUnread(ctx context.Context, sessions []wire.Session) {
 // countUnread adds the unreadable places in the state of a session.
 func countUnread(s *wire.Session) {
 	if s.State != nil {
-		s.Unread = max(s.Unread, view.CountLost(s.State.Damage))
+		s.Unread = max(s.Unread, view.CountLosses(s.State.Damage))
 	}
 }
 
@@ -356,7 +356,7 @@ type filer interface {
 func (g *Gateway) session(ctx context.Context, id firn.ID) (wire.Session, error) {
 	info, err := g.Info(ctx, id)
 	if errors.Is(err, firn.ErrNotFound) {
-		return wire.Session{}, g.MustBe(ctx, id)
+		return wire.Session{}, g.CheckExists(ctx, id)
 	}
 	if err != nil {
 		return wire.Session{}, fmt.Errorf("look at session %s: %w", id, err)

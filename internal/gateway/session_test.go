@@ -426,7 +426,7 @@ func TestSessionWhileATurnRuns(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		asked, gate := make(chan struct{}), make(chan struct{})
 		slow := scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
-			step := scripted.Say("done")
+			step := scripted.Reply("done")
 			step.Before = func(context.Context) error {
 				close(asked)
 				<-gate

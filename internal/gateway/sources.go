@@ -54,7 +54,7 @@ func (g *Gateway) Sources(ctx context.Context) ([]wire.Source, error) {
 }
 
 // limitText describes a limitation of a format.
-func limitText(l wire.Lost) string {
+func limitText(l wire.Loss) string {
 	if l.Becomes == "" {
 		return l.What
 	}

@@ -10,11 +10,11 @@ import (
 )
 
 // termsOf converts the terms of a turn.
-func termsOf(t *wire.Terms) agent.Terms {
+func termsOf(t *wire.TurnOptions) agent.TurnOptions {
 	if t == nil {
-		return agent.Terms{}
+		return agent.TurnOptions{}
 	}
-	terms := agent.Terms{Instructions: t.Instructions, Bare: t.Bare, NoTools: t.NoTools, MaxTokens: max(t.MaxTokens, 0)}
+	terms := agent.TurnOptions{Instructions: t.Instructions, Bare: t.Bare, NoTools: t.NoTools, MaxTokens: max(t.MaxTokens, 0)}
 	for _, x := range t.Tools {
 		schema := x.Schema
 		if len(schema) == 0 {

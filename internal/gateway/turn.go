@@ -189,7 +189,7 @@ func (g *Gateway) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.
 	}
 	ticket := newTicket(w)
 	ticket.terms = termsOf(t.Terms)
-	ticket.answer.Session, ticket.trace = id, trace.Of(ctx)
+	ticket.answer.Session, ticket.trace = id, trace.FromContext(ctx)
 	ticket.resume = t.Text == "" && len(t.Images) == 0
 	if t.ID != "" && !ticket.resume {
 		return g.acceptNamed(ctx, id, ticket)
@@ -310,9 +310,9 @@ func translate(id firn.ID, e agent.Event) (wire.Event, bool) {
 	case agent.Retrying:
 		return event(wire.Retry, id, wire.Notice{Text: e.Err.Error()}), true
 	case agent.Notice:
-		return event(wire.NoticeGiven, id, wire.Notice{Text: e.Text, Level: string(e.Level)}), true
+		return event(wire.NoticeEvent, id, wire.Notice{Text: e.Text, Level: string(e.Level)}), true
 	case agent.CompactionDue:
-		return event(wire.NoticeGiven, id, wire.Notice{Text: "the window is nearly full; compact the session"}), true
+		return event(wire.NoticeEvent, id, wire.Notice{Text: "the window is nearly full; compact the session"}), true
 	}
 	return wire.Event{}, false
 }

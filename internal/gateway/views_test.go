@@ -80,9 +80,9 @@ func newRoom(t testing.TB, st store.Store, home string) *room {
 	info := scripted.Info()
 	info.Price = price
 	r.model = scripted.Func(info, func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
-		s := scripted.Say("re: " + req.Window.Items[len(req.Window.Items)-1].Message.Text())
+		s := scripted.Reply("re: " + req.Window.Items[len(req.Window.Items)-1].Message.Text())
 		if req.Purpose == provider.ForSummary {
-			s = scripted.Say("## Goal\nto test\n\n## Progress\nall of it was said")
+			s = scripted.Reply("## Goal\nto test\n\n## Progress\nall of it was said")
 		}
 		s.Usage = &firn.Usage{Input: 1, Output: 1, Total: 50}
 		return r.model.Play(ctx, req, s)

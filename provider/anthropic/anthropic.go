@@ -149,7 +149,7 @@ func (m *Model) Stream(ctx context.Context, req provider.Request) iter.Seq2[prov
 		}
 		defer body.Close()
 		for event, err := range read(body, m.info) {
-			if !yield(event, m.endpoint.Blot(err)) {
+			if !yield(event, m.endpoint.Redact(err)) {
 				return
 			}
 		}
@@ -173,7 +173,7 @@ func (m *Model) CountTokens(ctx context.Context, req provider.Request) (int64, e
 	}
 	if err := json.Unmarshal(said, &count); err != nil || count.InputTokens == nil {
 		return 0, &provider.Error{
-			Kind: provider.Temporary, Provider: m.info.Provider, Model: m.info.Name, Began: true,
+			Kind: provider.Temporary, Provider: m.info.Provider, Model: m.info.Name, Partial: true,
 			Err: errors.New("the answer does not tell how many tokens there are"),
 		}
 	}

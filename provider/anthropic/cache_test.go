@@ -142,12 +142,12 @@ func upToMessages(t *testing.T, body []byte) []byte {
 // step adds an answer with calls, and their results.
 func (s *session) step(calls int) {
 	first := len(s.messages)
-	answer := byModel(s.settings.name, think(fmt.Sprint("Hm, ", s.run)), say("Let me look."))
+	answer := byModel(s.settings.name, think(fmt.Sprint("Hm, ", s.run)), textPart("Let me look."))
 	var found []*firn.Message
 	for i := range calls {
 		name := fmt.Sprintf("t%d-%d-%d", s.run, first, i)
 		answer.Parts = append(answer.Parts, call(name, "read", fmt.Sprintf(`{"path":"%s"}`, name)))
-		found = append(found, byTool(name, "read", say("Found it.")))
+		found = append(found, byTool(name, "read", textPart("Found it.")))
 	}
 	s.messages = append(append(s.messages, answer), found...)
 }
@@ -170,7 +170,7 @@ func TestPrefixIsStable(t *testing.T) {
 
 // grow adds one run.
 func (s *session) grow() {
-	s.messages = append(s.messages, byUser(say(fmt.Sprint("Question ", s.run))))
+	s.messages = append(s.messages, byUser(textPart(fmt.Sprint("Question ", s.run))))
 	body, kept := s.body, s.before()
 	s.request(kept)
 	if body != nil {
@@ -195,7 +195,7 @@ func (s *session) grow() {
 			s.t.Fatalf("run %d, step %d changes what was sent before:\n%s\nwas\n%s", s.run, i, s.body, body)
 		}
 	}
-	s.messages = append(s.messages, byModel(s.settings.name, think("So."), say(fmt.Sprint("Answer ", s.run))))
+	s.messages = append(s.messages, byModel(s.settings.name, think("So."), textPart(fmt.Sprint("Answer ", s.run))))
 }
 
 func TestMarks(t *testing.T) {

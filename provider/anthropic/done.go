@@ -40,7 +40,7 @@ func (a *answer) refusal() error {
 	}
 	return &provider.Error{
 		Kind: provider.BadRequest, Provider: a.info.Provider, Model: a.info.Name,
-		Code: "refusal", Message: message, Began: true,
+		Code: "refusal", Message: message, Partial: true,
 	}
 }
 

@@ -19,7 +19,7 @@ func Example() {
 	model := anthropic.New(anthropic.Options{Name: "claude-sonnet-4-5", Key: os.Getenv("ANTHROPIC_API_KEY")})
 	a := &agent.Agent{Store: memstore.New(memstore.Options{}), Model: model, System: "Answer in one sentence."}
 	defer a.Close()
-	for event, err := range a.Run(context.Background(), "s", agent.Say("Why is firn called so?")) {
+	for event, err := range a.Run(context.Background(), "s", agent.TextInput("Why is firn called so?")) {
 		if provider.KindOf(err) == provider.Auth {
 			fmt.Println("the key is wrong, or there is none")
 		}
@@ -60,7 +60,7 @@ data: {"type":"message_stop"}
 	})
 	a := &agent.Agent{Store: memstore.New(memstore.Options{}), Model: model, NoTitles: true}
 	defer a.Close()
-	for event, err := range a.Run(context.Background(), "s", agent.Say("Why is firn called so?")) {
+	for event, err := range a.Run(context.Background(), "s", agent.TextInput("Why is firn called so?")) {
 		if err != nil {
 			fmt.Println(err)
 			return

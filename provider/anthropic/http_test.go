@@ -75,7 +75,7 @@ func TestRefusals(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			m := refusing(t, c.status, c.header, spell(c.kind, c.message))
 			got := failureOf(t, m, ask("Hello?"))
-			if got.Kind != c.want || got.Status != c.status || got.Code != c.kind || got.After != c.after || got.Began {
+			if got.Kind != c.want || got.Status != c.status || got.Code != c.kind || got.RetryAfter != c.after || got.Partial {
 				t.Errorf("got %+v, want kind %s, status %d, code %s, after %s", got, c.want, c.status, c.kind, c.after)
 			}
 			if !strings.Contains(got.Message, firn.CutText(c.message, 20)) {

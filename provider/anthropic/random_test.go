@@ -42,7 +42,7 @@ func drawPart(t *rapid.T) firn.Part {
 func drawResult(t *rapid.T, id, name string) firn.ToolResult {
 	result := firn.ToolResult{CallID: id, Name: name, IsError: rapid.Bool().Draw(t, "error")}
 	for range rapid.IntRange(0, 2).Draw(t, "contents") {
-		result.Content = append(result.Content, one[firn.Part](t, say(drawText(t)), firn.Image{MimeType: "image/png", Data: tinyPNG}, think("odd")))
+		result.Content = append(result.Content, one[firn.Part](t, textPart(drawText(t)), firn.Image{MimeType: "image/png", Data: tinyPNG}, think("odd")))
 	}
 	return result
 }
@@ -85,7 +85,7 @@ func drawRequest(t *rapid.T) (settings, provider.Request) {
 	}
 	var injected []window.Injection
 	for range rapid.IntRange(0, 2).Draw(t, "injections") {
-		injected = append(injected, window.Injection{Name: "memory", Parts: []firn.Part{say(drawText(t))}})
+		injected = append(injected, window.Injection{Name: "memory", Parts: []firn.Part{textPart(drawText(t))}})
 	}
 	return s, provider.Request{
 		Window: window.Build(path, window.Options{

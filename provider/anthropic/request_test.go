@@ -15,7 +15,7 @@ import (
 
 const tinyPNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-func say(text string) firn.Part { return firn.Text{Text: text} }
+func textPart(text string) firn.Part { return firn.Text{Text: text} }
 
 func think(text string) firn.Part { return firn.Thinking{Text: text, Signature: "sig:" + text} }
 
@@ -55,7 +55,7 @@ func build(name, system string, injected []window.Injection, messages ...*firn.M
 
 func inject(texts ...string) (injected []window.Injection) {
 	for _, text := range texts {
-		injected = append(injected, window.Injection{Name: "recall", Parts: []firn.Part{say(text)}})
+		injected = append(injected, window.Injection{Name: "recall", Parts: []firn.Part{textPart(text)}})
 	}
 	return injected
 }
@@ -84,19 +84,19 @@ func requests() map[string]struct {
 	hour, off := settingsOf(old), settingsOf(old)
 	hour.ttl, off.ttl = CacheHour, CacheOff
 	failed := byTool("t2", "now")
-	failed.Parts[0] = firn.ToolResult{CallID: "t2", Name: "now", Content: []firn.Part{say("no clock")}, IsError: true}
+	failed.Parts[0] = firn.ToolResult{CallID: "t2", Name: "now", Content: []firn.Part{textPart("no clock")}, IsError: true}
 	loop := func(name string) []*firn.Message {
 		return []*firn.Message{
-			byUser(say("What is in a?")), byModel(name, think("first"), say("Looking."), call("t0", "read", `{"path":"a"}`)), byTool("t0", "read", say("A")),
-			byModel(name, think("second"), say("It is A.")), byUser(say("And b?")),
-			byModel(name, think("third"), firn.Thinking{Redacted: true, Signature: "hidden"}, say("Two at once."), call("t1", "read", `{"path": "b"}`), call("t2", "now", `{}`)),
-			byTool("t1", "read", say("B"), image), failed,
+			byUser(textPart("What is in a?")), byModel(name, think("first"), textPart("Looking."), call("t0", "read", `{"path":"a"}`)), byTool("t0", "read", textPart("A")),
+			byModel(name, think("second"), textPart("It is A.")), byUser(textPart("And b?")),
+			byModel(name, think("third"), firn.Thinking{Redacted: true, Signature: "hidden"}, textPart("Two at once."), call("t1", "read", `{"path": "b"}`), call("t2", "now", `{}`)),
+			byTool("t1", "read", textPart("B"), image), failed,
 		}
 	}
 	return map[string]request{
-		"hello":        {settingsOf(old), provider.Request{Window: build(old, "", nil, byUser(say("Hello.")))}},
-		"system":       {settingsOf(old), provider.Request{Window: build(old, "Be \"kind\".\n<&>\u2028", nil, byUser(say("Grüße 👋"), image)), Tools: tools}},
-		"tools-only":   {hour, provider.Request{Window: build(old, "", nil, byUser(say("Hello."))), Tools: tools, MaxTokens: 100}},
+		"hello":        {settingsOf(old), provider.Request{Window: build(old, "", nil, byUser(textPart("Hello.")))}},
+		"system":       {settingsOf(old), provider.Request{Window: build(old, "Be \"kind\".\n<&>\u2028", nil, byUser(textPart("Grüße 👋"), image)), Tools: tools}},
+		"tools-only":   {hour, provider.Request{Window: build(old, "", nil, byUser(textPart("Hello."))), Tools: tools, MaxTokens: 100}},
 		"loop":         {settingsOf(old), provider.Request{Window: build(old, "Help.", inject("It is Monday."), loop(old)...), Tools: tools, Thinking: provider.ThinkHigh}},
 		"loop-off":     {settingsOf(old), provider.Request{Window: build(old, "Help.", inject("It is Monday."), loop(old)...), Tools: tools}},
 		"loop-uncache": {off, provider.Request{Window: build(old, "Help.", inject("It is Monday."), loop(old)...), Tools: tools}},
@@ -104,8 +104,8 @@ func requests() map[string]struct {
 		"loop-bound":   {settingsOf(bound), provider.Request{Window: build(bound, "Help.", inject("It is Monday."), loop(bound)...), Tools: tools, Thinking: provider.ThinkMedium}},
 		"bound-append": {settingsOf(bound), provider.Request{Window: build(bound, "Help.", nil, loop(bound)...), Tools: tools}},
 		"foreign-loop": {settingsOf(old), provider.Request{Window: build(old, "Help.", nil, loop("gpt-5")...), Tools: tools, Thinking: provider.ThinkLow}},
-		"interjection": {settingsOf(old), provider.Request{Window: build(old, "Help.", inject("It is Monday.", "It rains."), append(loop(old), byUser(say("Hurry up!")))...), Tools: tools, Thinking: provider.ThinkLow}},
-		"interrupted":  {settingsOf(old), provider.Request{Window: build(old, "Help.", nil, append(loop(old)[:6:6], byUser(say("Hello?")))...), Tools: tools}},
+		"interjection": {settingsOf(old), provider.Request{Window: build(old, "Help.", inject("It is Monday.", "It rains."), append(loop(old), byUser(textPart("Hurry up!")))...), Tools: tools, Thinking: provider.ThinkLow}},
+		"interrupted":  {settingsOf(old), provider.Request{Window: build(old, "Help.", nil, append(loop(old)[:6:6], byUser(textPart("Hello?")))...), Tools: tools}},
 	}
 }
 
@@ -170,7 +170,7 @@ func TestDocumentsAreSent(t *testing.T) {
 	pdf := firn.OpaquePart{Type: "document", Raw: json.RawMessage(`{"type":"document","source":{"type":"base64","media_type":"application/pdf","data":"JVBERi0xLjQK"},"title":"a.pdf","x":1}`)}
 	text := firn.OpaquePart{Type: "document", Raw: json.RawMessage(`{"type":"document","source":{"type":"text","media_type":"text/plain","data":"hello"}}`)}
 	items := []window.Item{
-		{Message: firn.Message{Role: firn.RoleUser, Parts: []firn.Part{pdf, say("what does it say?")}}},
+		{Message: firn.Message{Role: firn.RoleUser, Parts: []firn.Part{pdf, textPart("what does it say?")}}},
 		{Message: firn.Message{Role: firn.RoleAssistant, Parts: []firn.Part{call("a", "b", `{}`)}}},
 		{Message: firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: "a", Content: []firn.Part{text}}}}},
 	}
@@ -203,7 +203,7 @@ func TestWhatHasNoPlace(t *testing.T) {
 		"half an object":     {Window: item(firn.RoleAssistant, call("a", "b", `{"a":`))},
 		"a list":             {Window: item(firn.RoleAssistant, call("a", "b", `[1]`))},
 		"thinking in result": {Window: item(firn.RoleToolResult, firn.ToolResult{CallID: "a", Content: []firn.Part{think("hm")}})},
-		"half a schema":      {Window: item(firn.RoleUser, say("a")), Tools: []provider.Tool{{Name: "a", Schema: json.RawMessage(`{"type":`)}}},
+		"half a schema":      {Window: item(firn.RoleUser, textPart("a")), Tools: []provider.Tool{{Name: "a", Schema: json.RawMessage(`{"type":`)}}},
 	}
 	for name, req := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -110,8 +110,8 @@ func (a *answer) messageDelta(data []byte) error {
 // streamError converts an error event. The HTTP status has already been sent as 200 by
 // then.
 func (a *answer) streamError(data []byte) error {
-	failure := provider.StreamComplaint(a.info.Provider, a.info.Name, data)
-	failure.Status, failure.Began = http.StatusOK, a.began
+	failure := provider.StreamError(a.info.Provider, a.info.Name, data)
+	failure.Status, failure.Partial = http.StatusOK, a.began
 	return failure
 }
 
@@ -126,7 +126,7 @@ func (a *answer) decode(data []byte, event any) error {
 // quote the data, which may be a proxy's error page that includes our own headers.
 func (a *answer) malformedError(format string, args ...any) error {
 	return &provider.Error{
-		Kind: provider.Temporary, Provider: a.info.Provider, Model: a.info.Name, Began: true,
+		Kind: provider.Temporary, Provider: a.info.Provider, Model: a.info.Name, Partial: true,
 		Err: fmt.Errorf(format, args...),
 	}
 }

@@ -95,7 +95,7 @@ func tellError(b *bytes.Buffer, err error) {
 		fmt.Fprintf(b, "error %v\n", err)
 		return
 	}
-	fmt.Fprintf(b, "error %s, began %v, status %d, code %q: %v\n", e.Kind, e.Began, e.Status, e.Code, e)
+	fmt.Fprintf(b, "error %s, began %v, status %d, code %q: %v\n", e.Kind, e.Partial, e.Status, e.Code, e)
 }
 
 func tellMessage(b *bytes.Buffer, m firn.Message) {
@@ -261,7 +261,7 @@ func TestStreamsThatMakeNoSense(t *testing.T) {
 				last = err
 			}
 			var failure *provider.Error
-			if !errors.As(last, &failure) || failure.Kind != provider.Temporary || !failure.Began {
+			if !errors.As(last, &failure) || failure.Kind != provider.Temporary || !failure.Partial {
 				t.Errorf("the error is %v, want a temporary one that says the answer had begun", last)
 			}
 		})

@@ -93,11 +93,11 @@ func TestPlan(t *testing.T) {
 // TestThinkingIsSwitchedOff checks that a turn that did not begin with thinking continues
 // without it, and without earlier thinking.
 func TestThinkingIsSwitchedOff(t *testing.T) {
-	question, hm := byUser(say("Look.")), think("hm")
+	question, hm := byUser(textPart("Look.")), think("hm")
 	asks := func(id string, parts ...firn.Part) *firn.Message {
 		return byModel(old, append(parts, call(id, "now", "{}"))...)
 	}
-	result := func(id string) *firn.Message { return byTool(id, "now", say("noon")) }
+	result := func(id string) *firn.Message { return byTool(id, "now", textPart("noon")) }
 	cases := []struct {
 		name     string
 		on       bool
@@ -107,13 +107,13 @@ func TestThinkingIsSwitchedOff(t *testing.T) {
 		{"a turn with thinking", true, []*firn.Message{question, asks("1", hm), result("1")}},
 		{"hidden thinking", true, []*firn.Message{question, asks("1", firn.Thinking{Redacted: true, Signature: "x"}), result("1")}},
 		{"a turn without", false, []*firn.Message{question, asks("1"), result("1")}},
-		{"thinking behind text", false, []*firn.Message{question, asks("1", say("Well,"), hm), result("1")}},
+		{"thinking behind text", false, []*firn.Message{question, asks("1", textPart("Well,"), hm), result("1")}},
 		{"of another model", false, []*firn.Message{question, byModel("gpt-5", hm, call("1", "now", "{}")), result("1")}},
 		{"not signed", false, []*firn.Message{question, asks("1", firn.Thinking{Text: "hm"}), result("1")}},
 		{"thinking only at the beginning", true, []*firn.Message{question, asks("1", hm), result("1"), asks("2"), result("2"), asks("3"), result("3")}},
 		{"thinking only later", false, []*firn.Message{question, asks("1"), result("1"), asks("2", hm), result("2")}},
-		{"a turn without, and a new question", true, []*firn.Message{question, asks("1"), result("1"), byModel(old, say("Noon.")), question}},
-		{"a new turn without", false, []*firn.Message{question, asks("1", hm), result("1"), byModel(old, hm, say("Noon.")), question, asks("2"), result("2")}},
+		{"a turn without, and a new question", true, []*firn.Message{question, asks("1"), result("1"), byModel(old, textPart("Noon.")), question}},
+		{"a new turn without", false, []*firn.Message{question, asks("1", hm), result("1"), byModel(old, hm, textPart("Noon.")), question, asks("2"), result("2")}},
 		{"a turn without, interrupted", false, []*firn.Message{question, asks("1"), result("1"), question}},
 		{"with thinking, interrupted, without", false, []*firn.Message{question, asks("1", hm), result("1"), question, asks("2"), result("2")}},
 		{"without, interrupted, with thinking", false, []*firn.Message{question, asks("1"), result("1"), question, asks("2", hm), result("2")}},

@@ -101,7 +101,7 @@ func (c *conversation) addUser(it *window.Item) {
 		for _, note := range notesIn(text.Text) {
 			c.utterances = append(c.utterances, utterance{byNote, note})
 		}
-		if said := digest.Genuine(text.Text); said != "" && !strings.HasPrefix(said, "[firn]") {
+		if said := digest.UserText(text.Text); said != "" && !strings.HasPrefix(said, "[firn]") {
 			c.utterances = append(c.utterances, utterance{byUser, said})
 			c.asks = append(c.asks, said)
 			c.last = said
@@ -111,7 +111,7 @@ func (c *conversation) addUser(it *window.Item) {
 
 // summaryIn returns the summary in a message about a compaction or a branch.
 func summaryIn(text string) (string, bool) {
-	if digest.Genuine(text) != "" {
+	if digest.UserText(text) != "" {
 		return "", false
 	}
 	start := strings.Index(text, "<summary>")

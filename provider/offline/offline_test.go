@@ -134,7 +134,7 @@ func messages(lines []digest.Line) []firn.Message {
 	for i, l := range lines {
 		var part firn.Part
 		switch l.Kind {
-		case digest.Said:
+		case digest.Speech:
 			part = firn.Text{Text: l.Text}
 		case digest.Thought:
 			part = firn.Thinking{Text: l.Text}

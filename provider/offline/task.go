@@ -26,7 +26,7 @@ func (c *conversation) summary(limit int64) reply {
 	}
 	for _, l := range c.lines {
 		long += len(l.Text)
-		if l.Role != firn.RoleUser || l.Kind != digest.Said {
+		if l.Role != firn.RoleUser || l.Kind != digest.Speech {
 			continue
 		}
 		record, ok := between(l.Text, "conversation")
@@ -51,10 +51,10 @@ func (c *conversation) summary(limit int64) reply {
 func (c *conversation) title() reply {
 	text := ""
 	for _, l := range c.lines {
-		if l.Role == firn.RoleUser && l.Kind == digest.Said && text == "" {
+		if l.Role == firn.RoleUser && l.Kind == digest.Speech && text == "" {
 			said, ok := between(l.Text, "user")
 			if !ok {
-				said = digest.Genuine(l.Text)
+				said = digest.UserText(l.Text)
 			}
 			text = said
 		}
@@ -113,7 +113,7 @@ func (c *conversation) flush() reply {
 	}
 	var said []digest.Line
 	for _, ask := range c.asks[:max(0, len(c.asks)-1)] { // the last one is the request for notes
-		said = append(said, digest.Line{Role: firn.RoleUser, Kind: digest.Said, Text: ask})
+		said = append(said, digest.Line{Role: firn.RoleUser, Kind: digest.Speech, Text: ask})
 	}
 	notes := slices.DeleteFunc(digest.Notes(said), func(note string) bool {
 		return strings.HasSuffix(note, "?") || strings.Contains(written, note) || strings.Contains(written, quoted(note))

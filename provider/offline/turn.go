@@ -179,7 +179,7 @@ func statement(c *conversation) (reply, bool) {
 	if asks(c.last) {
 		return reply{}, false
 	}
-	line := digest.Line{Role: firn.RoleUser, Kind: digest.Said, Text: c.last}
+	line := digest.Line{Role: firn.RoleUser, Kind: digest.Speech, Text: c.last}
 	notes := digest.Notes([]digest.Line{line})
 	if len(notes) == 0 && !factPattern.MatchString(c.last) {
 		return reply{}, false

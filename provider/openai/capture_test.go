@@ -124,7 +124,7 @@ func (o outcome) notation() string {
 	}
 	var e *provider.Error
 	if errors.As(o.err, &e) {
-		fmt.Fprintf(&b, "error %s began %v code %q\n", e.Kind, e.Began, e.Code)
+		fmt.Fprintf(&b, "error %s began %v code %q\n", e.Kind, e.Partial, e.Code)
 	}
 	fmt.Fprintf(&b, "%v\n", o.err)
 	return b.String()

@@ -16,7 +16,7 @@ var errNameless = errors.New("the answer calls a tool without a name")
 
 // cutOff returns the error for an answer that was truncated.
 func cutOff(info *provider.Info, err error) *provider.Error {
-	return &provider.Error{Kind: provider.Temporary, Provider: info.Provider, Model: info.Name, Began: true, Err: err}
+	return &provider.Error{Kind: provider.Temporary, Provider: info.Provider, Model: info.Name, Partial: true, Err: err}
 }
 
 // filtered returns the error for an answer that a content filter removed entirely.
@@ -38,10 +38,10 @@ func isFault(raw json.RawMessage) bool {
 
 // streamError converts an error that a server sent within an answer.
 func streamError(info *provider.Info, raw json.RawMessage, began bool) *provider.Error {
-	e := provider.StreamComplaint(info.Provider, info.Name, raw)
+	e := provider.StreamError(info.Provider, info.Name, raw)
 	if strings.HasPrefix(e.Code, "content_filter") {
 		e.Kind = provider.BadRequest
 	}
-	e.Began = began
+	e.Partial = began
 	return e
 }

@@ -44,7 +44,7 @@ func (w *wire) stream(ctx context.Context, path string, req provider.Request,
 			return
 		}
 		defer answer.Close()
-		blotting := func(event provider.Event, err error) bool { return yield(event, w.endpoint.Blot(err)) }
+		blotting := func(event provider.Event, err error) bool { return yield(event, w.endpoint.Redact(err)) }
 		t := emitter{info: &w.info, decoder: decode(), yield: blotting}
 		t.run(ctx, answer)
 	}

@@ -110,7 +110,7 @@ func TestRefusals(t *testing.T) {
 		for path, m := range both(Options{Name: "m", Key: "sk-secret1234567890", URL: server.URL + "/v1"}) {
 			_, err := ask(t, m)
 			var e *provider.Error
-			if !errors.As(err, &e) || e.Kind != c.kind || e.Status != c.status || e.Began || c.code != "" && e.Code != c.code {
+			if !errors.As(err, &e) || e.Kind != c.kind || e.Status != c.status || e.Partial || c.code != "" && e.Code != c.code {
 				t.Errorf("%s: status %d: the error is %#v, want kind %s, code %q", path, c.status, err, c.kind, c.code)
 			}
 			if err != nil && strings.Contains(err.Error(), "sk-secret") {
@@ -142,7 +142,7 @@ func TestStall(t *testing.T) {
 			go io.WriteString(w, begin)
 			_, err := ask(t, NewChat(Options{Name: "m", Client: client, Stall: time.Minute}))
 			var e *provider.Error
-			if !errors.As(err, &e) || e.Kind != provider.Temporary || !e.Began {
+			if !errors.As(err, &e) || e.Kind != provider.Temporary || !e.Partial {
 				t.Errorf("%s: the error is %v", name, err)
 			}
 		})

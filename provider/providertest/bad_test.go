@@ -77,9 +77,9 @@ func (m toy) good(ctx context.Context, part providertest.Part) stream {
 			}
 		}
 		switch end {
-		case providertest.Whole:
+		case providertest.Complete:
 			yield(done, nil)
-		case providertest.Held:
+		case providertest.Stalled:
 			<-ctx.Done()
 			yield(nil, context.Cause(ctx))
 		default:
@@ -89,7 +89,7 @@ func (m toy) good(ctx context.Context, part providertest.Part) stream {
 }
 
 func (toy) cut() error {
-	return &provider.Error{Kind: provider.Temporary, Provider: "toy", Model: "toy", Began: true, Err: io.ErrUnexpectedEOF}
+	return &provider.Error{Kind: provider.Temporary, Provider: "toy", Model: "toy", Partial: true, Err: io.ErrUnexpectedEOF}
 }
 
 // edit passes every event through f.
@@ -149,7 +149,7 @@ var bad = map[string]struct {
 		return edit(good, func(e provider.Event, err error) (provider.Event, error) {
 			var f *provider.Error
 			if errors.As(err, &f) {
-				f.Began = false
+				f.Partial = false
 			}
 			return e, err
 		})
@@ -165,7 +165,7 @@ var bad = map[string]struct {
 	"blames the provider": {func(ctx context.Context, _ providertest.Part, good stream) stream {
 		return edit(good, func(e provider.Event, err error) (provider.Event, error) {
 			if err != nil && ctx.Err() != nil {
-				err = &provider.Error{Kind: provider.Temporary, Provider: "toy", Model: "toy", Began: true, Err: err}
+				err = &provider.Error{Kind: provider.Temporary, Provider: "toy", Model: "toy", Partial: true, Err: err}
 			}
 			return e, err
 		})

@@ -64,7 +64,7 @@ func testCancelledBefore(s *suite) {
 }
 
 func testCancelled(s *suite) {
-	s.play.set(half(long(), Held))
+	s.play.set(half(long(), Stalled))
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	defer cancel(nil)
 	o := s.drain(ctx, s.request("Go on."), func() { cancel(errUserLeft) })
@@ -75,7 +75,7 @@ func testCancelled(s *suite) {
 }
 
 func testDeadline(s *suite) {
-	s.play.set(half(long(), Held))
+	s.play.set(half(long(), Stalled))
 	ctx, cancel := context.WithTimeout(s.ctx, 20*time.Millisecond)
 	defer cancel()
 	s.checkCanceled(s.ask(ctx, s.request("Go on.")), context.DeadlineExceeded)
@@ -94,7 +94,7 @@ func testBreak(s *suite) {
 // testBreakHeld breaks out of a stream that the provider holds open. The suite checks that
 // neither the model's nor the provider's goroutine is leaked.
 func testBreakHeld(s *suite) {
-	s.play.set(half(long(), Held))
+	s.play.set(half(long(), Stalled))
 	before := goroutines()
 	for _, err := range s.model.Stream(s.ctx, s.request("Go on.")) {
 		if err != nil {

@@ -25,21 +25,21 @@ type End int
 
 // The ways a part can end.
 const (
-	// Whole sends everything and ends normally.
-	Whole End = iota
+	// Complete sends everything and ends normally.
+	Complete End = iota
 	// Broken breaks the connection.
 	Broken
 	// Closed closes the connection normally before the answer is complete.
 	Closed
-	// Held sends nothing more until the client disconnects.
-	Held
+	// Stalled sends nothing more until the client disconnects.
+	Stalled
 )
 
 // Of returns how many pieces of an answer to send, and how to end. Total is the number of
 // pieces: bytes for HTTP, otherwise events before Done.
 func (p Part) Of(total int) (send int, then End) {
-	if p.end == Whole {
-		return total, Whole
+	if p.end == Complete {
+		return total, Complete
 	}
 	return min(max(p.limit(total), 0), total), p.end
 }

@@ -44,8 +44,8 @@ func testStatus(s *suite) {
 			s.Errorf("status %d: the error is %v", tt.status, o.err)
 			continue
 		}
-		if e.Kind != tt.kind || e.Status != tt.status || e.Began {
-			s.Errorf("status %d: kind %s, status %d, began %v; want kind %s", tt.status, e.Kind, e.Status, e.Began, tt.kind)
+		if e.Kind != tt.kind || e.Status != tt.status || e.Partial {
+			s.Errorf("status %d: kind %s, status %d, began %v; want kind %s", tt.status, e.Kind, e.Status, e.Partial, tt.kind)
 		}
 		if n := s.play.requests(); n != 1 {
 			s.Errorf("status %d: asked %d times; a model does not retry", tt.status, n)
@@ -57,7 +57,7 @@ func testWait(s *suite) {
 	s.play.set(Part{Status: 429, Header: http.Header{"Retry-After": {"7"}}, Body: `{"error":{"message":"slow down"}}`})
 	o := s.ask(s.ctx, s.request("Hello."))
 	var e *provider.Error
-	if !errors.As(o.err, &e) || e.After != 7*time.Second {
+	if !errors.As(o.err, &e) || e.RetryAfter != 7*time.Second {
 		s.Errorf("the error is %+v, want one that says to wait 7 seconds", o.err)
 	}
 }

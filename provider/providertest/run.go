@@ -191,7 +191,7 @@ func (s *suite) checkError(o outcome) {
 	if e.Kind == "" {
 		s.Errorf("the error has no kind: %v", e)
 	}
-	if len(o.deltas) > 0 && !e.Began {
+	if len(o.deltas) > 0 && !e.Partial {
 		s.Errorf("the error does not say that the answer had begun: %v", e)
 	}
 }

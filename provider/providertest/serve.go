@@ -34,7 +34,7 @@ func (p *Play) Serve(t *testing.T, spell func(Answer) []byte) string {
 		switch then {
 		case Broken:
 			panic(http.ErrAbortHandler)
-		case Held:
+		case Stalled:
 			<-r.Context().Done()
 		}
 	}))

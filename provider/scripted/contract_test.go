@@ -56,7 +56,7 @@ func stepOf(part providertest.Part) scripted.Step {
 	switch then {
 	case providertest.Broken, providertest.Closed:
 		step.End = scripted.Broken
-	case providertest.Held:
+	case providertest.Stalled:
 		step.End = scripted.Hung
 	}
 	return step

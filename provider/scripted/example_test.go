@@ -10,7 +10,7 @@ import (
 
 // A script answers one step per request, here a tool call and then text.
 func Example() {
-	model := scripted.New(scripted.Info(), scripted.Call("call_1", "calc", `{"expression":"6*7"}`), scripted.Say("It is 42."))
+	model := scripted.New(scripted.Info(), scripted.Call("call_1", "calc", `{"expression":"6*7"}`), scripted.Reply("It is 42."))
 	for range 2 {
 		answer, err := provider.Ask(context.Background(), model, provider.Request{}, provider.Backoff{}, nil)
 		if err != nil {

@@ -134,7 +134,7 @@ func (m *Model) Play(ctx context.Context, req provider.Request, s Step) iter.Seq
 		}
 		events := s.events()
 		sent := len(events)
-		if s.End != Whole {
+		if s.End != Complete {
 			sent = min(max(s.After, 0), sent)
 		}
 		for _, event := range events[:sent] {
@@ -183,7 +183,7 @@ func (m *Model) afterEvents(ctx context.Context, req provider.Request, s Step, s
 		return
 	case Broken:
 		yield(nil, &provider.Error{
-			Kind: provider.Temporary, Provider: m.info.Provider, Model: m.info.Name, Began: true, Err: io.ErrUnexpectedEOF,
+			Kind: provider.Temporary, Provider: m.info.Provider, Model: m.info.Name, Partial: true, Err: io.ErrUnexpectedEOF,
 		})
 		return
 	case Hung:

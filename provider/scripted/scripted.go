@@ -51,8 +51,8 @@ type End int
 
 // The ways a step can end.
 const (
-	// Whole sends the whole answer and Done.
-	Whole End = iota
+	// Complete sends the whole answer and Done.
+	Complete End = iota
 	// Failed ends with Err.
 	Failed
 	// Broken ends with the error of a broken connection.
@@ -63,8 +63,8 @@ const (
 	Hung
 )
 
-// Say returns a step that answers with text.
-func Say(text string) Step {
+// Reply returns a step that answers with text.
+func Reply(text string) Step {
 	return Step{Parts: []firn.Part{firn.Text{Text: text}}}
 }
 

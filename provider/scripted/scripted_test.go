@@ -54,7 +54,7 @@ func asking(text string) provider.Request {
 
 func TestScript(t *testing.T) {
 	m := scripted.New(provider.Info{},
-		scripted.Say("one"),
+		scripted.Reply("one"),
 		scripted.Join(scripted.Think("hm", "two"), scripted.Call("call_1", "read", `{"path":"a"}`), scripted.Call("call_2", "now", `{}`)),
 		scripted.Step{},
 		scripted.Step{Parts: []firn.Part{firn.Text{Text: "cut"}}, Stop: firn.StopLength},
@@ -96,7 +96,7 @@ func TestScript(t *testing.T) {
 }
 
 func TestForever(t *testing.T) {
-	m := scripted.New(provider.Info{}, scripted.Say("first"), scripted.Forever(scripted.Say("again")), scripted.Say("never"))
+	m := scripted.New(provider.Info{}, scripted.Reply("first"), scripted.Forever(scripted.Reply("again")), scripted.Reply("never"))
 	for _, want := range []string{"first", "again", "again", "again"} {
 		if o := ask(t.Context(), m, asking("x")); o.err != nil || o.text != want || o.done.Text() != want {
 			t.Errorf("got %+v, want %q", o, want)
@@ -105,7 +105,7 @@ func TestForever(t *testing.T) {
 }
 
 func TestEnds(t *testing.T) {
-	say := scripted.Say("sixteen letters," + " and sixteen ones" + " and then some more")
+	say := scripted.Reply("sixteen letters," + " and sixteen ones" + " and then some more")
 	stop := errors.New("stop here")
 	failed := say
 	failed.End, failed.After, failed.Err = scripted.Failed, 2, stop
@@ -149,7 +149,7 @@ func TestHang(t *testing.T) {
 		away := errors.New("the user went away")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(24*time.Hour, func() { cancel(away) })
-		o := ask(ctx, scripted.New(provider.Info{}, scripted.Hang(1, scripted.Say("Good morning, everybody."))), asking("x"))
+		o := ask(ctx, scripted.New(provider.Info{}, scripted.Hang(1, scripted.Reply("Good morning, everybody."))), asking("x"))
 		if o.events != 1 || !errors.Is(o.err, away) || provider.KindOf(o.err) != "" {
 			t.Errorf("got %+v", o)
 		}
@@ -158,7 +158,7 @@ func TestHang(t *testing.T) {
 
 func TestDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		step := scripted.Say("Good morning, everybody.")
+		step := scripted.Reply("Good morning, everybody.")
 		step.Delay = time.Second
 		start := time.Now()
 		o := ask(t.Context(), scripted.New(provider.Info{}, step), asking("x"))
@@ -177,7 +177,7 @@ func TestDelay(t *testing.T) {
 
 func TestBefore(t *testing.T) {
 	refuse := errors.New("not today")
-	step := scripted.Say("yes")
+	step := scripted.Reply("yes")
 	step.Before = func(context.Context) error { return refuse }
 	if o := ask(t.Context(), scripted.New(provider.Info{}, step), asking("x")); !errors.Is(o.err, refuse) || o.events != 0 {
 		t.Errorf("got %+v", o)
@@ -194,7 +194,7 @@ func TestBefore(t *testing.T) {
 }
 
 func TestOverflow(t *testing.T) {
-	step := scripted.Forever(scripted.Say("yes"))
+	step := scripted.Forever(scripted.Reply("yes"))
 	step.OverflowAt = 10
 	m := scripted.New(provider.Info{}, step)
 	if o := ask(t.Context(), m, asking("short")); o.err != nil {
@@ -209,14 +209,14 @@ func TestOverflow(t *testing.T) {
 		t.Errorf("tools are not counted: %+v", o)
 	}
 	info := provider.Info{Spec: provider.Spec{Window: 10}}
-	if o := ask(t.Context(), scripted.New(info, scripted.Say("yes")), asking(strings.Repeat("long ", 20))); provider.KindOf(o.err) != provider.Overflow {
+	if o := ask(t.Context(), scripted.New(info, scripted.Reply("yes")), asking(strings.Repeat("long ", 20))); provider.KindOf(o.err) != provider.Overflow {
 		t.Errorf("more than the window: %+v", o)
 	}
 }
 
 func TestUsage(t *testing.T) {
 	info := provider.Info{Spec: provider.Spec{Window: 1000, Price: provider.Price{Input: 1e6, Output: 2e6}}}
-	step := scripted.Say("four and four and")
+	step := scripted.Reply("four and four and")
 	o := ask(t.Context(), scripted.New(info, step), asking("eight ch"))
 	if u := o.done.Usage; u.Input != 2 || u.Output != 5 || u.Total != 7 || u.Cost.Total != 12 {
 		t.Errorf("the estimate is %+v", u)
@@ -250,7 +250,7 @@ func TestInfo(t *testing.T) {
 	if got := scripted.New(own).Info(); got.Ask() != own.Ask() || got.Spec != own.Spec || got.Profile.Name != "gemini" {
 		t.Errorf("the info is %+v", got)
 	}
-	o := ask(t.Context(), scripted.New(provider.Info{Name: "n"}, scripted.Say("x")), provider.Request{})
+	o := ask(t.Context(), scripted.New(provider.Info{Name: "n"}, scripted.Reply("x")), provider.Request{})
 	if o.done.Model != "n" || o.done.Provider != "scripted" || o.done.API != "scripted" || o.done.Role != firn.RoleAssistant {
 		t.Errorf("the answer is marked %+v", o.done)
 	}
@@ -275,7 +275,7 @@ func TestTogether(t *testing.T) {
 	const n = 50
 	var steps []scripted.Step
 	for i := range n {
-		steps = append(steps, scripted.Say(fmt.Sprintf("%02d", i)))
+		steps = append(steps, scripted.Reply(fmt.Sprintf("%02d", i)))
 	}
 	m := scripted.New(provider.Info{}, steps...)
 	got := make([]string, n)

@@ -144,7 +144,7 @@ func (b *bench) mirrors() error {
 		}
 	}
 	claude, _ := dialects.Find("claude")
-	run := func() (time.Duration, adopt.Done, error) {
+	run := func() (time.Duration, adopt.Result, error) {
 		m := &adopt.Mirror{Tool: claude, Home: home, Dir: dir, FS: vfs.OS{}, Now: time.Now}
 		start := time.Now()
 		done, err := m.Run(context.Background())

@@ -74,7 +74,7 @@ const hang = "hang"
 func echoing(st store.Store) gateway.Setup {
 	var m *scripted.Model
 	m = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
-		answer := scripted.Say("Fine.")
+		answer := scripted.Reply("Fine.")
 		if req.Window.Items[len(req.Window.Items)-1].Message.Text() == hang {
 			answer.Before = func(ctx context.Context) error {
 				<-ctx.Done()

@@ -192,12 +192,12 @@ const recalledCoverage = 0.34
 // around each, and nothing below the minimum coverage.
 func (f *finders) remember(ctx context.Context, text string) ([][]string, error) {
 	shown := make(map[string][]string)
-	past := func(ctx context.Context, query string, limit int) ([]memory.Past, error) {
+	past := func(ctx context.Context, query string, limit int) ([]memory.PastMessage, error) {
 		one := 1
 		q := search.Words(query)
 		q.Limit, q.Before, q.After = limit, &one, &one
 		answer, err := f.index.Search(ctx, q)
-		var all []memory.Past
+		var all []memory.PastMessage
 		for _, h := range answer.Hits {
 			if h.Coverage < recalledCoverage {
 				continue
@@ -207,7 +207,7 @@ func (f *finders) remember(ctx context.Context, text string) ([][]string, error)
 				lines = append(lines, string(item.Role)+": "+item.Text)
 				shown[string(h.Entry)] = append(shown[string(h.Entry)], string(item.Entry))
 			}
-			all = append(all, memory.Past{Session: h.Session, Entry: h.Entry, Title: h.Title, Text: strings.Join(lines, "\n"), Time: h.Time})
+			all = append(all, memory.PastMessage{Session: h.Session, Entry: h.Entry, Title: h.Title, Text: strings.Join(lines, "\n"), Time: h.Time})
 		}
 		return all, err
 	}

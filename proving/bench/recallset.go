@@ -174,6 +174,6 @@ func takeFixture(ctx context.Context, st *filestore.Store, id firn.ID, path stri
 			convert.Lines(f, 0)(yield)
 		}
 	})
-	_, err := convert.Into(ctx, st, id, src, &convert.Report{})
+	_, err := convert.Import(ctx, st, id, src, &convert.Report{})
 	return err
 }

@@ -80,7 +80,7 @@ const liveTurns = 30
 func grow(ctx context.Context, st *filestore.Store, id firn.ID, size int64, compacted bool) error {
 	t := newTalk(7)
 	written := func() (int64, error) {
-		s, err := st.Stand(ctx, id)
+		s, err := st.Status(ctx, id)
 		return s.Bytes, err
 	}
 	for {

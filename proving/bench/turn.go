@@ -71,13 +71,13 @@ func instantAgent(st *filestore.Store) *agent.Agent {
 	info := scripted.Info()
 	info.Window = 1_000_000
 	return &agent.Agent{
-		Store: st, Model: scripted.New(info, scripted.Forever(scripted.Say("Fine."))),
+		Store: st, Model: scripted.New(info, scripted.Forever(scripted.Reply("Fine."))),
 		Compaction: compact.Settings{Mode: compact.Off}, NoTitles: true,
 	}
 }
 
 func turnOnce(a *agent.Agent, id firn.ID) error {
-	for _, err := range a.Run(context.Background(), id, agent.Say("How are you?")) {
+	for _, err := range a.Run(context.Background(), id, agent.TextInput("How are you?")) {
 		if err != nil {
 			return err
 		}

@@ -22,7 +22,7 @@ func agentTalk(t *testing.T, s *session) {
 		Compaction: compact.Settings{KeepRecent: 50},
 	}
 	say := func(text string) {
-		for _, err := range a.Run(t.Context(), s.id, agent.Say(text)) {
+		for _, err := range a.Run(t.Context(), s.id, agent.TextInput(text)) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -15,20 +15,20 @@ import (
 	"firn.dev/store"
 )
 
-var _ store.Carrier = (*Store)(nil)
+var _ store.Loader = (*Store)(nil)
 
-// Holdings returns all sessions; see [store.Carrier].
+// Holdings returns all sessions; see [store.Loader].
 func (st *Store) Holdings(ctx context.Context) ([]store.Holding, error) {
-	standings, err := st.Census(ctx)
+	statuses, err := st.Census(ctx)
 	if err != nil {
 		return nil, err
 	}
-	away, err := st.AllAway(ctx)
+	away, err := st.ReservedIDs(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var all []store.Holding
-	for _, s := range standings {
+	for _, s := range statuses {
 		if !away[s.ID] { // else a move was interrupted; it is included below
 			all = append(all, store.Holding{ID: s.ID, Bytes: s.Bytes, Modified: s.Modified, Archived: s.Archived})
 		}
@@ -74,7 +74,7 @@ func (st *Store) awayHolding(id firn.ID) (store.Holding, error) {
 	return h, err
 }
 
-// Lines yields the stored lines of a session; see [store.Carrier]. If any line is longer
+// Lines yields the stored lines of a session; see [store.Loader]. If any line is longer
 // than MaxLine, it yields only ErrTooLarge: such a line is never loaded into memory.
 func (st *Store) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
@@ -104,7 +104,7 @@ func (st *Store) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error]
 				yield(nil, err)
 				return
 			}
-			if line.Open && journal.WholeUpTo(line.Data) < len(line.Data) {
+			if line.Unfinished && journal.CompleteEnd(line.Data) < len(line.Data) {
 				st.reportLater("%s: the unfinished line at %d is not carried", path, line.At)
 				continue
 			}
@@ -138,7 +138,7 @@ func (st *Store) findTranscript(id firn.ID) (string, error) {
 	return filepath.Join(st.binDir(id), m.Files[0]), nil
 }
 
-// Bindings returns the sessions of all keys; see [store.Carrier].
+// Bindings returns the sessions of all keys; see [store.Loader].
 func (st *Store) Bindings(ctx context.Context) (map[string]firn.ID, error) {
 	if err := st.startCall(ctx); err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (st *Store) Bindings(ctx context.Context) (map[string]firn.ID, error) {
 	return all, nil
 }
 
-// Load copies a session from another store; see [store.Carrier].
+// Load copies a session from another store; see [store.Loader].
 func (st *Store) Load(ctx context.Context, h store.Holding, lines iter.Seq2[[]byte, error]) (store.Loaded, error) {
 	if err := st.startWrite(ctx); err != nil {
 		return store.Loaded{}, err
@@ -245,7 +245,7 @@ func (st *Store) loadLines(ctx context.Context, id firn.ID, binned bool, lines i
 			if err == nil && line.Gap != "" {
 				err = fmt.Errorf("%w: line %d is longer here than store.max_line allows", firn.ErrConflict, done.Had+1)
 			}
-			if err == nil && line.Open && journal.WholeUpTo(line.Data) < len(line.Data) {
+			if err == nil && line.Unfinished && journal.CompleteEnd(line.Data) < len(line.Data) {
 				continue // the next append truncates it
 			}
 			if !yield(line.Data, err) {
@@ -253,7 +253,7 @@ func (st *Store) loadLines(ctx context.Context, id firn.ID, binned bool, lines i
 			}
 		}
 	}
-	return st.loadMore(ctx, id, binned, store.Beyond(have, lines, &done.Had), &done.Added)
+	return st.loadMore(ctx, id, binned, store.NewLines(have, lines, &done.Had), &done.Added)
 }
 
 // loadBytes is the approximate size of a write.

@@ -53,7 +53,7 @@ func (st *Store) loadNew(ctx context.Context, id firn.ID, lines iter.Seq2[[]byte
 			err = st.checkLine(line)
 		}
 		if err == nil && l == nil {
-			l, err = st.beginLoading(id, line)
+			l, err = st.startLoading(id, line)
 		}
 		if err == nil {
 			err = l.add(line)
@@ -77,9 +77,9 @@ func (st *Store) loadNew(ctx context.Context, id firn.ID, lines iter.Seq2[[]byte
 	})
 }
 
-// beginLoading determines the agent from the first line and removes the remains of an
+// startLoading determines the agent from the first line and removes the remains of an
 // interrupted load.
-func (st *Store) beginLoading(id firn.ID, first []byte) (*loading, error) {
+func (st *Store) startLoading(id firn.ID, first []byte) (*loading, error) {
 	header := firn.Entry{Body: &firn.Header{}}
 	if e, err := st.dialect.Decode(first); err == nil {
 		if h, ok := e.Body.(*firn.Header); ok && checkAgent(cmp.Or(h.Agent, store.AgentOf(h.Key))) == nil {

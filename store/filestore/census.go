@@ -11,12 +11,9 @@ import (
 	"firn.dev/store"
 )
 
-// Standing is the status of a session according to the file system.
-type Standing = store.Standing
-
-// Census returns the standing of all sessions, in no particular order, without opening
+// Census returns the status of all sessions, in no particular order, without opening
 // them.
-func (st *Store) Census(ctx context.Context) ([]Standing, error) {
+func (st *Store) Census(ctx context.Context) ([]store.Status, error) {
 	if err := st.startCall(ctx); err != nil {
 		return nil, err
 	}
@@ -29,33 +26,33 @@ func (st *Store) Census(ctx context.Context) ([]Standing, error) {
 	if err != nil {
 		return nil, err
 	}
-	standings := make([]Standing, len(found))
+	statuses := make([]store.Status, len(found))
 	inParallel(ctx, len(found), func() func(i int) {
 		return func(i int) {
-			s, err := st.standing(found[i])
+			s, err := st.status(found[i])
 			if !found[i].irregular && (errors.Is(err, fs.ErrNotExist) || err == nil && s.Bytes == 0) {
 				return // removed meanwhile, or its first append failed
 			}
 			// A session whose files cannot be examined is included; reading it reports the
 			// error.
 			s.Archived = archived[found[i].id]
-			standings[i] = s
+			statuses[i] = s
 		}
 	})
-	return slices.DeleteFunc(standings, func(s Standing) bool { return s.ID == "" }), ctx.Err()
+	return slices.DeleteFunc(statuses, func(s store.Status) bool { return s.ID == "" }), ctx.Err()
 }
 
-// Stand returns the standing of one session.
-func (st *Store) Stand(ctx context.Context, id firn.ID) (Standing, error) {
+// Status returns the status of one session.
+func (st *Store) Status(ctx context.Context, id firn.ID) (store.Status, error) {
 	if err := st.startCall(ctx); err != nil {
-		return Standing{}, err
+		return store.Status{}, err
 	}
 	defer st.finishCall()
 	t, err := st.transcript(id)
 	if err != nil {
-		return Standing{}, err
+		return store.Status{}, err
 	}
-	s, err := st.standing(t)
+	s, err := st.status(t)
 	if t.irregular && errors.Is(err, fs.ErrNotExist) { // it exists; reading it reports the error
 		err = nil
 	}
@@ -66,8 +63,8 @@ func (st *Store) Stand(ctx context.Context, id firn.ID) (Standing, error) {
 	return s, err
 }
 
-func (st *Store) standing(t transcript) (Standing, error) {
-	s := Standing{ID: t.id, Agent: t.agent, Parts: t.extraParts + 1}
+func (st *Store) status(t transcript) (store.Status, error) {
+	s := store.Status{ID: t.id, Agent: t.agent, Parts: t.extraParts + 1}
 	if t.extraParts == 0 {
 		info, err := st.fs.Stat(t.path)
 		s.Bytes, s.Modified = info.Size, info.ModTime

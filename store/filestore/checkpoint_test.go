@@ -99,7 +99,7 @@ func TestListReadsBackToTheCheckpoint(t *testing.T) {
 			before := m.read.Load()
 			got := info(t, s)
 			read := m.read.Load() - before
-			if got.Title != want.Title || got.Tags != want.Tags || got.Prompt != want.Prompt || got.Hidden != want.Hidden || got.Held != want.Held {
+			if got.Title != want.Title || got.Tags != want.Tags || got.Prompt != want.Prompt || got.Hidden != want.Hidden || got.BoundKeys != want.BoundKeys {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
 			if read > c.most {

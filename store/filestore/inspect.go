@@ -289,7 +289,7 @@ func (in *inspector) addLines(gist *store.Gist, lines []byte) {
 		if i := bytes.IndexByte(lines, '\n'); i >= 0 {
 			line.Data, lines = lines[:i], lines[i+1:]
 		} else {
-			line.Open, lines = true, nil
+			line.Unfinished, lines = true, nil
 		}
 		in.addLine(gist, line)
 	}
@@ -299,7 +299,7 @@ func (in *inspector) addLines(gist *store.Gist, lines []byte) {
 // addLine adds a line to the gist. It decodes the line only if it can affect more than the
 // times; the latest other line is kept for [inspector.addLast].
 func (in *inspector) addLine(gist *store.Gist, line journal.Line) {
-	if !line.Open && line.Gap == "" && !gist.Needs(firn.KindMessage) && bytes.HasPrefix(line.Data, messagePrefix) && !bytes.Contains(line.Data, directoryField) {
+	if !line.Unfinished && line.Gap == "" && !gist.Needs(firn.KindMessage) && bytes.HasPrefix(line.Data, messagePrefix) && !bytes.Contains(line.Data, directoryField) {
 		in.keepForTime(gist, line.Data)
 		return // the common case
 	}

@@ -114,7 +114,7 @@ func (st *Store) Follow(ctx context.Context, id firn.ID, after store.Pos) iter.S
 			return
 		}
 		if after == store.End {
-			if after, err = source.Settled(); err != nil {
+			if after, err = source.CompleteEnd(); err != nil {
 				yield(store.Record{}, err)
 				return
 			}

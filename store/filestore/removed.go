@@ -11,9 +11,9 @@ import (
 	"firn.dev"
 )
 
-// Away reports whether a session is in the bin or was purged: its ID is reserved, and it
+// IsReserved reports whether a session is in the bin or was purged: its ID is reserved, and it
 // can neither be read nor appended to.
-func (st *Store) Away(ctx context.Context, id firn.ID) (bool, error) {
+func (st *Store) IsReserved(ctx context.Context, id firn.ID) (bool, error) {
 	if err := st.startCall(ctx); err != nil {
 		return false, err
 	}
@@ -25,8 +25,8 @@ func (st *Store) Away(ctx context.Context, id firn.ID) (bool, error) {
 	return false, err
 }
 
-// AllAway returns the IDs of all sessions in the bin or purged.
-func (st *Store) AllAway(ctx context.Context) (map[firn.ID]bool, error) {
+// ReservedIDs returns the IDs of all sessions in the bin or purged.
+func (st *Store) ReservedIDs(ctx context.Context) (map[firn.ID]bool, error) {
 	if err := st.startCall(ctx); err != nil {
 		return nil, err
 	}

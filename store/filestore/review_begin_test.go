@@ -132,7 +132,7 @@ func TestReviewAppendWhileRemoving(t *testing.T) {
 			t.Fatalf("append: %v", appended)
 		}
 		if removed == nil {
-			if _, err := a.Stand(t.Context(), id); !errors.Is(err, firn.ErrNotFound) {
+			if _, err := a.Status(t.Context(), id); !errors.Is(err, firn.ErrNotFound) {
 				t.Fatalf("a removed session is found: %v", err)
 			}
 			must(t, a.Restore(t.Context(), id))

@@ -40,7 +40,7 @@ func tallyOf(entries []firn.Entry) tally {
 // tallyCounters returns the statistics of an entry of type [firn.CountersType].
 func tallyCounters(data json.RawMessage) tally {
 	var c struct{ Input, Output, CacheRead, CacheWrite, Window, Compactions int64 }
-	if json.Unmarshal(data, &c) != nil || !store.Plausible(c.Input, c.Output, c.CacheRead, c.CacheWrite, c.Window, c.Compactions) {
+	if json.Unmarshal(data, &c) != nil || !store.ValidCounts(c.Input, c.Output, c.CacheRead, c.CacheWrite, c.Window, c.Compactions) {
 		return nil
 	}
 	return tally{

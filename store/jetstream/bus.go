@@ -26,12 +26,12 @@ type Note struct {
 	// Reply is the inbox for answers; empty if the sender expects none.
 	Reply string
 	Data  []byte
-	// Nobody reports, in an inbox, that the note had no listeners.
-	Nobody bool
+	// NoListeners reports, in an inbox, that the note had no listeners.
+	NoListeners bool
 }
 
-// Most returns the maximum size of a note in bytes.
-func (b *Bus) Most() int {
+// MaxSize returns the maximum size of a note in bytes.
+func (b *Bus) MaxSize() int {
 	const spare = 8 << 10 // for headers and the subject
 	return min(int(b.st.engine.nc.MaxPayload()), maxMessage) - spare
 }
@@ -77,7 +77,7 @@ func (b *Bus) Listen(topic string, take func(Note)) (stop func(), err error) {
 func (b *Bus) Inbox(take func(Note)) (inbox string, stop func(), err error) {
 	inbox = b.st.engine.nc.NewInbox()
 	stop, err = b.listen(inbox, func(m *nats.Msg) {
-		take(Note{Reply: m.Reply, Data: m.Data, Nobody: len(m.Data) == 0 && m.Header.Get("Status") == "503"})
+		take(Note{Reply: m.Reply, Data: m.Data, NoListeners: len(m.Data) == 0 && m.Header.Get("Status") == "503"})
 	})
 	return inbox, stop, err
 }

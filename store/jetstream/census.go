@@ -25,7 +25,7 @@ type pendingChanges struct {
 type sessionStatus struct {
 	seq  uint64
 	gone bool
-	store.Standing
+	store.Status
 }
 
 func newPendingChanges() pendingChanges {
@@ -35,7 +35,7 @@ func newPendingChanges() pendingChanges {
 // statusOfMessage returns the status of a session according to its last message. For an
 // invalid message, it only has the ID; reading the session reports the fault.
 func statusOfMessage(id firn.ID, m *message) sessionStatus {
-	s := sessionStatus{seq: m.seq, Standing: store.Standing{ID: id, Parts: 1}}
+	s := sessionStatus{seq: m.seq, Status: store.Status{ID: id, Parts: 1}}
 	f, err := parseFrame(m)
 	if err != nil {
 		return s
@@ -47,7 +47,7 @@ func statusOfMessage(id firn.ID, m *message) sessionStatus {
 
 // status returns the status of the session according to the row.
 func (r row) status(id firn.ID) sessionStatus {
-	return sessionStatus{seq: r.Seq, gone: r.Gone, Standing: store.Standing{ID: id, Agent: r.Info.Agent, Bytes: r.Info.Bytes, Parts: 1,
+	return sessionStatus{seq: r.Seq, gone: r.Gone, Status: store.Status{ID: id, Agent: r.Info.Agent, Bytes: r.Info.Bytes, Parts: 1,
 		Modified: r.Modified, Archived: r.Info.Archived}}
 }
 
@@ -77,7 +77,7 @@ func (x *index) scanShard(ctx context.Context, shard int) error {
 		if now.seq <= then.seq {
 			return nil // the row is more recent
 		}
-		if !x.st.isOurs(m.header.Get(headID)) && (now.gone != then.gone || now.Standing != then.Standing) {
+		if !x.st.isOurs(m.header.Get(headID)) && (now.gone != then.gone || now.Status != then.Status) {
 			x.pending.foreign[shard] = m.seq
 		}
 		x.pending.sessions[id] = now
@@ -146,20 +146,20 @@ func (st *Store) withFullIndex(ctx context.Context, doing string, do func(*index
 
 // Census returns the status of all sessions, in no particular order. It reads no session,
 // only the messages since the last call of Census or List.
-func (st *Store) Census(ctx context.Context) ([]store.Standing, error) {
-	var all []store.Standing
+func (st *Store) Census(ctx context.Context) ([]store.Status, error) {
+	var all []store.Status
 	err := st.withFullIndex(ctx, "look how all sessions stand", func(x *index) {
 		x.each(func(s sessionStatus) {
 			if !s.gone && s.seq > 0 {
-				all = append(all, s.Standing)
+				all = append(all, s.Status)
 			}
 		})
 	})
 	return all, err
 }
 
-// AllAway returns the IDs of all sessions that are in the bin or were purged.
-func (st *Store) AllAway(ctx context.Context) (map[firn.ID]bool, error) {
+// ReservedIDs returns the IDs of all sessions that are in the bin or were purged.
+func (st *Store) ReservedIDs(ctx context.Context) (map[firn.ID]bool, error) {
 	away := make(map[firn.ID]bool)
 	err := st.withFullIndex(ctx, "look which sessions were put away", func(x *index) {
 		x.each(func(s sessionStatus) {
@@ -183,18 +183,18 @@ func (st *Store) Stamp(ctx context.Context) (string, error) {
 	return strings.Join(parts, "."), err
 }
 
-// Stand returns the status of one session.
-func (st *Store) Stand(ctx context.Context, id firn.ID) (store.Standing, error) {
+// Status returns the status of one session.
+func (st *Store) Status(ctx context.Context, id firn.ID) (store.Status, error) {
 	t, err := st.readTail(ctx, id)
 	if err != nil {
-		return store.Standing{}, err
+		return store.Status{}, err
 	}
-	return store.Standing{ID: id, Agent: t.agent, Bytes: t.size, Modified: t.modified, Parts: 1, Archived: t.archived}, nil
+	return store.Status{ID: id, Agent: t.agent, Bytes: t.size, Modified: t.modified, Parts: 1, Archived: t.archived}, nil
 }
 
-// Away reports whether the session is in the bin or was purged. Its ID is in use, and it
+// IsReserved reports whether the session is in the bin or was purged. Its ID is in use, and it
 // cannot be read or appended to.
-func (st *Store) Away(ctx context.Context, id firn.ID) (bool, error) {
+func (st *Store) IsReserved(ctx context.Context, id firn.ID) (bool, error) {
 	if err := st.beginOperation(ctx); err != nil {
 		return false, err
 	}

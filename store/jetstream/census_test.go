@@ -25,15 +25,15 @@ var (
 
 // census returns the status of all sessions, by ID, and checks that querying each one alone
 // gives the same.
-func census(t testing.TB, st *jetstream.Store) []store.Standing {
+func census(t testing.TB, st *jetstream.Store) []store.Status {
 	t.Helper()
 	all, err := st.Census(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	slices.SortFunc(all, func(a, b store.Standing) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(all, func(a, b store.Status) int { return cmp.Compare(a.ID, b.ID) })
 	for _, s := range all {
-		one, err := st.Stand(t.Context(), s.ID)
+		one, err := st.Status(t.Context(), s.ID)
 		if err != nil || one != s {
 			t.Errorf("of session %s all together tell %+v, it alone %+v, %v", s.ID, s, one, err)
 		}
@@ -45,7 +45,7 @@ func census(t testing.TB, st *jetstream.Store) []store.Standing {
 	return all
 }
 
-func ids(all []store.Standing) []firn.ID {
+func ids(all []store.Status) []firn.ID {
 	var ids []firn.ID
 	for _, s := range all {
 		ids = append(ids, s.ID)
@@ -73,9 +73,9 @@ func TestCensus(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	mustAppend(t, st, "s1", firn.Entry{Body: &firn.Header{Session: "s1", Agent: "änne"}}, say("a"))
+	mustAppend(t, st, "s1", firn.Entry{Body: &firn.Header{Session: "s1", Agent: "änne"}}, message("a"))
 	for i := range 6 {
-		mustAppend(t, st, firn.ID(fmt.Sprint("b", i)), say("a"))
+		mustAppend(t, st, firn.ID(fmt.Sprint("b", i)), message("a"))
 	}
 	first := census(t, st)
 	if len(first) != 7 || first[6].Agent != "änne" {
@@ -86,7 +86,7 @@ func TestCensus(t *testing.T) {
 	}
 
 	// What changes shows, although the clock stands still, and only that.
-	mustAppend(t, st, "s1", say("b"))
+	mustAppend(t, st, "s1", message("b"))
 	must(st.Archive(t.Context(), "b0"))
 	must(st.Remove(t.Context(), "b1", ""))
 	if _, err := st.Purge(t.Context(), "b2", ""); err != nil {
@@ -104,17 +104,17 @@ func TestCensus(t *testing.T) {
 		if !slices.Equal(now[1:4], first[3:6]) {
 			t.Errorf("what has not changed, or was only sealed, stands as %+v, before as %+v", now[1:4], first[3:6])
 		}
-		away, err := who.AllAway(t.Context())
+		away, err := who.ReservedIDs(t.Context())
 		if err != nil || len(away) != 2 || !away["b1"] || !away["b2"] {
 			t.Errorf("put away are %v, %v", away, err)
 		}
 		for id, want := range map[firn.ID]bool{"b0": false, "b1": true, "b2": true, "nobody": false, "a/b": false} {
-			if got, err := who.Away(t.Context(), id); got != want || err != nil {
+			if got, err := who.IsReserved(t.Context(), id); got != want || err != nil {
 				t.Errorf("session %s is away: %v, %v", id, got, err)
 			}
 		}
 		for _, id := range []firn.ID{"b1", "b2", "nobody", "a/b"} {
-			_, err := who.Stand(t.Context(), id)
+			_, err := who.Status(t.Context(), id)
 			_, lookErr := who.Inspect(t.Context(), id)
 			if !errors.Is(err, firn.ErrNotFound) || !errors.Is(lookErr, firn.ErrNotFound) {
 				t.Errorf("session %s: %v, %v", id, err, lookErr)
@@ -125,7 +125,7 @@ func TestCensus(t *testing.T) {
 	// A session out of the bin stands as it did. One of which an entry was purged
 	// does not.
 	must(other.Restore(t.Context(), "b1"))
-	e := say("secret")
+	e := message("secret")
 	e.ID = "e1"
 	mustAppend(t, other, "b4", e)
 	before := census(t, other)
@@ -149,14 +149,14 @@ func TestStampTellsWhatOthersDo(t *testing.T) {
 	other := another(t, o)
 	mine := stamp(t, st)
 	for i := range 10 {
-		mustAppend(t, st, firn.ID(fmt.Sprint("s", i)), say("a"))
+		mustAppend(t, st, firn.ID(fmt.Sprint("s", i)), message("a"))
 	}
 	if got := stamp(t, st); got != mine {
 		t.Errorf("what went through the store itself changes its stamp from %s to %s", mine, got)
 	}
 	theirs := stamp(t, other)
 	for name, do := range map[string]func() error{
-		"append": func() error { _, err := other.Append(t.Context(), "s1", store.Any, say("b")); return err },
+		"append": func() error { _, err := other.Append(t.Context(), "s1", store.Any, message("b")); return err },
 		"remove": func() error { return other.Remove(t.Context(), "s2", "") },
 	} {
 		before := stamp(t, st)

@@ -57,7 +57,7 @@ func (c *cluster) open(t testing.TB, o jetstream.Options) *jetstream.Store {
 	return c.Open(t, o)
 }
 
-func (c *cluster) behind(t testing.TB) js.JetStream { return c.Connect(t) }
+func (c *cluster) connect(t testing.TB) js.JetStream { return c.Connect(t) }
 
 func (c *cluster) clear(t testing.TB, space string) { c.Clear(t, space) }
 

@@ -89,7 +89,7 @@ func fits(t *testing.T, o jetstream.Options) error {
 		return err
 	}
 	defer st.Close()
-	mustAppend(t, st, "s1", say("a"))
+	mustAppend(t, st, "s1", message("a"))
 	if n := len(records(t, st.Read(t.Context(), "s1", 0))); n < 2 {
 		t.Errorf("there are %d records", n)
 	}

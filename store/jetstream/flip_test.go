@@ -83,7 +83,7 @@ func newFlipper(t *testing.T, c *cluster) *flipper {
 	for _, n := range c.nodes {
 		f.doors = append(f.doors, c.open(t, c.through(f.o, n.Name)))
 	}
-	f.api = c.behind(t)
+	f.api = c.connect(t)
 	f.fill()
 	return f
 }
@@ -95,14 +95,14 @@ func (f *flipper) fill() {
 	const sessions = 12
 	for round := range 4 {
 		for i := range sessions {
-			mustAppend(t, st, firn.ID(fmt.Sprint("s", i)), say(fmt.Sprint("session ", i, " round ", round, strings.Repeat(" x", f.r.IntN(300)))))
+			mustAppend(t, st, firn.ID(fmt.Sprint("s", i)), message(fmt.Sprint("session ", i, " round ", round, strings.Repeat(" x", f.r.IntN(300)))))
 		}
 		for range 12 { // the server verifies only the last block when it starts, so there must be several
-			mustAppend(t, st, "filler", say(strings.Repeat("y", 200_000)))
+			mustAppend(t, st, "filler", message(strings.Repeat("y", 200_000)))
 		}
 	}
 	for i := range 3 {
-		mustAppend(t, st, firn.ID(fmt.Sprint("s", i)), say(strings.Repeat(fmt.Sprint("large ", i, " "), 60_000)))
+		mustAppend(t, st, firn.ID(fmt.Sprint("s", i)), message(strings.Repeat(fmt.Sprint("large ", i, " "), 60_000)))
 	}
 	for i := range 4 {
 		if err := st.Seal(t.Context(), firn.ID(fmt.Sprint("s", 2*i))); err != nil {
@@ -294,7 +294,7 @@ func (f *flipper) patiently(what string, do func() error) error {
 // lists checks that the list and the census have all sessions.
 func (f *flipper) lists(st *jetstream.Store, at string) {
 	listed := make(map[firn.ID]bool)
-	var all []store.Standing
+	var all []store.Status
 	err := f.patiently("lists tried again", func() (err error) {
 		for _, archived := range []bool{false, true} {
 			for info, err := range st.List(f.t.Context(), store.Query{Archived: archived}) {
@@ -363,7 +363,7 @@ func (f *flipper) pointed(st *jetstream.Store, at string) {
 func (f *flipper) append(st *jetstream.Store, when string) {
 	t := f.t
 	id := firn.ID(fmt.Sprint("s", f.r.IntN(len(f.keys))))
-	e := say(fmt.Sprint("said ", f.said))
+	e := message(fmt.Sprint("said ", f.said))
 	e.ID = firn.EntryID(fmt.Sprintf("said%04d", f.said))
 	f.said++
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)

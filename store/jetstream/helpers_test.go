@@ -11,8 +11,8 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 )
 
-// behind connects to the server of a store.
-func behind(t testing.TB, o jetstream.Options) js.JetStream {
+// connect connects to the server of a store.
+func connect(t testing.TB, o jetstream.Options) js.JetStream {
 	t.Helper()
 	nc, err := o.Server.Dial()
 	if err != nil {
@@ -29,7 +29,7 @@ func behind(t testing.TB, o jetstream.Options) js.JetStream {
 // loseIndex deletes the bucket of the index.
 func loseIndex(t testing.TB, o jetstream.Options) {
 	t.Helper()
-	if err := behind(t, o).DeleteKeyValue(t.Context(), o.Space+"_IDX"); err != nil {
+	if err := connect(t, o).DeleteKeyValue(t.Context(), o.Space+"_IDX"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -43,7 +43,7 @@ func occurrences(t testing.TB, o jetstream.Options, text string) int {
 		t.Fatal(err)
 	}
 	defer expand.Close()
-	api, n := behind(t, o), 0
+	api, n := connect(t, o), 0
 	names := api.StreamNames(t.Context())
 	for name := range names.Name() {
 		if !strings.Contains(name, o.Space+"_") {

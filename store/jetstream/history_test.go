@@ -193,7 +193,7 @@ func (c *client) work(ctx context.Context, t *testing.T, sessions []firn.ID, ste
 // append: that is one operation.
 func (c *client) appends(ctx context.Context, t *testing.T, id firn.ID) {
 	c.made++
-	e := say(fmt.Sprint(c.number, " ", c.made))
+	e := message(fmt.Sprint(c.number, " ", c.made))
 	e.ID = firn.EntryID(fmt.Sprintf("e%d-%d", c.number, c.made))
 	expect := max(c.known[id], 1)
 	out := c.history.run(c.number, asked{id, appends, expect, string(e.ID)}, func() (answered, bool) {

@@ -21,7 +21,7 @@ import (
 // messagesOf counts the messages of a session, and reports whether the last one is a seal.
 func messagesOf(t testing.TB, o jetstream.Options, id firn.ID) (n int, sealed bool) {
 	t.Helper()
-	api := behind(t, o)
+	api := connect(t, o)
 	for shard := range o.Shards {
 		stream, err := api.Stream(t.Context(), fmt.Sprintf("%s_S%02d", o.Space, shard))
 		if err != nil {
@@ -67,11 +67,11 @@ func TestRestingSessionsAreSealed(t *testing.T) {
 		}
 	}
 	for range 3 {
-		mustAppend(t, st, "s1", say("a"))
+		mustAppend(t, st, "s1", message("a"))
 	}
 	c.advance(40 * time.Minute)
-	mustAppend(t, st, "s2", say("a"))
-	mustAppend(t, st, "s2", say("b"))
+	mustAppend(t, st, "s2", message("a"))
+	mustAppend(t, st, "s2", message("b"))
 	st.Keep(t.Context())
 	want("s1", 3, false)
 	c.advance(20 * time.Minute)
@@ -82,7 +82,7 @@ func TestRestingSessionsAreSealed(t *testing.T) {
 	same(t, st, "s1", all)
 
 	// It goes on where it was, and is sealed again when it rests again.
-	if end, err := st.Append(t.Context(), "s1", store.Pos(len(all)), say("b")); err != nil || end != store.Pos(len(all)+1) {
+	if end, err := st.Append(t.Context(), "s1", store.Pos(len(all)), message("b")); err != nil || end != store.Pos(len(all)+1) {
 		t.Errorf("append to what was sealed: %d, %v", end, err)
 	}
 	want("s1", 2, false)
@@ -95,7 +95,7 @@ func TestRestingSessionsAreSealed(t *testing.T) {
 	want("s1", 1, true)
 
 	// Sessions in the bin are not sealed.
-	mustAppend(t, st, "s2", say("c"))
+	mustAppend(t, st, "s2", message("c"))
 	if err := st.Remove(t.Context(), "s2", ""); err != nil {
 		t.Fatal(err)
 	}
@@ -108,8 +108,8 @@ func TestNeverSealed(t *testing.T) {
 	o, c := options(t), newClock()
 	o.Now, o.SealAfter = c.time, -1
 	st := another(t, o)
-	mustAppend(t, st, "s1", say("a"))
-	mustAppend(t, st, "s1", say("a"))
+	mustAppend(t, st, "s1", message("a"))
+	mustAppend(t, st, "s1", message("a"))
 	c.advance(1000 * time.Hour)
 	st.Keep(t.Context())
 	if n, sealed := messagesOf(t, o, "s1"); n != 2 || sealed {
@@ -150,11 +150,11 @@ func TestManyMessagesAreSealed(t *testing.T) {
 		}
 	}
 	for range jetstream.ManyMessages + 1 {
-		mustAppend(t, st, "many", say("a"))
+		mustAppend(t, st, "many", message("a"))
 	}
 	await("many")
 	for range 6 {
-		mustAppend(t, st, "large", say(strings.Repeat("x", 100_000)))
+		mustAppend(t, st, "large", message(strings.Repeat("x", 100_000)))
 	}
 	await("large")
 	if got := len(records(t, st.Read(t.Context(), "large", store.Start))); got != 7 {
@@ -189,7 +189,7 @@ func TestSealingBesideAppends(t *testing.T) {
 	for w, k := range []*jetstream.Store{st, other} {
 		writing.Go(func() {
 			for i := range each {
-				e := say(fmt.Sprint(w, " ", i))
+				e := message(fmt.Sprint(w, " ", i))
 				end, err := k.Append(t.Context(), "s1", store.Any, e)
 				if err != nil {
 					t.Errorf("append: %v", err)
@@ -221,7 +221,7 @@ func TestCloseEndsTheBackground(t *testing.T) {
 	o.Now, o.SealAfter = c.time, time.Minute
 	st := another(t, o)
 	for i := range 20 {
-		mustAppend(t, st, firn.ID(fmt.Sprint("s", i)), say("a"))
+		mustAppend(t, st, firn.ID(fmt.Sprint("s", i)), message("a"))
 	}
 	c.advance(time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -230,7 +230,7 @@ func TestCloseEndsTheBackground(t *testing.T) {
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.Append(t.Context(), "s1", store.Any, say("b")); !errors.Is(err, firn.ErrClosed) {
+	if _, err := st.Append(t.Context(), "s1", store.Any, message("b")); !errors.Is(err, firn.ErrClosed) {
 		t.Errorf("append to a closed store: %v", err)
 	}
 	if got := len(list(t, another(t, o))); got != 20 {
@@ -245,11 +245,11 @@ func TestIndexIsWrittenInTheBackground(t *testing.T) {
 	st := another(t, o)
 	const sessions = 20
 	for i := range sessions {
-		mustAppend(t, st, firn.ID(fmt.Sprint("s", i)), say("a"))
+		mustAppend(t, st, firn.ID(fmt.Sprint("s", i)), message("a"))
 	}
 	before := census(t, st)
 	rows := func() int {
-		kv, err := behind(t, o).KeyValue(t.Context(), o.Space+"_IDX")
+		kv, err := connect(t, o).KeyValue(t.Context(), o.Space+"_IDX")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -211,7 +211,7 @@ func (x *Lease) keep(ctx context.Context) {
 		}
 	}
 	if x.leases.st.life.Err() != nil { // the store was closed, so the lease is no longer renewed
-		x.lose()
+		x.markLost()
 	}
 }
 
@@ -233,17 +233,17 @@ func (x *Lease) Confirm(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	x.loseLocked()
+	x.markLostLocked()
 	return fmt.Errorf("the lease %s: %w: it was not renewed: %w", x.name, firn.ErrConflict, err)
 }
 
-func (x *Lease) lose() {
+func (x *Lease) markLost() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	x.loseLocked()
+	x.markLostLocked()
 }
 
-func (x *Lease) loseLocked() {
+func (x *Lease) markLostLocked() {
 	if !x.gone {
 		x.gone = true
 		close(x.lost)

@@ -161,7 +161,7 @@ func TestBus(t *testing.T) {
 				t.Fatal(err)
 			}
 		case n := <-answers:
-			if !n.Nobody {
+			if !n.NoListeners {
 				t.Fatalf("got %+v", n)
 			}
 		}
@@ -174,7 +174,7 @@ func TestBus(t *testing.T) {
 	if err := a.Bus().Publish("g.nobody", inbox, nil); err != nil {
 		t.Fatal(err)
 	}
-	if n := <-answers; !n.Nobody {
+	if n := <-answers; !n.NoListeners {
 		t.Errorf("nobody is there, and the answer is %+v", n)
 	}
 }

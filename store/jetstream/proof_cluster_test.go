@@ -79,7 +79,7 @@ func clusterGuards(t *testing.T, c *cluster) {
 func clusterNoQuorum(t *testing.T, c *cluster) {
 	o := c.options(t)
 	st := c.open(t, o)
-	mustAppend(t, st, "s1", say("a"), say("b"))
+	mustAppend(t, st, "s1", message("a"), message("b"))
 	want := records(t, st.Read(t.Context(), "s1", store.Start))
 	through := c.through(o, c.nodes[2].Name)
 	through.Wait = 4 * time.Second
@@ -87,7 +87,7 @@ func clusterNoQuorum(t *testing.T, c *cluster) {
 	same(t, last, "s1", want)
 	c.nodes[0].kill()
 	c.nodes[1].kill()
-	_, err := last.Append(t.Context(), "s1", store.Any, say("c"))
+	_, err := last.Append(t.Context(), "s1", store.Any, message("c"))
 	var u *jetstream.Unavailable
 	if !errors.As(err, &u) || !errors.Is(err, firn.ErrNotSaved) {
 		t.Errorf("without a quorum an append gives %v", err)
@@ -98,7 +98,7 @@ func clusterNoQuorum(t *testing.T, c *cluster) {
 	c.nodes[0].start(t)
 	c.nodes[1].start(t)
 	for t.Context().Err() == nil {
-		_, err := last.Append(t.Context(), "s1", store.Any, say("d"))
+		_, err := last.Append(t.Context(), "s1", store.Any, message("d"))
 		if err == nil {
 			break
 		}

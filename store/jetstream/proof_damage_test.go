@@ -26,17 +26,17 @@ func clusterDamage(t *testing.T, c *cluster) {
 	o.SealAfter = -1 // the damaged messages must not be replaced by a seal
 	st := c.open(t, o)
 	for i := range 40 {
-		mustAppend(t, st, "s1", say(fmt.Sprint("entry number ", i, " ", strings.Repeat("x", 200))))
+		mustAppend(t, st, "s1", message(fmt.Sprint("entry number ", i, " ", strings.Repeat("x", 200))))
 	}
 	for range 50 { // the server checks its last block when it starts, so there must be another
-		mustAppend(t, st, "filler", say(strings.Repeat("y", 200_000)))
+		mustAppend(t, st, "filler", message(strings.Repeat("y", 200_000)))
 	}
-	mustAppend(t, st, "s1", say("the end"))
+	mustAppend(t, st, "s1", message("the end"))
 	want := records(t, st.Read(t.Context(), "s1", store.Start))
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
-	api := c.behind(t)
+	api := c.connect(t)
 	leader := c.leader(t, api, o.Space+"_S00")
 	victim := c.nodes[0]
 	if victim == leader {

@@ -45,15 +45,15 @@ func TestKillLeader(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(kills())*4*basetest.Limit)
 	defer cancel()
 	r := &riot{t: t, c: c, o: o, ctx: ctx, stop: make(chan struct{}), history: &history{began: time.Now()}, seed: basetest.Seed(t)}
-	r.begin(3, 3)
+	r.start(3, 3)
 	r.reach(10)
 	for range kills() {
-		n := c.leader(t, c.behind(t), o.Space+"_S00")
+		n := c.leader(t, c.connect(t), o.Space+"_S00")
 		n.kill()
 		r.reach(10)
 		n.start(t)
 		r.reach(10)
-		n = c.leader(t, c.behind(t), o.Space+"_S00")
+		n = c.leader(t, c.connect(t), o.Space+"_S00")
 		n.Pause(t)
 		c.deposed(t, o.Space+"_S00", n)
 		r.reach(10)
@@ -101,9 +101,9 @@ type riot struct {
 	seen    chan []string
 }
 
-// begin starts writers that have a session each, clients that share sessions, and
+// start starts writers that have a session each, clients that share sessions, and
 // one who follows the first writer.
-func (r *riot) begin(writers, clients int) {
+func (r *riot) start(writers, clients int) {
 	r.logs = make([][]string, writers)
 	for w := range writers {
 		acked, st := make(chan int, 1), r.c.open(r.t, r.o)
@@ -112,7 +112,7 @@ func (r *riot) begin(writers, clients int) {
 	}
 	sessions := []firn.ID{"h0", "h1"}
 	for _, id := range sessions {
-		e := say(firstText)
+		e := message(firstText)
 		e.ID = firstText
 		mustAppend(r.t, r.c.open(r.t, r.o), id, e)
 	}
@@ -176,7 +176,7 @@ func (r *riot) end() {
 	close(r.stop)
 	r.wg.Wait()
 	st := r.c.open(t, r.o)
-	mustAppend(t, st, "w0", say(theEnd))
+	mustAppend(t, st, "w0", message(theEnd))
 	r.logs[0] = append(r.logs[0], theEnd)
 	if got := <-r.seen; !slices.Equal(got, r.logs[0]) {
 		t.Errorf("who followed saw %d entries, %d are there, and they are not the same", len(got), len(r.logs[0]))
@@ -240,7 +240,7 @@ func keepAppending(ctx context.Context, t *testing.T, st *jetstream.Store, w int
 	at := store.Start
 	for i := 0; ; i++ {
 		text := fmt.Sprint(w, " ", i, strings.Repeat(" x", i%50))
-		end, err := st.Append(ctx, firn.ID(fmt.Sprint("w", w)), at, say(text))
+		end, err := st.Append(ctx, firn.ID(fmt.Sprint("w", w)), at, message(text))
 		if err != nil {
 			t.Errorf("writer %d, entry %d: %v", w, i, err)
 			return log

@@ -21,10 +21,10 @@ func TestPurgeOverwrites(t *testing.T) {
 	const secret = "hunter2-hunter2"
 	kinds := []string{"OBJ_", o.Space}
 	served(t, dir, o, func(st *jetstream.Store) {
-		large := say(strings.Repeat(secret+" ", 40_000))
+		large := message(strings.Repeat(secret+" ", 40_000))
 		large.ID = "large"
 		for _, id := range []firn.ID{"s1", "s2"} {
-			mustAppend(t, st, id, say("fine"), say(secret))
+			mustAppend(t, st, id, message("fine"), message(secret))
 			mustAppend(t, st, id, large)
 		}
 	})

@@ -12,9 +12,9 @@ type ServerState struct {
 	Name string
 	// Streams is the number of its replicas, Leads the number of streams that it leads.
 	Streams, Leads int
-	// Behind is the number of messages that it lacks. Offline reports whether the other
+	// Lag is the number of messages that it lacks. Offline reports whether the other
 	// servers cannot reach it.
-	Behind  int64
+	Lag     int64
 	Offline bool
 }
 
@@ -50,7 +50,7 @@ func (st *Store) Servers(ctx context.Context) ([]ServerState, error) {
 		server(leader).Leads++
 		for _, r := range info.Cluster.Replicas {
 			s := server(r.Name)
-			s.Behind += r.Lag
+			s.Lag += r.Lag
 			s.Offline = s.Offline || r.Offline
 		}
 	}

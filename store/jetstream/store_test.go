@@ -24,7 +24,7 @@ import (
 	"firn.dev/store/storetest"
 )
 
-func say(text string) firn.Entry {
+func message(text string) firn.Entry {
 	return firn.Entry{Body: &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: text}}}}
 }
 
@@ -102,9 +102,9 @@ func TestLinesAreThoseOfFiles(t *testing.T) {
 	for i := range 20 {
 		var batch []firn.Entry
 		for j := range 1 + i%4 {
-			e := say(fmt.Sprint(i, j, " ü\n\u2028"))
+			e := message(fmt.Sprint(i, j, " ü\n\u2028"))
 			if i == 7 {
-				e = say(strings.Repeat("large ", 100_000))
+				e = message(strings.Repeat("large ", 100_000))
 			}
 			e.ID = firn.EntryID(fmt.Sprintf("e%d-%d", i, j))
 			parent = e.ID
@@ -140,7 +140,7 @@ func TestSealKeepsAll(t *testing.T) {
 	t.Parallel()
 	st, o := opened(t)
 	for i := range 40 {
-		mustAppend(t, st, "s1", say(fmt.Sprint(i)), say(strings.Repeat("x", i*100)))
+		mustAppend(t, st, "s1", message(fmt.Sprint(i)), message(strings.Repeat("x", i*100)))
 	}
 	want := records(t, st.Read(t.Context(), "s1", store.Start))
 	for round := range 3 {
@@ -158,7 +158,7 @@ func TestSealKeepsAll(t *testing.T) {
 				t.Fatalf("read back %d records before %d", len(got), after)
 			}
 		}
-		mustAppend(t, st, "s1", say(fmt.Sprint("after seal ", round)))
+		mustAppend(t, st, "s1", message(fmt.Sprint("after seal ", round)))
 		other := another(t, o)
 		mustAppend(t, other, "s1", firn.Entry{Parent: firn.EntryID(idAt(t, want, 1)), Body: &firn.Head{}})
 		want = records(t, other.Read(t.Context(), "s1", store.Start))
@@ -196,7 +196,7 @@ func TestSealLarge(t *testing.T) {
 		return string(b)
 	}
 	for range 30 {
-		mustAppend(t, st, "s1", say(text(200_000)))
+		mustAppend(t, st, "s1", message(text(200_000)))
 	}
 	want := records(t, st.Read(t.Context(), "s1", store.Start))
 	for range 2 {
@@ -204,7 +204,7 @@ func TestSealLarge(t *testing.T) {
 			t.Fatal(err)
 		}
 		same(t, st, "s1", want)
-		mustAppend(t, st, "s1", say(text(700_000)))
+		mustAppend(t, st, "s1", message(text(700_000)))
 		want = records(t, st.Read(t.Context(), "s1", store.Start))
 		same(t, st, "s1", want)
 	}
@@ -230,7 +230,7 @@ func TestSealWhileOthersAppend(t *testing.T) {
 	t.Parallel()
 	st, o := opened(t)
 	other, third := another(t, o), another(t, o)
-	mustAppend(t, st, "s1", say("first"))
+	mustAppend(t, st, "s1", message("first"))
 	const each = 60
 	total := 2 + 2*each
 	ctx, cancel := context.WithTimeout(t.Context(), basetest.Limit)
@@ -239,7 +239,7 @@ func TestSealWhileOthersAppend(t *testing.T) {
 	for i, w := range []*jetstream.Store{st, other} {
 		writers.Go(func() {
 			for n := range each {
-				if _, err := w.Append(ctx, "s1", store.Any, say(fmt.Sprint("writer ", i, " ", n))); err != nil {
+				if _, err := w.Append(ctx, "s1", store.Any, message(fmt.Sprint("writer ", i, " ", n))); err != nil {
 					t.Errorf("append: %v", err)
 				}
 			}
@@ -307,12 +307,12 @@ func TestStaleWriterIsFenced(t *testing.T) {
 	t.Parallel()
 	st, o := opened(t)
 	other := another(t, o)
-	end := mustAppend(t, st, "s1", say("a"))
-	next, err := other.Append(t.Context(), "s1", end, say("b"))
+	end := mustAppend(t, st, "s1", message("a"))
+	next, err := other.Append(t.Context(), "s1", end, message("b"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = st.Append(t.Context(), "s1", end, say("stale"))
+	_, err = st.Append(t.Context(), "s1", end, message("stale"))
 	var c *store.Conflict
 	if !errors.As(err, &c) || c.End != next {
 		t.Errorf("the stale writer got %v", err)
@@ -320,13 +320,13 @@ func TestStaleWriterIsFenced(t *testing.T) {
 	if err := other.Remove(t.Context(), "s1", ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.Append(t.Context(), "s1", store.Any, say("late")); !errors.Is(err, firn.ErrNotFound) {
+	if _, err := st.Append(t.Context(), "s1", store.Any, message("late")); !errors.Is(err, firn.ErrNotFound) {
 		t.Errorf("appending to what another store has removed: %v", err)
 	}
 	if err := st.Restore(t.Context(), "s1"); err != nil {
 		t.Fatal(err)
 	}
-	mustAppend(t, other, "s1", say("c"))
+	mustAppend(t, other, "s1", message("c"))
 	if got := records(t, st.Read(t.Context(), "s1", store.Start)); len(got) != 4 {
 		t.Errorf("there are %d records", len(got))
 	}
@@ -340,11 +340,11 @@ func TestListFindsWhatOthersDid(t *testing.T) {
 	other := another(t, o)
 	for i := range 30 {
 		id := firn.ID(fmt.Sprint("s", i))
-		mustAppend(t, st, id, say(fmt.Sprint("prompt ", i)), firn.Entry{Body: &firn.Title{Name: fmt.Sprint("title ", i)}})
+		mustAppend(t, st, id, message(fmt.Sprint("prompt ", i)), firn.Entry{Body: &firn.Title{Name: fmt.Sprint("title ", i)}})
 		if i%3 == 0 {
 			list(t, other)
 		}
-		mustAppend(t, other, id, say("more"))
+		mustAppend(t, other, id, message("more"))
 		if i%5 == 0 {
 			if err := other.Seal(t.Context(), id); err != nil {
 				t.Fatal(err)
@@ -393,11 +393,11 @@ func TestPurgeLeavesNothing(t *testing.T) {
 	st, o := opened(t)
 	const secret = "hunter2-hunter2"
 	secretEntry := func(id firn.EntryID, n int) firn.Entry {
-		e := say(strings.Repeat(secret, n))
+		e := message(strings.Repeat(secret, n))
 		e.ID = id
 		return e
 	}
-	mustAppend(t, st, "s1", say("fine"), secretEntry("a", 1), secretEntry("b", 40_000))
+	mustAppend(t, st, "s1", message("fine"), secretEntry("a", 1), secretEntry("b", 40_000))
 	mustAppend(t, st, "s1", firn.Entry{ID: "c", Body: &firn.Title{Name: secret}})
 	mustAppend(t, st, "s2", secretEntry("a", 1), secretEntry("b", 40_000))
 	if _, err := store.LoadOrCreate(t.Context(), st, secret); err != nil {
@@ -451,7 +451,7 @@ func TestOpenRefuses(t *testing.T) {
 func TestShardsAreThoseOfTheFirst(t *testing.T) {
 	st, o := opened(t)
 	for i := range 20 {
-		mustAppend(t, st, firn.ID(fmt.Sprint("s", i)), say("hello"))
+		mustAppend(t, st, firn.ID(fmt.Sprint("s", i)), message("hello"))
 	}
 	o.Shards = 7
 	other := another(t, o)
@@ -507,9 +507,9 @@ func TestLongSession(t *testing.T) {
 	st := another(t, o)
 	bytes := int64(0)
 	for i := range 700 {
-		mustAppend(t, st, "s1", say(fmt.Sprint(i, " a")), say(fmt.Sprint(i, " b")))
+		mustAppend(t, st, "s1", message(fmt.Sprint(i, " a")), message(fmt.Sprint(i, " b")))
 		if i%10 == 0 {
-			mustAppend(t, st, "s2", say("between"))
+			mustAppend(t, st, "s2", message("between"))
 		}
 	}
 	mustAppend(t, st, "s1", firn.Entry{Body: &firn.Title{Name: "the end"}})

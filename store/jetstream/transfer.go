@@ -13,9 +13,9 @@ import (
 )
 
 // Store supports transferring sessions line by line to and from other stores.
-var _ store.Carrier = (*Store)(nil)
+var _ store.Loader = (*Store)(nil)
 
-// Holdings lists all sessions; see [store.Carrier].
+// Holdings lists all sessions; see [store.Loader].
 func (st *Store) Holdings(ctx context.Context) ([]store.Holding, error) {
 	var all []store.Holding
 	var away []firn.ID
@@ -69,7 +69,7 @@ func (st *Store) lastMark(ctx context.Context, id firn.ID) (store.Holding, mark,
 	return h, said, nil
 }
 
-// Lines yields the stored lines of a session; see [store.Carrier].
+// Lines yields the stored lines of a session; see [store.Loader].
 func (st *Store) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if err := st.beginOperation(ctx); err != nil {
@@ -112,7 +112,7 @@ func (st *Store) lines(ctx context.Context, id firn.ID, t tail, yield func([]byt
 	}
 }
 
-// Load makes a session equal to that of another store; see [store.Carrier]. Its lines are
+// Load makes a session equal to that of another store; see [store.Loader]. Its lines are
 // stored as one seal, so it is loaded completely or not at all.
 func (st *Store) Load(ctx context.Context, h store.Holding, lines iter.Seq2[[]byte, error]) (store.Loaded, error) {
 	if err := st.beginOperation(ctx); err != nil {
@@ -158,7 +158,7 @@ func (st *Store) take(ctx context.Context, s *session, h store.Holding, lines it
 		}
 	}
 	plain := !s.tail.archived && !s.tail.removed
-	if err := st.appendSeal(ctx, s, store.Beyond(have, lines, &done.Had), &done.Added); err != nil {
+	if err := st.appendSeal(ctx, s, store.NewLines(have, lines, &done.Had), &done.Added); err != nil {
 		return store.Loaded{Had: done.Had}, err
 	}
 	if !plain || s.tail.seq == 0 || !h.Archived && !h.Removed {
@@ -282,7 +282,7 @@ func (c *sealBuilder) noteLine(st *Store, line []byte) {
 	}
 }
 
-// Bindings returns the session of every key; see [store.Carrier].
+// Bindings returns the session of every key; see [store.Loader].
 func (st *Store) Bindings(ctx context.Context) (map[string]firn.ID, error) {
 	if err := st.beginOperation(ctx); err != nil {
 		return nil, err

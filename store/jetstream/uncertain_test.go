@@ -126,7 +126,7 @@ func TestDoubt(t *testing.T) {
 	s := newListening(t, &server.Options{})
 	addr := s.Addr().String()
 	tell := func(id firn.EntryID, text string) firn.Entry {
-		e := say(text)
+		e := message(text)
 		e.ID = id
 		return e
 	}
@@ -147,11 +147,11 @@ func TestDoubt(t *testing.T) {
 		"not stored, wherever": {dumb: true, expect: store.Any, want: "a b"},
 		"stored and sealed":    {between: func(o *jetstream.Store) error { return o.Seal(t.Context(), "s1") }, want: "a b"},
 		"stored and added to": {between: func(o *jetstream.Store) error {
-			_, err := o.Append(t.Context(), "s1", store.Any, say("c"))
+			_, err := o.Append(t.Context(), "s1", store.Any, message("c"))
 			return err
 		}, want: "a b c"},
 		"not stored, somebody else was faster": {dumb: true, between: func(o *jetstream.Store) error {
-			_, err := o.Append(t.Context(), "s1", store.Any, say("c"))
+			_, err := o.Append(t.Context(), "s1", store.Any, message("c"))
 			return err
 		}, want: "a c", err: firn.ErrConflict},
 		"not stored, and removed":      {dumb: true, between: func(o *jetstream.Store) error { return o.Remove(t.Context(), "s1", "") }, err: firn.ErrNotFound},

@@ -16,7 +16,7 @@ func togetherTests() []test {
 	return []test{
 		{"keeps everybody's entries in one order", togetherAny},
 		{"lets one win at each position", togetherExpect},
-		{"begins a session once", togetherBegin},
+		{"begins a session once", concurrentStart},
 		{"reads while others append", togetherRead},
 	}
 }
@@ -111,7 +111,7 @@ func togetherExpect(s *suite) {
 	s.chained(all)
 }
 
-func togetherBegin(s *suite) {
+func concurrentStart(s *suite) {
 	for round := range 5 {
 		id := firn.ID(fmt.Sprint("start", round))
 		var won [crowd]bool

@@ -18,7 +18,7 @@ import (
 func listTests() []test {
 	return []test{
 		{"is empty at first", listEmpty},
-		{"tells what is known", listTells},
+		{"tells what is known", listEntries},
 		{"selects by directory", listDirectories},
 		{"puts the latest first", listOrder},
 		{"selects", listSelects},
@@ -47,7 +47,7 @@ func listEmpty(s *suite) {
 	}
 }
 
-func listTells(s *suite) {
+func listEntries(s *suite) {
 	prompt := strings.Repeat("ü", 80)
 	end := s.append("s1",
 		firn.Entry{Time: day, Body: &firn.Header{CWD: "/w", Agent: "ops", Key: "k"}},

@@ -25,7 +25,7 @@ func AppendPart(dst []byte, p firn.Part, style Style) []byte {
 	w := writer{dst: dst, style: style}
 	switch p := p.(type) {
 	case firn.Text:
-		w.begin("text")
+		w.beginObject("text")
 		w.text("text", p.Text)
 		w.extra(p.Extra)
 	case firn.Thinking:
@@ -33,7 +33,7 @@ func AppendPart(dst []byte, p firn.Part, style Style) []byte {
 	case firn.Image:
 		w.image(p)
 	case firn.ToolCall:
-		w.begin("tool_use")
+		w.beginObject("tool_use")
 		w.text("id", p.ID)
 		w.text("name", p.Name)
 		w.raw("input", p.Arguments, "{}")
@@ -41,7 +41,7 @@ func AppendPart(dst []byte, p firn.Part, style Style) []byte {
 	case firn.ToolResult:
 		w.toolResult(p)
 	case firn.Shell:
-		w.begin("text")
+		w.beginObject("text")
 		w.text("text", "$ "+p.Command+"\n"+p.Output)
 	case firn.OpaquePart:
 		return w.opaque(p)
@@ -55,7 +55,7 @@ type writer struct {
 	style Style
 }
 
-func (w *writer) begin(kind string) {
+func (w *writer) beginObject(kind string) {
 	w.dst = append(w.dst, `{"type"`...)
 	w.dst = append(w.dst, w.style.colon()...)
 	w.dst = rawjson.AppendString(w.dst, kind)
@@ -93,11 +93,11 @@ func (w *writer) extra(fields firn.Fields) {
 
 func (w *writer) thinking(p firn.Thinking) {
 	if p.Redacted {
-		w.begin("redacted_thinking")
+		w.beginObject("redacted_thinking")
 		w.text("data", p.Signature)
 		return
 	}
-	w.begin("thinking")
+	w.beginObject("thinking")
 	w.text("thinking", p.Text)
 	w.text("signature", p.Signature)
 }
@@ -107,10 +107,10 @@ func (w *writer) image(p firn.Image) {
 	if mime == "" {
 		mime = "image/png" // the API requires one; most images in chats are PNG
 	}
-	w.begin("image")
+	w.beginObject("image")
 	w.name("source")
 	source := writer{dst: w.dst, style: w.style}
-	source.begin("base64")
+	source.beginObject("base64")
 	source.text("media_type", mime)
 	source.text("data", p.Data)
 	w.dst = append(source.dst, '}')
@@ -118,7 +118,7 @@ func (w *writer) image(p firn.Image) {
 }
 
 func (w *writer) toolResult(p firn.ToolResult) {
-	w.begin("tool_result")
+	w.beginObject("tool_result")
 	w.text("tool_use_id", p.CallID)
 	if s, ok := plainText(p.Content); ok {
 		w.text("content", s)
@@ -151,6 +151,6 @@ func (w *writer) opaque(p firn.OpaquePart) []byte {
 	if err == nil {
 		return dst
 	}
-	w.begin(p.Type)
+	w.beginObject(p.Type)
 	return append(w.dst, '}')
 }

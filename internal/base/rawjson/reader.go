@@ -95,8 +95,8 @@ type SyntaxError struct {
 	what, want, within string
 }
 
-// What returns a description of the error without its offset.
-func (e *SyntaxError) What() string {
+// Reason returns a description of the error without its offset.
+func (e *SyntaxError) Reason() string {
 	switch {
 	case e.within != "":
 		return "it ends within " + e.within
@@ -109,7 +109,7 @@ func (e *SyntaxError) What() string {
 }
 
 // Error returns a description of the error with its offset.
-func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.What(), e.Offset) }
+func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.Reason(), e.Offset) }
 
 // Err returns the first error.
 func (r *Reader) Err() error {

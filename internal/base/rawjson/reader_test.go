@@ -150,7 +150,7 @@ func TestValid(t *testing.T) {
 		if syntax.Offset != test.offset || syntax.Short != test.short {
 			t.Errorf("Valid(%.60q) = %v at %d, short %t; want %d, %t", test.in, err, syntax.Offset, syntax.Short, test.offset, test.short)
 		}
-		if syntax.What() == "" || !strings.Contains(err.Error(), syntax.What()) {
+		if syntax.Reason() == "" || !strings.Contains(err.Error(), syntax.Reason()) {
 			t.Errorf("Valid(%.60q) does not say what is wrong: %v", test.in, err)
 		}
 	}

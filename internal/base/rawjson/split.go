@@ -18,8 +18,8 @@ type PieceKind string
 
 // The kinds of pieces.
 const (
-	// Whole is a JSON object.
-	Whole PieceKind = "whole"
+	// Complete is a JSON object.
+	Complete PieceKind = "whole"
 	// Torn is the beginning of an object whose end was never written.
 	Torn PieceKind = "torn"
 	// Damaged is anything that cannot be read.
@@ -58,7 +58,7 @@ func Split(line []byte) []Piece {
 			return append(pieces, Piece{Damaged, pos, trimSpace(line[pos:]), "the line has more than 10,000 pieces; from here on it is not taken apart"})
 		}
 		p := pieceAt(line, pos, damage < maxDamage)
-		if p.Kind != Whole {
+		if p.Kind != Complete {
 			damage++
 		}
 		pieces = append(pieces, p)
@@ -85,12 +85,12 @@ func pieceAt(line []byte, pos int, fine bool) Piece {
 	}
 	end, fault := objectAt(line, pos)
 	if fault == nil {
-		return Piece{Whole, pos, line[pos:end], ""}
+		return Piece{Complete, pos, line[pos:end], ""}
 	}
 	if fault.Short {
-		return Piece{Torn, pos, trimSpace(line[pos:]), fault.What()}
+		return Piece{Torn, pos, trimSpace(line[pos:]), fault.Reason()}
 	}
-	return damageAt(line, pos, fault.Offset, fine, Torn, fault.What())
+	return damageAt(line, pos, fault.Offset, fine, Torn, fault.Reason())
 }
 
 // damageAt returns the damage at pos, where the bytes before fault have already been

@@ -15,7 +15,7 @@ import (
 func show(pieces []Piece) string {
 	var out []string
 	for _, p := range pieces {
-		if p.Kind == Whole {
+		if p.Kind == Complete {
 			out = append(out, string(p.Bytes))
 		} else {
 			out = append(out, fmt.Sprintf("<%s %q>", p.Kind, p.Bytes))
@@ -83,7 +83,7 @@ func TestSplitGluedAtEveryByte(t *testing.T) {
 	for cut := 1; cut < len(a); cut++ {
 		pieces := Split([]byte(a[:cut] + b))
 		checkPieces(t, []byte(a[:cut]+b), pieces)
-		if last := pieces[len(pieces)-1]; last.Kind == Whole && string(last.Bytes) == b {
+		if last := pieces[len(pieces)-1]; last.Kind == Complete && string(last.Bytes) == b {
 			if len(pieces) != 2 || string(pieces[0].Bytes) != a[:cut] || pieces[0].Kind != Torn {
 				t.Errorf("glued to %q: %s", a[:cut], show(pieces))
 			}
@@ -107,10 +107,10 @@ func checkPieces(t *testing.T, line []byte, pieces []Piece) {
 		if !IsBlank(line[end:p.Offset]) {
 			t.Fatalf("bytes before piece %d of %.200q are dropped", i, line)
 		}
-		if p.Kind == Whole && Valid(p.Bytes) != nil {
+		if p.Kind == Complete && Valid(p.Bytes) != nil {
 			t.Fatalf("piece %d of %.200q is not whole: %q", i, line, p.Bytes)
 		}
-		if (p.Kind == Whole) != (p.Detail == "") {
+		if (p.Kind == Complete) != (p.Detail == "") {
 			t.Fatalf("piece %d of %.200q has the detail %q", i, line, p.Detail)
 		}
 		end = p.Offset + len(p.Bytes)
@@ -137,7 +137,7 @@ func TestSplitHostile(t *testing.T) {
 	}
 }
 
-func isWhole(p Piece) bool { return p.Kind == Whole }
+func isWhole(p Piece) bool { return p.Kind == Complete }
 
 // TestSplitBoundsWholePieces checks that a line of many small objects gives at most
 // maxPieces pieces and the rest as one.

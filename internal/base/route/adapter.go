@@ -27,7 +27,7 @@ func FromClaw0(raw string) (Native, error) {
 	if !isChannel(channel) {
 		return Native{}, fmt.Errorf("%w key of claw0 %.80q: %q cannot be the name of a channel", firn.ErrInvalid, raw, channel)
 	}
-	k, err := Parts{Agent: NormalizeAgent(agent), Kind: KindDirect, Channel: channel, Peer: Spell(peer)}.Key()
+	k, err := Parts{Agent: NormalizeAgent(agent), Kind: KindDirect, Channel: channel, Peer: EncodeID(peer)}.Key()
 	if err != nil {
 		return Native{}, fmt.Errorf("read a key of claw0: %w", err)
 	}
@@ -41,7 +41,7 @@ func ToClaw0(k Key) (string, error) {
 	if p.Kind != KindDirect || p.Channel == "" || p.Account != "" || p.Thread != "" {
 		return "", fmt.Errorf("spell key %s for claw0: it only knows direct conversations on a channel: %w", k, firn.ErrUnsupported)
 	}
-	return p.Agent + ":" + p.Channel + ":" + Unspell(p.Peer), nil
+	return p.Agent + ":" + p.Channel + ":" + DecodeID(p.Peer), nil
 }
 
 // defaultSender is CrabTalk's sender if none is named.
@@ -59,7 +59,7 @@ func FromCrabTalk(agent, sender string) (Native, error) {
 	if slug == "" {
 		return FromCrabTalkExact(agent, sender)
 	}
-	return fromSender(agent, sender, Spell(slug))
+	return fromSender(agent, sender, EncodeID(slug))
 }
 
 // FromCrabTalkExact returns a key that is unique to the sender.
@@ -67,7 +67,7 @@ func FromCrabTalkExact(agent, sender string) (Native, error) {
 	if sender == "" {
 		sender = defaultSender
 	}
-	return fromSender(agent, sender, Spell(sender))
+	return fromSender(agent, sender, EncodeID(sender))
 }
 
 func fromSender(agent, sender, peer string) (Native, error) {
@@ -85,7 +85,7 @@ func ToCrabTalk(k Key) (agent, sender string, err error) {
 	if p.Kind != KindDirect || p.Channel != "" || p.Thread != "" {
 		return "", "", fmt.Errorf("spell key %s for CrabTalk: it only knows agents and senders: %w", k, firn.ErrUnsupported)
 	}
-	return p.Agent, Unspell(p.Peer), nil
+	return p.Agent, DecodeID(p.Peer), nil
 }
 
 // Slug converts a sender to a part of a file name as CrabTalk does: letters and digits of
@@ -110,13 +110,13 @@ func ProjectKey(agent, dir string) (Key, error) {
 	if dir == "" {
 		return Key{}, fmt.Errorf("%w project: it has no directory", firn.ErrInvalid)
 	}
-	return Parts{Agent: NormalizeAgent(agent), Kind: KindProject, Peer: Spell(dir)}.Key()
+	return Parts{Agent: NormalizeAgent(agent), Kind: KindProject, Peer: EncodeID(dir)}.Key()
 }
 
 // ProjectDir returns the directory of a project key; empty for other keys.
 func ProjectDir(k Key) string {
 	if p := k.Parts(); p.Kind == KindProject && p.Thread == "" {
-		return Unspell(p.Peer)
+		return DecodeID(p.Peer)
 	}
 	return ""
 }

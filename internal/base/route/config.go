@@ -240,15 +240,15 @@ func (c Config) links(a Agent) []Link {
 	return c.Links
 }
 
-// spell encodes the ID of a peer or a thread for keys of a channel.
-func (c Config) spell(channel, id string) string {
+// encodeID encodes the ID of a peer or a thread for keys of a channel.
+func (c Config) encodeID(channel, id string) string {
 	if c.Profile == V2026_1 {
 		return lower(strings.TrimSpace(id))
 	}
 	if c.folds(channel) {
 		id = lower(id)
 	}
-	return Spell(id)
+	return EncodeID(id)
 }
 
 func (c Config) folds(channel string) bool {

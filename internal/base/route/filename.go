@@ -54,7 +54,7 @@ func FromFileName(name string) (Key, error) {
 		return Key{}, fmt.Errorf("%w file name %.80q: it is too long to be that of a key", firn.ErrInvalid, name)
 	}
 	s := strings.ReplaceAll(name, "=/=", "")
-	s = Unspell(strings.ReplaceAll(s, ",", ":"))
+	s = DecodeID(strings.ReplaceAll(s, ",", ":"))
 	k, err := Parse(s)
 	if err != nil {
 		return Key{}, fmt.Errorf("read the key of file name %.80q: %w", name, err)

@@ -74,7 +74,7 @@ func TestGoldenPeerKeys(t *testing.T) {
 			t.Errorf("%+v: %v", c.In, err)
 			continue
 		}
-		if got := r.Key.Spell(route.V2026_1); got != c.Out {
+		if got := r.Key.Format(route.V2026_1); got != c.Out {
 			t.Errorf("%+v: %s, want %s", c.In, got, c.Out)
 		}
 		if back := parse(t, c.Out); back != r.Key {
@@ -186,7 +186,7 @@ func TestGoldenFreshness(t *testing.T) {
 		for _, c := range cases {
 			p := route.Policy{Mode: c.Policy.Mode, AtHour: &c.Policy.AtHour, Idle: time.Duration(c.Policy.IdleMinutes) * time.Minute}
 			updated := now.Add(-time.Duration(c.UpdatedHoursAgo * float64(time.Hour)))
-			v := route.Fresh(p, now, loc, route.Times{Updated: updated})
+			v := route.CheckExpiry(p, now, loc, route.Times{Updated: updated})
 			if v.Stale == c.Fresh {
 				t.Errorf("%s: %+v, updated %v hours ago: %+v, want fresh: %v", zone, c.Policy, c.UpdatedHoursAgo, v, c.Fresh)
 			}

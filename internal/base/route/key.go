@@ -43,7 +43,7 @@ const (
 	ChatChannel ChatType = "channel"
 )
 
-// Parts are the parts of a key, as encoded in it. Use [Spell] for IDs that cannot be part
+// Parts are the parts of a key, as encoded in it. Use [EncodeID] for IDs that cannot be part
 // of a key unchanged.
 type Parts struct {
 	Agent string
@@ -90,7 +90,7 @@ func newKey(agent, rest string) (Key, error) {
 	return k, nil
 }
 
-// Key combines the parts. It rejects parts that would not parse back unchanged: use [Spell]
+// Key combines the parts. It rejects parts that would not parse back unchanged: use [EncodeID]
 // for external input first.
 func (p Parts) Key() (Key, error) {
 	p.Agent, p.Channel, p.Account = lower(p.Agent), lower(p.Channel), lower(p.Account)
@@ -209,7 +209,7 @@ func ParentSession(key string) string {
 	if !ok {
 		return ""
 	}
-	return Unspell(parent)
+	return DecodeID(parent)
 }
 
 // MarshalText formats the key.
@@ -280,10 +280,10 @@ func cutThread(rest string) (base, thread string, topic, ok bool) {
 }
 
 // rest formats the parts without the agent.
-func (p Parts) rest() string { return p.spell(string(p.Kind)) }
+func (p Parts) rest() string { return p.restWithKind(string(p.Kind)) }
 
-// spell is rest with another word for the kind.
-func (p Parts) spell(kind string) string {
+// restWithKind is rest with another word for the kind.
+func (p Parts) restWithKind(kind string) string {
 	var b []string
 	switch p.Kind {
 	case KindMain, KindGlobal, KindUnknown:

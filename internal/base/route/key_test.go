@@ -61,7 +61,7 @@ func TestParse(t *testing.T) {
 		if again, err := c.parts.Key(); err != nil || again != k {
 			t.Errorf("the parts of %s make %s, %v", k, again, err)
 		}
-		if k != parse(t, k.Spell(route.Current)) {
+		if k != parse(t, k.Format(route.Current)) {
 			t.Errorf("%s is read back as another", k)
 		}
 	}
@@ -153,11 +153,11 @@ func TestSpellings(t *testing.T) {
 		"agent:a:x:channel:c":              "agent:a:x:channel:c",
 		"agent:a:cron:direct:x":            "agent:a:cron:direct:x",
 	} {
-		if got := parse(t, canonical).Spell(route.V2026_1); got != old {
+		if got := parse(t, canonical).Format(route.V2026_1); got != old {
 			t.Errorf("%s in 2026.1: %s, want %s", canonical, got, old)
 		}
 	}
-	if (route.Key{}).String() != "" || (route.Key{}).Spell(route.V2026_1) != "" || (route.Key{}).Parts() != (route.Parts{}) {
+	if (route.Key{}).String() != "" || (route.Key{}).Format(route.V2026_1) != "" || (route.Key{}).Parts() != (route.Parts{}) {
 		t.Error("no key is spelt as something")
 	}
 }
@@ -200,12 +200,12 @@ func TestEveryRuneCanBeSpelt(t *testing.T) {
 		if r >= 0xd800 && r < 0xe000 {
 			continue // no rune of a valid text
 		}
-		spelt := route.Spell(string(r))
+		spelt := route.EncodeID(string(r))
 		if other, ok := seen[spelt]; ok {
 			t.Fatalf("%U and %U are both spelt %q", r, other, spelt)
 		}
 		seen[spelt] = r
-		if back := route.Unspell(spelt); back != string(r) {
+		if back := route.DecodeID(spelt); back != string(r) {
 			t.Fatalf("%U comes back as %q", r, back)
 		}
 		k, err := route.Parse("agent:a:direct:" + spelt)

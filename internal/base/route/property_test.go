@@ -97,7 +97,7 @@ func neighbours(e route.Envelope) []route.Envelope {
 	add(func(e *route.Envelope) { e.ThreadID = "thread:" + e.ThreadID })
 	add(func(e *route.Envelope) { e.PeerID = strings.ToUpper(e.PeerID) })
 	add(func(e *route.Envelope) { e.PeerID = e.PeerID + " " })
-	add(func(e *route.Envelope) { e.PeerID = route.Spell(e.PeerID) })
+	add(func(e *route.Envelope) { e.PeerID = route.EncodeID(e.PeerID) })
 	add(func(e *route.Envelope) { e.PeerID = e.AccountID + ":direct:" + e.PeerID })
 	add(func(e *route.Envelope) { e.PeerID = e.Channel + ":" + e.PeerID })
 	add(func(e *route.Envelope) { e.AccountID = e.AccountID + ":direct" })
@@ -156,8 +156,8 @@ func TestKeysRoundTrip(t *testing.T) {
 			t.Fatalf("the parts of %s make %s, %v", r.Key, again, err)
 		}
 		for _, p := range []route.Profile{route.Current, route.V2026_1} {
-			if back := parse(t, r.Key.Spell(p)); back != r.Key {
-				t.Fatalf("%s is read as %s", r.Key.Spell(p), back)
+			if back := parse(t, r.Key.Format(p)); back != r.Key {
+				t.Fatalf("%s is read as %s", r.Key.Format(p), back)
 			}
 		}
 		if k, err := c.Key(r.Key.Rest()); err != nil || k != r.Key {
@@ -165,8 +165,8 @@ func TestKeysRoundTrip(t *testing.T) {
 		}
 		if e.PeerKind != "direct" && !slices.Contains(route.FoldedChannels(), e.Channel) {
 			p := r.Key.Parts()
-			if route.Unspell(p.Peer) != e.PeerID || strings.TrimSpace(e.ThreadID) != "" && route.Unspell(p.Thread) != e.ThreadID {
-				t.Fatalf("%+v comes back as %q, %q", e, route.Unspell(p.Peer), route.Unspell(p.Thread))
+			if route.DecodeID(p.Peer) != e.PeerID || strings.TrimSpace(e.ThreadID) != "" && route.DecodeID(p.Thread) != e.ThreadID {
+				t.Fatalf("%+v comes back as %q, %q", e, route.DecodeID(p.Peer), route.DecodeID(p.Thread))
 			}
 		}
 		if p := r.Parent; !p.IsZero() {
@@ -184,7 +184,7 @@ func TestFileNamesNeverMeet(t *testing.T) {
 		rest := ids().Draw(t, "rest") + strings.Repeat(ids().Draw(t, "fill"), rapid.IntRange(0, 60).Draw(t, "times"))
 		k, err := route.Parse("agent:a:" + rest)
 		if err != nil {
-			return parse(t, "agent:a:direct:"+route.Spell(firstRunes(rest, 60)))
+			return parse(t, "agent:a:direct:"+route.EncodeID(firstRunes(rest, 60)))
 		}
 		return k
 	})
@@ -218,8 +218,8 @@ func TestSpellIsReversible(t *testing.T) {
 	anything := rapid.OneOf(ids(), rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
 	rapid.Check(t, func(t *rapid.T) {
 		id := anything.Draw(t, "id")
-		spelt := route.Spell(id)
-		if back := route.Unspell(spelt); back != id {
+		spelt := route.EncodeID(id)
+		if back := route.DecodeID(spelt); back != id {
 			t.Fatalf("%q is spelt %q and read as %q", id, spelt, back)
 		}
 		if id == "" || len(spelt) > 900 {

@@ -233,8 +233,8 @@ const (
 	CauseRequest Cause = "request" // requested by a program
 )
 
-// Asked reports whether a person or a program requested the reset.
-func (c Cause) Asked() bool {
+// Requested reports whether a person or a program requested the reset.
+func (c Cause) Requested() bool {
 	return c != CauseDaily && c != CauseIdle && c != CauseTTL && c != CauseRemoved
 }
 
@@ -247,9 +247,9 @@ type Verdict struct {
 	Since  time.Time
 }
 
-// Fresh evaluates a session for a message that arrives at now. Days are in loc; nil means
+// CheckExpiry evaluates a session for a message that arrives at now. Days are in loc; nil means
 // UTC. A session without known times is fresh.
-func Fresh(p Policy, now time.Time, loc *time.Location, t Times) Verdict {
+func CheckExpiry(p Policy, now time.Time, loc *time.Location, t Times) Verdict {
 	var v Verdict
 	take := func(reason Cause, since time.Time) {
 		if !v.Stale || since.Before(v.Since) {

@@ -71,7 +71,7 @@ func TestFresh(t *testing.T) {
 			}
 			return at(t, time.UTC, "2026-01-"+s)
 		}
-		v := route.Fresh(c.policy, when(c.now), nil, route.Times{Started: when(c.started), Interaction: when(c.interaction), Updated: when(c.updated)})
+		v := route.CheckExpiry(c.policy, when(c.now), nil, route.Times{Started: when(c.started), Interaction: when(c.interaction), Updated: when(c.updated)})
 		if want := (route.Verdict{Stale: c.reason != "", Reason: c.reason, Since: when(c.since)}); v.Stale != want.Stale || v.Reason != want.Reason || !v.Since.Equal(want.Since) {
 			t.Errorf("%s: %+v, want %+v", c.name, v, want)
 		}
@@ -164,7 +164,7 @@ func TestResetsOncePerDay(t *testing.T) {
 		resets := make(map[string]int)
 		for range 200 {
 			now = now.Add(time.Duration(rapid.IntRange(1, 600).Draw(t, "minutes")) * time.Minute)
-			v := route.Fresh(p, now, loc, times)
+			v := route.CheckExpiry(p, now, loc, times)
 			if v.Stale {
 				day := v.Since.In(loc).Format(time.DateOnly)
 				if resets[day]++; resets[day] > 1 {
@@ -247,10 +247,10 @@ func TestPolicyInWords(t *testing.T) {
 	}
 }
 
-func ExampleFresh() {
+func ExampleCheckExpiry() {
 	zone := time.FixedZone("home", 2*60*60)
 	yesterday := time.Date(2026, 6, 1, 21, 0, 0, 0, zone)
-	v := route.Fresh(route.Policy{}, yesterday.Add(12*time.Hour), zone, route.Times{Started: yesterday, Interaction: yesterday})
+	v := route.CheckExpiry(route.Policy{}, yesterday.Add(12*time.Hour), zone, route.Times{Started: yesterday, Interaction: yesterday})
 	fmt.Println(v.Stale, v.Reason, v.Since)
 	// Output: true daily 2026-06-02 04:00:00 +0200 home
 }

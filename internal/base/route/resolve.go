@@ -261,7 +261,7 @@ func (c Config) fits(b Binding, e Envelope) bool {
 			return false
 		}
 	}
-	return c.spell(e.Channel, b.Peer) == c.spell(e.Channel, e.PeerID)
+	return c.encodeID(e.Channel, b.Peer) == c.encodeID(e.Channel, e.PeerID)
 }
 
 // normalizeAccountID lowercases the ID of an account; empty means DefaultAccount.
@@ -281,10 +281,10 @@ func (c Config) keyParts(a Agent, e Envelope) Parts {
 	if e.PeerKind == PeerDirect {
 		p = c.directParts(a, e)
 	} else {
-		p.Peer = c.spell(e.Channel, e.PeerID)
+		p.Peer = c.encodeID(e.Channel, e.PeerID)
 	}
 	if strings.TrimSpace(e.ThreadID) != "" {
-		p.Thread = c.spell(e.Channel, e.ThreadID)
+		p.Thread = c.encodeID(e.Channel, e.ThreadID)
 		p.Topic = e.Channel == "telegram" && e.PeerKind == PeerGroup
 	}
 	return p
@@ -309,17 +309,17 @@ func (c Config) directParts(a Agent, e Envelope) Parts {
 		p.Channel = e.Channel
 	}
 	if scope == ScopePerAccountChannelPeer {
-		p.Account = c.spellAccount(e.AccountID)
+		p.Account = c.encodeAccount(e.AccountID)
 	}
 	return p
 }
 
-// spellAccount encodes an account for keys.
-func (c Config) spellAccount(id string) string {
+// encodeAccount encodes an account for keys.
+func (c Config) encodeAccount(id string) string {
 	if c.Profile == V2026_1 {
 		return NormalizeAccount(id)
 	}
-	spelt := spell(normalizeAccountID(id), true)
+	spelt := encodeID(normalizeAccountID(id), true)
 	if reserved[spelt] {
 		return escapeFirst(spelt)
 	}
@@ -330,7 +330,7 @@ func (c Config) spellAccount(id string) string {
 // ID of another peer equals the name of a link, it is escaped, so that the two are not
 // confused.
 func (c Config) identity(links []Link, e Envelope) string {
-	peer := c.spell(e.Channel, e.PeerID)
+	peer := c.encodeID(e.Channel, e.PeerID)
 	if peer == "" {
 		return ""
 	}
@@ -353,11 +353,11 @@ func (c Config) identity(links []Link, e Envelope) string {
 func (c Config) linkMatches(id, channel, peer string) bool {
 	of, rest, colon := strings.Cut(id, ":")
 	of = lower(strings.TrimSpace(of))
-	here := colon && of == channel && c.spell(channel, rest) == peer
+	here := colon && of == channel && c.encodeID(channel, rest) == peer
 	if colon && c.Profile != V2026_1 && isChannel(of) {
 		return here
 	}
-	return here || c.spell(channel, id) == peer
+	return here || c.encodeID(channel, id) == peer
 }
 
 func linkName(l Link) string { return lower(strings.TrimSpace(l.Name)) }
@@ -367,5 +367,5 @@ func (c Config) linkPeer(l Link) string {
 	if c.Profile == V2026_1 {
 		return linkName(l)
 	}
-	return Spell(linkName(l))
+	return EncodeID(linkName(l))
 }

@@ -126,7 +126,7 @@ func (r SendRule) fits(to Outlet) bool {
 		return false
 	}
 	prefix := lower(strings.TrimSpace(r.KeyPrefix))
-	for _, key := range []string{to.Key.String(), to.Key.Spell(V2026_1)} {
+	for _, key := range []string{to.Key.String(), to.Key.Format(V2026_1)} {
 		if !strings.HasPrefix(prefix, "agent:") {
 			key = strings.TrimPrefix(key, "agent:"+to.Key.Agent()+":")
 		}

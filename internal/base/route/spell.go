@@ -28,15 +28,15 @@ const (
 	V2026_1
 )
 
-// Spell formats the key for a profile.
-func (k Key) Spell(p Profile) string {
+// Format formats the key for a profile.
+func (k Key) Format(p Profile) string {
 	if p != V2026_1 {
 		return k.String()
 	}
 	parts := k.Parts()
 	switch {
 	case parts.Kind == KindDirect:
-		return "agent:" + k.agent + ":" + parts.spell("dm")
+		return "agent:" + k.agent + ":" + parts.restWithKind("dm")
 	case (parts.Kind == KindGlobal || parts.Kind == KindUnknown) && parts.Thread == "":
 		return k.rest
 	}
@@ -112,16 +112,16 @@ func lower(s string) string {
 	return strings.ToLower(strings.ReplaceAll(s, "\u0130", "i\u0307"))
 }
 
-// Spell encodes any ID for use as the peer or thread of a key. The encoding is unique:
+// EncodeID encodes any ID for use as the peer or thread of a key. The encoding is unique:
 // percent signs, control characters, uppercase letters, invalid bytes and leading or
 // trailing spaces become %xx. Colons are kept unless the ID could be mistaken for a thread.
-// [Unspell] decodes it.
-func Spell(id string) string {
-	return spell(id, strings.Contains(":"+id, ":thread:") || strings.Contains(":"+id, ":topic:"))
+// [DecodeID] decodes it.
+func EncodeID(id string) string {
+	return encodeID(id, strings.Contains(":"+id, ":thread:") || strings.Contains(":"+id, ":topic:"))
 }
 
-// spell is Spell, with or without colons.
-func spell(id string, colons bool) string {
+// encodeID is Spell, with or without colons.
+func encodeID(id string, colons bool) string {
 	inner := strings.TrimSpace(id)
 	from := strings.Index(id, inner)
 	to := from + len(inner)
@@ -154,9 +154,9 @@ func escape(b *strings.Builder, part string) {
 	}
 }
 
-// Unspell decodes an ID encoded by [Spell]. Percent signs that are not followed by two hex
+// DecodeID decodes an ID encoded by [EncodeID]. Percent signs that are not followed by two hex
 // digits, in keys of other programs, are kept.
-func Unspell(s string) string {
+func DecodeID(s string) string {
 	if !strings.Contains(s, "%") {
 		return s
 	}
@@ -184,7 +184,7 @@ func unhex(s string, i int) (byte, bool) {
 const hexDigits = "0123456789abcdef"
 
 // escapeFirst escapes the first character of an encoded ID, so that it differs from every
-// encoding of [Spell] and still decodes to the same ID.
+// encoding of [EncodeID] and still decodes to the same ID.
 func escapeFirst(spelt string) string {
 	_, size := utf8.DecodeRuneInString(spelt)
 	var b strings.Builder

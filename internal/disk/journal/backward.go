@@ -84,7 +84,7 @@ func (b *backward) dropBreak() {
 // take returns the line from start to the end of the buffer.
 func (b *backward) take(start int) Line {
 	data := b.buf[start:]
-	line := Line{Start: Place(b.part, b.low+int64(start)), Next: Place(b.part, b.low+int64(len(b.buf))), Open: b.open}
+	line := Line{Start: Place(b.part, b.low+int64(start)), Next: Place(b.part, b.low+int64(len(b.buf))), Unfinished: b.open}
 	if line.At = line.Start; b.low == 0 && start == 0 {
 		line.At = b.before
 	}

@@ -111,7 +111,7 @@ func (f *follower) drainPart(yield func(Line, error) bool) bool {
 	lines := forward{file: f.file, part: f.part, offset: f.offset, at: f.at, limit: f.source.maxLine(), clear: f.clear}
 	for {
 		line, err := lines.next()
-		if f.stuck = err == nil && line.Open; f.stuck || err == io.EOF {
+		if f.stuck = err == nil && line.Unfinished; f.stuck || err == io.EOF {
 			if f.stuck && line.Gap == firn.GapTooLong {
 				f.clear = lines.offset
 			}

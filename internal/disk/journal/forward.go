@@ -48,7 +48,7 @@ func (f *forward) next() (Line, error) {
 				return Line{}, io.EOF
 			}
 			line := f.take(len(rest), 0)
-			line.Open = true
+			line.Unfinished = true
 			return line, nil
 		}
 		if err := f.fill(); err != nil {

@@ -60,7 +60,7 @@ func TestSettled(t *testing.T) {
 		"{\"b\":":                 0,
 	} {
 		fsys := memory(t, map[string]string{base: text})
-		got, err := Source{FS: fsys, Path: base}.Settled()
+		got, err := Source{FS: fsys, Path: base}.CompleteEnd()
 		must(t, err)
 		if got != Place(0, want) {
 			t.Errorf("%q is settled up to %d, want %d", text, got, want)
@@ -75,7 +75,7 @@ func TestFollowPastTorn(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.jsonl")
 	must(t, os.WriteFile(path, []byte("{\"a\":1}\n{\"b\":"), 0o600))
 	source := Source{FS: vfs.OS{}, Path: path}
-	after, err := source.Settled()
+	after, err := source.CompleteEnd()
 	must(t, err)
 	hub := NewHub()
 	t.Cleanup(func() { hub.Close() })

@@ -53,8 +53,8 @@ func collect(t *testing.T, s Source) []string {
 			t.Fatal(err)
 		}
 		i--
-		if i < 0 || string(line.Data) != out[i] || line.At != lines[i].At || line.Next != lines[i].Next || line.Open != lines[i].Open {
-			t.Fatalf("backwards line %d is %q at %d-%d (open %v)", i, line.Data, line.At, line.Next, line.Open)
+		if i < 0 || string(line.Data) != out[i] || line.At != lines[i].At || line.Next != lines[i].Next || line.Unfinished != lines[i].Unfinished {
+			t.Fatalf("backwards line %d is %q at %d-%d (open %v)", i, line.Data, line.At, line.Next, line.Unfinished)
 		}
 	}
 	if i != 0 {

@@ -65,12 +65,12 @@ func (j *Journal) repairTail() error {
 	return nil
 }
 
-// WholeUpTo returns the end of the last complete JSON object in an unfinished line,
+// CompleteEnd returns the end of the last complete JSON object in an unfinished line,
 // including trailing white space if nothing else follows. It returns 0 if there is none.
-func WholeUpTo(fragment []byte) int {
+func CompleteEnd(fragment []byte) int {
 	end := 0
 	for _, piece := range rawjson.Split(fragment) {
-		if piece.Kind == rawjson.Whole {
+		if piece.Kind == rawjson.Complete {
 			end = piece.Offset + len(piece.Bytes)
 		}
 	}
@@ -99,7 +99,7 @@ func (j *Journal) cut(offset int64, repair *Repair) error {
 // fragment is the data after the last newline of a file.
 type fragment struct {
 	offset, length int64
-	whole          int64 // length of its complete records; see WholeUpTo
+	whole          int64 // length of its complete records; see CompleteEnd
 }
 
 // lastFragment finds the data after the last newline of a file. It does not examine a
@@ -129,7 +129,7 @@ func lastFragment(r io.ReaderAt, size, limit int64) (fragment, error) {
 	if got, err := r.ReadAt(line, offset); int64(got) < f.length {
 		return fragment{}, cmp.Or(err, io.ErrUnexpectedEOF)
 	}
-	f.whole = int64(WholeUpTo(line))
+	f.whole = int64(CompleteEnd(line))
 	return f, nil
 }
 

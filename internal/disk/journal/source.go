@@ -50,8 +50,8 @@ type Line struct {
 	Start firn.Pos
 	// Data is the line without its newline. It is valid until the next iteration.
 	Data []byte
-	// Open is set if the line has no newline: it is unfinished or still being written.
-	Open bool
+	// Unfinished is set if the line has no newline: it is unfinished or still being written.
+	Unfinished bool
 	// Gap is set if the bytes were not read and Data is empty: GapTooLong if the line
 	// exceeds the limit, GapNUL for zero bytes at the start of such a line. The line then
 	// continues at Next.
@@ -78,9 +78,9 @@ func (s Source) End() (firn.Pos, error) {
 	return endOf(parts), nil
 }
 
-// Settled returns the position after the last complete line: the End without an unfinished
+// CompleteEnd returns the position after the last complete line: the End without an unfinished
 // line that the next append will cut off.
-func (s Source) Settled() (firn.Pos, error) {
+func (s Source) CompleteEnd() (firn.Pos, error) {
 	end, err := s.End()
 	if err != nil {
 		return 0, err

@@ -29,7 +29,7 @@ func naive(parts []string, first int, offset int) []Line {
 	for n := first; n < len(parts); n++ {
 		for at := offset; at < len(parts[n]); {
 			data, _, closed := strings.Cut(parts[n][at:], "\n")
-			line := Line{At: pos, Start: Place(n, int64(at)), Data: []byte(data), Open: !closed}
+			line := Line{At: pos, Start: Place(n, int64(at)), Data: []byte(data), Unfinished: !closed}
 			at += len(data)
 			if closed {
 				at++
@@ -60,9 +60,9 @@ func gather(seq iter.Seq2[Line, error]) ([]Line, error) {
 func differ(got, want []Line) string {
 	for i := range min(len(got), len(want)) {
 		g, w := got[i], want[i]
-		if g.At != w.At || g.Start != w.Start || g.Next != w.Next || g.Open != w.Open || !bytes.Equal(g.Data, w.Data) {
+		if g.At != w.At || g.Start != w.Start || g.Next != w.Next || g.Unfinished != w.Unfinished || !bytes.Equal(g.Data, w.Data) {
 			return fmt.Sprintf("line %d is %d,%d-%d open %v %.40q (%d bytes), want %d,%d-%d open %v %.40q (%d bytes)",
-				i, g.At, g.Start, g.Next, g.Open, g.Data, len(g.Data), w.At, w.Start, w.Next, w.Open, w.Data, len(w.Data))
+				i, g.At, g.Start, g.Next, g.Unfinished, g.Data, len(g.Data), w.At, w.Start, w.Next, w.Unfinished, w.Data, len(w.Data))
 		}
 	}
 	if len(got) != len(want) {
@@ -335,7 +335,7 @@ func FuzzSource(f *testing.F) {
 		for _, line := range forth {
 			part, _ := Split(line.Start)
 			got[part] += string(line.Data)
-			if !line.Open {
+			if !line.Unfinished {
 				got[part] += "\n"
 			}
 		}

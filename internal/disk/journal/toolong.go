@@ -69,7 +69,7 @@ func (f *forward) skip(from int64) (Line, error) {
 	}
 	start := f.offset
 	line, err := f.gap(firn.GapTooLong, end)
-	if err == nil && !line.Open {
+	if err == nil && !line.Unfinished {
 		f.long.add(start, f.offset)
 	}
 	return line, err
@@ -83,7 +83,7 @@ func (f *forward) gap(kind firn.GapKind, end int64) (Line, error) {
 	if err != nil && err != io.EOF {
 		return Line{}, err
 	}
-	line := Line{At: f.at, Start: Place(f.part, f.offset), Gap: kind, Open: n == 0}
+	line := Line{At: f.at, Start: Place(f.part, f.offset), Gap: kind, Unfinished: n == 0}
 	if n == 1 && next[0] == '\n' {
 		end++
 	}
@@ -114,14 +114,14 @@ func (b *backward) tooLong() (Line, error) {
 	if !open && zeros == end-1 { // only zeros and the newline
 		zeros = end
 	}
-	first := Line{At: Place(b.part, start), Start: Place(b.part, start), Next: Place(b.part, zeros), Gap: firn.GapNUL, Open: open && zeros == end}
+	first := Line{At: Place(b.part, start), Start: Place(b.part, start), Next: Place(b.part, zeros), Gap: firn.GapNUL, Unfinished: open && zeros == end}
 	if start == 0 {
 		first.At = b.before
 	}
 	if zeros == end {
 		return first, nil
 	}
-	rest := Line{At: first.Next, Start: first.Next, Next: Place(b.part, end), Open: open}
+	rest := Line{At: first.Next, Start: first.Next, Next: Place(b.part, end), Unfinished: open}
 	if zeros == start {
 		rest.At = first.At
 	} else {
@@ -152,7 +152,7 @@ func (b *backward) knownLong() (Line, bool) {
 
 // readRest reads the data after leading zero bytes unless it is too long.
 func (b *backward) readRest(rest *Line, start, end int64) error {
-	if !rest.Open {
+	if !rest.Unfinished {
 		end-- // the newline
 	}
 	if end-start > b.limit {

@@ -27,7 +27,7 @@ func expectLimited(parts []string, limit int) []Line {
 		for offset := 0; offset < len(part); {
 			data, _, closed := strings.Cut(part[offset:], "\n")
 			add := func(text string, newline int, open bool, gap firn.GapKind) {
-				line := Line{At: at, Start: Place(number, int64(offset)), Open: open, Gap: gap}
+				line := Line{At: at, Start: Place(number, int64(offset)), Unfinished: open, Gap: gap}
 				offset += len(text) + newline
 				at = Place(number, int64(offset))
 				line.Next = at
@@ -97,7 +97,7 @@ func TestTooLongLines(t *testing.T) {
 			t.Fatalf("backwards: %v, %s", err, diff)
 		}
 		for i, line := range want {
-			if line.Open && i < len(want)-1 {
+			if line.Unfinished && i < len(want)-1 {
 				continue // a part without its last newline
 			}
 			rest, err := gather(s.Lines(line.Next))

@@ -299,7 +299,7 @@ func (b *book) compare(fsys *faultfs.FS, path string, damage bool) error {
 			continue
 		case !known:
 			return fmt.Errorf("nobody wrote the line at %d: %.80q", line.At, line.Data)
-		case line.Open && !damage:
+		case line.Unfinished && !damage:
 			return fmt.Errorf("line %d has no newline", i)
 		case !damage && line.Data[0] == 0:
 			return fmt.Errorf("line %d has zeros before it", i)

@@ -152,7 +152,7 @@ func (t *turnUpdates) handle(e wire.Event) {
 	case wire.Retry:
 		t.sent = ""
 		t.update(sdk.UpdateAgentThoughtText("Asking again: " + dataOf[wire.Notice](e).Text + "\n"))
-	case wire.NoticeGiven:
+	case wire.NoticeEvent:
 		t.update(sdk.UpdateAgentThoughtText(dataOf[wire.Notice](e).Text + "\n"))
 	case wire.CompactionStarted:
 		t.update(sdk.UpdateAgentThoughtText("Compacting the session.\n"))

@@ -114,7 +114,7 @@ func (h *HTTP) authenticate(r *http.Request) (identity, error) {
 		return identity{}, h.tokenCheckError(err)
 	}
 	who := identityOf(pass.Token)
-	who.stale = pass.Old
+	who.stale = pass.Stale
 	return who, nil
 }
 

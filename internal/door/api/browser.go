@@ -25,7 +25,7 @@ import (
 // docs/decisions/0022-a-cookie-is-a-token.md.
 
 func browserRoutes() []operation {
-	word := header(token.PageHeader, "Must be "+token.PageWord+". Other sites' pages cannot send this header.")
+	word := header(token.PageHeader, "Must be "+token.PageValue+". Other sites' pages cannot send this header.")
 	login := action{in: reflect.TypeFor[wire.Login](), out: reflect.TypeFor[wire.Me](), run: on(browserCalls.login)}
 	return []operation{
 		{method: "POST", path: "/v1/logins", name: "orderLogin", scope: wire.ScopeRead, what: "Creates a single-use login code for a browser, with at most the caller's permissions, and the URL to open.", action: takeOptional(browserCalls.orderLogin)},
@@ -45,7 +45,7 @@ func (c browserCalls) orderLogin(o wire.LoginOrder) (wire.LoginCode, error) {
 	if err != nil {
 		return wire.LoginCode{}, err
 	}
-	g, err := c.who.grant().Hand(o)
+	g, err := c.who.grant().Derive(o)
 	if err != nil {
 		return wire.LoginCode{}, err
 	}
@@ -161,7 +161,7 @@ func (c browserCalls) readLogin() (in wire.Login, err error) {
 // redeemLogin creates the browser's token from a login code or a token.
 func (c browserCalls) redeemLogin(tokens *token.Book, in wire.Login) (wire.Created, error) {
 	ctx, who := c.r.Context(), token.Browser{Kind: browserKind(c.r.UserAgent())}
-	who.Old, _ = token.Cookie(c.r)
+	who.PreviousSecret, _ = token.Cookie(c.r)
 	if in.Code != "" {
 		return tokens.Redeem(ctx, in.Code, who)
 	}
@@ -169,7 +169,7 @@ func (c browserCalls) redeemLogin(tokens *token.Book, in wire.Login) (wire.Creat
 	if err != nil {
 		return wire.Created{}, c.h.tokenCheckError(err)
 	}
-	g, err := token.Of(pass.Token).Hand(wire.LoginOrder{})
+	g, err := token.GrantOf(pass.Token).Derive(wire.LoginOrder{})
 	if err != nil {
 		return wire.Created{}, err
 	}

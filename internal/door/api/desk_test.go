@@ -33,7 +33,7 @@ func open(t *testing.T, st store.Store) *desk {
 	var model *scripted.Model
 	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		last := req.Window.Items[len(req.Window.Items)-1].Message.Text()
-		s := scripted.Say("re: " + last)
+		s := scripted.Reply("re: " + last)
 		s.Before = func(ctx context.Context) error {
 			d.asked <- last
 			gate := d.gate

@@ -97,7 +97,7 @@ func (c *call) failure(p wire.Problem) any {
 }
 
 // openAIProblem encodes a problem as OpenAI does.
-func openAIProblem(p wire.Problem) any { return wire.InOpenAI(p) }
+func openAIProblem(p wire.Problem) any { return wire.ToOpenAI(p) }
 
 // foreignRoutes returns the routes of other protocols.
 func foreignRoutes() []operation {

@@ -33,7 +33,7 @@ type Forwarded struct {
 	Method string      `json:"method"`
 	URI    string      `json:"uri"`
 	Header http.Header `json:"header"`
-	Who    Principal   `json:"who"`
+	Caller Principal   `json:"who"`
 	// Body is transmitted separately.
 	Body []byte `json:"-"`
 }
@@ -64,15 +64,15 @@ func forwardedBy(ctx context.Context) (identity, bool) {
 // not the owner.
 const elsewhereHeader = "Firn-Elsewhere"
 
-// Elsewhere reports whether a response says that the request was forwarded to the wrong
+// IsMisrouted reports whether a response says that the request was forwarded to the wrong
 // gateway, which did nothing.
-func Elsewhere(status int, head http.Header) bool {
+func IsMisrouted(status int, head http.Header) bool {
 	return status == http.StatusMisdirectedRequest && head.Get(elsewhereHeader) != ""
 }
 
 // ServeForwarded handles a request that another gateway has forwarded.
 func (h *HTTP) ServeForwarded(ctx context.Context, w http.ResponseWriter, f Forwarded) {
-	who := identity{name: f.Who.Name, owner: f.Who.Owner, scope: f.Who.Scope, agents: f.Who.Agents, keys: f.Who.Keys, token: f.Who.Token, hook: f.Who.Hook}
+	who := identity{name: f.Caller.Name, owner: f.Caller.Owner, scope: f.Caller.Scope, agents: f.Caller.Agents, keys: f.Caller.Keys, token: f.Caller.Token, hook: f.Caller.Hook}
 	r, err := http.NewRequestWithContext(context.WithValue(ctx, forwardedMark{}, who), f.Method, f.URI, bytes.NewReader(f.Body))
 	if err != nil {
 		http.Error(w, "the request that was forwarded makes no sense", http.StatusBadRequest)
@@ -97,7 +97,7 @@ func (c forwarding) forwarded(body []byte) Forwarded {
 	head.Set("X-Request-Id", c.request)
 	return Forwarded{
 		Method: c.r.Method, URI: c.r.URL.RequestURI(), Header: head, Body: body,
-		Who: Principal{Name: c.who.name, Owner: c.who.owner, Scope: c.who.scope, Agents: c.who.agents, Keys: c.who.keys, Token: c.who.token, Hook: c.who.hook},
+		Caller: Principal{Name: c.who.name, Owner: c.who.owner, Scope: c.who.scope, Agents: c.who.agents, Keys: c.who.keys, Token: c.who.token, Hook: c.who.hook},
 	}
 }
 

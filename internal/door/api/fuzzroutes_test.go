@@ -52,7 +52,7 @@ func newAnvil(t testing.TB) *anvil {
 	st := memstore.New(memstore.Options{})
 	var model *scripted.Model
 	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
-		return model.Play(ctx, req, scripted.Say("Fine."))
+		return model.Play(ctx, req, scripted.Reply("Fine."))
 	})
 	agents := make(map[string]*agent.Agent)
 	for _, name := range []string{"main", "work"} {

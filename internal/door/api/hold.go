@@ -15,12 +15,12 @@ import (
 	"firn.dev/wire"
 )
 
-// Hold is an exclusive lock of one process on a home. While it is held, no other gateway
+// HomeLock is an exclusive lock of one process on a home. While it is held, no other gateway
 // can serve that home. It consists of two kernel locks, which end with the process: one on
 // the file gateway/lock, which names the holder, and, where the system supports it, one on
 // the home directory itself. A second gateway is therefore refused even after the file was
 // deleted.
-type Hold struct {
+type HomeLock struct {
 	fs         vfs.FS
 	home, what string
 	// dir is the lock on the home directory. It is nil where unsupported.
@@ -44,14 +44,14 @@ type dirLocker interface {
 	LockDir(path string) (lock io.Closer, taken bool, err error)
 }
 
-// TakeHold locks a home. what describes the holder. If another process holds the lock, the
+// LockHome locks a home. what describes the holder. If another process holds the lock, the
 // error is ErrLocked and names that process.
-func TakeHold(fsys vfs.FS, home, what string) (*Hold, error) {
-	failed := func(err error) (*Hold, error) { return nil, fmt.Errorf("take hold of the home %s: %w", home, err) }
+func LockHome(fsys vfs.FS, home, what string) (*HomeLock, error) {
+	failed := func(err error) (*HomeLock, error) { return nil, fmt.Errorf("take hold of the home %s: %w", home, err) }
 	if err := fsys.MkdirAll(filepath.Join(home, gatewayDir)); err != nil {
 		return failed(err)
 	}
-	h := &Hold{fs: fsys, home: home, what: what}
+	h := &HomeLock{fs: fsys, home: home, what: what}
 	if l, ok := fsys.(dirLocker); ok {
 		dir, taken, err := l.LockDir(home)
 		if err != nil {
@@ -77,7 +77,7 @@ func TakeHold(fsys vfs.FS, home, what string) (*Hold, error) {
 
 // lockFile creates the lock file if necessary, locks it and writes the holder into it. It
 // reports whether the lock was taken.
-func (h *Hold) lockFile() (bool, error) {
+func (h *HomeLock) lockFile() (bool, error) {
 	f, err := h.fs.Open(h.lockPath(), vfs.Update)
 	if err != nil {
 		return false, err
@@ -93,12 +93,12 @@ func (h *Hold) lockFile() (bool, error) {
 	return true, nil
 }
 
-func (h *Hold) lockPath() string { return filepath.Join(h.home, gatewayDir, lockName) }
+func (h *HomeLock) lockPath() string { return filepath.Join(h.home, gatewayDir, lockName) }
 
 // Check verifies that the lock file is still the one that was locked. If it was deleted or
 // replaced, it is created and locked again and restored is true. The error is ErrLocked if
 // another process has locked the new file: the home is then no longer exclusively ours.
-func (h *Hold) Check() (restored bool, err error) {
+func (h *HomeLock) Check() (restored bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	ours, err := h.file.Stat()
@@ -128,7 +128,7 @@ func (h *Hold) Check() (restored bool, err error) {
 }
 
 // Release releases the lock.
-func (h *Hold) Release() error {
+func (h *HomeLock) Release() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	err := h.file.Truncate(0)

@@ -170,7 +170,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler) // already answered with 503: the request must have no effect
 	}
 	c := &call{h: h, w: &recorder{ResponseWriter: w}, r: r, request: requestID(r)}
-	done, end := h.config.Metrics.Begin(), c.span()
+	done, end := h.config.Metrics.StartRequest(), c.span()
 	defer func() {
 		fell := recover()
 		if fell != nil && fell != http.ErrAbortHandler {
@@ -197,7 +197,7 @@ func (h *HTTP) access(c *call, took time.Duration) {
 		slog.String("method", methodLabel(c.r.Method)), slog.String("route", c.route()), slog.Int("status", c.w.code()),
 		slog.Int64("ms", took.Milliseconds()), slog.String("request", c.request), slog.String("who", c.who.name),
 	}
-	if id := trace.Of(c.r.Context()).TraceID(); id != "" {
+	if id := trace.FromContext(c.r.Context()).TraceID(); id != "" {
 		about = append(about, slog.String("trace", id))
 	}
 	h.log.LogAttrs(c.r.Context(), level, "request", about...)

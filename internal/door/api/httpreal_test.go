@@ -64,7 +64,7 @@ func openHouseWith(t *testing.T, home string, change func(*api.Config, *api.Serv
 	var model *scripted.Model
 	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		last := req.Window.Items[len(req.Window.Items)-1].Message.Text()
-		return model.Play(ctx, req, scripted.Say("re: "+last))
+		return model.Play(ctx, req, scripted.Reply("re: "+last))
 	})
 	agents := map[string]*agent.Agent{}
 	for _, id := range []string{"main", "work"} {

@@ -84,7 +84,7 @@ func echoing(st store.Store) gateway.Setup {
 	var m *scripted.Model
 	m = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		last := req.Window.Items[len(req.Window.Items)-1].Message.Text()
-		return m.Play(ctx, req, scripted.Say("re: "+last))
+		return m.Play(ctx, req, scripted.Reply("re: "+last))
 	})
 	none := time.Duration(0)
 	return gateway.Setup{

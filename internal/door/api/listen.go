@@ -28,8 +28,8 @@ type ServeOptions struct {
 	// unless Remote is set. An empty value disables the listener.
 	Socket, TCP string
 	Remote      bool
-	// Hold is the lock on the home, if the caller already holds it. The caller releases it.
-	Hold *Hold
+	// Lock is the lock on the home, if the caller already holds it. The caller releases it.
+	Lock *HomeLock
 	// Handler handles the requests. If it has a method Drain, it is called when the
 	// shutdown begins.
 	Handler http.Handler
@@ -103,13 +103,13 @@ func Serve(ctx context.Context, o ServeOptions) error {
 	if s.Clock == nil {
 		s.Clock = time.Now
 	}
-	if o.Hold == nil {
-		hold, err := TakeHold(s.fs, o.Home, "gateway")
+	if o.Lock == nil {
+		hold, err := LockHome(s.fs, o.Home, "gateway")
 		if err != nil {
 			return err
 		}
 		defer hold.Release()
-		s.Hold = hold
+		s.Lock = hold
 	}
 	if err := s.listen(ctx); err != nil {
 		return fmt.Errorf("serve the home %s: %w", o.Home, err)

@@ -167,7 +167,7 @@ func TestSecondGateway(t *testing.T) {
 	if !errors.Is(err, firn.ErrLocked) || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) || !strings.Contains(err.Error(), "gateway") {
 		t.Fatalf("the second: %v", err)
 	}
-	if _, err := api.TakeHold(vfs.OS{}, first.home, "command"); wire.KindOf(err) != wire.Locked {
+	if _, err := api.LockHome(vfs.OS{}, first.home, "command"); wire.KindOf(err) != wire.Locked {
 		t.Errorf("a command: %v", err)
 	}
 	if _, err := os.Stat(first.Socket); err != nil {
@@ -182,14 +182,14 @@ func TestSecondGateway(t *testing.T) {
 func TestHeldHome(t *testing.T) {
 	s := newStand(t, api.Config{})
 	home := shortDir(t)
-	hold, err := api.TakeHold(vfs.OS{}, home, "command")
+	hold, err := api.LockHome(vfs.OS{}, home, "command")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := tryServe(t, api.ServeOptions{Handler: s.http, Home: home}); !errors.Is(err, firn.ErrLocked) || !strings.Contains(err.Error(), "command") {
 		t.Errorf("a gateway: %v", err)
 	}
-	serve(t, api.ServeOptions{Handler: s.http, Home: home, Hold: hold}).end(t)
+	serve(t, api.ServeOptions{Handler: s.http, Home: home, Lock: hold}).end(t)
 	if err := hold.Release(); err != nil {
 		t.Fatal(err)
 	}

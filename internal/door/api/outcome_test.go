@@ -38,7 +38,7 @@ func openShaky(t *testing.T, fs *faultfs.FS) *shaky {
 	if err != nil {
 		t.Fatal(err)
 	}
-	model := scripted.New(scripted.Info(), scripted.Forever(scripted.Say("A summary of what was said.")))
+	model := scripted.New(scripted.Info(), scripted.Forever(scripted.Reply("A summary of what was said.")))
 	g, err := gateway.New(gateway.Options{Store: st, Dialect: native.New(), Setup: gateway.Setup{
 		Agents: map[string]*agent.Agent{"main": {Store: st, Model: model, NoTitles: true}}, Default: "main",
 	}})

@@ -76,18 +76,18 @@ func pathsOf(err error) []string {
 // content is left unchanged.
 func eventWithoutPaths(e wire.Event) wire.Event {
 	switch e.Name {
-	case wire.TurnFailed, wire.Retry, wire.NoticeGiven:
+	case wire.TurnFailed, wire.Retry, wire.NoticeEvent:
 		e.Data = json.RawMessage(stripDirs(string(e.Data)))
 	case wire.SessionUpdated:
 		var s wire.Session
 		if json.Unmarshal(e.Data, &s) == nil {
-			e.Data, _ = wire.Spell(redactSession(s)) // cannot fail
+			e.Data, _ = wire.Marshal(redactSession(s)) // cannot fail
 		}
 	case wire.CompactionCompleted:
 		var c wire.Compaction
 		if json.Unmarshal(e.Data, &c) == nil && c.Error != "" {
 			c.Error = stripDirs(c.Error)
-			e.Data, _ = wire.Spell(c) // cannot fail
+			e.Data, _ = wire.Marshal(c) // cannot fail
 		}
 	}
 	return e

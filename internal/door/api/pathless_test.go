@@ -50,7 +50,7 @@ func TestWhoKnowsPlaces(t *testing.T) {
 	}
 	event := func(name string, data any) wire.Event {
 		t.Helper()
-		spelt, err := wire.Spell(data)
+		spelt, err := wire.Marshal(data)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestWhoKnowsPlaces(t *testing.T) {
 	}
 	for name, data := range map[string]any{
 		wire.SessionUpdated: wire.Session{ID: "s", Files: []string{"/a/b/c.jsonl"}, Fault: "read /a/b/c.jsonl: torn"},
-		wire.TurnFailed:     wire.Problem{Message: "write /a/b/c: full"}, wire.NoticeGiven: wire.Notice{Text: "see /a/b/c"}, wire.CompactionCompleted: wire.Compaction{Error: "write /a/b/c: full"},
+		wire.TurnFailed:     wire.Problem{Message: "write /a/b/c: full"}, wire.NoticeEvent: wire.Notice{Text: "see /a/b/c"}, wire.CompactionCompleted: wire.Compaction{Error: "write /a/b/c: full"},
 	} {
 		if e := eventWithoutPaths(event(name, data)); strings.Contains(string(e.Data), "/a/b") || !json.Valid(e.Data) {
 			t.Errorf("%s tells %s", name, e.Data)

@@ -98,7 +98,7 @@ func TestForwardedSigner(t *testing.T) {
 	s := newStand(t, api.Config{})
 	for hook, status := range map[string]int{"signed": 200, "both": 404, "": 404} {
 		w := httptest.NewRecorder()
-		s.http.ServeForwarded(t.Context(), w, api.Forwarded{Method: "POST", URI: "/v1/hooks/signed", Who: api.Principal{Name: "hook:signed", Scope: wire.ScopeHook, Hook: hook}, Body: []byte("{}")})
+		s.http.ServeForwarded(t.Context(), w, api.Forwarded{Method: "POST", URI: "/v1/hooks/signed", Caller: api.Principal{Name: "hook:signed", Scope: wire.ScopeHook, Hook: hook}, Body: []byte("{}")})
 		if w.Code != status {
 			t.Errorf("who signed %q: %d", hook, w.Code)
 		}

@@ -243,20 +243,20 @@ func (w *writer) writeEvent(t streamItem) bool {
 // frame returns the encoded event. Log events are shared by all clients of the session.
 func (w *writer) frame(e wire.Event, raw sse.Event) (frame []byte, err error) {
 	if !w.numbered || e.Pos == 0 || len(e.Data) == 0 {
-		if raw.Data, err = wire.Spell(e); err != nil {
+		if raw.Data, err = wire.Marshal(e); err != nil {
 			return nil, err
 		}
 		w.buf = sse.Append(w.buf[:0], raw)
 		return w.buf, nil
 	}
 	frame = w.c.h.frames.of(frameKey{&e.Data[0], e.Name, e.Pos, raw.ID}, func() []byte {
-		if raw.Data, err = wire.Spell(e); err != nil {
+		if raw.Data, err = wire.Marshal(e); err != nil {
 			return nil
 		}
 		return sse.Append(nil, raw)
 	})
 	if frame == nil && err == nil {
-		raw.Data, err = wire.Spell(e) // encoding failed for another client
+		raw.Data, err = wire.Marshal(e) // encoding failed for another client
 	}
 	return frame, err
 }

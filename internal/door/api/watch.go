@@ -59,7 +59,7 @@ func (s *server) watch(srv *http.Server, sockets *connLimiter) *watch {
 // check checks the lock and the socket once. The error is ErrLocked if another process
 // holds the home.
 func (s *server) check(ctx context.Context, srv *http.Server, sockets *connLimiter, work *sync.WaitGroup) error {
-	restored, err := s.Hold.Check()
+	restored, err := s.Lock.Check()
 	if restored {
 		s.log.Warn("the lock file of the home was gone and was made again", "home", s.Home)
 	}

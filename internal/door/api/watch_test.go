@@ -37,7 +37,7 @@ func TestLostLock(t *testing.T) {
 		if err := lose(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := api.TakeHold(vfs.OS{}, at.home, "second"); !errors.Is(err, firn.ErrLocked) {
+		if _, err := api.LockHome(vfs.OS{}, at.home, "second"); !errors.Is(err, firn.ErrLocked) {
 			t.Errorf("%s: a second one got %v", name, err)
 		}
 		for { // until it is recreated
@@ -54,7 +54,7 @@ func TestLostLock(t *testing.T) {
 func TestLostHome(t *testing.T) {
 	s := newStand(t, api.Config{})
 	home := shortDir(t)
-	hold, err := api.TakeHold(onlyFiles{vfs.OS{}}, home, "gateway")
+	hold, err := api.LockHome(onlyFiles{vfs.OS{}}, home, "gateway")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,12 +62,12 @@ func TestLostHome(t *testing.T) {
 	if err := os.Remove(lockOf(home)); err != nil {
 		t.Fatal(err)
 	}
-	second, err := api.TakeHold(onlyFiles{vfs.OS{}}, home, "second")
+	second, err := api.LockHome(onlyFiles{vfs.OS{}}, home, "second")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer second.Release()
-	o := api.ServeOptions{Handler: s.http, Home: home, Hold: hold, Socket: api.SocketPath(home), WatchEvery: time.Millisecond}
+	o := api.ServeOptions{Handler: s.http, Home: home, Lock: hold, Socket: api.SocketPath(home), WatchEvery: time.Millisecond}
 	if err := api.Serve(t.Context(), o); !errors.Is(err, firn.ErrLocked) {
 		t.Errorf("it ended with %v", err)
 	}

@@ -85,7 +85,7 @@ func (s *stand) tool(name string, args any) (string, bool) {
 }
 
 // echo answers with the message.
-func echo(last string) scripted.Step { return scripted.Say("re: " + last) }
+func echo(last string) scripted.Step { return scripted.Reply("re: " + last) }
 
 // filled creates a session of many messages, one of them long, and returns their IDs.
 func (s *stand) filled(n int) (firn.ID, []firn.EntryID) {
@@ -145,9 +145,9 @@ func TestReading(t *testing.T) {
 func TestSending(t *testing.T) {
 	s := newStand(t, func(last string) scripted.Step {
 		if last == "hang" {
-			return scripted.Hang(1_000, scripted.Say(strings.Repeat("on and on ", 1000)))
+			return scripted.Hang(1_000, scripted.Reply(strings.Repeat("on and on ", 1000)))
 		}
-		return scripted.Say(strings.Repeat("word ", 400))
+		return scripted.Reply(strings.Repeat("word ", 400))
 	})
 	params := &sdk.CallToolParams{Name: "send_message", Arguments: sendArgs{Text: "hello", Key: "notes"}}
 	params.SetProgressToken("t")

@@ -154,7 +154,7 @@ func instructed(text, before string) (firn.Entry, string) {
 		return firn.Entry{}, before
 	}
 	sum := digest{}.with(firn.Message{Role: firn.RoleSystem, Parts: textPart(text)}).String()
-	data, err := wire.Spell(map[string]string{"text": text})
+	data, err := wire.Marshal(map[string]string{"text": text})
 	if err != nil { // cannot happen: a string always marshals
 		data = nil
 	}

@@ -111,7 +111,7 @@ func finish(a wire.Answer) *string {
 }
 
 // stream answers with server-sent events.
-func (c *completion) stream(p *placed, terms wire.Terms) error {
+func (c *completion) stream(p *placed, terms wire.TurnOptions) error {
 	done, err := c.v.run(p, terms, c)
 	if err != nil {
 		return c.broken(err)
@@ -137,7 +137,7 @@ func (c *completion) broken(err error) error {
 		return err
 	}
 	failure, _ := failureOf(err)
-	if data, err := wire.Spell(failure); err == nil {
+	if data, err := wire.Marshal(failure); err == nil {
 		c.write(sse.Append(nil, sse.Event{Data: data}))
 	}
 	return nil
@@ -180,7 +180,7 @@ func (c *completion) sendDelta(delta chatDelta, finish *string) {
 // send sends a chunk.
 func (c *completion) send(a chatAnswer) {
 	a.ID, a.Object, a.Created, a.Model = c.id, "chat.completion.chunk", c.created, c.model
-	data, err := wire.Spell(a)
+	data, err := wire.Marshal(a)
 	if err != nil { // cannot happen: all values marshal
 		data = json.RawMessage("{}")
 	}

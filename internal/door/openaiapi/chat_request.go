@@ -95,8 +95,8 @@ func given(raw json.RawMessage) bool {
 }
 
 // terms returns the terms of the turn.
-func (q *chatRequest) terms(who choice) (wire.Terms, error) {
-	t := wire.Terms{Bare: who.model != "", MaxTokens: max(q.MaxTokens, q.MaxCompletionTokens)}
+func (q *chatRequest) terms(who choice) (wire.TurnOptions, error) {
+	t := wire.TurnOptions{Bare: who.model != "", MaxTokens: max(q.MaxTokens, q.MaxCompletionTokens)}
 	for _, x := range q.Tools {
 		if x.Type != "function" {
 			return t, unsupported("tools", "tools are functions, not %s", quoted(x.Type))
@@ -107,7 +107,7 @@ func (q *chatRequest) terms(who choice) (wire.Terms, error) {
 }
 
 // chooseTools applies the client's tool_choice.
-func chooseTools(t *wire.Terms, choice json.RawMessage) error {
+func chooseTools(t *wire.TurnOptions, choice json.RawMessage) error {
 	var word string
 	switch _ = json.Unmarshal(choice, &word); {
 	case !given(choice), word == "auto":

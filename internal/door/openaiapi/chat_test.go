@@ -106,9 +106,9 @@ func TestChatTools(t *testing.T) {
 	s := open(t, t.TempDir())
 	s.play = func(last string) scripted.Step {
 		if last == "sunny" {
-			return scripted.Say("it is sunny")
+			return scripted.Reply("it is sunny")
 		}
-		return scripted.Join(scripted.Say("I look."), scripted.Call("call_1", "weather", `{"city":"Graz"}`))
+		return scripted.Join(scripted.Reply("I look."), scripted.Call("call_1", "weather", `{"city":"Graz"}`))
 	}
 	messages := []object{says("user", "the weather?")}
 	body := object{"model": "main", "messages": messages, "tools": []object{weather}}
@@ -139,9 +139,9 @@ func TestAgentsTools(t *testing.T) {
 	s := open(t, t.TempDir())
 	s.play = func(last string) scripted.Step {
 		if last == "sum" {
-			return scripted.Join(scripted.Say("Let me see."), scripted.Call("c1", "calc", `{"expression":"6*7"}`))
+			return scripted.Join(scripted.Reply("Let me see."), scripted.Call("c1", "calc", `{"expression":"6*7"}`))
 		}
-		return scripted.Say("It is " + last)
+		return scripted.Reply("It is " + last)
 	}
 	messages := []object{says("user", "sum")}
 	text, id := s.chat(object{"messages": messages})
@@ -250,7 +250,7 @@ func TestFailingModel(t *testing.T) {
 	s.refused(http.StatusConflict, "POST", "/v1/chat/completions", object{"stream": true, "messages": []object{says("user", "x")}})
 	first := true
 	s.play = func(string) scripted.Step {
-		if step := scripted.Cut(2, scripted.Say("one two three four")); first {
+		if step := scripted.Cut(2, scripted.Reply("one two three four")); first {
 			first = false
 			return step
 		}

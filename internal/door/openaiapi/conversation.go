@@ -64,7 +64,7 @@ func (v *exchange) newConversation() error {
 	if q.Metadata == nil {
 		q.Metadata = map[string]string{}
 	}
-	data, err := wire.Spell(q.Metadata)
+	data, err := wire.Marshal(q.Metadata)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ func failureOf(err error) (wire.OpenAIFailure, int) {
 	default:
 		p = &wire.Problem{Kind: wire.KindOf(err), Message: err.Error()}
 	}
-	f := wire.InOpenAI(*p)
+	f := wire.ToOpenAI(*p)
 	if w != nil {
 		if w.code != "" {
 			f.Error.Code = &w.code

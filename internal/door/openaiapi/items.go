@@ -30,15 +30,15 @@ func itemsOf(e firn.Entry) []item {
 }
 
 func message(id firn.EntryID, role string, content []any) item {
-	return item{ID: "msg_" + string(id), Type: messageItem, Status: "completed", Role: role, Content: spellParts(content)}
+	return item{ID: "msg_" + string(id), Type: messageItem, Status: "completed", Role: role, Content: encodeParts(content)}
 }
 
-// spellParts encodes parts as JSON.
-func spellParts(parts []any) json.RawMessage {
+// encodeParts encodes parts as JSON.
+func encodeParts(parts []any) json.RawMessage {
 	if parts == nil {
 		parts = []any{}
 	}
-	data, err := wire.Spell(parts)
+	data, err := wire.Marshal(parts)
 	if err != nil { // cannot happen: all values marshal
 		return json.RawMessage("[]")
 	}
@@ -63,7 +63,7 @@ func inputContent(parts []firn.Part) []any {
 func resultItems(id firn.EntryID, m *firn.Message) []item {
 	for _, p := range m.Parts {
 		if r, ok := p.(firn.ToolResult); ok {
-			output, err := wire.Spell(firn.JoinText(r.Content))
+			output, err := wire.Marshal(firn.JoinText(r.Content))
 			if err != nil { // cannot happen: a string always marshals
 				output = nil
 			}

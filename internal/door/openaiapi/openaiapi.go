@@ -99,7 +99,7 @@ func (v *exchange) decode(into any) error {
 
 // reply answers with JSON.
 func (v *exchange) reply(status int, body any) error {
-	data, err := wire.Spell(body)
+	data, err := wire.Marshal(body)
 	if err != nil {
 		return fmt.Errorf("spell the answer: %w", err)
 	}

@@ -76,8 +76,8 @@ type responseTool struct {
 }
 
 // terms returns the terms of the turn.
-func (q *responseRequest) terms(who choice) (wire.Terms, error) {
-	t := wire.Terms{Bare: who.model != "", MaxTokens: q.MaxOutputTokens}
+func (q *responseRequest) terms(who choice) (wire.TurnOptions, error) {
+	t := wire.TurnOptions{Bare: who.model != "", MaxTokens: q.MaxOutputTokens}
 	for _, raw := range q.Tools {
 		var x responseTool
 		if err := rawjson.Unmarshal(raw, &x, true); err != nil || x.Type != "function" {

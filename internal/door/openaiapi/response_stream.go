@@ -32,7 +32,7 @@ const (
 func newSpeech(v *exchange, r *response) *responseStream { return &responseStream{v: v, r: r} }
 
 // run runs the turn and sends its events.
-func (s *responseStream) run(p *placed, terms wire.Terms) error {
+func (s *responseStream) run(p *placed, terms wire.TurnOptions) error {
 	done, err := s.v.run(p, terms, s)
 	if err != nil {
 		return s.broken(err)
@@ -82,7 +82,7 @@ func (s *responseStream) sendEvent(kind string, e event) {
 	}
 	e.Type, e.Sequence = kind, s.n
 	s.n++
-	data, err := wire.Spell(e)
+	data, err := wire.Marshal(e)
 	if err != nil { // cannot happen: all values marshal
 		data = json.RawMessage("{}")
 	}
@@ -158,7 +158,7 @@ func (s *responseStream) itemOf(kind, status string, parts ...any) item {
 	if parts == nil {
 		parts = []any{}
 	}
-	content, err := wire.Spell(parts)
+	content, err := wire.Marshal(parts)
 	if err != nil { // cannot happen: all values marshal
 		content = json.RawMessage("[]")
 	}

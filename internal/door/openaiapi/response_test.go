@@ -73,7 +73,7 @@ func TestResponseTools(t *testing.T) {
 	s := open(t, t.TempDir())
 	s.play = func(last string) scripted.Step {
 		if last == "sunny" {
-			return scripted.Say("it is sunny")
+			return scripted.Reply("it is sunny")
 		}
 		return scripted.Call("call_1", "weather", `{"city":"Graz"}`)
 	}

@@ -113,7 +113,7 @@ func (s *stand) step(req provider.Request) scripted.Step {
 	if s.play != nil {
 		return s.play(last)
 	}
-	return scripted.Say("re: " + last)
+	return scripted.Reply("re: " + last)
 }
 
 func (s *stand) must(err error) {

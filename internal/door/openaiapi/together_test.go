@@ -51,9 +51,9 @@ func TestLeaving(t *testing.T) {
 	s := open(t, t.TempDir())
 	s.play = func(last string) scripted.Step {
 		if last == "hang" {
-			return scripted.Hang(2, scripted.Say("one two three four five six"))
+			return scripted.Hang(2, scripted.Reply("one two three four five six"))
 		}
-		return scripted.Say("re: " + last)
+		return scripted.Reply("re: " + last)
 	}
 	ctx, leave := context.WithCancel(t.Context())
 	body := `{"stream":true,"messages":[{"role":"user","content":"hang"}]}`

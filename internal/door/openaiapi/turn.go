@@ -55,7 +55,7 @@ func (t *turn) clientMessage() firn.Message {
 
 // run answers the pending messages of a session and reports the progress to a listener. If
 // the client disconnects, the turn is stopped.
-func (v *exchange) run(p *placed, terms wire.Terms, to listener) (*turn, error) {
+func (v *exchange) run(p *placed, terms wire.TurnOptions, to listener) (*turn, error) {
 	id := p.at.session
 	ctx, cancel := context.WithCancel(v.r.Context())
 	events := v.follow(ctx, id, terms)
@@ -115,7 +115,7 @@ type turnEvent struct {
 }
 
 // follow runs a turn and returns its events, until ctx ends.
-func (v *exchange) follow(ctx context.Context, id firn.ID, terms wire.Terms) <-chan turnEvent {
+func (v *exchange) follow(ctx context.Context, id firn.ID, terms wire.TurnOptions) <-chan turnEvent {
 	events := make(chan turnEvent, ahead)
 	go func() {
 		defer close(events)

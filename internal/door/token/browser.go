@@ -23,9 +23,9 @@ const (
 type Browser struct {
 	// Kind is its name in the list of tokens.
 	Kind string
-	// Old is the secret of its previous login, or empty. That login ends, unless the new
+	// PreviousSecret is the secret of its previous login, or empty. That login ends, unless the new
 	// token derives from it.
-	Old string
+	PreviousSecret string
 }
 
 // Admit logs a browser in and returns its new token, which ends with the token of the
@@ -76,7 +76,7 @@ func (b *Book) createLogin(ctx context.Context, who Browser, grant func(*page) (
 		if err := p.add(row{Token: made.Token, Hash: hashOf(made.Secret), Browser: true, Parent: g.Parent}, "let a browser in"); err != nil {
 			return err
 		}
-		p.replace(who.Old, made.ID, now)
+		p.replace(who.PreviousSecret, made.ID, now)
 		return nil
 	})
 	if err != nil {

@@ -22,9 +22,9 @@ type Pass struct {
 	wire.Token
 	// Browser is true for the token of a browser.
 	Browser bool
-	// Old is true if the keep has not answered for a while. The token was valid then, and
+	// Stale is true if the keep has not answered for a while. The token was valid then, and
 	// permits only reading.
-	Old bool
+	Stale bool
 }
 
 // Check returns the token of a secret. It returns the same error whatever is wrong, so that
@@ -52,7 +52,7 @@ func (b *Book) Check(ctx context.Context, secret string) (Pass, error) {
 	if due {
 		_ = b.note(ctx, 0) // retried in a minute, and on Close
 	}
-	return Pass{Token: r.Token, Browser: r.Browser, Old: b.follower != nil && b.age() > freshFor}, nil
+	return Pass{Token: r.Token, Browser: r.Browser, Stale: b.follower != nil && b.age() > freshFor}, nil
 }
 
 // CheckBrowser is Check for a secret from a cookie: it must be that of a browser.

@@ -20,8 +20,8 @@ const (
 	// PageHeader is a header that our own pages send. For a foreign page it triggers a CORS
 	// preflight, which is rejected.
 	PageHeader = "X-Firn"
-	// PageWord is the value of PageHeader.
-	PageWord = "web"
+	// PageValue is the value of PageHeader.
+	PageValue = "web"
 
 	cookieName = "firn"
 	// lockedPrefix makes browsers restrict a cookie to this host and to TLS.
@@ -86,8 +86,8 @@ func FromOurPage(r *http.Request, proof bool) error {
 	if reads {
 		return nil
 	}
-	if !slices.Equal(r.Header.Values(PageHeader), []string{PageWord}) {
-		return notOurPage("it lacks the header " + PageHeader + ": " + PageWord)
+	if !slices.Equal(r.Header.Values(PageHeader), []string{PageValue}) {
+		return notOurPage("it lacks the header " + PageHeader + ": " + PageValue)
 	}
 	if proof && !said {
 		return notOurPage("it has neither Origin nor Sec-Fetch-Site")

@@ -53,7 +53,7 @@ func TestEndings(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			browser, err := book.Admit(t.Context(), token.Of(made.Token), token.Browser{Kind: "test"})
+			browser, err := book.Admit(t.Context(), token.GrantOf(made.Token), token.Browser{Kind: "test"})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -117,7 +117,7 @@ func TestShared(t *testing.T) {
 		s := &servers{}
 		books := share(t, s, 2)
 		made := create(t, books[0], "x")
-		if pass, err := books[1].Check(t.Context(), made.Secret); err != nil || pass.Old || pass.Name != "x" {
+		if pass, err := books[1].Check(t.Context(), made.Secret); err != nil || pass.Stale || pass.Name != "x" {
 			t.Fatalf("%+v, %v", pass, err)
 		}
 		synctest.Wait()
@@ -149,7 +149,7 @@ func TestServersAway(t *testing.T) {
 		s := &servers{}
 		b := share(t, s, 1)[0]
 		made := create(t, b, "x")
-		code, _, err := b.Order(t.Context(), token.Of(made.Token))
+		code, _, err := b.Order(t.Context(), token.GrantOf(made.Token))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func TestServersAway(t *testing.T) {
 		check := func(when string, old bool, kind wire.Kind) {
 			t.Helper()
 			pass, err := b.Check(t.Context(), made.Secret)
-			if err == nil && (kind != "" || pass.Old != old) || err != nil && wire.KindOf(err) != kind {
+			if err == nil && (kind != "" || pass.Stale != old) || err != nil && wire.KindOf(err) != kind {
 				t.Errorf("%s: %+v, %v", when, pass, err)
 			}
 		}
@@ -220,7 +220,7 @@ func TestMadeAtOnce(t *testing.T) {
 	s := &servers{}
 	books := share(t, s, 4)
 	made := create(t, books[0], "x")
-	code, _, err := books[0].Order(t.Context(), token.Of(made.Token))
+	code, _, err := books[0].Order(t.Context(), token.GrantOf(made.Token))
 	if err != nil {
 		t.Fatal(err)
 	}

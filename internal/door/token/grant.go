@@ -23,13 +23,13 @@ type Grant struct {
 	Expires time.Time
 }
 
-// Of returns the permissions of a token.
-func Of(t wire.Token) Grant {
+// GrantOf returns the permissions of a token.
+func GrantOf(t wire.Token) Grant {
 	return Grant{Scope: t.Scope, Agents: t.Agents, Keys: t.Keys, Parent: t.ID, Expires: t.Expires}
 }
 
-// Hand returns the part of a grant to hand on: all of it, or as much as was requested.
-func (g Grant) Hand(o wire.LoginOrder) (Grant, error) {
+// Derive returns the part of a grant to hand on: all of it, or as much as was requested.
+func (g Grant) Derive(o wire.LoginOrder) (Grant, error) {
 	out := Grant{Scope: cmp.Or(o.Scope, g.Scope), Agents: o.Agents, Keys: o.Keys, Parent: g.Parent, Expires: g.Expires}
 	if len(out.Agents) == 0 {
 		out.Agents = g.Agents
@@ -73,5 +73,5 @@ func (b *Book) Holder(ctx context.Context, id string) (g Grant, owed bool, err e
 	if i < 0 || id == "" {
 		return Grant{}, false, nil
 	}
-	return Of(p.Tokens[i].Token), p.owes(id, b.clock()), nil
+	return GrantOf(p.Tokens[i].Token), p.owes(id, b.clock()), nil
 }

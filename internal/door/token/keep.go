@@ -14,8 +14,8 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// Keep stores the page of a book.
-type Keep interface {
+// Storage stores the page of a book.
+type Storage interface {
 	// Load returns the page and its revision if the revision differs from known; otherwise
 	// it returns known and no data. Nil data means that there is no page. A caller without
 	// a revision passes zero.
@@ -28,7 +28,7 @@ type Keep interface {
 // Watched is a remote keep that sends notifications of changes. It is not queried for every
 // request.
 type Watched interface {
-	Keep
+	Storage
 	// Watch calls changed when the page may have changed, until ctx ends, and once when it
 	// has started watching.
 	Watch(ctx context.Context, changed func())
@@ -51,12 +51,12 @@ type File struct {
 	number uint64
 }
 
-var _ Keep = (*File)(nil)
+var _ Storage = (*File)(nil)
 
 // NewFile returns a keep for a file, which need not exist.
 func NewFile(fsys vfs.FS, path string) *File { return &File{fs: fsys, path: path} }
 
-// Load implements [Keep]. It fails if other users can write the file.
+// Load implements [Storage]. It fails if other users can write the file.
 func (f *File) Load(_ context.Context, known uint64) ([]byte, uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -119,7 +119,7 @@ func (f *File) read() ([]byte, error) {
 	return data, err
 }
 
-// Save implements [Keep]. Concurrent writes by two processes are not detected: a home has
+// Save implements [Storage]. Concurrent writes by two processes are not detected: a home has
 // one gateway.
 func (f *File) Save(_ context.Context, data []byte, known uint64) (uint64, error) {
 	f.mu.Lock()

@@ -1,7 +1,7 @@
 // Package token manages authentication: API tokens, browser logins, which are tokens too,
 // and one-time login codes.
 //
-// All of them are stored in the page of a [Book], as hashes only. A [Keep] stores the page,
+// All of them are stored in the page of a [Book], as hashes only. A [Storage] stores the page,
 // in a file of one home or in a value shared by several gateways. Changes are
 // compare-and-swap operations on the whole page, so invariants such as the single use of a
 // code hold across all gateways.
@@ -29,7 +29,7 @@ import (
 
 // Book holds all tokens and codes. It is safe for concurrent use.
 type Book struct {
-	keep  Keep
+	keep  Storage
 	clock func() time.Time
 	// follower follows the changes of other gateways; nil if the keep is read for every
 	// request.
@@ -67,7 +67,7 @@ const (
 
 // Open opens the book in a keep; it is empty if there is none yet. If the page cannot be
 // read, Open fails and no token is accepted. clock may be nil.
-func Open(ctx context.Context, keep Keep, clock func() time.Time) (*Book, error) {
+func Open(ctx context.Context, keep Storage, clock func() time.Time) (*Book, error) {
 	if clock == nil {
 		clock = time.Now
 	}

@@ -146,7 +146,7 @@ func (b *Book) note(ctx context.Context, longer time.Duration) error {
 
 // Carry adds the tokens of another keep and returns the number of new ones. A token revoked
 // there is revoked here too.
-func (b *Book) Carry(ctx context.Context, from Keep) (fresh int, err error) {
+func (b *Book) Carry(ctx context.Context, from Storage) (fresh int, err error) {
 	data, _, err := from.Load(ctx, 0)
 	if err != nil || data == nil {
 		return 0, err

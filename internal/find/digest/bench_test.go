@@ -15,8 +15,8 @@ func longConversation() []Line {
 	var lines []Line
 	for i := range 5000 {
 		lines = append(lines,
-			said(fmt.Sprintf("Step %d: %s", i, prose)),
-			Line{Role: firn.RoleAssistant, Kind: Said, Text: fmt.Sprintf("I fixed step %d. %s", i, prose)},
+			speech(fmt.Sprintf("Step %d: %s", i, prose)),
+			Line{Role: firn.RoleAssistant, Kind: Speech, Text: fmt.Sprintf("I fixed step %d. %s", i, prose)},
 			Line{Role: firn.RoleAssistant, Kind: Call, Name: "bash", Text: fmt.Sprintf(`{"command":"go test ./%d"}`, i)},
 			Line{Role: firn.RoleToolResult, Kind: Result, Name: "bash", Text: output},
 			Line{Role: firn.RoleAssistant, Kind: Call, Name: "write_file", Text: fmt.Sprintf(`{"path":"f%d.go","content":"%s"}`, i, prose)},

@@ -112,10 +112,10 @@ func Notes(lines []Line) []string {
 	var c cues
 	var notes section
 	for i, l := range lines {
-		if l.Role != "user" || l.Kind != Said {
+		if l.Role != "user" || l.Kind != Speech {
 			continue
 		}
-		for s := range Sentences(Genuine(l.Text)) {
+		for s := range Sentences(UserText(l.Text)) {
 			if c.find(s)&(rule|personal|decision) != 0 {
 				notes.add(tidy(s, itemChars), i)
 			}

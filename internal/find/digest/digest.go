@@ -21,8 +21,8 @@ type Kind string
 
 // Kinds of lines.
 const (
-	// Said is text of the user, the assistant or the system.
-	Said Kind = "said"
+	// Speech is text of the user, the assistant or the system.
+	Speech Kind = "said"
 	// Thought is the thinking of the assistant.
 	Thought Kind = "thought"
 	// Call is a tool call: Name is the tool, Text the arguments as JSON. A command that the
@@ -65,7 +65,7 @@ func appendMessage(lines []Line, m *firn.Message) []Line {
 	if role == firn.RoleShell {
 		role = firn.RoleUser
 	}
-	kind := Said
+	kind := Speech
 	if role == firn.RoleToolResult {
 		kind = Result
 	}

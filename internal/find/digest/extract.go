@@ -47,9 +47,9 @@ func (c *collector) collect(lines []Line) {
 	for i, l := range lines {
 		c.age++
 		switch {
-		case l.Kind == Said && l.Role == firn.RoleUser:
+		case l.Kind == Speech && l.Role == firn.RoleUser:
 			c.addQuestion(l.Text)
-		case l.Kind == Said && l.Role == firn.RoleAssistant:
+		case l.Kind == Speech && l.Role == firn.RoleAssistant:
 			c.addAnswer(l.Text)
 		case l.Kind == Call && results[i] >= 0:
 			c.addCall(l, &lines[results[i]])
@@ -70,7 +70,7 @@ func (c *collector) collect(lines []Line) {
 // addQuestion adds a message of the user: the first one is the goal, and all may contain
 // rules, decisions and facts.
 func (c *collector) addQuestion(text string) {
-	text = Genuine(text)
+	text = UserText(text)
 	if !hasWord(text) {
 		return
 	}
@@ -180,7 +180,7 @@ func isSmallTalk(text string) bool {
 // fallbackGoal uses the first text as the goal of a conversation without requests.
 func (c *collector) fallbackGoal(lines []Line) {
 	for _, l := range lines {
-		if l.Kind == Said && hasWord(l.Text) && l.Role != firn.RoleSystem {
+		if l.Kind == Speech && hasWord(l.Text) && l.Role != firn.RoleSystem {
 			c.outline[goal].add(tidy(l.Text, goalChars), c.age)
 			return
 		}

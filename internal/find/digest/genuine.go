@@ -2,9 +2,9 @@ package digest
 
 import "strings"
 
-// Genuine returns a user message without text inserted by programs: blocks like
+// UserText returns a user message without text inserted by programs: blocks like
 // <environment>…</environment> at the beginning of a line, and the notice of a compaction.
-func Genuine(text string) string {
+func UserText(text string) string {
 	if strings.HasPrefix(text, "The conversation history before this point was compacted") ||
 		strings.HasPrefix(text, "The following is a summary of a branch that this conversation came back from") {
 		return ""

@@ -13,7 +13,7 @@ func Parse(text string) []Line {
 	var lines []Line
 	head, body, ok := readTag(text)
 	if !ok {
-		head, body = Line{Role: firn.RoleUser, Kind: Said}, text
+		head, body = Line{Role: firn.RoleUser, Kind: Speech}, text
 	}
 	for {
 		end, next := nextTag(body)
@@ -54,9 +54,9 @@ func readTag(text string) (head Line, body string, ok bool) {
 		tag  string
 		head Line
 	}{
-		{tagUser, Line{Role: firn.RoleUser, Kind: Said}},
-		{tagAssistant, Line{Role: firn.RoleAssistant, Kind: Said}},
-		{tagSystem, Line{Role: firn.RoleSystem, Kind: Said}},
+		{tagUser, Line{Role: firn.RoleUser, Kind: Speech}},
+		{tagAssistant, Line{Role: firn.RoleAssistant, Kind: Speech}},
+		{tagSystem, Line{Role: firn.RoleSystem, Kind: Speech}},
 		{tagThinking, Line{Role: firn.RoleAssistant, Kind: Thought}},
 		{tagCalls, Line{Role: firn.RoleAssistant, Kind: Call}},
 		{tagUserCalls, Line{Role: firn.RoleUser, Kind: Call}},
@@ -125,7 +125,7 @@ func appendParsed(lines []Line, head Line, body string) []Line {
 	}
 	calls, ok := readCalls(body)
 	if !ok {
-		return append(lines, Line{Role: head.Role, Kind: Said, Text: body})
+		return append(lines, Line{Role: head.Role, Kind: Speech, Text: body})
 	}
 	for _, call := range calls {
 		call.Role = head.Role

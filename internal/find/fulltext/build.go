@@ -17,9 +17,9 @@ import (
 
 // job is a session to index: its current state and the row the index has for it.
 type job struct {
-	standing store.Standing
-	old      *row
-	gone     bool
+	status store.Status
+	old    *row
+	gone   bool
 }
 
 // catchUp compares the index with all sessions and brings it up to date.
@@ -47,8 +47,8 @@ func (x *Index) catchUp(ctx context.Context, db *database) error {
 
 // jobs returns the changed sessions, newest first, so that recent messages can be found
 // while older sessions are still being read.
-func jobs(standings []store.Standing, known map[firn.ID]*row) []job {
-	slices.SortStableFunc(standings, func(a, b store.Standing) int {
+func jobs(standings []store.Status, known map[firn.ID]*row) []job {
+	slices.SortStableFunc(standings, func(a, b store.Status) int {
 		return cmp.Or(b.Modified.Compare(a.Modified), cmp.Compare(a.ID, b.ID))
 	})
 	var todo []job
@@ -59,12 +59,12 @@ func jobs(standings []store.Standing, known map[firn.ID]*row) []job {
 		}
 		seen[s.ID] = true
 		if old := known[s.ID]; !old.unchanged(s) {
-			todo = append(todo, job{standing: s, old: old})
+			todo = append(todo, job{status: s, old: old})
 		}
 	}
 	for id := range known {
 		if !seen[id] {
-			todo = append(todo, job{standing: store.Standing{ID: id}, gone: true})
+			todo = append(todo, job{status: store.Status{ID: id}, gone: true})
 		}
 	}
 	return todo
@@ -75,23 +75,23 @@ func (x *Index) refresh(ctx context.Context, db *database, ids []firn.ID) error 
 	slices.Sort(ids)
 	var todo []job
 	for _, id := range ids {
-		s, err := x.src.Stand(ctx, id)
+		s, err := x.src.Status(ctx, id)
 		if errors.Is(err, firn.ErrNotFound) {
-			todo = append(todo, job{standing: store.Standing{ID: id}, gone: true})
+			todo = append(todo, job{status: store.Status{ID: id}, gone: true})
 			continue
 		}
 		if err != nil && (ctx.Err() != nil || errors.Is(err, firn.ErrUnavailable) || errors.Is(err, firn.ErrClosed)) {
 			return err
 		}
 		if err != nil { // one unreadable session does not block the others
-			x.noteUnread(job{standing: store.Standing{ID: id}}, &unread{id, err})
+			x.noteUnread(job{status: store.Status{ID: id}}, &unread{id, err})
 			continue
 		}
 		old, err := rowOf(ctx, db, sessionKey(id))
 		if err != nil {
 			return err
 		}
-		todo = append(todo, job{standing: s, old: old})
+		todo = append(todo, job{status: s, old: old})
 	}
 	return x.build(ctx, db, todo, false)
 }
@@ -162,9 +162,9 @@ func (x *Index) readAll(ctx context.Context, next <-chan job, changes chan<- cha
 	for j := range next {
 		var err error
 		if j.gone {
-			err = r.gone(j.standing.ID)
+			err = r.gone(j.status.ID)
 		} else {
-			err = r.session(ctx, j.standing, j.old)
+			err = r.session(ctx, j.status, j.old)
 		}
 		var failed *unread
 		if errors.As(err, &failed) {
@@ -174,7 +174,7 @@ func (x *Index) readAll(ctx context.Context, next <-chan job, changes chan<- cha
 		if err != nil {
 			return err
 		}
-		x.noteRead(j.standing.ID)
+		x.noteRead(j.status.ID)
 	}
 	return nil
 }
@@ -200,7 +200,7 @@ func (x *Index) show(todo []job) {
 	defer w.mu.Unlock()
 	w.state.Building, w.state.Done, w.state.Total, w.state.Read, w.state.Bytes = true, 0, len(todo), 0, 0
 	for _, j := range todo {
-		w.state.Bytes += j.standing.Bytes
+		w.state.Bytes += j.status.Bytes
 	}
 }
 

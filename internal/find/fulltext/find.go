@@ -203,10 +203,10 @@ func (f *finder) rankWithNeighbors(ctx context.Context, ranker *search.Ranker, p
 	}
 	for _, c := range best {
 		at := slices.IndexFunc(c.near, func(d *found) bool { return d.id == c.id })
-		var beside []search.Beside
+		var beside []search.Neighbor
 		for j, d := range c.near {
 			if apart := max(at-j, j-at); at >= 0 && apart >= 1 && apart <= 2 {
-				beside = append(beside, search.Beside{Counts: ranker.Count(d.text()), Distance: apart})
+				beside = append(beside, search.Neighbor{Counts: ranker.Count(d.text()), Distance: apart})
 			}
 		}
 		c.score, c.coverage = ranker.Score(search.Weight(c.role, c.calls), c.counts, beside, time.UnixMilli(c.time))
@@ -222,7 +222,7 @@ func applyThemes(ranker *search.Ranker, pool []*found) {
 		placed[i] = search.Placed{Counts: c.counts, Session: c.session, N: c.n, Title: c.role == search.RoleTitle}
 	}
 	for i, theme := range ranker.Themes(placed) {
-		pool[i].score = search.Themed(pool[i].score, theme)
+		pool[i].score = search.WithTheme(pool[i].score, theme)
 	}
 }
 

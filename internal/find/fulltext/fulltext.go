@@ -31,8 +31,8 @@ type Source interface {
 	ReadBack(ctx context.Context, id firn.ID, before store.Pos) iter.Seq2[store.Record, error]
 	// Census returns the state of all sessions. Stand returns the state of one session, or
 	// ErrNotFound.
-	Census(ctx context.Context) ([]store.Standing, error)
-	Stand(ctx context.Context, id firn.ID) (store.Standing, error)
+	Census(ctx context.Context) ([]store.Status, error)
+	Status(ctx context.Context, id firn.ID) (store.Status, error)
 }
 
 // nativeSource is the filter name for firn's own sessions.

@@ -217,7 +217,7 @@ func (t *hitBuilder) choose(ctx context.Context, all []*found, from, limit int) 
 			continue
 		}
 		i := slices.IndexFunc(groups, func(g group) bool {
-			return g.best.session != c.session && search.Near(g.best.said(), c.said())
+			return g.best.session != c.session && search.IsCopy(g.best.passage(), c.passage())
 		})
 		if i >= 0 {
 			if err := t.join(ctx, &groups[i], c, r); err != nil {
@@ -247,8 +247,8 @@ func (t *hitBuilder) join(ctx context.Context, g *group, c *found, r *row) error
 	return nil
 }
 
-func (d *found) said() search.Said {
-	return search.Said{Role: d.role, Words: d.words.Words, Time: time.UnixMilli(d.time)}
+func (d *found) passage() search.Passage {
+	return search.Passage{Role: d.role, Words: d.words.Words, Time: time.UnixMilli(d.time)}
 }
 
 // fate returns the state of the entries of a session.
@@ -329,14 +329,14 @@ func (t *hitBuilder) buildHit(ctx context.Context, g group) (search.Hit, bool, e
 		}
 		item := search.Item{Entry: d.entry, At: d.at, N: d.n, Role: d.role, Tools: said.tools, Time: time.UnixMilli(d.time).UTC(), Hit: d.id == c.id}
 		if item.Hit {
-			hit.Snippet, hit.Matches = search.Snip(said.text, t.f.terms, search.MaxSnippet, mask.Text)
+			hit.Snippet, hit.Matches = search.Excerpt(said.text, t.f.terms, search.MaxSnippet, mask.Text)
 			hit.Tools, item.Text = said.tools, hit.Snippet
 		} else {
 			most := search.MaxItem
 			if t.long {
 				most = search.MaxSnippet
 			}
-			item.Text, _ = search.Snip(said.text, nil, most, mask.Text)
+			item.Text, _ = search.Excerpt(said.text, nil, most, mask.Text)
 		}
 		hit.Window = append(hit.Window, item)
 	}

@@ -228,9 +228,9 @@ type blind struct {
 	to firn.ID
 }
 
-func (b blind) Census(ctx context.Context) ([]store.Standing, error) {
+func (b blind) Census(ctx context.Context) ([]store.Status, error) {
 	all, err := b.Store.Census(ctx)
-	return slices.DeleteFunc(all, func(s store.Standing) bool { return s.ID == b.to }), err
+	return slices.DeleteFunc(all, func(s store.Status) bool { return s.ID == b.to }), err
 }
 
 // TestReplacedByAnother checks that the latest message is found although another process

@@ -18,7 +18,7 @@ func TestOneLongSessionTellsHowFarItIs(t *testing.T) {
 		entries = append(entries, firn.UserText(fmt.Sprint(i, " ", strings.Repeat("some words that are said again and again ", 3000))))
 	}
 	b.append(id, entries...)
-	s, err := b.index.src.Stand(t.Context(), id)
+	s, err := b.index.src.Status(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

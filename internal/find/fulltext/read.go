@@ -46,14 +46,14 @@ type reader struct {
 
 // session brings the index up to date with session s. old is its row in the index, or nil.
 // A session that is deleted while it is read is left for the next update.
-func (r *reader) session(ctx context.Context, s store.Standing, old *row) error {
+func (r *reader) session(ctx context.Context, s store.Status, old *row) error {
 	r.left = s.Bytes
 	switch {
 	case old.unchanged(s):
 		return nil
 	case old != nil && old.sameFiles(s): // only archived or unarchived
 		next := *old
-		next.stand(s)
+		next.setStatus(s)
 		return r.emit(change{session: old.id, row: &next, read: r.left})
 	case old != nil && old.grew(s) && r.resumes(ctx, old):
 		return r.more(ctx, s, old)
@@ -83,18 +83,18 @@ func (r *reader) resumes(ctx context.Context, old *row) bool {
 }
 
 // whole indexes a session from the beginning.
-func (r *reader) whole(ctx context.Context, s store.Standing) error {
+func (r *reader) whole(ctx context.Context, s store.Status) error {
 	next := &row{id: sessionKey(s.ID), sid: s.ID}
 	next.source = r.sourceOf(ctx, s.ID)
-	next.stand(s)
+	next.setStatus(s)
 	sh := &shaper{session: s.ID, ids: make(map[firn.EntryID]int)}
 	return r.run(ctx, next, sh, store.Start, true)
 }
 
 // more indexes the entries added to a session.
-func (r *reader) more(ctx context.Context, s store.Standing, old *row) error {
+func (r *reader) more(ctx context.Context, s store.Status, old *row) error {
 	next := *old
-	next.stand(s)
+	next.setStatus(s)
 	sh := &shaper{session: s.ID, count: old.count, last: old.last}
 	sh.shape = shape{Runs: append([][3]int(nil), old.shape.Runs...), Stones: append([][2]int(nil), old.shape.Stones...), Cuts: append([][2]int(nil), old.shape.Cuts...)}
 	return r.run(ctx, &next, sh, old.end, false)

@@ -87,22 +87,22 @@ func allRows(ctx context.Context, db *sql.DB) (map[firn.ID]*row, error) {
 }
 
 // unchanged reports whether a session is in the state in which it was indexed.
-func (r *row) unchanged(s store.Standing) bool {
+func (r *row) unchanged(s store.Status) bool {
 	return r != nil && r.sameFiles(s) && r.archived == s.Archived
 }
 
 // sameFiles reports whether the files of a session are unchanged.
-func (r *row) sameFiles(s store.Standing) bool {
+func (r *row) sameFiles(s store.Status) bool {
 	return r.bytes == s.Bytes && r.modified == s.Modified.UnixNano() && r.parts == s.Parts && (s.Agent == "" || r.agent == s.Agent)
 }
 
 // grew reports whether entries may have been appended to the session and nothing else
 // changed.
-func (r *row) grew(s store.Standing) bool {
+func (r *row) grew(s store.Status) bool {
 	return r.bytes < s.Bytes && r.parts <= s.Parts && (s.Agent == "" || r.agent == s.Agent)
 }
 
-func (r *row) stand(s store.Standing) {
+func (r *row) setStatus(s store.Status) {
 	r.bytes, r.modified, r.parts, r.archived = s.Bytes, s.Modified.UnixNano(), s.Parts, s.Archived
 	if s.Agent != "" {
 		r.agent = s.Agent

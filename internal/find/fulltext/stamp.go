@@ -30,8 +30,8 @@ func (x *Index) hasNews(ctx context.Context) bool {
 	return err == nil && now != known
 }
 
-// Look updates the index if sessions changed outside this process.
-func (x *Index) Look(ctx context.Context) {
+// Update updates the index if sessions changed outside this process.
+func (x *Index) Update(ctx context.Context) {
 	if x.hasNews(ctx) {
 		x.request(func(d *due) { d.census = true }, false)
 	}

@@ -97,7 +97,7 @@ type unreadSession struct{ agent, key, reason string }
 // noteUnread records a session that could not be read. It reports the session unless it was
 // reported before, or answers list it.
 func (x *Index) noteUnread(j job, failed *unread) {
-	u := unreadSession{agent: j.standing.Agent, reason: failed.err.Error()}
+	u := unreadSession{agent: j.status.Agent, reason: failed.err.Error()}
 	if j.old != nil {
 		u.agent, u.key = j.old.agent, j.old.key
 	}
@@ -116,7 +116,7 @@ func (x *Index) noteUnread(j job, failed *unread) {
 
 // census returns the state of all sessions, and drops the records of unreadable sessions
 // that no longer exist.
-func (x *Index) census(ctx context.Context) ([]store.Standing, error) {
+func (x *Index) census(ctx context.Context) ([]store.Status, error) {
 	standings, err := x.src.Census(ctx)
 	if err != nil {
 		return nil, err

@@ -93,7 +93,7 @@ func (c *checker) run(ctx context.Context) error {
 	}
 	if !c.readOnly {
 		for _, j := range jobs(slices.Clone(standings), known) {
-			c.differ(j.standing.ID, "the session has changed since it was read, or is not known")
+			c.differ(j.status.ID, "the session has changed since it was read, or is not known")
 		}
 	}
 	for _, s := range standings {
@@ -136,7 +136,7 @@ func (c *checker) file(ctx context.Context) (err error) {
 }
 
 // session compares the rows of a session with its entries.
-func (c *checker) session(ctx context.Context, s store.Standing, old *row) error {
+func (c *checker) session(ctx context.Context, s store.Status, old *row) error {
 	var docs []doc
 	var now *row
 	r := &reader{src: c.x.src, sourceOf: c.x.sourceOf, emit: func(ch change) error {

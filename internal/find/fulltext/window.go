@@ -117,7 +117,7 @@ func (t *hitBuilder) texts(ctx context.Context, r *row, items []*found) (map[pla
 			return nil, err
 		}
 		if !found { // the session changed since it was indexed
-			t.x.Touch(r.sid)
+			t.x.MarkChanged(r.sid)
 			wanted = wanted[1:]
 		}
 	}

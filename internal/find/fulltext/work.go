@@ -89,9 +89,9 @@ const batchDelay = 200 * time.Millisecond
 // Start brings the index up to date in the background and keeps it so.
 func (x *Index) Start() { x.request(func(d *due) { d.census = true }, false) }
 
-// Touch records that a session changed. It is cheap. Before the first search it does
+// MarkChanged records that a session changed. It is cheap. Before the first search it does
 // nothing, since the first search compares all sessions.
-func (x *Index) Touch(id firn.ID) {
+func (x *Index) MarkChanged(id firn.ID) {
 	w := &x.work
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -44,7 +44,7 @@ func (w watcher) Before(id firn.ID, purge bool) error {
 // index; if that fails, the next process that uses the index retries.
 func (w watcher) After(ctx context.Context, id firn.ID, purge bool) error {
 	if !purge {
-		w.index.Touch(id)
+		w.index.MarkChanged(id)
 		return nil
 	}
 	if err := w.index.Erase(ctx, id); err != nil {

@@ -25,8 +25,8 @@ import (
 // Options configures a search.
 type Options struct {
 	Pattern *regexp.Regexp
-	// Most limits the number of matches; zero means no limit.
-	Most int
+	// MaxMatches limits the number of matches; zero means no limit.
+	MaxMatches int
 	// Width limits the bytes shown of a line; zero means 200.
 	Width int
 	// Secrets shows secrets instead of masking them.
@@ -147,7 +147,7 @@ func (o Options) gather(ctx context.Context, files []string, results []chan outc
 			s.Failed = append(s.Failed, fmt.Sprintf("%s:%d: the line is over the limit of %d bytes and was not searched; store.max_line sets it", file, n, o.maxLine()))
 		}
 		for _, m := range r.matches {
-			if o.Most > 0 && s.Matches == o.Most {
+			if o.MaxMatches > 0 && s.Matches == o.MaxMatches {
 				s.More = true
 				return s, nil
 			}
@@ -305,7 +305,7 @@ func (l *fileScan) line(line []byte) {
 	if !ok {
 		return
 	}
-	if l.o.Most > 0 && len(l.out.matches) > l.o.Most {
+	if l.o.MaxMatches > 0 && len(l.out.matches) > l.o.MaxMatches {
 		l.out.more = true
 		return
 	}

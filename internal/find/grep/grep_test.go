@@ -40,8 +40,8 @@ func shelf(t *testing.T, files map[string]string) string {
 	return dir
 }
 
-// look runs a search and returns its matches.
-func look(t *testing.T, dir, pattern string, o Options) ([]Match, Summary) {
+// runSearch runs a search and returns its matches.
+func runSearch(t *testing.T, dir, pattern string, o Options) ([]Match, Summary) {
 	t.Helper()
 	files, err := Files(vfs.OS{}, o.Expand != nil, dir)
 	if err != nil {
@@ -67,7 +67,7 @@ func TestRun(t *testing.T) {
 		"other.txt":         "needle",
 	})
 	found := func(pattern string) string {
-		all, _ := look(t, dir, pattern, Options{})
+		all, _ := runSearch(t, dir, pattern, Options{})
 		var where []string
 		for _, m := range all {
 			where = append(where, fmt.Sprintf("%s:%d:%s", m.Session, m.Line, m.Entry))
@@ -107,7 +107,7 @@ func TestBlocks(t *testing.T) {
 		}
 	}
 	dir := shelf(t, map[string]string{"a.jsonl": text.String(), "b.jsonl": "\n\nneedle", "c.jsonl": ""})
-	all, s := look(t, dir, "needle", Options{})
+	all, s := runSearch(t, dir, "needle", Options{})
 	var got []int
 	for _, m := range all {
 		got = append(got, m.Line)
@@ -122,7 +122,7 @@ func TestBlocks(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	dir := shelf(t, map[string]string{"a.jsonl": strings.Repeat(`{"text":"needle `+strings.Repeat("y", 5000)+"\"}\n", 50), "b.jsonl": "needle\n"})
-	all, s := look(t, dir, "needle", Options{Most: 7, Width: 100})
+	all, s := runSearch(t, dir, "needle", Options{MaxMatches: 7, Width: 100})
 	if len(all) != 7 || !s.More || s.Matches != 7 {
 		t.Errorf("%d were told, of %+v", len(all), s)
 	}
@@ -131,7 +131,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%d bytes were told", len(m.Text))
 		}
 	}
-	if all, s := look(t, dir, "needle", Options{}); len(all) != 51 || s.More {
+	if all, s := runSearch(t, dir, "needle", Options{}); len(all) != 51 || s.More {
 		t.Errorf("%d were told, of %+v", len(all), s)
 	}
 }
@@ -139,11 +139,11 @@ func TestBounds(t *testing.T) {
 func TestSecrets(t *testing.T) {
 	dir := shelf(t, map[string]string{"a.jsonl": `{"text":"the password=hunter2hunter2 is here"}` + "\n"})
 	for _, pattern := range []string{"password", "hunter2", "here"} {
-		if all, _ := look(t, dir, pattern, Options{}); len(all) != 1 || strings.Contains(all[0].Text, "hunter2") {
+		if all, _ := runSearch(t, dir, pattern, Options{}); len(all) != 1 || strings.Contains(all[0].Text, "hunter2") {
 			t.Errorf("%s tells %v", pattern, all)
 		}
 	}
-	if all, _ := look(t, dir, "password", Options{Secrets: true}); !strings.Contains(all[0].Text, "hunter2") {
+	if all, _ := runSearch(t, dir, "password", Options{Secrets: true}); !strings.Contains(all[0].Text, "hunter2") {
 		t.Errorf("it was asked for: %v", all)
 	}
 }
@@ -151,21 +151,21 @@ func TestSecrets(t *testing.T) {
 func TestFaults(t *testing.T) {
 	dir := shelf(t, map[string]string{"a.jsonl": "needle\n", "b.jsonl.zst": "zipped needle\n"})
 	bad := func(io.Reader) (io.ReadCloser, error) { return nil, errors.New("not today") }
-	all, s := look(t, dir, "needle", Options{Expand: bad})
+	all, s := runSearch(t, dir, "needle", Options{Expand: bad})
 	if len(all) != 1 || len(s.Failed) != 1 || !strings.Contains(s.Failed[0], "not today") {
 		t.Errorf("%v, %+v", all, s)
 	}
 	plain := func(r io.Reader) (io.ReadCloser, error) { return io.NopCloser(r), nil }
-	if all, s := look(t, dir, "needle", Options{Expand: plain}); len(all) != 2 || s.Files != 2 {
+	if all, s := runSearch(t, dir, "needle", Options{Expand: plain}); len(all) != 2 || s.Files != 2 {
 		t.Errorf("%v, %+v", all, s)
 	}
-	if all, _ := look(t, dir, "needle", Options{}); len(all) != 1 {
+	if all, _ := runSearch(t, dir, "needle", Options{}); len(all) != 1 {
 		t.Errorf("%v", all)
 	}
 	torn := func(r io.Reader) (io.ReadCloser, error) {
 		return io.NopCloser(io.MultiReader(r, strings.NewReader("another needle\nhalf"), iotest.ErrReader(errors.New("checksum")))), nil
 	}
-	if all, s := look(t, dir, "needle", Options{Expand: torn}); len(all) != 3 || len(s.Failed) != 1 || !strings.Contains(s.Failed[0], "checksum") {
+	if all, s := runSearch(t, dir, "needle", Options{Expand: torn}); len(all) != 3 || len(s.Failed) != 1 || !strings.Contains(s.Failed[0], "checksum") {
 		t.Errorf("what is before the damage: %v, %+v", all, s)
 	}
 	stop := errors.New("enough")

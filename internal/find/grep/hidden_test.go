@@ -50,10 +50,10 @@ func TestDirectoryCannotBeRead(t *testing.T) {
 func TestPieceWithinKey(t *testing.T) {
 	long := strings.Repeat("MIIEabcd", 1000)
 	dir := shelf(t, map[string]string{"a.jsonl": `{"text":"-----BEGIN PRIVATE KEY-----\n` + long + "needle" + long + `\n-----END PRIVATE KEY-----"}` + "\n"})
-	if all, _ := look(t, dir, "needle", Options{}); len(all) != 1 || strings.Contains(all[0].Text, "MIIE") {
+	if all, _ := runSearch(t, dir, "needle", Options{}); len(all) != 1 || strings.Contains(all[0].Text, "MIIE") {
 		t.Errorf("a piece of the key is shown: %+v", all)
 	}
-	if all, _ := look(t, dir, "needle", Options{Secrets: true}); len(all) != 1 || !strings.Contains(all[0].Text, "needle") {
+	if all, _ := runSearch(t, dir, "needle", Options{Secrets: true}); len(all) != 1 || !strings.Contains(all[0].Text, "needle") {
 		t.Errorf("with secrets it is not shown: %+v", all)
 	}
 }

@@ -27,9 +27,9 @@ import (
 type Source interface {
 	// Census returns the standing of all sessions, in no particular order, without opening
 	// them.
-	Census(ctx context.Context) ([]store.Standing, error)
-	// Stand returns the standing of one session, or ErrNotFound.
-	Stand(ctx context.Context, id firn.ID) (store.Standing, error)
+	Census(ctx context.Context) ([]store.Status, error)
+	// Status returns the standing of one session, or ErrNotFound.
+	Status(ctx context.Context, id firn.ID) (store.Status, error)
 	// Inspect returns the info of one session, or ErrNotFound. Problems with the session
 	// are returned in the info, not as an error.
 	Inspect(ctx context.Context, id firn.ID) (store.Info, error)

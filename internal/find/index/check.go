@@ -101,7 +101,7 @@ func (c *Catalogue) read() (map[firn.ID]*row, error) {
 	return b.readAll()
 }
 
-func findDuplicates(standings []store.Standing) []Disagreement {
+func findDuplicates(standings []store.Status) []Disagreement {
 	var found []Disagreement
 	agents := make(map[firn.ID]string, len(standings))
 	for _, s := range standings {
@@ -114,7 +114,7 @@ func findDuplicates(standings []store.Standing) []Disagreement {
 }
 
 // compareRow compares a row with the standing of the session and its current row.
-func compareRow(r *row, s store.Standing, now *row) (Disagreement, bool) {
+func compareRow(r *row, s store.Status, now *row) (Disagreement, bool) {
 	d := Disagreement{ID: s.ID}
 	switch {
 	case now == nil: // removed meanwhile

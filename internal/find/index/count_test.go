@@ -47,7 +47,7 @@ func TestCountIsThatOfTheList(t *testing.T) {
 	check("without sessions")
 	for i := range 10 {
 		id := firn.ID(fmt.Sprintf("s%02d", i))
-		f.append(wrapped, id, headed(id, "main", "", i), said(fmt.Sprint("a word ", i), i), tagged(f, i, []string{"red", "blue"}[i%2]))
+		f.append(wrapped, id, headed(id, "main", "", i), message(fmt.Sprint("a word ", i), i), tagged(f, i, []string{"red", "blue"}[i%2]))
 	}
 	check("begun")
 	f.append(wrapped, "s03", tagged(f, 20, "red"))

@@ -33,7 +33,7 @@ func story(t *testing.T, mem *faultfs.FS) {
 	list(2)
 	for i := range 3 {
 		id := firn.ID(fmt.Sprintf("t%03d", i))
-		w.Append(t.Context(), id, store.Any, headed(id, "main", "", 100+i), said("hello", 100+i))
+		w.Append(t.Context(), id, store.Any, headed(id, "main", "", 100+i), message("hello", 100+i))
 		list(2)
 	}
 	remover, _ := store.As[store.Remover](w)
@@ -41,9 +41,9 @@ func story(t *testing.T, mem *faultfs.FS) {
 	list(2)
 	remover.Remove(t.Context(), "s001", "test")
 	list(2)
-	w.Append(t.Context(), "s000", store.Any, said("more", 200))
+	w.Append(t.Context(), "s000", store.Any, message("more", 200))
 	c.Refresh(t.Context(), nil)
-	w.Append(t.Context(), "t002", store.Any, said("more", 201))
+	w.Append(t.Context(), "t002", store.Any, message("more", 201))
 }
 
 // seededHome returns a function that copies a home with a few sessions and their catalogue,
@@ -164,15 +164,15 @@ func TestPassingFault(t *testing.T) {
 	f.fill(6)
 	f.refresh()
 	w := index.Wrap(f.store, f.cat)
-	f.append(w, "s002", said("more", 90))
+	f.append(w, "s002", message("more", 90))
 	mem.Hook(func(kind faultfs.Kind, line string) {
 		if kind == faultfs.Open && strings.Contains(line, "s002.jsonl") {
 			mem.FailNth(1, faultfs.Fault{})
 		}
 	})
 	f.wantIDs(f.list(w, store.Query{Limit: 2}), "s005 s004")
-	f.append(w, "s004", said("more", 60))
-	f.append(w, "s005", said("more", 70))
+	f.append(w, "s004", message("more", 60))
+	f.append(w, "s005", message("more", 70))
 	f.wantIDs(f.list(w, store.Query{Limit: 2}), "s005 s004")
 	mem.Hook(nil)
 	f.wantIDs(f.list(w, store.Query{Limit: 2}), "s002 s005")
@@ -186,7 +186,7 @@ func TestUnmarkedWritesAreDurable(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(6)
 	f.refresh()
-	f.append(f.store, "s000", said("more", 50))
+	f.append(f.store, "s000", message("more", 50))
 	f.ok(mem.SyncFS("/"))
 	f.refresh()
 	g := &fixture{T: t, ctx: f.ctx, home: f.home, fs: mem.Crash()}
@@ -201,7 +201,7 @@ func TestFullDisk(t *testing.T) {
 	f.refresh()
 	w := index.Wrap(f.store, f.cat)
 	for i := range 5 {
-		f.append(w, firn.ID(fmt.Sprintf("s%03d", i)), said("more", 50+i))
+		f.append(w, firn.ID(fmt.Sprintf("s%03d", i)), message("more", 50+i))
 	}
 	mem.Limit(0)
 	f.wantIDs(f.list(w, store.Query{Limit: 3}), "s004 s003 s002")

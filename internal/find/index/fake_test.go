@@ -22,23 +22,23 @@ func (s fakeSource) info(i int) store.Info {
 	}
 }
 
-func (s fakeSource) standing(i int) store.Standing {
+func (s fakeSource) standing(i int) store.Status {
 	info := s.info(i)
-	return store.Standing{ID: info.ID, Agent: info.Agent, Bytes: info.Bytes, Modified: info.Updated, Parts: info.Parts}
+	return store.Status{ID: info.ID, Agent: info.Agent, Bytes: info.Bytes, Modified: info.Updated, Parts: info.Parts}
 }
 
-func (s fakeSource) Census(context.Context) ([]store.Standing, error) {
-	standings := make([]store.Standing, s.n)
+func (s fakeSource) Census(context.Context) ([]store.Status, error) {
+	standings := make([]store.Status, s.n)
 	for i := range standings {
 		standings[i] = s.standing(i)
 	}
 	return standings, nil
 }
 
-func (s fakeSource) Stand(_ context.Context, id firn.ID) (store.Standing, error) {
+func (s fakeSource) Status(_ context.Context, id firn.ID) (store.Status, error) {
 	i, err := s.number(id)
 	if err != nil {
-		return store.Standing{}, err
+		return store.Status{}, err
 	}
 	return s.standing(i), nil
 }

@@ -78,7 +78,7 @@ func (f *fixture) path() string { return filepath.Join(f.dir(), "catalogue.jsonl
 // at returns a time n seconds after a fixed one.
 func at(n int) time.Time { return time.Date(2026, 3, 1, 12, 0, n, n*1000, time.UTC) }
 
-func said(text string, n int) firn.Entry {
+func message(text string, n int) firn.Entry {
 	return firn.Entry{Time: at(n), Body: &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: text}}}}
 }
 
@@ -93,7 +93,7 @@ func headed(id firn.ID, agent, key string, n int) firn.Entry {
 // createSession creates a session with one message.
 func (f *fixture) createSession(id firn.ID, n int) {
 	f.Helper()
-	f.append(f.store, id, headed(id, "main", "", n), said(fmt.Sprintf("prompt of %s", id), n))
+	f.append(f.store, id, headed(id, "main", "", n), message(fmt.Sprintf("prompt of %s", id), n))
 }
 
 func (f *fixture) append(s store.Store, id firn.ID, entries ...firn.Entry) {
@@ -239,7 +239,7 @@ func TestRebuiltIdentical(t *testing.T) {
 	f.ok(f.store.Archive(f.ctx, "s006"))
 	f.refresh()
 	built := f.read(f.path())
-	f.append(f.store, "s001", said("more", 60)) // a line that replaces another
+	f.append(f.store, "s001", message("more", 60)) // a line that replaces another
 	f.refresh()
 	grown := f.read(f.path())
 	if !strings.HasPrefix(grown[256:], built[256:]) || len(grown) == len(built) {
@@ -279,7 +279,7 @@ func TestOwnerOnly(t *testing.T) {
 	f := newFixture(t)
 	f.fill(3)
 	w := index.Wrap(f.store, f.cat)
-	f.append(w, "s000", said("again", 9))
+	f.append(w, "s000", message("again", 9))
 	f.sameLists()
 	entries, err := os.ReadDir(f.dir())
 	f.ok(err)
@@ -316,7 +316,7 @@ func TestForeignSessionAppears(t *testing.T) {
 	f.write(f.transcript("pi-2"), strings.ReplaceAll(line, "pi-1", "pi-2"))
 	f.wantIDs(f.list(f.cat, store.Query{})[:2], "pi-1 pi-2")
 	f.wantIDs(f.page(store.Query{Limit: 2}, index.Cursor{}).Infos, "pi-1 pi-2")
-	if !f.refresh().None() {
+	if !f.refresh().Empty() {
 		t.Error("there was something left to refresh")
 	}
 }
@@ -370,7 +370,7 @@ func TestDoubleSession(t *testing.T) {
 	if found[0].Agent != "main" {
 		t.Errorf("it is that of agent %s", found[0].Agent)
 	}
-	if !f.refresh().None() {
+	if !f.refresh().Empty() {
 		t.Error("it changes with every refresh")
 	}
 	told, err := f.cat.Check(f.ctx)
@@ -401,7 +401,7 @@ func TestRefreshIsCancelled(t *testing.T) {
 	f.sameLists()
 	before := f.read(f.path())
 	for i := range 10 {
-		f.append(f.store, firn.ID(fmt.Sprintf("s%03d", i)), said("more", 100+i))
+		f.append(f.store, firn.ID(fmt.Sprintf("s%03d", i)), message("more", 100+i))
 	}
 	ctx, cancel = context.WithCancel(f.ctx)
 	if err := f.cat.Rebuild(ctx, func(done, _ int) { cancel() }); !errors.Is(err, context.Canceled) {
@@ -432,7 +432,7 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 	_, err := writer.Refresh(f.ctx, nil)
 	f.ok(err)
 	before := f.read(f.path())
-	f.append(f.store, "s002", said("more", 70))
+	f.append(f.store, "s002", message("more", 70))
 	f.createSession("s900", 80)
 	f.sameAll()
 	f.wantIDs(f.page(store.Query{Limit: 9}, index.Cursor{}).Infos, "s002 s005 s004 s003 s001 s000") // s900 is not known yet
@@ -454,7 +454,7 @@ func TestGrowthIsBounded(t *testing.T) {
 	w := index.Wrap(f.store, f.cat)
 	for round := range 26 { // 26 times 40 lines exceed the limit of 1000
 		for i := range 40 {
-			f.append(w, firn.ID(fmt.Sprintf("s%03d", i)), said("more", 100*round+i))
+			f.append(w, firn.ID(fmt.Sprintf("s%03d", i)), message("more", 100*round+i))
 		}
 		f.wantIDs(f.list(w, store.Query{Limit: 1}), "s039")
 		largest = max(largest, len(f.read(f.path())))

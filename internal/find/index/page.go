@@ -334,7 +334,7 @@ func (p *pager) show(ctx context.Context, next candidate) error {
 
 // verify returns the current row of a session: r itself if it is unchanged.
 func (p *pager) verify(ctx context.Context, r *row) (*row, error) {
-	s, err := p.c.src.Stand(ctx, r.info.ID)
+	s, err := p.c.src.Status(ctx, r.info.ID)
 	switch {
 	case err == nil && s.Parts > 0 && r.matches(s):
 		return r, nil

@@ -22,7 +22,7 @@ func TestPagesMakeTheList(t *testing.T) {
 	f.refresh()
 	for _, n := range []int{30, 7, 7, 12, 0, 39} { // lines out of order, and obsolete ones
 		id := firn.ID(fmt.Sprintf("s%03d", n))
-		f.append(f.store, id, said("more", 100+n))
+		f.append(f.store, id, message("more", 100+n))
 		f.refresh()
 	}
 	f.createSession("old", -50) // newly found, but the oldest
@@ -111,7 +111,7 @@ func TestPageVerifiesWhatItShows(t *testing.T) {
 	if page.Infos[0].Title != "changed" {
 		t.Errorf("its title is %q", page.Infos[0].Title)
 	}
-	if !f.refresh().None() {
+	if !f.refresh().Empty() {
 		t.Error("what the page found was not written down")
 	}
 	// A session that turns out to be older than the page is not on it.
@@ -220,7 +220,7 @@ func TestCheck(t *testing.T) {
 	before := f.read(f.path())
 	f.createSession("new", 50)
 	f.ok(f.store.Remove(f.ctx, "s000", "test"))
-	f.append(f.store, "s001", said("more", 51))
+	f.append(f.store, "s001", message("more", 51))
 	sneak(f, "s002")
 	want := map[firn.ID]index.DisagreementKind{"new": index.Missing, "s000": index.Gone, "s001": index.Stale, "s002": index.Wrong}
 	if got := check(); fmt.Sprint(got) != fmt.Sprint(want) {

@@ -24,8 +24,8 @@ type Changes struct {
 	Added, Changed, Gone []firn.ID
 }
 
-// None reports whether nothing had changed.
-func (ch Changes) None() bool { return len(ch.Added)+len(ch.Changed)+len(ch.Gone) == 0 }
+// Empty reports whether nothing had changed.
+func (ch Changes) Empty() bool { return len(ch.Added)+len(ch.Changed)+len(ch.Gone) == 0 }
 
 // Refresh compares the catalogue with all sessions, opens those that changed and writes the
 // result. If it fails or is canceled, the catalogue is unchanged.
@@ -150,7 +150,7 @@ func (s *survey) scanAll(ctx context.Context, c *Catalogue, taken pendingChanges
 }
 
 // compare finds the changes and computes the current rows.
-func (s *survey) compare(ctx context.Context, c *Catalogue, standings []store.Standing, taken pendingChanges, progress Progress) error {
+func (s *survey) compare(ctx context.Context, c *Catalogue, standings []store.Status, taken pendingChanges, progress Progress) error {
 	if s.rows == nil {
 		s.rows = make(map[firn.ID]*row, len(standings))
 	}
@@ -176,7 +176,7 @@ func (s *survey) compare(ctx context.Context, c *Catalogue, standings []store.St
 
 // compare returns the sessions that must be inspected, because they differ from their row
 // or have pending changes, and the rows without a session.
-func compare(rows map[firn.ID]*row, standings []store.Standing, taken pendingChanges) (todo []store.Standing, missing []firn.ID) {
+func compare(rows map[firn.ID]*row, standings []store.Status, taken pendingChanges) (todo []store.Status, missing []firn.ID) {
 	known := 0
 	for _, s := range standings {
 		r := rows[s.ID]
@@ -232,7 +232,7 @@ func (s *survey) summary() Changes {
 }
 
 // census returns the standing of all sessions without duplicates.
-func (c *Catalogue) census(ctx context.Context) ([]store.Standing, error) {
+func (c *Catalogue) census(ctx context.Context) ([]store.Status, error) {
 	standings, err := c.src.Census(ctx)
 	if err != nil {
 		return nil, err
@@ -242,8 +242,8 @@ func (c *Catalogue) census(ctx context.Context) ([]store.Standing, error) {
 
 // unique removes duplicates of sessions that exist in the directories of two agents, and
 // keeps the copy that a reader would get. It modifies the slice.
-func (c *Catalogue) unique(ctx context.Context, standings []store.Standing) ([]store.Standing, error) {
-	other := func(s store.Standing) bool { return s.Agent != standings[0].Agent }
+func (c *Catalogue) unique(ctx context.Context, standings []store.Status) ([]store.Status, error) {
+	other := func(s store.Status) bool { return s.Agent != standings[0].Agent }
 	if !slices.ContainsFunc(standings, other) {
 		return standings, nil
 	}
@@ -256,7 +256,7 @@ func (c *Catalogue) unique(ctx context.Context, standings []store.Standing) ([]s
 			unique = append(unique, s)
 			continue
 		}
-		found, err := c.src.Stand(ctx, s.ID)
+		found, err := c.src.Status(ctx, s.ID)
 		if err != nil && !isGone(err) {
 			return nil, err
 		}
@@ -275,7 +275,7 @@ func isGone(err error) bool {
 
 // currentRow returns the current row of a session; nil if it is gone.
 func (c *Catalogue) currentRow(ctx context.Context, id firn.ID) (*row, error) {
-	s, err := c.src.Stand(ctx, id)
+	s, err := c.src.Status(ctx, id)
 	switch {
 	case err == nil && s.Parts > 0:
 		return c.inspect(ctx, s)
@@ -284,12 +284,12 @@ func (c *Catalogue) currentRow(ctx context.Context, id firn.ID) (*row, error) {
 	case isFatal(ctx, err):
 		return nil, err
 	}
-	return faultRow(store.Standing{ID: id}, err), nil
+	return faultRow(store.Status{ID: id}, err), nil
 }
 
 // inspect opens a session and returns its row. The standing is older than the info: if the
 // session changes in between, the row does not match and is computed again.
-func (c *Catalogue) inspect(ctx context.Context, s store.Standing) (*row, error) {
+func (c *Catalogue) inspect(ctx context.Context, s store.Status) (*row, error) {
 	info, err := c.src.Inspect(ctx, s.ID)
 	switch {
 	case err == nil && info.ID != "":
@@ -310,7 +310,7 @@ func isFatal(ctx context.Context, err error) bool {
 
 // faultRow returns the row of a session that cannot be inspected. It is listed with its
 // fault.
-func faultRow(s store.Standing, err error) *row {
+func faultRow(s store.Status, err error) *row {
 	r := newRow(store.Info{
 		ID: s.ID, Agent: s.Agent, Bytes: s.Bytes, Parts: s.Parts, Archived: s.Archived, Fault: err.Error(),
 	}, s.Modified)
@@ -318,7 +318,7 @@ func faultRow(s store.Standing, err error) *row {
 }
 
 // inspectAll opens sessions in parallel.
-func (c *Catalogue) inspectAll(ctx context.Context, todo []store.Standing, progress Progress) ([]*row, error) {
+func (c *Catalogue) inspectAll(ctx context.Context, todo []store.Status, progress Progress) ([]*row, error) {
 	rows := make([]*row, len(todo))
 	errs := make([]error, len(todo))
 	var mu sync.Mutex

@@ -25,7 +25,7 @@ type row struct {
 
 // newRow returns a row in the form it has after encoding and parsing.
 func newRow(info store.Info, modified time.Time) row {
-	for _, s := range []*string{&info.Agent, &info.Key, &info.CWD, &info.Directories, &info.Title, &info.Prompt, &info.Fault, &info.Source, &info.Tags, &info.Held} {
+	for _, s := range []*string{&info.Agent, &info.Key, &info.CWD, &info.Directories, &info.Title, &info.Prompt, &info.Fault, &info.Source, &info.Tags, &info.BoundKeys} {
 		*s, _ = firn.CleanText(*s)
 	}
 	info.Created, info.Updated = normalizeTime(info.Created), normalizeTime(info.Updated)
@@ -38,7 +38,7 @@ func normalizeTime(t time.Time) time.Time { return t.Round(0).UTC() }
 
 // matches reports whether the row is up to date for a standing. A row with a fault never
 // is, since the fault may have been fixed without a trace.
-func (r *row) matches(s store.Standing) bool {
+func (r *row) matches(s store.Status) bool {
 	return r.info.Fault == "" && r.info.Agent == s.Agent && r.info.Bytes == s.Bytes &&
 		r.info.Parts == s.Parts && r.info.Archived == s.Archived && r.modified.Equal(s.Modified)
 }
@@ -96,7 +96,7 @@ func appendLine(dst []byte, r *row, before time.Time) []byte {
 	dst = appendText(dst, `,"id":`, string(r.info.ID))
 	dst = appendText(dst, `,"agent":`, r.info.Agent)
 	dst = appendText(dst, `,"key":`, r.info.Key)
-	dst = appendText(dst, `,"held":`, r.info.Held)
+	dst = appendText(dst, `,"held":`, r.info.BoundKeys)
 	dst = appendText(dst, `,"cwd":`, r.info.CWD)
 	if r.info.Directories != "" {
 		dst = appendText(dst, `,"directories":`, r.info.Directories)
@@ -211,7 +211,7 @@ func (p *lineParser) field(r *row, before *time.Time) {
 	case "key":
 		r.info.Key = p.text()
 	case "held":
-		r.info.Held = p.text()
+		r.info.BoundKeys = p.text()
 	case "cwd":
 		r.info.CWD = p.commonText()
 	case "directories":

@@ -18,7 +18,7 @@ type stampedSource struct {
 
 func (s *stampedSource) Stamp(context.Context) (string, error) { return s.stamp, nil }
 
-func (s *stampedSource) Census(ctx context.Context) ([]store.Standing, error) {
+func (s *stampedSource) Census(ctx context.Context) ([]store.Status, error) {
 	s.counted++
 	return s.fakeSource.Census(ctx)
 }

@@ -31,7 +31,7 @@ func TestManyProcesses(t *testing.T) {
 		crowd.Go(func() {
 			for i := range 15 {
 				id := firn.ID(fmt.Sprintf("p%d-%03d", p, i%5))
-				if _, err := w.Append(f.ctx, id, store.Any, said("hello", 100+i)); err != nil {
+				if _, err := w.Append(f.ctx, id, store.Any, message("hello", 100+i)); err != nil {
 					t.Error(err)
 				}
 				infos, err := collect(w.List(f.ctx, store.Query{Limit: (i % 3) * 50}))
@@ -68,7 +68,7 @@ func TestManyGoroutines(t *testing.T) {
 		crowd.Go(func() {
 			for i := range 20 {
 				id := firn.ID(fmt.Sprintf("s%03d", g))
-				if _, err := w.Append(f.ctx, id, store.Any, said("hello", 100+i)); err != nil {
+				if _, err := w.Append(f.ctx, id, store.Any, message("hello", 100+i)); err != nil {
 					t.Error(err)
 				}
 				infos, err := collect(w.List(f.ctx, store.Query{Limit: 8}))
@@ -82,7 +82,7 @@ func TestManyGoroutines(t *testing.T) {
 	f.sameLists()
 	f.ok(w.Close())
 	f.open()
-	if !f.refresh().None() {
+	if !f.refresh().Empty() {
 		t.Error("closing left something to refresh")
 	}
 }
@@ -93,10 +93,10 @@ func TestReplacedWhileRefreshing(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(10)
 	f.refresh()
-	f.append(f.store, "s003", said("more", 50))
+	f.append(f.store, "s003", message("more", 50))
 	other := f.catalogue(index.Options{Report: f.report})
 	meanwhile := sync.OnceFunc(func() {
-		f.append(f.store, "s004", said("more", 60))
+		f.append(f.store, "s004", message("more", 60))
 		f.ok(other.Rebuild(f.ctx, nil))
 	})
 	busy := false
@@ -110,7 +110,7 @@ func TestReplacedWhileRefreshing(t *testing.T) {
 	mem.Hook(nil)
 	f.wantIDs(f.page(store.Query{Limit: 2}, index.Cursor{}).Infos, "s004 s003")
 	f.sameLists()
-	if !f.refresh().None() || len(f.reports) > 0 {
+	if !f.refresh().Empty() || len(f.reports) > 0 {
 		t.Errorf("something was left to refresh, or reported: %q", f.reports)
 	}
 }
@@ -121,12 +121,12 @@ func TestLaterLookWins(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(10)
 	f.refresh()
-	f.append(f.store, "s003", said("more", 50))
+	f.append(f.store, "s003", message("more", 50))
 	other := f.catalogue(index.Options{Report: f.report})
 	mem.Hook(func(kind faultfs.Kind, line string) {
 		if kind == faultfs.Open && strings.Contains(line, "index/lock") {
 			mem.Hook(nil) // inspected, and about to write
-			f.append(f.store, "s003", said("more", 60))
+			f.append(f.store, "s003", message("more", 60))
 			_, err := other.Refresh(f.ctx, nil)
 			f.ok(err)
 		}
@@ -182,7 +182,7 @@ func TestListWhileFlushing(t *testing.T) {
 	f.fill(6)
 	f.refresh()
 	w := index.Wrap(f.store, f.cat)
-	f.append(w, "s001", said("more", 50))
+	f.append(w, "s001", message("more", 50))
 	var once atomic.Bool
 	mem.Hook(func(kind faultfs.Kind, line string) {
 		if kind == faultfs.Open && strings.Contains(line, "s001.jsonl") && once.CompareAndSwap(false, true) {
@@ -203,11 +203,11 @@ func TestChangeWhileFlushing(t *testing.T) {
 	f.fill(6)
 	f.refresh()
 	w := index.Wrap(f.store, f.cat)
-	f.append(w, "s000", said("more", 0))
+	f.append(w, "s000", message("more", 0))
 	var once atomic.Bool
 	mem.Hook(func(kind faultfs.Kind, line string) {
 		if kind == faultfs.Open && strings.Contains(line, "index/lock") && once.CompareAndSwap(false, true) {
-			f.append(w, "s000", said("more", 50))
+			f.append(w, "s000", message("more", 50))
 		}
 	})
 	f.list(w, store.Query{Limit: 1})
@@ -221,7 +221,7 @@ func TestNoLocks(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(3)
 	f.refresh()
-	f.append(f.store, "s000", said("more", 50))
+	f.append(f.store, "s000", message("more", 50))
 	mem.FailNth(1, faultfs.Fault{Of: faultfs.Lock, Err: errors.New("no locks here"), Always: true})
 	f.wantIDs(f.list(f.cat, store.Query{}), "s000 s002 s001")
 	f.wantIDs(f.list(f.cat, store.Query{Limit: 2}), "s002 s001") // the change of s000 is not known

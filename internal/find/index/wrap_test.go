@@ -83,10 +83,10 @@ func TestWrapNotesChanges(t *testing.T) {
 		t.Helper()
 		f.wantIDs(f.list(w, store.Query{Limit: 2}), want)
 	}
-	f.append(w, "s001", said("more", 50))
+	f.append(w, "s001", message("more", 50))
 	newest("s001 s005")
 	deferred, _ := store.As[store.Deferred](w)
-	_, err := deferred.AppendDeferred(f.ctx, "s002", store.Any, said("more", 60))
+	_, err := deferred.AppendDeferred(f.ctx, "s002", store.Any, message("more", 60))
 	f.ok(err)
 	newest("s002 s001")
 	f.append(w, "new", headed("new", "main", "", 70))
@@ -104,14 +104,14 @@ func TestWrapNotesChanges(t *testing.T) {
 	if got := f.list(w, store.Query{Limit: 1}); got[0].Title != "a new name" {
 		t.Errorf("the title is %q", got[0].Title)
 	}
-	if _, err := w.Append(f.ctx, "../evil", store.Any, said("x", 1)); !errors.Is(err, firn.ErrInvalid) {
+	if _, err := w.Append(f.ctx, "../evil", store.Any, message("x", 1)); !errors.Is(err, firn.ErrInvalid) {
 		t.Errorf("a bad id gives %v", err)
 	}
 	f.sameLists()
 	f.ok(w.Close())
 	f.open()
 	f.wantIDs(f.page(store.Query{Limit: 3}, index.Cursor{}).Infos, "s001 new s002")
-	if !f.refresh().None() {
+	if !f.refresh().Empty() {
 		t.Error("closing left something to refresh")
 	}
 }
@@ -149,7 +149,7 @@ func TestPurgeBehindOurBack(t *testing.T) {
 	f.fill(3)
 	f.append(f.store, "s001", firn.Entry{ID: "t", Time: at(10), Body: &firn.Title{Name: "SECRET"}})
 	f.refresh()
-	f.append(f.store, "s000", said("more", 12)) // so that the old line would remain
+	f.append(f.store, "s000", message("more", 12)) // so that the old line would remain
 	_, err := f.store.Purge(f.ctx, "s001", "test", "t")
 	f.ok(err)
 	f.refresh()
@@ -178,7 +178,7 @@ func TestDeadWriter(t *testing.T) {
 	f.fill(5)
 	f.refresh()
 	w := index.Wrap(f.store, f.cat)
-	f.append(w, "s000", said("more", 50))
+	f.append(w, "s000", message("more", 50))
 	f.createSession("lost", 60)
 	f.wantMarks(1)
 
@@ -187,13 +187,13 @@ func TestDeadWriter(t *testing.T) {
 	page, err := alive.Page(f.ctx, store.Query{Limit: 2}, index.Cursor{})
 	f.ok(err)
 	f.wantIDs(page.Infos, "lost s000")
-	f.append(w, "s001", said("more", 70))
+	f.append(w, "s001", message("more", 70))
 	page, err = alive.Page(f.ctx, store.Query{Limit: 2}, index.Cursor{})
 	f.ok(err)
 	f.wantIDs(page.Infos, "s001 lost")
 	f.wantMarks(1)
 
-	f.append(w, "s002", said("more", 80))
+	f.append(w, "s002", message("more", 80))
 	f.die()
 	f.open()
 	f.wantMarks(1)
@@ -229,11 +229,11 @@ func TestMarkIsRenewed(t *testing.T) {
 	f := newFixture(t)
 	f.fill(3)
 	w := index.Wrap(f.store, f.cat)
-	f.append(w, "s000", said("more", 50))
+	f.append(w, "s000", message("more", 50))
 	f.ok(os.RemoveAll(f.dir()))
 	f.wantIDs(f.list(w, store.Query{Limit: 1}), "s000")
 	f.wantMarks(1)
-	f.append(w, "s001", said("more", 60))
+	f.append(w, "s001", message("more", 60))
 	f.die()
 	f.open()
 	f.wantIDs(f.page(store.Query{Limit: 1}, index.Cursor{}).Infos, "s001")
@@ -247,7 +247,7 @@ func TestWrapReadOnly(t *testing.T) {
 	before := f.read(f.path())
 	f.cat = f.catalogue(index.Options{ReadOnly: true})
 	w := index.Wrap(f.store, f.cat)
-	f.append(w, "s000", said("more", 50))
+	f.append(w, "s000", message("more", 50))
 	f.wantIDs(f.list(w, store.Query{Limit: 1}), "s000")
 	f.wantIDs(f.list(w, store.Query{Limit: 1}), "s000")
 	f.sameLists()
@@ -265,7 +265,7 @@ func TestCloseThatCannotWrite(t *testing.T) {
 	f.fill(3)
 	f.refresh()
 	w := index.Wrap(f.store, f.cat)
-	f.append(w, "s000", said("more", 50))
+	f.append(w, "s000", message("more", 50))
 	f.ok(f.store.Close()) // so that the catalogue cannot inspect sessions
 	f.ok(f.cat.Close())
 	if len(f.reports) != 1 {

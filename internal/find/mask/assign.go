@@ -57,7 +57,7 @@ func assignment(text string, at, end int, take func(from, to int)) (next int) {
 	if kind >= key {
 		within = text[:min(len(text), end+keyBytes)]
 	}
-	v := valueBehind(within, end)
+	v := valueAfter(within, end)
 	v.tight = tight && v.from == end+v.quoted && text[at] == '='
 	v.env = v.tight && name == strings.ToUpper(name)
 	if v.env && v.quoted == 0 {
@@ -105,8 +105,8 @@ type value struct {
 	tight, env, below bool
 }
 
-// valueBehind returns the value after an offset.
-func valueBehind(text string, at int) value {
+// valueAfter returns the value after an offset.
+func valueAfter(text string, at int) value {
 	v := value{from: at}
 	if strings.HasPrefix(text[at:], "__") { // the end of a bold name in Markdown
 		v.from += 2

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Said is a text with its role and time, for detecting copies.
-type Said struct {
+// Passage is a text with its role and time, for detecting copies.
+type Passage struct {
 	Role  Role
 	Words []string
 	Time  time.Time
@@ -26,8 +26,8 @@ const (
 	maxCompared = 2000
 )
 
-// Near reports whether two texts are copies, as created by forks and mirrors.
-func Near(a, b Said) bool {
+// IsCopy reports whether two texts are copies, as created by forks and mirrors.
+func IsCopy(a, b Passage) bool {
 	if a.Role != b.Role {
 		return false
 	}

@@ -68,15 +68,15 @@ func (r *Ranker) Count(t Text) Counts {
 	return c
 }
 
-// Beside is a text near another one, at a distance of one or two.
-type Beside struct {
+// Neighbor is a text near another one, at a distance of one or two.
+type Neighbor struct {
 	Counts
 	Distance int
 }
 
 // Score returns the score of a text with a weight, and the share of the query that it or
 // its neighbors cover, from 0 to 1. Newer texts score slightly higher.
-func (r *Ranker) Score(weight float64, c Counts, beside []Beside, at time.Time) (score, coverage float64) {
+func (r *Ranker) Score(weight float64, c Counts, beside []Neighbor, at time.Time) (score, coverage float64) {
 	for i := range r.terms {
 		tf := weight * r.normal(c, i)
 		for _, b := range beside {

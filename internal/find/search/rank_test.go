@@ -26,13 +26,13 @@ func TestWeights(t *testing.T) {
 func TestRank(t *testing.T) {
 	terms := Words("flaky lock").Want.Positive()
 	r := NewRanker(terms, []float64{5, 500}, 1000, 10, noon)
-	score := func(text string, at time.Time, beside ...Beside) float64 {
+	score := func(text string, at time.Time, beside ...Neighbor) float64 {
 		s, _ := r.Score(1, r.Count(TextOf(text)), beside, at)
 		return s
 	}
 	old := noon.AddDate(-1, 0, 0)
-	next := Beside{Counts: r.Count(TextOf("lock")), Distance: 1}
-	far := Beside{Counts: r.Count(TextOf("lock")), Distance: 2}
+	next := Neighbor{Counts: r.Count(TextOf("lock")), Distance: 1}
+	far := Neighbor{Counts: r.Count(TextOf("lock")), Distance: 2}
 	for name, order := range map[string][2]float64{
 		"both words before one":        {score("flaky lock", old), score("flaky test", old)},
 		"a rare word before a common":  {score("flaky test", old), score("lock test", old)},
@@ -58,7 +58,7 @@ func TestRank(t *testing.T) {
 func TestSnip(t *testing.T) {
 	terms := Words("needle thread").Want.Positive()
 	long := strings.Repeat("hay is dry. ", 500) + "a needle and a Thread " + strings.Repeat("und Heu für alle. ", 500) + "needle"
-	snippet, matches := Snip(long, terms, MaxSnippet, nil)
+	snippet, matches := Excerpt(long, terms, MaxSnippet, nil)
 	if len(snippet) > MaxSnippet || !utf8.ValidString(snippet) || !strings.Contains(snippet, "needle and a Thread") {
 		t.Errorf("the snippet has %d bytes: %s", len(snippet), snippet)
 	}
@@ -68,10 +68,10 @@ func TestSnip(t *testing.T) {
 	if len(matches) < 2 || snippet[matches[0][0]:matches[0][1]] != "needle" || snippet[matches[1][0]:matches[1][1]] != "Thread" {
 		t.Errorf("the matches are %v", matches)
 	}
-	if whole, _ := Snip("just a needle", terms, MaxSnippet, nil); whole != "just a needle" {
+	if whole, _ := Excerpt("just a needle", terms, MaxSnippet, nil); whole != "just a needle" {
 		t.Errorf("a short text becomes %q", whole)
 	}
-	masked, _ := Snip("a needle "+strings.Repeat("x", 30), terms, MaxSnippet, func(s string) string { return strings.ReplaceAll(s, "x", "") })
+	masked, _ := Excerpt("a needle "+strings.Repeat("x", 30), terms, MaxSnippet, func(s string) string { return strings.ReplaceAll(s, "x", "") })
 	if masked != "a needle" {
 		t.Errorf("it becomes %q", masked)
 	}
@@ -88,7 +88,7 @@ func FuzzSnip(f *testing.F) {
 		if err != nil {
 			return
 		}
-		snippet, matches := Snip(text, q.Want.Positive(), most, nil)
+		snippet, matches := Excerpt(text, q.Want.Positive(), most, nil)
 		if len(snippet) > most || !utf8.ValidString(snippet) {
 			t.Fatalf("%d bytes of at most %d: %q", len(snippet), most, snippet)
 		}
@@ -101,10 +101,10 @@ func FuzzSnip(f *testing.F) {
 }
 
 func TestNear(t *testing.T) {
-	say := func(role Role, text string, at time.Time) Said { return Said{role, TextOf(text).Words, at} }
+	say := func(role Role, text string, at time.Time) Passage { return Passage{role, TextOf(text).Words, at} }
 	long := "please look at the flaky lock test and tell me why it fails on linux but not on windows or anywhere else at all"
 	for name, c := range map[string]struct {
-		a, b Said
+		a, b Passage
 		want bool
 	}{
 		"the same":                {say(RoleUser, long, noon), say(RoleUser, long, noon), true},
@@ -115,7 +115,7 @@ func TestNear(t *testing.T) {
 		"short, at the same time": {say(RoleUser, "yes", noon), say(RoleUser, "yes", noon.Add(time.Second)), true},
 		"short, said again":       {say(RoleUser, "yes", noon), say(RoleUser, "yes", noon.Add(time.Hour)), false},
 	} {
-		if got := Near(c.a, c.b); got != c.want || Near(c.b, c.a) != c.want {
+		if got := IsCopy(c.a, c.b); got != c.want || IsCopy(c.b, c.a) != c.want {
 			t.Errorf("%s: %t, want %t", name, got, c.want)
 		}
 	}

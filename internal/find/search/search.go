@@ -1,6 +1,6 @@
 // Package search implements the semantics of searching conversations: tokenization
-// ([Scan]), queries ([Parse]), ranking ([Ranker]), snippets ([Snip]) and detection of
-// copies ([Near]).
+// ([Scan]), queries ([Parse]), ranking ([Ranker]), snippets ([Excerpt]) and detection of
+// copies ([IsCopy]).
 //
 // It is pure: it reads no files and no clock, and has no index. Package fulltext maintains
 // the index and uses this package.

@@ -116,10 +116,10 @@ func bounds(text string, start, end int) (int, int) {
 	return start, end
 }
 
-// Snip returns an excerpt of the text of at most most bytes, and the byte ranges of the
+// Excerpt returns an excerpt of the text of at most most bytes, and the byte ranges of the
 // terms in it. clean modifies the excerpt, for example to mask secrets; it is called with
 // additional text on both sides, so that it recognizes truncated secrets.
-func Snip(text string, terms []Term, most int, clean func(string) string) (string, [][2]int) {
+func Excerpt(text string, terms []Term, most int, clean func(string) string) (string, [][2]int) {
 	const mark = "…"
 	text, _, _ = strings.Cut(text, "\x00")
 	room := most - 2*len(mark)

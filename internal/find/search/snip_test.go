@@ -21,7 +21,7 @@ func TestSnipWithinKey(t *testing.T) {
 		}
 		return piece
 	}
-	if piece, _ := Snip(text, q.Want.Positive(), 1024, clean); strings.Contains(piece, "MIIE") || !strings.Contains(piece, "[secret]") {
+	if piece, _ := Excerpt(text, q.Want.Positive(), 1024, clean); strings.Contains(piece, "MIIE") || !strings.Contains(piece, "[secret]") {
 		t.Errorf("a piece of the key is shown: %s", piece)
 	}
 	after := strings.Index(text, "and that")

@@ -92,5 +92,5 @@ func (r *Ranker) share(of []float64) float64 {
 	return sum / r.total
 }
 
-// Themed returns the score of a text including its theme.
-func Themed(score, theme float64) float64 { return score * (1 + themeWeight*theme) }
+// WithTheme returns the score of a text including its theme.
+func WithTheme(score, theme float64) float64 { return score * (1 + themeWeight*theme) }

@@ -35,7 +35,7 @@ func TestThemes(t *testing.T) {
 			t.Errorf("the theme of text %d is %.3f, want %.3f", i, got[i], want)
 		}
 	}
-	if all, half, none := Themed(2, 1), Themed(2, 0.5), Themed(2, 0); !(all > half && half > none && none == 2) {
+	if all, half, none := WithTheme(2, 1), WithTheme(2, 0.5), WithTheme(2, 0); !(all > half && half > none && none == 2) {
 		t.Errorf("themed scores are %v, %v, %v", all, half, none)
 	}
 }

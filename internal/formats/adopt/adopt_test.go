@@ -23,7 +23,7 @@ func (t tool) Layout() dialect.Layout { return layout{t.Tool.Layout()} }
 
 func (layout) Homes() []string { return []string{".tool", ".oldtool"} }
 
-func (layout) Beside() []string {
+func (layout) SideFiles() []string {
 	return []string{"agents/*/sessions/sessions.json", "agents/*/deep/**/*.meta.json"}
 }
 
@@ -81,7 +81,7 @@ func mirror(t *testing.T, link bool) (m *adopt.Mirror, theirs, ours string) {
 	return m, filepath.Join(home, name), filepath.Join(dir, name)
 }
 
-func run(t *testing.T, m *adopt.Mirror) adopt.Done {
+func run(t *testing.T, m *adopt.Mirror) adopt.Result {
 	t.Helper()
 	done, err := m.Run(t.Context())
 	if err != nil {

@@ -28,7 +28,7 @@ type original struct {
 
 // file updates one file of the mirror. An error that concerns only this file is of type
 // [skipped].
-func (m *Mirror) file(it item, known map[string]Stand, done *Done) error {
+func (m *Mirror) file(it item, known map[string]FileState, done *Result) error {
 	from, to := filepath.Join(m.Home, filepath.FromSlash(it.name)), filepath.Join(m.Dir, filepath.FromSlash(it.name))
 	theirs, err := m.FS.Stat(from)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !theirs.Mode.IsRegular() {
@@ -45,7 +45,7 @@ func (m *Mirror) file(it item, known map[string]Stand, done *Done) error {
 	case there && !ours.Mode.IsRegular():
 		return skipped{fmt.Errorf("%s is in its place in the mirror: %w", to, firn.ErrConflict)}
 	case there && ours.Same(theirs): // a hard link: appending to it would change the tool's file
-		known[it.name] = Stand{Size: theirs.Size, Modified: theirs.ModTime.UTC()}
+		known[it.name] = FileState{Size: theirs.Size, Modified: theirs.ModTime.UTC()}
 		return nil
 	case there && known[it.name].unchanged(theirs, ours):
 		return nil
@@ -66,16 +66,16 @@ func (m *Mirror) file(it item, known map[string]Stand, done *Done) error {
 }
 
 // update makes the copy equal to the tool's file.
-func (m *Mirror) update(in *original, it item, to string, there bool, old Stand, done *Done) (Stand, error) {
+func (m *Mirror) update(in *original, it item, to string, there bool, old FileState, done *Result) (FileState, error) {
 	if !there {
 		return m.create(in, it, to, done)
 	}
 	p, err := m.compare(in, to)
 	switch {
 	case err != nil:
-		return Stand{}, err
+		return FileState{}, err
 	case p.same == in.Size && p.same == p.ours.Size && old.holds(p.ours): // unchanged and durable
-		return m.stand(in, p.ours, p.sum), nil
+		return m.fileState(in, p.ours, p.sum), nil
 	case p.ours.Links <= 1 && p.same == p.ours.Size:
 		before := done.Bytes
 		stand, err := m.copy(in, to, vfs.Extend, p, done)
@@ -88,19 +88,19 @@ func (m *Mirror) update(in *original, it item, to string, there bool, old Stand,
 	}
 	damaged, err := in.stillContains(old, p.ours.Size)
 	if err != nil {
-		return Stand{}, err
+		return FileState{}, err
 	}
 	if damaged && p.ours.Links <= 1 {
-		done.Healed++
+		done.Repaired++
 		return m.heal(in, to, p, done)
 	}
 	if noted, err := m.onlyMetaChanged(in, to, p.ours.Size); err != nil {
-		return Stand{}, err
+		return FileState{}, err
 	} else if noted {
 		return m.replace(in, to, done)
 	}
 	if err := m.putAside(to); err != nil {
-		return Stand{}, err
+		return FileState{}, err
 	}
 	done.Kept++
 	return m.copy(in, to, vfs.Create, begun(), done)
@@ -126,14 +126,14 @@ type linker interface {
 }
 
 // create creates a copy that does not exist yet.
-func (m *Mirror) create(in *original, it item, to string, done *Done) (Stand, error) {
+func (m *Mirror) create(in *original, it item, to string, done *Result) (FileState, error) {
 	if err := m.FS.MkdirAll(filepath.Dir(to)); err != nil {
-		return Stand{}, err
+		return FileState{}, err
 	}
 	if l, ok := m.FS.(linker); ok && m.Link && !it.side {
 		if err := l.Link(in.path, to); err == nil {
 			done.Linked++
-			return Stand{Size: in.Size, Modified: in.ModTime.UTC()}, m.FS.SyncDir(filepath.Dir(to))
+			return FileState{Size: in.Size, Modified: in.ModTime.UTC()}, m.FS.SyncDir(filepath.Dir(to))
 		}
 	}
 	done.Copied++
@@ -207,12 +207,12 @@ func common(a, b []byte) int {
 
 // stillContains reports whether the tool's file still begins with the bytes recorded in
 // old. If so, a copy that differs and is not longer is damaged.
-func (o *original) stillContains(old Stand, ours int64) (bool, error) {
-	if old.Sum == "" || ours > old.Held || o.Size < old.Held {
+func (o *original) stillContains(old FileState, ours int64) (bool, error) {
+	if old.Sum == "" || ours > old.CopySize || o.Size < old.CopySize {
 		return false, nil
 	}
 	sum := sha256.New()
-	if _, err := io.CopyBuffer(sum, io.NewSectionReader(o, 0, old.Held), make([]byte, chunk)); err != nil {
+	if _, err := io.CopyBuffer(sum, io.NewSectionReader(o, 0, old.CopySize), make([]byte, chunk)); err != nil {
 		return false, skipped{err}
 	}
 	return hex.EncodeToString(sum.Sum(nil)) == old.Sum, nil
@@ -220,23 +220,23 @@ func (o *original) stillContains(old Stand, ours int64) (bool, error) {
 
 // heal truncates the copy where it is damaged and copies the rest again. A crash in between
 // leaves a prefix of the file, which the next run completes.
-func (m *Mirror) heal(in *original, to string, p progress, done *Done) (Stand, error) {
+func (m *Mirror) heal(in *original, to string, p progress, done *Result) (FileState, error) {
 	f, err := m.FS.Open(to, vfs.Change)
 	if err != nil {
-		return Stand{}, err
+		return FileState{}, err
 	}
 	if err := errors.Join(f.Truncate(p.same), f.Close()); err != nil {
-		return Stand{}, err
+		return FileState{}, err
 	}
 	return m.copy(in, to, vfs.Extend, p, done)
 }
 
 // copy copies the missing rest of the file and makes it durable. An interrupted copy is a
 // prefix of the file, which the next run completes.
-func (m *Mirror) copy(in *original, to string, mode vfs.Mode, p progress, done *Done) (Stand, error) {
+func (m *Mirror) copy(in *original, to string, mode vfs.Mode, p progress, done *Result) (FileState, error) {
 	out, err := m.FS.Open(to, mode)
 	if err != nil {
-		return Stand{}, err
+		return FileState{}, err
 	}
 	rest := &reading{r: io.NewSectionReader(in, p.same, in.Size-p.same)}
 	n, err := io.CopyBuffer(onlyWriter{io.MultiWriter(out, p.sum)}, rest, make([]byte, chunk))
@@ -247,18 +247,18 @@ func (m *Mirror) copy(in *original, to string, mode vfs.Mode, p progress, done *
 	ours, statErr := out.Stat()
 	if err = errors.Join(err, statErr, out.Close()); err != nil {
 		if rest.err != nil {
-			return Stand{}, skipped{rest.err}
+			return FileState{}, skipped{rest.err}
 		}
-		return Stand{}, err
+		return FileState{}, err
 	}
-	return m.stand(in, ours, p.sum), m.FS.SyncDir(filepath.Dir(to))
+	return m.fileState(in, ours, p.sum), m.FS.SyncDir(filepath.Dir(to))
 }
 
-// stand returns the current state of a file and its copy.
-func (m *Mirror) stand(in *original, ours vfs.Info, sum hash.Hash) Stand {
-	return Stand{
+// fileState returns the current state of a file and its copy.
+func (m *Mirror) fileState(in *original, ours vfs.Info, sum hash.Hash) FileState {
+	return FileState{
 		Size: in.Size, Modified: trustedTime(in.ModTime, m.Now()),
-		Held: ours.Size, HeldModified: ours.ModTime.UTC(), Sum: hex.EncodeToString(sum.Sum(nil)),
+		CopySize: ours.Size, CopyModified: ours.ModTime.UTC(), Sum: hex.EncodeToString(sum.Sum(nil)),
 	}
 }
 

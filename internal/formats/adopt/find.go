@@ -23,8 +23,8 @@ type Found struct {
 	Bytes                 int64
 	// Oldest and Newest are times of the last write to a session.
 	Oldest, Newest time.Time
-	// Keeps is the age at which the tool deletes sessions; 0 means never.
-	Keeps time.Duration
+	// Retention is the age at which the tool deletes sessions; 0 means never.
+	Retention time.Duration
 	// Faults describes the files that could not be interpreted.
 	Faults []string
 }
@@ -39,7 +39,7 @@ func Find(ctx context.Context, user string, tools []dialect.Tool, others map[dia
 			if !tool.Layout().Owns(tree) {
 				continue
 			}
-			found, err := Look(ctx, home, tool)
+			found, err := Inspect(ctx, home, tool)
 			if err != nil {
 				return all, err
 			}
@@ -51,9 +51,9 @@ func Find(ctx context.Context, user string, tools []dialect.Tool, others map[dia
 	return all, nil
 }
 
-// Within returns the folder of a tool, or a location where a tool would have its folder,
+// EnclosingHome returns the folder of a tool, or a location where a tool would have its folder,
 // that contains dir. Callers use it to avoid writing there.
-func Within(dir, user string, tools []dialect.Tool, others map[dialect.Name]string, found []Found) (home string, ok bool) {
+func EnclosingHome(dir, user string, tools []dialect.Tool, others map[dialect.Name]string, found []Found) (home string, ok bool) {
 	var all []string
 	for _, tool := range tools {
 		all = append(all, homes(user, tool, others)...)
@@ -93,11 +93,11 @@ func homes(user string, tool dialect.Tool, others map[dialect.Name]string) []str
 	return list
 }
 
-// Look describes a tool's folder without opening transcripts.
-func Look(ctx context.Context, home string, tool dialect.Tool) (Found, error) {
+// Inspect describes a tool's folder without opening transcripts.
+func Inspect(ctx context.Context, home string, tool dialect.Tool) (Found, error) {
 	f := Found{Tool: tool, Home: home}
 	tree := os.DirFS(home)
-	f.Keeps = tool.Layout().Keeps(tree)
+	f.Retention = tool.Layout().Retention(tree)
 	for t, err := range tool.Layout().Transcripts(tree) {
 		if ctx.Err() != nil {
 			return f, ctx.Err()
@@ -134,8 +134,8 @@ func (f *Found) add(tree fs.FS, t dialect.Transcript) {
 
 // Next returns the time when the tool will delete the oldest session, if it does.
 func (f *Found) Next() (time.Time, bool) {
-	if f.Keeps == 0 || f.Oldest.IsZero() {
+	if f.Retention == 0 || f.Oldest.IsZero() {
 		return time.Time{}, false
 	}
-	return f.Oldest.Add(f.Keeps), true
+	return f.Oldest.Add(f.Retention), true
 }

@@ -108,7 +108,7 @@ func TestEditInTheMiddle(t *testing.T) {
 			run(t, m)
 			edited := long[:at] + "X" + long[at+1:]
 			put(t, theirs, edited)
-			if done := run(t, m); done.Kept != 1 || done.Healed != 0 || get(t, ours) != edited {
+			if done := run(t, m); done.Kept != 1 || done.Repaired != 0 || get(t, ours) != edited {
 				t.Errorf("it did %+v", done)
 			}
 			if old := aside(t, ours); len(old) != 1 || get(t, old[0]) != long {
@@ -156,7 +156,7 @@ func TestHeal(t *testing.T) {
 			if old := aside(t, ours); len(old) != 0 {
 				t.Errorf("%v was put aside", old)
 			}
-			if done := run(t, m); done.Bytes+int64(done.Healed) != 0 {
+			if done := run(t, m); done.Bytes+int64(done.Repaired) != 0 {
 				t.Errorf("then it did %+v", done)
 			}
 		})

@@ -24,7 +24,7 @@ type item struct {
 // items lists the files to mirror: transcripts and the tool's metadata about them. No other
 // file of the folder is read, because it may contain secrets. Files that cannot be listed
 // are recorded as failed.
-func (m *Mirror) items(ctx context.Context, done *Done) ([]item, error) {
+func (m *Mirror) items(ctx context.Context, done *Result) ([]item, error) {
 	tree := os.DirFS(m.Home)
 	var all []item
 	seen := make(map[string]bool)
@@ -46,7 +46,7 @@ func (m *Mirror) items(ctx context.Context, done *Done) ([]item, error) {
 		}
 	}
 	b := patternFinder{tree: tree, listed: make(map[string][]fs.DirEntry), done: done}
-	for _, pattern := range m.Tool.Layout().Beside() {
+	for _, pattern := range m.Tool.Layout().SideFiles() {
 		if _, err := path.Match(pattern, ""); err != nil {
 			return nil, fmt.Errorf("find what lies beside the sessions of %s: the pattern %s: %w", m.Tool.Name(), pattern, err)
 		}
@@ -84,7 +84,7 @@ func placeOf(err error, parts []string) string {
 type patternFinder struct {
 	tree   fs.FS
 	listed map[string][]fs.DirEntry
-	done   *Done
+	done   *Result
 }
 
 // find yields the files in a directory that match the rest of a pattern.

@@ -22,30 +22,30 @@ type Manifest struct {
 	// At is the time of the last update.
 	At time.Time `json:"at"`
 	// Files holds the state of the mirrored files.
-	Files map[string]Stand `json:"files"`
+	Files map[string]FileState `json:"files"`
 }
 
-// Stand is the state of a file and its copy when they were equal. While both are unchanged,
+// FileState is the state of a file and its copy when they were equal. While both are unchanged,
 // neither is read again.
-type Stand struct {
+type FileState struct {
 	// Size and Modified are those of the tool's file.
 	Size     int64     `json:"size"`
 	Modified time.Time `json:"modified,omitzero"`
-	// Held and HeldModified are size and time of the copy, Sum its SHA-256. They are empty
+	// CopySize and CopyModified are size and time of the copy, Sum its SHA-256. They are empty
 	// for a hard link.
-	Held         int64     `json:"held,omitempty"`
-	HeldModified time.Time `json:"heldModified,omitzero"`
+	CopySize     int64     `json:"held,omitempty"`
+	CopyModified time.Time `json:"heldModified,omitzero"`
 	Sum          string    `json:"sum,omitempty"`
 }
 
 // unchanged reports whether neither file was changed since.
-func (s Stand) unchanged(theirs, ours vfs.Info) bool {
-	return s.holds(ours) && s.Held == s.Size && s.Size == theirs.Size && s.Modified.Equal(theirs.ModTime)
+func (s FileState) unchanged(theirs, ours vfs.Info) bool {
+	return s.holds(ours) && s.CopySize == s.Size && s.Size == theirs.Size && s.Modified.Equal(theirs.ModTime)
 }
 
 // holds reports whether the copy is unchanged.
-func (s Stand) holds(ours vfs.Info) bool {
-	return s.Sum != "" && s.Held == ours.Size && s.HeldModified.Equal(ours.ModTime)
+func (s FileState) holds(ours vfs.Info) bool {
+	return s.Sum != "" && s.CopySize == ours.Size && s.CopyModified.Equal(ours.ModTime)
 }
 
 // minFileAge is the minimum age of a modification time that is trusted: file systems have a
@@ -79,7 +79,7 @@ func ReadManifest(dir string) (Manifest, error) {
 func (m *Mirror) manifest() Manifest {
 	manifest, err := ReadManifest(m.Dir)
 	if err != nil || manifest.Files == nil {
-		manifest = Manifest{Files: make(map[string]Stand)}
+		manifest = Manifest{Files: make(map[string]FileState)}
 	}
 	manifest.Tool, manifest.Home = m.Tool.Name(), m.Home
 	return manifest

@@ -72,10 +72,10 @@ func metaEnd(meta dialect.Meta, f io.ReaderAt, size int64) (int64, error) {
 }
 
 // replace atomically replaces the copy by a new one.
-func (m *Mirror) replace(in *original, to string, done *Done) (Stand, error) {
+func (m *Mirror) replace(in *original, to string, done *Result) (FileState, error) {
 	next := to + ".next"
 	if err := m.FS.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a killed run
-		return Stand{}, err
+		return FileState{}, err
 	}
 	stand, err := m.copy(in, next, vfs.Create, begun(), done)
 	if err != nil {

@@ -29,12 +29,12 @@ type Mirror struct {
 	Waiting func()
 }
 
-// Done is the result of a run.
-type Done struct {
+// Result is the result of a run.
+type Result struct {
 	// Files counts the files examined: Copied are new, Grown were appended to, Linked are
 	// links, Kept were changed by the tool, so that the old version was put aside, and
 	// Healed had a damaged copy.
-	Files, Copied, Grown, Linked, Kept, Healed int
+	Files, Copied, Grown, Linked, Kept, Repaired int
 	// Bytes is the number of bytes copied.
 	Bytes int64
 	// Longer lists the files that have grown since the last run.
@@ -51,7 +51,7 @@ type Failure struct {
 }
 
 // fail records a failure, once for each path.
-func (d *Done) fail(path string, err error) {
+func (d *Result) fail(path string, err error) {
 	for _, f := range d.Failed {
 		if f.Path == path {
 			return
@@ -73,7 +73,7 @@ const saveEvery = 256 << 20
 // at a time writes to a mirror; others wait. A run can be interrupted or killed at any
 // time, and the next run continues it. A file that cannot be read is listed in the result
 // and does not affect the others; an error means that writing the mirror failed.
-func (m *Mirror) Run(ctx context.Context) (done Done, err error) {
+func (m *Mirror) Run(ctx context.Context) (done Result, err error) {
 	unlock, err := m.lock(ctx)
 	if err != nil {
 		return done, err
@@ -94,7 +94,7 @@ func (m *Mirror) Run(ctx context.Context) (done Done, err error) {
 }
 
 // files updates all files.
-func (m *Mirror) files(ctx context.Context, items []item, manifest Manifest, done *Done) error {
+func (m *Mirror) files(ctx context.Context, items []item, manifest Manifest, done *Result) error {
 	var saved int64
 	for i, it := range items {
 		if err := ctx.Err(); err != nil {

@@ -31,7 +31,7 @@ type choice struct {
 	next    map[firn.EntryID]firn.EntryID
 	waiting []firn.EntryID
 	// tail holds the chosen entries since the first one that a later compaction keeps.
-	tail []Told
+	tail []dialect.EntryLines
 	// stale is set if the tail may be longer than needed.
 	stale bool
 }
@@ -45,7 +45,7 @@ func newChoice(shape *survey, linear bool, from, to dialect.Name, report *Report
 
 // choose reports whether the entry is to be written, and returns it with its new parent.
 // rehung is set if the entry differs from its line.
-func (c *choice) choose(t Told) (told Told, wanted, rehung bool) {
+func (c *choice) choose(t dialect.EntryLines) (told dialect.EntryLines, wanted, rehung bool) {
 	if t.Entry.ID == "" {
 		return t, true, false // the header
 	}
@@ -66,7 +66,7 @@ func (c *choice) choose(t Told) (told Told, wanted, rehung bool) {
 }
 
 // recordWritten stores a written entry for a later compaction.
-func (c *choice) recordWritten(t Told) {
+func (c *choice) recordWritten(t dialect.EntryLines) {
 	if t.Entry.ID != "" && (c.shape.keptFrom(t.Entry.ID) || len(c.tail) > 0) {
 		c.tail = append(c.tail, keep(t))
 	}
@@ -111,7 +111,7 @@ func (c *choice) omit(e firn.Entry, why string) {
 
 // reparent moves the entry to a written parent, and updates the first kept entry of a
 // compaction.
-func (c *choice) reparent(t Told) (told Told, rehung bool) {
+func (c *choice) reparent(t dialect.EntryLines) (told dialect.EntryLines, rehung bool) {
 	if up, ok := c.left[t.Entry.Parent]; ok {
 		t.Entry.Parent, rehung = up, true
 	}
@@ -147,7 +147,7 @@ func (c *choice) trim() {
 		return
 	}
 	c.stale = false
-	needed := slices.IndexFunc(c.tail, func(t Told) bool { return c.shape.keptFrom(t.Entry.ID) })
+	needed := slices.IndexFunc(c.tail, func(t dialect.EntryLines) bool { return c.shape.keptFrom(t.Entry.ID) })
 	if needed < 0 {
 		c.tail = nil
 		return
@@ -157,9 +157,9 @@ func (c *choice) trim() {
 
 // written yields the chosen entries from since on; none if since is earlier than the first
 // entry that a compaction keeps.
-func (c *choice) written(since firn.EntryID) iter.Seq[Told] {
-	return func(yield func(Told) bool) {
-		start := slices.IndexFunc(c.tail, func(t Told) bool { return t.Entry.ID == since })
+func (c *choice) written(since firn.EntryID) iter.Seq[dialect.EntryLines] {
+	return func(yield func(dialect.EntryLines) bool) {
+		start := slices.IndexFunc(c.tail, func(t dialect.EntryLines) bool { return t.Entry.ID == since })
 		if start < 0 {
 			return
 		}

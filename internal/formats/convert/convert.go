@@ -23,9 +23,9 @@ import (
 // Source is a transcript that can be read more than once.
 type Source struct {
 	Tool dialect.Name
-	// Told yields the entries of the transcript, and counts the data read and damaged
+	// Entries yields the entries of the transcript, and counts the data read and damaged
 	// places in the report. An entry is valid until the next step.
-	Told func(*Report) iter.Seq2[Told, error]
+	Entries func(*Report) iter.Seq2[dialect.EntryLines, error]
 	// Glances yields the fields that the tree needs, which is much faster; nil if the
 	// tool's lines cannot be read individually.
 	Glances func() iter.Seq2[firn.Glance, error]
@@ -43,7 +43,7 @@ type Glancer interface {
 // Transcript returns a source that reads the lines of a tool's transcript. open is called
 // for every pass over them.
 func Transcript(tool dialect.Tool, origin dialect.Origin, open func() iter.Seq2[[]byte, error]) Source {
-	src := Source{Tool: tool.Name(), Told: func(r *Report) iter.Seq2[Told, error] {
+	src := Source{Tool: tool.Name(), Entries: func(r *Report) iter.Seq2[dialect.EntryLines, error] {
 		return ended((&reading{tool: tool, origin: origin, source: open(), report: r}).all)
 	}}
 	if g, ok := tool.(Glancer); ok {
@@ -61,7 +61,7 @@ func Transcript(tool dialect.Tool, origin dialect.Origin, open func() iter.Seq2[
 // require.
 func Entries(src Source, report *Report) iter.Seq2[firn.Entry, error] {
 	return func(yield func(firn.Entry, error) bool) {
-		for t, err := range counted(src.Told(report), report) {
+		for t, err := range counted(src.Entries(report), report) {
 			if err != nil {
 				yield(firn.Entry{}, err)
 				return
@@ -76,7 +76,7 @@ func Entries(src Source, report *Report) iter.Seq2[firn.Entry, error] {
 			if e.Parent == "" && e.Body.Kind() != firn.KindHeader {
 				e.Parent = firn.Root
 			}
-			report.Said++
+			report.Reencoded++
 			if !yield(e, nil) {
 				return
 			}
@@ -85,8 +85,8 @@ func Entries(src Source, report *Report) iter.Seq2[firn.Entry, error] {
 }
 
 // counted counts the entries.
-func counted(told iter.Seq2[Told, error], report *Report) iter.Seq2[Told, error] {
-	return func(yield func(Told, error) bool) {
+func counted(told iter.Seq2[dialect.EntryLines, error], report *Report) iter.Seq2[dialect.EntryLines, error] {
+	return func(yield func(dialect.EntryLines, error) bool) {
 		for t, err := range told {
 			if err == nil {
 				report.read(t.Entry)
@@ -103,23 +103,23 @@ func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target
 	out := &writing{ctx: ctx, from: src.Tool, to: to.Name(), w: bufio.NewWriterSize(w, 1<<18), report: report}
 	switch {
 	case src.Tool == to.Name():
-		return out.copy(counted(src.Told(report), report))
+		return out.copy(counted(src.Entries(report), report))
 	case to.Name() == dialect.Native:
 		out.printer = to.Printer(target)
 		out.glancer, out.alike = to.(Glancer)
 		out.alike = out.alike && (src.Tool == dialect.Pi || src.Tool == dialect.OpenClaw)
-		return out.all(counted(src.Told(report), report))
+		return out.all(counted(src.Entries(report), report))
 	}
-	src, err := settled(src)
+	src, err := withoutReimported(src)
 	if err != nil {
 		return err
 	}
-	told := joined(withoutEnd(src.Told(report), to.Name()), to.Name())
+	told := joined(withoutEnd(src.Entries(report), to.Name()), to.Name())
 	shape, ok, err := glanceOver(src)
 	if err == nil && ok {
-		told = src.Told(report)
+		told = src.Entries(report)
 	} else if err == nil {
-		shape, err = takeSurvey(joined(withoutEnd(src.Told(&Report{}), to.Name()), to.Name()), to.Name())
+		shape, err = takeSurvey(joined(withoutEnd(src.Entries(&Report{}), to.Name()), to.Name()), to.Name())
 	}
 	if err != nil {
 		return err
@@ -128,8 +128,8 @@ func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target
 	out.choice = newChoice(shape, linear, src.Tool, to.Name(), report)
 	out.choice.onePath = isHandoff(to.Name(), target)
 	out.fit = newFitting(to.Name(), linear)
-	target.Lose = out.lost
-	target.Told = out.choice.written
+	target.OnLoss = out.lost
+	target.Written = out.choice.written
 	out.printer = to.Printer(target)
 	return out.all(counted(told, report))
 }
@@ -181,7 +181,7 @@ type writing struct {
 }
 
 // copy writes the lines unchanged.
-func (o *writing) copy(told iter.Seq2[Told, error]) error {
+func (o *writing) copy(told iter.Seq2[dialect.EntryLines, error]) error {
 	for t, err := range told {
 		if err = o.checkCanceled(err); err != nil {
 			return err
@@ -197,7 +197,7 @@ func (o *writing) copy(told iter.Seq2[Told, error]) error {
 }
 
 // all writes the entries.
-func (o *writing) all(told iter.Seq2[Told, error]) error {
+func (o *writing) all(told iter.Seq2[dialect.EntryLines, error]) error {
 	for t, err := range told {
 		if err = o.checkCanceled(err); err != nil {
 			return err
@@ -230,7 +230,7 @@ func (o *writing) all(told iter.Seq2[Told, error]) error {
 }
 
 // fitted writes an entry and those required with it by the tool's provider.
-func (o *writing) fitted(t Told, rehung bool) error {
+func (o *writing) fitted(t dialect.EntryLines, rehung bool) error {
 	if r, ok := o.printer.(dialect.Reviser); ok && !rehung {
 		if tool, lines := dialect.Carried(t.Entry); tool == o.to {
 			rehung = r.Stale(t.Entry, lines)
@@ -239,7 +239,7 @@ func (o *writing) fitted(t Told, rehung bool) error {
 	if o.fit != nil {
 		return o.give(o.fit.take(t, rehung))
 	}
-	return o.give([]fitted{{Told: t, changed: rehung}})
+	return o.give([]fitted{{EntryLines: t, changed: rehung}})
 }
 
 // give writes entries.
@@ -256,7 +256,7 @@ func (o *writing) give(entries []fitted) error {
 			return fmt.Errorf("writing entry %s: %w", f.Entry.ID, err)
 		}
 		if o.choice != nil {
-			o.choice.recordWritten(f.Told)
+			o.choice.recordWritten(f.EntryLines)
 		}
 	}
 	return nil
@@ -273,7 +273,7 @@ func (o *writing) checkCanceled(err error) error {
 // one writes an entry: as its original lines if the tool itself wrote them, otherwise
 // printed.
 func (o *writing) one(f fitted) (err error) {
-	t, rehung := f.Told, f.changed
+	t, rehung := f.EntryLines, f.changed
 	e := dialect.Uncarried(t.Entry)
 	if tool, lines := dialect.Carried(t.Entry); tool == o.to && !rehung {
 		o.report.Same++
@@ -298,8 +298,8 @@ func (o *writing) one(f fitted) (err error) {
 	if o.buf, err = o.printer.Print(o.buf, e); err != nil {
 		return err
 	}
-	if o.to == dialect.Native && (t.Bare || t.Rest != nil || !isSameLine(o.buf[start:], t.Lines)) {
-		dialect.CarryMarked(&e, o.from, t.Lines, dialect.Marks{Bare: t.Bare, Rest: t.Rest})
+	if o.to == dialect.Native && (t.NoNewline || t.Rest != nil || !isSameLine(o.buf[start:], t.Lines)) {
+		dialect.CarryMarked(&e, o.from, t.Lines, dialect.Marks{NoNewline: t.NoNewline, Rest: t.Rest})
 		if o.buf, err = o.printer.Print(o.buf[:start], e); err != nil {
 			return err
 		}
@@ -352,7 +352,7 @@ func (o *writing) write(lines [][]byte, marks dialect.Marks) {
 	for _, line := range lines {
 		o.buf = append(append(o.buf, line...), '\n')
 	}
-	if o.bare = marks.Bare; o.bare {
+	if o.bare = marks.NoNewline; o.bare {
 		o.buf = o.buf[:len(o.buf)-1]
 	}
 }
@@ -376,8 +376,8 @@ func (o *writing) flushPrinted() error {
 
 // isOurs reports whether the original line of an entry is also a line of firn's own format
 // with the same meaning.
-func (o *writing) isOurs(t Told) bool {
-	if o.to != dialect.Native || len(t.Lines) != 1 || t.Bare || t.Rest != nil || !o.alike {
+func (o *writing) isOurs(t dialect.EntryLines) bool {
+	if o.to != dialect.Native || len(t.Lines) != 1 || t.NoNewline || t.Rest != nil || !o.alike {
 		return false
 	}
 	g, err := o.glancer.Glance(t.Lines[0])
@@ -385,7 +385,7 @@ func (o *writing) isOurs(t Told) bool {
 }
 
 // isTheirs reports whether a line of firn's is also valid for the tool.
-func (o *writing) isTheirs(t Told, rehung bool) bool {
+func (o *writing) isTheirs(t dialect.EntryLines, rehung bool) bool {
 	v, ok := o.printer.(Verbatim)
 	return ok && o.from == dialect.Native && !rehung && len(t.Lines) == 1 && v.Verbatim(t.Entry, t.Lines[0])
 }
@@ -414,11 +414,11 @@ func (o *writing) lost(loss dialect.Loss) {
 	if o.late == nil {
 		o.late = make(map[firn.EntryID]bool)
 	}
-	if o.late[loss.Entry] || o.report.Said == 0 {
+	if o.late[loss.Entry] || o.report.Reencoded == 0 {
 		return
 	}
 	o.late[loss.Entry] = true
-	o.report.Said--
+	o.report.Reencoded--
 	if loss.Dropped {
 		o.report.Left++
 	} else {
@@ -441,7 +441,7 @@ func (o *writing) tally(made bool) {
 	case len(o.losses) > 0:
 		o.report.Changed++
 	default:
-		o.report.Said++
+		o.report.Reencoded++
 	}
 }
 

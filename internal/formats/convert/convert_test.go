@@ -79,7 +79,7 @@ func TestInto(t *testing.T) {
 	}{
 		{strings.Join(lines[:2], ""), 2}, {strings.Join(lines[:2], ""), 0}, {text, 2}, {text, 0},
 	} {
-		added, err := Into(ctx, st, "s", source(native.NewTool(), c.text), &Report{})
+		added, err := Import(ctx, st, "s", source(native.NewTool(), c.text), &Report{})
 		if err != nil || added != c.added {
 			t.Errorf("import %d added %d, %v; want %d", i, added, err, c.added)
 		}
@@ -96,7 +96,7 @@ func TestInto(t *testing.T) {
 		t.Errorf("the session says %q", got)
 	}
 	other := transcript(t, firn.UserText("of something else"))
-	if added, err := Into(ctx, st, "s", source(native.NewTool(), other), &Report{}); err == nil || added != 0 {
+	if added, err := Import(ctx, st, "s", source(native.NewTool(), other), &Report{}); err == nil || added != 0 {
 		t.Errorf("another session was mixed in: %d, %v", added, err)
 	}
 }

@@ -79,7 +79,7 @@ func write(t *testing.T, src convert.Source, to dialect.Tool) ([]byte, *convert.
 	if err := convert.Write(t.Context(), &out, src, to, target, report); err != nil {
 		t.Fatalf("to %s: %v", to.Name(), err)
 	}
-	if n := report.Same + report.Said + report.Changed + report.Left; n > report.Total() {
+	if n := report.Same + report.Reencoded + report.Changed + report.Left; n > report.Total() {
 		t.Errorf("to %s: %d entries are told of, %d were read", to.Name(), n, report.Total())
 	}
 	back := src.Tool == to.Name() || src.Tool == dialect.Native // damaged lines are restored as they were
@@ -144,7 +144,7 @@ func TestAcross(t *testing.T) {
 func conversation(t *testing.T, src convert.Source) string {
 	t.Helper()
 	st := memstore.New(memstore.Options{})
-	if _, err := convert.Into(t.Context(), st, "s", src, &convert.Report{}); err != nil {
+	if _, err := convert.Import(t.Context(), st, "s", src, &convert.Report{}); err != nil {
 		t.Fatalf("import from %s: %v", src.Tool, err)
 	}
 	path, err := window.Collect(st.ReadBack(t.Context(), "s", store.End))
@@ -153,14 +153,14 @@ func conversation(t *testing.T, src convert.Source) string {
 	}
 	var b strings.Builder
 	for _, item := range window.Build(path, window.Options{Profile: window.Anthropic()}).Items {
-		tellParts(&b, string(item.Message.Role), item.Message.Parts)
+		writeParts(&b, string(item.Message.Role), item.Message.Parts)
 	}
 	return b.String()
 }
 
-// tellParts writes texts, calls and results, one per line, so that their grouping in
+// writeParts writes texts, calls and results, one per line, so that their grouping in
 // messages does not matter.
-func tellParts(b *strings.Builder, who string, parts []firn.Part) {
+func writeParts(b *strings.Builder, who string, parts []firn.Part) {
 	for _, p := range parts {
 		switch p := p.(type) {
 		case firn.Text:
@@ -172,7 +172,7 @@ func tellParts(b *strings.Builder, who string, parts []firn.Part) {
 		case firn.ToolCall:
 			fmt.Fprintf(b, "call %s\n", p.Name)
 		case firn.ToolResult:
-			tellParts(b, "result", p.Content)
+			writeParts(b, "result", p.Content)
 		}
 	}
 }
@@ -185,7 +185,7 @@ func hasGap(text []byte) bool {
 			continue
 		}
 		for _, piece := range rawjson.Split(line) {
-			if piece.Kind != rawjson.Whole && piece.Kind != rawjson.BOM {
+			if piece.Kind != rawjson.Complete && piece.Kind != rawjson.BOM {
 				return true
 			}
 		}

@@ -80,7 +80,7 @@ func anthropicPart(role firn.Role, p firn.OpaquePart) bool {
 
 // fitted is an entry to be printed.
 type fitted struct {
-	Told
+	dialect.EntryLines
 	// changed is set if the original lines no longer match the entry, made if it is
 	// synthesized.
 	changed, made bool
@@ -127,11 +127,11 @@ func newFitting(to dialect.Name, linear bool) *fitting {
 }
 
 // take processes the next entry and returns those that can be written now.
-func (f *fitting) take(t Told, changed bool) []fitted {
+func (f *fitting) take(t dialect.EntryLines, changed bool) []fitted {
 	f.out = f.out[:0]
 	e := &t.Entry
 	if e.ID == "" {
-		return append(f.out, fitted{Told: t, changed: changed})
+		return append(f.out, fitted{EntryLines: t, changed: changed})
 	}
 	if e.Parent != f.last && !f.linear { // another branch
 		f.release(false)
@@ -144,7 +144,7 @@ func (f *fitting) take(t Told, changed bool) []fitted {
 	}
 	f.last = e.ID
 	tool, _ := dialect.Carried(*e)
-	one := fitted{Told: t, changed: changed}
+	one := fitted{EntryLines: t, changed: changed}
 	switch m, _ := e.Body.(*firn.Message); {
 	case !window.IsSent(e):
 		f.takeOther(one)
@@ -201,10 +201,10 @@ func (f *fitting) first(one fitted, own bool) {
 		return
 	}
 	f.started, f.shifted = true, true
-	m := window.FirstWord()
+	m := window.OpeningMessage()
 	m.Time = one.Entry.Time
 	id := one.Entry.ID + ".0"
-	f.give(fitted{Told: Told{Entry: firn.Entry{ID: id, Parent: one.Entry.Parent, Time: one.Entry.Time, Body: &m}}, made: true, losses: []dialect.Loss{{Entry: id, Kind: firn.KindMessage, Limit: limitFirst}}})
+	f.give(fitted{EntryLines: dialect.EntryLines{Entry: firn.Entry{ID: id, Parent: one.Entry.Parent, Time: one.Entry.Time, Body: &m}}, made: true, losses: []dialect.Loss{{Entry: id, Kind: firn.KindMessage, Limit: limitFirst}}})
 }
 
 // takeMessage processes any other message. Between a call and its result it is held back
@@ -291,7 +291,7 @@ func (f *fitting) release(missing bool) {
 			m.Time = f.asked.Time
 			f.made++
 			id := f.asked.ID + firn.EntryID(".r"+strconv.Itoa(f.made))
-			f.give(fitted{Told: Told{Entry: firn.Entry{ID: id, Parent: f.tail, Time: f.asked.Time, Body: &m}}, made: true, losses: []dialect.Loss{{Entry: id, Kind: firn.KindMessage, Limit: limitUnanswered}}})
+			f.give(fitted{EntryLines: dialect.EntryLines{Entry: firn.Entry{ID: id, Parent: f.tail, Time: f.asked.Time, Body: &m}}, made: true, losses: []dialect.Loss{{Entry: id, Kind: firn.KindMessage, Limit: limitUnanswered}}})
 		}
 	}
 	f.open = f.open[:0]
@@ -377,6 +377,6 @@ func (one *fitted) unknownTool(to dialect.Name, name string) {
 
 // keepFitted returns a copy that remains valid.
 func keepFitted(one fitted) fitted {
-	one.Told = keep(one.Told)
+	one.EntryLines = keep(one.EntryLines)
 	return one
 }

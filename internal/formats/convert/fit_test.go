@@ -83,7 +83,7 @@ func TestFit(t *testing.T) {
 					t.Errorf("the report does not tell of %s: %v", limit, report.Losses)
 				}
 			}
-			if sum := report.Same + report.Said + report.Changed + report.Left; sum != report.Total() {
+			if sum := report.Same + report.Reencoded + report.Changed + report.Left; sum != report.Total() {
 				t.Errorf("of %d entries %d are counted", report.Total(), sum)
 			}
 		})

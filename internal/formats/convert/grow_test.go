@@ -104,7 +104,7 @@ func imported(t *testing.T, s specimen, texts ...[]byte) store.Store {
 		if !begun(from(s.tool, s.name, text)) {
 			continue // an import rejects it
 		}
-		if _, err := convert.Into(t.Context(), st, "s", from(s.tool, s.name, text), &convert.Report{}); err != nil {
+		if _, err := convert.Import(t.Context(), st, "s", from(s.tool, s.name, text), &convert.Report{}); err != nil {
 			t.Fatalf("import %d bytes: %v", len(text), err)
 		}
 	}
@@ -113,8 +113,8 @@ func imported(t *testing.T, s specimen, texts ...[]byte) store.Store {
 
 // begun reports whether a transcript can be imported.
 func begun(src convert.Source) bool {
-	for t := range src.Told(&convert.Report{}) {
-		if convert.Begun([]convert.Told{t}) {
+	for t := range src.Entries(&convert.Report{}) {
+		if convert.Importable([]dialect.EntryLines{t}) {
 			return true
 		}
 	}
@@ -172,7 +172,7 @@ func conversationOf(t *testing.T, st store.Store) string {
 	var b strings.Builder
 	for _, n := range tree.Path(tree.Head()) {
 		e := entries[n]
-		if convert.IsSettling(e) || hidden[e.ID] || isEnd(e) {
+		if convert.IsReimportTombstone(e) || hidden[e.ID] || isEnd(e) {
 			continue
 		}
 		body, err := json.Marshal(e.Body)
@@ -253,9 +253,9 @@ func TestBytesComeBack(t *testing.T) {
 			back, report := exported(t, st, s.tool)
 			if string(back) != string(s.text) {
 				t.Errorf("the bytes differ, with %d the same, %d said, %d changed, %d left: %s",
-					report.Same, report.Said, report.Changed, report.Left, firstDifference(string(back), string(s.text)))
+					report.Same, report.Reencoded, report.Changed, report.Left, firstDifference(string(back), string(s.text)))
 			}
-			if !report.Whole() && report.Damaged == 0 {
+			if !report.Lossless() && report.Damaged == 0 {
 				t.Errorf("the bytes are the same and the report says otherwise: %+v", report)
 			}
 			again := imported(t, s, s.text, s.text)
@@ -295,7 +295,7 @@ func TestTitleBesideComesLater(t *testing.T) {
 	for _, title := range []string{"", "Named", "Named"} {
 		origin := dialect.Origin{Transcript: dialect.Transcript{ID: "s", Title: title}}
 		src := convert.Transcript(claude, origin, func() iter.Seq2[[]byte, error] { return convert.Lines(bytes.NewReader(text), 0) })
-		if _, err := convert.Into(t.Context(), st, "s", src, &convert.Report{}); err != nil {
+		if _, err := convert.Import(t.Context(), st, "s", src, &convert.Report{}); err != nil {
 			t.Fatalf("with the title %q: %v", title, err)
 		}
 	}
@@ -359,7 +359,7 @@ func TestCountersStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	back, report := exported(t, st, claude)
-	if string(back) != string(text) || !report.Whole() {
+	if string(back) != string(text) || !report.Lossless() {
 		t.Errorf("the bytes differ, %+v: %s", report, firstDifference(string(back), string(text)))
 	}
 	if _, err := st.Append(t.Context(), "s", store.Any, firn.UserText("and now?")); err != nil {

@@ -23,14 +23,14 @@ const (
 	batchBytes   = 4 << 20
 )
 
-// Into appends the entries of a source to a session of a store: all of them if the session
+// Import appends the entries of a source to a session of a store: all of them if the session
 // is new, otherwise those that the session does not have yet, so that a source that has
 // grown, or an interrupted import, is continued. It returns the number of entries added.
 //
 // It fails with ErrConflict if the session has no entry of the source, and with a
 // *[Differs], also an ErrConflict, if a message has different content in the session.
 // Nothing is added then, except for entries long before the message that differs.
-func Into(ctx context.Context, st store.Store, id firn.ID, src Source, report *Report) (int64, error) {
+func Import(ctx context.Context, st store.Store, id firn.ID, src Source, report *Report) (int64, error) {
 	in := &intake{ctx: ctx, st: st, id: id, tool: src.Tool, seed: maphash.MakeSeed(), moved: make(map[firn.EntryID]firn.EntryID), replaced: make(map[firn.EntryID]bool), rest: "\n", ends: "\n"}
 	if err := in.readSession(); err != nil {
 		return 0, err
@@ -158,7 +158,7 @@ func (in *intake) observeEntry(e firn.Entry) {
 	if e.ID == "" {
 		return
 	}
-	if IsSettling(e) {
+	if IsReimportTombstone(e) {
 		target := e.Body.(*firn.Tombstone).Target
 		in.replaced[target] = true
 		in.unsettled = slices.DeleteFunc(in.unsettled, func(id firn.EntryID) bool { return id == target })
@@ -334,7 +334,7 @@ func (in *intake) end(size int64) error {
 		if k := in.has[id]; k.met || k.followed {
 			continue
 		}
-		if err := in.add(settlingTombstone(id, in.time)); err != nil {
+		if err := in.add(reimportTombstone(id, in.time)); err != nil {
 			return err
 		}
 	}
@@ -423,18 +423,18 @@ func Stored(ctx context.Context, st store.Store, id firn.ID, tool dialect.Name) 
 			}
 		}
 	}
-	return Source{Tool: tool, Hiding: hiding, Told: func(r *Report) iter.Seq2[Told, error] {
-		return func(yield func(Told, error) bool) {
+	return Source{Tool: tool, Hiding: hiding, Entries: func(r *Report) iter.Seq2[dialect.EntryLines, error] {
+		return func(yield func(dialect.EntryLines, error) bool) {
 			for record, err := range st.Read(ctx, id, store.Start) {
 				if err != nil {
-					yield(Told{}, err)
+					yield(dialect.EntryLines{}, err)
 					return
 				}
 				if record.Gap != nil {
 					r.fault(record.Gap)
 					continue
 				}
-				if !tellRecord(record, r, yield) {
+				if !yieldRecord(record, r, yield) {
 					return
 				}
 			}
@@ -442,14 +442,14 @@ func Stored(ctx context.Context, st store.Store, id firn.ID, tool dialect.Name) 
 	}}
 }
 
-// tellRecord yields a record of a store with its line.
-func tellRecord(record store.Record, r *Report, yield func(Told, error) bool) bool {
+// yieldRecord yields a record of a store with its line.
+func yieldRecord(record store.Record, r *Report, yield func(dialect.EntryLines, error) bool) bool {
 	e, err := record.Entry()
 	if err != nil {
 		r.fault(&firn.Gap{Kind: firn.GapDamaged, At: record.At, Next: record.Next, Entry: record.Glance.ID, Detail: err.Error()})
 		return true
 	}
-	told := Told{Entry: e}
+	told := dialect.EntryLines{Entry: e}
 	if line := record.Line(); line != nil {
 		if !utf8.Valid(line) {
 			r.fault(&firn.Gap{Kind: firn.GapBadText, At: record.At, Next: record.Next, Entry: e.ID, Detail: "it has bytes that are not text"})

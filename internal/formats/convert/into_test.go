@@ -16,12 +16,12 @@ import (
 func TestIntoChangedCopy(t *testing.T) {
 	text := transcript(t, firn.UserText("one"), firn.AssistantText("two"))
 	st := memstore.New(memstore.Options{})
-	if _, err := Into(t.Context(), st, "s", source(native.NewTool(), text), &Report{}); err != nil {
+	if _, err := Import(t.Context(), st, "s", source(native.NewTool(), text), &Report{}); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.SplitAfter(transcript(t, firn.UserText("x"), firn.AssistantText("y"), firn.UserText("three")), "\n")
 	changed := strings.Replace(text, `"two"`, `"deux"`, 1) + lines[3]
-	added, err := Into(t.Context(), st, "s", source(native.NewTool(), changed), &Report{})
+	added, err := Import(t.Context(), st, "s", source(native.NewTool(), changed), &Report{})
 	var differs *Differs
 	if !errors.As(err, &differs) || !errors.Is(err, firn.ErrConflict) || added != 0 || differs.Session != "s" || differs.Entry == "" {
 		t.Errorf("a changed copy: %d added, %v; want none, and an error that names the entry", added, err)
@@ -38,10 +38,10 @@ func TestIntoMissingInTheMiddle(t *testing.T) {
 	lines := strings.SplitAfter(text, "\n")
 	st := memstore.New(memstore.Options{})
 	without := strings.Replace(lines[0]+lines[1]+lines[3], `"parentId":"b"`, `"parentId":"a"`, 1)
-	if _, err := Into(t.Context(), st, "s", source(native.NewTool(), without), &Report{}); err != nil {
+	if _, err := Import(t.Context(), st, "s", source(native.NewTool(), without), &Report{}); err != nil {
 		t.Fatal(err)
 	}
-	added, err := Into(t.Context(), st, "s", source(native.NewTool(), text), &Report{})
+	added, err := Import(t.Context(), st, "s", source(native.NewTool(), text), &Report{})
 	var differs *Differs
 	if !errors.As(err, &differs) || !differs.Missing || differs.Entry != "b" || added != 0 {
 		t.Errorf("it added %d, %v", added, err)

@@ -17,12 +17,12 @@ import (
 //
 // It holds back at most one response, its results and a few entries that are not sent to
 // the model.
-func joined(told iter.Seq2[Told, error], to dialect.Name) iter.Seq2[Told, error] {
-	return func(yield func(Told, error) bool) {
+func joined(told iter.Seq2[dialect.EntryLines, error], to dialect.Name) iter.Seq2[dialect.EntryLines, error] {
+	return func(yield func(dialect.EntryLines, error) bool) {
 		j := joiner{yield: yield, to: to, moved: make(map[firn.EntryID]firn.EntryID)}
 		for t, err := range told {
 			if err != nil {
-				yield(Told{}, err)
+				yield(dialect.EntryLines{}, err)
 				return
 			}
 			if !j.take(t) {
@@ -35,14 +35,14 @@ func joined(told iter.Seq2[Told, error], to dialect.Name) iter.Seq2[Told, error]
 
 // joiner holds a response back until it is complete.
 type joiner struct {
-	yield func(Told, error) bool
+	yield func(dialect.EntryLines, error) bool
 	to    dialect.Name
 	// answer is the message that is being combined, id its response ID.
-	answer Told
+	answer dialect.EntryLines
 	id     string
 	// results are the results and other entries after a piece of it; more pieces may
 	// follow.
-	results []Told
+	results []dialect.EntryLines
 	// pieces are the IDs of the entries that are part of the response.
 	pieces []firn.EntryID
 	// moved maps entries of a combined response to the new parent of their children.
@@ -50,7 +50,7 @@ type joiner struct {
 }
 
 // take processes the next entry. It returns false if iteration was stopped.
-func (j *joiner) take(t Told) bool {
+func (j *joiner) take(t dialect.EntryLines) bool {
 	if to, ok := j.moved[t.Entry.Parent]; ok {
 		t.Entry.Parent = to
 	}
@@ -79,11 +79,11 @@ func (j *joiner) take(t Told) bool {
 
 // isHeld reports whether the entry is held back.
 func (j *joiner) isHeld(id firn.EntryID) bool {
-	return id == j.answer.Entry.ID || slices.Contains(j.pieces, id) || slices.ContainsFunc(j.results, func(t Told) bool { return t.Entry.ID == id })
+	return id == j.answer.Entry.ID || slices.Contains(j.pieces, id) || slices.ContainsFunc(j.results, func(t dialect.EntryLines) bool { return t.Entry.ID == id })
 }
 
 // merge adds a piece to the response.
-func (j *joiner) merge(t Told) {
+func (j *joiner) merge(t dialect.EntryLines) {
 	whole, piece := *j.answer.Entry.Body.(*firn.Message), t.Entry.Body.(*firn.Message)
 	whole.Parts = append(slices.Clip(whole.Parts), piece.Parts...)
 	if piece.StopReason != "" {
@@ -104,7 +104,7 @@ func (j *joiner) release() bool {
 		return true
 	}
 	answer, results, pieces := j.answer, j.results, j.pieces
-	j.id, j.answer, j.results, j.pieces = "", Told{}, nil, nil
+	j.id, j.answer, j.results, j.pieces = "", dialect.EntryLines{}, nil, nil
 	if !j.yield(answer, nil) {
 		return false
 	}
@@ -125,7 +125,7 @@ func (j *joiner) release() bool {
 }
 
 // hang records that entries after a response follow its last result.
-func (j *joiner) hang(last, answer firn.EntryID, pieces []firn.EntryID, results []Told) {
+func (j *joiner) hang(last, answer firn.EntryID, pieces []firn.EntryID, results []dialect.EntryLines) {
 	for _, id := range pieces {
 		j.moved[id] = last
 	}
@@ -139,7 +139,7 @@ func (j *joiner) hang(last, answer firn.EntryID, pieces []firn.EntryID, results 
 }
 
 // keep returns a copy that remains valid.
-func keep(t Told) Told {
+func keep(t dialect.EntryLines) dialect.EntryLines {
 	lines := make([][]byte, len(t.Lines))
 	for i, line := range t.Lines {
 		lines[i] = bytes.Clone(line)

@@ -27,7 +27,7 @@ func TestJoinAcrossAsides(t *testing.T) {
 		id(piece("b", nil), "two"), id(result("b"), "rb"), under(id(result("a"), "ra"), "one"), under(id(firn.AssistantText("done"), "end"), "ra"),
 	)
 	var got []string
-	for told, err := range joined(source(native.NewTool(), text).Told(&Report{}), dialect.Pi) {
+	for told, err := range joined(source(native.NewTool(), text).Entries(&Report{}), dialect.Pi) {
 		if err != nil {
 			t.Fatal(err)
 		}

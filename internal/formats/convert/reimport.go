@@ -21,18 +21,18 @@ import (
 // again under another ID, and the first versions are hidden, because a log is never
 // changed.
 
-// settledReason is the reason of a tombstone that hides an entry which was imported before
+// reimportReason is the reason of a tombstone that hides an entry which was imported before
 // the transcript was complete.
-const settledReason = "imported again with what followed"
+const reimportReason = "imported again with what followed"
 
-// settlingTombstone returns the tombstone for an entry.
-func settlingTombstone(id firn.EntryID, at time.Time) firn.Entry {
-	return firn.Entry{ID: id + "~settled", Time: at, Body: &firn.Tombstone{Target: id, Reason: settledReason}}
+// reimportTombstone returns the tombstone for an entry.
+func reimportTombstone(id firn.EntryID, at time.Time) firn.Entry {
+	return firn.Entry{ID: id + "~settled", Time: at, Body: &firn.Tombstone{Target: id, Reason: reimportReason}}
 }
 
-// IsSettling reports whether an entry is a tombstone that an import wrote for an entry
+// IsReimportTombstone reports whether an entry is a tombstone that an import wrote for an entry
 // which it imported again.
-func IsSettling(e firn.Entry) bool {
+func IsReimportTombstone(e firn.Entry) bool {
 	_, ok := settles(firn.GlanceOf(e))
 	return ok
 }
@@ -42,9 +42,9 @@ func settles(g firn.Glance) (firn.EntryID, bool) {
 	return g.Target, g.Kind == firn.KindTombstone && g.Target != "" && g.ID == g.Target+"~settled"
 }
 
-// settled returns a source without the entries that were replaced by a later import; the
+// withoutReimported returns a source without the entries that were replaced by a later import; the
 // replacements have their IDs.
-func settled(src Source) (Source, error) {
+func withoutReimported(src Source) (Source, error) {
 	if src.Hiding == nil {
 		return src, nil
 	}
@@ -60,14 +60,14 @@ func settled(src Source) (Source, error) {
 	if len(replaced) == 0 {
 		return src, nil
 	}
-	told := src.Told
+	told := src.Entries
 	src.Glances = nil
-	src.Told = func(r *Report) iter.Seq2[Told, error] {
-		return func(yield func(Told, error) bool) {
+	src.Entries = func(r *Report) iter.Seq2[dialect.EntryLines, error] {
+		return func(yield func(dialect.EntryLines, error) bool) {
 			names := make(map[firn.EntryID]firn.EntryID)
 			for t, err := range told(r) {
 				if err == nil && replaced[t.Entry.ID] {
-					if isEnd(t.Entry) || IsSettling(t.Entry) {
+					if isEnd(t.Entry) || IsReimportTombstone(t.Entry) {
 						names[t.Entry.ID] = cmp.Or(names[t.Entry.Parent], t.Entry.Parent)
 					}
 					continue
@@ -134,11 +134,11 @@ func FirstID(id firn.EntryID) firn.EntryID {
 	return firn.EntryID(first)
 }
 
-// Begun reports whether a transcript with these entries can be imported: its header is
+// Importable reports whether a transcript with these entries can be imported: its header is
 // settled, or it has a message. In a transcript with only metadata lines the directory and
 // time of the session may still follow, and a header is never replaced.
-func Begun(told []Told) bool {
-	return slices.ContainsFunc(told, func(t Told) bool {
+func Importable(told []dialect.EntryLines) bool {
+	return slices.ContainsFunc(told, func(t dialect.EntryLines) bool {
 		return t.Entry.ID == "" && t.Open == 0 || t.Entry.Body.Kind() == firn.KindMessage
 	})
 }
@@ -160,7 +160,7 @@ func contentOf(e firn.Entry) uint64 {
 	}
 	h := fnv.New64a()
 	body, _ := json.Marshal(e.Body) // a body that cannot be marshaled counts as empty
-	fmt.Fprintf(h, "%s\n%s\n%s\n%v\n%s\n", parent, e.Body.Kind(), tool, marks.Bare, body)
+	fmt.Fprintf(h, "%s\n%s\n%s\n%v\n%s\n", parent, e.Body.Kind(), tool, marks.NoNewline, body)
 	for _, line := range lines {
 		fmt.Fprintf(h, "%d %s\n", len(line), line)
 	}

@@ -27,7 +27,7 @@ type Report struct {
 	Entries map[firn.Kind]int64
 	// Same entries were written as their original lines, Said ones re-encoded without loss,
 	// Changed ones with a loss; Left ones were not written.
-	Same, Said, Changed, Left int64
+	Same, Reencoded, Changed, Left int64
 	// Losses counts the changed and omitted entries by reason: the name of a limit of the
 	// tool, or one of the constants of this package.
 	Losses map[string]int64
@@ -64,8 +64,8 @@ func (r *Report) Total() int64 {
 	return n
 }
 
-// Whole reports whether nothing was changed, omitted or damaged.
-func (r *Report) Whole() bool { return r.Changed == 0 && r.Left == 0 && r.Damaged == 0 }
+// Lossless reports whether nothing was changed, omitted or damaged.
+func (r *Report) Lossless() bool { return r.Changed == 0 && r.Left == 0 && r.Damaged == 0 }
 
 // Reasons returns the reasons of losses, the most frequent first.
 func (r *Report) Reasons() []string {
@@ -86,7 +86,7 @@ func (r *Report) Add(o *Report) {
 	r.BytesRead += o.BytesRead
 	r.Damaged += o.Damaged
 	r.Faults = append(r.Faults, o.Faults[:min(len(o.Faults), max(0, maxFaults-len(r.Faults)))]...)
-	r.Same, r.Said, r.Changed, r.Left = r.Same+o.Same, r.Said+o.Said, r.Changed+o.Changed, r.Left+o.Left
+	r.Same, r.Reencoded, r.Changed, r.Left = r.Same+o.Same, r.Reencoded+o.Reencoded, r.Changed+o.Changed, r.Left+o.Left
 	r.UnknownLines += o.UnknownLines
 	r.UnknownFields += o.UnknownFields
 	r.LostLines += o.LostLines

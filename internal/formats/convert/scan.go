@@ -12,9 +12,6 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// Told is an entry with its lines.
-type Told = dialect.Told
-
 // reading converts the lines of a transcript to entries, and counts.
 type reading struct {
 	tool    dialect.Tool
@@ -48,12 +45,12 @@ type reading struct {
 
 // all yields the entries of the transcript in file order. An entry is valid until the next
 // step.
-func (r *reading) all(yield func(Told, error) bool) {
+func (r *reading) all(yield func(dialect.EntryLines, error) bool) {
 	r.scanner, r.ended = r.tool.Scanner(r.origin), true
 	var last []byte // a line without a newline, which may be the last one
 	for line, err := range r.source {
 		if err != nil {
-			yield(Told{}, err)
+			yield(dialect.EntryLines{}, err)
 			return
 		}
 		if last != nil && !r.line(last, yield) {
@@ -83,7 +80,7 @@ func (r *reading) all(yield func(Told, error) bool) {
 }
 
 // line reads a line, or its intact parts.
-func (r *reading) line(line []byte, yield func(Told, error) bool) bool {
+func (r *reading) line(line []byte, yield func(dialect.EntryLines, error) bool) bool {
 	r.number++
 	if rawjson.IsBlank(line) {
 		r.hold(line, false) // the next entry carries it
@@ -98,7 +95,7 @@ func (r *reading) line(line []byte, yield func(Told, error) bool) bool {
 
 // unfinished reads a last line without a newline. Complete objects at its start are
 // emitted; the rest may still be growing and is left for the end.
-func (r *reading) unfinished(line []byte, yield func(Told, error) bool) bool {
+func (r *reading) unfinished(line []byte, yield func(dialect.EntryLines, error) bool) bool {
 	r.number++
 	r.ended = false
 	if rawjson.IsBlank(line) {
@@ -112,7 +109,7 @@ func (r *reading) unfinished(line []byte, yield func(Told, error) bool) bool {
 	whole, rest := 0, 0
 	all := rawjson.Split(line)
 	for _, p := range all {
-		if p.Kind != rawjson.Whole && p.Kind != rawjson.BOM {
+		if p.Kind != rawjson.Complete && p.Kind != rawjson.BOM {
 			r.fault(p)
 			break
 		}
@@ -123,7 +120,7 @@ func (r *reading) unfinished(line []byte, yield func(Told, error) bool) bool {
 }
 
 // end emits the end of the transcript, unless it ends with a newline after its last line.
-func (r *reading) end(yield func(Told, error) bool) bool {
+func (r *reading) end(yield func(dialect.EntryLines, error) bool) bool {
 	if r.ended && len(r.held) == 0 || !r.started {
 		return true
 	}
@@ -140,7 +137,7 @@ func (r *reading) end(yield func(Told, error) bool) bool {
 	if r.ended {
 		rest += "\n"
 	}
-	return yield(Told{Entry: endEntry(r.tool.Name(), r.number, r.last, r.time), Marks: dialect.Marks{Rest: &rest}}, nil)
+	return yield(dialect.EntryLines{Entry: endEntry(r.tool.Name(), r.number, r.last, r.time), Marks: dialect.Marks{Rest: &rest}}, nil)
 }
 
 func toStrings(lines [][]byte) []string {
@@ -160,9 +157,9 @@ func endEntry(tool dialect.Name, number int64, parent firn.EntryID, at time.Time
 }
 
 // ended converts the end of a transcript to a mark of its last entry.
-func ended(told iter.Seq2[Told, error]) iter.Seq2[Told, error] {
-	return func(yield func(Told, error) bool) {
-		var last *Told
+func ended(told iter.Seq2[dialect.EntryLines, error]) iter.Seq2[dialect.EntryLines, error] {
+	return func(yield func(dialect.EntryLines, error) bool) {
+		var last *dialect.EntryLines
 		for t, err := range told {
 			if err == nil && last != nil && t.Rest != nil && isEnd(t.Entry) {
 				last.Rest = t.Rest
@@ -187,7 +184,7 @@ func ended(told iter.Seq2[Told, error]) iter.Seq2[Told, error] {
 
 // pieces reads the pieces of a line that is not a single object. Each carries the bytes
 // from the end of the previous one to its own. bare is set if more data follows the last.
-func (r *reading) pieces(line []byte, all []rawjson.Piece, bare bool, yield func(Told, error) bool) bool {
+func (r *reading) pieces(line []byte, all []rawjson.Piece, bare bool, yield func(dialect.EntryLines, error) bool) bool {
 	from := 0
 	for i, piece := range all {
 		end, last := piece.Offset+len(piece.Bytes), i == len(all)-1
@@ -200,7 +197,7 @@ func (r *reading) pieces(line []byte, all []rawjson.Piece, bare bool, yield func
 		raw := line[from:end]
 		from = end
 		ok, more := false, true
-		if piece.Kind == rawjson.Whole {
+		if piece.Kind == rawjson.Complete {
 			ok, more = r.object(piece.Bytes, raw, !last || bare, yield)
 		}
 		if !ok {
@@ -221,7 +218,7 @@ func (r *reading) fault(p rawjson.Piece) {
 	r.report.Damaged++
 	if len(r.report.Faults) < maxFaults {
 		detail := p.Detail
-		if p.Kind == rawjson.Whole {
+		if p.Kind == rawjson.Complete {
 			detail = "it is no line of the tool"
 		}
 		r.report.Faults = append(r.report.Faults, fmt.Sprintf("line %d: %s: %s", r.number, p.Kind, detail))
@@ -230,7 +227,7 @@ func (r *reading) fault(p rawjson.Piece) {
 
 // damage reports an unreadable piece and carries its bytes in an entry without content
 // after the previous one.
-func (r *reading) damage(p rawjson.Piece, raw []byte, bare bool, yield func(Told, error) bool) bool {
+func (r *reading) damage(p rawjson.Piece, raw []byte, bare bool, yield func(dialect.EntryLines, error) bool) bool {
 	r.fault(p)
 	r.hold(raw, bare)
 	if !r.started { // the first readable entry carries it
@@ -244,7 +241,7 @@ func (r *reading) damage(p rawjson.Piece, raw []byte, bare bool, yield func(Told
 		r.before, r.gap = r.last, true
 	}
 	r.last = e.ID
-	told := Told{Entry: e, Lines: r.held, Marks: dialect.Marks{Open: r.open, Bare: r.bare}}
+	told := dialect.EntryLines{Entry: e, Lines: r.held, Marks: dialect.Marks{Open: r.open, NoNewline: r.bare}}
 	r.held, r.bare, r.lined = nil, false, true
 	return yield(told, nil)
 }
@@ -263,7 +260,7 @@ func (r *reading) hold(raw []byte, bare bool) {
 // object reads one JSON object, and reports whether it is valid and whether iteration
 // continues. raw are the bytes around it. The last of its entries carries the lines since
 // the previous entry, which preserves the order of lines that depend on later ones.
-func (r *reading) object(object, raw []byte, bare bool, yield func(Told, error) bool) (ok, more bool) {
+func (r *reading) object(object, raw []byte, bare bool, yield func(dialect.EntryLines, error) bool) (ok, more bool) {
 	entries, err := r.scanner.Scan(object)
 	if err != nil {
 		return false, true
@@ -281,7 +278,7 @@ func (r *reading) object(object, raw []byte, bare bool, yield func(Told, error) 
 }
 
 // emit yields entries with their lines.
-func (r *reading) emit(entries []firn.Entry, lines [][]byte, bare bool, yield func(Told, error) bool) bool {
+func (r *reading) emit(entries []firn.Entry, lines [][]byte, bare bool, yield func(dialect.EntryLines, error) bool) bool {
 	r.held, r.bare = nil, false
 	for i, e := range entries {
 		r.started = true
@@ -291,9 +288,9 @@ func (r *reading) emit(entries []firn.Entry, lines [][]byte, bare bool, yield fu
 			}
 			r.gap, r.last, r.time = false, e.ID, e.Time
 		}
-		told := Told{Entry: e, Marks: dialect.Marks{Open: r.open}}
+		told := dialect.EntryLines{Entry: e, Marks: dialect.Marks{Open: r.open}}
 		if i == len(entries)-1 {
-			told.Lines, told.Bare = lines, bare
+			told.Lines, told.NoNewline = lines, bare
 			r.lined = r.lined || len(lines) > 0
 		} else if e.ID == "" && !r.finished {
 			told.Open = 0 // the header is complete with its line
@@ -324,7 +321,7 @@ func glances(g Glancer, lines iter.Seq2[[]byte, error], all bool) iter.Seq2[firn
 			if rawjson.IsBlank(line) {
 				continue
 			}
-			if !all && !bytes.Contains(line, []byte(settledReason)) {
+			if !all && !bytes.Contains(line, []byte(reimportReason)) {
 				continue
 			}
 			if all && bytes.Contains(line, carriesLines) {

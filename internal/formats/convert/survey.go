@@ -47,7 +47,7 @@ const manyBranches = 256
 const root = -1
 
 // takeSurvey surveys a transcript for a target tool.
-func takeSurvey(told iter.Seq2[Told, error], to dialect.Name) (*survey, error) {
+func takeSurvey(told iter.Seq2[dialect.EntryLines, error], to dialect.Name) (*survey, error) {
 	s := newSurvey()
 	var last firn.EntryID
 	for t, err := range told {

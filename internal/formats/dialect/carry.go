@@ -35,9 +35,9 @@ type Marks struct {
 	// Open is the size of the transcript in bytes if it ended before the entry was final:
 	// later lines may change the entry. Otherwise it is 0.
 	Open int64
-	// Bare is set if the last line has no newline and the lines of the next entry follow
+	// NoNewline is set if the last line has no newline and the lines of the next entry follow
 	// directly.
-	Bare bool
+	NoNewline bool
 	// Rest holds the bytes after the last line if the transcript ended there with anything
 	// but a single newline: no newline, a partial line or blank lines. It applies only
 	// while no later entry carries lines.
@@ -62,7 +62,7 @@ func CarryMarked(e *firn.Entry, tool Name, lines [][]byte, marks Marks) {
 	if marks.Open > 0 {
 		value = strconv.AppendInt(append(value, `,"open":`...), marks.Open, 10)
 	}
-	if marks.Bare {
+	if marks.NoNewline {
 		value = append(value, `,"bare":true`...)
 	}
 	if marks.Rest != nil {
@@ -96,7 +96,7 @@ func CarriedBy(e firn.Entry) (Name, Marks) {
 		case "open":
 			marks.Open, _ = r.Int()
 		case "bare":
-			marks.Bare, _ = r.Bool()
+			marks.NoNewline, _ = r.Bool()
 		case "rest":
 			if rest, ok := fillHoles(r.Raw(), nil); ok {
 				text := string(rest)

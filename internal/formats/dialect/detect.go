@@ -24,7 +24,7 @@ func Detect(firstLines []byte) (Name, error) {
 		for _, piece := range rawjson.Split(line) {
 			// A long first line may be truncated.
 			cut := piece.Kind == rawjson.Torn && !whole
-			if piece.Kind != rawjson.Whole && !cut {
+			if piece.Kind != rawjson.Complete && !cut {
 				continue
 			}
 			t := readTraits(piece.Bytes)

@@ -35,15 +35,15 @@ type Layout interface {
 	Index(home fs.FS, path string, to Target) ([]File, error)
 	// Resume returns the command that resumes the transcript in the tool.
 	Resume(path string, to Target) []string
-	// Beside lists the files of the home that are not transcripts but describe sessions,
+	// SideFiles lists the files of the home that are not transcripts but describe sessions,
 	// such as an index or a file with a title. Homes also contain secrets, so only
 	// transcripts and these files are ever copied from a home. The entries are patterns as
 	// in [path.Match]; a segment ** matches any number of folders. Each pattern is narrow
 	// enough to match no files of another purpose.
-	Beside() []string
-	// Keeps returns how long the tool retains a session before deleting it, according to
+	SideFiles() []string
+	// Retention returns how long the tool retains a session before deleting it, according to
 	// its settings or by default. 0 means forever.
-	Keeps(home fs.FS) time.Duration
+	Retention(home fs.FS) time.Duration
 }
 
 // Meta is a [Layout] of a tool that stores session metadata in the first line of the

@@ -28,8 +28,8 @@ type Line struct {
 	Start firn.Pos
 	// Data is the line without its newline.
 	Data []byte
-	// Open is set if the line has no newline.
-	Open bool
+	// Unfinished is set if the line has no newline.
+	Unfinished bool
 	// Gap is set if the line was not read; see journal.Line.
 	Gap firn.GapKind
 }
@@ -49,10 +49,10 @@ func (r *Reader) Records(line Line) []firn.Record {
 		return append(r.records, firn.LazyRecord(line.At, line.Next, glance, line.Data, r.Dialect.Decode))
 	}
 	pieces := rawjson.Split(line.Data)
-	if !line.Open { // nothing can follow an unfinished line
+	if !line.Unfinished { // nothing can follow an unfinished line
 		pieces = r.splitPieces(pieces)
 	}
-	damaged := slices.ContainsFunc(pieces, func(p rawjson.Piece) bool { return p.Kind != rawjson.Whole && p.Kind != rawjson.BOM })
+	damaged := slices.ContainsFunc(pieces, func(p rawjson.Piece) bool { return p.Kind != rawjson.Complete && p.Kind != rawjson.BOM })
 	for i, p := range pieces {
 		at := line.Start + firn.Pos(p.Offset)
 		next := at + firn.Pos(len(p.Bytes))
@@ -61,11 +61,11 @@ func (r *Reader) Records(line Line) []firn.Record {
 		}
 		if i == len(pieces)-1 {
 			next = line.Next
-			if line.Open && p.Kind != rawjson.Whole {
+			if line.Unfinished && p.Kind != rawjson.Complete {
 				next = at // a writer may still be appending: resume here later
 			}
 		}
-		if i > 0 && p.Kind == rawjson.Whole && pieces[i-1].Kind == rawjson.Whole {
+		if i > 0 && p.Kind == rawjson.Complete && pieces[i-1].Kind == rawjson.Complete {
 			r.records = append(r.records, gap(at, at, firn.GapGlued, "a newline is missing between two records"))
 		}
 		r.records = append(r.records, r.pieceRecord(p, at, next, damaged))
@@ -82,7 +82,7 @@ func unreadGap(line Line) firn.Record {
 	case firn.GapNUL:
 		detail = fmt.Sprintf("%d zero bytes", size)
 	}
-	if line.Open {
+	if line.Unfinished {
 		return gap(line.At, line.At, firn.GapTorn, "unfinished: "+detail)
 	}
 	return gap(line.At, line.Next, line.Gap, detail)
@@ -91,7 +91,7 @@ func unreadGap(line Line) firn.Record {
 // pieceRecord returns the record for a piece of a line. An object in a damaged line may be
 // a fragment of a larger one, such as a part of a message, and is then a gap.
 func (r *Reader) pieceRecord(p rawjson.Piece, at, next firn.Pos, damaged bool) firn.Record {
-	if p.Kind != rawjson.Whole {
+	if p.Kind != rawjson.Complete {
 		return gap(at, next, gapKinds[p.Kind], p.Detail)
 	}
 	glance, err := r.glance(p.Bytes)
@@ -161,7 +161,7 @@ func (r *Reader) splitPieces(found []rawjson.Piece) []rawjson.Piece {
 	for _, p := range found {
 		if p.Kind == rawjson.Torn || p.Kind == rawjson.Damaged {
 			if at := r.findInnerRecord(p.Bytes); at > 0 {
-				whole := rawjson.Piece{Kind: rawjson.Whole, Offset: p.Offset + at, Bytes: p.Bytes[at:]}
+				whole := rawjson.Piece{Kind: rawjson.Complete, Offset: p.Offset + at, Bytes: p.Bytes[at:]}
 				p.Bytes = p.Bytes[:at]
 				pieces = append(pieces, p, whole)
 				continue

@@ -95,7 +95,7 @@ func TestReaderWaitsForUnfinished(t *testing.T) {
 	whole := `{"type":"message","id":"aaaa","parentId":null,"timestamp":"2026-11-15T02:40:15.042Z","message":{"role":"user","content":"a","timestamp":1}}`
 	for _, line := range []string{whole, whole[:40], whole + whole[:40]} {
 		r := &dialect.Reader{Dialect: native.New()}
-		records := r.Records(dialect.Line{At: 100, Start: 100, Next: firn.Pos(100 + len(line)), Data: []byte(line), Open: true})
+		records := r.Records(dialect.Line{At: 100, Start: 100, Next: firn.Pos(100 + len(line)), Data: []byte(line), Unfinished: true})
 		want := firn.Pos(100)
 		if len(line) >= len(whole) {
 			want += firn.Pos(len(whole))

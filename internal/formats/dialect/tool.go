@@ -79,16 +79,16 @@ type Target struct {
 	Uptime   time.Duration
 	// Parent is the session it was forked from, if any.
 	Parent firn.ID
-	// Lose is called for every entry that cannot be represented exactly. It may be nil.
-	Lose func(Loss)
-	// Told yields the written entries from since on, inclusive, along the path to the last
+	// OnLoss is called for every entry that cannot be represented exactly. It may be nil.
+	OnLoss func(Loss)
+	// Written yields the written entries from since on, inclusive, along the path to the last
 	// one. A printer that appends to a file needs it to hide an entry with the tool's own
 	// means. It is nil if the written lines cannot be read again; hiding is then a loss.
-	Told func(since firn.EntryID) iter.Seq[Told]
+	Written func(since firn.EntryID) iter.Seq[EntryLines]
 }
 
-// Told is a written entry with its lines.
-type Told struct {
+// EntryLines is a written entry with its lines.
+type EntryLines struct {
 	Entry firn.Entry
 	Lines [][]byte
 	// Marks describe the position of the lines in the transcript.

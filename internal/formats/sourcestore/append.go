@@ -17,7 +17,7 @@ import (
 
 // Append appends entries to a session as the tool itself would, if the store was opened
 // with [Options.InPlace]. Entries that the tool's format cannot represent are omitted and
-// reported by [Options.Lose]; if there are no others, it fails with ErrUnsupported. It
+// reported by [Options.OnLoss]; if there are no others, it fails with ErrUnsupported. It
 // succeeds once the lines are durable: errors of the tool's index are reported by
 // [Options.Report]. An ID that the tool does not accept is replaced by another, under which
 // the entry is read from then on; the caller may continue to use its own.

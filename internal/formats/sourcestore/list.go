@@ -27,7 +27,7 @@ const (
 
 // shown is the cached information of a session, with the state of its files.
 type shown struct {
-	standing store.Standing
+	standing store.Status
 	// title and key are those in the tool's index.
 	title, key string
 	info       store.Info
@@ -70,31 +70,31 @@ func (st *Store) Inspect(ctx context.Context, id firn.ID) (store.Info, error) {
 }
 
 // Census describes all sessions without opening them.
-func (st *Store) Census(ctx context.Context) ([]store.Standing, error) {
+func (st *Store) Census(ctx context.Context) ([]store.Status, error) {
 	if err := st.check(ctx); err != nil {
 		return nil, err
 	}
 	all := st.all()
-	list := make([]store.Standing, 0, len(all))
+	list := make([]store.Status, 0, len(all))
 	for _, t := range all {
-		if s, err := st.stand(t); err == nil {
+		if s, err := st.status(t); err == nil {
 			list = append(list, s)
 		}
 	}
 	return list, nil
 }
 
-// Stand describes one session without opening it.
-func (st *Store) Stand(ctx context.Context, id firn.ID) (store.Standing, error) {
+// Status describes one session without opening it.
+func (st *Store) Status(ctx context.Context, id firn.ID) (store.Status, error) {
 	t, err := st.find(ctx, id)
 	if err != nil {
-		return store.Standing{}, err
+		return store.Status{}, err
 	}
-	return st.stand(t)
+	return st.status(t)
 }
 
-func (st *Store) stand(t dialect.Transcript) (store.Standing, error) {
-	s := store.Standing{ID: t.ID, Agent: st.agent(t), Parts: len(t.Parts), Archived: t.Archived}
+func (st *Store) status(t dialect.Transcript) (store.Status, error) {
+	s := store.Status{ID: t.ID, Agent: st.agent(t), Parts: len(t.Parts), Archived: t.Archived}
 	for _, part := range t.Parts {
 		info, err := fs.Stat(st.tree, part)
 		if errors.Is(err, fs.ErrNotExist) {
@@ -121,7 +121,7 @@ func (st *Store) agent(t dialect.Transcript) string {
 
 // inspect returns the information of a transcript, from the cache if it is unchanged.
 func (st *Store) inspect(t dialect.Transcript) store.Info {
-	standing, err := st.stand(t)
+	standing, err := st.status(t)
 	if err != nil {
 		return store.Info{ID: t.ID, Agent: st.agent(t), Source: st.opts.Name, Fault: err.Error()}
 	}
@@ -139,7 +139,7 @@ func (st *Store) inspect(t dialect.Transcript) store.Info {
 }
 
 // readInfo reads the start and the end of a transcript.
-func (st *Store) readInfo(t dialect.Transcript, standing store.Standing) store.Info {
+func (st *Store) readInfo(t dialect.Transcript, standing store.Status) store.Info {
 	var gist store.Gist
 	late, err := st.sample(t, &gist)
 	info := gist.Info()

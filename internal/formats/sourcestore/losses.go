@@ -25,8 +25,8 @@ func (s *session) reportLosses() {
 			shown = s.shown()
 		}
 		known := l.Kind == firn.KindTitle && l.Dropped && shown == s.named.Name
-		if s.st.opts.Lose != nil && l.Kind != firn.KindCustom && !known {
-			s.st.opts.Lose(l)
+		if s.st.opts.OnLoss != nil && l.Kind != firn.KindCustom && !known {
+			s.st.opts.OnLoss(l)
 		}
 	}
 	s.losses = nil

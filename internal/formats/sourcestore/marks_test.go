@@ -139,7 +139,7 @@ func TestMarksInPlace(t *testing.T) {
 					t.Errorf("after %s: %v", mark, err)
 				}
 			}
-			_, st, id := begun(t, tool, sourcestore.Options{Lose: func(l dialect.Loss) {
+			_, st, id := begun(t, tool, sourcestore.Options{OnLoss: func(l dialect.Loss) {
 				if l.Kind == firn.KindCustom {
 					t.Errorf("told of %v", l)
 				}

@@ -234,7 +234,7 @@ func (r *reading) line(start, next firn.Pos, line []byte) []store.Record {
 	}
 	for _, piece := range rawjson.Split(line) {
 		from, to := start+firn.Pos(piece.Offset), start+firn.Pos(piece.Offset+len(piece.Bytes))
-		if piece.Kind == rawjson.Whole {
+		if piece.Kind == rawjson.Complete {
 			r.object(from, to, piece.Bytes)
 			continue
 		}

@@ -146,7 +146,7 @@ func (s *session) target() dialect.Target {
 		Agent: first(s.header.Agent, info.Agent), Key: first(s.header.Key, info.Key),
 		Provider: s.provider, Model: s.model, Messages: s.messages,
 		Created: firstTime(info.Created, s.st.opts.Now()), Updated: firstTime(info.Updated, s.st.opts.Now()),
-		Lose: s.lose, Told: s.written,
+		OnLoss: s.lose, Written: s.written,
 	}
 }
 

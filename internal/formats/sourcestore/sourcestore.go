@@ -32,9 +32,9 @@ type Options struct {
 	InPlace bool
 	// Expand opens a compressed part; nil if compressed parts are not supported.
 	Expand Expander
-	// Lose is called for each entry that the tool's format cannot represent, except for
+	// OnLoss is called for each entry that the tool's format cannot represent, except for
 	// program state in custom entries. It may be nil.
-	Lose func(dialect.Loss)
+	OnLoss func(dialect.Loss)
 	// Report is called for errors that did not prevent entries from being saved, such as a
 	// failed write of the tool's index. It may be nil.
 	Report func(error)

@@ -33,10 +33,10 @@ func (st *Store) readingWithLines(t dialect.Transcript) *reading {
 
 // written yields the entries of the transcript from since on, along the path to the last
 // one. Only hiding and compacting use it.
-func (s *session) written(since firn.EntryID) iter.Seq[dialect.Told] {
-	return func(yield func(dialect.Told) bool) {
+func (s *session) written(since firn.EntryID) iter.Seq[dialect.EntryLines] {
+	return func(yield func(dialect.EntryLines) bool) {
 		var tree firn.Tree
-		known := make(map[int]dialect.Told)
+		known := make(map[int]dialect.EntryLines)
 		found := false
 		for t, at := range s.st.entriesWithLines(s.reading.t) {
 			n := tree.Add(at, firn.GlanceOf(t.Entry))
@@ -60,8 +60,8 @@ func (s *session) written(since firn.EntryID) iter.Seq[dialect.Told] {
 
 // entriesWithLines yields the entries of a transcript with their lines and positions. It
 // ends early if the transcript cannot be read.
-func (st *Store) entriesWithLines(t dialect.Transcript) iter.Seq2[dialect.Told, firn.Pos] {
-	return func(yield func(dialect.Told, firn.Pos) bool) {
+func (st *Store) entriesWithLines(t dialect.Transcript) iter.Seq2[dialect.EntryLines, firn.Pos] {
+	return func(yield func(dialect.EntryLines, firn.Pos) bool) {
 		r := st.readingWithLines(t)
 		whole := r.more(context.Background(), func(record store.Record, err error) bool {
 			if err != nil {
@@ -74,7 +74,7 @@ func (st *Store) entriesWithLines(t dialect.Transcript) iter.Seq2[dialect.Told, 
 			if err != nil {
 				return true
 			}
-			told := dialect.Told{Entry: e}
+			told := dialect.EntryLines{Entry: e}
 			for _, line := range r.lines[record.At] {
 				told.Lines = append(told.Lines, bytes.Clone(line))
 			}
@@ -85,7 +85,7 @@ func (st *Store) entriesWithLines(t dialect.Transcript) iter.Seq2[dialect.Told, 
 		}
 		rest := r.scanner.Finish()
 		for i, e := range rest {
-			told := dialect.Told{Entry: e}
+			told := dialect.EntryLines{Entry: e}
 			if i == len(rest)-1 {
 				told.Lines = r.waiting
 			}

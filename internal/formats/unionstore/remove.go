@@ -121,7 +121,7 @@ func (u *Store) Purge(ctx context.Context, id firn.ID, reason string, entries ..
 // total size.
 func (u *Store) copies(ctx context.Context, id firn.ID, do Eraser) (files []string, bytes int64, err error) {
 	for _, s := range u.opts.Sources(true) {
-		if _, err := s.Stand(ctx, id); err != nil {
+		if _, err := s.Status(ctx, id); err != nil {
 			continue
 		}
 		names, n, err := do(ctx, id, s)

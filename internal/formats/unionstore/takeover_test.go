@@ -169,7 +169,7 @@ func whole(t *testing.T, u *unionstore.Store, want []string) {
 	if err != nil || len(census) != 1 {
 		t.Fatalf("half taken it is counted as %v, %v", census, err)
 	}
-	if standing, err := u.Stand(t.Context(), "old"); err != nil || standing != census[0] {
+	if standing, err := u.Status(t.Context(), "old"); err != nil || standing != census[0] {
 		t.Errorf("half taken it stands as %v, %v; counted as %v", standing, err, census[0])
 	}
 }

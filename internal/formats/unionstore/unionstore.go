@@ -21,10 +21,10 @@ import (
 // Source is a read-only store.
 type Source interface {
 	store.Store
-	// Stand describes a session without opening it.
-	Stand(ctx context.Context, id firn.ID) (store.Standing, error)
+	// Status describes a session without opening it.
+	Status(ctx context.Context, id firn.ID) (store.Status, error)
 	// Census describes all sessions without opening them.
-	Census(ctx context.Context) ([]store.Standing, error)
+	Census(ctx context.Context) ([]store.Status, error)
 	// Inspect returns the list information of one session.
 	Inspect(ctx context.Context, id firn.ID) (store.Info, error)
 }
@@ -34,10 +34,10 @@ type Own interface {
 	Source
 	store.Deferred
 	store.Remover
-	// Away reports whether an ID belongs to a session in the trash or a purged one; AllAway
+	// IsReserved reports whether an ID belongs to a session in the trash or a purged one; ReservedIDs
 	// returns all such IDs.
-	Away(ctx context.Context, id firn.ID) (bool, error)
-	AllAway(ctx context.Context) (map[firn.ID]bool, error)
+	IsReserved(ctx context.Context, id firn.ID) (bool, error)
+	ReservedIDs(ctx context.Context) (map[firn.ID]bool, error)
 }
 
 // Taker copies a session of a source to the own store. It is called for one session at a
@@ -105,7 +105,7 @@ func (u *Store) SourceOf(ctx context.Context, id firn.ID) (Source, bool) {
 	if !ok {
 		return nil, false
 	}
-	if away, err := u.own.Away(ctx, id); away || err != nil {
+	if away, err := u.own.IsReserved(ctx, id); away || err != nil {
 		return nil, false
 	}
 	return s, true
@@ -114,7 +114,7 @@ func (u *Store) SourceOf(ctx context.Context, id firn.ID) (Source, bool) {
 // sourceWith returns the first source that has a session, even if the own store shadows it.
 func (u *Store) sourceWith(ctx context.Context, id firn.ID) (Source, bool) {
 	for _, s := range u.opts.Sources(false) {
-		if _, err := s.Stand(ctx, id); err == nil {
+		if _, err := s.Status(ctx, id); err == nil {
 			return s, true
 		}
 	}
@@ -130,7 +130,7 @@ func (u *Store) isOurs(ctx context.Context, id firn.ID) bool {
 	if known {
 		return true
 	}
-	if _, err := u.own.Stand(ctx, id); err != nil {
+	if _, err := u.own.Status(ctx, id); err != nil {
 		return false
 	}
 	// The mark is created before the first byte, so a missing mark means that the copy is
@@ -201,9 +201,9 @@ func (u *Store) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, e
 }
 
 // Census describes all sessions, each once, without opening them.
-func (u *Store) Census(ctx context.Context) ([]store.Standing, error) {
-	return gather(ctx, u, func(s Source) ([]store.Standing, error) { return s.Census(ctx) },
-		func(s store.Standing) firn.ID { return s.ID })
+func (u *Store) Census(ctx context.Context) ([]store.Status, error) {
+	return gather(ctx, u, func(s Source) ([]store.Status, error) { return s.Census(ctx) },
+		func(s store.Status) firn.ID { return s.ID })
 }
 
 // gather queries all stores and keeps for each session the result of the store that it is
@@ -219,7 +219,7 @@ func gather[T any](ctx context.Context, u *Store, ask func(Source) ([]T, error),
 	if err != nil {
 		return nil, err
 	}
-	away, err := u.own.AllAway(ctx)
+	away, err := u.own.ReservedIDs(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -276,9 +276,9 @@ func (u *Store) Inspect(ctx context.Context, id firn.ID) (store.Info, error) {
 	return u.storeOf(ctx, id).Inspect(ctx, id)
 }
 
-// Stand describes one session without opening it.
-func (u *Store) Stand(ctx context.Context, id firn.ID) (store.Standing, error) {
-	return u.storeOf(ctx, id).Stand(ctx, id)
+// Status describes one session without opening it.
+func (u *Store) Status(ctx context.Context, id firn.ID) (store.Status, error) {
+	return u.storeOf(ctx, id).Status(ctx, id)
 }
 
 // Close closes all stores.

@@ -48,11 +48,11 @@ func PlanBin(now time.Time, bin []store.Binned, m Settings) []wire.Action {
 	return list
 }
 
-// Kept counts the sessions that a setting would remove but that are protected, by the
+// CountProtected counts the sessions that a setting would remove but that are protected, by the
 // reason.
-func Kept(now time.Time, all []Standing, m Settings) map[string]int {
+func CountProtected(now time.Time, all []Session, m Settings) map[string]int {
 	kept := make(map[string]int)
-	p := newPlanning(now, all, m, func(*Standing) bool { return true })
+	p := newPlanning(now, all, m, func(*Session) bool { return true })
 	for _, s := range p.reach {
 		if why := s.Protection(now); why != "" && p.gone(s) {
 			kept[why]++
@@ -63,7 +63,7 @@ func Kept(now time.Time, all []Standing, m Settings) map[string]int {
 
 // Exceeded returns the limits that are still exceeded after the actions of a report, not
 // counting failed or skipped ones. The disk budget includes the bin.
-func Exceeded(all []Standing, r *wire.Maintenance, m Settings) []wire.Exceeded {
+func Exceeded(all []Session, r *wire.Maintenance, m Settings) []wire.Exceeded {
 	gone := make(map[string]bool)
 	bin := r.BinBytes
 	for _, a := range r.Actions {

@@ -59,8 +59,8 @@ func (m Settings) Check() error {
 	return nil
 }
 
-// Wanted reports whether any limit is set.
-func (m Settings) Wanted() bool {
+// Enabled reports whether any limit is set.
+func (m Settings) Enabled() bool {
 	return m.PruneAfter > 0 || m.MaxEntries > 0 || m.MaxDiskBytes > 0 || m.ResetArchiveRetention > 0 || m.SubagentIdle > 0 || m.BinRetention > 0 || m.BinMaxBytes > 0
 }
 
@@ -92,8 +92,8 @@ const (
 	whyBinSize  = "bin_max_bytes"
 )
 
-// Standing is the state of a session on which decisions are based.
-type Standing struct {
+// Session is the state of a session on which decisions are based.
+type Session struct {
 	store.Info
 	Kind route.Kind
 	Main bool
@@ -109,7 +109,7 @@ type Standing struct {
 const inUse = time.Hour
 
 // Protection returns the reason why a session must not be removed, or an empty string.
-func (s *Standing) Protection(now time.Time) string {
+func (s *Session) Protection(now time.Time) string {
 	switch {
 	case s.Fault != "":
 		return "cannot be read"
@@ -133,16 +133,16 @@ func (s *Standing) Protection(now time.Time) string {
 
 // oneOff reports whether the key belongs to this session alone, so that being its current
 // session does not protect it.
-func (s *Standing) oneOff() bool { return s.Kind == route.KindHook || s.Kind == route.KindSubagent }
+func (s *Session) oneOff() bool { return s.Kind == route.KindHook || s.Kind == route.KindSubagent }
 
 // ended reports whether a reset ended the session. Runs of jobs have a separate retention.
-func (s *Standing) ended() bool {
+func (s *Session) ended() bool {
 	return s.Key != "" && !s.Current && !s.oneOff() && s.Kind != route.KindCron
 }
 
 // before orders sessions by removal: archived ones first, then the least recently used.
-func (s *Standing) before(t *Standing) int {
-	away := func(s *Standing) int {
+func (s *Session) before(t *Session) int {
+	away := func(s *Session) int {
 		if s.Archived || s.Hidden || s.ended() {
 			return 0
 		}
@@ -153,12 +153,12 @@ func (s *Standing) before(t *Standing) int {
 
 // Plan returns the actions to perform on sessions. It never selects a protected one. Once
 // the actions are done, another call selects nothing.
-func Plan(now time.Time, all []Standing, m Settings) []wire.Action {
-	return newPlanning(now, all, m, func(s *Standing) bool { return s.Protection(now) == "" }).actions()
+func Plan(now time.Time, all []Session, m Settings) []wire.Action {
+	return newPlanning(now, all, m, func(s *Session) bool { return s.Protection(now) == "" }).actions()
 }
 
 // newPlanning selects the sessions to remove among those for which inReach holds.
-func newPlanning(now time.Time, all []Standing, m Settings, inReach func(*Standing) bool) *planning {
+func newPlanning(now time.Time, all []Session, m Settings, inReach func(*Session) bool) *planning {
 	p := &planning{now: now, m: m, why: make(map[firn.ID]string)}
 	for i := range all {
 		s := &all[i]
@@ -168,7 +168,7 @@ func newPlanning(now time.Time, all []Standing, m Settings, inReach func(*Standi
 			p.reach = append(p.reach, s)
 		}
 	}
-	slices.SortFunc(p.reach, (*Standing).before)
+	slices.SortFunc(p.reach, (*Session).before)
 	p.byAge()
 	p.byCount()
 	p.bySize()
@@ -180,7 +180,7 @@ type planning struct {
 	now time.Time
 	m   Settings
 	// reach are the sessions that may be selected, in removal order.
-	reach []*Standing
+	reach []*Session
 	// bytes is the total size of the remaining sessions, counts their number by agent.
 	bytes  int64
 	counts map[string]int
@@ -196,13 +196,13 @@ func (p *planning) count(agent string, n int) {
 }
 
 // remove selects a session for removal.
-func (p *planning) remove(s *Standing, why string) {
+func (p *planning) remove(s *Session, why string) {
 	p.why[s.ID] = why
 	p.bytes -= s.Bytes
 	p.count(s.Agent, -1)
 }
 
-func (p *planning) gone(s *Standing) bool { return p.why[s.ID] != "" }
+func (p *planning) gone(s *Session) bool { return p.why[s.ID] != "" }
 
 // byAge selects the sessions that were idle for too long.
 func (p *planning) byAge() {

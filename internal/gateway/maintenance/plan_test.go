@@ -20,43 +20,43 @@ var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 const aDay = 24 * time.Hour
 
 // old is a session that was used last so many days ago.
-func old(id string, days int, change func(*Standing)) Standing {
-	s := Standing{Info: store.Info{ID: firn.ID(id), Agent: "main", Bytes: 100, Updated: noon.Add(-time.Duration(days) * aDay)}, Kind: route.KindOther}
+func old(id string, days int, change func(*Session)) Session {
+	s := Session{Info: store.Info{ID: firn.ID(id), Agent: "main", Bytes: 100, Updated: noon.Add(-time.Duration(days) * aDay)}, Kind: route.KindOther}
 	if change != nil {
 		change(&s)
 	}
 	return s
 }
 
-func keyedAs(key string, kind route.Kind) func(*Standing) {
-	return func(s *Standing) { s.Key, s.Kind, s.Main = key, kind, kind == route.KindMain }
+func keyedAs(key string, kind route.Kind) func(*Session) {
+	return func(s *Session) { s.Key, s.Kind, s.Main = key, kind, kind == route.KindMain }
 }
 
 // TestPlan decides about a few sessions, with each of the settings.
 func TestPlan(t *testing.T) {
-	some := func() []Standing {
-		return []Standing{
+	some := func() []Session {
+		return []Session{
 			old("new", 1, nil), old("older", 10, nil), old("oldest", 100, nil),
-			old("archived", 5, func(s *Standing) { s.Archived = true }),
+			old("archived", 5, func(s *Session) { s.Archived = true }),
 			old("ended", 20, keyedAs("agent:main:x:direct:1", route.KindDirect)),
-			old("current", 200, func(s *Standing) { keyedAs("agent:main:x:direct:1", route.KindDirect)(s); s.Current = true }),
+			old("current", 200, func(s *Session) { keyedAs("agent:main:x:direct:1", route.KindDirect)(s); s.Current = true }),
 			old("main", 200, keyedAs("agent:main:main", route.KindMain)),
 			old("group", 200, keyedAs("agent:main:x:group:1", route.KindGroup)),
 			old("room", 200, keyedAs("agent:main:x:channel:1", route.KindChannel)),
-			old("pinned", 200, func(s *Standing) { s.Pinned = true }),
-			old("running", 200, func(s *Standing) { s.Open = true }),
-			old("broken", 200, func(s *Standing) { s.Fault = "x" }),
-			old("ageless", 200, func(s *Standing) { s.Updated = time.Time{} }),
-			old("used", 0, func(s *Standing) { s.Updated = noon.Add(-time.Minute) }),
+			old("pinned", 200, func(s *Session) { s.Pinned = true }),
+			old("running", 200, func(s *Session) { s.Open = true }),
+			old("broken", 200, func(s *Session) { s.Fault = "x" }),
+			old("ageless", 200, func(s *Session) { s.Updated = time.Time{} }),
+			old("used", 0, func(s *Session) { s.Updated = noon.Add(-time.Minute) }),
 			old("ahead", -3, nil),
-			old("child", 2, func(s *Standing) {
+			old("child", 2, func(s *Session) {
 				keyedAs("agent:main:subagent:1", route.KindSubagent)(s)
 				s.Current, s.Child = true, true
 			}),
-			old("hook", 40, func(s *Standing) { keyedAs("agent:main:hook:1", route.KindHook)(s); s.Current = true }),
-			old("lastrun", 300, func(s *Standing) { keyedAs("agent:main:cron:1", route.KindCron)(s); s.Current = true }),
+			old("hook", 40, func(s *Session) { keyedAs("agent:main:hook:1", route.KindHook)(s); s.Current = true }),
+			old("lastrun", 300, func(s *Session) { keyedAs("agent:main:cron:1", route.KindCron)(s); s.Current = true }),
 			old("run", 301, keyedAs("agent:main:cron:1", route.KindCron)),
-			old("other", 3, func(s *Standing) { s.Agent = "ops" }),
+			old("other", 3, func(s *Session) { s.Agent = "ops" }),
 		}
 	}
 	for name, c := range map[string]struct {
@@ -90,8 +90,8 @@ func TestPlan(t *testing.T) {
 			if strings.Join(got, " ") != c.want {
 				t.Errorf("chosen are %v, want %s", got, c.want)
 			}
-			if c.m.Wanted() != (c.m != Settings{}) {
-				t.Errorf("that anything is wanted is %t: who looks by himself goes by that", c.m.Wanted())
+			if c.m.Enabled() != (c.m != Settings{}) {
+				t.Errorf("that anything is wanted is %t: who looks by himself goes by that", c.m.Enabled())
 			}
 		})
 	}
@@ -134,20 +134,20 @@ func TestPlanBin(t *testing.T) {
 
 // TestKeptAndExceeded reports what protected sessions leave undone.
 func TestKeptAndExceeded(t *testing.T) {
-	var all []Standing
+	var all []Session
 	for i := range 6 {
-		all = append(all, old(fmt.Sprint("c", i), 30, func(s *Standing) {
+		all = append(all, old(fmt.Sprint("c", i), 30, func(s *Session) {
 			keyedAs("agent:main:x:direct:1", route.KindDirect)(s)
 			s.Current = true
 		}))
 	}
-	all = append(all, old("free", 30, nil), old("pin", 30, func(s *Standing) { s.Pinned = true }), old("young", 1, func(s *Standing) { s.Open = true }))
+	all = append(all, old("free", 30, nil), old("pin", 30, func(s *Session) { s.Pinned = true }), old("young", 1, func(s *Session) { s.Open = true }))
 	m := Settings{PruneAfter: 10 * aDay, MaxEntries: 3, MaxDiskBytes: 600}
 	r := wire.Maintenance{Actions: Plan(noon, all, m), BinBytes: 50}
 	if len(r.Actions) != 1 || r.Actions[0].Session != "free" {
 		t.Fatalf("chosen are %+v", r.Actions)
 	}
-	if kept := Kept(noon, all, m); fmt.Sprint(kept) != "map[current:6 pinned:1]" {
+	if kept := CountProtected(noon, all, m); fmt.Sprint(kept) != "map[current:6 pinned:1]" {
 		t.Errorf("kept are %v", kept)
 	}
 	want := "[{max_entries main 3 8 0} {max_disk_bytes  600 950 150}]"
@@ -158,16 +158,16 @@ func TestKeptAndExceeded(t *testing.T) {
 	if got := fmt.Sprint(Exceeded(all, &r, m)); got != "[{max_entries main 3 9 0} {max_disk_bytes  600 950 50}]" {
 		t.Errorf("with one spared, exceeded are %s", got)
 	}
-	if kept := Kept(noon, all, Settings{}); len(kept) > 0 || Exceeded(all, &r, Settings{}) != nil {
+	if kept := CountProtected(noon, all, Settings{}); len(kept) > 0 || Exceeded(all, &r, Settings{}) != nil {
 		t.Errorf("without settings, kept are %v", kept)
 	}
 }
 
 // someStandings draws sessions.
-func someStandings(t *rapid.T) []Standing {
+func someStandings(t *rapid.T) []Session {
 	kinds := []route.Kind{route.KindOther, route.KindDirect, route.KindMain, route.KindGroup, route.KindChannel, route.KindCron, route.KindHook, route.KindSubagent}
 	n := rapid.IntRange(0, 25).Draw(t, "n")
-	all := make([]Standing, n)
+	all := make([]Session, n)
 	for i := range all {
 		s := &all[i]
 		s.ID = firn.ID(fmt.Sprint("s", i))
@@ -211,7 +211,7 @@ func TestPlanKeepsItsWord(t *testing.T) {
 		actions := Plan(now, all, m)
 		left := slices.Clone(all)
 		for _, a := range actions {
-			i := slices.IndexFunc(left, func(s Standing) bool { return s.ID == a.Session })
+			i := slices.IndexFunc(left, func(s Session) bool { return s.ID == a.Session })
 			if i < 0 {
 				t.Fatalf("%s is chosen twice", a.Session)
 			}
@@ -252,7 +252,7 @@ func TestPlanKeepsItsWord(t *testing.T) {
 				t.Fatalf("%d sessions of %s are left, %d are the most, and there is more to take", n, name, m.MaxEntries)
 			}
 		}
-		if !m.Wanted() && len(actions) > 0 {
+		if !m.Enabled() && len(actions) > 0 {
 			t.Fatal("nothing was wanted")
 		}
 	})

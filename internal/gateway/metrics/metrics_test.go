@@ -32,7 +32,7 @@ func TestTextFormat(t *testing.T) {
 	requests.Add(-7, "/x", "200")
 	requests.Add(1, "a\"b\\c\nd\xff", "")
 	r.Gauge("a", "Some.").Set(-3)
-	r.Ask("c", "Asked.", func() float64 { return 12345678 })
+	r.GaugeFunc("c", "Asked.", func() float64 { return 12345678 })
 	h := r.Histogram("d_seconds", "Times.", []float64{1, 0.1, 10})
 	for _, n := range []float64{0.1, 0.05, 5, 100} {
 		h.Observe(n)
@@ -99,7 +99,7 @@ func TestTogether(t *testing.T) {
 			for j := range 500 {
 				s.Usage("p", fmt.Sprint("m", j%3), firn.Usage{Input: 1})
 				s.Error("not-found")
-				done := s.Begin()
+				done := s.StartRequest()
 				leave := s.Stream()
 				leave()
 				done("GET", "/v1/x", "200", time.Millisecond, i == 0)
@@ -153,7 +153,7 @@ func TestNoSet(t *testing.T) {
 	s.Error("x")
 	s.Refused("x")
 	s.Watch(nil)
-	s.Begin()("GET", "/", "200", 0, false)
+	s.StartRequest()("GET", "/", "200", 0, false)
 	s.Stream()()
 	st := memstore.New(memstore.Options{})
 	if s.Store(st) != store.Store(st) || s.Files(vfs.OS{}) != vfs.FS(vfs.OS{}) {
@@ -240,7 +240,7 @@ func (counting) CountTokens(context.Context, provider.Request) (int64, error) { 
 
 func TestModelIsCounted(t *testing.T) {
 	s := metrics.New(time.Now())
-	said := scripted.Say("hello there")
+	said := scripted.Reply("hello there")
 	said.Usage = &firn.Usage{Input: 100, Output: 20, CacheRead: 5, Cost: firn.Cost{Total: 0.25}}
 	inner := scripted.New(scripted.Info(), said, scripted.Fail(&provider.Error{Kind: provider.Temporary}))
 	m := s.Model(inner)

@@ -72,9 +72,9 @@ func (r *Registry) Gauge(name, help string, labels ...string) Gauge {
 	return Gauge{r.add(&family{name: name, help: help, kind: "gauge", labels: labels})}
 }
 
-// Ask registers a gauge whose value is computed when metrics are written. The function may
+// GaugeFunc registers a gauge whose value is computed when metrics are written. The function may
 // be called from any goroutine and must not block.
-func (r *Registry) Ask(name, help string, value func() float64) {
+func (r *Registry) GaugeFunc(name, help string, value func() float64) {
 	r.add(&family{name: name, help: help, kind: "gauge", ask: value})
 }
 

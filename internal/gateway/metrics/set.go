@@ -61,8 +61,8 @@ func (s *Set) Watch(load func() (lanes, queued int)) {
 	if s == nil {
 		return
 	}
-	s.Ask("firn_lanes", "Sessions that have a lane.", func() float64 { lanes, _ := load(); return float64(lanes) })
-	s.Ask("firn_queue_length", "Messages that wait for their turn.", func() float64 { _, queued := load(); return float64(queued) })
+	s.GaugeFunc("firn_lanes", "Sessions that have a lane.", func() float64 { lanes, _ := load(); return float64(lanes) })
+	s.GaugeFunc("firn_queue_length", "Messages that wait for their turn.", func() float64 { _, queued := load(); return float64(queued) })
 }
 
 // Usage records the tokens of one answer.
@@ -100,9 +100,9 @@ func (s *Set) Refused(reason string) {
 	}
 }
 
-// Begin counts the start of a request. The returned function counts its end, with the
+// StartRequest counts the start of a request. The returned function counts its end, with the
 // outcome. The route is a pattern, never a path.
-func (s *Set) Begin() func(method, route string, status string, took time.Duration, stream bool) {
+func (s *Set) StartRequest() func(method, route string, status string, took time.Duration, stream bool) {
 	if s == nil {
 		return func(string, string, string, time.Duration, bool) {}
 	}

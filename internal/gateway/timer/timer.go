@@ -40,9 +40,9 @@ type jobState struct {
 }
 
 const (
-	// Nap is the maximum sleep of the timer. Go timers do not notice clock changes and
+	// MaxSleep is the maximum sleep of the timer. Go timers do not notice clock changes and
 	// suspended machines, so the clock is checked regularly.
-	Nap = time.Minute
+	MaxSleep = time.Minute
 	// grace is how late a job may run. A later run is missed.
 	grace = 2 * time.Minute
 	// setBack is how far the clock must have been set back before already passed times
@@ -61,9 +61,9 @@ func (t *Timer) Start() bool {
 	return true
 }
 
-// Keep calls do whenever a job may be due, until the timer is stopped. do returns how long
+// Run calls do whenever a job may be due, until the timer is stopped. do returns how long
 // to sleep. The timer must have been started.
-func (t *Timer) Keep(do func() time.Duration) {
+func (t *Timer) Run(do func() time.Duration) {
 	for {
 		alarm := time.NewTimer(do())
 		select {
@@ -77,8 +77,8 @@ func (t *Timer) Keep(do func() time.Duration) {
 	}
 }
 
-// Rouse wakes the timer because jobs have changed.
-func (t *Timer) Rouse() {
+// Wake wakes the timer because jobs have changed.
+func (t *Timer) Wake() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	select {
@@ -192,7 +192,7 @@ type Run struct {
 func (t *Timer) Due(jobs []Job, zone *time.Location, now time.Time) (runs []Run, sleep time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	sleep = Nap
+	sleep = MaxSleep
 	known := make(map[string]bool)
 	for _, j := range jobs {
 		known[j.ID] = true
@@ -264,9 +264,9 @@ func (s *jobState) follows(expr string, zone *time.Location, now time.Time) bool
 	return true
 }
 
-// BeginRound reports whether the next periodic round is due, and starts it. Only one round
+// StartRound reports whether the next periodic round is due, and starts it. Only one round
 // runs at a time.
-func (t *Timer) BeginRound(every time.Duration, now time.Time) bool {
+func (t *Timer) StartRound(every time.Duration, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	since := now.Sub(t.round)

@@ -70,8 +70,8 @@ func With(ctx context.Context, parent Context) context.Context {
 	return context.WithValue(ctx, contextMark{}, parent)
 }
 
-// Of returns the current span of a context.
-func Of(ctx context.Context) Context {
+// FromContext returns the current span of a context.
+func FromContext(ctx context.Context) Context {
 	c, _ := ctx.Value(contextMark{}).(Context)
 	return c
 }
@@ -105,7 +105,7 @@ func (t *Tracer) Start(ctx context.Context, name string, kind Kind, attributes .
 	if t == nil {
 		return ctx, nil
 	}
-	parent := Of(ctx)
+	parent := FromContext(ctx)
 	s := &Span{tracer: t, context: parent}
 	if parent.IsZero() {
 		s.context = Context{}

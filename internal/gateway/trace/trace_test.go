@@ -63,8 +63,8 @@ func TestSpans(t *testing.T) {
 	child.Set(trace.String("late", "x"))
 	outer.End()
 	other.End()
-	if trace.Of(inner) != child.Context() || child.Context().TraceID() != "0123456789abcdef0123456789abcdef" {
-		t.Errorf("the context is in %v", trace.Of(inner))
+	if trace.FromContext(inner) != child.Context() || child.Context().TraceID() != "0123456789abcdef0123456789abcdef" {
+		t.Errorf("the context is in %v", trace.FromContext(inner))
 	}
 	tr.Close(t.Context())
 
@@ -311,10 +311,10 @@ func TestModel(t *testing.T) {
 	c := collect(t)
 	tr := tracer(t, nil, "OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
 	info := provider.Info{Provider: "mistral", Name: "large"}
-	good := scripted.Say("ZEBRA")
+	good := scripted.Reply("ZEBRA")
 	good.Usage = &firn.Usage{Input: 10, CacheRead: 5, CacheWrite: 2, Output: 3}
 	bad := scripted.Fail(&provider.Error{Kind: provider.Auth, Message: "the key ZEBRA is wrong"})
-	m := tr.Model(counting{scripted.New(info, good, bad, scripted.Say("ZEBRA and more"))})
+	m := tr.Model(counting{scripted.New(info, good, bad, scripted.Reply("ZEBRA and more"))})
 	if n, err := m.(provider.Counter).CountTokens(t.Context(), provider.Request{}); n != 42 || err != nil {
 		t.Errorf("it counts %d, %v", n, err)
 	}

@@ -27,13 +27,13 @@ func (v *View) cardOf(id firn.ID, rec *firn.Record, cut int) (*wire.Card, error)
 	if err != nil {
 		return nil, err
 	}
-	c := card.Of(entry, card.Options{Session: id, Cut: cut, Bytes: len(rec.Line())})
+	c := card.Render(entry, card.Options{Session: id, Cut: cut, Bytes: len(rec.Line())})
 	return &c, nil
 }
 
-// Told converts a record for listeners, to a card if html is set. A record that cannot be
+// RecordEntry converts a record for listeners, to a card if html is set. A record that cannot be
 // decoded is reported as damage.
-func (v *View) Told(ctx context.Context, id firn.ID, rec *firn.Record, html bool) wire.Entry {
+func (v *View) RecordEntry(ctx context.Context, id firn.ID, rec *firn.Record, html bool) wire.Entry {
 	e := wire.Entry{At: rec.At, Next: rec.Next}
 	var err error
 	if html {

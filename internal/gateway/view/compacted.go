@@ -17,7 +17,7 @@ import (
 // reads back to the compaction and the live part before it.
 func (v *View) Compacted(ctx context.Context, id firn.ID, name string) (wire.CompactionDetail, error) {
 	out := wire.CompactionDetail{Session: id, Replaced: []wire.Run{}, Stayed: []wire.Run{}}
-	if err := v.MustBe(ctx, id); err != nil {
+	if err := v.CheckExists(ctx, id); err != nil {
 		return out, err
 	}
 	target, err := v.compactionNamed(ctx, id, name)
@@ -165,7 +165,7 @@ func (w *pastWindow) totals() wire.WindowTotals {
 
 // entryRuns returns the runs of the picked entries of a window, with their numbers if
 // known.
-func (v *View) entryRuns(ctx context.Context, id firn.ID, w pastWindow, pick func(firn.EntryID) bool, why window.Why) []wire.Run {
+func (v *View) entryRuns(ctx context.Context, id firn.ID, w pastWindow, pick func(firn.EntryID) bool, why window.Reason) []wire.Run {
 	number := func(id2 firn.EntryID) int {
 		at, ok := w.at[id2]
 		if !ok {

@@ -28,7 +28,7 @@ const (
 // only the end is read.
 func (v *View) Course(ctx context.Context, id firn.ID) (wire.Course, error) {
 	out := wire.Course{Session: id, Step: 1, Episodes: []wire.Episode{}}
-	if err := v.MustBe(ctx, id); err != nil {
+	if err := v.CheckExists(ctx, id); err != nil {
 		return out, err
 	}
 	now, err := v.Glimpse(ctx, id)

@@ -121,8 +121,8 @@ func (v *View) damages(ctx context.Context, id firn.ID, gaps []firn.Gap) []wire.
 	return list
 }
 
-// CountLost returns the number of places with lost content.
-func CountLost(list []wire.Damage) int {
+// CountLosses returns the number of places with lost content.
+func CountLosses(list []wire.Damage) int {
 	n := 0
 	for i := range list {
 		if list[i].Lost {
@@ -325,7 +325,7 @@ func (v *View) liveDamage(ctx context.Context, id firn.ID, p *prospect) ([]wire.
 // holds the shape of the session in the meantime.
 func (v *View) Damage(ctx context.Context, id firn.ID) (wire.Page[wire.Damage], error) {
 	page := wire.Page[wire.Damage]{Items: []wire.Damage{}}
-	if err := v.MustBe(ctx, id); err != nil {
+	if err := v.CheckExists(ctx, id); err != nil {
 		return page, err
 	}
 	var gaps []firn.Gap

@@ -76,7 +76,7 @@ func TestAnyDamageOfAnyStore(t *testing.T) {
 		}
 	}
 	all, err := v.Damage(t.Context(), id)
-	if err != nil || all.Total != 3 || CountLost(all.Items) != 3 || all.Items[1].After != 4 || all.Items[1].Part != 0 {
+	if err != nil || all.Total != 3 || CountLosses(all.Items) != 3 || all.Items[1].After != 4 || all.Items[1].Part != 0 {
 		t.Errorf("the damage is %+v, %v", all, err)
 	}
 	for _, d := range all.Items {

@@ -54,7 +54,7 @@ const pageBytes = 8 << 20
 // sent, have no reason.
 func (v *View) Entries(ctx context.Context, id firn.ID, q EntryQuery) (wire.Page[wire.Entry], error) {
 	page := wire.Page[wire.Entry]{Items: []wire.Entry{}, Total: -1}
-	if err := v.MustBe(ctx, id); err != nil {
+	if err := v.CheckExists(ctx, id); err != nil {
 		return page, err
 	}
 	if q.View == "" {
@@ -250,7 +250,7 @@ func (r *entryReader) entry(ctx context.Context, rec *firn.Record) wire.Entry {
 	if rec.Gap != nil {
 		return r.gapEntry(ctx, rec)
 	}
-	e := r.v.Told(ctx, r.id, rec, r.q.HTML)
+	e := r.v.RecordEntry(ctx, r.id, rec, r.q.HTML)
 	if e.Card != nil {
 		r.size += cardSize(e.Card)
 	}

@@ -16,8 +16,8 @@ const (
 	MinPrefix = 4
 	// MaxReference is the maximum length of a reference, in bytes.
 	MaxReference = 1024
-	// MostCandidates is the maximum number of candidates in a hint.
-	MostCandidates = 5
+	// MaxCandidates is the maximum number of candidates in a hint.
+	MaxCandidates = 5
 )
 
 // Enumerate lists some of count items.

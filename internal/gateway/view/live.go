@@ -27,7 +27,7 @@ type live struct {
 	// branch are the indexes in nodes of the path to the head, oldest first. why has the
 	// reason why each is not sent; empty if it is.
 	branch []int
-	why    []window.Why
+	why    []window.Reason
 }
 
 // node is an entry that was read.
@@ -156,7 +156,7 @@ func (l *live) explain() {
 		}
 	}
 	e.kept, e.fitted = entriesByID(l.path.Entries), entriesByID(l.Fitted.Entries)
-	e.runs, e.unread = make(map[firn.EntryID]window.Why), make(map[firn.EntryID]bool)
+	e.runs, e.unread = make(map[firn.EntryID]window.Reason), make(map[firn.EntryID]bool)
 	for i := range l.path.Gaps {
 		g := &l.path.Gaps[i]
 		e.unread[g.Entry] = g.Entry != "" && g.Lost() && g.Kind != firn.GapBadText
@@ -172,7 +172,7 @@ func (l *live) explain() {
 			e.runs[l.path.Entries[i].ID] = out.Why
 		}
 	}
-	l.why = make([]window.Why, len(l.branch))
+	l.why = make([]window.Reason, len(l.branch))
 	for i, n := range l.branch {
 		l.why[i] = e.why(&l.nodes[n].glance)
 	}
@@ -194,12 +194,12 @@ type explanation struct {
 	sent         map[firn.EntryID]bool
 	kept, fitted map[firn.EntryID]*firn.Entry
 	// runs are the entries that were omitted or shortened to fit.
-	runs map[firn.EntryID]window.Why
+	runs map[firn.EntryID]window.Reason
 	// unread are the entries whose line could not be read.
 	unread map[firn.EntryID]bool
 }
 
-func (e *explanation) why(glance *firn.Glance) window.Why {
+func (e *explanation) why(glance *firn.Glance) window.Reason {
 	entry := e.kept[glance.ID]
 	switch {
 	case e.path.Hides(glance.ID):

@@ -26,7 +26,7 @@ type prospect struct {
 	// cut is set if the live part is much longer than path: older entries exceed any window
 	// of the model. They are omitted for the reason beyond.
 	cut    bool
-	beyond window.Why
+	beyond window.Reason
 	// hidden is set if the whole session is hidden and the path does not contain that.
 	hidden bool
 }
@@ -168,14 +168,14 @@ func (r *reading) tailStart(tokens int64) (roots, bool) {
 		}
 	}
 	answered := false
-	for n := r.Tree.Head(); n >= 0; n = r.Tree.Node(n).Up {
+	for n := r.Tree.Head(); n >= 0; n = r.Tree.Node(n).ParentIndex {
 		w := &r.entries[n]
 		if !w.sent || hidden[r.Tree.Node(n).ID] {
 			continue
 		}
 		tokens -= w.tokens
 		answered = answered || w.part == partAnswer
-		if tokens <= 0 && w.opens && answered && r.Tree.Node(n).Up >= 0 {
+		if tokens <= 0 && w.opens && answered && r.Tree.Node(n).ParentIndex >= 0 {
 			return roots{at: r.Tree.Node(n).At, marks: r.chosen(n, hidden)}, true
 		}
 	}
@@ -190,7 +190,7 @@ func (r *reading) chosen(before int, hidden map[firn.EntryID]bool) []firn.Pos {
 	}
 	var at []firn.Pos
 	var seen [choices]bool
-	for n := r.Tree.Node(before).Up; n >= 0; n = r.Tree.Node(n).Up {
+	for n := r.Tree.Node(before).ParentIndex; n >= 0; n = r.Tree.Node(n).ParentIndex {
 		c := r.entries[n].chooses
 		if c == choosesNothing || seen[c] || hidden[r.Tree.Node(n).ID] {
 			continue

@@ -109,7 +109,7 @@ func (v *View) FindEntry(ctx context.Context, id firn.ID, name string) (firn.Ent
 	if err != nil {
 		return "", err
 	}
-	if err := v.MustBe(ctx, id); err != nil {
+	if err := v.CheckExists(ctx, id); err != nil {
 		return "", err
 	}
 	var found firn.EntryID
@@ -165,7 +165,7 @@ func (v *View) entryTurns(ctx context.Context, id firn.ID, ref reference) (firn.
 		if ref.n == 0 {
 			return rec.Glance.ID, nil
 		}
-		if !Begins(&rec) {
+		if !StartsTurn(&rec) {
 			continue
 		}
 		if turns++; turns == ref.n {
@@ -189,8 +189,8 @@ func (v *View) before(ctx context.Context, id firn.ID, at *firn.Record) (firn.En
 	return firn.Root, nil
 }
 
-// Begins reports whether a record starts a turn: it is a user message.
-func Begins(rec *firn.Record) bool {
+// StartsTurn reports whether a record starts a turn: it is a user message.
+func StartsTurn(rec *firn.Record) bool {
 	if rec.Glance.Kind != firn.KindMessage {
 		return false
 	}
@@ -313,8 +313,8 @@ func (s *entrySearch) one(id firn.ID) (firn.EntryID, error) {
 	case 1:
 		return found[0], nil
 	}
-	names := make([]string, 0, MostCandidates)
-	for _, entry := range found[:min(len(found), MostCandidates)] {
+	names := make([]string, 0, MaxCandidates)
+	for _, entry := range found[:min(len(found), MaxCandidates)] {
 		names = append(names, string(entry))
 	}
 	return "", &wire.Problem{

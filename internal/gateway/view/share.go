@@ -101,7 +101,7 @@ func (p *pagePlan) items(ctx context.Context, v *View, told *wire.Fidelity) iter
 				return
 			}
 			lost = nil
-			told.Entries, told.Said = told.Entries+1, told.Said+1
+			told.Entries, told.Reencoded = told.Entries+1, told.Reencoded+1
 			if !yield(p.item(ctx, v, &rec, number, told), nil) {
 				return
 			}

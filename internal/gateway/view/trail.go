@@ -108,7 +108,7 @@ func (v *View) followTree(ctx context.Context, id firn.ID, child firn.Pos, yield
 	}
 	want := make(map[firn.Pos]bool)
 	n := shape.at(child)
-	for up := n; up >= 0; up = shape.Tree.Node(up).Up {
+	for up := n; up >= 0; up = shape.Tree.Node(up).ParentIndex {
 		want[shape.Tree.Node(up).At] = up != n
 	}
 	done()

@@ -25,7 +25,7 @@ const (
 // stable while entries are appended.
 func (v *View) Tree(ctx context.Context, id firn.ID, limit int, cursor string) (wire.Tree, error) {
 	tree := wire.Tree{Session: id, Nodes: []wire.Node{}}
-	if err := v.MustBe(ctx, id); err != nil {
+	if err := v.CheckExists(ctx, id); err != nil {
 		return tree, err
 	}
 	high := math.MaxInt
@@ -173,8 +173,8 @@ func countLeaves(tree *firn.Tree) int {
 		node := tree.Node(n)
 		// A head entry at the end of a branch does not prevent its parent from being a
 		// leaf: it only marks where to continue.
-		if node.Up >= 0 && (node.Kind != firn.KindHead || followed[n]) {
-			followed[node.Up] = true
+		if node.ParentIndex >= 0 && (node.Kind != firn.KindHead || followed[n]) {
+			followed[node.ParentIndex] = true
 		}
 	}
 	leaves := 0
@@ -220,8 +220,8 @@ func (b *Outline) node(n int) wire.Node {
 		ID: from.ID, N: n + 1, At: from.At, Kind: from.Kind, Label: b.Labels[from.ID],
 		OnPath: b.onPath[n], Compacted: b.isCompacted(n), Hidden: b.Hidden[from.ID],
 	}
-	if from.Up >= 0 {
-		node.Parent, node.Up = b.Tree.Node(from.Up).ID, from.Up+1
+	if from.ParentIndex >= 0 {
+		node.Parent, node.ParentN = b.Tree.Node(from.ParentIndex).ID, from.ParentIndex+1
 	}
 	if from.Kind == firn.KindCompaction {
 		switch {

@@ -87,8 +87,8 @@ func (v *View) Erased(id firn.ID) {
 	v.Moved(id)
 }
 
-// MustBe returns a problem if a session does not exist.
-func (v *View) MustBe(ctx context.Context, id firn.ID) error {
+// CheckExists returns a problem if a session does not exist.
+func (v *View) CheckExists(ctx context.Context, id firn.ID) error {
 	if id.Check() != nil { // the error of Check would repeat the whole ID
 		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q cannot be the id of a session", Clip(string(id)))}
 	}

@@ -26,7 +26,7 @@ const mostItems = 2000
 // If as is not empty, the encoded request is included: "model" means the session's own
 // model, a provider name one of its models, provider/model that one.
 func (v *View) Window(ctx context.Context, id firn.ID, as string) (wire.Window, error) {
-	if err := v.MustBe(ctx, id); err != nil {
+	if err := v.CheckExists(ctx, id); err != nil {
 		return wire.Window{}, err
 	}
 	l, err := v.live(ctx, id)

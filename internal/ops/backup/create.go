@@ -27,7 +27,7 @@ type Home struct {
 	// Sessions is a directory that contains the sessions as files, if they are in another
 	// store than the home's own files. The session files of the home are then an old copy
 	// and are left out, as is Without, the directory of that store.
-	Sessions, Without string
+	Sessions, Exclude string
 }
 
 // Create writes an archive of a home whose sessions are in its own files. It changes
@@ -69,8 +69,8 @@ func (h Home) roots(fsys vfs.FS) []root {
 	if h.Sessions == "" {
 		return []root{{h.Dir, func(string) bool { return true }}}
 	}
-	without, err := filepath.Rel(h.Dir, h.Without)
-	if h.Without == "" || err != nil {
+	without, err := filepath.Rel(h.Dir, h.Exclude)
+	if h.Exclude == "" || err != nil {
 		without = ".."
 	}
 	without = filepath.ToSlash(without)

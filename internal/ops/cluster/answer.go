@@ -152,7 +152,7 @@ func (w *frameWriter) WriteHeader(status int) {
 // Write implements [http.ResponseWriter].
 func (w *frameWriter) Write(b []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
-	size := w.in.c.bus.Most() - frameHeader
+	size := w.in.c.bus.MaxSize() - frameHeader
 	for rest := b; len(rest) > 0; {
 		piece := rest[:min(size, len(rest))]
 		w.in.send(frameData, piece)

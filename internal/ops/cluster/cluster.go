@@ -65,8 +65,8 @@ type Cluster struct {
 	gateway *gateway.Gateway
 	handler *api.HTTP
 
-	telling sync.Mutex
-	number  uint64
+	publishing sync.Mutex
+	number     uint64
 
 	mu       sync.Mutex
 	holdings map[string]*holding
@@ -119,7 +119,7 @@ func (c *Cluster) Start(g *gateway.Gateway, h *api.HTTP) error {
 	for topic, take := range map[string]func(jetstream.Note){callTopic(c.name): c.handleCall, eventTopic: c.receiveEvents(), rollTopic: c.answerRoll, runningTopic(c.name): c.answerRunning} {
 		stop, err := c.bus.Listen(topic, take)
 		if err != nil {
-			c.hangUp()
+			c.unsubscribe()
 			return fmt.Errorf("join a cluster: %w", err)
 		}
 		c.stop = append(c.stop, stop)
@@ -132,7 +132,7 @@ func (c *Cluster) Start(g *gateway.Gateway, h *api.HTTP) error {
 	return nil
 }
 
-func (c *Cluster) hangUp() {
+func (c *Cluster) unsubscribe() {
 	for _, stop := range c.stop {
 		stop()
 	}
@@ -163,7 +163,7 @@ func (c *Cluster) Close(ctx context.Context) error {
 		})
 	}
 	work.Wait()
-	c.hangUp()
+	c.unsubscribe()
 	c.die()
 	c.work.Wait()
 	return nil

@@ -87,7 +87,7 @@ func (m *member) answers() provider.Model {
 		items := req.Window.Items
 		said := items[len(items)-1].Message.Text()
 		model := scripted.New(scripted.Info())
-		step := scripted.Say("heard: " + said)
+		step := scripted.Reply("heard: " + said)
 		step.Before = func(ctx context.Context) error {
 			m.asked <- said
 			if !strings.HasPrefix(said, "wait") {

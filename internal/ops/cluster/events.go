@@ -21,11 +21,11 @@ type publishedEvent struct {
 	Event  wire.Event `json:"event"`
 }
 
-// Tell publishes an event to the other gateways. If the queue is full, the event is
+// Publish publishes an event to the other gateways. If the queue is full, the event is
 // dropped; the others still see the entries in the log.
-func (c *Cluster) Tell(e wire.Event) {
-	c.telling.Lock()
-	defer c.telling.Unlock()
+func (c *Cluster) Publish(e wire.Event) {
+	c.publishing.Lock()
+	defer c.publishing.Unlock()
 	c.number++ // counts dropped events too, so that receivers notice the loss
 	select {
 	case c.out <- publishedEvent{c.name, c.number, e}:
@@ -39,7 +39,7 @@ func (c *Cluster) publishEvents() {
 		select {
 		case t := <-c.out:
 			data, err := json.Marshal(t)
-			if err == nil && len(data) <= c.bus.Most() {
+			if err == nil && len(data) <= c.bus.MaxSize() {
 				_ = c.bus.Publish(eventTopic, "", data) // receivers notice a loss by the number
 			}
 		case <-c.life.Done():
@@ -63,7 +63,7 @@ func (c *Cluster) receiveEvents() func(jetstream.Note) {
 			clear(last)
 		}
 		last[t.From] = t.Number
-		c.gateway.Hear(t.From, t.Event)
+		c.gateway.HandlePeerEvent(t.From, t.Event)
 	}
 }
 

@@ -82,11 +82,11 @@ func callTopic(name string) string { return "g." + name }
 
 // outgoing is a forwarded request on the caller's side.
 type outgoing struct {
-	c      *Cluster
-	frames chan frame
-	nobody chan struct{}
-	done   chan struct{}
-	next   uint32
+	c           *Cluster
+	frames      chan frame
+	noListeners chan struct{}
+	done        chan struct{}
+	next        uint32
 	// started is true if the owner may have handled the request; written is true if a part
 	// of the response was passed on.
 	started, written bool
@@ -97,7 +97,7 @@ func (c *Cluster) Forward(ctx context.Context, owner string, f api.Forwarded, w 
 	if len(f.Body) > most {
 		return fmt.Errorf("pass a request on: it has %d bytes: %w", len(f.Body), firn.ErrTooLarge)
 	}
-	o := &outgoing{c: c, frames: make(chan frame, ahead), nobody: make(chan struct{}, 1), done: make(chan struct{})}
+	o := &outgoing{c: c, frames: make(chan frame, ahead), noListeners: make(chan struct{}, 1), done: make(chan struct{})}
 	inbox, stop, err := c.bus.Inbox(o.take)
 	if err != nil {
 		return err
@@ -127,9 +127,9 @@ func (c *Cluster) Forward(ctx context.Context, owner string, f api.Forwarded, w 
 
 // take handles a frame from the owner.
 func (o *outgoing) take(n jetstream.Note) {
-	if n.Nobody {
+	if n.NoListeners {
 		select {
-		case o.nobody <- struct{}{}:
+		case o.noListeners <- struct{}{}:
 		default:
 		}
 		return
@@ -156,7 +156,7 @@ func (o *outgoing) ready(ctx context.Context) (string, error) {
 		}
 		o.next = 1
 		return string(f.data), nil
-	case <-o.nobody:
+	case <-o.noListeners:
 	case <-timer.C:
 	case <-ctx.Done():
 		return "", context.Cause(ctx)
@@ -166,7 +166,7 @@ func (o *outgoing) ready(ctx context.Context) (string, error) {
 
 // send sends the body.
 func (o *outgoing) send(inbox string, body []byte) error {
-	size := o.c.bus.Most() - frameHeader
+	size := o.c.bus.MaxSize() - frameHeader
 	for n := uint32(0); ; n++ {
 		if len(body) == 0 {
 			o.started = true
@@ -211,7 +211,7 @@ func (o *outgoing) answer(f frame, w http.ResponseWriter) (bool, error) {
 		if err := json.Unmarshal(f.data, &h); err != nil {
 			return true, o.broken()
 		}
-		if api.Elsewhere(h.Status, h.Header) {
+		if api.IsMisrouted(h.Status, h.Header) {
 			return true, api.ErrNotDelivered
 		}
 		for name, values := range h.Header {

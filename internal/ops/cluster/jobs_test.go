@@ -40,7 +40,7 @@ func TestJobsMove(t *testing.T) {
 		}
 	}
 	set(12, 1, 1)
-	a.gateway.Led() // reads the clock
+	a.gateway.LeadershipChanged() // reads the clock
 	if said := <-a.asked; said != "run at one" {
 		t.Fatalf("asked %q", said)
 	}
@@ -54,7 +54,7 @@ func TestJobsMove(t *testing.T) {
 	if said := <-b.asked; said != "due at two" {
 		t.Errorf("the next one is asked %q", said)
 	}
-	b.gateway.Led()
+	b.gateway.LeadershipChanged()
 	b.leave()
 	last := join(t, o, long)
 	for _, job := range []string{"run", "due"} {

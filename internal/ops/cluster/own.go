@@ -375,7 +375,7 @@ func (c *Cluster) leads(now bool) {
 	c.mu.Lock()
 	c.leading = now
 	c.mu.Unlock()
-	c.gateway.Led()
+	c.gateway.LeadershipChanged()
 }
 
 // Leads reports whether this gateway is the leader.

@@ -70,7 +70,7 @@ func beProcess(config string) error {
 	if err := c.Start(g, h); err != nil {
 		return err
 	}
-	g.GoOn()
+	g.StartRecovery()
 	l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", p.Port))
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func echo(chance *rand.Rand) provider.Model {
 			}
 			calls = m.Role == firn.RoleUser && chance.IntN(4) == 0
 		}
-		step := scripted.Say("heard: " + said)
+		step := scripted.Reply("heard: " + said)
 		if calls {
 			step = scripted.Call(string(firn.NewEntryID()), "calc", `{"expression":"6*7"}`)
 		}

@@ -44,7 +44,7 @@ func (c *Cluster) call(ctx context.Context) ([]wire.ClusterGateway, error) {
 	var others []wire.ClusterGateway
 	inbox, stop, err := c.bus.Inbox(func(n jetstream.Note) {
 		var g wire.ClusterGateway
-		if n.Nobody || json.Unmarshal(n.Data, &g) != nil || g.Name == c.name {
+		if n.NoListeners || json.Unmarshal(n.Data, &g) != nil || g.Name == c.name {
 			return
 		}
 		mu.Lock()

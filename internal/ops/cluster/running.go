@@ -49,7 +49,7 @@ func (c *Cluster) Running(ctx context.Context) []wire.Session {
 	answers := make(chan []wire.Session, len(asked))
 	inbox, stop, err := c.bus.Inbox(func(n jetstream.Note) {
 		var some []wire.Session
-		if !n.Nobody && json.Unmarshal(n.Data, &some) != nil {
+		if !n.NoListeners && json.Unmarshal(n.Data, &some) != nil {
 			return
 		}
 		select {
@@ -97,7 +97,7 @@ func (c *Cluster) answerRunning(n jetstream.Note) {
 	c.work.Go(func() {
 		all := c.gateway.RunningHere(c.life)
 		data, err := json.Marshal(all)
-		for err == nil && len(data) > c.bus.Most() { // those that have run longest are kept
+		for err == nil && len(data) > c.bus.MaxSize() { // those that have run longest are kept
 			all = all[:len(all)/2]
 			data, err = json.Marshal(all)
 		}

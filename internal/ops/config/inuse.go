@@ -61,9 +61,9 @@ func (s *Settings) originOf(path string) Origin {
 
 func (s *Settings) storeOrigin() Origin { return s.originOf("store.url") }
 
-// StoreInPassing reports whether the store is named by a flag or the environment, for this
+// StoreOverridden reports whether the store is named by a flag or the environment, for this
 // command only.
-func (s *Settings) StoreInPassing() bool {
+func (s *Settings) StoreOverridden() bool {
 	layer := s.storeOrigin().Layer
 	return layer == FromFlag || layer == FromEnvironment
 }
@@ -97,7 +97,7 @@ const defaultSpace = "firn"
 func (s *Settings) CheckStore(fsys vfs.FS, use Use) (note string, err error) {
 	r, err := ReadRecord(fsys, s.Home)
 	if errors.Is(err, firn.ErrCorrupt) {
-		if s.StoreInPassing() && use == Reading {
+		if s.StoreOverridden() && use == Reading {
 			return err.Error(), nil
 		}
 		return "", &WrongStore{Message: err.Error(), Kind: firn.ErrCorrupt,
@@ -118,7 +118,7 @@ func (s *Settings) otherStore(r *StoreRecord, use Use) (note string, err error) 
 	if !r.Since.IsZero() {
 		moved += ", since " + r.Since.Local().Format("2006-01-02 15:04")
 	}
-	if s.StoreInPassing() && use == Reading {
+	if s.StoreOverridden() && use == Reading {
 		return fmt.Sprintf("%s; this reads %s", moved, StoreName(s.Store.URL)), nil
 	}
 	w := &WrongStore{Kind: firn.ErrConflict, Message: fmt.Sprintf("%s, and %s names %s", moved, s.nameOfStore(), StoreName(s.Store.URL))}

@@ -120,7 +120,7 @@ func (d *decoder) checkStoreSettings(s *Settings) {
 	dir, embedded := st.Embedded()
 	files, plain := st.Files(s.Home)
 	// If a flag or variable names another store, the other settings need not match it.
-	passing := s.StoreInPassing()
+	passing := s.StoreOverridden()
 	for name, set := range map[string]bool{
 		"credentials_file": st.Credentials != "", "ca_file": st.CA != "", "cert_file": st.Cert != "", "key_file": st.Key != "",
 		"monitors": len(st.Monitors) > 0, "replicas": st.Replicas > 1,

@@ -85,7 +85,7 @@ func VerifyAccepted(verify func(limit int) (*Report, error), target Target, acce
 // and session to the others.
 func (r *Report) setAside(accepted func(Finding) bool) {
 	all := r.Findings
-	r.Findings, r.Faults, r.Warnings, r.Infos, r.Sick, r.Unlisted = []Finding{}, 0, 0, 0, 0, nil
+	r.Findings, r.Faults, r.Warnings, r.Infos, r.Faulty, r.Unlisted = []Finding{}, 0, 0, 0, 0, nil
 	type group struct {
 		session firn.ID
 		kind    Kind
@@ -98,7 +98,7 @@ func (r *Report) setAside(accepted func(Finding) bool) {
 		}
 		if f.Severity == Fault && f.Session != "" && !sick[f.Session] {
 			sick[f.Session] = true
-			r.Sick++
+			r.Faulty++
 		}
 		g := group{f.Session, f.Kind}
 		if listed[g]++; listed[g] > defaultLimit {

@@ -113,7 +113,7 @@ func (e *exam) addNode(n int, f Finding) {
 // concludeHead adds a finding if the session ends with unanswered tool calls.
 func (e *exam) concludeHead() {
 	answered := make(map[string]bool)
-	for n := e.tree.Head(); n >= 0; n = e.tree.Node(n).Up {
+	for n := e.tree.Head(); n >= 0; n = e.tree.Node(n).ParentIndex {
 		if e.tree.Node(n).Kind != firn.KindMessage {
 			continue
 		}

@@ -132,8 +132,8 @@ type Report struct {
 	Faults   int `json:"faults"`
 	Warnings int `json:"warnings"`
 	Infos    int `json:"infos"`
-	// Sick counts the sessions with a fault.
-	Sick int `json:"sick"`
+	// Faulty counts the sessions with a fault.
+	Faulty int `json:"sick"`
 	// Findings are in file order. The number listed is limited per kind and session;
 	// Unlisted counts the others.
 	Findings []Finding    `json:"findings"`

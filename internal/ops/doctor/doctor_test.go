@@ -228,8 +228,8 @@ func TestSideFiles(t *testing.T) {
 func TestFindingsAreBounded(t *testing.T) {
 	fs := home(t, ok+strings.Repeat("x\n", 1000))
 	r := verify(t, fs)
-	if len(r.Findings) != 20 || r.Unlisted[doctor.Damaged] != 980 || r.Faults != 1000 || r.Sick != 1 {
-		t.Errorf("%d listed, %v not, %d faults in %d sessions", len(r.Findings), r.Unlisted, r.Faults, r.Sick)
+	if len(r.Findings) != 20 || r.Unlisted[doctor.Damaged] != 980 || r.Faults != 1000 || r.Faulty != 1 {
+		t.Errorf("%d listed, %v not, %d faults in %d sessions", len(r.Findings), r.Unlisted, r.Faults, r.Faulty)
 	}
 }
 

@@ -131,7 +131,7 @@ func (e *exam) read(after firn.Pos) error {
 			continue
 		}
 		e.enter(line.Start)
-		if line.Open && e.tail == nil && e.part == e.parts[len(e.parts)-1].Number {
+		if line.Unfinished && e.tail == nil && e.part == e.parts[len(e.parts)-1].Number {
 			e.tail = &journal.Line{At: line.At, Next: line.Next, Start: line.Start}
 			e.line--
 			return nil
@@ -176,10 +176,10 @@ func (e *exam) take(line journal.Line) {
 		e.crlf.add(e, offset)
 	}
 	e.skipped = e.skipped || line.Gap == firn.GapTooLong
-	if line.Open && e.tail != nil {
+	if line.Unfinished && e.tail != nil {
 		e.fragment = readFragment(line, offset)
 	}
-	if n := len(r.entries); line.Open && n > 0 {
+	if n := len(r.entries); line.Unfinished && n > 0 {
 		e.note(Unfinished, Warn, offset, r.entries[n-1].entry.ID, "the last line lacks its newline; the entry is whole")
 	}
 	for _, f := range r.flaws {

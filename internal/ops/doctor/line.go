@@ -50,7 +50,7 @@ func newLineReader() *lineReader {
 
 // read reads one line.
 func (l *lineReader) read(line journal.Line) lineResult {
-	r := lineResult{crlf: !line.Open && bytes.HasSuffix(line.Data, []byte{'\r'})}
+	r := lineResult{crlf: !line.Unfinished && bytes.HasSuffix(line.Data, []byte{'\r'})}
 	for i, record := range l.reader.Records(dialect.Line(line)) {
 		offset := 0
 		if i > 0 {
@@ -62,7 +62,7 @@ func (l *lineReader) read(line journal.Line) lineResult {
 				r.gap(record.Gap, offset, int(line.Next-line.Start))
 				continue
 			}
-			if line.Open && record.Next == record.At { // the gap of an unterminated line has no extent
+			if line.Unfinished && record.Next == record.At { // the gap of an unterminated line has no extent
 				end = len(line.Data)
 			}
 			r.gap(record.Gap, offset, end-offset)

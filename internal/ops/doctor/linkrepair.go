@@ -29,7 +29,7 @@ type remedy struct {
 // path from the head is a cycle is the head moved to the last entry with a path to a root.
 func planLinkRepair(session firn.ID, tree *firn.Tree, now time.Time) remedy {
 	m := linkRepairer{session: session, tree: tree, links: newLinks(tree), now: now}
-	m.standIn()
+	m.appendPlaceholders()
 	m.moveHead()
 	return m.remedy
 }
@@ -51,8 +51,8 @@ type loss struct {
 	above int
 }
 
-// standIn appends an entry for each lost parent.
-func (m *linkRepairer) standIn() {
+// appendPlaceholders appends an entry for each lost parent.
+func (m *linkRepairer) appendPlaceholders() {
 	losses := m.losses()
 	if len(losses) == 0 {
 		return
@@ -140,7 +140,7 @@ func (m *linkRepairer) accept(l loss) {
 		where = "under " + string(l.entry.Parent)
 	}
 	m.steps = append(m.steps, Step{
-		Action:  ActStandIn,
+		Action:  ActPlaceholder,
 		Message: fmt.Sprintf("append a stand-in for the lost entry %s, %s, which connects %s again", l.id, where, plural(len(l.orphans), "orphan")),
 	})
 }

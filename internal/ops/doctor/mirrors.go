@@ -35,7 +35,7 @@ type mirrored struct {
 	dir   string
 	parts []string
 	// stands holds the recorded state of the mirror's files.
-	stands map[string]adopt.Stand
+	stands map[string]adopt.FileState
 }
 
 // listMirrors lists the sessions in mirrors without reading transcripts.
@@ -92,7 +92,7 @@ func (w *verifier) examineMirrored(m mirrored) error {
 		case err != nil:
 			w.report.add(unreadable(w.relative(path), m.session, err))
 			sick = true
-		case stand.Sum != "" && (n != stand.Held || sum != stand.Sum):
+		case stand.Sum != "" && (n != stand.CopySize || sum != stand.Sum):
 			w.report.add(Finding{
 				Severity: Fault, Kind: Mirror, Session: m.session, File: w.relative(path),
 				Message: "it is not as it was copied from the tool", Hint: "firn adopt --yes copies it again if the tool still has it",
@@ -101,7 +101,7 @@ func (w *verifier) examineMirrored(m mirrored) error {
 		}
 	}
 	if sick {
-		w.report.Sick++
+		w.report.Faulty++
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func ExamineRest(ctx context.Context, home Target, there Elsewhere, opts Options
 		report.add(f)
 		if f.Severity == Fault && !sick[f.Session] {
 			sick[f.Session] = true
-			report.Sick++
+			report.Faulty++
 		}
 	}
 	h.result("store", 0, fmt.Sprintf("%s: %s, %s", there.Store, plural(report.Sessions, "session"), prose.Size(report.Bytes)))

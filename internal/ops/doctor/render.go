@@ -114,8 +114,8 @@ func (r *Report) result() string {
 		return fmt.Sprintf("✓ %s: no fault, %s\n", read, plural(r.Warnings, "warning"))
 	}
 	faults := plural(r.Faults, "fault")
-	if r.Sick > 0 {
-		faults += " in " + plural(r.Sick, "session")
+	if r.Faulty > 0 {
+		faults += " in " + plural(r.Faulty, "session")
 	}
 	return fmt.Sprintf("✗ %s: %s, %s\n", read, faults, plural(r.Warnings, "warning"))
 }

@@ -8,7 +8,7 @@ import (
 
 func TestReportText(t *testing.T) {
 	r := doctor.Report{
-		Root: "/h", Sessions: 1284, Files: 1290, Entries: 51234, Bytes: 52_400_000, Faults: 12, Warnings: 1, Sick: 2,
+		Root: "/h", Sessions: 1284, Files: 1290, Entries: 51234, Bytes: 52_400_000, Faults: 12, Warnings: 1, Faulty: 2,
 		Findings: []doctor.Finding{
 			{
 				Severity: doctor.Fault, Kind: doctor.Dangling, Session: "s", File: "agents/main/sessions/s.jsonl",

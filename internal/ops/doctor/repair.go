@@ -26,8 +26,8 @@ const (
 	// ActSaveTail copies an unfinished last line to a separate file and truncates it, as
 	// every writer does on opening the transcript.
 	ActSaveTail Action = "save-tail"
-	// ActStandIn appends a replacement for a lost entry.
-	ActStandIn Action = "stand-in"
+	// ActPlaceholder appends a replacement for a lost entry.
+	ActPlaceholder Action = "stand-in"
 	// ActMoveHead appends an entry that sets the head of the session.
 	ActMoveHead Action = "move-head"
 )

@@ -21,7 +21,7 @@ type fragment struct {
 // readFragment classifies an unterminated line as the journal does when it is opened for
 // appending.
 func readFragment(line journal.Line, offset int64) fragment {
-	return fragment{offset: offset, size: int64(line.Next - line.Start), keep: int64(journal.WholeUpTo(line.Data))}
+	return fragment{offset: offset, size: int64(line.Next - line.Start), keep: int64(journal.CompleteEnd(line.Data))}
 }
 
 // cuts reports whether a writer will truncate the data at an offset of the last part.

@@ -108,7 +108,7 @@ func (w *verifier) examine(t transcript) (*exam, error) {
 	w.report.Entries += e.entries
 	w.report.Bytes += e.bytes
 	if e.faults > 0 {
-		w.report.Sick++
+		w.report.Faulty++
 	}
 	return e, nil
 }

@@ -25,7 +25,7 @@ import (
 
 // Side is a target store.
 type Side interface {
-	store.Carrier
+	store.Loader
 	store.Keyed
 	store.Remover
 }

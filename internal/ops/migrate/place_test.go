@@ -44,7 +44,7 @@ func TestACopyFollowsWhatIsPutAway(t *testing.T) {
 	carry()
 }
 
-func holdings(t *testing.T, st store.Carrier) map[firn.ID]store.Holding {
+func holdings(t *testing.T, st store.Loader) map[firn.ID]store.Holding {
 	t.Helper()
 	all, err := st.Holdings(t.Context())
 	must(t, err)

@@ -10,8 +10,8 @@ import (
 
 // joinCluster joins the cluster if the store is shared between gateways. Read-only commands
 // do not join.
-func (h *House) joinCluster() (err error) {
-	if h.cluster == nil || !h.cluster.Shared() || h.o.Looks {
+func (h *Instance) joinCluster() (err error) {
+	if h.cluster == nil || !h.cluster.Shared() || h.o.ReadOnly {
 		return nil
 	}
 	h.peers, err = peers.Join(context.Background(), peers.Options{Engine: h.cluster, Sessions: h.store, Guest: !h.serves, Log: h.o.Log})
@@ -19,7 +19,7 @@ func (h *House) joinCluster() (err error) {
 }
 
 // gatewayPeers returns the other gateways, or nil if there are none.
-func (h *House) gatewayPeers() gateway.Peers {
+func (h *Instance) gatewayPeers() gateway.Peers {
 	if h.peers == nil {
 		return nil
 	}
@@ -27,7 +27,7 @@ func (h *House) gatewayPeers() gateway.Peers {
 }
 
 // apiPeers returns the other gateways for forwarding requests, or nil if there are none.
-func (h *House) apiPeers() api.Peers {
+func (h *Instance) apiPeers() api.Peers {
 	if h.peers == nil {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (h *House) apiPeers() api.Peers {
 }
 
 // startPeers starts handling requests of the other gateways.
-func (h *House) startPeers() error {
+func (h *Instance) startPeers() error {
 	if h.peers == nil {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (h *House) startPeers() error {
 }
 
 // leaveCluster hands all sessions back to the other gateways.
-func (h *House) leaveCluster(ctx context.Context) error {
+func (h *Instance) leaveCluster(ctx context.Context) error {
 	if h.peers == nil {
 		return nil
 	}
@@ -51,4 +51,4 @@ func (h *House) leaveCluster(ctx context.Context) error {
 }
 
 // leads reports whether this gateway does the work that only one gateway does.
-func (h *House) leads() bool { return h.peers == nil || h.peers.Leads() }
+func (h *Instance) leads() bool { return h.peers == nil || h.peers.Leads() }

@@ -55,7 +55,7 @@ func Run(ctx context.Context, d Daemon) (err error) {
 	}
 	defer func() { err = errors.Join(err, h.Close(context.WithoutCancel(ctx))) }()
 	h.startIndex()
-	h.Gateway.GoOn()
+	h.Gateway.StartRecovery()
 	if err := h.Gateway.StartJobs(ctx); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func Run(ctx context.Context, d Daemon) (err error) {
 	defer h.startFollowing(ctx)()
 	descriptors := limits.Current().Connections
 	return api.Serve(ctx, api.ServeOptions{
-		Home: h.home(), Socket: g.Socket, TCP: g.Listen, Remote: g.AllowRemote, Hold: hold, Handler: h.Handler, Close: h.closeGateway,
+		Home: h.home(), Socket: g.Socket, TCP: g.Listen, Remote: g.AllowRemote, Lock: hold, Handler: h.Handler, Close: h.closeGateway,
 		Grace: max(g.Drain, 1), HeaderTimeout: g.HeaderTimeout, IdleTimeout: g.IdleTimeout,
 		// Half of the descriptors available for connections are for the socket.
 		Connections: min(g.Connections, max(1, descriptors-descriptors/2)), SocketConnections: min(g.OnSocket, max(1, descriptors/2)),
@@ -84,7 +84,7 @@ func addressOf(g config.Gateway) string {
 }
 
 // listenForHangups reloads the settings on each hangup signal until stop is called.
-func (h *House) listenForHangups(d Daemon) (stop func()) {
+func (h *Instance) listenForHangups(d Daemon) (stop func()) {
 	done := make(chan struct{})
 	var work sync.WaitGroup
 	if d.Hangups != nil && d.Reload != nil {
@@ -106,7 +106,7 @@ func (h *House) listenForHangups(d Daemon) (stop func()) {
 }
 
 // reload applies new settings. If they are invalid, the old ones remain in force.
-func (h *House) reload(read func() (*config.Settings, error)) {
+func (h *Instance) reload(read func() (*config.Settings, error)) {
 	s, err := read()
 	if err == nil {
 		err = h.Change(s.Config)
@@ -118,7 +118,7 @@ func (h *House) reload(read func() (*config.Settings, error)) {
 
 // Change applies other settings. Running turns continue with their old settings. Changes
 // that require a restart are logged.
-func (h *House) Change(c config.Config) error {
+func (h *Instance) Change(c config.Config) error {
 	setup, err := h.setup(h.newBuilder(c))
 	if err != nil {
 		return fmt.Errorf("change the settings: %w", err)

@@ -265,7 +265,7 @@ func (d *delegates) killed(t *testing.T) *delegates {
 	w := withheld{t: t, listening: d.listening, model: d.model, settings: d.model.settings(twoAgents), once: new(sync.Once), gate: make(chan struct{})}
 	next := *d
 	next.listening = w.killed().listening
-	next.house.Gateway.GoOn()
+	next.house.Gateway.StartRecovery()
 	return &next
 }
 

@@ -76,8 +76,8 @@ func ofKey(session, notes string) bool {
 // sessionsOf lists the sessions relevant to a folder. A session is new if its end has
 // changed since the last run, not by the time of its messages: old sessions may have been
 // imported today.
-func (s *agentBuilder) sessionsOf(a about) func(context.Context, memory.News) ([]memory.Session, error) {
-	return func(ctx context.Context, isNews memory.News) ([]memory.Session, error) {
+func (s *agentBuilder) sessionsOf(a about) func(context.Context, memory.ChangeFilter) ([]memory.Session, error) {
+	return func(ctx context.Context, isNews memory.ChangeFilter) ([]memory.Session, error) {
 		var all []memory.Session
 		for info, err := range s.store.List(ctx, store.Query{Agent: a.Agent}) {
 			if err != nil {
@@ -87,7 +87,7 @@ func (s *agentBuilder) sessionsOf(a about) func(context.Context, memory.News) ([
 			if info.Fault != "" || !s.coversSession(a, info) || !isNews(info.ID, mark) {
 				continue
 			}
-			all = append(all, memory.Session{ID: info.ID, Mark: mark, Path: s.pathOf(a, info.ID), Told: s.recallableIn(info)})
+			all = append(all, memory.Session{ID: info.ID, Mark: mark, Path: s.pathOf(a, info.ID), Notes: s.recallableIn(info)})
 		}
 		return all, nil
 	}
@@ -217,7 +217,7 @@ func (s *agentBuilder) dirOf(a about) *memory.Dir {
 
 // dreamScheduler consolidates notes while the gateway is idle.
 type dreamScheduler struct {
-	h *House
+	h *Instance
 
 	mu sync.Mutex
 	// last is the time of the last activity; wake cancels a running dream.
@@ -226,7 +226,7 @@ type dreamScheduler struct {
 }
 
 // startDreaming starts a dreamScheduler and returns a function that stops it.
-func (h *House) startDreaming(ctx context.Context) (stop func()) {
+func (h *Instance) startDreaming(ctx context.Context) (stop func()) {
 	n := &dreamScheduler{h: h, last: h.o.Clock()}
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
@@ -296,7 +296,7 @@ func (n *dreamScheduler) dream(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		dreamt, err := s.dreamer(s.dirOf(a), a).Dream(ctx, memory.Order{})
+		dreamt, err := s.dreamer(s.dirOf(a), a).Dream(ctx, memory.DreamOptions{})
 		switch {
 		case err != nil && ctx.Err() == nil:
 			n.h.o.Log.Warn("the notes were not tidied up", "scope", string(a.Scope), "agent", a.Agent, "error", err.Error())

@@ -17,14 +17,14 @@ func TestAcknowledgedIsDurable(t *testing.T) {
 		"": true, "[store]\nsync = \"turn\"": true, "[store]\nsync = \"always\"": true, "[store]\nsync = \"never\"": false,
 	} {
 		settings, disk := load(t, text).Store, faultfs.New()
-		st, err := OpenStore(settings, "/home", Opening{FS: disk})
+		st, err := OpenStore(settings, "/home", StoreOptions{FS: disk})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, err := st.Append(t.Context(), "s", store.Start, firn.UserText("My name is Ada.")); err != nil {
 			t.Fatal(err)
 		}
-		after, err := OpenStore(settings, "/home", Opening{FS: disk.Crash()})
+		after, err := OpenStore(settings, "/home", StoreOptions{FS: disk.Crash()})
 		if err != nil {
 			t.Fatal(err)
 		}

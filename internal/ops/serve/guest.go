@@ -71,10 +71,10 @@ func checkUnserved(fsys vfs.FS, home string) error {
 const holdWait = 2 * time.Second
 
 // takeHold locks a home, retrying for holdWait.
-func takeHold(fsys vfs.FS, home, what string) (*api.Hold, error) {
+func takeHold(fsys vfs.FS, home, what string) (*api.HomeLock, error) {
 	deadline := time.Now().Add(holdWait)
 	for {
-		hold, err := api.TakeHold(fsys, home, what)
+		hold, err := api.LockHome(fsys, home, what)
 		if err == nil || !errors.Is(err, firn.ErrLocked) || time.Now().After(deadline) {
 			return hold, err
 		}

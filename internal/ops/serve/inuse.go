@@ -15,7 +15,7 @@ import (
 
 // source returns the store of our own sessions for raw reads, or nil if the sessions are
 // another tool's.
-func (h *House) source() store.Source {
+func (h *Instance) source() store.Source {
 	if h.o.Foreign != nil {
 		return nil
 	}
@@ -27,11 +27,11 @@ func (h *House) source() store.Source {
 }
 
 // storeUse returns the purpose for which this process opens the store.
-func (h *House) storeUse() config.Use {
+func (h *Instance) storeUse() config.Use {
 	switch {
 	case h.serves:
 		return config.Serving
-	case h.o.Looks:
+	case h.o.ReadOnly:
 		return config.Reading
 	}
 	return config.Writing
@@ -39,7 +39,7 @@ func (h *House) storeUse() config.Use {
 
 // checkStore fails if the settings name a different store than the one that holds the
 // sessions of the home, or if writing would split the sessions between two stores.
-func (h *House) checkStore() error {
+func (h *Instance) checkStore() error {
 	note, err := h.o.Settings.CheckStore(h.fs, h.storeUse())
 	if err != nil {
 		return wrongStore(err)
@@ -47,7 +47,7 @@ func (h *House) checkStore() error {
 	if note != "" {
 		h.o.Report(note)
 	}
-	if h.storeUse() != config.Writing || !h.o.Settings.StoreInPassing() || h.o.Settings.OwnFiles() {
+	if h.storeUse() != config.Writing || !h.o.Settings.StoreOverridden() || h.o.Settings.OwnFiles() {
 		return nil
 	}
 	record, err := config.ReadRecord(h.fs, h.home())
@@ -79,7 +79,7 @@ func wrongStore(err error) error {
 
 // recordStore records the store in use in the home, unless it is the home's own files.
 // Failures are not fatal: sessions on a full disk must still be readable.
-func (h *House) recordStore() {
+func (h *Instance) recordStore() {
 	if h.storeUse() == config.Reading {
 		return
 	}

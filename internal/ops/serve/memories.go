@@ -15,7 +15,7 @@ import (
 )
 
 // memories implements [gateway.Memory] for the notes of all agents.
-type memories struct{ h *House }
+type memories struct{ h *Instance }
 
 var _ gateway.Memory = (*memories)(nil)
 
@@ -272,7 +272,7 @@ func (m *memories) Dream(ctx context.Context, at wire.MemoryPlace, o wire.DreamO
 		case memory.ScopeProject:
 			a.Project = here.project
 		}
-		d, err := s.dreamer(f.Dir, a).Dream(ctx, memory.Order{Plan: o.Plan, Now: !o.IfDue})
+		d, err := s.dreamer(f.Dir, a).Dream(ctx, memory.DreamOptions{Plan: o.Plan, Now: !o.IfDue})
 		if err != nil {
 			return all, err
 		}

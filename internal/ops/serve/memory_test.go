@@ -27,7 +27,7 @@ import (
 const aCall = "(a call)"
 
 // begun creates a session with messages of the user and the agent in turn.
-func begun(t *testing.T, h *House, key, cwd string, said ...string) firn.ID {
+func begun(t *testing.T, h *Instance, key, cwd string, said ...string) firn.ID {
 	t.Helper()
 	id := firn.NewID()
 	entries := []firn.Entry{{Time: time.Now(), Body: &firn.Header{Session: id, Agent: "main", Key: key, CWD: cwd}}}
@@ -52,7 +52,7 @@ func begun(t *testing.T, h *House, key, cwd string, said ...string) firn.ID {
 // injections returns the text injected into a turn, by name.
 func injections(n *notebook, id firn.ID, said string) map[string]string {
 	all := make(map[string]string)
-	for _, i := range n.recallFor(context.Background(), agent.Run{Agent: "main", Session: id, Said: said, Bounds: route.Everything()}) {
+	for _, i := range n.recallFor(context.Background(), agent.Run{Agent: "main", Session: id, Prompt: said, Bounds: route.Everything()}) {
 		all[i.Name] = firn.JoinText(i.Parts)
 	}
 	return all
@@ -105,7 +105,7 @@ func TestExtractionAfterTurns(t *testing.T) {
 		said = append(said, fmt.Sprintf("Step %d, please.", i), aCall)
 	}
 	id := begun(t, h, "agent:main:main", project, said...)
-	model := scripted.New(provider.Info{}, scripted.Say("MEMORY: preference | 9 | The user prefers tabs over spaces in Go code | 1\nMEMORY: decision | 8 | Postgres is used for the shop | 3"))
+	model := scripted.New(provider.Info{}, scripted.Reply("MEMORY: preference | 9 | The user prefers tabs over spaces in Go code | 1\nMEMORY: decision | 8 | Postgres is used for the shop | 3"))
 	n := notesOf(h, "main")
 	n.model = model
 	if err := n.learn(t.Context(), agent.Run{Session: id, Bounds: route.Everything()}, agent.Outcome{}); err != nil {
@@ -289,7 +289,7 @@ func TestRecallWithoutThePast(t *testing.T) {
 	}
 	m := &memories{h}
 	m.builder().past = func(place, firn.ID) memory.Search {
-		return func(context.Context, string, int) ([]memory.Past, error) {
+		return func(context.Context, string, int) ([]memory.PastMessage, error) {
 			return nil, errors.New("the index is broken")
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"firn.dev/wire"
 )
 
-// Carrying configures [Migrate] and [Mirror].
-type Carrying struct {
+// CopyOptions configures [Migrate] and [Mirror].
+type CopyOptions struct {
 	Settings *config.Settings
 	Env      func(name string) string
 	// From and To are store URLs, as in store.url.
@@ -36,7 +36,7 @@ type Carrying struct {
 // Migrate moves all sessions from one store to another. If the source is the store of the
 // home, the home records the new store at the end. No gateway may serve the home meanwhile,
 // or any other home whose files are read or written.
-func Migrate(ctx context.Context, c Carrying) (r *migrate.Report, err error) {
+func Migrate(ctx context.Context, c CopyOptions) (r *migrate.Report, err error) {
 	if sameStore(c.Settings, c.From, c.To) {
 		return nil, fmt.Errorf("carry sessions from %s to %s: %w: they are one store", c.From, c.To, firn.ErrInvalid)
 	}
@@ -74,7 +74,7 @@ func Migrate(ctx context.Context, c Carrying) (r *migrate.Report, err error) {
 // moves reports whether the sessions of the home are moved rather than copied: From is the
 // store that holds them. Without a record in the home that is its own files or the store in
 // the settings. The settings may already name the new store.
-func (c *Carrying) moves(fsys vfs.FS) (bool, error) {
+func (c *CopyOptions) moves(fsys vfs.FS) (bool, error) {
 	if c.Copy {
 		return false, nil
 	}
@@ -92,7 +92,7 @@ func (c *Carrying) moves(fsys vfs.FS) (bool, error) {
 }
 
 // record returns the store record of a URL.
-func (c *Carrying) record(url string) config.StoreRecord {
+func (c *CopyOptions) record(url string) config.StoreRecord {
 	st := c.Settings.Store
 	st.URL = url
 	r := st.Record(c.Settings.Home)
@@ -102,13 +102,13 @@ func (c *Carrying) record(url string) config.StoreRecord {
 
 // holdsHome reports whether one of the stores is the home itself, which is locked while it
 // is open.
-func (c *Carrying) holdsHome() bool {
+func (c *CopyOptions) holdsHome() bool {
 	return sameStore(c.Settings, c.From, "file:") || sameStore(c.Settings, c.To, "file:")
 }
 
 // list lists the migrated sessions once. A remote store builds its session table on the
 // first listing, which can take long for many sessions.
-func (c *Carrying) list(ctx context.Context, to migrate.Side) error {
+func (c *CopyOptions) list(ctx context.Context, to migrate.Side) error {
 	st, ok := to.(store.Store)
 	if !ok {
 		return nil
@@ -131,7 +131,7 @@ func sameStore(s *config.Settings, a, b string) bool {
 
 // open opens a store for the duration of the migration. A home in files is locked so that
 // no gateway can serve it. A source must exist.
-func (c *Carrying) open(fsys vfs.FS, url string, source bool) (migrate.Side, func() error, error) {
+func (c *CopyOptions) open(fsys vfs.FS, url string, source bool) (migrate.Side, func() error, error) {
 	s := c.Settings.Store
 	s.URL = url
 	release := func() error { return nil }
@@ -151,7 +151,7 @@ func (c *Carrying) open(fsys vfs.FS, url string, source bool) (migrate.Side, fun
 		}
 		release = hold.Release
 	}
-	st, err := OpenStore(s, c.Settings.Home, Opening{FS: fsys, Env: c.Env, Report: c.Report})
+	st, err := OpenStore(s, c.Settings.Home, StoreOptions{FS: fsys, Env: c.Env, Report: c.Report})
 	if err != nil {
 		return nil, nil, errors.Join(err, release())
 	}
@@ -163,7 +163,7 @@ func (c *Carrying) open(fsys vfs.FS, url string, source bool) (migrate.Side, fun
 }
 
 // holdHome locks a home that no command is using.
-func holdHome(fsys vfs.FS, dir, what string) (*api.Hold, error) {
+func holdHome(fsys vfs.FS, dir, what string) (*api.HomeLock, error) {
 	hold, err := takeHold(fsys, dir, what)
 	if err != nil {
 		return nil, err

@@ -48,7 +48,7 @@ func stateOf(h store.Holding) sessionState {
 }
 
 // Mirror updates a copy in files of all sessions of a store.
-func Mirror(ctx context.Context, c Carrying, dir string) (*migrate.Report, error) {
+func Mirror(ctx context.Context, c CopyOptions, dir string) (*migrate.Report, error) {
 	m := &mirrorer{fs: vfs.OS{}, settings: c.Settings, store: c.From, dir: dir, report: c.Report, progress: c.Progress, clock: time.Now}
 	return m.run(ctx, c.Source)
 }
@@ -75,7 +75,7 @@ func (m *mirrorer) run(ctx context.Context, from store.Source) (r *migrate.Repor
 	if err := m.fs.MkdirAll(m.dir); err != nil {
 		return nil, fmt.Errorf("make a copy in %s: %w", m.dir, err)
 	}
-	hold, err := api.TakeHold(m.fs, m.dir, "mirror")
+	hold, err := api.LockHome(m.fs, m.dir, "mirror")
 	if err != nil {
 		return nil, err
 	}
@@ -188,7 +188,7 @@ func (m *mirrorer) write(c copyState) error {
 
 // startMirror starts updating the copy configured in the settings and returns a function
 // that stops it.
-func (h *House) startMirror(ctx context.Context) (stop func()) {
+func (h *Instance) startMirror(ctx context.Context) (stop func()) {
 	side, ok := h.own.(store.Source)
 	dir := h.o.Settings.Store.Mirror
 	if dir == "" || !ok {
@@ -205,7 +205,7 @@ func (h *House) startMirror(ctx context.Context) (stop func()) {
 }
 
 // mirror updates the copy at the configured interval. A missed update runs at startup.
-func (h *House) mirror(ctx context.Context, m *mirrorer, from store.Source) {
+func (h *Instance) mirror(ctx context.Context, m *mirrorer, from store.Source) {
 	every := h.o.Settings.Store.MirrorEvery
 	last, err := m.read()
 	if err != nil {

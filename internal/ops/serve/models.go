@@ -60,7 +60,7 @@ func overrides(c config.Config) map[string]provider.Override {
 
 // Named finds a model by PROVIDER/MODEL. An empty name is the offline model.
 func (m *Models) Named(name string) (provider.Model, error) {
-	providerName, model, err := CutModel(cmp.Or(name, OfflineModel))
+	providerName, model, err := SplitModel(cmp.Or(name, OfflineModel))
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +100,7 @@ func (m *Models) find(providerName, model, profile string) (provider.Model, erro
 // Check fails if a model cannot be used because its provider is unknown or its API key is
 // missing. An empty name is the offline model.
 func (m *Models) Check(name string) error {
-	providerName, model, err := CutModel(cmp.Or(name, OfflineModel))
+	providerName, model, err := SplitModel(cmp.Or(name, OfflineModel))
 	if err != nil {
 		return err
 	}
@@ -227,8 +227,8 @@ func (m *Models) Known() []wire.Model {
 	return known
 }
 
-// CutModel splits PROVIDER/MODEL. The model name may contain slashes.
-func CutModel(name string) (providerName, model string, err error) {
+// SplitModel splits PROVIDER/MODEL. The model name may contain slashes.
+func SplitModel(name string) (providerName, model string, err error) {
 	providerName, model, ok := strings.Cut(name, "/")
 	if !ok || providerName == "" || model == "" {
 		return "", "", &wire.Problem{

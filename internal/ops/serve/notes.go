@@ -94,7 +94,7 @@ func (n *notebook) remember(ctx context.Context, m tool.Memo) (string, error) {
 }
 
 // keptText describes the result of remembering.
-func keptText(k memory.Kept) string {
+func keptText(k memory.Saved) string {
 	facts := fmt.Sprintf("%d facts", len(k.Refs))
 	if len(k.Refs) == 1 {
 		facts = "1 fact"
@@ -194,7 +194,7 @@ func (n *notebook) recallFor(ctx context.Context, run agent.Run) []window.Inject
 	if err != nil {
 		n.builder.report("not all was recalled: " + err.Error())
 	}
-	return append(injected, agent.Recalled(memory.Spell(hits))...)
+	return append(injected, agent.Recalled(memory.FormatHits(hits))...)
 }
 
 // knownTexts returns the texts that every conversation of the agent begins with.
@@ -225,13 +225,13 @@ func lastUserMessage(run agent.Run) (string, firn.EntryID) {
 	for i := len(run.Path.Entries) - 1; i >= 0; i-- {
 		e := run.Path.Entries[i]
 		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser {
-			if run.Said != "" {
-				return run.Said, e.ID
+			if run.Prompt != "" {
+				return run.Prompt, e.ID
 			}
 			return m.Text(), e.ID
 		}
 	}
-	return run.Said, ""
+	return run.Prompt, ""
 }
 
 // noteAsked records the message that a turn answers, as the source of notes made in it.
@@ -299,21 +299,21 @@ func (n *notebook) extract(ctx context.Context, run agent.Run) error {
 	if material, err = n.material(ctx, run.Session, at); err != nil {
 		return err
 	}
-	x := memory.Extractor{Model: n.model, Familiar: n.knownTexts(), Told: n.recallable(at, run.Session)}
+	x := memory.Extractor{Model: n.model, Familiar: n.knownTexts(), Notes: n.recallable(at, run.Session)}
 	found, err := x.Extract(ctx, material)
 	if err != nil {
 		return err
 	}
 	if found.Usage != nil {
 		// Usage is informational: if it cannot be stored, it is dropped.
-		_, _ = n.builder.store.Append(ctx, run.Session, store.Any, agent.Spent(provider.ForMemory, n.model.Info(), *found.Usage))
+		_, _ = n.builder.store.Append(ctx, run.Session, store.Any, agent.UsageEntry(provider.ForMemory, n.model.Info(), *found.Usage))
 	}
 	return learnInto(ctx, dirs, at, found.Facts, material)
 }
 
 // material returns the part of a conversation since the last extraction.
 func (n *notebook) material(ctx context.Context, id firn.ID, at place) (memory.Material, error) {
-	after, err := n.notes.ownDir(n.settings, at).Looked(id)
+	after, err := n.notes.ownDir(n.settings, at).Examined(id)
 	if err != nil {
 		return memory.Material{}, err
 	}

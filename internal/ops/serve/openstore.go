@@ -27,7 +27,7 @@ import (
 
 // openStore opens the sessions and their list. The indexes of sessions in files are next to
 // them; those of sessions in a cluster are in the home, which every gateway has separately.
-func (h *House) openStore() error {
+func (h *Instance) openStore() error {
 	if h.o.Ephemeral {
 		h.store = h.counts.Store(memstore.New(memstore.Options{Now: h.o.Clock}))
 		return nil
@@ -43,11 +43,11 @@ func (h *House) openStore() error {
 	if !files {
 		dir = h.home()
 	}
-	if h.o.Looks && h.storeMissing(s, dir) {
+	if h.o.ReadOnly && h.storeMissing(s, dir) {
 		h.store = memstore.New(memstore.Options{Now: h.o.Clock})
 		return nil
 	}
-	own, err := OpenStore(s, h.home(), Opening{FS: h.fs, Files: h.counts.Files(h.fs), Descriptors: h.descriptors, Env: h.o.Env, Clock: h.o.Clock, Report: h.o.Report, Damaged: h.counts.Damaged})
+	own, err := OpenStore(s, h.home(), StoreOptions{FS: h.fs, Files: h.counts.Files(h.fs), Descriptors: h.descriptors, Env: h.o.Env, Clock: h.o.Clock, Report: h.o.Report, Damaged: h.counts.Damaged})
 	if err != nil {
 		return h.storeInUse(err)
 	}
@@ -69,7 +69,7 @@ func (h *House) openStore() error {
 
 // storeInUse determines the holder of a locked store. The error is ErrLocked if a gateway
 // serves the home, and can be used instead. Otherwise the holder is another command.
-func (h *House) storeInUse(err error) error {
+func (h *Instance) storeInUse(err error) error {
 	var p *wire.Problem
 	if h.serves || !errors.Is(err, firn.ErrLocked) || !errors.As(err, &p) {
 		return err
@@ -81,7 +81,7 @@ func (h *House) storeInUse(err error) error {
 }
 
 // storeMissing reports whether the store does not exist yet.
-func (h *House) storeMissing(s config.Store, dir string) bool {
+func (h *Instance) storeMissing(s config.Store, dir string) bool {
 	if _, files := s.Files(dir); !files {
 		embedded, ok := s.Embedded()
 		if !ok {
@@ -93,8 +93,8 @@ func (h *House) storeMissing(s config.Store, dir string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// Opening configures [OpenStore]. Only FS is required.
-type Opening struct {
+// StoreOptions configures [OpenStore]. Only FS is required.
+type StoreOptions struct {
 	FS vfs.FS
 	// Files is the file system for sessions in files, if it differs from FS.
 	Files vfs.FS
@@ -108,19 +108,19 @@ type Opening struct {
 	// Damaged is called for each fault found, with the name of the cluster server whose
 	// replica is incomplete.
 	Damaged func(server string)
-	// Looks opens files read-only.
-	Looks bool
+	// ReadOnly opens files read-only.
+	ReadOnly bool
 }
 
 // OpenStore opens the store named in the settings and creates it if necessary. The error is
 // [firn.ErrLocked] if another process has the embedded server open.
-func OpenStore(s config.Store, home string, o Opening) (unionstore.Own, error) {
+func OpenStore(s config.Store, home string, o StoreOptions) (unionstore.Own, error) {
 	if o.Files == nil {
 		o.Files = o.FS
 	}
 	if dir, ok := s.Files(home); ok {
 		return filestore.Open(dir, filestore.Options{
-			Sync: syncPolicy(s.Sync), PartSize: int64(s.PartSize), MaxBytes: int64(s.MaxBytes), MaxLine: int64(s.MaxLine), RotateKeys: int64(s.RotateKeys), Now: o.Clock, Report: o.Report, FS: o.Files, ReadOnly: o.Looks, Descriptors: o.Descriptors,
+			Sync: syncPolicy(s.Sync), PartSize: int64(s.PartSize), MaxBytes: int64(s.MaxBytes), MaxLine: int64(s.MaxLine), RotateKeys: int64(s.RotateKeys), Now: o.Clock, Report: o.Report, FS: o.Files, ReadOnly: o.ReadOnly, Descriptors: o.Descriptors,
 		})
 	}
 	at := jetstream.Options{
@@ -172,7 +172,7 @@ var _ unionstore.Own = (*clusterStore)(nil)
 const storeLock = "firn.lock"
 
 // embed locks the directory and starts the embedded server.
-func (c *clusterStore) embed(dir string, s config.Store, o Opening) (err error) {
+func (c *clusterStore) embed(dir string, s config.Store, o StoreOptions) (err error) {
 	if err := o.FS.MkdirAll(dir); err != nil {
 		return fmt.Errorf("open the store in %s: %w", dir, err)
 	}

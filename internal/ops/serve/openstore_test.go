@@ -103,7 +103,7 @@ func TestEmbeddedAlone(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "nats")
 	s := config.Default(t.TempDir()).Store
 	s.URL = "nats-embedded:" + dir
-	opening := Opening{FS: vfs.OS{}}
+	opening := StoreOptions{FS: vfs.OS{}}
 	first, err := OpenStore(s, "", opening)
 	if err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestMirrorOfGateway(t *testing.T) {
 		t.Errorf("the second time copies %+v, %v", r, err)
 	}
 	home := config.Default(settings.Store.Mirror)
-	plain, err := OpenStore(home.Store, settings.Store.Mirror, Opening{FS: h.fs, Looks: true})
+	plain, err := OpenStore(home.Store, settings.Store.Mirror, StoreOptions{FS: h.fs, ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -58,7 +58,7 @@ func TestPurgeErasesWhatWasLearnt(t *testing.T) {
 		t.Helper()
 		id := begun(t, h, "agent:main:main", project, said...)
 		n := notesOf(h, "main")
-		n.model = scripted.New(provider.Info{}, scripted.Say(answer))
+		n.model = scripted.New(provider.Info{}, scripted.Reply(answer))
 		if err := n.learn(ctx, agent.Run{Session: id, Bounds: route.Everything()}, agent.Outcome{}); err != nil {
 			t.Fatal(err)
 		}

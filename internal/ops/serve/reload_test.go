@@ -23,7 +23,7 @@ func decode(t *testing.T, data []byte, v any) {
 }
 
 // fetch sends an HTTP request to a house as its owner and returns the status.
-func fetch(t *testing.T, h *House, method, path, body string, head ...string) int {
+func fetch(t *testing.T, h *Instance, method, path, body string, head ...string) int {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost"+path, strings.NewReader(body))
 	if body != "" {

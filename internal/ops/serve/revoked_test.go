@@ -61,7 +61,7 @@ func TestLogoutKeepsAcceptedMessages(t *testing.T) {
 			w.refused(browser, waiting)
 			next := w.killed()
 			w.release()
-			next.house.Gateway.GoOn()
+			next.house.Gateway.StartRecovery()
 			for name, gateway := range map[string]*withheld{"here": w, "after a restart": next} {
 				for _, m := range []struct {
 					id            firn.ID
@@ -135,7 +135,7 @@ func TestRevokedTokensStopTheirTurns(t *testing.T) {
 			}
 			waitFor(t, recorded(w)) // the model is blocked, so only the revocation can end the turn
 			w.release()
-			next.house.Gateway.GoOn()
+			next.house.Gateway.StartRecovery()
 			waitFor(t, recorded(next))
 			for name, gateway := range map[string]*withheld{"here": w, "after a restart": next} {
 				if _, err := gateway.await(others, "o3", "probe four of the owner"); err != nil {

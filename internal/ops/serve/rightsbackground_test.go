@@ -45,7 +45,7 @@ func TestJobsOnScheduleSeeAsTheOwner(t *testing.T) {
 	w.probe(identity{name: "a job", may: mains}, "schedule", func() (string, firn.ID) {
 		next := time.Date(time.Now().Year()+1, 1, 1, 0, 0, 1, 0, time.Local) // when it is due
 		clock.by.Store(int64(time.Until(next)))
-		w.house.Gateway.Led() // wakes the timer, which reads the clock
+		w.house.Gateway.LeadershipChanged() // wakes the timer, which reads the clock
 		var run wire.Session
 		waitFor(t, func() bool {
 			for s, err := range w.own.Sessions(t.Context(), client.Query{Agent: "main"}) {

@@ -186,7 +186,7 @@ func TestResumedTurnsKeepTheirBounds(t *testing.T) {
 	from := w.model.count()
 	next := w.killed()
 	w.release()
-	next.house.Gateway.GoOn()
+	next.house.Gateway.StartRecovery()
 	for _, m := range []struct {
 		id            firn.ID
 		message, text string
@@ -280,7 +280,7 @@ func TestFactsOfOthersAreNotTheAgents(t *testing.T) {
 	}
 	id := begun(t, h, "agent:main:shop:a", t.TempDir(), talk...)
 	n := notesOf(h, "main")
-	n.model = scripted.New(provider.Info{}, scripted.Say("MEMORY: preference | 9 | The user prefers tabs over spaces in Go code | 1"))
+	n.model = scripted.New(provider.Info{}, scripted.Reply("MEMORY: preference | 9 | The user prefers tabs over spaces in Go code | 1"))
 	if err := n.learn(t.Context(), agent.Run{Session: id, Bounds: route.BoundTo(nil, []string{"agent:main:shop"})}, agent.Outcome{}); err != nil {
 		t.Fatal(err)
 	}

@@ -35,11 +35,11 @@ func routing(c config.Config, ids []string) route.Config {
 }
 
 // habits converts the settings of individual agents.
-func habits(c config.Config, ids []string) map[string]gateway.Habits {
-	all := make(map[string]gateway.Habits)
+func habits(c config.Config, ids []string) map[string]gateway.AgentSettings {
+	all := make(map[string]gateway.AgentSettings)
 	for _, id := range ids {
 		a, _ := c.Agent(id)
-		one := gateway.Habits{Turns: make(map[string]int)}
+		one := gateway.AgentSettings{Turns: make(map[string]int)}
 		for name, n := range a.DMHistory {
 			channel, peer, of := strings.Cut(name, ":")
 			channel = strings.ToLower(strings.TrimSpace(channel))
@@ -106,7 +106,7 @@ func zone(name string) (*time.Location, error) {
 }
 
 // setup creates the agents and the setup of the gateway from the settings.
-func (h *House) setup(s *agentBuilder) (gateway.Setup, error) {
+func (h *Instance) setup(s *agentBuilder) (gateway.Setup, error) {
 	agents, err := s.all()
 	if err != nil {
 		return gateway.Setup{}, err

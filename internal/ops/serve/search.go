@@ -22,7 +22,7 @@ func agentEntries(entries []firn.Entry) []firn.Entry {
 	for _, e := range entries {
 		m, ok := e.Body.(*firn.Message)
 		if ok && m.Role == firn.RoleUser || e.Body.Kind() == firn.KindCustomMessage {
-			theirs = gateway.SaidWithinBounds(e)
+			theirs = gateway.AskerRestricted(e)
 		}
 		if !theirs {
 			all = append(all, e)

@@ -39,8 +39,8 @@ type searchIndex struct {
 
 // indexed wraps a store with a full-text index in a directory. The index is opened on first
 // use.
-func (h *House) indexed(s store.Store, src fulltext.Source, dir string, catalogue *index.Catalogue) store.Store {
-	words := fulltext.New(h.fs, dir, src, fulltext.Options{SourceOf: sourceNames(src), Report: h.o.Report, Listed: h.o.Looks, Clock: h.o.Clock})
+func (h *Instance) indexed(s store.Store, src fulltext.Source, dir string, catalogue *index.Catalogue) store.Store {
+	words := fulltext.New(h.fs, dir, src, fulltext.Options{SourceOf: sourceNames(src), Report: h.o.Report, Listed: h.o.ReadOnly, Clock: h.o.Clock})
 	h.searchIndex = &searchIndex{words: words, catalogue: catalogue, report: h.o.Report}
 	return fulltext.Wrap(s, words)
 }
@@ -65,7 +65,7 @@ func sourceNames(src fulltext.Source) func(context.Context, firn.ID) string {
 
 // foreignIndex returns the directory of the index for another tool's folder. It is in our
 // own home, since we write nothing to other tools' folders.
-func (h *House) foreignIndex(dir string) string {
+func (h *Instance) foreignIndex(dir string) string {
 	sum := fnv.New64a()
 	sum.Write([]byte(dir))
 	return filepath.Join(h.home(), "index", fmt.Sprintf("foreign-%016x", sum.Sum64()))
@@ -77,7 +77,7 @@ func (f *searchIndex) Search(ctx context.Context, q search.Query) (search.Answer
 }
 
 // find returns the hits of a search. Nothing is indexed if the home does not exist.
-func (h *House) find(ctx context.Context, q search.Query) ([]search.Hit, error) {
+func (h *Instance) find(ctx context.Context, q search.Query) ([]search.Hit, error) {
 	if h.searchIndex == nil {
 		return nil, nil
 	}
@@ -87,7 +87,7 @@ func (h *House) find(ctx context.Context, q search.Query) ([]search.Hit, error) 
 
 // indexThere reports whether a full-text index exists. Searching without one would create
 // it.
-func (h *House) indexThere() bool { return h.searchIndex != nil && h.searchIndex.words.Exists() }
+func (h *Instance) indexThere() bool { return h.searchIndex != nil && h.searchIndex.words.Exists() }
 
 // State returns the progress of the indexes.
 func (f *searchIndex) State() search.State {
@@ -169,8 +169,8 @@ const recalledCoverage = 0.34
 
 // past returns a search over the sessions visible at a place, except the asking session.
 // Hits include the messages directly before and after.
-func (h *House) past(at place, asking firn.ID) memory.Search {
-	return func(ctx context.Context, query string, limit int) ([]memory.Past, error) {
+func (h *Instance) past(at place, asking firn.ID) memory.Search {
+	return func(ctx context.Context, query string, limit int) ([]memory.PastMessage, error) {
 		q := search.Words(query)
 		if q.Want == nil {
 			return nil, nil
@@ -182,10 +182,10 @@ func (h *House) past(at place, asking firn.ID) memory.Search {
 			q.Except = []firn.ID{asking}
 		}
 		hits, err := h.find(ctx, q)
-		var all []memory.Past
+		var all []memory.PastMessage
 		for _, hit := range hits {
 			if hit.Coverage >= recalledCoverage {
-				all = append(all, memory.Past{Session: hit.Session, Entry: hit.Entry, Title: hit.Title, Text: formatWindow(hit.Window), Time: hit.Time})
+				all = append(all, memory.PastMessage{Session: hit.Session, Entry: hit.Entry, Title: hit.Title, Text: formatWindow(hit.Window), Time: hit.Time})
 			}
 		}
 		return all, err
@@ -202,7 +202,7 @@ func formatWindow(items []search.Item) string {
 }
 
 // index returns the index for the gateway.
-func (h *House) index() gateway.Index {
+func (h *Instance) index() gateway.Index {
 	if h.searchIndex == nil {
 		return noIndex{}
 	}
@@ -210,7 +210,7 @@ func (h *House) index() gateway.Index {
 }
 
 // readWindow returns the entries around an entry of a session.
-func (h *House) readWindow(ctx context.Context, id firn.ID, entry string, q search.Query) (search.Hit, error) {
+func (h *Instance) readWindow(ctx context.Context, id firn.ID, entry string, q search.Query) (search.Hit, error) {
 	if h.searchIndex == nil {
 		return search.Hit{}, fmt.Errorf("read around an entry of session %.80q: %w", id, firn.ErrNotFound)
 	}
@@ -218,7 +218,7 @@ func (h *House) readWindow(ctx context.Context, id firn.ID, entry string, q sear
 }
 
 // startIndex starts updating the full-text index.
-func (h *House) startIndex() {
+func (h *Instance) startIndex() {
 	if h.searchIndex != nil {
 		h.searchIndex.words.Start()
 	}

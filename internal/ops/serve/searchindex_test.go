@@ -18,7 +18,7 @@ import (
 )
 
 // finds runs a tool of an agent as in a turn of a session.
-func finds(t *testing.T, h *House, name, toolName string, arguments any) (string, error) {
+func finds(t *testing.T, h *Instance, name, toolName string, arguments any) (string, error) {
 	t.Helper()
 	data, err := json.Marshal(arguments)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package serve assembles a gateway from a home and its settings.
 //
 // It is the only package that knows all implementations: stores, indexes, providers, tools
-// and the gateway. All other packages depend on interfaces. [Open] creates a [House] for a
+// and the gateway. All other packages depend on interfaces. [Open] creates a [Instance] for a
 // command that works in its own process; [Run] serves one until its context ends.
 package serve
 
@@ -44,8 +44,8 @@ type Options struct {
 	Settings *config.Settings
 	// Env returns the value of an environment variable.
 	Env func(name string) string
-	// Looks opens the home read-only. A missing home is not created and counts as empty.
-	Looks bool
+	// ReadOnly opens the home read-only. A missing home is not created and counts as empty.
+	ReadOnly bool
 	// Ephemeral keeps sessions in memory and writes nothing to the home: no sessions,
 	// notes, indexes or locks. The sessions of the home are not visible.
 	Ephemeral bool
@@ -68,8 +68,8 @@ type Options struct {
 	Clock func() time.Time
 }
 
-// House is a gateway with all its parts.
-type House struct {
+// Instance is a gateway with all its parts.
+type Instance struct {
 	Gateway *gateway.Gateway
 	// Handler handles requests. Requests from this process must be marked with [api.Owner].
 	Handler *api.HTTP
@@ -117,12 +117,12 @@ type House struct {
 
 // Open assembles a gateway for a command in this process. The error is [firn.ErrLocked] if
 // another gateway serves the home. Options are validated before anything is created.
-func Open(o Options) (*House, error) {
+func Open(o Options) (*Instance, error) {
 	h, err := newHouse(o)
 	if err != nil {
 		return nil, err
 	}
-	if !h.o.Looks && !h.o.Ephemeral && h.o.Foreign == nil {
+	if !h.o.ReadOnly && !h.o.Ephemeral && h.o.Foreign == nil {
 		if h.guest, err = newGuest(h.fs, h.home()); err != nil {
 			return nil, err
 		}
@@ -134,7 +134,7 @@ func Open(o Options) (*House, error) {
 }
 
 // newHouse validates the options.
-func newHouse(o Options) (*House, error) {
+func newHouse(o Options) (*Instance, error) {
 	if o.Clock == nil {
 		o.Clock = time.Now
 	}
@@ -144,7 +144,7 @@ func newHouse(o Options) (*House, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &House{o: o, descriptors: new(limits.Pool), config: o.Settings.Config}
+	h := &Instance{o: o, descriptors: new(limits.Pool), config: o.Settings.Config}
 	h.fs = h.descriptors.FS(vfs.OS{})
 	if o.Settings.Telemetry.Metrics {
 		h.counts = metrics.New(o.Clock())
@@ -167,10 +167,10 @@ func newHouse(o Options) (*House, error) {
 }
 
 // home returns the home directory.
-func (h *House) home() string { return h.o.Settings.Home }
+func (h *Instance) home() string { return h.o.Settings.Home }
 
 // assemble opens the store and creates the gateway.
-func (h *House) assemble() error {
+func (h *Instance) assemble() error {
 	h.openTracer()
 	if err := errors.Join(h.openStore(), h.joinCluster()); err != nil {
 		return err
@@ -204,7 +204,7 @@ func (h *House) assemble() error {
 }
 
 // memory returns the notes of agents, or nil if nothing may be written.
-func (h *House) memory() gateway.Memory {
+func (h *Instance) memory() gateway.Memory {
 	if h.o.Ephemeral {
 		return nil
 	}
@@ -213,7 +213,7 @@ func (h *House) memory() gateway.Memory {
 
 // ready returns an error if the gateway is not able to work: it is out of file descriptors,
 // or [gateway.Gateway.Ready] fails.
-func (h *House) ready(ctx context.Context) error {
+func (h *Instance) ready(ctx context.Context) error {
 	if err := h.descriptors.Short(); err != nil {
 		return &wire.Problem{Kind: wire.Unavailable, Message: err.Error(), Hint: "raise the limit: ulimit -n, or LimitNOFILE of the service"}
 	}
@@ -230,7 +230,7 @@ func pages(on bool) http.Handler {
 
 // enter returns the function with which a guest waits for turns of other guests. It is nil
 // for a gateway, which has exclusive use of the home.
-func (h *House) enter() func(context.Context, firn.ID, func()) (func(), error) {
+func (h *Instance) enter() func(context.Context, firn.ID, func()) (func(), error) {
 	if h.guest == nil {
 		return nil
 	}
@@ -240,10 +240,10 @@ func (h *House) enter() func(context.Context, firn.ID, func()) (func(), error) {
 
 // storeDir returns the directory of our own session files. It returns false if the sessions
 // are not in files.
-func (h *House) storeDir() (string, bool) { return h.o.Settings.Store.Files(h.home()) }
+func (h *Instance) storeDir() (string, bool) { return h.o.Settings.Store.Files(h.home()) }
 
 // storePath returns the location of the sessions for display.
-func (h *House) storePath() string {
+func (h *Instance) storePath() string {
 	if f := h.o.Foreign; f != nil {
 		return f.Dir
 	}
@@ -254,7 +254,7 @@ func (h *House) storePath() string {
 }
 
 // newBuilder creates an agentBuilder and makes it the current one.
-func (h *House) newBuilder(c config.Config) *agentBuilder {
+func (h *Instance) newBuilder(c config.Config) *agentBuilder {
 	models := NewModels(c, h.o.Env, h.o.Delay)
 	models.wrap = func(m provider.Model) provider.Model { return h.tracer.Model(h.counts.Model(m)) }
 	s := &agentBuilder{
@@ -268,10 +268,10 @@ func (h *House) newBuilder(c config.Config) *agentBuilder {
 }
 
 // Own returns a handler for clients in this process, which act as the owner.
-func (h *House) Own() http.Handler { return api.Owner(h.Handler) }
+func (h *Instance) Own() http.Handler { return api.Owner(h.Handler) }
 
 // Close shuts everything down. Running turns may finish until ctx ends.
-func (h *House) Close(ctx context.Context) error {
+func (h *Instance) Close(ctx context.Context) error {
 	h.waitBackground(ctx)
 	errs := []error{h.closeGateway(ctx), h.leaveCluster(ctx)}
 	h.searchIndex.wait()
@@ -304,7 +304,7 @@ const backgroundWait = 3 * time.Second
 
 // waitBackground waits for background work of agents, such as titling a session, for up to
 // backgroundWait.
-func (h *House) waitBackground(ctx context.Context) {
+func (h *Instance) waitBackground(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, backgroundWait)
 	defer cancel()
 	h.mu.Lock()
@@ -324,7 +324,7 @@ func (h *House) waitBackground(ctx context.Context) {
 }
 
 // closeGateway shuts the gateway down, once.
-func (h *House) closeGateway(ctx context.Context) (err error) {
+func (h *Instance) closeGateway(ctx context.Context) (err error) {
 	h.closing.Do(func() {
 		if h.Handler != nil {
 			h.Handler.Drain()

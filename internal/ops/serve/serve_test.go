@@ -37,7 +37,7 @@ func load(t *testing.T, text string) *config.Settings {
 }
 
 // furnished opens a house and a client for it.
-func furnished(t *testing.T, o Options) (*House, *client.Client) {
+func furnished(t *testing.T, o Options) (*Instance, *client.Client) {
 	t.Helper()
 	if o.Settings == nil {
 		o.Settings = load(t, "")
@@ -198,7 +198,7 @@ func TestRecall(t *testing.T) {
 }
 
 // notesOf returns the memory of an agent.
-func notesOf(h *House, name string) *notebook {
+func notesOf(h *Instance, name string) *notebook {
 	return h.builders[len(h.builders)-1].newNotebook(h.agents[name], "")
 }
 
@@ -206,7 +206,7 @@ func notesOf(h *House, name string) *notebook {
 // create it.
 func TestLooking(t *testing.T) {
 	settings := load(t, "")
-	_, c := furnished(t, Options{Settings: settings, Looks: true})
+	_, c := furnished(t, Options{Settings: settings, ReadOnly: true})
 	page, err := c.SessionsPage(t.Context(), client.Query{})
 	if err != nil || len(page.Items) != 0 {
 		t.Errorf("there are %v, %v", page.Items, err)
@@ -263,14 +263,14 @@ func TestGuests(t *testing.T) {
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("it was not cleared away: %v", err)
 	}
-	hold, err := api.TakeHold(vfs.OS{}, settings.Home, "gateway")
+	hold, err := api.LockHome(vfs.OS{}, settings.Home, "gateway")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Open(Options{Settings: settings, Env: env()}); !errors.Is(err, firn.ErrLocked) {
 		t.Errorf("a command beside a gateway: %v", err)
 	}
-	if looks, err := Open(Options{Settings: settings, Env: env(), Looks: true}); err != nil {
+	if looks, err := Open(Options{Settings: settings, Env: env(), ReadOnly: true}); err != nil {
 		t.Errorf("one that only looks: %v", err)
 	} else if err := looks.Close(t.Context()); err != nil {
 		t.Error(err)

@@ -96,7 +96,7 @@ func TestFallbacks(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch e.Name {
-		case wire.NoticeGiven:
+		case wire.NoticeEvent:
 			notices = append(notices, string(e.Data))
 		case wire.TurnCompleted:
 			decode(t, e.Data, &answer)

@@ -37,9 +37,9 @@ type Foreign struct {
 
 // openForeign opens another tool's folder as the store. We write nothing of our own to it:
 // the index is in our home.
-func (h *House) openForeign() error {
+func (h *Instance) openForeign() error {
 	f := h.o.Foreign
-	st, err := sourcestore.Open(f.Dir, f.Tool, sourcestore.Options{Name: string(f.Tool.Name()), InPlace: f.InPlace, Expand: expand, MaxLine: int64(h.o.Settings.Store.MaxLine), Now: h.o.Clock, Lose: func(l dialect.Loss) {
+	st, err := sourcestore.Open(f.Dir, f.Tool, sourcestore.Options{Name: string(f.Tool.Name()), InPlace: f.InPlace, Expand: expand, MaxLine: int64(h.o.Settings.Store.MaxLine), Now: h.o.Clock, OnLoss: func(l dialect.Loss) {
 		h.o.Report(fmt.Sprintf("%s cannot say %s: entry %s of kind %s was changed or left out", f.Tool.Name(), l.Limit, l.Entry, l.Kind))
 	}, Report: func(err error) { h.o.Report(err.Error()) }})
 	if err != nil {
@@ -58,7 +58,7 @@ const takeoverDir = "taking"
 const mirrorManifest = "source.json"
 
 // withSources adds the mirrors of other tools' folders to our own sessions.
-func (h *House) withSources(own unionstore.Own, dir string) (*unionstore.Store, error) {
+func (h *Instance) withSources(own unionstore.Own, dir string) (*unionstore.Store, error) {
 	m := &mirrors{dir: filepath.Join(dir, SourcesDir), o: h.o, fs: h.fs, open: make(map[string]*sourcestore.Store), reported: make(map[string]string)}
 	h.own, h.mirrors = own, m
 	union := unionstore.New(own, unionstore.Options{
@@ -66,7 +66,7 @@ func (h *House) withSources(own unionstore.Own, dir string) (*unionstore.Store, 
 		Take: func(ctx context.Context, id firn.ID, from unionstore.Source) error {
 			src, err := lines(ctx, from.(*sourcestore.Store), id)
 			if err == nil {
-				_, err = convert.Into(ctx, own, id, src, &convert.Report{})
+				_, err = convert.Import(ctx, own, id, src, &convert.Report{})
 			}
 			if err == nil && h.Gateway != nil {
 				h.Gateway.Moved(id)

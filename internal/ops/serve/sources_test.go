@@ -52,7 +52,7 @@ func (p pi) adopt(home string) {
 	p.mirror(home)
 }
 
-func (p pi) mirror(home string) (*adopt.Mirror, adopt.Done) {
+func (p pi) mirror(home string) (*adopt.Mirror, adopt.Result) {
 	p.t.Helper()
 	tool, ok := dialects.Find(string(dialect.Pi))
 	if !ok {
@@ -240,7 +240,7 @@ func TestTakenHeaderOnly(t *testing.T) {
 }
 
 // messages counts the messages of the first session.
-func messages(t *testing.T, h *House) (n int) {
+func messages(t *testing.T, h *Instance) (n int) {
 	t.Helper()
 	for record, err := range h.store.Read(t.Context(), first, store.Start) {
 		if err != nil {
@@ -270,7 +270,7 @@ func TestBothWentOn(t *testing.T) {
 	if len(done.Longer) != 2 {
 		t.Errorf("longer are %v", done.Longer)
 	}
-	if ahead := m.Ahead(func(id firn.ID) bool { return id == first }, done.Longer); len(ahead) != 1 || ahead[0].ID != first {
+	if ahead := m.Diverged(func(id firn.ID) bool { return id == first }, done.Longer); len(ahead) != 1 || ahead[0].ID != first {
 		t.Errorf("ahead are %v", ahead)
 	}
 }

@@ -42,7 +42,7 @@ func (k *cached[T]) get(now time.Time, ask func() (T, error)) (T, error) {
 }
 
 // storage returns the disk usage of everything except the sessions.
-func (h *House) storage(ctx context.Context) (wire.Storage, error) {
+func (h *Instance) storage(ctx context.Context) (wire.Storage, error) {
 	return h.storageCache.get(h.o.Clock(), func() (wire.Storage, error) {
 		var s wire.Storage
 		dir, ok := h.storeDir()
@@ -75,7 +75,7 @@ func (h *House) storage(ctx context.Context) (wire.Storage, error) {
 }
 
 // noteDirs returns the directories of notes: those of agents, people and projects.
-func (h *House) noteDirs() []string {
+func (h *Instance) noteDirs() []string {
 	h.mu.Lock()
 	c, agents := h.config, h.agents
 	h.mu.Unlock()
@@ -118,7 +118,7 @@ func sizeOf(ctx context.Context, fsys vfs.FS, dir string) (int64, error) {
 
 // sources returns the mirrored folders of other tools, or the folder that replaces our own
 // sessions.
-func (h *House) sources(ctx context.Context) ([]wire.Source, error) {
+func (h *Instance) sources(ctx context.Context) ([]wire.Source, error) {
 	if f := h.o.Foreign; f != nil {
 		name := string(f.Tool.Name())
 		return []wire.Source{{Name: name, Tool: name, Dir: f.Dir, Checked: h.o.Clock()}}, nil

@@ -14,7 +14,7 @@ import (
 // openTokens opens the token book: that of the home or, if several gateways share the
 // sessions, the shared one. In that case the tokens of the home are moved there once, and
 // the file is renamed.
-func (h *House) openTokens() (*token.Book, error) {
+func (h *Instance) openTokens() (*token.Book, error) {
 	file := token.NewFile(h.fs, api.TokensPath(h.home()))
 	ctx := context.Background()
 	if h.cluster == nil || !h.cluster.Shared() {
@@ -24,12 +24,12 @@ func (h *House) openTokens() (*token.Book, error) {
 	if err != nil {
 		return nil, err
 	}
-	var keep token.Keep = sharedTokens{values}
+	var keep token.Storage = sharedTokens{values}
 	if h.serves { // a command ends before anything changes
 		keep = watchedTokens{sharedTokens{values}}
 	}
 	book, err := token.Open(ctx, keep, h.o.Clock)
-	if err != nil || h.o.Looks {
+	if err != nil || h.o.ReadOnly {
 		return book, err
 	}
 	n, err := book.Carry(ctx, file)
@@ -47,7 +47,7 @@ func (h *House) openTokens() (*token.Book, error) {
 }
 
 // holder implements [gateway.Holder].
-func (h *House) holder(ctx context.Context, id string) (route.Bounds, bool, error) {
+func (h *Instance) holder(ctx context.Context, id string) (route.Bounds, bool, error) {
 	if h.tokens == nil {
 		return route.Bounds{}, false, fmt.Errorf("look up a token: the tokens are not opened yet: %w", firn.ErrUnavailable)
 	}
@@ -56,7 +56,7 @@ func (h *House) holder(ctx context.Context, id string) (route.Bounds, bool, erro
 }
 
 // watchToken implements Revoked of [gateway.Options].
-func (h *House) watchToken(id string, revoked func()) (stop func()) {
+func (h *Instance) watchToken(id string, revoked func()) (stop func()) {
 	if h.tokens == nil {
 		return func() {} // no tokens are accepted then
 	}
@@ -69,12 +69,12 @@ type sharedTokens struct{ values *jetstream.Values }
 // tokensName is the name of the stored value.
 const tokensName = "page"
 
-// Load implements [token.Keep].
+// Load implements [token.Storage].
 func (s sharedTokens) Load(ctx context.Context, known uint64) ([]byte, uint64, error) {
 	return s.values.Newer(ctx, tokensName, known)
 }
 
-// Save implements [token.Keep].
+// Save implements [token.Storage].
 func (s sharedTokens) Save(ctx context.Context, data []byte, known uint64) (uint64, error) {
 	return s.values.Put(ctx, tokensName, data, known)
 }

@@ -29,7 +29,7 @@ type listening struct {
 	url string
 	// own is a client of the owner.
 	own    *client.Client
-	house  *House
+	house  *Instance
 	server *httptest.Server
 }
 
@@ -44,7 +44,7 @@ func listen(t *testing.T, o Options) listening {
 }
 
 // listenAs is listen for a house that is not assembled yet.
-func listenAs(t *testing.T, h *House) listening {
+func listenAs(t *testing.T, h *Instance) listening {
 	t.Helper()
 	h.serves = true
 	if err := h.assemble(); err != nil {

@@ -11,9 +11,9 @@ import (
 
 // openTracer enables tracing if the environment requests it and the settings allow it.
 // Read-only commands are not traced: they end too soon.
-func (h *House) openTracer() {
+func (h *Instance) openTracer() {
 	t := h.o.Settings.Telemetry
-	if t.Traces == "off" || h.o.Looks {
+	if t.Traces == "off" || h.o.ReadOnly {
 		return
 	}
 	s, wanted, err := trace.FromEnv(h.o.Env)
@@ -27,8 +27,8 @@ func (h *House) openTracer() {
 	s.Service, s.Version, s.Report = cmp.Or(s.Service, t.Service), h.o.Version, h.o.Report
 	h.tracer = trace.New(s)
 	if h.counts != nil {
-		h.counts.Ask("firn_spans_sent", "Spans that were sent to the collector.", func() float64 { sent, _ := h.tracer.Counts(); return float64(sent) })
-		h.counts.Ask("firn_spans_dropped", "Spans that could not be sent.", func() float64 { _, dropped := h.tracer.Counts(); return float64(dropped) })
+		h.counts.GaugeFunc("firn_spans_sent", "Spans that were sent to the collector.", func() float64 { sent, _ := h.tracer.Counts(); return float64(sent) })
+		h.counts.GaugeFunc("firn_spans_dropped", "Spans that could not be sent.", func() float64 { _, dropped := h.tracer.Counts(); return float64(dropped) })
 	}
 }
 
@@ -37,7 +37,7 @@ func (h *House) openTracer() {
 var callName = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
 
 // around returns the function that traces the steps of turns.
-func (h *House) around() func(context.Context, agent.Run, agent.Step) (context.Context, func(string)) {
+func (h *Instance) around() func(context.Context, agent.Run, agent.Step) (context.Context, func(string)) {
 	if h.tracer == nil {
 		return nil
 	}

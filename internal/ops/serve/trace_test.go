@@ -237,7 +237,7 @@ func TestNoTraces(t *testing.T) {
 		"switched off by hand":   {Env: env("OTEL_EXPORTER_OTLP_ENDPOINT", collect.URL), Settings: load(t, "[telemetry]\ntraces = \"off\"")},
 		"switched off for all":   {Env: env("OTEL_EXPORTER_OTLP_ENDPOINT", collect.URL, "OTEL_SDK_DISABLED", "true")},
 		"sent nowhere":           {Env: env("OTEL_EXPORTER_OTLP_ENDPOINT", collect.URL, "OTEL_TRACES_EXPORTER", "none")},
-		"of one that only looks": {Env: env("OTEL_EXPORTER_OTLP_ENDPOINT", collect.URL), Looks: true},
+		"of one that only looks": {Env: env("OTEL_EXPORTER_OTLP_ENDPOINT", collect.URL), ReadOnly: true},
 	} {
 		h, _ := furnished(t, o)
 		if h.tracer != nil {

@@ -4,7 +4,7 @@ import "firn.dev/internal/disk/history"
 
 // eraseTyped removes the given texts from the input history of this home and returns the
 // number of lines removed.
-func (h *House) eraseTyped(texts []string) (int, error) {
+func (h *Instance) eraseTyped(texts []string) (int, error) {
 	var typed history.Typed
 	for _, text := range texts {
 		typed.Add(text)

@@ -20,7 +20,7 @@ import (
 )
 
 // verify reads and checks all sessions completely.
-func (h *House) verify(ctx context.Context, report func(gateway.VerifyStep)) error {
+func (h *Instance) verify(ctx context.Context, report func(gateway.VerifyStep)) error {
 	if h.o.Foreign != nil {
 		return fmt.Errorf("check all sessions: they are not in our own files: %w", firn.ErrUnsupported)
 	}
@@ -56,7 +56,7 @@ func (h *House) verify(ctx context.Context, report func(gateway.VerifyStep)) err
 
 // verifyReplicas compares the replicas of all sessions, keys, list rows, tokens and objects
 // between the servers of a cluster.
-func (h *House) verifyReplicas(ctx context.Context) ([]wire.VerifyFault, error) {
+func (h *Instance) verifyReplicas(ctx context.Context) ([]wire.VerifyFault, error) {
 	if h.cluster == nil {
 		return nil, nil
 	}
@@ -72,7 +72,7 @@ func (h *House) verifyReplicas(ctx context.Context) ([]wire.VerifyFault, error) 
 	return faults, err
 }
 
-func (h *House) verifyFiles(ctx context.Context, dir string, report func(gateway.VerifyStep)) error {
+func (h *Instance) verifyFiles(ctx context.Context, dir string, report func(gateway.VerifyStep)) error {
 	target, err := doctor.OpenHome(h.fs, dir)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ const followEvery = 5 * time.Second
 
 // startFollowing updates the full-text index with changes by other gateways until stop is
 // called. Lists are always current.
-func (h *House) startFollowing(ctx context.Context) (stop func()) {
+func (h *Instance) startFollowing(ctx context.Context) (stop func()) {
 	if h.cluster == nil || h.searchIndex == nil {
 		return func() {}
 	}
@@ -148,7 +148,7 @@ func (h *House) startFollowing(ctx context.Context) (stop func()) {
 			case <-ctx.Done():
 				return
 			case <-tick.C:
-				h.searchIndex.words.Look(ctx)
+				h.searchIndex.words.Update(ctx)
 			}
 		}
 	})

@@ -36,8 +36,8 @@ type Options struct {
 	Image func(n int, image firn.Image) string
 }
 
-// Of renders an entry.
-func Of(e firn.Entry, o Options) wire.Card {
+// Render renders an entry.
+func Render(e firn.Entry, o Options) wire.Card {
 	t := builder{o: o, entry: e.ID, card: wire.Card{ID: e.ID, Parent: e.Parent, Time: e.Time, Bytes: int64(o.Bytes)}}
 	if t.card.Parent == firn.Root {
 		t.card.Parent = ""

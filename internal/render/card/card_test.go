@@ -52,7 +52,7 @@ func TestCards(t *testing.T) {
 		var b strings.Builder
 		encoder := json.NewEncoder(&b)
 		encoder.SetEscapeHTML(false)
-		if err := encoder.Encode(card.Of(c.entry, card.Options{Session: "s1"})); err != nil || !strings.Contains(b.String(), c.want) {
+		if err := encoder.Encode(card.Render(c.entry, card.Options{Session: "s1"})); err != nil || !strings.Contains(b.String(), c.want) {
 			t.Errorf("%s is\n%s want\n%s %v", name, b.String(), c.want, err)
 		}
 	}
@@ -65,8 +65,8 @@ func TestCut(t *testing.T) {
 	for range 30 {
 		parts = append(parts, firn.Text{Text: long}, firn.ToolCall{Name: "x", Arguments: json.RawMessage(`{"a":"` + strings.Repeat("x", 1<<16) + `"}`)})
 	}
-	whole := card.Of(message(firn.RoleAssistant, parts...), card.Options{})
-	cut := card.Of(message(firn.RoleAssistant, parts...), card.Options{Cut: 8 << 10})
+	whole := card.Render(message(firn.RoleAssistant, parts...), card.Options{})
+	cut := card.Render(message(firn.RoleAssistant, parts...), card.Options{Cut: 8 << 10})
 	spelt, err := json.Marshal(cut)
 	if err != nil || !cut.Cut || whole.Cut || len(spelt) > 150<<10 {
 		t.Errorf("cut %v %v, %d bytes, %v", cut.Cut, whole.Cut, len(spelt), err)
@@ -74,7 +74,7 @@ func TestCut(t *testing.T) {
 	if b := cut.Blocks[0]; !b.Cut || b.Bytes != int64(len(long)) || !strings.HasPrefix(whole.Blocks[0].HTML, b.HTML[:100]) {
 		t.Errorf("%+v", b)
 	}
-	if b := card.Of(message(firn.RoleUser, firn.Text{Text: "short"}), card.Options{Cut: 8 << 10}); b.Cut || b.Blocks[0].Cut {
+	if b := card.Render(message(firn.RoleUser, firn.Text{Text: "short"}), card.Options{Cut: 8 << 10}); b.Cut || b.Blocks[0].Cut {
 		t.Errorf("%+v", b)
 	}
 }
@@ -86,7 +86,7 @@ func TestMask(t *testing.T) {
 		firn.ToolResult{Content: []firn.Part{firn.Text{Text: "hunter2"}}}, firn.Shell{Command: "hunter2", Output: "hunter2"}, firn.OpaquePart{Type: "hunter2", Raw: json.RawMessage(`"hunter2"`)})
 	e.Body.(*firn.Message).Error = "hunter2"
 	for _, entry := range []firn.Entry{e, {Body: &firn.Title{Name: "hunter2"}}, {Body: &firn.Compaction{Summary: "hunter2"}}, {Body: &firn.Custom{Type: "hunter2", Data: json.RawMessage(`"hunter2"`)}}, {Body: &firn.CustomMessage{Type: "hunter2"}}} {
-		spelt, err := json.Marshal(card.Of(entry, card.Options{Mask: mask}))
+		spelt, err := json.Marshal(card.Render(entry, card.Options{Mask: mask}))
 		if err != nil || strings.Contains(string(spelt), "hunter2") || !strings.Contains(string(spelt), "secret") {
 			t.Errorf("%s %v", spelt, err)
 		}
@@ -114,7 +114,7 @@ func TestWork(t *testing.T) {
 	work := 4000
 	o := card.Options{Work: &work}
 	set := func(text string) bool {
-		return strings.Contains(card.Of(message(firn.RoleUser, firn.Text{Text: text}), o).Blocks[0].HTML, "<em>")
+		return strings.Contains(card.Render(message(firn.RoleUser, firn.Text{Text: text}), o).Blocks[0].HTML, "<em>")
 	}
 	if !set("*a*"+strings.Repeat(" word", 200)) || work > 3000 {
 		t.Errorf("an ordinary text is not set; %d is left", work)
@@ -172,7 +172,7 @@ func FuzzCard(f *testing.F) {
 		if cut {
 			o.Cut = 300
 		}
-		c := card.Of(entry, o)
+		c := card.Render(entry, o)
 		for _, b := range c.Blocks {
 			if bad := harmful.FindString(b.HTML); bad != "" {
 				t.Errorf("%s: %s in %s", line, bad, b.HTML)

@@ -145,7 +145,7 @@ func (p *writer) item(item Item) {
 		p.damage(item.Gap)
 		return
 	}
-	c := card.Of(item.Entry, card.Options{Mask: mask.Text, MaskHTML: mask.HTML, Image: inline, Work: &p.work})
+	c := card.Render(item.Entry, card.Options{Mask: mask.Text, MaskHTML: mask.HTML, Image: inline, Work: &p.work})
 	if !p.shows(&item, &c) {
 		return
 	}

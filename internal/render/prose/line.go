@@ -18,7 +18,7 @@ type Line struct {
 	Type      string       `json:"type"`
 	ID        firn.EntryID `json:"id"`
 	Timestamp time.Time    `json:"timestamp"`
-	Message   *Said        `json:"message"`
+	Message   *Message     `json:"message"`
 	Summary   string       `json:"summary"`
 	Target    firn.EntryID `json:"targetId"`
 	Name      string       `json:"name"`
@@ -34,11 +34,11 @@ type Line struct {
 	Content json.RawMessage `json:"content"`
 	By      string          `json:"by"`
 	// Display is true if the message of a program is also for the user.
-	Display bool         `json:"display"`
-	CWD     string       `json:"cwd"`
-	Key     string       `json:"key"`
-	Before  int64        `json:"tokensBefore"`
-	Kept    firn.EntryID `json:"firstKeptEntryId"`
+	Display   bool         `json:"display"`
+	CWD       string       `json:"cwd"`
+	Key       string       `json:"key"`
+	Before    int64        `json:"tokensBefore"`
+	FirstKept firn.EntryID `json:"firstKeptEntryId"`
 	// Sender is the user who sent a message, Agent the agent that answered.
 	Sender word `json:"sender"`
 	Agent  word `json:"agent"`
@@ -55,8 +55,8 @@ func (w *word) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
-// Said is a message.
-type Said struct {
+// Message is a message.
+type Message struct {
 	Role    string          `json:"role"`
 	Content json.RawMessage `json:"content"`
 	Stop    string          `json:"stopReason"`
@@ -87,7 +87,7 @@ func ReadLine(raw json.RawMessage) (Line, bool) {
 }
 
 // Pieces returns the parts of a message, whose content may be a plain string.
-func (s *Said) Pieces() []Piece {
+func (s *Message) Pieces() []Piece {
 	var text string
 	if json.Unmarshal(s.Content, &text) == nil {
 		return []Piece{{Type: "text", Text: text}}
@@ -100,7 +100,7 @@ func (s *Said) Pieces() []Piece {
 }
 
 // Text returns the text of a message.
-func (s *Said) Text() string {
+func (s *Message) Text() string {
 	var texts []string
 	for _, p := range s.Pieces() {
 		if p.Type == "text" {
@@ -135,8 +135,8 @@ func (l Line) Answers() bool {
 	return l.Message != nil && (l.Message.Role == "assistant" || l.Message.Role == "toolResult")
 }
 
-// Who returns the author of an entry.
-func (l Line) Who() string {
+// Author returns the author of an entry.
+func (l Line) Author() string {
 	if l.Message == nil {
 		return KindName(l.Type)
 	}
@@ -190,7 +190,7 @@ func (l Line) body(full bool) []string {
 	case firn.KindHeader:
 		return []string{OneLine(strings.TrimSpace(l.Key+" "+l.CWD), 200)}
 	case firn.KindCompaction:
-		return append([]string{fmt.Sprintf("(%s tokens before, kept from %s on)", Grouped(l.Before), Clean(string(l.Kept)))}, Lines(l.Summary)...)
+		return append([]string{fmt.Sprintf("(%s tokens before, kept from %s on)", Grouped(l.Before), Clean(string(l.FirstKept)))}, Lines(l.Summary)...)
 	case firn.KindBranchSummary:
 		return Lines(l.Summary)
 	case firn.KindTombstone:
@@ -204,7 +204,7 @@ func (l Line) body(full bool) []string {
 	case firn.KindThinkingChange:
 		return []string{Clean(l.Level)}
 	case firn.KindCustomMessage:
-		said := Said{Content: l.Content}
+		said := Message{Content: l.Content}
 		return append([]string{OneLine(cmp.Or(l.By, l.Custom), 200)}, said.lines(full)...)
 	case firn.KindCustom:
 		if text, ok := l.Draft(); ok {
@@ -236,7 +236,7 @@ func sidechainLines(m *firn.Message, full bool) (lines []string) {
 }
 
 // lines returns the content of a message as lines.
-func (s *Said) lines(full bool) []string {
+func (s *Message) lines(full bool) []string {
 	if s.Role == "bashExecution" {
 		return append([]string{"$ " + OneLine(s.Command, 200)}, cut(Lines(s.Output), full)...)
 	}
@@ -337,7 +337,7 @@ func Entry(e wire.Entry, full bool) string {
 	if e.Damage != nil {
 		b.WriteString(Damage(*e.Damage) + "\n")
 	}
-	fmt.Fprintf(&b, "%s%s  %s  %s", number, l.Who(), l.Timestamp.Local().Format("2006-01-02 15:04"), Clean(string(l.ID)))
+	fmt.Fprintf(&b, "%s%s  %s  %s", number, l.Author(), l.Timestamp.Local().Format("2006-01-02 15:04"), Clean(string(l.ID)))
 	if e.Out != "" {
 		fmt.Fprintf(&b, "  (%s)", outWord(e.Out))
 	}

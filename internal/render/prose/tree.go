@@ -34,8 +34,8 @@ func Tree(t wire.Tree, all bool) []string {
 	}
 	var roots []int
 	for _, n := range slices.Backward(t.Nodes) {
-		if _, known := d.nodes[n.Up]; known && n.Up < n.N {
-			d.children[n.Up] = append(d.children[n.Up], n.N)
+		if _, known := d.nodes[n.ParentN]; known && n.ParentN < n.N {
+			d.children[n.ParentN] = append(d.children[n.ParentN], n.N)
 		} else {
 			roots = append(roots, n.N)
 		}
@@ -64,13 +64,13 @@ func Tree(t wire.Tree, all bool) []string {
 func (d *drawing) visible(head int) int {
 	for number := head; !d.all; {
 		n, ok := d.nodes[number]
-		if !ok || n.Up >= number {
+		if !ok || n.ParentN >= number {
 			break
 		}
 		if Speaks(n) {
 			return number
 		}
-		number = n.Up
+		number = n.ParentN
 	}
 	return head
 }
@@ -142,7 +142,7 @@ func (d *drawing) line(n wire.Node) string {
 	case n.Kind == firn.KindCompaction:
 		mark = "◆"
 	}
-	words := []string{fmt.Sprintf("%s #%d", mark, n.N), WhoOf(n)}
+	words := []string{fmt.Sprintf("%s #%d", mark, n.N), AuthorOf(n)}
 	if n.Label != "" {
 		words = append(words, "["+OneLine(n.Label, 30)+"]")
 	}
@@ -156,8 +156,8 @@ func (d *drawing) line(n wire.Node) string {
 	return strings.TrimRight(strings.Join(words, "  "), " ")
 }
 
-// WhoOf returns the author of an entry, or its kind.
-func WhoOf(n wire.Node) string {
+// AuthorOf returns the author of an entry, or its kind.
+func AuthorOf(n wire.Node) string {
 	switch n.Role {
 	case firn.RoleUser:
 		return "you"

@@ -77,7 +77,7 @@ func (d *desk) shows(text string) {
 func TestBoard(t *testing.T) {
 	d := sitDown(t, nil,
 		scripted.Join(scripted.Think("Let me\nsee.", "I will **compute**."), scripted.Call("c1", "calc", `{"expression":"6*7"}`)),
-		scripted.Say("# It is `42`\n\n- one\n- two"))
+		scripted.Reply("# It is `42`\n\n- one\n- two"))
 	d.press("what is 6*7?\r")
 	d.sees(" on disk")
 	d.shows("on disk\n›")
@@ -103,7 +103,7 @@ func TestBoard(t *testing.T) {
 func TestBoardHostile(t *testing.T) {
 	evil := "a\x1b]52;c;aGk=\x07b\x1b]0;title\x1b\\c\x1b[2Jd\x1b[10Ae\u009b31mf\u202eg\x7fh\rX\x08i"
 	call := scripted.Call("c1", "calc", fmt.Sprintf(`{"expression":%q}`, `\u001b]0;x\u0007\u001b[2J`))
-	d := sitDown(t, nil, scripted.Join(scripted.Think("t"+evil, evil+"\n```\n"+evil+"\n```\n["+evil+"]("+evil+")"), call), scripted.Say("done "+evil))
+	d := sitDown(t, nil, scripted.Join(scripted.Think("t"+evil, evil+"\n```\n"+evil+"\n```\n["+evil+"]("+evil+")"), call), scripted.Reply("done "+evil))
 	title := firn.NewEntry(&firn.Title{Name: "T" + evil})
 	if _, err := d.st.Append(t.Context(), d.c.id, store.Any, title); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestBoardHostile(t *testing.T) {
 
 // TestBoardStop stops an answer in the middle, twice.
 func TestBoardStop(t *testing.T) {
-	d := sitDown(t, nil, scripted.Hang(1, scripted.Say("one two three four five six seven")), scripted.Say("fine"))
+	d := sitDown(t, nil, scripted.Hang(1, scripted.Reply("one two three four five six seven")), scripted.Reply("fine"))
 	d.press("hello\rand this\r")
 	d.sees("one")
 	d.shows("(waits) and this")
@@ -143,7 +143,7 @@ func TestBoardStop(t *testing.T) {
 // TestBoardInsist checks that the second Ctrl-C restores the terminal.
 func TestBoardInsist(t *testing.T) {
 	asked, release := make(chan struct{}), make(chan struct{})
-	deaf := scripted.Say("never")
+	deaf := scripted.Reply("never")
 	deaf.Before = func(ctx context.Context) error {
 		close(asked)
 		<-release
@@ -166,7 +166,7 @@ func TestBoardInsist(t *testing.T) {
 
 // TestBoardPick chooses a session from a list.
 func TestBoardPick(t *testing.T) {
-	d := sitDown(t, nil, scripted.Say("hello Ada"), scripted.Say("hello Bob"))
+	d := sitDown(t, nil, scripted.Reply("hello Ada"), scripted.Reply("hello Bob"))
 	first := d.c.id
 	d.press("I am Ada\r")
 	d.sees("on disk")
@@ -198,14 +198,14 @@ func TestBoardPick(t *testing.T) {
 // TestBoardPlain checks that Markdown is shown unchanged without styles, and that answers
 // go to stdout if that is not a terminal.
 func TestBoardPlain(t *testing.T) {
-	d := sitDown(t, func(o *Options) { o.Terminal.Dim = false }, scripted.Say("a **b** `c`"))
+	d := sitDown(t, func(o *Options) { o.Terminal.Dim = false }, scripted.Reply("a **b** `c`"))
 	d.press("hello\r")
 	d.sees("a **b** `c`")
 	d.sees("on disk")
 	if raw := d.screen.Raw(); strings.Contains(raw, "\x1b[1m") || strings.Contains(raw, "\x1b[2m") {
 		t.Errorf("there are styles: %q", raw)
 	}
-	d = sitDown(t, func(o *Options) { o.Terminal.Out = false }, scripted.Say("a **b**\x1b[31m"))
+	d = sitDown(t, func(o *Options) { o.Terminal.Out = false }, scripted.Reply("a **b**\x1b[31m"))
 	d.press("hello\r")
 	d.sees("on disk")
 	if d.out.String() != "a **b**\x1b[31m\n" || strings.Contains(d.screen.All(), "**b**") {
@@ -217,7 +217,7 @@ func TestBoardPlain(t *testing.T) {
 func TestNoTerminal(t *testing.T) {
 	no := errors.New("it is not mine")
 	dev := line.Device{Raw: func() (func() error, error) { return nil, no }}
-	s := set(t, func(o *Options) { o.Device = &dev }, scripted.Say("fine")).start()
+	s := set(t, func(o *Options) { o.Device = &dev }, scripted.Reply("fine")).start()
 	s.c.openTerminal()
 	s.run(t.Context())
 	s.types("hello")
@@ -227,7 +227,7 @@ func TestNoTerminal(t *testing.T) {
 }
 
 func TestComplete(t *testing.T) {
-	s := set(t, nil, scripted.Say("a"), scripted.Say("b")).start()
+	s := set(t, nil, scripted.Reply("a"), scripted.Reply("b")).start()
 	s.does("one", "/rename Snow and ice", "/new", "two")
 	second := string(s.c.id)
 	for _, c := range []struct {
@@ -260,7 +260,7 @@ func TestComplete(t *testing.T) {
 
 // TestAt continues from a given entry.
 func TestAt(t *testing.T) {
-	s := set(t, nil, scripted.Say("one"), scripted.Say("two"), scripted.Say("three")).start()
+	s := set(t, nil, scripted.Reply("one"), scripted.Reply("two"), scripted.Reply("three")).start()
 	s.does("first", "second")
 	s.c.o.At = "HEAD~1"
 	if err := s.c.start(t.Context()); err != nil {

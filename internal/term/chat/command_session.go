@@ -104,15 +104,15 @@ func (c *chat) label(ctx context.Context, rest string) error {
 		return err
 	}
 	name, ref, _ := strings.Cut(rest, " ")
-	return c.mark(ctx, prose.OneLine(name, 60), strings.TrimSpace(ref), func(*prose.Said) bool { return true })
+	return c.mark(ctx, prose.OneLine(name, 60), strings.TrimSpace(ref), func(*prose.Message) bool { return true })
 }
 
 func (c *chat) pin(ctx context.Context, ref string) error {
-	return c.mark(ctx, pinName, ref, func(m *prose.Said) bool { return m.Role == "user" })
+	return c.mark(ctx, pinName, ref, func(m *prose.Message) bool { return m.Role == "user" })
 }
 
 // mark labels the named entry, or else the last message for which ok returns true.
-func (c *chat) mark(ctx context.Context, name, ref string, ok func(*prose.Said) bool) error {
+func (c *chat) mark(ctx context.Context, name, ref string, ok func(*prose.Message) bool) error {
 	what := prose.Clean(ref)
 	if ref == "" {
 		l, err := c.last(ctx, ok)
@@ -129,7 +129,7 @@ func (c *chat) mark(ctx context.Context, name, ref string, ok func(*prose.Said) 
 }
 
 // last returns the last message of the branch for which ok returns true.
-func (c *chat) last(ctx context.Context, ok func(*prose.Said) bool) (prose.Line, error) {
+func (c *chat) last(ctx context.Context, ok func(*prose.Message) bool) (prose.Line, error) {
 	for e, err := range c.client.Entries(ctx, c.id, client.EntryQuery{View: wire.ViewBranch, Back: true}) {
 		if err != nil {
 			return prose.Line{}, err

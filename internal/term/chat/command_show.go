@@ -76,7 +76,7 @@ func gist(l prose.Line, n int) string {
 	if m.Stop == "aborted" || m.Stop == "error" {
 		text += " [" + m.Stop + ": " + m.Error + "]"
 	}
-	return l.Who() + ": " + prose.OneLine(text, n)
+	return l.Author() + ": " + prose.OneLine(text, n)
 }
 
 // gist returns a short form of the entry with an ID.

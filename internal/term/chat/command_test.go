@@ -51,7 +51,7 @@ func TestUnknownCommand(t *testing.T) {
 
 // TestSessionCommands switches between sessions.
 func TestSessionCommands(t *testing.T) {
-	s := set(t, nil, scripted.Say("hello Ada"), scripted.Say("hello Bob")).start()
+	s := set(t, nil, scripted.Reply("hello Ada"), scripted.Reply("hello Bob")).start()
 	first := s.c.id
 	s.does("I am Ada", "/rename  The   first ", "/new")
 	second := s.c.id
@@ -113,7 +113,7 @@ func TestFind(t *testing.T) {
 
 // TestWays selects the session with all options.
 func TestWays(t *testing.T) {
-	s := set(t, nil, scripted.Say("one")).start()
+	s := set(t, nil, scripted.Reply("one")).start()
 	s.does("first", "/rename The first", "/new")
 	second := s.c.id
 	for _, c := range []struct {
@@ -148,7 +148,7 @@ func TestWays(t *testing.T) {
 
 // TestRewind rewinds and returns.
 func TestRewind(t *testing.T) {
-	s := set(t, nil, scripted.Say("one"), scripted.Say("two"), scripted.Say("another two")).start()
+	s := set(t, nil, scripted.Reply("one"), scripted.Reply("two"), scripted.Reply("another two")).start()
 	s.does("first", "second", "/label here", "/rewind", "third")
 	requests := s.model.Requests()
 	var sent []string
@@ -185,7 +185,7 @@ func TestRewindWithSummary(t *testing.T) {
 }
 
 func TestLabels(t *testing.T) {
-	s := set(t, nil, scripted.Say("one"), scripted.Say("two")).start()
+	s := set(t, nil, scripted.Reply("one"), scripted.Reply("two")).start()
 	s.does("/pin", "first", "second", "/pin", "/label a", "/label b")
 	says(t, s.err.String(), "nothing was said here yet", "pin is on you: second", "a is on agent: two", "b is on agent: two")
 	id := s.entries()[1].ID
@@ -198,7 +198,7 @@ func TestLabels(t *testing.T) {
 
 // TestShowCommands checks the commands that show the state of a session.
 func TestShowCommands(t *testing.T) {
-	s := set(t, func(o *Options) { o.Files = "/w, to be read only" }, scripted.Say("one"), scripted.Fail(errors.New("no"))).start()
+	s := set(t, func(o *Options) { o.Files = "/w, to be read only" }, scripted.Reply("one"), scripted.Fail(errors.New("no"))).start()
 	s.does("first", "/status", "/usage", "/window", "/compactions", "/uncompact", "/stop")
 	says(t, s.err.String(),
 		"  session  "+string(s.c.id), "  turns    1, 0 compactions", "scripted/scripted, thinking off", "% of 200k", "to be read only",
@@ -271,7 +271,7 @@ func TestUnfinished(t *testing.T) {
 
 // TestSearch finds notes and messages.
 func TestSearch(t *testing.T) {
-	s := set(t, nil, scripted.Say("It is noted.")).start()
+	s := set(t, nil, scripted.Reply("It is noted.")).start()
 	s.does("My dog has the name Rex.", "/remember The cat is called Tom.", "/new", "/search dog name", "/search cat", "/search zebra", "/search", "/remember")
 	says(t, s.err.String(), "noted in memory/", "session ", "user ", "My dog has the name Rex.", "memory/", "The cat is called Tom.",
 		"nothing was found", "/search WORDS", "/remember TEXT")
@@ -283,7 +283,7 @@ func TestSearch(t *testing.T) {
 
 // TestRemoveAndRestore hides, restores, forks and draws sessions.
 func TestRemoveAndRestore(t *testing.T) {
-	s := set(t, nil, scripted.Say("one"), scripted.Say("two")).start()
+	s := set(t, nil, scripted.Reply("one"), scripted.Reply("two")).start()
 	s.does("first", "/rename The first", "/fork")
 	first := s.c.id
 	s.does("second", "/tree", "/delete")
@@ -339,7 +339,7 @@ func TestAdvice(t *testing.T) {
 			t.Errorf("of %v is made %v", c.err, err)
 		}
 	}
-	if err := advise(&wire.Problem{Kind: wire.Upstream, Message: "ask x/m: not let in"}, Options{}); !errors.Is(err, ErrNotLetIn) {
+	if err := advise(&wire.Problem{Kind: wire.Upstream, Message: "ask x/m: not let in"}, Options{}); !errors.Is(err, ErrKeyRejected) {
 		t.Errorf("it is %v", err)
 	}
 }

@@ -24,7 +24,7 @@ func TestStop(t *testing.T) {
 	}
 	for name, stop := range ways {
 		t.Run(name, func(t *testing.T) {
-			s := play(t, nil, scripted.Hang(1, scripted.Say("one two three four five six seven")), scripted.Say("fine"))
+			s := play(t, nil, scripted.Hang(1, scripted.Reply("one two three four five six seven")), scripted.Reply("fine"))
 			s.types("hello")
 			s.out.Await("one")
 			stop(s)
@@ -40,13 +40,13 @@ func TestStop(t *testing.T) {
 // TestQueue types while an answer is streamed.
 func TestQueue(t *testing.T) {
 	asked, release := make(chan struct{}), make(chan struct{})
-	first := scripted.Say("first")
+	first := scripted.Reply("first")
 	first.Before = func(context.Context) error {
 		close(asked)
 		<-release
 		return nil
 	}
-	s := play(t, nil, first, scripted.Say("second"))
+	s := play(t, nil, first, scripted.Reply("second"))
 	s.types("one")
 	<-asked
 	s.types("two", "/rename It waited", "", "  ")
@@ -65,7 +65,7 @@ func TestQueue(t *testing.T) {
 }
 
 func TestCtrlCAtThePrompt(t *testing.T) {
-	s := play(t, func(o *Options) { o.Terminal = Terminal{In: true, Err: true} }, scripted.Say("fine"))
+	s := play(t, func(o *Options) { o.Terminal = Terminal{In: true, Err: true} }, scripted.Reply("fine"))
 	s.err.Await("› ")
 	s.types("hello")
 	s.err.Await("› ")
@@ -97,7 +97,7 @@ func TestCtrlCInAPipe(t *testing.T) {
 // TestCtrlCTwice presses Ctrl-C again while the stopped work has not ended.
 func TestCtrlCTwice(t *testing.T) {
 	asked, release := make(chan struct{}), make(chan struct{})
-	deaf := scripted.Say("never")
+	deaf := scripted.Reply("never")
 	deaf.Before = func(ctx context.Context) error {
 		close(asked)
 		<-release
@@ -119,7 +119,7 @@ func TestCtrlCTwice(t *testing.T) {
 // TestTermination cancels the context during an answer.
 func TestTermination(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	s := set(t, nil, scripted.Hang(1, scripted.Say("one two three four five six seven"))).start().run(ctx)
+	s := set(t, nil, scripted.Hang(1, scripted.Reply("one two three four five six seven"))).start().run(ctx)
 	s.types("hello")
 	s.out.Await("one")
 	cause := errors.New("the machine goes down")
@@ -134,7 +134,7 @@ func TestTermination(t *testing.T) {
 func TestOutputFails(t *testing.T) {
 	broken := errors.New("nobody is there")
 	s := play(t, func(o *Options) { o.Stdout = writer(func([]byte) (int, error) { return 0, broken }) },
-		scripted.Hang(1, scripted.Say("one two three four five six seven")))
+		scripted.Hang(1, scripted.Reply("one two three four five six seven")))
 	s.types("hello")
 	if err := s.wait(); !errors.Is(err, broken) {
 		t.Errorf("it ended with %v", err)
@@ -162,7 +162,7 @@ func (f *full) Append(ctx context.Context, id firn.ID, expect store.Pos, entries
 // TestNotSaved checks that unsaved messages are reported and not sent to a model, and that
 // the chat works again when there is space.
 func TestNotSaved(t *testing.T) {
-	s := set(t, nil, scripted.Say("fine"))
+	s := set(t, nil, scripted.Reply("fine"))
 	disk := &full{Store: s.st}
 	// Key support is found through wrappers.
 	s.st = struct {
@@ -203,7 +203,7 @@ func TestFailures(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			s := set(t, nil, c.step, scripted.Say("fine")).start()
+			s := set(t, nil, c.step, scripted.Reply("fine")).start()
 			s.does("hello")
 			says(t, s.err.String(), c.pieces...)
 			s.does("/retry")
@@ -219,7 +219,7 @@ func TestFailures(t *testing.T) {
 
 // TestRetriesByItself checks that temporary provider failures are retried.
 func TestRetriesByItself(t *testing.T) {
-	s := set(t, nil, scripted.Cut(1, scripted.Say("one two three four five six seven")), scripted.Say("fine")).start()
+	s := set(t, nil, scripted.Cut(1, scripted.Reply("one two three four five six seven")), scripted.Reply("fine")).start()
 	s.does("hello")
 	says(t, s.err.String(), "· asking again: ")
 	if out := s.out.String(); !strings.HasPrefix(out, "one") || !strings.HasSuffix(out, "\nfine\n") {
@@ -228,7 +228,7 @@ func TestRetriesByItself(t *testing.T) {
 }
 
 func TestSlashes(t *testing.T) {
-	s := set(t, nil, scripted.Say("a path"), scripted.Say("another")).start()
+	s := set(t, nil, scripted.Reply("a path"), scripted.Reply("another")).start()
 	s.does("//etc/hosts")
 	s.c.showError(s.c.handle(t.Context(), message{"/etc/passwd", true}))
 	says(t, s.messages(), "user: /etc/hosts\n", "user: /etc/passwd\n")

@@ -14,8 +14,8 @@ import (
 	"firn.dev/wire"
 )
 
-// ErrNotLetIn means that a provider rejected the API key, or that there is none.
-var ErrNotLetIn = errors.New("not let in")
+// ErrKeyRejected means that a provider rejected the API key, or that there is none.
+var ErrKeyRejected = errors.New("not let in")
 
 // errStopped is the cancellation cause of a turn that the user stopped.
 var errStopped = errors.New("stopped by the user")
@@ -89,7 +89,7 @@ func advice(err error, o Options) (hint string, kind error) {
 	}
 	if p.Kind == wire.Upstream {
 		if who := authFailure.FindStringSubmatch(p.Message); who != nil {
-			return authHint(who[1], o), ErrNotLetIn
+			return authHint(who[1], o), ErrKeyRejected
 		}
 		if p.Hint == "" {
 			return "the question is kept; in the chat, /retry asks it again, and /model chooses who answers from now on, as -m does", nil

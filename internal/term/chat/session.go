@@ -57,7 +57,7 @@ func (c *chat) moveHead(ctx context.Context) error {
 		return err
 	}
 	what := "before everything"
-	l, err := c.last(ctx, func(*prose.Said) bool { return true })
+	l, err := c.last(ctx, func(*prose.Message) bool { return true })
 	switch {
 	case err == nil:
 		what = gist(l, 60)
@@ -256,7 +256,7 @@ func exchange(recent []prose.Line) []string {
 			continue
 		}
 		if l.Message.Role == "assistant" && answered == "" {
-			answered, who = l.Message.Text(), l.Who()
+			answered, who = l.Message.Text(), l.Author()
 		}
 		if l.Message.Role == "user" {
 			said = prose.OneLine(l.Message.Text(), 200)

@@ -40,7 +40,7 @@ type stage struct {
 	agent *agent.Agent
 	// in receives typed input, and presses the presses of Ctrl-C.
 	in       *io.PipeWriter
-	out, err *linetest.Ear
+	out, err *linetest.Recorder
 	presses  chan os.Signal
 	released chan struct{}
 	ended    chan error
@@ -52,7 +52,7 @@ type stage struct {
 func set(t *testing.T, change func(*Options), steps ...scripted.Step) *stage {
 	t.Helper()
 	s := &stage{
-		t: t, model: scripted.New(scripted.Info(), steps...), out: linetest.NewEar(t), err: linetest.NewEar(t), st: memstore.New(memstore.Options{}),
+		t: t, model: scripted.New(scripted.Info(), steps...), out: linetest.NewRecorder(t), err: linetest.NewRecorder(t), st: memstore.New(memstore.Options{}),
 		presses: make(chan os.Signal, 2), released: make(chan struct{}), ended: make(chan error, 1),
 	}
 	s.agent = &agent.Agent{

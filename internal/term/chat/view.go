@@ -93,7 +93,7 @@ func (v *view) aside(e wire.Event) {
 		if c.Failure != "" {
 			v.screen.note("· no model summarized: %s", prose.OneLine(c.Failure, 300))
 		}
-	case wire.NoticeGiven:
+	case wire.NoticeEvent:
 		if n := dataOf[wire.Notice](e); n.Level != "" {
 			v.warn(prose.OneLine(n.Text, 500))
 			return

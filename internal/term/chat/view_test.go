@@ -22,7 +22,7 @@ func both(s *stage) *stage {
 func TestTurnOnATerminal(t *testing.T) {
 	s := both(set(t, seated,
 		scripted.Join(scripted.Think("Let me\nsee.", "I will compute."), scripted.Call("c1", "calc", `{"expression":"6*7"}`)),
-		scripted.Say("It is 42."), scripted.Think("All of\nthis.", "Well."))).start()
+		scripted.Reply("It is 42."), scripted.Think("All of\nthis.", "Well."))).start()
 	s.does("what is 6*7?")
 	says(t, s.out.String(), "I will compute.\n\x1b[2m· calc 6*7 …\x1b[0m\x1b[2m ok, ", " s, ", " B\x1b[0m\nIt is 42.\n\x1b[2m⎇ 1 · scripted/scripted · ▱", "% of 200k · ", " in, ", " out · ", "#", " on disk\x1b[0m\n")
 	says(t, s.out.String(), "\x1b[2m· thought for 0.0 s, 3 words: Let me see.\x1b[0m\n")
@@ -38,7 +38,7 @@ func TestTurnOnATerminal(t *testing.T) {
 func TestTurnInAPipe(t *testing.T) {
 	s := set(t, nil,
 		scripted.Join(scripted.Think("Let me see.", "I will compute."), scripted.Call("c1", "calc", `{"expression":"6*"}`)),
-		scripted.Say("It is \x1b[31m42.")).start()
+		scripted.Reply("It is \x1b[31m42.")).start()
 	s.does("what is 6*7?")
 	if s.out.String() != "I will compute.\nIt is \x1b[31m42.\n" {
 		t.Errorf("stdout has %q", s.out)
@@ -48,7 +48,7 @@ func TestTurnInAPipe(t *testing.T) {
 }
 
 func TestNoReply(t *testing.T) {
-	s := both(set(t, seated, scripted.Say("NO_REPLY"), scripted.Say("NO_REPLY")))
+	s := both(set(t, seated, scripted.Reply("NO_REPLY"), scripted.Reply("NO_REPLY")))
 	s.start()
 	s.does("ping")
 	says(t, s.out.String(), "\x1b[2m(no reply)\x1b[0m\n")
@@ -63,7 +63,7 @@ func TestNoReply(t *testing.T) {
 
 // TestHostileText checks that terminal sequences are shown as plain text.
 func TestHostileText(t *testing.T) {
-	s := both(set(t, seated, scripted.Say("a\x1b]0;title\x07b\u202ec\r\nd\te"))).start()
+	s := both(set(t, seated, scripted.Reply("a\x1b]0;title\x07b\u202ec\r\nd\te"))).start()
 	s.does("hello")
 	says(t, s.out.String(), "a ]0;title b c \nd\te\n")
 }
@@ -91,7 +91,7 @@ func TestEvents(t *testing.T) {
 		{wire.CompactionStarted, wire.Compaction{Reason: "threshold", Before: 12345}, "· compacting (threshold), about 12,345 tokens …\n"},
 		{wire.CompactionCompleted, wire.Compaction{Before: 12345, After: 999, Strategy: "model"}, "· compacted: ~12,345 → ~999 tokens, model; /uncompact takes it back\n"},
 		{wire.CompactionCompleted, wire.Compaction{Error: "no"}, "· not compacted: no\n"},
-		{wire.NoticeGiven, wire.Notice{Text: "a\nb"}, "· a b\n"},
+		{wire.NoticeEvent, wire.Notice{Text: "a\nb"}, "· a b\n"},
 		{wire.ToolCompleted, wire.Tool{Name: "x", State: "cancelled", Text: "cancelled"}, "·  … cancelled\n"},
 		{wire.TurnCompleted, wire.Answer{Text: "held back"}, ""},
 		{wire.TurnCompleted, wire.Answer{Text: "x", Stop: "length"}, "· the answer was cut at its greatest length\n"},
@@ -111,7 +111,7 @@ func TestEvents(t *testing.T) {
 	var err strings.Builder
 	v := &view{screen: newStreams(Options{Stderr: &err})}
 	v.event(event(t, wire.CompactionCompleted, wire.Compaction{Strategy: "model"}))
-	v.event(event(t, wire.NoticeGiven, wire.Notice{Text: "Compaction finished"}))
+	v.event(event(t, wire.NoticeEvent, wire.Notice{Text: "Compaction finished"}))
 	if strings.Count(err.String(), "\n") != 1 {
 		t.Errorf("a compaction is told twice: %q", err.String())
 	}

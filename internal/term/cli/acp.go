@@ -47,7 +47,7 @@ func (p protocolCommands) acp(cmd *cobra.Command, f chatFlags) (err error) {
 	if f.shell && f.noTools {
 		return usage(cmd, "--allow-shell and --no-tools do not go together")
 	}
-	c, release, err := p.connect(cmd.Context(), Opening{
+	c, release, err := p.connect(cmd.Context(), GatewayOptions{
 		Model: f.Model, Tools: &Tools{Workspace: dir, Write: f.workspace != "", Shell: f.shell, None: f.noTools},
 	})
 	if err != nil {

@@ -131,7 +131,7 @@ func (p adoptCommands) mirrorHome(found []adopt.Found) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if theirs, ok := adopt.Within(home, user, dialects.Others(), others, found); ok {
+	if theirs, ok := adopt.EnclosingHome(home, user, dialects.Others(), others, found); ok {
 		return "", &usageError{message: fmt.Sprintf("nothing is mirrored into %s: it is in %s, the folder of another tool", home, theirs), hint: "name a home of firn with --home or FIRN_HOME"}
 	}
 	return home, nil
@@ -150,7 +150,7 @@ func findOne(ctx context.Context, user, arg string, others map[dialect.Name]stri
 	if !ok {
 		return nil, &usageError{message: fmt.Sprintf("%s is neither a tool nor a folder of one", arg), hint: "tools are " + strings.Join(dialects.Names()[1:], ", ")}
 	}
-	found, err := adopt.Look(ctx, dir, tool)
+	found, err := adopt.Inspect(ctx, dir, tool)
 	return []adopt.Found{found}, err
 }
 
@@ -175,7 +175,7 @@ func (p adoptCommands) showFound(found []adopt.Found) error {
 	for i, f := range found {
 		rows[i] = foundRow{
 			Tool: f.Tool.Name(), Home: f.Home, Sessions: f.Sessions, Subs: f.Subs, Bytes: f.Bytes,
-			Oldest: f.Oldest, Newest: f.Newest, KeepsDays: int(f.Keeps / (24 * time.Hour)), Faults: f.Faults,
+			Oldest: f.Oldest, Newest: f.Newest, KeepsDays: int(f.Retention / (24 * time.Hour)), Faults: f.Faults,
 		}
 		rows[i].Next, _ = f.Next()
 	}
@@ -290,7 +290,7 @@ func (p adoptCommands) mirrorAll(ctx context.Context, home string, found []adopt
 		done, err := m.Run(ctx)
 		show.Clear()
 		result := adoptedOf(m, done)
-		for _, a := range m.Ahead(p.ownSession(ctx, home), done.Longer) {
+		for _, a := range m.Diverged(p.ownSession(ctx, home), done.Longer) {
 			result.Ahead = append(result.Ahead, ahead{a.ID, a.File})
 		}
 		results = append(results, result)
@@ -307,7 +307,7 @@ func (p adoptCommands) ownSession(ctx context.Context, home string) func(firn.ID
 	ours := *p.program
 	ours.home = home
 	return func(id firn.ID) (own bool) {
-		c, release, err := ours.connect(ctx, Opening{Looks: true, Report: func(string) {}})
+		c, release, err := ours.connect(ctx, GatewayOptions{ReadOnly: true, Report: func(string) {}})
 		if err != nil {
 			return false // only used for a hint
 		}
@@ -317,10 +317,10 @@ func (p adoptCommands) ownSession(ctx context.Context, home string) func(firn.ID
 }
 
 // adoptedOf returns the result of a mirror run.
-func adoptedOf(m *adopt.Mirror, done adopt.Done) adopted {
+func adoptedOf(m *adopt.Mirror, done adopt.Result) adopted {
 	a := adopted{
 		Tool: m.Tool.Name(), Home: m.Home, Dir: m.Dir, Files: done.Files, New: done.Copied + done.Linked,
-		Grown: done.Grown, Kept: done.Kept, Healed: done.Healed, Bytes: done.Bytes,
+		Grown: done.Grown, Kept: done.Kept, Healed: done.Repaired, Bytes: done.Bytes,
 	}
 	for _, f := range done.Failed {
 		a.Failed = append(a.Failed, unadopted{filepath.Join(m.Home, filepath.FromSlash(f.Path)), reason(f.Err)})

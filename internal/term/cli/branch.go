@@ -58,7 +58,7 @@ func (p changeCommands) planFork(ctx context.Context, c *client.Client, s wire.S
 	if err != nil {
 		return err
 	}
-	would := fmt.Sprintf("would begin a session that goes on from #%d %s: %s", n.N, prose.WhoOf(n), prose.OneLine(n.Preview, 60))
+	would := fmt.Sprintf("would begin a session that goes on from #%d %s: %s", n.N, prose.AuthorOf(n), prose.OneLine(n.Preview, 60))
 	if f.Key != "" {
 		would += "; " + prose.Clean(f.Key) + " would point at it"
 	}
@@ -113,7 +113,7 @@ func (p changeCommands) rewind(ctx context.Context, c *client.Client, ref string
 		if err != nil {
 			return err
 		}
-		return p.plan(s.ID, "rewind", fmt.Sprintf("would go on from #%d %s: %s", n.N, prose.WhoOf(n), prose.OneLine(n.Preview, 60)))
+		return p.plan(s.ID, "rewind", fmt.Sprintf("would go on from #%d %s: %s", n.N, prose.AuthorOf(n), prose.OneLine(n.Preview, 60)))
 	}
 	moved, err := c.Rewind(ctx, s.ID, m)
 	if err != nil {
@@ -189,7 +189,7 @@ func (p changeCommands) label(ctx context.Context, c *client.Client, args []stri
 	if len(args) == 3 {
 		l.Name = strings.Join(strings.Fields(args[2]), " ")
 	}
-	what := fmt.Sprintf("#%d %s: %s", n.N, prose.WhoOf(n), prose.OneLine(n.Preview, 60))
+	what := fmt.Sprintf("#%d %s: %s", n.N, prose.AuthorOf(n), prose.OneLine(n.Preview, 60))
 	switch {
 	case plan && l.Name == "":
 		return p.plan(s.ID, "label", "would take its name from "+what)

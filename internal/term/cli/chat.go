@@ -170,7 +170,7 @@ func (p chatCommands) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Option
 		return nil, err
 	}
 	tools := &Tools{Workspace: dir, Write: f.workspace != "", Shell: f.shell, None: f.noTools}
-	c, release, err := p.connect(cmd.Context(), Opening{
+	c, release, err := p.connect(cmd.Context(), GatewayOptions{
 		Model: o.Model, Tools: tools, Ephemeral: o.Ephemeral, Watched: o.Terminal.Out, Report: o.Reports.Add,
 	})
 	if err != nil {

@@ -42,13 +42,13 @@ type Process struct {
 	Interrupts func() (presses <-chan os.Signal, release func())
 	// Open starts a gateway in this process, for commands that find none running. The error
 	// is [firn.ErrLocked] if another gateway holds the home. If nil, that is not supported.
-	Open func(ctx context.Context, o Opening) (Opened, error)
+	Open func(ctx context.Context, o GatewayOptions) (Opened, error)
 	// Serve runs a gateway for other processes until ctx is canceled. If nil, that is not
 	// supported.
 	Serve func(ctx context.Context, s Serving) error
 	// Migrate moves all sessions from one store to another, and Mirror maintains a copy of
 	// them in files. If nil, that is not supported.
-	Migrate, Mirror func(ctx context.Context, c Carrying) (*migrate.Report, error)
+	Migrate, Mirror func(ctx context.Context, c CopyOptions) (*migrate.Report, error)
 	// Providers returns the providers that need no settings, and a function that returns
 	// the environment variable with a provider's API key. It may be nil.
 	Providers func() (names []string, keyOf func(provider string) string)
@@ -84,7 +84,7 @@ type program struct {
 	stdout, stderr io.Writer
 	interrupts     func() (<-chan os.Signal, func())
 	environ        []string
-	open           func(ctx context.Context, o Opening) (Opened, error)
+	open           func(ctx context.Context, o GatewayOptions) (Opened, error)
 	serve          func(ctx context.Context, s Serving) error
 	carry, copy    migrator
 	now            func() time.Time

@@ -67,7 +67,7 @@ func TestExitCodes(t *testing.T) {
 		{&wire.Problem{Kind: wire.NotAllowed}, 7, "not-allowed"},
 		{&wire.Problem{Kind: wire.Corrupt}, 8, "corrupt"},
 		{&wire.Problem{Kind: wire.Upstream}, 1, "upstream"},
-		{&chat.Problem{Err: &wire.Problem{Kind: wire.Upstream}, Kind: chat.ErrNotLetIn}, 7, "not-allowed"},
+		{&chat.Problem{Err: &wire.Problem{Kind: wire.Upstream}, Kind: chat.ErrKeyRejected}, 7, "not-allowed"},
 		{&wire.Problem{Kind: "something new"}, 1, "something new"},
 	}
 	for _, c := range cases {

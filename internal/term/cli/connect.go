@@ -19,13 +19,13 @@ import (
 	"firn.dev/internal/ops/config"
 )
 
-// Opening configures a gateway in this process.
-type Opening struct {
+// GatewayOptions configures a gateway in this process.
+type GatewayOptions struct {
 	Home string
 	// Settings are the settings from firn.toml, the environment and flags.
 	Settings *config.Settings
-	// Looks is true if the command is read-only. A missing home is not created then.
-	Looks bool
+	// ReadOnly is true if the command is read-only. A missing home is not created then.
+	ReadOnly bool
 	// Ephemeral keeps sessions in memory. Nothing is written to the home, and a gateway
 	// that serves it is not used.
 	Ephemeral bool
@@ -78,7 +78,7 @@ const closeWait = 5 * time.Second
 // with returns a command function that connects to the gateway and calls do.
 func (p *program) with(why purpose, do func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
-		o := Opening{Looks: why != mayChange || onlyPlans(cmd)}
+		o := GatewayOptions{ReadOnly: why != mayChange || onlyPlans(cmd)}
 		if why == measuring {
 			if dir, err := (&chatFlags{}).directory(); err == nil {
 				o.Tools = &Tools{Workspace: dir}
@@ -101,14 +101,14 @@ func onlyPlans(cmd *cobra.Command) bool {
 
 // connect returns a client of the gateway: the named one, the one that serves the home, or
 // else one in this process. Release must be called after use.
-func (p *program) connect(ctx context.Context, o Opening) (c *client.Client, release func() error, err error) {
+func (p *program) connect(ctx context.Context, o GatewayOptions) (c *client.Client, release func() error, err error) {
 	settings, err := p.settings()
 	if err != nil {
 		return nil, nil, err
 	}
 	o.Settings, o.Home = settings, settings.Home
 	if tool, dir, ok := p.foreign(); ok {
-		if !o.Looks && !p.inPlace {
+		if !o.ReadOnly && !p.inPlace {
 			return nil, nil, foreignHome(tool, dir)
 		}
 		o.Foreign, o.Dir, o.InPlace = tool, dir, p.inPlace
@@ -187,7 +187,7 @@ func closer(c *client.Client) func() error {
 
 // inProcess starts a gateway in this process. If another one has just started to serve the
 // home, that is used instead.
-func (p *program) inProcess(ctx context.Context, o Opening) (*client.Client, func() error, error) {
+func (p *program) inProcess(ctx context.Context, o GatewayOptions) (*client.Client, func() error, error) {
 	if p.open == nil {
 		return nil, nil, fmt.Errorf("find a gateway: none is running, and none can be made here: %w", firn.ErrUnsupported)
 	}
@@ -218,7 +218,7 @@ func (p *program) inProcess(ctx context.Context, o Opening) (*client.Client, fun
 const startWait = 5 * time.Second
 
 // await waits for a gateway that holds the home but does not answer yet.
-func (p *program) await(ctx context.Context, o Opening, held error) (*client.Client, error) {
+func (p *program) await(ctx context.Context, o GatewayOptions, held error) (*client.Client, error) {
 	deadline := time.NewTimer(startWait)
 	defer deadline.Stop()
 	tick := time.NewTicker(startWait / 50)

@@ -62,7 +62,7 @@ func (p exchangeCommands) listFormats() error {
 	for _, t := range dialects.All() {
 		f := wire.Format{Name: string(t.Name())}
 		for _, l := range t.Limits() {
-			f.Limits = append(f.Limits, wire.Lost{What: l.Name, Becomes: l.Becomes})
+			f.Limits = append(f.Limits, wire.Loss{What: l.Name, Becomes: l.Becomes})
 		}
 		formats = append(formats, f)
 	}
@@ -208,7 +208,7 @@ func (w *cancelableReader) Read(b []byte) (int, error) {
 // targetOf returns the target's header data from the source's header.
 func targetOf(src convert.Source, c conversion) (dialect.Target, error) {
 	target := dialect.Target{CWD: c.cwd}
-	for t, err := range src.Told(&convert.Report{}) {
+	for t, err := range src.Entries(&convert.Report{}) {
 		if err != nil {
 			return target, err
 		}

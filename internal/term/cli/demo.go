@@ -42,7 +42,7 @@ func (p demoCommands) demo(ctx context.Context, keep string) error {
 	if !p.json {
 		fmt.Fprint(p.stdout, "Each line is a real operation, checked after it was done.\n\n")
 	}
-	story, err := demo.Walk(ctx, demo.Options{Open: p.openDemo, Keep: keep, Tell: p.printDemoLine})
+	story, err := demo.Run(ctx, demo.Options{Open: p.openDemo, Keep: keep, OnLine: p.printDemoLine})
 	if err != nil || p.json {
 		return err
 	}
@@ -58,7 +58,7 @@ func (p demoCommands) openDemo(ctx context.Context, home string, report func(str
 	if err != nil {
 		return nil, nil, err
 	}
-	return own.inProcess(ctx, Opening{Home: settings.Home, Settings: settings, Report: report})
+	return own.inProcess(ctx, GatewayOptions{Home: settings.Home, Settings: settings, Report: report})
 }
 
 // isolated returns the program with another home and without firn's environment variables.
@@ -127,7 +127,7 @@ func (p demoCommands) demoWriterCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			c, release, err := own.inProcess(cmd.Context(), Opening{Home: settings.Home, Settings: settings, Watched: true})
+			c, release, err := own.inProcess(cmd.Context(), GatewayOptions{Home: settings.Home, Settings: settings, Watched: true})
 			if err != nil {
 				return err
 			}

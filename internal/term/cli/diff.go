@@ -164,7 +164,7 @@ func diffText(d difference) string {
 	}{{"-", d.Left}, {"+", d.Right}} {
 		for _, n := range s.side.Only {
 			if prose.Speaks(n) {
-				lines = append(lines, fmt.Sprintf("%s #%d  %s  %s", s.mark, n.N, prose.WhoOf(n), prose.OneLine(n.Preview, 90)))
+				lines = append(lines, fmt.Sprintf("%s #%d  %s  %s", s.mark, n.N, prose.AuthorOf(n), prose.OneLine(n.Preview, 90)))
 			}
 		}
 	}

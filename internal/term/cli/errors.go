@@ -154,7 +154,7 @@ func judgeKind(err error) outcome {
 	if errors.As(err, &many) {
 		return outcome{"ambiguous", exitAmbiguous, "give more characters of the id"}
 	}
-	if errors.Is(err, chat.ErrNotLetIn) {
+	if errors.Is(err, chat.ErrKeyRejected) {
 		return outcome{"not-allowed", exitNotAllowed, ""}
 	}
 	if o, ok := classifyRemote(err); ok {

@@ -202,7 +202,7 @@ func (p *program) notef(format string, args ...any) {
 func fidelityText(f wire.Fidelity, would string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %s → %s: %s%s the same, %s said in other words, %s changed, %s left out\n",
-		prose.Count(int(f.Entries), "entry", "entries"), f.From, f.To, would, number(f.Same), number(f.Said), number(f.Changed), number(f.Left))
+		prose.Count(int(f.Entries), "entry", "entries"), f.From, f.To, would, number(f.Same), number(f.Reencoded), number(f.Changed), number(f.Left))
 	if len(f.Kinds) > 0 {
 		fmt.Fprintf(&b, "  read: %s\n", kindsText(f.Kinds))
 	}

@@ -52,7 +52,7 @@ the home or that --gateway names.`,
 		if err != nil {
 			return usage(cmd, "%q is not a regular expression: %s", args[0], strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 		}
-		o := grep.Options{Pattern: pattern, Most: int(count), Secrets: secrets, Expand: expandZstd, MaxLine: p.maxLine()}
+		o := grep.Options{Pattern: pattern, MaxMatches: int(count), Secrets: secrets, Expand: expandZstd, MaxLine: p.maxLine()}
 		if files {
 			return p.grepIn(cmd, args[1:], o, p.grepNames)
 		}
@@ -176,8 +176,8 @@ func grepLine(m grep.Match) string {
 
 // grepNames prints the files with matches.
 func (p findCommands) grepNames(cmd *cobra.Command, files []string, o grep.Options) error {
-	most := o.Most
-	o.Most = 1
+	most := o.MaxMatches
+	o.MaxMatches = 1
 	var all grep.Summary
 	names := []string{}
 	for _, file := range files {

@@ -36,7 +36,7 @@ var groups = []*cobra.Group{
 
 // exitMeanings, environment and keptFiles are the additional sections of the manual.
 var (
-	exitMeanings = []manual.Meaning{
+	exitMeanings = []manual.Definition{
 		exit(exitOK, "it is done"),
 		exit(exitFailed, "it failed, for a reason that no other code tells"),
 		exit(exitUsage, "the arguments or the settings are wrong"),
@@ -49,29 +49,29 @@ var (
 		exit(exitPartial, "some of it was done, some not; which is told"),
 		exit(exitInterrupted, "it was interrupted"),
 	}
-	environment = []manual.Meaning{
-		{Name: "FIRN_HOME", What: "the directory that sessions are kept in, as --home"},
-		{Name: "FIRN_GATEWAY", What: "the gateway to talk to, as --gateway"},
-		{Name: "FIRN_TOKEN", What: "the token for a gateway over TCP"},
-		{Name: "FIRN_STORE", What: "the store that sessions are kept in, as --store"},
-		{Name: "FIRN_MODEL", What: "the model that answers, as provider/model"},
-		{Name: "FIRN_AGENT", What: "the agent that is meant if none is named"},
-		{Name: "FIRN_CONFIG", What: "the file of settings"},
-		{Name: "FIRN_…", What: "any other setting: its path in capitals, with two underscores for each dot"},
-		{Name: "ANTHROPIC_API_KEY, OPENAI_API_KEY, …", What: "the keys of providers"},
-		{Name: "VISUAL, EDITOR", What: "the editor of firn memory edit"},
-		{Name: "NO_COLOR", What: "if it is set, nothing is coloured"},
+	environment = []manual.Definition{
+		{Name: "FIRN_HOME", Description: "the directory that sessions are kept in, as --home"},
+		{Name: "FIRN_GATEWAY", Description: "the gateway to talk to, as --gateway"},
+		{Name: "FIRN_TOKEN", Description: "the token for a gateway over TCP"},
+		{Name: "FIRN_STORE", Description: "the store that sessions are kept in, as --store"},
+		{Name: "FIRN_MODEL", Description: "the model that answers, as provider/model"},
+		{Name: "FIRN_AGENT", Description: "the agent that is meant if none is named"},
+		{Name: "FIRN_CONFIG", Description: "the file of settings"},
+		{Name: "FIRN_…", Description: "any other setting: its path in capitals, with two underscores for each dot"},
+		{Name: "ANTHROPIC_API_KEY, OPENAI_API_KEY, …", Description: "the keys of providers"},
+		{Name: "VISUAL, EDITOR", Description: "the editor of firn memory edit"},
+		{Name: "NO_COLOR", Description: "if it is set, nothing is coloured"},
 	}
-	keptFiles = []manual.Meaning{
-		{Name: "~/.firn", What: "the home: all that firn keeps, for its owner alone"},
-		{Name: "~/.firn/firn.toml", What: "the settings; it may be missing"},
-		{Name: "~/.firn/agents/AGENT/sessions", What: "the sessions, a file of JSON lines each"},
-		{Name: "~/.firn/gateway.sock", What: "where the gateway listens while it runs"},
+	keptFiles = []manual.Definition{
+		{Name: "~/.firn", Description: "the home: all that firn keeps, for its owner alone"},
+		{Name: "~/.firn/firn.toml", Description: "the settings; it may be missing"},
+		{Name: "~/.firn/agents/AGENT/sessions", Description: "the sessions, a file of JSON lines each"},
+		{Name: "~/.firn/gateway.sock", Description: "where the gateway listens while it runs"},
 	}
 )
 
-func exit(code int, what string) manual.Meaning {
-	return manual.Meaning{Name: fmt.Sprint(code), What: what}
+func exit(code int, what string) manual.Definition {
+	return manual.Definition{Name: fmt.Sprint(code), Description: what}
 }
 
 // helpCommands are the commands about firn itself: help, manual pages, completion and version.

@@ -96,7 +96,7 @@ func (p exchangeCommands) imports(name, from string) ([]transcript, error) {
 		return nil, fmt.Errorf("import: %w", err)
 	}
 	if !info.IsDir() {
-		return []transcript{{in: wire.Import{From: from, Name: filepath.Base(name), Title: titleBeside(name, from)}, files: []string{name}, size: info.Size()}}, nil
+		return []transcript{{in: wire.Import{From: from, Name: filepath.Base(name), Title: titleFromHome(name, from)}, files: []string{name}, size: info.Size()}}, nil
 	}
 	if tool, ok := ownerOf(name, from); ok {
 		return ofTool(name, tool)
@@ -107,9 +107,9 @@ func (p exchangeCommands) imports(name, from string) ([]transcript, error) {
 // homeDepth is the maximum depth of transcripts below a tool's home.
 const homeDepth = 6
 
-// titleBeside returns the title of a transcript from the tool's home that contains it, such
+// titleFromHome returns the title of a transcript from the tool's home that contains it, such
 // as from an index; empty if it is in none.
-func titleBeside(name, from string) string {
+func titleFromHome(name, from string) string {
 	file, err := filepath.Abs(name)
 	if err != nil {
 		return ""

@@ -61,7 +61,7 @@ func flagsOf(set *pflag.FlagSet) []manual.Flag {
 			return
 		}
 		value, what := pflag.UnquoteUsage(f)
-		flag := manual.Flag{Short: f.Shorthand, Name: f.Name, Value: value, What: what}
+		flag := manual.Flag{Short: f.Shorthand, Name: f.Name, Value: value, Description: what}
 		switch f.DefValue {
 		case "", "false", "0", "0s", "[]":
 		default:

@@ -77,8 +77,8 @@ func TestEveryCommandIsExplained(t *testing.T) {
 			}
 		}
 		for _, f := range flagsOf(c.Flags()) {
-			if f.What == "" || strings.HasSuffix(f.What, ".") {
-				t.Errorf("%s --%s is explained as %q", c.CommandPath(), f.Name, f.What)
+			if f.Description == "" || strings.HasSuffix(f.Description, ".") {
+				t.Errorf("%s --%s is explained as %q", c.CommandPath(), f.Name, f.Description)
 			}
 		}
 		for _, sub := range c.Commands() {

@@ -25,7 +25,7 @@ does. A gateway speaks the same at /mcp, over HTTP and with its tokens.`,
 	}
 	cmd.Flags().BoolVar(&readOnly, "read-only", false, "leave out the tools that change something")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
-		c, release, err := p.connect(cmd.Context(), Opening{Looks: readOnly})
+		c, release, err := p.connect(cmd.Context(), GatewayOptions{ReadOnly: readOnly})
 		if err != nil {
 			return err
 		}

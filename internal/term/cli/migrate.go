@@ -17,8 +17,8 @@ import (
 	"firn.dev/internal/render/prose"
 )
 
-// Carrying describes a migration or mirror of sessions.
-type Carrying struct {
+// CopyOptions describes a migration or mirror of sessions.
+type CopyOptions struct {
 	Settings *config.Settings
 	// From and To are stores in the form of store.url. For a mirror, To is a directory, and
 	// From names the source if it is not the store of the settings.
@@ -95,7 +95,7 @@ func (p storeCommands) migrate(cmd *cobra.Command, from, to string, onlyCopy boo
 		return err
 	}
 	bar := p.newBar("copying")
-	r, err := p.carry(cmd.Context(), Carrying{Settings: settings, From: from, To: to, Copy: onlyCopy, Report: p.note, Progress: bar.Phase})
+	r, err := p.carry(cmd.Context(), CopyOptions{Settings: settings, From: from, To: to, Copy: onlyCopy, Report: p.note, Progress: bar.Phase})
 	bar.Clear()
 	if err != nil {
 		return err
@@ -204,4 +204,4 @@ func migrationText(r *migrate.Report) string {
 }
 
 // migrator is a function that migrates or mirrors sessions.
-type migrator func(ctx context.Context, c Carrying) (*migrate.Report, error)
+type migrator func(ctx context.Context, c CopyOptions) (*migrate.Report, error)

@@ -99,12 +99,12 @@ func (p storeCommands) copyTo(ctx context.Context, st *sessionStore, dir string,
 	if err != nil {
 		return nil, err
 	}
-	c, release, err := p.connect(ctx, Opening{Looks: true, Report: func(string) {}})
+	c, release, err := p.connect(ctx, GatewayOptions{ReadOnly: true, Report: func(string) {}})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	carrying := Carrying{Settings: settings, Source: c, To: dir, Report: report, Progress: bar.Phase}
+	carrying := CopyOptions{Settings: settings, Source: c, To: dir, Report: report, Progress: bar.Phase}
 	if st.gateway != "" {
 		carrying.From = st.gateway
 	}

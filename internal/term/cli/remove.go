@@ -154,7 +154,7 @@ func (p removeCommands) hide(ctx context.Context, c *client.Client, ref string, 
 	if err != nil {
 		return err
 	}
-	what := fmt.Sprintf("#%d %s: %s", n.N, prose.WhoOf(n), prose.OneLine(n.Preview, 60))
+	what := fmt.Sprintf("#%d %s: %s", n.N, prose.AuthorOf(n), prose.OneLine(n.Preview, 60))
 	if plan {
 		return p.plan(s.ID, "rm", "would hide "+what)
 	}

@@ -39,7 +39,7 @@ func (p gatewayCommands) statusCommand() *cobra.Command {
 func (p gatewayCommands) statusText(s wire.Status) string {
 	gateway := "none is running; commands work without one"
 	if s.Gateway != "in-process" {
-		gateway = fmt.Sprintf("%s%s, process %d, %s", s.Gateway, andTCP(s), s.PID, upFor(p.now().Sub(s.Started)))
+		gateway = fmt.Sprintf("%s%s, process %d, %s", s.Gateway, andTCP(s), s.PID, formatUptime(p.now().Sub(s.Started)))
 	}
 	version := prose.Clean(s.Version)
 	if own := prose.Clean(p.build.Version); s.Gateway != "in-process" && own != "" && own != version {
@@ -114,8 +114,8 @@ func (p gatewayCommands) recentRow(s wire.Session) []string {
 	return []string{mark + prose.Short(s.ID), prose.OneLine(nameOf(s), 32), p.place(s), model, window, compactions, prose.Ago(s.Updated, p.now())}
 }
 
-// upFor formats an uptime.
-func upFor(d time.Duration) string {
+// formatUptime formats an uptime.
+func formatUptime(d time.Duration) string {
 	switch {
 	case d < time.Minute:
 		return "up for less than a minute"

@@ -310,7 +310,7 @@ func (s *sessionStore) pack(ctx context.Context, to io.Writer, now time.Time, ba
 	}
 	home := backup.Home{Dir: s.home, Sessions: spare}
 	if dir, ok := (config.Store{URL: s.url}).Embedded(); ok {
-		home.Without = dir
+		home.Exclude = dir
 	}
 	return backup.CreateFrom(ctx, vfs.OS{}, home, to, now, bar.Set)
 }

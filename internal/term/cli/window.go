@@ -112,7 +112,7 @@ func windowItems(w wire.Window) string {
 	}
 	var rows [][]string
 	for _, it := range w.Items {
-		who := prose.WhoOf(wire.Node{Role: it.Role})
+		who := prose.AuthorOf(wire.Node{Role: it.Role})
 		if it.Synthetic {
 			who = "(" + who + ")"
 		}

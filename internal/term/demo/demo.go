@@ -30,8 +30,8 @@ type Options struct {
 	// Keep is the directory of the home, which is kept; if empty, the home is temporary and
 	// removed at the end.
 	Keep string
-	// Tell receives each line after its step is done. It may be nil.
-	Tell func(Line) error
+	// OnLine receives each line after its step is done. It may be nil.
+	OnLine func(Line) error
 	// Program is the program that is started to be killed, with its leading arguments;
 	// empty means this program.
 	Program []string
@@ -47,18 +47,18 @@ type Line struct {
 	Ms float64 `json:"ms"`
 }
 
-// Story is the outcome of a demo.
-type Story struct {
+// Result is the outcome of a demo.
+type Result struct {
 	Steps int
 	Took  time.Duration
 	// Transcript is the file of the demo's session.
 	Transcript string
 }
 
-// Walk runs all steps. It stops at the first error, which names the step.
-func Walk(ctx context.Context, opts Options) (story Story, err error) {
-	if opts.Tell == nil {
-		opts.Tell = func(Line) error { return nil }
+// Run runs all steps. It stops at the first error, which names the step.
+func Run(ctx context.Context, opts Options) (story Result, err error) {
+	if opts.OnLine == nil {
+		opts.OnLine = func(Line) error { return nil }
 	}
 	begun := time.Now()
 	t, err := newTour(ctx, opts)
@@ -71,7 +71,7 @@ func Walk(ctx context.Context, opts Options) (story Story, err error) {
 			return story, err
 		}
 	}
-	return Story{Steps: len(steps), Took: time.Since(begun), Transcript: t.transcript(t.talk)}, nil
+	return Result{Steps: len(steps), Took: time.Since(begun), Transcript: t.transcript(t.talk)}, nil
 }
 
 // step is one step of the demo.
@@ -197,7 +197,7 @@ func (t *tour) step(s step) error {
 		line.Result = err.Error()
 		err = fmt.Errorf("demo: %s: %w", s.name, err)
 	}
-	return errors.Join(err, t.opts.Tell(line))
+	return errors.Join(err, t.opts.OnLine(line))
 }
 
 // transcript returns the path of a session's first file.

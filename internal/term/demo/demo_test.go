@@ -51,7 +51,7 @@ func TestFailedStep(t *testing.T) {
 			lines = append(lines, l)
 			return nil
 		}
-		_, err := demo.Walk(t.Context(), demo.Options{Open: open, Tell: tell, Program: program})
+		_, err := demo.Run(t.Context(), demo.Options{Open: open, OnLine: tell, Program: program})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}
@@ -69,7 +69,7 @@ func TestOutputFails(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
 	deaf := errors.New("nobody listens")
-	_, err := demo.Walk(t.Context(), demo.Options{Open: open, Tell: func(demo.Line) error { return deaf }})
+	_, err := demo.Run(t.Context(), demo.Options{Open: open, OnLine: func(demo.Line) error { return deaf }})
 	if !errors.Is(err, deaf) {
 		t.Errorf("the error is %v", err)
 	}
@@ -84,7 +84,7 @@ func TestKeepIsNotOverwritten(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "mine"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := demo.Walk(t.Context(), demo.Options{Open: open, Keep: dir}); !errors.Is(err, firn.ErrInvalid) {
+	if _, err := demo.Run(t.Context(), demo.Options{Open: open, Keep: dir}); !errors.Is(err, firn.ErrInvalid) {
 		t.Errorf("the error is %v", err)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 1 {
@@ -98,10 +98,10 @@ func TestNoGateway(t *testing.T) {
 	t.Setenv("TMPDIR", temp)
 	no := errors.New("there is none")
 	fail := func(context.Context, string, func(string)) (*client.Client, func() error, error) { return nil, nil, no }
-	if _, err := demo.Walk(t.Context(), demo.Options{Open: fail}); !errors.Is(err, no) {
+	if _, err := demo.Run(t.Context(), demo.Options{Open: fail}); !errors.Is(err, no) {
 		t.Errorf("the error is %v", err)
 	}
-	if _, err := demo.Walk(t.Context(), demo.Options{}); !errors.Is(err, firn.ErrInvalid) {
+	if _, err := demo.Run(t.Context(), demo.Options{}); !errors.Is(err, firn.ErrInvalid) {
 		t.Errorf("the error is %v", err)
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {

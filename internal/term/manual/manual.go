@@ -17,7 +17,7 @@ type Program struct {
 	Groups []Group
 	// Exits are the exit codes, Environment the environment variables and Files the files
 	// of the program, each with a description.
-	Exits, Environment, Files []Meaning
+	Exits, Environment, Files []Definition
 }
 
 // Group is a titled group of commands.
@@ -48,14 +48,14 @@ type Flag struct {
 	// Short is the one-letter name; it may be empty.
 	Short, Name string
 	// Value is the name of the flag's value; empty for a boolean flag.
-	Value string
-	What  string
+	Value       string
+	Description string
 	// Default is the default value, if it is worth mentioning.
 	Default string
 }
 
-// Meaning is a name and its description.
-type Meaning struct{ Name, What string }
+// Definition is a name and its description.
+type Definition struct{ Name, Description string }
 
 // Pages returns the commands with a manual page of their own: the direct subcommands of the
 // program. Deeper subcommands are described in these pages.
@@ -85,9 +85,9 @@ func (f Flag) spelling() string {
 // meaning returns the description of a flag with its default.
 func (f Flag) meaning() string {
 	if f.Default == "" {
-		return f.What
+		return f.Description
 	}
-	return f.What + " (default " + f.Default + ")"
+	return f.Description + " (default " + f.Default + ")"
 }
 
 // paragraph is a part of a longer text.

@@ -11,15 +11,15 @@ import (
 // tongs is a program with all supported features.
 var tongs = Program{
 	Name: "tongs", Short: "Hold things that are hot", Version: "v1", Date: "2026-01-02",
-	Flags: []Flag{{Name: "hot", What: "it's hot"}},
+	Flags: []Flag{{Name: "hot", Description: "it's hot"}},
 	Groups: []Group{{Title: "Hold", Commands: []Command{{
 		Path: "tongs hold", Short: "Hold a <thing> | two", Usage: "tongs hold THING", Aliases: []string{"keep"},
 		Long:     "Hold a thing.\n.SH is no macro here, nor is \\fB.\n'tis text.\n\nThings:\n  a  \"one\"\n  b  two\n\nThe end.",
 		Examples: "  tongs hold -f coal\n    # hot",
-		Flags:    []Flag{{Short: "f", Name: "firm", Value: "HOW", What: "hold it firmly", Default: "2"}},
+		Flags:    []Flag{{Short: "f", Name: "firm", Value: "HOW", Description: "hold it firmly", Default: "2"}},
 		Commands: []Command{{Path: "tongs hold off", Short: "Let go", Usage: "tongs hold off"}},
 	}}}},
-	Exits: []Meaning{{"0", "done"}}, Environment: []Meaning{{"HEAT", "how hot"}}, Files: []Meaning{{"~/.tongs", "all"}},
+	Exits: []Definition{{"0", "done"}}, Environment: []Definition{{"HEAT", "how hot"}}, Files: []Definition{{"~/.tongs", "all"}},
 }
 
 func TestMarkdown(t *testing.T) {

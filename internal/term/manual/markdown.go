@@ -20,13 +20,13 @@ func Markdown(p Program, preface string) string {
 	writeFlags(&b, p.Flags)
 	for _, s := range []struct {
 		title string
-		what  []Meaning
+		what  []Definition
 	}{{"Environment", p.Environment}, {"Exit codes", p.Exits}, {"Files", p.Files}} {
 		if len(s.what) > 0 {
 			fmt.Fprintf(&b, "\n## %s\n\n| | |\n|---|---|\n", s.title)
 		}
 		for _, m := range s.what {
-			fmt.Fprintf(&b, "| `%s` | %s |\n", m.Name, cell(m.What))
+			fmt.Fprintf(&b, "| `%s` | %s |\n", m.Name, cell(m.Description))
 		}
 	}
 	for _, c := range p.Pages() {

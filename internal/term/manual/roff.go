@@ -128,13 +128,13 @@ func (r *roff) flag(f Flag) {
 	r.term(bold(f.spelling())+value, f.meaning())
 }
 
-func (r *roff) meanings(title string, all []Meaning) {
+func (r *roff) meanings(title string, all []Definition) {
 	if len(all) == 0 {
 		return
 	}
 	r.macro("SH", title)
 	for _, m := range all {
-		r.term(bold(m.Name), m.What)
+		r.term(bold(m.Name), m.Description)
 	}
 }
 

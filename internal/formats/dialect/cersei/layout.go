@@ -33,8 +33,8 @@ const (
 // Homes returns Claude Code's folder, which Cersei shares.
 func (layout) Homes() []string { return []string{".claude"} }
 
-// Beside is empty: Cersei stores no other session metadata.
-func (layout) Beside() []string { return nil }
+// SideFiles is empty: Cersei stores no other session metadata.
+func (layout) SideFiles() []string { return nil }
 
 // Owns reports whether there is a transcript of Cersei in the folder. A folder with only
 // Claude Code's transcripts is not Cersei's.
@@ -230,5 +230,5 @@ func (l layout) Resume(name string, _ dialect.Target) []string {
 	return []string{"abstract", "--resume", session}
 }
 
-// Keeps returns 0: Cersei deletes no sessions.
-func (layout) Keeps(fs.FS) time.Duration { return 0 }
+// Retention returns 0: Cersei deletes no sessions.
+func (layout) Retention(fs.FS) time.Duration { return 0 }

@@ -194,7 +194,7 @@ func TestRest(t *testing.T) {
 	if got := New(Options{ForClaude: true}).Layout().Resume("projects/-p/abc.jsonl", dialect.Target{}); got[0] != "claude" {
 		t.Errorf("Resume = %q", got)
 	}
-	if l.Keeps(home(t)) != 0 || !slices.Equal(l.Homes(), []string{".claude"}) {
+	if l.Retention(home(t)) != 0 || !slices.Equal(l.Homes(), []string{".claude"}) {
 		t.Error("Cersei keeps sessions for ever, in .claude")
 	}
 	names := make(map[string]bool)

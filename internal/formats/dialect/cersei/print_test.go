@@ -41,21 +41,21 @@ func newWorld(t testing.TB, options Options, inPlace bool) *world {
 
 func (w *world) newPrinter() dialect.Printer {
 	return New(w.options).Printer(dialect.Target{
-		Session: "s", CWD: "/p", Created: noon, Told: w.written,
-		Lose: func(l dialect.Loss) { w.losses = append(w.losses, l) },
+		Session: "s", CWD: "/p", Created: noon, Written: w.written,
+		OnLoss: func(l dialect.Loss) { w.losses = append(w.losses, l) },
 	})
 }
 
 // written yields the written entries from since on.
-func (w *world) written(since firn.EntryID) iter.Seq[dialect.Told] {
-	return func(yield func(dialect.Told) bool) {
+func (w *world) written(since firn.EntryID) iter.Seq[dialect.EntryLines] {
+	return func(yield func(dialect.EntryLines) bool) {
 		entries, found := w.log, false
 		if w.inPlace {
 			entries = scan(w.t, w.file)
 		}
 		for _, e := range entries {
 			found = found || e.ID == since || string(e.ID) == dialect.UUID("s", string(since))
-			if found && !yield(dialect.Told{Entry: e}) {
+			if found && !yield(dialect.EntryLines{Entry: e}) {
 				return
 			}
 		}

@@ -77,10 +77,10 @@ func (p *printer) find(key string) int {
 // has an unknown ID; its target identifies it.
 func (p *printer) resolve(id firn.EntryID) string {
 	key := p.originalKey(id)
-	if p.to.Told == nil || p.find(key) >= 0 {
+	if p.to.Written == nil || p.find(key) >= 0 {
 		return key
 	}
-	for t := range p.to.Told(id) {
+	for t := range p.to.Written(id) {
 		b, ok := t.Entry.Body.(*firn.Tombstone)
 		if !ok {
 			break
@@ -239,10 +239,10 @@ func (p *printer) deleteAll(dst []byte, before, after view, first int) []byte {
 func (p *printer) contents(first int, after view, e firn.Entry) map[string]firn.Entry {
 	told := map[string]firn.Entry{p.key(e.ID): e}
 	for _, id := range []firn.EntryID{p.nodes[first].id, firn.EntryID(p.nodes[first].uuid)} {
-		if p.to.Told == nil || len(told) > 1 {
+		if p.to.Written == nil || len(told) > 1 {
 			break
 		}
-		for t := range p.to.Told(id) {
+		for t := range p.to.Written(id) {
 			told[p.originalKey(t.Entry.ID)] = t.Entry
 		}
 	}
@@ -257,8 +257,8 @@ func (p *printer) contents(first int, after view, e firn.Entry) map[string]firn.
 // rewriteFrom writes all visible entries from first on under uuids derived from entry by.
 // Their losses were reported before.
 func (p *printer) rewriteFrom(dst []byte, by firn.EntryID, after view, first int, told map[string]firn.Entry) []byte {
-	lose := p.to.Lose
-	p.to.Lose = nil
+	lose := p.to.OnLoss
+	p.to.OnLoss = nil
 	for i := first; i < len(p.nodes); i++ {
 		if !after.seen[i] {
 			continue
@@ -273,7 +273,7 @@ func (p *printer) rewriteFrom(dst []byte, by firn.EntryID, after view, first int
 			dst, _ = p.entry(dst, e, n.uuid)
 		}
 	}
-	p.to.Lose = lose
+	p.to.OnLoss = lose
 	return dst
 }
 

@@ -77,13 +77,13 @@ func (p *printer) readHiding(e firn.Entry, b *firn.Tombstone, lines [][]byte) {
 func (p *printer) hide(dst []byte, e firn.Entry, target firn.EntryID) ([]byte, hiding, bool) {
 	h := hiding{target: target}
 	l := p.links[target]
-	if l == nil || !l.own || p.to.Told == nil {
+	if l == nil || !l.own || p.to.Written == nil {
 		return dst, h, false
 	}
 	s := p.strand()
 	var hidden firn.Entry
 	here := p.currentCopy(target, l, e.Parent)
-	for t := range p.to.Told(p.answerStart(here)) {
+	for t := range p.to.Written(p.answerStart(here)) {
 		if t.Entry.ID == here {
 			hidden = t.Entry
 		}
@@ -147,11 +147,11 @@ func (p *printer) answerStart(id firn.EntryID) firn.EntryID {
 
 // restore makes the records after hidden ones follow them again.
 func (p *printer) restore(dst []byte, e firn.Entry, h hiding) ([]byte, bool) {
-	if p.to.Told == nil || len(h.gone)+len(h.changed) == 0 {
+	if p.to.Written == nil || len(h.gone)+len(h.changed) == 0 {
 		return dst, false
 	}
 	s := p.strand()
-	for t := range p.to.Told(p.firstAncestor(e.Parent)) {
+	for t := range p.to.Written(p.firstAncestor(e.Parent)) {
 		s.add(t.Lines)
 	}
 	for _, uuid := range h.changed {

@@ -26,12 +26,12 @@ func newFile(t testing.TB) *file {
 }
 
 // written reads the file: each entry with its lines, as far as they can be separated.
-func (f *file) written() (all []dialect.Told) {
+func (f *file) written() (all []dialect.EntryLines) {
 	s := New().Scanner(dialect.Origin{Transcript: dialect.Transcript{ID: "s"}})
 	var held [][]byte
 	give := func(entries []firn.Entry) {
 		for i, e := range entries {
-			told := dialect.Told{Entry: e}
+			told := dialect.EntryLines{Entry: e}
 			if i == len(entries)-1 {
 				told.Lines, held = held, nil
 			}
@@ -58,8 +58,8 @@ func (f *file) entries() (all []firn.Entry) {
 }
 
 // since yields the path from an entry on.
-func since(all []dialect.Told, id firn.EntryID) iter.Seq[dialect.Told] {
-	byID := make(map[firn.EntryID]dialect.Told)
+func since(all []dialect.EntryLines, id firn.EntryID) iter.Seq[dialect.EntryLines] {
+	byID := make(map[firn.EntryID]dialect.EntryLines)
 	var entries []firn.Entry
 	for _, t := range all {
 		byID[t.Entry.ID] = t
@@ -67,7 +67,7 @@ func since(all []dialect.Told, id firn.EntryID) iter.Seq[dialect.Told] {
 	}
 	path := pathOf(entries)
 	from := slices.IndexFunc(path, func(e firn.Entry) bool { return e.ID == id })
-	return func(yield func(dialect.Told) bool) {
+	return func(yield func(dialect.EntryLines) bool) {
 		if from < 0 {
 			return
 		}
@@ -94,11 +94,11 @@ func (f *file) addUnder(parent firn.EntryID, body firn.Body) firn.EntryID {
 	f.t.Helper()
 	all := f.written()
 	p := New().Printer(dialect.Target{
-		Session: "s", CWD: "/w", Lose: func(l dialect.Loss) { f.lost = append(f.lost, l) },
-		Told: func(id firn.EntryID) iter.Seq[dialect.Told] { return since(all, id) },
+		Session: "s", CWD: "/w", OnLoss: func(l dialect.Loss) { f.lost = append(f.lost, l) },
+		Written: func(id firn.EntryID) iter.Seq[dialect.EntryLines] { return since(all, id) },
 	})
 	if len(all) == 0 {
-		all = []dialect.Told{{Entry: firn.Entry{Body: &firn.Header{Session: "s"}}}}
+		all = []dialect.EntryLines{{Entry: firn.Entry{Body: &firn.Header{Session: "s"}}}}
 	}
 	for _, t := range all {
 		p.Repeat(t.Entry, t.Lines)

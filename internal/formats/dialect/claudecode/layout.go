@@ -32,8 +32,8 @@ const (
 // Homes returns .claude. CLAUDE_CONFIG_DIR may set another.
 func (layout) Homes() []string { return []string{".claude"} }
 
-// Beside returns the patterns of title files and of sub-agents' metadata.
-func (layout) Beside() []string {
+// SideFiles returns the patterns of title files and of sub-agents' metadata.
+func (layout) SideFiles() []string {
 	return []string{
 		path.Join(projects, "*", "*", sidecar),
 		path.Join(projects, "*", agentStem+"*"+about),
@@ -147,9 +147,9 @@ func (layout) Resume(file string, _ dialect.Target) []string {
 	return []string{"claude", "--resume", strings.TrimSuffix(path.Base(file), lines)}
 }
 
-// Keeps returns cleanupPeriodDays from the settings. Zero days mean that no sessions are
+// Retention returns cleanupPeriodDays from the settings. Zero days mean that no sessions are
 // kept, which is returned as the shortest positive duration.
-func (layout) Keeps(home fs.FS) time.Duration {
+func (layout) Retention(home fs.FS) time.Duration {
 	settings, err := fs.ReadFile(home, "settings.json")
 	if err != nil {
 		return keptByThem

@@ -235,11 +235,11 @@ func TestIndexAndTheRest(t *testing.T) {
 		`{}`: 30 * 24 * time.Hour, `{"cleanupPeriodDays":7}`: 7 * 24 * time.Hour, `{"cleanupPeriodDays":0}`: 1, `{"cleanupPeriodDays":99999999}`: 0,
 		`{"cleanupPeriodDays":"x"}`: 30 * 24 * time.Hour, `{`: 30 * 24 * time.Hour, `{"cleanupPeriodDays":-1}`: 30 * 24 * time.Hour,
 	} {
-		if got := l.Keeps(fstest.MapFS{"settings.json": {Data: []byte(settings)}}); got != want {
+		if got := l.Retention(fstest.MapFS{"settings.json": {Data: []byte(settings)}}); got != want {
 			t.Errorf("Keeps with %s: %v, want %v", settings, got, want)
 		}
 	}
-	if _, more := l.Part(file, 1<<40, 1); more || !slices.Equal(l.Homes(), []string{".claude"}) || l.Keeps(fstest.MapFS{}) != 30*24*time.Hour {
+	if _, more := l.Part(file, 1<<40, 1); more || !slices.Equal(l.Homes(), []string{".claude"}) || l.Retention(fstest.MapFS{}) != 30*24*time.Hour {
 		t.Error("there is more than one part, another home, or other settings")
 	}
 }

@@ -324,7 +324,7 @@ func (p *printer) stamp(at time.Time) time.Time {
 }
 
 func (p *printer) lose(e firn.Entry, limit string, dropped bool) {
-	if p.to.Lose != nil {
-		p.to.Lose(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit, Dropped: dropped})
+	if p.to.OnLoss != nil {
+		p.to.OnLoss(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit, Dropped: dropped})
 	}
 }

@@ -57,10 +57,10 @@ func metadata(c *firn.Compaction, kept string, segment []byte) []byte {
 
 // canRepeat reports whether the messages that a compaction keeps can be written again.
 func (p *printer) canRepeat(e firn.Entry, c *firn.Compaction) bool {
-	if p.to.Told == nil || p.copying != nil {
+	if p.to.Written == nil || p.copying != nil {
 		return false
 	}
-	for t := range p.to.Told(c.FirstKept) {
+	for t := range p.to.Written(c.FirstKept) {
 		return t.Entry.ID != e.ID
 	}
 	return false
@@ -69,13 +69,13 @@ func (p *printer) canRepeat(e firn.Entry, c *firn.Compaction) bool {
 // repeat writes copies of the messages that a compaction keeps under new uuids.
 func (p *printer) repeat(dst []byte, e firn.Entry, c *firn.Compaction, before string) []byte {
 	to := p.to
-	to.Lose, to.Told = nil, nil
+	to.OnLoss, to.Written = nil, nil
 	again := newPrinter(to)
 	again.cwd, again.branch, again.side, again.agent = p.cwd, p.branch, p.side, p.agent
 	again.scope = p.scope + " " + string(e.ID)
 	again.copying = make(map[firn.EntryID]string)
 	again.end, again.last = p.end, p.last
-	for t := range p.to.Told(c.FirstKept) {
+	for t := range p.to.Written(c.FirstKept) {
 		l := p.links[t.Entry.ID]
 		if t.Entry.ID == e.ID || l == nil || !l.own {
 			continue

@@ -17,7 +17,7 @@ import (
 func printed(t *testing.T, to dialect.Target, bodies ...firn.Body) (string, []dialect.Loss) {
 	t.Helper()
 	var lost []dialect.Loss
-	to.Lose = func(l dialect.Loss) { lost = append(lost, l) }
+	to.OnLoss = func(l dialect.Loss) { lost = append(lost, l) }
 	p := New().Printer(to)
 	var out []byte
 	var err error

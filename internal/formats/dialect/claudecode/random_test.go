@@ -125,14 +125,14 @@ func (h *history) path(role firn.Role) (all []firn.Entry) {
 
 // written prints a history, sometimes with several printers.
 func (h *history) written(told bool) []byte {
-	to := dialect.Target{Session: "s", CWD: "/w", Lose: func(l dialect.Loss) {
+	to := dialect.Target{Session: "s", CWD: "/w", OnLoss: func(l dialect.Loss) {
 		if l.Dropped {
 			h.t.Errorf("lost %v", l)
 		}
 	}}
-	var sofar []dialect.Told
+	var sofar []dialect.EntryLines
 	if told {
-		to.Told = func(id firn.EntryID) iter.Seq[dialect.Told] { return since(sofar, id) }
+		to.Written = func(id firn.EntryID) iter.Seq[dialect.EntryLines] { return since(sofar, id) }
 	}
 	p := New().Printer(to)
 	var out []byte
@@ -141,7 +141,7 @@ func (h *history) written(told bool) []byte {
 		if out, err = p.Print(out, e); err != nil {
 			h.t.Fatal(err)
 		}
-		sofar = append(sofar, dialect.Told{Entry: e})
+		sofar = append(sofar, dialect.EntryLines{Entry: e})
 		if rapid.IntRange(0, 4).Draw(h.t, "break") == 0 {
 			if out, err = p.Finish(out); err != nil {
 				h.t.Fatal(err)

@@ -31,8 +31,8 @@ const (
 // Homes is empty: claw0's workspace can be anywhere.
 func (layout) Homes() []string { return nil }
 
-// Beside returns the patterns of the indexes of both versions.
-func (layout) Beside() []string {
+// SideFiles returns the patterns of the indexes of both versions.
+func (layout) SideFiles() []string {
 	var names []string
 	for _, base := range []string{"", hidden, path.Join("workspace", hidden)} {
 		names = append(names, path.Join(base, indexName), path.Join(base, "agents", "*", indexName))
@@ -220,5 +220,5 @@ func (layout) Resume(name string, _ dialect.Target) []string {
 // isCurrent reports whether a path is that of a current-version transcript.
 func isCurrent(name string) bool { return path.Base(path.Dir(name)) == "sessions" }
 
-// Keeps returns 0: claw0 deletes no sessions.
-func (layout) Keeps(fs.FS) time.Duration { return 0 }
+// Retention returns 0: claw0 deletes no sessions.
+func (layout) Retention(fs.FS) time.Duration { return 0 }

@@ -257,7 +257,7 @@ func TestRest(t *testing.T) {
 	if first, current := l.Resume(seedFile, dialect.Target{}), l.Resume(".sessions/agents/a/sessions/b.jsonl", dialect.Target{}); first[1] == current[1] {
 		t.Errorf("both versions are started as %q", first)
 	}
-	if l.Keeps(workspace(t)) != 0 || len(l.Homes()) != 0 || !slices.Contains(l.Beside(), ".sessions/sessions.json") {
+	if l.Retention(workspace(t)) != 0 || len(l.Homes()) != 0 || !slices.Contains(l.SideFiles(), ".sessions/sessions.json") {
 		t.Error("claw0 keeps sessions for ever, anywhere, with an index beside them")
 	}
 	names := make(map[string]bool)

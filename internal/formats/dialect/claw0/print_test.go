@@ -29,7 +29,7 @@ type pen struct {
 func newPen(t testing.TB, options Options, to dialect.Target) *pen {
 	p := &pen{t: t}
 	to.Created = noon
-	to.Lose = func(l dialect.Loss) {
+	to.OnLoss = func(l dialect.Loss) {
 		p.losses = append(p.losses, fmt.Sprintf("%s %s %t", l.Entry, l.Limit, l.Dropped))
 	}
 	p.printer = New(options).Printer(to)

@@ -79,15 +79,15 @@ func (p *printer) compacted(dst []byte, e *firn.Entry, summary string, at int, i
 }
 
 // written yields the written entries from since on.
-func (p *printer) written(since firn.EntryID) iter.Seq[dialect.Told] {
-	if p.to.Told == nil {
-		return func(func(dialect.Told) bool) {}
+func (p *printer) written(since firn.EntryID) iter.Seq[dialect.EntryLines] {
+	if p.to.Written == nil {
+		return func(func(dialect.EntryLines) bool) {}
 	}
-	return p.to.Told(since)
+	return p.to.Written(since)
 }
 
 // itemsAgain returns the items of an entry that was written before.
-func (p *printer) itemsAgain(t dialect.Told) [][]byte {
+func (p *printer) itemsAgain(t dialect.EntryLines) [][]byte {
 	if p.hidden[t.Entry.ID] || t.Entry.Body == nil {
 		return nil
 	}
@@ -150,7 +150,7 @@ func (p *printer) head(dst []byte, e *firn.Entry, h *firn.Head) []byte {
 }
 
 // live lists the entries that Codex would send, including hidden ones.
-func (p *printer) live() (live []dialect.Told) {
+func (p *printer) live() (live []dialect.EntryLines) {
 	for told := range p.written(p.since) {
 		if told.Entry.Body != nil {
 			live = append(live, told)
@@ -159,22 +159,22 @@ func (p *printer) live() (live []dialect.Told) {
 	return live
 }
 
-func find(live []dialect.Told, id firn.EntryID) int {
-	return slices.IndexFunc(live, func(t dialect.Told) bool { return t.Entry.ID == id })
+func find(live []dialect.EntryLines, id firn.EntryID) int {
+	return slices.IndexFunc(live, func(t dialect.EntryLines) bool { return t.Entry.ID == id })
 }
 
 // turnOf finds the turn that an entry belongs to. It returns the index of the turn's first
 // entry, including the context that Codex put before it, and the number of turns from there
 // on. turns is 0 if a rollback cannot reach it: before the first turn, or before a replaced
 // history.
-func (p *printer) turnOf(live []dialect.Told, at int) (from, turns int) {
+func (p *printer) turnOf(live []dialect.EntryLines, at int) (from, turns int) {
 	from = -1
 	for i := at; i >= 0 && from < 0; i-- {
 		if p.isTurn(live[i].Entry) {
 			from = i
 		}
 	}
-	if from < 0 || from <= find(live, p.floor) || slices.ContainsFunc(live[from:], func(t dialect.Told) bool { return isCompaction(t.Entry) && !p.hidden[t.Entry.ID] }) {
+	if from < 0 || from <= find(live, p.floor) || slices.ContainsFunc(live[from:], func(t dialect.EntryLines) bool { return isCompaction(t.Entry) && !p.hidden[t.Entry.ID] }) {
 		return 0, 0
 	}
 	for _, t := range live[from:] {
@@ -182,7 +182,7 @@ func (p *printer) turnOf(live []dialect.Told, at int) (from, turns int) {
 			turns++
 		}
 	}
-	first := !slices.ContainsFunc(live[:from], func(t dialect.Told) bool { return p.isTurn(t.Entry) })
+	first := !slices.ContainsFunc(live[:from], func(t dialect.EntryLines) bool { return p.isTurn(t.Entry) })
 	for !first && from > 0 && isContextEntry(live[from-1].Entry) {
 		from--
 	}
@@ -191,7 +191,7 @@ func (p *printer) turnOf(live []dialect.Told, at int) (from, turns int) {
 
 // rewrite writes the visible entries from index from again, after a rollback of turns. If
 // turns is 0, it writes them as a new history.
-func (p *printer) rewrite(dst []byte, e *firn.Entry, live []dialect.Told, from, turns int) []byte {
+func (p *printer) rewrite(dst []byte, e *firn.Entry, live []dialect.EntryLines, from, turns int) []byte {
 	if turns > 0 {
 		w := object{}
 		w.text("type", "thread_rolled_back")

@@ -308,8 +308,8 @@ func (layout) Resume(at string, to dialect.Target) []string {
 	return []string{"codex", "resume", id}
 }
 
-// Beside returns the index of names.
-func (layout) Beside() []string { return []string{indexFile} }
+// SideFiles returns the index of names.
+func (layout) SideFiles() []string { return []string{indexFile} }
 
-// Keeps returns 0: Codex compresses old rollouts and deletes none.
-func (layout) Keeps(fs.FS) time.Duration { return 0 }
+// Retention returns 0: Codex compresses old rollouts and deletes none.
+func (layout) Retention(fs.FS) time.Duration { return 0 }

@@ -155,7 +155,7 @@ func TestIndex(t *testing.T) {
 	if files, err := l.Index(home(nil), at, dialect.Target{}); err != nil || len(files) > 0 {
 		t.Errorf("no title makes an index: %q, %v", files, err)
 	}
-	if part, ok := l.Part(at, 1<<40, 1); ok || l.Keeps(home(nil)) != 0 {
+	if part, ok := l.Part(at, 1<<40, 1); ok || l.Retention(home(nil)) != 0 {
 		t.Errorf("a part %q, or a time to live", part)
 	}
 }

@@ -233,8 +233,8 @@ func isOwn(e *firn.Entry) bool {
 
 // lose reports a loss.
 func (p *printer) lose(e *firn.Entry, limit string, dropped bool) {
-	if p.to.Lose != nil {
-		p.to.Lose(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit, Dropped: dropped})
+	if p.to.OnLoss != nil {
+		p.to.OnLoss(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit, Dropped: dropped})
 	}
 }
 

@@ -26,18 +26,18 @@ var began = time.Date(2026, 11, 15, 10, 0, 0, 0, time.UTC)
 type writer struct {
 	t       testing.TB
 	printer dialect.Printer
-	said    []dialect.Told
+	said    []dialect.EntryLines
 	out     []byte
 	losses  []string
 }
 
 func newWriter(t testing.TB, to dialect.Target) *writer {
 	w := &writer{t: t}
-	to.Lose = func(l dialect.Loss) {
+	to.OnLoss = func(l dialect.Loss) {
 		w.losses = append(w.losses, fmt.Sprintf("%s %s %t", l.Entry, l.Limit, l.Dropped))
 	}
-	to.Told = func(since firn.EntryID) iter.Seq[dialect.Told] {
-		return func(yield func(dialect.Told) bool) {
+	to.Written = func(since firn.EntryID) iter.Seq[dialect.EntryLines] {
+		return func(yield func(dialect.EntryLines) bool) {
 			begun := false
 			for _, told := range w.said {
 				if begun = begun || told.Entry.ID == since; begun && !yield(told) {
@@ -59,7 +59,7 @@ func (w *writer) print(entries ...firn.Entry) string {
 			w.t.Fatal(err)
 		}
 		if e.ID != "" {
-			w.said = append(w.said, dialect.Told{Entry: e})
+			w.said = append(w.said, dialect.EntryLines{Entry: e})
 		}
 	}
 	return string(w.out[start:])
@@ -247,7 +247,7 @@ func TestPrintHead(t *testing.T) {
 // reported.
 func TestPrintBlind(t *testing.T) {
 	var losses []string
-	p := New().Printer(dialect.Target{Session: "s", Lose: func(l dialect.Loss) { losses = append(losses, l.Limit) }})
+	p := New().Printer(dialect.Target{Session: "s", OnLoss: func(l dialect.Loss) { losses = append(losses, l.Limit) }})
 	out, err := p.Print(nil, firn.Entry{ID: "t", Body: &firn.Tombstone{Target: "x"}})
 	if err != nil || len(out) > 0 || fmt.Sprint(losses) != "[hiding]" {
 		t.Errorf("hiding blindly writes %q, loses %q, %v", out, losses, err)

@@ -35,8 +35,8 @@ const (
 // Homes returns .crabtalk.
 func (layout) Homes() []string { return []string{".crabtalk"} }
 
-// Beside is empty: CrabTalk stores all session metadata in the session files.
-func (layout) Beside() []string { return nil }
+// SideFiles is empty: CrabTalk stores all session metadata in the session files.
+func (layout) SideFiles() []string { return nil }
 
 // Owns reports whether there is a session with CrabTalk's naming scheme. If a name has no
 // number, the first line of the file decides.
@@ -256,8 +256,8 @@ func (layout) Index(fs.FS, string, dialect.Target) ([]dialect.File, error) { ret
 // The latest session of the agent and the sender is resumed automatically.
 func (layout) Resume(string, dialect.Target) []string { return []string{"crabtalk", "attach"} }
 
-// Keeps returns 0: CrabTalk deletes no sessions.
-func (layout) Keeps(fs.FS) time.Duration { return 0 }
+// Retention returns 0: CrabTalk deletes no sessions.
+func (layout) Retention(fs.FS) time.Duration { return 0 }
 
 // Meta returns the first line with the new title and increased uptime in seconds.
 func (layout) Meta(first []byte, to dialect.Target) ([]byte, bool) {

@@ -101,8 +101,8 @@ func (p *printer) print(dst []byte, e *firn.Entry) []byte {
 
 // lose reports a loss.
 func (p *printer) lose(e *firn.Entry, limit string, dropped bool) {
-	if p.to.Lose != nil {
-		p.to.Lose(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit, Dropped: dropped})
+	if p.to.OnLoss != nil {
+		p.to.OnLoss(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit, Dropped: dropped})
 	}
 }
 
@@ -195,15 +195,15 @@ func (p *printer) marker(dst []byte, summary string, e *firn.Entry) []byte {
 }
 
 // written yields the written entries from since on.
-func (p *printer) written(since firn.EntryID) iter.Seq[dialect.Told] {
-	if p.to.Told == nil {
-		return func(func(dialect.Told) bool) {}
+func (p *printer) written(since firn.EntryID) iter.Seq[dialect.EntryLines] {
+	if p.to.Written == nil {
+		return func(func(dialect.EntryLines) bool) {}
 	}
-	return p.to.Told(since)
+	return p.to.Written(since)
 }
 
 // reprint writes an earlier message again.
-func (p *printer) reprint(dst []byte, t dialect.Told) []byte {
+func (p *printer) reprint(dst []byte, t dialect.EntryLines) []byte {
 	if p.hidden[t.Entry.ID] || t.Entry.Body == nil {
 		return dst
 	}
@@ -244,7 +244,7 @@ func (p *printer) rewind(dst []byte, e *firn.Entry) []byte {
 }
 
 // live lists the entries that CrabTalk would send, including hidden ones.
-func (p *printer) live() (live []dialect.Told) {
+func (p *printer) live() (live []dialect.EntryLines) {
 	for told := range p.written(p.since) {
 		if told.Entry.Body != nil {
 			live = append(live, told)
@@ -256,8 +256,8 @@ func (p *printer) live() (live []dialect.Told) {
 // restart writes a marker and the visible messages of a conversation. CrabTalk sends the
 // text of the marker as a user message: it is the previous summary or else the first user
 // message.
-func (p *printer) restart(dst []byte, live []dialect.Told) []byte {
-	live = slices.DeleteFunc(slices.Clone(live), func(t dialect.Told) bool { return p.hidden[t.Entry.ID] })
+func (p *printer) restart(dst []byte, live []dialect.EntryLines) []byte {
+	live = slices.DeleteFunc(slices.Clone(live), func(t dialect.EntryLines) bool { return p.hidden[t.Entry.ID] })
 	summary := "(The conversation goes on from here.)"
 	first := slices.IndexFunc(live, isMessage)
 	if at := lastCompaction(live); at >= 0 {
@@ -274,11 +274,11 @@ func (p *printer) restart(dst []byte, live []dialect.Told) []byte {
 	return dst
 }
 
-func find(live []dialect.Told, id firn.EntryID) int {
-	return slices.IndexFunc(live, func(t dialect.Told) bool { return t.Entry.ID == id })
+func find(live []dialect.EntryLines, id firn.EntryID) int {
+	return slices.IndexFunc(live, func(t dialect.EntryLines) bool { return t.Entry.ID == id })
 }
 
-func lastCompaction(live []dialect.Told) int {
+func lastCompaction(live []dialect.EntryLines) int {
 	for i := len(live) - 1; i >= 0; i-- {
 		if isCompaction(live[i]) {
 			return i
@@ -287,13 +287,13 @@ func lastCompaction(live []dialect.Told) int {
 	return -1
 }
 
-func isCompaction(t dialect.Told) bool {
+func isCompaction(t dialect.EntryLines) bool {
 	_, ok := t.Entry.Body.(*firn.Compaction)
 	return ok
 }
 
 // isMessage reports whether an entry is sent to the model.
-func isMessage(t dialect.Told) bool {
+func isMessage(t dialect.EntryLines) bool {
 	switch t.Entry.Body.(type) {
 	case *firn.Message, *firn.BranchSummary, *firn.CustomMessage:
 		return true

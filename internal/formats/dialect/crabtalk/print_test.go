@@ -22,18 +22,18 @@ func TestTool(t *testing.T) { dialecttest.RunTool(t, New(), os.DirFS("testdata")
 type writer struct {
 	t       testing.TB
 	printer dialect.Printer
-	said    []dialect.Told
+	said    []dialect.EntryLines
 	out     []byte
 	losses  []string
 }
 
 func newWriter(t testing.TB, to dialect.Target) *writer {
 	w := &writer{t: t}
-	to.Lose = func(l dialect.Loss) {
+	to.OnLoss = func(l dialect.Loss) {
 		w.losses = append(w.losses, fmt.Sprintf("%s %s %t", l.Entry, l.Limit, l.Dropped))
 	}
-	to.Told = func(since firn.EntryID) iter.Seq[dialect.Told] {
-		return func(yield func(dialect.Told) bool) {
+	to.Written = func(since firn.EntryID) iter.Seq[dialect.EntryLines] {
+		return func(yield func(dialect.EntryLines) bool) {
 			begun := false
 			for _, told := range w.said {
 				if begun = begun || told.Entry.ID == since; begun && !yield(told) {
@@ -56,7 +56,7 @@ func (w *writer) print(entries ...firn.Entry) string {
 			w.t.Fatal(err)
 		}
 		if e.ID != "" {
-			w.said = append(w.said, dialect.Told{Entry: e, Lines: bytes.Split(w.out[before:], []byte("\n"))})
+			w.said = append(w.said, dialect.EntryLines{Entry: e, Lines: bytes.Split(w.out[before:], []byte("\n"))})
 		}
 	}
 	return string(w.out[start:])

@@ -215,7 +215,7 @@ func (s specimen) printed(entries []firn.Entry) {
 	if limits["branches"] {
 		entries = pathOf(entries)
 	}
-	printer := s.tool.Printer(dialect.Target{Session: "specimen", CWD: "/specimen", Lose: func(l dialect.Loss) {
+	printer := s.tool.Printer(dialect.Target{Session: "specimen", CWD: "/specimen", OnLoss: func(l dialect.Loss) {
 		lost[l.Entry] = true
 		if !limits[l.Limit] {
 			s.errorf("a loss names the limit %q, which the tool does not list", l.Limit)

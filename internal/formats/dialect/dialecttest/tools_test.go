@@ -110,7 +110,7 @@ func (p *simplePrinter) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	}
 	p.n++
 	if p.tool.lose && p.n%2 == 0 {
-		p.to.Lose(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: "luck", Dropped: true})
+		p.to.OnLoss(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: "luck", Dropped: true})
 		return dst, nil
 	}
 	if p.tool.print != nil {

@@ -148,8 +148,8 @@ type layout struct{}
 // Homes returns the default location of firn's home.
 func (layout) Homes() []string { return []string{".firn"} }
 
-// Beside is empty.
-func (layout) Beside() []string { return nil }
+// SideFiles is empty.
+func (layout) SideFiles() []string { return nil }
 
 // Owns looks for agents' folders and a session file with firn's header in one of them.
 func (l layout) Owns(home fs.FS) bool {
@@ -247,5 +247,5 @@ func (layout) Resume(_ string, to dialect.Target) []string {
 	return []string{"firn", "chat", "--resume", string(to.Session)}
 }
 
-// Keeps returns 0: sessions are kept forever.
-func (layout) Keeps(fs.FS) time.Duration { return 0 }
+// Retention returns 0: sessions are kept forever.
+func (layout) Retention(fs.FS) time.Duration { return 0 }

@@ -31,8 +31,8 @@ type layout struct{}
 // Homes returns the current and the former folder names, the current one first.
 func (layout) Homes() []string { return []string{".openclaw", ".clawdbot", ".clawdia"} }
 
-// Beside returns the patterns of session tables.
-func (layout) Beside() []string {
+// SideFiles returns the patterns of session tables.
+func (layout) SideFiles() []string {
 	return []string{path.Join("agents", "*", "sessions", tableName), path.Join("sessions", tableName)}
 }
 
@@ -310,9 +310,9 @@ func (layout) Resume(file string, to dialect.Target) []string {
 	return []string{"openclaw", "agent", "--local", "--session-id", id, "--message", "Go on."}
 }
 
-// Keeps returns how long sessions are kept. Only releases with a database delete sessions
+// Retention returns how long sessions are kept. Only releases with a database delete sessions
 // by default; earlier releases do so if configured.
-func (layout) Keeps(home fs.FS) time.Duration {
+func (layout) Retention(home fs.FS) time.Duration {
 	mode, after := "warn", "30d"
 	if found, _ := fs.Glob(home, "agents/*/agent/openclaw-agent.sqlite"); len(found) > 0 {
 		mode = "enforce"

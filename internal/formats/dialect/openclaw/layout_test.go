@@ -328,12 +328,12 @@ func TestKeeps(t *testing.T) {
 		`{"session":{"maintenance":{"mode":"enforce","pruneAfter":"??"}}}`:  30 * day,
 		`{"session":{"maintenance":{"mode":"enforce","pruneDays":3}}}`:      3 * day,
 	} {
-		if got := tool.Layout().Keeps(fstest.MapFS{"openclaw.json": file(config)}); got != want {
+		if got := tool.Layout().Retention(fstest.MapFS{"openclaw.json": file(config)}); got != want {
 			t.Errorf("%s: Keeps = %s, want %s", config, got, want)
 		}
 	}
 	database := fstest.MapFS{"agents/main/agent/openclaw-agent.sqlite": file("")}
-	if got := tool.Layout().Keeps(database); got != 30*day {
+	if got := tool.Layout().Retention(database); got != 30*day {
 		t.Errorf("with a database: Keeps = %s", got)
 	}
 }
@@ -344,7 +344,7 @@ func TestResume(t *testing.T) {
 	if want := []string{"openclaw", "agent", "--local", "--session-id", "s1-2", "--message", "Go on."}; !slices.Equal(got, want) {
 		t.Errorf("Resume = %q", got)
 	}
-	if _, more := l.Part("x", 1<<40, 1); more || !slices.Equal(l.Beside(), []string{"agents/*/sessions/sessions.json", "sessions/sessions.json"}) {
+	if _, more := l.Part("x", 1<<40, 1); more || !slices.Equal(l.SideFiles(), []string{"agents/*/sessions/sessions.json", "sessions/sessions.json"}) {
 		t.Error("OpenClaw has parts or further files")
 	}
 }
@@ -361,7 +361,7 @@ func FuzzTranscripts(f *testing.F) {
 			}
 		}
 		tool.Layout().Owns(h)
-		tool.Layout().Keeps(h)
+		tool.Layout().Retention(h)
 		ids := make(map[firn.ID]bool)
 		for tr, err := range tool.Layout().Transcripts(h) {
 			if err != nil {

@@ -35,7 +35,7 @@ type copier struct {
 type pair struct{ old, now firn.EntryID }
 
 // entry copies one entry if it belongs on the path.
-func (c *copier) entry(dst []byte, t dialect.Told) ([]byte, error) {
+func (c *copier) entry(dst []byte, t dialect.EntryLines) ([]byte, error) {
 	own, _ := c.p.linePlace(t)
 	if !c.belongs(t.Entry) || c.hidden[c.p.original(own)] {
 		c.skip(t.Entry.ID, own)

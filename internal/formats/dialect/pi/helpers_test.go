@@ -171,15 +171,15 @@ type transcript struct {
 }
 
 func (f *transcript) target() dialect.Target {
-	to := dialect.Target{Session: "s", CWD: "/w", Lose: func(l dialect.Loss) { f.losses = append(f.losses, l) }}
+	to := dialect.Target{Session: "s", CWD: "/w", OnLoss: func(l dialect.Loss) { f.losses = append(f.losses, l) }}
 	if !f.untold {
-		to.Told = f.written
+		to.Written = f.written
 	}
 	return to
 }
 
 // written yields the path from since on.
-func (f *transcript) written(since firn.EntryID) iter.Seq[dialect.Told] {
+func (f *transcript) written(since firn.EntryID) iter.Seq[dialect.EntryLines] {
 	entries, lines := f.read()
 	var tree firn.Tree
 	place := make(map[int]int)
@@ -190,12 +190,12 @@ func (f *transcript) written(since firn.EntryID) iter.Seq[dialect.Told] {
 	}
 	path := tree.Path(tree.Head())
 	start := slices.IndexFunc(path, func(n int) bool { return tree.Node(n).ID == since })
-	return func(yield func(dialect.Told) bool) {
+	return func(yield func(dialect.EntryLines) bool) {
 		if start < 0 {
 			return
 		}
 		for _, n := range path[start:] {
-			if !yield(dialect.Told{Entry: entries[place[n]], Lines: lines[place[n]]}) {
+			if !yield(dialect.EntryLines{Entry: entries[place[n]], Lines: lines[place[n]]}) {
 				return
 			}
 		}

@@ -56,7 +56,7 @@ func (p *printer) tombstone(dst []byte, e firn.Entry, b *firn.Tombstone) ([]byte
 	switch {
 	case at >= 0:
 		return p.restore(dst, e, b, p.tombstones[at])
-	case p.to.Told == nil:
+	case p.to.Written == nil:
 		return p.omitByEdit(dst, e, b)
 	}
 	return p.hide(dst, e, b)
@@ -105,7 +105,7 @@ func (p *printer) omitByEdit(dst []byte, e firn.Entry, b *firn.Tombstone) ([]byt
 // hide removes the entry from the path: the entries after it are copied as children of the
 // entry before it.
 func (p *printer) hide(dst []byte, e firn.Entry, b *firn.Tombstone) ([]byte, error) {
-	told := slices.Collect(p.to.Told(p.moves.current(b.Target)))
+	told := slices.Collect(p.to.Written(p.moves.current(b.Target)))
 	if len(told) == 0 || len(told[0].Lines) == 0 {
 		return p.writeTombstone(dst, e, b, limitElse)
 	}
@@ -119,7 +119,7 @@ func (p *printer) hide(dst []byte, e firn.Entry, b *firn.Tombstone) ([]byte, err
 // the entries after the tombstone. It does nothing of the kind if that would reveal another
 // hidden entry.
 func (p *printer) restore(dst []byte, e firn.Entry, b *firn.Tombstone, was tombstoneRef) ([]byte, error) {
-	if was.left == "" || p.to.Told == nil {
+	if was.left == "" || p.to.Written == nil {
 		return p.writeTombstone(dst, e, b, limitRestored)
 	}
 	c := copier{p: p, by: e.ID, hidden: p.hidden(tombstoneRef{id: e.ID, target: b.Target}), chain: was.left}
@@ -129,7 +129,7 @@ func (p *printer) restore(dst []byte, e firn.Entry, b *firn.Tombstone, was tombs
 		}
 		c.back = append(c.back, id)
 	}
-	told := slices.Collect(p.to.Told(b.Target))
+	told := slices.Collect(p.to.Written(b.Target))
 	if len(told) == 0 || len(c.back) == 0 || p.nodes[c.back[len(c.back)-1]].parent != "" {
 		return p.writeTombstone(dst, e, b, limitRestored)
 	}
@@ -139,7 +139,7 @@ func (p *printer) restore(dst []byte, e firn.Entry, b *firn.Tombstone, was tombs
 
 // branchAround writes copies of all told entries except the first, followed by the
 // tombstone.
-func (p *printer) branchAround(dst []byte, e firn.Entry, c copier, told []dialect.Told) ([]byte, error) {
+func (p *printer) branchAround(dst []byte, e firn.Entry, c copier, told []dialect.EntryLines) ([]byte, error) {
 	start := len(dst)
 	left, _ := p.linePlace(told[len(told)-1])
 	var err error
@@ -163,7 +163,7 @@ func (p *printer) branchAround(dst []byte, e firn.Entry, c copier, told []dialec
 }
 
 // linePlace returns the last line of a written entry and that line's parent.
-func (p *printer) linePlace(t dialect.Told) (id, parent firn.EntryID) {
+func (p *printer) linePlace(t dialect.EntryLines) (id, parent firn.EntryID) {
 	for _, line := range t.Lines {
 		if g, err := p.lines.Glance(line); err == nil && g.ID != "" {
 			if id == "" {

@@ -27,8 +27,8 @@ type layout struct{}
 // Homes returns .pi/agent.
 func (layout) Homes() []string { return []string{".pi/agent"} }
 
-// Beside is empty: pi stores no other session metadata.
-func (layout) Beside() []string { return nil }
+// SideFiles is empty: pi stores no other session metadata.
+func (layout) SideFiles() []string { return nil }
 
 // Owns reports whether there are session folders with pi's naming scheme, or an empty
 // session folder next to pi's settings.
@@ -194,5 +194,5 @@ func (layout) Resume(path string, _ dialect.Target) []string {
 	return []string{"pi", "--session", path}
 }
 
-// Keeps returns 0: pi deletes no sessions.
-func (layout) Keeps(fs.FS) time.Duration { return 0 }
+// Retention returns 0: pi deletes no sessions.
+func (layout) Retention(fs.FS) time.Duration { return 0 }

@@ -157,7 +157,7 @@ func TestRestOfLayout(t *testing.T) {
 	if files, err := l.Index(home(), "x", dialect.Target{}); files != nil || err != nil {
 		t.Errorf("Index = %v, %v", files, err)
 	}
-	if _, more := l.Part("x", 1<<40, 1); more || l.Keeps(home()) != 0 || l.Beside() != nil {
+	if _, more := l.Part("x", 1<<40, 1); more || l.Retention(home()) != 0 || l.SideFiles() != nil {
 		t.Error("pi has parts, a timer or further files")
 	}
 }

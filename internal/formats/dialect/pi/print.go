@@ -226,8 +226,8 @@ func (p *printer) setTitle(t *firn.Title) bool {
 
 // lose reports a loss. The entry itself is still written.
 func (p *printer) lose(e firn.Entry, limit string) {
-	if p.to.Lose != nil {
-		p.to.Lose(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit})
+	if p.to.OnLoss != nil {
+		p.to.OnLoss(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit})
 	}
 }
 

@@ -148,7 +148,7 @@ func TestPrintLosses(t *testing.T) {
 		{"a tombstone", "restored entries", []firn.Entry{user("a", "", "A"), hide("t", "a", "s"), hide("u", "t", "t")}},
 	} {
 		var losses []string
-		to := dialect.Target{Session: "s", CWD: "/w", Lose: func(l dialect.Loss) {
+		to := dialect.Target{Session: "s", CWD: "/w", OnLoss: func(l dialect.Loss) {
 			if l.Dropped {
 				t.Errorf("%s: %s is dropped", test.name, l.Entry)
 			}

@@ -10,41 +10,41 @@ import (
 	"firn.dev/internal/base/basetest"
 )
 
-// Ear is an io.Writer that records the output of a program without a terminal and can wait
+// Recorder is an io.Writer that records the output of a program without a terminal and can wait
 // for text in it. Write is safe for concurrent use; only one goroutine may wait.
-type Ear struct {
-	t     testing.TB
-	mu    sync.Mutex
-	heard bytes.Buffer
-	more  chan struct{}
+type Recorder struct {
+	t      testing.TB
+	mu     sync.Mutex
+	output bytes.Buffer
+	more   chan struct{}
 	// passed is the end of the last awaited text.
 	passed int
 }
 
-// NewEar returns an empty recorder.
-func NewEar(t testing.TB) *Ear { return &Ear{t: t, more: make(chan struct{}, 1)} }
+// NewRecorder returns an empty recorder.
+func NewRecorder(t testing.TB) *Recorder { return &Recorder{t: t, more: make(chan struct{}, 1)} }
 
 // Write records output.
-func (e *Ear) Write(p []byte) (int, error) {
+func (e *Recorder) Write(p []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	select {
 	case e.more <- struct{}{}:
 	default:
 	}
-	return e.heard.Write(p)
+	return e.output.Write(p)
 }
 
 // String returns all recorded output.
-func (e *Ear) String() string {
+func (e *Recorder) String() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.heard.String()
+	return e.output.String()
 }
 
 // Await waits until text appears after the previously awaited text. It fails the test on a
 // timeout.
-func (e *Ear) Await(text string) {
+func (e *Recorder) Await(text string) {
 	e.t.Helper()
 	for {
 		all := e.String()
