@@ -14,7 +14,7 @@ import (
 // TestToolProgress checks that output of a running tool is emitted between its start and
 // its end, and that the details of the result come with the end.
 func TestToolProgress(t *testing.T) {
-	b := play(t, scripted.Call("1", "build", `{}`), scripted.Say("Built."))
+	b := play(t, scripted.Call("1", "build", `{}`), scripted.Reply("Built."))
 	b.Tools = []tool.Tool{tool.New("build", "", func(ctx context.Context, _ struct{}) (tool.Result, error) {
 		tool.Progress(ctx, "half")
 		tool.Progress(ctx, "whole")
@@ -23,7 +23,7 @@ func TestToolProgress(t *testing.T) {
 		return r, nil
 	})}
 	var got []string
-	for e, err := range b.Run(t.Context(), b.id, agent.Say("go")) {
+	for e, err := range b.Run(t.Context(), b.id, agent.TextInput("go")) {
 		if err != nil {
 			t.Fatal(err)
 		}

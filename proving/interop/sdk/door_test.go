@@ -84,7 +84,7 @@ func reply(req provider.Request) scripted.Step {
 	last := req.Window.Items[len(req.Window.Items)-1].Message
 	for _, p := range last.Parts {
 		if r, ok := p.(firn.ToolResult); ok {
-			return scripted.Say("it is " + firn.JoinText(r.Content))
+			return scripted.Reply("it is " + firn.JoinText(r.Content))
 		}
 	}
 	if len(req.Tools) > 0 {

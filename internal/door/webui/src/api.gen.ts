@@ -426,7 +426,7 @@ export interface Fidelity {
   left: number;
   linesRead: number;
   linesWritten: number;
-  losses?: Lost[];
+  losses?: Loss[];
   lostFields: number;
   lostLines: number;
   masked?: number;
@@ -444,7 +444,7 @@ export interface Fork {
 }
 
 export interface Format {
-  limits?: Lost[];
+  limits?: Loss[];
   name: string;
 }
 
@@ -640,7 +640,7 @@ export interface LoginOrder {
   scope?: "hook" | "read" | "write" | "admin";
 }
 
-export interface Lost {
+export interface Loss {
   becomes?: string;
   count: number;
   what: string;
@@ -1074,14 +1074,6 @@ export interface TagPage {
   total: number;
 }
 
-export interface Terms {
-  bare?: boolean;
-  instructions?: string;
-  maxTokens?: number;
-  noTools?: boolean;
-  tools?: ToolSpec[];
-}
-
 export interface Token {
   agents?: string[];
   created: string;
@@ -1104,6 +1096,7 @@ export interface TokenPage {
 export interface Tool {
   arguments?: unknown;
   call: string;
+  diff?: string;
   ms?: number;
   name: string;
   state?: string;
@@ -1133,9 +1126,17 @@ export interface Turn {
   images?: Image[];
   queue?: string;
   sender?: string;
-  terms?: Terms;
+  terms?: TurnOptions;
   text?: string;
   wait?: boolean;
+}
+
+export interface TurnOptions {
+  bare?: boolean;
+  instructions?: string;
+  maxTokens?: number;
+  noTools?: boolean;
+  tools?: ToolSpec[];
 }
 
 export interface UndoMemory {
