@@ -385,5 +385,8 @@ func (m *memories) Erase(ctx context.Context, id firn.ID, entries ...firn.EntryI
 			return all, err
 		}
 	}
-	return all, nil
+	if len(entries) > 0 {
+		return all, nil
+	}
+	return all, s.discardFolders(ctx, id)
 }

@@ -246,6 +246,13 @@ func (m *noteStore) header(ctx context.Context, id firn.ID) firn.Header {
 	return h
 }
 
+// isBusy reports whether facts are being extracted from a session.
+func (m *noteStore) isBusy(id firn.ID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.busy[id]
+}
+
 // aboutFile is the file that describes the subject of a folder.
 const aboutFile = ".about.json"
 

@@ -124,3 +124,50 @@ func TestEveryFolderIsLookedInto(t *testing.T) {
 		}
 	}
 }
+
+// TestPurgeErasesNames purges all sessions of a person and of a project. Their names are in
+// no file and no folder name then, while notes with other sources keep theirs.
+func TestPurgeErasesNames(t *testing.T) {
+	h, c := furnished(t, Options{})
+	ctx := t.Context()
+	project := filepath.Join(t.TempDir(), "zeppelin")
+	number := "agent:main:whatsapp:direct:+4915112345"
+	first, thread := begun(t, h, number, "", "I like tea.", "Fine."), begun(t, h, number+":thread:7", "", "And milk.", "Fine.")
+	ann := begun(t, h, "agent:main:whatsapp:direct:ann", "", "I like beer.", "Fine.")
+	work := begun(t, h, "", project, "We use tabs.", "Fine.")
+	for _, n := range []struct {
+		at   wire.MemoryPlace
+		from string
+	}{
+		{wire.MemoryPlace{Key: number, Scope: wire.MemoryOfUser}, string(first)},
+		{wire.MemoryPlace{Key: "agent:main:whatsapp:direct:ann", Scope: wire.MemoryOfUser}, ""},
+		{wire.MemoryPlace{Project: project, Scope: wire.MemoryOfProject}, string(work)},
+	} {
+		note := wire.NewNote{Text: "They like it"}
+		if n.from != "" {
+			note.Sources = []string{n.from + "/e1"}
+		}
+		if _, err := c.Remember(ctx, n.at, note); err != nil {
+			t.Fatal(err)
+		}
+	}
+	purge := func(id firn.ID) {
+		t.Helper()
+		if _, err := c.Purge(ctx, id, wire.Erase{Sure: id}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	purge(first)
+	if at := found(t, filepath.Join(h.home(), "agents", "main", usersDir), "4915112345"); len(at) == 0 {
+		t.Error("the folder of a person with another session is removed")
+	}
+	for _, id := range []firn.ID{thread, ann, work} {
+		purge(id)
+	}
+	if at := found(t, h.home(), "4915112345", "zeppelin"); len(at) > 0 {
+		t.Errorf("these names are left: %v", at)
+	}
+	if at := found(t, h.home(), "whatsapp-direct-ann"); len(at) == 0 {
+		t.Error("the folder of a note with another source is removed")
+	}
+}
