@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+
+	"firn.dev/internal/disk/vfs"
 )
 
 // Discard removes a folder that has no notes, with its lists of changes and state files,
@@ -17,11 +19,11 @@ func (d *Dir) Discard(ctx context.Context) (gone bool, err error) {
 		return false, nil
 	}
 	err = d.locked(ctx, func() error {
-		gone, err = d.discard(ctx)
+		gone, err = discard(ctx, d)
 		return err
 	})
 	if err == nil && gone { // the lock is released: not every system removes open files
-		err = errors.Join(d.removeAll(d.root), d.fs.SyncDir(filepath.Dir(d.root)))
+		err = errors.Join(removeAll(d.fs, d.root), d.fs.SyncDir(filepath.Dir(d.root)))
 	}
 	if err != nil {
 		return false, fmt.Errorf("remove the folder of notes %s: %w", d.root, err)
@@ -31,7 +33,7 @@ func (d *Dir) Discard(ctx context.Context) (gone bool, err error) {
 
 // discard removes everything but the lock file, unless the folder is to be kept.
 
-func (d *Dir) discard(ctx context.Context) (bool, error) {
+func discard(ctx context.Context, d *Dir) (bool, error) {
 	if empty, err := d.Empty(ctx); err != nil || !empty {
 		return false, err
 	}
@@ -54,7 +56,7 @@ func (d *Dir) discard(ctx context.Context) (bool, error) {
 		switch path := d.memoryPath(f.Name()); {
 		case f.Name() == lockFile:
 		case f.IsDir():
-			err = errors.Join(err, d.removeAll(path))
+			err = errors.Join(err, removeAll(d.fs, path))
 		default:
 			err = errors.Join(err, d.fs.Remove(path))
 		}
@@ -79,21 +81,21 @@ func (d *Dir) Empty(ctx context.Context) (bool, error) {
 }
 
 // removeAll removes a directory and everything in it.
-func (d *Dir) removeAll(dir string) error {
-	found, err := d.fs.ReadDir(dir)
+func removeAll(fsys vfs.FS, dir string) error {
+	found, err := fsys.ReadDir(dir)
 	if err != nil {
 		return err
 	}
 	for _, f := range found {
 		path := filepath.Join(dir, f.Name())
 		if f.IsDir() {
-			err = d.removeAll(path)
+			err = removeAll(fsys, path)
 		} else {
-			err = d.fs.Remove(path)
+			err = fsys.Remove(path)
 		}
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
-	return d.fs.Remove(dir)
+	return fsys.Remove(dir)
 }
