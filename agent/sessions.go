@@ -106,7 +106,7 @@ func (s *sessions) list(ctx context.Context, args listArgs) (tool.Result, error)
 	now := s.now()
 	var b strings.Builder
 	n, children := 0, s.spawnedSessions(ctx, own)
-	for info, err := range s.Store.List(ctx, store.Query{Agent: s.name()}) {
+	for info, err := range s.Store.List(ctx, store.Query{Agent: s.name(), NonEmpty: true}) {
 		if err != nil {
 			return tool.Result{}, fmt.Errorf("list sessions: %w", err)
 		}

@@ -9,8 +9,8 @@ import (
 	"firn.dev/wire"
 )
 
-// Query selects sessions. The zero value selects all that are neither archived nor hidden,
-// latest first.
+// Query selects sessions. The zero value selects all that are neither archived nor hidden
+// nor empty, latest first.
 type Query struct {
 	Agent, Key string
 	// Sender selects conversations with one person, by name.
@@ -29,6 +29,8 @@ type Query struct {
 	// Archived and Hidden select archived or hidden sessions instead; both together select
 	// those that are both. Live selects running ones.
 	Archived, Hidden, Live bool
+	// Empty includes sessions without entries.
+	Empty bool
 	// State includes the state of each session: turns, messages, uptime, window.
 	State bool
 	// Limit is the total number of sessions; zero means all. For SessionsPage it is the
@@ -49,7 +51,7 @@ func (c *Client) Sessions(ctx context.Context, q Query) iter.Seq2[wire.Session, 
 // SessionsPage returns one page of sessions and the total number.
 func (c *Client) SessionsPage(ctx context.Context, q Query) (wire.Page[wire.Session], error) {
 	r := get("v1", "sessions").with("agent", q.Agent).with("key", q.Key).with("sender", q.Sender).with("text", q.Text).with("cursor", q.Cursor)
-	r = r.withFlag("archived", q.Archived).withFlag("hidden", q.Hidden).withFlag("live", q.Live).withFlag("state", q.State)
+	r = r.withFlag("archived", q.Archived).withFlag("hidden", q.Hidden).withFlag("empty", q.Empty).withFlag("live", q.Live).withFlag("state", q.State)
 	r = r.with("cwd", q.Directory).with("source", q.Source).with("tag", q.Tag).withTime("since", q.Since).withTime("until", q.Until)
 	return ask[wire.Page[wire.Session]](ctx, c, r.withNumber("limit", uint64(max(q.Limit, 0))))
 }

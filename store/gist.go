@@ -1,6 +1,7 @@
 package store
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,8 @@ const promptLen = 100
 type Gist struct {
 	info  Info
 	state Checkpoint
+	// used is set if the session is not empty.
+	used bool
 }
 
 // Add applies the next entry.
@@ -23,6 +26,7 @@ func (g *Gist) Add(e firn.Entry) {
 	if !e.Time.IsZero() && !movesKey(e) { // an erased entry may have no time
 		g.Seen(e.Time)
 	}
+	g.used = g.used || !isSetup(e)
 	prompted := g.state.Prompted // before this entry: the first prompt may be covered by a checkpoint
 	g.state.See(g.info.ID, e)
 	switch b := e.Body.(type) {
@@ -38,6 +42,27 @@ func (g *Gist) Add(e firn.Entry) {
 		}
 	}
 }
+
+// setupTypes are the types of custom entries that do not count as content of a session.
+var setupTypes = []string{KeyType, resetType, firn.SendType, firn.VerboseType, firn.AuthType}
+
+// isSetup reports whether an entry does not count as content: a session that has no others
+// is empty.
+func isSetup(e firn.Entry) bool {
+	switch b := e.Body.(type) {
+	case *firn.Header, *firn.ModelChange, *firn.ThinkingChange, *firn.Tombstone:
+		return true
+	case *firn.Custom:
+		return slices.Contains(setupTypes, b.Type)
+	}
+	return false
+}
+
+// Lost records that entries could not be read. The session does not count as empty then.
+func (g *Gist) Lost() { g.used = true }
+
+// Used reports whether the session is known not to be empty.
+func (g *Gist) Used() bool { return g.used }
 
 // movesKey reports whether an entry only records that a key now points to another session.
 // Such an entry does not count as activity in this session.
@@ -61,6 +86,9 @@ func (g *Gist) Seen(t time.Time) {
 // Needs reports whether entries of that kind affect more than the times. Others can be
 // skipped, except the last one.
 func (g *Gist) Needs(kind firn.Kind) bool {
+	if !g.used {
+		return true
+	}
 	switch kind {
 	case firn.KindHeader, firn.KindTitle, firn.KindTombstone, firn.KindCustom:
 		return true
@@ -88,6 +116,6 @@ func (g *Gist) Info() Info {
 	info.Title, info.Tags = g.state.Title, JoinTags(g.state.Tags)
 	info.Directories = strings.Join(g.state.Directories, "\n")
 	info.BoundKeys = encodeClaims(g.state.Keys, info.Key, info.Created.UnixMilli())
-	info.Hidden = g.state.Hidden(info.ID)
+	info.Hidden, info.Empty = g.state.Hidden(info.ID), !g.used
 	return info
 }

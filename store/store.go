@@ -102,6 +102,8 @@ type Query struct {
 	// Text selects sessions whose title, prompt or key contains it, ignoring case, if not
 	// empty.
 	Text string
+	// NonEmpty leaves out empty sessions, see [Info.Empty].
+	NonEmpty bool
 }
 
 // OwnSource is the value of Query.Source for native sessions.
@@ -110,7 +112,7 @@ const OwnSource = "firn"
 // Matches reports whether the query selects the session.
 func (q Query) Matches(info Info) bool {
 	return (q.Agent == "" || q.Agent == info.Agent) && (q.Key == "" || info.hasKey(q.Key)) &&
-		q.Archived == info.Archived && q.Hidden == info.Hidden &&
+		q.Archived == info.Archived && q.Hidden == info.Hidden && !(q.NonEmpty && info.Empty && info.Fault == "") &&
 		(q.Source == "" || q.matchesSource(info.Source)) &&
 		(q.Tag == "" || info.Tagged(q.Tag)) &&
 		(q.Since.IsZero() || !info.Updated.Before(q.Since)) && (q.Until.IsZero() || info.Updated.Before(q.Until)) &&
@@ -171,6 +173,10 @@ type Info struct {
 	End   Pos
 	// Archived and Hidden sessions are listed only on request.
 	Archived, Hidden bool
+	// Empty is set if the session has only a header, settings, records of its keys, and
+	// tombstones: nothing was said in it, and it has no title. It is never set for a session
+	// of another tool.
+	Empty bool
 	// Fault describes why the session cannot be read; empty if it can.
 	Fault string
 }

@@ -45,6 +45,9 @@ type Session struct {
 	End      firn.Pos `json:"end"`
 	Archived bool     `json:"archived,omitempty"`
 	Hidden   bool     `json:"hidden,omitempty"`
+	// Empty means that nothing was said in the session and that it has no title. Lists
+	// leave it out.
+	Empty bool `json:"empty,omitempty"`
 	// Live means that a turn is running, Since is when it started, Queued the number of
 	// queued messages.
 	Live   bool      `json:"live,omitempty"`

@@ -195,6 +195,8 @@ const manyLooks = 100
 type sight struct {
 	what     string
 	sessions map[firn.ID]wire.Session
+	// shown are those that a list without empty sessions has.
+	shown map[firn.ID]bool
 	// latest is the session that "-" means; empty if that was not asked.
 	latest firn.ID
 	// keys is where keys point; nil if that was not asked.
@@ -204,12 +206,16 @@ type sight struct {
 // seen asks everybody.
 func (l *lists) seen() []sight {
 	l.t.Helper()
-	program := sight{what: "firn ls", sessions: make(map[firn.ID]wire.Session), keys: make(map[string]firn.ID)}
+	program := sight{what: "firn ls", sessions: make(map[firn.ID]wire.Session), shown: make(map[firn.ID]bool), keys: make(map[string]firn.ID)}
 	for _, flags := range [][]string{nil, {"--hidden"}, {"--archived"}, {"--hidden", "--archived"}} {
-		var page wire.Page[wire.Session]
-		l.decode(&page, append([]string{"ls", "--json", "-n", "all"}, flags...)...)
+		var page, shown wire.Page[wire.Session]
+		l.decode(&page, append([]string{"ls", "--json", "-n", "all", "--empty"}, flags...)...)
 		for _, s := range page.Items {
 			program.sessions[s.ID] = s
+		}
+		l.decode(&shown, append([]string{"ls", "--json"}, flags...)...)
+		for _, s := range shown.Items {
+			program.shown[s.ID] = true
 		}
 	}
 	var keys wire.Page[wire.Key]
@@ -245,11 +251,15 @@ func (l *lists) decode(into any, args ...string) {
 // asked returns a gateway's view, with the details of each session.
 func (l *lists) asked(what string, c *client.Client) sight {
 	l.t.Helper()
-	s := sight{what: what, sessions: make(map[firn.ID]wire.Session), keys: make(map[string]firn.ID)}
-	for n := range 4 {
-		for item, err := range c.Sessions(l.t.Context(), client.Query{Hidden: n&1 != 0, Archived: n&2 != 0, State: true}) {
+	s := sight{what: what, sessions: make(map[firn.ID]wire.Session), shown: make(map[firn.ID]bool), keys: make(map[string]firn.ID)}
+	for n := range 8 {
+		for item, err := range c.Sessions(l.t.Context(), client.Query{Hidden: n&1 != 0, Archived: n&2 != 0, Empty: n&4 != 0, State: true}) {
 			if err != nil {
 				l.t.Fatalf("%s: %v", l.step, err)
+			}
+			if n&4 == 0 {
+				s.shown[item.ID] = true
+				continue
 			}
 			s.sessions[item.ID] = item
 		}
@@ -278,6 +288,9 @@ func (l *lists) compare(all []sight, want map[firn.ID]told) {
 			if !ok {
 				l.t.Errorf("%s: %s: session %s is not listed: %s", l.step, s.what, id, w.line)
 				continue
+			}
+			if s.shown != nil && s.shown[id] == w.empty {
+				l.t.Errorf("%s: %s: session %s is listed: %t, empty: %t", l.step, s.what, id, s.shown[id], w.empty)
 			}
 			if g := toldBy(got, w); g != w.line {
 				l.t.Errorf("%s: %s says of session %s\n%s\nits transcript says\n%s\n%s", l.step, s.what, id, g, w.line, w.shape)

@@ -5,6 +5,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,6 +25,8 @@ type told struct {
 	updated  time.Time
 	// listed is set if it is neither hidden nor archived.
 	listed bool
+	// empty is set if it has only a header, settings, key records and tombstones.
+	empty bool
 	// purged is set if entries were erased: those that were counted before stay counted.
 	purged bool
 }
@@ -81,6 +84,8 @@ type transcriptReader struct {
 	messages      []firn.EntryID
 	// erased is how many entries were purged. Turns that were counted stay counted.
 	erased int
+	// content is set by the first entry that is more than a setting.
+	content bool
 }
 
 func (r *transcriptReader) add(rec store.Record, e firn.Entry) {
@@ -94,6 +99,7 @@ func (r *transcriptReader) add(rec store.Record, e firn.Entry) {
 	if rec.Glance.Kind == firn.KindErased {
 		r.erased++
 	}
+	r.content = r.content || isContent(e)
 	r.end = rec.Next
 	r.used.Add(e)
 	switch b := e.Body.(type) {
@@ -122,6 +128,17 @@ func (r *transcriptReader) add(rec store.Record, e firn.Entry) {
 	r.tree.Add(rec.At, rec.Glance)
 }
 
+// isContent reports whether an entry makes a session one that lists show.
+func isContent(e firn.Entry) bool {
+	switch b := e.Body.(type) {
+	case *firn.Header, *firn.ModelChange, *firn.ThinkingChange, *firn.Tombstone:
+		return false
+	case *firn.Custom:
+		return !slices.Contains([]string{"firn.key", "firn.reset", "firn.send", "firn.verbose", "firn.auth"}, b.Type)
+	}
+	return true
+}
+
 func (r *transcriptReader) properties(h store.Holding) told {
 	off := make(map[firn.EntryID]bool)
 	for i := len(r.stones) - 1; i >= 0; i-- {
@@ -134,10 +151,10 @@ func (r *transcriptReader) properties(h store.Holding) told {
 	state := wire.State{Turns: r.used.Turns, Messages: r.used.Messages, Compactions: r.used.Compactions, Branches: leaves}
 	return told{
 		line: spell(wire.Session{
-			Title: r.title, Prompt: r.prompt, CWD: r.header.CWD, Agent: r.header.Agent, Key: r.header.Key, Hidden: hidden, Archived: h.Archived, End: r.end,
+			Title: r.title, Prompt: r.prompt, CWD: r.header.CWD, Agent: r.header.Agent, Key: r.header.Key, Hidden: hidden, Archived: h.Archived, Empty: !r.content, End: r.end,
 			Created: r.created, Updated: r.updated, Bytes: h.Bytes, Counts: countsOnWire(r.last), State: &state,
 		}, r.tags), shape: shape,
-		messages: r.messages, updated: r.updated, listed: !hidden && !h.Archived, purged: r.erased > 0,
+		messages: r.messages, updated: r.updated, listed: !hidden && !h.Archived, empty: !r.content, purged: r.erased > 0,
 	}
 }
 
@@ -175,8 +192,8 @@ func spell(s wire.Session, tags string) string {
 	if s.Counts != nil {
 		counts = *s.Counts
 	}
-	return fmt.Sprintf("title %q, prompt %q, cwd %q, agent %q, tags %q, hidden %t, archived %t, end %d, %d bytes, created %s, updated %s, counted %+v, %d turns, %d messages, %d compactions, %d branches",
-		s.Title, s.Prompt, s.CWD, s.Agent, tags, s.Hidden, s.Archived, s.End, s.Bytes, s.Created.UTC(), s.Updated.UTC(), counts, s.State.Turns, s.State.Messages, s.State.Compactions, s.State.Branches)
+	return fmt.Sprintf("title %q, prompt %q, cwd %q, agent %q, tags %q, hidden %t, archived %t, empty %t, end %d, %d bytes, created %s, updated %s, counted %+v, %d turns, %d messages, %d compactions, %d branches",
+		s.Title, s.Prompt, s.CWD, s.Agent, tags, s.Hidden, s.Archived, s.Empty, s.End, s.Bytes, s.Created.UTC(), s.Updated.UTC(), counts, s.State.Turns, s.State.Messages, s.State.Compactions, s.State.Branches)
 }
 
 // toldBy formats the properties of a session in a list. A list without states leaves them

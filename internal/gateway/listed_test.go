@@ -212,6 +212,7 @@ func (l *lister) inbound(text string) {
 func (l *lister) truth(st store.Store, id firn.ID) (store.Info, bool) {
 	var info store.Info
 	var source firn.Source
+	info.Empty = true
 	stones := make(map[firn.EntryID]bool)
 	var order []firn.Tombstone
 	var ids []firn.EntryID
@@ -230,6 +231,13 @@ func (l *lister) truth(st store.Store, id firn.ID) (store.Info, bool) {
 			info.Updated = e.Time
 		}
 		info.End = rec.Next
+		switch b := e.Body.(type) {
+		case *firn.Header, *firn.ModelChange, *firn.ThinkingChange, *firn.Tombstone:
+		case *firn.Custom:
+			info.Empty = info.Empty && slices.Contains([]string{"firn.key", "firn.reset", "firn.send", "firn.verbose", "firn.auth"}, b.Type)
+		default:
+			info.Empty = false
+		}
 		switch b := e.Body.(type) {
 		case *firn.Header:
 			info.ID, info.Agent, info.Key, info.CWD = b.Session, b.Agent, b.Key, b.CWD
@@ -366,7 +374,7 @@ func lookUp(ctx context.Context, st store.Store, key string) firn.ID {
 func TestLatest(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		latest := func() firn.ID {
-			page, err := r.Sessions(r.ctx, SessionQuery{Limit: 1})
+			page, err := r.Sessions(r.ctx, SessionQuery{Limit: 1, Empty: true})
 			if err != nil || len(page.Items) != 1 {
 				t.Fatalf("%+v, %v", page, err)
 			}

@@ -19,7 +19,7 @@ import (
 )
 
 // SessionQuery selects sessions. The zero query selects all that are neither archived nor
-// hidden.
+// hidden nor empty.
 type SessionQuery struct {
 	// Agent and Key select by owner, Sender by the person in a direct conversation.
 	Agent, Key, Sender string
@@ -36,6 +36,8 @@ type SessionQuery struct {
 	// Archived and Hidden select those sessions instead; both set selects sessions that are
 	// both.
 	Archived, Hidden bool
+	// Empty includes empty sessions, see [store.Info.Empty].
+	Empty bool
 	// Live selects sessions with a running turn.
 	Live bool
 	// Limit is the page size: 100 if zero, at most 1,000.
@@ -55,7 +57,7 @@ func (q *SessionQuery) everywhere() bool { return q.Sender != "" || q.Count }
 func (q *SessionQuery) ask() store.Query {
 	return store.Query{
 		Agent: q.Agent, Key: q.Key, Archived: q.Archived, Hidden: q.Hidden, Source: q.Source, Tag: q.Tag,
-		Since: q.Since, Until: q.Until, Text: q.Text, Directory: q.Directory,
+		Since: q.Since, Until: q.Until, Text: q.Text, Directory: q.Directory, NonEmpty: !q.Empty && !q.Live,
 	}
 }
 
@@ -238,7 +240,7 @@ func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
 	s := wire.Session{
 		ID: info.ID, Agent: info.Agent, Key: info.Key, Title: view.OneLine(info.Title), Prompt: view.OneLine(info.Prompt), CWD: info.CWD,
 		Created: info.Created, Updated: info.Updated, Bytes: info.Bytes, Parts: info.Parts, End: info.End,
-		Archived: info.Archived, Hidden: info.Hidden, Fault: info.Fault, Source: info.Source, Tags: store.SplitTags(info.Tags),
+		Archived: info.Archived, Hidden: info.Hidden, Empty: info.Empty, Fault: info.Fault, Source: info.Source, Tags: store.SplitTags(info.Tags),
 	}
 	if info.Directories != "" {
 		s.Directories = strings.Split(info.Directories, "\n")

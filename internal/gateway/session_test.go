@@ -128,19 +128,22 @@ func TestSessionsThatMatch(t *testing.T) {
 			q    SessionQuery
 			want string
 		}{
-			{SessionQuery{}, "keyed live plain titled"},
-			{SessionQuery{Agent: "work"}, "keyed"},
+			{SessionQuery{}, "plain titled"},
+			{SessionQuery{Hidden: true}, ""},
+			{SessionQuery{Agent: "work"}, ""},
+			{SessionQuery{Empty: true}, "keyed live plain titled"},
+			{SessionQuery{Agent: "work", Empty: true}, "keyed"},
 			{SessionQuery{Agent: "nobody"}, ""},
 			{SessionQuery{Agent: "../x"}, ""},
-			{SessionQuery{Key: "agent:work:snow:direct:x"}, "keyed"},
-			{SessionQuery{Text: "snow"}, "keyed plain titled"},
+			{SessionQuery{Key: "agent:work:snow:direct:x", Empty: true}, "keyed"},
+			{SessionQuery{Text: "snow", Empty: true}, "keyed plain titled"},
 			{SessionQuery{Text: "SNOW?"}, "plain"},
 			{SessionQuery{Text: "rain"}, ""},
-			{SessionQuery{Hidden: true}, "hidden"},
-			{SessionQuery{Archived: true}, "archived"},
-			{SessionQuery{Archived: true, Hidden: true}, "both"},
+			{SessionQuery{Hidden: true, Empty: true}, "hidden"},
+			{SessionQuery{Archived: true, Empty: true}, "archived"},
+			{SessionQuery{Archived: true, Hidden: true, Empty: true}, "both"},
 			{SessionQuery{Live: true}, "live"},
-			{SessionQuery{Limit: -5}, "keyed live plain titled"},
+			{SessionQuery{Limit: -5, Empty: true}, "keyed live plain titled"},
 		}
 		for _, test := range tests {
 			page, err := r.Sessions(r.ctx, test.q)
@@ -161,11 +164,11 @@ func TestSessionsThatMatch(t *testing.T) {
 				t.Errorf("%+v: the total is %d, the cursor %q", test.q, page.Total, page.Cursor)
 			}
 		}
-		page := got(r.Sessions(r.ctx, SessionQuery{Limit: 1}))(t)
+		page := got(r.Sessions(r.ctx, SessionQuery{Limit: 1, Empty: true}))(t)
 		if _, counts := store.As[pager](r.st); counts && page.Total != 4 || !counts && page.Total != -1 {
 			t.Errorf("a page that looked at few tells the total %d", page.Total)
 		}
-		if page = got(r.Sessions(r.ctx, SessionQuery{Limit: 1, Count: true}))(t); page.Total != 4 {
+		if page = got(r.Sessions(r.ctx, SessionQuery{Limit: 1, Count: true, Empty: true}))(t); page.Total != 4 {
 			t.Errorf("asked for the total it is %d", page.Total)
 		}
 		for _, cursor := range []string{"x", "1.2", "1.2.../x", "99999999999999999999.0.a", "1.2.a_part2", strings.Repeat("9", 10000)} {
@@ -361,7 +364,7 @@ func TestOneSessionForAKey(t *testing.T) {
 		if len(given) != 1 {
 			t.Errorf("they got %v", given)
 		}
-		if page := got(r.Sessions(r.ctx, SessionQuery{Key: "agent:main:cli:direct:you"}))(t); len(page.Items) != 1 {
+		if page := got(r.Sessions(r.ctx, SessionQuery{Key: "agent:main:cli:direct:you", Empty: true}))(t); len(page.Items) != 1 {
 			t.Errorf("%d sessions of the key are listed", len(page.Items))
 		}
 	})

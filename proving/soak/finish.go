@@ -103,7 +103,7 @@ func (s *soak) atRest() {
 // corruption of indexes.
 func (s *soak) indexes() {
 	listed := make(map[firn.ID]bool)
-	for one, err := range s.client.Sessions(context.Background(), client.Query{}) {
+	for one, err := range s.client.Sessions(context.Background(), client.Query{Empty: true}) {
 		if err != nil {
 			s.ledger.complain("list sessions: %v", err)
 			return

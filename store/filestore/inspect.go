@@ -305,6 +305,7 @@ func (in *inspector) addLine(gist *store.Gist, line journal.Line) {
 	}
 	for _, record := range in.reader.Records(dialect.Line(line)) {
 		if record.Gap != nil {
+			gist.Lost()
 			continue
 		}
 		if !isRelevant(gist, &record) {
@@ -363,7 +364,7 @@ func isRelevant(gist *store.Gist, record *firn.Record) bool {
 	if kind == firn.KindMessage && bytes.Contains(record.Line(), directoryField) {
 		return true
 	}
-	if !gist.Needs(kind) || kind != firn.KindCustom {
+	if !gist.Needs(kind) || kind != firn.KindCustom || !gist.Used() {
 		return gist.Needs(kind)
 	}
 	for _, name := range relevantTypes {

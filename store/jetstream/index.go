@@ -365,6 +365,8 @@ func (st *Store) gather(ctx context.Context, id firn.ID, t tail, from, to store.
 		}
 		if e, err := r.Entry(); err == nil {
 			gist.Add(e)
+		} else {
+			gist.Lost()
 		}
 		return r.Next < to
 	})

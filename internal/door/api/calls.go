@@ -41,7 +41,7 @@ func (c sessionCalls) listSessions() (wire.Page[wire.Session], error) {
 	q := &c.query
 	want := gateway.SessionQuery{
 		Agent: q.text("agent"), Key: q.text("key"), Sender: q.text("sender"), State: q.flag("state"), Text: q.text("text"),
-		Archived: q.flag("archived"), Hidden: q.flag("hidden"), Live: q.flag("live"), Count: q.flag("count"), Limit: c.limit(), Cursor: q.text("cursor"),
+		Archived: q.flag("archived"), Hidden: q.flag("hidden"), Empty: q.flag("empty"), Live: q.flag("live"), Count: q.flag("count"), Limit: c.limit(), Cursor: q.text("cursor"),
 		Directory: q.text("cwd"), Source: q.text("source"), Tag: q.text("tag"), Since: q.moment("since"), Until: q.moment("until"),
 	}
 	if q.err != nil {

@@ -150,7 +150,7 @@ func sessionRoutes() []operation {
 	return []operation{
 		{method: "GET", path: "/v1/sessions", name: "listSessions", scope: wire.ScopeRead, what: "Lists sessions, most recently updated first.", query: append([]param{
 			text("agent", "Only those of this agent."), text("key", "Only those of this key."), text("sender", "Only those with this sender."), text("text", "Only those with this text in the title or first message."),
-			flag("archived", "Lists archived sessions instead."), flag("hidden", "Lists hidden sessions instead."), flag("live", "Only those with a running turn."),
+			flag("archived", "Lists archived sessions instead."), flag("hidden", "Lists hidden sessions instead."), flag("empty", "Includes sessions without entries."), flag("live", "Only those with a running turn."),
 			text("source", "Only those of this source: another tool's directory, or firn for its own."), text("tag", "Only those with this tag."), text("cwd", "Only those started in this directory, or with a message sent from it."),
 			{name: "since", kind: "date-time", what: "Only those updated at or after this time."}, {name: "until", kind: "date-time", what: "Only those last updated before this time."}, flag("count", "Returns the total even if counting is slow."), flag("state", "Includes the state of each session; limits a page to 100."),
 		}, paging...), action: give(sessionCalls.listSessions)},

@@ -115,6 +115,9 @@ func appendLine(dst []byte, r *row, before time.Time) []byte {
 	if r.info.Hidden {
 		dst = append(dst, `,"hidden":true`...)
 	}
+	if r.info.Empty {
+		dst = append(dst, `,"empty":true`...)
+	}
 	dst = appendText(dst, `,"source":`, r.info.Source)
 	dst = appendText(dst, `,"tags":`, r.info.Tags)
 	dst = appendCounts(dst, r.info.Counts)
@@ -236,6 +239,8 @@ func (p *lineParser) field(r *row, before *time.Time) {
 		r.info.Archived = p.flag()
 	case "hidden":
 		r.info.Hidden = p.flag()
+	case "empty":
+		r.info.Empty = p.flag()
 	case "source":
 		r.info.Source = p.commonText()
 	case "tags":

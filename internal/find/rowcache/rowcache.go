@@ -27,7 +27,7 @@ import (
 
 // DirName is the name of the cache in the index directory. Its number changes whenever
 // [store.Gist] computes different rows for the same session.
-const DirName = "rows-1"
+const DirName = "rows-2"
 
 // maxRowBytes is the maximum size of a cache file.
 const maxRowBytes = 1 << 20

@@ -144,6 +144,7 @@ func (st *Store) readInfo(t dialect.Transcript, standing store.Status) store.Inf
 	late, err := st.sample(t, &gist)
 	info := gist.Info()
 	info.ID, info.Agent, info.Archived, info.Source = t.ID, standing.Agent, t.Archived, st.opts.Name
+	info.Empty = false // only a sample was read
 	info.Bytes, info.Parts = standing.Bytes, standing.Parts
 	info.End = st.end(t)
 	info.Title = first(t.Title, info.Title)

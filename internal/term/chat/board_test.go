@@ -104,6 +104,7 @@ func TestBoardHostile(t *testing.T) {
 	evil := "a\x1b]52;c;aGk=\x07b\x1b]0;title\x1b\\c\x1b[2Jd\x1b[10Ae\u009b31mf\u202eg\x7fh\rX\x08i"
 	call := scripted.Call("c1", "calc", fmt.Sprintf(`{"expression":%q}`, `\u001b]0;x\u0007\u001b[2J`))
 	d := sitDown(t, nil, scripted.Join(scripted.Think("t"+evil, evil+"\n```\n"+evil+"\n```\n["+evil+"]("+evil+")"), call), scripted.Reply("done "+evil))
+	d.create()
 	title := firn.NewEntry(&firn.Title{Name: "T" + evil})
 	if _, err := d.st.Append(t.Context(), d.c.id, store.Any, title); err != nil {
 		t.Fatal(err)
@@ -167,9 +168,9 @@ func TestBoardInsist(t *testing.T) {
 // TestBoardPick chooses a session from a list.
 func TestBoardPick(t *testing.T) {
 	d := sitDown(t, nil, scripted.Reply("hello Ada"), scripted.Reply("hello Bob"))
-	first := d.c.id
 	d.press("I am Ada\r")
 	d.sees("on disk")
+	first := d.c.id
 	d.press("/rename 雪の話\r/new\rI am Bob\r")
 	d.sees("hello Bob")
 	d.screen.AwaitThat(t, "there are two status lines", func() bool { return strings.Count(d.screen.All(), "on disk") == 2 })
@@ -286,7 +287,7 @@ func TestAt(t *testing.T) {
 
 // TestUnsupported checks the errors of operations that the chat does not support.
 func TestUnsupported(t *testing.T) {
-	s := set(t, nil).start()
+	s := set(t, nil).start().create()
 	for _, l := range []string{"/export x", "/handoff pi"} {
 		before := len(s.err.String())
 		s.does(l)
@@ -310,7 +311,7 @@ func TestFormats(t *testing.T) {
 		o.Handoff = func(_ context.Context, id firn.ID, tool string) (string, error) {
 			return "", fmt.Errorf("there is no tool %s: %w", tool, firn.ErrNotFound)
 		}
-	}).start()
+	}).start().create()
 	s.does("/export a file.jsonl", "/export out.jsonl", "/export", "/handoff abacus", "/handoff")
 	if got := fmt.Sprintf("%q", asked); got != `["a file.jsonl" "native out.jsonl"]` {
 		t.Errorf("asked for was %s", got)

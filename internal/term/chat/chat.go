@@ -249,10 +249,11 @@ type chat struct {
 	// term is the terminal with line editing; nil if there is none.
 	term *line.Terminal
 	// id is the current session, key the key that points or last pointed at it, and name
-	// the agent's name.
-	id   firn.ID
-	key  string
-	name string
+	// the agent's name. If planned is set, the session does not exist yet and id is empty.
+	id      firn.ID
+	planned *planned
+	key     string
+	name    string
 	// answerer is the agent that answers instead of the session's; empty if none.
 	answerer string
 
@@ -267,7 +268,7 @@ type chat struct {
 	now       func() time.Time
 }
 
-// open finds or creates the session.
+// open finds or plans the session.
 func open(ctx context.Context, o Options) (*chat, error) {
 	c := newChat(o)
 	if err := CheckThinking(o.Thinking); err != nil {
@@ -290,6 +291,9 @@ func newChat(o Options) *chat {
 // applyOptions saves the requested model and thinking level in the session, unless it
 // already has them.
 func (c *chat) applyOptions(ctx context.Context) error {
+	if c.planned != nil { // ensure does it
+		return nil
+	}
 	s, err := c.fetchSession(ctx)
 	if err != nil {
 		return err

@@ -19,7 +19,7 @@ func TestChoices(t *testing.T) {
 		t.Errorf("in the new session is chosen %+v, %v", now.State, err)
 	}
 	says(t, s.err.String(), "firn/offline answers; the providers are firn,", "ollama/x answers in this session from now on",
-		"thinking is low; the levels are off", "thinking is high in", `level of thinking "hard"`, "verbose is on", "/verbose on|off", "verbose is on or off", "new session ")
+		"thinking is low; the levels are off", "thinking is high in", `level of thinking "hard"`, "verbose is on", "/verbose on|off", "verbose is on or off", "new session; ")
 	s.does("/model ollama/")
 	says(t, s.err.String(), "a model is named provider/model")
 }

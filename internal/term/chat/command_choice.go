@@ -13,8 +13,11 @@ import (
 	"firn.dev/wire"
 )
 
-// patch changes settings of the session.
+// patch changes settings of the session. It creates a planned one.
 func (c *chat) patch(ctx context.Context, p wire.Patch) error {
+	if err := c.ensure(ctx); err != nil {
+		return err
+	}
 	_, err := c.client.Patch(ctx, c.id, p)
 	return err
 }

@@ -12,13 +12,18 @@ import (
 
 // The commands that choose a session or change its state.
 
-// newSession starts another session. The previous one is unchanged.
+// newSession starts another session, which the next message creates. The previous one is
+// unchanged.
 func (c *chat) newSession(ctx context.Context, _ string) error {
+	if c.planned != nil {
+		c.screen.printf("this session is new already")
+		return nil
+	}
 	old := c.id
-	if err := c.startSession(ctx); err != nil {
+	if err := c.planNext(ctx); err != nil {
 		return err
 	}
-	c.screen.printf("new session %s; /resume %s goes back", prose.Short(c.id), prose.Short(old))
+	c.screen.printf("new session; /resume %s goes back", prose.Short(old))
 	return nil
 }
 
@@ -40,7 +45,7 @@ func (c *chat) resume(ctx context.Context, name string) error {
 
 // switchTo makes another session the current one.
 func (c *chat) switchTo(ctx context.Context, id firn.ID) error {
-	c.id = id
+	c.use(id)
 	if err := c.pointKey(ctx); err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func (c *chat) status(ctx context.Context, _ string) error {
 		st = *s.State
 	}
 	rows := [][]string{
-		{"  session", string(c.id)},
+		{"  session", cmp.Or(string(c.id), "new; the first message creates it")},
 		{"  title", prose.Clean(s.Title)},
 		{"  agent", c.agentLine()},
 		{"  key", prose.Clean(c.key)},
@@ -114,7 +114,7 @@ func (c *chat) status(ctx context.Context, _ string) error {
 		{"  model", modelName(s) + ", thinking " + thinkingOf(s)},
 		{"  window", windowUse(st.Window) + prose.Level(st.Window)},
 		{"  toggles", toggles(st)},
-		{"  head", fmt.Sprintf("%s, %s up to %d, %s", st.Head, c.medium(), s.End, prose.Count(max(st.Branches, 1), "branch", "branches"))},
+		{"  head", c.headLine(s, st)},
 		{"  kept in", c.keptIn(cmp.Or(g.Home, gatewaysHome))},
 		{"  gateway", prose.Clean(g.Gateway)},
 		{"  files", c.filesLine()},
@@ -131,6 +131,14 @@ func (c *chat) status(ctx context.Context, _ string) error {
 		c.screen.printf("  %s", state)
 	}
 	return nil
+}
+
+// headLine describes the head of a session and the end of its log.
+func (c *chat) headLine(s wire.Session, st wire.State) string {
+	if c.planned != nil {
+		return "none"
+	}
+	return fmt.Sprintf("%s, %s up to %d, %s", st.Head, c.medium(), s.End, prose.Count(max(st.Branches, 1), "branch", "branches"))
 }
 
 // toggles describes the settings of a session.

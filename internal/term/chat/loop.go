@@ -171,6 +171,9 @@ const ownTurn = "followup"
 func (c *chat) streamTurn(ctx context.Context, t wire.Turn, v *view) (wire.Answer, error) {
 	var answer wire.Answer
 	defer v.end()
+	if err := c.ensure(ctx); err != nil {
+		return answer, err
+	}
 	if t.Text != "" {
 		t.Queue = ownTurn
 	}

@@ -39,18 +39,20 @@ func (c *chat) choose(ctx context.Context) error {
 		return nil
 	}
 	c.key = cmp.Or(c.o.Key, mainKey(cmp.Or(c.o.Agent, "main")))
-	s, err := c.client.NewSession(ctx, wire.NewSession{Key: c.key, Agent: c.o.Agent, CWD: c.o.Workspace})
-	if err != nil {
+	if ok, err := c.plan(ctx); ok || err != nil {
 		return err
 	}
-	c.id, c.name, c.key = s.ID, cmp.Or(s.Agent, "main"), cmp.Or(s.Key, c.key)
-	return nil
+	c.planned = &planned{}
+	return c.ensure(ctx)
 }
 
 // moveHead moves the session's head to the entry of the At option.
 func (c *chat) moveHead(ctx context.Context) error {
 	if c.o.At == "" || c.o.At == "HEAD" {
 		return nil
+	}
+	if c.planned != nil {
+		return errNoMessage
 	}
 	moved, err := c.client.Rewind(ctx, c.id, wire.Move{To: firn.EntryID(c.o.At)})
 	if err != nil {
@@ -134,20 +136,6 @@ func (c *chat) find(ctx context.Context, agentName, name string) (wire.Session, 
 	return s, err
 }
 
-// startSession starts a new session with the settings of the current one, and points the
-// key at it.
-func (c *chat) startSession(ctx context.Context) error {
-	if err := c.pointKey(ctx); err != nil {
-		return err
-	}
-	s, err := c.client.NewSession(ctx, wire.NewSession{Key: c.key, CWD: c.o.Workspace, Fresh: true})
-	if err != nil {
-		return err
-	}
-	c.id = s.ID
-	return nil
-}
-
 // pointKey points the key at the current session, so that a new session inherits its
 // settings.
 func (c *chat) pointKey(ctx context.Context) error {
@@ -155,8 +143,11 @@ func (c *chat) pointKey(ctx context.Context) error {
 	return err
 }
 
-// fetchSession fetches the current session.
+// fetchSession fetches the current session, or returns the planned one.
 func (c *chat) fetchSession(ctx context.Context) (wire.Session, error) {
+	if c.planned != nil {
+		return c.planned.session, nil
+	}
 	return c.client.Session(ctx, string(c.id))
 }
 
@@ -184,6 +175,9 @@ func (c *chat) greet(ctx context.Context) error {
 		turns = s.State.Turns
 	}
 	words := []string{"session " + prose.Short(c.id)}
+	if c.planned != nil {
+		words[0] = "new session"
+	}
 	if s.Title != "" {
 		words[0] += " “" + prose.Clean(s.Title) + "”"
 	}
@@ -219,6 +213,9 @@ const recentEntries = 60
 // Drafts of an answer do not count toward n, and are returned only if no message follows
 // them.
 func (c *chat) recent(ctx context.Context, n int) ([]prose.Line, error) {
+	if c.planned != nil {
+		return nil, nil
+	}
 	var lines []prose.Line
 	said := false
 	for e, err := range c.client.Entries(ctx, c.id, client.EntryQuery{View: wire.ViewBranch, Back: true}) {

@@ -183,6 +183,15 @@ func (s *stage) wait() error {
 	}
 }
 
+// create creates the session, as the first message does.
+func (s *stage) create() *stage {
+	s.t.Helper()
+	if err := s.c.ensure(s.t.Context()); err != nil {
+		s.t.Fatal(err)
+	}
+	return s
+}
+
 // does runs commands that do not use the model, one by one.
 func (s *stage) does(lines ...string) {
 	s.t.Helper()

@@ -42,7 +42,8 @@ that began them. ⚠ is how many places cannot be read, as
 far as the list knows: damage in the live part of the sessions that are shown, and what
 the word index met when it last read a session. firn verify reads every byte.
 Sessions that are archived or hidden are listed only if they are asked for; how many
-there are is said below the list.`,
+there are is said below the list. Sessions without a message, title or other entry are
+listed only with --empty.`,
 		Example: "  firn ls -n 3\n  firn ls --agent main --text trip\n  firn ls --cwd . --since 7d\n  firn ls --json | jq -r '.items[].id'",
 		Args:    none,
 		RunE: p.with(measuring, func(ctx context.Context, c *client.Client, _ []string) error {
@@ -72,6 +73,7 @@ there are is said below the list.`,
 	flags.StringVar(&until, "until", "", "only those whose latest entry is before `then`")
 	flags.BoolVar(&q.Archived, "archived", false, "those that are archived")
 	flags.BoolVar(&q.Hidden, "hidden", false, "those that are hidden")
+	flags.BoolVar(&q.Empty, "empty", false, "include sessions in which nothing was said yet")
 	flags.BoolVar(&q.Live, "live", false, "only those in which a turn runs")
 	return cmd
 }

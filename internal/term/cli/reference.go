@@ -41,9 +41,10 @@ func (p *program) session(ctx context.Context, c *client.Client, ref string) (wi
 	return c.Session(ctx, ref)
 }
 
-// latest returns the most recently updated session of an agent, or of all.
+// latest returns the most recently updated session of an agent, or of all. That can be an
+// empty one, which firn new just created.
 func (p *program) latest(ctx context.Context, c *client.Client, agent string) (wire.Session, error) {
-	page, err := c.SessionsPage(ctx, client.Query{Agent: agent, Limit: 1})
+	page, err := c.SessionsPage(ctx, client.Query{Agent: agent, Empty: true, Limit: 1})
 	if err != nil {
 		return wire.Session{}, err
 	}

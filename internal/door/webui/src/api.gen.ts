@@ -947,6 +947,7 @@ export interface Session {
   current?: boolean;
   cwd?: string;
   directories?: string[];
+  empty?: boolean;
   end: number;
   fault?: string;
   files?: string[];
