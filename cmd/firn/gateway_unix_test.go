@@ -132,7 +132,7 @@ func guestCommand(ts *testscript.TestScript, neg bool, args []string) {
 	said, err := cmd.StderrPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
-	if line, err := bufio.NewReader(said).ReadString('\n'); err != nil || !strings.HasPrefix(line, "session ") {
+	if line, err := bufio.NewReader(said).ReadString('\n'); err != nil || !strings.HasPrefix(line, "new session ") {
 		ts.Fatalf("the chat says %q, %v", line, err)
 	}
 	guests.put(dir, &visitor{cmd: cmd, in: in})
