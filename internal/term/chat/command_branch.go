@@ -58,7 +58,7 @@ func (c *chat) fork(ctx context.Context, ref string) error {
 	if err != nil {
 		return err
 	}
-	c.use(s.ID)
+	c.id, c.planned = s.ID, nil
 	c.screen.printf("forked: this is session %s now; /resume %s goes back", prose.Short(c.id), prose.Short(old))
 	return nil
 }

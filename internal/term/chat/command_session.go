@@ -20,7 +20,7 @@ func (c *chat) newSession(ctx context.Context, _ string) error {
 		return nil
 	}
 	old := c.id
-	if err := c.planNext(ctx); err != nil {
+	if err := planNext(ctx, c); err != nil {
 		return err
 	}
 	c.screen.printf("new session; /resume %s goes back", prose.Short(old))
@@ -45,7 +45,7 @@ func (c *chat) resume(ctx context.Context, name string) error {
 
 // switchTo makes another session the current one.
 func (c *chat) switchTo(ctx context.Context, id firn.ID) error {
-	c.use(id)
+	c.id, c.planned = id, nil
 	if err := c.pointKey(ctx); err != nil {
 		return err
 	}

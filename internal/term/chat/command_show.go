@@ -114,7 +114,7 @@ func (c *chat) status(ctx context.Context, _ string) error {
 		{"  model", modelName(s) + ", thinking " + thinkingOf(s)},
 		{"  window", windowUse(st.Window) + prose.Level(st.Window)},
 		{"  toggles", toggles(st)},
-		{"  head", c.headLine(s, st)},
+		{"  head", headLine(c, s, st)},
 		{"  kept in", c.keptIn(cmp.Or(g.Home, gatewaysHome))},
 		{"  gateway", prose.Clean(g.Gateway)},
 		{"  files", c.filesLine()},
@@ -134,7 +134,7 @@ func (c *chat) status(ctx context.Context, _ string) error {
 }
 
 // headLine describes the head of a session and the end of its log.
-func (c *chat) headLine(s wire.Session, st wire.State) string {
+func headLine(c *chat, s wire.Session, st wire.State) string {
 	if c.planned != nil {
 		return "none"
 	}

@@ -72,7 +72,7 @@ func (c *chat) command(ctx context.Context, typed string) error {
 	}
 	for _, cmd := range commands() {
 		if cmd.name == name {
-			return c.runInterruptible(ctx, func(ctx context.Context) error { return c.runCommand(ctx, cmd, strings.TrimSpace(rest)) })
+			return c.runInterruptible(ctx, func(ctx context.Context) error { return cmd.runIn(ctx, c, strings.TrimSpace(rest)) })
 		}
 	}
 	hint := "/help lists the commands; a message that begins with a slash is typed with two"

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"firn.dev"
+	"firn.dev/client"
 	"firn.dev/wire"
 )
 
@@ -22,9 +23,9 @@ type planned struct {
 	patch wire.Patch
 }
 
-// plan plans a session for the key if the key has none. It returns false if the session
+// planFirst plans a session for the key of a chat if the key has none. It returns false if the session
 // exists, or if the gateway has to decide about the request.
-func (c *chat) plan(ctx context.Context) (bool, error) {
+func planFirst(ctx context.Context, c *chat) (bool, error) {
 	_, err := c.client.Session(ctx, "@"+c.key)
 	if !errors.Is(err, firn.ErrNotFound) {
 		return false, ctx.Err()
@@ -42,7 +43,7 @@ func (c *chat) plan(ctx context.Context) (bool, error) {
 		Provider: agents[i].Provider, Model: agents[i].Model, Window: wire.Usage{Window: agents[i].Window, Assumed: agents[i].Assumed},
 	}}}
 	if c.o.Model != "" && modelName(p.session) != c.o.Model {
-		if !c.knowsModel(ctx, c.o.Model) { // the gateway explains what is wrong with it
+		if !knowsModel(ctx, c.client, c.o.Model) { // the gateway explains what is wrong with it
 			return false, nil
 		}
 		p.patch.Model = &c.o.Model
@@ -66,13 +67,13 @@ func agentIn(key string) string {
 }
 
 // knowsModel reports whether the gateway lists a model.
-func (c *chat) knowsModel(ctx context.Context, name string) bool {
-	models, err := c.client.Models(ctx)
+func knowsModel(ctx context.Context, g *client.Client, name string) bool {
+	models, err := g.Models(ctx)
 	return err == nil && slices.ContainsFunc(models, func(m wire.Model) bool { return m.ID == name })
 }
 
-// planNext plans a session that continues with the settings of the current one.
-func (c *chat) planNext(ctx context.Context) error {
+// planNext plans a session that continues with the settings of a chat's current one.
+func planNext(ctx context.Context, c *chat) error {
 	s, err := c.fetchSession(ctx)
 	if err != nil {
 		return err
@@ -106,7 +107,7 @@ func (c *chat) ensure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.use(s.ID)
+	c.id, c.planned = s.ID, nil
 	c.name, c.key = cmp.Or(s.Agent, "main"), cmp.Or(s.Key, c.key)
 	if p.patch == (wire.Patch{}) {
 		return nil
@@ -115,16 +116,13 @@ func (c *chat) ensure(ctx context.Context) error {
 	return err
 }
 
-// use makes a session the current one.
-func (c *chat) use(id firn.ID) { c.id, c.planned = id, nil }
-
 // onMessages are the commands that need a session with messages.
 var onMessages = []string{
 	"agents", "compact", "compactions", "export", "fork", "handoff", "history", "label", "pin", "retry", "rewind", "tree", "uncompact", "window",
 }
 
-// runCommand runs a command. Commands on messages fail if nothing was said yet.
-func (c *chat) runCommand(ctx context.Context, cmd command, rest string) error {
+// runIn runs a command in a chat. Commands on messages fail if nothing was said yet.
+func (cmd command) runIn(ctx context.Context, c *chat, rest string) error {
 	if c.planned != nil && (slices.Contains(onMessages, cmd.name) || cmd.name == "delete" && rest == "") {
 		return errNoMessage
 	}

@@ -39,7 +39,7 @@ func (c *chat) choose(ctx context.Context) error {
 		return nil
 	}
 	c.key = cmp.Or(c.o.Key, mainKey(cmp.Or(c.o.Agent, "main")))
-	if ok, err := c.plan(ctx); ok || err != nil {
+	if ok, err := planFirst(ctx, c); ok || err != nil {
 		return err
 	}
 	c.planned = &planned{}
