@@ -81,7 +81,7 @@ func TestEmptyChatLeavesNothing(t *testing.T) {
 // not listed, but can be used by ID after the gateway was killed, and are listed then.
 func TestPromisedSession(t *testing.T) {
 	home := t.TempDir()
-	gateway, out := firnCommand(home, "serve", "--json"), linetest.NewEar(t)
+	gateway, out := firnCommand(home, "serve", "--json"), linetest.NewRecorder(t)
 	gateway.Stdout = out
 	if err := gateway.Start(); err != nil {
 		t.Fatal(err)
