@@ -23,7 +23,7 @@ func (d *Dir) Discard(ctx context.Context) (gone bool, err error) {
 		return err
 	})
 	if err == nil && gone { // the lock is released: not every system removes open files
-		err = errors.Join(removeAll(d.fs, d.root), d.fs.SyncDir(filepath.Dir(d.root)))
+		err = errors.Join(vfs.RemoveAll(d.fs, d.root), d.fs.SyncDir(filepath.Dir(d.root)))
 	}
 	if err != nil {
 		return false, fmt.Errorf("remove the folder of notes %s: %w", d.root, err)
@@ -56,7 +56,7 @@ func discard(ctx context.Context, d *Dir) (bool, error) {
 		switch path := d.memoryPath(f.Name()); {
 		case f.Name() == lockFile:
 		case f.IsDir():
-			err = errors.Join(err, removeAll(d.fs, path))
+			err = errors.Join(err, vfs.RemoveAll(d.fs, path))
 		default:
 			err = errors.Join(err, d.fs.Remove(path))
 		}
@@ -78,24 +78,4 @@ func (d *Dir) Empty(ctx context.Context) (bool, error) {
 		}
 	}
 	return true, nil
-}
-
-// removeAll removes a directory and everything in it.
-func removeAll(fsys vfs.FS, dir string) error {
-	found, err := fsys.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	for _, f := range found {
-		path := filepath.Join(dir, f.Name())
-		if f.IsDir() {
-			err = removeAll(fsys, path)
-		} else {
-			err = fsys.Remove(path)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return fsys.Remove(dir)
 }

@@ -166,7 +166,18 @@ func (g *Gateway) create(ctx context.Context, header firn.Header, entries []firn
 	if err != nil {
 		return "", fmt.Errorf("begin a session: %w", err)
 	}
-	return header.Session, nil
+	return listedAs(g.Store, header.Session), nil
+}
+
+// listedAs returns the ID under which a store lists a new session. The folder of another
+// tool may list it under a name of its own, which is the only one that other processes
+// find.
+func listedAs(st store.Store, id firn.ID) firn.ID {
+	namer, ok := store.As[interface{ ListedAs(id firn.ID) firn.ID }](st)
+	if !ok {
+		return id
+	}
+	return namer.ListedAs(id)
 }
 
 // createKeyed creates a session and points its key at it. If another writer did so

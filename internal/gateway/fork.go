@@ -67,7 +67,7 @@ func (g *Gateway) Fork(ctx context.Context, id firn.ID, f wire.Fork) (wire.Sessi
 			return wire.Session{}, err
 		}
 	}
-	return g.updated(g.session(ctx, header.Session))
+	return g.updated(g.session(ctx, listedAs(g.Store, header.Session)))
 }
 
 // forkPoint returns the entry that a fork continues from, as its index in the tree; -1 if

@@ -58,6 +58,14 @@ type Meta interface {
 	Meta(first []byte, to Target) (line []byte, ok bool)
 }
 
+// Retitler is a [Layout] of a tool that has the title of a session in its file name. Use a
+// type assertion to find out whether a layout implements it.
+type Retitler interface {
+	// Retitle returns the path that the transcript at path has with the target's title. It
+	// returns false if the path stays the same.
+	Retitle(path string, to Target) (string, bool)
+}
+
 // Namer is a [Layout] of a tool that identifies a session by its file name. Use a type
 // assertion to find out whether a layout implements it.
 type Namer interface {

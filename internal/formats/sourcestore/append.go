@@ -244,6 +244,9 @@ func (s *session) index() error {
 			return fmt.Errorf("update the first line of session %s: %w", s.id, err)
 		}
 	}
+	if err := s.rename(layout, target); err != nil {
+		return fmt.Errorf("rename the file of session %s: %w", s.id, err)
+	}
 	files, err := layout.Index(s.st.tree, s.reading.t.Parts[0], target)
 	if err != nil {
 		return fmt.Errorf("update the index of %s for session %s: %w", s.st.tool.Name(), s.id, err)

@@ -119,5 +119,44 @@ func (s *session) reopenReplaced() error {
 	return old.Close()
 }
 
+// rename renames the file after a new title, for a tool that has the title in file names. A
+// name that is in use is not taken, and the tool does without the rename if it fails.
+func (s *session) rename(layout dialect.Layout, to dialect.Target) error {
+	namer, ok := layout.(dialect.Retitler)
+	if !ok || s.title == "" || len(s.reading.t.Parts) != 1 {
+		return nil
+	}
+	from := s.reading.t.Parts[0]
+	next, ok := namer.Retitle(from, to)
+	if !ok || !fs.ValidPath(next) {
+		return nil
+	}
+	fsys := s.st.opts.FS
+	path := vfsPath(s.st.home, next)
+	if _, err := fsys.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if fsys.Rename(vfsPath(s.st.home, from), path) != nil {
+		return nil
+	}
+	s.reading.t.Parts = []string{next}
+	s.st.renamed(from, next)
+	return fsys.SyncDir(filepath.Dir(path))
+}
+
+// renamed records the new path of a transcript.
+func (st *Store) renamed(from, to string) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for _, s := range st.open {
+		if t := s.placed.Load(); t != nil && t.Parts[0] == from {
+			moved := *t
+			moved.Parts = []string{to}
+			s.placed.Store(&moved)
+		}
+	}
+	st.survey()
+}
+
 // onlyWriter hides the other methods of a file.
 type onlyWriter struct{ io.Writer }

@@ -201,6 +201,24 @@ func (st *Store) alias(id firn.ID, t dialect.Transcript) {
 	}
 }
 
+// ListedAs returns the ID under which the tool's home lists a session: another one if the
+// session was created here with an ID that the tool cannot represent.
+func (st *Store) ListedAs(id firn.ID) firn.ID {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	s := st.open[id]
+	if s == nil || s.placed.Load() == nil {
+		return id
+	}
+	t := s.placed.Load()
+	for own, other := range st.found {
+		if own != id && other.ID == own && other.Parts[0] == t.Parts[0] {
+			return own
+		}
+	}
+	return id
+}
+
 // all returns the current transcripts.
 func (st *Store) all() []dialect.Transcript {
 	st.mu.Lock()

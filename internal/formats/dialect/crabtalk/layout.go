@@ -277,6 +277,31 @@ func (layout) Meta(first []byte, to dialect.Target) ([]byte, bool) {
 	return rewrite(f, title, seconds), true
 }
 
+// Retitle puts the slug of the title at the end of the file name. CrabTalk appends it to an
+// older one; here it replaces that. A name without a number stays the same, since it is the
+// ID of the session, and so does one of a title without letters and digits.
+func (layout) Retitle(at string, to dialect.Target) (string, bool) {
+	stem, ok := strings.CutSuffix(path.Base(at), ending)
+	title := strings.Trim(firn.CutText(slug(to.Title), maxPiece), "-")
+	n, named := parseNameOf(stem, to.Agent, senderOf(to))
+	if !named {
+		n, named = parseName(stem)
+	}
+	if !ok || !named || n.seq == 0 || title == "" || title == n.title {
+		return "", false
+	}
+	if n.title != "" {
+		stem = strings.TrimSuffix(stem, "_"+n.title)
+	}
+	return path.Join(path.Dir(at), stem+"_"+title+ending), true
+}
+
+// senderOf returns the sender of a session.
+func senderOf(to dialect.Target) string {
+	_, sender := identity(to)
+	return sender
+}
+
 // rewrite returns a first line with another title and more uptime. All other members are
 // unchanged.
 func rewrite(f members, title string, seconds int64) []byte {
