@@ -81,6 +81,9 @@ type Agent struct {
 	// Resident caches the live parts of sessions between turns; nil means that each turn
 	// reads its session.
 	Resident Resident
+	// Changes returns the recorder for the file changes of a tool call in an answer; nil
+	// means that they are not recorded.
+	Changes func(session firn.ID, answer firn.EntryID, call firn.ToolCall) tool.ChangeRecorder
 	// Workspace is the default directory of new sessions; may be empty.
 	Workspace string
 	// Delegator runs turns of other sessions for the session tools; nil means that the

@@ -45,6 +45,8 @@ type outcome struct {
 	took  time.Duration
 	// arguments are the actual arguments of the tool if a hook changed them.
 	arguments json.RawMessage
+	// files are the files that the tool changed.
+	files []FileChange
 	// err is the error of a hook.
 	err error
 }
@@ -60,6 +62,8 @@ type resultDetails struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Full is the full text if the model was sent only a part of it.
 	Full string `json:"full,omitempty"`
+	// Files are the recorded changes of files.
+	Files []FileChange `json:"files,omitempty"`
 	// Details is the tool's own data.
 	Details json.RawMessage `json:"details,omitempty"`
 }
@@ -274,7 +278,9 @@ func (t *turn) runOne(ctx context.Context, run Run, at int, call firn.ToolCall) 
 	if verdict.Arguments != nil {
 		call.Arguments, o.arguments = verdict.Arguments, verdict.Arguments
 	}
+	ctx, changes := recordChanges(ctx, t, run, call)
 	o.state, o.result = t.toolStep(ctx, run, call)
+	o.files = changes()
 	if t.a.Hooks.AfterTool != nil && o.state != CallCanceled {
 		o.result, o.err = callHook(func() (tool.Result, error) { return t.a.Hooks.AfterTool(ctx, run, call, o.result) })
 		if o.err != nil {
@@ -372,7 +378,7 @@ func (t *turn) limits(n int) tool.Limits {
 // resultEntry returns the entry of a result. The text for the model is limited; the full
 // text is kept in the details.
 func (t *turn) resultEntry(call firn.ToolCall, o outcome, warning string) firn.Entry {
-	details := resultDetails{State: o.state, Ms: o.took.Milliseconds(), Arguments: o.arguments, Details: o.result.Details}
+	details := resultDetails{State: o.state, Ms: o.took.Milliseconds(), Arguments: o.arguments, Files: o.files, Details: o.result.Details}
 	if o.cut {
 		details.Full = firn.JoinText(o.result.Parts)
 	}

@@ -132,6 +132,8 @@ type turn struct {
 
 	guard guard
 	fit   fitting
+	// answer is the entry whose tool calls are running.
+	answer firn.EntryID
 	// emptied means that the previous answer was empty.
 	emptied bool
 	out     Outcome
@@ -174,6 +176,7 @@ func (t *turn) handleAnswer(answer firn.Entry) (done bool, err error) {
 			t.handOver(answer, calls)
 			return true, nil
 		}
+		t.answer = answer.ID
 		return false, t.call(calls)
 	}
 	if blankParts(message.Parts) {

@@ -44,6 +44,7 @@ type Options struct {
 
 // Client is a client of one gateway. It is safe for concurrent use.
 type Client struct {
+	fileClient
 	address string // as shown to the user
 	base    string // a URL without a trailing slash
 	token   string
@@ -59,6 +60,7 @@ func New(o Options) (*Client, error) {
 		return nil, err
 	}
 	c := &Client{address: o.Address, base: base, token: o.Token, agent: o.UserAgent, pauses: defaultBackoff}
+	c.fileClient = fileClient{c}
 	if c.address == "" {
 		c.address = "in-process"
 	}

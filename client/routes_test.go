@@ -109,6 +109,12 @@ func routes() []routed {
 		{"Fidelity", func(c *c) error { _, err := c.Fidelity(ctx, session, "codex"); return err }, "GET /v1/sessions/0199-test/export?format=codex&report=true"},
 		{"Bin", func(c *c) error { _, err := c.Bin(ctx, 5); return err }, "GET /v1/bin?limit=5"},
 		{"EmptyBin", func(c *c) error { _, err := c.EmptyBin(ctx, wire.EmptyBin{Sure: true}); return err }, `POST /v1/bin/empty {"sure":true}`},
+		{"FileChanges", func(c *c) error { _, err := c.FileChanges(ctx, session, true); return err }, "GET /v1/sessions/0199-test/files?diff=true"},
+		{"RewindFiles", func(c *c) error {
+			_, err := c.RewindFiles(ctx, session, wire.FileRewind{Back: 1, Plan: true})
+			return err
+		}, `POST /v1/sessions/0199-test/files/rewind {"back":1,"plan":true}`},
+		{"Blame", func(c *c) error { _, err := c.Blame(ctx, "/a b"); return err }, "GET /v1/blame?path=%2Fa+b"},
 		{"Tree", func(c *c) error { _, err := c.Tree(ctx, session, 5, "c"); return err }, "GET /v1/sessions/0199-test/tree?cursor=c&limit=5"},
 		{"Children", func(c *c) error { _, err := c.Children(ctx, session); return err }, "GET /v1/sessions/0199-test/children"},
 		{"Damage", func(c *c) error { _, err := c.Damage(ctx, session); return err }, "GET /v1/sessions/0199-test/damage"},

@@ -50,7 +50,7 @@ func (w *Workspace) editFile() Tool {
 }
 
 // edit applies the replacements atomically.
-func (w *Workspace) edit(_ context.Context, a editArguments) (Result, error) {
+func (w *Workspace) edit(ctx context.Context, a editArguments) (Result, error) {
 	w.writing.Lock()
 	defer w.writing.Unlock()
 	c, err := w.planEdit(a)
@@ -61,7 +61,8 @@ func (w *Workspace) edit(_ context.Context, a editArguments) (Result, error) {
 	if err != nil || !now.ModTime().Equal(c.info.ModTime()) || now.Size() != c.info.Size() {
 		return Result{}, fmt.Errorf("edit %s: the file was changed by another process meanwhile: read it again (%w)", shown(c.name), firn.ErrConflict)
 	}
-	if err := w.replace(c.name, c.after, c.info); err != nil {
+	err = w.recorded(ctx, c.name, func() error { return w.replace(c.name, c.after, c.info) })
+	if err != nil {
 		return Result{}, w.explain("write", c.name, err)
 	}
 	return Result{

@@ -42,11 +42,12 @@ func (w *Workspace) write(ctx context.Context, a writeArguments) (Result, error)
 	if err := w.root.MkdirAll(dir, 0o777); err != nil {
 		return Result{}, w.explain("make the directory", dir, err)
 	}
-	if a.Append {
-		err = w.add(name, []byte(a.Content))
-	} else {
-		err = w.replace(name, []byte(a.Content), info)
-	}
+	err = w.recorded(ctx, name, func() error {
+		if a.Append {
+			return w.add(name, []byte(a.Content))
+		}
+		return w.replace(name, []byte(a.Content), info)
+	})
 	if err != nil {
 		return Result{}, w.explain("write", name, err)
 	}
@@ -115,7 +116,16 @@ func inGit(name string) bool {
 
 // replace replaces the file name. The new file has the permissions of the old one, whose
 // info is nil if there is none.
-func (w *Workspace) replace(name string, content []byte, old fs.FileInfo) (err error) {
+func (w *Workspace) replace(name string, content []byte, old fs.FileInfo) error {
+	if old == nil {
+		return w.replaceMode(name, content, nil)
+	}
+	mode := old.Mode().Perm()
+	return w.replaceMode(name, content, &mode)
+}
+
+// replaceMode replaces the file name. If mode is nil, the umask decides.
+func (w *Workspace) replaceMode(name string, content []byte, mode *fs.FileMode) (err error) {
 	dir := filepath.Dir(name)
 	temp := filepath.Join(dir, ".firn-"+rand.Text()+".tmp")
 	f, err := w.root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
@@ -131,8 +141,8 @@ func (w *Workspace) replace(name string, content []byte, old fs.FileInfo) (err e
 	if _, err = f.Write(content); err != nil {
 		return err
 	}
-	if old != nil {
-		if err = f.Chmod(old.Mode().Perm()); err != nil {
+	if mode != nil {
+		if err = f.Chmod(*mode); err != nil {
 			return err
 		}
 	}

@@ -59,7 +59,7 @@ func TestScripts(t *testing.T) {
 func scriptCommands(more map[string]func(ts *testscript.TestScript, neg bool, args []string)) map[string]func(ts *testscript.TestScript, neg bool, args []string) {
 	all := map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"exits": exits, "add": add, "cut": cut, "mode": mode, "snapshot": snapshot, "unchanged": unchanged, "somewhere": somewhere, "nowhere": nowhere,
-		"gateway": gatewayCommand,
+		"gateway": gatewayCommand, "undo": runUndo, "has": hasText, "nofiles": noFiles,
 	}
 	maps.Copy(all, more)
 	return all

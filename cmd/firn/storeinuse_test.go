@@ -155,6 +155,7 @@ func deeds() []deed {
 		one("ls", "ls"), shows("ls", "ls", "--text", lastWord),
 		{name: "show", args: []string{"show", mainSession}, differs: true, why: "it names the files, if there are any"}, shows("tail", "tail", mainSession), shows("tree", "tree", mainSession), shows("window", "window", mainSession),
 		shows("diff", "diff", mainSession, "a2", "a3"), one("compactions", "compactions", mainSession),
+		one("files", "files", mainSession), one("blame", "blame", "storeinuse_test.go"),
 		{name: "grep", args: []string{"grep", lastWord}, last: true}, {name: "grep", args: []string{"grep", "-l", lastWord, lateSession}, differs: true, why: "a file is named by its path, a session of another store by the store and its id"},
 		shows("search", "search", lastWord), shows("sessions", "sessions", "cat", mainSession),
 		shows("export", "export", mainSession), shows("export", "export", lateSession, "--format", "claude"), {name: "handoff", args: []string{"handoff", mainSession, "--to", "codex", "--plan"}},

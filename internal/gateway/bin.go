@@ -123,6 +123,9 @@ func (g *Gateway) eraseBinned(ctx context.Context, remover store.Remover, id fir
 		return err
 	}
 	_, err := remover.Purge(ctx, id, reason)
+	if err == nil {
+		err = g.Files.Remove(id)
+	}
 	g.forget(id)
 	return err
 }

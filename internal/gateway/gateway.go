@@ -25,6 +25,7 @@ import (
 	"firn.dev/internal/base/route"
 	"firn.dev/internal/formats/convert"
 	"firn.dev/internal/formats/dialect"
+	"firn.dev/internal/gateway/filerewind"
 	"firn.dev/internal/gateway/maintenance"
 	"firn.dev/internal/gateway/timer"
 	"firn.dev/internal/gateway/trace"
@@ -54,6 +55,8 @@ type Options struct {
 	MaxLine int64
 	// Index is the search index; nil if there is none.
 	Index Index
+	// Files rewinds files that tools changed; nil if their contents are not kept.
+	Files *filerewind.Rewinder
 	// Memory stores the notes of agents; nil if there is none.
 	Memory Memory
 	// Enter waits until no other process runs a turn of the session and calls waits if it
@@ -158,6 +161,7 @@ type Gateway struct {
 	Options
 	// View reads the sessions.
 	*view.View
+	fileCalls
 	started  time.Time
 	setup    atomic.Pointer[Setup]
 	events   hub
@@ -209,6 +213,7 @@ func New(o Options) (*Gateway, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	g := &Gateway{Options: o, started: o.Clock(), lanes: make(map[firn.ID]*lane)}
+	g.fileCalls = fileCalls{g}
 	g.View = view.New(view.Options{
 		Store: o.Store, List: o.List, Agent: g.agentOf, Turns: func(ctx context.Context, id firn.ID) int { return g.turnsOf(ctx, id, "") },
 		Dialect: o.Dialect, Encode: o.Encode, Resident: o.Resident, Clock: o.Clock, Narrow: g.boundsOfEntry,

@@ -157,6 +157,9 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 	began := g.now()
 	receipt, err := remover.Purge(ctx, id, e.Reason, plan.entries...)
 	if err == nil {
+		err = g.Files.Remove(id, plan.entries...)
+	}
+	if err == nil {
 		var late int
 		late, err = g.eraseNotes(ctx, id, plan.entries)
 		notes += late

@@ -160,6 +160,18 @@ func (f *fake) Bin(context.Context) (wire.Bin, error) {
 	return wire.Bin{Items: items, Total: len(items), Bytes: 12}, f.note("Bin")
 }
 
+func (f *fake) FileChanges(_ context.Context, id firn.ID, diff bool) (wire.Page[wire.FileStep], error) {
+	return wire.Page[wire.FileStep]{Items: []wire.FileStep{}}, f.note("FileChanges %s %v", id, diff)
+}
+
+func (f *fake) RewindFiles(_ context.Context, id firn.ID, o wire.FileRewind) (wire.FilesRewound, error) {
+	return wire.FilesRewound{Session: id, Steps: []wire.FileStep{}}, f.note("RewindFiles %s %d %v", id, o.Back, o.Plan)
+}
+
+func (f *fake) Blame(_ context.Context, path string) (wire.Blame, error) {
+	return wire.Blame{Path: path, Lines: []wire.BlamedLine{}}, f.note("Blame %s", path)
+}
+
 func (f *fake) EmptyBin(_ context.Context, e wire.EmptyBin) (wire.EmptiedBin, error) {
 	return wire.EmptiedBin{Plan: e.Plan, Items: []wire.Binned{}}, f.note("EmptyBin %v %v", e.Sessions, e.Sure)
 }
@@ -487,7 +499,7 @@ func newStand(t *testing.T, c api.Config) *stand {
 func (f *fake) services() api.Services {
 	return api.Services{
 		Lookup: f, Sessions: f, Bin: f, Entries: f, Branches: f, Compactions: f, Turns: f, Events: f, Keys: f,
-		Status: f, Usage: f, Work: f, Signatures: f, Search: f, Memory: f, Exchange: f, Stored: f,
+		Status: f, Usage: f, Work: f, Signatures: f, Search: f, Memory: f, Exchange: f, Files: f, Stored: f,
 	}
 }
 

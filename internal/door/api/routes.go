@@ -118,7 +118,7 @@ func (o *operation) changes() bool { return o.scope.Includes(wire.ScopeWrite) }
 
 // operations returns the route table.
 func operations() []*operation {
-	all := slices.Concat(sessionRoutes(), binRoutes(), cardRoutes(), branchRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), dataRoutes(), workRoutes(), searchRoutes(), memoryRoutes(), exchangeRoutes(), storedRoutes(), tokenRoutes(), browserRoutes(), foreignRoutes(), healthRoutes())
+	all := slices.Concat(sessionRoutes(), binRoutes(), cardRoutes(), branchRoutes(), fileRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), dataRoutes(), workRoutes(), searchRoutes(), memoryRoutes(), exchangeRoutes(), storedRoutes(), tokenRoutes(), browserRoutes(), foreignRoutes(), healthRoutes())
 	table := make([]*operation, len(all))
 	for i := range all {
 		table[i] = &all[i]

@@ -33,6 +33,7 @@ type Services struct {
 	Search      searchAPI
 	Memory      gateway.Notebook
 	Exchange    exchangeAPI
+	Files       fileAPI
 	Stored      storedAPI
 	// Load reports the number of lanes and of queued messages, and Ready whether the gateway
 	// can work.
@@ -61,6 +62,7 @@ func ServicesOf(g *gateway.Gateway) Services {
 		Search:      g,
 		Memory:      g,
 		Exchange:    g,
+		Files:       g,
 		Stored:      g,
 		Load:        g.Load, Ready: g.Ready,
 	}

@@ -117,6 +117,9 @@ func (s *agentBuilder) agent(id string) (*agent.Agent, error) {
 		Results: tool.Limits{Chars: c.ResultChars, Lines: c.ResultLines}, Silence: silenceOf(c.Silence),
 		Backoff: provider.Backoff{Retries: cmp.Or(c.Retries, -1)}, NoTitles: !c.Titles,
 	}
+	if !s.ephemeral {
+		a.Changes = recordChanges(fileHistory(s.home))
+	}
 	for _, name := range c.Fallbacks {
 		spare, err := s.models.Named(name)
 		if err != nil {

@@ -68,6 +68,7 @@ func (p changeCommands) planFork(ctx context.Context, c *client.Client, s wire.S
 func (p changeCommands) rewindCommand() *cobra.Command {
 	var m wire.Move
 	var plan bool
+	var files fileFlags
 	cmd := &cobra.Command{
 		Use:     "rewind SESSION [ENTRY]",
 		GroupID: "sessions",
@@ -82,6 +83,7 @@ branch of its own, and can be gone back to.
 	cmd.Flags().IntVarP(&m.Back, "turns", "n", 0, "go back `N` turns")
 	cmd.Flags().BoolVar(&m.Summary, "summary", false, "sum up the branch that is left, for the model")
 	cmd.Flags().BoolVar(&plan, "plan", false, "only say where it would go")
+	files.add(cmd)
 	cmd.RunE = p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 		switch {
 		case len(args) == 2 && m.Back != 0:
@@ -93,16 +95,27 @@ branch of its own, and can be gone back to.
 		case m.Back == 0:
 			m.Back = 1
 		}
-		return p.rewind(ctx, c, args[0], m, plan)
+		if err := files.check(cmd, m); err != nil {
+			return err
+		}
+		return p.rewind(ctx, c, args[0], m, plan, files)
 	})
 	return cmd
 }
 
 // rewind moves the head of a session.
-func (p changeCommands) rewind(ctx context.Context, c *client.Client, ref string, m wire.Move, plan bool) error {
+func (p changeCommands) rewind(ctx context.Context, c *client.Client, ref string, m wire.Move, plan bool, files fileFlags) error {
 	s, err := p.session(ctx, c, ref)
 	if err != nil {
 		return err
+	}
+	switch {
+	case plan && files.wanted():
+		return planFiles(ctx, p.program, c, s, m, files)
+	case files.only:
+		return rewindOnlyFiles(ctx, p.program, c, s, m, files)
+	case files.both:
+		return rewindBoth(ctx, p.program, c, s, m, files)
 	}
 	if plan {
 		to := string(m.To)

@@ -88,6 +88,21 @@ export interface Binned {
   updated?: string;
 }
 
+export interface Blame {
+  lines: BlamedLine[] | null;
+  path: string;
+}
+
+export interface BlamedLine {
+  call?: string;
+  entry?: string;
+  n: number;
+  session?: string;
+  text: string;
+  time?: string;
+  tool?: string;
+}
+
 export interface Block {
   bytes?: number;
   call?: string;
@@ -435,6 +450,40 @@ export interface Fidelity {
   to: string;
   unknownFields: number;
   unknownLines: number;
+}
+
+export interface FileRewind {
+  back?: number;
+  diff?: boolean;
+  force?: boolean;
+  from?: string;
+  plan?: boolean;
+  to?: string;
+}
+
+export interface FileStep {
+  action: string;
+  added?: number;
+  binary?: boolean;
+  diff?: string;
+  done?: boolean;
+  path: string;
+  problem?: string;
+  removed?: number;
+}
+
+export interface FileStepPage {
+  cursor?: string;
+  items: FileStep[] | null;
+  total: number;
+}
+
+export interface FilesRewound {
+  from?: string;
+  plan?: boolean;
+  session: string;
+  steps: FileStep[] | null;
+  to?: string;
 }
 
 export interface Fork {

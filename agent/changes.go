@@ -1,0 +1,59 @@
+package agent
+
+import (
+	"context"
+	"encoding/hex"
+	"slices"
+	"sync"
+
+	"firn.dev"
+	"firn.dev/tool"
+)
+
+// FileChange is a change of a file as stored with the result of a tool call. The hashes are
+// those of the contents, SHA-256 in hexadecimal, or empty if there was no file.
+type FileChange struct {
+	Path   string `json:"path"`
+	Before string `json:"before,omitempty"`
+	After  string `json:"after,omitempty"`
+}
+
+// recordChanges returns a context in which file changes of a call are recorded, and a
+// function that returns them.
+func recordChanges(ctx context.Context, t *turn, run Run, call firn.ToolCall) (context.Context, func() []FileChange) {
+	if t.a.Changes == nil {
+		return ctx, func() []FileChange { return nil }
+	}
+	c := &changeCollector{ChangeRecorder: t.a.Changes(run.Session, t.answer, call)}
+	return tool.WithChangeRecorder(ctx, c), c.collected
+}
+
+// changeCollector records changes and collects them for the result.
+type changeCollector struct {
+	tool.ChangeRecorder
+
+	mu      sync.Mutex
+	changes []FileChange
+}
+
+// After implements [tool.ChangeRecorder].
+func (c *changeCollector) After(ctx context.Context, before, after tool.FileState) error {
+	err := c.ChangeRecorder.After(ctx, before, after)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes = append(c.changes, FileChange{Path: after.Path, Before: hashOf(before), After: hashOf(after)})
+	return err
+}
+
+func (c *changeCollector) collected() []FileChange {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.changes)
+}
+
+func hashOf(s tool.FileState) string {
+	if !s.Exists {
+		return ""
+	}
+	return hex.EncodeToString(s.Hash[:])
+}
