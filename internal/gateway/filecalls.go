@@ -20,7 +20,7 @@ func (f fileCalls) RewindFiles(ctx context.Context, id firn.ID, o wire.FileRewin
 	if (o.To == "") == (o.Back <= 0) {
 		return wire.FilesRewound{}, &wire.Problem{Kind: wire.Invalid, Message: "rewind files: give an entry or a number of turns, not both"}
 	}
-	if err := g.MustBe(ctx, id); err != nil {
+	if err := g.CheckExists(ctx, id); err != nil {
 		return wire.FilesRewound{}, err
 	}
 	if !o.Plan {
@@ -60,7 +60,7 @@ func (f fileCalls) find(ctx context.Context, id firn.ID, ref string) (firn.Entry
 // FileChanges returns what the current branch of a session did to files.
 func (f fileCalls) FileChanges(ctx context.Context, id firn.ID, diff bool) (wire.Page[wire.FileStep], error) {
 	g := f.gateway
-	if err := g.MustBe(ctx, id); err != nil {
+	if err := g.CheckExists(ctx, id); err != nil {
 		return wire.Page[wire.FileStep]{}, err
 	}
 	page := wire.Page[wire.FileStep]{Items: []wire.FileStep{}}
