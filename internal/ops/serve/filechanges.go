@@ -21,7 +21,7 @@ func fileHistory(home string) *filehistory.History {
 }
 
 // rewinder returns the rewinder of file changes; nil if nothing is stored on disk.
-func (h *House) rewinder() *filerewind.Rewinder {
+func (h *Instance) rewinder() *filerewind.Rewinder {
 	if h.o.Ephemeral {
 		return nil
 	}
