@@ -33,15 +33,21 @@ type guest struct {
 	file vfs.File
 }
 
+// guestTries limits how often a guest creates its directory.
+const guestTries = 8
+
 // newGuest registers this process as a guest of a home. The error is [firn.ErrLocked] if a
 // gateway serves it.
 func newGuest(fsys vfs.FS, home string) (*guest, error) {
 	dir := filepath.Join(home, filepath.FromSlash(guestsDir))
-	if err := fsys.MkdirAll(dir); err != nil {
-		return nil, fmt.Errorf("work on the home %s: %w", home, err)
-	}
 	g := &guest{fs: fsys, path: filepath.Join(dir, fmt.Sprintf("%d-%s", os.Getpid(), firn.NewEntryID()))}
-	f, err := fsys.Open(g.path, vfs.Create)
+	var f vfs.File
+	err := error(fs.ErrNotExist)
+	for try := 0; try < guestTries && errors.Is(err, fs.ErrNotExist); try++ { // emptyHome.clean may remove the directory
+		if err = fsys.MkdirAll(dir); err == nil {
+			f, err = fsys.Open(g.path, vfs.Create)
+		}
+	}
 	if err != nil {
 		return nil, fmt.Errorf("work on the home %s: %w", home, err)
 	}
@@ -75,7 +81,8 @@ func takeHold(fsys vfs.FS, home, what string) (*api.HomeLock, error) {
 	deadline := time.Now().Add(holdWait)
 	for {
 		hold, err := api.LockHome(fsys, home, what)
-		if err == nil || !errors.Is(err, firn.ErrLocked) || time.Now().After(deadline) {
+		gone := errors.Is(err, fs.ErrNotExist) // emptyHome.clean removed it just now
+		if err == nil || !gone && !errors.Is(err, firn.ErrLocked) || time.Now().After(deadline) {
 			return hold, err
 		}
 		time.Sleep(holdWait / 50)

@@ -99,6 +99,8 @@ type Instance struct {
 	notes        *noteStore
 	searchIndex  *searchIndex
 	guest        *guest
+	// emptyHome is the home if it had no sessions, else nil.
+	emptyHome *emptyHome
 	// serves is set if the gateway serves other processes.
 	serves bool
 	// level is the log level; nil if it cannot be changed. tracer is nil if tracing is
@@ -123,6 +125,7 @@ func Open(o Options) (*Instance, error) {
 		return nil, err
 	}
 	if !h.o.ReadOnly && !h.o.Ephemeral && h.o.Foreign == nil {
+		h.emptyHome = findEmptyHome(h.fs, h.home())
 		if h.guest, err = newGuest(h.fs, h.home()); err != nil {
 			return nil, err
 		}
@@ -288,12 +291,7 @@ func (h *Instance) Close(ctx context.Context) error {
 	if h.tokens != nil {
 		errs = append(errs, h.tokens.Close())
 	}
-	if h.store != nil {
-		errs = append(errs, h.store.Close())
-	}
-	if h.guest != nil {
-		errs = append(errs, h.guest.leave())
-	}
+	errs = append(errs, h.closeStore())
 	h.tracer.Close(ctx)
 	return errors.Join(errs...)
 }
