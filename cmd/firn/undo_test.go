@@ -64,6 +64,9 @@ var undoable = []undone{
 	{"keys set", []string{"keys set agent:main:other ONE"}, "keys set agent:main:other TWO"},
 	{"keys set", nil, "keys set agent:main:new TWO"},
 	{"keys rm", []string{"keys set agent:main:other ONE"}, "keys rm agent:main:other"},
+	{"keys reset", nil, "keys reset agent:main:main"},
+	{"keys reset", []string{"keys set agent:main:other ONE"}, "keys reset agent:main:other"},
+	{"keys reset", []string{"keys reset agent:main:main"}, "keys reset agent:main:main"},
 	{"keys previous", []string{"keys reset agent:main:main"}, "keys previous agent:main:main"},
 	{"memory add", nil, "memory add 'tea is better'"},
 	{"memory edit", []string{"memory add --name drinks 'tea is better'"}, "memory edit NOTE"},
@@ -82,8 +85,7 @@ var notUndoable = map[string]string{
 	"jobs run": "adds to a session", "token create": "firn token revoke takes it back", "token revoke": "a secret that was taken back must not come back",
 	"backup create": "adds a file", "backup restore": "refuses to replace what is there", "maintenance": "what it puts away is in the bin or erased, as the settings say",
 	"migrate": "the old store stays as it was; firn migrate back is described in docs/operations.md", "mirror": "adds a copy", "reindex": "what is derived can be made again",
-	"keys reset": "prints firn keys previous, which leaves the session that was begun",
-	"repair":     "adds to a session, and keeps the file that was there", "config set": "prints the old value", "demo": "in a home of its own",
+	"repair": "adds to a session, and keeps the file that was there", "config set": "prints the old value", "demo": "in a home of its own",
 }
 
 // reading are the commands that change nothing.
