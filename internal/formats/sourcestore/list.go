@@ -173,9 +173,9 @@ func (st *Store) end(t dialect.Transcript) firn.Pos {
 	return journal.Place(last, info.Size())
 }
 
-// sample reads the start and the end of a transcript into a gist. The scanner of the last
-// lines has not read the earlier ones, which is sufficient for times, titles and
-// tombstones. late is set if the end has no time; only the time of creation is known then.
+// sample reads the start and the end of a transcript into a gist, and the titles in
+// between. The scanner of the last lines has not read the earlier ones, which is sufficient
+// for times, titles and tombstones. late is set if the end has no time; only the time of creation is known then.
 func (st *Store) sample(t dialect.Transcript, gist *store.Gist) (late bool, err error) {
 	head, short, err := st.readHead(t, t.Parts[0])
 	if err != nil {
@@ -187,10 +187,22 @@ func (st *Store) sample(t dialect.Transcript, gist *store.Gist) (late bool, err 
 	if short && len(t.Parts) == 1 {
 		return false, nil
 	}
+	read := int64(bytes.LastIndexByte(head, '\n') + 1)
+	titles, whole, err := st.laterTitles(t, read)
+	if err == nil && whole {
+		*gist, err = st.wholeGist(t)
+		return gist.Info().Updated.IsZero(), err
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, e := range titles {
+		gist.Add(e)
+	}
 	if t.Compressed {
 		return true, nil
 	}
-	last, err := st.latest(t, int64(bytes.LastIndexByte(head, '\n')+1))
+	last, err := st.latest(t, read)
 	for _, e := range last {
 		if _, again := e.Body.(*firn.Header); !again {
 			gist.Add(e)

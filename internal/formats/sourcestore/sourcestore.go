@@ -62,6 +62,8 @@ type Store struct {
 	found  map[firn.ID]dialect.Transcript
 	looked time.Time
 	shown  map[firn.ID]shown
+	// titles caches the search for titles in long transcripts.
+	titles map[firn.ID]titleScan
 	// open are the sessions that were appended to.
 	open map[firn.ID]*session
 }
@@ -90,7 +92,7 @@ func Open(home string, tool dialect.Tool, opts Options) (*Store, error) {
 	}
 	return &Store{
 		home: home, tree: os.DirFS(home), tool: tool, opts: opts, closed: make(chan struct{}),
-		shown: make(map[firn.ID]shown), open: make(map[firn.ID]*session),
+		shown: make(map[firn.ID]shown), titles: make(map[firn.ID]titleScan), open: make(map[firn.ID]*session),
 	}, nil
 }
 
