@@ -22,13 +22,13 @@ import (
 // the message arrives and when its turn starts.
 
 // owner returns the name of the agent that a session belongs to.
-func (g *Gateway) owner(ctx context.Context, id firn.ID) (string, error) {
+func (g *core) owner(ctx context.Context, id firn.ID) (string, error) {
 	h, err := g.header(ctx, id)
 	return cmp.Or(h.Agent, g.setup.Load().Default), err
 }
 
 // agentOf returns the agent that a session belongs to.
-func (g *Gateway) agentOf(ctx context.Context, id firn.ID) (*agent.Agent, error) {
+func (g *core) agentOf(ctx context.Context, id firn.ID) (*agent.Agent, error) {
 	owner, err := g.owner(ctx, id)
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (g *Gateway) agentOf(ctx context.Context, id firn.ID) (*agent.Agent, error)
 }
 
 // answerer validates the agent named by a turn and returns it; empty means the owner.
-func (g *Gateway) answerer(ctx context.Context, id firn.ID, name string) (string, error) {
+func (g *access) answerer(ctx context.Context, id firn.ID, name string) (string, error) {
 	if name == "" {
 		return "", nil
 	}

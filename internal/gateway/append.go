@@ -22,7 +22,7 @@ const mostAppended = 1000
 // Append appends entries to a session if its end is at expect; [store.Any] means any end.
 // The entries are lines of the native dialect or the text of a user message; headers are
 // rejected. Append does not start a turn and is allowed during one.
-func (g *Gateway) Append(ctx context.Context, id firn.ID, expect firn.Pos, n wire.NewEntries) (wire.Appended, error) {
+func (g *sessionEditor) Append(ctx context.Context, id firn.ID, expect firn.Pos, n wire.NewEntries) (wire.Appended, error) {
 	entries, err := g.newEntries(n)
 	if err == nil {
 		err = signEntries(entries, askerOf(ctx))
@@ -37,15 +37,15 @@ func (g *Gateway) Append(ctx context.Context, id firn.ID, expect firn.Pos, n wir
 }
 
 // append appends entries to an existing session.
-func (g *Gateway) append(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (wire.Appended, error) {
+func (g *sessionEditor) append(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (wire.Appended, error) {
 	if r, ok := requestOf(ctx); ok {
-		return g.appendOnce(ctx, r, id, expect, entries)
+		return g.history.appendOnce(ctx, r, id, expect, entries)
 	}
 	return g.appendAll(ctx, id, expect, entries)
 }
 
 // appendAll appends entries and returns their IDs.
-func (g *Gateway) appendAll(ctx context.Context, id firn.ID, expect firn.Pos, entries []firn.Entry) (wire.Appended, error) {
+func (g *sessionEditor) appendAll(ctx context.Context, id firn.ID, expect firn.Pos, entries []firn.Entry) (wire.Appended, error) {
 	end, err := g.Store.Append(ctx, id, expect, entries...)
 	if err != nil {
 		var conflict *store.Conflict
@@ -69,7 +69,7 @@ func (g *Gateway) appendAll(ctx context.Context, id firn.ID, expect firn.Pos, en
 
 // appended returns the IDs of the entries that end at a position. It reads those that the
 // store assigned.
-func (g *Gateway) appended(ctx context.Context, id firn.ID, end firn.Pos, entries []firn.Entry) (wire.Appended, error) {
+func (g *sessionEditor) appended(ctx context.Context, id firn.ID, end firn.Pos, entries []firn.Entry) (wire.Appended, error) {
 	out := wire.Appended{IDs: make([]firn.EntryID, len(entries)), End: end}
 	missing := false
 	for i, e := range entries {
@@ -93,7 +93,7 @@ func (g *Gateway) appended(ctx context.Context, id firn.ID, end firn.Pos, entrie
 }
 
 // newEntries decodes the entries sent by a client.
-func (g *Gateway) newEntries(n wire.NewEntries) ([]firn.Entry, error) {
+func (g *sessionEditor) newEntries(n wire.NewEntries) ([]firn.Entry, error) {
 	invalid := func(format string, args ...any) error {
 		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf(format, args...)}
 	}
@@ -136,12 +136,12 @@ func errReserved(i, of int, err error) error {
 }
 
 // detectTool returns the tool whose format the lines have, if it is not the native one.
-func (g *Gateway) detectTool(lines []json.RawMessage) (dialect.Tool, bool) {
+func (g *sessionEditor) detectTool(lines []json.RawMessage) (dialect.Tool, bool) {
 	name, err := dialect.Detect(bytes.Join(asBytes(lines), []byte{'\n'}))
 	if err != nil || name == dialect.Native || name == dialect.Pi {
 		return nil, false // pi's lines are native
 	}
-	tool, err := g.tool(string(name))
+	tool, err := g.exchange.tool(string(name))
 	return tool, err == nil
 }
 

@@ -85,7 +85,7 @@ func asOwner(ctx context.Context) context.Context {
 type Holder func(ctx context.Context, token string) (bounds route.Bounds, owed bool, err error)
 
 // holder returns the current bounds of a token's holder.
-func (g *Gateway) holder(ctx context.Context, token string) (route.Bounds, bool, error) {
+func (g *access) holder(ctx context.Context, token string) (route.Bounds, bool, error) {
 	if g.Options.Holder == nil {
 		return route.Bounds{}, true, nil
 	}
@@ -97,7 +97,7 @@ func (g *Gateway) holder(ctx context.Context, token string) (route.Bounds, bool,
 }
 
 // boundsIn returns the bounds of an asker in a turn of the session with a key.
-func (g *Gateway) boundsIn(ctx context.Context, a Asker, key string) (bounds route.Bounds, err error) {
+func (g *access) boundsIn(ctx context.Context, a Asker, key string) (bounds route.Bounds, err error) {
 	switch {
 	case a.Owner:
 		bounds = route.Everything()
@@ -126,7 +126,7 @@ func (l *lane) turnBounds(ctx context.Context, batch []*ticket) (route.Bounds, f
 		if i > 0 && t.Asker == batch[i-1].Asker {
 			continue
 		}
-		one, err := l.g.boundsIn(ctx, t.Asker, h.Key)
+		one, err := l.g.access.boundsIn(ctx, t.Asker, h.Key)
 		if err != nil {
 			return route.Bounds{}, nil, err
 		}
@@ -142,14 +142,14 @@ func (l *lane) turnBounds(ctx context.Context, batch []*ticket) (route.Bounds, f
 				return route.Everything() // already part of the intersection
 			}
 		}
-		one, _ := l.g.boundsIn(ctx, a, h.Key) // empty if unknown
+		one, _ := l.g.access.boundsIn(ctx, a, h.Key) // empty if unknown
 		return one
 	}, nil
 }
 
 // boundsOfEntry returns the bounds of an entry's asker; everything if the entry does not
 // record one.
-func (g *Gateway) boundsOfEntry(ctx context.Context, id firn.ID, e firn.Entry) route.Bounds {
+func (g *access) boundsOfEntry(ctx context.Context, id firn.ID, e firn.Entry) route.Bounds {
 	a, ok := askerIn(e)
 	if !ok {
 		return route.Everything()
@@ -164,7 +164,7 @@ func (g *Gateway) boundsOfEntry(ctx context.Context, id firn.ID, e firn.Entry) r
 
 // Window is like [view.View.Window], with injected content limited to the bounds of the
 // asker.
-func (g *Gateway) Window(ctx context.Context, id firn.ID, as string) (wire.Window, error) {
+func (g *access) Window(ctx context.Context, id firn.ID, as string) (wire.Window, error) {
 	return g.View.Window(agent.WithBounds(ctx, BoundsOf(ctx)), id, as)
 }
 

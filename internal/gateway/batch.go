@@ -16,7 +16,7 @@ const MaxBatch = 500
 // Batch applies the same change to several sessions, one after the other, and returns a
 // result for each. A failure does not affect the other sessions. An invalid batch is
 // rejected before any change.
-func (g *Gateway) Batch(ctx context.Context, b wire.Batch) ([]wire.BatchResult, error) {
+func (g *sessionEditor) Batch(ctx context.Context, b wire.Batch) ([]wire.BatchResult, error) {
 	if len(b.IDs) == 0 || len(b.IDs) > MaxBatch {
 		return nil, Invalid("a batch is of 1 to %d sessions, not of %d", MaxBatch, len(b.IDs))
 	}
@@ -49,11 +49,11 @@ func (g *Gateway) Batch(ctx context.Context, b wire.Batch) ([]wire.BatchResult, 
 }
 
 // patchOne changes one session of a batch and returns the patch that undoes the change.
-func (g *Gateway) patchOne(ctx context.Context, id firn.ID, b *wire.Batch) (wire.Patch, error) {
+func (g *sessionEditor) patchOne(ctx context.Context, id firn.ID, b *wire.Batch) (wire.Patch, error) {
 	if err := g.CheckExists(ctx, id); err != nil {
 		return wire.Patch{}, err
 	}
-	was, err := g.session(ctx, id)
+	was, err := g.reader.session(ctx, id)
 	if err != nil {
 		return wire.Patch{}, err
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // Bin lists the sessions in the bin, the most recently removed first.
-func (g *Gateway) Bin(ctx context.Context) (wire.Bin, error) {
+func (g *sessionRemover) Bin(ctx context.Context) (wire.Bin, error) {
 	all, err := g.binned(ctx)
 	if err != nil {
 		return wire.Bin{}, err
@@ -29,7 +29,7 @@ func (g *Gateway) Bin(ctx context.Context) (wire.Bin, error) {
 }
 
 // binned returns the sessions in the store's bin.
-func (g *Gateway) binned(ctx context.Context) ([]store.Binned, error) {
+func (g *sessionRemover) binned(ctx context.Context) ([]store.Binned, error) {
 	binner, ok := store.As[store.Binner](g.Store)
 	if !ok {
 		return nil, &wire.Problem{Kind: wire.Unsupported, Message: "this store cannot list its bin"}
@@ -38,7 +38,7 @@ func (g *Gateway) binned(ctx context.Context) ([]store.Binned, error) {
 }
 
 // binnedSession returns a session in the bin, or the error none.
-func (g *Gateway) binnedSession(ctx context.Context, id firn.ID, none error) (wire.Session, error) {
+func (g *sessionRemover) binnedSession(ctx context.Context, id firn.ID, none error) (wire.Session, error) {
 	all, err := g.binned(ctx)
 	if err != nil {
 		return wire.Session{}, none
@@ -70,7 +70,7 @@ const binLock = "bin"
 // EmptyBin permanently erases sessions in the bin: the named ones or all, limited to those
 // removed before a time. Each leaves a receipt. Notes made from them are kept, unlike those
 // of a purged session.
-func (g *Gateway) EmptyBin(ctx context.Context, e wire.EmptyBin) (wire.EmptiedBin, error) {
+func (g *sessionRemover) EmptyBin(ctx context.Context, e wire.EmptyBin) (wire.EmptiedBin, error) {
 	out := wire.EmptiedBin{Plan: e.Plan, Items: []wire.Binned{}}
 	if !e.Plan && !e.Sure {
 		return out, &wire.Problem{Kind: wire.Invalid, Message: "empty the bin: it cannot be undone, and sure is not set", Hint: "send sure: true, or plan: true to see what would be erased"}
@@ -114,7 +114,7 @@ func (g *Gateway) EmptyBin(ctx context.Context, e wire.EmptyBin) (wire.EmptiedBi
 
 // eraseBinned erases a session in the bin. It returns [firn.ErrConflict] if the session was
 // restored in the meantime.
-func (g *Gateway) eraseBinned(ctx context.Context, remover store.Remover, id firn.ID, reason string) error {
+func (g *sessionRemover) eraseBinned(ctx context.Context, remover store.Remover, id firn.ID, reason string) error {
 	defer g.locks.lock(binLock)()
 	switch err := g.CheckExists(ctx, id); {
 	case err == nil:
@@ -132,7 +132,7 @@ func (g *Gateway) eraseBinned(ctx context.Context, remover store.Remover, id fir
 
 // reportBin adds the contents of the bin to a report and returns them. A store without a
 // bin has none.
-func (g *Gateway) reportBin(ctx context.Context, report *wire.Maintenance) ([]store.Binned, error) {
+func (g *sessionRemover) reportBin(ctx context.Context, report *wire.Maintenance) ([]store.Binned, error) {
 	all, err := g.binned(ctx)
 	if wire.KindOf(err) == wire.Unsupported {
 		return nil, nil
@@ -146,7 +146,7 @@ func (g *Gateway) reportBin(ctx context.Context, report *wire.Maintenance) ([]st
 
 // eraseDue erases the sessions in the bin that have passed their retention, or only adds
 // them to the report.
-func (g *Gateway) eraseDue(ctx context.Context, m maintenance.Settings, bin []store.Binned, report *wire.Maintenance, dryRun bool) error {
+func (g *sessionRemover) eraseDue(ctx context.Context, m maintenance.Settings, bin []store.Binned, report *wire.Maintenance, dryRun bool) error {
 	actions := maintenance.PlanBin(report.At, bin, m)
 	if !m.Enforce || dryRun || len(actions) == 0 {
 		report.Actions = append(report.Actions, actions...)

@@ -17,7 +17,7 @@ import (
 // Rewind moves the head of a session to another entry: To, given as a reference, or the
 // position Back turns ago. Later entries stay in the log on their own branch. It is
 // rejected while a turn is running. Moving to the current head does nothing.
-func (g *Gateway) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Moved, error) {
+func (g *sessionEditor) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Moved, error) {
 	ref := string(m.To)
 	if (m.To == "") == (m.Back <= 0) {
 		return wire.Moved{}, &wire.Problem{Kind: wire.Invalid, Message: "an entry to go to or a number of turns to go back is wanted, and not both"}
@@ -28,7 +28,7 @@ func (g *Gateway) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Mov
 	if err := g.CheckExists(ctx, id); err != nil {
 		return wire.Moved{}, err
 	}
-	if err := g.mustBeIdle(id, "rewind"); err != nil {
+	if err := g.lanes.mustBeIdle(id, "rewind"); err != nil {
 		return wire.Moved{}, err
 	}
 	to, err := g.FindEntry(ctx, id, ref)
@@ -61,7 +61,7 @@ func (g *Gateway) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Mov
 
 // describeMove describes the entries that a move of the head leaves behind. It reads back to
 // where the two branches meet, and the whole session only if a parent is missing.
-func (g *Gateway) describeMove(ctx context.Context, id firn.ID, to firn.EntryID) (wire.Moved, error) {
+func (g *sessionEditor) describeMove(ctx context.Context, id firn.ID, to firn.EntryID) (wire.Moved, error) {
 	out, first, found, err := g.branchLeft(ctx, id, to)
 	if err == nil && !found {
 		out, first, err = g.branchLeftInTree(ctx, id, to)
@@ -94,7 +94,7 @@ func (c *branchWalk) next(g firn.Glance) bool {
 // branchLeft reads back from the end of a session to the common ancestor of the head and
 // another entry. first is the oldest user message that only the head's branch has. found is
 // false if the parent of an entry is missing.
-func (g *Gateway) branchLeft(ctx context.Context, id firn.ID, to firn.EntryID) (out wire.Moved, first firn.Entry, found bool, err error) {
+func (g *sessionEditor) branchLeft(ctx context.Context, id firn.ID, to firn.EntryID) (out wire.Moved, first firn.Entry, found bool, err error) {
 	out.Session = id
 	head, target := branchWalk{any: true}, branchWalk{want: to, done: to == firn.Root}
 	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
@@ -129,7 +129,7 @@ func (g *Gateway) branchLeft(ctx context.Context, id firn.ID, to firn.EntryID) (
 }
 
 // branchLeftInTree is like branchLeft but reads the whole session.
-func (g *Gateway) branchLeftInTree(ctx context.Context, id firn.ID, to firn.EntryID) (out wire.Moved, first firn.Entry, err error) {
+func (g *sessionEditor) branchLeftInTree(ctx context.Context, id firn.ID, to firn.EntryID) (out wire.Moved, first firn.Entry, err error) {
 	shape, done, err := g.Shape(ctx, id)
 	if err != nil {
 		return out, first, err
@@ -169,7 +169,7 @@ func (g *Gateway) branchLeftInTree(ctx context.Context, id firn.ID, to firn.Entr
 }
 
 // moveWithSummary moves the head and appends a summary of the branch that is left.
-func (g *Gateway) moveWithSummary(ctx context.Context, id firn.ID, to firn.EntryID) (firn.Entry, firn.Pos, error) {
+func (g *sessionEditor) moveWithSummary(ctx context.Context, id firn.ID, to firn.EntryID) (firn.Entry, firn.Pos, error) {
 	a, err := g.agentOf(ctx, id)
 	if err != nil {
 		return firn.Entry{}, 0, err
@@ -191,7 +191,7 @@ func (g *Gateway) moveWithSummary(ctx context.Context, id firn.ID, to firn.Entry
 const maxLabel = 100
 
 // Label labels an entry; an empty name removes the label. It is allowed during a turn.
-func (g *Gateway) Label(ctx context.Context, id firn.ID, l wire.Label) (wire.Appended, error) {
+func (g *sessionEditor) Label(ctx context.Context, id firn.ID, l wire.Label) (wire.Appended, error) {
 	name := strings.Join(strings.Fields(l.Name), " ")
 	if n := utf8.RuneCountInString(name); n > maxLabel {
 		return wire.Appended{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a label of %d characters is too long: %d are allowed", n, maxLabel)}
@@ -211,7 +211,7 @@ func (g *Gateway) Label(ctx context.Context, id firn.ID, l wire.Label) (wire.App
 // Hide hides an entry from the model. Hiding a compaction undoes it. It is allowed during a
 // turn and takes effect with the next request to the model. If the entry is already hidden,
 // nothing is written.
-func (g *Gateway) Hide(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error) {
+func (g *sessionEditor) Hide(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error) {
 	target, err := g.EntryAt(ctx, id, h.Entry)
 	if err != nil {
 		return wire.Appended{}, err
@@ -220,7 +220,7 @@ func (g *Gateway) Hide(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appen
 }
 
 // Show undoes Hide. If the entry is not hidden, nothing is written.
-func (g *Gateway) Show(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error) {
+func (g *sessionEditor) Show(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error) {
 	target, err := g.EntryAt(ctx, id, h.Entry)
 	if err != nil {
 		return wire.Appended{}, err
@@ -232,7 +232,7 @@ func (g *Gateway) Show(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appen
 const maxTries = 16
 
 // setHidden hides or shows an entry or the whole session. On a conflict it decides again.
-func (g *Gateway) setHidden(ctx context.Context, id firn.ID, target firn.EntryID, hide bool, reason string) (wire.Appended, error) {
+func (g *sessionEditor) setHidden(ctx context.Context, id firn.ID, target firn.EntryID, hide bool, reason string) (wire.Appended, error) {
 	for try := 1; ; try++ {
 		shape, done, err := g.Shape(ctx, id)
 		if err != nil {

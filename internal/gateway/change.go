@@ -28,7 +28,7 @@ const maxTitle = 200
 // session. The directory and title of an existing session are not changed. If Fresh is set
 // and the key has a session, a new one is started as in a reset, with its settings carried
 // over.
-func (g *Gateway) NewSession(ctx context.Context, n wire.NewSession) (wire.Session, error) {
+func (g *sessionEditor) NewSession(ctx context.Context, n wire.NewSession) (wire.Session, error) {
 	title, err := titleEntry(n.Title)
 	if err != nil {
 		return wire.Session{}, err
@@ -45,11 +45,11 @@ func (g *Gateway) NewSession(ctx context.Context, n wire.NewSession) (wire.Sessi
 	if err != nil {
 		return wire.Session{}, err
 	}
-	return g.updated(g.session(ctx, id))
+	return g.reader.updated(g.reader.session(ctx, id))
 }
 
 // newUnkeyed creates a session without a key.
-func (g *Gateway) newUnkeyed(ctx context.Context, n *wire.NewSession, title []firn.Entry) (firn.ID, error) {
+func (g *sessionEditor) newUnkeyed(ctx context.Context, n *wire.NewSession, title []firn.Entry) (firn.ID, error) {
 	setup, owner := g.setup.Load(), n.Agent
 	if owner == "" {
 		owner = setup.Default
@@ -62,7 +62,7 @@ func (g *Gateway) newUnkeyed(ctx context.Context, n *wire.NewSession, title []fi
 
 // workspaceOf returns the default directory for sessions of an agent; empty if there is
 // none.
-func (g *Gateway) workspaceOf(name string) string {
+func (g *core) workspaceOf(name string) string {
 	a, err := g.setup.Load().agent(name)
 	if err != nil {
 		return ""
@@ -71,7 +71,7 @@ func (g *Gateway) workspaceOf(name string) string {
 }
 
 // newKeyed returns the session of a key, or creates one.
-func (g *Gateway) newKeyed(ctx context.Context, n *wire.NewSession, title []firn.Entry) (firn.ID, error) {
+func (g *sessionEditor) newKeyed(ctx context.Context, n *wire.NewSession, title []firn.Entry) (firn.ID, error) {
 	k, err := g.canonical(n.Key)
 	if err != nil {
 		return "", err
@@ -96,7 +96,7 @@ func (g *Gateway) newKeyed(ctx context.Context, n *wire.NewSession, title []firn
 	}
 	cause := route.CauseRequest
 	if !n.Fresh {
-		if away, err := g.removed(ctx, id); err != nil || !away {
+		if away, err := g.remover.removed(ctx, id); err != nil || !away {
 			return id, err
 		}
 		cause = route.CauseRemoved
@@ -104,18 +104,18 @@ func (g *Gateway) newKeyed(ctx context.Context, n *wire.NewSession, title []firn
 	if again, ok, err := g.startedBefore(ctx, k, id); err != nil || ok {
 		return again, err
 	}
-	return g.startSession(ctx, k, cause, "", n.CWD, title...)
+	return g.keys.startSession(ctx, k, cause, "", n.CWD, title...)
 }
 
 // startedBefore returns the session that the same request started for a key before, after
 // confirming that it is durable. It points the key at it unless the key was pointed
 // elsewhere since. held is the session that the key points at now.
-func (g *Gateway) startedBefore(ctx context.Context, k route.Key, held firn.ID) (firn.ID, bool, error) {
+func (g *sessionEditor) startedBefore(ctx context.Context, k route.Key, held firn.ID) (firn.ID, bool, error) {
 	if _, ok := requestOf(ctx); !ok {
 		return "", false, nil
 	}
 	id := newID(ctx)
-	mark, err := g.startingReset(ctx, id)
+	mark, err := g.keys.startingReset(ctx, id)
 	if errors.Is(err, firn.ErrNotFound) {
 		return "", false, nil
 	}
@@ -136,7 +136,7 @@ func (g *Gateway) startedBefore(ctx context.Context, k route.Key, held firn.ID) 
 }
 
 // endsWithNext reports whether the last entry of a session is the mark that names next.
-func (g *Gateway) endsWithNext(ctx context.Context, id, next firn.ID) bool {
+func (g *sessionEditor) endsWithNext(ctx context.Context, id, next firn.ID) bool {
 	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
 		mark, ok := resetOf(&rec)
 		return err == nil && ok && mark.Next == next
@@ -157,11 +157,11 @@ func titleEntry(name string) ([]firn.Entry, error) {
 }
 
 // create creates a session.
-func (g *Gateway) create(ctx context.Context, header firn.Header, entries []firn.Entry) (firn.ID, error) {
+func (g *sessionEditor) create(ctx context.Context, header firn.Header, entries []firn.Entry) (firn.ID, error) {
 	entries = append([]firn.Entry{{Time: g.now(), Body: &header}}, entries...)
 	_, err := g.Store.Append(ctx, header.Session, store.Start, entries...)
 	if err != nil {
-		err = g.confirmCreated(ctx, header.Session, err)
+		err = g.history.confirmCreated(ctx, header.Session, err)
 	}
 	if err != nil {
 		return "", fmt.Errorf("begin a session: %w", err)
@@ -182,7 +182,7 @@ func listedAs(st store.Store, id firn.ID) firn.ID {
 
 // createKeyed creates a session and points its key at it. If another writer did so
 // concurrently, it returns that session and hides its own.
-func (g *Gateway) createKeyed(ctx context.Context, header firn.Header, entries []firn.Entry) (firn.ID, error) {
+func (g *sessionEditor) createKeyed(ctx context.Context, header firn.Header, entries []firn.Entry) (firn.ID, error) {
 	id, err := g.create(ctx, header, entries)
 	if err != nil {
 		return "", err
@@ -231,7 +231,7 @@ func sendWord(s string) (string, bool) {
 
 // Patch changes a session. Everything is validated before any change is made. It is allowed
 // during a turn and takes effect with the next one.
-func (g *Gateway) Patch(ctx context.Context, id firn.ID, p wire.Patch) (wire.Session, error) {
+func (g *sessionEditor) Patch(ctx context.Context, id firn.ID, p wire.Patch) (wire.Session, error) {
 	if err := g.CheckExists(ctx, id); err != nil {
 		return wire.Session{}, err
 	}
@@ -257,7 +257,7 @@ func (g *Gateway) Patch(ctx context.Context, id firn.ID, p wire.Patch) (wire.Ses
 			return wire.Session{}, err
 		}
 	}
-	return g.updated(g.session(ctx, id))
+	return g.reader.updated(g.reader.session(ctx, id))
 }
 
 // patchEntries returns the entries of a patch that do not involve the agent.
@@ -291,7 +291,7 @@ func patchEntries(p *wire.Patch) ([]firn.Entry, error) {
 }
 
 // override changes the model settings of a session.
-func (g *Gateway) override(ctx context.Context, id firn.ID, p *wire.Patch) error {
+func (g *sessionEditor) override(ctx context.Context, id firn.ID, p *wire.Patch) error {
 	if p.Model == nil && p.Thinking == nil && p.Verbose == nil && p.Auth == nil {
 		return nil
 	}
@@ -327,7 +327,7 @@ func (g *Gateway) override(ctx context.Context, id firn.ID, p *wire.Patch) error
 		return err
 	}
 	if p.Auth != nil {
-		if o.Auth, err = g.profile(ctx, a, id, *p.Auth, o.Provider); err != nil {
+		if o.Auth, err = g.access.profile(ctx, a, id, *p.Auth, o.Provider); err != nil {
 			return err
 		}
 	}
@@ -335,7 +335,7 @@ func (g *Gateway) override(ctx context.Context, id firn.ID, p *wire.Patch) error
 }
 
 // archive archives or unarchives a session.
-func (g *Gateway) archive(ctx context.Context, id firn.ID, archived bool) error {
+func (g *sessionEditor) archive(ctx context.Context, id firn.ID, archived bool) error {
 	remover, ok := store.As[store.Remover](g.Store)
 	if !ok {
 		return fmt.Errorf("archive session %s: the store cannot: %w", id, firn.ErrUnsupported)

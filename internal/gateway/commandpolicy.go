@@ -51,7 +51,7 @@ func (s *Setup) deniedCommand(in wire.Inbound, text string) (name string, denied
 func commandDenied(name string) string { return fmt.Sprintf("You may not use %s here.", name) }
 
 // refuseCommand answers a message whose trigger is denied. It writes nothing.
-func (g *Gateway) refuseCommand(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, name string, out wire.Routed) (wire.Routed, error) {
+func (g *inbox) refuseCommand(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, name string, out wire.Routed) (wire.Routed, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return out, err

@@ -17,7 +17,7 @@ import (
 
 // Compactions lists all compactions on the head's branch, oldest first, including undone
 // ones, each with the first line of its summary. It reads the whole session.
-func (g *Gateway) Compactions(ctx context.Context, id firn.ID) ([]wire.Compaction, error) {
+func (g *compactor) Compactions(ctx context.Context, id firn.ID) ([]wire.Compaction, error) {
 	if err := g.CheckExists(ctx, id); err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func pastCompaction(p *compact.Record, count int) wire.Compaction {
 // are kept. If there is nothing to compact, it returns a problem of kind Invalid, unless
 // only the plan was requested. If the head moved in the meantime, it returns a problem of
 // kind Conflict.
-func (g *Gateway) Compact(ctx context.Context, id firn.ID, c wire.Compact) (wire.Compacted, error) {
+func (g *compactor) Compact(ctx context.Context, id firn.ID, c wire.Compact) (wire.Compacted, error) {
 	if made, ok, err := g.compactedBefore(ctx, id, c); err != nil || ok {
 		return made, err
 	}
@@ -86,7 +86,7 @@ func (g *Gateway) Compact(ctx context.Context, id firn.ID, c wire.Compact) (wire
 
 // compactedBefore returns the compaction that the same request made before, after
 // confirming that it is durable.
-func (g *Gateway) compactedBefore(ctx context.Context, id firn.ID, c wire.Compact) (wire.Compacted, bool, error) {
+func (g *compactor) compactedBefore(ctx context.Context, id firn.ID, c wire.Compact) (wire.Compacted, bool, error) {
 	r, ok := requestOf(ctx)
 	if !ok || c.Plan {
 		return wire.Compacted{}, false, nil
@@ -94,7 +94,7 @@ func (g *Gateway) compactedBefore(ctx context.Context, id firn.ID, c wire.Compac
 	if err := g.CheckExists(ctx, id); err != nil {
 		return wire.Compacted{}, false, err
 	}
-	for rec, err := range g.recordsBy(ctx, id, r) {
+	for rec, err := range g.history.recordsBy(ctx, id, r) {
 		if err != nil {
 			return wire.Compacted{}, false, err
 		}
@@ -173,7 +173,7 @@ func compactionProblem(err error) error {
 // Undo hides a compaction, which restores the window before it. An empty name or "latest"
 // means the compaction in force. It is rejected while a turn is running. If there is no
 // such compaction or it is already undone, Undo returns a problem of kind NotFound.
-func (g *Gateway) Undo(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.Compaction, error) {
+func (g *compactor) Undo(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.Compaction, error) {
 	if err := g.mayChange(ctx, id, "undo a compaction of"); err != nil {
 		return wire.Compaction{}, err
 	}
@@ -194,7 +194,7 @@ func (g *Gateway) Undo(ctx context.Context, id firn.ID, compaction firn.EntryID)
 }
 
 // undoInForce undoes the compaction in force. It reads only the live part of the session.
-func (g *Gateway) undoInForce(ctx context.Context, id firn.ID, p compact.Record) (wire.Compaction, error) {
+func (g *compactor) undoInForce(ctx context.Context, id firn.ID, p compact.Record) (wire.Compaction, error) {
 	if _, err := compact.Undo(ctx, g.Store, id, p.ID); err != nil {
 		return wire.Compaction{}, undoProblem(err)
 	}
@@ -203,7 +203,7 @@ func (g *Gateway) undoInForce(ctx context.Context, id firn.ID, p compact.Record)
 }
 
 // undoAny undoes the named compaction.
-func (g *Gateway) undoAny(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.Compaction, error) {
+func (g *compactor) undoAny(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.Compaction, error) {
 	target, err := g.pickCompaction(ctx, id, compaction)
 	if err == nil && target == "" {
 		target, err = g.inForce(ctx, id)
@@ -219,7 +219,7 @@ func (g *Gateway) undoAny(ctx context.Context, id firn.ID, compaction firn.Entry
 
 // Redo reverts Undo. An empty name or "latest" means the latest undone compaction that has
 // not been replaced since. Errors are those of Undo.
-func (g *Gateway) Redo(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.Compaction, error) {
+func (g *compactor) Redo(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.Compaction, error) {
 	if err := g.mayChange(ctx, id, "redo a compaction of"); err != nil {
 		return wire.Compaction{}, err
 	}
@@ -243,15 +243,15 @@ func (g *Gateway) Redo(ctx context.Context, id firn.ID, compaction firn.EntryID)
 }
 
 // mayChange returns an error if a session does not exist or a turn is running.
-func (g *Gateway) mayChange(ctx context.Context, id firn.ID, what string) error {
+func (g *compactor) mayChange(ctx context.Context, id firn.ID, what string) error {
 	if err := g.CheckExists(ctx, id); err != nil {
 		return err
 	}
-	return g.mustBeIdle(id, what)
+	return g.lanes.mustBeIdle(id, what)
 }
 
 // pickCompaction resolves the name of a compaction; "" leaves the choice to the caller.
-func (g *Gateway) pickCompaction(ctx context.Context, id firn.ID, name firn.EntryID) (firn.EntryID, error) {
+func (g *compactor) pickCompaction(ctx context.Context, id firn.ID, name firn.EntryID) (firn.EntryID, error) {
 	if name == "" || name == view.Latest {
 		return "", nil
 	}
@@ -259,7 +259,7 @@ func (g *Gateway) pickCompaction(ctx context.Context, id firn.ID, name firn.Entr
 }
 
 // inForce returns the compaction in force.
-func (g *Gateway) inForce(ctx context.Context, id firn.ID) (firn.EntryID, error) {
+func (g *compactor) inForce(ctx context.Context, id firn.ID) (firn.EntryID, error) {
 	all, err := g.Compactions(ctx, id)
 	if err != nil {
 		return "", err
@@ -273,7 +273,7 @@ func (g *Gateway) inForce(ctx context.Context, id firn.ID) (firn.EntryID, error)
 }
 
 // compaction returns the description of one compaction.
-func (g *Gateway) compaction(ctx context.Context, id firn.ID, target firn.EntryID) (wire.Compaction, error) {
+func (g *compactor) compaction(ctx context.Context, id firn.ID, target firn.EntryID) (wire.Compaction, error) {
 	all, err := g.Compactions(ctx, id)
 	if err != nil {
 		return wire.Compaction{}, err

@@ -19,7 +19,7 @@ import (
 const causeCron route.Cause = "cron"
 
 // Jobs lists the configured jobs in order.
-func (g *Gateway) Jobs(ctx context.Context) ([]wire.Job, error) {
+func (g *inbox) Jobs(ctx context.Context) ([]wire.Job, error) {
 	setup := g.setup.Load()
 	list := make([]wire.Job, 0, len(setup.Jobs))
 	for i := range setup.Jobs {
@@ -33,7 +33,7 @@ func (g *Gateway) Jobs(ctx context.Context) ([]wire.Job, error) {
 }
 
 // describe returns the state of a job.
-func (g *Gateway) describe(ctx context.Context, setup *Setup, j *timer.Job) (wire.Job, error) {
+func (g *inbox) describe(ctx context.Context, setup *Setup, j *timer.Job) (wire.Job, error) {
 	k, err := setup.jobKey(j)
 	if err != nil {
 		return wire.Job{}, err
@@ -56,7 +56,7 @@ func (g *Gateway) describe(ctx context.Context, setup *Setup, j *timer.Job) (wir
 	}
 	if len(runs) > 0 {
 		out.Last, out.Session = runs[0].Created, runs[0].ID
-		out.Running = g.running(runs[0].ID)
+		out.Running = g.lanes.running(runs[0].ID)
 	}
 	out.Next = j.Next(g.now(), zone)
 	g.timer.Describe(j.ID, &out)
@@ -64,7 +64,7 @@ func (g *Gateway) describe(ctx context.Context, setup *Setup, j *timer.Job) (wir
 }
 
 // runs returns the sessions of a job, newest first. Sessions in the bin are not included.
-func (g *Gateway) runs(ctx context.Context, k route.Key) ([]store.Info, error) {
+func (g *inbox) runs(ctx context.Context, k route.Key) ([]store.Info, error) {
 	var runs []store.Info
 	for info, err := range g.Every(ctx, store.Query{Key: k.String()}) {
 		if err != nil {
@@ -80,7 +80,7 @@ func (g *Gateway) runs(ctx context.Context, k route.Key) ([]store.Info, error) {
 
 // RunJob starts a job immediately, even if it is disabled. It returns when the run has
 // started. A job that is already running is rejected.
-func (g *Gateway) RunJob(ctx context.Context, id string) (wire.Routed, error) {
+func (g *inbox) RunJob(ctx context.Context, id string) (wire.Routed, error) {
 	setup := g.setup.Load()
 	i := slices.IndexFunc(setup.Jobs, func(j timer.Job) bool { return j.ID == id })
 	if i < 0 {
@@ -90,7 +90,7 @@ func (g *Gateway) RunJob(ctx context.Context, id string) (wire.Routed, error) {
 }
 
 // startRun starts a run of a job and finishes it in the background.
-func (g *Gateway) startRun(ctx context.Context, setup *Setup, j timer.Job) (wire.Routed, error) {
+func (g *inbox) startRun(ctx context.Context, setup *Setup, j timer.Job) (wire.Routed, error) {
 	k, err := setup.jobKey(&j)
 	if err != nil {
 		return wire.Routed{}, err
@@ -120,12 +120,12 @@ func (g *Gateway) startRun(ctx context.Context, setup *Setup, j timer.Job) (wire
 
 // startJob starts the session of a run and posts the job's message there. It fails if the
 // previous run has not ended.
-func (g *Gateway) startJob(ctx context.Context, k route.Key, j *timer.Job) (firn.ID, *ticket, error) {
+func (g *inbox) startJob(ctx context.Context, k route.Key, j *timer.Job) (firn.ID, *ticket, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return "", nil, err
 	}
-	if last, err := keyed.Lookup(ctx, k.String()); err == nil && g.running(last) {
+	if last, err := keyed.Lookup(ctx, k.String()); err == nil && g.lanes.running(last) {
 		return "", nil, &wire.Problem{Kind: wire.Busy, Message: fmt.Sprintf("job %s is running already, in session %s", j.ID, last), Hint: "wait for its end, or stop it"}
 	}
 	title := j.ID + " " + g.now().In(j.In(g.setup.Load().Zone)).Format("2006-01-02 15:04:05")
@@ -143,7 +143,7 @@ func errClosing() error {
 }
 
 // finishJob waits for the end of a run, stops it on timeout, and archives old runs.
-func (g *Gateway) finishJob(k route.Key, j *timer.Job, id firn.ID, t *ticket) {
+func (g *inbox) finishJob(k route.Key, j *timer.Job, id firn.ID, t *ticket) {
 	var late <-chan time.Time
 	if j.Timeout > 0 {
 		timer := time.NewTimer(j.Timeout)
@@ -154,7 +154,7 @@ func (g *Gateway) finishJob(k route.Key, j *timer.Job, id firn.ID, t *ticket) {
 	case <-t.done:
 	case <-late:
 		g.Log.Warn("a run of a job takes too long and is stopped", "job", j.ID, "session", id, "timeout", j.Timeout)
-		if _, err := g.Stop(g.ctx, id); err != nil {
+		if _, err := g.lanes.Stop(g.ctx, id); err != nil {
 			g.Log.Warn("a run of a job could not be stopped", "job", j.ID, "session", id, "error", err)
 		}
 		<-t.done
@@ -171,7 +171,7 @@ func (g *Gateway) finishJob(k route.Key, j *timer.Job, id firn.ID, t *ticket) {
 }
 
 // archiveOldRuns archives the runs of a job that have passed their retention.
-func (g *Gateway) archiveOldRuns(ctx context.Context, k route.Key, j *timer.Job) error {
+func (g *inbox) archiveOldRuns(ctx context.Context, k route.Key, j *timer.Job) error {
 	if j.Keep <= 0 && j.Retention <= 0 {
 		return nil
 	}
@@ -184,7 +184,7 @@ func (g *Gateway) archiveOldRuns(ctx context.Context, k route.Key, j *timer.Job)
 		return err
 	}
 	for _, info := range j.Outlived(g.now(), runs) {
-		if g.running(info.ID) {
+		if g.lanes.running(info.ID) {
 			continue
 		}
 		if err := remover.Archive(ctx, info.ID); err != nil {

@@ -74,7 +74,7 @@ func (l *lane) withTurn(ctx context.Context, agentName string, batch []*ticket) 
 
 // delegator implements delegation for an agent.
 type delegator struct {
-	g    *Gateway
+	g    *lanes
 	name string
 }
 
@@ -97,7 +97,7 @@ func (d delegator) Spawn(ctx context.Context, task agent.Task) (firn.ID, error) 
 	}
 	header := *entries[0].Body.(*firn.Header)
 	header.CWD = d.g.workspaceOf(task.Agent)
-	if _, err := d.g.createKeyed(ctx, header, entries[1:]); err != nil {
+	if _, err := d.g.editor.createKeyed(ctx, header, entries[1:]); err != nil {
 		return "", err
 	}
 	if _, err := d.g.Store.Append(ctx, at.session, store.Any, link); err != nil {
@@ -148,7 +148,7 @@ func (d delegator) asker(ctx context.Context, at turnPlace) (Asker, error) {
 		return Asker{}, err
 	}
 	who := at.asker
-	bounds, err := d.g.boundsIn(ctx, who, h.Key)
+	bounds, err := d.g.access.boundsIn(ctx, who, h.Key)
 	if err != nil {
 		return Asker{}, err
 	}
@@ -195,7 +195,7 @@ func (d delegator) Send(ctx context.Context, id firn.ID, message string, awaited
 
 // delegated is a message sent by the turn of another session.
 type delegated struct {
-	g       *Gateway
+	g       *lanes
 	t       *ticket
 	id      firn.ID
 	awaited bool
@@ -249,7 +249,7 @@ func (d *delegated) Stop(error) {
 // deliverReply delivers the answer to a delegated message to the session of origin, in the
 // background, as a message of the answering agent. It returns false if the gateway is
 // shutting down; then the next one delivers it.
-func (g *Gateway) deliverReply(id firn.ID, t *ticket) bool {
+func (g *lanes) deliverReply(id firn.ID, t *ticket) bool {
 	if t.From == nil || t.From.Reply || !g.addWork() {
 		return false
 	}
@@ -267,7 +267,7 @@ func (g *Gateway) deliverReply(id firn.ID, t *ticket) bool {
 }
 
 // replyTo posts the answer to a message in the session of origin, once.
-func (g *Gateway) replyTo(ctx context.Context, id firn.ID, t *ticket) error {
+func (g *lanes) replyTo(ctx context.Context, id firn.ID, t *ticket) error {
 	text, err := t.reply()
 	switch {
 	case err != nil:
@@ -289,18 +289,18 @@ func (g *Gateway) replyTo(ctx context.Context, id firn.ID, t *ticket) error {
 		return err
 	}
 	w := waiting{ID: entry, Text: text, By: "agent:" + cmp.Or(a.Name, g.setup.Load().Default), Asker: t.Asker, From: &origin{Session: id, Depth: t.From.Depth, Reply: true}}
-	_, err = g.postMachineMessage(ctx, t.From.Session, w)
+	_, err = g.inbox.postMachineMessage(ctx, t.From.Session, w)
 	return err
 }
 
 // mayReply rejects a reply to a session outside the asker's bounds: the origin is read from
 // the log, which may have been imported.
-func (g *Gateway) mayReply(ctx context.Context, t *ticket) error {
+func (g *lanes) mayReply(ctx context.Context, t *ticket) error {
 	h, err := g.header(ctx, t.From.Session)
 	if err != nil {
 		return err
 	}
-	bounds, err := g.boundsIn(ctx, t.Asker, h.Key)
+	bounds, err := g.access.boundsIn(ctx, t.Asker, h.Key)
 	if err != nil {
 		return err
 	}
@@ -315,7 +315,7 @@ const childrenShown = 100
 
 // Children lists the sub-agent sessions of a session, newest first, including archived
 // ones. It reads only sessions updated since the session was created.
-func (g *Gateway) Children(ctx context.Context, id firn.ID) ([]wire.Session, error) {
+func (g *sessionReader) Children(ctx context.Context, id firn.ID) ([]wire.Session, error) {
 	info, err := g.Info(ctx, id)
 	if err != nil {
 		return nil, err

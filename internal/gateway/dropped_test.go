@@ -25,7 +25,7 @@ func TestSaidElsewhereIsNotLeftOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.Peers = alonePeers{}
-		l := &lane{g: d.Gateway, id: "s", dropped: []waiting{{ID: said}, {ID: firn.NewEntryID(), Text: "never said"}}}
+		l := &lane{g: d.lanes, id: "s", dropped: []waiting{{ID: said}, {ID: firn.NewEntryID(), Text: "never said"}}}
 		l.pruneDropped(t.Context())
 		if len(l.dropped) != 1 || l.dropped[0].Text != "never said" {
 			t.Errorf("left out are %+v", l.dropped)
@@ -40,7 +40,7 @@ func TestSaidElsewhereIsNotLeftOut(t *testing.T) {
 func TestNamedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
-		l := &lane{g: d.Gateway, id: "s", dropped: []waiting{{ID: "a", Text: "one too many"}}, summarize: true}
+		l := &lane{g: d.lanes, id: "s", dropped: []waiting{{ID: "a", Text: "one too many"}}, summarize: true}
 		waits := newTicket(waiting{ID: "b", Text: "waits"})
 		waits.queued = true
 		l.messageInput([]waiting{waits.waiting})

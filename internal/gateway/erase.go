@@ -42,7 +42,7 @@ type erasure struct {
 }
 
 // planErasure plans the erasure of entries. It changes nothing.
-func (g *Gateway) planErasure(ctx context.Context, id firn.ID, names []firn.EntryID) (erasure, error) {
+func (g *sessionRemover) planErasure(ctx context.Context, id firn.ID, names []firn.EntryID) (erasure, error) {
 	p := erasure{named: make(map[firn.EntryID]bool), collected: make(map[firn.EntryID]bool), titles: make(map[string]bool), tags: make(map[string]bool)}
 	for _, name := range names {
 		entry, err := g.EntryAt(ctx, id, string(name))
@@ -76,7 +76,7 @@ func (g *Gateway) planErasure(ctx context.Context, id firn.ID, names []firn.Entr
 
 // planEraseAll plans the erasure of a whole session. The texts of a session in the bin are
 // unknown. An unreadable session can be erased too; then unread is set.
-func (g *Gateway) planEraseAll(ctx context.Context, id firn.ID) (erasure, error) {
+func (g *sessionRemover) planEraseAll(ctx context.Context, id firn.ID) (erasure, error) {
 	var p erasure
 	err := g.eachEntry(ctx, id, func(e firn.Entry, _ int) { p.typed = append(p.typed, typedOf(e)...) })
 	if err != nil && ctx.Err() != nil {
@@ -121,7 +121,7 @@ func waitingOf(c *firn.Custom) (w waiting, ok bool) {
 
 // eachEntry calls see for every entry of a session, with the length of its line. An entry
 // that cannot be decoded has only its ID.
-func (g *Gateway) eachEntry(ctx context.Context, id firn.ID, see func(e firn.Entry, size int)) error {
+func (g *sessionRemover) eachEntry(ctx context.Context, id firn.ID, see func(e firn.Entry, size int)) error {
 	for rec, err := range g.Store.Read(ctx, id, store.Start) {
 		if err != nil {
 			return err
@@ -208,7 +208,7 @@ func (p *erasure) repeats(e firn.Entry) bool {
 
 // storeCounters appends new counters with the current names of the session, to replace the
 // erased ones.
-func (g *Gateway) storeCounters(ctx context.Context, id firn.ID, names store.Names) error {
+func (g *sessionRemover) storeCounters(ctx context.Context, id firn.ID, names store.Names) error {
 	for try := 1; ; try++ {
 		info, err := g.Info(ctx, id)
 		if err != nil {
@@ -218,7 +218,7 @@ func (g *Gateway) storeCounters(ctx context.Context, id firn.ID, names store.Nam
 		if err != nil {
 			return err
 		}
-		if _, err = g.append(ctx, id, info.End, entry); !errors.Is(err, firn.ErrConflict) || try == maxTries {
+		if _, err = g.editor.append(ctx, id, info.End, entry); !errors.Is(err, firn.ErrConflict) || try == maxTries {
 			return err
 		}
 	}

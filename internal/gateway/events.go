@@ -16,20 +16,20 @@ import (
 // after it. The sequence ends with ctx, or with one of these events: [wire.Gap] if the
 // listener was too slow, which must then reconnect from the position of its last entry, or
 // from the start if all positions have changed; [wire.Bye] if the gateway shuts down.
-func (g *Gateway) Events(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error] {
+func (g *eventFeeds) Events(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error] {
 	return g.streamEvents(ctx, id, after, false)
 }
 
 // PageEvents is like Events, for web pages: entries are rendered as cards and a partial
 // answer as incremental HTML.
-func (g *Gateway) PageEvents(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error] {
+func (g *eventFeeds) PageEvents(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error] {
 	return g.streamEvents(ctx, id, after, true)
 }
 
 // CheckPosition rejects a position that is not the end of an entry: one past the end of the
 // session, or inside an entry. It reads only the records around the position. It ignores
 // read errors, which the subsequent read reports.
-func (g *Gateway) CheckPosition(ctx context.Context, id firn.ID, pos firn.Pos) error {
+func (g *eventFeeds) CheckPosition(ctx context.Context, id firn.ID, pos firn.Pos) error {
 	if pos == store.Start {
 		return nil
 	}
@@ -83,7 +83,7 @@ type followed struct {
 
 // entryEvent converts a log record to an event. It returns false for drafts, which were
 // sent as deltas.
-func (g *Gateway) entryEvent(ctx context.Context, id firn.ID, rec *firn.Record, html bool) (wire.Event, bool) {
+func (g *eventFeeds) entryEvent(ctx context.Context, id firn.ID, rec *firn.Record, html bool) (wire.Event, bool) {
 	if rec.Gap != nil {
 		e := event(wire.EntryAppended, id, g.RecordEntry(ctx, id, rec, html))
 		e.Pos = rec.Next
@@ -106,7 +106,7 @@ func (g *Gateway) entryEvent(ctx context.Context, id firn.ID, rec *firn.Record, 
 
 // AllEvents yields the turn events of all sessions. It begins with the start event of each
 // running turn and the text produced so far.
-func (g *Gateway) AllEvents(ctx context.Context) iter.Seq2[wire.Event, error] {
+func (g *eventFeeds) AllEvents(ctx context.Context) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		listener, running := g.events.listenToAll()
 		defer g.events.leave(listener)

@@ -26,7 +26,7 @@ const (
 // eventStream is the stream of one listener. It merges the log and the turn events in a
 // consistent order.
 type eventStream struct {
-	g        *Gateway
+	g        *eventFeeds
 	id       firn.ID
 	html     bool
 	ctx      context.Context
@@ -53,7 +53,7 @@ type growingAnswer struct {
 }
 
 // streamEvents yields the events of a session after a position.
-func (g *Gateway) streamEvents(ctx context.Context, id firn.ID, after firn.Pos, html bool) iter.Seq2[wire.Event, error] {
+func (g *eventFeeds) streamEvents(ctx context.Context, id firn.ID, after firn.Pos, html bool) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		listener, now := g.events.listenTo(id)
 		defer g.events.leave(listener)

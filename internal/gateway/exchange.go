@@ -24,7 +24,7 @@ import (
 const sniff = 64 << 10
 
 // Formats lists the formats for import and export.
-func (g *Gateway) Formats(context.Context) []wire.Format {
+func (g *exchanger) Formats(context.Context) []wire.Format {
 	list := make([]wire.Format, len(g.Tools))
 	for i, tool := range g.Tools {
 		list[i] = wire.Format{Name: string(tool.Name())}
@@ -36,7 +36,7 @@ func (g *Gateway) Formats(context.Context) []wire.Format {
 }
 
 // tool returns a format by name.
-func (g *Gateway) tool(name string) (dialect.Tool, error) {
+func (g *exchanger) tool(name string) (dialect.Tool, error) {
 	var names []string
 	for _, t := range g.Tools {
 		if string(t.Name()) == name {
@@ -49,7 +49,7 @@ func (g *Gateway) tool(name string) (dialect.Tool, error) {
 
 // Import stores a transcript of any format as a session. Entries that the session already
 // has are skipped, so an interrupted import can be repeated. The body is streamed.
-func (g *Gateway) Import(ctx context.Context, in wire.Import, body io.Reader) (wire.Imported, error) {
+func (g *exchanger) Import(ctx context.Context, in wire.Import, body io.Reader) (wire.Imported, error) {
 	if in.Agent != "" && firn.ID(in.Agent).Check() != nil {
 		return wire.Imported{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is no name of an agent", in.Agent)}
 	}
@@ -76,13 +76,13 @@ func (g *Gateway) Import(ctx context.Context, in wire.Import, body io.Reader) (w
 	if err := g.checkpoint(ctx, id, added); err != nil {
 		return wire.Imported{}, err
 	}
-	session, err := g.Session(ctx, string(id))
+	session, err := g.reader.Session(ctx, string(id))
 	return wire.Imported{Session: session, Added: added, Fidelity: convert.Fidelity(tool.Name(), dialect.Native, nil, report)}, err
 }
 
 // checkpoint stores the counters of an imported session, so that lists need not read all of
 // it. The entry has the current time: the session becomes the most recently updated one.
-func (g *Gateway) checkpoint(ctx context.Context, id firn.ID, added int64) error {
+func (g *exchanger) checkpoint(ctx context.Context, id firn.ID, added int64) error {
 	if added == 0 {
 		return nil
 	}
@@ -109,7 +109,7 @@ func importConflict(err error, id firn.ID) error {
 }
 
 // formatOf returns the format of a transcript.
-func (g *Gateway) formatOf(in wire.Import, stream *bufio.Reader) (dialect.Tool, error) {
+func (g *exchanger) formatOf(in wire.Import, stream *bufio.Reader) (dialect.Tool, error) {
 	if in.From != "" {
 		return g.tool(in.From)
 	}
@@ -229,22 +229,22 @@ func nothingRead(tool dialect.Tool, report *convert.Report) error {
 }
 
 // setImportedTitle gives an untitled session the title that came with the transcript.
-func (g *Gateway) setImportedTitle(ctx context.Context, id firn.ID, title string, added int64) error {
+func (g *exchanger) setImportedTitle(ctx context.Context, id firn.ID, title string, added int64) error {
 	if title == "" || added == 0 {
 		return nil
 	}
-	session, err := g.Session(ctx, string(id))
+	session, err := g.reader.Session(ctx, string(id))
 	if err != nil || session.Title != "" {
 		return err
 	}
-	_, err = g.append(ctx, id, store.Any, firn.Entry{Body: &firn.Title{Name: title, Source: firn.SourceAuto}})
+	_, err = g.editor.append(ctx, id, store.Any, firn.Entry{Body: &firn.Title{Name: title, Source: firn.SourceAuto}})
 	return err
 }
 
 // Export writes a session in another format and reports the fidelity of the conversion.
-func (g *Gateway) Export(ctx context.Context, id firn.ID, e wire.Export, w io.Writer) (wire.Fidelity, error) {
+func (g *exchanger) Export(ctx context.Context, id firn.ID, e wire.Export, w io.Writer) (wire.Fidelity, error) {
 	if e.Format == wire.FormatHTML {
-		session, err := g.Session(ctx, string(id))
+		session, err := g.reader.Session(ctx, string(id))
 		if err != nil {
 			return wire.Fidelity{}, err
 		}
@@ -254,7 +254,7 @@ func (g *Gateway) Export(ctx context.Context, id firn.ID, e wire.Export, w io.Wr
 	if err != nil {
 		return wire.Fidelity{}, err
 	}
-	session, err := g.Session(ctx, string(id))
+	session, err := g.reader.Session(ctx, string(id))
 	if err != nil {
 		return wire.Fidelity{}, err
 	}

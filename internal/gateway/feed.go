@@ -61,7 +61,7 @@ type feeds struct {
 
 // join adds a member to the feed of a session. If there is none, it starts one at a
 // position. The caller must call leave.
-func (g *Gateway) join(key feedKey, at firn.Pos) (*feed, *member) {
+func (g *eventFeeds) join(key feedKey, at firn.Pos) (*feed, *member) {
 	g.feeds.mu.Lock()
 	defer g.feeds.mu.Unlock()
 	f := g.feeds.all[key]
@@ -80,7 +80,7 @@ func (g *Gateway) join(key feedKey, at firn.Pos) (*feed, *member) {
 }
 
 // leave removes a member and stops the feed after the last one.
-func (g *Gateway) leave(key feedKey, f *feed, m *member) {
+func (g *eventFeeds) leave(key feedKey, f *feed, m *member) {
 	g.feeds.mu.Lock()
 	f.mu.Lock()
 	delete(f.members, m)
@@ -98,7 +98,7 @@ func (g *Gateway) leave(key feedKey, f *feed, m *member) {
 }
 
 // startFeed follows a session from a position.
-func (g *Gateway) startFeed(key feedKey, at firn.Pos) *feed {
+func (g *eventFeeds) startFeed(key feedKey, at firn.Pos) *feed {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &feed{stop: cancel, done: make(chan struct{}), woken: make(chan struct{}), dirty: make(chan struct{}, 1), from: at, to: at, members: make(map[*member]struct{})}
 	go func() {
@@ -113,7 +113,7 @@ func (g *Gateway) startFeed(key feedKey, at firn.Pos) *feed {
 }
 
 // fill publishes new records of a session until ctx ends.
-func (g *Gateway) fill(ctx context.Context, key feedKey, f *feed, at firn.Pos) {
+func (g *eventFeeds) fill(ctx context.Context, key feedKey, f *feed, at firn.Pos) {
 	for rec, err := range g.Store.Follow(ctx, key.session, at) {
 		if err != nil {
 			g.feeds.mu.Lock() // a new follower starts a new feed
@@ -129,7 +129,7 @@ func (g *Gateway) fill(ctx context.Context, key feedKey, f *feed, at firn.Pos) {
 }
 
 // followedOf converts a record.
-func (g *Gateway) followedOf(ctx context.Context, key feedKey, rec *firn.Record) followed {
+func (g *eventFeeds) followedOf(ctx context.Context, key feedKey, rec *firn.Record) followed {
 	one := followed{entry: rec.Glance.ID, pos: rec.Next}
 	var told bool
 	one.event, told = g.entryEvent(ctx, key.session, rec, key.html)
@@ -213,7 +213,7 @@ func (f *feed) wakeMembers(ctx context.Context) {
 
 // follow follows the log of a session after a position until ctx ends. It reads up to end
 // itself and then uses the session's feed.
-func (g *Gateway) follow(ctx context.Context, id firn.ID, after, end firn.Pos, html bool) <-chan followed {
+func (g *eventFeeds) follow(ctx context.Context, id firn.ID, after, end firn.Pos, html bool) <-chan followed {
 	out := make(chan followed)
 	go func() {
 		defer close(out)
@@ -237,7 +237,7 @@ func (g *Gateway) follow(ctx context.Context, id firn.ID, after, end firn.Pos, h
 
 // readSelf sends records after a position until end is reached, or indefinitely if end is
 // zero. It returns the position reached, and false if the caller must stop.
-func (g *Gateway) readSelf(ctx context.Context, key feedKey, at, end firn.Pos, out chan<- followed) (firn.Pos, bool) {
+func (g *eventFeeds) readSelf(ctx context.Context, key feedKey, at, end firn.Pos, out chan<- followed) (firn.Pos, bool) {
 	for rec, err := range g.Store.Follow(ctx, key.session, at) {
 		if err != nil {
 			send(ctx, out, followed{err: err})
@@ -255,7 +255,7 @@ func (g *Gateway) readSelf(ctx context.Context, key feedKey, at, end firn.Pos, o
 }
 
 // shareFeed sends the events of a feed after a position until ctx ends.
-func (g *Gateway) shareFeed(ctx context.Context, key feedKey, f *feed, m *member, at firn.Pos, out chan<- followed) {
+func (g *eventFeeds) shareFeed(ctx context.Context, key feedKey, f *feed, m *member, at firn.Pos, out chan<- followed) {
 	for {
 		events, behind, err := f.after(at)
 		switch {

@@ -26,7 +26,7 @@ import (
 // The cost of the copied answers was spent once, by the old session. So the copy ends with
 // a counters entry that starts from zero and marks everything before it as copied; see
 // [forkMark].
-func (g *Gateway) Fork(ctx context.Context, id firn.ID, f wire.Fork) (wire.Session, error) {
+func (g *sessionEditor) Fork(ctx context.Context, id firn.ID, f wire.Fork) (wire.Session, error) {
 	if err := g.CheckExists(ctx, id); err != nil {
 		return wire.Session{}, err
 	}
@@ -67,14 +67,14 @@ func (g *Gateway) Fork(ctx context.Context, id firn.ID, f wire.Fork) (wire.Sessi
 			return wire.Session{}, err
 		}
 	}
-	return g.updated(g.session(ctx, listedAs(g.Store, header.Session)))
+	return g.reader.updated(g.reader.session(ctx, listedAs(g.Store, header.Session)))
 }
 
 // forkPoint returns the entry that a fork continues from, as its index in the tree; -1 if
 // the session is empty.
-func (g *Gateway) forkPoint(ctx context.Context, id firn.ID, ref string) (*view.Outline, int, error) {
+func (g *sessionEditor) forkPoint(ctx context.Context, id firn.ID, ref string) (*view.Outline, int, error) {
 	if ref == "" || ref == view.HeadName {
-		if err := g.mustBeIdle(id, "fork"); err != nil {
+		if err := g.lanes.mustBeIdle(id, "fork"); err != nil {
 			return nil, 0, err
 		}
 	}
@@ -94,13 +94,13 @@ func (g *Gateway) forkPoint(ctx context.Context, id firn.ID, ref string) (*view.
 	}
 	n := b.Tree.Find(target)
 	if n == b.Tree.Head() {
-		err = g.mustBeIdle(id, "fork")
+		err = g.lanes.mustBeIdle(id, "fork")
 	}
 	return b, n, err
 }
 
 // forkHeader returns the header of a fork.
-func (g *Gateway) forkHeader(ctx context.Context, id firn.ID, key string) (firn.Header, error) {
+func (g *sessionEditor) forkHeader(ctx context.Context, id firn.ID, key string) (firn.Header, error) {
 	old, err := g.header(ctx, id)
 	if err != nil {
 		return firn.Header{}, err
@@ -127,7 +127,7 @@ func (g *Gateway) forkHeader(ctx context.Context, id firn.ID, key string) (firn.
 }
 
 // forkTitle returns an automatic title derived from the original session.
-func (g *Gateway) forkTitle(ctx context.Context, id firn.ID) ([]firn.Entry, error) {
+func (g *sessionEditor) forkTitle(ctx context.Context, id firn.ID) ([]firn.Entry, error) {
 	info, err := g.Info(ctx, id)
 	if err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ const (
 
 // copier copies the path to an entry into a new session.
 type copier struct {
-	g    *Gateway
+	g    *sessionEditor
 	from firn.ID
 	// point is the last entry of the path; empty if the session is empty.
 	point firn.EntryID
@@ -210,7 +210,7 @@ type copier struct {
 	replaces firn.ID
 }
 
-func newCopier(g *Gateway, from firn.ID, b *view.Outline, at int) *copier {
+func newCopier(g *sessionEditor, from firn.ID, b *view.Outline, at int) *copier {
 	c := &copier{
 		g: g, from: from, b: b, at: at, path: make(map[int]bool), ids: make(map[firn.EntryID]bool),
 		copied: make(map[firn.EntryID]bool), replacedBy: make(map[firn.EntryID]firn.EntryID),

@@ -24,7 +24,7 @@ type copied struct {
 // forkedBefore returns the ID of the fork that a request makes, and its state if the same
 // request made it before. The ID is derived from the request, except after a copy that was
 // interrupted by a crash; such copies stay hidden.
-func (g *Gateway) forkedBefore(ctx context.Context) (firn.ID, *copied, error) {
+func (g *sessionEditor) forkedBefore(ctx context.Context) (firn.ID, *copied, error) {
 	r, ok := requestOf(ctx)
 	if !ok {
 		return firn.NewID(), nil, nil
@@ -47,7 +47,7 @@ func (g *Gateway) forkedBefore(ctx context.Context) (firn.ID, *copied, error) {
 }
 
 // findCopy reads the state of a request's fork; nil if it was not started.
-func (g *Gateway) findCopy(ctx context.Context, id firn.ID, r request) (*copied, error) {
+func (g *sessionEditor) findCopy(ctx context.Context, id firn.ID, r request) (*copied, error) {
 	found := &copied{}
 	for rec, err := range g.Store.Read(ctx, id, store.Start) {
 		if errors.Is(err, firn.ErrNotFound) {
@@ -79,12 +79,12 @@ func (g *Gateway) findCopy(ctx context.Context, id firn.ID, r request) (*copied,
 
 // forkedAgain answers a repeated request. It confirms that the copy is durable and points
 // the key at it, unless the key was pointed elsewhere since.
-func (g *Gateway) forkedAgain(ctx context.Context, id firn.ID, made *copied, key string) (wire.Session, error) {
+func (g *sessionEditor) forkedAgain(ctx context.Context, id firn.ID, made *copied, key string) (wire.Session, error) {
 	if err := store.Confirm(ctx, g.Store, id, store.Start); err != nil {
 		return wire.Session{}, err
 	}
 	if key == "" {
-		return g.session(ctx, id)
+		return g.reader.session(ctx, id)
 	}
 	k, err := g.canonical(key)
 	if err != nil {
@@ -99,11 +99,11 @@ func (g *Gateway) forkedAgain(ctx context.Context, id firn.ID, made *copied, key
 			return wire.Session{}, err
 		}
 	}
-	return g.updated(g.session(ctx, id))
+	return g.reader.updated(g.reader.session(ctx, id))
 }
 
 // keyHolder returns the session that a key points at, or "".
-func (g *Gateway) keyHolder(ctx context.Context, key string) (firn.ID, error) {
+func (g *sessionEditor) keyHolder(ctx context.Context, key string) (firn.ID, error) {
 	if key == "" {
 		return "", nil
 	}
@@ -120,7 +120,7 @@ func (g *Gateway) keyHolder(ctx context.Context, key string) (firn.ID, error) {
 
 // bindKey points a key at a new session. On failure the session exists nevertheless, so the
 // error is an ErrUnknownOutcome.
-func (g *Gateway) bindKey(ctx context.Context, key string, id firn.ID) error {
+func (g *sessionEditor) bindKey(ctx context.Context, key string, id firn.ID) error {
 	if err := store.Bind(ctx, g.Store, key, id); err != nil {
 		return fmt.Errorf("point key %s at session %s: %w", key, id, halfDone(err))
 	}

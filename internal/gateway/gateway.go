@@ -16,8 +16,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"firn.dev"
@@ -156,43 +154,27 @@ func (s *Setup) agent(id string) (*agent.Agent, error) {
 	return nil, s.unknownAgent(id)
 }
 
-// Gateway runs sessions. Its methods are safe for concurrent use.
+// Gateway runs sessions. Its methods are those of its parts. They are safe for concurrent
+// use.
 type Gateway struct {
-	Options
-	// View reads the sessions.
-	*view.View
+	*core
+	*access
+	*lanes
+	*inbox
+	*sessionReader
+	*sessionEditor
+	*sessionRemover
+	*keyTable
+	*maintainer
+	*eventFeeds
+	*notebook
+	*compactor
+	*exchanger
+	*messageHistory
 	fileCalls
-	started  time.Time
-	setup    atomic.Pointer[Setup]
-	events   hub
-	feeds    feeds
-	recovery recoveryScan
-	checks   checks
-	// holdings caches the session counts per source.
-	holdings holdings
-	// locks serializes the messages of a key, so that two messages do not start two
-	// sessions.
-	locks namedLocks
-	// waits records which sessions wait for one another, delegated their unanswered
-	// delegated messages.
-	waits     agent.WaitGraph
-	delegated delegations
-	past      pastSessions
-	// timer holds the schedule. led is set if this gateway runs it, out of several; only
-	// the scheduler goroutine uses it.
-	timer timer.Timer
-	led   bool
-
-	mu     sync.Mutex
-	lanes  map[firn.ID]*lane
-	closed bool
-	// retired are agents of earlier setups. Their turns or background work may still be
-	// running.
+	// retired are agents of earlier setups, guarded by core.mu. Their turns or background
+	// work may still be running.
 	retired []*agent.Agent
-	// work counts running goroutines; ctx is canceled when turns must stop.
-	work   sync.WaitGroup
-	ctx    context.Context
-	cancel context.CancelCauseFunc
 }
 
 // ErrDraining is the cause of turns that are stopped because the gateway is shutting down.
@@ -212,7 +194,8 @@ func New(o Options) (*Gateway, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	g := &Gateway{Options: o, started: o.Clock(), lanes: make(map[firn.ID]*lane)}
+	g := &Gateway{}
+	g.build(&core{Options: o, started: o.Clock()})
 	g.fileCalls = fileCalls{g}
 	g.View = view.New(view.Options{
 		Store: o.Store, List: o.List, Agent: g.agentOf, Turns: func(ctx context.Context, id firn.ID) int { return g.turnsOf(ctx, id, "") },
@@ -241,7 +224,7 @@ func (g *Gateway) Reload(s Setup) error {
 			a.Resident = g.View.Resident()
 		}
 		if a.Delegator == nil {
-			a.Delegator = delegator{g, a.Name}
+			a.Delegator = delegator{g.lanes, a.Name}
 		}
 	}
 	if old := g.setup.Swap(&s); old != nil {
@@ -292,4 +275,4 @@ func (g *Gateway) Close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (g *Gateway) now() time.Time { return g.Clock() }
+func (g *core) now() time.Time { return g.Clock() }

@@ -76,7 +76,7 @@ func (s *Setup) turns(key, channel string) int {
 }
 
 // turnsOf returns the turn limit of a session; see [Setup.turns].
-func (g *Gateway) turnsOf(ctx context.Context, id firn.ID, channel string) int {
+func (g *lanes) turnsOf(ctx context.Context, id firn.ID, channel string) int {
 	setup := g.setup.Load()
 	for _, h := range setup.Habits {
 		if len(h.Turns) > 0 {
@@ -91,7 +91,7 @@ func (g *Gateway) turnsOf(ctx context.Context, id firn.ID, channel string) int {
 }
 
 // channelOf returns the channel in the key of a session; empty if none.
-func (g *Gateway) channelOf(ctx context.Context, id firn.ID) string {
+func (g *lanes) channelOf(ctx context.Context, id firn.ID) string {
 	header, err := g.header(ctx, id)
 	if err != nil {
 		return ""

@@ -53,7 +53,7 @@ const (
 
 // HookToken returns the name of a hook's token. It returns NotFound if the hook does not
 // exist or is disabled.
-func (g *Gateway) HookToken(name string) (string, error) {
+func (g *inbox) HookToken(name string) (string, error) {
 	h, err := g.setup.Load().hook(name)
 	return h.Token, err
 }
@@ -105,7 +105,7 @@ func (s *Setup) checkHook(name string, h Hook) error {
 // accepted once.
 //
 // The caller must authorize the request.
-func (g *Gateway) Hook(ctx context.Context, name string, body []byte, headers textproto.MIMEHeader) (wire.Routed, error) {
+func (g *inbox) Hook(ctx context.Context, name string, body []byte, headers textproto.MIMEHeader) (wire.Routed, error) {
 	setup := g.setup.Load()
 	h, err := setup.hook(name)
 	if err != nil {
@@ -138,7 +138,7 @@ func (g *Gateway) Hook(ctx context.Context, name string, body []byte, headers te
 }
 
 // hookSession finds or starts the session that receives a call.
-func (g *Gateway) hookSession(ctx context.Context, k route.Key, call firn.EntryID, fresh bool, h Hook, name string) (firn.ID, error) {
+func (g *inbox) hookSession(ctx context.Context, k route.Key, call firn.EntryID, fresh bool, h Hook, name string) (firn.ID, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return "", err
@@ -146,7 +146,7 @@ func (g *Gateway) hookSession(ctx context.Context, k route.Key, call firn.EntryI
 	if !fresh {
 		id, err := keyed.Lookup(ctx, k.String())
 		if err == nil {
-			if away, err := g.removedFor(ctx, id, call); err != nil || !away {
+			if away, err := g.remover.removedFor(ctx, id, call); err != nil || !away {
 				return id, err
 			}
 		} else if !errors.Is(err, firn.ErrNotFound) {

@@ -82,7 +82,7 @@ func errOtherRequest() error {
 }
 
 // addedBy returns the entries that a request appended before, oldest first.
-func (g *Gateway) addedBy(ctx context.Context, id firn.ID, r request) (ids []firn.EntryID, from, end firn.Pos, err error) {
+func (g *messageHistory) addedBy(ctx context.Context, id firn.ID, r request) (ids []firn.EntryID, from, end firn.Pos, err error) {
 	for rec, err := range g.recordsBy(ctx, id, r) {
 		if err != nil {
 			return nil, 0, 0, err
@@ -98,7 +98,7 @@ func (g *Gateway) addedBy(ctx context.Context, id firn.ID, r request) (ids []fir
 
 // recordsBy yields the records that a request appended before, newest first. It reads the
 // entries of the last week.
-func (g *Gateway) recordsBy(ctx context.Context, id firn.ID, r request) iter.Seq2[firn.Record, error] {
+func (g *messageHistory) recordsBy(ctx context.Context, id firn.ID, r request) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
 		since := g.now().Add(-store.DedupPeriod)
 		for rec, err := range store.Recent(ctx, g.Store, id, store.End, since) {
@@ -139,7 +139,7 @@ func addedFor(rec *firn.Record) (name, body string, ok bool) {
 
 // appendOnce appends the entries of a named request. Entries that it appended before, all
 // or a prefix, are confirmed to be durable and not appended again.
-func (g *Gateway) appendOnce(ctx context.Context, r request, id firn.ID, expect firn.Pos, entries []firn.Entry) (wire.Appended, error) {
+func (g *messageHistory) appendOnce(ctx context.Context, r request, id firn.ID, expect firn.Pos, entries []firn.Entry) (wire.Appended, error) {
 	defer g.locks.lock("request " + string(id) + " " + r.name)()
 	ids, from, end, err := g.addedBy(ctx, id, r)
 	if err != nil {
@@ -161,7 +161,7 @@ func (g *Gateway) appendOnce(ctx context.Context, r request, id firn.ID, expect 
 	for i := range rest {
 		rest[i].Extra = append(slices.Clip(rest[i].Extra), r.field())
 	}
-	added, err := g.appendAll(ctx, id, expect, rest)
+	added, err := g.editor.appendAll(ctx, id, expect, rest)
 	if err != nil {
 		return wire.Appended{}, err
 	}
@@ -170,7 +170,7 @@ func (g *Gateway) appendOnce(ctx context.Context, r request, id firn.ID, expect 
 
 // confirmCreated turns the conflict of a named request that created its session before into
 // success, after confirming that the session is durable.
-func (g *Gateway) confirmCreated(ctx context.Context, id firn.ID, err error) error {
+func (g *messageHistory) confirmCreated(ctx context.Context, id firn.ID, err error) error {
 	if _, ok := requestOf(ctx); !ok || !errors.Is(err, firn.ErrConflict) {
 		return err
 	}

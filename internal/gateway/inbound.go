@@ -17,7 +17,7 @@ import (
 // Inbound accepts a message from a channel. It resolves the key and its session, starts a
 // new session if the reset policy requires it, and queues the message there. The message is
 // durable when Inbound returns.
-func (g *Gateway) Inbound(ctx context.Context, in wire.Inbound) (wire.Routed, error) {
+func (g *inbox) Inbound(ctx context.Context, in wire.Inbound) (wire.Routed, error) {
 	setup := g.setup.Load()
 	r, err := setup.resolve(in)
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *Setup) resolve(in wire.Inbound) (route.Route, error) {
 
 // resolveSession finds or starts the session of a message and returns the text left after a
 // trigger.
-func (g *Gateway) resolveSession(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, out *wire.Routed) (string, error) {
+func (g *inbox) resolveSession(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, out *wire.Routed) (string, error) {
 	hit, asked := route.Trigger(in.Text, setup.triggers())
 	text := in.Text
 	cause := route.Cause("")
@@ -82,12 +82,12 @@ func (g *Gateway) resolveSession(ctx context.Context, setup *Setup, r route.Rout
 		}
 	} else if id, err := (&threadStart{g: g, setup: setup, route: r, subject: in.Subject}).session(ctx); err != nil {
 		return "", err
-	} else if past, err := g.findDelivered(ctx, r.Key.String(), id, firn.EntryID(in.ID)); err != nil {
+	} else if past, err := g.history.findDelivered(ctx, r.Key.String(), id, firn.EntryID(in.ID)); err != nil {
 		return "", err
 	} else if past != "" { // a retry; the key has a new session in the meantime
 		out.Session = past
 		return text, nil
-	} else if out.Session = id; !g.running(id) { // a session in use is not reset
+	} else if out.Session = id; !g.lanes.running(id) { // a session in use is not reset
 		if cause, err = g.resetCause(ctx, setup, r, in, id); err != nil {
 			return "", err
 		}
@@ -95,7 +95,7 @@ func (g *Gateway) resolveSession(ctx context.Context, setup *Setup, r route.Rout
 	if cause == "" {
 		return text, nil
 	}
-	id, err := g.startSession(ctx, r.Key, cause, in.ID, "")
+	id, err := g.keys.startSession(ctx, r.Key, cause, in.ID, "")
 	if err != nil {
 		return "", err
 	}
@@ -109,13 +109,13 @@ func (g *Gateway) resolveSession(ctx context.Context, setup *Setup, r route.Rout
 // resetCause returns why the session must be reset before it takes a message, or "": it is
 // stale or was removed. It returns "" if the session already holds the message, because
 // then the message is a retry.
-func (g *Gateway) resetCause(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, id firn.ID) (route.Cause, error) {
-	times, err := g.lifetimes(ctx, id)
+func (g *inbox) resetCause(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, id firn.ID) (route.Cause, error) {
+	times, err := g.keys.lifetimes(ctx, id)
 	if err != nil {
 		return "", err
 	}
 	v := route.CheckExpiry(setup.resets(r.Agent).For(r.Key, in.Channel), g.now(), setup.Zone, times)
-	away, err := g.removed(ctx, id)
+	away, err := g.remover.removed(ctx, id)
 	if err != nil || !away && !v.Stale {
 		return "", err
 	}
@@ -130,7 +130,7 @@ func (g *Gateway) resetCause(ctx context.Context, setup *Setup, r route.Route, i
 
 // titleAfterSubject titles an untitled session after its group or channel. Direct
 // conversations are titled by content instead.
-func (g *Gateway) titleAfterSubject(ctx context.Context, r route.Route, subject string, id firn.ID) error {
+func (g *inbox) titleAfterSubject(ctx context.Context, r route.Route, subject string, id firn.ID) error {
 	name := firn.CutText(strings.Join(strings.Fields(subject), " "), maxTitle)
 	if name == "" || r.ChatType == route.ChatDirect {
 		return nil
@@ -143,7 +143,7 @@ func (g *Gateway) titleAfterSubject(ctx context.Context, r route.Route, subject 
 }
 
 // hasMessage reports whether a session holds a message, delivered or queued.
-func (g *Gateway) hasMessage(ctx context.Context, id firn.ID, message firn.EntryID) (bool, error) {
+func (g *core) hasMessage(ctx context.Context, id firn.ID, message firn.EntryID) (bool, error) {
 	if message == "" {
 		return false, nil
 	}
@@ -178,7 +178,7 @@ func isQueued(rec *firn.Record, message firn.EntryID) bool {
 
 // startedBy reports whether a message, sent again by a client without an answer, already
 // started a session of a key.
-func (g *Gateway) startedBy(ctx context.Context, k route.Key, message string, out *wire.Routed) bool {
+func (g *inbox) startedBy(ctx context.Context, k route.Key, message string, out *wire.Routed) bool {
 	keyed, err := g.keyed()
 	if message == "" || err != nil {
 		return false
@@ -187,7 +187,7 @@ func (g *Gateway) startedBy(ctx context.Context, k route.Key, message string, ou
 	if err != nil {
 		return false
 	}
-	err = g.eachEarlier(ctx, k.String(), id, func(id firn.ID, s *pastSession) (bool, error) {
+	err = g.history.eachEarlier(ctx, k.String(), id, func(id firn.ID, s *pastSession) (bool, error) {
 		if s.message == message {
 			out.Session, out.Reset, out.Repeated = id, s.reason, true
 		}
@@ -197,7 +197,7 @@ func (g *Gateway) startedBy(ctx context.Context, k route.Key, message string, ou
 }
 
 // chooseModel sets the model of a session, by provider/model.
-func (g *Gateway) chooseModel(ctx context.Context, id firn.ID, name string) error {
+func (g *inbox) chooseModel(ctx context.Context, id firn.ID, name string) error {
 	a, err := g.agentOf(ctx, id)
 	if err != nil {
 		return err
@@ -207,7 +207,7 @@ func (g *Gateway) chooseModel(ctx context.Context, id firn.ID, name string) erro
 }
 
 // deliver queues a message in its session and, with Wait, waits for the answer.
-func (g *Gateway) deliver(ctx context.Context, who Asker, r route.Route, in wire.Inbound, text string, out wire.Routed) (wire.Routed, error) {
+func (g *inbox) deliver(ctx context.Context, who Asker, r route.Route, in wire.Inbound, text string, out wire.Routed) (wire.Routed, error) {
 	wait := in.Wait
 	turn := wire.Turn{Text: text, Images: in.Images, Sender: in.Sender}
 	if in.ID != "" {
@@ -217,14 +217,14 @@ func (g *Gateway) deliver(ctx context.Context, who Asker, r route.Route, in wire
 	if r.Key.Kind() == route.KindDirect { // a main conversation may have several participants
 		from.chat = string(route.ChatDirect)
 	}
-	ticket, repeated, err := g.acceptFrom(ctx, who, out.Session, turn, from)
+	ticket, repeated, err := g.lanes.acceptFrom(ctx, who, out.Session, turn, from)
 	if err != nil {
 		return out, err
 	}
 	answer, err := ticket.await(ctx, out.Session, wait)
 	if errors.Is(err, firn.ErrConflict) && in.ID != "" { // it was answered, longer ago than the search went back
 		repeated = true
-		answer, _, err = g.answerTo(ctx, out.Session, turn.ID, turn.ID)
+		answer, _, err = g.lanes.answerTo(ctx, out.Session, turn.ID, turn.ID)
 	}
 	out.Repeated = out.Repeated || repeated || ticket.repeated.Load()
 	if err != nil {
@@ -234,7 +234,7 @@ func (g *Gateway) deliver(ctx context.Context, who Asker, r route.Route, in wire
 	if wait {
 		out.Answer = &answer
 		if !answer.Silent {
-			out.Reply = g.verboseLines(ctx, answer) + answer.Text
+			out.Reply = g.lanes.verboseLines(ctx, answer) + answer.Text
 		}
 		out.Deliver = out.Deliver && !answer.Silent
 	}
@@ -242,7 +242,7 @@ func (g *Gateway) deliver(ctx context.Context, who Asker, r route.Route, in wire
 }
 
 // deliverable reports whether answers may be sent to the origin of a message.
-func (g *Gateway) deliverable(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, id firn.ID) bool {
+func (g *inbox) deliverable(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, id firn.ID) bool {
 	override := route.Inherit
 	if path, err := g.Path(ctx, id); err == nil {
 		override = route.Override(path.Chosen.Send)
@@ -252,7 +252,7 @@ func (g *Gateway) deliverable(ctx context.Context, setup *Setup, r route.Route, 
 }
 
 // KeyOf returns the key that a message would be routed to.
-func (g *Gateway) KeyOf(in wire.Inbound) (string, error) {
+func (g *inbox) KeyOf(in wire.Inbound) (string, error) {
 	r, err := g.setup.Load().resolve(in)
 	if err != nil {
 		return "", err
@@ -262,7 +262,7 @@ func (g *Gateway) KeyOf(in wire.Inbound) (string, error) {
 
 // command runs a command addressed to the gateway. It returns false if the message is for
 // the agent.
-func (g *Gateway) command(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, id firn.ID, text string) (reply string, ok bool, err error) {
+func (g *inbox) command(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, id firn.ID, text string) (reply string, ok bool, err error) {
 	name, args, ok := route.ParseCommand(text)
 	if !ok {
 		return "", false, nil
@@ -285,16 +285,16 @@ func (g *Gateway) command(ctx context.Context, setup *Setup, r route.Route, in w
 }
 
 // commands are the commands that the gateway handles itself.
-var commands = map[string]func(g *Gateway, ctx context.Context, id firn.ID, args string) (string, error){
-	"stop": func(g *Gateway, ctx context.Context, id firn.ID, _ string) (string, error) {
-		stopped, err := g.Stop(ctx, id)
+var commands = map[string]func(g *inbox, ctx context.Context, id firn.ID, args string) (string, error){
+	"stop": func(g *inbox, ctx context.Context, id firn.ID, _ string) (string, error) {
+		stopped, err := g.lanes.Stop(ctx, id)
 		if err != nil || !stopped {
 			return "Nothing was running.", err
 		}
 		return "Stopped.", nil
 	},
-	"compact": func(g *Gateway, ctx context.Context, id firn.ID, hint string) (string, error) {
-		c, err := g.Compact(ctx, id, wire.Compact{Hint: hint})
+	"compact": func(g *inbox, ctx context.Context, id firn.ID, hint string) (string, error) {
+		c, err := g.compactor.Compact(ctx, id, wire.Compact{Hint: hint})
 		if err != nil {
 			return "", err
 		}
@@ -307,10 +307,10 @@ var commands = map[string]func(g *Gateway, ctx context.Context, id firn.ID, args
 	"auth":    override(func(v string) wire.Patch { return wire.Patch{Auth: &v} }),
 	"status":  status,
 	"usage":   status,
-	"queue": func(g *Gateway, _ context.Context, _ firn.ID, _ string) (string, error) {
+	"queue": func(g *inbox, _ context.Context, _ firn.ID, _ string) (string, error) {
 		return "Messages during a turn: " + g.setup.Load().queue("").String() + ". The settings decide that.", nil
 	},
-	"help": func(*Gateway, context.Context, firn.ID, string) (string, error) {
+	"help": func(*inbox, context.Context, firn.ID, string) (string, error) {
 		lines := []string{"/new, /reset: begin a new conversation"}
 		for _, c := range route.Commands() {
 			lines = append(lines, strings.TrimRight("/"+c.Name+" "+c.Args, " ")+": "+c.Help)
@@ -321,12 +321,12 @@ var commands = map[string]func(g *Gateway, ctx context.Context, id firn.ID, args
 
 // override returns a command that changes a setting of a session. Without an argument it
 // shows the status.
-func override(patch func(string) wire.Patch) func(*Gateway, context.Context, firn.ID, string) (string, error) {
-	return func(g *Gateway, ctx context.Context, id firn.ID, value string) (string, error) {
+func override(patch func(string) wire.Patch) func(*inbox, context.Context, firn.ID, string) (string, error) {
+	return func(g *inbox, ctx context.Context, id firn.ID, value string) (string, error) {
 		if value == "" {
 			return status(g, ctx, id, "")
 		}
-		if _, err := g.Patch(ctx, id, patch(value)); err != nil {
+		if _, err := g.editor.Patch(ctx, id, patch(value)); err != nil {
 			return "", err
 		}
 		return "Set to " + value + ".", nil
@@ -334,8 +334,8 @@ func override(patch func(string) wire.Patch) func(*Gateway, context.Context, fir
 }
 
 // status describes a session in a few lines. File paths are not included.
-func status(g *Gateway, ctx context.Context, id firn.ID, _ string) (string, error) {
-	s, err := g.Session(ctx, string(id))
+func status(g *inbox, ctx context.Context, id firn.ID, _ string) (string, error) {
+	s, err := g.reader.Session(ctx, string(id))
 	if err != nil || s.State == nil {
 		return "", err
 	}

@@ -49,7 +49,7 @@ func (l *lane) storeMachineMessage(ctx context.Context, t *ticket) error {
 
 // postMachineText posts a machine message in a session, for the asker in ctx. It waits for
 // a running turn: conversations are not interrupted.
-func (g *Gateway) postMachineText(ctx context.Context, id firn.ID, by, text string, entry firn.EntryID) (*ticket, error) {
+func (g *inbox) postMachineText(ctx context.Context, id firn.ID, by, text string, entry firn.EntryID) (*ticket, error) {
 	if strings.TrimSpace(text) == "" {
 		return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%s has nothing to say", by)}
 	}
@@ -61,11 +61,11 @@ func (g *Gateway) postMachineText(ctx context.Context, id firn.ID, by, text stri
 
 // postMachineMessage posts a machine message in a session. The message is durable when it
 // returns.
-func (g *Gateway) postMachineMessage(ctx context.Context, id firn.ID, w waiting) (*ticket, error) {
+func (g *inbox) postMachineMessage(ctx context.Context, id firn.ID, w waiting) (*ticket, error) {
 	w.Mode = route.QueueFollowup
 	t := newTicket(w)
 	t.answer.Session, t.trace = id, trace.FromContext(ctx)
-	if err := g.enter(ctx, id, t); err != nil {
+	if err := g.lanes.enter(ctx, id, t); err != nil {
 		return nil, err
 	}
 	select {
@@ -82,7 +82,7 @@ func (g *Gateway) postMachineMessage(ctx context.Context, id firn.ID, w waiting)
 
 // startMachineSession creates a session for a machine message and points the key at it. It
 // records the previous session but carries nothing over from it.
-func (g *Gateway) startMachineSession(ctx context.Context, k route.Key, cause route.Cause, title, model string) (firn.ID, error) {
+func (g *inbox) startMachineSession(ctx context.Context, k route.Key, cause route.Cause, title, model string) (firn.ID, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return "", err
@@ -114,7 +114,7 @@ func (g *Gateway) startMachineSession(ctx context.Context, k route.Key, cause ro
 }
 
 // choice returns the entry that chooses a model, by provider/model.
-func (g *Gateway) choice(name string) (*firn.ModelChange, error) {
+func (g *inbox) choice(name string) (*firn.ModelChange, error) {
 	setup := g.setup.Load()
 	providerName, model, ok := strings.Cut(name, "/")
 	if !ok || setup.Models == nil {
@@ -128,7 +128,7 @@ func (g *Gateway) choice(name string) (*firn.ModelChange, error) {
 
 // addWork adds to g.work, which delays shutdown until Done is called. It returns false if
 // the gateway is shutting down.
-func (g *Gateway) addWork() bool {
+func (g *core) addWork() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {

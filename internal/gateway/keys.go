@@ -45,7 +45,7 @@ func (m resetMark) entry() firn.Entry {
 }
 
 // keyed returns the store's key table.
-func (g *Gateway) keyed() (store.Keyed, error) {
+func (g *core) keyed() (store.Keyed, error) {
 	k, ok := store.As[store.Keyed](g.Store)
 	if !ok {
 		return nil, fmt.Errorf("find the session of a key: the store keeps no keys: %w", firn.ErrUnsupported)
@@ -54,7 +54,7 @@ func (g *Gateway) keyed() (store.Keyed, error) {
 }
 
 // canonical parses a key as a user may write it.
-func (g *Gateway) canonical(key string) (route.Key, error) {
+func (g *core) canonical(key string) (route.Key, error) {
 	return g.setup.Load().Route.Key(key)
 }
 
@@ -80,7 +80,7 @@ type keySessions struct {
 // reads the list of sessions once, and the key table if the store exposes it; otherwise it
 // looks up the keys of the page. Removed keys, including rows deleted from the table by
 // hand, are not listed.
-func (g *Gateway) Keys(ctx context.Context, q KeyQuery) (wire.Page[wire.Key], error) {
+func (g *keyTable) Keys(ctx context.Context, q KeyQuery) (wire.Page[wire.Key], error) {
 	page := wire.Page[wire.Key]{Items: []wire.Key{}}
 	after, err := index.ParseCursor(q.Cursor)
 	if err != nil {
@@ -117,7 +117,7 @@ func (g *Gateway) Keys(ctx context.Context, q KeyQuery) (wire.Page[wire.Key], er
 
 // keysOfSessions returns a function that returns the keys of a session: from the key table
 // if the store exposes it, else from the session's own claims.
-func (g *Gateway) keysOfSessions(ctx context.Context) (func(info *store.Info) []string, error) {
+func (g *keyTable) keysOfSessions(ctx context.Context) (func(info *store.Info) []string, error) {
 	table, ok := store.As[bindings](g.Store)
 	if !ok {
 		return claimed, nil
@@ -149,7 +149,7 @@ func claimed(info *store.Info) []string {
 
 // everyByUpdate yields all matching sessions, including archived and hidden ones, the most
 // recently updated first. A key can point at a session that lists do not show.
-func (g *Gateway) everyByUpdate(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
+func (g *keyTable) everyByUpdate(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
 	return store.Infos(func() ([]store.Info, error) {
 		var all []store.Info
 		for info, err := range g.Every(ctx, q) {
@@ -202,7 +202,7 @@ func (l *keyList) add(key string, info *store.Info) {
 }
 
 // Key returns the session that a key points at and all sessions it ever had.
-func (g *Gateway) Key(ctx context.Context, key string) (wire.Key, error) {
+func (g *keyTable) Key(ctx context.Context, key string) (wire.Key, error) {
 	k, err := g.canonical(key)
 	if err != nil {
 		return wire.Key{}, err
@@ -218,7 +218,7 @@ func (g *Gateway) Key(ctx context.Context, key string) (wire.Key, error) {
 }
 
 // describeKey describes a key. infos are its sessions, newest first.
-func (g *Gateway) describeKey(ctx context.Context, key string, infos []store.Info) (wire.Key, error) {
+func (g *keyTable) describeKey(ctx context.Context, key string, infos []store.Info) (wire.Key, error) {
 	k, err := g.canonical(key)
 	if err != nil {
 		return wire.Key{}, err
@@ -256,7 +256,7 @@ func (g *Gateway) describeKey(ctx context.Context, key string, infos []store.Inf
 // PointKey points a key at an existing session. If the key pointed elsewhere, the session
 // records that it was resumed, so that the next message does not treat it as expired. A
 // read-only session is accepted too.
-func (g *Gateway) PointKey(ctx context.Context, key string, id firn.ID) (wire.Key, error) {
+func (g *keyTable) PointKey(ctx context.Context, key string, id firn.ID) (wire.Key, error) {
 	k, err := g.canonical(key)
 	if err != nil {
 		return wire.Key{}, err
@@ -266,7 +266,7 @@ func (g *Gateway) PointKey(ctx context.Context, key string, id firn.ID) (wire.Ke
 }
 
 // pointKey points a key at a session. The caller holds the key's lock.
-func (g *Gateway) pointKey(ctx context.Context, k route.Key, id firn.ID) (wire.Key, error) {
+func (g *keyTable) pointKey(ctx context.Context, k route.Key, id firn.ID) (wire.Key, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return wire.Key{}, err
@@ -290,7 +290,7 @@ func (g *Gateway) pointKey(ctx context.Context, k route.Key, id firn.ID) (wire.K
 
 // RemoveKey unbinds a key. Its sessions remain and record it; the next message for the key
 // starts a new session.
-func (g *Gateway) RemoveKey(ctx context.Context, key string) (wire.Key, error) {
+func (g *keyTable) RemoveKey(ctx context.Context, key string) (wire.Key, error) {
 	k, err := g.canonical(key)
 	if err != nil {
 		return wire.Key{}, err
@@ -316,7 +316,7 @@ func errUnboundKey(key string) error {
 }
 
 // ResetKey starts a new session for a key on request.
-func (g *Gateway) ResetKey(ctx context.Context, key string) (wire.Routed, error) {
+func (g *keyTable) ResetKey(ctx context.Context, key string) (wire.Routed, error) {
 	k, err := g.canonical(key)
 	if err != nil {
 		return wire.Routed{}, err
@@ -330,7 +330,7 @@ func (g *Gateway) ResetKey(ctx context.Context, key string) (wire.Routed, error)
 // and keeps its entries; its settings are carried over. message is the ID of the message
 // that starts the session, if any. An empty cwd means the agent's workspace. more are
 // additional first entries. The caller holds the key's lock.
-func (g *Gateway) startSession(ctx context.Context, k route.Key, cause route.Cause, message, cwd string, more ...firn.Entry) (firn.ID, error) {
+func (g *keyTable) startSession(ctx context.Context, k route.Key, cause route.Cause, message, cwd string, more ...firn.Entry) (firn.ID, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return "", err
@@ -368,7 +368,7 @@ func (g *Gateway) startSession(ctx context.Context, k route.Key, cause route.Cau
 
 // carriedSettings returns entries that carry over the settings of a session: model,
 // thinking, verbose, send and auth. They are the same for all causes of a reset.
-func (g *Gateway) carriedSettings(ctx context.Context, old firn.ID) ([]firn.Entry, error) {
+func (g *keyTable) carriedSettings(ctx context.Context, old firn.ID) ([]firn.Entry, error) {
 	path, err := window.Collect(g.Store.ReadBack(ctx, old, store.End))
 	if err != nil {
 		return nil, err
@@ -396,7 +396,7 @@ func (g *Gateway) carriedSettings(ctx context.Context, old firn.ID) ([]firn.Entr
 
 // ContinuePrevious undoes a reset: the key points again at its previous session, which
 // records it.
-func (g *Gateway) ContinuePrevious(ctx context.Context, key string) (wire.Key, error) {
+func (g *keyTable) ContinuePrevious(ctx context.Context, key string) (wire.Key, error) {
 	k, err := g.canonical(key)
 	if err != nil {
 		return wire.Key{}, err
@@ -429,7 +429,7 @@ func (g *Gateway) ContinuePrevious(ctx context.Context, key string) (wire.Key, e
 // isPredecessor reports whether the session previous precedes current under a key: its
 // header has that key, or it names current as its successor. The claim of the later session
 // alone is not trusted, since others may have written it.
-func (g *Gateway) isPredecessor(ctx context.Context, previous, current firn.ID, key string) (bool, error) {
+func (g *keyTable) isPredecessor(ctx context.Context, previous, current firn.ID, key string) (bool, error) {
 	h, err := g.header(ctx, previous)
 	if err != nil || h.Key == key {
 		return err == nil, err
@@ -447,13 +447,13 @@ func (g *Gateway) isPredecessor(ctx context.Context, previous, current firn.ID, 
 
 // previous returns the session that precedes id after a reset, or "". The mark is among the
 // first entries.
-func (g *Gateway) previous(ctx context.Context, id firn.ID) (firn.ID, error) {
+func (g *keyTable) previous(ctx context.Context, id firn.ID) (firn.ID, error) {
 	mark, err := g.startingReset(ctx, id)
 	return mark.Previous, err
 }
 
 // startingReset returns the reset mark at the start of a session, or an empty mark.
-func (g *Gateway) startingReset(ctx context.Context, id firn.ID) (resetMark, error) {
+func (g *keyTable) startingReset(ctx context.Context, id firn.ID) (resetMark, error) {
 	const near = 8
 	n := 0
 	for rec, err := range g.Store.Read(ctx, id, store.Start) {
@@ -492,7 +492,7 @@ func readReset(e firn.Entry) (resetMark, bool) {
 
 // lifetimes returns when a session started and when a person last wrote in it. Resuming a
 // session counts as both. Messages copied from another session do not count.
-func (g *Gateway) lifetimes(ctx context.Context, id firn.ID) (route.Times, error) {
+func (g *keyTable) lifetimes(ctx context.Context, id firn.ID) (route.Times, error) {
 	var t route.Times
 	path, err := g.Path(ctx, id)
 	if err != nil {
@@ -526,7 +526,7 @@ func isUserMessage(e firn.Entry) bool {
 }
 
 // createdAt returns the time of a session's first entry.
-func (g *Gateway) createdAt(ctx context.Context, id firn.ID) (time.Time, error) {
+func (g *keyTable) createdAt(ctx context.Context, id firn.ID) (time.Time, error) {
 	for rec, err := range g.Store.Read(ctx, id, store.Start) {
 		if err != nil {
 			return time.Time{}, err
@@ -541,7 +541,7 @@ func (g *Gateway) createdAt(ctx context.Context, id firn.ID) (time.Time, error) 
 }
 
 // CanonicalKey returns the canonical form of a key.
-func (g *Gateway) CanonicalKey(key string) (string, error) {
+func (g *keyTable) CanonicalKey(key string) (string, error) {
 	k, err := g.canonical(key)
 	if err != nil {
 		return "", err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -20,7 +21,7 @@ import (
 // lane runs the turns of one session, one at a time. It exists while there is work: its
 // goroutine takes messages from the queue and ends when the queue is empty.
 type lane struct {
-	g  *Gateway
+	g  *lanes
 	id firn.ID
 
 	// writing is held while messages are stored, so that the queue has the order of the log
@@ -120,16 +121,16 @@ func (t *ticket) failed() bool {
 
 // lane returns the lane of a session, creating it if necessary. It adds to g.work; the
 // caller must call Done.
-func (g *Gateway) lane(id firn.ID) (*lane, error) {
+func (g *lanes) lane(id firn.ID) (*lane, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
 		return nil, &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "try again in a moment"}
 	}
-	l, ok := g.lanes[id]
+	l, ok := g.byID[id]
 	if !ok {
 		l = &lane{g: g, id: id}
-		g.lanes[id] = l
+		g.byID[id] = l
 	}
 	g.work.Add(1)
 	return l, nil
@@ -284,7 +285,7 @@ func (l *lane) next() []*ticket {
 		l.queue, l.busy, l.gone = nil, false, true
 		l.g.mu.Lock()
 		defer l.g.mu.Unlock()
-		delete(l.g.lanes, l.id)
+		delete(l.g.byID, l.id)
 		return nil
 	}
 	n := 1
@@ -532,11 +533,18 @@ func (l *lane) messageInput(all []waiting) agent.Input {
 }
 
 // laneOf returns the lane of a session, or nil.
-func (g *Gateway) laneOf(id firn.ID) *lane {
+func (g *lanes) laneOf(id firn.ID) *lane {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.lanes[id]
+	return g.byID[id]
+}
+
+// allLanes returns the lanes of all sessions.
+func (g *lanes) allLanes() []*lane {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Collect(maps.Values(g.byID))
 }
 
 // running reports whether a turn of the session is running.
-func (g *Gateway) running(id firn.ID) bool { return g.laneOf(id) != nil }
+func (g *lanes) running(id firn.ID) bool { return g.laneOf(id) != nil }

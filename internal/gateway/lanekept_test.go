@@ -129,7 +129,7 @@ func TestStoppedBeforeItBegan(t *testing.T) {
 func TestNotKeptIsNotAccepted(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	defer d.shut()
-	l := &lane{g: d.Gateway, id: "s"}
+	l := &lane{g: d.lanes, id: "s"}
 	for range 20_000 {
 		ticket := newTicket(waiting{ID: "m"})
 		told := make(chan error, 1)

@@ -75,7 +75,7 @@ func TestTwinThatFailed(t *testing.T) {
 	close(failed.done)
 	close(answered.done)
 	d.mu.Lock()
-	d.lanes["s"] = &lane{g: d.Gateway, id: "s", running: []*ticket{failed, answered}, queue: []*ticket{waits}}
+	d.byID["s"] = &lane{g: d.lanes, id: "s", running: []*ticket{failed, answered}, queue: []*ticket{waits}}
 	d.mu.Unlock()
 	for id, want := range map[firn.EntryID]*ticket{"failed": nil, "answered": answered, "waits": waits} {
 		if got := d.findTicket("s", id); got != want {
@@ -83,6 +83,6 @@ func TestTwinThatFailed(t *testing.T) {
 		}
 	}
 	d.mu.Lock()
-	delete(d.lanes, "s")
+	delete(d.byID, "s")
 	d.mu.Unlock()
 }

@@ -21,7 +21,7 @@ import (
 // points at. Removed sessions are in the bin, from which [Gateway.Restore] restores them. A
 // session used in the meantime is spared. Sessions are erased from the bin only if a
 // setting requires it; those removed in this run are not erased in the same run.
-func (g *Gateway) Maintain(ctx context.Context, m maintenance.Settings, dryRun bool) (wire.Maintenance, error) {
+func (g *maintainer) Maintain(ctx context.Context, m maintenance.Settings, dryRun bool) (wire.Maintenance, error) {
 	report := wire.Maintenance{Mode: m.Mode(), At: g.now(), Actions: []wire.Action{}, Protected: make(map[string]int)}
 	if err := m.Check(); err != nil {
 		return report, err
@@ -36,7 +36,7 @@ func (g *Gateway) Maintain(ctx context.Context, m maintenance.Settings, dryRun b
 	if err != nil {
 		return report, fmt.Errorf("look what is to be cleared away: %w", err)
 	}
-	bin, err := g.reportBin(ctx, &report)
+	bin, err := g.remover.reportBin(ctx, &report)
 	if err != nil {
 		return report, fmt.Errorf("look what is to be cleared away: %w", err)
 	}
@@ -53,7 +53,7 @@ func (g *Gateway) Maintain(ctx context.Context, m maintenance.Settings, dryRun b
 		err = g.enforce(ctx, all, &report)
 	}
 	if err == nil {
-		err = g.eraseDue(ctx, m, bin, &report, dryRun)
+		err = g.remover.eraseDue(ctx, m, bin, &report, dryRun)
 	}
 	countActions(&report)
 	report.Kept = maintenance.CountProtected(report.At, all, m)
@@ -62,7 +62,7 @@ func (g *Gateway) Maintain(ctx context.Context, m maintenance.Settings, dryRun b
 }
 
 // retentionStates returns the retention state of all sessions, without reading them.
-func (g *Gateway) retentionStates(ctx context.Context) ([]maintenance.Session, error) {
+func (g *maintainer) retentionStates(ctx context.Context) ([]maintenance.Session, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (g *Gateway) retentionStates(ctx context.Context) ([]maintenance.Session, e
 }
 
 // kindOf returns the kind of a key and whether it is that of an agent's main conversation.
-func (g *Gateway) kindOf(key string) (kind route.Kind, isMain bool) {
+func (g *maintainer) kindOf(key string) (kind route.Kind, isMain bool) {
 	k, err := g.canonical(key)
 	if err != nil {
 		return route.KindOther, false
@@ -106,7 +106,7 @@ func (g *Gateway) kindOf(key string) (kind route.Kind, isMain bool) {
 
 // isOpen reports whether a session is in use: a turn is running or queued, or it has
 // listeners.
-func (g *Gateway) isOpen(id firn.ID) bool { return g.running(id) || g.events.hasListeners(id) }
+func (g *maintainer) isOpen(id firn.ID) bool { return g.lanes.running(id) || g.events.hasListeners(id) }
 
 // hasListeners reports whether a session has listeners of its own.
 func (h *hub) hasListeners(id firn.ID) bool {
@@ -117,7 +117,7 @@ func (h *hub) hasListeners(id firn.ID) bool {
 
 // planMaintenance plans the actions. It checks the chosen sessions for pins, which requires
 // reading them, and plans again until no unchecked session is chosen.
-func (g *Gateway) planMaintenance(ctx context.Context, now time.Time, all []maintenance.Session, m maintenance.Settings) ([]wire.Action, error) {
+func (g *maintainer) planMaintenance(ctx context.Context, now time.Time, all []maintenance.Session, m maintenance.Settings) ([]wire.Action, error) {
 	asked := make(map[firn.ID]bool)
 	at := make(map[firn.ID]*maintenance.Session, len(all))
 	for i := range all {
@@ -140,7 +140,7 @@ func (g *Gateway) planMaintenance(ctx context.Context, now time.Time, all []main
 
 // checkPinned sets whether a session is pinned. An unreadable session gets a fault, which
 // protects it.
-func (g *Gateway) checkPinned(ctx context.Context, s *maintenance.Session) (err error) {
+func (g *maintainer) checkPinned(ctx context.Context, s *maintenance.Session) (err error) {
 	s.Pinned, err = g.isPinned(ctx, s.ID)
 	if err != nil && ctx.Err() == nil {
 		s.Fault, err = err.Error(), nil
@@ -149,7 +149,7 @@ func (g *Gateway) checkPinned(ctx context.Context, s *maintenance.Session) (err 
 }
 
 // isPinned reports whether an entry of the session has the label pin.
-func (g *Gateway) isPinned(ctx context.Context, id firn.ID) (bool, error) {
+func (g *maintainer) isPinned(ctx context.Context, id firn.ID) (bool, error) {
 	settled := make(map[firn.EntryID]bool)
 	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
 		if err != nil {
@@ -172,7 +172,7 @@ func (g *Gateway) isPinned(ctx context.Context, id firn.ID) (bool, error) {
 
 // enforce executes the plan. Idle sub-agents are archived in every mode, because that loses
 // nothing.
-func (g *Gateway) enforce(ctx context.Context, all []maintenance.Session, report *wire.Maintenance) error {
+func (g *maintainer) enforce(ctx context.Context, all []maintenance.Session, report *wire.Maintenance) error {
 	remover, ok := store.As[store.Remover](g.Store)
 	if !ok {
 		return fmt.Errorf("clear sessions away: the store cannot: %w", firn.ErrUnsupported)
@@ -197,7 +197,7 @@ func (g *Gateway) enforce(ctx context.Context, all []maintenance.Session, report
 }
 
 // applyAction executes one action unless the session was used since it was chosen.
-func (g *Gateway) applyAction(ctx context.Context, remover store.Remover, a *wire.Action, end firn.Pos, current bool) {
+func (g *maintainer) applyAction(ctx context.Context, remover store.Remover, a *wire.Action, end firn.Pos, current bool) {
 	if a.Key != "" {
 		unlock := g.locks.lock(a.Key)
 		defer unlock()
@@ -228,7 +228,7 @@ func (g *Gateway) applyAction(ctx context.Context, remover store.Remover, a *wir
 
 // usedSince reports whether a session was used, or its key was pointed at it, since it was
 // chosen.
-func (g *Gateway) usedSince(ctx context.Context, a *wire.Action, end firn.Pos, current bool) (bool, error) {
+func (g *maintainer) usedSince(ctx context.Context, a *wire.Action, end firn.Pos, current bool) (bool, error) {
 	if g.isOpen(a.Session) {
 		return true, nil
 	}
@@ -272,7 +272,7 @@ func countActions(r *wire.Maintenance) {
 
 // MaintainNow runs Maintain with the current settings. With enforce it applies them
 // regardless of their mode, otherwise it is a dry run.
-func (g *Gateway) MaintainNow(ctx context.Context, enforce bool) (wire.Maintenance, error) {
+func (g *maintainer) MaintainNow(ctx context.Context, enforce bool) (wire.Maintenance, error) {
 	m := g.setup.Load().Maintenance
 	m.Enforce = m.Enforce || enforce
 	return g.Maintain(ctx, m, !enforce)

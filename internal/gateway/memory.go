@@ -34,7 +34,7 @@ type Notebook interface {
 }
 
 // eraseNotes erases the notes learned from purged entries.
-func (g *Gateway) eraseNotes(ctx context.Context, id firn.ID, entries []firn.EntryID) (int, error) {
+func (g *notebook) eraseNotes(ctx context.Context, id firn.ID, entries []firn.EntryID) (int, error) {
 	if g.Memory == nil {
 		return 0, nil
 	}
@@ -46,7 +46,7 @@ func (g *Gateway) eraseNotes(ctx context.Context, id firn.ID, entries []firn.Ent
 }
 
 // memory returns the memory and the validated place with its agent set.
-func (g *Gateway) memory(at wire.MemoryPlace) (Memory, wire.MemoryPlace, error) {
+func (g *notebook) memory(at wire.MemoryPlace) (Memory, wire.MemoryPlace, error) {
 	if g.Memory == nil {
 		return nil, at, &wire.Problem{Kind: wire.Unsupported, Message: "this gateway keeps no notes"}
 	}
@@ -86,7 +86,7 @@ func (g *Gateway) memory(at wire.MemoryPlace) (Memory, wire.MemoryPlace, error) 
 }
 
 // Notes lists notes.
-func (g *Gateway) Notes(ctx context.Context, at wire.MemoryPlace) ([]wire.Note, error) {
+func (g *notebook) Notes(ctx context.Context, at wire.MemoryPlace) ([]wire.Note, error) {
 	m, at, err := g.memory(at)
 	if err != nil {
 		return nil, err
@@ -95,7 +95,7 @@ func (g *Gateway) Notes(ctx context.Context, at wire.MemoryPlace) ([]wire.Note, 
 }
 
 // Note returns a note.
-func (g *Gateway) Note(ctx context.Context, at wire.MemoryPlace, ref string) (wire.Note, error) {
+func (g *notebook) Note(ctx context.Context, at wire.MemoryPlace, ref string) (wire.Note, error) {
 	m, at, err := g.memory(at)
 	if err != nil {
 		return wire.Note{}, err
@@ -104,7 +104,7 @@ func (g *Gateway) Note(ctx context.Context, at wire.MemoryPlace, ref string) (wi
 }
 
 // Recall returns the notes that match the words.
-func (g *Gateway) Recall(ctx context.Context, at wire.MemoryPlace, words string, limit int) ([]wire.Recalled, error) {
+func (g *notebook) Recall(ctx context.Context, at wire.MemoryPlace, words string, limit int) ([]wire.Recalled, error) {
 	m, at, err := g.memory(at)
 	if err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (g *Gateway) Recall(ctx context.Context, at wire.MemoryPlace, words string,
 }
 
 // Remember adds a note.
-func (g *Gateway) Remember(ctx context.Context, at wire.MemoryPlace, n wire.NewNote) (wire.Remembered, error) {
+func (g *notebook) Remember(ctx context.Context, at wire.MemoryPlace, n wire.NewNote) (wire.Remembered, error) {
 	m, at, err := g.memory(at)
 	if err != nil {
 		return wire.Remembered{}, err
@@ -122,7 +122,7 @@ func (g *Gateway) Remember(ctx context.Context, at wire.MemoryPlace, n wire.NewN
 }
 
 // EditNote replaces the text of a note.
-func (g *Gateway) EditNote(ctx context.Context, at wire.MemoryPlace, ref string, t wire.NoteText) (wire.Remembered, error) {
+func (g *notebook) EditNote(ctx context.Context, at wire.MemoryPlace, ref string, t wire.NoteText) (wire.Remembered, error) {
 	m, at, err := g.memory(at)
 	if err != nil {
 		return wire.Remembered{}, err
@@ -134,7 +134,7 @@ func (g *Gateway) EditNote(ctx context.Context, at wire.MemoryPlace, ref string,
 }
 
 // Forget removes a note or a fact.
-func (g *Gateway) Forget(ctx context.Context, at wire.MemoryPlace, ref string) (wire.MemoryChange, error) {
+func (g *notebook) Forget(ctx context.Context, at wire.MemoryPlace, ref string) (wire.MemoryChange, error) {
 	m, at, err := g.memory(at)
 	if err != nil {
 		return wire.MemoryChange{}, err
@@ -143,7 +143,7 @@ func (g *Gateway) Forget(ctx context.Context, at wire.MemoryPlace, ref string) (
 }
 
 // ClearMemory removes all notes of a scope.
-func (g *Gateway) ClearMemory(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error) {
+func (g *notebook) ClearMemory(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error) {
 	m, at, err := g.memory(at)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (g *Gateway) ClearMemory(ctx context.Context, at wire.MemoryPlace) ([]wire.
 }
 
 // Dream consolidates notes.
-func (g *Gateway) Dream(ctx context.Context, at wire.MemoryPlace, o wire.DreamOrder) ([]wire.Dream, error) {
+func (g *notebook) Dream(ctx context.Context, at wire.MemoryPlace, o wire.DreamOrder) ([]wire.Dream, error) {
 	m, at, err := g.memory(at)
 	if err != nil {
 		return nil, err
@@ -161,7 +161,7 @@ func (g *Gateway) Dream(ctx context.Context, at wire.MemoryPlace, o wire.DreamOr
 }
 
 // MemoryChanges lists the changes that can be undone.
-func (g *Gateway) MemoryChanges(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error) {
+func (g *notebook) MemoryChanges(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error) {
 	m, at, err := g.memory(at)
 	if err != nil {
 		return nil, err
@@ -170,7 +170,7 @@ func (g *Gateway) MemoryChanges(ctx context.Context, at wire.MemoryPlace) ([]wir
 }
 
 // UndoMemory reverts a change.
-func (g *Gateway) UndoMemory(ctx context.Context, at wire.MemoryPlace, id string, u wire.UndoMemory) (wire.MemoryChange, error) {
+func (g *notebook) UndoMemory(ctx context.Context, at wire.MemoryPlace, id string, u wire.UndoMemory) (wire.MemoryChange, error) {
 	m, at, err := g.memory(at)
 	if err != nil {
 		return wire.MemoryChange{}, err

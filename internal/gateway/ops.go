@@ -12,7 +12,7 @@ import (
 
 // Ops returns the state of the gateway and its storage, except readiness and disk latency,
 // which the server adds.
-func (g *Gateway) Ops(ctx context.Context) (wire.Ops, error) {
+func (g *sessionReader) Ops(ctx context.Context) (wire.Ops, error) {
 	var out wire.Ops
 	var err error
 	if out.Status, err = g.Status(ctx); err != nil {
@@ -33,7 +33,7 @@ func (g *Gateway) Ops(ctx context.Context) (wire.Ops, error) {
 	if out.Index, err = g.IndexState(ctx); err != nil && wire.KindOf(err) != wire.Unsupported {
 		return out, err
 	}
-	out.Verified = g.checks.state()
+	out.Verified = g.maintainer.verified()
 	out.Memory, out.Own, out.Files, out.Goroutines = memoryInUse(), memoryOfOurs(), openFiles(), runtime.NumGoroutine()
 	if g.Peers != nil {
 		roll, err := g.Peers.Roll(ctx)

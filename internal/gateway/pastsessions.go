@@ -44,7 +44,7 @@ func messageHash(id firn.EntryID) uint64 { return maphash.String(messageHashes, 
 
 // eachEarlier calls visit for the session of a key and its predecessors, newest first, as
 // far back as message IDs are remembered.
-func (g *Gateway) eachEarlier(ctx context.Context, key string, id firn.ID, visit func(id firn.ID, s *pastSession) (bool, error)) error {
+func (g *messageHistory) eachEarlier(ctx context.Context, key string, id firn.ID, visit func(id firn.ID, s *pastSession) (bool, error)) error {
 	since := g.now().Add(-store.DedupPeriod)
 	for seen := map[firn.ID]bool{}; id != "" && !seen[id]; {
 		seen[id] = true
@@ -67,24 +67,24 @@ func (g *Gateway) eachEarlier(ctx context.Context, key string, id firn.ID, visit
 }
 
 // pastOf returns the cached state of a session: its start time and its predecessor.
-func (g *Gateway) pastOf(ctx context.Context, key string, id firn.ID) (*pastSession, error) {
+func (g *messageHistory) pastOf(ctx context.Context, key string, id firn.ID) (*pastSession, error) {
 	g.past.mu.Lock()
 	s := g.past.sessions[id]
 	g.past.mu.Unlock()
 	if s != nil {
 		return s, nil
 	}
-	began, err := g.createdAt(ctx, id)
+	began, err := g.keys.createdAt(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	mark, err := g.startingReset(ctx, id)
+	mark, err := g.keys.startingReset(ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	s = &pastSession{began: began, previous: mark.Previous, message: mark.Message, reason: string(mark.Reason)}
 	if s.previous != "" {
-		ours, err := g.isPredecessor(ctx, s.previous, id, key)
+		ours, err := g.keys.isPredecessor(ctx, s.previous, id, key)
 		if ignoreGone(err) != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func (g *Gateway) pastOf(ctx context.Context, key string, id firn.ID) (*pastSess
 }
 
 // findDelivered returns the earlier session of a key that holds a message, or "".
-func (g *Gateway) findDelivered(ctx context.Context, key string, present firn.ID, message firn.EntryID) (found firn.ID, err error) {
+func (g *messageHistory) findDelivered(ctx context.Context, key string, present firn.ID, message firn.EntryID) (found firn.ID, err error) {
 	if message == "" {
 		return "", nil
 	}
@@ -120,7 +120,7 @@ func (g *Gateway) findDelivered(ctx context.Context, key string, present firn.ID
 }
 
 // wasDelivered reports whether a session holds a message, delivered or queued.
-func (g *Gateway) wasDelivered(ctx context.Context, id firn.ID, s *pastSession, message firn.EntryID) (bool, error) {
+func (g *messageHistory) wasDelivered(ctx context.Context, id firn.ID, s *pastSession, message firn.EntryID) (bool, error) {
 	end := store.Start
 	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
 		if err != nil {
@@ -157,7 +157,7 @@ func ignoreGone(err error) error {
 }
 
 // messagesOf returns the hashes of the message IDs that a session accepted recently.
-func (g *Gateway) messagesOf(ctx context.Context, id firn.ID, end firn.Pos) (map[uint64]struct{}, error) {
+func (g *messageHistory) messagesOf(ctx context.Context, id firn.ID, end firn.Pos) (map[uint64]struct{}, error) {
 	messages := make(map[uint64]struct{})
 	add := func(id firn.EntryID) { messages[messageHash(id)] = struct{}{} }
 	for rec, err := range store.Recent(ctx, g.Store, id, end, g.now().Add(-store.DedupPeriod)) {

@@ -204,7 +204,7 @@ func (l *lane) requeueStored(batch []*ticket) (rest []*ticket) {
 
 // Inherit continues the messages that the previous owner of a session accepted and did not
 // answer. The caller owns the session. It returns the number of messages.
-func (g *Gateway) Inherit(ctx context.Context, id firn.ID) (int, error) {
+func (g *lanes) Inherit(ctx context.Context, id firn.ID) (int, error) {
 	owed, err := g.pendingTickets(ctx, id)
 	if errors.Is(err, firn.ErrNotFound) {
 		return 0, nil
@@ -229,7 +229,7 @@ func (g *Gateway) Inherit(ctx context.Context, id firn.ID) (int, error) {
 
 // recoverOwned continues unanswered messages of a session unless another gateway owns it,
 // which then does so.
-func (g *Gateway) recoverOwned(ctx context.Context, id firn.ID) (bool, error) {
+func (g *lanes) recoverOwned(ctx context.Context, id firn.ID) (bool, error) {
 	owed, err := g.pendingTickets(ctx, id)
 	if err != nil || len(owed) == 0 {
 		return false, nil // one bad session does not stop the others
@@ -247,19 +247,19 @@ func (g *Gateway) recoverOwned(ctx context.Context, id firn.ID) (bool, error) {
 const forgotten = "session.forgotten"
 
 // forget drops cached data of a session, on all gateways.
-func (g *Gateway) forget(id firn.ID) {
+func (g *core) forget(id firn.ID) {
 	g.forgetLocal(id)
 	if g.Peers != nil {
 		g.Peers.Publish(wire.Event{Name: forgotten, Session: id})
 	}
 }
 
-func (g *Gateway) forgetLocal(id firn.ID) {
+func (g *core) forgetLocal(id firn.ID) {
 	g.Erased(id)
 }
 
 // HandlePeerEvent handles an event of another gateway.
-func (g *Gateway) HandlePeerEvent(from string, e wire.Event) {
+func (g *eventFeeds) HandlePeerEvent(from string, e wire.Event) {
 	if e.Name == forgotten {
 		g.forgetLocal(e.Session)
 		return
@@ -268,13 +268,13 @@ func (g *Gateway) HandlePeerEvent(from string, e wire.Event) {
 }
 
 // Missed records that events of another gateway were lost.
-func (g *Gateway) Missed(from string) { g.events.markMissed(from) }
+func (g *eventFeeds) Missed(from string) { g.events.markMissed(from) }
 
 // Ended records that no other gateway owns a session any more.
-func (g *Gateway) Ended(id firn.ID) { g.events.endRemote(id) }
+func (g *eventFeeds) Ended(id firn.ID) { g.events.endRemote(id) }
 
 // LeadershipChanged notifies the scheduler that [Peers.Leads] may have changed.
-func (g *Gateway) LeadershipChanged() { g.timer.Wake() }
+func (g *inbox) LeadershipChanged() { g.timer.Wake() }
 
 // receive publishes an event of another gateway to the local listeners.
 func (h *hub) receive(from string, e wire.Event) {
@@ -361,7 +361,7 @@ func (h *hub) runsElsewhere(id firn.ID) bool {
 
 // ClaimOf returns the claim that a message under a key requires: the session that the key
 // points at, or the key itself.
-func (g *Gateway) ClaimOf(ctx context.Context, key string) (Claim, error) {
+func (g *keyTable) ClaimOf(ctx context.Context, key string) (Claim, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return Claim{}, err
@@ -374,7 +374,7 @@ func (g *Gateway) ClaimOf(ctx context.Context, key string) (Claim, error) {
 }
 
 // HookKey returns the key of a hook; empty if each call has its own session.
-func (g *Gateway) HookKey(name string) string {
+func (g *inbox) HookKey(name string) string {
 	setup := g.setup.Load()
 	h, err := setup.hook(name)
 	if err != nil || h.Key == "" {

@@ -12,7 +12,7 @@ import (
 
 // profile resolves the name of a credential profile in a session to PROVIDER/PROFILE.
 // Without a provider it uses the provider of the chosen model, or else of the current one.
-func (g *Gateway) profile(ctx context.Context, a *agent.Agent, id firn.ID, name, chosen string) (string, error) {
+func (g *access) profile(ctx context.Context, a *agent.Agent, id firn.ID, name, chosen string) (string, error) {
 	find := g.setup.Load().Profile
 	if find == nil {
 		return "", Invalid("there are no profiles of credentials")

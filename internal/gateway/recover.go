@@ -59,7 +59,7 @@ func (a *recoveryScan) once(id firn.ID) *sync.Once {
 
 // StartRecovery starts [Gateway.Recover] in the background. New messages of a session are queued
 // after its unanswered ones.
-func (g *Gateway) StartRecovery() {
+func (g *lanes) StartRecovery() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.closed {
@@ -82,7 +82,7 @@ func (g *Gateway) StartRecovery() {
 // Recover continues the messages that a killed gateway had accepted and not answered:
 // queued messages and interrupted turns. Turns that failed or were stopped are not retried,
 // and no message is added. It returns the number of sessions that are continued.
-func (g *Gateway) Recover(ctx context.Context) (int, error) {
+func (g *lanes) Recover(ctx context.Context) (int, error) {
 	g.recovery.start()
 	defer g.recovery.stop()
 	n, looked, since := 0, 0, time.Time{}
@@ -127,7 +127,7 @@ func earliest(a, b time.Time) time.Time {
 
 // recoverSession queues the unanswered messages of a session and reports whether there were
 // any. It does so once per search.
-func (g *Gateway) recoverSession(ctx context.Context, id firn.ID) (owes bool, err error) {
+func (g *lanes) recoverSession(ctx context.Context, id firn.ID) (owes bool, err error) {
 	look := g.recovery.once(id)
 	if look == nil || g.Peers != nil { // with peers the owner does it, see [Gateway.Inherit]
 		return false, nil
@@ -152,7 +152,7 @@ func (g *Gateway) recoverSession(ctx context.Context, id firn.ID) (owes bool, er
 }
 
 // pendingTickets returns tickets for the unanswered messages of a session.
-func (g *Gateway) pendingTickets(ctx context.Context, id firn.ID) ([]*ticket, error) {
+func (g *lanes) pendingTickets(ctx context.Context, id firn.ID) ([]*ticket, error) {
 	path, err := window.Collect(g.Store.ReadBack(ctx, id, store.End))
 	if err != nil {
 		return nil, err

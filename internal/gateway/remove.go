@@ -14,21 +14,21 @@ import (
 // Remove hides a session from lists, or with Bin moves its files to the bin, which is
 // rejected while a turn is running. No data is lost; [Gateway.Restore] undoes it. Removing
 // a hidden session is not an error.
-func (g *Gateway) Remove(ctx context.Context, id firn.ID, r wire.Remove) (wire.Removed, error) {
-	s, err := g.session(ctx, id)
+func (g *sessionRemover) Remove(ctx context.Context, id firn.ID, r wire.Remove) (wire.Removed, error) {
+	s, err := g.reader.session(ctx, id)
 	if err != nil {
 		return wire.Removed{}, err
 	}
 	out := wire.Removed{Session: id, Title: s.Title, Bin: r.Bin, Parts: s.Parts, Files: s.Files, Bytes: s.Bytes}
 	if !r.Bin {
-		if _, err := g.setHidden(ctx, id, firn.EntryID(id), true, r.Reason); err != nil {
+		if _, err := g.editor.setHidden(ctx, id, firn.EntryID(id), true, r.Reason); err != nil {
 			return wire.Removed{}, err
 		}
 		s.Hidden = true
 		g.events.publish(event(wire.SessionUpdated, id, s))
 		return out, nil
 	}
-	if err := g.mustBeIdle(id, "remove"); err != nil {
+	if err := g.lanes.mustBeIdle(id, "remove"); err != nil {
 		return wire.Removed{}, err
 	}
 	remover, err := g.remover(id)
@@ -44,7 +44,7 @@ func (g *Gateway) Remove(ctx context.Context, id firn.ID, r wire.Remove) (wire.R
 
 // removed reports whether a session was hidden and no key was pointed at it since. Such a
 // conversation is not continued.
-func (g *Gateway) removed(ctx context.Context, id firn.ID) (bool, error) {
+func (g *sessionRemover) removed(ctx context.Context, id firn.ID) (bool, error) {
 	path, err := g.Path(ctx, id)
 	if err != nil {
 		return false, err
@@ -70,7 +70,7 @@ func (g *Gateway) removed(ctx context.Context, id firn.ID) (bool, error) {
 
 // removedFor reports whether a session was removed and does not hold a message. A retry
 // must not go to another session.
-func (g *Gateway) removedFor(ctx context.Context, id firn.ID, message firn.EntryID) (bool, error) {
+func (g *sessionRemover) removedFor(ctx context.Context, id firn.ID, message firn.EntryID) (bool, error) {
 	if away, err := g.removed(ctx, id); err != nil || !away {
 		return false, err
 	}
@@ -79,7 +79,7 @@ func (g *Gateway) removedFor(ctx context.Context, id firn.ID, message firn.Entry
 }
 
 // remover returns the store's interface for removing sessions.
-func (g *Gateway) remover(id firn.ID) (store.Remover, error) {
+func (g *sessionRemover) remover(id firn.ID) (store.Remover, error) {
 	remover, ok := store.As[store.Remover](g.Store)
 	if !ok {
 		return nil, fmt.Errorf("put away session %s: the store cannot: %w", id, firn.ErrUnsupported)
@@ -88,7 +88,7 @@ func (g *Gateway) remover(id firn.ID) (store.Remover, error) {
 }
 
 // Restore undoes [Gateway.Remove]. A session in the bin must be named by its full ID.
-func (g *Gateway) Restore(ctx context.Context, id firn.ID) (wire.Session, error) {
+func (g *sessionRemover) Restore(ctx context.Context, id firn.ID) (wire.Session, error) {
 	err := g.CheckExists(ctx, id)
 	if errors.Is(err, firn.ErrNotFound) {
 		remover, unable := g.remover(id)
@@ -104,14 +104,14 @@ func (g *Gateway) Restore(ctx context.Context, id firn.ID) (wire.Session, error)
 	if err != nil {
 		return wire.Session{}, err
 	}
-	if _, err := g.setHidden(ctx, id, firn.EntryID(id), false, ""); err != nil {
+	if _, err := g.editor.setHidden(ctx, id, firn.EntryID(id), false, ""); err != nil {
 		return wire.Session{}, err
 	}
-	return g.updated(g.session(ctx, id))
+	return g.reader.updated(g.reader.session(ctx, id))
 }
 
 // restoreFromBin restores a session from the bin.
-func (g *Gateway) restoreFromBin(ctx context.Context, remover store.Remover, id firn.ID) error {
+func (g *sessionRemover) restoreFromBin(ctx context.Context, remover store.Remover, id firn.ID) error {
 	defer g.locks.lock(binLock)()
 	return remover.Restore(ctx, id)
 }
@@ -122,7 +122,7 @@ func (g *Gateway) restoreFromBin(ctx context.Context, remover store.Remover, id 
 // home is erased first. Notes learned only from the erased content are removed twice:
 // before, so that an interrupted purge can be repeated, and after, for notes made in the
 // meantime. Compaction summaries and forks keep their content; the receipt names them.
-func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Receipt, error) {
+func (g *sessionRemover) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Receipt, error) {
 	if err := id.Check(); err != nil {
 		return wire.Receipt{}, g.CheckExists(ctx, id)
 	}
@@ -132,7 +132,7 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 	if e.Sure != id {
 		return wire.Receipt{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("purge session %s: it cannot be undone, and nobody said to be sure", id), Hint: "repeat the whole id of the session to be sure"}
 	}
-	if err := g.mustBeIdle(id, "purge"); err != nil {
+	if err := g.lanes.mustBeIdle(id, "purge"); err != nil {
 		return wire.Receipt{}, err
 	}
 	remover, err := g.remover(id)
@@ -150,7 +150,7 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 	if err != nil {
 		return wire.Receipt{}, err
 	}
-	notes, err := g.eraseNotes(ctx, id, plan.entries)
+	notes, err := g.notes.eraseNotes(ctx, id, plan.entries)
 	if err != nil {
 		return wire.Receipt{}, err
 	}
@@ -161,7 +161,7 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 	}
 	if err == nil {
 		var late int
-		late, err = g.eraseNotes(ctx, id, plan.entries)
+		late, err = g.notes.eraseNotes(ctx, id, plan.entries)
 		notes += late
 	}
 	g.forget(id)
@@ -173,7 +173,7 @@ func (g *Gateway) Purge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Rec
 }
 
 // planPurged plans the erasure of entries, or of the whole session, and finds its forks.
-func (g *Gateway) planPurged(ctx context.Context, id firn.ID, entries []firn.EntryID) (plan erasure, forks []firn.ID, err error) {
+func (g *sessionRemover) planPurged(ctx context.Context, id firn.ID, entries []firn.EntryID) (plan erasure, forks []firn.ID, err error) {
 	if len(entries) > 0 {
 		plan, err = g.planErasure(ctx, id, entries)
 	} else {
@@ -188,8 +188,8 @@ func (g *Gateway) planPurged(ctx context.Context, id firn.ID, entries []firn.Ent
 // planPurge returns the receipt that [Gateway.Purge] would return, or its error, without
 // changing anything. Notes and input history are not counted. For entries, Files contains
 // only files that are erased as a whole, which are those of mirrors.
-func (g *Gateway) planPurge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Receipt, error) {
-	s, err := g.session(ctx, id)
+func (g *sessionRemover) planPurge(ctx context.Context, id firn.ID, e wire.Erase) (wire.Receipt, error) {
+	s, err := g.reader.session(ctx, id)
 	if errors.Is(err, firn.ErrNotFound) && len(e.Entries) == 0 {
 		s, err = g.binnedSession(ctx, id, err)
 	}
@@ -213,7 +213,7 @@ func (g *Gateway) planPurge(ctx context.Context, id firn.ID, e wire.Erase) (wire
 
 // erasedFiles returns the files that are erased as a whole with a session, or with some of
 // its entries, and their size in bytes.
-func (g *Gateway) erasedFiles(ctx context.Context, s wire.Session, whole bool) (files []string, bytes int64, err error) {
+func (g *sessionRemover) erasedFiles(ctx context.Context, s wire.Session, whole bool) (files []string, bytes int64, err error) {
 	files = []string{}
 	weigher, ok := store.As[store.Weigher](g.Store)
 	if !ok {
@@ -230,7 +230,7 @@ func (g *Gateway) erasedFiles(ctx context.Context, s wire.Session, whole bool) (
 }
 
 // eraseTyped removes texts from the input history of this home.
-func (g *Gateway) eraseTyped(texts []string) (int, error) {
+func (g *sessionRemover) eraseTyped(texts []string) (int, error) {
 	if g.EraseTyped == nil || len(texts) == 0 {
 		return 0, nil
 	}
@@ -241,9 +241,9 @@ func (g *Gateway) eraseTyped(texts []string) (int, error) {
 	return n, err
 }
 
-func (g *Gateway) forksOf(ctx context.Context, id firn.ID) ([]firn.ID, error) {
+func (g *sessionRemover) forksOf(ctx context.Context, id firn.ID) ([]firn.ID, error) {
 	var forks []firn.ID
-	for fork, err := range g.forks(ctx, id) {
+	for fork, err := range g.reader.forks(ctx, id) {
 		if err != nil {
 			return nil, fmt.Errorf("look for forks of session %s: %w", id, err)
 		}

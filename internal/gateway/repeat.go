@@ -18,7 +18,7 @@ import (
 
 // acceptNamed accepts a message with an ID chosen by its sender, and reports whether it was
 // accepted before.
-func (g *Gateway) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *ticket, repeated bool, _ error) {
+func (g *lanes) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *ticket, repeated bool, _ error) {
 	if _, err := g.recoverSession(ctx, id); err != nil { // it may be an unanswered message of the previous gateway
 		return nil, false, err
 	}
@@ -53,7 +53,7 @@ func (g *Gateway) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *ti
 
 // findTicket returns the ticket of a message that is queued or being answered, or nil. A
 // failed ticket does not count, so that a retry is attempted.
-func (g *Gateway) findTicket(id firn.ID, message firn.EntryID) *ticket {
+func (g *lanes) findTicket(id firn.ID, message firn.EntryID) *ticket {
 	l := g.laneOf(id)
 	if l == nil {
 		return nil
@@ -69,7 +69,7 @@ func (g *Gateway) findTicket(id firn.ID, message firn.EntryID) *ticket {
 }
 
 // findAnswer returns the position of a message and its answer, if the log has them.
-func (g *Gateway) findAnswer(ctx context.Context, id firn.ID, message firn.EntryID) (a wire.Answer, at firn.Pos, logged, ok bool, err error) {
+func (g *lanes) findAnswer(ctx context.Context, id firn.ID, message firn.EntryID) (a wire.Answer, at firn.Pos, logged, ok bool, err error) {
 	for rec, err := range store.Recent(ctx, g.Store, id, store.End, store.EarliestAppend(message, g.now())) {
 		if err != nil {
 			return a, 0, false, false, err
@@ -86,7 +86,7 @@ func (g *Gateway) findAnswer(ctx context.Context, id firn.ID, message firn.Entry
 // nothing to answer: the previous turn or another gateway read it. If it has none, because
 // its turn was stopped and the head was moved back, the answer is empty: the message is
 // stored, and a retry would be rejected forever.
-func (g *Gateway) existingAnswer(id firn.ID, t *ticket, err error) (wire.Answer, bool) {
+func (g *lanes) existingAnswer(id firn.ID, t *ticket, err error) (wire.Answer, bool) {
 	nothingLeft := t.resume && errors.Is(err, firn.ErrInvalid)
 	if !errors.Is(err, firn.ErrConflict) && !nothingLeft {
 		return wire.Answer{}, false
@@ -114,7 +114,7 @@ func isMessage(rec *firn.Record, message firn.EntryID) bool {
 }
 
 // answerTo returns the answer to a message, which is the given entry of the session.
-func (g *Gateway) answerTo(ctx context.Context, id firn.ID, message, entry firn.EntryID) (wire.Answer, bool, error) {
+func (g *lanes) answerTo(ctx context.Context, id firn.ID, message, entry firn.EntryID) (wire.Answer, bool, error) {
 	path, err := g.Path(ctx, id)
 	if err != nil {
 		return wire.Answer{}, false, err
@@ -136,7 +136,7 @@ func (g *Gateway) answerTo(ctx context.Context, id firn.ID, message, entry firn.
 
 // descendants returns an entry and its descendants on all branches: the head may have been
 // moved back since.
-func (g *Gateway) descendants(ctx context.Context, id firn.ID, entry firn.EntryID) (window.Path, error) {
+func (g *lanes) descendants(ctx context.Context, id firn.ID, entry firn.EntryID) (window.Path, error) {
 	var later []firn.Entry // newest first
 	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
 		if err != nil {

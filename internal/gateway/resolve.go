@@ -21,14 +21,14 @@ import (
 // them. Archived and hidden sessions are included, those in the bin are not. If no session
 // or several match, Resolve returns a [wire.Problem] of kind NotFound or Ambiguous that
 // names candidates.
-func (g *Gateway) Resolve(ctx context.Context, ref string) (firn.ID, error) {
+func (g *sessionReader) Resolve(ctx context.Context, ref string) (firn.ID, error) {
 	switch {
 	case ref == "" || ref == "-":
 		return "", &wire.Problem{Kind: wire.Invalid, Message: "no session was named", Hint: "name it by id, title or @key; firn ls lists them"}
 	case len(ref) > view.MaxReference:
 		return "", &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("the name of the session has %d bytes, more than %d", len(ref), view.MaxReference)}
 	case strings.HasPrefix(ref, "@"):
-		return g.resolveKey(ctx, ref[1:])
+		return g.keys.resolveKey(ctx, ref[1:])
 	}
 	if id := firn.ID(ref); id.Check() == nil {
 		err := g.CheckExists(ctx, id)
@@ -165,7 +165,7 @@ func (m *matches) one(ref string) (firn.ID, error) {
 
 // resolveKey returns the session that a key points at. The prefix "agent:" and the default
 // agent may be omitted.
-func (g *Gateway) resolveKey(ctx context.Context, key string) (firn.ID, error) {
+func (g *keyTable) resolveKey(ctx context.Context, key string) (firn.ID, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return "", err
@@ -190,7 +190,7 @@ func (g *Gateway) resolveKey(ctx context.Context, key string) (firn.ID, error) {
 }
 
 // mustBeIdle returns an error if a turn of the session is running.
-func (g *Gateway) mustBeIdle(id firn.ID, what string) error {
+func (g *lanes) mustBeIdle(id firn.ID, what string) error {
 	if !g.atWork(id) {
 		return nil
 	}

@@ -19,7 +19,7 @@ func (l *lane) dropRevoked(ctx context.Context, batch []*ticket) (rest []*ticket
 	for i, t := range batch {
 		owed := true
 		if t.Asker.Token != "" {
-			if _, owed, err = l.g.holder(ctx, t.Asker.Token); err != nil {
+			if _, owed, err = l.g.access.holder(ctx, t.Asker.Token); err != nil {
 				return append(rest, batch[i:]...), err
 			}
 		}

@@ -16,7 +16,7 @@ import (
 // closed. If a job was due while no gateway was running, it runs once if the job has
 // CatchUp; otherwise the missed run is logged. A gateway started for a single command does
 // not call it.
-func (g *Gateway) StartJobs(ctx context.Context) error {
+func (g *inbox) StartJobs(ctx context.Context) error {
 	if !g.addWork() {
 		return errClosing()
 	}
@@ -36,7 +36,7 @@ func (g *Gateway) StartJobs(ctx context.Context) error {
 }
 
 // loadLastRuns reads from the log when each job ran last.
-func (g *Gateway) loadLastRuns(ctx context.Context) error {
+func (g *inbox) loadLastRuns(ctx context.Context) error {
 	setup, now := g.setup.Load(), g.now()
 	for i := range setup.Jobs {
 		j := &setup.Jobs[i]
@@ -61,7 +61,7 @@ func (g *Gateway) loadLastRuns(ctx context.Context) error {
 }
 
 // startDue starts everything that is due and returns the time to sleep.
-func (g *Gateway) startDue(now time.Time) time.Duration {
+func (g *inbox) startDue(now time.Time) time.Duration {
 	if !g.leadsSchedule() {
 		return timer.MaxSleep
 	}
@@ -82,7 +82,7 @@ func (g *Gateway) startDue(now time.Time) time.Duration {
 
 // leadsSchedule reports whether this gateway runs the schedule; of several gateways one
 // does. When it takes over, it first reads the last runs from the log.
-func (g *Gateway) leadsSchedule() bool {
+func (g *inbox) leadsSchedule() bool {
 	if g.Peers == nil {
 		return true
 	}
@@ -101,7 +101,7 @@ func (g *Gateway) leadsSchedule() bool {
 }
 
 // runDue starts a run of a job that is due.
-func (g *Gateway) runDue(setup *Setup, r timer.Run) {
+func (g *inbox) runDue(setup *Setup, r timer.Run) {
 	_, err := g.startRun(asOwner(g.ctx), setup, r.Job)
 	switch {
 	case err == nil:
@@ -114,9 +114,9 @@ func (g *Gateway) runDue(setup *Setup, r timer.Run) {
 }
 
 // maintainDue runs maintenance and logs the result.
-func (g *Gateway) maintainDue(m maintenance.Settings) {
+func (g *inbox) maintainDue(m maintenance.Settings) {
 	defer g.timer.EndRound()
-	report, err := g.Maintain(g.ctx, m, false)
+	report, err := g.maintainer.Maintain(g.ctx, m, false)
 	switch {
 	case err != nil:
 		g.Log.Error("maintenance failed", "error", err)

@@ -31,7 +31,7 @@ type Owners struct {
 }
 
 // index returns the index, or an error if there is none.
-func (g *Gateway) index() (Index, error) {
+func (g *sessionReader) index() (Index, error) {
 	if g.Index == nil {
 		return nil, fmt.Errorf("search: %w: this store has no index", firn.ErrUnsupported)
 	}
@@ -39,7 +39,7 @@ func (g *Gateway) index() (Index, error) {
 }
 
 // Search searches messages and returns the best matches first.
-func (g *Gateway) Search(ctx context.Context, q wire.SearchQuery, owners Owners) (wire.Found, error) {
+func (g *sessionReader) Search(ctx context.Context, q wire.SearchQuery, owners Owners) (wire.Found, error) {
 	index, err := g.index()
 	if err != nil {
 		return wire.Found{}, err
@@ -115,7 +115,7 @@ func stateOf(s search.State) wire.IndexState {
 }
 
 // IndexState returns the progress of the search index.
-func (g *Gateway) IndexState(context.Context) (wire.IndexState, error) {
+func (g *sessionReader) IndexState(context.Context) (wire.IndexState, error) {
 	index, err := g.index()
 	if err != nil {
 		return wire.IndexState{}, err
@@ -124,7 +124,7 @@ func (g *Gateway) IndexState(context.Context) (wire.IndexState, error) {
 }
 
 // Reindex starts rebuilding the indexes.
-func (g *Gateway) Reindex(context.Context) (wire.IndexState, error) {
+func (g *sessionReader) Reindex(context.Context) (wire.IndexState, error) {
 	index, err := g.index()
 	if err != nil {
 		return wire.IndexState{}, err
@@ -137,7 +137,7 @@ func (g *Gateway) Reindex(context.Context) (wire.IndexState, error) {
 const mostDifferences = 1000
 
 // CheckIndex compares the indexes with all sessions.
-func (g *Gateway) CheckIndex(ctx context.Context) (wire.IndexReport, error) {
+func (g *sessionReader) CheckIndex(ctx context.Context) (wire.IndexReport, error) {
 	index, err := g.index()
 	if err != nil {
 		return wire.IndexReport{}, err

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
@@ -65,7 +63,7 @@ func (q *SessionQuery) ask() store.Query {
 // time and ID: a session without new entries is on exactly one page. A session that gets
 // new entries moves to the front, which a walk in progress does not see; the events report
 // it.
-func (g *Gateway) Sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.Session], error) {
+func (g *sessionReader) Sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.Session], error) {
 	if !q.State {
 		return g.sessions(ctx, q)
 	}
@@ -79,10 +77,10 @@ func (g *Gateway) Sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.
 
 // addState adds the state of a session and its parent. An unreadable session gets a fault
 // instead.
-func (g *Gateway) addState(ctx context.Context, s *wire.Session) {
+func (g *sessionReader) addState(ctx context.Context, s *wire.Session) {
 	now, err := g.Glimpse(ctx, s.ID)
 	if err == nil {
-		s.State, err = g.State(ctx, s.ID, now, g.atWork(s.ID))
+		s.State, err = g.State(ctx, s.ID, now, g.lanes.atWork(s.ID))
 	}
 	countUnread(s)
 	if header, headErr := g.header(ctx, s.ID); headErr == nil {
@@ -95,7 +93,7 @@ func (g *Gateway) addState(ctx context.Context, s *wire.Session) {
 
 // ancestor resolves the parent of a fork. Other tools name it by the path of its file,
 // possibly of another machine; if that session is known, its ID is returned.
-func (g *Gateway) ancestor(ctx context.Context, parent string) string {
+func (g *sessionReader) ancestor(ctx context.Context, parent string) string {
 	cut := strings.LastIndexAny(parent, `/\`)
 	if cut < 0 {
 		return parent
@@ -113,7 +111,7 @@ func (g *Gateway) ancestor(ctx context.Context, parent string) string {
 }
 
 // sessions returns a page without states.
-func (g *Gateway) sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.Session], error) {
+func (g *sessionReader) sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.Session], error) {
 	page := wire.Page[wire.Session]{Items: []wire.Session{}, Total: -1}
 	after, err := index.ParseCursor(q.Cursor)
 	if err != nil {
@@ -172,14 +170,11 @@ type pager interface {
 
 // atWorkNow lists the matching sessions that have a running or queued turn. It reads no
 // others.
-func (g *Gateway) atWorkNow(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
+func (g *sessionReader) atWorkNow(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
 	return store.Infos(func() ([]store.Info, error) {
-		g.mu.Lock()
-		ids := slices.Collect(maps.Keys(g.lanes))
-		g.mu.Unlock()
 		var infos []store.Info
-		for _, id := range ids {
-			info, err := g.Info(ctx, id)
+		for _, l := range g.lanes.allLanes() {
+			info, err := g.Info(ctx, l.id)
 			if err != nil && ctx.Err() != nil {
 				return nil, err
 			}
@@ -194,7 +189,7 @@ func (g *Gateway) atWorkNow(ctx context.Context, q store.Query) iter.Seq2[store.
 
 // pageOf returns a page from the store. The store knows the total, or all sessions are on
 // the page.
-func (g *Gateway) pageOf(ctx context.Context, from pager, q store.Query, after index.Cursor) (wire.Page[wire.Session], error) {
+func (g *sessionReader) pageOf(ctx context.Context, from pager, q store.Query, after index.Cursor) (wire.Page[wire.Session], error) {
 	page := wire.Page[wire.Session]{Items: []wire.Session{}, Total: -1}
 	found, err := from.Page(ctx, q, after)
 	if err != nil {
@@ -221,8 +216,8 @@ func afterCursor(after index.Cursor, info *store.Info) bool {
 }
 
 // selects evaluates the part of a query that the store does not know.
-func (g *Gateway) selects(q *SessionQuery, info *store.Info) bool {
-	return (!q.Live || g.atWork(info.ID)) && (q.Sender == "" || isWith(info.Key, q.Sender))
+func (g *sessionReader) selects(q *SessionQuery, info *store.Info) bool {
+	return (!q.Live || g.lanes.atWork(info.ID)) && (q.Sender == "" || isWith(info.Key, q.Sender))
 }
 
 // isWith reports whether a key is of a direct conversation with the sender, on any channel.
@@ -236,7 +231,7 @@ func isWith(key, sender string) bool {
 }
 
 // listed returns the list row of a session.
-func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
+func (g *sessionReader) listed(ctx context.Context, info *store.Info) wire.Session {
 	s := wire.Session{
 		ID: info.ID, Agent: info.Agent, Key: info.Key, Title: view.OneLine(info.Title), Prompt: view.OneLine(info.Prompt), CWD: info.CWD,
 		Created: info.Created, Updated: info.Updated, Bytes: info.Bytes, Parts: info.Parts, End: info.End,
@@ -251,14 +246,14 @@ func (g *Gateway) listed(ctx context.Context, info *store.Info) wire.Session {
 	}
 	s.Parent = route.ParentSession(info.Key)
 	s.Subagent = s.Parent != ""
-	s.Live, s.Queued = g.load(info.ID)
+	s.Live, s.Queued = g.lanes.load(info.ID)
 	s.Key, s.Current = g.keyFor(ctx, info)
 	return s
 }
 
 // keyFor returns a key that points at a session and true; otherwise the key the session was
 // started for and false.
-func (g *Gateway) keyFor(ctx context.Context, info *store.Info) (string, bool) {
+func (g *sessionReader) keyFor(ctx context.Context, info *store.Info) (string, bool) {
 	keyed, ok := store.As[store.Keyed](g.Store)
 	if !ok {
 		return info.Key, false
@@ -284,7 +279,7 @@ type unreadCounter interface {
 
 // addUnread sets the number of unreadable places of sessions, as far as the index or their
 // state knows it. An index error is ignored: the list is correct without it.
-func (g *Gateway) addUnread(ctx context.Context, sessions []wire.Session) {
+func (g *sessionReader) addUnread(ctx context.Context, sessions []wire.Session) {
 	if index, ok := g.Index.(unreadCounter); ok {
 		ids := make([]firn.ID, len(sessions))
 		for i := range sessions {
@@ -310,7 +305,7 @@ func countUnread(s *wire.Session) {
 
 // load reports whether a turn of a session is running and how many messages are queued. A
 // lane that has given all its answers counts as idle even before it has ended.
-func (g *Gateway) load(id firn.ID) (live bool, queued int) {
+func (g *lanes) load(id firn.ID) (live bool, queued int) {
 	l := g.laneOf(id)
 	if l == nil {
 		return g.events.runsElsewhere(id), 0
@@ -334,14 +329,14 @@ func unanswered(t *ticket) bool {
 }
 
 // atWork reports whether a turn of a session is running or queued.
-func (g *Gateway) atWork(id firn.ID) bool {
+func (g *lanes) atWork(id firn.ID) bool {
 	live, _ := g.load(id)
 	return live
 }
 
 // Session returns the details of a session, named as in [Gateway.Resolve]. An unreadable
 // session has a fault and no state.
-func (g *Gateway) Session(ctx context.Context, ref string) (wire.Session, error) {
+func (g *sessionReader) Session(ctx context.Context, ref string) (wire.Session, error) {
 	id, err := g.Resolve(ctx, ref)
 	if err != nil {
 		return wire.Session{}, err
@@ -355,7 +350,7 @@ type filer interface {
 }
 
 // session returns the details of a session by ID.
-func (g *Gateway) session(ctx context.Context, id firn.ID) (wire.Session, error) {
+func (g *sessionReader) session(ctx context.Context, id firn.ID) (wire.Session, error) {
 	info, err := g.Info(ctx, id)
 	if errors.Is(err, firn.ErrNotFound) {
 		return wire.Session{}, g.CheckExists(ctx, id)
@@ -364,7 +359,7 @@ func (g *Gateway) session(ctx context.Context, id firn.ID) (wire.Session, error)
 		return wire.Session{}, fmt.Errorf("look at session %s: %w", id, err)
 	}
 	s := g.listed(ctx, &info)
-	s.Waiting = g.waitingIn(id)
+	s.Waiting = g.lanes.waitingIn(id)
 	if files, ok := store.As[filer](g.Store); ok {
 		if s.Files, err = files.Files(ctx, id); err != nil {
 			return s, fmt.Errorf("look at session %s: %w", id, err)
@@ -374,7 +369,7 @@ func (g *Gateway) session(ctx context.Context, id firn.ID) (wire.Session, error)
 	if err == nil {
 		s.Hidden = now.Hidden || s.Hidden && !now.Whole
 		s.End = now.End
-		s.State, err = g.State(ctx, id, now, g.atWork(id))
+		s.State, err = g.State(ctx, id, now, g.lanes.atWork(id))
 	}
 	one := []wire.Session{s}
 	g.addUnread(ctx, one)
@@ -392,7 +387,7 @@ func (g *Gateway) session(ctx context.Context, id firn.ID) (wire.Session, error)
 }
 
 // updated publishes the changed session to listeners.
-func (g *Gateway) updated(s wire.Session, err error) (wire.Session, error) {
+func (g *sessionReader) updated(s wire.Session, err error) (wire.Session, error) {
 	if err == nil {
 		g.events.publish(event(wire.SessionUpdated, s.ID, s))
 	}
@@ -401,7 +396,7 @@ func (g *Gateway) updated(s wire.Session, err error) (wire.Session, error) {
 
 // header reads the header of a session: its first readable record. If that is not a header,
 // it returns an empty one.
-func (g *Gateway) header(ctx context.Context, id firn.ID) (firn.Header, error) {
+func (g *core) header(ctx context.Context, id firn.ID) (firn.Header, error) {
 	for rec, err := range g.Store.Read(ctx, id, store.Start) {
 		if err != nil {
 			return firn.Header{}, fmt.Errorf("read the header of session %s: %w", id, err)
@@ -420,7 +415,7 @@ func (g *Gateway) header(ctx context.Context, id firn.ID) (firn.Header, error) {
 }
 
 // forks lists the forks of a session. It reads the headers of all sessions.
-func (g *Gateway) forks(ctx context.Context, id firn.ID) iter.Seq2[firn.ID, error] {
+func (g *sessionReader) forks(ctx context.Context, id firn.ID) iter.Seq2[firn.ID, error] {
 	return func(yield func(firn.ID, error) bool) {
 		for info, err := range g.Every(ctx, store.Query{}) {
 			if err != nil {
@@ -439,7 +434,7 @@ func (g *Gateway) forks(ctx context.Context, id firn.ID) iter.Seq2[firn.ID, erro
 }
 
 // Size returns the approximate number of bytes after a position, and the end position.
-func (g *Gateway) Size(ctx context.Context, id firn.ID, after firn.Pos) (bytes int64, end firn.Pos, err error) {
+func (g *sessionReader) Size(ctx context.Context, id firn.ID, after firn.Pos) (bytes int64, end firn.Pos, err error) {
 	if st, ok := store.As[extents](g.Store); ok {
 		bytes, end, err = st.Extent(ctx, id)
 	} else {

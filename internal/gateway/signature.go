@@ -63,7 +63,7 @@ func (s *Signature) Fits(sent, body []byte) bool {
 
 // HookSignature returns the signature of a hook; nil if calls are not signed, or the hook
 // does not exist or is disabled.
-func (g *Gateway) HookSignature(name string) *Signature {
+func (g *inbox) HookSignature(name string) *Signature {
 	h, err := g.setup.Load().hook(name)
 	if err != nil {
 		return nil

@@ -18,7 +18,7 @@ const mostSourceFaults = 10
 
 // Sources lists the sources of sessions: first the home, then the mirrored folders of other
 // tools.
-func (g *Gateway) Sources(ctx context.Context) ([]wire.Source, error) {
+func (g *sessionReader) Sources(ctx context.Context) ([]wire.Source, error) {
 	all := []wire.Source{{Name: store.OwnSource, Tool: store.OwnSource, Dir: g.StorePath}}
 	if g.Options.Sources != nil {
 		others, err := g.Options.Sources(ctx)
@@ -31,7 +31,7 @@ func (g *Gateway) Sources(ctx context.Context) ([]wire.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	formats := g.Formats(ctx)
+	formats := g.exchange.Formats(ctx)
 	for i := range all {
 		s := &all[i]
 		n := counted[s.Name]
@@ -81,7 +81,7 @@ type holdings struct {
 const countFor = 10 * time.Second
 
 // Tags lists the tags with their session counts. A new tag may be missing for ten seconds.
-func (g *Gateway) Tags(ctx context.Context) ([]wire.Tag, error) {
+func (g *sessionReader) Tags(ctx context.Context) ([]wire.Tag, error) {
 	_, counted, err := g.counted(ctx)
 	if err != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (g *Gateway) Tags(ctx context.Context) ([]wire.Tag, error) {
 // counted counts all sessions by source and by tag, including archived and hidden ones.
 // Native sessions are under [store.OwnSource]. It reads the list of sessions at most every
 // ten seconds.
-func (g *Gateway) counted(ctx context.Context) (map[string]holding, map[string]int, error) {
+func (g *sessionReader) counted(ctx context.Context) (map[string]holding, map[string]int, error) {
 	h := &g.holdings
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -15,7 +15,7 @@ const recentSessions = 5
 
 // Status returns the status of the gateway. It counts the sessions that are neither
 // archived nor hidden.
-func (g *Gateway) Status(ctx context.Context) (wire.Status, error) {
+func (g *sessionReader) Status(ctx context.Context) (wire.Status, error) {
 	s := wire.Status{
 		Version: g.Version, Home: g.Home, Store: g.StorePath, Started: g.started, Gateway: g.Address, PID: os.Getpid(),
 		Agents: g.Agents(ctx),
@@ -23,7 +23,7 @@ func (g *Gateway) Status(ctx context.Context) (wire.Status, error) {
 	if s.Gateway == "" {
 		s.Gateway = "in-process"
 	}
-	s.Running, s.Queued = g.Load()
+	s.Running, s.Queued = g.lanes.Load()
 	page, err := g.sessions(ctx, SessionQuery{Limit: recentSessions})
 	if err != nil {
 		return s, err
@@ -36,10 +36,8 @@ func (g *Gateway) Status(ctx context.Context) (wire.Status, error) {
 }
 
 // Load returns the number of running turns, which is that of lanes, and of queued messages.
-func (g *Gateway) Load() (running, queued int) {
-	g.mu.Lock()
-	lanes := slices.Collect(maps.Values(g.lanes))
-	g.mu.Unlock()
+func (g *lanes) Load() (running, queued int) {
+	lanes := g.allLanes()
 	for _, l := range lanes {
 		l.mu.Lock()
 		queued += len(l.queue)
@@ -50,7 +48,7 @@ func (g *Gateway) Load() (running, queued int) {
 
 // Running lists the sessions with a running turn on any gateway, the longest-running first,
 // each with the start time of the turn and the number of queued messages.
-func (g *Gateway) Running(ctx context.Context) []wire.Session {
+func (g *sessionReader) Running(ctx context.Context) []wire.Session {
 	all := g.RunningHere(ctx)
 	if g.Peers == nil {
 		return all
@@ -68,10 +66,8 @@ func (g *Gateway) Running(ctx context.Context) []wire.Session {
 func byStart(a, b wire.Session) int { return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID)) }
 
 // RunningHere is like Running, for this gateway only.
-func (g *Gateway) RunningHere(ctx context.Context) []wire.Session {
-	g.mu.Lock()
-	lanes := slices.Collect(maps.Values(g.lanes))
-	g.mu.Unlock()
+func (g *sessionReader) RunningHere(ctx context.Context) []wire.Session {
+	lanes := g.lanes.allLanes()
 	sessions := make([]wire.Session, 0, len(lanes))
 	for _, l := range lanes {
 		s := wire.Session{ID: l.id}
@@ -88,7 +84,7 @@ func (g *Gateway) RunningHere(ctx context.Context) []wire.Session {
 }
 
 // Agents lists the configured agents by ID.
-func (g *Gateway) Agents(context.Context) []wire.Agent {
+func (g *sessionReader) Agents(context.Context) []wire.Agent {
 	setup := g.setup.Load()
 	agents := make([]wire.Agent, 0, len(setup.Agents))
 	for _, id := range slices.Sorted(maps.Keys(setup.Agents)) {
@@ -103,7 +99,7 @@ func (g *Gateway) Agents(context.Context) []wire.Agent {
 }
 
 // Models lists the available models: first those of the agents, then all other known ones.
-func (g *Gateway) Models(ctx context.Context) []wire.Model {
+func (g *sessionReader) Models(ctx context.Context) []wire.Model {
 	setup := g.setup.Load()
 	models := []wire.Model{}
 	add := func(m wire.Model) {

@@ -20,7 +20,7 @@ var (
 // Stop cancels the running turn of a session and clears its queue. Callers that wait for a
 // queued message get ErrStopped, and the log records that the messages are no longer
 // queued. It reports whether there was anything to stop.
-func (g *Gateway) Stop(ctx context.Context, id firn.ID) (bool, error) {
+func (g *lanes) Stop(ctx context.Context, id firn.ID) (bool, error) {
 	l := g.laneOf(id)
 	if l == nil {
 		return false, nil

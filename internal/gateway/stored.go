@@ -16,7 +16,7 @@ import (
 
 // Stored yields the contents of the store: all sessions, including removed ones, ordered by
 // ID, and then all keys.
-func (g *Gateway) Stored(ctx context.Context) iter.Seq2[wire.StoreLine, error] {
+func (g *sessionReader) Stored(ctx context.Context) iter.Seq2[wire.StoreLine, error] {
 	return func(yield func(wire.StoreLine, error) bool) {
 		if g.Source == nil {
 			yield(wire.StoreLine{}, notCopied())
@@ -59,7 +59,7 @@ func storedSession(h store.Holding) *wire.StoredSession {
 }
 
 // WriteLines writes the lines of a session as the store holds them, each with a newline.
-func (g *Gateway) WriteLines(ctx context.Context, id firn.ID, w io.Writer) error {
+func (g *sessionReader) WriteLines(ctx context.Context, id firn.ID, w io.Writer) error {
 	if g.Source == nil {
 		return notCopied()
 	}

@@ -15,7 +15,7 @@ import (
 // Turn sends a message to a session and returns the answer. The message is accepted when it
 // is durable; from then on it is answered even if the caller leaves. If Wait is false, Turn
 // returns as soon as the message is accepted.
-func (g *Gateway) Turn(ctx context.Context, id firn.ID, t wire.Turn) (wire.Answer, error) {
+func (g *lanes) Turn(ctx context.Context, id firn.ID, t wire.Turn) (wire.Answer, error) {
 	ticket, err := g.accept(ctx, id, t)
 	if err != nil {
 		return wire.Answer{}, err
@@ -48,7 +48,7 @@ func (t *ticket) await(ctx context.Context, id firn.ID, answered bool) (wire.Ans
 
 // StreamTurn is like Turn but yields the events of the turn. Of earlier turns it yields
 // only the queued event. The last event reports that the turn completed or failed.
-func (g *Gateway) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Seq2[wire.Event, error] {
+func (g *lanes) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		listener := g.events.listen(id)
 		defer g.events.leave(listener)
@@ -151,7 +151,7 @@ func answered(t *ticket) bool {
 }
 
 // accept accepts a message. The ticket signals when it is durable and when it is answered.
-func (g *Gateway) accept(ctx context.Context, id firn.ID, t wire.Turn) (*ticket, error) {
+func (g *lanes) accept(ctx context.Context, id firn.ID, t wire.Turn) (*ticket, error) {
 	ticket, _, err := g.acceptFrom(ctx, askerOf(ctx), id, t, messageSource{})
 	return ticket, err
 }
@@ -162,7 +162,7 @@ type messageSource struct{ channel, chat string }
 
 // acceptFrom is like accept, for a given asker and source. It also reports whether the
 // message had been accepted before.
-func (g *Gateway) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.Turn, from messageSource) (_ *ticket, repeated bool, err error) {
+func (g *lanes) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.Turn, from messageSource) (_ *ticket, repeated bool, err error) {
 	setup, channel := g.setup.Load(), from.channel
 	if channel == "" && len(setup.Queues) > 0 {
 		channel = g.channelOf(ctx, id)
@@ -179,7 +179,7 @@ func (g *Gateway) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.
 	if t.CWD != "" && !firn.ValidDirectory(t.CWD) {
 		return nil, false, errDirectory
 	}
-	name, err := g.answerer(ctx, id, t.Agent)
+	name, err := g.access.answerer(ctx, id, t.Agent)
 	if err != nil {
 		return nil, false, err
 	}
@@ -198,7 +198,7 @@ func (g *Gateway) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.
 }
 
 // chatOf returns "direct" if the session's key is of a direct conversation.
-func (g *Gateway) chatOf(ctx context.Context, id firn.ID) string {
+func (g *lanes) chatOf(ctx context.Context, id firn.ID) string {
 	h, err := g.header(ctx, id)
 	if k, parsed := route.Parse(h.Key); err != nil || parsed != nil || k.Kind() != route.KindDirect {
 		return ""
@@ -207,7 +207,7 @@ func (g *Gateway) chatOf(ctx context.Context, id firn.ID) string {
 }
 
 // enter adds a ticket to the lane of its session, after recovered messages.
-func (g *Gateway) enter(ctx context.Context, id firn.ID, t *ticket) error {
+func (g *lanes) enter(ctx context.Context, id firn.ID, t *ticket) error {
 	if _, err := g.recoverSession(ctx, id); err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (g *Gateway) enter(ctx context.Context, id firn.ID, t *ticket) error {
 }
 
 // queue adds a ticket to the lane of its session.
-func (g *Gateway) queue(ctx context.Context, id firn.ID, t *ticket) error {
+func (g *lanes) queue(ctx context.Context, id firn.ID, t *ticket) error {
 	for {
 		l, err := g.lane(id)
 		if err != nil {
@@ -264,7 +264,7 @@ func (l *lane) turnInput(ctx context.Context, batch []*ticket) (in agent.Input, 
 
 // changedDirectory returns dir if it differs from the directory that the session has
 // recorded, else "".
-func (g *Gateway) changedDirectory(ctx context.Context, id firn.ID, dir string) string {
+func (g *lanes) changedDirectory(ctx context.Context, id firn.ID, dir string) string {
 	if dir == "" {
 		return ""
 	}

@@ -13,7 +13,7 @@ import (
 
 // verboseLines returns the lines that a chat with /verbose on shows before an answer: its
 // tool calls, and compactions during the turn.
-func (g *Gateway) verboseLines(ctx context.Context, answer wire.Answer) string {
+func (g *lanes) verboseLines(ctx context.Context, answer wire.Answer) string {
 	path, err := g.Path(ctx, answer.Session)
 	if err != nil || path.Chosen.Verbose != agent.VerboseOn {
 		return ""

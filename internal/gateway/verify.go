@@ -56,7 +56,7 @@ func (c *checks) change(do func(*wire.Verified)) {
 // Verify starts a check of all sessions, which reads every byte, and returns its state.
 // [Gateway.Ops] reports the progress. If a check is already running, Verify returns the
 // state of that one. The check is canceled when the gateway is closed.
-func (g *Gateway) Verify(context.Context) (wire.Verified, error) {
+func (g *maintainer) Verify(context.Context) (wire.Verified, error) {
 	if g.Options.Verify == nil {
 		return wire.Verified{}, &wire.Problem{Kind: wire.Unsupported, Message: "this gateway cannot check its sessions", Hint: "firn verify checks files"}
 	}
@@ -69,7 +69,7 @@ func (g *Gateway) Verify(context.Context) (wire.Verified, error) {
 	if closed {
 		return wire.Verified{}, &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "ask again when it is back"}
 	}
-	ctx, begun := g.checks.start(g)
+	ctx, begun := g.checks.start(g.core)
 	if ctx == nil {
 		g.work.Done()
 		return begun, nil
@@ -78,8 +78,11 @@ func (g *Gateway) Verify(context.Context) (wire.Verified, error) {
 	return begun, nil
 }
 
+// verified returns the state of the latest check; nil if there was none.
+func (g *maintainer) verified() *wire.Verified { return g.checks.state() }
+
 // start records the start of a check and returns its context; nil if one is running.
-func (c *checks) start(g *Gateway) (context.Context, wire.Verified) {
+func (c *checks) start(g *core) (context.Context, wire.Verified) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.latest != nil && c.latest.Done.IsZero() {
@@ -92,7 +95,7 @@ func (c *checks) start(g *Gateway) (context.Context, wire.Verified) {
 }
 
 // verify runs the check.
-func (g *Gateway) verify(ctx context.Context) {
+func (g *maintainer) verify(ctx context.Context) {
 	defer g.work.Done()
 	defer g.checks.stop() // frees the context
 	err := g.Options.Verify(ctx, func(s VerifyStep) {

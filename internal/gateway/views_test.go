@@ -200,11 +200,11 @@ func (r *room) lecture(turns int) firn.ID {
 func (r *room) busy(id firn.ID) (rest func()) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lanes[id] = &lane{g: r.Gateway, id: id}
+	r.byID[id] = &lane{g: r.lanes, id: id}
 	return func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		delete(r.lanes, id)
+		delete(r.byID, id)
 	}
 }
 

@@ -10,7 +10,7 @@ const longestWaiting = 400
 
 // waitingIn returns the queued messages of a session, the next one first. Tickets that
 // resume a turn have no text and are not included.
-func (g *Gateway) waitingIn(id firn.ID) []wire.Waiting {
+func (g *lanes) waitingIn(id firn.ID) []wire.Waiting {
 	l := g.laneOf(id)
 	if l == nil {
 		return nil
