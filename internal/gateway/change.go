@@ -192,7 +192,7 @@ func (g *sessionEditor) createKeyed(ctx context.Context, header firn.Header, ent
 
 // claimKey points an unbound key at a new session. If another writer did so concurrently,
 // it returns that writer's session and hides the new one.
-func claimKey(ctx context.Context, g *Gateway, key string, id firn.ID) (firn.ID, error) {
+func claimKey(ctx context.Context, g *sessionEditor, key string, id firn.ID) (firn.ID, error) {
 	claimer, claims := store.As[store.Claimer](g.Store)
 	if !claims {
 		return id, g.bindKey(ctx, key, id)

@@ -80,7 +80,7 @@ func (g *inbox) resolveSession(ctx context.Context, setup *Setup, r route.Route,
 		if cause, text = hit.Cause, hit.Rest; g.startedBy(ctx, r.Key, in.ID, out) {
 			return text, nil
 		}
-	} else if id, err := (&threadStart{g: g, setup: setup, route: r, subject: in.Subject}).session(ctx); err != nil {
+	} else if id, err := g.editor.threadSession(ctx, setup, r, in.Subject); err != nil {
 		return "", err
 	} else if past, err := g.history.findDelivered(ctx, r.Key.String(), id, firn.EntryID(in.ID)); err != nil {
 		return "", err

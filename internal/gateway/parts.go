@@ -102,6 +102,7 @@ type inbox struct {
 	}
 	editor interface {
 		Patch(ctx context.Context, id firn.ID, p wire.Patch) (wire.Session, error)
+		threadSession(ctx context.Context, setup *Setup, r route.Route, subject string) (firn.ID, error)
 	}
 	reader interface {
 		Session(ctx context.Context, ref string) (wire.Session, error)
@@ -139,6 +140,7 @@ type sessionReader struct {
 type sessionEditor struct {
 	*core
 	access interface {
+		boundsIn(ctx context.Context, a Asker, key string) (bounds route.Bounds, err error)
 		profile(ctx context.Context, a *agent.Agent, id firn.ID, name string, chosen string) (string, error)
 	}
 	exchange interface {
@@ -150,6 +152,7 @@ type sessionEditor struct {
 	}
 	lanes interface {
 		mustBeIdle(id firn.ID, what string) error
+		running(id firn.ID) bool
 	}
 	history interface {
 		appendOnce(ctx context.Context, r request, id firn.ID, expect firn.Pos, entries []firn.Entry) (wire.Appended, error)

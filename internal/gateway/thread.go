@@ -16,12 +16,17 @@ import (
 // threadStart is the first message of a thread: it creates the session of the thread's key
 // as a copy of the live part of the conversation that contains the thread.
 type threadStart struct {
-	g       *Gateway
+	g       *sessionEditor
 	setup   *Setup
 	route   route.Route
 	subject string
 	// parent is the session of the conversation.
 	parent firn.ID
+}
+
+// threadSession returns the session of a routed message, creating it if its key is unbound.
+func (g *sessionEditor) threadSession(ctx context.Context, setup *Setup, r route.Route, subject string) (firn.ID, error) {
+	return (&threadStart{g: g, setup: setup, route: r, subject: subject}).session(ctx)
 }
 
 // session returns the session of a message's key, creating it if the key is unbound.
@@ -74,7 +79,7 @@ func (t *threadStart) history(ctx context.Context) ([]firn.Entry, error) {
 	if err != nil {
 		return nil, ignoreGone(err)
 	}
-	bounds, err := t.g.boundsIn(ctx, askerOf(ctx).outside(t.route.Key), t.route.Key.String())
+	bounds, err := t.g.access.boundsIn(ctx, askerOf(ctx).outside(t.route.Key), t.route.Key.String())
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +87,7 @@ func (t *threadStart) history(ctx context.Context) ([]firn.Entry, error) {
 	if !bounds.Admits(in.Agent(), in.String()) || !bounds.Admits(cmp.Or(header.Agent, t.setup.Default), header.Key) {
 		return nil, nil
 	}
-	if away, err := t.g.removed(ctx, t.parent); err != nil || away {
+	if away, err := t.g.remover.removed(ctx, t.parent); err != nil || away {
 		return nil, ignoreGone(err)
 	}
 	path, err := t.g.Path(ctx, t.parent)
@@ -90,7 +95,7 @@ func (t *threadStart) history(ctx context.Context) ([]firn.Entry, error) {
 		return nil, ignoreGone(err)
 	}
 	entries := path.Entries
-	if t.g.running(t.parent) || agent.Unfinished(path) {
+	if t.g.lanes.running(t.parent) || agent.Unfinished(path) {
 		entries = withoutOpenTurn(entries)
 	}
 	if !slices.ContainsFunc(entries, isSent) || tokensOf(entries) > t.setup.ThreadHistory {
