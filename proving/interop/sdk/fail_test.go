@@ -181,12 +181,12 @@ func (c asker) check(t *testing.T, server *server, f failure) {
 	}
 	server.play(f.status, f.body)
 	failed := c.fail(t.Context(), server.client)
-	if failed == nil || failed.Kind != f.kind || failed.Status != f.status || failed.Began {
+	if failed == nil || failed.Kind != f.kind || failed.Status != f.status || failed.Partial {
 		t.Errorf("%s: our error is %#v, want one of kind %s", name, failed, f.kind)
 		return
 	}
-	if (failed.Kind == provider.Temporary) != (failed.After == time.Millisecond) {
-		t.Errorf("%s: of kind %s, and to be asked again after %v", name, failed.Kind, failed.After)
+	if (failed.Kind == provider.Temporary) != (failed.RetryAfter == time.Millisecond) {
+		t.Errorf("%s: of kind %s, and to be asked again after %v", name, failed.Kind, failed.RetryAfter)
 	}
 	tell := fmt.Sprintf("%d %s: %s", failed.Status, failed.Code, failed.Message)
 	want := tell
