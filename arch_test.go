@@ -34,15 +34,14 @@ var rooms = []room{
 	{"provider/...", []string{".", "window", "internal/base/...", "internal/find/digest"}, "models; a request is a window"},
 	{"tool", []string{".", "provider", "internal/base/..."}, "what an agent can do"},
 	{"compact", []string{".", "window", "store", "provider", "internal/base/...", "internal/find/digest"}, "no concrete store or provider"},
-	{"memory", []string{".", "window", "store", "provider", "internal/base/...", "internal/disk/vfs", "internal/find/digest"}, "no concrete store or provider; notes are files"},
-	{"agent", []string{".", "window", "store", "provider", "tool", "compact", "memory", "internal/base/..."}, "no concrete store, dialect or provider"},
+	{"agent", []string{".", "window", "store", "provider", "tool", "compact", "internal/base/..."}, "no concrete store, dialect or provider"},
 	{"internal/render/...", []string{".", "wire", "window", "internal/base/...", "internal/find/mask"}, "entries and answers as people see them, on pages and terminals"},
 	{"internal/gateway/...", []string{".", "wire", "window", "store", "provider", "compact", "agent", "internal/base/...", "internal/disk/vfs", "internal/disk/filehistory", "internal/find/...", "internal/formats/...", "internal/render/..."}, "owns sessions; contracts only: serve supplies the members; never its doors"},
 	{"internal/door/...", []string{".", "wire", "client", "store", "internal/base/...", "internal/disk/...", "internal/find/search", "internal/formats/dialect/native", "internal/render/...", "internal/gateway/..."}, "protocols in front of a gateway: HTTP, OpenAI's, MCP, ACP, pages"},
-	{"internal/ops/...", []string{".", "wire", "client", "window", "store/...", "provider/...", "tool", "compact", "memory", "agent", "internal/base/...", "internal/disk/...", "internal/find/...", "internal/formats/...", "internal/render/...", "internal/gateway/...", "internal/door/..."}, "settings, and what operators run: serve, doctor, backup, migrate"},
+	{"internal/ops/...", []string{".", "wire", "client", "window", "store/...", "provider/...", "tool", "compact", "agent", "internal/base/...", "internal/disk/...", "internal/find/...", "internal/formats/...", "internal/render/...", "internal/gateway/...", "internal/door/..."}, "settings, and what operators run: serve, doctor, backup, migrate"},
 	{"internal/term/...", []string{".", "wire", "client", "internal/base/...", "internal/disk/vfs", "internal/disk/history", "internal/find/grep", "internal/formats/...", "internal/render/...", "internal/door/acp", "internal/door/mcp", "internal/ops/..."}, "a client at a terminal; never a store"},
 	{"cmd/...", []string{"..."}, "wires the tables"},
-	{"examples/...", []string{".", "wire", "client", "window", "store/...", "provider/...", "tool", "compact", "memory", "agent"}, "what a stranger could write: nothing internal"},
+	{"examples/...", []string{".", "wire", "client", "window", "store/...", "provider/...", "tool", "compact", "agent"}, "what a stranger could write: nothing internal"},
 	{"proving/...", []string{"..."}, "measures and tries everything; the product does not know it"},
 }
 
@@ -61,6 +60,7 @@ var narrow = []room{
 	{"internal/term/chat", []string{".", "wire", "client", "internal/base/...", "internal/disk/history", "internal/render/...", "internal/term/line"}, "a client"},
 	{"internal/term/line", []string{"internal/disk/vfs", "internal/disk/history", "internal/base/..."}, "a terminal, whoever reads it"},
 	{"internal/ops/config", []string{".", "internal/base/...", "internal/disk/vfs"}, "settings, whoever uses them"},
+	{"internal/ops/memory", []string{".", "window", "store", "provider", "internal/base/...", "internal/disk/vfs", "internal/find/digest"}, "no concrete store or provider; notes are files"},
 	{"internal/ops/doctor", []string{".", "window", "store", "store/filestore", "internal/base/...", "internal/disk/...", "internal/find/...", "internal/formats/...", "internal/render/prose"}, "opens files directly: it must work when nothing else does"},
 }
 

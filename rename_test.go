@@ -55,7 +55,7 @@ func TestRenameModule(t *testing.T) {
 	if mod, err := os.ReadFile(filepath.Join(dir, "go.mod")); err != nil || !strings.HasPrefix(string(mod), "module example.org/firn\n") {
 		t.Fatalf("the module is %.40q, %v", mod, err)
 	}
-	run(dir, "go", "vet", ".", "./store", "./store/filestore", "./store/memstore", "./window", "./provider/...", "./tool", "./agent", "./compact", "./memory", "./wire", "./client", "./examples/...")
+	run(dir, "go", "vet", ".", "./store", "./store/filestore", "./store/memstore", "./window", "./provider/...", "./tool", "./agent", "./compact", "./wire", "./client", "./examples/...")
 
 	user := filepath.Join(t.TempDir(), "user")
 	if err := os.MkdirAll(user, 0o755); err != nil {

@@ -14,7 +14,7 @@ import (
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/find/fulltext"
 	"firn.dev/internal/find/search"
-	"firn.dev/memory"
+	"firn.dev/internal/ops/memory"
 	"firn.dev/store"
 	"firn.dev/store/filestore"
 )

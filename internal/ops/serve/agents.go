@@ -20,7 +20,7 @@ import (
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/find/search"
 	"firn.dev/internal/ops/config"
-	"firn.dev/memory"
+	"firn.dev/internal/ops/memory"
 	"firn.dev/provider"
 	"firn.dev/store"
 	"firn.dev/tool"

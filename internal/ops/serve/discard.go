@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"firn.dev"
-	"firn.dev/memory"
+	"firn.dev/internal/ops/memory"
 	"firn.dev/store"
 )
 

@@ -13,7 +13,7 @@ import (
 	"firn.dev"
 	"firn.dev/internal/base/route"
 	"firn.dev/internal/ops/config"
-	"firn.dev/memory"
+	"firn.dev/internal/ops/memory"
 	"firn.dev/provider"
 	"firn.dev/store"
 	"firn.dev/window"

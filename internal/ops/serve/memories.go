@@ -10,7 +10,7 @@ import (
 	"firn.dev"
 	"firn.dev/internal/gateway"
 	"firn.dev/internal/ops/config"
-	"firn.dev/memory"
+	"firn.dev/internal/ops/memory"
 	"firn.dev/wire"
 )
 

@@ -16,7 +16,7 @@ import (
 	"firn.dev/client"
 	"firn.dev/internal/base/route"
 	"firn.dev/internal/gateway"
-	"firn.dev/memory"
+	"firn.dev/internal/ops/memory"
 	"firn.dev/provider"
 	"firn.dev/provider/scripted"
 	"firn.dev/store"

@@ -9,7 +9,7 @@ import (
 	"firn.dev"
 	"firn.dev/agent"
 	"firn.dev/internal/ops/config"
-	"firn.dev/memory"
+	"firn.dev/internal/ops/memory"
 	"firn.dev/provider"
 	"firn.dev/store"
 	"firn.dev/tool"

@@ -16,7 +16,7 @@ import (
 	"firn.dev/internal/base/route"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/ops/config"
-	"firn.dev/memory"
+	"firn.dev/internal/ops/memory"
 	"firn.dev/store"
 	"firn.dev/wire"
 )

@@ -3,7 +3,7 @@ package serve
 import (
 	"firn.dev"
 	"firn.dev/internal/gateway"
-	"firn.dev/memory"
+	"firn.dev/internal/ops/memory"
 )
 
 // past returns a search over the sessions visible at a place, except the asking session.

@@ -16,7 +16,7 @@ import (
 	"firn.dev/internal/formats/sourcestore"
 	"firn.dev/internal/formats/unionstore"
 	"firn.dev/internal/gateway"
-	"firn.dev/memory"
+	"firn.dev/internal/ops/memory"
 	"firn.dev/store"
 	"firn.dev/wire"
 )

@@ -6,7 +6,7 @@ import (
 	"os"
 	"time"
 
-	"firn.dev/memory"
+	"firn.dev/internal/ops/memory"
 )
 
 // A folder of notes and a recall from it.
