@@ -97,8 +97,8 @@ type Spawned struct {
 	Label   string  `json:"label,omitempty"`
 }
 
-// SpawnedIn returns the link to a sub-agent's session in an entry, if it is one.
-func SpawnedIn(e firn.Entry) (Spawned, bool) {
+// spawnedIn returns the link to a sub-agent's session in an entry, if it is one.
+func spawnedIn(e firn.Entry) (Spawned, bool) {
 	c, ok := e.Body.(*firn.Custom)
 	if !ok || c.Type != SpawnedType {
 		return Spawned{}, false

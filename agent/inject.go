@@ -38,9 +38,9 @@ func Peers(peers []Peer) []window.Injection {
 	return []window.Injection{injection("agents", strings.TrimSuffix(b.String(), "\n"))}
 }
 
-// Speakers returns an injection with the agent's own name, for conversations with several
+// nameInjection returns an injection with the agent's own name, for conversations with several
 // agents.
-func Speakers(name string) window.Injection {
+func nameInjection(name string) window.Injection {
 	return injection("speakers", "Several agents answer in this conversation; you are "+oneLine(name)+
 		". A line [from NAME] before an answer names the agent that gave it. Do not write such a line yourself.")
 }

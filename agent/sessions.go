@@ -171,7 +171,7 @@ func (s *sessions) spawnedSessions(ctx context.Context, own firn.ID) map[firn.ID
 		return links // a session that does not exist yet has spawned none
 	}
 	for _, e := range slices.Backward(path.Entries) {
-		link, ok := SpawnedIn(e)
+		link, ok := spawnedIn(e)
 		if !ok || len(links) == listMost {
 			continue
 		}

@@ -217,7 +217,7 @@ func (t *turn) inject() error {
 	t.narrowed = false
 	t.injected = slices.Clone(t.in.Injected)
 	if t.shared && !t.in.Terms.Bare {
-		t.injected = append(t.injected, Speakers(t.a.name()))
+		t.injected = append(t.injected, nameInjection(t.a.name()))
 	}
 	if t.a.Hooks.BeforeRun != nil && !t.in.Terms.Bare {
 		var more []window.Injection

@@ -13,10 +13,10 @@ import (
 
 // The types of the custom entries that record the state of the breaker.
 const (
-	// TypeFailed records a failed run: {reason, error, row}.
-	TypeFailed = "firn.compaction-failed"
-	// TypeBreaker records a reset of the breaker: {state: "closed"}.
-	TypeBreaker = "firn.compaction-breaker"
+	// typeFailed records a failed run: {reason, error, row}.
+	typeFailed = "firn.compaction-failed"
+	// typeBreaker records a reset of the breaker: {state: "closed"}.
+	typeBreaker = "firn.compaction-breaker"
 )
 
 // Breaker counts consecutive failed attempts to compact a session, for any reason: runs
@@ -40,11 +40,11 @@ func BreakerOf(p window.Path) Breaker {
 			return breakerFrom(body)
 		case *firn.Custom:
 			switch body.Type {
-			case TypeFailed:
+			case typeFailed:
 				var f failure
 				_ = json.Unmarshal(body.Data, &f) // an unreadable record counts as one failure
 				return Breaker{Failures: max(f.Row, 1), Last: e.Time, Error: f.Error, Nothing: true}
-			case TypeBreaker:
+			case typeBreaker:
 				return Breaker{}
 			}
 		}
@@ -77,13 +77,13 @@ func (b Breaker) Until(s Settings) time.Time { return b.Last.Add(s.cooldown()) }
 // FailureLimit returns the number of consecutive failures that opens the breaker.
 func (s Settings) FailureLimit() int { return s.failures() }
 
-// Failures returns the number of consecutive failed attempts on this path.
-func Failures(p window.Path) int { return BreakerOf(p).Failures }
+// failures returns the number of consecutive failed attempts on this path.
+func failures(p window.Path) int { return BreakerOf(p).Failures }
 
 // ResetBreaker closes the breaker by appending a record to the log, so that compaction is
 // tried again.
 func ResetBreaker(ctx context.Context, st store.Store, id firn.ID) error {
-	entry := firn.NewEntry(&firn.Custom{Type: TypeBreaker, Data: json.RawMessage(`{"state":"closed"}`)})
+	entry := firn.NewEntry(&firn.Custom{Type: typeBreaker, Data: json.RawMessage(`{"state":"closed"}`)})
 	if _, err := st.Append(ctx, id, store.Any, entry); err != nil {
 		return fmt.Errorf("close the compaction breaker of session %s: %w", id, err)
 	}
@@ -104,7 +104,7 @@ func recordFailure(ctx context.Context, st store.Store, id firn.ID, f failure) e
 	if err != nil {
 		return err
 	}
-	_, err = st.Append(ctx, id, store.Any, firn.NewEntry(&firn.Custom{Type: TypeFailed, Data: data}))
+	_, err = st.Append(ctx, id, store.Any, firn.NewEntry(&firn.Custom{Type: typeFailed, Data: data}))
 	if err != nil {
 		return fmt.Errorf("record that compacting session %s failed: %w", id, err)
 	}

@@ -102,7 +102,7 @@ func TestBreakerClosesByItself(t *testing.T) {
 		t.Errorf("before the cooldown is over: %v", err)
 	}
 	j.Clock = func() time.Time { return b.Until(j.Settings) }
-	if _, err := Run(t.Context(), j); err != nil || Failures(live(t, st)) != 0 {
+	if _, err := Run(t.Context(), j); err != nil || failures(live(t, st)) != 0 {
 		t.Errorf("after the cooldown: %v", err)
 	}
 	// A clock that was set back does not keep it open.

@@ -129,7 +129,7 @@ func Run(ctx context.Context, j Job) (Result, error) {
 	}
 	err = fmt.Errorf("compact session %s: %w", j.Session, err)
 	if r.failed(err) {
-		f := failure{Reason: j.Reason, Error: err.Error(), Row: Failures(r.path) + 1}
+		f := failure{Reason: j.Reason, Error: err.Error(), Row: failures(r.path) + 1}
 		err = errors.Join(err, recordFailure(ctx, j.Store, j.Session, f))
 	}
 	return Result{}, err

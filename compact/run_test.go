@@ -378,7 +378,7 @@ func TestTooBig(t *testing.T) {
 				t.Errorf("%q does not name %s", err, word)
 			}
 		}
-		if n := Failures(live(t, st)); n != i+1 {
+		if n := failures(live(t, st)); n != i+1 {
 			t.Errorf("%d failures recorded, want %d", n, i+1)
 		}
 	}
@@ -415,7 +415,7 @@ func TestBreaker(t *testing.T) {
 		if err := ResetBreaker(t.Context(), j.Store, session); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Run(t.Context(), j); err != nil || Failures(live(t, j.Store)) != 0 {
+		if _, err := Run(t.Context(), j); err != nil || failures(live(t, j.Store)) != 0 {
 			t.Errorf("after closing: %v", err)
 		}
 	})
@@ -469,8 +469,8 @@ func TestHook(t *testing.T) {
 			if !errors.Is(err, c.want) || c.want == nil && err != nil || result.Strategy != c.strategy {
 				t.Fatalf("strategy %q, error %v", result.Strategy, err)
 			}
-			if Failures(live(t, st)) != c.failures {
-				t.Errorf("%d failures, want %d", Failures(live(t, st)), c.failures)
+			if failures(live(t, st)) != c.failures {
+				t.Errorf("%d failures, want %d", failures(live(t, st)), c.failures)
 			}
 			if c.want != nil {
 				if n := len(all(t, st)); n != entries+c.failures {

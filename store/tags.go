@@ -13,18 +13,18 @@ import (
 
 // Limits of tags.
 const (
-	// MaxTags is the maximum number of tags of a session.
-	MaxTags = 32
-	// MaxTagLength is the maximum length of a tag in characters.
-	MaxTagLength = 40
+	// maxTags is the maximum number of tags of a session.
+	maxTags = 32
+	// maxTagLength is the maximum length of a tag in characters.
+	maxTagLength = 40
 )
 
-// CheckTag returns an error unless the text is a valid tag: 1 to 40 printable characters
+// checkTag returns an error unless the text is a valid tag: 1 to 40 printable characters
 // without commas and spaces, not starting with + or -, which are operators in commands.
-func CheckTag(tag string) error {
+func checkTag(tag string) error {
 	switch {
-	case tag == "" || utf8.RuneCountInString(tag) > MaxTagLength:
-		return fmt.Errorf("%w tag %.80q: it has 1 to %d characters", firn.ErrInvalid, tag, MaxTagLength)
+	case tag == "" || utf8.RuneCountInString(tag) > maxTagLength:
+		return fmt.Errorf("%w tag %.80q: it has 1 to %d characters", firn.ErrInvalid, tag, maxTagLength)
 	case !utf8.ValidString(tag) || strings.ContainsFunc(tag, notInTags):
 		return fmt.Errorf("%w tag %.80q: it has no spaces, commas or characters that cannot be printed", firn.ErrInvalid, tag)
 	case tag[0] == '+' || tag[0] == '-':
@@ -41,11 +41,11 @@ func NewTags(tags []string) (firn.Entry, error) {
 	kept := slices.Clone(tags)
 	slices.Sort(kept)
 	kept = slices.Compact(kept)
-	if len(kept) > MaxTags {
-		return firn.Entry{}, fmt.Errorf("%w: %d tags are too many, %d are allowed", firn.ErrInvalid, len(kept), MaxTags)
+	if len(kept) > maxTags {
+		return firn.Entry{}, fmt.Errorf("%w: %d tags are too many, %d are allowed", firn.ErrInvalid, len(kept), maxTags)
 	}
 	for _, tag := range kept {
-		if err := CheckTag(tag); err != nil {
+		if err := checkTag(tag); err != nil {
 			return firn.Entry{}, err
 		}
 	}
@@ -89,7 +89,7 @@ func TagsOf(c *firn.Custom) ([]string, bool) {
 	}
 	slices.Sort(tags)
 	tags = slices.Compact(tags)
-	return tags[:min(len(tags), MaxTags)], true
+	return tags[:min(len(tags), maxTags)], true
 }
 
 // plainTag converts a text to a valid tag; empty if nothing is left of it.
@@ -97,8 +97,8 @@ func plainTag(text string) string {
 	text, _ = firn.CleanText(text)
 	words := strings.FieldsFunc(text, notInTags)
 	text = strings.TrimLeft(strings.Join(words, "-"), "+-")
-	if runes := []rune(text); len(runes) > MaxTagLength {
-		text = string(runes[:MaxTagLength])
+	if runes := []rune(text); len(runes) > maxTagLength {
+		text = string(runes[:maxTagLength])
 	}
 	return text
 }

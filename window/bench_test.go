@@ -93,7 +93,7 @@ func BenchmarkShrink(b *testing.B) {
 		}},
 		{"prune/clear", func() window.Path { return turns.Prune(window.Pruning{}, 200_000) }},
 		{"prune/nothing", func() window.Path { return turns.Prune(window.Pruning{}, 1<<40) }},
-		{"bound", func() window.Path { return turns.BoundResults(window.ResultChars) }},
+		{"bound", func() window.Path { return turns.BoundResults(50000) }},
 	}
 	for _, way := range ways {
 		b.Run(way.name, func(b *testing.B) {

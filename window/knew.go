@@ -7,10 +7,10 @@ import (
 	"firn.dev"
 )
 
-// LastSeenField is an extra field of an answer's entry: the last entry that the model had seen
+// lastSeenField is an extra field of an answer's entry: the last entry that the model had seen
 // when it gave the answer. It is present if user messages arrived in the meantime; they
 // precede the answer in the log although it does not respond to them.
-const LastSeenField = "knew"
+const lastSeenField = "knew"
 
 // WithLastSeen marks an answer with the last entry that the model had seen.
 func WithLastSeen(answer firn.Entry, last firn.EntryID) firn.Entry {
@@ -18,7 +18,7 @@ func WithLastSeen(answer firn.Entry, last firn.EntryID) firn.Entry {
 	if err != nil {
 		return answer // marshaling a string cannot fail
 	}
-	answer.Extra = append(slices.Clip(answer.Extra), firn.Field{Name: LastSeenField, Value: value})
+	answer.Extra = append(slices.Clip(answer.Extra), firn.Field{Name: lastSeenField, Value: value})
 	return answer
 }
 
@@ -28,7 +28,7 @@ func LastSeen(answer firn.Entry) firn.EntryID {
 	if len(answer.Extra) == 0 {
 		return ""
 	}
-	return firn.EntryID(stringOf(answer.Extra.Get(LastSeenField)))
+	return firn.EntryID(stringOf(answer.Extra.Get(lastSeenField)))
 }
 
 // moveUnknownMessages moves user messages that arrived during an answer after that answer.

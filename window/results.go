@@ -8,10 +8,6 @@ import (
 	"firn.dev"
 )
 
-// ResultChars is Cersei's limit for the characters of all tool results together, a good
-// bound for [Path.BoundResults].
-const ResultChars = 50000
-
 const (
 	// recentMessages is the number of latest messages whose results are kept.
 	recentMessages = 6

@@ -27,9 +27,9 @@ const (
 	speakerLen     = 80
 )
 
-// Sender returns the name of the author of an entry as it is sent to a model. It is empty
+// sender returns the name of the author of an entry as it is sent to a model. It is empty
 // if unknown or if the chat has only one participant.
-func Sender(e *firn.Entry) string {
+func sender(e *firn.Entry) string {
 	if len(e.Extra) == 0 || e.Extra.Get(collectedField) != nil || stringOf(e.Extra.Get(ChatField)) == directChat {
 		return ""
 	}
@@ -84,7 +84,7 @@ func Named(e *firn.Entry, agent, owner string) *firn.Message {
 	name := ""
 	switch m.Role {
 	case firn.RoleUser:
-		name = Sender(e)
+		name = sender(e)
 	case firn.RoleAssistant:
 		name = otherAgent(e, agent, owner)
 	}

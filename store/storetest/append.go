@@ -51,7 +51,7 @@ func appendWritesHeader(s *suite) {
 	s.appendTexts("s1", "hello")
 	first := s.read("s1")[0]
 	want := firn.Entry{Time: first.Time, Body: &firn.Header{Session: "s1", Version: 3, Firn: 1, Agent: "main"}}
-	if diff := Diff(want, first.Entry); diff != "" {
+	if diff := diff(want, first.Entry); diff != "" {
 		s.Errorf("the first record is not the header (-want +got):\n%s", diff)
 	}
 	if first.Time.IsZero() {
@@ -64,7 +64,7 @@ func appendTakesHeader(s *suite) {
 	header := &firn.Header{Session: "s1", Version: 3, Firn: 1, CWD: "/home/ü", ParentSession: "s0", Agent: "ops", Key: "agent:ops:main"}
 	s.append("s1", firn.Entry{Time: at, Body: header}, userEntry("hello"))
 	all := s.readN("s1", 2)
-	if diff := Diff(firn.Entry{Time: at, Body: header}, all[0].Entry); diff != "" {
+	if diff := diff(firn.Entry{Time: at, Body: header}, all[0].Entry); diff != "" {
 		s.Errorf("the header changed (-want +got):\n%s", diff)
 	}
 	if all[1].Parent != "" {
@@ -257,7 +257,7 @@ func appendKeepsKinds(s *suite) {
 		parent := firn.EntryID("")
 		for i, e := range want {
 			e.Parent = parent
-			if diff := Diff(e, got[i].Entry); diff != "" {
+			if diff := diff(e, got[i].Entry); diff != "" {
 				s.Errorf("entry %s of kind %s changed (-want +got):\n%s", e.ID, e.Body.Kind(), diff)
 			}
 			parent = e.ID

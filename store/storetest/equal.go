@@ -12,11 +12,11 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// Diff describes the difference between two entries; it returns "" if they are equivalent.
+// diff describes the difference between two entries; it returns "" if they are equivalent.
 // It ignores differences that encoding and decoding may introduce: nil and empty lists, nil
 // and zero usage, white space in JSON, the bytes and the time of an erased entry, and the
 // position of an opaque entry's ID, parent and time.
-func Diff(want, got firn.Entry) string {
+func diff(want, got firn.Entry) string {
 	return cmp.Diff(normal(want), normal(got), same())
 }
 

@@ -214,7 +214,7 @@ func (w *twins) compareRecords(id firn.ID, subject, model []stored) {
 		if model[i].Body.Kind() == firn.KindHeader { // each has its own clock
 			subject[i].Time = model[i].Time
 		}
-		if diff := Diff(model[i].Entry, subject[i].Entry); diff != "" {
+		if diff := diff(model[i].Entry, subject[i].Entry); diff != "" {
 			w.Fatalf("%s: entry %d of session %s (-model +store):\n%s", w.doing, i, id, diff)
 		}
 	}

@@ -92,7 +92,7 @@ func (s *suite) sameRecords(what string, got, want []stored) {
 		if got[i].At != want[i].At || got[i].Next != want[i].Next {
 			s.Errorf("%s: record %d stands from %d to %d, want %d to %d", what, i, got[i].At, got[i].Next, want[i].At, want[i].Next)
 		}
-		if diff := Diff(want[i].Entry, got[i].Entry); diff != "" {
+		if diff := diff(want[i].Entry, got[i].Entry); diff != "" {
 			s.Errorf("%s: record %d (-want +got):\n%s", what, i, diff)
 		}
 	}

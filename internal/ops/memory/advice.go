@@ -134,7 +134,7 @@ func (s step) valid() bool {
 	covered := cover(terms(s.text), said) >= 0.6
 	switch s.do {
 	case "merge":
-		return len(s.about) >= 2 && covered && Junk(Fact{Text: s.text}) == ""
+		return len(s.about) >= 2 && covered && junkReason(Fact{Text: s.text}) == ""
 	case "supersede":
 		return len(s.about) == 2
 	case "drop":

@@ -18,11 +18,11 @@ var relative = pattern.New(`(?i)\b(?:(by|on|until|till|since|before|after|from|f
 	`(?:next|last|this) (?:week|month|year|monday|tuesday|wednesday|thursday|friday|saturday|sunday)|` +
 	`(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday))\b('s|’s|s\b)?`)
 
-// Absolute replaces relative dates in a text, such as tomorrow, last week, in three days or
+// absoluteDates replaces relative dates in a text, such as tomorrow, last week, in three days or
 // by Friday, with absolute ones. said is when the text was written. A weekday alone counts
 // only after a preposition: "on Friday" is replaced, "Fridays" is not. In German, French
 // and Spanish only the simple words for days are known; other languages are left unchanged.
-func Absolute(text string, said time.Time) string {
+func absoluteDates(text string, said time.Time) string {
 	if said.IsZero() {
 		return text
 	}

@@ -252,7 +252,7 @@ func (v version) notes() []Note {
 	for rel, c := range v {
 		name, ok := strings.CutPrefix(strings.TrimSuffix(rel, ending), memoryDir+"/")
 		if ok && len(c.text) <= maxFile {
-			notes = append(notes, ParseNote(name, []byte(c.text)))
+			notes = append(notes, parseNote(name, []byte(c.text)))
 		}
 	}
 	slices.SortFunc(notes, func(a, b Note) int { return strings.Compare(a.Name, b.Name) })

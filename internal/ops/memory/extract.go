@@ -135,7 +135,7 @@ func parseAnswer(text string) ([]candidate, bool) {
 		if m == nil {
 			continue
 		}
-		category, ok := ParseCategory(strings.TrimSpace(m[1]))
+		category, ok := parseCategory(strings.TrimSpace(m[1]))
 		score, err := strconv.ParseFloat(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(m[2]), "/10")), 64)
 		if !ok || err != nil || score != score {
 			continue
@@ -217,7 +217,7 @@ func (x Extractor) ground(ctx context.Context, candidates []candidate, lines []M
 	for _, c := range candidates {
 		words := terms(c.Text)
 		at := findSources(words, c.lines, said)
-		if len(at) == 0 || Junk(c.Fact) != "" || familiar(words, known) || len(facts) == mostFacts {
+		if len(at) == 0 || junkReason(c.Fact) != "" || familiar(words, known) || len(facts) == mostFacts {
 			continue
 		}
 		f := c.withSources(words, at, lines)

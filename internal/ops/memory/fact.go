@@ -30,8 +30,8 @@ const (
 	Constraint Category = "constraint"
 )
 
-// ParseCategory parses a category by any of its common names.
-func ParseCategory(name string) (Category, bool) {
+// parseCategory parses a category by any of its common names.
+func parseCategory(name string) (Category, bool) {
 	plain := strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(name))
 	switch plain {
 	case "preference", "preferences", "userpreference", "user":
@@ -122,7 +122,7 @@ func parseFact(line string) (Fact, bool) {
 		text = text[:m[0]]
 	}
 	if m := labelled.FindStringSubmatch(text); m != nil {
-		if category, ok := ParseCategory(m[1]); ok {
+		if category, ok := parseCategory(m[1]); ok {
 			f.Category, text = category, m[2]
 		}
 	}

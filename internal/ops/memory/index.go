@@ -140,14 +140,14 @@ func (d *Dir) Index(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return CutIndex(files[IndexFile].text), nil
+	return cutIndex(files[IndexFile].text), nil
 }
 
-// CutIndex cuts an index, including the notice, to 200 lines and 25,000 bytes at the end of
+// cutIndex cuts an index, including the notice, to 200 lines and 25,000 bytes at the end of
 // a line.
-func CutIndex(text string) string { return CutIndexTo(text, maxIndexBytes) }
+func cutIndex(text string) string { return CutIndexTo(text, maxIndexBytes) }
 
-// CutIndexTo is [CutIndex] with a lower limit in bytes.
+// CutIndexTo is [cutIndex] with a lower limit in bytes.
 func CutIndexTo(text string, most int) string {
 	most = min(most, maxIndexBytes)
 	text, _ = firn.CleanText(text)

@@ -31,8 +31,8 @@ var (
 	longWord    = pattern.New(`[A-Za-z0-9+/=_-]{32,}`)
 )
 
-// Junk returns a short reason why a fact is not worth keeping; empty if it is.
-func Junk(f Fact) string {
+// junkReason returns a short reason why a fact is not worth keeping; empty if it is.
+func junkReason(f Fact) string {
 	text := strings.TrimSpace(f.Text)
 	low := strings.ToLower(text)
 	switch {

@@ -52,9 +52,9 @@ func parseSource(text string) Source {
 // fence starts and ends the front matter.
 const fence = "---"
 
-// ParseNote parses a note. It never fails: unknown lines are kept, and a file without front
+// parseNote parses a note. It never fails: unknown lines are kept, and a file without front
 // matter is all body.
-func ParseNote(name string, data []byte) Note {
+func parseNote(name string, data []byte) Note {
 	text := cleanBody(string(bytes.TrimPrefix(data, []byte("\ufeff"))))
 	n := Note{Name: name, Body: text}
 	front, body, ok := cutFront(text)

@@ -28,11 +28,11 @@ func TestParseNote(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got := ParseNote("", []byte(test.text))
+			got := parseNote("", []byte(test.text))
 			if !reflect.DeepEqual(got, test.want) {
 				t.Errorf("got\n%#v\nwant\n%#v", got, test.want)
 			}
-			if again := ParseNote("", got.Markdown()); !reflect.DeepEqual(again, got) {
+			if again := parseNote("", got.Markdown()); !reflect.DeepEqual(again, got) {
 				t.Errorf("spelt as\n%s\nit is\n%#v", got.Markdown(), again)
 			}
 		})
@@ -45,8 +45,8 @@ func FuzzNote(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		n := ParseNote("n", data)
-		again := ParseNote("n", n.Markdown())
+		n := parseNote("n", data)
+		again := parseNote("n", n.Markdown())
 		if !reflect.DeepEqual(n, again) {
 			t.Fatalf("%q is\n%#v\nspelt %q\nis\n%#v", data, n, n.Markdown(), again)
 		}
@@ -160,11 +160,11 @@ func TestSlug(t *testing.T) {
 
 func TestCutIndex(t *testing.T) {
 	short := "# Mine\n- a\n"
-	if got := CutIndex(short); got != short {
+	if got := cutIndex(short); got != short {
 		t.Errorf("a short one becomes %q", got)
 	}
 	for name, text := range map[string]string{"lines": strings.Repeat("- x\n", 500), "bytes": strings.Repeat(strings.Repeat("é", 300)+"\n", 60), "one line": strings.Repeat("x", 30_000)} {
-		got := CutIndex(text)
+		got := cutIndex(text)
 		lines := strings.Split(strings.TrimRight(got, "\n"), "\n")
 		if len(got) > maxIndexBytes || len(lines) > maxIndexLines || !strings.HasPrefix(lines[len(lines)-1], "<!-- MEMORY.md truncated: ") {
 			t.Errorf("%s: %d bytes, %d lines, ending %q", name, len(got), len(lines), lines[len(lines)-1])

@@ -54,7 +54,7 @@ func (d *Dir) piecesOf(fresh pieceCache, rel, text string) []piece {
 			entry.pieces = indexPieces(text)
 		} else {
 			name := strings.TrimSuffix(strings.TrimPrefix(rel, memoryDir+"/"), ending)
-			entry.pieces = ParseNote(name, []byte(text)).pieces()
+			entry.pieces = parseNote(name, []byte(text)).pieces()
 		}
 		for i := range entry.pieces {
 			p := &entry.pieces[i]

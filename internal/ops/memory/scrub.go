@@ -58,7 +58,7 @@ func (e *eraser) scanFile(rel string, c content) {
 	if !ok || !strings.Contains(c.text, string(e.session)) {
 		return
 	}
-	if n := ParseNote(name, []byte(c.text)); e.restsOnErased(n) {
+	if n := parseNote(name, []byte(c.text)); e.restsOnErased(n) {
 		e.names[name] = true
 		e.done.Notes++
 		e.addText(n.Title, n.Description)
@@ -140,7 +140,7 @@ func (e *eraser) scrub(rel string, c content) content {
 	if !ok || !strings.Contains(c.text, string(e.session)) {
 		return c
 	}
-	n := ParseNote(name, []byte(c.text))
+	n := parseNote(name, []byte(c.text))
 	if e.restsOnErased(n) {
 		return content{}
 	}

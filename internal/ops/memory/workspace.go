@@ -63,7 +63,7 @@ func (d *workspace) resolveDates() {
 		if at.IsZero() {
 			at = it.Day
 		}
-		text := Absolute(it.Text, at)
+		text := absoluteDates(it.Text, at)
 		if text == it.Text || it.gone {
 			continue
 		}
@@ -80,7 +80,7 @@ func (d *workspace) resolveDates() {
 func (d *workspace) add(facts []Fact) {
 	for _, f := range facts {
 		if !f.said.IsZero() {
-			f.Text = Absolute(f.Text, f.said)
+			f.Text = absoluteDates(f.Text, f.said)
 		}
 		f.Day = d.day
 		d.place(f)

@@ -158,7 +158,7 @@ func (d *Dir) noteToday(ctx context.Context, lines []string, draft Draft) (Saved
 	var came []string
 	for _, line := range lines {
 		f := Fact{Text: line, Note: name, Sources: draft.Sources, Confidence: draft.Confidence}
-		if category, ok := ParseCategory(draft.Type); ok {
+		if category, ok := parseCategory(draft.Type); ok {
 			f.Category = category
 		}
 		if known[sameKey(line)] {
@@ -224,7 +224,7 @@ func (d *Dir) writeNote(ctx context.Context, draft Draft) (Saved, error) {
 		change := newDraft("add", d.clock())
 		change.Request = draft.Request
 		old := files[notePath(slug)]
-		n := ParseNote(slug, []byte(old.text))
+		n := parseNote(slug, []byte(old.text))
 		n.revise(draft, change.Time)
 		text := string(n.Markdown())
 		do := "write"

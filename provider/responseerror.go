@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"firn.dev"
 )
 
 // ResponseError converts an HTTP error response to an [*Error], based on its status, headers
@@ -33,17 +32,6 @@ func StreamError(provider, model string, body []byte) *Error {
 		e.RetryAfter = n.wait()
 	}
 	return e
-}
-
-// Overflowed reports whether an answer without an error was given to a request that did not
-// fit: some providers silently drop the beginning. It can only be detected for models with
-// a known window.
-func Overflowed(info Info, u *firn.Usage) bool {
-	if u == nil || info.Window <= 0 || info.Assumed {
-		return false
-	}
-	sent := u.Input + u.CacheRead + u.CacheWrite
-	return sent > info.Window || sent == info.Window && u.Output == 0
 }
 
 // classify returns the kind of a failure. A specific status takes precedence over the

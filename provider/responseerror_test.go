@@ -208,31 +208,6 @@ func TestMessageIsCleanAndShort(t *testing.T) {
 	}
 }
 
-func TestOverflowed(t *testing.T) {
-	info := provider.Info{Spec: provider.Spec{Window: 1000}}
-	unknown := provider.Info{Spec: provider.Spec{Window: 1000, Assumed: true}}
-	tests := []struct {
-		name string
-		info provider.Info
-		u    *firn.Usage
-		want bool
-	}{
-		{"nothing told", info, nil, false},
-		{"fits", info, &firn.Usage{Input: 600, CacheRead: 300, Output: 500}, false},
-		{"does not fit", info, &firn.Usage{Input: 600, CacheRead: 401, Output: 5}, true},
-		{"written to the cache", info, &firn.Usage{Input: 1, CacheWrite: 1000, Output: 5}, true},
-		{"filled to the brim", info, &firn.Usage{Input: 1000}, true},
-		{"just fits", info, &firn.Usage{Input: 1000, Output: 1}, false},
-		{"window not known", unknown, &firn.Usage{Input: 5000}, false},
-		{"no window", provider.Info{}, &firn.Usage{Input: 5000}, false},
-	}
-	for _, tt := range tests {
-		if got := provider.Overflowed(tt.info, tt.u); got != tt.want {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
-		}
-	}
-}
-
 func FuzzComplaint(f *testing.F) {
 	f.Add(400, "7", []byte(`{"error":{"message":"m","type":"t","code":"c"}}`))
 	f.Add(429, "x", []byte(`[{"error":{"code":429,"details":[{"retryDelay":"1s"}]}}]`))
