@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"time"
-
 )
 
 // ResponseError converts an HTTP error response to an [*Error], based on its status, headers
