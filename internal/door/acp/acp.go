@@ -10,14 +10,17 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	sdk "github.com/coder/acp-go-sdk"
 
+	"firn.dev"
 	"firn.dev/client"
 	"firn.dev/internal/door/hangup"
 	"firn.dev/wire"
@@ -67,6 +70,8 @@ type agent struct {
 	// ctx ends when the connection is closed; turns counts the running turns.
 	ctx   context.Context
 	turns sync.WaitGroup
+	// dirs are the working directories of the editor's sessions, by ID.
+	dirs sync.Map
 }
 
 var (
@@ -98,6 +103,9 @@ func (d *agent) Authenticate(context.Context, sdk.AuthenticateRequest) (sdk.Auth
 
 // NewSession creates a session.
 func (d *agent) NewSession(ctx context.Context, q sdk.NewSessionRequest) (sdk.NewSessionResponse, error) {
+	if err := checkDirectory(q.Cwd); err != nil {
+		return sdk.NewSessionResponse{}, failure(err)
+	}
 	key := "acp:" + strings.ToLower(rand.Text())
 	if d.Agent != "" {
 		key = "agent:" + d.Agent + ":" + key
@@ -106,12 +114,35 @@ func (d *agent) NewSession(ctx context.Context, q sdk.NewSessionRequest) (sdk.Ne
 	if err == nil && d.Model != "" {
 		s, err = d.c.Patch(ctx, s.ID, wire.Patch{Model: &d.Model})
 	}
+	if err == nil {
+		d.dirs.Store(sdk.SessionId(s.ID), q.Cwd)
+	}
 	return sdk.NewSessionResponse{SessionId: sdk.SessionId(s.ID)}, failure(err)
+}
+
+// checkDirectory rejects a working directory that is not absolute, as the protocol demands.
+func checkDirectory(dir string) error {
+	if dir != "" && !filepath.IsAbs(dir) {
+		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("cwd %.80q is not an absolute path", dir)}
+	}
+	return nil
+}
+
+// resume returns a session that the editor continues in a directory.
+func (d *agent) resume(ctx context.Context, name sdk.SessionId, dir string) (firn.ID, error) {
+	if err := checkDirectory(dir); err != nil {
+		return "", err
+	}
+	id, err := d.c.Resolve(ctx, string(name))
+	if err == nil {
+		d.dirs.Store(name, dir)
+	}
+	return id, err
 }
 
 // LoadSession resumes a session and sends its history.
 func (d *agent) LoadSession(ctx context.Context, q sdk.LoadSessionRequest) (sdk.LoadSessionResponse, error) {
-	id, err := d.c.Resolve(ctx, string(q.SessionId))
+	id, err := d.resume(ctx, q.SessionId, q.Cwd)
 	if err == nil {
 		err = d.replay(ctx, q.SessionId, id)
 	}
@@ -120,7 +151,7 @@ func (d *agent) LoadSession(ctx context.Context, q sdk.LoadSessionRequest) (sdk.
 
 // ResumeSession resumes a session without sending its history.
 func (d *agent) ResumeSession(ctx context.Context, q sdk.ResumeSessionRequest) (sdk.ResumeSessionResponse, error) {
-	_, err := d.c.Resolve(ctx, string(q.SessionId))
+	_, err := d.resume(ctx, q.SessionId, q.Cwd)
 	return sdk.ResumeSessionResponse{}, failure(err)
 }
 
@@ -130,6 +161,7 @@ func (d *agent) CloseSession(ctx context.Context, q sdk.CloseSessionRequest) (sd
 	if err == nil {
 		_, err = d.c.Stop(ctx, id)
 	}
+	d.dirs.Delete(q.SessionId)
 	return sdk.CloseSessionResponse{}, failure(err)
 }
 

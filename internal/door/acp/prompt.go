@@ -26,6 +26,9 @@ func (d *agent) Prompt(ctx context.Context, q sdk.PromptRequest) (sdk.PromptResp
 	if err != nil {
 		return sdk.PromptResponse{}, failure(err)
 	}
+	if dir, ok := d.dirs.Load(q.SessionId); ok {
+		turn.CWD = dir.(string)
+	}
 	t := &turnUpdates{d: d, id: q.SessionId, ctx: context.WithoutCancel(ctx)}
 	answer, err := d.run(ctx, id, turn, t)
 	switch {

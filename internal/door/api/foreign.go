@@ -111,7 +111,7 @@ func foreignRoutes() []operation {
 	speak := write("application/json", foreignCalls.mcp)
 	speak.anything = true
 	return []operation{
-		open("POST", "/v1/chat/completions", "chatCompletion", "Creates a chat completion and stores the conversation as a session. Supports streaming.", wire.ScopeWrite,
+		open("POST", "/v1/chat/completions", "chatCompletion", "Creates a chat completion and stores the conversation as a session. The member `cwd` of `metadata` is the working directory of the message. Supports streaming.", wire.ScopeWrite,
 			header("X-Firn-Session", "The session to continue; created if it does not exist.")),
 		open("POST", "/v1/responses", "createResponse", "Creates a response, optionally continuing a conversation or an earlier response. Supports streaming.", wire.ScopeWrite),
 		open("GET", "/v1/responses/{response}", "getResponse", "Returns a response.", wire.ScopeRead, text("include", "Ignored."), text("include[]", "Ignored.")),

@@ -184,3 +184,24 @@ func TestSending(t *testing.T) {
 		}
 	}
 }
+
+// TestDirectory checks that messages record the directory that the client names.
+func TestDirectory(t *testing.T) {
+	s := newStand(t, echo)
+	for _, c := range []struct{ dir, want string }{
+		{"/home/ann/shop", "/home/ann/shop"}, {"/home/ann/shop", "/home/ann/shop"}, {"", "/home/ann/shop"},
+		{"/home/ann/other", "/home/ann/shop then /home/ann/other"},
+	} {
+		if text, failed := s.tool("send_message", sendArgs{Text: "hello", Key: "notes", CWD: c.dir}); failed {
+			t.Fatal(text)
+		}
+		session, err := s.c.Session(t.Context(), "@notes")
+		s.must(err)
+		if got := session.CWD + strings.Join(append([]string{""}, session.Directories...), " then "); got != c.want {
+			t.Errorf("after a message in %q the directories are %q, want %q", c.dir, got, c.want)
+		}
+	}
+	if text, failed := s.tool("send_message", sendArgs{Text: "hello", CWD: "a\nb"}); !failed {
+		t.Errorf("no directory is taken: %s", text)
+	}
+}

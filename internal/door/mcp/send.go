@@ -19,6 +19,7 @@ type sendArgs struct {
 	Session string `json:"session,omitempty" jsonschema:"the session to say it in"`
 	Key     string `json:"key,omitempty" jsonschema:"instead of a session: the key whose session it is, such as agent:main:notes"`
 	Agent   string `json:"agent,omitempty" jsonschema:"for a new session: who answers; the default agent if left out"`
+	CWD     string `json:"cwd,omitempty" jsonschema:"the working directory of the message, as an absolute path"`
 }
 
 // sent is the result of sending a message.
@@ -36,7 +37,7 @@ func (d *toolServer) send(ctx context.Context, req *sdk.CallToolRequest, a sendA
 	if err != nil {
 		return nil, sent{}, sentence(err)
 	}
-	answer, err := d.turn(ctx, req, id, a.Text)
+	answer, err := d.turn(ctx, req, id, wire.Turn{Text: a.Text, CWD: a.CWD})
 	if err != nil {
 		return nil, sent{}, sentence(err)
 	}
@@ -57,7 +58,7 @@ func (d *toolServer) target(ctx context.Context, a sendArgs) (firn.ID, error) {
 	case a.Session != "":
 		return d.c.Resolve(ctx, a.Session)
 	}
-	s, err := d.c.NewSession(ctx, wire.NewSession{Key: a.Key, Agent: a.Agent})
+	s, err := d.c.NewSession(ctx, wire.NewSession{Key: a.Key, Agent: a.Agent, CWD: a.CWD})
 	return s.ID, err
 }
 
@@ -66,9 +67,9 @@ const stopTimeout = 5 * time.Second
 
 // turn runs a turn and reports its progress if the client asked for that. Canceling the
 // call stops the turn.
-func (d *toolServer) turn(ctx context.Context, req *sdk.CallToolRequest, id firn.ID, text string) (wire.Answer, error) {
+func (d *toolServer) turn(ctx context.Context, req *sdk.CallToolRequest, id firn.ID, turn wire.Turn) (wire.Answer, error) {
 	p := progress{req: req, token: req.Params.GetProgressToken()}
-	for e, err := range d.c.StreamTurn(ctx, id, wire.Turn{Text: text}) {
+	for e, err := range d.c.StreamTurn(ctx, id, turn) {
 		if err != nil {
 			if ctx.Err() != nil {
 				stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)

@@ -17,6 +17,9 @@ func (v *exchange) chat() error {
 	if err := q.check(); err != nil {
 		return err
 	}
+	if err := v.setDirectory(q.Metadata); err != nil {
+		return err
+	}
 	t, err := q.talk()
 	if err != nil {
 		return err

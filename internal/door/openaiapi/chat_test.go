@@ -98,6 +98,37 @@ func TestNamedSession(t *testing.T) {
 	s.refused(http.StatusBadRequest, "POST", "/v1/chat/completions", object{"model": "main", "messages": []object{says("user", "x")}}, "X-Firn-Session", "agent:work:trip")
 }
 
+// TestDirectory names working directories in the metadata of requests.
+func TestDirectory(t *testing.T) {
+	s := open(t, t.TempDir())
+	wantDirectories := func(id, want string) {
+		t.Helper()
+		session, err := s.owner.Session(t.Context(), id)
+		s.must(err)
+		s.want(session.CWD+strings.Join(append([]string{""}, session.Directories...), " then "), want)
+	}
+	in := func(dir string, texts ...string) object {
+		var messages []object
+		for i, text := range texts {
+			messages = append(messages, says([]string{"user", "assistant"}[i%2], text))
+		}
+		return object{"messages": messages, "metadata": object{"cwd": dir}}
+	}
+	text, id := s.chat(in("/home/ann/shop", "one"))
+	wantDirectories(id, "/home/ann/shop")
+	more, same := s.chat(in("/home/ann/shop", "one", text, "two"))
+	s.want(same, id)
+	wantDirectories(id, "/home/ann/shop")
+	_, same = s.chat(in("/home/ann/other", "one", text, "two", more, "three"))
+	s.want(same, id)
+	wantDirectories(id, "/home/ann/shop then /home/ann/other")
+	answer := s.answer("POST", "/v1/responses", object{"input": "hello", "metadata": object{"cwd": "/home/ann/shop"}})
+	place, _ := answer["firn"].(map[string]any)
+	other, _ := place["session"].(string)
+	wantDirectories(other, "/home/ann/shop")
+	s.refused(http.StatusBadRequest, "POST", "/v1/chat/completions", in("a\nb", "x"))
+}
+
 // weather is a tool of the client.
 var weather = object{"type": "function", "function": object{"name": "weather", "parameters": object{"type": "object", "properties": object{"city": object{"type": "string"}}}}}
 

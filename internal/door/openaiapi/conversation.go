@@ -46,6 +46,9 @@ func (v *exchange) newConversation() error {
 	if len(q.Metadata) > maxMetadata {
 		return badRequest("metadata", "%d pairs of metadata are allowed", maxMetadata)
 	}
+	if err := v.setDirectory(q.Metadata); err != nil {
+		return err
+	}
 	t, err := optionalInput(q.Items)
 	if err != nil {
 		return err

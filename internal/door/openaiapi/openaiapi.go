@@ -61,6 +61,8 @@ type exchange struct {
 	r    *http.Request
 	// started is true once the response has started.
 	started bool
+	// cwd is the working directory of the request; empty if it names none.
+	cwd string
 }
 
 // answer routes the request to its handler.

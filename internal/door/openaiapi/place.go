@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"path"
+	"slices"
 	"strings"
 
 	"firn.dev"
@@ -31,7 +33,7 @@ func freshKey(agent, opening string) string {
 
 // createSession creates a session.
 func (v *exchange) createSession(who choice, opening string) (position, error) {
-	s, err := v.c.NewSession(v.r.Context(), wire.NewSession{Key: freshKey(who.agent, opening)})
+	s, err := v.c.NewSession(v.r.Context(), wire.NewSession{Key: freshKey(who.agent, opening), CWD: v.cwd})
 	if err != nil {
 		return position{}, err
 	}
@@ -61,14 +63,14 @@ func (v *exchange) resolveSession(name string, who choice) (at position, fresh b
 	}
 	var s wire.Session
 	if strings.HasPrefix(name, "agent:") {
-		s, err = v.c.NewSession(ctx, wire.NewSession{Key: name})
+		s, err = v.c.NewSession(ctx, wire.NewSession{Key: name, CWD: v.cwd})
 	} else if firn.ID(name).Check() == nil && len(name) >= 32 { // only a full ID
 		s, err = v.c.Session(ctx, name)
 		if wire.KindOf(err) == wire.NotFound && err != nil {
-			s, err = v.c.NewSession(ctx, wire.NewSession{Key: keyFor(who.agent, escapeName(name))})
+			s, err = v.c.NewSession(ctx, wire.NewSession{Key: keyFor(who.agent, escapeName(name)), CWD: v.cwd})
 		}
 	} else {
-		s, err = v.c.NewSession(ctx, wire.NewSession{Key: keyFor(who.agent, escapeName(name))})
+		s, err = v.c.NewSession(ctx, wire.NewSession{Key: keyFor(who.agent, escapeName(name)), CWD: v.cwd})
 	}
 	if err != nil {
 		return position{}, false, err
@@ -115,6 +117,9 @@ const tries = 3
 // start there, they go to a new session.
 func (v *exchange) put(at position, who choice, entries []firn.Entry) (firn.ID, error) {
 	ctx := v.r.Context()
+	if err := v.markDirectory(at.session, entries); err != nil {
+		return "", err
+	}
 	spelt, err := lines(entries)
 	if err != nil {
 		return "", err
@@ -142,6 +147,44 @@ func (v *exchange) put(at position, who choice, entries []firn.Entry) (firn.ID, 
 	}
 	_, err = v.c.Append(ctx, fork.ID, client.Any, batch)
 	return fork.ID, err
+}
+
+// setDirectory reads the working directory of the request, the metadata member cwd.
+func (v *exchange) setDirectory(metadata map[string]string) error {
+	if v.cwd = metadata["cwd"]; v.cwd != "" && !firn.ValidDirectory(v.cwd) {
+		return badRequest("metadata", "cwd is no directory: it is too long, or has control characters")
+	}
+	return nil
+}
+
+// markDirectory records the working directory in the last message of the user, if it is
+// not the session's latest.
+func (v *exchange) markDirectory(id firn.ID, entries []firn.Entry) error {
+	if v.cwd == "" {
+		return nil
+	}
+	s, err := v.c.Session(v.r.Context(), string(id))
+	if err != nil {
+		return err
+	}
+	latest := s.CWD
+	if n := len(s.Directories); n > 0 {
+		latest = s.Directories[n-1]
+	}
+	if latest == v.cwd || latest == "…/"+path.Base(v.cwd) { // tokens without admin rights see the name only
+		return nil
+	}
+	for i := range slices.Backward(entries) {
+		if m, ok := entries[i].Body.(*firn.Message); ok && m.Role == firn.RoleUser {
+			dir, err := wire.Marshal(v.cwd)
+			if err != nil {
+				return err
+			}
+			entries[i].Extra = append(slices.Clip(entries[i].Extra), firn.Field{Name: firn.DirectoryField, Value: dir})
+			return nil
+		}
+	}
+	return nil
 }
 
 // goTo moves the head of a session to an entry and returns the end of the session.

@@ -71,6 +71,9 @@ func (v *exchange) respond() error {
 	if err := q.check(); err != nil {
 		return err
 	}
+	if err := v.setDirectory(q.Metadata); err != nil {
+		return err
+	}
 	t, err := input(q.Input)
 	if err != nil {
 		return err
