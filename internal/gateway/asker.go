@@ -228,15 +228,6 @@ func (l *lane) allAskers(is func(Asker) bool) bool {
 	return !slices.ContainsFunc(slices.Concat(l.running, l.queue), func(t *ticket) bool { return !is(t.Asker) })
 }
 
-// collects reports whether a message may be answered together with others.
-func (t *ticket) collects() bool { return t.Mode == route.QueueCollect && !t.resume }
-
-// collectsWith reports whether two messages may be answered together. They must have the
-// same bounds and the same agent.
-func (t *ticket) collectsWith(other *ticket) bool {
-	return t.collects() && other.collects() && t.Asker.sharesTurnWith(other.Asker) && t.Agent == other.Agent
-}
-
 // importedType replaces queuedType in the transcript that a restricted asker imports.
 const importedType = queuedType + ".imported"
 

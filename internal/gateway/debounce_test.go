@@ -91,8 +91,8 @@ func TestWhoHasTheAnswerGoesOn(t *testing.T) {
 		said := d.send("again", "collect")
 		<-said.done
 		<-d.asked
-		if said.err != nil || said.queued {
-			t.Fatalf("it waited: %t, %v", said.queued, said.err)
+		if said.err != nil || !said.joinedAt().IsZero() {
+			t.Fatalf("it waited: %t, %v", !said.joinedAt().IsZero(), said.err)
 		}
 	}
 	d.shut()

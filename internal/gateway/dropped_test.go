@@ -42,7 +42,7 @@ func TestNamedOnce(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
 		l := &lane{g: d.lanes, id: "s", dropped: []waiting{{ID: "a", Text: "one too many"}}, summarize: true}
 		waits := newTicket(waiting{ID: "b", Text: "waits"})
-		waits.queued = true
+		waits.apply(eventQueue)
 		l.messageInput([]waiting{waits.waiting})
 		for range 2 {
 			if rest := l.requeueUnsaved([]*ticket{waits}, firn.ErrNotSaved); len(rest) != 0 {

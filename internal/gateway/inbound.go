@@ -226,7 +226,7 @@ func (g *inbox) deliver(ctx context.Context, who Asker, r route.Route, in wire.I
 		repeated = true
 		answer, _, err = g.lanes.answerTo(ctx, out.Session, turn.ID, turn.ID)
 	}
-	out.Repeated = out.Repeated || repeated || ticket.repeated.Load()
+	out.Repeated = out.Repeated || repeated || ticket.wasRepeated()
 	if err != nil {
 		return out, err
 	}

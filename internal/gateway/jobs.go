@@ -34,7 +34,7 @@ func (w waiting) machineEntry() firn.Entry {
 // storeMachineMessage stores a machine message at the start of its turn, unless that was
 // done before. The turn then resumes with the unanswered message.
 func (l *lane) storeMachineMessage(ctx context.Context, t *ticket) error {
-	if t.durable || t.resume {
+	if t.saved || t.state().resumes() {
 		return nil
 	}
 	e := t.machineEntry()
@@ -42,8 +42,8 @@ func (l *lane) storeMachineMessage(ctx context.Context, t *ticket) error {
 	if _, err := l.g.Store.Append(ctx, l.id, store.Any, e); err != nil {
 		return fmt.Errorf("say in session %s what %s says: %w", l.id, t.By, err)
 	}
-	t.durable = true
-	t.accept()
+	t.saved = true
+	t.apply(eventAccept)
 	return nil
 }
 
@@ -70,7 +70,7 @@ func (g *inbox) postMachineMessage(ctx context.Context, id firn.ID, w waiting) (
 	}
 	select {
 	case <-t.accepted:
-		if !t.durable && !t.queued { // it failed immediately
+		if !t.saved && t.joinedAt().IsZero() { // it failed immediately
 			<-t.done
 			return t, t.err
 		}

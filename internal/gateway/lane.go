@@ -7,13 +7,11 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"firn.dev"
 	"firn.dev/agent"
 	"firn.dev/internal/base/route"
-	"firn.dev/internal/gateway/trace"
 	"firn.dev/store"
 	"firn.dev/wire"
 )
@@ -58,67 +56,6 @@ type lane struct {
 	busy, gone bool
 }
 
-// ticket is an accepted message and its outcome.
-type ticket struct {
-	waiting
-	// terms are the options of the turn. They are not in the log.
-	terms agent.TurnOptions
-	// trace is the span of the request that carried the message.
-	trace trace.Context
-	// repeated is set if the message was in the log before.
-	repeated atomic.Bool
-	// resume continues an unanswered turn instead of adding a message. duringTurn is set if
-	// the message arrived while others were unanswered. queued is set if it was stored as a
-	// queued message, at queuedAt.
-	resume, duringTurn, queued bool
-	// recovered is set if the message was in the log before the lane started.
-	recovered bool
-	queuedAt  time.Time
-	// durable is set if the message is in the log. It may be read after accepted is closed.
-	durable bool
-	// accepted is closed when the message is durable, done when it is answered.
-	accepted, done chan struct{}
-	// turn is the message that identifies the turn, which may be another one if several are
-	// answered together; nil before the turn starts. startedSeq is the hub's sequence
-	// number of the start event; zero before.
-	turn       atomic.Pointer[firn.EntryID]
-	startedSeq atomic.Uint64
-	once       sync.Once
-	answer     wire.Answer
-	err        error
-}
-
-func newTicket(w waiting) *ticket {
-	return &ticket{waiting: w, accepted: make(chan struct{}), done: make(chan struct{})}
-}
-
-// markStarted records that the turn of the message has started.
-func (t *ticket) markStarted(turn firn.EntryID) {
-	t.turn.Store(&turn)
-	t.accept()
-}
-
-// accept marks the message as durable.
-func (t *ticket) accept() { t.once.Do(func() { close(t.accepted) }) }
-
-// finish sets the outcome of the message. It closes done before accepted: a caller that
-// waits only for durability must not take a failed message for a durable one.
-func (t *ticket) finish(err error) {
-	t.err = err
-	close(t.done)
-	t.accept()
-}
-
-// failed reports whether the message has failed.
-func (t *ticket) failed() bool {
-	select {
-	case <-t.done:
-		return t.err != nil
-	default:
-		return false
-	}
-}
-
 // lane returns the lane of a session, creating it if necessary. It adds to g.work; the
 // caller must call Done.
 func (g *lanes) lane(id firn.ID) (*lane, error) {
@@ -149,7 +86,7 @@ func (l *lane) enter(ctx context.Context, t *ticket) (bool, error) {
 		if _, err := l.g.Store.Append(ctx, l.id, store.Any, *stored); err != nil {
 			return false, err
 		}
-		t.accept()
+		t.apply(eventAccept)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,7 +104,7 @@ func (l *lane) decide(t *ticket) (stored *firn.Entry, decision route.Decision, g
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t.duringTurn = l.busy && !l.allAnswered()
-	if l.gone || !t.duringTurn || t.resume || t.recovered {
+	if l.gone || !t.duringTurn || t.state().place != placeNone {
 		return nil, decision, l.gone, nil
 	}
 	queue := l.g.setup.Load().queue(t.Channel)
@@ -197,13 +134,16 @@ func (l *lane) allAnswered() bool {
 
 // join adds a message that was stored during a turn. The caller holds mu.
 func (l *lane) join(t *ticket, decision route.Decision) {
-	t.queued, t.queuedAt = true, time.Now()
+	stored := eventQueue
+	if decision.Action == route.ActSteer {
+		// The running turn reads it from the log. If that turn has just ended, the lane
+		// resumes with the unanswered message.
+		stored = eventDeliver
+	}
+	t.join(time.Now(), stored)
 	l.drop(decision)
 	switch decision.Action {
 	case route.ActSteer:
-		// The running turn reads it from the log. If that turn has just ended, the lane
-		// resumes with the unanswered message.
-		t.resume = true
 		if l.watching {
 			l.watchToken(t.Asker, l.stop)
 		}
@@ -212,7 +152,7 @@ func (l *lane) join(t *ticket, decision route.Decision) {
 			l.stop(ErrInterrupted)
 		}
 	}
-	if !t.resume {
+	if stored == eventQueue {
 		l.g.events.publish(event(wire.TurnQueued, l.id, wire.Answer{Session: l.id, Message: t.ID, Queued: true}))
 	}
 }
@@ -325,8 +265,8 @@ func (l *lane) debounceLeft(setup *Setup) time.Duration {
 		if !t.collects() {
 			break
 		}
-		if t.queuedAt.After(last) {
-			last, quiet = t.queuedAt, *setup.queue(t.Channel).Debounce
+		if at := t.joinedAt(); at.After(last) {
+			last, quiet = at, *setup.queue(t.Channel).Debounce
 		}
 	}
 	if last.IsZero() {
@@ -357,7 +297,7 @@ func (l *lane) answer(batch []*ticket) bool {
 		answer, err = l.runExclusive(ctx, todo)
 		unwatch()
 	}
-	if err != nil && batch[0].resume && batch[0].duringTurn && errors.Is(err, firn.ErrInvalid) && l.last.Entry != "" {
+	if err != nil && batch[0].state().resumes() && batch[0].duringTurn && errors.Is(err, firn.ErrInvalid) && l.last.Entry != "" {
 		answer, err = l.last, nil // nothing was left to answer: the previous turn read the message
 	}
 	if errors.Is(err, agent.ErrFenced) {
@@ -382,9 +322,6 @@ func unsaved(err error) bool {
 	return err != nil && (kind == wire.NotSaved || kind == wire.Unknown || kind == wire.Unavailable)
 }
 
-// turnStarted reports whether the turn of a message has started.
-func turnStarted(t *ticket) bool { return t.turn.Load() != nil }
-
 // requeueUnsaved puts accepted messages whose turn could not be stored back into the queue,
 // so that they are neither lost nor reordered. It returns the rest.
 func (l *lane) requeueUnsaved(batch []*ticket, err error) []*ticket {
@@ -406,13 +343,13 @@ func (l *lane) restoreDropped() {
 // conclude finishes the ticket of a message. If the log already has an answer, it returns
 // that one.
 func (l *lane) conclude(t *ticket, answer wire.Answer, err error) {
-	t.answer, t.err = answer, err
 	if a, ok := l.g.existingAnswer(l.id, t, err); ok {
-		t.answer, t.err = a, nil
-		t.repeated.Store(true)
+		answer, err = a, nil
+		t.setRepeated()
 	}
+	t.answer = answer
 	t.answer.Message = t.ID
-	t.finish(t.err)
+	t.finish(err)
 }
 
 // runExclusive runs a turn while no other process runs one in the session.
@@ -466,12 +403,11 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 		switch e := e.(type) {
 		case agent.Started:
 			for _, t := range batch {
-				t.repeated.Store(e.Repeated)
-				t.markStarted(answer.Message)
+				t.start(answer.Message, e.Repeated)
 			}
 			seq := l.g.events.publish(event(wire.TurnStarted, l.id, answer))
 			for _, t := range batch {
-				t.startedSeq.Store(seq)
+				t.setStartedSeq(seq)
 			}
 		case agent.Finished:
 			answer = answerOf(answer, e.Outcome)
@@ -489,12 +425,12 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 // earlierAnswer returns the existing answer of a message whose turn failed because the
 // message is already in the log.
 func (l *lane) earlierAnswer(ctx context.Context, batch []*ticket, err error) (wire.Answer, bool) {
-	if !errors.Is(err, firn.ErrConflict) || len(batch) != 1 || batch[0].resume {
+	if !errors.Is(err, firn.ErrConflict) || len(batch) != 1 || batch[0].state().resumes() {
 		return wire.Answer{}, false
 	}
 	answer, ok, err := l.g.answerTo(ctx, l.id, batch[0].ID, batch[0].ID)
 	if ok = ok && err == nil; ok {
-		batch[0].repeated.Store(true)
+		batch[0].setRepeated()
 	}
 	return answer, ok
 }

@@ -46,7 +46,7 @@ func TestWaitingOutlivesACompaction(t *testing.T) {
 				}
 				var texts []string
 				for _, o := range owed {
-					if o.resume {
+					if o.state().resumes() {
 						o.Text = "go on"
 					}
 					texts = append(texts, o.Text)
@@ -104,7 +104,7 @@ func TestStoppedBeforeItBegan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
 		over := newTicket(waiting{ID: "over"})
-		close(over.done)
+		over.finish(nil)
 		l, err := d.lane("s")
 		if err != nil {
 			t.Fatal(err)

@@ -71,9 +71,8 @@ func TestTwinThatFailed(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	defer d.shut()
 	failed, answered, waits := newTicket(waiting{ID: "failed"}), newTicket(waiting{ID: "answered"}), newTicket(waiting{ID: "waits"})
-	failed.err = agent.ErrMoved
-	close(failed.done)
-	close(answered.done)
+	failed.finish(agent.ErrMoved)
+	answered.finish(nil)
 	d.mu.Lock()
 	d.byID["s"] = &lane{g: d.lanes, id: "s", running: []*ticket{failed, answered}, queue: []*ticket{waits}}
 	d.mu.Unlock()

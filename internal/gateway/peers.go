@@ -91,7 +91,7 @@ func (l *lane) acquireSession(ctx context.Context, batch []*ticket) ([]*ticket, 
 		return batch, nil
 	}
 	if l.tenure != nil && !l.tenure.lost() {
-		if !slices.ContainsFunc(batch, func(t *ticket) bool { return t.recovered }) {
+		if !anyTicket(batch, func(s ticketState) bool { return s.place == placeRecovered }) {
 			return batch, nil
 		}
 		return l.concludeHandled(ctx, batch)
@@ -106,7 +106,9 @@ func (l *lane) acquireSession(ctx context.Context, batch []*ticket) ([]*ticket, 
 	}
 	l.mu.Lock()
 	for _, t := range l.queue { // another gateway may have delivered queued messages
-		t.recovered = t.recovered || t.queued
+		if t.state().place == placeQueued {
+			t.apply(eventRecover)
+		}
 	}
 	l.mu.Unlock()
 	return l.concludeHandled(ctx, batch)
@@ -120,9 +122,6 @@ func (l *lane) voidTenure() {
 	l.releaseTenure()
 }
 
-// inLog reports whether a message is in the log, delivered or queued.
-func inLog(t *ticket) bool { return t.queued || t.recovered || t.turn.Load() != nil }
-
 // concludeHandled finishes the messages of a batch that another gateway has delivered and
 // returns the rest. A single message that was delivered but not answered is resumed.
 func (l *lane) concludeHandled(ctx context.Context, batch []*ticket) (rest []*ticket, err error) {
@@ -132,14 +131,14 @@ func (l *lane) concludeHandled(ctx context.Context, batch []*ticket) (rest []*ti
 			return append(rest, batch[i:]...), err
 		}
 		switch {
-		case t.resume:
+		case t.state().resumes():
 			rest = append(rest, t)
 		case answer.Entry != "":
 			l.conclude(t, answer, nil)
 		case said && len(batch) == 1:
-			t.resume, t.recovered = true, true
+			t.apply(eventDeliver)
 			rest = append(rest, t)
-		case said || inLog(t) && !waits:
+		case said || t.state().inLog() && !waits:
 			l.conclude(t, wire.Answer{Session: l.id}, errTaken())
 		default:
 			rest = append(rest, t)
@@ -153,7 +152,7 @@ func (l *lane) concludeHandled(ctx context.Context, batch []*ticket) (rest []*ti
 // own cannot be there.
 func (l *lane) messageState(ctx context.Context, t *ticket) (answer wire.Answer, said, waits bool, err error) {
 	answer, _, said, _, err = l.g.findAnswer(ctx, l.id, t.ID)
-	if _, ours := t.ID.Time(); err != nil || ours && !inLog(t) {
+	if _, ours := t.ID.Time(); err != nil || ours && !t.state().inLog() {
 		if errors.Is(err, firn.ErrNotFound) {
 			err = nil // the session starts with this message
 		}
@@ -192,7 +191,7 @@ func (l *lane) requeueStored(batch []*ticket) (rest []*ticket) {
 	defer l.mu.Unlock()
 	var back []*ticket
 	for _, t := range batch {
-		if inLog(t) {
+		if t.state().inLog() {
 			back = append(back, t)
 		} else {
 			rest = append(rest, t)
@@ -217,7 +216,9 @@ func (g *lanes) Inherit(ctx context.Context, id firn.ID) (int, error) {
 		if g.findTicket(id, t.ID) != nil {
 			continue
 		}
-		t.recovered = true
+		if t.state().place == placeResume {
+			t.apply(eventDeliver)
+		}
 		if err := g.queue(ctx, id, t); err != nil {
 			return n, err
 		}

@@ -166,14 +166,12 @@ func (g *lanes) pendingTickets(ctx context.Context, id firn.ID) ([]*ticket, erro
 	var tickets []*ticket
 	if lastAccepted(asked) && agent.Unfinished(asked) {
 		t := newTicket(waiting{ID: firn.NewEntryID(), Asker: lastAsker(asked), From: originIn(asked), Agent: askedAgent(asked)})
-		t.resume = true
-		t.accept()
+		t.apply(eventResume, eventAccept)
 		tickets = append(tickets, t)
 	}
 	for _, w := range queuedIn(path) {
 		t := newTicket(w)
-		t.recovered = true
-		t.accept()
+		t.apply(eventRecover, eventAccept)
 		tickets = append(tickets, t)
 	}
 	return tickets, nil

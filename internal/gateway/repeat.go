@@ -39,16 +39,14 @@ func (g *lanes) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *tick
 		}
 	}
 	if ok {
-		t.answer, t.durable = answer, true
-		t.accept()
-		close(t.done)
+		t.answer = answer
+		t.finish(nil)
 		return t, true, nil
 	}
 	if logged { // it is not added again
-		t.resume, t.recovered = true, true
-		t.accept()
+		t.apply(eventDeliver, eventAccept)
 	}
-	return t, t.recovered, g.enter(ctx, id, t)
+	return t, logged, g.enter(ctx, id, t)
 }
 
 // findTicket returns the ticket of a message that is queued or being answered, or nil. A
@@ -61,7 +59,7 @@ func (g *lanes) findTicket(id firn.ID, message firn.EntryID) *ticket {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range slices.Concat(l.running, l.queue) {
-		if t.ID == message && !t.failed() {
+		if t.ID == message && t.state().stage != stageFailed {
 			return t
 		}
 	}
@@ -87,7 +85,7 @@ func (g *lanes) findAnswer(ctx context.Context, id firn.ID, message firn.EntryID
 // its turn was stopped and the head was moved back, the answer is empty: the message is
 // stored, and a retry would be rejected forever.
 func (g *lanes) existingAnswer(id firn.ID, t *ticket, err error) (wire.Answer, bool) {
-	nothingLeft := t.resume && errors.Is(err, firn.ErrInvalid)
+	nothingLeft := t.state().resumes() && errors.Is(err, firn.ErrInvalid)
 	if !errors.Is(err, firn.ErrConflict) && !nothingLeft {
 		return wire.Answer{}, false
 	}

@@ -40,9 +40,9 @@ func (l *lane) refuse(ctx context.Context, t *ticket) error {
 	refusal := &wire.Problem{Kind: wire.NoToken, Message: "the message is not answered: the token of who sent it was revoked or has expired"}
 	var entry firn.Entry
 	switch {
-	case t.resume: // it was delivered
+	case t.state().resumes(): // it was delivered
 		entry = firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, Time: l.g.now(), StopReason: firn.StopError, Error: refusal.Message})
-	case t.queued || t.recovered:
+	case t.state().inQueue():
 		entry = firn.NewEntry(&firn.Custom{Type: unqueuedType, Data: toJSON(map[string]any{"ids": []firn.EntryID{t.ID}})})
 	}
 	if entry.Body != nil {
@@ -64,7 +64,7 @@ func (l *lane) watch(batch []*ticket, stop context.CancelCauseFunc) (end func())
 		l.watchToken(t.Asker, stop)
 	}
 	for _, t := range l.queue { // messages that arrived in the meantime
-		if steered(t) {
+		if t.steered() {
 			l.watchToken(t.Asker, stop)
 		}
 	}

@@ -318,16 +318,6 @@ func (g *lanes) load(id firn.ID) (live bool, queued int) {
 	return !l.allAnswered(), len(l.queue)
 }
 
-// unanswered reports whether a message has no answer yet.
-func unanswered(t *ticket) bool {
-	select {
-	case <-t.done:
-		return false
-	default:
-		return true
-	}
-}
-
 // atWork reports whether a turn of a session is running or queued.
 func (g *lanes) atWork(id firn.ID) bool {
 	live, _ := g.load(id)

@@ -57,7 +57,7 @@ func (l *lane) cancelTurn() bool {
 
 // hasWork reports whether messages are queued or being answered. The caller holds mu.
 func (l *lane) hasWork() bool {
-	return len(l.queue) > 0 || slices.ContainsFunc(l.running, func(t *ticket) bool { return !answered(t) })
+	return len(l.queue) > 0 || slices.ContainsFunc(l.running, unanswered)
 }
 
 // takeQueue removes the queued and the dropped messages and returns the IDs that are in the
@@ -82,7 +82,7 @@ func (l *lane) restoreQueue(queue []*ticket, dropped []waiting) {
 // delivered. The caller holds mu.
 func (l *lane) pendingIDs() (ids []firn.EntryID) {
 	for _, t := range slices.Concat(l.running, l.queue) {
-		if !t.resume && (t.queued || t.recovered) && !turnStarted(t) {
+		if t.state().inQueue() && !turnStarted(t) {
 			ids = append(ids, t.ID)
 		}
 	}

@@ -23,29 +23,6 @@ func (g *lanes) Turn(ctx context.Context, id firn.ID, t wire.Turn) (wire.Answer,
 	return ticket.await(ctx, id, t.Wait == nil || *t.Wait)
 }
 
-// await waits until a message is answered, or only until it is durable.
-func (t *ticket) await(ctx context.Context, id firn.ID, answered bool) (wire.Answer, error) {
-	if !answered {
-		select {
-		case <-t.accepted:
-		case <-ctx.Done():
-			return wire.Answer{}, context.Cause(ctx)
-		}
-		select {
-		case <-t.done:
-			return t.answer, t.err
-		default:
-			return wire.Answer{Session: id, Message: t.ID, Queued: true}, nil
-		}
-	}
-	select {
-	case <-t.done:
-		return t.answer, t.err
-	case <-ctx.Done():
-		return wire.Answer{}, context.Cause(ctx)
-	}
-}
-
 // StreamTurn is like Turn but yields the events of the turn. Of earlier turns it yields
 // only the queued event. The last event reports that the turn completed or failed.
 func (g *lanes) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Seq2[wire.Event, error] {
@@ -57,7 +34,7 @@ func (g *lanes) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Se
 			yield(wire.Event{}, err)
 			return
 		}
-		a := turnFilter{ticket: ticket, since: listener.since, ours: steered(ticket)}
+		a := turnFilter{ticket: ticket, since: listener.since, ours: ticket.steered()}
 		for {
 			select {
 			case e := <-listener.events:
@@ -91,24 +68,21 @@ type turnFilter struct {
 // accepts reports whether an event belongs to the ticket's turn. The end of the turn is
 // excluded: it is sent when the ticket is done.
 func (a *turnFilter) accepts(e wire.Event) bool {
-	if begun := a.ticket.startedSeq.Load(); begun > 0 && begun <= a.since {
+	turn, begun := a.ticket.startedAs()
+	if begun > 0 && begun <= a.since {
 		a.ours = true // it started before the listener was added
 	}
 	switch e.Name {
 	case wire.TurnQueued:
 		return messageOf(e) == a.ticket.ID
 	case wire.TurnStarted:
-		turn := a.ticket.turn.Load()
-		a.ours = a.ours || turn != nil && messageOf(e) == *turn
+		a.ours = a.ours || turn != "" && messageOf(e) == turn
 	case wire.TurnCompleted, wire.TurnFailed:
-		a.over = a.over || a.ours && !steered(a.ticket)
+		a.over = a.over || a.ours && !a.ticket.steered()
 		return false
 	}
 	return a.ours && !a.over
 }
-
-// steered reports whether a message was steered into a running turn.
-func steered(t *ticket) bool { return t.resume && t.queued }
 
 // messageOf returns the message that a turn event is about.
 func messageOf(e wire.Event) firn.EntryID {
@@ -137,16 +111,6 @@ func (a *turnFilter) drain(l *listener, yield func(wire.Event, error) bool) {
 			yield(event(wire.TurnCompleted, t.answer.Session, t.answer), nil)
 			return
 		}
-	}
-}
-
-// answered reports whether a ticket is done.
-func answered(t *ticket) bool {
-	select {
-	case <-t.done:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -190,8 +154,11 @@ func (g *lanes) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.Tu
 	ticket := newTicket(w)
 	ticket.terms = termsOf(t.Terms)
 	ticket.answer.Session, ticket.trace = id, trace.FromContext(ctx)
-	ticket.resume = t.Text == "" && len(t.Images) == 0
-	if t.ID != "" && !ticket.resume {
+	resumes := t.Text == "" && len(t.Images) == 0
+	if resumes {
+		ticket.apply(eventResume)
+	}
+	if t.ID != "" && !resumes {
 		return g.acceptNamed(ctx, id, ticket)
 	}
 	return ticket, false, g.enter(ctx, id, ticket)
@@ -245,7 +212,7 @@ func (l *lane) turnInput(ctx context.Context, batch []*ticket) (in agent.Input, 
 			l.g.events.publish(event(wire.TurnFailed, l.id, ProblemOf(err)))
 			return in, err
 		}
-	} else if !first.resume {
+	} else if !first.state().resumes() {
 		all := make([]waiting, len(batch))
 		for i, t := range batch {
 			all[i] = t.waiting
