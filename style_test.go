@@ -28,7 +28,6 @@ var largeTypes = map[string]int{
 	"internal/formats/dialect/claudecode.printer": 61,
 	"internal/gateway/view.View":                  69,
 	"internal/term/chat.chat":                     92,
-	"store/filestore.Store":                       145,
 	"store/jetstream.Store":                       125,
 }
 

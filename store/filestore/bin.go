@@ -52,8 +52,8 @@ func (st *Store) Bin(ctx context.Context) ([]store.Binned, error) {
 
 // binned returns the session in a directory of the bin. It returns a zero Binned if there
 // is none.
-func (st *Store) binned(in *inspector, id firn.ID) (store.Binned, error) {
-	m, manifestErr := st.manifest(id)
+func (st *inspection) binned(in *inspector, id firn.ID) (store.Binned, error) {
+	m, manifestErr := st.mover.manifest(id)
 	if manifestErr != nil {
 		m = manifest{Session: id, Files: []string{string(id) + transcriptExt}}
 	}
@@ -81,7 +81,7 @@ func (st *Store) binned(in *inspector, id firn.ID) (store.Binned, error) {
 }
 
 // binSize returns the total size of the files in the bin directory of a session.
-func (st *Store) binSize(id firn.ID) (int64, error) {
+func (st *inspection) binSize(id firn.ID) (int64, error) {
 	entries, err := st.fs.ReadDir(st.binDir(id))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil

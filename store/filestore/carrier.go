@@ -46,7 +46,7 @@ func (st *Store) Holdings(ctx context.Context) ([]store.Holding, error) {
 }
 
 // awayHolding describes a session that was removed or purged.
-func (st *Store) awayHolding(id firn.ID) (store.Holding, error) {
+func (st *loader) awayHolding(id firn.ID) (store.Holding, error) {
 	h := store.Holding{ID: id}
 	var receipt store.Receipt
 	switch err := st.readJSON(st.receiptPath(id), &receipt); {
@@ -56,7 +56,7 @@ func (st *Store) awayHolding(id firn.ID) (store.Holding, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return h, err
 	}
-	m, err := st.manifest(id)
+	m, err := st.mover.manifest(id)
 	if err != nil {
 		return h, err
 	}
@@ -116,19 +116,19 @@ func (st *Store) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error]
 }
 
 // tooLong returns the error for a line that is too long to be copied.
-func (st *Store) tooLong(line journal.Line) error {
+func (st *loader) tooLong(line journal.Line) error {
 	part, offset := journal.Split(line.Start)
 	_, end := journal.Split(line.Next)
 	return fmt.Errorf("%w: the line at byte %d of part %d has %d bytes, and %d are allowed; raise store.max_line to copy the session", firn.ErrTooLarge, offset, part+1, end-offset, st.opts.MaxLine)
 }
 
 // findTranscript returns the first file of a session, also of one in the bin.
-func (st *Store) findTranscript(id firn.ID) (string, error) {
+func (st *loader) findTranscript(id firn.ID) (string, error) {
 	_, path, err := st.locate(id)
 	if !errors.Is(err, firn.ErrNotFound) {
 		return path, err
 	}
-	m, binErr := st.manifest(id)
+	m, binErr := st.mover.manifest(id)
 	if errors.Is(binErr, fs.ErrNotExist) {
 		return "", err
 	}
@@ -186,7 +186,7 @@ func (st *Store) Load(ctx context.Context, h store.Holding, lines iter.Seq2[[]by
 	return done, nil
 }
 
-func (st *Store) load(ctx context.Context, h store.Holding, lines iter.Seq2[[]byte, error]) (done store.Loaded, err error) {
+func (st *loader) load(ctx context.Context, h store.Holding, lines iter.Seq2[[]byte, error]) (done store.Loaded, err error) {
 	purged, err := st.exists(st.receiptPath(h.ID))
 	switch {
 	case err != nil:
@@ -208,18 +208,18 @@ func (st *Store) load(ctx context.Context, h store.Holding, lines iter.Seq2[[]by
 		return done, err
 	}
 	if h.Archived {
-		if err := st.Archive(ctx, h.ID); err != nil {
+		if err := st.store.Archive(ctx, h.ID); err != nil {
 			return done, err
 		}
 	}
 	if h.Removed {
-		return done, st.Remove(ctx, h.ID, h.Reason)
+		return done, st.store.Remove(ctx, h.ID, h.Reason)
 	}
 	return done, nil
 }
 
 // loadReceipt stores the receipt of a session that was purged in another store.
-func (st *Store) loadReceipt(r store.Receipt, purged bool) error {
+func (st *loader) loadReceipt(r store.Receipt, purged bool) error {
 	if purged {
 		return nil
 	}
@@ -228,11 +228,11 @@ func (st *Store) loadReceipt(r store.Receipt, purged bool) error {
 	} else if !errors.Is(err, firn.ErrNotFound) {
 		return err
 	}
-	return st.saveReceipt(st.receiptPath(r.Session), erasure{Receipt: r})
+	return st.eraser.saveReceipt(st.receiptPath(r.Session), erasure{Receipt: r})
 }
 
 // loadLines adds the missing lines of a session to its files, or creates it.
-func (st *Store) loadLines(ctx context.Context, id firn.ID, binned bool, lines iter.Seq2[[]byte, error], done *store.Loaded) error {
+func (st *loader) loadLines(ctx context.Context, id firn.ID, binned bool, lines iter.Seq2[[]byte, error], done *store.Loaded) error {
 	path, err := st.findTranscript(id)
 	if errors.Is(err, firn.ErrNotFound) {
 		return st.loadNew(ctx, id, lines, &done.Added)
@@ -261,7 +261,7 @@ const loadBytes = 1 << 20
 
 // loadMore appends lines to a session. If it is interrupted, the appended lines are
 // complete, and a later Load continues after them.
-func (st *Store) loadMore(ctx context.Context, id firn.ID, binned bool, lines iter.Seq2[[]byte, error], added *int) error {
+func (st *loader) loadMore(ctx context.Context, id firn.ID, binned bool, lines iter.Seq2[[]byte, error], added *int) error {
 	var batch []byte
 	n := 0
 	flush := func() error {
@@ -298,7 +298,7 @@ func (st *Store) loadMore(ctx context.Context, id firn.ID, binned bool, lines it
 }
 
 // checkLine rejects a line longer than MaxLine.
-func (st *Store) checkLine(line []byte) error {
+func (st *loader) checkLine(line []byte) error {
 	if n := int64(len(line)); n > st.opts.MaxLine {
 		return fmt.Errorf("%w: a line has %d bytes, and %d are allowed; raise store.max_line to copy the session", firn.ErrTooLarge, n, st.opts.MaxLine)
 	}
@@ -306,8 +306,8 @@ func (st *Store) checkLine(line []byte) error {
 }
 
 // appendLines appends complete lines to an existing session.
-func (st *Store) appendLines(id firn.ID, data []byte) error {
-	s, err := st.acquire(id, nil)
+func (st *loader) appendLines(id firn.ID, data []byte) error {
+	s, err := st.open.acquire(id, nil)
 	if err != nil {
 		return err
 	}
@@ -315,6 +315,6 @@ func (st *Store) appendLines(id firn.ID, data []byte) error {
 	s.fresh = false // forces a search for the head
 	_, err = s.journal.Append(false, func(firn.Pos) ([]byte, error) { return data, nil })
 	s.mu.Unlock()
-	st.release(s, err)
+	st.open.release(s, err)
 	return err
 }

@@ -23,7 +23,7 @@ const loadPrefix = ".loading-"
 // loading creates a session from lines. It writes temporary files in the final directory,
 // and renames them when all are durable, the first part last.
 type loading struct {
-	st   *Store
+	st   *loader
 	id   firn.ID
 	dir  string
 	base string // name of the first part
@@ -37,7 +37,7 @@ type loading struct {
 }
 
 // loadNew creates a session that does not exist.
-func (st *Store) loadNew(ctx context.Context, id firn.ID, lines iter.Seq2[[]byte, error], added *int) (err error) {
+func (st *loader) loadNew(ctx context.Context, id firn.ID, lines iter.Seq2[[]byte, error], added *int) (err error) {
 	var l *loading
 	defer func() {
 		if err != nil && l != nil {
@@ -69,7 +69,7 @@ func (st *Store) loadNew(ctx context.Context, id firn.ID, lines iter.Seq2[[]byte
 	if err := l.finish(); err != nil {
 		return err
 	}
-	return st.withMoveLock(ctx, func() error {
+	return st.mover.withMoveLock(ctx, func() error {
 		if _, err := st.findTranscript(id); !errors.Is(err, firn.ErrNotFound) {
 			return errors.Join(err, fmt.Errorf("%w: somebody has begun it here meanwhile", firn.ErrConflict))
 		}
@@ -79,14 +79,14 @@ func (st *Store) loadNew(ctx context.Context, id firn.ID, lines iter.Seq2[[]byte
 
 // startLoading determines the agent from the first line and removes the remains of an
 // interrupted load.
-func (st *Store) startLoading(id firn.ID, first []byte) (*loading, error) {
+func (st *loader) startLoading(id firn.ID, first []byte) (*loading, error) {
 	header := firn.Entry{Body: &firn.Header{}}
 	if e, err := st.dialect.Decode(first); err == nil {
 		if h, ok := e.Body.(*firn.Header); ok && checkAgent(cmp.Or(h.Agent, store.AgentOf(h.Key))) == nil {
 			header = e
 		}
 	}
-	_, path, err := st.choosePath(id, []firn.Entry{header})
+	_, path, err := st.open.choosePath(id, []firn.Entry{header})
 	if err != nil {
 		return nil, err
 	}
@@ -262,23 +262,23 @@ func (st *Store) Replace(ctx context.Context, id firn.ID, lines iter.Seq2[[]byte
 }
 
 // eraseSession erases the files of a session that is about to be replaced.
-func (st *Store) eraseSession(id firn.ID) error {
-	if err := errors.Join(st.closeForMove(id), st.committer.Checkpoint()); err != nil {
+func (st *loader) eraseSession(id firn.ID) error {
+	if err := errors.Join(st.open.closeForMove(id), st.committer.Checkpoint()); err != nil {
 		return err
 	}
-	places, err := st.fileSetsOf(id)
+	places, err := st.eraser.fileSetsOf(id)
 	if err != nil {
 		return err
 	}
 	receipt := store.Receipt{Session: id}
 	for _, p := range places {
-		if err := st.eraseFileSet(p, &receipt); err != nil {
+		if err := st.eraser.eraseFileSet(p, &receipt); err != nil {
 			return err
 		}
 	}
 	if _, err := st.removeDir(st.binDir(id)); err != nil {
 		return err
 	}
-	st.dropSession(id)
+	st.open.dropSession(id)
 	return nil
 }

@@ -63,7 +63,7 @@ func (st *Store) Status(ctx context.Context, id firn.ID) (store.Status, error) {
 	return s, err
 }
 
-func (st *Store) status(t transcript) (store.Status, error) {
+func (st *inspection) status(t transcript) (store.Status, error) {
 	s := store.Status{ID: t.id, Agent: t.agent, Parts: t.extraParts + 1}
 	if t.extraParts == 0 {
 		info, err := st.fs.Stat(t.path)

@@ -52,7 +52,7 @@ func (e erasure) spans() ([]journal.Span, error) {
 // maxSpan is the maximum length of a span; no line is longer.
 const maxSpan = 1 << 30
 
-func (st *Store) saveReceipt(path string, e erasure) error {
+func (st *eraser) saveReceipt(path string, e erasure) error {
 	if err := st.fs.MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (st *Store) saveReceipt(path string, e erasure) error {
 
 // erase overwrites the spans of the erasure in the transcript at base, and completes the
 // receipt at path.
-func (st *Store) erase(path, base string, e erasure) (store.Receipt, error) {
+func (st *eraser) erase(path, base string, e erasure) (store.Receipt, error) {
 	spans, err := e.spans()
 	if err != nil {
 		return e.Receipt, err
@@ -81,7 +81,7 @@ func (st *Store) erase(path, base string, e erasure) (store.Receipt, error) {
 }
 
 // finishErasures completes interrupted purges of entries of a session.
-func (st *Store) finishErasures(ctx context.Context, id firn.ID, dir string, files []string) error {
+func (st *eraser) finishErasures(ctx context.Context, id firn.ID, dir string, files []string) error {
 	names, err := st.fs.ReadDir(st.receiptsDir())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

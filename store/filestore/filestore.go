@@ -20,16 +20,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"sync"
 	"time"
 
 	"firn.dev"
 	"firn.dev/internal/disk/journal"
 	"firn.dev/internal/disk/limits"
 	"firn.dev/internal/disk/vfs"
-	"firn.dev/internal/find/rowcache"
-	"firn.dev/internal/formats/dialect"
-	"firn.dev/internal/formats/dialect/native"
 	"firn.dev/store"
 )
 
@@ -83,35 +79,16 @@ type Options struct {
 // maxOpenFiles limits the default of Options.OpenFiles.
 const maxOpenFiles = 1024
 
-// Store stores sessions in a home directory.
+// Store stores sessions in a home directory. Its methods are in the files of the parts that
+// do their work; see parts.go.
 type Store struct {
-	home        string
-	fs          vfs.FS
-	opts        Options
-	dialect     dialect.Dialect
-	committer   *journal.Committer
-	hub         *journal.Hub
-	inspections memoryLimit
-
-	mu       sync.Mutex
-	sessions map[firn.ID]*session
-	// dangling holds the known sessions whose transcript is a symbolic link to a missing
-	// file. scanLinks runs the scan of all directories for them.
-	dangling     map[firn.ID]transcript
-	scanLinks    sync.Once
-	long         journal.LongLines
-	rows         *rowcache.Cache
-	tables       map[string]*table
-	clock        uint64 // logical clock for finding the least recently used session
-	closed       bool
-	lifetime     context.Context // canceled by Close
-	cancel       context.CancelFunc
-	working      sync.WaitGroup
-	reports      reports
-	moving       sync.Mutex // see withMoveLock
-	syncedAgents sync.Map   // agents whose directory is durable; see ensureAgentDir
-	touches      touches
-	unregister   func() // removes the store from Options.Descriptors
+	*homeDir
+	*openSessions
+	*keyTables
+	*inspection
+	*mover
+	*eraser
+	*loader
 }
 
 var (
@@ -149,12 +126,7 @@ func Open(home string, opts Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open home: %w", err)
 	}
-	st := &Store{
-		home: home, fs: opts.FS, opts: opts, dialect: native.New(),
-		sessions: make(map[firn.ID]*session), tables: make(map[string]*table),
-		hub:  journal.NewHub(),
-		rows: rowcache.New(opts.FS, filepath.Join(home, "index"), opts.ReadOnly),
-	}
+	st := newStore(home, opts)
 	st.lifetime, st.cancel = context.WithCancel(context.Background())
 	st.unregister = opts.Descriptors.OnShort(st.closeIdle)
 	if opts.ReadOnly {
@@ -187,7 +159,7 @@ func describeReplay(r journal.Replayed) string {
 }
 
 // reportPendingLogs reports commit logs that a read-only store cannot replay.
-func (st *Store) reportPendingLogs() error {
+func (st *homeDir) reportPendingLogs() error {
 	n, err := journal.PendingLogs(st.fs, st.home)
 	if err != nil {
 		return fmt.Errorf("open home %s: %w", st.home, err)
@@ -201,11 +173,11 @@ func (st *Store) reportPendingLogs() error {
 // Home returns the directory of the store.
 func (st *Store) Home() string { return st.home }
 
-func (st *Store) report(format string, args ...any) { st.opts.Report(fmt.Sprintf(format, args...)) }
+func (st *homeDir) report(format string, args ...any) { st.opts.Report(fmt.Sprintf(format, args...)) }
 
 // startCall returns an error if the store is closed or the context is done. After success
 // the caller must call finishCall.
-func (st *Store) startCall(ctx context.Context) error {
+func (st *homeDir) startCall(ctx context.Context) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.closed {
@@ -219,7 +191,7 @@ func (st *Store) startCall(ctx context.Context) error {
 }
 
 // startWrite is startCall for calls that write.
-func (st *Store) startWrite(ctx context.Context) error {
+func (st *homeDir) startWrite(ctx context.Context) error {
 	if st.opts.ReadOnly {
 		return fmt.Errorf("file store %s: %w: it was opened to be read only", st.home, firn.ErrUnsupported)
 	}

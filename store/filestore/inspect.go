@@ -37,7 +37,7 @@ type inspector struct {
 	pending bool
 }
 
-func (st *Store) inspector() inspector {
+func (st *inspection) inspector() inspector {
 	return inspector{fs: st.fs, maxLine: st.opts.MaxLine, long: &st.long, rows: st.rows, limit: &st.inspections, reader: dialect.Reader{Dialect: st.dialect, Quick: true}}
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // table returns the key table of the agent that a key belongs to.
-func (st *Store) table(key string) (*table, error) {
+func (st *keyTables) table(key string) (*table, error) {
 	if err := store.CheckKey(key); err != nil {
 		return nil, err
 	}
@@ -35,12 +35,12 @@ func (st *Store) table(key string) (*table, error) {
 // keysOf returns the sessions of all keys of an agent according to the transcripts: for
 // each key the latest claim, see [store.Claim]. A hidden session without a prompt lost the
 // race for its key; it counts only if there is no other.
-func (st *Store) keysOf(agent string) (map[string]firn.ID, error) {
-	found, err := st.allTranscripts("") // a key may point to a session of another agent
+func (st *keyTables) keysOf(agent string) (map[string]firn.ID, error) {
+	found, err := st.inspect.allTranscripts("") // a key may point to a session of another agent
 	if err != nil {
 		return nil, err
 	}
-	infos, err := st.inspectAll(st.lifetime, found, nil)
+	infos, err := st.inspect.inspectAll(st.lifetime, found, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func (st *Store) Lookup(ctx context.Context, key string) (firn.ID, error) {
 	return st.lookup(key)
 }
 
-func (st *Store) lookup(key string) (firn.ID, error) {
+func (st *keyTables) lookup(key string) (firn.ID, error) {
 	t, err := st.table(key)
 	if err != nil {
 		return "", err
@@ -102,7 +102,7 @@ func (st *Store) lookup(key string) (firn.ID, error) {
 // saveRebuilt saves a table that was rebuilt from the transcripts before its answer is
 // used. Other processes may be creating sessions for the same key, and a later rebuild
 // could find a different one. If saving fails, the rebuilt answer is used.
-func (st *Store) saveRebuilt(t *table, key string, id firn.ID) firn.ID {
+func (st *keyTables) saveRebuilt(t *table, key string, id firn.ID) firn.ID {
 	held, err := t.claim(key, id, st.sessionExists)
 	if err != nil {
 		st.reportLater("%v", err)
@@ -112,7 +112,7 @@ func (st *Store) saveRebuilt(t *table, key string, id firn.ID) firn.ID {
 }
 
 // sessionExists reports whether a session can be used.
-func (st *Store) sessionExists(id firn.ID) bool {
+func (st *keyTables) sessionExists(id firn.ID) bool {
 	_, _, err := st.locate(id)
 	return err == nil
 }

@@ -14,27 +14,27 @@ import (
 // The package comment describes the layout of a home.
 const transcriptExt = ".jsonl"
 
-func (st *Store) agentsDir() string { return filepath.Join(st.home, "agents") }
+func (st *homeDir) agentsDir() string { return filepath.Join(st.home, "agents") }
 
-func (st *Store) sessionsDir(agent string) string {
+func (st *homeDir) sessionsDir(agent string) string {
 	return filepath.Join(st.agentsDir(), agent, "sessions")
 }
 
-func (st *Store) transcriptPath(agent string, id firn.ID) string {
+func (st *homeDir) transcriptPath(agent string, id firn.ID) string {
 	return filepath.Join(st.sessionsDir(agent), string(id)+transcriptExt)
 }
 
-func (st *Store) archiveMark(id firn.ID) string {
+func (st *homeDir) archiveMark(id firn.ID) string {
 	return filepath.Join(st.home, "archive", string(id))
 }
 
-func (st *Store) binDir(id firn.ID) string { return filepath.Join(st.home, "bin", string(id)) }
+func (st *homeDir) binDir(id firn.ID) string { return filepath.Join(st.home, "bin", string(id)) }
 
-func (st *Store) receiptsDir() string { return filepath.Join(st.home, "receipts") }
+func (st *homeDir) receiptsDir() string { return filepath.Join(st.home, "receipts") }
 
 // receiptPath returns the path of the receipt of a purged session. While the file exists,
 // the ID is reserved.
-func (st *Store) receiptPath(id firn.ID) string {
+func (st *homeDir) receiptPath(id firn.ID) string {
 	return filepath.Join(st.receiptsDir(), string(id)+".json")
 }
 
@@ -47,7 +47,7 @@ func checkAgent(agent string) error {
 }
 
 // exists reports whether there is a file at path.
-func (st *Store) exists(path string) (bool, error) {
+func (st *homeDir) exists(path string) (bool, error) {
 	_, err := st.fs.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -56,7 +56,7 @@ func (st *Store) exists(path string) (bool, error) {
 }
 
 // agents returns the agents that have a directory.
-func (st *Store) agents() ([]string, error) {
+func (st *homeDir) agents() ([]string, error) {
 	entries, err := st.fs.ReadDir(st.agentsDir())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -74,7 +74,7 @@ func (st *Store) agents() ([]string, error) {
 }
 
 // locate returns the transcript of a session, or ErrNotFound.
-func (st *Store) locate(id firn.ID) (agent, path string, err error) {
+func (st *homeDir) locate(id firn.ID) (agent, path string, err error) {
 	st.mu.Lock()
 	open := st.sessions[id]
 	link, dangling := st.dangling[id]
@@ -106,7 +106,7 @@ func (st *Store) locate(id firn.ID) (agent, path string, err error) {
 }
 
 // checkRemoved returns ErrNotFound if a session was removed or purged.
-func (st *Store) checkRemoved(id firn.ID) error {
+func (st *homeDir) checkRemoved(id firn.ID) error {
 	for what, path := range map[string]string{"removed": st.binDir(id), "purged": st.receiptPath(id)} {
 		ok, err := st.exists(path)
 		if err != nil {
@@ -121,7 +121,7 @@ func (st *Store) checkRemoved(id firn.ID) error {
 
 // transcripts returns the transcripts of an agent, with the number of further parts of
 // each.
-func (st *Store) transcripts(agent string) ([]transcript, error) {
+func (st *homeDir) transcripts(agent string) ([]transcript, error) {
 	dir := st.sessionsDir(agent)
 	entries, err := st.fs.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -157,7 +157,7 @@ func (st *Store) transcripts(agent string) ([]transcript, error) {
 
 // recordLink records whether a transcript is a link to a missing file, so that locating the
 // session returns that error instead of ErrNotFound.
-func (st *Store) recordLink(t *transcript) {
+func (st *homeDir) recordLink(t *transcript) {
 	_, err := st.fs.Stat(t.path)
 	st.mu.Lock()
 	defer st.mu.Unlock()

@@ -23,7 +23,7 @@ func (st *Store) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, 
 	return store.Infos(func() ([]store.Info, error) { return st.list(ctx, q) })
 }
 
-func (st *Store) list(ctx context.Context, q store.Query) ([]store.Info, error) {
+func (st *inspection) list(ctx context.Context, q store.Query) ([]store.Info, error) {
 	if err := st.startCall(ctx); err != nil {
 		return nil, err
 	}
@@ -49,7 +49,7 @@ func (st *Store) list(ctx context.Context, q store.Query) ([]store.Info, error) 
 }
 
 // allTranscripts returns the transcripts of one agent, or of all.
-func (st *Store) allTranscripts(agent string) ([]transcript, error) {
+func (st *inspection) allTranscripts(agent string) ([]transcript, error) {
 	agents := []string{agent}
 	if agent == "" {
 		var err error
@@ -74,7 +74,7 @@ func (st *Store) allTranscripts(agent string) ([]transcript, error) {
 }
 
 // archived returns the sessions that are marked as archived.
-func (st *Store) archived() (map[firn.ID]bool, error) {
+func (st *inspection) archived() (map[firn.ID]bool, error) {
 	entries, err := st.fs.ReadDir(st.archiveMark(""))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("look for archived sessions: %w", err)
@@ -88,7 +88,7 @@ func (st *Store) archived() (map[firn.ID]bool, error) {
 
 // inspectAll inspects transcripts in parallel. An unreadable transcript yields an info with
 // a Fault.
-func (st *Store) inspectAll(ctx context.Context, found []transcript, archived map[firn.ID]bool) ([]store.Info, error) {
+func (st *inspection) inspectAll(ctx context.Context, found []transcript, archived map[firn.ID]bool) ([]store.Info, error) {
 	infos := make([]store.Info, len(found))
 	inParallel(ctx, len(found), func() func(i int) {
 		in := st.inspector()
@@ -117,7 +117,7 @@ func inParallel(ctx context.Context, n int, worker func() func(i int)) {
 }
 
 // transcript returns the transcript of a session, even if it is a link to a missing file.
-func (st *Store) transcript(id firn.ID) (transcript, error) {
+func (st *inspection) transcript(id firn.ID) (transcript, error) {
 	agent, path, err := st.locate(id)
 	if errors.Is(err, firn.ErrNotFound) {
 		st.scanLinks.Do(func() { _, _ = st.allTranscripts("") }) // records the links; errors are reported

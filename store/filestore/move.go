@@ -17,7 +17,7 @@ const movingName = ".moving.lock"
 
 // withMoveLock runs do, which moves or erases sessions, exclusively in this and all other
 // processes.
-func (st *Store) withMoveLock(ctx context.Context, do func() error) (err error) {
+func (st *mover) withMoveLock(ctx context.Context, do func() error) (err error) {
 	st.moving.Lock()
 	defer st.moving.Unlock()
 	if err := ctx.Err(); err != nil { // waiting may have taken long
@@ -33,7 +33,7 @@ func (st *Store) withMoveLock(ctx context.Context, do func() error) (err error) 
 
 // lockFile opens a file and waits for its lock. If the file was moved or removed meanwhile,
 // its lock is useless, and lockFile tries again with the file now at path.
-func (st *Store) lockFile(path string, mode vfs.Mode) (vfs.File, error) {
+func (st *mover) lockFile(path string, mode vfs.Mode) (vfs.File, error) {
 	for {
 		file, err := st.fs.Open(path, mode)
 		if err != nil {
@@ -53,7 +53,7 @@ func (st *Store) lockFile(path string, mode vfs.Mode) (vfs.File, error) {
 }
 
 // isAt reports whether an open file is the one at path.
-func (st *Store) isAt(path string, file vfs.File) (bool, error) {
+func (st *mover) isAt(path string, file vfs.File) (bool, error) {
 	there, err := st.fs.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
@@ -66,7 +66,7 @@ func (st *Store) isAt(path string, file vfs.File) (bool, error) {
 }
 
 // checkDestinations returns an error if moving the files would replace others.
-func (st *Store) checkDestinations(from, to string, names []string) error {
+func (st *mover) checkDestinations(from, to string, names []string) error {
 	for _, name := range names {
 		old, err := st.fs.Stat(filepath.Join(from, name))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -84,7 +84,7 @@ func (st *Store) checkDestinations(from, to string, names []string) error {
 
 // checkDestination reports whether the file is already at path. It returns ErrConflict if
 // another file is there, unless that is empty, as left by a failed append.
-func (st *Store) checkDestination(path string, file vfs.Info) (same bool, err error) {
+func (st *mover) checkDestination(path string, file vfs.Info) (same bool, err error) {
 	there, err := st.fs.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -100,7 +100,7 @@ func (st *Store) checkDestination(path string, file vfs.Info) (same bool, err er
 }
 
 // move renames the files that are still in from to to, durably.
-func (st *Store) move(from, to string, names []string) error {
+func (st *mover) move(from, to string, names []string) error {
 	for _, name := range names {
 		if err := st.moveFile(filepath.Join(from, name), filepath.Join(to, name)); err != nil {
 			return err
@@ -111,7 +111,7 @@ func (st *Store) move(from, to string, names []string) error {
 
 // moveFile renames a file, unless that was already done. After a power failure it may have
 // both names. It never replaces another file.
-func (st *Store) moveFile(from, to string) error {
+func (st *mover) moveFile(from, to string) error {
 	old, err := st.fs.Stat(from)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -37,7 +37,7 @@ func (st *Store) Purge(ctx context.Context, id firn.ID, reason string, entries .
 
 // purgeSession erases all files of a session. Repeated calls erase files created since,
 // such as those saved by another process that had the session open.
-func (st *Store) purgeSession(id firn.ID, reason string) (store.Receipt, error) {
+func (st *eraser) purgeSession(id firn.ID, reason string) (store.Receipt, error) {
 	var receipt store.Receipt
 	if err := st.readJSON(st.receiptPath(id), &receipt); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return receipt, err
@@ -52,7 +52,7 @@ func (st *Store) purgeSession(id firn.ID, reason string) (store.Receipt, error) 
 		}
 		receipt = store.Receipt{Session: id, Reason: reason, Begun: st.opts.Now().UTC()}
 	}
-	if err := errors.Join(st.closeForMove(id), st.committer.Checkpoint()); err != nil {
+	if err := errors.Join(st.open.closeForMove(id), st.committer.Checkpoint()); err != nil {
 		return receipt, err
 	}
 	receipt.Done = time.Time{}
@@ -69,7 +69,7 @@ func (st *Store) purgeSession(id firn.ID, reason string) (store.Receipt, error) 
 	if err != nil {
 		return receipt, err
 	}
-	st.dropSession(id) // in case it was opened meanwhile
+	st.open.dropSession(id) // in case it was opened meanwhile
 	if err := st.deleteReferences(id); err != nil {
 		return receipt, err
 	}
@@ -78,7 +78,7 @@ func (st *Store) purgeSession(id firn.ID, reason string) (store.Receipt, error) 
 }
 
 // checkExists returns ErrNotFound if a session is neither in its directory nor in the bin.
-func (st *Store) checkExists(id firn.ID) error {
+func (st *eraser) checkExists(id firn.ID) error {
 	_, _, err := st.locate(id)
 	if errors.Is(err, firn.ErrNotFound) {
 		if binned, binErr := st.exists(st.binDir(id)); binned || binErr != nil {
@@ -98,7 +98,7 @@ type fileSet struct {
 
 // fileSetsOf returns all files of a session, including those left in other directories by
 // an interrupted move or purge.
-func (st *Store) fileSetsOf(id firn.ID) ([]fileSet, error) {
+func (st *eraser) fileSetsOf(id firn.ID) ([]fileSet, error) {
 	agents, err := st.agents()
 	if err != nil {
 		return nil, err
@@ -137,9 +137,9 @@ func (st *Store) fileSetsOf(id firn.ID) ([]fileSet, error) {
 
 // eraseFileSet erases files of a session. It holds the lock of the first part, so that no
 // other process rescues lines from partially erased files.
-func (st *Store) eraseFileSet(p fileSet, receipt *store.Receipt) (err error) {
+func (st *eraser) eraseFileSet(p fileSet, receipt *store.Receipt) (err error) {
 	if p.first {
-		lock, err := st.lockFile(filepath.Join(p.dir, p.files[len(p.files)-1]), vfs.Read)
+		lock, err := st.mover.lockFile(filepath.Join(p.dir, p.files[len(p.files)-1]), vfs.Read)
 		if err != nil {
 			return err
 		}
@@ -149,13 +149,13 @@ func (st *Store) eraseFileSet(p fileSet, receipt *store.Receipt) (err error) {
 }
 
 // findFiles returns the directory and files of a session, also of one in the bin.
-func (st *Store) findFiles(id firn.ID) (dir string, files []string, err error) {
+func (st *eraser) findFiles(id firn.ID) (dir string, files []string, err error) {
 	_, path, err := st.locate(id)
 	if err == nil {
-		files, err = st.filesOf(path)
+		files, err = st.mover.filesOf(path)
 		return filepath.Dir(path), files, err
 	}
-	m, manifestErr := st.manifest(id)
+	m, manifestErr := st.mover.manifest(id)
 	if errors.Is(manifestErr, fs.ErrNotExist) {
 		return "", nil, err
 	}
@@ -166,7 +166,7 @@ func (st *Store) findFiles(id firn.ID) (dir string, files []string, err error) {
 }
 
 // finishRemoval moves files that an interrupted Remove or Restore left outside the bin.
-func (st *Store) finishRemoval(m manifest) error {
+func (st *eraser) finishRemoval(m manifest) error {
 	dir := st.sessionsDir(m.Agent)
 	for _, name := range m.Files {
 		left, err := st.exists(filepath.Join(dir, name))
@@ -174,14 +174,14 @@ func (st *Store) finishRemoval(m manifest) error {
 			return err
 		}
 		if left {
-			return st.move(dir, st.binDir(m.Session), m.Files)
+			return st.mover.move(dir, st.binDir(m.Session), m.Files)
 		}
 	}
 	return nil
 }
 
 // eraseFiles erases files and adds them to the receipt.
-func (st *Store) eraseFiles(dir string, names []string, receipt *store.Receipt) error {
+func (st *eraser) eraseFiles(dir string, names []string, receipt *store.Receipt) error {
 	for _, name := range names {
 		path := filepath.Join(dir, name)
 		n, err := st.eraseFile(path)
@@ -198,7 +198,7 @@ func (st *Store) eraseFiles(dir string, names []string, receipt *store.Receipt) 
 
 // eraseFile truncates a file before removing it: otherwise another process that has it open
 // would rescue its content. A missing file is not an error.
-func (st *Store) eraseFile(path string) (int64, error) {
+func (st *eraser) eraseFile(path string) (int64, error) {
 	file, err := st.fs.Open(path, vfs.Change)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -220,14 +220,14 @@ func (st *Store) eraseFile(path string) (int64, error) {
 }
 
 // addToReceipt adds the erased bytes of a file to a receipt.
-func (st *Store) addToReceipt(receipt *store.Receipt, path string, bytes int64) {
+func (st *eraser) addToReceipt(receipt *store.Receipt, path string, bytes int64) {
 	receipt.Bytes += bytes
 	if name := st.relative(path); !slices.Contains(receipt.Files, name) {
 		receipt.Files = append(receipt.Files, name)
 	}
 }
 
-func (st *Store) relative(path string) string {
+func (st *eraser) relative(path string) string {
 	rel, err := filepath.Rel(st.home, path)
 	if err != nil {
 		return path
@@ -236,7 +236,7 @@ func (st *Store) relative(path string) string {
 }
 
 // deleteReferences removes the archive mark of a session and the keys that point to it.
-func (st *Store) deleteReferences(id firn.ID) error {
+func (st *eraser) deleteReferences(id firn.ID) error {
 	if _, err := st.removeFile(st.archiveMark(id)); err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (st *Store) deleteReferences(id firn.ID) error {
 		if checkAgent(agent) != nil {
 			continue
 		}
-		t, err := st.table("agent:" + agent + ":")
+		t, err := st.keys.table("agent:" + agent + ":")
 		if err != nil {
 			return err
 		}
@@ -262,7 +262,7 @@ func (st *Store) deleteReferences(id firn.ID) error {
 	return nil
 }
 
-func (st *Store) purgeEntries(ctx context.Context, id firn.ID, reason string, entries []firn.EntryID) (store.Receipt, error) {
+func (st *eraser) purgeEntries(ctx context.Context, id firn.ID, reason string, entries []firn.EntryID) (store.Receipt, error) {
 	receipt := store.Receipt{Session: id, Entries: slices.Clone(entries), Reason: reason, Begun: st.opts.Now().UTC()}
 	dir, files, err := st.findFiles(id)
 	if err != nil {
@@ -276,7 +276,7 @@ func (st *Store) purgeEntries(ctx context.Context, id firn.ID, reason string, en
 	if err != nil {
 		return receipt, err
 	}
-	st.dropSession(id) // an open journal caches its latest bytes
+	st.open.dropSession(id) // an open journal caches its latest bytes
 	if err := st.committer.Checkpoint(); err != nil {
 		return receipt, err
 	}
@@ -294,7 +294,7 @@ func (st *Store) purgeEntries(ctx context.Context, id firn.ID, reason string, en
 // spansOf returns the byte ranges of entries in a transcript with their replacements. If
 // several entries have the same ID, all are included. It returns ErrNotFound if an ID is
 // neither in the transcript nor in its rescued files.
-func (st *Store) spansOf(ctx context.Context, dir string, files []string, entries []firn.EntryID) ([]journal.Span, error) {
+func (st *eraser) spansOf(ctx context.Context, dir string, files []string, entries []firn.EntryID) ([]journal.Span, error) {
 	wanted := entrySearch{entries: entries, found: make(map[firn.EntryID]bool)}
 	var spans []journal.Span
 	source := st.unlimited(filepath.Join(dir, files[0]))

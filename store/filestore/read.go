@@ -13,7 +13,7 @@ import (
 )
 
 // source returns the files of a session.
-func (st *Store) source(ctx context.Context, id firn.ID) (journal.Source, error) {
+func (st *openSessions) source(ctx context.Context, id firn.ID) (journal.Source, error) {
 	if err := st.startCall(ctx); err != nil {
 		return journal.Source{}, err
 	}
@@ -24,12 +24,12 @@ func (st *Store) source(ctx context.Context, id firn.ID) (journal.Source, error)
 }
 
 // limited returns a source that reads lines over the limit as gaps.
-func (st *Store) limited(path string) journal.Source {
+func (st *homeDir) limited(path string) journal.Source {
 	return journal.Source{FS: st.fs, Path: path, MaxLine: st.opts.MaxLine, Long: &st.long}
 }
 
 // unlimited returns a source without a line limit, for purges, which must find all entries.
-func (st *Store) unlimited(path string) journal.Source {
+func (st *homeDir) unlimited(path string) journal.Source {
 	return journal.Source{FS: st.fs, Path: path, MaxLine: -1}
 }
 
@@ -60,7 +60,7 @@ func (st *Store) ReadBack(ctx context.Context, id firn.ID, before store.Pos) ite
 }
 
 // yield passes on the records of lines until the consumer stops.
-func (st *Store) yield(ctx context.Context, lines iter.Seq2[journal.Line, error], yield func(store.Record, error) bool) {
+func (st *homeDir) yield(ctx context.Context, lines iter.Seq2[journal.Line, error], yield func(store.Record, error) bool) {
 	r := dialect.Reader{Dialect: st.dialect}
 	for line, err := range lines {
 		if err == nil {
@@ -80,7 +80,7 @@ func (st *Store) yield(ctx context.Context, lines iter.Seq2[journal.Line, error]
 
 // yieldBack is yield for lines in reverse order. After aheadAfter bytes it stops and
 // returns the position; more is true if the consumer wants to continue.
-func (st *Store) yieldBack(ctx context.Context, lines iter.Seq2[journal.Line, error], yield func(store.Record, error) bool) (rest store.Pos, more bool) {
+func (st *homeDir) yieldBack(ctx context.Context, lines iter.Seq2[journal.Line, error], yield func(store.Record, error) bool) (rest store.Pos, more bool) {
 	r := dialect.Reader{Dialect: st.dialect, Quick: true}
 	size := 0
 	for line, err := range lines {

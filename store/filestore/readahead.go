@@ -52,7 +52,7 @@ func (b *batch) decode(d dialect.Dialect) {
 
 // yieldAhead yields the records of lines, newest first, decoding ahead in parallel. It
 // returns after all of its goroutines have ended.
-func (st *Store) yieldAhead(ctx context.Context, lines iter.Seq2[journal.Line, error], yield func(store.Record, error) bool) {
+func (st *homeDir) yieldAhead(ctx context.Context, lines iter.Seq2[journal.Line, error], yield func(store.Record, error) bool) {
 	gathering, cancel := context.WithCancel(ctx)
 	workers := runtime.GOMAXPROCS(0)
 	work, order, spare := make(chan *batch, workers), make(chan *batch, workers), make(chan *batch, workers)

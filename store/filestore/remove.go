@@ -55,7 +55,7 @@ func (st *Store) Unarchive(ctx context.Context, id firn.ID) error {
 }
 
 // change runs do, which archives, moves or erases a session, under the move lock.
-func (st *Store) change(ctx context.Context, what string, id firn.ID, do func() error) error {
+func (st *mover) change(ctx context.Context, what string, id firn.ID, do func() error) error {
 	if err := st.startWrite(ctx); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (st *Store) Remove(ctx context.Context, id firn.ID, reason string) error {
 // It holds the lock of the transcript. Other processes may have acknowledged appends that
 // are only in their commit logs, which are not replayed into the bin, so all files are
 // synced here.
-func (st *Store) moveFirstPart(id firn.ID, reason string) (m manifest, err error) {
+func (st *mover) moveFirstPart(id firn.ID, reason string) (m manifest, err error) {
 	agent, path, err := st.locate(id)
 	if errors.Is(err, firn.ErrNotFound) { // perhaps a removal was interrupted
 		m, manifestErr := st.manifest(id)
@@ -119,7 +119,7 @@ func (st *Store) moveFirstPart(id firn.ID, reason string) (m manifest, err error
 
 // writeManifest records the files to be moved and the reason, after syncing them and
 // checking that their destinations are free.
-func (st *Store) writeManifest(id firn.ID, agent, path, reason string) (manifest, error) {
+func (st *mover) writeManifest(id firn.ID, agent, path, reason string) (manifest, error) {
 	files, err := st.filesOf(path)
 	if err != nil {
 		return manifest{}, err
@@ -138,7 +138,7 @@ func (st *Store) writeManifest(id firn.ID, agent, path, reason string) (manifest
 }
 
 // syncFiles syncs files to disk.
-func (st *Store) syncFiles(dir string, names []string) error {
+func (st *mover) syncFiles(dir string, names []string) error {
 	for _, name := range names {
 		file, err := st.fs.Open(filepath.Join(dir, name), vfs.Change)
 		if err != nil {
@@ -153,7 +153,7 @@ func (st *Store) syncFiles(dir string, names []string) error {
 
 // filesOf returns the files of a transcript: its parts and its side files, the first part
 // first.
-func (st *Store) filesOf(path string) ([]string, error) {
+func (st *mover) filesOf(path string) ([]string, error) {
 	entries, err := st.fs.ReadDir(filepath.Dir(path))
 	if err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (st *Store) Restore(ctx context.Context, id firn.ID) error {
 
 // clearBin removes the bin directory of a restored session. Files not listed in the
 // manifest are kept, since they may be the only copy of their data.
-func (st *Store) clearBin(dir string) error {
+func (st *mover) clearBin(dir string) error {
 	entries, err := st.fs.ReadDir(dir)
 	if err != nil {
 		return err
@@ -235,7 +235,7 @@ func (st *Store) clearBin(dir string) error {
 }
 
 // manifest reads the manifest of a session in the bin.
-func (st *Store) manifest(id firn.ID) (manifest, error) {
+func (st *mover) manifest(id firn.ID) (manifest, error) {
 	var m manifest
 	path := filepath.Join(st.binDir(id), manifestName)
 	if err := st.readJSON(path, &m); err != nil {
@@ -253,7 +253,7 @@ func (st *Store) manifest(id firn.ID) (manifest, error) {
 }
 
 // removeFile removes a file durably and returns its size. A missing file is not an error.
-func (st *Store) removeFile(path string) (int64, error) {
+func (st *homeDir) removeFile(path string) (int64, error) {
 	info, err := st.fs.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -268,7 +268,7 @@ func (st *Store) removeFile(path string) (int64, error) {
 }
 
 // removeDir removes a directory and the files in it.
-func (st *Store) removeDir(dir string) (int64, error) {
+func (st *homeDir) removeDir(dir string) (int64, error) {
 	entries, err := st.fs.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -287,14 +287,14 @@ func (st *Store) removeDir(dir string) (int64, error) {
 	return total, st.removeEmptyDir(dir)
 }
 
-func (st *Store) removeEmptyDir(dir string) error {
+func (st *homeDir) removeEmptyDir(dir string) error {
 	if err := st.fs.Remove(dir); err != nil {
 		return err
 	}
 	return vfs.SyncNames(st.fs, filepath.Dir(dir))
 }
 
-func (st *Store) writeJSON(path string, v any) error {
+func (st *homeDir) writeJSON(path string, v any) error {
 	b, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
@@ -302,7 +302,7 @@ func (st *Store) writeJSON(path string, v any) error {
 	return vfs.WriteFile(st.fs, path, append(b, '\n'))
 }
 
-func (st *Store) readJSON(path string, v any) error {
+func (st *homeDir) readJSON(path string, v any) error {
 	file, err := st.fs.Open(path, vfs.Read)
 	if err != nil {
 		return err

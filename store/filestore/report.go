@@ -46,12 +46,12 @@ func (r *reports) next(first bool) (message string, ok bool) {
 }
 
 // reportLater is report for callers that hold locks.
-func (st *Store) reportLater(format string, args ...any) {
+func (st *homeDir) reportLater(format string, args ...any) {
 	st.reports.add(fmt.Sprintf(format, args...))
 }
 
 // finishCall ends a call admitted by startCall. The caller must not hold locks.
-func (st *Store) finishCall() {
+func (st *homeDir) finishCall() {
 	st.working.Done()
 	st.reports.flush(st.opts.Report)
 }

@@ -20,14 +20,14 @@ import (
 
 // session is a transcript that is open for appending.
 type session struct {
-	st        *Store
+	st        *openSessions
 	id        firn.ID
 	agent     string
 	path      string
 	journal   *journal.Journal
 	hasHeader atomic.Bool // the header was written
-	users     int         // guarded by Store.mu, like used and dropped
-	used      uint64      // Store.clock at the last use
+	users     int         // guarded by homeDir.mu, like used and dropped
+	used      uint64      // openSessions.clock at the last use
 	dropped   bool        // removed from the map; the last user closes it
 
 	mu    sync.Mutex
@@ -53,7 +53,7 @@ func (st *Store) AppendDeferred(ctx context.Context, id firn.ID, expect store.Po
 	return st.append(ctx, id, expect, entries, true)
 }
 
-func (st *Store) append(ctx context.Context, id firn.ID, expect store.Pos, entries []firn.Entry, deferred bool) (store.Pos, error) {
+func (st *openSessions) append(ctx context.Context, id firn.ID, expect store.Pos, entries []firn.Entry, deferred bool) (store.Pos, error) {
 	if err := st.startWrite(ctx); err != nil {
 		return 0, err
 	}
@@ -75,7 +75,7 @@ func (st *Store) append(ctx context.Context, id firn.ID, expect store.Pos, entri
 
 // explainReplaced adds to the error of a failed append that the session was removed or
 // purged meanwhile, if so.
-func (st *Store) explainReplaced(id firn.ID, err error) error {
+func (st *openSessions) explainReplaced(id firn.ID, err error) error {
 	if !errors.Is(err, firn.ErrReplaced) {
 		return err
 	}
@@ -90,7 +90,7 @@ func (st *Store) explainReplaced(id firn.ID, err error) error {
 
 // checkNew reports whether the session does not exist yet. If so, it validates the entries,
 // so that nothing is created on disk for an invalid append.
-func (st *Store) checkNew(id firn.ID, expect store.Pos, entries []firn.Entry) (bool, error) {
+func (st *openSessions) checkNew(id firn.ID, expect store.Pos, entries []firn.Entry) (bool, error) {
 	if _, _, err := st.locate(id); !errors.Is(err, firn.ErrNotFound) {
 		return false, err
 	}
@@ -179,7 +179,7 @@ func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) 
 	s.putBuf(buf)
 	if t := tallyOf(ready); err == nil && (t != nil || s.now.Sub(s.touched) >= touchEvery) {
 		s.touched = s.now
-		s.st.touch(s, s.now, t)
+		s.st.keys.touch(s, s.now, t)
 	}
 	s.mu.Unlock()
 	return end, err
@@ -219,7 +219,7 @@ func (s *session) putBuf(buf []byte) {
 }
 
 // encode encodes entries as lines.
-func (st *Store) encode(buf []byte, entries []firn.Entry) ([]byte, error) {
+func (st *openSessions) encode(buf []byte, entries []firn.Entry) ([]byte, error) {
 	for _, e := range entries {
 		var err error
 		before := len(buf)
@@ -348,7 +348,7 @@ func (s *session) hasEntry(id firn.EntryID) (bool, error) {
 }
 
 // acquireOpen is acquire for an open session with a header; nil if there is none.
-func (st *Store) acquireOpen(id firn.ID) *session {
+func (st *openSessions) acquireOpen(id firn.ID) *session {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if s := st.sessions[id]; s != nil && s.hasHeader.Load() {
@@ -359,7 +359,7 @@ func (st *Store) acquireOpen(id firn.ID) *session {
 
 // acquire opens a session for appending. The first entries determine the agent of a new
 // session. The caller must release it.
-func (st *Store) acquire(id firn.ID, entries []firn.Entry) (*session, error) {
+func (st *openSessions) acquire(id firn.ID, entries []firn.Entry) (*session, error) {
 	st.mu.Lock()
 	if s := st.addUser(st.sessions[id]); s != nil {
 		st.mu.Unlock()
@@ -390,7 +390,7 @@ func (st *Store) acquire(id firn.ID, entries []firn.Entry) (*session, error) {
 }
 
 // addUser counts a user of s. It returns s, which may be nil.
-func (st *Store) addUser(s *session) *session {
+func (st *openSessions) addUser(s *session) *session {
 	if s != nil {
 		st.clock++
 		s.users++
@@ -400,7 +400,7 @@ func (st *Store) addUser(s *session) *session {
 }
 
 // choosePath returns the path for a new session.
-func (st *Store) choosePath(id firn.ID, entries []firn.Entry) (agent, path string, err error) {
+func (st *openSessions) choosePath(id firn.ID, entries []firn.Entry) (agent, path string, err error) {
 	agent = store.AgentOf("")
 	if h, ok := entries[0].Body.(*firn.Header); ok && h != nil {
 		if agent = h.Agent; agent == "" {
@@ -417,7 +417,7 @@ func (st *Store) choosePath(id firn.ID, entries []firn.Entry) (agent, path strin
 // ensureAgentDir creates an agent's session directory and makes it durable. It syncs the
 // parents even if the directory exists, since the process that created it may have crashed
 // before doing so.
-func (st *Store) ensureAgentDir(agent string) error {
+func (st *openSessions) ensureAgentDir(agent string) error {
 	dir := st.sessionsDir(agent)
 	if err := st.fs.MkdirAll(dir); err != nil {
 		return err
@@ -436,7 +436,7 @@ func (st *Store) ensureAgentDir(agent string) error {
 
 // open opens a session. A located session must still exist: it is not created again if it
 // was just removed.
-func (st *Store) open(id firn.ID, agent, path string, located bool) (*session, error) {
+func (st *openSessions) open(id firn.ID, agent, path string, located bool) (*session, error) {
 	j, err := journal.Open(st.fs, path, journal.Options{
 		PartSize: st.opts.PartSize, MaxBytes: st.opts.MaxBytes, MaxLine: st.opts.MaxLine, Long: &st.long, Sync: st.opts.Sync,
 		Committer: st.committer, Hub: st.hub, Report: st.reportRepair, Existing: located,
@@ -447,7 +447,7 @@ func (st *Store) open(id firn.ID, agent, path string, located bool) (*session, e
 	return &session{st: st, id: id, agent: agent, path: path, journal: j}, nil
 }
 
-func (st *Store) reportRepair(r journal.Repair) {
+func (st *openSessions) reportRepair(r journal.Repair) {
 	if r.Cut > 0 {
 		st.reportLater("%s: %d bytes of an unfinished line at %d were moved to %s", r.Path, r.Cut, r.Offset, filepath.Base(r.SavedTo))
 	}
@@ -458,7 +458,7 @@ func (st *Store) reportRepair(r journal.Repair) {
 
 // release ends a use. A session whose file was replaced is dropped, and opened again by the
 // next user.
-func (st *Store) release(s *session, err error) {
+func (st *openSessions) release(s *session, err error) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	s.users--
@@ -472,7 +472,7 @@ func (st *Store) release(s *session, err error) {
 }
 
 // drop removes a session from the map. Its last user closes it.
-func (st *Store) drop(s *session) {
+func (st *openSessions) drop(s *session) {
 	if st.sessions[s.id] == s {
 		delete(st.sessions, s.id)
 	}
@@ -480,7 +480,7 @@ func (st *Store) drop(s *session) {
 }
 
 // evict closes the least recently used sessions while too many are open.
-func (st *Store) evict() {
+func (st *openSessions) evict() {
 	for len(st.sessions) > st.opts.OpenFiles {
 		var oldest *session
 		for _, s := range st.sessions {
@@ -499,7 +499,7 @@ func (st *Store) evict() {
 // closeIdle closes the files of idle sessions and followers and returns their number. It is
 // called when descriptors run out, possibly while the caller holds the store's lock; then
 // it skips the sessions.
-func (st *Store) closeIdle() int {
+func (st *openSessions) closeIdle() int {
 	n := st.hub.CloseIdle()
 	if !st.mu.TryLock() {
 		return n
@@ -517,7 +517,7 @@ func (st *Store) closeIdle() int {
 
 // closeSession closes the files of a session. It first saves the content of a deleted file,
 // unless the session was removed or purged.
-func (st *Store) closeSession(s *session) {
+func (st *openSessions) closeSession(s *session) {
 	if st.checkRemoved(s.id) == nil {
 		if err := s.journal.SaveDeleted(); err != nil {
 			st.reportLater("%v", err)
@@ -530,7 +530,7 @@ func (st *Store) closeSession(s *session) {
 
 // closeIfDeleted closes an open session whose file was deleted, which saves its content.
 // Otherwise the content would be lost with the process.
-func (st *Store) closeIfDeleted(id firn.ID) {
+func (st *openSessions) closeIfDeleted(id firn.ID) {
 	st.mu.Lock()
 	s := st.sessions[id]
 	st.mu.Unlock()
@@ -544,7 +544,7 @@ func (st *Store) closeIfDeleted(id firn.ID) {
 
 // closeForMove closes a session's files so that they can be moved. It does not wait: it
 // returns ErrLocked while an append is running.
-func (st *Store) closeForMove(id firn.ID) error {
+func (st *openSessions) closeForMove(id firn.ID) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	s := st.sessions[id]
@@ -559,7 +559,7 @@ func (st *Store) closeForMove(id firn.ID) error {
 }
 
 // dropSession makes the next append open the session again.
-func (st *Store) dropSession(id firn.ID) {
+func (st *openSessions) dropSession(id firn.ID) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if s := st.sessions[id]; s != nil {

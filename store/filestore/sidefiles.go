@@ -51,7 +51,7 @@ func (q entrySearch) check() error {
 // eraseSideFiles erases the entries of a receipt in the side files of a transcript. Torn
 // files are removed completely, since their fragments cannot be attributed to entries.
 // Rescued files may be the only copy of other entries, which are kept.
-func (st *Store) eraseSideFiles(ctx context.Context, dir string, files []string, receipt *store.Receipt) error {
+func (st *eraser) eraseSideFiles(ctx context.Context, dir string, files []string, receipt *store.Receipt) error {
 	var torn []string
 	for _, name := range files {
 		path := filepath.Join(dir, name)
@@ -80,7 +80,7 @@ func (st *Store) eraseSideFiles(ctx context.Context, dir string, files []string,
 
 // sideFileSpans returns the lines of a rescued file that must change, with their
 // replacements.
-func (st *Store) sideFileSpans(ctx context.Context, path string, wanted entrySearch) (spans []journal.Span, err error) {
+func (st *eraser) sideFileSpans(ctx context.Context, path string, wanted entrySearch) (spans []journal.Span, err error) {
 	r := dialect.Reader{Dialect: st.dialect}
 	for line, err := range st.unlimited(path).Lines(0) {
 		if err == nil {

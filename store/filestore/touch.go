@@ -31,7 +31,7 @@ type touched struct {
 }
 
 // touch records an append to a session and its statistics.
-func (st *Store) touch(s *session, at time.Time, told tally) {
+func (st *keyTables) touch(s *session, at time.Time, told tally) {
 	t := &st.touches
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -77,7 +77,7 @@ type use struct {
 
 // updateTables writes the collected uses to the key tables. They may be lost in a crash, so
 // errors are only reported.
-func (st *Store) updateTables() {
+func (st *keyTables) updateTables() {
 	uses := make(map[string]map[string]use) // by agent and key
 	for s, last := range st.touches.take() {
 		if uses[s.agent] == nil {
@@ -98,7 +98,7 @@ func (st *Store) updateTables() {
 }
 
 // updateTable writes uses of keys of the same agent to their table.
-func (st *Store) updateTable(uses map[string]use) error {
+func (st *keyTables) updateTable(uses map[string]use) error {
 	for key := range uses {
 		t, err := st.table(key)
 		if err != nil {
@@ -111,11 +111,11 @@ func (st *Store) updateTable(uses map[string]use) error {
 
 // keyOf returns the key in the header of a session, reading it once; "" if there is no
 // valid one. An unreadable header is not reported here.
-func (st *Store) keyOf(s *session) string {
+func (st *keyTables) keyOf(s *session) string {
 	if key := s.key.Load(); key != nil {
 		return *key
 	}
-	in := st.inspector()
+	in := st.inspect.inspector()
 	var gist store.Gist
 	file, err := st.fs.Open(s.path, vfs.Read)
 	if err != nil {
