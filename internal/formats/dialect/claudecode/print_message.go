@@ -88,7 +88,7 @@ func (p *printer) supportedParts(e firn.Entry, m *firn.Message, parts []firn.Par
 			}
 			part = b
 		}
-		if !p.supportsPart(m.Role, part) {
+		if !supportsPart(m.Role, part) {
 			p.lose(e, limitParts, false)
 			continue
 		}
@@ -98,7 +98,7 @@ func (p *printer) supportedParts(e firn.Entry, m *firn.Message, parts []firn.Par
 }
 
 // supportsPart reports whether a message of this role may contain the part.
-func (p *printer) supportsPart(role firn.Role, part firn.Part) bool {
+func supportsPart(role firn.Role, part firn.Part) bool {
 	if !blocks.Known(part) {
 		return false
 	}
