@@ -124,5 +124,5 @@ func ExampleAgent_Run_failure() {
 		fmt.Println("is the disk full?", err)
 	}
 	// Output:
-	// look at the key: ask acme/m1: not let in: who are you?
+	// look at the key: acme/m1: API key rejected: who are you?
 }

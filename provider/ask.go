@@ -106,13 +106,13 @@ func askOnce(ctx context.Context, m Model, req Request, observe func(Event) erro
 	}
 	return firn.Message{}, false, &Error{
 		Kind: Temporary, Provider: info.Provider, Model: info.Name, Partial: true,
-		Err: errors.New("the stream ended before the answer did"),
+		Err: errors.New("the stream ended before the answer was complete"),
 	}
 }
 
 // canceledError returns the error for a request that the caller canceled.
 func canceledError(provider, model string, cause error) error {
-	return fmt.Errorf("ask %s/%s: %w", provider, model, cause)
+	return fmt.Errorf("%s/%s: %w", provider, model, cause)
 }
 
 // wait waits for d or until the context is done.

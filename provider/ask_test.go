@@ -192,12 +192,12 @@ func TestErrorText(t *testing.T) {
 		e    provider.Error
 		want string
 	}{
-		{provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Status: 529, Code: "overloaded_error", Message: "Overloaded"}, "ask p/m: failed for now (status 529, overloaded_error): Overloaded"},
-		{provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Err: errors.New("connection refused")}, "ask p/m: not reached: connection refused"},
-		{provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Partial: true, Err: errors.New("EOF")}, "ask p/m: the answer was cut off: EOF"},
-		{provider.Error{Kind: provider.Auth, Provider: "p", Status: 401, Message: "invalid key"}, "ask p: not let in (status 401): invalid key"},
-		{provider.Error{Kind: provider.Overflow, Provider: "p", Model: "m", Code: "context_length_exceeded"}, "ask p/m: the request is too long for the model (context_length_exceeded)"},
-		{provider.Error{Kind: provider.BadRequest, Provider: "p", Model: "m", Status: 400}, "ask p/m: refused (status 400)"},
+		{provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Status: 529, Code: "overloaded_error", Message: "Overloaded"}, "p/m: temporarily unavailable (529, overloaded_error): Overloaded"},
+		{provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Err: errors.New("connection refused")}, "p/m: no connection: connection refused"},
+		{provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Partial: true, Err: errors.New("EOF")}, "p/m: the answer was cut off: EOF"},
+		{provider.Error{Kind: provider.Auth, Provider: "p", Status: 401, Message: "invalid key"}, "p: API key rejected (401): invalid key"},
+		{provider.Error{Kind: provider.Overflow, Provider: "p", Model: "m", Code: "context_length_exceeded"}, "p/m: the request is too long for the model (context_length_exceeded)"},
+		{provider.Error{Kind: provider.BadRequest, Provider: "p", Model: "m", Status: 400}, "p/m: request rejected (400)"},
 	}
 	for _, tt := range tests {
 		if got := tt.e.Error(); got != tt.want {

@@ -44,12 +44,12 @@ func Known() Catalogue { return known() }
 func ParseCatalogue(data []byte) (Catalogue, error) {
 	var c Catalogue
 	if err := json.Unmarshal(data, &c.specs); err != nil {
-		return Catalogue{}, fmt.Errorf("read a catalogue of models: %w: %w", firn.ErrInvalid, err)
+		return Catalogue{}, fmt.Errorf("read model catalog: %w: %w", firn.ErrInvalid, err)
 	}
 	for provider, models := range c.specs {
 		for model, spec := range models {
 			if err := spec.check(); err != nil {
-				return Catalogue{}, fmt.Errorf("read a catalogue of models: %s/%s: %w", provider, model, err)
+				return Catalogue{}, fmt.Errorf("read model catalog: %s/%s: %w", provider, model, err)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"time"
 )
 
@@ -43,16 +44,16 @@ type Error struct {
 
 // Error returns the provider, the kind of failure and the provider's message.
 func (e *Error) Error() string {
-	text := "ask " + e.Provider
+	text := e.Provider
 	if e.Model != "" {
 		text += "/" + e.Model
 	}
 	text += ": " + e.what()
 	switch {
 	case e.Status != 0 && e.Code != "":
-		text += fmt.Sprintf(" (status %d, %s)", e.Status, e.Code)
+		text += fmt.Sprintf(" (%d, %s)", e.Status, e.Code)
 	case e.Status != 0:
-		text += fmt.Sprintf(" (status %d)", e.Status)
+		text += fmt.Sprintf(" (%d)", e.Status)
 	case e.Code != "":
 		text += " (" + e.Code + ")"
 	}
@@ -69,16 +70,22 @@ func (e *Error) what() string {
 	switch {
 	case e.Kind == Overflow:
 		return "the request is too long for the model"
+	case e.Kind == Auth && e.Status == http.StatusForbidden:
+		return "access denied"
+	case e.Kind == Auth && e.Status == 0 && e.Err != nil:
+		return "no API key"
 	case e.Kind == Auth:
-		return "not let in"
+		return "API key rejected"
 	case e.Kind == BadRequest:
-		return "refused"
+		return "request rejected"
 	case e.Partial:
 		return "the answer was cut off"
+	case e.Status == http.StatusTooManyRequests:
+		return "rate limited"
 	case e.Status != 0 || e.Code != "" || e.Message != "":
-		return "failed for now"
+		return "temporarily unavailable"
 	}
-	return "not reached"
+	return "no connection"
 }
 
 // Unwrap returns the underlying error.

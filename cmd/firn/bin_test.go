@@ -47,7 +47,7 @@ func TestBin(t *testing.T) {
 					}
 				}
 			}
-			says(do("bin", "ls"), "the bin is empty")
+			says(do("bin", "ls"), "the trash bin is empty")
 			var a, b wire.Session
 			for title, s := range map[string]*wire.Session{"alpha": &a, "beta": &b} {
 				if err := json.Unmarshal([]byte(do("new", "--title", title, "--json")), s); err != nil {
@@ -55,11 +55,11 @@ func TestBin(t *testing.T) {
 				}
 				do("append", string(s.ID), "--user", "hello")
 			}
-			says(do("rm", "alpha", "--bin", "--reason", "too old"), "moved to the bin", "undo: firn restore ")
-			says(do("bin", "ls"), string(a.ID), "alpha", "too old", "1 session in the bin")
-			says(do("ls", "--hidden"), "in the bin: 1 session")
-			says(do("purge", "alpha", "--plan"), "would erase session "+string(a.ID), "nothing was done")
-			refuse("is not in the bin", "bin", "restore", "beta")
+			says(do("rm", "alpha", "--bin", "--reason", "too old"), "moved to the trash bin", "undo: firn restore ")
+			says(do("bin", "ls"), string(a.ID), "alpha", "too old", "1 session in the trash bin")
+			says(do("ls", "--hidden"), "in the trash bin: 1 session")
+			says(do("purge", "alpha", "--plan"), "would erase session "+string(a.ID), "no changes made")
+			refuse("is not in the trash bin", "bin", "restore", "beta")
 			says(do("restore", "alpha"), "restored", "alpha")
 			says(do("cat", "alpha"), "hello")
 			do("rm", "alpha", "--bin")
@@ -67,13 +67,13 @@ func TestBin(t *testing.T) {
 			do("rm", "alpha", "--bin")
 			do("rm", "beta", "--bin")
 			refuse("--yes", "bin", "empty")
-			says(do("bin", "empty", "--plan"), "would erase 2 sessions", "nothing was done")
-			says(do("bin", "empty", "--older-than", "1d", "--yes"), "nothing to erase", "2 sessions stay")
-			says(do("bin", "empty", "beta", "--yes"), "erased 1 session", "1 left in the bin")
-			says(do("bin", "ls"), "alpha", "1 session in the bin")
-			says(do("bin", "empty", "--yes"), "erased 1 session", "0 left in the bin")
+			says(do("bin", "empty", "--plan"), "would permanently erase 2 sessions", "no changes made")
+			says(do("bin", "empty", "--older-than", "1d", "--yes"), "nothing to erase", "2 sessions kept")
+			says(do("bin", "empty", "beta", "--yes"), "erased 1 session", "1 left in the trash bin")
+			says(do("bin", "ls"), "alpha", "1 session in the trash bin")
+			says(do("bin", "empty", "--yes"), "erased 1 session", "0 left in the trash bin")
 			refuse("there is no session", "restore", string(a.ID))
-			says(do("purge", string(a.ID), "--sure", string(a.ID)), "was erased before", "nothing was removed now")
+			says(do("purge", string(a.ID), "--sure", string(a.ID)), "was already erased", "no changes made")
 		})
 	}
 }
@@ -92,7 +92,7 @@ func TestMaintenanceReport(t *testing.T) {
 		p.must(home, "", "config", "set", "maintenance."+setting, value)
 	}
 	out := p.must(home, "", "maintenance")
-	for _, want := range []string{`kept though a setting asks for them: \d sessions?, (current|just used) \(`, `max_entries stays exceeded: 5 sessions of agent main, the limit is 1`, `max_disk_bytes stays exceeded: .* the limit is 100 B`} {
+	for _, want := range []string{`kept despite a limit: \d sessions?, (current|just used) \(`, `max_entries is still exceeded: 5 sessions of agent main, limit 1`, `max_disk_bytes is still exceeded: .* the limit is 100 B`} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("it does not say %s:\n%s", want, out)
 		}
@@ -102,7 +102,7 @@ func TestMaintenanceReport(t *testing.T) {
 	if out := p.must(home, "", "maintenance", "--enforce"); !strings.Contains(out, "bin_max_bytes  done") || !strings.Contains(out, "1 were erased for good") {
 		t.Errorf("it says\n%s", out)
 	}
-	if out := p.must(home, "", "bin", "ls"); !strings.Contains(out, "the bin is empty") {
+	if out := p.must(home, "", "bin", "ls"); !strings.Contains(out, "the trash bin is empty") {
 		t.Errorf("the bin has\n%s", out)
 	}
 }

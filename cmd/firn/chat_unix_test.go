@@ -288,7 +288,7 @@ func transcript(t *testing.T, home string, id firn.ID) string {
 // verify lets the program itself look for damage.
 func verify(t *testing.T, home string) {
 	t.Helper()
-	if out, err := exec.Command("firn", "verify", "--home", home).CombinedOutput(); err != nil || !strings.Contains(string(out), "no fault found") {
+	if out, err := exec.Command("firn", "verify", "--home", home).CombinedOutput(); err != nil || !strings.Contains(string(out), "no faults") {
 		t.Errorf("firn verify: %v\n%s", err, out)
 	}
 }

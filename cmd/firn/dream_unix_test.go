@@ -111,7 +111,7 @@ func TestTwoDreamAtOnce(t *testing.T) {
 	t.Cleanup(func() { first.Process.Kill() })
 	<-server.asked
 	second, err := server.with(home, "memory", "dream").CombinedOutput()
-	if want := fmt.Sprintf("firn, process %d on ", first.Process.Pid); err != nil || !strings.Contains(string(second), "agent: not now (lock)") || !strings.Contains(string(second), want) {
+	if want := fmt.Sprintf("firn, process %d on ", first.Process.Pid); err != nil || !strings.Contains(string(second), "agent: not due (lock)") || !strings.Contains(string(second), want) {
 		t.Errorf("the second says %s, %v, and not %s", second, err, want)
 	}
 	server.may <- struct{}{}

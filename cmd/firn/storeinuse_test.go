@@ -465,7 +465,7 @@ func TestMigrateBack(t *testing.T) {
 		}
 	}
 	// And forth again: existing entries are not copied again.
-	if out := p.must(p.moved, "", "migrate", "--from", "files", "--to", "nats-embedded:"+p.store); !strings.Contains(out, "1 longer than before") {
+	if out := p.must(p.moved, "", "migrate", "--from", "files", "--to", "nats-embedded:"+p.store); !strings.Contains(out, "1 grown") {
 		t.Errorf("it says\n%s", out)
 	}
 	if out := p.must(p.moved, "", "cat", mainSession); !strings.Contains(out, "and back") {

@@ -166,7 +166,7 @@ func TestTerminalTyping(t *testing.T) {
 		t.Errorf("firn doctor: %v\n%s", err, out)
 	}
 	w = openWindow(t, home, "")
-	w.sees("Restored: 3 previous turns")
+	w.sees("Resumed: 3 previous turns")
 	w.press("\x1b[A")
 	w.shows("› /status")
 	w.press("\x1b[A")

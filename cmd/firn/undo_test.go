@@ -176,7 +176,7 @@ func TestNothingToDo(t *testing.T) {
 			if h.transcripts() != files {
 				t.Error("something was written")
 			}
-			if strings.Contains(out, "undo:") || !strings.Contains(out, "nothing was done") {
+			if strings.Contains(out, "undo:") || !strings.Contains(out, "no changes made") {
 				t.Errorf("it printed\n%s", out)
 			}
 		})

@@ -43,7 +43,7 @@ func open(_ context.Context, o cli.GatewayOptions) (cli.Opened, error) {
 	if errors.As(err, &locked) {
 		return cli.Opened{}, &chat.Problem{
 			Err: err, Kind: chat.ErrKeyRejected,
-			Hint: "put a key that works into " + locked.Variable + ", or choose another model with -m; " + serve.OfflineModel + " needs no key",
+			Hint: "put a valid API key into " + locked.Variable + ", or choose another model with -m; " + serve.OfflineModel + " needs no key",
 		}
 	}
 	if err != nil {
@@ -64,7 +64,7 @@ func run(ctx context.Context, s cli.Serving) error {
 	return serve.Run(ctx, serve.Daemon{
 		Options: serve.Options{
 			Settings: s.Settings, Env: os.Getenv, Log: log, Version: build().Version,
-			Report: func(message string) { log.Warn("out of order", "what", message) },
+			Report: func(message string) { log.Warn("problem", "what", message) },
 		},
 		Hangups: hangups, Reload: s.Reload, Level: level,
 		Ready: func(a api.Address) { s.Ready(a.Address, a.Socket, a.TCP) },

@@ -121,7 +121,7 @@ func (m *Model) pause(ctx context.Context) bool {
 
 // canceledError returns the error for a request that the caller's context ended.
 func (m *Model) canceledError(ctx context.Context) error {
-	return fmt.Errorf("ask %s/%s: %w", m.info.Provider, m.info.Name, context.Cause(ctx))
+	return fmt.Errorf("%s/%s: %w", m.info.Provider, m.info.Name, context.Cause(ctx))
 }
 
 // message returns the complete answer, truncated to limit.

@@ -236,7 +236,7 @@ func (m *Model) refusal(kind provider.Kind, message string) error {
 
 // canceledError returns the error for a request that the caller's context ended.
 func (m *Model) canceledError(cause error) error {
-	return fmt.Errorf("ask %s/%s: %w", m.info.Provider, m.info.Name, cause)
+	return fmt.Errorf("%s/%s: %w", m.info.Provider, m.info.Name, cause)
 }
 
 // pause waits for d or until the context is done.

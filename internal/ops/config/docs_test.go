@@ -39,7 +39,7 @@ Some variables are shorter than their paths:
 | Variable | |
 |---|---|
 | ` + "`FIRN_HOME`" + ` | ` + "`home`" + ` |
-| ` + "`FIRN_CONFIG`" + ` | the file of settings |
+| ` + "`FIRN_CONFIG`" + ` | settings file |
 | ` + "`FIRN_MODEL`" + ` | ` + "`defaults.model`" + `, and the model of the default agent, whatever its table says |
 | ` + "`FIRN_AGENT`" + ` | ` + "`default_agent`" + ` |
 | ` + "`FIRN_STORE`" + ` | ` + "`store.url`" + ` |

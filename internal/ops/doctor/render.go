@@ -108,7 +108,7 @@ func (r *Report) summary() string {
 func (r *Report) result() string {
 	read := fmt.Sprintf("%s, %s, %s", plural(r.Sessions, "session"), plural(r.Entries, "entry"), prose.Size(r.Bytes))
 	if r.Faults == 0 && r.Warnings == 0 {
-		return fmt.Sprintf("✓ %s: no fault found\n", read)
+		return fmt.Sprintf("✓ %s: no faults\n", read)
 	}
 	if r.Faults == 0 {
 		return fmt.Sprintf("✓ %s: no fault, %s\n", read, plural(r.Warnings, "warning"))

@@ -269,6 +269,6 @@ func (l *keylessModel) Stream(context.Context, provider.Request) iter.Seq2[provi
 			yield(nil, failure)
 			return
 		}
-		yield(nil, fmt.Errorf("ask %s/%s: %w", l.info.Provider, l.info.Name, cmp.Or(l.why, firn.ErrUnsupported)))
+		yield(nil, fmt.Errorf("%s/%s: %w", l.info.Provider, l.info.Name, cmp.Or(l.why, firn.ErrUnsupported)))
 	}
 }

@@ -54,7 +54,7 @@ func (b *board) failure() error {
 		return b.err
 	}
 	if err := b.term.Err(); err != nil {
-		return fmt.Errorf("show the answer: %w", err)
+		return fmt.Errorf("print the answer: %w", err)
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (b *board) write(text string) {
 		return
 	}
 	if _, err := io.WriteString(b.out, text); err != nil {
-		b.err = fmt.Errorf("show the answer: %w", err)
+		b.err = fmt.Errorf("print the answer: %w", err)
 		return
 	}
 	b.outOpen = !strings.HasSuffix(text, "\n")

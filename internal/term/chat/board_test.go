@@ -180,7 +180,7 @@ func TestBoardPick(t *testing.T) {
 	d.press("雪")
 	d.shows("1 of 2")
 	d.press("\r")
-	d.sees("Restored: 1 previous turn")
+	d.sees("Resumed: 1 previous turn")
 	d.shows("session " + prose.Short(first) + " “雪の話”")
 	d.press("/sessions\r")
 	d.shows("go on with:")
@@ -189,7 +189,7 @@ func TestBoardPick(t *testing.T) {
 	d.press("/res\t")
 	d.shows("› /res\n  /resume  /restore")
 	d.press("\x15/resume 雪\t\r")
-	d.screen.AwaitThat(t, "it is resumed by its title", func() bool { return strings.Count(d.screen.All(), "Restored: 1 previous turn") == 2 })
+	d.screen.AwaitThat(t, "it is resumed by its title", func() bool { return strings.Count(d.screen.All(), "Resumed: 1 previous turn") == 2 })
 	d.press("\x04")
 	if err := d.wait(); err != nil {
 		t.Error(err)
@@ -267,7 +267,7 @@ func TestAt(t *testing.T) {
 	if err := s.c.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	says(t, s.err.String(), "the session goes on from agent: one; what was left stays in the log: /rewind ", "Restored: ", "you: first\n")
+	says(t, s.err.String(), "rewound to agent: one; what was left stays in the log: /rewind ", "Resumed: ", "you: first\n")
 	s.does("third")
 	req := s.model.Requests()
 	if got := fmt.Sprint(len(req[len(req)-1].Window.Items)); got != "3" {
@@ -282,7 +282,7 @@ func TestAt(t *testing.T) {
 			t.Errorf("--at %s: %v", at, err)
 		}
 	}
-	says(t, s.err.String(), "the session goes on from before everything")
+	says(t, s.err.String(), "rewound to before everything")
 }
 
 // TestUnsupported checks the errors of operations that the chat does not support.
@@ -294,10 +294,10 @@ func TestUnsupported(t *testing.T) {
 		says(t, s.err.String()[before:], "firn: ", "cannot do that yet", "\nhint: ")
 	}
 	s.does("/memory", "/remember I like snow", "/memory snow", "/memory rain", "/memory", "/forget I like snow", "/forget")
-	says(t, s.err.String(), "there are no notes yet; /remember makes one", "  memory/today.md\n    I like snow\n", "nothing was found in the notes", "forgotten: I like snow", "/forget NOTE")
+	says(t, s.err.String(), "no notes yet; to add one: /remember TEXT", "  memory/today.md\n    I like snow\n", "no matching notes", "forgotten: I like snow", "/forget NOTE")
 	s.c.o.Notes, s.c.o.Remember, s.c.o.Forget = nil, nil, nil
 	s.does("/memory snow", "/remember x", "/forget x")
-	says(t, s.err.String(), "look into the notes: there are no notes here", "note something: there are no notes here", "forget a note: there are no notes here")
+	says(t, s.err.String(), "search the notes: there are no notes here", "note something: there are no notes here", "remove a note: there are no notes here")
 }
 
 // TestFormats exports the session to other formats.

@@ -100,7 +100,7 @@ type Hit struct {
 }
 
 // NothingSaved is shown in an ephemeral chat.
-const NothingSaved = "this chat is ephemeral: nothing of it is saved"
+const NothingSaved = "ephemeral chat: nothing is saved"
 
 // Reports collects warnings until they can be shown. It is safe for concurrent use.
 type Reports struct {

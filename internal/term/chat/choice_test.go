@@ -18,8 +18,8 @@ func TestChoices(t *testing.T) {
 	if err != nil || now.State.Model != "x" || now.State.Thinking != "high" {
 		t.Errorf("in the new session is chosen %+v, %v", now.State, err)
 	}
-	says(t, s.err.String(), "firn/offline answers; the providers are firn,", "ollama/x answers in this session from now on",
-		"thinking is low; the levels are off", "thinking is high in", `level of thinking "hard"`, "verbose is on", "/verbose on|off", "verbose is on or off", "new session; ")
+	says(t, s.err.String(), "firn/offline ; providers: firn,", "ollama/xMODELNOW",
+		"thinking is low; levels: off", "thinking is high in", `thinking level "hard"`, "verbose is on", "/verbose on|off", "verbose is on or off", "new session; ")
 	s.does("/model ollama/")
 	says(t, s.err.String(), "a model is named provider/model")
 }

@@ -2,13 +2,13 @@ package chat
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
 )
@@ -24,14 +24,14 @@ func (c *chat) rewind(ctx context.Context, rest string) error {
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "--summary" })
 	m := wire.Move{Back: 1, Summary: len(words) < n}
 	if len(words) > 1 {
-		return fmt.Errorf("/rewind takes one place to go to, not %d: %w", len(words), firn.ErrInvalid)
+		return failure.Of(firn.ErrInvalid, "/rewind takes one entry, not %d", len(words))
 	}
 	if len(words) == 1 {
 		switch n, err := strconv.Atoi(words[0]); {
 		case err != nil || n > mostTurns:
 			m.Back, m.To = 0, firn.EntryID(words[0])
 		case n < 1:
-			return fmt.Errorf("/rewind cannot go back %d turns: %w", n, firn.ErrInvalid)
+			return failure.Of(firn.ErrInvalid, "/rewind cannot go back %d turns", n)
 		default:
 			m.Back = n
 		}
@@ -40,14 +40,14 @@ func (c *chat) rewind(ctx context.Context, rest string) error {
 	if err != nil {
 		return err
 	}
-	what := "went back to before you said “" + prose.OneLine(moved.Text, 60) + "”"
+	what := "rewound to before “" + prose.OneLine(moved.Text, 60) + "”"
 	if m.To != "" {
 		if what, err = c.gist(ctx, moved.To, 60); err != nil {
 			return err
 		}
-		what = "the session goes on from " + what
+		what = "rewound to " + what
 	}
-	c.screen.printf("%s; what was left stays in the log: /rewind %s returns to it", what, moved.From)
+	c.screen.printf("%s\nlater entries stay in the log; undo: /rewind %s", what, moved.From)
 	return nil
 }
 
@@ -59,7 +59,7 @@ func (c *chat) fork(ctx context.Context, ref string) error {
 		return err
 	}
 	c.id, c.planned = s.ID, nil
-	c.screen.printf("forked: this is session %s now; /resume %s goes back", prose.Short(c.id), prose.Short(old))
+	c.screen.printf("forked: this is now session %s; /resume %s goes back", prose.Short(c.id), prose.Short(old))
 	return nil
 }
 
@@ -79,7 +79,7 @@ func (c *chat) compact(ctx context.Context, hint string) error {
 	if err != nil {
 		return err
 	}
-	c.screen.printf("compacted: ~%s → ~%s tokens, %s; /uncompact takes it back", prose.Grouped(done.Before), prose.Grouped(done.After), prose.Clean(done.Strategy))
+	c.screen.printf("compacted: ~%s → ~%s tokens, %s; undo: /uncompact", prose.Grouped(done.Before), prose.Grouped(done.After), prose.Clean(done.Strategy))
 	return nil
 }
 
@@ -90,12 +90,12 @@ func (c *chat) uncompact(ctx context.Context, _ string) error {
 	}
 	i := slices.IndexFunc(past, func(p wire.Compaction) bool { return p.Current })
 	if i < 0 {
-		return &Problem{Err: fmt.Errorf("no compaction is in force here: %w", firn.ErrNotFound), Hint: "/window shows what the model is sent"}
+		return &Problem{Err: failure.Of(firn.ErrNotFound, "no active compaction"), Hint: "/window shows what is sent to the model"}
 	}
 	if _, err := c.client.Undo(ctx, c.id, past[i].ID); err != nil {
 		return err
 	}
-	c.screen.printf("the last compaction is taken back; /window shows what is sent now")
+	c.screen.printf("compaction undone; /window shows what is sent now")
 	return nil
 }
 
@@ -105,7 +105,7 @@ func (c *chat) compactions(ctx context.Context, _ string) error {
 		return err
 	}
 	if len(past) == 0 {
-		c.screen.printf("nothing was compacted on this branch")
+		c.screen.printf("no compactions on this branch")
 		return nil
 	}
 	rows := [][]string{{"  ENTRY", "WHEN", "TOKENS", "HOW", "SUMMARY"}}

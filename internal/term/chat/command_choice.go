@@ -29,13 +29,13 @@ func (c *chat) chooseModel(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		c.screen.printf("%s answers; the providers are %s", modelName(s), strings.Join(c.o.Providers, ", "))
+		c.screen.printf("model %s; providers: %s", modelName(s), strings.Join(c.o.Providers, ", "))
 		return nil
 	}
 	if err := c.patch(ctx, wire.Patch{Model: &name}); err != nil {
 		return err
 	}
-	c.screen.printf("%s answers in this session from now on", prose.Clean(name))
+	c.screen.printf("model for this session: %s", prose.Clean(name))
 	return nil
 }
 
@@ -73,7 +73,7 @@ func (c *chat) answerAs(ctx context.Context, name string) error {
 		if meant := typo.Nearest(name, names, 2); meant != "" {
 			err = fmt.Errorf("%w; did you mean %s?", err, prose.Clean(meant))
 		}
-		return &Problem{Err: err, Hint: "the agents are " + prose.Clean(strings.Join(names, ", ")), Kind: firn.ErrNotFound}
+		return &Problem{Err: err, Hint: "agents: " + prose.Clean(strings.Join(names, ", ")), Kind: firn.ErrNotFound}
 	}
 	c.answerer = name
 	return nil
@@ -94,7 +94,7 @@ func (c *chat) think(ctx context.Context, level string) error {
 		if err != nil {
 			return err
 		}
-		c.screen.printf("thinking is %s; the levels are %s", thinkingOf(s), strings.Join(levels, " "))
+		c.screen.printf("thinking is %s; levels: %s", thinkingOf(s), strings.Join(levels, " "))
 		return nil
 	}
 	if err := CheckThinking(level); err != nil {
@@ -103,7 +103,7 @@ func (c *chat) think(ctx context.Context, level string) error {
 	if err := c.patch(ctx, wire.Patch{Thinking: &level}); err != nil {
 		return err
 	}
-	c.screen.printf("thinking is %s in this session from now on", level)
+	c.screen.printf("thinking for this session: %s", level)
 	return nil
 }
 
@@ -142,7 +142,7 @@ func (c *chat) verbose(ctx context.Context, on string) error {
 		return err
 	}
 	c.isVerbose = on == "on"
-	c.screen.printf("verbose is %s in this session from now on", on)
+	c.screen.printf("verbose for this session: %s", on)
 	return nil
 }
 
@@ -156,11 +156,11 @@ func (c *chat) send(ctx context.Context, on string) error {
 	}
 	policy, ok := sendPolicies[on]
 	if !ok {
-		return fmt.Errorf("%w send policy %q: it is on, off or inherit", firn.ErrInvalid, prose.OneLine(on, 20))
+		return fmt.Errorf("%w send policy %q: use on, off or inherit", firn.ErrInvalid, prose.OneLine(on, 20))
 	}
 	if err := c.patch(ctx, wire.Patch{Send: &policy}); err != nil {
 		return err
 	}
-	c.screen.printf("sending is %s in this session from now on", on)
+	c.screen.printf("sending for this session: %s", on)
 	return nil
 }

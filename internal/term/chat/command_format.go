@@ -2,10 +2,10 @@ package chat
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/render/prose"
 )
 
@@ -18,7 +18,7 @@ func (c *chat) export(ctx context.Context, rest string) error {
 		return err
 	}
 	if c.o.Export == nil {
-		return c.unsupported("export a session", "firn cat "+prose.Short(c.id)+" prints it")
+		return c.unsupported("export a session", "run firn cat "+prose.Short(c.id))
 	}
 	format, file, two := strings.Cut(rest, " ")
 	if !two {
@@ -33,7 +33,7 @@ func (c *chat) handoff(ctx context.Context, tool string) error {
 		return err
 	}
 	if c.o.Handoff == nil {
-		return c.unsupported("hand a session to another tool", "session files of firn open in pi as they are: firn show "+prose.Short(c.id)+" tells which")
+		return c.unsupported("hand off a session", "pi can open firn's session files; to find the file: firn show "+prose.Short(c.id))
 	}
 	return c.report(c.o.Handoff(ctx, c.id, tool))
 }
@@ -49,5 +49,5 @@ func (c *chat) report(text string, err error) error {
 // unsupported returns an error for an operation that is not available here, with an
 // alternative.
 func (c *chat) unsupported(what, hint string) error {
-	return &Problem{Err: fmt.Errorf("%s: the chat cannot do that yet: %w", what, firn.ErrUnsupported), Hint: hint}
+	return &Problem{Err: failure.Of(firn.ErrUnsupported, "cannot %s from this chat", what), Hint: hint}
 }

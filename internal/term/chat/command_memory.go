@@ -2,9 +2,9 @@ package chat
 
 import (
 	"context"
-	"fmt"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/render/prose"
 )
 
@@ -14,7 +14,7 @@ func (c *chat) remember(ctx context.Context, text string) error {
 		return err
 	}
 	if c.o.Remember == nil {
-		return noNotes("note something")
+		return noNotes("save a note")
 	}
 	said, err := c.o.Remember(ctx, c.name, text)
 	if err != nil {
@@ -26,24 +26,24 @@ func (c *chat) remember(ctx context.Context, text string) error {
 
 // noNotes returns the error for a chat without memory.
 func noNotes(doing string) error {
-	return &Problem{Err: fmt.Errorf("%s: there are no notes here: %w", doing, firn.ErrUnsupported), Hint: "say it to the agent, which may have tools for it"}
+	return &Problem{Err: failure.Of(firn.ErrUnsupported, "cannot %s: this chat has no memory", doing), Hint: "ask the agent; it may have tools for it"}
 }
 
 // memory searches the notes, or lists them.
 func (c *chat) memory(ctx context.Context, words string) error {
 	if c.o.Notes == nil {
-		return noNotes("look into the notes")
+		return noNotes("search the notes")
 	}
 	hits, err := c.o.Notes(ctx, c.name, words, 10)
 	if err != nil {
 		return err
 	}
 	if len(hits) == 0 && words == "" {
-		c.screen.printf("there are no notes yet; /remember makes one")
+		c.screen.printf("no notes yet; to add one: /remember TEXT")
 		return nil
 	}
 	if len(hits) == 0 {
-		c.screen.printf("nothing was found in the notes")
+		c.screen.printf("no matching notes")
 		return nil
 	}
 	c.screen.lines(hitLines(hits))
@@ -56,7 +56,7 @@ func (c *chat) forget(ctx context.Context, what string) error {
 		return err
 	}
 	if c.o.Forget == nil {
-		return noNotes("forget a note")
+		return noNotes("remove a note")
 	}
 	said, err := c.o.Forget(ctx, c.name, what)
 	if err != nil {

@@ -60,7 +60,7 @@ func (c *chat) rename(ctx context.Context, name string) error {
 	if err := c.patch(ctx, wire.Patch{Title: &title}); err != nil {
 		return err
 	}
-	c.screen.printf("this session is “%s” now", title)
+	c.screen.printf("renamed to “%s”", title)
 	return nil
 }
 
@@ -78,7 +78,7 @@ func (c *chat) remove(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	c.screen.printf("hidden %s · %s removed; /restore %s undoes it", prose.Short(id), prose.Count(int(done.BytesRemoved), "byte", "bytes"), prose.Short(id))
+	c.screen.printf("hidden %s · %s removed; undo: /restore %s", prose.Short(id), prose.Count(int(done.BytesRemoved), "byte", "bytes"), prose.Short(id))
 	if id == c.id {
 		return c.newSession(ctx, "")
 	}
@@ -97,7 +97,7 @@ func (c *chat) restore(ctx context.Context, name string) error {
 	if s, err = c.client.Restore(ctx, s.ID); err != nil {
 		return err
 	}
-	c.screen.printf("restored %s; /resume %s goes on with it", prose.Short(s.ID), prose.Short(s.ID))
+	c.screen.printf("restored %s; to resume it: /resume %s", prose.Short(s.ID), prose.Short(s.ID))
 	return nil
 }
 
@@ -129,7 +129,7 @@ func (c *chat) mark(ctx context.Context, name, ref string, ok func(*prose.Messag
 	if _, err := c.client.Label(ctx, c.id, wire.Label{Entry: ref, Name: name}); err != nil {
 		return err
 	}
-	c.screen.printf("%s is on %s", name, what)
+	c.screen.printf("%s is the label of %s", name, what)
 	return nil
 }
 

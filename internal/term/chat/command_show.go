@@ -23,7 +23,7 @@ func (c *chat) history(ctx context.Context, rest string) error {
 	if rest != "" {
 		var err error
 		if n, err = strconv.Atoi(rest); err != nil || n < 1 {
-			return fmt.Errorf("%w number %q of messages", firn.ErrInvalid, prose.OneLine(rest, 20))
+			return fmt.Errorf("%w number of messages %q", firn.ErrInvalid, prose.OneLine(rest, 20))
 		}
 	}
 	messages, err := c.messages(ctx, min(n, 1000))
@@ -115,7 +115,7 @@ func (c *chat) status(ctx context.Context, _ string) error {
 		{"  window", windowUse(st.Window) + prose.Level(st.Window)},
 		{"  toggles", toggles(st)},
 		{"  head", headLine(c, s, st)},
-		{"  kept in", c.keptIn(cmp.Or(g.Home, gatewaysHome))},
+		{"  saved in", c.keptIn(cmp.Or(g.Home, gatewaysHome))},
 		{"  gateway", prose.Clean(g.Gateway)},
 		{"  files", c.filesLine()},
 	}
@@ -188,7 +188,7 @@ func (c *chat) agents(ctx context.Context, _ string) error {
 		return err
 	}
 	if len(children) == 0 {
-		c.screen.printf("this session has no sub-agents")
+		c.screen.printf("no sub-agents in this session")
 		return nil
 	}
 	var rows [][]string
@@ -310,7 +310,7 @@ func (c *chat) searchCommand(ctx context.Context, words string) error {
 		return err
 	}
 	if len(hits) == 0 {
-		c.screen.printf("nothing was found in the notes and in what was said")
+		c.screen.printf("no matches in the notes or messages")
 		return nil
 	}
 	c.screen.lines(hitLines(hits))

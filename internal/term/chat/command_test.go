@@ -37,7 +37,7 @@ func TestUnknownCommand(t *testing.T) {
 	for typed, near := range map[string]string{"hlep": "help", "histroy": "history", "sesions": "sessions", "compct": "compact", "xyzzy": "", "a": "", strings.Repeat("x", 1000): ""} {
 		s := set(t, nil).start()
 		s.does("/" + typed)
-		says(t, s.err.String(), "firn: there is no command /"+typed[:1])
+		says(t, s.err.String(), "firn: unknown command /"+typed[:1])
 		if near != "" {
 			says(t, s.err.String(), "hint: did you mean /"+near+"?")
 		} else {
@@ -63,7 +63,7 @@ func TestSessionCommands(t *testing.T) {
 	if s.c.id != first {
 		t.Errorf("resumed %s", s.c.id)
 	}
-	says(t, s.err.String(), "this session is “The first” now", "new session; /resume "+prose.Short(first)+" goes back", "this session is new already",
+	says(t, s.err.String(), "renamed to “The first” now", "new session; /resume "+prose.Short(first)+" goes back", "this session is new already",
 		"▸ "+prose.Shortest(second, []firn.ID{first, second}), "session "+prose.Short(first)+" “The first” · 1 turn", "  you: I am Ada\n", "  agent: hello Ada\n")
 	id, err := store.LoadOrCreate(t.Context(), s.st, s.c.key)
 	if err != nil || id != first {
@@ -159,14 +159,14 @@ func TestRewind(t *testing.T) {
 	last := strings.Join(sent, "|")
 	says(t, last, "first|one|", "third")
 	silent(t, last, "second", "two")
-	says(t, s.err.String(), "here is on agent: two", "went back to before you said “second”; what was left stays in the log: /rewind ")
+	says(t, s.err.String(), "here is on agent: two", "rewound to before “second”; what was left stays in the log: /rewind ")
 
 	s.does("/rewind here", "/history 2")
-	says(t, s.err.String(), "the session goes on from agent: two", "you: second\n", "agent: two\n")
+	says(t, s.err.String(), "rewound to agent: two", "you: second\n", "agent: two\n")
 	s.does("/rewind 9", "/rewind nobody", "/rewind 1 2", "/rewind 2")
 	says(t, s.err.String(), "its branch has 2 turns", `has no entry "nobody"`, "takes one place", "before you said “first”")
 	s.does("/history")
-	says(t, s.err.String(), "firn: nothing was said here yet")
+	says(t, s.err.String(), "firn: this session has no messages")
 	// Nothing was removed.
 	says(t, s.messages(), "first", "second", "two", "third")
 }
@@ -175,7 +175,7 @@ func TestRewind(t *testing.T) {
 func TestRewindWithSummary(t *testing.T) {
 	s := set(t, nil).offlined().start()
 	s.does("I decided to take the train to Oslo.", "Remember that my dog is called Rex.", "/rewind 1 --summary")
-	says(t, s.err.String(), "went back to before you said “Remember")
+	says(t, s.err.String(), "rewound to before “Remember")
 	var kinds []firn.Kind
 	for _, e := range s.entries() {
 		kinds = append(kinds, e.Body.Kind())
@@ -188,7 +188,7 @@ func TestRewindWithSummary(t *testing.T) {
 func TestLabels(t *testing.T) {
 	s := set(t, nil, scripted.Reply("one"), scripted.Reply("two")).start()
 	s.does("/pin", "first", "second", "/pin", "/label a", "/label b")
-	says(t, s.err.String(), "nothing was said here yet", "pin is on you: second", "a is on agent: two", "b is on agent: two")
+	says(t, s.err.String(), "this session has no messages", "pin is on you: second", "a is on agent: two", "b is on agent: two")
 	id := s.entries()[1].ID
 	s.does("/pin "+string(id), "/pin "+string(id)[:12]+"?", "/label", "/pin "+string(id[:4]))
 	says(t, s.err.String(), "pin is on "+string(id), "has no entry", "/label NAME [ENTRY]", "firn: ")
@@ -205,9 +205,9 @@ func TestShowCommands(t *testing.T) {
 		"  session  "+string(s.c.id), "  turns    1, 0 compactions", "scripted/scripted, thinking off", "% of 200k", "to be read only",
 		"  answers      1", "  cost         $0.0000",
 		"% of 200k     system ~", " in   2 messages  of 2 in the log",
-		"nothing was compacted on this branch", "hint: /window shows", "nothing is running")
+		"no compactions on this branch", "hint: /window shows", "nothing is running")
 	s.does("second", "/status", "/window", "/history 0")
-	says(t, s.err.String(), "the last turn failed: no. /retry asks again", " out  ", "hidden", "number \"0\" of messages")
+	says(t, s.err.String(), "the last turn failed: no; /retry tries again", " out  ", "hidden", "number \"0\" of messages")
 }
 
 // TestCompacting compacts a long conversation and undoes it.
@@ -219,7 +219,7 @@ func TestCompacting(t *testing.T) {
 		s.does(fmt.Sprintf("Chapter %d: %s", i, strings.Repeat("the glacier moved a little further down the valley. ", 30)))
 	}
 	s.does("/compact keep the numbers", "/compactions", "/window")
-	says(t, s.err.String(), "compacted: ~", "; /uncompact takes it back", "  ENTRY", "● ", " → ~", " out  ", "compacted", "/uncompact")
+	says(t, s.err.String(), "compacted: ~", "; undo: /uncompact", "  ENTRY", "● ", " → ~", " out  ", "compacted", "/uncompact")
 	s.does("/history 30")
 	says(t, s.err.String(), "you: Chapter 0", "you: Chapter 7")
 	s.does("/uncompact", "/compactions")
@@ -279,7 +279,7 @@ func TestSearch(t *testing.T) {
 	// Without notes nothing can be remembered.
 	s.c.o.Remember, s.c.o.Notes = nil, nil
 	s.does("/search cat", "/remember something")
-	says(t, s.err.String(), "nothing was found in the notes and in what was said", "there are no notes here", "hint: say it to the agent")
+	says(t, s.err.String(), "no matches in the notes or messages", "there are no notes here", "hint: say it to the agent")
 }
 
 // TestRemoveAndRestore hides, restores, forks and draws sessions.
@@ -291,7 +291,7 @@ func TestRemoveAndRestore(t *testing.T) {
 	if s.c.id == first {
 		t.Error("a session that is gone is still talked in")
 	}
-	says(t, s.err.String(), "forked: this is session ", "· #1  you  first", "● ", "1 branch", "hidden ", " · 0 bytes removed; /restore ", "new session; ")
+	says(t, s.err.String(), "forked: this is now session ", "· #1  you  first", "● ", "1 branch", "hidden ", " · 0 bytes removed; undo: /restore ", "new session; ")
 	s.does("/restore "+string(first), "/delete The nothing", "/restore", "/send off", "/send maybe", "/send", "/status")
 	says(t, s.err.String(), "restored ", "there is no session", "/restore SESSION", "sending is off", "it is on, off or inherit", "/send on|off|inherit", "send deny")
 }
@@ -325,22 +325,22 @@ func TestAdvice(t *testing.T) {
 		err  error
 		hint string
 	}{
-		{firn.ErrTooLarge, "/new begins another session"},
+		{firn.ErrTooLarge, "/new starts another session"},
 		{&wire.Problem{Kind: wire.TooLarge, Message: "x", Hint: "raise store.max_bytes"}, "raise store.max_bytes"},
 		{fmt.Errorf("x: %w: %w", firn.ErrNotSaved, syscall.ENOSPC), "disk full"},
 		{errStopped, "is kept"},
 		{&Problem{Err: plain, Hint: "mine"}, "mine"},
 		{&wire.Problem{Kind: wire.Busy, Message: "x", Hint: "theirs"}, "theirs"},
-		{&wire.Problem{Kind: wire.Upstream, Message: "ask anthropic/m: not let in: no"}, "into ANTHROPIC_API_KEY"},
-		{&wire.Problem{Kind: wire.Upstream, Message: "ask other/m: not let in"}, "another model"},
-		{&wire.Problem{Kind: wire.Upstream, Message: "ask other/m: busy"}, "/retry asks it again, and /model chooses"},
+		{&wire.Problem{Kind: wire.Upstream, Message: "anthropic/m: API key rejected: no"}, "into ANTHROPIC_API_KEY"},
+		{&wire.Problem{Kind: wire.Upstream, Message: "other/m: API key rejected"}, "another model"},
+		{&wire.Problem{Kind: wire.Upstream, Message: "other/m: busy"}, "/retry asks it again, and /model chooses"},
 	} {
 		var p *Problem
 		if err := advise(c.err, o); !errors.As(err, &p) || !strings.Contains(p.Hint, c.hint) || !errors.Is(err, c.err) {
 			t.Errorf("of %v is made %v", c.err, err)
 		}
 	}
-	if err := advise(&wire.Problem{Kind: wire.Upstream, Message: "ask x/m: not let in"}, Options{}); !errors.Is(err, ErrKeyRejected) {
+	if err := advise(&wire.Problem{Kind: wire.Upstream, Message: "x/m: API key rejected"}, Options{}); !errors.Is(err, ErrKeyRejected) {
 		t.Errorf("it is %v", err)
 	}
 }

@@ -23,40 +23,40 @@ type command struct {
 // commands returns all commands in the order of the help.
 func commands() []command {
 	return []command{
-		{"help", "", "this list", (*chat).help},
-		{"new", "", "begin a new session; the old one is kept", (*chat).newSession},
-		{"resume", "SESSION", "go on with another session: an id or its beginning, a title, @key; /switch is the same", (*chat).resume},
+		{"help", "", "list the commands", (*chat).help},
+		{"new", "", "start a new session; the old one is kept", (*chat).newSession},
+		{"resume", "SESSION", "resume another session: an id, title or @key; alias /switch", (*chat).resume},
 		{"sessions", "", "list the latest sessions; at a terminal, choose one", (*chat).sessions},
-		{"agent", "[NAME]", "choose which agent answers here from now on; default is the session's own", (*chat).chooseAgent},
+		{"agent", "[NAME]", "choose the agent that answers; default is the session's own", (*chat).chooseAgent},
 		{"agents", "", "list the sub-agents of this session", (*chat).agents},
-		{"delete", "[SESSION]", "hide this session, or another; nothing is erased", (*chat).remove},
-		{"restore", "SESSION", "bring a session back that was hidden", (*chat).restore},
-		{"rename", "TITLE", "name this session", (*chat).rename},
-		{"history", "[N]", "show the last N messages (10), also those that a summary stands for", (*chat).history},
-		{"search", "WORDS", "look for words in the notes and in everything that was said", (*chat).searchCommand},
-		{"memory", "[WORDS]", "look for words in the notes, or list them", (*chat).memory},
-		{"remember", "TEXT", "note something for all sessions", (*chat).remember},
-		{"forget", "NOTE", "take a note back", (*chat).forget},
-		{"retry", "", "answer what was not answered", (*chat).retry},
-		{"rewind", "[N|ENTRY] [--summary]", "go back N turns (1), or to an entry; what is left stays in the log", (*chat).rewind},
-		{"fork", "[ENTRY]", "go on in a new session, from here or from an entry", (*chat).fork},
+		{"delete", "[SESSION]", "hide this session or another; nothing is erased", (*chat).remove},
+		{"restore", "SESSION", "restore a hidden session", (*chat).restore},
+		{"rename", "TITLE", "rename this session", (*chat).rename},
+		{"history", "[N]", "show the last N messages (10), including summarized ones", (*chat).history},
+		{"search", "WORDS", "search notes and messages", (*chat).searchCommand},
+		{"memory", "[WORDS]", "search notes, or list them", (*chat).memory},
+		{"remember", "TEXT", "save a note for all sessions", (*chat).remember},
+		{"forget", "NOTE", "remove a note", (*chat).forget},
+		{"retry", "", "answer the last message again", (*chat).retry},
+		{"rewind", "[N|ENTRY] [--summary]", "go back N turns (1), or to an entry; the rest stays in the log", (*chat).rewind},
+		{"fork", "[ENTRY]", "continue in a new session, from here or an entry", (*chat).fork},
 		{"tree", "", "draw the branches of this session", (*chat).tree},
-		{"label", "NAME [ENTRY]", "name the last message, or an entry", (*chat).label},
-		{"pin", "[ENTRY]", "keep your last message, or an entry, in every summary, word for word", (*chat).pin},
-		{"compact", "[HINT]", "let a summary stand for all but the latest messages", (*chat).compact},
-		{"uncompact", "", "take the last compaction back", (*chat).uncompact},
+		{"label", "NAME [ENTRY]", "label the last message, or an entry", (*chat).label},
+		{"pin", "[ENTRY]", "keep your last message, or an entry, in every summary", (*chat).pin},
+		{"compact", "[HINT]", "summarize everything but the latest messages", (*chat).compact},
+		{"uncompact", "", "undo the last compaction", (*chat).uncompact},
 		{"compactions", "", "list the compactions of this branch", (*chat).compactions},
-		{"window", "", "show what the model is sent, and what not and why", (*chat).window},
-		{"export", "[FORMAT] FILE", "write this session to a file, as it is or in the format of another tool", (*chat).export},
-		{"handoff", "TOOL", "go on with this session in another tool", (*chat).handoff},
-		{"usage", "", "show what this session used", (*chat).usage},
-		{"status", "", "show where you are", (*chat).status},
-		{"model", "[PROVIDER/MODEL]", "choose who answers in this session", (*chat).chooseModel},
-		{"think", "[LEVEL]", "choose how hard the model thinks in this session", (*chat).think},
-		{"auth", "[PROFILE|default]", "choose the credentials that the model is asked with in this session", (*chat).auth},
-		{"send", "on|off|inherit", "choose whether answers are sent to where messages come from", (*chat).send},
-		{"verbose", "on|off", "be told more of what happens beside the answers", (*chat).verbose},
-		{"stop", "", "stop the answer that is being given, as Ctrl-C does", (*chat).stop},
+		{"window", "", "show what is sent to the model, what is not, and why", (*chat).window},
+		{"export", "[FORMAT] FILE", "export this session, optionally in another tool's format", (*chat).export},
+		{"handoff", "TOOL", "continue this session in another tool", (*chat).handoff},
+		{"usage", "", "show the token usage of this session", (*chat).usage},
+		{"status", "", "show the status of this chat", (*chat).status},
+		{"model", "[PROVIDER/MODEL]", "choose the model for this session", (*chat).chooseModel},
+		{"think", "[LEVEL]", "choose the thinking level for this session", (*chat).think},
+		{"auth", "[PROFILE|default]", "choose the provider credentials for this session", (*chat).auth},
+		{"send", "on|off|inherit", "choose whether answers are delivered to the channel", (*chat).send},
+		{"verbose", "on|off", "choose how much detail is shown", (*chat).verbose},
+		{"stop", "", "stop the running answer, as Ctrl-C does", (*chat).stop},
 		{"quit", "", "end the chat, as Ctrl-D does; everything is saved", (*chat).quit},
 	}
 }
@@ -75,11 +75,11 @@ func (c *chat) command(ctx context.Context, typed string) error {
 			return c.runInterruptible(ctx, func(ctx context.Context) error { return cmd.runIn(ctx, c, strings.TrimSpace(rest)) })
 		}
 	}
-	hint := "/help lists the commands; a message that begins with a slash is typed with two"
+	hint := "/help lists the commands; to send a leading slash, type two"
 	if near := typo.Nearest(name, commandNames(), 2); near != "" {
 		hint = "did you mean /" + near + "? " + hint
 	}
-	return &Problem{Err: fmt.Errorf("there is no command /%s", prose.OneLine(name, 40)), Hint: hint, Kind: firn.ErrInvalid}
+	return &Problem{Err: fmt.Errorf("unknown command /%s", prose.OneLine(name, 40)), Hint: hint, Kind: firn.ErrInvalid}
 }
 
 // needs returns an error if a required argument is missing.
@@ -89,7 +89,7 @@ func needs(name, rest string) error {
 	}
 	for _, cmd := range commands() {
 		if cmd.name == name {
-			return &Problem{Err: fmt.Errorf("/%s needs more: /%s %s", name, name, cmd.args), Kind: firn.ErrInvalid, Hint: "it does this: " + cmd.help}
+			return &Problem{Err: fmt.Errorf("/%s needs an argument: /%s %s", name, name, cmd.args), Kind: firn.ErrInvalid, Hint: "/" + name + ": " + cmd.help}
 		}
 	}
 	return nil
@@ -101,8 +101,8 @@ func (c *chat) help(context.Context, string) error {
 		rows = append(rows, []string{"  /" + strings.TrimSpace(cmd.name+" "+cmd.args), cmd.help})
 	}
 	c.screen.lines(append(prose.Table(rows),
-		"  Anything else is said to the agent. A line that ends with \\ goes on in the next one, as one does with Alt-Enter.",
-		"  An entry is named by its id or the beginning of it, its label, HEAD, HEAD~n or #n."))
+		"  Anything else is sent to the agent. Alt-Enter or a trailing \\ starts a new line.",
+		"  Entries: an id or the start of it, a label, HEAD, HEAD~n or #n."))
 	return nil
 }
 

@@ -50,7 +50,7 @@ func damageLines(s wire.Session) []string {
 		lines = append(lines, fmt.Sprintf("⚠ and %d more places", n))
 	}
 	if lost > 0 {
-		lines = append(lines, "The model is not sent what could not be read.")
+		lines = append(lines, "Unreadable entries are not sent to the model.")
 	}
-	return append(lines, fmt.Sprintf("run: firn verify %s", s.ID))
+	return append(lines, fmt.Sprintf("run firn verify %s", s.ID))
 }

@@ -79,7 +79,7 @@ func (c *chat) next(ctx context.Context) (message, error) {
 			return message{}, c.interruptError()
 		}
 		if before = pressed; pressed {
-			c.screen.note("(Ctrl-C again leaves, as Ctrl-D does; everything is saved)")
+			c.screen.note("(Ctrl-C again exits, as Ctrl-D does; everything is saved)")
 			c.screen.prompt()
 		}
 	}
@@ -128,7 +128,7 @@ func texts(messages []message) []string {
 
 // interruptError returns the error of a chat that was ended with Ctrl-C.
 func (c *chat) interruptError() error {
-	return &Problem{Err: context.Canceled, Hint: "everything that was said is saved; firn chat goes on with it"}
+	return &Problem{Err: context.Canceled, Hint: "everything is saved; firn chat resumes it"}
 }
 
 // handle handles a line. The returned error is shown to the user; the chat continues.
@@ -218,7 +218,7 @@ func (c *chat) stopTurn(ctx context.Context, over <-chan struct{}) {
 	for {
 		stopped, err := c.client.Stop(ctx, c.id)
 		if err != nil {
-			c.reports.Add("the turn could not be stopped: " + err.Error())
+			c.reports.Add("cannot stop the turn: " + err.Error())
 		}
 		if err != nil || stopped {
 			return
@@ -352,7 +352,7 @@ func readEvents(input io.Reader, gone <-chan struct{}, report func(string)) <-ch
 			}
 			if err != nil {
 				if err != io.EOF {
-					report("the input broke off: " + err.Error())
+					report("input error: " + err.Error())
 				}
 				return
 			}

@@ -197,8 +197,8 @@ func TestFailures(t *testing.T) {
 		step   scripted.Step
 		pieces []string
 	}{
-		{"a wrong key", fail(provider.Auth), []string{"firn: ask anthropic/m: not let in", "hint: put a key that works into ANTHROPIC_API_KEY"}},
-		{"a refusal", fail(provider.BadRequest), []string{"firn: ask anthropic/m: refused: no\n"}},
+		{"a wrong key", fail(provider.Auth), []string{"firn: anthropic/m: API key rejected", "hint: put a valid API key into ANTHROPIC_API_KEY"}},
+		{"a refusal", fail(provider.BadRequest), []string{"firn: anthropic/m: request rejected: no\n"}},
 		{"something else", scripted.Fail(errors.New("odd\nthing")), []string{"firn: odd thing\n"}},
 	}
 	for _, c := range cases {
@@ -221,7 +221,7 @@ func TestFailures(t *testing.T) {
 func TestRetriesByItself(t *testing.T) {
 	s := set(t, nil, scripted.Cut(1, scripted.Reply("one two three four five six seven")), scripted.Reply("fine")).start()
 	s.does("hello")
-	says(t, s.err.String(), "· asking again: ")
+	says(t, s.err.String(), "· retrying: ")
 	if out := s.out.String(); !strings.HasPrefix(out, "one") || !strings.HasSuffix(out, "\nfine\n") {
 		t.Errorf("stdout has %q", out)
 	}
@@ -262,7 +262,7 @@ func TestListen(t *testing.T) {
 	var told string
 	for range readEvents(io.MultiReader(strings.NewReader("a\n"), broken{}), nil, func(s string) { told = s }) {
 	}
-	if told != "the input broke off: no more" {
+	if told != "input error: no more" {
 		t.Errorf("it was told %q", told)
 	}
 	if _, err := readLine(bufio.NewReader(broken{})); err == nil {

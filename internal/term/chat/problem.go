@@ -15,7 +15,7 @@ import (
 )
 
 // ErrKeyRejected means that a provider rejected the API key, or that there is none.
-var ErrKeyRejected = errors.New("not let in")
+var ErrKeyRejected = errors.New("API key rejected")
 
 // errStopped is the cancellation cause of a turn that the user stopped.
 var errStopped = errors.New("stopped by the user")
@@ -57,31 +57,31 @@ func advise(err error, o Options) error {
 
 // authFailure matches the gateway's message about a rejected API key. The group is the
 // provider.
-var authFailure = regexp.MustCompile(`(?:^|: )ask ([^/ ]+)/[^ ]*: not let in`)
+var authFailure = regexp.MustCompile(`(?:^|: )([^/: ]+)/[^ ]*: (?:API key rejected|no API key|access denied)`)
 
 // advice returns the hint for an error, and its kind if the error does not wrap it.
 func advice(err error, o Options) (hint string, kind error) {
 	switch {
 	case errors.Is(err, errStopped), errors.Is(err, context.Canceled):
-		return "what was answered so far is kept; in the chat, /retry asks again", nil
+		return "the partial answer is saved; in the chat, /retry continues", nil
 	case errors.Is(err, firn.ErrUnknownOutcome):
-		return "it may or may not be saved: look at the end of the session before saying it again", nil
+		return "it may or may not be saved; check the end of the session before sending it again", nil
 	case errors.Is(err, firn.ErrUnavailable):
-		return "the cluster does not answer; try again in a while; what was said before is safe", nil
+		return "the cluster does not respond; try again later; saved messages are safe", nil
 	case errors.Is(err, firn.ErrReplaced):
-		return "somebody replaced the file of the session while it was open; firn doctor looks at it; then say it again", nil
+		return "another program replaced the session's file; run firn doctor, then try again", nil
 	case errors.Is(err, firn.ErrNotSaved):
 		var p *wire.Problem
 		if errors.As(err, &p) && p.Hint != "" {
 			return p.Hint, nil // the gateway's hint is more specific
 		}
-		return "is the disk full? firn doctor looks; what was said before is safe", nil
+		return "the disk may be full; run firn doctor; saved messages are safe", nil
 	case errors.Is(err, firn.ErrTooLarge):
 		var p *wire.Problem
 		if errors.As(err, &p) && p.Hint != "" {
 			return p.Hint, nil
 		}
-		return "/new begins another session", nil
+		return "/new starts another session", nil
 	}
 	var p *wire.Problem
 	if !errors.As(err, &p) {
@@ -92,7 +92,7 @@ func advice(err error, o Options) (hint string, kind error) {
 			return authHint(who[1], o), ErrKeyRejected
 		}
 		if p.Hint == "" {
-			return "the question is kept; in the chat, /retry asks it again, and /model chooses who answers from now on, as -m does", nil
+			return "your message is saved; use /retry to send it again, or /model or -m to change the model", nil
 		}
 	}
 	return p.Hint, nil
@@ -105,11 +105,11 @@ func withGatewayHint(err error) error {
 	if !errors.As(err, &lost) {
 		return err
 	}
-	hint := "what the gateway had taken is kept, and answered when it runs again; "
+	hint := "messages the gateway accepted are saved and answered when it runs again; "
 	if strings.HasPrefix(lost.Address, "unix:") {
-		hint += "firn serve starts it, and a new firn chat goes on without one"
+		hint += "run firn serve to start it, or firn chat to continue without one"
 	} else {
-		hint += "what it had not is to be said once more"
+		hint += "send the others again"
 	}
 	return &Problem{Err: err, Hint: hint}
 }
@@ -120,9 +120,9 @@ func authHint(provider string, o Options) string {
 		variable = o.KeyOf(provider)
 	}
 	if variable == "" {
-		return "another model can be chosen with -m, or in the chat with /model; " + offlineModel + " needs no key"
+		return "choose another model with -m or /model; " + offlineModel + " needs no key"
 	}
-	return "put a key that works into " + variable + ", or choose another model with -m, in the chat with /model; " + offlineModel + " needs no key"
+	return "put a valid API key into " + variable + ", or choose another model with -m or /model; " + offlineModel + " needs no key"
 }
 
 // levels are the thinking levels.
@@ -134,7 +134,7 @@ func CheckThinking(level string) error {
 		return nil
 	}
 	return &Problem{
-		Err:  fmt.Errorf("%w level of thinking %q", firn.ErrInvalid, prose.Clean(level)),
-		Hint: "the levels are " + strings.Join(levels, " "),
+		Err:  fmt.Errorf("%w thinking level %q", firn.ErrInvalid, prose.Clean(level)),
+		Hint: "levels: " + strings.Join(levels, " "),
 	}
 }

@@ -85,7 +85,7 @@ func (s *streams) write(text string) {
 		return
 	}
 	if _, err := io.WriteString(s.out, text); err != nil {
-		s.err = fmt.Errorf("show the answer: %w", err)
+		s.err = fmt.Errorf("print the answer: %w", err)
 		return
 	}
 	s.outOpen = !strings.HasSuffix(text, "\n")
@@ -192,7 +192,7 @@ func (s *streams) showQueue(lines []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(lines) > s.waiting && s.terminal.In && s.terminal.Err {
-		s.line(s.dim("(waits for the answer)"))
+		s.line(s.dim("(queued)"))
 	}
 	s.waiting = len(lines)
 }

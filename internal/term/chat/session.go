@@ -11,6 +11,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
 )
@@ -58,7 +59,7 @@ func (c *chat) moveHead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	what := "before everything"
+	what := "the start"
 	l, err := c.last(ctx, func(*prose.Message) bool { return true })
 	switch {
 	case err == nil:
@@ -66,7 +67,7 @@ func (c *chat) moveHead(ctx context.Context) error {
 	case !errors.Is(err, errNoMessage):
 		return err
 	}
-	c.screen.printf("the session goes on from %s; what was left stays in the log: /rewind %s returns to it", what, moved.From)
+	c.screen.printf("rewound to %s\nlater entries stay in the log; undo: /rewind %s", what, moved.From)
 	return nil
 }
 
@@ -99,16 +100,16 @@ func (c *chat) latestInteractive(ctx context.Context, agentName string) (wire.Se
 			continue
 		}
 		if len(passed) > 0 {
-			c.screen.printf("passed over: %s of jobs, hooks or agents; the latest is %s (-r)", prose.Plural(len(passed), "newer session"), passed[0])
+			c.screen.printf("skipped %s of jobs, hooks or agents; latest %s (-r)", prose.Plural(len(passed), "newer session"), passed[0])
 		}
 		return s, nil
 	}
 	missing := &Problem{
-		Err:  fmt.Errorf("there is no session of agent %s to continue: %w", prose.Clean(cmp.Or(agentName, "main")), firn.ErrNotFound),
-		Hint: "firn chat begins one",
+		Err:  failure.Of(firn.ErrNotFound, "agent %s has no session to resume", prose.Clean(cmp.Or(agentName, "main"))),
+		Hint: "run firn chat to start one",
 	}
 	if len(passed) > 0 {
-		missing.Hint += fmt.Sprintf("; firn chat -r %s goes on with what a job, a hook or an agent began", passed[0])
+		missing.Hint += fmt.Sprintf("; firn chat -r %s resumes one started by a job, hook or agent", passed[0])
 	}
 	return wire.Session{}, missing
 }
@@ -128,10 +129,10 @@ func isAutomated(key string) bool {
 func (c *chat) find(ctx context.Context, agentName, name string) (wire.Session, error) {
 	s, err := c.client.Session(ctx, name)
 	if err == nil && agentName != "" && cmp.Or(s.Agent, "main") != agentName {
-		err = fmt.Errorf("session %q is not one of agent %s: %w", prose.Clean(name), prose.Clean(agentName), firn.ErrNotFound)
+		err = failure.Of(firn.ErrNotFound, "session %q does not belong to agent %s", prose.Clean(name), prose.Clean(agentName))
 	}
 	if errors.Is(err, firn.ErrNotFound) {
-		err = &Problem{Err: err, Hint: "firn ls lists the sessions; in the chat, /sessions does"}
+		err = &Problem{Err: err, Hint: "list sessions with firn ls, or /sessions in the chat"}
 	}
 	return s, err
 }
@@ -154,7 +155,7 @@ func (c *chat) fetchSession(ctx context.Context) (wire.Session, error) {
 // modelName returns the model of a session.
 func modelName(s wire.Session) string {
 	if s.State == nil {
-		return "nobody"
+		return "no model"
 	}
 	return prose.Clean(s.State.Provider + "/" + s.State.Model)
 }
@@ -181,19 +182,19 @@ func (c *chat) greet(ctx context.Context) error {
 	if s.Title != "" {
 		words[0] += " “" + prose.Clean(s.Title) + "”"
 	}
-	kept := "kept in " + c.place(cmp.Or(status.Home, gatewaysHome))
+	kept := "saved in " + c.place(cmp.Or(status.Home, gatewaysHome))
 	if c.o.Ephemeral {
 		kept = NothingSaved
 	}
 	words = append(words, prose.Plural(turns, "turn"), modelName(s), kept)
 	if turns == 0 && c.o.Terminal.In {
-		words = append(words, "/help tells what you can type")
+		words = append(words, "/help for commands")
 	}
 	c.screen.printf("%s", strings.Join(words, " · "))
 	if turns == 0 {
 		return nil
 	}
-	c.screen.printf("Restored: %s", prose.Count(turns, "previous turn", "previous turns"))
+	c.screen.printf("Resumed: %s", prose.Count(turns, "previous turn", "previous turns"))
 	c.showDamage(s)
 	recent, err := c.recent(ctx, recentEntries)
 	if err != nil {
@@ -272,7 +273,7 @@ func exchange(recent []prose.Line) []string {
 
 // unfinished describes how the last turn ended, if it did not complete.
 func unfinished(recent []prose.Line) string {
-	const kept = "the last answer was interrupted; it is kept. /retry asks again"
+	const kept = "the last answer was interrupted and saved; /retry continues"
 	i := slices.IndexFunc(recent, func(l prose.Line) bool { return l.Message != nil })
 	if i < 0 {
 		return ""
@@ -282,20 +283,20 @@ func unfinished(recent []prose.Line) string {
 	}
 	switch m := recent[i].Message; {
 	case m.Role == "user", m.Role == "toolResult":
-		return "the last turn was interrupted before it was answered. /retry answers it"
+		return "the last message has no answer yet; /retry answers it"
 	case m.Stop == "aborted":
 		return kept
 	case m.Stop == "error":
-		return "the last turn failed: " + prose.OneLine(m.Error, 200) + ". /retry asks again"
+		return "the last turn failed: " + prose.OneLine(m.Error, 200) + "; /retry tries again"
 	}
 	return ""
 }
 
 // errNoMessage means that the branch has no messages.
-var errNoMessage = errors.New("nothing was said here yet")
+var errNoMessage = errors.New("this session has no messages")
 
 // gatewaysHome stands for the home if the gateway does not report its path.
-const gatewaysHome = "the home of the gateway"
+const gatewaysHome = "the gateway's home"
 
 // place abbreviates the user's home directory in a path.
 func (c *chat) place(dir string) string {

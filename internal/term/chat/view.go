@@ -53,13 +53,13 @@ func (v *view) event(e wire.Event) {
 	case wire.Retry:
 		v.screen.endAnswer()
 		v.shown = false
-		v.screen.note("· asking again: %s", prose.OneLine(dataOf[wire.Notice](e).Text, 200))
+		v.screen.note("· retrying: %s", prose.OneLine(dataOf[wire.Notice](e).Text, 200))
 	case wire.ToolStarted:
 		v.callBegins(dataOf[wire.Tool](e))
 	case wire.ToolCompleted:
 		v.callEnds(dataOf[wire.Tool](e))
 	case wire.TurnQueued:
-		v.screen.note("· another turn is running; this waits for it")
+		v.screen.note("· another turn is running; this message is queued")
 	case wire.Gap:
 		v.missed = true
 	case wire.TurnCompleted:
@@ -89,9 +89,9 @@ func (v *view) aside(e wire.Event) {
 			v.screen.note("· not compacted: %s", prose.OneLine(c.Error, 300))
 			return
 		}
-		v.screen.note("· compacted: ~%s → ~%s tokens, %s; /uncompact takes it back", prose.Grouped(c.Before), prose.Grouped(c.After), prose.Clean(c.Strategy))
+		v.screen.note("· compacted: ~%s → ~%s tokens, %s; undo: /uncompact", prose.Grouped(c.Before), prose.Grouped(c.After), prose.Clean(c.Strategy))
 		if c.Failure != "" {
-			v.screen.note("· no model summarized: %s", prose.OneLine(c.Failure, 300))
+			v.screen.note("· summarized without a model: %s", prose.OneLine(c.Failure, 300))
 		}
 	case wire.NoticeEvent:
 		if n := dataOf[wire.Notice](e); n.Level != "" {
@@ -194,7 +194,7 @@ func (v *view) finish(a wire.Answer) {
 	}
 	if v.missed && v.shown {
 		v.screen.endAnswer()
-		v.screen.note("· the connection broke meanwhile; this is the whole answer:")
+		v.screen.note("· the connection was interrupted; this is the full answer:")
 		v.shown = false
 	}
 	switch {
@@ -205,7 +205,7 @@ func (v *view) finish(a wire.Answer) {
 	}
 	v.screen.endAnswer()
 	if a.Stop == string(firn.StopLength) {
-		v.screen.note("· the answer was cut at its greatest length")
+		v.screen.note("· the answer hit the output limit")
 	}
 }
 
@@ -219,7 +219,7 @@ func (v *view) end() {
 func headline(err error) string {
 	switch {
 	case errors.Is(err, firn.ErrUnknownOutcome):
-		return "PERHAPS NOT SAVED: "
+		return "MAYBE NOT SAVED: "
 	case errors.Is(err, firn.ErrNotSaved):
 		return "NOT SAVED: "
 	case errors.Is(err, errStopped):

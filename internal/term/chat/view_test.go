@@ -86,15 +86,15 @@ func TestEvents(t *testing.T) {
 		want string
 	}{
 		{wire.TurnStarted, wire.Answer{}, ""},
-		{wire.TurnQueued, wire.Answer{}, "· another turn is running; this waits for it\n"},
-		{wire.Retry, wire.Notice{Text: "busy\nnow"}, "· asking again: busy now\n"},
+		{wire.TurnQueued, wire.Answer{}, "· another turn is running; this message is queued\n"},
+		{wire.Retry, wire.Notice{Text: "busy\nnow"}, "· retrying: busy now\n"},
 		{wire.CompactionStarted, wire.Compaction{Reason: "threshold", Before: 12345}, "· compacting (threshold), about 12,345 tokens …\n"},
-		{wire.CompactionCompleted, wire.Compaction{Before: 12345, After: 999, Strategy: "model"}, "· compacted: ~12,345 → ~999 tokens, model; /uncompact takes it back\n"},
+		{wire.CompactionCompleted, wire.Compaction{Before: 12345, After: 999, Strategy: "model"}, "· compacted: ~12,345 → ~999 tokens, model; undo: /uncompact\n"},
 		{wire.CompactionCompleted, wire.Compaction{Error: "no"}, "· not compacted: no\n"},
 		{wire.NoticeEvent, wire.Notice{Text: "a\nb"}, "· a b\n"},
 		{wire.ToolCompleted, wire.Tool{Name: "x", State: "cancelled", Text: "cancelled"}, "·  … cancelled\n"},
 		{wire.TurnCompleted, wire.Answer{Text: "held back"}, ""},
-		{wire.TurnCompleted, wire.Answer{Text: "x", Stop: "length"}, "· the answer was cut at its greatest length\n"},
+		{wire.TurnCompleted, wire.Answer{Text: "x", Stop: "length"}, "· the answer hit the output limit\n"},
 		{"something.new", nil, ""},
 	}
 	for _, c := range cases {

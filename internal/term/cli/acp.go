@@ -16,25 +16,25 @@ func (p protocolCommands) acpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "acp",
 		GroupID: "gateway",
-		Short:   "Speak the Agent Client Protocol on stdin and stdout, for editors",
-		Long: `Let an editor that speaks the Agent Client Protocol talk to an agent. It starts firn acp
-and speaks to it on stdin and stdout, until it hangs up. What is said is kept in
-sessions like any other: the editor can load them again, and firn chat goes on with
-them.
+		Short:   "Serve the Agent Client Protocol on stdin and stdout, for editors",
+		Long: `Connect an editor that supports the Agent Client Protocol to an agent. The
+editor starts firn acp and exchanges messages with it on stdin and stdout until
+it disconnects. Messages are saved in ordinary sessions: the editor can load
+them again, and firn chat can resume them.
 
-It works on the gateway that serves the home, with that one's tools, or, if none does,
-on the home itself; then the flags say what the agent's tools may touch, as for
-firn chat.`,
+firn acp uses the gateway of the home, with the gateway's tools. If no gateway
+is running, it works on the home directly, and the flags set what the agent's
+tools may access, as for firn chat.`,
 		Example: `  firn acp --workspace .
   {"agent_servers": {"firn": {"command": "firn", "args": ["acp", "--workspace", "."]}}}`,
 		Args: none,
 	}
 	flags := cmd.Flags()
-	flags.StringVarP(&f.Agent, "agent", "a", "", "the `name` of the agent (default main)")
-	flags.StringVarP(&f.Model, "model", "m", "", "who answers in new sessions: `provider/model`")
-	flags.StringVar(&f.workspace, "workspace", "", "the `directory` that the tools read and write in (default the current one, only to be read)")
-	flags.BoolVar(&f.shell, "allow-shell", false, "let the agent run commands, with all that you may do")
-	flags.BoolVar(&f.noTools, "no-tools", false, "let the agent only talk")
+	flags.StringVarP(&f.Agent, "agent", "a", "", "`name` of the agent (default main)")
+	flags.StringVarP(&f.Model, "model", "m", "", "model for new sessions, as `provider/model`")
+	flags.StringVar(&f.workspace, "workspace", "", "`directory` the tools may read and write (default the current one, read-only)")
+	flags.BoolVar(&f.shell, "allow-shell", false, "allow the agent to run commands with your permissions")
+	flags.BoolVar(&f.noTools, "no-tools", false, "run the agent without tools")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return p.acp(cmd, f) }
 	return cmd
 }
@@ -45,7 +45,7 @@ func (p protocolCommands) acp(cmd *cobra.Command, f chatFlags) (err error) {
 		return err
 	}
 	if f.shell && f.noTools {
-		return usage(cmd, "--allow-shell and --no-tools do not go together")
+		return usage(cmd, "--allow-shell and --no-tools cannot be combined")
 	}
 	c, release, err := p.connect(cmd.Context(), GatewayOptions{
 		Model: f.Model, Tools: &Tools{Workspace: dir, Write: f.workspace != "", Shell: f.shell, None: f.noTools},
@@ -55,7 +55,7 @@ func (p protocolCommands) acp(cmd *cobra.Command, f chatFlags) (err error) {
 	}
 	defer func() { err = joinRelease(err, release) }()
 	if c.Address() != inProcess && (f.workspace != "" || f.shell || f.noTools) {
-		return usage(cmd, "the gateway at %s has tools of its own; --workspace, --allow-shell and --no-tools are for when there is none", c.Address())
+		return usage(cmd, "the gateway at %s uses its own tools; --workspace, --allow-shell and --no-tools only work without a gateway", c.Address())
 	}
 	if _, err := c.Agents(cmd.Context()); err != nil { // fail now rather than with the first prompt
 		return err

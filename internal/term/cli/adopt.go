@@ -33,27 +33,28 @@ func (p adoptCommands) adoptCommand() *cobra.Command {
 	var yes, watch, link bool
 	cmd := &cobra.Command{
 		Use: "adopt [TOOL|DIR]...", GroupID: "formats",
-		Short: "Find other tools' sessions, and with --yes keep a mirror of them",
-		Long: `Find the folders in which Claude Code, Codex, pi, OpenClaw, CrabTalk, Cersei and claw0 keep
-their sessions, and say what is there and when the tool will delete it by itself. With
---yes a mirror is kept in firn's home: from then on firn ls, show, search and chat see these
-sessions too. The originals are only read, and what a tool deletes later stays in the mirror.
-Only transcripts and what a tool notes about them are copied, never its keys or settings. If
---home is the folder of another tool, that one is looked at, and mirrored into firn's own home.
+		Short: "Find other tools' sessions; with --yes, mirror them",
+		Long: `Find the session directories of Claude Code, Codex, pi, OpenClaw, CrabTalk,
+Cersei and claw0. The list shows what is there and when the tool itself will
+delete it. With --yes, firn keeps a mirror in its home, and firn ls, show,
+search and chat include these sessions. Originals are only read, and sessions
+that a tool deletes later stay in the mirror. Only transcripts and their
+metadata are copied, never API keys or settings. If --home is another tool's
+directory, that directory is mirrored into firn's own home.
 
-What cannot be read is listed at the end, with exit code 9; all else is mirrored. A second
-run copies only what is new. --watch goes on doing so. By default files are copied; --link
-makes hard links, which take no room, but a tool that changes a file in place then changes
-the mirror as well.`,
+Files that cannot be read are listed at the end, with exit code 9; all others
+are mirrored. A second run copies only new data; --watch keeps doing so. Files
+are copied by default. --link makes hard links, which need no space, but a tool
+that rewrites a file in place then changes the mirror too.`,
 		Example: "  firn adopt\n  firn adopt --yes\n  firn adopt claude --yes --watch",
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&yes, "yes", false, "mirror what was found")
-	flags.BoolVar(&watch, "watch", false, "go on mirroring what is new until Ctrl-C")
-	flags.BoolVar(&link, "link", false, "make hard links instead of copies, where that can be")
+	flags.BoolVar(&yes, "yes", false, "mirror the sessions found")
+	flags.BoolVar(&watch, "watch", false, "keep mirroring new data until Ctrl-C")
+	flags.BoolVar(&link, "link", false, "make hard links instead of copies where possible")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if watch && !yes {
-			return usage(cmd, "--watch goes with --yes: without it nothing is mirrored")
+			return usage(cmd, "--watch requires --yes")
 		}
 		found, err := p.find(cmd.Context(), args)
 		if err != nil {
@@ -105,7 +106,7 @@ func (p adoptCommands) toolHomes() (user string, others map[dialect.Name]string,
 	}
 	if user = p.env("HOME"); user == "" {
 		if user, err = os.UserHomeDir(); err != nil {
-			return "", others, &usageError{message: "find other tools' folders: there is no home directory", hint: "set HOME to the directory that has them"}
+			return "", others, &usageError{message: "cannot find other tools' directories: there is no home directory", hint: "set HOME to the directory that holds them"}
 		}
 	}
 	return user, others, nil
@@ -125,14 +126,14 @@ func (p adoptCommands) mirrorHome(found []adopt.Found) (string, error) {
 		return usual, nil
 	}
 	if home, err = filepath.Abs(home); err != nil {
-		return "", fmt.Errorf("find the home %s: %w", home, err)
+		return "", fmt.Errorf("find home %s: %w", home, err)
 	}
 	user, others, err := p.toolHomes()
 	if err != nil {
 		return "", err
 	}
 	if theirs, ok := adopt.EnclosingHome(home, user, dialects.Others(), others, found); ok {
-		return "", &usageError{message: fmt.Sprintf("nothing is mirrored into %s: it is in %s, the folder of another tool", home, theirs), hint: "name a home of firn with --home or FIRN_HOME"}
+		return "", &usageError{message: fmt.Sprintf("cannot mirror into %s: it is inside %s, another tool's directory", home, theirs), hint: "choose a home with --home or FIRN_HOME"}
 	}
 	return home, nil
 }
@@ -148,7 +149,7 @@ func findOne(ctx context.Context, user, arg string, others map[dialect.Name]stri
 	}
 	tool, ok := dialects.OwnerOf(dir)
 	if !ok {
-		return nil, &usageError{message: fmt.Sprintf("%s is neither a tool nor a folder of one", arg), hint: "tools are " + strings.Join(dialects.Names()[1:], ", ")}
+		return nil, &usageError{message: fmt.Sprintf("%s is neither a tool nor a tool's directory", arg), hint: "tools: " + strings.Join(dialects.Names()[1:], ", ")}
 	}
 	found, err := adopt.Inspect(ctx, dir, tool)
 	return []adopt.Found{found}, err
@@ -181,14 +182,14 @@ func (p adoptCommands) showFound(found []adopt.Found) error {
 	}
 	return p.print(rows, func() string {
 		if len(rows) == 0 {
-			return "no other tool's sessions were found\nname a folder: firn adopt DIR\n"
+			return "no sessions of other tools found\nto search a directory: firn adopt DIR\n"
 		}
 		now := time.Now()
-		table := [][]string{{"TOOL", "SESSIONS", "SIZE", "OLDEST", "NEWEST", "DELETES ITSELF", "FOLDER"}}
+		table := [][]string{{"TOOL", "SESSIONS", "SIZE", "OLDEST", "NEWEST", "DELETED BY TOOL", "DIRECTORY"}}
 		for _, r := range rows {
 			table = append(table, []string{string(r.Tool), prose.Grouped(int64(r.Sessions)), prose.Size(r.Bytes), prose.Ago(r.Oldest, now), prose.Ago(r.Newest, now), timer(r), r.Home})
 		}
-		return strings.Join(append(prose.Columns(table, " rr"), "mirror them, originals untouched: firn adopt --yes"), "\n") + "\n"
+		return strings.Join(append(prose.Columns(table, " rr"), "to mirror them (originals are not changed): firn adopt --yes"), "\n") + "\n"
 	})
 }
 
@@ -285,7 +286,7 @@ func (p adoptCommands) mirrorAll(ctx context.Context, home string, found []adopt
 		m := &adopt.Mirror{
 			Tool: f.Tool, Home: f.Home, Dir: filepath.Join(home, sourcesDir, adopt.DirName(f.Tool.Name(), f.Home)), FS: vfs.OS{}, Link: link, Now: time.Now,
 			Progress: func(_, _ int, bytes int64) { show.Set(min(bytes, f.Bytes), f.Bytes) },
-			Waiting:  func() { fmt.Fprintf(p.stderr, "%s is being mirrored by another firn; waiting for it\n", f.Home) },
+			Waiting:  func() { fmt.Fprintf(p.stderr, "another firn is mirroring %s; waiting\n", f.Home) },
 		}
 		done, err := m.Run(ctx)
 		show.Clear()
@@ -339,23 +340,23 @@ func reason(err error) string {
 func adoptedText(results []adopted) string {
 	var b strings.Builder
 	for _, r := range results {
-		fmt.Fprintf(&b, "%s: %s looked at, %d new, %d grown, %s copied\n", r.Tool, prose.Plural(r.Files, "file"), r.New, r.Grown, prose.Size(r.Bytes))
+		fmt.Fprintf(&b, "%s: %s checked, %d new, %d grown, %s copied\n", r.Tool, prose.Plural(r.Files, "file"), r.New, r.Grown, prose.Size(r.Bytes))
 		if r.Kept > 0 {
-			fmt.Fprintf(&b, "  %s changed by the tool: what we had is kept beside it\n", prose.Plural(r.Kept, "file"))
+			fmt.Fprintf(&b, "  %s rewritten by the tool: the old version is kept in the mirror\n", prose.Plural(r.Kept, "file"))
 		}
 		if r.Healed > 0 {
-			fmt.Fprintf(&b, "  %s of the mirror damaged: copied again\n", prose.Plural(r.Healed, "file"))
+			fmt.Fprintf(&b, "  %s damaged in the mirror: copied again\n", prose.Plural(r.Healed, "file"))
 		}
 		for _, a := range r.Ahead {
-			fmt.Fprintf(&b, "  %s goes on in firn and in %s: firn shows its own copy\n    add what %s said since: firn import %s\n", a.Session, r.Tool, r.Tool, a.File)
+			fmt.Fprintf(&b, "  %s was continued both in firn and in %s: firn shows its own copy\n    to add the messages from %s: firn import %s\n", a.Session, r.Tool, r.Tool, a.File)
 		}
 		if len(r.Failed) > 0 {
-			fmt.Fprintf(&b, "  not mirrored: %s\n", prose.Count(len(r.Failed), "file or folder", "files or folders"))
+			fmt.Fprintf(&b, "  not mirrored: %s\n", prose.Count(len(r.Failed), "file or directory", "files or directories"))
 		}
 		for _, f := range r.Failed {
 			fmt.Fprintf(&b, "    %s: %s\n", f.File, f.Error)
 		}
 	}
-	b.WriteString("see them: firn ls\n")
+	b.WriteString("to list them: firn ls\n")
 	return b.String()
 }

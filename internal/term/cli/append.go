@@ -13,6 +13,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
 )
@@ -27,25 +28,24 @@ func (p changeCommands) appendCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "append SESSION",
 		GroupID: "sessions",
-		Short:   "Add entries to a session: lines on stdin, or --user TEXT",
-		Long: `Add entries to the end of a session. They come on stdin as lines of JSON, in the format
-that docs/format.md describes; ids, parents and times that are left out are filled in.
-Lines of another tool will do as well, and get ids of firn's own. All of them are added, or
-none; at most 1000 at a time. They are on disk when the command returns.
+		Short:   "Append entries to a session: from stdin, or --user TEXT",
+		Long: `Append entries to a session. They are read from stdin as lines of JSON in the
+format of docs/format.md; missing ids, parents and times are filled in. Lines
+in another tool's format also work and get new ids. Either all entries are
+appended or none; at most 1,000 at a time. They are on disk when the command
+returns.
 
-With --user one entry is added, in which the user says the text. Nobody answers it: firn
-chat does that.
+--user appends one user message. No agent answers it; use firn chat for that.
 
-With --expect they are added only if the session still ends at that position, which firn
-show and every append tell. Else it is a conflict.
+--expect appends only if the session still ends at that position, as printed by firn show and by every append. Otherwise it fails with a conflict.
 
 ` + sessionHelp,
-		Example: "  firn append - --user 'What I forgot to say.'\n  firn append 0198c5a2 < entries.jsonl", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
+		Example: "  firn append - --user 'One more thing.'\n  firn append 0198c5a2 < entries.jsonl", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&user, "user", "", "add a message in which the user says this `text`")
-	flags.Uint64Var(&expect, "expect", expect, "add them only if the session ends at this `position`")
-	flags.BoolVar(&plan, "plan", false, "only say what would be added")
+	flags.StringVar(&user, "user", "", "append a user message with this `text`")
+	flags.Uint64Var(&expect, "expect", expect, "append only if the session ends at this `position`")
+	flags.BoolVar(&plan, "plan", false, "print the plan without changing anything")
 	flags.Lookup("expect").DefValue = "any"
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		entries, err := p.newEntries(cmd, user)
@@ -63,16 +63,16 @@ show and every append tell. Else it is a conflict.
 func (p changeCommands) newEntries(cmd *cobra.Command, user string) (wire.NewEntries, error) {
 	if cmd.Flags().Changed("user") {
 		if user == "" {
-			return wire.NewEntries{}, usage(cmd, "--user says nothing")
+			return wire.NewEntries{}, usage(cmd, "--user is empty")
 		}
 		return wire.NewEntries{User: user}, nil
 	}
 	if p.stdin == nil || isTerminal(p.stdin) {
-		return wire.NewEntries{}, usage(cmd, "firn append takes lines on stdin, or --user TEXT")
+		return wire.NewEntries{}, usage(cmd, "firn append needs lines on stdin, or --user TEXT")
 	}
 	lines, err := readLines(p.input(cmd.Context()))
 	if err == nil && len(lines) == 0 {
-		return wire.NewEntries{}, usage(cmd, "there is nothing on stdin to append")
+		return wire.NewEntries{}, usage(cmd, "stdin is empty: no entries to append")
 	}
 	return wire.NewEntries{Entries: lines}, err
 }
@@ -85,14 +85,14 @@ func readLines(in io.Reader) ([]json.RawMessage, error) {
 	for n := 1; ; n++ {
 		text, err := r.ReadBytes('\n')
 		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, fmt.Errorf("read the entries: %w", err)
+			return nil, fmt.Errorf("read entries: %w", err)
 		}
 		if total += len(text); total > maxAppend {
-			return nil, fmt.Errorf("read the entries: %w: more than %s at once", firn.ErrTooLarge, prose.Size(maxAppend))
+			return nil, fmt.Errorf("read entries: %w: more than %s at once", firn.ErrTooLarge, prose.Size(maxAppend))
 		}
 		if text = bytes.TrimSpace(text); len(text) > 0 {
 			if !json.Valid(text) || text[0] != '{' {
-				return nil, fmt.Errorf("read the entries: line %d is no JSON object: %w", n, firn.ErrInvalid)
+				return nil, failure.Of(firn.ErrInvalid, "read entries: line %d is not a JSON object", n)
 			}
 			lines = append(lines, text)
 		}
@@ -110,14 +110,14 @@ func (p changeCommands) append(ctx context.Context, c *client.Client, ref string
 	}
 	if plan {
 		n := max(len(entries.Entries), 1)
-		return p.plan(s.ID, "append", fmt.Sprintf("would append %s to %s%s, behind position %d", prose.Count(n, "entry", "entries"), prose.Short(s.ID), quotedName(s.Title), s.End))
+		return p.plan(s.ID, "append", fmt.Sprintf("would append %s to %s%s, after position %d", prose.Count(n, "entry", "entries"), prose.Short(s.ID), quotedName(s.Title), s.End))
 	}
 	done, err := c.Append(ctx, s.ID, expect, entries)
 	if err != nil {
 		return err
 	}
 	return p.print(done, func() string {
-		return fmt.Sprintf("appended %s to %s, on disk up to %d\n", prose.Count(len(done.IDs), "entry", "entries"), prose.Short(s.ID), done.End)
+		return fmt.Sprintf("appended %s to %s, saved up to position %d\n", prose.Count(len(done.IDs), "entry", "entries"), prose.Short(s.ID), done.End)
 	})
 }
 
@@ -130,5 +130,5 @@ type planned struct {
 
 // plan prints a plan.
 func (p *program) plan(id firn.ID, command, would string) error {
-	return p.print(planned{command, id, would}, func() string { return would + "; nothing was done\n" })
+	return p.print(planned{command, id, would}, func() string { return would + "; no changes made\n" })
 }

@@ -23,15 +23,16 @@ func (p storeCommands) backupCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "backup",
 		GroupID: "care",
-		Short:   "Put a whole home into one file, and get it back",
-		Long: `Put a whole home into one file: sessions, keys, notes, settings, tokens, receipts and
-what was put away. Others may write meanwhile. What firn makes again by itself, such
-as the index, is left out. Sessions that are in another store than the home's own files
-are in it too, as files: the home that is made of it keeps them in files.
+		Short:   "Back up a home to one file, verify it, restore it",
+		Long: `Back up a whole home to one file: sessions, keys, notes, settings, tokens,
+receipts and the trash bin. Other processes may write meanwhile. Derived data
+such as the index is left out. Sessions in another store than the home's own
+files are included as files, and a restored home keeps them in files.
 
-The file is a tar archive compressed with zstd, with the sums of all files at its end.
-Without firn, tar --zstd -xf unpacks it and sha256sum -c SHA256SUMS compares.
-It holds all that was said: keep it as safe as the home. A purge does not reach it.`,
+The backup is a tar archive compressed with zstd, with the checksums of all
+files at its end. Without firn, unpack it with tar --zstd -xf and check it with
+sha256sum -c SHA256SUMS. It contains every message: protect it like the home. A
+purge does not reach it.`,
 		Example: "  firn backup create\n  firn backup verify firn-20261116-031500.tar.zst\n  firn backup restore firn-20261116-031500.tar.zst ~/.firn",
 		Args:    cobra.ArbitraryArgs,
 		RunE:    p.unknown,
@@ -43,10 +44,11 @@ It holds all that was said: keep it as safe as the home. A purge does not reach 
 func (p storeCommands) backupCreateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "create [FILE]",
-		Short: "Make a backup of the home",
-		Long: `Make a backup of the home. Without a name it is called firn-, the date and the time,
-in this directory; - is stdout. A file that is there already is not replaced.`,
-		Example: "  firn backup create\n  firn backup create - | ssh elsewhere 'cat > firn.tar.zst'",
+		Short: "Create a backup of the home",
+		Long: `Create a backup of the home. The default file name is firn-DATE-TIME.tar.zst
+in the current directory; - writes to stdout. An existing file is never
+overwritten.`,
+		Example: "  firn backup create\n  firn backup create - | ssh host 'cat > firn.tar.zst'",
 		Args:    args(0, 1, "at most one file"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return p.createBackup(cmd.Context(), args) },
 	}
@@ -78,12 +80,12 @@ func (p storeCommands) createBackup(ctx context.Context, args []string) error {
 	bar.Clear()
 	switch {
 	case errors.Is(err, firn.ErrNotFound):
-		return &hinted{err, "--home or FIRN_HOME says where yours is"}
+		return &hinted{err, "choose your home with --home or FIRN_HOME"}
 	case err != nil:
 		return err
 	}
 	for _, skipped := range s.Skipped {
-		p.note(prose.Clean(skipped) + " is no plain file, and not in the backup")
+		p.note(prose.Clean(skipped) + " is not a regular file and not in the backup")
 	}
 	for _, unread := range s.Unread {
 		p.note(prose.Clean(unread) + "; it is not in the backup")
@@ -113,11 +115,11 @@ func writeAtomically(name string, write func(io.Writer) (backup.Summary, error))
 	fsys := vfs.OS{}
 	aside := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".tmp-"+string(firn.NewID()))
 	if _, err := fsys.Stat(name); err == nil {
-		return s, &hinted{fmt.Errorf("make %s: %w: it is there already", name, firn.ErrConflict), "give another name"}
+		return s, &hinted{fmt.Errorf("create %s: %w: file exists", name, firn.ErrConflict), "choose another file name"}
 	}
 	file, err := fsys.Open(aside, vfs.Create)
 	if err != nil {
-		return s, fmt.Errorf("make %s: %w", name, err)
+		return s, fmt.Errorf("create %s: %w", name, err)
 	}
 	s, err = write(file)
 	if err == nil {
@@ -135,9 +137,10 @@ func writeAtomically(name string, write func(io.Writer) (backup.Summary, error))
 
 func (p storeCommands) backupVerifyCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "verify FILE",
-		Short:   "Read a backup to its end and compare every file with its sum",
-		Long:    `Read a backup to its end and compare every file with its sum; - is stdin. Exits with 8 if it is damaged.`,
+		Use:   "verify FILE",
+		Short: "Read a backup and compare every file with its checksum",
+		Long: `Read a whole backup and compare every file with its checksum; - reads stdin.
+Exits with 8 if the backup is damaged.`,
 		Example: "  firn backup verify firn-20261116-031500.tar.zst",
 		Args:    args(1, 1, "one file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -150,7 +153,7 @@ func (p storeCommands) backupVerifyCommand() *cobra.Command {
 				return err
 			}
 			return p.print(&packed{args[0], s}, func() string {
-				return fmt.Sprintf("✓ whole, made %s\n%s", s.Made.Local().Format("2006-01-02 15:04:05"), summary(s))
+				return fmt.Sprintf("✓ no errors, created %s\n%s", s.Made.Local().Format("2006-01-02 15:04:05"), summary(s))
 			})
 		},
 	}
@@ -159,10 +162,10 @@ func (p storeCommands) backupVerifyCommand() *cobra.Command {
 func (p storeCommands) backupRestoreCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore FILE DIRECTORY",
-		Short: "Make a home of a backup",
-		Long: `Make a home of a backup, in a directory that is not there yet or is empty. It is there
-as a whole or not at all. Every file is compared with its sum, and then every session
-is read as firn verify does.`,
+		Short: "Restore a backup into a new home",
+		Long: `Restore a backup into a directory that is empty or does not exist. The result
+is either complete or absent. Every file is compared with its checksum, then
+every session is checked as by firn verify.`,
 		Example: "  firn backup restore firn-20261116-031500.tar.zst ~/.firn",
 		Args:    args(2, 2, "a file and a directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -172,7 +175,7 @@ is read as firn verify does.`,
 				return err
 			})
 			if errors.Is(err, firn.ErrConflict) {
-				err = &hinted{err, "name a directory that is not there, or empty; nothing is ever replaced"}
+				err = &hinted{err, "choose an empty directory or a new one; existing files are never replaced"}
 			}
 			if err != nil {
 				return err
@@ -188,7 +191,7 @@ is read as firn verify does.`,
 				return err
 			}
 			if !p.json {
-				fmt.Fprintf(p.stderr, "restored to %s: %s", prose.Clean(args[1]), summary(s))
+				fmt.Fprintf(p.stderr, "restored %s: %s", prose.Clean(args[1]), summary(s))
 			}
 			return checkCommands{p.program}.report(report)
 		},
@@ -202,21 +205,21 @@ func (p storeCommands) readBackup(ctx context.Context, name, what string, do fun
 	}
 	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		return &hinted{fmt.Errorf("open the backup %s: %w", name, firn.ErrNotFound), "firn backup create makes one"}
+		return &hinted{fmt.Errorf("open backup %s: %w", name, firn.ErrNotFound), "to create a backup: firn backup create"}
 	}
 	if err != nil {
-		return fmt.Errorf("open the backup: %w", err)
+		return fmt.Errorf("open backup: %w", err)
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return fmt.Errorf("open the backup: %w", err)
+		return fmt.Errorf("open backup: %w", err)
 	}
 	bar := p.newBar(what)
 	defer bar.Clear()
 	err = do(&counted{file, 0, info.Size(), bar.Set})
 	if errors.Is(err, firn.ErrCorrupt) {
-		err = &hinted{err, "another copy of the backup is needed; nothing was changed"}
+		err = &hinted{err, "use another copy of the backup; nothing was changed"}
 	}
 	return err
 }

@@ -11,20 +11,22 @@ import (
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
 )
 
 // binHelp describes the bin in help texts.
-const binHelp = `The bin holds sessions that firn rm --bin or maintenance moved there. They stay until
-firn bin empty, maintenance.bin_retention or maintenance.bin_max_bytes erases them.`
+const binHelp = `The trash bin holds sessions moved there by firn rm --bin or by maintenance.
+They stay until erased by firn bin empty, maintenance.bin_retention or
+maintenance.bin_max_bytes.`
 
 // binnedHelp describes how to name a session in the bin.
-const binnedHelp = `A session in the bin is named by its id or the first 4 or more characters of it, or its
-exact title.`
+const binnedHelp = `Refer to a session in the trash bin by its id, the first 4 or more characters
+of it, or its exact title.`
 
 func (p removeCommands) binCommand() *cobra.Command {
-	cmd := &cobra.Command{Use: "bin", GroupID: "sessions", Short: "List, restore and erase sessions in the bin", Long: binHelp, Args: cobra.ArbitraryArgs, RunE: p.unknown}
+	cmd := &cobra.Command{Use: "bin", GroupID: "sessions", Short: "List, restore and erase sessions in the trash bin", Long: binHelp, Args: cobra.ArbitraryArgs, RunE: p.unknown}
 	cmd.AddCommand(p.binLsCommand(), p.binRestoreCommand(), p.binEmptyCommand())
 	return cmd
 }
@@ -32,7 +34,7 @@ func (p removeCommands) binCommand() *cobra.Command {
 func (p removeCommands) binLsCommand() *cobra.Command {
 	count := bound(listBound)
 	cmd := &cobra.Command{
-		Use: "ls", Aliases: []string{"list"}, Short: "List the sessions in the bin, the one removed last first", Long: binHelp, Example: "  firn bin ls", Args: none,
+		Use: "ls", Aliases: []string{"list"}, Short: "List the sessions in the trash bin, most recently removed first", Long: binHelp, Example: "  firn bin ls", Args: none,
 		RunE: p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error {
 			bin, err := c.Bin(ctx, int(count))
 			if err != nil {
@@ -48,10 +50,10 @@ func (p removeCommands) binLsCommand() *cobra.Command {
 // binText formats the list of the bin.
 func (p removeCommands) binText(bin wire.Bin) string {
 	if bin.Total == 0 {
-		return "the bin is empty\n"
+		return "the trash bin is empty\n"
 	}
 	lines := p.binTable(bin.Items)
-	sum := fmt.Sprintf("%s in the bin, %s", prose.Plural(bin.Total, "session"), prose.Size(bin.Bytes))
+	sum := fmt.Sprintf("%s in the trash bin, %s", prose.Plural(bin.Total, "session"), prose.Size(bin.Bytes))
 	if n := len(bin.Items); n < bin.Total {
 		sum = fmt.Sprintf("%s of %s shown (-n all)", prose.Grouped(int64(n)), sum)
 	}
@@ -78,7 +80,7 @@ func (p removeCommands) binTable(items []wire.Binned) []string {
 
 func (p removeCommands) binRestoreCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "restore SESSION…", Short: "Restore sessions from the bin", Long: "Restore sessions from the bin.\n\n" + binnedHelp, Example: "  firn bin restore 'A trip to Oslo'", Args: args(1, -1, "one session or more"),
+		Use: "restore SESSION…", Short: "Restore sessions from the trash bin", Long: "Restore sessions from the trash bin.\n\n" + binnedHelp, Example: "  firn bin restore 'A trip to Oslo'", Args: args(1, -1, "one or more sessions"),
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			return p.each(args, func(ref string) error {
 				b, err := p.inBin(ctx, c, ref)
@@ -108,7 +110,7 @@ func (p removeCommands) inBin(ctx context.Context, c *client.Client, ref string)
 	}
 	switch len(found) {
 	case 0:
-		return wire.Binned{}, &hinted{fmt.Errorf("session %q is not in the bin: %w", prose.OneLine(ref, 60), firn.ErrNotFound), "firn bin ls"}
+		return wire.Binned{}, &hinted{failure.Of(firn.ErrNotFound, "session %q is not in the trash bin", prose.OneLine(ref, 60)), "firn bin ls"}
 	case 1:
 		return found[0], nil
 	}
@@ -116,26 +118,27 @@ func (p removeCommands) inBin(ctx context.Context, c *client.Client, ref string)
 	for i, b := range found {
 		ids[i] = b.Session
 	}
-	return wire.Binned{}, &usageError{message: fmt.Sprintf("%q means %d sessions in the bin", prose.OneLine(ref, 60), len(found)), hint: "name one by its id: " + listed(ids)}
+	return wire.Binned{}, &usageError{message: fmt.Sprintf("%q matches %d sessions in the trash bin", prose.OneLine(ref, 60), len(found)), hint: "use one of these ids: " + listed(ids)}
 }
 
 func (p removeCommands) binEmptyCommand() *cobra.Command {
 	var e wire.EmptyBin
 	var older string
 	cmd := &cobra.Command{
-		Use: "empty [SESSION…]", Short: "Erase sessions in the bin for good",
-		Long: `Erase all sessions in the bin for good, or those that are named. It cannot be undone. A
-receipt of each stays behind. Notes that were made from them stay: firn purge erases a
-session with its notes. --plan shows what would be erased, --yes does it.
+		Use: "empty [SESSION…]", Short: "Permanently erase sessions in the trash bin",
+		Long: `Permanently erase all sessions in the trash bin, or the named ones. This
+cannot be undone. A receipt of each session remains. Notes made from them
+remain too: firn purge erases a session together with its notes. --plan shows
+what would be erased, --yes erases it.
 
 ` + binnedHelp,
-		Example: "  firn bin empty --plan\n  firn bin empty --older-than 30d --yes", Args: args(0, -1, "sessions in the bin"),
+		Example: "  firn bin empty --plan\n  firn bin empty --older-than 30d --yes", Args: args(0, -1, "sessions in the trash bin"),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&older, "older-than", "", "only those that were moved to the bin at least this `long` ago, such as 30d or 12h")
-	flags.StringVar(&e.Reason, "reason", "", "`why`, for the receipts")
-	flags.BoolVar(&e.Sure, "yes", false, "yes, erase them")
-	flags.BoolVar(&e.Plan, "plan", false, "only say what would be erased")
+	flags.StringVar(&older, "older-than", "", "only sessions moved to the trash bin at least this `long` ago, such as 30d or 12h")
+	flags.StringVar(&e.Reason, "reason", "", "`reason` recorded in the receipts")
+	flags.BoolVar(&e.Sure, "yes", false, "erase them")
+	flags.BoolVar(&e.Plan, "plan", false, "print the plan without changing anything")
 	cmd.RunE = p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 		if older != "" {
 			d, err := parseAge(older)
@@ -152,7 +155,7 @@ session with its notes. --plan shows what would be erased, --yes does it.
 			e.Sessions = append(e.Sessions, b.Session)
 		}
 		if !e.Plan && !e.Sure {
-			return usage(cmd, "sessions in the bin would be erased for good; firn bin empty --plan lists them, --yes erases them")
+			return usage(cmd, "this would permanently erase sessions; list them with firn bin empty --plan, erase them with --yes")
 		}
 		return p.emptyBin(ctx, c, e)
 	})
@@ -175,14 +178,14 @@ func (p removeCommands) emptyBin(ctx context.Context, c *client.Client, e wire.E
 func (p removeCommands) emptiedText(out wire.EmptiedBin) string {
 	if len(out.Items) == 0 {
 		if out.Left == 0 {
-			return "the bin is empty\n"
+			return "the trash bin is empty\n"
 		}
-		return fmt.Sprintf("nothing to erase · %s stay in the bin\n", prose.Plural(out.Left, "session"))
+		return fmt.Sprintf("nothing to erase · %s kept in the trash bin\n", prose.Plural(out.Left, "session"))
 	}
 	lines := p.binTable(out.Items)
-	sum := fmt.Sprintf("erased %s, %s · %s left in the bin; this cannot be undone", prose.Plural(out.Erased, "session"), prose.Size(out.Bytes), prose.Grouped(int64(out.Left)))
+	sum := fmt.Sprintf("erased %s, %s · %s left in the trash bin; this cannot be undone", prose.Plural(out.Erased, "session"), prose.Size(out.Bytes), prose.Grouped(int64(out.Left)))
 	if out.Plan {
-		sum = fmt.Sprintf("would erase %s, %s, for good; nothing was done", prose.Plural(out.Erased, "session"), prose.Size(out.Bytes))
+		sum = fmt.Sprintf("would permanently erase %s, %s; no changes made", prose.Plural(out.Erased, "session"), prose.Size(out.Bytes))
 	}
 	return strings.Join(append(lines, sum), "\n") + "\n"
 }
@@ -191,7 +194,7 @@ func (p removeCommands) emptiedText(out wire.EmptiedBin) string {
 func parseAge(text string) (time.Duration, error) {
 	then, err := parseExpiry(text, time.Time{})
 	if err != nil {
-		return 0, fmt.Errorf("want a duration such as 30d or 12h, not %q", text)
+		return 0, fmt.Errorf("expected a duration such as 30d or 12h, not %q", text)
 	}
 	return then.Sub(time.Time{}), nil
 }
@@ -225,5 +228,5 @@ func (p removeCommands) binNote(ctx context.Context, c *client.Client, q client.
 	if err != nil || bin.Total == 0 {
 		return ""
 	}
-	return fmt.Sprintf("in the bin: %s, %s (firn bin ls)\n", prose.Plural(bin.Total, "session"), prose.Size(bin.Bytes))
+	return fmt.Sprintf("in the trash bin: %s, %s (firn bin ls)\n", prose.Plural(bin.Total, "session"), prose.Size(bin.Bytes))
 }

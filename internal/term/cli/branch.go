@@ -22,12 +22,13 @@ func (p changeCommands) forkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "fork SESSION",
 		GroupID: "sessions",
-		Short:   "Begin a session that goes on from an entry of another",
-		Long: `Begin a session that goes on from an entry of another one, and print its id. It has copies
-of all that leads to the entry; the other session is not changed.
+		Short:   "Start a new session from an entry of another one",
+		Long: `Start a new session that continues from an entry of another one, and print its
+id. All entries leading to that entry are copied; the other session does not
+change.
 
 ` + sessionHelp + "\n\n" + entryHelp,
-		Example: "  firn fork -\n  firn fork 0198c5a2 --at HEAD~2 --title 'another way'", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
+		Example: "  firn fork -\n  firn fork 0198c5a2 --at HEAD~2 --title 'second attempt'", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := p.session(ctx, c, args[0])
 			if err != nil {
@@ -45,10 +46,10 @@ of all that leads to the entry; the other session is not changed.
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&at, "at", "", "the last `entry` that is taken along (default HEAD)")
-	flags.StringVar(&f.Title, "title", "", "what the new session is called: a `title`")
+	flags.StringVar(&at, "at", "", "last `entry` to copy (default HEAD)")
+	flags.StringVar(&f.Title, "title", "", "`title` of the new session")
 	flags.StringVar(&f.Key, "key", "", "point this `key` at the new session")
-	flags.BoolVar(&plan, "plan", false, "only say what would be done")
+	flags.BoolVar(&plan, "plan", false, "print the plan without changing anything")
 	return cmd
 }
 
@@ -58,7 +59,7 @@ func (p changeCommands) planFork(ctx context.Context, c *client.Client, s wire.S
 	if err != nil {
 		return err
 	}
-	would := fmt.Sprintf("would begin a session that goes on from #%d %s: %s", n.N, prose.AuthorOf(n), prose.OneLine(n.Preview, 60))
+	would := fmt.Sprintf("would start a new session from #%d %s: %s", n.N, prose.AuthorOf(n), prose.OneLine(n.Preview, 60))
 	if f.Key != "" {
 		would += "; " + prose.Clean(f.Key) + " would point at it"
 	}
@@ -72,22 +73,22 @@ func (p changeCommands) rewindCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "rewind SESSION [ENTRY]",
 		GroupID: "sessions",
-		Short:   "Let a session go on from an earlier entry, or a later one",
-		Long: `Let a session go on from another entry: the next message follows that one. Without an
-entry it goes back one turn, or as many as -n says. What is left stays in the log, on a
-branch of its own, and can be gone back to.
+		Short:   "Move the head of a session to an earlier or later entry",
+		Long: `Move the head of a session: the next message follows the given entry. Without
+an entry, go back one turn, or -n turns. The entries left behind stay in the
+log on a branch, and you can rewind to them again.
 
 ` + sessionHelp + "\n\n" + entryHelp,
-		Example: "  firn rewind - -n 2\n  firn rewind 0198c5a2 before-the-mess", Args: args(1, 2, "a session and perhaps an entry"), ValidArgsFunction: p.completeSession(false),
+		Example: "  firn rewind - -n 2\n  firn rewind 0198c5a2 before-refactor", Args: args(1, 2, "a session and optionally an entry"), ValidArgsFunction: p.completeSession(false),
 	}
 	cmd.Flags().IntVarP(&m.Back, "turns", "n", 0, "go back `N` turns")
-	cmd.Flags().BoolVar(&m.Summary, "summary", false, "sum up the branch that is left, for the model")
-	cmd.Flags().BoolVar(&plan, "plan", false, "only say where it would go")
+	cmd.Flags().BoolVar(&m.Summary, "summary", false, "summarize the abandoned branch for the model")
+	cmd.Flags().BoolVar(&plan, "plan", false, "print the plan without changing anything")
 	files.add(cmd)
 	cmd.RunE = p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 		switch {
 		case len(args) == 2 && m.Back != 0:
-			return usage(cmd, "firn rewind goes to an entry or back some turns, not both")
+			return usage(cmd, "firn rewind takes an entry or -n, not both")
 		case m.Back < 0 || m.Back == 0 && cmd.Flags().Changed("turns"):
 			return usage(cmd, "firn rewind cannot go back %d turns", m.Back)
 		case len(args) == 2:
@@ -126,7 +127,7 @@ func (p changeCommands) rewind(ctx context.Context, c *client.Client, ref string
 		if err != nil {
 			return err
 		}
-		return p.plan(s.ID, "rewind", fmt.Sprintf("would go on from #%d %s: %s", n.N, prose.AuthorOf(n), prose.OneLine(n.Preview, 60)))
+		return p.plan(s.ID, "rewind", fmt.Sprintf("would rewind to #%d %s: %s", n.N, prose.AuthorOf(n), prose.OneLine(n.Preview, 60)))
 	}
 	moved, err := c.Rewind(ctx, s.ID, m)
 	if err != nil {
@@ -134,7 +135,7 @@ func (p changeCommands) rewind(ctx context.Context, c *client.Client, ref string
 	}
 	if moved.Entry == "" {
 		return p.print(moved, func() string {
-			return fmt.Sprintf("%s%s goes on from %s already; nothing was done\n", prose.Short(s.ID), quotedName(s.Title), toText(moved.To))
+			return fmt.Sprintf("%s%s is already at %s; no changes made\n", prose.Short(s.ID), quotedName(s.Title), toText(moved.To))
 		})
 	}
 	return p.print(moved, func() string { return rewindText(s, moved) })
@@ -142,9 +143,9 @@ func (p changeCommands) rewind(ctx context.Context, c *client.Client, ref string
 
 func rewindText(s wire.Session, m wire.Moved) string {
 	short := prose.Short(s.ID)
-	text := fmt.Sprintf("%s%s goes on from %s · %s left on a branch · 0 bytes removed\n", short, quotedName(s.Title), toText(m.To), prose.Count(m.Left, "entry", "entries"))
+	text := fmt.Sprintf("rewound %s%s to %s · %s left on a branch · 0 bytes removed\n", short, quotedName(s.Title), toText(m.To), prose.Count(m.Left, "entry", "entries"))
 	if m.Text != "" {
-		text += fmt.Sprintf("you had said: %s\n", prose.OneLine(m.Text, 100))
+		text += fmt.Sprintf("your message was: %s\n", prose.OneLine(m.Text, 100))
 	}
 	if m.From != "" {
 		text += fmt.Sprintf("undo: firn rewind %s %s\n", short, m.From)
@@ -154,7 +155,7 @@ func rewindText(s wire.Session, m wire.Moved) string {
 
 func toText(to firn.EntryID) string {
 	if to == "" || to == firn.Root {
-		return "before everything"
+		return "the start"
 	}
 	return string(to)
 }
@@ -164,15 +165,15 @@ func (p changeCommands) labelCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "label SESSION ENTRY NAME",
 		GroupID: "sessions",
-		Short:   "Give an entry a name, by which it can be found again",
-		Long: `Give an entry a name. Where an entry is wanted the name will do. An entry that is named
-pin is kept in every summary, word for word.
+		Short:   "Label an entry, to refer to it by name",
+		Long: `Label an entry. A label can be used wherever an entry is expected. Entries
+with the label pin are kept verbatim in every compaction.
 
 ` + sessionHelp + "\n\n" + entryHelp,
-		Example: "  firn label - HEAD before-the-mess\n  firn label - before-the-mess --remove", Args: args(2, 3, "a session, an entry and a name"), ValidArgsFunction: p.completeSession(false),
+		Example: "  firn label - HEAD before-refactor\n  firn label - before-refactor --remove", Args: args(2, 3, "a session, an entry and a name"), ValidArgsFunction: p.completeSession(false),
 	}
-	cmd.Flags().BoolVar(&remove, "remove", false, "take the name away")
-	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
+	cmd.Flags().BoolVar(&remove, "remove", false, "remove the label")
+	cmd.Flags().BoolVar(&plan, "plan", false, "print the plan without changing anything")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if remove == (len(args) == 3) {
 			return usage(cmd, "firn label takes a session, an entry and either a name or --remove")
@@ -205,14 +206,14 @@ func (p changeCommands) label(ctx context.Context, c *client.Client, args []stri
 	what := fmt.Sprintf("#%d %s: %s", n.N, prose.AuthorOf(n), prose.OneLine(n.Preview, 60))
 	switch {
 	case plan && l.Name == "":
-		return p.plan(s.ID, "label", "would take its name from "+what)
+		return p.plan(s.ID, "label", "would remove the label of "+what)
 	case plan:
-		return p.plan(s.ID, "label", "would name it "+prose.Clean(l.Name)+": "+what)
+		return p.plan(s.ID, "label", "would set the label "+prose.Clean(l.Name)+": "+what)
 	case l.Name == n.Label && l.Name == "":
-		return p.print(wire.Appended{}, func() string { return what + "\nit has no label; nothing was done\n" })
+		return p.print(wire.Appended{}, func() string { return what + "\nit has no label; no changes made\n" })
 	case l.Name == n.Label:
 		return p.print(wire.Appended{}, func() string {
-			return fmt.Sprintf("%s\nits label is %s already; nothing was done\n", what, prose.Clean(l.Name))
+			return fmt.Sprintf("%s\nits label is already %s; no changes made\n", what, prose.Clean(l.Name))
 		})
 	}
 	done, err := c.Label(ctx, s.ID, l)
@@ -234,9 +235,9 @@ func lineID(e wire.Entry, ref string) string {
 // labelText describes the label of an entry. The undo command uses the entry's ID, since
 // labels need not be unique.
 func labelText(id firn.ID, n wire.Node, name string) string {
-	text := fmt.Sprintf("%s is %s now\n", n.ID, prose.Clean(name))
+	text := fmt.Sprintf("labeled %s: %s\n", n.ID, prose.Clean(name))
 	if name == "" {
-		text = fmt.Sprintf("%s is not %s any more\n", n.ID, prose.Clean(n.Label))
+		text = fmt.Sprintf("removed from %s the label %s\n", n.ID, prose.Clean(n.Label))
 	}
 	if n.Label == "" {
 		return text + fmt.Sprintf("undo: firn label %s %s --remove\n", prose.Short(id), n.ID)
@@ -249,8 +250,8 @@ func (p changeCommands) renameCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "rename SESSION TITLE",
 		GroupID: "sessions",
-		Short:   "Give a session a title",
-		Long:    "Give a session a title. One that you gave is never replaced by an automatic one.\n\n" + sessionHelp,
+		Short:   "Set the title of a session",
+		Long:    "Set the title of a session. A title you set is never replaced automatically.\n\n" + sessionHelp,
 		Example: "  firn rename - 'a trip to Oslo'", Args: args(2, 2, "a session and a title"), ValidArgsFunction: p.completeSession(false),
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := p.session(ctx, c, args[0])
@@ -258,18 +259,18 @@ func (p changeCommands) renameCommand() *cobra.Command {
 				return err
 			}
 			if plan {
-				return p.plan(s.ID, "rename", fmt.Sprintf("would call %s%s:%s", prose.Short(s.ID), quotedName(s.Title), quotedName(args[1])))
+				return p.plan(s.ID, "rename", fmt.Sprintf("would rename %s%s to%s", prose.Short(s.ID), quotedName(s.Title), quotedName(args[1])))
 			}
 			now, err := c.Patch(ctx, s.ID, wire.Patch{Title: &args[1]})
 			if err != nil {
 				return err
 			}
 			return p.print(now, func() string {
-				return fmt.Sprintf("%s is%s now\n", prose.Short(now.ID), quotedName(now.Title)) + undoRename(s)
+				return fmt.Sprintf("renamed %s to%s\n", prose.Short(now.ID), quotedName(now.Title)) + undoRename(s)
 			})
 		}),
 	}
-	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
+	cmd.Flags().BoolVar(&plan, "plan", false, "print the plan without changing anything")
 	return cmd
 }
 

@@ -26,20 +26,20 @@ type catFlags struct {
 
 func (f *catFlags) add(cmd *cobra.Command, view string) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.view, "view", view, "what to show, a `view`: disk is all that is there, branch what leads to the head, window what the model is sent next")
-	flags.BoolVar(&f.raw, "raw", false, "print the lines of the file as they are")
-	flags.BoolVar(&f.full, "full", false, "show what tools returned and models thought as a whole")
-	flags.BoolVarP(&f.follow, "follow", "f", false, "then wait, and print what is added, until Ctrl-C")
+	flags.StringVar(&f.view, "view", view, "`view` to print: disk (all entries), branch (entries leading to the head) or window (sent to the model next)")
+	flags.BoolVar(&f.raw, "raw", false, "print the lines of the file unchanged")
+	flags.BoolVar(&f.full, "full", false, "print tool results and thinking in full")
+	flags.BoolVarP(&f.follow, "follow", "f", false, "keep printing new entries until Ctrl-C")
 }
 
 func (f *catFlags) check(cmd *cobra.Command, json bool) error {
 	switch {
 	case !slices.Contains([]string{wire.ViewDisk, wire.ViewBranch, wire.ViewWindow}, f.view):
-		return usage(cmd, "there is no view %q; the views are disk, branch and window", f.view)
+		return usage(cmd, "unknown view %q; the views are disk, branch and window", f.view)
 	case f.raw && json:
-		return usage(cmd, "--raw prints lines as they are, --json what is known of them too; give one of them")
+		return usage(cmd, "--raw and --json cannot be combined")
 	case f.follow && f.view == wire.ViewWindow:
-		return usage(cmd, "a window cannot be followed; --view branch or disk can")
+		return usage(cmd, "a window cannot be followed; use --view branch or disk")
 	}
 	return nil
 }
@@ -52,18 +52,18 @@ func (p transcriptCommands) catCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "cat SESSION",
 		GroupID: "look",
-		Short:   "Print what was said in a session",
-		Long: `Print the entries of a session, oldest first. With --json each is an object on a line
-of its own, with its place; with --raw it is the very line of the file. The pieces in
-which an answer is kept while it comes are left out once it is there, and so are counts
-of what was used and messages of programs that are not for display ("display":false);
---full, --json, --raw and --view disk have them.
+		Short:   "Print the entries of a session",
+		Long: `Print the entries of a session, oldest first. --json prints each entry as one
+line of JSON with its position; --raw prints the line of the file unchanged.
+Left out are the partial answers saved during streaming once the answer is
+complete, usage records, and entries marked as not for display
+("display":false). --full, --json, --raw and --view disk include them.
 
 ` + damageHelp + "\n\n" + sessionHelp,
 		Example: "  firn cat -\n  firn cat 0198c5a2 --view disk --from '#203'\n  firn cat @agent:main:main -f", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
 	}
 	f.add(cmd, wire.ViewBranch)
-	cmd.Flags().StringVar(&f.from, "from", "", "begin with this `entry`")
+	cmd.Flags().StringVar(&f.from, "from", "", "start at this `entry`")
 	cmd.Flags().VarP(&f.count, "number", "n", "print at most `N` entries")
 	cmd.RunE = p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
 		if err := f.check(cmd, p.json); err != nil {
@@ -133,14 +133,14 @@ func (p transcriptCommands) follow(ctx context.Context, c *client.Client, id fir
 		}
 		var missed wire.Missed
 		if event.Name == wire.Gap && json.Unmarshal(event.Data, &missed) == nil && missed.Anew {
-			fmt.Fprintf(p.stderr, "session %s was taken over from another tool; it is told again from the start\n", id)
+			fmt.Fprintf(p.stderr, "session %s was taken over from another tool; printing it from the start\n", id)
 		}
 		if event.Name != wire.EntryAppended && event.Name != wire.HeadMoved {
 			continue
 		}
 		var e wire.Entry
 		if err := json.Unmarshal(event.Data, &e); err != nil {
-			return fmt.Errorf("read an event of session %s: %w", id, err)
+			return fmt.Errorf("read event of session %s: %w", id, err)
 		}
 		if draft.leavesOut(e) {
 			continue
@@ -169,7 +169,7 @@ func (p transcriptCommands) printEntry(e wire.Entry, f catFlags) error {
 		_, err = io.WriteString(p.stdout, prose.Entry(e, f.full))
 	}
 	if err != nil {
-		return fmt.Errorf("print an entry: %w", err)
+		return fmt.Errorf("print entry: %w", err)
 	}
 	return nil
 }
@@ -179,8 +179,8 @@ func (p transcriptCommands) tailCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "tail SESSION",
 		GroupID: "look",
-		Short:   "Print the last entries of a session, and with -f those that come",
-		Long:    "Print the last entries of a session, and with -f those that are added.\n\n" + damageHelp + "\n\n" + sessionHelp,
+		Short:   "Print the last entries of a session; with -f, follow it",
+		Long:    "Print the last entries of a session; with -f, keep printing new ones.\n\n" + damageHelp + "\n\n" + sessionHelp,
 		Example: "  firn tail -f -\n  firn tail -n 3 0198c5a2", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
 	}
 	f.add(cmd, wire.ViewBranch)

@@ -33,39 +33,40 @@ func (p chatCommands) chatCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "chat [PROMPT]",
 		GroupID: "talk",
-		Short:   "Talk with an agent; what is said is kept",
-		Long: `Talk with an agent, line by line. What is said is on disk before it is answered, so
-nothing is lost when the chat is left, interrupted or killed, and the next firn chat
-goes on with it. What begins with a slash is a command to the chat: /help lists them.
-Ctrl-C stops an answer; twice at an empty prompt it ends the chat, as Ctrl-D does.
+		Short:   "Chat with an agent; every message is saved",
+		Long: `Chat with an agent. Each message is on disk before it is answered, so nothing is
+lost when the chat is closed, interrupted or killed, and the next firn chat
+resumes it. Lines that begin with a slash are commands; /help lists them. Ctrl-C
+stops an answer; twice at an empty prompt, it ends the chat, as Ctrl-D does.
 
-At a terminal, lines can be edited as in a shell: the history (arrows, Ctrl-R; kept in
-the home, but for what begins with a space), words, Ctrl-A E K U W Y, Tab for commands,
-sessions and models. Alt-Enter, or a backslash at the end, begins another line; what is
-pasted may have several. Answers are set as they come. NO_COLOR and TERM=dumb are
-honoured; in a pipe, answers are as the model gave them.
+At a terminal, lines are edited as in a shell: history (arrows, Ctrl-R; saved in
+the home, except lines that begin with a space), word movement, Ctrl-A E K U W Y,
+and Tab for commands, sessions and models. Alt-Enter or a trailing backslash
+starts a new line; pasted text may span several. Answers are formatted as they
+arrive. NO_COLOR and TERM=dumb are honored; in a pipe, answers are printed as the
+model wrote them.
 
-Without -m the model is the one that was chosen in the session before, or else
-$FIRN_MODEL, the agent's in the settings, or firn/offline, which comes with firn and
-needs no key and no network: it matches words and says so. Other models are named
-PROVIDER/MODEL, with a key in the environment where one is needed: anthropic/…
+Without -m, the model is the session's previous one, or else $FIRN_MODEL, the
+agent's model from the settings, or firn/offline. firn/offline is built in and
+needs no API key and no network; it only matches words. Other models are named
+PROVIDER/MODEL and read their API key from the environment: anthropic/…
 (ANTHROPIC_API_KEY), openai/… (OPENAI_API_KEY; with OPENAI_BASE_URL, or as
-openai-chat/…, over the older API that many servers speak), ollama/… on this
-machine. The providers are ` + p.providerNames() + `.
+openai-chat/…, over the older chat completions API), ollama/… on this machine.
+Providers: ` + p.providerNames() + `.
 
-The tools of the agent can read the files of the current directory; they may write
-only in a directory that is named with --workspace, and run commands only if
---allow-shell says so. AGENTS.md, CLAUDE.md and FIRN.md in that directory and its
-parents, up to the root of the repository, are read as instructions, and so is what they
-include with @include PATH; firn window shows them. All of that is for a chat without a
-gateway: one that serves the home answers with its own tools, in the workspace that its
-settings name.
+The agent's tools can read files in the current directory. They can write only
+in the directory given by --workspace, and run commands only with
+--allow-shell. AGENTS.md, CLAUDE.md and FIRN.md in that directory and its
+parents, up to the root of the repository, are read as instructions, with the
+files they include by @include PATH; firn window shows them. This applies to a
+chat without a gateway. A gateway uses its own tools, in the workspace set in
+its settings.
 
-With --ephemeral the chat is in memory only: nothing of it is written to the home, also if
-a gateway serves it, the agent has no memory, and what was typed is not in the history. What
-tools write, and what /export writes, are files all the same.
+With --ephemeral the chat exists only in memory: nothing is written to the
+home, even if a gateway serves it, the agent has no memory, and input is not
+saved to the history. Files written by tools or by /export remain.
 
-With -p the answer to PROMPT, or to what comes on stdin, is printed, and that is all.`,
+With -p, firn prints the answer to PROMPT, or to stdin, and exits.`,
 		Example: `  firn chat
   firn chat -c "and what about the second part?"
   firn chat -r "a trip to Oslo" --at HEAD~2
@@ -83,19 +84,19 @@ With -p the answer to PROMPT, or to what comes on stdin, is printed, and that is
 // add defines the flags on a command.
 func (f *chatFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVarP(&f.Continue, "continue", "c", false, "go on with the agent's latest session that no job, hook or other agent began")
-	flags.StringVarP(&f.Resume, "resume", "r", "", "go on with this `session`: an id, its first or last 4 or more characters, a title or words of it, @key or a path; without one, the latest")
+	flags.BoolVarP(&f.Continue, "continue", "c", false, "resume the agent's latest session that was not started by a job, hook or another agent")
+	flags.StringVarP(&f.Resume, "resume", "r", "", "resume this `session`: an id, its first or last 4 or more characters, a title or words of it, @key or a path (default the latest)")
 	flags.Lookup("resume").NoOptDefVal = latestSession
-	flags.StringVarP(&f.Agent, "agent", "a", "", "the `name` of the agent (default main); with --resume, who answers there, whoever's session it is")
-	flags.StringVarP(&f.Model, "model", "m", "", "who answers from now on: `provider/model`")
-	flags.StringVar(&f.Key, "key", "", "go on with the session of this `key` (default agent:<agent>:main)")
-	flags.StringVar(&f.At, "at", "", "go on from this `entry` of the session: an id, a label, HEAD~n or #n; what was said behind it stays in the log")
+	flags.StringVarP(&f.Agent, "agent", "a", "", "`name` of the agent (default main); with --resume, the agent that answers from now on")
+	flags.StringVarP(&f.Model, "model", "m", "", "model to use from now on, as `provider/model`")
+	flags.StringVar(&f.Key, "key", "", "resume the session of this `key` (default agent:<agent>:main)")
+	flags.StringVar(&f.At, "at", "", "continue from this `entry`: an id, a label, HEAD~n or #n; later entries stay in the log")
 	flags.BoolVarP(&f.print, "print", "p", false, "print the answer and exit")
-	flags.StringVar(&f.workspace, "workspace", "", "the `directory` that the tools read and write in (default the current one, only to be read)")
-	flags.BoolVar(&f.shell, "allow-shell", false, "let the agent run commands, with all that you may do")
-	flags.StringVar(&f.Thinking, "thinking", "", "how hard the model thinks from now on: a `level` from off to xhigh")
-	flags.BoolVar(&f.Ephemeral, "ephemeral", false, "keep this chat in memory only: nothing is saved, and it cannot be resumed")
-	flags.BoolVar(&f.noTools, "no-tools", false, "let the agent only talk")
+	flags.StringVar(&f.workspace, "workspace", "", "`directory` the tools may read and write (default the current one, read-only)")
+	flags.BoolVar(&f.shell, "allow-shell", false, "allow the agent to run commands with your permissions")
+	flags.StringVar(&f.Thinking, "thinking", "", "thinking `level` to use from now on, off to xhigh")
+	flags.BoolVar(&f.Ephemeral, "ephemeral", false, "keep this chat in memory only; it is not saved and cannot be resumed")
+	flags.BoolVar(&f.noTools, "no-tools", false, "run the agent without tools")
 }
 
 // chat runs a conversation from flags and arguments.
@@ -185,7 +186,7 @@ func (p chatCommands) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Option
 	if c.Address() != inProcess {
 		o.Files = ""
 		if f.workspace != "" || f.shell || f.noTools {
-			return nil, errors.Join(usage(cmd, "the gateway at %s has tools of its own; --workspace, --allow-shell and --no-tools are for chats without one", c.Address()), release())
+			return nil, errors.Join(usage(cmd, "the gateway at %s uses its own tools; --workspace, --allow-shell and --no-tools only work without a gateway", c.Address()), release())
 		}
 	}
 	return release, nil
@@ -202,7 +203,7 @@ func (t *Tools) text() string {
 	case t.Workspace == "":
 		return "none"
 	case !t.Write:
-		return t.Workspace + ", to be read only; --workspace lets the tools write"
+		return t.Workspace + ", read-only; --workspace allows the tools to write"
 	}
 	return t.Workspace
 }
@@ -217,17 +218,17 @@ func (f *chatFlags) check(cmd *cobra.Command, args []string, json bool) error {
 	}
 	switch {
 	case ways > 1:
-		return usage(cmd, "--continue, --resume and --key each say which session; give one of them")
+		return usage(cmd, "--continue, --resume and --key cannot be combined")
 	case f.Ephemeral && (ways > 0 || f.At != "" || cmd.Flags().Changed("gateway")):
-		return usage(cmd, "an ephemeral chat begins a session of its own; leave out --continue, --resume, --key, --at and --gateway")
+		return usage(cmd, "--ephemeral cannot be combined with --continue, --resume, --key, --at or --gateway")
 	case cmd.Flags().Changed("at") && f.At == "":
-		return usage(cmd, "--at names no entry")
+		return usage(cmd, "--at is empty")
 	case json && !f.print:
-		return usage(cmd, "firn chat prints JSON only with -p")
+		return usage(cmd, "--json requires -p")
 	case f.shell && f.noTools:
-		return usage(cmd, "--allow-shell and --no-tools do not go together")
+		return usage(cmd, "--allow-shell and --no-tools cannot be combined")
 	case cmd.Flags().Changed("resume") && f.Resume == "":
-		return usage(cmd, "--resume names an empty session; without a name it is the latest one")
+		return usage(cmd, "--resume is empty; without a value it resumes the latest session")
 	case f.print && len(args) > 0 && strings.TrimSpace(strings.Join(args, " ")) == "":
 		return usage(cmd, "the prompt is empty")
 	}
@@ -263,14 +264,14 @@ func (f *chatFlags) directory() (string, error) {
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return "", fmt.Errorf("find the workspace %s: %w", dir, err)
+		return "", fmt.Errorf("find workspace %s: %w", dir, err)
 	}
 	info, err := os.Stat(abs)
 	if err == nil && !info.IsDir() {
-		err = fmt.Errorf("%w workspace: it is not a directory", firn.ErrInvalid)
+		err = fmt.Errorf("%w workspace: not a directory", firn.ErrInvalid)
 	}
 	if err != nil {
-		return "", fmt.Errorf("open the workspace %s: %w", dir, err)
+		return "", fmt.Errorf("open workspace %s: %w", dir, err)
 	}
 	return abs, nil
 }
@@ -288,10 +289,10 @@ func (p chatCommands) prompt(cmd *cobra.Command, o chat.Options) (string, error)
 	}
 	text, err := io.ReadAll(io.LimitReader(p.input(cmd.Context()), maxPrompt+1))
 	if err != nil {
-		return "", fmt.Errorf("read the prompt: %w", err)
+		return "", fmt.Errorf("read prompt: %w", err)
 	}
 	if len(text) > maxPrompt {
-		return "", fmt.Errorf("read the prompt: %w: more than %d bytes", firn.ErrTooLarge, maxPrompt)
+		return "", fmt.Errorf("read prompt: %w: more than %d bytes", firn.ErrTooLarge, maxPrompt)
 	}
 	prompt := strings.TrimSpace(string(text))
 	if prompt == "" {

@@ -40,7 +40,7 @@ func (p chatCommands) addExport(o *chat.Options) {
 func (p chatCommands) handOver(ctx context.Context, c *client.Client, id firn.ID, name string) (string, error) {
 	tool, ok := dialects.Find(name)
 	if !ok || tool.Name() == dialect.Native {
-		return "", &chat.Problem{Err: fmt.Errorf("there is no tool %q to hand a session to", name), Kind: firn.ErrInvalid, Hint: "one of " + strings.Join(dialects.Names()[1:], ", ")}
+		return "", &chat.Problem{Err: fmt.Errorf("unknown tool %q", name), Kind: firn.ErrInvalid, Hint: "tools: " + strings.Join(dialects.Names()[1:], ", ")}
 	}
 	session, err := c.Session(ctx, string(id))
 	if err != nil {

@@ -104,7 +104,7 @@ type program struct {
 func (p *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "firn",
-		Short: "Keep the conversations of AI agents, in plain files that are only ever added to",
+		Short: "Save the conversations of AI agents in append-only files",
 		Long:  welcome,
 		Args:  cobra.ArbitraryArgs,
 		RunE:  p.unknown,
@@ -113,15 +113,15 @@ func (p *program) root() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&p.home, "home", "", "the `directory` that sessions are kept in (default $FIRN_HOME or ~/.firn)")
-	flags.StringVar(&p.address, "gateway", "", "the `address` of a gateway to talk to: a URL, or unix: and a path (default $FIRN_GATEWAY, or the one that serves the home, or none)")
-	flags.StringVar(&p.store, "store", "", "the `store` that sessions are kept in: file:, file:DIR, nats://HOST,… or nats-embedded:DIR (default $FIRN_STORE or store.url)")
-	flags.BoolVar(&p.inPlace, "in-place", false, "if --home is another tool's folder, add to its own files instead of only reading them")
+	flags.StringVar(&p.home, "home", "", "`directory` that holds the sessions (default $FIRN_HOME or ~/.firn)")
+	flags.StringVar(&p.address, "gateway", "", "`address` of the gateway: a URL, or unix: and a path (default $FIRN_GATEWAY, or the gateway of the home, or none)")
+	flags.StringVar(&p.store, "store", "", "`store` that holds the sessions: file:, file:DIR, nats://HOST,… or nats-embedded:DIR (default $FIRN_STORE or store.url)")
+	flags.BoolVar(&p.inPlace, "in-place", false, "if --home is another tool's directory, append to its files instead of only reading them")
 	flags.BoolVar(&p.json, "json", false, "print results and errors as JSON")
-	flags.BoolVar(&p.progress, "progress", false, "show progress even if stderr is no terminal")
+	flags.BoolVar(&p.progress, "progress", false, "show progress even if stderr is not a terminal")
 	root.Version = p.build.Version
 	root.SetVersionTemplate("firn {{.Version}}\n")
-	root.Flags().Bool("version", false, "print the version; firn version says more")
+	root.Flags().Bool("version", false, "print the version; see also firn version")
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddGroup(groups...)
 	root.CompletionOptions.DisableDefaultCmd = true // firn has its own completion command
@@ -168,7 +168,7 @@ func (p *program) otherCommands() []*cobra.Command {
 // sessionsCommand returns firn sessions with the session commands.
 func (p *program) sessionsCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "sessions", GroupID: "other", Short: "The same commands as firn ls, show, rm and so on",
+		Use: "sessions", GroupID: "other", Short: "Alias of firn ls, show, rm and so on",
 		Args: cobra.ArbitraryArgs, RunE: p.unknown,
 	}
 	for _, sub := range p.sessionCommands() {
@@ -183,9 +183,9 @@ func (p *program) unknown(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return cmd.Help()
 	}
-	failure := &usageError{message: fmt.Sprintf("there is no command %q", args[0]), hint: cmd.CommandPath() + " --help lists the commands"}
+	failure := &usageError{message: fmt.Sprintf("unknown command %q", args[0]), hint: "run " + cmd.CommandPath() + " --help"}
 	if !cmd.HasParent() {
-		failure.hint = "firn help lists the commands"
+		failure.hint = "to list the commands: firn help"
 	}
 	cmd.SuggestionsMinimumDistance = 2 // prefixes of commands are suggested too
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
@@ -196,7 +196,7 @@ func (p *program) unknown(cmd *cobra.Command, args []string) error {
 
 // wrongFlag describes an invalid flag, and suggests the intended one.
 func wrongFlag(cmd *cobra.Command, err error) error {
-	failure := &usageError{message: err.Error(), hint: cmd.CommandPath() + " --help tells how it is used"}
+	failure := &usageError{message: err.Error(), hint: "run " + cmd.CommandPath() + " --help"}
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
 		return failure
@@ -231,7 +231,7 @@ func (p *program) usualHome() (string, error) {
 	}
 	user, err := os.UserHomeDir()
 	if err != nil {
-		return "", &usageError{message: "where sessions are kept is not known: there is no home directory", hint: "say it with --home or FIRN_HOME"}
+		return "", &usageError{message: "cannot find the sessions: there is no home directory", hint: "set --home or FIRN_HOME"}
 	}
 	return filepath.Join(user, ".firn"), nil
 }
@@ -271,7 +271,7 @@ func (p *program) print(result any, text func() string) error {
 		_, err = io.WriteString(p.stdout, text())
 	}
 	if err != nil {
-		return fmt.Errorf("print the result: %w", err)
+		return fmt.Errorf("print result: %w", err)
 	}
 	return nil
 }
@@ -279,7 +279,7 @@ func (p *program) print(result any, text func() string) error {
 // providerNames lists the providers for the help.
 func (p *program) providerNames() string {
 	if p.providers == nil {
-		return "not known"
+		return "unknown"
 	}
 	names, _ := p.providers()
 	return strings.Join(names, ", ")

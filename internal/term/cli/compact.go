@@ -10,6 +10,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
 )
@@ -22,9 +23,9 @@ func (p compactCommands) compactCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "compact SESSION",
 		GroupID: "compact",
-		Short:   "Let a summary stand for all but the latest messages",
-		Long: `Let a summary stand for all but the latest messages, so that the window has room again.
-Everything stays in the log, and firn uncompact takes it back.
+		Short:   "Summarize everything but the latest messages",
+		Long: `Replace everything but the latest messages in the window with a summary, to
+make room. The log keeps everything, and firn uncompact undoes it.
 
 ` + sessionHelp,
 		Example: "  firn compact - --hint 'keep the names of the hotels'\n  firn compact 0198c5a2 --plan", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
@@ -41,10 +42,10 @@ Everything stays in the log, and firn uncompact takes it back.
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&q.Hint, "hint", "", "`what` the summary should heed")
-	flags.Int64Var(&q.KeepRecent, "keep-recent", 0, "about how many `tokens` of the latest messages are kept as they are (default by the settings)")
-	flags.StringVar(&q.Model, "model", "", "who writes the summary: `provider/model`")
-	flags.BoolVar(&q.Plan, "plan", false, "only say what would be done")
+	flags.StringVar(&q.Hint, "hint", "", "`instructions` for the summary")
+	flags.Int64Var(&q.KeepRecent, "keep-recent", 0, "keep about this many `tokens` of the latest messages verbatim (default from the settings)")
+	flags.StringVar(&q.Model, "model", "", "model that writes the summary, as `provider/model`")
+	flags.BoolVar(&q.Plan, "plan", false, "print the plan without changing anything")
 	return cmd
 }
 
@@ -52,14 +53,14 @@ Everything stays in the log, and firn uncompact takes it back.
 func compactText(s wire.Session, c wire.Compacted) string {
 	short := prose.Short(s.ID)
 	if plan := c.Plan; plan != nil && plan.Nothing != "" {
-		return prose.Clean(plan.Nothing) + "; nothing was done\n"
+		return prose.Clean(plan.Nothing) + "; no changes made\n"
 	} else if plan != nil {
-		text := fmt.Sprintf("would sum up %s, about %s tokens, and keep %s, about %s", prose.Count(plan.Summarised, "entry", "entries"), prose.Grouped(plan.SummarisedTokens),
+		text := fmt.Sprintf("would summarize %s, about %s tokens, and keep %s, about %s", prose.Count(plan.Summarised, "entry", "entries"), prose.Grouped(plan.SummarisedTokens),
 			prose.Count(plan.Kept, "entry", "entries"), prose.Grouped(plan.KeptTokens))
 		if plan.Split {
-			text += "; the cut is within a turn"
+			text += "; the cut is inside a turn"
 		}
-		return text + "; nothing was done\n"
+		return text + "; no changes made\n"
 	}
 	text := fmt.Sprintf("compacted %s%s: ~%s → ~%s tokens, %s · 0 bytes removed\n", short, quotedName(s.Title), prose.Grouped(c.Before), prose.Grouped(c.After), prose.Clean(c.Strategy))
 	for _, l := range prose.Lines(c.Summary) {
@@ -73,19 +74,19 @@ func (p compactCommands) uncompactCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "uncompact SESSION [COMPACTION]",
 		GroupID: "compact",
-		Short:   "Take a compaction back, or with --redo put it in force again",
-		Long: `Take a compaction back: the one in force, or the one that is named by its entry, as firn
-compactions lists them. What it stood for is in the window again. With --redo the latest
-that was taken back, or the one that is named, is in force again.
+		Short:   "Undo a compaction, or redo it with --redo",
+		Long: `Undo a compaction: the active one, or the one given by its entry, as listed by
+firn compactions. The summarized messages return to the window. --redo restores
+the compaction undone last, or the given one.
 
 ` + sessionHelp,
-		Example: "  firn uncompact -\n  firn uncompact - --redo", Args: args(1, 2, "a session and perhaps a compaction"), ValidArgsFunction: p.completeSession(false),
+		Example: "  firn uncompact -\n  firn uncompact - --redo", Args: args(1, 2, "a session and optionally a compaction"), ValidArgsFunction: p.completeSession(false),
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			return p.uncompact(ctx, c, args, redo, plan)
 		}),
 	}
-	cmd.Flags().BoolVar(&redo, "redo", false, "put it in force again")
-	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
+	cmd.Flags().BoolVar(&redo, "redo", false, "redo an undone compaction")
+	cmd.Flags().BoolVar(&plan, "plan", false, "print the plan without changing anything")
 	return cmd
 }
 
@@ -108,11 +109,11 @@ func (p compactCommands) uncompact(ctx context.Context, c *client.Client, args [
 		return err
 	}
 	if plan {
-		word := "take back"
+		word := "undo"
 		if redo {
-			word = "put in force again"
+			word = "redo"
 		}
-		return p.plan(s.ID, "uncompact", fmt.Sprintf("would %s the compaction %s of %s%s", word, target, prose.Short(s.ID), quotedName(s.Title)))
+		return p.plan(s.ID, "uncompact", fmt.Sprintf("would %s compaction %s of %s%s", word, target, prose.Short(s.ID), quotedName(s.Title)))
 	}
 	change, word, back := c.Undo, "uncompacted", "firn uncompact --redo "
 	if redo {
@@ -146,13 +147,13 @@ func pickCompaction(past []wire.Compaction, name string, redo bool) (firn.EntryI
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return "", &wire.Problem{Kind: wire.Ambiguous, Message: fmt.Sprintf("%q is the beginning of %d compactions", name, len(found)), Hint: "give more characters of the id"}
+		return "", &wire.Problem{Kind: wire.Ambiguous, Message: fmt.Sprintf("%q matches %d compactions", name, len(found)), Hint: "give more characters of the id"}
 	case name != "":
-		return "", &hinted{fmt.Errorf("compaction %q: %w", name, firn.ErrNotFound), "firn compactions lists them"}
+		return "", &hinted{fmt.Errorf("compaction %q: %w", name, firn.ErrNotFound), "to list them: firn compactions SESSION"}
 	case redo:
-		return "", &hinted{fmt.Errorf("no compaction of this session was taken back: %w", firn.ErrNotFound), "firn compactions lists them"}
+		return "", &hinted{failure.Of(firn.ErrNotFound, "no compaction to redo"), "to list them: firn compactions SESSION"}
 	}
-	return "", &hinted{fmt.Errorf("no compaction is in force here: %w", firn.ErrNotFound), "firn compactions lists them"}
+	return "", &hinted{failure.Of(firn.ErrNotFound, "no active compaction"), "to list them: firn compactions SESSION"}
 }
 
 func (p compactCommands) compactionsCommand() *cobra.Command {
@@ -160,7 +161,7 @@ func (p compactCommands) compactionsCommand() *cobra.Command {
 		Use:     "compactions SESSION",
 		GroupID: "compact",
 		Short:   "List the compactions of a session",
-		Long:    "List the compactions of a session's branch, those that were taken back too. The one in\nforce is marked ●.\n\n" + sessionHelp,
+		Long:    "List the compactions on a session's branch, including undone ones. The active\none is marked ●.\n\n" + sessionHelp,
 		Example: "  firn compactions -", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
 		RunE: p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := p.session(ctx, c, args[0])
@@ -179,7 +180,7 @@ func (p compactCommands) compactionsCommand() *cobra.Command {
 
 func (p compactCommands) compactionsText(past []wire.Compaction) string {
 	if len(past) == 0 {
-		return "nothing was compacted on this branch\n"
+		return "no compactions on this branch\n"
 	}
 	rows := [][]string{{"  ENTRY", "WHEN", "TOKENS", "HOW", "SUMMARY"}}
 	for _, c := range past {

@@ -9,20 +9,21 @@ var shells = []string{"bash", "zsh", "fish", "powershell"}
 
 func (p helpCommands) completionCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "completion SHELL", GroupID: "other", Short: "Print a script that lets Tab complete words in bash, zsh, fish or PowerShell",
-		Long: `Print a script for a shell: bash, zsh, fish or powershell. With it Tab completes commands,
-flags, sessions, keys, agents, models, formats and settings.
+		Use: "completion SHELL", GroupID: "other", Short: "Print a completion script for bash, zsh, fish or PowerShell",
+		Long: `Print a completion script for bash, zsh, fish or powershell. Tab then completes
+commands, flags, sessions, keys, agents, models, formats and settings.
 
-For this shell alone, and for every new one:
+For this shell only, and for every new shell:
 
   bash         source <(firn completion bash)
                firn completion bash > ~/.local/share/bash-completion/completions/firn
   zsh          source <(firn completion zsh)
-               firn completion zsh > ~/.zfunc/_firn      with fpath+=~/.zfunc before compinit in ~/.zshrc
+               firn completion zsh > ~/.zfunc/_firn
+               (with fpath+=~/.zfunc before compinit in ~/.zshrc)
   fish         firn completion fish | source
                firn completion fish > ~/.config/fish/completions/firn.fish
   powershell   firn completion powershell | Out-String | Invoke-Expression
-               the same line in the file that $PROFILE names
+               the same line in the file $PROFILE
 
 bash needs the package bash-completion.`,
 		Example:           "  source <(firn completion bash)",
@@ -40,7 +41,7 @@ bash needs the package bash-completion.`,
 			case "powershell":
 				return root.GenPowerShellCompletionWithDesc(p.stdout)
 			}
-			return usage(cmd, "there are scripts for bash, zsh, fish and powershell, not for %q", args[0])
+			return usage(cmd, "unknown shell %q; the shells are bash, zsh, fish and powershell", args[0])
 		},
 	}
 }

@@ -21,10 +21,10 @@ func (p configCommands) configCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "config",
 		GroupID: "other",
-		Short:   "The settings: look at them, change them, check them",
-		Long: `Settings stand in firn.toml in the home, which may be absent; every one has a default. A
-variable FIRN_… goes before the file, a flag before both. docs/configuration.md lists
-them all.`,
+		Short:   "Show, change and check the settings",
+		Long: `Settings are stored in firn.toml in the home. The file is optional; every
+setting has a default. FIRN_… variables override the file, and flags override
+both. docs/configuration.md lists all settings.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: p.unknown,
 	}
@@ -35,8 +35,9 @@ them all.`,
 func (p configCommands) configGetCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use: "get [SETTING]", Short: "Print a setting, or all of them, and where they come from",
-		Long:    "Print the value of a setting. Without one, all that are set are printed, with where they come from; --all prints the defaults too.",
+		Use: "get [SETTING]", Short: "Print a setting, or all of them, with their origin",
+		Long: `Print the value of a setting. Without a name, print all values that are set
+and their origin; --all includes the defaults.`,
 		Example: "  firn config get agents.main.model\n  firn config get --json gateway.listen", Args: args(0, 1, "one setting"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			s, err := p.settings()
@@ -48,12 +49,12 @@ func (p configCommands) configGetCommand() *cobra.Command {
 			}
 			e, err := s.Explain(args[0])
 			if err != nil {
-				return &hinted{err, "firn config get --all prints all settings"}
+				return &hinted{err, "to list all settings: firn config get --all"}
 			}
 			return p.print(e, func() string { return e.String() + "\n" })
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "print the defaults too")
+	cmd.Flags().BoolVar(&all, "all", false, "include the defaults")
 	return cmd
 }
 
@@ -71,7 +72,7 @@ func (p configCommands) configList(s *config.Settings, all bool) error {
 			rows = append(rows, []string{e.Path + " = " + prose.OneLine(e.Text, 80), "(" + e.Origin.String() + ")"})
 		}
 		if len(rows) == 0 {
-			return "nothing is set; firn config get --all prints the defaults\n"
+			return "no settings are set; to print the defaults: firn config get --all\n"
 		}
 		return strings.Join(prose.Table(rows), "\n") + "\n"
 	})
@@ -80,14 +81,14 @@ func (p configCommands) configList(s *config.Settings, all bool) error {
 func (p configCommands) configSetCommand() *cobra.Command {
 	var plan bool
 	cmd := &cobra.Command{
-		Use: "set SETTING VALUE", Short: "Change a setting in the file, and nothing else in it",
+		Use: "set SETTING VALUE", Short: "Change one setting in the file",
 		Example: "  firn config set agents.main.model anthropic/claude-sonnet-4-5\n  firn config set gateway.drain 1m --plan",
 		Args:    args(2, 2, "a setting and a value"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			return p.configSet(args[0], args[1], plan)
 		},
 	}
-	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be changed")
+	cmd.Flags().BoolVar(&plan, "plan", false, "print the plan without changing anything")
 	return cmd
 }
 
@@ -112,7 +113,7 @@ func (p configCommands) configSet(path, value string, plan bool) error {
 	}
 	now, err := change(path, value)
 	if err != nil {
-		return &hinted{err, "docs/configuration.md tells what each setting takes"}
+		return &hinted{err, "docs/configuration.md lists the values of each setting"}
 	}
 	result := changes{File: s.Path(), Plan: plan, Changes: append([]config.Change{}, config.Diff(s.Config, now.Config)...)}
 	return p.print(result, func() string { return changesText(result) })
@@ -125,7 +126,7 @@ func changesText(c changes) string {
 	}
 	text := word + c.File + "\n"
 	if len(c.Changes) == 0 {
-		text = "it makes no difference: something that goes before the file says otherwise, or it was so already\n"
+		text = "no effect: a variable or flag overrides the file, or the value was already set\n"
 	}
 	for _, change := range c.Changes {
 		text += "  " + prose.Clean(change.String()) + "\n"
@@ -135,10 +136,10 @@ func changesText(c changes) string {
 
 func (p configCommands) configCheckCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "check", Short: "Say what is wrong with the settings, with line numbers", Example: "  firn config check", Args: none,
-		Long: `Read the settings and say all that is wrong with them, each with its place and what was
-probably meant. The secrets of hooks are looked for as the gateway would, in the environment
-of this command. Exits with 2 if something is wrong.`,
+		Use: "check", Short: "Check the settings and report errors with line numbers", Example: "  firn config check", Args: none,
+		Long: `Check the settings and report every error with its line and a suggestion. The
+secrets of hooks are looked up in the environment of this command, as the
+gateway would. Exits with 2 if there are errors.`,
 		RunE: func(*cobra.Command, []string) error { return p.configCheck() },
 	}
 }
@@ -189,16 +190,16 @@ func checkedText(c checked) string {
 	case !c.OK:
 		fmt.Fprintf(&b, "%s\n", prose.Plural(len(c.Problems), "problem"))
 	case c.absent:
-		fmt.Fprintf(&b, "%s: there is no such file; every setting has its default\n", c.File)
+		fmt.Fprintf(&b, "%s: no such file; every setting has its default\n", c.File)
 	default:
-		fmt.Fprintf(&b, "%s: no problem found\n", c.File)
+		fmt.Fprintf(&b, "%s: no errors\n", c.File)
 	}
 	return b.String()
 }
 
 func (p configCommands) configPathCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "path", Short: "Print where the file of settings is, whether it exists or not", Example: "  ${EDITOR:-vi} \"$(firn config path)\"", Args: none,
+		Use: "path", Short: "Print the path of the settings file, even if it does not exist", Example: "  ${EDITOR:-vi} \"$(firn config path)\"", Args: none,
 		RunE: func(*cobra.Command, []string) error {
 			home, err := p.homeDir()
 			if _, _, foreign := p.foreign(); foreign {

@@ -14,6 +14,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/formats/dialect"
 	"firn.dev/internal/formats/dialects"
 	"firn.dev/internal/ops/config"
@@ -123,7 +124,7 @@ func (p *program) connect(ctx context.Context, o GatewayOptions) (c *client.Clie
 	}
 	if address, ok := client.Find(ctx, o.Home, nil); ok {
 		if p.store != "" {
-			return nil, nil, &hinted{fmt.Errorf("a gateway serves the home %s, with the store that it was told: %w", o.Home, firn.ErrLocked), "leave --store out, or name another home with --home"}
+			return nil, nil, &hinted{failure.Of(firn.ErrLocked, "a gateway serves the home %s with its own store", o.Home), "omit --store, or choose another home with --home"}
 		}
 		c, err := p.dial(address, settings)
 		return c, closer(c), err
@@ -147,8 +148,8 @@ func (p *program) foreign() (dialect.Tool, string, bool) {
 // foreignHome returns the error for writing to another tool's folder without permission.
 func foreignHome(tool dialect.Tool, dir string) error {
 	return &hinted{
-		fmt.Errorf("%s is the folder of %s, which is only read: %w", dir, tool.Name(), firn.ErrUnsupported),
-		"firn adopt " + quote(dir) + " --yes mirrors it into firn's own home; --in-place adds to the tool's own files",
+		failure.Of(firn.ErrUnsupported, "%s is the directory of %s and is only read", dir, tool.Name()),
+		"to mirror it into firn's home: firn adopt " + quote(dir) + " --yes; to append to the tool's own files: --in-place",
 	}
 }
 
@@ -160,8 +161,8 @@ func (p *program) mustBeOurs() error {
 		return nil
 	}
 	return &hinted{
-		fmt.Errorf("%s is the folder of %s, and no home of firn: %w", dir, tool.Name(), firn.ErrUnsupported),
-		"leave out --home to mean your own; firn adopt " + quote(dir) + " --yes mirrors the folder into it, firn verify " + quote(dir) + " reads its files",
+		failure.Of(firn.ErrUnsupported, "%s is the directory of %s, not a firn home", dir, tool.Name()),
+		"omit --home to use your own; to mirror the directory: firn adopt " + quote(dir) + " --yes; to check its files: firn verify " + quote(dir),
 	}
 }
 
@@ -189,7 +190,7 @@ func closer(c *client.Client) func() error {
 // home, that is used instead.
 func (p *program) inProcess(ctx context.Context, o GatewayOptions) (*client.Client, func() error, error) {
 	if p.open == nil {
-		return nil, nil, fmt.Errorf("find a gateway: none is running, and none can be made here: %w", firn.ErrUnsupported)
+		return nil, nil, failure.Of(firn.ErrUnsupported, "no gateway is running, and this program cannot start one")
 	}
 	if o.Report == nil {
 		o.Report = p.noteOnce()
@@ -230,7 +231,7 @@ func (p *program) await(ctx context.Context, o GatewayOptions, held error) (*cli
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			return nil, &client.Unreachable{Address: o.Home, Doing: "find the gateway that serves this home", Err: held, Hint: "it holds the home and does not answer; firn stop, or end it by hand"}
+			return nil, &client.Unreachable{Address: o.Home, Doing: "find the gateway of this home", Err: held, Hint: "it holds the home but does not respond; run firn stop, or end its process"}
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -253,7 +254,7 @@ func (p *program) settingsWith(set map[string]string) (*config.Settings, error) 
 		}
 	}
 	if home, err = filepath.Abs(home); err != nil {
-		return nil, fmt.Errorf("find the home %s: %w", home, err)
+		return nil, fmt.Errorf("find home %s: %w", home, err)
 	}
 	flags := map[string]string{"home": home}
 	if p.address != "" {
@@ -261,14 +262,14 @@ func (p *program) settingsWith(set map[string]string) (*config.Settings, error) 
 	}
 	if p.store != "" {
 		if flags["store.url"], err = storeURL(p.store); err != nil {
-			return nil, &usageError{message: "--store: " + err.Error(), hint: "firn help tells how it is used"}
+			return nil, &usageError{message: "--store: " + err.Error(), hint: "firn help"}
 		}
 	}
 	maps.Copy(flags, set)
 	s, err := config.Open("", p.environ, flags)
 	var wrong config.Problems
 	if errors.As(err, &wrong) {
-		return nil, &hinted{err, "firn config check tells all that is wrong"}
+		return nil, &hinted{err, "to list all errors: firn config check"}
 	}
 	return s, err
 }

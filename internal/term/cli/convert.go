@@ -26,22 +26,22 @@ func (p exchangeCommands) convertCommand() *cobra.Command {
 	var list bool
 	cmd := &cobra.Command{
 		Use: "convert [FILE|-]", GroupID: "formats",
-		Short: "Turn a transcript of one tool into one of another",
-		Long: `Turn a transcript of one tool into one of another, from a file or stdin to a file or
-stdout. No home and no gateway is needed. It is read and written as a stream: the size of
-the file does not matter. A report of how well it went goes to stderr.
+		Short: "Convert a transcript from one tool's format to another's",
+		Long: `Convert a transcript from one tool's format to another's, from a file or stdin
+to a file or stdout. It needs no home and no gateway. Input is streamed, so its
+size does not matter. A fidelity report goes to stderr.
 
 ` + formatHelp,
 		Example: "  firn convert session.jsonl --to codex -o rollout.jsonl\n  firn convert - --from pi --to native < session.jsonl\n  firn convert --formats",
 		Args:    args(0, 1, "at most one file"),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&from, "from", "", "the `format` of the file (default: told from its first lines)")
-	flags.StringVar(&to, "to", "native", "the `format` to write; --format is the same flag")
+	flags.StringVar(&from, "from", "", "`format` of the input (default: detected)")
+	flags.StringVar(&to, "to", "native", "`format` to write; --format is an alias")
 	addAlias(cmd, "format", "to")
-	flags.StringVarP(&out, "output", "o", "", "write to this `file`, which must not be there yet")
-	flags.StringVar(&cwd, "cwd", "", "the `directory` the session belongs to, if it does not say")
-	flags.BoolVar(&list, "formats", false, "list the formats and what each cannot say")
+	flags.StringVarP(&out, "output", "o", "", "write to this `file`, which must not exist")
+	flags.StringVar(&cwd, "cwd", "", "working `directory` of the session, if the input has none")
+	flags.BoolVar(&list, "formats", false, "list the formats and what each cannot represent")
 	completeFormat(cmd, "from")
 	completeFormat(cmd, "to")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -71,7 +71,7 @@ func (p exchangeCommands) listFormats() error {
 		for _, f := range formats {
 			fmt.Fprintf(&b, "%s\n", f.Name)
 			if len(f.Limits) == 0 {
-				b.WriteString("  says everything\n")
+				b.WriteString("  represents everything\n")
 			}
 			for _, l := range f.Limits {
 				fmt.Fprintf(&b, "  %s: %s\n", l.What, l.Becomes)
@@ -136,7 +136,7 @@ func (p exchangeCommands) spooled(ctx context.Context, name string) (string, fun
 			return "", nil, fmt.Errorf("convert %s: %w", name, err)
 		}
 		if !info.Mode().IsRegular() {
-			return "", nil, &usageError{message: name + " is no file", hint: "convert reads a file, or - for stdin; firn import takes a directory"}
+			return "", nil, &usageError{message: name + " is not a regular file", hint: "convert reads a file, or - for stdin; for a directory: firn import"}
 		}
 		return name, func() {}, nil
 	}
@@ -163,10 +163,10 @@ func sourceFormat(name string, c conversion) (dialect.Tool, error) {
 	}
 	tool, err := dialects.OfFile(name)
 	if info, gone := os.Stat(name); gone == nil && info.Size() == 0 {
-		return nil, &usageError{message: c.file + " is empty", hint: "there is nothing to convert in it"}
+		return nil, &usageError{message: c.file + " is empty", hint: "there is nothing to convert"}
 	}
 	if err != nil {
-		return nil, &hinted{fmt.Errorf("read %s: %w", c.file, err), "say the format with --from"}
+		return nil, &hinted{fmt.Errorf("read %s: %w", c.file, err), "set the format with --from"}
 	}
 	return tool, nil
 }

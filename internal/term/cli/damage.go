@@ -11,8 +11,8 @@ import (
 )
 
 // damageHelp describes in help texts how reading commands handle damage.
-const damageHelp = `What cannot be read is named at its place with ⚠, everything else is shown. If content
-was lost the command ends with 8, as firn verify does.`
+const damageHelp = `Entries that cannot be read are marked ⚠ in place; everything else is shown.
+If content was lost, the command exits with 8, as firn verify does.`
 
 // damaged counts the damage that a command found in a session.
 type damaged struct {
@@ -52,16 +52,16 @@ func (p *program) reportDamage(id firn.ID, d damaged) error {
 	hint := damageHint(id)
 	switch {
 	case d.lost > 0:
-		return &hinted{&damageError{fmt.Sprintf("%s of session %s could not be read", prose.Plural(d.lost, "place"), id)}, hint}
+		return &hinted{&damageError{fmt.Sprintf("%s of session %s cannot be read", prose.Plural(d.lost, "place"), id)}, hint}
 	case d.misplaced > 0:
-		p.notef("firn: %s out of place in session %s\nhint: %s\n", prose.Count(d.misplaced, "entry is", "entries are"), id, hint)
+		p.notef("firn: %s in the wrong order in session %s\nhint: %s\n", prose.Count(d.misplaced, "entry is", "entries are"), id, hint)
 	}
 	return nil
 }
 
 // damageHint returns the hint for damage in a session.
 func damageHint(id firn.ID) string {
-	return fmt.Sprintf("run: firn verify %s, then: firn repair %s; a mirror or backup may still have what is lost", id, id)
+	return fmt.Sprintf("run firn verify %s, then firn repair %s; a mirror or backup may still have the lost data", id, id)
 }
 
 // unreadRows returns the rows of firn show about damage.
@@ -71,10 +71,10 @@ func unreadRows(s wire.Session, list []wire.Damage) [][]string {
 	lost := max(d.lost, s.Unread)
 	var rows [][]string
 	if lost > 0 {
-		rows = append(rows, []string{"damage", fmt.Sprintf("⚠ %s cannot be read; run: firn verify %s", prose.Plural(lost, "place"), s.ID)})
+		rows = append(rows, []string{"damage", fmt.Sprintf("⚠ %s cannot be read; run firn verify %s", prose.Plural(lost, "place"), s.ID)})
 	}
 	if d.misplaced > 0 {
-		rows = append(rows, []string{"damage", fmt.Sprintf("⚠ %s out of place; run: firn verify %s", prose.Count(d.misplaced, "entry is", "entries are"), s.ID)})
+		rows = append(rows, []string{"damage", fmt.Sprintf("⚠ %s in the wrong order; run firn verify %s", prose.Count(d.misplaced, "entry is", "entries are"), s.ID)})
 	}
 	for i, one := range list {
 		if i == mostListed {

@@ -22,25 +22,26 @@ func (p demoCommands) demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "demo",
 		GroupID: "talk",
-		Short:   "Walk through the whole story in seconds, each line a real operation",
-		Long: `Walk through the story of firn in a home of its own: talk, kill the writer with SIGKILL
-inside a turn, recover, compact, search, fork, undo, branch, hide, remove, erase, verify.
-Every line is a real operation through the gateway, with the time it took, and the
-command fails if one of them does. Your own sessions are not touched.`,
+		Short:   "Show what firn does, in seconds, with real operations",
+		Long: `Run a demo in a temporary home: chat, kill the writer with SIGKILL during a
+turn, recover, compact, search, fork, undo, branch, hide, remove, purge,
+verify. Each line is a real operation through the gateway, with the time it
+took; the command fails if any of them does. Your own sessions are not
+touched.`,
 		Example: "  firn demo\n  firn demo --keep /tmp/firn-demo",
 		Args:    none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.demo(cmd.Context(), keep)
 		},
 	}
-	cmd.Flags().StringVar(&keep, "keep", "", "make the demo's home in this `directory` and keep it")
+	cmd.Flags().StringVar(&keep, "keep", "", "create the demo's home in this `directory` and keep it")
 	return cmd
 }
 
 // demo runs the demo and prints it.
 func (p demoCommands) demo(ctx context.Context, keep string) error {
 	if !p.json {
-		fmt.Fprint(p.stdout, "Each line is a real operation, checked after it was done.\n\n")
+		fmt.Fprint(p.stdout, "Each line is a real operation whose result was checked.\n\n")
 	}
 	story, err := demo.Run(ctx, demo.Options{Open: p.openDemo, Keep: keep, OnLine: p.printDemoLine})
 	if err != nil || p.json {
@@ -100,12 +101,12 @@ func demoTime(ms float64) string {
 // demoEnd returns suggestions for next steps.
 func demoEnd(keep, transcript string) string {
 	if keep == "" {
-		return `The files are gone again; --keep DIR keeps them.
-next: firn chat          talk; what is said is kept
-      firn verify FILE   looks at a session file of firn or pi, byte by byte
+		return `The files are removed; --keep DIR keeps them.
+next: firn chat          chat; every message is saved
+      firn verify FILE   check a session file of firn or pi, byte by byte
 `
 	}
-	return fmt.Sprintf(`The files are plain text: look at them.
+	return fmt.Sprintf(`The files are plain text.
 next: less %s
       firn verify --home %s
 `, transcript, keep)

@@ -36,13 +36,14 @@ func (p transcriptCommands) diffCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "diff SESSION ENTRY [ENTRY] | SESSION SESSION",
 		GroupID: "look",
-		Short:   "Show in what two branches differ",
-		Long: `Show in what two branches of a session differ: the ones that lead to two entries, or to
-an entry and the head. With two sessions it is their branches, as when one was forked
-from the other. What only the first has is marked -, what only the second has +.
+		Short:   "Compare two branches",
+		Long: `Compare two branches of a session: those leading to two entries, or to one
+entry and the head. With two sessions, compare their branches, for example a
+fork with its origin. Entries only in the first are marked -, entries only in
+the second +.
 
 ` + sessionHelp + "\n\n" + entryHelp,
-		Example: "  firn diff - '#12'\n  firn diff 0198c5a2 before-the-mess HEAD\n  firn diff 0198c5a2 0198c5b7", Args: args(2, 3, "a session and two entries, or two sessions"), ValidArgsFunction: p.completeSession(false),
+		Example: "  firn diff - '#12'\n  firn diff 0198c5a2 before-refactor HEAD\n  firn diff 0198c5a2 0198c5b7", Args: args(2, 3, "a session and two entries, or two sessions"), ValidArgsFunction: p.completeSession(false),
 		RunE: p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
 			d, err := p.diff(ctx, c, args)
 			if err != nil {
@@ -172,7 +173,7 @@ func diffText(d difference) string {
 	case len(d.Left.Only)+len(d.Right.Only) == 0:
 		lines = append(lines, "no difference")
 	case len(lines) == 1:
-		lines = append(lines, "no difference in what was said")
+		lines = append(lines, "no difference in the messages")
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

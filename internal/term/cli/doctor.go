@@ -14,15 +14,15 @@ func (p checkCommands) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "doctor",
 		GroupID: "care",
-		Short:   "Examine the home: sessions, permissions, keys, bin, logs, disk",
-		Long: `Examine a home from top to bottom: verify every session, and look at who may read
-the files, at the keys, at the bin, at what a purge or a power cut left undone, and
-at the disk. Nothing is changed. Sessions that are in another store than the home's own
-files are checked there.
+		Short:   "Check the home: sessions, permissions, keys, trash bin, logs, disk",
+		Long: `Check a home: verify every session, and check file permissions, keys, the
+trash bin, unfinished work of a purge or power failure, and the disk. Nothing
+is changed. Sessions in another store than the home's own files are checked
+there.
 
-Faults that firn verify --accept accepted do not count.
+Faults accepted with firn verify --accept do not count.
 
-Exits with 8 if there is a fault; warnings are no faults.`,
+Exits with 8 if there is a fault; warnings do not count.`,
 		Example: "  firn doctor\n  firn doctor --home /srv/firn --json",
 		Args:    none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -31,7 +31,7 @@ Exits with 8 if there is a fault; warnings are no faults.`,
 			}
 			st, err := p.storeInUse(cmd.Context())
 			if err == nil {
-				err = st.mustBeLocal("examine the home")
+				err = st.mustBeLocal("check the home")
 			}
 			if err != nil {
 				return err
@@ -64,10 +64,10 @@ func (p checkCommands) examine(cmd *cobra.Command, st *sessionStore) (*doctor.Re
 			there.Accepted = r.Accepted
 			there.Sessions, there.Entries, there.Bytes = r.Of, r.Entries, r.Bytes
 			for _, f := range r.Faults {
-				there.Findings = append(there.Findings, doctor.Finding{Severity: doctor.Fault, Kind: doctor.Damaged, Session: firn.ID(f.Session), Message: f.What, Hint: "firn verify tells more"})
+				there.Findings = append(there.Findings, doctor.Finding{Severity: doctor.Fault, Kind: doctor.Damaged, Session: firn.ID(f.Session), Message: f.What, Hint: "for details: firn verify"})
 			}
 			for _, d := range r.Differences {
-				there.Findings = append(there.Findings, doctor.Finding{Severity: doctor.Info, Kind: doctor.Index, Session: firn.ID(d.Session), File: "index", Message: d.Detail, Hint: "it is brought up to date when it is next used"})
+				there.Findings = append(there.Findings, doctor.Finding{Severity: doctor.Info, Kind: doctor.Index, Session: firn.ID(d.Session), File: "index", Message: d.Detail, Hint: "it is updated at the next use"})
 			}
 			return nil
 		})(cmd, nil)

@@ -49,7 +49,7 @@ func (p transcriptCommands) printCutOff(pieces []string) error {
 		return nil
 	}
 	if _, err := io.WriteString(p.stdout, prose.CutOff(strings.Join(pieces, ""))); err != nil {
-		return fmt.Errorf("print an entry: %w", err)
+		return fmt.Errorf("print entry: %w", err)
 	}
 	return nil
 }

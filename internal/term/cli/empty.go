@@ -7,7 +7,7 @@ import (
 )
 
 // howToBegin is the hint for a home without sessions.
-const howToBegin = "\nhint: firn chat begins one, firn adopt finds those of other tools, firn demo shows what firn does"
+const howToBegin = "\nhint: firn chat starts one, firn adopt finds other tools' sessions, firn demo shows what firn does"
 
 // whyNothing returns the end of a message about an empty result. In a home without sessions
 // it explains how to start.
@@ -42,16 +42,16 @@ func (p *program) noSessions(ctx context.Context, c *client.Client, q client.Que
 		return "no sessions yet" + howToBegin + "\n"
 	}
 	if q != (client.Query{}) {
-		return "no sessions are like that\nhint: firn ls lists all that were not put away\n"
+		return "no matching sessions\nhint: firn ls lists all that are not archived or hidden\n"
 	}
 	archived, _ := anyLike(ctx, c, client.Query{Archived: true}) // on errors the hint is left out
 	switch hidden, _ := anyLike(ctx, c, client.Query{Hidden: true}); {
 	case archived && hidden:
-		return "no sessions but some that are archived or hidden\nhint: firn ls --archived and firn ls --hidden list them\n"
+		return "no sessions except archived and hidden ones\nhint: run firn ls --archived or firn ls --hidden\n"
 	case archived:
-		return "no sessions but some that are archived\nhint: firn ls --archived lists them\n"
+		return "no sessions except archived ones\nhint: run firn ls --archived\n"
 	case hidden:
-		return "no sessions but some that are hidden\nhint: firn ls --hidden lists them\n"
+		return "no sessions except hidden ones\nhint: run firn ls --hidden\n"
 	}
 	return "no sessions\n"
 }

@@ -40,7 +40,7 @@ func (e *usageError) Error() string { return e.message }
 
 // usage returns a usageError whose hint is the command's help.
 func usage(cmd *cobra.Command, format string, args ...any) error {
-	return &usageError{message: fmt.Sprintf(format, args...), hint: cmd.CommandPath() + " --help tells how it is used"}
+	return &usageError{message: fmt.Sprintf(format, args...), hint: "run " + cmd.CommandPath() + " --help"}
 }
 
 // hinted is an error with a hint.
@@ -54,8 +54,8 @@ func (h *hinted) Unwrap() error { return h.error }
 // Errors that only determine the exit code: the result was already printed.
 var (
 	errIntegrity = errors.New("faults were found")
-	errPartial   = errors.New("some of it failed")
-	errWrong     = errors.New("the settings are wrong")
+	errPartial   = errors.New("some items failed")
+	errWrong     = errors.New("the settings are invalid")
 )
 
 // outcome is the exit code, kind and hint of an error.
@@ -70,25 +70,25 @@ var outcomes = []struct {
 	err error
 	outcome
 }{
-	{context.Canceled, outcome{"interrupted", exitInterrupted, "nothing is half done; run it again"}},
-	{context.DeadlineExceeded, outcome{"interrupted", exitInterrupted, "nothing is half done; run it again"}},
-	{firn.ErrNotFound, outcome{"not-found", exitNotFound, "an id, the first 4 or more characters of one, or a path is wanted; --home says where to look"}},
-	{firn.ErrConflict, outcome{"conflict", exitConflict, "somebody else was faster; run it again"}},
-	{firn.ErrReplaced, outcome{"conflict", exitConflict, "somebody changed the file meanwhile; look at it, then run it again"}},
-	{firn.ErrLocked, outcome{"conflict", exitConflict, "another process is using it; run it again later"}},
+	{context.Canceled, outcome{"interrupted", exitInterrupted, "nothing was left half done; run it again"}},
+	{context.DeadlineExceeded, outcome{"interrupted", exitInterrupted, "nothing was left half done; run it again"}},
+	{firn.ErrNotFound, outcome{"not-found", exitNotFound, "give an id, its first 4 or more characters, or a path; --home sets where to look"}},
+	{firn.ErrConflict, outcome{"conflict", exitConflict, "another writer was faster; run it again"}},
+	{firn.ErrReplaced, outcome{"conflict", exitConflict, "another program changed the file; check it, then run the command again"}},
+	{firn.ErrLocked, outcome{"conflict", exitConflict, "another process is using it; try again later"}},
 	{fs.ErrPermission, outcome{"not-allowed", exitNotAllowed, "run firn as the owner of the files"}},
-	{firn.ErrUnknownOutcome, outcome{"unknown-outcome", exitFailed, "it may or may not be saved: look (firn tail) before running it again"}},
-	{firn.ErrUnavailable, outcome{"unavailable", exitUnreachable, "the cluster does not answer; run it again in a while"}},
-	{syscall.ENOSPC, outcome{"not-saved", exitFailed, "the disk is full: make room, then run it again; what was there is safe"}},
-	{syscall.EROFS, outcome{"not-saved", exitFailed, "nothing can be written there; what is there can be read (firn ls, cat, search), and --home names another place"}},
-	{firn.ErrNotSaved, outcome{"not-saved", exitFailed, "is the disk full? firn doctor looks"}},
-	{firn.ErrCorrupt, outcome{"integrity", exitIntegrity, "firn verify tells what is wrong"}},
-	{firn.ErrInvalid, outcome{"usage", exitUsage, "firn help tells how it is used"}},
+	{firn.ErrUnknownOutcome, outcome{"unknown-outcome", exitFailed, "it may or may not be saved; check with firn tail before running it again"}},
+	{firn.ErrUnavailable, outcome{"unavailable", exitUnreachable, "the cluster does not respond; try again later"}},
+	{syscall.ENOSPC, outcome{"not-saved", exitFailed, "the disk is full; free some space and run it again. Saved data is safe"}},
+	{syscall.EROFS, outcome{"not-saved", exitFailed, "read-only file system: firn ls, cat and search still work; --home chooses another place"}},
+	{firn.ErrNotSaved, outcome{"not-saved", exitFailed, "the disk may be full; run firn doctor"}},
+	{firn.ErrCorrupt, outcome{"integrity", exitIntegrity, "for details: firn verify"}},
+	{firn.ErrInvalid, outcome{"usage", exitUsage, "run firn help"}},
 	{firn.ErrTooLarge, outcome{"too-large", exitFailed, ""}},
 	{firn.ErrUnsupported, outcome{"unsupported", exitFailed, ""}},
-	{fs.ErrNotExist, outcome{"not-found", exitNotFound, "see how it is spelt; what does not begin with / counts from the directory you are in"}},
-	{syscall.ENOTDIR, outcome{"failed", exitFailed, "a file stands where a directory is wanted; --home says where sessions are kept"}},
-	{syscall.EISDIR, outcome{"failed", exitFailed, "a file is wanted, and this is a directory"}},
+	{fs.ErrNotExist, outcome{"not-found", exitNotFound, "check the spelling; relative paths start at the current directory"}},
+	{syscall.ENOTDIR, outcome{"failed", exitFailed, "expected a directory but found a file; --home sets the directory of the sessions"}},
+	{syscall.EISDIR, outcome{"failed", exitFailed, "expected a file but found a directory"}},
 }
 
 // answers maps kinds of gateway problems to exit codes. The kinds are printed unchanged.

@@ -23,38 +23,36 @@ import (
 	"firn.dev/wire"
 )
 
-const formatHelp = `Formats: native (firn's own, which pi opens), claudecode (or claude), codex, pi, openclaw,
-crabtalk, claw0, cersei. firn convert --formats tells what each cannot say.`
+const formatHelp = `Formats: native (firn's own, which pi can open), claudecode (or claude), codex,
+pi, openclaw, crabtalk, claw0, cersei. firn convert --formats lists what each
+cannot represent.`
 
 func (p exchangeCommands) exportCommand() *cobra.Command {
 	var format, out, view string
 	var plan, mask bool
 	cmd := &cobra.Command{
 		Use: "export SESSION", GroupID: "formats",
-		Short: "Write a session in another tool's format, or as a page to read",
-		Long: `Write a session in another tool's format, as that tool itself would have written it, to
-stdout or a file. What came from that tool comes out byte for byte. A report of how well it
-went goes to stderr: every entry is the same, said in other words, changed, or left out.
+		Short: "Export a session in another tool's format, or as an HTML page",
+		Long: `Export a session in another tool's format, as that tool would have written it,
+to stdout or a file. Entries that came from that tool are exported byte for
+byte. A fidelity report goes to stderr: each entry is unchanged, re-encoded,
+changed or omitted.
 
-With --format html it is one page to read or give away, without scripts and with everything
-in it: the branch of the head, or with --view disk all branches. What looks like a secret is
-masked there; in other formats only with --mask, which says in how many places. A secret
-that has no form of its own, such as a password in a sentence, is not known as one: look
-before you give it away.
+--format html writes one self-contained page without scripts: the branch of the head, or with --view disk all branches. Text that looks like a secret is masked there; in other formats only with --mask, which prints how many places were masked. Secrets without a recognizable form, such as a password in a sentence, are not detected: check the result before you share it.
 
-What cannot be read is named in a page at its place, and counted in the report of other
-formats; the command then ends with 8, as firn verify does.
+Entries that cannot be read are marked in a page and counted in the report of
+other formats; the command then exits with 8, as firn verify does.
 
 ` + formatHelp + "\n\n" + sessionHelp,
-		Example: "  firn export 0198c5a2 --format html -o talk.html\n  firn export 0198c5a2 --format claude -o session.jsonl\n  firn export - --format codex --plan\n  firn export - --mask -o to-show.jsonl",
+		Example: "  firn export 0198c5a2 --format html -o session.html\n  firn export 0198c5a2 --format claude -o session.jsonl\n  firn export - --format codex --plan\n  firn export - --mask -o masked.jsonl",
 		Args:    args(1, 1, "one session"), ValidArgsFunction: p.completeSession(true),
 	}
-	cmd.Flags().StringVar(&format, "format", "native", "the `format` to write, or html; --to is the same flag")
+	cmd.Flags().StringVar(&format, "format", "native", "`format` to write, or html; --to is an alias")
 	addAlias(cmd, "to", "format")
-	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file`, which must not be there yet; - is stdout")
-	cmd.Flags().StringVar(&view, "view", "", "what a page shows: `branch` or disk")
-	cmd.Flags().BoolVar(&plan, "plan", false, "only report how well it would go")
-	cmd.Flags().BoolVar(&mask, "mask", false, "put [secret] in the place of what looks like a secret")
+	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file`, which must not exist; - is stdout")
+	cmd.Flags().StringVar(&view, "view", "", "entries on a page: `branch` or disk")
+	cmd.Flags().BoolVar(&plan, "plan", false, "only print the fidelity report")
+	cmd.Flags().BoolVar(&mask, "mask", false, "replace text that looks like a secret with [secret]")
 	completeFormat(cmd, "format")
 	cmd.RunE = p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
 		if out == stdoutName {
@@ -64,11 +62,11 @@ formats; the command then ends with 8, as firn verify does.
 			return p.exportPage(ctx, c, args[0], view, out, plan)
 		}
 		if view != "" {
-			return &usageError{message: "--view is for pages", hint: "say --format html too"}
+			return &usageError{message: "--view requires --format html", hint: "add --format html"}
 		}
 		name, err := formatName(format)
 		if err != nil {
-			return &usageError{message: err.Error(), hint: "one of html, " + strings.Join(dialects.Names(), ", ")}
+			return &usageError{message: err.Error(), hint: "formats: html, " + strings.Join(dialects.Names(), ", ")}
 		}
 		session, err := p.session(ctx, c, args[0])
 		if err != nil {
@@ -110,13 +108,13 @@ func maskedText(f wire.Fidelity, e wire.Export) string {
 	if !e.Mask || f.Masked == nil {
 		return ""
 	}
-	return fmt.Sprintf("masked in %s; look at it before you give it away\n", prose.Plural(int(*f.Masked), "place"))
+	return fmt.Sprintf("masked %s; check the file before you share it\n", prose.Plural(int(*f.Masked), "place"))
 }
 
 // exportPage writes a session as an HTML page.
 func (p exchangeCommands) exportPage(ctx context.Context, c *client.Client, ref, view, out string, plan bool) error {
 	if plan || view != "" && view != wire.ViewBranch && view != wire.ViewDisk {
-		return &usageError{message: "a page shows the branch or disk, and has no plan", hint: "leave out --plan; say --view branch or --view disk"}
+		return &usageError{message: "html supports neither --plan nor other views than branch and disk", hint: "omit --plan; use --view branch or --view disk"}
 	}
 	session, err := p.session(ctx, c, ref)
 	if err != nil {
@@ -143,12 +141,12 @@ const stdoutName = "-"
 // newFile creates a file with the output of write. It removes the file on errors.
 func newFile(name string, write func(io.Writer) error) error {
 	if name == stdoutName {
-		return fmt.Errorf("write a file named %s: %w: ./%s is one", name, firn.ErrInvalid, name)
+		return fmt.Errorf("write a file named %s: %w: use ./%s", name, firn.ErrInvalid, name)
 	}
 	fsys := vfs.OS{}
 	file, err := fsys.Open(name, vfs.Create)
 	if errors.Is(err, fs.ErrExist) {
-		return &hinted{fmt.Errorf("make %s: it is there already", name), "give another name"}
+		return &hinted{fmt.Errorf("create %s: file exists", name), "choose another file name"}
 	}
 	if err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
@@ -170,7 +168,7 @@ func newFile(name string, write func(io.Writer) error) error {
 func formatName(name string) (string, error) {
 	tool, ok := dialects.Find(name)
 	if !ok {
-		return "", &usageError{message: fmt.Sprintf("there is no format %q", name), hint: "one of " + strings.Join(dialects.Names(), ", ")}
+		return "", &usageError{message: fmt.Sprintf("unknown format %q", name), hint: "formats: " + strings.Join(dialects.Names(), ", ")}
 	}
 	return string(tool.Name()), nil
 }
@@ -201,7 +199,7 @@ func (p *program) notef(format string, args ...any) {
 // fidelityText formats a fidelity report.
 func fidelityText(f wire.Fidelity, would string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s of %s → %s: %s%s the same, %s said in other words, %s changed, %s left out\n",
+	fmt.Fprintf(&b, "%s from %s to %s: %s%s unchanged, %s re-encoded, %s changed, %s omitted\n",
 		prose.Count(int(f.Entries), "entry", "entries"), f.From, f.To, would, number(f.Same), number(f.Reencoded), number(f.Changed), number(f.Left))
 	if len(f.Kinds) > 0 {
 		fmt.Fprintf(&b, "  read: %s\n", kindsText(f.Kinds))
@@ -214,10 +212,10 @@ func fidelityText(f wire.Fidelity, would string) string {
 		b.WriteByte('\n')
 	}
 	if f.UnknownLines+f.UnknownFields > 0 {
-		fmt.Fprintf(&b, "  not understood and kept: %s and %s\n", prose.Plural(int(f.UnknownLines), "line"), prose.Plural(int(f.UnknownFields), "field"))
+		fmt.Fprintf(&b, "  unknown and kept: %s and %s\n", prose.Plural(int(f.UnknownLines), "line"), prose.Plural(int(f.UnknownFields), "field"))
 	}
 	if f.LostLines+f.LostFields > 0 {
-		fmt.Fprintf(&b, "  not understood and left out: %s and %s\n", prose.Plural(int(f.LostLines), "line"), prose.Plural(int(f.LostFields), "field"))
+		fmt.Fprintf(&b, "  unknown and omitted: %s and %s\n", prose.Plural(int(f.LostLines), "line"), prose.Plural(int(f.LostFields), "field"))
 	}
 	if f.Damaged > 0 {
 		fmt.Fprintf(&b, "  not read: %s\n", prose.Plural(int(f.Damaged), "place"))

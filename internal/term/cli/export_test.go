@@ -46,7 +46,7 @@ func TestExportIsMaskedOrNotWritten(t *testing.T) {
 				if _, there := os.Stat(out); masks != (err == nil) || (there == nil) != (masks && !plan && out != "") {
 					t.Errorf("%s to %q: %v, and the file: %v", report, out, err, there)
 				}
-				if said := stdout.String() + stderr.String(); masks != strings.Contains(said, "masked in ") || !masks && (said != "" || !errors.Is(err, firn.ErrUnsupported)) {
+				if said := stdout.String() + stderr.String(); masks != strings.Contains(said, "masked ") || !masks && (said != "" || !errors.Is(err, firn.ErrUnsupported)) {
 					t.Errorf("%s to %q: said %q, %v", report, out, said, err)
 				}
 				if err := (exchangeCommands{p}).export(t.Context(), c, "0199-test", wire.Export{Format: "pi"}, "", plan); err != nil {

@@ -27,26 +27,27 @@ func (p findCommands) grepCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "grep EXPRESSION [SESSION|FILE|DIRECTORY]…",
 		GroupID: "find",
-		Short:   "Look through the lines of transcripts for a regular expression, without an index",
-		Long: `Look through the lines of transcripts for a regular expression (RE2), as they lie on
-disk or in another store: those of the home and of its mirrors, or of another tool's
-folder that --home names. No index is needed, nothing is changed, and nothing has to be sound.
+		Short:   "Search the lines of transcripts with a regular expression, without an index",
+		Long: `Search the lines of transcripts with a regular expression (RE2), in files or
+in another store: those of the home and its mirrors, or of another tool's
+directory given by --home. It needs no index, changes nothing, and works on
+damaged files.
 
-What was written last comes first. Lines are matched as people read them: \n is a new
-line and \" a quote. Secrets are masked in what is shown, unless --secrets is given.
-Sessions that are not in files are read from their store, through the gateway that serves
-the home or that --gateway names.`,
+The most recently written files come first. Lines are matched as displayed: \n
+is a line break and \" a quote. Secrets are masked unless --secrets is given.
+Sessions that are not in files are read from their store, through the gateway
+of the home or the one given by --gateway.`,
 		Example: "  firn grep 'panic: .*nil'\n  firn grep -i 'todo' 0198c5a2 --json\n  firn grep --home ~/.claude -F 'go test ./...'",
 	}
 	flags := cmd.Flags()
-	flags.BoolVarP(&fold, "ignore-case", "i", false, "do not tell capitals from small letters")
-	flags.BoolVarP(&fixed, "fixed", "F", false, "look for the text as it is, not for an expression")
-	flags.BoolVarP(&files, "files", "l", false, "only name the files that match")
-	flags.BoolVar(&secrets, "secrets", false, "show secrets too")
+	flags.BoolVarP(&fold, "ignore-case", "i", false, "ignore case")
+	flags.BoolVarP(&fixed, "fixed", "F", false, "search for the literal text instead of an expression")
+	flags.BoolVarP(&files, "files", "l", false, "print only the names of matching files")
+	flags.BoolVar(&secrets, "secrets", false, "do not mask secrets")
 	flags.VarP(&count, "number", "n", "show at most `N` lines, or all")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 || args[0] == "" {
-			return usage(cmd, "firn grep needs an expression to look for")
+			return usage(cmd, "firn grep needs an expression")
 		}
 		pattern, err := grepPattern(args[0], fold, fixed)
 		if err != nil {
@@ -216,7 +217,7 @@ func (p findCommands) grepEnd(s grep.Summary) error {
 	if !p.json {
 		more := ""
 		if s.More {
-			more = "; there is more (-n all)"
+			more = "; more not shown (-n all)"
 		}
 		fmt.Fprintf(p.stderr, "%s in %s, %s%s\n", prose.Count(s.Matches, "match", "matches"), prose.Plural(s.Files, "file"), prose.Size(s.Bytes), more)
 	}

@@ -25,11 +25,12 @@ func (p exchangeCommands) handoffCommand() *cobra.Command {
 	var plan bool
 	cmd := &cobra.Command{
 		Use: "handoff SESSION --to TOOL", GroupID: "formats",
-		Short: "Go on with a session in another tool",
-		Long: `Write a session into another tool's folder, in a new file of that tool's own kind, and say
-the command that goes on with it there. No file that is there is changed, but for the tool's
-list of sessions where it keeps one. The session stays in firn as it is; firn import --id
-NAME, or firn adopt, brings what is said there back as a session of its own.
+		Short: "Continue a session in another tool",
+		Long: `Write a session into another tool's directory, as a new file in that tool's
+format, and print the command that resumes it there. Existing files are not
+changed, except the tool's list of sessions if it has one. The session in firn
+does not change; firn import --id NAME, or firn adopt, imports the continued
+session as a separate one.
 
 Tools: claude (Claude Code), codex, pi, openclaw, crabtalk, claw0, cersei.
 
@@ -38,18 +39,18 @@ Tools: claude (Claude Code), codex, pi, openclaw, crabtalk, claw0, cersei.
 		Args:    args(1, 1, "one session"), ValidArgsFunction: p.completeSession(true),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&to, "to", "", "the `tool` to go on in")
-	flags.StringVar(&dir, "folder", "", "the tool's `folder` (default: where it usually is)")
-	flags.StringVar(&cwd, "cwd", "", "the `directory` to work in (default: the session's, or this one)")
-	flags.BoolVar(&plan, "plan", false, "only say what would be written")
+	flags.StringVar(&to, "to", "", "`tool` to continue in")
+	flags.StringVar(&dir, "folder", "", "the tool's `directory` (default: its usual one)")
+	flags.StringVar(&cwd, "cwd", "", "working `directory` (default: the session's, or the current one)")
+	flags.BoolVar(&plan, "plan", false, "print the plan without changing anything")
 	completeFormat(cmd, "to")
 	cmd.RunE = p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
 		if to == "" {
-			return &usageError{message: "it is not said to which tool the session goes", hint: "say --to and one of " + strings.Join(dialects.Names()[1:], ", ")}
+			return &usageError{message: "--to is required", hint: "use --to with one of " + strings.Join(dialects.Names()[1:], ", ")}
 		}
 		tool, ok := dialects.Find(to)
 		if !ok || tool.Name() == dialect.Native {
-			return &usageError{message: fmt.Sprintf("there is no tool %q to hand a session to", to), hint: "say --to and one of " + strings.Join(dialects.Names()[1:], ", ")}
+			return &usageError{message: fmt.Sprintf("unknown tool %q", to), hint: "use --to with one of " + strings.Join(dialects.Names()[1:], ", ")}
 		}
 		session, err := p.session(ctx, c, args[0])
 		if err != nil {
@@ -92,19 +93,19 @@ func (p exchangeCommands) handing(tool dialect.Tool, s wire.Session, dir, cwd st
 	if cwd = firstNot(cwd, s.CWD); cwd == "" {
 		var err error
 		if cwd, err = os.Getwd(); err != nil {
-			return nil, fmt.Errorf("hand over session %s: %w", s.ID, err)
+			return nil, fmt.Errorf("hand off session %s: %w", s.ID, err)
 		}
 	}
 	cwd, err := filepath.Abs(cwd)
 	if err != nil {
-		return nil, fmt.Errorf("hand over session %s: %w", s.ID, err)
+		return nil, fmt.Errorf("hand off session %s: %w", s.ID, err)
 	}
 	h.target = dialect.Target{Session: s.ID, Title: s.Title, CWD: cwd, Agent: s.Agent, Key: s.Key, Created: s.Created, Updated: s.Updated}
 	if s.State != nil {
 		h.target.Provider, h.target.Model, h.target.Messages = s.State.Provider, s.State.Model, s.State.Messages
 	}
 	if h.path, err = tool.Layout().Place(os.DirFS(h.home), h.target); err == nil && !fs.ValidPath(h.path) {
-		err = fmt.Errorf("hand over session %s: %w: %q is no path within the folder", s.ID, firn.ErrInvalid, h.path)
+		err = fmt.Errorf("hand off session %s: %w: %q is not a path in the tool's directory", s.ID, firn.ErrInvalid, h.path)
 	}
 	if n, ok := tool.Layout().(dialect.Namer); ok && err == nil {
 		h.target.As = n.NameOf(h.path)
@@ -120,13 +121,13 @@ func (h *handing) findHome(p *program, dir string) (err error) {
 	}
 	if h.home = dir; dir == "" {
 		if usual == "" && err == nil {
-			err = &usageError{message: fmt.Sprintf("%s has no usual folder", h.tool.Name()), hint: "say it with --folder"}
+			err = &usageError{message: fmt.Sprintf("%s has no default directory", h.tool.Name()), hint: "set it with --folder"}
 		}
 		h.home = usual
 		return err
 	}
 	if h.home, err = filepath.Abs(dir); err != nil {
-		return fmt.Errorf("find the folder %s: %w", dir, err)
+		return fmt.Errorf("find directory %s: %w", dir, err)
 	}
 	if variable := homeVariables[h.tool.Name()]; variable != "" && h.home != filepath.Clean(usual) {
 		h.env = map[string]string{variable: h.home}
@@ -155,7 +156,7 @@ func (p exchangeCommands) toolHome(tool dialect.Name, usual string) (string, err
 		return dir, nil
 	}
 	if err != nil {
-		return "", &usageError{message: fmt.Sprintf("find the folder of %s: there is no home directory", tool), hint: "say it with --folder, or set HOME"}
+		return "", &usageError{message: fmt.Sprintf("cannot find the directory of %s: there is no home directory", tool), hint: "set --folder or HOME"}
 	}
 	return filepath.Join(user, filepath.FromSlash(usual)), nil
 }
@@ -172,7 +173,7 @@ func (h *handing) write(ctx context.Context, c *client.Client) error {
 	fsys := vfs.OS{}
 	name := h.file()
 	if err := fsys.MkdirAll(filepath.Dir(name)); err != nil {
-		return fmt.Errorf("hand over session %s: %w", h.target.Session, err)
+		return fmt.Errorf("hand off session %s: %w", h.target.Session, err)
 	}
 	if err := newFile(name, func(w io.Writer) error {
 		return c.ExportAs(ctx, h.target.Session, h.export(), w)
@@ -184,7 +185,7 @@ func (h *handing) write(ctx context.Context, c *client.Client) error {
 		err = errors.Join(err, vfs.WriteFile(fsys, filepath.Join(h.home, filepath.FromSlash(f.Path)), f.Data))
 	}
 	if err != nil {
-		return fmt.Errorf("hand over session %s: the transcript is written, but the tool's list is not: %w", h.target.Session, err)
+		return fmt.Errorf("hand off session %s: the transcript is written, but the tool's list is not: %w", h.target.Session, err)
 	}
 	return nil
 }
@@ -214,7 +215,7 @@ func (h *handing) text(plan bool) string {
 	}
 	note := ""
 	if info, err := os.Stat(h.target.CWD); err != nil || !info.IsDir() {
-		note = "note: there is no directory " + h.target.CWD + " here; --cwd DIRECTORY hands it over to another one\n"
+		note = "note: the directory " + h.target.CWD + " does not exist here; choose another with --cwd\n"
 	}
 	return word + h.file() + "\n" + fidelityText(h.fidelity, would) + note +
 		"Resume: " + h.command() + "\n"

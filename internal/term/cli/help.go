@@ -12,22 +12,23 @@ import (
 )
 
 // welcome is the introduction of the help.
-const welcome = `firn keeps the conversations of AI agents, in plain files that are only ever added to.
+const welcome = `firn saves the conversations of AI agents in append-only files.
 
-  firn demo                            see all of it in seconds, in a home of its own
-  firn chat                            talk, with a model that comes with firn; what is said is kept
-  firn chat -m PROVIDER/MODEL          talk with a real one
-  firn adopt                           find the sessions of Claude Code, Codex, pi and others
-  firn search WORDS                    find what was said, in all of them
-  firn serve --listen 127.0.0.1:7766   run a gateway; firn open shows it in a browser`
+  firn demo                    see what firn does, in seconds
+  firn chat                    chat with the built-in offline model
+  firn chat -m PROVIDER/MODEL  chat with another model
+  firn adopt                   find sessions of Claude Code, Codex, pi and others
+  firn search WORDS            search all sessions
+  firn serve --listen 127.0.0.1:7766
+                               run a gateway; firn open shows its web UI`
 
 // groups are the groups of commands in the help.
 var groups = []*cobra.Group{
 	{ID: "talk", Title: "Talk:"},
-	{ID: "look", Title: "Look at sessions:"},
+	{ID: "look", Title: "Read sessions:"},
 	{ID: "sessions", Title: "Change sessions:"},
-	{ID: "compact", Title: "Make room in the window:"},
-	{ID: "find", Title: "Find and remember:"},
+	{ID: "compact", Title: "Compact sessions:"},
+	{ID: "find", Title: "Search and memory:"},
 	{ID: "formats", Title: "Other tools:"},
 	{ID: "gateway", Title: "Gateway:"},
 	{ID: "care", Title: "Care:"},
@@ -37,36 +38,36 @@ var groups = []*cobra.Group{
 // exitMeanings, environment and keptFiles are the additional sections of the manual.
 var (
 	exitMeanings = []manual.Definition{
-		exit(exitOK, "it is done"),
-		exit(exitFailed, "it failed, for a reason that no other code tells"),
-		exit(exitUsage, "the arguments or the settings are wrong"),
-		exit(exitNotFound, "what is named is not there"),
-		exit(exitAmbiguous, "what is named could be several things"),
-		exit(exitConflict, "somebody else was faster, or holds it"),
-		exit(exitUnreachable, "the gateway or the cluster does not answer"),
-		exit(exitNotAllowed, "it is not allowed: a token, a key or a permission is missing"),
-		exit(exitIntegrity, "faults were found in what is kept; reading commands have shown all that can be read"),
-		exit(exitPartial, "some of it was done, some not; which is told"),
-		exit(exitInterrupted, "it was interrupted"),
+		exit(exitOK, "success"),
+		exit(exitFailed, "any other failure"),
+		exit(exitUsage, "invalid arguments or settings"),
+		exit(exitNotFound, "not found"),
+		exit(exitAmbiguous, "ambiguous name"),
+		exit(exitConflict, "conflict: another writer was faster, or holds a lock"),
+		exit(exitUnreachable, "the gateway or the cluster does not respond"),
+		exit(exitNotAllowed, "not allowed: a token, API key or permission is missing"),
+		exit(exitIntegrity, "faults were found in stored data; reading commands have shown everything readable"),
+		exit(exitPartial, "partial success; the failed items were printed"),
+		exit(exitInterrupted, "interrupted"),
 	}
 	environment = []manual.Definition{
-		{Name: "FIRN_HOME", Description: "the directory that sessions are kept in, as --home"},
-		{Name: "FIRN_GATEWAY", Description: "the gateway to talk to, as --gateway"},
-		{Name: "FIRN_TOKEN", Description: "the token for a gateway over TCP"},
-		{Name: "FIRN_STORE", Description: "the store that sessions are kept in, as --store"},
-		{Name: "FIRN_MODEL", Description: "the model that answers, as provider/model"},
-		{Name: "FIRN_AGENT", Description: "the agent that is meant if none is named"},
-		{Name: "FIRN_CONFIG", Description: "the file of settings"},
+		{Name: "FIRN_HOME", Description: "directory that holds the sessions, as --home"},
+		{Name: "FIRN_GATEWAY", Description: "gateway to connect to, as --gateway"},
+		{Name: "FIRN_TOKEN", Description: "token for a gateway over TCP"},
+		{Name: "FIRN_STORE", Description: "store that holds the sessions, as --store"},
+		{Name: "FIRN_MODEL", Description: "model to use, as provider/model"},
+		{Name: "FIRN_AGENT", Description: "default agent"},
+		{Name: "FIRN_CONFIG", Description: "settings file"},
 		{Name: "FIRN_…", Description: "any other setting: its path in capitals, with two underscores for each dot"},
-		{Name: "ANTHROPIC_API_KEY, OPENAI_API_KEY, …", Description: "the keys of providers"},
-		{Name: "VISUAL, EDITOR", Description: "the editor of firn memory edit"},
-		{Name: "NO_COLOR", Description: "if it is set, nothing is coloured"},
+		{Name: "ANTHROPIC_API_KEY, OPENAI_API_KEY, …", Description: "API keys of providers"},
+		{Name: "VISUAL, EDITOR", Description: "editor for firn memory edit"},
+		{Name: "NO_COLOR", Description: "if set, output has no colors"},
 	}
 	keptFiles = []manual.Definition{
-		{Name: "~/.firn", Description: "the home: all that firn keeps, for its owner alone"},
-		{Name: "~/.firn/firn.toml", Description: "the settings; it may be missing"},
-		{Name: "~/.firn/agents/AGENT/sessions", Description: "the sessions, a file of JSON lines each"},
-		{Name: "~/.firn/gateway.sock", Description: "where the gateway listens while it runs"},
+		{Name: "~/.firn", Description: "the home: all data of firn, readable by its owner only"},
+		{Name: "~/.firn/firn.toml", Description: "the settings (optional)"},
+		{Name: "~/.firn/agents/AGENT/sessions", Description: "the sessions, as JSON Lines"},
+		{Name: "~/.firn/gateway.sock", Description: "the socket of the running gateway"},
 	}
 )
 
@@ -80,10 +81,10 @@ type helpCommands struct{ *program }
 func (p helpCommands) helpCommand() *cobra.Command {
 	var man string
 	cmd := &cobra.Command{
-		Use: "help [COMMAND]", GroupID: "other", Short: "Tell how a command is used",
-		Long: `Tell how a command is used, with examples. Without one, list the commands.
+		Use: "help [COMMAND]", GroupID: "other", Short: "Show help for a command",
+		Long: `Show help for a command, with examples. Without a command, list all commands.
 
-With --man the manual pages are written into a directory: firn.1, and one for each command.`,
+--man writes the manual pages into a directory: firn.1, and one for each command.`,
 		Example: "  firn help\n  firn help keys reset\n  firn help --man ~/.local/share/man/man1 && man firn-chat",
 		ValidArgsFunction: func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			above, _, err := cmd.Root().Find(given)
@@ -116,7 +117,7 @@ With --man the manual pages are written into a directory: firn.1, and one for ea
 }
 
 // helpWidth is the width of the help in columns.
-const helpWidth = 100
+const helpWidth = 80
 
 // printUsage prints the usage of a command.
 func printUsage(cmd *cobra.Command) error {
@@ -130,7 +131,7 @@ func printUsage(cmd *cobra.Command) error {
 		fmt.Fprintf(&b, "Usage:\n  %s\n", cmd.UseLine())
 	}
 	if len(cmd.Aliases) > 0 {
-		fmt.Fprintf(&b, "\nAlso called:\n  %s\n", strings.Join(cmd.Aliases, ", "))
+		fmt.Fprintf(&b, "\nAliases:\n  %s\n", strings.Join(cmd.Aliases, ", "))
 	}
 	if cmd.HasExample() {
 		fmt.Fprintf(&b, "\nExamples:\n%s\n", cmd.Example)
@@ -161,7 +162,7 @@ func listCommands(b *strings.Builder, cmd *cobra.Command) {
 	}
 	list("Commands:", "")
 	if cmd.HasAvailableSubCommands() {
-		fmt.Fprintf(b, "\n%s COMMAND --help tells all about a command, with examples.\n", cmd.CommandPath())
+		fmt.Fprintf(b, "\nFor help and examples: %s COMMAND --help\n", cmd.CommandPath())
 	}
 }
 
@@ -178,7 +179,7 @@ func listFlags(b *strings.Builder, cmd *cobra.Command) {
 	if text := own.FlagUsagesWrapped(helpWidth); text != "" {
 		title := "Flags"
 		if cmd == cmd.Root() {
-			title = "Flags of every command"
+			title = "Global flags"
 		}
 		fmt.Fprintf(b, "\n%s:\n%s", title, text)
 	}
@@ -187,5 +188,5 @@ func listFlags(b *strings.Builder, cmd *cobra.Command) {
 	}
 	var names []string
 	everywhere.VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-	fmt.Fprintf(b, "\nEvery command also has %s; see firn help.\n", strings.Join(names, ", "))
+	fmt.Fprintf(b, "\nGlobal flags: %s; see firn help.\n", strings.Join(names, ", "))
 }

@@ -17,6 +17,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/formats/dialect"
 	"firn.dev/internal/formats/dialects"
 	"firn.dev/internal/render/prose"
@@ -31,25 +32,25 @@ func (p exchangeCommands) importCommand() *cobra.Command {
 	var plan bool
 	cmd := &cobra.Command{
 		Use: "import FILE|DIR|-", GroupID: "formats",
-		Short: "Keep transcripts of other tools as sessions of firn",
-		Long: `Keep transcripts of other tools as sessions of firn: a file, all that are in a directory, or
-stdin. The files themselves are only read. Nothing is lost: what firn has no word for is
-carried along, and firn export gives back what came in, byte for byte.
+		Short: "Import transcripts of other tools as sessions",
+		Long: `Import transcripts of other tools as sessions: a file, all files in a
+directory, or stdin. The files are only read. Nothing is lost: unknown data is
+carried along, and firn export writes the same bytes.
 
-What is there already is not added again, so importing a file that has grown adds what is
-new, and an import that was interrupted is done by calling it again. A copy in which
-something was changed is refused; --id NAME keeps it beside the other one. To only keep a
-tool's folder safe, see firn adopt.
+Entries that exist are not added again. Importing a file that has grown adds
+the new entries, and an interrupted import can be run again. A modified copy is
+rejected; --id NAME imports it as a separate session. To mirror a tool's
+directory, see firn adopt.
 
 ` + formatHelp,
 		Example: "  firn import ~/.codex/sessions\n  firn import session.jsonl --from claude\n  cat session.jsonl | firn import -",
 		Args:    args(1, 1, "one file or directory, or - for stdin"),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&from, "from", "", "the `format` (default: told from the first lines)")
-	flags.StringVar(&id, "id", "", "call the session by this `id` (default: its own)")
-	flags.StringVar(&agent, "agent", "", "the `agent` whose session it becomes")
-	flags.BoolVar(&plan, "plan", false, "only say what would be imported")
+	flags.StringVar(&from, "from", "", "`format` of the input (default: detected)")
+	flags.StringVar(&id, "id", "", "`id` of the new session (default: its own)")
+	flags.StringVar(&agent, "agent", "", "`agent` that owns the session")
+	flags.BoolVar(&plan, "plan", false, "print the plan without changing anything")
 	completeFormat(cmd, "from")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if from != "" {
@@ -64,7 +65,7 @@ tool's folder safe, see firn adopt.
 			return err
 		}
 		if id != "" && len(list) > 1 {
-			return usage(cmd, "--id names one session, and there are %d", len(list))
+			return usage(cmd, "--id needs a single session, but there are %d", len(list))
 		}
 		for i := range list {
 			list[i].in.ID, list[i].in.Agent = firn.ID(id), agent
@@ -157,7 +158,7 @@ func ofTool(dir string, tool dialect.Tool) ([]transcript, error) {
 		list = append(list, b)
 	}
 	if len(list) == 0 {
-		return nil, fmt.Errorf("import %s: no transcript of %s in it: %w", dir, tool.Name(), firn.ErrNotFound)
+		return nil, failure.Of(firn.ErrNotFound, "no transcript of %[2]s in %[1]s", dir, tool.Name())
 	}
 	return list, nil
 }
@@ -180,8 +181,8 @@ func ofDir(dir, from string) ([]transcript, error) {
 		return nil, fmt.Errorf("import %s: %w", dir, err)
 	}
 	if len(list) == 0 {
-		err := fmt.Errorf("import %s: no transcripts (*.jsonl) in it: %w", dir, firn.ErrNotFound)
-		return nil, &hinted{err, "name a file, or a directory that has some; firn adopt finds the folders of other tools"}
+		err := failure.Of(firn.ErrNotFound, "no transcripts (*.jsonl) in %s", dir)
+		return nil, &hinted{err, "name a file, or a directory with transcripts; to find other tools' directories: firn adopt"}
 	}
 	return list, nil
 }
@@ -368,7 +369,7 @@ func importedText(results []wire.Imported, failed int) string {
 		r := results[0]
 		fmt.Fprintf(&b, "%s %s · %s\n", prose.Short(r.Session.ID), title(r.Session), addedText(r.Added))
 		b.WriteString(fidelityText(r.Fidelity, ""))
-		fmt.Fprintf(&b, "open: firn chat --resume %s\n", prose.Short(r.Session.ID))
+		fmt.Fprintf(&b, "to resume it: firn chat --resume %s\n", prose.Short(r.Session.ID))
 		return b.String()
 	}
 	var added int64
@@ -382,7 +383,7 @@ func importedText(results []wire.Imported, failed int) string {
 	}
 	fmt.Fprintf(&b, "%s · %s of %s\n", prose.Plural(len(results), "session"), addedText(added), prose.Count(int(sum.Entries), "entry", "entries"))
 	if sum.UnknownLines+sum.UnknownFields > 0 {
-		fmt.Fprintf(&b, "  not understood and kept: %s and %s\n", prose.Plural(int(sum.UnknownLines), "line"), prose.Plural(int(sum.UnknownFields), "field"))
+		fmt.Fprintf(&b, "  unknown and kept: %s and %s\n", prose.Plural(int(sum.UnknownLines), "line"), prose.Plural(int(sum.UnknownFields), "field"))
 	}
 	if sum.Damaged > 0 {
 		fmt.Fprintf(&b, "  not read: %s\n", prose.Plural(int(sum.Damaged), "place"))

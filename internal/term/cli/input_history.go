@@ -76,7 +76,7 @@ func (p chatCommands) eraseTyped(t history.Typed) (int, error) {
 	}
 	n, err := history.Erase(vfs.OS{}, history.Path(home), t.Has)
 	if err != nil {
-		err = fmt.Errorf("nothing of the session was erased yet: %w", err)
+		err = fmt.Errorf("no part of the session was erased: %w", err)
 	}
 	return n, err
 }

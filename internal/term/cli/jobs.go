@@ -17,9 +17,10 @@ func (p gatewayCommands) jobsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "jobs",
 		GroupID: "gateway",
-		Short:   "What runs at certain times, and how it went",
-		Long: `Jobs are messages that the gateway sends to agents at certain times; the settings say
-which ([[cron]]). Each run has a session of its own. The gateway must run.`,
+		Short:   "List scheduled jobs and their last runs",
+		Long: `Jobs are messages that the gateway sends to agents on a schedule, as set by
+[[cron]] in the settings. Each run has its own session. Requires a running
+gateway.`,
 		Example: "  firn jobs\n  firn jobs run daily",
 		Args:    none,
 		RunE: p.withJobs(func(ctx context.Context, c *client.Client, _ []string) error {
@@ -38,7 +39,7 @@ which ([[cron]]). Each run has a session of its own. The gateway must run.`,
 // withJobs returns a command function for jobs. It requires a running gateway.
 func (p gatewayCommands) withJobs(do func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
-		c, err := p.running(cmd.Context(), "look at the jobs", "firn serve starts one; jobs run while it does")
+		c, err := p.running(cmd.Context(), "list the jobs", "run firn serve; jobs only run while it does")
 		if err != nil {
 			return err
 		}
@@ -50,7 +51,7 @@ func (p gatewayCommands) withJobs(do func(ctx context.Context, c *client.Client,
 // jobsText formats a list of jobs.
 func (p gatewayCommands) jobsText(jobs []wire.Job) string {
 	if len(jobs) == 0 {
-		return "there are no jobs\n"
+		return "no jobs\n"
 	}
 	rows := [][]string{{"JOB", "WHEN", "AGENT", "NEXT", "LAST", "SESSION", "STATE"}}
 	for _, j := range jobs {
@@ -92,7 +93,7 @@ func (p gatewayCommands) jobsRunCommand() *cobra.Command {
 				return err
 			}
 			return p.print(run, func() string {
-				return fmt.Sprintf("%s runs, in session %s\n", prose.Clean(args[0]), prose.Short(run.Session))
+				return fmt.Sprintf("%s is running in session %s\n", prose.Clean(args[0]), prose.Short(run.Session))
 			})
 		}),
 	}

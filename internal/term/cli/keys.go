@@ -15,7 +15,8 @@ import (
 )
 
 // keyHelp describes keys in help texts.
-const keyHelp = `A key, agent:<agent>:…, names a conversation for ever and points at its current session.`
+const keyHelp = `A key, agent:<agent>:…, is a permanent name for a conversation and points at
+its current session.`
 
 // keyCommands are the commands of keys.
 type keyCommands struct{ *program }
@@ -24,7 +25,7 @@ func (p keyCommands) keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "keys",
 		GroupID: "gateway",
-		Short:   "Keys, and the sessions they point at",
+		Short:   "Manage keys and the sessions they point at",
 		Long:    keyHelp,
 		Args:    cobra.ArbitraryArgs,
 		RunE:    p.unknown,
@@ -37,7 +38,7 @@ func (p keyCommands) keysLsCommand() *cobra.Command {
 	var agent string
 	count := bound(listBound)
 	cmd := &cobra.Command{
-		Use: "ls", Aliases: []string{"list"}, Short: "List keys, those used last first", Example: "  firn keys ls --agent main", Args: none,
+		Use: "ls", Aliases: []string{"list"}, Short: "List keys, most recently used first", Example: "  firn keys ls --agent main", Args: none,
 		RunE: p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error {
 			page, err := someKeys(ctx, c, agent, int(count))
 			if err != nil {
@@ -46,7 +47,7 @@ func (p keyCommands) keysLsCommand() *cobra.Command {
 			return p.print(page, func() string { return p.keysText(page) })
 		}),
 	}
-	cmd.Flags().StringVarP(&agent, "agent", "a", "", "only those of this `agent`")
+	cmd.Flags().StringVarP(&agent, "agent", "a", "", "only keys of this `agent`")
 	cmd.Flags().VarP(&count, "number", "n", "list at most `N`, or all")
 	return cmd
 }
@@ -89,7 +90,7 @@ func (p keyCommands) keysText(page wire.Page[wire.Key]) string {
 
 func (p keyCommands) keysShowCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "show KEY", Short: "Tell where a key points, and every session it had", Example: "  firn keys show agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
+		Use: "show KEY", Short: "Show where a key points, and all its sessions", Example: "  firn keys show agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
 		RunE: p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
 			k, err := c.Key(ctx, keyOf(args[0]))
 			if err != nil {
@@ -158,13 +159,13 @@ func (p keyCommands) keysSetCommand() *cobra.Command {
 			}
 			return p.print(k, func() string {
 				if old == k.Session {
-					return fmt.Sprintf("%s points at %s%s already; nothing was done\n", prose.Clean(k.Key), prose.Short(k.Session), quotedName(s.Title))
+					return fmt.Sprintf("%s already points at %s%s; no changes made\n", prose.Clean(k.Key), prose.Short(k.Session), quotedName(s.Title))
 				}
-				return fmt.Sprintf("%s points at %s%s\n", prose.Clean(k.Key), prose.Short(k.Session), quotedName(s.Title)) + undoPoint(k, old)
+				return fmt.Sprintf("%s now points at %s%s\n", prose.Clean(k.Key), prose.Short(k.Session), quotedName(s.Title)) + undoPoint(k, old)
 			})
 		}),
 	}
-	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
+	cmd.Flags().BoolVar(&plan, "plan", false, "print the plan without changing anything")
 	return cmd
 }
 
@@ -192,7 +193,7 @@ func undoPoint(k wire.Key, old firn.ID) string {
 // pointsNow describes the current target of a key.
 func pointsNow(id firn.ID) string {
 	if id == "" {
-		return ", which points nowhere now"
+		return ", which points at no session"
 	}
 	return ", which points at " + prose.Short(id) + " now"
 }
@@ -200,60 +201,60 @@ func pointsNow(id firn.ID) string {
 func (p keyCommands) keysRmCommand() *cobra.Command {
 	var plan bool
 	cmd := &cobra.Command{
-		Use: "rm KEY", Aliases: []string{"remove"}, Short: "Take a key away; its sessions stay", Example: "  firn keys rm agent:main:telegram:direct:ann", Args: args(1, 1, "one key"),
+		Use: "rm KEY", Aliases: []string{"remove"}, Short: "Remove a key; its sessions remain", Example: "  firn keys rm agent:main:telegram:direct:ann", Args: args(1, 1, "one key"),
 		Long: keyHelp + `
 
-The key points nowhere afterwards, and the next message for it begins a new session. The
-sessions it had stay, and say that it was taken away.`,
+The key then points at no session, and the next message for it starts a new
+one. Its sessions remain, and record that the key was removed.`,
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			old, err := c.Key(ctx, keyOf(args[0]))
 			if err != nil {
 				return err
 			}
 			if plan && old.Session != "" {
-				return p.plan(old.Session, "keys rm", fmt.Sprintf("would take %s away%s", prose.Clean(old.Key), pointsNow(old.Session)))
+				return p.plan(old.Session, "keys rm", fmt.Sprintf("would remove %s%s", prose.Clean(old.Key), pointsNow(old.Session)))
 			}
 			k, err := c.RemoveKey(ctx, keyOf(args[0]))
 			if err != nil {
 				return err
 			}
 			return p.print(k, func() string {
-				return fmt.Sprintf("%s points nowhere · its session %s stays · 0 bytes removed\n", prose.Clean(k.Key), prose.Short(old.Session)) + undoPoint(k, old.Session)
+				return fmt.Sprintf("removed %s · its session %s remains · 0 bytes removed\n", prose.Clean(k.Key), prose.Short(old.Session)) + undoPoint(k, old.Session)
 			})
 		}),
 	}
-	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
+	cmd.Flags().BoolVar(&plan, "plan", false, "print the plan without changing anything")
 	return cmd
 }
 
 func (p keyCommands) keysResetCommand() *cobra.Command {
 	var plan bool
 	cmd := &cobra.Command{
-		Use: "reset KEY", Short: "Begin a new session for a key; the old one is kept", Example: "  firn keys reset agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
+		Use: "reset KEY", Short: "Start a new session for a key; the old one remains", Example: "  firn keys reset agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			k, err := c.Key(ctx, keyOf(args[0]))
 			if err != nil { // an invalid key cannot be created
 				return err
 			}
 			if plan {
-				return p.plan(k.Session, "keys reset", "would begin a session for "+prose.Clean(k.Key)+pointsNow(k.Session))
+				return p.plan(k.Session, "keys reset", "would start a new session for "+prose.Clean(k.Key)+pointsNow(k.Session))
 			}
 			r, err := c.ResetKey(ctx, keyOf(args[0]))
 			if err != nil {
 				return err
 			}
 			return p.print(r, func() string {
-				return fmt.Sprintf("%s points at the new session %s · 0 bytes removed\nundo: firn keys previous %s\n", prose.Clean(r.Key), prose.Short(r.Session), prose.Clean(r.Key))
+				return fmt.Sprintf("%s now points at the new session %s · 0 bytes removed\nundo: firn keys previous %s\n", prose.Clean(r.Key), prose.Short(r.Session), prose.Clean(r.Key))
 			})
 		}),
 	}
-	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
+	cmd.Flags().BoolVar(&plan, "plan", false, "print the plan without changing anything")
 	return cmd
 }
 
 func (p keyCommands) keysPreviousCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "previous KEY", Aliases: []string{"continue-previous"}, Short: "Undo a reset: the key points at the session before", Example: "  firn keys previous agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
+		Use: "previous KEY", Aliases: []string{"continue-previous"}, Short: "Undo a reset: point the key at its previous session", Example: "  firn keys previous agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			old, err := p.pointed(ctx, c, args[0])
 			if err != nil {

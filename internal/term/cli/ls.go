@@ -31,19 +31,18 @@ func (p overviewCommands) lsCommand() *cobra.Command {
 		Use:     "ls",
 		Aliases: []string{"list"},
 		GroupID: "look",
-		Short:   "List sessions, those that were added to last first",
-		Long: `List sessions, those that were added to last first. To rename, tag, restore or reset one
-adds to it too.
+		Short:   "List sessions, most recently updated first",
+		Long: `List sessions, most recently updated first. Renaming, tagging, restoring and
+resetting a session also update it.
 
-Shown are how often the user spoke, how full the model's window is, and what was used
-in all. An estimate is marked ~, a session in which a turn runs ●; ⎇ is how many
-branches there are, and ◆ how many compactions. ↳ marks sub-agents, below the session
-that began them. ⚠ is how many places cannot be read, as
-far as the list knows: damage in the live part of the sessions that are shown, and what
-the word index met when it last read a session. firn verify reads every byte.
-Sessions that are archived or hidden are listed only if they are asked for; how many
-there are is said below the list. Sessions without a message, title or other entry are
-listed only with --empty.`,
+Columns show the number of turns, how full the model's window is, and total
+usage. ~ marks estimates, ● a session with a running turn, ⎇ the number of
+branches, and ◆ the number of compactions. ↳ marks sub-agents, below the
+session that started them. ⚠ is the number of unreadable places known to the
+list: damage in the live part of the listed sessions, and damage found when the
+sessions were last indexed. firn verify reads every byte. Archived and hidden
+sessions are listed only on request; their number is printed below the list.
+Sessions without a message, title or other entry are listed only with --empty.`,
 		Example: "  firn ls -n 3\n  firn ls --agent main --text trip\n  firn ls --cwd . --since 7d\n  firn ls --json | jq -r '.items[].id'",
 		Args:    none,
 		RunE: p.with(measuring, func(ctx context.Context, c *client.Client, _ []string) error {
@@ -62,19 +61,19 @@ listed only with --empty.`,
 	}
 	flags := cmd.Flags()
 	flags.VarP(&count, "number", "n", "list at most `N`, or all")
-	flags.StringVarP(&q.Agent, "agent", "a", "", "only those of this `agent`")
-	flags.StringVar(&q.Key, "key", "", "only those of this `key`")
-	flags.StringVar(&q.Text, "text", "", "only those with this `text` in the title or what was said first")
-	flags.StringVar(&q.Tag, "tag", "", "only those with this `tag`")
-	flags.StringVar(&q.Source, "source", "", "only those of this `source`: a folder of another tool that is mirrored, or firn for your own")
+	flags.StringVarP(&q.Agent, "agent", "a", "", "only sessions of this `agent`")
+	flags.StringVar(&q.Key, "key", "", "only sessions of this `key`")
+	flags.StringVar(&q.Text, "text", "", "only sessions with this `text` in the title or first message")
+	flags.StringVar(&q.Tag, "tag", "", "only sessions with this `tag`")
+	flags.StringVar(&q.Source, "source", "", "only sessions of this `source`: a mirrored directory of another tool, or firn for your own")
 	flags.StringVar(&q.Sender, "sender", "", "only direct conversations with this `person`")
-	flags.StringVar(&q.Directory, "cwd", "", "only those that were begun in this `directory`, or in which something was said there")
-	flags.StringVar(&since, "since", "", "only those with an entry since `then`: a day, a time, or how long ago (7d, 12h)")
-	flags.StringVar(&until, "until", "", "only those whose latest entry is before `then`")
-	flags.BoolVar(&q.Archived, "archived", false, "those that are archived")
-	flags.BoolVar(&q.Hidden, "hidden", false, "those that are hidden")
-	flags.BoolVar(&q.Empty, "empty", false, "include sessions in which nothing was said yet")
-	flags.BoolVar(&q.Live, "live", false, "only those in which a turn runs")
+	flags.StringVar(&q.Directory, "cwd", "", "only sessions started in this `directory`, or with messages sent from it")
+	flags.StringVar(&since, "since", "", "only sessions with an entry since this `time`: a date, a time, or an age (7d, 12h)")
+	flags.StringVar(&until, "until", "", "only sessions whose latest entry is before this `time`")
+	flags.BoolVar(&q.Archived, "archived", false, "list archived sessions")
+	flags.BoolVar(&q.Hidden, "hidden", false, "list hidden sessions")
+	flags.BoolVar(&q.Empty, "empty", false, "include sessions without messages")
+	flags.BoolVar(&q.Live, "live", false, "only sessions with a running turn")
 	return cmd
 }
 
@@ -126,7 +125,7 @@ func (p overviewCommands) archivedNote(ctx context.Context, c *client.Client, q 
 	if len(out) == 0 {
 		return ""
 	}
-	return "put away and not shown: " + strings.Join(out, ", ") + "\n"
+	return "not shown: " + strings.Join(out, ", ") + "\n"
 }
 
 // collect fetches pages of sessions until it has most of them; zero means all.
@@ -166,9 +165,9 @@ func (p overviewCommands) lsText(page wire.Page[wire.Session], most int) string 
 		rows = append(rows, p.lsRow(s, ids))
 	}
 	lines := prose.Columns(rows, "llllrrrrlrl")
-	lines = append(lines, shown(len(page.Items), page.Total, page.Cursor != "", most)+" · ● live · ⎇ branches · ◆ compactions · ~ estimated")
+	lines = append(lines, shown(len(page.Items), page.Total, page.Cursor != "", most)+" · ● running · ⎇ branches · ◆ compactions · ~ estimated")
 	if slices.ContainsFunc(page.Items, func(s wire.Session) bool { return s.Unread > 0 }) {
-		lines = append(lines, "⚠ places that cannot be read; run: firn show ID, firn verify ID")
+		lines = append(lines, "⚠ unreadable places; run firn show ID or firn verify ID")
 	}
 	return strings.Join(lines, "\n") + "\n"
 }
@@ -301,7 +300,7 @@ func (b *bound) Set(text string) error {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 {
-		return fmt.Errorf("want a number from 1 on, or all")
+		return fmt.Errorf("expected a number from 1, or all")
 	}
 	*b = bound(n)
 	return nil

@@ -20,22 +20,22 @@ func (p checkCommands) maintenanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "maintenance",
 		GroupID: "care",
-		Short:   "Say what the settings would clear away, and with --enforce do it",
-		Long: `Say which sessions the settings of maintenance would clear away, and with --enforce do it.
-By default they clear away nothing: everything is kept. What is removed goes to the bin,
-and firn restore brings it back, until maintenance.bin_retention or bin_max_bytes erases it
-from there. Sessions that run, are pinned, that their key points at, or that belong to main
-keys and groups are kept: how many of them a setting asks for, and which limits stay
-exceeded therefore, is said below the list.`,
+		Short:   "Show what the maintenance settings would remove; with --enforce, do it",
+		Long: `Show which sessions the maintenance settings would remove; with --enforce,
+remove them. The defaults remove nothing. Removed sessions go to the trash bin,
+and firn restore restores them until maintenance.bin_retention or bin_max_bytes
+erases them. Sessions that are running, pinned, current for their key, or
+belong to main keys or groups are always kept. Their number, and the limits
+that remain exceeded because of them, are printed below the list.`,
 		Example: "  firn maintenance --dry-run\n  firn maintenance --enforce --json",
 		Args:    none,
 	}
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "only say what would be done (the default)")
-	cmd.Flags().BoolVar(&enforce, "enforce", false, "do it")
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "print the plan without changing anything (the default)")
+	cmd.Flags().BoolVar(&enforce, "enforce", false, "remove the sessions")
 	cmd.Flags().VarP(&count, "number", "n", "show at most `N` sessions, or all")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if dry && enforce {
-			return usage(cmd, "firn maintenance either says what it would do or does it, not both")
+			return usage(cmd, "--dry-run and --enforce cannot be combined")
 		}
 		if err := p.mustBeOurs(); err != nil {
 			return err
@@ -79,10 +79,10 @@ func maintenanceText(m wire.Maintenance, most int) string {
 	if m.Done {
 		word = "were"
 	}
-	lines = append(lines, fmt.Sprintf("of %s, %d %s moved to the bin (%s) and %d archived",
+	lines = append(lines, fmt.Sprintf("of %s, %d %s moved to the trash bin (%s) and %d archived",
 		prose.Plural(m.Sessions, "session"), m.Removed, word, prose.Size(m.BytesBinned), m.Archived))
 	if m.BinSessions > 0 || m.Erased > 0 {
-		lines = append(lines, fmt.Sprintf("of %s in the bin (%s), %d %s erased for good (%s)",
+		lines = append(lines, fmt.Sprintf("of %s in the trash bin (%s), %d %s permanently erased (%s)",
 			prose.Plural(m.BinSessions, "session"), prose.Size(m.BinBytes), m.Erased, word, prose.Size(m.BytesErased)))
 	}
 	return strings.Join(append(append(lines, protectedText(m)...), exceededText(m)...), "\n") + "\n"
@@ -91,7 +91,7 @@ func maintenanceText(m wire.Maintenance, most int) string {
 // protections explains why a session is kept, by its name in the report.
 var protections = map[string]string{
 	"current": "their key points at them", "group": "they belong to a group or channel", "main": "they belong to the main key",
-	"pinned": "an entry has the label pin", "running": "a turn runs, or a client follows them", "just used": "used within the last hour",
+	"pinned": "an entry has the label pin", "running": "a turn is running, or a client follows them", "just used": "used within the last hour",
 	"age not known": "no entry has a time", "cannot be read": "damaged",
 }
 
@@ -99,7 +99,7 @@ var protections = map[string]string{
 func protectedText(m wire.Maintenance) []string {
 	var lines []string
 	for _, why := range slices.Sorted(maps.Keys(m.Kept)) {
-		line := fmt.Sprintf("kept though a setting asks for them: %s, %s", prose.Plural(m.Kept[why], "session"), prose.Clean(why))
+		line := fmt.Sprintf("kept despite a limit: %s, %s", prose.Plural(m.Kept[why], "session"), prose.Clean(why))
 		if more := protections[why]; more != "" {
 			line += " (" + more + ")"
 		}
@@ -116,9 +116,9 @@ func exceededText(m wire.Maintenance) []string {
 		if e.Agent != "" || e.Setting == "max_entries" {
 			is, limit = prose.Plural(int(e.Is), "session")+" of agent "+prose.Clean(e.Agent), prose.Grouped(e.Limit)
 		}
-		line := fmt.Sprintf("%s stays exceeded: %s, the limit is %s", prose.Clean(e.Setting), is, limit)
+		line := fmt.Sprintf("%s is still exceeded: %s, limit %s", prose.Clean(e.Setting), is, limit)
 		if e.Setting == "max_disk_bytes" && e.Bin > 0 {
-			line += fmt.Sprintf("; %s of it is in the bin (firn bin empty)", prose.Size(e.Bin))
+			line += fmt.Sprintf("; %s of it in the trash bin (firn bin empty)", prose.Size(e.Bin))
 		}
 		lines = append(lines, line)
 	}

@@ -80,17 +80,17 @@ func flagsOf(set *pflag.FlagSet) []manual.Flag {
 func (p helpCommands) writeManual(root *cobra.Command, dir string) error {
 	fsys := vfs.OS{}
 	if err := fsys.MkdirAll(dir); err != nil {
-		return fmt.Errorf("make the directory %s for manual pages: %w", dir, err)
+		return fmt.Errorf("create directory %s for manual pages: %w", dir, err)
 	}
 	pages := manual.Man(p.manualOf(root))
 	names := make([]string, len(pages))
 	for i, page := range pages {
 		names[i] = page.Name
 		if err := vfs.WriteFile(fsys, filepath.Join(dir, page.Name), page.Text); err != nil {
-			return fmt.Errorf("write the manual page %s: %w", page.Name, err)
+			return fmt.Errorf("write manual page %s: %w", page.Name, err)
 		}
 	}
 	return p.print(map[string]any{"directory": dir, "pages": names}, func() string {
-		return fmt.Sprintf("wrote %d manual pages into %s; man -l %s reads one\n", len(pages), dir, quote(filepath.Join(dir, names[0])))
+		return fmt.Sprintf("wrote %d manual pages to %s; to read one: man -l %s\n", len(pages), dir, quote(filepath.Join(dir, names[0])))
 	})
 }

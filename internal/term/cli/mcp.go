@@ -11,19 +11,21 @@ func (p protocolCommands) mcpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "mcp",
 		GroupID: "gateway",
-		Short:   "Speak the Model Context Protocol on stdin and stdout",
-		Long: `Let a program that speaks the Model Context Protocol look into sessions and talk in them.
-It starts firn mcp and speaks to it on stdin and stdout, until it hangs up.
+		Short:   "Serve the Model Context Protocol on stdin and stdout",
+		Long: `Give a client of the Model Context Protocol access to sessions. The client
+starts firn mcp and exchanges messages with it on stdin and stdout until it
+disconnects.
 
-The tools are list_sessions, read_session and get_window, and, without --read-only,
-send_message, fork_session and compact_session; firn://session/ID is what was said in
-a session. It works on the gateway that serves the home, or on the home itself if none
-does. A gateway speaks the same at /mcp, over HTTP and with its tokens.`,
+The tools are list_sessions, read_session and get_window, and, without
+--read-only, send_message, fork_session and compact_session. The resource
+firn://session/ID contains the messages of a session. firn mcp uses the gateway
+of the home, or works on the home directly if none is running. A gateway offers
+the same at /mcp over HTTP, with its tokens.`,
 		Example: `  firn mcp --read-only
   {"mcpServers": {"firn": {"command": "firn", "args": ["mcp"]}}}`,
 		Args: none,
 	}
-	cmd.Flags().BoolVar(&readOnly, "read-only", false, "leave out the tools that change something")
+	cmd.Flags().BoolVar(&readOnly, "read-only", false, "omit the tools that change sessions")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		c, release, err := p.connect(cmd.Context(), GatewayOptions{ReadOnly: readOnly})
 		if err != nil {

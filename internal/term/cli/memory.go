@@ -22,10 +22,10 @@ type memoryFlags struct{ wire.MemoryPlace }
 
 func (f *memoryFlags) add(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
-	flags.StringVarP(&f.Agent, "agent", "a", "", "the notes of this `agent` (default the default agent)")
-	flags.StringVar(&f.Key, "key", "", "those about the person or group of this `key` too")
-	flags.StringVar(&f.Project, "project", "", "those about this `directory` too")
-	flags.StringVar(&f.Scope, "scope", "", "only those about the `agent`, the user or the project")
+	flags.StringVarP(&f.Agent, "agent", "a", "", "notes of this `agent` (default the default agent)")
+	flags.StringVar(&f.Key, "key", "", "include notes about the person or group of this `key`")
+	flags.StringVar(&f.Project, "project", "", "include notes about this `directory`")
+	flags.StringVar(&f.Scope, "scope", "", "only notes with this `subject`: agent, user or project")
 }
 
 // place returns the selected notes, with an absolute directory.
@@ -34,7 +34,7 @@ func (f *memoryFlags) place(cmd *cobra.Command) (wire.MemoryPlace, error) {
 	if at.Project != "" {
 		dir, err := filepath.Abs(at.Project)
 		if err != nil {
-			return at, usage(cmd, "there is no directory %q", at.Project)
+			return at, usage(cmd, "no such directory: %q", at.Project)
 		}
 		at.Project = dir
 	}
@@ -49,10 +49,11 @@ func (p memoryCommands) memoryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "memory",
 		GroupID: "find",
-		Short:   "Notes: what is worth knowing beyond one conversation",
-		Long: `Notes are what is worth knowing beyond one conversation: plain Markdown files that agents
-and people write. What fits is shown to a model before each turn, with where it comes from.
-Every change keeps the old version, and firn memory undo takes it back.`,
+		Short:   "Manage notes: facts saved beyond one session",
+		Long: `Notes are facts saved beyond one session: plain Markdown files written by
+agents and people. Matching notes are added to the window before each turn,
+with their origin. Every change keeps the old version, and firn memory undo
+restores it.`,
 		Example: "  firn memory add 'Releases are on Fridays.'\n  firn memory search release\n  firn memory dream --plan",
 		Args:    cobra.ArbitraryArgs,
 		RunE:    p.unknown,
@@ -88,7 +89,7 @@ func (p memoryCommands) memoryLs(f *memoryFlags) *cobra.Command {
 
 func notesText(notes []wire.Note) string {
 	if len(notes) == 0 {
-		return "there are no notes; firn memory add TEXT makes one\n"
+		return "no notes; to add one: firn memory add TEXT\n"
 	}
 	rows := [][]string{{"NOTE", "TYPE", "SURE", "MADE", "FACTS", "ABOUT"}}
 	for _, n := range notes {
@@ -113,7 +114,7 @@ func percent(c float64) string {
 
 func (p memoryCommands) memoryShow(f *memoryFlags) *cobra.Command {
 	return &cobra.Command{
-		Use: "show NOTE", Short: "Show a note, and how its facts are named", Args: args(1, 1, "the name of a note"), Example: "  firn memory show release-plan\n  firn memory show agent/extracted",
+		Use: "show NOTE", Short: "Show a note and the names of its facts", Args: args(1, 1, "the name of a note"), Example: "  firn memory show release-plan\n  firn memory show agent/extracted",
 		RunE: p.withMemory(f, readOnly, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
 			n, err := c.Note(ctx, at, args[0])
 			if err != nil {
@@ -161,7 +162,7 @@ func cleanText(text string) string {
 func (p memoryCommands) memorySearch(f *memoryFlags) *cobra.Command {
 	count := bound(10)
 	cmd := &cobra.Command{
-		Use: "search WORD...", Short: "Find notes that fit words", Args: args(1, -1, "words to look for"), Example: "  firn memory search release day",
+		Use: "search WORD...", Short: "Search notes", Args: args(1, -1, "words to search for"), Example: "  firn memory search release day",
 	}
 	cmd.Flags().VarP(&count, "number", "n", "show at most `N` hits")
 	cmd.RunE = p.withMemory(f, readOnly, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
@@ -176,7 +177,7 @@ func (p memoryCommands) memorySearch(f *memoryFlags) *cobra.Command {
 
 func recalledText(hits []wire.Recalled) string {
 	if len(hits) == 0 {
-		return "nothing was found in the notes\n"
+		return "no matching notes\n"
 	}
 	var lines []string
 	for _, h := range hits {
@@ -200,21 +201,22 @@ func recalledText(hits []wire.Recalled) string {
 func (p memoryCommands) memoryAdd(f *memoryFlags) *cobra.Command {
 	var n wire.NewNote
 	cmd := &cobra.Command{
-		Use: "add TEXT...", Short: "Note something for good", Args: args(1, -1, "what to note, or - to read it"),
-		Long: `Note something for good: under the day, each line a fact of its own, or with --name as a
-note of that name. What is noted already is not noted again.`,
+		Use: "add TEXT...", Short: "Add a note", Args: args(1, -1, "the text, or - for stdin"),
+		Long: `Add a note. By default the text goes into the note of the day, each line as a
+separate fact; --name creates or replaces a note with that name. Facts that
+exist are not added again.`,
 		Example: "  firn memory add 'Releases are on Fridays.' --type decision\n  firn memory add --name 'House rules' - < rules.md",
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&n.Name, "name", "", "make a note of this `name`, or replace it")
-	flags.StringVar(&n.Type, "type", "", "what `kind` of note it is: preference, project, pattern, decision, constraint, or another word")
-	flags.StringVar(&n.Description, "description", "", "what it is about, in a `line`")
+	flags.StringVar(&n.Name, "name", "", "create or replace the note with this `name`")
+	flags.StringVar(&n.Type, "type", "", "`type` of the note: preference, project, pattern, decision, constraint, or another word")
+	flags.StringVar(&n.Description, "description", "", "one-line `description` of the note")
 	cmd.RunE = p.withMemory(f, mayChange, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
 		n.Text = strings.Join(args, " ")
 		if n.Text == "-" {
 			text, err := io.ReadAll(io.LimitReader(p.input(ctx), 1<<20))
 			if err != nil {
-				return fmt.Errorf("read what to note: %w", err)
+				return fmt.Errorf("read the text of the note: %w", err)
 			}
 			n.Text = string(text)
 		}
@@ -229,14 +231,14 @@ note of that name. What is noted already is not noted again.`,
 
 func keptText(k wire.Remembered) string {
 	name := prose.Clean(k.Scope + "/" + k.Note)
-	text := fmt.Sprintf("noted in %s: %s", name, prose.Plural(len(k.Refs), "fact"))
+	text := fmt.Sprintf("added to %s: %s", name, prose.Plural(len(k.Refs), "fact"))
 	switch {
 	case len(k.Refs) == 0:
-		return "already noted"
+		return "already known"
 	case k.Refs[0] == k.Scope+"/"+k.Note: // a whole note, which has a name
-		text = "noted as " + name
+		text = "saved as " + name
 	case k.Known > 0:
-		text += fmt.Sprintf("; %d already noted", k.Known)
+		text += fmt.Sprintf("; %d already known", k.Known)
 	}
 	return text + "\nundo: firn memory undo " + k.Change
 }
@@ -252,7 +254,7 @@ func remembering(c *client.Client) func(context.Context, string, string) (string
 func forgetting(c *client.Client) func(context.Context, string, string) (string, error) {
 	return func(ctx context.Context, agent, what string) (string, error) {
 		change, err := c.Forget(ctx, wire.MemoryPlace{Agent: agent}, what)
-		return "forgotten; undo: firn memory undo " + change.ID, err
+		return "removed; undo: firn memory undo " + change.ID, err
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 func (p memoryCommands) memoryForget(f *memoryFlags) *cobra.Command {
 	return &cobra.Command{
-		Use: "forget NOTE", Short: "Take away a note or one fact", Args: args(1, -1, "a note, a fact (note#id) or its words"),
+		Use: "forget NOTE", Short: "Remove a note or one fact", Args: args(1, -1, "a note, a fact (note#id) or its text"),
 		Example: "  firn memory forget release-plan\n  firn memory forget extracted#1a2b3c4d",
 		RunE: p.withMemory(f, mayChange, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
 			change, err := c.Forget(ctx, at, strings.Join(args, " "))
@@ -58,12 +58,12 @@ func editLines(edits []wire.MemoryEdit) []string {
 func (p memoryCommands) memoryClear(f *memoryFlags) *cobra.Command {
 	yes := false
 	cmd := &cobra.Command{
-		Use: "clear", Short: "Take all notes of a scope away; it can be undone", Args: none, Example: "  firn memory clear --yes",
+		Use: "clear", Short: "Remove all notes of a scope; this can be undone", Args: none, Example: "  firn memory clear --yes",
 	}
-	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "really do it")
+	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "remove them")
 	cmd.RunE = p.withMemory(f, mayChange, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
 		if !yes {
-			return usage(cmd, "all notes would be taken away; say --yes to do it")
+			return usage(cmd, "this would remove all notes; confirm with --yes")
 		}
 		changes, err := c.ClearMemory(ctx, at)
 		if err != nil {
@@ -71,7 +71,7 @@ func (p memoryCommands) memoryClear(f *memoryFlags) *cobra.Command {
 		}
 		return p.print(changes, func() string {
 			if len(changes) == 0 {
-				return "there were no notes\n"
+				return "no notes\n"
 			}
 			var b strings.Builder
 			for _, change := range changes {
@@ -86,14 +86,14 @@ func (p memoryCommands) memoryClear(f *memoryFlags) *cobra.Command {
 func (p memoryCommands) memoryDream(f *memoryFlags) *cobra.Command {
 	var o wire.DreamOrder
 	cmd := &cobra.Command{
-		Use: "dream", Short: "Tidy notes up: take in what is new, merge, date, and let go", Args: none,
-		Long: `Tidy notes up: look for facts in new conversations, make dates absolute, make one of what
-is there twice, let newer facts take the place of older ones, and bring MEMORY.md in order.
-The gateway does it by itself when nobody talks. Every change is told with its evidence.`,
+		Use: "dream", Short: "Consolidate notes: extract new facts, merge, date and expire them", Args: none,
+		Long: `Consolidate notes: extract facts from new conversations, make dates absolute,
+merge duplicates, replace outdated facts, and update MEMORY.md. The gateway
+does this automatically when idle. Every change is listed with its evidence.`,
 		Example: "  firn memory dream --plan\n  firn memory dream --if-due",
 	}
-	cmd.Flags().BoolVar(&o.Plan, "plan", false, "only say what would be done")
-	cmd.Flags().BoolVar(&o.IfDue, "if-due", false, "do nothing unless the last time is a day ago and there are enough new conversations")
+	cmd.Flags().BoolVar(&o.Plan, "plan", false, "print the plan without changing anything")
+	cmd.Flags().BoolVar(&o.IfDue, "if-due", false, "do nothing unless the last run was a day ago and there are enough new conversations")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		why := mayChange
 		if o.Plan {
@@ -114,14 +114,14 @@ func dreamsText(dreams []wire.Dream) string {
 	var lines []string
 	for _, d := range dreams {
 		if d.Shut != "" {
-			lines = append(lines, fmt.Sprintf("%s: not now (%s): %s", prose.Clean(d.Scope), d.Shut, prose.Clean(d.Why)))
+			lines = append(lines, fmt.Sprintf("%s: not due (%s): %s", prose.Clean(d.Scope), d.Shut, prose.Clean(d.Why)))
 			continue
 		}
-		word := "tidied up"
+		word := "consolidated"
 		if d.Planned {
-			word = "would be tidied up"
+			word = "would be consolidated"
 		}
-		lines = append(lines, fmt.Sprintf("%s: %s · %s looked through, %s found · %s", prose.Clean(d.Scope), word,
+		lines = append(lines, fmt.Sprintf("%s: %s · %s read, %s found · %s", prose.Clean(d.Scope), word,
 			prose.Plural(d.Sessions, "session"), prose.Plural(d.Found, "fact"), prose.Plural(len(d.Change.Edits), "change")))
 		lines = append(lines, editLines(d.Change.Edits)...)
 		for _, why := range d.Without {
@@ -136,7 +136,7 @@ func dreamsText(dreams []wire.Dream) string {
 
 func (p memoryCommands) memoryChanges(f *memoryFlags) *cobra.Command {
 	return &cobra.Command{
-		Use: "changes", Short: "List changes of notes that can be undone", Args: none, Example: "  firn memory changes",
+		Use: "changes", Short: "List changes to notes that can be undone", Args: none, Example: "  firn memory changes",
 		RunE: p.withMemory(f, readOnly, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
 			changes, err := c.MemoryChanges(ctx, at)
 			if err != nil {
@@ -144,7 +144,7 @@ func (p memoryCommands) memoryChanges(f *memoryFlags) *cobra.Command {
 			}
 			return p.print(changes, func() string {
 				if len(changes) == 0 {
-					return "nothing was changed\n"
+					return "no changes\n"
 				}
 				rows := [][]string{{"CHANGE", "WHEN", "SCOPE", "WHAT", "EDITS", ""}}
 				for _, c := range changes {
@@ -163,7 +163,7 @@ func (p memoryCommands) memoryChanges(f *memoryFlags) *cobra.Command {
 func (p memoryCommands) memoryUndo(f *memoryFlags) *cobra.Command {
 	var u wire.UndoMemory
 	cmd := &cobra.Command{
-		Use: "undo [CHANGE]", Short: "Take a change of notes back: the latest, or the one that is named", Args: args(0, 1, "the name of a change"),
+		Use: "undo [CHANGE]", Short: "Undo a change to notes: the latest, or the given one", Args: args(0, 1, "the id of a change"),
 		Example: "  firn memory undo\n  firn memory undo 06fv3m8k2h1qa --edit 2",
 	}
 	cmd.Flags().IntSliceVar(&u.Edits, "edit", nil, "only the edit with this `number`; may be repeated")
@@ -174,7 +174,7 @@ func (p memoryCommands) memoryUndo(f *memoryFlags) *cobra.Command {
 		} else if latest, err := latestChange(ctx, c, at); err != nil {
 			return err
 		} else if id = latest; id == "" {
-			return &wire.Problem{Kind: wire.NotFound, Message: "undo a change of the notes: there is none that is in force", Hint: "firn memory changes lists them; --key and --project look at other notes"}
+			return &wire.Problem{Kind: wire.NotFound, Message: "there is no change to undo", Hint: "to list changes: firn memory changes; --key and --project select other notes"}
 		}
 		change, err := c.UndoMemory(ctx, at, id, u)
 		if err != nil {

@@ -21,10 +21,10 @@ import (
 
 func (p memoryCommands) memoryEdit(f *memoryFlags) *cobra.Command {
 	return &cobra.Command{
-		Use: "edit NOTE", Short: "Change the text of a note, in an editor", Args: args(1, 1, "the name of a note"),
-		Long: `Change the text of a note in the editor that $VISUAL or $EDITOR names; else it is vi. The
-old version is kept, and firn memory undo brings it back. What is left as it was is not
-written.`,
+		Use: "edit NOTE", Short: "Edit a note", Args: args(1, 1, "the name of a note"),
+		Long: `Edit a note in the editor set by $VISUAL or $EDITOR; the default is vi. The
+old version is kept, and firn memory undo restores it. Nothing is written if
+the text does not change.`,
 		Example: "  firn memory edit house-rules\n  EDITOR='code --wait' firn memory edit user/tea --key agent:main:telegram:direct:7",
 		RunE: p.withMemory(f, mayChange, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
 			n, err := c.Note(ctx, at, args[0])
@@ -36,7 +36,7 @@ written.`,
 				return fmt.Errorf("edit note %s: %w", n.Ref, err)
 			}
 			if text == n.Body {
-				return p.print(n, func() string { return prose.Clean(n.Ref) + " is as it was\n" })
+				return p.print(n, func() string { return prose.Clean(n.Ref) + " is unchanged\n" })
 			}
 			kept, err := c.EditNote(ctx, at, n.Ref, text)
 			if err != nil {
@@ -64,7 +64,7 @@ func (p memoryCommands) edit(ctx context.Context, name, text string) (string, er
 	words := strings.Fields(cmp.Or(p.env("VISUAL"), p.env("EDITOR"), "vi"))
 	editor, err := exec.LookPath(words[0])
 	if err != nil {
-		return "", &hinted{fmt.Errorf("the editor %s is not there", prose.Clean(words[0])), "set EDITOR to one that is"}
+		return "", &hinted{fmt.Errorf("editor %s not found", prose.Clean(words[0])), "set EDITOR to an installed editor"}
 	}
 	cmd := exec.CommandContext(ctx, editor, append(words[1:], file)...)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = p.stdin, p.stderr, p.stderr
@@ -72,7 +72,7 @@ func (p memoryCommands) edit(ctx context.Context, name, text string) (string, er
 		cmd.Env = p.environ
 	}
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("the editor %s ended badly, and nothing was changed: %w", prose.Clean(words[0]), err)
+		return "", fmt.Errorf("editor %s failed, and nothing was changed: %w", prose.Clean(words[0]), err)
 	}
 	changed, err := os.ReadFile(file)
 	return string(changed), err

@@ -11,6 +11,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/ops/config"
 	"firn.dev/internal/ops/migrate"
@@ -41,34 +42,35 @@ func (p storeCommands) migrateCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "migrate --from STORE --to STORE",
 		GroupID: "care",
-		Short:   "Carry all sessions from one store to another, byte for byte",
-		Long: `Carry all sessions from one store to another: every line byte for byte, which session a
-key points at, and what is archived or in the bin. Then all of it is read again and
-compared by SHA-256. Nothing changes where the sessions come from.
+		Short:   "Copy all sessions from one store to another and switch to it",
+		Long: `Copy all sessions from one store to another: every line byte for byte, the
+keys, and the archived and removed state. Then everything is read again and
+compared by SHA-256. The source does not change.
 
-If they come from the store that holds the sessions of the home, the home records at the
-end, in store.json, that the other one does now: every command and firn serve use that
-one from then on. What is left where they come from is a copy. To go back, migrate the
-other way. With --copy the home goes on with the store that it has.
+If the source is the store of this home, the home then switches to the target:
+store.json records it, and every command and firn serve use it. The sessions in
+the source remain as a copy. To go back, migrate in the other direction. With
+--copy the home keeps its store.
 
-A store is files, for the plain files of the home, file: and another home,
-nats://host:4222,host2:4222 for a cluster, or nats-embedded: and a directory. How a
-cluster is reached is said by the settings under [store].
+A store is files (the plain files of the home), file: and another home,
+nats://host:4222,host2:4222 for a cluster, or nats-embedded: and a directory.
+The settings in [store] configure the connection to a cluster.
 
-It can be interrupted and run again: a session that is there already is compared and
-counted, one that has grown goes on. One that is another there is named, and is not
-changed. Stop the gateway first; what is said meanwhile is carried the next time.
+The command can be interrupted and run again: existing sessions are compared
+and counted, and sessions that have grown are continued. A session that differs
+in the target is reported and not changed. Stop the gateway first; messages
+that arrive meanwhile are copied by the next run.
 
 Exits with 5 if something differs.`,
 		Example: "  firn migrate --from files --to nats://a:4222,b:4222,c:4222\n  firn migrate --from nats://a:4222 --to file:/backup/firn",
 		Args:    none,
 	}
-	cmd.Flags().StringVar(&from, "from", "", "the `store` that sessions come from")
-	cmd.Flags().StringVar(&to, "to", "", "the `store` that they go to")
-	cmd.Flags().BoolVar(&onlyCopy, "copy", false, "only copy them: the home goes on with the store that it has")
+	cmd.Flags().StringVar(&from, "from", "", "`store` to copy from")
+	cmd.Flags().StringVar(&to, "to", "", "`store` to copy to")
+	cmd.Flags().BoolVar(&onlyCopy, "copy", false, "only copy: the home keeps its store")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if from == "" || to == "" {
-			return usage(cmd, "--from and --to name the two stores")
+			return usage(cmd, "--from and --to are required")
 		}
 		return p.migrate(cmd, from, to, onlyCopy)
 	}
@@ -77,13 +79,13 @@ Exits with 5 if something differs.`,
 
 func (p storeCommands) migrate(cmd *cobra.Command, from, to string, onlyCopy bool) (err error) {
 	if p.carry == nil {
-		return fmt.Errorf("carry sessions: this program cannot: %w", firn.ErrUnsupported)
+		return failure.Of(firn.ErrUnsupported, "this program cannot migrate sessions")
 	}
 	if err := p.mustBeOurs(); err != nil {
 		return err
 	}
 	if p.store != "" {
-		return usage(cmd, "--from and --to name the stores; --store has no meaning here")
+		return usage(cmd, "use --from and --to instead of --store")
 	}
 	for _, side := range []*string{&from, &to} {
 		if *side, err = storeURL(*side); err != nil {
@@ -101,7 +103,7 @@ func (p storeCommands) migrate(cmd *cobra.Command, from, to string, onlyCopy boo
 		return err
 	}
 	p.noteMoved(settings, r, to)
-	return p.reportMigration(r, "nothing of them was changed there; look at both, then take away or rename the one that is wrong")
+	return p.reportMigration(r, "the target was not changed; compare both, then remove or rename the wrong one")
 }
 
 // noteMoved prints which store holds the sessions from now on, and what remains in the old
@@ -109,11 +111,11 @@ func (p storeCommands) migrate(cmd *cobra.Command, from, to string, onlyCopy boo
 func (p *program) noteMoved(settings *config.Settings, r *migrate.Report, to string) {
 	if !r.Moved {
 		if note, err := settings.CheckStore(vfs.OS{}, config.Reading); note == "" && err == nil {
-			p.note(fmt.Sprintf("the home %s goes on with %s", settings.Home, config.StoreName(settings.Store.URL)))
+			p.note(fmt.Sprintf("the home %s keeps using %s", settings.Home, config.StoreName(settings.Store.URL)))
 		}
 		return
 	}
-	p.note(fmt.Sprintf("the sessions of %s are in %s from now on; what is left where they come from is a copy", settings.Home, config.StoreName(to)))
+	p.note(fmt.Sprintf("the sessions of %s are now in %s; the sessions in the old store are a copy", settings.Home, config.StoreName(to)))
 	if now, err := p.settings(); err == nil {
 		if _, err := now.CheckStore(vfs.OS{}, config.Serving); err != nil {
 			p.note(wrongStore(err).Error() + "; " + classify(wrongStore(err)).hint)
@@ -147,9 +149,9 @@ func storeURL(text string) (string, error) {
 	if err != nil {
 		shown := quote(text)
 		if strings.Contains(text, "@") { // it may contain a password
-			shown = "that was named"
+			shown = "given"
 		}
-		return "", fmt.Errorf("the store %s: %w", shown, err)
+		return "", fmt.Errorf("store %s: %w", shown, err)
 	}
 	return url, nil
 }
@@ -167,7 +169,7 @@ func (p storeCommands) reportMigration(r *migrate.Report, hint string) error {
 	if d.TooLarge {
 		hint = "firn config set store.max_line 1gb"
 	}
-	return &hinted{fmt.Errorf("%s differ, the first is %s: %s: %w", prose.Plural(len(r.Differ), "session"), name, d.Detail, firn.ErrConflict), hint}
+	return &hinted{failure.Of(firn.ErrConflict, "%s differ, first %s: %s", prose.Plural(len(r.Differ), "session"), name, d.Detail), hint}
 }
 
 // migrationText formats a report.
@@ -177,7 +179,7 @@ func migrationText(r *migrate.Report) string {
 		n    int
 		what string
 	}{
-		{r.New, "new"}, {r.Longer, "longer than before"}, {r.Same, "there already"}, {r.Before, "unchanged"}, {r.Replaced, "made anew"}, {r.Purged, "purged"}, {len(r.Differ), "different"},
+		{r.New, "new"}, {r.Longer, "grown"}, {r.Same, "already there"}, {r.Before, "unchanged"}, {r.Replaced, "rewritten"}, {r.Purged, "purged"}, {len(r.Differ), "different"},
 	} {
 		if k.n > 0 {
 			kinds = append(kinds, fmt.Sprintf("%d %s", k.n, k.what))

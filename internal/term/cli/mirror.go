@@ -3,13 +3,13 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/ops/migrate"
 	"firn.dev/internal/render/progress"
 )
@@ -19,17 +19,16 @@ func (p storeCommands) mirrorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "mirror [DIRECTORY]",
 		GroupID: "care",
-		Short:   "Keep a copy of all sessions as plain files",
-		Long: `Bring a copy of all sessions up to date: plain JSONL files in a directory, which
-firn --home DIRECTORY reads like any other home. Only what is new is copied; what was
-purged is purged there too. It is a copy: what somebody adds there is lost.
+		Short:   "Copy all sessions to plain files, as a backup",
+		Long: `Update a copy of all sessions: plain JSONL files in a directory, which firn
+--home DIRECTORY reads like any other home. Only new data is copied; purged
+entries are purged in the copy too. Changes made in the copy are lost.
 
-Without a directory it is store.mirror of the settings. A gateway does the same by
-itself, every store.mirror_every. The sessions are those of the store that the home
-uses, whatever that is; if a gateway serves the home, or --gateway names one, they are
-read through it.
+The default directory is store.mirror from the settings. A gateway updates the
+same copy every store.mirror_every. The sessions come from the store of the
+home, or through the gateway of the home or the one given by --gateway.
 
-With --every it goes on, that often, until it is stopped.`,
+--every repeats the update until the command is stopped.`,
 		Example: "  firn mirror /backup/firn\n  firn --home /backup/firn --store file: ls",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 1 {
@@ -38,10 +37,10 @@ With --every it goes on, that often, until it is stopped.`,
 			return nil
 		},
 	}
-	cmd.Flags().DurationVar(&every, "every", 0, "do it again after that `long`, until stopped")
+	cmd.Flags().DurationVar(&every, "every", 0, "repeat after this `duration`, until stopped")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if every < 0 || every > 0 && every < time.Second {
-			return usage(cmd, "--every wants a second or more")
+			return usage(cmd, "--every must be at least one second")
 		}
 		return p.mirror(cmd, args, every)
 	}
@@ -67,14 +66,14 @@ func (p storeCommands) mirror(cmd *cobra.Command, args []string, every time.Dura
 		}
 	}
 	if dir == "" {
-		return usage(cmd, "name a directory for the copy, or set store.mirror")
+		return usage(cmd, "give a directory for the copy, or set store.mirror")
 	}
 	for {
 		bar := p.newBar("copying")
 		r, err := p.copyTo(cmd.Context(), st, dir, bar, p.note)
 		bar.Clear()
 		if err == nil {
-			err = p.reportMigration(r, "the others are copied; run it again")
+			err = p.reportMigration(r, "the others were copied; run it again")
 		}
 		if err != nil || every == 0 {
 			return err
@@ -93,7 +92,7 @@ func (p storeCommands) mirror(cmd *cobra.Command, args []string, every time.Dura
 // the gateway, or one in this process.
 func (p storeCommands) copyTo(ctx context.Context, st *sessionStore, dir string, bar *progress.Bar, report func(string)) (r *migrate.Report, err error) {
 	if p.copy == nil {
-		return nil, fmt.Errorf("make a copy: this program cannot: %w", firn.ErrUnsupported)
+		return nil, failure.Of(firn.ErrUnsupported, "this program cannot copy sessions")
 	}
 	settings, err := p.settings()
 	if err != nil {

@@ -23,10 +23,10 @@ func (p changeCommands) newCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "new",
 		GroupID: "sessions",
-		Short:   "Begin a session and print its id",
-		Long: `Begin a session and print its id. With --key it is the session that the key points at,
-which is begun only if there is none; with --fresh a new one is begun all the same, and
-the key points at it. The old one is kept.`,
+		Short:   "Create a session and print its id",
+		Long: `Create a session and print its id. With --key, print the session that the key
+points at, and create one only if there is none. --fresh always creates a new
+session and points the key at it; the old session remains.`,
 		Example: "  firn new --title 'a trip to Oslo'\n  id=$(firn new --key agent:main:reviews --fresh)", Args: none,
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, _ []string) error {
 			if plan {
@@ -40,19 +40,19 @@ the key points at it. The old one is kept.`,
 		}),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&n.Key, "key", "", "the session of this `key`")
-	flags.StringVarP(&n.Agent, "agent", "a", "", "whose session it is: the `name` of an agent")
-	flags.StringVar(&n.Title, "title", "", "what it is called: a `title`")
-	flags.StringVar(&n.CWD, "cwd", "", "the `directory` it is begun in; else this one")
-	flags.BoolVar(&n.Fresh, "fresh", false, "begin a new one even if the key has one")
-	flags.BoolVar(&plan, "plan", false, "only say what would be done")
+	flags.StringVar(&n.Key, "key", "", "session of this `key`")
+	flags.StringVarP(&n.Agent, "agent", "a", "", "`name` of the agent that owns the session")
+	flags.StringVar(&n.Title, "title", "", "`title` of the session")
+	flags.StringVar(&n.CWD, "cwd", "", "working `directory` of the session (default the current one)")
+	flags.BoolVar(&n.Fresh, "fresh", false, "create a new session even if the key has one")
+	flags.BoolVar(&plan, "plan", false, "print the plan without changing anything")
 	cmd.PreRunE = func(cmd *cobra.Command, _ []string) error {
 		if n.Fresh && n.Key == "" {
-			return usage(cmd, "--fresh needs a --key; without one the session is new anyway")
+			return usage(cmd, "--fresh requires --key")
 		}
 		abs, err := filepath.Abs(n.CWD)
 		if err != nil {
-			return fmt.Errorf("find the directory %s: %w", n.CWD, err)
+			return fmt.Errorf("find directory %s: %w", n.CWD, err)
 		}
 		n.CWD = abs
 		return nil
@@ -63,16 +63,16 @@ the key points at it. The old one is kept.`,
 // planNew prints whether a session would be created, or which one exists already.
 func (p changeCommands) planNew(ctx context.Context, c *client.Client, n wire.NewSession) error {
 	if n.Key == "" {
-		return p.plan("", "new", "would begin a session")
+		return p.plan("", "new", "would create a session")
 	}
 	k, err := c.Key(ctx, n.Key)
 	switch {
 	case err != nil && !errors.Is(err, firn.ErrNotFound):
 		return err
 	case err != nil || k.Session == "":
-		return p.plan("", "new", "would begin a session for "+prose.Clean(n.Key))
+		return p.plan("", "new", "would create a session for "+prose.Clean(n.Key))
 	case n.Fresh:
-		return p.plan(k.Session, "new", fmt.Sprintf("would begin a session for %s, which points at %s now", prose.Clean(n.Key), prose.Short(k.Session)))
+		return p.plan(k.Session, "new", fmt.Sprintf("would create a session for %s, which points at %s now", prose.Clean(n.Key), prose.Short(k.Session)))
 	}
-	return p.plan(k.Session, "new", fmt.Sprintf("would begin none: %s points at %s", prose.Clean(n.Key), prose.Short(k.Session)))
+	return p.plan(k.Session, "new", fmt.Sprintf("would create none: %s already points at %s", prose.Clean(n.Key), prose.Short(k.Session)))
 }

@@ -60,7 +60,7 @@ func parseEntryRef(ref string) (entryRef, error) {
 		w.turns = len(ref) - len("HEAD")
 	}
 	if err != nil || w.number < -1 || w.turns < -1 {
-		return w, &hinted{fmt.Errorf("%w entry %q", firn.ErrInvalid, ref), "an entry is named by its id or the beginning of it, a label, HEAD, HEAD~n or #n"}
+		return w, &hinted{fmt.Errorf("%w entry %q", firn.ErrInvalid, ref), "refer to an entry by its id or the start of it, a label, HEAD, HEAD~n or #n"}
 	}
 	return w, nil
 }
@@ -104,9 +104,9 @@ func (p *program) node(ctx context.Context, c *client.Client, id firn.ID, ref st
 func onlyNode(id firn.ID, ref string, begun []wire.Node) (wire.Node, error) {
 	switch len(begun) {
 	case 0:
-		return wire.Node{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("session %s has no entry %q", id, ref), Hint: "firn tree shows the entries"}
+		return wire.Node{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("session %s has no entry %q", id, ref), Hint: "to list the entries: firn tree SESSION"}
 	case 1:
 		return begun[0], nil
 	}
-	return wire.Node{}, &wire.Problem{Kind: wire.Ambiguous, Message: fmt.Sprintf("%q is the beginning of %d entries", ref, len(begun)), Hint: "give more characters of the id"}
+	return wire.Node{}, &wire.Problem{Kind: wire.Ambiguous, Message: fmt.Sprintf("%q matches %d entries", ref, len(begun)), Hint: "give more characters of the id"}
 }

@@ -13,6 +13,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/base/failure"
 	"firn.dev/wire"
 )
 
@@ -21,20 +22,20 @@ func (p gatewayCommands) openCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "open",
 		GroupID: "gateway",
-		Short:   "Open the pages of the gateway in a browser, logged in",
-		Long: `Open the pages of the gateway in a browser. The gateway makes a code for that, which lets
-one browser in once, within two minutes; from then on the browser has a token of its own,
-for 30 days, that firn token ls lists and firn token revoke takes back.
+		Short:   "Open the web UI of the gateway in a browser, logged in",
+		Long: `Open the web UI of the gateway in a browser. The gateway creates a login code
+that works once, within two minutes. The browser then has its own token for 30
+days; firn token ls lists it and firn token revoke revokes it.
 
-With --read the browser may look and change nothing. --print prints the address instead
-of opening it; where no browser can be opened it is printed anyway.
+--read gives the browser read-only access. --print prints the address instead of opening it; if no browser can be opened, it is printed anyway.
 
-The gateway must run, and listen on TCP: firn serve --listen 127.0.0.1:7766.`,
+Requires a running gateway with a TCP address: firn serve --listen
+127.0.0.1:7766.`,
 		Example: "  firn open\n  firn open --read --print",
 		Args:    none,
 	}
-	cmd.Flags().BoolVar(&read, "read", false, "the browser may only look")
-	cmd.Flags().BoolVar(&print, "print", false, "print the address and open nothing")
+	cmd.Flags().BoolVar(&read, "read", false, "read-only access")
+	cmd.Flags().BoolVar(&print, "print", false, "print the address instead of opening it")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		order := wire.LoginOrder{}
 		if read {
@@ -55,7 +56,7 @@ The gateway must run, and listen on TCP: firn serve --listen 127.0.0.1:7766.`,
 // orderLogin requests a login code from the running gateway. A gateway in this process
 // would end before the browser connects, so it is not used.
 func (p gatewayCommands) orderLogin(ctx context.Context, order wire.LoginOrder) (wire.LoginCode, error) {
-	c, err := p.running(ctx, "open the pages", "firn serve --listen 127.0.0.1:7766 starts one that browsers can reach")
+	c, err := p.running(ctx, "open the web UI", "run firn serve --listen 127.0.0.1:7766")
 	if err != nil {
 		return wire.LoginCode{}, err
 	}
@@ -74,7 +75,7 @@ func (p gatewayCommands) running(ctx context.Context, what, hint string) (*clien
 	if address == "" {
 		var ok bool
 		if address, ok = client.Find(ctx, settings.Home, nil); !ok {
-			return nil, &hinted{fmt.Errorf("%s of %s: no gateway is running: %w", what, settings.Home, firn.ErrNotFound), hint}
+			return nil, &hinted{failure.Of(firn.ErrNotFound, "cannot %s of %s: no gateway is running", what, settings.Home), hint}
 		}
 	}
 	return p.dial(address, settings)
@@ -90,7 +91,7 @@ func (p gatewayCommands) browse(ctx context.Context, code wire.LoginCode) error 
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	fmt.Fprintf(p.stderr, "no browser could be opened here: %s\nthis address lets one in, once, within two minutes:\n", err)
+	fmt.Fprintf(p.stderr, "cannot open a browser: %s\nopen this address within two minutes; it works once:\n", err)
 	return p.print(code, func() string { return code.URL + "\n" })
 }
 
@@ -106,7 +107,7 @@ func (p gatewayCommands) startBrowser(ctx context.Context, address string) error
 	}
 	program, err := exec.LookPath(words[0])
 	if err != nil {
-		return errors.New(words[0] + " is not there")
+		return errors.New(words[0] + " not found")
 	}
 	// Not CommandContext: the browser may be its child and must outlive this process.
 	cmd := exec.Command(program, append(words[1:], address)...)
@@ -120,7 +121,7 @@ func (p gatewayCommands) startBrowser(ctx context.Context, address string) error
 	select {
 	case err := <-ended:
 		if err != nil {
-			return errors.New(words[0] + " could not")
+			return errors.New(words[0] + " failed")
 		}
 	case <-timer.C:
 	case <-ctx.Done():
@@ -138,7 +139,7 @@ func (p gatewayCommands) opener(system string) ([]string, error) {
 		return []string{"rundll32", "url.dll,FileProtocolHandler"}, nil
 	}
 	if p.env("DISPLAY") == "" && p.env("WAYLAND_DISPLAY") == "" && p.env("WSL_DISTRO_NAME") == "" {
-		return nil, errors.New("there is no screen")
+		return nil, errors.New("there is no display")
 	}
 	return []string{"xdg-open"}, nil
 }

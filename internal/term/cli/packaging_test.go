@@ -114,7 +114,7 @@ func TestContainerfile(t *testing.T) {
 	}
 	settings, err := config.Open(filepath.Join(t.TempDir(), "none.toml"), strings.Fields(env[1]), map[string]string{"gateway.listen": lists["CMD"][2]})
 	if err != nil {
-		t.Errorf("the settings are wrong: %v", err)
+		t.Errorf("the settings are invalid: %v", err)
 	}
 	if !strings.Contains(text, "\nVOLUME "+settings.Home+"\n") {
 		t.Errorf("the home %s is no volume", settings.Home)

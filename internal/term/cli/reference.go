@@ -13,18 +13,20 @@ import (
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
 )
 
 // sessionHelp describes session references in help texts.
-const sessionHelp = `A session is named by its id, the first or last 4 or more characters of it, its title or
-the first prompt, the beginning or words of those, @ and a key, the path of its file, or -
-for the one that was added to last. If several fit, they are listed.`
+const sessionHelp = `Refer to a session by its id, the first or last 4 or more characters of it,
+its title or first message, the start or words of those, @ and a key, the path
+of its file, or - for the most recently updated session. If several match, they
+are listed.`
 
 // entryHelp describes entry references in help texts.
-const entryHelp = `An entry is named by its id or the beginning of it, its label, HEAD, HEAD~n for where
-the head was n turns ago, or #n for the n-th entry of the file.`
+const entryHelp = `Refer to an entry by its id or the start of it, its label, HEAD, HEAD~n for
+the head n turns ago, or #n for the n-th entry of the file.`
 
 // session finds a session by reference.
 func (p *program) session(ctx context.Context, c *client.Client, ref string) (wire.Session, error) {
@@ -49,7 +51,7 @@ func (p *program) latest(ctx context.Context, c *client.Client, agent string) (w
 		return wire.Session{}, err
 	}
 	if len(page.Items) == 0 {
-		return wire.Session{}, &hinted{fmt.Errorf("find the latest session: there is none: %w", firn.ErrNotFound), "firn chat or firn new begins one"}
+		return wire.Session{}, &hinted{failure.Of(firn.ErrNotFound, "there are no sessions"), "run firn chat or firn new"}
 	}
 	return page.Items[0], nil
 }
@@ -98,7 +100,7 @@ func args(least, most int, want string) cobra.PositionalArgs {
 		}
 		for _, arg := range given {
 			if strings.TrimSpace(arg) == "" {
-				return usage(cmd, "%s takes %s, and one of them is empty", cmd.CommandPath(), want)
+				return usage(cmd, "%s takes %s, but an argument is empty", cmd.CommandPath(), want)
 			}
 		}
 		return nil

@@ -17,13 +17,13 @@ func (p findCommands) reindexCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "reindex",
 		GroupID: "care",
-		Short:   "Build the indexes anew from the sessions, or with --check compare them",
-		Long: `Build the indexes of the home anew from its sessions: the catalogue that lists them and
-the words they are found by. That is never needed: an index that is missing, damaged or
-behind is mended by itself. Those there are can be used meanwhile.
+		Short:   "Rebuild the indexes from the sessions, or compare them with --check",
+		Long: `Rebuild the indexes of the home from its sessions: the catalog and the
+full-text index. This is rarely needed: a missing, damaged or outdated index is
+repaired automatically. The current indexes stay usable meanwhile.
 
-With --check nothing is built: all sessions are read and compared with what the indexes
-say. Exits with 8 if they differ.`,
+With --check nothing is built: all sessions are read and compared with the
+indexes. Exits with 8 if they differ.`,
 		Example: "  firn reindex\n  firn reindex --check --json",
 		Args:    none,
 	}
@@ -38,12 +38,12 @@ say. Exits with 8 if they differ.`,
 			}
 			state, err := p.awaitIndex(ctx, c)
 			if err == nil && state.Failed != "" {
-				err = fmt.Errorf("build the indexes anew: %s", state.Failed)
+				err = fmt.Errorf("rebuild the indexes: %s", state.Failed)
 			}
 			if err != nil {
 				return err
 			}
-			return p.print(state, func() string { return "the indexes were built anew\n" })
+			return p.print(state, func() string { return "indexes rebuilt\n" })
 		})(cmd, args)
 	}
 	return cmd
@@ -63,7 +63,7 @@ func (p findCommands) checkIndex(ctx context.Context, c *client.Client) error {
 
 func indexReportText(r wire.IndexReport) string {
 	if r.OK {
-		return "the indexes say what the sessions do\n"
+		return "indexes match the sessions\n"
 	}
 	var lines []string
 	for _, d := range r.Differences {
@@ -73,5 +73,5 @@ func indexReportText(r wire.IndexReport) string {
 		}
 		lines = append(lines, prose.Clean(where+": "+d.Detail))
 	}
-	return strings.Join(append(lines, fmt.Sprintf("%s; firn reindex builds them anew", prose.Plural(len(r.Differences), "difference"))), "\n") + "\n"
+	return strings.Join(append(lines, fmt.Sprintf("%s; to rebuild them: firn reindex", prose.Plural(len(r.Differences), "difference"))), "\n") + "\n"
 }

@@ -22,15 +22,18 @@ func (p removeCommands) archiveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "archive SESSION…",
 		GroupID: "sessions",
-		Short:   "Put sessions out of the list",
-		Long:    "Put sessions out of the list, or with --undo back into it. They can be read and talked in as before.\n\n" + sessionHelp,
-		Example: "  firn archive 0198c5a2\n  firn archive --undo 0198c5a2", Args: args(1, -1, "one session or more"), ValidArgsFunction: p.completeSession(true),
+		Short:   "Archive sessions: hide them from lists",
+		Long: `Archive sessions: hide them from lists. --undo lists them again. Archived
+sessions can be read and resumed as before.
+
+` + sessionHelp,
+		Example: "  firn archive 0198c5a2\n  firn archive --undo 0198c5a2", Args: args(1, -1, "one or more sessions"), ValidArgsFunction: p.completeSession(true),
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			return p.each(args, func(ref string) error { return p.archive(ctx, c, ref, !undo, plan) })
 		}),
 	}
-	cmd.Flags().BoolVar(&undo, "undo", false, "put them back into the list")
-	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done")
+	cmd.Flags().BoolVar(&undo, "undo", false, "list the sessions again")
+	cmd.Flags().BoolVar(&plan, "plan", false, "print the plan without changing anything")
 	return cmd
 }
 
@@ -42,15 +45,15 @@ func (p removeCommands) archive(ctx context.Context, c *client.Client, ref strin
 	}
 	word, undo := "archived", "firn archive --undo "
 	if !archived {
-		word, undo = "back in the list", "firn archive "
+		word, undo = "unarchived", "firn archive "
 	}
 	if plan {
 		return p.plan(s.ID, "archive", fmt.Sprintf("would be %s: %s%s", word, prose.Short(s.ID), quotedName(s.Title)))
 	}
 	if s.Archived == archived {
-		state := map[bool]string{true: "is archived", false: "is in the list"}[archived]
+		state := map[bool]string{true: "is already archived", false: "is not archived"}[archived]
 		return p.print(s, func() string {
-			return fmt.Sprintf("%s%s %s already; nothing was done\n", prose.Short(s.ID), quotedName(s.Title), state)
+			return fmt.Sprintf("%s%s %s; no changes made\n", prose.Short(s.ID), quotedName(s.Title), state)
 		})
 	}
 	now, err := c.Patch(ctx, s.ID, wire.Patch{Archived: &archived})
@@ -70,27 +73,27 @@ func (p removeCommands) rmCommand() *cobra.Command {
 		Use:     "rm SESSION… | SESSION ENTRY",
 		Aliases: []string{"remove", "delete"},
 		GroupID: "sessions",
-		Short:   "Hide sessions, or an entry of one; nothing is erased",
-		Long: `Hide sessions: they are not listed any more, and no byte of them is removed. With --bin
-their files are moved to the bin of the home. With --entry, or '#220' or HEAD~2 behind the
-session, only that entry is hidden: the model does not see it any more. firn restore undoes
-all of it; the only command that erases is firn purge.
+		Short:   "Hide sessions, or one entry; nothing is erased",
+		Long: `Hide sessions: they are no longer listed, and no byte is removed. --bin moves
+their files to the trash bin of the home. With --entry, or with '#220' or
+HEAD~2 after the session, hide only that entry: it is no longer sent to the
+model. firn restore undoes all of this; only firn purge erases.
 
 ` + sessionHelp + "\n\n" + entryHelp,
-		Example: "  firn rm 0198c5a2\n  firn rm - --entry '#220'", Args: args(1, -1, "one session or more"), ValidArgsFunction: p.completeSession(true),
+		Example: "  firn rm 0198c5a2\n  firn rm - --entry '#220'", Args: args(1, -1, "one or more sessions"), ValidArgsFunction: p.completeSession(true),
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&q.Bin, "bin", false, "move its files to the bin")
-	flags.StringVar(&q.Reason, "reason", "", "`why`, for the record")
+	flags.BoolVar(&q.Bin, "bin", false, "move the files to the trash bin")
+	flags.StringVar(&q.Reason, "reason", "", "`reason` to record")
 	flags.StringVar(&entry, "entry", "", "hide only this `entry`")
-	flags.BoolVar(&plan, "plan", false, "only say what would be done")
+	flags.BoolVar(&plan, "plan", false, "print the plan without changing anything")
 	cmd.RunE = p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 		if entry == "" && len(args) == 2 && isEntry(args[1]) {
 			args, entry = args[:1], args[1]
 		}
 		if entry != "" {
 			if len(args) > 1 || q.Bin {
-				return usage(cmd, "--entry hides an entry of one session, which is not moved to the bin")
+				return usage(cmd, "--entry takes one session and cannot be combined with --bin")
 			}
 			return p.hide(ctx, c, args[0], wire.Hide{Entry: entry, Reason: q.Reason}, plan)
 		}
@@ -112,14 +115,14 @@ func (p removeCommands) rm(ctx context.Context, c *client.Client, ref string, q 
 	}
 	word := "hidden"
 	if q.Bin {
-		word = "moved to the bin"
+		word = "moved to the trash bin"
 	}
 	if plan {
 		return p.plan(s.ID, "rm", fmt.Sprintf("would be %s: %s%s, %s in %s", word, prose.Short(s.ID), quotedName(s.Title), prose.Size(s.Bytes), prose.Plural(s.Parts, "part")))
 	}
 	if s.Hidden && !q.Bin {
 		return p.print(s, func() string {
-			return fmt.Sprintf("%s%s is hidden already; nothing was done\n", prose.Short(s.ID), quotedName(s.Title))
+			return fmt.Sprintf("%s%s is already hidden; no changes made\n", prose.Short(s.ID), quotedName(s.Title))
 		})
 	}
 	done, err := c.Remove(ctx, s.ID, q)
@@ -165,7 +168,7 @@ func (p removeCommands) hide(ctx context.Context, c *client.Client, ref string, 
 	}
 	return p.print(done, func() string {
 		if len(done.IDs) == 0 {
-			return what + "\nit is hidden already; nothing was done\n"
+			return what + "\nit is already hidden; no changes made\n"
 		}
 		return fmt.Sprintf("hidden %s · 0 bytes removed\nundo: firn restore %s %s\n", what, prose.Short(s.ID), n.ID)
 	})
@@ -175,9 +178,9 @@ func (p removeCommands) restoreCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "restore SESSION [ENTRY]",
 		GroupID: "sessions",
-		Short:   "Undo firn rm: bring back a session, or an entry of one",
-		Long:    "Bring back a session that was hidden or moved to the bin, or an entry that was hidden.\n\n" + sessionHelp + "\nOne in the bin is named by its id, the first characters of it, or its title: firn bin ls.\n\n" + entryHelp,
-		Example: "  firn restore 0198c5a2\n  firn restore - '#220'", Args: args(1, 2, "a session and perhaps an entry"), ValidArgsFunction: p.completeSession(false),
+		Short:   "Undo firn rm: restore a session, or one entry",
+		Long:    "Restore a session that was hidden or moved to the trash bin, or a hidden entry.\n\n" + sessionHelp + "\nRefer to a session in the trash bin by its id, the start of it, or its title:\nfirn bin ls.\n\n" + entryHelp,
+		Example: "  firn restore 0198c5a2\n  firn restore - '#220'", Args: args(1, 2, "a session and optionally an entry"), ValidArgsFunction: p.completeSession(false),
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			s, binned, err := p.findRemoved(ctx, c, args[0])
 			if err != nil {
@@ -212,9 +215,9 @@ func (p removeCommands) restore(ctx context.Context, c *client.Client, s wire.Se
 
 // notHidden returns the message that there is nothing to restore, with a suggestion.
 func notHidden(s wire.Session) string {
-	text := fmt.Sprintf("%s%s was not hidden; nothing was done\n", prose.Short(s.ID), quotedName(s.Title))
+	text := fmt.Sprintf("%s%s is not hidden; no changes made\n", prose.Short(s.ID), quotedName(s.Title))
 	if s.Archived {
-		text += "it is archived: firn archive --undo " + prose.Short(s.ID) + " puts it back into the list\n"
+		text += "it is archived; to list it again: firn archive --undo " + prose.Short(s.ID) + "\n"
 	}
 	return text
 }
@@ -227,7 +230,7 @@ func (p removeCommands) showAgain(ctx context.Context, c *client.Client, id firn
 	}
 	return p.print(done, func() string {
 		if len(done.IDs) == 0 {
-			return fmt.Sprintf("%s was not hidden; nothing was done\n", prose.Clean(entry))
+			return fmt.Sprintf("%s is not hidden; no changes made\n", prose.Clean(entry))
 		}
 		return fmt.Sprintf("restored %s\nundo: firn rm %s --entry '%s'\n", prose.Clean(entry), prose.Short(id), prose.Clean(entry))
 	})
@@ -240,20 +243,20 @@ func (p removeCommands) purgeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "purge SESSION [ENTRY…]",
 		GroupID: "sessions",
-		Short:   "Erase a session, or entries of it, for good",
-		Long: `Erase a session, or some of its entries, for good. This is the one command that removes
-what was said; it cannot be undone. What was noted from it and from nothing else goes from
-the notes too, as do titles that were made of it, and what was typed of it from the history
-of the terminal. What cannot be reached is told. A receipt stays behind, which does not tell
-what was said. To show that it is meant, --sure repeats the whole id of the session.
+		Short:   "Permanently erase a session, or entries of it",
+		Long: `Permanently erase a session, or some of its entries. This is the only command
+that removes messages, and it cannot be undone. Notes based only on the erased
+entries, titles made from them, and matching lines in the input history are
+erased too. Copies out of reach are listed. A receipt without content remains.
+To confirm, repeat the full id of the session with --sure.
 
 ` + sessionHelp + "\n\n" + entryHelp,
-		Example: "  firn purge 0198c5a2 --plan\n  firn purge 0198c5a2 --sure 0198c5a2-5f6e-7abc-8def-0123456789ab", Args: args(1, -1, "a session, and perhaps entries"), ValidArgsFunction: p.completeSession(false),
+		Example: "  firn purge 0198c5a2 --plan\n  firn purge 0198c5a2 --sure 0198c5a2-5f6e-7abc-8def-0123456789ab", Args: args(1, -1, "a session and optionally entries"), ValidArgsFunction: p.completeSession(false),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&sure, "sure", "", "the whole `id` of the session: yes, it is meant")
-	flags.StringVar(&e.Reason, "reason", "", "`why`, for the receipt")
-	flags.BoolVar(&plan, "plan", false, "only say what would be erased")
+	flags.StringVar(&sure, "sure", "", "full `id` of the session, to confirm")
+	flags.StringVar(&e.Reason, "reason", "", "`reason` recorded in the receipt")
+	flags.BoolVar(&plan, "plan", false, "print the plan without changing anything")
 	cmd.RunE = p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 		e.Sure = firn.ID(sure)
 		return p.purge(ctx, c, cmd, args, e, plan)
@@ -283,7 +286,7 @@ func (p removeCommands) purge(ctx context.Context, c *client.Client, cmd *cobra.
 		return p.planPurge(ctx, c, id, e, what)
 	}
 	if e.Sure != id {
-		return usage(cmd, "%s would be erased for good; if that is meant, repeat its id: --sure %s", what, id)
+		return usage(cmd, "this would permanently erase %s; to confirm, add --sure %s", what, id)
 	}
 	return p.erase(ctx, c, id, e, what)
 }
@@ -331,29 +334,29 @@ func (p removeCommands) planPurge(ctx context.Context, c *client.Client, id firn
 	switch n := prose.Plural(len(r.Files), "file"); {
 	case len(r.Files) == 0:
 	case len(e.Entries) > 0: // the other entries stay in firn's own files
-		would += fmt.Sprintf(" with %s of mirrors that have it", n)
+		would += fmt.Sprintf(" with %s of mirrors that contain it", n)
 	default:
 		would += " in " + n
 	}
-	would += ", for good"
+	would += ", permanently"
 	return p.print(purgePlan{planned{"purge", id, would}, r.Entries, r.Bytes, r.Files, r.Unread, r.Forks, r.Summaries}, func() string {
-		return would + "; nothing was done\n" + leftText(r)
+		return would + "; no changes made\n" + leftText(r)
 	})
 }
 
 // purgeText formats a receipt.
 func purgeText(what string, r wire.Receipt, lines int) string {
 	if r.Already {
-		return fmt.Sprintf("%s was erased before, at %s (%s); nothing was removed now\n", what, r.Done.Local().Format("2006-01-02 15:04"), prose.Count(int(r.Bytes), "byte", "bytes"))
+		return fmt.Sprintf("%s was already erased at %s (%s); no changes made\n", what, r.Done.Local().Format("2006-01-02 15:04"), prose.Count(int(r.Bytes), "byte", "bytes"))
 	}
 	text := fmt.Sprintf("erased %s · %s removed from %s; this cannot be undone\n", what, prose.Count(int(r.Bytes), "byte", "bytes"), prose.Plural(len(r.Files), "file"))
 	if r.Notes > 0 {
-		text += fmt.Sprintf("%s, and their old versions, went from the notes: nothing else had said so\n", prose.Plural(r.Notes, "fact"))
+		text += fmt.Sprintf("erased %s and their old versions from the notes: they had no other source\n", prose.Plural(r.Notes, "fact"))
 	}
 	if lines > 0 {
-		text += fmt.Sprintf("%s went from the history of the terminal\n", prose.Plural(lines, "line"))
+		text += fmt.Sprintf("erased %s from the input history\n", prose.Plural(lines, "line"))
 	}
-	return text + leftText(r) + "out of reach are copies: exports, backups, mirrors until they run next, files of other tools, what models were sent\n"
+	return text + leftText(r) + "copies out of reach: exports, backups, mirrors until their next run, other\ntools' files, and requests already sent to models\n"
 }
 
 // repeatedNote returns the number of further entries that were erased because they repeat a
@@ -370,13 +373,13 @@ func repeatedNote(r wire.Receipt, asked wire.Erase) string {
 func leftText(r wire.Receipt) string {
 	text := ""
 	if r.Unread != "" {
-		text += fmt.Sprintf("not all of it could be read, so lines of it may be left in the history of the terminal: %s\n", prose.Clean(r.Unread))
+		text += fmt.Sprintf("part of it could not be read, so the input history may still contain lines of it: %s\n", prose.Clean(r.Unread))
 	}
 	if len(r.Forks) > 0 {
-		text += fmt.Sprintf("copies are left in sessions that came from it: %s\n", listed(r.Forks))
+		text += fmt.Sprintf("copies remain in sessions forked from it: %s\n", listed(r.Forks))
 	}
 	if len(r.Summaries) > 0 {
-		text += fmt.Sprintf("summaries were made with it, and may repeat it; look, and purge them too: %s\n", listed(r.Summaries))
+		text += fmt.Sprintf("these summaries were made from it and may repeat it; check and purge them too: %s\n", listed(r.Summaries))
 	}
 	return text
 }

@@ -11,27 +11,27 @@ func (p checkCommands) repairCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "repair [SESSION|FILE]",
 		GroupID: "care",
-		Short:   "Mend what adding to a file can mend (a plan, unless --apply)",
-		Long: `Say what can be mended in a session, or in all sessions of the home, and with
---apply do it.
+		Short:   "Repair sessions by appending to them (plans only, without --apply)",
+		Long: `Show what can be repaired in a session, or in all sessions of the home; with
+--apply, repair it.
 
-A repair only adds to a transcript: the newline that its last line lacks, a
-stand-in for an entry that is lost, a new head if the old one leads in a circle. The
-one thing that is ever cut is an unfinished last line, which is saved in a file of
-its own first; whoever opens the session to write does the same. All else that is
-damaged is left as it is, and is read around.
+A repair only appends to a transcript: a missing final newline, a placeholder
+for a lost entry, a new head if the old one is part of a cycle. The only thing
+ever cut is an incomplete last line, which is saved to a separate file first;
+opening the session for writing does the same. All other damage stays as it is,
+and readers skip it.
 
-Before that, commit logs that a process left behind when it died are replayed: what
-a power cut took from transcripts of the home is put back, and the logs are removed.`,
+Before that, commit logs of crashed processes are replayed: entries of
+transcripts lost in a power failure are restored, and the logs are removed.`,
 		Example: "  firn repair\n  firn repair 0198c5a2 --apply",
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if apply && plan {
-				return usage(cmd, "firn repair either plans or applies, not both")
+				return usage(cmd, "--plan and --apply cannot be combined")
 			}
 			target, st, err := p.resolveTarget(cmd, args)
 			if err == nil && st != nil {
-				err = st.mustBeFiles("repair sessions", "firn verify tells what is damaged; what a mirror or a backup has can be carried back with firn migrate")
+				err = st.mustBeFiles("repair sessions", "to list the damage: firn verify; to restore from a mirror or backup: firn migrate")
 			}
 			if err != nil {
 				return err
@@ -39,8 +39,8 @@ a power cut took from transcripts of the home is put back, and the logs are remo
 			return p.repair(cmd, target, apply)
 		},
 	}
-	cmd.Flags().BoolVar(&apply, "apply", false, "do it")
-	cmd.Flags().BoolVar(&plan, "plan", false, "only say what would be done (the default)")
+	cmd.Flags().BoolVar(&apply, "apply", false, "apply the repairs")
+	cmd.Flags().BoolVar(&plan, "plan", false, "print the plan without changing anything (the default)")
 	return cmd
 }
 

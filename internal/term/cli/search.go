@@ -23,42 +23,43 @@ func (p findCommands) searchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "search QUERY…",
 		GroupID: "find",
-		Short:   "Find what was said, in all sessions, the best first",
-		Long: `Find what was said, in all sessions: also what was compacted away, hidden, or left on
-another branch, which is marked. Of copies in forks and mirrors one is shown.
+		Short:   "Search all sessions, best matches first",
+		Long: `Search all sessions, including compacted and hidden entries and other branches,
+which are marked. Of copies in forks and mirrors, one is shown.
 
-A query is words: one of them must be there, and the more the better. Words are found
-in other forms too, and parts of identifiers and paths. Also:
-  "a phrase"    must be there, word after word      begin*       a word that begins so
+A query is a list of words. At least one must match, and more matches rank
+higher. Words match in other forms too, as do parts of identifiers and paths.
+  "a phrase"    these words in this order     prefix*    words with this prefix
   AND OR NOT    in capitals, and ( ); -word is NOT word, after a --
-  role:user tool:bash agent:main key:… source:codex path:src/wal session:0198c5a2
-  since:7d until:2026-11-01 in:tools
+  role:user tool:bash agent:main key:… source:codex path:src/wal
+  session:0198c5a2 since:7d until:2026-11-01 in:tools
 
-What tools put out is searched with --in tools or --in all. Secrets are masked.
-An index is kept in the home; if it is not up to date, that is waited for. Sessions that
-cannot be read are named on stderr, and the command ends with 8, as firn verify does.`,
+Tool output is searched with --in tools or --in all. Secrets are masked. The
+index is in the home; the search waits until it is up to date. Sessions that
+cannot be read are listed on stderr, and the command exits with 8, as firn verify
+does.`,
 		Example: "  firn search flaky lock test\n  firn search '\"connection refused\" tool:bash since:7d'\n  firn search --role user --context 4 birthday --json",
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&q.Role, "role", "", "only what a `role` said: user, assistant, tool, shell, system, summary or title")
-	flags.StringVar(&q.Tool, "tool", "", "only calls or outputs of a `tool`")
+	flags.StringVar(&q.Role, "role", "", "only this `role`: user, assistant, tool, shell, system, summary or title")
+	flags.StringVar(&q.Tool, "tool", "", "only calls and output of this `tool`")
 	flags.StringVarP(&q.Agent, "agent", "a", "", "only sessions of this `agent`")
 	flags.StringVar(&q.Key, "key", "", "only sessions of this `key`")
-	flags.StringVar(&q.Source, "source", "", "only sessions of a `tool`; firn for our own")
-	flags.StringVar(&q.Path, "path", "", "only sessions begun in a `directory`, or calls with a file, of that name")
-	flags.StringVar(&q.Session, "session", "", "only this `session`, by its id or the beginning of it")
-	flags.StringVar(&q.Since, "since", "", "only since `then`: a day, a time, or how long ago (7d, 12h)")
-	flags.StringVar(&q.Until, "until", "", "only until `then`")
-	flags.StringVar(&q.In, "in", "", "`where` to look: talk, tools or all")
-	flags.IntVarP(&contextItems, "context", "C", 4, "show `N` messages before and after each hit (without it, 1 of each; with --json, 4)")
+	flags.StringVar(&q.Source, "source", "", "only sessions of this `tool`; firn for your own")
+	flags.StringVar(&q.Path, "path", "", "only sessions started in this `directory`, or calls with a matching file")
+	flags.StringVar(&q.Session, "session", "", "only this `session`, by its id or the start of it")
+	flags.StringVar(&q.Since, "since", "", "only since this `time`: a date, a time, or an age (7d, 12h)")
+	flags.StringVar(&q.Until, "until", "", "only until this `time`")
+	flags.StringVar(&q.In, "in", "", "`part` to search: talk, tools or all")
+	flags.IntVarP(&contextItems, "context", "C", 4, "show `N` messages before and after each hit (default 1; with --json, 4)")
 	flags.VarP(&count, "number", "n", "show at most `N` hits, up to 100")
-	flags.StringVar(&q.Cursor, "cursor", "", "go on from an earlier answer")
+	flags.StringVar(&q.Cursor, "cursor", "", "`cursor` of the next page")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if contextItems < 0 || contextItems > 15 {
-			return usage(cmd, "--context is from 0 to 15, not %d", contextItems)
+			return usage(cmd, "--context must be from 0 to 15, not %d", contextItems)
 		}
 		if count == 0 || count > 100 {
-			return usage(cmd, "firn search shows 100 hits at most; --cursor goes on from there")
+			return usage(cmd, "firn search shows at most 100 hits; use --cursor for more")
 		}
 		if !cmd.Flags().Changed("context") && !p.json {
 			contextItems = 1
@@ -82,11 +83,11 @@ func (p findCommands) search(ctx context.Context, c *client.Client, q wire.Searc
 		return err
 	}
 	if found.Unread > 0 {
-		p.notef("firn: %s could not be read and cannot be found\nhint: run: firn ls, firn verify\n", prose.Plural(found.Unread, "place"))
+		p.notef("firn: %s could not be read and searched\nhint: run firn ls, then firn verify\n", prose.Plural(found.Unread, "place"))
 	}
 	text := func() string { return p.foundText(found) }
 	if len(found.Items) == 0 {
-		text = func() string { return "nothing found" + p.whyNothing(ctx, c) }
+		text = func() string { return "no matches" + p.whyNothing(ctx, c) }
 	}
 	if err := p.print(found, text); err != nil {
 		return err
@@ -107,7 +108,7 @@ func (p findCommands) unsearched(all []wire.Unsearched) error {
 		}
 		p.notef("not searched: %s: %s\n", prose.Clean(string(u.Session)), prose.OneLine(u.Reason, 300))
 	}
-	return &hinted{&damageError{prose.Plural(len(all), "session") + " could not be read, and the answer may lack what is in there"}, "run: firn verify"}
+	return &hinted{&damageError{prose.Plural(len(all), "session") + " could not be read; results may be incomplete"}, "run firn verify"}
 }
 
 // indexPoll is the interval at which the progress of the index is polled.
@@ -148,7 +149,7 @@ func (p findCommands) foundText(f wire.Found) string {
 		end += " · more: --cursor " + f.Cursor
 	}
 	if f.Index != nil && f.Index.Building {
-		end += fmt.Sprintf(" · the index is being built (%d of %d sessions), there may be more", f.Index.Done, f.Index.Total)
+		end += fmt.Sprintf(" · index in progress (%d of %d sessions); results may be incomplete", f.Index.Done, f.Index.Total)
 	}
 	return strings.Join(append(lines, end), "\n") + "\n"
 }

@@ -11,6 +11,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/ops/config"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
@@ -36,24 +37,24 @@ func (p gatewayCommands) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "serve",
 		GroupID: "gateway",
-		Short:   "Run the gateway: one owner of the home's sessions, for all clients",
-		Long: `Run the gateway until it is stopped: by Ctrl-C, SIGTERM or firn stop. Turns that run may
-end; messages that were accepted and not answered are answered after the next start.
-SIGHUP reads the settings again.
+		Short:   "Run the gateway: it owns the home's sessions and serves all clients",
+		Long: `Run the gateway until it is stopped by Ctrl-C, SIGTERM or firn stop. Running
+turns may finish; accepted messages without an answer are answered after the
+next start. SIGHUP reloads the settings.
 
-It listens on a Unix socket in the home, for its owner alone, and with --listen on a
-loopback address too, where clients need a token, and browsers find its pages: firn open
-lets one in. While it runs, all commands on this home talk to it.
+It listens on a Unix socket in the home, for its owner only, and with --listen
+also on a loopback TCP address, where clients need a token and browsers find
+the web UI (firn open). While it runs, all commands on this home use it.
 
---print-unit prints a unit for systemd, or a property list for launchd, that runs it.`,
+--print-unit prints a systemd unit or a launchd property list that runs it.`,
 		Example: "  firn serve\n  firn serve --listen 127.0.0.1:7766\n  firn serve --print-unit systemd > ~/.config/systemd/user/firn.service",
 		Args:    none,
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&listen, "listen", "", "listen on this TCP `address` too (default gateway.listen of the settings)")
-	flags.StringVar(&socket, "socket", "", "the `path` of the Unix socket (default gateway.socket of the settings)")
-	flags.BoolVar(&noWeb, "no-web", false, "serve no pages to browsers (default gateway.web of the settings)")
-	flags.StringVar(&unit, "print-unit", "", "print a unit for this `manager`, systemd or launchd, and do nothing else")
+	flags.StringVar(&listen, "listen", "", "also listen on this TCP `address` (default gateway.listen)")
+	flags.StringVar(&socket, "socket", "", "`path` of the Unix socket (default gateway.socket)")
+	flags.BoolVar(&noWeb, "no-web", false, "do not serve the web UI (default gateway.web)")
+	flags.StringVar(&unit, "print-unit", "", "print a unit for this `manager`, systemd or launchd, and exit")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		set := map[string]string{}
 		if listen != "" {
@@ -76,10 +77,10 @@ lets one in. While it runs, all commands on this home talk to it.
 // runGateway runs the gateway until it is stopped.
 func (p gatewayCommands) runGateway(cmd *cobra.Command, set map[string]string) error {
 	if p.serve == nil {
-		return fmt.Errorf("run a gateway: this program cannot: %w", firn.ErrUnsupported)
+		return failure.Of(firn.ErrUnsupported, "this program cannot run a gateway")
 	}
 	if p.address != "" {
-		return usage(cmd, "--gateway names a gateway to talk to; --listen and --socket say where this one is")
+		return usage(cmd, "--gateway is the address of another gateway; use --listen and --socket")
 	}
 	if err := p.mustBeOurs(); err != nil {
 		return err
@@ -115,17 +116,17 @@ func (p gatewayCommands) stopCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "stop [SESSION]",
 		GroupID: "gateway",
-		Short:   "Stop the turn that runs in a session, or the gateway that serves the home",
-		Long: `Stop the turn that runs in a session: what was said so far is kept, and what waited in its
-queue is not answered.
+		Short:   "Stop the running turn of a session, or the gateway of the home",
+		Long: `Stop the running turn of a session. The partial answer is kept, and queued
+messages are not answered.
 
-Without a session, stop the gateway that serves the home, and wait until it is gone. Turns
-that run may end, for as long as gateway.drain says; what is not answered by then is
+Without a session, stop the gateway of the home and wait for it to exit.
+Running turns may finish within gateway.drain; messages without an answer are
 answered after the next start.
 
 ` + sessionHelp,
 		Example: "  firn stop 0198c5a2\n  firn stop",
-		Args:    args(0, 1, "a session, or nothing"), ValidArgsFunction: p.completeSession(false),
+		Args:    args(0, 1, "at most one session"), ValidArgsFunction: p.completeSession(false),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -133,7 +134,7 @@ answered after the next start.
 		}
 		return p.with(mayChange, p.stopTurn)(cmd, args)
 	}
-	cmd.Flags().DurationVar(&wait, "wait", time.Minute, "how `long` to wait for its end")
+	cmd.Flags().DurationVar(&wait, "wait", time.Minute, "`time` to wait for the gateway to exit")
 	return cmd
 }
 
@@ -149,9 +150,9 @@ func (p gatewayCommands) stopTurn(ctx context.Context, c *client.Client, args []
 	}
 	return p.print(wire.Stopped{Stopped: done}, func() string {
 		if !done {
-			return fmt.Sprintf("nothing runs in %s%s\n", prose.Short(s.ID), quotedName(s.Title))
+			return fmt.Sprintf("no turn is running in %s%s\n", prose.Short(s.ID), quotedName(s.Title))
 		}
-		return fmt.Sprintf("stopped %s%s; what was said so far is kept\n", prose.Short(s.ID), quotedName(s.Title))
+		return fmt.Sprintf("stopped %s%s; the partial answer is kept\n", prose.Short(s.ID), quotedName(s.Title))
 	})
 }
 
@@ -173,7 +174,7 @@ func (p gatewayCommands) stop(ctx context.Context, wait time.Duration) error {
 	}
 	address, ok := client.Find(ctx, settings.Home, nil)
 	if !ok {
-		return &hinted{fmt.Errorf("stop the gateway of %s: none is running: %w", settings.Home, firn.ErrNotFound), "firn serve starts one"}
+		return &hinted{failure.Of(firn.ErrNotFound, "no gateway is running for %s", settings.Home), "run firn serve to start one"}
 	}
 	status, err := p.statusOf(ctx, address, settings)
 	if err != nil {
@@ -215,7 +216,7 @@ func (p gatewayCommands) awaitExit(ctx context.Context, home string, wait time.D
 		case <-tick.C:
 		case <-ctx.Done():
 			if ctx.Err() == context.DeadlineExceeded {
-				return &wire.Problem{Kind: wire.Busy, Message: "the gateway was told to stop, and is still there", Hint: "turns may still run; firn status shows them"}
+				return &wire.Problem{Kind: wire.Busy, Message: "the gateway received the stop request but is still running", Hint: "turns may still be running; run firn status"}
 			}
 			return context.Cause(ctx)
 		}

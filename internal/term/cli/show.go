@@ -16,10 +16,11 @@ func (p overviewCommands) showCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "show SESSION",
 		GroupID: "look",
-		Short:   "Tell all about a session",
-		Long: `Tell all about a session: whose it is, who answers, how full the window is, where its
-files are, and which entries cannot be read. Of a session of more than 64 MB only damage
-in the live part, and what the word index met, is known here; firn verify reads it all.
+		Short:   "Show a session's details",
+		Long: `Show a session's details: its agent and model, how full the window is, its
+files, and entries that cannot be read. For sessions above 64 MB this lists
+only damage in the live part and damage found by the index; firn verify reads
+everything.
 
 ` + sessionHelp,
 		Example: "  firn show -\n  firn show @agent:main:main --json", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
@@ -49,12 +50,12 @@ func (p overviewCommands) showText(s wire.Session, damage []wire.Damage, childre
 	rows := [][]string{{"session", string(s.ID)}, {"title", prose.OneLine(nameOf(s), 100)}, {"agent", prose.Clean(s.Agent)}}
 	rows = append(rows, []string{"key", keyText(s)})
 	if s.CWD != "" {
-		rows = append(rows, []string{"begun in", prose.Clean(s.CWD)})
+		rows = append(rows, []string{"started in", prose.Clean(s.CWD)})
 	}
 	if n := len(s.Directories); n > 0 {
-		rows = append(rows, []string{"last said in", prose.Clean(s.Directories[n-1])})
+		rows = append(rows, []string{"last message in", prose.Clean(s.Directories[n-1])})
 		if others := s.Directories[:n-1]; len(others) > 0 {
-			rows = append(rows, []string{"also said in", prose.Clean(strings.Join(others, ", "))})
+			rows = append(rows, []string{"also used in", prose.Clean(strings.Join(others, ", "))})
 		}
 	}
 	if s.Parent != "" {
@@ -78,7 +79,7 @@ func (p overviewCommands) showText(s wire.Session, damage []wire.Damage, childre
 		rows = append(rows, []string{name, prose.Clean(f)})
 	}
 	if put := putAway(s); put != "" {
-		rows = append(rows, []string{"put away", put})
+		rows = append(rows, []string{"state", put})
 	}
 	rows = append(rows, unreadRows(s, damage)...)
 	if s.Fault != "" {
@@ -112,7 +113,7 @@ func keyText(s wire.Session) string {
 	case s.Current:
 		return prose.Clean(s.Key)
 	}
-	return prose.Clean(s.Key) + ", which does not point at it now"
+	return prose.Clean(s.Key) + ", which now points at another session"
 }
 
 // stateRows describes the live part of a session.
@@ -140,9 +141,9 @@ func stateRows(s wire.Session) [][]string {
 	}
 	switch {
 	case s.Live:
-		rows = append(rows, []string{"running", fmt.Sprintf("a turn, %s wait", prose.Plural(s.Queued, "message"))})
+		rows = append(rows, []string{"running", fmt.Sprintf("a turn; %s queued", prose.Plural(s.Queued, "message"))})
 	case st.Interrupted:
-		rows = append(rows, []string{"interrupted", "the last turn did not end by itself"})
+		rows = append(rows, []string{"interrupted", "the last turn did not finish"})
 	}
 	return rows
 }
@@ -162,9 +163,9 @@ func countersText(c wire.Counters) string {
 func putAway(s wire.Session) string {
 	switch {
 	case s.Hidden:
-		return "hidden; firn restore " + prose.Short(s.ID)
+		return "hidden; run firn restore " + prose.Short(s.ID)
 	case s.Archived:
-		return "archived; firn archive --undo " + prose.Short(s.ID)
+		return "archived; run firn archive --undo " + prose.Short(s.ID)
 	}
 	return ""
 }

@@ -19,7 +19,7 @@ func (p gatewayCommands) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "status",
 		GroupID: "gateway",
-		Short:   "Tell how things are: home, store, gateway, agents, latest sessions",
+		Short:   "Show the status: home, store, gateway, agents, latest sessions",
 		Example: "  firn status\n  firn status --json | jq .gateway", Args: none,
 		RunE: p.with(measuring, func(ctx context.Context, c *client.Client, _ []string) error {
 			s, err := c.Status(ctx)
@@ -37,17 +37,17 @@ func (p gatewayCommands) statusCommand() *cobra.Command {
 
 // statusText formats the status.
 func (p gatewayCommands) statusText(s wire.Status) string {
-	gateway := "none is running; commands work without one"
+	gateway := "not running; commands work without it"
 	if s.Gateway != "in-process" {
 		gateway = fmt.Sprintf("%s%s, process %d, %s", s.Gateway, andTCP(s), s.PID, formatUptime(p.now().Sub(s.Started)))
 	}
 	version := prose.Clean(s.Version)
 	if own := prose.Clean(p.build.Version); s.Gateway != "in-process" && own != "" && own != version {
-		version += ", and this command is " + own + ": restart the gateway to run the same"
+		version += ", but this command is " + own + "; restart the gateway to update it"
 	}
 	rows := [][]string{
 		{"version", version}, {"home", placeOr(s.Home)}, {"store", placeOr(s.Store)}, {"gateway", prose.Clean(gateway)},
-		{"sessions", fmt.Sprintf("%s, %d running, %d waiting", prose.Grouped(int64(s.Sessions)), s.Running, s.Queued)},
+		{"sessions", fmt.Sprintf("%s, %d running, %d queued", prose.Grouped(int64(s.Sessions)), s.Running, s.Queued)},
 	}
 	for i, a := range s.Agents {
 		rows = append(rows, []string{first("agents", i), fmt.Sprintf("%s, %s, window %s%s", prose.Clean(a.ID), prose.Clean(a.Provider+"/"+a.Model), about(a.Assumed), prose.Thousands(a.Window))})
@@ -73,7 +73,7 @@ func andTCP(s wire.Status) string {
 
 // placeOr returns a location, or a placeholder if it is unknown.
 func placeOr(place string) string {
-	return prose.Clean(cmp.Or(place, "only the owner and tokens of scope admin are told"))
+	return prose.Clean(cmp.Or(place, "shown only to the owner and tokens with scope admin"))
 }
 
 // latestRows describes the most recently used session.

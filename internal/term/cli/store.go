@@ -12,6 +12,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/find/grep"
 	"firn.dev/internal/formats/dialect"
@@ -132,8 +133,8 @@ func (s *sessionStore) checkGatewayStore(ctx context.Context, address string, se
 	if status.Store == "" || status.Store == ours {
 		return nil
 	}
-	return &hinted{fmt.Errorf("the gateway that serves %s has its sessions in %s, and the settings say %s: %w", s.home, status.Store, ours, firn.ErrConflict),
-		"restart the gateway, or set store.url to the store that it has"}
+	return &hinted{failure.Of(firn.ErrConflict, "the gateway of %s uses the store %s, but the settings name %s", s.home, status.Store, ours),
+		"restart the gateway, or set store.url to its store"}
 }
 
 // mustBeFiles rejects operations that require plain files.
@@ -141,7 +142,7 @@ func (s *sessionStore) mustBeFiles(what, hint string) error {
 	if s.files != "" {
 		return nil
 	}
-	return &hinted{fmt.Errorf("%s: the sessions of %s are in %s, not in files: %w", what, s.home, s.where(), firn.ErrUnsupported), hint}
+	return &hinted{failure.Of(firn.ErrUnsupported, "cannot %s: the sessions of %s are in %s, not in files", what, s.home, s.where()), hint}
 }
 
 // where returns the location of the sessions.
@@ -158,8 +159,8 @@ func (s *sessionStore) mustBeLocal(what string) error {
 	if s.gateway == "" {
 		return nil
 	}
-	return &hinted{fmt.Errorf("%s: the sessions are those of the gateway at %s: %w", what, s.gateway, firn.ErrUnsupported),
-		"run it on the machine of the gateway; to mean the home of this one, leave out --gateway, FIRN_GATEWAY and client.gateway"}
+	return &hinted{failure.Of(firn.ErrUnsupported, "cannot %s: the sessions belong to the gateway at %s", what, s.gateway),
+		"run it on the gateway's machine; to use this machine's home, unset --gateway, FIRN_GATEWAY and client.gateway"}
 }
 
 // namesFile reports whether an argument is the path of a file or directory rather than a
@@ -195,7 +196,7 @@ func (p *program) noteCopy(home, path string) {
 	}
 	agents := filepath.Join(home, "agents")
 	if path == home || path == agents || strings.HasPrefix(path, agents+string(filepath.Separator)) {
-		p.note(fmt.Sprintf("the sessions of %s are in %s; these files are a copy from before", home, r.URL))
+		p.note(fmt.Sprintf("the sessions of %s are in %s; these files are an older copy", home, r.URL))
 	}
 }
 
@@ -207,7 +208,7 @@ func (p *program) noteLeft(ctx context.Context) {
 		return
 	}
 	if r, err := config.ReadRecord(vfs.OS{}, settings.Home); err == nil && r != nil && r.Before != "" && ctx.Err() == nil {
-		p.note(fmt.Sprintf("the sessions of this home were in %s until %s: what was written there by then was not erased", config.StoreName(r.Before), r.Since.Local().Format("2006-01-02 15:04")))
+		p.note(fmt.Sprintf("the sessions of this home were in %s until %s; older data there was not erased", config.StoreName(r.Before), r.Since.Local().Format("2006-01-02 15:04")))
 	}
 }
 
@@ -227,7 +228,7 @@ func (s *sessionStore) homeTarget() (doctor.Target, error) {
 // noHome adds the hint for a missing home.
 func noHome(target doctor.Target, err error) (doctor.Target, error) {
 	if errors.Is(err, firn.ErrNotFound) {
-		err = &hinted{err, "--home or FIRN_HOME says where yours is; a home comes to be with its first session"}
+		err = &hinted{err, "set your home with --home or FIRN_HOME; a home is created with its first session"}
 	}
 	return target, err
 }
@@ -248,7 +249,7 @@ func (p *program) foreignTarget(tool dialect.Tool, dir, id string) (doctor.Targe
 			return p.fileTarget(filepath.Join(dir, filepath.FromSlash(t.Parts[0])))
 		}
 	}
-	return doctor.Target{}, fmt.Errorf("find session %s in %s, the folder of %s: %w", id, dir, tool.Name(), firn.ErrNotFound)
+	return doctor.Target{}, fmt.Errorf("find session %s in %s, the directory of %s: %w", id, dir, tool.Name(), firn.ErrNotFound)
 }
 
 // restored returns a home that was just restored from a backup, with its sessions in files.
@@ -286,7 +287,7 @@ const spareDir = ".tmp-backup"
 
 // pack creates a backup of the home and its sessions, wherever they are stored.
 func (s *sessionStore) pack(ctx context.Context, to io.Writer, now time.Time, bar *progress.Bar) (sum backup.Summary, err error) {
-	if err := s.mustBeLocal("make a backup"); err != nil {
+	if err := s.mustBeLocal("create a backup"); err != nil {
 		return sum, err
 	}
 	if s.files == s.home {
@@ -298,7 +299,7 @@ func (s *sessionStore) pack(ctx context.Context, to io.Writer, now time.Time, ba
 	spare := filepath.Join(s.home, spareDir)
 	r, err := storeCommands{s.p}.copyTo(ctx, s, spare, bar, func(string) {}) // warnings do not matter for a new copy
 	if err == nil && !r.OK() {
-		err = fmt.Errorf("back up %s: session %s differs while it is read: %s: %w", s.home, r.Differ[0].Session, r.Differ[0].Detail, firn.ErrConflict)
+		err = failure.Of(firn.ErrConflict, "back up %s: session %s changed while it was read: %s", s.home, r.Differ[0].Session, r.Differ[0].Detail)
 	}
 	if err != nil {
 		return sum, err // the partial copy speeds up the next attempt

@@ -20,16 +20,16 @@ func (p changeCommands) tagCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "tag SESSION [+TAG…] [-TAG…]",
 		GroupID: "sessions",
-		Short:   "Put tags on a session, take them off, or show them",
-		Long: `Put tags on a session, take them off, or show them. A tag is a word: firn ls --tag
-lists the sessions that have it. What begins with - is taken off; + may be left out.
+		Short:   "Add, remove or list the tags of a session",
+		Long: `Add, remove or list the tags of a session. firn ls --tag TAG lists the
+sessions with a tag. -TAG removes a tag; +TAG or TAG adds one.
 
 ` + sessionHelp,
 		Example: "  firn tag - +billing +urgent\n  firn tag 0198c5a2 -urgent\n  firn ls --tag billing",
 		Args:    args(1, -1, "a session and tags"), ValidArgsFunction: p.completeSession(false),
 	}
-	cmd.Flags().StringArrayVar(&drop, dropFlag, nil, "take this `tag` off")
-	cmd.Flags().BoolVar(&plan, "plan", false, "only say which tags there would be")
+	cmd.Flags().StringArrayVar(&drop, dropFlag, nil, "remove this `tag`")
+	cmd.Flags().BoolVar(&plan, "plan", false, "print the plan without changing anything")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		add := make([]string, len(args)-1)
 		for i, tag := range args[1:] {
@@ -60,7 +60,7 @@ lists the sessions that have it. What begins with - is taken off; + may be left 
 // setTags replaces the tags of a session.
 func (p changeCommands) setTags(ctx context.Context, c *client.Client, s wire.Session, tags []string) error {
 	if slices.Equal(tags, changeTags(s.Tags, nil, nil)) {
-		return p.print(s, func() string { return tagsText(s) + "these are its tags already; nothing was done\n" })
+		return p.print(s, func() string { return tagsText(s) + "the tags are already set; no changes made\n" })
 	}
 	now, err := c.Patch(ctx, s.ID, wire.Patch{Tags: &tags})
 	if err != nil {

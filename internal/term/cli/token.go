@@ -22,10 +22,10 @@ func (p tokenCommands) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "token",
 		GroupID: "gateway",
-		Short:   "Tokens, which let clients in over TCP",
-		Long: `Tokens let clients in over TCP; over the Unix socket the owner of the home needs none. A
-client sends its token in the header Authorization: Bearer, and firn itself takes it from
-FIRN_TOKEN.`,
+		Short:   "Manage tokens for clients over TCP",
+		Long: `Tokens authenticate clients over TCP; the owner of the home needs none on the
+Unix socket. A client sends its token in the header Authorization: Bearer. firn
+itself reads it from FIRN_TOKEN.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: p.unknown,
 	}
@@ -37,22 +37,22 @@ func (p tokenCommands) tokenCreateCommand() *cobra.Command {
 	var n wire.NewToken
 	var scope, expires string
 	cmd := &cobra.Command{
-		Use: "create NAME", Short: "Make a token and print its secret, this once", Args: args(1, 1, "a name"),
-		Long: `Make a token and print its secret. It is told this once and kept nowhere: only its hash
-is. The scopes are hook (call the hooks of the settings that name the token, and nothing
-else), read, write (talk, and change what can be undone) and admin (erase, and hand out
-tokens); each of the last three may do what the ones before it may.`,
+		Use: "create NAME", Short: "Create a token and print its secret once", Args: args(1, 1, "a name"),
+		Long: `Create a token and print its secret. The secret is shown only once; firn
+stores only its hash. Scopes: hook (call the hooks that list the token, nothing
+else), read, write (chat, and changes that can be undone) and admin (erase, and
+create tokens). write includes read, and admin includes both.`,
 		Example: "  firn token create phone --scope write --expires 90d\n  firn token create deploy --scope hook\n  FIRN_TOKEN=$(firn token create ci --scope read)",
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&scope, "scope", string(wire.ScopeRead), "the `scope`, what it may do: read, write, admin or hook")
-	flags.StringSliceVar(&n.Agents, "agent", nil, "it is good only for sessions of this `agent`; may be repeated")
-	flags.StringSliceVar(&n.Keys, "key", nil, "it is good only for sessions whose key begins with this `prefix`; may be repeated")
-	flags.StringVar(&expires, "expires", "", "when it ends: `how` long from now, such as 90d or 12h (default never)")
+	flags.StringVar(&scope, "scope", string(wire.ScopeRead), "`scope` of the token: read, write, admin or hook")
+	flags.StringSliceVar(&n.Agents, "agent", nil, "restrict the token to sessions of this `agent`; may be repeated")
+	flags.StringSliceVar(&n.Keys, "key", nil, "restrict the token to sessions whose key has this `prefix`; may be repeated")
+	flags.StringVar(&expires, "expires", "", "`time` until the token expires, such as 90d or 12h (default never)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		n.Name, n.Scope = args[0], wire.Scope(scope)
 		if !n.Scope.Known() {
-			return usage(cmd, "there is no scope %q; the scopes are hook, read, write and admin", scope)
+			return usage(cmd, "unknown scope %q; the scopes are hook, read, write and admin", scope)
 		}
 		var err error
 		if n.Expires, err = parseExpiry(expires, p.now()); err != nil {
@@ -64,20 +64,12 @@ tokens); each of the last three may do what the ones before it may.`,
 				return err
 			}
 			if !p.json {
-				fmt.Fprintf(p.stderr, "token %s (%s) may %s; this is told once:\n", made.ID, prose.Clean(made.Name), mayDo(made.Scope))
+				fmt.Fprintf(p.stderr, "token %s (%s), scope %s; shown only once:\n", made.ID, prose.Clean(made.Name), made.Scope)
 			}
 			return p.print(made, func() string { return made.Secret + "\n" })
 		})(cmd, args)
 	}
 	return cmd
-}
-
-// mayDo describes the permissions of a scope; it follows "may".
-func mayDo(s wire.Scope) string {
-	if s == wire.ScopeHook {
-		return "call its hooks"
-	}
-	return string(s)
 }
 
 // parseExpiry returns the end of a duration such as 90d or 12h that starts now; zero if text is empty.
@@ -93,7 +85,7 @@ func parseExpiry(text string, now time.Time) (time.Time, error) {
 	if d, err := time.ParseDuration(text); err == nil && d > 0 {
 		return now.Add(d), nil
 	}
-	return time.Time{}, fmt.Errorf("--expires takes how long it lasts, such as 90d or 12h, not %q", text)
+	return time.Time{}, fmt.Errorf("--expires takes a duration such as 90d or 12h, not %q", text)
 }
 
 func (p tokenCommands) tokenLsCommand() *cobra.Command {
@@ -112,7 +104,7 @@ func (p tokenCommands) tokenLsCommand() *cobra.Command {
 
 func (p tokenCommands) tokensText(tokens []wire.Token) string {
 	if len(tokens) == 0 {
-		return "no tokens; firn token create NAME makes one, over the socket the owner needs none\n"
+		return "no tokens; to create one: firn token create NAME (the owner needs none on the Unix socket)\n"
 	}
 	rows := [][]string{{"ID", "NAME", "SCOPE", "FOR", "USED", "STATE"}}
 	for _, t := range tokens {
@@ -143,12 +135,12 @@ func (p tokenCommands) tokenState(t wire.Token) string {
 	case t.Expires.Before(p.now()):
 		return "expired"
 	}
-	return "good until " + t.Expires.Local().Format("2006-01-02")
+	return "valid until " + t.Expires.Local().Format("2006-01-02")
 }
 
 func (p tokenCommands) tokenRevokeCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "revoke ID|NAME", Short: "Revoke a token: it lets nobody in, and its turns are stopped", Example: "  firn token revoke phone", Args: args(1, 1, "one token"),
+		Use: "revoke ID|NAME", Short: "Revoke a token: it is rejected, and its turns are stopped", Example: "  firn token revoke phone", Args: args(1, 1, "one token"),
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
 			t, err := c.RevokeToken(ctx, args[0])
 			if err != nil {

@@ -21,10 +21,11 @@ func (p overviewCommands) treeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "tree SESSION",
 		GroupID: "look",
-		Short:   "Draw the branches of a session",
-		Long: `Draw the latest entries of a session as a tree: the branch of the head straight down,
-others beside it. The head is marked ●, compactions ◆, hidden entries ✗, labels [so].
-Entries that say nothing, such as settings, are left out unless --all asks for them.
+		Short:   "Draw the tree of a session's branches",
+		Long: `Draw the latest entries of a session as a tree: the branch of the head
+straight down, others beside it. ● marks the head, ◆ compactions, ✗ hidden
+entries, and [name] labels. Entries without content, such as settings, are left
+out unless --all is given.
 
 ` + damageHelp + "\n\n" + sessionHelp,
 		Example: "  firn tree -\n  firn tree 0198c5a2 --all -n all", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
@@ -33,7 +34,7 @@ Entries that say nothing, such as settings, are left out unless --all asks for t
 		}),
 	}
 	cmd.Flags().VarP(&count, "number", "n", "draw the latest `N` entries, or all")
-	cmd.Flags().BoolVar(&all, "all", false, "draw settings, labels and the like too")
+	cmd.Flags().BoolVar(&all, "all", false, "include settings, labels and similar entries")
 	return cmd
 }
 

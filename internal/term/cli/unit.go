@@ -18,7 +18,7 @@ func (p gatewayCommands) printUnit(cmd *cobra.Command, kind string, set map[stri
 	}
 	program, err := os.Executable()
 	if err != nil {
-		return fmt.Errorf("find out where this program is: %w", err)
+		return fmt.Errorf("find the path of this program: %w", err)
 	}
 	command := []string{program, "--home", settings.Home, "serve"}
 	if listen := set["gateway.listen"]; listen != "" {
@@ -38,7 +38,7 @@ func (p gatewayCommands) printUnit(cmd *cobra.Command, kind string, set map[stri
 	case "launchd":
 		text = service.Launchd()
 	default:
-		return usage(cmd, "there are units for systemd and launchd, not for %q", kind)
+		return usage(cmd, "unknown manager %q; the managers are systemd and launchd", kind)
 	}
 	return p.print(map[string]string{"kind": kind, "unit": text}, func() string { return text })
 }

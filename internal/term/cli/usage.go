@@ -23,20 +23,20 @@ func (p gatewayCommands) usageCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "usage",
 		GroupID: "gateway",
-		Short:   "Tell what sessions have used, by day, model, agent or session",
-		Long: `Tell how many tokens sessions have used and what they cost, as the providers reported it.
-Since takes a day, 2026-11-01, a time, or how long ago: 7d, 12h.`,
+		Short:   "Show token usage by day, model, agent or session",
+		Long: `Show how many tokens sessions have used and what they cost, as reported by the
+providers. --since takes a date (2026-11-01), a time, or an age (7d, 12h).`,
 		Example: "  firn usage\n  firn usage --by model --since 30d --json\n  firn usage --by day --and model --csv > usage.csv", Args: none,
 	}
-	cmd.Flags().StringVar(&by, "by", "day", "what a line is, a `thing`: day, model, agent or session")
-	cmd.Flags().StringVar(&and, "and", "", "a second `thing` that lines differ in: day, model, agent or session")
+	cmd.Flags().StringVar(&by, "by", "day", "group by `field`: day, model, agent or session")
+	cmd.Flags().StringVar(&and, "and", "", "second grouping `field`: day, model, agent or session")
 	cmd.Flags().BoolVar(&table, "csv", false, "print comma-separated values")
-	cmd.Flags().StringVar(&since, "since", "", "only what was used since `then`")
+	cmd.Flags().StringVar(&since, "since", "", "only usage since this `time`")
 	cmd.Flags().VarP(&count, "number", "n", "show at most `N` lines, or all")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		for _, word := range []string{by, and} {
 			if !slices.Contains([]string{"day", "model", "agent", "session"}, word) && (word != "" || word == by) {
-				return usage(cmd, "firn usage counts by day, model, agent or session, not by %q", word)
+				return usage(cmd, "cannot group by %q; use day, model, agent or session", word)
 			}
 		}
 		from, err := parseTime("--since", since, p.now())
@@ -53,7 +53,7 @@ Since takes a day, 2026-11-01, a time, or how long ago: 7d, 12h.`,
 				return err
 			}
 			if len(s.Rows) == 0 {
-				return p.print(s, func() string { return "nothing was used" + p.whyNothing(ctx, c) })
+				return p.print(s, func() string { return "no usage" + p.whyNothing(ctx, c) })
 			}
 			return p.print(s, func() string { return usageTable(s, int(count)) })
 		})(cmd, args)
@@ -82,7 +82,7 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
 	}
-	return time.Time{}, fmt.Errorf("%s takes a day such as 2026-11-01, a time, or how long ago such as 7d or 12h, not %q", flag, text)
+	return time.Time{}, fmt.Errorf("%s takes a date such as 2026-11-01, a time, or an age such as 7d or 12h, not %q", flag, text)
 }
 
 // usageTable formats usage.
@@ -104,13 +104,13 @@ func usageTable(s wire.Spending, most int) string {
 		}
 		rows = append(rows, countersRow(prose.OneLine(name, 48), r.Counters))
 	}
-	rows = append(rows, countersRow("in all", s.Total))
+	rows = append(rows, countersRow("total", s.Total))
 	lines := prose.Columns(rows, "lrrrrrr")
 	if cut > 0 {
 		lines = append(lines, fmt.Sprintf("%s more not shown (-n all)", prose.Plural(cut, "line")))
 	}
 	if s.Partial {
-		lines = append(lines, fmt.Sprintf("only the latest %s were looked at", prose.Plural(s.Sessions, "session")))
+		lines = append(lines, fmt.Sprintf("includes only the latest %s", prose.Plural(s.Sessions, "session")))
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

@@ -25,22 +25,21 @@ func (p checkCommands) verifyCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "verify [SESSION|FILE|DIRECTORY]",
 		GroupID: "care",
-		Short:   "Read every byte of sessions and say what is damaged",
-		Long: `Read every byte of one session, or of all sessions of the home, and say what is
-damaged. Nothing is changed.
+		Short:   "Read every byte of sessions and report damage",
+		Long: `Read every byte of one session, or of all sessions of the home, and report
+damage. Nothing is changed.
 
-A session is named as elsewhere: by its id or the first 4 or more characters of it,
-its exact title, @ and a key, or - for the latest; and by the path of its file, which
-may be anywhere. A directory means all files in it that end in .jsonl. Of a whole home
-the indexes are compared with the sessions too. Sessions that are in another store are checked
-all together by the gateway, or as it would: every record is read and held against the chain of hashes that it is part of,
-and in a cluster every message is compared on all servers; a server that lacks one is named.
+Refer to a session by its id or the first 4 or more characters of it, its exact
+title, @ and a key, - for the latest, or the path of its file, which may be
+anywhere. A directory means all .jsonl files in it. For a whole home the
+indexes are compared with the sessions too. Sessions in another store are
+checked all together: every record is compared with its chain of hashes, and in
+a cluster every message is compared on all servers; a server that lacks one is
+named.
 
-With --accept the faults that are found are accepted: they are added, as they were seen, to
-verify-accepted.jsonl in the home, and do not count from then on. Damage elsewhere, or other
-damage at the same place, is a new fault.
+--accept accepts the faults found: they are recorded in verify-accepted.jsonl in the home and no longer count. Damage elsewhere, or other damage at the same place, is a new fault.
 
-Exits with 8 if there is a fault that was not accepted; warnings are no faults.`,
+Exits with 8 if there is a fault that was not accepted; warnings do not count.`,
 		Example: "  firn verify\n  firn verify 0198c5a2\n  firn verify ~/.pi/agent/sessions --json\n  firn verify --accept --note 'restored from the backup'",
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -67,8 +66,8 @@ Exits with 8 if there is a fault that was not accepted; warnings are no faults.`
 			return p.report(report)
 		},
 	}
-	cmd.Flags().BoolVar(&accept, "accept", false, "accept the faults that are found: they do not count from then on")
-	cmd.Flags().StringVar(&note, "note", "", "with --accept, a `note` that is kept with them")
+	cmd.Flags().BoolVar(&accept, "accept", false, "accept the faults found; they no longer count")
+	cmd.Flags().StringVar(&note, "note", "", "with --accept, a `note` saved with them")
 	return cmd
 }
 
@@ -112,7 +111,7 @@ func (p checkCommands) resolveTarget(cmd *cobra.Command, args []string) (doctor.
 		return err
 	})(cmd, args)
 	if errors.Is(err, firn.ErrNotFound) {
-		err = &hinted{notFound, "an id, the first 4 or more characters of one, an exact title, @key, - or a path is wanted; --home says where to look"}
+		err = &hinted{notFound, "give an id, its first 4 or more characters, an exact title, @key, - or a path; --home sets where to look"}
 	}
 	return target, st, err
 }
@@ -154,7 +153,7 @@ func (r *remoteReport) setAside(home string, accept bool, note string, now time.
 // verifyRemote has the gateway check all sessions and its indexes, and prints the result.
 func (p checkCommands) verifyRemote(ctx context.Context, c *client.Client, args []string, home string, accept bool, note string) error {
 	if len(args) > 0 {
-		return &usageError{message: "sessions that are not in files are checked all together", hint: "firn verify without a name"}
+		return &usageError{message: "sessions that are not in files are checked all together", hint: "run firn verify without a name"}
 	}
 	r, err := p.checkRemote(ctx, c)
 	if err != nil {
@@ -195,7 +194,7 @@ func (p checkCommands) checkRemote(ctx context.Context, c *client.Client) (*remo
 	}
 	bar.Clear()
 	if v.Error != "" {
-		return nil, fmt.Errorf("the check was broken off: %s", v.Error)
+		return nil, fmt.Errorf("the check did not finish: %s", v.Error)
 	}
 	index, err := c.CheckIndex(ctx)
 	if err != nil {
@@ -210,11 +209,11 @@ func (r *remoteReport) text() string {
 		fmt.Fprintf(&b, "fault  %s\n       %s\n", prose.Clean(f.Session), prose.Clean(f.What))
 	}
 	for _, d := range r.Differences {
-		fmt.Fprintf(&b, "info   index %s %s: %s; it is brought up to date when it is next used\n", d.Index, prose.Clean(d.Session), prose.Clean(d.Detail))
+		fmt.Fprintf(&b, "info   index %s %s: %s; it is updated at the next use\n", d.Index, prose.Clean(d.Session), prose.Clean(d.Detail))
 	}
 	read := fmt.Sprintf("%s, %s, %s", prose.Plural(r.Of, "session"), prose.Count(r.Entries, "entry", "entries"), prose.Size(r.Bytes))
 	if r.OK {
-		fmt.Fprintf(&b, "✓ %s: no fault found\n", read)
+		fmt.Fprintf(&b, "✓ %s: no faults\n", read)
 	} else {
 		fmt.Fprintf(&b, "✗ %s: %s\n", read, prose.Plural(len(r.Faults), "fault"))
 	}

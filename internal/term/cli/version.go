@@ -89,12 +89,12 @@ func (b Build) text() string {
 			fmt.Fprintf(&t, " of %s", b.Time)
 		}
 		if b.Dirty {
-			t.WriteString(", with changes")
+			t.WriteString(", modified")
 		}
 		t.WriteByte('\n')
 	}
-	fmt.Fprintf(&t, "built by %s for %s/%s, with %d modules\n", b.Go, b.OS, b.Arch, b.Modules)
-	fmt.Fprintf(&t, "writes session format %d with additions %d\n", b.Format, b.Firn)
+	fmt.Fprintf(&t, "built with %s for %s/%s, %d modules\n", b.Go, b.OS, b.Arch, b.Modules)
+	fmt.Fprintf(&t, "writes session format %d, additions %d\n", b.Format, b.Firn)
 	return t.String()
 }
 
@@ -102,10 +102,10 @@ func (p helpCommands) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "version",
 		GroupID: "other",
-		Short:   "Say which firn this is, and which format it writes",
-		Long: `Say which firn this is: its version, the commit it was built from and when that was made,
-whether the sources had been changed since, the Go that built it, for which system, how
-many modules of others are in it, and which version of the session format it writes.`,
+		Short:   "Print the version and the session format",
+		Long: `Print the version of firn, its commit and commit date, whether the sources
+were modified, the Go version and platform, the number of modules, and the
+version of the session format it writes.`,
 		Example: "  firn version\n  firn version --json",
 		Args:    none,
 		RunE: func(*cobra.Command, []string) error {

@@ -25,11 +25,11 @@ func TestBuildOf(t *testing.T) {
 		info  *debug.BuildInfo
 		want  string // part of the text
 	}{
-		{"nothing", Stamp{}, nil, "firn devel\nbuilt by"},
-		{"the Go command", Stamp{}, info, "firn v1.2.3\ncommit 0123456789abcdef of 2026-01-02T03:04:05Z, with changes\nbuilt by"},
-		{"the linker", stamp, info, "firn v2.0.0\ncommit fedcba of 2026-02-03T04:05:06Z\nbuilt by"},
-		{"the linker alone", stamp, nil, "firn v2.0.0\ncommit fedcba of 2026-02-03T04:05:06Z\nbuilt by"},
-		{"no version of its own", Stamp{}, &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, "firn devel\nbuilt by"},
+		{"nothing", Stamp{}, nil, "firn devel\nbuilt with"},
+		{"the Go command", Stamp{}, info, "firn v1.2.3\ncommit 0123456789abcdef of 2026-01-02T03:04:05Z, modified\nbuilt with"},
+		{"the linker", stamp, info, "firn v2.0.0\ncommit fedcba of 2026-02-03T04:05:06Z\nbuilt with"},
+		{"the linker alone", stamp, nil, "firn v2.0.0\ncommit fedcba of 2026-02-03T04:05:06Z\nbuilt with"},
+		{"no version of its own", Stamp{}, &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, "firn devel\nbuilt with"},
 	} {
 		b := BuildOf(c.stamp, c.info)
 		if text := b.text(); !strings.HasPrefix(text, c.want) {

@@ -20,26 +20,24 @@ func (p transcriptCommands) windowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "window SESSION",
 		GroupID: "look",
-		Short:   "Show what the model is sent next, and what not and why",
-		Long: `Show what the model of a session is sent next: the messages, and how many tokens they
-take, with what is injected for the next turn: notes, what memory recalls for the last
-message, the environment and the instruction files (AGENTS.md, CLAUDE.md, FIRN.md) of the
-workspace. Without a gateway the workspace is the current directory, as for firn chat.
-With --diff it is shown which entries of the branch are in and which are out,
-why, and what brings them back. With --as the very request is printed as a provider
-gets it.
+		Short:   "Show what is sent to the model, what is left out, and why",
+		Long: `Show what is sent to the model next: the messages and their tokens, and what
+is added for the next turn: notes, recalled passages, the environment and the
+instruction files (AGENTS.md, CLAUDE.md, FIRN.md) of the workspace. Without a
+gateway the workspace is the current directory, as for firn chat. --diff lists
+which entries of the branch are in the window and which are not, why, and how
+to bring them back. --as prints the exact request for a provider.
 
-` + damageHelp + ` Nothing is sent to
-the model in its place.
+` + damageHelp + ` Nothing is sent to the model instead.
 
 ` + sessionHelp,
 		Example: "  firn window -\n  firn window 0198c5a2 --diff\n  firn window 0198c5a2 --as anthropic", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
 	}
-	cmd.Flags().BoolVar(&diff, "diff", false, "show which entries are in and which are out")
-	cmd.Flags().StringVar(&as, "as", "", "print the request as a `provider` gets it: anthropic or openai")
+	cmd.Flags().BoolVar(&diff, "diff", false, "show which entries are in the window and which are not")
+	cmd.Flags().StringVar(&as, "as", "", "print the request for a `provider`: anthropic or openai")
 	cmd.RunE = p.with(measuring, func(ctx context.Context, c *client.Client, args []string) error {
 		if as != "" && diff {
-			return usage(cmd, "--diff and --as show different things; give one of them")
+			return usage(cmd, "--diff and --as cannot be combined")
 		}
 		return p.window(ctx, c, args[0], as, diff)
 	})
