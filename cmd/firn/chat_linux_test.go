@@ -39,10 +39,10 @@ func TestChatAtATerminal(t *testing.T) {
 	c.out.Await("on disk")
 	c.out.Await("› ")
 	c.press(0x03)
-	c.out.Await("(Ctrl-C again leaves")
+	c.out.Await("(Ctrl-C again exits")
 	c.out.Await("› ")
 	c.press(0x03)
-	c.out.Await("everything that was said is saved")
+	c.out.Await("everything is saved")
 	if code := c.wait(); code != 130 {
 		t.Errorf("it ended with %d: %s", code, c.out)
 	}

@@ -51,7 +51,7 @@ func (w *window) story(home string) {
 	// Input typed before the prompt appears would be shown before it.
 	w.shows("› Killed", "$")
 	w.press("firn chat -c\r")
-	w.sees("/retry asks again")
+	w.sees("/retry ")
 	w.shows("›")
 	w.press("/retry\r")
 	w.rests()

@@ -180,7 +180,7 @@ func TestTerminalTyping(t *testing.T) {
 		t.Error("it was said again")
 	}
 	w.press("\x03")
-	w.sees("(Ctrl-C again leaves")
+	w.sees("(Ctrl-C again exits")
 	w.press("\x03")
 	w.ends(130)
 	verify(t, home)

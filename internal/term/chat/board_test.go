@@ -133,7 +133,7 @@ func TestBoardStop(t *testing.T) {
 	d.press("\x03") // clears the line
 	d.shows("on disk\n›\n")
 	d.press("\x03")
-	d.sees("(Ctrl-C again leaves")
+	d.sees("(Ctrl-C again exits")
 	d.press("x\x7f\x03\x03")
 	if err := d.wait(); !errors.Is(err, context.Canceled) {
 		t.Errorf("it ended with %v", err)
@@ -175,7 +175,7 @@ func TestBoardPick(t *testing.T) {
 	d.sees("hello Bob")
 	d.screen.AwaitThat(t, "there are two status lines", func() bool { return strings.Count(d.screen.All(), "on disk") == 2 })
 	d.press("/resume\r")
-	d.shows("go on with:")
+	d.shows("Resume:")
 	d.shows("  ID             TITLE     KEY        TURNS  WINDOW  UPDATED  ⎇")
 	d.press("雪")
 	d.shows("1 of 2")
@@ -183,7 +183,7 @@ func TestBoardPick(t *testing.T) {
 	d.sees("Resumed: 1 previous turn")
 	d.shows("session " + prose.Short(first) + " “雪の話”")
 	d.press("/sessions\r")
-	d.shows("go on with:")
+	d.shows("Resume:")
 	d.press("\r") // the current session: no change
 	d.screen.AwaitThat(t, "the prompt is back", func() bool { return strings.HasSuffix(d.screen.String(), "\n›\n") })
 	d.press("/res\t")
@@ -267,7 +267,7 @@ func TestAt(t *testing.T) {
 	if err := s.c.start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	says(t, s.err.String(), "rewound to agent: one; what was left stays in the log: /rewind ", "Resumed: ", "you: first\n")
+	says(t, s.err.String(), "rewound to agent: one\nlater entries stay in the log; undo: /rewind ", "Resumed: ", "you: first\n")
 	s.does("third")
 	req := s.model.Requests()
 	if got := fmt.Sprint(len(req[len(req)-1].Window.Items)); got != "3" {
@@ -282,7 +282,7 @@ func TestAt(t *testing.T) {
 			t.Errorf("--at %s: %v", at, err)
 		}
 	}
-	says(t, s.err.String(), "rewound to before everything")
+	says(t, s.err.String(), "rewound to the start")
 }
 
 // TestUnsupported checks the errors of operations that the chat does not support.
@@ -291,13 +291,13 @@ func TestUnsupported(t *testing.T) {
 	for _, l := range []string{"/export x", "/handoff pi"} {
 		before := len(s.err.String())
 		s.does(l)
-		says(t, s.err.String()[before:], "firn: ", "cannot do that yet", "\nhint: ")
+		says(t, s.err.String()[before:], "firn: ", "from this chat", "\nhint: ")
 	}
 	s.does("/memory", "/remember I like snow", "/memory snow", "/memory rain", "/memory", "/forget I like snow", "/forget")
 	says(t, s.err.String(), "no notes yet; to add one: /remember TEXT", "  memory/today.md\n    I like snow\n", "no matching notes", "forgotten: I like snow", "/forget NOTE")
 	s.c.o.Notes, s.c.o.Remember, s.c.o.Forget = nil, nil, nil
 	s.does("/memory snow", "/remember x", "/forget x")
-	says(t, s.err.String(), "search the notes: there are no notes here", "note something: there are no notes here", "remove a note: there are no notes here")
+	says(t, s.err.String(), "cannot search the notes: this chat has no memory", "cannot save a note: this chat has no memory", "cannot remove a note: this chat has no memory")
 }
 
 // TestFormats exports the session to other formats.
@@ -316,5 +316,5 @@ func TestFormats(t *testing.T) {
 	if got := fmt.Sprintf("%q", asked); got != `["a file.jsonl" "native out.jsonl"]` {
 		t.Errorf("asked for was %s", got)
 	}
-	says(t, s.err.String(), "wrote file.jsonl\nall of it [2J\n", "/export needs more: /export [FORMAT] FILE", "firn: there is no tool abacus: not found", "/handoff needs more")
+	says(t, s.err.String(), "wrote file.jsonl\nall of it [2J\n", "/export needs an argument: /export [FORMAT] FILE", "firn: there is no tool abacus: not found", "/handoff needs an argument")
 }

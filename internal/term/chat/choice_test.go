@@ -18,8 +18,8 @@ func TestChoices(t *testing.T) {
 	if err != nil || now.State.Model != "x" || now.State.Thinking != "high" {
 		t.Errorf("in the new session is chosen %+v, %v", now.State, err)
 	}
-	says(t, s.err.String(), "firn/offline ; providers: firn,", "ollama/xMODELNOW",
-		"thinking is low; levels: off", "thinking is high in", `thinking level "hard"`, "verbose is on", "/verbose on|off", "verbose is on or off", "new session; ")
+	says(t, s.err.String(), "model firn/offline; providers: firn,", "model for this session: ollama/x",
+		"thinking is low; levels: off", "thinking for this session: high", `thinking level "hard"`, "verbose for this session: on", "/verbose on|off", "verbose is on or off", "new session; ")
 	s.does("/model ollama/")
 	says(t, s.err.String(), "a model is named provider/model")
 }

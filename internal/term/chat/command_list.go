@@ -45,7 +45,7 @@ func (c *chat) sessions(ctx context.Context, _ string) error {
 
 // pickSession shows a picker of sessions. The first of lines is the header.
 func (c *chat) pickSession(ctx context.Context, sessions []wire.Session, lines []string) error {
-	choice := line.Choice{Title: "Resume:", Head: lines[0], Rows: lines[1:]}
+	choice := line.Choice{Title: "Resume", Head: lines[0], Rows: lines[1:]}
 	for i, s := range sessions {
 		if s.ID == c.id {
 			choice.Selected = i

@@ -115,7 +115,7 @@ func (c *chat) status(ctx context.Context, _ string) error {
 		{"  window", windowUse(st.Window) + prose.Level(st.Window)},
 		{"  toggles", toggles(st)},
 		{"  head", headLine(c, s, st)},
-		{"  saved in", c.keptIn(cmp.Or(g.Home, gatewaysHome))},
+		{"  home", c.keptIn(cmp.Or(g.Home, gatewaysHome))},
 		{"  gateway", prose.Clean(g.Gateway)},
 		{"  files", c.filesLine()},
 	}

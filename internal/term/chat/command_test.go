@@ -63,7 +63,7 @@ func TestSessionCommands(t *testing.T) {
 	if s.c.id != first {
 		t.Errorf("resumed %s", s.c.id)
 	}
-	says(t, s.err.String(), "renamed to “The first” now", "new session; /resume "+prose.Short(first)+" goes back", "this session is new already",
+	says(t, s.err.String(), "renamed to “The first”", "new session; /resume "+prose.Short(first)+" goes back", "this session is new already",
 		"▸ "+prose.Shortest(second, []firn.ID{first, second}), "session "+prose.Short(first)+" “The first” · 1 turn", "  you: I am Ada\n", "  agent: hello Ada\n")
 	id, err := store.LoadOrCreate(t.Context(), s.st, s.c.key)
 	if err != nil || id != first {
@@ -77,7 +77,7 @@ func TestSessionCommands(t *testing.T) {
 	if s.c.id != second {
 		t.Errorf("resumed %s", s.c.id)
 	}
-	says(t, s.err.String(), `firn: there is no session "nobody"`, "hint: firn ls lists the sessions", "/resume needs more: /resume SESSION", "there is no session")
+	says(t, s.err.String(), `firn: there is no session "nobody"`, "hint: list sessions with firn ls", "/resume needs an argument: /resume SESSION", "there is no session")
 }
 
 // TestFind finds sessions by all kinds of references.
@@ -159,12 +159,12 @@ func TestRewind(t *testing.T) {
 	last := strings.Join(sent, "|")
 	says(t, last, "first|one|", "third")
 	silent(t, last, "second", "two")
-	says(t, s.err.String(), "here is on agent: two", "rewound to before “second”; what was left stays in the log: /rewind ")
+	says(t, s.err.String(), "here is the label of agent: two", "rewound to before “second”\nlater entries stay in the log; undo: /rewind ")
 
 	s.does("/rewind here", "/history 2")
 	says(t, s.err.String(), "rewound to agent: two", "you: second\n", "agent: two\n")
 	s.does("/rewind 9", "/rewind nobody", "/rewind 1 2", "/rewind 2")
-	says(t, s.err.String(), "its branch has 2 turns", `has no entry "nobody"`, "takes one place", "before you said “first”")
+	says(t, s.err.String(), "its branch has 2 turns", `has no entry "nobody"`, "takes one entry", "before “first”")
 	s.does("/history")
 	says(t, s.err.String(), "firn: this session has no messages")
 	// Nothing was removed.
@@ -188,10 +188,10 @@ func TestRewindWithSummary(t *testing.T) {
 func TestLabels(t *testing.T) {
 	s := set(t, nil, scripted.Reply("one"), scripted.Reply("two")).start()
 	s.does("/pin", "first", "second", "/pin", "/label a", "/label b")
-	says(t, s.err.String(), "this session has no messages", "pin is on you: second", "a is on agent: two", "b is on agent: two")
+	says(t, s.err.String(), "this session has no messages", "pin is the label of you: second", "a is the label of agent: two", "b is the label of agent: two")
 	id := s.entries()[1].ID
 	s.does("/pin "+string(id), "/pin "+string(id)[:12]+"?", "/label", "/pin "+string(id[:4]))
-	says(t, s.err.String(), "pin is on "+string(id), "has no entry", "/label NAME [ENTRY]", "firn: ")
+	says(t, s.err.String(), "pin is the label of "+string(id), "has no entry", "/label NAME [ENTRY]", "firn: ")
 	// A removed label does not name its entry.
 	s.does("/rewind a")
 	says(t, s.err.String(), `has no entry "a"`)
@@ -207,7 +207,7 @@ func TestShowCommands(t *testing.T) {
 		"% of 200k     system ~", " in   2 messages  of 2 in the log",
 		"no compactions on this branch", "hint: /window shows", "nothing is running")
 	s.does("second", "/status", "/window", "/history 0")
-	says(t, s.err.String(), "the last turn failed: no; /retry tries again", " out  ", "hidden", "number \"0\" of messages")
+	says(t, s.err.String(), "the last turn failed: no; /retry tries again", " out  ", "hidden", "number of messages \"0\"")
 }
 
 // TestCompacting compacts a long conversation and undoes it.
@@ -223,7 +223,7 @@ func TestCompacting(t *testing.T) {
 	s.does("/history 30")
 	says(t, s.err.String(), "you: Chapter 0", "you: Chapter 7")
 	s.does("/uncompact", "/compactions")
-	says(t, s.err.String(), "the last compaction is taken back", "undone")
+	says(t, s.err.String(), "compaction undone", "undone")
 	silent(t, s.out.String(), "ompact")
 }
 
@@ -247,10 +247,10 @@ func TestUnfinished(t *testing.T) {
 	}{
 		{nil, ""},
 		{[]firn.Entry{firn.UserText("hi"), firn.AssistantText("hello")}, ""},
-		{[]firn.Entry{firn.UserText("hi")}, "the last turn was interrupted before it was answered"},
-		{[]firn.Entry{firn.UserText("hi"), failed}, "the last turn failed: too busy. /retry"},
-		{[]firn.Entry{firn.UserText("hi"), aborted}, "the last answer was interrupted; it is kept."},
-		{[]firn.Entry{firn.UserText("hi"), piece()}, "the last answer was interrupted; it is kept."},
+		{[]firn.Entry{firn.UserText("hi")}, "the last message has no answer yet"},
+		{[]firn.Entry{firn.UserText("hi"), failed}, "the last turn failed: too busy; /retry"},
+		{[]firn.Entry{firn.UserText("hi"), aborted}, "the last answer was interrupted and saved"},
+		{[]firn.Entry{firn.UserText("hi"), piece()}, "the last answer was interrupted and saved"},
 		{long, "  you: hi\n  agent: half an anshalf an ans"},
 	}
 	for _, c := range cases {
@@ -263,7 +263,7 @@ func TestUnfinished(t *testing.T) {
 		if err := s.c.greet(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		says(t, s.err.String(), "session "+prose.Short(s.c.id)+" · ", " · scripted/scripted · kept in /the/home", c.want)
+		says(t, s.err.String(), "session "+prose.Short(s.c.id)+" · ", " · scripted/scripted · saved in /the/home", c.want)
 		if c.want == "" {
 			silent(t, s.err.String(), "retry")
 		}
@@ -275,11 +275,11 @@ func TestSearch(t *testing.T) {
 	s := set(t, nil, scripted.Reply("It is noted.")).start()
 	s.does("My dog has the name Rex.", "/remember The cat is called Tom.", "/new", "/search dog name", "/search cat", "/search zebra", "/search", "/remember")
 	says(t, s.err.String(), "noted in memory/", "session ", "user ", "My dog has the name Rex.", "memory/", "The cat is called Tom.",
-		"nothing was found", "/search WORDS", "/remember TEXT")
+		"no matches in", "/search WORDS", "/remember TEXT")
 	// Without notes nothing can be remembered.
 	s.c.o.Remember, s.c.o.Notes = nil, nil
 	s.does("/search cat", "/remember something")
-	says(t, s.err.String(), "no matches in the notes or messages", "there are no notes here", "hint: say it to the agent")
+	says(t, s.err.String(), "no matches in the notes or messages", "this chat has no memory", "hint: ask the agent")
 }
 
 // TestRemoveAndRestore hides, restores, forks and draws sessions.
@@ -293,7 +293,7 @@ func TestRemoveAndRestore(t *testing.T) {
 	}
 	says(t, s.err.String(), "forked: this is now session ", "· #1  you  first", "● ", "1 branch", "hidden ", " · 0 bytes removed; undo: /restore ", "new session; ")
 	s.does("/restore "+string(first), "/delete The nothing", "/restore", "/send off", "/send maybe", "/send", "/status")
-	says(t, s.err.String(), "restored ", "there is no session", "/restore SESSION", "sending is off", "it is on, off or inherit", "/send on|off|inherit", "send deny")
+	says(t, s.err.String(), "restored ", "there is no session", "/restore SESSION", "sending for this session: off", "use on, off or inherit", "/send on|off|inherit", "send deny")
 }
 
 // TestGatewayGone checks the hint after the gateway has died.
@@ -302,10 +302,10 @@ func TestGatewayGone(t *testing.T) {
 	if err := withGatewayHint(plain); err != plain {
 		t.Error(err)
 	}
-	for address, want := range map[string]string{"unix:/home/gateway.sock": "a new firn chat goes on without one", "http://there:7766": "to be said once more"} {
+	for address, want := range map[string]string{"unix:/home/gateway.sock": "firn chat to continue without one", "http://there:7766": "send the others again"} {
 		lost := &client.Unreachable{Address: address, Err: plain, Hint: "start one"}
 		var p *Problem
-		if err := advise(withGatewayHint(lost), Options{}); !errors.As(err, &p) || !strings.Contains(p.Hint, "is kept") || !strings.Contains(p.Hint, want) || !errors.Is(err, plain) {
+		if err := advise(withGatewayHint(lost), Options{}); !errors.As(err, &p) || !strings.Contains(p.Hint, "are saved") || !strings.Contains(p.Hint, want) || !errors.Is(err, plain) {
 			t.Errorf("of a gateway at %s is said %v", address, err)
 		}
 	}
@@ -327,13 +327,13 @@ func TestAdvice(t *testing.T) {
 	}{
 		{firn.ErrTooLarge, "/new starts another session"},
 		{&wire.Problem{Kind: wire.TooLarge, Message: "x", Hint: "raise store.max_bytes"}, "raise store.max_bytes"},
-		{fmt.Errorf("x: %w: %w", firn.ErrNotSaved, syscall.ENOSPC), "disk full"},
-		{errStopped, "is kept"},
+		{fmt.Errorf("x: %w: %w", firn.ErrNotSaved, syscall.ENOSPC), "disk may be full"},
+		{errStopped, "is saved"},
 		{&Problem{Err: plain, Hint: "mine"}, "mine"},
 		{&wire.Problem{Kind: wire.Busy, Message: "x", Hint: "theirs"}, "theirs"},
 		{&wire.Problem{Kind: wire.Upstream, Message: "anthropic/m: API key rejected: no"}, "into ANTHROPIC_API_KEY"},
 		{&wire.Problem{Kind: wire.Upstream, Message: "other/m: API key rejected"}, "another model"},
-		{&wire.Problem{Kind: wire.Upstream, Message: "other/m: busy"}, "/retry asks it again, and /model chooses"},
+		{&wire.Problem{Kind: wire.Upstream, Message: "other/m: busy"}, "/retry sends it again"},
 	} {
 		var p *Problem
 		if err := advise(c.err, o); !errors.As(err, &p) || !strings.Contains(p.Hint, c.hint) || !errors.Is(err, c.err) {

@@ -38,7 +38,7 @@ func commands() []command {
 		{"remember", "TEXT", "save a note for all sessions", (*chat).remember},
 		{"forget", "NOTE", "remove a note", (*chat).forget},
 		{"retry", "", "answer the last message again", (*chat).retry},
-		{"rewind", "[N|ENTRY] [--summary]", "go back N turns (1), or to an entry; the rest stays in the log", (*chat).rewind},
+		{"rewind", "[N|ENTRY] [--summary]", "go back N turns (1), or to an entry; the log keeps the rest", (*chat).rewind},
 		{"fork", "[ENTRY]", "continue in a new session, from here or an entry", (*chat).fork},
 		{"tree", "", "draw the branches of this session", (*chat).tree},
 		{"label", "NAME [ENTRY]", "label the last message, or an entry", (*chat).label},
@@ -101,7 +101,7 @@ func (c *chat) help(context.Context, string) error {
 		rows = append(rows, []string{"  /" + strings.TrimSpace(cmd.name+" "+cmd.args), cmd.help})
 	}
 	c.screen.lines(append(prose.Table(rows),
-		"  Anything else is sent to the agent. Alt-Enter or a trailing \\ starts a new line.",
+		"  Anything else goes to the agent. Alt-Enter or a trailing \\ starts a new line.",
 		"  Entries: an id or the start of it, a label, HEAD, HEAD~n or #n."))
 	return nil
 }

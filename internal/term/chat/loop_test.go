@@ -70,12 +70,12 @@ func TestCtrlCAtThePrompt(t *testing.T) {
 	s.types("hello")
 	s.err.Await("› ")
 	s.presses <- os.Interrupt
-	s.err.Await("(Ctrl-C again leaves")
+	s.err.Await("(Ctrl-C again exits")
 	s.types("") // any input resets the first Ctrl-C
 	s.err.Await("› ")
 	s.err.Await("› ")
 	s.presses <- os.Interrupt
-	s.err.Await("(Ctrl-C again leaves")
+	s.err.Await("(Ctrl-C again exits")
 	s.presses <- os.Interrupt
 	err := s.wait()
 	var p *Problem
@@ -172,7 +172,7 @@ func TestNotSaved(t *testing.T) {
 	s.start()
 	disk.is = true
 	s.does("lost")
-	says(t, s.err.String(), "NOT SAVED: ", "hint: is the disk full?")
+	says(t, s.err.String(), "NOT SAVED: ", "hint: the disk may be full")
 	if n := len(s.model.Requests()); n > 0 {
 		t.Errorf("the model was asked %d times", n)
 	}

@@ -92,7 +92,7 @@ func advice(err error, o Options) (hint string, kind error) {
 			return authHint(who[1], o), ErrKeyRejected
 		}
 		if p.Hint == "" {
-			return "your message is saved; use /retry to send it again, or /model or -m to change the model", nil
+			return "your message is saved; /retry sends it again, /model or -m changes the model", nil
 		}
 	}
 	return p.Hint, nil

@@ -45,9 +45,9 @@ func statusLine(s wire.Session, used wire.Counters, number int) string {
 	if used.Cost > 0 {
 		words = append(words, fmt.Sprintf("$%.4f", used.Cost))
 	}
-	disk := fmt.Sprintf("#%s saved", prose.Grouped(int64(number)))
+	disk := fmt.Sprintf("#%s on disk", prose.Grouped(int64(number)))
 	if number == 0 {
-		disk = fmt.Sprintf("saved up to %s", prose.Grouped(int64(s.End)))
+		disk = fmt.Sprintf("on disk up to %s", prose.Grouped(int64(s.End)))
 	}
 	return strings.Join(append(words, disk), " · ")
 }

@@ -125,7 +125,7 @@ func TestBrokenConnection(t *testing.T) {
 	v.event(event(t, wire.Gap, nil))
 	v.event(event(t, wire.DeltaText, wire.Delta{Text: "three"}))
 	v.event(event(t, wire.TurnCompleted, wire.Answer{Text: "one two three"}))
-	if out.String() != "one three\none two three\n" || !strings.Contains(err.String(), "the connection broke meanwhile") {
+	if out.String() != "one three\none two three\n" || !strings.Contains(err.String(), "the connection was interrupted") {
 		t.Errorf("it is shown as %q, %q", out.String(), err.String())
 	}
 }
