@@ -16,7 +16,7 @@ import (
 // unchanged.
 func (c *chat) newSession(ctx context.Context, _ string) error {
 	if c.planned != nil {
-		c.screen.printf("this session is new already")
+		c.screen.printf("this session is already new")
 		return nil
 	}
 	old := c.id

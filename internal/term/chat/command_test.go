@@ -63,7 +63,7 @@ func TestSessionCommands(t *testing.T) {
 	if s.c.id != first {
 		t.Errorf("resumed %s", s.c.id)
 	}
-	says(t, s.err.String(), "renamed to “The first”", "new session; /resume "+prose.Short(first)+" goes back", "this session is new already",
+	says(t, s.err.String(), "renamed to “The first”", "new session; /resume "+prose.Short(first)+" goes back", "this session is already new",
 		"▸ "+prose.Shortest(second, []firn.ID{first, second}), "session "+prose.Short(first)+" “The first” · 1 turn", "  you: I am Ada\n", "  agent: hello Ada\n")
 	id, err := store.LoadOrCreate(t.Context(), s.st, s.c.key)
 	if err != nil || id != first {

@@ -24,7 +24,7 @@ func TestPlanned(t *testing.T) {
 	if n := sessions(); n != 0 {
 		t.Fatalf("%d sessions before the first message", n)
 	}
-	says(t, s.err.String(), "new; the first message creates it", "nothing was said here yet", "scripted/scripted answers", "thinking is low", "this session is new already")
+	says(t, s.err.String(), "new; the first message creates it", "this session has no messages", "model scripted/scripted", "thinking is low", "this session is already new")
 
 	s.does("/think high")
 	first := s.c.id
