@@ -227,10 +227,24 @@ type block struct {
 	Input     json.RawMessage `json:"input"`
 	ToolUseID string          `json:"tool_use_id"`
 	Content   json.RawMessage `json:"content"`
-	ImageURL  string          `json:"image_url"`
+	ImageURL  imageURL        `json:"image_url"`
 	Source    struct {
 		MediaType string `json:"media_type"`
 	} `json:"source"`
+}
+
+// imageURL is a URL as in the Responses API, or an object with one as in chat completions.
+type imageURL string
+
+// UnmarshalJSON decodes either form.
+func (u *imageURL) UnmarshalJSON(data []byte) error {
+	if json.Unmarshal(data, (*string)(u)) == nil {
+		return nil
+	}
+	var object struct{ URL string }
+	err := json.Unmarshal(data, &object)
+	*u = imageURL(object.URL)
+	return err
 }
 
 // blocks decodes content, which may be a string or empty.
@@ -257,8 +271,8 @@ func (b block) flat(t *testing.T) string {
 		return b.Text
 	case "image":
 		return "[" + b.Source.MediaType + "]"
-	case "input_image":
-		kind, _, _ := strings.Cut(strings.TrimPrefix(b.ImageURL, "data:"), ";")
+	case "input_image", "image_url":
+		kind, _, _ := strings.Cut(strings.TrimPrefix(string(b.ImageURL), "data:"), ";")
 		return "[" + kind + "]"
 	case "tool_use":
 		return flatCall(b.ID, b.Name, b.Input)

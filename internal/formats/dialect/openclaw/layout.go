@@ -257,10 +257,18 @@ func (l *listing) take(f *found, id firn.ID) firn.ID {
 	return id
 }
 
+// importedDir is where releases with a database put transcripts that they have imported, as
+// <key>.<file>.imported-<time>. The database has sessions of these names.
+const importedDir = "session-sqlite-import-archive"
+
 // Place returns a path named after the session and the thread in its key.
 func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 	dir := path.Join("agents", agentName(to.Agent), "sessions")
 	taken, err := fs.ReadDir(home, dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("finding a place for session %s of OpenClaw: %w", to.Session, err)
+	}
+	imported, err := fs.ReadDir(home, path.Join("agents", agentName(to.Agent), importedDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("finding a place for session %s of OpenClaw: %w", to.Session, err)
 	}
@@ -273,9 +281,9 @@ func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 		if topic := topicOf(to.Key); topic != "" && len(topic) <= 64 {
 			stem += topicMark + topic
 		}
-		if !slices.ContainsFunc(taken, func(e fs.DirEntry) bool {
-			return len(e.Name()) >= len(stem+ext) && strings.EqualFold(e.Name()[:len(stem+ext)], stem+ext)
-		}) {
+		file := strings.ToLower(stem + ext)
+		if !slices.ContainsFunc(taken, func(e fs.DirEntry) bool { return strings.HasPrefix(strings.ToLower(e.Name()), file) }) &&
+			!slices.ContainsFunc(imported, func(e fs.DirEntry) bool { return strings.Contains("."+strings.ToLower(e.Name()), "."+file) }) {
 			return path.Join(dir, stem+ext), nil
 		}
 	}

@@ -176,6 +176,23 @@ func TestPlace(t *testing.T) {
 	}
 }
 
+// TestPlaceOfImported checks that the name of a transcript that OpenClaw imported into its
+// database and moved away is not used again.
+func TestPlaceOfImported(t *testing.T) {
+	const first, archive = "0b9a2f3e-1111-4111-8111-00000000000a", "agents/main/session-sqlite-import-archive/"
+	for name, want := range map[string]string{
+		archive + "agent_main_main." + first + ".jsonl.imported-1769860000000": dir + first + "-2.jsonl",
+		archive + first + ".jsonl": dir + first + "-2.jsonl",
+		archive + "agent_main_main.x" + first + ".jsonl.imported-1769860000000":                        dir + first + ".jsonl",
+		"agents/ops/session-sqlite-import-archive/agent_ops_main." + first + ".jsonl.imported-1769860": dir + first + ".jsonl",
+	} {
+		got, err := tool.Layout().Place(fstest.MapFS{name: &fstest.MapFile{}}, dialect.Target{Session: first})
+		if err != nil || got != want {
+			t.Errorf("beside %s the place is %s, %v, want %s", name, got, err, want)
+		}
+	}
+}
+
 // rows reads a table as another program would.
 func rows(t *testing.T, data []byte) map[string]map[string]any {
 	t.Helper()
