@@ -18,6 +18,13 @@ type Event struct {
 	Data json.RawMessage `json:"data,omitempty"`
 }
 
+// DataOf decodes the data of an event. It returns the zero value if the data is not a T.
+func DataOf[T any](e Event) T {
+	var data T
+	_ = json.Unmarshal(e.Data, &data)
+	return data
+}
+
 // The names of events. The comments give the type of their data.
 const (
 	EntryAppended       = "entry.appended"       // Entry

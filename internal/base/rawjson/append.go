@@ -86,6 +86,24 @@ func appendEscape(dst []byte, c byte) []byte {
 	return append(dst, '\\', 'u', '0', '0', hex[c>>4], hex[c&15])
 }
 
+// CleanCopy returns a copy of a raw value, cleaned as by [Clean].
+func CleanCopy(raw []byte) []byte {
+	if clean, changed := Clean(raw); changed {
+		return clean
+	}
+	return bytes.Clone(raw)
+}
+
+// CleanLine returns a copy of a raw value, cleaned and on one line as by [AppendValue]. It
+// returns nil if raw is not one JSON value.
+func CleanLine(raw []byte) []byte {
+	line, err := AppendValue(nil, raw)
+	if err != nil {
+		return nil
+	}
+	return line
+}
+
 // AppendValue appends a raw JSON value unchanged, except that it is cleaned (see [Clean])
 // and written on one line: line feeds between tokens are dropped. If raw is not one JSON
 // value, it appends nothing and returns an error.

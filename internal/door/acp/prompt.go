@@ -2,7 +2,6 @@ package acp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -66,7 +65,7 @@ func (d *agent) run(ctx context.Context, id firn.ID, turn wire.Turn, t *turnUpda
 			return wire.Answer{}, err
 		}
 		if e.Name == wire.TurnCompleted {
-			return dataOf[wire.Answer](e), nil
+			return wire.DataOf[wire.Answer](e), nil
 		}
 		t.handle(e)
 	}
@@ -137,26 +136,26 @@ type turnUpdates struct {
 func (t *turnUpdates) handle(e wire.Event) {
 	switch e.Name {
 	case wire.DeltaText:
-		piece := dataOf[wire.Delta](e).Text
+		piece := wire.DataOf[wire.Delta](e).Text
 		t.sent += piece
 		t.update(sdk.UpdateAgentMessageText(piece))
 	case wire.DeltaThinking:
-		t.update(sdk.UpdateAgentThoughtText(dataOf[wire.Delta](e).Text))
+		t.update(sdk.UpdateAgentThoughtText(wire.DataOf[wire.Delta](e).Text))
 	case wire.ToolStarted:
 		t.sent = ""
-		call := dataOf[wire.Tool](e)
+		call := wire.DataOf[wire.Tool](e)
 		t.update(callStarted(call.Call, call.Name, call.Arguments, sdk.ToolCallStatusInProgress))
 	case wire.ToolCompleted:
-		call := dataOf[wire.Tool](e)
+		call := wire.DataOf[wire.Tool](e)
 		t.update(callEnded(call.Call, call.Text, call.State != "done"))
 	case wire.WindowUsage:
-		u := dataOf[wire.Usage](e)
+		u := wire.DataOf[wire.Usage](e)
 		t.update(sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{Used: int(u.Tokens), Size: int(u.Window)}})
 	case wire.Retry:
 		t.sent = ""
-		t.update(sdk.UpdateAgentThoughtText("Asking again: " + dataOf[wire.Notice](e).Text + "\n"))
+		t.update(sdk.UpdateAgentThoughtText("Asking again: " + wire.DataOf[wire.Notice](e).Text + "\n"))
 	case wire.NoticeEvent:
-		t.update(sdk.UpdateAgentThoughtText(dataOf[wire.Notice](e).Text + "\n"))
+		t.update(sdk.UpdateAgentThoughtText(wire.DataOf[wire.Notice](e).Text + "\n"))
 	case wire.CompactionStarted:
 		t.update(sdk.UpdateAgentThoughtText("Compacting the session.\n"))
 	case wire.Gap:
@@ -177,10 +176,3 @@ func (t *turnUpdates) flushRest(a wire.Answer) {
 
 // update sends an update. Errors are ignored: the turn is stopped if the editor is gone.
 func (t *turnUpdates) update(u sdk.SessionUpdate) { _ = t.d.update(t.ctx, t.id, u) }
-
-// dataOf decodes the data of an event. It returns the zero value if that fails.
-func dataOf[T any](e wire.Event) T {
-	var data T
-	_ = json.Unmarshal(e.Data, &data)
-	return data
-}

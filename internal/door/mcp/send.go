@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -79,7 +78,7 @@ func (d *toolServer) turn(ctx context.Context, req *sdk.CallToolRequest, id firn
 			return wire.Answer{}, err
 		}
 		if e.Name == wire.TurnCompleted {
-			return dataOf[wire.Answer](e), nil
+			return wire.DataOf[wire.Answer](e), nil
 		}
 		p.hear(ctx, e)
 	}
@@ -103,13 +102,13 @@ func (p *progress) hear(ctx context.Context, e wire.Event) {
 	}
 	switch e.Name {
 	case wire.DeltaText:
-		p.chars += len(dataOf[wire.Delta](e).Text)
+		p.chars += len(wire.DataOf[wire.Delta](e).Text)
 		if p.chars-p.reported >= step {
 			p.notify(ctx, "the agent answers")
 		}
 	case wire.ToolStarted:
 		p.chars++
-		p.notify(ctx, "the agent uses "+prose.OneLine(dataOf[wire.Tool](e).Name, 80))
+		p.notify(ctx, "the agent uses "+prose.OneLine(wire.DataOf[wire.Tool](e).Name, 80))
 	}
 }
 
@@ -117,11 +116,4 @@ func (p *progress) notify(ctx context.Context, message string) {
 	p.reported = p.chars
 	// progress is optional
 	_ = p.req.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: p.token, Message: message, Progress: float64(p.chars)})
-}
-
-// dataOf decodes the data of an event. It returns the zero value if that fails.
-func dataOf[T any](e wire.Event) T {
-	var data T
-	_ = json.Unmarshal(e.Data, &data)
-	return data
 }

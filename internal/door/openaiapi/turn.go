@@ -2,7 +2,6 @@ package openaiapi
 
 import (
 	"context"
-	"encoding/json"
 	"strings"
 	"time"
 
@@ -148,15 +147,15 @@ func (v *exchange) stopAbandoned(id firn.ID) error {
 func (t *turn) handle(e wire.Event) bool {
 	switch e.Name {
 	case wire.DeltaText:
-		t.piece(dataOf[wire.Delta](e).Text)
+		t.piece(wire.DataOf[wire.Delta](e).Text)
 	case wire.DeltaThinking:
-		t.to.think(dataOf[wire.Delta](e).Text)
+		t.to.think(wire.DataOf[wire.Delta](e).Text)
 	case wire.ToolStarted, wire.ToolCompleted, wire.Retry:
 		t.next = true
 	case wire.Gap:
 		t.missed = true
 	case wire.TurnCompleted:
-		t.answer = dataOf[wire.Answer](e)
+		t.answer = wire.DataOf[wire.Answer](e)
 		t.flushRest()
 		return true
 	}
@@ -196,13 +195,6 @@ func (t *turn) flushRest() {
 		t.next = true
 		t.piece(text)
 	}
-}
-
-// dataOf decodes the data of an event. It returns the zero value if that fails.
-func dataOf[T any](e wire.Event) T {
-	var data T
-	_ = json.Unmarshal(e.Data, &data)
-	return data
 }
 
 // nopListener is the listener for a client that waits for the complete answer.

@@ -87,6 +87,14 @@ type Target struct {
 	Written func(since firn.EntryID) iter.Seq[EntryLines]
 }
 
+// ReportLoss calls OnLoss, if it is set, for an entry that the limit named prevents from
+// being represented exactly. dropped means that the entry is not written at all.
+func (t *Target) ReportLoss(e *firn.Entry, limit string, dropped bool) {
+	if t.OnLoss != nil {
+		t.OnLoss(Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit, Dropped: dropped})
+	}
+}
+
 // EntryLines is a written entry with its lines.
 type EntryLines struct {
 	Entry firn.Entry

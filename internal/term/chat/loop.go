@@ -199,7 +199,7 @@ func (c *chat) streamTurn(ctx context.Context, t wire.Turn, v *view) (wire.Answe
 			return answer, ended(ctx, c.screen.failure(), err)
 		}
 		if e.Name == wire.TurnCompleted {
-			answer = dataOf[wire.Answer](e)
+			answer = wire.DataOf[wire.Answer](e)
 		}
 		v.event(e)
 		if c.screen.failure() != nil {

@@ -1,7 +1,6 @@
 package chat
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -47,44 +46,37 @@ func (v *view) event(e wire.Event) {
 	}
 	switch e.Name {
 	case wire.DeltaText:
-		v.delta(dataOf[wire.Delta](e))
+		v.delta(wire.DataOf[wire.Delta](e))
 	case wire.DeltaThinking:
-		v.think(dataOf[wire.Delta](e))
+		v.think(wire.DataOf[wire.Delta](e))
 	case wire.Retry:
 		v.screen.endAnswer()
 		v.shown = false
-		v.screen.note("· retrying: %s", prose.OneLine(dataOf[wire.Notice](e).Text, 200))
+		v.screen.note("· retrying: %s", prose.OneLine(wire.DataOf[wire.Notice](e).Text, 200))
 	case wire.ToolStarted:
-		v.callBegins(dataOf[wire.Tool](e))
+		v.callBegins(wire.DataOf[wire.Tool](e))
 	case wire.ToolCompleted:
-		v.callEnds(dataOf[wire.Tool](e))
+		v.callEnds(wire.DataOf[wire.Tool](e))
 	case wire.TurnQueued:
 		v.screen.note("· another turn is running; this message is queued")
 	case wire.Gap:
 		v.missed = true
 	case wire.TurnCompleted:
-		v.finish(dataOf[wire.Answer](e))
+		v.finish(wire.DataOf[wire.Answer](e))
 	default:
 		v.aside(e)
 	}
-}
-
-// dataOf decodes the data of an event. It returns the zero value if that fails.
-func dataOf[T any](e wire.Event) T {
-	var data T
-	_ = json.Unmarshal(e.Data, &data)
-	return data
 }
 
 // aside shows compactions and notices.
 func (v *view) aside(e wire.Event) {
 	switch e.Name {
 	case wire.CompactionStarted:
-		c := dataOf[wire.Compaction](e)
+		c := wire.DataOf[wire.Compaction](e)
 		v.screen.note("· compacting (%s), about %s tokens …", prose.Clean(c.Reason), prose.Grouped(c.Before))
 	case wire.CompactionCompleted:
 		v.compactionShown = true
-		c := dataOf[wire.Compaction](e)
+		c := wire.DataOf[wire.Compaction](e)
 		if c.Error != "" {
 			v.screen.note("· not compacted: %s", prose.OneLine(c.Error, 300))
 			return
@@ -94,12 +86,12 @@ func (v *view) aside(e wire.Event) {
 			v.screen.note("· summarized without a model: %s", prose.OneLine(c.Failure, 300))
 		}
 	case wire.NoticeEvent:
-		if n := dataOf[wire.Notice](e); n.Level != "" {
+		if n := wire.DataOf[wire.Notice](e); n.Level != "" {
 			v.warn(prose.OneLine(n.Text, 500))
 			return
 		}
 		if !v.compactionShown { // otherwise the notice repeats it
-			v.screen.note("· %s", prose.OneLine(dataOf[wire.Notice](e).Text, 500))
+			v.screen.note("· %s", prose.OneLine(wire.DataOf[wire.Notice](e).Text, 500))
 		}
 		v.compactionShown = false
 	}

@@ -22,7 +22,7 @@ func readContent(raw []byte) (c content) {
 	r := rawjson.New(raw)
 	for r.Object(); r.Member(); {
 		if name := r.KeyText(); !c.member(name, &r) {
-			c.other = append(c.other, firn.Field{Name: name, Value: keep(r.Raw())})
+			c.other = append(c.other, firn.Field{Name: name, Value: rawjson.CleanLine(r.Raw())})
 		}
 	}
 	return c
@@ -90,7 +90,7 @@ func (c *content) describe(all []*firn.Message) {
 	last.Extra = c.other
 	if last.Role != firn.RoleAssistant {
 		if c.metadata != nil {
-			last.Extra = append(last.Extra, firn.Field{Name: "metadata", Value: keep(c.metadata)})
+			last.Extra = append(last.Extra, firn.Field{Name: "metadata", Value: rawjson.CleanLine(c.metadata)})
 		}
 		return
 	}
@@ -132,7 +132,7 @@ func readMetadata(raw []byte, m *firn.Message) {
 		case name == "usage" && inner.Kind() == rawjson.Object:
 			m.Usage = readUsage(value)
 		case string(value) != "null":
-			m.Extra = append(m.Extra, firn.Field{Name: name, Value: keep(value)})
+			m.Extra = append(m.Extra, firn.Field{Name: name, Value: rawjson.CleanLine(value)})
 		}
 	}
 }
@@ -156,7 +156,7 @@ func readUsage(raw []byte) *firn.Usage {
 		case "provider_usage":
 			value := r.Raw()
 			u.CacheRead, u.CacheWrite = readCache(value)
-			u.Extra = append(u.Extra, firn.Field{Name: name, Value: keep(value)})
+			u.Extra = append(u.Extra, firn.Field{Name: name, Value: rawjson.CleanLine(value)})
 			ok = true
 		}
 		if !ok {

@@ -37,7 +37,7 @@ func readLine(raw []byte) (line, error) {
 	r := rawjson.New(raw)
 	for r.Object(); r.Member(); {
 		if name := r.KeyText(); !l.member(name, &r) && !l.said.member(name, &r) {
-			l.other = append(l.other, firn.Field{Name: name, Value: keep(r.Raw())})
+			l.other = append(l.other, firn.Field{Name: name, Value: rawjson.CleanLine(r.Raw())})
 		}
 	}
 	return l, nil
@@ -121,7 +121,7 @@ func (l *line) extra(r *rawjson.Reader) bool {
 		inner.Skip()
 	}
 	if others > 0 {
-		l.other = append(l.other, firn.Field{Name: "extra", Value: keep(raw)})
+		l.other = append(l.other, firn.Field{Name: "extra", Value: rawjson.CleanLine(raw)})
 	}
 	return true
 }
@@ -179,13 +179,4 @@ func capture(field *[]byte, r *rawjson.Reader, kind rawjson.Kind) bool {
 	}
 	*field = r.Raw()
 	return true
-}
-
-// keep returns a sanitized copy of a raw value on one line.
-func keep(raw []byte) []byte {
-	kept, err := rawjson.AppendValue(nil, raw)
-	if err != nil {
-		return nil
-	}
-	return kept
 }

@@ -94,13 +94,6 @@ func (p *printer) originalKey(id firn.EntryID) string {
 	return key
 }
 
-// lose reports a loss.
-func (p *printer) lose(e firn.Entry, limit string, dropped bool) {
-	if p.to.OnLoss != nil {
-		p.to.OnLoss(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit, Dropped: dropped})
-	}
-}
-
 // entry writes an entry other than a compaction or a tombstone. spoken reports whether it
 // is sent to the model.
 func (p *printer) entry(dst []byte, e firn.Entry, uuid string) (out []byte, spoken bool) {
@@ -108,19 +101,19 @@ func (p *printer) entry(dst []byte, e firn.Entry, uuid string) (out []byte, spok
 	case *firn.Message:
 		return p.message(dst, e, b, uuid)
 	case *firn.CustomMessage:
-		p.lose(e, limitInjected, len(b.Parts) == 0)
+		p.to.ReportLoss(&e, limitInjected, len(b.Parts) == 0)
 		return p.user(dst, e, p.known(e, b.Parts), uuid)
 	case *firn.BranchSummary:
-		p.lose(e, limitInjected, b.Summary == "")
+		p.to.ReportLoss(&e, limitInjected, b.Summary == "")
 		text := "<branch_summary>\n" + b.Summary + "\n</branch_summary>"
 		return p.user(dst, e, []firn.Part{firn.Text{Text: text}}, uuid)
 	case *firn.Title:
-		p.lose(e, limitTitles, p.bare)
+		p.to.ReportLoss(&e, limitTitles, p.bare)
 		return p.title(dst, b), false
 	case *firn.Custom:
 		return p.custom(dst, e, b), false
 	}
-	p.lose(e, limitOf(e.Body), true)
+	p.to.ReportLoss(&e, limitOf(e.Body), true)
 	return dst, false
 }
 
@@ -152,7 +145,7 @@ func (p *printer) title(dst []byte, b *firn.Title) []byte {
 		dst = appendText(dst, `,"source":`, string(b.Source))
 	}
 	dst = appendText(dst, `,"session_id":`, p.session)
-	dst = appendText(dst, `,"timestamp":`, stamp(p.time))
+	dst = appendText(dst, `,"timestamp":`, dialect.ChronoTime(p.time))
 	return append(dst, "}\n"...)
 }
 
@@ -164,7 +157,7 @@ func (p *printer) custom(dst []byte, e firn.Entry, b *firn.Custom) []byte {
 			return append(out, '\n')
 		}
 	}
-	p.lose(e, limitCustom, true)
+	p.to.ReportLoss(&e, limitCustom, true)
 	return dst
 }
 
@@ -176,15 +169,15 @@ func (p *printer) message(dst []byte, e firn.Entry, m *firn.Message, uuid string
 	case firn.RoleSystem:
 		return p.write(dst, e, utterance{kind: "system", parts: p.known(e, m.Parts), uuid: uuid})
 	case firn.RoleShell:
-		p.lose(e, limitShell, false)
+		p.to.ReportLoss(&e, limitShell, false)
 		return p.user(dst, e, shellParts(m.Parts), uuid)
 	case firn.RoleAssistant:
 		if m.StopReason == firn.StopError || m.StopReason == firn.StopAborted {
-			p.lose(e, limitErrors, len(m.Parts) == 0)
+			p.to.ReportLoss(&e, limitErrors, len(m.Parts) == 0)
 		}
 		return p.write(dst, e, utterance{kind: "assistant", parts: p.thinking(e, m, p.known(e, m.Parts)), uuid: uuid, answer: m})
 	}
-	p.lose(e, limitUnknown, true)
+	p.to.ReportLoss(&e, limitUnknown, true)
 	return dst, false
 }
 
@@ -197,11 +190,11 @@ func (p *printer) known(e firn.Entry, parts []firn.Part) []firn.Part {
 	var known []firn.Part
 	for _, part := range parts {
 		if !blocks.Known(part) {
-			p.lose(e, limitParts, len(parts) == 1)
+			p.to.ReportLoss(&e, limitParts, len(parts) == 1)
 			continue
 		}
 		if result, ok := part.(firn.ToolResult); ok && len(result.Details) > 0 {
-			p.lose(e, limitDetails, false)
+			p.to.ReportLoss(&e, limitDetails, false)
 		}
 		known = append(known, part)
 	}
@@ -218,7 +211,7 @@ func (p *printer) thinking(e firn.Entry, m *firn.Message, parts []firn.Part) []f
 	var rest []firn.Part
 	for _, part := range parts {
 		if _, ok := part.(firn.Thinking); ok {
-			p.lose(e, limitThinking, len(parts) == 1)
+			p.to.ReportLoss(&e, limitThinking, len(parts) == 1)
 			continue
 		}
 		rest = append(rest, part)

@@ -188,5 +188,5 @@ func (s *scanner) nameTools(m *firn.Message) {
 // carry emits a line that is not sent to the model.
 func (s *scanner) carry(l *line, raw []byte) {
 	l.other = nil // the line contains them
-	s.line(l, &firn.Custom{Type: dialect.LineType(dialect.Cersei, l.kind), Data: keep(raw)})
+	s.line(l, &firn.Custom{Type: dialect.LineType(dialect.Cersei, l.kind), Data: rawjson.CleanLine(raw)})
 }

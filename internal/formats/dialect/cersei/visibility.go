@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"firn.dev"
+	"firn.dev/internal/formats/dialect"
 )
 
 // node is the printer's state of an entry.
@@ -44,7 +45,7 @@ func (p *printer) compaction(dst []byte, e firn.Entry, c *firn.Compaction) []byt
 	n := node{id: e.ID, key: p.key(e.ID), uuid: p.key(e.ID), kind: isCompaction, ref: p.originalKey(c.FirstKept), state: dead}
 	p.nodes = append(p.nodes, n)
 	if p.bare {
-		p.lose(e, limitCompaction, false)
+		p.to.ReportLoss(&e, limitCompaction, false)
 		return p.summary(dst, e, c, n.uuid, "")
 	}
 	return p.applyChange(dst, e)
@@ -57,7 +58,7 @@ func (p *printer) tombstone(dst []byte, e firn.Entry, b *firn.Tombstone) []byte 
 	p.nodes = append(p.nodes, node{id: e.ID, key: p.key(e.ID), kind: isTombstone, ref: target})
 	mute := i >= 0 && p.nodes[i].kind == isOther && p.nodes[i].uuid == ""
 	if p.bare || mute || string(b.Target) == string(p.to.Session) {
-		p.lose(e, limitHiding, true)
+		p.to.ReportLoss(&e, limitHiding, true)
 		return dst
 	}
 	return p.applyChange(dst, e)
@@ -145,7 +146,7 @@ func (p *printer) applyChange(dst []byte, e firn.Entry) []byte {
 	var told map[string]firn.Entry
 	if first <= last {
 		told = p.contents(first, after, e)
-		p.lose(e, limitRestoring, told == nil)
+		p.to.ReportLoss(&e, limitRestoring, told == nil)
 	}
 	if told == nil {
 		first = last + 1
@@ -186,7 +187,7 @@ func (p *printer) compacted(dst []byte, e firn.Entry, c *firn.Compaction, before
 	last := len(p.nodes) - 1
 	kept := p.keptBy(after)
 	if kept != "" {
-		p.lose(e, limitCompaction, false)
+		p.to.ReportLoss(&e, limitCompaction, false)
 	}
 	dst = p.summary(dst, e, c, p.nodes[last].uuid, kept)
 	p.nodes[last].state = live
@@ -298,6 +299,6 @@ func (p *printer) summary(dst []byte, e firn.Entry, c *firn.Compaction, uuid, ke
 // deleteLine appends a tombstone.
 func (p *printer) deleteLine(dst []byte, uuid string) []byte {
 	dst = appendText(dst, `{"type":"tombstone","deleted_uuid":`, uuid)
-	dst = appendText(dst, `,"timestamp":`, stamp(p.time))
+	dst = appendText(dst, `,"timestamp":`, dialect.ChronoTime(p.time))
 	return append(dst, "}\n"...)
 }

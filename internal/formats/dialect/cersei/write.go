@@ -4,7 +4,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"firn.dev"
 	"firn.dev/internal/base/blocks"
@@ -25,7 +24,7 @@ type utterance struct {
 // write appends the line of a message in either format. An empty message is omitted.
 func (p *printer) write(dst []byte, e firn.Entry, u utterance) (out []byte, spoken bool) {
 	if len(u.parts) == 0 {
-		p.lose(e, limitEmpty, true)
+		p.to.ReportLoss(&e, limitEmpty, true)
 		return dst, false
 	}
 	if p.bare {
@@ -39,7 +38,7 @@ func (p *printer) write(dst []byte, e firn.Entry, u utterance) (out []byte, spok
 	if p.options.ForClaude {
 		dst = p.claudeParent(dst)
 	}
-	dst = appendText(dst, `,"timestamp":`, stamp(p.time))
+	dst = appendText(dst, `,"timestamp":`, dialect.ChronoTime(p.time))
 	dst = appendText(dst, `,"session_id":`, p.session)
 	if p.options.ForClaude {
 		dst = appendText(dst, `,"sessionId":`, p.session)
@@ -133,7 +132,7 @@ func appendUsage(dst []byte, u *firn.Usage) []byte {
 		dst = appendFloat(dst, cost)
 	}
 	if raw := u.Extra.Get("provider_usage"); rawjson.Valid(raw) == nil {
-		dst = append(append(dst, `,"provider_usage":`...), keep(raw)...)
+		dst = append(append(dst, `,"provider_usage":`...), rawjson.CleanLine(raw)...)
 	} else if u.CacheRead != 0 || u.CacheWrite != 0 {
 		dst = appendNumber(dst, `,"provider_usage":{"cache_creation_input_tokens":`, u.CacheWrite)
 		dst = appendNumber(dst, `,"cache_read_input_tokens":`, u.CacheRead)
@@ -151,22 +150,6 @@ func stopReason(m *firn.Message) string {
 		return "tool_use"
 	}
 	return "end_turn"
-}
-
-// stamp formats a time as chrono does: with 0, 3, 6 or 9 fractional digits.
-func stamp(t time.Time) string {
-	t = t.UTC()
-	layout := "2006-01-02T15:04:05"
-	switch ns := t.Nanosecond(); {
-	case ns == 0:
-	case ns%1e6 == 0:
-		layout += ".000"
-	case ns%1e3 == 0:
-		layout += ".000000"
-	default:
-		layout += ".000000000"
-	}
-	return t.Format(layout) + "+00:00"
 }
 
 // appendFloat appends a number as serde_json does: with an exponent only if it is very

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/rawjson"
 	"firn.dev/internal/formats/dialect"
 )
 
@@ -38,7 +39,7 @@ func (s *scanner) dropBoundary() {
 		return
 	}
 	s.boundary = nil
-	e := firn.Entry{Time: b.at, Body: &firn.Custom{Type: dialect.LineType(dialect.ClaudeCode, b.line.label()), Data: keep(b.data)}}
+	e := firn.Entry{Time: b.at, Body: &firn.Custom{Type: dialect.LineType(dialect.ClaudeCode, b.line.label()), Data: rawjson.CleanLine(b.data)}}
 	if e.Time.IsZero() {
 		e.Time = s.now
 	}
@@ -56,7 +57,7 @@ func (s *scanner) compaction(l *line) {
 	s.boundary = nil
 	m := readMessage(l)
 	id := s.id(l)
-	c := &firn.Compaction{Summary: strings.TrimPrefix(firn.JoinText(m.parts), preamble), FirstKept: id, Details: keep(b.compact)}
+	c := &firn.Compaction{Summary: strings.TrimPrefix(firn.JoinText(m.parts), preamble), FirstKept: id, Details: rawjson.CleanLine(b.compact)}
 	c.TokensBefore, _ = intOf(b.compact, "preTokens")
 	segment := valueOf(b.compact, "preservedSegment")
 	kept := textOf(segment, "headUuid")
@@ -90,5 +91,5 @@ func (s *scanner) compaction(l *line) {
 
 // details returns the details of a compaction that firn wrote.
 func details(own []byte) json.RawMessage {
-	return keep(valueOf(own, "details"))
+	return rawjson.CleanLine(valueOf(own, "details"))
 }

@@ -45,7 +45,7 @@ func (p *printer) tombstone(dst []byte, e firn.Entry, b *firn.Tombstone) []byte 
 		dst, h, done = p.hide(dst, e, target)
 	}
 	if !done {
-		p.lose(e, limitHidden, false)
+		p.to.ReportLoss(&e, limitHidden, false)
 	}
 	members := []member{text("target", string(p.scannerID(b.Target))), text("reason", b.Reason)}
 	if done && !undo {

@@ -231,7 +231,7 @@ func (w *walk) sub(file, stem, session string) bool {
 		stem = session + "." + stem
 	}
 	if meta, err := fs.ReadFile(w.home, strings.TrimSuffix(file, lines)+about); err == nil && rawjson.Valid(meta) == nil {
-		t.Row = keep(meta)
+		t.Row = rawjson.CleanLine(meta)
 		t.Title = textOf(meta, "description")
 	}
 	return w.emit(t, file, stem)

@@ -254,19 +254,10 @@ func boolOf(raw []byte, name string) bool {
 	return string(valueOf(raw, name)) == "true"
 }
 
-// keep returns a sanitized copy of a raw value on one line.
-func keep(raw []byte) json.RawMessage {
-	kept, err := rawjson.AppendValue(nil, raw)
-	if err != nil {
-		return nil
-	}
-	return kept
-}
-
 // keepLine is like keep, for a line that is known to be valid JSON.
 func keepLine(data []byte) json.RawMessage {
 	if bytes.IndexByte(data, '\n') >= 0 {
-		return keep(data)
+		return rawjson.CleanLine(data)
 	}
 	clean, changed := rawjson.Clean(bytes.TrimSpace(data))
 	if changed {

@@ -74,7 +74,7 @@ func readMessage(l *line) message {
 func readContent(raw []byte) []firn.Part {
 	parts, err := blocks.Read(raw)
 	if err != nil {
-		return []firn.Part{firn.OpaquePart{Raw: keep(raw)}}
+		return []firn.Part{firn.OpaquePart{Raw: rawjson.CleanLine(raw)}}
 	}
 	return parts
 }
@@ -172,7 +172,7 @@ func (s *scanner) entries(l *line, m *message) []firn.Entry {
 		}
 		result.Name = s.calls[result.CallID]
 		if len(details) > 0 {
-			result.Details, details = keep(details[0]), details[1:]
+			result.Details, details = rawjson.CleanLine(details[0]), details[1:]
 		}
 		entries = append(entries, s.entry(l, &firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{result}}))
 	}
@@ -265,7 +265,7 @@ func (s *scanner) extra(l *line) firn.Fields {
 	if l.agent != "" {
 		add("agentId", quote(l.agent))
 	}
-	if raw := keep(l.forked); raw != nil {
+	if raw := rawjson.CleanLine(l.forked); raw != nil {
 		add("forkedFrom", raw)
 	}
 	return f

@@ -173,22 +173,22 @@ func (p *printer) printUnchained(dst []byte, e firn.Entry) []byte {
 				return append(line, '\n')
 			}
 		}
-		p.lose(e, limitCustom, false)
+		p.to.ReportLoss(&e, limitCustom, false)
 		return p.private(dst, e, text("type", b.Type), raw("data", b.Data))
 	case *firn.Label:
-		p.lose(e, limitLabels, false)
+		p.to.ReportLoss(&e, limitLabels, false)
 		return p.private(dst, e, text("target", string(p.scannerID(b.Target))), text("name", b.Name))
 	case *firn.ModelChange:
-		p.lose(e, limitModels, false)
+		p.to.ReportLoss(&e, limitModels, false)
 		return p.private(dst, e, text("provider", b.Provider), text("model", b.Model))
 	case *firn.ThinkingChange:
-		p.lose(e, limitModels, false)
+		p.to.ReportLoss(&e, limitModels, false)
 		return p.private(dst, e, text("level", b.Level))
 	case *firn.Head:
-		p.lose(e, limitHeads, false)
+		p.to.ReportLoss(&e, limitHeads, false)
 		return p.printHead(dst, e, b)
 	}
-	p.lose(e, limitOpaque, true)
+	p.to.ReportLoss(&e, limitOpaque, true)
 	return dst
 }
 
@@ -321,10 +321,4 @@ func (p *printer) stamp(at time.Time) time.Time {
 	}
 	p.last = at
 	return at
-}
-
-func (p *printer) lose(e firn.Entry, limit string, dropped bool) {
-	if p.to.OnLoss != nil {
-		p.to.OnLoss(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit, Dropped: dropped})
-	}
 }

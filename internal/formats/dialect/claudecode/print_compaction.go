@@ -18,7 +18,7 @@ func (p *printer) compaction(dst []byte, e firn.Entry, c *firn.Compaction) []byt
 	kept := p.kept(e, c)
 	var segment []byte
 	if kept != "" && !p.canRepeat(e, c) {
-		p.lose(e, limitKept, false)
+		p.to.ReportLoss(&e, limitKept, false)
 		segment = object(text("headUuid", kept), text("anchorUuid", uuid), text("tailUuid", logical))
 	}
 	dst = p.record(dst, record{

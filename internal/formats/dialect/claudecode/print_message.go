@@ -16,18 +16,18 @@ func (p *printer) printAside(dst []byte, e firn.Entry) []byte {
 	var parts []firn.Part
 	switch b := e.Body.(type) {
 	case *firn.CustomMessage:
-		p.lose(e, limitNotes, false)
+		p.to.ReportLoss(&e, limitNotes, false)
 		r.meta, parts = true, b.Parts
 		r.firn = object(text("kind", string(firn.KindCustomMessage)), text("type", b.Type), flag("display", b.Display), raw("details", b.Details))
 	case *firn.BranchSummary:
-		p.lose(e, limitNotes, false)
+		p.to.ReportLoss(&e, limitNotes, false)
 		r.meta, parts = true, []firn.Part{firn.Text{Text: "Summary of a branch of this conversation that was left:\n\n" + b.Summary}}
 		r.firn = object(text("kind", string(firn.KindBranchSummary)), text("from", string(p.scannerID(b.From))), text("summary", b.Summary),
 			raw("details", b.Details), flag("fromHook", b.FromHook))
 	case *firn.Message:
 		parts = b.Parts
 		if b.Role == firn.RoleSystem {
-			p.lose(e, limitSystem, false)
+			p.to.ReportLoss(&e, limitSystem, false)
 			r.meta, r.firn = true, object(text("role", string(b.Role)))
 		}
 		if b.Role == firn.RoleShell {
@@ -36,7 +36,7 @@ func (p *printer) printAside(dst []byte, e firn.Entry) []byte {
 				p.drop(e, limitCommands)
 				return dst
 			}
-			p.lose(e, limitCommands, false)
+			p.to.ReportLoss(&e, limitCommands, false)
 			parts, r.firn = shellParts(c), shellJSON(c)
 		}
 	}
@@ -54,7 +54,7 @@ func (p *printer) printAside(dst []byte, e firn.Entry) []byte {
 
 // drop omits an entry. Its children follow the record before it.
 func (p *printer) drop(e firn.Entry, limit string) {
-	p.lose(e, limit, true)
+	p.to.ReportLoss(&e, limit, true)
 	p.followParent(e)
 }
 
@@ -74,22 +74,22 @@ func (p *printer) supportedParts(e firn.Entry, m *firn.Message, parts []firn.Par
 				continue // the API rejects empty text
 			}
 			if b.Signature != "" {
-				p.lose(e, limitSignatures, false)
+				p.to.ReportLoss(&e, limitSignatures, false)
 			}
 		case firn.Thinking:
 			if m.Role != firn.RoleAssistant || b.Signature == "" || m.Provider != "" && m.Provider != provider {
-				p.lose(e, limitThinking, false)
+				p.to.ReportLoss(&e, limitThinking, false)
 				continue
 			}
 		case firn.ToolCall:
 			b.ID = p.legalID(e, b.ID)
 			if b.Signature != "" {
-				p.lose(e, limitSignatures, false)
+				p.to.ReportLoss(&e, limitSignatures, false)
 			}
 			part = b
 		}
 		if !supportsPart(m.Role, part) {
-			p.lose(e, limitParts, false)
+			p.to.ReportLoss(&e, limitParts, false)
 			continue
 		}
 		kept = append(kept, part)
@@ -117,7 +117,7 @@ func supportsPart(role firn.Role, part firn.Part) bool {
 func (p *printer) legalID(e firn.Entry, id string) string {
 	clean := legal(id)
 	if clean != id {
-		p.lose(e, limitCallIDs, false)
+		p.to.ReportLoss(&e, limitCallIDs, false)
 	}
 	return clean
 }

@@ -2,6 +2,7 @@ package claudecode
 
 import (
 	"firn.dev"
+	"firn.dev/internal/base/rawjson"
 )
 
 // Lines of type "firn" hold entries that Claude Code has no lines for. They are not part of
@@ -53,7 +54,7 @@ func (s *scanner) privateBody(l *line) firn.Body {
 	case firn.KindHead:
 		return &firn.Head{Reason: text("reason")}
 	case firn.KindCustom:
-		return &firn.Custom{Type: text("type"), Data: keep(valueOf(l.firn, "data"))}
+		return &firn.Custom{Type: text("type"), Data: rawjson.CleanLine(valueOf(l.firn, "data"))}
 	}
 	return nil
 }
@@ -67,10 +68,10 @@ func (s *scanner) readPrivateMessage(l *line, m *message) (firn.Entry, bool) {
 	case len(l.firn) == 0 || m.answer:
 		return e, false
 	case kind == firn.KindCustomMessage:
-		e.Body = &firn.CustomMessage{Type: text("type"), Parts: m.parts, Display: boolOf(l.firn, "display"), Details: keep(valueOf(l.firn, "details"))}
+		e.Body = &firn.CustomMessage{Type: text("type"), Parts: m.parts, Display: boolOf(l.firn, "display"), Details: rawjson.CleanLine(valueOf(l.firn, "details"))}
 	case kind == firn.KindBranchSummary:
 		e.Body = &firn.BranchSummary{
-			From: firn.EntryID(text("from")), Summary: text("summary"), Details: keep(valueOf(l.firn, "details")), FromHook: boolOf(l.firn, "fromHook"),
+			From: firn.EntryID(text("from")), Summary: text("summary"), Details: rawjson.CleanLine(valueOf(l.firn, "details")), FromHook: boolOf(l.firn, "fromHook"),
 		}
 	case text("role") == string(firn.RoleSystem):
 		e.Body = &firn.Message{Role: firn.RoleSystem, Parts: m.parts, Time: s.now}

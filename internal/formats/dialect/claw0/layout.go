@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/rawjson"
 	"firn.dev/internal/formats/dialect"
 )
 
@@ -143,7 +144,7 @@ func listFirstVersion(home fs.FS, base string) (all []dialect.Transcript) {
 			t.ID, key = firn.ID(row.text("session_id")), orElse(row.text("session_key"), row.name)
 			t.Created, _ = parseTime(row.text("created_at"))
 			t.Updated, _ = parseTime(row.text("updated_at"))
-			t.Row = json.RawMessage(keep(row.value))
+			t.Row = json.RawMessage(rawjson.CleanLine(row.value))
 		} else if head, ok := sniff(home, name); ok {
 			key, t.Created = head.key, head.time
 		}
@@ -173,7 +174,7 @@ func listCurrentVersion(home fs.FS, base, agent string) (all []dialect.Transcrip
 			t.Title = row.text("label")
 			t.Created, _ = parseTime(row.text("created_at"))
 			t.Updated, _ = parseTime(row.text("last_active"))
-			t.Row = json.RawMessage(keep(row.value))
+			t.Row = json.RawMessage(rawjson.CleanLine(row.value))
 		}
 		all = append(all, t)
 	}

@@ -50,7 +50,7 @@ func readLine(raw []byte) (line, error) {
 	r := rawjson.New(raw)
 	for r.Object(); r.Member(); {
 		if name := r.KeyText(); !l.member(name, &r) && !l.ownMember(name, &r) {
-			l.other = append(l.other, firn.Field{Name: name, Value: keep(r.Raw())})
+			l.other = append(l.other, firn.Field{Name: name, Value: rawjson.CleanLine(r.Raw())})
 		}
 	}
 	return l, nil
@@ -164,13 +164,4 @@ func readString(field *string, r *rawjson.Reader) bool {
 		*field = s
 	}
 	return ok
-}
-
-// keep returns a sanitized copy of a raw value on one line.
-func keep(raw []byte) []byte {
-	kept, err := rawjson.AppendValue(nil, raw)
-	if err != nil {
-		return nil
-	}
-	return kept
 }

@@ -78,13 +78,6 @@ func lineNumber(id firn.EntryID) (int, bool) {
 	return n, err == nil && n > 0
 }
 
-// lose reports a loss.
-func (p *printer) lose(e firn.Entry, limit string, dropped bool) {
-	if p.to.OnLoss != nil {
-		p.to.OnLoss(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit, Dropped: dropped})
-	}
-}
-
 // entry writes an entry.
 func (p *printer) entry(dst []byte, e firn.Entry) []byte {
 	switch b := e.Body.(type) {
@@ -93,23 +86,23 @@ func (p *printer) entry(dst []byte, e firn.Entry) []byte {
 	case *firn.Message:
 		return p.message(dst, e, b)
 	case *firn.CustomMessage:
-		p.lose(e, limitInjected, len(b.Parts) == 0)
+		p.to.ReportLoss(&e, limitInjected, len(b.Parts) == 0)
 		return p.user(dst, e, b.Parts)
 	case *firn.BranchSummary:
-		p.lose(e, limitInjected, b.Summary == "")
+		p.to.ReportLoss(&e, limitInjected, b.Summary == "")
 		return p.user(dst, e, []firn.Part{firn.Text{Text: "<branch_summary>\n" + b.Summary + "\n</branch_summary>"}})
 	case *firn.Title:
-		p.lose(e, limitTitles, b.Name == "")
+		p.to.ReportLoss(&e, limitTitles, b.Name == "")
 		return p.title(dst, b)
 	case *firn.Compaction:
-		p.lose(e, limitCompaction, b.Summary == "")
+		p.to.ReportLoss(&e, limitCompaction, b.Summary == "")
 		return p.compaction(dst, b)
 	case *firn.Tombstone:
 		return p.tombstone(dst, e, b)
 	case *firn.Custom:
 		return p.custom(dst, e, b)
 	}
-	p.lose(e, limitOf(e.Body), true)
+	p.to.ReportLoss(&e, limitOf(e.Body), true)
 	return dst
 }
 
@@ -147,13 +140,13 @@ func (p *printer) message(dst []byte, e firn.Entry, m *firn.Message) []byte {
 	case firn.RoleAssistant:
 		return p.assistant(dst, e, m)
 	case firn.RoleSystem:
-		p.lose(e, limitSystem, len(m.Parts) == 0)
+		p.to.ReportLoss(&e, limitSystem, len(m.Parts) == 0)
 		return p.content(dst, kindSystem, m.Parts)
 	case firn.RoleShell:
-		p.lose(e, limitShell, false)
+		p.to.ReportLoss(&e, limitShell, false)
 		return p.user(dst, e, shellParts(m.Parts))
 	}
-	p.lose(e, limitUnknown, true)
+	p.to.ReportLoss(&e, limitUnknown, true)
 	return dst
 }
 
@@ -161,7 +154,7 @@ func (p *printer) message(dst []byte, e firn.Entry, m *firn.Message) []byte {
 func (p *printer) user(dst []byte, e firn.Entry, parts []firn.Part) []byte {
 	known := p.known(e, parts)
 	if len(known) == 0 {
-		p.lose(e, limitEmpty, true)
+		p.to.ReportLoss(&e, limitEmpty, true)
 		return dst
 	}
 	return p.content(dst, kindUser, known)
@@ -193,7 +186,7 @@ func (p *printer) known(e firn.Entry, parts []firn.Part) (known []firn.Part) {
 		if blocks.Known(part) {
 			known = append(known, part)
 		} else {
-			p.lose(e, limitParts, len(parts) == 1)
+			p.to.ReportLoss(&e, limitParts, len(parts) == 1)
 		}
 	}
 	return known
@@ -204,11 +197,11 @@ func (p *printer) results(dst []byte, e firn.Entry, parts []firn.Part) []byte {
 	for _, part := range parts {
 		r, ok := part.(firn.ToolResult)
 		if !ok {
-			p.lose(e, limitParts, len(parts) == 1)
+			p.to.ReportLoss(&e, limitParts, len(parts) == 1)
 			continue
 		}
 		if len(r.Details) > 0 {
-			p.lose(e, limitDetails, false)
+			p.to.ReportLoss(&e, limitDetails, false)
 		}
 		dst = appendText(dst, `{"type": "tool_result", "tool_use_id": `, p.calls[r.CallID].or(r.CallID))
 		member := `, "output": `
@@ -217,7 +210,7 @@ func (p *printer) results(dst []byte, e firn.Entry, parts []firn.Part) []byte {
 		}
 		dst = appendContent(append(dst, member...), p.known(e, r.Content))
 		if r.IsError {
-			p.lose(e, limitFailures, false)
+			p.to.ReportLoss(&e, limitFailures, false)
 			dst = append(dst, `, "is_error": true`...)
 		}
 		dst = p.endWithTime(dst)
@@ -230,7 +223,7 @@ func (p *printer) results(dst []byte, e firn.Entry, parts []firn.Part) []byte {
 func (p *printer) assistant(dst []byte, e firn.Entry, m *firn.Message) []byte {
 	said, texts, calls := p.answer(e, m)
 	if len(said) == 0 {
-		p.lose(e, limitEmpty, true)
+		p.to.ReportLoss(&e, limitEmpty, true)
 		return dst
 	}
 	if p.current {
@@ -272,7 +265,7 @@ func (p *printer) callID(e firn.Entry, id string) string {
 	n.name = id
 	if n.times > 1 {
 		n.name = fmt.Sprintf("%s_%d", id, n.times)
-		p.lose(e, limitCalls, false)
+		p.to.ReportLoss(&e, limitCalls, false)
 	}
 	if p.calls == nil {
 		p.calls = make(map[string]named)
@@ -284,10 +277,10 @@ func (p *printer) callID(e firn.Entry, id string) string {
 // answer returns the parts of a response that claw0 can store: texts and calls.
 func (p *printer) answer(e firn.Entry, m *firn.Message) (said, texts []firn.Part, calls []firn.ToolCall) {
 	if m.Model != "" || m.Usage != nil {
-		p.lose(e, limitAnswers, false)
+		p.to.ReportLoss(&e, limitAnswers, false)
 	}
 	if m.StopReason == firn.StopError || m.StopReason == firn.StopAborted {
-		p.lose(e, limitErrors, len(m.Parts) == 0)
+		p.to.ReportLoss(&e, limitErrors, len(m.Parts) == 0)
 	}
 	for _, part := range m.Parts {
 		switch part := part.(type) {
@@ -299,9 +292,9 @@ func (p *printer) answer(e firn.Entry, m *firn.Message) (said, texts []firn.Part
 			part.ID = p.callID(e, part.ID)
 			calls, said = append(calls, part), append(said, part)
 		case firn.Thinking:
-			p.lose(e, limitThinking, len(m.Parts) == 1)
+			p.to.ReportLoss(&e, limitThinking, len(m.Parts) == 1)
 		default:
-			p.lose(e, limitParts, len(m.Parts) == 1)
+			p.to.ReportLoss(&e, limitParts, len(m.Parts) == 1)
 		}
 	}
 	return said, texts, calls

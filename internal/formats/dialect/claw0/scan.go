@@ -67,7 +67,7 @@ func (s *scanner) Scan(raw []byte) ([]firn.Entry, error) {
 	s.addHeader(&line{})
 	if !s.readEntry(&l) {
 		s.releaseResults()
-		s.emit(s.id(), &firn.Custom{Type: dialect.LineType(dialect.Claw0, l.kind), Data: keep(raw)}, nil)
+		s.emit(s.id(), &firn.Custom{Type: dialect.LineType(dialect.Claw0, l.kind), Data: rawjson.CleanLine(raw)}, nil)
 	}
 	return s.out, nil
 }
@@ -188,11 +188,11 @@ func arguments(raw []byte) []byte {
 	r := rawjson.New(raw)
 	switch r.Kind() {
 	case rawjson.Object:
-		return keep(raw)
+		return rawjson.CleanLine(raw)
 	case rawjson.None, rawjson.Null:
 		return []byte("{}")
 	}
-	return append(rawjson.AppendString([]byte(`{"invalid":`), string(keep(raw))), '}')
+	return append(rawjson.AppendString([]byte(`{"invalid":`), string(rawjson.CleanLine(raw))), '}')
 }
 
 // readResult emits a result, or holds it back until its call is read.
@@ -222,7 +222,7 @@ func output(raw []byte) []firn.Part {
 	}
 	parts, err := blocks.Read(raw)
 	if err != nil {
-		return []firn.Part{firn.Text{Text: string(keep(raw))}}
+		return []firn.Part{firn.Text{Text: string(rawjson.CleanLine(raw))}}
 	}
 	return parts
 }

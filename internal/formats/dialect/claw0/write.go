@@ -39,7 +39,7 @@ func (p *printer) compaction(dst []byte, b *firn.Compaction) []byte {
 // entry.
 func (p *printer) tombstone(dst []byte, e firn.Entry, b *firn.Tombstone) []byte {
 	at := p.spanOf(b.Target)
-	p.lose(e, limitHiding, at.count == 0)
+	p.to.ReportLoss(&e, limitHiding, at.count == 0)
 	for i := range at.count {
 		dst = appendNumber(dst, `{"type": "tombstone", "target": `, p.reference(at.first+i))
 		dst = p.endWithTime(dst)
@@ -75,7 +75,7 @@ func (p *printer) custom(dst []byte, e firn.Entry, b *firn.Custom) []byte {
 			return p.newline(out)
 		}
 	}
-	p.lose(e, limitCustom, true)
+	p.to.ReportLoss(&e, limitCustom, true)
 	return dst
 }
 

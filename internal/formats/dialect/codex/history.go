@@ -17,7 +17,7 @@ func (p *printer) compaction(dst []byte, e *firn.Entry, c *firn.Compaction) []by
 	}
 	var items [][]byte
 	if c.FirstKept != "" && c.FirstKept != e.ID {
-		p.lose(e, limitKept, false)
+		p.to.ReportLoss(e, limitKept, false)
 		for t := range p.written(c.FirstKept) {
 			if t.Entry.ID == e.ID {
 				break
@@ -39,7 +39,7 @@ func (p *printer) openGroup(dst []byte, e *firn.Entry, summary string, at int) [
 
 // collect adds an entry to the history. The entry whose ID is the line's name completes it.
 func (p *printer) collect(dst []byte, e *firn.Entry) []byte {
-	p.group.items = append(p.group.items, p.items(e, p.lose)...)
+	p.group.items = append(p.group.items, p.items(e, p.to.ReportLoss)...)
 	if string(e.ID) == p.group.name {
 		return p.closeGroup(dst)
 	}
@@ -108,10 +108,10 @@ func (p *printer) tombstone(dst []byte, e *firn.Entry, t *firn.Tombstone) []byte
 	at := find(live, changed)
 	if at < 0 || isCompaction(live[at].Entry) { // not sent anyway, or the earlier history is unreachable
 		p.applyTombstone(e, t)
-		p.lose(e, limitHiding, true)
+		p.to.ReportLoss(e, limitHiding, true)
 		return dst
 	}
-	p.lose(e, limitHiding, false)
+	p.to.ReportLoss(e, limitHiding, false)
 	from, turns := p.turnOf(live, at)
 	p.applyTombstone(e, t)
 	return p.rewrite(dst, e, live, from, turns)
@@ -139,7 +139,7 @@ func (p *printer) head(dst []byte, e *firn.Entry, h *firn.Head) []byte {
 	live := p.live()
 	at := find(live, e.Parent)
 	if at < 0 {
-		p.lose(e, limitBranches, true)
+		p.to.ReportLoss(e, limitBranches, true)
 		return dst
 	}
 	if at == len(live)-1 {

@@ -43,7 +43,7 @@ func (s *scanner) item(f, outer members, line []byte) {
 		s.turns.add(s.last, r.text)
 	}
 	if metadata := outer.get("metadata"); metadata != nil && len(metadata) <= maxExtra {
-		r.extra = append(r.extra, firn.Field{Name: "metadata", Value: keep(metadata)})
+		r.extra = append(r.extra, firn.Field{Name: "metadata", Value: rawjson.CleanCopy(metadata)})
 	}
 	s.add(r.draft)
 	if !r.context {
@@ -85,7 +85,7 @@ func objectOf(f members) json.RawMessage {
 			raw = append(raw, ',')
 		}
 		raw = append(rawjson.AppendString(raw, m.Name), ':')
-		raw = append(raw, keep(m.Value)...)
+		raw = append(raw, rawjson.CleanCopy(m.Value)...)
 	}
 	return append(raw, '}')
 }
@@ -188,7 +188,7 @@ func readContent(raw json.RawMessage) (parts []firn.Part) {
 	for _, piece := range elements(raw) {
 		f, err := readMembers(piece)
 		if err != nil {
-			parts = append(parts, firn.OpaquePart{Raw: keep(piece)})
+			parts = append(parts, firn.OpaquePart{Raw: rawjson.CleanCopy(piece)})
 			continue
 		}
 		parts = append(parts, readPiece(f, piece))
@@ -205,9 +205,9 @@ func readPiece(f members, piece json.RawMessage) firn.Part {
 		if ok && strings.HasPrefix(f.text("image_url"), "data:") {
 			return firn.Image{MimeType: mime, Data: data}
 		}
-		return firn.OpaquePart{Type: kind, Raw: keep(piece)}
+		return firn.OpaquePart{Type: kind, Raw: rawjson.CleanCopy(piece)}
 	default:
-		return firn.OpaquePart{Type: kind, Raw: keep(piece)}
+		return firn.OpaquePart{Type: kind, Raw: rawjson.CleanCopy(piece)}
 	}
 }
 

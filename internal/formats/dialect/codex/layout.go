@@ -221,7 +221,7 @@ func readNames(home fs.FS) map[string]row {
 			continue
 		}
 		updated, _ := parseTime(f.text("updated_at"))
-		names[id] = row{title, updated, keep(bytes.TrimSpace(line))}
+		names[id] = row{title, updated, rawjson.CleanCopy(bytes.TrimSpace(line))}
 	}
 	return names
 }

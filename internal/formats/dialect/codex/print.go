@@ -180,9 +180,9 @@ func (p *printer) print(dst []byte, e *firn.Entry) []byte {
 		if dialect.IsLine(dialect.Codex, b) && rawjson.Valid(b.Data) == nil {
 			return p.carried(dst, b)
 		}
-		p.lose(e, limitNotes, true)
+		p.to.ReportLoss(e, limitNotes, true)
 	case *firn.Message, *firn.BranchSummary, *firn.CustomMessage:
-		return p.printMessage(dst, e, p.lose)
+		return p.printMessage(dst, e, p.to.ReportLoss)
 	default:
 		p.loseUnwritten(e)
 	}
@@ -195,16 +195,16 @@ func (p *printer) loseUnwritten(e *firn.Entry) {
 	switch b := e.Body.(type) {
 	case *firn.Title:
 		if b.Name != p.to.Title && !p.fromRollout(e) {
-			p.lose(e, limitTitles, true)
+			p.to.ReportLoss(e, limitTitles, true)
 		}
 	case *firn.ModelChange, *firn.ThinkingChange:
 		if !p.fromRollout(e) {
-			p.lose(e, limitSettings, true)
+			p.to.ReportLoss(e, limitSettings, true)
 		}
 	case *firn.Label:
-		p.lose(e, limitNotes, true)
+		p.to.ReportLoss(e, limitNotes, true)
 	default:
-		p.lose(e, limitUnknown, true)
+		p.to.ReportLoss(e, limitUnknown, true)
 	}
 }
 
@@ -229,13 +229,6 @@ func isOf(id firn.EntryID, line string) bool { return lineOf(id) == line }
 // isOwn reports whether a header was read from a rollout.
 func isOwn(e *firn.Entry) bool {
 	return e.Extra.Get("originator") != nil
-}
-
-// lose reports a loss.
-func (p *printer) lose(e *firn.Entry, limit string, dropped bool) {
-	if p.to.OnLoss != nil {
-		p.to.OnLoss(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit, Dropped: dropped})
-	}
 }
 
 // stamp formats a time as Codex does.

@@ -237,7 +237,7 @@ func (s *scanner) communication(f members, line []byte) {
 		return
 	}
 	s.release()
-	body := &firn.CustomMessage{Type: dialect.LineType(dialect.Codex, kindCommunication), Parts: []firn.Part{firn.Text{Text: text}}, Display: true, Details: keep(line)}
+	body := &firn.CustomMessage{Type: dialect.LineType(dialect.Codex, kindCommunication), Parts: []firn.Part{firn.Text{Text: text}}, Display: true, Details: rawjson.CleanCopy(line)}
 	s.turns.add(s.last, "")
 	s.add(draft{body: body})
 	s.turns.lastOwn = s.last
@@ -353,7 +353,7 @@ func readUsage(f members) *firn.Usage {
 	u := &firn.Usage{Output: f.number("output_tokens"), CacheRead: read, CacheWrite: write, Total: f.number("total_tokens")}
 	u.Input = max(0, f.number("input_tokens")-read-write)
 	if n := f.get("reasoning_output_tokens"); n != nil && string(n) != "0" {
-		u.Extra = firn.Fields{{Name: "reasoning_output_tokens", Value: keep(n)}}
+		u.Extra = firn.Fields{{Name: "reasoning_output_tokens", Value: rawjson.CleanCopy(n)}}
 	}
 	return u
 }
@@ -409,7 +409,7 @@ func (t *turns) drop(n int64) (firn.EntryID, bool) {
 
 // carried returns an entry that carries a line which is not sent to the model.
 func carried(kind string, line []byte) *firn.Custom {
-	return &firn.Custom{Type: dialect.LineType(dialect.Codex, kind), Data: keep(line)}
+	return &firn.Custom{Type: dialect.LineType(dialect.Codex, kind), Data: rawjson.CleanCopy(line)}
 }
 
 // compaction processes a history that replaces all earlier entries.

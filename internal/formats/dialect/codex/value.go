@@ -1,7 +1,6 @@
 package codex
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 	"time"
@@ -125,7 +124,7 @@ func (f members) without(names ...string) firn.Fields {
 	var rest firn.Fields
 	for _, m := range f {
 		if !slices.Contains(names, m.Name) && len(m.Value) <= maxExtra {
-			rest = append(rest, firn.Field{Name: extraName(m.Name), Value: keep(m.Value)})
+			rest = append(rest, firn.Field{Name: extraName(m.Name), Value: rawjson.CleanCopy(m.Value)})
 		}
 	}
 	return rest
@@ -163,15 +162,6 @@ func elements(raw json.RawMessage) (list []json.RawMessage) {
 		return nil
 	}
 	return list
-}
-
-// keep returns a sanitized copy of a value.
-func keep(raw []byte) json.RawMessage {
-	clean, changed := rawjson.Clean(raw)
-	if changed {
-		return clean
-	}
-	return bytes.Clone(raw)
 }
 
 // quote encodes s as a JSON string.

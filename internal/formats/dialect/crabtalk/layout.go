@@ -165,7 +165,7 @@ func (l *listing) emit(t dialect.Transcript, at, stem, suffix string) bool {
 	n, named := parseName(stem)
 	if m, ok := readMeta(f); ok {
 		t.Agent, t.Title, t.Created = m.agent, m.title, m.created
-		t.Key, t.Row = keyOf(m.agent, m.sender), keep(first)
+		t.Key, t.Row = keyOf(m.agent, m.sender), rawjson.CleanCopy(first)
 		if own, ok := parseNameOf(stem, m.agent, m.sender); ok {
 			n, named = own, true
 		}
@@ -325,7 +325,7 @@ func rewrite(f members, title string, seconds int64) []byte {
 			before, _ := r.Int()
 			line = strconv.AppendInt(line, max(before, 0)+max(seconds, 0), 10)
 		default:
-			line = append(line, keep(member.Value)...)
+			line = append(line, rawjson.CleanCopy(member.Value)...)
 		}
 	}
 	return append(line, '}')

@@ -46,7 +46,7 @@ func readMessage(f members) (*firn.Message, bool) {
 		m.Parts = append(m.Parts, firn.Text{Text: content})
 	}
 	if name := f.get("name"); name != nil && !isEmpty(name) {
-		m.Extra = append(m.Extra, firn.Field{Name: "name", Value: keep(name)})
+		m.Extra = append(m.Extra, firn.Field{Name: "name", Value: rawjson.CleanCopy(name)})
 	}
 	return m, readCalls(m, f.get("tool_calls"))
 }

@@ -76,12 +76,12 @@ func (p *printer) print(dst []byte, e *firn.Entry) []byte {
 		return p.tombstone(dst, e, b)
 	case *firn.Title:
 		if b.Name != p.to.Title {
-			p.lose(e, limitTitles, true)
+			p.to.ReportLoss(e, limitTitles, true)
 		}
 	case *firn.ModelChange, *firn.ThinkingChange:
-		p.lose(e, limitSettings, true)
+		p.to.ReportLoss(e, limitSettings, true)
 	case *firn.Label:
-		p.lose(e, limitNotes, true)
+		p.to.ReportLoss(e, limitNotes, true)
 	case *firn.Head:
 		if e.Parent != p.last && p.last != "" {
 			return p.rewind(dst, e)
@@ -90,20 +90,13 @@ func (p *printer) print(dst []byte, e *firn.Entry) []byte {
 		if dialect.IsLine(dialect.CrabTalk, b) && rawjson.Valid(b.Data) == nil {
 			return p.carried(dst, b)
 		}
-		p.lose(e, limitNotes, true)
+		p.to.ReportLoss(e, limitNotes, true)
 	case *firn.Opaque:
-		p.lose(e, limitUnknown, true)
+		p.to.ReportLoss(e, limitUnknown, true)
 	default:
-		return p.printMessage(dst, e, p.lose)
+		return p.printMessage(dst, e, p.to.ReportLoss)
 	}
 	return dst
-}
-
-// lose reports a loss.
-func (p *printer) lose(e *firn.Entry, limit string, dropped bool) {
-	if p.to.OnLoss != nil {
-		p.to.OnLoss(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit, Dropped: dropped})
-	}
 }
 
 // header writes the first line. If the session was read from CrabTalk, it keeps the
@@ -121,7 +114,7 @@ func (p *printer) header(dst []byte, e *firn.Entry, h *firn.Header) []byte {
 		sender = raw
 	}
 	if h.ParentSession != "" || h.CWD != "" {
-		p.lose(e, limitDirectory, false)
+		p.to.ReportLoss(e, limitDirectory, false)
 	}
 	created := e.Time
 	if created.IsZero() {
@@ -134,26 +127,10 @@ func (p *printer) header(dst []byte, e *firn.Entry, h *firn.Header) []byte {
 	}
 	dst = rawjson.AppendString(append(dst, `{"agent":`...), agent)
 	dst = rawjson.AppendString(append(dst, `,"created_by":`...), sender)
-	dst = rawjson.AppendString(append(dst, `,"created_at":`...), stamp(created))
+	dst = rawjson.AppendString(append(dst, `,"created_at":`...), dialect.ChronoTime(created))
 	dst = rawjson.AppendString(append(dst, `,"title":`...), p.to.Title)
 	dst = strconv.AppendInt(append(dst, `,"uptime_secs":`...), max(seconds, 0), 10)
 	return append(dst, "}\n"...)
-}
-
-// stamp formats a time as chrono does: with 0, 3, 6 or 9 fractional digits.
-func stamp(t time.Time) string {
-	t = t.UTC()
-	layout := "2006-01-02T15:04:05"
-	switch ns := t.Nanosecond(); {
-	case ns == 0:
-	case ns%1_000_000 == 0:
-		layout += ".000"
-	case ns%1_000 == 0:
-		layout += ".000000"
-	default:
-		layout += ".000000000"
-	}
-	return t.Format(layout) + "+00:00"
 }
 
 // carried writes an original line of CrabTalk unchanged.
@@ -172,7 +149,7 @@ func (p *printer) compaction(dst []byte, e *firn.Entry, c *firn.Compaction) []by
 	if c.FirstKept == "" || c.FirstKept == e.ID {
 		return dst
 	}
-	p.lose(e, limitKept, false)
+	p.to.ReportLoss(e, limitKept, false)
 	for t := range p.written(c.FirstKept) {
 		if t.Entry.ID == e.ID {
 			break
@@ -225,10 +202,10 @@ func (p *printer) tombstone(dst []byte, e *firn.Entry, t *firn.Tombstone) []byte
 	live := p.live()
 	at := find(live, changed)
 	if at < 0 || isCompaction(live[at]) { // not sent anyway, or the earlier history is unreachable
-		p.lose(e, limitHiding, true)
+		p.to.ReportLoss(e, limitHiding, true)
 		return dst
 	}
-	p.lose(e, limitHiding, false)
+	p.to.ReportLoss(e, limitHiding, false)
 	return p.restart(dst, live)
 }
 
@@ -237,7 +214,7 @@ func (p *printer) rewind(dst []byte, e *firn.Entry) []byte {
 	live := p.live()
 	at := find(live, e.Parent)
 	if at < 0 {
-		p.lose(e, limitBranches, true)
+		p.to.ReportLoss(e, limitBranches, true)
 		return dst
 	}
 	return p.restart(dst, live[:at+1])

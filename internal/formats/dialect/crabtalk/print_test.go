@@ -236,7 +236,7 @@ func TestPrintScan(t *testing.T) {
 func TestStamp(t *testing.T) {
 	at := time.Date(2026, 4, 1, 9, 5, 0, 0, time.FixedZone("", 3600))
 	for ns, want := range map[int]string{0: "", 500_000_000: ".500", 1_000: ".000001", 1: ".000000001", 123_456_789: ".123456789"} {
-		if got := stamp(at.Add(time.Duration(ns))); got != "2026-04-01T08:05:00"+want+"+00:00" {
+		if got := dialect.ChronoTime(at.Add(time.Duration(ns))); got != "2026-04-01T08:05:00"+want+"+00:00" {
 			t.Errorf("%d nanoseconds are written %s", ns, got)
 		}
 	}

@@ -141,14 +141,14 @@ func (s *scanner) message(f, outer members, line []byte) {
 	}
 	m.Time = s.time
 	if agent := outer.get("agent"); agent != nil && m.Extra.Get("agent") == nil {
-		m.Extra = append(m.Extra, firn.Field{Name: "agent", Value: keep(agent)})
+		m.Extra = append(m.Extra, firn.Field{Name: "agent", Value: rawjson.CleanCopy(agent)})
 	}
 	s.add(m, outer.without("message", "agent"))
 }
 
 // carry adds a line that is not sent to the model.
 func (s *scanner) carry(kind string, line []byte) {
-	s.add(&firn.Custom{Type: dialect.LineType(dialect.CrabTalk, kind), Data: keep(bytes.TrimSpace(line))}, nil)
+	s.add(&firn.Custom{Type: dialect.LineType(dialect.CrabTalk, kind), Data: rawjson.CleanCopy(bytes.TrimSpace(line))}, nil)
 }
 
 // stamp takes the time from a line that has one.
@@ -266,7 +266,7 @@ next:
 				continue next
 			}
 		}
-		rest = append(rest, firn.Field{Name: extraName(m.Name), Value: keep(m.Value)})
+		rest = append(rest, firn.Field{Name: extraName(m.Name), Value: rawjson.CleanCopy(m.Value)})
 	}
 	return rest
 }
@@ -279,13 +279,4 @@ func extraName(name string) string {
 		return "crabtalk." + name
 	}
 	return name
-}
-
-// keep returns a sanitized copy of a value.
-func keep(raw []byte) json.RawMessage {
-	clean, changed := rawjson.Clean(raw)
-	if changed {
-		return clean
-	}
-	return bytes.Clone(raw)
 }

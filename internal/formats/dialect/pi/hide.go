@@ -70,7 +70,7 @@ func (p *printer) writeTombstone(dst []byte, e firn.Entry, b *firn.Tombstone, li
 	}
 	p.addTombstone(e, b)
 	if limit != "" {
-		p.lose(e, limit)
+		p.to.ReportLoss(&e, limit, false)
 	}
 	return dst, nil
 }
@@ -98,7 +98,7 @@ func (p *printer) omitByEdit(dst []byte, e firn.Entry, b *firn.Tombstone) ([]byt
 	p.addLine(e.ID, e.Parent, false)
 	p.time = e.Time
 	p.addTombstone(e, b)
-	p.lose(e, limitHidden)
+	p.to.ReportLoss(&e, limitHidden, false)
 	return dst, nil
 }
 

@@ -205,13 +205,13 @@ func (p *printer) extra(e firn.Entry) firn.Fields {
 // reportLosses reports the losses of a written entry.
 func (p *printer) reportLosses(e firn.Entry, shows bool) {
 	if shows {
-		p.lose(e, limitElse)
+		p.to.ReportLoss(&e, limitElse, false)
 	}
 	if e.Extra.Get(knewField) != nil {
-		p.lose(e, limitOrder)
+		p.to.ReportLoss(&e, limitOrder, false)
 	}
 	if t, ok := e.Body.(*firn.Title); ok && !p.setTitle(t) {
-		p.lose(e, limitTitles)
+		p.to.ReportLoss(&e, limitTitles, false)
 	}
 }
 
@@ -222,13 +222,6 @@ func (p *printer) setTitle(t *firn.Title) bool {
 	}
 	p.title = *t
 	return true
-}
-
-// lose reports a loss. The entry itself is still written.
-func (p *printer) lose(e firn.Entry, limit string) {
-	if p.to.OnLoss != nil {
-		p.to.OnLoss(dialect.Loss{Entry: e.ID, Kind: e.Body.Kind(), Limit: limit})
-	}
 }
 
 // verbatim writes an original line of pi: unchanged if its ID and parent match the entry,
