@@ -1,9 +1,9 @@
-// How the pages talk to the gateway: fetch with the mark that it is us, problems
-// as errors, lists page by page. No address outside of ours is ever asked.
+// The API client: fetch with the X-Firn header, errors as Problem, paged lists. It only calls the
+// gateway itself.
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
 import type { Problem as WireProblem, Page } from "./wire";
 
-// Problem is why something was not done, as the gateway says it.
+// Problem is an error response of the gateway.
 export class Problem extends Error {
   readonly kind: string;
   readonly hint: string;
@@ -19,7 +19,7 @@ export class Problem extends Error {
   }
 }
 
-// asProblem is any error as one that can be shown.
+// asProblem converts any error to a Problem.
 export function asProblem(err: unknown): Problem {
   if (err instanceof Problem) return err;
   return new Problem(0, {
@@ -29,14 +29,14 @@ export function asProblem(err: unknown): Problem {
   });
 }
 
-// aborted says that nobody wanted the answer any more.
+// aborted reports whether the request was aborted.
 export function aborted(err: unknown): boolean {
   return err instanceof DOMException && err.name === "AbortError";
 }
 
 export type Query = Record<string, string | number | boolean | undefined | null | string[]>;
 
-// address is a path with a query; what is empty is left out.
+// address returns a path with a query string, without empty parameters.
 export function address(path: string, query?: Query): string {
   const q = new URLSearchParams();
   for (const [name, value] of Object.entries(query ?? {})) {
@@ -47,7 +47,7 @@ export function address(path: string, query?: Query): string {
   return s ? `${path}?${s}` : path;
 }
 
-// unauthorized is called when the gateway does not know who we are any more.
+// unauthorized is called when the login is no longer valid.
 let unauthorized: () => void = () => {};
 export function onUnauthorized(f: () => void): void {
   unauthorized = f;
@@ -58,7 +58,7 @@ async function problemOf(reply: Response): Promise<Problem> {
   try {
     body = (await reply.json()) as { error?: WireProblem };
   } catch {
-    // Not one of ours: the status says enough.
+    // The body is not JSON; use the status.
   }
   return new Problem(reply.status, body.error ?? {});
 }
@@ -70,7 +70,7 @@ interface Options {
   signal?: AbortSignal;
 }
 
-// request asks the gateway and gives its answer as it came.
+// request sends a request and returns the raw response.
 export async function request(method: string, path: string, o: Options = {}): Promise<Response> {
   const headers: Record<string, string> = { "X-Firn": "web", Accept: "application/json", ...o.headers };
   if (o.body !== undefined) headers["Content-Type"] = "application/json";
@@ -111,12 +111,12 @@ export function del<T>(path: string, query?: Query): Promise<T> {
   return json<T>("DELETE", path, { query });
 }
 
-// session is the path of a session, or of something below it.
+// sessionPath returns the API path of a session or of a resource below it.
 export function sessionPath(id: string, ...rest: string[]): string {
   return ["/v1/sessions", id, ...rest].map((p, i) => (i === 0 ? p : encodeURIComponent(p))).join("/");
 }
 
-// all gives every item of a list, page by page.
+// all iterates over every item of a paged list.
 export async function* all<T>(path: string, query: Query = {}, signal?: AbortSignal): AsyncGenerator<T> {
   let cursor: string | undefined;
   do {
@@ -126,8 +126,8 @@ export async function* all<T>(path: string, query: Query = {}, signal?: AbortSig
   } while (cursor);
 }
 
-// download saves an answer as a file. It is fetched, not linked to, so that a
-// problem is a sentence and not a file with an error in it.
+// download saves a response as a file. It uses fetch instead of a link, so that an error is shown
+// and not saved.
 export async function download(path: string, query: Query, name: string): Promise<void> {
   const reply = await request("GET", path, { query, headers: { Accept: "*/*" } });
   saveAs(await reply.blob(), name);
@@ -142,8 +142,7 @@ export function saveAs(blob: Blob, name: string): void {
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }
 
-// Loaded is what is known of something that is fetched. While it is fetched
-// again the old data stays, so that nothing jumps.
+// Loaded is the state of a fetched resource. The old data stays while it is fetched again.
 export interface Loaded<T> {
   data: T | undefined;
   error: Problem | undefined;
@@ -152,8 +151,8 @@ export interface Loaded<T> {
   set: (change: (old: T | undefined) => T | undefined) => void;
 }
 
-// useLoad fetches when the key changes; an empty key fetches nothing. What comes
-// late, for an older key, is dropped.
+// useLoad fetches when the key changes; an empty key fetches nothing. Late responses for an older
+// key are dropped.
 export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [state, setState] = useState<{ key: string; data?: T; error?: Problem; loading: boolean }>({ key: "", loading: key !== "" });
   const [again, setAgain] = useState(0);
@@ -179,7 +178,7 @@ export function useLoad<T>(key: string, load: (signal: AbortSignal) => Promise<T
   return { data: state.data, error: state.error, loading: state.loading, reload, set };
 }
 
-// useGet fetches an address and gives what is known of it.
+// useGet fetches a path and returns its state.
 export function useGet<T>(path: string, query?: Query): Loaded<T> {
   const key = path && address(path, query);
   return useLoad<T>(key, (signal) => get<T>(key, undefined, signal));

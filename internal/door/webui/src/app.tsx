@@ -1,4 +1,4 @@
-// App is the page one is at, in the frame that all have.
+// App renders the current page.
 import type { ComponentType } from "preact";
 import { useEffect } from "preact/hooks";
 import { asProblem } from "./api";
@@ -15,7 +15,7 @@ import { SessionPage } from "./pages/session";
 import { Sessions } from "./pages/sessions";
 import { Sources } from "./pages/sources";
 import { Usage } from "./pages/usage";
-import { closed } from "./rooms";
+import { closed } from "./nav";
 import { match, path } from "./router";
 import { Empty, Problem, Toasts } from "./ui";
 
@@ -73,7 +73,7 @@ function Body() {
   );
 }
 
-// Closed is a page that tells of all sessions, for who may see only some.
+// Closed replaces a page about all sessions for bound logins.
 function Closed({ title }: { title: string }) {
   const mine = [...(me.value?.agents ?? []), ...(me.value?.keys ?? [])].join(", ");
   return (
@@ -87,7 +87,7 @@ function Closed({ title }: { title: string }) {
   );
 }
 
-// Titled names the tab of the browser. Pages that know better name it after this.
+// Titled sets the document title. Pages may set a more specific one.
 function Titled({ title }: { title: string }) {
   useEffect(() => {
     document.title = `${title} · firn`;

@@ -1,9 +1,7 @@
-// What is written and not sent yet. The browser keeps it for as long as the tab is
-// open, so that it outlives a reload; whoever logs out takes it along.
+// Drafts of messages, in session storage: they survive a reload and are deleted at logout.
 const prefix = "firn.draft.";
 
-// others are the tabs of the same browser: to log out in one is to do so in all, and
-// what they show goes as well.
+// others notifies the other tabs: a logout clears drafts and reloads all of them.
 const others = typeof BroadcastChannel === "undefined" ? undefined : new BroadcastChannel("firn.drafts");
 if (others) {
   others.onmessage = () => {
@@ -12,12 +10,11 @@ if (others) {
   };
 }
 
-// logins counts how often drafts were forgotten here.
+// logins counts the logouts in this tab.
 let logins = 0;
 
-// Draft is what is written in one session and not sent yet. It is of who was logged in
-// when it was made: once drafts were forgotten it keeps nothing more, so a message
-// that was on its way then does not come back to whoever is next.
+// Draft is the unsent message of a session. After a logout it stores nothing more, so that a
+// message in flight does not become a draft of the next user.
 export class Draft {
   private readonly login = logins;
 
@@ -27,7 +24,7 @@ export class Draft {
     try {
       return sessionStorage.getItem(prefix + this.session) ?? "";
     } catch {
-      return ""; // The browser keeps nothing.
+      return ""; // Storage is not available.
     }
   }
 
@@ -37,12 +34,12 @@ export class Draft {
       if (text) sessionStorage.setItem(prefix + this.session, text);
       else sessionStorage.removeItem(prefix + this.session);
     } catch {
-      // No room: it holds until the page is closed.
+      // Storage is full: the draft lasts until the page is closed.
     }
   }
 }
 
-// forgetDrafts clears the drafts of all sessions, in all tabs.
+// forgetDrafts deletes the drafts of all sessions in all tabs.
 export function forgetDrafts(): void {
   clear();
   others?.postMessage("forget");
@@ -53,6 +50,6 @@ function clear(): void {
   try {
     for (const name of Object.keys(sessionStorage)) if (name.startsWith(prefix)) sessionStorage.removeItem(name);
   } catch {
-    // Then nothing is kept.
+    // Storage is not available.
   }
 }

@@ -1,10 +1,10 @@
-// Numbers, sizes and times as people read them. Short, and the same everywhere.
+// Formatting of numbers, sizes and times.
 
 import type { Damage } from "./wire";
 
 const units = ["B", "kB", "MB", "GB", "TB"];
 
-// bytes is a size: 512 B, 1.4 kB, 23 MB.
+// bytes formats a size: 512 B, 1.4 kB, 23 MB.
 export function bytes(n: number): string {
   let i = 0;
   while (n >= 999.5 && i < units.length - 1) {
@@ -14,7 +14,7 @@ export function bytes(n: number): string {
   return `${i === 0 || n >= 9.95 ? Math.round(n) : n.toFixed(1)} ${units[i]}`;
 }
 
-// tokens is a count: 512, 1.9k, 612k, 1.2M.
+// tokens formats a token count: 512, 1.9k, 612k, 1.2M.
 export function tokens(n: number): string {
   if (n < 1000) return String(Math.round(n));
   if (n < 999_500) return n < 9_950 ? (n / 1000).toFixed(1) + "k" : Math.round(n / 1000) + "k";
@@ -23,12 +23,12 @@ export function tokens(n: number): string {
 
 const whole = new Intl.NumberFormat("en");
 
-// count is a number with its thousands set apart: 1,284.
+// count formats a number with separators: 1,284.
 export function count(n: number): string {
   return whole.format(n);
 }
 
-// plural is a count with its noun: 1 session, 3 sessions, 2 branches.
+// plural formats a count with its noun: 1 session, 3 sessions, 2 branches.
 export function plural(n: number, noun: string): string {
   const es = /(s|x|ch|sh)$/.test(noun);
   const y = /[^aeiou]y$/.test(noun);
@@ -36,20 +36,20 @@ export function plural(n: number, noun: string): string {
   return `${count(n)} ${n === 1 ? noun : many}`;
 }
 
-// percent is a share of a whole; what is there is never said to be nothing.
+// percent formats a share; a positive share is never shown as 0%.
 export function percent(part: number, of: number): string {
   if (of <= 0) return "–";
   const p = (part / of) * 100;
   return p > 0 && p < 1 ? "<1%" : `${Math.round(p)}%`;
 }
 
-// cost is money in dollars; small sums have their cents and more.
+// cost formats dollars.
 export function cost(dollars: number): string {
   if (dollars === 0) return "$0";
   return dollars < 0.01 ? "<$0.01" : "$" + dollars.toFixed(2);
 }
 
-// duration is a time that something took.
+// duration formats milliseconds.
 export function duration(ms: number): string {
   if (ms < 1) return "<1 ms";
   if (ms < 1000) return `${Math.round(ms)} ms`;
@@ -60,7 +60,7 @@ export function duration(ms: number): string {
   return `${Math.floor(m / 60)} h ${m % 60} min`;
 }
 
-// ago is how long ago a time is, in one unit: now, 5m, 2h, 3d, else a date.
+// ago formats a relative time in one unit (now, 5m, 2h, 3d), else as a date.
 export function ago(then: Date, now: Date): string {
   const s = Math.round((now.getTime() - then.getTime()) / 1000);
   if (s < 45) return "now";
@@ -71,59 +71,57 @@ export function ago(then: Date, now: Date): string {
   return then.toLocaleDateString("en", { day: "numeric", month: "short", ...(sameYear ? {} : { year: "numeric" }) });
 }
 
-// moment is a time in full.
+// moment formats a full date and time.
 export function moment(t: Date): string {
   return t.toLocaleString("en", { dateStyle: "medium", timeStyle: "medium" });
 }
 
-// shortId is as much of an id as the command line shows: all that tells the time it
-// was made. It can be typed where an id is wanted.
+// shortId returns the prefix of an ID that the CLI shows. Commands accept it.
 export function shortId(id: string): string {
   return id.slice(0, 13);
 }
 
-// shortPath is a path with the home directory as ~.
+// shortPath replaces the home directory with ~.
 export function shortPath(path: string): string {
   return path.replace(/^(\/home\/[^/]+|\/Users\/[^/]+|\/root)(?=\/|$)/, "~");
 }
 
-// Characters that steer a terminal, where a command is pasted, or turn text round.
+// Control and bidirectional characters, which could affect a terminal when pasted.
 const steering = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
-// shell is a word as a shell takes it. What steers a terminal is left out: it
-// would be done when the command is pasted.
+// shell quotes a word for a shell and removes control characters.
 export function shell(word: string): string {
   word = word.replace(/[\t\n\r]+/g, " ").replace(steering, "");
   return /^[A-Za-z0-9_@%+=:,./~-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
-// free is a word of a command that may begin like an option: a title, a name.
+// free quotes a word that may begin with a dash, such as a title.
 export function free(word: string): string {
   return (word.startsWith("-") ? "-- " : "") + shell(word);
 }
 
-// The gateway tells so many bytes of how a session begins.
+// The gateway truncates prompts to this many bytes.
 const promptLen = 100;
 
-// titleOf is what a session is called: by people, or by how it begins.
+// titleOf returns a session's title, or the beginning of its first prompt.
 export function titleOf(s: { title?: string; prompt?: string }): string {
   if (s.title || !s.prompt) return s.title || "untitled";
   return new TextEncoder().encode(s.prompt).length > promptLen - 4 ? s.prompt + "…" : s.prompt;
 }
 
-// sentence is what a program says, as a sentence. Commands stay as they are typed.
+// sentence turns an error message into a sentence; commands stay unchanged.
 export function sentence(s: string): string {
   const command = /^firn\b/.test(s);
   const bare = command ? s.split(" ").length < 4 : /(: |with |by )firn [^.]*$/.test(s);
   return (command ? s : s.charAt(0).toUpperCase() + s.slice(1)) + (bare || /[.!?)…]$/.test(s) ? "" : ".");
 }
 
-// roleName is who says something in a transcript, in the words of the pages.
+// roleName returns the display name of a role.
 export function roleName(role: string): string {
   return role === "toolResult" ? "tool" : role;
 }
 
-// damageText says what is wrong with an entry, and where it stands.
+// damageText describes a damaged entry and its place.
 export function damageText(d: Damage): string {
   const what = d.kind === "bad-text" ? "has bytes that are not text" : d.lost ? "could not be read" : "is out of place";
   const where = d.part ? `at byte ${count(d.offset ?? 0)} of part ${d.part}` : `at position ${count(d.at)}`;

@@ -1,4 +1,4 @@
-// Help lists the keys that count at the moment.
+// Help lists the active keyboard shortcuts.
 import { bound, keyName } from "./keys";
 import { Dialog } from "./ui";
 

@@ -1,6 +1,5 @@
-// Html is the one place where HTML becomes part of a page. It comes from the
-// gateway, which made it of plain text and let only harmless tags through; the
-// browser takes it only from the policy below.
+// Html is the only component that inserts HTML. The gateway renders and sanitizes it; the browser
+// accepts it only through the Trusted Types policy below.
 import { useLayoutEffect, useRef } from "preact/hooks";
 
 interface Policy {
@@ -12,10 +11,10 @@ interface Factory {
 
 const rules = { createHTML: (s: string) => s };
 const factory = (window as unknown as { trustedTypes?: Factory }).trustedTypes;
-// Browsers without Trusted Types have the same words, only unguarded.
+// Browsers without Trusted Types use the rules directly.
 const policy: Policy = factory ? factory.createPolicy("firn", rules) : rules;
 
-// setHTML shows HTML of the gateway in an element.
+// setHTML sets the HTML of an element.
 export function setHTML(el: Element, html: string): void {
   el.innerHTML = policy.createHTML(html);
 }
@@ -28,8 +27,8 @@ export function Html({ html, class: name }: { html: string; class?: string }) {
   return <div ref={el} class={name} />;
 }
 
-// Growing shows blocks of HTML that become more. A block that stays as it is is
-// not touched, so that what one has marked in it stays marked.
+// Growing shows a growing list of HTML blocks. Unchanged blocks are not touched, so that text
+// selections survive.
 export function Growing({ blocks, class: name }: { blocks: readonly string[]; class?: string }) {
   const el = useRef<HTMLDivElement>(null);
   const shown = useRef<string[]>([]);

@@ -1,15 +1,14 @@
-// The keyboard. Who is there binds keys, who came last is asked first, and the
-// help lists what is bound at the moment.
+// Keyboard shortcuts. Mounted components bind keys; the latest binding wins; the help dialog lists
+// them.
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
-// Binding is a key, or two pressed one after the other ("g s"), and what it does.
-// mod is Ctrl, or Command where there is one.
+// Binding is a key, or a sequence of two ("g s"), and its action. mod is Ctrl, or Command on a Mac.
 export interface Binding {
   key: string;
   does: string;
   run: (e: KeyboardEvent) => void;
-  // typing says that it counts within text boxes too.
+  // typing enables the key in text boxes too.
   typing?: boolean;
 }
 
@@ -20,14 +19,14 @@ interface Group {
 
 const groups = signal<Group[]>([]);
 
-// bound is what the help shows: the group of who came last first.
+// bound returns the groups for the help dialog, latest first.
 export function bound(): Group[] {
   return [...groups.value].reverse();
 }
 
 export const mac = /Mac|iPhone|iPad/.test(navigator.platform);
 
-// keyName is a key as people read it.
+// keyName returns the display name of a key.
 export function keyName(key: string): string {
   return key
     .replace("mod+", mac ? "⌘" : "Ctrl ")
@@ -45,7 +44,7 @@ function typing(e: KeyboardEvent): boolean {
   return !!t && (t.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(t.tagName)) && (t as HTMLInputElement).type !== "checkbox";
 }
 
-// A button or a link that has the focus takes Enter and space for itself.
+// A focused button or link handles Enter and Space itself.
 function taken(e: KeyboardEvent): boolean {
   const t = e.target as HTMLElement | null;
   return (e.key === "Enter" || e.key === " ") && !!t?.closest?.("button, a, summary, [role=menuitem], [role=option]");
@@ -59,7 +58,7 @@ function press(e: KeyboardEvent): void {
   const open = document.querySelector("dialog[open]");
   begun = "";
   clearTimeout(forget);
-  // The second key of a pair belongs to the pair, whatever it does alone.
+  // The second key of a sequence takes precedence over its own binding.
   const wanted = pair && groups.peek().some((g) => g.bindings.some((b) => b.key === pair)) ? pair : name;
   for (let i = groups.peek().length - 1; i >= 0; i--) {
     for (const b of groups.peek()[i]!.bindings) {
@@ -83,8 +82,8 @@ export function startKeys(): void {
   document.addEventListener("keydown", press);
 }
 
-// useKeys binds keys while a component is there. The bindings may change with
-// each render; their keys may not.
+// useKeys binds keys while a component is mounted. Actions may change with each render; keys may
+// not.
 export function useKeys(name: string, bindings: Binding[]): void {
   const latest = useRef(bindings);
   latest.current = bindings;

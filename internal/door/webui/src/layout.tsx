@@ -1,5 +1,5 @@
-// Layout is the frame of every page: where one can go, who one is, and the keys
-// that count everywhere. On a phone the navigation is at the bottom.
+// Layout is the frame of every page: navigation, user menu and global shortcuts. On phones the
+// navigation is at the bottom.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
@@ -9,12 +9,12 @@ import { logout, me } from "./me";
 import { Help } from "./help";
 import { Palette } from "./palette";
 import { go, path } from "./router";
-import { rooms, within, type Room } from "./rooms";
+import { navItems, within, type NavItem } from "./nav";
 import { running, loadRunning } from "./running";
 import { nextTheme, theme } from "./theme";
 import { attempt, Icon, Menu } from "./ui";
 
-// What lies over the page.
+// The open overlay.
 export const over = signal<"" | "palette" | "help">("");
 
 export function Layout({ children }: { children: ComponentChildren }) {
@@ -22,9 +22,9 @@ export function Layout({ children }: { children: ComponentChildren }) {
     { key: "mod+k", does: "Command palette", typing: true, run: () => (over.value = over.value === "palette" ? "" : "palette") },
     { key: "?", does: "Keyboard shortcuts", run: () => (over.value = "help") },
     { key: "t", does: "Switch theme", run: nextTheme },
-    ...rooms().map((r) => ({ key: r.key, does: r.name, run: () => go(r.path) })),
+    ...navItems().map((r) => ({ key: r.key, does: r.name, run: () => go(r.path) })),
   ]);
-  // Pages that listen know at once what runs; the others look now and then.
+  // Pages without a stream poll for running turns.
   useEffect(() => {
     void loadRunning();
     const t = setInterval(() => !document.hidden && void loadRunning(), 15_000);
@@ -46,7 +46,7 @@ export function Layout({ children }: { children: ComponentChildren }) {
   );
 }
 
-function RoomLink({ room }: { room: Room }) {
+function NavLink({ room }: { room: NavItem }) {
   const here = within(room);
   return (
     <a class="room" href={room.path} aria-current={here ? "page" : undefined}>
@@ -74,8 +74,8 @@ function Side() {
         <span>Go to…</span>
         <kbd>{navigator.platform.startsWith("Mac") ? "⌘K" : "Ctrl K"}</kbd>
       </button>
-      {rooms().map((r) => (
-        <RoomLink key={r.path} room={r} />
+      {navItems().map((r) => (
+        <NavLink key={r.path} room={r} />
       ))}
       <div class="side-foot">
         <Menu label={`${me.value?.name || "you"} ${scopeWord()}`} class="who" up items={youItems()}>
@@ -111,18 +111,18 @@ function youItems() {
 function Bottom() {
   return (
     <nav class="bottom" aria-label="Pages (mobile)">
-      {rooms().slice(0, 4).map((r) => (
-        <RoomLink key={r.path} room={r} />
+      {navItems().slice(0, 4).map((r) => (
+        <NavLink key={r.path} room={r} />
       ))}
       <Menu
         label="More"
-        class={"room" + (rooms().slice(4).some(within) ? " on" : "")}
+        class={"room" + (navItems().slice(4).some(within) ? " on" : "")}
         align="end"
         up
         items={[
           { label: "Go to…", run: () => (over.value = "palette") },
           "-",
-          ...rooms().slice(4).map((r) => ({ label: r.name, href: r.path })),
+          ...navItems().slice(4).map((r) => ({ label: r.name, href: r.path })),
           "-",
           ...youItems(),
         ]}

@@ -1,15 +1,14 @@
-// What happens, as it happens. A tab has one stream at most, and none while
-// nobody looks: browsers allow few connections to a host, and all tabs share
-// them.
+// Event streams. A tab has at most one stream, and none while hidden: browsers limit the
+// connections per host, shared by all tabs.
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { address, get, type Query } from "./api";
 import type { Event, Me } from "./wire";
 
-// connected says whether the stream of the page is open: yes, no, or none.
+// connected is the state of the page's stream.
 export const connected = signal<"open" | "waiting" | "none">("none");
 
-// The names a stream uses; EventSource wants to be told each.
+// Event names; EventSource needs a listener for each.
 const names = [
   "entry.appended", "head.moved", "delta.text", "delta.thinking", "delta.html", "turn.partial",
   "tool.started", "tool.progress", "tool.completed", "turn.started", "turn.completed", "turn.failed", "turn.queued",
@@ -19,13 +18,12 @@ const names = [
 
 export interface Listener {
   event: (e: Event) => void;
-  // opened is called each time the stream opens. Again says that it was open
-  // before; a stream without positions may have missed something then.
+  // opened is called each time the stream opens. again is true for a reconnect, after which a
+  // stream without positions may have missed events.
   opened?: (again: boolean) => void;
 }
 
-// Stream is an address that is listened to until it is closed. It comes back by
-// itself, from the position it was at.
+// Stream is an event stream that reconnects from its last position until it is closed.
 export class Stream {
   private source: EventSource | null = null;
   private timer = 0;
@@ -74,8 +72,7 @@ export class Stream {
       this.listener.opened?.(this.before);
       this.before = true;
     };
-    // Our own words for an error have data; the browser's have none. Either way
-    // the stream is over, and we come back by ourselves, so that the pace is ours.
+    // On any error, reconnect here instead of in the browser, to control the delay.
     source.onerror = () => this.again();
     for (const name of names) source.addEventListener(name, (e) => this.take(e as MessageEvent<string>));
   }
@@ -100,8 +97,7 @@ export class Stream {
     connected.value = "waiting";
     this.wait = Math.min(this.wait * 2, 15_000);
     this.timer = window.setTimeout(() => {
-      // A stream does not tell its status; this does, and leads to the login if
-      // we were put out.
+      // EventSource hides the status; this request shows the login page if the login ended.
       get<Me>("/v1/me").then(
         () => this.start(),
         () => this.again(),
@@ -110,8 +106,8 @@ export class Stream {
   }
 }
 
-// useStream listens to an address while a component is there; an empty path
-// listens to nothing. The listener may change, the stream stays.
+// useStream opens a stream while a component is mounted; an empty path opens none. The listener may
+// change without reopening.
 export function useStream(path: string, query: Query, listener: Listener): void {
   const latest = useRef(listener);
   latest.current = listener;

@@ -1,5 +1,4 @@
-// The pages of firn's gateway. It says everything in safe HTML and small JSON;
-// here it is only shown.
+// The entry point of the web UI.
 import "./style/main.css";
 import { render } from "preact";
 import { App } from "./app";

@@ -1,13 +1,13 @@
-// Who uses the page, and what they may do.
+// The logged-in user and their permissions.
 import { signal } from "@preact/signals";
 import { get, onUnauthorized, post, Problem } from "./api";
 import { forgetDrafts } from "./drafts";
 import type { Me, Status } from "./wire";
 
-// me is undefined until it is known, and null if nobody is logged in.
+// me is undefined until it is known, and null if not logged in.
 export const me = signal<Me | null | undefined>(undefined);
 
-// down says why the gateway could not tell who we are.
+// down is the error of the login check.
 export const down = signal<unknown>(undefined);
 
 export async function loadMe(): Promise<void> {
@@ -28,11 +28,11 @@ export async function login(by: { code?: string; token?: string }): Promise<void
 export async function logout(): Promise<void> {
   await post("/v1/logout");
   forgetDrafts();
-  asked = undefined; // who comes next may not know it
+  asked = undefined; // the next user may not see it
   me.value = null;
 }
 
-// mayWrite says whether things that change something are shown at all.
+// mayWrite reports whether the user may make changes.
 export function mayWrite(): boolean {
   return me.value?.scope === "write" || me.value?.scope === "admin";
 }
@@ -41,15 +41,15 @@ export function mayAdmin(): boolean {
   return me.value?.scope === "admin";
 }
 
-// bound says that the login is good for some agents or keys only.
+// bound reports whether the login is limited to agents or keys.
 export function bound(): boolean {
   return !!me.value?.agents?.length || !!me.value?.keys?.length;
 }
 
 let asked: Promise<string> | undefined;
 
-// home is the directory that commands must name to mean this gateway; empty if it
-// is the usual one. It is asked for once, when somebody is about to want it.
+// home returns the directory for --home in commands, or an empty string for the default. It is
+// fetched once, on demand.
 export function home(): Promise<string> {
   if (bound()) return Promise.resolve("");
   asked ??= get<Status>("/v1/status").then(

@@ -1,10 +1,10 @@
-// Palette goes to anything: a page, a session by its title, something to do.
+// Palette is the command palette: pages, sessions by title, actions.
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import { useLoad, get } from "./api";
 import { shortId, titleOf } from "./format";
 import { logout, mayWrite } from "./me";
 import { post } from "./api";
-import { rooms } from "./rooms";
+import { navItems } from "./nav";
 import { go, toSession } from "./router";
 import { theme } from "./theme";
 import { attempt, Dialog, Time } from "./ui";
@@ -20,7 +20,7 @@ interface Choice {
 }
 
 function pageChoices(): Choice[] {
-  return rooms().map((r) => ({ id: r.path, kind: "Page", name: r.name, run: () => go(r.path) }));
+  return navItems().map((r) => ({ id: r.path, kind: "Page", name: r.name, run: () => go(r.path) }));
 }
 
 function actions(): Choice[] {
@@ -35,13 +35,13 @@ function actions(): Choice[] {
   return all;
 }
 
-// newSession begins a session and opens it.
+// newSession creates a session and opens it.
 export async function newSession(): Promise<void> {
   const s = await attempt(() => post<Session>("/v1/sessions", {}));
   if (s) go(toSession(s.id));
 }
 
-// fits says whether all words are somewhere in a name.
+// fits reports whether a name contains all words.
 function fits(name: string, words: string[]): boolean {
   const low = name.toLowerCase();
   return words.every((w) => low.includes(w));

@@ -1,8 +1,7 @@
-// Where we are. The address holds the whole state of a page: what cannot be said
-// in it cannot be shared or gone back to.
+// The router. The URL holds the whole state of a page, so that it can be shared and revisited.
 import { computed, signal } from "@preact/signals";
 
-// Place is an address of ours, taken apart.
+// Place is a parsed URL.
 export interface Place {
   path: string;
   query: URLSearchParams;
@@ -15,7 +14,7 @@ function here(): Place {
 
 export const place = signal<Place>(here());
 
-// path is only the path, for who need not know of each change of the query.
+// path is the path without the query.
 export const path = computed(() => place.value.path);
 
 export function startRouter(): void {
@@ -23,8 +22,7 @@ export function startRouter(): void {
   document.addEventListener("click", follow);
 }
 
-// follow takes over plain clicks on links to our own pages. Files and the API
-// are left to the browser.
+// follow handles plain clicks on links to pages. The browser handles files and the API.
 function follow(e: MouseEvent): void {
   if (e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
   const a = (e.target as Element | null)?.closest?.("a");
@@ -35,7 +33,7 @@ function follow(e: MouseEvent): void {
   go(a.pathname + a.search + a.hash);
 }
 
-// go opens a page of ours. With replace it takes the place of this one.
+// go navigates to a page, replacing the current history entry if replace is set.
 export function go(url: string, o: { replace?: boolean } = {}): void {
   if (o.replace) history.replaceState(history.state, "", url);
   else history.pushState(null, "", url);
@@ -43,8 +41,8 @@ export function go(url: string, o: { replace?: boolean } = {}): void {
   if (!o.replace) scrollTo(0, 0);
 }
 
-// setQuery changes parts of the query; what is empty is taken out. Typing in a
-// box replaces the address, so that back leaves the page.
+// setQuery changes query parameters and removes empty ones. Without push it replaces the history
+// entry, so that Back leaves the page.
 export function setQuery(changes: Record<string, string | undefined>, o: { push?: boolean } = {}): void {
   const q = new URLSearchParams(place.peek().query);
   for (const [name, value] of Object.entries(changes)) {
@@ -55,13 +53,12 @@ export function setQuery(changes: Record<string, string | undefined>, o: { push?
   go(place.peek().path + (s ? "?" + s : ""), { replace: !o.push });
 }
 
-// param is one part of the query; empty if it is not there.
+// param returns a query parameter, or an empty string.
 export function param(name: string): string {
   return place.value.query.get(name) ?? "";
 }
 
-// match holds a path against a pattern like /sessions/:id/:tab and gives its
-// parts, or null. A part with ? may be missing.
+// match matches a path against a pattern like /sessions/:id/:tab? and returns its parts, or null.
 export function match(pattern: string, actual: string): Record<string, string> | null {
   const want = pattern.split("/").filter(Boolean);
   const have = actual.split("/").filter(Boolean);
@@ -85,7 +82,7 @@ export function match(pattern: string, actual: string): Record<string, string> |
   return parts;
 }
 
-// toSession is the address of a session's page, at a tab and an entry.
+// toSession returns the URL of a session's page.
 export function toSession(id: string, tab = "", query: Record<string, string> = {}): string {
   const q = new URLSearchParams(query).toString();
   return `/sessions/${encodeURIComponent(id)}${tab ? "/" + tab : ""}${q ? "?" + q : ""}`;

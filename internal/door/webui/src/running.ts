@@ -1,4 +1,4 @@
-// Which sessions have a turn running, for the dots and the count.
+// The set of sessions with a running turn.
 import { signal } from "@preact/signals";
 import { get } from "./api";
 import type { Event, Page, Session } from "./wire";
@@ -10,11 +10,11 @@ export async function loadRunning(): Promise<void> {
     const page = await get<Page<Session>>("/v1/running");
     running.value = new Set((page.items ?? []).map((s) => s.id));
   } catch {
-    // The dots are old then; the page itself says what is wrong.
+    // The set stays stale; the page itself shows the error.
   }
 }
 
-// noteRunning takes what an event says about it.
+// noteRunning updates the set from an event.
 export function noteRunning(e: Event): void {
   if (!e.session) return;
   const now = e.name === "turn.started" ? true : e.name === "turn.completed" || e.name === "turn.failed" ? false : undefined;

@@ -1,4 +1,4 @@
-// Light, dark, or as the system has it.
+// The theme: light, dark, or the system's.
 import { effect, signal } from "@preact/signals";
 
 export type Theme = "auto" | "light" | "dark";
@@ -22,7 +22,7 @@ export function startTheme(): void {
     try {
       localStorage.setItem(kept, theme.value);
     } catch {
-      // Without storage it holds until the page is closed.
+      // Without storage, the theme lasts until the page is closed.
     }
   });
 }

@@ -1,16 +1,15 @@
-// The words of the protocol: those of docs/openapi.json, and the few that only
-// travel inside events and so are not named there.
+// Protocol types: those of docs/openapi.json, and those that only occur in events.
 import type { Tool } from "./api.gen";
 export * from "./api.gen";
 
-// Page is a part of a list; total is -1 where it is not known.
+// Page is a page of a list; total is -1 if unknown.
 export interface Page<T> {
   items: T[] | null;
   cursor?: string;
   total: number;
 }
 
-// Event is what a stream tells; data depends on the name.
+// Event is a stream event; the type of data depends on name.
 export interface Event<D = unknown> {
   name: string;
   session?: string;
@@ -18,8 +17,8 @@ export interface Event<D = unknown> {
   data?: D;
 }
 
-// Growth is how an answer grows: its blocks of HTML from a place on. Entry is the
-// name that it will have in the log; another name begins another answer.
+// Growth is an update of a streamed answer: its HTML blocks from index from on. entry is its future
+// ID in the log; a new ID starts a new answer.
 export interface Growth {
   entry?: string;
   thinking?: boolean;
@@ -27,7 +26,7 @@ export interface Growth {
   blocks: string[];
 }
 
-// Partial is what has been said of an answer that is being given.
+// Partial is the part of a streamed answer received so far.
 export interface Partial {
   entry?: string;
   text?: string;
@@ -35,12 +34,12 @@ export interface Partial {
   tools?: Tool[];
 }
 
-// Notice is a sentence for the user.
+// Notice is a message for the user.
 export interface Notice {
   text: string;
 }
 
-// Missed is what a gap tells: with anew, every position has changed.
+// Missed is the data of a gap event. With anew, every position has changed.
 export interface Missed {
   anew?: boolean;
 }

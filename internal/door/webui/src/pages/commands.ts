@@ -1,10 +1,10 @@
-// The commands that do with whole sessions what the pages do.
+// CLI commands equivalent to actions on sessions.
 import { free, shell } from "../format";
 import type { Session } from "../wire";
 
 const ids = (s: Session[]) => s.map((x) => shell(x.id)).join(" ");
 
-// fileName is what a session is called as a file of its own.
+// fileName returns the name of an exported file.
 export function fileName(s: Session, format: string): string {
   return `${s.id}.${format === "html" ? "html" : "jsonl"}`;
 }

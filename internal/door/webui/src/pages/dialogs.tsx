@@ -1,8 +1,8 @@
-// Dialogs for whole sessions, one or many: their tags, and to take them along.
+// Dialogs for one or many sessions: tags and export.
 import { useState } from "preact/hooks";
 import { request, saveAs, sessionPath, useGet } from "../api";
 import { bytes, plural, titleOf } from "../format";
-import { attempt, complain, CopyCLI, Dialog, say } from "../ui";
+import { attempt, notifyError, CopyCLI, Dialog, notify } from "../ui";
 import type { FormatPage, Session } from "../wire";
 import { commands, fileName } from "./commands";
 import { tar } from "./sessions/tar";
@@ -12,13 +12,13 @@ interface Props {
   close: () => void;
 }
 
-// named is what sessions are called in a sentence.
+// named returns a phrase for sessions: a title or a count.
 export function named(sessions: Session[]): string {
   return sessions.length === 1 ? `“${titleOf(sessions[0]!)}”` : plural(sessions.length, "session");
 }
 
 interface TagProps extends Props {
-  // tags are those that are known; save is told what to add and what to drop.
+  // tags are the known tags; save receives the tags to add and to remove.
   tags: string[];
   save: (add: string[], drop: string[]) => void;
 }
@@ -75,11 +75,10 @@ export function TagDialog({ sessions, tags, save, close }: TagProps) {
   );
 }
 
-// Many sessions come as files of about this size, so that a tab never holds more.
+// Maximum size of an archive, to limit memory.
 const largest = 128 << 20;
 
-// saving fetches sessions one after the other and saves them: one as it is, many
-// as tar files. It gives how many there were.
+// saving downloads sessions: one as it is, several as tar files. It returns their number.
 async function saving(sessions: Session[], format: string, told: (done: number) => void): Promise<number> {
   let files: { name: string; body: Blob }[] = [];
   let size = 0;
@@ -108,7 +107,7 @@ async function saving(sessions: Session[], format: string, told: (done: number) 
     if (size >= largest) await flush(false);
   }
   await flush(true);
-  if (failed) complain(failed);
+  if (failed) notifyError(failed);
   return done;
 }
 
@@ -122,7 +121,7 @@ export function ExportDialog({ sessions, close }: Props) {
     setDone(0);
     const n = await saving(sessions, format, setDone);
     close();
-    if (n > 0) say(`Exported ${n === 1 ? named(sessions.slice(0, 1)) : plural(n, "session")}`);
+    if (n > 0) notify(`Exported ${n === 1 ? named(sessions.slice(0, 1)) : plural(n, "session")}`);
   };
   return (
     <Dialog

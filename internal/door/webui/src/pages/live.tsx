@@ -1,5 +1,4 @@
-// Live shows all turns that run: what is said in them as it is said, and a
-// button that stops them.
+// Live shows all running turns with their streamed text and a stop button.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { post, sessionPath, useGet } from "../api";
 import { plural, shell, shortId, shortPath, titleOf } from "../format";
@@ -7,33 +6,33 @@ import { useStream } from "../live";
 import { mayWrite } from "../me";
 import { toSession } from "../router";
 import { noteRunning, running } from "../running";
-import { attempt, CopyCLI, Empty, Icon, Problem, say, Time } from "../ui";
+import { attempt, CopyCLI, Empty, Icon, Problem, notify, Time } from "../ui";
 import type { Event, Page, Partial, Problem as Trouble, Session, Tool } from "../wire";
 import { rowAt, useEvery, useRows } from "./parts";
 
-// Saying is what has been heard of a turn.
+// Saying is the streamed state of a turn.
 interface Saying {
   text: string;
   thinking: boolean;
   tool: string;
 }
 
-// Ended is a turn that was over while somebody looked.
+// Ended is a turn that ended while the page was open.
 interface Ended {
   session: Session;
   at: string;
   error: string;
 }
 
-// Only the end of an answer is shown, so no more of it is kept.
+// Only the end of an answer is shown and stored.
 const most = 600;
 
 async function stop(id: string): Promise<void> {
   const done = await attempt(() => post<{ stopped: boolean }>(sessionPath(id, "kill")));
-  if (done) say(done.stopped ? "Stopped. The partial answer is saved" : "The turn had already ended");
+  if (done) notify(done.stopped ? "Stopped. The partial answer is saved" : "The turn had already ended");
 }
 
-// hear takes what an event says of an answer that is being given.
+// hear updates a turn's state from an event.
 function hear(heard: Map<string, Saying>, e: Event): boolean {
   const id = e.session ?? "";
   const now = heard.get(id) ?? { text: "", thinking: false, tool: "" };

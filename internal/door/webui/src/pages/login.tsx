@@ -1,6 +1,6 @@
-// Login lets a browser in. A code comes behind the # of the address, where no
-// server and no log sees it; it is taken out of the address before it is used. Who
-// is in already is asked first: a link could make them somebody else unawares.
+// Login logs a browser in. A code is in the URL fragment, which servers never see, and is removed
+// before it is used. A logged-in user is asked first, because a link could switch the user
+// unnoticed.
 import { effect } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { asProblem, type Problem as Err } from "../api";
@@ -8,13 +8,12 @@ import { down, login, me } from "../me";
 import { go, place } from "../router";
 import { CopyCLI, Problem } from "../ui";
 
-// back is where to go: a page of ours that wanted a login, else the sessions.
+// back returns the page to open after the login.
 function back(): string {
   return place.peek().path === "/login" ? "/sessions" : place.peek().path + location.search;
 }
 
-// A code of `firn open` and a token look different; this only decides which one
-// is meant, the gateway whether it is good.
+// Distinguishes a login code from a token by its form; the gateway validates it.
 function meant(word: string): { code?: string; token?: string } {
   const s = word.trim();
   const address = /^https?:\/\/\S*#(\S+)$/.exec(s);
@@ -22,7 +21,7 @@ function meant(word: string): { code?: string; token?: string } {
   return s.startsWith("firn_") || s.startsWith("firn-") ? { token: s } : { code: s };
 }
 
-// settled is when it is known whether somebody is in, or cannot be.
+// settled resolves when the login state is known.
 function settled(): Promise<void> {
   return new Promise((done) => {
     const stop = effect(() => {
@@ -35,7 +34,7 @@ export function Login() {
   const [word, setWord] = useState("");
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<Err>();
-  const [waiting, setWaiting] = useState(""); // a code that is not used unasked
+  const [waiting, setWaiting] = useState(""); // a code that needs confirmation
 
   const enter = async (by: { code?: string; token?: string }) => {
     setBusy(true);
@@ -67,7 +66,7 @@ export function Login() {
       });
     };
     take();
-    // An address with a code that is opened where this page is open already.
+    // A login URL opened in a tab that already shows this page.
     addEventListener("hashchange", take);
     return () => removeEventListener("hashchange", take);
   }, []);
@@ -78,7 +77,7 @@ export function Login() {
       {busy ? (
         <p role="status">Logging in…</p>
       ) : waiting && me.value ? (
-        <Anew login={() => void enter({ code: waiting })} />
+        <SwitchLogin login={() => void enter({ code: waiting })} />
       ) : (
         <>
           <p>To log in, run this on the gateway's machine:</p>
@@ -110,8 +109,8 @@ export function Login() {
   );
 }
 
-// Anew asks who is in already whether they want to be somebody else.
-function Anew({ login }: { login: () => void }) {
+// SwitchLogin asks a logged-in user for confirmation.
+function SwitchLogin({ login }: { login: () => void }) {
   return (
     <>
       <p>

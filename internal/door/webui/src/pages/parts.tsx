@@ -1,5 +1,5 @@
-// Parts that the pages beside the sessions share: choices and text boxes that
-// are in the address, figures, sections, and keys that walk over rows.
+// Shared components: filters and text boxes stored in the URL, figures, sections, and row
+// navigation.
 import type { ComponentChildren, Ref, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { plural, shortId } from "../format";
@@ -8,7 +8,7 @@ import { setQuery, toSession } from "../router";
 import { Icon, Menu } from "../ui";
 import type { Session } from "../wire";
 
-// Unread is the mark of a session of which something cannot be read.
+// Unread marks a session with unreadable places.
 export function Unread({ session }: { session: Session }) {
   if (!session.unread) return null;
   const text = `${plural(session.unread, "place")} unreadable`;
@@ -20,19 +20,19 @@ export function Unread({ session }: { session: Session }) {
 }
 
 interface ChoiceProps {
-  // name is what the address calls it.
+  // name is the query parameter.
   name: string;
   label: string;
   chosen: string;
   choices: [value: string, name: string][];
-  // any is what no choice is called; without it there is always one.
+  // any is the label for no choice; without it a choice is required.
   any?: string;
   none?: string;
-  // also are other parts of the address that change with it.
+  // also are other query parameters to change.
   also?: Record<string, string>;
 }
 
-// Choice is one of some values, kept in the address.
+// Choice is a select menu stored in the URL.
 export function Choice({ name, label, chosen, choices, any, none, also }: ChoiceProps) {
   const said = choices.find(([value]) => value === chosen)?.[1] ?? chosen;
   const set = (value: string) => setQuery({ [name]: value, ...also }, { push: true });
@@ -56,7 +56,7 @@ export function Choice({ name, label, chosen, choices, any, none, also }: Choice
   );
 }
 
-// withChosen is a list of choices that has the one that is chosen in any case.
+// withChosen adds the chosen value to the choices if it is missing.
 export function withChosen(list: string[], chosen: string): [string, string][] {
   return (chosen && !list.includes(chosen) ? [...list, chosen] : list).map((v) => [v, v]);
 }
@@ -67,14 +67,13 @@ interface BoxProps {
   placeholder?: string;
   value: string;
   box?: Ref<HTMLInputElement>;
-  // wait is how long after the last key the address changes; none waits for
-  // Enter.
+  // wait is the delay after the last key before the URL changes; without it Enter is needed.
   wait?: number;
   class?: string;
   autofocus?: boolean;
 }
 
-// Box is a text box whose text is in the address.
+// Box is a text box stored in the URL.
 export function Box({ name, label, placeholder, value, box, wait, class: more, autofocus }: BoxProps) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);
@@ -109,8 +108,8 @@ export function Box({ name, label, placeholder, value, box, wait, class: more, a
   );
 }
 
-// useRows walks with j and k over what is marked with data-row in an element:
-// the first link or button of the row has the focus.
+// useRows moves with j and k between elements with data-row, focusing the first link or button of
+// the row.
 export function useRows(name: string, root: RefObject<HTMLElement | null>, more: Binding[] = []): void {
   const step = (by: number) => {
     const rows = [...(root.current?.querySelectorAll<HTMLElement>("[data-row]") ?? [])];
@@ -124,12 +123,12 @@ export function useRows(name: string, root: RefObject<HTMLElement | null>, more:
   useKeys(name, [{ key: "j", does: "Next", run: () => step(1) }, { key: "k", does: "Previous", run: () => step(-1) }, ...more]);
 }
 
-// toBox is the key that goes to a text box.
+// toBox returns the shortcut that focuses a text box.
 export function toBox(box: RefObject<HTMLInputElement | null>, does = "Search"): Binding {
   return { key: "/", does, run: () => box.current?.select() };
 }
 
-// rowAt is the row that has the focus, by what data-row says.
+// rowAt returns the data-row of the focused row.
 export function rowAt(): string {
   return document.activeElement?.closest<HTMLElement>("[data-row]")?.dataset["row"] ?? "";
 }
@@ -145,7 +144,7 @@ export function Figure({ name, value, title }: { name: string; value: ComponentC
 
 interface SectionProps {
   title: string;
-  // note stands beside the title, actions at the end of its line.
+  // note is shown next to the title, actions at the end of the line.
   note?: ComponentChildren;
   actions?: ComponentChildren;
   children?: ComponentChildren;
@@ -164,7 +163,7 @@ export function Section({ title, note, actions, children }: SectionProps) {
   );
 }
 
-// Evidence are the entries that something comes from, as links to the log.
+// Evidence links to the source entries of a fact.
 export function Evidence({ sources }: { sources?: string[] | null }) {
   if (!sources || sources.length === 0) return null;
   return (
@@ -185,8 +184,7 @@ export function Evidence({ sources }: { sources?: string[] | null }) {
   );
 }
 
-// useEvery does something again and again while the page is looked at; zero
-// does it never.
+// useEvery runs a function periodically while the page is visible; zero disables it.
 export function useEvery(ms: number, run: () => void): void {
   const latest = useRef(run);
   latest.current = run;

@@ -1,4 +1,4 @@
-// PageProps is what a page is given: the parts of its address.
+// PageProps are the properties of a page: the parts of its path.
 export interface PageProps {
   parts: Record<string, string>;
 }

@@ -1,5 +1,5 @@
-// Sources are where sessions are from: our own home, and folders of other tools
-// that are mirrored, with what the way back to each of them cannot say.
+// Sources lists the home and mirrored directories of other tools, with the limitations of their
+// formats.
 import { useRef } from "preact/hooks";
 import { useGet } from "../api";
 import { bytes, count, plural, shell, shortPath } from "../format";

@@ -1,5 +1,4 @@
-// Usage is what all sessions used: over the days, and by day, model, agent or
-// session as a table.
+// Usage shows token usage and cost: a chart by day, and a table by day, model, agent or session.
 import { useRef } from "preact/hooks";
 import { download, useGet } from "../api";
 import { cost, count, plural, tokens } from "../format";
@@ -18,15 +17,15 @@ const spans: Record<string, { name: string; days: number }> = {
   "365d": { name: "last year", days: 365 },
 };
 
-// The chart has colours for so many parts; the rest are put together.
+// The chart has this many colors; the rest is combined.
 const mostParts = 7;
-// More days than this are not filled up where nothing was used.
+// Above this number, days without usage are left out.
 const mostDays = 400;
 const mostRows = 500;
 
 const used = (c: Counters) => c.input + c.output + c.cacheRead + c.cacheWrite;
 
-// dayOf is a day as the gateway names it: the one where we are.
+// dayOf returns the local date as the gateway formats it.
 function dayOf(t: Date): string {
   const two = (n: number) => String(n).padStart(2, "0");
   return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())}`;
@@ -37,7 +36,7 @@ function midnight(daysAgo: number): Date {
   return new Date(now.getFullYear(), now.getMonth(), now.getDate() - daysAgo);
 }
 
-// daysBetween are all days from one to another.
+// daysBetween returns all days of a range.
 function daysBetween(first: string, last: string): string[] {
   const days: string[] = [];
   const [y = 0, m = 1, d = 1] = first.split("-").map(Number);
@@ -145,15 +144,14 @@ function Chart({ spending, since, stack, measure }: ChartProps) {
   );
 }
 
-// axisOf are some days to stand below the columns: the first, the last, and between.
+// axisOf returns the axis labels: the first day, the last, and some between.
 function axisOf(columns: Column[]): string[] {
   const last = columns.length - 1;
   const places = last < 8 ? [0, last] : [0, Math.round(last / 3), Math.round((2 * last) / 3), last];
   return [...new Set(places)].map((i) => columns[i]!.label);
 }
 
-// stacked are the columns of the chart: a day each, its parts what rows differ
-// in besides.
+// stacked returns the chart's columns, one per day, split by the second dimension.
 function stacked(rows: SpendingRow[], since: string, value: (r: SpendingRow) => number): { columns: Column[]; names: string[]; holes: boolean } {
   const sums = new Map<string, number>();
   for (const r of rows) sums.set(r.and ?? "", (sums.get(r.and ?? "") ?? 0) + value(r));

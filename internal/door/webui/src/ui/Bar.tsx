@@ -6,7 +6,7 @@ interface Props {
   part: number;
   of: number;
   label: string;
-  // warn is the share from which on it is shown as nearly full.
+  // warn is the share above which the bar is shown as nearly full.
   warn?: number;
 }
 
@@ -22,7 +22,7 @@ export function Bar({ part, of, label, warn = 0.85 }: Props) {
   );
 }
 
-// WindowBar is how full a window is, with the number.
+// WindowBar shows window usage as a bar and a number.
 export function WindowBar({ usage }: { usage: Usage }) {
   const about = usage.estimated ? "~" : "";
   const label = `window ${about}${tokens(usage.tokens)} of ${tokens(usage.window)} tokens${usage.assumed ? " (assumed)" : ""}`;

@@ -1,16 +1,16 @@
-// CopyCLI gives the command that does the same on the command line.
+// CopyCLI shows or copies the equivalent CLI command.
 import { useState } from "preact/hooks";
 import { shell } from "../format";
 import { home } from "../me";
 import { Icon } from "./Icon";
-import { say } from "./Toast";
+import { notify } from "./Toast";
 
-// copy puts a text on the clipboard.
+// copy writes a text to the clipboard.
 export async function copy(text: string, what = text): Promise<void> {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // Pages that were not opened on this machine or over TLS have no clipboard.
+    // The clipboard API needs TLS or localhost.
     const area = document.createElement("textarea");
     area.value = text;
     area.className = "sr";
@@ -19,11 +19,10 @@ export async function copy(text: string, what = text): Promise<void> {
     document.execCommand("copy");
     area.remove();
   }
-  say(`Copied ${what}`);
+  notify(`Copied ${what}`);
 }
 
-// copyCommand copies commands so that they are about the sessions of this gateway,
-// wherever those are kept.
+// copyCommand copies commands, with --home added if this gateway's home is not the default.
 export async function copyCommand(command: string): Promise<void> {
   const dir = await home();
   await copy(dir ? command.replace(/^firn (?!--home )/gm, () => `firn --home ${shell(dir)} `) : command, "the command");
@@ -31,7 +30,7 @@ export async function copyCommand(command: string): Promise<void> {
 
 interface Props {
   command: string;
-  // small shows only a button; else the command is seen too.
+  // small shows only a button, without the command.
   small?: boolean;
 }
 

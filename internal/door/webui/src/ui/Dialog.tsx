@@ -1,5 +1,4 @@
-// Dialog asks something before all else. The browser keeps the focus within it,
-// and Escape closes it.
+// Dialog is a modal dialog. The browser traps the focus; Escape closes it.
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { Icon } from "./Icon";
@@ -8,12 +7,12 @@ interface Props {
   title: string;
   close: () => void;
   children: ComponentChildren;
-  // actions are the buttons at its end.
+  // actions are the buttons in the footer.
   actions?: ComponentChildren;
-  // submit makes it a form.
+  // submit turns the dialog into a form.
   submit?: () => void;
   class?: string;
-  // bare leaves out the title to see; it is said all the same.
+  // bare hides the title visually; screen readers still announce it.
   bare?: boolean;
 }
 

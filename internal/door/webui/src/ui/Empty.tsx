@@ -1,11 +1,11 @@
-// Empty says that there is nothing, why, and what to do about it.
+// Empty is an empty state: a title, a reason, and a command to run.
 import type { ComponentChildren } from "preact";
 import { CopyCLI } from "./CopyCLI";
 
 interface Props {
   title: string;
   children?: ComponentChildren;
-  // command is what would make something be there.
+  // command is the suggested command.
   command?: string;
 }
 

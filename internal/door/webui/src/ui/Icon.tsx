@@ -1,4 +1,4 @@
-// Icon is a small drawing, made of lines on a grid of 16.
+// Icon is a line drawing on a 16-pixel grid.
 const paths = {
   sessions: "M2.5 4h11M2.5 8h11M2.5 12h7",
   live: "M8 6.2a1.8 1.8 0 1 0 0 3.6 1.8 1.8 0 0 0 0-3.6M4.3 11.7a5.2 5.2 0 0 1 0-7.4M11.7 4.3a5.2 5.2 0 0 1 0 7.4",

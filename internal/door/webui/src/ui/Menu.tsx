@@ -1,4 +1,4 @@
-// Menu is a button that opens a list of things to do.
+// Menu is a button that opens a menu.
 import type { ComponentChildren, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { home } from "../me";
@@ -7,15 +7,15 @@ import { Icon } from "./Icon";
 
 export interface MenuItem {
   label: ComponentChildren;
-  // run does it; href goes there instead.
+  // run executes the item; href navigates instead.
   run?: () => void;
   href?: string;
   danger?: boolean;
   disabled?: boolean;
-  // checked is told of choices.
+  // checked is set for choices.
   checked?: boolean;
   hint?: string;
-  // cli is the command that does the same: it can be copied instead.
+  // cli is the equivalent command, which can be copied.
   cli?: string;
 }
 
@@ -23,9 +23,9 @@ type Items = (MenuItem | "-" | false | undefined | null)[];
 
 interface Props {
   label: string;
-  // items may be told when they are needed.
+  // items may be a function that is called when the menu opens.
   items: Items | (() => Items);
-  // children is what the button shows; the label is said.
+  // children is the button's content; label is its accessible name.
   children: ComponentChildren;
   class?: string;
   align?: "start" | "end";
@@ -61,14 +61,14 @@ export function Menu(p: Props) {
 interface ListProps {
   menu: Props;
   button: RefObject<HTMLButtonElement | null>;
-  // close is told whether the focus goes back to the button.
+  // close receives whether the focus returns to the button.
   close: (back: boolean) => void;
 }
 
 function List({ menu, button, close }: ListProps) {
   const list = useRef<HTMLDivElement>(null);
 
-  // The list lies over everything, so that no scrolling part cuts it off.
+  // The list is a popover, so that no scroll container clips it.
   useLayoutEffect(() => {
     const l = list.current!;
     const b = button.current!.getBoundingClientRect();
@@ -85,7 +85,7 @@ function List({ menu, button, close }: ListProps) {
     void home(); // which commands to copy may name
     const inside = (e: Event) => list.current?.contains(e.target as Node) || button.current?.contains(e.target as Node);
     const away = (e: Event) => !inside(e) && close(false);
-    // What scrolls elsewhere does not matter, only what takes the button along.
+    // Close only when a container of the button scrolls.
     const at = button.current!.getBoundingClientRect();
     const moved = () => {
       const now = button.current?.getBoundingClientRect();
@@ -124,8 +124,8 @@ function List({ menu, button, close }: ListProps) {
   );
 }
 
-// sideways is where an arrow leads: up and down from thing to thing, left and right
-// between a thing and its command.
+// sideways returns the target of an arrow key: up and down between items, left and right between an
+// item and its command.
 function sideways(all: HTMLElement[], at: number, key: string): number | undefined {
   const command = (i: number) => !!all[i]?.classList.contains("menu-cli");
   if (key === "ArrowRight") return command(at + 1) ? at + 1 : undefined;

@@ -1,4 +1,4 @@
-// Problem says what went wrong, and what to do.
+// Problem shows an error with its hint.
 import type { ComponentChildren } from "preact";
 import type { Problem as Err } from "../api";
 import { sentence } from "../format";
@@ -6,12 +6,12 @@ import { sentence } from "../format";
 interface Props {
   error: Err;
   retry?: () => void;
-  // children are other ways on.
+  // children are additional actions.
   children?: ComponentChildren;
 }
 
 export function Problem({ error, retry, children }: Props) {
-  // What one may not do is not done by trying again.
+  // Retrying does not help if permission is missing.
   const again = error.status !== 403 ? retry : undefined;
   return (
     <div class="problem" role="alert">

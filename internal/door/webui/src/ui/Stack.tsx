@@ -1,26 +1,26 @@
-// Stack draws columns of stacked parts: tokens over turns, costs over days. What
-// is under the pointer is told in words below; who cannot see it has a table.
+// Stack is a stacked column chart, such as tokens by turn or cost by day. The caption describes the
+// column under the pointer; screen readers get a table.
 import { useSignal } from "@preact/signals";
 
 export interface Column {
   key: string;
-  // label says what the column is: a turn, a day.
+  // label names the column: a turn, a day.
   label: string;
   values: number[];
-  // mark is a line before the column, and what it stands for.
+  // mark is the label of a line before the column.
   mark?: string;
 }
 
 interface Props {
   columns: Column[];
-  // names are those of the parts, from the bottom up.
+  // names are the names of the parts, from bottom to top.
   names: string[];
   format: (n: number) => string;
   // limit is a line across, such as the size of a window.
   limit?: number;
   limitName?: string;
   label: string;
-  // axis stands below the columns, from the first to the last: the days, say.
+  // axis labels stand below the columns, evenly spaced.
   axis?: string[];
   open?: (column: Column) => void;
 }
@@ -28,7 +28,7 @@ interface Props {
 const high = 100;
 const wide = 10;
 
-// A few columns are not drawn as wide as the page.
+// Limit the width of a few columns.
 const fewest = 24;
 
 const sum = (values: number[]) => values.reduce((a, b) => a + b, 0);
@@ -36,7 +36,7 @@ const sum = (values: number[]) => values.reduce((a, b) => a + b, 0);
 export function Stack(p: Props) {
   const over = useSignal(-1);
   const highest = Math.max(1, ...p.columns.map((c) => sum(c.values)));
-  // A limit far above everything would press the rest flat: then it is only said.
+  // A limit far above all values would flatten the chart; then it is only named in the caption.
   const shown = p.limit && p.limit < highest * 3 ? p.limit : 0;
   const top = Math.max(highest, shown) * 1.04;
   const across = Math.max(p.columns.length, fewest);
@@ -106,7 +106,7 @@ function Bars({ column, x, y, gap }: { column: Column; x: number; y: (n: number)
   );
 }
 
-// Figures are the same in words, for who listens; long ones are cut.
+// Figures is the chart as a table for screen readers, limited to the last rows.
 function Figures({ columns, names, format, label }: Props) {
   return (
     <div class="sr">

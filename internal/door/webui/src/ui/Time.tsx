@@ -1,5 +1,4 @@
-// Time is a time as people say it, with the exact one behind it. All of them
-// grow older together.
+// Time shows a relative time, with the exact time as a tooltip. All instances update together.
 import { signal } from "@preact/signals";
 import { ago, moment } from "../format";
 

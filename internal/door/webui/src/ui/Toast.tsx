@@ -1,4 +1,4 @@
-// Toast says that something was done, and takes it back if asked to.
+// Toast is a notification, optionally with an undo button.
 import { signal } from "@preact/signals";
 import { asProblem } from "../api";
 import { Icon } from "./Icon";
@@ -15,7 +15,7 @@ const notes = signal<Note[]>([]);
 const timers = new Map<number, number>();
 let next = 1;
 
-// Undo can be wanted for a while; mere news is gone sooner.
+// Notifications with undo stay longer.
 const short = 4_000;
 const long = 12_000;
 
@@ -31,24 +31,23 @@ function dismiss(id: number): void {
   notes.value = notes.value.filter((n) => n.id !== id);
 }
 
-// say tells that something was done. With undo it can be taken back.
-export function say(text: string, undo?: () => unknown): void {
+// notify shows a notification, with an undo button if undo is given.
+export function notify(text: string, undo?: () => unknown): void {
   show({ text, undo }, undo ? long : short);
 }
 
-// complain tells what went wrong.
-export function complain(err: unknown): void {
+// notifyError shows an error.
+export function notifyError(err: unknown): void {
   const p = asProblem(err);
   show({ text: p.message, hint: p.hint, bad: true }, long);
 }
 
-// attempt does something and complains if it does not work. It gives undefined
-// then.
+// attempt runs an operation. On an error it shows the error and returns undefined.
 export async function attempt<T>(what: () => Promise<T>): Promise<T | undefined> {
   try {
     return await what();
   } catch (err) {
-    complain(err);
+    notifyError(err);
     return undefined;
   }
 }

@@ -1,39 +1,37 @@
-// VirtualList shows a list of any length by drawing only what is in sight. Rows
-// may have any height, and may change it; what the reader looks at stays where
-// it is when rows above it grow, shrink, come or go.
+// VirtualList renders only the visible rows of a long list. Row heights may vary and change; the
+// visible rows keep their place when rows above are resized, added or removed.
 import type { ComponentChildren, Ref } from "preact";
 import { useCallback, useEffect, useImperativeHandle, useLayoutEffect, useMemo, useReducer, useRef } from "preact/hooks";
 
 export interface VirtualHandle {
-  // reveal scrolls a row into sight: as little as needed, or to an edge.
+  // reveal scrolls a row into view: as little as needed, or to an edge.
   reveal: (key: string, where?: "nearest" | "start" | "center" | "end") => void;
   toEnd: () => void;
   scroller: () => HTMLElement | null;
 }
 
 interface Props {
-  // keys name the rows, in order. A name belongs to a row for good.
+  // keys identify the rows, in order. A row keeps its key.
   keys: readonly string[];
   row: (key: string, index: number) => ComponentChildren;
-  // estimate is how high a row is that was never drawn.
+  // estimate is the height of a row that was never rendered.
   estimate: number | ((key: string, index: number) => number);
-  // seen is told which rows are drawn, whenever that changes.
+  // seen is called with the rendered range whenever it changes.
   seen?: (first: number, last: number) => void;
-  // stick keeps the end in sight while rows are added there, as long as the
-  // reader is at the end.
+  // stick keeps the list scrolled to its end while rows are added there.
   stick?: boolean;
-  // start is the row to begin at; "end" begins at the end.
+  // start is the initial row; "end" starts at the end.
   start?: string | "end";
   before?: ComponentChildren;
   after?: ComponentChildren;
   label: string;
   class?: string;
   handle?: Ref<VirtualHandle>;
-  // overscan is how many pixels beyond the sight are drawn.
+  // overscan is the number of pixels rendered beyond the viewport.
   overscan?: number;
 }
 
-// Heights knows where rows are. It adds up only what was asked for.
+// Heights computes row offsets lazily from measured and estimated heights.
 class Heights {
   private measured = new Map<string, number>();
   private tops = new Float64Array(1);
@@ -87,7 +85,7 @@ class Heights {
     return this.top(this.keys.length);
   }
 
-  // at is the row at a height from the top.
+  // at returns the row at an offset from the top.
   at(y: number): number {
     this.total();
     let low = 0;
@@ -103,7 +101,7 @@ class Heights {
 
 interface Anchor {
   key: string;
-  // offset is how far the row's top is above the top of what is seen.
+  // offset is the distance from the row's top to the top of the viewport.
   offset: number;
   end: boolean;
 }
@@ -121,7 +119,7 @@ export function VirtualList(p: Props) {
   const heights = useMemo(() => new Heights(estimate), []);
   heights.use(p.keys, estimate);
 
-  // What comes before the rows takes room too.
+  // Content before the rows takes space too.
   const leading = () => lead.current?.offsetHeight ?? 0;
 
   const look = useCallback(() => {
@@ -130,7 +128,7 @@ export function VirtualList(p: Props) {
     view.current = { top: s.scrollTop - leading(), height: s.clientHeight };
   }, []);
 
-  // remember keeps what the reader looks at.
+  // remember stores the first visible row as the anchor.
   const remember = useCallback(() => {
     const s = scroller.current;
     if (!s || p.keys.length === 0) return;
@@ -151,7 +149,7 @@ export function VirtualList(p: Props) {
   const first = p.keys.length ? heights.at(Math.max(0, view.current.top - over)) : 0;
   const last = p.keys.length ? heights.at(view.current.top + view.current.height + over) : -1;
 
-  // After each drawing, what the reader looked at is put back where it was.
+  // After each render, restore the anchor's position.
   useLayoutEffect(() => {
     const a = anchor.current;
     const s = scroller.current;

@@ -1,4 +1,4 @@
-// Keys are names of conversations that stay, and the sessions they point at.
+// Keys lists keys and the sessions they point at.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useGet } from "../../api";
 import { plural, shell, shortId } from "../../format";
@@ -16,12 +16,11 @@ export function Keys({ parts }: PageProps) {
   return parts["key"] ? <OneKey name={parts["key"]} /> : <Table />;
 }
 
-// pageSize is how many keys are shown at first, mostKeys how many at most.
+// pageSize is the initial number of keys, mostKeys the maximum.
 const pageSize = 100;
 const mostKeys = 1000;
 
-// useSoon returns a function that calls run within a second, once however often it
-// was called meanwhile: a busy gateway sends many events.
+// useSoon returns a throttled version of run, called at most once per second.
 function useSoon(run: () => void): () => void {
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
   const latest = useRef(run);

@@ -1,11 +1,11 @@
-// The name of a key, as pages show it and as their addresses hold it.
+// Names and URLs of keys.
 
-// toKey is the address of a key's page.
+// toKey returns the URL of a key's page.
 export function toKey(key: string): string {
   return `/keys/${encodeURIComponent(key)}`;
 }
 
-// shortKey is a key without what all of them begin with.
+// shortKey removes the common prefix of a key.
 export function shortKey(key: string): string {
   return key.replace(/^agent:/, "");
 }

@@ -1,5 +1,4 @@
-// One key: where it points, by which rule it begins anew, and every session it
-// ever had. Pointing it elsewhere changes no session, and can be taken back.
+// A key's page: its current session, reset rule and history. Pointing it elsewhere can be undone.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, post, put, sessionPath, useGet, useLoad } from "../../api";
 import { bytes, plural, shell, shortId, titleOf } from "../../format";
@@ -7,15 +6,14 @@ import { useStream } from "../../live";
 import { mayWrite } from "../../me";
 import { toSession } from "../../router";
 import { noteRunning, running } from "../../running";
-import { attempt, CopyCLI, Dialog, Problem, say, Time } from "../../ui";
+import { attempt, CopyCLI, Dialog, Problem, notify, Time } from "../../ui";
 import type { Key, Page, Routed, Session } from "../../wire";
 import { Figure, Section, useRows } from "../parts";
 import { shortKey } from "./name";
 
 const pathOf = (key: string) => `/v1/keys/${encodeURIComponent(key)}`;
 
-// useMoves are the things that can be done with a key. Each is undone by
-// pointing it back to where it was.
+// useMoves returns the actions on a key. Undo points it back.
 function useMoves(key: string, current: string | undefined, changed: () => void) {
   const point = (session: string) => put<Key>(pathOf(key), { key, agent: "", session });
   const back = current
@@ -28,7 +26,7 @@ function useMoves(key: string, current: string | undefined, changed: () => void)
     const done = await attempt(async () => (await what(), true));
     if (!done) return;
     changed();
-    say(said, back);
+    notify(said, back);
   };
   return {
     point: (s: Session) => run(`The key now points at ${titleOf(s)}`, () => point(s.id)),
@@ -56,7 +54,7 @@ export function OneKey({ name }: { name: string }) {
     opened: (again) => again && key.reload(),
   });
   const known = history.find((s) => s.id === k?.session);
-  // A key may point at a session that was not begun with it.
+  // A key may point at a session that is not in its history.
   const other = useGet<Session>(k?.session && !known ? sessionPath(k.session) : "");
   const now = known ?? (other.data?.id === k?.session ? other.data : undefined);
   return (
@@ -185,7 +183,7 @@ function History({ sessions, current, name, point }: HistoryProps) {
   );
 }
 
-// Point asks for the session that a key shall point at.
+// Point is the dialog that selects the session for a key.
 function Point({ name, close, take }: { name: string; close: () => void; take: (s: Session) => void }) {
   const [text, setText] = useState("");
   const [chosen, setChosen] = useState<Session>();

@@ -1,13 +1,12 @@
-// How notes changed. Each change was made as a whole, keeps the old version, and
-// can be taken back: all of it, or some of its edits.
+// The changes of notes, which can be undone completely or by edit.
 import { post, useGet } from "../../api";
 import { plural, shell } from "../../format";
 import { mayWrite } from "../../me";
-import { attempt, CopyCLI, Empty, Problem, say, Time } from "../../ui";
+import { attempt, CopyCLI, Empty, Problem, notify, Time } from "../../ui";
 import type { MemoryChange, MemoryEdit, Page } from "../../wire";
 import { Evidence } from "../parts";
 import { asQuery, command, type Place } from "./place";
-import { takeBack, undoPath } from "./undo";
+import { undoChange, undoPath } from "./undo";
 
 const kinds: Record<string, string> = {
   add: "Added",
@@ -29,7 +28,7 @@ export function Changes({ place, changed }: { place: Place; changed: () => void 
     const done = await attempt(() => post<MemoryChange>(undoPath(c.id ?? ""), edits ? { edits } : {}, { query: asQuery(place) }));
     if (!done) return;
     again();
-    say(edits ? "Edit undone" : "Change undone", takeBack(place, done.id, again));
+    notify(edits ? "Edit undone" : "Change undone", undoChange(place, done.id, again));
   };
   if (list.error) return <Problem error={list.error} retry={list.reload} />;
   const all = list.data?.items ?? [];
@@ -67,8 +66,7 @@ export function Changes({ place, changed }: { place: Place; changed: () => void 
   );
 }
 
-// Edits are what a change does: lines that go, lines that come, why, and what
-// says so.
+// Edits shows a change: removed and added lines, reason and sources.
 export function Edits({ edits, undo }: { edits: MemoryEdit[]; undo?: (i: number) => void }) {
   return (
     <ol class="edits">
@@ -96,8 +94,7 @@ export function Edits({ edits, undo }: { edits: MemoryEdit[]; undo?: (i: number)
   );
 }
 
-// tidy is a line without the mark of where it comes from, which is told beside
-// it.
+// tidy removes the source comment of a line, which is shown separately.
 function tidy(line: string): string {
   return line.replace(/\s*<!-- from [^>]*-->/, "");
 }

@@ -1,12 +1,12 @@
-// What is asked before notes are made, changed or taken away.
+// Dialogs that add, edit and delete notes.
 import { useState } from "preact/hooks";
 import { del, post, put } from "../../api";
 import { plural, shell } from "../../format";
 import { go } from "../../router";
-import { attempt, CopyCLI, Dialog, say } from "../../ui";
+import { attempt, CopyCLI, Dialog, notify } from "../../ui";
 import type { Cleared, Note, Remembered } from "../../wire";
 import { asQuery, command, here, notePath, type Place } from "./place";
-import { takeBack } from "./undo";
+import { undoChange } from "./undo";
 
 interface Props {
   place: Place;
@@ -29,8 +29,8 @@ export function AddDialog({ place, close, changed }: Props) {
     changed();
     go(here(place, { note: `${done.scope}/${done.note}` }));
     const fresh = (done.refs ?? []).length;
-    if (fresh === 0 && done.known) say("Already noted");
-    else say(name ? `Added ${name}` : `Added ${plural(Math.max(1, fresh), "fact")}`, takeBack(place, done.change, changed));
+    if (fresh === 0 && done.known) notify("Already noted");
+    else notify(name ? `Added ${name}` : `Added ${plural(Math.max(1, fresh), "fact")}`, undoChange(place, done.change, changed));
   };
   const words = ["add", shell(text || "TEXT"), name && `--name ${shell(name)}`, about && `--description ${shell(about)}`, type && `--type ${shell(type)}`].filter(Boolean) as string[];
   return (
@@ -83,7 +83,7 @@ export function EditDialog({ place, note, close, changed }: Props & { note: Note
     if (!done) return;
     close();
     changed();
-    say(`Saved ${note.title || note.name}`, takeBack(place, done.change, changed));
+    notify(`Saved ${note.title || note.name}`, undoChange(place, done.change, changed));
   };
   return (
     <Dialog
@@ -116,8 +116,8 @@ export function ClearDialog({ place, close, changed }: Props) {
     go(here(place));
     changed();
     const changes = done.changes ?? [];
-    say("Deleted all notes", async () => {
-      for (const c of changes) await takeBack(place, c.id, () => {})?.();
+    notify("Deleted all notes", async () => {
+      for (const c of changes) await undoChange(place, c.id, () => {})?.();
       changed();
     });
   };

@@ -1,14 +1,13 @@
-// Dream tidies notes up. What it would do is shown before, edit by edit, each
-// with what says so.
+// DreamView plans and runs a dream, showing each edit with its sources.
 import { useEffect, useState } from "preact/hooks";
 import { post } from "../../api";
 import { cost, plural } from "../../format";
 import { mayWrite } from "../../me";
-import { attempt, CopyCLI, Empty, say } from "../../ui";
+import { attempt, CopyCLI, Empty, notify } from "../../ui";
 import type { Dream, DreamPage } from "../../wire";
 import { Edits } from "./changes";
 import { asQuery, command, type Place } from "./place";
-import { takeBack } from "./undo";
+import { undoChange } from "./undo";
 
 export function DreamView({ place, changed }: { place: Place; changed: () => void }) {
   const [dreams, setDreams] = useState<Dream[]>();
@@ -26,10 +25,10 @@ export function DreamView({ place, changed }: { place: Place; changed: () => voi
     changed();
     const made = all.filter((d) => d.change.id);
     const edits = made.reduce((n, d) => n + (d.change.edits ?? []).length, 0);
-    if (made.length === 0) say("Nothing to change");
+    if (made.length === 0) notify("Nothing to change");
     else
-      say(`Consolidated: ${plural(edits, "edit")}`, async () => {
-        for (const d of made) await takeBack(place, d.change.id, () => {})?.();
+      notify(`Consolidated: ${plural(edits, "edit")}`, async () => {
+        for (const d of made) await undoChange(place, d.change.id, () => {})?.();
         setDreams(undefined);
         changed();
       });

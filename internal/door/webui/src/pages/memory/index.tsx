@@ -1,5 +1,4 @@
-// Memory is what agents note for good: notes and the facts in them, with the
-// entries they come from; how they changed; and how they would be tidied up.
+// Memory is the page of notes: facts with sources, changes, and dreams.
 import { useRef, useState } from "preact/hooks";
 import { useGet } from "../../api";
 import { bytes, percent, plural } from "../../format";
@@ -80,7 +79,7 @@ function Notes({ place, notes, changed, clear }: NotesProps) {
     );
   }
   const scopes = [...new Set(notes.map((n) => n.scope))];
-  // A note that changed is another one to see.
+  // A changed note is remounted.
   const note = notes.find((n) => n.ref === open);
   return (
     <div class={"mem-notes" + (open ? " opened" : "")}>
@@ -133,7 +132,7 @@ function NoteName({ note: n }: { note: Note }) {
   );
 }
 
-// Found is what fits words: notes, and what was said in sessions.
+// Found lists matching notes and messages.
 function Found({ place, words }: { place: Place; words: string }) {
   const found = useGet<Page<Recalled>>("/v1/memory/search", { ...asQuery(place), q: words, limit: 30 });
   const all = found.data?.items ?? [];

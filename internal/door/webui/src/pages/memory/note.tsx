@@ -1,21 +1,20 @@
-// One note: its facts with how sure they are and where they come from, and what
-// can be done with it.
+// A note: its facts with confidence and sources, and actions.
 import { useState } from "preact/hooks";
 import { del, useGet } from "../../api";
 import { percent, shell, shortPath } from "../../format";
 import { mayWrite } from "../../me";
 import { go } from "../../router";
-import { attempt, Bar, CopyCLI, Icon, Problem, say, Time } from "../../ui";
+import { attempt, Bar, CopyCLI, Icon, Problem, notify, Time } from "../../ui";
 import type { Fact, MemoryChange, Note } from "../../wire";
 import { Evidence } from "../parts";
 import { EditDialog } from "./dialogs";
 import { asQuery, command, here, notePath, type Place } from "./place";
-import { takeBack } from "./undo";
+import { undoChange } from "./undo";
 
 interface Props {
   place: Place;
   id: string;
-  // changed is told when notes are others.
+  // changed is called when notes changed.
   changed: () => void;
 }
 
@@ -33,7 +32,7 @@ export function NoteView({ place, id, changed }: Props) {
     if (whole) go(here(place));
     changed();
     if (!whole) note.reload();
-    say(`Deleted ${what}`, takeBack(place, change.id, again));
+    notify(`Deleted ${what}`, undoChange(place, change.id, again));
   };
   const n = note.data;
   if (note.error) return <Problem error={note.error} retry={note.reload} />;

@@ -1,5 +1,4 @@
-// Which notes are meant: an agent's, and with them those about a person, a group
-// or a directory. All of it is in the address.
+// The selected notes: an agent's, and those about a person, group or directory. Stored in the URL.
 import { useGet, type Query } from "../../api";
 import { shell, shortPath } from "../../format";
 import { param } from "../../router";
@@ -21,16 +20,16 @@ export function asQuery(p: Place): Query {
   return { agent: p.agent, key: p.key, project: p.project, scope: p.scope };
 }
 
-// notePath is where a note, or a fact of one, is asked for.
+// notePath returns the API path of a note or a fact.
 export const notePath = (ref: string) => `/v1/memory/notes/${encodeURIComponent(ref)}`;
 
-// command is a command of firn memory for these notes.
+// command returns a firn memory command for these notes.
 export function command(p: Place, ...words: string[]): string {
   const flags = (["agent", "key", "project", "scope"] as const).filter((n) => p[n]).map((n) => `--${n} ${shell(p[n])}`);
   return ["firn memory", ...words, ...flags].join(" ");
 }
 
-// here is the address of a view of these notes.
+// here returns the URL of a view of these notes.
 export function here(p: Place, more: Record<string, string> = {}): string {
   const q = new URLSearchParams();
   for (const [name, value] of Object.entries({ ...p, ...more })) if (value) q.set(name, value);
@@ -44,7 +43,7 @@ const scopes: [string, string][] = [
   ["project", "the directory"],
 ];
 
-// scopeName says whom notes of a scope are about.
+// scopeName returns the heading of a scope.
 export function scopeName(scope: string): string {
   return { agent: "About the agent's work", user: "About the person or group", project: "About the directory" }[scope] ?? scope;
 }

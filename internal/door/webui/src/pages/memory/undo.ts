@@ -1,12 +1,12 @@
-// The way back from a change of notes.
+// Undo of changes to notes.
 import { post } from "../../api";
 import { asQuery, type Place } from "./place";
 
-// undoPath is where a change is taken back.
+// undoPath returns the API path that undoes a change.
 export const undoPath = (change: string) => `/v1/memory/changes/${encodeURIComponent(change)}/undo`;
 
-// takeBack undoes a change of notes when it is called.
-export function takeBack(place: Place, change: string | undefined, changed: () => void): (() => Promise<void>) | undefined {
+// undoChange returns a function that undoes a change of notes.
+export function undoChange(place: Place, change: string | undefined, changed: () => void): (() => Promise<void>) | undefined {
   if (!change) return undefined;
   return async () => {
     await post(undoPath(change), {}, { query: asQuery(place) });

@@ -1,11 +1,10 @@
-// Care for what is kept: the index, a check of every byte, and what the settings
-// clear away.
+// The sections for the index, verification and maintenance.
 import { useState } from "preact/hooks";
 import { post } from "../../api";
 import { bytes, count, plural, shortId } from "../../format";
 import { mayAdmin } from "../../me";
 import { toSession } from "../../router";
-import { attempt, Bar, CopyCLI, Dialog, say, Time } from "../../ui";
+import { attempt, Bar, CopyCLI, Dialog, notify, Time } from "../../ui";
 import type { IndexReport, IndexState, Maintenance as Report, Verified } from "../../wire";
 import { Section } from "../parts";
 
@@ -15,7 +14,7 @@ export function IndexSection({ index, reload }: { index: IndexState; reload: () 
   const rebuild = async () => {
     if (!(await attempt(() => post<IndexState>("/v1/index/rebuild")))) return;
     reload();
-    say("Rebuilding the index; the current one stays in use");
+    notify("Rebuilding the index; the current one stays in use");
   };
   const check = async () => {
     setChecking(true);
@@ -128,7 +127,7 @@ export function Maintenance() {
     setAsking(false);
     if (!done) return;
     setReport(done);
-    if (enforce) say(`${plural(done.removed, "session")} moved to the trash, ${count(done.archived)} archived. Undo with firn restore`);
+    if (enforce) notify(`${plural(done.removed, "session")} moved to the trash, ${count(done.archived)} archived. Undo with firn restore`);
   };
   const actions = report?.actions ?? [];
   return (
@@ -149,7 +148,7 @@ export function Maintenance() {
     >
       <div role="status">
         {!report && <p class="muted">A dry run lists the sessions that the settings would remove. The defaults remove nothing.</p>}
-        {report && <Told report={report} />}
+        {report && <ReportSummary report={report} />}
       </div>
       {actions.length > 0 && <Actions report={report!} />}
       {asking && (
@@ -176,7 +175,7 @@ export function Maintenance() {
   );
 }
 
-function Told({ report: r }: { report: Report }) {
+function ReportSummary({ report: r }: { report: Report }) {
   const out = Object.entries(r.protected ?? {});
   return (
     <p class="muted">

@@ -1,4 +1,4 @@
-// Who serves the sessions, and who keeps them, where there are several.
+// The cluster section: gateways and servers.
 import { count, plural } from "../../format";
 import type { Cluster } from "../../wire";
 import { Section } from "../parts";

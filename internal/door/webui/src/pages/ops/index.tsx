@@ -1,5 +1,4 @@
-// Ops shows how the gateway and what it keeps are doing, and what can be done
-// for it.
+// Ops is the operations page: health, storage, index, jobs, tokens.
 import { useRef } from "preact/hooks";
 import { useGet } from "../../api";
 import { bytes, count, duration } from "../../format";
@@ -13,7 +12,7 @@ import { Jobs } from "./jobs";
 import { StorageSection } from "./storage";
 import { Tokens } from "./tokens";
 
-// While something goes on one wants to see it go.
+// Poll faster while an operation is running.
 const calm = 5_000;
 const busy = 800;
 
@@ -111,7 +110,7 @@ function Latencies({ append, sync }: { append: Latency; sync: Latency }) {
   );
 }
 
-// exact is a time with its parts of a millisecond: writing is often that fast.
+// exact formats a duration with fractions of a millisecond.
 function exact(ms: number): string {
   if (ms < 1) return `${ms.toFixed(2)} ms`;
   return ms < 10 ? `${ms.toFixed(1)} ms` : duration(ms);

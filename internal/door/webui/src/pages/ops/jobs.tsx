@@ -1,13 +1,13 @@
-// Jobs run at certain times, each run in a session of its own.
+// The scheduled jobs section.
 import { post, useGet } from "../../api";
 import { count, moment, shell } from "../../format";
 import { mayWrite } from "../../me";
 import { go, toSession } from "../../router";
-import { attempt, CopyCLI, Problem, say, Time } from "../../ui";
+import { attempt, CopyCLI, Problem, notify, Time } from "../../ui";
 import type { Job, Page, Routed } from "../../wire";
 import { Section } from "../parts";
 
-// jobCommand runs a job from the command line.
+// jobCommand returns the command that runs a job.
 const jobCommand = (id: string) => `firn jobs run ${shell(id)}`;
 
 export function Jobs() {
@@ -17,7 +17,7 @@ export function Jobs() {
     const done = await attempt(() => post<Routed>(`/v1/jobs/${encodeURIComponent(j.id)}/run`));
     if (!done) return;
     jobs.reload();
-    say(`Started ${j.id}`);
+    notify(`Started ${j.id}`);
     if (done.session) go(toSession(done.session));
   };
   if (jobs.error) return <Problem error={jobs.error} retry={jobs.reload} />;

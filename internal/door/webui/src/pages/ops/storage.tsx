@@ -1,4 +1,4 @@
-// What is kept, and how much room there is.
+// The storage section.
 import { bytes, percent } from "../../format";
 import { Bar } from "../../ui";
 import type { Storage } from "../../wire";

@@ -1,9 +1,8 @@
-// Tokens let clients and browsers in. A secret is shown once, when it is made,
-// and kept nowhere.
+// The tokens section. A secret is shown only once, when it is created.
 import { useState } from "preact/hooks";
 import { del, post, useGet } from "../../api";
 import { shell } from "../../format";
-import { attempt, copy, CopyCLI, Dialog, Icon, Problem, say, Time } from "../../ui";
+import { attempt, copy, CopyCLI, Dialog, Icon, Problem, notify, Time } from "../../ui";
 import type { Created, NewToken, Page, Scope, Token } from "../../wire";
 import { Section } from "../parts";
 
@@ -117,12 +116,12 @@ function Row({ token: t, revoke }: { token: Token; revoke: () => void }) {
   );
 }
 
-// Revoke asks first: a token that was taken back stays so.
+// Revoke asks for confirmation: revoking cannot be undone.
 function Revoke({ token: t, close, done }: { token: Token; close: () => void; done: () => void }) {
   const run = async () => {
     if (!(await attempt(() => del<Token>(`/v1/tokens/${encodeURIComponent(t.id)}`)))) return;
     done();
-    say(`Revoked ${t.name}`);
+    notify(`Revoked ${t.name}`);
   };
   return (
     <Dialog

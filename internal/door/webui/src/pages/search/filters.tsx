@@ -1,5 +1,4 @@
-// What is looked for: the query and what narrows it. All of it is in the
-// address.
+// The search box and filters, stored in the URL.
 import type { Ref } from "preact";
 import { useGet, type Query } from "../../api";
 import { shell } from "../../format";
@@ -31,7 +30,7 @@ export function currentFilter(): Filter {
   return f;
 }
 
-// asked says whether there is anything to look for.
+// asked reports whether a query or filter is set.
 export function asked(f: Filter): boolean {
   return Object.values(f).some(Boolean);
 }
@@ -84,7 +83,7 @@ function named(list: [string, string][], chosen: string): [string, string][] {
   return chosen && !list.some(([v]) => v === chosen) ? [...list, [chosen, chosen]] : list;
 }
 
-// Tool is any name of a tool: there is no list of those that were ever used.
+// Tool is a free text box: there is no list of used tools.
 function Tool({ chosen }: { chosen: string }) {
   return (
     <input

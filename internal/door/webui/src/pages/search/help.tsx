@@ -1,4 +1,4 @@
-// How to ask: the language of queries, each with an example that can be tried.
+// The query syntax, with examples as links.
 import { useGet } from "../../api";
 import type { IndexState } from "../../wire";
 import { count } from "../../format";
@@ -31,7 +31,7 @@ export function Language() {
   );
 }
 
-// Begin is what is seen before anything was asked.
+// Begin is shown before the first query.
 export function Begin() {
   const index = useGet<IndexState>("/v1/index");
   return (

@@ -1,4 +1,4 @@
-// A hit in its window: what was said before it, itself, and what came after.
+// A search hit with its context.
 import { moment, shell, shortId } from "../../format";
 import { mayWrite } from "../../me";
 import { toSession } from "../../router";
@@ -22,7 +22,7 @@ export function toHit(h: { session: string; entry: string }): string {
   return toSession(h.session, "", { at: h.entry });
 }
 
-// forkFrom makes a session that goes on from a hit.
+// forkFrom forks the session at a hit.
 export function forkFrom(h: Hit): Promise<void> {
   return fork(h.session, h.entry);
 }
@@ -52,7 +52,7 @@ export function HitView({ hit }: { hit: Hit }) {
         </span>
       </header>
       <div class="hit-window">
-        {(hit.window ?? []).map((item) => (item.hit ? <Itself key={item.entry} hit={hit} item={item} /> : <Around key={item.entry} hit={hit} item={item} />))}
+        {(hit.window ?? []).map((item) => (item.hit ? <MatchedItem key={item.entry} hit={hit} item={item} /> : <ContextItem key={item.entry} hit={hit} item={item} />))}
       </div>
     </li>
   );
@@ -62,7 +62,7 @@ function who(role: string, tools: string[] | undefined): string {
   return role === "tool" || (role === "assistant" && tools?.length) ? (tools ?? []).join(", ") || role : role;
 }
 
-function Itself({ hit, item }: { hit: Hit; item: HitItem }) {
+function MatchedItem({ hit, item }: { hit: Hit; item: HitItem }) {
   return (
     <a class="hit-item itself" href={toHit(hit)} title={moment(new Date(item.time))}>
       <span class="hit-who">{who(hit.role, hit.tools)}</span>
@@ -73,7 +73,7 @@ function Itself({ hit, item }: { hit: Hit; item: HitItem }) {
   );
 }
 
-function Around({ hit, item }: { hit: Hit; item: HitItem }) {
+function ContextItem({ hit, item }: { hit: Hit; item: HitItem }) {
   return (
     <a class="hit-item" href={toHit({ session: hit.session, entry: item.entry })} title={moment(new Date(item.time))}>
       <span class="hit-who">{who(item.role, item.tools)}</span>

@@ -1,5 +1,4 @@
-// Search finds what was said in all sessions. Each hit is shown with what stands
-// around it, and opens the session where it stands.
+// Search searches all sessions. Each hit is shown with its context and opens its session.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { address, asProblem, get, useLoad, type Problem as Err } from "../../api";
 import { count, plural } from "../../format";
@@ -20,7 +19,7 @@ const arounds: [string, string][] = [
   ["7", "7 messages"],
 ];
 
-// useHits is what a search found, page after page.
+// useHits loads search results page by page.
 function useHits(f: Filter, around: number) {
   const query = asQuery(f, around);
   const key = asked(f) ? address("/v1/search", query) : "";
@@ -58,7 +57,7 @@ export function Search() {
     { key: "f", does: "Fork from hit", run: () => withHit(here(), (h) => mayWrite() && void forkFrom(h)) },
     { key: "m", does: "More hits", run: () => void next() },
   ]);
-  // Hits of an index that is being built are not all there are.
+  // While the index is being built, results are incomplete.
   useEvery(index?.building ? 2500 : 0, first.reload);
   return (
     <div class="page search" ref={root}>

@@ -1,7 +1,6 @@
-// Where in a text the words are that were looked for. The gateway counts bytes
-// of UTF-8, as it keeps texts; here they are cut by that and not by characters.
+// Highlighting of matches. The gateway's ranges are UTF-8 byte offsets, not characters.
 
-// Piece is a part of a text, marked if it was looked for.
+// Piece is a part of a text, marked if it matches.
 export interface Piece {
   text: string;
   marked: boolean;
@@ -10,8 +9,8 @@ export interface Piece {
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
-// pieces cuts a text at ranges of bytes. Ranges that overlap become one, and
-// what is beyond the text is left out.
+// pieces splits a text at byte ranges. Overlapping ranges are merged; ranges beyond the text are
+// dropped.
 export function pieces(text: string, ranges: readonly (readonly number[])[] | undefined): Piece[] {
   if (!ranges || ranges.length === 0) return [{ text, marked: false }];
   const bytes = encoder.encode(text);

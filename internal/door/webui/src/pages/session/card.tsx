@@ -1,5 +1,4 @@
-// Card is one row of the log: who said what, with the calls of tools as lines
-// that unfold.
+// Card is a row of the log, with tool calls as expandable lines.
 import { Component, type ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { bytes, cost, damageText, duration, moment, shell, tokens } from "../../format";
@@ -16,13 +15,13 @@ import type { Talk } from "./talk";
 interface Props {
   row: Row;
   talk: Talk;
-  // here says that the address names it.
+  // here is set if the URL selects the row.
   here: boolean;
-  // calls are the tools that run, if some of them are of this row.
+  // calls are the running tools of this row.
   calls: ReadonlyMap<string, Tool>;
 }
 
-// RowView is drawn again only if something in it is another.
+// RowView re-renders only if its data changed.
 export class RowView extends Component<Props> {
   override shouldComponentUpdate(next: Props): boolean {
     const p = this.props;
@@ -74,7 +73,7 @@ function Gap({ row, talk }: { row: Row; talk: Talk }) {
   );
 }
 
-// Damaged says what is wrong here, and gives the command that shows more.
+// Damaged describes the damage, with the command that shows more.
 function Damaged({ item, talk }: { item: Item; talk: Talk }) {
   return (
     <>
@@ -147,7 +146,7 @@ function Blocks({ card, row, talk, calls }: { card: WireCard; row: Row; talk: Ta
   const out: ComponentChildren[] = [];
   for (let i = 0; i < blocks.length; i++) {
     const b = blocks[i]!;
-    // A command of a shell has its output right behind it.
+    // A shell command is followed by its output.
     const next = blocks[i + 1];
     if (b.kind === "call" && !b.call && next?.kind === "result") {
       out.push(<ToolLine key={i} call={b} result={{ block: next, item: row.items[0]!, more: [] }} talk={talk} />);
@@ -199,7 +198,7 @@ interface FoldProps {
   owner?: string;
 }
 
-// Fold is a text that is shown when asked for.
+// Fold is a collapsed text.
 function Fold(p: FoldProps) {
   const [open, setOpen] = useState(false);
   return (
@@ -227,7 +226,7 @@ interface ToolProps {
   owner?: string;
 }
 
-// ToolLine is a call and what came of it, on one line that unfolds.
+// ToolLine is a call with its result, as an expandable line.
 export function ToolLine({ call, result, running, talk, owner }: ToolProps) {
   const [open, setOpen] = useState(false);
   const r = result?.block;
@@ -273,7 +272,7 @@ export function ToolLine({ call, result, running, talk, owner }: ToolProps) {
   );
 }
 
-// Notes are entries that nobody said, quietly.
+// Notes are entries that are not messages.
 function Notes({ row, talk, here }: { row: Row; talk: Talk; here: boolean }) {
   const many = row.items.length > 2;
   const [open, setOpen] = useState(here);

@@ -1,5 +1,4 @@
-// A compaction in the log: a line across it, with what it says, what it did and
-// how to take it back.
+// A compaction in the log: its summary, details and undo.
 import { useState } from "preact/hooks";
 import { bytes, plural, shell, tokens } from "../../format";
 import { mayWrite } from "../../me";

@@ -1,4 +1,4 @@
-// Compare shows two branches side by side, from where they part.
+// Compare shows two branches side by side from where they diverge.
 import { get, sessionPath, useLoad } from "../../api";
 import { count, plural, shell } from "../../format";
 import { setQuery, toSession } from "../../router";
@@ -9,9 +9,9 @@ import { named, parting, type Parting } from "./lanes";
 import { usePages } from "./pages";
 import { authorOf } from "./parts";
 
-// So many entries of each branch are shown at first, and with each step.
+// Entries of each branch shown at first and with each step.
 const some = 100;
-// So many pages of older entries are read to find where branches part.
+// Pages of older entries read to find the common entry.
 const mostPages = 20;
 const pageOfTree = 10_000;
 
@@ -22,12 +22,12 @@ interface Props {
   right: string;
 }
 
-// Found is where two branches part, and that entry.
+// Found is the point where two branches diverge, with its entry.
 interface Found extends Parting {
   node?: Node;
 }
 
-// find finds where two branches part, reading older entries if it must.
+// find returns where two branches diverge, loading older entries if needed.
 async function find({ session, tree, left, right }: Props, signal: AbortSignal): Promise<Found | undefined> {
   const nodes = new Map((tree.nodes ?? []).map((n) => [n.n, n]));
   let cursor = tree.cursor;
@@ -67,7 +67,7 @@ export function Compare(props: Props) {
   );
 }
 
-// Where says where they part.
+// Where shows the last common entry.
 function Where({ session, at }: { session: Session; at: Found | undefined }) {
   if (!at) return <>One branch is not available, or the branches diverged too long ago to compare.</>;
   if (!at.node) return <>The branches have nothing in common.</>;

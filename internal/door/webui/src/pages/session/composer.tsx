@@ -1,11 +1,11 @@
-// Composer is where one writes. Enter sends, Shift and Enter begin a line, and
-// images can be pasted or dropped.
+// Composer is the message box. Enter sends, Shift+Enter starts a new line; images can be pasted or
+// dropped.
 import type { RefObject } from "preact";
 import { useSignal } from "@preact/signals";
 import { useLayoutEffect } from "preact/hooks";
 import { post, Problem, sessionPath } from "../../api";
 import { bytes, shell } from "../../format";
-import { complain, CopyCLI, Icon } from "../../ui";
+import { notifyError, CopyCLI, Icon } from "../../ui";
 import type { Answer, Image } from "../../wire";
 import type { Talk } from "./talk";
 
@@ -30,7 +30,7 @@ export function Composer({ talk, box, sent }: Props) {
   const text = talk.draft.value;
   const live = talk.watch.live.value;
 
-  // It grows with what is in it.
+  // The box grows with its content.
   useLayoutEffect(() => {
     const el = box.current;
     if (!el) return;
@@ -41,16 +41,16 @@ export function Composer({ talk, box, sent }: Props) {
   const add = (files: Iterable<File>) => {
     for (const f of files) {
       if (!f.type.startsWith("image/")) continue;
-      pick(f).then((p) => (images.value = [...images.value, p]), complain);
+      pick(f).then((p) => (images.value = [...images.value, p]), notifyError);
     }
   };
   const send = async () => {
     if (busy.value || (!text.trim() && images.value.length === 0)) return;
     busy.value = true;
-    // The name of the message goes with it: sending it twice is saying it once.
+    // The ID makes a retry idempotent.
     const pictures = images.value;
     const turn = { text, images: pictures.map(({ mimeType, data }) => ({ mimeType, data })), wait: false };
-    // The box is free at once: what is typed meanwhile is the next message.
+    // Clear the box at once for the next message.
     talk.send(text);
     images.value = [];
     try {
@@ -60,7 +60,7 @@ export function Composer({ talk, box, sent }: Props) {
       talk.watch.soon();
       sent();
     } catch (err) {
-      complain(err);
+      notifyError(err);
       talk.sent(false);
       images.value = [...pictures, ...images.peek()];
     } finally {
@@ -143,7 +143,7 @@ export function Composer({ talk, box, sent }: Props) {
   );
 }
 
-// Queue shows the messages that wait for the turn to end.
+// Queue shows the queued messages.
 function Queue({ talk }: { talk: Talk }) {
   const s = talk.watch.session.value;
   const waiting = s?.waiting ?? [];
@@ -161,8 +161,7 @@ function Queue({ talk }: { talk: Talk }) {
   );
 }
 
-// nameOf names a message. The same message that could not be sent keeps its name
-// until another one is written.
+// nameOf returns the ID of a message. A failed message keeps its ID until another one is written.
 let named: { what: string; name: string; ok: boolean } | undefined;
 function nameOf(turn: { text: string; images: unknown[] }): string {
   const what = JSON.stringify(turn);
@@ -172,7 +171,7 @@ function nameOf(turn: { text: string; images: unknown[] }): string {
 
 const letters = "0123456789abcdefghjkmnpqrstvwxyz";
 
-// entryID is an id as the gateway makes them: the time, and a little chance.
+// entryID returns an ID like the gateway's: the time and random bits.
 function entryID(): string {
   let n = (BigInt(Date.now()) << 20n) | BigInt(Math.floor(Math.random() * (1 << 20)));
   let id = "";

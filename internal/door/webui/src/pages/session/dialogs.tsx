@@ -1,11 +1,11 @@
-// Dialogs of the log: a label, the commands of an entry, what a compaction did.
+// Dialogs of the log: label, CLI commands, compaction details.
 import { useSignal } from "@preact/signals";
 import { free, shell } from "../../format";
 import { CopyCLI, Dialog } from "../../ui";
 import { CompactionDiff } from "./diff";
 import type { Talk } from "./talk";
 
-export function Asked({ talk }: { talk: Talk }) {
+export function LogDialogs({ talk }: { talk: Talk }) {
   const a = talk.asking.value;
   const close = () => (talk.asking.value = null);
   switch (a?.what) {

@@ -1,5 +1,4 @@
-// CompactionDiff shows what a compaction did to the window: what went out, and
-// the summary that came in its place.
+// CompactionDiff shows the entries a compaction replaced and its summary.
 import { sessionPath, useGet } from "../../api";
 import { count, percent, plural, shell, tokens } from "../../format";
 import { toSession } from "../../router";
@@ -9,7 +8,7 @@ import { usePages } from "./pages";
 import { authorOf, plain } from "./parts";
 import type { Talk } from "./talk";
 
-// So many entries that went out are listed at first, and with each step.
+// Number of replaced entries listed at first and with each step.
 const some = 200;
 
 export function CompactionDiff({ talk, id, close }: { talk: Talk; id: string; close: () => void }) {
@@ -35,7 +34,7 @@ export function CompactionDiff({ talk, id, close }: { talk: Talk; id: string; cl
         <>
           <Sum detail={c} />
           {(c.replaced ?? []).map((run, i) => (
-            <Gone key={i} talk={talk} run={run} close={close} />
+            <ReplacedRun key={i} talk={talk} run={run} close={close} />
           ))}
           <div class="diff-added">
             <p class="diff-what">Summary</p>
@@ -57,7 +56,7 @@ const parts: [name: keyof WindowTotals, what: string][] = [
   ["tools", "Tool results"],
 ];
 
-// Sum is the window before and after, in tokens.
+// Sum compares the window before and after, in tokens.
 function Sum({ detail }: { detail: CompactionDetail }) {
   const { was, is } = detail;
   const before = parts.reduce((n, [name]) => n + was[name], 0);
@@ -93,9 +92,9 @@ function Sum({ detail }: { detail: CompactionDetail }) {
   );
 }
 
-// Gone is a run of entries that the summary stands for.
-function Gone({ talk, run, close }: { talk: Talk; run: Run; close: () => void }) {
-  // The run ends with its first entry: what is before it went out earlier.
+// ReplacedRun is a range of entries that the summary replaces.
+function ReplacedRun({ talk, run, close }: { talk: Talk; run: Run; close: () => void }) {
+  // Stop at the range's first entry: older ones were replaced earlier.
   const query = { view: "branch", as: "html", back: true, head: run.last ?? "" };
   const pages = usePages<Entry>(run.last ? sessionPath(talk.id, "entries") : "", query, run.count > 0 ? Math.min(some, run.count) : some);
   const first = pages.items.findIndex((e) => e.card?.id === run.first);
@@ -133,7 +132,7 @@ function Gone({ talk, run, close }: { talk: Talk; run: Run; close: () => void })
   );
 }
 
-// previewOf is what a card says, on one line.
+// previewOf returns a card's text on one line.
 function previewOf(card: Card): string {
   for (const b of card.blocks ?? []) {
     if (b.kind === "text" && b.html) return plain(b.html.slice(0, 2000)).slice(0, 200);

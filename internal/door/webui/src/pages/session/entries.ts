@@ -1,50 +1,48 @@
-// Entries is the part of a branch that is on the page: some hundred entries, one
-// after the other. More is fetched at both ends as one comes near them, and what
-// is far away is let go, so that a log may be as long as it likes.
+// Entries is the loaded part of a branch: some hundred consecutive entries. More are loaded near
+// both ends, and distant ones are unloaded, so that a log can have any length.
 import { batch, signal } from "@preact/signals";
 import { aborted, asProblem, get, sessionPath, type Problem, type Query } from "../../api";
 import type { Card, Entry, Event, Missed, Page } from "../../wire";
 
-// Item is an entry with its card, or a gap where nothing could be read.
+// Item is an entry with its card, or an unreadable gap.
 export type Item = Entry & { key: string };
 
-// How many the first page has, how many are added at a time, how many are shown, and how many are kept at hand.
+// Sizes of the first page, of each further page, of the shown part and of the loaded part.
 const pageSize = 60;
 const step = 40;
 const most = 300;
 const kept = 6000;
 
 export class Entries {
-  // items are those that are shown.
+  // items are the shown entries.
   readonly items = signal<readonly Item[]>([]);
-  // first says that there is nothing older, last that there is nothing newer.
+  // first is set if there are no older entries, last if there are no newer ones.
   readonly first = signal(false);
   readonly last = signal(false);
   readonly busy = signal<"" | "all" | "older" | "newer">("all");
   readonly error = signal<Problem | undefined>(undefined);
-  // fresh counts what came while the end was not shown.
+  // fresh counts entries added while the end is not shown.
   readonly fresh = signal(0);
-  // aside says that the branch shown is not the current one.
+  // aside is set if the shown branch is not the current one.
   readonly aside = signal(false);
-  // at is the entry that was asked for, as it is called.
+  // at is the requested entry.
   readonly at = signal("");
 
-  // All are at hand, one after the other; from and to say which are shown. Start
-  // and end say that the branch has no more on that side.
+  // all are the loaded entries; from and to delimit the shown ones. start and end are set if the
+  // branch has no more on that side.
   private all: Item[] = [];
   private from = 0;
   private to = 0;
   private start = false;
   private end = false;
-  // Cursors know what is before an entry that was the oldest of a page.
+  // cursors maps the oldest entry of a page to the cursor of the page before it.
   private cursors = new Map<number, string>();
   private head = "";
   private abort = new AbortController();
-  // One thing is fetched at a time, in the order it was asked for: what comes
-  // late would be put where it does not belong.
+  // Requests run one at a time, in order, so that results are placed correctly.
   private queue: Promise<void> = Promise.resolve();
   private again: Promise<void> | undefined;
-  // While something is fetched, what happens waits.
+  // Events wait while a request runs.
   private waiting: Event[] | undefined;
 
   constructor(readonly id: string) {}
@@ -53,7 +51,7 @@ export class Entries {
     this.abort.abort();
   }
 
-  // show makes a part of what is at hand the one that is shown.
+  // show sets the shown part of the loaded entries.
   private show(from: number, to: number): void {
     this.from = Math.max(0, from);
     this.to = Math.min(this.all.length, to);
@@ -65,7 +63,7 @@ export class Entries {
     });
   }
 
-  // fetch is broken off by the signal also when the answer is there already.
+  // fetch also aborts when the response has already arrived.
   private async fetch(signal: AbortSignal, query: Query): Promise<Page<Entry>> {
     signal.throwIfAborted();
     const all = { view: "branch", as: "html", limit: pageSize, head: this.head, ...query };
@@ -74,8 +72,8 @@ export class Entries {
     return page;
   }
 
-  // open shows the end of the branch, or the surroundings of an entry. With head
-  // it is the branch that ends there.
+  // open shows the end of the branch, or the entries around one. head selects the branch that ends
+  // there.
   async open(at: string, head: string): Promise<void> {
     this.abort.abort();
     this.abort = new AbortController();
@@ -103,8 +101,8 @@ export class Entries {
     return { items, older: !!page.cursor, last: true, at: "" };
   }
 
-  // around finds an entry, what leads to it and what comes after it on the
-  // branch. One of another branch is the end of the branch that is shown.
+  // around loads an entry with those before and after it. An entry of another branch becomes the
+  // end of the shown branch.
   private async around(signal: AbortSignal, ref: string): Promise<Found> {
     const before = await this.fetch(signal, { back: true, head: ref, limit: pageSize / 2 });
     const items = itemsOf(before).reverse();
@@ -115,7 +113,7 @@ export class Entries {
     if (!target || this.head === at) return found;
     const after = await this.fetch(signal, { after: target.next, limit: pageSize / 2 });
     const next = itemsOf(after);
-    // What follows a damaged place names a parent that is lost.
+    // The entry after damage may name a lost parent.
     const follower = next.find((i) => i.card);
     if (follower && follower.card?.parent !== at && !next[0]!.gap && !follower.damage) {
       this.head = at;
@@ -124,7 +122,7 @@ export class Entries {
     return { ...found, items: [...items, ...next], last: !after.cursor };
   }
 
-  // position is where the log ends as far as it is shown, if its end is at hand.
+  // position returns the end of the shown log, if its end is loaded.
   position(): number | undefined {
     return this.end && !this.head ? (this.all.at(-1)?.next ?? 0) : undefined;
   }
@@ -133,8 +131,8 @@ export class Entries {
     if (items[0] && cursor) this.cursors.set(items[0].at, cursor);
   }
 
-  // older shows what is before the first entry. If that makes too many, those from
-  // the entry beyond on are let go: one that is far below what is seen.
+  // older shows entries before the first. If there are too many, those from beyond on, far below
+  // the viewport, are unloaded.
   async older(beyond: string): Promise<void> {
     if (this.busy.value || this.first.value || !this.all.length) return;
     if (this.from > 0) return this.showOlder(beyond);
@@ -160,8 +158,7 @@ export class Entries {
     this.show(from, far > from ? Math.min(this.to, far) : this.to);
   }
 
-  // newer shows what is behind the last entry, and lets go what is before the entry
-  // beyond.
+  // newer shows entries after the last, and unloads those before beyond.
   async newer(beyond: string): Promise<void> {
     if (this.busy.value || this.last.value || !this.all.length) return;
     if (this.to < this.all.length) return this.showNewer(beyond);
@@ -187,20 +184,19 @@ export class Entries {
     this.show(Math.max(this.from, far), to);
   }
 
-  // place is where an entry is among those at hand; -1 if it is not.
+  // place returns the index of an entry among the loaded ones, or -1.
   private place(key: string): number {
     return key ? this.all.findIndex((i) => i.key === key) : -1;
   }
 
-  // shift keeps in mind that what is shown has other places now.
+  // shift adjusts the shown range after a change of indexes.
   private shift(by: number): void {
     this.from = Math.max(0, this.from + by);
     this.to += by;
   }
 
-  // refresh fetches again what is shown: why entries are in or out may be
-  // otherwise now, and the branch may be another. One that waits for its turn does
-  // for all who ask meanwhile.
+  // refresh reloads the shown entries, whose window state or branch may have changed. A queued
+  // refresh serves all requests meanwhile.
   refresh(): Promise<void> {
     this.again ??= this.busily("all", async (signal) => {
       this.again = undefined;
@@ -208,7 +204,7 @@ export class Entries {
       const before = this.last.value ? undefined : this.items.value.at(-1)?.next;
       let page = await this.fetch(signal, { back: true, limit: n, before });
       const items = itemsOf(page);
-      // A page ends early if its entries are large.
+      // A page may be short if its entries are large.
       while (page.cursor && items.length < n) {
         page = await this.fetch(signal, { back: true, limit: n - items.length, cursor: page.cursor });
         items.push(...itemsOf(page));
@@ -247,23 +243,23 @@ export class Entries {
     for (const e of late) this.event(e);
   }
 
-  // event takes what happened.
+  // event handles a stream event.
   event(e: Event): void {
     if (!stirs.has(e.name)) return;
     if (this.waiting) {
       this.waiting.push(e);
       return;
     }
-    if (this.head) return; // another branch stays as it is
+    if (this.head) return; // another branch does not change
     if ((e.data as Missed | undefined)?.anew) void this.open("", "");
     else if (e.name !== "entry.appended") void this.refresh();
     else this.append(e.data as Entry);
   }
 
   private append(entry: Entry): void {
-    if (entry.card?.kind === "session") return; // a header is on no branch
+    if (entry.card?.kind === "session") return; // a header is not on a branch
     const back = this.all.at(-1);
-    if (back && entry.next <= back.next) return; // it is here already
+    if (back && entry.next <= back.next) return; // already loaded
     const shown = this.last.value;
     if (!shown) this.fresh.value++;
     if (!this.end) return;
@@ -274,11 +270,11 @@ export class Entries {
     this.all.push(item(entry));
     if (shown) this.show(Math.max(this.from, this.all.length - 2 * most), this.all.length);
     else this.last.value = false;
-    // What says something of others changes how they look.
+    // Some entries change how others look.
     if (veils.has(entry.card.kind)) void this.refresh();
   }
 
-  // whole fetches all of an entry whose long texts were cut.
+  // whole loads the complete text of a truncated entry.
   async whole(id: string): Promise<void> {
     const entry = await get<Entry>(sessionPath(this.id, "entries", id), { as: "html" });
     this.all = this.all.map((i) => (i.card?.id === id ? { ...i, card: keep(i.card, entry.card) } : i));
@@ -293,7 +289,7 @@ interface Found {
   at: string;
 }
 
-// Events that change what is in the log, or how it is seen.
+// Events that change the log or how it is shown.
 const stirs = new Set(["entry.appended", "head.moved", "compaction.completed", "compaction.undone", "gap"]);
 const veils = new Set(["label", "tombstone", "compaction"]);
 
@@ -305,7 +301,7 @@ function itemsOf(page: Page<Entry>): Item[] {
   return (page.items ?? []).map(item);
 }
 
-// keep is a card as it was fetched alone, with what only a list knows.
+// keep merges a complete card with the fields that only lists have.
 function keep(old: Card, whole: Card | undefined): Card {
   return whole ? { ...whole, label: whole.label ?? old.label, hidden: whole.hidden ?? old.hidden } : old;
 }

@@ -1,4 +1,4 @@
-// EntryMenu is what can be done with an entry.
+// The menu of an entry.
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { shell } from "../../format";
 import { mayWrite } from "../../me";
@@ -11,7 +11,7 @@ interface Props {
   talk: Talk;
 }
 
-// EntryMenu is only a button until it is wanted: a log has many of them.
+// EntryMenu is a plain button until it is clicked, because a log has many.
 export function EntryMenu({ item, talk }: Props) {
   const [wanted, setWanted] = useState(false);
   const place = useRef<HTMLSpanElement>(null);

@@ -1,4 +1,4 @@
-// Header says what a session is, and has what can be done with all of it.
+// Header shows a session's title, metadata and actions.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { sessionPath, useGet } from "../../api";
@@ -94,7 +94,7 @@ function Known({ watch, session }: { watch: Watch; session: Session }) {
   );
 }
 
-// BreakerNote says that compaction failed, and until when it is paused.
+// BreakerNote shows compaction failures and the pause.
 function BreakerNote({ breaker: b }: { breaker: Breaker }) {
   const until = b.until && new Date(b.until).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
   return (
@@ -105,7 +105,7 @@ function BreakerNote({ breaker: b }: { breaker: Breaker }) {
   );
 }
 
-// Tags changes the tags of the session; all tags there are, are offered.
+// Tags edits the session's tags, suggesting all known tags.
 function Tags({ watch, session, close }: { watch: Watch; session: Session; close: () => void }) {
   const known = useGet<TagPage>("/v1/tags");
   const old = session.tags ?? [];
@@ -116,7 +116,7 @@ function Tags({ watch, session, close }: { watch: Watch; session: Session; close
   return <TagDialog sessions={[session]} tags={(known.data?.items ?? []).map((t) => t.name)} save={save} close={close} />;
 }
 
-// Children links to the sub-agents that the session began.
+// Children links to the session's sub-agents.
 function Children({ of }: { of: string }) {
   const children = useGet<SessionPage>(sessionPath(of, "children")).data?.items ?? [];
   if (children.length === 0) return null;
@@ -133,8 +133,8 @@ function Children({ of }: { of: string }) {
   );
 }
 
-// Parent is what a session was forked from, or the session that began it. Other tools name that by a file, maybe
-// on another machine: then it is not here.
+// Parent links to the session this one was forked from or started by. Other tools name it by a
+// file, which may not exist here.
 function Parent({ of, how }: { of: string; how: string }) {
   if (/[/\\]/.test(of)) return <span title={of}>{how} a session that is not stored here</span>;
   return (

@@ -1,4 +1,4 @@
-// SessionPage is one session: its name, and a tab for each way to look at it.
+// SessionPage is the page of a session with its tabs.
 import type { ComponentType } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { titleOf } from "../../format";
@@ -15,7 +15,7 @@ import { SessionUsage } from "./usage";
 import { Watch } from "./watch";
 import { Window } from "./window";
 
-// The log needs not wait for what is known of the session.
+// The log does not wait for the session's metadata.
 const tabs: [path: string, name: string, tab?: ComponentType<TabProps>][] = [
   ["", "Log"],
   ["tree", "Tree", Tree],
@@ -67,7 +67,7 @@ function OneSession({ id, tab }: { id: string; tab: string }) {
   );
 }
 
-// Other is a tab that needs to know the session first.
+// Other is a tab that needs the session's metadata.
 function Other({ watch, session, tab: Tab }: { watch: Watch; session: Session; tab: ComponentType<TabProps> }) {
   useEffect(() => void watch.listen(), [watch]);
   return <Tab session={session} reload={watch.soon} watch={watch} />;

@@ -1,49 +1,47 @@
-// Lanes turn the shape of a session into rows with lines beside them, as logs of
-// version control are drawn: newest first, a lane for each branch.
+// Lanes lays out a session's tree as rows with lines, like a version control log: newest first, one
+// lane per branch.
 import type { Node } from "../../wire";
 
-// Row is an entry worth a line of its own: what the user said, where branches
-// part and end, labels, compactions. What lies between it and the next one below
-// is counted.
+// Row is a notable entry: user messages, branch points and ends, labels, compactions. The entries
+// between rows are counted.
 export interface Row {
   node: Node;
-  // between is how many entries are left out below it.
+  // between is the number of entries left out below.
   between: number;
   leaf: boolean;
   lane: number;
-  // through are lanes that pass by; into are those that end in this row.
+  // through are lanes that pass; into are lanes that end in this row.
   through: number[];
   into: number[];
-  // onward says that the lane goes on below.
+  // onward is set if the lane continues below.
   onward: boolean;
 }
 
-// Shape goes by the numbers of entries: a file may use an id twice. What an entry
-// follows has a smaller number, so that no walk goes in circles.
+// Shape uses entry numbers, because a file may use an ID twice. Parents have smaller numbers, so
+// there are no cycles.
 export interface Shape {
   rows: Row[];
   lanes: number;
   nodes: ReadonlyMap<number, Node>;
-  // shadowed are those whose id a later one has too: nobody can mean them by it.
+  // shadowed are entries whose ID a later entry has too.
   shadowed: ReadonlySet<number>;
-  // head is what was said last on the branch of the head.
+  // head is the last message on the current branch.
   head?: Node;
   leaves: Node[];
 }
 
-// quiet says that an entry is not part of what one wants to see branch: counters,
-// tags and the like, which hang between what was said.
+// quiet reports whether an entry is not part of the conversation: counters, tags and the like.
 const quiet = (n: Node) => !n.role && !n.compaction && !n.label && !n.fault && n.kind !== "branch_summary";
 
-// above is the entry that another follows, if it is at hand.
+// above returns the parent of an entry, if it is loaded.
 function above(nodes: ReadonlyMap<number, Node>, n: Node): Node | undefined {
   return n.up && n.up < n.n ? nodes.get(n.up) : undefined;
 }
 
-// shapeOf draws entries; the head is the one with the number head.
+// shapeOf lays out entries; head is the number of the head.
 export function shapeOf(all: Node[], head: number): Shape {
   const nodes = new Map(all.map((n) => [n.n, n]));
-  // said is the entry itself, or what was said last before a quiet one.
+  // said returns the entry itself, or the last message before a quiet entry.
   const said = (n: Node | undefined): Node | undefined => {
     while (n && quiet(n)) {
       const up = above(nodes, n);
@@ -68,7 +66,7 @@ export function shapeOf(all: Node[], head: number): Shape {
   const newest = loud.filter(worth).sort((a, b) => b.n - a.n);
   const kept = new Set(newest.map((n) => n.n));
   const rows: Row[] = [];
-  // Each lane waits for the entry that its line goes down to.
+  // Each lane holds the entry it leads to.
   const waits: (number | undefined)[] = [];
   let lanes = 0;
   for (const node of newest) {
@@ -91,7 +89,7 @@ function free(waits: (number | undefined)[]): number {
   return waits.length - 1;
 }
 
-// down is the next row below an entry, and how many lie between.
+// down returns the next row below an entry and the number of entries between.
 function down(n: number, parent: Map<number, number>, kept: Set<number>): { to?: number; between: number } {
   let between = 0;
   for (let p = parent.get(n); p; p = parent.get(p)) {
@@ -101,15 +99,15 @@ function down(n: number, parent: Map<number, number>, kept: Set<number>): { to?:
   return { between };
 }
 
-// Parting is where two branches part: the last entry that is on both, zero if
-// there is none, and how many each has of its own.
+// Parting is where two branches diverge: the last common entry, or zero, and the number of entries
+// on each side.
 export interface Parting {
   at: number;
   left: number;
   right: number;
 }
 
-// parting finds it; undefined if it is not among the entries at hand.
+// parting returns undefined if the point is not among the loaded entries.
 export function parting(nodes: ReadonlyMap<number, Node>, a: number, b: number): Parting | undefined {
   let left = 0;
   let right = 0;
@@ -134,12 +132,12 @@ function shadowed(all: Node[]): Set<number> {
   return new Set(all.filter((n) => last.get(n.id) !== n.n).map((n) => n.n));
 }
 
-// refOf names an entry: by its id, or by its number where that is another's.
+// refOf returns a reference to an entry: its ID, or its number if the ID is shadowed.
 export function refOf(shape: Shape, n: Node): string {
   return shape.shadowed.has(n.n) ? "#" + n.n : n.id;
 }
 
-// named is the entry that such a name means: the latest, of those with an id.
+// named resolves a reference; of several entries with an ID, the latest.
 export function named(nodes: ReadonlyMap<number, Node>, ref: string): Node | undefined {
   if (/^#[0-9]+$/.test(ref)) return nodes.get(Number(ref.slice(1)));
   let found: Node | undefined;

@@ -1,5 +1,5 @@
-// Log is what was said, as it is said: the end of the branch first, older entries
-// as one scrolls back, and the answer that is being given at its end.
+// Log shows the conversation: the end of the branch first, older entries on scrolling, and the
+// streaming answer.
 import "../../style/code.css";
 import "../../style/log.css";
 import { useComputed, useSignal } from "@preact/signals";
@@ -11,7 +11,7 @@ import { param, setQuery } from "../../router";
 import { Empty, Icon, Problem } from "../../ui";
 import { RowView } from "./card";
 import { Composer } from "./composer";
-import { Asked } from "./dialogs";
+import { LogDialogs } from "./dialogs";
 import { Growing } from "../../html";
 import { Outline } from "./outline";
 import { plain } from "./parts";
@@ -41,7 +41,7 @@ export function Log({ watch }: { watch: Watch }) {
     };
   }, [talk]);
 
-  // The address says where to be. Where one is already is only brought into sight.
+  // The URL selects the entry. An entry that is loaded is only scrolled into view.
   useEffect(() => {
     const there = at && !head && rowFor(talk, at);
     if (there) reveal(still, there);
@@ -53,7 +53,7 @@ export function Log({ watch }: { watch: Watch }) {
       });
   }, [talk, at, head]);
 
-  // What comes and what goes may be of one height: nobody would notice.
+  // Added and removed rows may have equal heights, which no resize event reports.
   useLayoutEffect(still.hold, [rows.value]);
 
   
@@ -113,7 +113,7 @@ export function Log({ watch }: { watch: Watch }) {
         )}
       </div>
       {outline.value && <Outline talk={talk} still={still} jump={jump} close={() => (outline.value = false)} />}
-      <Asked talk={talk} />
+      <LogDialogs talk={talk} />
     </div>
   );
 }
@@ -126,7 +126,7 @@ function isHere(row: { items: { card?: { id: string } }[] } & Parameters<typeof 
   return at !== "" && holds(row, at);
 }
 
-// rowFor is the key of the row that shows an entry; empty if none does.
+// rowFor returns the key of the row with an entry, or an empty string.
 function rowFor(talk: Talk, id: string): string {
   if (!id) return "";
   return rowsOf(talk.entries.items.peek()).find((r) => holds(r, id))?.key ?? "";
@@ -139,7 +139,7 @@ function reveal(still: Still, key: string): void {
   });
 }
 
-// Top says what is above: more, or that the session begins here.
+// Top shows whether there are older entries.
 function Top({ talk }: { talk: Talk }) {
   const { first, busy, items } = talk.entries;
   if (items.value.length === 0) return busy.value ? <p class="log-edge" role="status">Loading…</p> : null;
@@ -164,7 +164,7 @@ function Aside({ talk, toEnd }: { talk: Talk; toEnd: () => void }) {
   );
 }
 
-// Tail is what is said at the moment, and what became of the last turn.
+// Tail shows the streaming answer and the state of the last turn.
 function Tail({ talk }: { talk: Talk }) {
   const { watch } = talk;
   const live = watch.live.value;
@@ -200,7 +200,7 @@ function Saying({ talk }: { talk: Talk }) {
   );
 }
 
-// tail is what was thought last, on one line.
+// tail returns the end of the thinking on one line.
 function tail(blocks: readonly string[]): string {
   const text = plain((blocks.at(-1) ?? "").slice(-2000));
   return text.length > 90 ? "…" + text.slice(-90) : text;
@@ -224,7 +224,7 @@ function Thinking({ blocks, on }: { blocks: readonly string[]; on: boolean }) {
   );
 }
 
-// Broken says that a turn did not end by itself, and offers to answer again.
+// Broken shows a failed or interrupted turn with a retry button.
 function Broken({ talk }: { talk: Talk }) {
   const failed = talk.watch.failed.value;
   const interrupted = talk.watch.session.value?.state?.interrupted;
@@ -244,7 +244,7 @@ function Broken({ talk }: { talk: Talk }) {
   );
 }
 
-// Below leads to the end, when that is not in sight.
+// Below is the button that scrolls to the end.
 function Below({ talk, still, toEnd }: { talk: Talk; still: Still; toEnd: () => void }) {
   const { entries, watch } = talk;
   const away = !still.end.value || !entries.last.value || entries.aside.value;
@@ -258,7 +258,7 @@ function Below({ talk, still, toEnd }: { talk: Talk; still: Still; toEnd: () => 
   );
 }
 
-// useLogKeys binds the keys of the log.
+// useLogKeys binds the log's shortcuts.
 function useLogKeys(still: Still, write: () => void, outline: () => void, toEnd: () => void): void {
   const all = () => [...(still.content.current?.querySelectorAll<HTMLElement>("[data-entry]") ?? [])];
   const current = () => (document.activeElement as HTMLElement | null)?.closest<HTMLElement>("[data-entry]") ?? null;

@@ -1,4 +1,4 @@
-// Minimap shows the turns of the branch by their size, to jump to one.
+// Minimap shows the size of each turn, as links.
 import { plural, tokens } from "../../format";
 import { go, toSession } from "../../router";
 import { Stack } from "../../ui";
@@ -9,7 +9,7 @@ import type { Watch } from "./watch";
 export function Minimap({ session, watch }: { session: Session; watch: Watch }) {
   const course = useCourse(session, watch);
   const episodes = course.data?.episodes ?? [];
-  // Its room is kept while it is fetched, so that the rows below do not move.
+  // Reserve its height while loading, so that the rows below do not move.
   if (!course.data && !course.error && (session.state?.turns ?? 0) > 1) return <div class="minimap-room" />;
   if (episodes.length < 2) return null;
   const first = new Map(episodes.map((e) => [String(e.turn), e.first]));

@@ -1,22 +1,22 @@
-// What is done with a whole session.
+// Changes to a session, and its commands.
 import { patch, sessionPath } from "../../api";
 import { shell } from "../../format";
-import { attempt, say } from "../../ui";
+import { attempt, notify } from "../../ui";
 import type { Patch, Session } from "../../wire";
 import { commands } from "../commands";
 import type { Watch } from "./watch";
 
-// change changes a session, and can be taken back by changing it again.
+// change patches a session, with undo.
 export async function change(watch: Watch, to: Patch, back: Patch, done: string): Promise<boolean> {
   const changed = await attempt(() => patch<Session>(sessionPath(watch.id), to));
   if (!changed) return false;
   watch.patched(changed);
-  say(done, () => change(watch, back, to, "Undone"));
+  notify(done, () => change(watch, back, to, "Undone"));
   return true;
 }
 
-// ordersOf are the commands that do the same on the command line.
-export function ordersOf(s: Session): [what: string, command: string][] {
+// sessionCommands returns the equivalent commands.
+export function sessionCommands(s: Session): [what: string, command: string][] {
   const id = shell(s.id);
   return [
     ["Chat", `firn chat -r ${id}`],

@@ -1,11 +1,11 @@
-// Dialogs for a whole session: compact, its commands.
+// Dialogs for a session: compact, CLI commands.
 import { useSignal } from "@preact/signals";
 import { del, post, sessionPath, useLoad } from "../../api";
 import { plural, shell, tokens } from "../../format";
-import { attempt, CopyCLI, Dialog, Problem, say } from "../../ui";
+import { attempt, CopyCLI, Dialog, Problem, notify } from "../../ui";
 import type { Compacted, Session } from "../../wire";
 import { Commands } from "./dialogs";
-import { ordersOf } from "./order";
+import { sessionCommands } from "./order";
 import type { Watch } from "./watch";
 
 interface Props {
@@ -16,7 +16,7 @@ interface Props {
 export function CliDialog({ session, close }: Props) {
   return (
     <Dialog title="CLI commands" close={close} class="cli-dialog">
-      <Commands of={ordersOf(session)} />
+      <Commands of={sessionCommands(session)} />
     </Dialog>
   );
 }
@@ -38,7 +38,7 @@ export function CompactDialog({ watch, session, close }: Props & { watch: Watch 
     close();
     watch.soon();
     const id = done.id;
-    say(`Compacted: ${tokens(done.before ?? 0)} → ${tokens(done.after ?? 0)} tokens`, id ? () => del(sessionPath(session.id, "compactions", id)).then(watch.soon) : undefined);
+    notify(`Compacted: ${tokens(done.before ?? 0)} → ${tokens(done.after ?? 0)} tokens`, id ? () => del(sessionPath(session.id, "compactions", id)).then(watch.soon) : undefined);
   };
   const flags = [order.hint && `--hint ${shell(order.hint)}`, order.keepRecent && `--keep-recent ${order.keepRecent}`].filter(Boolean).join(" ");
   return (

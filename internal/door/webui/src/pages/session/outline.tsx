@@ -1,4 +1,4 @@
-// Outline is the course of the branch: its turns by how they begin, to jump to.
+// Outline lists the turns of the branch as links.
 import { useSignal } from "@preact/signals";
 import { Component } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
@@ -24,14 +24,14 @@ export function Outline({ talk, still, jump, close }: Props) {
   const list = useRef<HTMLOListElement>(null);
   const turns = course.data?.episodes ?? none;
 
-  // A turn that begins or ends, a rewind or a compaction change it.
+  // Reload on turns, rewinds and compactions.
   useEffect(() => {
     const changes = new Set(["turn.completed", "turn.failed", "head.moved", "compaction.completed", "compaction.undone"]);
     const asks = (e: Event) => e.name === "entry.appended" && (e.data as Entry).card?.role === "user";
     return talk.watch.hear((e) => (changes.has(e.name) || asks(e)) && course.reload());
   }, [talk]);
 
-  // The turn one looks at is marked.
+  // Highlight the visible turn.
   useEffect(() => {
     const s = still.scroller.current;
     if (!s) return;
@@ -75,7 +75,7 @@ interface TurnsProps {
   jump: (entry: string) => void;
 }
 
-// Turns are drawn again only when they, or the one that is looked at, change.
+// Turns re-renders only if the turns or the visible one changed.
 class Turns extends Component<TurnsProps> {
   override shouldComponentUpdate(next: TurnsProps): boolean {
     return next.turns !== this.props.turns || next.now !== this.props.now;
@@ -105,8 +105,7 @@ function Turn({ t, here, jump }: { t: Episode; here: boolean; jump: (entry: stri
   );
 }
 
-// turnAt is the first entry of the turn that is at the top of what is seen. The
-// numbers of entries grow along a branch.
+// turnAt returns the first entry of the visible turn. Entry numbers increase along a branch.
 function turnAt(s: HTMLElement, talk: Talk, turns: readonly Episode[]): string {
   const line = s.getBoundingClientRect().top + s.clientHeight / 3;
   const starts = new Set(turns.map((t) => t.first));

@@ -1,12 +1,11 @@
-// usePages follows a list over its pages, which may end sooner than one asked:
-// until there are enough, and further when more is wanted.
+// usePages loads a paged list until it has enough items; pages may be shorter than requested.
 import { useRef, useState } from "preact/hooks";
 import { address, get, useLoad, type Problem, type Query } from "../../api";
 import type { Page } from "../../wire";
 
 export interface Pages<T> {
   items: T[];
-  // more asks for as many again; it is missing when there are no more.
+  // more loads as many again; undefined at the end.
   more?: () => void;
   loading: boolean;
   error?: Problem;

@@ -1,11 +1,11 @@
-// The small parts of entries.
+// Small components of entries.
 import { useState } from "preact/hooks";
 import { bytes, moment } from "../../format";
 import { attempt } from "../../ui";
 import type { Block, Card } from "../../wire";
 import type { Talk } from "./talk";
 
-// whyOut says in words why an entry is not in the window.
+// whyOut explains why an entry is not in the window.
 export function whyOut(out: string | undefined): string {
   switch (out) {
     case undefined:
@@ -31,7 +31,7 @@ export function whyOut(out: string | undefined): string {
   return out;
 }
 
-// outClass greys what the model does not get.
+// outClass dims entries that are not sent to the model.
 export function outClass(out: string | undefined): string {
   return out && out !== "pruned" ? " out" : "";
 }
@@ -73,14 +73,14 @@ export function speakerOf(card: Card): string {
   return card.kind === "branch_summary" ? "Branch" : "";
 }
 
-// authorOf is who said a card where it stands alone: what a tool said is the tool's.
+// authorOf returns the author of a card shown alone; tool results belong to the tool.
 export function authorOf(card: Card): string {
   if (card.role !== "tool") return speakerOf(card);
   const name = card.blocks?.find((b) => b.name)?.name;
   return name ? `Tool ${name}` : "Tool";
 }
 
-// Whole offers the rest of a text that was cut.
+// Whole loads the rest of a truncated text.
 export function Whole({ block, talk, owner }: { block: Block; talk: Talk; owner?: string }) {
   const [busy, setBusy] = useState(false);
   if (!block.cut || !owner) return null;
@@ -114,8 +114,7 @@ export function Picture({ block }: { block: Block }) {
   );
 }
 
-// plain is HTML of ours without its tags. Nothing of it becomes part of the page
-// but as text.
+// plain strips tags from rendered HTML. The result is only used as text.
 export function plain(html: string): string {
   return html
     .replace(/<[^>]*>/g, " ")

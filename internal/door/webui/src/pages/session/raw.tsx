@@ -1,4 +1,4 @@
-// Raw shows the lines of the file, as they are on disk.
+// Raw shows the lines on disk.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { asProblem, get, sessionPath, type Problem as Err } from "../../api";
@@ -8,12 +8,11 @@ import { copy, CopyCLI, Icon, Problem } from "../../ui";
 import type { Entry, Page, Session } from "../../wire";
 import type { TabProps } from "./tab";
 
-// A page has so many lines; of a long line so many characters are shown at first.
+// Lines per page, and characters shown of a long line.
 const page = 50;
 const cut = 2000;
 
-// joined puts the newest page before what is there; if others lie between, that is
-// let go.
+// joined prepends the newest page; older lines are dropped if there is a gap.
 function joined(newest: Entry[], old: Entry[]): Entry[] {
   const end = newest.at(-1)?.at ?? 0;
   const rest = old.filter((l) => l.at < end);
@@ -36,7 +35,7 @@ export function Raw({ session, watch }: TabProps) {
       const got = await get<Page<Entry>>(sessionPath(session.id, "entries"), { view: "disk", as: "text", back: true, limit: page, cursor: more ? cursor.value : undefined });
       const items = got.items ?? [];
       const all = more ? [...lines.value, ...items] : joined(items, lines.value);
-      // The cursor goes on from the last line that is shown.
+      // The cursor continues after the last shown line.
       if (more || all.length === items.length) cursor.value = got.cursor;
       lines.value = all;
       error.value = undefined;
@@ -53,7 +52,7 @@ export function Raw({ session, watch }: TabProps) {
   useEffect(
     () =>
       watch.hear((e) => {
-        if (e.name === "gap") lines.value = []; // positions may be others now
+        if (e.name === "gap") lines.value = []; // positions may have changed
         if (e.name !== "entry.appended" && e.name !== "head.moved" && e.name !== "gap") return;
         if (busy.value) again.current = true;
         else void load(false);
@@ -97,7 +96,7 @@ export function Raw({ session, watch }: TabProps) {
   );
 }
 
-// useWanted is the line that the address asks for, which may be far away.
+// useWanted loads the line in the URL, which may be far away.
 function useWanted(session: Session, at: string): Entry | undefined {
   const line = useSignal<Entry | undefined>(undefined);
   useEffect(() => {
@@ -106,7 +105,7 @@ function useWanted(session: Session, at: string): Entry | undefined {
     const abort = new AbortController();
     get<Entry>(sessionPath(session.id, "entries", "#" + at), { as: "text" }, abort.signal).then(
       (e) => (line.value = e),
-      () => {}, // It may be among those below.
+      () => {}, // It may be among the loaded lines.
     );
     return () => abort.abort();
   }, [session.id, at]);
@@ -146,7 +145,7 @@ function RawLine({ line, chosen }: { line: Entry; chosen: boolean }) {
   );
 }
 
-// pretty is a line with its parts set apart; what is no JSON stays as it is.
+// pretty indents a JSON line; other text is unchanged.
 function pretty(line: string): string {
   try {
     return JSON.stringify(JSON.parse(line), null, 2);

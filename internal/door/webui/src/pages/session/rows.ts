@@ -1,13 +1,12 @@
-// Rows are what the log shows: entries, each call with its result, and runs of
-// notes as one line.
+// Rows of the log: entries, calls with their results, and groups of notes.
 import type { Block } from "../../wire";
 import type { Item } from "./entries";
 
-// Result is what came of a call, and the entry that says so.
+// Result is the result of a call and its entry.
 export interface Result {
   block: Block;
   item: Item;
-  // more are the images and the like that came with it.
+  // more are additional blocks, such as images.
   more: Block[];
 }
 
@@ -15,15 +14,14 @@ export interface Row {
   key: string;
   kind: "entry" | "notes" | "gap";
   items: Item[];
-  // results are those of the calls of the entry.
+  // results are the results of the entry's calls.
   results?: Map<string, Result>;
-  // day is told when another one begins here, same that the speaker goes on.
+  // day is set on the first row of a day, same if the author is that of the row before.
   day?: string;
   same?: boolean;
 }
 
-// rowsOf joins calls and results. A result whose call is not on the page is a row
-// of its own.
+// rowsOf joins calls and results. A result without its call is a separate row.
 export function rowsOf(items: readonly Item[]): Row[] {
   const calls = new Map<string, Row>();
   const rows: Row[] = [];
@@ -56,7 +54,7 @@ export function rowsOf(items: readonly Item[]): Row[] {
   return rows;
 }
 
-// What the gateway keeps for itself is in the tab Raw.
+// The gateway's internal entries are shown only in the Raw tab.
 const books = new Set(["firn.counters", "firn.usage", "firn.draft", "firn.queued"]);
 
 function rowOf(item: Item): Row {
@@ -66,8 +64,7 @@ function rowOf(item: Item): Row {
   return { key: item.key, kind: said ? "entry" : "notes", items: [item] };
 }
 
-// joined puts the results of an entry beside their calls, if all of those are
-// here.
+// joined attaches an entry's results to their calls, if all are loaded.
 function joined(item: Item, calls: Map<string, Row>): boolean {
   const blocks = item.card?.blocks ?? [];
   const results = blocks.filter((b) => b.kind === "result");
@@ -93,7 +90,7 @@ function speaker(row: Row): string {
   return [c.role === "tool" ? "assistant" : c.role, c.sender, c.model].join(" ");
 }
 
-// goesOn says that a row needs no head of its own.
+// goesOn reports whether a row needs no header.
 function goesOn(before: Row, row: Row): boolean {
   const card = row.items[0]!.card!;
   return !card.label && !card.note && speaker(before) === speaker(row) && before.items[0]!.out === row.items[0]!.out;
@@ -104,7 +101,7 @@ function dayOf(item: Item): string {
   return t ? new Date(t).toDateString() : "";
 }
 
-// holds says whether a row shows an entry, also as the result of a call.
+// holds reports whether a row shows an entry, also as a call's result.
 export function holds(row: Row, id: string): boolean {
   if (row.items.some((i) => i.card?.id === id)) return true;
   for (const r of row.results?.values() ?? []) if (r.item.card?.id === id) return true;

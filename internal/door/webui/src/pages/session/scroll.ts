@@ -1,10 +1,9 @@
-// How the log keeps still. What one looks at stays where it is whatever comes or
-// goes above and below it; who is at the end stays there while more is said.
+// Scroll anchoring of the log. Visible entries keep their place when others are added or removed;
+// at the end, the log follows new entries.
 import { signal, type Signal } from "@preact/signals";
 import { useLayoutEffect, useMemo, useRef } from "preact/hooks";
 
-// How near to an edge one must be for more to be fetched there, and how near to
-// the end one must be to be at it.
+// Distance from an edge at which more is loaded, and from the end that counts as the end.
 const near = 1600;
 const far = 2 * near;
 const atEnd = 32;
@@ -12,12 +11,12 @@ const atEnd = 32;
 export interface Still {
   scroller: { current: HTMLDivElement | null };
   content: { current: HTMLDivElement | null };
-  // end says that the end is in sight.
+  // end is set while the end is visible.
   end: Signal<boolean>;
   toEnd: () => void;
-  // hold puts things back where they were, after others came or went.
+  // hold restores the anchor's position after changes.
   hold: () => void;
-  // reveal brings an entry into sight, and holds it there while others come.
+  // reveal scrolls an entry into view and anchors it.
   reveal: (key: string, where: ScrollLogicalPosition) => boolean;
 }
 
@@ -26,17 +25,16 @@ interface Anchor {
   top: number;
 }
 
-// find is an entry's element.
+// find returns an entry's element.
 export function find(root: ParentNode | null, key: string): HTMLElement | null {
   return root?.querySelector<HTMLElement>(`[data-entry="${CSS.escape(key)}"]`) ?? null;
 }
 
-// Edge is told when one comes near an edge, with the entry at the other side from
-// which on, or up to which, nothing will be seen for long: it is so far away that
-// letting go what is behind it does not bring that edge near.
+// Edge is called near an edge, with the entry on the other side beyond which entries can be
+// unloaded without bringing that edge near.
 export type Edge = (where: "top" | "bottom", beyond: string) => void;
 
-// useStill keeps the log still.
+// useStill implements the scroll anchoring.
 export function useStill(edge: Edge): Still {
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
@@ -50,7 +48,7 @@ export function useStill(edge: Edge): Still {
       const s = scroller.current;
       if (!s) return;
       const line = s.getBoundingClientRect().top;
-      // Entries stand one below the other: halving finds the first in sight.
+      // Binary search for the first visible entry.
       const all = content.current?.querySelectorAll<HTMLElement>("[data-entry]") ?? [];
       let low = 0;
       let high = all.length - 1;
@@ -62,7 +60,7 @@ export function useStill(edge: Edge): Still {
       const el = all[low];
       if (el) anchor.current = { el, top: el.getBoundingClientRect().top - line };
     };
-    // beyond is the nearest entry that is far below what is seen, or far above it.
+    // beyond returns the nearest entry far below or above the viewport.
     const beyond = (side: 1 | -1): string => {
       const box = scroller.current!.getBoundingClientRect();
       const all = [...(content.current?.querySelectorAll<HTMLElement>("[data-entry]") ?? [])];
@@ -78,8 +76,7 @@ export function useStill(edge: Edge): Still {
       if (s.scrollTop < near) told.current("top", beyond(1));
       if (s.scrollHeight - s.scrollTop - s.clientHeight < near) told.current("bottom", beyond(-1));
     };
-    // Who was at the end leaves it by going up. That there is more below since is
-    // no reason.
+    // Only scrolling up leaves the end, not new entries below.
     let top = 0;
     const look = () => {
       const s = scroller.current!;

@@ -1,6 +1,5 @@
-// TabProps is what every tab of a session is given. Reload fetches the session
-// again; watch tells what happens in it: watch.hear(f) until the function it gives
-// is called.
+// TabProps are the properties of a session tab. watch.hear(f) subscribes to events and returns the
+// unsubscribe function.
 import type { Session } from "../../wire";
 import type { Watch } from "./watch";
 

@@ -1,11 +1,10 @@
-// Talk is what the parts of the log share: the session, its entries, and what can
-// be done with them.
+// Talk is the shared state of the log: the session, its entries, and actions.
 import { signal } from "@preact/signals";
 import { del, post, sessionPath } from "../../api";
 import { Draft } from "../../drafts";
 import { shell } from "../../format";
 import { go, toSession } from "../../router";
-import { attempt, copy, say } from "../../ui";
+import { attempt, copy, notify } from "../../ui";
 import type { Appended, Compaction } from "../../wire";
 import { fork, rewind } from "../moves";
 import { Entries } from "./entries";
@@ -16,9 +15,9 @@ export type Asking = { what: "label"; entry: string; label: string } | { what: "
 export class Talk {
   readonly id: string;
   readonly entries: Entries;
-  // asking is the dialog that is open.
+  // asking is the open dialog.
   readonly asking = signal<Asking | null>(null);
-  // draft is what is in the composer; sending is what is on its way.
+  // draft is the text in the composer; sending is the message in flight.
   readonly draft = signal("");
   private sending = "";
   private readonly kept: Draft;
@@ -30,14 +29,14 @@ export class Talk {
     this.draft.value = this.kept.read();
   }
 
-  // write changes what is in the composer. It outlives a reload of the page.
+  // write sets the draft, which survives a reload.
   write(text: string): void {
     this.draft.value = text;
     this.kept.keep(both(this.sending, text));
   }
 
-  // send empties the composer for the next message, sent is told what came of it:
-  // what was not sent is there again, before what was written meanwhile.
+  // send clears the composer. sent receives the outcome: a failed message is put back before the
+  // new draft.
   send(text: string): void {
     this.sending = text;
     this.write("");
@@ -57,30 +56,29 @@ export class Talk {
     const done = await attempt(() => this.post<Appended>("label", { entry, name }));
     if (!done) return;
     void this.entries.refresh();
-    say(name ? `Labeled “${name}”` : "Label removed", () => this.label(entry, before, name));
+    notify(name ? `Labeled “${name}”` : "Label removed", () => this.label(entry, before, name));
   }
 
   async hide(entry: string): Promise<void> {
     if (!(await attempt(() => this.post<Appended>("hide", { entry })))) return;
     void this.entries.refresh();
-    say("Hidden from the model", () => this.show(entry));
+    notify("Hidden from the model", () => this.show(entry));
   }
 
   async show(entry: string): Promise<void> {
     if (!(await attempt(() => this.post<Appended>("show", { entry })))) return;
     void this.entries.refresh();
-    say("Unhidden");
+    notify("Unhidden");
   }
 
-  // rewind goes on from an entry. What the user had said after it is put into
-  // the composer, to be said otherwise.
+  // rewind continues from an entry. The user's next message is put into the composer for editing.
   async rewind(to: string): Promise<void> {
     const moved = await rewind(this.id, to);
     if (!moved) return;
     if (moved.text && !this.draft.value) this.write(moved.text);
     this.home();
     const back = moved.from;
-    say(
+    notify(
       moved.left ? `Rewound to here; ${moved.left} entries left on a branch` : "Rewound to here",
       back ? () => this.forward(back, moved.text ?? "") : undefined,
     );
@@ -105,15 +103,15 @@ export class Talk {
 
   async undo(id: string): Promise<void> {
     if (!(await attempt(() => del<Compaction>(sessionPath(this.id, "compactions", id))))) return;
-    say("Compaction undone", () => this.redo(id));
+    notify("Compaction undone", () => this.redo(id));
   }
 
   async redo(id: string): Promise<void> {
     if (!(await attempt(() => post<Compaction>(sessionPath(this.id, "compactions", id, "redo"))))) return;
-    say("Compaction redone", () => this.undo(id));
+    notify("Compaction redone", () => this.undo(id));
   }
 
-  // retry answers what was not answered.
+  // retry answers the unanswered message.
   async retry(): Promise<void> {
     this.watch.failed.value = undefined;
     await attempt(() => this.post("turns", { wait: false }));
@@ -129,7 +127,7 @@ export class Talk {
     void copy(location.origin + toSession(this.id, "", { at: entry }), "the link");
   }
 
-  // cli are the commands that do the same on the command line.
+  // cli returns the equivalent commands.
   cli(entry: string): [what: string, command: string][] {
     const s = shell(this.id);
     const e = shell(entry);

@@ -1,10 +1,10 @@
-// Tree draws the branches of a session, and goes from one to another.
+// Tree draws a session's branches.
 import { useEffect, useMemo } from "preact/hooks";
 import { get, sessionPath, useLoad } from "../../api";
 import { count, plural, roleName, shell, tokens } from "../../format";
 import { mayWrite } from "../../me";
 import { go, param, setQuery, toSession } from "../../router";
-import { CopyCLI, Icon, Menu, Problem, say, Time } from "../../ui";
+import { CopyCLI, Icon, Menu, Problem, notify, Time } from "../../ui";
 import type { Node, Session, Tree as WireTree } from "../../wire";
 import { fork, rewind } from "../moves";
 import { Compare } from "./compare";
@@ -110,7 +110,7 @@ function RowMenu({ node, shape, session, watch }: { node: Node; shape: Shape; se
   const writes = mayWrite();
   const head = shape.head;
   const current = node === head;
-  // What goes on from an entry names it by its id, which may be another's.
+  // Rewind and fork use the ID, which may belong to a later entry.
   const nameless = shape.shadowed.has(node.n);
   const ref = refOf(shape, node);
   const s = shell(session.id);
@@ -133,22 +133,22 @@ function RowMenu({ node, shape, session, watch }: { node: Node; shape: Shape; se
   );
 }
 
-// continueAt moves the head. To move it back is the undo.
+// continueAt moves the head. Undo moves it back.
 export async function continueAt(session: Session, watch: Watch, to: string): Promise<void> {
   const moved = await rewind(session.id, to);
   if (!moved) return;
   watch.soon();
   const from = moved.from;
-  say("The conversation continues from this entry", from ? () => rewind(session.id, from).then(watch.soon) : undefined);
+  notify("The conversation continues from this entry", from ? () => rewind(session.id, from).then(watch.soon) : undefined);
 }
 
-// CompareChooser chooses two ends of branches.
+// CompareChooser selects two branch ends.
 function CompareChooser({ shape, left, right }: { shape: Shape; left?: string; right?: string }) {
   if (shape.leaves.length < 2) return null;
   const first = (left ? named(shape.nodes, left) : undefined) ?? shape.head ?? shape.leaves[0]!;
   const second = right ? named(shape.nodes, right) : undefined;
   const ends = shape.leaves.slice(0, 100);
-  // What is compared is among the choices, whatever it is.
+  // The compared entries are always among the choices.
   for (const n of [second, first]) if (n && !ends.includes(n)) ends.unshift(n);
   const choose = (a: Node | undefined, b: Node | undefined) => setQuery({ compare: a && b ? `${refOf(shape, a)},${refOf(shape, b)}` : undefined });
   const at = (value: string) => shape.nodes.get(Number(value));

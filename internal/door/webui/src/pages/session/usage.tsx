@@ -1,4 +1,4 @@
-// SessionUsage is what a session has used, turn by turn.
+// SessionUsage shows a session's usage by turn.
 import { cost, count, plural, shell, tokens } from "../../format";
 import { go, toSession } from "../../router";
 import { CopyCLI, Empty, Problem, Stack } from "../../ui";
@@ -44,15 +44,15 @@ export function SessionUsage({ session, watch }: TabProps) {
           />
         </section>
       )}
-      <Dearest session={session.id} episodes={episodes} />
+      <ExpensiveTurns session={session.id} episodes={episodes} />
     </div>
   );
 }
 
 const total = (e: Episode) => kinds.reduce((sum, [, of]) => sum + of(e.usage), 0);
 
-// Dearest are the turns that used most.
-function Dearest({ session, episodes }: { session: string; episodes: Episode[] }) {
+// ExpensiveTurns lists the most expensive turns.
+function ExpensiveTurns({ session, episodes }: { session: string; episodes: Episode[] }) {
   const most = [...episodes].sort((a, b) => b.usage.cost - a.usage.cost || total(b) - total(a)).slice(0, 20);
   if (most.length < 2) return null;
   return (

@@ -1,18 +1,18 @@
-// What is known of a session while it is looked at: what it is, and what is said
-// in it that is not in the log yet. The page has one, for all of its tabs.
+// The live state of an open session: its metadata and the streaming answer. Shared by all tabs of
+// the page.
 import { batch, signal } from "@preact/signals";
 import { asProblem, get, sessionPath, type Problem } from "../../api";
 import { Stream } from "../../live";
 import { noteRunning } from "../../running";
 import type { Entry, Event, Growth, Notice, Problem as WireProblem, Session, Tool, Usage } from "../../wire";
 
-// Saying is an answer that is being given.
+// Saying is a streaming answer.
 export interface Saying {
-  // entry is the name that the answer will have in the log.
+  // entry is the future ID of the answer.
   entry: string;
   thinking: readonly string[];
   text: readonly string[];
-  // notice is what the gateway says meanwhile: that it tries again, and why.
+  // notice is a message of the gateway, such as a retry.
   notice: string;
 }
 
@@ -23,12 +23,12 @@ export type Hear = (e: Event) => void;
 export class Watch {
   readonly session = signal<Session | undefined>(undefined);
   readonly error = signal<Problem | undefined>(undefined);
-  // live says that a turn runs; saying is what was said of its answer so far.
+  // live is set while a turn runs; saying is its answer so far.
   readonly live = signal(false);
   readonly saying = signal<Saying>(nothing);
-  // calls are the tools that run, by the ids of their calls.
+  // calls are the running tools by call ID.
   readonly calls = signal<ReadonlyMap<string, Tool>>(new Map());
-  // failed says why the last turn did not end by itself.
+  // failed is the error of the last turn.
   readonly failed = signal<WireProblem | undefined>(undefined);
   readonly compacting = signal(false);
 
@@ -38,7 +38,7 @@ export class Watch {
   private closed = false;
   private asking: Promise<void> | undefined;
   private again = false;
-  // turns counts what was heard of turns.
+  // turns counts turn events.
   private turns = 0;
 
   constructor(readonly id: string) {
@@ -51,14 +51,13 @@ export class Watch {
     this.stream?.close();
   }
 
-  // hear tells all events to somebody, until the function it gives is called.
+  // hear subscribes to all events and returns the unsubscribe function.
   hear(f: Hear): () => void {
     this.hearers.add(f);
     return () => this.hearers.delete(f);
   }
 
-  // load fetches the session. It may take long: one question at a time, and one
-  // more for all that happened meanwhile.
+  // load fetches the session. One request runs at a time, and one more for all events meanwhile.
   readonly load = (): Promise<void> => {
     if (this.asking) {
       this.again = true;
@@ -84,14 +83,14 @@ export class Watch {
     }
   }
 
-  // soon is load, once for many events.
+  // soon is a debounced load.
   readonly soon = (): void => {
     clearTimeout(this.timer);
     this.timer = window.setTimeout(() => void this.load(), 250);
   };
 
-  // take takes what is told of the session. Whether a turn runs is known better
-  // by who has heard of turns since it was asked.
+  // take stores a fetched session. If turn events arrived since the request, they decide whether a
+  // turn runs.
   private take(session: Session, latest: boolean): void {
     batch(() => {
       this.session.value = session;
@@ -99,15 +98,13 @@ export class Watch {
       if (!latest) return;
       this.live.value = !!session.live;
       if (!session.live) this.over();
-      // The turn may have ended before anybody listened; who listens in time is
-      // told that it runs. Until then it is asked again.
+      // The turn may have ended before the stream opened; poll until a turn event arrives.
       else if (this.turns === 0) this.soon();
     });
   }
 
-  // listen begins to tell what happens after a position: where the log that is
-  // shown ends, so that nothing is missed and nothing comes twice. Without one it
-  // is the end of the session.
+  // listen opens the stream after a position: the end of the shown log, so that no event is missed
+  // or repeated; by default the end of the session.
   async listen(after?: number): Promise<void> {
     if (this.stream || this.closed) return;
     if (after === undefined) {
@@ -120,8 +117,7 @@ export class Watch {
       { as: "html", after: String(after) },
       {
         event: (e) => this.event(e),
-        // What was said beside the log while nobody listened is told anew, if it
-        // still counts; whether it does, the session knows.
+        // After a reconnect, fetch the session for events outside the log.
         opened: (again) => again && this.soon(),
       },
     );
@@ -185,7 +181,7 @@ export class Watch {
     }
   }
 
-  // grow takes the blocks from a place on; those before it stay as they are.
+  // grow replaces the blocks from an index on.
   private grow(g: Growth): void {
     const kind = g.thinking ? "thinking" : "text";
     const entry = g.entry ?? "";
@@ -193,7 +189,7 @@ export class Watch {
     this.saying.value = { ...now, notice: "", [kind]: [...now[kind].slice(0, g.from), ...(g.blocks ?? [])] };
   }
 
-  // What is in the log is not shown a second time as what is being said.
+  // Drop the streaming answer once it is in the log.
   private appended(e: Event): void {
     const card = (e.data as Entry | undefined)?.card;
     const entry = this.saying.value.entry;
@@ -213,7 +209,7 @@ export class Watch {
     if (s?.state) this.session.value = { ...s, state: { ...s.state, window: u } };
   }
 
-  // patched is what somebody changed, before it is told.
+  // patched applies a local change before its event arrives.
   patched(s: Session): void {
     const old = this.session.value;
     this.session.value = { ...old, ...s, state: s.state ?? old?.state };

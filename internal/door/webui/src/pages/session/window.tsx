@@ -1,5 +1,4 @@
-// Window shows what the model gets next: how full it was over the turns, what is
-// in, what is out and why, and the request itself.
+// Window shows the next request: usage by turn, what is sent, what is left out and why.
 import { useEffect } from "preact/hooks";
 import { download, sessionPath, useGet } from "../../api";
 import { count, damageText, percent, plural, roleName, shell, tokens } from "../../format";
@@ -11,7 +10,7 @@ import type { TabProps } from "./tab";
 import { whyOut } from "./parts";
 import type { Watch } from "./watch";
 
-// parts are the kinds of what is in a window, from the bottom up.
+// parts are the kinds of content in a window, from bottom to top.
 const parts: [name: string, of: (t: WindowTotals) => number][] = [
   ["system and tools", (t) => t.system + t.specs],
   ["notes", (t) => t.notes],
@@ -49,7 +48,7 @@ export function Window({ session, watch }: TabProps) {
   );
 }
 
-// InjectedList is what is sent for one turn and is not in the log.
+// InjectedList lists content that is sent but not stored in the log.
 function InjectedList({ window: w }: { window: WireWindow }) {
   if (!w.injected?.length) return null;
   return (
@@ -70,7 +69,7 @@ function InjectedList({ window: w }: { window: WireWindow }) {
   );
 }
 
-// Missing is what is not sent because it could not be read.
+// Missing lists entries that are not sent because they are unreadable.
 function Missing({ session, window: w }: { session: Session; window: WireWindow }) {
   if (!w.damage?.length) return null;
   return (
@@ -113,13 +112,13 @@ function OverTurns({ session, watch, window: w }: { session: Session; watch: Wat
         }))}
         open={(c) => go(toSession(session.id, "", { at: first.get(c.key) ?? "" }))}
       />
-      <Differ counted={w.usage.tokens} guessed={parts.reduce((sum, [, of]) => sum + of(w.totals), 0)} />
+      <EstimateNote counted={w.usage.tokens} guessed={parts.reduce((sum, [, of]) => sum + of(w.totals), 0)} />
     </section>
   );
 }
 
-// Differ says why the sum above is not that of the columns.
-function Differ({ counted, guessed }: { counted: number; guessed: number }) {
+// EstimateNote explains why the total differs from the chart.
+function EstimateNote({ counted, guessed }: { counted: number; guessed: number }) {
   if (Math.abs(counted - guessed) <= counted * 0.02) return null;
   return (
     <p class="faint">
@@ -163,7 +162,7 @@ function Runs({ session, title, runs, none }: { session: Session; title: string;
   );
 }
 
-// commandFor brings entries back, or shows what they say.
+// commandFor returns the command that restores or shows entries.
 function commandFor(session: Session, r: Run): string {
   const id = shell(session.id);
   if (r.why === "compacted") return `firn uncompact ${id}`;
@@ -172,7 +171,7 @@ function commandFor(session: Session, r: Run): string {
 }
 
 function Request({ session }: { session: Session }) {
-  // It is saved as it comes: a browser would spell numbers otherwise.
+  // Saved unparsed, because a browser would change number formats.
   const save = (as: string) => void attempt(() => download(sessionPath(session.id, "window"), { as, file: true }, `${session.id}.${as}.json`));
   return (
     <section class="tab-section">
@@ -209,7 +208,7 @@ function Repairs({ window: w }: { window: WireWindow }) {
   );
 }
 
-// alike are the changes, those that say the same once.
+// alike groups equal repairs.
 function alike(w: WireWindow): { rule: string; what: string; times: number }[] {
   const all = new Map<string, { rule: string; what: string; times: number }>();
   for (const { rule, what } of w.repairs ?? []) {

@@ -1,9 +1,8 @@
-// What can be done with sessions: with one, or with many at once. All of it can
-// be taken back.
+// Actions on one or many sessions, all with undo.
 import { useState } from "preact/hooks";
 import { post, Problem } from "../../api";
 import { plural } from "../../format";
-import { attempt, complain, CopyCLI, Dialog, say } from "../../ui";
+import { attempt, notifyError, CopyCLI, Dialog, notify } from "../../ui";
 import type { Batch, BatchResult, Page, Patch, Session } from "../../wire";
 import { commands } from "../commands";
 import { named } from "../dialogs";
@@ -11,7 +10,7 @@ import type { SessionList } from "./list";
 
 const mostBatch = 500;
 
-// batch changes many sessions and gives what came of each.
+// batch changes many sessions and returns the result of each.
 async function batch(b: Batch & { ids: string[] }): Promise<BatchResult[]> {
   const results: BatchResult[] = [];
   for (let i = 0; i < b.ids.length; i += mostBatch) {
@@ -21,7 +20,7 @@ async function batch(b: Batch & { ids: string[] }): Promise<BatchResult[]> {
   return results;
 }
 
-// undo makes sessions what they were before; those that were alike go together.
+// undo restores the previous state, grouped by equal patches.
 async function undo(results: BatchResult[]): Promise<void> {
   const alike = new Map<string, BatchResult[]>();
   for (const r of results) {
@@ -31,15 +30,14 @@ async function undo(results: BatchResult[]): Promise<void> {
   for (const group of alike.values()) refuse(await batch({ ids: group.map((r) => r.id), patch: group[0]!.before ?? {} }));
 }
 
-// refuse says what of a batch did not work, and gives what did.
+// refuse reports the failures of a batch and returns the successes.
 function refuse(results: BatchResult[]): BatchResult[] {
   const bad = results.filter((r) => r.error);
-  if (bad.length > 0) complain(new Problem(0, { kind: "invalid", message: bad[0]!.error, hint: bad.length > 1 ? `and ${plural(bad.length - 1, "session")} more` : "" }));
+  if (bad.length > 0) notifyError(new Problem(0, { kind: "invalid", message: bad[0]!.error, hint: bad.length > 1 ? `and ${plural(bad.length - 1, "session")} more` : "" }));
   return results.filter((r) => !r.error);
 }
 
-// change changes sessions. The list shows it at once; what the gateway refuses
-// is put back and said.
+// change changes sessions optimistically; failures are reverted and reported.
 async function change(
   list: SessionList,
   sessions: Session[],
@@ -52,7 +50,7 @@ async function change(
   const done = new Set(good.map((r) => r.id));
   revert(ids.filter((id) => !done.has(id)));
   if (good.length === 0) return;
-  say(`${o.done} ${named(sessions.filter((s) => done.has(s.id)))}`, async () => {
+  notify(`${o.done} ${named(sessions.filter((s) => done.has(s.id)))}`, async () => {
     await undo(good);
     revert([...done]);
     list.touch();
@@ -73,7 +71,7 @@ interface DialogProps {
   close: () => void;
 }
 
-// tag puts tags on sessions and takes others away.
+// tag adds and removes tags.
 export function tag(list: SessionList, sessions: Session[], add: string[], drop: string[]): Promise<void> {
   const tagsOf = (s: Session) => [...new Set([...(s.tags ?? []), ...add])].filter((t) => !drop.includes(t));
   return change(list, sessions, { add, drop, shown: (s) => ({ ...s, tags: tagsOf(s) }), done: "Tagged" });

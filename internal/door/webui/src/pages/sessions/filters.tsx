@@ -1,4 +1,4 @@
-// Filters say which sessions are shown. They are in the address, and only there.
+// The filters of the session list, stored in the URL.
 import type { Ref } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useGet, type Query } from "../../api";
@@ -16,7 +16,7 @@ const spans: Record<string, { name: string; hours: number }> = {
 
 const shows: Record<string, string> = { live: "live", archived: "archived", hidden: "hidden" };
 
-// Filter is what the address says.
+// Filter is the filter in the URL.
 export interface Filter {
   text: string;
   agent: string;
@@ -37,16 +37,16 @@ export function currentFilter(): Filter {
   };
 }
 
-// asQuery is a filter as the gateway takes it.
+// asQuery returns the API parameters of a filter.
 export function asQuery(f: Filter): Query {
   const span = spans[f.updated];
   const hour = 3_600_000;
-  // Whole minutes, so that the same filter is the same address for a while.
+  // Rounded to minutes, so that the same filter keeps the same URL for a while.
   const since = span ? new Date(Math.floor((Date.now() - span.hours * hour) / 60_000) * 60_000).toISOString() : undefined;
   return { text: f.text, agent: f.agent, source: f.source, tag: f.tag, since, live: f.show === "live", archived: f.show === "archived", hidden: f.show === "hidden" };
 }
 
-// asCommand is a filter on the command line.
+// asCommand returns the equivalent command.
 export function asCommand(f: Filter): string {
   const words = ["firn ls"];
   if (f.agent) words.push("--agent " + shell(f.agent));

@@ -1,4 +1,4 @@
-// Sessions is the list of all conversations, the page one begins at.
+// Sessions is the session list, the start page.
 import { signal } from "@preact/signals";
 import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { address, useGet } from "../../api";
@@ -16,13 +16,13 @@ import { ExportDialog, TagDialog } from "../dialogs";
 import { archive, hide, RenameDialog, tag } from "./actions";
 import { asQuery, clearFilter, currentFilter, Filters, narrow, type Filter } from "./filters";
 import { SessionList } from "./list";
-import { Coming, SessionRow } from "./row";
+import { PlaceholderRow, SessionRow } from "./row";
 
-// What is chosen stays when one opens a session and comes back.
+// The selection survives opening a session and returning.
 const chosen = signal<ReadonlySet<string>>(new Set());
 const active = signal("");
 
-// What an event changes in the list; the rest is none of its business.
+// Events that affect the list.
 const telling = /^(session\.updated|turn\.|head\.moved|compaction\.completed|compaction\.undone|entry\.appended)/;
 
 interface Ask {
@@ -51,7 +51,7 @@ export function Sessions() {
   const box = useRef<HTMLInputElement>(null);
   const view = useRef<VirtualHandle>(null);
   const { keys, depths } = list.rows.value;
-  list.changed.value; // what rows show may be another
+  list.changed.value; // subscribe to row changes
   const picked = [...chosen.value].map((id) => list.get(id)).filter((s) => s !== undefined);
 
   useEffect(() => {
@@ -102,7 +102,7 @@ export function Sessions() {
           seen={(first, last) => list.see(first, last)}
           row={(key) => {
             const s = list.get(key);
-            if (!s) return <Coming />;
+            if (!s) return <PlaceholderRow />;
             return <SessionRow session={s} depth={depths.get(key) ?? 0} selected={chosen.value.has(key)} select={select} menu={menu} focused={focused} />;
           }}
         />
@@ -114,7 +114,7 @@ export function Sessions() {
   );
 }
 
-// useSelect chooses a session, or with range all from the last one to it.
+// useSelect selects a session, or a range from the last one.
 function useSelect(keys: string[]): (id: string, range: boolean) => void {
   const last = useRef("");
   const now = useRef(keys);
@@ -145,7 +145,7 @@ function useListKeys({ keys, view, box, select, list, filter }: KeyParts): void 
     if (!key || key.startsWith("?")) return;
     active.value = key;
     view.current?.reveal(key);
-    // The row is drawn with the next frame, if it was out of sight.
+    // A row that was out of view is rendered in the next frame.
     requestAnimationFrame(() => {
       const row = view.current?.scroller()?.querySelector(`[data-key="${CSS.escape(key)}"] a`);
       (row as HTMLElement | null)?.focus({ preventScroll: true });
@@ -215,7 +215,7 @@ function rowMenu(list: SessionList, f: Filter, s: Session, ask: (a: Ask) => void
   ];
 }
 
-// copies are menu items that copy commands, by what they begin with.
+// copies returns menu items that copy commands.
 function copies(list: Record<string, string | false>): MenuItem[] {
   return Object.entries(list)
     .filter(([, command]) => command)
@@ -312,7 +312,7 @@ function Heads() {
 
 const empties: Record<string, string> = { archived: "No archived sessions", hidden: "No hidden sessions", live: "No running turns" };
 
-// only is what is shown, if nothing else narrows the list.
+// only returns the show filter if it is the only one.
 function only(f: Filter): string {
   return f.show && !narrow({ ...f, show: "" }) ? f.show : "";
 }

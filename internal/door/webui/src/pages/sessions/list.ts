@@ -1,34 +1,33 @@
-// The sessions that fit a filter, as far as they have been asked for. They come
-// page by page, latest first; what of a session takes long to tell comes when
-// its row is seen.
+// The sessions that match a filter, loaded page by page, latest first. The state of a session is
+// loaded when its row becomes visible.
 import { computed, signal } from "@preact/signals";
 import { aborted, asProblem, get, sessionPath, type Problem, type Query } from "../../api";
 import type { Page, Session } from "../../wire";
 
-// Rows is where sessions are shown: forks are below what they were forked from.
-// Keys are ids; of rows that have not come yet they begin with a question mark.
+// Rows is the order of rows, with forks below their parents. Keys are session IDs; keys of rows not
+// loaded yet begin with a question mark.
 export interface Rows {
   keys: string[];
-  depths: Map<string, number>; // of those that are below another one
+  depths: Map<string, number>; // of nested rows
 }
 
-const quick = 40; // what the first page has, which is waited for
-const small = 100; // what one page has while one scrolls
-const large = 1000; // and when somebody jumps far ahead
-const rest = 150; // how long a row must be in sight before its state is asked for
+const quick = 40; // size of the first page
+const small = 100; // page size while scrolling
+const large = 1000; // page size after a long jump
+const rest = 150; // ms a row must be visible before its state is loaded
 
 export class SessionList {
   readonly total = signal(-1);
   readonly error = signal<Problem | undefined>(undefined);
   readonly loading = signal(true);
-  // shape changes with which rows there are, changed with what they show.
+  // shape changes when rows are added or removed, changed when their content changes.
   private readonly shape = signal(0);
   readonly changed = signal(0);
 
   private items = new Map<string, Session>();
   private order: string[] = [];
-  // parents tells what was known of forks when they came: a row that is looked
-  // at does not move to its parent later.
+  // parents holds the parents known when forks were loaded, so that a visible row does not move
+  // later.
   private parents = new Map<string, string>();
   private asked = new Set<string>();
   private cursor = "";
@@ -53,8 +52,8 @@ export class SessionList {
     return this.items.get(id);
   }
 
-  // rows are all rows there are, with those that have not come as empty ones, so
-  // that the scroll bar is honest.
+  // rows returns all rows, with placeholders for those not loaded, so that the scroll bar is
+  // correct.
   readonly rows = computed<Rows>(() => {
     this.shape.value;
     const rows = nest(this.order, this.parents);
@@ -74,7 +73,7 @@ export class SessionList {
     this.changed.value++;
   }
 
-  // see tells which rows are in sight.
+  // see sets the visible range.
   see(first: number, last: number): void {
     this.wanted = Math.max(this.wanted, last + small / 2);
     void this.load();
@@ -103,7 +102,7 @@ export class SessionList {
     void this.load();
   }
 
-  // more asks for the next page. Who jumps far ahead is told only names at first.
+  // more loads the next page. After a long jump, states are loaded later.
   private async more(): Promise<void> {
     const far = this.wanted - this.order.length > 3 * small;
     const first = this.cursor === "";
@@ -125,7 +124,7 @@ export class SessionList {
     if (s.parent) this.parents.set(s.id, s.parent);
   }
 
-  // fill asks for the states of what is in sight.
+  // fill loads the states of visible rows.
   private async fill(first: number, last: number): Promise<void> {
     const jobs: Promise<void>[] = [];
     for (const id of this.rows.peek().keys.slice(first, last + 1)) {
@@ -134,21 +133,20 @@ export class SessionList {
       this.asked.add(id);
       jobs.push(get<Session>(sessionPath(id), undefined, this.abort.signal).then((s) => this.merge(s)));
     }
-    await Promise.allSettled(jobs); // a row without its state is a row all the same
+    await Promise.allSettled(jobs); // a row works without its state
   }
 
   private merge(s: Session): void {
     if (!this.items.has(s.id)) return;
     this.items.set(s.id, s);
-    // Many come at once: they are shown together.
+    // Batch the updates.
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
       this.changed.value++;
     });
   }
 
-  // touch tells that something happened: what is latest now is asked for once
-  // things have calmed down a little.
+  // touch schedules a reload of the first page after a burst of events.
   touch(id?: string): void {
     if (id) this.asked.delete(id);
     if (this.front) return;
@@ -164,7 +162,7 @@ export class SessionList {
       const page = await get<Page<Session>>("/v1/sessions", query, this.abort.signal);
       const latest = page.items ?? [];
       const ids = new Set(latest.map((s) => s.id));
-      // What was in the list before the last of these, and is not among them, fits no more.
+      // Sessions above the last of these that are not among them no longer match.
       const end = page.cursor ? this.order.findIndex((id) => id === latest.at(-1)?.id) : this.order.length;
       const gone = new Set(this.order.slice(0, Math.max(0, end)).filter((id) => !ids.has(id)));
       this.order = [...latest.map((s) => s.id), ...this.order.filter((id) => !ids.has(id) && !gone.has(id))];
@@ -174,13 +172,12 @@ export class SessionList {
       if (!page.cursor) this.done = true;
       this.reshape();
     } catch {
-      // The next event asks again.
+      // The next event retries.
     }
   }
 
-  // put changes sessions here at once, before the gateway has said yes. It gives
-  // what takes the change back, for some of them. Null takes a session out of the
-  // list.
+  // put applies an optimistic change and returns a function that reverts it for some sessions. null
+  // removes a session from the list.
   put(ids: string[], change: (s: Session) => Session | null): (back: string[]) => void {
     const before = { items: new Map(this.items), order: this.order };
     for (const id of ids) {
@@ -210,8 +207,7 @@ export class SessionList {
   }
 }
 
-// nest puts forks below their parents. A family stands where its latest member
-// does, so that what happens is at the top.
+// nest places forks below their parents. A family is placed by its latest member.
 export function nest(order: readonly string[], parents: ReadonlyMap<string, string>): Rows {
   const depths = new Map<string, number>();
   if (parents.size === 0) return { keys: [...order], depths };
@@ -238,7 +234,7 @@ export function nest(order: readonly string[], parents: ReadonlyMap<string, stri
   };
   const keys: string[] = [];
   const shown = new Set<string>();
-  // A fork of a fork of a fork may go on for long: no call for each.
+  // Iterative, because chains of forks may be long.
   const show = (first: string) => {
     const next: [id: string, depth: number][] = [[first, 0]];
     for (let at = next.pop(); at; at = next.pop()) {
@@ -251,6 +247,6 @@ export function nest(order: readonly string[], parents: ReadonlyMap<string, stri
     }
   };
   for (const id of order) if (!shown.has(id)) show(rootOf(id));
-  for (const id of order) show(id); // of a ring of parents, who is left
+  for (const id of order) show(id); // rows left over from a cycle of parents
   return { keys, depths };
 }

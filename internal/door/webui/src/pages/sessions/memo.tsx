@@ -1,4 +1,4 @@
-// memo draws a component anew only if one of its properties is another one.
+// memo re-renders a component only if a property changed.
 import { Component, h, type ComponentChildren, type ComponentType } from "preact";
 
 export function memo<P extends object>(Inner: ComponentType<P>): ComponentType<P> {

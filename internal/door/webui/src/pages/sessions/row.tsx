@@ -1,4 +1,4 @@
-// A session on one line; on a phone on two.
+// A row of the session list.
 import { memo } from "./memo";
 import { cost, count, shortId, shortPath, tokens, titleOf } from "../../format";
 import { toSession } from "../../router";
@@ -11,7 +11,7 @@ interface Props {
   session: Session;
   depth: number;
   selected: boolean;
-  // select is told whether all up to the last one are meant.
+  // select receives whether a range is selected.
   select: (id: string, range: boolean) => void;
   menu: (s: Session) => (MenuItem | "-" | false)[];
   focused: (id: string) => void;
@@ -109,8 +109,8 @@ function State({ session }: { session: Session }) {
   );
 }
 
-// Coming is a row that has not come yet.
-export function Coming() {
+// PlaceholderRow is a placeholder for a row that is not loaded.
+export function PlaceholderRow() {
   return (
     <div class="srow coming" aria-busy="true">
       <span class="srow-pick" />

@@ -1,4 +1,4 @@
-// tar puts several files into one, so that many sessions are one download.
+// tar packs several files into one download.
 
 const block = 512;
 

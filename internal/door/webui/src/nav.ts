@@ -1,19 +1,18 @@
-// Room is a place of the navigation: a page that one can go to from everywhere.
+// NavItem is a page in the navigation.
 import { bound } from "./me";
 import { path } from "./router";
 import type { IconName } from "./ui";
 
-export interface Room {
+export interface NavItem {
   path: string;
   name: string;
   icon: IconName;
   key: string;
-  // whole says that it tells of all sessions together: who may see only some has
-  // no use for it.
+  // whole marks pages about all sessions, which are hidden from bound logins.
   whole?: boolean;
 }
 
-const everyRoom: Room[] = [
+const allNavItems: NavItem[] = [
   { path: "/sessions", name: "Sessions", icon: "sessions", key: "g s" },
   { path: "/live", name: "Live", icon: "live", key: "g l" },
   { path: "/search", name: "Search", icon: "search", key: "g f" },
@@ -24,17 +23,17 @@ const everyRoom: Room[] = [
   { path: "/ops", name: "Ops", icon: "ops", key: "g o", whole: true },
 ];
 
-// rooms are those that one has a use for.
-export function rooms(): Room[] {
-  return everyRoom.filter((r) => !r.whole || !bound());
+// navItems returns the pages that the login may see.
+export function navItems(): NavItem[] {
+  return allNavItems.filter((r) => !r.whole || !bound());
 }
 
-// closed says that a page is one of those that one has no use for.
+// closed reports whether the login may not see a page.
 export function closed(at: string): boolean {
-  return bound() && everyRoom.some((r) => r.whole && (at === r.path || at.startsWith(r.path + "/")));
+  return bound() && allNavItems.some((r) => r.whole && (at === r.path || at.startsWith(r.path + "/")));
 }
 
-// within says that one is in a room, or further inside.
-export function within(room: Room): boolean {
+// within reports whether the current page is the item's page or below it.
+export function within(room: NavItem): boolean {
   return path.value === room.path || path.value.startsWith(room.path + "/") || (room.path === "/sessions" && path.value === "/");
 }
