@@ -13,6 +13,8 @@ import (
 	"firn.dev"
 	"firn.dev/client"
 	"firn.dev/internal/term/line/linetest"
+	"firn.dev/store"
+	"firn.dev/store/filestore"
 	"firn.dev/wire"
 )
 
@@ -121,5 +123,28 @@ func TestPromisedSession(t *testing.T) {
 	slices.Sort(ids)
 	if !slices.Equal(listed, ids) {
 		t.Errorf("with a message are listed %v, want %v", listed, ids)
+	}
+}
+
+// TestListHasSessionsOfTheLibrary creates a session with the library alone in a home that
+// has a catalogue.
+func TestListHasSessionsOfTheLibrary(t *testing.T) {
+	home := t.TempDir()
+	firnIn(t, home, "new", "--title", "first")
+	if ids := listedIDs(t, home); len(ids) != 1 {
+		t.Fatalf("listed are %v", ids)
+	}
+	st, err := filestore.Open(home, filestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	for n := range 3 {
+		if _, err := st.Append(t.Context(), firn.NewID(), store.Start, firn.UserText("hello")); err != nil {
+			t.Fatal(err)
+		}
+		if ids := listedIDs(t, home, "-n", "9"); len(ids) != n+2 {
+			t.Errorf("listed are %v, want %d sessions", ids, n+2)
+		}
 	}
 }

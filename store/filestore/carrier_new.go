@@ -73,6 +73,7 @@ func (st *loader) loadNew(ctx context.Context, id firn.ID, lines iter.Seq2[[]byt
 		if _, err := st.findTranscript(id); !errors.Is(err, firn.ErrNotFound) {
 			return errors.Join(err, fmt.Errorf("%w: somebody has begun it here meanwhile", firn.ErrConflict))
 		}
+		defer st.markNew()()
 		return l.publish()
 	})
 }

@@ -29,6 +29,7 @@ type homeDir struct {
 	hub       *journal.Hub
 	long      journal.LongLines
 	reports   reports
+	unlisted  catalogueMark
 
 	mu       sync.Mutex
 	sessions map[firn.ID]*session

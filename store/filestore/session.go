@@ -60,9 +60,12 @@ func (st *openSessions) append(ctx context.Context, id firn.ID, expect store.Pos
 	defer st.finishCall()
 	s := st.acquireOpen(id)
 	if s == nil {
-		var err error
-		if fresh, err := st.checkNew(id, expect, entries); fresh && (err != nil || len(entries) == 0) {
+		fresh, err := st.checkNew(id, expect, entries)
+		if fresh && (err != nil || len(entries) == 0) {
 			return 0, err
+		}
+		if fresh {
+			defer st.markNew()()
 		}
 		if s, err = st.acquire(id, entries); err != nil {
 			return 0, err

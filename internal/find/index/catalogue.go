@@ -20,6 +20,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/find/rowcache"
 	"firn.dev/store"
 )
 
@@ -48,7 +49,8 @@ type Options struct {
 // Catalogue is a list of all sessions stored in a file.
 //
 // Its results are exact if all processes change sessions through [Wrap], or call Refresh
-// after other changes. Other changes, such as a file copied into a session directory, are
+// after other changes. A file store that is not wrapped marks the catalogue as outdated when
+// it creates a session. Other changes, such as a file copied into a session directory, are
 // detected by all operations that examine all sessions (a list without limit, Find,
 // Refresh), and by Page if they concern a session that it returns.
 //
@@ -82,7 +84,7 @@ type pendingChange struct {
 }
 
 // fileName is the name of the catalogue in its directory.
-const fileName = "catalogue.jsonl"
+const fileName = rowcache.CatalogueName
 
 // Open opens the catalogue in a directory, creating the directory if necessary. It does not
 // read the file: a damaged file is detected, reported and rebuilt on first use.

@@ -1,7 +1,6 @@
 package index
 
 import (
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/find/rowcache"
 )
 
 // mark is an empty file that a process keeps locked from its first change to a session
@@ -23,12 +23,7 @@ type mark struct {
 	file  vfs.File
 }
 
-const (
-	markPrefix = "writing-"
-	// A mark is renamed after it was locked, so that it is never taken for that of a dead
-	// process.
-	newMarkPrefix = ".writing-"
-)
+const markPrefix = rowcache.MarkPrefix
 
 // set creates the mark durably if there is none. It tries only once, so that a failure does
 // not slow down every append.
@@ -46,19 +41,9 @@ func (m *mark) set(fsys vfs.FS, dir string) error {
 }
 
 func (m *mark) make(fsys vfs.FS, dir string) error {
-	name := rand.Text()[:10]
-	unnamed, path := filepath.Join(dir, newMarkPrefix+name), filepath.Join(dir, markPrefix+name)
-	file, err := fsys.Open(unnamed, vfs.Create)
-	if err == nil {
-		if err = file.Lock(); err == nil {
-			err = fsys.Rename(unnamed, path)
-		}
-		if err == nil {
-			m.file, m.path = file, path
-			err = fsys.SyncDir(dir)
-		} else {
-			err = errors.Join(err, file.Close(), fsys.Remove(unnamed))
-		}
+	file, path, err := vfs.CreateLocked(fsys, dir, markPrefix)
+	if file != nil {
+		m.file, m.path = file, path
 	}
 	if err != nil {
 		return fmt.Errorf("mark the catalogue as being written: %w", err)

@@ -17,8 +17,15 @@ import (
 //
 // The catalogue's source must be the store. Closing the wrapper closes both.
 func Wrap(s store.Store, c *Catalogue) store.Store {
+	if own, ok := store.As[catalogued](s); ok {
+		own.Catalogued()
+	}
 	return &wrapper{Store: witness.Wrap(s, watcher{c}), catalogue: c}
 }
+
+// catalogued is a store that marks the catalogue as outdated unless it is told that its
+// changes are recorded.
+type catalogued interface{ Catalogued() }
 
 // wrapper is a store that lists from its catalogue.
 type wrapper struct {

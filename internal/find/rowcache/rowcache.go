@@ -29,6 +29,16 @@ import (
 // [store.Gist] computes different rows for the same session.
 const DirName = "rows-2"
 
+// Names in the index directory that the catalogue and the stores share.
+const (
+	// CatalogueName is the file of the catalogue.
+	CatalogueName = "catalogue.jsonl"
+	// MarkPrefix begins the names of marks. A process keeps its mark locked while it changes
+	// sessions; an unlocked mark means that the catalogue has to be compared with all
+	// sessions.
+	MarkPrefix = "writing-"
+)
+
 // maxRowBytes is the maximum size of a cache file.
 const maxRowBytes = 1 << 20
 

@@ -8,6 +8,7 @@ import (
 
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/door/api"
+	"firn.dev/internal/find/rowcache"
 )
 
 // emptyHome is a home that had no sessions when a command opened it. A command that is
@@ -27,7 +28,7 @@ const settingsFile = "firn.toml"
 const movingLock = ".moving.lock"
 
 // homeParts are the directories that opening a home creates, with the files in them.
-var homeParts = map[string][]string{"gateway": {"guests", "lock"}, "index": {"catalogue.jsonl", "lock"}}
+var homeParts = map[string][]string{"gateway": {"guests", "lock"}, "index": {rowcache.CatalogueName, "lock"}}
 
 // findEmptyHome returns a home that has nothing but settings; nil if it has more.
 func findEmptyHome(fsys vfs.FS, home string) *emptyHome {
@@ -64,7 +65,7 @@ func (e *emptyHome) clean() {
 	if !e.unused() || e.fs.Remove(guests) != nil {
 		return
 	}
-	for _, path := range []string{movingLock, "index/catalogue.jsonl", "index/lock", "index", "gateway/lock", "gateway"} {
+	for _, path := range []string{movingLock, "index/" + rowcache.CatalogueName, "index/lock", "index", "gateway/lock", "gateway"} {
 		_ = e.fs.Remove(filepath.Join(e.home, filepath.FromSlash(path)))
 	}
 	if e.missing {
