@@ -62,7 +62,7 @@ var refusal = pattern.New(`(?i)^\W*(i['’]?m sorry|i am sorry|sorry|i (can['’
 
 // refuses reports whether a text without any of the headings starts like a refusal.
 func refuses(text string) bool {
-	return !strings.Contains(text, "## ") && utf8.RuneCountInString(text) < 600 && refusal.MatchString(text)
+	return !strings.Contains(text, "## ") && utf8.RuneCountInString(text) < 600 && refusal().MatchString(text)
 }
 
 // shorten cuts a text after the last line that fits and adds cutNotice.
@@ -119,7 +119,7 @@ func (b *nameBook) add(lines []digest.Line) {
 		if b.n++; l.Kind != digest.Speech {
 			continue
 		}
-		for _, word := range identifier.FindAllString(firn.CutText(l.Text, nameBytes), nameWords) {
+		for _, word := range identifier().FindAllString(firn.CutText(l.Text, nameBytes), nameWords) {
 			word = strings.ToLower(word)
 			if first, ok := b.met[word]; !ok {
 				b.met[word] = b.n

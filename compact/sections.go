@@ -79,7 +79,7 @@ func escapeTags(text string) string {
 	if !strings.Contains(text, "<") {
 		return text
 	}
-	return sectionTag.ReplaceAllString(text, `<\$1`)
+	return sectionTag().ReplaceAllString(text, `<\$1`)
 }
 
 // bodyOf removes the sections from a summary. They are recorded in the details and added
@@ -225,7 +225,7 @@ func askOf(e *firn.Entry) string {
 		return ""
 	}
 	text := strings.TrimSpace(digest.UserText(m.Text()))
-	if command.MatchString(text) {
+	if command().MatchString(text) {
 		return ""
 	}
 	return text

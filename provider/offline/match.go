@@ -63,7 +63,7 @@ func firstOf(groups []string, from int) string {
 }
 
 func matchNow(_ *conversation, ask string) (wanted, bool) {
-	groups := nowPattern.FindStringSubmatch(ask)
+	groups := nowPattern().FindStringSubmatch(ask)
 	if groups == nil {
 		return wanted{}, false
 	}
@@ -75,7 +75,7 @@ func matchNow(_ *conversation, ask string) (wanted, bool) {
 }
 
 func matchEdit(_ *conversation, ask string) (wanted, bool) {
-	groups := editPattern.FindStringSubmatch(ask)
+	groups := editPattern().FindStringSubmatch(ask)
 	if groups == nil {
 		return wanted{}, false
 	}
@@ -85,7 +85,7 @@ func matchEdit(_ *conversation, ask string) (wanted, bool) {
 }
 
 func matchShell(_ *conversation, ask string) (wanted, bool) {
-	groups := shellPattern.FindStringSubmatch(ask)
+	groups := shellPattern().FindStringSubmatch(ask)
 	if groups == nil {
 		return wanted{}, false
 	}
@@ -93,17 +93,17 @@ func matchShell(_ *conversation, ask string) (wanted, bool) {
 }
 
 func matchCalc(_ *conversation, ask string) (wanted, bool) {
-	for _, one := range []*pattern.Pattern{calcPattern, funcPattern} {
-		if groups := one.FindStringSubmatch(ask); groups != nil {
+	for _, one := range []func() *regexp.Regexp{calcPattern, funcPattern} {
+		if groups := one().FindStringSubmatch(ask); groups != nil {
 			return wanted{tool: "calc", args: args{{"expression", expression(groups[1])}}}, true
 		}
 	}
-	groups := sumPattern.FindStringSubmatch(ask)
+	groups := sumPattern().FindStringSubmatch(ask)
 	if groups == nil {
 		return wanted{}, false
 	}
 	sum := expression(groups[1])
-	return wanted{tool: "calc", args: args{{"expression", sum}}}, operator.MatchString(sum)
+	return wanted{tool: "calc", args: args{{"expression", sum}}}, operator().MatchString(sum)
 }
 
 // spoken replaces spelled-out arithmetic operators.
@@ -136,8 +136,8 @@ func trimPath(path string) string {
 }
 
 func matchRead(_ *conversation, ask string) (wanted, bool) {
-	for _, one := range []*pattern.Pattern{readPattern, isInPattern, saysPattern} {
-		groups := one.FindStringSubmatch(ask)
+	for _, one := range []func() *regexp.Regexp{readPattern, isInPattern, saysPattern} {
+		groups := one().FindStringSubmatch(ask)
 		if groups == nil {
 			continue
 		}
@@ -150,7 +150,7 @@ func matchRead(_ *conversation, ask string) (wanted, bool) {
 }
 
 func matchList(_ *conversation, ask string) (wanted, bool) {
-	groups := listPattern.FindStringSubmatch(ask)
+	groups := listPattern().FindStringSubmatch(ask)
 	if groups == nil {
 		return wanted{}, false
 	}
@@ -171,9 +171,9 @@ func matchList(_ *conversation, ask string) (wanted, bool) {
 }
 
 func matchGrep(_ *conversation, ask string) (wanted, bool) {
-	groups := grepCommand.FindStringSubmatch(ask)
+	groups := grepCommand().FindStringSubmatch(ask)
 	if groups == nil {
-		groups = grepPattern.FindStringSubmatch(ask)
+		groups = grepPattern().FindStringSubmatch(ask)
 	}
 	if groups == nil {
 		return wanted{}, false
@@ -197,7 +197,7 @@ func matchGrep(_ *conversation, ask string) (wanted, bool) {
 }
 
 func matchWrite(c *conversation, ask string) (wanted, bool) {
-	groups := writePattern.FindStringSubmatch(ask)
+	groups := writePattern().FindStringSubmatch(ask)
 	if groups == nil {
 		return wanted{}, false
 	}
@@ -235,7 +235,7 @@ func (c *conversation) lastAnswer() string {
 }
 
 func matchRemember(_ *conversation, ask string) (wanted, bool) {
-	groups := rememberPattern.FindStringSubmatch(ask)
+	groups := rememberPattern().FindStringSubmatch(ask)
 	if groups == nil || isQuestion(ask) {
 		return wanted{}, false
 	}
@@ -258,7 +258,7 @@ func (c *conversation) requests(ask string) []wanted {
 		return nil
 	}
 	var calls []wanted
-	for _, clause := range clauseEnd.Split(strings.TrimSpace(ask), -1) {
+	for _, clause := range clauseEnd().Split(strings.TrimSpace(ask), -1) {
 		if strings.TrimSpace(clause) == "" {
 			continue
 		}

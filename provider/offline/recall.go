@@ -40,10 +40,10 @@ func (c *conversation) remarks() []remark {
 			break
 		}
 		if h.by == bySummary {
-			h.text = exchanges.ReplaceAllString(h.text, "")
+			h.text = exchanges().ReplaceAllString(h.text, "")
 		}
 		if h.by == byNote {
-			h.text = marks.ReplaceAllString(h.text, "")
+			h.text = marks().ReplaceAllString(h.text, "")
 		}
 		for s := range digest.Sentences(h.text) {
 			if s = plain(s); s != "" && !isQuestion(s) && !strings.HasPrefix(s, "#") && !strings.HasPrefix(s, "<") {
@@ -136,7 +136,7 @@ func (c *conversation) related(text string) (remark, bool) {
 // recollection answers questions about an earlier statement: from the conversation if
 // possible, otherwise with the search tool.
 func recollection(c *conversation) (reply, bool) {
-	groups := recallPattern.FindStringSubmatch(c.last)
+	groups := recallPattern().FindStringSubmatch(c.last)
 	if groups == nil {
 		return reply{}, false
 	}
@@ -197,13 +197,13 @@ var (
 
 // aboutUser answers questions about the user from the user's own statements.
 func aboutUser(c *conversation) (reply, bool) {
-	if askName.MatchString(c.last) {
+	if askName().MatchString(c.last) {
 		return c.name(), true
 	}
-	if !aboutUserPattern.MatchString(c.last) {
+	if !aboutUserPattern().MatchString(c.last) {
 		return reply{}, false
 	}
-	topic := strings.Join(wordsOf(factQuestion.ReplaceAllString(c.last, "$1")), " ")
+	topic := strings.Join(wordsOf(factQuestion().ReplaceAllString(c.last, "$1")), " ")
 	if topic == "" {
 		return reply{}, false
 	}
@@ -222,7 +222,7 @@ func (c *conversation) name() reply {
 		remarks := c.remarks()
 		for i := len(remarks) - 1; i >= 0; i-- {
 			r := remarks[i]
-			if groups := namePattern.FindStringSubmatch(r.text); groups != nil && among(r.by, by) {
+			if groups := namePattern().FindStringSubmatch(r.text); groups != nil && among(r.by, by) {
 				return reply{thought: "A name.", text: "Your name is " + strings.TrimRight(groups[1], ".'’-") + ". " + r.sentence()}
 			}
 		}
@@ -235,7 +235,7 @@ func (c *conversation) name() reply {
 
 // knownFact answers a question with an earlier sentence that contains all of its words.
 func knownFact(c *conversation) (reply, bool) {
-	groups := factQuestion.FindStringSubmatch(c.last)
+	groups := factQuestion().FindStringSubmatch(c.last)
 	if groups == nil {
 		return reply{}, false
 	}

@@ -50,9 +50,9 @@ const wordsPrefix = "I took these words from your message"
 
 func greeting(c *conversation) (reply, bool) {
 	switch {
-	case greetingPattern.MatchString(c.last):
+	case greetingPattern().MatchString(c.last):
 		return reply{thought: "A greeting.", text: "Hello! " + whoami + " What you say is kept all the same. Ask me what I can do."}, true
-	case thanksPattern.MatchString(c.last):
+	case thanksPattern().MatchString(c.last):
 		return reply{thought: "Thanks.", text: "You are welcome."}, true
 	}
 	return reply{}, false
@@ -73,7 +73,7 @@ var abilities = []struct{ tool, example string }{
 }
 
 func about(c *conversation) (reply, bool) {
-	if !aboutPattern.MatchString(c.last) {
+	if !aboutPattern().MatchString(c.last) {
 		return reply{}, false
 	}
 	var b strings.Builder
@@ -126,7 +126,7 @@ func ordinal(c *conversation) (reply, bool) {
 	if c.compacted {
 		since = " (counted since the summary that stands for what came before)"
 	}
-	if countPattern.MatchString(c.last) {
+	if countPattern().MatchString(c.last) {
 		answers := 0
 		for _, h := range c.utterances {
 			if h.by == byModel {
@@ -135,9 +135,9 @@ func ordinal(c *conversation) (reply, bool) {
 		}
 		return reply{thought: "Counting.", text: fmt.Sprintf("You sent %s, this one included, and got %s%s.", counted(len(c.asks), "message"), counted(answers, "answer"), since)}, true
 	}
-	groups := ordinalPattern.FindStringSubmatch(c.last)
+	groups := ordinalPattern().FindStringSubmatch(c.last)
 	if groups == nil {
-		groups = didAskPattern.FindStringSubmatch(c.last)
+		groups = didAskPattern().FindStringSubmatch(c.last)
 	}
 	if groups == nil {
 		return reply{}, false
@@ -156,7 +156,7 @@ const maxRecap = 1500
 
 // recap summarizes the conversation so far.
 func recap(c *conversation) (reply, bool) {
-	if !wholePattern.MatchString(c.last) {
+	if !wholePattern().MatchString(c.last) {
 		return reply{}, false
 	}
 	previous := ""
@@ -181,7 +181,7 @@ func statement(c *conversation) (reply, bool) {
 	}
 	line := digest.Line{Role: firn.RoleUser, Kind: digest.Speech, Text: c.last}
 	notes := digest.Notes([]digest.Line{line})
-	if len(notes) == 0 && !factPattern.MatchString(c.last) {
+	if len(notes) == 0 && !factPattern().MatchString(c.last) {
 		return reply{}, false
 	}
 	said := c.last

@@ -84,7 +84,7 @@ var adviceLine = pattern.New(`(?i)^[-*• ]*\**(MERGE|SUPERSEDE|DROP|NOTE)\**: *
 func parseAdvice(answer string, texts []string) []step {
 	var steps []step
 	for line := range strings.Lines(answer) {
-		m := adviceLine.FindStringSubmatch(strings.TrimSpace(line))
+		m := adviceLine().FindStringSubmatch(strings.TrimSpace(line))
 		if m == nil {
 			continue
 		}
@@ -96,7 +96,7 @@ func parseAdvice(answer string, texts []string) []step {
 			}
 			s.title, fields = plainLine(fields[0]), fields[1:]
 		}
-		if len(fields) < 2 || !numberList.MatchString(strings.TrimSpace(fields[0])) {
+		if len(fields) < 2 || !numberList().MatchString(strings.TrimSpace(fields[0])) {
 			continue
 		}
 		s.text = plainLine(strings.Join(fields[1:], "|"))
@@ -114,7 +114,7 @@ func parseAdvice(answer string, texts []string) []step {
 // numberedTexts returns the texts with the listed numbers, each once.
 func numberedTexts(list string, texts []string) []string {
 	var about []string
-	for _, n := range numbers.FindAllString(list, 32) {
+	for _, n := range numbers().FindAllString(list, 32) {
 		number, err := strconv.Atoi(n)
 		if err != nil || number < 1 || number > len(texts) || slices.Contains(about, texts[number-1]) {
 			continue

@@ -31,7 +31,7 @@ func absoluteDates(text string, said time.Time) string {
 	}
 	var b strings.Builder
 	end := 0
-	for _, m := range relative.FindAllStringSubmatchIndex(text, -1) {
+	for _, m := range relative().FindAllStringSubmatchIndex(text, -1) {
 		group := func(n int) string {
 			if m[2*n] < 0 {
 				return ""

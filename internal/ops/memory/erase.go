@@ -176,7 +176,7 @@ func (d *Dir) removeTemps() error {
 			continue
 		}
 		for _, f := range files {
-			if !f.IsDir() && ours.MatchString(f.Name()) {
+			if !f.IsDir() && ours().MatchString(f.Name()) {
 				if err := d.fs.Remove(filepath.Join(dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 					return fmt.Errorf("clear away a file that was never put in place: %w", err)
 				}

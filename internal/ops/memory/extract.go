@@ -131,7 +131,7 @@ var (
 func parseAnswer(text string) ([]candidate, bool) {
 	var all []candidate
 	for line := range strings.Lines(text) {
-		m := answerLine.FindStringSubmatch(strings.TrimSpace(line))
+		m := answerLine().FindStringSubmatch(strings.TrimSpace(line))
 		if m == nil {
 			continue
 		}
@@ -142,8 +142,8 @@ func parseAnswer(text string) ([]candidate, bool) {
 		}
 		c := candidate{Fact: Fact{Category: category, Confidence: max(0.01, min(score/10, 1))}}
 		text := strings.TrimSpace(m[3])
-		if at := strings.LastIndexByte(text, '|'); at >= 0 && numberList.MatchString(strings.TrimSpace(text[at+1:])) {
-			for _, n := range numbers.FindAllString(text[at+1:], 16) {
+		if at := strings.LastIndexByte(text, '|'); at >= 0 && numberList().MatchString(strings.TrimSpace(text[at+1:])) {
+			for _, n := range numbers().FindAllString(text[at+1:], 16) {
 				if number, err := strconv.Atoi(n); err == nil {
 					c.lines = append(c.lines, number)
 				}
@@ -179,7 +179,7 @@ func extractive(lines []Message) []candidate {
 			continue
 		}
 		for _, note := range digest.Notes([]digest.Line{{Role: l.Role, Kind: digest.Speech, Text: l.Text}}) {
-			text := plainLine(asked.ReplaceAllString(note, ""))
+			text := plainLine(asked().ReplaceAllString(note, ""))
 			all = append(all, candidate{Fact{Category: guessCategory(text), Text: text, Confidence: 0.6}, []int{i + 1}})
 		}
 	}

@@ -104,7 +104,7 @@ func parseFact(line string) (Fact, bool) {
 		return Fact{}, false
 	}
 	var f Fact
-	if m := evidence.FindStringSubmatchIndex(text); m != nil {
+	if m := evidence().FindStringSubmatchIndex(text); m != nil {
 		for s := range strings.SplitSeq(text[m[2]:m[3]], ",") {
 			if source := parseSource(s); source.Session != "" {
 				f.Sources = append(f.Sources, source)
@@ -112,16 +112,16 @@ func parseFact(line string) (Fact, bool) {
 		}
 		text = text[:m[0]]
 	}
-	struck := goneSince.ReplaceAllString(text, "")
+	struck := goneSince().ReplaceAllString(text, "")
 	if inner, ok := strings.CutPrefix(struck, "~~"); ok && strings.HasSuffix(inner, "~~") && len(inner) > 2 {
 		text, f.Gone = strings.TrimSuffix(inner, "~~"), true
 	}
-	if m := confident.FindStringSubmatchIndex(text); m != nil {
+	if m := confident().FindStringSubmatchIndex(text); m != nil {
 		percent, _ := strconv.Atoi(text[m[2]:m[3]])
 		f.Confidence = min(float64(percent)/100, 1)
 		text = text[:m[0]]
 	}
-	if m := labelled.FindStringSubmatch(text); m != nil {
+	if m := labelled().FindStringSubmatch(text); m != nil {
 		if category, ok := parseCategory(m[1]); ok {
 			f.Category, text = category, m[2]
 		}

@@ -21,7 +21,7 @@ var pointer = pattern.New(`^[-*+] +\[([^\]]*)\]\((?:\./)?memory/([^)/]+)\.md\)`)
 
 // pointsAt returns the note that an index line points to.
 func pointsAt(line string) (name string, ok bool) {
-	m := pointer.FindStringSubmatch(line)
+	m := pointer().FindStringSubmatch(line)
 	if m == nil {
 		return "", false
 	}

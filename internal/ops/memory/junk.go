@@ -61,10 +61,10 @@ func junkReason(f Fact) string {
 
 // hasSecret reports whether a text looks like it contains a secret.
 func hasSecret(text string) bool {
-	if secretWord.MatchString(text) || secretShape.MatchString(text) {
+	if secretWord().MatchString(text) || secretShape().MatchString(text) {
 		return true
 	}
-	for _, word := range longWord.FindAllString(text, -1) {
+	for _, word := range longWord().FindAllString(text, -1) {
 		digits := strings.ContainsAny(word, "0123456789")
 		letters := strings.ContainsAny(strings.ToLower(word), "ghijklmnopqrstuvwxyz") // not a plain hash
 		if digits && letters && !strings.Contains(word, "/") && strings.Count(word, "-") < 4 {

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -88,7 +89,7 @@ func (m *Material) addResults(message *firn.Message, open map[string]string) {
 		if !ok {
 			continue
 		}
-		if remembers.MatchString(cmpOr(open[result.CallID], result.Name)) {
+		if remembers().MatchString(cmpOr(open[result.CallID], result.Name)) {
 			m.addInjected(firn.JoinText(result.Content))
 		}
 		delete(open, result.CallID)
@@ -132,8 +133,8 @@ func (m *Material) add(e firn.Entry, message *firn.Message) {
 // extends to the end.
 var blocks = blocksOf("recall", "memory", "memories", "relevant-memories", "relevant_memories", "memory-context", "memory_context", "environment", "instructions", "agents", "system-reminder")
 
-func blocksOf(names ...string) []*pattern.Pattern {
-	all := make([]*pattern.Pattern, len(names))
+func blocksOf(names ...string) []func() *regexp.Regexp {
+	all := make([]func() *regexp.Regexp, len(names))
 	for i, name := range names {
 		all[i] = pattern.New(`(?is)<` + name + `(?:\s[^<>]*)?>(.*?)(?:</` + name + `\s*>|\z)`)
 	}
@@ -153,10 +154,10 @@ func splitInjected(text string) (own string, told []string) {
 		}
 	}
 	for _, block := range blocks {
-		for _, m := range block.FindAllStringSubmatch(text, -1) {
+		for _, m := range block().FindAllStringSubmatch(text, -1) {
 			told = append(told, m[1])
 		}
-		text = block.ReplaceAllString(text, "")
+		text = block().ReplaceAllString(text, "")
 	}
 	return strings.TrimSpace(digest.UserText(text)), told
 }

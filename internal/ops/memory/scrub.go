@@ -75,7 +75,7 @@ func (e *eraser) scanFile(rel string, c content) {
 			if f, ok := parseFact(strings.TrimSpace(line)); ok {
 				e.addText(f.Text)
 			} else {
-				e.addText(evidenceIn.ReplaceAllString(line, ""))
+				e.addText(evidenceIn().ReplaceAllString(line, ""))
 			}
 		case to != line:
 			e.done.Kept++
@@ -108,7 +108,7 @@ var evidenceIn = pattern.New(` *<!-- from ([^<>]*?) *-->`)
 
 // line returns a line without the erased sources; keep is false if there are no others.
 func (e *eraser) line(line string) (to string, keep bool) {
-	m := evidenceIn.FindStringSubmatchIndex(line)
+	m := evidenceIn().FindStringSubmatchIndex(line)
 	if m == nil {
 		return line, true
 	}

@@ -56,7 +56,7 @@ func walkLines(body string, see func(number int, line string, superseded bool, d
 			if strings.HasPrefix(line, "## ") || strings.HasPrefix(line, "# ") {
 				superseded, day = strings.HasPrefix(line, goneSection), time.Time{}
 			}
-			if found := anyDay.FindString(line); found != "" {
+			if found := anyDay().FindString(line); found != "" {
 				if at, ok := dayOf(found); ok {
 					day = at
 				}

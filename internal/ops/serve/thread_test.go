@@ -26,9 +26,9 @@ func newThreads(t *testing.T, settings string) *threads {
 	return &threads{t: t, model: s, listening: listenIn(t, Options{Settings: load(t, s.settings(settings)), Env: env()})}
 }
 
-// say sends a message to the group, or to a thread in it, and returns what the model was
+// send sends a message to the group, or to a thread in it, and returns what the model was
 // sent.
-func (h *threads) say(thread, text string) (wire.Routed, []string) {
+func (h *threads) send(thread, text string) (wire.Routed, []string) {
 	h.t.Helper()
 	r, err := h.own.Inbound(h.t.Context(), wire.Inbound{Channel: "slack", PeerKind: "group", PeerID: "g", ThreadID: thread, Sender: "Ann", Text: text, Wait: true})
 	if err != nil {
@@ -55,8 +55,8 @@ func heardTexts(heard []string) (texts []string) {
 // the two continue separately, and that a reset of the thread leaves the history out.
 func TestThreadHistory(t *testing.T) {
 	h := newThreads(t, "")
-	room, _ := h.say("", "the color is teal")
-	thread, heard := h.say("t1", "which color?")
+	room, _ := h.send("", "the color is teal")
+	thread, heard := h.send("t1", "which color?")
 	if want := []string{"user: the color is teal", "assistant: I see", "user: which color?"}; !slices.Equal(heard, want) {
 		t.Errorf("the model is sent %q, want %q", heard, want)
 	}
@@ -67,10 +67,10 @@ func TestThreadHistory(t *testing.T) {
 	if !strings.Contains(log, `"parentSession":"`+string(room.Session)+`"`) || !strings.Contains(log, `"forked":{"session":"`+string(room.Session)+`"`) {
 		t.Errorf("the log does not name the conversation:\n%s", log)
 	}
-	if _, heard := h.say("", "and the size is 4"); slices.Contains(heard, "user: which color?") {
+	if _, heard := h.send("", "and the size is 4"); slices.Contains(heard, "user: which color?") {
 		t.Errorf("the room's model is sent %q", heard)
 	}
-	if r, heard := h.say("t1", "and now?"); r.Session != thread.Session || slices.Contains(heard, "user: and the size is 4") || len(heard) != 5 {
+	if r, heard := h.send("t1", "and now?"); r.Session != thread.Session || slices.Contains(heard, "user: and the size is 4") || len(heard) != 5 {
 		t.Errorf("the second message of the thread came to %+v with %q", r, heard)
 	}
 	spent, err := h.own.Session(t.Context(), string(thread.Session))
@@ -83,10 +83,10 @@ func TestThreadHistory(t *testing.T) {
 	if _, err := h.own.ResetKey(t.Context(), thread.Key); err != nil {
 		t.Fatal(err)
 	}
-	if _, heard := h.say("t1", "after the reset"); len(heard) != 1 {
+	if _, heard := h.send("t1", "after the reset"); len(heard) != 1 {
 		t.Errorf("after a reset the model is sent %q", heard)
 	}
-	if _, heard := h.say("t2", "/new a fresh start"); len(heard) != 1 {
+	if _, heard := h.send("t2", "/new a fresh start"); len(heard) != 1 {
 		t.Errorf("a thread started by /new is sent %q", heard)
 	}
 }
@@ -95,20 +95,20 @@ func TestThreadHistory(t *testing.T) {
 // threads start empty if the setting is 0.
 func TestThreadHistoryLimit(t *testing.T) {
 	h := newThreads(t, "[session]\nthread_history = 50\n")
-	if _, heard := h.say("t0", "first"); len(heard) != 1 {
+	if _, heard := h.send("t0", "first"); len(heard) != 1 {
 		t.Errorf("without a conversation the model is sent %q", heard)
 	}
-	h.say("", "short")
-	if _, heard := h.say("t1", "one"); len(heard) != 3 {
+	h.send("", "short")
+	if _, heard := h.send("t1", "one"); len(heard) != 3 {
 		t.Errorf("within the limit the model is sent %q", heard)
 	}
-	h.say("", strings.Repeat("long ", 60))
-	if _, heard := h.say("t2", "two"); len(heard) != 1 {
+	h.send("", strings.Repeat("long ", 60))
+	if _, heard := h.send("t2", "two"); len(heard) != 1 {
 		t.Errorf("beyond the limit the model is sent %q", heard)
 	}
 	off := newThreads(t, "[session]\nthread_history = 0\n")
-	off.say("", "short")
-	if _, heard := off.say("t1", "one"); len(heard) != 1 {
+	off.send("", "short")
+	if _, heard := off.send("t1", "one"); len(heard) != 1 {
 		t.Errorf("with 0 the model is sent %q", heard)
 	}
 }
@@ -117,9 +117,9 @@ func TestThreadHistoryLimit(t *testing.T) {
 // conversation and what follows it, and without hidden messages.
 func TestThreadHistoryLivePart(t *testing.T) {
 	h := newThreads(t, "")
-	room, _ := h.say("", "one")
-	h.say("", "secret")
-	h.say("", "three")
+	room, _ := h.send("", "one")
+	h.send("", "secret")
+	h.send("", "three")
 	hide(t, h.own, room.Session, "secret")
 	last := entryOf(t, h.own, room.Session, "three")
 	entry, err := json.Marshal(map[string]any{"type": "compaction", "summary": "they counted", "firstKeptEntryId": last, "tokensBefore": 10})
@@ -129,7 +129,7 @@ func TestThreadHistoryLivePart(t *testing.T) {
 	if _, err := h.own.Append(t.Context(), room.Session, client.Any, wire.NewEntries{Entries: []json.RawMessage{entry}}); err != nil {
 		t.Fatal(err)
 	}
-	thread, heard := h.say("t1", "four")
+	thread, heard := h.send("t1", "four")
 	_, raw := h.model.last()
 	if !strings.Contains(raw[0], "they counted") || !slices.Equal(heard, []string{"user: three", "assistant: I see", "user: four"}) {
 		t.Errorf("the model is sent %q", raw)
@@ -143,7 +143,7 @@ func TestThreadHistoryLivePart(t *testing.T) {
 // conversation, while one for the conversation does.
 func TestThreadHistoryRights(t *testing.T) {
 	h := newThreads(t, "")
-	h.say("", "the color is teal")
+	h.send("", "the color is teal")
 	for _, c := range []struct {
 		keys []string
 		want int
