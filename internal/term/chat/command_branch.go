@@ -17,8 +17,11 @@ import (
 // ID.
 const mostTurns = 9999
 
+// branchCommands are the commands that move, fork and compact the session.
+type branchCommands struct{ *chat }
+
 // rewind moves the head back by some turns, or to an entry.
-func (c *chat) rewind(ctx context.Context, rest string) error {
+func (c branchCommands) rewind(ctx context.Context, rest string) error {
 	words := strings.Fields(rest)
 	n := len(words)
 	words = slices.DeleteFunc(words, func(w string) bool { return w == "--summary" })
@@ -52,7 +55,7 @@ func (c *chat) rewind(ctx context.Context, rest string) error {
 }
 
 // fork switches to a copy of the session, made at its head or at an entry.
-func (c *chat) fork(ctx context.Context, ref string) error {
+func (c branchCommands) fork(ctx context.Context, ref string) error {
 	old := c.id
 	s, err := c.client.Fork(ctx, c.id, wire.Fork{At: firn.EntryID(ref), Key: c.key})
 	if err != nil {
@@ -64,7 +67,7 @@ func (c *chat) fork(ctx context.Context, ref string) error {
 }
 
 // tree prints the branches of the session.
-func (c *chat) tree(ctx context.Context, _ string) error {
+func (c branchCommands) tree(ctx context.Context, _ string) error {
 	const drawn = 200
 	t, err := c.client.Tree(ctx, c.id, drawn, "")
 	if err != nil {
@@ -74,7 +77,7 @@ func (c *chat) tree(ctx context.Context, _ string) error {
 	return nil
 }
 
-func (c *chat) compact(ctx context.Context, hint string) error {
+func (c branchCommands) compact(ctx context.Context, hint string) error {
 	done, err := c.client.Compact(ctx, c.id, wire.Compact{Hint: hint})
 	if err != nil {
 		return err
@@ -83,7 +86,7 @@ func (c *chat) compact(ctx context.Context, hint string) error {
 	return nil
 }
 
-func (c *chat) uncompact(ctx context.Context, _ string) error {
+func (c branchCommands) uncompact(ctx context.Context, _ string) error {
 	past, err := c.client.Compactions(ctx, c.id)
 	if err != nil {
 		return err
@@ -99,7 +102,7 @@ func (c *chat) uncompact(ctx context.Context, _ string) error {
 	return nil
 }
 
-func (c *chat) compactions(ctx context.Context, _ string) error {
+func (c branchCommands) compactions(ctx context.Context, _ string) error {
 	past, err := c.client.Compactions(ctx, c.id)
 	if err != nil {
 		return err

@@ -22,8 +22,11 @@ func (c *chat) patch(ctx context.Context, p wire.Patch) error {
 	return err
 }
 
+// choiceCommands are the commands that choose who answers, and how.
+type choiceCommands struct{ *chat }
+
 // chooseModel sets the model of this session.
-func (c *chat) chooseModel(ctx context.Context, name string) error {
+func (c choiceCommands) chooseModel(ctx context.Context, name string) error {
 	if name == "" {
 		s, err := c.fetchSession(ctx)
 		if err != nil {
@@ -40,7 +43,7 @@ func (c *chat) chooseModel(ctx context.Context, name string) error {
 }
 
 // chooseAgent sets the agent that answers in this chat.
-func (c *chat) chooseAgent(ctx context.Context, name string) error {
+func (c choiceCommands) chooseAgent(ctx context.Context, name string) error {
 	switch name {
 	case "":
 	case wire.Default:
@@ -88,7 +91,7 @@ func (c *chat) agentLine() string {
 }
 
 // think sets the thinking level of this session.
-func (c *chat) think(ctx context.Context, level string) error {
+func (c choiceCommands) think(ctx context.Context, level string) error {
 	if level == "" {
 		s, err := c.fetchSession(ctx)
 		if err != nil {
@@ -116,7 +119,7 @@ func thinkingOf(s wire.Session) string {
 }
 
 // auth sets the credentials of model requests in this session.
-func (c *chat) auth(ctx context.Context, name string) error {
+func (c choiceCommands) auth(ctx context.Context, name string) error {
 	if name != "" {
 		if err := c.patch(ctx, wire.Patch{Auth: &name}); err != nil {
 			return err
@@ -134,7 +137,7 @@ func (c *chat) auth(ctx context.Context, name string) error {
 	return nil
 }
 
-func (c *chat) verbose(ctx context.Context, on string) error {
+func (c choiceCommands) verbose(ctx context.Context, on string) error {
 	if err := needs("verbose", on); err != nil {
 		return err
 	}
@@ -150,7 +153,7 @@ func (c *chat) verbose(ctx context.Context, on string) error {
 var sendPolicies = map[string]string{"on": "allow", "off": "deny", "inherit": "inherit"}
 
 // send sets whether answers of this session may be sent to the channel of its messages.
-func (c *chat) send(ctx context.Context, on string) error {
+func (c choiceCommands) send(ctx context.Context, on string) error {
 	if err := needs("send", on); err != nil {
 		return err
 	}

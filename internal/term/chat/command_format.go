@@ -12,8 +12,11 @@ import (
 // nativeFormat is firn's own format.
 const nativeFormat = "native"
 
+// formatCommands are the commands that pass the session on to other tools.
+type formatCommands struct{ *chat }
+
 // export writes this session to a file in another tool's format.
-func (c *chat) export(ctx context.Context, rest string) error {
+func (c formatCommands) export(ctx context.Context, rest string) error {
 	if err := needs("export", rest); err != nil {
 		return err
 	}
@@ -28,7 +31,7 @@ func (c *chat) export(ctx context.Context, rest string) error {
 }
 
 // handoff writes this session into another tool's folder.
-func (c *chat) handoff(ctx context.Context, tool string) error {
+func (c formatCommands) handoff(ctx context.Context, tool string) error {
 	if err := needs("handoff", tool); err != nil {
 		return err
 	}
@@ -39,7 +42,7 @@ func (c *chat) handoff(ctx context.Context, tool string) error {
 }
 
 // report prints the result of an export.
-func (c *chat) report(text string, err error) error {
+func (c formatCommands) report(text string, err error) error {
 	if err == nil {
 		c.screen.lines(prose.Lines(text))
 	}
@@ -48,6 +51,6 @@ func (c *chat) report(text string, err error) error {
 
 // unsupported returns an error for an operation that is not available here, with an
 // alternative.
-func (c *chat) unsupported(what, hint string) error {
+func (c formatCommands) unsupported(what, hint string) error {
 	return &Problem{Err: failure.Of(firn.ErrUnsupported, "cannot %s from this chat", what), Hint: hint}
 }

@@ -20,9 +20,12 @@ const (
 	offered = 100
 )
 
+// listCommands are the commands that list sessions.
+type listCommands struct{ *chat }
+
 // sessions lists the agent's latest sessions. On a terminal it offers a picker and switches
 // to the chosen session.
-func (c *chat) sessions(ctx context.Context, _ string) error {
+func (c listCommands) sessions(ctx context.Context, _ string) error {
 	most := listed
 	if c.term != nil {
 		most = offered
@@ -44,7 +47,7 @@ func (c *chat) sessions(ctx context.Context, _ string) error {
 }
 
 // pickSession shows a picker of sessions. The first of lines is the header.
-func (c *chat) pickSession(ctx context.Context, sessions []wire.Session, lines []string) error {
+func (c listCommands) pickSession(ctx context.Context, sessions []wire.Session, lines []string) error {
 	choice := line.Choice{Title: "Resume", Head: lines[0], Rows: lines[1:]}
 	for i, s := range sessions {
 		if s.ID == c.id {
@@ -59,7 +62,7 @@ func (c *chat) pickSession(ctx context.Context, sessions []wire.Session, lines [
 }
 
 // sessionLines formats a list of sessions with a header.
-func (c *chat) sessionLines(sessions []wire.Session) []string {
+func (c listCommands) sessionLines(sessions []wire.Session) []string {
 	ids := make([]firn.ID, len(sessions))
 	for i, s := range sessions {
 		ids[i] = s.ID
@@ -72,7 +75,7 @@ func (c *chat) sessionLines(sessions []wire.Session) []string {
 }
 
 // sessionRow formats a row of the list.
-func (c *chat) sessionRow(s wire.Session, ids []firn.ID) []string {
+func (c listCommands) sessionRow(s wire.Session, ids []firn.ID) []string {
 	mark := "  "
 	switch {
 	case s.Live:

@@ -8,8 +8,11 @@ import (
 	"firn.dev/internal/render/prose"
 )
 
+// memoryCommands are the commands of notes.
+type memoryCommands struct{ *chat }
+
 // remember adds a note, as the agent itself would.
-func (c *chat) remember(ctx context.Context, text string) error {
+func (c memoryCommands) remember(ctx context.Context, text string) error {
 	if err := needs("remember", text); err != nil {
 		return err
 	}
@@ -30,7 +33,7 @@ func noNotes(doing string) error {
 }
 
 // memory searches the notes, or lists them.
-func (c *chat) memory(ctx context.Context, words string) error {
+func (c memoryCommands) memory(ctx context.Context, words string) error {
 	if c.o.Notes == nil {
 		return noNotes("search the notes")
 	}
@@ -51,7 +54,7 @@ func (c *chat) memory(ctx context.Context, words string) error {
 }
 
 // forget removes a note or a fact.
-func (c *chat) forget(ctx context.Context, what string) error {
+func (c memoryCommands) forget(ctx context.Context, what string) error {
 	if err := needs("forget", what); err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ func (c *chat) newSession(ctx context.Context, _ string) error {
 // list.
 func (c *chat) resume(ctx context.Context, name string) error {
 	if name == "" && c.term != nil {
-		return c.sessions(ctx, "")
+		return listCommands{c}.sessions(ctx, "")
 	}
 	if err := needs("resume", name); err != nil {
 		return err

@@ -16,9 +16,12 @@ import (
 	"firn.dev/wire"
 )
 
+// showCommands are the commands that show the session.
+type showCommands struct{ *chat }
+
 // history prints the last messages of the branch as they are in the log, including
 // summarized but not hidden ones.
-func (c *chat) history(ctx context.Context, rest string) error {
+func (c showCommands) history(ctx context.Context, rest string) error {
 	n := 10
 	if rest != "" {
 		var err error
@@ -42,7 +45,7 @@ func (c *chat) history(ctx context.Context, rest string) error {
 }
 
 // messages returns the last n messages of the branch, newest first.
-func (c *chat) messages(ctx context.Context, n int) ([]prose.Line, error) {
+func (c showCommands) messages(ctx context.Context, n int) ([]prose.Line, error) {
 	var messages []prose.Line
 	for e, err := range c.client.Entries(ctx, c.id, client.EntryQuery{View: wire.ViewBranch, Back: true}) {
 		if err != nil {
@@ -92,7 +95,7 @@ func (c *chat) gist(ctx context.Context, id firn.EntryID, n int) (string, error)
 	return string(id), nil
 }
 
-func (c *chat) status(ctx context.Context, _ string) error {
+func (c showCommands) status(ctx context.Context, _ string) error {
 	s, err := c.fetchSession(ctx)
 	if err != nil {
 		return err
@@ -114,7 +117,7 @@ func (c *chat) status(ctx context.Context, _ string) error {
 		{"  model", modelName(s) + ", thinking " + thinkingOf(s)},
 		{"  window", windowUse(st.Window) + prose.Level(st.Window)},
 		{"  toggles", toggles(st)},
-		{"  head", headLine(c, s, st)},
+		{"  head", headLine(c.chat, s, st)},
 		{"  home", c.keptIn(cmp.Or(g.Home, gatewaysHome))},
 		{"  gateway", prose.Clean(g.Gateway)},
 		{"  files", c.filesLine()},
@@ -151,7 +154,9 @@ func toggles(st wire.State) string {
 }
 
 // filesLine describes the files that tools may access.
-func (c *chat) filesLine() string { return prose.Clean(cmp.Or(c.o.Files, "those of the gateway")) }
+func (c showCommands) filesLine() string {
+	return prose.Clean(cmp.Or(c.o.Files, "those of the gateway"))
+}
 
 // medium returns where entries are stored.
 func (c *chat) medium() string {
@@ -162,7 +167,7 @@ func (c *chat) medium() string {
 }
 
 // keptIn returns the directory of the session.
-func (c *chat) keptIn(home string) string {
+func (c showCommands) keptIn(home string) string {
 	if c.o.Ephemeral {
 		return "memory only; nothing is saved"
 	}
@@ -182,7 +187,7 @@ func windowUse(u wire.Usage) string {
 }
 
 // agents lists the sub-agents of the session.
-func (c *chat) agents(ctx context.Context, _ string) error {
+func (c showCommands) agents(ctx context.Context, _ string) error {
 	children, err := c.client.Children(ctx, c.id)
 	if err != nil {
 		return err
@@ -205,7 +210,7 @@ func (c *chat) agents(ctx context.Context, _ string) error {
 	return nil
 }
 
-func (c *chat) usage(ctx context.Context, _ string) error {
+func (c showCommands) usage(ctx context.Context, _ string) error {
 	s, err := c.fetchSession(ctx)
 	if err != nil {
 		return err
@@ -235,7 +240,7 @@ var undoCommands = map[string]string{
 }
 
 // window shows which entries are sent to the model and which are not.
-func (c *chat) window(ctx context.Context, _ string) error {
+func (c showCommands) window(ctx context.Context, _ string) error {
 	w, err := c.client.Window(ctx, c.id, "")
 	if err != nil {
 		return err
@@ -301,7 +306,7 @@ func runText(r wire.Run) string {
 }
 
 // searchCommand searches notes and messages, as the agent does.
-func (c *chat) searchCommand(ctx context.Context, words string) error {
+func (c showCommands) searchCommand(ctx context.Context, words string) error {
 	if err := needs("search", words); err != nil {
 		return err
 	}
