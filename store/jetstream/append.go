@@ -32,7 +32,7 @@ func (st *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entri
 
 // appendInTurn appends when no other append to the session is running in this process. It
 // waits for the cluster until waitCtx is done.
-func (st *Store) appendInTurn(ctx, waitCtx context.Context, id firn.ID, expect store.Pos, entries []firn.Entry) (store.Pos, error) {
+func (st *openSessions) appendInTurn(ctx, waitCtx context.Context, id firn.ID, expect store.Pos, entries []firn.Entry) (store.Pos, error) {
 	s, err := st.acquireBy(ctx, waitCtx, id)
 	if err != nil {
 		return 0, err
@@ -53,7 +53,7 @@ func (st *Store) appendInTurn(ctx, waitCtx context.Context, id firn.ID, expect s
 
 // append makes one attempt. It returns errFenced if another message was stored first. again
 // reports whether the session's uncertain append is the same request.
-func (st *Store) append(ctx, waitCtx context.Context, s *session, expect store.Pos, entries []firn.Entry, again bool) (store.Pos, error) {
+func (st *openSessions) append(ctx, waitCtx context.Context, s *session, expect store.Pos, entries []firn.Entry, again bool) (store.Pos, error) {
 	if again && s.uncertain != nil {
 		end := s.uncertain.frame.end
 		there, err := st.resolve(ctx, waitCtx, s)
@@ -99,7 +99,7 @@ func (st *Store) append(ctx, waitCtx context.Context, s *session, expect store.P
 }
 
 // frame returns the message for entries that are ready to be written.
-func (st *Store) frame(ctx context.Context, s *session, ready []firn.Entry) (*frame, error) {
+func (st *openSessions) frame(ctx context.Context, s *session, ready []firn.Entry) (*frame, error) {
 	lines := make([][]byte, len(ready))
 	for i, e := range ready {
 		var err error
@@ -131,11 +131,11 @@ func (st *Store) frame(ctx context.Context, s *session, ready []firn.Entry) (*fr
 }
 
 // has reports whether a session contains an entry, searching from its end.
-func (st *Store) has(ctx context.Context, s *session, id firn.EntryID) (bool, error) {
+func (st *openSessions) has(ctx context.Context, s *session, id firn.EntryID) (bool, error) {
 	if s.named == s.tail.end && s.ids.Has(id) {
 		return true, nil
 	}
-	for r, err := range st.readBackward(ctx, s.id, s.tail, store.End) {
+	for r, err := range st.reader.readBackward(ctx, s.id, s.tail, store.End) {
 		if err != nil {
 			return false, err
 		}

@@ -58,22 +58,22 @@ func (t *tail) checkExists() error {
 	return nil
 }
 
-func (st *Store) mark(ctx context.Context, id firn.ID, change func(*tail) error) error {
+func (st *directory) mark(ctx context.Context, id firn.ID, change func(*tail) error) error {
 	return st.setMark(ctx, id, "", change)
 }
 
 // setMark appends a message that changes the state of a session, unless the session has
 // that state already.
-func (st *Store) setMark(ctx context.Context, id firn.ID, reason string, change func(*tail) error) error {
+func (st *directory) setMark(ctx context.Context, id firn.ID, reason string, change func(*tail) error) error {
 	if err := st.beginOperation(ctx); err != nil {
 		return err
 	}
 	defer st.working.Done()
-	s, err := st.acquire(ctx, id)
+	s, err := st.opened.acquire(ctx, id)
 	if err != nil {
 		return err
 	}
-	defer st.release(s)
+	defer st.opened.release(s)
 	err = st.updateMark(ctx, s, reason, change)
 	if err != nil {
 		return st.failed(ctx, fmt.Errorf("session %.128s: %w", id, err))
@@ -82,12 +82,12 @@ func (st *Store) setMark(ctx context.Context, id firn.ID, reason string, change 
 }
 
 // updateMark is setMark for a caller that has acquired the session.
-func (st *Store) updateMark(ctx context.Context, s *session, reason string, change func(*tail) error) error {
+func (st *directory) updateMark(ctx context.Context, s *session, reason string, change func(*tail) error) error {
 	if s.id.Check() != nil {
 		return firn.ErrNotFound
 	}
 	for {
-		if err := st.refreshTail(ctx, s); err != nil {
+		if err := st.opened.refreshTail(ctx, s); err != nil {
 			return err
 		}
 		t := s.tail
@@ -103,12 +103,12 @@ func (st *Store) updateMark(ctx context.Context, s *session, reason string, chan
 
 // putMark appends the message that makes t the tail of the session. A rollup removes all
 // earlier messages.
-func (st *Store) putMark(ctx context.Context, s *session, t tail, reason string, rollup bool) error {
+func (st *directory) putMark(ctx context.Context, s *session, t tail, reason string, rollup bool) error {
 	data, err := json.Marshal(mark{Time: st.opts.Now().UTC().Format(time.RFC3339Nano), Reason: reason, Receipt: t.receipt})
 	if err != nil {
 		return err
 	}
-	f := t.nextFrame(kindMark, st.messageID(s.id, t.end))
+	f := t.nextFrame(kindMark, st.opened.messageID(s.id, t.end))
 	f.data = data
-	return st.put(ctx, s, f, rollup)
+	return st.opened.put(ctx, s, f, rollup)
 }

@@ -25,7 +25,7 @@ func (st *Store) Bin(ctx context.Context) ([]store.Binned, error) {
 	return all, nil
 }
 
-func (st *Store) bin(ctx context.Context) ([]store.Binned, error) {
+func (st *directory) bin(ctx context.Context) ([]store.Binned, error) {
 	var rows []store.Info
 	err := st.index.with(ctx, func() error {
 		if err := st.index.read(ctx); err != nil {

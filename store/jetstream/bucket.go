@@ -19,7 +19,7 @@ type bucket struct {
 	name   string
 }
 
-func (st *Store) keys() bucket { return bucket{st.engine, st.names.keys()} }
+func (st *connection) keys() bucket { return bucket{st.engine, st.names.keys()} }
 
 // headDeleted is the header of a message that marks a value as deleted.
 const headDeleted = "KV-Operation"

@@ -126,7 +126,7 @@ func (x *index) each(pass func(sessionStatus)) {
 }
 
 // withFullIndex calls do with the index after scanning all messages.
-func (st *Store) withFullIndex(ctx context.Context, doing string, do func(*index)) error {
+func (st *reader) withFullIndex(ctx context.Context, doing string, do func(*index)) error {
 	if err := st.beginOperation(ctx); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (d *Damage) Unwrap() error { return firn.ErrCorrupt }
 
 // replicaError returns the error for records that a replica lacks while no leader responds.
 // If only the last ones are missing, the replica may lag, and the error is retryable.
-func (st *Store) replicaError(id firn.ID, at store.Pos, behind bool, fault, away error) error {
+func (st *connection) replicaError(id firn.ID, at store.Pos, behind bool, fault, away error) error {
 	if behind {
 		return &Unavailable{Cause: fmt.Errorf("a replica has session %s up to record %d only, and no leader answers: %w", id, at, away)}
 	}

@@ -301,7 +301,7 @@ type tail struct {
 func (t *tail) gone() bool { return t.removed || t.receipt != nil }
 
 // tailAfter returns the tail after a frame.
-func (st *Store) tailAfter(f *frame) (tail, error) {
+func (st *connection) tailAfter(f *frame) (tail, error) {
 	t := tail{seq: f.seq, end: f.end, sum: f.sum, head: f.head, seal: f.seal, size: f.size, archived: f.archived, removed: f.removed,
 		modified: f.modified, agent: f.agent, loose: f.loose, base: f.base}
 	switch f.kind {
@@ -342,7 +342,7 @@ func (t *tail) nextModified(now time.Time) time.Time {
 }
 
 // records yields the records of lines, the first of which is at the given position.
-func (st *Store) records(at store.Pos, lines [][]byte) iter.Seq[store.Record] {
+func (st *reader) records(at store.Pos, lines [][]byte) iter.Seq[store.Record] {
 	return func(yield func(store.Record) bool) {
 		for i, line := range lines {
 			if !yield(st.record(at+store.Pos(i), line)) {
@@ -352,7 +352,7 @@ func (st *Store) records(at store.Pos, lines [][]byte) iter.Seq[store.Record] {
 	}
 }
 
-func (st *Store) record(at store.Pos, line []byte) store.Record {
+func (st *reader) record(at store.Pos, line []byte) store.Record {
 	g, err := st.dialect.Glance(line)
 	if err != nil {
 		r := firn.LazyRecord(at, at+1, firn.Glance{}, line, st.dialect.Decode) // keeps the line, which sealing needs

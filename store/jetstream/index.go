@@ -266,8 +266,8 @@ const (
 )
 
 // row builds the current row of a session.
-func (st *Store) row(ctx context.Context, id firn.ID) (row, error) {
-	t, err := st.fetchTail(ctx, id, 0)
+func (st *reader) row(ctx context.Context, id firn.ID) (row, error) {
+	t, err := st.opened.fetchTail(ctx, id, 0)
 	if err != nil {
 		return row{}, err
 	}
@@ -275,7 +275,7 @@ func (st *Store) row(ctx context.Context, id firn.ID) (row, error) {
 }
 
 // rowAt builds the row of a session with the tail t.
-func (st *Store) rowAt(ctx context.Context, id firn.ID, t tail) (row, error) {
+func (st *reader) rowAt(ctx context.Context, id firn.ID, t tail) (row, error) {
 	r := row{Seq: t.seq, Gone: t.seq == 0 || t.gone(), Modified: t.modified}
 	if t.seq == 0 || t.receipt != nil {
 		return r, nil
@@ -295,7 +295,7 @@ func (st *Store) rowAt(ctx context.Context, id firn.ID, t tail) (row, error) {
 
 // info computes the info of a session up to the tail t. Of a long session it reads the
 // start, and the end from the latest checkpoint on; see [store.Checkpoint].
-func (st *Store) info(ctx context.Context, id firn.ID, t tail) (store.Info, error) {
+func (st *reader) info(ctx context.Context, id firn.ID, t tail) (store.Info, error) {
 	var gist store.Gist
 	err := st.gather(ctx, id, t, store.Start, firstRecords, &gist)
 	rest := store.Pos(firstRecords)
@@ -315,7 +315,7 @@ func (st *Store) info(ctx context.Context, id firn.ID, t tail) (store.Info, erro
 
 // checkpoint returns the position of the latest checkpoint after a position, or that
 // position if there is none.
-func (st *Store) checkpoint(ctx context.Context, id firn.ID, t tail, after store.Pos) (store.Pos, error) {
+func (st *reader) checkpoint(ctx context.Context, id firn.ID, t tail, after store.Pos) (store.Pos, error) {
 	for rec, err := range st.readBackward(ctx, id, t, t.end) {
 		if err != nil {
 			return after, err
@@ -342,7 +342,7 @@ func (st *Store) checkpoint(ctx context.Context, id firn.ID, t tail, after store
 // prompt adds the first user message of the session to the gist. It reads from the
 // beginning: if the message that a checkpoint counted was erased, the first one left may
 // precede that checkpoint.
-func (st *Store) prompt(ctx context.Context, id firn.ID, t tail, gist *store.Gist) error {
+func (st *reader) prompt(ctx context.Context, id firn.ID, t tail, gist *store.Gist) error {
 	var failed error
 	st.readForward(ctx, id, t, store.Start, func(r store.Record, err error) bool {
 		if failed = err; err != nil {
@@ -357,7 +357,7 @@ func (st *Store) prompt(ctx context.Context, id firn.ID, t tail, gist *store.Gis
 }
 
 // gather adds the records between two positions.
-func (st *Store) gather(ctx context.Context, id firn.ID, t tail, from, to store.Pos, gist *store.Gist) error {
+func (st *reader) gather(ctx context.Context, id firn.ID, t tail, from, to store.Pos, gist *store.Gist) error {
 	var failed error
 	st.readForward(ctx, id, t, from, func(r store.Record, err error) bool {
 		if failed = err; err != nil || r.At >= to {

@@ -30,7 +30,6 @@ import (
 	"time"
 
 	"firn.dev"
-	"firn.dev/internal/formats/dialect/native"
 	"firn.dev/store"
 )
 
@@ -121,23 +120,12 @@ func (o *Options) fill() error {
 
 // Store keeps sessions in JetStream.
 type Store struct {
-	opts    Options
-	names   names
-	engine  *engine
-	dialect native.Dialect
-	blobs   blobs
-	index   *index
-	keeper  *keeper
-	zip     func() (zip, error)
-	// self is a unique ID of this store instance.
-	self string
-
-	mu       sync.Mutex
-	closed   bool
-	sessions map[firn.ID]*session
-	life     context.Context // canceled by Close
-	die      context.CancelFunc
-	working  sync.WaitGroup
+	*connection
+	*openSessions
+	*reader
+	*sealer
+	*eraser
+	*directory
 }
 
 var (
@@ -159,8 +147,8 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
-	st := &Store{opts: o, engine: e, names: names{space: o.Space, shards: o.Shards},
-		sessions: make(map[firn.ID]*session), zip: sync.OnceValues(newZip), self: nonce()}
+	st := newStore(&connection{opts: o, engine: e, names: names{space: o.Space, shards: o.Shards},
+		sessions: make(map[firn.ID]*session), zip: sync.OnceValues(newZip), self: nonce()})
 	e.watch.found = func(f Fault) {
 		o.Report(st.describe(f))
 		o.Damaged(f)
@@ -178,7 +166,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 
 // beginOperation fails if the store is closed or the context is done. Otherwise the caller
 // must call st.working.Done.
-func (st *Store) beginOperation(ctx context.Context) error {
+func (st *connection) beginOperation(ctx context.Context) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if st.closed {
@@ -192,7 +180,7 @@ func (st *Store) beginOperation(ctx context.Context) error {
 }
 
 // checkOpen is beginOperation for operations that Close does not wait for.
-func (st *Store) checkOpen(ctx context.Context) error {
+func (st *connection) checkOpen(ctx context.Context) error {
 	if err := st.beginOperation(ctx); err != nil {
 		return err
 	}
@@ -200,11 +188,13 @@ func (st *Store) checkOpen(ctx context.Context) error {
 	return nil
 }
 
-func (st *Store) closedErr() error { return fmt.Errorf("store %s: %w", st.opts.Space, firn.ErrClosed) }
+func (st *connection) closedErr() error {
+	return fmt.Errorf("store %s: %w", st.opts.Space, firn.ErrClosed)
+}
 
 // failed converts an error for the caller: it reports a closed store or a canceled context
 // if that is the cause.
-func (st *Store) failed(ctx context.Context, err error) error {
+func (st *connection) failed(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}

@@ -177,7 +177,7 @@ func (k *keeper) finishAttempt(id firn.ID, was loose, err error) {
 
 // invalidate marks the cached tail of a session as outdated, unless the session is in use:
 // its user will find out.
-func (st *Store) invalidate(id firn.ID, seq uint64) {
+func (st *reader) invalidate(id firn.ID, seq uint64) {
 	st.mu.Lock()
 	s := st.sessions[id]
 	st.mu.Unlock()

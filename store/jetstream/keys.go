@@ -37,7 +37,7 @@ func (st *Store) Lookup(ctx context.Context, key string) (firn.ID, error) {
 }
 
 // holder returns the session of a stored binding if it exists.
-func (st *Store) holder(ctx context.Context, key string, value []byte) (firn.ID, error) {
+func (st *directory) holder(ctx context.Context, key string, value []byte) (firn.ID, error) {
 	if value == nil {
 		return "", firn.ErrNotFound
 	}
@@ -45,12 +45,12 @@ func (st *Store) holder(ctx context.Context, key string, value []byte) (firn.ID,
 	if err := json.Unmarshal(value, &b); err != nil || b.Key != key {
 		return "", fmt.Errorf("%w: it does not tell where it points", firn.ErrCorrupt)
 	}
-	t, err := st.fetchTail(ctx, b.Session, st.lastSeen(b.Session))
+	t, err := st.opened.fetchTail(ctx, b.Session, st.opened.lastSeen(b.Session))
 	switch {
 	case err != nil:
 		return "", err
 	case t.seq == 0: // a removed or purged session still has a message
-		return "", &Damage{b.Session, store.Start, st.servers(ctx, b.Session), fmt.Sprintf("the key %s points at it, and no server has a message of it", key)}
+		return "", &Damage{b.Session, store.Start, st.opened.servers(ctx, b.Session), fmt.Sprintf("the key %s points at it, and no server has a message of it", key)}
 	case t.gone():
 		return "", fmt.Errorf("session %s: %w", b.Session, firn.ErrNotFound)
 	}
@@ -58,11 +58,11 @@ func (st *Store) holder(ctx context.Context, key string, value []byte) (firn.ID,
 }
 
 // checkLive returns an error if the session does not exist.
-func (st *Store) checkLive(ctx context.Context, id firn.ID) error {
+func (st *directory) checkLive(ctx context.Context, id firn.ID) error {
 	if err := id.Check(); err != nil {
 		return fmt.Errorf("session %.40q: %w", id, firn.ErrNotFound)
 	}
-	t, err := st.fetchTail(ctx, id, st.lastSeen(id))
+	t, err := st.opened.fetchTail(ctx, id, st.opened.lastSeen(id))
 	if err != nil {
 		return err
 	}
@@ -109,7 +109,7 @@ func (st *Store) Unbind(ctx context.Context, key string) error {
 }
 
 // bind binds a key to a session unless holder returns one that keeps it.
-func (st *Store) bind(ctx context.Context, key string, id firn.ID, holder func(value []byte) (firn.ID, error)) (firn.ID, error) {
+func (st *directory) bind(ctx context.Context, key string, id firn.ID, holder func(value []byte) (firn.ID, error)) (firn.ID, error) {
 	if err := st.beginOperation(ctx); err != nil {
 		return "", err
 	}

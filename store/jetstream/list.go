@@ -23,7 +23,7 @@ func (st *Store) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, 
 	})
 }
 
-func (st *Store) list(ctx context.Context, q store.Query) ([]store.Info, error) {
+func (st *reader) list(ctx context.Context, q store.Query) ([]store.Info, error) {
 	var infos []store.Info
 	err := st.index.with(ctx, func() error {
 		if err := st.index.read(ctx); err != nil {

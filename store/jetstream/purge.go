@@ -45,11 +45,11 @@ func (st *Store) Purge(ctx context.Context, id firn.ID, reason string, entries .
 	}
 }
 
-func (st *Store) purge(ctx context.Context, s *session, receipt store.Receipt) (store.Receipt, error) {
+func (st *eraser) purge(ctx context.Context, s *session, receipt store.Receipt) (store.Receipt, error) {
 	if s.id.Check() != nil {
 		return store.Receipt{}, firn.ErrNotFound
 	}
-	if err := st.refreshTail(ctx, s); err != nil {
+	if err := st.opened.refreshTail(ctx, s); err != nil {
 		return store.Receipt{}, err
 	}
 	switch old := s.tail.receipt; {
@@ -68,10 +68,10 @@ func (st *Store) purge(ctx context.Context, s *session, receipt store.Receipt) (
 // purgeSession erases a whole session. It first appends a message that records the purge,
 // which stops appends and lets an interrupted purge be completed. The same message,
 // completed, is all that is left.
-func (st *Store) purgeSession(ctx context.Context, s *session, r store.Receipt) (store.Receipt, error) {
+func (st *eraser) purgeSession(ctx context.Context, s *session, r store.Receipt) (store.Receipt, error) {
 	t := tail{seq: s.tail.seq, receipt: &r}
 	if s.tail.receipt == nil {
-		if err := st.putMark(ctx, s, t, "", false); err != nil {
+		if err := st.directory.putMark(ctx, s, t, "", false); err != nil {
 			return store.Receipt{}, err
 		}
 	}
@@ -83,7 +83,7 @@ func (st *Store) purgeSession(ctx context.Context, s *session, r store.Receipt) 
 	}
 	r.Done = st.opts.Now().UTC()
 	t.seq, t.receipt = s.tail.seq, &r
-	if err := st.putMark(ctx, s, t, "", true); err != nil {
+	if err := st.directory.putMark(ctx, s, t, "", true); err != nil {
 		return r, err
 	}
 	s.named = store.Start
@@ -92,7 +92,7 @@ func (st *Store) purgeSession(ctx context.Context, s *session, r store.Receipt) 
 
 // purgeEntries replaces the session with a seal that has gaps for the entries, and then
 // erases the previous messages.
-func (st *Store) purgeEntries(ctx context.Context, s *session, r store.Receipt) (store.Receipt, error) {
+func (st *eraser) purgeEntries(ctx context.Context, s *session, r store.Receipt) (store.Receipt, error) {
 	lines, err := st.readAllLines(ctx, s)
 	if err != nil {
 		return store.Receipt{}, err
@@ -106,12 +106,12 @@ func (st *Store) purgeEntries(ctx context.Context, s *session, r store.Receipt) 
 		return r, err
 	}
 	if changed {
-		f, err := st.sealFrame(ctx, s, nil, lines)
+		f, err := st.sealer.sealFrame(ctx, s, nil, lines)
 		if err != nil {
 			return r, err
 		}
 		f.modified = s.tail.nextModified(st.opts.Now())
-		if err := st.put(ctx, s, f, false); err != nil {
+		if err := st.opened.put(ctx, s, f, false); err != nil {
 			return r, err
 		}
 	}
@@ -140,10 +140,10 @@ const (
 )
 
 // readAllLines returns all lines of a session.
-func (st *Store) readAllLines(ctx context.Context, s *session) ([][]byte, error) {
+func (st *eraser) readAllLines(ctx context.Context, s *session) ([][]byte, error) {
 	var lines [][]byte
 	var failed error
-	st.readForward(ctx, s.id, s.tail, store.Start, func(r store.Record, err error) bool {
+	st.reader.readForward(ctx, s.id, s.tail, store.Start, func(r store.Record, err error) bool {
 		if failed = err; err == nil {
 			lines = append(lines, slices.Clone(r.Line()))
 		}
@@ -154,7 +154,7 @@ func (st *Store) readAllLines(ctx context.Context, s *session) ([][]byte, error)
 
 // eraseLines replaces the lines of entries with those of erased entries. It reports whether
 // any line changed. If an entry is missing, it changes nothing.
-func (st *Store) eraseLines(lines [][]byte, entries []firn.EntryID) (bool, error) {
+func (st *eraser) eraseLines(lines [][]byte, entries []firn.EntryID) (bool, error) {
 	found := make(map[firn.EntryID]bool)
 	gaps := make(map[int][]byte)
 	for i, line := range lines {
@@ -179,7 +179,7 @@ func (st *Store) eraseLines(lines [][]byte, entries []firn.EntryID) (bool, error
 }
 
 // erasedLine returns the line of an erased entry, which only has its place in the tree.
-func (st *Store) erasedLine(g firn.Glance, line []byte) []byte {
+func (st *eraser) erasedLine(g firn.Glance, line []byte) []byte {
 	b := rawjson.AppendString([]byte(`{"type":"erased","id":`), string(g.ID))
 	switch {
 	case g.NoParent:
@@ -195,7 +195,7 @@ func (st *Store) erasedLine(g firn.Glance, line []byte) []byte {
 }
 
 // saveReceipt stores the receipt for purged entries, which is not part of the session.
-func (st *Store) saveReceipt(ctx context.Context, name string, r store.Receipt) error {
+func (st *eraser) saveReceipt(ctx context.Context, name string, r store.Receipt) error {
 	_, _, err := st.keys().change(ctx, name, func([]byte) ([]byte, error) { return json.Marshal(r) })
 	return err
 }
@@ -203,7 +203,7 @@ func (st *Store) saveReceipt(ctx context.Context, name string, r store.Receipt) 
 // eraseBefore overwrites the messages of a session before a sequence. It deletes the
 // objects that they reference unless they are kept, and unreferenced objects created before
 // the given time, which a crash may have left.
-func (st *Store) eraseBefore(ctx context.Context, s *session, seq uint64, keep map[string]bool, before time.Time, r *store.Receipt) error {
+func (st *eraser) eraseBefore(ctx context.Context, s *session, seq uint64, keep map[string]bool, before time.Time, r *store.Receipt) error {
 	stream := st.names.stream(st.names.shard(s.id))
 	drop := make(map[string]bool)
 	var sequences []uint64
@@ -272,7 +272,7 @@ func (f *frame) objects() []string {
 
 // objectsInUse returns the objects that the messages of a session reference, from its
 // latest seal on.
-func (st *Store) objectsInUse(ctx context.Context, s *session) (map[string]bool, error) {
+func (st *eraser) objectsInUse(ctx context.Context, s *session) (map[string]bool, error) {
 	keep := make(map[string]bool)
 	_, err := st.engine.scan(ctx, st.names.stream(st.names.shard(s.id)), st.names.subject(s.id), max(s.tail.seal, 1), s.tail.seq, func(m *message) error {
 		f, err := parseFrame(m)
@@ -286,7 +286,7 @@ func (st *Store) objectsInUse(ctx context.Context, s *session) (map[string]bool,
 }
 
 // unbind removes the keys bound to a session.
-func (st *Store) unbind(ctx context.Context, id firn.ID) error {
+func (st *eraser) unbind(ctx context.Context, id firn.ID) error {
 	_, err := st.keys().all(ctx, 1, func(name string, value []byte, revision uint64) error {
 		var b binding
 		if value == nil || json.Unmarshal(value, &b) != nil || b.Session != id || name != keyName(b.Key) {

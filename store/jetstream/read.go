@@ -24,7 +24,7 @@ func (st *Store) Read(ctx context.Context, id firn.ID, after store.Pos) iter.Seq
 
 // readForward yields the records after a position up to the tail t. It reports whether it
 // reached the tail.
-func (st *Store) readForward(ctx context.Context, id firn.ID, t tail, after store.Pos, yield func(store.Record, error) bool) bool {
+func (st *reader) readForward(ctx context.Context, id firn.ID, t tail, after store.Pos, yield func(store.Record, error) bool) bool {
 	if after >= t.end {
 		return true
 	}
@@ -61,7 +61,7 @@ type piece struct {
 }
 
 // load returns the lines of a frame that is not a seal, and verifies them against its sum.
-func (st *Store) load(ctx context.Context, f *frame) (piece, error) {
+func (st *reader) load(ctx context.Context, f *frame) (piece, error) {
 	data := f.data
 	if f.kind == kindBlob {
 		var err error
@@ -84,7 +84,7 @@ const farRecords = 512
 
 // find returns the frame with the record at a position, or nil if a replica does not have
 // it. It reads few messages regardless of their number.
-func (st *Store) find(ctx context.Context, id firn.ID, t tail, at store.Pos) (*frame, error) {
+func (st *reader) find(ctx context.Context, id firn.ID, t tail, at store.Pos) (*frame, error) {
 	stream, subject := st.names.stream(st.names.shard(id)), st.names.subject(id)
 	low, high := max(t.seal, 1), t.seq
 	for low <= high {

@@ -30,7 +30,7 @@ func (st *Store) ReadBack(ctx context.Context, id firn.ID, before store.Pos) ite
 
 // readBackward yields the records before a position, newest first, starting from the tail
 // t.
-func (st *Store) readBackward(ctx context.Context, id firn.ID, t tail, before store.Pos) iter.Seq2[store.Record, error] {
+func (st *reader) readBackward(ctx context.Context, id firn.ID, t tail, before store.Pos) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		c := backwardReader{st: st, id: id, t: t, seq: t.seq, at: t.end, sum: t.sum, before: min(before, t.end), width: firstWidth}
 		c.jump(ctx)
@@ -48,7 +48,7 @@ func (st *Store) readBackward(ctx context.Context, id firn.ID, t tail, before st
 // backwardReader reads the frames of a session, newest first. Each frame has the sequence
 // and the checksum of its predecessor.
 type backwardReader struct {
-	st *Store
+	st *reader
 	id firn.ID
 	t  tail
 	// seq is the next message to read, which must end at the position at with sum.
@@ -176,7 +176,7 @@ func (c *backwardReader) takeSeal(ctx context.Context, f *frame, yield func(stor
 		if seg.at >= c.before {
 			continue
 		}
-		p, err := c.st.open(ctx, s, seg)
+		p, err := c.st.sealer.open(ctx, s, seg)
 		if err != nil {
 			return false, err
 		}
@@ -242,7 +242,7 @@ func (c *backwardReader) fits(m *message) bool {
 	if err != nil {
 		return errors.Is(err, firn.ErrUnsupported)
 	}
-	return f.seq == c.seq && f.end == c.at && f.sum == c.sum && f.whole() == nil && (f.kind != kindSeal || c.st.verifyInline(f) == nil)
+	return f.seq == c.seq && f.end == c.at && f.sum == c.sum && f.whole() == nil && (f.kind != kindSeal || c.st.sealer.verifyInline(f) == nil)
 }
 
 // errSilent means that a replica did not respond. A damaged replica may not respond at all.
@@ -256,7 +256,7 @@ func (c *backwardReader) widen(met int) {
 
 // recoverFrom decides how to continue if the messages do not match; see walk.recoverFrom.
 func (c *backwardReader) recoverFrom(ctx context.Context, fault error) error {
-	t, err := c.st.fetchTail(ctx, c.id, c.t.seq)
+	t, err := c.st.opened.fetchTail(ctx, c.id, c.t.seq)
 	if err != nil {
 		var away *Unavailable
 		if errors.As(err, &away) && errors.Is(fault, errSilent) {
@@ -275,7 +275,7 @@ func (c *backwardReader) recoverFrom(ctx context.Context, fault error) error {
 		return nil
 	}
 	if c.slow > 0 {
-		return &Damage{c.id, c.at, c.st.servers(ctx, c.id), fault.Error()}
+		return &Damage{c.id, c.at, c.st.opened.servers(ctx, c.id), fault.Error()}
 	}
 	c.slow, c.fault = slowMessages, fault
 	return nil

@@ -88,7 +88,7 @@ func newZip() (zip, error) {
 const maxSegment = 1 << 30
 
 // open returns the lines of a segment.
-func (st *Store) open(ctx context.Context, s *sealed, seg segment) (piece, error) {
+func (st *sealer) open(ctx context.Context, s *sealed, seg segment) (piece, error) {
 	data := s.rest
 	if seg.Blob != "" {
 		var err error
@@ -116,7 +116,7 @@ func (st *Store) open(ctx context.Context, s *sealed, seg segment) (piece, error
 
 // pack makes segments of lines that follow others. The last one is returned instead of
 // stored as an object if it is small enough.
-func (st *Store) pack(ctx context.Context, id firn.ID, before segment, lines [][]byte) (segments []segment, rest []byte, err error) {
+func (st *sealer) pack(ctx context.Context, id firn.ID, before segment, lines [][]byte) (segments []segment, rest []byte, err error) {
 	z, err := st.zip()
 	if err != nil {
 		return nil, nil, err
@@ -167,8 +167,8 @@ func (st *Store) Seal(ctx context.Context, id firn.ID) error {
 	return nil
 }
 
-func (st *Store) seal(ctx context.Context, s *session) error {
-	if err := st.refreshTail(ctx, s); err != nil {
+func (st *sealer) seal(ctx context.Context, s *session) error {
+	if err := st.opened.refreshTail(ctx, s); err != nil {
 		return err
 	}
 	if s.tail.seq == 0 || s.tail.gone() {
@@ -191,11 +191,11 @@ func (st *Store) seal(ctx context.Context, s *session) error {
 	if err := st.verifySeal(ctx, f); err != nil {
 		return err
 	}
-	old, err := st.objectsInUse(ctx, s)
+	old, err := st.eraser.objectsInUse(ctx, s)
 	if err != nil {
 		return err
 	}
-	if err := st.put(ctx, s, f, true); err != nil {
+	if err := st.opened.put(ctx, s, f, true); err != nil {
 		return err
 	}
 	return st.dropAll(ctx, old, f.objects())
@@ -203,7 +203,7 @@ func (st *Store) seal(ctx context.Context, s *session) error {
 
 // dropAll deletes objects except those that are kept. A concurrent reader of these objects
 // notices that the session was sealed.
-func (st *Store) dropAll(ctx context.Context, names map[string]bool, keep []string) error {
+func (st *sealer) dropAll(ctx context.Context, names map[string]bool, keep []string) error {
 	for name := range names {
 		if slices.Contains(keep, name) {
 			continue
@@ -216,7 +216,7 @@ func (st *Store) dropAll(ctx context.Context, names map[string]bool, keep []stri
 }
 
 // unsealed returns the reusable segments of the latest seal, and all lines after them.
-func (st *Store) unsealed(ctx context.Context, s *session) (kept []segment, lines [][]byte, err error) {
+func (st *sealer) unsealed(ctx context.Context, s *session) (kept []segment, lines [][]byte, err error) {
 	if s.tail.seal > 0 {
 		if kept, err = st.objectsOf(ctx, s); err != nil {
 			return nil, nil, err
@@ -226,7 +226,7 @@ func (st *Store) unsealed(ctx context.Context, s *session) (kept []segment, line
 	if len(kept) > 0 {
 		after = kept[len(kept)-1].end()
 	}
-	st.readForward(ctx, s.id, s.tail, after, func(r store.Record, e error) bool {
+	st.reader.readForward(ctx, s.id, s.tail, after, func(r store.Record, e error) bool {
 		if err = e; err == nil {
 			lines = append(lines, bytes.Clone(r.Line()))
 		}
@@ -236,7 +236,7 @@ func (st *Store) unsealed(ctx context.Context, s *session) (kept []segment, line
 }
 
 // objectsOf returns the segments of the latest seal that are full objects.
-func (st *Store) objectsOf(ctx context.Context, s *session) ([]segment, error) {
+func (st *sealer) objectsOf(ctx context.Context, s *session) ([]segment, error) {
 	waitCtx, cancel := st.engine.withWait(ctx)
 	defer cancel()
 	m, err := askUntilAnswered(waitCtx, func(ctx context.Context) (*message, error) {
@@ -264,7 +264,7 @@ func (st *Store) objectsOf(ctx context.Context, s *session) ([]segment, error) {
 }
 
 // sealFrame returns the frame of a seal with segments and lines after them.
-func (st *Store) sealFrame(ctx context.Context, s *session, kept []segment, lines [][]byte) (*frame, error) {
+func (st *sealer) sealFrame(ctx context.Context, s *session, kept []segment, lines [][]byte) (*frame, error) {
 	before := segment{Sum: sum{}.String()}
 	if len(kept) > 0 {
 		before = kept[len(kept)-1]
@@ -278,7 +278,7 @@ func (st *Store) sealFrame(ctx context.Context, s *session, kept []segment, line
 	if err != nil {
 		return nil, err
 	}
-	f := s.tail.nextFrame(kindSeal, st.messageID(s.id, s.tail.end))
+	f := s.tail.nextFrame(kindSeal, st.opened.messageID(s.id, s.tail.end))
 	f.data, f.prev, f.seal, f.end, f.size = append(append(list, '\n'), rest...), sum{}, 0, 0, 0
 	for _, seg := range segments {
 		f.end += store.Pos(seg.Count)
@@ -292,7 +292,7 @@ func (st *Store) sealFrame(ctx context.Context, s *session, kept []segment, line
 }
 
 // verifySeal reads a seal back before it replaces the messages.
-func (st *Store) verifySeal(ctx context.Context, f *frame) error {
+func (st *sealer) verifySeal(ctx context.Context, f *frame) error {
 	s, err := parseSealed(f)
 	if err != nil {
 		return err
@@ -306,7 +306,7 @@ func (st *Store) verifySeal(ctx context.Context, f *frame) error {
 }
 
 // verifyInline reads back the segment within a seal.
-func (st *Store) verifyInline(f *frame) error {
+func (st *sealer) verifyInline(f *frame) error {
 	s, err := parseSealed(f)
 	if err != nil {
 		return err

@@ -41,14 +41,14 @@ const (
 )
 
 // acquire acquires a session for writing, in order of requests.
-func (st *Store) acquire(ctx context.Context, id firn.ID) (*session, error) {
+func (st *openSessions) acquire(ctx context.Context, id firn.ID) (*session, error) {
 	waitCtx, cancel := st.engine.withWait(ctx)
 	defer cancel()
 	return st.acquireBy(ctx, waitCtx, id)
 }
 
 // acquireBy is acquire with a limited wait: until waitCtx is done.
-func (st *Store) acquireBy(ctx, waitCtx context.Context, id firn.ID) (*session, error) {
+func (st *openSessions) acquireBy(ctx, waitCtx context.Context, id firn.ID) (*session, error) {
 	st.mu.Lock()
 	s := st.sessions[id]
 	if s == nil {
@@ -73,12 +73,12 @@ func (st *Store) acquireBy(ctx, waitCtx context.Context, id firn.ID) (*session, 
 // errQueue is the reason why a write did not get its turn.
 var errQueue = errors.New("other writes to the session wait for the cluster too")
 
-func (st *Store) release(s *session) {
+func (st *openSessions) release(s *session) {
 	<-s.turn
 	st.leave(s)
 }
 
-func (st *Store) leave(s *session) {
+func (st *openSessions) leave(s *session) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	s.users--
@@ -86,7 +86,7 @@ func (st *Store) leave(s *session) {
 
 // evict drops an unused session if there are too many; one with an uncertain append only if
 // there are far too many.
-func (st *Store) evict() {
+func (st *openSessions) evict() {
 	if len(st.sessions) <= maxSessions {
 		return
 	}
@@ -99,7 +99,7 @@ func (st *Store) evict() {
 }
 
 // refreshTail reads the end of the session from the leader.
-func (st *Store) refreshTail(ctx context.Context, s *session) error {
+func (st *openSessions) refreshTail(ctx context.Context, s *session) error {
 	t, err := st.fetchTail(ctx, s.id, s.low.Load())
 	if err != nil {
 		s.fresh = false
@@ -122,7 +122,7 @@ func (s *session) noteSequence(seq uint64) {
 
 // fetchTail reads the end of a session from the leader and the other replicas. low is a
 // sequence that is known to exist.
-func (st *Store) fetchTail(ctx context.Context, id firn.ID, low uint64) (tail, error) {
+func (st *openSessions) fetchTail(ctx context.Context, id firn.ID, low uint64) (tail, error) {
 	waitCtx, cancel := st.engine.withWait(ctx)
 	defer cancel()
 	m, err := askUntilAnswered(waitCtx, func(ctx context.Context) (*message, error) {
@@ -147,7 +147,7 @@ func (st *Store) fetchTail(ctx context.Context, id firn.ID, low uint64) (tail, e
 
 // checkLost returns an error if the index has a row for a session without messages on any
 // replica. Removed and purged sessions have a message, so the session is lost.
-func (st *Store) checkLost(ctx context.Context, id firn.ID) error {
+func (st *openSessions) checkLost(ctx context.Context, id firn.ID) error {
 	value, _, err := bucket{st.engine, st.names.index()}.get(ctx, rowName(id))
 	if err != nil || value == nil {
 		return err
@@ -160,7 +160,7 @@ func (st *Store) checkLost(ctx context.Context, id firn.ID) error {
 }
 
 // servers returns the names of the servers that store a session.
-func (st *Store) servers(ctx context.Context, id firn.ID) string {
+func (st *openSessions) servers(ctx context.Context, id firn.ID) string {
 	p, _, err := st.engine.info(ctx, st.names.stream(st.names.shard(id)))
 	if err != nil {
 		return st.engine.nc.ConnectedServerName()
@@ -169,7 +169,7 @@ func (st *Store) servers(ctx context.Context, id firn.ID) string {
 }
 
 // lastSeen returns the greatest sequence of a session known to this store.
-func (st *Store) lastSeen(id firn.ID) uint64 {
+func (st *openSessions) lastSeen(id firn.ID) uint64 {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	if s := st.sessions[id]; s != nil {
@@ -180,7 +180,7 @@ func (st *Store) lastSeen(id firn.ID) uint64 {
 
 // noteSequence records a sequence of a session that is written to, so that later reads
 // never return less than earlier ones.
-func (st *Store) noteSequence(id firn.ID, seq uint64) {
+func (st *openSessions) noteSequence(id firn.ID, seq uint64) {
 	st.mu.Lock()
 	s := st.sessions[id]
 	st.mu.Unlock()
@@ -191,7 +191,7 @@ func (st *Store) noteSequence(id firn.ID, seq uint64) {
 
 // readTail returns the end of an existing session for reading: from the leader if possible,
 // otherwise from any replica.
-func (st *Store) readTail(ctx context.Context, id firn.ID) (tail, error) {
+func (st *openSessions) readTail(ctx context.Context, id firn.ID) (tail, error) {
 	if err := st.checkOpen(ctx); err != nil {
 		return tail{}, err
 	}
@@ -218,7 +218,7 @@ func (st *Store) readTail(ctx context.Context, id firn.ID) (tail, error) {
 
 // readAnyTail reads the end of a session from any replica if no leader responds. It may be
 // out of date.
-func (st *Store) readAnyTail(ctx context.Context, id firn.ID, low uint64, cause error) (tail, error) {
+func (st *openSessions) readAnyTail(ctx context.Context, id firn.ID, low uint64, cause error) (tail, error) {
 	m, err := st.engine.lastAny(ctx, st.names.stream(st.names.shard(id)), st.names.subject(id), soundFrame)
 	if err != nil {
 		return tail{}, fmt.Errorf("%w; nor does a replica: %w", cause, err)
@@ -235,7 +235,7 @@ func (st *Store) readAnyTail(ctx context.Context, id firn.ID, low uint64, cause 
 
 // put publishes a frame after the session's tail, and moves the tail there. With errFenced,
 // another message was stored first and the tail is unknown.
-func (st *Store) put(ctx context.Context, s *session, f *frame, rollup bool) error {
+func (st *openSessions) put(ctx context.Context, s *session, f *frame, rollup bool) error {
 	m := f.msg(st.names.subject(s.id))
 	if rollup {
 		m.Header.Set(headRollup, "sub")
@@ -268,10 +268,10 @@ func (s *session) remember(entries []firn.Entry) {
 }
 
 // storeTail returns the tail for package store.
-func (st *Store) storeTail(ctx context.Context, s *session) (store.Tail, error) {
+func (st *openSessions) storeTail(ctx context.Context, s *session) (store.Tail, error) {
 	t := store.Tail{Session: s.id, New: s.tail.seq == 0, Head: s.tail.head}
 	back := func(before store.Pos) iter.Seq2[store.Record, error] {
-		return st.readBackward(ctx, s.id, s.tail, before)
+		return st.reader.readBackward(ctx, s.id, s.tail, before)
 	}
 	if s.named != s.tail.end || s.tail.end == store.Start {
 		if _, _, err := s.ids.Open(s.tail.end, back); err != nil {
@@ -286,12 +286,12 @@ func (st *Store) storeTail(ctx context.Context, s *session) (store.Tail, error) 
 
 // messageID returns a unique message ID. Entry IDs are not suitable: callers choose them,
 // and other sessions may use the same.
-func (st *Store) messageID(id firn.ID, end store.Pos) string {
+func (st *openSessions) messageID(id firn.ID, end store.Pos) string {
 	return token(id) + "." + strconv.FormatUint(uint64(end), 10) + "." + st.self + "." + nonce()
 }
 
 // isOurs reports whether this store created a message ID.
-func (st *Store) isOurs(id string) bool { return strings.Contains(id, "."+st.self+".") }
+func (st *openSessions) isOurs(id string) bool { return strings.Contains(id, "."+st.self+".") }
 
 // nonce returns a random unique string.
 func nonce() string {

@@ -29,7 +29,7 @@ const (
 )
 
 // initialize checks that the cluster is durable, and creates missing streams and buckets.
-func (st *Store) initialize(ctx context.Context) error {
+func (st *connection) initialize(ctx context.Context) error {
 	replicas, err := st.checkDurability(ctx)
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ func runParallel(tasks []func() error) error {
 }
 
 // openObjects opens the object store, and creates it if it does not exist.
-func (st *Store) openObjects(ctx context.Context, replicas int) error {
+func (st *connection) openObjects(ctx context.Context, replicas int) error {
 	cfg := jetstream.ObjectStoreConfig{Bucket: st.names.blobs(), Description: "what is too large for a message", Storage: jetstream.FileStorage, Replicas: replicas}
 	var objects jetstream.ObjectStore
 	err := st.engine.retry(ctx, func(ctx context.Context) (err error) {
@@ -122,7 +122,7 @@ func (e *engine) retryFor(ctx context.Context, longer time.Duration, do func(con
 
 // checkDurability rejects a cluster that may lose acknowledged entries. It returns the
 // number of replicas for new streams.
-func (st *Store) checkDurability(ctx context.Context) (int, error) {
+func (st *connection) checkDurability(ctx context.Context) (int, error) {
 	nc := st.engine.nc
 	if !atLeast(nc.ConnectedServerVersion(), minMajor, minMinor) {
 		return 0, fmt.Errorf("server %q is of version %s: %w: want %d.%d or later", nc.ConnectedServerName(), nc.ConnectedServerVersion(), firn.ErrUnsupported, minMajor, minMinor)
@@ -220,7 +220,7 @@ func (e *engine) ensureBucket(ctx context.Context, cfg jetstream.KeyValueConfig)
 
 // agreeOnShards determines the number of shards: that of the first process that opened the
 // store.
-func (st *Store) agreeOnShards(ctx context.Context) error {
+func (st *connection) agreeOnShards(ctx context.Context) error {
 	value, _, err := st.keys().change(ctx, shardsName, func(value []byte) ([]byte, error) {
 		if value != nil {
 			return nil, nil
@@ -238,7 +238,7 @@ func (st *Store) agreeOnShards(ctx context.Context) error {
 	return nil
 }
 
-func (st *Store) ensureStream(ctx context.Context, shard, replicas int) error {
+func (st *connection) ensureStream(ctx context.Context, shard, replicas int) error {
 	name := st.names.stream(shard)
 	wanted := jetstream.StreamConfig{
 		Name: name, Description: "sessions of firn", Subjects: []string{st.names.all(shard)}, Storage: jetstream.FileStorage, Replicas: replicas,

@@ -44,13 +44,13 @@ func (st *Store) Holdings(ctx context.Context) ([]store.Holding, error) {
 }
 
 // holding describes an archived or removed session, for which it reads the last message.
-func (st *Store) holding(ctx context.Context, id firn.ID) (store.Holding, error) {
+func (st *directory) holding(ctx context.Context, id firn.ID) (store.Holding, error) {
 	h, _, err := st.lastMark(ctx, id)
 	return h, err
 }
 
 // lastMark reads the last message of a session, and its mark if it has one.
-func (st *Store) lastMark(ctx context.Context, id firn.ID) (store.Holding, mark, error) {
+func (st *directory) lastMark(ctx context.Context, id firn.ID) (store.Holding, mark, error) {
 	waitCtx, cancel := st.engine.withWait(ctx)
 	defer cancel()
 	m, err := askUntilAnswered(waitCtx, func(ctx context.Context) (*message, error) {
@@ -90,7 +90,7 @@ func (st *Store) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error]
 }
 
 // lines yields the lines up to the tail t.
-func (st *Store) lines(ctx context.Context, id firn.ID, t tail, yield func([]byte, error) bool) {
+func (st *reader) lines(ctx context.Context, id firn.ID, t tail, yield func([]byte, error) bool) {
 	w, err := st.walkFrom(ctx, id, t, store.Start)
 	if err != nil {
 		yield(nil, st.failed(ctx, err))
@@ -138,8 +138,8 @@ func (st *Store) Load(ctx context.Context, h store.Holding, lines iter.Seq2[[]by
 }
 
 // take is Load for a caller that has acquired the session.
-func (st *Store) take(ctx context.Context, s *session, h store.Holding, lines iter.Seq2[[]byte, error]) (done store.Loaded, err error) {
-	if err := st.refreshTail(ctx, s); err != nil {
+func (st *sealer) take(ctx context.Context, s *session, h store.Holding, lines iter.Seq2[[]byte, error]) (done store.Loaded, err error) {
+	if err := st.opened.refreshTail(ctx, s); err != nil {
 		return done, err
 	}
 	switch {
@@ -148,13 +148,13 @@ func (st *Store) take(ctx context.Context, s *session, h store.Holding, lines it
 	case h.Receipt != nil && s.tail.seq > 0:
 		return done, fmt.Errorf("%w: it was purged there, and is here", firn.ErrConflict)
 	case h.Receipt != nil:
-		return done, st.putMark(ctx, s, tail{receipt: h.Receipt}, "", false)
+		return done, st.directory.putMark(ctx, s, tail{receipt: h.Receipt}, "", false)
 	case s.tail.receipt != nil:
 		return done, fmt.Errorf("%w: it was purged here", firn.ErrConflict)
 	}
 	have := func(yield func([]byte, error) bool) {
 		if s.tail.seq > 0 {
-			st.lines(ctx, s.id, s.tail, yield)
+			st.reader.lines(ctx, s.id, s.tail, yield)
 		}
 	}
 	plain := !s.tail.archived && !s.tail.removed
@@ -166,12 +166,12 @@ func (st *Store) take(ctx context.Context, s *session, h store.Holding, lines it
 	}
 	t := s.tail
 	t.archived, t.removed = h.Archived, h.Removed
-	return done, st.putMark(ctx, s, t, h.Reason, false)
+	return done, st.directory.putMark(ctx, s, t, h.Reason, false)
 }
 
 // appendSeal appends lines to a session by replacing all of its messages with a seal. It
 // counts the lines.
-func (st *Store) appendSeal(ctx context.Context, s *session, lines iter.Seq2[[]byte, error], added *int) error {
+func (st *sealer) appendSeal(ctx context.Context, s *session, lines iter.Seq2[[]byte, error], added *int) error {
 	var c sealBuilder
 	for line, err := range lines {
 		if err == nil && s.tail.removed {
@@ -206,18 +206,18 @@ func (st *Store) appendSeal(ctx context.Context, s *session, lines iter.Seq2[[]b
 }
 
 // putSeal replaces all messages of a session with a seal, after reading the seal back.
-func (st *Store) putSeal(ctx context.Context, s *session, f *frame) error {
+func (st *sealer) putSeal(ctx context.Context, s *session, f *frame) error {
 	if err := st.verifySeal(ctx, f); err != nil {
 		return err
 	}
 	old := make(map[string]bool)
 	if s.tail.seq > 0 {
 		var err error
-		if old, err = st.objectsInUse(ctx, s); err != nil {
+		if old, err = st.eraser.objectsInUse(ctx, s); err != nil {
 			return err
 		}
 	}
-	if err := st.put(ctx, s, f, true); err != nil {
+	if err := st.opened.put(ctx, s, f, true); err != nil {
 		return err
 	}
 	return st.dropAll(ctx, old, f.objects())
@@ -233,7 +233,7 @@ type sealBuilder struct {
 }
 
 // start loads the current content of the session.
-func (c *sealBuilder) start(ctx context.Context, st *Store, s *session) (err error) {
+func (c *sealBuilder) start(ctx context.Context, st *sealer, s *session) (err error) {
 	c.segments, c.lines, err = st.unsealed(ctx, s)
 	for _, line := range c.lines {
 		c.size += len(line) + 1
@@ -242,7 +242,7 @@ func (c *sealBuilder) start(ctx context.Context, st *Store, s *session) (err err
 }
 
 // add adds a line.
-func (c *sealBuilder) add(ctx context.Context, st *Store, id firn.ID, line []byte) error {
+func (c *sealBuilder) add(ctx context.Context, st *sealer, id firn.ID, line []byte) error {
 	if bytes.IndexByte(line, '\n') >= 0 {
 		return fmt.Errorf("%w line: there is a newline in it", firn.ErrInvalid)
 	}
@@ -265,7 +265,7 @@ func (c *sealBuilder) add(ctx context.Context, st *Store, id firn.ID, line []byt
 }
 
 // noteLine records the head and the agent, which message headers repeat.
-func (c *sealBuilder) noteLine(st *Store, line []byte) {
+func (c *sealBuilder) noteLine(st *sealer, line []byte) {
 	g, err := st.dialect.Glance(line)
 	switch {
 	case err != nil: // damaged lines are stored, but have no head or agent

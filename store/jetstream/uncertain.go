@@ -42,7 +42,7 @@ func mayBeStored(err error) bool {
 
 // encodeEntries returns the encoded entries, to recognize a repeated request. It returns
 // nil if an entry has no ID, since each request then creates a new entry.
-func (st *Store) encodeEntries(entries []firn.Entry) []byte {
+func (st *openSessions) encodeEntries(entries []firn.Entry) []byte {
 	var all []byte
 	for _, e := range entries {
 		if e.ID == "" {
@@ -64,7 +64,7 @@ func (d *uncertainAppend) matches(expect store.Pos, spelled []byte) bool {
 
 // resolve determines the outcome of the session's uncertain append and reports whether it
 // is stored. If it still can be stored, it is sent again unchanged.
-func (st *Store) resolve(ctx, waitCtx context.Context, s *session) (bool, error) {
+func (st *openSessions) resolve(ctx, waitCtx context.Context, s *session) (bool, error) {
 	d := s.uncertain
 	if err := st.refreshTail(waitCtx, s); err != nil {
 		return false, fmt.Errorf("append to session %s: look for its end: %w", s.id, unsaved(err))
@@ -94,10 +94,10 @@ func (st *Store) resolve(ctx, waitCtx context.Context, s *session) (bool, error)
 
 // holds reports whether the session has the records of a frame at their positions. They may
 // be in another message by now: a seal.
-func (st *Store) holds(ctx context.Context, s *session, f *frame) (bool, error) {
+func (st *openSessions) holds(ctx context.Context, s *session, f *frame) (bool, error) {
 	var lines [][]byte
 	var failed error
-	st.readForward(ctx, s.id, s.tail, f.at(), func(r store.Record, err error) bool {
+	st.reader.readForward(ctx, s.id, s.tail, f.at(), func(r store.Record, err error) bool {
 		if failed = err; err != nil {
 			return false
 		}

@@ -40,7 +40,7 @@ func (st *Store) Values(ctx context.Context, kind, what string) (*Values, error)
 }
 
 // replicas returns the number of replicas for buckets: the same as that of the keys.
-func (st *Store) replicas(ctx context.Context) (n int, err error) {
+func (st *connection) replicas(ctx context.Context) (n int, err error) {
 	err = st.engine.retry(ctx, func(ctx context.Context) error {
 		s, err := st.engine.js.Stream(ctx, bucketStream(st.names.keys()))
 		if err == nil {
@@ -113,7 +113,7 @@ func (v *Values) Watch(ctx context.Context, name string, changed func()) {
 // watch calls tell for all values of a bucket and then for each change, until ctx ends or
 // the store is closed. The messages have their content if whole is set. It may report a
 // value twice.
-func (st *Store) watch(ctx context.Context, b bucket, names string, whole bool, tell func(name string, m *message)) {
+func (st *connection) watch(ctx context.Context, b bucket, names string, whole bool, tell func(name string, m *message)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(st.life, cancel)

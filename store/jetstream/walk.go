@@ -13,7 +13,7 @@ import (
 // walk reads the frames of a session, oldest first, and checks that each follows its
 // predecessor.
 type walk struct {
-	st *Store
+	st *reader
 	id firn.ID
 	// t is the tail to reach. Its sequence and seal change if the session is sealed in the
 	// meantime; its position does not.
@@ -44,7 +44,7 @@ var errBehind = errors.New("messages are missing at the end")
 const slowMessages = 64
 
 // walkFrom starts a walk that includes the record after a position.
-func (st *Store) walkFrom(ctx context.Context, id firn.ID, t tail, after store.Pos) (*walk, error) {
+func (st *reader) walkFrom(ctx context.Context, id firn.ID, t tail, after store.Pos) (*walk, error) {
 	w := &walk{st: st, id: id, t: t, next: max(t.seal, 1), begun: t.seal == 0, skip: after}
 	if after < farRecords {
 		return w, nil
@@ -150,7 +150,7 @@ func (w *walk) fits(m *message) bool {
 	}
 	switch {
 	case f.kind == kindSeal:
-		return w.st.verifyInline(f) == nil
+		return w.st.sealer.verifyInline(f) == nil
 	case !w.begun:
 		return false
 	case f.end <= w.at:
@@ -203,7 +203,7 @@ func (w *walk) takeSeal(ctx context.Context, f *frame, yield func(piece, error) 
 		if seg.end() <= from || !more {
 			continue
 		}
-		p, err := w.st.open(ctx, s, seg)
+		p, err := w.st.sealer.open(ctx, s, seg)
 		if err != nil {
 			return false, err
 		}
@@ -219,7 +219,7 @@ func (w *walk) takeSeal(ctx context.Context, f *frame, yield func(piece, error) 
 // recoverFrom decides how to continue if the messages do not match: the session may have
 // been sealed or removed in the meantime, or the replica may lag or be damaged.
 func (w *walk) recoverFrom(ctx context.Context, fault error) error {
-	t, err := w.st.fetchTail(ctx, w.id, w.t.seq)
+	t, err := w.st.opened.fetchTail(ctx, w.id, w.t.seq)
 	if err != nil {
 		var away *Unavailable
 		if errors.As(err, &away) {
@@ -235,7 +235,7 @@ func (w *walk) recoverFrom(ctx context.Context, fault error) error {
 		return nil
 	}
 	if w.slow > 0 {
-		return &Damage{w.id, w.at, w.st.servers(ctx, w.id), fault.Error()}
+		return &Damage{w.id, w.at, w.st.opened.servers(ctx, w.id), fault.Error()}
 	}
 	w.slow, w.fault = slowMessages, fault
 	return nil
