@@ -26,7 +26,6 @@ var largeTypes = map[string]int{
 	"agent.turn":                 93,
 	"client.Client":              110,
 	"internal/gateway/view.View": 69,
-	"store/jetstream.Store":      125,
 }
 
 func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
