@@ -27,7 +27,7 @@ type Config struct {
 	Home         string              `key:"home" is:"path" default:"~/.firn" restart:"yes" doc:"The directory that everything is kept in."`
 	DefaultAgent string              `key:"default_agent" is:"id" default:"main" doc:"The agent that is meant if none is named."`
 	Client       Client              `key:"client" doc:"How commands reach a gateway."`
-	Gateway      Gateway             `key:"gateway" doc:"The daemon that owns the sessions."`
+	Gateway      Gateway             `key:"gateway" doc:"The process that owns the sessions."`
 	Store        Store               `key:"store" restart:"yes" doc:"How sessions are kept."`
 	Session      Session             `key:"session" doc:"Which session a message belongs to, and how long a session lasts."`
 	Bindings     []Binding           `key:"bindings" doc:"Which agent answers whom. Of several that fit, one that names a peer goes before one that names an account, and that before one that only names a channel. If none fits it is the default agent."`
