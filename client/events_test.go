@@ -269,8 +269,8 @@ func TestEventsOfAnySize(t *testing.T) {
 
 func TestEventsThatAreNone(t *testing.T) {
 	for name, c := range map[string]struct{ kind, body, want string }{
-		"not JSON":       {"text/event-stream", "data: hello\n\n", "cannot be read"},
-		"no name":        {"text/event-stream", "data: {}\n\n", "has no name"},
+		"not JSON":       {"text/event-stream", "data: hello\n\n", "invalid event"},
+		"no name":        {"text/event-stream", "data: {}\n\n", "without a name"},
 		"a page":         {"text/html", "<html>", `"text/html"`},
 		"no type at all": {"", "data", "text/plain"},
 	} {

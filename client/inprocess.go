@@ -34,7 +34,7 @@ func InProcess(h http.Handler) *Local {
 }
 
 // errLocalClosed is the cause of canceled requests when Local is closed.
-var errLocalClosed = errors.New("the gateway in this process was closed")
+var errLocalClosed = errors.New("the gateway in this process is closed")
 
 // Close cancels all requests and waits until their handlers have returned.
 func (l *Local) Close() error {
@@ -138,7 +138,7 @@ func serve(h http.Handler, w http.ResponseWriter, r *http.Request) (err error) {
 type panicError struct{ value any }
 
 // Error includes the panic value.
-func (p *panicError) Error() string { return fmt.Sprintf("the gateway failed inside: %v", p.value) }
+func (p *panicError) Error() string { return fmt.Sprintf("internal error in the gateway: %v", p.value) }
 
 // responseWriter passes the response of a handler to the caller.
 type responseWriter struct {

@@ -95,7 +95,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 			}))
 			_, err := c.Status(t.Context())
 			var u *client.Unreachable
-			if !errors.As(err, &u) || !strings.Contains(err.Error(), a.want) || asked != 1 || !strings.Contains(u.Hint, "something else") {
+			if !errors.As(err, &u) || !strings.Contains(err.Error(), a.want) || asked != 1 || !strings.Contains(u.Hint, "another program") {
 				t.Errorf("%s: after %d tries the error is %v", name, asked, err)
 			}
 		})

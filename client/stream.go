@@ -20,10 +20,10 @@ import (
 const maxSilence = time.Minute
 
 // errNoData is the error of a stream without data for maxSilence.
-var errNoData = errors.New("the gateway said nothing for a minute")
+var errNoData = errors.New("no data from the gateway for a minute")
 
 // errCut is the error of a stream that ended unexpectedly.
-var errCut = fmt.Errorf("the stream of events broke off: %w", io.ErrUnexpectedEOF)
+var errCut = fmt.Errorf("the event stream broke: %w", io.ErrUnexpectedEOF)
 
 // stream opens a stream of events and yields them until it ends. If it cannot be opened,
 // the error is the first item; otherwise opened is called unless nil. A normal end yields
@@ -95,10 +95,10 @@ func decodeEvent(raw sse.Event) (wire.Event, error) {
 	}
 	var e wire.Event
 	if err := json.Unmarshal(raw.Data, &e); err != nil {
-		return wire.Event{}, fmt.Errorf("an event of the stream cannot be read: %w", err)
+		return wire.Event{}, fmt.Errorf("invalid event in the stream: %w", err)
 	}
 	if e.Name == "" {
-		return wire.Event{}, errors.New("an event of the stream has no name")
+		return wire.Event{}, errors.New("event without a name in the stream")
 	}
 	return e, nil
 }

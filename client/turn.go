@@ -111,7 +111,7 @@ func (s *turnStream) cut() error { return s.client.unreachable(s.request.describ
 func problemOf(e wire.Event) *wire.Problem {
 	var p wire.Problem
 	if err := json.Unmarshal(e.Data, &p); err != nil || p.Kind == "" {
-		p = wire.Problem{Kind: wire.Internal, Message: "the turn failed, and the gateway did not say why"}
+		p = wire.Problem{Kind: wire.Internal, Message: "the turn failed for an unknown reason"}
 	}
 	return &p
 }

@@ -25,7 +25,7 @@ type Unreachable struct {
 
 // Error names the request, the address and the cause.
 func (u *Unreachable) Error() string {
-	return fmt.Sprintf("ask the gateway at %s (%s): %v", u.Address, u.Doing, u.Err)
+	return fmt.Sprintf("cannot reach the gateway at %s (%s): %v", u.Address, u.Doing, u.Err)
 }
 
 // Unwrap returns the error of the connection.
@@ -33,9 +33,9 @@ func (u *Unreachable) Unwrap() error { return u.Err }
 
 // The hints of an Unreachable.
 const (
-	hintStart = "start one with `firn serve`, or leave out --gateway to work without one"
-	hintRetry = "the gateway may have been restarted: try again, and see `firn status`"
-	hintOther = "something else seems to answer there: check the address, and any proxy in between"
+	hintStart = "run firn serve to start one, or omit --gateway to work without one"
+	hintRetry = "the gateway may have restarted; try again, or run firn status"
+	hintOther = "another program seems to respond; check the address and any proxy"
 )
 
 // unreachable returns the error for a connection that failed or broke.
@@ -52,7 +52,7 @@ func (c *Client) unreachable(doing string, err error) *Unreachable {
 		u.Hint = hintStart
 		u.Err = dialError(op)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		u.Err = fmt.Errorf("the connection broke before the answer was there: %w", err)
+		u.Err = fmt.Errorf("the connection broke before the response arrived: %w", err)
 	}
 	return u
 }
@@ -61,9 +61,9 @@ func (c *Client) unreachable(doing string, err error) *Unreachable {
 func dialError(op *net.OpError) error {
 	switch {
 	case errors.Is(op, os.ErrNotExist):
-		return fmt.Errorf("no gateway is running there: %w", op.Err)
+		return fmt.Errorf("no gateway is running: %w", op.Err)
 	case errors.Is(op, syscall.ECONNREFUSED):
-		return fmt.Errorf("nobody listens there: %w", op.Err)
+		return fmt.Errorf("connection refused: %w", op.Err)
 	}
 	return op
 }

@@ -50,7 +50,7 @@ func (t *tour) branch() (string, error) {
 		return "", err
 	}
 	if after != before || aside >= before || s.State.Branches != 2 {
-		return "", fmt.Errorf("the window had %d messages, on the other branch %d, and back again %d; there are %d branches", before, aside, after, s.State.Branches)
+		return "", fmt.Errorf("the window had %d messages, %d on the other branch, and %d after returning; there are %d branches", before, aside, after, s.State.Branches)
 	}
 	return fmt.Sprintf("%d messages → %d on another branch → %d; ⎇ %d", before, aside, after, s.State.Branches), nil
 }
@@ -65,7 +65,7 @@ func (t *tour) lastUserMessage() (firn.EntryID, error) {
 			return l.ID, nil
 		}
 	}
-	return "", fmt.Errorf("nothing was said: %w", firn.ErrNotFound)
+	return "", fmt.Errorf("no messages: %w", firn.ErrNotFound)
 }
 
 // hide hides a message from the model and shows it again.
@@ -98,7 +98,7 @@ func (t *tour) hide() (string, error) {
 	if hidden >= before || after != before {
 		return "", fmt.Errorf("the window had %d messages, then %d, then %d", before, hidden, after)
 	}
-	return fmt.Sprintf("%d messages → %d → %d, by adding two entries", before, hidden, after), nil
+	return fmt.Sprintf("%d messages → %d → %d, by appending two entries", before, hidden, after), nil
 }
 
 // remove moves a session to the trash and restores it.
@@ -112,7 +112,7 @@ func (t *tour) remove() (string, error) {
 		return "", err
 	}
 	if _, err := t.client.EntriesPage(t.ctx, t.talk, client.EntryQuery{Limit: 1}); !errors.Is(err, firn.ErrNotFound) {
-		return "", fmt.Errorf("it was removed, and yet reading it gave %v", err)
+		return "", fmt.Errorf("reading the removed session returned %v", err)
 	}
 	if _, err := t.client.Restore(t.ctx, t.talk); err != nil {
 		return "", err
@@ -123,7 +123,7 @@ func (t *tour) remove() (string, error) {
 	}
 	sum := sha256.Sum256(before)
 	if !bytes.Equal(after, before) {
-		return "", errors.New("the file came back with other bytes")
+		return "", errors.New("the restored file has different bytes")
 	}
 	return fmt.Sprintf("%s, %d bytes removed, sha256 %x… before and after", prose.Size(done.Bytes), done.BytesRemoved, sum[:4]), nil
 }
@@ -140,7 +140,7 @@ func (t *tour) purge() (string, error) {
 		return "", err
 	}
 	if _, files, err := grep(t.home, word); err != nil || files == 0 {
-		return "", errors.Join(err, errors.New("the word was not even there before"))
+		return "", errors.Join(err, errors.New("the secret was not found before the purge"))
 	}
 	receipt, err := t.client.Purge(t.ctx, s.ID, wire.Erase{Entries: done.IDs, Reason: "demo", Sure: s.ID})
 	if err != nil {
@@ -151,9 +151,9 @@ func (t *tour) purge() (string, error) {
 		return "", err
 	}
 	if files > 0 {
-		return "", fmt.Errorf("its words are still in %d files", files)
+		return "", fmt.Errorf("the secret is still in %d files", files)
 	}
-	return fmt.Sprintf("%d bytes overwritten; its words are in none of %d files", receipt.Bytes, looked), nil
+	return fmt.Sprintf("%d bytes overwritten; the secret is in none of %d files", receipt.Bytes, looked), nil
 }
 
 // grep searches all files below a directory for a word.
@@ -205,15 +205,15 @@ func (t *tour) verify() (string, error) {
 		return "", err
 	}
 	if !report.OK() {
-		return "", fmt.Errorf("it is damaged:\n%s", report.Text())
+		return "", fmt.Errorf("the session is damaged:\n%s", report.Text())
 	}
 	for _, f := range report.Findings {
 		if f.Severity == doctor.Warn && f.Kind != doctor.DiskSpace {
-			return "", fmt.Errorf("something is out of order: %s: %s", f.File, f.Message)
+			return "", fmt.Errorf("check failed: %s: %s", f.File, f.Message)
 		}
 	}
 	if len(page.Items) != report.Sessions {
-		return "", fmt.Errorf("%d sessions were verified and %d are listed", report.Sessions, len(page.Items))
+		return "", fmt.Errorf("%d sessions verified, but %d listed", report.Sessions, len(page.Items))
 	}
-	return fmt.Sprintf("%d sessions, %s entries, %s: no fault", report.Sessions, prose.Grouped(int64(report.Entries)), prose.Size(report.Bytes)), nil
+	return fmt.Sprintf("%d sessions, %s entries, %s: no faults", report.Sessions, prose.Grouped(int64(report.Entries)), prose.Size(report.Bytes)), nil
 }

@@ -84,7 +84,7 @@ func (t *tour) kill() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("after %s and %d pieces of its answer", prose.Count(len(t.acknowledged), "acknowledged entry", "acknowledged entries"), pieces), nil
+	return fmt.Sprintf("after %s and %d pieces of an answer", prose.Count(len(t.acknowledged), "acknowledged entry", "acknowledged entries"), pieces), nil
 }
 
 // runAndKill runs the writer until it has started to answer. It records the entries that
@@ -131,7 +131,7 @@ func (t *tour) runAndKill() (pieces int, err error) {
 		return pieces, err
 	}
 	if pieces < killAfter || err == nil {
-		return pieces, fmt.Errorf("the writer ended by itself after %d pieces: %s", pieces, strings.TrimSpace(complaint.String()))
+		return pieces, fmt.Errorf("the writer exited after %d pieces: %s", pieces, strings.TrimSpace(complaint.String()))
 	}
 	return pieces, nil
 }
@@ -165,7 +165,7 @@ func (t *tour) recover() (string, error) {
 		return "", err
 	}
 	if !s.State.Interrupted {
-		return "", errors.New("nobody noticed that the turn was interrupted")
+		return "", errors.New("the interrupted turn was not detected")
 	}
 	answer, err := t.client.Turn(t.ctx, t.talk, wire.Turn{})
 	if err != nil {
@@ -178,7 +178,7 @@ func (t *tour) recover() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%d of %d acknowledged entries there, %d torn bytes set aside, the question answered (“%s”)",
+	return fmt.Sprintf("%d of %d acknowledged entries kept, %d torn bytes set aside, the question answered (“%s”)",
 		len(t.acknowledged), len(t.acknowledged), torn, prose.OneLine(answer.Text, 30)), nil
 }
 
@@ -197,7 +197,7 @@ func (t *tour) checkAcknowledged() error {
 		}
 	}
 	if len(missing) > 0 || len(t.acknowledged) == 0 || questions != 1 {
-		return fmt.Errorf("%d of %d acknowledged entries are lost, and the question is there %d times", len(missing), len(t.acknowledged), questions)
+		return fmt.Errorf("%d of %d acknowledged entries are lost, and the question exists %d times", len(missing), len(t.acknowledged), questions)
 	}
 	return nil
 }
@@ -207,14 +207,14 @@ func (t *tour) checkFragment(fragment []byte) (int, error) {
 	said := t.reported()
 	saved, err := filepath.Glob(t.transcript(t.talk) + ".torn-*")
 	if err != nil || len(saved) != 1 || len(said) == 0 {
-		return 0, errors.Join(err, fmt.Errorf("the fragment was saved as %q, and it was said: %q", saved, said))
+		return 0, errors.Join(err, fmt.Errorf("the fragment was saved as %q, with the message %q", saved, said))
 	}
 	kept, err := readFile(saved[0])
 	if err != nil {
 		return 0, err
 	}
 	if !bytes.Equal(kept, fragment) {
-		return 0, fmt.Errorf("of %d torn bytes %d were saved", len(fragment), len(kept))
+		return 0, fmt.Errorf("%d torn bytes, but %d were saved", len(fragment), len(kept))
 	}
 	return len(kept), nil
 }

@@ -86,19 +86,19 @@ type step struct {
 var steps = []step{
 	{"created", (*tour).create},
 	{"talked", (*tour).converse},
-	{"killed with SIGKILL in a turn", (*tour).kill},
+	{"killed with SIGKILL mid-turn", (*tour).kill},
 	{"recovered", (*tour).recover},
-	{"went on", (*tour).continueTalk},
+	{"resumed", (*tour).continueTalk},
 	{"compacted", (*tour).compact},
 	{"searched", (*tour).search},
 	{"forked", (*tour).fork},
 	{"uncompacted", (*tour).uncompact},
-	{"went back, and returned", (*tour).branch},
+	{"rewound, and returned", (*tour).branch},
 	{"hid a message, restored it", (*tour).hide},
-	{"removed to the bin, restored", (*tour).remove},
-	{"purged one entry for good", (*tour).purge},
+	{"moved to trash bin, restored", (*tour).remove},
+	{"purged one entry", (*tour).purge},
 	{"resumed a large session", (*tour).resumeLarge},
-	{"told as other tools, and back", (*tour).formats},
+	{"converted to tools, and back", (*tour).formats},
 	{"verified", (*tour).verify},
 }
 
@@ -126,14 +126,14 @@ type tour struct {
 
 func newTour(ctx context.Context, opts Options) (*tour, error) {
 	if opts.Open == nil {
-		return nil, fmt.Errorf("%w options: nobody makes a gateway", firn.ErrInvalid)
+		return nil, fmt.Errorf("%w options: no gateway constructor", firn.ErrInvalid)
 	}
 	t := &tour{ctx: ctx, opts: opts, home: opts.Keep}
 	if t.home == "" {
 		t.home = filepath.Join(os.TempDir(), "firn-demo-"+strings.ToLower(rand.Text()[:8]))
 	}
 	if entries, err := (vfs.OS{}).ReadDir(t.home); err == nil && len(entries) > 0 {
-		return nil, fmt.Errorf("%w directory %s: it is not empty", firn.ErrInvalid, t.home)
+		return nil, fmt.Errorf("%w directory %s: not empty", firn.ErrInvalid, t.home)
 	}
 	if err := t.open(); err != nil {
 		return nil, errors.Join(err, t.close())

@@ -40,9 +40,9 @@ func TestFailedStep(t *testing.T) {
 		t.Fatal(err)
 	}
 	for want, program := range map[string][]string{
-		"start the writer":                {filepath.Join(t.TempDir(), "no-such-program")},
-		"the writer ended by itself":      {self, "-test.run=^$"},
-		"killed with SIGKILL in a turn: ": {filepath.Join(t.TempDir(), "no-such-program")},
+		"start the writer":               {filepath.Join(t.TempDir(), "no-such-program")},
+		"the writer exited":              {self, "-test.run=^$"},
+		"killed with SIGKILL mid-turn: ": {filepath.Join(t.TempDir(), "no-such-program")},
 	} {
 		temp := t.TempDir()
 		t.Setenv("TMPDIR", temp)

@@ -23,7 +23,7 @@ func (t *tour) formats() (string, error) {
 		}
 		told = append(told, fmt.Sprintf("%s %d kB", format, size/1000))
 	}
-	return strings.Join(told, ", ") + ": the same words, and back byte for byte", nil
+	return strings.Join(told, ", ") + ": same messages, and back byte for byte", nil
 }
 
 // roundTrip exports a session to a format and imports the result.
@@ -39,7 +39,7 @@ func (t *tour) roundTrip(format string, id firn.ID) (int, error) {
 		return 0, err
 	}
 	if !bytes.Equal(out.Bytes(), again.Bytes()) {
-		return 0, fmt.Errorf("what went back is not what came")
+		return 0, fmt.Errorf("the result differs from the original")
 	}
 	before, err := t.words(t.talk)
 	if err != nil {
@@ -50,7 +50,7 @@ func (t *tour) roundTrip(format string, id firn.ID) (int, error) {
 		return 0, err
 	}
 	if before != after {
-		return 0, fmt.Errorf("the user said %d words before and %d after", len(before), len(after))
+		return 0, fmt.Errorf("%d user messages before and %d after", len(before), len(after))
 	}
 	return out.Len(), nil
 }

@@ -39,9 +39,9 @@ func (t *tour) resumeLarge() (string, error) {
 		return "", err
 	}
 	if w.Count == 0 || w.Count > 10 || total < largeSize {
-		return "", fmt.Errorf("of %d bytes the model is sent %d messages", total, w.Count)
+		return "", fmt.Errorf("of %d bytes, %d messages are sent to the model", total, w.Count)
 	}
-	return fmt.Sprintf("%s, its window of %s in %.1f ms", prose.Size(total), prose.Plural(w.Count, "message"), float64(took.Microseconds())/1000), nil
+	return fmt.Sprintf("%s; window of %s in %.1f ms", prose.Size(total), prose.Plural(w.Count, "message"), float64(took.Microseconds())/1000), nil
 }
 
 // fill appends a long conversation to a session, and a summary of most of it.

@@ -28,7 +28,7 @@ func (t *tour) create() (string, error) {
 		return "", err
 	}
 	if again.ID != s.ID {
-		return "", fmt.Errorf("the key gave %s and then %s", s.ID, again.ID)
+		return "", fmt.Errorf("the key returned %s, then %s", s.ID, again.ID)
 	}
 	t.talk = s.ID
 	model := offlineModel
@@ -45,7 +45,7 @@ func (t *tour) ask(id firn.ID, text, word string) (wire.Answer, error) {
 		return answer, err
 	}
 	if !strings.Contains(answer.Text, word) {
-		return answer, fmt.Errorf("%q was answered by %q, without %q", text, prose.OneLine(answer.Text, 80), word)
+		return answer, fmt.Errorf("%q was answered with %q, without %q", text, prose.OneLine(answer.Text, 80), word)
 	}
 	return answer, nil
 }
@@ -60,7 +60,7 @@ func (t *tour) converse() (string, error) {
 		return "", err
 	}
 	if sum.Calls == 0 {
-		return "", fmt.Errorf("no tool was called to compute it")
+		return "", fmt.Errorf("no tool was called")
 	}
 	if _, err := t.ask(t.talk, "What is my name?", "Ada"); err != nil {
 		return "", err
@@ -70,7 +70,7 @@ func (t *tour) converse() (string, error) {
 		return "", err
 	}
 	if s.State.Turns != 3 {
-		return "", fmt.Errorf("%d turns were counted, not 3", s.State.Turns)
+		return "", fmt.Errorf("counted %d turns instead of 3", s.State.Turns)
 	}
 	return fmt.Sprintf("3 turns, %s, “Ada” remembered, %s on disk", prose.Plural(sum.Calls, "tool call"), prose.Size(s.Bytes)), nil
 }
@@ -127,7 +127,7 @@ func (t *tour) compact() (string, error) {
 		return "", err
 	}
 	if now.Count >= t.full.Count || done.After >= done.Before {
-		return "", fmt.Errorf("the window had %d messages and %d tokens, and has %d and %d", t.full.Count, done.Before, now.Count, done.After)
+		return "", fmt.Errorf("the window had %d messages and %d tokens, and now has %d and %d", t.full.Count, done.Before, now.Count, done.After)
 	}
 	return fmt.Sprintf("%d messages → %d, ~%s tokens → ~%s; nothing was erased", t.full.Count, now.Count, prose.Grouped(done.Before), prose.Grouped(done.After)), nil
 }
@@ -155,7 +155,7 @@ func (t *tour) search() (string, error) {
 		return "", err
 	}
 	if found == 0 || first.Out == "" || len(page.Items) != 1 {
-		return "", fmt.Errorf("%q was found in %d of %d entries, the first %q, and %d sessions are about Ada", word, found, looked, first.Out, len(page.Items))
+		return "", fmt.Errorf("%q was found in %d of %d entries, first %q, and %d sessions mention Ada", word, found, looked, first.Out, len(page.Items))
 	}
 	return fmt.Sprintf("“%s” in %d of %s entries, first in #%d, which is %s", word, found, prose.Grouped(int64(looked)), first.N, first.Out), nil
 }
@@ -178,9 +178,9 @@ func (t *tour) fork() (string, error) {
 		return "", err
 	}
 	if after.End != before.End || s.ID == t.talk {
-		return "", fmt.Errorf("the session that was forked ended at %d, and now at %d", before.End, after.End)
+		return "", fmt.Errorf("the forked session ended at %d, and now ends at %d", before.End, after.End)
 	}
-	return fmt.Sprintf("%s goes on from HEAD~5; %s has not one byte more", prose.Short(s.ID), prose.Short(t.talk)), nil
+	return fmt.Sprintf("%s continues from HEAD~5; %s is unchanged", prose.Short(s.ID), prose.Short(t.talk)), nil
 }
 
 // uncompact undoes the compaction: the model is sent the same messages as before.
@@ -195,7 +195,7 @@ func (t *tour) uncompact() (string, error) {
 	before := t.full.Totals
 	before.Notes, now.Totals.Notes = 0, 0 // recalled notes may have been added in the meantime
 	if now.Count != t.full.Count || now.Totals != before {
-		return "", fmt.Errorf("the window had %d messages %+v, and has %d %+v", t.full.Count, before, now.Count, now.Totals)
+		return "", fmt.Errorf("the window had %d messages %+v, and now has %d %+v", t.full.Count, before, now.Count, now.Totals)
 	}
-	return fmt.Sprintf("%d messages again, the very same", now.Count), nil
+	return fmt.Sprintf("%d messages again, identical", now.Count), nil
 }
