@@ -224,7 +224,7 @@ func (s *talk) newChat() {
 		s.Error("it is the same session")
 	}
 	n := 0
-	for one, err := range s.c.Sessions(s.Context(), client.Query{Agent: "crab", Sender: "ann"}) {
+	for one, err := range s.c.Sessions(s.Context(), client.Query{Agent: "crab", Sender: "ann", Empty: true}) {
 		if n++; err != nil || one.Current != (one.ID == fresh.ID) {
 			s.Errorf("%+v, %v", one, err)
 		}
