@@ -92,14 +92,14 @@ func TestMaintenanceReport(t *testing.T) {
 		p.must(home, "", "config", "set", "maintenance."+setting, value)
 	}
 	out := p.must(home, "", "maintenance")
-	for _, want := range []string{`kept despite a limit: \d sessions?, (current|just used) \(`, `max_entries is still exceeded: 5 sessions of agent main, limit 1`, `max_disk_bytes is still exceeded: .* the limit is 100 B`} {
+	for _, want := range []string{`kept despite a limit: \d sessions?, (current|just used) \(`, `max_entries is still exceeded: 5 sessions of agent main, limit 1`, `max_disk_bytes is still exceeded: .* limit 100 B`} {
 		if !regexp.MustCompile(want).MatchString(out) {
 			t.Errorf("it does not say %s:\n%s", want, out)
 		}
 	}
 	p.must(home, "", "rm", free, "--bin")
 	p.must(home, "", "config", "set", "maintenance.bin_max_bytes", "1")
-	if out := p.must(home, "", "maintenance", "--enforce"); !strings.Contains(out, "bin_max_bytes  done") || !strings.Contains(out, "1 were erased for good") {
+	if out := p.must(home, "", "maintenance", "--enforce"); !strings.Contains(out, "bin_max_bytes  done") || !strings.Contains(out, "1 were permanently erased") {
 		t.Errorf("it says\n%s", out)
 	}
 	if out := p.must(home, "", "bin", "ls"); !strings.Contains(out, "the trash bin is empty") {
