@@ -53,6 +53,8 @@ type Agent struct {
 	// Thinking is the thinking level unless the session chose another.
 	Thinking provider.Thinking
 	Hooks    Hooks
+	// Approver decides which tool calls may run; nil means all.
+	Approver Approver
 
 	// Compaction configures when to compact. Summarizer writes the summaries; nil means the
 	// model of the turn.

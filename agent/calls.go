@@ -49,6 +49,8 @@ type outcome struct {
 	files []FileChange
 	// err is the error of a hook.
 	err error
+	// suspended means that the call waits for an approval and has no result.
+	suspended bool
 }
 
 // failed reports whether the result is sent to the model as an error.
@@ -75,20 +77,22 @@ func (t *turn) call(calls []firn.ToolCall) error {
 	defer ran.end()
 	round, limits := t.guard.round(calls), t.limits(len(calls))
 	ready := make(map[int]outcome, len(calls))
-	next := 0
+	next, suspended := 0, false
 	var failure error
 	for next < len(calls) {
 		o := ran.wait(t.emitRunning(calls))
 		ready[o.at] = o
-		failure = cmp.Or(failure, o.err)
+		failure, suspended = cmp.Or(failure, o.err), suspended || o.suspended
 		shown, cut := tool.Bound(o.result.Parts, limits)
-		t.emit(ToolDone{Call: calls[o.at].ID, Name: calls[o.at].Name, State: o.state, Text: firn.JoinText(shown), Took: o.took, Details: o.result.Details})
+		t.emitDone(ToolDone{Call: calls[o.at].ID, Name: calls[o.at].Name, State: o.state, Text: firn.JoinText(shown), Took: o.took, Details: o.result.Details}, o.suspended)
 		o.shown, o.cut = shown, cut
 		ready[o.at] = o
 		var batch []firn.Entry
 		for o, ok := ready[next]; ok; o, ok = ready[next] {
-			warning := round.result(next, o.failed(), firn.JoinText(o.shown))
-			batch = append(batch, t.resultEntry(calls[next], o, warning))
+			if !o.suspended {
+				warning := round.result(next, o.failed(), firn.JoinText(o.shown))
+				batch = append(batch, t.resultEntry(calls[next], o, warning))
+			}
 			next++
 		}
 		if err := t.storeResults(batch); err != nil {
@@ -96,6 +100,9 @@ func (t *turn) call(calls []firn.ToolCall) error {
 		}
 	}
 	t.out.Calls += len(calls)
+	if suspended {
+		return ErrSuspended
+	}
 	if cause := context.Cause(t.ctx); cause != nil {
 		return cause
 	}
@@ -106,11 +113,32 @@ func (t *turn) call(calls []firn.ToolCall) error {
 func (t *turn) emitRunning(calls []firn.ToolCall) func(callReport) {
 	return func(r callReport) {
 		call := calls[r.at]
-		if r.started {
+		switch {
+		case r.started:
 			t.emit(ToolStarted{Call: call.ID, Name: call.Name, Arguments: call.Arguments})
-			return
+		case r.stored != nil:
+			r.stored <- t.storeApproval(r.entry, r.event)
+		default:
+			t.emit(ToolProgress{Call: call.ID, Name: call.Name, Text: r.text})
 		}
-		t.emit(ToolProgress{Call: call.ID, Name: call.Name, Text: r.text})
+	}
+}
+
+// storeApproval stores an approval entry, unless it is nil, and emits its event.
+func (t *turn) storeApproval(entry *firn.Entry, event Event) error {
+	if entry != nil {
+		if err := t.store(t.ctx, *entry); err != nil {
+			return err
+		}
+	}
+	t.emit(event)
+	return nil
+}
+
+// emitDone reports the end of a call, unless it is suspended.
+func (t *turn) emitDone(e ToolDone, suspended bool) {
+	if !suspended {
+		t.emit(e)
 	}
 }
 
@@ -164,11 +192,38 @@ type runningCalls struct {
 	expired bool
 }
 
-// callReport reports that a call has started, or output of it.
+// callReport reports that a call has started, or output of it, or an approval to store.
 type callReport struct {
 	at      int
 	started bool
 	text    string
+	// entry is stored unless it is nil, and event emitted. stored receives the outcome.
+	entry  *firn.Entry
+	event  Event
+	stored chan error
+}
+
+// drop discards a report.
+func (c callReport) drop() {
+	if c.stored != nil {
+		c.stored <- errNotAsked
+	}
+}
+
+// errNotAsked means that a call cannot be approved because its turn is ending, or runs
+// without a user.
+var errNotAsked = errors.New("nobody can be asked now")
+
+// store has an approval entry stored by the turn and waits until it is durable.
+func (r *runningCalls) store(entry *firn.Entry, event Event) error {
+	c := callReport{entry: entry, event: event, stored: make(chan error, 1)}
+	r.report(c)
+	select {
+	case err := <-c.stored:
+		return err
+	case <-r.ctx.Done():
+		return context.Cause(r.ctx)
+	}
 }
 
 // report passes a report on unless the calls are canceled.
@@ -195,7 +250,7 @@ func (t *turn) runAll(calls []firn.ToolCall) *runningCalls {
 			case <-ctx.Done():
 			}
 			ctx := tool.WithProgress(ctx, func(text string) { r.report(callReport{at: i, text: text}) })
-			r.results <- t.runOne(ctx, run, i, call)
+			r.results <- t.runOne(ctx, r, run, i, call)
 		}()
 	}
 	return r
@@ -244,7 +299,7 @@ func (r *runningCalls) wait(pass func(callReport)) outcome {
 func (r *runningCalls) end() {
 	r.cancel()
 	for len(r.open) > 0 && !r.expired {
-		r.wait(func(callReport) {})
+		r.wait(callReport.drop)
 	}
 }
 
@@ -252,7 +307,7 @@ func (r *runningCalls) end() {
 const cancelledText = "[firn] the call was cancelled before it was done"
 
 // runOne runs one call. A panic of the tool becomes an error.
-func (t *turn) runOne(ctx context.Context, run Run, at int, call firn.ToolCall) (o outcome) {
+func (t *turn) runOne(ctx context.Context, r *runningCalls, run Run, at int, call firn.ToolCall) (o outcome) {
 	o.at = at
 	began := time.Now()
 	defer func() {
@@ -266,17 +321,8 @@ func (t *turn) runOne(ctx context.Context, run Run, at int, call firn.ToolCall) 
 		o.state, o.result = CallCanceled, tool.TextResult(cancelledText)
 		return o
 	}
-	verdict, err := t.checkCall(ctx, run, call)
-	if err != nil {
-		o.state, o.err, o.result = CallDenied, err, errorResult(fmt.Errorf("the call was not allowed: %w", err))
+	if call, o = t.permit(ctx, r, run, call, o); o.state != "" {
 		return o
-	}
-	if verdict.Deny != "" {
-		o.state, o.result = CallDenied, errorResult(errors.New("the call was not allowed: "+verdict.Deny))
-		return o
-	}
-	if verdict.Arguments != nil {
-		call.Arguments, o.arguments = verdict.Arguments, verdict.Arguments
 	}
 	ctx, changes := recordChanges(ctx, t, run, call)
 	o.state, o.result = t.toolStep(ctx, run, call)
@@ -288,6 +334,37 @@ func (t *turn) runOne(ctx context.Context, run Run, at int, call firn.ToolCall) 
 		}
 	}
 	return o
+}
+
+// permit asks the hook and the approver about a call. It returns the call with its actual
+// arguments, and an outcome with a state if the call must not run.
+func (t *turn) permit(ctx context.Context, r *runningCalls, run Run, call firn.ToolCall, o outcome) (firn.ToolCall, outcome) {
+	verdict, err := t.checkCall(ctx, run, call)
+	if err != nil {
+		o.state, o.err, o.result = CallDenied, err, errorResult(fmt.Errorf("the call was not allowed: %w", err))
+		return call, o
+	}
+	original, refusal := call, verdict.Deny
+	if verdict.Arguments != nil {
+		call.Arguments, o.arguments = verdict.Arguments, verdict.Arguments
+	}
+	if _, known := t.tools[call.Name]; known && refusal == "" {
+		refusal, err = t.approve(r, run, original, call)
+	}
+	var preview failedPreview
+	switch {
+	case errors.Is(err, ErrSuspended):
+		o.state, o.suspended = CallCanceled, true
+	case errors.As(err, &preview):
+		o.state, o.result = CallFailed, errorResult(preview.error)
+	case err != nil && ctx.Err() != nil:
+		o.state, o.result = CallCanceled, tool.TextResult(cancelledText)
+	case err != nil:
+		o.state, o.result = CallDenied, errorResult(fmt.Errorf("the call was not allowed: %w", err))
+	case refusal != "":
+		o.state, o.result = CallDenied, errorResult(errors.New("the call was not allowed: "+refusal))
+	}
+	return call, o
 }
 
 // callHook calls a hook and turns a panic into an error.

@@ -60,6 +60,13 @@ type ToolStarted struct {
 	Arguments json.RawMessage
 }
 
+// ApprovalRequested reports that a call waits for the answer of a user. The question is
+// durable.
+type ApprovalRequested struct{ Question }
+
+// ApprovalAnswered reports that the answer to a question is durable.
+type ApprovalAnswered struct{ Answer }
+
 // ToolProgress is output of a running tool, for display only: the result contains it too.
 type ToolProgress struct{ Call, Name, Text string }
 
@@ -150,6 +157,8 @@ func (Delta) event()             {}
 func (Interrupted) event()       {}
 func (Retrying) event()          {}
 func (ToolStarted) event()       {}
+func (ApprovalRequested) event() {}
+func (ApprovalAnswered) event()  {}
 func (ToolProgress) event()      {}
 func (ToolDone) event()          {}
 func (WindowUsage) event()       {}

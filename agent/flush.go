@@ -181,7 +181,7 @@ func (s *sideConversation) runCall(call firn.ToolCall) firn.Entry {
 	}
 	ran := s.runAll([]firn.ToolCall{call})
 	defer ran.end()
-	o := ran.wait(func(callReport) {})
+	o := ran.wait(callReport.drop)
 	if o.state == CallDone {
 		s.wrote++
 	}

@@ -47,6 +47,8 @@ type Input struct {
 	// that was unanswered in the session or arrived during the turn. The turn keeps the
 	// intersection. If nil, the bounds do not change.
 	Narrow func(ctx context.Context, e firn.Entry) route.Bounds
+	// Approver overrides the agent's Approver; nil means no override.
+	Approver Approver
 	// Since is the position from which the turn has the right to write, if other gateways
 	// can take the session over: a turn that finds a fence after it ends with [ErrFenced].
 	// Nil means that no other gateway can.
@@ -129,6 +131,8 @@ type turn struct {
 	injected []window.Injection
 	tools    map[string]tool.Tool
 	specs    []provider.Tool
+	// asked are the questions that were pending when the turn started, by call.
+	asked map[string]Question
 
 	guard guard
 	fit   fitting
@@ -146,6 +150,9 @@ func (t *turn) run() error {
 	}
 	t.narrowToUnanswered()
 	if err := t.prepare(); err != nil {
+		return err
+	}
+	if err := t.resumeCalls(); err != nil {
 		return err
 	}
 	for t.out.Rounds < t.a.rounds() {
@@ -398,7 +405,7 @@ func (t *turn) fail(err error) error {
 		err, stop = cause, firn.StopAborted
 	}
 	t.out.Stop = stop
-	if t.failureRecorded(err) || errors.Is(err, firn.ErrNotSaved) || errors.Is(err, ErrMoved) || errors.Is(err, firn.ErrReplaced) || errors.Is(err, ErrFenced) {
+	if t.failureRecorded(err) || errors.Is(err, firn.ErrNotSaved) || errors.Is(err, ErrMoved) || errors.Is(err, firn.ErrReplaced) || errors.Is(err, ErrFenced) || errors.Is(err, ErrSuspended) {
 		return err
 	}
 	ctx, cancel := cleanupContext(t.ctx)

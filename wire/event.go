@@ -36,6 +36,8 @@ const (
 	ToolStarted         = "tool.started"         // Tool
 	ToolProgress        = "tool.progress"        // Tool; Text is output of the running call
 	ToolCompleted       = "tool.completed"       // Tool
+	ApprovalRequested   = "approval.requested"   // Approval
+	ApprovalAnswered    = "approval.answered"    // ApprovalAnswer
 	TurnStarted         = "turn.started"         // Answer, as far as known
 	TurnCompleted       = "turn.completed"       // Answer
 	TurnFailed          = "turn.failed"          // Problem

@@ -251,6 +251,10 @@ type Turn struct {
 	// Queue is the behavior if a turn is running: steer, followup, collect or interrupt;
 	// empty means the configured one.
 	Queue string `json:"queue,omitempty"`
+	// Approve is the approval mode of the turn: read-only, ask, accept-edits or everything.
+	// Empty means the agent's setting, or everything if it has none; auto means the setting,
+	// or ask. Callers that are bound to agents or keys can only make it stricter.
+	Approve string `json:"approve,omitempty"`
 	// Wait is false to return as soon as the message is durable.
 	Wait *bool `json:"wait,omitempty"`
 	// Terms are the options of this turn.

@@ -161,6 +161,7 @@ func deeds() []deed {
 		shows("export", "export", mainSession), shows("export", "export", lateSession, "--format", "claude"), {name: "handoff", args: []string{"handoff", mainSession, "--to", "codex", "--plan"}},
 		{name: "status", args: []string{"status"}, differs: true, why: "it names the store and the process"},
 		one("keys", "keys"), one("keys ls", "keys", "ls"), one("keys show", "keys", "show", deskKey), one("usage", "usage", "--by", "session"),
+		one("approvals", "approvals", mainSession), one("approvals allow", "approvals", "allow", mainSession), one("approvals refuse", "approvals", "refuse", mainSession),
 		one("jobs", "jobs"), one("jobs run", "jobs", "run", "none"), {name: "open", args: []string{"open", "--print"}, differs: true, why: "the code in the address is another each time"},
 		one("maintenance", "maintenance", "--dry-run"), one("reindex", "reindex"), one("reindex", "reindex", "--check"),
 		one("token", "token"), one("token ls", "token", "ls"), one("adopt", "adopt"), one("config", "config"), one("config check", "config", "check"), one("config path", "config", "path"),

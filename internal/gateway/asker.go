@@ -205,11 +205,11 @@ func signEntries(entries []firn.Entry, a Asker) error {
 	return nil
 }
 
-// signEntry marks an entry. It returns false for a queue entry.
+// signEntry marks an entry. It returns false for queue and approval entries.
 func signEntry(e *firn.Entry, a Asker) bool {
 	switch b := e.Body.(type) {
 	case *firn.Custom:
-		return b.Type != queuedType
+		return b.Type != queuedType && b.Type != agent.AskedType && b.Type != agent.AnsweredType
 	case *firn.Message, *firn.CustomMessage:
 		fields := make(firn.Fields, 0, len(e.Extra)+1)
 		for _, f := range e.Extra {

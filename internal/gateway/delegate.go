@@ -56,13 +56,15 @@ type turnPlace struct {
 	asker   Asker
 	depth   int
 	above   []firn.ID
+	// approver is that of the turn; nil if it has none.
+	approver agent.Approver
 }
 
 type turnPlaceKey struct{}
 
 // withTurn adds the turn of a batch to a context.
-func (l *lane) withTurn(ctx context.Context, agentName string, batch []*ticket) context.Context {
-	p := turnPlace{session: l.id, agent: agentName, asker: batch[0].Asker}
+func (l *lane) withTurn(ctx context.Context, agentName string, batch []*ticket, approver agent.Approver) context.Context {
+	p := turnPlace{session: l.id, agent: agentName, asker: batch[0].Asker, approver: approver}
 	for _, t := range batch {
 		if t.From != nil {
 			p.depth = max(p.depth, t.From.Depth)
@@ -175,7 +177,7 @@ func (d delegator) Send(ctx context.Context, id firn.ID, message string, awaited
 		return nil, fmt.Errorf("session %s waits for this one; it cannot be asked now: %w", id, firn.ErrLocked)
 	}
 	from := &origin{Session: at.session, Depth: at.depth + 1, Above: append(slices.Clone(at.above), at.session)}
-	t := newTicket(waiting{ID: firn.NewEntryID(), Text: message, By: "agent:" + d.name, Mode: route.QueueFollowup, Asker: who, From: from})
+	t := newTicket(waiting{ID: firn.NewEntryID(), Text: message, By: "agent:" + d.name, Mode: route.QueueFollowup, Asker: who, From: from, Approve: at.approvalMode()})
 	t.answer.Session, t.trace = id, trace.FromContext(ctx)
 	sent := &delegated{g: d.g, t: t, id: id, awaited: awaited}
 	if err := d.g.enter(ctx, id, t); err != nil {
@@ -288,7 +290,7 @@ func (g *lanes) replyTo(ctx context.Context, id firn.ID, t *ticket) error {
 	if held, err := g.hasMessage(ctx, t.From.Session, entry); held || err != nil {
 		return err
 	}
-	w := waiting{ID: entry, Text: text, By: "agent:" + cmp.Or(a.Name, g.setup.Load().Default), Asker: t.Asker, From: &origin{Session: id, Depth: t.From.Depth, Reply: true}}
+	w := waiting{ID: entry, Text: text, By: "agent:" + cmp.Or(a.Name, g.setup.Load().Default), Asker: t.Asker, Approve: t.Approve, From: &origin{Session: id, Depth: t.From.Depth, Reply: true}}
 	_, err = g.inbox.postMachineMessage(ctx, t.From.Session, w)
 	return err
 }

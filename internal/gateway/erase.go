@@ -193,7 +193,7 @@ func (p *erasure) repeats(e firn.Entry) bool {
 		switch b.Type {
 		case firn.DraftType:
 			return p.named[draftOf(b)]
-		case agent.SpawnedType:
+		case agent.SpawnedType, agent.AskedType, agent.AnsweredType:
 			return p.answered
 		case queuedType:
 			w, ok := waitingOf(b)

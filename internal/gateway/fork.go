@@ -316,7 +316,7 @@ func (c *copier) take(ctx context.Context, e firn.Entry, size int) error {
 // aboutOne reports whether custom entries of a type concern only their own session.
 func aboutOne(kind string) bool {
 	switch kind {
-	case countersType, usageType, queuedType, resetType, store.KeyType:
+	case countersType, usageType, queuedType, resetType, store.KeyType, agent.AskedType, agent.AnsweredType:
 		return true
 	}
 	return false

@@ -66,6 +66,9 @@ type Options struct {
 	// Revoked calls ended when a token is revoked, immediately if it is already, until stop
 	// is called. ended must not block. Nil means that tokens are never revoked.
 	Revoked func(token string, ended func()) (stop func())
+	// Approved stores the rules that users added with their answers; nil means that answers
+	// apply to single calls only.
+	Approved RuleStore
 	// Peers are the other gateways that serve the same sessions; nil if there are none. If
 	// set, Enter is not used.
 	Peers Peers
@@ -251,6 +254,7 @@ func (g *Gateway) Close(ctx context.Context) error {
 	g.mu.Unlock()
 	g.timer.Stop()
 	g.checks.stop()
+	g.approvals.suspend()
 	done := make(chan struct{})
 	go func() {
 		g.work.Wait()

@@ -19,6 +19,8 @@ type AgentSettings struct {
 	Turns map[string]int
 	// Delegation configures delegation.
 	Delegation Delegation
+	// Approvals is the policy for tool calls.
+	Approvals Approvals
 }
 
 // resets returns the reset policy of an agent.

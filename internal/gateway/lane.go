@@ -108,8 +108,8 @@ func (l *lane) decide(t *ticket) (stored *firn.Entry, decision route.Decision, g
 		return nil, decision, l.gone, nil
 	}
 	queue := l.g.setup.Load().queue(t.Channel)
-	if t.Mode == route.QueueSteer && (!l.allAskers(t.Asker.sharesTurnWith) || !l.allFor(t.Agent)) {
-		t.Mode = route.QueueFollowup // a turn has one agent and the bounds of its askers
+	if t.Mode == route.QueueSteer && (!l.allAskers(t.Asker.sharesTurnWith) || !l.allFor(t.Agent) || !l.allApprove(t.Approve)) {
+		t.Mode = route.QueueFollowup // a turn has one agent, one approval mode and the bounds of its askers
 	}
 	queue.Mode = t.Mode
 	decision = queue.Decide(true, len(l.queue))
@@ -390,7 +390,7 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 		return answer, err
 	}
 	in.Owner = owner
-	for e, err := range a.Run(l.withTurn(ctx, a.Name, batch), l.id, in) {
+	for e, err := range a.Run(l.withTurn(ctx, a.Name, batch, in.Approver), l.id, in) {
 		if err != nil {
 			if given, ok := l.earlierAnswer(ctx, batch, err); ok {
 				return given, nil

@@ -58,6 +58,8 @@ type lanes struct {
 	// delegated messages.
 	waits     agent.WaitGraph
 	delegated delegations
+	// approvals are the questions that running turns wait for.
+	approvals pendingAnswers
 	access    interface {
 		answerer(ctx context.Context, id firn.ID, name string) (string, error)
 		boundsIn(ctx context.Context, a Asker, key string) (bounds route.Bounds, err error)

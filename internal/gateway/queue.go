@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"firn.dev"
+	"firn.dev/internal/base/approve"
 	"firn.dev/internal/base/route"
 	"firn.dev/store"
 	"firn.dev/window"
@@ -50,6 +51,8 @@ type waiting struct {
 	From *origin `json:"from,omitempty"`
 	// Agent is the agent that answers; empty means the agent of the session.
 	Agent string `json:"agent,omitempty"`
+	// Approve is the approval mode of the message; empty means the agent's setting.
+	Approve approve.Mode `json:"approve,omitempty"`
 }
 
 func (w waiting) parts() []firn.Part {
@@ -84,6 +87,9 @@ func (w waiting) extra(together []waiting) firn.Fields {
 	}
 	if w.Agent != "" {
 		fields = append(fields, firn.Field{Name: window.AgentField, Value: toJSON(w.Agent)})
+	}
+	if w.Approve != "" {
+		fields = append(fields, firn.Field{Name: approveField, Value: toJSON(w.Approve)})
 	}
 	if w.CWD != "" {
 		fields = append(fields, firn.Field{Name: firn.DirectoryField, Value: toJSON(w.CWD)})

@@ -275,7 +275,7 @@ func (t *ticket) collects() bool { return t.Mode == route.QueueCollect && !t.sta
 // collectsWith reports whether two messages may be answered together. They must have the
 // same bounds and the same agent.
 func (t *ticket) collectsWith(other *ticket) bool {
-	return t.collects() && other.collects() && t.Asker.sharesTurnWith(other.Asker) && t.Agent == other.Agent
+	return t.collects() && other.collects() && t.Asker.sharesTurnWith(other.Asker) && t.Agent == other.Agent && t.Approve == other.Approve
 }
 
 // turnStarted reports whether the turn of a message has started.

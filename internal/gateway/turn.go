@@ -147,7 +147,11 @@ func (g *lanes) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.Tu
 	if err != nil {
 		return nil, false, err
 	}
-	w := waiting{ID: t.ID, Agent: name, CWD: t.CWD, Text: t.Text, Images: t.Images, Sender: t.Sender, Chat: from.chat, Channel: channel, Mode: mode, Asker: who}
+	approval, err := setup.approvalMode(name, t.Approve, who)
+	if err != nil {
+		return nil, false, err
+	}
+	w := waiting{ID: t.ID, Agent: name, Approve: approval, CWD: t.CWD, Text: t.Text, Images: t.Images, Sender: t.Sender, Chat: from.chat, Channel: channel, Mode: mode, Asker: who}
 	if w.ID == "" {
 		w.ID = firn.NewEntryID()
 	}
@@ -222,6 +226,7 @@ func (l *lane) turnInput(ctx context.Context, batch []*ticket) (in agent.Input, 
 		in = l.messageInput(all)
 	}
 	in.Bounds, in.Narrow, in.Terms = bounds, narrow, last.terms
+	in.Approver = l.approver(batch)
 	if l.tenure != nil {
 		in.Since = &l.tenure.Since
 	}
@@ -264,6 +269,10 @@ func translate(id firn.ID, e agent.Event) (wire.Event, bool) {
 		return event(wire.DeltaText, id, wire.Delta{Text: e.Text, Entry: e.Entry}), true
 	case agent.ToolStarted:
 		return event(wire.ToolStarted, id, wire.Tool{Call: e.Call, Name: e.Name, Arguments: e.Arguments}), true
+	case agent.ApprovalRequested:
+		return event(wire.ApprovalRequested, id, approvalOf(e.Question)), true
+	case agent.ApprovalAnswered:
+		return event(wire.ApprovalAnswered, id, approvalAnswerOf(e.Answer)), true
 	case agent.ToolProgress:
 		return event(wire.ToolProgress, id, wire.Tool{Call: e.Call, Name: e.Name, Text: e.Text}), true
 	case agent.ToolDone:

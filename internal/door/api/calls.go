@@ -316,6 +316,21 @@ func (c turnCalls) kill(none) (wire.Stopped, error) {
 	return wire.Stopped{Stopped: stopped}, err
 }
 
+func (c turnCalls) listApprovals() (wire.Page[wire.Approval], error) {
+	id, err := c.session()
+	if err != nil {
+		return wire.Page[wire.Approval]{}, err
+	}
+	all, err := c.gateway.Approvals(c.r.Context(), id)
+	return pageOf(all), err
+}
+
+func (c turnCalls) answerApproval(in wire.ApprovalAnswer) (wire.ApprovalAnswer, error) {
+	return onSession(c.call, in, func(ctx context.Context, id firn.ID, in wire.ApprovalAnswer) (wire.ApprovalAnswer, error) {
+		return c.gateway.AnswerApproval(ctx, id, c.r.PathValue("call"), in)
+	})
+}
+
 func (c eventCalls) sessionEvents() error {
 	after, err := lastEvent(c.r, &c.query)
 	if err != nil {

@@ -59,6 +59,8 @@ func TestRoutesReachTheGateway(t *testing.T) {
 		{"POST", "/v1/sessions/aaaa-1:purge", wire.Erase{Sure: "aaaa-1"}, `Purge aaaa-1 {Entries:[] Reason: Sure:aaaa-1 Plan:false}`},
 		{"GET", "/v1/bin?limit=1", nil, `Bin`},
 		{"POST", "/v1/bin/empty", wire.EmptyBin{Sessions: []firn.ID{"bbbb-1"}, Sure: true}, `EmptyBin [bbbb-1] true`},
+		{"GET", "/v1/sessions/aaaa-1/approvals", nil, `Approvals aaaa-1`},
+		{"POST", "/v1/sessions/aaaa-1/approvals/c%2F1%7Cx", wire.ApprovalAnswer{Decision: "allow", Digest: "d"}, `AnswerApproval aaaa-1 c/1|x {Call: Decision:allow Scope: Digest:d Rule: Reason:}`},
 		{"POST", "/v1/sessions/aaaa-1:kill", nil, `Stop aaaa-1`},
 		{"POST", "/v1/sessions/aaaa-1/turns", wire.Turn{Text: "hi", ID: "m1"}, `Turn aaaa-1 "hi" m1`},
 		{"POST", "/v1/inbound", wire.Inbound{Channel: "telegram", PeerKind: "direct", PeerID: "1", Text: "hi", ID: "m"}, `Inbound  "hi" m`},

@@ -279,6 +279,14 @@ func (f *fake) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Seq
 
 func (f *fake) Stop(_ context.Context, id firn.ID) (bool, error) { return true, f.note("Stop %s", id) }
 
+func (f *fake) Approvals(_ context.Context, id firn.ID) ([]wire.Approval, error) {
+	return []wire.Approval{{Call: "c1", Name: "shell", Digest: "d"}}, f.note("Approvals %s", id)
+}
+
+func (f *fake) AnswerApproval(_ context.Context, id firn.ID, call string, a wire.ApprovalAnswer) (wire.ApprovalAnswer, error) {
+	return a, f.note("AnswerApproval %s %s %+v", id, call, a)
+}
+
 func (f *fake) Events(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		if err := f.note("Events %s %d", id, after); err != nil {

@@ -91,13 +91,13 @@ var matrix = []struct {
 	{rights{wire.ScopeRead, 200, 200}, "allEvents getConversation getResponse indexState listAgents listBin listFormats listItems listJobs listKeys listModels listRunning listSessions mcp orderLogin search status"},
 	{rights{wire.ScopeRead, 200, 404}, "getNote listMemoryChanges listNotes recall"},
 	{rights{wire.ScopeRead, 403, 403}, "listSources listTags metrics ops usage"},
-	{rights{wire.ScopeRead, 404, 404}, "exportSession getCompaction getCourse getDamage getEntry getImage getKey getModel getSession getTree getWindow listChildren listCompactions listEntries sessionEvents"},
+	{rights{wire.ScopeRead, 404, 404}, "exportSession getCompaction getCourse getDamage getEntry getImage getKey getModel getSession getTree getWindow listApprovals listChildren listCompactions listEntries sessionEvents"},
 	{rights{wire.ScopeWrite, 200, 200}, "chatCompletion createConversation createItems createResponse deleteConversation deleteResponse patchSessions"},
 	{rights{wire.ScopeWrite, 200, 403}, "importSession newSession"},
 	{rights{wire.ScopeWrite, 200, 404}, "clearNotes dream editNote forget remember undoMemory"},
 	{rights{wire.ScopeWrite, 403, 403}, "inbound"},
 	{rights{wire.ScopeWrite, 404, 403}, "fork"},
-	{rights{wire.ScopeWrite, 404, 404}, "appendEntries compact continuePrevious hide kill label listFileChanges patchSession pointKey redoCompaction removeKey removeSession resetKey restoreSession rewind rewindFiles runJob show turn undoCompaction"},
+	{rights{wire.ScopeWrite, 404, 404}, "answerApproval appendEntries compact continuePrevious hide kill label listFileChanges patchSession pointKey redoCompaction removeKey removeSession resetKey restoreSession rewind rewindFiles runJob show turn undoCompaction"},
 	{rights{wire.ScopeAdmin, 403, 403}, "blame checkIndex createToken emptyBin listStored listTokens maintain purge readStored reindex revokeToken verify"},
 }
 
@@ -226,7 +226,7 @@ func (s *stand) status(who asker, method, path, name string, streams bool) int {
 	case "login":
 		body = wire.Login{Token: made.Secret}
 	}
-	fill := strings.NewReplacer("{id}", "aaaa-1", "{cid}", "c1", "{key}", "agent:main:main", "{token}", cmp.Or(made.ID, "none"), "{hook}", "deploy", "{job}", "daily",
+	fill := strings.NewReplacer("{id}", "aaaa-1", "{cid}", "c1", "{call}", "c1", "{key}", "agent:main:main", "{token}", cmp.Or(made.ID, "none"), "{hook}", "deploy", "{job}", "daily",
 		"{model}", "main", "{note}", "tea", "{change}", "c1", "{response}", "resp_1", "{conversation}", "conv_1", "{entry}", "e1", "{n}", "1")
 	ctx, cancel := context.WithCancel(s.t.Context())
 	defer cancel()

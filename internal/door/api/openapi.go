@@ -114,6 +114,7 @@ func tagOf(path string) string {
 // pathWords describes the path parameters.
 var pathWords = map[string]string{
 	"id":           "A session: its ID; @ and a key; its title or first prompt. If only one session matches, also the first or last characters of the ID or the first of the title (four or more), or words of the title.",
+	"call":         "A tool call, by its ID.",
 	"cid":          "A compaction, by the ID of its entry, or latest.",
 	"entry":        "An entry: its ID or a prefix of it, a label, HEAD, HEAD~n or #n.",
 	"n":            "Number of the image, beginning with 1.",

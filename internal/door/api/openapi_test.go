@@ -54,7 +54,8 @@ func TestOpenAPIIsCheckedIn(t *testing.T) {
 // bodies are valid request bodies by operation.
 var bodies = map[string]any{
 	"newSession": wire.NewSession{}, "patchSession": wire.Patch{}, "appendEntries": wire.NewEntries{User: "x"}, "compact": wire.Compact{},
-	"fork": wire.Fork{}, "rewind": wire.Move{Back: 1}, "label": wire.Label{Entry: "#1", Name: "x"}, "hide": wire.Hide{Entry: "#1"}, "show": wire.Hide{Entry: "#1"},
+	"answerApproval": wire.ApprovalAnswer{Decision: "allow", Digest: "d"},
+	"fork":           wire.Fork{}, "rewind": wire.Move{Back: 1}, "label": wire.Label{Entry: "#1", Name: "x"}, "hide": wire.Hide{Entry: "#1"}, "show": wire.Hide{Entry: "#1"},
 	"purge": wire.Erase{Sure: "aaaa-1"}, "turn": wire.Turn{Text: "x"}, "inbound": wire.Inbound{Channel: "c", PeerKind: "direct", PeerID: "1", Text: "x"},
 	"pointKey": wire.Key{Session: "aaaa-1"}, "createToken": wire.NewToken{Name: "x", Scope: wire.ScopeRead},
 	"maintain": wire.Maintain{}, "emptyBin": wire.EmptyBin{Sure: true}, "rewindFiles": wire.FileRewind{Back: 1, Plan: true}, "remember": wire.NewNote{Text: "x"}, "dream": wire.DreamOrder{Plan: true}, "undoMemory": wire.UndoMemory{},
@@ -75,7 +76,7 @@ func TestEveryOperationAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	read := bearing(s.token(wire.NewToken{Name: "reader", Scope: wire.ScopeRead}))
-	fill := strings.NewReplacer("{id}", "aaaa-1", "{cid}", "c1", "{key}", "agent:main:main", "{token}", made.ID, "{hook}", "deploy", "{job}", "daily",
+	fill := strings.NewReplacer("{id}", "aaaa-1", "{cid}", "c1", "{call}", "c1", "{key}", "agent:main:main", "{token}", made.ID, "{hook}", "deploy", "{job}", "daily",
 		"{model}", "main", "{note}", "tea", "{change}", "c1", "{response}", "resp_1", "{conversation}", "conv_1", "{entry}", "e1", "{n}", "1")
 	bodies := maps.Clone(bodies)
 	bodies["orderLogin"] = wire.LoginOrder{Scope: wire.ScopeRead}

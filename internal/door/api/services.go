@@ -147,6 +147,8 @@ type turnAPI interface {
 	Turn(ctx context.Context, id firn.ID, t wire.Turn) (wire.Answer, error)
 	StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Seq2[wire.Event, error]
 	Stop(ctx context.Context, id firn.ID) (bool, error)
+	Approvals(ctx context.Context, id firn.ID) ([]wire.Approval, error)
+	AnswerApproval(ctx context.Context, id firn.ID, call string, a wire.ApprovalAnswer) (wire.ApprovalAnswer, error)
 	Inbound(ctx context.Context, in wire.Inbound) (wire.Routed, error)
 	KeyOf(in wire.Inbound) (string, error)
 }

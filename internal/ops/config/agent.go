@@ -17,6 +17,7 @@ type Agent struct {
 	WorkspaceWrite   bool                `key:"workspace_write" default:"false" doc:"Whether tools may write there."`
 	Tools            Tools               `key:"tools" doc:"Which tools there are."`
 	Shell            Shell               `key:"shell" doc:"Whether it may run commands, and how."`
+	Approvals        Approvals           `key:"approvals" doc:"Which tool calls need a user's yes."`
 	WebFetch         WebFetch            `key:"web_fetch" doc:"Whether it may read pages of the web, and which."`
 	CompactThreshold int64               `key:"compact_threshold" default:"0" range:"0.." doc:"The number of tokens above which the conversation is compacted. 0 means that only the model's window counts."`
 	Compaction       Compaction          `key:"compaction" doc:"When the conversation is compacted, and how much of it is kept."`
@@ -66,6 +67,13 @@ type Shell struct {
 	MaxTimeout time.Duration `key:"max_timeout" default:"10m" range:"1s..7d" doc:"How long it may say."`
 	Background time.Duration `key:"max_background" default:"1h" range:"1s..7d" doc:"How long a command in the background may run."`
 	Env        []string      `key:"env" is:"variable" doc:"Variables of the environment that commands get, beside the common ones such as PATH and HOME."`
+}
+
+// Approvals configures which tool calls need approval.
+type Approvals struct {
+	Mode  string   `key:"mode" allow:"|read-only|ask|accept-edits|everything" doc:"The mode: read-only refuses everything but reading; ask asks before anything else; accept-edits also allows changes of files in the workspace; everything allows all. Empty means ask in an interactive chat, and everything otherwise."`
+	Allow []string `key:"allow" doc:"Calls that need no yes: TOOL or TOOL(PATTERN), such as shell(git diff *), edit(src/**) or web_fetch(*.go.dev)."`
+	Deny  []string `key:"deny" doc:"Calls that are refused in every mode, written like those in allow."`
 }
 
 // WebFetch configures the tool web_fetch.

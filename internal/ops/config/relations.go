@@ -1,6 +1,7 @@
 package config
 
 import (
+	"firn.dev/internal/base/approve"
 	"maps"
 	"slices"
 	"strings"
@@ -96,7 +97,16 @@ func (d *decoder) checkAgent(s *Settings, path string, a Agent) {
 	if a.Pruning.HardRatio < a.Pruning.SoftRatio {
 		d.at(s, path+".pruning.hard_ratio", "", "it is less than soft_ratio, %v", a.Pruning.SoftRatio)
 	}
+	d.checkRules(s, path+".approvals.allow", a.Approvals.Allow)
+	d.checkRules(s, path+".approvals.deny", a.Approvals.Deny)
 	d.checkLinks(s, path+".identity_links", a.IdentityLinks)
+}
+
+// checkRules checks the rules about tool calls.
+func (d *decoder) checkRules(s *Settings, path string, rules []string) {
+	if _, err := approve.ParseRules(rules); err != nil {
+		d.at(s, path, "write TOOL or TOOL(PATTERN), such as shell(git diff *)", "%v", err)
+	}
 }
 
 // checkModelSize checks that the output of a model is not larger than its window.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"firn.dev/internal/base/approve"
 	"firn.dev/internal/base/route"
 	"firn.dev/internal/gateway"
 	"firn.dev/internal/gateway/maintenance"
@@ -49,6 +50,7 @@ func habits(c config.Config, ids []string) map[string]gateway.AgentSettings {
 			one.Turns[channel] = n
 		}
 		one.Delegation = gateway.Delegation{Peers: peersOf(c, id), Depth: a.Delegation.Depth, Children: a.Delegation.Children}
+		one.Approvals = approvalsOf(a.Approvals)
 		if a.Reset != nil {
 			one.Resets = &route.Resets{General: policy(*a.Reset)}
 		}
@@ -58,6 +60,13 @@ func habits(c config.Config, ids []string) map[string]gateway.AgentSettings {
 		all[id] = one
 	}
 	return all
+}
+
+// approvalsOf converts the policy for tool calls. The rules were checked with the settings.
+func approvalsOf(a config.Approvals) gateway.Approvals {
+	allow, _ := approve.ParseRules(a.Allow)
+	deny, _ := approve.ParseRules(a.Deny)
+	return gateway.Approvals{Mode: approve.Mode(a.Mode), Rules: approve.Rules{Allow: allow, Deny: deny}}
 }
 
 // resets converts the session reset settings.

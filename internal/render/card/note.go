@@ -53,7 +53,8 @@ var customs = map[string]string{
 	"firn.draft": "a piece of an answer that was being given", "firn.queued": "a message waits", "firn.unqueued": "messages that waited are dropped",
 	"firn.reset": "the key was reset", "firn.usage": "what was used", "firn.counters": "counters", "firn.spawned": "another session was begun",
 	"firn.verbose": "how much is shown was changed", "firn.send": "where answers go was changed", "firn.tags": "tags were changed",
-	"firn.prune": "long results were shortened for the model", "firn.repair": "the log was repaired", "firn.purpose": "what the session is for", "firn.machine": "begun by a program",
+	"firn.prune": "long results were shortened for the model", "firn.repair": "the log was repaired", "firn.approval.asked": "a tool call waits for approval", "firn.approval.answered": "a tool call was allowed or refused",
+	"firn.purpose": "what the session is for", "firn.machine": "begun by a program",
 }
 
 func (t *builder) custom(b *firn.Custom) {

@@ -34,8 +34,8 @@ type board struct {
 	err     error
 }
 
-// running is a running tool call.
-type running struct{ id, what string }
+// running is a running tool call and the last line it has printed.
+type running struct{ id, what, output string }
 
 func newBoard(term *line.Terminal, o Options) *board {
 	b := &board{term: term, styles: o.Terminal.Dim}
@@ -130,7 +130,7 @@ func (b *board) problem(err error, hint string) {
 func (b *board) callBegins(id, what string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.calls = append(b.calls, running{id, what})
+	b.calls = append(b.calls, running{id: id, what: what})
 	b.show()
 }
 
@@ -139,6 +139,17 @@ func (b *board) callEnds(id, what, how string) {
 	defer b.mu.Unlock()
 	b.calls = slices.DeleteFunc(b.calls, func(r running) bool { return r.id == id })
 	b.show(b.dim("· " + what + " … " + how))
+}
+
+func (b *board) callOutput(id, text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for i := range b.calls {
+		if b.calls[i].id == id {
+			b.calls[i].output = text
+		}
+	}
+	b.show()
 }
 
 func (b *board) busy(is bool) {
@@ -162,7 +173,7 @@ func (b *board) showQueue(lines []string) {
 func (b *board) show(lines ...string) {
 	var live []line.Live
 	for _, r := range b.calls {
-		live = append(live, line.Live{Text: "· " + r.what + " …", Dim: true})
+		live = append(live, line.Live{Text: strings.TrimSpace("· " + r.what + " … " + r.output), Dim: true})
 	}
 	if b.thought != "" {
 		live = append(live, line.Live{Text: "· thinking: " + b.thought, Dim: true})

@@ -11,6 +11,7 @@
 package chat
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -41,6 +42,9 @@ type Options struct {
 	At string
 	// Ephemeral is true if sessions are kept in memory only.
 	Ephemeral bool
+	// Approve is the approval mode of messages; empty means the agent's setting, or ask if it
+	// has none and the user can be asked.
+	Approve string
 	// Model is PROVIDER/MODEL and Thinking a level. If set, they are saved in the session.
 	Model, Thinking string
 
@@ -258,6 +262,12 @@ type chat struct {
 	answerer string
 
 	reports *Reports
+	// approvals are the calls that wait for an answer. stdin is used to read one without
+	// the loop; nil before.
+	approvals *approvals
+	stdin     *bufio.Reader
+	// looping is set when input is read in a loop, before the first turn.
+	looping bool
 	events  <-chan line.Event
 	queue   []message
 	// over is true if the user wants to quit, pressed if that was with Ctrl-C, and ended if
@@ -281,7 +291,7 @@ func open(ctx context.Context, o Options) (*chat, error) {
 }
 
 func newChat(o Options) *chat {
-	c := &chat{o: o, client: o.Client, screen: newStreams(o), now: time.Now, reports: o.Reports}
+	c := &chat{o: o, client: o.Client, screen: newStreams(o), now: time.Now, reports: o.Reports, approvals: newApprovals()}
 	if c.reports == nil {
 		c.reports = &Reports{}
 	}

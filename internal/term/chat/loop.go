@@ -25,6 +25,7 @@ type message struct {
 func (c *chat) loop(ctx context.Context) error {
 	gone := make(chan struct{})
 	defer close(gone)
+	c.looping = true
 	if c.term != nil {
 		c.events = c.term.Events()
 	} else {
@@ -33,6 +34,7 @@ func (c *chat) loop(ctx context.Context) error {
 	if c.o.Prompt != "" {
 		c.queue = append(c.queue, message{c.o.Prompt, true})
 	}
+	c.resumeApprovals(ctx)
 	for !c.over {
 		next, err := c.next(ctx)
 		if err == io.EOF {
@@ -54,6 +56,16 @@ func (c *chat) loop(ctx context.Context) error {
 		return c.interruptError()
 	}
 	return nil
+}
+
+// resumeApprovals continues a turn that was interrupted while a call waited for approval.
+func (c *chat) resumeApprovals(ctx context.Context) {
+	if all, err := c.client.Approvals(ctx, c.id); err != nil || len(all) == 0 {
+		return
+	}
+	c.screen.note("· a call still waits for your approval")
+	c.showError(c.turn(ctx, wire.Turn{}))
+	c.showReports()
 }
 
 // next returns the next line of input.
@@ -193,7 +205,11 @@ func (c *chat) streamTurn(ctx context.Context, t wire.Turn, v *view) (wire.Answe
 		c.stopTurn(whole, over)
 	})
 	tell := sync.OnceFunc(func() { close(unread) })
-	t.CWD = c.o.Workspace
+	t.CWD, t.Approve = c.o.Workspace, c.approveMode()
+	defer c.approvals.clear()
+	if t.Text == "" {
+		c.fetchApprovals(whole)
+	}
 	for e, err := range c.client.StreamTurn(whole, c.id, t) {
 		if err != nil {
 			return answer, ended(ctx, c.screen.failure(), err)
@@ -202,6 +218,7 @@ func (c *chat) streamTurn(ctx context.Context, t wire.Turn, v *view) (wire.Answe
 			answer = wire.DataOf[wire.Answer](e)
 		}
 		v.event(e)
+		c.approvalEvent(whole, e)
 		if c.screen.failure() != nil {
 			tell()
 		}
@@ -270,20 +287,36 @@ func (c *chat) runInterruptible(ctx context.Context, work func(ctx context.Conte
 			switch {
 			case !ok:
 				c.events, c.ended = nil, true
+				c.consumeAnswers(ctx)
 			case e.Kind == line.End:
 				c.ended = true
+				c.consumeAnswers(ctx)
 			case e.Kind == line.Interrupt:
 				stop()
 			case strings.TrimSpace(e.Text) == "/stop":
 				stopped = true
 				cancel(errStopped)
 			default:
-				c.enqueue(message{text: e.Text})
+				c.enterDuringTurn(ctx, e.Text)
 			}
+		case <-c.approvals.arrived:
+			c.consumeAnswers(ctx)
 		case <-c.o.Presses:
 			stop()
 		}
 	}
+}
+
+// enterDuringTurn uses a line as the answer to a question, or queues it.
+func (c *chat) enterDuringTurn(ctx context.Context, text string) {
+	if _, asked := c.approvals.current(); !asked || strings.TrimSpace(text) == "" {
+		c.enqueue(message{text: text})
+		return
+	}
+	if c.term != nil {
+		c.screen.typed(text)
+	}
+	c.tryAnswer(ctx, text)
 }
 
 // enqueue queues a line until the current work is done.

@@ -27,6 +27,8 @@ type screen interface {
 	// callBegins shows a running tool call, and callEnds its result.
 	callBegins(id, what string)
 	callEnds(id, what, how string)
+	// callOutput shows the last line that a running call has printed.
+	callOutput(id, text string)
 	// busy shows or hides an activity marker, and showQueue shows the queued input.
 	busy(is bool)
 	showQueue(lines []string)
@@ -164,6 +166,9 @@ func (s *streams) callEnds(id, what, how string) {
 	}
 	s.line(s.dim("· " + what + " … " + how))
 }
+
+// callOutput does nothing: output on a stream cannot be replaced.
+func (s *streams) callOutput(string, string) {}
 
 // put writes to stderr. Errors are ignored: they could not be reported.
 func (s *streams) put(text string) { _, _ = io.WriteString(s.talk, text) }

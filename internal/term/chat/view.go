@@ -27,12 +27,16 @@ type view struct {
 	calls map[string]string
 	// compactionShown is true if the last compaction was already shown.
 	compactionShown bool
+	// terminal says whether styles are supported. diffShown reports whether the diff of a
+	// call was shown before it ran; may be nil.
+	terminal  Terminal
+	diffShown func(call string) bool
 	// report receives warnings if the screen may not be seen. It may be nil.
 	report func(string)
 }
 
 func (c *chat) newView(quiet bool) *view {
-	v := &view{screen: c.screen, now: c.now, quiet: quiet, verbose: c.isVerbose}
+	v := &view{screen: c.screen, now: c.now, quiet: quiet, verbose: c.isVerbose, terminal: c.o.Terminal, diffShown: c.approvals.showsDiff}
 	if c.reports != nil {
 		v.report = c.reports.Add
 	}
@@ -55,6 +59,9 @@ func (v *view) event(e wire.Event) {
 		v.screen.note("· retrying: %s", prose.OneLine(wire.DataOf[wire.Notice](e).Text, 200))
 	case wire.ToolStarted:
 		v.callBegins(wire.DataOf[wire.Tool](e))
+	case wire.ToolProgress:
+		t := wire.DataOf[wire.Tool](e)
+		v.screen.callOutput(t.Call, lastLine(t.Text))
 	case wire.ToolCompleted:
 		v.callEnds(wire.DataOf[wire.Tool](e))
 	case wire.TurnQueued:
@@ -177,6 +184,15 @@ func (v *view) callEnds(t wire.Tool) {
 	}
 	v.screen.callEnds(t.Call, v.calls[t.Call], how)
 	delete(v.calls, t.Call)
+	if t.Diff != "" && v.screen.seen() && (v.diffShown == nil || !v.diffShown(t.Call)) {
+		v.screen.lines(diffLines(v.terminal, t.Diff, foldedDiff))
+	}
+}
+
+// lastLine returns the last line of a text that is not blank, on one line.
+func lastLine(text string) string {
+	text = strings.TrimRight(text, " \r\n")
+	return prose.OneLine(text[strings.LastIndexByte(text, '\n')+1:], 200)
 }
 
 // finish ends a complete answer.

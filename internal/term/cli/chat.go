@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"firn.dev"
+	"firn.dev/internal/base/approve"
 	"firn.dev/internal/disk/history"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/term/chat"
@@ -96,6 +97,7 @@ func (f *chatFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.shell, "allow-shell", false, "allow the agent to run commands with your permissions")
 	flags.StringVar(&f.Thinking, "thinking", "", "thinking `level` to use from now on, off to xhigh")
 	flags.BoolVar(&f.Ephemeral, "ephemeral", false, "keep this chat in memory only; it is not saved and cannot be resumed")
+	flags.StringVar(&f.Approve, "approve", "", "which tool calls run without asking: a `mode` of read-only, ask, accept-edits, everything (default ask at a terminal, everything with -p and in a pipe, unless approvals.mode is set)")
 	flags.BoolVar(&f.noTools, "no-tools", false, "run the agent without tools")
 }
 
@@ -233,6 +235,12 @@ func (f *chatFlags) check(cmd *cobra.Command, args []string, json bool) error {
 		return usage(cmd, "the prompt is empty")
 	}
 	return nil
+}
+
+// validMode reports whether an approval mode exists.
+func validMode(name string) bool {
+	_, err := approve.ParseMode(name)
+	return err == nil
 }
 
 // latestSession stands for the most recently updated session.

@@ -144,7 +144,7 @@ func (c *copier) belongs(e firn.Entry) bool {
 // copies of them would count twice.
 func isSessionWide(kind string) bool {
 	switch kind {
-	case "firn.counters", "firn.usage", "firn.queued", "firn.unqueued", "firn.reset", "firn.spawned", "firn.draft":
+	case "firn.counters", "firn.usage", "firn.queued", "firn.unqueued", "firn.reset", "firn.spawned", "firn.draft", "firn.approval.asked", "firn.approval.answered":
 		return true
 	}
 	return kind == dialect.LineType(dialect.Pi, "usage") || kind == dialect.LineType(dialect.OpenClaw, "usage")

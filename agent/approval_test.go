@@ -1,0 +1,295 @@
+package agent_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/base/approve"
+	"firn.dev/provider/scripted"
+	"firn.dev/store"
+	"firn.dev/tool"
+	"firn.dev/window"
+)
+
+// gatekeeper is an approver that asks about the tool "act" and answers with a function.
+type gatekeeper struct {
+	answer func(ctx context.Context, q agent.Question) (agent.Answer, error)
+	asked  atomic.Int32
+}
+
+func (k *gatekeeper) Decide(_ context.Context, _ agent.Run, call firn.ToolCall) agent.Ruling {
+	switch call.Name {
+	case "act":
+		return agent.Ruling{Ask: true, Rule: "act"}
+	case "never":
+		return agent.Ruling{Refuse: "the mode is read-only"}
+	}
+	return agent.Ruling{}
+}
+
+func (k *gatekeeper) Ask(ctx context.Context, _ agent.Run, q agent.Question) (agent.Answer, error) {
+	k.asked.Add(1)
+	return k.answer(ctx, q)
+}
+
+func replying(allow bool, reason string) func(context.Context, agent.Question) (agent.Answer, error) {
+	return func(_ context.Context, q agent.Question) (agent.Answer, error) {
+		return agent.Answer{Call: q.Call, Digest: q.Digest, Allow: allow, Reason: reason}, nil
+	}
+}
+
+func suspends(context.Context, agent.Question) (agent.Answer, error) {
+	return agent.Answer{}, agent.ErrSuspended
+}
+
+// acting returns the tools act, never and look, and the number of times act has run.
+func acting() ([]tool.Tool, *atomic.Int32) {
+	ran := new(atomic.Int32)
+	return []tool.Tool{
+		tool.New("act", "", func(_ context.Context, a struct {
+			Text string `json:"text"`
+		}) (tool.Result, error) {
+			ran.Add(1)
+			return tool.TextResult("acted " + a.Text), nil
+		}),
+		echo("look"), echo("never"),
+	}, ran
+}
+
+// customs lists the approval entries of the session.
+func (b *workbench) customs() string {
+	var lines []string
+	for _, e := range b.entries() {
+		if c, ok := e.Body.(*firn.Custom); ok && strings.HasPrefix(c.Type, "firn.approval.") {
+			var d struct {
+				Call  string
+				Allow bool
+			}
+			_ = json.Unmarshal(c.Data, &d)
+			line := strings.TrimPrefix(c.Type, "firn.approval.") + " " + d.Call
+			if d.Allow {
+				line += " yes"
+			}
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestApproved(t *testing.T) {
+	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Say("Done."))
+	var ran *atomic.Int32
+	b.Tools, ran = acting()
+	stored := false
+	b.Approver = &gatekeeper{answer: func(_ context.Context, q agent.Question) (agent.Answer, error) {
+		if got := b.customs(); got != "asked 1" || ran.Load() != 0 {
+			t.Errorf("when it is asked the log has %q, and it ran %d times", got, ran.Load())
+		}
+		return agent.Answer{Call: q.Call, Digest: q.Digest, Allow: true, Stored: func(err error) {
+			stored = err == nil && b.customs() == "asked 1\nanswered 1 yes"
+		}}, nil
+	}}
+	b.runText("go")
+	want(t, b.log(), "user: go", `assistant: act{"text":"x"}`, "toolResult: =acted x", "assistant: Done.")
+	if !stored || ran.Load() != 1 {
+		t.Errorf("stored: %v, ran %d times", stored, ran.Load())
+	}
+	b.accepted()
+}
+
+func TestRefused(t *testing.T) {
+	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Call("2", "never", `{"text":"x"}`), scripted.Call("3", "look", `{"text":"y"}`), scripted.Say("Done."))
+	var ran *atomic.Int32
+	b.Tools, ran = acting()
+	b.Approver = &gatekeeper{answer: replying(false, "use the other file")}
+	b.runText("go")
+	want(t, b.log(), "user: go", `assistant: act{"text":"x"}`, "toolResult: !the call was not allowed: the user refused it: use the other file",
+		`assistant: never{"text":"x"}`, "toolResult: !the call was not allowed: the mode is read-only",
+		`assistant: look{"text":"y"}`, "toolResult: =y", "assistant: Done.")
+	want(t, b.customs(), "asked 1", "answered 1")
+	if ran.Load() != 0 {
+		t.Error("a refused call ran")
+	}
+	b.accepted()
+}
+
+// TestAnswerForAnotherCall checks that an answer counts only for the call it was given for.
+func TestAnswerForAnotherCall(t *testing.T) {
+	for name, forge := range map[string]func(*agent.Answer){
+		"another call":     func(a *agent.Answer) { a.Call = "2" },
+		"other arguments":  func(a *agent.Answer) { a.Digest = approve.Digest("act", json.RawMessage(`{"text":"y"}`)) },
+		"another tool":     func(a *agent.Answer) { a.Digest = approve.Digest("look", json.RawMessage(`{"text":"x"}`)) },
+		"without a digest": func(a *agent.Answer) { a.Digest = "" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Say("Done."))
+			var ran *atomic.Int32
+			b.Tools, ran = acting()
+			var told error
+			b.Approver = &gatekeeper{answer: func(_ context.Context, q agent.Question) (agent.Answer, error) {
+				a := agent.Answer{Call: q.Call, Digest: q.Digest, Allow: true, Stored: func(err error) { told = err }}
+				forge(&a)
+				return a, nil
+			}}
+			b.runText("go")
+			if ran.Load() != 0 || !errors.Is(told, firn.ErrConflict) {
+				t.Errorf("ran %d times, %v", ran.Load(), told)
+			}
+			want(t, b.customs(), "asked 1")
+		})
+	}
+}
+
+// TestAskedAgain ends a turn while it waits for an approval. The next turn asks the same
+// question again, without asking the model, and runs the call once.
+func TestAskedAgain(t *testing.T) {
+	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Say("Done."))
+	var ran *atomic.Int32
+	b.Tools, ran = acting()
+	b.Approver = &gatekeeper{answer: suspends}
+	for _, in := range []agent.Input{agent.Say("go"), {}, {}} {
+		if _, err := b.run(t.Context(), in); !errors.Is(err, agent.ErrSuspended) {
+			t.Fatalf("the turn ended with %v", err)
+		}
+		want(t, b.log(), "user: go", `assistant: act{"text":"x"}`)
+		want(t, b.customs(), "asked 1")
+	}
+	path, err := window.Collect(b.Store.ReadBack(t.Context(), b.id, store.End))
+	if err != nil || !agent.Unfinished(path) {
+		t.Fatalf("the session is not unfinished, %v", err)
+	}
+	if p := agent.PendingApprovals(path); len(p) != 1 || p[0].Call != "1" || string(p[0].Arguments) != `{"text":"x"}` || p[0].Rule != "act" {
+		t.Fatalf("pending are %+v", p)
+	}
+	b.Approver = &gatekeeper{answer: replying(true, "")}
+	if _, err := b.run(t.Context(), agent.Input{}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, b.log(), "user: go", `assistant: act{"text":"x"}`, "toolResult: =acted x", "assistant: Done.")
+	want(t, b.customs(), "asked 1", "answered 1 yes")
+	if ran.Load() != 1 || len(b.model.Requests()) != 2 {
+		t.Errorf("ran %d times with %d requests", ran.Load(), len(b.model.Requests()))
+	}
+	b.accepted()
+}
+
+// TestAskedAgainBesideAMessage checks that a new message does not skip the question.
+func TestAskedAgainBesideAMessage(t *testing.T) {
+	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Say("Done."))
+	var ran *atomic.Int32
+	b.Tools, ran = acting()
+	b.Approver = &gatekeeper{answer: suspends}
+	if _, err := b.run(t.Context(), agent.Say("go")); !errors.Is(err, agent.ErrSuspended) {
+		t.Fatal(err)
+	}
+	b.Approver = &gatekeeper{answer: replying(false, "")}
+	b.runText("and now?")
+	if ran.Load() != 0 {
+		t.Error("it ran")
+	}
+	want(t, b.customs(), "asked 1", "answered 1")
+	b.accepted()
+}
+
+// TestAnsweredIsNotRunAgain checks that a call whose answer is in the log is not run after a
+// crash: it may have run.
+func TestAnsweredIsNotRunAgain(t *testing.T) {
+	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Say("Done."))
+	var ran *atomic.Int32
+	b.Tools, ran = acting()
+	b.Approver = &gatekeeper{answer: suspends}
+	if _, err := b.run(t.Context(), agent.Say("go")); !errors.Is(err, agent.ErrSuspended) {
+		t.Fatal(err)
+	}
+	digest := approve.Digest("act", json.RawMessage(`{"text":"x"}`))
+	answered := firn.NewEntry(&firn.Custom{Type: agent.AnsweredType, Data: json.RawMessage(`{"call":"1","digest":"` + digest + `","allow":true}`)})
+	if _, err := b.Store.Append(t.Context(), b.id, store.Any, answered); err != nil {
+		t.Fatal(err)
+	}
+	k := &gatekeeper{answer: replying(true, "")}
+	b.Approver = k
+	if _, err := b.run(t.Context(), agent.Input{}); err != nil {
+		t.Fatal(err)
+	}
+	if ran.Load() != 0 || k.asked.Load() != 0 {
+		t.Errorf("ran %d times, asked %d times", ran.Load(), k.asked.Load())
+	}
+	b.accepted()
+}
+
+// TestOneOfSeveralWaits suspends one of two parallel calls: the other has its result, and
+// only the first is continued.
+func TestOneOfSeveralWaits(t *testing.T) {
+	both := scripted.Call("1", "act", `{"text":"x"}`)
+	both.Parts = append(both.Parts, firn.ToolCall{ID: "2", Name: "look", Arguments: json.RawMessage(`{"text":"y"}`)})
+	b := play(t, both, scripted.Say("Done."))
+	var ran *atomic.Int32
+	b.Tools, ran = acting()
+	b.Approver = &gatekeeper{answer: suspends}
+	if _, err := b.run(t.Context(), agent.Say("go")); !errors.Is(err, agent.ErrSuspended) {
+		t.Fatal(err)
+	}
+	want(t, b.log(), "user: go", `assistant: act{"text":"x"} look{"text":"y"}`, "toolResult: =y")
+	b.Approver = &gatekeeper{answer: replying(true, "")}
+	if _, err := b.run(t.Context(), agent.Input{}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, b.log(), "user: go", `assistant: act{"text":"x"} look{"text":"y"}`, "toolResult: =y", "toolResult: =acted x", "assistant: Done.")
+	if ran.Load() != 1 {
+		t.Errorf("ran %d times", ran.Load())
+	}
+	b.accepted()
+}
+
+// TestStoppedWhileAsking checks that a stop ends a pending call with a result.
+func TestStoppedWhileAsking(t *testing.T) {
+	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Say("Fine."))
+	b.Tools, _ = acting()
+	ctx, cancel := context.WithCancel(t.Context())
+	b.Approver = &gatekeeper{answer: func(ctx context.Context, _ agent.Question) (agent.Answer, error) {
+		cancel()
+		<-ctx.Done()
+		return agent.Answer{}, context.Cause(ctx)
+	}}
+	if _, err := b.run(ctx, agent.Say("go")); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	path, err := window.Collect(b.Store.ReadBack(t.Context(), b.id, store.End))
+	if p := agent.PendingApprovals(path); err != nil || len(p) != 0 {
+		t.Errorf("pending are %+v, %v", p, err)
+	}
+	b.Approver = nil
+	b.runText("never mind")
+	b.accepted()
+}
+
+// FuzzPendingApprovals checks that arbitrary approval entries never panic and never make a
+// call pending that was not asked with its own digest.
+func FuzzPendingApprovals(f *testing.F) {
+	f.Add(`{"call":"1","name":"act","digest":"`+approve.Digest("act", json.RawMessage(`{"text":"x"}`))+`"}`, `{"call":"1"}`, false)
+	f.Add(`{"call":"1","name":"look","arguments":{"text":"z"}}`, `null`, true)
+	f.Fuzz(func(t *testing.T, asked, answered string, hasAnswer bool) {
+		if !json.Valid([]byte(asked)) || !json.Valid([]byte(answered)) {
+			return
+		}
+		call := firn.ToolCall{ID: "1", Name: "act", Arguments: json.RawMessage(`{"text":"x"}`)}
+		p := window.Path{Entries: []firn.Entry{
+			firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, Parts: []firn.Part{call}}),
+			firn.NewEntry(&firn.Custom{Type: agent.AskedType, Data: json.RawMessage(asked)}),
+		}}
+		if hasAnswer {
+			p.Entries = append(p.Entries, firn.NewEntry(&firn.Custom{Type: agent.AnsweredType, Data: json.RawMessage(answered)}))
+		}
+		for _, q := range agent.PendingApprovals(p) {
+			if q.Call != "1" || q.Name != "act" || q.Digest != approve.Digest(q.Name, q.Arguments) {
+				t.Fatalf("pending is %+v", q)
+			}
+		}
+	})
+}

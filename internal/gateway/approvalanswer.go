@@ -1,0 +1,175 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/base/approve"
+	"firn.dev/store"
+	"firn.dev/window"
+	"firn.dev/wire"
+)
+
+// Approvals returns the tool calls of a session that wait for approval. They are read from
+// the log, so they are there also while no turn runs.
+func (g *lanes) Approvals(ctx context.Context, id firn.ID) ([]wire.Approval, error) {
+	path, err := window.Collect(g.Store.ReadBack(ctx, id, store.End))
+	if err != nil {
+		return nil, err
+	}
+	all := []wire.Approval{}
+	if !agent.Unfinished(path) {
+		return all, nil // the turn was stopped
+	}
+	for _, q := range agent.PendingApprovals(path) {
+		all = append(all, approvalOf(q))
+	}
+	return all, nil
+}
+
+// maxReason limits the reason of a refusal, in bytes.
+const maxReason = 4000
+
+// AnswerApproval answers a pending call. The answer is durable when it returns. If no turn
+// waits for the answer, the interrupted turn is continued first.
+func (g *lanes) AnswerApproval(ctx context.Context, id firn.ID, call string, in wire.ApprovalAnswer) (wire.ApprovalAnswer, error) {
+	answer, err := g.readAnswer(ctx, call, in)
+	if err != nil {
+		return wire.ApprovalAnswer{}, err
+	}
+	w, err := g.waitingCall(ctx, id, call)
+	if err != nil {
+		return wire.ApprovalAnswer{}, err
+	}
+	if answer.Digest != w.question.Digest {
+		return wire.ApprovalAnswer{}, &wire.Problem{Kind: wire.Conflict, Message: "the answer is for another call: the digest differs", Hint: "fetch the approvals again"}
+	}
+	if answer.Rule, err = g.ruleOf(w, answer, in.Rule); err != nil {
+		return wire.ApprovalAnswer{}, err
+	}
+	if !g.approvals.take(w) {
+		return wire.ApprovalAnswer{}, &wire.Problem{Kind: wire.Conflict, Message: "the call was answered already"}
+	}
+	stored := make(chan error, 1)
+	answer.Stored = func(err error) { stored <- err }
+	w.answer <- answer
+	select {
+	case err := <-stored:
+		return approvalAnswerOf(answer), err
+	case <-time.After(answerWait):
+		return wire.ApprovalAnswer{}, &wire.Problem{Kind: wire.Unknown, Message: "it is not certain that the answer was saved", Hint: "fetch the approvals again"}
+	case <-ctx.Done():
+		return wire.ApprovalAnswer{}, context.Cause(ctx)
+	}
+}
+
+// answerWait limits the wait for a turn: to ask its question, and to store the answer.
+const answerWait = 20 * time.Second
+
+// readAnswer checks an answer.
+func (g *lanes) readAnswer(ctx context.Context, call string, in wire.ApprovalAnswer) (agent.Answer, error) {
+	who := askerOf(ctx)
+	a := agent.Answer{Call: call, Digest: in.Digest, Allow: in.Decision == wire.ApprovalAllow, Reason: firn.CutText(in.Reason, maxReason), Scope: cmp.Or(in.Scope, wire.ApprovalOnce), By: toJSON(who)}
+	switch {
+	case in.Decision != wire.ApprovalAllow && in.Decision != wire.ApprovalRefuse:
+		return a, Invalid("the decision is allow or refuse")
+	case !slices.Contains([]string{wire.ApprovalOnce, wire.ApprovalSession, wire.ApprovalProject}, a.Scope):
+		return a, Invalid("the scope is once, session or project")
+	case in.Digest == "":
+		return a, Invalid("the digest of the approval is missing")
+	case !a.Allow && a.Scope != wire.ApprovalOnce:
+		return a, Invalid("a refusal is for one call; the setting approvals.deny refuses more")
+	case a.Scope == wire.ApprovalOnce && in.Rule != "":
+		return a, Invalid("a rule needs the scope session or project")
+	case a.Scope != wire.ApprovalOnce && g.Approved == nil:
+		return a, Invalid("this gateway keeps no rules; answer once")
+	case a.Scope == wire.ApprovalProject && !who.unrestricted():
+		return a, &wire.Problem{Kind: wire.NotAllowed, Message: "a token that is bound to agents or keys cannot approve for the whole project", Hint: "use the scope session"}
+	}
+	return a, nil
+}
+
+// ruleOf adds the rule of an answer and returns it; empty if the answer has none.
+func (g *lanes) ruleOf(w *pendingAnswer, a agent.Answer, wanted string) (string, error) {
+	if a.Scope == wire.ApprovalOnce {
+		return "", nil
+	}
+	dir := g.workspaceOf(w.agent)
+	text := cmp.Or(wanted, w.question.Rule)
+	if text == "" {
+		return "", Invalid("there is no rule for this call; answer once")
+	}
+	rule, err := approve.ParseRule(text)
+	if err != nil {
+		return "", err
+	}
+	c := approve.Call{Tool: w.question.Name, Arguments: w.question.Arguments, Workspace: dir}
+	if v, _ := approve.Decide(approve.Ask, approve.Rules{Allow: []approve.Rule{rule}}, c); v != approve.Allow {
+		return "", Invalid("the rule %s does not allow this call", rule)
+	}
+	if a.Scope == wire.ApprovalSession {
+		return rule.String(), g.Approved.AddForSession(w.session, rule)
+	}
+	if dir == "" {
+		return "", Invalid("the agent has no workspace; use the scope session")
+	}
+	return rule.String(), g.Approved.AddForProject(dir, rule)
+}
+
+// waitingCall returns the question about a call. If no turn waits for it but it is pending
+// in the log, the turn is continued.
+func (g *lanes) waitingCall(ctx context.Context, id firn.ID, call string) (*pendingAnswer, error) {
+	w, added := g.approvals.find(id, call)
+	if w != nil {
+		return w, nil
+	}
+	pending, err := g.Approvals(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.ContainsFunc(pending, func(a wire.Approval) bool { return a.Call == call }) {
+		return nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("no call %q waits for approval", firn.CutText(call, 80)), Hint: "it was answered already, or its turn was stopped"}
+	}
+	if err := g.continueTurn(ctx, id); err != nil {
+		return nil, err
+	}
+	timeout := time.After(answerWait)
+	for {
+		select {
+		case <-added:
+		case <-timeout:
+			return nil, &wire.Problem{Kind: wire.Busy, Message: "the turn that asks did not start in time", Hint: "try again in a moment"}
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
+		if w, added = g.approvals.find(id, call); w != nil {
+			return w, nil
+		}
+	}
+}
+
+// continueTurn continues the interrupted turn of a session in the name of its asker, unless
+// one is running.
+func (g *lanes) continueTurn(ctx context.Context, id firn.ID) error {
+	if _, err := g.recoverSession(ctx, id); err != nil {
+		return err
+	}
+	if l := g.laneOf(id); l != nil {
+		return nil
+	}
+	owed, err := g.pendingTickets(context.WithoutCancel(ctx), id)
+	if err != nil {
+		return err
+	}
+	for _, t := range owed {
+		if err := g.queue(context.WithoutCancel(ctx), id, t); err != nil {
+			return err
+		}
+	}
+	return nil
+}

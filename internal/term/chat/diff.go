@@ -1,0 +1,69 @@
+package chat
+
+import (
+	"fmt"
+	"strings"
+
+	"firn.dev/internal/render/prose"
+)
+
+const (
+	// foldedDiff is the number of lines shown of a diff, maxDiffLines the most on request.
+	foldedDiff   = 20
+	maxDiffLines = 5000
+)
+
+// ANSI styles.
+const (
+	bold    = "1"
+	dimmed  = "2"
+	removed = "31"
+	added   = "32"
+	place   = "36"
+)
+
+// style formats a text, where styles are supported.
+func (c *chat) style(code, text string) string { return styled(c.o.Terminal, code, text) }
+
+// styled formats a text, where the terminal supports styles.
+func styled(t Terminal, code, text string) string {
+	if !t.Err || !t.Dim || text == "" {
+		return text
+	}
+	return "\x1b[" + code + "m" + text + "\x1b[0m"
+}
+
+// diffLines returns a unified diff for display: removed lines red, added ones green. Of a
+// long one the first most lines are returned, and a line with the number of the others.
+func (c *chat) diffLines(diff string, most int) []string { return diffLines(c.o.Terminal, diff, most) }
+
+func diffLines(t Terminal, diff string, most int) []string {
+	if diff == "" {
+		return nil
+	}
+	all := strings.Split(strings.TrimSuffix(diff, "\n"), "\n")
+	var lines []string
+	for i, text := range all {
+		if i == most && i < len(all)-1 {
+			lines = append(lines, styled(t, dimmed, fmt.Sprintf("  … %d more lines", len(all)-i)))
+			break
+		}
+		lines = append(lines, "  "+styled(t, diffStyle(text, i), prose.CleanLines(text)))
+	}
+	return lines
+}
+
+// diffStyle returns the style of a line of a diff. The first two lines are its header.
+func diffStyle(text string, at int) string {
+	switch {
+	case at < 2 && (strings.HasPrefix(text, "--- ") || strings.HasPrefix(text, "+++ ")):
+		return bold
+	case strings.HasPrefix(text, "+"):
+		return added
+	case strings.HasPrefix(text, "-"):
+		return removed
+	case strings.HasPrefix(text, "@@"):
+		return place
+	}
+	return "0"
+}
