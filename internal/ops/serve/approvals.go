@@ -186,9 +186,9 @@ func (a *approvedRules) change(do func(*approvedTable) error) error {
 	return vfs.WriteFile(a.fs, a.path(), append(data, '\n'))
 }
 
-// approved returns the store of approved rules; nil if this house may not write to the
+// approved returns the store of approved rules; nil if this instance may not write to the
 // home.
-func (h *House) approved() gateway.RuleStore {
+func (h *Instance) approved() gateway.RuleStore {
 	if h.o.Looks || h.o.Ephemeral || h.o.Foreign != nil {
 		return nil
 	}
