@@ -189,7 +189,7 @@ func (a *approvedRules) change(do func(*approvedTable) error) error {
 // approved returns the store of approved rules; nil if this instance may not write to the
 // home.
 func (h *Instance) approved() gateway.RuleStore {
-	if h.o.Looks || h.o.Ephemeral || h.o.Foreign != nil {
+	if h.o.ReadOnly || h.o.Ephemeral || h.o.Foreign != nil {
 		return nil
 	}
 	return &approvedRules{fs: h.fs, home: h.home()}

@@ -49,6 +49,31 @@ export interface Appended {
   ids: string[] | null;
 }
 
+export interface Approval {
+  arguments?: unknown;
+  call: string;
+  diff?: string;
+  digest: string;
+  effect?: string;
+  name: string;
+  rule?: string;
+}
+
+export interface ApprovalAnswer {
+  call?: string;
+  decision: string;
+  digest: string;
+  reason?: string;
+  rule?: string;
+  scope?: string;
+}
+
+export interface ApprovalPage {
+  cursor?: string;
+  items: Approval[] | null;
+  total: number;
+}
+
 export interface Batch {
   addTags?: string[];
   dropTags?: string[];
@@ -1171,6 +1196,7 @@ export interface Tree {
 
 export interface Turn {
   agent?: string;
+  approve?: string;
   cwd?: string;
   id?: string;
   images?: Image[];

@@ -11,7 +11,7 @@ export const connected = signal<"open" | "waiting" | "none">("none");
 // Event names; EventSource needs a listener for each.
 const names = [
   "entry.appended", "head.moved", "delta.text", "delta.thinking", "delta.html", "turn.partial",
-  "tool.started", "tool.progress", "tool.completed", "turn.started", "turn.completed", "turn.failed", "turn.queued",
+  "approval.requested", "approval.answered", "tool.started", "tool.progress", "tool.completed", "turn.started", "turn.completed", "turn.failed", "turn.queued",
   "window.usage", "compaction.started", "compaction.completed", "compaction.undone", "session.updated",
   "retry", "notice", "gap", "bye",
 ];

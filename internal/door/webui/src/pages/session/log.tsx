@@ -10,6 +10,7 @@ import { mayWrite } from "../../me";
 import { param, setQuery } from "../../router";
 import { Empty, Icon, Problem } from "../../ui";
 import { RowView } from "./card";
+import { Approvals } from "./approvals";
 import { Composer } from "./composer";
 import { LogDialogs } from "./dialogs";
 import { Growing } from "../../html";
@@ -108,6 +109,7 @@ export function Log({ watch }: { watch: Watch }) {
         </div>
         {mayWrite() && !entries.aside.value && (
           <div class="composer-frame">
+            <Approvals talk={talk} />
             <Composer talk={talk} box={box} sent={toEnd} />
           </div>
         )}

@@ -4,7 +4,7 @@ import { batch, signal } from "@preact/signals";
 import { asProblem, get, sessionPath, type Problem } from "../../api";
 import { Stream } from "../../live";
 import { noteRunning } from "../../running";
-import type { Entry, Event, Growth, Notice, Problem as WireProblem, Session, Tool, Usage } from "../../wire";
+import type { Approval, ApprovalPage, Entry, Event, Growth, Notice, Problem as WireProblem, Session, Tool, Usage } from "../../wire";
 
 // Saying is a streaming answer.
 export interface Saying {
@@ -31,6 +31,8 @@ export class Watch {
   // failed is the error of the last turn.
   readonly failed = signal<WireProblem | undefined>(undefined);
   readonly compacting = signal(false);
+  // approvals are the tool calls that wait for a yes or no.
+  readonly approvals = signal<readonly Approval[]>([]);
 
   private hearers = new Set<Hear>();
   private stream: Stream | undefined;
@@ -43,6 +45,7 @@ export class Watch {
 
   constructor(readonly id: string) {
     void this.load();
+    void this.loadApprovals();
   }
 
   close(): void {
@@ -72,6 +75,16 @@ export class Watch {
     });
     return this.asking;
   };
+
+  // loadApprovals fetches the calls that wait. If it fails, the next event asks again.
+  async loadApprovals(): Promise<void> {
+    try {
+      const page = await get<ApprovalPage>(sessionPath(this.id, "approvals"));
+      if (!this.closed) this.approvals.value = page.items ?? [];
+    } catch {
+      return;
+    }
+  }
 
   private async ask(): Promise<void> {
     try {
@@ -118,7 +131,11 @@ export class Watch {
       {
         event: (e) => this.event(e),
         // After a reconnect, fetch the session for events outside the log.
-        opened: (again) => again && this.soon(),
+        opened: (again) => {
+          if (!again) return;
+          this.soon();
+          void this.loadApprovals();
+        },
       },
     );
   }
@@ -145,11 +162,17 @@ export class Watch {
         this.live.value = true;
         this.failed.value = undefined;
         return this.soon();
+      case "approval.requested":
+      case "approval.answered":
+        void this.loadApprovals();
+        return;
       case "turn.completed":
         this.over();
+        this.approvals.value = [];
         return this.soon();
       case "turn.failed":
         this.over();
+        void this.loadApprovals();
         this.failed.value = e.data as WireProblem;
         return this.soon();
       case "delta.html":

@@ -1,0 +1,66 @@
+package webtest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"firn.dev/wire"
+)
+
+// TestApproval kills the gateway while a call waits for approval. The page of the next one
+// shows the same question with its diff; the call runs after a click, and a refusal tells
+// the agent why.
+func TestApproval(t *testing.T) {
+	t.Parallel()
+	home, err := newHome()
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := t.TempDir()
+	file, err := os.OpenFile(filepath.Join(home, "firn.toml"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = file.WriteString("\n[defaults]\nworkspace = '" + work + "'\nworkspace_write = true\n[defaults.approvals]\nmode = \"ask\"\n")
+	if err != nil || file.Close() != nil {
+		t.Fatal(err)
+	}
+	first, err := serve(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := first.newSession(t, "Approving")
+	for e, err := range first.client.StreamTurn(t.Context(), id, wire.Turn{Text: "write hello to hello.txt"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Name == wire.ApprovalRequested {
+			break
+		}
+	}
+	first.stop() // SIGKILL
+	s, err := serve(home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.stop)
+	b := s.login(t)
+	b.open(toSession(id))
+	b.see("+hello")
+	b.wait(a("button", "Always in this session"))
+	if _, err := os.Stat(filepath.Join(work, "hello.txt")); err == nil {
+		t.Fatal("the file was written before the answer")
+	}
+	b.click("button", "Allow")
+	b.see("Done: created hello.txt")
+	b.gone("+hello")
+	b.send("write more to more.txt")
+	b.see("+more")
+	b.fill("textbox", "Reason for a refusal", "not now")
+	b.click("button", "Refuse")
+	b.see("the user refused it: not now")
+	if _, err := os.Stat(filepath.Join(work, "more.txt")); err == nil {
+		t.Error("a refused write was made")
+	}
+}
