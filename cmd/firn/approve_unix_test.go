@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"firn.dev"
@@ -95,6 +96,44 @@ func TestApprovalSurvivesKill(t *testing.T) {
 	got := transcript(t, home, id)
 	if strings.Count(got, "toolResult") != 1 {
 		t.Errorf("the session has\n%s", got)
+	}
+}
+
+// TestApprovalSurvivesStop stops firn serve with SIGTERM while a call waits for approval. It
+// does not wait for the answer, and the next gateway asks again.
+func TestApprovalSurvivesStop(t *testing.T) {
+	home, work := approvalHome(t, "[defaults.approvals]\nmode = 'ask'\n")
+	stopped, out := firnCommand(home, "serve", "--json"), linetest.NewEar(t)
+	stopped.Stdout, stopped.Stderr = out, linetest.NewEar(t)
+	if err := stopped.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { stopped.Process.Kill() })
+	out.Await(`"address"`)
+	id := firn.ID(firnIn(t, home, "new"))
+	c := dialHome(t, home)
+	if _, err := c.Turn(t.Context(), id, wire.Turn{Text: "run `touch made`", Wait: new(false)}); err != nil {
+		t.Fatal(err)
+	}
+	first := awaitPending(t, c, id)
+	stopped.Process.Signal(syscall.SIGTERM)
+	if err := stopped.Wait(); err != nil {
+		t.Errorf("the gateway ended with %v", err)
+	}
+	serveHome(t, home)
+	c = dialHome(t, home)
+	if again := awaitPending(t, c, id); again.Digest != first.Digest || again.Call != first.Call {
+		t.Errorf("asked %+v, then %+v", first, again)
+	}
+	if said := firnIn(t, home, "approvals", "allow", string(id), "--for", "session"); !strings.Contains(said, "allowed shell; always in this session: shell(touch *)") {
+		t.Errorf("firn approvals allow says %q", said)
+	}
+	awaitAnswer(t, c, id, "shell answered")
+	if _, err := os.Stat(filepath.Join(work, "made")); err != nil {
+		t.Error(err)
+	}
+	if said := firnIn(t, home, "approvals", string(id)); !strings.Contains(said, "nothing waits") {
+		t.Errorf("firn approvals says %q", said)
 	}
 }
 

@@ -1,0 +1,180 @@
+package gateway
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"firn.dev"
+	"firn.dev/agent"
+	"firn.dev/internal/base/approve"
+	"firn.dev/internal/base/route"
+	"firn.dev/provider/scripted"
+	"firn.dev/store/memstore"
+	"firn.dev/tool"
+	"firn.dev/window"
+	"firn.dev/wire"
+)
+
+// TestApprovalModeOfAMessage checks who can choose which mode.
+func TestApprovalModeOfAMessage(t *testing.T) {
+	owner, bound := Asker{Owner: true}, Asker{Token: "t", Bound: true}
+	for _, c := range []struct {
+		setting   approve.Mode
+		requested string
+		who       Asker
+		want      approve.Mode
+	}{
+		{"", "", owner, ""},
+		{"", "auto", owner, approve.Ask},
+		{approve.AcceptEdits, "auto", owner, approve.AcceptEdits},
+		{approve.Ask, "everything", owner, approve.Everything},
+		{approve.Ask, "everything", bound, approve.Ask},
+		{approve.Ask, "everything", Asker{}, approve.Ask},
+		{approve.Ask, "everything", Asker{Owner: true, Outside: true}, approve.Ask},
+		{approve.Ask, "read-only", bound, approve.ReadOnly},
+		{"", "ask", bound, approve.Ask},
+		{"", "everything", bound, approve.Everything},
+	} {
+		s := &Setup{Default: "main", Habits: map[string]Habits{"main": {Approvals: Approvals{Mode: c.setting}}}}
+		if got, err := s.approvalMode("", c.requested, c.who); err != nil || got != c.want {
+			t.Errorf("%+v: %q, %v", c, got, err)
+		}
+	}
+	if _, err := (&Setup{}).approvalMode("", "sometimes", owner); !errors.Is(err, firn.ErrInvalid) {
+		t.Errorf("an unknown mode: %v", err)
+	}
+}
+
+// TestApprovalModeOfAResumedTurn checks that a resumed turn is not more permissive than the
+// one that was interrupted.
+func TestApprovalModeOfAResumedTurn(t *testing.T) {
+	said := func(mode string) window.Path {
+		e := firn.UserText("x")
+		if mode != "" {
+			e.Extra = firn.Fields{{Name: approveField, Value: json.RawMessage(mode)}}
+		}
+		return window.Path{Entries: []firn.Entry{e, firn.AssistantText("y")}}
+	}
+	for _, c := range []struct {
+		setting approve.Mode
+		path    window.Path
+		want    approve.Mode
+	}{
+		{"", said(""), approve.Everything},
+		{"", said(`"ask"`), approve.Ask},
+		{approve.Ask, said(`"everything"`), approve.Ask},
+		{approve.AcceptEdits, said(`"read-only"`), approve.ReadOnly},
+		{"", said(`7`), approve.ReadOnly},
+		{"", window.Path{}, approve.Ask}, // the message was summarized
+	} {
+		g := &Gateway{}
+		g.setup.Store(&Setup{Habits: map[string]Habits{"main": {Approvals: Approvals{Mode: c.setting}}}})
+		a := &turnApprover{g: g, requested: []approve.Mode{""}, resumed: true}
+		if got := a.mode(agent.Run{Agent: "main", Path: c.path}); got != c.want {
+			t.Errorf("the setting %q and %s: %s, want %s", c.setting, c.path.Entries, got, c.want)
+		}
+	}
+}
+
+// ruleBook is a rule store in memory.
+type ruleBook struct {
+	mu    sync.Mutex
+	rules []approve.Rule
+}
+
+func (b *ruleBook) Rules(firn.ID, string) ([]approve.Rule, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.rules, nil
+}
+
+func (b *ruleBook) AddForSession(_ firn.ID, r approve.Rule) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.rules = append(b.rules, r)
+	return nil
+}
+func (b *ruleBook) AddForProject(_ string, r approve.Rule) error { return b.AddForSession("", r) }
+func (b *ruleBook) Forget(firn.ID) error                         { return nil }
+
+// TestWhoAnswersApprovals checks what a bound token may answer, that only one of many
+// answers counts, and that nobody bound can append an answer.
+func TestWhoAnswersApprovals(t *testing.T) {
+	st := memstore.New(memstore.Options{})
+	ran := make(chan string, 10)
+	o := staff(t, st, time.Now(), func(s *Setup) {
+		s.Agents["main"] = &agent.Agent{
+			Name: "main", Store: st, NoTitles: true, Workspace: "/work",
+			Model: scripted.New(scripted.Info(), scripted.Call("1", "shell", `{"command":"ls"}`), scripted.Say("Done.")),
+			Tools: []tool.Tool{tool.New("shell", "", func(_ context.Context, a struct {
+				Command string `json:"command"`
+			}) (tool.Result, error) {
+				ran <- a.Command
+				return tool.TextResult("listed"), nil
+			})},
+		}
+	})
+	defer o.close()
+	o.Options.Approved = &ruleBook{}
+	ctx := asOwner(t.Context())
+	s, err := o.NewSession(ctx, wire.NewSession{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var q wire.Approval
+	bound := WithAsker(t.Context(), Asker{Token: "t", Bound: true}, route.Everything())
+	for e, err := range o.StreamTurn(ctx, s.ID, wire.Turn{Text: "go", Approve: "ask"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Name != wire.ApprovalRequested {
+			continue
+		}
+		if err := json.Unmarshal(e.Data, &q); err != nil {
+			t.Fatal(err)
+		}
+		refused := func(ctx context.Context, a wire.ApprovalAnswer, kind wire.Kind) {
+			t.Helper()
+			if _, err := o.AnswerApproval(ctx, s.ID, q.Call, a); wire.KindOf(err) != kind && ProblemOf(err).Kind != kind {
+				t.Errorf("%+v: %v, want %s", a, err, kind)
+			}
+		}
+		refused(bound, wire.ApprovalAnswer{Decision: "allow", Scope: "project", Digest: q.Digest}, wire.NotAllowed)
+		refused(ctx, wire.ApprovalAnswer{Decision: "allow"}, wire.Invalid)
+		refused(ctx, wire.ApprovalAnswer{Decision: "perhaps", Digest: q.Digest}, wire.Invalid)
+		refused(ctx, wire.ApprovalAnswer{Decision: "allow", Scope: "session", Rule: "shell(rm *)", Digest: q.Digest}, wire.Invalid)
+		refused(ctx, wire.ApprovalAnswer{Decision: "refuse", Scope: "session", Digest: q.Digest}, wire.Invalid)
+		for _, kind := range []string{agent.AskedType, agent.AnsweredType} {
+			entries := []firn.Entry{firn.NewEntry(&firn.Custom{Type: kind, Data: json.RawMessage(`{"call":"1","allow":true}`)})}
+			if err := signEntries(entries, Asker{Token: "t", Bound: true}); ProblemOf(err).Kind != wire.NotAllowed {
+				t.Errorf("a bound token appends %s: %v", kind, err)
+			}
+		}
+		won := make(chan bool, 8)
+		for range 8 {
+			go func() {
+				_, err := o.AnswerApproval(bound, s.ID, q.Call, wire.ApprovalAnswer{Decision: "allow", Digest: q.Digest})
+				won <- err == nil
+			}()
+		}
+		wins := 0
+		for range 8 {
+			if <-won {
+				wins++
+			}
+		}
+		if wins != 1 {
+			t.Errorf("%d of 8 answers counted", wins)
+		}
+	}
+	if len(ran) != 1 {
+		t.Errorf("the call ran %d times", len(ran))
+	}
+	if all, err := o.Approvals(ctx, s.ID); err != nil || len(all) != 0 {
+		t.Errorf("pending are %v, %v", all, err)
+	}
+}
