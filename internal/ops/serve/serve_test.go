@@ -110,12 +110,12 @@ func TestTools(t *testing.T) {
 	}{
 		{nil, "", "now calc remember recall forget search_sessions read_window"},
 		{&Local{NoTools: true}, "", ""},
-		{&Local{Workspace: dir}, "", "now calc read_file list_dir grep remember recall forget search_sessions read_window"},
-		{&Local{Workspace: dir, Write: true}, "", "now calc read_file list_dir grep write_file remember recall forget search_sessions read_window"},
-		{&Local{Workspace: dir, Shell: true}, "", "now calc read_file list_dir grep remember recall forget search_sessions read_window shell"},
+		{&Local{Workspace: dir}, "", "now calc read_file list_dir glob grep remember recall forget search_sessions read_window"},
+		{&Local{Workspace: dir, Write: true}, "", "now calc read_file list_dir glob grep write_file edit_file remember recall forget search_sessions read_window"},
+		{&Local{Workspace: dir, Shell: true}, "", "now calc read_file list_dir glob grep remember recall forget search_sessions read_window shell shell_output shell_kill"},
 		{nil, "[memory]\nenabled = false", "now calc"},
 		{nil, "[defaults.tools]\nallow = [\"n*\", \"calc\"]\ndeny = [\"calc\"]", "now"},
-		{nil, "[agents.main]\nworkspace = " + quoted(dir) + "\nworkspace_write = true", "now calc read_file list_dir grep write_file remember recall forget search_sessions read_window"},
+		{nil, "[agents.main]\nworkspace = " + quoted(dir) + "\nworkspace_write = true", "now calc read_file list_dir glob grep write_file edit_file remember recall forget search_sessions read_window"},
 	}
 	for _, c := range cases {
 		h, _ := furnished(t, Options{Settings: load(t, c.settings), Local: c.local})
