@@ -83,7 +83,7 @@ func (b *workbench) customs() string {
 }
 
 func TestApproved(t *testing.T) {
-	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Say("Done."))
+	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Reply("Done."))
 	var ran *atomic.Int32
 	b.Tools, ran = acting()
 	stored := false
@@ -104,7 +104,7 @@ func TestApproved(t *testing.T) {
 }
 
 func TestRefused(t *testing.T) {
-	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Call("2", "never", `{"text":"x"}`), scripted.Call("3", "look", `{"text":"y"}`), scripted.Say("Done."))
+	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Call("2", "never", `{"text":"x"}`), scripted.Call("3", "look", `{"text":"y"}`), scripted.Reply("Done."))
 	var ran *atomic.Int32
 	b.Tools, ran = acting()
 	b.Approver = &gatekeeper{answer: replying(false, "use the other file")}
@@ -128,7 +128,7 @@ func TestAnswerForAnotherCall(t *testing.T) {
 		"without a digest": func(a *agent.Answer) { a.Digest = "" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Say("Done."))
+			b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Reply("Done."))
 			var ran *atomic.Int32
 			b.Tools, ran = acting()
 			var told error
@@ -149,7 +149,7 @@ func TestAnswerForAnotherCall(t *testing.T) {
 // TestAskedAgain ends a turn while it waits for an approval. The next turn asks the same
 // question again, without asking the model, and runs the call once.
 func TestAskedAgain(t *testing.T) {
-	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Say("Done."))
+	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Reply("Done."))
 	var ran *atomic.Int32
 	b.Tools, ran = acting()
 	b.Approver = &gatekeeper{answer: suspends}
@@ -181,7 +181,7 @@ func TestAskedAgain(t *testing.T) {
 
 // TestAskedAgainBesideAMessage checks that a new message does not skip the question.
 func TestAskedAgainBesideAMessage(t *testing.T) {
-	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Say("Done."))
+	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Reply("Done."))
 	var ran *atomic.Int32
 	b.Tools, ran = acting()
 	b.Approver = &gatekeeper{answer: suspends}
@@ -200,7 +200,7 @@ func TestAskedAgainBesideAMessage(t *testing.T) {
 // TestAnsweredIsNotRunAgain checks that a call whose answer is in the log is not run after a
 // crash: it may have run.
 func TestAnsweredIsNotRunAgain(t *testing.T) {
-	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Say("Done."))
+	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Reply("Done."))
 	var ran *atomic.Int32
 	b.Tools, ran = acting()
 	b.Approver = &gatekeeper{answer: suspends}
@@ -228,7 +228,7 @@ func TestAnsweredIsNotRunAgain(t *testing.T) {
 func TestOneOfSeveralWaits(t *testing.T) {
 	both := scripted.Call("1", "act", `{"text":"x"}`)
 	both.Parts = append(both.Parts, firn.ToolCall{ID: "2", Name: "look", Arguments: json.RawMessage(`{"text":"y"}`)})
-	b := play(t, both, scripted.Say("Done."))
+	b := play(t, both, scripted.Reply("Done."))
 	var ran *atomic.Int32
 	b.Tools, ran = acting()
 	b.Approver = &gatekeeper{answer: suspends}
@@ -249,7 +249,7 @@ func TestOneOfSeveralWaits(t *testing.T) {
 
 // TestStoppedWhileAsking checks that a stop ends a pending call with a result.
 func TestStoppedWhileAsking(t *testing.T) {
-	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Say("Fine."))
+	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Reply("Fine."))
 	b.Tools, _ = acting()
 	ctx, cancel := context.WithCancel(t.Context())
 	b.Approver = &gatekeeper{answer: func(ctx context.Context, _ agent.Question) (agent.Answer, error) {

@@ -44,8 +44,8 @@ func dialHome(t *testing.T, home string) *client.Client {
 // call runs once.
 func TestApprovalSurvivesKill(t *testing.T) {
 	home, work := approvalHome(t, "")
-	killed, out := firnCommand(home, "serve", "--json"), linetest.NewEar(t)
-	killed.Stdout, killed.Stderr = out, linetest.NewEar(t)
+	killed, out := firnCommand(home, "serve", "--json"), linetest.NewRecorder(t)
+	killed.Stdout, killed.Stderr = out, linetest.NewRecorder(t)
 	if err := killed.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -103,8 +103,8 @@ func TestApprovalSurvivesKill(t *testing.T) {
 // does not wait for the answer, and the next gateway asks again.
 func TestApprovalSurvivesStop(t *testing.T) {
 	home, work := approvalHome(t, "[defaults.approvals]\nmode = 'ask'\n")
-	stopped, out := firnCommand(home, "serve", "--json"), linetest.NewEar(t)
-	stopped.Stdout, stopped.Stderr = out, linetest.NewEar(t)
+	stopped, out := firnCommand(home, "serve", "--json"), linetest.NewRecorder(t)
+	stopped.Stdout, stopped.Stderr = out, linetest.NewRecorder(t)
 	if err := stopped.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func TestApprovalModeOfAMessage(t *testing.T) {
 		{"", "ask", bound, approve.Ask},
 		{"", "everything", bound, approve.Everything},
 	} {
-		s := &Setup{Default: "main", Habits: map[string]Habits{"main": {Approvals: Approvals{Mode: c.setting}}}}
+		s := &Setup{Default: "main", Habits: map[string]AgentSettings{"main": {Approvals: Approvals{Mode: c.setting}}}}
 		if got, err := s.approvalMode("", c.requested, c.who); err != nil || got != c.want {
 			t.Errorf("%+v: %q, %v", c, got, err)
 		}
@@ -71,8 +71,8 @@ func TestApprovalModeOfAResumedTurn(t *testing.T) {
 		{"", said(`7`), approve.ReadOnly},
 		{"", window.Path{}, approve.Ask}, // the message was summarized
 	} {
-		g := &Gateway{}
-		g.setup.Store(&Setup{Habits: map[string]Habits{"main": {Approvals: Approvals{Mode: c.setting}}}})
+		g := &lanes{core: &core{}}
+		g.setup.Store(&Setup{Habits: map[string]AgentSettings{"main": {Approvals: Approvals{Mode: c.setting}}}})
 		a := &turnApprover{g: g, requested: []approve.Mode{""}, resumed: true}
 		if got := a.mode(agent.Run{Agent: "main", Path: c.path}); got != c.want {
 			t.Errorf("the setting %q and %s: %s, want %s", c.setting, c.path.Entries, got, c.want)
@@ -109,7 +109,7 @@ func TestWhoAnswersApprovals(t *testing.T) {
 	o := staff(t, st, time.Now(), func(s *Setup) {
 		s.Agents["main"] = &agent.Agent{
 			Name: "main", Store: st, NoTitles: true, Workspace: "/work",
-			Model: scripted.New(scripted.Info(), scripted.Call("1", "shell", `{"command":"ls"}`), scripted.Say("Done.")),
+			Model: scripted.New(scripted.Info(), scripted.Call("1", "shell", `{"command":"ls"}`), scripted.Reply("Done.")),
 			Tools: []tool.Tool{tool.New("shell", "", func(_ context.Context, a struct {
 				Command string `json:"command"`
 			}) (tool.Result, error) {
