@@ -153,7 +153,7 @@ func TestAskedAgain(t *testing.T) {
 	var ran *atomic.Int32
 	b.Tools, ran = acting()
 	b.Approver = &gatekeeper{answer: suspends}
-	for _, in := range []agent.Input{agent.Say("go"), {}, {}} {
+	for _, in := range []agent.Input{agent.TextInput("go"), {}, {}} {
 		if _, err := b.run(t.Context(), in); !errors.Is(err, agent.ErrSuspended) {
 			t.Fatalf("the turn ended with %v", err)
 		}
@@ -185,7 +185,7 @@ func TestAskedAgainBesideAMessage(t *testing.T) {
 	var ran *atomic.Int32
 	b.Tools, ran = acting()
 	b.Approver = &gatekeeper{answer: suspends}
-	if _, err := b.run(t.Context(), agent.Say("go")); !errors.Is(err, agent.ErrSuspended) {
+	if _, err := b.run(t.Context(), agent.TextInput("go")); !errors.Is(err, agent.ErrSuspended) {
 		t.Fatal(err)
 	}
 	b.Approver = &gatekeeper{answer: replying(false, "")}
@@ -204,7 +204,7 @@ func TestAnsweredIsNotRunAgain(t *testing.T) {
 	var ran *atomic.Int32
 	b.Tools, ran = acting()
 	b.Approver = &gatekeeper{answer: suspends}
-	if _, err := b.run(t.Context(), agent.Say("go")); !errors.Is(err, agent.ErrSuspended) {
+	if _, err := b.run(t.Context(), agent.TextInput("go")); !errors.Is(err, agent.ErrSuspended) {
 		t.Fatal(err)
 	}
 	digest := approve.Digest("act", json.RawMessage(`{"text":"x"}`))
@@ -232,7 +232,7 @@ func TestOneOfSeveralWaits(t *testing.T) {
 	var ran *atomic.Int32
 	b.Tools, ran = acting()
 	b.Approver = &gatekeeper{answer: suspends}
-	if _, err := b.run(t.Context(), agent.Say("go")); !errors.Is(err, agent.ErrSuspended) {
+	if _, err := b.run(t.Context(), agent.TextInput("go")); !errors.Is(err, agent.ErrSuspended) {
 		t.Fatal(err)
 	}
 	want(t, b.log(), "user: go", `assistant: act{"text":"x"} look{"text":"y"}`, "toolResult: =y")
@@ -257,7 +257,7 @@ func TestStoppedWhileAsking(t *testing.T) {
 		<-ctx.Done()
 		return agent.Answer{}, context.Cause(ctx)
 	}}
-	if _, err := b.run(ctx, agent.Say("go")); !errors.Is(err, context.Canceled) {
+	if _, err := b.run(ctx, agent.TextInput("go")); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	path, err := window.Collect(b.Store.ReadBack(t.Context(), b.id, store.End))
