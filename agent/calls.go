@@ -84,7 +84,7 @@ func (t *turn) call(calls []firn.ToolCall) error {
 		ready[o.at] = o
 		failure, suspended = cmp.Or(failure, o.err), suspended || o.suspended
 		shown, cut := tool.Bound(o.result.Parts, limits)
-		t.emitDone(ToolDone{Call: calls[o.at].ID, Name: calls[o.at].Name, State: o.state, Text: firn.JoinText(shown), Took: o.took, Details: o.result.Details}, o.suspended)
+		callGate{t}.emitDone(ToolDone{Call: calls[o.at].ID, Name: calls[o.at].Name, State: o.state, Text: firn.JoinText(shown), Took: o.took, Details: o.result.Details}, o.suspended)
 		o.shown, o.cut = shown, cut
 		ready[o.at] = o
 		var batch []firn.Entry
@@ -117,7 +117,7 @@ func (t *turn) emitRunning(calls []firn.ToolCall) func(callReport) {
 		case r.started:
 			t.emit(ToolStarted{Call: call.ID, Name: call.Name, Arguments: call.Arguments})
 		case r.stored != nil:
-			r.stored <- t.storeApproval(r.entry, r.event)
+			r.stored <- callGate{t}.storeApproval(r.entry, r.event)
 		default:
 			t.emit(ToolProgress{Call: call.ID, Name: call.Name, Text: r.text})
 		}
@@ -125,7 +125,7 @@ func (t *turn) emitRunning(calls []firn.ToolCall) func(callReport) {
 }
 
 // storeApproval stores an approval entry, unless it is nil, and emits its event.
-func (t *turn) storeApproval(entry *firn.Entry, event Event) error {
+func (t callGate) storeApproval(entry *firn.Entry, event Event) error {
 	if entry != nil {
 		if err := t.store(t.ctx, *entry); err != nil {
 			return err
@@ -136,7 +136,7 @@ func (t *turn) storeApproval(entry *firn.Entry, event Event) error {
 }
 
 // emitDone reports the end of a call, unless it is suspended.
-func (t *turn) emitDone(e ToolDone, suspended bool) {
+func (t callGate) emitDone(e ToolDone, suspended bool) {
 	if !suspended {
 		t.emit(e)
 	}
@@ -321,7 +321,7 @@ func (t *turn) runOne(ctx context.Context, r *runningCalls, run Run, at int, cal
 		o.state, o.result = CallCanceled, tool.TextResult(cancelledText)
 		return o
 	}
-	if call, o = t.permit(ctx, r, run, call, o); o.state != "" {
+	if call, o = (callGate{t}).permit(ctx, r, run, call, o); o.state != "" {
 		return o
 	}
 	ctx, changes := recordChanges(ctx, t, run, call)
@@ -338,7 +338,7 @@ func (t *turn) runOne(ctx context.Context, r *runningCalls, run Run, at int, cal
 
 // permit asks the hook and the approver about a call. It returns the call with its actual
 // arguments, and an outcome with a state if the call must not run.
-func (t *turn) permit(ctx context.Context, r *runningCalls, run Run, call firn.ToolCall, o outcome) (firn.ToolCall, outcome) {
+func (t callGate) permit(ctx context.Context, r *runningCalls, run Run, call firn.ToolCall, o outcome) (firn.ToolCall, outcome) {
 	verdict, err := t.checkCall(ctx, run, call)
 	if err != nil {
 		o.state, o.err, o.result = CallDenied, err, errorResult(fmt.Errorf("the call was not allowed: %w", err))

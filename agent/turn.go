@@ -152,7 +152,7 @@ func (t *turn) run() error {
 	if err := t.prepare(); err != nil {
 		return err
 	}
-	if err := t.resumeCalls(); err != nil {
+	if err := (callGate{t}).resumeCalls(); err != nil {
 		return err
 	}
 	for t.out.Rounds < t.a.rounds() {

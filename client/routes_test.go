@@ -132,9 +132,9 @@ func routes() []routed {
 			_, err := c.Turn(ctx, session, wire.Turn{ID: "e1", Text: "hi", Wait: &no})
 			return err
 		}, `POST /v1/sessions/0199-test/turns {"text":"hi","id":"e1","wait":false}`},
-		{"Approvals", func(c *c) error { _, err := c.Approvals(ctx, session); return err }, "GET /v1/sessions/0199-test/approvals"},
+		{"Approvals", func(c *c) error { _, err := client.ApprovalsOf(c).List(ctx, session); return err }, "GET /v1/sessions/0199-test/approvals"},
 		{"AnswerApproval", func(c *c) error {
-			_, err := c.AnswerApproval(ctx, session, "c/1", wire.ApprovalAnswer{Decision: "allow", Digest: "d"})
+			_, err := client.ApprovalsOf(c).Answer(ctx, session, "c/1", wire.ApprovalAnswer{Decision: "allow", Digest: "d"})
 			return err
 		}, `POST /v1/sessions/0199-test/approvals/c%2F1 {"decision":"allow","digest":"d"}`},
 		{"Stop", func(c *c) error { _, err := c.Stop(ctx, session); return err }, "POST /v1/sessions/0199-test/kill {}"},

@@ -116,16 +116,22 @@ func problemOf(e wire.Event) *wire.Problem {
 	return &p
 }
 
-// Approvals returns the tool calls of a session that wait for approval.
-func (c *Client) Approvals(ctx context.Context, id firn.ID) ([]wire.Approval, error) {
-	page, err := ask[wire.Page[wire.Approval]](ctx, c, get(sessionPath(id, "approvals")...))
+// Approvals are the tool calls of sessions that wait for approval.
+type Approvals struct{ c *Client }
+
+// ApprovalsOf returns the approvals of the sessions that a client can access.
+func ApprovalsOf(c *Client) Approvals { return Approvals{c} }
+
+// List returns the tool calls of a session that wait for approval.
+func (a Approvals) List(ctx context.Context, id firn.ID) ([]wire.Approval, error) {
+	page, err := ask[wire.Page[wire.Approval]](ctx, a.c, get(sessionPath(id, "approvals")...))
 	return page.Items, err
 }
 
-// AnswerApproval answers a tool call that waits for approval. The answer is durable when it
+// Answer answers a tool call that waits for approval. The answer is durable when it
 // returns.
-func (c *Client) AnswerApproval(ctx context.Context, id firn.ID, call string, a wire.ApprovalAnswer) (wire.ApprovalAnswer, error) {
-	return ask[wire.ApprovalAnswer](ctx, c, post(a, sessionPath(id, "approvals", call)...))
+func (a Approvals) Answer(ctx context.Context, id firn.ID, call string, answer wire.ApprovalAnswer) (wire.ApprovalAnswer, error) {
+	return ask[wire.ApprovalAnswer](ctx, a.c, post(answer, sessionPath(id, "approvals", call)...))
 }
 
 // Stop cancels the running turn of a session and clears its queue. It reports whether there

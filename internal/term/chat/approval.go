@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"firn.dev/client"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
 )
@@ -81,8 +82,11 @@ func (a *approvals) showsDiff(call string) bool {
 	return false
 }
 
+// approvalPrompt asks the user of a chat about tool calls.
+type approvalPrompt struct{ *chat }
+
 // approvalEvent handles the approval events of a turn.
-func (c *chat) approvalEvent(ctx context.Context, e wire.Event) {
+func (c approvalPrompt) approvalEvent(ctx context.Context, e wire.Event) {
 	switch e.Name {
 	case wire.ApprovalRequested:
 		c.question(ctx, wire.DataOf[wire.Approval](e))
@@ -108,8 +112,8 @@ func answerText(a wire.ApprovalAnswer) string {
 
 // fetchApprovals shows the questions that wait in the session and reports whether there are
 // any. Errors are ignored: the events bring the questions too.
-func (c *chat) fetchApprovals(ctx context.Context) bool {
-	all, err := c.client.Approvals(ctx, c.id)
+func (c approvalPrompt) fetchApprovals(ctx context.Context) bool {
+	all, err := client.ApprovalsOf(c.client).List(ctx, c.id)
 	if err != nil {
 		return false
 	}
@@ -120,7 +124,7 @@ func (c *chat) fetchApprovals(ctx context.Context) bool {
 }
 
 // question shows a question. If nobody can be asked, it is answered with no.
-func (c *chat) question(ctx context.Context, q wire.Approval) {
+func (c approvalPrompt) question(ctx context.Context, q wire.Approval) {
 	if !c.approvals.add(q) {
 		return
 	}
@@ -138,7 +142,7 @@ func (c *chat) question(ctx context.Context, q wire.Approval) {
 
 // askNow reads answers from the terminal until one is understood. It is used without the
 // loop, for a single question.
-func (c *chat) askNow(ctx context.Context) {
+func (c approvalPrompt) askNow(ctx context.Context) {
 	if c.stdin == nil {
 		c.stdin = bufio.NewReader(c.o.Stdin)
 	}
@@ -157,7 +161,7 @@ func (c *chat) askNow(ctx context.Context) {
 
 // questionLines returns the lines that ask about a call, with at most most lines of its
 // diff.
-func (c *chat) questionLines(q wire.Approval, most int) []string {
+func (c approvalPrompt) questionLines(q wire.Approval, most int) []string {
 	what := strings.TrimSpace(prose.Clean(q.Name) + " " + summary(q.Arguments))
 	lines := []string{c.style(bold, "Allow "+what+"?")}
 	lines = append(lines, c.diffLines(q.Diff, most)...)
@@ -173,7 +177,7 @@ func (c *chat) questionLines(q wire.Approval, most int) []string {
 
 // tryAnswer uses a line as the answer to the oldest question. It returns false if there is
 // none, or if the line is not an answer.
-func (c *chat) tryAnswer(ctx context.Context, text string) bool {
+func (c approvalPrompt) tryAnswer(ctx context.Context, text string) bool {
 	q, ok := c.approvals.current()
 	if !ok {
 		return false
@@ -204,9 +208,9 @@ func (c *chat) tryAnswer(ctx context.Context, text string) bool {
 }
 
 // sendAnswer sends an answer. The event of the turn confirms it.
-func (c *chat) sendAnswer(ctx context.Context, q wire.Approval, a wire.ApprovalAnswer) {
+func (c approvalPrompt) sendAnswer(ctx context.Context, q wire.Approval, a wire.ApprovalAnswer) {
 	a.Digest = q.Digest
-	if _, err := c.client.AnswerApproval(ctx, c.id, q.Call, a); err != nil {
+	if _, err := client.ApprovalsOf(c.client).Answer(ctx, c.id, q.Call, a); err != nil {
 		c.approvals.remove(q.Call)
 		c.reports.Add("the answer was not accepted: " + err.Error())
 		return
@@ -222,7 +226,7 @@ func (c *chat) sendAnswer(ctx context.Context, q wire.Approval, a wire.ApprovalA
 
 // consumeAnswers uses queued lines as answers. If the input has ended, the question is
 // answered with no. Lines that a terminal queued before the question are messages.
-func (c *chat) consumeAnswers(ctx context.Context) {
+func (c approvalPrompt) consumeAnswers(ctx context.Context) {
 	for {
 		q, ok := c.approvals.current()
 		if !ok {
@@ -244,7 +248,7 @@ func (c *chat) consumeAnswers(ctx context.Context) {
 
 // approveMode returns the approval mode of a message: the chosen one, or that for a user
 // who can be asked.
-func (c *chat) approveMode() string {
+func (c approvalPrompt) approveMode() string {
 	if c.o.Approve == "" && c.looping && c.o.Terminal.In {
 		return "auto"
 	}

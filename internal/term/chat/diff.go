@@ -23,7 +23,7 @@ const (
 )
 
 // style formats a text, where styles are supported.
-func (c *chat) style(code, text string) string { return styled(c.o.Terminal, code, text) }
+func (c approvalPrompt) style(code, text string) string { return styled(c.o.Terminal, code, text) }
 
 // styled formats a text, where the terminal supports styles.
 func styled(t Terminal, code, text string) string {
@@ -35,7 +35,9 @@ func styled(t Terminal, code, text string) string {
 
 // diffLines returns a unified diff for display: removed lines red, added ones green. Of a
 // long one the first most lines are returned, and a line with the number of the others.
-func (c *chat) diffLines(diff string, most int) []string { return diffLines(c.o.Terminal, diff, most) }
+func (c approvalPrompt) diffLines(diff string, most int) []string {
+	return diffLines(c.o.Terminal, diff, most)
+}
 
 func diffLines(t Terminal, diff string, most int) []string {
 	if diff == "" {

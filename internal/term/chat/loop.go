@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"firn.dev/client"
 	"firn.dev/internal/render/prose"
 	"firn.dev/internal/term/line"
 	"firn.dev/wire"
@@ -34,7 +35,7 @@ func (c *chat) loop(ctx context.Context) error {
 	if c.o.Prompt != "" {
 		c.queue = append(c.queue, message{c.o.Prompt, true})
 	}
-	c.resumeApprovals(ctx)
+	approvalPrompt{c}.resumeApprovals(ctx)
 	for !c.over {
 		next, err := c.next(ctx)
 		if err == io.EOF {
@@ -59,8 +60,8 @@ func (c *chat) loop(ctx context.Context) error {
 }
 
 // resumeApprovals continues a turn that was interrupted while a call waited for approval.
-func (c *chat) resumeApprovals(ctx context.Context) {
-	if all, err := c.client.Approvals(ctx, c.id); err != nil || len(all) == 0 {
+func (c approvalPrompt) resumeApprovals(ctx context.Context) {
+	if all, err := client.ApprovalsOf(c.client).List(ctx, c.id); err != nil || len(all) == 0 {
 		return
 	}
 	c.screen.note("· a call still waits for your approval")
@@ -205,10 +206,10 @@ func (c *chat) streamTurn(ctx context.Context, t wire.Turn, v *view) (wire.Answe
 		c.stopTurn(whole, over)
 	})
 	tell := sync.OnceFunc(func() { close(unread) })
-	t.CWD, t.Approve = c.o.Workspace, c.approveMode()
+	t.CWD, t.Approve = c.o.Workspace, approvalPrompt{c}.approveMode()
 	defer c.approvals.clear()
 	if t.Text == "" {
-		c.fetchApprovals(whole)
+		approvalPrompt{c}.fetchApprovals(whole)
 	}
 	for e, err := range c.client.StreamTurn(whole, c.id, t) {
 		if err != nil {
@@ -218,7 +219,7 @@ func (c *chat) streamTurn(ctx context.Context, t wire.Turn, v *view) (wire.Answe
 			answer = wire.DataOf[wire.Answer](e)
 		}
 		v.event(e)
-		c.approvalEvent(whole, e)
+		approvalPrompt{c}.approvalEvent(whole, e)
 		if c.screen.failure() != nil {
 			tell()
 		}
@@ -287,20 +288,20 @@ func (c *chat) runInterruptible(ctx context.Context, work func(ctx context.Conte
 			switch {
 			case !ok:
 				c.events, c.ended = nil, true
-				c.consumeAnswers(ctx)
+				approvalPrompt{c}.consumeAnswers(ctx)
 			case e.Kind == line.End:
 				c.ended = true
-				c.consumeAnswers(ctx)
+				approvalPrompt{c}.consumeAnswers(ctx)
 			case e.Kind == line.Interrupt:
 				stop()
 			case strings.TrimSpace(e.Text) == "/stop":
 				stopped = true
 				cancel(errStopped)
 			default:
-				c.enterDuringTurn(ctx, e.Text)
+				approvalPrompt{c}.enterDuringTurn(ctx, e.Text)
 			}
 		case <-c.approvals.arrived:
-			c.consumeAnswers(ctx)
+			approvalPrompt{c}.consumeAnswers(ctx)
 		case <-c.o.Presses:
 			stop()
 		}
@@ -308,7 +309,7 @@ func (c *chat) runInterruptible(ctx context.Context, work func(ctx context.Conte
 }
 
 // enterDuringTurn uses a line as the answer to a question, or queues it.
-func (c *chat) enterDuringTurn(ctx context.Context, text string) {
+func (c approvalPrompt) enterDuringTurn(ctx context.Context, text string) {
 	if _, asked := c.approvals.current(); !asked || strings.TrimSpace(text) == "" {
 		c.enqueue(message{text: text})
 		return
