@@ -174,9 +174,21 @@ func (a *turnApprover) Ask(ctx context.Context, run agent.Run, q agent.Question)
 	if err != nil {
 		return agent.Answer{}, err
 	}
-	defer a.g.approvals.remove(w)
+	answered := false
+	defer func() {
+		if !answered {
+			a.g.approvals.remove(w)
+		}
+	}()
 	select {
 	case answer := <-w.answer:
+		// Until the answer is in the log, another one finds the question and is refused.
+		answered = true
+		stored := answer.Stored
+		answer.Stored = func(err error) {
+			a.g.approvals.remove(w)
+			stored(err)
+		}
 		return answer, nil
 	case <-w.suspended:
 		return agent.Answer{}, errSuspended
