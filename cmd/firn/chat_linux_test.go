@@ -21,9 +21,9 @@ func TestChatAtATerminal(t *testing.T) {
 	c.types("hello")
 	c.out.Await("one two ")
 	c.types("and what is 6*7?")
-	c.out.Await("(waits")
+	c.out.Await("(queued")
 	c.types("/status")
-	c.out.Await("(waits") // Ctrl-C does not discard input that was already read
+	c.out.Await("(queued") // Ctrl-C does not discard input that was already read
 	c.press(0x03)
 	c.out.Await("stopped by the user")
 	c.out.Await("one two ") // the next question is asked

@@ -31,7 +31,7 @@ func TestKillChat(t *testing.T) {
 	id := awaitDraft(t, home)
 	c.kill()
 
-	if said, _ := c.next("", 0, "-c", "-m", "firn/offline"); !strings.Contains(said, "the last answer was interrupted; it is kept") {
+	if said, _ := c.next("", 0, "-c", "-m", "firn/offline"); !strings.Contains(said, "the last answer was interrupted and saved") {
 		t.Errorf("on resuming it says %q", said)
 	}
 	if _, answer := c.next("", 0, "-p", "What is my name?"); !strings.Contains(answer, "Ada") {
@@ -55,7 +55,7 @@ func TestKillBeforeAnswer(t *testing.T) {
 	<-server.asked
 	c.kill()
 	said, answer := c.next("/model firn/offline\n/retry\n", 0)
-	if !strings.Contains(said, "the last turn was interrupted before it was answered") || !strings.Contains(answer, "42") {
+	if !strings.Contains(said, "the last message has no answer yet") || !strings.Contains(answer, "42") {
 		t.Errorf("it says %q and answers %q", said, answer)
 	}
 	got := transcript(t, home, onlySession(t, home))

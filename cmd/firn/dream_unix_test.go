@@ -117,7 +117,7 @@ func TestTwoDreamAtOnce(t *testing.T) {
 	server.may <- struct{}{}
 	<-server.asked // for advice
 	server.may <- struct{}{}
-	if err := first.Wait(); err != nil || !strings.Contains(out.String(), "agent: tidied up") {
+	if err := first.Wait(); err != nil || !strings.Contains(out.String(), "agent: consolidated") {
 		t.Errorf("the first says %s, %v", out, err)
 	}
 	if notes := notesIn(t, home); !strings.Contains(notes, "The shop uses Postgres") {
@@ -168,7 +168,7 @@ func TestKilledGatewayDreams(t *testing.T) {
 			if err := os.WriteFile(lock, []byte(stale), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if said := firnIn(t, home, "memory", "dream"); !strings.Contains(said, "agent: tidied up") {
+			if said := firnIn(t, home, "memory", "dream"); !strings.Contains(said, "agent: consolidated") {
 				t.Errorf("an hour later it says %s", said)
 			}
 		})

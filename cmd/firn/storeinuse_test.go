@@ -366,7 +366,7 @@ func checkVerifyBytes(t *testing.T, p *pair) {
 	if files, moved := p.readBy(); files != moved || moved.Entries != 19 {
 		t.Errorf("verify read %+v in files and %+v where they moved", files, moved)
 	}
-	if r := p.run(p.moved, "", "verify", filepath.Join(p.moved, "agents")); r.code != 0 || !strings.Contains(r.errs, "a copy from before") {
+	if r := p.run(p.moved, "", "verify", filepath.Join(p.moved, "agents")); r.code != 0 || !strings.Contains(r.errs, "these files are an older copy") {
 		t.Errorf("verify of the old files says %s%s", r.out, r.errs)
 	}
 }
@@ -516,7 +516,7 @@ func TestStoreConflicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect("the record is where it comes from", p.run(p.moved, "", "config", "get", "store.url"), 0, moved)
-	expect("a copy changes nothing", p.run(p.moved, "", "migrate", "--from", moved, "--to", "file:"+filepath.Join(t.TempDir(), "c"), "--copy"), 0, "goes on with "+moved)
+	expect("a copy changes nothing", p.run(p.moved, "", "migrate", "--from", moved, "--to", "file:"+filepath.Join(t.TempDir(), "c"), "--copy"), 0, "keeps using "+moved)
 	expect("a fresh home", p.run(t.TempDir(), "", "--store", moved, "cat", mainSession), 0, lastWord)
 	expect("a home with files of its own", p.run(p.files, "", "--store", "nats-embedded:"+filepath.Join(t.TempDir(), "n"), "new"), 5, "own files", "firn migrate --from files")
 

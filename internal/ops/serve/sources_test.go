@@ -88,6 +88,9 @@ func TestMirrorsCome(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := c.Append(t.Context(), ours.ID, store.Any, wire.NewEntries{User: "hello"}); err != nil {
+		t.Fatal(err)
+	}
 	want := []string{string(ours.ID)}
 	if got := listed(t, c); !slices.Equal(got, want) {
 		t.Fatalf("listed are %v", got)

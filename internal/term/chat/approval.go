@@ -137,7 +137,7 @@ func (c approvalPrompt) question(ctx context.Context, q wire.Approval) {
 		c.askNow(ctx)
 		return
 	}
-	c.sendAnswer(ctx, q, wire.ApprovalAnswer{Decision: wire.ApprovalRefuse, Reason: "nobody is at the terminal to approve it; --approve sets what is allowed without asking"})
+	c.sendAnswer(ctx, q, wire.ApprovalAnswer{Decision: wire.ApprovalRefuse, Reason: "nobody is at the terminal to approve it; see --approve"})
 }
 
 // askNow reads answers from the terminal until one is understood. It is used without the

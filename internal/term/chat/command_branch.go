@@ -20,12 +20,16 @@ const mostTurns = 9999
 // branchCommands are the commands that move, fork and compact the session.
 type branchCommands struct{ *chat }
 
-// rewind moves the head back by some turns, or to an entry.
+// rewind moves the head back by some turns, or to an entry, and restores files if asked.
 func (c branchCommands) rewind(ctx context.Context, rest string) error {
 	words := strings.Fields(rest)
-	n := len(words)
-	words = slices.DeleteFunc(words, func(w string) bool { return w == "--summary" })
-	m := wire.Move{Back: 1, Summary: len(words) < n}
+	flag := func(name string) bool {
+		n := len(words)
+		words = slices.DeleteFunc(words, func(w string) bool { return w == name })
+		return len(words) < n
+	}
+	m := wire.Move{Back: 1, Summary: flag("--summary")}
+	files, only, force := flag("--files"), flag("--files-only"), flag("--force")
 	if len(words) > 1 {
 		return failure.Of(firn.ErrInvalid, "/rewind takes one entry, not %d", len(words))
 	}
@@ -39,6 +43,17 @@ func (c branchCommands) rewind(ctx context.Context, rest string) error {
 			m.Back = n
 		}
 	}
+	switch {
+	case only:
+		return fileCommands(c).rewindFiles(ctx, wire.FileRewind{To: m.To, Back: m.Back, Force: force})
+	case files:
+		return fileCommands(c).rewindBoth(ctx, m, force)
+	}
+	return c.move(ctx, m, "")
+}
+
+// move moves the head and prints how it is undone, with the given flags.
+func (c branchCommands) move(ctx context.Context, m wire.Move, flags string) error {
 	moved, err := c.client.Rewind(ctx, c.id, m)
 	if err != nil {
 		return err
@@ -50,7 +65,7 @@ func (c branchCommands) rewind(ctx context.Context, rest string) error {
 		}
 		what = "rewound to " + what
 	}
-	c.screen.printf("%s\nlater entries stay in the log; undo: /rewind %s", what, moved.From)
+	c.screen.printf("%s\nlater entries stay in the log; undo: /rewind %s%s", what, moved.From, flags)
 	return nil
 }
 

@@ -171,7 +171,7 @@ func TestStop(t *testing.T) {
 	p.text("Here again.")
 	b.once("Here again.")
 	b.wait(a("button", "Copy as CLI: firn stop "+string(id)))
-	if told := s.run(t, "stop", string(id)); !strings.Contains(told, "what was said so far is kept") {
+	if told := s.run(t, "stop", string(id)); !strings.Contains(told, "the partial answer is kept") {
 		t.Errorf("the command says %q", told)
 	}
 	p.stopped(t)

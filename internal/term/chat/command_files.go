@@ -1,0 +1,97 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/internal/base/failure"
+	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
+)
+
+// fileCommands are the commands about the files that tools changed.
+type fileCommands struct{ *chat }
+
+// diff shows what the session changed in files, or in those whose path has a text.
+func (c fileCommands) diff(ctx context.Context, rest string) error {
+	steps, err := c.client.FileChanges(ctx, c.id, true)
+	if err != nil {
+		return err
+	}
+	steps = slices.DeleteFunc(steps, func(s wire.FileStep) bool { return !strings.Contains(s.Path, rest) })
+	if len(steps) == 0 {
+		c.screen.printf("this session changed no such files")
+		return nil
+	}
+	most := foldedDiff
+	if rest != "" {
+		most = maxDiffLines
+	}
+	for _, s := range steps {
+		c.screen.lines([]string{fileLine(s)})
+		c.screen.lines(diffLines(c.o.Terminal, s.Diff, most))
+	}
+	return nil
+}
+
+// undo takes back the last turn, with the files that it changed.
+func (c fileCommands) undo(ctx context.Context, rest string) error {
+	if rest != "" && rest != "--force" {
+		return failure.Of(firn.ErrInvalid, "/undo takes no entry; /rewind does")
+	}
+	return c.rewindBoth(ctx, wire.Move{Back: 1}, rest == "--force")
+}
+
+// rewindBoth restores files, and then moves the head. Files that were changed by something
+// else stop it unless force is set.
+func (c fileCommands) rewindBoth(ctx context.Context, m wire.Move, force bool) error {
+	if err := c.rewindFiles(ctx, wire.FileRewind{To: m.To, Back: m.Back, Force: force}); err != nil {
+		return err
+	}
+	return branchCommands(c).move(ctx, m, " --files")
+}
+
+// rewindFiles restores files and lists them.
+func (c fileCommands) rewindFiles(ctx context.Context, q wire.FileRewind) error {
+	q.Plan = true
+	planned, err := c.client.RewindFiles(ctx, c.id, q)
+	if err != nil {
+		return err
+	}
+	for _, s := range planned.Steps {
+		if s.Problem != "" {
+			return &Problem{
+				Err:  fmt.Errorf("no file was restored: %s (%s)", prose.OneLine(s.Path, 60), prose.Clean(s.Problem)),
+				Hint: "--force restores such files and keeps their content", Kind: firn.ErrConflict,
+			}
+		}
+	}
+	q.Plan = false
+	done, err := c.client.RewindFiles(ctx, c.id, q)
+	if err != nil {
+		return err
+	}
+	for _, s := range done.Steps {
+		c.screen.lines([]string{fileLine(s)})
+	}
+	return nil
+}
+
+// fileLine describes what happened to a file.
+func fileLine(s wire.FileStep) string {
+	mark := map[wire.FileAction]string{wire.FileCreated: "A", wire.FileDeleted: "D"}[s.Action]
+	line := fmt.Sprintf("  %s %s", cmp.Or(mark, "M"), prose.Clean(s.Path))
+	if s.Binary {
+		line += " (binary)"
+	} else if s.Added+s.Removed > 0 {
+		line += fmt.Sprintf(" +%d -%d", s.Added, s.Removed)
+	}
+	if s.Problem != "" {
+		line += ": " + prose.Clean(s.Problem)
+	}
+	return line
+}
