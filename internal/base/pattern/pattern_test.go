@@ -13,7 +13,8 @@ func TestNew(t *testing.T) {
 	if got := p().FindString("xabby"); got != "abb" {
 		t.Errorf("the match is %q, want abb", got)
 	}
-	if p() != p() {
+	first := p()
+	if p() != first {
 		t.Error("the expression was compiled twice")
 	}
 	invalid()

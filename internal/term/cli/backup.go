@@ -193,7 +193,7 @@ every session is checked as by firn verify.`,
 			if !p.json {
 				fmt.Fprintf(p.stderr, "restored %s: %s", prose.Clean(args[1]), summary(s))
 			}
-			return checkCommands{p.program}.report(report)
+			return checkCommands(p).report(report)
 		},
 	}
 }

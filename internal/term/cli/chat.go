@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"firn.dev"
-	"firn.dev/internal/base/approve"
 	"firn.dev/internal/disk/history"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/term/chat"
@@ -235,12 +234,6 @@ func (f *chatFlags) check(cmd *cobra.Command, args []string, json bool) error {
 		return usage(cmd, "the prompt is empty")
 	}
 	return nil
-}
-
-// validMode reports whether an approval mode exists.
-func validMode(name string) bool {
-	_, err := approve.ParseMode(name)
-	return err == nil
 }
 
 // latestSession stands for the most recently updated session.

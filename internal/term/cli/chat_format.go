@@ -46,7 +46,7 @@ func (p chatCommands) handOver(ctx context.Context, c *client.Client, id firn.ID
 	if err != nil {
 		return "", err
 	}
-	h, err := exchangeCommands{p.program}.handing(tool, session, "", "")
+	h, err := exchangeCommands(p).handing(tool, session, "", "")
 	if err != nil {
 		return "", advised(err)
 	}

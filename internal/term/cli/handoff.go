@@ -151,7 +151,7 @@ func (h *handing) export() wire.Export {
 
 // toolHome returns the folder of a tool's sessions.
 func (p exchangeCommands) toolHome(tool dialect.Name, usual string) (string, error) {
-	user, others, err := adoptCommands{p.program}.toolHomes()
+	user, others, err := adoptCommands(p).toolHomes()
 	if dir := others[tool]; dir != "" {
 		return dir, nil
 	}

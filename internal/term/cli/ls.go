@@ -91,10 +91,10 @@ func (p overviewCommands) ls(ctx context.Context, c *client.Client, q client.Que
 		p.addStates(ctx, c, page.Items)
 	}
 	if len(page.Items) == 0 {
-		return p.print(page, func() string { return p.noSessions(ctx, c, q) + removeCommands{p.program}.binNote(ctx, c, q) })
+		return p.print(page, func() string { return p.noSessions(ctx, c, q) + removeCommands(p).binNote(ctx, c, q) })
 	}
 	return p.print(page, func() string {
-		return p.lsText(page, most) + p.archivedNote(ctx, c, q) + removeCommands{p.program}.binNote(ctx, c, q)
+		return p.lsText(page, most) + p.archivedNote(ctx, c, q) + removeCommands(p).binNote(ctx, c, q)
 	})
 }
 

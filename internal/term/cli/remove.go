@@ -297,7 +297,7 @@ func (p removeCommands) erase(ctx context.Context, c *client.Client, id firn.ID,
 	if err != nil {
 		return err
 	}
-	lines, err := chatCommands{p.program}.eraseTyped(said) // before the purge: if it fails, a second attempt still knows the text
+	lines, err := chatCommands(p).eraseTyped(said) // before the purge: if it fails, a second attempt still knows the text
 	if err != nil {
 		return err
 	}
