@@ -118,7 +118,9 @@ func TestReadersThatDoNotRead(t *testing.T) {
 				if _, err := h.owner.Session(t.Context(), string(id)); err != nil {
 					t.Fatalf("the owner: %v", err)
 				}
-				most = max(most, heapNow()-before)
+				// What is allocated during a collection counts although it may be garbage. Memory
+				// that is held is there in each of several collections.
+				most = max(most, min(heapNow(), heapNow(), heapNow())-before)
 			}
 			if most > 100<<20 {
 				t.Errorf("%d MB were taken", most>>20)
