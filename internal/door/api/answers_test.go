@@ -101,7 +101,7 @@ func TestReadersThatDoNotRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\n\r\n", target)
+			fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", target)
 			answer := bufio.NewReader(conn)
 			if line, err := answer.ReadString('\n'); err != nil || !strings.Contains(line, " 200 ") {
 				t.Fatalf("%q, %v", line, err)
