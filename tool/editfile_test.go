@@ -4,7 +4,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -93,31 +92,6 @@ func TestEditFileRefuses(t *testing.T) {
 	has(t, fails(t, find(t, w, "edit_file"), args{"path": "b.bin", "edits": edits("a", "b")}).Error(), "binary")
 	has(t, fails(t, find(t, w, "edit_file"), args{"path": "real.md", "edits": edits("a", "b")}).Error(), "not found", "real.txt")
 	has(t, fails(t, find(t, w, "edit_file"), args{"path": ".git/config", "edits": edits("a", "b")}).Error(), "git's own")
-}
-
-func TestEditKeepsTheMode(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("no file modes")
-	}
-	w := workspace(t, map[string]string{"run.sh": "echo a\n"})
-	path := filepath.Join(w.Dir(), "run.sh")
-	if err := os.Chmod(path, 0o750); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("run.sh", filepath.Join(w.Dir(), "link.sh")); err != nil {
-		t.Fatal(err)
-	}
-	call(t, find(t, w, "edit_file"), args{"path": "link.sh", "edits": edits("a", "b")})
-	info, err := os.Lstat(path)
-	if err != nil || info.Mode() != 0o750 {
-		t.Errorf("the mode is %v, %v", info.Mode(), err)
-	}
-	if link, err := os.Lstat(filepath.Join(w.Dir(), "link.sh")); err != nil || link.Mode()&os.ModeSymlink == 0 {
-		t.Errorf("the link is %v, %v", link, err)
-	}
-	if got := content(t, w, "run.sh"); got != "echo b\n" {
-		t.Errorf("the file is %q", got)
-	}
 }
 
 // TestParallelEdits checks that calls of one answer do not lose each other's changes.

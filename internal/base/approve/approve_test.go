@@ -8,7 +8,7 @@ import (
 )
 
 func call(tool, arguments string) approve.Call {
-	return approve.Call{Tool: tool, Arguments: json.RawMessage(arguments), Workspace: "/home/u/work"}
+	return approve.Call{Tool: tool, Arguments: json.RawMessage(arguments), Workspace: "/w/project"}
 }
 
 func shell(command string) approve.Call {
@@ -65,8 +65,8 @@ func TestRules(t *testing.T) {
 		{"shell(git diff *)", shell("git diff ${x}"), false},
 		{"shell(git diff *)", shell("X=1 git diff"), false},
 		{"shell(cat *)", shell("cat /etc/passwd"), false},
-		{"shell(cat *)", shell("cat /home/u/work/a.txt"), true},
-		{"shell(cat *)", shell("cat /home/u/workshop/a.txt"), false},
+		{"shell(cat *)", shell("cat /w/project/a.txt"), true},
+		{"shell(cat *)", shell("cat /w/projects/a.txt"), false},
 		{"shell(cat *)", shell("cat a/../../b"), false},
 		{"shell(cat *)", shell("cat ~/x"), false},
 		{"shell(cat *)", shell(`cat "/etc/passwd"`), false},
@@ -85,7 +85,7 @@ func TestRules(t *testing.T) {
 		{"edit(src/**)", call("edit_file", `{"path":"src/a/b.go"}`), true},
 		{"edit(src/**)", call("write_file", `{"path":"./src/b.go"}`), true},
 		{"edit(src/**)", call("write_file", `{"path":"src/../etc/b.go"}`), false},
-		{"edit(src/**)", call("write_file", `{"path":"/home/u/work/src/b.go"}`), true},
+		{"edit(src/**)", call("write_file", `{"path":"/w/project/src/b.go"}`), true},
 		{"edit(**)", call("write_file", `{"path":"/etc/passwd"}`), false},
 		{"edit(**)", call("write_file", `{"path":"../x"}`), false},
 		{"edit(*.go)", call("edit_file", `{"path":"a.go"}`), true},

@@ -49,7 +49,7 @@ func TestMirrors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		report, err := Examine(t.Context(), target, Options{})
+		report, err := Examine(t.Context(), target, Options{Disk: func(string) (Disk, error) { return Disk{Free: 1 << 40, Total: 1 << 41}, nil }})
 		if err != nil || report.Faults != faults || len(report.Findings) != findings || report.Sessions != 1 {
 			t.Errorf("the home: %+v, %v", report, err)
 		}
