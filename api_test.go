@@ -124,11 +124,11 @@ func TestAPIPage(t *testing.T) {
 func apiPage(doc apiDoc) (page string, left []string) {
 	var b strings.Builder
 	b.WriteString(apiPreface)
-	told := make(map[string]bool)
+	known := make(map[string]bool)
 	for _, g := range apiGroups {
 		fmt.Fprintf(&b, "\n## %s\n", g.title)
 		for _, tag := range g.tags {
-			told[tag] = true
+			known[tag] = true
 			for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
 				for _, method := range []string{"get", "post", "put", "patch", "delete"} {
 					if op, ok := doc.Paths[path][method]; ok && op.Tags[0] == tag {
@@ -140,7 +140,7 @@ func apiPage(doc apiDoc) (page string, left []string) {
 	}
 	for _, methods := range doc.Paths {
 		for _, op := range methods {
-			if !told[op.Tags[0]] {
+			if !known[op.Tags[0]] {
 				left = append(left, op.OperationID)
 			}
 		}

@@ -131,15 +131,15 @@ func TestAnswerForAnotherCall(t *testing.T) {
 			b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Reply("Done."))
 			var ran *atomic.Int32
 			b.Tools, ran = acting()
-			var told error
+			var answerErr error
 			b.Approver = &gatekeeper{answer: func(_ context.Context, q agent.Question) (agent.Answer, error) {
-				a := agent.Answer{Call: q.Call, Digest: q.Digest, Allow: true, Stored: func(err error) { told = err }}
+				a := agent.Answer{Call: q.Call, Digest: q.Digest, Allow: true, Stored: func(err error) { answerErr = err }}
 				forge(&a)
 				return a, nil
 			}}
 			b.runText("go")
-			if ran.Load() != 0 || !errors.Is(told, firn.ErrConflict) {
-				t.Errorf("ran %d times, %v", ran.Load(), told)
+			if ran.Load() != 0 || !errors.Is(answerErr, firn.ErrConflict) {
+				t.Errorf("ran %d times, %v", ran.Load(), answerErr)
 			}
 			want(t, b.customs(), "asked 1")
 		})

@@ -172,26 +172,26 @@ func (s *sessions) delegate(ctx context.Context, id firn.ID, message string, tim
 	if timeout != nil {
 		wait = time.Duration(min(max(*timeout, 0), 3600)) * time.Second
 	}
-	told, err := s.delegator().Send(ctx, id, message, wait > 0)
+	reported, err := s.delegator().Send(ctx, id, message, wait > 0)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	if wait == 0 {
-		return tool.TextResult(fmt.Sprintf("accepted: session %s is at it%s", id, pendingText(told.Detach()))), nil
+		return tool.TextResult(fmt.Sprintf("accepted: session %s is at it%s", id, pendingText(reported.Detach()))), nil
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
-	case <-told.Done():
-		text, err := told.Answer()
+	case <-reported.Done():
+		text, err := reported.Answer()
 		if err != nil {
 			return tool.Result{}, fmt.Errorf("session %s: %w", id, err)
 		}
 		return tool.TextResult(fmt.Sprintf("session %s answered:\n%s", id, text)), nil
 	case <-timer.C:
-		return tool.TextResult(fmt.Sprintf("timeout: session %s is still at it%s", id, pendingText(told.Detach()))), nil
+		return tool.TextResult(fmt.Sprintf("timeout: session %s is still at it%s", id, pendingText(reported.Detach()))), nil
 	case <-ctx.Done():
-		told.Stop(context.Cause(ctx))
+		reported.Stop(context.Cause(ctx))
 		return tool.Result{}, context.Cause(ctx)
 	}
 }

@@ -145,17 +145,17 @@ func TestAround(t *testing.T) {
 		}),
 		tool.New("bad", "", func(ctx context.Context, _ struct{}) (tool.Result, error) { panic("no") }),
 	}
-	told := make(chan string, 10)
+	messages := make(chan string, 10)
 	b.Hooks.Around = func(ctx context.Context, run agent.Run, s agent.Step) (context.Context, func(string)) {
 		return context.WithValue(ctx, mark{}, s.Call), func(failure string) {
-			told <- string(s.Kind) + " " + s.Name + " " + s.Call + " " + failure
+			messages <- string(s.Kind) + " " + s.Name + " " + s.Call + " " + failure
 		}
 	}
 	b.runText(strings.Repeat("Hello. ", 100))
 	if got := <-seen; got != "1" {
 		t.Errorf("the tool saw %v", got)
 	}
-	got := []string{<-told, <-told} // unknown tools are not reported
+	got := []string{<-messages, <-messages} // unknown tools are not reported
 	slices.Sort(got)
 	if want := []string{"tool bad 2 failed", "tool ok 1 "}; !slices.Equal(got, want) {
 		t.Errorf("it was told %q", got)
@@ -166,7 +166,7 @@ func TestAround(t *testing.T) {
 	if _, err := b.CompactWith(t.Context(), b.id, agent.CompactOptions{KeepRecent: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if got := <-told; got != "compaction manual  " {
+	if got := <-messages; got != "compaction manual  " {
 		t.Errorf("it was told %q", got)
 	}
 	b.Hooks.Around = func(context.Context, agent.Run, agent.Step) (context.Context, func(string)) { panic("no") }

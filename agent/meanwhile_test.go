@@ -148,8 +148,8 @@ func TestSpokenWhileCompacting(t *testing.T) {
 }
 
 // watching returns a model that reports each request first.
-func watching(m provider.Model, tell func(provider.Request)) provider.Model {
-	return watched{m, tell}
+func watching(m provider.Model, report func(provider.Request)) provider.Model {
+	return watched{m, report}
 }
 
 type watched struct {

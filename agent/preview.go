@@ -103,8 +103,8 @@ func (t *turn) previewInjected() error {
 
 // newSideTurn returns a turn for operations on a session between its turns, with the
 // session's settings.
-func (a *Agent) newSideTurn(ctx context.Context, id firn.ID, tell func(Event)) *turn {
-	t := &turn{a: a, ctx: ctx, yield: func(e Event, _ error) bool { tell(e); return true }}
+func (a *Agent) newSideTurn(ctx context.Context, id firn.ID, report func(Event)) *turn {
+	t := &turn{a: a, ctx: ctx, yield: func(e Event, _ error) bool { report(e); return true }}
 	t.log = ledger{st: a.Store, id: id}
 	return t
 }

@@ -99,9 +99,9 @@ func TestPruningIsMeasured(t *testing.T) {
 		}
 		requests := b.model.Requests()
 		sent := requests[len(requests)-1].Window.Tokens.Items
-		told := events[len(events)-2].(agent.WindowUsage)
-		if told.Tokens < sent || told.Tokens > sent+10 {
-			t.Errorf("told is %+v, sent were %d", told, sent)
+		got := events[len(events)-2].(agent.WindowUsage)
+		if got.Tokens < sent || got.Tokens > sent+10 {
+			t.Errorf("told is %+v, sent were %d", got, sent)
 		}
 	}
 }

@@ -351,10 +351,10 @@ func TestAskingEachOther(t *testing.T) {
 		if took := time.Since(start); took > time.Minute {
 			t.Errorf("they waited %v", took)
 		}
-		told := append(b.at(left).results(), b.at(right).results()...)
-		refused := slices.DeleteFunc(slices.Clone(told), func(line string) bool { return !strings.Contains(line, "waits for this one") })
-		if len(told) != 2 || len(refused) != 1 {
-			t.Errorf("they are told %q", told)
+		texts := append(b.at(left).results(), b.at(right).results()...)
+		refused := slices.DeleteFunc(slices.Clone(texts), func(line string) bool { return !strings.Contains(line, "waits for this one") })
+		if len(texts) != 2 || len(refused) != 1 {
+			t.Errorf("they are told %q", texts)
 		}
 	})
 }
@@ -539,11 +539,11 @@ func TestDelegatedTurnBreaksDown(t *testing.T) {
 	target = began(t, b.Store, "main")
 	b.Tools = b.SessionTools()
 	b.runText("go")
-	told := b.results()
-	if !strings.HasPrefix(told[0], fmt.Sprintf("!session %s: ", target)) || !strings.Contains(told[0], "broken") {
-		t.Errorf("it is told %q", told[0])
+	texts := b.results()
+	if !strings.HasPrefix(texts[0], fmt.Sprintf("!session %s: ", target)) || !strings.Contains(texts[0], "broken") {
+		t.Errorf("it is told %q", texts[0])
 	}
-	want(t, told[1], fmt.Sprintf("=session %s answered:", target), "Fine.")
+	want(t, texts[1], fmt.Sprintf("=session %s answered:", target), "Fine.")
 }
 
 // TestLabel sees that a label stays the name of a spawned session.

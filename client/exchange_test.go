@@ -37,7 +37,7 @@ func TestExportIsMaskedOrNotWritten(t *testing.T) {
 			})})
 			for _, mask := range []bool{false, true} {
 				var b bytes.Buffer
-				e, told := wire.Export{Format: "pi", Mask: mask}, talk
+				e, output := wire.Export{Format: "pi", Mask: mask}, talk
 				err := c.ExportAs(t.Context(), session, e, &b)
 				_, reported := c.FidelityAs(t.Context(), session, e)
 				for _, err := range []error{err, reported} {
@@ -46,9 +46,9 @@ func TestExportIsMaskedOrNotWritten(t *testing.T) {
 					}
 				}
 				if mask && !masks {
-					told = ""
+					output = ""
 				}
-				if b.String() != told {
+				if b.String() != output {
 					t.Errorf("masking %t wrote %q", mask, &b)
 				}
 			}

@@ -165,13 +165,13 @@ func (e *Endpoint) Redact(err error) error {
 	}
 	clean := *failure
 	clean.Message, clean.Code = e.redact(failure.Message), e.redact(failure.Code)
-	told := clean.Message != failure.Message || clean.Code != failure.Code
+	reported := clean.Message != failure.Message || clean.Code != failure.Code
 	if cause := failure.Err; cause != nil {
 		if text := cause.Error(); e.redact(text) != text {
-			clean.Err, told = errors.New(e.redact(text)), true
+			clean.Err, reported = errors.New(e.redact(text)), true
 		}
 	}
-	if !told {
+	if !reported {
 		return err
 	}
 	return &clean

@@ -111,14 +111,14 @@ func TestOpenClawPruning(t *testing.T) {
 	}
 	delete(golden, "settings")
 	check(t, "cases", len(golden), 4)
-	told := window.Pruning{
+	reported := window.Pruning{
 		KeepLastAssistants: s.KeepLastAssistants, SoftTrimRatio: s.SoftTrimRatio, HardClearRatio: s.HardClearRatio,
 		MinPrunableChars: s.MinPrunableToolChars, SoftTrim: s.SoftTrim,
 		HardClear: window.HardClear{Disabled: !s.HardClear.Enabled, Placeholder: s.HardClear.Placeholder},
 	}
 	for name, raw := range golden {
 		roles, want := readPruned(t, raw)
-		for _, settings := range []window.Pruning{told, {}} {
+		for _, settings := range []window.Pruning{reported, {}} {
 			texts := contents(unpruned(roles, want).Prune(settings, 5000))
 			check(t, name+": results", len(texts), len(want))
 			for i, text := range texts {

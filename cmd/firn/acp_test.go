@@ -188,10 +188,10 @@ func TestACP(t *testing.T) {
 	if why := e.prompt(id, "what is 6*7?"); why != acp.StopReasonEndTurn {
 		t.Errorf("it ended with %s", why)
 	}
-	told := e.take()
+	output := e.take()
 	for _, want := range []string{"call: calc 6*7\n", "result: completed\n", "42", "usage"} {
-		if !strings.Contains(told, want) {
-			t.Errorf("there is no %q in\n%s", want, told)
+		if !strings.Contains(output, want) {
+			t.Errorf("there is no %q in\n%s", want, output)
 		}
 	}
 	_, err := e.conn.Prompt(t.Context(), acp.PromptRequest{SessionId: "nobody-here", Prompt: []acp.ContentBlock{acp.TextBlock("x")}})

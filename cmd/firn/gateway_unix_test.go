@@ -258,12 +258,12 @@ func startGateway(ts *testscript.TestScript, args []string) {
 	cmd.Env = append(os.Environ(), "FIRN_HOME="+ts.Getenv("FIRN_HOME"), "HOME="+ts.Getenv("HOME"), "FIRN_STORE="+ts.Getenv("FIRN_STORE"), "FIRN_STORE__MIRROR="+ts.Getenv("FIRN_STORE__MIRROR"), "FIRN_MODEL=")
 	log, err := os.OpenFile(filepath.Join(cmd.Dir, "gateway.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	ts.Check(err)
-	told := &diary{file: log, more: make(chan struct{}, 1)}
-	cmd.Stderr = told
+	reported := &diary{file: log, more: make(chan struct{}, 1)}
+	cmd.Stderr = reported
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
-	g := &served{cmd: cmd, done: make(chan struct{}), log: told}
+	g := &served{cmd: cmd, done: make(chan struct{}), log: reported}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	go func() {
 		io.Copy(io.Discard, out)

@@ -51,12 +51,12 @@ func TestKilledGatewayGoesOn(t *testing.T) {
 	killed.Wait()
 
 	serveHome(t, home)
-	told, tail := linetest.NewRecorder(t), firnCommand(home, "tail", "-f", string(id))
-	tail.Stdout = told
+	reported, tail := linetest.NewRecorder(t), firnCommand(home, "tail", "-f", string(id))
+	tail.Stdout = reported
 	if err := tail.Start(); err != nil {
 		t.Fatal(err)
 	}
-	told.Await(answerTo(saying('A', 2)))
+	reported.Await(answerTo(saying('A', 2)))
 	tail.Process.Signal(syscall.SIGINT)
 	tail.Wait()
 	got := slices.DeleteFunc(strings.Split(strings.TrimSpace(transcript(t, home, id)), "\n"), func(line string) bool {

@@ -100,11 +100,11 @@ func (l *lists) any() string {
 
 // entry returns one of the messages of a session, or an id that is none.
 func (l *lists) entry(id string) string {
-	told := l.truths()[firn.ID(id)]
-	if len(told.messages) == 0 {
+	reported := l.truths()[firn.ID(id)]
+	if len(reported.messages) == 0 {
 		return "none"
 	}
-	return string(told.messages[l.random.IntN(len(told.messages))])
+	return string(reported.messages[l.random.IntN(len(reported.messages))])
 }
 
 // firn runs the program. It reports whether that did something; to be refused is all right, to

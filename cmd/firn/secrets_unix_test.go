@@ -263,8 +263,8 @@ func (a *asker) send(scope, method, path, body string, change func(*http.Request
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	told := fmt.Appendf(nil, "%s %v %s", answer.Status, answer.Header, data)
-	a.heard.add("the answer to "+scope+" "+method+" "+path, told)
+	reported := fmt.Appendf(nil, "%s %v %s", answer.Status, answer.Header, data)
+	a.heard.add("the answer to "+scope+" "+method+" "+path, reported)
 	if answer.StatusCode >= 400 {
 		a.failures++
 	}
@@ -272,7 +272,7 @@ func (a *asker) send(scope, method, path, body string, change func(*http.Request
 		a.upstream++
 	}
 	if scope != "admin" && (answer.StatusCode >= 400 || path == "/v1/sessions") {
-		a.private.add("the answer to "+scope+" "+method+" "+path, told)
+		a.private.add("the answer to "+scope+" "+method+" "+path, reported)
 	}
 }
 

@@ -444,8 +444,8 @@ func checkACP(t *testing.T, p *pair) {
 	if _, err := e.conn.LoadSession(t.Context(), acp.LoadSessionRequest{SessionId: mainSession, Cwd: "/w", McpServers: []acp.McpServer{}}); err != nil {
 		t.Fatal(err)
 	}
-	if told := e.take(); !strings.Contains(told, lastWord) {
-		t.Errorf("it tells\n%s", told)
+	if output := e.take(); !strings.Contains(output, lastWord) {
+		t.Errorf("it tells\n%s", output)
 	}
 	e.quit()
 }

@@ -62,12 +62,12 @@ func typeInto(t *testing.T, home string, who rune, lines int) {
 		t.Errorf("chat %c: %v\n%s", who, err, &talk)
 		return
 	}
-	told := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if len(told) != lines {
-		t.Errorf("chat %c was told %d lines, want %d", who, len(told), lines)
+	texts := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
+	if len(texts) != lines {
+		t.Errorf("chat %c was told %d lines, want %d", who, len(texts), lines)
 		return
 	}
-	for i, line := range told {
+	for i, line := range texts {
 		if !strings.HasPrefix(line, answerTo(saying(who, i))) {
 			t.Errorf("chat %c said %q and was told %q", who, saying(who, i), line)
 			return

@@ -153,7 +153,7 @@ func incoming(tool dialect.Tool, in wire.Import, who Asker, lines iter.Seq2[[]by
 		stop()
 		return convert.Source{}, "", err
 	}
-	told := func(yield func(dialect.EntryLines, error) bool) {
+	reported := func(yield func(dialect.EntryLines, error) bool) {
 		defer stop()
 		for _, t := range ahead {
 			if !yield(signImported(t, who), nil) {
@@ -170,7 +170,7 @@ func incoming(tool dialect.Tool, in wire.Import, who Asker, lines iter.Seq2[[]by
 			}
 		}
 	}
-	return convert.Source{Tool: tool.Name(), Entries: func(*convert.Report) iter.Seq2[dialect.EntryLines, error] { return told }}, id, nil
+	return convert.Source{Tool: tool.Name(), Entries: func(*convert.Report) iter.Seq2[dialect.EntryLines, error] { return reported }}, id, nil
 }
 
 // incomingID returns the session ID: the requested one, the one in the header, or the file

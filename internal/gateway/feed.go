@@ -131,9 +131,9 @@ func (g *eventFeeds) fill(ctx context.Context, key feedKey, f *feed, at firn.Pos
 // followedOf converts a record.
 func (g *eventFeeds) followedOf(ctx context.Context, key feedKey, rec *firn.Record) followed {
 	one := followed{entry: rec.Glance.ID, pos: rec.Next}
-	var told bool
-	one.event, told = g.entryEvent(ctx, key.session, rec, key.html)
-	one.quiet = !told
+	var reported bool
+	one.event, reported = g.entryEvent(ctx, key.session, rec, key.html)
+	one.quiet = !reported
 	return one
 }
 

@@ -132,13 +132,13 @@ func TestNotKeptIsNotAccepted(t *testing.T) {
 	l := &lane{g: d.lanes, id: "s"}
 	for range 20_000 {
 		ticket := newTicket(waiting{ID: "m"})
-		told := make(chan error, 1)
+		messages := make(chan error, 1)
 		go func() {
 			_, err := ticket.await(context.Background(), "s", false)
-			told <- err
+			messages <- err
 		}()
 		l.conclude(ticket, wire.Answer{}, firn.ErrNotSaved)
-		if err := <-told; !errors.Is(err, firn.ErrNotSaved) {
+		if err := <-messages; !errors.Is(err, firn.ErrNotSaved) {
 			t.Fatalf("a message that was not kept was acknowledged: %v", err)
 		}
 	}
@@ -176,7 +176,7 @@ func TestASlowSessionHoldsUpNoOther(t *testing.T) {
 		d.gate <- struct{}{}
 	}
 	<-one.done
-	told := make(chan error, 1)
+	messages := make(chan error, 1)
 	go func() {
 		var errs []error
 		for range 50 {
@@ -185,10 +185,10 @@ func TestASlowSessionHoldsUpNoOther(t *testing.T) {
 			_, err := d.Turn(context.Background(), "other", wire.Turn{Text: "hello"})
 			errs = append(errs, err)
 		}
-		told <- errors.Join(errs...)
+		messages <- errors.Join(errs...)
 	}()
 	select {
-	case err := <-told:
+	case err := <-messages:
 		if err != nil {
 			t.Error(err)
 		}

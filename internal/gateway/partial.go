@@ -67,7 +67,7 @@ func (m *moment) hasContent() bool { return m.Text != "" || m.Thinking != "" || 
 
 // publishTurn publishes a turn event and records content that is not in the log.
 func (h *hub) publishTurn(id firn.ID, e agent.Event) {
-	told, ok := translate(id, e)
+	reported, ok := translate(id, e)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if p := h.partials[id]; p != nil {
@@ -80,8 +80,8 @@ func (h *hub) publishTurn(id firn.ID, e agent.Event) {
 		h.broadcast(reached)
 	}
 	if ok {
-		h.forward(told)
-		h.broadcast(told)
+		h.forward(reported)
+		h.broadcast(reported)
 	}
 }
 

@@ -13,9 +13,9 @@ func TestSharedPage(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		id := garden(r)
 		var branch, disk strings.Builder
-		told, err := r.Export(r.ctx, id, wire.Export{Format: wire.FormatHTML}, &branch)
-		if err != nil || told.Entries != 13 || told.To != "html" {
-			t.Errorf("%+v %v", told, err)
+		reported, err := r.Export(r.ctx, id, wire.Export{Format: wire.FormatHTML}, &branch)
+		if err != nil || reported.Entries != 13 || reported.To != "html" {
+			t.Errorf("%+v %v", reported, err)
 		}
 		if _, err := r.Export(r.ctx, id, wire.Export{Format: wire.FormatHTML, View: wire.ViewDisk}, &disk); err != nil {
 			t.Error(err)

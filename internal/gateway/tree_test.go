@@ -108,16 +108,16 @@ func TestTreeOfCompactions(t *testing.T) {
 			firn.Hide("comp-3"),
 		)
 		tree := got(r.Tree(r.ctx, id, 0, ""))(t)
-		var told []string
+		var texts []string
 		for _, n := range tree.Nodes {
 			if n.Compaction != "" {
-				told = append(told, string(n.ID)+" "+n.Compaction)
+				texts = append(texts, string(n.ID)+" "+n.Compaction)
 			}
 			if n.Compacted {
-				told = append(told, string(n.ID))
+				texts = append(texts, string(n.ID))
 			}
 		}
-		same(t, "compactions", strings.Join(told, ", "), "comp-3 undone, comp-2 current, user-2, comp-1 past, comp-1, answer-1, user-1")
+		same(t, "compactions", strings.Join(texts, ", "), "comp-3 undone, comp-2 current, user-2, comp-1 past, comp-1, answer-1, user-1")
 	})
 }
 

@@ -13,11 +13,11 @@ const (
 
 // report returns an answer from the tool results. A tool that failed is not called again.
 func (c *conversation) report() reply {
-	var told []string
+	var texts []string
 	for _, o := range c.outcomes {
-		told = append(told, o.describe())
+		texts = append(texts, o.describe())
 	}
-	return reply{thought: "The tools have answered.", text: strings.Join(told, "\n\n")}
+	return reply{thought: "The tools have answered.", text: strings.Join(texts, "\n\n")}
 }
 
 // describe returns the result of a call as text.

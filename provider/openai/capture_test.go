@@ -80,7 +80,7 @@ type failer interface {
 func (a api) read(t failer, r io.Reader) outcome {
 	t.Helper()
 	var o outcome
-	tell := emitter{info: &a.info, decoder: a.decode(&a.info), yield: func(e provider.Event, err error) bool {
+	report := emitter{info: &a.info, decoder: a.decode(&a.info), yield: func(e provider.Event, err error) bool {
 		if o.done != nil || o.err != nil {
 			t.Fatalf("something comes after the end: %#v, %v", e, err)
 		}
@@ -98,7 +98,7 @@ func (a api) read(t failer, r io.Reader) outcome {
 		}
 		return true
 	}}
-	tell.run(context.Background(), r)
+	report.run(context.Background(), r)
 	if (o.done == nil) == (o.err == nil) {
 		t.Fatalf("the stream ended with %v and %v", o.done, o.err)
 	}
@@ -233,8 +233,8 @@ func (r *recorder) message() (firn.Message, bool, error) { return firn.Message{}
 
 func record(a api, body io.Reader) string {
 	var r recorder
-	tell := emitter{info: &a.info, decoder: &r, yield: func(provider.Event, error) bool { return true }}
-	tell.run(context.Background(), body)
+	report := emitter{info: &a.info, decoder: &r, yield: func(provider.Event, error) bool { return true }}
+	report.run(context.Background(), body)
 	return r.String()
 }
 
@@ -310,14 +310,14 @@ func TestGoingAway(t *testing.T) {
 	captures(t, func(t *testing.T, a api, _ string, body []byte) {
 		total := len(a.read(t, bytes.NewReader(body)).deltas) + 1
 		for n := 1; n <= total; n++ {
-			told := 0
-			tell := emitter{info: &a.info, decoder: a.decode(&a.info), yield: func(provider.Event, error) bool {
-				told++
-				return told < n
+			reported := 0
+			report := emitter{info: &a.info, decoder: a.decode(&a.info), yield: func(provider.Event, error) bool {
+				reported++
+				return reported < n
 			}}
-			tell.run(context.Background(), bytes.NewReader(body))
-			if told != n {
-				t.Fatalf("told %d times, stopped listening after %d", told, n)
+			report.run(context.Background(), bytes.NewReader(body))
+			if reported != n {
+				t.Fatalf("told %d times, stopped listening after %d", reported, n)
 			}
 		}
 	})

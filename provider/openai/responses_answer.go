@@ -202,8 +202,8 @@ func (a *responsesAnswer) end(raw json.RawMessage, status string) ([]provider.Ev
 	if err := json.Unmarshal(raw, &r); present(raw) && err != nil {
 		return nil, cutOff(a.info, fmt.Errorf("read the end of the answer: %w", err))
 	}
-	if told := textOf(r.Status); told != "" {
-		status = told
+	if output := textOf(r.Status); output != "" {
+		status = output
 	}
 	var events []provider.Event
 	for i, item := range r.Output {

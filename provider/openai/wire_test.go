@@ -157,7 +157,7 @@ func TestCancelledLate(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		cancel(gone)
 		var last error
-		tell := emitter{info: &a.info, decoder: a.decode(&a.info), yield: func(e provider.Event, err error) bool {
+		report := emitter{info: &a.info, decoder: a.decode(&a.info), yield: func(e provider.Event, err error) bool {
 			if _, done := e.(provider.Done); done {
 				t.Errorf("%s: Done", a.name)
 			}
@@ -168,7 +168,7 @@ func TestCancelledLate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		tell.run(ctx, strings.NewReader(string(body)))
+		report.run(ctx, strings.NewReader(string(body)))
 		if last != gone {
 			t.Errorf("%s: the error is %v", a.name, last)
 		}

@@ -161,8 +161,8 @@ func (s *suite) check(o outcome) {
 	if m.Error != "" {
 		s.Errorf("the answer is Done and tells an error: %s", m.Error)
 	}
-	if told, whole := deltaPieces(o.deltas), partPieces(m.Parts); !slices.Equal(told, whole) {
-		s.Errorf("the deltas say\n%.500q\nthe message says\n%.500q", told, whole)
+	if reported, whole := deltaPieces(o.deltas), partPieces(m.Parts); !slices.Equal(reported, whole) {
+		s.Errorf("the deltas say\n%.500q\nthe message says\n%.500q", reported, whole)
 	}
 	for _, p := range m.Parts {
 		if call, ok := p.(firn.ToolCall); ok && !isObject(call.Arguments) {

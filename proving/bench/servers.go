@@ -166,7 +166,7 @@ func (s *servers) killLeader() (restart func() error, err error) {
 func (s *servers) leader() (string, error) {
 	votes := make(map[string]int)
 	for _, n := range s.all {
-		var told struct {
+		var reported struct {
 			Accounts []struct {
 				Streams []struct {
 					Name    string `json:"name"`
@@ -180,12 +180,12 @@ func (s *servers) leader() (string, error) {
 		if err != nil {
 			continue // the server is down
 		}
-		err = json.NewDecoder(response.Body).Decode(&told)
+		err = json.NewDecoder(response.Body).Decode(&reported)
 		response.Body.Close()
 		if err != nil {
 			return "", err
 		}
-		for _, a := range told.Accounts {
+		for _, a := range reported.Accounts {
 			for _, stream := range a.Streams {
 				if strings.HasSuffix(stream.Name, "_S00") && stream.Cluster.Leader != "" {
 					votes[stream.Cluster.Leader]++

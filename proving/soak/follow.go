@@ -77,9 +77,9 @@ func (f *follower) run() {
 
 // entryOf returns the ID of the entry in an event.
 func entryOf(e sse.Event) string {
-	var told struct{ Data wire.Entry }
+	var reported struct{ Data wire.Entry }
 	var line struct{ ID string }
-	if json.Unmarshal(e.Data, &told) != nil || json.Unmarshal(told.Data.Line, &line) != nil {
+	if json.Unmarshal(e.Data, &reported) != nil || json.Unmarshal(reported.Data.Line, &line) != nil {
 		return "unreadable " + string(e.Data)
 	}
 	return line.ID

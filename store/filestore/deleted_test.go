@@ -41,8 +41,8 @@ func TestDeletedFileIsSaved(t *testing.T) {
 		"the end": func(st *filestore.Store, _ firn.ID) error { return st.Close() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			home, told := t.TempDir(), ""
-			st := reviewOpen(t, home, filestore.Options{OpenFiles: 2, Report: func(m string) { told += m + "\n" }})
+			home, output := t.TempDir(), ""
+			st := reviewOpen(t, home, filestore.Options{OpenFiles: 2, Report: func(m string) { output += m + "\n" }})
 			id := reviewBegin(t, st, 3)
 			if err := os.Remove(reviewTranscript(home, id)); err != nil {
 				t.Fatal(err)
@@ -54,8 +54,8 @@ func TestDeletedFileIsSaved(t *testing.T) {
 			if err != nil || strings.Count(string(data), "acknowledged") != 3 {
 				t.Errorf("saved are %d bytes: %v", len(data), err)
 			}
-			if name != "an append" && !strings.Contains(told, "rescued-0") {
-				t.Errorf("reported is %q", told)
+			if name != "an append" && !strings.Contains(output, "rescued-0") {
+				t.Errorf("reported is %q", output)
 			}
 		})
 	}

@@ -70,7 +70,7 @@ func TestALongLineIsReadOnce(t *testing.T) {
 	}
 	look := func(st *filestore.Store, list bool) string {
 		var b strings.Builder
-		tell := func(rec firn.Record, err error) {
+		report := func(rec firn.Record, err error) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -81,10 +81,10 @@ func TestALongLineIsReadOnce(t *testing.T) {
 			b.WriteString("\n")
 		}
 		for rec, err := range st.Read(t.Context(), id, store.Start) {
-			tell(rec, err)
+			report(rec, err)
 		}
 		for rec, err := range st.ReadBack(t.Context(), id, store.End) {
-			tell(rec, err)
+			report(rec, err)
 		}
 		if list {
 			for _, err := range st.List(t.Context(), store.Query{}) {

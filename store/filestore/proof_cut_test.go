@@ -167,14 +167,14 @@ func (h *hurt) checkRepair(t *testing.T, fragment []byte, finished bool) error {
 			side = data
 		}
 	}
-	told := strings.Join(h.reports, "; ")
+	output := strings.Join(h.reports, "; ")
 	switch {
-	case len(fragment) == 0 && (told != "" || side != ""):
-		return fmt.Errorf("nothing was torn, but it told: %s", told)
-	case finished && (!strings.Contains(told, "newline") || side != ""):
-		return fmt.Errorf("a newline was missing, but it told: %s", told)
-	case len(fragment) > 0 && !finished && (!strings.Contains(told, "moved to") || side != string(fragment)):
-		return fmt.Errorf("%d bytes were cut off, %d of them kept; it told: %s", len(fragment), len(side), told)
+	case len(fragment) == 0 && (output != "" || side != ""):
+		return fmt.Errorf("nothing was torn, but it told: %s", output)
+	case finished && (!strings.Contains(output, "newline") || side != ""):
+		return fmt.Errorf("a newline was missing, but it told: %s", output)
+	case len(fragment) > 0 && !finished && (!strings.Contains(output, "moved to") || side != string(fragment)):
+		return fmt.Errorf("%d bytes were cut off, %d of them kept; it told: %s", len(fragment), len(side), output)
 	}
 	return nil
 }

@@ -90,8 +90,8 @@ func (d damage) goOn(h *hurt, windows bool) error {
 }
 
 // one returns damage to a transcript in one file.
-func one(data []byte, told bool, want ...[]byte) damage {
-	return damage{parts: map[string][]byte{"": data}, want: want, told: told}
+func one(data []byte, reported bool, want ...[]byte) damage {
+	return damage{parts: map[string][]byte{"": data}, want: want, told: reported}
 }
 
 // checkAll checks damages by name, the windows of every seventh.

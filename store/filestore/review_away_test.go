@@ -69,8 +69,8 @@ func mustGo(t *testing.T, err error) {
 func TestReviewRestoreLeavesTheUnknown(t *testing.T) {
 	home := t.TempDir()
 	opts := smallParts
-	var told []string
-	opts.Report = func(message string) { told = append(told, message) }
+	var texts []string
+	opts.Report = func(message string) { texts = append(texts, message) }
 	st := reviewOpen(t, home, opts)
 	id := reviewBegin(t, st, 2)
 	must(t, st.Remove(t.Context(), id, ""))
@@ -84,8 +84,8 @@ func TestReviewRestoreLeavesTheUnknown(t *testing.T) {
 	if left := reviewFiles(t, home, "bin/*/*"); len(left) != 1 || left[0] != filepath.Base(unknown) {
 		t.Errorf("left in the bin: %q", left)
 	}
-	if len(told) != 1 || !strings.Contains(told[0], filepath.Base(unknown)) {
-		t.Errorf("we were told %q", told)
+	if len(texts) != 1 || !strings.Contains(texts[0], filepath.Base(unknown)) {
+		t.Errorf("we were told %q", texts)
 	}
 }
 

@@ -34,9 +34,9 @@ func TestReviewReportMayUseTheStore(t *testing.T) {
 	}
 	reviewAdd(t, reviewTranscript(home, id), `{"type":"mess`)
 
-	var told []string
+	var texts []string
 	st = reviewOpen(t, home, filestore.Options{OpenFiles: 1, Report: func(message string) {
-		told = append(told, message)
+		texts = append(texts, message)
 		if _, err := st.Lookup(t.Context(), key); err != nil {
 			t.Errorf("look up when told %q: %v", message, err)
 		}
@@ -47,13 +47,13 @@ func TestReviewReportMayUseTheStore(t *testing.T) {
 	if found, err := st.Lookup(t.Context(), key); err != nil || found != id {
 		t.Fatalf("look up: %s, %v; want %s", found, err, id)
 	}
-	if len(told) != 1 || !strings.Contains(told[0], "corrupt") {
-		t.Errorf("of the table we were told %q", told)
+	if len(texts) != 1 || !strings.Contains(texts[0], "corrupt") {
+		t.Errorf("of the table we were told %q", texts)
 	}
 	if _, err := st.Append(t.Context(), id, store.Any, firn.UserText("two")); err != nil {
 		t.Fatal(err)
 	}
-	if len(told) != 2 || !strings.Contains(told[1], "unfinished line") {
-		t.Errorf("of the torn line we were told %q", told)
+	if len(texts) != 2 || !strings.Contains(texts[1], "unfinished line") {
+		t.Errorf("of the torn line we were told %q", texts)
 	}
 }

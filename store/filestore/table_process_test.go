@@ -178,11 +178,11 @@ func (c *crew) hear(line string) (number int, ok bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch told := c.told[firn.ID(id)]; {
-	case word == "try" && told == nil:
+	switch reported := c.told[firn.ID(id)]; {
+	case word == "try" && reported == nil:
 		c.told[firn.ID(id)] = &binding{key: key, id: firn.ID(id), begun: when}
-	case word == "done" && told != nil:
-		told.end = when
+	case word == "done" && reported != nil:
+		reported.end = when
 	default:
 		return 0, false
 	}

@@ -31,14 +31,14 @@ type touched struct {
 }
 
 // touch records an append to a session and its statistics.
-func (st *keyTables) touch(s *session, at time.Time, told tally) {
+func (st *keyTables) touch(s *session, at time.Time, reported tally) {
 	t := &st.touches
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.waiting == nil {
 		t.waiting = make(map[*session]touched)
 	}
-	t.waiting[s] = touched{at, t.waiting[s].counters.merge(told)}
+	t.waiting[s] = touched{at, t.waiting[s].counters.merge(reported)}
 	if t.timer == nil && !t.closed {
 		t.working.Add(1)
 		t.timer = time.AfterFunc(touchEvery, func() {

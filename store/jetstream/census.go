@@ -68,8 +68,8 @@ func (x *index) scanShard(ctx context.Context, shard int) error {
 		return fmt.Errorf("look at %s: %w", stream, err)
 	}
 	from := x.pending.scanned[shard]
-	if told := x.marks[shard].row.Seq; told > from {
-		from, x.pending.foreign[shard] = told, told // the writers of the messages before that are not known
+	if reported := x.marks[shard].row.Seq; reported > from {
+		from, x.pending.foreign[shard] = reported, reported // the writers of the messages before that are not known
 	}
 	next, err := x.st.engine.scan(ctx, stream, x.st.names.all(shard), from+1, last, func(m *message) error {
 		id := x.st.names.sessionOf(m.subject)
@@ -119,7 +119,7 @@ func (x *index) each(pass func(sessionStatus)) {
 		pass(x.status(id))
 	}
 	for id, s := range x.pending.sessions {
-		if _, told := x.rows[id]; !told {
+		if _, reported := x.rows[id]; !reported {
 			pass(s)
 		}
 	}

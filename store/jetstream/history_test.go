@@ -131,12 +131,12 @@ type history struct {
 // run runs an operation and records it, unless it had no result.
 func (h *history) run(client int, in asked, do func() (answered, bool)) answered {
 	call := time.Since(h.began).Nanoseconds()
-	out, told := do()
+	out, reported := do()
 	back := time.Since(h.began).Nanoseconds()
 	if out.kind == unknown {
 		back = math.MaxInt64 // it may happen at any time
 	}
-	if told {
+	if reported {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.ops = append(h.ops, porcupine.Operation{ClientId: client, Input: in, Call: call, Output: out, Return: back})

@@ -287,9 +287,9 @@ type LeaseChange struct {
 
 // Watch calls tell with the current state of all leases and then with each change, until
 // ctx ends. It may report a state twice.
-func (l *Leases) Watch(ctx context.Context, tell func(LeaseChange)) {
+func (l *Leases) Watch(ctx context.Context, report func(LeaseChange)) {
 	l.st.watch(ctx, l.bucket, ">", true, func(name string, m *message) {
 		owner, ending := readLease(m)
-		tell(LeaseChange{Name: name, Owner: owner, Ending: ending})
+		report(LeaseChange{Name: name, Owner: owner, Ending: ending})
 	})
 }

@@ -47,12 +47,12 @@ func clusterDamage(t *testing.T, c *cluster) {
 	victim.start(t)
 
 	var mu sync.Mutex
-	var told []string
+	var texts []string
 	through := c.through(o, victim.Name)
 	through.Report = func(m string) {
 		mu.Lock()
 		defer mu.Unlock()
-		told = append(told, m)
+		texts = append(texts, m)
 	}
 	reader := c.open(t, through)
 	ctx, cancel := context.WithTimeout(t.Context(), basetest.Limit)
@@ -60,10 +60,10 @@ func clusterDamage(t *testing.T, c *cluster) {
 	for named := false; !named; { // until it has caught up, others answer in its place
 		same(t, reader, "s1", want) // the leader has the messages that the replica lost
 		mu.Lock()
-		named = strings.Contains(strings.Join(told, "\n"), fmt.Sprintf("replica of server %q", victim.Name))
+		named = strings.Contains(strings.Join(texts, "\n"), fmt.Sprintf("replica of server %q", victim.Name))
 		mu.Unlock()
 		if ctx.Err() != nil {
-			t.Fatalf("the server %s is not named: %q", victim.Name, told)
+			t.Fatalf("the server %s is not named: %q", victim.Name, texts)
 		}
 	}
 	same(t, c.open(t, c.through(o, leader.Name)), "s1", want)

@@ -168,7 +168,7 @@ func atLeast(version string, major, minor int) bool {
 
 // checkSync asks a server's monitoring endpoint whether it syncs before it acknowledges.
 func checkSync(ctx context.Context, client *http.Client, address string) error {
-	var told struct {
+	var reported struct {
 		Name      string `json:"server_name"`
 		JetStream struct {
 			Config struct {
@@ -176,17 +176,17 @@ func checkSync(ctx context.Context, client *http.Client, address string) error {
 			} `json:"config"`
 		} `json:"jetstream"`
 	}
-	if err := monitor(ctx, client, address, "/varz", &told); err != nil {
+	if err := monitor(ctx, client, address, "/varz", &reported); err != nil {
 		return err
 	}
-	if !told.JetStream.Config.SyncAlways {
-		return fmt.Errorf("%w: server %q at %s syncs now and then: a power cut loses what it has acknowledged; set sync_interval: always", firn.ErrUnsupported, told.Name, address)
+	if !reported.JetStream.Config.SyncAlways {
+		return fmt.Errorf("%w: server %q at %s syncs now and then: a power cut loses what it has acknowledged; set sync_interval: always", firn.ErrUnsupported, reported.Name, address)
 	}
 	return nil
 }
 
 // monitor queries a server's monitoring endpoint.
-func monitor(ctx context.Context, client *http.Client, address, path string, told any) error {
+func monitor(ctx context.Context, client *http.Client, address, path string, reported any) error {
 	once, cancel := context.WithTimeout(ctx, attempt)
 	defer cancel()
 	req, err := http.NewRequestWithContext(once, http.MethodGet, strings.TrimSuffix(address, "/")+path, nil)
@@ -198,7 +198,7 @@ func monitor(ctx context.Context, client *http.Client, address, path string, tol
 		return fmt.Errorf("ask the monitoring %s: %w", address, connectError(err))
 	}
 	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(told); err != nil {
+	if err := json.NewDecoder(resp.Body).Decode(reported); err != nil {
 		return fmt.Errorf("ask the monitoring %s: %w", address, err)
 	}
 	return nil

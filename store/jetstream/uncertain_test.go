@@ -125,7 +125,7 @@ func TestDoubt(t *testing.T) {
 	t.Parallel()
 	s := newListening(t, &server.Options{})
 	addr := s.Addr().String()
-	tell := func(id firn.EntryID, text string) firn.Entry {
+	report := func(id firn.EntryID, text string) firn.Entry {
 		e := message(text)
 		e.ID = id
 		return e
@@ -155,8 +155,8 @@ func TestDoubt(t *testing.T) {
 			return err
 		}, want: "a c", err: firn.ErrConflict},
 		"not stored, and removed":      {dumb: true, between: func(o *jetstream.Store) error { return o.Remove(t.Context(), "s1", "") }, err: firn.ErrNotFound},
-		"stored, and then another one": {again: tell("e3", "b"), want: "a b", err: firn.ErrConflict},
-		"stored, and the id again":     {again: tell("e2", "x"), want: "a b", err: firn.ErrConflict},
+		"stored, and then another one": {again: report("e3", "b"), want: "a b", err: firn.ErrConflict},
+		"stored, and the id again":     {again: report("e2", "x"), want: "a b", err: firn.ErrConflict},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -167,7 +167,7 @@ func TestDoubt(t *testing.T) {
 			other := another(t, direct)
 			o.Wait = 500 * time.Millisecond
 			st := eventually(t, o)
-			at, err := insistent(t, st, "s1", store.Start, tell("e1", "a")) // so that it knows the end
+			at, err := insistent(t, st, "s1", store.Start, report("e1", "a")) // so that it knows the end
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -175,7 +175,7 @@ func TestDoubt(t *testing.T) {
 			if c.text != "" {
 				text = c.text
 			}
-			first, again := tell("e2", text), c.again
+			first, again := report("e2", text), c.again
 			if again.ID == "" {
 				again = first
 			}
@@ -204,7 +204,7 @@ func TestDoubt(t *testing.T) {
 			if got := firstWords(t, other, "s1"); got != c.want {
 				t.Errorf("the session says %q, want %q", got, c.want)
 			}
-			if _, err := insistent(t, st, "s1", store.Any, tell("e9", "z")); err != nil {
+			if _, err := insistent(t, st, "s1", store.Any, report("e9", "z")); err != nil {
 				t.Error(err)
 			}
 			if got := firstWords(t, other, "s1"); got != c.want+" z" {

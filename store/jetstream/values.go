@@ -113,25 +113,25 @@ func (v *Values) Watch(ctx context.Context, name string, changed func()) {
 // watch calls tell for all values of a bucket and then for each change, until ctx ends or
 // the store is closed. The messages have their content if whole is set. It may report a
 // value twice.
-func (st *connection) watch(ctx context.Context, b bucket, names string, whole bool, tell func(name string, m *message)) {
+func (st *connection) watch(ctx context.Context, b bucket, names string, whole bool, report func(name string, m *message)) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(st.life, cancel)
 	defer stop()
 	for ctx.Err() == nil {
-		_ = b.watch(ctx, names, whole, tell) // it is restarted after every error
+		_ = b.watch(ctx, names, whole, report) // it is restarted after every error
 		_ = sleepContext(ctx, maxPause)
 	}
 }
 
 // watch is one attempt of Store.watch.
-func (b bucket) watch(ctx context.Context, names string, whole bool, tell func(name string, m *message)) error {
+func (b bucket) watch(ctx context.Context, names string, whole bool, report func(name string, m *message)) error {
 	prefix := bucketSubject(b.name)
 	from := jetstream.OrderedConsumerConfig{
 		FilterSubjects: []string{prefix + names}, DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy, HeadersOnly: !whole,
 	}
 	return b.engine.listen(ctx, bucketStream(b.name), from, func(m jetstream.Msg) error {
-		tell(strings.TrimPrefix(m.Subject(), prefix), &message{header: m.Headers(), data: m.Data()})
+		report(strings.TrimPrefix(m.Subject(), prefix), &message{header: m.Headers(), data: m.Data()})
 		return nil
 	})
 }

@@ -27,10 +27,10 @@ func TestValues(t *testing.T) {
 		t.Errorf("nothing is %q at %d, %v", value, revision, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	told, done := make(chan struct{}, 100), make(chan struct{})
+	messages, done := make(chan struct{}, 100), make(chan struct{})
 	go func() {
 		defer close(done)
-		b.Watch(ctx, "x", func() { told <- struct{}{} })
+		b.Watch(ctx, "x", func() { messages <- struct{}{} })
 	}()
 	first, err := a.Put(t.Context(), "x", []byte("one"), 0)
 	if err != nil {
@@ -42,7 +42,7 @@ func TestValues(t *testing.T) {
 	if value, revision, err := b.Newer(t.Context(), "x", first); value != nil || revision != first || err != nil {
 		t.Errorf("what is known is told as %q at %d, %v", value, revision, err)
 	}
-	<-told
+	<-messages
 	if _, err := b.Put(t.Context(), "x", []byte("late"), 0); !errors.Is(err, firn.ErrConflict) {
 		t.Errorf("over another's: %v", err)
 	}
@@ -52,7 +52,7 @@ func TestValues(t *testing.T) {
 	if _, err := b.Put(t.Context(), "x", []byte("two"), first); err != nil {
 		t.Fatal(err)
 	}
-	<-told
+	<-messages
 	cancel()
 	<-done
 	if _, err := one.Values(t.Context(), "no.name", ""); !errors.Is(err, firn.ErrInvalid) {

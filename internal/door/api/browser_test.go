@@ -436,7 +436,7 @@ func TestNoSecretIsTold(t *testing.T) {
 	s := browsing(t, api.Config{Log: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	code := s.order(wire.LoginOrder{}).Code
 	secret := s.token(wire.NewToken{Scope: wire.ScopeAdmin})
-	var told strings.Builder
+	var reported strings.Builder
 	for _, r := range []reply{
 		s.ask("POST", "/v1/login", page, withBody("application/json", `{"code":"`+code+`",`)),
 		s.ask("POST", "/v1/login", page, withBody("application/json", `{"`+code+`":1}`)),
@@ -450,15 +450,15 @@ func TestNoSecretIsTold(t *testing.T) {
 		if r.status < 400 {
 			t.Errorf("%d %s", r.status, r.body)
 		}
-		told.WriteString(r.body)
+		reported.WriteString(r.body)
 	}
 	cookie := s.enter(wire.Login{Code: code}) // the code is still unused
 	s.ask("POST", "/v1/sessions", holding(cookie))
 	s.ask("GET", "/v1/nothing", holding(cookie))
-	told.WriteString(log.String() + s.owner("GET", "/v1/tokens").body)
+	reported.WriteString(log.String() + s.owner("GET", "/v1/tokens").body)
 	for name, word := range map[string]string{"the code": code, "the token": secret, "the cookie": cookie.Value} {
-		if strings.Contains(told.String(), word) {
-			t.Errorf("%s is told: %s", name, told.String())
+		if strings.Contains(reported.String(), word) {
+			t.Errorf("%s is told: %s", name, reported.String())
 		}
 	}
 }

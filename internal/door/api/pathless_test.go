@@ -81,15 +81,15 @@ func TestNoAnswerTellsPlaces(t *testing.T) {
 		answer := reflect.New(op.out).Elem()
 		n := withSessions(answer, place)
 		sessions += n
-		told, err := json.Marshal(answerWithoutPaths(answer.Interface()))
+		reported, err := json.Marshal(answerWithoutPaths(answer.Interface()))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.Contains(string(told), place) {
-			t.Errorf("%s tells where files are: %s", op.name, told)
+		if strings.Contains(string(reported), place) {
+			t.Errorf("%s tells where files are: %s", op.name, reported)
 		}
-		if n > 0 && !strings.Contains(string(told), "x.jsonl") {
-			t.Errorf("%s does not tell the names of files: %s", op.name, told)
+		if n > 0 && !strings.Contains(string(reported), "x.jsonl") {
+			t.Errorf("%s does not tell the names of files: %s", op.name, reported)
 		}
 	}
 	if sessions < 5 {

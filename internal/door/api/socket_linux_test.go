@@ -104,13 +104,13 @@ func TestSocketIsNeverOpen(t *testing.T) {
 		at.end(t)
 	}
 	in.Close()
-	told, err := io.ReadAll(out)
+	reported, err := io.ReadAll(out)
 	var tries int
-	if _, scan := fmt.Sscan(string(told), &tries); err != nil || scan != nil || tries == 0 {
-		t.Fatalf("the intruder told %q, %v", told, err)
+	if _, scan := fmt.Sscan(string(reported), &tries); err != nil || scan != nil || tries == 0 {
+		t.Fatalf("the intruder told %q, %v", reported, err)
 	}
-	if strings.Contains(string(told), "HTTP/1.1") {
-		t.Errorf("in %d tries it was answered: %s", tries, told)
+	if strings.Contains(string(reported), "HTTP/1.1") {
+		t.Errorf("in %d tries it was answered: %s", tries, reported)
 	}
 }
 
@@ -133,8 +133,8 @@ func TestSocketOfAnotherUser(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	in.Close()
-	told, _ := io.ReadAll(out)
-	if got := string(told); !strings.Contains(got, "HTTP/1.1 403 ") || !strings.Contains(got, "belongs to another user") || strings.Contains(got, " 200 ") {
+	reported, _ := io.ReadAll(out)
+	if got := string(reported); !strings.Contains(got, "HTTP/1.1 403 ") || !strings.Contains(got, "belongs to another user") || strings.Contains(got, " 200 ") {
 		t.Errorf("the intruder was answered %s", got)
 	}
 	if _, err := h.owner.Models(t.Context()); err != nil {

@@ -73,20 +73,20 @@ func TestStored(t *testing.T) {
 // readStored reads the whole store.
 func readStored(t *testing.T, c *client.Client, long string) {
 	t.Helper()
-	var told []string
+	var texts []string
 	for line, err := range c.Stored(t.Context()) {
 		switch {
 		case err != nil:
 			t.Fatal(err)
 		case line.StoredSession != nil && line.Receipt != nil:
-			told = append(told, string(line.ID)+" "+line.Receipt.Reason)
+			texts = append(texts, string(line.ID)+" "+line.Receipt.Reason)
 		case line.StoredSession != nil:
-			told = append(told, string(line.ID))
+			texts = append(texts, string(line.ID))
 		default:
-			told = append(told, line.Key+">"+string(line.To))
+			texts = append(texts, line.Key+">"+string(line.To))
 		}
 	}
-	if got := strings.Join(told, ", "); got != "s-a, s-broken, s-gone asked for, agent:main:a>s-broken, agent:main:b>s-a" {
+	if got := strings.Join(texts, ", "); got != "s-a, s-broken, s-gone asked for, agent:main:a>s-broken, agent:main:b>s-a" {
 		t.Errorf("it holds %s", got)
 	}
 	var lines []string

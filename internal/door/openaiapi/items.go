@@ -143,15 +143,15 @@ func (a *answered) response(id string, session firn.ID) *response {
 
 // turnAnswer returns the answer in the form in which a turn returns it.
 func (a *answered) turnAnswer(session firn.ID) wire.Answer {
-	told, _ := a.branch.clientMessage(a.question, a.answer)
-	answer := wire.Answer{Session: session, Message: a.question, Entry: a.answer, Text: told.Text()}
+	reported, _ := a.branch.clientMessage(a.question, a.answer)
+	answer := wire.Answer{Session: session, Message: a.question, Entry: a.answer, Text: reported.Text()}
 	if m, ok := a.entries[a.answer].Body.(*firn.Message); ok {
 		answer.Stop = string(m.StopReason)
 		if u := m.Usage; u != nil {
 			answer.Usage = wire.Counters{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
 		}
 	}
-	for _, p := range told.Parts {
+	for _, p := range reported.Parts {
 		if call, ok := p.(firn.ToolCall); ok {
 			answer.Pending = append(answer.Pending, wire.Tool{Call: call.ID, Name: call.Name, Arguments: call.Arguments})
 		}

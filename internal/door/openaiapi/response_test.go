@@ -57,9 +57,9 @@ func TestPreviousResponse(t *testing.T) {
 		t.Errorf("the model was sent\n%s", sent)
 	}
 	id, _ := third["id"].(string)
-	told := s.answer("GET", responses+"/"+id, nil)
-	if told["id"] != id || spoken(told) != "re: three" || told["status"] != "completed" {
-		t.Errorf("told again it is %v", told)
+	reported := s.answer("GET", responses+"/"+id, nil)
+	if reported["id"] != id || spoken(reported) != "re: three" || reported["status"] != "completed" {
+		t.Errorf("told again it is %v", reported)
 	}
 	s.answer("DELETE", responses+"/"+id, nil)
 	s.refused(http.StatusNotFound, "GET", responses+"/"+id, nil)

@@ -23,16 +23,16 @@ func (e *ear) text(piece string, round bool) {
 
 // TestGaps checks that the complete answer is sent even if events were lost.
 func TestGaps(t *testing.T) {
-	tell := func(name string, data any) wire.Event {
+	report := func(name string, data any) wire.Event {
 		raw, err := json.Marshal(data)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return wire.Event{Name: name, Data: raw}
 	}
-	piece := func(text string) wire.Event { return tell(wire.DeltaText, wire.Delta{Text: text}) }
+	piece := func(text string) wire.Event { return report(wire.DeltaText, wire.Delta{Text: text}) }
 	gap, used := wire.Event{Name: wire.Gap}, wire.Event{Name: wire.ToolCompleted}
-	done := tell(wire.TurnCompleted, wire.Answer{Text: "one two"})
+	done := report(wire.TurnCompleted, wire.Answer{Text: "one two"})
 	for want, events := range map[string][]wire.Event{
 		"one two":         {piece("one "), piece("two"), done},
 		"one two ":        {piece("one "), gap, done, piece(" ")},
@@ -57,7 +57,7 @@ func TestGaps(t *testing.T) {
 		}
 	}
 	heard := &ear{}
-	(&turn{to: heard, next: true}).handle(tell(wire.TurnCompleted, wire.Answer{Text: "NO_REPLY", Silent: true}))
+	(&turn{to: heard, next: true}).handle(report(wire.TurnCompleted, wire.Answer{Text: "NO_REPLY", Silent: true}))
 	if heard.String() != "" {
 		t.Errorf("what is not for the user was told: %q", heard)
 	}

@@ -59,14 +59,14 @@ func (s *servers) Save(_ context.Context, data []byte, known uint64) (uint64, er
 }
 
 func (s *servers) Watch(ctx context.Context, changed func()) {
-	told := make(chan struct{}, 1)
+	messages := make(chan struct{}, 1)
 	s.mu.Lock()
-	s.watchers = append(s.watchers, told)
+	s.watchers = append(s.watchers, messages)
 	s.mu.Unlock()
 	changed()
 	for {
 		select {
-		case <-told:
+		case <-messages:
 			changed()
 		case <-ctx.Done():
 			return

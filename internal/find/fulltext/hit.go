@@ -268,20 +268,20 @@ const buildWorkers = 2
 
 // buildHits turns groups into hits, in order.
 func (t *hitBuilder) buildHits(ctx context.Context, groups []group) ([]search.Hit, error) {
-	hits, told, errs := make([]search.Hit, len(groups)), make([]bool, len(groups)), make([]error, len(groups))
+	hits, reported, errs := make([]search.Hit, len(groups)), make([]bool, len(groups)), make([]error, len(groups))
 	var next atomic.Int64
 	var work sync.WaitGroup
 	for range min(buildWorkers, len(groups)) {
 		work.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(groups)); i = next.Add(1) - 1 {
-				hits[i], told[i], errs[i] = t.buildHit(ctx, groups[i])
+				hits[i], reported[i], errs[i] = t.buildHit(ctx, groups[i])
 			}
 		})
 	}
 	work.Wait()
 	all := make([]search.Hit, 0, len(groups))
 	for i, hit := range hits {
-		if told[i] {
+		if reported[i] {
 			all = append(all, hit)
 		}
 	}

@@ -103,7 +103,7 @@ func (r *reader) more(ctx context.Context, s store.Status, old *row) error {
 // run reads a session from a position and passes on the changes.
 func (r *reader) run(ctx context.Context, next *row, sh *shaper, after firn.Pos, wipe bool) error {
 	c, places := change{session: next.id, wipe: wipe}, unreadPlaces{}
-	size, common, told := 0, "", after
+	size, common, reported := 0, "", after
 	for rec, err := range r.src.Read(ctx, next.sid, after) {
 		if err != nil {
 			return r.failed(ctx, next.sid, err)
@@ -134,12 +134,12 @@ func (r *reader) run(ctx context.Context, next *row, sh *shaper, after firn.Pos,
 			size += len(d.t) + len(d.x) + len(d.f) + 200
 		}
 		if size > chunk {
-			c.read = min(int64(rec.Next-told), r.left)
+			c.read = min(int64(rec.Next-reported), r.left)
 			if err := r.emit(c); err != nil {
 				return err
 			}
 			r.left -= c.read
-			c, size, told = change{session: next.id}, 0, rec.Next
+			c, size, reported = change{session: next.id}, 0, rec.Next
 		}
 	}
 	if sh.lost {

@@ -133,10 +133,10 @@ func (c *Catalogue) open() (*catalogueFile, error) {
 // reportDamage reports a damaged catalogue, once for each error.
 func (c *Catalogue) reportDamage(err error) {
 	c.mu.Lock()
-	told := c.damage == err.Error()
+	reported := c.damage == err.Error()
 	c.damage = err.Error()
 	c.mu.Unlock()
-	if told {
+	if reported {
 		return
 	}
 	instead := "it is built anew from the sessions"

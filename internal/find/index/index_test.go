@@ -373,10 +373,10 @@ func TestDoubleSession(t *testing.T) {
 	if !f.refresh().Empty() {
 		t.Error("it changes with every refresh")
 	}
-	told, err := f.cat.Check(f.ctx)
+	reported, err := f.cat.Check(f.ctx)
 	f.ok(err)
-	if len(told) != 1 || told[0].Kind != index.Double || told[0].ID != "s001" {
-		t.Errorf("Check tells %v", told)
+	if len(reported) != 1 || reported[0].Kind != index.Double || reported[0].ID != "s001" {
+		t.Errorf("Check tells %v", reported)
 	}
 }
 

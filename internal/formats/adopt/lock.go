@@ -19,7 +19,7 @@ const lockPause = 50 * time.Millisecond
 // lock acquires exclusive write access to the mirror, waiting if necessary. The lock is the
 // kernel's, so a killed process does not keep it.
 func (m *Mirror) lock(ctx context.Context) (release func() error, err error) {
-	told := false
+	reported := false
 	for {
 		f, err := m.tryLock()
 		if err != nil {
@@ -28,10 +28,10 @@ func (m *Mirror) lock(ctx context.Context) (release func() error, err error) {
 		if f != nil {
 			return f.Close, nil
 		}
-		if !told && m.Waiting != nil {
+		if !reported && m.Waiting != nil {
 			m.Waiting()
 		}
-		told = true
+		reported = true
 		pause := time.NewTimer(lockPause)
 		select {
 		case <-ctx.Done():

@@ -45,7 +45,7 @@ func newChoice(shape *survey, linear bool, from, to dialect.Name, report *Report
 
 // choose reports whether the entry is to be written, and returns it with its new parent.
 // rehung is set if the entry differs from its line.
-func (c *choice) choose(t dialect.EntryLines) (told dialect.EntryLines, wanted, rehung bool) {
+func (c *choice) choose(t dialect.EntryLines) (item dialect.EntryLines, wanted, rehung bool) {
 	if t.Entry.ID == "" {
 		return t, true, false // the header
 	}
@@ -111,7 +111,7 @@ func (c *choice) omit(e firn.Entry, why string) {
 
 // reparent moves the entry to a written parent, and updates the first kept entry of a
 // compaction.
-func (c *choice) reparent(t dialect.EntryLines) (told dialect.EntryLines, rehung bool) {
+func (c *choice) reparent(t dialect.EntryLines) (item dialect.EntryLines, rehung bool) {
 	if up, ok := c.left[t.Entry.Parent]; ok {
 		t.Entry.Parent, rehung = up, true
 	}

@@ -85,9 +85,9 @@ func Entries(src Source, report *Report) iter.Seq2[firn.Entry, error] {
 }
 
 // counted counts the entries.
-func counted(told iter.Seq2[dialect.EntryLines, error], report *Report) iter.Seq2[dialect.EntryLines, error] {
+func counted(reported iter.Seq2[dialect.EntryLines, error], report *Report) iter.Seq2[dialect.EntryLines, error] {
 	return func(yield func(dialect.EntryLines, error) bool) {
-		for t, err := range told {
+		for t, err := range reported {
 			if err == nil {
 				report.read(t.Entry)
 			}
@@ -114,10 +114,10 @@ func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target
 	if err != nil {
 		return err
 	}
-	told := joined(withoutEnd(src.Entries(report), to.Name()), to.Name())
+	reported := joined(withoutEnd(src.Entries(report), to.Name()), to.Name())
 	shape, ok, err := glanceOver(src)
 	if err == nil && ok {
-		told = src.Entries(report)
+		reported = src.Entries(report)
 	} else if err == nil {
 		shape, err = takeSurvey(joined(withoutEnd(src.Entries(&Report{}), to.Name()), to.Name()), to.Name())
 	}
@@ -131,7 +131,7 @@ func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target
 	target.OnLoss = out.lost
 	target.Written = out.choice.written
 	out.printer = to.Printer(target)
-	return out.all(counted(told, report))
+	return out.all(counted(reported, report))
 }
 
 // isEnd reports whether an entry only records the end of a transcript without a newline.
@@ -181,8 +181,8 @@ type writing struct {
 }
 
 // copy writes the lines unchanged.
-func (o *writing) copy(told iter.Seq2[dialect.EntryLines, error]) error {
-	for t, err := range told {
+func (o *writing) copy(reported iter.Seq2[dialect.EntryLines, error]) error {
+	for t, err := range reported {
 		if err = o.checkCanceled(err); err != nil {
 			return err
 		}
@@ -197,8 +197,8 @@ func (o *writing) copy(told iter.Seq2[dialect.EntryLines, error]) error {
 }
 
 // all writes the entries.
-func (o *writing) all(told iter.Seq2[dialect.EntryLines, error]) error {
-	for t, err := range told {
+func (o *writing) all(reported iter.Seq2[dialect.EntryLines, error]) error {
+	for t, err := range reported {
 		if err = o.checkCanceled(err); err != nil {
 			return err
 		}

@@ -449,14 +449,14 @@ func yieldRecord(record store.Record, r *Report, yield func(dialect.EntryLines, 
 		r.fault(&firn.Gap{Kind: firn.GapDamaged, At: record.At, Next: record.Next, Entry: record.Glance.ID, Detail: err.Error()})
 		return true
 	}
-	told := dialect.EntryLines{Entry: e}
+	item := dialect.EntryLines{Entry: e}
 	if line := record.Line(); line != nil {
 		if !utf8.Valid(line) {
 			r.fault(&firn.Gap{Kind: firn.GapBadText, At: record.At, Next: record.Next, Entry: e.ID, Detail: "it has bytes that are not text"})
 		}
-		told.Lines = [][]byte{line}
+		item.Lines = [][]byte{line}
 		r.Lines++
 		r.BytesRead += int64(len(line)) + 1
 	}
-	return yield(told, nil)
+	return yield(item, nil)
 }

@@ -17,10 +17,10 @@ import (
 //
 // It holds back at most one response, its results and a few entries that are not sent to
 // the model.
-func joined(told iter.Seq2[dialect.EntryLines, error], to dialect.Name) iter.Seq2[dialect.EntryLines, error] {
+func joined(reported iter.Seq2[dialect.EntryLines, error], to dialect.Name) iter.Seq2[dialect.EntryLines, error] {
 	return func(yield func(dialect.EntryLines, error) bool) {
 		j := joiner{yield: yield, to: to, moved: make(map[firn.EntryID]firn.EntryID)}
-		for t, err := range told {
+		for t, err := range reported {
 			if err != nil {
 				yield(dialect.EntryLines{}, err)
 				return

@@ -27,11 +27,11 @@ func TestJoinAcrossAsides(t *testing.T) {
 		id(piece("b", nil), "two"), id(result("b"), "rb"), under(id(result("a"), "ra"), "one"), under(id(firn.AssistantText("done"), "end"), "ra"),
 	)
 	var got []string
-	for told, err := range joined(source(native.NewTool(), text).Entries(&Report{}), dialect.Pi) {
+	for item, err := range joined(source(native.NewTool(), text).Entries(&Report{}), dialect.Pi) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		e, parts := told.Entry, 0
+		e, parts := item.Entry, 0
 		if m, ok := e.Body.(*firn.Message); ok {
 			parts = len(m.Parts)
 		}

@@ -10,10 +10,10 @@ import (
 
 // withoutEnd omits entries that are not part of the conversation and mean nothing to the
 // target tool: the end of another tool's transcript and firn's counters.
-func withoutEnd(told iter.Seq2[dialect.EntryLines, error], tool dialect.Name) iter.Seq2[dialect.EntryLines, error] {
+func withoutEnd(reported iter.Seq2[dialect.EntryLines, error], tool dialect.Name) iter.Seq2[dialect.EntryLines, error] {
 	return func(yield func(dialect.EntryLines, error) bool) {
 		o := omitted{above: make(map[firn.EntryID]firn.EntryID), below: make(map[firn.EntryID]firn.EntryID)}
-		for t, err := range told {
+		for t, err := range reported {
 			if err == nil && o.take(&t.Entry, isEnd(t.Entry) && !isOf(t.Entry, tool) || isCount(t.Entry)) {
 				continue
 			}

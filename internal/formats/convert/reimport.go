@@ -60,12 +60,12 @@ func withoutReimported(src Source) (Source, error) {
 	if len(replaced) == 0 {
 		return src, nil
 	}
-	told := src.Entries
+	reported := src.Entries
 	src.Glances = nil
 	src.Entries = func(r *Report) iter.Seq2[dialect.EntryLines, error] {
 		return func(yield func(dialect.EntryLines, error) bool) {
 			names := make(map[firn.EntryID]firn.EntryID)
-			for t, err := range told(r) {
+			for t, err := range reported(r) {
 				if err == nil && replaced[t.Entry.ID] {
 					if isEnd(t.Entry) || IsReimportTombstone(t.Entry) {
 						names[t.Entry.ID] = cmp.Or(names[t.Entry.Parent], t.Entry.Parent)
@@ -137,8 +137,8 @@ func FirstID(id firn.EntryID) firn.EntryID {
 // Importable reports whether a transcript with these entries can be imported: its header is
 // settled, or it has a message. In a transcript with only metadata lines the directory and
 // time of the session may still follow, and a header is never replaced.
-func Importable(told []dialect.EntryLines) bool {
-	return slices.ContainsFunc(told, func(t dialect.EntryLines) bool {
+func Importable(entries []dialect.EntryLines) bool {
+	return slices.ContainsFunc(entries, func(t dialect.EntryLines) bool {
 		return t.Entry.ID == "" && t.Open == 0 || t.Entry.Body.Kind() == firn.KindMessage
 	})
 }

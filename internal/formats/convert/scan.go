@@ -157,10 +157,10 @@ func endEntry(tool dialect.Name, number int64, parent firn.EntryID, at time.Time
 }
 
 // ended converts the end of a transcript to a mark of its last entry.
-func ended(told iter.Seq2[dialect.EntryLines, error]) iter.Seq2[dialect.EntryLines, error] {
+func ended(reported iter.Seq2[dialect.EntryLines, error]) iter.Seq2[dialect.EntryLines, error] {
 	return func(yield func(dialect.EntryLines, error) bool) {
 		var last *dialect.EntryLines
-		for t, err := range told {
+		for t, err := range reported {
 			if err == nil && last != nil && t.Rest != nil && isEnd(t.Entry) {
 				last.Rest = t.Rest
 				continue
@@ -241,9 +241,9 @@ func (r *reading) damage(p rawjson.Piece, raw []byte, bare bool, yield func(dial
 		r.before, r.gap = r.last, true
 	}
 	r.last = e.ID
-	told := dialect.EntryLines{Entry: e, Lines: r.held, Marks: dialect.Marks{Open: r.open, NoNewline: r.bare}}
+	item := dialect.EntryLines{Entry: e, Lines: r.held, Marks: dialect.Marks{Open: r.open, NoNewline: r.bare}}
 	r.held, r.bare, r.lined = nil, false, true
-	return yield(told, nil)
+	return yield(item, nil)
 }
 
 // hold stores bytes for the next entry to carry: as a line of their own, or appended to the
@@ -288,14 +288,14 @@ func (r *reading) emit(entries []firn.Entry, lines [][]byte, bare bool, yield fu
 			}
 			r.gap, r.last, r.time = false, e.ID, e.Time
 		}
-		told := dialect.EntryLines{Entry: e, Marks: dialect.Marks{Open: r.open}}
+		item := dialect.EntryLines{Entry: e, Marks: dialect.Marks{Open: r.open}}
 		if i == len(entries)-1 {
-			told.Lines, told.NoNewline = lines, bare
+			item.Lines, item.NoNewline = lines, bare
 			r.lined = r.lined || len(lines) > 0
 		} else if e.ID == "" && !r.finished {
-			told.Open = 0 // the header is complete with its line
+			item.Open = 0 // the header is complete with its line
 		}
-		if !yield(told, nil) {
+		if !yield(item, nil) {
 			return false
 		}
 	}

@@ -47,10 +47,10 @@ const manyBranches = 256
 const root = -1
 
 // takeSurvey surveys a transcript for a target tool.
-func takeSurvey(told iter.Seq2[dialect.EntryLines, error], to dialect.Name) (*survey, error) {
+func takeSurvey(reported iter.Seq2[dialect.EntryLines, error], to dialect.Name) (*survey, error) {
 	s := newSurvey()
 	var last firn.EntryID
-	for t, err := range told {
+	for t, err := range reported {
 		if err != nil {
 			return nil, err
 		}

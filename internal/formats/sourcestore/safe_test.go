@@ -164,8 +164,8 @@ func TestIndexTrouble(t *testing.T) {
 	for _, tool := range dialects.All() {
 		t.Run(string(tool.Name()), func(t *testing.T) {
 			var broken atomic.Bool
-			var told []error
-			home, st, id := begun(t, tool, sourcestore.Options{FS: noRename{vfs.OS{}, &broken}, Report: func(err error) { told = append(told, err) }})
+			var reported []error
+			home, st, id := begun(t, tool, sourcestore.Options{FS: noRename{vfs.OS{}, &broken}, Report: func(err error) { reported = append(reported, err) }})
 			broken.Store(true)
 			asked, answer := firn.NewEntry(firn.UserText("is it safe?").Body), firn.NewEntry(firn.AssistantText("It is.").Body)
 			asked.Time = time.Now()
@@ -174,8 +174,8 @@ func TestIndexTrouble(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := len(told) > 0; got != keeps[tool.Name()] {
-				t.Errorf("told %v", told)
+			if got := len(reported) > 0; got != keeps[tool.Name()] {
+				t.Errorf("told %v", reported)
 			}
 			broken.Store(false)
 			if _, err := st.Append(t.Context(), id, end, firn.NewEntry(firn.UserText("good").Body)); err != nil {

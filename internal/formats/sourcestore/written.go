@@ -74,22 +74,22 @@ func (st *Store) entriesWithLines(t dialect.Transcript) iter.Seq2[dialect.EntryL
 			if err != nil {
 				return true
 			}
-			told := dialect.EntryLines{Entry: e}
+			item := dialect.EntryLines{Entry: e}
 			for _, line := range r.lines[record.At] {
-				told.Lines = append(told.Lines, bytes.Clone(line))
+				item.Lines = append(item.Lines, bytes.Clone(line))
 			}
-			return yield(told, record.At)
+			return yield(item, record.At)
 		})
 		if !whole {
 			return
 		}
 		rest := r.scanner.Finish()
 		for i, e := range rest {
-			told := dialect.EntryLines{Entry: e}
+			written := dialect.EntryLines{Entry: e}
 			if i == len(rest)-1 {
-				told.Lines = r.waiting
+				written.Lines = r.waiting
 			}
-			if !yield(told, r.at) {
+			if !yield(written, r.at) {
 				return
 			}
 		}

@@ -226,8 +226,8 @@ func TestDeadCollector(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close() // it takes connections and never answers
-	told := &words{}
-	tr := tracer(t, told.add, "OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+l.Addr().String())
+	reported := &words{}
+	tr := tracer(t, reported.add, "OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+l.Addr().String())
 	for range 5000 { // more than may wait
 		_, s := tr.Start(t.Context(), "x", trace.Internal)
 		s.End()
@@ -239,7 +239,7 @@ func TestDeadCollector(t *testing.T) {
 	if sent, dropped := tr.Counts(); sent != 0 || dropped != 5000 {
 		t.Errorf("%d were sent, %d dropped", sent, dropped)
 	}
-	if all := told.all(); len(all) != 1 || !strings.HasPrefix(all[0], "spans cannot be sent, and are dropped: ") {
+	if all := reported.all(); len(all) != 1 || !strings.HasPrefix(all[0], "spans cannot be sent, and are dropped: ") {
 		t.Errorf("it was told %q", all)
 	}
 	_, late := tr.Start(t.Context(), "late", trace.Internal)
@@ -254,13 +254,13 @@ func TestDeadCollector(t *testing.T) {
 func TestRefusal(t *testing.T) {
 	c := collect(t)
 	c.answers = []int{http.StatusBadRequest}
-	told := &words{}
-	tr := tracer(t, told.add, "OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
+	reported := &words{}
+	tr := tracer(t, reported.add, "OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
 	_, s := tr.Start(t.Context(), "x", trace.Internal)
 	s.End()
 	tr.Close(t.Context())
-	if sent, dropped := tr.Counts(); sent != 0 || dropped != 1 || len(told.all()) != 1 || !strings.HasSuffix(told.all()[0], "status 400") {
-		t.Errorf("%d were sent, %d dropped, it was told %q", sent, dropped, told.all())
+	if sent, dropped := tr.Counts(); sent != 0 || dropped != 1 || len(reported.all()) != 1 || !strings.HasSuffix(reported.all()[0], "status 400") {
+		t.Errorf("%d were sent, %d dropped, it was told %q", sent, dropped, reported.all())
 	}
 }
 
@@ -268,8 +268,8 @@ func TestRefusal(t *testing.T) {
 func TestAgain(t *testing.T) {
 	c := collect(t)
 	c.answers, c.took = []int{http.StatusServiceUnavailable}, make(chan struct{}, 10)
-	told := &words{}
-	tr := tracer(t, told.add, "OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
+	reported := &words{}
+	tr := tracer(t, reported.add, "OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
 	for range 512 { // which are sent at once
 		_, s := tr.Start(t.Context(), "x", trace.Internal)
 		s.End()
@@ -277,8 +277,8 @@ func TestAgain(t *testing.T) {
 	<-c.took
 	<-c.took
 	tr.Close(t.Context())
-	if sent, dropped := tr.Counts(); sent != 512 || dropped != 0 || len(told.all()) != 0 || len(c.spans) != 512 {
-		t.Errorf("%d were sent, %d dropped, it was told %q", sent, dropped, told.all())
+	if sent, dropped := tr.Counts(); sent != 512 || dropped != 0 || len(reported.all()) != 0 || len(c.spans) != 512 {
+		t.Errorf("%d were sent, %d dropped, it was told %q", sent, dropped, reported.all())
 	}
 }
 

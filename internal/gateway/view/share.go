@@ -18,18 +18,18 @@ import (
 // WritePage writes a session as an HTML page. It reads the session twice and holds a few
 // bytes per entry.
 func (v *View) WritePage(ctx context.Context, session wire.Session, view string, w io.Writer) (wire.Fidelity, error) {
-	told := wire.Fidelity{From: string(dialect.Native), To: wire.FormatHTML}
+	reported := wire.Fidelity{From: string(dialect.Native), To: wire.FormatHTML}
 	if view != "" && view != wire.ViewBranch && view != wire.ViewDisk {
-		return told, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a page does not show %q", Clip(view)), Hint: "it shows the branch, or disk"}
+		return reported, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a page does not show %q", Clip(view)), Hint: "it shows the branch, or disk"}
 	}
 	id := session.ID
 	about := page.About{Session: id, Title: session.Title, Agent: session.Agent, Source: session.Source, Created: session.Created, Updated: session.Updated, Branch: view != wire.ViewDisk}
 	plan, err := v.pagePlan(ctx, id, about.Branch)
 	if err != nil {
-		return told, err
+		return reported, err
 	}
-	err = page.Write(w, about, plan.items(ctx, v, &told))
-	return told, err
+	err = page.Write(w, about, plan.items(ctx, v, &reported))
+	return reported, err
 }
 
 // pagePlan is the selection of entries for a page.
@@ -70,7 +70,7 @@ func (v *View) pagePlan(ctx context.Context, id firn.ID, branch bool) (*pagePlan
 
 // items yields the entries of the page and counts them. Unreadable places of other branches
 // are included: they may belong to this one.
-func (p *pagePlan) items(ctx context.Context, v *View, told *wire.Fidelity) iter.Seq2[page.Item, error] {
+func (p *pagePlan) items(ctx context.Context, v *View, reported *wire.Fidelity) iter.Seq2[page.Item, error] {
 	return func(yield func(page.Item, error) bool) {
 		next, number := 0, 0
 		var lost []wire.Damage // since the last entry
@@ -97,16 +97,16 @@ func (p *pagePlan) items(ctx context.Context, v *View, told *wire.Fidelity) iter
 				continue
 			}
 			next++
-			if !damageItems(lost, told, yield) {
+			if !damageItems(lost, reported, yield) {
 				return
 			}
 			lost = nil
-			told.Entries, told.Reencoded = told.Entries+1, told.Reencoded+1
-			if !yield(p.item(ctx, v, &rec, number, told), nil) {
+			reported.Entries, reported.Reencoded = reported.Entries+1, reported.Reencoded+1
+			if !yield(p.item(ctx, v, &rec, number, reported), nil) {
 				return
 			}
 		}
-		damageItems(lost, told, yield)
+		damageItems(lost, reported, yield)
 	}
 }
 
@@ -114,9 +114,9 @@ func (p *pagePlan) items(ctx context.Context, v *View, told *wire.Fidelity) iter
 const maxFaults = 10
 
 // damageItems yields unreadable places and counts them.
-func damageItems(list []wire.Damage, told *wire.Fidelity, yield func(page.Item, error) bool) bool {
+func damageItems(list []wire.Damage, reported *wire.Fidelity, yield func(page.Item, error) bool) bool {
 	for i := range list {
-		item := page.Item{Gap: countDamage(&list[i], told)}
+		item := page.Item{Gap: countDamage(&list[i], reported)}
 		if !yield(item, nil) {
 			return false
 		}
@@ -125,18 +125,18 @@ func damageItems(list []wire.Damage, told *wire.Fidelity, yield func(page.Item, 
 }
 
 // countDamage counts damage in a report and returns its description.
-func countDamage(d *wire.Damage, told *wire.Fidelity) string {
+func countDamage(d *wire.Damage, reported *wire.Fidelity) string {
 	if d.Lost {
-		told.Damaged += int64(d.Count())
+		reported.Damaged += int64(d.Count())
 	}
-	if len(told.Faults) < maxFaults {
-		told.Faults = append(told.Faults, d.String())
+	if len(reported.Faults) < maxFaults {
+		reported.Faults = append(reported.Faults, d.String())
 	}
 	return d.String()
 }
 
 // item returns the page item of an entry with its number.
-func (p *pagePlan) item(ctx context.Context, v *View, rec *firn.Record, number int, told *wire.Fidelity) page.Item {
+func (p *pagePlan) item(ctx context.Context, v *View, rec *firn.Record, number int, reported *wire.Fidelity) page.Item {
 	entry, err := rec.Entry()
 	item := page.Item{Entry: entry, Label: p.labels[entry.ID], Hidden: p.hidden[entry.ID]}
 	gap := badText(rec)
@@ -148,7 +148,7 @@ func (p *pagePlan) item(ctx context.Context, v *View, rec *firn.Record, number i
 		if d.N = number; !IsNode(rec) {
 			d.N = 0
 		}
-		item.Damage = countDamage(&d, told)
+		item.Damage = countDamage(&d, reported)
 	}
 	if err != nil {
 		return page.Item{Gap: cmp.Or(item.Damage, err.Error())}

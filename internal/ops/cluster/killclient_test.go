@@ -155,9 +155,9 @@ func (s *soak) follow(id firn.ID, end <-chan firn.Pos) []string {
 
 // entryOf returns the ID of the entry in an event.
 func entryOf(e sse.Event) string {
-	var told struct{ Data wire.Entry }
+	var reported struct{ Data wire.Entry }
 	var line struct{ ID string }
-	if json.Unmarshal(e.Data, &told) != nil || json.Unmarshal(told.Data.Line, &line) != nil {
+	if json.Unmarshal(e.Data, &reported) != nil || json.Unmarshal(reported.Data.Line, &line) != nil {
 		return "unreadable " + string(e.Data)
 	}
 	return line.ID
@@ -207,11 +207,11 @@ func (b *beating) Read(p []byte) (int, error) {
 // check compares a session with the acknowledgments and events of the clients.
 func (s *soak) check(id firn.ID, log []firn.Entry, seen []string) {
 	said, notes := make(map[firn.EntryID]int), make(map[string]int)
-	var told []string
+	var texts []string
 	parent := firn.EntryID("")
 	for _, e := range log {
 		if e.Body.Kind() == firn.KindHeader {
-			told = append(told, string(id))
+			texts = append(texts, string(id))
 			continue
 		}
 		if e.Parent != parent {
@@ -219,7 +219,7 @@ func (s *soak) check(id firn.ID, log []firn.Entry, seen []string) {
 		}
 		parent = e.ID
 		if !quiet(e) {
-			told = append(told, string(e.ID))
+			texts = append(texts, string(e.ID))
 		}
 		switch b := e.Body.(type) {
 		case *firn.Message:
@@ -236,8 +236,8 @@ func (s *soak) check(id firn.ID, log []firn.Entry, seen []string) {
 	if !s.compare(id, said, notes) {
 		s.dump(id, log)
 	}
-	if len(seen) < len(told) || !slices.Equal(told, seen[:len(told)]) { // more may have been appended since
-		s.t.Errorf("who followed session %s saw %d entries, %d are there, and they are not the same%s", id, len(seen), len(told), difference(told, seen))
+	if len(seen) < len(texts) || !slices.Equal(texts, seen[:len(texts)]) { // more may have been appended since
+		s.t.Errorf("who followed session %s saw %d entries, %d are there, and they are not the same%s", id, len(seen), len(texts), difference(texts, seen))
 	}
 	s.valid(id, log)
 }

@@ -24,16 +24,16 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told strings.Builder
+	var reported strings.Builder
 	for _, e := range s.All() {
-		fmt.Fprintf(&told, "%s = %s\n", e.Path, e.Text)
+		fmt.Fprintf(&reported, "%s = %s\n", e.Path, e.Text)
 		if e.Origin != (Origin{Layer: FromDefault}) {
 			t.Errorf("%s comes from %s", e.Path, e.Origin)
 		}
 	}
 	golden := filepath.Join("testdata", "defaults.txt")
 	if update() {
-		if err := os.WriteFile(golden, []byte(told.String()), 0o600); err != nil {
+		if err := os.WriteFile(golden, []byte(reported.String()), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,7 +41,7 @@ func TestDefaults(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(string(want), told.String()); diff != "" {
+	if diff := cmp.Diff(string(want), reported.String()); diff != "" {
 		t.Errorf("the defaults changed (-want +got)\n%s", diff)
 	}
 	if changes := Diff(s.Config, Default("/home/u/.firn")); len(changes) > 0 {

@@ -117,26 +117,26 @@ func (s *scene) put(name, text string) {
 func TestLoad(t *testing.T) {
 	scenes(t, "testdata/load/*.txtar", func(s *scene) {
 		settings, err := s.open()
-		var told strings.Builder
+		var reported strings.Builder
 		if err != nil {
-			fmt.Fprintln(&told, err)
+			fmt.Fprintln(&reported, err)
 			if settings == nil {
 				s.t.Fatal("there are no settings to look at")
 			}
 		} else {
 			for _, e := range settings.All() {
 				if e.Origin.Layer != FromDefault {
-					fmt.Fprintf(&told, "%s = %s (%s)\n", e.Path, e.Text, e.Origin)
+					fmt.Fprintf(&reported, "%s = %s (%s)\n", e.Path, e.Text, e.Origin)
 				}
 			}
 		}
 		for _, w := range settings.Warnings {
-			fmt.Fprintln(&told, "warning:", w)
+			fmt.Fprintln(&reported, "warning:", w)
 		}
 		if settings.DefaultAgent == "" || settings.Defaults.Model == "" || settings.Store.Sync == "" {
 			s.t.Error("what is wrong has no default")
 		}
-		s.expect("want", told.String())
+		s.expect("want", reported.String())
 	})
 }
 

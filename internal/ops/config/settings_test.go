@@ -300,9 +300,9 @@ func TestNoSecretIsTold(t *testing.T) {
 			t.Errorf("%s was taken", text)
 			continue
 		}
-		told := err.Error() + spellOf(t, err) + spellOf(t, s.All()) + spellOf(t, s.Warnings)
-		if strings.Contains(told, secret) {
-			t.Errorf("%s: the secret is told: %s", text, told)
+		output := err.Error() + spellOf(t, err) + spellOf(t, s.All()) + spellOf(t, s.Warnings)
+		if strings.Contains(output, secret) {
+			t.Errorf("%s: the secret is told: %s", text, output)
 		}
 		if _, err := s.Set("providers.a.api_key", secret); err == nil || strings.Contains(err.Error(), secret) {
 			t.Errorf("set: %v", err)

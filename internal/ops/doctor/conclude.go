@@ -78,9 +78,9 @@ func (e *exam) concludeLinks(l *links) {
 // concludeCircles adds one finding per cycle, at its first entry.
 func (e *exam) concludeCircles(l *links) {
 	var passed map[int]bool
-	told := make(map[int]bool)
+	known := make(map[int]bool)
 	for n := range l.fate {
-		if l.fate[n] != inCircle || told[n] {
+		if l.fate[n] != inCircle || known[n] {
 			continue
 		}
 		if passed == nil {
@@ -94,7 +94,7 @@ func (e *exam) concludeCircles(l *links) {
 			f.Message = "its parents lead back to it; the head is on another branch, so nobody who reads on from there meets it"
 		}
 		for _, m := range circle {
-			told[m] = true
+			known[m] = true
 		}
 		e.addNode(circle[0], f)
 	}

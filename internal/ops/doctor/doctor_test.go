@@ -262,7 +262,7 @@ func TestForeignFilesAreOnlyRead(t *testing.T) {
 func TestNoFailureIsHidden(t *testing.T) {
 	const of = faultfs.Open | faultfs.Read | faultfs.Stat | faultfs.ReadDir
 	lines := talk(3)
-	told := 0
+	reported := 0
 	for n := 1; ; n++ {
 		fs := home(t, join(lines[:2]...), join(lines[2:]...))
 		fs.FailNth(n, faultfs.Fault{Of: of})
@@ -274,11 +274,11 @@ func TestNoFailureIsHidden(t *testing.T) {
 			t.Errorf("call %d failed, %d entries were read and nothing was said", n, report.Entries)
 		}
 		if err != nil || !report.OK() {
-			told++
+			reported++
 		}
 	}
-	if told < 5 {
-		t.Errorf("only %d failures were told of", told)
+	if reported < 5 {
+		t.Errorf("only %d failures were told of", reported)
 	}
 }
 

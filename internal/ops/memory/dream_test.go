@@ -275,8 +275,8 @@ func TestHundredNights(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told := "<recall>\n" + FormatHits(hits) + "\n</recall>\n"
-			talks[firn.ID(fmt.Sprintf("s%d", i+1))] = talk(c.now(), told+"What do you know?", "I know this: "+FormatHits(hits))
+			output := "<recall>\n" + FormatHits(hits) + "\n</recall>\n"
+			talks[firn.ID(fmt.Sprintf("s%d", i+1))] = talk(c.now(), output+"What do you know?", "I know this: "+FormatHits(hits))
 		}
 		if night == 0 {
 			talks = fiveTalks()

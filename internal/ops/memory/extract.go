@@ -207,12 +207,12 @@ func guessCategory(text string) Category {
 
 // ground keeps the candidates that are supported by lines and adds those as sources. It
 // leaves out junk and repetitions of memory.
-func (x Extractor) ground(ctx context.Context, candidates []candidate, lines []Message, told []string) []Fact {
+func (x Extractor) ground(ctx context.Context, candidates []candidate, lines []Message, texts []string) []Fact {
 	said := make([][]string, len(lines))
 	for i, l := range lines {
 		said[i] = terms(l.Text)
 	}
-	known, echoes := lineTerms(x.Familiar), lineTerms(told)
+	known, echoes := lineTerms(x.Familiar), lineTerms(texts)
 	var facts []Fact
 	for _, c := range candidates {
 		words := terms(c.Text)

@@ -115,8 +115,8 @@ const longTalk = 20
 
 // add adds the text of a message.
 func (m *Material) add(e firn.Entry, message *firn.Message) {
-	text, told := splitInjected(message.Text())
-	for _, t := range told {
+	text, texts := splitInjected(message.Text())
+	for _, t := range texts {
 		m.addInjected(t)
 	}
 	if text == "" {
@@ -147,7 +147,7 @@ var summaries = []string{"This session is being continued from a previous conver
 
 // splitInjected splits a text into its own content and the injected blocks from memory. Other
 // injected blocks are dropped.
-func splitInjected(text string) (own string, told []string) {
+func splitInjected(text string) (own string, texts []string) {
 	for _, begin := range summaries {
 		if strings.HasPrefix(text, begin) {
 			return "", []string{text}
@@ -155,11 +155,11 @@ func splitInjected(text string) (own string, told []string) {
 	}
 	for _, block := range blocks {
 		for _, m := range block().FindAllStringSubmatch(text, -1) {
-			told = append(told, m[1])
+			texts = append(texts, m[1])
 		}
 		text = block().ReplaceAllString(text, "")
 	}
-	return strings.TrimSpace(digest.UserText(text)), told
+	return strings.TrimSpace(digest.UserText(text)), texts
 }
 
 // Gates are the conditions for an extraction. The zero value means the defaults.

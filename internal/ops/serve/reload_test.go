@@ -139,9 +139,9 @@ func waitFor(t *testing.T, so func() bool) {
 
 // TestJobsRun checks that a gateway runs due jobs and archives old runs.
 func TestJobsRun(t *testing.T) {
-	told := make(chan string, 10)
+	reports := make(chan string, 10)
 	s := speak(t, func(w http.ResponseWriter, asked []message) {
-		told <- asked[len(asked)-1].text()
+		reports <- asked[len(asked)-1].text()
 		says(w, "Done.")
 	})
 	var started atomic.Pointer[time.Time] // when the clock started
@@ -168,7 +168,7 @@ enabled = false
 	})
 	started.Store(new(time.Now()))
 	select {
-	case text := <-told:
+	case text := <-reports:
 		if !strings.Contains(text, "Write the report.") {
 			t.Errorf("it was told %q", text)
 		}
@@ -220,8 +220,8 @@ func TestRetiredAgents(t *testing.T) {
 // TestLogLevel checks that the log level changes with the settings.
 func TestLogLevel(t *testing.T) {
 	settings := load(t, "[log]\nlevel = \"warn\"\n")
-	var told strings.Builder
-	log, level := NewLog(&told, settings.Log, false)
+	var reported strings.Builder
+	log, level := NewLog(&reported, settings.Log, false)
 	h, _ := furnished(t, Options{Settings: settings, Log: log})
 	h.level = level
 	log.Info("first")
@@ -230,16 +230,16 @@ func TestLogLevel(t *testing.T) {
 		t.Fatal(err)
 	}
 	log.Debug("second")
-	if strings.Contains(told.String(), "none changed") {
-		t.Errorf("a setting changed, and the log says %s", told.String())
+	if strings.Contains(reported.String(), "none changed") {
+		t.Errorf("a setting changed, and the log says %s", reported.String())
 	}
 	if err := h.Change(louder); err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(told.String(), "none changed") {
-		t.Errorf("nothing changed, and the log says %s", told.String())
+	if !strings.Contains(reported.String(), "none changed") {
+		t.Errorf("nothing changed, and the log says %s", reported.String())
 	}
-	if got := told.String(); strings.Contains(got, "first") || !strings.Contains(got, "second") {
+	if got := reported.String(); strings.Contains(got, "first") || !strings.Contains(got, "second") {
 		t.Errorf("the log says %s", got)
 	}
 }

@@ -157,26 +157,26 @@ func (w *withheld) tries() (names []string, arguments []any) {
 
 // answer implements the model: it makes all calls together and then repeats the results.
 func (w *withheld) answer(out http.ResponseWriter, asked []message) {
-	told := 0
+	reported := 0
 	for _, m := range slices.Backward(asked) {
 		if m.Role == "user" {
 			break
 		}
-		told++
+		reported++
 	}
-	last := asked[len(asked)-told-1].alone()
-	if strings.Contains(last, "slowly") && told == 0 {
+	last := asked[len(asked)-reported-1].alone()
+	if strings.Contains(last, "slowly") && reported == 0 {
 		w.began <- last
 		<-w.gate
 	}
 	switch {
-	case strings.Contains(last, "will soon be shortened") && told == 0:
+	case strings.Contains(last, "will soon be shortened") && reported == 0:
 		calls(out, "m", "remember", quotedJSON(map[string]string{"text": flushedNote}))
 	case !strings.Contains(last, "probe"):
 		says(out, "NONE")
-	case strings.Contains(last, "remember this") && told == 0:
+	case strings.Contains(last, "remember this") && reported == 0:
 		calls(out, "r", "remember", quotedJSON(map[string]string{"text": last[strings.Index(last, "remember this")+13:]}))
-	case strings.Contains(last, "forget all") && told == 0:
+	case strings.Contains(last, "forget all") && reported == 0:
 		var all []call
 		for i, ref := range w.notes {
 			for j, scope := range []string{"", "agent/", "project/", "user/"} {
@@ -184,9 +184,9 @@ func (w *withheld) answer(out http.ResponseWriter, asked []message) {
 			}
 		}
 		callAll(out, all)
-	case told == 0 && strings.Contains(last, "probe the sessions"):
+	case reported == 0 && strings.Contains(last, "probe the sessions"):
 		callAll(out, w.delegating())
-	case told == 0:
+	case reported == 0:
 		names, arguments := w.tries()
 		all := make([]call, len(names))
 		for i, name := range names {
@@ -372,7 +372,7 @@ const nowhere = "00000000-0000-7000-8000-000000000000"
 func (w *withheld) alike(who identity, door string, id firn.ID) {
 	w.t.Helper()
 	names, _ := w.tries()
-	told := make(map[string]string)
+	known := make(map[string]string)
 	for e, err := range w.own.Entries(w.t.Context(), id, client.EntryQuery{}) {
 		w.must(err)
 		var line struct {
@@ -383,11 +383,11 @@ func (w *withheld) alike(who identity, door string, id firn.ID) {
 			}
 		}
 		if json.Unmarshal(e.Line, &line) == nil && line.Message.Call != "" {
-			told[line.Message.Call] = fmt.Sprint(line.Message.IsError, line.Message.Content)
+			known[line.Message.Call] = fmt.Sprint(line.Message.IsError, line.Message.Content)
 		}
 	}
-	if len(told) < len(names) {
-		w.t.Errorf("%s, %s: %d of %d calls were answered", who.name, door, len(told), len(names))
+	if len(known) < len(names) {
+		w.t.Errorf("%s, %s: %d of %d calls were answered", who.name, door, len(known), len(names))
 		return
 	}
 	blank := func(text string, id firn.ID) string { return strings.ReplaceAll(text, string(id), "X") }
@@ -398,7 +398,7 @@ func (w *withheld) alike(who identity, door string, id firn.ID) {
 		seen := slices.Contains(who.may, w.words[i])
 		for j := range 2 {
 			at := len(names) - 2*(len(w.sessions)+1) + 2*i + j
-			got, none := blank(told[fmt.Sprint("c", at)], session), blank(told[fmt.Sprint("c", len(names)-2+j)], nowhere)
+			got, none := blank(known[fmt.Sprint("c", at)], session), blank(known[fmt.Sprint("c", len(names)-2+j)], nowhere)
 			if (got == none) == seen {
 				w.t.Errorf("%s, %s: %s of the session of %s is told %q, and of none %q", who.name, door, names[at], w.words[i].find, got, none)
 			}

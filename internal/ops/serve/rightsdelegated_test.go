@@ -63,7 +63,7 @@ func (w *withheld) delegated(who identity, may, must []planted, through func() (
 // same as missing ones.
 func (w *withheld) unreached(who identity, id firn.ID, may []planted) {
 	w.t.Helper()
-	told := make(map[string]string)
+	known := make(map[string]string)
 	for e, err := range w.own.Entries(w.t.Context(), id, client.EntryQuery{}) {
 		w.must(err)
 		var line struct {
@@ -73,7 +73,7 @@ func (w *withheld) unreached(who identity, id firn.ID, may []planted) {
 			}
 		}
 		if json.Unmarshal(e.Line, &line) == nil && line.Message.Call != "" {
-			told[line.Message.Call] = fmt.Sprint(line.Message.Content)
+			known[line.Message.Call] = fmt.Sprint(line.Message.Content)
 		}
 	}
 	none := 1 + 2*len(w.sessions)
@@ -82,8 +82,8 @@ func (w *withheld) unreached(who identity, id firn.ID, may []planted) {
 			continue
 		}
 		for j := range 2 {
-			got := strings.ReplaceAll(told[fmt.Sprint("d", 1+2*i+j)], string(session), "X")
-			want := strings.ReplaceAll(told[fmt.Sprint("d", none+j)], nowhere, "X")
+			got := strings.ReplaceAll(known[fmt.Sprint("d", 1+2*i+j)], string(session), "X")
+			want := strings.ReplaceAll(known[fmt.Sprint("d", none+j)], nowhere, "X")
 			if got != want || want == "" {
 				w.t.Errorf("%s: of the session of %s it is told %q, and of none %q", who.name, w.words[i].find, got, want)
 			}

@@ -138,8 +138,8 @@ func quoted(s string) string { return `"` + strings.ReplaceAll(s, `\`, `\\`) + `
 // TestInstructions checks that instruction files are read up to the size limit.
 func TestInstructions(t *testing.T) {
 	dir := t.TempDir()
-	var told []string
-	s := &agentBuilder{fs: vfs.OS{}, report: func(m string) { told = append(told, m) }}
+	var texts []string
+	s := &agentBuilder{fs: vfs.OS{}, report: func(m string) { texts = append(texts, m) }}
 	c := config.Instructions{Files: []string{"AGENTS.md", "FIRN.md"}}
 	if got := s.instructions(c, dir); got != nil || s.instructions(c, "") != nil {
 		t.Errorf("there are instructions %q", got)
@@ -158,8 +158,8 @@ func TestInstructions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 { // each is reported once
-		if got := s.instructions(c, dir); len(got) != 1 || len(told) != 2 {
-			t.Errorf("there are %d instructions, and it was told %q", len(got), told)
+		if got := s.instructions(c, dir); len(got) != 1 || len(texts) != 2 {
+			t.Errorf("there are %d instructions, and it was told %q", len(got), texts)
 		}
 	}
 	c.Files = []string{"../secret", "", ".", "sub/AGENTS.md"}

@@ -164,10 +164,10 @@ func (m *mirrors) describeAll(ctx context.Context, own unionstore.Source) ([]wir
 // over, to s.
 func (m *mirrors) count(ctx context.Context, dir string, own unionstore.Source, s *wire.Source) error {
 	m.mu.Lock()
-	st, told := m.open[dir], m.reported[dir]
+	st, output := m.open[dir], m.reported[dir]
 	m.mu.Unlock()
-	if told != "" && st == nil {
-		s.Faults = append(s.Faults, told)
+	if output != "" && st == nil {
+		s.Faults = append(s.Faults, output)
 	}
 	if st == nil {
 		return nil

@@ -244,10 +244,10 @@ func TestNoTraces(t *testing.T) {
 			t.Errorf("%s: it is traced", name)
 		}
 	}
-	var told []string
-	h, _ := furnished(t, Options{Env: env("OTEL_EXPORTER_OTLP_ENDPOINT", "grpc://c"), Report: func(m string) { told = append(told, m) }})
-	if h.tracer != nil || len(told) != 1 || !strings.HasPrefix(told[0], "nothing is traced: ") {
-		t.Errorf("it was told %q", told)
+	var texts []string
+	h, _ := furnished(t, Options{Env: env("OTEL_EXPORTER_OTLP_ENDPOINT", "grpc://c"), Report: func(m string) { texts = append(texts, m) }})
+	if h.tracer != nil || len(texts) != 1 || !strings.HasPrefix(texts[0], "nothing is traced: ") {
+		t.Errorf("it was told %q", texts)
 	}
 }
 

@@ -50,9 +50,9 @@ func TestTurnsOfOthers(t *testing.T) {
 // not wait for other sessions, and proceeds when the other process ends.
 func TestWaitingForATurn(t *testing.T) {
 	ours := &turns{fs: vfs.OS{}, dir: t.TempDir()}
-	enter := func(ctx context.Context, id firn.ID) (told int, leave func(), err error) {
-		leave, err = ours.enter(ctx, id, func() { told++ })
-		return told, leave, err
+	enter := func(ctx context.Context, id firn.ID) (reported int, leave func(), err error) {
+		leave, err = ours.enter(ctx, id, func() { reported++ })
+		return reported, leave, err
 	}
 	_, first, err := enter(t.Context(), "s")
 	if err != nil {
@@ -63,15 +63,15 @@ func TestWaitingForATurn(t *testing.T) {
 	if _, err := ours.enter(ctx, "s", func() { cancel(called) }); !errors.Is(err, called) {
 		t.Errorf("it ended with %v", err)
 	}
-	told, other, err := enter(t.Context(), "another")
-	if told > 0 || err != nil {
-		t.Errorf("it waited %d times for another session, %v", told, err)
+	seen, other, err := enter(t.Context(), "another")
+	if seen > 0 || err != nil {
+		t.Errorf("it waited %d times for another session, %v", seen, err)
 	}
 	other()
-	told = 0
-	second, err := ours.enter(t.Context(), "s", func() { told++; first() })
-	if told != 1 || err != nil {
-		t.Fatalf("it was told %d times, %v", told, err)
+	seen = 0
+	second, err := ours.enter(t.Context(), "s", func() { seen++; first() })
+	if seen != 1 || err != nil {
+		t.Fatalf("it was told %d times, %v", seen, err)
 	}
 	second()
 	if _, _, err := enter(t.Context(), "../s"); !errors.Is(err, firn.ErrInvalid) {

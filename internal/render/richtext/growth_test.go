@@ -75,18 +75,18 @@ func TestLongGrowth(t *testing.T) {
 // its length, not its square.
 func TestGrowthIsCheap(t *testing.T) {
 	var g richtext.Growth
-	told, size := 0, 0
+	reported, size := 0, 0
 	for range 5000 {
 		line := "a line of a long answer, with *stars* and more\n\n"
 		size += len(line)
 		g.Add(line)
 		_, blocks, _ := g.Grown()
 		for _, b := range blocks {
-			told += len(b)
+			reported += len(b)
 		}
 	}
-	if told > 6*size {
-		t.Errorf("%d bytes were told of a text of %d", told, size)
+	if reported > 6*size {
+		t.Errorf("%d bytes were told of a text of %d", reported, size)
 	}
 }
 

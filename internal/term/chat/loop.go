@@ -205,7 +205,7 @@ func (c *chat) streamTurn(ctx context.Context, t wire.Turn, v *view) (wire.Answe
 		}
 		c.stopTurn(whole, over)
 	})
-	tell := sync.OnceFunc(func() { close(unread) })
+	report := sync.OnceFunc(func() { close(unread) })
 	t.CWD, t.Approve = c.o.Workspace, approvalPrompt{c}.approveMode()
 	defer c.approvals.clear()
 	if t.Text == "" {
@@ -221,7 +221,7 @@ func (c *chat) streamTurn(ctx context.Context, t wire.Turn, v *view) (wire.Answe
 		v.event(e)
 		approvalPrompt{c}.approvalEvent(whole, e)
 		if c.screen.failure() != nil {
-			tell()
+			report()
 		}
 	}
 	return answer, c.screen.failure()

@@ -259,11 +259,11 @@ func TestListen(t *testing.T) {
 	if _, ok := <-readEvents(nil, nil, nil); ok {
 		t.Error("something came of nothing")
 	}
-	var told string
-	for range readEvents(io.MultiReader(strings.NewReader("a\n"), broken{}), nil, func(s string) { told = s }) {
+	var output string
+	for range readEvents(io.MultiReader(strings.NewReader("a\n"), broken{}), nil, func(s string) { output = s }) {
 	}
-	if told != "input error: no more" {
-		t.Errorf("it was told %q", told)
+	if output != "input error: no more" {
+		t.Errorf("it was told %q", output)
 	}
 	if _, err := readLine(bufio.NewReader(broken{})); err == nil {
 		t.Error("a broken input is taken for a line")

@@ -129,12 +129,12 @@ func (p *program) note(message string) { fmt.Fprintf(p.stderr, "note: %s\n", mes
 // noteOnce returns a function that prints each distinct warning once.
 func (p *program) noteOnce() func(message string) {
 	var mu sync.Mutex
-	told := make(map[string]bool)
+	known := make(map[string]bool)
 	return func(message string) {
 		mu.Lock()
 		defer mu.Unlock()
-		if !told[message] {
-			told[message] = true
+		if !known[message] {
+			known[message] = true
 			p.note(message)
 		}
 	}

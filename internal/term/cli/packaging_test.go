@@ -51,11 +51,11 @@ func unitOf(text string) map[string][]string {
 
 // TestServiceUnit checks the unit against the existing commands and settings.
 func TestServiceUnit(t *testing.T) {
-	told := unitOf(packaging(t, "firn.service"))
-	if len(told["ExecStart"]) != 1 {
-		t.Fatalf("it starts %q", told["ExecStart"])
+	known := unitOf(packaging(t, "firn.service"))
+	if len(known["ExecStart"]) != 1 {
+		t.Fatalf("it starts %q", known["ExecStart"])
 	}
-	words := strings.Fields(told["ExecStart"][0])
+	words := strings.Fields(known["ExecStart"][0])
 	if err := accepts(words[1:]); err != nil {
 		t.Errorf("%q is not accepted: %v", words, err)
 	}
@@ -66,12 +66,12 @@ func TestServiceUnit(t *testing.T) {
 		"StateDirectory": "firn", "StateDirectoryMode": "0700", "UMask": "0077", "DynamicUser": "yes", "NoNewPrivileges": "yes", "ProtectSystem": "strict",
 		"LimitCORE": "0", "CapabilityBoundingSet": "", "Type": "exec", "WantedBy": "multi-user.target",
 	} {
-		if got := told[name]; len(got) != 1 || got[0] != want {
+		if got := known[name]; len(got) != 1 || got[0] != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if home := words[2]; home != "/var/lib/"+told["StateDirectory"][0] || home != told["WorkingDirectory"][0] {
-		t.Errorf("the home is %s, and the directory that may be written to is %s", home, told["StateDirectory"])
+	if home := words[2]; home != "/var/lib/"+known["StateDirectory"][0] || home != known["WorkingDirectory"][0] {
+		t.Errorf("the home is %s, and the directory that may be written to is %s", home, known["StateDirectory"])
 	}
 	settings, err := config.Open(filepath.Join(t.TempDir(), "none.toml"), nil, map[string]string{"home": "/h"})
 	if err != nil {
@@ -79,8 +79,8 @@ func TestServiceUnit(t *testing.T) {
 	}
 	want := unitOf(unit.Service{Command: words, Home: settings.Home, Drain: time.Duration(settings.Gateway.Drain)}.Systemd())
 	for _, name := range []string{"TimeoutStopSec", "ExecReload", "Restart", "Type"} {
-		if told[name][0] != want[name][0] {
-			t.Errorf("%s is %s, and firn serve --print-unit says %s", name, told[name][0], want[name][0])
+		if known[name][0] != want[name][0] {
+			t.Errorf("%s is %s, and firn serve --print-unit says %s", name, known[name][0], want[name][0])
 		}
 	}
 	for _, page := range regexp.MustCompile(`man:([a-z-]+)\(1\)`).FindAllStringSubmatch(packaging(t, "firn.service"), -1) {

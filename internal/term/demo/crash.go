@@ -35,12 +35,12 @@ const killAfter = 3
 // Write runs a turn in a session and starts another, and prints the events as JSON Lines.
 // It is meant to be killed during the second turn.
 func Write(ctx context.Context, c *client.Client, out io.Writer, id firn.ID, text string) error {
-	tell := json.NewEncoder(out)
+	report := json.NewEncoder(out)
 	first, err := c.Turn(ctx, id, wire.Turn{Text: "What is 3*3?"})
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(tell.Encode(writerLine{Entry: first.Message}), tell.Encode(writerLine{Entry: first.Entry})); err != nil {
+	if err := errors.Join(report.Encode(writerLine{Entry: first.Message}), report.Encode(writerLine{Entry: first.Entry})); err != nil {
 		return err
 	}
 	for e, err := range c.StreamTurn(ctx, id, wire.Turn{Text: text}) {
@@ -48,7 +48,7 @@ func Write(ctx context.Context, c *client.Client, out io.Writer, id firn.ID, tex
 			return err
 		}
 		if line := lineOf(e); line != (writerLine{}) {
-			if err := tell.Encode(line); err != nil {
+			if err := report.Encode(line); err != nil {
 				return err
 			}
 		}

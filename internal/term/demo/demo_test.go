@@ -47,11 +47,11 @@ func TestFailedStep(t *testing.T) {
 		temp := t.TempDir()
 		t.Setenv("TMPDIR", temp)
 		var lines []demo.Line
-		tell := func(l demo.Line) error {
+		report := func(l demo.Line) error {
 			lines = append(lines, l)
 			return nil
 		}
-		_, err := demo.Run(t.Context(), demo.Options{Open: open, OnLine: tell, Program: program})
+		_, err := demo.Run(t.Context(), demo.Options{Open: open, OnLine: report, Program: program})
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error is %v, want %q", err, want)
 		}

@@ -14,16 +14,16 @@ import (
 // formats exports the session in the formats of other tools and imports it again. The
 // messages stay the same, and sessions imported from a tool are exported byte for byte.
 func (t *tour) formats() (string, error) {
-	var told []string
+	var texts []string
 	for _, format := range []string{"claudecode", "codex", "pi"} {
 		id := firn.ID("through-" + format)
 		size, err := t.roundTrip(format, id)
 		if err != nil {
 			return "", fmt.Errorf("through %s: %w", format, err)
 		}
-		told = append(told, fmt.Sprintf("%s %d kB", format, size/1000))
+		texts = append(texts, fmt.Sprintf("%s %d kB", format, size/1000))
 	}
-	return strings.Join(told, ", ") + ": same messages, and back byte for byte", nil
+	return strings.Join(texts, ", ") + ": same messages, and back byte for byte", nil
 }
 
 // roundTrip exports a session to a format and imports the result.

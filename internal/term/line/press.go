@@ -23,9 +23,9 @@ func (t *Terminal) press(k key) {
 		return
 	}
 	how := t.editor.press(k)
-	event, tell := t.handleOutcome(how)
+	event, report := t.handleOutcome(how)
 	t.mu.Unlock()
-	if tell {
+	if report {
 		t.sendEvent(event)
 	}
 }

@@ -36,8 +36,8 @@ func TestMemoryDeeds(t *testing.T) {
 	b.click("button", "Save")
 	b.wait("!" + a("dialog", "/^Edit/"))
 	b.see("Never deploy on Fridays.")
-	if told := s.run(t, "memory", "search", name); !strings.Contains(told, "Fridays") {
-		t.Errorf("the command line says %s", told)
+	if output := s.run(t, "memory", "search", name); !strings.Contains(output, "Fridays") {
+		t.Errorf("the command line says %s", output)
 	}
 	b.click("button", "Undo")
 	b.see("Never deploy on Mondays.")

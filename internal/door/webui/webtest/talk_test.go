@@ -171,8 +171,8 @@ func TestStop(t *testing.T) {
 	p.text("Here again.")
 	b.once("Here again.")
 	b.wait(a("button", "Copy as CLI: firn stop "+string(id)))
-	if told := s.run(t, "stop", string(id)); !strings.Contains(told, "the partial answer is kept") {
-		t.Errorf("the command says %q", told)
+	if output := s.run(t, "stop", string(id)); !strings.Contains(output, "the partial answer is kept") {
+		t.Errorf("the command says %q", output)
 	}
 	p.stopped(t)
 	b.wait(a("button", "Send"))

@@ -143,15 +143,15 @@ func (p *printer) applyChange(dst []byte, e firn.Entry) []byte {
 	if c, ok := e.Body.(*firn.Compaction); ok && first == last {
 		return p.compacted(dst, e, c, before, after)
 	}
-	var told map[string]firn.Entry
+	var reported map[string]firn.Entry
 	if first <= last {
-		told = p.contents(first, after, e)
-		p.to.ReportLoss(&e, limitRestoring, told == nil)
+		reported = p.contents(first, after, e)
+		p.to.ReportLoss(&e, limitRestoring, reported == nil)
 	}
-	if told == nil {
+	if reported == nil {
 		first = last + 1
 	}
-	return p.rewriteFrom(p.deleteAll(dst, before, after, first), e.ID, after, first, told)
+	return p.rewriteFrom(p.deleteAll(dst, before, after, first), e.ID, after, first, reported)
 }
 
 // firstMissing returns the first visible node without a line, or len(p.nodes) if there is
@@ -238,26 +238,26 @@ func (p *printer) deleteAll(dst []byte, before, after view, first int) []byte {
 // contents reads the entries to rewrite from first on. It returns nil if they cannot be
 // read.
 func (p *printer) contents(first int, after view, e firn.Entry) map[string]firn.Entry {
-	told := map[string]firn.Entry{p.key(e.ID): e}
+	reported := map[string]firn.Entry{p.key(e.ID): e}
 	for _, id := range []firn.EntryID{p.nodes[first].id, firn.EntryID(p.nodes[first].uuid)} {
-		if p.to.Written == nil || len(told) > 1 {
+		if p.to.Written == nil || len(reported) > 1 {
 			break
 		}
 		for t := range p.to.Written(id) {
-			told[p.originalKey(t.Entry.ID)] = t.Entry
+			reported[p.originalKey(t.Entry.ID)] = t.Entry
 		}
 	}
 	for i, n := range p.nodes {
-		if _, ok := told[n.key]; i >= first && after.seen[i] && !ok {
+		if _, ok := reported[n.key]; i >= first && after.seen[i] && !ok {
 			return nil
 		}
 	}
-	return told
+	return reported
 }
 
 // rewriteFrom writes all visible entries from first on under uuids derived from entry by.
 // Their losses were reported before.
-func (p *printer) rewriteFrom(dst []byte, by firn.EntryID, after view, first int, told map[string]firn.Entry) []byte {
+func (p *printer) rewriteFrom(dst []byte, by firn.EntryID, after view, first int, reported map[string]firn.Entry) []byte {
 	lose := p.to.OnLoss
 	p.to.OnLoss = nil
 	for i := first; i < len(p.nodes); i++ {
@@ -267,7 +267,7 @@ func (p *printer) rewriteFrom(dst []byte, by firn.EntryID, after view, first int
 		n := &p.nodes[i]
 		n.uuid, n.state = p.copyUUID(by, n.key), live
 		p.firsts[n.uuid] = n.key
-		e := told[n.key]
+		e := reported[n.key]
 		if c, ok := e.Body.(*firn.Compaction); ok {
 			dst = p.summary(dst, e, c, n.uuid, p.keptBy(after))
 		} else {

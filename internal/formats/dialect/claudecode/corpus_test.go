@@ -141,9 +141,9 @@ func TestOrderOfSDK(t *testing.T) {
 // number; a boundary has that of its compaction.
 func TestEveryLine(t *testing.T) {
 	for name, file := range corpus(t) {
-		told := make(map[string]bool)
+		known := make(map[string]bool)
 		for _, e := range scanAll(t, name, file.Data) {
-			told[baseUUID(string(e.ID))] = true
+			known[baseUUID(string(e.ID))] = true
 		}
 		number := 0
 		for raw := range bytes.SplitSeq(file.Data, []byte{'\n'}) {
@@ -155,7 +155,7 @@ func TestEveryLine(t *testing.T) {
 			if err := json.Unmarshal(raw, &l); err != nil {
 				continue
 			}
-			if id := fmt.Sprintf("l%06d", number); !told[id] && !told[l.UUID] && l.Subtype != "compact_boundary" {
+			if id := fmt.Sprintf("l%06d", number); !known[id] && !known[l.UUID] && l.Subtype != "compact_boundary" {
 				t.Errorf("%s: nothing tells line %d: %.100s", name, number, raw)
 			}
 		}

@@ -31,11 +31,11 @@ func (f *file) written() (all []dialect.EntryLines) {
 	var held [][]byte
 	give := func(entries []firn.Entry) {
 		for i, e := range entries {
-			told := dialect.EntryLines{Entry: e}
+			item := dialect.EntryLines{Entry: e}
 			if i == len(entries)-1 {
-				told.Lines, held = held, nil
+				item.Lines, held = held, nil
 			}
-			all = append(all, told)
+			all = append(all, item)
 		}
 	}
 	for line := range bytes.Lines(f.data) {

@@ -209,7 +209,7 @@ func (s *scanner) assistant(l *line, m *message) *firn.Message {
 	if m.id != "" {
 		a.Extra = firn.Fields{{Name: dialect.ResponseID, Value: quote(m.id)}}
 	}
-	if told, ok := s.usage[m.id]; m.usage != nil && (!ok || told == l.uuid && l.uuid != "" || m.id == "") {
+	if output, ok := s.usage[m.id]; m.usage != nil && (!ok || output == l.uuid && l.uuid != "" || m.id == "") {
 		a.Usage = m.usage
 		s.usage[m.id] = l.uuid
 	}

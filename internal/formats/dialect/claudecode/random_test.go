@@ -124,14 +124,14 @@ func (h *history) path(role firn.Role) (all []firn.Entry) {
 }
 
 // written prints a history, sometimes with several printers.
-func (h *history) written(told bool) []byte {
+func (h *history) written(reported bool) []byte {
 	to := dialect.Target{Session: "s", CWD: "/w", OnLoss: func(l dialect.Loss) {
 		if l.Dropped {
 			h.t.Errorf("lost %v", l)
 		}
 	}}
 	var sofar []dialect.EntryLines
-	if told {
+	if reported {
 		to.Written = func(id firn.EntryID) iter.Seq[dialect.EntryLines] { return since(sofar, id) }
 	}
 	p := New().Printer(to)

@@ -151,9 +151,9 @@ func (p *printer) head(dst []byte, e *firn.Entry, h *firn.Head) []byte {
 
 // live lists the entries that Codex would send, including hidden ones.
 func (p *printer) live() (live []dialect.EntryLines) {
-	for told := range p.written(p.since) {
-		if told.Entry.Body != nil {
-			live = append(live, told)
+	for item := range p.written(p.since) {
+		if item.Entry.Body != nil {
+			live = append(live, item)
 		}
 	}
 	return live

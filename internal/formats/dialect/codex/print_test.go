@@ -39,8 +39,8 @@ func newWriter(t testing.TB, to dialect.Target) *writer {
 	to.Written = func(since firn.EntryID) iter.Seq[dialect.EntryLines] {
 		return func(yield func(dialect.EntryLines) bool) {
 			begun := false
-			for _, told := range w.said {
-				if begun = begun || told.Entry.ID == since; begun && !yield(told) {
+			for _, item := range w.said {
+				if begun = begun || item.Entry.ID == since; begun && !yield(item) {
 					return
 				}
 			}

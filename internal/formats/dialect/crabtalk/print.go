@@ -222,9 +222,9 @@ func (p *printer) rewind(dst []byte, e *firn.Entry) []byte {
 
 // live lists the entries that CrabTalk would send, including hidden ones.
 func (p *printer) live() (live []dialect.EntryLines) {
-	for told := range p.written(p.since) {
-		if told.Entry.Body != nil {
-			live = append(live, told)
+	for item := range p.written(p.since) {
+		if item.Entry.Body != nil {
+			live = append(live, item)
 		}
 	}
 	return live
@@ -245,8 +245,8 @@ func (p *printer) restart(dst []byte, live []dialect.EntryLines) []byte {
 		}
 	}
 	dst = p.marker(dst, summary, &firn.Entry{})
-	for _, told := range live {
-		dst = p.reprint(dst, told)
+	for _, item := range live {
+		dst = p.reprint(dst, item)
 	}
 	return dst
 }

@@ -55,7 +55,7 @@ func TestGlanceRefuses(t *testing.T) {
 // TestTimeAgreesWithDecode compares Time with the time of the decoded entry for every line.
 func TestTimeAgreesWithDecode(t *testing.T) {
 	d := New()
-	told := 0
+	reported := 0
 	files, err := filepath.Glob("../../../../testdata/corpus/pi/*.jsonl")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no corpus: %v", err)
@@ -73,11 +73,11 @@ func TestTimeAgreesWithDecode(t *testing.T) {
 				t.Errorf("time %s, decoded %s: %.80s", got, entry.Time, line)
 			}
 			if ok {
-				told++
+				reported++
 			}
 		}
 	}
-	if told == 0 {
+	if reported == 0 {
 		t.Error("no line told its time")
 	}
 }

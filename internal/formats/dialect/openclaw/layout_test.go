@@ -286,16 +286,16 @@ func TestIndexOfAnotherSessionUnderTheKey(t *testing.T) {
 // TestIndexGenerations checks that both spellings of a key are equal and that the existing
 // one is kept.
 func TestIndexGenerations(t *testing.T) {
-	for there, told := range map[string]string{
+	for there, output := range map[string]string{
 		"agent:main:dm:alice":               "agent:main:direct:alice",
 		"agent:main:direct:alice":           "agent:main:dm:alice",
 		"agent:main:telegram:dm:5":          "agent:main:telegram:direct:5",
 		"agent:main:telegram:work:direct:5": "agent:main:telegram:work:direct:5",
 	} {
 		h := fstest.MapFS{dir + "sessions.json": file(`{"` + there + `":{"sessionId":"a","x":1e400}}`)}
-		got := string(index(t, h, dir+"a.jsonl", dialect.Target{Session: "a", Key: told}))
+		got := string(index(t, h, dir+"a.jsonl", dialect.Target{Session: "a", Key: output}))
 		if !strings.Contains(got, there) || strings.Count(got, "sessionId") != 1 || !strings.Contains(got, `"x": 1e400`) {
-			t.Errorf("%s told as %s: %s", there, told, got)
+			t.Errorf("%s told as %s: %s", there, output, got)
 		}
 	}
 	h := fstest.MapFS{dir + "sessions.json": file(`{"agent:main:telegram:group:dm":{"sessionId":"a"}}`)}

@@ -105,14 +105,14 @@ func (p *printer) omitByEdit(dst []byte, e firn.Entry, b *firn.Tombstone) ([]byt
 // hide removes the entry from the path: the entries after it are copied as children of the
 // entry before it.
 func (p *printer) hide(dst []byte, e firn.Entry, b *firn.Tombstone) ([]byte, error) {
-	told := slices.Collect(p.to.Written(p.moves.current(b.Target)))
-	if len(told) == 0 || len(told[0].Lines) == 0 {
+	entries := slices.Collect(p.to.Written(p.moves.current(b.Target)))
+	if len(entries) == 0 || len(entries[0].Lines) == 0 {
 		return p.writeTombstone(dst, e, b, limitElse)
 	}
-	target, before := p.linePlace(told[0])
-	c := copier{p: p, by: e.ID, calls: callsOf(told[0].Entry), hidden: p.hidden(tombstoneRef{id: e.ID, target: b.Target}), chain: before}
-	c.skip(told[0].Entry.ID, target)
-	return p.branchAround(dst, e, c, told)
+	target, before := p.linePlace(entries[0])
+	c := copier{p: p, by: e.ID, calls: callsOf(entries[0].Entry), hidden: p.hidden(tombstoneRef{id: e.ID, target: b.Target}), chain: before}
+	c.skip(entries[0].Entry.ID, target)
+	return p.branchAround(dst, e, c, entries)
 }
 
 // restore returns to the path that was abandoned when a tombstone was written, and copies
@@ -129,21 +129,21 @@ func (p *printer) restore(dst []byte, e firn.Entry, b *firn.Tombstone, was tombs
 		}
 		c.back = append(c.back, id)
 	}
-	told := slices.Collect(p.to.Written(b.Target))
-	if len(told) == 0 || len(c.back) == 0 || p.nodes[c.back[len(c.back)-1]].parent != "" {
+	entries := slices.Collect(p.to.Written(b.Target))
+	if len(entries) == 0 || len(c.back) == 0 || p.nodes[c.back[len(c.back)-1]].parent != "" {
 		return p.writeTombstone(dst, e, b, limitRestored)
 	}
-	c.skip(told[0].Entry.ID, b.Target)
-	return p.branchAround(dst, e, c, told)
+	c.skip(entries[0].Entry.ID, b.Target)
+	return p.branchAround(dst, e, c, entries)
 }
 
 // branchAround writes copies of all told entries except the first, followed by the
 // tombstone.
-func (p *printer) branchAround(dst []byte, e firn.Entry, c copier, told []dialect.EntryLines) ([]byte, error) {
+func (p *printer) branchAround(dst []byte, e firn.Entry, c copier, entries []dialect.EntryLines) ([]byte, error) {
 	start := len(dst)
-	left, _ := p.linePlace(told[len(told)-1])
+	left, _ := p.linePlace(entries[len(entries)-1])
 	var err error
-	for _, t := range told[1:] {
+	for _, t := range entries[1:] {
 		if dst, err = c.entry(dst, t); err != nil {
 			return dst[:start], err
 		}
