@@ -95,7 +95,7 @@ func (g *gateway) start() error {
 	cmd := exec.Command(g.program, "serve", "--json")
 	cmd.Env = g.env()[:4]
 	cmd.Stderr = g.log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Ptrace: canWarp == ""}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Ptrace: canWarp == "", Setpgid: true}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
