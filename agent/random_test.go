@@ -52,12 +52,12 @@ type life struct {
 	now time.Time
 }
 
-// TestRandomLife applies random operations to a session: turns, compactions and their undo,
+// TestRandomTurns applies random operations to a session: turns, compactions and their undo,
 // moves, hiding and showing, with flushes, naming, pruning and concurrent user messages. In
 // any order, the file only grows, every request is valid and fits its window, undoing a
 // compaction restores the previous window, a successful turn leaves nothing unanswered, and
 // the counts match a full count.
-func TestRandomLife(t *testing.T) {
+func TestRandomTurns(t *testing.T) {
 	home := t.TempDir()
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -10,9 +10,9 @@ import (
 	"firn.dev/window"
 )
 
-// TestCollectTellsTheEnd checks that the end of a path is the end of the log, however
+// TestCollectReturnsTheEnd checks that the end of a path is the end of the log, however
 // little of it is live.
-func TestCollectTellsTheEnd(t *testing.T) {
+func TestCollectReturnsTheEnd(t *testing.T) {
 	for _, tt := range []struct {
 		name, log string
 		head      firn.EntryID // CollectFrom if not empty

@@ -286,8 +286,8 @@ func without(entries []firn.Entry, gone map[int]bool) []firn.Entry {
 	return kept
 }
 
-// TestFitIsWhatItSays compares Fit with a slow reference implementation.
-func TestFitIsWhatItSays(t *testing.T) {
+// TestFitKeepsItsLimit compares Fit with a slow reference implementation.
+func TestFitKeepsItsLimit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := collectLog(t, drawChoices(rt, "session", 600).session())
 		budget := rapid.Int64Range(-1, 400).Draw(rt, "budget")
@@ -297,8 +297,8 @@ func TestFitIsWhatItSays(t *testing.T) {
 	})
 }
 
-// TestLimitIsWhatItSays compares Limit with a slow reference implementation.
-func TestLimitIsWhatItSays(t *testing.T) {
+// TestLimitKeepsItsLimit compares Limit with a slow reference implementation.
+func TestLimitKeepsItsLimit(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := collectLog(t, drawChoices(rt, "session", 600).session())
 		turns := rapid.IntRange(1, 6).Draw(rt, "turns")

@@ -115,9 +115,9 @@ func (r *room) looks(id firn.ID) map[string]func() error {
 	}
 }
 
-// TestLookingAtALongSession checks that a long uncompacted session is read once; after
+// TestReadingALongSession checks that a long uncompacted session is read once; after
 // that, views read only what they show or send, even if entries are appended.
-func TestLookingAtALongSession(t *testing.T) {
+func TestReadingALongSession(t *testing.T) {
 	const size = 16_000
 	r, c := gaugedRoom(t)
 	r.shrink(20_000)

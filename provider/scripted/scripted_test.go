@@ -270,8 +270,8 @@ func TestFunc(t *testing.T) {
 	}
 }
 
-// TestTogether checks that each step is used once, regardless of concurrent requests.
-func TestTogether(t *testing.T) {
+// TestConcurrentRequests checks that each step is used once, regardless of concurrent requests.
+func TestConcurrentRequests(t *testing.T) {
 	const n = 50
 	var steps []scripted.Step
 	for i := range n {

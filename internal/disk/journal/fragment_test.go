@@ -47,9 +47,9 @@ func TestOpenExisting(t *testing.T) {
 	}
 }
 
-// TestSettled checks the end offset of the complete records. The last one may lack its
+// TestSettledEnd checks the end offset of the complete records. The last one may lack its
 // newline.
-func TestSettled(t *testing.T) {
+func TestSettledEnd(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{
 		"":                        0,

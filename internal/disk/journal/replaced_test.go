@@ -27,9 +27,9 @@ func dirContent(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// TestSomebodyElse changes the files of an open journal as users and other programs do. The
+// TestReplacedFile changes the files of an open journal as users and other programs do. The
 // journal must notice at the next append, return an error, and lose no acknowledged bytes.
-func TestSomebodyElse(t *testing.T) {
+func TestReplacedFile(t *testing.T) {
 	t.Parallel()
 	old, more := numbered("old", 40), numbered("more", 3)
 	rename := func(from, to string) func(string) error {
@@ -129,9 +129,9 @@ func compareFiles(t *testing.T, dir string, want map[string]string) {
 	}
 }
 
-// TestSomebodyCuts truncates the file at many offsets. The removed bytes that the journal
+// TestTruncatedFile truncates the file at many offsets. The removed bytes that the journal
 // has in memory are saved.
-func TestSomebodyCuts(t *testing.T) {
+func TestTruncatedFile(t *testing.T) {
 	t.Parallel()
 	lines := sample(30, 9)
 	text := joined(lines)
@@ -157,9 +157,9 @@ func TestSomebodyCuts(t *testing.T) {
 	}
 }
 
-// TestSomebodyCutsMuch truncates more than the journal has in memory: the newest bytes are
+// TestTruncatedFileWithParts truncates more than the journal has in memory: the newest bytes are
 // saved, and the name of the side file has their offset.
-func TestSomebodyCutsMuch(t *testing.T) {
+func TestTruncatedFileWithParts(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{10, 1000, tailSize - 2, tailSize, tailSize + 1, 3 * tailSize} {
 		dir := t.TempDir()
@@ -186,8 +186,8 @@ func TestSomebodyCutsMuch(t *testing.T) {
 	}
 }
 
-// TestSomebodyElseAppends checks that lines appended by another program are accepted.
-func TestSomebodyElseAppends(t *testing.T) {
+// TestForeignAppends checks that lines appended by another program are accepted.
+func TestForeignAppends(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "s.jsonl")
 	j := open(t, path, Options{})

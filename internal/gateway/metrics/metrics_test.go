@@ -89,9 +89,9 @@ func TestManyLabels(t *testing.T) {
 // lines matches a line of the text format.
 var lines = regexp.MustCompile(`^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{([a-z_]+="([^"\\\n]|\\["\\n])*",?)+\})? ([-+0-9.e]+|\+Inf|NaN))$`)
 
-// TestTogether counts from many goroutines while others read: nothing is lost,
+// TestConcurrentRequests counts from many goroutines while others read: nothing is lost,
 // and each reading makes sense.
-func TestTogether(t *testing.T) {
+func TestConcurrentRequests(t *testing.T) {
 	s := metrics.New(time.Unix(1, 0))
 	var wg sync.WaitGroup
 	for i := range 4 {

@@ -202,9 +202,9 @@ func notesOf(h *Instance, name string) *notebook {
 	return h.builders[len(h.builders)-1].newNotebook(h.agents[name], "")
 }
 
-// TestLooking checks that a read-only command finds nothing in a missing home and does not
+// TestReadInPlace checks that a read-only command finds nothing in a missing home and does not
 // create it.
-func TestLooking(t *testing.T) {
+func TestReadInPlace(t *testing.T) {
 	settings := load(t, "")
 	_, c := furnished(t, Options{Settings: settings, ReadOnly: true})
 	page, err := c.SessionsPage(t.Context(), client.Query{})

@@ -49,9 +49,9 @@ func (s *blindStore) unless(records iter.Seq2[store.Record, error]) iter.Seq2[st
 	}
 }
 
-// TestAMachineIsHeardOnce checks that a machine message whose turn could not start after it
+// TestHookDeliversOnce checks that a machine message whose turn could not start after it
 // was stored is answered later and stored once.
-func TestAMachineIsHeardOnce(t *testing.T) {
+func TestHookDeliversOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &blindStore{Store: memstore.New(memstore.Options{})}
 		d := open(t, st)

@@ -10,9 +10,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestContinueOnlyWhatWasTheirs checks that a writer of one session cannot point its key at
+// TestContinueOnlyOwnTurns checks that a writer of one session cannot point its key at
 // another session by appending a reset mark.
-func TestContinueOnlyWhatWasTheirs(t *testing.T) {
+func TestContinueOnlyOwnTurns(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	defer d.shut()
 	ctx := t.Context()
@@ -64,9 +64,9 @@ func TestContinueOnlyWhatWasTheirs(t *testing.T) {
 	}
 }
 
-// TestResetsAtOnce checks that concurrent resets of a key form a chain, so that every
+// TestConcurrentResets checks that concurrent resets of a key form a chain, so that every
 // session can be resumed.
-func TestResetsAtOnce(t *testing.T) {
+func TestConcurrentResets(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	defer d.shut()
 	ctx := t.Context()

@@ -12,9 +12,9 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// TestReviewPurgeIsNotUndone checks that another process that had a purged session open
+// TestPurgeIsNotUndone checks that another process that had a purged session open
 // saves nothing of it.
-func TestReviewPurgeIsNotUndone(t *testing.T) {
+func TestPurgeIsNotUndone(t *testing.T) {
 	for name, removed := range map[string]bool{"in its place": false, "in the bin": true} {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()
@@ -38,8 +38,8 @@ func TestReviewPurgeIsNotUndone(t *testing.T) {
 	}
 }
 
-// TestReviewPurgeAgain checks that repeating a purge erases files created since.
-func TestReviewPurgeAgain(t *testing.T) {
+// TestPurgeAgain checks that repeating a purge erases files created since.
+func TestPurgeAgain(t *testing.T) {
 	home := t.TempDir()
 	st := reviewOpen(t, home, smallParts)
 	id := reviewBegin(t, st, 1)
@@ -69,9 +69,9 @@ func TestReviewPurgeAgain(t *testing.T) {
 	}
 }
 
-// TestReviewRefusedPurgeLeavesNoReceipt checks that a failed purge leaves no receipt, which
+// TestRefusedPurgeLeavesNoReceipt checks that a failed purge leaves no receipt, which
 // would reserve the ID.
-func TestReviewRefusedPurgeLeavesNoReceipt(t *testing.T) {
+func TestRefusedPurgeLeavesNoReceipt(t *testing.T) {
 	home := t.TempDir()
 	var st *filestore.Store
 	var id firn.ID
@@ -100,9 +100,9 @@ func TestReviewRefusedPurgeLeavesNoReceipt(t *testing.T) {
 	}
 }
 
-// TestReviewPurgeEntryInRescued checks that purging an entry also erases it in rescued
+// TestPurgeEntryInRescued checks that purging an entry also erases it in rescued
 // files, and nothing else there.
-func TestReviewPurgeEntryInRescued(t *testing.T) {
+func TestPurgeEntryInRescued(t *testing.T) {
 	home := t.TempDir()
 	st := reviewOpen(t, home, filestore.Options{})
 	id := firn.NewID()

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestChanceHasASeed keeps tests from drawing random numbers without a seed that is
+// TestRandomTestsHaveASeed keeps tests from drawing random numbers without a seed that is
 // printed or always the same.
-func TestChanceHasASeed(t *testing.T) {
+func TestRandomTestsHaveASeed(t *testing.T) {
 	for _, p := range loadModule(t) {
 		for _, f := range p.files {
 			if !f.test || match("internal/base/basetest", p.path) {
@@ -64,7 +64,7 @@ func usesClock(e ast.Expr) bool {
 	return clock
 }
 
-func TestChanceCatches(t *testing.T) {
+func TestMissingSeedIsFound(t *testing.T) {
 	const imports = "package x\nimport (\n\t\"math/rand/v2\"\n\t\"time\"\n)\n"
 	for source, want := range map[string]int{
 		"var _ = rand.IntN(3)":                                                     1,

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestLoginAnewIsAsked follows a login link while already logged in: the user must confirm
+// TestLoginIsAskedAgain follows a login link while already logged in: the user must confirm
 // the change of identity.
-func TestLoginAnewIsAsked(t *testing.T) {
+func TestLoginIsAskedAgain(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	b := newTab(t, s.url)

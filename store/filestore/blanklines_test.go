@@ -11,9 +11,9 @@ import (
 	"firn.dev/window"
 )
 
-// TestAppendBehindBlankLines expects the end after the last record of a file that ends with
+// TestAppendAfterBlankLines expects the end after the last record of a file that ends with
 // blank lines.
-func TestAppendBehindBlankLines(t *testing.T) {
+func TestAppendAfterBlankLines(t *testing.T) {
 	home := t.TempDir()
 	st, err := filestore.Open(home, filestore.Options{})
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestMembersCountOnce checks that every JSON operation rejects members that are repeated
+// TestDuplicateMembersAreRefused checks that every JSON operation rejects members that are repeated
 // or in a different case.
-func TestMembersCountOnce(t *testing.T) {
+func TestDuplicateMembersAreRefused(t *testing.T) {
 	foreign := func(string, http.Handler) http.Handler {
 		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another protocol was reached") })
 	}
@@ -50,8 +50,8 @@ func TestMembersCountOnce(t *testing.T) {
 	}
 }
 
-// TestHeadersCountOnce checks that repeated headers are rejected.
-func TestHeadersCountOnce(t *testing.T) {
+// TestDuplicateHeadersAreRefused checks that repeated headers are rejected.
+func TestDuplicateHeadersAreRefused(t *testing.T) {
 	s := newStand(t, api.Config{})
 	secret := s.token(wire.NewToken{Name: "w", Scope: wire.ScopeWrite})
 	for _, name := range []string{"Authorization", "Idempotency-Key", "If-Match", "Content-Type"} {

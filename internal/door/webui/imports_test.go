@@ -12,10 +12,10 @@ import (
 	"testing/fstest"
 )
 
-// TestNoSourcesImportEachOtherInACircle checks for import cycles, which the bundler accepts
+// TestNoImportCycles checks for import cycles, which the bundler accepts
 // even if a module is evaluated before its dependencies. Shared code belongs in a separate
 // file.
-func TestNoSourcesImportEachOtherInACircle(t *testing.T) {
+func TestNoImportCycles(t *testing.T) {
 	sources := importsOf(t, os.DirFS("src"))
 	if len(sources) < 50 || len(sources["app.tsx"]) < 10 {
 		t.Fatalf("found %d sources, of which app.tsx imports %q", len(sources), sources["app.tsx"])
@@ -25,7 +25,7 @@ func TestNoSourcesImportEachOtherInACircle(t *testing.T) {
 	}
 }
 
-func TestCirclesAreFound(t *testing.T) {
+func TestImportCyclesAreFound(t *testing.T) {
 	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
 	cases := map[string]struct {
 		sources fstest.MapFS

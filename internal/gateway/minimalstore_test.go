@@ -17,7 +17,7 @@ import (
 // bare is a store without optional interfaces.
 type bare struct{ store.Store }
 
-func TestStoreThatCanDoLittle(t *testing.T) {
+func TestMinimalStore(t *testing.T) {
 	r := newRoom(t, bare{memRoomStore()}, "")
 	id := r.talk(2)
 	for what, err := range map[string]error{
@@ -68,8 +68,8 @@ func (b *broken) ReadBack(ctx context.Context, id firn.ID, before store.Pos) ite
 	return b.Store.ReadBack(ctx, id, before)
 }
 
-// TestStoreThatFails checks that errors are reported and not treated as missing data.
-func TestStoreThatFails(t *testing.T) {
+// TestFailingStore checks that errors are reported and not treated as missing data.
+func TestFailingStore(t *testing.T) {
 	st := &broken{Store: memRoomStore()}
 	r := newRoom(t, st, "")
 	id := r.talk(2)

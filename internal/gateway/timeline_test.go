@@ -31,7 +31,7 @@ func weighing(e firn.Entry, tokens int) firn.Entry {
 	return e
 }
 
-func TestCourse(t *testing.T) {
+func TestTimeline(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		call := answers("a2", "")
 		call.Body.(*firn.Message).Parts = []firn.Part{firn.ToolCall{ID: "c1", Name: "ls", Arguments: json.RawMessage(`{}`)}}
@@ -83,9 +83,9 @@ func TestCourse(t *testing.T) {
 	})
 }
 
-// TestCourseOfManyTurns checks that a long session has at most 400 episodes with the same
+// TestTimelineOfManyTurns checks that a long session has at most 400 episodes with the same
 // sums.
-func TestCourseOfManyTurns(t *testing.T) {
+func TestTimelineOfManyTurns(t *testing.T) {
 	r := fileRoom(t)
 	var entries []firn.Entry
 	for i := range 1001 {
@@ -106,8 +106,8 @@ func TestCourseOfManyTurns(t *testing.T) {
 	}
 }
 
-// TestCourseAfterPurge checks that purged entries are dropped from the cache.
-func TestCourseAfterPurge(t *testing.T) {
+// TestTimelineAfterPurge checks that purged entries are dropped from the cache.
+func TestTimelineAfterPurge(t *testing.T) {
 	r := fileRoom(t)
 	id := r.start(firn.Header{}, says("u1", "the secret is tulip"), answers("a1", "x"), says("u2", "more"))
 	got(r.Course(r.ctx, id))(t)

@@ -33,9 +33,9 @@ func (r *resident) Keep(id firn.ID, p window.Path) {
 	r.paths[id] = p
 }
 
-// TestResident runs turns on cached paths while others write, hide and move the head in
+// TestCachedPath runs turns on cached paths while others write, hide and move the head in
 // between: the requests equal those of turns that read the session.
-func TestResident(t *testing.T) {
+func TestCachedPath(t *testing.T) {
 	b := play(t, scripted.Forever(scripted.Reply("Fine.")))
 	kept := &resident{}
 	b.Resident = kept

@@ -87,11 +87,11 @@ func (s *shaky) count(text string) (n, sessions int) {
 	return n, sessions
 }
 
-// TestOneKeyIsOnce lets each sync fail in turn, once or several times, while a request is
+// TestIdempotencyKey lets each sync fail in turn, once or several times, while a request is
 // repeated with one key until it succeeds, with and without restarts in between. The entry
 // must then exist once, even after a power failure, and must not exist after a 507
 // response.
-func TestOneKeyIsOnce(t *testing.T) {
+func TestIdempotencyKey(t *testing.T) {
 	failed := 0
 	for nth := 1; nth <= 4; nth++ {
 		for _, kind := range []faultfs.Kind{faultfs.Sync, faultfs.SyncDir} {

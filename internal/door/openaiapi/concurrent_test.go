@@ -15,9 +15,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestTogether continues from one response many times concurrently. Each gets its own
+// TestConcurrentRequests continues from one response many times concurrently. Each gets its own
 // answer and none sees another, whether in the same session or in a new one.
-func TestTogether(t *testing.T) {
+func TestConcurrentRequests(t *testing.T) {
 	s := open(t, t.TempDir())
 	first := s.answer("POST", responses, object{"model": "main", "input": "start"})
 	var group sync.WaitGroup
@@ -45,9 +45,9 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestLeaving disconnects during an answer: the turn is stopped, the partial answer is
+// TestClientLeaves disconnects during an answer: the turn is stopped, the partial answer is
 // kept, and the session can be continued.
-func TestLeaving(t *testing.T) {
+func TestClientLeaves(t *testing.T) {
 	s := open(t, t.TempDir())
 	s.play = func(last string) scripted.Step {
 		if last == "hang" {
@@ -90,9 +90,9 @@ func (s *stand) stopped(id string) {
 	}
 }
 
-// TestForgotten checks that a conversation that is neither the latest of its session nor
+// TestDeletedConversation checks that a conversation that is neither the latest of its session nor
 // cached is found in the log, and similar ones are not.
-func TestForgotten(t *testing.T) {
+func TestDeletedConversation(t *testing.T) {
 	s := open(t, t.TempDir())
 	messages := []object{says("user", "a")}
 	var ids []string

@@ -10,9 +10,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestPlacesAreForWhoRunsIt requests everything that could reveal the path of the home.
+// TestPathsAreForTheOwner requests everything that could reveal the path of the home.
 // Only the owner and tokens with admin scope may see it.
-func TestPlacesAreForWhoRunsIt(t *testing.T) {
+func TestPathsAreForTheOwner(t *testing.T) {
 	home := shortDir(t)
 	h := openHouse(t, home)
 	session := must(h.owner.NewSession(t.Context(), wire.NewSession{Key: "agent:main:main"}))(t)

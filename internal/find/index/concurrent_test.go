@@ -115,9 +115,9 @@ func TestReplacedWhileRefreshing(t *testing.T) {
 	}
 }
 
-// TestLaterLookWins checks that a newer row written by another process is not replaced by
+// TestLaterScanWins checks that a newer row written by another process is not replaced by
 // an older one.
-func TestLaterLookWins(t *testing.T) {
+func TestLaterScanWins(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(10)
 	f.refresh()
@@ -142,9 +142,9 @@ func TestLaterLookWins(t *testing.T) {
 	}
 }
 
-// TestCameAfterTheCensus checks that a session that was created and recorded by another
+// TestAddedAfterTheScan checks that a session that was created and recorded by another
 // process between our census and reading the catalogue is not considered gone.
-func TestCameAfterTheCensus(t *testing.T) {
+func TestAddedAfterTheScan(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(10)
 	f.refresh()

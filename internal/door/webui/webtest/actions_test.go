@@ -18,8 +18,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// TestMemoryDeeds edits a note, forgets it, and undoes both.
-func TestMemoryDeeds(t *testing.T) {
+// TestMemoryActions edits a note, forgets it, and undoes both.
+func TestMemoryActions(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	name := unlike("House rules")
@@ -51,8 +51,8 @@ func TestMemoryDeeds(t *testing.T) {
 	b.see("Never deploy on Mondays.")
 }
 
-// TestKeyDeeds points a key to another session and undoes it.
-func TestKeyDeeds(t *testing.T) {
+// TestKeyActions points a key to another session and undoes it.
+func TestKeyActions(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	first, second := unlike("The first talk"), unlike("The second talk")
@@ -84,8 +84,8 @@ func (b *tab) points(s *server, key, id string) {
 	}
 }
 
-// TestOpsDeeds runs a maintenance preview and a full verification.
-func TestOpsDeeds(t *testing.T) {
+// TestOpsActions runs a maintenance preview and a full verification.
+func TestOpsActions(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	b := s.login(t)

@@ -12,9 +12,9 @@ import (
 // alonePeers is a cluster with one gateway.
 type alonePeers struct{ Peers }
 
-// TestSaidElsewhereIsNotLeftOut checks that a lane forgets exactly those dropped messages
+// TestMessagesFromElsewhereAreKept checks that a lane forgets exactly those dropped messages
 // that another gateway has delivered.
-func TestSaidElsewhereIsNotLeftOut(t *testing.T) {
+func TestMessagesFromElsewhereAreKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
 		for range 10 {

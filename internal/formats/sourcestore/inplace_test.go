@@ -192,8 +192,8 @@ func find(t *testing.T, st store.Store, id firn.ID, text string) firn.EntryID {
 	return ""
 }
 
-// TestLooking checks that reading changes nothing.
-func TestLooking(t *testing.T) {
+// TestReadInPlace checks that reading changes nothing.
+func TestReadInPlace(t *testing.T) {
 	for _, tool := range dialects.All() {
 		t.Run(string(tool.Name()), func(t *testing.T) {
 			home := t.TempDir()

@@ -26,9 +26,9 @@ func updatedAt(t *testing.T, fsys *faultfs.FS, key string) time.Time {
 	return time.UnixMilli(rows[key].UpdatedAt)
 }
 
-// TestReviewTableFollowsAppends checks that the key table records appends, after a delay or
+// TestTableFollowsAppends checks that the key table records appends, after a delay or
 // on Close, and only for the session of the key.
-func TestReviewTableFollowsAppends(t *testing.T) {
+func TestTableFollowsAppends(t *testing.T) {
 	const key, moved = "agent:main:main", "agent:main:moved"
 	synctest.Test(t, func(t *testing.T) {
 		fsys := faultfs.New()
@@ -78,8 +78,8 @@ func TestReviewTableFollowsAppends(t *testing.T) {
 // touchPause is short enough that several appends are combined.
 const touchPause = 100 * time.Millisecond
 
-// TestReviewAppendMakesNoTable checks that an append creates no key table.
-func TestReviewAppendMakesNoTable(t *testing.T) {
+// TestAppendMakesNoTable checks that an append creates no key table.
+func TestAppendMakesNoTable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fsys := faultfs.New()
 		st := reviewOpen(t, "/home", filestore.Options{FS: fsys})
@@ -94,9 +94,9 @@ func TestReviewAppendMakesNoTable(t *testing.T) {
 	})
 }
 
-// TestTableTellsCounts checks that the key table contains the counters of a key's session
+// TestTableHasCounts checks that the key table contains the counters of a key's session
 // and keeps other fields.
-func TestTableTellsCounts(t *testing.T) {
+func TestTableHasCounts(t *testing.T) {
 	const key = "agent:main:main"
 	synctest.Test(t, func(t *testing.T) {
 		fsys := faultfs.New()

@@ -12,9 +12,9 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// TestReviewReportMayUseTheStore checks that Report can use the store, whatever the store
+// TestDamageReportMayUseTheStore checks that Report can use the store, whatever the store
 // is doing.
-func TestReviewReportMayUseTheStore(t *testing.T) {
+func TestDamageReportMayUseTheStore(t *testing.T) {
 	const key = "agent:main:main"
 	home := t.TempDir()
 	st := reviewOpen(t, home, filestore.Options{})

@@ -26,10 +26,10 @@ import (
 	"firn.dev/wire"
 )
 
-// TestListsSayWhatTheFilesDo applies random operations to sessions, through the gateway and
+// TestListsMatchFiles applies random operations to sessions, through the gateway and
 // the store, and after each compares lists, details and keys with the transcripts; also in
 // a copy of the home without key table and indexes, as a killed process leaves it.
-func TestListsSayWhatTheFilesDo(t *testing.T) {
+func TestListsMatchFiles(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		l := &lister{room: r, random: basetest.Random(t), keys: make(map[string]bool)}
 		for step := range 80 {

@@ -56,11 +56,11 @@ var deeds = []struct {
 	{"fresh session of a key", "/v1/sessions", `{"key":"` + onceKey + `","fresh":true,"title":"Two"}`, 2, 0, true},
 }
 
-// TestOneKeyIsOnceForDeeds lets each write and sync fail in turn while a request is
+// TestIdempotencyKeyOfChanges lets each write and sync fail in turn while a request is
 // repeated with one key until it succeeds, with a restart of the gateway after each attempt
 // and after the success. The request must take effect once, even after a power failure, and
 // all responses must name the same object.
-func TestOneKeyIsOnceForDeeds(t *testing.T) {
+func TestIdempotencyKeyOfChanges(t *testing.T) {
 	for i := range deeds {
 		t.Run(deeds[i].name, func(t *testing.T) {
 			failed, unknown := 0, 0
@@ -149,9 +149,9 @@ func idIn(data []byte) string {
 	return string(out.ID)
 }
 
-// TestAKeyThatMovedOnStays repeats a fork after its key was pointed to another session: the
+// TestIdempotencyKeyAfterReset repeats a fork after its key was pointed to another session: the
 // response is the same, and the key is not changed.
-func TestAKeyThatMovedOnStays(t *testing.T) {
+func TestIdempotencyKeyAfterReset(t *testing.T) {
 	for _, i := range []int{1, 4} {
 		fs := faultfs.New()
 		if err := fs.MkdirAll("home"); err != nil {
@@ -176,9 +176,9 @@ func TestAKeyThatMovedOnStays(t *testing.T) {
 	}
 }
 
-// TestALongForkIsOnce interrupts a copy that takes several appends. The incomplete session
+// TestIdempotencyKeyOfALongFork interrupts a copy that takes several appends. The incomplete session
 // is hidden, and the repeated request creates a complete one.
-func TestALongForkIsOnce(t *testing.T) {
+func TestIdempotencyKeyOfALongFork(t *testing.T) {
 	for nth := 1; nth <= 4; nth++ {
 		for _, kind := range []faultfs.Kind{faultfs.Write, faultfs.Sync} {
 			name := fmt.Sprintf("failure %d of kind %d", nth, kind)

@@ -60,9 +60,9 @@ func full(t *testing.T) *workbench {
 	return b
 }
 
-// TestDeafModel stops turns whose model does not listen, whatever it was asked
+// TestHangingModel stops turns whose model does not listen, whatever it was asked
 // for: they end all the same, on record, and the session goes on.
-func TestDeafModel(t *testing.T) {
+func TestHangingModel(t *testing.T) {
 	for _, purpose := range []provider.Purpose{provider.ForTurn, provider.ForFlush, provider.ForSummary} {
 		t.Run("asked for "+string(purpose), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -98,9 +98,9 @@ func stopDeaf(t *testing.T, b *workbench) {
 	}
 }
 
-// TestDeafTool stops a turn whose tool does not listen: its call is recorded as
+// TestHangingTool stops a turn whose tool does not listen: its call is recorded as
 // cancelled, the one beside it as done.
-func TestDeafTool(t *testing.T) {
+func TestHangingTool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		b := play(t, scripted.Join(scripted.Call("1", "deaf", `{}`), scripted.Call("2", "echo", arg("x"))), scripted.Reply("Fine."))
@@ -125,9 +125,9 @@ func deafTool(name string, release chan struct{}) tool.Tool {
 	})
 }
 
-// TestDeafFlush stops a turn while notes are taken with a tool that does not
+// TestHangingFlush stops a turn while notes are taken with a tool that does not
 // listen.
-func TestDeafFlush(t *testing.T) {
+func TestHangingFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, release := full(t), make(chan struct{})
 		good := b.Tools

@@ -15,9 +15,9 @@ import (
 // smallParts gives every message its own part.
 var smallParts = filestore.Options{PartSize: 400, Sync: filestore.SyncNever}
 
-// TestReviewMovingAtTheSameTime removes and restores one session concurrently through
+// TestConcurrentMoves removes and restores one session concurrently through
 // several stores and checks that nothing is lost.
-func TestReviewMovingAtTheSameTime(t *testing.T) {
+func TestConcurrentMoves(t *testing.T) {
 	remove := func(st *filestore.Store, id firn.ID) error { return st.Remove(t.Context(), id, "") }
 	restore := func(st *filestore.Store, id firn.ID) error { return st.Restore(t.Context(), id) }
 	for name, c := range map[string]struct {
@@ -64,9 +64,9 @@ func mustGo(t *testing.T, err error) {
 	}
 }
 
-// TestReviewRestoreLeavesTheUnknown checks that Restore keeps files that the manifest does
+// TestRestoreKeepsUnknownFiles checks that Restore keeps files that the manifest does
 // not list.
-func TestReviewRestoreLeavesTheUnknown(t *testing.T) {
+func TestRestoreKeepsUnknownFiles(t *testing.T) {
 	home := t.TempDir()
 	opts := smallParts
 	var texts []string
@@ -89,9 +89,9 @@ func TestReviewRestoreLeavesTheUnknown(t *testing.T) {
 	}
 }
 
-// TestReviewRemoveRefusesToReplace checks that Remove does not replace the manifest of
+// TestRemoveRefusesToReplace checks that Remove does not replace the manifest of
 // another session with that name.
-func TestReviewRemoveRefusesToReplace(t *testing.T) {
+func TestRemoveRefusesToReplace(t *testing.T) {
 	home := t.TempDir()
 	st := reviewOpen(t, home, smallParts)
 	id := reviewBegin(t, st, 3)

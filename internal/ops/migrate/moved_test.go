@@ -8,9 +8,9 @@ import (
 	"firn.dev/store"
 )
 
-// TestACopyFollowsWhatIsPutAway checks that sessions archived, removed or restored after
+// TestCopyFollowsRemovedSessions checks that sessions archived, removed or restored after
 // they were copied have the same state in the copy.
-func TestACopyFollowsWhatIsPutAway(t *testing.T) {
+func TestCopyFollowsRemovedSessions(t *testing.T) {
 	ctx := t.Context()
 	from, to := files(t, t.TempDir()), files(t, t.TempDir())
 	for _, id := range []firn.ID{"restored", "unarchived", "archived-removed", "removed", "archived"} {

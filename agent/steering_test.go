@@ -45,9 +45,9 @@ func meanwhile(b **workbench, text string, s scripted.Step) scripted.Step {
 	return s
 }
 
-// TestSpokenWhileAnswering checks that a user message during an answer follows that answer
+// TestMessageWhileAnswering checks that a user message during an answer follows that answer
 // in the next request, and that the turn ends only when everything is answered.
-func TestSpokenWhileAnswering(t *testing.T) {
+func TestMessageWhileAnswering(t *testing.T) {
 	var b *workbench
 	b = play(t, meanwhile(&b, "and two?", scripted.Reply("One.")), meanwhile(&b, "and three?", scripted.Reply("Two.")), scripted.Reply("Three."))
 	if out := b.runText("one?"); out.Text != "Three." || out.Rounds != 3 {
@@ -62,9 +62,9 @@ func TestSpokenWhileAnswering(t *testing.T) {
 	b.accepted()
 }
 
-// TestSpokenBesideAnAppend lets the user speak at the very moment the answer
+// TestMessageDuringAnAppend lets the user speak at the very moment the answer
 // is stored.
-func TestSpokenBesideAnAppend(t *testing.T) {
+func TestMessageDuringAnAppend(t *testing.T) {
 	b := play(t, scripted.Reply("One."), scripted.Reply("Two."))
 	b.Store = &butting{Store: b.mem(), in: b, role: firn.RoleAssistant, text: "and two?"}
 	if out := b.runText("one?"); out.Text != "Two." {
@@ -107,9 +107,9 @@ func (s *butting) waitsFor(e firn.Entry) bool {
 	return false
 }
 
-// TestSpokenBesideATool checks that a user message during a tool call follows the result in
+// TestMessageDuringATool checks that a user message during a tool call follows the result in
 // the next request.
-func TestSpokenBesideATool(t *testing.T) {
+func TestMessageDuringATool(t *testing.T) {
 	b := play(t, scripted.Call("1", "wait", `{}`), scripted.Reply("Both done."))
 	b.Tools = []tool.Tool{tool.New("wait", "", func(context.Context, struct{}) (tool.Result, error) {
 		b.speak("and that too")
@@ -121,9 +121,9 @@ func TestSpokenBesideATool(t *testing.T) {
 	b.accepted()
 }
 
-// TestSpokenWhileCompacting checks that a user message during a compaction is neither lost
+// TestMessageWhileCompacting checks that a user message during a compaction is neither lost
 // nor delayed.
-func TestSpokenWhileCompacting(t *testing.T) {
+func TestMessageWhileCompacting(t *testing.T) {
 	for _, purpose := range []provider.Purpose{provider.ForSummary, provider.ForFlush} {
 		t.Run(string(purpose), func(t *testing.T) {
 			b := full(t)
@@ -162,9 +162,9 @@ func (w watched) Stream(ctx context.Context, req provider.Request) iter.Seq2[pro
 	return w.Model.Stream(ctx, req)
 }
 
-// TestSpokenThenKilled sends a message during an answer and kills the turn at each append:
+// TestMessageThenKilled sends a message during an answer and kills the turn at each append:
 // continuing answers the remaining messages in order.
-func TestSpokenThenKilled(t *testing.T) {
+func TestMessageThenKilled(t *testing.T) {
 	for n := 1; ; n++ {
 		var b *workbench
 		b = play(t,
@@ -205,9 +205,9 @@ func TestSpokenThenKilled(t *testing.T) {
 	}
 }
 
-// TestSpokenIsMarked checks that only such an answer is marked with the entry it was based
+// TestMessageIsMarked checks that only such an answer is marked with the entry it was based
 // on.
-func TestSpokenIsMarked(t *testing.T) {
+func TestMessageIsMarked(t *testing.T) {
 	var b *workbench
 	b = play(t, meanwhile(&b, "and two?", scripted.Reply("One.")), scripted.Reply("Two."))
 	b.runText("one?")

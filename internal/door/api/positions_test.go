@@ -15,9 +15,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestStoppedIsNoFault stops a turn, and interrupts another with a newer message. Waiting
+// TestStoppedIsNotAFault stops a turn, and interrupts another with a newer message. Waiting
 // clients receive a 409 with the kind "stopped", not an internal error.
-func TestStoppedIsNoFault(t *testing.T) {
+func TestStoppedIsNotAFault(t *testing.T) {
 	st, err := filestore.Open(t.TempDir(), filestore.Options{Sync: filestore.SyncNever})
 	if err != nil {
 		t.Fatal(err)

@@ -11,9 +11,9 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// TestReviewAppendDoesNotBringBack checks that an append does not create a session again
+// TestAppendDoesNotRestore checks that an append does not create a session again
 // that was removed meanwhile.
-func TestReviewAppendDoesNotBringBack(t *testing.T) {
+func TestAppendDoesNotRestore(t *testing.T) {
 	remove := func(st *filestore.Store, id firn.ID) error { return st.Remove(t.Context(), id, "") }
 	purge := func(st *filestore.Store, id firn.ID) error {
 		_, err := st.Purge(t.Context(), id, "")
@@ -70,9 +70,9 @@ func TestReviewAppendDoesNotBringBack(t *testing.T) {
 	}
 }
 
-// TestReviewAppendToRemoved checks that appending to an open session that was removed
+// TestAppendToRemoved checks that appending to an open session that was removed
 // returns ErrNotFound.
-func TestReviewAppendToRemoved(t *testing.T) {
+func TestAppendToRemoved(t *testing.T) {
 	home := t.TempDir()
 	a, b := reviewOpen(t, home, filestore.Options{}), reviewOpen(t, home, filestore.Options{})
 	id := reviewBegin(t, b, 1)
@@ -90,9 +90,9 @@ func TestReviewAppendToRemoved(t *testing.T) {
 	}
 }
 
-// TestReviewDirectoryOfAnother checks that an append syncs a directory that another process
+// TestDirectoryOfAnotherSession checks that an append syncs a directory that another process
 // has just created before it returns.
-func TestReviewDirectoryOfAnother(t *testing.T) {
+func TestDirectoryOfAnotherSession(t *testing.T) {
 	fsys := faultfs.New()
 	must(t, fsys.MkdirAll("/home"))
 	for _, dir := range []string{"/home/agents", "/home/agents/main", "/home/agents/main/sessions"} {
@@ -111,9 +111,9 @@ func TestReviewDirectoryOfAnother(t *testing.T) {
 	}
 }
 
-// TestReviewAppendWhileRemoving appends and removes concurrently. Both may succeed, or one
+// TestAppendWhileRemoving appends and removes concurrently. Both may succeed, or one
 // may fail. Acknowledged entries must be restorable.
-func TestReviewAppendWhileRemoving(t *testing.T) {
+func TestAppendWhileRemoving(t *testing.T) {
 	home := t.TempDir()
 	for range 40 {
 		a := reviewOpen(t, home, smallParts)

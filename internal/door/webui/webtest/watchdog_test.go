@@ -197,8 +197,8 @@ func (w *watch) forget() {
 	clear(w.requests)
 }
 
-// TestTheWatchIsAwake checks that each forbidden action of a page is detected.
-func TestTheWatchIsAwake(t *testing.T) {
+// TestWatchdogWorks checks that each forbidden action of a page is detected.
+func TestWatchdogWorks(t *testing.T) {
 	t.Parallel()
 	const policy = "default-src 'none'; script-src 'self'"
 	cases := map[string]struct{ policy, body, script, want string }{

@@ -137,8 +137,8 @@ func TestTwoToolsOfAName(t *testing.T) {
 	}
 }
 
-// TestNothingSaid begins no turn and no session.
-func TestNothingSaid(t *testing.T) {
+// TestEmptyAnswer begins no turn and no session.
+func TestEmptyAnswer(t *testing.T) {
 	b := play(t)
 	for name, in := range map[string]agent.Input{"space": agent.TextInput(" \n"), "empty": agent.TextInput(""), "nothing": {}} {
 		if events, err := b.run(t.Context(), in); !errors.Is(err, firn.ErrInvalid) || len(events) != 0 {
@@ -158,9 +158,9 @@ func TestAnswerOfAnImage(t *testing.T) {
 	}
 }
 
-// TestGoingOnAfterTooManyRounds lets a turn be stopped for its rounds, and go
+// TestContinueAfterTooManyRounds lets a turn be stopped for its rounds, and go
 // on.
-func TestGoingOnAfterTooManyRounds(t *testing.T) {
+func TestContinueAfterTooManyRounds(t *testing.T) {
 	b := play(t, scripted.Call("1", "echo", arg("1")), scripted.Call("2", "echo", arg("2")), scripted.Reply("Done."))
 	b.Rounds, b.Tools = 2, []tool.Tool{echo("echo")}
 	if _, err := b.run(t.Context(), agent.TextInput("go")); !errors.Is(err, firn.ErrTooLarge) {
@@ -217,9 +217,9 @@ func TestStoppedInBackoff(t *testing.T) {
 	})
 }
 
-// TestMovedWhileSpeaking moves the session to another branch while drafts are
+// TestHeadMovedDuringATurn moves the session to another branch while drafts are
 // kept: they stay on their branch, and the head where it was put.
-func TestMovedWhileSpeaking(t *testing.T) {
+func TestHeadMovedDuringATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := scripted.Reply(strings.Repeat("0123456789abcdef", 40))
 		slow.Delay = 100 * time.Millisecond
