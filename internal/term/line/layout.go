@@ -134,6 +134,18 @@ func (p picture) fit(most int) picture {
 	return picture{rows, p.y - from, p.x}
 }
 
+// underCursor puts a space under a cursor that stands behind its row. Terminals that rewrap
+// rows when they are resized agree where a written cell goes, but not where a cursor goes
+// that is on none: the painter would go up too far and erase printed lines.
+func (p picture) underCursor(width int) picture {
+	if p.y >= len(p.rows) || p.rows[p.y].width != p.x || p.x >= width {
+		return p
+	}
+	p.rows = append([]row(nil), p.rows...)
+	p.rows[p.y] = row{p.rows[p.y].text + " ", p.x + 1}
+	return p
+}
+
 // below appends rows, and above prepends rows.
 func (p picture) below(rows ...row) picture {
 	p.rows = append(p.rows[:len(p.rows):len(p.rows)], rows...)

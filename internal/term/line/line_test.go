@@ -166,6 +166,26 @@ func TestManyLines(t *testing.T) {
 	s.sees(strings.Repeat("  a\n", 7) + "  z\n  三\n›\n")
 }
 
+// TestResizeToTheInput checks that no printed line is lost if the screen becomes exactly as
+// wide as the input.
+func TestResizeToTheInput(t *testing.T) {
+	for width := 8; width < 30; width++ {
+		s := sit(t, Options{})
+		s.term.Prompt(true)
+		s.term.Print("one", "two")
+		s.types("twelve chars")
+		s.sees("one\ntwo\n› twelve chars\n")
+		s.width.Store(int64(width))
+		s.screen.Resize(width, 10)
+		s.resized <- struct{}{}
+		s.types("!")
+		s.screen.AwaitThat(t, "the key is shown", func() bool { return strings.Contains(s.screen.All(), "!") })
+		if got := s.screen.All(); !strings.HasPrefix(got, "one\ntwo\n") || strings.Count(got, "›") != 1 {
+			t.Errorf("at %d columns the screen has\n%s", width, got)
+		}
+	}
+}
+
 // TestResize makes the screen narrower and wider while the prompt is shown.
 func TestResize(t *testing.T) {
 	s := sit(t, Options{})

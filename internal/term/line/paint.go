@@ -31,6 +31,7 @@ const (
 
 // paint prints lines above the picture and draws a new picture.
 func (p *painter) paint(lines []string, next picture, width int) {
+	next = next.underCursor(width)
 	same := p.common(next, width)
 	if len(lines) == 0 && width == p.width && same == len(p.now.rows) && same == len(next.rows) && p.now.y == next.y && p.now.x == next.x {
 		return
