@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/title"
 	"firn.dev/store"
 	"firn.dev/window"
 )
@@ -305,19 +307,19 @@ func titled(p window.Path) bool {
 // titleLen is the maximum length of a title in characters.
 const titleLen = 60
 
-// promptTitle makes a title from a user message: its first line, cut at a word.
+// promptTitle makes a title from a user message: its first line, or the words that matter in
+// it if the line is too long or is only a greeting.
 func promptTitle(said string) string {
 	line := strings.Join(strings.Fields(firstLine(said)), " ")
-	runes := []rune(line)
-	if len(runes) <= titleLen {
+	if n := len([]rune(line)); n <= titleLen && (n > shortTitle || strings.TrimSpace(said) == line) {
 		return line
 	}
-	cut := string(runes[:titleLen-1])
-	if i := strings.LastIndexByte(cut, ' '); i > len(cut)*6/10 {
-		cut = cut[:i]
-	}
-	return strings.TrimRight(cut, " ,;:.") + "…"
+	return cmp.Or(title.Of(said), firn.CutText(line, titleLen))
 }
+
+// shortTitle is the length of a first line that says too little, such as a greeting, if more
+// lines follow.
+const shortTitle = 15
 
 // firstLine returns the first line that is not blank.
 func firstLine(s string) string {

@@ -146,7 +146,7 @@ func TestTerminalTyping(t *testing.T) {
 	w.shows("› what is 6*7?", "  and", "   雪?")
 	w.press("\x1b[A\x1b[A\x01I ask: \r") // up, up, the beginning of the line
 	w.sees("› I ask: what is 6*7?\n  and\n   雪?")
-	w.sees("I took these words")
+	w.sees("6*7 = 42")
 	w.rests()
 	w.press(" a secret\r")
 	w.sees("›  a secret")

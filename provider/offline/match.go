@@ -3,6 +3,7 @@ package offline
 import (
 	"regexp"
 	"strings"
+	"time"
 
 	"firn.dev/internal/base/pattern"
 )
@@ -68,6 +69,9 @@ func matchNow(_ *conversation, ask string) (wanted, bool) {
 		return wanted{}, false
 	}
 	w := wanted{tool: "now"}
+	if dateAnswer(ask, time.Time{}) != "" { // "in two weeks" is no zone
+		return w, true
+	}
 	if groups[1] != "" { // the tool rejects an invalid zone; the local time would be a wrong answer
 		w.args = args{{"zone", groups[1]}}
 	}

@@ -74,7 +74,7 @@ func plain(s string) string {
 // isBoilerplate reports whether a sentence of the model is one of its fixed phrases, or is
 // quoted from another conversation.
 func isBoilerplate(r remark) bool {
-	return r.by == byNote && strings.HasPrefix(r.text, "assistant: ") || r.by == byModel && (strings.Contains(whoami, r.text) || strings.Contains(r.text, "“") || strings.HasPrefix(r.text, wordsPrefix))
+	return r.by == byNote && strings.HasPrefix(r.text, "assistant: ") || r.by == byModel && (strings.Contains(whoami, r.text) || strings.Contains(r.text, "“") || strings.Contains(cannotAnswer, r.text) || strings.HasPrefix(r.text, "The nearest thing said before:"))
 }
 
 // findStatement finds the latest sentence that contains all words of a question. Sentences

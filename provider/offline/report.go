@@ -15,13 +15,21 @@ const (
 func (c *conversation) report() reply {
 	var texts []string
 	for _, o := range c.outcomes {
-		texts = append(texts, o.describe())
+		texts = append(texts, o.describe(c.asked()))
 	}
 	return reply{thought: "The tools have answered.", text: strings.Join(texts, "\n\n")}
 }
 
-// describe returns the result of a call as text.
-func (o outcome) describe() string {
+// asked returns the message that the tools were called for.
+func (c *conversation) asked() string {
+	if len(c.asks) == 0 {
+		return ""
+	}
+	return c.asks[len(c.asks)-1]
+}
+
+// describe returns the result of a call as an answer to a message.
+func (o outcome) describe(ask string) string {
 	text := strings.TrimSpace(o.text)
 	if o.failed {
 		if text == "" {
@@ -34,10 +42,18 @@ func (o outcome) describe() string {
 	}
 	switch o.call.Name {
 	case "now":
+		if at, ok := nowIn(text); ok && len(ask) <= maxSentence {
+			if answer := dateAnswer(ask, at); answer != "" {
+				return answer
+			}
+		}
 		return "It is " + text + "."
 	case "calc":
 		return argument(o.call, "expression") + " = " + text
 	case "read_file":
+		if len(ask) <= maxSentence && summarizeWords().MatchString(ask) {
+			return summarizeFile(argument(o.call, "path"), text)
+		}
 		return argument(o.call, "path") + " begins:\n\n" + fenced(head(text))
 	case "list_dir":
 		return "In " + argument(o.call, "path") + ":\n\n" + fenced(head(text))

@@ -1,12 +1,14 @@
 package offline
 
 import (
+	"cmp"
 	"slices"
 	"strings"
-	"unicode"
 
 	"firn.dev"
 	"firn.dev/internal/base/rawjson"
+	"firn.dev/internal/base/secrets"
+	"firn.dev/internal/base/title"
 	"firn.dev/internal/find/digest"
 	"firn.dev/window"
 )
@@ -47,7 +49,7 @@ func (c *conversation) summary(limit int64) reply {
 	return reply{thought: "Picking sentences.", text: text}
 }
 
-// title returns a title from the user's first words.
+// title returns a title of the user's first message.
 func (c *conversation) title() reply {
 	text := ""
 	for _, l := range c.lines {
@@ -59,37 +61,7 @@ func (c *conversation) title() reply {
 			text = said
 		}
 	}
-	return reply{thought: "The first words.", text: titleOf(text)}
-}
-
-const (
-	maxTitleWords = 6
-	maxTitleChars = 60
-)
-
-// titleOf makes a title of the first words of a text. It skips introductory words and does
-// not end with a word that needs a continuation.
-func titleOf(text string) string {
-	words := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
-	for i := range words {
-		words[i] = strings.TrimFunc(words[i], func(r rune) bool { return unicode.IsPunct(r) && r != '/' && r != '#' && r != '%' })
-	}
-	words = slices.DeleteFunc(words, func(w string) bool { return w == "" })
-	for len(words) > 3 && fillers[strings.ToLower(words[0])] {
-		words = words[1:]
-	}
-	words = words[:min(maxTitleWords, len(words))]
-	for len(words) > 3 && (stopWords[strings.ToLower(words[len(words)-1])] || len([]rune(strings.Join(words, " "))) > maxTitleChars) {
-		words = words[:len(words)-1]
-	}
-	title := []rune(strings.Join(words, " "))
-	if len(title) > maxTitleChars {
-		title = append(title[:maxTitleChars-1], '…')
-	}
-	if len(title) == 0 {
-		return "A talk without words"
-	}
-	return string(title)
+	return reply{thought: "The words that matter.", text: cmp.Or(title.Of(text), "A talk without words")}
 }
 
 // maxNotes limits the notes of one flush.
@@ -116,7 +88,7 @@ func (c *conversation) flush() reply {
 		said = append(said, digest.Line{Role: firn.RoleUser, Kind: digest.Speech, Text: ask})
 	}
 	notes := slices.DeleteFunc(digest.Notes(said), func(note string) bool {
-		return strings.HasSuffix(note, "?") || strings.Contains(written, note) || strings.Contains(written, quoted(note))
+		return secrets.In(note) || strings.HasSuffix(note, "?") || strings.Contains(written, note) || strings.Contains(written, quoted(note))
 	})
 	if len(notes) == 0 {
 		return reply{thought: "Nothing new to write down.", text: silent}

@@ -13,7 +13,7 @@ import (
 type try func(c *conversation) (reply, bool)
 
 // tries are made in this order.
-var tries = []try{nothing, greeting, about, tools, ordinal, recap, recollection, aboutUser, knownFact, statement}
+var tries = []try{nothing, greeting, about, secrecy, tools, ordinal, recap, saidSoFar, recollection, inSentence, aboutUser, knownFact, statement}
 
 // turn answers the user, or continues after tool results.
 func (c *conversation) turn() reply {
@@ -45,8 +45,8 @@ var (
 // whoami is the model's description of itself.
 const whoami = "I am firn's offline model. I match words; I do not reason, learn or use the network."
 
-// wordsPrefix starts an answer to a message of which only single words were recognized.
-const wordsPrefix = "I took these words from your message"
+// cannotAnswer is the answer to everything that no pattern matches.
+const cannotAnswer = "I can't answer that. I'm the built-in word matcher, so that you can try firn without a key. /model picks a real model."
 
 func greeting(c *conversation) (reply, bool) {
 	switch {
@@ -62,9 +62,9 @@ func greeting(c *conversation) (reply, bool) {
 var abilities = []struct{ tool, example string }{
 	{"now", "“what time is it” (now)"},
 	{"calc", "“what is 12*7” (calc)"},
-	{"read_file", "“read notes.txt” (read_file)"},
-	{"list_dir", "“list files” (list_dir)"},
-	{"grep", "“search for TODO in files” (grep)"},
+	{"read_file", "“read notes.txt”, “summarize notes.txt” (read_file)"},
+	{"list_dir", "“which files are here” (list_dir)"},
+	{"grep", "“search for TODO” (grep)"},
 	{"write_file", "“write hello to hello.txt” (write_file)"},
 	{"edit_file", "“replace tea with coffee in notes.txt” (edit_file)"},
 	{"shell", "“run `make test`” (shell)"},
@@ -76,6 +76,11 @@ func about(c *conversation) (reply, bool) {
 	if !aboutPattern().MatchString(c.last) {
 		return reply{}, false
 	}
+	return c.aboutMe(), true
+}
+
+// aboutMe lists what the model can do with the tools it is offered.
+func (c *conversation) aboutMe() reply {
 	var b strings.Builder
 	b.WriteString(whoami + "\n\nWhat I can do:\n" +
 		"- quote what was said in this conversation: “what is my name”, “what did I say about the budget”, “what was my first question”, “summarise”\n")
@@ -85,9 +90,9 @@ func about(c *conversation) (reply, bool) {
 		}
 	}
 	b.WriteString("- shorten a long conversation by picking sentences out of it\n\n" +
-		"For a model that thinks, choose one of Anthropic, of OpenAI, or of a server that speaks OpenAI's protocol (Ollama, llama.cpp, vLLM): " +
-		"/model in the chat, or `firn chat -m MODEL`. The conversation goes on with it.")
-	return reply{thought: "A question about me.", text: b.String()}, true
+		"/model picks a real model: one of Anthropic, OpenAI or another provider, or one of Ollama or LM Studio on this machine. " +
+		"The conversation goes on with it.")
+	return reply{thought: "A question about me.", text: b.String()}
 }
 
 // tools calls the requested tools, if they are available.
@@ -159,6 +164,10 @@ func recap(c *conversation) (reply, bool) {
 	if !wholePattern().MatchString(c.last) {
 		return reply{}, false
 	}
+	return c.recapSoFar(), true
+}
+
+func (c *conversation) recapSoFar() reply {
 	previous := ""
 	if len(c.utterances) > 0 && c.utterances[0].by == bySummary {
 		previous = c.utterances[0].text
@@ -169,9 +178,9 @@ func recap(c *conversation) (reply, bool) {
 	}
 	text := digest.Extract(previous, lines, maxRecap)
 	if text == "" {
-		return reply{thought: "Nothing to sum up.", text: "Nothing was said before this."}, true
+		return reply{thought: "Nothing to sum up.", text: "Nothing was said before this."}
 	}
-	return reply{thought: "Picking sentences.", text: "What was said so far, in sentences picked from it:\n\n" + text}, true
+	return reply{thought: "Picking sentences.", text: "What was said so far, in sentences picked from it:\n\n" + text}
 }
 
 // statement acknowledges a statement of the user.
@@ -194,18 +203,11 @@ func statement(c *conversation) (reply, bool) {
 // factPattern matches a sentence that states a fact.
 var factPattern = pattern.New(`(?i)^(?:i'm|i’m|i am) [^?]+$|^(?:the|my|our|his|her|their|its|this|i|we|it|there|[A-Z]\w+)\b[^?]{0,80}\b(?:is|are|was|were|am|has|have|costs?|lives?|live|means?)\b [^?]+$`)
 
-// fallback answers everything else: the recognized words, a related earlier sentence, and a
-// description of the model's limits.
+// fallback answers everything else, with a related earlier sentence if there is one.
 func (c *conversation) fallback() reply {
-	var b strings.Builder
-	words := wordsOf(c.last)
-	if len(words) > 0 {
-		b.WriteString(wordsPrefix + ": " + list(words[:min(len(words), 6)]) + ". ")
-	}
-	b.WriteString(whoami)
+	text := cannotAnswer
 	if related, ok := c.related(c.last); ok {
-		b.WriteString("\n\nThe nearest thing said before: " + related.attributed())
+		text += "\n\nThe nearest thing said before: " + related.attributed()
 	}
-	b.WriteString("\n\nAsk me what I can do, or choose another model and ask again.")
-	return reply{thought: "Nothing matched.", text: b.String()}
+	return reply{thought: "Nothing matched.", text: text}
 }

@@ -12,9 +12,6 @@ var stopWords = wordSet(`a about after again all am an and any are as at be been
 	their them then there these they this those to too under up us use was we were what when where which who why will with would you your yours i'm i'd i'll it's
 	what's who's where's that's don't let's`)
 
-// fillers are words that only introduce a request.
-var fillers = wordSet(`please can could would will you hi hello hey i want need to like help me so well ok okay`)
-
 func wordSet(words string) map[string]bool {
 	set := make(map[string]bool)
 	for w := range strings.FieldsSeq(words) {

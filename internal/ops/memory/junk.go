@@ -3,7 +3,7 @@ package memory
 import (
 	"strings"
 
-	"firn.dev/internal/base/pattern"
+	"firn.dev/internal/base/secrets"
 )
 
 // The limits of an extracted fact.
@@ -23,14 +23,6 @@ var junkWords = []string{
 	"note to self", "system prompt", "ignore previous", "ignore all", "disregard", "you are now", "do not tell the user",
 }
 
-// Secrets must not be noted: neither strings that look like keys nor sentences that mention
-// one.
-var (
-	secretWord  = pattern.New(`(?i)\b(password|passwort|passphrase|passwd|api[ _-]?key|secret|token|private key|pin code|credit card)\b[^.]{0,20}?(\bis\b|:|=)`)
-	secretShape = pattern.New(`\b(sk-[A-Za-z0-9_-]{16,}|gh[pousr]_[A-Za-z0-9]{20,}|AKIA[0-9A-Z]{16}|xox[abprs]-[A-Za-z0-9-]{10,}|AIza[0-9A-Za-z_-]{30,}|eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})|-----BEGIN`)
-	longWord    = pattern.New(`[A-Za-z0-9+/=_-]{32,}`)
-)
-
 // junkReason returns a short reason why a fact is not worth keeping; empty if it is.
 func junkReason(f Fact) string {
 	text := strings.TrimSpace(f.Text)
@@ -46,7 +38,7 @@ func junkReason(f Fact) string {
 		return "it is a question"
 	case strings.HasSuffix(text, ":"):
 		return "it leads to something else"
-	case hasSecret(text):
+	case secrets.In(text):
 		return "it may be a secret"
 	case strings.ContainsAny(text, "<>{}`") && strings.Count(text, "`")%2 != 0 || strings.Contains(text, "</"):
 		return "it is no sentence"
@@ -57,21 +49,6 @@ func junkReason(f Fact) string {
 		}
 	}
 	return ""
-}
-
-// hasSecret reports whether a text looks like it contains a secret.
-func hasSecret(text string) bool {
-	if secretWord().MatchString(text) || secretShape().MatchString(text) {
-		return true
-	}
-	for _, word := range longWord().FindAllString(text, -1) {
-		digits := strings.ContainsAny(word, "0123456789")
-		letters := strings.ContainsAny(strings.ToLower(word), "ghijklmnopqrstuvwxyz") // not a plain hash
-		if digits && letters && !strings.Contains(word, "/") && strings.Count(word, "-") < 4 {
-			return true
-		}
-	}
-	return false
 }
 
 // familiar reports whether a text adds almost nothing to one of the others.

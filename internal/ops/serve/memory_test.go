@@ -20,6 +20,7 @@ import (
 	"firn.dev/provider"
 	"firn.dev/provider/scripted"
 	"firn.dev/store"
+	"firn.dev/tool"
 	"firn.dev/wire"
 )
 
@@ -363,5 +364,27 @@ func TestFaultsAreListed(t *testing.T) {
 	}
 	if _, err := c.Note(t.Context(), wire.MemoryPlace{}, "out"); wire.KindOf(err) != wire.Unsupported {
 		t.Errorf("asked for, it is %v", err)
+	}
+}
+
+// TestSecretsAreNotNoted checks that the remember tool leaves out secrets, whichever model calls it.
+func TestSecretsAreNotNoted(t *testing.T) {
+	h, _ := furnished(t, Options{})
+	n, ctx := notesOf(h, "main"), agent.WithBounds(t.Context(), route.Everything())
+	said, err := n.remember(ctx, tool.Memo{Text: "The cat is called Tom.\nThe password is hunter2."})
+	if err != nil || !strings.Contains(said, "1 fact") || !strings.Contains(said, "left out") {
+		t.Errorf("remember said %q, %v", said, err)
+	}
+	if said, err := n.remember(ctx, tool.Memo{Text: "The API key is sk-ant-api03-abcdefghij"}); !errors.Is(err, firn.ErrInvalid) {
+		t.Errorf("a key was noted: %q, %v", said, err)
+	}
+	hits, err := n.search(ctx, "password hunter2 key cat", 10)
+	for _, hit := range hits {
+		if strings.Contains(hit.Text, "hunter2") || strings.Contains(hit.Text, "sk-ant") {
+			t.Errorf("the note %q contains a secret", hit.Text)
+		}
+	}
+	if err != nil || len(hits) == 0 {
+		t.Errorf("the other fact was not noted: %v, %v", hits, err)
 	}
 }

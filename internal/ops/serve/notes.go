@@ -8,6 +8,8 @@ import (
 
 	"firn.dev"
 	"firn.dev/agent"
+	"firn.dev/internal/base/failure"
+	"firn.dev/internal/base/secrets"
 	"firn.dev/internal/ops/config"
 	"firn.dev/internal/ops/memory"
 	"firn.dev/provider"
@@ -80,7 +82,11 @@ func (n *notebook) remember(ctx context.Context, m tool.Memo) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	draft := memory.Draft{Text: m.Text, Name: m.Name, Type: m.Type}
+	text, dropped := secrets.Drop(m.Text)
+	if dropped > 0 && strings.TrimSpace(text) == "" {
+		return "", failure.Of(firn.ErrInvalid, "passwords, keys and tokens are not noted")
+	}
+	draft := memory.Draft{Text: text, Name: m.Name, Type: m.Type}
 	if id != "" {
 		n.notes.mu.Lock()
 		draft.Sources = []memory.Source{{Session: id, Entry: n.notes.asked[id]}}
@@ -90,7 +96,11 @@ func (n *notebook) remember(ctx context.Context, m tool.Memo) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return keptText(kept), nil
+	said := keptText(kept)
+	if dropped > 0 {
+		said += "; lines with passwords, keys or tokens were left out"
+	}
+	return said, nil
 }
 
 // keptText describes the result of remembering.
