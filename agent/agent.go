@@ -86,8 +86,10 @@ type Agent struct {
 	// Changes returns the recorder for the file changes of a tool call in an answer; nil
 	// means that they are not recorded.
 	Changes func(session firn.ID, answer firn.EntryID, call firn.ToolCall) tool.ChangeRecorder
-	// Workspace is the default directory of new sessions; may be empty.
-	Workspace string
+	// Workspace is the default directory of new sessions; may be empty. WorkspaceTools are
+	// the names of the tools that act in it, which a [Workplace] replaces.
+	Workspace      string
+	WorkspaceTools []string
 	// Delegator runs turns of other sessions for the session tools; nil means that the
 	// agent runs them itself.
 	Delegator Delegator
@@ -190,6 +192,8 @@ type Run struct {
 	// Preview means that no turn runs and only the request is built. The hook must not
 	// change or record anything.
 	Preview bool
+	// Workplace replaces the agent's workspace in this turn; nil if it does not.
+	Workplace *Workplace
 }
 
 // Verdict is a hook's decision about a tool call. The zero value allows it.

@@ -58,6 +58,9 @@ type Question struct {
 	Rule string `json:"rule,omitempty"`
 	// Diff is the change that the call would make, as a unified diff.
 	Diff string `json:"diff,omitempty"`
+	// Workplace is the directory of the turn's [Workplace]; empty if it has none. The call
+	// runs only there.
+	Workplace string `json:"workplace,omitempty"`
 }
 
 // Answer is the answer to a question.
@@ -154,7 +157,7 @@ func (t callGate) resumeCalls() error {
 	if t.approver() == nil || len(t.tools) == 0 {
 		return nil
 	}
-	pending := PendingApprovals(t.path)
+	pending := slices.DeleteFunc(PendingApprovals(t.path), func(q Question) bool { return q.Workplace != t.workplace() })
 	if len(pending) == 0 {
 		return nil
 	}
@@ -166,6 +169,7 @@ func (t callGate) resumeCalls() error {
 	for _, e := range slices.Backward(t.path.Entries) {
 		if m, ok := messageWithRole(e, firn.RoleAssistant); ok {
 			calls = slices.DeleteFunc(callsOf(m), func(c firn.ToolCall) bool { return t.asked[c.ID].Call == "" })
+			t.answer = e.ID
 			break
 		}
 	}
@@ -190,7 +194,7 @@ func (t callGate) approve(r *runningCalls, run Run, original, call firn.ToolCall
 	case !ruling.Ask && !again:
 		return "", nil
 	}
-	q := Question{Call: call.ID, Name: call.Name, Digest: approve.Digest(call.Name, call.Arguments), Rule: ruling.Rule}
+	q := Question{Call: call.ID, Name: call.Name, Digest: approve.Digest(call.Name, call.Arguments), Rule: ruling.Rule, Workplace: t.workplace()}
 	if string(call.Arguments) != string(original.Arguments) {
 		q.Arguments = call.Arguments
 	}
@@ -245,7 +249,10 @@ func (t callGate) previewCall(ctx context.Context, call firn.ToolCall) (diff str
 	if !ok {
 		return "", nil
 	}
-	diff, err = callHook(func() (string, error) { return p.Preview(ctx, call.Arguments) })
+	diff, err = callHook(func() (string, error) { return p.Preview(t.withCall(ctx, call), call.Arguments) })
+	if errors.Is(err, ErrToolsGone) {
+		return "", err
+	}
 	if err != nil {
 		return "", failedPreview{err}
 	}

@@ -100,6 +100,9 @@ func (t *turn) call(calls []firn.ToolCall) error {
 		}
 	}
 	t.out.Calls += len(calls)
+	if errors.Is(failure, ErrToolsGone) {
+		return failure
+	}
 	if suspended {
 		return ErrSuspended
 	}
@@ -324,9 +327,13 @@ func (t *turn) runOne(ctx context.Context, r *runningCalls, run Run, at int, cal
 	if call, o = (callGate{t}).permit(ctx, r, run, call, o); o.state != "" {
 		return o
 	}
-	ctx, changes := recordChanges(ctx, t, run, call)
+	ctx, changes := recordChanges(callGate{t}.withCall(ctx, call), t, run, call)
 	o.state, o.result = t.toolStep(ctx, run, call)
 	o.files = changes()
+	if o.state == callInterrupted {
+		o.suspended, o.err = true, ErrToolsGone
+		return o
+	}
 	if t.a.Hooks.AfterTool != nil && o.state != CallCanceled {
 		o.result, o.err = callHook(func() (tool.Result, error) { return t.a.Hooks.AfterTool(ctx, run, call, o.result) })
 		if o.err != nil {
@@ -355,6 +362,8 @@ func (t callGate) permit(ctx context.Context, r *runningCalls, run Run, call fir
 	switch {
 	case errors.Is(err, ErrSuspended):
 		o.state, o.suspended = CallCanceled, true
+	case errors.Is(err, ErrToolsGone):
+		o.state, o.suspended, o.err = CallCanceled, true, err
 	case errors.As(err, &preview):
 		o.state, o.result = CallFailed, errorResult(preview.error)
 	case err != nil && ctx.Err() != nil:
@@ -409,6 +418,8 @@ func (t *turn) runTool(ctx context.Context, call firn.ToolCall) (CallState, tool
 	}
 	result, err := x.Run(ctx, call.Arguments)
 	switch {
+	case errors.Is(err, ErrToolsGone):
+		return callInterrupted, result
 	case ctx.Err() != nil && err != nil:
 		result.Parts = append(slices.Clip(result.Parts), firn.Text{Text: cancelledText})
 		return CallCanceled, result // with its partial output

@@ -21,11 +21,27 @@ type FileChange struct {
 // recordChanges returns a context in which file changes of a call are recorded, and a
 // function that returns them.
 func recordChanges(ctx context.Context, t *turn, run Run, call firn.ToolCall) (context.Context, func() []FileChange) {
+	c := &changeCollector{}
+	ctx = context.WithValue(ctx, collectorKey{}, c)
 	if t.a.Changes == nil {
-		return ctx, func() []FileChange { return nil }
+		return ctx, c.collected
 	}
-	c := &changeCollector{ChangeRecorder: t.a.Changes(run.Session, t.answer, call)}
+	c.ChangeRecorder = t.a.Changes(run.Session, t.answer, call)
 	return tool.WithChangeRecorder(ctx, c), c.collected
+}
+
+type collectorKey struct{}
+
+// AddFileChanges adds changes to the result of the running call, for a tool whose changes
+// are recorded by another program.
+func AddFileChanges(ctx context.Context, changes ...FileChange) {
+	c, ok := ctx.Value(collectorKey{}).(*changeCollector)
+	if !ok {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.changes = append(c.changes, changes...)
 }
 
 // changeCollector records changes and collects them for the result.

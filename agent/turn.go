@@ -49,6 +49,8 @@ type Input struct {
 	Narrow func(ctx context.Context, e firn.Entry) route.Bounds
 	// Approver overrides the agent's Approver; nil means no override.
 	Approver Approver
+	// Workplace replaces the agent's workspace in this turn; nil means the agent's own.
+	Workplace *Workplace
 	// Since is the position from which the turn has the right to write, if other gateways
 	// can take the session over: a turn that finds a fence after it ends with [ErrFenced].
 	// Nil means that no other gateway can.
@@ -223,6 +225,9 @@ func (t *turn) prepare() error {
 func (t *turn) inject() error {
 	t.narrowed = false
 	t.injected = slices.Clone(t.in.Injected)
+	if t.in.Workplace != nil && !t.in.Terms.Bare {
+		t.injected = append(t.injected, t.in.Workplace.Injected...)
+	}
 	if t.shared && !t.in.Terms.Bare {
 		t.injected = append(t.injected, nameInjection(t.a.name()))
 	}
@@ -276,7 +281,7 @@ func (t *turn) setTools() error {
 		t.specs = terms.Tools
 		return terms.check()
 	}
-	for _, x := range t.a.Tools {
+	for _, x := range (callGate{t}).turnTools() {
 		spec := x.Spec()
 		if _, twice := t.tools[spec.Name]; twice {
 			return fmt.Errorf("two tools are called %q: %w", spec.Name, firn.ErrInvalid)
@@ -289,7 +294,7 @@ func (t *turn) setTools() error {
 
 // hookRun returns the description of the turn for hooks.
 func (t *turn) hookRun() Run {
-	run := Run{Agent: t.a.name(), Session: t.log.id, Path: t.path, Prompt: t.said, Preview: t.preview}
+	run := Run{Agent: t.a.name(), Session: t.log.id, Path: t.path, Prompt: t.said, Preview: t.preview, Workplace: t.in.Workplace}
 	if t.bounds != nil {
 		run.Bounds = t.bounds.current()
 	}
@@ -405,7 +410,7 @@ func (t *turn) fail(err error) error {
 		err, stop = cause, firn.StopAborted
 	}
 	t.out.Stop = stop
-	if t.failureRecorded(err) || errors.Is(err, firn.ErrNotSaved) || errors.Is(err, ErrMoved) || errors.Is(err, firn.ErrReplaced) || errors.Is(err, ErrFenced) || errors.Is(err, ErrSuspended) {
+	if t.failureRecorded(err) || errors.Is(err, firn.ErrNotSaved) || errors.Is(err, ErrMoved) || errors.Is(err, firn.ErrReplaced) || errors.Is(err, ErrFenced) || errors.Is(err, ErrSuspended) || errors.Is(err, ErrToolsGone) {
 		return err
 	}
 	ctx, cancel := cleanupContext(t.ctx)

@@ -36,6 +36,8 @@ const (
 	ToolStarted         = "tool.started"         // Tool
 	ToolProgress        = "tool.progress"        // Tool; Text is output of the running call
 	ToolCompleted       = "tool.completed"       // Tool
+	ToolCall            = "tool.call"            // ClientCall; only to the client that offered the tool
+	ToolCanceled        = "tool.canceled"        // ClientCall; likewise
 	ApprovalRequested   = "approval.requested"   // Approval
 	ApprovalAnswered    = "approval.answered"    // ApprovalAnswer
 	TurnStarted         = "turn.started"         // Answer, as far as known

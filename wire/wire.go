@@ -259,6 +259,8 @@ type Turn struct {
 	Wait *bool `json:"wait,omitempty"`
 	// Terms are the options of this turn.
 	Terms *TurnOptions `json:"terms,omitempty"`
+	// ClientTools are tools that the client runs. They need a stream of events.
+	ClientTools *ClientTools `json:"clientTools,omitempty"`
 }
 
 // TurnOptions are the client's options for one turn. They are not stored: if another gateway

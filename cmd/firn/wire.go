@@ -55,6 +55,14 @@ func open(_ context.Context, o cli.GatewayOptions) (cli.Opened, error) {
 	}}, nil
 }
 
+// host returns the tools that this process runs for turns of a gateway in another one.
+func host(o cli.GatewayOptions, agentName string) (cli.Host, error) {
+	return serve.OpenTerminal(serve.Options{
+		Settings: o.Settings, Env: os.Getenv, Report: o.Report,
+		Local: &serve.Local{Workspace: o.Tools.Workspace, Write: o.Tools.Write, Shell: o.Tools.Shell, NoTools: o.Tools.None},
+	}, agentName)
+}
+
 // run serves a gateway.
 func run(ctx context.Context, s cli.Serving) error {
 	hangups := make(chan os.Signal, 1)

@@ -46,6 +46,9 @@ func (g *lanes) AnswerApproval(ctx context.Context, id firn.ID, call string, in 
 	if err != nil {
 		return wire.ApprovalAnswer{}, err
 	}
+	if w.lease != nil && !askerOf(ctx).sharesTurnWith(w.lease.asker) {
+		return wire.ApprovalAnswer{}, &wire.Problem{Kind: wire.NotAllowed, Message: "the call runs in the terminal of another user, who has to approve it"}
+	}
 	if answer.Digest != w.question.Digest {
 		return wire.ApprovalAnswer{}, &wire.Problem{Kind: wire.Conflict, Message: "the answer is for another call: the digest differs", Hint: "fetch the approvals again"}
 	}
@@ -99,7 +102,7 @@ func (g *lanes) ruleOf(w *pendingAnswer, a agent.Answer, wanted string) (string,
 	if a.Scope == wire.ApprovalOnce {
 		return "", nil
 	}
-	dir := g.workspaceOf(w.agent)
+	dir := w.dir
 	text := cmp.Or(wanted, w.question.Rule)
 	if text == "" {
 		return "", Invalid("there is no rule for this call; answer once")
@@ -135,6 +138,9 @@ func (g *lanes) waitingCall(ctx context.Context, id firn.ID, call string) (*pend
 	if !slices.ContainsFunc(pending, func(a wire.Approval) bool { return a.Call == call }) {
 		return nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("no call %q waits for approval", firn.CutText(call, 80)), Hint: "it was answered already, or its turn was stopped"}
 	}
+	if err := g.checkWorkplace(ctx, id); err != nil {
+		return nil, err
+	}
 	if err := g.continueTurn(ctx, id); err != nil {
 		return nil, err
 	}
@@ -151,6 +157,19 @@ func (g *lanes) waitingCall(ctx context.Context, id firn.ID, call string) (*pend
 			return w, nil
 		}
 	}
+}
+
+// checkWorkplace returns an error if the pending turn of a session needs the tools of a
+// client that is not there. A turn that is running has them.
+func (g *lanes) checkWorkplace(ctx context.Context, id firn.ID) error {
+	if g.running(id) {
+		return nil
+	}
+	path, err := window.Collect(g.Store.ReadBack(ctx, id, store.End))
+	if err != nil || !usesClientTools(path) {
+		return err
+	}
+	return &wire.Problem{Kind: wire.Unavailable, Message: "the call runs in a terminal that is not connected", Hint: "open the chat there and enter /retry, then answer again"}
 }
 
 // continueTurn continues the interrupted turn of a session in the name of its asker, unless

@@ -64,6 +64,12 @@ func (l *lane) allApprove(mode approve.Mode) bool {
 	return !slices.ContainsFunc(slices.Concat(l.running, l.queue), func(t *ticket) bool { return t.Approve != mode })
 }
 
+// allOfClient reports whether all running and queued messages have the tools of the same
+// client, or none. The caller holds mu.
+func (l *lane) allOfClient(lease *toolLease) bool {
+	return !slices.ContainsFunc(slices.Concat(l.running, l.queue), func(t *ticket) bool { return !t.lease().sameClient(lease) })
+}
+
 // turnApprover decides about the calls of one turn.
 type turnApprover struct {
 	g  *lanes
@@ -72,6 +78,8 @@ type turnApprover struct {
 	// by an earlier turn, so that their mode is in the log.
 	requested []approve.Mode
 	resumed   bool
+	// lease is that of the client's tools; nil if there is none.
+	lease *toolLease
 
 	mu      sync.Mutex
 	current approve.Mode
@@ -79,7 +87,7 @@ type turnApprover struct {
 
 // approver returns the approver of the turn for a batch.
 func (l *lane) approver(batch []*ticket) *turnApprover {
-	a := &turnApprover{g: l.g, id: l.id}
+	a := &turnApprover{g: l.g, id: l.id, lease: batch[len(batch)-1].lease()}
 	for _, t := range batch {
 		a.requested = append(a.requested, t.Approve)
 		a.resumed = a.resumed || t.state().resumes()
@@ -142,9 +150,26 @@ func (g *lanes) policy(agentName string) Approvals {
 	return g.setup.Load().Habits[agentName].Approvals
 }
 
+// directory returns the workspace that the calls of the turn act in.
+func (a *turnApprover) directory(agentName string) string {
+	if a.lease != nil {
+		return a.lease.offer.Directory
+	}
+	return a.g.workspaceOf(agentName)
+}
+
+// gone returns the channel that is closed when the client that runs the tools is gone; nil
+// if the gateway runs them.
+func (a *turnApprover) gone() <-chan struct{} {
+	if a.lease == nil {
+		return nil
+	}
+	return a.lease.gone
+}
+
 // Decide implements [agent.Approver].
 func (a *turnApprover) Decide(_ context.Context, run agent.Run, call firn.ToolCall) agent.Ruling {
-	dir := a.g.workspaceOf(run.Agent)
+	dir := a.directory(run.Agent)
 	c := approve.Call{Tool: call.Name, Arguments: call.Arguments, Workspace: dir}
 	mode, rules := a.mode(run), a.g.policy(run.Agent).Rules
 	verdict, why := approve.Decide(mode, rules, c)
@@ -170,7 +195,7 @@ func (a *turnApprover) Decide(_ context.Context, run agent.Run, call firn.ToolCa
 
 // Ask implements [agent.Approver].
 func (a *turnApprover) Ask(ctx context.Context, run agent.Run, q agent.Question) (agent.Answer, error) {
-	w, err := a.g.approvals.add(a.id, run.Agent, q)
+	w, err := a.g.approvals.add(&pendingAnswer{session: a.id, dir: a.directory(run.Agent), lease: a.lease, question: q})
 	if err != nil {
 		return agent.Answer{}, err
 	}
@@ -192,6 +217,8 @@ func (a *turnApprover) Ask(ctx context.Context, run agent.Run, q agent.Question)
 		return answer, nil
 	case <-w.suspended:
 		return agent.Answer{}, errSuspended
+	case <-a.gone():
+		return agent.Answer{}, errClientGone // the next turn asks again
 	case <-ctx.Done():
 		return agent.Answer{}, context.Cause(ctx)
 	}
@@ -213,8 +240,10 @@ type pendingAnswers struct {
 
 // pendingAnswer is one question.
 type pendingAnswer struct {
-	session   firn.ID
-	agent     string
+	session firn.ID
+	// dir is the workspace of the call, lease that of the client that runs it, or nil.
+	dir       string
+	lease     *toolLease
 	question  agent.Question
 	answer    chan agent.Answer
 	suspended chan struct{}
@@ -223,13 +252,13 @@ type pendingAnswer struct {
 }
 
 // add adds a question. It fails if the gateway is shutting down.
-func (p *pendingAnswers) add(session firn.ID, agentName string, q agent.Question) (*pendingAnswer, error) {
+func (p *pendingAnswers) add(w *pendingAnswer) (*pendingAnswer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return nil, errSuspended
 	}
-	w := &pendingAnswer{session: session, agent: agentName, question: q, answer: make(chan agent.Answer, 1), suspended: make(chan struct{})}
+	w.answer, w.suspended = make(chan agent.Answer, 1), make(chan struct{})
 	p.all = append(p.all, w)
 	if p.changed != nil {
 		close(p.changed)

@@ -108,8 +108,8 @@ func (l *lane) decide(t *ticket) (stored *firn.Entry, decision route.Decision, g
 		return nil, decision, l.gone, nil
 	}
 	queue := l.g.setup.Load().queue(t.Channel)
-	if t.Mode == route.QueueSteer && (!l.allAskers(t.Asker.sharesTurnWith) || !l.allFor(t.Agent) || !l.allApprove(t.Approve)) {
-		t.Mode = route.QueueFollowup // a turn has one agent, one approval mode and the bounds of its askers
+	if t.Mode == route.QueueSteer && (!l.allAskers(t.Asker.sharesTurnWith) || !l.allFor(t.Agent) || !l.allApprove(t.Approve) || !l.allOfClient(t.lease())) {
+		t.Mode = route.QueueFollowup // a turn has one agent, one approval mode, one workplace and the bounds of its askers
 	}
 	queue.Mode = t.Mode
 	decision = queue.Decide(true, len(l.queue))
@@ -389,7 +389,7 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 	if err != nil {
 		return answer, err
 	}
-	in.Owner = owner
+	in.Owner, in.Workplace = owner, l.workplaceOf(batch)
 	for e, err := range a.Run(l.withTurn(ctx, a.Name, batch, in.Approver), l.id, in) {
 		if err != nil {
 			if given, ok := l.earlierAnswer(ctx, batch, err); ok {

@@ -19,6 +19,10 @@ func ProblemOf(err error) *wire.Problem {
 	if errors.As(err, &p) {
 		return p
 	}
+	if errors.Is(err, agent.ErrToolsGone) {
+		errors.As(errClientGone, &p)
+		return p
+	}
 	kind := wire.KindOf(err)
 	hint := savingHint(err)
 	switch provider.KindOf(err) {

@@ -53,6 +53,8 @@ type waiting struct {
 	Agent string `json:"agent,omitempty"`
 	// Approve is the approval mode of the message; empty means the agent's setting.
 	Approve approve.Mode `json:"approve,omitempty"`
+	// ClientTools is set if the client offered its tools with the message.
+	ClientTools bool `json:"clientTools,omitempty"`
 }
 
 func (w waiting) parts() []firn.Part {
@@ -90,6 +92,9 @@ func (w waiting) extra(together []waiting) firn.Fields {
 	}
 	if w.Approve != "" {
 		fields = append(fields, firn.Field{Name: approveField, Value: toJSON(w.Approve)})
+	}
+	if w.ClientTools {
+		fields = append(fields, firn.Field{Name: clientToolsField, Value: json.RawMessage("true")})
 	}
 	if w.CWD != "" {
 		fields = append(fields, firn.Field{Name: firn.DirectoryField, Value: toJSON(w.CWD)})

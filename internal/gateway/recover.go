@@ -164,7 +164,7 @@ func (g *lanes) pendingTickets(ctx context.Context, id firn.ID) ([]*ticket, erro
 		}
 	}
 	var tickets []*ticket
-	if lastAccepted(asked) && agent.Unfinished(asked) {
+	if lastAccepted(asked) && agent.Unfinished(asked) && !usesClientTools(asked) {
 		t := newTicket(waiting{ID: firn.NewEntryID(), Asker: lastAsker(asked), From: originIn(asked), Agent: askedAgent(asked)})
 		t.apply(eventResume, eventAccept)
 		tickets = append(tickets, t)
@@ -180,13 +180,21 @@ func (g *lanes) pendingTickets(ctx context.Context, id firn.ID) ([]*ticket, erro
 // lastAsker returns the asker of the last accepted message of a path; the zero value if it
 // is not recorded.
 func lastAsker(p window.Path) Asker {
-	for _, e := range slices.Backward(p.Entries) {
-		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser || byMachine(e) {
-			a, _ := askerIn(e)
-			return a
-		}
+	if e, ok := lastMessage(p); ok {
+		a, _ := askerIn(e)
+		return a
 	}
 	return Asker{}
+}
+
+// lastMessage returns the last user or machine message of a path.
+func lastMessage(p window.Path) (firn.Entry, bool) {
+	for _, e := range slices.Backward(p.Entries) {
+		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser || byMachine(e) {
+			return e, true
+		}
+	}
+	return firn.Entry{}, false
 }
 
 // onlySummary reports whether a path is a summary without later messages or head moves.

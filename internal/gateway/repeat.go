@@ -24,6 +24,7 @@ func (g *lanes) acceptNamed(ctx context.Context, id firn.ID, t *ticket) (_ *tick
 	}
 	defer g.locks.lock("message " + string(id) + " " + string(t.ID))()
 	if twin := g.findTicket(id, t.ID); twin != nil {
+		twin.adoptLease(t.lease())
 		return twin, true, nil
 	}
 	if _, ours := t.ID.Time(); !ours { // searching takes longer; its turn checks that

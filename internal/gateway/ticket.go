@@ -124,6 +124,9 @@ type ticket struct {
 	waiting
 	// terms are the options of the turn. They are not in the log.
 	terms agent.TurnOptions
+	// tools connects the turn with the client that offered its tools; nil if none did. It
+	// is guarded by mu.
+	tools *toolLease
 	// trace is the span of the request that carried the message.
 	trace trace.Context
 	// duringTurn is set if the message arrived while others were unanswered. saved is set
@@ -266,6 +269,23 @@ func (t *ticket) await(ctx context.Context, id firn.ID, answered bool) (wire.Ans
 	}
 }
 
+// lease returns the lease of the client's tools; nil if there is none.
+func (t *ticket) lease() *toolLease {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.tools
+}
+
+// adoptLease gives a message that has not started yet, for example after a restart, the
+// lease of the client that sent it again.
+func (t *ticket) adoptLease(l *toolLease) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.tools == nil && t.ClientTools && l != nil && t.turn == "" && t.Asker == l.asker {
+		t.tools = l
+	}
+}
+
 // steered reports whether a message was steered into a running turn.
 func (t *ticket) steered() bool { return t.state().resumes() && !t.joinedAt().IsZero() }
 
@@ -275,7 +295,7 @@ func (t *ticket) collects() bool { return t.Mode == route.QueueCollect && !t.sta
 // collectsWith reports whether two messages may be answered together. They must have the
 // same bounds and the same agent.
 func (t *ticket) collectsWith(other *ticket) bool {
-	return t.collects() && other.collects() && t.Asker.sharesTurnWith(other.Asker) && t.Agent == other.Agent && t.Approve == other.Approve
+	return t.collects() && other.collects() && t.Asker.sharesTurnWith(other.Asker) && t.Agent == other.Agent && t.Approve == other.Approve && t.lease().sameClient(other.lease())
 }
 
 // turnStarted reports whether the turn of a message has started.

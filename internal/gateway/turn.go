@@ -16,6 +16,9 @@ import (
 // is durable; from then on it is answered even if the caller leaves. If Wait is false, Turn
 // returns as soon as the message is accepted.
 func (g *lanes) Turn(ctx context.Context, id firn.ID, t wire.Turn) (wire.Answer, error) {
+	if t.ClientTools != nil {
+		return wire.Answer{}, Invalid("client tools need a stream of events: send Accept: text/event-stream")
+	}
 	ticket, err := g.accept(ctx, id, t)
 	if err != nil {
 		return wire.Answer{}, err
@@ -35,8 +38,16 @@ func (g *lanes) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Se
 			return
 		}
 		a := turnFilter{ticket: ticket, since: listener.since, ours: ticket.steered()}
+		lease, calls := g.attachClient(ctx, ticket, t)
+		defer lease.detach(calls)
 		for {
 			select {
+			case <-calls.waiting():
+				for _, e := range lease.take(calls) {
+					if !yield(e, nil) {
+						return
+					}
+				}
 			case e := <-listener.events:
 				if a.accepts(e) && !yield(e, nil) {
 					return
@@ -53,6 +64,16 @@ func (g *lanes) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Se
 			}
 		}
 	}
+}
+
+// attachClient connects the stream of a turn with the lease of its client's tools. The
+// stream is nil if the turn has no such tools, or those of another client.
+func (g *lanes) attachClient(ctx context.Context, t *ticket, turn wire.Turn) (*toolLease, *leaseStream) {
+	lease := t.lease()
+	if turn.ClientTools == nil {
+		return lease, nil
+	}
+	return lease, lease.attach(turn.ClientTools.Secret, askerOf(ctx))
 }
 
 // turnFilter selects the events of a ticket's turn. A message that was steered into a
@@ -143,6 +164,11 @@ func (g *lanes) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.Tu
 	if t.CWD != "" && !firn.ValidDirectory(t.CWD) {
 		return nil, false, errDirectory
 	}
+	if t.ClientTools != nil {
+		if err := checkClientTools(t.ClientTools); err != nil {
+			return nil, false, err
+		}
+	}
 	name, err := g.access.answerer(ctx, id, t.Agent)
 	if err != nil {
 		return nil, false, err
@@ -157,6 +183,9 @@ func (g *lanes) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.Tu
 	}
 	ticket := newTicket(w)
 	ticket.terms = termsOf(t.Terms)
+	if t.ClientTools != nil {
+		ticket.ClientTools, ticket.tools = true, newLease(t.ClientTools, id, who)
+	}
 	ticket.answer.Session, ticket.trace = id, trace.FromContext(ctx)
 	resumes := t.Text == "" && len(t.Images) == 0
 	if resumes {

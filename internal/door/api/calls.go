@@ -331,6 +331,12 @@ func (c turnCalls) answerApproval(in wire.ApprovalAnswer) (wire.ApprovalAnswer, 
 	})
 }
 
+func (c turnCalls) answerCall(in wire.ClientResult) (wire.CallAccepted, error) {
+	return onSession(c.call, in, func(ctx context.Context, id firn.ID, in wire.ClientResult) (wire.CallAccepted, error) {
+		return c.gateway.AnswerCall(ctx, id, c.r.PathValue("call"), in)
+	})
+}
+
 func (c eventCalls) sessionEvents() error {
 	after, err := lastEvent(c.r, &c.query)
 	if err != nil {

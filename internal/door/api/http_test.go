@@ -60,6 +60,7 @@ func TestRoutesReachTheGateway(t *testing.T) {
 		{"GET", "/v1/bin?limit=1", nil, `Bin`},
 		{"POST", "/v1/bin/empty", wire.EmptyBin{Sessions: []firn.ID{"bbbb-1"}, Sure: true}, `EmptyBin [bbbb-1] true`},
 		{"GET", "/v1/sessions/aaaa-1/approvals", nil, `Approvals aaaa-1`},
+		{"POST", "/v1/sessions/aaaa-1/calls/c%2F1%7Cx", wire.ClientResult{Digest: "d", Text: "t"}, `AnswerCall aaaa-1 c/1|x d t`},
 		{"POST", "/v1/sessions/aaaa-1/approvals/c%2F1%7Cx", wire.ApprovalAnswer{Decision: "allow", Digest: "d"}, `AnswerApproval aaaa-1 c/1|x {Call: Decision:allow Scope: Digest:d Rule: Reason:}`},
 		{"POST", "/v1/sessions/aaaa-1:kill", nil, `Stop aaaa-1`},
 		{"POST", "/v1/sessions/aaaa-1/turns", wire.Turn{Text: "hi", ID: "m1"}, `Turn aaaa-1 "hi" m1`},

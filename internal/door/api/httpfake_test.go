@@ -283,6 +283,10 @@ func (f *fake) Approvals(_ context.Context, id firn.ID) ([]wire.Approval, error)
 	return []wire.Approval{{Call: "c1", Name: "shell", Digest: "d"}}, f.note("Approvals %s", id)
 }
 
+func (f *fake) AnswerCall(_ context.Context, id firn.ID, call string, r wire.ClientResult) (wire.CallAccepted, error) {
+	return wire.CallAccepted{Call: call}, f.note("AnswerCall %s %s %s %s", id, call, r.Digest, r.Text)
+}
+
 func (f *fake) AnswerApproval(_ context.Context, id firn.ID, call string, a wire.ApprovalAnswer) (wire.ApprovalAnswer, error) {
 	return a, f.note("AnswerApproval %s %s %+v", id, call, a)
 }

@@ -202,6 +202,7 @@ func turnRoutes() []operation {
 		{method: "POST", path: "/v1/sessions/{id}/kill", verb: true, name: "kill", scope: wire.ScopeWrite, what: "Stops the running turn and clears the queue.", action: takeOptional(turnCalls.kill)},
 		{method: "GET", path: "/v1/sessions/{id}/approvals", name: "listApprovals", scope: wire.ScopeRead, what: "Lists tool calls that wait for approval. They are in the log, so they are listed also after a restart.", action: give(turnCalls.listApprovals)},
 		{method: "POST", path: "/v1/sessions/{id}/approvals/{call}", name: "answerApproval", long: true, scope: wire.ScopeWrite, what: "Allows or refuses a tool call. The answer is durable when the response is sent.", action: take(turnCalls.answerApproval)},
+		{method: "POST", path: "/v1/sessions/{id}/calls/{call}", name: "answerCall", scope: wire.ScopeWrite, what: "Returns the result of a call of the client's tools, or output of a running one. Only the client that offered the tools with the turn can do so.", action: take(turnCalls.answerCall)},
 		{method: "GET", path: "/v1/sessions/{id}/events", name: "sessionEvents", heavy: true, scope: wire.ScopeRead, what: "Streams a session's events: first those in the log, then new ones. Event IDs are positions.", query: []param{
 			text("as", "html: entries as rendered cards, answers as growing HTML.", asHTML),
 			count("after", "Starts after this position."), header("Last-Event-ID", "Starts after this position; takes precedence over the parameter."),

@@ -149,6 +149,7 @@ type turnAPI interface {
 	Stop(ctx context.Context, id firn.ID) (bool, error)
 	Approvals(ctx context.Context, id firn.ID) ([]wire.Approval, error)
 	AnswerApproval(ctx context.Context, id firn.ID, call string, a wire.ApprovalAnswer) (wire.ApprovalAnswer, error)
+	AnswerCall(ctx context.Context, id firn.ID, call string, r wire.ClientResult) (wire.CallAccepted, error)
 	Inbound(ctx context.Context, in wire.Inbound) (wire.Routed, error)
 	KeyOf(in wire.Inbound) (string, error)
 }

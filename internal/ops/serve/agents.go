@@ -208,23 +208,17 @@ func (s *agentBuilder) addTools(a *agent.Agent, c config.Agent) error {
 		return nil
 	}
 	tools := []tool.Tool{tool.Now(s.clock), tool.Calc()}
-	if local.Workspace != "" {
-		files, err := s.workspace(local.Workspace, tool.WorkspaceOptions{ReadOnly: !local.Write})
-		if err != nil {
-			return err
-		}
-		tools = append(tools, files.Tools()...)
+	there, err := s.workspaceTools(local, c)
+	if err != nil {
+		return err
 	}
+	for _, x := range there {
+		a.WorkspaceTools = append(a.WorkspaceTools, x.Spec().Name)
+	}
+	tools = append(tools, there...)
 	if notes != nil {
 		tools = append(tools, notes.tools()...)
 		tools = append(tools, s.searchSessions(a.Name), s.readWindow(a.Name))
-	}
-	if local.Shell {
-		shells := tool.NewShells(tool.ShellOptions{
-			Dir: local.Workspace, Env: s.shellEnv(c.Shell.Env), Timeout: c.Shell.Timeout, MaxTimeout: c.Shell.MaxTimeout, MaxBackground: c.Shell.Background,
-		})
-		s.closeLater(shells)
-		tools = append(tools, shells.Tools()...)
 	}
 	if c.WebFetch.Enabled {
 		tools = append(tools, tool.WebFetch(tool.FetchOptions{Hosts: c.WebFetch.Hosts, Private: c.WebFetch.Private, Timeout: c.WebFetch.Timeout}))
@@ -234,6 +228,27 @@ func (s *agentBuilder) addTools(a *agent.Agent, c config.Agent) error {
 	}
 	a.Tools = slices.DeleteFunc(tools, func(t tool.Tool) bool { return !allowed(c.Tools, t.Spec().Name) })
 	return nil
+}
+
+// workspaceTools returns the tools that act in a workspace: those that read and write files,
+// and those that run commands.
+func (s *agentBuilder) workspaceTools(local Local, c config.Agent) ([]tool.Tool, error) {
+	var tools []tool.Tool
+	if local.Workspace != "" {
+		files, err := s.workspace(local.Workspace, tool.WorkspaceOptions{ReadOnly: !local.Write})
+		if err != nil {
+			return nil, err
+		}
+		tools = append(tools, files.Tools()...)
+	}
+	if local.Shell {
+		shells := tool.NewShells(tool.ShellOptions{
+			Dir: local.Workspace, Env: s.shellEnv(c.Shell.Env), Timeout: c.Shell.Timeout, MaxTimeout: c.Shell.MaxTimeout, MaxBackground: c.Shell.Background,
+		})
+		s.closeLater(shells)
+		tools = append(tools, shells.Tools()...)
+	}
+	return tools, nil
 }
 
 // peersOf returns the other agents that an agent can delegate tasks to, sorted by name.

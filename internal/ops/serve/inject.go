@@ -26,6 +26,9 @@ func (s *agentBuilder) inject(a *agent.Agent, c config.Agent, workspace string, 
 			injected = notes.recallFor(ctx, run)
 		}
 		injected = append(injected, agent.Peers(s.peers(ctx, a, run))...)
+		if run.Workplace != nil {
+			return injected, nil // the turn acts elsewhere
+		}
 		injected = append(injected, agent.Environment(workspace, s.clock()))
 		var texts, sources []string
 		for _, f := range s.instructions(c.Instructions, workspace) {

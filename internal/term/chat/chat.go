@@ -51,6 +51,10 @@ type Options struct {
 	// Workspace is the working directory of new sessions. Files describes the files that
 	// tools may access. Both may be empty.
 	Workspace, Files string
+	// Host runs the tools of turns in this process, if the gateway is in another one; nil
+	// means that the gateway runs them. NoTools disables all tools then.
+	Host    client.ToolHost
+	NoTools bool
 	// User is the user's home directory, displayed as ~; empty if unknown.
 	User string
 	// Providers are the known providers, and KeyOf returns the name of the environment

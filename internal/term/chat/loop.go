@@ -211,7 +211,7 @@ func (c *chat) streamTurn(ctx context.Context, t wire.Turn, v *view) (wire.Answe
 	if t.Text == "" {
 		approvalPrompt{c}.fetchApprovals(whole)
 	}
-	for e, err := range c.client.StreamTurn(whole, c.id, t) {
+	for e, err := range turnEvents(whole, c, t) {
 		if err != nil {
 			return answer, ended(ctx, c.screen.failure(), err)
 		}

@@ -58,9 +58,9 @@ The agent's tools can read files in the current directory. They can write only
 in the directory given by --workspace, and run commands only with
 --allow-shell. AGENTS.md, CLAUDE.md and FIRN.md in that directory and its
 parents, up to the root of the repository, are read as instructions, with the
-files they include by @include PATH; firn window shows them. This applies to a
-chat without a gateway. A gateway uses its own tools, in the workspace set in
-its settings.
+files they include by @include PATH; firn window shows them. With a running
+gateway the tools act here too: this process runs them, as you, in this
+directory. If it ends during a call, the call counts as interrupted.
 
 With --ephemeral the chat exists only in memory: nothing is written to the
 home, even if a gateway serves it, the agent has no memory, and input is not
@@ -185,10 +185,7 @@ func (p chatCommands) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Option
 		o.Providers, o.KeyOf = p.providers()
 	}
 	if c.Address() != inProcess {
-		o.Files = ""
-		if f.workspace != "" || f.shell || f.noTools {
-			return nil, errors.Join(usage(cmd, "the gateway at %s uses its own tools; --workspace, --allow-shell and --no-tools only work without a gateway", c.Address()), release())
-		}
+		return p.hostTools(tools, o, release)
 	}
 	return release, nil
 }

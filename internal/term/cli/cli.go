@@ -43,6 +43,9 @@ type Process struct {
 	// Open starts a gateway in this process, for commands that find none running. The error
 	// is [firn.ErrLocked] if another gateway holds the home. If nil, that is not supported.
 	Open func(ctx context.Context, o GatewayOptions) (Opened, error)
+	// Host returns the tools that this process runs for turns of a gateway in another one.
+	// If nil, that is not supported.
+	Host func(o GatewayOptions, agentName string) (Host, error)
 	// Serve runs a gateway for other processes until ctx is canceled. If nil, that is not
 	// supported.
 	Serve func(ctx context.Context, s Serving) error
@@ -61,7 +64,7 @@ type Process struct {
 func Main(ctx context.Context, args []string, proc Process) int {
 	p := &program{
 		env: proc.Env, environ: proc.Environ, stdin: proc.Stdin, stdout: proc.Stdout, stderr: proc.Stderr,
-		interrupts: proc.Interrupts, open: proc.Open, serve: proc.Serve, carry: proc.Migrate, copy: proc.Mirror, providers: proc.Providers, build: proc.Build, now: time.Now,
+		interrupts: proc.Interrupts, open: proc.Open, host: proc.Host, serve: proc.Serve, carry: proc.Migrate, copy: proc.Mirror, providers: proc.Providers, build: proc.Build, now: time.Now,
 	}
 	root := p.root()
 	root.SetArgs(tagArgs(joinResume(args)))
@@ -85,6 +88,7 @@ type program struct {
 	interrupts     func() (<-chan os.Signal, func())
 	environ        []string
 	open           func(ctx context.Context, o GatewayOptions) (Opened, error)
+	host           func(o GatewayOptions, agentName string) (Host, error)
 	serve          func(ctx context.Context, s Serving) error
 	carry, copy    migrator
 	now            func() time.Time

@@ -151,6 +151,10 @@ export interface Breaker {
   until?: string;
 }
 
+export interface CallAccepted {
+  call: string;
+}
+
 export interface Card {
   blocks?: Block[];
   bytes: number;
@@ -174,8 +178,41 @@ export interface Card {
   usage?: Counters;
 }
 
+export interface ChangedFile {
+  after?: string;
+  before?: string;
+  path: string;
+}
+
 export interface Cleared {
   changes: MemoryChange[] | null;
+}
+
+export interface ClientResult {
+  details?: unknown;
+  digest: string;
+  error?: string;
+  files?: ChangedFile[];
+  images?: Image[];
+  isError?: boolean;
+  preview?: boolean;
+  progress?: string;
+  secret: string;
+  text?: string;
+}
+
+export interface ClientTool {
+  description?: string;
+  name: string;
+  preview?: boolean;
+  schema?: unknown;
+}
+
+export interface ClientTools {
+  directory?: string;
+  instructions?: string[];
+  secret: string;
+  tools: ClientTool[] | null;
 }
 
 export interface Cluster {
@@ -1197,6 +1234,7 @@ export interface Tree {
 export interface Turn {
   agent?: string;
   approve?: string;
+  clientTools?: ClientTools;
   cwd?: string;
   id?: string;
   images?: Image[];

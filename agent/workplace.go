@@ -1,0 +1,81 @@
+package agent
+
+import (
+	"context"
+	"errors"
+
+	"firn.dev"
+	"firn.dev/tool"
+	"firn.dev/window"
+)
+
+// Workplace replaces the workspace of an agent for one turn, for example by the directory of
+// the terminal that the user types in.
+type Workplace struct {
+	// Directory is the path of the workspace there.
+	Directory string
+	// Tools replace the agent's tools that act in its own workspace, see
+	// [Agent.WorkspaceTools], and those of the same name.
+	Tools []tool.Tool
+	// Injected describes the workplace to the model. Hooks leave out the agent's own
+	// workspace if [Run.Workplace] is set.
+	Injected []window.Injection
+}
+
+// ErrToolsGone is returned by a tool of a [Workplace] that can no longer be reached, after
+// the call may have run. The call gets no result and the turn ends without recording a
+// failure, as after a crash. The next turn of the session reports the call as interrupted.
+var ErrToolsGone = errors.New("the program that runs the tools is gone")
+
+// callInterrupted is the state of a call whose outcome is unknown. It is never stored.
+const callInterrupted CallState = "interrupted"
+
+// Call is a tool call with the entry of the answer that it is in.
+type Call struct {
+	Answer firn.EntryID
+	firn.ToolCall
+}
+
+type callKey struct{}
+
+// withCall adds a call to the context of its tool.
+func (t callGate) withCall(ctx context.Context, call firn.ToolCall) context.Context {
+	return context.WithValue(ctx, callKey{}, Call{t.answer, call})
+}
+
+// CallOf returns the call that the context of a tool belongs to.
+func CallOf(ctx context.Context) (Call, bool) {
+	c, ok := ctx.Value(callKey{}).(Call)
+	return c, ok
+}
+
+// turnTools returns the tools of the turn: the agent's, with those of the workplace instead
+// of those in the agent's own workspace.
+func (t callGate) turnTools() []tool.Tool {
+	place := t.in.Workplace
+	if place == nil {
+		return t.a.Tools
+	}
+	replaced := make(map[string]bool)
+	for _, name := range t.a.WorkspaceTools {
+		replaced[name] = true
+	}
+	for _, x := range place.Tools {
+		replaced[x.Spec().Name] = true
+	}
+	var tools []tool.Tool
+	for _, x := range t.a.Tools {
+		if !replaced[x.Spec().Name] {
+			tools = append(tools, x)
+		}
+	}
+	return append(tools, place.Tools...)
+}
+
+// workplace returns the directory of the turn's workplace; empty if it has none.
+func (t callGate) workplace() string {
+	if t.in.Workplace == nil {
+		return ""
+	}
+	return t.in.Workplace.Directory
+}

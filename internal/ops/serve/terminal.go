@@ -1,0 +1,152 @@
+package serve
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/base/approve"
+	"firn.dev/internal/disk/filehistory"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/tool"
+	"firn.dev/wire"
+)
+
+// Terminal runs the tools of turns that a gateway in another process runs: where the user
+// types, as that user, in that environment. File changes are recorded in the home of this
+// process.
+type Terminal struct {
+	builder *agentBuilder
+	history *filehistory.History
+	tools   map[string]tool.Tool
+	offer   wire.ClientTools
+}
+
+// OpenTerminal returns the tools that o.Local allows an agent, or none. Close must be called
+// after use.
+func OpenTerminal(o Options, agentName string) (*Terminal, error) {
+	if o.Report == nil {
+		o.Report = func(string) {}
+	}
+	c, _ := o.Settings.Agent(agentName)
+	t := &Terminal{
+		builder: &agentBuilder{home: o.Settings.Home, settings: o.Settings.Config, env: o.Env, clock: time.Now, report: o.Report, fs: vfs.OS{}},
+		history: fileHistory(o.Settings.Home), tools: make(map[string]tool.Tool),
+	}
+	var secret [24]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	t.offer = wire.ClientTools{Secret: hex.EncodeToString(secret[:]), Directory: o.Local.Workspace, Tools: []wire.ClientTool{}}
+	if !o.Local.NoTools {
+		tools, err := t.builder.workspaceTools(*o.Local, c)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range tools {
+			t.add(x, allowed(c.Tools, x.Spec().Name))
+		}
+	}
+	for _, f := range t.builder.instructions(c.Instructions, o.Local.Workspace) {
+		if text := instructionText(f); text != "" {
+			t.offer.Instructions = append(t.offer.Instructions, text)
+		}
+	}
+	return t, nil
+}
+
+// add adds a tool to the offer if it is allowed.
+func (t *Terminal) add(x tool.Tool, allowed bool) {
+	if !allowed {
+		return
+	}
+	spec := x.Spec()
+	_, preview := x.(tool.Previewer)
+	t.tools[spec.Name] = x
+	t.offer.Tools = append(t.offer.Tools, wire.ClientTool{ToolSpec: wire.ToolSpec{Name: spec.Name, Description: spec.Description, Schema: spec.Schema}, Preview: preview})
+}
+
+// Offer returns the tools to send with a turn.
+func (t *Terminal) Offer() *wire.ClientTools { return &t.offer }
+
+// Close ends the commands that are still running.
+func (t *Terminal) Close() error { return t.builder.close() }
+
+// Run runs a call and returns its result.
+func (t *Terminal) Run(ctx context.Context, session firn.ID, call wire.ClientCall, progress func(string)) (r wire.ClientResult) {
+	defer func() {
+		if p := recover(); p != nil {
+			r.Error = fmt.Sprintf("the tool broke down: %v", p)
+		}
+		r.Secret, r.Digest, r.Preview = t.offer.Secret, call.Digest, call.Preview
+	}()
+	x, ok := t.tools[call.Name]
+	if !ok || call.Digest != approve.Digest(call.Name, call.Arguments) {
+		return wire.ClientResult{Error: "the terminal did not offer this call"}
+	}
+	if call.Preview {
+		return previewHere(ctx, x, call)
+	}
+	if err := session.Check(); err != nil {
+		return wire.ClientResult{Error: err.Error()}
+	}
+	files := &changedFiles{recorder: changeRecorder{t.history, session, call.Entry, firn.ToolCall{ID: call.Call, Name: call.Name, Arguments: call.Arguments}}}
+	ctx = tool.WithProgress(tool.WithChangeRecorder(ctx, files), progress)
+	result, err := x.Run(ctx, call.Arguments)
+	r = wire.ClientResult{IsError: result.IsError, Details: result.Details, Files: files.collected()}
+	for _, p := range result.Parts {
+		if i, ok := p.(firn.Image); ok {
+			r.Images = append(r.Images, wire.Image{MimeType: i.MimeType, Data: i.Data})
+		}
+	}
+	r.Text, _ = firn.CleanText(firn.JoinText(result.Parts))
+	if err != nil {
+		r.Error, _ = firn.CleanText(err.Error())
+	}
+	return r
+}
+
+// previewHere returns the change that a call would make.
+func previewHere(ctx context.Context, x tool.Tool, call wire.ClientCall) wire.ClientResult {
+	p, ok := x.(tool.Previewer)
+	if !ok {
+		return wire.ClientResult{}
+	}
+	diff, err := p.Preview(ctx, call.Arguments)
+	if err != nil {
+		text, _ := firn.CleanText(err.Error())
+		return wire.ClientResult{Error: text}
+	}
+	diff, _ = firn.CleanText(diff)
+	return wire.ClientResult{Text: diff}
+}
+
+// changedFiles records changes and collects them for the result.
+type changedFiles struct {
+	recorder changeRecorder
+	mu       sync.Mutex
+	files    []wire.ChangedFile
+}
+
+// Before implements [tool.ChangeRecorder].
+func (c *changedFiles) Before(ctx context.Context, s tool.FileState) error {
+	return c.recorder.Before(ctx, s)
+}
+
+// After implements [tool.ChangeRecorder].
+func (c *changedFiles) After(ctx context.Context, before, after tool.FileState) error {
+	err := c.recorder.After(ctx, before, after)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.files = append(c.files, wire.ChangedFile{Path: after.Path, Before: fileStateOf(before).Hash, After: fileStateOf(after).Hash})
+	return err
+}
+
+func (c *changedFiles) collected() []wire.ChangedFile {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.files)
+}
