@@ -145,7 +145,7 @@ var deeds = []deed{
 			"import golang.org/x/sys/*", "import database/sql*", "import log*",
 			"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After*", "time.NewTimer", "time.NewTicker", "time.Tick",
 		},
-		in:  []string{"internal/formats/dialect/...", "internal/base/route", "window", "internal/find/search", "internal/find/mask", "internal/render/richtext", "internal/render/card", "internal/render/page", "internal/term/manual", "internal/gateway/maintenance", "internal/base/typo", "internal/ops/unit"},
+		in:  []string{"internal/formats/dialect/...", "internal/base/route", "window", "internal/find/search", "internal/find/mask", "internal/render/highlight", "internal/render/richtext", "internal/render/card", "internal/render/page", "internal/term/manual", "internal/gateway/maintenance", "internal/base/typo", "internal/ops/unit"},
 		why: "deciding is pure: no file, no network, no clock",
 	},
 	{

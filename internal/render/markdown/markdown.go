@@ -4,13 +4,18 @@
 // depend neither on later text nor on how the text was split. The rest can be shown as a
 // preview. No text is dropped except markup that became a style.
 //
-// It renders the markup that models commonly use: headings, lists, quotes, fenced code,
-// bold, italic, strikethrough, code spans and links. Everything else is shown unchanged.
+// It renders the markup that models commonly use: headings, lists, quotes, tables, fenced
+// code, bold, italic, strikethrough, code spans and links. Everything else is shown
+// unchanged. A table is laid out when it is complete.
 // The styles are readable on dark and light backgrounds. The text must be safe already: no
 // control characters except newlines and tabs.
 package markdown
 
-import "strings"
+import (
+	"strings"
+
+	"firn.dev/internal/render/highlight"
+)
 
 // widest is the maximum width of prose; longer rows are hard to read.
 const widest = 100
@@ -25,6 +30,10 @@ type Writer struct {
 	done int
 	// fence ends the current code block; empty outside of one.
 	fence string
+	// code colors the current code block; nil if its language is unknown.
+	code *highlight.Lines
+	// table holds the current table.
+	table table
 }
 
 // New returns a writer for a screen of the given width.
@@ -83,16 +92,33 @@ func (w *Writer) End() []string {
 	if w.line != "" {
 		rows = w.endLine()
 	}
-	w.fence = ""
+	rows = append(rows, styled(w.table.end(w.width))...)
+	w.fence, w.code = "", nil
 	return rows
 }
 
 // endLine renders the complete line.
 func (w *Writer) endLine() []string {
-	rows := styled(w.render(w.line)[w.done:])
-	w.turn(w.line)
+	line := w.line
+	if w.inTable(line) {
+		w.line, w.done = "", 0
+		return styled(w.table.add(line, w.width))
+	}
+	rows := styled(w.table.end(w.width))
+	switch {
+	case w.fence != "" && !closes(line, w.fence):
+		rows = append(rows, w.codeRow(line).styled())
+	default:
+		rows = append(rows, styled(w.render(line)[w.done:])...)
+	}
+	w.turn(line)
 	w.line, w.done = "", 0
 	return rows
+}
+
+// inTable reports whether a complete line is a row of a table.
+func (w *Writer) inTable(line string) bool {
+	return !w.plain && w.fence == "" && classify(line).kind == verbatim
 }
 
 // finalRows renders the part of the line that can no longer change: full rows of the words
@@ -115,18 +141,21 @@ func (w *Writer) finalRows() []string {
 	if final <= w.done {
 		return nil
 	}
-	rows := styled(all[w.done:final])
+	rows := append(styled(w.table.end(w.width)), styled(all[w.done:final])...)
 	w.done = final
 	return rows
 }
 
 // Live returns the rows that are not final, without styles, as if the text ended here.
 func (w *Writer) Live() []string {
+	var texts []string
+	for _, l := range w.table.lines {
+		texts = append(texts, chop(l, w.width)...)
+	}
 	if w.line == "" {
-		return nil
+		return texts
 	}
 	rows := w.render(w.line)
-	texts := make([]string, 0, len(rows))
 	for _, r := range rows[min(w.done, len(rows)):] {
 		texts = append(texts, chop(r.plain(), w.width)...)
 	}
@@ -163,9 +192,11 @@ func (w *Writer) render(line string) []row {
 func (w *Writer) turn(line string) {
 	switch {
 	case w.fence != "" && closes(line, w.fence):
-		w.fence = ""
+		w.fence, w.code = "", nil
 	case w.fence == "" && !w.plain:
-		w.fence = classify(line).marker
+		if marker := classify(line).marker; marker != "" {
+			w.openCode(line, marker)
+		}
 	}
 }
 

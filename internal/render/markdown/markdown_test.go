@@ -21,7 +21,7 @@ func render(width int, pieces ...string) []string {
 // marked shows styles as signs that can be read.
 func marked(rows []string) string {
 	text := strings.Join(rows, "\n")
-	for code, sign := range map[string]string{"1": "B", "2": "D", "3": "I", "4": "U", "9": "S", "35": "C", "1;3": "BI", "1;35": "BC", "1;2": "BD", "4;1": "UB"} {
+	for code, sign := range map[string]string{"1": "B", "2": "D", "3": "I", "4": "U", "9": "S", "35": "C", "1;3": "BI", "1;35": "BC", "1;2": "BD", "4;1": "UB", "32": "G", "36": "Y"} {
 		text = strings.ReplaceAll(text, "\x1b["+code+"m", "<"+sign+">")
 	}
 	return strings.ReplaceAll(text, "\x1b[0m", "</>")
@@ -52,7 +52,10 @@ func TestRender(t *testing.T) {
 		{"long fence", "````\n```\n````\na", "<D>````</>\n```\n<D>````</>\na"},
 		{"tildes", "~~~\n```\n~~~", "<D>~~~</>\n```\n<D>~~~</>"},
 		{"unclosed fence", "```\n# a", "<D>```</>\n# a"},
-		{"table", "| a | **b** |\n|---|---|", "| a | **b** |\n|---|---|"},
+		{"table", "| a | **b** |\n|---|--:|\n| `c|d` | e \\| f |", "<B>a</>  <D> │ </>    <B>b</>\n<D>────┼──────</>\n<C>c|d</><D> │ </>e | f"},
+		{"table of one row", "| a | **b** |", "| a | **b** |"},
+		{"no table", "|a|\n|b|\nc", "|a|\n|b|\nc"},
+		{"code in colors", "```go\nreturn \"a\" // b\n/* c\nd */ 1\n```", "<D>```go</>\n<C>return </><G>\"a\" </><D>// b</>\n<D>/* c</>\n<D>d */ </><Y>1</>\n<D>```</>"},
 		{"inline code at the start", "`a` b", "<C>a</> b"},
 		{"indented", "    a\n\tb", "    a\n    b"},
 	}
@@ -166,6 +169,21 @@ func letters(text string) string {
 	}, text)
 }
 
+// containsLetters reports whether a text has all letters of another, in any order. Wrapped
+// cells of a table stand side by side, and lists of cells repeat the header.
+func containsLetters(text, all string) bool {
+	count := make(map[rune]int)
+	for _, r := range text {
+		count[r]++
+	}
+	for _, r := range all {
+		if count[r]--; count[r] < 0 {
+			return false
+		}
+	}
+	return true
+}
+
 // FuzzPieces cuts texts into pieces: the rows are the same wherever they are
 // cut, no letter is lost, and there is no escape sequence but styles.
 func FuzzPieces(f *testing.F) {
@@ -173,6 +191,7 @@ func FuzzPieces(f *testing.F) {
 		"# Title\n\nSome **bold *and* `code`** text with [a link](https://x.org) that goes on and on and on.\n\n- one\n- two\n\n```go\nfunc main() {}\n```\n> quote\n---\n",
 		"a * b ** c *** d ____ e `` f ` g ~~ h [ i ] j ( k ) ! l ![ m \\ n \\",
 		"1. first and a very long item that must be broken somewhere\n   2) second **with\nbold** over lines",
+		"| a | b | c |\n|---|:-:|--:|\n| a long cell that is wrapped | x | 1 |\n\nand a paragraph that follows it and is long\n|d|\n|-|\n",
 		"_a_b_ *a*b* **a**b** `a``b` [a](b [c](d) |x|\n|y|\n~~~x\n```\n~~~",
 	} {
 		for _, n := range []int{1, 2, 3, 7} {
@@ -202,7 +221,7 @@ func FuzzPieces(f *testing.F) {
 		if strings.ContainsRune(plain, '\x1b') {
 			t.Fatalf("%q is shown with %q", text, plain)
 		}
-		if letters(plain) != letters(text) {
+		if got, want := letters(plain), letters(text); got != want && !(strings.Contains(text, "|") && containsLetters(got, want)) {
 			t.Fatalf("of %q is left %q", text, plain)
 		}
 	})

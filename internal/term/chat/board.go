@@ -31,11 +31,13 @@ type board struct {
 	thought string
 	working bool
 	queue   []string
-	err     error
+	// folds are the texts that were not shown in full.
+	folds []folded
+	err   error
 }
 
-// running is a running tool call and the last line it has printed.
-type running struct{ id, what, output string }
+// running is a running tool call and the end of its output.
+type running struct{ id, what, tail string }
 
 func newBoard(term *line.Terminal, o Options) *board {
 	b := &board{term: term, styles: o.Terminal.Dim}
@@ -116,8 +118,10 @@ func (b *board) note(format string, args ...any) {
 func (b *board) lines(lines []string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.show(lines...)
+	b.show(prose.WrapAll(lines, b.term.Width())...)
 }
+
+func (b *board) width() int { return b.term.Width() }
 
 func (b *board) problem(err error, hint string) {
 	lines := problemLines(err, hint)
@@ -138,7 +142,7 @@ func (b *board) callEnds(id, what, how string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.calls = slices.DeleteFunc(b.calls, func(r running) bool { return r.id == id })
-	b.show(b.dim("· " + what + " … " + how))
+	b.show(prose.Wrap(b.dim("· "+what+" … "+how), b.term.Width())...)
 }
 
 func (b *board) callOutput(id, text string) {
@@ -146,7 +150,7 @@ func (b *board) callOutput(id, text string) {
 	defer b.mu.Unlock()
 	for i := range b.calls {
 		if b.calls[i].id == id {
-			b.calls[i].output = text
+			b.calls[i].addOutput(text)
 		}
 	}
 	b.show()
@@ -173,7 +177,10 @@ func (b *board) showQueue(lines []string) {
 func (b *board) show(lines ...string) {
 	var live []line.Live
 	for _, r := range b.calls {
-		live = append(live, line.Live{Text: strings.TrimSpace("· " + r.what + " … " + r.output), Dim: true})
+		live = append(live, line.Live{Text: "· " + r.what + " …", Dim: true})
+		for _, l := range r.lastLines() {
+			live = append(live, line.Live{Text: l, Dim: true})
+		}
 	}
 	if b.thought != "" {
 		live = append(live, line.Live{Text: "· thinking: " + b.thought, Dim: true})

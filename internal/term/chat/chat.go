@@ -163,14 +163,26 @@ func (c *chat) openTerminal() {
 	if c.o.Device == nil {
 		return
 	}
+	var b *board // keys are handled before the board is made
+	var ready sync.Mutex
+	ready.Lock()
+	defer ready.Unlock()
 	term, err := line.Open(*c.o.Device, line.Options{
 		Prompt: promptSign, More: "  ", History: c.o.History, Complete: c.complete, Styles: c.o.Terminal.Dim, Report: c.reports.Add,
+		Unfold: func() {
+			ready.Lock()
+			defer ready.Unlock()
+			if b != nil {
+				b.unfold()
+			}
+		},
 	})
 	if err != nil {
 		c.reports.Add(err.Error())
 		return
 	}
-	c.term, c.screen = term, newBoard(term, c.o)
+	b = newBoard(term, c.o)
+	c.term, c.screen = term, b
 }
 
 // closeTerminal restores the terminal.

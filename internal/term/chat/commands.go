@@ -102,17 +102,6 @@ func needs(name, rest string) error {
 	return nil
 }
 
-func (c *chat) help(context.Context, string) error {
-	rows := make([][]string, 0, len(commands()))
-	for _, cmd := range commands() {
-		rows = append(rows, []string{"  /" + strings.TrimSpace(cmd.name+" "+cmd.args), cmd.help})
-	}
-	c.screen.lines(append(prose.Table(rows),
-		"  Anything else goes to the agent. Alt-Enter or a trailing \\ starts a new line.",
-		"  Entries: an id or the start of it, a label, HEAD, HEAD~n or #n."))
-	return nil
-}
-
 // retry answers the last unanswered message. It calls runTurn directly, since commands
 // already run interruptibly.
 func (c *chat) retry(ctx context.Context, _ string) error {

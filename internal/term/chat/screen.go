@@ -27,7 +27,7 @@ type screen interface {
 	// callBegins shows a running tool call, and callEnds its result.
 	callBegins(id, what string)
 	callEnds(id, what, how string)
-	// callOutput shows the last line that a running call has printed.
+	// callOutput adds output of a running call, whose last lines are shown.
 	callOutput(id, text string)
 	// busy shows or hides an activity marker, and showQueue shows the queued input.
 	busy(is bool)
@@ -37,6 +37,8 @@ type screen interface {
 	prompt()
 	typed(text string)
 	endPrompt()
+	// width returns the number of columns that lines must fit, or 0 if they need not.
+	width() int
 	// seen reports whether status text is shown on a terminal.
 	seen() bool
 	// failure returns the error that prevents further output of answers, or nil.
@@ -62,6 +64,9 @@ type streams struct {
 func newStreams(o Options) *streams {
 	return &streams{out: o.Stdout, talk: o.Stderr, terminal: o.Terminal}
 }
+
+// width returns 0: a stream has no width.
+func (s *streams) width() int { return 0 }
 
 func (s *streams) seen() bool { return s.terminal.Err }
 

@@ -20,7 +20,7 @@ func (c *chat) showStatus(ctx context.Context, a wire.Answer) {
 	if err != nil || s.State == nil {
 		return
 	}
-	c.screen.note("%s", statusLine(s, a.Usage, c.lastNumber(ctx)))
+	c.screen.note("%s", statusLine(s, a.Usage, c.lastNumber(ctx), c.screen.width()))
 }
 
 // lastNumber returns the number of the last entry on disk, or 0 if unknown.
@@ -33,23 +33,30 @@ func (c *chat) lastNumber(ctx context.Context) int {
 }
 
 // statusLine formats the line after a turn: session, branches, model, window, usage, and
-// the last entry on disk.
-func statusLine(s wire.Session, used wire.Counters, number int) string {
+// the last entry on disk. If it is wider than width, the less important fields are left
+// out; a width of zero keeps all.
+func statusLine(s wire.Session, used wire.Counters, number, width int) string {
 	st := s.State
-	var words []string
+	title, cost := "", ""
 	if s.Title != "" {
-		words = append(words, prose.OneLine(s.Title, 40))
+		title = prose.OneLine(s.Title, 40)
 	}
-	words = append(words, branchText(st.Branches), modelName(s), windowBar(st.Window),
-		fmt.Sprintf("%s in, %s out", prose.Thousands(used.Input+used.CacheRead+used.CacheWrite), prose.Thousands(used.Output)))
 	if used.Cost > 0 {
-		words = append(words, fmt.Sprintf("$%.4f", used.Cost))
+		cost = fmt.Sprintf("$%.4f", used.Cost)
 	}
 	disk := fmt.Sprintf("#%s on disk", prose.Grouped(int64(number)))
 	if number == 0 {
 		disk = fmt.Sprintf("on disk up to %s", prose.Grouped(int64(s.End)))
 	}
-	return strings.Join(append(words, disk), " · ")
+	return prose.FitFields([]prose.Field{
+		{Text: title, Short: prose.OneLine(title, 20), Drop: 4},
+		{Text: branchText(st.Branches), Drop: 6},
+		{Text: modelName(s), Drop: 2},
+		{Text: windowBar(st.Window), Short: windowShare(st.Window), Drop: 5},
+		{Text: fmt.Sprintf("%s in, %s out", prose.Thousands(used.Input+used.CacheRead+used.CacheWrite), prose.Thousands(used.Output)), Drop: 7},
+		{Text: cost, Drop: 3},
+		{Text: disk, Drop: 1},
+	}, " · ", width)
 }
 
 // branchText formats the number of branches.
@@ -60,13 +67,17 @@ const barCells = 10
 
 // windowBar formats the use of a window as a bar and a share.
 func windowBar(u wire.Usage) string {
-	about := ""
-	if u.Estimated {
-		about = "~"
-	}
 	if u.Window <= 0 {
-		return about + prose.Share(u.Tokens, u.Window)
+		return windowShare(u)
 	}
 	full := int(min(max(u.Tokens*barCells+u.Window/2, 0)/u.Window, barCells))
-	return strings.Repeat("▰", full) + strings.Repeat("▱", barCells-full) + " " + about + prose.Share(u.Tokens, u.Window)
+	return strings.Repeat("▰", full) + strings.Repeat("▱", barCells-full) + " " + windowShare(u)
+}
+
+// windowShare formats the use of a window as a share.
+func windowShare(u wire.Usage) string {
+	if u.Estimated {
+		return "~" + prose.Share(u.Tokens, u.Window)
+	}
+	return prose.Share(u.Tokens, u.Window)
 }

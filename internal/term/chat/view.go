@@ -61,7 +61,7 @@ func (v *view) event(e wire.Event) {
 		v.callBegins(wire.DataOf[wire.Tool](e))
 	case wire.ToolProgress:
 		t := wire.DataOf[wire.Tool](e)
-		v.screen.callOutput(t.Call, lastLine(t.Text))
+		v.screen.callOutput(t.Call, t.Text)
 	case wire.ToolCompleted:
 		v.callEnds(wire.DataOf[wire.Tool](e))
 	case wire.TurnQueued:
@@ -182,17 +182,30 @@ func (v *view) callEnds(t wire.Tool) {
 			how += ": " + text
 		}
 	}
-	v.screen.callEnds(t.Call, v.calls[t.Call], how)
+	what := v.calls[t.Call]
+	v.screen.callEnds(t.Call, what, how)
 	delete(v.calls, t.Call)
-	if t.Diff != "" && v.screen.seen() && (v.diffShown == nil || !v.diffShown(t.Call)) {
-		v.screen.lines(diffLines(v.terminal, t.Diff, foldedDiff))
-	}
+	v.showResult(t, what)
 }
 
-// lastLine returns the last line of a text that is not blank, on one line.
-func lastLine(text string) string {
-	text = strings.TrimRight(text, " \r\n")
-	return prose.OneLine(text[strings.LastIndexByte(text, '\n')+1:], 200)
+// showResult shows what a call changed, or its output, folded if it is long.
+func (v *view) showResult(t wire.Tool, what string) {
+	f, folds := v.screen.(folder)
+	switch {
+	case !v.screen.seen():
+	case t.Diff != "" && v.diffShown != nil && v.diffShown(t.Call):
+	case t.Diff != "" && folds:
+		f.fold(what, diffLines(v.terminal, t.Diff, maxDiffLines), foldedDiff)
+	case t.Diff != "":
+		v.screen.lines(diffLines(v.terminal, t.Diff, foldedDiff))
+	case folds && t.State == callDone:
+		if lines := outputLines(t.Text); len(lines) > 1 { // the line of the call shows the rest
+			for i, l := range lines {
+				lines[i] = styled(v.terminal, dimmed, l)
+			}
+			f.fold(what, lines, foldedOutput)
+		}
+	}
 }
 
 // finish ends a complete answer.

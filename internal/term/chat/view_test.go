@@ -165,11 +165,11 @@ func TestStatusLine(t *testing.T) {
 		Provider: "firn", Model: "offline", Branches: 2, Window: wire.Usage{Tokens: 350, Window: 1000, Estimated: true},
 	}}
 	used := wire.Counters{Input: 5, Output: 6, Cost: 0.5}
-	if got, want := statusLine(s, used, 42), "A trip · ⎇ 2 · firn/offline · ▰▰▰▰▱▱▱▱▱▱ ~35% of 1k · 5 in, 6 out · $0.5000 · #42 on disk"; got != want {
+	if got, want := statusLine(s, used, 42, 0), "A trip · ⎇ 2 · firn/offline · ▰▰▰▰▱▱▱▱▱▱ ~35% of 1k · 5 in, 6 out · $0.5000 · #42 on disk"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 	s.Title, s.State.Window, used.Cost = "", wire.Usage{Tokens: 7}, 0
-	if got, want := statusLine(s, used, 0), "⎇ 2 · firn/offline · 7 tokens · 5 in, 6 out · on disk up to 12,345"; got != want {
+	if got, want := statusLine(s, used, 0, 0), "⎇ 2 · firn/offline · 7 tokens · 5 in, 6 out · on disk up to 12,345"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 	for tokens, want := range map[int64]string{0: "▱▱▱▱▱▱▱▱▱▱ 0% of 100", 4: "▱▱▱▱▱▱▱▱▱▱ 4% of 100", 5: "▰▱▱▱▱▱▱▱▱▱ 5% of 100", 100: "▰▰▰▰▰▰▰▰▰▰ 100% of 100", 300: "▰▰▰▰▰▰▰▰▰▰ 300% of 100"} {

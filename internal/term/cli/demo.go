@@ -11,6 +11,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/render/prose"
 	"firn.dev/internal/term/demo"
 )
 
@@ -41,13 +42,14 @@ touched.`,
 // demo runs the demo and prints it.
 func (p demoCommands) demo(ctx context.Context, keep string) error {
 	if !p.json {
-		fmt.Fprint(p.stdout, "Each line is a real operation whose result was checked.\n\n")
+		fmt.Fprint(p.stdout, wrapText("Each line is a real operation whose result was checked.\n\n", columnsOf(p.stdout)))
 	}
 	story, err := demo.Run(ctx, demo.Options{Open: p.openDemo, Keep: keep, OnLine: p.printDemoLine})
 	if err != nil || p.json {
 		return err
 	}
-	_, err = fmt.Fprintf(p.stdout, "\n%d steps, %.1f s. %s", story.Steps, story.Took.Seconds(), demoEnd(keep, story.Transcript))
+	end := fmt.Sprintf("\n%d steps, %.1f s. %s", story.Steps, story.Took.Seconds(), demoEnd(keep, story.Transcript))
+	_, err = fmt.Fprint(p.stdout, wrapText(end, columnsOf(p.stdout)))
 	return err
 }
 
@@ -82,12 +84,36 @@ func (p demoCommands) printDemoLine(line demo.Line) error {
 	if p.json {
 		return writeJSON(p.stdout, "", line)
 	}
+	_, err := fmt.Fprint(p.stdout, demoText(line, columnsOf(p.stdout)))
+	return err
+}
+
+// demoText formats one line of the demo. On a screen the result is wrapped beside the step,
+// or below it if the screen is narrow; a width of zero does not wrap.
+func demoText(line demo.Line, width int) string {
 	sign := "✓"
 	if !line.OK {
 		sign = "✗"
 	}
-	_, err := fmt.Fprintf(p.stdout, "%s %-30s %7s  %s\n", sign, line.Step, demoTime(line.Ms), line.Result)
-	return err
+	head := fmt.Sprintf("%s %-30s %7s  ", sign, line.Step, demoTime(line.Ms))
+	indent := prose.Width(head)
+	if width <= 0 || indent+prose.Width(line.Result) <= width {
+		return head + line.Result + "\n"
+	}
+	var b strings.Builder
+	if width < 2*indent-8 { // narrower than 76
+		indent = 4
+		b.WriteString(prose.Wrap(fmt.Sprintf("%s %s, %s", sign, line.Step, demoTime(line.Ms)), width)[0] + "\n")
+	} else {
+		b.WriteString(head)
+	}
+	for i, row := range prose.Wrap(line.Result, width-indent) {
+		if i > 0 || indent == 4 {
+			b.WriteString(strings.Repeat(" ", indent))
+		}
+		b.WriteString(row + "\n")
+	}
+	return b.String()
 }
 
 // demoTime formats the duration of a step.

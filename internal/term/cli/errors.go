@@ -196,10 +196,11 @@ func (p *program) printError(err error) outcome {
 		writeJSON(p.stderr, "", map[string]problem{"error": {o.kind, message, o.hint}}) // if this fails, the exit code remains
 		return o
 	}
-	fmt.Fprintf(p.stderr, "firn: %s\n", message)
+	text := fmt.Sprintf("firn: %s\n", message)
 	if o.hint != "" {
-		fmt.Fprintf(p.stderr, "hint: %s\n", o.hint)
+		text += fmt.Sprintf("hint: %s\n", o.hint)
 	}
+	fmt.Fprint(p.stderr, wrapText(text, columnsOf(p.stderr)))
 	return o
 }
 

@@ -91,10 +91,13 @@ func (p overviewCommands) ls(ctx context.Context, c *client.Client, q client.Que
 		p.addStates(ctx, c, page.Items)
 	}
 	if len(page.Items) == 0 {
-		return p.print(page, func() string { return p.noSessions(ctx, c, q) + removeCommands(p).binNote(ctx, c, q) })
+		return p.print(page, func() string {
+			return wrapText(p.noSessions(ctx, c, q)+removeCommands(p).binNote(ctx, c, q), columnsOf(p.stdout))
+		})
 	}
 	return p.print(page, func() string {
-		return p.lsText(page, most) + p.archivedNote(ctx, c, q) + removeCommands(p).binNote(ctx, c, q)
+		width := columnsOf(p.stdout)
+		return p.lsText(page, most, width) + wrapText(p.archivedNote(ctx, c, q)+removeCommands(p).binNote(ctx, c, q), width)
 	})
 }
 
@@ -154,8 +157,15 @@ func (p overviewCommands) addStates(ctx context.Context, c *client.Client, sessi
 	chat.AddStates(ctx, c, sessions)
 }
 
-// lsText formats a list of sessions.
-func (p overviewCommands) lsText(page wire.Page[wire.Session], most int) string {
+// lsColumns are the columns of the list. On narrow screens the first ones to go are the
+// number of branches and the size.
+var lsColumns = []column{
+	{}, {least: 16}, {drop: 6}, {drop: 5, least: 10}, {drop: 3, right: true}, {drop: 4, right: true}, {drop: 7, right: true}, {drop: 8, right: true},
+	{drop: 2}, {drop: 9, right: true}, {drop: 1},
+}
+
+// lsText formats a list of sessions for a width; zero does not limit it.
+func (p overviewCommands) lsText(page wire.Page[wire.Session], most, width int) string {
 	ids := make([]firn.ID, len(page.Items))
 	for i, s := range page.Items {
 		ids[i] = s.ID
@@ -164,10 +174,10 @@ func (p overviewCommands) lsText(page wire.Page[wire.Session], most int) string 
 	for _, s := range nest(page.Items) {
 		rows = append(rows, p.lsRow(s, ids))
 	}
-	lines := prose.Columns(rows, "llllrrrrlrl")
-	lines = append(lines, shown(len(page.Items), page.Total, page.Cursor != "", most)+" · ● running · ⎇ branches · ◆ compactions · ~ estimated")
+	lines := fitTable(rows, lsColumns, width)
+	lines = append(lines, prose.Wrap(shown(len(page.Items), page.Total, page.Cursor != "", most)+" · ● running · ⎇ branches · ◆ compactions · ~ estimated", width)...)
 	if slices.ContainsFunc(page.Items, func(s wire.Session) bool { return s.Unread > 0 }) {
-		lines = append(lines, "⚠ unreadable places; run firn show ID or firn verify ID")
+		lines = append(lines, prose.Wrap("⚠ unreadable places; run firn show ID or firn verify ID", width)...)
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

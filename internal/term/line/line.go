@@ -42,6 +42,8 @@ type Options struct {
 	Styles bool
 	// Report receives errors outside of editing. It may be nil.
 	Report func(message string)
+	// Unfold is called for Ctrl-O, to show what was folded. It may be nil.
+	Unfold func()
 }
 
 // Event is an action of the user.
@@ -82,8 +84,11 @@ type Terminal struct {
 	// asking is true while the input line is shown.
 	asking bool
 	// picker is the open picker, and picked receives its result.
-	picker  *picker
-	picked  chan int
+	picker *picker
+	picked chan int
+	// pager is the open pager, and held are the lines to print when it is closed.
+	pager   *pager
+	held    []string
 	restore func() error
 	closed  bool
 }
@@ -118,6 +123,7 @@ func (t *Terminal) Close() error {
 		t.mu.Unlock()
 		return nil
 	}
+	t.closePager()
 	t.closed = true
 	close(t.gone)
 	t.painter.clear(t.width())
@@ -194,6 +200,13 @@ func (t *Terminal) Show(lines []string, live ...Live) {
 type Live struct {
 	Text string
 	Dim  bool
+}
+
+// Size returns the number of columns and rows of the screen.
+func (t *Terminal) Size() (width, height int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.size()
 }
 
 // Width returns the number of columns of the screen.

@@ -22,6 +22,20 @@ func (t *Terminal) press(k key) {
 		t.mu.Unlock()
 		return
 	}
+	if t.pager != nil {
+		if t.pager.press(k) {
+			t.closePager()
+		} else {
+			t.draw()
+		}
+		t.mu.Unlock()
+		return
+	}
+	if k.name == keyControl && k.text == "O" && t.o.Unfold != nil {
+		t.mu.Unlock()
+		t.o.Unfold()
+		return
+	}
 	how := t.editor.press(k)
 	event, report := t.handleOutcome(how)
 	t.mu.Unlock()
@@ -102,6 +116,10 @@ func (t *Terminal) draw(lines ...string) {
 		for _, l := range lines {
 			t.painter.write(l + "\n")
 		}
+		return
+	}
+	if t.pager != nil {
+		t.drawPager(lines)
 		return
 	}
 	width, height := t.size()

@@ -31,6 +31,9 @@ type Screen struct {
 	strange   []string
 	modes     map[string]bool
 	more      chan struct{}
+	// main is the content of the normal screen while the alternate one is shown; nil
+	// otherwise.
+	main *Screen
 }
 
 // line is a row: its cells, and whether it continues in the next one.
@@ -176,18 +179,45 @@ func (s *Screen) obey(params string, final byte) {
 	case 'D':
 		s.x = max(s.x-n, 0)
 	case 'H':
-		s.y, s.x = s.top, 0
+		s.moveTo(params)
 	case 'J':
 		s.erase(params)
 	case 'K':
 		s.rows[s.y].cells = s.rows[s.y].cells[:min(s.x, len(s.rows[s.y].cells))]
 	case 'h', 'l':
 		s.modes[params] = final == 'h'
+		if params == "?1049" {
+			s.alternate(final == 'h')
+		}
 	case 'm':
 		s.style.set(params)
 	default:
 		s.strange = append(s.strange, "\x1b["+params+string(final))
 	}
+}
+
+// moveTo places the cursor, given as row and column from 1.
+func (s *Screen) moveTo(params string) {
+	row, column, _ := strings.Cut(params, ";")
+	y, _ := strconv.Atoi(row) // an empty parameter is the first row or column
+	x, _ := strconv.Atoi(column)
+	s.y, s.x = s.top+min(max(y, 1), s.height)-1, min(max(x, 1), s.width)-1
+	for len(s.rows) <= s.y {
+		s.rows = append(s.rows, line{})
+	}
+}
+
+// alternate shows the alternate screen, which is empty, or returns to the normal one.
+func (s *Screen) alternate(on bool) {
+	switch {
+	case on && s.main == nil:
+		s.main = &Screen{rows: s.rows, x: s.x, y: s.y, top: s.top}
+		s.rows, s.x, s.y, s.top = make([]line, 1), 0, 0, 0
+	case !on && s.main != nil:
+		s.rows, s.x, s.y, s.top = s.main.rows, s.main.x, s.main.y, s.main.top
+		s.main = nil
+	}
+	s.pending = false
 }
 
 // erase clears the screen from the cursor on, or all of it.

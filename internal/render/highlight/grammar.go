@@ -1,9 +1,12 @@
-package richtext
+package highlight
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
-// grammar describes a language as far as coloring needs it.
-type grammar struct {
+// Grammar describes a language as far as coloring needs it.
+type Grammar struct {
 	name string
 	// line starts a comment up to the end of the line; block are the delimiters of block
 	// comments.
@@ -26,8 +29,11 @@ type grammar struct {
 	scan func(code string, at int, rest string) (class string, n int)
 }
 
-// grammarOf returns the grammar of a language by name.
-func grammarOf(name string) (*grammar, bool) {
+// Name returns the name of the language.
+func (g *Grammar) Name() string { return g.name }
+
+// Lookup returns the grammar of a language by its name or file extension.
+func Lookup(name string) (*Grammar, bool) {
 	if len(name) > 20 {
 		return nil, false
 	}
@@ -35,7 +41,7 @@ func grammarOf(name string) (*grammar, bool) {
 	if full, ok := aliases[name]; ok {
 		name = full
 	}
-	g, ok := grammars[name]
+	g, ok := grammars()[name]
 	return g, ok
 }
 
@@ -56,19 +62,28 @@ func set(words string) map[string]bool {
 	return m
 }
 
+// grammars are all grammars by name. They are made at the first use: most commands color
+// nothing.
+var grammars = sync.OnceValue(makeGrammars)
+
+// Delimiters of comments and strings that languages share.
 var (
-	slashes  = []string{"//"}
-	hashes   = []string{"#"}
-	stars    = [][2]string{{"/*", "*/"}}
-	two      = []string{`"`, "'"}
-	three    = []string{`"""`, "'''", `"`, "'"}
-	ticks    = []string{`"`, "'", "`"}
-	cTypes   = set("int long short char bool float double void unsigned signed size_t uint8_t uint16_t uint32_t uint64_t int8_t int16_t int32_t int64_t byte string String true false null NULL nullptr")
-	cWords   = "if else for while do switch case default break continue return goto struct union enum typedef static const extern inline sizeof volatile register "
-	classy   = cWords + "class interface public private protected abstract final override new this super extends implements import package namespace using try catch finally throw throws async await yield in is as get set virtual operator template typename auto var let val fun func "
-	jsWords  = set("if else for while do switch case default break continue return function class extends new delete typeof instanceof in of var let const import export from as async await yield try catch finally throw this super static get set void interface type enum implements public private protected readonly namespace declare abstract keyof infer satisfies")
-	jsTypes  = set("true false null undefined NaN string number boolean any unknown never object Array Map Set Promise Record Date Error JSON Math console window document process")
-	grammars = byName([]*grammar{
+	slashes = []string{"//"}
+	hashes  = []string{"#"}
+	stars   = [][2]string{{"/*", "*/"}}
+	two     = []string{`"`, "'"}
+	three   = []string{`"""`, "'''", `"`, "'"}
+	ticks   = []string{`"`, "'", "`"}
+)
+
+// makeGrammars returns all grammars.
+func makeGrammars() map[string]*Grammar {
+	cTypes := set("int long short char bool float double void unsigned signed size_t uint8_t uint16_t uint32_t uint64_t int8_t int16_t int32_t int64_t byte string String true false null NULL nullptr")
+	cWords := "if else for while do switch case default break continue return goto struct union enum typedef static const extern inline sizeof volatile register "
+	classy := cWords + "class interface public private protected abstract final override new this super extends implements import package namespace using try catch finally throw throws async await yield in is as get set virtual operator template typename auto var let val fun func "
+	jsWords := set("if else for while do switch case default break continue return function class extends new delete typeof instanceof in of var let const import export from as async await yield try catch finally throw this super static get set void interface type enum implements public private protected readonly namespace declare abstract keyof infer satisfies")
+	jsTypes := set("true false null undefined NaN string number boolean any unknown never object Array Map Set Promise Record Date Error JSON Math console window document process")
+	return byName([]*Grammar{
 		{name: "go", line: slashes, block: stars, quotes: ticks, words: set("break case chan const continue default defer else fallthrough for func go goto if import interface map package range return select struct switch type var"), types: set("bool byte complex64 complex128 error float32 float64 int int8 int16 int32 int64 rune string uint uint8 uint16 uint32 uint64 uintptr any comparable true false nil iota append cap clear close copy delete len make max min new panic print println recover")},
 		{name: "python", line: hashes, quotes: three, marks: "@", words: set("and as assert async await break class continue def del elif else except finally for from global if import in is lambda match case nonlocal not or pass raise return try while with yield"), types: set("True False None self cls int str float bool bytes list dict set tuple object len range print open isinstance super enumerate zip map filter sorted type Exception ValueError TypeError KeyError")},
 		{name: "javascript", line: slashes, block: stars, quotes: ticks, marks: "@", words: jsWords, types: jsTypes},
@@ -116,10 +131,10 @@ var (
 		{name: "vim", line: []string{`" `}, quotes: []string{"'"}, prose: true, words: set("let set if else elseif endif for endfor while endwhile function endfunction return call autocmd augroup map nmap nnoremap command execute")},
 		{name: "tex", line: []string{"%"}, marks: `\`, prose: true},
 	})
-)
+}
 
-func byName(all []*grammar) map[string]*grammar {
-	m := make(map[string]*grammar, len(all))
+func byName(all []*Grammar) map[string]*Grammar {
+	m := make(map[string]*Grammar, len(all))
 	for _, g := range all {
 		m[g.name] = g
 	}

@@ -1,0 +1,77 @@
+package chat
+
+import (
+	"strings"
+	"testing"
+
+	"firn.dev/provider/scripted"
+)
+
+// TestHelpPages reads the help on pages and returns to the chat.
+func TestHelpPages(t *testing.T) {
+	d := sitDown(t, nil)
+	d.press("/help\r")
+	d.shows("Commands and keys")
+	d.shows("/new")
+	d.shows("q closes")
+	d.press("G")
+	d.shows("HEAD~n")
+	d.press("g/retry\r")
+	d.screen.AwaitThat(t, "the search is at the top", func() bool {
+		lines := strings.Split(d.screen.String(), "\n")
+		return len(lines) > 1 && strings.Contains(lines[1], "/retry")
+	})
+	d.press("q")
+	d.screen.AwaitThat(t, "the chat is back", func() bool {
+		return !d.screen.Mode("?1049") && strings.Contains(d.screen.String(), "› /help") && !strings.Contains(d.screen.String(), "q closes")
+	})
+	d.press("\x04")
+	if err := d.wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestUnfold checks that nothing is unfolded if nothing was folded, that Ctrl-O shows folded
+// text in full, and that lines printed meanwhile appear afterwards.
+func TestUnfold(t *testing.T) {
+	d := sitDown(t, nil, scripted.Reply("An answer."))
+	d.press("\x0f")
+	d.shows("(nothing is folded)")
+	b := d.c.screen.(*board)
+	b.fold("shell seq 100", outputLines("first\n"+strings.Repeat("line\n", 98)+"last"), foldedOutput)
+	d.shows("97 more lines (Ctrl-O shows all)")
+	if strings.Contains(d.screen.String(), "last") {
+		t.Error("the output is not folded")
+	}
+	d.press("\x0f")
+	d.shows("shell seq 100")
+	d.shows("of 100")
+	d.press("G")
+	d.shows("last")
+	b.note("printed meanwhile")
+	if strings.Contains(d.screen.String(), "meanwhile") {
+		t.Error("a line was printed over the pager")
+	}
+	d.press("\x0f")
+	d.shows("printed meanwhile")
+	d.press("hello\r")
+	d.sees("An answer.")
+	d.sees(" on disk")
+	d.press("\x04")
+	if err := d.wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLastLines(t *testing.T) {
+	r := &running{}
+	r.addOutput("one\ntwo\n\nthree\n")
+	r.addOutput("four\nfive\nsix\n 10%\r 50%\r100%")
+	if got, want := strings.Join(r.lastLines(), "|"), "    three|    four|    five|    six|    100%"; got != want {
+		t.Errorf("the last lines are %q, want %q", got, want)
+	}
+	r.addOutput(strings.Repeat("x", 3*maxTail))
+	if len(r.tail) > maxTail {
+		t.Errorf("%d bytes are kept", len(r.tail))
+	}
+}
