@@ -24,6 +24,16 @@ type TurnOptions struct {
 	NoTools bool
 	// MaxTokens limits each answer; zero leaves it to the model.
 	MaxTokens int64
+	// Provider and Model replace the model of the session for this turn; set both or neither.
+	// Thinking replaces its thinking level; empty keeps it.
+	Provider, Model string
+	Thinking        provider.Thinking
+}
+
+// Check returns an error if the agent cannot run a turn with the options.
+func (a *Agent) Check(t TurnOptions) error {
+	_, err := a.overrides(Override{Provider: t.Provider, Model: t.Model, Thinking: t.Thinking})
+	return err
 }
 
 // check returns an error if the terms are invalid.

@@ -251,6 +251,9 @@ func (t *turn) chooseModel() error {
 	t.ctx = provider.WithProfile(t.ctx, chosen.Auth)
 	t.shared = t.owner() != t.a.name() || t.path.Shared(t.a.name(), t.owner())
 	t.model = t.a.Model
+	if terms := &t.in.Terms; terms.Model != "" {
+		chosen.Provider, chosen.Model = terms.Provider, terms.Model
+	}
 	if t.a.Models != nil && chosen.Model != "" {
 		model, err := t.a.Models(chosen.Provider, chosen.Model)
 		switch {
@@ -267,8 +270,10 @@ func (t *turn) chooseModel() error {
 	}
 	t.useModel(t.model)
 	t.thinking = t.a.Thinking
-	if level := provider.Thinking(chosen.ThinkingLevel); slices.Contains(levels, level) {
-		t.thinking = level
+	for _, level := range []provider.Thinking{provider.Thinking(chosen.ThinkingLevel), t.in.Terms.Thinking} {
+		if slices.Contains(levels, level) {
+			t.thinking = level
+		}
 	}
 	t.verbose = chosen.Verbose == VerboseOn
 	return t.setTools()

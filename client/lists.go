@@ -23,6 +23,8 @@ type Query struct {
 	// Directory selects sessions that were started in a directory or have messages from
 	// there.
 	Directory string
+	// Under is like Directory, for a directory and all below it.
+	Under string
 	// Since and Until limit the time of the latest entry; Since is inclusive, Until
 	// exclusive.
 	Since, Until time.Time
@@ -52,7 +54,7 @@ func (c *Client) Sessions(ctx context.Context, q Query) iter.Seq2[wire.Session, 
 func (c *Client) SessionsPage(ctx context.Context, q Query) (wire.Page[wire.Session], error) {
 	r := get("v1", "sessions").with("agent", q.Agent).with("key", q.Key).with("sender", q.Sender).with("text", q.Text).with("cursor", q.Cursor)
 	r = r.withFlag("archived", q.Archived).withFlag("hidden", q.Hidden).withFlag("empty", q.Empty).withFlag("live", q.Live).withFlag("state", q.State)
-	r = r.with("cwd", q.Directory).with("source", q.Source).with("tag", q.Tag).withTime("since", q.Since).withTime("until", q.Until)
+	r = r.with("cwd", q.Directory).with("under", q.Under).with("source", q.Source).with("tag", q.Tag).withTime("since", q.Since).withTime("until", q.Until)
 	return ask[wire.Page[wire.Session]](ctx, c, r.withNumber("limit", uint64(max(q.Limit, 0))))
 }
 

@@ -99,6 +99,8 @@ type Query struct {
 	Since, Until time.Time
 	// Directory selects sessions created or used in a directory, if not empty.
 	Directory string
+	// Under selects sessions created or used in a directory or one below it, if not empty.
+	Under string
 	// Text selects sessions whose title, prompt or key contains it, ignoring case, if not
 	// empty.
 	Text string
@@ -116,12 +118,21 @@ func (q Query) Matches(info Info) bool {
 		(q.Source == "" || q.matchesSource(info.Source)) &&
 		(q.Tag == "" || info.Tagged(q.Tag)) &&
 		(q.Since.IsZero() || !info.Updated.Before(q.Since)) && (q.Until.IsZero() || info.Updated.Before(q.Until)) &&
-		(q.Directory == "" || info.usedDirectory(q.Directory)) && (q.Text == "" || q.matchesText(&info))
+		(q.Directory == "" || info.usedDirectory(q.Directory)) && (q.Under == "" || info.usedUnder(q.Under)) && (q.Text == "" || q.matchesText(&info))
 }
 
 // usedDirectory reports whether a session was created or used in a directory.
 func (i *Info) usedDirectory(dir string) bool {
 	return i.CWD == dir || i.Directories != "" && slices.Contains(strings.Split(i.Directories, "\n"), dir)
+}
+
+// usedUnder reports whether a session was created or used in a directory or below it.
+func (i *Info) usedUnder(root string) bool {
+	below := func(dir string) bool {
+		rest, ok := strings.CutPrefix(dir, strings.TrimRight(root, `/\`))
+		return ok && dir != "" && (rest == "" || rest[0] == '/' || rest[0] == '\\')
+	}
+	return below(i.CWD) || i.Directories != "" && slices.ContainsFunc(strings.Split(i.Directories, "\n"), below)
 }
 
 // Directory returns the directory of the latest message that records one, or else the

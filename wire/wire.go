@@ -278,6 +278,10 @@ type TurnOptions struct {
 	NoTools bool `json:"noTools,omitempty"`
 	// MaxTokens limits each answer; zero leaves it to the model.
 	MaxTokens int64 `json:"maxTokens,omitempty"`
+	// Model (provider/model) and Thinking (a level) replace the session's for this turn; empty
+	// means the session's.
+	Model    string `json:"model,omitempty"`
+	Thinking string `json:"thinking,omitempty"`
 }
 
 // ToolSpec is the definition of a tool. Schema is the JSON schema of its arguments.

@@ -34,7 +34,7 @@ func TestKillChat(t *testing.T) {
 	if said, _ := c.next("", 0, "-c", "-m", "firn/offline"); !strings.Contains(said, "the last answer was interrupted and saved") {
 		t.Errorf("on resuming it says %q", said)
 	}
-	if _, answer := c.next("", 0, "-p", "What is my name?"); !strings.Contains(answer, "Ada") {
+	if _, answer := c.next("", 0, "-c", "-p", "What is my name?"); !strings.Contains(answer, "Ada") {
 		t.Errorf("it answers %q", answer)
 	}
 	got := transcript(t, home, id)

@@ -28,7 +28,7 @@ func TestTwoChats(t *testing.T) {
 			if served {
 				serveHome(t, home)
 			}
-			firnIn(t, home, "chat", "-p", "Hello.")
+			firnIn(t, home, "chat", "--main", "-p", "Hello.")
 			var wait sync.WaitGroup
 			for who := range 2 {
 				wait.Go(func() { typeInto(t, home, 'A'+rune(who), each) })
@@ -56,7 +56,7 @@ func typeInto(t *testing.T, home string, who rune, lines int) {
 		in.WriteString(saying(who, i) + "\n")
 	}
 	var out, talk bytes.Buffer
-	cmd := firnCommand(home, "chat")
+	cmd := firnCommand(home, "chat", "--main")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(in.String()), &out, &talk
 	if err := cmd.Run(); err != nil {
 		t.Errorf("chat %c: %v\n%s", who, err, &talk)

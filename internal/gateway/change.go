@@ -313,7 +313,7 @@ func (g *sessionEditor) override(ctx context.Context, id firn.ID, p *wire.Patch)
 	if p.Model != nil {
 		var ok bool
 		if o.Provider, o.Model, ok = strings.Cut(*p.Model, "/"); !ok || o.Provider == "" || o.Model == "" {
-			return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a model is named provider/model, not %q", view.Clip(*p.Model)), Hint: "firn status lists the models"}
+			return errModelName(*p.Model)
 		}
 	}
 	if p.Thinking != nil {

@@ -28,6 +28,8 @@ type SessionQuery struct {
 	// Directory selects sessions that were started in the directory or have a message sent
 	// from it.
 	Directory string
+	// Under is like Directory, for a directory and all below it.
+	Under string
 	// Since and Until select by the time of the latest entry: not before Since, and before
 	// Until.
 	Since, Until time.Time
@@ -55,7 +57,7 @@ func (q *SessionQuery) everywhere() bool { return q.Sender != "" || q.Count }
 func (q *SessionQuery) ask() store.Query {
 	return store.Query{
 		Agent: q.Agent, Key: q.Key, Archived: q.Archived, Hidden: q.Hidden, Source: q.Source, Tag: q.Tag,
-		Since: q.Since, Until: q.Until, Text: q.Text, Directory: q.Directory, NonEmpty: !q.Empty && !q.Live,
+		Since: q.Since, Until: q.Until, Text: q.Text, Directory: q.Directory, Under: q.Under, NonEmpty: !q.Empty && !q.Live,
 	}
 }
 

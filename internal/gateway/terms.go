@@ -1,20 +1,52 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
+	"fmt"
+	"strings"
 
 	"firn.dev"
 	"firn.dev/agent"
+	"firn.dev/internal/gateway/view"
 	"firn.dev/provider"
 	"firn.dev/wire"
 )
+
+// checkTerms rejects a model or thinking level that the answering agent cannot use, so that
+// the message is not stored. An empty name means the agent of the session.
+func (g *core) checkTerms(ctx context.Context, id firn.ID, name string, t *wire.TurnOptions) (err error) {
+	if t == nil || t.Model == "" && t.Thinking == "" {
+		return nil
+	}
+	terms := termsOf(t)
+	if t.Model != "" && (terms.Provider == "" || terms.Model == "") {
+		return errModelName(t.Model)
+	}
+	if name == "" {
+		if name, err = g.owner(ctx, id); err != nil {
+			return err
+		}
+	}
+	a, err := g.setup.Load().agent(name)
+	if err != nil {
+		return err
+	}
+	return a.Check(terms)
+}
+
+// errModelName rejects a model that is not of the form provider/model.
+func errModelName(name string) error {
+	return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a model is named provider/model, not %q", view.Clip(name)), Hint: "firn status lists the models"}
+}
 
 // termsOf converts the terms of a turn.
 func termsOf(t *wire.TurnOptions) agent.TurnOptions {
 	if t == nil {
 		return agent.TurnOptions{}
 	}
-	terms := agent.TurnOptions{Instructions: t.Instructions, Bare: t.Bare, NoTools: t.NoTools, MaxTokens: max(t.MaxTokens, 0)}
+	terms := agent.TurnOptions{Instructions: t.Instructions, Bare: t.Bare, NoTools: t.NoTools, MaxTokens: max(t.MaxTokens, 0), Thinking: provider.Thinking(t.Thinking)}
+	terms.Provider, terms.Model, _ = strings.Cut(t.Model, "/")
 	for _, x := range t.Tools {
 		schema := x.Schema
 		if len(schema) == 0 {

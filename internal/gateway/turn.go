@@ -173,6 +173,9 @@ func (g *lanes) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.Tu
 	if err != nil {
 		return nil, false, err
 	}
+	if err := g.checkTerms(ctx, id, name, t.Terms); err != nil {
+		return nil, false, err
+	}
 	approval, err := setup.approvalMode(name, t.Approve, who)
 	if err != nil {
 		return nil, false, err

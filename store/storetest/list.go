@@ -84,6 +84,11 @@ func listDirectories(s *suite) {
 				s.Errorf("%d sessions are listed of %s, want %d: %+v", len(got), dir, want, got)
 			}
 		}
+		for dir, want := range map[string]int{"/a": 1, "/a/": 1, "/c": 2, "/d": 0, "/": 2, "/a/x": 0, "/a/nested": 0} {
+			if got := s.list(store.Query{Under: dir}); len(got) != want {
+				s.Errorf("%d sessions are listed under %s, want %d: %+v", len(got), dir, want, got)
+			}
+		}
 		for _, info := range s.list(store.Query{Directory: "/b"}) {
 			if info.CWD != "/a" || info.Directories != "/c\n/b" || info.Directory() != "/b" {
 				s.Errorf("it was begun in %q, and its directories are %q", info.CWD, info.Directories)

@@ -1,6 +1,7 @@
 package route
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"strings"
 	"unicode"
@@ -105,15 +106,28 @@ func Slug(sender string) string {
 }
 
 // ProjectKey returns the key of an agent's conversation about a directory, identified by
-// its absolute path.
+// its absolute path. A path that is too long for a key is represented by its end and a hash.
 func ProjectKey(agent, dir string) (Key, error) {
 	if dir == "" {
 		return Key{}, fmt.Errorf("%w project: it has no directory", firn.ErrInvalid)
 	}
-	return Parts{Agent: NormalizeAgent(agent), Kind: KindProject, Peer: EncodeID(dir)}.Key()
+	peer := EncodeID(dir)
+	if len(peer) > maxProject {
+		sum := sha256.Sum256([]byte(dir))
+		peer = EncodeID(fmt.Sprintf("…%s#%x", strings.ToValidUTF8(dir[len(dir)-projectEnd:], ""), sum[:8]))
+	}
+	return Parts{Agent: NormalizeAgent(agent), Kind: KindProject, Peer: peer}.Key()
 }
 
-// ProjectDir returns the directory of a project key; empty for other keys.
+const (
+	// maxProject is the maximum length of an encoded path in a project key, and projectEnd
+	// how much of the end of a longer path is in it.
+	maxProject = 900
+	projectEnd = 80
+)
+
+// ProjectDir returns the directory of a project key, for a long path its end; empty for
+// other keys.
 func ProjectDir(k Key) string {
 	if p := k.Parts(); p.Kind == KindProject && p.Thread == "" {
 		return DecodeID(p.Peer)

@@ -221,6 +221,14 @@ func TestProjectKeys(t *testing.T) {
 			t.Errorf("%s: %s, %v, back %q", dir, k, err, route.ProjectDir(k))
 		}
 	}
+	deep := "/" + strings.Repeat("Ä/", 600)
+	one, err := route.ProjectKey("", deep+"x/one")
+	if err != nil || !strings.HasPrefix(route.ProjectDir(one), "…") || !strings.Contains(one.String(), "/x/one#") || parse(t, one.String()) != one {
+		t.Errorf("a long path has the key %s, %v", one, err)
+	}
+	if other, err := route.ProjectKey("", "/y"+deep+"x/one"); err != nil || other == one {
+		t.Errorf("two long paths have the key %s, %v", other, err)
+	}
 	if k, err := route.ProjectKey("a", ""); !errors.Is(err, firn.ErrInvalid) {
 		t.Errorf("no directory: %s, %v", k, err)
 	}

@@ -151,7 +151,7 @@ func sessionRoutes() []operation {
 		{method: "GET", path: "/v1/sessions", name: "listSessions", scope: wire.ScopeRead, what: "Lists sessions, most recently updated first.", query: append([]param{
 			text("agent", "Only those of this agent."), text("key", "Only those of this key."), text("sender", "Only those with this sender."), text("text", "Only those with this text in the title or first message."),
 			flag("archived", "Lists archived sessions instead."), flag("hidden", "Lists hidden sessions instead."), flag("empty", "Includes sessions without entries."), flag("live", "Only those with a running turn."),
-			text("source", "Only those of this source: another tool's directory, or firn for its own."), text("tag", "Only those with this tag."), text("cwd", "Only those started in this directory, or with a message sent from it."),
+			text("source", "Only those of this source: another tool's directory, or firn for its own."), text("tag", "Only those with this tag."), text("cwd", "Only those started in this directory, or with a message sent from it."), text("under", "As cwd, for this directory and all below it."),
 			{name: "since", kind: "date-time", what: "Only those updated at or after this time."}, {name: "until", kind: "date-time", what: "Only those last updated before this time."}, flag("count", "Returns the total even if counting is slow."), flag("state", "Includes the state of each session; limits a page to 100."),
 		}, paging...), action: give(sessionCalls.listSessions)},
 		{method: "POST", path: "/v1/sessions", name: "newSession", scope: wire.ScopeWrite, what: "Creates a session, or returns the one a key points at.", idempotent: true, query: []param{idempotencyParam}, action: takeOptional(sessionCalls.newSession)},

@@ -22,6 +22,7 @@ import (
 	"firn.dev"
 	"firn.dev/client"
 	"firn.dev/internal/disk/history"
+	"firn.dev/internal/render/prose"
 	"firn.dev/internal/term/line"
 	"firn.dev/wire"
 )
@@ -32,12 +33,18 @@ type Options struct {
 	// Agent is the agent to talk to; empty means the agent of the session or key. In a
 	// resumed session it answers instead of the session's agent.
 	Agent string
-	// Continue resumes the agent's latest session, Resume the named one. Otherwise the
-	// session of Key is used, which is created if it does not exist. An empty key means
-	// agent:<agent>:main.
+	// Continue resumes the latest session of the project, Resume the named one, or with "-"
+	// the latest of all. Otherwise the session of the key is used, which is created if it
+	// does not exist.
 	Continue bool
 	Resume   string
-	Key      string
+	// Key is the key of the chat. If it is empty, Project is a directory and the key is
+	// agent:<agent>:project:<directory>. If both are empty, it is agent:<agent>:main.
+	Key     string
+	Project string
+	// New starts another session, to which the key then points. Own starts a session without
+	// a key.
+	New, Own bool
 	// At is the entry from which the session continues; empty means its head.
 	At string
 	// Ephemeral is true if sessions are kept in memory only.
@@ -45,7 +52,8 @@ type Options struct {
 	// Approve is the approval mode of messages; empty means the agent's setting, or ask if it
 	// has none and the user can be asked.
 	Approve string
-	// Model is PROVIDER/MODEL and Thinking a level. If set, they are saved in the session.
+	// Model is PROVIDER/MODEL and Thinking a level. If set, they replace those of the session
+	// in this chat. They are not saved.
 	Model, Thinking string
 
 	// Workspace is the working directory of new sessions. Files describes the files that
@@ -249,7 +257,7 @@ func Ask(ctx context.Context, o Options) (Answer, error) {
 		return Answer{}, advise(err, o)
 	}
 	answer := Answer{
-		Session: c.id, Entry: out.Entry, Model: modelName(s), Text: out.Text, Silent: out.Silent, Stop: out.Stop, Rounds: out.Rounds, Calls: out.Calls,
+		Session: c.id, Entry: out.Entry, Model: prose.Clean(out.Provider + "/" + out.Model), Text: out.Text, Silent: out.Silent, Stop: out.Stop, Rounds: out.Rounds, Calls: out.Calls,
 		Usage: Usage{out.Usage.Input, out.Usage.Output, out.Usage.CacheRead, out.Usage.CacheWrite, out.Usage.Cost},
 	}
 	if out.Silent {
@@ -274,8 +282,10 @@ type chat struct {
 	planned *planned
 	key     string
 	name    string
-	// answerer is the agent that answers instead of the session's; empty if none.
-	answerer string
+	// answerer is the agent that answers instead of the session's; empty if none. model and
+	// thinking replace those of the session; empty if they do not.
+	answerer        string
+	model, thinking string
 
 	reports *Reports
 	// approvals are the calls that wait for an answer. stdin is used to read one without
@@ -300,41 +310,23 @@ func open(ctx context.Context, o Options) (*chat, error) {
 	if err := CheckThinking(o.Thinking); err != nil {
 		return nil, err
 	}
-	if err := c.choose(ctx); err != nil {
-		return nil, err
-	}
-	return c, c.applyOptions(ctx)
+	return c, c.choose(ctx)
 }
 
 func newChat(o Options) *chat {
 	c := &chat{o: o, client: o.Client, screen: newStreams(o), now: time.Now, reports: o.Reports, approvals: newApprovals()}
+	c.model, c.thinking = o.Model, o.Thinking
 	if c.reports == nil {
 		c.reports = &Reports{}
 	}
 	return c
 }
 
-// applyOptions saves the requested model and thinking level in the session, unless it
-// already has them.
-func (c *chat) applyOptions(ctx context.Context) error {
-	if c.planned != nil { // ensure does it
+// terms returns the options of a turn: the model and thinking level of this chat, if they
+// differ from those of the session.
+func (c *chat) terms() *wire.TurnOptions {
+	if c.model == "" && c.thinking == "" {
 		return nil
 	}
-	s, err := c.fetchSession(ctx)
-	if err != nil {
-		return err
-	}
-	c.isVerbose = s.State != nil && s.State.Verbose == "on"
-	var p wire.Patch
-	if c.o.Model != "" && modelName(s) != c.o.Model {
-		p.Model = &c.o.Model
-	}
-	if c.o.Thinking != "" && (s.State == nil || s.State.Thinking != c.o.Thinking) {
-		p.Thinking = &c.o.Thinking
-	}
-	if p == (wire.Patch{}) {
-		return nil
-	}
-	_, err = c.client.Patch(ctx, c.id, p)
-	return err
+	return &wire.TurnOptions{Model: c.model, Thinking: c.thinking}
 }

@@ -2,24 +2,22 @@ package chat
 
 import "testing"
 
-// TestChoices checks that settings are saved in the session.
+// TestChoices checks that the model and thinking level of the command line apply to the chat
+// and are not saved, and that those of commands are saved in the session.
 func TestChoices(t *testing.T) {
 	s := set(t, func(o *Options) { o.Model, o.Thinking = "firn/offline", "low" }).start()
+	s.does("hello", "/model", "/think", "/status")
 	now, err := s.c.fetchSession(t.Context())
-	if err != nil || now.State.Model != "offline" || now.State.Thinking != "low" {
+	if err != nil || now.State.Thinking != "" {
 		t.Fatalf("chosen is %+v, %v", now.State, err)
 	}
-	n := len(s.entries())
-	if err := s.c.applyOptions(t.Context()); err != nil || len(s.entries()) != n {
-		t.Errorf("what was chosen already was chosen again: %v", err)
-	}
-	s.does("/model", "/model ollama/x", "/think", "/think high", "/think hard", "/verbose on", "/verbose", "/verbose maybe", "/new")
+	s.does("/model ollama/x", "/think high", "/think hard", "/verbose on", "/verbose", "/verbose maybe", "/new")
 	now, err = s.c.fetchSession(t.Context())
-	if err != nil || now.State.Model != "x" || now.State.Thinking != "high" {
+	if err != nil || now.State.Model != "x" || now.State.Thinking != "high" || s.c.terms() != nil {
 		t.Errorf("in the new session is chosen %+v, %v", now.State, err)
 	}
-	says(t, s.err.String(), "model firn/offline; providers: firn,", "model for this session: ollama/x",
-		"thinking is low; levels: off", "thinking for this session: high", `thinking level "hard"`, "verbose for this session: on", "/verbose on|off", "verbose is on or off", "new session; ")
+	says(t, s.err.String(), "model firn/offline; providers: firn,", "thinking is low; levels: off", "firn/offline, thinking low", "model for this session: ollama/x",
+		"thinking for this session: high", `thinking level "hard"`, "verbose for this session: on", "/verbose on|off", "verbose is on or off", "new session; ")
 	s.does("/model ollama/")
 	says(t, s.err.String(), "a model is named provider/model")
 }

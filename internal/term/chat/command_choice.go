@@ -32,12 +32,13 @@ func (c choiceCommands) chooseModel(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
-		c.screen.printf("model %s; providers: %s", modelName(s), strings.Join(c.o.Providers, ", "))
+		c.screen.printf("model %s; providers: %s", c.chosenModel(s), strings.Join(c.o.Providers, ", "))
 		return nil
 	}
 	if err := c.patch(ctx, wire.Patch{Model: &name}); err != nil {
 		return err
 	}
+	c.model = ""
 	c.screen.printf("model for this session: %s", prose.Clean(name))
 	return nil
 }
@@ -97,7 +98,7 @@ func (c choiceCommands) think(ctx context.Context, level string) error {
 		if err != nil {
 			return err
 		}
-		c.screen.printf("thinking is %s; levels: %s", thinkingOf(s), strings.Join(levels, " "))
+		c.screen.printf("thinking is %s; levels: %s", cmp.Or(c.thinking, thinkingOf(s)), strings.Join(levels, " "))
 		return nil
 	}
 	if err := CheckThinking(level); err != nil {
@@ -106,6 +107,7 @@ func (c choiceCommands) think(ctx context.Context, level string) error {
 	if err := c.patch(ctx, wire.Patch{Thinking: &level}); err != nil {
 		return err
 	}
+	c.thinking = ""
 	c.screen.printf("thinking for this session: %s", level)
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
 	"sync"
 
 	"firn.dev"
@@ -97,9 +96,8 @@ func (c listCommands) sessionRow(s wire.Session, ids []firn.ID) []string {
 			compactions = fmt.Sprintf("◆%d", st.Compactions)
 		}
 	}
-	place := strings.TrimPrefix(cmp.Or(s.Key, s.CWD), "agent:")
 	return []string{
-		mark + prose.Shortest(s.ID, ids), prose.OneLine(title, 40), prose.OneLine(place, 28), turns, window, prose.Ago(s.Updated, c.now()), branches, compactions,
+		mark + prose.Shortest(s.ID, ids), prose.OneLine(title, 40), Place(s, c.o.User, 28), turns, window, prose.Ago(s.Updated, c.now()), branches, compactions,
 	}
 }
 

@@ -20,7 +20,7 @@ func (c *chat) newSession(ctx context.Context, _ string) error {
 		return nil
 	}
 	old := c.id
-	if err := planNext(ctx, c); err != nil {
+	if err := planNext(ctx, c, false); err != nil {
 		return err
 	}
 	c.screen.printf("new session; /resume %s goes back", prose.Short(old))

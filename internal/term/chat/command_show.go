@@ -114,7 +114,7 @@ func (c showCommands) status(ctx context.Context, _ string) error {
 		{"  agent", c.agentLine()},
 		{"  key", prose.Clean(c.key)},
 		{"  turns", fmt.Sprintf("%d, %s", st.Turns, prose.Plural(st.Compactions, "compaction"))},
-		{"  model", modelName(s) + ", thinking " + thinkingOf(s)},
+		{"  model", c.chosenModel(s) + ", thinking " + cmp.Or(c.thinking, thinkingOf(s))},
 		{"  window", windowUse(st.Window) + prose.Level(st.Window)},
 		{"  toggles", toggles(st)},
 		{"  head", headLine(c.chat, s, st)},

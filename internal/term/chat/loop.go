@@ -190,7 +190,7 @@ func (c *chat) streamTurn(ctx context.Context, t wire.Turn, v *view) (wire.Answe
 	if t.Text != "" {
 		t.Queue = ownTurn
 	}
-	t.Agent = c.answerer
+	t.Agent, t.Terms = c.answerer, c.terms()
 	whole := context.WithoutCancel(ctx)
 	unread, over := make(chan struct{}), make(chan struct{})
 	var watch sync.WaitGroup

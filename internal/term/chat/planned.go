@@ -3,12 +3,10 @@ package chat
 import (
 	"cmp"
 	"context"
-	"errors"
 	"slices"
 	"strings"
 
 	"firn.dev"
-	"firn.dev/client"
 	"firn.dev/wire"
 )
 
@@ -19,41 +17,26 @@ type planned struct {
 	session wire.Session
 	// previous is the session that /new ended; empty if there is none.
 	previous firn.ID
-	// patch are the settings of the command line.
-	patch wire.Patch
+	// keyed is true if the key points at the previous session already.
+	keyed bool
 }
 
-// planFirst plans a session for the key of a chat if the key has none. It returns false if the session
-// exists, or if the gateway has to decide about the request.
-func planFirst(ctx context.Context, c *chat) (bool, error) {
-	_, err := c.client.Session(ctx, "@"+c.key)
-	if !errors.Is(err, firn.ErrNotFound) {
-		return false, ctx.Err()
-	}
-	name := agentIn(c.key)
+// planFirst plans a session for the key of a chat, which has none, or without a key. If the
+// agent is unknown, it creates the session, so that the gateway explains what is wrong.
+func planFirst(ctx context.Context, c *chat, name string) error {
 	agents, err := c.client.Agents(ctx)
-	if err != nil || c.o.Agent != "" && c.o.Agent != name {
-		return false, ctx.Err()
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	i := slices.IndexFunc(agents, func(a wire.Agent) bool { return a.ID == name })
-	if i < 0 {
-		return false, nil
+	if err != nil || i < 0 || c.o.Agent != "" && c.o.Agent != name {
+		c.planned = &planned{}
+		return c.ensure(ctx)
 	}
-	p := planned{session: wire.Session{Agent: name, Key: c.key, CWD: c.o.Workspace, Empty: true, State: &wire.State{
+	c.planned, c.name = &planned{session: wire.Session{Agent: name, Key: c.key, CWD: c.o.Workspace, Empty: true, State: &wire.State{
 		Provider: agents[i].Provider, Model: agents[i].Model, Window: wire.Usage{Window: agents[i].Window, Assumed: agents[i].Assumed},
-	}}}
-	if c.o.Model != "" && modelName(p.session) != c.o.Model {
-		if !knowsModel(ctx, c.client, c.o.Model) { // the gateway explains what is wrong with it
-			return false, nil
-		}
-		p.patch.Model = &c.o.Model
-		p.session.State.Provider, p.session.State.Model, _ = strings.Cut(c.o.Model, "/")
-	}
-	if c.o.Thinking != "" {
-		p.patch.Thinking, p.session.State.Thinking = &c.o.Thinking, c.o.Thinking
-	}
-	c.planned, c.name = &p, name
-	return true, nil
+	}}}, name
+	return nil
 }
 
 // agentIn returns the agent of a key.
@@ -66,14 +49,9 @@ func agentIn(key string) string {
 	return cmp.Or(name, "main")
 }
 
-// knowsModel reports whether the gateway lists a model.
-func knowsModel(ctx context.Context, g *client.Client, name string) bool {
-	models, err := g.Models(ctx)
-	return err == nil && slices.ContainsFunc(models, func(m wire.Model) bool { return m.ID == name })
-}
-
-// planNext plans a session that continues with the settings of a chat's current one.
-func planNext(ctx context.Context, c *chat) error {
+// planNext plans a session that continues with the settings of a chat's current one. keyed
+// says whether the key points at that one.
+func planNext(ctx context.Context, c *chat, keyed bool) error {
 	s, err := c.fetchSession(ctx)
 	if err != nil {
 		return err
@@ -85,7 +63,7 @@ func planNext(ctx context.Context, c *chat) error {
 			Window: wire.Usage{Window: st.Window.Window, Assumed: st.Window.Assumed},
 		}
 	}
-	c.planned, c.id = &planned{session: next, previous: c.id}, ""
+	c.planned, c.id = &planned{session: next, previous: c.id, keyed: keyed}, ""
 	return nil
 }
 
@@ -97,10 +75,12 @@ func (c *chat) ensure(ctx context.Context) error {
 		return nil
 	}
 	n := wire.NewSession{Key: c.key, Agent: c.o.Agent, CWD: c.o.Workspace}
-	if p.previous != "" {
+	if p.previous != "" && !p.keyed {
 		if _, err := c.client.PointKey(ctx, c.key, p.previous); err != nil {
 			return err
 		}
+	}
+	if p.previous != "" {
 		n.Agent, n.Fresh = "", true
 	}
 	s, err := c.client.NewSession(ctx, n)
@@ -109,11 +89,7 @@ func (c *chat) ensure(ctx context.Context) error {
 	}
 	c.id, c.planned = s.ID, nil
 	c.name, c.key = cmp.Or(s.Agent, "main"), cmp.Or(s.Key, c.key)
-	if p.patch == (wire.Patch{}) {
-		return nil
-	}
-	_, err = c.client.Patch(ctx, c.id, p.patch)
-	return err
+	return nil
 }
 
 // onMessages are the commands that need a session with messages.

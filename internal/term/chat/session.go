@@ -5,46 +5,97 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"firn.dev"
 	"firn.dev/client"
 	"firn.dev/internal/base/failure"
+	"firn.dev/internal/base/route"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
 )
 
-// choose finds the session and its agent.
+// choose finds or plans the session.
 func (c *chat) choose(ctx context.Context) error {
+	var s wire.Session
+	var err error
 	switch {
-	case c.o.Resume != "" && c.o.Resume != "-":
-		s, err := c.find(ctx, "", c.o.Resume)
-		if err != nil {
-			return err
-		}
-		c.id, c.name = s.ID, cmp.Or(s.Agent, "main")
-		if err := c.answerAs(ctx, cmp.Or(c.o.Agent, c.name)); err != nil {
-			return err
-		}
-	case c.o.Continue, c.o.Resume == "-":
-		s, err := c.latest(ctx, cmp.Or(c.o.Agent, "main"))
-		if err != nil {
-			return err
-		}
-		c.id, c.name = s.ID, cmp.Or(s.Agent, "main")
+	case c.o.Resume == latestSession, c.o.Resume == Pick:
+		s, err = c.latest(ctx, "")
+	case c.o.Resume != "":
+		s, err = c.find(ctx, "", c.o.Resume)
+	case c.o.Continue:
+		s, err = c.latest(ctx, c.o.Project)
+	default:
+		return c.chooseByKey(ctx)
 	}
-	if c.id != "" {
-		c.key = mainKey(c.name)
-		return nil
-	}
-	c.key = cmp.Or(c.o.Key, mainKey(cmp.Or(c.o.Agent, "main")))
-	if ok, err := planFirst(ctx, c); ok || err != nil {
+	if err != nil {
 		return err
 	}
-	c.planned = &planned{}
-	return c.ensure(ctx)
+	return c.take(ctx, s)
+}
+
+// Values of the Resume option that are no names: Pick lets the user choose a session,
+// latestSession is the latest.
+const (
+	Pick          = "?"
+	latestSession = "-"
+)
+
+// take makes a session the current one.
+func (c *chat) take(ctx context.Context, s wire.Session) (err error) {
+	c.id, c.name = s.ID, cmp.Or(s.Agent, "main")
+	c.isVerbose = s.State != nil && s.State.Verbose == "on"
+	if c.key, err = c.keyFor(s); err != nil {
+		return err
+	}
+	return c.answerAs(ctx, cmp.Or(c.o.Agent, c.name))
+}
+
+// chooseByKey finds the session of the key, or plans one.
+func (c *chat) chooseByKey(ctx context.Context) (err error) {
+	if c.key, err = c.projectKey(cmp.Or(c.o.Agent, "main")); err != nil {
+		return err
+	}
+	c.key = cmp.Or(c.o.Key, c.key)
+	if c.o.Own {
+		c.key = ""
+		return planFirst(ctx, c, cmp.Or(c.o.Agent, "main"))
+	}
+	s, err := c.client.Session(ctx, "@"+c.key)
+	switch {
+	case errors.Is(err, firn.ErrNotFound):
+		return planFirst(ctx, c, agentIn(c.key))
+	case err != nil, c.o.Agent != "" && c.o.Agent != agentIn(c.key): // the gateway explains what is wrong
+		c.planned = &planned{}
+		return c.ensure(ctx)
+	}
+	c.id, c.name, c.key = s.ID, cmp.Or(s.Agent, "main"), cmp.Or(s.Key, c.key)
+	c.isVerbose = s.State != nil && s.State.Verbose == "on"
+	if c.o.New {
+		return planNext(ctx, c, true)
+	}
+	return nil
+}
+
+// keyFor returns the key that follows the chat when it leaves a session: the session's own if
+// that is of a project or the agent's main one, else the key of this project.
+func (c *chat) keyFor(s wire.Session) (string, error) {
+	if k, err := route.Parse(s.Key); err == nil && s.Current && (k.Kind() == route.KindMain || k.Kind() == route.KindProject) {
+		return s.Key, nil
+	}
+	return c.projectKey(c.name)
+}
+
+// projectKey returns the key of an agent's session about the project, or of its main session
+// if there is no project.
+func (c *chat) projectKey(agentName string) (string, error) {
+	if c.o.Project == "" {
+		return mainKey(agentName), nil
+	}
+	k, err := route.ProjectKey(agentName, c.o.Project)
+	return k.String(), err
 }
 
 // moveHead moves the session's head to the entry of the At option.
@@ -74,13 +125,15 @@ func (c *chat) moveHead(ctx context.Context) error {
 // mainKey returns the key of an agent's main session.
 func mainKey(agentName string) string { return "agent:" + agentName + ":main" }
 
-// latest returns the agent's most recently updated session. It skips automated sessions,
-// and prints that. Without an Agent option it falls back to the sessions of all agents.
-func (c *chat) latest(ctx context.Context, agentName string) (wire.Session, error) {
-	s, err := c.latestInteractive(ctx, agentName)
+// latest returns the agent's most recently updated session of a project, or of all if the
+// project is empty. It skips automated sessions, and prints that. Without an Agent option it
+// falls back to the sessions of all agents.
+func (c *chat) latest(ctx context.Context, project string) (wire.Session, error) {
+	agentName := cmp.Or(c.o.Agent, "main")
+	s, err := c.latestInteractive(ctx, agentName, project)
 	if errors.Is(err, firn.ErrNotFound) && c.o.Agent == "" {
 		// A session folder of another tool has no firn agents.
-		if other, err := c.latestInteractive(ctx, ""); !errors.Is(err, firn.ErrNotFound) {
+		if other, err := c.latestInteractive(ctx, "", project); !errors.Is(err, firn.ErrNotFound) {
 			return other, err
 		}
 	}
@@ -89,9 +142,9 @@ func (c *chat) latest(ctx context.Context, agentName string) (wire.Session, erro
 
 // latestInteractive returns the latest session that is not automated, of an agent or of
 // all.
-func (c *chat) latestInteractive(ctx context.Context, agentName string) (wire.Session, error) {
+func (c *chat) latestInteractive(ctx context.Context, agentName, project string) (wire.Session, error) {
 	var passed []firn.ID
-	for s, err := range c.client.Sessions(ctx, client.Query{Agent: agentName}) {
+	for s, err := range c.client.Sessions(ctx, client.Query{Agent: agentName, Under: project}) {
 		if err != nil {
 			return wire.Session{}, err
 		}
@@ -107,6 +160,10 @@ func (c *chat) latestInteractive(ctx context.Context, agentName string) (wire.Se
 	missing := &Problem{
 		Err:  failure.Of(firn.ErrNotFound, "agent %s has no session to resume", prose.Clean(cmp.Or(agentName, "main"))),
 		Hint: "run firn chat to start one",
+	}
+	if project != "" {
+		missing.Err = failure.Of(firn.ErrNotFound, "there is no session to resume in %s", c.place(project))
+		missing.Hint += "; -r chooses from all sessions"
 	}
 	if len(passed) > 0 {
 		missing.Hint += fmt.Sprintf("; firn chat -r %s resumes one started by a job, hook or agent", passed[0])
@@ -152,6 +209,14 @@ func (c *chat) fetchSession(ctx context.Context) (wire.Session, error) {
 	return c.client.Session(ctx, string(c.id))
 }
 
+// chosenModel returns the model of this chat: that of the session, unless it was replaced.
+func (c *chat) chosenModel(s wire.Session) string {
+	if c.model != "" {
+		return prose.Clean(c.model)
+	}
+	return modelName(s)
+}
+
 // modelName returns the model of a session.
 func modelName(s wire.Session) string {
 	if s.State == nil {
@@ -186,7 +251,7 @@ func (c *chat) greet(ctx context.Context) error {
 	if c.o.Ephemeral {
 		kept = NothingSaved
 	}
-	words = append(words, prose.Plural(turns, "turn"), modelName(s), kept)
+	words = append(words, prose.Plural(turns, "turn"), c.chosenModel(s), kept)
 	if turns == 0 && c.o.Terminal.In {
 		words = append(words, "/help for commands")
 	}
@@ -300,8 +365,5 @@ const gatewaysHome = "the gateway's home"
 
 // place abbreviates the user's home directory in a path.
 func (c *chat) place(dir string) string {
-	if user := c.o.User; user != "" && (dir == user || strings.HasPrefix(dir, user+string(filepath.Separator))) {
-		dir = "~" + strings.TrimPrefix(dir, user)
-	}
-	return prose.Clean(dir)
+	return prose.Clean(abbreviateHome(dir, c.o.User))
 }

@@ -20,7 +20,7 @@ import (
 // chatFlags are the flags of firn chat.
 type chatFlags struct {
 	chat.Options
-	print          bool
+	print, main    bool
 	workspace      string
 	shell, noTools bool
 }
@@ -35,9 +35,17 @@ func (p chatCommands) chatCommand() *cobra.Command {
 		GroupID: "talk",
 		Short:   "Chat with an agent; every message is saved",
 		Long: `Chat with an agent. Each message is on disk before it is answered, so nothing is
-lost when the chat is closed, interrupted or killed, and the next firn chat
-resumes it. Lines that begin with a slash are commands; /help lists them. Ctrl-C
-stops an answer; twice at an empty prompt, it ends the chat, as Ctrl-D does.
+lost when the chat is closed, interrupted or killed. Lines that begin with a
+slash are commands; /help lists them. Ctrl-C stops an answer; twice at an empty
+prompt, it ends the chat, as Ctrl-D does.
+
+A chat resumes the session of this project: the git repository or worktree of
+the current directory (or of --workspace), or else the directory. Its key is
+agent:<agent>:project:<directory>. --new starts another session for the
+project; the previous one is kept. -c resumes the latest session of the project,
+whatever its key; -r resumes any session. --main uses the agent's main session,
+which is the same in all directories, and --key the session of a key. At a
+terminal, firn without a command is firn chat.
 
 At a terminal, lines are edited as in a shell: history (arrows, Ctrl-R; saved in
 the home, except lines that begin with a space), word movement, Ctrl-A E K U W Y,
@@ -46,8 +54,9 @@ starts a new line; pasted text may span several. Answers are formatted as they
 arrive. NO_COLOR and TERM=dumb are honored; in a pipe, answers are printed as the
 model wrote them.
 
-Without -m, the model is the session's previous one, or else $FIRN_MODEL, the
-agent's model from the settings, or firn/offline. firn/offline is built in and
+Without -m, the model is the one chosen in the session with /model, or else
+$FIRN_MODEL, the agent's model from the settings, or firn/offline. -m and
+--thinking apply to this chat only and are not saved. firn/offline is built in and
 needs no API key and no network; it only matches words. Other models are named
 PROVIDER/MODEL and read their API key from the environment: anthropic/…
 (ANTHROPIC_API_KEY), openai/… (OPENAI_API_KEY; with OPENAI_BASE_URL, or as
@@ -66,8 +75,10 @@ With --ephemeral the chat exists only in memory: nothing is written to the
 home, even if a gateway serves it, the agent has no memory, and input is not
 saved to the history. Files written by tools or by /export remain.
 
-With -p, firn prints the answer to PROMPT, or to stdin, and exits.`,
+With -p, firn prints the answer to PROMPT, or to stdin, and exits. The question
+gets a session of its own, unless -c, -r, --new, --main or --key is given.`,
 		Example: `  firn chat
+  firn chat --new
   firn chat -c "and what about the second part?"
   firn chat -r "a trip to Oslo" --at HEAD~2
   firn chat -m anthropic/claude-sonnet-4-5 --workspace ~/src/thing
@@ -84,17 +95,19 @@ With -p, firn prints the answer to PROMPT, or to stdin, and exits.`,
 // add defines the flags on a command.
 func (f *chatFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVarP(&f.Continue, "continue", "c", false, "resume the agent's latest session that was not started by a job, hook or another agent")
-	flags.StringVarP(&f.Resume, "resume", "r", "", "resume this `session`: an id, its first or last 4 or more characters, a title or words of it, @key or a path (default the latest)")
-	flags.Lookup("resume").NoOptDefVal = latestSession
+	flags.BoolVarP(&f.Continue, "continue", "c", false, "resume the latest session of this project that was not started by a job, hook or another agent")
+	flags.StringVarP(&f.Resume, "resume", "r", "", "resume this `session`: an id, its first or last 4 or more characters, a title or words of it, @key, a path, or - for the latest of all")
+	flags.Lookup("resume").NoOptDefVal = chat.Pick
+	flags.BoolVar(&f.New, "new", false, "start a new session; the previous one is kept")
+	flags.BoolVar(&f.main, "main", false, "use the agent's main session, the same in all directories")
 	flags.StringVarP(&f.Agent, "agent", "a", "", "`name` of the agent (default main); with --resume, the agent that answers from now on")
-	flags.StringVarP(&f.Model, "model", "m", "", "model to use from now on, as `provider/model`")
-	flags.StringVar(&f.Key, "key", "", "resume the session of this `key` (default agent:<agent>:main)")
+	flags.StringVarP(&f.Model, "model", "m", "", "model of this chat, as `provider/model`; not saved in the session")
+	flags.StringVar(&f.Key, "key", "", "use the session of this `key` (default agent:<agent>:project:<directory>)")
 	flags.StringVar(&f.At, "at", "", "continue from this `entry`: an id, a label, HEAD~n or #n; later entries stay in the log")
 	flags.BoolVarP(&f.print, "print", "p", false, "print the answer and exit")
 	flags.StringVar(&f.workspace, "workspace", "", "`directory` the tools may read and write (default the current one, read-only)")
 	flags.BoolVar(&f.shell, "allow-shell", false, "allow the agent to run commands with your permissions")
-	flags.StringVar(&f.Thinking, "thinking", "", "thinking `level` to use from now on, off to xhigh")
+	flags.StringVar(&f.Thinking, "thinking", "", "thinking `level` of this chat, off to xhigh; not saved in the session")
 	flags.BoolVar(&f.Ephemeral, "ephemeral", false, "keep this chat in memory only; it is not saved and cannot be resumed")
 	flags.StringVar(&f.Approve, "approve", "", "which tool calls run without asking: a `mode` of read-only, ask, accept-edits, everything (default ask at a terminal, everything with -p and in a pipe, unless approvals.mode is set)")
 	flags.BoolVar(&f.noTools, "no-tools", false, "run the agent without tools")
@@ -102,7 +115,7 @@ func (f *chatFlags) add(cmd *cobra.Command) {
 
 // chat runs a conversation from flags and arguments.
 func (p chatCommands) chat(cmd *cobra.Command, f chatFlags, args []string) (err error) {
-	if err := f.check(cmd, args, p.json); err != nil {
+	if err := f.check(cmd, args, p.json, p.stdin); err != nil {
 		return err
 	}
 	if err := chat.CheckThinking(f.Thinking); err != nil {
@@ -179,6 +192,10 @@ func (p chatCommands) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Option
 		return nil, err
 	}
 	o.Client, o.Workspace, o.Files = c, dir, tools.text()
+	if !f.main {
+		o.Project = projectRoot(dir)
+	}
+	o.Own = f.print && !f.New && !f.main && f.Key == ""
 	o.Remember, o.Forget, o.Notes = remembering(c), forgetting(c), noting(c)
 	p.addExport(o)
 	if p.providers != nil {
@@ -207,18 +224,22 @@ func (t *Tools) text() string {
 }
 
 // check rejects incompatible flags.
-func (f *chatFlags) check(cmd *cobra.Command, args []string, json bool) error {
+func (f *chatFlags) check(cmd *cobra.Command, args []string, json bool, terminal io.Reader) error {
 	ways := 0
-	for _, set := range []bool{f.Continue, f.Resume != "", f.Key != ""} {
+	for _, set := range []bool{f.Continue, f.Resume != "", f.Key != "", f.main} {
 		if set {
 			ways++
 		}
 	}
 	switch {
 	case ways > 1:
-		return usage(cmd, "--continue, --resume and --key cannot be combined")
+		return usage(cmd, "--continue, --resume, --main and --key cannot be combined")
+	case f.New && (f.Continue || f.Resume != "" || f.At != ""):
+		return usage(cmd, "--new cannot be combined with --continue, --resume or --at")
+	case f.Resume == chat.Pick && (f.print || !isTerminal(terminal)):
+		return usage(cmd, "-r without a session needs a terminal; name a session, or use -c or -r -")
 	case f.Ephemeral && (ways > 0 || f.At != "" || cmd.Flags().Changed("gateway")):
-		return usage(cmd, "--ephemeral cannot be combined with --continue, --resume, --key, --at or --gateway")
+		return usage(cmd, "--ephemeral cannot be combined with --continue, --resume, --main, --key, --at or --gateway")
 	case cmd.Flags().Changed("at") && f.At == "":
 		return usage(cmd, "--at is empty")
 	case json && !f.print:
@@ -226,7 +247,7 @@ func (f *chatFlags) check(cmd *cobra.Command, args []string, json bool) error {
 	case f.shell && f.noTools:
 		return usage(cmd, "--allow-shell and --no-tools cannot be combined")
 	case cmd.Flags().Changed("resume") && f.Resume == "":
-		return usage(cmd, "--resume is empty; without a value it resumes the latest session")
+		return usage(cmd, "--resume is empty; without a value it lets you choose")
 	case f.print && len(args) > 0 && strings.TrimSpace(strings.Join(args, " ")) == "":
 		return usage(cmd, "the prompt is empty")
 	}
@@ -263,6 +284,9 @@ func (f *chatFlags) directory() (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", fmt.Errorf("find workspace %s: %w", dir, err)
+	}
+	if resolved, err := filepath.EvalSymlinks(abs); err == nil {
+		abs = resolved
 	}
 	info, err := os.Stat(abs)
 	if err == nil && !info.IsDir() {

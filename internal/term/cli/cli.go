@@ -111,7 +111,7 @@ func (p *program) root() *cobra.Command {
 		Short: "Save the conversations of AI agents in append-only files",
 		Long:  welcome,
 		Args:  cobra.ArbitraryArgs,
-		RunE:  p.unknown,
+		RunE:  p.bare,
 		// Errors are printed by end, in one form.
 		SilenceErrors: true,
 		SilenceUsage:  true,
@@ -180,6 +180,16 @@ func (p *program) sessionsCommand() *cobra.Command {
 		cmd.AddCommand(sub)
 	}
 	return cmd
+}
+
+// bare handles firn without a command: at a terminal it opens the chat.
+func (p *program) bare(cmd *cobra.Command, args []string) error {
+	chat, _, err := cmd.Find([]string{"chat"})
+	if err != nil || len(args) > 0 || p.json || !isTerminal(p.stdin) || !isTerminal(p.stdout) {
+		return p.unknown(cmd, args)
+	}
+	chat.SetContext(cmd.Context())
+	return chat.RunE(chat, nil)
 }
 
 // unknown handles an unknown command name.

@@ -15,7 +15,7 @@ import (
 const welcome = `firn saves the conversations of AI agents in append-only files.
 
   firn demo                    see what firn does, in seconds
-  firn chat                    chat with the built-in offline model
+  firn                         open the chat of this project, at a terminal
   firn chat -m PROVIDER/MODEL  chat with another model
   firn adopt                   find sessions of Claude Code, Codex, pi and others
   firn search WORDS            search all sessions

@@ -11,6 +11,7 @@ import (
 	"firn.dev"
 	"firn.dev/client"
 	"firn.dev/internal/render/prose"
+	"firn.dev/internal/term/chat"
 	"firn.dev/wire"
 )
 
@@ -77,7 +78,7 @@ func (p keyCommands) keysText(page wire.Page[wire.Key]) string {
 		if session == "" {
 			session = "–"
 		}
-		rows = append(rows, []string{prose.OneLine(k.Key, 48), session, prose.Clean(k.Kind), prose.OneLine(k.Reset, 32), prose.Ago(k.Updated, p.now())})
+		rows = append(rows, []string{chat.ShortKey(k.Key, 48), session, prose.Clean(k.Kind), prose.OneLine(k.Reset, 32), prose.Ago(k.Updated, p.now())})
 	}
 	lines := prose.Table(rows)
 	if n := len(page.Items); n < page.Total {

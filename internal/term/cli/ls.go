@@ -56,7 +56,11 @@ Sessions without a message, title or other entry are listed only with --empty.`,
 		if q.Until, err = parseTime("--until", until, p.now()); err != nil || q.Directory == "" {
 			return err
 		}
-		q.Directory, err = filepath.Abs(q.Directory)
+		if q.Directory, err = filepath.Abs(q.Directory); err == nil {
+			if resolved, err := filepath.EvalSymlinks(q.Directory); err == nil { // as firn chat records it
+				q.Directory = resolved
+			}
+		}
 		return err
 	}
 	flags := cmd.Flags()
@@ -268,17 +272,8 @@ func about(estimated bool) string {
 	return ""
 }
 
-// place returns the key of a session, or its working directory.
-func (p *program) place(s wire.Session) string {
-	place := strings.TrimPrefix(s.Key, "agent:")
-	if place == "" {
-		place = s.CWD
-		if home := p.env("HOME"); home != "" && (place == home || strings.HasPrefix(place, home+"/")) {
-			place = "~" + place[len(home):]
-		}
-	}
-	return prose.OneLine(place, 28)
-}
+// place describes where a session belongs.
+func (p *program) place(s wire.Session) string { return chat.Place(s, p.env("HOME"), 28) }
 
 // shown describes how much of a list is shown.
 func shown(n, total int, more bool, most int) string {

@@ -1249,7 +1249,9 @@ export interface TurnOptions {
   bare?: boolean;
   instructions?: string;
   maxTokens?: number;
+  model?: string;
   noTools?: boolean;
+  thinking?: string;
   tools?: ToolSpec[];
 }
 
