@@ -310,7 +310,7 @@ func open(ctx context.Context, o Options) (*chat, error) {
 	if err := CheckThinking(o.Thinking); err != nil {
 		return nil, err
 	}
-	return c, c.choose(ctx)
+	return c, opener{c}.choose(ctx)
 }
 
 func newChat(o Options) *chat {

@@ -16,8 +16,11 @@ import (
 	"firn.dev/wire"
 )
 
+// opener chooses the session of a chat.
+type opener struct{ *chat }
+
 // choose finds or plans the session.
-func (c *chat) choose(ctx context.Context) error {
+func (c opener) choose(ctx context.Context) error {
 	var s wire.Session
 	var err error
 	switch {
@@ -44,7 +47,7 @@ const (
 )
 
 // take makes a session the current one.
-func (c *chat) take(ctx context.Context, s wire.Session) (err error) {
+func (c opener) take(ctx context.Context, s wire.Session) (err error) {
 	c.id, c.name = s.ID, cmp.Or(s.Agent, "main")
 	c.isVerbose = s.State != nil && s.State.Verbose == "on"
 	if c.key, err = c.keyFor(s); err != nil {
@@ -54,19 +57,19 @@ func (c *chat) take(ctx context.Context, s wire.Session) (err error) {
 }
 
 // chooseByKey finds the session of the key, or plans one.
-func (c *chat) chooseByKey(ctx context.Context) (err error) {
+func (c opener) chooseByKey(ctx context.Context) (err error) {
 	if c.key, err = c.projectKey(cmp.Or(c.o.Agent, "main")); err != nil {
 		return err
 	}
 	c.key = cmp.Or(c.o.Key, c.key)
 	if c.o.Own {
 		c.key = ""
-		return planFirst(ctx, c, cmp.Or(c.o.Agent, "main"))
+		return planFirst(ctx, c.chat, cmp.Or(c.o.Agent, "main"))
 	}
 	s, err := c.client.Session(ctx, "@"+c.key)
 	switch {
 	case errors.Is(err, firn.ErrNotFound):
-		return planFirst(ctx, c, agentIn(c.key))
+		return planFirst(ctx, c.chat, agentIn(c.key))
 	case err != nil, c.o.Agent != "" && c.o.Agent != agentIn(c.key): // the gateway explains what is wrong
 		c.planned = &planned{}
 		return c.ensure(ctx)
@@ -74,14 +77,14 @@ func (c *chat) chooseByKey(ctx context.Context) (err error) {
 	c.id, c.name, c.key = s.ID, cmp.Or(s.Agent, "main"), cmp.Or(s.Key, c.key)
 	c.isVerbose = s.State != nil && s.State.Verbose == "on"
 	if c.o.New {
-		return planNext(ctx, c, true)
+		return planNext(ctx, c.chat, true)
 	}
 	return nil
 }
 
 // keyFor returns the key that follows the chat when it leaves a session: the session's own if
 // that is of a project or the agent's main one, else the key of this project.
-func (c *chat) keyFor(s wire.Session) (string, error) {
+func (c opener) keyFor(s wire.Session) (string, error) {
 	if k, err := route.Parse(s.Key); err == nil && s.Current && (k.Kind() == route.KindMain || k.Kind() == route.KindProject) {
 		return s.Key, nil
 	}
@@ -90,7 +93,7 @@ func (c *chat) keyFor(s wire.Session) (string, error) {
 
 // projectKey returns the key of an agent's session about the project, or of its main session
 // if there is no project.
-func (c *chat) projectKey(agentName string) (string, error) {
+func (c opener) projectKey(agentName string) (string, error) {
 	if c.o.Project == "" {
 		return mainKey(agentName), nil
 	}
@@ -128,7 +131,7 @@ func mainKey(agentName string) string { return "agent:" + agentName + ":main" }
 // latest returns the agent's most recently updated session of a project, or of all if the
 // project is empty. It skips automated sessions, and prints that. Without an Agent option it
 // falls back to the sessions of all agents.
-func (c *chat) latest(ctx context.Context, project string) (wire.Session, error) {
+func (c opener) latest(ctx context.Context, project string) (wire.Session, error) {
 	agentName := cmp.Or(c.o.Agent, "main")
 	s, err := c.latestInteractive(ctx, agentName, project)
 	if errors.Is(err, firn.ErrNotFound) && c.o.Agent == "" {
@@ -142,7 +145,7 @@ func (c *chat) latest(ctx context.Context, project string) (wire.Session, error)
 
 // latestInteractive returns the latest session that is not automated, of an agent or of
 // all.
-func (c *chat) latestInteractive(ctx context.Context, agentName, project string) (wire.Session, error) {
+func (c opener) latestInteractive(ctx context.Context, agentName, project string) (wire.Session, error) {
 	var passed []firn.ID
 	for s, err := range c.client.Sessions(ctx, client.Query{Agent: agentName, Under: project}) {
 		if err != nil {
