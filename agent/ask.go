@@ -99,7 +99,7 @@ func (t *turn) handleEvent(d *draft, e provider.Event) error {
 		}
 	}
 	*d = *newDraft(t.a.Silence)
-	t.emit(Retrying{Attempt: retry.Attempt, Delay: retry.Delay, Err: retry.Err})
+	t.emit(Retrying{retry})
 	return nil
 }
 

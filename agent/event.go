@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/provider"
 )
 
 // Event is an event of a turn. The set is closed: the types of this file.
@@ -47,11 +48,7 @@ type Interrupted struct {
 }
 
 // Retrying reports that the model will be called again.
-type Retrying struct {
-	Attempt int
-	Delay   time.Duration
-	Err     error
-}
+type Retrying struct{ provider.Retrying }
 
 // ToolStarted reports that a tool starts to run; the call is durable.
 type ToolStarted struct {

@@ -68,7 +68,7 @@ func Ask(ctx context.Context, m Model, req Request, backoff Backoff, observe fun
 		if watched || !again {
 			return firn.Message{}, err
 		}
-		if err := observe(Retrying{Attempt: attempt, Delay: delay, Err: err}); err != nil {
+		if err := observe(Retrying{Attempt: attempt, Retries: backoff.retries(), Delay: delay, Err: err}); err != nil {
 			return firn.Message{}, err
 		}
 		if err := wait(ctx, delay); err != nil {

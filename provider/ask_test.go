@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -192,12 +193,15 @@ func TestErrorText(t *testing.T) {
 		e    provider.Error
 		want string
 	}{
-		{provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Status: 529, Code: "overloaded_error", Message: "Overloaded"}, "p/m: temporarily unavailable (529, overloaded_error): Overloaded"},
-		{provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Err: errors.New("connection refused")}, "p/m: no connection: connection refused"},
+		{provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Status: 529, Code: "overloaded_error", Message: "Overloaded"}, "p/m: overloaded (529, overloaded_error): Overloaded"},
+		{provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Err: errors.New("connection refused")}, "p/m: no server answers: connection refused"},
 		{provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Partial: true, Err: errors.New("EOF")}, "p/m: the answer was cut off: EOF"},
 		{provider.Error{Kind: provider.Auth, Provider: "p", Status: 401, Message: "invalid key"}, "p: API key rejected (401): invalid key"},
-		{provider.Error{Kind: provider.Overflow, Provider: "p", Model: "m", Code: "context_length_exceeded"}, "p/m: the request is too long for the model (context_length_exceeded)"},
+		{provider.Error{Kind: provider.Overflow, Provider: "p", Model: "m", Code: "context_length_exceeded"}, "p/m: the conversation is too long for the model (context_length_exceeded)"},
 		{provider.Error{Kind: provider.BadRequest, Provider: "p", Model: "m", Status: 400}, "p/m: request rejected (400)"},
+		{provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Err: &net.OpError{Op: "dial", Err: &net.DNSError{Name: "api.p.com", Err: "no such host"}}}, "p/m: no network: the name api.p.com was not found"},
+		{provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Err: context.DeadlineExceeded}, "p/m: no answer in time: context deadline exceeded"},
+		{provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Status: 429, RetryAfter: 3 * time.Hour}, "p/m: rate limited (429); try again in 3 h"},
 	}
 	for _, tt := range tests {
 		if got := tt.e.Error(); got != tt.want {
@@ -269,5 +273,18 @@ func TestPrice(t *testing.T) {
 	got := []float64{c.Input, c.Output, c.CacheRead, c.CacheWrite, c.Total}
 	if want := []float64{3, 1.5, 0.6, 1.5, 6.6}; !slices.EqualFunc(got, want, func(a, b float64) bool { return a-b < 1e-9 && b-a < 1e-9 }) {
 		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+func TestRetryingText(t *testing.T) {
+	limited := &provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m", Status: 429, RetryAfter: 12 * time.Second}
+	at := time.Date(2026, 3, 1, 14, 2, 53, 0, time.UTC)
+	for r, want := range map[provider.Retrying]string{
+		{Attempt: 1, Retries: 3, Delay: 12 * time.Second, Err: limited}: "p/m: rate limited (429); retry 1 of 3 in 12 s, at 14:03:05",
+		{Attempt: 2, Err: limited}:                                      "p/m: rate limited (429); retry 2 now",
+	} {
+		if got := r.Text(at); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

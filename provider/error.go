@@ -3,7 +3,7 @@ package provider
 import (
 	"errors"
 	"fmt"
-	"net/http"
+	"strings"
 	"time"
 )
 
@@ -40,9 +40,14 @@ type Error struct {
 	Partial bool
 	// Err is the underlying error, if the failure was not reported by the provider.
 	Err error
+	// Advice is what the user can do, if the program that made the model knows more than
+	// [Error.Hint]: the variable of the key, a similar model, how to start a server.
+	Advice string
 }
 
-// Error returns the provider, the kind of failure and the provider's message.
+// Error returns the provider, what failed in plain words, and the provider's message. If the
+// provider requests a delay, or gives the sizes of a request that is too long, they are part
+// of the text.
 func (e *Error) Error() string {
 	text := e.Provider
 	if e.Model != "" {
@@ -60,32 +65,13 @@ func (e *Error) Error() string {
 	if e.Message != "" {
 		text += ": " + e.Message
 	}
-	if e.Err != nil {
-		text += ": " + e.Err.Error()
+	if cause := causeText(e.Err); cause != "" {
+		text += ": " + cause
+	}
+	if e.Kind == Temporary && e.RetryAfter > 0 && !strings.Contains(text, "try again in") {
+		text += "; try again in " + delayText(e.RetryAfter)
 	}
 	return text
-}
-
-func (e *Error) what() string {
-	switch {
-	case e.Kind == Overflow:
-		return "the request is too long for the model"
-	case e.Kind == Auth && e.Status == http.StatusForbidden:
-		return "access denied"
-	case e.Kind == Auth && e.Status == 0 && e.Err != nil:
-		return "no API key"
-	case e.Kind == Auth:
-		return "API key rejected"
-	case e.Kind == BadRequest:
-		return "request rejected"
-	case e.Partial:
-		return "the answer was cut off"
-	case e.Status == http.StatusTooManyRequests:
-		return "rate limited"
-	case e.Status != 0 || e.Code != "" || e.Message != "":
-		return "temporarily unavailable"
-	}
-	return "no connection"
 }
 
 // Unwrap returns the underlying error.

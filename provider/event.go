@@ -28,6 +28,8 @@ type CallDelta struct {
 type Retrying struct {
 	// Attempt counts from 1 for the first retry.
 	Attempt int
+	// Retries is the maximum number of retries.
+	Retries int
 	Delay   time.Duration
 	Err     error
 }

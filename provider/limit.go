@@ -43,6 +43,8 @@ var limitPatterns = sync.OnceValue(func() []*regexp.Regexp {
 		regexp.MustCompile(`(?i)(?P<sent>[\d,]+) tokens > (?P<limit>[\d,]+) maximum`),                                                                     // Anthropic
 		regexp.MustCompile(`(?i)context limit: (?P<sent>[\d,]+) \+ [\d,]+ > (?P<limit>[\d,]+)`),                                                           // Anthropic
 		regexp.MustCompile(`(?i)maximum context length is (?P<limit>[\d,]+) tokens.*?(?:resulted in|requested)(?: about)? (?P<sent>[\d,]+)`),              // OpenAI, OpenRouter, vLLM
+		regexp.MustCompile(`(?i)configured limit of (?P<limit>[\d,]+) tokens.*?resulted in (?P<sent>[\d,]+)`),                                             // OpenAI
+		regexp.MustCompile(`(?i)context length of only (?P<limit>[\d,]+) tokens`),                                                                         // LM Studio
 		regexp.MustCompile(`(?i)input token count \(?(?P<sent>[\d,]+)\)? exceeds the maximum number of tokens allowed \(?(?P<limit>[\d,]+)`),              // Google
 		regexp.MustCompile(`(?i)request \((?P<sent>[\d,]+) tokens\) exceeds the available context size \((?P<limit>[\d,]+)`),                              // llama.cpp
 		regexp.MustCompile(`(?i)request \((?P<sent>[\d,]+) tokens\) exceeds available context size \((?P<limit>[\d,]+)`),                                  // llama.cpp, old

@@ -75,10 +75,10 @@ func (n notice) unpaid() bool {
 	if n.called("insufficient_quota", "billing_error", "billing_not_active", "billing_hard_limit_reached", "insufficient_balance", "exceeded_current_quota_error", "credits_exhausted") {
 		return true
 	}
-	return n.daily || noCredit.MatchString(n.text)
+	return n.daily || noCreditText.MatchString(n.text)
 }
 
-var noCredit = regexp.MustCompile(`(?i)credit balance is too low|insufficient (balance|credits?|funds)|out of credits|extra usage is required|billing hard limit`)
+var noCreditText = regexp.MustCompile(`(?i)credit balance is too low|insufficient (balance|credits?|funds)|out of credits|extra usage is required|billing hard limit`)
 
 // tooLong reports whether the request was too long for the model.
 func (n notice) tooLong(status int) bool {

@@ -26,9 +26,7 @@ func ProblemOf(err error) *wire.Problem {
 	kind := wire.KindOf(err)
 	hint := savingHint(err)
 	switch provider.KindOf(err) {
-	case provider.Auth:
-		kind, hint = wire.Upstream, "check the key of the provider"
-	case provider.Temporary, provider.BadRequest, provider.Overflow:
+	case provider.Auth, provider.Temporary, provider.BadRequest, provider.Overflow:
 		kind = wire.Upstream
 	}
 	var big *compact.TooBig

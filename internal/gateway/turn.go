@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"time"
 
 	"firn.dev"
 	"firn.dev/agent"
@@ -316,7 +317,7 @@ func translate(id firn.ID, e agent.Event) (wire.Event, bool) {
 	case agent.CompactionDone:
 		return event(wire.CompactionCompleted, id, compactionOf(e)), true
 	case agent.Retrying:
-		return event(wire.Retry, id, wire.Notice{Text: e.Err.Error()}), true
+		return event(wire.Retry, id, wire.Notice{Text: e.Text(time.Now())}), true
 	case agent.Notice:
 		return event(wire.NoticeEvent, id, wire.Notice{Text: e.Text, Level: string(e.Level)}), true
 	case agent.CompactionDue:

@@ -16,7 +16,8 @@ func isStop(word string) bool {
 // one of the languages are left out, such as the German "die" in English: in titles of
 // programs that is rare enough.
 var stops = set(`
-a about actually after again all also am an and any anyone are as at be because been being but by can could did do does doing done for from
+a about across actually after against along among around before behind below between beyond during each every few many most much per quite rather since such through toward towards until upon via while within without yet
+about after again all also am an and any anyone are as at be because been being but by can could did do does doing done for from
 get give going got had has have having he hello help her here hey hi him his how i i'd i'll i'm i've if in into is it it's its just kindly know let let's like
 look make maybe me might mine more my need no not now of off ok okay on one only or our out over please really said say see she should show so some something sure take
 tell than thank thanks that that's the their them then there these they thing this those to too trying under up us use using very want wanted was we we're well

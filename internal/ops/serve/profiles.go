@@ -94,17 +94,32 @@ type profileModel struct {
 	models         *Models
 }
 
-// Stream sends the request to the model.
+// Stream sends the request to the model. Errors get the advice that only the table of
+// providers can give.
 func (p *profileModel) Stream(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
-	providerName, profile, ok := strings.Cut(provider.ProfileOf(ctx), "/")
-	if !ok || providerName != p.provider {
-		return p.Model.Stream(ctx, req)
-	}
-	m, err := p.models.find(p.provider, p.name, profile)
-	if err != nil {
-		return func(yield func(provider.Event, error) bool) {
+	m, profile, err := p.chosen(ctx)
+	return func(yield func(provider.Event, error) bool) {
+		if err != nil {
 			yield(nil, &provider.Error{Kind: provider.Auth, Provider: p.provider, Model: p.name, Err: err})
+			return
+		}
+		for event, err := range m.Stream(ctx, req) {
+			if err != nil {
+				err = p.models.advise(err, p.provider, p.name, profile)
+			}
+			if !yield(event, err) {
+				return
+			}
 		}
 	}
-	return m.Stream(ctx, req)
+}
+
+// chosen returns the model with the credentials of the profile in the context.
+func (p *profileModel) chosen(ctx context.Context) (provider.Model, string, error) {
+	providerName, profile, ok := strings.Cut(provider.ProfileOf(ctx), "/")
+	if !ok || providerName != p.provider {
+		return p.Model, "", nil
+	}
+	m, err := p.models.find(p.provider, p.name, profile)
+	return m, profile, err
 }
