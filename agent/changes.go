@@ -61,6 +61,20 @@ func (c *changeCollector) After(ctx context.Context, before, after tool.FileStat
 	return err
 }
 
+// Changed implements [tool.BatchRecorder].
+func (c *changeCollector) Changed(ctx context.Context, changes []tool.RecordedChange) error {
+	var err error
+	if r, ok := c.ChangeRecorder.(tool.BatchRecorder); ok {
+		err = r.Changed(ctx, changes)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, x := range changes {
+		c.changes = append(c.changes, FileChange{Path: x.After.Path, Before: hashOf(x.Before), After: hashOf(x.After)})
+	}
+	return err
+}
+
 func (c *changeCollector) collected() []FileChange {
 	c.mu.Lock()
 	defer c.mu.Unlock()

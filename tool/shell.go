@@ -33,6 +33,9 @@ type ShellOptions struct {
 	// MaxOutput is the number of output bytes to keep, half of them from the beginning and
 	// half from the end; zero means 1 MB.
 	MaxOutput int
+	// WatchFiles is the number of files in Dir up to which changes by a command are found and
+	// reported to a [BatchRecorder]; zero means none.
+	WatchFiles int
 }
 
 func (o ShellOptions) orDefault() ShellOptions {
@@ -81,6 +84,11 @@ type shellDetails struct {
 	// Bytes is the size of the output, Dropped the part that was not kept.
 	Bytes   int64 `json:"bytes"`
 	Dropped int64 `json:"dropped,omitempty"`
+	// Changed are the first changed files, ChangedFiles the number of all. Unknown is why
+	// they are not known.
+	Changed      []shellChange `json:"changed,omitempty"`
+	ChangedFiles int           `json:"changedFiles,omitempty"`
+	Unknown      string        `json:"changesUnknown,omitempty"`
 }
 
 // Shell returns the tool shell, which runs commands with all permissions of this process;
@@ -134,10 +142,12 @@ var errTimeout = errors.New("the time was up")
 func (o ShellOptions) run(ctx context.Context, command string, timeout time.Duration) (Result, error) {
 	progress := newProgress(ctx)
 	defer progress.close()
+	watch, unknown := o.watchTree(ctx)
 	c, err := o.start(command, progress)
 	if err != nil {
 		return Result{}, err
 	}
+	c.watch, c.unknown = watch, unknown
 	return c.finish(ctx, timeout)
 }
 
@@ -150,6 +160,10 @@ type runningCommand struct {
 	out    *output
 	copied chan struct{}
 	began  time.Time
+	// watch finds the files that the command changes; nil if they are not recorded. unknown
+	// is the reason, if there is one.
+	watch   *treeWatch
+	unknown string
 }
 
 // start starts a command. The caller must call finish.
@@ -185,11 +199,24 @@ func (c *runningCommand) finish(ctx context.Context, timeout time.Duration) (Res
 
 	details := shellDetails{Millis: time.Since(c.began).Milliseconds(), TimedOut: errors.Is(stopped, errTimeout)}
 	details.Cancelled = stopped != nil && !details.TimedOut
+	c.addChanges(ctx, &details)
 	result := outcome(c.out, c.cmd, err, details, timeout)
 	if details.Cancelled {
 		return result, fmt.Errorf("run a command: %w", stopped)
 	}
 	return result, nil
+}
+
+// addChanges records the files that the command changed.
+func (c *runningCommand) addChanges(ctx context.Context, d *shellDetails) {
+	d.Unknown = c.unknown
+	if c.watch == nil {
+		return
+	}
+	var err error
+	if d.Changed, d.ChangedFiles, err = c.watch.record(ctx); err != nil {
+		d.Unknown = "changed files are not known: " + err.Error()
+	}
 }
 
 // wait waits for the command itself. If ctx is done first, the group is asked to terminate
@@ -261,6 +288,9 @@ func outcome(out *output, cmd *exec.Cmd, err error, details shellDetails, timeou
 	}
 	if said != "" {
 		text = onLine(text, said, "")
+	}
+	if lost := lostText(details.Changed, details.ChangedFiles); lost != "" {
+		text = onLine(text, lost, "")
 	}
 	if code := cmd.ProcessState.ExitCode(); code >= 0 {
 		details.ExitCode = &code

@@ -115,7 +115,11 @@ func (r *Rewinder) Changes(ctx context.Context, id firn.ID, head firn.EntryID, d
 		if !ok || after.Same(first[path]) {
 			continue
 		}
-		steps = append(steps, r.describe(id, filehistory.Step{Path: path, Target: after, Current: first[path]}, diff))
+		s := filehistory.Step{Path: path, Target: after, Current: first[path]}
+		if s.Current.Omitted {
+			s.Problem = filehistory.NotStored
+		}
+		steps = append(steps, r.describe(id, s, diff))
 	}
 	return steps, nil
 }

@@ -66,6 +66,7 @@ type Shell struct {
 	Timeout    time.Duration `key:"timeout" default:"2m" range:"1s..1d" doc:"How long a command may take if the agent does not say."`
 	MaxTimeout time.Duration `key:"max_timeout" default:"10m" range:"1s..7d" doc:"How long it may say."`
 	Background time.Duration `key:"max_background" default:"1h" range:"1s..7d" doc:"How long a command in the background may run."`
+	WatchFiles int           `key:"watch_files" default:"20000" range:"0..1000000" doc:"Up to how many files the workspace may have for the changes of a command to be found and recorded, so that files can be rewound; 0 turns it off."`
 	Env        []string      `key:"env" is:"variable" doc:"Variables of the environment that commands get, beside the common ones such as PATH and HOME."`
 }
 

@@ -243,7 +243,7 @@ func (s *agentBuilder) workspaceTools(local Local, c config.Agent) ([]tool.Tool,
 	}
 	if local.Shell {
 		shells := tool.NewShells(tool.ShellOptions{
-			Dir: local.Workspace, Env: s.shellEnv(c.Shell.Env), Timeout: c.Shell.Timeout, MaxTimeout: c.Shell.MaxTimeout, MaxBackground: c.Shell.Background,
+			Dir: local.Workspace, Env: s.shellEnv(c.Shell.Env), Timeout: c.Shell.Timeout, MaxTimeout: c.Shell.MaxTimeout, MaxBackground: c.Shell.Background, WatchFiles: c.Shell.WatchFiles,
 		})
 		s.closeLater(shells)
 		tools = append(tools, shells.Tools()...)

@@ -56,6 +56,17 @@ func (r changeRecorder) After(_ context.Context, before, after tool.FileState) e
 	return r.history.After(r.session, c, after.Content)
 }
 
+// Changed implements [tool.BatchRecorder].
+func (r changeRecorder) Changed(_ context.Context, changes []tool.RecordedChange) error {
+	all := make([]filehistory.Recorded, len(changes))
+	for i, c := range changes {
+		change, after := r.change(c.Before), fileStateOf(c.After)
+		change.After = &after
+		all[i] = filehistory.Recorded{Change: change, Old: c.Before.Content, New: c.After.Content}
+	}
+	return r.history.Record(r.session, all)
+}
+
 func (r changeRecorder) change(before tool.FileState) filehistory.Change {
 	return filehistory.Change{Entry: r.answer, Call: r.call.ID, Tool: r.call.Name, Path: before.Path, Before: fileStateOf(before)}
 }

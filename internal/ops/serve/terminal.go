@@ -145,6 +145,17 @@ func (c *changedFiles) After(ctx context.Context, before, after tool.FileState) 
 	return err
 }
 
+// Changed implements [tool.BatchRecorder].
+func (c *changedFiles) Changed(ctx context.Context, changes []tool.RecordedChange) error {
+	err := c.recorder.Changed(ctx, changes)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, x := range changes {
+		c.files = append(c.files, wire.ChangedFile{Path: x.After.Path, Before: fileStateOf(x.Before).Hash, After: fileStateOf(x.After).Hash})
+	}
+	return err
+}
+
 func (c *changedFiles) collected() []wire.ChangedFile {
 	c.mu.Lock()
 	defer c.mu.Unlock()
