@@ -180,11 +180,7 @@ func (w *treeWatch) listGit(ctx context.Context, pass func(string) error, flags 
 func (w *treeWatch) gitCommand(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "git", append([]string{"-c", "core.fsmonitor=false", "-c", "core.quotePath=false"}, args...)...)
 	cmd.Dir = w.dir
-	env := w.env
-	if env == nil {
-		env = os.Environ()
-	}
-	cmd.Env = append(slices.Clip(env), "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
+	cmd.Env = append(slices.Clip(w.env), "GIT_OPTIONAL_LOCKS=0", "LC_ALL=C")
 	return cmd
 }
 
