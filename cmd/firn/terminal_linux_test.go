@@ -32,7 +32,7 @@ type window struct {
 func openWindow(t *testing.T, home, server string, args ...string) *window {
 	t.Helper()
 	cmd := exec.Command("firn", append([]string{"chat"}, args...)...)
-	cmd.Env = append(os.Environ(), "FIRN_HOME="+home, "FIRN_MODEL=", "OPENAI_BASE_URL="+server, "OPENAI_API_KEY=k", "TERM=xterm-256color", "NO_COLOR=")
+	cmd.Env = append(os.Environ(), "FIRN_HOME="+home, "FIRN_MODEL=", "OPENAI_BASE_URL="+server, "OPENAI_API_KEY=k", "TERM=xterm-256color", "NO_COLOR=", "LC_ALL=C.UTF-8")
 	return runInWindow(t, home, cmd, 80, 24)
 }
 
@@ -43,6 +43,7 @@ func runInWindow(t *testing.T, dir string, cmd *exec.Cmd, width, height int) *wi
 	keys, tty := openTerminal(t)
 	w := &window{Screen: linetest.New(width, height), t: t, cmd: cmd, keys: keys, seen: make(chan struct{})}
 	setSize(t, keys, uint16(width), uint16(height))
+	w.Answer(keys, "rgb:1e1e/1e1e/1e1e")
 	cmd.Dir = dir
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -118,7 +119,7 @@ func (w *window) ends(code int) {
 	if got := w.cmd.ProcessState.ExitCode(); got != code {
 		w.t.Errorf("it ended with %d, want %d:\n%s", got, code, w.All())
 	}
-	if w.Mode("?2004") || w.Mode("?2026") || !w.Mode("?25") {
+	if w.Mode("?2004") || w.Mode("?2026") || !w.Mode("?25") || w.Mode(linetest.Keyboard) || w.Mode(linetest.OtherKeys) {
 		w.t.Error("the terminal is not as it was")
 	}
 	var modes syscall.Termios
@@ -280,7 +281,8 @@ func TestTerminalHostile(t *testing.T) {
 	w.sees("\n [31mred\n")
 	w.press("/rename \x1b[200~evil \x1b]0;x\x07 name\x1b[201~\r/history\r\x04")
 	w.ends(0)
-	if raw := w.Raw(); strings.Contains(raw, "\x1b]") || strings.Contains(raw, "\x1bP") || strings.Contains(raw, "\x1bc") || strings.Contains(raw, "\x1b[6n") || strings.Contains(raw, "\x07") || strings.Contains(raw, "\u202e") {
+	raw := strings.Replace(w.Raw(), "\x1b]11;?\x1b\\", "", 1) // the question at the start
+	if strings.Contains(raw, "\x1b]") || strings.Contains(raw, "\x1bP") || strings.Contains(raw, "\x1bc") || strings.Contains(raw, "\x1b[6n") || strings.Contains(raw, "\x07") || strings.Contains(raw, "\u202e") {
 		t.Errorf("the terminal was sent %q", raw)
 	}
 }

@@ -186,8 +186,10 @@ func TestBoardPick(t *testing.T) {
 	d.shows("Resume:")
 	d.press("\r") // the current session: no change
 	d.screen.AwaitThat(t, "the prompt is back", func() bool { return strings.HasSuffix(d.screen.String(), "\n›\n") })
-	d.press("/res\t")
-	d.shows("› /res\n  /resume  /restore")
+	d.press("/res")
+	d.shows("› /res\n❯ /resume SESSION   resume another session")
+	d.press("\t")
+	d.shows("› /resume\n")
 	d.press("\x15/resume 雪\t\r")
 	d.screen.AwaitThat(t, "it is resumed by its title", func() bool { return strings.Count(d.screen.All(), "Resumed: 1 previous turn") == 2 })
 	d.press("\x04")

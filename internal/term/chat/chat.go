@@ -24,6 +24,7 @@ import (
 	"firn.dev/internal/disk/history"
 	"firn.dev/internal/render/prose"
 	"firn.dev/internal/term/line"
+	"firn.dev/internal/term/local"
 	"firn.dev/wire"
 )
 
@@ -63,6 +64,8 @@ type Options struct {
 	// means that the gateway runs them. NoTools disables all tools then.
 	Host    client.ToolHost
 	NoTools bool
+	// Local is the user's machine: files to send, commands, the editor and the clipboard.
+	Local local.Machine
 	// User is the user's home directory, displayed as ~; empty if unknown.
 	User string
 	// Providers are the known providers, and KeyOf returns the name of the environment
@@ -89,6 +92,8 @@ type Options struct {
 	// History is the input history and may be nil.
 	Device  *line.Device
 	History *history.History
+	// Extended is true if the terminal ignores unknown sequences.
+	Extended bool
 
 	// Prompt is the first message; empty means none.
 	Prompt string
@@ -184,6 +189,7 @@ func (c *chat) openTerminal() {
 				b.unfold()
 			}
 		},
+		Suggest: c.suggest, Paste: c.pasted, Extended: c.o.Extended,
 	})
 	if err != nil {
 		c.reports.Add(err.Error())
@@ -191,6 +197,7 @@ func (c *chat) openTerminal() {
 	}
 	b = newBoard(term, c.o)
 	c.term, c.screen = term, b
+	c.project.changed = term.Refresh
 }
 
 // closeTerminal restores the terminal.
@@ -198,6 +205,7 @@ func (c *chat) closeTerminal() error {
 	if c.term == nil {
 		return nil
 	}
+	c.project.close()
 	return c.term.Close()
 }
 
@@ -302,6 +310,11 @@ type chat struct {
 	// isVerbose is true if thinking is shown in full.
 	isVerbose bool
 	now       func() time.Time
+	// attached are the images in the input line, project the files to complete, and escaped
+	// is true if Escape was pressed at the empty prompt.
+	attached attachments
+	project  project
+	escaped  bool
 }
 
 // open finds or plans the session.
@@ -318,6 +331,10 @@ func newChat(o Options) *chat {
 	c.model, c.thinking = o.Model, o.Thinking
 	if c.reports == nil {
 		c.reports = &Reports{}
+	}
+	c.project.now, c.project.read = c.now, func(ctx context.Context) ([]string, error) {
+		files, _, err := o.Local.Files(ctx)
+		return files, err
 	}
 	return c
 }

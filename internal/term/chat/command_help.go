@@ -30,9 +30,8 @@ func helpLines(width int) []string {
 		rows = append(rows, [2]string{"/" + strings.TrimSpace(cmd.name+" "+cmd.args), cmd.help})
 	}
 	lines := prose.Definitions(rows, width)
+	lines = append(lines, prose.WrapAll(keyHelp, width)...)
 	return append(lines, prose.WrapAll([]string{
-		"  Anything else goes to the agent. Alt-Enter or a trailing \\ starts a new line.",
-		"  Ctrl-O shows folded output. Ctrl-R searches the history. Ctrl-C stops.",
 		"  Entries: an id or the start of it, a label, HEAD, HEAD~n or #n.",
 		"  firn browse shows all sessions on the whole screen.",
 	}, width)...)

@@ -2,6 +2,7 @@ package chat
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -20,7 +21,14 @@ type message struct {
 	text string
 	// literal is true if the text is never a command.
 	literal bool
+	// short is the text with folded pastes; empty if it has none. picks is true for the
+	// rewind of Escape.
+	short string
+	picks bool
 }
+
+// shown returns the text as it was typed.
+func (m message) shown() string { return cmp.Or(m.short, m.text) }
 
 // loop handles input line by line until it ends.
 func (c *chat) loop(ctx context.Context) error {
@@ -33,7 +41,7 @@ func (c *chat) loop(ctx context.Context) error {
 		c.events = readEvents(c.o.Stdin, gone, c.reports.Add)
 	}
 	if c.o.Prompt != "" {
-		c.queue = append(c.queue, message{c.o.Prompt, true})
+		c.queue = append(c.queue, message{text: c.o.Prompt, literal: true})
 	}
 	approvalPrompt{c}.resumeApprovals(ctx)
 	for !c.over {
@@ -77,7 +85,7 @@ func (c *chat) next(ctx context.Context) (message, error) {
 		c.screen.showQueue(texts(c.queue))
 		if c.term != nil { // without line editing, the input is already on the screen
 			c.screen.prompt()
-			c.screen.typed(next.text)
+			c.screen.typed(next.shown())
 		}
 		return next, nil
 	}
@@ -118,9 +126,15 @@ func (c *chat) await(ctx context.Context) (l *message, pressed bool, err error) 
 			c.term.Clear()
 		case e.Kind == line.Interrupt:
 			return nil, true, nil
+		case e.Kind == line.Escape:
+			if c.escapeIdle(e) {
+				return &message{text: "/rewind", picks: true}, false, nil
+			}
+		case c.lineEvent(ctx, e):
 		case c.term == nil || strings.TrimSpace(e.Text) != "":
-			c.screen.typed(e.Text)
-			return &message{text: e.Text}, false, nil
+			m := message{text: e.Text, short: e.Shown}
+			c.screen.typed(m.shown())
+			return &m, false, nil
 		}
 	case <-c.o.Presses:
 		return nil, true, nil
@@ -134,7 +148,7 @@ func (c *chat) await(ctx context.Context) (l *message, pressed bool, err error) 
 func texts(messages []message) []string {
 	all := make([]string, len(messages))
 	for i, m := range messages {
-		all[i] = m.text
+		all[i] = m.shown()
 	}
 	return all
 }
@@ -150,13 +164,21 @@ func (c *chat) handle(ctx context.Context, l message) error {
 	if text == "" {
 		return nil
 	}
+	if l.picks {
+		return c.runInterruptible(ctx, func(ctx context.Context) error { return branchCommands{c}.pickRewind(ctx, "") })
+	}
+	if !l.literal {
+		if done, err := c.handleTyped(ctx, text); done {
+			return err
+		}
+	}
 	if rest, ok := strings.CutPrefix(text, "/"); ok && !l.literal && !strings.HasPrefix(rest, "/") {
 		return c.command(ctx, rest)
 	}
-	if !l.literal {
-		text = strings.TrimPrefix(text, "/") // a double slash escapes a command
+	if l.literal {
+		return c.turn(ctx, wire.Turn{Text: text})
 	}
-	return c.turn(ctx, wire.Turn{Text: text})
+	return c.turn(ctx, c.compose(strings.TrimPrefix(text, "/"))) // a double slash escapes a command
 }
 
 // turn runs a turn interruptibly.
@@ -269,6 +291,7 @@ func (c *chat) runInterruptible(ctx context.Context, work func(ctx context.Conte
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	done := make(chan error, 1)
+	c.escaped = false
 	c.screen.busy(true)
 	defer c.screen.busy(false)
 	go func() { done <- work(ctx) }()
@@ -294,11 +317,12 @@ func (c *chat) runInterruptible(ctx context.Context, work func(ctx context.Conte
 				approvalPrompt{c}.consumeAnswers(ctx)
 			case e.Kind == line.Interrupt:
 				stop()
-			case strings.TrimSpace(e.Text) == "/stop":
+			case e.Kind == line.Escape, strings.TrimSpace(e.Text) == "/stop":
 				stopped = true
 				cancel(errStopped)
+			case c.lineEvent(ctx, e):
 			default:
-				approvalPrompt{c}.enterDuringTurn(ctx, e.Text)
+				approvalPrompt{c}.enterDuringTurn(ctx, message{text: e.Text, short: e.Shown})
 			}
 		case <-c.approvals.arrived:
 			approvalPrompt{c}.consumeAnswers(ctx)
@@ -309,15 +333,15 @@ func (c *chat) runInterruptible(ctx context.Context, work func(ctx context.Conte
 }
 
 // enterDuringTurn uses a line as the answer to a question, or queues it.
-func (c approvalPrompt) enterDuringTurn(ctx context.Context, text string) {
-	if _, asked := c.approvals.current(); !asked || strings.TrimSpace(text) == "" {
-		c.enqueue(message{text: text})
+func (c approvalPrompt) enterDuringTurn(ctx context.Context, m message) {
+	if _, asked := c.approvals.current(); !asked || strings.TrimSpace(m.text) == "" {
+		c.enqueue(m)
 		return
 	}
 	if c.term != nil {
-		c.screen.typed(text)
+		c.screen.typed(m.shown())
 	}
-	c.tryAnswer(ctx, text)
+	c.tryAnswer(ctx, m.text)
 }
 
 // enqueue queues a line until the current work is done.

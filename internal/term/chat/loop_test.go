@@ -230,7 +230,7 @@ func TestRetriesByItself(t *testing.T) {
 func TestSlashes(t *testing.T) {
 	s := set(t, nil, scripted.Reply("a path"), scripted.Reply("another")).start()
 	s.does("//etc/hosts")
-	s.c.showError(s.c.handle(t.Context(), message{"/etc/passwd", true}))
+	s.c.showError(s.c.handle(t.Context(), message{text: "/etc/passwd", literal: true}))
 	says(t, s.messages(), "user: /etc/hosts\n", "user: /etc/passwd\n")
 }
 

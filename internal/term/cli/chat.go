@@ -15,6 +15,7 @@ import (
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/term/chat"
 	"firn.dev/internal/term/line"
+	"firn.dev/internal/term/local"
 )
 
 // chatFlags are the flags of firn chat.
@@ -48,11 +49,15 @@ which is the same in all directories, and --key the session of a key. At a
 terminal, firn without a command is firn chat.
 
 At a terminal, lines are edited as in a shell: history (arrows, Ctrl-R; saved in
-the home, except lines that begin with a space), word movement, Ctrl-A E K U W Y,
-and Tab for commands, sessions and models. Alt-Enter or a trailing backslash
-starts a new line; pasted text may span several. Answers are formatted as they
-arrive. NO_COLOR and TERM=dumb are honored; in a pipe, answers are printed as the
-model wrote them.
+the home, except lines that begin with a space), word movement, Ctrl-A E K U W Y.
+/ opens a menu of commands. @ completes files of the project, and a file named
+so is sent with the message. !COMMAND runs a command and keeps it in the session.
+Ctrl-J, Shift-Enter, Alt-Enter or a trailing backslash starts a new line; a long
+paste is shown as a placeholder. Ctrl-G opens $VISUAL or $EDITOR. Esc stops an
+answer, Esc Esc rewinds. docs/keys.md lists all keys.
+
+Answers are formatted as they arrive. NO_COLOR and TERM=dumb are honored; in a
+pipe, answers are printed as the model wrote them.
 
 Without -m, the model is the one chosen in the session with /model, or else
 $FIRN_MODEL, the agent's model from the settings, or firn/offline. -m and
@@ -173,7 +178,7 @@ func (p chatCommands) openDevice(o *chat.Options) (release func()) {
 		o.Reports.Add(err.Error())
 	}
 	dev, release := line.Files(in, talk)
-	o.Device = &dev
+	o.Device, o.Extended = &dev, p.env("TERM") != "linux" // the console shows sequences that it does not know
 	return release
 }
 
@@ -196,6 +201,7 @@ func (p chatCommands) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Option
 		o.Project = projectRoot(dir)
 	}
 	o.Own = f.print && !f.New && !f.main && f.Key == ""
+	o.Local = local.Machine{Dir: dir, Env: p.env}
 	o.Remember, o.Forget, o.Notes = remembering(c), forgetting(c), noting(c)
 	p.addExport(o)
 	if p.providers != nil {

@@ -10,7 +10,7 @@ import (
 // system resources.
 func Files(in, out *os.File) (dev Device, release func()) {
 	resized, release := watchSize()
-	return Device{
+	dev = Device{
 		In: in, Out: out, Resized: resized, Suspend: suspender(),
 		Raw: func() (func() error, error) {
 			state, err := term.MakeRaw(int(in.Fd()))
@@ -26,7 +26,11 @@ func Files(in, out *os.File) (dev Device, release func()) {
 			}
 			return width, height
 		},
-	}, release
+	}
+	if p := newPausable(in); p != nil { // its pipe is open as long as the read, which only ends with the process
+		dev.In, dev.Pause = p, p.pause
+	}
+	return dev, release
 }
 
 // IsTerminal reports whether a file is a terminal.

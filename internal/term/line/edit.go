@@ -26,6 +26,16 @@ type editor struct {
 	// nil if none.
 	search *search
 	choice *choice
+	// suggest fills the menu, which is nil if it is closed; dismissed is the start of the
+	// word for which the user closed it, or -1.
+	suggest   Suggester
+	menu      *menu
+	dismissed int
+	// folds are the folded pastes, and labels other placeholders in the line.
+	folds  []fold
+	labels []string
+	// escapes is the number of times that Escape was pressed in a row in an empty line.
+	escapes int
 }
 
 // search is an incremental search of the history.
@@ -58,6 +68,9 @@ const (
 	ended
 	suspended
 	redraw
+	escaped
+	editOutside
+	pasteImage
 )
 
 func newEditor(h *history.History, complete Completer) *editor {
@@ -74,7 +87,8 @@ func (e *editor) reset() {
 	cut := e.cut
 	e.buffer = buffer{cut: cut, goal: -1}
 	e.past, e.draft = len(e.history.Items()), ""
-	e.search, e.choice = nil, nil
+	e.search, e.choice, e.menu, e.dismissed = nil, nil, nil, -1
+	e.folds, e.labels = nil, nil
 }
 
 // press handles a key.
@@ -84,10 +98,25 @@ func (e *editor) press(k key) outcome {
 			return how
 		}
 	}
+	if e.menu != nil {
+		if done, how := e.pressInMenu(k); done {
+			return how
+		}
+	}
 	if k.name != keyTab && k.name != keyBackTab {
 		e.choice = nil
 	}
+	text, at, past := e.text, e.at, e.past
 	how := e.edit(k)
+	switch {
+	case e.past != past || how == entered:
+		e.menu = nil
+	case e.text != text || e.at != at && e.menu != nil:
+		e.refreshMenu()
+	}
+	if how != escaped {
+		e.escapes = 0
+	}
 	if !isKill(k) {
 		e.growing = false
 	}
@@ -116,8 +145,12 @@ func isKill(k key) bool {
 // edit handles a key outside of a search.
 func (e *editor) edit(k key) outcome {
 	switch k.name {
-	case keyText, keyPaste:
+	case keyText:
 		e.insert(k.text)
+	case keyPaste:
+		e.paste(k.text)
+	case keyEscape:
+		return e.escape()
 	case keyEnter:
 		return e.enter()
 	case keyNewline:
@@ -151,6 +184,15 @@ func (e *editor) enter() outcome {
 	return entered
 }
 
+// escape handles Escape outside of a search and a menu.
+func (e *editor) escape() outcome {
+	e.escapes++
+	if e.text != "" {
+		e.escapes = 0
+	}
+	return escaped
+}
+
 // move handles keys that move the cursor or delete text.
 func (e *editor) move(name keyName) {
 	switch name {
@@ -167,7 +209,11 @@ func (e *editor) move(name keyName) {
 	case keyEnd:
 		e.at = e.lineEnd(e.at)
 	case keyBackspace:
-		e.drop(e.before(e.at), e.at)
+		from, ok := e.labelBefore()
+		if !ok {
+			from = e.before(e.at)
+		}
+		e.drop(from, e.at)
 	case keyDelete:
 		e.drop(e.at, e.after(e.at))
 	case keyWordBackspace:
@@ -208,6 +254,10 @@ func (e *editor) control(letter string) outcome {
 		e.search = &search{item: -1, before: e.text, at: e.at}
 	case "L":
 		return redraw
+	case "G":
+		return editOutside
+	case "V":
+		return pasteImage
 	case "Z":
 		return suspended
 	}

@@ -138,17 +138,23 @@ func merge(keys []key) []key {
 // FuzzKeys checks that arbitrary input does not panic and that the cursor stays in the
 // text.
 func FuzzKeys(f *testing.F) {
-	for _, c := range []string{"one two^A^K^Y", "<paste>a\nb", "a<tab><tab>^R^Ro^G", "\x1b[1;;;;5D\x1bO\x1b[", "雪<left><left><right>^T^W", "\xff\xfe\x1b[M"} {
+	for _, c := range []string{"one two^A^K^Y", "<paste>a\nb", "a<tab><tab>^R^Ro^G", "\x1b[1;;;;5D\x1bO\x1b[", "雪<left><left><right>^T^W", "\xff\xfe\x1b[M",
+		"/a<down><enter>/b<tab><esc>^G^V", "<paste>1\n2\n3\n4\n5\n6\n7</paste><bs>x<up>", "\x1b[97;5u\x1b[13;2u\x1b[27;2;13~\x1b[98;3:1u\x1b[99;1:3u\x1b[57414;1u\x1b[1114112;9u",
+		"\x1b]11;rgb:ffff/0/zz\x1b\\\x1b]11;\x07\x1b]52\x1b[?62;22c\x1b[?"} {
 		f.Add(keystrokes(c))
 	}
 	f.Fuzz(func(t *testing.T, keys string) {
 		h := remembered("one", "two\nlines", "雪")
 		e := newEditor(h, func(string) (int, []string) { return 0, []string{"aa", "ab", "雪"} })
+		e.suggest = suggestNames
 		var d decoder
 		for _, k := range append(d.feed([]byte(keys)), d.flush()...) {
 			e.press(k)
 			if e.at < 0 || e.at > len(e.text) {
 				t.Fatalf("after %v the cursor is at %d of %d", k, e.at, len(e.text))
+			}
+			if m := e.menu; m != nil && (m.from > e.at || m.at < 0 || m.at >= len(m.items) || len(m.draw(20, 4, false)) > 4) {
+				t.Fatalf("after %v the menu is %+v", k, m)
 			}
 			p := layOut("› ", "  ", e.text, e.at, 20).fit(5)
 			if p.y < 0 || p.y >= len(p.rows) {

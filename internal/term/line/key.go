@@ -1,6 +1,7 @@
 package line
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"unicode"
@@ -20,7 +21,7 @@ const (
 	keyText keyName = iota // text holds the typed text
 	keyPaste
 	keyEnter
-	keyNewline // Enter with Alt or Shift
+	keyNewline // Enter with Alt or Shift, or Ctrl-J
 	keyTab
 	keyBackTab
 	keyEscape
@@ -41,6 +42,7 @@ const (
 	keyFirst         // Alt-<
 	keyLast          // Alt->
 	keyControl       // text is the letter, as in "A"
+	keyReply         // an answer of the terminal; text is the sequence
 	keyUnknown
 )
 
@@ -91,15 +93,21 @@ func (d *decoder) feed(b []byte) []key {
 // waiting reports whether the pending bytes may be a key on their own: a lone Escape.
 func (d *decoder) waiting() bool { return len(d.rest) > 0 && !d.pasting }
 
+// answering reports whether the pending bytes are the beginning of an answer of the
+// terminal, which no key sends.
+func (d *decoder) answering() bool {
+	return bytes.HasPrefix(d.rest, []byte(osc+"1")) || bytes.HasPrefix(d.rest, []byte("\x1b[?"))
+}
+
 // flush ends a pending sequence. A lone Escape becomes a key; other incomplete sequences
 // are discarded.
 func (d *decoder) flush() []key {
 	if !d.waiting() {
 		return nil
 	}
-	first := d.rest[0]
+	first, answering := d.rest[0], d.answering()
 	d.rest = nil
-	if first == escape {
+	if first == escape && !answering {
 		return []key{{name: keyEscape}}
 	}
 	return nil
@@ -144,8 +152,10 @@ func next(b []byte) (key, int) {
 	switch c := b[0]; {
 	case c == escape:
 		return afterEscape(b)
-	case c == '\r' || c == '\n':
+	case c == '\r':
 		return key{name: keyEnter}, 1
+	case c == '\n':
+		return key{name: keyNewline}, 1
 	case c == '\t':
 		return key{name: keyTab}, 1
 	case c == 0x7f || c == 0x08:
@@ -180,6 +190,8 @@ func afterEscape(b []byte) (key, int) {
 	switch b[1] {
 	case '[':
 		return sequence(b)
+	case ']':
+		return command(b)
 	case 'O':
 		if len(b) == 2 {
 			return key{}, 0
@@ -224,15 +236,21 @@ func sequence(b []byte) (key, int) {
 	if final < 0x40 || final > 0x7e { // truncated: another sequence follows
 		return key{name: keyUnknown}, n
 	}
-	params := numbers(string(b[2:n]))
-	k := key{name: letterKey(final, params[1])}
-	switch final {
-	case '~':
-		k.name = numberKey(params)
-	case 'u': // the CSI u encoding of some terminals
-		k.name = codeKey(params[0], params[1])
+	if b[2] == '?' { // only answers have it
+		return key{name: keyReply, text: string(b[2 : n+1])}, n + 1
 	}
-	return k, n + 1
+	params := numbers(string(b[2:n]))
+	switch {
+	case isRelease(string(b[2:n])):
+		return key{name: keyUnknown}, n + 1
+	case final == '~' && params[0] == 27: // modifyOtherKeys
+		return codeKey(params[2], params[1]), n + 1
+	case final == '~':
+		return key{name: numberKey(params)}, n + 1
+	case final == 'u': // the kitty keyboard protocol
+		return codeKey(params[0], params[1]), n + 1
+	}
+	return key{name: letterKey(final, params[1])}, n + 1
 }
 
 // numbers parses the parameters of a sequence; missing ones are zero.
@@ -246,15 +264,6 @@ func numbers(text string) [3]int {
 	}
 	return n
 }
-
-// Modifiers, as the bits of a parameter minus one.
-const (
-	modAlt     = 2
-	modControl = 4
-)
-
-// modified reports whether Alt or Control is held.
-func modified(param int) bool { return param > 0 && (param-1)&(modAlt|modControl) != 0 }
 
 // letterKey returns the key of a sequence that ends with a letter.
 func letterKey(final byte, mod int) keyName {
@@ -301,29 +310,6 @@ func numberKey(params [3]int) keyName {
 		return keyPageUp
 	case 6:
 		return keyPageDown
-	case 27:
-		return codeKey(params[2], params[1])
-	}
-	return keyUnknown
-}
-
-// codeKey returns the key with a code and modifiers.
-func codeKey(code, mod int) keyName {
-	switch {
-	case code == '\r' && mod > 1:
-		return keyNewline
-	case code == '\r':
-		return keyEnter
-	case code == '\t' && mod == 2:
-		return keyBackTab
-	case code == '\t':
-		return keyTab
-	case code == escape:
-		return keyEscape
-	case code == 0x7f && modified(mod):
-		return keyWordBackspace
-	case code == 0x7f:
-		return keyBackspace
 	}
 	return keyUnknown
 }

@@ -8,6 +8,7 @@
 package line
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"firn.dev/internal/disk/history"
@@ -30,6 +31,9 @@ type Device struct {
 	Resized <-chan struct{}
 	// Suspend stops the process until it is continued. It is nil if that is not supported.
 	Suspend func()
+	// Pause stops reading from In until resume is called, so that another program can read
+	// from the terminal. It is nil if that is not supported.
+	Pause func() (resume func())
 }
 
 // Options configures a terminal. The zero value is usable.
@@ -38,6 +42,14 @@ type Options struct {
 	Prompt, More string
 	History      *history.History
 	Complete     Completer
+	// Suggest fills the menu below the input line. It may be nil.
+	Suggest Suggester
+	// Paste gets pasted text first, without line breaks at its end. If it returns a
+	// placeholder, that is inserted instead. It may be nil.
+	Paste func(text string) (label string)
+	// Extended uses the keyboard protocol and asks for the background color. It is for
+	// terminals that ignore unknown sequences.
+	Extended bool
 	// Styles permits dim and bold text.
 	Styles bool
 	// Report receives errors outside of editing. It may be nil.
@@ -49,8 +61,11 @@ type Options struct {
 // Event is an action of the user.
 type Event struct {
 	Kind EventKind
-	// Text is the submitted input, or the content of the line.
-	Text string
+	// Text is the submitted input, or the content of the line, with folded pastes expanded.
+	// Shown is the submitted input as it was shown.
+	Text, Shown string
+	// Again is true if Escape was pressed twice in an empty line.
+	Again bool
 }
 
 // EventKind is the kind of an event.
@@ -64,6 +79,12 @@ const (
 	Interrupt
 	// End is Ctrl-D in an empty line, or the end of the input.
 	End
+	// Escape is Escape outside of menus. The line is unchanged.
+	Escape
+	// OpenEditor is Ctrl-G. The line is unchanged.
+	OpenEditor
+	// PasteImage is Ctrl-V. The line is unchanged.
+	PasteImage
 )
 
 // Terminal is a terminal in use. It is safe for concurrent use.
@@ -83,6 +104,13 @@ type Terminal struct {
 	live    []row
 	// asking is true while the input line is shown.
 	asking bool
+	// hint is shown below the input line until the next key.
+	hint string
+	// away is true while another program uses the terminal; kept are the lines to print
+	// afterwards.
+	away  bool
+	kept  []string
+	query query
 	// picker is the open picker, and picked receives its result.
 	picker *picker
 	picked chan int
@@ -107,7 +135,9 @@ func Open(dev Device, o Options) (*Terminal, error) {
 		dev: dev, o: o, events: make(chan Event), keys: make(chan []byte), gone: make(chan struct{}),
 		editor: newEditor(o.History, o.Complete), painter: painter{out: dev.Out}, style: style(o.Styles), restore: restore,
 	}
-	t.painter.write(pasteOn)
+	t.editor.suggest = o.Suggest
+	t.painter.write(t.modesOn())
+	t.ask()
 	go t.read() // a read from a terminal cannot be canceled: it ends with the next key, or with the process
 	t.run.Go(t.loop)
 	return t, nil
@@ -118,6 +148,7 @@ func (t *Terminal) Events() <-chan Event { return t.events }
 
 // Close restores the terminal. Printed lines stay.
 func (t *Terminal) Close() error {
+	t.awaitReply()
 	t.mu.Lock()
 	if t.closed {
 		t.mu.Unlock()
@@ -126,9 +157,12 @@ func (t *Terminal) Close() error {
 	t.closePager()
 	t.closed = true
 	close(t.gone)
-	t.painter.clear(t.width())
-	t.painter.write(pasteOff)
-	err := errors.Join(t.painter.err, t.restore())
+	err := t.painter.err
+	if !t.away {
+		t.painter.clear(t.width())
+		t.painter.write(t.modesOff())
+		err = errors.Join(t.painter.err, t.restore())
+	}
 	if t.picked != nil {
 		close(t.picked)
 		t.picker, t.picked = nil, nil
@@ -150,6 +184,14 @@ func (t *Terminal) Prompt(on bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.asking = on
+	t.draw()
+}
+
+// Hint shows a dim row below the input line until the next key.
+func (t *Terminal) Hint(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.hint = text
 	t.draw()
 }
 
@@ -264,12 +306,18 @@ func (t *Terminal) Pick(ctx context.Context, c Choice) int {
 // escapeWait is how long to wait for the rest of a sequence after an Escape.
 const escapeWait = 40 * time.Millisecond
 
+// answerWait is how long to wait for the rest of an answer of the terminal.
+const answerWait = time.Second
+
 // read reads keys until the input ends or the terminal is closed.
 func (t *Terminal) read() {
 	defer close(t.keys)
-	for {
+	for first := true; ; first = false {
 		b := make([]byte, 4096)
 		n, err := t.dev.In.Read(b)
+		if first && n > 1 { // typed before raw mode: the system has replaced Enter with \n
+			b = bytes.ReplaceAll(b[:n], []byte("\n"), []byte("\r"))
+		}
 		if n > 0 {
 			select {
 			case t.keys <- b[:n]:
@@ -305,8 +353,8 @@ func (t *Terminal) loop() {
 			return
 		}
 		lone = nil
-		if t.waiting() {
-			lone = time.After(escapeWait)
+		if wait := t.waiting(); wait > 0 {
+			lone = time.After(wait)
 		}
 	}
 }
@@ -323,10 +371,17 @@ func (t *Terminal) flush() []key {
 	return t.decoder.flush()
 }
 
-func (t *Terminal) waiting() bool {
+// waiting returns how long to wait for the rest of a sequence; zero if none is pending.
+func (t *Terminal) waiting() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.decoder.waiting()
+	switch {
+	case !t.decoder.waiting():
+		return 0
+	case t.decoder.answering():
+		return answerWait
+	}
+	return escapeWait
 }
 
 // sendEvent sends an event unless the terminal is closed.

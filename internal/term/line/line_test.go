@@ -62,8 +62,16 @@ func sit(t *testing.T, o Options) *seat {
 // types presses keys.
 func (s *seat) types(keys string) {
 	s.t.Helper()
-	if _, err := io.WriteString(s.keys, keystrokes(keys)); err != nil {
-		s.t.Fatal(err)
+	keys, pause := strings.CutSuffix(keys, "<esc-pause>")
+	if keys != "" {
+		if _, err := io.WriteString(s.keys, keystrokes(keys)); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if pause { // nothing follows the Escape until its effect was seen
+		if _, err := io.WriteString(s.keys, "\x1b"); err != nil {
+			s.t.Fatal(err)
+		}
 	}
 }
 
@@ -155,7 +163,7 @@ func TestManyLines(t *testing.T) {
 	s.at(12, 3)
 	s.types("^U<bs>^U<bs>")
 	s.sees("›\n  三\n")
-	s.types("<paste>" + strings.Repeat("a\r", 20) + "z</paste>")
+	s.types(strings.Repeat("a^J", 20) + "z")
 	s.screen.AwaitThat(t, "the end is seen", func() bool { return strings.Contains(s.screen.String(), "z") })
 	if n := strings.Count(s.screen.All(), "\n"); n > 10 {
 		t.Errorf("it takes up %d rows of 10:\n%s", n, s.screen.All())

@@ -11,11 +11,23 @@ func (t *Terminal) pressAll(keys []key) {
 
 // press handles a key and sends the resulting event, if any.
 func (t *Terminal) press(k key) {
+	if k.name == keyPaste && t.o.Paste != nil { // it may read a file, so it runs without the lock
+		if label := t.o.Paste(k.text); label != "" {
+			t.Insert(label)
+			return
+		}
+	}
 	t.mu.Lock()
 	if t.closed {
 		t.mu.Unlock()
 		return
 	}
+	if k.name == keyReply {
+		t.reply(k.text)
+		t.mu.Unlock()
+		return
+	}
+	t.hint = ""
 	if t.picker != nil {
 		t.pick(k)
 		t.draw()
@@ -57,14 +69,23 @@ func (t *Terminal) pick(k key) {
 // handleOutcome performs the outcome of a key and redraws. It returns the event to send,
 // and whether there is one.
 func (t *Terminal) handleOutcome(how outcome) (Event, bool) {
-	text := t.editor.text
+	text, shown := t.editor.expanded(), t.editor.text
 	switch how {
 	case entered:
 		t.enter(text)
-		return Event{Entered, text}, true
+		return Event{Kind: Entered, Text: text, Shown: shown}, true
 	case interrupted:
 		t.draw()
-		return Event{Interrupt, text}, true
+		return Event{Kind: Interrupt, Text: text}, true
+	case escaped:
+		t.draw()
+		return Event{Kind: Escape, Text: text, Again: t.editor.escapes > 1}, true
+	case editOutside:
+		t.draw()
+		return Event{Kind: OpenEditor, Text: text}, true
+	case pasteImage:
+		t.draw()
+		return Event{Kind: PasteImage, Text: text}, true
 	case ended:
 		t.draw()
 		return Event{Kind: End}, true
@@ -92,21 +113,9 @@ func (t *Terminal) suspend() {
 	if t.dev.Suspend == nil {
 		return
 	}
-	t.painter.clear(t.width())
-	t.painter.write(pasteOff)
-	if err := t.restore(); err != nil && t.o.Report != nil {
-		t.o.Report(err.Error())
-	}
+	t.release()
 	t.dev.Suspend()
-	restore, err := t.dev.Raw()
-	if err != nil { // input is line-buffered from here on
-		if t.o.Report != nil {
-			t.o.Report(err.Error())
-		}
-		return
-	}
-	t.restore = restore
-	t.painter.write(pasteOn)
+	t.takeOver()
 }
 
 // draw prints lines and redraws the transient rows below them. On a closed terminal it only
@@ -116,6 +125,10 @@ func (t *Terminal) draw(lines ...string) {
 		for _, l := range lines {
 			t.painter.write(l + "\n")
 		}
+		return
+	}
+	if t.away {
+		t.kept = append(t.kept, lines...)
 		return
 	}
 	if t.pager != nil {
@@ -163,12 +176,25 @@ func (t *Terminal) line(width, most int) picture {
 		return p.below(row{t.style.dim(r.text), r.width})
 	}
 	p := layOut(sign, more, e.text, e.at, width)
+	if e.menu != nil {
+		rows := e.menu.draw(width, most/2, t.style)
+		return p.fit(most - len(rows)).below(rows...)
+	}
 	if e.choice == nil {
-		return p.fit(most)
+		return t.withHint(p, width, most)
 	}
 	words := t.words(e.choice, width)
 	words = words[:min(len(words), max(most/2, 1))]
 	return p.fit(most - len(words)).below(words...)
+}
+
+// withHint adds the hint below the input line, if there is one.
+func (t *Terminal) withHint(p picture, width, most int) picture {
+	if t.hint == "" || most < 2 {
+		return p.fit(most)
+	}
+	r := plainRow(t.hint, width)
+	return p.fit(most - 1).below(row{t.style.dim(r.text), r.width})
 }
 
 // words lays out completions in as many rows as needed.

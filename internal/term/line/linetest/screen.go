@@ -3,6 +3,7 @@
 package linetest
 
 import (
+	"io"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,6 +35,10 @@ type Screen struct {
 	// main is the content of the normal screen while the alternate one is shown; nil
 	// otherwise.
 	main *Screen
+	// keys receives the answers to questions, background is the color in them, and color the
+	// answer about it.
+	keys              io.Writer
+	background, color string
 }
 
 // line is a row: its cells, and whether it continues in the next one.
@@ -146,6 +151,9 @@ func (s *Screen) escape() int {
 	if len(s.rest) < 2 {
 		return 0
 	}
+	if s.rest[1] == ']' {
+		return s.command()
+	}
 	if s.rest[1] != '[' {
 		s.strange = append(s.strange, string(s.rest[:2]))
 		return 2
@@ -167,6 +175,9 @@ func (s *Screen) obey(params string, final byte) {
 	n, err := strconv.Atoi(params)
 	if err != nil || n == 0 {
 		n = 1
+	}
+	if s.mode(params, final) {
+		return
 	}
 	s.pending = s.pending && final == 'm'
 	switch final {

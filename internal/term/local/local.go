@@ -1,0 +1,83 @@
+// Package local is what a chat uses of the user's own machine: the files of the project,
+// commands, the editor, and images in files and on the clipboard. All of it acts with the
+// permissions of the user who typed. It knows no sessions.
+package local
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// Machine is a directory on the user's machine. The zero value uses the current directory
+// and an empty environment.
+type Machine struct {
+	// Dir is the directory of commands, and the base of relative paths.
+	Dir string
+	// Env returns an environment variable; nil means that none is set.
+	Env func(name string) string
+}
+
+// env returns the first of the named variables that is set.
+func (m Machine) env(names ...string) string {
+	if m.Env == nil {
+		return ""
+	}
+	for _, name := range names {
+		if value := m.Env(name); value != "" {
+			return value
+		}
+	}
+	return ""
+}
+
+// Path returns the path of a file that a user names: absolute, below the home directory, or
+// relative to Dir.
+func (m Machine) Path(name string) string {
+	if rest, ok := strings.CutPrefix(name, "~/"); ok {
+		if home, err := os.UserHomeDir(); err == nil {
+			return filepath.Join(home, rest)
+		}
+	}
+	if filepath.IsAbs(name) {
+		return filepath.Clean(name)
+	}
+	return filepath.Join(m.Dir, name)
+}
+
+// ErrNoEditor means that the user has chosen no editor.
+var ErrNoEditor = fmt.Errorf("neither VISUAL nor EDITOR is set")
+
+// Edit opens a text in the user's editor and returns the result. The temporary file is
+// private and removed afterwards.
+func (m Machine) Edit(ctx context.Context, text string, in, out *os.File) (string, error) {
+	words := strings.Fields(m.env("VISUAL", "EDITOR"))
+	if len(words) == 0 {
+		return "", ErrNoEditor
+	}
+	file, err := os.CreateTemp("", "firn-prompt-*.md")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(file.Name())
+	_, err = file.WriteString(text)
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, words[0], append(words[1:], file.Name())...)
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = m.Dir, in, out, out
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("editor %s failed: %w", words[0], err)
+	}
+	changed, err := os.ReadFile(file.Name())
+	return string(changed), err
+}
+
+// HasEditor reports whether the user has chosen an editor.
+func (m Machine) HasEditor() bool { return strings.TrimSpace(m.env("VISUAL", "EDITOR")) != "" }
