@@ -72,7 +72,7 @@ func (a *attachments) in(text string) []local.Image {
 
 // pasted turns pasted paths of image files into placeholders. Terminals paste the path of a
 // file that is dropped on them.
-func (c *chat) pasted(text string) (label string) {
+func (c typing) pasted(text string) (label string) {
 	var labels []string
 	for _, name := range c.o.Local.Dropped(text) {
 		image, err := c.o.Local.Image(name)
@@ -88,7 +88,7 @@ func (c *chat) pasted(text string) (label string) {
 const clipboardWait = 3 * time.Second
 
 // pasteImage inserts the image on the clipboard.
-func (c *chat) pasteImage(ctx context.Context) {
+func (c typing) pasteImage(ctx context.Context) {
 	if c.term == nil {
 		return
 	}
@@ -107,7 +107,7 @@ const maxAttached = 512 << 10
 
 // compose makes a turn of a typed message: files that it names with @ are sent with it, and
 // images whose placeholders it has.
-func (c *chat) compose(text string) wire.Turn {
+func (c typing) compose(text string) wire.Turn {
 	t := wire.Turn{Text: text}
 	if !c.o.Terminal.In {
 		return t

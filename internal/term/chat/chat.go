@@ -189,7 +189,7 @@ func (c *chat) openTerminal() {
 				b.unfold()
 			}
 		},
-		Suggest: c.suggest, Paste: c.pasted, Extended: c.o.Extended,
+		Suggest: typing{c}.suggest, Paste: typing{c}.pasted, Extended: c.o.Extended,
 	})
 	if err != nil {
 		c.reports.Add(err.Error())

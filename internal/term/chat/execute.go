@@ -16,7 +16,7 @@ import (
 // execute runs a command that the user typed after an exclamation mark, and appends it to
 // the session with its output, which the model sees with the next message. With two marks
 // the model does not see it.
-func (c *chat) execute(ctx context.Context, typed string) error {
+func (c typing) execute(ctx context.Context, typed string) error {
 	command, hidden := strings.CutPrefix(typed, "!")
 	command = strings.TrimSpace(command)
 	if command == "" {
@@ -56,7 +56,7 @@ func executedText(done local.Executed, err error) string {
 const shownOutput = 20
 
 // showOutput shows the output of a command, folded if it is long.
-func (c *chat) showOutput(what string, done local.Executed) {
+func (c typing) showOutput(what string, done local.Executed) {
 	lines := outputLines(done.Output)
 	if done.Truncated {
 		lines = append([]string{"    … (the beginning is not kept)"}, lines...)
@@ -69,7 +69,7 @@ func (c *chat) showOutput(what string, done local.Executed) {
 }
 
 // appendExecuted appends a command to the session, as an entry of the role bashExecution.
-func (c *chat) appendExecuted(ctx context.Context, command string, done local.Executed, hidden bool) error {
+func (c typing) appendExecuted(ctx context.Context, command string, done local.Executed, hidden bool) error {
 	if err := c.ensure(ctx); err != nil {
 		return err
 	}

@@ -26,14 +26,17 @@ var keyHelp = []string{
 	"  exit, quit or Ctrl-D ends the chat. Anything else goes to the agent.",
 }
 
+// typing is the part of a chat that handles the input line.
+type typing struct{ *chat }
+
 // leaves reports whether a typed line ends the chat without being a command.
-func (c *chat) leaves(text string) bool {
+func (c typing) leaves(text string) bool {
 	return c.o.Terminal.In && (text == "exit" || text == "quit")
 }
 
 // lineEvent handles an event of the input line that is not a line or an interrupt. It
 // returns false for other events.
-func (c *chat) lineEvent(ctx context.Context, e line.Event) bool {
+func (c typing) lineEvent(ctx context.Context, e line.Event) bool {
 	switch e.Kind {
 	case line.OpenEditor:
 		c.openEditor(ctx)
@@ -46,7 +49,7 @@ func (c *chat) lineEvent(ctx context.Context, e line.Event) bool {
 }
 
 // escapeIdle handles Escape while nothing runs. It returns true if the user wants to rewind.
-func (c *chat) escapeIdle(e line.Event) bool {
+func (c typing) escapeIdle(e line.Event) bool {
 	if e.Text != "" || c.planned != nil {
 		return false
 	}
@@ -60,7 +63,7 @@ func (c *chat) escapeIdle(e line.Event) bool {
 }
 
 // openEditor edits the input line in the user's editor.
-func (c *chat) openEditor(ctx context.Context) {
+func (c typing) openEditor(ctx context.Context) {
 	if c.term == nil {
 		return
 	}
@@ -151,7 +154,7 @@ func (c branchCommands) saidMessages(ctx context.Context) ([]prose.Line, error) 
 
 // handleTyped handles a typed line that is not a command or a message. It returns false for
 // others.
-func (c *chat) handleTyped(ctx context.Context, text string) (bool, error) {
+func (c typing) handleTyped(ctx context.Context, text string) (bool, error) {
 	if c.leaves(text) {
 		c.over = true
 		return true, nil

@@ -127,10 +127,10 @@ func (c *chat) await(ctx context.Context) (l *message, pressed bool, err error) 
 		case e.Kind == line.Interrupt:
 			return nil, true, nil
 		case e.Kind == line.Escape:
-			if c.escapeIdle(e) {
+			if (typing{c}).escapeIdle(e) {
 				return &message{text: "/rewind", picks: true}, false, nil
 			}
-		case c.lineEvent(ctx, e):
+		case typing{c}.lineEvent(ctx, e):
 		case c.term == nil || strings.TrimSpace(e.Text) != "":
 			m := message{text: e.Text, short: e.Shown}
 			c.screen.typed(m.shown())
@@ -168,7 +168,7 @@ func (c *chat) handle(ctx context.Context, l message) error {
 		return c.runInterruptible(ctx, func(ctx context.Context) error { return branchCommands{c}.pickRewind(ctx, "") })
 	}
 	if !l.literal {
-		if done, err := c.handleTyped(ctx, text); done {
+		if done, err := (typing{c}).handleTyped(ctx, text); done {
 			return err
 		}
 	}
@@ -178,7 +178,7 @@ func (c *chat) handle(ctx context.Context, l message) error {
 	if l.literal {
 		return c.turn(ctx, wire.Turn{Text: text})
 	}
-	return c.turn(ctx, c.compose(strings.TrimPrefix(text, "/"))) // a double slash escapes a command
+	return c.turn(ctx, typing{c}.compose(strings.TrimPrefix(text, "/"))) // a double slash escapes a command
 }
 
 // turn runs a turn interruptibly.
@@ -320,7 +320,7 @@ func (c *chat) runInterruptible(ctx context.Context, work func(ctx context.Conte
 			case e.Kind == line.Escape, strings.TrimSpace(e.Text) == "/stop":
 				stopped = true
 				cancel(errStopped)
-			case c.lineEvent(ctx, e):
+			case typing{c}.lineEvent(ctx, e):
 			default:
 				approvalPrompt{c}.enterDuringTurn(ctx, message{text: e.Text, short: e.Shown})
 			}

@@ -13,7 +13,7 @@ import (
 )
 
 // suggest fills the menu of the input line: commands after a slash, files after an @.
-func (c *chat) suggest(before string) (from int, items []line.Item) {
+func (c typing) suggest(before string) (from int, items []line.Item) {
 	if typed, ok := strings.CutPrefix(before, "/"); ok {
 		if strings.ContainsAny(typed, " \n/") {
 			return -1, nil

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"io/fs"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -31,9 +30,8 @@ func (m Machine) Files(ctx context.Context) (files []string, whole bool, err err
 func (m Machine) gitFiles(ctx context.Context) (files []string, whole bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "git", "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
+	cmd := exec.CommandContext(ctx, "git", "--no-optional-locks", "-c", "core.fsmonitor=false", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
 	cmd.Dir = m.Dir
-	cmd.Env = append(os.Environ(), "GIT_OPTIONAL_LOCKS=0")
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, false, err

@@ -5,11 +5,16 @@ package local
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
 )
 
 // Machine is a directory on the user's machine. The zero value uses the current directory
@@ -38,7 +43,7 @@ func (m Machine) env(names ...string) string {
 // relative to Dir.
 func (m Machine) Path(name string) string {
 	if rest, ok := strings.CutPrefix(name, "~/"); ok {
-		if home, err := os.UserHomeDir(); err == nil {
+		if home := m.env("HOME", "USERPROFILE"); home != "" {
 			return filepath.Join(home, rest)
 		}
 	}
@@ -49,7 +54,7 @@ func (m Machine) Path(name string) string {
 }
 
 // ErrNoEditor means that the user has chosen no editor.
-var ErrNoEditor = fmt.Errorf("neither VISUAL nor EDITOR is set")
+var ErrNoEditor = errors.New("neither VISUAL nor EDITOR is set")
 
 // Edit opens a text in the user's editor and returns the result. The temporary file is
 // private and removed afterwards.
@@ -58,25 +63,28 @@ func (m Machine) Edit(ctx context.Context, text string, in, out *os.File) (strin
 	if len(words) == 0 {
 		return "", ErrNoEditor
 	}
-	file, err := os.CreateTemp("", "firn-prompt-*.md")
-	if err != nil {
+	file := filepath.Join(os.TempDir(), "firn-prompt-"+string(firn.NewID())+".md")
+	if err := writeNew(file, text); err != nil {
 		return "", err
 	}
-	defer os.Remove(file.Name())
-	_, err = file.WriteString(text)
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return "", err
-	}
-	cmd := exec.CommandContext(ctx, words[0], append(words[1:], file.Name())...)
+	defer (vfs.OS{}).Remove(file) // if it fails, the file stays among the temporary ones
+	cmd := exec.CommandContext(ctx, words[0], append(words[1:], file)...)
 	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = m.Dir, in, out, out
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("editor %s failed: %w", words[0], err)
 	}
-	changed, err := os.ReadFile(file.Name())
+	changed, err := os.ReadFile(file)
 	return string(changed), err
+}
+
+// writeNew writes a file that only the user can read.
+func writeNew(name, text string) error {
+	f, err := vfs.OS{}.Open(name, vfs.Create)
+	if err != nil {
+		return err
+	}
+	_, err = io.WriteString(f, text)
+	return errors.Join(err, f.Close())
 }
 
 // HasEditor reports whether the user has chosen an editor.
