@@ -63,9 +63,11 @@ type Storage struct {
 	Sessions int64 `json:"sessions"`
 	Index    int64 `json:"index"`
 	Memory   int64 `json:"memory"`
-	Bin      int64 `json:"bin"`
-	Free     int64 `json:"free"`
-	Total    int64 `json:"total"`
+	// Files is the size of the contents of files that tools changed.
+	Files int64 `json:"files"`
+	Bin   int64 `json:"bin"`
+	Free  int64 `json:"free"`
+	Total int64 `json:"total"`
 }
 
 // Verified is the result of a check of all sessions.

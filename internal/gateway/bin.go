@@ -138,7 +138,10 @@ func (g *sessionRemover) reportBin(ctx context.Context, report *wire.Maintenance
 		return nil, nil
 	}
 	report.BinSessions = len(all)
+	files, sizeErr := g.Files.Sizes()
+	err = errors.Join(err, sizeErr)
 	for i := range all {
+		all[i].Bytes += files[all[i].ID]
 		report.BinBytes += all[i].Bytes
 	}
 	return all, err

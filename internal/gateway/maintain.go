@@ -67,6 +67,10 @@ func (g *maintainer) retentionStates(ctx context.Context) ([]maintenance.Session
 	if err != nil {
 		return nil, err
 	}
+	files, err := g.Files.Sizes()
+	if err != nil {
+		return nil, err
+	}
 	var all []maintenance.Session
 	current := make(map[firn.ID]bool)
 	asked := make(map[string]bool)
@@ -74,6 +78,7 @@ func (g *maintainer) retentionStates(ctx context.Context) ([]maintenance.Session
 		if err != nil {
 			return nil, err
 		}
+		info.Bytes += files[info.ID] // contents of files that its tools changed
 		s := maintenance.Session{Info: info, Open: g.isOpen(info.ID)}
 		if info.Key != "" {
 			s.Kind, s.Main = g.kindOf(info.Key)

@@ -193,6 +193,14 @@ func (r *Rewinder) Remove(id firn.ID, entries ...firn.EntryID) error {
 	return r.History.Remove(id, entries...)
 }
 
+// Sizes returns the bytes on disk of each session's history.
+func (r *Rewinder) Sizes() (map[firn.ID]int64, error) {
+	if r == nil || r.History == nil {
+		return nil, nil
+	}
+	return r.History.Sizes()
+}
+
 // changesOf returns the changes made by the tool calls of a branch, oldest first.
 func changesOf(all []filehistory.Change, b *branch) []filehistory.Change {
 	var own []filehistory.Change

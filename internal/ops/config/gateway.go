@@ -65,7 +65,7 @@ type Maintenance struct {
 	Mode                  string        `key:"mode" default:"warn" allow:"warn|enforce" doc:"Whether what follows is only reported or also done."`
 	PruneAfter            time.Duration `key:"prune_after" default:"0" doc:"How long ago a session must have been used last to be removed. 0 means never."`
 	MaxEntries            int           `key:"max_entries" default:"0" range:"0.." doc:"How many keys an agent may have; those used longest ago are removed. 0 means any number."`
-	MaxDiskBytes          Bytes         `key:"max_disk_bytes" default:"0" doc:"How much space sessions may take; the oldest are removed first, which moves them to the bin. If they and the bin take more together, maintenance and the log say so. 0 means any."`
+	MaxDiskBytes          Bytes         `key:"max_disk_bytes" default:"0" doc:"How much space sessions may take, with the contents of files that their tools changed; the oldest are removed first, which moves them to the bin. If they and the bin take more together, maintenance and the log say so. 0 means any."`
 	HighWater             float64       `key:"high_water" default:"0.8" range:"0.1..1" doc:"Down to which part of max_disk_bytes is cleared once it is passed."`
 	ResetArchiveRetention time.Duration `key:"reset_archive_retention" default:"0" doc:"How long sessions that a reset has ended are kept. 0 means for ever."`
 	SubagentIdle          time.Duration `key:"subagent_idle" default:"1h" doc:"After how long without a message the sessions of sub-agents are archived, whatever mode says. 0 means never."`

@@ -82,6 +82,8 @@ const (
 	Stray       Kind = "stray"
 	Leftover    Kind = "leftover"
 	Table       Kind = "table"
+	// Files is about the contents of files that tools changed.
+	Files       Kind = "files"
 	Bin         Kind = "bin"
 	Receipt     Kind = "receipt"
 	CommitLog   Kind = "commit-log"

@@ -48,6 +48,7 @@ func Examine(ctx context.Context, home Target, opts Options) (*Report, error) {
 		{"mirrors", h.checkMirrors},
 		{"keys", h.checkTables},
 		{"bin", h.checkBin},
+		{"files", h.checkFileHistory},
 		{"purges", h.checkReceipts},
 		{"commit log", h.checkCommitLogs},
 		{"index", h.checkIndex},

@@ -64,6 +64,11 @@ func (h *Instance) storage(ctx context.Context) (wire.Storage, error) {
 				errs = append(errs, err)
 			}
 		}
+		files, err := fileHistory(h.home()).Sizes()
+		errs = append(errs, err)
+		for _, n := range files {
+			s.Files += n
+		}
 		if err := errors.Join(errs...); err != nil {
 			return s, fmt.Errorf("look how much room is taken up: %w", err)
 		}

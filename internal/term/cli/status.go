@@ -30,13 +30,14 @@ func (p gatewayCommands) statusCommand() *cobra.Command {
 				s.Gateway = c.Address()
 			}
 			chat.AddStates(ctx, c, s.Recent)
-			return p.print(s, func() string { return p.statusText(s) })
+			files := filesSize(ctx, c)
+			return p.print(s, func() string { return p.statusText(s, files) })
 		}),
 	}
 }
 
 // statusText formats the status.
-func (p gatewayCommands) statusText(s wire.Status) string {
+func (p gatewayCommands) statusText(s wire.Status, files int64) string {
 	gateway := "not running; commands work without it"
 	if s.Gateway != "in-process" {
 		gateway = fmt.Sprintf("%s%s, process %d, %s", s.Gateway, andTCP(s), s.PID, formatUptime(p.now().Sub(s.Started)))
@@ -48,6 +49,9 @@ func (p gatewayCommands) statusText(s wire.Status) string {
 	rows := [][]string{
 		{"version", version}, {"home", placeOr(s.Home)}, {"store", placeOr(s.Store)}, {"gateway", prose.Clean(gateway)},
 		{"sessions", fmt.Sprintf("%s, %d running, %d queued", prose.Grouped(int64(s.Sessions)), s.Running, s.Queued)},
+	}
+	if files > 0 {
+		rows = append(rows, []string{"files", prose.Size(files) + ", contents of files that tools changed"})
 	}
 	for i, a := range s.Agents {
 		rows = append(rows, []string{first("agents", i), fmt.Sprintf("%s, %s, window %s%s", prose.Clean(a.ID), prose.Clean(a.Provider+"/"+a.Model), about(a.Assumed), prose.Thousands(a.Window))})
@@ -61,6 +65,16 @@ func (p gatewayCommands) statusText(s wire.Status) string {
 		rows = append(rows, p.recentRow(r))
 	}
 	return strings.Join(append(lines, prose.Columns(rows, "llllrrr")...), "\n") + "\n"
+}
+
+// filesSize returns the size of the contents of files that tools changed; zero if the caller
+// may not see it.
+func filesSize(ctx context.Context, c *client.Client) int64 {
+	ops, err := c.Ops(ctx)
+	if err != nil {
+		return 0
+	}
+	return ops.Storage.Files
 }
 
 // andTCP returns the additional TCP address of a gateway.

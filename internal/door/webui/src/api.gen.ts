@@ -1168,6 +1168,7 @@ export interface Stopped {
 
 export interface Storage {
   bin: number;
+  files: number;
   free: number;
   index: number;
   memory: number;

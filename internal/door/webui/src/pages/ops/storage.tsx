@@ -9,6 +9,7 @@ export function StorageSection({ storage: s }: { storage: Storage }) {
     ["Sessions", s.sessions, "transcripts"],
     ["Index", s.index, "derived; can be rebuilt"],
     ["Notes", s.memory, "including old versions"],
+    ["Files", s.files, "contents of files that tools changed"],
     ["Trash", s.bin, "removed sessions; firn bin empty erases them"],
   ];
   const ours = parts.reduce((n, [, size]) => n + size, 0);
