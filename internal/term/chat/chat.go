@@ -149,12 +149,15 @@ func (r *Reports) Take() []string {
 // ended, and a [*Problem] that wraps context.Canceled after Ctrl-C. If ctx is canceled, the
 // running turn is stopped and recorded, and the context's error is returned.
 func Run(ctx context.Context, o Options) (err error) {
-	c, err := open(ctx, o)
-	if err != nil {
+	c := newChat(o)
+	defer func() { err = errors.Join(err, c.closeTerminal()) }()
+	switch err := c.open(ctx); {
+	case err == errNotPicked:
+		return nil
+	case err != nil:
 		return advise(err, o)
 	}
 	c.openTerminal()
-	defer func() { err = errors.Join(err, c.closeTerminal()) }()
 	defer c.showReports()
 	if err := c.start(ctx); err != nil {
 		return advise(err, o)
@@ -173,7 +176,7 @@ func (c *chat) start(ctx context.Context) error {
 // openTerminal takes over the terminal, if line editing is possible. On failure, plain
 // lines are read.
 func (c *chat) openTerminal() {
-	if c.o.Device == nil {
+	if c.o.Device == nil || c.term != nil {
 		return
 	}
 	var b *board // keys are handled before the board is made
@@ -238,8 +241,8 @@ type Usage struct {
 // Ask sends the prompt and returns the answer. It prints progress to stderr if that is a
 // terminal.
 func Ask(ctx context.Context, o Options) (Answer, error) {
-	c, err := open(ctx, o)
-	if err != nil {
+	c := newChat(o)
+	if err := c.open(ctx); err != nil {
 		return Answer{}, advise(err, o)
 	}
 	defer c.showReports()
@@ -296,6 +299,7 @@ type chat struct {
 	model, thinking string
 
 	reports *Reports
+	watch   watcher
 	// approvals are the calls that wait for an answer. stdin is used to read one without
 	// the loop; nil before.
 	approvals *approvals
@@ -318,17 +322,17 @@ type chat struct {
 }
 
 // open finds or plans the session.
-func open(ctx context.Context, o Options) (*chat, error) {
-	c := newChat(o)
-	if err := CheckThinking(o.Thinking); err != nil {
-		return nil, err
+func (c *chat) open(ctx context.Context) error {
+	if err := CheckThinking(c.o.Thinking); err != nil {
+		return err
 	}
-	return c, opener{c}.choose(ctx)
+	return opener{c}.choose(ctx)
 }
 
 func newChat(o Options) *chat {
 	c := &chat{o: o, client: o.Client, screen: newStreams(o), now: time.Now, reports: o.Reports, approvals: newApprovals()}
 	c.model, c.thinking = o.Model, o.Thinking
+	c.watch.c = c
 	if c.reports == nil {
 		c.reports = &Reports{}
 	}

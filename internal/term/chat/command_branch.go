@@ -54,10 +54,13 @@ func (c branchCommands) rewind(ctx context.Context, rest string) error {
 
 // move moves the head and prints how it is undone, with the given flags.
 func (c branchCommands) move(ctx context.Context, m wire.Move, flags string) error {
+	c.watch.hold()
+	defer c.watch.release()
 	moved, err := c.client.Rewind(ctx, c.id, m)
 	if err != nil {
 		return err
 	}
+	c.watch.mine(moved.Entry)
 	what := "rewound to before “" + prose.OneLine(moved.Text, 60) + "”"
 	if m.To != "" {
 		if what, err = c.gist(ctx, moved.To, 60); err != nil {

@@ -9,11 +9,10 @@ import (
 	"firn.dev"
 	"firn.dev/client"
 	"firn.dev/internal/render/prose"
-	"firn.dev/internal/term/line"
 	"firn.dev/wire"
 )
 
-// listed is the number of sessions in a list, and offered the number in a picker.
+// listed is the number of sessions in a list, and offered the number of completions.
 const (
 	listed  = 20
 	offered = 100
@@ -25,39 +24,24 @@ type listCommands struct{ *chat }
 // sessions lists the agent's latest sessions. On a terminal it offers a picker and switches
 // to the chosen session.
 func (c listCommands) sessions(ctx context.Context, _ string) error {
-	most := listed
 	if c.term != nil {
-		most = offered
+		s, ok := (&sessionPicker{c: c.chat, agent: c.name}).pick(ctx)
+		if !ok || s.ID == c.id {
+			return nil
+		}
+		return c.switchTo(ctx, s.ID)
 	}
-	page, err := c.client.SessionsPage(ctx, client.Query{Agent: c.name, Limit: most})
+	page, err := c.client.SessionsPage(ctx, client.Query{Agent: c.name, Limit: listed})
 	if err != nil {
 		return err
 	}
 	AddStates(ctx, c.client, page.Items)
 	lines := c.sessionLines(page.Items)
-	if c.term == nil {
-		if page.Cursor != "" {
-			lines = append(lines, fmt.Sprintf("  latest %d; there are more", most))
-		}
-		c.screen.lines(lines)
-		return nil
+	if page.Cursor != "" {
+		lines = append(lines, fmt.Sprintf("  latest %d; there are more", listed))
 	}
-	return c.pickSession(ctx, page.Items, lines)
-}
-
-// pickSession shows a picker of sessions. The first of lines is the header.
-func (c listCommands) pickSession(ctx context.Context, sessions []wire.Session, lines []string) error {
-	choice := line.Choice{Title: "Resume", Head: lines[0], Rows: lines[1:]}
-	for i, s := range sessions {
-		if s.ID == c.id {
-			choice.Selected = i
-		}
-	}
-	picked := c.term.Pick(ctx, choice)
-	if picked < 0 || sessions[picked].ID == c.id {
-		return nil
-	}
-	return c.switchTo(ctx, sessions[picked].ID)
+	c.screen.lines(lines)
+	return nil
 }
 
 // sessionLines formats a list of sessions with a header.

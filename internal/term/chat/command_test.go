@@ -129,8 +129,8 @@ func TestWays(t *testing.T) {
 	} {
 		o := s.o
 		o.Key, o.Continue, o.Resume = c.o.Key, c.o.Continue, c.o.Resume
-		again, err := open(t.Context(), o)
-		if err != nil {
+		again := newChat(o)
+		if err := again.open(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		now, err := again.fetchSession(t.Context())
@@ -138,10 +138,10 @@ func TestWays(t *testing.T) {
 			t.Errorf("%+v is in %s %q, %v", c.o, now.ID, now.Title, err)
 		}
 	}
-	for _, o := range []Options{{Agent: "nobody"}, {Agent: "nobody", Continue: true}, {Resume: "nothing"}, {Thinking: "hard"}, {Model: "nobody/x"}, {Agent: "main", Key: "agent:other:main"}} {
+	for _, o := range []Options{{Agent: "nobody"}, {Agent: "nobody", Continue: true}, {Resume: "nothing"}, {Thinking: "hard"}, {Agent: "main", Key: "agent:other:main"}} {
 		bad := s.o
 		bad.Agent, bad.Continue, bad.Resume, bad.Thinking, bad.Model, bad.Key = o.Agent, o.Continue, o.Resume, o.Thinking, o.Model, o.Key
-		if _, err := open(t.Context(), bad); err == nil {
+		if err := newChat(bad).open(t.Context()); err == nil {
 			t.Errorf("%+v was taken", o)
 		}
 	}

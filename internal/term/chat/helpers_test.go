@@ -134,7 +134,8 @@ func (s *stage) start() *stage {
 			s.t.Error(err)
 		}
 	})
-	if s.c, err = open(s.t.Context(), s.o); err != nil {
+	s.c = newChat(s.o)
+	if err = s.c.open(s.t.Context()); err != nil {
 		s.t.Fatal(err)
 	}
 	return s

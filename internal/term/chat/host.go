@@ -15,7 +15,11 @@ func turnEvents(ctx context.Context, c *chat, t wire.Turn) iter.Seq2[wire.Event,
 		return c.client.StreamTurn(ctx, c.id, t)
 	}
 	if c.o.NoTools {
-		t.Terms = &wire.TurnOptions{NoTools: true}
+		terms := wire.TurnOptions{}
+		if t.Terms != nil {
+			terms = *t.Terms
+		}
+		terms.NoTools, t.Terms = true, &terms
 	}
 	return client.HostTools(c.client, c.o.Host).StreamTurn(ctx, c.id, t)
 }

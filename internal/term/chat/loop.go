@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"firn.dev"
 	"firn.dev/client"
 	"firn.dev/internal/render/prose"
 	"firn.dev/internal/term/line"
@@ -35,6 +36,7 @@ func (c *chat) loop(ctx context.Context) error {
 	gone := make(chan struct{})
 	defer close(gone)
 	c.looping = true
+	defer c.watch.close()
 	if c.term != nil {
 		c.events = c.term.Events()
 	} else {
@@ -88,6 +90,11 @@ func (c *chat) next(ctx context.Context) (message, error) {
 			c.screen.typed(next.shown())
 		}
 		return next, nil
+	}
+	if c.id != c.watch.id && c.planned == nil && c.o.Terminal.In {
+		if s, err := c.fetchSession(ctx); err == nil {
+			c.watch.follow(ctx, s.ID, s.End)
+		}
 	}
 	c.screen.prompt()
 	defer c.screen.endPrompt()
@@ -210,8 +217,10 @@ func (c *chat) streamTurn(ctx context.Context, t wire.Turn, v *view) (wire.Answe
 		return answer, err
 	}
 	if t.Text != "" {
-		t.Queue = ownTurn
+		t.Queue, t.ID = ownTurn, firn.NewEntryID()
+		c.watch.mine(t.ID)
 	}
+	defer c.watch.release()
 	t.Agent, t.Terms = c.answerer, c.terms()
 	whole := context.WithoutCancel(ctx)
 	unread, over := make(chan struct{}), make(chan struct{})
@@ -236,6 +245,9 @@ func (c *chat) streamTurn(ctx context.Context, t wire.Turn, v *view) (wire.Answe
 	for e, err := range turnEvents(whole, c, t) {
 		if err != nil {
 			return answer, ended(ctx, c.screen.failure(), err)
+		}
+		if e.Name != wire.TurnQueued {
+			c.watch.hold()
 		}
 		if e.Name == wire.TurnCompleted {
 			answer = wire.DataOf[wire.Answer](e)

@@ -89,6 +89,16 @@ func (c *chat) ensure(ctx context.Context) error {
 	}
 	c.id, c.planned = s.ID, nil
 	c.name, c.key = cmp.Or(s.Agent, "main"), cmp.Or(s.Key, c.key)
+	c.watch.follow(ctx, s.ID, s.End)
+	if n.Fresh || s.Empty || n.Key == "" {
+		return nil
+	}
+	c.screen.printf("another client has started this session meanwhile:")
+	recent, err := c.recent(ctx, recentEntries)
+	if err != nil {
+		return err
+	}
+	c.screen.lines(exchanges(recent, recentTurns))
 	return nil
 }
 

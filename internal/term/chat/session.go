@@ -24,7 +24,9 @@ func (c opener) choose(ctx context.Context) error {
 	var s wire.Session
 	var err error
 	switch {
-	case c.o.Resume == latestSession, c.o.Resume == Pick:
+	case c.o.Resume == Pick:
+		s, err = c.pickFirst(ctx)
+	case c.o.Resume == latestSession:
 		s, err = c.latest(ctx, "")
 	case c.o.Resume != "":
 		s, err = c.find(ctx, "", c.o.Resume)
@@ -45,6 +47,21 @@ const (
 	Pick          = "?"
 	latestSession = "-"
 )
+
+// pickFirst lets the user choose the session of the chat.
+func (c opener) pickFirst(ctx context.Context) (wire.Session, error) {
+	if c.openTerminal(); c.term == nil {
+		return wire.Session{}, &Problem{Err: failure.Of(firn.ErrUnsupported, "this terminal cannot show a list to choose from"), Hint: "name a session: firn ls, then firn chat -r TITLE"}
+	}
+	s, ok := (&sessionPicker{c: c.chat, agent: c.o.Agent}).pick(ctx)
+	if !ok {
+		return s, errNotPicked
+	}
+	return c.client.Session(ctx, string(s.ID))
+}
+
+// errNotPicked means that the user left the picker.
+var errNotPicked = errors.New("no session was chosen")
 
 // take makes a session the current one.
 func (c opener) take(ctx context.Context, s wire.Session) (err error) {
@@ -268,7 +285,7 @@ func (c *chat) greet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.screen.lines(exchange(recent))
+	c.screen.lines(exchanges(recent, recentTurns))
 	if state := unfinished(recent); state != "" {
 		c.screen.printf("%s", state)
 	}
@@ -285,9 +302,14 @@ func (c *chat) recent(ctx context.Context, n int) ([]prose.Line, error) {
 	if c.planned != nil {
 		return nil, nil
 	}
+	return recentOf(ctx, c.client, c.id, n)
+}
+
+// recentOf is like recent, for any session.
+func recentOf(ctx context.Context, g *client.Client, id firn.ID, n int) ([]prose.Line, error) {
 	var lines []prose.Line
 	said := false
-	for e, err := range c.client.Entries(ctx, c.id, client.EntryQuery{View: wire.ViewBranch, Back: true}) {
+	for e, err := range g.Entries(ctx, id, client.EntryQuery{View: wire.ViewBranch, Back: true}) {
 		if err != nil {
 			return nil, err
 		}
@@ -310,10 +332,27 @@ func (c *chat) recent(ctx context.Context, n int) ([]prose.Line, error) {
 // outHidden is the reason of hidden entries.
 const outHidden = "tombstoned"
 
-// exchange returns a short form of the last user message and its answer.
-func exchange(recent []prose.Line) []string {
+// recentTurns is the number of turns shown when a session is resumed.
+const recentTurns = 3
+
+// exchanges returns a short form of the last user messages and their answers, oldest first.
+func exchanges(recent []prose.Line, turns int) []string {
+	var lines []string
+	for range turns {
+		said, rest := exchange(recent)
+		lines = append(said, lines...)
+		if recent = rest; len(recent) == 0 {
+			break
+		}
+	}
+	return lines
+}
+
+// exchange returns a short form of the last user message and its answer, and the entries
+// before it.
+func exchange(recent []prose.Line) (lines []string, rest []prose.Line) {
 	said, answered, who := "", "", "agent"
-	for _, l := range recent {
+	for i, l := range recent {
 		text, piece := l.Draft()
 		if piece { // a draft of an interrupted answer, in reverse order
 			answered = text + answered
@@ -325,18 +364,17 @@ func exchange(recent []prose.Line) []string {
 			answered, who = l.Message.Text(), l.Author()
 		}
 		if l.Message.Role == "user" {
-			said = prose.OneLine(l.Message.Text(), 200)
+			said, rest = prose.OneLine(l.Message.Text(), 200), recent[i+1:]
 			break
 		}
 	}
-	var lines []string
 	if said != "" {
 		lines = append(lines, "  you: "+said)
 	}
 	if answered != "" {
 		lines = append(lines, "  "+who+": "+prose.OneLine(answered, 200))
 	}
-	return lines
+	return lines, rest
 }
 
 // unfinished describes how the last turn ended, if it did not complete.

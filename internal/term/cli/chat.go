@@ -44,7 +44,10 @@ A chat resumes the session of this project: the git repository or worktree of
 the current directory (or of --workspace), or else the directory. Its key is
 agent:<agent>:project:<directory>. --new starts another session for the
 project; the previous one is kept. -c resumes the latest session of the project,
-whatever its key; -r resumes any session. --main uses the agent's main session,
+whatever its key; -r resumes any session, and without a name lets you choose one:
+type to search titles, first messages, directories and contents; Tab switches
+between this project and all sessions. If several clients use a session, each
+shows what the others say. --main uses the agent's main session,
 which is the same in all directories, and --key the session of a key. At a
 terminal, firn without a command is firn chat.
 

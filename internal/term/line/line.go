@@ -278,29 +278,45 @@ func (t *Terminal) size() (width, height int) {
 // Pick shows a list to choose from. It returns the chosen row, or -1 if none was chosen or
 // ctx ended.
 func (t *Terminal) Pick(ctx context.Context, c Choice) int {
-	t.mu.Lock()
-	if t.closed || t.picker != nil || len(c.Rows) == 0 {
-		t.mu.Unlock()
+	if len(c.Rows) == 0 {
 		return -1
 	}
-	picked := make(chan int, 1)
-	t.picker, t.picked = newPicker(c), picked
-	t.draw()
-	t.mu.Unlock()
+	picked, ok := t.openPicker(newPicker(c))
+	if !ok {
+		return -1
+	}
 	select {
 	case row, ok := <-picked:
 		if ok {
 			return row
 		}
 	case <-ctx.Done():
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if t.picked == picked {
-			t.picker, t.picked = nil, nil
-			t.draw()
-		}
+		t.closePicker(picked)
 	}
 	return -1
+}
+
+// openPicker shows a picker. It reports false if one is open or the terminal is closed.
+func (t *Terminal) openPicker(p *picker) (picked chan int, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || t.picker != nil {
+		return nil, false
+	}
+	picked = make(chan int, 1)
+	t.picker, t.picked = p, picked
+	t.draw()
+	return picked, true
+}
+
+// closePicker removes a picker that is still open.
+func (t *Terminal) closePicker(picked chan int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.picked == picked {
+		t.picker, t.picked = nil, nil
+		t.draw()
+	}
 }
 
 // escapeWait is how long to wait for the rest of a sequence after an Escape.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -347,3 +348,44 @@ func TestFailures(t *testing.T) {
 type writer func([]byte) (int, error)
 
 func (w writer) Write(p []byte) (int, error) { return w(p) }
+
+// TestPickFrom chooses from rows that depend on the typed text.
+func TestPickFrom(t *testing.T) {
+	s := sit(t, Options{})
+	s.term.Prompt(true)
+	f := Finder{
+		Title: "drink", Narrow: "hot", Wide: "all",
+		Find: func(_ context.Context, text string, wide bool, show func([]FoundRow)) {
+			rows := []FoundRow{{"1", "green tea"}, {"2", "black tea"}}
+			if wide {
+				rows = append(rows, FoundRow{"3", "red wine"})
+			}
+			show(slices.DeleteFunc(rows, func(r FoundRow) bool { return !strings.Contains(r.Text, text) }))
+		},
+		Preview:  func(_ context.Context, id string) []string { return []string{"  about " + id} },
+		Selected: "2",
+	}
+	got := make(chan string, 1)
+	pick := func() { id, _ := s.term.PickFrom(t.Context(), f); got <- id }
+	go pick()
+	shows := func(text string) {
+		t.Helper()
+		s.screen.AwaitThat(t, text, func() bool { return strings.Contains(s.screen.String(), text) })
+	}
+	shows("drink:\n  green tea\n❯ black tea\n  about 2\n  2, hot · Tab: all")
+	s.types("<tab>")
+	s.types("re")
+	shows("drink: re\n❯ green tea\n  red wine\n  about 1\n  2, all · Tab: hot")
+	s.types("d")
+	shows("drink: red\n❯ red wine\n  about 3\n  1, all · Tab: hot")
+	s.types("<enter>")
+	if id := <-got; id != "3" {
+		t.Errorf("chosen is %q", id)
+	}
+	go pick()
+	shows("about 2")
+	s.types("^C")
+	if id := <-got; id != "" {
+		t.Errorf("chosen is %q", id)
+	}
+}

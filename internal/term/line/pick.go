@@ -22,6 +22,8 @@ type picker struct {
 	// shown holds the rows that match the filter, and at the selected one of them.
 	shown []int
 	at    int
+	// search is set if a finder supplies the rows.
+	search *finding
 }
 
 func newPicker(c Choice) *picker {
@@ -33,6 +35,9 @@ func newPicker(c Choice) *picker {
 
 // filterRows finds the rows that contain all words of the filter.
 func (p *picker) filterRows() {
+	if p.search != nil {
+		return
+	}
 	words := strings.Fields(strings.ToLower(p.filter))
 	p.shown = nil
 	for i, r := range p.Rows {
@@ -49,6 +54,9 @@ func (p *picker) filterRows() {
 
 // press handles a key. If done is true, row is the chosen row, or -1.
 func (p *picker) press(k key) (done bool, row int) {
+	if p.search != nil {
+		defer p.search.changed()
+	}
 	switch k.name {
 	case keyText, keyPaste:
 		p.filter += strings.ReplaceAll(k.text, "\n", " ")
@@ -59,7 +67,13 @@ func (p *picker) press(k key) (done bool, row int) {
 		p.filterRows()
 	case keyUp, keyBackTab:
 		p.step(-1)
-	case keyDown, keyTab:
+	case keyTab:
+		if p.search == nil {
+			p.step(1)
+		} else if p.search.narrow != "" {
+			p.search.wide = !p.search.wide
+		}
+	case keyDown:
 		p.step(1)
 	case keyPageUp:
 		p.step(-10)
@@ -101,7 +115,12 @@ func (p *picker) step(n int) { p.at = max(min(p.at+n, len(p.shown)-1), 0) }
 
 // draw renders the picker for a screen size.
 func (p *picker) draw(width, height int, style style) picture {
-	most := max(min(height-4, 15), 1)
+	var preview []string
+	foot := fmt.Sprintf("  %d of %d · type to filter · ↑↓ · Enter chooses · Esc leaves it", len(p.shown), len(p.Rows))
+	if p.search != nil {
+		preview, foot = p.search.preview, p.search.foot()
+	}
+	most := max(min(height-4-len(preview), 15), 1)
 	from := min(max(p.at-most/2, 0), max(len(p.shown)-most, 0))
 	sign := p.Title + ": "
 	top := plainRow(sign+p.filter, width-1)
@@ -118,7 +137,9 @@ func (p *picker) draw(width, height int, style style) picture {
 		}
 		pic = pic.below(r)
 	}
-	note := fmt.Sprintf("  %d of %d · type to filter · ↑↓ · Enter chooses · Esc leaves it", len(p.shown), len(p.Rows))
-	foot := plainRow(note, width)
-	return pic.below(row{style.dim(foot.text), foot.width})
+	for _, text := range append(preview, foot) {
+		r := plainRow(text, width)
+		pic = pic.below(row{style.dim(r.text), r.width})
+	}
+	return pic
 }

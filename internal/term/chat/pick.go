@@ -1,0 +1,266 @@
+package chat
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/render/prose"
+	"firn.dev/internal/term/line"
+	"firn.dev/wire"
+)
+
+const (
+	// pickable is the number of latest sessions that are matched while the user types. Older
+	// ones are found by a substring of the title or first message, and by content.
+	pickable = 1000
+	// contentHits is the number of search hits that are added to the matches.
+	contentHits = 40
+	// minContent is the length of a text for which contents are searched.
+	minContent = 3
+)
+
+// sessionPicker lets the user choose a session by title, first message, directory and
+// content: of the project first, and with Tab of all.
+type sessionPicker struct {
+	c *chat
+	// agent limits the choice to the sessions of an agent; empty means all.
+	agent string
+
+	mu sync.Mutex
+	// lists are the latest sessions of the project and of all; nil if not loaded.
+	lists [2][]wire.Session
+	// known are all sessions that were shown, and hits the passages that matched.
+	known map[firn.ID]wire.Session
+	hits  map[firn.ID]string
+}
+
+// pick shows the picker. It returns false if no session was chosen.
+func (p *sessionPicker) pick(ctx context.Context) (wire.Session, bool) {
+	p.known, p.hits = make(map[firn.ID]wire.Session), make(map[firn.ID]string)
+	f := line.Finder{Title: "Resume", Find: p.find, Preview: p.preview, Wide: "all sessions", Selected: string(p.c.id)}
+	if p.c.o.Project != "" {
+		f.Narrow = "this project"
+	}
+	id, ok := p.c.term.PickFrom(ctx, f)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.known[firn.ID(id)], ok
+}
+
+// find shows the sessions that match a text: first of the latest ones, then with those that
+// the gateway finds.
+func (p *sessionPicker) find(ctx context.Context, text string, wide bool, show func([]line.FoundRow)) {
+	all, err := p.list(ctx, wide)
+	if err != nil {
+		return
+	}
+	found := matchSessions(all, text)
+	show(p.rows(found))
+	if len([]rune(strings.TrimSpace(text))) < minContent {
+		return
+	}
+	show(p.rows(appendNew(found, p.search(ctx, text, wide))))
+}
+
+// query returns the query for a scope.
+func (p *sessionPicker) query(wide bool) client.Query {
+	q := client.Query{Agent: p.agent}
+	if !wide {
+		q.Under = p.c.o.Project
+	}
+	return q
+}
+
+// list returns the latest sessions of a scope.
+func (p *sessionPicker) list(ctx context.Context, wide bool) ([]wire.Session, error) {
+	scope := 0
+	if wide {
+		scope = 1
+	}
+	p.mu.Lock()
+	all := p.lists[scope]
+	p.mu.Unlock()
+	if all != nil {
+		return all, nil
+	}
+	q := p.query(wide)
+	q.Limit = pickable
+	page, err := p.c.client.SessionsPage(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lists[scope] = page.Items
+	return page.Items, nil
+}
+
+// search returns sessions that the gateway finds by a text of their title, first message or
+// content. Errors are ignored: the other matches are shown.
+func (p *sessionPicker) search(ctx context.Context, text string, wide bool) []wire.Session {
+	q := p.query(wide)
+	q.Text, q.Limit = text, contentHits
+	page, _ := p.c.client.SessionsPage(ctx, q)
+	all := page.Items
+	none := 0
+	hits, err := p.c.client.Search(ctx, wire.SearchQuery{Query: text, Agent: p.agent, Limit: contentHits, Before: &none, After: &none})
+	if err != nil {
+		return all
+	}
+	for _, h := range hits.Items {
+		if !wide && !isBelow(h.CWD, p.c.o.Project) {
+			continue
+		}
+		p.mu.Lock()
+		p.hits[h.Session] = h.Snippet
+		p.mu.Unlock()
+		all = append(all, wire.Session{ID: h.Session, Agent: h.Agent, Key: h.Key, Title: h.Title, CWD: h.CWD, Source: h.Source, Updated: h.Time})
+	}
+	return all
+}
+
+// rows formats sessions.
+func (p *sessionPicker) rows(sessions []wire.Session) []line.FoundRow {
+	cells := make([][]string, len(sessions))
+	p.mu.Lock()
+	for i, s := range sessions {
+		if _, known := p.known[s.ID]; !known {
+			p.known[s.ID] = s
+		}
+		place := Place(s, p.c.o.User, 28)
+		if s.Source != "" && s.Source != "firn" {
+			place = prose.OneLine(s.Source, 28)
+		}
+		cells[i] = []string{prose.OneLine(cmp.Or(s.Title, s.Prompt, string(s.ID)), 40), prose.Ago(s.Updated, p.c.now()), place}
+	}
+	p.mu.Unlock()
+	rows := make([]line.FoundRow, len(sessions))
+	for i, text := range prose.Columns(cells, "lll") {
+		rows[i] = line.FoundRow{ID: string(sessions[i].ID), Text: text}
+	}
+	return rows
+}
+
+// preview returns the first message of a session, the passage that matched, and its last
+// exchange.
+func (p *sessionPicker) preview(ctx context.Context, id string) []string {
+	p.mu.Lock()
+	s, hit := p.known[firn.ID(id)], p.hits[firn.ID(id)]
+	p.mu.Unlock()
+	var lines []string
+	if s.Prompt != "" {
+		lines = append(lines, "  first: "+prose.OneLine(s.Prompt, 200))
+	}
+	if hit != "" {
+		lines = append(lines, "  match: "+prose.OneLine(hit, 200))
+	}
+	recent, err := recentOf(ctx, p.c.client, s.ID, previewEntries)
+	if err != nil {
+		return append(lines, "  "+prose.OneLine(err.Error(), 200))
+	}
+	return append(lines, exchanges(recent, 1)...)
+}
+
+// previewEntries is the number of entries that are searched for the last exchange.
+const previewEntries = 12
+
+// appendNew appends the sessions that are not in the list yet.
+func appendNew(list, more []wire.Session) []wire.Session {
+	seen := make(map[firn.ID]bool, len(list))
+	for _, s := range list {
+		seen[s.ID] = true
+	}
+	list = slices.Clone(list)
+	for _, s := range more {
+		if !seen[s.ID] {
+			seen[s.ID] = true
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// isBelow reports whether a directory is root or below it.
+func isBelow(dir, root string) bool {
+	rest, ok := strings.CutPrefix(dir, strings.TrimRight(root, `/\`))
+	return ok && (rest == "" || strings.ContainsAny(rest[:1], `/\`))
+}
+
+// matchSessions returns the sessions that match all words of a text, best first; without
+// words, all of them.
+func matchSessions(all []wire.Session, text string) []wire.Session {
+	words := strings.Fields(strings.ToLower(text))
+	if len(words) == 0 {
+		return all
+	}
+	type match struct {
+		session wire.Session
+		score   int
+	}
+	var matches []match
+	for _, s := range all {
+		fields := []string{strings.ToLower(s.Title), strings.ToLower(s.Prompt), strings.ToLower(cmp.Or(s.CWD, s.Key)), string(s.ID)}
+		if score := matchFields(fields, words); score > 0 {
+			matches = append(matches, match{s, score})
+		}
+	}
+	slices.SortStableFunc(matches, func(a, b match) int { return cmp.Compare(b.score, a.score) })
+	found := make([]wire.Session, len(matches))
+	for i, m := range matches {
+		found[i] = m.session
+	}
+	return found
+}
+
+// matchFields returns how well words match fields, which are ordered by weight; zero if a
+// word matches none.
+func matchFields(fields, words []string) (total int) {
+	for _, w := range words {
+		best := 0
+		for i, f := range fields {
+			best = max(best, fuzzy(f, w)*(len(fields)-i))
+		}
+		if best == 0 {
+			return 0
+		}
+		total += best
+	}
+	return total
+}
+
+// fuzzy returns how well a word matches a text: as the start of a word, within one, or as
+// letters in order with few others between them. It returns zero if it does not match.
+func fuzzy(text, word string) int {
+	if i := strings.Index(text, word); i >= 0 {
+		if i == 0 || strings.ContainsAny(text[i-1:i], " -_/.,:;(") {
+			return 100
+		}
+		return 60
+	}
+	letters := []rune(word)
+	if len(letters) < minContent {
+		return 0
+	}
+	best := 0
+	runes := []rune(text)
+	for i, r := range runes {
+		if r != letters[0] {
+			continue
+		}
+		at, next := i+1, 1
+		for ; at < len(runes) && next < len(letters); at++ {
+			if runes[at] == letters[next] {
+				next++
+			}
+		}
+		if spare := 2 * len(letters); next == len(letters) && at-i <= spare {
+			best = max(best, 1+40*(spare-(at-i))/spare)
+		}
+	}
+	return best
+}
