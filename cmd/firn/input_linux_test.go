@@ -56,3 +56,42 @@ func TestTerminalInput(t *testing.T) {
 	}
 	verify(t, home)
 }
+
+// TestTerminalLook checks what is sent in a locale without UTF-8, with NO_COLOR, and on a
+// light background.
+func TestTerminalLook(t *testing.T) {
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, "firn.toml"), []byte("[chat]\nkeys = \"vim\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	talk := func(background string, env ...string) *window {
+		t.Helper()
+		cmd := exec.Command("firn", "chat", "--new", "-m", "firn/offline")
+		cmd.Env = append(append(os.Environ(), "FIRN_HOME="+home, "FIRN_MODEL=", "TERM=xterm-256color", "NO_COLOR=", "LC_ALL=C.UTF-8", "COLORFGBG="), env...)
+		w := runInWindow(t, home, cmd, 80, 24)
+		w.Answer(w.keys, background)
+		w.sees("0 turns")
+		w.press("/nonsense\rwhat is 6*7?\r")
+		w.sees("42")
+		w.sees("on disk")
+		w.press("/hel")
+		w.sees("list the commands")
+		w.press("\x1b\x1b") // closes the menu, and begins normal mode
+		w.sees("normal mode")
+		w.press("ddiexit\r")
+		w.ends(0)
+		return w
+	}
+	if raw := talk("", "LC_ALL=C").Raw(); strings.IndexFunc(raw, func(r rune) bool { return r >= 0x80 }) >= 0 {
+		t.Errorf("in the locale C it was sent %q", raw)
+	}
+	if raw := talk("", "NO_COLOR=1").Raw(); strings.Contains(raw, "\x1b[31m") || !strings.Contains(raw, "\x1b[1m") || !strings.Contains(raw, "\x1b[2m") {
+		t.Errorf("with NO_COLOR it was sent %q", raw)
+	}
+	if raw := talk("rgb:ffff/ffff/ffff").Raw(); !strings.Contains(raw, "\x1b[38;5;124mfirn: unknown command /nonsense") {
+		t.Errorf("on a light background it was sent %q", raw)
+	}
+	if raw := talk("", "COLORFGBG=15;0").Raw(); !strings.Contains(raw, "\x1b[31mfirn: unknown command /nonsense") {
+		t.Errorf("on a dark background it was sent %q", raw)
+	}
+}

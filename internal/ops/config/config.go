@@ -27,6 +27,7 @@ type Config struct {
 	Home         string              `key:"home" is:"path" default:"~/.firn" restart:"yes" doc:"The directory that everything is kept in."`
 	DefaultAgent string              `key:"default_agent" is:"id" default:"main" doc:"The agent that is meant if none is named."`
 	Client       Client              `key:"client" doc:"How commands reach a gateway."`
+	Chat         Chat                `key:"chat" doc:"The chat in a terminal."`
 	Gateway      Gateway             `key:"gateway" doc:"The process that owns the sessions."`
 	Store        Store               `key:"store" restart:"yes" doc:"How sessions are kept."`
 	Session      Session             `key:"session" doc:"Which session a message belongs to, and how long a session lasts."`

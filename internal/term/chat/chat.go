@@ -92,8 +92,13 @@ type Options struct {
 	// History is the input history and may be nil.
 	Device  *line.Device
 	History *history.History
-	// Extended is true if the terminal ignores unknown sequences.
-	Extended bool
+	// Extended is true if the terminal ignores unknown sequences. Palette is the choice of
+	// its colors and characters, which follows its background unless FixedColors is set.
+	Extended    bool
+	Palette     line.Palette
+	FixedColors bool
+	// Vim edits the input line with the keys of vi.
+	Vim bool
 
 	// Prompt is the first message; empty means none.
 	Prompt string
@@ -192,7 +197,7 @@ func (c *chat) openTerminal() {
 				b.unfold()
 			}
 		},
-		Suggest: typing{c}.suggest, Paste: typing{c}.pasted, Extended: c.o.Extended,
+		Suggest: typing{c}.suggest, Paste: typing{c}.pasted, Extended: c.o.Extended, Palette: c.o.Palette, FixedColors: c.o.FixedColors, Vim: c.o.Vim,
 	})
 	if err != nil {
 		c.reports.Add(err.Error())

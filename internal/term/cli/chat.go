@@ -59,8 +59,9 @@ Ctrl-J, Shift-Enter, Alt-Enter or a trailing backslash starts a new line; a long
 paste is shown as a placeholder. Ctrl-G opens $VISUAL or $EDITOR. Esc stops an
 answer, Esc Esc rewinds. docs/keys.md lists all keys.
 
-Answers are formatted as they arrive. NO_COLOR and TERM=dumb are honored; in a
-pipe, answers are printed as the model wrote them.
+Answers are formatted as they arrive, with colors for the terminal's background;
+NO_COLOR removes colors, TERM=dumb all styles, and LC_ALL=C gets ASCII. In a pipe,
+answers are printed as the model wrote them.
 
 Without -m, the model is the one chosen in the session with /model, or else
 $FIRN_MODEL, the agent's model from the settings, or firn/offline. -m and
@@ -137,7 +138,7 @@ func (p chatCommands) chat(cmd *cobra.Command, f chatFlags, args []string) (err 
 	o.Stdin, o.Stdout, o.Stderr = p.stdin, p.stdout, p.stderr
 	o.Terminal = chat.Terminal{
 		In: isTerminal(p.stdin), Out: isTerminal(p.stdout), Err: isTerminal(p.stderr),
-		Dim: p.env("NO_COLOR") == "" && p.env("TERM") != "dumb",
+		Dim: p.env("TERM") != "dumb",
 	}
 	if f.print {
 		if o.Prompt, err = p.prompt(cmd, o); err != nil {
@@ -161,6 +162,7 @@ func (p chatCommands) chat(cmd *cobra.Command, f chatFlags, args []string) (err 
 		defer o.Release()
 	}
 	defer p.openDevice(&o)()
+	p.applyLook(&o)
 	o.User, _ = os.UserHomeDir() // may be unknown
 	return chat.Run(cmd.Context(), o)
 }

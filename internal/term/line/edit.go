@@ -36,6 +36,8 @@ type editor struct {
 	labels []string
 	// escapes is the number of times that Escape was pressed in a row in an empty line.
 	escapes int
+	// vim is the state of the keys of vi; nil if they are not used.
+	vim *vim
 }
 
 // search is an incremental search of the history.
@@ -89,6 +91,9 @@ func (e *editor) reset() {
 	e.past, e.draft = len(e.history.Items()), ""
 	e.search, e.choice, e.menu, e.dismissed = nil, nil, nil, -1
 	e.folds, e.labels = nil, nil
+	if e.vim != nil {
+		*e.vim = vim{lines: e.vim.lines, undo: []snapshot{{}}}
+	}
 }
 
 // press handles a key.
@@ -107,7 +112,10 @@ func (e *editor) press(k key) outcome {
 		e.choice = nil
 	}
 	text, at, past := e.text, e.at, e.past
-	how := e.edit(k)
+	how := editing
+	if e.vim == nil || !e.pressVim(k) {
+		how = e.edit(k)
+	}
 	switch {
 	case e.past != past || how == entered:
 		e.menu = nil
@@ -120,7 +128,7 @@ func (e *editor) press(k key) outcome {
 	if !isKill(k) {
 		e.growing = false
 	}
-	if !isVertical(k) {
+	if !isVertical(k) && !e.isVimVertical(k) {
 		e.goal = -1
 	}
 	return how
@@ -129,6 +137,11 @@ func (e *editor) press(k key) outcome {
 // isVertical reports whether a key moves up or down.
 func isVertical(k key) bool {
 	return k.name == keyUp || k.name == keyDown || k.name == keyControl && (k.text == "P" || k.text == "N")
+}
+
+// isVimVertical reports whether a key moves up or down in the normal mode of vi.
+func (e *editor) isVimVertical(k key) bool {
+	return e.vim != nil && e.vim.normal && k.name == keyText && strings.Trim(k.text, "jk") == ""
 }
 
 // isKill reports whether a key kills text, so that it can be yanked.

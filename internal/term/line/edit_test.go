@@ -139,7 +139,7 @@ func merge(keys []key) []key {
 // text.
 func FuzzKeys(f *testing.F) {
 	for _, c := range []string{"one two^A^K^Y", "<paste>a\nb", "a<tab><tab>^R^Ro^G", "\x1b[1;;;;5D\x1bO\x1b[", "雪<left><left><right>^T^W", "\xff\xfe\x1b[M",
-		"/a<down><enter>/b<tab><esc>^G^V", "<paste>1\n2\n3\n4\n5\n6\n7</paste><bs>x<up>", "\x1b[97;5u\x1b[13;2u\x1b[27;2;13~\x1b[98;3:1u\x1b[99;1:3u\x1b[57414;1u\x1b[1114112;9u",
+		"one two^Jx\x1b[27uddkpywjxu0d$cwx", "/a<down><enter>/b<tab><esc>^G^V", "<paste>1\n2\n3\n4\n5\n6\n7</paste><bs>x<up>", "\x1b[97;5u\x1b[13;2u\x1b[27;2;13~\x1b[98;3:1u\x1b[99;1:3u\x1b[57414;1u\x1b[1114112;9u",
 		"\x1b]11;rgb:ffff/0/zz\x1b\\\x1b]11;\x07\x1b]52\x1b[?62;22c\x1b[?"} {
 		f.Add(keystrokes(c))
 	}
@@ -147,6 +147,9 @@ func FuzzKeys(f *testing.F) {
 		h := remembered("one", "two\nlines", "雪")
 		e := newEditor(h, func(string) (int, []string) { return 0, []string{"aa", "ab", "雪"} })
 		e.suggest = suggestNames
+		if len(keys)%2 == 1 {
+			e.vim = &vim{}
+		}
 		var d decoder
 		for _, k := range append(d.feed([]byte(keys)), d.flush()...) {
 			e.press(k)

@@ -50,6 +50,12 @@ type Options struct {
 	// Extended uses the keyboard protocol and asks for the background color. It is for
 	// terminals that ignore unknown sequences.
 	Extended bool
+	// Vim edits the line with the keys of vi.
+	Vim bool
+	// Palette is the choice of colors and characters. Unless FixedColors is set, it follows
+	// the background that the terminal reports.
+	Palette     Palette
+	FixedColors bool
 	// Styles permits dim and bold text.
 	Styles bool
 	// Report receives errors outside of editing. It may be nil.
@@ -133,9 +139,13 @@ func Open(dev Device, o Options) (*Terminal, error) {
 	}
 	t := &Terminal{
 		dev: dev, o: o, events: make(chan Event), keys: make(chan []byte), gone: make(chan struct{}),
-		editor: newEditor(o.History, o.Complete), painter: painter{out: dev.Out}, style: style(o.Styles), restore: restore,
+		editor: newEditor(o.History, o.Complete), painter: painter{out: dev.Out, palette: o.Palette}, style: style(o.Styles), restore: restore,
 	}
 	t.editor.suggest = o.Suggest
+	if o.Vim {
+		t.editor.vim = &vim{}
+		t.editor.reset()
+	}
 	t.painter.write(t.modesOn())
 	t.ask()
 	go t.read() // a read from a terminal cannot be canceled: it ends with the next key, or with the process

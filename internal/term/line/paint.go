@@ -10,7 +10,8 @@ import (
 // picture is redrawn below them. Each change is a single write, which terminals with
 // synchronized output show atomically.
 type painter struct {
-	out io.Writer
+	out     io.Writer
+	palette Palette
 	// now is the picture on the screen, and width the screen width when it was drawn.
 	now   picture
 	width int
@@ -130,6 +131,6 @@ func (p *painter) wipe() {
 // write writes text. After the first error, which is kept, it does nothing.
 func (p *painter) write(text string) {
 	if p.err == nil {
-		_, p.err = io.WriteString(p.out, text)
+		_, p.err = io.WriteString(p.out, p.palette.Apply(text))
 	}
 }

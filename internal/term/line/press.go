@@ -190,10 +190,14 @@ func (t *Terminal) line(width, most int) picture {
 
 // withHint adds the hint below the input line, if there is one.
 func (t *Terminal) withHint(p picture, width, most int) picture {
-	if t.hint == "" || most < 2 {
+	hint := t.hint
+	if v := t.editor.vim; v != nil && v.normal && hint == "" {
+		hint = "normal mode"
+	}
+	if hint == "" || most < 2 {
 		return p.fit(most)
 	}
-	r := plainRow(t.hint, width)
+	r := plainRow(hint, width)
 	return p.fit(most - 1).below(row{t.style.dim(r.text), r.width})
 }
 

@@ -45,6 +45,9 @@ func (t *Terminal) ask() {
 func (t *Terminal) reply(text string) {
 	if color, ok := strings.CutPrefix(text, "11;"); ok {
 		t.query.found = backgroundOf(color)
+		if t.query.found != Unknown && !t.o.FixedColors {
+			t.painter.palette.Light = t.query.found == Light
+		}
 		return
 	}
 	if t.query.answered == nil || !strings.HasSuffix(text, "c") {
