@@ -22,7 +22,6 @@ import (
 	"firn.dev"
 	"firn.dev/client"
 	"firn.dev/internal/disk/history"
-	"firn.dev/internal/render/prose"
 	"firn.dev/internal/term/line"
 	"firn.dev/internal/term/local"
 	"firn.dev/wire"
@@ -215,74 +214,6 @@ func (c *chat) closeTerminal() error {
 	}
 	c.project.close()
 	return c.term.Close()
-}
-
-// Answer is the result of a single question.
-type Answer struct {
-	Session firn.ID      `json:"session"`
-	Entry   firn.EntryID `json:"entry"`
-	Model   string       `json:"model"`
-	Text    string       `json:"answer"`
-	// Silent is true if the agent chose not to reply. Text is empty then.
-	Silent bool   `json:"silent"`
-	Stop   string `json:"stopReason"`
-	// Rounds is the number of model requests, and Calls the number of tool calls.
-	Rounds int   `json:"rounds"`
-	Calls  int   `json:"toolCalls"`
-	Usage  Usage `json:"usage"`
-	// Damage lists unreadable or misplaced entries, which were not sent to the model.
-	Damage []wire.Damage `json:"damage,omitempty"`
-}
-
-// Usage is the token usage and cost of an answer.
-type Usage struct {
-	Input      int64   `json:"input"`
-	Output     int64   `json:"output"`
-	CacheRead  int64   `json:"cacheRead"`
-	CacheWrite int64   `json:"cacheWrite"`
-	Cost       float64 `json:"cost"`
-}
-
-// Ask sends the prompt and returns the answer. It prints progress to stderr if that is a
-// terminal.
-func Ask(ctx context.Context, o Options) (Answer, error) {
-	c := newChat(o)
-	if err := c.open(ctx); err != nil {
-		return Answer{}, advise(err, o)
-	}
-	defer c.showReports()
-	quiet := c.o
-	if !o.Terminal.Err {
-		quiet.Stderr = io.Discard
-	}
-	talk := newStreams(quiet)
-	c.screen, talk = talk, newStreams(o) // warnings are shown even if stderr is not a terminal
-	defer func() { c.screen = talk }()
-	if err := c.moveHead(ctx); err != nil {
-		return Answer{}, advise(err, o)
-	}
-	if err := c.warnDamage(ctx, talk); err != nil {
-		return Answer{}, advise(err, o)
-	}
-	out, err := c.streamTurn(ctx, wire.Turn{Text: o.Prompt}, c.newView(true))
-	if err != nil {
-		return Answer{}, advise(withGatewayHint(err), o)
-	}
-	s, err := c.fetchSession(ctx)
-	if err != nil {
-		return Answer{}, advise(err, o)
-	}
-	answer := Answer{
-		Session: c.id, Entry: out.Entry, Model: prose.Clean(out.Provider + "/" + out.Model), Text: out.Text, Silent: out.Silent, Stop: out.Stop, Rounds: out.Rounds, Calls: out.Calls,
-		Usage: Usage{out.Usage.Input, out.Usage.Output, out.Usage.CacheRead, out.Usage.CacheWrite, out.Usage.Cost},
-	}
-	if out.Silent {
-		answer.Text = ""
-	}
-	if s.State != nil {
-		answer.Damage = s.State.Damage
-	}
-	return answer, nil
 }
 
 // chat is a running conversation.

@@ -216,7 +216,7 @@ func (c *chat) streamTurn(ctx context.Context, t wire.Turn, v *view) (wire.Answe
 	if err := c.ensure(ctx); err != nil {
 		return answer, err
 	}
-	if t.Text != "" {
+	if t.Text != "" || len(t.Images) > 0 {
 		t.Queue, t.ID = ownTurn, firn.NewEntryID()
 		c.watch.mine(t.ID)
 	}

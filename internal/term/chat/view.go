@@ -33,6 +33,8 @@ type view struct {
 	diffShown func(call string) bool
 	// report receives warnings if the screen may not be seen. It may be nil.
 	report func(string)
+	// tap receives each event before it is shown. It may be nil.
+	tap func(wire.Event)
 }
 
 func (c *chat) newView(quiet bool) *view {
@@ -45,6 +47,9 @@ func (c *chat) newView(quiet bool) *view {
 
 // event shows an event.
 func (v *view) event(e wire.Event) {
+	if v.tap != nil {
+		v.tap(e)
+	}
 	if e.Name != wire.DeltaThinking {
 		v.endThinking()
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,6 +23,7 @@ import (
 type chatFlags struct {
 	chat.Options
 	print, main    bool
+	output, input  string
 	workspace      string
 	shell, noTools bool
 }
@@ -85,7 +87,13 @@ home, even if a gateway serves it, the agent has no memory, and input is not
 saved to the history. Files written by tools or by /export remain.
 
 With -p, firn prints the answer to PROMPT, or to stdin, and exits. The question
-gets a session of its own, unless -c, -r, --new, --main or --key is given.`,
+gets a session of its own, unless -c, -r, --new, --main or --key is given.
+--output-format json prints the answer with its session and usage, stream-json
+one JSON object per line for each event. --input-format stream-json reads
+messages from stdin, one JSON object per line: {"type":"user","text":"…"}. Exit
+codes: 0 answered, 1 the provider or another step failed, 2 invalid arguments or
+input, 3 no such session, 4 ambiguous name, 5 conflict, 6 gateway unreachable,
+7 API key rejected or missing, 130 interrupted. docs/scripting.md has the events.`,
 		Example: `  firn chat
   firn chat --new
   firn chat -c "and what about the second part?"
@@ -114,6 +122,8 @@ func (f *chatFlags) add(cmd *cobra.Command) {
 	flags.StringVar(&f.Key, "key", "", "use the session of this `key` (default agent:<agent>:project:<directory>)")
 	flags.StringVar(&f.At, "at", "", "continue from this `entry`: an id, a label, HEAD~n or #n; later entries stay in the log")
 	flags.BoolVarP(&f.print, "print", "p", false, "print the answer and exit")
+	flags.StringVar(&f.output, "output-format", formatText, "with -p, how answers are printed: `format` text, json or stream-json")
+	flags.StringVar(&f.input, "input-format", formatText, "with -p, what stdin contains: `format` text, or stream-json for one message per line")
 	flags.StringVar(&f.workspace, "workspace", "", "`directory` the tools may read and write (default the current one, read-only)")
 	flags.BoolVar(&f.shell, "allow-shell", false, "allow the agent to run commands with your permissions")
 	flags.StringVar(&f.Thinking, "thinking", "", "thinking `level` of this chat, off to xhigh; not saved in the session")
@@ -140,7 +150,10 @@ func (p chatCommands) chat(cmd *cobra.Command, f chatFlags, args []string) (err 
 		In: isTerminal(p.stdin), Out: isTerminal(p.stdout), Err: isTerminal(p.stderr),
 		Dim: p.env("TERM") != "dumb",
 	}
-	if f.print {
+	if f.output == formatJSON {
+		p.json = true
+	}
+	if f.print && f.input == formatText {
 		if o.Prompt, err = p.prompt(cmd, o); err != nil {
 			return err
 		}
@@ -155,7 +168,7 @@ func (p chatCommands) chat(cmd *cobra.Command, f chatFlags, args []string) (err 
 		if o.Ephemeral {
 			o.Reports.Add(chat.NothingSaved)
 		}
-		return p.ask(cmd, o)
+		return p.ask(cmd, f, o)
 	}
 	if p.interrupts != nil {
 		o.Presses, o.Release = p.interrupts()
@@ -253,6 +266,16 @@ func (f *chatFlags) check(cmd *cobra.Command, args []string, json bool, terminal
 		return usage(cmd, "--ephemeral cannot be combined with --continue, --resume, --main, --key, --at or --gateway")
 	case cmd.Flags().Changed("at") && f.At == "":
 		return usage(cmd, "--at is empty")
+	case !slices.Contains([]string{formatText, formatJSON, formatStream}, f.output):
+		return usage(cmd, "unknown output format %q: expected text, json or stream-json", f.output)
+	case f.input != formatText && f.input != formatStream:
+		return usage(cmd, "unknown input format %q: expected text or stream-json", f.input)
+	case !f.print && (f.output != formatText || f.input != formatText):
+		return usage(cmd, "--output-format and --input-format require -p")
+	case json && cmd.Flags().Changed("output-format") && f.output != formatJSON:
+		return usage(cmd, "--json and --output-format %s cannot be combined", f.output)
+	case f.input == formatStream && len(args) > 0:
+		return usage(cmd, "with --input-format stream-json the messages are read from stdin, not from arguments")
 	case json && !f.print:
 		return usage(cmd, "--json requires -p")
 	case f.shell && f.noTools:
@@ -332,16 +355,4 @@ func (p chatCommands) prompt(cmd *cobra.Command, o chat.Options) (string, error)
 		return "", usage(cmd, "the prompt is empty")
 	}
 	return prompt, nil
-}
-
-// ask answers one prompt.
-func (p chatCommands) ask(cmd *cobra.Command, o chat.Options) error {
-	answer, err := chat.Ask(cmd.Context(), o)
-	if err != nil {
-		return err
-	}
-	if answer.Silent && !p.json {
-		return nil
-	}
-	return p.print(answer, func() string { return strings.TrimSuffix(answer.Text, "\n") + "\n" })
 }
