@@ -59,6 +59,7 @@ var narrow = []room{
 	{"internal/find/search", []string{"."}, "pure: words, queries, ranking"},
 	{"internal/term/chat", []string{".", "wire", "client", "internal/base/...", "internal/disk/history", "internal/render/...", "internal/term/line", "internal/term/local"}, "a client"},
 	{"internal/term/local", []string{".", "internal/disk/vfs"}, "the user's machine; knows no sessions"},
+	{"internal/term/browse", []string{".", "wire", "client", "internal/base/...", "internal/render/...", "internal/term/line"}, "a client"},
 	{"internal/term/line", []string{"internal/disk/vfs", "internal/disk/history", "internal/base/..."}, "a terminal, whoever reads it"},
 	{"internal/ops/config", []string{".", "internal/base/...", "internal/disk/vfs"}, "settings, whoever uses them"},
 	{"internal/ops/memory", []string{".", "window", "store", "provider", "internal/base/...", "internal/disk/vfs", "internal/find/digest"}, "no concrete store or provider; notes are files"},

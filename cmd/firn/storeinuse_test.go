@@ -173,7 +173,7 @@ func deeds() []deed {
 		{name: "repair", args: []string{"repair"}, refused: "not in files", why: "it adds to files"},
 		{name: "mcp", check: checkMCP}, {name: "acp", check: checkACP},
 		skip("backup verify", "reads a file that is named; run by the check of backup create"), skip("backup restore", "makes a home of a file; run by the check of backup create"),
-		skip("convert", "converts a file that is named; no store"), skip("demo", "has a home of its own"),
+		skip("convert", "converts a file that is named; no store"), skip("browse", "needs a terminal; TestBrowse drives it"), skip("demo", "has a home of its own"),
 		skip("migrate", "is how the homes are made; TestMigrateBack goes back"), skip("serve", "is how the gateways are started; what it refuses is in TestStoreConflicts"),
 	}
 	writes := []deed{

@@ -90,7 +90,7 @@ var notUndoable = map[string]string{
 }
 
 // reading are the commands that change nothing.
-var reading = strings.Fields(`approvals bin bin-ls blame cat diff files ls show tail tree window compactions grep memory memory-changes memory-ls memory-search memory-show
+var reading = strings.Fields(`approvals bin bin-ls blame browse cat diff files ls show tail tree window compactions grep memory memory-changes memory-ls memory-search memory-show
 	search convert export jobs keys keys-ls keys-show open status token token-ls usage backup backup-verify doctor verify completion
 	config config-check config-get config-path help sessions version`)
 

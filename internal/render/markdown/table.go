@@ -1,7 +1,6 @@
 package markdown
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -34,7 +33,16 @@ type columns struct {
 	header []string
 }
 
-var delimiterLine = regexp.MustCompile(`^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$`)
+// isDelimiter reports whether a line separates the header of a table from its rows.
+func isDelimiter(line string) bool {
+	cells := splitCells(line)
+	for _, cell := range cells {
+		if dashes := strings.TrimSuffix(strings.TrimPrefix(cell, ":"), ":"); dashes == "" || strings.Trim(dashes, "-") != "" {
+			return false
+		}
+	}
+	return len(cells) > 0
+}
 
 // add adds a line and returns the rows that are final.
 func (t *table) add(line string, width int) []row {
@@ -58,7 +66,7 @@ func (t *table) end(width int) []row {
 func (t *table) layOut(width int, more bool) []row {
 	lines := t.lines
 	t.lines = nil
-	if len(lines) < 2 || !delimiterLine.MatchString(lines[1]) {
+	if len(lines) < 2 || !isDelimiter(lines[1]) {
 		var rows []row
 		for _, l := range lines {
 			rows = append(rows, row{{text: l}})

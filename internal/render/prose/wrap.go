@@ -156,6 +156,53 @@ func (w *wrapping) end() []string {
 	return w.rows
 }
 
+// WithoutStyles returns a line without its styles.
+func WithoutStyles(line string) string {
+	var b strings.Builder
+	for rest := line; rest != ""; {
+		text, style, after := cutStyle(rest)
+		b.WriteString(text)
+		if style == "" {
+			break
+		}
+		rest = after
+	}
+	return b.String()
+}
+
+// SplitRow splits a row into rows of at most width columns, anywhere. Styles continue over
+// the break.
+func SplitRow(row string, width int) []string {
+	if Width(row) <= width {
+		return []string{row}
+	}
+	var rows []string
+	var b strings.Builder
+	used, open := 0, ""
+	for rest := row; rest != ""; {
+		text, style, after := cutStyle(rest)
+		for g := displaywidth.StringGraphemes(text); g.Next(); {
+			if used+g.Width() > width && used > 0 {
+				if open != "" {
+					b.WriteString("\x1b[0m")
+				}
+				rows = append(rows, b.String())
+				b.Reset()
+				b.WriteString(open)
+				used = 0
+			}
+			b.WriteString(g.Value())
+			used += g.Width()
+		}
+		if open += style; style == "\x1b[0m" {
+			open = ""
+		}
+		b.WriteString(style)
+		rest = after
+	}
+	return append(rows, b.String())
+}
+
 // Definitions formats terms and their explanations in two columns, indented by two. Long
 // terms have their explanation below them, and so have all on a narrow screen. A width of
 // zero or less does not wrap.

@@ -148,7 +148,7 @@ func (p *program) root() *cobra.Command {
 func (p *program) sessionCommands() []*cobra.Command {
 	list, transcript, change, remove := overviewCommands{p}, transcriptCommands{p}, changeCommands{p}, removeCommands{p}
 	return []*cobra.Command{
-		list.lsCommand(), list.showCommand(), transcript.catCommand(), transcript.tailCommand(), list.treeCommand(), transcript.windowCommand(),
+		list.lsCommand(), list.browseCommand(), list.showCommand(), transcript.catCommand(), transcript.tailCommand(), list.treeCommand(), transcript.windowCommand(),
 		change.newCommand(), change.appendCommand(), change.forkCommand(), change.rewindCommand(), change.labelCommand(), change.renameCommand(), change.tagCommand(), transcript.diffCommand(), filesCommand(p), blameCommand(p),
 		remove.archiveCommand(), remove.rmCommand(), remove.restoreCommand(), remove.binCommand(), remove.purgeCommand(),
 	}

@@ -51,7 +51,8 @@ func (f *frame) draw(rows []string, width, height, y, x int) string {
 			next = rows[i]
 		}
 		if old != next {
-			fmt.Fprintf(&b, "\x1b[%d;1H%s%s", i+1, next, clearToEnd)
+			// Clearing behind a full row would erase its last character in some terminals.
+			fmt.Fprintf(&b, "\x1b[%d;1H%s%s", i+1, clearToEnd, next)
 		}
 	}
 	f.rows = append([]string(nil), rows[:min(len(rows), height)]...)

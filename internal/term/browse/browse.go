@@ -1,0 +1,113 @@
+// Package browse shows sessions on the whole screen: the list on the left, the conversation
+// of the selected session on the right, as a log, a tree or the window.
+//
+// It is a read-only client of a gateway and reads in pages, from the end backward: neither
+// the number of sessions nor the length of one matters. The keys are those of the web pages.
+package browse
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/term/line"
+	"firn.dev/wire"
+)
+
+// Source provides sessions. [client.Client] implements it.
+type Source interface {
+	SessionsPage(ctx context.Context, q client.Query) (wire.Page[wire.Session], error)
+	EntriesPage(ctx context.Context, id firn.ID, q client.EntryQuery) (wire.Page[wire.Entry], error)
+	Tree(ctx context.Context, id firn.ID, limit int, cursor string) (wire.Tree, error)
+	Window(ctx context.Context, id firn.ID, as string) (wire.Window, error)
+	Search(ctx context.Context, q wire.SearchQuery) (wire.Found, error)
+}
+
+// Screen is the terminal. [line.Screen] implements it.
+type Screen interface {
+	Inputs() <-chan line.Input
+	Size() (width, height int)
+	Draw(rows []string, y, x int) error
+	Suspend() error
+}
+
+// Options configures Run. Source and Screen are required.
+type Options struct {
+	Source Source
+	Screen Screen
+	// Query selects the sessions of the list; its limit and cursor are ignored.
+	Query client.Query
+	// Open is the session that is opened at the start, and Title its title; empty means
+	// none.
+	Open  firn.ID
+	Title string
+	// Styles permits dim, bold and colored text.
+	Styles bool
+	// Window formats a window as lines.
+	Window func(wire.Window) []string
+	Now    func() time.Time
+}
+
+// Result is the reason why the user left.
+type Result struct {
+	// Chat is the session that the user wants to write to; empty if none.
+	Chat firn.ID
+}
+
+// Run shows sessions until the user leaves or ctx ends.
+func Run(ctx context.Context, o Options) (Result, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	var loads sync.WaitGroup
+	defer loads.Wait()
+	defer cancel()
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	m := newModel(o)
+	loaded := make(chan func(*model))
+	start := func(wanted []load) {
+		for _, l := range wanted {
+			loads.Go(func() {
+				apply := l(ctx)
+				select {
+				case loaded <- apply:
+				case <-ctx.Done():
+				}
+			})
+		}
+	}
+	start(m.begin())
+	for {
+		m.width, m.height = o.Screen.Size()
+		start(m.wants())
+		rows, y, x := m.draw()
+		if err := o.Screen.Draw(rows, y, x); err != nil {
+			return Result{}, err
+		}
+		select {
+		case in := <-o.Screen.Inputs():
+			switch {
+			case in.End:
+				return Result{}, nil
+			case in.Key == "ctrl-z":
+				if err := o.Screen.Suspend(); err != nil {
+					return Result{}, err
+				}
+			case in.Key != "":
+				m.press(in)
+			}
+			if m.done {
+				return Result{Chat: m.chat}, nil
+			}
+		case apply := <-loaded:
+			apply(m)
+		case <-ctx.Done():
+			return Result{}, context.Cause(ctx)
+		}
+	}
+}
+
+// load reads something in the background and returns how to apply it.
+type load func(ctx context.Context) func(*model)

@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/base/failure"
+	"firn.dev/internal/term/browse"
+	"firn.dev/internal/term/line"
+	"firn.dev/wire"
+)
+
+func (p overviewCommands) browseCommand() *cobra.Command {
+	var q client.Query
+	var result browse.Result
+	cmd := &cobra.Command{
+		Use:     "browse [SESSION]",
+		GroupID: "look",
+		Short:   "Browse sessions on the whole screen",
+		Long: `Browse sessions on the whole screen: the list on the left, the conversation of
+the selected session on the right. Screens below 60 columns show one of them.
+
+The keys are those of the web pages: j and k move, Enter opens a session and
+expands an entry, Esc returns to the list, / filters the list or searches in
+the session, g f searches all sessions, 1, 2 and 3 show the log, the tree and
+the window, c leaves and chats in the session, r reads again, ? lists the keys
+and q quits.
+
+Nothing is changed. Entries are read in pages, so that neither many sessions
+nor long ones take time. Unreadable places are shown where they are, with ⚠.
+
+` + sessionHelp,
+		Example: "  firn browse\n  firn browse -\n  firn browse --cwd .", Args: args(0, 1, "at most one session"), ValidArgsFunction: p.completeSession(false),
+	}
+	browsing := p.with(measuring, func(ctx context.Context, c *client.Client, args []string) (err error) {
+		result, err = p.browse(ctx, c, q, args)
+		return err
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if q.Directory != "" {
+			var err error
+			if q.Directory, err = filepath.Abs(q.Directory); err != nil {
+				return err
+			}
+		}
+		if err := browsing(cmd, args); err != nil || result.Chat == "" {
+			return err
+		}
+		return p.chatIn(cmd.Context(), result.Chat)
+	}
+	flags := cmd.Flags()
+	flags.StringVarP(&q.Agent, "agent", "a", "", "only sessions of this `agent`")
+	flags.StringVar(&q.Source, "source", "", "only sessions of this `source`: a mirrored directory of another tool, or firn for your own")
+	flags.StringVar(&q.Tag, "tag", "", "only sessions with this `tag`")
+	flags.StringVar(&q.Directory, "cwd", "", "only sessions started in this `directory`, or with messages sent from it")
+	flags.BoolVar(&q.Archived, "archived", false, "archived sessions")
+	flags.BoolVar(&q.Hidden, "hidden", false, "hidden sessions")
+	return cmd
+}
+
+// browse shows sessions on the whole screen until the user leaves.
+func (p overviewCommands) browse(ctx context.Context, c *client.Client, q client.Query, args []string) (result browse.Result, err error) {
+	in, ok1 := p.stdin.(*os.File)
+	out, ok2 := p.stdout.(*os.File)
+	if !ok1 || !ok2 || !line.IsTerminal(in) || !line.IsTerminal(out) || p.env("TERM") == "dumb" || p.json {
+		return result, &hinted{failure.Of(firn.ErrUnsupported, "firn browse needs a terminal"), "firn ls lists sessions, firn cat SESSION prints one"}
+	}
+	o := browse.Options{Source: c, Query: q, Styles: p.env("NO_COLOR") == "", Now: p.now, Window: func(w wire.Window) []string {
+		return strings.Split(strings.TrimSuffix(windowItems(w), "\n"), "\n")
+	}}
+	if len(args) > 0 {
+		s, err := p.session(ctx, c, args[0])
+		if err != nil {
+			return result, err
+		}
+		o.Open, o.Title = s.ID, cmp.Or(nameOf(s), string(s.ID))
+	}
+	dev, release := line.Files(in, out)
+	defer release()
+	screen, err := line.OpenScreen(dev)
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, screen.Close()) }()
+	o.Screen = screen
+	return browse.Run(ctx, o)
+}
+
+// chatIn runs firn chat in a session, with the global flags of this command.
+func (p overviewCommands) chatIn(ctx context.Context, id firn.ID) error {
+	arguments := []string{"chat", "--resume=" + string(id)}
+	for name, value := range map[string]string{"--home": p.home, "--gateway": p.address, "--store": p.store} {
+		if value != "" {
+			arguments = append(arguments, name, value)
+		}
+	}
+	if p.inPlace {
+		arguments = append(arguments, "--in-place")
+	}
+	root := p.root()
+	root.SetArgs(arguments)
+	return root.ExecuteContext(ctx)
+}
