@@ -21,6 +21,8 @@ type editor struct {
 	// heard are the updates in short form; more wakes a waiting reader.
 	heard []string
 	more  chan struct{}
+	// choose answers a permission request; nil means that it fails.
+	choose func(acp.RequestPermissionRequest) acp.PermissionOptionId
 }
 
 // startACP starts firn acp as editors do.
@@ -149,9 +151,15 @@ func (e *editor) WriteTextFile(context.Context, acp.WriteTextFileRequest) (acp.W
 	return acp.WriteTextFileResponse{}, errNot
 }
 
-// RequestPermission is not asked for.
-func (e *editor) RequestPermission(context.Context, acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
-	return acp.RequestPermissionResponse{}, errNot
+// RequestPermission chooses the option that the test set.
+func (e *editor) RequestPermission(_ context.Context, q acp.RequestPermissionRequest) (acp.RequestPermissionResponse, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.choose == nil {
+		return acp.RequestPermissionResponse{}, errNot
+	}
+	id := e.choose(q)
+	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeSelected(id)}, nil
 }
 
 // CreateTerminal is not asked for.

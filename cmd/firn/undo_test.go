@@ -83,6 +83,7 @@ var notUndoable = map[string]string{
 	"purge": "erases for good, which is what it is for", "bin empty": "erases for good, which is what it is for", "memory dream": "prints one for what it changed; it needs a model",
 	"acp": "what an editor says is added to a session", "mcp": "what a client calls is what the commands do", "serve": "runs until it is stopped", "stop": "stops a turn, which can be said again",
 	"approvals allow": "a call that has run cannot be taken back", "approvals refuse": "adds to a session",
+	"approvals rules add": "prints one, which TestApprovalRules runs", "approvals rules remove": "prints one, which TestApprovalRules runs",
 	"jobs run": "adds to a session", "token create": "firn token revoke takes it back", "token revoke": "a secret that was taken back must not come back",
 	"backup create": "adds a file", "backup restore": "refuses to replace what is there", "maintenance": "what it puts away is in the bin or erased, as the settings say",
 	"migrate": "the old store stays as it was; firn migrate back is described in docs/operations.md", "mirror": "adds a copy", "reindex": "what is derived can be made again",
@@ -90,7 +91,7 @@ var notUndoable = map[string]string{
 }
 
 // reading are the commands that change nothing.
-var reading = strings.Fields(`approvals bin bin-ls blame browse cat diff files ls show tail tree window compactions grep memory memory-changes memory-ls memory-search memory-show
+var reading = strings.Fields(`approvals approvals-rules bin bin-ls blame browse cat diff files ls show tail tree window compactions grep memory memory-changes memory-ls memory-search memory-show
 	search convert export jobs keys keys-ls keys-show open status token token-ls usage backup backup-verify doctor verify completion
 	config config-check config-get config-path help sessions version`)
 

@@ -60,6 +60,7 @@ func (d *agent) run(ctx context.Context, id firn.ID, turn wire.Turn, t *turnUpda
 	stop := func() { d.stop(running, id, cancel) }
 	defer context.AfterFunc(ctx, stop)()
 	defer context.AfterFunc(d.ctx, stop)()
+	asked := make(permissions)
 	for e, err := range d.c.StreamTurn(running, id, turn) {
 		if err != nil {
 			return wire.Answer{}, err
@@ -68,6 +69,7 @@ func (d *agent) run(ctx context.Context, id firn.ID, turn wire.Turn, t *turnUpda
 			return wire.DataOf[wire.Answer](e), nil
 		}
 		t.handle(e)
+		asked.handle(running, t, id, e)
 	}
 	return wire.Answer{}, &wire.Problem{Kind: wire.Internal, Message: "the turn broke off, and the gateway did not say why"}
 }

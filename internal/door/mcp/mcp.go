@@ -26,6 +26,9 @@ type Options struct {
 	Version string
 	// ReadOnly leaves out the tools that change anything.
 	ReadOnly bool
+	// Alone is set if the gateway is in this process and nobody else can reach it, so that
+	// calls which need approval are refused.
+	Alone bool
 
 	schemas *sdk.SchemaCache
 }
@@ -41,7 +44,7 @@ func newServer(c *client.Client, o Options) *sdk.Server {
 	s := sdk.NewServer(&sdk.Implementation{Name: "firn", Title: "firn", Version: o.Version}, &sdk.ServerOptions{
 		Instructions: instructions, SchemaCache: o.schemas,
 	})
-	d := &toolServer{c: c}
+	d := &toolServer{c: c, alone: o.Alone}
 	sdk.AddTool(s, readOnlyTool("list_sessions", "List sessions, those used last first."), d.list)
 	sdk.AddTool(s, readOnlyTool("read_session", "Read what was said in a session: the end of it, or what stands around an entry."), d.read)
 	sdk.AddTool(s, readOnlyTool("get_window", "Tell what the model of a session would be sent next, what is left out, and why."), d.window)

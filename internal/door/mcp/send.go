@@ -28,6 +28,7 @@ type sent struct {
 	Text    string       `json:"text" jsonschema:"the answer"`
 	Calls   int          `json:"calls,omitempty" jsonschema:"how many tools the agent used"`
 	Cut     bool         `json:"cut,omitempty" jsonschema:"the answer is longer; read the session for the rest"`
+	Pending bool         `json:"pending,omitempty" jsonschema:"there is no answer yet: a call of the agent waits for the approval of the user"`
 }
 
 // send sends a message in a session and waits for the answer.
@@ -37,6 +38,9 @@ func (d *toolServer) send(ctx context.Context, req *sdk.CallToolRequest, a sendA
 		return nil, sent{}, sentence(err)
 	}
 	answer, err := d.turn(ctx, req, id, wire.Turn{Text: a.Text, CWD: a.CWD})
+	if text, ok := isPending(err); ok {
+		return nil, sent{Session: id, Text: text, Pending: true}, nil
+	}
 	if err != nil {
 		return nil, sent{}, sentence(err)
 	}
@@ -79,6 +83,11 @@ func (d *toolServer) turn(ctx context.Context, req *sdk.CallToolRequest, id firn
 		}
 		if e.Name == wire.TurnCompleted {
 			return wire.DataOf[wire.Answer](e), nil
+		}
+		if e.Name == wire.ApprovalRequested {
+			if err := d.pending(ctx, id, wire.DataOf[wire.Approval](e)); err != nil {
+				return wire.Answer{}, err
+			}
 		}
 		p.hear(ctx, e)
 	}

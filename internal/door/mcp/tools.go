@@ -15,7 +15,11 @@ import (
 )
 
 // toolServer implements the tools.
-type toolServer struct{ c *client.Client }
+type toolServer struct {
+	c *client.Client
+	// alone is set if nobody but this client can reach the gateway.
+	alone bool
+}
 
 // The result of a tool is text for the model, and the same as structured data for programs
 // if it is short.

@@ -76,6 +76,9 @@ func (v *exchange) run(p *placed, terms wire.TurnOptions, to listener) (*turn, e
 				return t, v.turnError(p, t, h.err)
 			}
 			p.turnStarted()
+			if h.event.Name == wire.ApprovalRequested {
+				return t, approvalPending(id, h.event)
+			}
 			if t.handle(h.event) {
 				return t, nil
 			}

@@ -37,7 +37,7 @@ and refuse answer them; so do firn chat -r SESSION and the web page.
 			return p.print(page, func() string { return approvalsText(all) })
 		}),
 	}
-	cmd.AddCommand(p.allowCommand(), p.refuseCommand())
+	cmd.AddCommand(p.allowCommand(), p.refuseCommand(), p.approvalRulesCommand())
 	return cmd
 }
 

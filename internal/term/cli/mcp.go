@@ -35,7 +35,7 @@ the same at /mcp over HTTP, with its tokens.`,
 		if _, err := c.Agents(cmd.Context()); err != nil { // fail now rather than with the first call
 			return err
 		}
-		return mcp.Serve(cmd.Context(), c, p.stdin, p.stdout, mcp.Options{Version: p.build.Version, ReadOnly: readOnly})
+		return mcp.Serve(cmd.Context(), c, p.stdin, p.stdout, mcp.Options{Version: p.build.Version, ReadOnly: readOnly, Alone: c.Address() == inProcess})
 	}
 	return cmd
 }

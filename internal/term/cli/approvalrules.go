@@ -1,0 +1,134 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev/internal/ops/serve"
+	"firn.dev/internal/render/prose"
+)
+
+// ruleFlags name the session or project of a rule.
+type ruleFlags struct{ session, project string }
+
+func (p gatewayCommands) approvalRulesCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rules",
+		Short: "List the rules that \"always\" answers added",
+		Long: `List the rules that "always" answers added: calls that fit one need no approval in that
+session, or in that project directory. They are in approvals.json in the home. The settings
+approvals.allow and approvals.deny are not listed.`,
+		Example: "  firn approvals rules\n  firn approvals rules remove --project . \"shell(make *)\"",
+		Args:    none,
+		RunE: func(*cobra.Command, []string) error {
+			home, err := p.rulesHome()
+			if err != nil {
+				return err
+			}
+			all, err := serve.ApprovedRules(home)
+			if err != nil {
+				return err
+			}
+			return p.print(all, func() string { return rulesText(all) })
+		},
+	}
+	cmd.AddCommand(p.changeRuleCommand("remove", "Remove a rule: calls that fit it need approval again", "add"),
+		p.changeRuleCommand("add", "Add a rule: calls that fit it need no approval", "remove"))
+	return cmd
+}
+
+// rulesText formats rules.
+func rulesText(all []serve.ApprovedRule) string {
+	if len(all) == 0 {
+		return "no rules\n"
+	}
+	var rows [][]string
+	for _, r := range all {
+		rows = append(rows, []string{ruleScope(r), prose.Clean(r.Rule)})
+	}
+	return strings.Join(prose.Columns(rows, "ll"), "\n") + "\n"
+}
+
+// ruleScope returns the flag for the scope of a rule.
+func ruleScope(r serve.ApprovedRule) string {
+	if r.Session != "" {
+		return "--session " + quote(string(r.Session))
+	}
+	return "--project " + quote(prose.Clean(r.Project))
+}
+
+// changeRuleCommand returns the command that adds or removes a rule. Opposite is the one that
+// undoes it.
+func (p gatewayCommands) changeRuleCommand(verb, short, opposite string) *cobra.Command {
+	var f ruleFlags
+	cmd := &cobra.Command{
+		Use: verb + " RULE", Short: short,
+		Long:    short + ". It applies from the next call on,\nalso in a running gateway of this home.",
+		Example: "  firn approvals rules " + verb + " --project . \"shell(make *)\"",
+		Args:    args(1, 1, "a rule"),
+	}
+	cmd.Flags().StringVar(&f.session, "session", "", "the `session` of the rule")
+	cmd.Flags().StringVar(&f.project, "project", "", "the project `directory` of the rule")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if (f.session == "") == (f.project == "") {
+			return usage(cmd, "give --session or --project")
+		}
+		home, err := p.rulesHome()
+		if err != nil {
+			return err
+		}
+		r := serve.ApprovedRule{Rule: args[0]}
+		if f.project != "" {
+			if r.Project, err = filepath.Abs(f.project); err != nil {
+				return err
+			}
+		} else if err := p.ruleSession(cmd.Context(), f.session, &r); err != nil {
+			return err
+		}
+		if all, err := serve.ApprovedRules(home); verb == "add" && err == nil && slices.Contains(all, r) {
+			return p.print(r, func() string { return "nothing changed: the rule is there\n" })
+		}
+		if err := serve.ChangeApprovedRule(home, r, verb == "remove"); err != nil {
+			return &hinted{err, "firn approvals rules lists them"}
+		}
+		return p.print(r, func() string {
+			done := map[string]string{"remove": "removed", "add": "added"}[verb]
+			return fmt.Sprintf("%s %s\nundo: firn approvals rules %s %s %s\n", done, prose.Clean(r.Rule), opposite, ruleScope(r), quote(r.Rule))
+		})
+	}
+	return cmd
+}
+
+// ruleSession resolves the session of a rule.
+func (p gatewayCommands) ruleSession(ctx context.Context, name string, r *serve.ApprovedRule) (err error) {
+	c, release, err := p.connect(ctx, GatewayOptions{ReadOnly: true})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	s, err := p.session(ctx, c, name)
+	r.Session = s.ID
+	return err
+}
+
+// rulesHome returns the home whose rules are changed. Those of a gateway elsewhere are in its
+// own home.
+func (p gatewayCommands) rulesHome() (string, error) {
+	if err := p.mustBeOurs(); err != nil {
+		return "", err
+	}
+	settings, err := p.settings()
+	if err != nil {
+		return "", err
+	}
+	if settings.Client.Gateway != "" {
+		return "", &hinted{fmt.Errorf("the rules of the gateway at %s are in its home", settings.Client.Gateway), "run the command there"}
+	}
+	return settings.Home, nil
+}
