@@ -36,12 +36,18 @@ type Config struct {
 	Agents       map[string]Agent    `key:"agents" name:"id" doc:"The agents, each in a table of its own. The default agent is there without one."`
 	Providers    map[string]Provider `key:"providers" name:"id" doc:"Who has models. Those that firn knows need no table, only a key in the environment."`
 	Models       map[string]Model    `key:"models" name:"model" doc:"What firn does not know of a model, or knows wrong, by provider/model in quotes."`
+	Projects     map[string]Project  `key:"projects" doc:"What holds for chats in one project, by its directory in quotes: the root of the git repository, or else the directory itself. firn model set --project writes it."`
 	Cron         []Cron              `key:"cron" doc:"Jobs that run at certain times, each run in a fresh session."`
 	Hooks        map[string]Hook     `key:"hooks" name:"id" doc:"Addresses that other programs call to make an agent do something."`
 	Maintenance  Maintenance         `key:"maintenance" doc:"What is cleared away. By default nothing is: everything is kept. What is removed goes to the bin, and is erased from there only by bin_retention and bin_max_bytes. Sessions that run, are pinned, or belong to main keys and groups are never touched."`
 	Memory       Memory              `key:"memory" doc:"What agents note for good."`
 	Log          Log                 `key:"log" doc:"What the gateway tells of itself. The text of messages is never in it."`
 	Telemetry    Telemetry           `key:"telemetry" restart:"yes" doc:"Measures and traces. The text of messages is never in them."`
+}
+
+// Project has the settings of a project. Empty values mean those of the agent.
+type Project struct {
+	Model string `key:"model" is:"model" doc:"Who answers in chats of this project, as provider/model. Empty means the model of the agent."`
 }
 
 // Agent returns the settings of an agent and reports whether it is known. The default agent
