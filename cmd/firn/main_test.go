@@ -23,9 +23,17 @@ func TestMain(m *testing.M) {
 		if d, err := time.ParseDuration(os.Getenv(testWordDelay)); err == nil {
 			wordDelay = d
 		}
+		detectLimit = -1 // tests do not depend on the keys and servers of the machine
+		if d, err := time.ParseDuration(os.Getenv(testDetectLimit)); err == nil {
+			detectLimit = d
+		}
 		main()
 	}})
 }
+
+// testDetectLimit is the variable that enables the detection of models in a firn that a test
+// starts, with that limit.
+const testDetectLimit = "FIRN_TEST_DETECT_LIMIT"
 
 // testWordDelay is the variable that sets wordDelay in a firn that a test starts.
 const testWordDelay = "FIRN_TEST_WORD_DELAY"

@@ -72,6 +72,11 @@ var undoable = []undone{
 	{"memory edit", []string{"memory add --name drinks 'tea is better'"}, "memory edit NOTE"},
 	{"memory forget", []string{"memory add 'tea is better'"}, "memory forget NOTE"},
 	{"memory clear", []string{"memory add 'tea is better'", "memory add 'the sea is blue'"}, "memory clear --yes"},
+	{"model set", nil, "model set gpt-5"},
+	{"model set", []string{"model set gpt-5"}, "model set sonnet --all"},
+	{"model set", []string{"model set gpt-5"}, "model set sonnet --project"},
+	{"model unset", []string{"model set gpt-5"}, "model unset"},
+	{"model unset", []string{"model set gpt-5 --project"}, "model unset --project"},
 	{"memory undo", []string{"memory add 'tea is better'"}, "memory undo"},
 }
 
@@ -93,7 +98,7 @@ var notUndoable = map[string]string{
 // reading are the commands that change nothing.
 var reading = strings.Fields(`approvals approvals-rules bin bin-ls blame browse cat diff files ls show tail tree window compactions grep memory memory-changes memory-ls memory-search memory-show
 	search convert export jobs keys keys-ls keys-show open status token token-ls usage backup backup-verify doctor verify completion
-	config config-check config-get config-path help sessions version`)
+	config config-check config-get config-path help model sessions version`)
 
 // TestUndoIsKnownOfEveryCommand holds the tables against the commands that there are.
 func TestUndoIsKnownOfEveryCommand(t *testing.T) {
@@ -270,6 +275,8 @@ func (h *undoHome) visible() string {
 	for _, k := range keys {
 		l.printf("key %s points at %s", k.Key, k.Session)
 	}
+	toml, _ := os.ReadFile(filepath.Join(h.dir, config.FileName)) // there may be none
+	l.printf("settings %s", toml)
 	notes, err := c.Notes(h.t.Context(), wire.MemoryPlace{})
 	l.check(err)
 	for _, n := range notes {

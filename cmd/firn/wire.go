@@ -9,7 +9,9 @@ import (
 
 	"firn.dev/client"
 	"firn.dev/internal/door/api"
+	"firn.dev/internal/ops/config"
 	"firn.dev/internal/ops/migrate"
+	"firn.dev/internal/ops/modelchoice"
 	"firn.dev/internal/ops/remote"
 	"firn.dev/internal/ops/serve"
 	"firn.dev/internal/term/chat"
@@ -23,6 +25,20 @@ var wordDelay = 12 * time.Millisecond
 // providers returns the providers that need no settings and a function that returns where
 // their keys are.
 func providers() ([]string, func(string) string) { return serve.Providers(), serve.KeyOf }
+
+// detectLimit is how long a local server may take to answer when the model is detected. Tests
+// increase it, or set it to a negative value to detect nothing.
+var detectLimit = modelchoice.Wait
+
+// models returns the models to choose from.
+func models(s *config.Settings) modelchoice.Table {
+	t := serve.NewModels(s.Config, os.Getenv, 0).Table()
+	t.Limit = detectLimit
+	if detectLimit < 0 {
+		t.Servers, t.Defaults = nil, nil
+	}
+	return t
+}
 
 // open starts a gateway in this process for the command line.
 func open(_ context.Context, o cli.GatewayOptions) (cli.Opened, error) {
@@ -43,7 +59,7 @@ func open(_ context.Context, o cli.GatewayOptions) (cli.Opened, error) {
 	if errors.As(err, &locked) {
 		return cli.Opened{}, &chat.Problem{
 			Err: err, Kind: chat.ErrKeyRejected,
-			Hint: "put a valid API key into " + locked.Variable + ", or choose another model with -m; " + serve.OfflineModel + " needs no key",
+			Hint: serve.KeyHint(locked.Variable),
 		}
 	}
 	if err != nil {

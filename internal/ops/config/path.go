@@ -80,3 +80,7 @@ func quoteText(s string) string {
 	b.WriteByte('"')
 	return b.String()
 }
+
+// JoinPath returns the path of a setting with these segments. Segments that are not plain
+// words are quoted.
+func JoinPath(segments ...string) string { return joinPath(segments) }

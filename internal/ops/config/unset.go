@@ -105,3 +105,27 @@ func onlyRemoved(doc *document, text []byte, path []string) bool {
 	}
 	return true
 }
+
+// InFile returns the text of a setting in the file, regardless of variables and flags.
+func (s *Settings) InFile(path string) (value string, ok bool) {
+	text, err := readText(s.path)
+	if err != nil {
+		return "", false
+	}
+	doc, problem := parseDocument(s.path, text)
+	segments, err := splitPath(path)
+	if problem != nil || err != nil {
+		return "", false
+	}
+	n := doc.root.at(segments)
+	if n == nil || n.shape == tableShape || n.shape == listShape {
+		return "", false
+	}
+	return n.value, true
+}
+
+// OwnsModel reports whether the table of an agent in the file has a model.
+func (s *Settings) OwnsModel(agent string) bool {
+	_, ok := s.InFile(joinPath([]string{"agents", agent, "model"}))
+	return ok
+}

@@ -59,7 +59,11 @@ func (m *Models) offersOf(providerName string) []modelchoice.Offer {
 		return nil
 	}
 	if v.kind == kindOffline {
-		return []modelchoice.Offer{{ID: OfflineModel, Window: m.catalogue.Find("firn", "offline").Window, Priced: true, Ready: true}}
+		built, err := m.find(providerName, "offline", "")
+		if err != nil {
+			return nil
+		}
+		return []modelchoice.Offer{{ID: OfflineModel, Window: built.Info().Window, Priced: true, Ready: true}}
 	}
 	names, listed := m.catalogue.Names(providerName), providerName
 	if providerName == "gemini" {

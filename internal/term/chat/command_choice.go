@@ -25,24 +25,6 @@ func (c *chat) patch(ctx context.Context, p wire.Patch) error {
 // choiceCommands are the commands that choose who answers, and how.
 type choiceCommands struct{ *chat }
 
-// chooseModel sets the model of this session.
-func (c choiceCommands) chooseModel(ctx context.Context, name string) error {
-	if name == "" {
-		s, err := c.fetchSession(ctx)
-		if err != nil {
-			return err
-		}
-		c.screen.printf("model %s; providers: %s", c.chosenModel(s), strings.Join(c.o.Providers, ", "))
-		return nil
-	}
-	if err := c.patch(ctx, wire.Patch{Model: &name}); err != nil {
-		return err
-	}
-	c.model = ""
-	c.screen.printf("model for this session: %s", prose.Clean(name))
-	return nil
-}
-
 // chooseAgent sets the agent that answers in this chat.
 func (c choiceCommands) chooseAgent(ctx context.Context, name string) error {
 	switch name {

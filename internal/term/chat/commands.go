@@ -53,7 +53,7 @@ func commands() []command {
 		{"handoff", "TOOL", "continue this session in another tool", in(formatCommands.handoff)},
 		{"usage", "", "show the token usage of this session", in(showCommands.usage)},
 		{"status", "", "show the status of this chat", in(showCommands.status)},
-		{"model", "[PROVIDER/MODEL]", "choose the model for this session", in(choiceCommands.chooseModel)},
+		{"model", "[NAME] [--project|--all]", "choose the model of this session, or of new chats too", in(choiceCommands.chooseModel)},
 		{"think", "[LEVEL]", "choose the thinking level for this session", in(choiceCommands.think)},
 		{"auth", "[PROFILE|default]", "choose the provider credentials for this session", in(choiceCommands.auth)},
 		{"send", "on|off|inherit", "choose whether answers are delivered to the channel", in(choiceCommands.send)},

@@ -36,6 +36,9 @@ func planFirst(ctx context.Context, c *chat, name string) error {
 	c.planned, c.name = &planned{session: wire.Session{Agent: name, Key: c.key, CWD: c.o.Workspace, Empty: true, State: &wire.State{
 		Provider: agents[i].Provider, Model: agents[i].Model, Window: wire.Usage{Window: agents[i].Window, Assumed: agents[i].Assumed},
 	}}}, name
+	if provider, model, ok := strings.Cut(c.o.NewModel, "/"); ok {
+		c.planned.session.State.Provider, c.planned.session.State.Model = provider, model
+	}
 	return nil
 }
 
@@ -89,6 +92,11 @@ func (c *chat) ensure(ctx context.Context) error {
 	}
 	c.id, c.planned = s.ID, nil
 	c.name, c.key = cmp.Or(s.Agent, "main"), cmp.Or(s.Key, c.key)
+	if c.o.NewModel != "" && p.previous == "" && s.Empty {
+		if _, err := c.client.Patch(ctx, c.id, wire.Patch{Model: &c.o.NewModel}); err != nil {
+			return err
+		}
+	}
 	c.watch.follow(ctx, s.ID, s.End)
 	if n.Fresh || s.Empty || n.Key == "" {
 		return nil

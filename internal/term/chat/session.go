@@ -276,6 +276,9 @@ func (c *chat) greet(ctx context.Context) error {
 		words = append(words, "/help for commands")
 	}
 	c.screen.printf("%s", strings.Join(words, " · "))
+	if c.o.ModelNote != nil {
+		c.screen.printf("%s", prose.Clean(c.o.ModelNote(c.chosenModel(s))))
+	}
 	if turns == 0 {
 		return nil
 	}

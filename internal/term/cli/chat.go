@@ -208,8 +208,18 @@ func (p chatCommands) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Option
 		return nil, err
 	}
 	tools := &Tools{Workspace: dir, Write: f.workspace != "", Shell: f.shell, None: f.noTools}
+	settings, err := p.settings()
+	if err != nil {
+		return nil, err
+	}
+	if o.Model != "" {
+		if o.Model, err = p.resolveModel(cmd.Context(), settings, o.Model); err != nil {
+			return nil, err
+		}
+	}
+	chosen := p.startChoice(cmd.Context(), settings, f.Agent, projectRoot(dir))
 	c, release, err := p.connect(cmd.Context(), GatewayOptions{
-		Model: o.Model, Tools: tools, Ephemeral: o.Ephemeral, Watched: o.Terminal.Out, Report: o.Reports.Add,
+		Choose: chosen.apply, Model: o.Model, Tools: tools, Ephemeral: o.Ephemeral, Watched: o.Terminal.Out, Report: o.Reports.Add,
 	})
 	if err != nil {
 		return nil, err
@@ -222,6 +232,10 @@ func (p chatCommands) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Option
 	o.Local = local.Machine{Dir: dir, Env: p.env}
 	o.Remember, o.Forget, o.Notes = remembering(c), forgetting(c), noting(c)
 	p.addExport(o)
+	chosen.addModels(o, projectRoot(dir))
+	if f.print {
+		chosen.announce(*o)
+	}
 	if p.providers != nil {
 		o.Providers, o.KeyOf = p.providers()
 	}

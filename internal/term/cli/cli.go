@@ -26,7 +26,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"firn.dev/internal/base/typo"
+	"firn.dev/internal/ops/config"
 	"firn.dev/internal/ops/migrate"
+	"firn.dev/internal/ops/modelchoice"
 )
 
 // Process is the command line's access to its process.
@@ -55,6 +57,8 @@ type Process struct {
 	// Providers returns the providers that need no settings, and a function that returns
 	// the environment variable with a provider's API key. It may be nil.
 	Providers func() (names []string, keyOf func(provider string) string)
+	// Models returns the models to choose from. It must not do I/O. It may be nil.
+	Models func(s *config.Settings) modelchoice.Table
 	// Build describes the program's version.
 	Build Build
 }
@@ -64,7 +68,7 @@ type Process struct {
 func Main(ctx context.Context, args []string, proc Process) int {
 	p := &program{
 		env: proc.Env, environ: proc.Environ, stdin: proc.Stdin, stdout: proc.Stdout, stderr: proc.Stderr,
-		interrupts: proc.Interrupts, open: proc.Open, host: proc.Host, serve: proc.Serve, carry: proc.Migrate, copy: proc.Mirror, providers: proc.Providers, build: proc.Build, now: time.Now,
+		interrupts: proc.Interrupts, open: proc.Open, host: proc.Host, serve: proc.Serve, carry: proc.Migrate, copy: proc.Mirror, providers: proc.Providers, models: proc.Models, build: proc.Build, now: time.Now,
 	}
 	root := p.root()
 	root.SetArgs(tagArgs(joinResume(args)))
@@ -93,6 +97,7 @@ type program struct {
 	carry, copy    migrator
 	now            func() time.Time
 	providers      func() ([]string, func(string) string)
+	models         func(s *config.Settings) modelchoice.Table
 	build          Build
 
 	// The flags of every command.
@@ -165,7 +170,7 @@ func (p *program) otherCommands() []*cobra.Command {
 		gateway.serveCommand(), gateway.statusCommand(), gateway.stopCommand(), gateway.openCommand(), tokenCommands{p}.tokenCommand(), protocol.mcpCommand(), protocol.acpCommand(), keyCommands{p}.keysCommand(), gateway.jobsCommand(), gateway.approvalsCommand(), gateway.usageCommand(),
 		memoryCommands{p}.memoryCommand(),
 		check.verifyCommand(), check.doctorCommand(), check.repairCommand(), find.reindexCommand(), check.maintenanceCommand(), store.migrateCommand(), store.mirrorCommand(), store.backupCommand(),
-		demo.demoCommand(), demo.demoWriterCommand(), configCommands{p}.configCommand(),
+		demo.demoCommand(), demo.demoWriterCommand(), configCommands{p}.configCommand(), modelCommands{p}.modelCommand(),
 	}
 }
 

@@ -32,6 +32,9 @@ type GatewayOptions struct {
 	Ephemeral bool
 	// Model, if set, must be available.
 	Model string
+	// Choose returns the settings with the chosen model. It is called only if a gateway
+	// starts in this process, and may be nil.
+	Choose func() (*config.Settings, error)
 	// Foreign is another tool's folder to use instead of the home; nil for the home.
 	// InPlace permits appending to the tool's own files.
 	Foreign dialect.Tool
@@ -194,6 +197,13 @@ func (p *program) inProcess(ctx context.Context, o GatewayOptions) (*client.Clie
 	}
 	if o.Report == nil {
 		o.Report = p.noteOnce()
+	}
+	if o.Choose != nil {
+		settings, err := o.Choose()
+		if err != nil {
+			return nil, nil, err
+		}
+		o.Settings = settings
 	}
 	opened, err := p.open(ctx, o)
 	if errors.Is(err, firn.ErrLocked) {

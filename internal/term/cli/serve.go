@@ -90,10 +90,32 @@ func (p gatewayCommands) runGateway(cmd *cobra.Command, set map[string]string) e
 	if err != nil {
 		return err
 	}
+	if err := p.detectModel(cmd.Context(), settings, set); err != nil {
+		return err
+	}
+	if settings, err = load(); err != nil {
+		return err
+	}
 	return p.serve(cmd.Context(), Serving{
 		Settings: settings, Reload: load, Terminal: isTerminal(p.stderr),
 		Ready: func(address, socket, tcp string) { p.ready(settings.Home, address, socket, tcp) },
 	})
+}
+
+// detectModel adds the model that is found to the flags of a gateway, if nothing is configured.
+func (p gatewayCommands) detectModel(ctx context.Context, settings *config.Settings, set map[string]string) error {
+	choice := p.startChoice(ctx, settings, "", "")
+	if choice.found == nil {
+		return nil
+	}
+	model, why := choice.resolved()
+	if choice.setting != "" && model != "" {
+		set[choice.setting] = model
+	}
+	if !p.json && isTerminal(p.stderr) {
+		fmt.Fprintf(p.stderr, "model %s (%s); to change it: firn model\n", model, why)
+	}
+	return ctx.Err()
 }
 
 // ready prints the addresses of the gateway.

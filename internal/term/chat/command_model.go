@@ -1,0 +1,91 @@
+package chat
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"firn.dev/internal/render/prose"
+	"firn.dev/internal/term/line"
+	"firn.dev/wire"
+)
+
+// The words after a model that keep it for new chats too.
+const (
+	keepProject = "--project"
+	keepAll     = "--all"
+)
+
+// maxPickedName is the width of names in the picker, so that all columns fit 80.
+const maxPickedName = 48
+
+// chooseModel sets the model of this session, and with --project or --all that of new chats.
+// Without a name it shows a picker, or the model if there is no terminal.
+func (c choiceCommands) chooseModel(ctx context.Context, rest string) error {
+	words := strings.Fields(rest)
+	project, all := slices.Contains(words, keepProject), slices.Contains(words, keepAll)
+	name := strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == keepProject || w == keepAll }), " ")
+	if name == "" {
+		picked, err := c.pickModel(ctx)
+		if err != nil || picked == "" {
+			return err
+		}
+		name = picked
+	} else if c.o.ResolveModel != nil {
+		id, err := c.o.ResolveModel(ctx, name)
+		if err != nil {
+			return err
+		}
+		name = id
+	}
+	if err := c.patch(ctx, wire.Patch{Model: &name}); err != nil {
+		return err
+	}
+	c.model = ""
+	c.screen.printf("model for this session: %s", prose.Clean(name))
+	if project || all {
+		return c.keepModel(name, project)
+	}
+	if c.o.KeepModel != nil {
+		c.screen.printf("new chats: /model %s --project (here) or --all", prose.Clean(name))
+	}
+	return nil
+}
+
+// keepModel saves the model for new chats.
+func (c choiceCommands) keepModel(id string, project bool) error {
+	if c.o.KeepModel == nil {
+		return nil
+	}
+	text, err := c.o.KeepModel(id, project)
+	if err != nil {
+		return err
+	}
+	c.screen.lines(strings.Split(strings.TrimRight(text, "\n"), "\n"))
+	return nil
+}
+
+// pickModel shows the models to choose from and returns the chosen one, or prints the current
+// model if there is no terminal.
+func (c choiceCommands) pickModel(ctx context.Context) (string, error) {
+	s, err := c.fetchSession(ctx)
+	if err != nil {
+		return "", err
+	}
+	current := c.chosenModel(s)
+	if c.o.Models == nil || c.term == nil {
+		c.screen.printf("model %s; providers: %s", current, strings.Join(c.o.Providers, ", "))
+		return "", nil
+	}
+	head, ids, details := c.o.Models(ctx)
+	rows := [][]string{append([]string{"MODEL"}, head...)}
+	for i, id := range ids {
+		rows = append(rows, append([]string{prose.OneLine(id, maxPickedName)}, details[i]...))
+	}
+	lines := prose.Columns(rows, "lrrl")
+	picked := c.term.Pick(ctx, line.Choice{Title: "Model", Head: lines[0], Rows: lines[1:], Selected: max(slices.Index(ids, current), 0)})
+	if picked < 0 || ids[picked] == current {
+		return "", nil
+	}
+	return ids[picked], nil
+}
