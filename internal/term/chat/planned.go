@@ -93,9 +93,11 @@ func (c *chat) ensure(ctx context.Context) error {
 	c.id, c.planned = s.ID, nil
 	c.name, c.key = cmp.Or(s.Agent, "main"), cmp.Or(s.Key, c.key)
 	if c.o.NewModel != "" && p.previous == "" && s.Empty {
-		if _, err := c.client.Patch(ctx, c.id, wire.Patch{Model: &c.o.NewModel}); err != nil {
+		patched, err := c.client.Patch(ctx, c.id, wire.Patch{Model: &c.o.NewModel})
+		if err != nil {
 			return err
 		}
+		s.End = patched.End
 	}
 	c.watch.follow(ctx, s.ID, s.End)
 	if n.Fresh || s.Empty || n.Key == "" {
