@@ -28,14 +28,15 @@ func (w *Writer) openCode(line, marker string) {
 	}
 }
 
-// codeRow colors a complete line of a block of code. Each line is passed once.
+// codeRow colors a complete line of a block of code. Each line is passed once. Tabs become
+// spaces: a terminal moves to its own tab stops.
 func (w *Writer) codeRow(line string) row {
 	if w.code == nil || len(line) > maxCodeLine {
-		return row{{text: line}}
+		return row{{text: spaces(line)}}
 	}
 	var r row
 	for _, t := range w.code.Line(line) {
-		r = append(r, span{t.Text, codeStyles[t.Class]})
+		r = append(r, span{spaces(t.Text), codeStyles[t.Class]})
 	}
 	return r
 }
