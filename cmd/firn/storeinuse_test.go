@@ -423,7 +423,7 @@ func checkBackup(t *testing.T, p *pair) {
 // checkDoctor checks that doctor names the store it examined, and the copy.
 func checkDoctor(t *testing.T, p *pair) {
 	out := p.must(p.moved, "", "doctor")
-	for _, want := range []string{"nats-embedded:" + p.store + ": 4 sessions", "3 sessions in the home's own files are a copy"} {
+	for _, want := range []string{"nats-embedded:" + p.store + ": 4 sessions", "3 sessions in the home's own files, an unused copy"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("doctor does not say %q:\n%s", want, out)
 		}

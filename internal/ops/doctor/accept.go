@@ -51,7 +51,7 @@ func (f *AcceptedFault) key() string {
 // can only be accepted in a home.
 func VerifyAccepted(verify func(limit int) (*Report, error), target Target, accept bool, note string, now time.Time) (*Report, error) {
 	if accept && !target.Home {
-		return nil, fmt.Errorf("%w: faults are accepted in a home, and %s is in none", firn.ErrInvalid, target.Root)
+		return nil, fmt.Errorf("%w: %s is not in a home; faults can only be accepted in a home", firn.ErrInvalid, target.Root)
 	}
 	path := filepath.Join(target.Root, AcceptedName)
 	known, err := readAccepted(target.fs, path)

@@ -49,15 +49,15 @@ func (h *homeExam) checkRemoved(name string) error {
 	dir := h.path("bin", name)
 	data, err := h.read(filepath.Join(dir, manifestName))
 	if errors.Is(err, fs.ErrNotExist) {
-		h.bin(Fault, name, "a removed session without its manifest: it cannot be restored by itself", "move its files back to agents/<agent>/sessions by hand")
+		h.bin(Fault, name, "a removed session without a manifest: it cannot be restored automatically", "move its files back to agents/<agent>/sessions by hand")
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look at the bin: %w", err)
+		return fmt.Errorf("check the trash bin: %w", err)
 	}
 	var m manifest
 	if err := json.Unmarshal(data, &m); err != nil || string(m.Session) != name || m.Agent == "" || len(m.Files) == 0 {
-		h.bin(Fault, name, "the manifest of a removed session does not tell what was removed", "move its files back to agents/<agent>/sessions by hand")
+		h.bin(Fault, name, "the manifest of a removed session does not list its files", "move its files back to agents/<agent>/sessions by hand")
 		return nil
 	}
 	h.checkManifest(dir, m)
@@ -73,20 +73,20 @@ func (h *homeExam) checkManifest(dir string, m manifest) {
 		there := h.exists(h.path("agents", m.Agent, "sessions", filepath.Base(file)))
 		switch {
 		case removed && there:
-			h.bin(Warn, id, fmt.Sprintf("%s is in the bin and in its old place as well, so it cannot be restored", file), "move one of the two out of the home")
+			h.bin(Warn, id, fmt.Sprintf("%s is both in the trash bin and in its original place, so it cannot be restored", file), "move one of the two out of the home")
 		case removed:
 			inBin++
 		case there:
 			inPlace++
 		default:
-			h.bin(Fault, id, fmt.Sprintf("%s is named by the manifest and is nowhere", file), "put the file back if there is a copy of it")
+			h.bin(Fault, id, fmt.Sprintf("%s is listed in the manifest but does not exist", file), "restore the file from a copy if there is one")
 		}
 	}
 	switch {
 	case inPlace > 0 && inBin > 0:
-		h.bin(Warn, id, "moving the session to or from the bin was interrupted: some files are here and some there", "remove or restore the session again to finish it")
+		h.bin(Warn, id, "moving the session to or from the trash bin was interrupted: some files are here and some in their original place", "remove or restore the session again to finish it")
 	case inPlace > 0:
-		h.bin(Warn, id, "moving the session to or from the bin was interrupted: all files are in their old place", "remove or restore the session again to finish it")
+		h.bin(Warn, id, "moving the session to or from the trash bin was interrupted: all files are in their original place", "remove or restore the session again to finish it")
 	}
 }
 
@@ -131,7 +131,7 @@ func (h *homeExam) checkReceipt(path string) (bool, error) {
 		return false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("look at receipt %s: %w", path, err)
+		return false, fmt.Errorf("check receipt %s: %w", path, err)
 	}
 	var r store.Receipt
 	if err := json.Unmarshal(data, &r); err != nil || r.Session == "" {
@@ -147,7 +147,7 @@ func (h *homeExam) checkReceipt(path string) (bool, error) {
 	}
 	h.report.add(Finding{
 		Severity: Warn, Kind: Receipt, Session: r.Session, File: relative(h.home, path),
-		Message: "a purge " + what + " was interrupted: something of it may still be there", Hint: "purge the same again to finish it",
+		Message: "a purge " + what + " was interrupted: some of the data may still exist", Hint: "run the same purge again to finish it",
 	})
 	return false, nil
 }

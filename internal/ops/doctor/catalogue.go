@@ -12,7 +12,7 @@ import (
 )
 
 // agrees is the result for an index without differences.
-const agrees = "agrees with the sessions"
+const agrees = "matches the sessions"
 
 // checkIndex compares the catalog with the sessions. The catalog can be rebuilt at any
 // time, so differences are not faults. The full-text index takes long to compare, so only
@@ -24,24 +24,24 @@ func (h *homeExam) checkIndex() (result string, err error) {
 	}
 	sessions, err := filestore.Open(h.home, filestore.Options{ReadOnly: true, FS: h.fs, MaxLine: h.maxLine})
 	if err != nil {
-		return "", fmt.Errorf("look at the index: %w", err)
+		return "", fmt.Errorf("check the index: %w", err)
 	}
 	defer func() { err = errors.Join(err, sessions.Close()) }()
 	catalogue, err := index.Open(h.fs, dir, sessions, index.Options{ReadOnly: true})
 	if err != nil {
-		return "", fmt.Errorf("look at the index: %w", err)
+		return "", fmt.Errorf("check the index: %w", err)
 	}
 	defer func() { err = errors.Join(err, catalogue.Close()) }()
 	points, err := catalogue.Check(h.ctx)
 	if err != nil {
-		return "", fmt.Errorf("look at the index: %w", err)
+		return "", fmt.Errorf("check the index: %w", err)
 	}
 	result = agrees
 	switch old, err := fulltext.New(h.fs, dir, sessions, fulltext.Options{}).Outdated(h.ctx); {
 	case errors.Is(err, firn.ErrCorrupt):
-		result += "; the index of words is damaged, and is built anew at the next search"
+		result += "; the word index is damaged and is rebuilt at the next search"
 	case err != nil:
-		result += "; the index of words cannot be looked at: " + err.Error()
+		result += "; the word index cannot be checked: " + err.Error()
 	case old:
 		result += "; " + outdatedWords
 	}
@@ -59,15 +59,15 @@ func (h *homeExam) checkIndex() (result string, err error) {
 		}
 		h.report.add(Finding{
 			Severity: indexSeverity(d.Kind), Kind: Index, Session: d.ID, File: "index",
-			Message: fmt.Sprintf("the index disagrees with the sessions (%s): %s", d.Kind, d.Detail),
-			Hint:    "it is brought up to date when it is next used; deleting the directory index does no harm",
+			Message: fmt.Sprintf("the index does not match the sessions (%s): %s", d.Kind, d.Detail),
+			Hint:    "it is updated at its next use; the index directory can be deleted safely",
 		})
 	}
 	if behind > 0 { // normal while a gateway runs
 		h.report.add(Finding{
 			Severity: Info, Kind: Index, File: "index",
-			Message: fmt.Sprintf("the index is behind in %s", plural(behind, "session")),
-			Hint:    "it is brought up to date when it is next used",
+			Message: fmt.Sprintf("the index is out of date for %s", plural(behind, "session")),
+			Hint:    "it is updated at its next use",
 		})
 	}
 	if disagree > 0 {

@@ -10,17 +10,17 @@ import (
 
 // conclude adds the findings that require the whole transcript.
 func (e *exam) conclude() {
-	e.addTally(e.crlf, CRLF, Warn, "%s in a carriage return and a newline", "line ends", "lines end")
+	e.addTally(e.crlf, CRLF, Warn, "%s with a carriage return and a newline", "line ends", "lines end")
 	if !e.native() {
 		return
 	}
-	e.addTally(e.erased, Erased, Info, "%s purged for good", "entry was", "entries were")
+	e.addTally(e.erased, Erased, Info, "%s purged", "entry was", "entries were")
 	e.concludeIDs()
 	if e.bytes == 0 && !e.failed {
-		e.add(Finding{Severity: Info, Kind: Empty, File: e.w.relative(e.base), Message: "the file is empty: the first append to it failed, and nothing was acknowledged"})
+		e.add(Finding{Severity: Info, Kind: Empty, File: e.w.relative(e.base), Message: "the file is empty: its first append failed, and nothing was acknowledged"})
 	}
 	if e.records == 0 && e.bytes > 0 {
-		e.add(Finding{Severity: Fault, Kind: NoHeader, File: e.w.relative(e.base), Message: "there is no entry in the transcript that can be read"})
+		e.add(Finding{Severity: Fault, Kind: NoHeader, File: e.w.relative(e.base), Message: "the transcript has no readable entries"})
 	}
 	if len(e.dangling) > 0 || e.twice {
 		e.concludeLinks(newLinks(&e.tree))
@@ -43,10 +43,10 @@ func (e *exam) addTally(t tally, kind Kind, severity Severity, format, one, many
 // concludeIDs adds findings for entries without an ID. Version 1 of pi's format had none.
 func (e *exam) concludeIDs() {
 	if e.header != nil && e.header.Version < 2 {
-		e.addTally(e.noID, NoID, Info, "%s no id, as in all files of version 1: they are read line by line, and are in no tree", "entry has", "entries have")
+		e.addTally(e.noID, NoID, Info, "%s no id, as in all files of version 1: they are read in file order, outside the tree", "entry has", "entries have")
 		return
 	}
-	e.addTally(e.noID, NoID, Warn, "%s no id and so no place in the tree", "entry has", "entries have")
+	e.addTally(e.noID, NoID, Warn, "%s no id, so no place in the tree", "entry has", "entries have")
 }
 
 // concludeLinks adds findings for parents that are missing, are later in the file, or form
@@ -57,18 +57,18 @@ func (e *exam) concludeLinks(l *links) {
 		case up == lost:
 			e.addNode(n, Finding{
 				Severity: Fault, Kind: Dangling, Hint: e.repairHint(),
-				Message: fmt.Sprintf("its parent %s is not in the file; here it is taken to follow the entry before it, other programs lose all before it", e.tree.Node(n).Parent),
+				Message: fmt.Sprintf("its parent %s is not in the file; firn takes the entry before it as its parent, other programs lose everything before it", e.tree.Node(n).Parent),
 			})
 		case l.fate[n] == inCircle: // reported with its cycle
 		case up >= 0 && e.standIns[up]:
 			e.addNode(n, Finding{
 				Severity: Info, Kind: Dangling, Repaired: true,
-				Message: fmt.Sprintf("its parent %s was lost; line %d stands in for it", e.tree.Node(n).Parent, e.lines[up]),
+				Message: fmt.Sprintf("its parent %s was lost; line %d is its placeholder", e.tree.Node(n).Parent, e.lines[up]),
 			})
 		default:
 			e.addNode(n, Finding{
 				Severity: Fault, Kind: ParentAfter,
-				Message: fmt.Sprintf("its parent %s stands after it, in line %d; it is taken to follow the entry before it", e.tree.Node(n).Parent, e.lines[up]),
+				Message: fmt.Sprintf("its parent %s is after it, in line %d; firn takes the entry before it as its parent", e.tree.Node(n).Parent, e.lines[up]),
 			})
 		}
 	}
@@ -88,10 +88,10 @@ func (e *exam) concludeCircles(l *links) {
 		}
 		circle := l.circle(n)
 		f := Finding{Severity: Fault, Kind: Cycle, Hint: e.repairHint()}
-		f.Message = fmt.Sprintf("its parents lead back to it over %s; here file order counts, programs that follow parents hang", plural(len(circle), "step"))
+		f.Message = fmt.Sprintf("its parents form a cycle of %s; firn uses file order, programs that follow parents loop forever", plural(len(circle), "step"))
 		if !passed[circle[0]] {
 			f.Severity, f.Hint = Warn, ""
-			f.Message = "its parents lead back to it; the head is on another branch, so nobody who reads on from there meets it"
+			f.Message = "its parents form a cycle; the head is on another branch, so readers do not reach it"
 		}
 		for _, m := range circle {
 			known[m] = true
@@ -145,7 +145,7 @@ func (e *exam) addOpenCalls(n int, open []string) {
 	}
 	e.addNode(n, Finding{
 		Severity: Info, Kind: Interrupted,
-		Message: fmt.Sprintf("the session ends within a turn: %s (%s) has no result; a model is told that it was interrupted", plural(len(open), "tool call"), open[0]),
+		Message: fmt.Sprintf("the session ends within a turn: %s (%s) without a result; the model sees it as interrupted", plural(len(open), "tool call"), open[0]),
 	})
 }
 

@@ -22,7 +22,7 @@ var networks = map[int64]string{
 func diskOf(path string) (Disk, error) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(path, &st); err != nil {
-		return Disk{}, fmt.Errorf("ask for free space at %s: %w", path, err)
+		return Disk{}, fmt.Errorf("get free space of %s: %w", path, err)
 	}
 	size := int64(st.Bsize)
 	return Disk{

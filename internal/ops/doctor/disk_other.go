@@ -9,5 +9,5 @@ import (
 
 // diskOf is not supported on this system.
 func diskOf(path string) (Disk, error) {
-	return Disk{}, fmt.Errorf("ask for free space at %s: %w", path, errors.ErrUnsupported)
+	return Disk{}, fmt.Errorf("get free space of %s: %w", path, errors.ErrUnsupported)
 }

@@ -79,7 +79,7 @@ func (e *exam) run() error {
 	}
 	if e.format = e.detect(); !e.native() {
 		e.add(Finding{Severity: Info, Kind: Foreign, File: e.w.relative(e.base),
-			Message: fmt.Sprintf("the file is in the format of %s; only its lines were looked at", e.format)})
+			Message: fmt.Sprintf("the file is in the format of %s; only its lines were checked", e.format)})
 	}
 	if err := e.read(0); err != nil {
 		return err
@@ -180,7 +180,7 @@ func (e *exam) take(line journal.Line) {
 		e.fragment = readFragment(line, offset)
 	}
 	if n := len(r.entries); line.Unfinished && n > 0 {
-		e.note(Unfinished, Warn, offset, r.entries[n-1].entry.ID, "the last line lacks its newline; the entry is whole")
+		e.note(Unfinished, Warn, offset, r.entries[n-1].entry.ID, "the last line has no newline; the entry is complete")
 	}
 	for _, f := range r.flaws {
 		if !e.native() && f.kind == Malformed {
@@ -206,7 +206,7 @@ func (e *exam) entry(r *foundEntry, start firn.Pos, offset int64) {
 		return
 	}
 	if e.records == 1 {
-		e.note(NoHeader, Fault, at, r.glance.ID, "the transcript does not begin with a header")
+		e.note(NoHeader, Fault, at, r.glance.ID, "the transcript does not start with a header")
 	}
 	if r.glance.Kind == firn.KindErased {
 		e.erased.add(e, at)
@@ -235,11 +235,11 @@ func (e *exam) takeHeader(h *firn.Header, at int64) {
 		e.header = h
 	}
 	if e.records > 1 {
-		e.note(MoreHeaders, Warn, at, "", "a header that does not begin the transcript; it is not looked at")
+		e.note(MoreHeaders, Warn, at, "", "a header after the start of the transcript; it is ignored")
 		return
 	}
 	if e.named && h.Session != e.session {
-		e.note(OtherSession, Warn, at, "", fmt.Sprintf("the header is that of session %s, the file's name tells another", h.Session))
+		e.note(OtherSession, Warn, at, "", fmt.Sprintf("the header names session %s, but the file name names another", h.Session))
 	}
 }
 
@@ -251,7 +251,7 @@ func (e *exam) takeGap(gap firn.Gap, n int, at int64) {
 		e.dangling = append(e.dangling, n)
 	case firn.GapDuplicate:
 		e.twice = true
-		e.note(Duplicate, Fault, at, gap.Entry, "an earlier entry has the same id: whoever names it may mean either")
+		e.note(Duplicate, Fault, at, gap.Entry, "an earlier entry has the same id; references to it are ambiguous")
 	default:
 		e.note(Kind(gap.Kind), Warn, at, gap.Entry, gap.Detail)
 	}
@@ -309,7 +309,7 @@ func (e *exam) hint(f Finding) string {
 			return e.repairHint()
 		}
 	case MissingPart:
-		return "put the file back if there is a copy of it"
+		return "restore the file from a copy if there is one"
 	}
 	return ""
 }
@@ -317,15 +317,15 @@ func (e *exam) hint(f Finding) string {
 // repairHint returns the hint for damage that can be repaired.
 func (e *exam) repairHint() string {
 	if e.binned {
-		return "it is in the bin: restore it, then repair it"
+		return "restore the session from the trash bin, then repair it"
 	}
-	return "firn repair " + e.name() + " shows what can be done"
+	return "run: firn repair " + e.name()
 }
 
 // checkFiles checks the names of the files of the transcript.
 func (e *exam) checkFiles() {
 	if len(e.parts) == 0 && slices.Contains(e.names, filepath.Base(e.base)) {
-		e.add(Finding{Severity: Fault, Kind: Unreadable, File: e.w.relative(e.base), Message: "it is a link to a file that is not there"})
+		e.add(Finding{Severity: Fault, Kind: Unreadable, File: e.w.relative(e.base), Message: "a link to a file that does not exist"})
 		return
 	}
 	if len(e.parts) == 0 {
@@ -345,15 +345,15 @@ func (e *exam) checkFiles() {
 			e.checkSide(path, what)
 		case !e.reached(path):
 			e.add(Finding{Severity: Fault, Kind: MissingPart, File: e.w.relative(path),
-				Message: "readers do not get as far as this part: too many parts before it are missing, or its number is none"})
+				Message: "this part is never read: too many parts before it are missing, or its number is invalid"})
 		}
 	}
 }
 
 func (e *exam) missing(part int) {
-	what := "a part of the transcript is missing, although later ones are there"
+	what := "a part of the transcript is missing, but later parts exist"
 	if part == 0 {
-		what = "the first part of the transcript is missing, although a later one is there"
+		what = "the first part of the transcript is missing, but a later part exists"
 	}
 	e.add(Finding{Severity: Fault, Kind: MissingPart, File: e.w.relative(journal.PartPath(e.base, part)), Message: what})
 }
@@ -378,11 +378,11 @@ func (e *exam) checkSide(path, what string) {
 	size := plural(int(info.Size), "byte")
 	if what == "torn" {
 		f.Severity, f.Repaired = Info, true
-		f.Message = "an unfinished last line of " + size + " was cut off here once and saved; nothing in it was ever acknowledged as whole"
+		f.Message = "an incomplete last line of " + size + " was cut off and saved here; it was never acknowledged"
 	} else {
 		f.Severity = Warn
-		f.Message = size + " that a writer had written when somebody took the file away or cut it short"
-		f.Hint = "compare it with the transcript: what is missing there is here"
+		f.Message = size + " that a writer had appended before the file was removed or truncated"
+		f.Hint = "compare it with the transcript: it holds the entries missing there"
 	}
 	e.add(f)
 }
@@ -400,7 +400,7 @@ func (e *exam) readTail() error {
 	if free == nil {
 		e.enter(e.tail.Start)
 		_, offset := journal.Split(e.tail.Start)
-		e.note(Growing, Info, offset, "", "somebody is writing to the transcript; its last line was not looked at")
+		e.note(Growing, Info, offset, "", "the transcript is being written; its last line was not checked")
 		return e.w.ctx.Err()
 	}
 	err = e.read(e.tail.At)

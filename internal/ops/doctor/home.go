@@ -21,7 +21,7 @@ import (
 // tables, bin, unfinished purges, commit logs, index and disk. It changes nothing.
 func Examine(ctx context.Context, home Target, opts Options) (*Report, error) {
 	if !home.Home || !home.Whole {
-		return nil, fmt.Errorf("examine %s: %w: it is not a home", home.Root, firn.ErrInvalid)
+		return nil, fmt.Errorf("examine %s: %w: not a home", home.Root, firn.ErrInvalid)
 	}
 	report, err := VerifyAccepted(func(limit int) (*Report, error) {
 		o := opts
@@ -88,7 +88,7 @@ func (h *homeExam) check(name string, do func() (string, error)) error {
 	}
 	if err != nil {
 		h.report.add(Finding{Severity: Fault, Kind: Unreadable, Message: err.Error()})
-		result = "could not be looked at"
+		result = "could not be checked"
 	}
 	h.result(name, before, result)
 	return nil
@@ -123,7 +123,7 @@ const (
 // checkPermissions looks for files that other users can read or the owner cannot.
 func (h *homeExam) checkPermissions() (string, error) {
 	if runtime.GOOS == "windows" {
-		return "not told by this system", nil
+		return "not available on this system", nil
 	}
 	looked, wrong := 0, 0
 	err := walk(h.fs, h.home, func(path string, mode fs.FileMode) error {
@@ -131,7 +131,7 @@ func (h *homeExam) checkPermissions() (string, error) {
 			return err
 		}
 		if mode&fs.ModeSymlink != 0 {
-			h.add(Warn, Symlink, path, "a symbolic link: what it points at is not part of the home, and goes with neither a copy nor a removal", "put the file itself here")
+			h.add(Warn, Symlink, path, "a symbolic link: its target is not part of the home, so backups and removals skip it", "replace the link with the file itself")
 			return nil
 		}
 		if !mode.IsDir() && !mode.IsRegular() {
@@ -158,14 +158,14 @@ func (h *homeExam) checkPermissions() (string, error) {
 	if wrong > 0 {
 		return fmt.Sprintf("%s of %s wrong", prose.Grouped(int64(wrong)), prose.Grouped(int64(looked))), err
 	}
-	return "for the owner alone", err
+	return "owner only", err
 }
 
 func wrongPerm(perm, want fs.FileMode) string {
 	if perm&0o077 != 0 {
-		return fmt.Sprintf("others than the owner may use it: its mode is %04o, it should be %04o", perm, want)
+		return fmt.Sprintf("accessible to other users: mode %04o, expected %04o", perm, want)
 	}
-	return fmt.Sprintf("its mode is %04o, it should be %04o", perm, want)
+	return fmt.Sprintf("mode %04o, expected %04o", perm, want)
 }
 
 // checkCommitLogs looks for logs that have not been replayed, and for processes that have
@@ -180,10 +180,10 @@ func (h *homeExam) checkCommitLogs() (string, error) {
 		return "", err
 	}
 	if waiting > 0 {
-		h.add(Warn, CommitLog, h.path("commit"), plural(waiting, "commit log")+" of processes that died wait to be replayed: transcripts may lack what was acknowledged until then", "firn repair --apply, or any program that opens the home to write, does it")
+		h.add(Warn, CommitLog, h.path("commit"), plural(waiting, "commit log")+" of crashed processes not replayed yet: until then transcripts may lack acknowledged entries", "run: firn repair --apply; any program that opens the home for writing does the same")
 	}
 	if live := all - waiting; live > 0 {
-		h.add(Info, InUse, h.path("commit"), plural(live, "commit log")+" belong to processes that run", "")
+		h.add(Info, InUse, h.path("commit"), plural(live, "commit log")+" in use by running processes", "")
 	}
 	switch {
 	case waiting > 0:
@@ -217,16 +217,16 @@ func (h *homeExam) checkDisk() (string, error) {
 	}
 	disk, err := ask(h.home)
 	if errors.Is(err, errors.ErrUnsupported) {
-		return "not told by this system", nil
+		return "not available on this system", nil
 	}
 	if err != nil {
 		return "", err
 	}
 	if disk.Free < lowDisk {
-		h.add(Warn, DiskSpace, h.home, fmt.Sprintf("the disk has only %s left", prose.Size(disk.Free)), "make room: appends to a full disk fail, and say so")
+		h.add(Warn, DiskSpace, h.home, fmt.Sprintf("only %s free on the disk", prose.Size(disk.Free)), "free some space: appends to a full disk fail")
 	}
 	if disk.Network != "" {
-		h.add(Info, NetworkDisk, h.home, "the home is on a file system of the kind "+disk.Network+": locks and syncs are only as good as what is at its other end", "a home on a local disk is safer and faster")
+		h.add(Info, NetworkDisk, h.home, "the home is on a "+disk.Network+" file system: locks and syncs are only as reliable as its server", "use a local disk: it is safer and faster")
 	}
 	return prose.Size(disk.Free) + " free", nil
 }
@@ -238,7 +238,7 @@ func (h *homeExam) list(dir string) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", dir, err)
+		return nil, fmt.Errorf("check %s: %w", dir, err)
 	}
 	names := make([]string, len(entries))
 	for i, e := range entries {

@@ -84,15 +84,15 @@ func TestExamineFinds(t *testing.T) {
 		do   breaking
 		want []string // severity, kind and a part of the message
 	}{
-		"nothing": {func(*testing.T, string, []firn.ID) {}, []string{"info table: in the bin"}},
+		"nothing": {func(*testing.T, string, []firn.ID) {}, []string{"info table: in the trash bin"}},
 		"permissions": {func(t *testing.T, dir string, ids []firn.ID) {
 			must(t, os.Chmod(filepath.Join(dir, "agents", "main", "sessions", string(ids[0])+".jsonl"), 0o644))
 			must(t, os.Chmod(filepath.Join(dir, "bin"), 0o755))
 			must(t, os.Chmod(filepath.Join(dir, "agents", "main", "sessions", "sessions.json"), 0o400))
-		}, []string{"warn permissions: is 0644, it should be 0600", "warn permissions: is 0400", "warn permissions: is 0755, it should be 0700", "info table: in the bin"}},
+		}, []string{"warn permissions: mode 0644, expected 0600", "warn permissions: mode 0400", "warn permissions: mode 0755, expected 0700", "info table: in the trash bin"}},
 		"a link": {func(t *testing.T, dir string, ids []firn.ID) {
 			must(t, os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "agents", "main", "sessions", "x.jsonl")))
-		}, []string{"fault unreadable: a link to a file that is not there", "warn symlink: symbolic link", "info table: in the bin"}},
+		}, []string{"fault unreadable: a link to a file that does not exist", "warn symlink: symbolic link", "info table: in the trash bin"}},
 		"strays": {func(t *testing.T, dir string, ids []firn.ID) {
 			write(t, filepath.Join(dir, "notes.txt"), "x")
 			write(t, filepath.Join(dir, "agents", "main", "extra"), "x")
@@ -101,53 +101,53 @@ func TestExamineFinds(t *testing.T) {
 			write(t, filepath.Join(dir, "agents", "main", "sessions", "gone.jsonl.torn-7"), "x")
 			write(t, filepath.Join(dir, "archive", "gone"), "")
 		}, []string{
-			"info stray: nothing of firn's", "info stray: nothing of firn's", "info leftover: left by a process", "info stray: nothing of firn's",
-			"info stray: transcript that is gone", "info stray: archived that is not there", "info table: in the bin",
+			"info stray: not a file of firn", "info stray: not a file of firn", "info leftover: a temporary file", "info stray: not a file of firn",
+			"info stray: transcript that no longer exists", "info stray: archive marker of a session that does not exist", "info table: in the trash bin",
 		}},
 		"a name no session can have": {func(t *testing.T, dir string, ids []firn.ID) {
 			write(t, filepath.Join(dir, "agents", "main", "sessions", "no such id.jsonl"), header+"\n")
-		}, []string{"warn other-session: header is that of session s1", "warn stray: none that a session can have", "info table: in the bin"}},
+		}, []string{"warn other-session: the header names session s1", "warn stray: not a valid session id", "info table: in the trash bin"}},
 		"a session twice": {func(t *testing.T, dir string, ids []firn.ID) {
 			write(t, filepath.Join(dir, "agents", "main", "sessions", string(ids[2])+".jsonl"), strings.Replace(header, "s1", string(ids[2]), 1)+"\n")
-		}, []string{"fault twice: several agents (main, other)", "info table: in the bin"}},
+		}, []string{"fault twice: several agents (main, other)", "info table: in the trash bin"}},
 		"a broken table": {func(t *testing.T, dir string, ids []firn.ID) {
 			write(t, filepath.Join(dir, "agents", "main", "sessions", "sessions.json"), `{"agent:main:main": {`)
 			write(t, filepath.Join(dir, "agents", "main", "sessions", "sessions.json.corrupt-20261115T000000Z"), `{`)
-		}, []string{"fault table: cannot be read", "info table: set aside"}},
+		}, []string{"fault table: cannot be read", "info table: moved here"}},
 		"keys that point nowhere": {func(t *testing.T, dir string, ids []firn.ID) {
 			write(t, filepath.Join(dir, "agents", "main", "sessions", "sessions.json"), `{"agent:main:a": {"sessionId": "nobody"}, "agent:main:b": 7, "agent:main:c": {"sessionId": "`+string(ids[0])+`"}}`)
-		}, []string{"warn table: key agent:main:a points at session nobody, which is not there", "warn table: key agent:main:b points at no session"}},
+		}, []string{"warn table: key agent:main:a points at session nobody, which does not exist", "warn table: key agent:main:b has no valid sessionId"}},
 		"a bin without manifest": {func(t *testing.T, dir string, ids []firn.ID) {
 			must(t, os.Remove(filepath.Join(dir, "bin", string(ids[1]), "manifest.json")))
-		}, []string{"info table: in the bin", "fault bin: without its manifest"}},
+		}, []string{"info table: in the trash bin", "fault bin: without a manifest"}},
 		"a bin with another manifest": {func(t *testing.T, dir string, ids []firn.ID) {
 			write(t, filepath.Join(dir, "bin", string(ids[1]), "manifest.json"), `{"session":"other","agent":"main","files":["other.jsonl"]}`)
-		}, []string{"info table: in the bin", "fault bin: does not tell what was removed"}},
+		}, []string{"info table: in the trash bin", "fault bin: does not list its files"}},
 		"an interrupted removal": {func(t *testing.T, dir string, ids []firn.ID) {
 			name := string(ids[1]) + ".jsonl"
 			must(t, os.Rename(filepath.Join(dir, "bin", string(ids[1]), name), filepath.Join(dir, "agents", "main", "sessions", name)))
-		}, []string{"warn bin: interrupted: all files are in their old place"}},
+		}, []string{"warn bin: interrupted: all files are in their original place"}},
 		"a removed file that is gone": {func(t *testing.T, dir string, ids []firn.ID) {
 			must(t, os.Remove(filepath.Join(dir, "bin", string(ids[1]), string(ids[1])+".jsonl")))
-		}, []string{"warn table: which is not there", "fault bin: is nowhere"}},
+		}, []string{"warn table: which does not exist", "fault bin: but does not exist"}},
 		"a removed file that came back": {func(t *testing.T, dir string, ids []firn.ID) {
 			name := string(ids[1]) + ".jsonl"
 			b, err := os.ReadFile(filepath.Join(dir, "bin", string(ids[1]), name))
 			must(t, err)
 			write(t, filepath.Join(dir, "agents", "main", "sessions", name), string(b))
-		}, []string{"warn bin: in its old place as well"}},
+		}, []string{"warn bin: in its original place"}},
 		"an interrupted purge": {func(t *testing.T, dir string, ids []firn.ID) {
 			write(t, filepath.Join(dir, "receipts", "a.json"), `{"session":"a","entries":["x","y"],"begun":"2026-11-15T02:40:15Z","bytes":0,"files":[]}`)
 			write(t, filepath.Join(dir, "receipts", "b.json"), `{"session":"b","begun":"2026-11-15T02:40:15Z","done":"2026-11-15T02:40:16Z","bytes":9,"files":[]}`)
 			write(t, filepath.Join(dir, "receipts", "c.json"), `nonsense`)
 			write(t, filepath.Join(dir, "receipts", "d.txt"), `nonsense`)
-		}, []string{"info table: in the bin", "warn receipt: purge of 2 entries was interrupted", "fault receipt: cannot be read", "info stray: nothing of firn's"}},
+		}, []string{"info table: in the trash bin", "warn receipt: purge of 2 entries was interrupted", "fault receipt: cannot be read", "info stray: not a file of firn"}},
 		"a waiting log": {func(t *testing.T, dir string, ids []firn.ID) {
 			write(t, filepath.Join(dir, "commit", "0000000000000001.log"), "firnlog1")
-		}, []string{"info table: in the bin", "warn commit-log: 1 commit log of processes that died"}},
+		}, []string{"info table: in the trash bin", "warn commit-log: 1 commit log of crashed processes"}},
 		"a broken index": {func(t *testing.T, dir string, ids []firn.ID) {
 			write(t, filepath.Join(dir, "index", "catalogue.jsonl"), "nonsense\n")
-		}, []string{"info table: in the bin", "warn index: damaged"}},
+		}, []string{"info table: in the trash bin", "warn index: damaged"}},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -238,12 +238,12 @@ func TestExamineOldIndex(t *testing.T) {
 		}
 		return nil
 	}
-	check(t, "as it should be", result(), []string{"agrees with the sessions"})
+	check(t, "as it should be", result(), []string{"matches the sessions"})
 	db, err := sql.Open("sqlite", filepath.Join(dir, "index", "words.db"))
 	must(t, err)
 	_, err = db.ExecContext(t.Context(), "pragma user_version = 1")
 	must(t, errors.Join(err, db.Close()))
-	check(t, "old words", result(), []string{"agrees with the sessions; the index of words is of another version of firn, and is built anew at the next search"})
+	check(t, "old words", result(), []string{"matches the sessions; the word index is from another version of firn and is rebuilt at the next search"})
 	must(t, os.RemoveAll(filepath.Join(dir, "index", "words.db")))
 	age(t, filepath.Join(dir, "index", "catalogue.jsonl"))
 	check(t, "an old catalogue", result(), []string{"1 disagreement"})
@@ -254,7 +254,7 @@ func TestExamineOldIndex(t *testing.T) {
 		t.Errorf("found %+v", findings)
 	}
 	refresh()
-	check(t, "built anew", result(), []string{"agrees with the sessions"})
+	check(t, "built anew", result(), []string{"matches the sessions"})
 }
 
 // age turns a catalog into a valid one of an older format version.

@@ -30,7 +30,7 @@ func (h *homeExam) checkLayout() (string, error) {
 	if n := len(h.report.Findings) - before; n > 0 {
 		return plural(n, "remark"), nil
 	}
-	return "as it should be", nil
+	return "ok", nil
 }
 
 // checkRoot checks the top directory of the home.
@@ -72,14 +72,14 @@ func (h *homeExam) checkName(path string) {
 	case !ok:
 		h.stray(path)
 	case stemID(base).Check() != nil:
-		h.add(Warn, Stray, path, "the name of the file is none that a session can have, so it is not read", "rename it to letters, digits, dashes and underscores")
+		h.add(Warn, Stray, path, "the file is not read: its name is not a valid session id", "rename it: letters, digits, dashes and underscores")
 	case len(h.sessions[stemID(base)]) == 0:
-		h.add(Info, Stray, path, "saved beside a transcript that is gone", "")
+		h.add(Info, Stray, path, "saved next to a transcript that no longer exists", "")
 	}
 }
 
 func (h *homeExam) stray(path string) {
-	h.add(Info, Stray, path, "nothing of firn's is called that; it is left alone", "")
+	h.add(Info, Stray, path, "not a file of firn; it is ignored", "")
 }
 
 // leftover adds a finding for a temporary file of a process that died before renaming it,
@@ -89,7 +89,7 @@ func (h *homeExam) leftover(path string) bool {
 	if name[0] != '.' || !strings.Contains(name, ".tmp-") {
 		return false
 	}
-	h.add(Info, Leftover, path, "left by a process that died, or is just about to replace a file", "it can be deleted if no firn is running")
+	h.add(Info, Leftover, path, "a temporary file of a crashed process, or of one about to replace a file", "delete it if no firn is running")
 	return true
 }
 
@@ -98,7 +98,7 @@ func (h *homeExam) checkArchive() error {
 	names, err := h.list(h.path("archive"))
 	for _, name := range names {
 		if !h.leftover(h.path("archive", name)) && len(h.sessions[firn.ID(name)]) == 0 {
-			h.add(Info, Stray, h.path("archive", name), "marks a session as archived that is not there", "")
+			h.add(Info, Stray, h.path("archive", name), "an archive marker of a session that does not exist", "")
 		}
 	}
 	return err
@@ -124,7 +124,7 @@ func (h *homeExam) checkTwice() {
 		}
 		h.report.add(Finding{
 			Severity: Fault, Kind: Twice, Session: id, File: relative(h.home, places[1].base),
-			Message: fmt.Sprintf("the session is there for several agents (%s); only the first is read", strings.Join(agents, ", ")),
+			Message: fmt.Sprintf("the session exists for several agents (%s); only the first is read", strings.Join(agents, ", ")),
 			Hint:    "move all but one of the files out of the home",
 		})
 	}

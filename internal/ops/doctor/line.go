@@ -83,15 +83,15 @@ func (r *lineResult) take(record *firn.Record, offset int) {
 	r.entries = append(r.entries, foundEntry{offset: offset, glance: record.Glance, entry: entry})
 	if isMalformed(entry) {
 		r.flaw(Malformed, Warn, offset, entry.ID,
-			fmt.Sprintf("the entry says it is a %s but is not made like one; it is kept, and not sent to a model", entry.Body.Kind()))
+			fmt.Sprintf("the entry has type %s but not its structure; it is kept but not sent to a model", entry.Body.Kind()))
 	}
 	at, bad := badText(record.Line())
 	switch {
 	case !utf8.Valid(record.Line()): // no writer produces this: a byte was changed
-		r.flaw(BadText, Fault, offset+at, entry.ID, "the entry has bytes that are not UTF-8; each is read as U+FFFD")
+		r.flaw(BadText, Fault, offset+at, entry.ID, "the entry contains bytes that are not UTF-8; each is read as U+FFFD")
 	case bad:
 		r.flaw(BadText, Warn, offset+at, entry.ID,
-			"the entry has text that is not valid (half a surrogate pair or a zero character); each is read as U+FFFD")
+			"the entry contains invalid text (half a surrogate pair or a NUL character); each is read as U+FFFD")
 	}
 }
 
@@ -100,15 +100,15 @@ func (r *lineResult) gap(g *firn.Gap, offset, size int) {
 	bytes := plural(size, "byte")
 	switch Kind(g.Kind) {
 	case Glued:
-		r.flaw(Glued, Fault, offset, "", "a newline is missing between two records; both are read here, other programs may lose them")
+		r.flaw(Glued, Fault, offset, "", "a newline is missing between two records; firn reads both, other programs may lose them")
 	case NUL:
-		r.flaw(NUL, Fault, offset, "", bytes+" of value zero, as a power cut leaves them; what stood there is lost")
+		r.flaw(NUL, Fault, offset, "", bytes+" of value zero, as a power failure leaves them; the original content is lost")
 	case BOM:
-		r.flaw(BOM, Warn, offset, "", "a byte order mark; the line is read without it")
+		r.flaw(BOM, Warn, offset, "", "the line begins with a byte order mark, which is skipped")
 	case Torn:
-		r.flaw(Torn, Fault, offset, "", fmt.Sprintf("a record that was never finished (%s): %s", bytes, g.Detail))
+		r.flaw(Torn, Fault, offset, "", fmt.Sprintf("incomplete record (%s): %s", bytes, g.Detail))
 	case TooLong:
-		r.flaw(TooLong, Fault, offset, "", fmt.Sprintf("a line of %s is over the limit and was not read; its bytes are kept, and a higher store.max_line reads it", bytes))
+		r.flaw(TooLong, Fault, offset, "", fmt.Sprintf("a line of %s is over the limit and was skipped; its bytes are kept, and a higher store.max_line reads it", bytes))
 	default:
 		r.flaw(Kind(g.Kind), Fault, offset, "", fmt.Sprintf("%s cannot be read: %s", bytes, g.Detail))
 	}

@@ -141,7 +141,7 @@ func (m *linkRepairer) accept(l loss) {
 	}
 	m.steps = append(m.steps, Step{
 		Action:  ActPlaceholder,
-		Message: fmt.Sprintf("append a stand-in for the lost entry %s, %s, which connects %s again", l.id, where, plural(len(l.orphans), "orphan")),
+		Message: fmt.Sprintf("append a placeholder for the lost entry %s, %s, to reconnect %s", l.id, where, plural(len(l.orphans), "orphan")),
 	})
 }
 
@@ -157,7 +157,7 @@ func (m *linkRepairer) moveHead() {
 	}
 	if len(m.entries) > 0 { // the stand-ins must not become the head
 		id := m.tree.Node(head).ID
-		m.head(id, fmt.Sprintf("append a head entry after %s, so that the session goes on where it did", id))
+		m.head(id, fmt.Sprintf("append a head entry after %s, so that the session continues where it did", id))
 	}
 }
 
@@ -168,7 +168,7 @@ func (m *linkRepairer) leaveCircle(head int) {
 		if m.links.fate[n] != rooted || m.tree.Find(id) != n {
 			continue
 		}
-		m.head(id, fmt.Sprintf("append a head entry after %s: from the present head programs go round in a circle; %s behind it stay in the file, on a branch of their own", id, plural(head-n, "entry")))
+		m.head(id, fmt.Sprintf("append a head entry after %s: the parents of the present head form a cycle; %s after it stay in the file, on their own branch", id, plural(head-n, "entry")))
 		if m.mended == nil {
 			m.mended = make(map[int]bool)
 		}

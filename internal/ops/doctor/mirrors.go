@@ -61,7 +61,7 @@ func (t *Target) listMirror(dir string) error {
 	}
 	tool, ok := dialects.Find(string(manifest.Tool))
 	if !ok {
-		return fmt.Errorf("the tool %q of the mirror is not known: %w", manifest.Tool, firn.ErrUnsupported)
+		return fmt.Errorf("unknown tool %q of the mirror: %w", manifest.Tool, firn.ErrUnsupported)
 	}
 	for transcript, err := range dialects.In(tool, dir).Layout().Transcripts(os.DirFS(dir)) {
 		if err != nil {
@@ -95,7 +95,7 @@ func (w *verifier) examineMirrored(m mirrored) error {
 		case stand.Sum != "" && (n != stand.CopySize || sum != stand.Sum):
 			w.report.add(Finding{
 				Severity: Fault, Kind: Mirror, Session: m.session, File: w.relative(path),
-				Message: "it is not as it was copied from the tool", Hint: "firn adopt --yes copies it again if the tool still has it",
+				Message: "differs from what was copied from the tool", Hint: "run: firn adopt --yes; it copies the session again if the tool still has it",
 			})
 			sick = true
 		}
@@ -162,9 +162,9 @@ func (h *homeExam) checkMirrors() (string, error) {
 		case firn.ID(name).Check() != nil:
 			h.stray(path)
 		case h.mirrored[firn.ID(name)]:
-			h.report.add(Finding{Severity: Info, Kind: Leftover, Session: firn.ID(name), File: relative(h.home, path), Message: "it is being taken over from its mirror, or that was interrupted: until it is done the mirror is read", Hint: "adding to the session finishes it"})
+			h.report.add(Finding{Severity: Info, Kind: Leftover, Session: firn.ID(name), File: relative(h.home, path), Message: "adoption from its mirror is in progress or was interrupted; until it finishes, the mirror is read", Hint: "append to the session to finish it"})
 		default:
-			h.report.add(Finding{Severity: Warn, Kind: Leftover, Session: firn.ID(name), File: relative(h.home, path), Message: "taking it over from a mirror was interrupted, and the mirror does not have it any more: what was taken is all there is", Hint: "firn adopt --yes brings it back if the tool still has it"})
+			h.report.add(Finding{Severity: Warn, Kind: Leftover, Session: firn.ID(name), File: relative(h.home, path), Message: "adoption from a mirror was interrupted, and the mirror no longer has the session: only the part already copied exists", Hint: "run: firn adopt --yes; it restores the session if the tool still has it"})
 		}
 	}
 	if len(h.mirrored) == 0 {

@@ -45,5 +45,5 @@ func checkTranscript(fsys vfs.FS, path string) error {
 	if isPart(path) && (n == transcriptHead || !utf8.Valid(head) || bytes.IndexByte(head, 0) >= 0) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is not a transcript: no line of it is a JSON object", firn.ErrInvalid, path)
+	return fmt.Errorf("%w: %s is not a transcript: it contains no JSON objects", firn.ErrInvalid, path)
 }

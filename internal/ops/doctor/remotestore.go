@@ -25,7 +25,7 @@ type Elsewhere struct {
 // checked separately. Session files still in the home are an old copy and are only counted.
 func ExamineRest(ctx context.Context, home Target, there Elsewhere, opts Options) (*Report, error) {
 	if !home.Home || !home.Whole {
-		return nil, fmt.Errorf("examine %s: %w: it is not a home", home.Root, firn.ErrInvalid)
+		return nil, fmt.Errorf("examine %s: %w: not a home", home.Root, firn.ErrInvalid)
 	}
 	report := &Report{Root: home.Root, Sessions: there.Sessions, Entries: there.Entries, Bytes: there.Bytes, Findings: []Finding{}}
 	h := &homeExam{ctx: ctx, fs: home.fs, home: home.Root, opts: opts, report: report, sessions: make(map[firn.ID][]transcript), mirrored: home.mirroredIDs()}
@@ -65,7 +65,7 @@ func (h *homeExam) checkCopy(store string) string {
 	if len(h.sessions) == 0 {
 		return "none in the home's own files"
 	}
-	h.add(Info, Copy, h.path("agents"), fmt.Sprintf("%s in the home's own files are a copy from before the sessions were in %s: no command reads them", plural(len(h.sessions), "session"), store),
-		"a purge does not reach them; delete them when nobody wants to go back")
-	return plural(len(h.sessions), "session") + " in the home's own files, which are not read"
+	h.add(Info, Copy, h.path("agents"), fmt.Sprintf("%s in the home's own files, an unused copy from before the move to %s", plural(len(h.sessions), "session"), store),
+		"a purge does not reach them; delete them if you will not move back")
+	return plural(len(h.sessions), "session") + " in the home's own files, not read"
 }

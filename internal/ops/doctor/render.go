@@ -92,7 +92,7 @@ func (r *Report) writeUnlisted(b *strings.Builder) {
 	}
 	slices.Sort(kinds)
 	for _, k := range kinds {
-		fmt.Fprintf(b, "…      %s more of the kind %s\n", prose.Grouped(int64(r.Unlisted[k])), k)
+		fmt.Fprintf(b, "…      %s more of kind %s\n", prose.Grouped(int64(r.Unlisted[k])), k)
 	}
 }
 
@@ -111,7 +111,7 @@ func (r *Report) result() string {
 		return fmt.Sprintf("✓ %s: no faults\n", read)
 	}
 	if r.Faults == 0 {
-		return fmt.Sprintf("✓ %s: no fault, %s\n", read, plural(r.Warnings, "warning"))
+		return fmt.Sprintf("✓ %s: no faults, %s\n", read, plural(r.Warnings, "warning"))
 	}
 	faults := plural(r.Faults, "fault")
 	if r.Faulty > 0 {
@@ -137,7 +137,7 @@ func (p *Plan) Text() string {
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s that adding to a file cannot mend (they are read around):\n", plural(len(p.Left), "fault"))
+		fmt.Fprintf(&b, "%s that cannot be repaired by appending (readers skip them):\n", plural(len(p.Left), "fault"))
 		writeFindings(&b, p.Left)
 	}
 	if b.Len() > 0 {
@@ -163,7 +163,7 @@ func (p *Plan) summary() string {
 	case len(p.Steps) == 0 && len(p.Failed) == 0:
 		return "nothing to repair\n"
 	case p.Applied:
-		return fmt.Sprintf("%s done; %s moved to files of their own, none removed\n", plural(len(p.Steps), "step"), plural(int(cut), "byte"))
+		return fmt.Sprintf("%s done; %s moved to separate files, none removed\n", plural(len(p.Steps), "step"), plural(int(cut), "byte"))
 	}
-	return fmt.Sprintf("%s planned, nothing done yet; --apply does it\n", plural(len(p.Steps), "step"))
+	return fmt.Sprintf("%s planned, nothing changed yet; run again with --apply\n", plural(len(p.Steps), "step"))
 }

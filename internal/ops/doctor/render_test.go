@@ -35,8 +35,8 @@ info   saved-aside  s.jsonl.torn-7 [repaired]
        Saved.
 warn   disk-space
        Little is left.
-…      1,000 more of the kind nul
-…      9 more of the kind torn
+…      1,000 more of kind nul
+…      9 more of kind torn
 
 ✗ 1,284 sessions, 51,234 entries, 52 MB: 12 faults in 2 sessions, 1 warning
 `
@@ -63,11 +63,11 @@ func TestPlanText(t *testing.T) {
 ✗ failed       t
   The disk is full.
 
-1 fault that adding to a file cannot mend (they are read around):
+1 fault that cannot be repaired by appending (readers skip them):
 fault  nul  s.jsonl:1 (byte 0)
        Zeros.
 
-2 steps done; 1,234 bytes moved to files of their own, none removed
+2 steps done; 1,234 bytes moved to separate files, none removed
 `
 	if got := p.Text(); got != want {
 		t.Errorf("the plan is\n%s\nwant\n%s", got, want)

@@ -137,7 +137,7 @@ func (s *repairer) planReplay() (waiting []string, err error) {
 			waiting = append(waiting, home)
 			s.plan.Steps = append(s.plan.Steps, Step{
 				Action: ActReplay, File: s.relative(filepath.Join(home, "commit")),
-				Message: fmt.Sprintf("replay %s: put back what a power cut took from transcripts, and then remove the logs", plural(n, "commit log")),
+				Message: fmt.Sprintf("replay %s: restore entries that a power failure removed from transcripts, then remove the logs", plural(n, "commit log")),
 			})
 		}
 	}
@@ -153,9 +153,9 @@ func (s *repairer) replay() error {
 			return fmt.Errorf("repair %s: %w", s.target.Root, err)
 		}
 		for _, r := range done {
-			message := fmt.Sprintf("%s put back from the commit log", plural(int(r.Restored), "byte"))
+			message := fmt.Sprintf("%s restored from the commit log", plural(int(r.Restored), "byte"))
 			if r.Skipped != "" {
-				message = "not put back from the commit log: " + r.Skipped
+				message = "not restored from the commit log: " + r.Skipped
 			}
 			s.plan.Steps = append(s.plan.Steps, Step{Session: stemID(journal.BasePath(r.Path)), File: s.relative(r.Path), Action: ActReplay, Message: message})
 		}
@@ -245,14 +245,14 @@ func (e *exam) tailSteps() []Step {
 	if cut := f.cut(); cut > 0 {
 		steps = append(steps, Step{
 			Session: e.session, File: e.lastFile(), Action: ActSaveTail, Cut: cut,
-			Message: fmt.Sprintf("copy the unfinished last line (%s at byte %s) to %s.torn-%d, then cut it off here",
+			Message: fmt.Sprintf("copy the incomplete last line (%s at byte %s) to %s.torn-%d, then cut it off here",
 				plural(int(cut), "byte"), prose.Grouped(f.offset+f.keep), filepath.Base(e.lastFile()), f.offset+f.keep),
 		})
 	}
 	if f.keep > 0 {
 		steps = append(steps, Step{
 			Session: e.session, File: e.lastFile(), Action: ActNewline,
-			Message: "append the newline that the last line lacks",
+			Message: "append the missing newline to the last line",
 		})
 	}
 	return steps
@@ -317,7 +317,7 @@ func (s *repairer) appendRemedy(j *journal.Journal, t transcript) error {
 	}
 	_, err = j.Append(false, func(end firn.Pos) ([]byte, error) {
 		if end != expect {
-			return nil, fmt.Errorf("%w: somebody is appending to it", firn.ErrConflict)
+			return nil, fmt.Errorf("%w: another process is appending to it", firn.ErrConflict)
 		}
 		return encode(ready)
 	})

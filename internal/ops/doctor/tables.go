@@ -42,12 +42,12 @@ func (h *homeExam) checkTables() (string, error) {
 			case name == tableLockName:
 				h.checkLock(path)
 			case strings.HasPrefix(name, tableName+corruptMark):
-				h.add(Info, Table, path, "a routing table that could not be read was set aside here and made anew", "look whether something in it is worth keeping, then delete it")
+				h.add(Info, Table, path, "an unreadable routing table was moved here and rebuilt", "copy out anything worth keeping, then delete it")
 			}
 		}
 	}
 	if lost > 0 {
-		return fmt.Sprintf("%s, %s nowhere", plural(keys, "key"), prose.Grouped(int64(lost))), nil
+		return fmt.Sprintf("%s, %s dangling", plural(keys, "key"), prose.Grouped(int64(lost))), nil
 	}
 	return plural(keys, "key"), nil
 }
@@ -60,11 +60,11 @@ func (h *homeExam) checkTable(path string) (keys, lost int, err error) {
 		return 0, 0, nil
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("look at table %s: %w", path, err)
+		return 0, 0, fmt.Errorf("check table %s: %w", path, err)
 	}
 	var rows map[string]json.RawMessage
 	if err := json.Unmarshal(bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")), &rows); err != nil || rows == nil {
-		h.add(Fault, Table, path, fmt.Sprintf("the routing table cannot be read: %v", errOr(err, "it is no object")), "mend it by hand, or let firn set it aside and make it anew from the transcripts when it is next used")
+		h.add(Fault, Table, path, fmt.Sprintf("the routing table cannot be read: %v", errOr(err, "it is not an object")), "fix it by hand, or firn moves it aside and rebuilds it from the transcripts at its next use")
 		return 0, 0, nil
 	}
 	for _, key := range slices.Sorted(maps.Keys(rows)) {
@@ -87,7 +87,7 @@ func (h *homeExam) checkRow(path, key string, value json.RawMessage) bool {
 	var row map[string]json.RawMessage
 	var id firn.ID
 	if json.Unmarshal(value, &row) != nil || json.Unmarshal(row["sessionId"], &id) != nil || id.Check() != nil {
-		h.add(Warn, Table, path, fmt.Sprintf("key %s points at no session: it has no sessionId that could be one", key), "the next message with this key begins a new session")
+		h.add(Warn, Table, path, fmt.Sprintf("key %s has no valid sessionId", key), "the next message with this key starts a new session")
 		return false
 	}
 	places := h.sessions[id]
@@ -95,10 +95,10 @@ func (h *homeExam) checkRow(path, key string, value json.RawMessage) bool {
 		return true
 	}
 	f := Finding{Severity: Warn, Kind: Table, Session: id, File: relative(h.home, path)}
-	f.Message, f.Hint = fmt.Sprintf("key %s points at session %s, which is not there", key, id), "the next message with this key begins a new session"
+	f.Message, f.Hint = fmt.Sprintf("key %s points at session %s, which does not exist", key, id), "the next message with this key starts a new session"
 	if len(places) > 0 {
 		f.Severity = Info
-		f.Message = fmt.Sprintf("key %s points at session %s, which is in the bin", key, id)
+		f.Message = fmt.Sprintf("key %s points at session %s, which is in the trash bin", key, id)
 	}
 	h.report.add(f)
 	return false

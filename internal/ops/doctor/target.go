@@ -55,7 +55,7 @@ func (a *Ambiguous) Error() string {
 	if len(shown) > 3 {
 		shown, more = shown[:3], fmt.Sprintf(" and %d more", len(a.Sessions)-3)
 	}
-	return fmt.Sprintf("%s is the beginning of %d sessions: %s%s", a.Prefix, len(a.Sessions), joinIDs(shown), more)
+	return fmt.Sprintf("%s matches %d sessions: %s%s", a.Prefix, len(a.Sessions), joinIDs(shown), more)
 }
 
 func joinIDs(ids []firn.ID) string {
@@ -77,7 +77,7 @@ func OpenHome(fsys vfs.FS, home string) (Target, error) {
 		return Target{}, fmt.Errorf("open home %s: %w", home, firn.ErrNotFound)
 	}
 	if err == nil && !info.Mode.IsDir() {
-		return Target{}, fmt.Errorf("open home %s: it is a file, and a directory was %w", home, firn.ErrNotFound)
+		return Target{}, fmt.Errorf("open home %s: directory %w; it is a file", home, firn.ErrNotFound)
 	}
 	if err != nil {
 		return Target{}, fmt.Errorf("open home %s: %w", home, err)
@@ -98,7 +98,7 @@ func Find(fsys vfs.FS, home, name string) (Target, error) {
 		fsys = vfs.OS{}
 	}
 	if name == "" {
-		return Target{}, fmt.Errorf("%w session: the name is empty", firn.ErrInvalid)
+		return Target{}, fmt.Errorf("%w session: empty name", firn.ErrInvalid)
 	}
 	if !isPath(name) {
 		t, err := findSession(fsys, home, name)
@@ -117,7 +117,7 @@ func Find(fsys vfs.FS, home, name string) (Target, error) {
 	case info.Mode.IsDir():
 		return openDir(fsys, name)
 	case !info.Mode.IsRegular():
-		return Target{}, fmt.Errorf("open %s: %w: it is neither a file nor a directory", name, firn.ErrInvalid)
+		return Target{}, fmt.Errorf("open %s: %w: neither a file nor a directory", name, firn.ErrInvalid)
 	}
 	return openFile(fsys, name)
 }
@@ -176,7 +176,7 @@ func openDir(fsys vfs.FS, dir string) (Target, error) {
 		return err
 	})
 	if err == nil && len(t.transcripts) == 0 {
-		err = fmt.Errorf("open %s: no file in it ends in %s: %w", dir, transcriptExt, firn.ErrNotFound)
+		err = fmt.Errorf("open %s: no %s files in it: %w", dir, transcriptExt, firn.ErrNotFound)
 	}
 	return t, err
 }
@@ -290,7 +290,7 @@ func dirTranscripts(fsys vfs.FS, dir string) ([]transcript, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for transcripts in %s: %w", dir, err)
+		return nil, fmt.Errorf("find transcripts in %s: %w", dir, err)
 	}
 	byBase := make(map[string]int)
 	var found []transcript
@@ -352,7 +352,7 @@ func walk(fsys vfs.FS, dir string, visit func(path string, mode fs.FileMode) err
 		return nil // removed meanwhile
 	}
 	if err != nil {
-		return fmt.Errorf("look at %s: %w", dir, err)
+		return fmt.Errorf("check %s: %w", dir, err)
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())

@@ -153,14 +153,14 @@ func (p *progress) end() {
 
 // unreadable returns a finding for a system error that concerns one file.
 func unreadable(file string, session firn.ID, err error) Finding {
-	f := Finding{Severity: Fault, Kind: Unreadable, Session: session, File: file, Message: fmt.Sprintf("it cannot be read: %v", err)}
+	f := Finding{Severity: Fault, Kind: Unreadable, Session: session, File: file, Message: fmt.Sprintf("cannot be read: %v", err)}
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		f.Hint = "run firn as the owner of the file"
 	case errors.Is(err, firn.ErrTooLarge):
-		f.Hint = "the rest of the file was not looked at"
+		f.Hint = "the rest of the file was not checked"
 	default:
-		f.Hint = "look at the system's log: the disk may be failing; copy the file away first"
+		f.Hint = "copy the file away first, then check the system log: the disk may be failing"
 	}
 	return f
 }

@@ -33,31 +33,31 @@ func CompareIndexes(ctx context.Context, home Target, report *Report) error {
 	return nil
 }
 
-const indexHint = "firn reindex builds it anew; deleting the directory index does no harm"
+const indexHint = "run: firn reindex; the index directory can be deleted safely"
 
 // outdatedWords is the message for a full-text index of another version.
-const outdatedWords = "the index of words is of another version of firn, and is built anew at the next search"
+const outdatedWords = "the word index is from another version of firn and is rebuilt at the next search"
 
 // checkWords compares the full-text index with the sessions.
 func (h *homeExam) checkWords() (result string, err error) {
 	sessions, err := filestore.Open(h.home, filestore.Options{ReadOnly: true, FS: h.fs, MaxLine: h.maxLine})
 	if err != nil {
-		return "", fmt.Errorf("look at the index of words: %w", err)
+		return "", fmt.Errorf("check the word index: %w", err)
 	}
 	defer func() { err = errors.Join(err, sessions.Close()) }()
 	words := fulltext.New(h.fs, h.path("index"), sessions, fulltext.Options{})
 	if old, err := words.Outdated(h.ctx); old && err == nil { // damage is reported below
-		h.report.add(Finding{Severity: Info, Kind: Index, File: "index", Message: outdatedWords, Hint: "nothing needs to be done; firn reindex does it at once"})
+		h.report.add(Finding{Severity: Info, Kind: Index, File: "index", Message: outdatedWords, Hint: "no action needed; firn reindex rebuilds it now"})
 		return outdatedWords, nil
 	}
 	differences, err := words.Compare(h.ctx)
 	if err != nil {
-		return "", fmt.Errorf("look at the index of words: %w", err)
+		return "", fmt.Errorf("check the word index: %w", err)
 	}
 	for _, d := range differences {
 		h.report.add(Finding{
 			Severity: Warn, Kind: Index, Session: firn.ID(d.Session), File: "index",
-			Message: "the index of words disagrees with the sessions: " + d.Detail, Hint: indexHint,
+			Message: "the word index does not match the sessions: " + d.Detail, Hint: indexHint,
 		})
 	}
 	if len(differences) > 0 {
