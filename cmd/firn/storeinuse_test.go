@@ -507,7 +507,7 @@ func TestStoreConflicts(t *testing.T) {
 	expect("the same store with --store", p.run(p.moved, "", "--store", moved, "cat", mainSession), 0, lastWord)
 	set("file:")
 	for _, args := range [][]string{{"ls"}, {"verify"}, {"grep", "x"}, {"mirror", t.TempDir()}, {"backup", "create", "-"}, {"doctor"}, {"new"}, {"serve"}, {"repair"}, {"status"}} {
-		expect(fmt.Sprint("against the settings ", args), p.run(p.moved, "", args...), 5, "are in "+moved, "firn.toml:2", "hint: take store.url out of "+toml)
+		expect(fmt.Sprint("against the settings ", args), p.run(p.moved, "", args...), 5, "are in "+moved, "firn.toml:2", "hint: remove store.url from "+toml)
 	}
 	expect("the settings can be looked at", p.run(p.moved, "", "config", "get", "store.url"), 0, "file:")
 	expect("a flag goes before the settings", p.run(p.moved, "", "--store", moved, "cat", mainSession), 0, lastWord)
@@ -526,7 +526,7 @@ func TestStoreConflicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"ls"}, {"new"}, {"verify"}, {"serve"}} {
-		expect(fmt.Sprint("without its store ", args), p.run(p.moved, "", args...), 3, "that directory is not there", "hint: bring it back")
+		expect(fmt.Sprint("without its store ", args), p.run(p.moved, "", args...), 3, "that directory does not exist", "hint: bring it back")
 	}
 	if _, err := os.Stat(p.store); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a store was made anew: %v", err)

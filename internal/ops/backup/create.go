@@ -203,7 +203,7 @@ func (p *packer) add(name string) error {
 	sum := sha256.New()
 	_, err = io.CopyN(io.MultiWriter(p.tar, sum), &progressReader{p, file}, info.Size)
 	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s became shorter while it was read: %w", name, firn.ErrConflict)
+		return fmt.Errorf("%s shrank while it was read: %w", name, firn.ErrConflict)
 	}
 	p.sums.add(name, info.Size, sum)
 	return err

@@ -23,7 +23,7 @@ import (
 func Verify(ctx context.Context, from io.Reader) (Summary, error) {
 	s, err := unpack(ctx, from, func(*tar.Header) (io.WriteCloser, error) { return nil, nil })
 	if err != nil {
-		return s, fmt.Errorf("read the backup: %w", err)
+		return s, fmt.Errorf("read backup: %w", err)
 	}
 	return s, nil
 }
@@ -35,7 +35,7 @@ func Restore(ctx context.Context, from io.Reader, fsys vfs.FS, dir string) (Summ
 	there := err == nil
 	switch {
 	case len(names) > 0:
-		err = fmt.Errorf("%w: there is something in it", firn.ErrConflict)
+		err = fmt.Errorf("%w: directory not empty", firn.ErrConflict)
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil
 	}
@@ -134,15 +134,15 @@ type unpacker struct {
 func (u *unpacker) readNote() error {
 	h, err := u.tar.Next()
 	if err != nil {
-		return fmt.Errorf("it is damaged, or no backup of firn: %w", err)
+		return fmt.Errorf("damaged, or not a firn backup: %w", err)
 	}
 	var n note
 	data, err := io.ReadAll(io.LimitReader(u.tar, 1<<16))
 	if err != nil || h.Name != noteName || json.Unmarshal(data, &n) != nil {
-		return errors.New("it is no backup of firn")
+		return errors.New("not a firn backup")
 	}
 	if n.Format != format {
-		return fmt.Errorf("it is of form %d, and this firn knows %d: %w", n.Format, format, firn.ErrUnsupported)
+		return fmt.Errorf("format %d, but only %d is supported: %w", n.Format, format, firn.ErrUnsupported)
 	}
 	u.Made = n.Made
 	return nil
@@ -153,13 +153,13 @@ func (u *unpacker) next() error {
 	h, err := u.tar.Next()
 	switch {
 	case errors.Is(err, io.EOF):
-		return errors.New("its end is missing")
+		return errors.New("truncated: the end is missing")
 	case err != nil:
 		return err
 	case h.Name == sumsName:
 		return u.compare()
 	case h.Typeflag != tar.TypeReg || !fs.ValidPath(h.Name) || strings.ContainsAny(h.Name, "\\\x00\n"):
-		return fmt.Errorf("it has a file %q that no home has", h.Name)
+		return fmt.Errorf("unexpected file %q", h.Name)
 	}
 	sum := sha256.New()
 	to, err := u.place(h)
@@ -185,7 +185,7 @@ func (u *unpacker) compare() error {
 		return err
 	}
 	if got := u.text(); !bytes.Equal(want, []byte(got)) {
-		return fmt.Errorf("%s is not what was packed", differs(string(want), got))
+		return fmt.Errorf("%s does not match its checksum", differs(string(want), got))
 	}
 	u.whole = true
 	return nil
@@ -203,7 +203,7 @@ func differs(want, got string) string {
 			return name
 		}
 	}
-	return "a file that is missing"
+	return "missing file"
 }
 
 // contextReader is a reader that fails when its context ends.

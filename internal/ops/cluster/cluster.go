@@ -84,7 +84,7 @@ var (
 // Join returns a new member. It becomes active with Start.
 func Join(ctx context.Context, o Options) (*Cluster, error) {
 	if o.Engine == nil {
-		return nil, fmt.Errorf("join a cluster: %w: there is no engine", firn.ErrInvalid)
+		return nil, fmt.Errorf("join cluster: %w: no engine", firn.ErrInvalid)
 	}
 	if o.Sessions == nil {
 		o.Sessions = o.Engine
@@ -103,7 +103,7 @@ func Join(ctx context.Context, o Options) (*Cluster, error) {
 	c := &Cluster{o: o, name: hex.EncodeToString(raw[:]), bus: o.Engine.Bus(), holdings: make(map[string]*holding), held: make(map[string]string), out: make(chan publishedEvent, mostWaiting)}
 	var err error
 	if c.leases, err = o.Engine.Leases(ctx, c.name, o.TTL); err != nil {
-		return nil, fmt.Errorf("join a cluster: %w", err)
+		return nil, fmt.Errorf("join cluster: %w", err)
 	}
 	c.life, c.die = context.WithCancel(context.Background())
 	return c, nil
@@ -120,7 +120,7 @@ func (c *Cluster) Start(g *gateway.Gateway, h *api.HTTP) error {
 		stop, err := c.bus.Listen(topic, take)
 		if err != nil {
 			c.unsubscribe()
-			return fmt.Errorf("join a cluster: %w", err)
+			return fmt.Errorf("join cluster: %w", err)
 		}
 		c.stop = append(c.stop, stop)
 	}

@@ -95,7 +95,7 @@ type outgoing struct {
 // Forward forwards a request to its owner and writes the response to w.
 func (c *Cluster) Forward(ctx context.Context, owner string, f api.Forwarded, w http.ResponseWriter) error {
 	if len(f.Body) > most {
-		return fmt.Errorf("pass a request on: it has %d bytes: %w", len(f.Body), firn.ErrTooLarge)
+		return fmt.Errorf("forward request of %d bytes: %w", len(f.Body), firn.ErrTooLarge)
 	}
 	o := &outgoing{c: c, frames: make(chan frame, ahead), noListeners: make(chan struct{}, 1), done: make(chan struct{})}
 	inbox, stop, err := c.bus.Inbox(o.take)
@@ -106,7 +106,7 @@ func (c *Cluster) Forward(ctx context.Context, owner string, f api.Forwarded, w 
 	defer close(o.done)
 	open, err := json.Marshal(f)
 	if err != nil {
-		return fmt.Errorf("pass a request on: %w", err)
+		return fmt.Errorf("forward request: %w", err)
 	}
 	if err := c.bus.Publish(callTopic(owner), inbox, open); err != nil {
 		return err
@@ -239,7 +239,7 @@ func (o *outgoing) broken() error {
 		panic(http.ErrAbortHandler) // so that the client does not take it for a complete response
 	}
 	return &wire.Problem{
-		Kind: wire.Unavailable, Message: "the gateway that has the session went away: nobody knows whether it did what was asked",
-		Hint: "look, or ask again under the same id",
+		Kind: wire.Unavailable, Message: "the gateway that owns the session disconnected; the outcome is unknown",
+		Hint: "check the session, or retry with the same Idempotency-Key",
 	}
 }

@@ -105,7 +105,7 @@ func (c *Cluster) drop(ctx context.Context, h *holding, over bool) {
 	}
 	if h.lease != nil {
 		if err := h.lease.Release(ctx, over); err != nil {
-			c.o.Log.Warn("a session could not be given back, and is kept until its lease ends", "lease", h.name, "error", err)
+			c.o.Log.Warn("releasing a session failed; it is kept until its lease ends", "lease", h.name, "error", err)
 		}
 		h.lease = nil
 	}
@@ -150,7 +150,7 @@ func (c *Cluster) take(ctx context.Context, h *holding) (*gateway.Tenure, string
 	if h.lease != nil {
 		select {
 		case <-h.lease.Lost():
-			c.o.Log.Warn("a lease was lost", "lease", h.name)
+			c.o.Log.Warn("lease lost", "lease", h.name)
 			h.lease = nil
 		default:
 			if h.lost.Load() {
@@ -225,7 +225,7 @@ func (c *Cluster) confirmOwnership(ctx context.Context, h *holding, lease *jetst
 			break
 		}
 		if !errors.As(err, new(*store.Conflict)) {
-			return fmt.Errorf("take session %s over: %w", h.session, err)
+			return fmt.Errorf("take over session %s: %w", h.session, err)
 		}
 	}
 	h.lease = lease
@@ -234,10 +234,10 @@ func (c *Cluster) confirmOwnership(ctx context.Context, h *holding, lease *jetst
 	}
 	n, err := c.gateway.Inherit(context.WithoutCancel(ctx), h.session)
 	if n > 0 {
-		c.o.Log.Info("goes on with what another gateway has not answered", "session", h.session, "messages", n)
+		c.o.Log.Info("continuing unanswered messages of another gateway", "session", h.session, "messages", n)
 	}
 	if err != nil { // the next request, or the next gateway, continues after it
-		c.o.Log.Warn("what another gateway has not answered cannot be gone on with", "session", h.session, "error", err)
+		c.o.Log.Warn("continuing unanswered messages of another gateway failed", "session", h.session, "error", err)
 	}
 	return nil
 }
@@ -347,7 +347,7 @@ func (c *Cluster) takeOver(id firn.ID) {
 			return
 		}
 	}
-	c.o.Log.Error("a session of a gateway that is gone cannot be taken over", "session", id)
+	c.o.Log.Error("taking over a session of a stopped gateway failed", "session", id)
 }
 
 // lead performs the cluster-wide tasks while this gateway holds the leader lease.

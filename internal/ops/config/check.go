@@ -46,10 +46,10 @@ func checkText(kind, text string) error {
 
 func checkPath(text string) error {
 	if strings.ContainsRune(text, 0) {
-		return errors.New("a path has no NUL in it")
+		return errors.New("a path must not contain NUL")
 	}
 	if len(text) > 1 && text[0] == '~' && text[1] != '/' && text[1] != '\\' {
-		return fmt.Errorf("this is %s: of ~, only your own home is known", quoted(text))
+		return fmt.Errorf("got %s: ~ expands only to your own home directory", quoted(text))
 	}
 	return nil
 }
@@ -58,14 +58,14 @@ var idForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
 func checkID(text string) error {
 	if !idForm.MatchString(text) {
-		return fmt.Errorf("this is %s, want small letters, digits, - and _, at most 64, not beginning with - or _", quoted(text))
+		return fmt.Errorf("got %s, expected lower-case letters, digits, - and _, at most 64, not starting with - or _", quoted(text))
 	}
 	return nil
 }
 
 func checkChannel(text string) error {
 	if text == "" || text != strings.ToLower(text) || strings.ContainsAny(text, " \t\r\n:") {
-		return fmt.Errorf("this is %s, want the name of a channel, in small letters", quoted(text))
+		return fmt.Errorf("got %s, expected the name of a channel in lower case", quoted(text))
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func checkChannel(text string) error {
 func checkModel(text string) error {
 	provider, model, ok := strings.Cut(text, "/")
 	if !ok || checkID(provider) != nil || model == "" || strings.ContainsAny(model, " \t\r\n") {
-		return fmt.Errorf("this is %s, want provider/model", quoted(text))
+		return fmt.Errorf("got %s, expected provider/model", quoted(text))
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 func checkVariable(text string) error {
 	if !variableForm.MatchString(text) {
-		return errors.New("this is no name of a variable (what a variable holds does not belong here)")
+		return errors.New("not the name of an environment variable (do not put its value here)")
 	}
 	return nil
 }
@@ -91,9 +91,9 @@ func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return errors.New("want a URL that begins with http:// or https://")
+		return errors.New("expected a URL that starts with http:// or https://")
 	case u.User != nil:
-		return errors.New("a URL in the settings has no password in it; name a variable or a file that holds the key")
+		return errors.New("a URL in the settings must not contain a password; set a variable or file that holds it")
 	}
 	return nil
 }
@@ -101,12 +101,12 @@ func checkURL(text string) error {
 func checkGateway(text string) error {
 	if path, ok := strings.CutPrefix(text, "unix:"); ok {
 		if path == "" {
-			return errors.New("unix: is followed by the path of a socket")
+			return errors.New("unix: needs the path of a socket")
 		}
 		return nil
 	}
 	if checkURL(text) != nil {
-		return errors.New("want a URL that begins with http:// or https://, without a password in it, or unix: and the path of a socket")
+		return errors.New("expected an http:// or https:// URL without a password, or unix: and the path of a socket")
 	}
 	return nil
 }
@@ -114,10 +114,10 @@ func checkGateway(text string) error {
 func checkListen(text string) error {
 	_, port, err := net.SplitHostPort(text)
 	if err != nil || port == "" {
-		return fmt.Errorf("this is %s, want an address and a port, such as 127.0.0.1:7766", quoted(text))
+		return fmt.Errorf("got %s, expected an address and a port, such as 127.0.0.1:7766", quoted(text))
 	}
 	if _, err := net.LookupPort("tcp", port); err != nil || strings.Trim(port, "0123456789") != "" {
-		return fmt.Errorf("this is %s: there is no port %s", quoted(text), quoted(port))
+		return fmt.Errorf("got %s: invalid port %s", quoted(text), quoted(port))
 	}
 	return nil
 }
@@ -137,7 +137,7 @@ func loopback(address string) bool {
 
 func checkHost(text string) error {
 	if text != strings.ToLower(text) || strings.ContainsAny(text, " \t\r\n/@*") {
-		return fmt.Errorf("this is %s, want the name of a host, in small letters", quoted(text))
+		return fmt.Errorf("got %s, expected a host name in lower case", quoted(text))
 	}
 	return nil
 }
@@ -146,10 +146,10 @@ var headerForm = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 func checkHeader(text string) error {
 	if !headerForm.MatchString(text) {
-		return errors.New("want the name of a header, such as X-Hub-Signature-256")
+		return errors.New("expected the name of a header, such as X-Hub-Signature-256")
 	}
 	if slices.ContainsFunc([]string{"authorization", "cookie", "host", "content-type", "content-length"}, func(taken string) bool { return strings.EqualFold(text, taken) }) {
-		return fmt.Errorf("%s says something else", text)
+		return fmt.Errorf("%s is reserved", text)
 	}
 	return nil
 }
@@ -157,14 +157,14 @@ func checkHeader(text string) error {
 func checkOrigin(text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || text != u.Scheme+"://"+u.Host {
-		return errors.New("want an origin such as https://example.org, without a path")
+		return errors.New("expected an origin such as https://example.org, without a path")
 	}
 	return nil
 }
 
 func checkZone(text string) error {
 	if _, err := time.LoadLocation(text); err != nil {
-		return fmt.Errorf("there is no time zone %s; they are called like Europe/Berlin", quoted(text))
+		return fmt.Errorf("unknown time zone %s; use a name such as Europe/Berlin", quoted(text))
 	}
 	return nil
 }
@@ -172,14 +172,14 @@ func checkZone(text string) error {
 func checkSchedule(text string) error {
 	fields := len(strings.Fields(text))
 	if !strings.HasPrefix(text, "@") && fields != 5 || !gronx.IsValid(text) {
-		return fmt.Errorf("this is %s, want five fields as in crontab (minute, hour, day, month, weekday), such as \"30 7 * * 1-5\", or @hourly, @daily, @weekly, @monthly", quoted(text))
+		return fmt.Errorf("got %s, expected five crontab fields (minute, hour, day, month, weekday), such as \"30 7 * * 1-5\", or @hourly, @daily, @weekly, @monthly", quoted(text))
 	}
 	return nil
 }
 
 func checkTemplate(text string) error {
 	if _, err := template.New("template").Parse(text); err != nil {
-		return fmt.Errorf("this is no template: %s", strings.TrimPrefix(err.Error(), "template: "))
+		return fmt.Errorf("invalid template: %s", strings.TrimPrefix(err.Error(), "template: "))
 	}
 	return nil
 }
@@ -199,9 +199,9 @@ var secretKeys = regexp.MustCompile(`^(api_?)?(key|token)$|secret|passw|^auth|cr
 
 // unknownKey returns the error for an unknown key, with a suggestion.
 func unknownKey(s *spec, path []string, key string) *badKey {
-	bad := &badKey{message: "there is no such setting"}
+	bad := &badKey{message: "unknown setting"}
 	if secretKeys.MatchString(snake(key)) {
-		bad.message = "secrets do not belong in the settings"
+		bad.message = "secrets must not be in the settings"
 		bad.hint = secretHint(s)
 		return bad
 	}
@@ -222,9 +222,9 @@ func secretHint(s *spec) string {
 		}
 	}
 	if len(names) == 0 {
-		return "put it into a variable of the environment, or into a file"
+		return "put it into an environment variable or a file"
 	}
-	return "name a variable or a file that holds it: " + strings.Join(names, ", ")
+	return "set a variable or file that holds it: " + strings.Join(names, ", ")
 }
 
 // findByKey returns the path of the first setting whose last segment is key.

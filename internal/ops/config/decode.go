@@ -50,7 +50,7 @@ func (d *decoder) decode(s *spec, v reflect.Value, n *node, path []string) {
 // table sets a struct from a table.
 func (d *decoder) table(s *spec, v reflect.Value, n *node, path []string) {
 	if n.shape != tableShape {
-		d.addProblem(n, path, "", "this is %s, want a table", shapeWords[n.shape])
+		d.addProblem(n, path, "", "got %s, expected a table", shapeWords[n.shape])
 		return
 	}
 	for _, key := range n.order {
@@ -72,14 +72,14 @@ func (d *decoder) table(s *spec, v reflect.Value, n *node, path []string) {
 // names sets a map from a table.
 func (d *decoder) names(s *spec, v reflect.Value, n *node, path []string) {
 	if n.shape != tableShape {
-		d.addProblem(n, path, "", "this is %s, want a table of names", shapeWords[n.shape])
+		d.addProblem(n, path, "", "got %s, expected a table of names", shapeWords[n.shape])
 		return
 	}
 	made := reflect.MakeMap(s.typ)
 	for _, name := range n.order {
 		member, at := n.members[name], append(slices.Clip(path), name)
 		if s.names != nil && !slices.Contains(s.names, name) {
-			d.addProblem(member, at, didYouMean(nearest(name, s.names)), "there is no %s, only %s", quoted(name), joinChoices(s.names))
+			d.addProblem(member, at, didYouMean(nearest(name, s.names)), "unknown %s; expected %s", quoted(name), joinChoices(s.names))
 			continue
 		}
 		if err := checkText(s.name, name); err != nil {
@@ -100,11 +100,11 @@ func (d *decoder) list(s *spec, v reflect.Value, n *node, path []string) {
 		hint := ""
 		switch {
 		case n.shape == tableShape && s.elem.kind == tableKind:
-			hint = "each of them begins with [[" + joinPath(path) + "]]"
+			hint = "each of them starts with [[" + joinPath(path) + "]]"
 		case n.shape == stringShape:
-			hint = "lists stand in brackets"
+			hint = "lists are written in brackets"
 		}
-		d.addProblem(n, path, hint, "this is %s, want a list", shapeWords[n.shape])
+		d.addProblem(n, path, hint, "got %s, expected a list", shapeWords[n.shape])
 		return
 	}
 	made := reflect.MakeSlice(s.typ, 0, len(n.items))
@@ -124,7 +124,7 @@ func (d *decoder) list(s *spec, v reflect.Value, n *node, path []string) {
 // scalar sets a scalar value.
 func (d *decoder) scalar(s *spec, v reflect.Value, n *node, path []string) {
 	if !s.takes(n) {
-		d.addProblem(n, path, s.valueHint(n), "this is %s, want %s", shapeWords[n.shape], s.wanted())
+		d.addProblem(n, path, s.valueHint(n), "got %s, expected %s", shapeWords[n.shape], s.wanted())
 		return
 	}
 	value := reflect.New(s.typ).Elem()
@@ -186,11 +186,11 @@ func (s *spec) wanted() string {
 	case s.kind == floatKind:
 		return "a number"
 	case s.kind == durationKind:
-		return "a time such as \"30s\", \"5m\" or \"30d\""
+		return "a duration such as \"30s\", \"5m\" or \"30d\""
 	case s.kind == bytesKind:
 		return "a size such as \"10mb\""
 	}
-	return "a text"
+	return "a string"
 }
 
 // valueHint returns a hint for a value of the wrong type.
@@ -199,9 +199,9 @@ func (s *spec) valueHint(n *node) string {
 	case n.shape == stringShape && (s.kind == boolKind || s.kind == intKind || s.kind == floatKind):
 		return "without quotes"
 	case n.shape == integerShape && s.kind == durationKind:
-		return "say the unit"
+		return "add the unit"
 	case s.kind == textKind && n.shape != tableShape && n.shape != listShape:
-		return "texts stand in quotes"
+		return "strings are written in quotes"
 	}
 	return ""
 }
@@ -214,13 +214,13 @@ func (s *spec) parse(v reflect.Value, text string) error {
 	case boolKind:
 		b, err := strconv.ParseBool(text)
 		if err != nil {
-			return fmt.Errorf("this is %s, want true or false", quoted(text))
+			return fmt.Errorf("got %s, expected true or false", quoted(text))
 		}
 		v.SetBool(b)
 	case intKind:
 		n, err := strconv.ParseInt(text, 0, 64)
 		if err != nil || v.OverflowInt(n) {
-			return fmt.Errorf("this is %s, want a whole number", quoted(text))
+			return fmt.Errorf("got %s, expected a whole number", quoted(text))
 		}
 		v.SetInt(n)
 	case floatKind:
@@ -232,13 +232,13 @@ func (s *spec) parse(v reflect.Value, text string) error {
 	case durationKind:
 		d, err := parseDuration(text)
 		if err != nil {
-			return fmt.Errorf("this is %s: %w", quoted(text), err)
+			return fmt.Errorf("got %s: %w", quoted(text), err)
 		}
 		v.SetInt(int64(d))
 	case bytesKind:
 		b, err := parseBytes(text)
 		if err != nil {
-			return fmt.Errorf("this is %s: %w", quoted(text), err)
+			return fmt.Errorf("got %s: %w", quoted(text), err)
 		}
 		v.SetInt(int64(b))
 	}
@@ -252,7 +252,7 @@ func parseFloat(text string) (float64, error) {
 	}
 	f, err := strconv.ParseFloat(strings.ReplaceAll(text, "_", ""), 64)
 	if err != nil || math.IsNaN(f) || math.IsInf(f, 0) {
-		return 0, fmt.Errorf("this is %s, want a number", quoted(text))
+		return 0, fmt.Errorf("got %s, expected a number", quoted(text))
 	}
 	return f, nil
 }
@@ -262,10 +262,10 @@ func (s *spec) check(v reflect.Value) error {
 	if s.kind == textKind {
 		text := v.String()
 		if s.allow != nil && !slices.Contains(s.allow, text) {
-			return fmt.Errorf("there is no %s, only %s", quoted(text), joinChoices(s.allow))
+			return fmt.Errorf("unknown %s; expected %s", quoted(text), joinChoices(s.allow))
 		}
 		if strings.TrimSpace(text) == "" && s.requiresText() {
-			return errors.New("this must not be empty")
+			return errors.New("must not be empty")
 		}
 		if text == "" {
 			return nil
@@ -296,7 +296,7 @@ func (s *spec) checkRange(v reflect.Value) error {
 			return err // cannot happen: a test checks all limits
 		}
 		if less(v, edge) && i == 0 || less(edge, v) && i == 1 {
-			return fmt.Errorf("this is %s, want %s", formatValue(s, v), s.rangeWords())
+			return fmt.Errorf("got %s, expected %s", formatValue(s, v), s.rangeWords())
 		}
 	}
 	return nil

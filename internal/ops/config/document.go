@@ -35,7 +35,7 @@ const (
 )
 
 var shapeWords = map[shape]string{
-	tableShape: "a table", listShape: "a list", stringShape: "a text", boolShape: "true or false",
+	tableShape: "a table", listShape: "a list", stringShape: "a string", boolShape: "true or false",
 	integerShape: "a number", floatShape: "a number", dateShape: "a date",
 }
 
@@ -106,14 +106,14 @@ func parseDocument(file string, text []byte) (*document, *Problem) {
 		}
 	}
 	if err := p.Error(); err != nil { // cannot happen: the decoder reports it first
-		return d, &Problem{File: file, Message: "this is not TOML: " + err.Error()}
+		return d, &Problem{File: file, Message: "invalid TOML: " + err.Error()}
 	}
 	return d, nil
 }
 
 // syntaxProblem converts an error of the decoder.
 func (d *document) syntaxProblem(err error) *Problem {
-	p := &Problem{File: d.file, Message: "this is not TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
+	p := &Problem{File: d.file, Message: "invalid TOML: " + strings.TrimPrefix(err.Error(), "toml: ")}
 	var bad *toml.DecodeError
 	if errors.As(err, &bad) {
 		p.Line, p.Column = bad.Position()
@@ -130,7 +130,7 @@ func syntaxHint(line string) string {
 	case key == "" || value == "":
 		return ""
 	case strings.ContainsAny(value[:1], "0123456789") || value[0] >= 'a' && value[0] <= 'z' || strings.ContainsAny(value[:1], "/~"):
-		return "texts, times and sizes stand in quotes"
+		return "strings, durations and sizes are written in quotes"
 	}
 	return ""
 }

@@ -23,7 +23,7 @@ import (
 func (s *Settings) Set(path, value string) (*Settings, error) {
 	release, err := lockFile(vfs.OS{}, s.path)
 	if err != nil {
-		return nil, fmt.Errorf("lock the settings: %w", err)
+		return nil, fmt.Errorf("lock settings: %w", err)
 	}
 	defer release()
 	next, changed, err := s.withValue(path, value)
@@ -31,7 +31,7 @@ func (s *Settings) Set(path, value string) (*Settings, error) {
 		return nil, err
 	}
 	if err := replaceFile(vfs.OS{}, s.path, changed); err != nil {
-		return nil, fmt.Errorf("write the settings to %s: %w", s.path, err)
+		return nil, fmt.Errorf("write settings to %s: %w", s.path, err)
 	}
 	return next, nil
 }
@@ -133,14 +133,14 @@ func edit(file string, text []byte, path, value string) ([]byte, error) {
 	}
 	segments = doc.numbered(segments)
 	if item := doc.missingItem(segments); item != nil {
-		return nil, fmt.Errorf("change the setting %s: %w", path, noItem(item))
+		return nil, fmt.Errorf("change setting %s: %w", path, noItem(item))
 	}
 	changed, err := doc.with(segments, spelt)
 	if err != nil {
-		return nil, fmt.Errorf("change the setting %s: %w", path, err)
+		return nil, fmt.Errorf("change setting %s: %w", path, err)
 	}
 	if !onlyChanged(doc, changed, segments) {
-		return nil, fmt.Errorf("change the setting %s: %w: it cannot be done without touching others; edit %s by hand", path, firn.ErrUnsupported, file)
+		return nil, fmt.Errorf("change setting %s: %w: it would affect other settings; edit %s by hand", path, firn.ErrUnsupported, file)
 	}
 	return changed, nil
 }

@@ -45,7 +45,7 @@ func (s *Settings) Explain(path string) (Explanation, error) {
 	}
 	m, v, err := lookup(&s.Config, segments)
 	if err != nil {
-		return Explanation{}, fmt.Errorf("look up the setting %w", err)
+		return Explanation{}, fmt.Errorf("setting %w", err)
 	}
 	return s.explain(leaf{m, segments, v}), nil
 }

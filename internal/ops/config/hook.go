@@ -38,9 +38,9 @@ func (h Hook) Secret(env func(name string) string) (string, error) {
 		why = append(why, "the variable "+h.SecretEnv+" is not set here")
 	}
 	if h.SecretFile != "" {
-		why = append(why, "nothing is in "+h.SecretFile)
+		why = append(why, "no secret in "+h.SecretFile)
 	}
-	return "", fmt.Errorf("the secret is empty, since %s: %w", strings.Join(why, " and "), firn.ErrInvalid)
+	return "", fmt.Errorf("the secret is empty because %s: %w", strings.Join(why, " and "), firn.ErrInvalid)
 }
 
 // CheckSecrets checks the secrets that only the gateway needs. Other commands may be run by
@@ -54,7 +54,7 @@ func (s *Settings) CheckSecrets() Problems {
 			continue
 		}
 		if _, err := h.Secret(env); err != nil {
-			d.at(s, joinPath([]string{"hooks", id}), "the gateway would not start; let it have the secret, or set enabled = false", "%s", err)
+			d.at(s, joinPath([]string{"hooks", id}), "set the secret, or set enabled = false; the gateway cannot start without it", "%s", err)
 		}
 	}
 	return d.problems

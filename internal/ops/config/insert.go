@@ -13,7 +13,7 @@ import (
 func (d *document) with(path []string, value string) ([]byte, error) {
 	if n := d.root.at(path); n != nil {
 		if n.text.end <= n.text.start {
-			return nil, fmt.Errorf("%w: it is a table of several lines; set what is in it", firn.ErrUnsupported)
+			return nil, fmt.Errorf("%w: it is a multi-line table; set its members", firn.ErrUnsupported)
 		}
 		return d.splice(n.text, value), nil
 	}
@@ -30,7 +30,7 @@ func (d *document) with(path []string, value string) ([]byte, error) {
 		return nil, noItem(path[:depth+1])
 	}
 	if above.shape != tableShape {
-		return nil, fmt.Errorf("%s is no table: %w", joinPath(path[:depth]), firn.ErrInvalid)
+		return nil, fmt.Errorf("%s is not a table: %w", joinPath(path[:depth]), firn.ErrInvalid)
 	}
 	return d.insert(above, path, depth, value), nil
 }
@@ -38,7 +38,7 @@ func (d *document) with(path []string, value string) ([]byte, error) {
 // noItem returns the error for a missing list item, with a hint.
 func noItem(path []string) error {
 	last := len(path) - 1
-	return fmt.Errorf("there is no %s: %w; a new one begins with [[%s]] in the file", joinPath(path), firn.ErrNotFound, joinPath(path[:last]))
+	return fmt.Errorf("%s: %w; to add one, write [[%s]] in the file", joinPath(path), firn.ErrNotFound, joinPath(path[:last]))
 }
 
 // numbered returns the path with list items replaced by their indexes.

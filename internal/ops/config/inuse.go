@@ -101,7 +101,7 @@ func (s *Settings) CheckStore(fsys vfs.FS, use Use) (note string, err error) {
 			return err.Error(), nil
 		}
 		return "", &WrongStore{Message: err.Error(), Kind: firn.ErrCorrupt,
-			Hint: "name the store with --store to read it; if the sessions are in the home's own files, remove the file"}
+			Hint: "to read that store, use --store; if the sessions are in the home's own files, remove the file"}
 	}
 	if err != nil || r == nil {
 		return "", err
@@ -119,16 +119,16 @@ func (s *Settings) otherStore(r *StoreRecord, use Use) (note string, err error) 
 		moved += ", since " + r.Since.Local().Format("2006-01-02 15:04")
 	}
 	if s.StoreOverridden() && use == Reading {
-		return fmt.Sprintf("%s; this reads %s", moved, StoreName(s.Store.URL)), nil
+		return fmt.Sprintf("%s; this command reads %s", moved, StoreName(s.Store.URL)), nil
 	}
-	w := &WrongStore{Kind: firn.ErrConflict, Message: fmt.Sprintf("%s, and %s names %s", moved, s.nameOfStore(), StoreName(s.Store.URL))}
+	w := &WrongStore{Kind: firn.ErrConflict, Message: fmt.Sprintf("%s, but %s names %s", moved, s.nameOfStore(), StoreName(s.Store.URL))}
 	switch origin := s.storeOrigin(); origin.Layer {
 	case FromFlag, FromEnvironment:
-		w.Hint = fmt.Sprintf("leave it out; firn migrate --from %s --to %s moves them", r.URL, s.Store.URL)
+		w.Hint = fmt.Sprintf("omit it, or move the sessions: firn migrate --from %s --to %s", r.URL, s.Store.URL)
 	case FromFile:
-		w.Hint = fmt.Sprintf("take store.url out of %s, or run firn migrate --from %s --to %s; if that is the same store at another address, remove %s", origin.File, r.URL, s.Store.URL, filepath.Join(s.Home, RecordName))
+		w.Hint = fmt.Sprintf("remove store.url from %s, or run firn migrate --from %s --to %s; if it is the same store at another address, remove %s", origin.File, r.URL, s.Store.URL, filepath.Join(s.Home, RecordName))
 	default:
-		w.Message, w.Hint = moved+": they were moved just now", "run it again"
+		w.Message, w.Hint = moved+": they were just moved", "run it again"
 	}
 	return "", w
 }
@@ -162,8 +162,8 @@ func (s *Settings) checkStoreExists(fsys vfs.FS, r *StoreRecord) error {
 	if _, err := fsys.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
 		return nil // opening it reports any error
 	}
-	return &WrongStore{Kind: firn.ErrNotFound, Message: fmt.Sprintf("the sessions of %s are in %s, and that directory is not there", s.Home, r.URL),
-		Hint: fmt.Sprintf("bring it back, or remove %s and name the store with --store if it is elsewhere", filepath.Join(s.Home, RecordName))}
+	return &WrongStore{Kind: firn.ErrNotFound, Message: fmt.Sprintf("the sessions of %s are in %s, but that directory does not exist", s.Home, r.URL),
+		Hint: fmt.Sprintf("restore it, or remove %s and set the store with --store", filepath.Join(s.Home, RecordName))}
 }
 
 // RecordStore records that the store of the settings holds the sessions of the home. It

@@ -166,7 +166,7 @@ func unknownVariable(name string) Problem {
 	}
 	names = append(names, slices.Sorted(maps.Keys(shortNames))...)
 	best := typo.Nearest(strings.ToUpper(name), names, max(2, len(name)/5))
-	return Problem{Source: "$" + name, Message: "no setting is named by this variable", Hint: didYouMean(best)}
+	return Problem{Source: "$" + name, Message: "no setting has this variable", Hint: didYouMean(best)}
 }
 
 // set sets a text at a path. Its type depends on the setting.
@@ -182,7 +182,7 @@ func (o *overlay) set(path []string, text string, origin Origin) {
 		return
 	}
 	if !place(o.root, path, value) {
-		o.problems = append(o.problems, origin.problem(joinPath(path), "there is no such table to set it in", ""))
+		o.problems = append(o.problems, origin.problem(joinPath(path), "the table of this setting does not exist", ""))
 	}
 }
 
@@ -230,7 +230,7 @@ func textNode(s *spec, text string, origin Origin) (*node, string) {
 	case strings.HasPrefix(trimmed, "[") || strings.HasPrefix(trimmed, "{"):
 		_, value := parseInline(trimmed)
 		if value == nil {
-			return nil, "this is no list or table as TOML spells it"
+			return nil, "not a list or table in TOML syntax"
 		}
 		value.setOrigin(origin)
 		return value, ""
@@ -243,7 +243,7 @@ func textNode(s *spec, text string, origin Origin) (*node, string) {
 		}
 		return n, ""
 	}
-	return nil, "this is a table; set what is in it, or give all of it in braces"
+	return nil, "this is a table; set its members, or the whole table in braces"
 }
 
 // parseInline parses a single TOML value. It returns nil if the text is not one.

@@ -120,7 +120,7 @@ func lookup(c *Config, path []string) (*spec, reflect.Value, error) {
 			s = s.elem
 		}
 		if !v.IsValid() {
-			return nil, v, fmt.Errorf("%s: there is no %s: %w", joinPath(path), joinPath(path[:i+1]), firn.ErrNotFound)
+			return nil, v, fmt.Errorf("%s: %s does not exist: %w", joinPath(path), joinPath(path[:i+1]), firn.ErrNotFound)
 		}
 	}
 	return s, v, nil

@@ -9,7 +9,7 @@ import (
 
 // splitPath splits a dotted path. Names that contain dots are quoted.
 func splitPath(path string) ([]string, error) {
-	bad := fmt.Errorf("%w setting %s: want names with dots between them, such as gateway.listen", firn.ErrInvalid, quoted(path))
+	bad := fmt.Errorf("%w setting %s: expected names separated by dots, such as gateway.listen", firn.ErrInvalid, quoted(path))
 	var segments []string
 	for rest := path; ; {
 		var segment string

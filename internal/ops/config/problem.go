@@ -58,13 +58,13 @@ type Problems []Problem
 // Error lists the problems, one per line.
 func (p Problems) Error() string {
 	if len(p) == 1 {
-		return "read the settings: " + p[0].String()
+		return "read settings: " + p[0].String()
 	}
 	lines := make([]string, len(p))
 	for i, problem := range p {
 		lines[i] = "\n  " + problem.String()
 	}
-	return fmt.Sprintf("read the settings: %d problems:%s", len(p), strings.Join(lines, ""))
+	return fmt.Sprintf("read settings: %d errors:%s", len(p), strings.Join(lines, ""))
 }
 
 // Unwrap returns [firn.ErrInvalid].

@@ -47,14 +47,14 @@ func ReadRecord(fsys vfs.FS, home string) (*StoreRecord, error) {
 		f.Close() // read-only
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read which store holds the sessions: %w", err)
+		return nil, fmt.Errorf("read the store record: %w", err)
 	}
 	var r StoreRecord
 	if err = json.Unmarshal(data, &r); err == nil {
 		err = checkStore(r.URL)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read which store holds the sessions: %w: %s: %w", firn.ErrCorrupt, filepath.Join(home, RecordName), err)
+		return nil, fmt.Errorf("read the store record: %w: %s: %w", firn.ErrCorrupt, filepath.Join(home, RecordName), err)
 	}
 	r.URL, r.Before = underHome(home, r.URL), underHome(home, r.Before)
 	r.file = filepath.Join(home, RecordName)
@@ -78,7 +78,7 @@ func (r StoreRecord) Write(fsys vfs.FS, home string) error {
 		return err
 	}
 	if err := vfs.WriteFile(fsys, filepath.Join(home, RecordName), append(data, '\n')); err != nil {
-		return fmt.Errorf("record which store holds the sessions: %w", err)
+		return fmt.Errorf("write the store record: %w", err)
 	}
 	return nil
 }

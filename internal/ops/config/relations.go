@@ -11,21 +11,21 @@ import (
 func (d *decoder) checkRelated(s *Settings) {
 	c := s.Config
 	if c.Gateway.Listen != "" && !loopback(c.Gateway.Listen) && !c.Gateway.AllowRemote {
-		d.at(s, "gateway.listen", "set gateway.allow_remote if that is meant", "others on the network reach %s", quoted(c.Gateway.Listen))
+		d.at(s, "gateway.listen", "set gateway.allow_remote to allow this", "%s is reachable from the network", quoted(c.Gateway.Listen))
 	}
 	d.checkStoreSettings(s)
 	d.checkLinks(s, "session.identity_links", c.Session.IdentityLinks)
 	for i, b := range c.Bindings {
 		d.agent(s, b.Agent, "bindings", itoa(i), "agent")
 		if b.PeerKind != "" && b.Peer == "" {
-			d.at(s, joinPath([]string{"bindings", itoa(i), "peer_kind"}), "", "it counts only together with peer")
+			d.at(s, joinPath([]string{"bindings", itoa(i), "peer_kind"}), "", "only has an effect together with peer")
 		}
 	}
 	d.checkJobs(s)
 	for _, id := range slices.Sorted(maps.Keys(c.Hooks)) {
 		d.agent(s, c.Hooks[id].Agent, "hooks", id, "agent")
 		if h := c.Hooks[id]; h.Token == "" && !h.Signed() {
-			d.at(s, joinPath([]string{"hooks", id}), "name a token; or secret_env or secret_file, if the service signs its calls", "nobody could call it")
+			d.at(s, joinPath([]string{"hooks", id}), "set a token; or secret_env or secret_file if the service signs its requests", "no client could call it")
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(c.Agents)) {
@@ -56,7 +56,7 @@ func (d *decoder) agent(s *Settings, id string, path ...string) {
 		return
 	}
 	if _, known := s.Config.Agent(id); !known {
-		d.at(s, joinPath(path), didYouMean(nearest(id, s.AgentIDs())), "there is no agent %s", quoted(id))
+		d.at(s, joinPath(path), didYouMean(nearest(id, s.AgentIDs())), "unknown agent %s", quoted(id))
 	}
 }
 
@@ -65,7 +65,7 @@ func (d *decoder) checkJobs(s *Settings) {
 	seen := make(map[string]bool)
 	for i, job := range s.Cron {
 		if seen[job.ID] {
-			d.at(s, joinPath([]string{"cron", itoa(i), "id"}), "", "there are two jobs %s", quoted(job.ID))
+			d.at(s, joinPath([]string{"cron", itoa(i), "id"}), "", "duplicate job %s", quoted(job.ID))
 		}
 		seen[job.ID] = true
 		d.agent(s, job.Agent, "cron", itoa(i), "agent")
@@ -79,7 +79,7 @@ func (d *decoder) checkLinks(s *Settings, path string, links map[string][]string
 		for _, id := range links[name] {
 			id = strings.ToLower(strings.TrimSpace(id))
 			if other, ok := owner[id]; ok && other != name {
-				d.at(s, path+"."+quoteKey(name), "", "%s stands for %s already", quoted(id), quoted(other))
+				d.at(s, path+"."+quoteKey(name), "", "%s is already used for %s", quoted(id), quoted(other))
 			}
 			owner[id] = name
 		}
@@ -89,13 +89,13 @@ func (d *decoder) checkLinks(s *Settings, path string, links map[string][]string
 // checkAgent checks for contradictory settings of an agent.
 func (d *decoder) checkAgent(s *Settings, path string, a Agent) {
 	if a.System != "" && a.SystemFile != "" {
-		d.at(s, path+".system_file", "keep one of them", "system says it already")
+		d.at(s, path+".system_file", "keep one of them", "system is already set")
 	}
 	if a.Shell.Timeout > a.Shell.MaxTimeout {
-		d.at(s, path+".shell.timeout", "", "it is longer than max_timeout, %s", formatDuration(a.Shell.MaxTimeout))
+		d.at(s, path+".shell.timeout", "", "exceeds max_timeout, %s", formatDuration(a.Shell.MaxTimeout))
 	}
 	if a.Pruning.HardRatio < a.Pruning.SoftRatio {
-		d.at(s, path+".pruning.hard_ratio", "", "it is less than soft_ratio, %v", a.Pruning.SoftRatio)
+		d.at(s, path+".pruning.hard_ratio", "", "below soft_ratio, %v", a.Pruning.SoftRatio)
 	}
 	d.checkRules(s, path+".approvals.allow", a.Approvals.Allow)
 	d.checkRules(s, path+".approvals.deny", a.Approvals.Deny)
@@ -105,13 +105,13 @@ func (d *decoder) checkAgent(s *Settings, path string, a Agent) {
 // checkRules checks the rules about tool calls.
 func (d *decoder) checkRules(s *Settings, path string, rules []string) {
 	if _, err := approve.ParseRules(rules); err != nil {
-		d.at(s, path, "write TOOL or TOOL(PATTERN), such as shell(git diff *)", "%v", err)
+		d.at(s, path, "expected TOOL or TOOL(PATTERN), such as shell(git diff *)", "%v", err)
 	}
 }
 
 // checkModelSize checks that the output of a model is not larger than its window.
 func (d *decoder) checkModelSize(s *Settings, m Model, path ...string) {
 	if m.Window != nil && m.MaxOutput != nil && *m.MaxOutput > *m.Window {
-		d.at(s, joinPath(append(path, "max_output")), "", "it is more than the window, %d", *m.Window)
+		d.at(s, joinPath(append(path, "max_output")), "", "exceeds the window, %d", *m.Window)
 	}
 }

@@ -24,7 +24,7 @@ func (v variables) expand(path string) string {
 func (d *decoder) resolve(s *Settings) {
 	s.Home = s.vars.expand(s.Home)
 	if s.Home == "" || strings.HasPrefix(s.Home, "~") {
-		d.addProblem(nearestNode(s.tree, []string{"home"}), []string{"home"}, "say it with --home or FIRN_HOME", "where sessions are kept is not known: there is no home directory")
+		d.addProblem(nearestNode(s.tree, []string{"home"}), []string{"home"}, "set --home or FIRN_HOME", "cannot find the sessions: there is no home directory")
 	}
 	whole := func(path string) string {
 		if rest, ok := strings.CutPrefix(path, homeMark); ok {

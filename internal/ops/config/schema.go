@@ -311,11 +311,11 @@ func (s *spec) at(path []string) (*spec, error) {
 			s = s.elem
 		case listKind:
 			if s.elem.kind != tableKind {
-				return nil, fmt.Errorf("%s is a list: it is set as a whole", joinPath(path[:i]))
+				return nil, fmt.Errorf("%s is a list and can only be set as a whole", joinPath(path[:i]))
 			}
 			s = s.elem
 		default:
-			return nil, fmt.Errorf("%s is no table: it has no %s", joinPath(path[:i]), quoted(segment))
+			return nil, fmt.Errorf("%s is not a table and has no member %s", joinPath(path[:i]), quoted(segment))
 		}
 	}
 	return s, nil

@@ -49,7 +49,7 @@ func Open(path string, environ []string, flags map[string]string) (*Settings, er
 		path = vars.file(flags["home"])
 	}
 	if path == "" {
-		return nil, fmt.Errorf("find the settings: there is no home directory, and none is named by FIRN_HOME: %w", firn.ErrNotFound)
+		return nil, fmt.Errorf("cannot find the settings: there is no home directory, and FIRN_HOME is not set: %w", firn.ErrNotFound)
 	}
 	text, err := readText(path)
 	if err != nil {
@@ -104,15 +104,15 @@ func readText(path string) ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the settings: %w", err)
+		return nil, fmt.Errorf("read settings: %w", err)
 	}
 	defer f.Close() // read-only
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	if err != nil {
-		return nil, fmt.Errorf("read the settings: %w", err)
+		return nil, fmt.Errorf("read settings: %w", err)
 	}
 	if len(text) > maxFile {
-		return nil, fmt.Errorf("read the settings in %s: %w: more than %d bytes", path, firn.ErrTooLarge, maxFile)
+		return nil, fmt.Errorf("read settings in %s: %w: more than %d bytes", path, firn.ErrTooLarge, maxFile)
 	}
 	return text, nil
 }
@@ -212,17 +212,17 @@ func Secret(variable, file string, env func(name string) string) (string, error)
 	}
 	f, err := vfs.OS{}.Open(file, vfs.Read)
 	if err != nil {
-		return "", fmt.Errorf("read a secret: %w", err)
+		return "", fmt.Errorf("read secret: %w", err)
 	}
 	defer f.Close() // read-only
 	const most = 64 << 10
 	text, err := io.ReadAll(io.LimitReader(f, most+1))
 	if err != nil {
-		return "", fmt.Errorf("read a secret from %s: %w", file, err)
+		return "", fmt.Errorf("read secret from %s: %w", file, err)
 	}
 	secret := strings.TrimRight(string(text), "\r\n")
 	if len(text) > most || strings.ContainsAny(secret, "\r\n\x00") {
-		return "", fmt.Errorf("read a secret from %s: %w: want one line", file, firn.ErrInvalid)
+		return "", fmt.Errorf("read secret from %s: %w: expected one line", file, firn.ErrInvalid)
 	}
 	return secret, nil
 }

@@ -72,13 +72,13 @@ func checkStore(text string) error {
 	}
 	if dir, ok := strings.CutPrefix(text, embeddedScheme); ok {
 		if dir == "" {
-			return errors.New("nats-embedded: is followed by the directory that the server keeps its files in")
+			return errors.New("nats-embedded: needs the directory of the server's files")
 		}
 		return checkPath(dir)
 	}
 	scheme, hosts, ok := strings.Cut(text, "://")
 	if !ok || scheme != "nats" && scheme != "tls" {
-		return errors.New("want file:, file: and a directory, nats:// and hosts, or nats-embedded: and a directory")
+		return errors.New("expected file:, file: and a directory, nats:// and hosts, or nats-embedded: and a directory")
 	}
 	for _, host := range strings.Split(hosts, ",") {
 		if err := checkServer(scheme, host); err != nil {
@@ -96,11 +96,11 @@ func checkServer(scheme, text string) error {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Hostname() == "" || u.Scheme != "nats" && u.Scheme != "tls" || u.RawQuery != "":
-		return errors.New("want nats:// and hosts with commas between them, such as nats://a:4222,b:4222")
+		return errors.New("expected nats:// and hosts separated by commas, such as nats://a:4222,b:4222")
 	case u.User != nil:
-		return errors.New("a URL in the settings has no password in it; name the file with the credentials in store.credentials_file")
+		return errors.New("a URL in the settings must not contain a password; use store.credentials_file")
 	case u.Path != "":
-		return errors.New("the URL of a cluster has no path; store.space says where in it sessions are")
+		return errors.New("the URL of a cluster has no path; use store.space")
 	}
 	return nil
 }
@@ -109,7 +109,7 @@ var spaceForm = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
 
 func checkSpace(text string) error {
 	if !spaceForm.MatchString(text) {
-		return fmt.Errorf("this is %s, want letters and digits, at most 64", quoted(text))
+		return fmt.Errorf("got %s, expected letters and digits, at most 64", quoted(text))
 	}
 	return nil
 }
@@ -126,19 +126,19 @@ func (d *decoder) checkStoreSettings(s *Settings) {
 		"monitors": len(st.Monitors) > 0, "replicas": st.Replicas > 1,
 	} {
 		if set && (plain || embedded) && !passing {
-			d.at(s, "store."+name, "set store.url to nats://host:4222, or leave it out", "it counts for a cluster only, and store.url names none")
+			d.at(s, "store."+name, "set store.url to nats://host:4222, or remove it", "only applies to a cluster, but store.url names none")
 		}
 	}
 	if (st.Cert == "") != (st.Key == "") {
-		d.at(s, "store.cert_file", "set both or none", "cert_file and key_file belong together")
+		d.at(s, "store.cert_file", "set both or none", "cert_file and key_file must be set together")
 	}
 	if st.Mirror == "" {
 		return
 	}
 	mirror := filepath.Clean(s.vars.expand(st.Mirror))
-	for what, other := range map[string]string{"the sessions themselves are": files, "the embedded server keeps its files": dir} {
+	for what, other := range map[string]string{"the sessions": files, "the embedded server's files": dir} {
 		if other != "" && (plain || embedded) && within(mirror, filepath.Clean(s.vars.expand(other))) {
-			d.at(s, "store.mirror", "name another directory", "the copy cannot be where %s", what)
+			d.at(s, "store.mirror", "choose another directory", "the copy cannot be in the directory of %s", what)
 		}
 	}
 }

@@ -31,7 +31,7 @@ var byteUnits = []struct {
 	{"gb", 1e9}, {"gib", 1 << 30}, {"tb", 1e12}, {"tib", 1 << 40},
 }
 
-var errSize = errors.New("want a size such as 500kb, 10mb or 2gib")
+var errSize = errors.New("expected a size such as 500kb, 10mb or 2gib")
 
 // parseBytes parses a size.
 func parseBytes(s string) (Bytes, error) {
@@ -60,7 +60,7 @@ func parseBytes(s string) (Bytes, error) {
 	return Bytes(math.Round(total)), nil
 }
 
-var errDuration = errors.New("want a time such as 30s, 5m, 2h or 30d")
+var errDuration = errors.New("expected a duration such as 30s, 5m, 2h or 30d")
 
 // parseDuration parses a duration with Go's units, d for days and w for weeks.
 func parseDuration(s string) (time.Duration, error) {

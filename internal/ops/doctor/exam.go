@@ -319,7 +319,7 @@ func (e *exam) repairHint() string {
 	if e.binned {
 		return "restore the session from the trash bin, then repair it"
 	}
-	return "run: firn repair " + e.name()
+	return "firn repair " + e.name()
 }
 
 // checkFiles checks the names of the files of the transcript.

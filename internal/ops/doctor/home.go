@@ -180,7 +180,7 @@ func (h *homeExam) checkCommitLogs() (string, error) {
 		return "", err
 	}
 	if waiting > 0 {
-		h.add(Warn, CommitLog, h.path("commit"), plural(waiting, "commit log")+" of crashed processes not replayed yet: until then transcripts may lack acknowledged entries", "run: firn repair --apply; any program that opens the home for writing does the same")
+		h.add(Warn, CommitLog, h.path("commit"), plural(waiting, "commit log")+" of crashed processes not replayed yet: until then transcripts may lack acknowledged entries", "run firn repair --apply; any program that opens the home for writing does the same")
 	}
 	if live := all - waiting; live > 0 {
 		h.add(Info, InUse, h.path("commit"), plural(live, "commit log")+" in use by running processes", "")

@@ -95,7 +95,7 @@ func (w *verifier) examineMirrored(m mirrored) error {
 		case stand.Sum != "" && (n != stand.CopySize || sum != stand.Sum):
 			w.report.add(Finding{
 				Severity: Fault, Kind: Mirror, Session: m.session, File: w.relative(path),
-				Message: "differs from what was copied from the tool", Hint: "run: firn adopt --yes; it copies the session again if the tool still has it",
+				Message: "differs from what was copied from the tool", Hint: "run firn adopt --yes; it copies the session again if the tool still has it",
 			})
 			sick = true
 		}
@@ -164,7 +164,7 @@ func (h *homeExam) checkMirrors() (string, error) {
 		case h.mirrored[firn.ID(name)]:
 			h.report.add(Finding{Severity: Info, Kind: Leftover, Session: firn.ID(name), File: relative(h.home, path), Message: "adoption from its mirror is in progress or was interrupted; until it finishes, the mirror is read", Hint: "append to the session to finish it"})
 		default:
-			h.report.add(Finding{Severity: Warn, Kind: Leftover, Session: firn.ID(name), File: relative(h.home, path), Message: "adoption from a mirror was interrupted, and the mirror no longer has the session: only the part already copied exists", Hint: "run: firn adopt --yes; it restores the session if the tool still has it"})
+			h.report.add(Finding{Severity: Warn, Kind: Leftover, Session: firn.ID(name), File: relative(h.home, path), Message: "adoption from a mirror was interrupted, and the mirror no longer has the session: only the part already copied exists", Hint: "run firn adopt --yes; it restores the session if the tool still has it"})
 		}
 	}
 	if len(h.mirrored) == 0 {

@@ -33,7 +33,7 @@ func CompareIndexes(ctx context.Context, home Target, report *Report) error {
 	return nil
 }
 
-const indexHint = "run: firn reindex; the index directory can be deleted safely"
+const indexHint = "run firn reindex; the index directory can be deleted safely"
 
 // outdatedWords is the message for a full-text index of another version.
 const outdatedWords = "the word index is from another version of firn and is rebuilt at the next search"

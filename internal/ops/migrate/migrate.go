@@ -169,13 +169,13 @@ func (m *move) carry(h store.Holding) error {
 		m.report.Differ = append(m.report.Differ, Difference{Session: h.ID, Detail: err.Error()})
 		return nil
 	case errors.Is(err, firn.ErrNotFound) && m.ctx.Err() == nil && h.Receipt == nil:
-		m.report.Differ = append(m.report.Differ, Difference{Session: h.ID, Detail: "it was put away while it was carried: " + err.Error()})
+		m.report.Differ = append(m.report.Differ, Difference{Session: h.ID, Detail: "removed while it was copied: " + err.Error()})
 		return nil
 	case errors.Is(err, firn.ErrTooLarge) && m.ctx.Err() == nil:
-		m.report.Differ = append(m.report.Differ, Difference{Session: h.ID, Detail: "it was not carried: " + err.Error(), TooLarge: true})
+		m.report.Differ = append(m.report.Differ, Difference{Session: h.ID, Detail: "not copied: " + err.Error(), TooLarge: true})
 		return nil
 	case err != nil && m.unread != nil && m.ctx.Err() == nil && !errors.Is(m.unread, firn.ErrUnavailable):
-		m.report.Differ = append(m.report.Differ, Difference{Session: h.ID, Detail: "it cannot be read, and was not carried: " + m.unread.Error()})
+		m.report.Differ = append(m.report.Differ, Difference{Session: h.ID, Detail: "unreadable, not copied: " + m.unread.Error()})
 		return nil
 	case err != nil:
 		return err
@@ -204,7 +204,7 @@ func (m *move) replace(h store.Holding, s *sum) (store.Loaded, error) {
 		Replace(ctx context.Context, id firn.ID, lines iter.Seq2[[]byte, error]) (int, error)
 	})
 	if !ok {
-		return store.Loaded{}, fmt.Errorf("make a copy of session %s: %w: the store cannot replace sessions", h.ID, firn.ErrUnsupported)
+		return store.Loaded{}, fmt.Errorf("copy session %s: %w: the store cannot replace sessions", h.ID, firn.ErrUnsupported)
 	}
 	n, err := replacer.Replace(m.ctx, h.ID, m.read(h.ID, s))
 	if err == nil {
@@ -230,7 +230,7 @@ func (m *move) placeAll() error {
 			continue
 		}
 		if err := m.place(h, now); err != nil {
-			return fmt.Errorf("put session %s where it is: %w", h.ID, err)
+			return fmt.Errorf("move session %s: %w", h.ID, err)
 		}
 	}
 	return nil
@@ -297,14 +297,14 @@ func (m *move) compareAll() error {
 		got := newSum()
 		for line, err := range m.to.Lines(m.ctx, c.Session) {
 			if err != nil {
-				return fmt.Errorf("read what was carried: %w", err)
+				return fmt.Errorf("read the copy: %w", err)
 			}
 			got.add(line)
 			m.pass("comparing", line)
 		}
 		if now := got.carried(c.Session); now != c {
 			m.report.Differ = append(m.report.Differ, Difference{Session: c.Session, Detail: fmt.Sprintf(
-				"it was carried and is not the same: %d lines, %d bytes, %s there, and %d lines, %d bytes, %s here", c.Lines, c.Bytes, c.Sum, now.Lines, now.Bytes, now.Sum)})
+				"the copy differs: %d lines, %d bytes, %s there; %d lines, %d bytes, %s here", c.Lines, c.Bytes, c.Sum, now.Lines, now.Bytes, now.Sum)})
 			continue
 		}
 		same = append(same, c)
@@ -347,7 +347,7 @@ func (m *move) bind(key string, id firn.ID, ours map[firn.ID]bool) error {
 		return nil
 	case err == nil && !m.o.Copy:
 		if _, known := ours[now]; !known {
-			m.report.Differ = append(m.report.Differ, Difference{Key: key, Session: id, Detail: fmt.Sprintf("the key points at session %s, which was begun here", now)})
+			m.report.Differ = append(m.report.Differ, Difference{Key: key, Session: id, Detail: fmt.Sprintf("the key points at session %s, which was created here", now)})
 			return nil
 		}
 	case err != nil && !errors.Is(err, firn.ErrNotFound):
@@ -355,7 +355,7 @@ func (m *move) bind(key string, id firn.ID, ours map[firn.ID]bool) error {
 	}
 	err = m.to.Bind(m.ctx, key, id)
 	if errors.Is(err, firn.ErrNotFound) {
-		m.report.Differ = append(m.report.Differ, Difference{Key: key, Session: id, Detail: "the session that the key points at is not here"})
+		m.report.Differ = append(m.report.Differ, Difference{Key: key, Session: id, Detail: "the session of the key is not here"})
 		return nil
 	}
 	if err == nil {

@@ -46,7 +46,7 @@ func TestUnreadableSession(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Differ) != 1 || r.Differ[0].Session != "b" || !strings.Contains(r.Differ[0].Detail, "cannot be read") || len(r.Carried) != 2 {
+	if len(r.Differ) != 1 || r.Differ[0].Session != "b" || !strings.Contains(r.Differ[0].Detail, "unreadable") || len(r.Carried) != 2 {
 		t.Errorf("carried %+v", r)
 	}
 }

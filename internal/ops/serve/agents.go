@@ -123,7 +123,7 @@ func (s *agentBuilder) agent(id string) (*agent.Agent, error) {
 	for _, name := range c.Fallbacks {
 		spare, err := s.models.Named(name)
 		if err != nil {
-			return nil, fmt.Errorf("find a fallback: %w", err)
+			return nil, fmt.Errorf("find fallback: %w", err)
 		}
 		a.Fallbacks = append(a.Fallbacks, spare)
 	}
@@ -145,7 +145,7 @@ func (s *agentBuilder) system(c config.Agent) (string, error) {
 	}
 	text, err := readBounded(s.fs, c.SystemFile, maxInstructions)
 	if err != nil {
-		return "", fmt.Errorf("read the system prompt: %w", err)
+		return "", fmt.Errorf("read system prompt: %w", err)
 	}
 	return text, nil
 }

@@ -85,7 +85,7 @@ func addRule(rows map[string][]string, name string, r approve.Rule) error {
 		return nil
 	}
 	if len(rows[name]) >= maxApprovedRules {
-		return fmt.Errorf("add the rule %s: %d rules are there already: %w", r, maxApprovedRules, firn.ErrTooLarge)
+		return fmt.Errorf("add rule %s: there are already %d rules: %w", r, maxApprovedRules, firn.ErrTooLarge)
 	}
 	rows[name] = append(rows[name], r.String())
 	return nil
@@ -101,7 +101,7 @@ func (a *approvedRules) read() (*approvedTable, error) {
 		return parseApproved(nil)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the approved rules: %w", err)
+		return nil, fmt.Errorf("read approval rules: %w", err)
 	}
 	defer f.Close() // read-only
 	data, err := io.ReadAll(io.LimitReader(f, maxApprovals+1))
@@ -109,11 +109,11 @@ func (a *approvedRules) read() (*approvedTable, error) {
 		err = firn.ErrTooLarge
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the approved rules in %s: %w", a.path(), err)
+		return nil, fmt.Errorf("read approval rules in %s: %w", a.path(), err)
 	}
 	t, err := parseApproved(data)
 	if err != nil {
-		return nil, fmt.Errorf("read the approved rules in %s: %w", a.path(), err)
+		return nil, fmt.Errorf("read approval rules in %s: %w", a.path(), err)
 	}
 	return t, nil
 }
@@ -162,15 +162,15 @@ func (a *approvedRules) change(do func(*approvedTable) error) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.fs.MkdirAll(filepath.Join(a.home, "index")); err != nil {
-		return fmt.Errorf("add an approved rule: %w", err)
+		return fmt.Errorf("add approval rule: %w", err)
 	}
 	lock, err := a.fs.Open(filepath.Join(a.home, "index", "approvals.lock"), vfs.Update)
 	if err != nil {
-		return fmt.Errorf("add an approved rule: %w", err)
+		return fmt.Errorf("add approval rule: %w", err)
 	}
 	defer lock.Close() // it was only locked
 	if err := lock.Lock(); err != nil {
-		return fmt.Errorf("add an approved rule: %w", err)
+		return fmt.Errorf("add approval rule: %w", err)
 	}
 	t, err := a.read()
 	if err != nil {

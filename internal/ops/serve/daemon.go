@@ -112,7 +112,7 @@ func (h *Instance) reload(read func() (*config.Settings, error)) {
 		err = h.Change(s.Config)
 	}
 	if err != nil {
-		h.o.Log.Error("the settings were not changed", "error", err.Error())
+		h.o.Log.Error("reloading settings failed", "error", err.Error())
 	}
 }
 
@@ -121,10 +121,10 @@ func (h *Instance) reload(read func() (*config.Settings, error)) {
 func (h *Instance) Change(c config.Config) error {
 	setup, err := h.setup(h.newBuilder(c))
 	if err != nil {
-		return fmt.Errorf("change the settings: %w", err)
+		return fmt.Errorf("change settings: %w", err)
 	}
 	if err := h.Gateway.Reload(setup); err != nil {
-		return fmt.Errorf("change the settings: %w", err)
+		return fmt.Errorf("change settings: %w", err)
 	}
 	h.mu.Lock()
 	old := h.config
@@ -135,10 +135,10 @@ func (h *Instance) Change(c config.Config) error {
 	}
 	changes := config.Diff(old, c)
 	if len(changes) == 0 {
-		h.o.Log.Info("the settings were read again: none changed") // confirms that the signal was received
+		h.o.Log.Info("settings reloaded, none changed") // confirms that the signal was received
 	}
 	for _, change := range changes {
-		h.o.Log.Info("a setting changed", "setting", change.Path, "restart", change.Restart)
+		h.o.Log.Info("setting changed", "setting", change.Path, "restart", change.Restart)
 	}
 	return nil
 }

@@ -32,7 +32,7 @@ func (s *agentBuilder) discardFolders(ctx context.Context, purged firn.ID) error
 		}
 		if used == nil {
 			if used, err = s.subjects(ctx); err != nil {
-				return fmt.Errorf("remove the folders of notes: %w", err)
+				return fmt.Errorf("remove note directories: %w", err)
 			}
 		}
 		if used.has(a) {

@@ -299,9 +299,9 @@ func (n *dreamScheduler) dream(ctx context.Context) {
 		dreamt, err := s.dreamer(s.dirOf(a), a).Dream(ctx, memory.DreamOptions{})
 		switch {
 		case err != nil && ctx.Err() == nil:
-			n.h.o.Log.Warn("the notes were not tidied up", "scope", string(a.Scope), "agent", a.Agent, "error", err.Error())
+			n.h.o.Log.Warn("consolidating notes failed", "scope", string(a.Scope), "agent", a.Agent, "error", err.Error())
 		case err == nil && dreamt.Shut == "":
-			n.h.o.Log.Info("the notes were tidied up", "scope", string(a.Scope), "agent", a.Agent, "change", dreamt.Change.ID, "edits", len(dreamt.Change.Edits), "sessions", dreamt.Sessions)
+			n.h.o.Log.Info("notes consolidated", "scope", string(a.Scope), "agent", a.Agent, "change", dreamt.Change.ID, "edits", len(dreamt.Change.Edits), "sessions", dreamt.Sessions)
 		}
 	}
 }

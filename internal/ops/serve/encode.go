@@ -15,7 +15,7 @@ import (
 )
 
 // errCaptured ends a request after its body was captured.
-var errCaptured = errors.New("it was only to be seen")
+var errCaptured = errors.New("request captured")
 
 // encode returns a request exactly as the provider of a model would receive it. It creates
 // a second model with a transport that captures the request instead of sending it.
@@ -23,7 +23,7 @@ func encode(model provider.Model, req provider.Request) ([]byte, error) {
 	info := model.Info()
 	kind, ok := map[string]string{anthropic.API: kindAnthropic, openai.ChatAPI: kindChat, openai.ResponsesAPI: kindResponses}[info.API]
 	if !ok {
-		return nil, fmt.Errorf("%s/%s is asked without a request over the network: %w", info.Provider, info.Name, firn.ErrUnsupported)
+		return nil, fmt.Errorf("%s/%s sends no network request: %w", info.Provider, info.Name, firn.ErrUnsupported)
 	}
 	seen := &captureTransport{}
 	twin := open(kind, endpoint{

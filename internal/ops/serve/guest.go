@@ -49,7 +49,7 @@ func newGuest(fsys vfs.FS, home string) (*guest, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("work on the home %s: %w", home, err)
+		return nil, fmt.Errorf("open home %s: %w", home, err)
 	}
 	g.file = f
 	err = f.Lock()
@@ -107,7 +107,7 @@ func checkNoGuests(fsys vfs.FS, home string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look for commands that work on the home %s: %w", home, err)
+		return fmt.Errorf("find commands that use the home %s: %w", home, err)
 	}
 	var there []string
 	for _, d := range names {
@@ -120,8 +120,8 @@ func checkNoGuests(fsys vfs.FS, home string) error {
 		return nil
 	}
 	return &wire.Problem{
-		Kind: wire.Locked, Message: fmt.Sprintf("the home %s is in use: firn works on it without a gateway (process %s)", home, strings.Join(there, ", ")),
-		Hint: "end the chats and commands that run, then start the gateway",
+		Kind: wire.Locked, Message: fmt.Sprintf("the home %s is in use by a firn without a gateway (process %s)", home, strings.Join(there, ", ")),
+		Hint: "end the running chats and commands, then start the gateway",
 	}
 }
 

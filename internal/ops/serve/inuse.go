@@ -56,8 +56,8 @@ func (h *Instance) checkStore() error {
 	}
 	url := h.o.Settings.Store.URL
 	return &wire.Problem{
-		Kind: wire.Conflict, Message: fmt.Sprintf("the sessions of %s are in its own files: a change in %s would split them over two stores", h.home(), url),
-		Hint: fmt.Sprintf("firn migrate --from files --to %s moves them there; --home names another home", url),
+		Kind: wire.Conflict, Message: fmt.Sprintf("the sessions of %s are in its own files: a change in %s would split them across two stores", h.home(), url),
+		Hint: fmt.Sprintf("run firn migrate --from files --to %s, or choose another home with --home", url),
 	}
 }
 
@@ -93,9 +93,9 @@ func (h *Instance) recordStore() {
 	case err != nil:
 		h.o.Report(err.Error())
 	case written:
-		h.o.Report(fmt.Sprintf("the sessions of %s are in %s from now on, which %s records", h.home(), h.o.Settings.Store.URL, config.RecordName))
+		h.o.Report(fmt.Sprintf("the sessions of %s are now in %s, as recorded in %s", h.home(), h.o.Settings.Store.URL, config.RecordName))
 		if left {
-			h.o.Report("the home's own files have sessions too, which are not read any more: firn migrate --from files carries those that are missing")
+			h.o.Report("sessions in the home's own files are no longer read; to copy missing ones: firn migrate --from files")
 		}
 	}
 }

@@ -34,13 +34,13 @@ func (m *memories) resolveFolders(ctx context.Context, at wire.MemoryPlace) ([]m
 	bounds := gateway.BoundsOf(ctx)
 	here := s.notes.placeIn(at, bounds)
 	if !c.Enabled {
-		return nil, here, c, fmt.Errorf("look at the notes of %s: they are switched off in the settings: %w", at.Agent, firn.ErrUnsupported)
+		return nil, here, c, fmt.Errorf("notes of %s: disabled in the settings: %w", at.Agent, firn.ErrUnsupported)
 	}
 	if at.Key != "" && here.person == "" {
 		at.Key = "" // one of the agent's own conversations
 	}
 	if at.Project != "" && here.project == "" && bounds.Unbounded() {
-		return nil, here, c, fmt.Errorf("look at the notes of the directory %q: it must be named from the root, and be neither the root nor a home: %w", firn.CutText(at.Project, 80), firn.ErrInvalid)
+		return nil, here, c, fmt.Errorf("notes of the directory %q: expected an absolute path, neither the root nor a home directory: %w", firn.CutText(at.Project, 80), firn.ErrInvalid)
 	}
 	var all memory.Shelf
 	if bounds.AdmitsAgent(here.agent) {
@@ -59,7 +59,7 @@ func (m *memories) resolveFolders(ctx context.Context, at wire.MemoryPlace) ([]m
 		}
 	}
 	if len(chosen) == 0 {
-		return nil, here, c, fmt.Errorf("look at the notes: there are no such notes here: %w", firn.ErrNotFound)
+		return nil, here, c, fmt.Errorf("no such notes here: %w", firn.ErrNotFound)
 	}
 	return chosen, here, c, nil
 }
@@ -119,9 +119,9 @@ func inFolders(folders []memory.Folder, ref string, do func(f memory.Folder, nam
 		}
 	}
 	if err == nil {
-		err = fmt.Errorf("find %q: %w among these notes", firn.CutText(ref, 80), firn.ErrNotFound)
+		err = fmt.Errorf("note %q: %w", firn.CutText(ref, 80), firn.ErrNotFound)
 	}
-	return &wire.Problem{Kind: wire.NotFound, Message: err.Error(), Hint: "firn memory ls lists notes and firn memory changes what was changed; --agent, --key and --project say whose"}
+	return &wire.Problem{Kind: wire.NotFound, Message: err.Error(), Hint: "list notes with firn memory ls, changes with firn memory changes; select them with --agent, --key and --project"}
 }
 
 // Recall implements [gateway.Memory].
@@ -139,7 +139,7 @@ func (m *memories) Recall(ctx context.Context, at wire.MemoryPlace, words string
 		return nil, err
 	}
 	if err != nil { // the notes are useful without the rest
-		m.h.o.Log.Warn("only notes were recalled", "agent", here.agent, "error", err.Error())
+		m.h.o.Log.Warn("searching sessions failed; only notes were recalled", "agent", here.agent, "error", err.Error())
 	}
 	var all []wire.Recalled
 	for _, h := range hits {
@@ -216,7 +216,7 @@ func (m *memories) EditNote(ctx context.Context, at wire.MemoryPlace, ref string
 			title = n.Name
 		}
 		if memory.Slug(title) != n.Name {
-			return fmt.Errorf("edit %q: its facts are noted and forgotten one by one: %w", firn.CutText(ref, 80), firn.ErrUnsupported)
+			return fmt.Errorf("edit %q: its facts can only be added and removed one by one: %w", firn.CutText(ref, 80), firn.ErrUnsupported)
 		}
 		kept, err := f.Dir.Remember(ctx, memory.Draft{Text: t.Text, Name: title, Description: n.Description, Type: n.Type})
 		out = wire.Remembered{Scope: string(f.Scope), Note: kept.Note, Refs: []string{}, Change: kept.Change, File: f.Dir.File(n.Name)}

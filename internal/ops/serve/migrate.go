@@ -38,7 +38,7 @@ type CopyOptions struct {
 // or any other home whose files are read or written.
 func Migrate(ctx context.Context, c CopyOptions) (r *migrate.Report, err error) {
 	if sameStore(c.Settings, c.From, c.To) {
-		return nil, fmt.Errorf("carry sessions from %s to %s: %w: they are one store", c.From, c.To, firn.ErrInvalid)
+		return nil, fmt.Errorf("migrate from %s to %s: %w: same store", c.From, c.To, firn.ErrInvalid)
 	}
 	fsys := vfs.OS{}
 	moves, err := c.moves(fsys)
@@ -118,7 +118,7 @@ func (c *CopyOptions) list(ctx context.Context, to migrate.Side) error {
 	}
 	for _, err := range st.List(ctx, store.Query{}) {
 		if err != nil {
-			return fmt.Errorf("list what was carried, all of which is there: %w", err)
+			return fmt.Errorf("all sessions are copied, but listing them failed: %w", err)
 		}
 	}
 	return nil
@@ -141,7 +141,7 @@ func (c *CopyOptions) open(fsys vfs.FS, url string, source bool) (migrate.Side, 
 	}
 	if source && dir != "" {
 		if _, err := fsys.Stat(dir); err != nil {
-			return nil, nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("carry sessions from %s: there is no %s", url, dir), Hint: "--from says where sessions come from"}
+			return nil, nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("migrate from %s: %s does not exist", url, dir), Hint: "set the source with --from"}
 		}
 	}
 	if files {
@@ -157,7 +157,7 @@ func (c *CopyOptions) open(fsys vfs.FS, url string, source bool) (migrate.Side, 
 	}
 	side, ok := st.(migrate.Side)
 	if !ok {
-		return nil, nil, errors.Join(fmt.Errorf("carry sessions of %s: %w", url, firn.ErrUnsupported), st.Close(), release())
+		return nil, nil, errors.Join(fmt.Errorf("migrate sessions of %s: %w", url, firn.ErrUnsupported), st.Close(), release())
 	}
 	return side, func() error { return errors.Join(st.Close(), release()) }, nil
 }

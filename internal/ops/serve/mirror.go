@@ -73,7 +73,7 @@ func (m *mirrorer) run(ctx context.Context, from store.Source) (r *migrate.Repor
 		return nil, err
 	}
 	if err := m.fs.MkdirAll(m.dir); err != nil {
-		return nil, fmt.Errorf("make a copy in %s: %w", m.dir, err)
+		return nil, fmt.Errorf("create copy in %s: %w", m.dir, err)
 	}
 	hold, err := api.LockHome(m.fs, m.dir, "mirror")
 	if err != nil {
@@ -128,16 +128,16 @@ func (m *mirrorer) read() (copyState, error) {
 		return mine, m.empty()
 	}
 	if err != nil {
-		return mine, fmt.Errorf("look at the copy in %s: %w", m.dir, err)
+		return mine, fmt.Errorf("read copy in %s: %w", m.dir, err)
 	}
 	defer f.Close() // read-only
 	data, err := io.ReadAll(f)
 	if err != nil {
-		return mine, fmt.Errorf("look at the copy in %s: %w", m.dir, err)
+		return mine, fmt.Errorf("read copy in %s: %w", m.dir, err)
 	}
 	var last copyState
 	if err := json.Unmarshal(data, &last); err != nil {
-		return mine, fmt.Errorf("look at the copy in %s: %w: %s: %w", m.dir, firn.ErrCorrupt, copyManifest, err)
+		return mine, fmt.Errorf("read copy in %s: %w: %s: %w", m.dir, firn.ErrCorrupt, copyManifest, err)
 	}
 	if last.Sessions == nil {
 		last.Sessions = mine.Sessions
@@ -149,7 +149,7 @@ func (m *mirrorer) read() (copyState, error) {
 		}
 		return mine, &wire.Problem{
 			Kind: wire.Conflict, Message: fmt.Sprintf("%s is a copy of the store %s, not of %s", m.dir, last.Store, mine.Store),
-			Hint: "name another directory; if the store has only moved, write where it is now into " + copyManifest + " there",
+			Hint: "choose another directory; if only the store's address changed, update it in " + copyManifest + " there",
 		}
 	}
 	return last, nil
@@ -170,8 +170,8 @@ func (m *mirrorer) empty() error {
 		return nil
 	}
 	return &wire.Problem{
-		Kind: wire.Conflict, Message: fmt.Sprintf("%s has sessions of its own, and is no copy made by firn mirror", m.dir),
-		Hint: "name a directory that is empty or not there",
+		Kind: wire.Conflict, Message: fmt.Sprintf("%s has its own sessions and is not a copy made by firn mirror", m.dir),
+		Hint: "choose an empty or new directory",
 	}
 }
 
@@ -181,7 +181,7 @@ func (m *mirrorer) write(c copyState) error {
 		return err
 	}
 	if err := vfs.WriteFile(m.fs, m.path(), append(data, '\n')); err != nil {
-		return fmt.Errorf("note what was copied to %s: %w", m.dir, err)
+		return fmt.Errorf("record the copy in %s: %w", m.dir, err)
 	}
 	return nil
 }
@@ -209,7 +209,7 @@ func (h *Instance) mirror(ctx context.Context, m *mirrorer, from store.Source) {
 	every := h.o.Settings.Store.MirrorEvery
 	last, err := m.read()
 	if err != nil {
-		h.o.Log.Error("sessions are not copied", "directory", m.dir, "error", err.Error())
+		h.o.Log.Error("copying sessions is disabled", "directory", m.dir, "error", err.Error())
 		return
 	}
 	timer := time.NewTimer(max(0, every-h.o.Clock().Sub(last.At)))
@@ -225,9 +225,9 @@ func (h *Instance) mirror(ctx context.Context, m *mirrorer, from store.Source) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			h.o.Log.Error("sessions were not copied", "directory", m.dir, "error", err.Error())
+			h.o.Log.Error("copying sessions failed", "directory", m.dir, "error", err.Error())
 		default:
-			h.o.Log.Info("sessions were copied", "directory", m.dir, "new", r.New, "longer", r.Longer, "replaced", r.Replaced, "lines", r.Added, "differ", len(r.Differ))
+			h.o.Log.Info("sessions copied", "directory", m.dir, "new", r.New, "longer", r.Longer, "replaced", r.Replaced, "lines", r.Added, "differ", len(r.Differ))
 		}
 		timer.Reset(every)
 	}

@@ -116,7 +116,7 @@ func (m *Models) endpoint(providerName, model, profile string) (kind string, d e
 		return "", endpoint{}, nil, err
 	}
 	if v.kind == kindOffline && model != "offline" {
-		return "", endpoint{}, nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("firn has no model %q: invalid", prose.Clean(model)), Hint: "its own model is " + OfflineModel}
+		return "", endpoint{}, nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("unknown built-in model %q", prose.Clean(model)), Hint: "use " + OfflineModel}
 	}
 	url, own := m.addressOf(v, s)
 	c, err := m.credentials(v, s, profile)
@@ -152,7 +152,7 @@ func (m *Models) vendor(name string) (vendor, config.Provider, error) {
 	case i >= 0:
 		v = all[i]
 	case !set || s.Kind == "":
-		return v, s, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("there is no provider %q: invalid", prose.Clean(name)), Hint: "the providers are " + strings.Join(m.Providers(), ", ")}
+		return v, s, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("unknown provider %q", prose.Clean(name)), Hint: "providers: " + strings.Join(m.Providers(), ", ")}
 	}
 	v.kind = cmp.Or(s.Kind, v.kind)
 	switch s.Profile {
@@ -232,8 +232,8 @@ func SplitModel(name string) (providerName, model string, err error) {
 	providerName, model, ok := strings.Cut(name, "/")
 	if !ok || providerName == "" || model == "" {
 		return "", "", &wire.Problem{
-			Kind: wire.Invalid, Message: fmt.Sprintf("invalid model %q: want PROVIDER/MODEL", prose.Clean(name)),
-			Hint: "the providers are " + strings.Join(Providers(), ", ") + "; " + OfflineModel + " needs no key",
+			Kind: wire.Invalid, Message: fmt.Sprintf("invalid model %q: expected PROVIDER/MODEL", prose.Clean(name)),
+			Hint: "providers: " + strings.Join(Providers(), ", ") + "; " + OfflineModel + " needs no key",
 		}
 	}
 	return providerName, model, nil

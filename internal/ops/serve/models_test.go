@@ -95,12 +95,12 @@ func TestEveryProvider(t *testing.T) {
 
 func TestUnknownModels(t *testing.T) {
 	for name, want := range map[string]string{
-		"nobody/x":  `there is no provider "nobody"`,
-		"firn/x":    `firn has no model "x"`,
-		"claude":    "want PROVIDER/MODEL",
-		"/x":        "want PROVIDER/MODEL",
-		"ollama/":   "want PROVIDER/MODEL",
-		"a\x1b[2J/": "want PROVIDER/MODEL",
+		"nobody/x":  `unknown provider "nobody"`,
+		"firn/x":    `unknown built-in model "x"`,
+		"claude":    "expected PROVIDER/MODEL",
+		"/x":        "expected PROVIDER/MODEL",
+		"ollama/":   "expected PROVIDER/MODEL",
+		"a\x1b[2J/": "expected PROVIDER/MODEL",
 	} {
 		_, err := NewModels(config.Default(t.TempDir()), env(), 0).Named(name)
 		var p *wire.Problem
@@ -140,7 +140,7 @@ window = 9000
 		t.Errorf("the offline model has a window of %d, %v", small.Info().Window, err)
 	}
 	if names := strings.Join(m.Providers(), " "); !strings.HasSuffix(names, " work") {
-		t.Errorf("the providers are %s", names)
+		t.Errorf("providers: %s", names)
 	}
 	known := m.Known()
 	if len(known) < 5 || known[0].ID != OfflineModel || known[0].Window != 9000 {

@@ -138,7 +138,7 @@ func (n *notebook) forget(ctx context.Context, what string) (string, error) {
 		}
 		return "forgotten; change " + change.ID + " can be undone", nil
 	}
-	return "", fmt.Errorf("forget %q: %w among the notes; recall shows how they are named", firn.CutText(what, 80), firn.ErrNotFound)
+	return "", fmt.Errorf("forget %q: %w in the notes; recall shows their names", firn.CutText(what, 80), firn.ErrNotFound)
 }
 
 // cutScope splits the scope from a reference.
@@ -186,7 +186,7 @@ func (n *notebook) recallFor(ctx context.Context, run agent.Run) []window.Inject
 	if n.settings.Index && at.person == "" && shelf.Agent != nil {
 		index, err := shelf.Agent.Index(ctx)
 		if err != nil {
-			n.builder.report("the list of notes was not read: " + err.Error())
+			n.builder.report("cannot read the list of notes: " + err.Error())
 		}
 		if most := memory.BytesFor(n.window, n.settings.Recall.Share, 1<<20); most > 0 && n.window > 0 {
 			index = memory.CutIndexTo(index, most) // scaled down for a small window
@@ -202,7 +202,7 @@ func (n *notebook) recallFor(ctx context.Context, run agent.Run) []window.Inject
 	}
 	hits, err := shelf.Recall(ctx, query, limits)
 	if err != nil {
-		n.builder.report("not all was recalled: " + err.Error())
+		n.builder.report("recall is incomplete: " + err.Error())
 	}
 	return append(injected, agent.Recalled(memory.FormatHits(hits))...)
 }
@@ -265,7 +265,7 @@ func (n *notebook) learn(_ context.Context, run agent.Run, outcome agent.Outcome
 		}
 		defer n.notes.endExtract(run.Session)
 		if err := n.extract(ctx, run); err != nil && ctx.Err() == nil {
-			n.builder.report("no facts were noted of session " + string(run.Session) + ": " + err.Error())
+			n.builder.report("no facts were extracted from session " + string(run.Session) + ": " + err.Error())
 		}
 	})
 	return nil

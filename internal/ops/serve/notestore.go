@@ -279,7 +279,7 @@ func (m *noteStore) writeAbout(d *memory.Dir, a about) error {
 		err = vfs.WriteFile(m.fs, path, append(data, '\n'))
 	}
 	if err != nil {
-		return fmt.Errorf("make a folder of notes: %w", err)
+		return fmt.Errorf("create directory of notes: %w", err)
 	}
 	return nil
 }
@@ -287,7 +287,7 @@ func (m *noteStore) writeAbout(d *memory.Dir, a about) error {
 // target returns the folder of a scope at a place, and writes its about file.
 func (m *noteStore) target(c config.Memory, at place, scope memory.Scope) (*memory.Dir, error) {
 	if !at.hasNotes() {
-		return nil, fmt.Errorf("no notes are kept in this conversation: %w", firn.ErrUnsupported)
+		return nil, fmt.Errorf("this conversation has no notes: %w", firn.ErrUnsupported)
 	}
 	switch scope {
 	case memory.ScopeUser:

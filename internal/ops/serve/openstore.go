@@ -149,9 +149,9 @@ func OpenStore(s config.Store, home string, o StoreOptions) (unionstore.Own, err
 func withStoreHint(err error) error {
 	switch message := err.Error(); { // the message names the servers
 	case errors.Is(err, firn.ErrUnavailable):
-		return &wire.Problem{Kind: wire.Unavailable, Message: message, Hint: "see that the servers run and can be reached; store.url says where they are"}
+		return &wire.Problem{Kind: wire.Unavailable, Message: message, Hint: "check that the servers are running and reachable at store.url"}
 	case errors.Is(err, firn.ErrUnsupported):
-		return &wire.Problem{Kind: wire.Unsupported, Message: message, Hint: "set store.monitors to where the servers tell about themselves, such as http://host:8222; store.allow_unsafe takes the cluster all the same"}
+		return &wire.Problem{Kind: wire.Unsupported, Message: message, Hint: "set store.monitors to the servers' monitoring addresses, such as http://host:8222; store.allow_unsafe skips this check"}
 	}
 	return err
 }
@@ -174,7 +174,7 @@ const storeLock = "firn.lock"
 // embed locks the directory and starts the embedded server.
 func (c *clusterStore) embed(dir string, s config.Store, o StoreOptions) (err error) {
 	if err := o.FS.MkdirAll(dir); err != nil {
-		return fmt.Errorf("open the store in %s: %w", dir, err)
+		return fmt.Errorf("open store in %s: %w", dir, err)
 	}
 	if c.lock, err = takeStore(o.FS, dir); err != nil {
 		return err
@@ -196,7 +196,7 @@ const storeWait = 2 * time.Second
 func takeStore(fsys vfs.FS, dir string) (vfs.File, error) {
 	f, err := fsys.Open(filepath.Join(dir, storeLock), vfs.Update)
 	if err != nil {
-		return nil, fmt.Errorf("open the store in %s: %w", dir, err)
+		return nil, fmt.Errorf("open store in %s: %w", dir, err)
 	}
 	deadline := time.Now().Add(storeWait)
 	for {
@@ -209,12 +209,12 @@ func takeStore(fsys vfs.FS, dir string) (vfs.File, error) {
 			return f, nil
 		}
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("open the store in %s: %w", dir, err), f.Close())
+			return nil, errors.Join(fmt.Errorf("open store in %s: %w", dir, err), f.Close())
 		}
 		if time.Now().After(deadline) {
 			return nil, errors.Join(&wire.Problem{
-				Kind: wire.Locked, Message: fmt.Sprintf("open the store in %s: another process has it open%s, and only one can", dir, storeHolder(f)),
-				Hint: "end the chat or command that runs, or start firn serve, which all commands on its home talk to",
+				Kind: wire.Locked, Message: fmt.Sprintf("open store in %s: it is already open in another process%s", dir, storeHolder(f)),
+				Hint: "end that chat or command, or run firn serve, which all commands can share",
 			}, f.Close())
 		}
 		time.Sleep(storeWait / 100)

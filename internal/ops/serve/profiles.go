@@ -79,9 +79,9 @@ func unknownProfile(providerName, name string, s config.Provider, more ...string
 	if meant := typo.Nearest(name, there, 2); meant != "" {
 		message += "; did you mean " + meant + "?"
 	}
-	hint := fmt.Sprintf("its profiles are %s", strings.Join(there, ", "))
+	hint := fmt.Sprintf("profiles: %s", strings.Join(there, ", "))
 	if len(there) == 0 {
-		hint = fmt.Sprintf("firn config set providers.%s.profiles.%s.key_env VARIABLE adds it", prose.Clean(providerName), prose.OneLine(name, 40))
+		hint = fmt.Sprintf("to add it: firn config set providers.%s.profiles.%s.key_env VARIABLE", prose.Clean(providerName), prose.OneLine(name, 40))
 	}
 	return &wire.Problem{Kind: wire.Invalid, Message: message, Hint: hint}
 }

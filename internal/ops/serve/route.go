@@ -109,7 +109,7 @@ func zone(name string) (*time.Location, error) {
 	}
 	z, err := time.LoadLocation(name)
 	if err != nil {
-		return nil, fmt.Errorf("find the time zone: %w", err)
+		return nil, fmt.Errorf("load time zone: %w", err)
 	}
 	return z, nil
 }
@@ -134,7 +134,7 @@ func (h *Instance) setup(s *agentBuilder) (gateway.Setup, error) {
 	}
 	r := routing(s.settings, ids)
 	if err := r.Check(); err != nil {
-		return gateway.Setup{}, fmt.Errorf("set up the routing: %w", err)
+		return gateway.Setup{}, fmt.Errorf("set up routing: %w", err)
 	}
 	out := gateway.Setup{
 		Agents: agents, Default: s.settings.DefaultAgent, Models: s.models.Find, Profile: s.models.Profile, Known: s.models.Known(), Queue: queue(s.settings.Session.Queue),

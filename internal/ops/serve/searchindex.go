@@ -112,7 +112,7 @@ func (f *searchIndex) StartRebuild() {
 	f.done.Go(func() {
 		err := f.catalogue.Rebuild(context.Background(), nil)
 		if err != nil && !errors.Is(err, firn.ErrClosed) {
-			f.report("the catalogue was not built anew: " + err.Error())
+			f.report("rebuilding the catalog failed: " + err.Error())
 		}
 		f.mu.Lock()
 		f.building = false
@@ -212,7 +212,7 @@ func (h *Instance) index() gateway.Index {
 // readWindow returns the entries around an entry of a session.
 func (h *Instance) readWindow(ctx context.Context, id firn.ID, entry string, q search.Query) (search.Hit, error) {
 	if h.searchIndex == nil {
-		return search.Hit{}, fmt.Errorf("read around an entry of session %.80q: %w", id, firn.ErrNotFound)
+		return search.Hit{}, fmt.Errorf("read context of an entry of session %.80q: %w", id, firn.ErrNotFound)
 	}
 	return h.searchIndex.words.Window(ctx, id, entry, q)
 }

@@ -73,7 +73,7 @@ func TestSearchTools(t *testing.T) {
 			t.Errorf("%v is not refused", bad)
 		}
 	}
-	if got, err := finds(t, h, "main", "search_sessions", map[string]any{"query": "zebra"}); err != nil || !strings.Contains(got, "nothing was found") {
+	if got, err := finds(t, h, "main", "search_sessions", map[string]any{"query": "zebra"}); err != nil || !strings.Contains(got, "no results") {
 		t.Errorf("it finds %q, %v", got, err)
 	}
 }

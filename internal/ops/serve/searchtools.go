@@ -28,14 +28,14 @@ type searchArguments struct {
 // searchSessions returns the tool that searches the sessions of an agent. In the asking
 // session it finds only entries outside the model's window.
 func (s *agentBuilder) searchSessions(name string) tool.Tool {
-	return tool.New("search_sessions", "Searches everything that was said in earlier conversations, also what was compacted away in this one. Each hit tells its session and entry, for read_window.",
+	return tool.New("search_sessions", "Searches the messages of earlier conversations, including messages compacted away in this one. Each hit has its session and entry, for read_window.",
 		func(ctx context.Context, a searchArguments) (tool.Result, error) {
 			q, err := search.Parse(a.Query, s.clock())
 			if err != nil {
 				return tool.Result{}, err
 			}
 			if q.Want == nil && q.Free() {
-				return tool.Result{}, fmt.Errorf("%w arguments for search_sessions: a query with words or a filter is needed", firn.ErrInvalid)
+				return tool.Result{}, fmt.Errorf("%w arguments for search_sessions: expected a query with words or a filter", firn.ErrInvalid)
 			}
 			asking, _ := agent.SessionOf(ctx)
 			one := 1
@@ -72,7 +72,7 @@ func (s *agentBuilder) place(ctx context.Context, name string, asking firn.ID) p
 // formatHits formats hits for a model.
 func formatHits(query string, hits []search.Hit) string {
 	if len(hits) == 0 {
-		return fmt.Sprintf("nothing was found for %q", firn.CutText(query, 100))
+		return fmt.Sprintf("no results for %q", firn.CutText(query, 100))
 	}
 	var b strings.Builder
 	for i, h := range hits {
@@ -114,7 +114,7 @@ type windowArguments struct {
 
 // readWindow returns the tool that shows the messages around an entry.
 func (s *agentBuilder) readWindow(name string) tool.Tool {
-	return tool.New("read_window", "Shows what was said around an entry of an earlier conversation that search_sessions found.",
+	return tool.New("read_window", "Shows the messages around an entry of an earlier conversation that search_sessions found.",
 		func(ctx context.Context, a windowArguments) (tool.Result, error) {
 			asking, _ := agent.SessionOf(ctx)
 			q := search.Query{Before: a.Before, After: a.After, Owners: s.place(ctx, name, asking).canSee, Shown: true}

@@ -218,7 +218,7 @@ func (h *Instance) memory() gateway.Memory {
 // or [gateway.Gateway.Ready] fails.
 func (h *Instance) ready(ctx context.Context) error {
 	if err := h.descriptors.Short(); err != nil {
-		return &wire.Problem{Kind: wire.Unavailable, Message: err.Error(), Hint: "raise the limit: ulimit -n, or LimitNOFILE of the service"}
+		return &wire.Problem{Kind: wire.Unavailable, Message: err.Error(), Hint: "raise the limit with ulimit -n, or LimitNOFILE of the service"}
 	}
 	return h.Gateway.Ready(ctx)
 }

@@ -40,7 +40,7 @@ type Foreign struct {
 func (h *Instance) openForeign() error {
 	f := h.o.Foreign
 	st, err := sourcestore.Open(f.Dir, f.Tool, sourcestore.Options{Name: string(f.Tool.Name()), InPlace: f.InPlace, Expand: expand, MaxLine: int64(h.o.Settings.Store.MaxLine), Now: h.o.Clock, OnLoss: func(l dialect.Loss) {
-		h.o.Report(fmt.Sprintf("%s cannot say %s: entry %s of kind %s was changed or left out", f.Tool.Name(), l.Limit, l.Entry, l.Kind))
+		h.o.Report(fmt.Sprintf("%s cannot represent %s: entry %s of kind %s was changed or omitted", f.Tool.Name(), l.Limit, l.Entry, l.Kind))
 	}, Report: func(err error) { h.o.Report(err.Error()) }})
 	if err != nil {
 		return err
@@ -205,11 +205,11 @@ func (m *mirrors) withCopies(ctx context.Context, id firn.ID, from unionstore.So
 func openMirror(dir string, o Options) (*sourcestore.Store, error) {
 	manifest, err := adopt.ReadManifest(dir)
 	if err != nil {
-		return nil, fmt.Errorf("open the mirror %s: %w", dir, err)
+		return nil, fmt.Errorf("open mirror %s: %w", dir, err)
 	}
 	tool, ok := dialects.Find(string(manifest.Tool))
 	if !ok {
-		return nil, fmt.Errorf("open the mirror %s: the tool %q is not known: %w", dir, manifest.Tool, firn.ErrUnsupported)
+		return nil, fmt.Errorf("open mirror %s: unknown tool %q: %w", dir, manifest.Tool, firn.ErrUnsupported)
 	}
 	return sourcestore.Open(dir, dialects.In(tool, dir), sourcestore.Options{Name: filepath.Base(dir), Expand: expand, MaxLine: int64(o.Settings.Store.MaxLine), Now: o.Clock})
 }

@@ -70,7 +70,7 @@ func (h *Instance) storage(ctx context.Context) (wire.Storage, error) {
 			s.Files += n
 		}
 		if err := errors.Join(errs...); err != nil {
-			return s, fmt.Errorf("look how much room is taken up: %w", err)
+			return s, fmt.Errorf("measure disk usage: %w", err)
 		}
 		if disk, err := doctor.DiskOf(dir); err == nil { // omitted where unknown
 			s.Free, s.Total = disk.Free, disk.Total

@@ -38,10 +38,10 @@ func (h *Instance) openTokens() (*token.Book, error) {
 	}
 	if err != nil {
 		_ = book.Close() // no token was accepted yet
-		return nil, fmt.Errorf("carry the tokens of the home to where all gateways see them: %w", err)
+		return nil, fmt.Errorf("copy the tokens of the home to the cluster: %w", err)
 	}
 	if n > 0 {
-		h.o.Log.Info("the tokens of this home are those of all gateways now", "tokens", n)
+		h.o.Log.Info("tokens are now shared by all gateways", "tokens", n)
 	}
 	return book, nil
 }
@@ -49,7 +49,7 @@ func (h *Instance) openTokens() (*token.Book, error) {
 // holder implements [gateway.Holder].
 func (h *Instance) holder(ctx context.Context, id string) (route.Bounds, bool, error) {
 	if h.tokens == nil {
-		return route.Bounds{}, false, fmt.Errorf("look up a token: the tokens are not opened yet: %w", firn.ErrUnavailable)
+		return route.Bounds{}, false, fmt.Errorf("look up token: tokens are not loaded yet: %w", firn.ErrUnavailable)
 	}
 	grant, owed, err := h.tokens.Holder(ctx, id)
 	return grant.Bounds(), owed, err

@@ -18,7 +18,7 @@ func (h *Instance) openTracer() {
 	}
 	s, wanted, err := trace.FromEnv(h.o.Env)
 	if err != nil {
-		h.o.Report("nothing is traced: " + err.Error())
+		h.o.Report("tracing is disabled: " + err.Error())
 		return
 	}
 	if !wanted {
@@ -27,8 +27,8 @@ func (h *Instance) openTracer() {
 	s.Service, s.Version, s.Report = cmp.Or(s.Service, t.Service), h.o.Version, h.o.Report
 	h.tracer = trace.New(s)
 	if h.counts != nil {
-		h.counts.GaugeFunc("firn_spans_sent", "Spans that were sent to the collector.", func() float64 { sent, _ := h.tracer.Counts(); return float64(sent) })
-		h.counts.GaugeFunc("firn_spans_dropped", "Spans that could not be sent.", func() float64 { _, dropped := h.tracer.Counts(); return float64(dropped) })
+		h.counts.GaugeFunc("firn_spans_sent", "Spans sent to the collector.", func() float64 { sent, _ := h.tracer.Counts(); return float64(sent) })
+		h.counts.GaugeFunc("firn_spans_dropped", "Spans that failed to be sent.", func() float64 { _, dropped := h.tracer.Counts(); return float64(dropped) })
 	}
 }
 

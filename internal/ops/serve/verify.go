@@ -22,7 +22,7 @@ import (
 // verify reads and checks all sessions completely.
 func (h *Instance) verify(ctx context.Context, report func(gateway.VerifyStep)) error {
 	if h.o.Foreign != nil {
-		return fmt.Errorf("check all sessions: they are not in our own files: %w", firn.ErrUnsupported)
+		return fmt.Errorf("verify sessions: they are not in local files: %w", firn.ErrUnsupported)
 	}
 	if dir, ok := h.storeDir(); ok {
 		return h.verifyFiles(ctx, dir, report)
@@ -33,7 +33,7 @@ func (h *Instance) verify(ctx context.Context, report func(gateway.VerifyStep)) 
 	}
 	holdings, err := side.Holdings(ctx)
 	if err != nil {
-		return fmt.Errorf("check all sessions: %w", err)
+		return fmt.Errorf("verify sessions: %w", err)
 	}
 	slices.SortFunc(holdings, func(a, b store.Holding) int { return cmp.Compare(a.ID, b.ID) })
 	step := gateway.VerifyStep{Of: len(holdings)}
@@ -41,14 +41,14 @@ func (h *Instance) verify(ctx context.Context, report func(gateway.VerifyStep)) 
 		step.Faults = nil
 		if held.Receipt == nil {
 			if err := verifySession(ctx, side, held.ID, &step); err != nil {
-				return fmt.Errorf("check all sessions: %w", err)
+				return fmt.Errorf("verify sessions: %w", err)
 			}
 		}
 		step.Done++
 		report(step)
 	}
 	if step.Faults, err = h.verifyReplicas(ctx); err != nil {
-		return fmt.Errorf("check all sessions: %w", err)
+		return fmt.Errorf("verify sessions: %w", err)
 	}
 	report(step)
 	return nil
