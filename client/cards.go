@@ -41,7 +41,7 @@ func (c *Client) Image(ctx context.Context, id firn.ID, ref string, n int) ([]by
 		return nil, "", c.connectionError(ctx, r, err)
 	}
 	if len(data) > maxImage {
-		return nil, "", fmt.Errorf("read an image of session %s: it has more than %d bytes: %w", id, maxImage, firn.ErrTooLarge)
+		return nil, "", fmt.Errorf("read image of session %s: more than %d bytes: %w", id, maxImage, firn.ErrTooLarge)
 	}
 	return data, response.Header.Get("Content-Type"), nil
 }

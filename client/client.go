@@ -110,7 +110,7 @@ func parseAddress(address string, carried bool) (base, socket string, err error)
 }
 
 func badAddress(address string) error {
-	return fmt.Errorf("connect to the gateway at %q: %w address: want unix:/path or http://host:port", address, firn.ErrInvalid)
+	return fmt.Errorf("connect to the gateway at %q: %w address: expected unix:/path or http://host:port", address, firn.ErrInvalid)
 }
 
 // network returns a transport over TCP or, with a path, over a Unix socket. It uses no

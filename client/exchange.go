@@ -49,7 +49,7 @@ func checkMasked(e wire.Export, masked bool) error {
 	if !e.Mask || masked {
 		return nil
 	}
-	return fmt.Errorf("export with secrets masked: nothing was written, since the gateway is older than this program and would mask none; restart it to run the same: %w", firn.ErrUnsupported)
+	return fmt.Errorf("cannot mask secrets: the gateway is older than this program; restart it and try again, nothing was written: %w", firn.ErrUnsupported)
 }
 
 // exportRequest returns the request for a session in another format.

@@ -137,7 +137,7 @@ func ask[T any](ctx context.Context, c *Client, r request) (T, error) {
 		data, err := c.fetch(ctx, r, body)
 		if err == nil {
 			if err = json.Unmarshal(data, &answer); err != nil {
-				return answer, c.notGateway(r.describe(), "the answer is not what was asked for: "+err.Error())
+				return answer, c.notGateway(r.describe(), "unexpected response: "+err.Error())
 			}
 			return answer, nil
 		}
@@ -160,7 +160,7 @@ func encodeBody(r request) ([]byte, error) {
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(r.body); err != nil {
-		return nil, fmt.Errorf("%s: write the request as JSON: %w: %w", r.describe(), firn.ErrInvalid, err)
+		return nil, fmt.Errorf("%s: encode request: %w: %w", r.describe(), firn.ErrInvalid, err)
 	}
 	return b.Bytes(), nil
 }
@@ -255,7 +255,7 @@ func (c *Client) checkResponse(r request, response *http.Response, want string) 
 		if response.StatusCode == http.StatusNoContent || got == want {
 			return nil
 		}
-		return c.notGateway(r.describe(), fmt.Sprintf("the answer is of type %q, not %s", got, want))
+		return c.notGateway(r.describe(), fmt.Sprintf("the response has type %q, not %s", got, want))
 	}
 	data, err := io.ReadAll(io.LimitReader(response.Body, maxFailure))
 	if err != nil {
@@ -301,18 +301,18 @@ func mediaType(response *http.Response) string {
 // proxy or another server.
 func (c *Client) statusError(r request, response *http.Response) error {
 	code := response.StatusCode
-	what := fmt.Sprintf("%d %s, and no reason", code, strings.ToLower(http.StatusText(code)))
+	what := fmt.Sprintf("%d %s, without a reason", code, strings.ToLower(http.StatusText(code)))
 	switch code {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		u := c.notGateway(r.describe(), "what stands before it answers "+what)
+		u := c.notGateway(r.describe(), "a proxy responded with "+what)
 		u.Hint = hintRetry
 		return u
 	}
 	kind, ok := kindOfStatus[code]
 	if !ok {
-		return c.notGateway(r.describe(), "the answer is "+what)
+		return c.notGateway(r.describe(), "the response is "+what)
 	}
-	return &wire.Problem{Kind: kind, Message: fmt.Sprintf("%s at %s: the answer is %s", r.describe(), c.address, what), Hint: hintOther}
+	return &wire.Problem{Kind: kind, Message: fmt.Sprintf("%s at %s: the response is %s", r.describe(), c.address, what), Hint: hintOther}
 }
 
 // kindOfStatus maps the status of failures without a body.

@@ -136,7 +136,7 @@ func walkMCP(t *testing.T, s *mcp.ClientSession) {
 	if fork["title"] != "another way" || fork["id"] == id {
 		t.Errorf("the fork is %v", fork)
 	}
-	if text, _, failed := call(t, s, "compact_session", map[string]any{"session": id, "plan": true}); failed || !strings.Contains(text, "nothing would be done") {
+	if text, _, failed := call(t, s, "compact_session", map[string]any{"session": id, "plan": true}); failed || !strings.Contains(text, "nothing to do") {
 		t.Errorf("a short session is compacted: %s", text)
 	}
 	if text, _ = well(t, s, "compact_session", map[string]any{"session": id, "keep_recent": 1, "hint": "numbers"}); !strings.Contains(text, "the summary, entry ") {
@@ -164,7 +164,7 @@ func findMCP(t *testing.T, s *mcp.ClientSession, id string, entry any) {
 	if !strings.Contains(text, "[1] session "+id+", entry ") || !strings.Contains(text, "> #") || !strings.Contains(text, "compacted") {
 		t.Errorf("the search finds\n%s", text)
 	}
-	if text, _ = well(t, s, "search_sessions", map[string]any{"query": "walrus"}); !strings.Contains(text, "nothing was found") {
+	if text, _ = well(t, s, "search_sessions", map[string]any{"query": "walrus"}); !strings.Contains(text, "no results") {
 		t.Errorf("a search for nothing finds\n%s", text)
 	}
 	text, _ = well(t, s, "read_window", map[string]any{"session": id, "entry": entry, "before": 3, "after": 0})

@@ -71,7 +71,7 @@ func (d *agent) run(ctx context.Context, id firn.ID, turn wire.Turn, t *turnUpda
 		t.handle(e)
 		asked.handle(running, t, id, e)
 	}
-	return wire.Answer{}, &wire.Problem{Kind: wire.Internal, Message: "the turn broke off, and the gateway did not say why"}
+	return wire.Answer{}, &wire.Problem{Kind: wire.Internal, Message: "the turn ended without a result"}
 }
 
 // stop stops the turn of a session, and retries if the turn has not started yet. If that
@@ -118,7 +118,7 @@ func turnOf(blocks []sdk.ContentBlock) (wire.Turn, error) {
 	}
 	turn.Text = strings.Join(texts, "\n")
 	if strings.TrimSpace(turn.Text) == "" && len(turn.Images) == 0 {
-		return turn, &wire.Problem{Kind: wire.Invalid, Message: "nothing is said"}
+		return turn, &wire.Problem{Kind: wire.Invalid, Message: "empty prompt"}
 	}
 	return turn, nil
 }
@@ -155,7 +155,7 @@ func (t *turnUpdates) handle(e wire.Event) {
 		t.update(sdk.SessionUpdate{UsageUpdate: &sdk.SessionUsageUpdate{Used: int(u.Tokens), Size: int(u.Window)}})
 	case wire.Retry:
 		t.sent = ""
-		t.update(sdk.UpdateAgentThoughtText("Asking again: " + wire.DataOf[wire.Notice](e).Text + "\n"))
+		t.update(sdk.UpdateAgentThoughtText("Retrying: " + wire.DataOf[wire.Notice](e).Text + "\n"))
 	case wire.NoticeEvent:
 		t.update(sdk.UpdateAgentThoughtText(wire.DataOf[wire.Notice](e).Text + "\n"))
 	case wire.CompactionStarted:

@@ -104,10 +104,10 @@ func (h *HTTP) authenticate(r *http.Request) (identity, error) {
 		if isOwner(r.Context()) {
 			return identity{name: ownerName, owner: true, scope: wire.ScopeAdmin}, nil
 		}
-		return identity{}, &wire.Problem{Kind: wire.NoToken, Message: "a token is needed here", Hint: "send Authorization: Bearer with a token that firn token create has made"}
+		return identity{}, &wire.Problem{Kind: wire.NoToken, Message: "token required", Hint: "send Authorization: Bearer TOKEN; to create a token: firn token create"}
 	}
 	if h.config.Tokens == nil {
-		return identity{}, &wire.Problem{Kind: wire.NoToken, Message: "this gateway knows no tokens"}
+		return identity{}, &wire.Problem{Kind: wire.NoToken, Message: "this gateway has no tokens"}
 	}
 	pass, err := check(h.config.Tokens, r.Context(), secret)
 	if err != nil {
@@ -149,9 +149,9 @@ func (c *call) authorizedContext() (context.Context, context.CancelFunc) {
 func (h *HTTP) tokenCheckError(err error) error {
 	var p *wire.Problem
 	if !errors.As(err, &p) && !errors.Is(err, firn.ErrUnavailable) {
-		h.log.Error("tokens cannot be checked", "error", err.Error())
+		h.log.Error("cannot check tokens", "error", err.Error())
 		if errors.Is(err, firn.ErrNotSaved) {
-			return &wire.Problem{Kind: wire.NotSaved, Message: "what became of a token cannot be kept at the moment", Hint: "try again when the disk has room"}
+			return &wire.Problem{Kind: wire.NotSaved, Message: "the token cannot be saved at the moment", Hint: "free some disk space and try again"}
 		}
 		err = &wire.Problem{Kind: wire.Internal, Message: "tokens cannot be checked at the moment"}
 	}
@@ -181,7 +181,7 @@ var onlyOnce = []string{"Authorization", "Idempotency-Key", "If-Match", "Content
 // name and no browser can reach it, so only the origin is checked there.
 func (h *HTTP) guard(r *http.Request) (reason string, err error) {
 	if !isOwner(r.Context()) && !h.ourName(r.Host) {
-		return "host", &wire.Problem{Kind: wire.NotAllowed, Message: "the gateway does not go by that name", Hint: "use localhost, or add the name to allowed_hosts"}
+		return "host", &wire.Problem{Kind: wire.NotAllowed, Message: "the Host header is not a name of this gateway", Hint: "use localhost, or add the name to gateway.allowed_hosts"}
 	}
 	for _, name := range onlyOnce {
 		if len(r.Header.Values(name)) > 1 {
@@ -190,13 +190,13 @@ func (h *HTTP) guard(r *http.Request) (reason string, err error) {
 	}
 	for _, origin := range r.Header.Values("Origin") {
 		if !h.ourOrigin(origin, r.Host) {
-			return "origin", &wire.Problem{Kind: wire.NotAllowed, Message: "pages of another origin may not talk to the gateway", Hint: "add the origin to allowed_origins"}
+			return "origin", &wire.Problem{Kind: wire.NotAllowed, Message: "requests from other origins are not allowed", Hint: "add the origin to gateway.allowed_origins"}
 		}
 	}
 	// A browser that sends no Origin still sends Sec-Fetch-Site. Links to our own pages may
 	// be followed.
 	if site := r.Header.Get("Sec-Fetch-Site"); (site == "cross-site" || site == "same-site") && r.Header.Get("Origin") == "" && strings.HasPrefix(r.URL.Path, "/v1/") {
-		return "origin", &wire.Problem{Kind: wire.NotAllowed, Message: "pages of another origin may not talk to the gateway", Hint: "add the origin to allowed_origins"}
+		return "origin", &wire.Problem{Kind: wire.NotAllowed, Message: "requests from other origins are not allowed", Hint: "add the origin to gateway.allowed_origins"}
 	}
 	return "", nil
 }

@@ -140,13 +140,13 @@ func (c *call) boundNew(n wire.NewSession) (wire.NewSession, error) {
 			n.Agent = c.who.agents[0]
 		}
 		if !c.who.may(n.Agent, "") {
-			return n, boundTo("a session of that agent, without a key")
+			return n, boundTo("creating a session of that agent without a key")
 		}
 		return n, nil
 	}
 	key, ok := c.permittedKey(n.Key)
 	if !ok || n.Agent != "" && n.Agent != route.AgentOf(key) {
-		return n, boundTo("a session of that agent and key")
+		return n, boundTo("creating a session of that agent and key")
 	}
 	n.Key = key
 	return n, nil
@@ -160,7 +160,7 @@ func (c branchCalls) boundFork(f wire.Fork) (wire.Fork, error) {
 	}
 	var ok bool
 	if f.Key, ok = c.permittedKey(f.Key); !ok {
-		return f, boundTo("a fork under that key")
+		return f, boundTo("creating a fork with that key")
 	}
 	return f, nil
 }
@@ -175,14 +175,14 @@ func (c turnCalls) boundInbound(in wire.Inbound) error {
 		return err
 	}
 	if !c.who.may(route.AgentOf(key), key) {
-		return boundTo("messages that are routed elsewhere")
+		return boundTo("messages routed to other agents or keys")
 	}
 	return nil
 }
 
 // boundTo returns the error for a request that a bound token may not make.
 func boundTo(what string) error {
-	return &outOfBounds{&wire.Problem{Kind: wire.NotAllowed, Message: "the token is bound to some agents or keys, and not good for " + what}}
+	return &outOfBounds{&wire.Problem{Kind: wire.NotAllowed, Message: "the token is restricted to some agents or keys and does not allow " + what}}
 }
 
 // key returns the key in the request path, or a not-found error if it is outside the

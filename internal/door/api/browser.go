@@ -59,7 +59,7 @@ func (c browserCalls) orderLogin(o wire.LoginOrder) (wire.LoginCode, error) {
 // browserTokens returns the token book, or an error if the gateway serves no pages.
 func (c browserCalls) browserTokens() (*token.Book, error) {
 	if c.h.config.Web == nil {
-		return nil, &wire.Problem{Kind: wire.Unsupported, Message: "this gateway has no pages", Hint: "set gateway.web = true, and serve without --no-web"}
+		return nil, &wire.Problem{Kind: wire.Unsupported, Message: "the web UI is disabled", Hint: "set gateway.web = true, and serve without --no-web"}
 	}
 	return c.tokens()
 }
@@ -79,7 +79,7 @@ func (c browserCalls) pages() (string, error) {
 	}
 	host, port, err := net.SplitHostPort(tcpOf(c.r.Context()))
 	if err != nil {
-		return "", &wire.Problem{Kind: wire.Unsupported, Message: "no browser gets to this gateway: it does not listen on TCP", Hint: "firn serve --listen 127.0.0.1:7766 does, or gateway.listen in the settings"}
+		return "", &wire.Problem{Kind: wire.Unsupported, Message: "browsers cannot reach this gateway: it does not listen on TCP", Hint: "run firn serve --listen 127.0.0.1:7766, or set gateway.listen"}
 	}
 	if ip := net.ParseIP(host); ip != nil && ip.IsUnspecified() {
 		host = "127.0.0.1"
@@ -131,7 +131,7 @@ func (c browserCalls) countWrongLogin(err error) error {
 		return err
 	}
 	c.w.Header().Set("Retry-After", "60")
-	return &wire.Problem{Kind: wire.Busy, Message: "too many codes and tokens were wrong", Hint: "wait a minute, and let firn open make a new code"}
+	return &wire.Problem{Kind: wire.Busy, Message: "too many wrong codes and tokens", Hint: "wait a minute, then run firn open for a new code"}
 }
 
 // maxLogin is the maximum size of a login body in bytes. Anyone can send one.
@@ -150,10 +150,10 @@ func (c browserCalls) readLogin() (in wire.Login, err error) {
 	c.bodyArrived()
 	if len(data) > maxLogin {
 		c.w.Header().Set("Connection", "close")
-		return in, fmt.Errorf("log in: more than %d bytes were sent: %w", maxLogin, firn.ErrTooLarge)
+		return in, fmt.Errorf("log in: request exceeds %d bytes: %w", maxLogin, firn.ErrTooLarge)
 	}
 	if rawjson.Unmarshal(data, &in, false) != nil || (in.Code == "") == (in.Token == "") {
-		return in, gateway.Invalid("a login is JSON with either a code or a token")
+		return in, gateway.Invalid("expected a JSON object with either a code or a token")
 	}
 	return in, nil
 }

@@ -70,7 +70,7 @@ func (b *budget) reserve(ctx context.Context, client string, bytes int64, patien
 	if err := ctx.Err(); err != nil {
 		return nil, context.Cause(ctx)
 	}
-	return nil, &withStatus{&wire.Problem{Kind: wire.Busy, Message: "too many large answers are being sent", Hint: "retry in a second, or ask for smaller pages"}, http.StatusServiceUnavailable}
+	return nil, &withStatus{&wire.Problem{Kind: wire.Busy, Message: "too many large responses are being sent", Hint: "retry in a second, or request smaller pages"}, http.StatusServiceUnavailable}
 }
 
 // grant puts waiting reservations in force, oldest first, as far as the budget and the

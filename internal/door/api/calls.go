@@ -135,7 +135,7 @@ func ifMatch(r *http.Request) (firn.Pos, error) {
 	}
 	n, err := strconv.ParseUint(strings.Trim(header, `"`), 10, 63)
 	if err != nil || header != etag(firn.Pos(n)) {
-		return 0, gateway.Invalid("the If-Match %q is no position in quotes", header)
+		return 0, gateway.Invalid("If-Match %q is not a position in quotes", header)
 	}
 	return firn.Pos(n), nil
 }
@@ -181,7 +181,7 @@ func (c entryCalls) getWindow() error {
 		return err
 	}
 	if file && as == "" {
-		return gateway.Invalid("a request is asked for, and not whose: say as, such as anthropic or openai")
+		return gateway.Invalid("missing parameter as: the format of the request, such as anthropic or openai")
 	}
 	w, err := c.gateway.Window(c.r.Context(), id, as)
 	if err != nil {
@@ -303,10 +303,10 @@ func idempotency(r *http.Request, inBody string) (string, error) {
 	case key == "":
 		key = inBody
 	case inBody != "" && inBody != key:
-		return "", gateway.Invalid("the Idempotency-Key and the id of the message are not the same")
+		return "", gateway.Invalid("the Idempotency-Key and the id of the message differ")
 	}
 	if len(key) > 128 || strings.ContainsFunc(key, func(c rune) bool { return c <= ' ' || c > '~' }) {
-		return "", gateway.Invalid("the id of a message must have at most 128 characters, all of them printable ASCII and none a space")
+		return "", gateway.Invalid("the id of a message must have at most 128 printable ASCII characters without spaces")
 	}
 	return key, nil
 }
@@ -404,10 +404,10 @@ func (c keyCalls) pointKey(k wire.Key) (wire.Key, error) {
 		return wire.Key{}, err
 	}
 	if k.Key != "" && k.Key != key {
-		return wire.Key{}, gateway.Invalid("the key of the body is not that of the address")
+		return wire.Key{}, gateway.Invalid("the key in the body differs from the key in the path")
 	}
 	if k.Session == "" {
-		return wire.Key{}, gateway.Invalid("no session is named for the key to point at")
+		return wire.Key{}, gateway.Invalid("missing session: the key has nothing to point at")
 	}
 	id, err := c.resolve(string(k.Session))
 	if err != nil {
@@ -457,7 +457,7 @@ func (c statusCalls) listAgents() (wire.Page[wire.Agent], error) {
 // tokens returns the token book, or an error if this gateway has none.
 func (c *call) tokens() (*token.Book, error) {
 	if c.h.config.Tokens == nil {
-		return nil, &wire.Problem{Kind: wire.Unsupported, Message: "this gateway keeps no tokens"}
+		return nil, &wire.Problem{Kind: wire.Unsupported, Message: "this gateway has no tokens"}
 	}
 	return c.h.config.Tokens, nil
 }

@@ -31,7 +31,7 @@ func (c *call) html() (bool, error) {
 	case asHTML:
 		return true, nil
 	default:
-		return false, gateway.Invalid("nothing is told as %q: leave it out, or say html or, of entries, text", view.Clip(as))
+		return false, gateway.Invalid("unknown format %q: expected html or, for entries, text", view.Clip(as))
 	}
 }
 
@@ -80,7 +80,7 @@ func (c entryCalls) getImage() error {
 	}
 	n, err := strconv.Atoi(c.r.PathValue("n"))
 	if err != nil {
-		return gateway.Invalid("%q is no number of an image", view.Clip(c.r.PathValue("n")))
+		return gateway.Invalid("image number %q is not a number", view.Clip(c.r.PathValue("n")))
 	}
 	data, kind, err := c.gateway.Image(c.r.Context(), id, c.r.PathValue("entry"), n)
 	if err != nil {

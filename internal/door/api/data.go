@@ -78,7 +78,7 @@ func (c sessionCalls) batch(b wire.Batch) (wire.Page[wire.BatchResult], error) {
 
 func (c sessionCalls) listSources() (wire.Page[wire.Source], error) {
 	if c.who.bound() {
-		return wire.Page[wire.Source]{}, boundTo("where all sessions are from")
+		return wire.Page[wire.Source]{}, boundTo("listing the sources of all sessions")
 	}
 	all, err := c.gateway.Sources(c.r.Context())
 	return pageOf(all), err
@@ -86,7 +86,7 @@ func (c sessionCalls) listSources() (wire.Page[wire.Source], error) {
 
 func (c sessionCalls) listTags() (wire.Page[wire.Tag], error) {
 	if c.who.bound() {
-		return wire.Page[wire.Tag]{}, boundTo("the tags of all sessions")
+		return wire.Page[wire.Tag]{}, boundTo("listing the tags of all sessions")
 	}
 	all, err := c.gateway.Tags(c.r.Context())
 	return pageOf(all), err
@@ -94,7 +94,7 @@ func (c sessionCalls) listTags() (wire.Page[wire.Tag], error) {
 
 func (c entryCalls) verify(none) (wire.Verified, error) {
 	if c.who.bound() {
-		return wire.Verified{}, boundTo("a check of all sessions")
+		return wire.Verified{}, boundTo("verifying all sessions")
 	}
 	return c.gateway.Verify(c.r.Context())
 }
@@ -110,10 +110,10 @@ func (c usageCalls) usage() error {
 		return c.query.err
 	}
 	if c.who.bound() {
-		return boundTo("what all sessions together used")
+		return boundTo("reading the usage of all sessions")
 	}
 	if format != "" && format != "json" && format != "csv" {
-		return gateway.Invalid("there is no format %q of what was used, but json and csv", view.Clip(format))
+		return gateway.Invalid("unknown usage format %q: expected json or csv", view.Clip(format))
 	}
 	s, err := c.gateway.Usage(c.r.Context(), q)
 	if err != nil {

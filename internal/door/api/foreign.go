@@ -22,7 +22,7 @@ type Foreign func(who string, gate http.Handler) http.Handler
 // foreign handles a request in another protocol.
 func (c foreignCalls) foreign(speak Foreign) error {
 	if speak == nil {
-		return &wire.Problem{Kind: wire.Unsupported, Message: "this gateway does not speak that protocol"}
+		return &wire.Problem{Kind: wire.Unsupported, Message: "this gateway does not support that protocol"}
 	}
 	body, err := c.body("application/json", true)
 	if err != nil {

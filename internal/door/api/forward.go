@@ -25,7 +25,7 @@ type Peers interface {
 }
 
 // ErrNotDelivered is returned if a request did not reach the gateway it was forwarded to.
-var ErrNotDelivered = errors.New("the gateway that has the session does not answer")
+var ErrNotDelivered = errors.New("the gateway that owns the session does not respond")
 
 // Forwarded is a request on its way to the gateway that owns its session. The receiving
 // gateway has already authenticated and authorized the caller.
@@ -75,7 +75,7 @@ func (h *HTTP) ServeForwarded(ctx context.Context, w http.ResponseWriter, f Forw
 	who := identity{name: f.Caller.Name, owner: f.Caller.Owner, scope: f.Caller.Scope, agents: f.Caller.Agents, keys: f.Caller.Keys, token: f.Caller.Token, hook: f.Caller.Hook}
 	r, err := http.NewRequestWithContext(context.WithValue(ctx, forwardedMark{}, who), f.Method, f.URI, bytes.NewReader(f.Body))
 	if err != nil {
-		http.Error(w, "the request that was forwarded makes no sense", http.StatusBadRequest)
+		http.Error(w, "invalid forwarded request", http.StatusBadRequest)
 		return
 	}
 	if f.Header != nil {
@@ -140,13 +140,13 @@ func (c forwarding) ensureOwned() (leave func(), done bool, err error) {
 		}
 		if _, ok := forwardedBy(c.r.Context()); ok {
 			c.w.Header().Set(elsewhereHeader, "1")
-			return none, true, &withStatus{&wire.Problem{Kind: wire.Closing, Message: "another gateway has the session"}, http.StatusMisdirectedRequest}
+			return none, true, &withStatus{&wire.Problem{Kind: wire.Closing, Message: "another gateway owns the session"}, http.StatusMisdirectedRequest}
 		}
 		if err = c.forward(owner); !errors.Is(err, ErrNotDelivered) {
 			return none, true, err
 		}
 		if time.Now().After(late) {
-			return none, true, &wire.Problem{Kind: wire.Unavailable, Message: "the gateway that has the session does not answer", Hint: "try again in a moment"}
+			return none, true, &wire.Problem{Kind: wire.Unavailable, Message: "the gateway that owns the session does not respond", Hint: "try again in a moment"}
 		}
 		select {
 		case <-time.After(ownerPause):

@@ -61,10 +61,10 @@ func (r *readiness) ask(ctx context.Context, check func(context.Context) error) 
 // metrics sends the metrics. They cover all sessions, so bound callers may not see them.
 func (c healthCalls) metrics() error {
 	if c.who.bound() {
-		return boundTo("numbers about all sessions")
+		return boundTo("reading metrics of all sessions")
 	}
 	if c.h.config.Metrics == nil {
-		return &wire.Problem{Kind: wire.Unsupported, Message: "this gateway counts nothing", Hint: "switch on metrics in the settings"}
+		return &wire.Problem{Kind: wire.Unsupported, Message: "metrics are disabled", Hint: "enable metrics in the settings"}
 	}
 	c.deadline()
 	c.h.config.Metrics.ServeHTTP(c.w, c.r)

@@ -47,7 +47,7 @@ type dirLocker interface {
 // LockHome locks a home. what describes the holder. If another process holds the lock, the
 // error is ErrLocked and names that process.
 func LockHome(fsys vfs.FS, home, what string) (*HomeLock, error) {
-	failed := func(err error) (*HomeLock, error) { return nil, fmt.Errorf("take hold of the home %s: %w", home, err) }
+	failed := func(err error) (*HomeLock, error) { return nil, fmt.Errorf("lock home %s: %w", home, err) }
 	if err := fsys.MkdirAll(filepath.Join(home, gatewayDir)); err != nil {
 		return failed(err)
 	}
@@ -103,23 +103,23 @@ func (h *HomeLock) Check() (restored bool, err error) {
 	defer h.mu.Unlock()
 	ours, err := h.file.Stat()
 	if err != nil {
-		return false, fmt.Errorf("check the lock of the home %s: %w", h.home, err)
+		return false, fmt.Errorf("check lock of home %s: %w", h.home, err)
 	}
 	there, err := h.fs.Stat(h.lockPath())
 	if err == nil && there.Same(ours) {
 		return false, nil
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, fmt.Errorf("check the lock of the home %s: %w", h.home, err)
+		return false, fmt.Errorf("check lock of home %s: %w", h.home, err)
 	}
 	if err := h.fs.MkdirAll(filepath.Dir(h.lockPath())); err != nil {
-		return false, fmt.Errorf("restore the lock of the home %s: %w", h.home, err)
+		return false, fmt.Errorf("restore lock of home %s: %w", h.home, err)
 	}
 	old := h.file
 	taken, err := h.lockFile()
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("restore the lock of the home %s: %w", h.home, err)
+		return false, fmt.Errorf("restore lock of home %s: %w", h.home, err)
 	case !taken:
 		return false, heldBy(h.fs, h.home)
 	}
@@ -137,7 +137,7 @@ func (h *HomeLock) Release() error {
 		err = errors.Join(err, h.dir.Close())
 	}
 	if err != nil {
-		return fmt.Errorf("let go of the home: %w", err)
+		return fmt.Errorf("unlock home: %w", err)
 	}
 	return nil
 }
@@ -166,10 +166,10 @@ func heldBy(fsys vfs.FS, home string) error {
 		_ = json.Unmarshal(b[:n], &h)
 	}
 	if h.PID > 0 {
-		who = fmt.Sprintf("a %s with the process id %d, since %s,", h.What, h.PID, h.Since.Local().Format("2 January 15:04:05"))
+		who = fmt.Sprintf("a %s (process %d, since %s)", h.What, h.PID, h.Since.Local().Format("2 January 15:04:05"))
 	}
 	return &wire.Problem{
-		Kind: wire.Locked, Message: fmt.Sprintf("the home %s is in use: %s has it", home, who),
-		Hint: "talk to that one, or stop it first: firn stop",
+		Kind: wire.Locked, Message: fmt.Sprintf("the home %s is in use by %s", home, who),
+		Hint: "use that one, or stop it with firn stop",
 	}
 }

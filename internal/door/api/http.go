@@ -299,7 +299,7 @@ func isCanonicalPath(path string) bool {
 }
 
 func noRoute() error {
-	return &wire.Problem{Kind: wire.NotFound, Message: "there is no such address", Hint: "/openapi.json describes those there are"}
+	return &wire.Problem{Kind: wire.NotFound, Message: "unknown path", Hint: "see /openapi.json for all paths"}
 }
 
 // route returns the pattern that a request matched, for logs and metrics.
@@ -322,7 +322,7 @@ func (c *call) reply(status int, v any) error {
 	encoder := json.NewEncoder(&b)
 	encoder.SetEscapeHTML(false) // transcript lines are sent unchanged
 	if err := encoder.Encode(v); err != nil {
-		return fmt.Errorf("spell the answer: %w", err)
+		return fmt.Errorf("encode response: %w", err)
 	}
 	head := c.w.Header()
 	head.Set("Content-Type", "application/json")
@@ -374,7 +374,7 @@ func (c *call) fail(err error) {
 	}
 	c.closeUnreadBody()
 	if err := c.reply(status, c.failure(p)); err != nil {
-		c.h.log.Error("a problem could not be told", "request", c.request)
+		c.h.log.Error("sending an error response failed", "request", c.request)
 	}
 }
 
@@ -407,11 +407,11 @@ func (c *call) problemFor(err error) *wire.Problem {
 		c.h.log.LogAttrs(c.r.Context(), slog.LevelError, "request failed",
 			slog.String("route", c.route()), slog.String("request", c.request), slog.String("kind", string(p.Kind)), slog.String("error", err.Error()))
 		if p.Kind == wire.Internal && !c.who.owner {
-			return &wire.Problem{Kind: wire.Internal, Message: "something went wrong inside the gateway", Hint: "its log tells more of this request"}
+			return &wire.Problem{Kind: wire.Internal, Message: "internal error in the gateway", Hint: "see the log of the gateway for this request"}
 		}
 	}
 	if errors.Is(err, context.Canceled) && c.h.draining() {
-		return &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "ask again when it is back"}
+		return &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "try again when it is back"}
 	}
 	asked := c.who.scope == "" && isOwner(c.r.Context()) // requests to open routes are not authenticated otherwise
 	if !c.who.seesPaths() && !asked {
@@ -432,7 +432,7 @@ func (c *call) failPanicked(fell any) {
 	if c.w.status != 0 {
 		return // the header was already sent
 	}
-	c.fail(&wire.Problem{Kind: wire.Internal, Message: "something went wrong inside the gateway", Hint: "its log tells more of this request"})
+	c.fail(&wire.Problem{Kind: wire.Internal, Message: "internal error in the gateway", Hint: "see the log of the gateway for this request"})
 }
 
 // withStatus is a problem with a status other than that of its kind.

@@ -131,7 +131,7 @@ func TestBadRequests(t *testing.T) {
 		{"parameter twice", "GET", "/v1/sessions?limit=3&limit=4", nil, 400, wire.Invalid},
 		{"negative limit", "GET", "/v1/sessions?limit=-3", nil, 400, wire.Invalid},
 		{"no flag", "GET", "/v1/sessions?live=perhaps", nil, 400, wire.Invalid},
-		{"no position", "GET", "/v1/sessions/aaaa-1/entries?after=x", nil, 400, wire.Invalid},
+		{"not a position", "GET", "/v1/sessions/aaaa-1/entries?after=x", nil, 400, wire.Invalid},
 		{"no time", "GET", "/v1/usage?since=yesterday", nil, 400, wire.Invalid},
 		{"broken parameters", "GET", "/v1/sessions?a=%zz", nil, 400, wire.Invalid},
 		{"no body", "PATCH", "/v1/sessions/aaaa-1", nil, 400, wire.Invalid},

@@ -123,7 +123,7 @@ func (c *call) runOnce() error {
 			return c.answerOnce(name, one)
 		}
 		if one.request != request {
-			return &wire.Problem{Kind: wire.Invalid, Message: "another request had that Idempotency-Key", Hint: "use a new one for each"}
+			return &wire.Problem{Kind: wire.Invalid, Message: "the Idempotency-Key was used by another request", Hint: "use a new key for each request"}
 		}
 		select {
 		case <-one.done:

@@ -54,7 +54,7 @@ func TestMadeOnce(t *testing.T) {
 			}
 			first = got
 		}
-		if answer, got := asking(t, h, c.path, c.again, key, id); answer.StatusCode != 400 || !strings.Contains(got, "another request had that Idempotency-Key") {
+		if answer, got := asking(t, h, c.path, c.again, key, id); answer.StatusCode != 400 || !strings.Contains(got, "the Idempotency-Key was used by another request") {
 			t.Errorf("%s: another request gave %d %s", name, answer.StatusCode, got)
 		}
 		if answer, got := asking(t, h, c.path, c.body, key, id+"-2"); answer.StatusCode != 200 || got == first {

@@ -54,7 +54,7 @@ func (h *HTTP) limitsOf(ctx context.Context) *requestLimits {
 }
 
 func busy() error {
-	return &wire.Problem{Kind: wire.Busy, Message: "the gateway has too much to do at the moment", Hint: "ask again in a second"}
+	return &wire.Problem{Kind: wire.Busy, Message: "too many requests at the moment", Hint: "try again in a second"}
 }
 
 // decode reads the body of a request as JSON. Its members must match those of v exactly,
@@ -85,14 +85,14 @@ func (c *call) body(want string, optional bool) (io.Reader, error) {
 		if optional {
 			return nil, nil
 		}
-		return nil, gateway.Invalid("the request needs a body")
+		return nil, gateway.Invalid("missing request body")
 	}
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != want {
-		return nil, &withStatus{&wire.Problem{Kind: wire.Invalid, Message: "the body has the wrong type", Hint: "send Content-Type: " + want}, http.StatusUnsupportedMediaType}
+		return nil, &withStatus{&wire.Problem{Kind: wire.Invalid, Message: "unsupported content type", Hint: "send Content-Type: " + want}, http.StatusUnsupportedMediaType}
 	}
 	if r.Header.Get("Content-Encoding") != "" {
-		return nil, &withStatus{&wire.Problem{Kind: wire.Invalid, Message: "the body is packed, and nobody here unpacks it"}, http.StatusUnsupportedMediaType}
+		return nil, &withStatus{&wire.Problem{Kind: wire.Invalid, Message: "compressed request bodies are not supported"}, http.StatusUnsupportedMediaType}
 	}
 	most := c.h.config.MaxBody
 	if c.op.login {
@@ -163,7 +163,7 @@ func (c *call) bodyArrived() {
 }
 
 func tooLarge(most int64) error {
-	return fmt.Errorf("the body of the request has more than %d bytes: %w", most, firn.ErrTooLarge)
+	return fmt.Errorf("request body exceeds %d bytes: %w", most, firn.ErrTooLarge)
 }
 
 // bodyError converts a body read or decode error to the error sent to the client.
@@ -174,20 +174,20 @@ func (c *call) bodyError(err error) error {
 	var member *rawjson.MemberError
 	switch {
 	case errors.As(err, &member):
-		return gateway.Invalid("the body is refused: %s", member.Error())
+		return gateway.Invalid("request body rejected: %s", member.Error())
 	case errors.As(err, &large):
 		return tooLarge(large.Limit)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		c.w.Header().Set("Connection", "close")
-		return &withStatus{&wire.Problem{Kind: wire.Invalid, Message: "the body of the request did not come in time"}, http.StatusRequestTimeout}
+		return &withStatus{&wire.Problem{Kind: wire.Invalid, Message: "timeout reading the request body"}, http.StatusRequestTimeout}
 	case errors.As(err, &syntax):
-		return gateway.Invalid("the body is no JSON: at byte %d: %s", syntax.Offset, syntax.Error())
+		return gateway.Invalid("the request body is not valid JSON: at byte %d: %s", syntax.Offset, syntax.Error())
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return gateway.Invalid("the body ends in the middle")
+		return gateway.Invalid("the request body is truncated")
 	case errors.As(err, &kind):
-		return gateway.Invalid("the member %q of the body cannot be a %s", kind.Field, kind.Value)
+		return gateway.Invalid("the member %q of the request body cannot be a %s", kind.Field, kind.Value)
 	}
-	return gateway.Invalid("the body cannot be read: %s", strings.TrimPrefix(err.Error(), "json: "))
+	return gateway.Invalid("cannot read the request body: %s", strings.TrimPrefix(err.Error(), "json: "))
 }
 
 // query holds the parameters of a request. The first invalid one is recorded in err.
@@ -200,14 +200,14 @@ type query struct {
 func parseQuery(r *http.Request, op *operation) (query, error) {
 	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		return query{}, gateway.Invalid("the parameters of the request cannot be read")
+		return query{}, gateway.Invalid("cannot parse the query parameters")
 	}
 	for name, all := range values {
 		if !op.knows(name) {
-			return query{}, gateway.Invalid("there is no parameter %q here", name)
+			return query{}, gateway.Invalid("unknown parameter %q", name)
 		}
 		if len(all) > 1 {
-			return query{}, gateway.Invalid("the parameter %q is there %d times", name, len(all))
+			return query{}, gateway.Invalid("the parameter %q is given %d times", name, len(all))
 		}
 	}
 	return query{values: values}, nil
@@ -265,6 +265,6 @@ func (q *query) moment(name string) time.Time {
 
 func (q *query) bad(name, value, want string) {
 	if q.err == nil {
-		q.err = gateway.Invalid("the parameter %s is %q: want %s", name, value, want)
+		q.err = gateway.Invalid("the parameter %s is %q, expected %s", name, value, want)
 	}
 }

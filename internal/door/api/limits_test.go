@@ -78,7 +78,7 @@ func TestSlowBody(t *testing.T) {
 	defer conn.Close()
 	fmt.Fprint(conn, "POST /v1/sessions/aaaa-1/turns HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
 	all, err := io.ReadAll(conn) // ends because the server closes the connection
-	if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 408 ") || !strings.Contains(string(all), "did not come in time") {
+	if err != nil || !strings.HasPrefix(string(all), "HTTP/1.1 408 ") || !strings.Contains(string(all), "timeout reading the request body") {
 		t.Errorf("%v: %s", err, all)
 	}
 	if asked := s.fake.was(); len(asked) > 0 {

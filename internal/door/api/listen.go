@@ -139,7 +139,7 @@ func (s *server) listen(ctx context.Context) (err error) {
 		}
 	}()
 	if s.Socket == "" && s.TCP == "" {
-		return fmt.Errorf("neither a socket nor an address was named: %w", firn.ErrInvalid)
+		return fmt.Errorf("no socket or address given: %w", firn.ErrInvalid)
 	}
 	s.address = Address{PID: os.Getpid(), Started: s.Clock().UTC().Truncate(time.Second)}
 	if s.TCP != "" {
@@ -158,7 +158,7 @@ func (s *server) listen(ctx context.Context) (err error) {
 	}
 	if err := s.writeAddress(); err != nil {
 		// Sessions on a full disk must still be readable.
-		s.log.Warn("where the gateway listens could not be written down", "error", err.Error())
+		s.log.Warn("recording the listening address failed", "error", err.Error())
 	}
 	return nil
 }
@@ -180,10 +180,10 @@ func (s *server) writeAddress() error {
 func (s *server) listenTCP(ctx context.Context) error {
 	host, _, err := net.SplitHostPort(s.TCP)
 	if err != nil {
-		return fmt.Errorf("the address %q makes no sense: want host:port: %w", s.TCP, firn.ErrInvalid)
+		return fmt.Errorf("invalid address %q: expected host:port: %w", s.TCP, firn.ErrInvalid)
 	}
 	if ip := net.ParseIP(host); !s.Remote && host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return fmt.Errorf("others than this machine would reach %s, and nobody allowed that: %w", s.TCP, firn.ErrInvalid)
+		return fmt.Errorf("%s is reachable from other machines and gateway.allow_remote is not set: %w", s.TCP, firn.ErrInvalid)
 	}
 	var config net.ListenConfig
 	l, err := config.Listen(ctx, "tcp", s.TCP)
@@ -201,7 +201,7 @@ const maxSocketPath = 103
 // gateway, but not one with a listener.
 func (s *server) listenSocket(ctx context.Context) error {
 	if len(s.Socket) > maxSocketPath {
-		return fmt.Errorf("the path of the socket, %s, has more than %d bytes: %w: set a shorter one", s.Socket, maxSocketPath, firn.ErrInvalid)
+		return fmt.Errorf("the socket path %s is longer than %d bytes: %w: choose a shorter one", s.Socket, maxSocketPath, firn.ErrInvalid)
 	}
 	if err := s.fs.MkdirAll(filepath.Dir(s.Socket)); err != nil {
 		return err
@@ -228,13 +228,13 @@ func (s *server) removeStaleSocket(ctx context.Context) error {
 		return err
 	}
 	if info.Mode.IsRegular() || info.Mode.IsDir() {
-		return fmt.Errorf("%s is there, and is no socket: %w", s.Socket, firn.ErrInvalid)
+		return fmt.Errorf("%s exists and is not a socket: %w", s.Socket, firn.ErrInvalid)
 	}
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "unix", s.Socket)
 	if err == nil {
 		conn.Close()
-		return fmt.Errorf("somebody answers on the socket %s: %w", s.Socket, firn.ErrLocked)
+		return fmt.Errorf("another process listens on the socket %s: %w", s.Socket, firn.ErrLocked)
 	}
 	var slow net.Error
 	if ctx.Err() != nil || errors.As(err, &slow) && slow.Timeout() {
@@ -244,7 +244,7 @@ func (s *server) removeStaleSocket(ctx context.Context) error {
 		return nil // changed by another process; listening will fail if it is in use
 	}
 	if err := s.fs.Remove(s.Socket); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("take away the socket that was left behind: %w", err)
+		return fmt.Errorf("remove stale socket: %w", err)
 	}
 	return nil
 }
@@ -273,7 +273,7 @@ func (s *server) serve(ctx context.Context) error {
 		}
 	}
 	watched := s.watch(srv, onSocket)
-	s.log.Info("the gateway listens", "socket", s.address.Socket, "tcp", s.address.TCP, "pid", s.address.PID)
+	s.log.Info("gateway listening", "socket", s.address.Socket, "tcp", s.address.TCP, "pid", s.address.PID)
 	if s.Ready != nil {
 		s.Ready(s.address)
 	}
@@ -318,7 +318,7 @@ func (s *server) refused(reason string) {
 func (s *server) drain(srv *http.Server, stop context.CancelCauseFunc) error {
 	ctx, cancel := context.WithTimeout(context.Background(), cmp.Or(s.Grace, 30*time.Second))
 	defer cancel()
-	s.log.Info("the gateway is shutting down")
+	s.log.Info("gateway shutting down")
 	if h, ok := s.Handler.(interface{ Drain() }); ok {
 		h.Drain()
 	}
@@ -339,7 +339,7 @@ func (s *server) drain(srv *http.Server, stop context.CancelCauseFunc) error {
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("let the gateway go: %w", err)
+		return fmt.Errorf("stop the gateway: %w", err)
 	}
 	return nil
 }

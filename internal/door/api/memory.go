@@ -15,7 +15,7 @@ func (c memoryCalls) memoryPlace() (wire.MemoryPlace, error) {
 	if !c.who.bound() {
 		return at, nil
 	}
-	refused := &outOfBounds{&wire.Problem{Kind: wire.NotFound, Message: "there are no such notes for this token", Hint: "say whose they are, with agent or key"}}
+	refused := &outOfBounds{&wire.Problem{Kind: wire.NotFound, Message: "this token has no access to these notes", Hint: "select them with agent or key"}}
 	if at.Project != "" {
 		return at, refused
 	}

@@ -32,7 +32,7 @@ func (c statusCalls) getModel() (wire.OpenAIModel, error) {
 	id := c.r.PathValue("model")
 	i := slices.IndexFunc(list.Data, func(m wire.OpenAIModel) bool { return m.ID == id })
 	if i < 0 {
-		return wire.OpenAIModel{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no agent and no model %q", view.Clip(id)), Hint: "GET /v1/models lists them"}
+		return wire.OpenAIModel{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("unknown agent or model %q", view.Clip(id)), Hint: "to list them: GET /v1/models"}
 	}
 	return list.Data[i], nil
 }

@@ -117,7 +117,7 @@ var pathWords = map[string]string{
 	"call":         "A tool call, by its ID.",
 	"cid":          "A compaction, by the ID of its entry, or latest.",
 	"entry":        "An entry: its ID or a prefix of it, a label, HEAD, HEAD~n or #n.",
-	"n":            "Number of the image, beginning with 1.",
+	"n":            "Number of the image, starting with 1.",
 	"note":         "A note by name, or to delete one of its facts, name#id or the text of the fact.",
 	"change":       "ID of a change.",
 	"session":      "ID of a session.",

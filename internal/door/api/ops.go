@@ -9,7 +9,7 @@ import (
 
 func (c statusCalls) ops() (wire.Ops, error) {
 	if c.who.bound() {
-		return wire.Ops{}, boundTo("how the gateway is doing")
+		return wire.Ops{}, boundTo("reading statistics of the gateway")
 	}
 	out, err := c.gateway.Ops(c.r.Context())
 	if err != nil {

@@ -334,7 +334,7 @@ func dispatch(r *http.Request, ops []*operation) {
 		allowed = append(allowed, op.method)
 	}
 	c.w.Header().Set("Allow", strings.Join(allowed, ", "))
-	c.fail(&withStatus{&wire.Problem{Kind: wire.Invalid, Message: "that method is not for this address", Hint: "use " + strings.Join(allowed, " or ")}, http.StatusMethodNotAllowed})
+	c.fail(&withStatus{&wire.Problem{Kind: wire.Invalid, Message: "method not allowed", Hint: "use " + strings.Join(allowed, " or ")}, http.StatusMethodNotAllowed})
 }
 
 // do authorizes a request and runs its operation.
@@ -350,7 +350,7 @@ func (c *call) do() error {
 	}
 	for _, value := range c.pathValues() {
 		if value == "" || len(value) > view.MaxReference || strings.ContainsFunc(value, unprintable) {
-			return gateway.Invalid("a name in the address is empty, too long, or has characters that cannot be printed")
+			return gateway.Invalid("a name in the path is empty, too long, or has unprintable characters")
 		}
 	}
 	var err error
@@ -403,13 +403,13 @@ func (c *call) admit() error {
 	}
 	if !c.who.scope.Includes(c.op.scope) {
 		c.h.config.Metrics.Refused("scope")
-		return &wire.Problem{Kind: wire.NotAllowed, Message: "the token has the scope " + string(c.who.scope) + ", and this needs " + string(c.op.scope)}
+		return &wire.Problem{Kind: wire.NotAllowed, Message: "the token has scope " + string(c.who.scope) + ", but this requires " + string(c.op.scope)}
 	}
 	if c.who.stale && c.op.changes() {
-		return &wire.Problem{Kind: wire.Unavailable, Message: "nothing can be changed now: the servers that keep the tokens do not answer", Hint: "try again in a moment"}
+		return &wire.Problem{Kind: wire.Unavailable, Message: "changes are not possible now: the servers that store the tokens do not respond", Hint: "try again in a moment"}
 	}
 	if c.h.draining() && (c.op.changes() || c.op.content == typeStream) {
-		return &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "ask again when it is back"}
+		return &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "try again when it is back"}
 	}
 	// From here on, everything the request starts is attributed to the caller.
 	who, bounds := c.who.asker()

@@ -44,7 +44,7 @@ func (c *call) authenticateSignature(refused error) (identity, error) {
 		return identity{}, err
 	}
 	if !signature.Fits(sent, body) {
-		return identity{}, c.rejectUnsigned(name, "the signature is not that of the body and the secret")
+		return identity{}, c.rejectUnsigned(name, "the signature does not match the body and the secret")
 	}
 	c.putBack(body)
 	return identity{name: "hook:" + name, hook: name, scope: wire.ScopeHook}, nil
@@ -52,15 +52,15 @@ func (c *call) authenticateSignature(refused error) (identity, error) {
 
 // rejectUnsigned rejects a call of an existing hook and logs the reason.
 func (c *call) rejectUnsigned(hook, why string) error {
-	c.h.log.LogAttrs(c.r.Context(), slog.LevelWarn, "a call of a hook was refused",
+	c.h.log.LogAttrs(c.r.Context(), slog.LevelWarn, "hook call rejected",
 		slog.String("hook", hook), slog.String("why", why), slog.String("request", c.request))
 	return unsigned()
 }
 
 func unsigned() error {
 	return &wire.Problem{
-		Kind: wire.NoToken, Message: "a token is needed here, or a signature that fits",
-		Hint: "send the token that the hook names, or sign the body with its secret; the log of the gateway tells what was wrong",
+		Kind: wire.NoToken, Message: "a token or a valid signature is required",
+		Hint: "send the token of the hook, or sign the body with its secret; the log of the gateway has the reason",
 	}
 }
 

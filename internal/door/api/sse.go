@@ -81,8 +81,8 @@ func (p *pump) run(ctx context.Context, c *call, s source) {
 	defer close(p.events)
 	defer func() {
 		if fell := recover(); fell != nil {
-			c.h.log.Error("a stream of events panicked", "request", c.request, "stack", string(debug.Stack()))
-			p.put(ctx, c, streamItem{err: &wire.Problem{Kind: wire.Internal, Message: "something went wrong inside the gateway"}})
+			c.h.log.Error("event stream panicked", "request", c.request, "stack", string(debug.Stack()))
+			p.put(ctx, c, streamItem{err: &wire.Problem{Kind: wire.Internal, Message: "internal error in the gateway"}})
 		}
 	}()
 	for e, err := range s.events(ctx) {
@@ -317,7 +317,7 @@ func lastEvent(r *http.Request, q *query) (firn.Pos, error) {
 	}
 	n, err := strconv.ParseUint(header, 10, 63)
 	if err != nil {
-		return 0, gateway.Invalid("the Last-Event-ID %q is no position", header)
+		return 0, gateway.Invalid("Last-Event-ID %q is not a position", header)
 	}
 	return firn.Pos(n), nil
 }

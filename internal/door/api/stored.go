@@ -21,7 +21,7 @@ func storedRoutes() []operation {
 // listStored streams the contents of the store.
 func (c storedCalls) listStored() error {
 	if c.who.bound() {
-		return boundTo("all that the store holds")
+		return boundTo("reading the whole store")
 	}
 	return c.lines(func(w io.Writer) error {
 		encoder := json.NewEncoder(w)
@@ -41,7 +41,7 @@ func (c storedCalls) listStored() error {
 // readStored streams the lines of a session.
 func (c storedCalls) readStored() error {
 	if c.who.bound() {
-		return boundTo("all that the store holds")
+		return boundTo("reading the whole store")
 	}
 	return c.lines(func(w io.Writer) error {
 		return c.gateway.WriteLines(c.r.Context(), firn.ID(c.r.PathValue("session")), w)

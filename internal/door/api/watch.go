@@ -61,13 +61,13 @@ func (s *server) watch(srv *http.Server, sockets *connLimiter) *watch {
 func (s *server) check(ctx context.Context, srv *http.Server, sockets *connLimiter, work *sync.WaitGroup) error {
 	restored, err := s.Lock.Check()
 	if restored {
-		s.log.Warn("the lock file of the home was gone and was made again", "home", s.Home)
+		s.log.Warn("the lock file of the home was removed; restored it", "home", s.Home)
 	}
 	if err == nil && s.Socket != "" {
 		err = s.checkSocket(ctx, srv, sockets, work)
 	}
 	if err != nil {
-		s.log.Error("the lock or the socket of the home was lost", "home", s.Home, "error", err.Error())
+		s.log.Error("lost the lock or the socket of the home", "home", s.Home, "error", err.Error())
 	}
 	if h, ok := s.Handler.(interface{ SetFault(error) }); ok {
 		h.SetFault(err)
@@ -86,11 +86,11 @@ func (s *server) checkSocket(ctx context.Context, srv *http.Server, sockets *con
 		}
 		return fmt.Errorf("restore the socket: %w", err)
 	}
-	s.log.Warn("the socket was gone and was made again", "socket", s.Socket)
+	s.log.Warn("the socket was removed; restored it", "socket", s.Socket)
 	again := &limitedListener{Listener: s.socket, limiter: sockets}
 	work.Go(func() {
 		if err := srv.Serve(again); err != nil && !errors.Is(err, http.ErrServerClosed) && !errors.Is(err, net.ErrClosed) {
-			s.log.Error("the socket that was made again ended", "error", err.Error())
+			s.log.Error("the restored socket failed", "error", err.Error())
 		}
 	})
 	return nil

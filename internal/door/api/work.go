@@ -18,7 +18,7 @@ func (c workCalls) hook() (wire.Routed, error) {
 	theirs := c.who.hook != "" && c.who.hook == name || c.who.hook == "" && token != "" && token == c.who.name
 	if err == nil && !theirs && c.who.scope != wire.ScopeAdmin {
 		c.h.config.Metrics.Refused("hook")
-		err = &wire.Problem{Kind: wire.NotFound, Message: "there is no such hook for this token", Hint: "the settings name the token of a hook"}
+		err = &wire.Problem{Kind: wire.NotFound, Message: "no such hook for this token", Hint: "set the token of the hook in the settings"}
 	}
 	if err != nil {
 		return wire.Routed{}, err
@@ -67,7 +67,7 @@ func (c workCalls) runJob(none) (wire.Routed, error) {
 			return wire.Routed{}, err
 		}
 		if !slices.ContainsFunc(theirs.Items, func(j wire.Job) bool { return j.ID == id }) {
-			return wire.Routed{}, &wire.Problem{Kind: wire.NotFound, Message: "there is no such job"}
+			return wire.Routed{}, &wire.Problem{Kind: wire.NotFound, Message: "no such job"}
 		}
 	}
 	return c.gateway.RunJob(c.r.Context(), id)

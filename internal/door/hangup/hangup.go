@@ -155,7 +155,7 @@ func (s *speaker) refuse(line []byte, why error) {
 	defer s.mu.Unlock()
 	answer := append([]byte(`{"jsonrpc":"2.0","id":`), idOf(line)...)
 	answer = strconv.AppendInt(append(answer, `,"error":{"code":`...), invalidRequest, 10)
-	answer = rawjson.AppendString(append(answer, `,"message":`...), "the request is refused: "+why.Error())
+	answer = rawjson.AppendString(append(answer, `,"message":`...), "request rejected: "+why.Error())
 	s.refusals = append(append(s.refusals, answer...), "}}\n"...)
 	s.flush()
 }

@@ -85,9 +85,9 @@ func TestRefuse(t *testing.T) {
 		t.Errorf("handed on %q, %v", rest, err)
 	}
 	for _, want := range []string{
-		`{"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"the request is refused: the members \"x\" and \"X\" differ only in case"}}`,
-		`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"the request is refused: the member \"id\" is given twice"}}`,
-		`{"jsonrpc":"2.0","id":5,"error":{"code":-32600,"message":"the request is refused: the member \"method\" is given twice"}}`,
+		`{"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"request rejected: the members \"x\" and \"X\" differ only in case"}}`,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32600,"message":"request rejected: the member \"id\" is given twice"}}`,
+		`{"jsonrpc":"2.0","id":5,"error":{"code":-32600,"message":"request rejected: the member \"method\" is given twice"}}`,
 	} {
 		if !strings.Contains(buf.String(), want+"\n") {
 			t.Errorf("answered %s, want %s", buf.String(), want)

@@ -41,7 +41,7 @@ func (d *toolServer) search(ctx context.Context, _ *sdk.CallToolRequest, a searc
 	}
 	var b strings.Builder
 	if len(found.Items) == 0 {
-		fmt.Fprintf(&b, "nothing was found for %q\n", prose.OneLine(a.Query, 100))
+		fmt.Fprintf(&b, "no results for %q\n", prose.OneLine(a.Query, 100))
 	}
 	for i, h := range found.Items {
 		if text := hitText(i+1, h); b.Len()+len(text) <= mostText || i == 0 {
@@ -49,10 +49,10 @@ func (d *toolServer) search(ctx context.Context, _ *sdk.CallToolRequest, a searc
 		}
 	}
 	if found.Cursor != "" {
-		fmt.Fprintf(&b, "there are more; the cursor is %s\n", found.Cursor)
+		fmt.Fprintf(&b, "more results: use cursor %s\n", found.Cursor)
 	}
 	if found.Index != nil {
-		fmt.Fprintf(&b, "the index is being built (%d of %d sessions): there may be more\n", found.Index.Done, found.Index.Total)
+		fmt.Fprintf(&b, "the index is being built (%d of %d sessions): results may be incomplete\n", found.Index.Done, found.Index.Total)
 	}
 	return textResult(b.String()), nil, nil
 }
@@ -94,7 +94,7 @@ const (
 // branch, or else on the entry's own branch.
 func (d *toolServer) around(ctx context.Context, _ *sdk.CallToolRequest, a aroundArgs) (*sdk.CallToolResult, any, error) {
 	if a.Entry == "" {
-		return nil, nil, errors.New("say around which entry; search_sessions names entries")
+		return nil, nil, errors.New("an entry is required; search_sessions returns entries")
 	}
 	id, err := d.c.Resolve(ctx, a.Session)
 	if err != nil {

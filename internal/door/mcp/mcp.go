@@ -34,10 +34,10 @@ type Options struct {
 }
 
 // instructions are the server instructions for models.
-const instructions = `Sessions are conversations that AI agents had, kept as trees of entries that are only ever added to. ` +
-	`Find one with list_sessions, read it with read_session (around an entry if it is long), and see with get_window what its model would be sent next. ` +
-	`Find what was said anywhere with search_sessions and look around it with read_window; recall finds notes, remember and forget change them. ` +
-	`A session is named by its id, the beginning of it, its exact title, or @ and a key.`
+const instructions = `Sessions are conversations of AI agents, stored as append-only trees of entries. ` +
+	`List sessions with list_sessions, read one with read_session (around an entry if it is long), and use get_window to see the next request to its model. ` +
+	`Search the messages of all sessions with search_sessions and read their context with read_window; recall searches notes, remember and forget change them. ` +
+	`Refer to a session by its id, the start of the id, its exact title, or @ and a key.`
 
 // newServer returns a server that uses client c.
 func newServer(c *client.Client, o Options) *sdk.Server {
@@ -45,22 +45,22 @@ func newServer(c *client.Client, o Options) *sdk.Server {
 		Instructions: instructions, SchemaCache: o.schemas,
 	})
 	d := &toolServer{c: c, alone: o.Alone}
-	sdk.AddTool(s, readOnlyTool("list_sessions", "List sessions, those used last first."), d.list)
-	sdk.AddTool(s, readOnlyTool("read_session", "Read what was said in a session: the end of it, or what stands around an entry."), d.read)
-	sdk.AddTool(s, readOnlyTool("get_window", "Tell what the model of a session would be sent next, what is left out, and why."), d.window)
-	sdk.AddTool(s, readOnlyTool("search_sessions", "Search everything that was said in sessions, also what was compacted away. Each hit names its session and entry, for read_window."), d.search)
-	sdk.AddTool(s, readOnlyTool("read_window", "Tell what was said around an entry of a session."), d.around)
-	sdk.AddTool(s, readOnlyTool("recall", "Look for what was noted to be remembered, and for what was said in earlier sessions; tells where it comes from."), d.recall)
+	sdk.AddTool(s, readOnlyTool("list_sessions", "List sessions, most recently used first."), d.list)
+	sdk.AddTool(s, readOnlyTool("read_session", "Read the messages of a session: its end, or around an entry."), d.read)
+	sdk.AddTool(s, readOnlyTool("get_window", "Show the next request to the model of a session, what is left out, and why."), d.window)
+	sdk.AddTool(s, readOnlyTool("search_sessions", "Search the messages of all sessions, including compacted ones. Each hit has its session and entry, for read_window."), d.search)
+	sdk.AddTool(s, readOnlyTool("read_window", "Show the messages around an entry of a session."), d.around)
+	sdk.AddTool(s, readOnlyTool("recall", "Search notes and earlier sessions. Each result has its source."), d.recall)
 	if !o.ReadOnly {
-		sdk.AddTool(s, writeTool("send_message", "Say something in a session and wait for the agent's answer. Without a session, or with a new key, one is begun.", false), d.send)
-		sdk.AddTool(s, writeTool("fork_session", "Begin a session that goes on from an entry of another, which stays as it is.", false), d.fork)
-		sdk.AddTool(s, writeTool("compact_session", "Let a summary stand for the older part of a session. Nothing is lost, and it can be undone.", true), d.compact)
-		sdk.AddTool(s, writeTool("remember", "Remember facts beyond this conversation: decisions, preferences, names, dates. What is noted already is not noted again.", true), d.remember)
-		sdk.AddTool(s, writeTool("forget", "Forget a note or a fact that was remembered. People can undo it.", false), d.forget)
+		sdk.AddTool(s, writeTool("send_message", "Send a message to a session and wait for the agent's answer. Without a session, or with a new key, a session is created.", false), d.send)
+		sdk.AddTool(s, writeTool("fork_session", "Create a session that continues from an entry of another, which is not changed.", false), d.fork)
+		sdk.AddTool(s, writeTool("compact_session", "Summarize the older part of a session. Nothing is lost, and it can be undone.", true), d.compact)
+		sdk.AddTool(s, writeTool("remember", "Remember facts beyond this conversation: decisions, preferences, names, dates. Facts already noted are not added again.", true), d.remember)
+		sdk.AddTool(s, writeTool("forget", "Forget a note or a fact. The user can undo it.", false), d.forget)
 	}
 	s.AddResourceTemplate(&sdk.ResourceTemplate{
 		Name: "session", Title: "A session", URITemplate: resourcePrefix + "{id}", MIMEType: "text/plain",
-		Description: "What was said in a session, the latest at the end, as much of it as fits.",
+		Description: "The messages of a session, latest last, as many as fit.",
 	}, d.resource)
 	return s
 }

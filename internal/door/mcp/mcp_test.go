@@ -114,7 +114,7 @@ func TestReading(t *testing.T) {
 	id, entries := s.filled(300)
 	text, _ := s.tool("read_session", readArgs{Session: string(id)})
 	if !strings.Contains(text, "message 300.") || !strings.Contains(text, "message 271.") || strings.Contains(text, "message 270.") ||
-		!strings.Contains(text, "more before") || !strings.Contains(text, "bytes of this entry are left out") || len(text) > mostText+1000 {
+		!strings.Contains(text, "earlier messages omitted") || !strings.Contains(text, "bytes of this entry omitted") || len(text) > mostText+1000 {
 		t.Errorf("%d bytes:\n%s", len(text), text)
 	}
 	one, three := 1, 3
@@ -125,12 +125,12 @@ func TestReading(t *testing.T) {
 				t.Errorf("around %s, message %d: want %v in\n%s", name, i, want, text)
 			}
 		}
-		if !strings.Contains(text, "more before") || !strings.Contains(text, "more behind") {
+		if !strings.Contains(text, "earlier messages omitted") || !strings.Contains(text, "later messages omitted") {
 			t.Errorf("around %s it does not say that there is more:\n%s", name, text)
 		}
 	}
 	text, _ = s.tool("read_session", readArgs{Session: string(id), Around: string(entries[0]), Before: &three, After: &one})
-	if strings.Contains(text, "more before") || !strings.HasSuffix(strings.TrimSpace(text), "more behind this") {
+	if strings.Contains(text, "earlier messages omitted") || !strings.HasSuffix(strings.TrimSpace(text), "later messages omitted") {
 		t.Errorf("around the first there is\n%s", text)
 	}
 	for _, bad := range []readArgs{{Session: string(id), Around: "#9999"}, {Session: string(id), View: "sideways"}, {Session: "nobody"}} {
@@ -153,7 +153,7 @@ func TestSending(t *testing.T) {
 	params.SetProgressToken("t")
 	result, err := s.CallTool(t.Context(), params)
 	s.must(err)
-	if result.IsError || <-s.progress != "t: the agent answers" {
+	if result.IsError || <-s.progress != "t: the agent is answering" {
 		t.Errorf("it came to %+v", result)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

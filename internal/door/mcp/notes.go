@@ -34,14 +34,14 @@ type recallArgs struct {
 // recall searches notes and earlier messages.
 func (d *toolServer) recall(ctx context.Context, _ *sdk.CallToolRequest, a recallArgs) (*sdk.CallToolResult, any, error) {
 	if strings.TrimSpace(a.Query) == "" {
-		return nil, nil, errors.New("there is nothing to look for: query is empty")
+		return nil, nil, errors.New("query is empty")
 	}
 	hits, err := d.c.Recall(ctx, a.place(), a.Query, bounded(a.Limit, 5, 20))
 	if err != nil {
 		return nil, nil, sentence(err)
 	}
 	if len(hits) == 0 {
-		return textResult(fmt.Sprintf("nothing was found for %q\n", prose.OneLine(a.Query, 100))), nil, nil
+		return textResult(fmt.Sprintf("no results for %q\n", prose.OneLine(a.Query, 100))), nil, nil
 	}
 	var b strings.Builder
 	for i, h := range hits {
@@ -52,7 +52,7 @@ func (d *toolServer) recall(ctx context.Context, _ *sdk.CallToolRequest, a recal
 
 // recalledText formats a hit as text: its origin and content.
 func recalledText(n int, h wire.Recalled) string {
-	about := []string{"said in session " + h.Ref}
+	about := []string{"from session " + h.Ref}
 	if h.Scope != "" {
 		about[0] = "note " + h.Ref
 	}
@@ -62,7 +62,7 @@ func recalledText(n int, h wire.Recalled) string {
 		}
 	}
 	if h.Confidence > 0 {
-		about = append(about, fmt.Sprintf("%.0f%% sure", h.Confidence*100))
+		about = append(about, fmt.Sprintf("%.0f%% confidence", h.Confidence*100))
 	}
 	if !h.Time.IsZero() {
 		about = append(about, h.Time.Format("2006-01-02"))
@@ -106,11 +106,11 @@ type forgetArgs struct {
 // forget removes a note or fact. Users can undo it.
 func (d *toolServer) forget(ctx context.Context, _ *sdk.CallToolRequest, a forgetArgs) (*sdk.CallToolResult, any, error) {
 	if strings.TrimSpace(a.What) == "" {
-		return nil, nil, errors.New("say what to forget; recall shows how notes are named")
+		return nil, nil, errors.New("nothing to forget given; recall shows the names of notes")
 	}
 	change, err := d.c.Forget(ctx, a.place(), strings.TrimPrefix(a.What, "note "))
 	if err != nil {
 		return nil, nil, sentence(err)
 	}
-	return textResult(fmt.Sprintf("forgotten; firn memory undo %s takes it back\n", change.ID)), nil, nil
+	return textResult(fmt.Sprintf("forgotten; to undo: firn memory undo %s\n", change.ID)), nil, nil
 }

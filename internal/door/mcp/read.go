@@ -42,7 +42,7 @@ func (d *toolServer) read(ctx context.Context, _ *sdk.CallToolRequest, a readArg
 	case wire.ViewDisk:
 		view = wire.ViewDisk
 	default:
-		return nil, nil, fmt.Errorf("there is no view %q: it is branch or disk", a.View)
+		return nil, nil, fmt.Errorf("unknown view %q: expected branch or disk", a.View)
 	}
 	id, err := d.c.Resolve(ctx, a.Session)
 	if err != nil {
@@ -131,7 +131,7 @@ func (r *excerpt) around(ctx context.Context, name string, before, after int) er
 		}
 	}
 	if found < 0 {
-		return fmt.Errorf("there is no entry %q among the %d latest of the session", prose.OneLine(name, 80), mostLooked)
+		return fmt.Errorf("no entry %q among the latest %d of the session", prose.OneLine(name, 80), mostLooked)
 	}
 	if extra := found - after; extra > 0 {
 		r.entries, r.later = r.entries[extra:], true
@@ -158,7 +158,7 @@ func (r *excerpt) text(most int) string {
 	for _, e := range slices.Backward(r.entries) {
 		text := prose.Entry(e, true)
 		if len(text) > mostOfOne {
-			text = firn.CutText(text, mostOfOne) + fmt.Sprintf("\n… %d bytes of this entry are left out", len(text)-mostOfOne)
+			text = firn.CutText(text, mostOfOne) + fmt.Sprintf("\n… %d bytes of this entry omitted", len(text)-mostOfOne)
 		}
 		if size += len(text) + 1; size > most && len(parts) > 0 {
 			cut = true
@@ -169,14 +169,14 @@ func (r *excerpt) text(most int) string {
 	slices.Reverse(parts)
 	var b strings.Builder
 	if cut {
-		b.WriteString("… there is more before this; read around the first entry to see it\n\n")
+		b.WriteString("… earlier messages omitted; read around the first entry to see them\n\n")
 	}
 	b.WriteString(strings.Join(parts, "\n"))
 	if r.later {
-		b.WriteString("\n\n… there is more behind this")
+		b.WriteString("\n\n… later messages omitted")
 	}
 	if len(parts) == 0 {
-		b.WriteString("nothing was said yet")
+		b.WriteString("no messages yet")
 	}
 	b.WriteString("\n")
 	if slices.ContainsFunc(r.entries, func(e wire.Entry) bool { return e.Damage != nil }) {

@@ -55,9 +55,9 @@ func (d *toolServer) send(ctx context.Context, req *sdk.CallToolRequest, a sendA
 func (d *toolServer) target(ctx context.Context, a sendArgs) (firn.ID, error) {
 	switch {
 	case a.Text == "":
-		return "", errors.New("there is nothing to say: text is empty")
+		return "", errors.New("text is empty")
 	case a.Session != "" && a.Key != "":
-		return "", errors.New("say it in a session or under a key, not both")
+		return "", errors.New("give a session or a key, not both")
 	case a.Session != "":
 		return d.c.Resolve(ctx, a.Session)
 	}
@@ -91,7 +91,7 @@ func (d *toolServer) turn(ctx context.Context, req *sdk.CallToolRequest, id firn
 		}
 		p.hear(ctx, e)
 	}
-	return wire.Answer{}, errors.New("the turn broke off, and the gateway did not say why")
+	return wire.Answer{}, errors.New("the turn ended without a result")
 }
 
 // progress reports the progress of a turn.
@@ -113,11 +113,11 @@ func (p *progress) hear(ctx context.Context, e wire.Event) {
 	case wire.DeltaText:
 		p.chars += len(wire.DataOf[wire.Delta](e).Text)
 		if p.chars-p.reported >= step {
-			p.notify(ctx, "the agent answers")
+			p.notify(ctx, "the agent is answering")
 		}
 	case wire.ToolStarted:
 		p.chars++
-		p.notify(ctx, "the agent uses "+prose.OneLine(wire.DataOf[wire.Tool](e).Name, 80))
+		p.notify(ctx, "the agent is using "+prose.OneLine(wire.DataOf[wire.Tool](e).Name, 80))
 	}
 }
 

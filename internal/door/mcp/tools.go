@@ -98,7 +98,7 @@ func (d *toolServer) window(ctx context.Context, _ *sdk.CallToolRequest, a windo
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s of %s tokens, for %s/%s\n", prose.Grouped(w.Usage.Tokens), prose.Grouped(w.Usage.Window), w.Provider, w.Model)
-	fmt.Fprintf(&b, "system %d, tools %d, notes %d, summary %d, messages %d, results of tools %d\n",
+	fmt.Fprintf(&b, "system %d, tools %d, notes %d, summary %d, messages %d, tool results %d\n",
 		w.Totals.System, w.Totals.Specs, w.Totals.Notes, w.Totals.Summary, w.Totals.Kept, w.Totals.Tools)
 	for _, r := range w.Out {
 		fmt.Fprintf(&b, "left out: %s (%s)\n", runName(r), r.Why)
@@ -172,9 +172,9 @@ func (d *toolServer) compact(ctx context.Context, _ *sdk.CallToolRequest, a comp
 		return nil, nil, sentence(err)
 	}
 	if p := done.Plan; p != nil && p.Nothing != "" {
-		return textResult(p.Nothing + "; nothing would be done"), nil, nil
+		return textResult(p.Nothing + "; nothing to do"), nil, nil
 	} else if p != nil {
-		return textResult(fmt.Sprintf("%d entries (about %d tokens) would be summed up, %d (about %d tokens) kept", p.Summarised, p.SummarisedTokens, p.Kept, p.KeptTokens)), nil, nil
+		return textResult(fmt.Sprintf("%d entries (about %d tokens) would be summarized, %d (about %d tokens) kept", p.Summarised, p.SummarisedTokens, p.Kept, p.KeptTokens)), nil, nil
 	}
 	return textResult(fmt.Sprintf("about %d tokens became %d (%s); the summary, entry %s:\n\n%s", done.Before, done.After, done.Strategy, done.ID, firn.CutText(done.Summary, mostText))), nil, nil
 }

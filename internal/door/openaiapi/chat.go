@@ -86,10 +86,10 @@ func (p *placed) turnStarted() {
 func (v *exchange) place(session, user string, who choice, t *transcript) (*placed, error) {
 	history, fresh := t.split()
 	if len(fresh) == 0 {
-		return nil, badRequest("messages", "the last message is the assistant's: there is nothing to answer")
+		return nil, badRequest("messages", "the last message is from the assistant: there is nothing to answer")
 	}
 	if t.isEmpty() {
-		return nil, badRequest("messages", "nothing is said")
+		return nil, badRequest("messages", "empty message")
 	}
 	p := &placed{whole: digest{}.with(t.messages...)}
 	var err error

@@ -71,21 +71,21 @@ type chatTool struct {
 func (q *chatRequest) check() error {
 	switch {
 	case q.N != nil && *q.N != 1:
-		return unsupported("n", "one answer is given, not %d", *q.N)
+		return unsupported("n", "only one choice is supported, not %d", *q.N)
 	case given(q.Stop):
-		return unsupported("stop", "answers cannot be made to stop at a text")
+		return unsupported("stop", "stop sequences are not supported")
 	case q.Logprobs:
-		return unsupported("logprobs", "probabilities are not told")
+		return unsupported("logprobs", "log probabilities are not supported")
 	case q.ResponseFormat.Type != "" && q.ResponseFormat.Type != "text":
-		return unsupported("response_format", "answers are text, not %s", quoted(q.ResponseFormat.Type))
+		return unsupported("response_format", "only text output is supported, not %s", quoted(q.ResponseFormat.Type))
 	case len(q.Modalities) > 0 && (len(q.Modalities) > 1 || q.Modalities[0] != "text"):
-		return unsupported("modalities", "answers are text")
+		return unsupported("modalities", "only text output is supported")
 	case given(q.Functions):
-		return unsupported("functions", "functions have become tools")
+		return unsupported("functions", "functions are deprecated; use tools")
 	case q.MaxTokens < 0 || q.MaxCompletionTokens < 0:
-		return badRequest("max_completion_tokens", "an answer cannot have less than no tokens")
+		return badRequest("max_completion_tokens", "the maximum number of tokens is negative")
 	case len(q.Messages) == 0:
-		return badRequest("messages", "there are no messages")
+		return badRequest("messages", "missing messages")
 	}
 	return nil
 }
@@ -99,7 +99,7 @@ func (q *chatRequest) terms(who choice) (wire.TurnOptions, error) {
 	t := wire.TurnOptions{Bare: who.model != "", MaxTokens: max(q.MaxTokens, q.MaxCompletionTokens)}
 	for _, x := range q.Tools {
 		if x.Type != "function" {
-			return t, unsupported("tools", "tools are functions, not %s", quoted(x.Type))
+			return t, unsupported("tools", "only function tools are supported, not %s", quoted(x.Type))
 		}
 		t.Tools = append(t.Tools, wire.ToolSpec{Name: x.Function.Name, Description: x.Function.Description, Schema: x.Function.Parameters})
 	}
@@ -116,7 +116,7 @@ func chooseTools(t *wire.TurnOptions, choice json.RawMessage) error {
 		t.Tools, t.NoTools = nil, true
 		return nil
 	}
-	return unsupported("tool_choice", "a model cannot be made to use a tool: tool_choice is auto or none")
+	return unsupported("tool_choice", "tool_choice must be auto or none")
 }
 
 // sessionName returns the session that the client names in its header or metadata.
@@ -150,7 +150,7 @@ func (q *chatRequest) talk() (*transcript, error) {
 		case "tool":
 			t.add(result(m.ToolCallID, parts))
 		default:
-			return nil, badRequest("messages", "message %d has the role %s, which nobody here has", i+1, quoted(m.Role))
+			return nil, badRequest("messages", "message %d has the unknown role %s", i+1, quoted(m.Role))
 		}
 	}
 	t.nameResults()

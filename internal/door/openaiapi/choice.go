@@ -55,7 +55,7 @@ func (v *exchange) choose(name string) (choice, error) {
 
 func noModel(name string) error {
 	return &requestError{&wire.Problem{
-		Kind: wire.NotFound, Message: "there is no agent and no model " + quoted(name), Hint: "GET /v1/models lists them",
+		Kind: wire.NotFound, Message: "unknown agent or model " + quoted(name), Hint: "to list them: GET /v1/models",
 	}, "model", "model_not_found"}
 }
 

@@ -31,7 +31,7 @@ func contentParts(raw json.RawMessage) ([]firn.Part, error) {
 	}
 	var all []contentPart
 	if err := rawjson.Unmarshal(raw, &all, true); err != nil {
-		return nil, errors.New("the content is neither a text nor a list of parts")
+		return nil, errors.New("the content is neither a string nor a list of parts")
 	}
 	var parts []firn.Part
 	for _, p := range all {
@@ -47,7 +47,7 @@ func contentParts(raw json.RawMessage) ([]firn.Part, error) {
 			}
 			parts = append(parts, image)
 		default:
-			return nil, fmt.Errorf("parts of the type %s are not taken", quoted(p.Type))
+			return nil, fmt.Errorf("unsupported part type %s", quoted(p.Type))
 		}
 	}
 	return parts, nil
@@ -69,17 +69,17 @@ func imagePart(raw json.RawMessage) (firn.Part, error) {
 			URL string `json:"url"`
 		}
 		if err := rawjson.Unmarshal(raw, &object, true); err != nil {
-			return nil, errors.New("an image has no address")
+			return nil, errors.New("missing image URL")
 		}
 		url = object.URL
 	}
 	rest, ok := strings.CutPrefix(url, "data:")
 	kind, data, packed := strings.Cut(rest, ";base64,")
 	if !ok || !packed || !strings.HasPrefix(kind, "image/") {
-		return nil, errors.New("images must be sent as data:image/…;base64,…; nothing is fetched from elsewhere")
+		return nil, errors.New("images must be sent as data:image/…;base64,…; URLs are not fetched")
 	}
 	if _, err := base64.StdEncoding.DecodeString(data); err != nil {
-		return nil, errors.New("an image is not base64")
+		return nil, errors.New("an image is not valid base64")
 	}
 	return firn.Image{MimeType: kind, Data: data}, nil
 }

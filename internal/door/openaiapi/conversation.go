@@ -44,7 +44,7 @@ func (v *exchange) newConversation() error {
 		}
 	}
 	if len(q.Metadata) > maxMetadata {
-		return badRequest("metadata", "%d pairs of metadata are allowed", maxMetadata)
+		return badRequest("metadata", "at most %d metadata pairs are allowed", maxMetadata)
 	}
 	if err := v.setDirectory(q.Metadata); err != nil {
 		return err
@@ -200,11 +200,11 @@ func (v *exchange) items(id string) error {
 	limit, order := 20, query.Get("order")
 	if text := query.Get("limit"); text != "" {
 		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > 100 {
-			return badRequest("limit", "the limit is a number from 1 to 100")
+			return badRequest("limit", "limit must be a number from 1 to 100")
 		}
 	}
 	if order != "" && order != "asc" && order != "desc" {
-		return badRequest("order", "the order is asc or desc")
+		return badRequest("order", "order must be asc or desc")
 	}
 	page, more, err := v.listItems(s.ID, query.Get("after"), limit, order != "asc")
 	if err != nil {
@@ -270,7 +270,7 @@ func (v *exchange) addItems(s wire.Session) error {
 	}
 	entries := v.itemEntries(t)
 	if len(entries) == 0 {
-		return badRequest("items", "there are no items")
+		return badRequest("items", "missing items")
 	}
 	if _, err := v.put(endOf(s), choice{}, entries); err != nil {
 		return err

@@ -31,9 +31,9 @@ func failureOf(err error) (wire.OpenAIFailure, int) {
 		p = w.Problem
 	case errors.As(err, &p):
 	case errors.As(err, &u):
-		p = &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "ask again when it is back"}
+		p = &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "try again when it is back"}
 	case errors.Is(err, context.Canceled):
-		p = &wire.Problem{Kind: wire.Closing, Message: "the request was given up"}
+		p = &wire.Problem{Kind: wire.Closing, Message: "the request was canceled"}
 	default:
 		p = &wire.Problem{Kind: wire.KindOf(err), Message: err.Error()}
 	}

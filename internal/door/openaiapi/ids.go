@@ -41,5 +41,5 @@ func parseConversation(id, param string) (firn.ID, error) {
 }
 
 func noSuch(what, id, param string) error {
-	return &requestError{&wire.Problem{Kind: wire.NotFound, Message: "there is no " + what + " " + quoted(id)}, param, what + "_not_found"}
+	return &requestError{&wire.Problem{Kind: wire.NotFound, Message: "unknown " + what + " " + quoted(id)}, param, what + "_not_found"}
 }

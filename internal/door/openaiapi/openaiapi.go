@@ -82,7 +82,7 @@ func (v *exchange) answer() error {
 	case "/v1/conversations/{conversation}/items":
 		return v.items(conversation)
 	}
-	return &wire.Problem{Kind: wire.NotFound, Message: "there is no such address"}
+	return &wire.Problem{Kind: wire.NotFound, Message: "unknown path"}
 }
 
 // decode reads the body. Unknown members are accepted, since OpenAI keeps adding new ones
@@ -94,7 +94,7 @@ func (v *exchange) decode(into any) error {
 		err = rawjson.Unmarshal(data, into, true)
 	}
 	if err != nil {
-		return badRequest("", "the body cannot be read: %v", err)
+		return badRequest("", "cannot read the request body: %v", err)
 	}
 	return nil
 }
@@ -103,7 +103,7 @@ func (v *exchange) decode(into any) error {
 func (v *exchange) reply(status int, body any) error {
 	data, err := wire.Marshal(body)
 	if err != nil {
-		return fmt.Errorf("spell the answer: %w", err)
+		return fmt.Errorf("encode response: %w", err)
 	}
 	v.started = true
 	v.w.Header().Set("Content-Type", "application/json")

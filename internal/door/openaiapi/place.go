@@ -59,7 +59,7 @@ func endOf(s wire.Session) position {
 func (v *exchange) resolveSession(name string, who choice) (at position, fresh bool, err error) {
 	ctx := v.r.Context()
 	if len(name) > 256 {
-		return position{}, false, badRequest("session", "the name of the session has more than 256 bytes")
+		return position{}, false, badRequest("session", "the name of the session exceeds 256 bytes")
 	}
 	var s wire.Session
 	if strings.HasPrefix(name, "agent:") {
@@ -86,7 +86,7 @@ func (v *exchange) resolveSession(name string, who choice) (at position, fresh b
 // checkAgent rejects an agent that does not own the session.
 func checkAgent(s wire.Session, who choice) error {
 	if who.agent != "" && s.Agent != "" && s.Agent != who.agent {
-		return badRequest("model", "the session belongs to the agent %s, not to %s", quoted(s.Agent), quoted(who.agent))
+		return badRequest("model", "the session belongs to agent %s, not to %s", quoted(s.Agent), quoted(who.agent))
 	}
 	return nil
 }
@@ -152,7 +152,7 @@ func (v *exchange) put(at position, who choice, entries []firn.Entry) (firn.ID, 
 // setDirectory reads the working directory of the request, the metadata member cwd.
 func (v *exchange) setDirectory(metadata map[string]string) error {
 	if v.cwd = metadata["cwd"]; v.cwd != "" && !firn.ValidDirectory(v.cwd) {
-		return badRequest("metadata", "cwd is no directory: it is too long, or has control characters")
+		return badRequest("metadata", "invalid cwd: too long, or with control characters")
 	}
 	return nil
 }

@@ -144,7 +144,7 @@ func (q *responseRequest) response(p *placed, who choice, now int64) *response {
 // each time.
 func (v *exchange) placeResponse(q *responseRequest, who choice, t *transcript) (*placed, error) {
 	if t.isEmpty() {
-		return nil, badRequest("input", "nothing is said")
+		return nil, badRequest("input", "empty input")
 	}
 	p := &placed{whole: digest{}.with(t.messages...)}
 	var err error

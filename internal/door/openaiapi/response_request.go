@@ -38,17 +38,17 @@ type responseRequest struct {
 func (q *responseRequest) check() error {
 	switch {
 	case q.Background:
-		return unsupported("background", "responses are waited for")
+		return unsupported("background", "background responses are not supported")
 	case q.Text.Format.Type != "" && q.Text.Format.Type != "text":
-		return unsupported("text.format", "answers are text, not %s", quoted(q.Text.Format.Type))
+		return unsupported("text.format", "only text output is supported, not %s", quoted(q.Text.Format.Type))
 	case given(q.Prompt):
-		return unsupported("prompt", "there are no stored prompts")
+		return unsupported("prompt", "stored prompts are not supported")
 	case q.MaxOutputTokens < 0:
-		return badRequest("max_output_tokens", "an answer cannot have less than no tokens")
+		return badRequest("max_output_tokens", "the maximum number of tokens is negative")
 	case q.Previous != "" && q.conversation() != "":
-		return badRequest("previous_response_id", "a response goes on with a conversation or with a response, not with both")
+		return badRequest("previous_response_id", "give conversation or previous_response_id, not both")
 	case !given(q.Input):
-		return badRequest("input", "there is no input")
+		return badRequest("input", "missing input")
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (q *responseRequest) terms(who choice) (wire.TurnOptions, error) {
 	for _, raw := range q.Tools {
 		var x responseTool
 		if err := rawjson.Unmarshal(raw, &x, true); err != nil || x.Type != "function" {
-			return t, unsupported("tools", "tools are functions, not %s", quoted(x.Type))
+			return t, unsupported("tools", "only function tools are supported, not %s", quoted(x.Type))
 		}
 		t.Tools = append(t.Tools, wire.ToolSpec{Name: x.Name, Description: x.Description, Schema: x.Parameters})
 	}
@@ -115,7 +115,7 @@ func input(raw json.RawMessage) (*transcript, error) {
 	}
 	var all []item
 	if err := rawjson.Unmarshal(raw, &all, true); err != nil {
-		return nil, badRequest("input", "the input is neither a text nor a list of items")
+		return nil, badRequest("input", "the input is neither a string nor a list of items")
 	}
 	for i, it := range all {
 		if err := t.item(it); err != nil {
@@ -145,9 +145,9 @@ func (t *transcript) item(it item) error {
 		t.add(result(it.CallID, parts))
 	case "reasoning": // only useful to the model that produced it, and already in the log
 	case "item_reference":
-		return errors.New("items cannot be named: name the response or the conversation")
+		return errors.New("item references are not supported; use the response or the conversation")
 	default:
-		return fmt.Errorf("items of the type %s are not taken", quoted(it.Type))
+		return fmt.Errorf("unsupported item type %s", quoted(it.Type))
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (t *transcript) messageItem(it item) error {
 	case "assistant":
 		t.add(firn.Message{Role: firn.RoleAssistant, Parts: parts})
 	default:
-		return fmt.Errorf("nobody here has the role %s", quoted(it.Role))
+		return fmt.Errorf("unknown role %s", quoted(it.Role))
 	}
 	return nil
 }

@@ -143,7 +143,7 @@ func (v *exchange) stopAbandoned(id firn.ID) error {
 	if cause := context.Cause(v.r.Context()); cause != nil {
 		return cause
 	}
-	return &wire.Problem{Kind: wire.Internal, Message: "the turn broke off, and the gateway did not say why"}
+	return &wire.Problem{Kind: wire.Internal, Message: "the turn ended without a result"}
 }
 
 // handle processes an event and reports whether the turn is over.

@@ -69,11 +69,11 @@ func (b *Book) createLogin(ctx context.Context, who Browser, grant func(*page) (
 			return err
 		}
 		if !p.parentValid(g.Parent, now) {
-			return &wire.Problem{Kind: wire.NoToken, Message: "the token that this comes from is no good any more", Hint: "firn open makes a new code"}
+			return &wire.Problem{Kind: wire.NoToken, Message: "the token this login was made from is no longer valid", Hint: "run firn open for a new code"}
 		}
 		p.Tokens = p.withoutOldBrowsers(g.Parent, now)
 		made.Token, made.Secret = mint(n, now)
-		if err := p.add(row{Token: made.Token, Hash: hashOf(made.Secret), Browser: true, Parent: g.Parent}, "let a browser in"); err != nil {
+		if err := p.add(row{Token: made.Token, Hash: hashOf(made.Secret), Browser: true, Parent: g.Parent}, "log in a browser"); err != nil {
 			return err
 		}
 		p.replace(who.PreviousSecret, made.ID, now)

@@ -68,7 +68,7 @@ func (b *Book) CheckBrowser(ctx context.Context, secret string) (Pass, error) {
 }
 
 func unknown() error {
-	return &wire.Problem{Kind: wire.NoToken, Message: "the token is not known, has expired or was revoked", Hint: "firn token create makes a new one"}
+	return &wire.Problem{Kind: wire.NoToken, Message: "the token is unknown, expired or revoked", Hint: "to create a token: firn token create NAME"}
 }
 
 // secret returns the index of the token with a secret, or -1.

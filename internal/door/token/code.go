@@ -74,7 +74,7 @@ func (p page) code(hash string, now time.Time) int {
 func (p *page) redeem(hash string, now time.Time) (Grant, error) {
 	i := p.code(hash, now)
 	if i < 0 {
-		return Grant{}, &wire.Problem{Kind: wire.NoToken, Message: "the code is not known, was used or has expired", Hint: "firn open makes a new one"}
+		return Grant{}, &wire.Problem{Kind: wire.NoToken, Message: "the code is unknown, used or expired", Hint: "run firn open for a new code"}
 	}
 	c := p.Codes[i]
 	p.Codes = slices.Delete(p.Codes, i, i+1)

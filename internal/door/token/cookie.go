@@ -73,13 +73,13 @@ func FromOurPage(r *http.Request, proof bool) error {
 	said := false
 	for _, origin := range r.Header.Values("Origin") {
 		if !sameOrigin(origin, r.Host) {
-			return notOurPage("it is of another origin")
+			return notOurPage("it has another origin")
 		}
 		said = true
 	}
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
 		if site != "same-origin" && !(site == "none" && reads) {
-			return notOurPage("it is of another origin")
+			return notOurPage("it has another origin")
 		}
 		said = said || site == "same-origin"
 	}
@@ -96,7 +96,7 @@ func FromOurPage(r *http.Request, proof bool) error {
 }
 
 func notOurPage(why string) error {
-	return &wire.Problem{Kind: wire.NotAllowed, Message: "the request is not from a page of this gateway: " + why, Hint: "programs send a token: Authorization: Bearer"}
+	return &wire.Problem{Kind: wire.NotAllowed, Message: "the request is not from this gateway's web UI: " + why, Hint: "programs send a token: Authorization: Bearer"}
 }
 
 // sameOrigin reports whether origin is the origin of the pages served by host. Allowed

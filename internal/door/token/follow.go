@@ -134,5 +134,5 @@ func (b *Book) latest() page {
 
 // unavailableError is the error if it cannot be determined whether a token is valid.
 func unavailableError() error {
-	return &wire.Problem{Kind: wire.Unavailable, Message: "whether that lets you in cannot be found out: the servers that keep the tokens do not answer", Hint: "try again in a moment"}
+	return &wire.Problem{Kind: wire.Unavailable, Message: "cannot check the token: the servers that store the tokens do not respond", Hint: "try again in a moment"}
 }

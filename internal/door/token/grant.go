@@ -43,11 +43,11 @@ func (g Grant) Derive(o wire.LoginOrder) (Grant, error) {
 	}
 	switch {
 	case !out.Scope.Includes(wire.ScopeRead) || !out.Scope.Known():
-		return Grant{}, fmt.Errorf("%w: a browser has the scope read, write or admin, not %q", firn.ErrInvalid, out.Scope)
+		return Grant{}, fmt.Errorf("%w: a browser needs scope read, write or admin, not %q", firn.ErrInvalid, out.Scope)
 	case !g.Scope.Includes(out.Scope):
-		return Grant{}, &wire.Problem{Kind: wire.NotAllowed, Message: "who has the scope " + string(g.Scope) + " cannot let in somebody with the scope " + string(out.Scope)}
+		return Grant{}, &wire.Problem{Kind: wire.NotAllowed, Message: "scope " + string(g.Scope) + " cannot grant scope " + string(out.Scope)}
 	case len(g.Agents) > 0 && slices.ContainsFunc(out.Agents, strange), len(g.Keys) > 0 && slices.ContainsFunc(out.Keys, beyond):
-		return Grant{}, &wire.Problem{Kind: wire.NotAllowed, Message: "nobody can be let in to more agents and keys than who asks may touch"}
+		return Grant{}, &wire.Problem{Kind: wire.NotAllowed, Message: "cannot grant access to more agents and keys than your own"}
 	}
 	return out, nil
 }

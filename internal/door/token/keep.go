@@ -62,7 +62,7 @@ func (f *File) Load(_ context.Context, known uint64) ([]byte, uint64, error) {
 	defer f.mu.Unlock()
 	data, err := f.load(known)
 	if err != nil {
-		return nil, 0, fmt.Errorf("read the tokens in %s: %w", f.path, err)
+		return nil, 0, fmt.Errorf("read tokens in %s: %w", f.path, err)
 	}
 	return data, f.number, nil
 }
@@ -78,7 +78,7 @@ func (f *File) load(known uint64) ([]byte, error) {
 	var data []byte
 	if there {
 		if info.Mode.Perm()&0o022 != 0 && runtime.GOOS != "windows" { // Windows reports these bits for every file
-			return nil, fmt.Errorf("others may change it (mode %04o), and let themselves in", info.Mode.Perm())
+			return nil, fmt.Errorf("writable by others (mode %04o)", info.Mode.Perm())
 		}
 		if data, err = f.read(); err != nil {
 			return nil, err
@@ -114,7 +114,7 @@ func (f *File) read() ([]byte, error) {
 	defer file.Close()
 	data, err := io.ReadAll(io.LimitReader(file, mostBytes+1))
 	if err == nil && len(data) > mostBytes {
-		err = fmt.Errorf("it has more than %d bytes: %w", mostBytes, firn.ErrTooLarge)
+		err = fmt.Errorf("more than %d bytes: %w", mostBytes, firn.ErrTooLarge)
 	}
 	return data, err
 }
@@ -126,16 +126,16 @@ func (f *File) Save(_ context.Context, data []byte, known uint64) (uint64, error
 	defer f.mu.Unlock()
 	info, there, err := f.stat()
 	if err == nil && (known != f.number || !f.unchanged(info, there)) {
-		return 0, fmt.Errorf("write the tokens to %s: %w: somebody else has", f.path, firn.ErrConflict)
+		return 0, fmt.Errorf("write tokens to %s: %w: another writer was faster", f.path, firn.ErrConflict)
 	}
 	if err == nil {
 		err = f.fs.MkdirAll(filepath.Dir(f.path))
 	}
 	if err != nil {
-		return 0, fmt.Errorf("write the tokens to %s: %w: %w", f.path, firn.ErrNotSaved, err)
+		return 0, fmt.Errorf("write tokens to %s: %w: %w", f.path, firn.ErrNotSaved, err)
 	}
 	if err := vfs.WriteFile(f.fs, f.path, data); err != nil {
-		return 0, fmt.Errorf("write the tokens to %s: %w", f.path, err)
+		return 0, fmt.Errorf("write tokens to %s: %w", f.path, err)
 	}
 	f.number++
 	if f.seen, f.there, err = f.stat(); err != nil {
@@ -160,7 +160,7 @@ func (f *File) Retire() error {
 		err = f.fs.SyncDir(filepath.Dir(f.path))
 	}
 	if err != nil {
-		return fmt.Errorf("put the tokens in %s aside: %w", f.path, err)
+		return fmt.Errorf("move damaged tokens in %s aside: %w", f.path, err)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func parse(data []byte) (page, error) {
 		return page{}, fmt.Errorf("%w: %w", firn.ErrCorrupt, err)
 	}
 	if p.Version != version {
-		return page{}, fmt.Errorf("its version is %d, and %d is what we know: %w", p.Version, version, firn.ErrUnsupported)
+		return page{}, fmt.Errorf("version %d, but only %d is supported: %w", p.Version, version, firn.ErrUnsupported)
 	}
 	return p, nil
 }
@@ -83,7 +83,7 @@ func (p page) has(fresh row) bool {
 // add adds a token if there is room.
 func (p *page) add(fresh row, what string) error {
 	if len(p.Tokens) >= maxTokens {
-		return fmt.Errorf("%s: there are %d tokens already: %w", what, maxTokens, firn.ErrTooLarge)
+		return fmt.Errorf("%s: there are already %d tokens: %w", what, maxTokens, firn.ErrTooLarge)
 	}
 	p.Tokens = append(p.Tokens, fresh)
 	return nil
@@ -100,12 +100,12 @@ func (p page) find(ref string, now time.Time) (int, error) {
 			continue
 		}
 		if found >= 0 { // possible after two homes were joined to one cluster
-			return -1, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("several tokens are named %q", ref), Hint: "name it by its id, which firn token ls tells"}
+			return -1, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q matches several tokens", ref), Hint: "use the id from firn token ls"}
 		}
 		found = i
 	}
 	if found < 0 {
-		return -1, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no token %q", ref), Hint: "firn token ls lists them"}
+		return -1, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("unknown token %q", ref), Hint: "to list tokens: firn token ls"}
 	}
 	return found, nil
 }

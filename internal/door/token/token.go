@@ -111,10 +111,10 @@ func (b *Book) Create(ctx context.Context, n wire.NewToken) (wire.Created, error
 		}
 		for _, r := range p.Tokens {
 			if r.Name == n.Name && p.valid(r, now) {
-				return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("make a token: one named %q is in use", n.Name), Hint: "revoke it first, or take another name"}
+				return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("create token: the name %q is in use", n.Name), Hint: "revoke it first, or choose another name"}
 			}
 		}
-		return p.add(fresh, "make a token")
+		return p.add(fresh, "create token")
 	})
 	if err != nil {
 		return wire.Created{}, err
@@ -135,19 +135,19 @@ func mint(n wire.NewToken, now time.Time) (wire.Token, string) {
 // validate checks a request for a new token.
 func validate(n wire.NewToken, now time.Time) error {
 	bad := func(format string, args ...any) error {
-		return fmt.Errorf("make a token: %w: %s", firn.ErrInvalid, fmt.Sprintf(format, args...))
+		return fmt.Errorf("create token: %w: %s", firn.ErrInvalid, fmt.Sprintf(format, args...))
 	}
 	switch {
 	case n.Name == "" || len(n.Name) > 64 || strings.ContainsFunc(n.Name, unprintable):
-		return bad("its name must have 1 to 64 characters that can be printed")
+		return bad("the name must have 1 to 64 printable characters")
 	case !n.Scope.Known():
-		return bad("the scope %q is none of hook, read, write and admin", n.Scope)
+		return bad("scope %q is none of hook, read, write and admin", n.Scope)
 	case n.Scope == wire.ScopeAdmin && len(n.Agents)+len(n.Keys) > 0:
-		return bad("one with the scope admin cannot be bound: it could make others")
+		return bad("scope admin cannot be restricted, since it could create other tokens")
 	case !n.Expires.IsZero() && !n.Expires.After(now):
-		return bad("it would expire before it is made")
+		return bad("the expiry is in the past")
 	case slices.Contains(n.Agents, "") || slices.Contains(n.Keys, ""):
-		return bad("an agent or a key it is bound to has no name")
+		return bad("empty agent or key in the restriction")
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func (b *Book) load(ctx context.Context, since time.Time) error {
 	}
 	p, err := parse(data)
 	if err != nil {
-		return fmt.Errorf("read the tokens: %w", err)
+		return fmt.Errorf("read tokens: %w", err)
 	}
 	b.setPage(p, data, revision, begun)
 	return nil
@@ -106,7 +106,7 @@ func (b *Book) change(ctx context.Context, decide func(*page) error) error {
 		}
 		data, err := p.bytes()
 		if err != nil {
-			return fmt.Errorf("spell the tokens: %w", err)
+			return fmt.Errorf("encode tokens: %w", err)
 		}
 		if bytes.Equal(data, before) && !b.unsure {
 			return nil
