@@ -74,7 +74,7 @@ func (s *sessions) send(ctx context.Context, args sendArgs) (tool.Result, error)
 
 // deadlockError is returned for a session that waits for the calling one.
 func deadlockError(id firn.ID) error {
-	return fmt.Errorf("session %s waits for this one; it cannot be asked now: %w", id, firn.ErrLocked)
+	return fmt.Errorf("session %s is waiting for this one, so it cannot be asked now: %w", id, firn.ErrLocked)
 }
 
 // spawnArgs are the arguments of sessions_spawn.
@@ -143,7 +143,7 @@ func (s *sessions) spawn(ctx context.Context, args spawnArgs) (tool.Result, erro
 	if args.Model != "" {
 		var ok bool
 		if task.Provider, task.Model, ok = strings.Cut(args.Model, "/"); !ok || task.Provider == "" || task.Model == "" {
-			return tool.Result{}, fmt.Errorf("a model is named provider/model, not %q: %w", firn.CutText(args.Model, nameLen), firn.ErrInvalid)
+			return tool.Result{}, fmt.Errorf("invalid model %q, expected provider/model: %w", firn.CutText(args.Model, nameLen), firn.ErrInvalid)
 		}
 		if _, err := s.overrides(Override{Provider: task.Provider, Model: task.Model}); err != nil {
 			return tool.Result{}, err

@@ -21,7 +21,7 @@ func (s *local) Spawn(ctx context.Context, task Task) (firn.ID, error) {
 		return "", err
 	}
 	if task.Agent != s.name() {
-		return "", fmt.Errorf("there is no agent %q to delegate to: %w", firn.CutText(task.Agent, nameLen), firn.ErrNotFound)
+		return "", fmt.Errorf("unknown agent %q: %w", firn.CutText(task.Agent, nameLen), firn.ErrNotFound)
 	}
 	child := firn.NewID()
 	entries, link, err := task.NewSession(child, here.id)

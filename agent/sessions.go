@@ -78,7 +78,7 @@ func SessionOf(ctx context.Context) (firn.ID, bool) {
 }
 
 // errNoTurn is returned for a call outside of a turn.
-var errNoTurn = fmt.Errorf("only a turn of a session can ask other sessions: %w", firn.ErrInvalid)
+var errNoTurn = fmt.Errorf("only a turn of a session can delegate to other sessions: %w", firn.ErrInvalid)
 
 // callingPlace returns the calling session. It fails if the nesting is too deep.
 func callingPlace(ctx context.Context) (place, error) {
@@ -87,7 +87,7 @@ func callingPlace(ctx context.Context) (place, error) {
 		return place{}, errNoTurn
 	}
 	if here.depth >= maxDepth {
-		return place{}, fmt.Errorf("sessions can ask one another %d deep and no deeper; do the task here: %w", maxDepth, firn.ErrTooLarge)
+		return place{}, fmt.Errorf("sessions can delegate at most %d levels deep; do the task here: %w", maxDepth, firn.ErrTooLarge)
 	}
 	return here, nil
 }

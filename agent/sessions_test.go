@@ -149,7 +149,7 @@ func TestSessionTools(t *testing.T) {
 	log := b.log()
 	for _, wanted := range []string{
 		string(other), "(this conversation)", "assistant] I know: it is blue.", "answered:\nYes, blue.",
-		"waits for this one", `!find session "nowhere"`, "answered:\nOne, two, three.", "assistant: All done.",
+		"is waiting for this one", `!find session "nowhere"`, "answered:\nOne, two, three.", "assistant: All done.",
 	} {
 		if !strings.Contains(log, wanted) {
 			t.Errorf("there is no %q in\n%s", wanted, log)
@@ -286,7 +286,7 @@ func TestDepth(t *testing.T) {
 					asked = there.results()
 				}
 			}
-			wanted := "!sessions can ask one another 3 deep and no deeper; do the task here: too large"
+			wanted := "!sessions can delegate at most 3 levels deep; do the task here: too large"
 			if len(asked) == 0 || slices.ContainsFunc(asked, func(line string) bool { return line != wanted }) {
 				t.Errorf("at the bottom it is told %q", asked)
 			}
@@ -312,7 +312,7 @@ func TestAskingInCircles(t *testing.T) {
 	other = began(t, b.Store, "main")
 	b.Tools = b.SessionTools()
 	b.runText("go")
-	want(t, b.at(other).results()[0], fmt.Sprintf("!session %s waits for this one; it cannot be asked now: locked", b.id))
+	want(t, b.at(other).results()[0], fmt.Sprintf("!session %s is waiting for this one, so it cannot be asked now: locked", b.id))
 	want(t, b.results()[0], fmt.Sprintf("=session %s answered:", other), "Fine.")
 	b.at(other).runText("your turn") // the wait is over
 	want(t, b.at(other).results()[1], fmt.Sprintf("=session %s answered:", b.id), "Fine.")
@@ -352,7 +352,7 @@ func TestAskingEachOther(t *testing.T) {
 			t.Errorf("they waited %v", took)
 		}
 		texts := append(b.at(left).results(), b.at(right).results()...)
-		refused := slices.DeleteFunc(slices.Clone(texts), func(line string) bool { return !strings.Contains(line, "waits for this one") })
+		refused := slices.DeleteFunc(slices.Clone(texts), func(line string) bool { return !strings.Contains(line, "is waiting for this one") })
 		if len(texts) != 2 || len(refused) != 1 {
 			t.Errorf("they are told %q", texts)
 		}
@@ -599,8 +599,8 @@ func TestRefusedRequests(t *testing.T) {
 		"unknown session":  {"sessions_send", `{"session":"nowhere","message":"x"}`, gone, `find session "nowhere"`},
 		"nothing to read":  {"sessions_history", `{"session":"nowhere"}`, gone, "sessions_list tells"},
 		"unknown key":      {"sessions_history", `{"session":"agent:main:x"}`, gone, `find session "agent:main:x"`},
-		"itself":           {"sessions_send", `{"session":"SELF","message":"x"}`, firn.ErrLocked, "waits for this one"},
-		"itself, later":    {"sessions_send", `{"session":"SELF","message":"x","timeout_seconds":0}`, firn.ErrLocked, "waits for this one"},
+		"itself":           {"sessions_send", `{"session":"SELF","message":"x"}`, firn.ErrLocked, "is waiting for this one"},
+		"itself, later":    {"sessions_send", `{"session":"SELF","message":"x","timeout_seconds":0}`, firn.ErrLocked, "is waiting for this one"},
 		"a closed agent":   {"sessions_send", `{"session":"OTHER","message":"x"}`, firn.ErrClosed, "run a turn of session"},
 		"none, and closed": {"sessions_send", `{"session":"OTHER","message":"x","timeout_seconds":0}`, firn.ErrClosed, "run a turn of session"},
 	} {

@@ -70,7 +70,7 @@ func NewLines(have, want iter.Seq2[[]byte, error], had *int) iter.Seq2[[]byte, e
 				yield(nil, err)
 				return
 			case !more:
-				yield(nil, fmt.Errorf("%w: it has gone on here behind line %d", firn.ErrConflict, *had))
+				yield(nil, fmt.Errorf("%w: the session continues here after line %d", firn.ErrConflict, *had))
 				return
 			case !bytes.Equal(line, wanted):
 				yield(nil, fmt.Errorf("%w: line %d is another one here", firn.ErrConflict, *had+1))

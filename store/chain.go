@@ -178,7 +178,7 @@ func (c *chain) assignID(e *firn.Entry) error {
 			return err
 		}
 		if isFarAhead(e.ID) {
-			return fmt.Errorf("its id %s was made more than a year ahead of the clock; leave it out, and one is made: %w", e.ID, firn.ErrInvalid)
+			return fmt.Errorf("its id %s is more than a year ahead of the clock; omit it to have one assigned: %w", e.ID, firn.ErrInvalid)
 		}
 		if c.tail.Use != nil && !c.tail.New {
 			var err error
@@ -256,9 +256,9 @@ func (c *chain) checkID(id firn.EntryID) error {
 	case len(id) > maxIDLen:
 		return fmt.Errorf("its id has %d bytes, more than %d: %w", len(id), maxIDLen, firn.ErrInvalid)
 	case id == firn.Root || id == firn.EntryID(c.tail.Session):
-		return fmt.Errorf("its id %q has a meaning of its own: %w", id, firn.ErrInvalid)
+		return fmt.Errorf("its id %q is reserved: %w", id, firn.ErrInvalid)
 	case !isPrintable(string(id)):
-		return fmt.Errorf("its id %q has characters that cannot be printed: %w", id, firn.ErrInvalid)
+		return fmt.Errorf("its id %q has unprintable characters: %w", id, firn.ErrInvalid)
 	case id == c.tail.Head || c.inBatch(id):
 		return fmt.Errorf("another entry has its id %s: %w", id, firn.ErrInvalid)
 	}
@@ -290,7 +290,7 @@ func (c *chain) requireEntry(what string, id firn.EntryID) error {
 	if c.known != nil && !c.tail.New {
 		ok, err := c.known(id)
 		if err != nil {
-			return fmt.Errorf("looking for its %s %s: %w", what, id, err)
+			return fmt.Errorf("find its %s %s: %w", what, id, err)
 		}
 		if ok {
 			return nil

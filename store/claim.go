@@ -83,7 +83,7 @@ func KeyEntry(key string, moved firn.ID) (firn.Entry, error) {
 		Moved firn.ID `json:"moved,omitempty"`
 	}{key, moved})
 	if err != nil {
-		return firn.Entry{}, fmt.Errorf("spell key %s: %w", key, err)
+		return firn.Entry{}, fmt.Errorf("encode key %s: %w", key, err)
 	}
 	return firn.Entry{Body: &firn.Custom{Type: KeyType, Data: data}}, nil
 }
@@ -136,7 +136,7 @@ func Release(ctx context.Context, s Store, key string) (firn.ID, error) {
 	keyed, ok := As[Keyed](s)
 	table, can := As[Unbinder](s)
 	if !ok || !can {
-		return "", fmt.Errorf("release key %s: the store cannot take keys away: %w", key, firn.ErrUnsupported)
+		return "", fmt.Errorf("release key %s: not supported by the store: %w", key, firn.ErrUnsupported)
 	}
 	id, err := keyed.Lookup(ctx, key)
 	if err != nil {

@@ -141,7 +141,7 @@ func (x *IDs) Use(id firn.EntryID, back func(before Pos) iter.Seq2[Record, error
 	}
 	switch {
 	case err != nil:
-		return InUse, fmt.Errorf("look for the ids that are in use: %w", err)
+		return InUse, fmt.Errorf("find ids in use: %w", err)
 	case found:
 		return InUse, nil
 	case late:

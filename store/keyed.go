@@ -16,10 +16,10 @@ const maxKeyLen = 1024
 // control characters.
 func CheckKey(key string) error {
 	if key == "" || len(key) > maxKeyLen {
-		return fmt.Errorf("%w key %.40q: want 1 to %d bytes", firn.ErrInvalid, key, maxKeyLen)
+		return fmt.Errorf("%w key %.40q: expected 1 to %d bytes", firn.ErrInvalid, key, maxKeyLen)
 	}
 	if !isPrintable(key) {
-		return fmt.Errorf("%w key %.40q: want text without control characters", firn.ErrInvalid, key)
+		return fmt.Errorf("%w key %.40q: expected text without control characters", firn.ErrInvalid, key)
 	}
 	return nil
 }

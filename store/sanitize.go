@@ -145,7 +145,7 @@ func (g *sanitizer) fields(in firn.Fields, own ...memberNames) firn.Fields {
 		f = firn.Field{Name: text(g, f.Name), Value: g.rawJSON("extra field", f.Value)}
 		for _, n := range own {
 			if n.matches(f) {
-				g.reject("an extra field must not be called %q, which has a field of its own", f.Name)
+				g.reject("an extra field must not be called %q, which is a field already", f.Name)
 			}
 		}
 		if g.edits == before {

@@ -131,7 +131,7 @@ func (g *sanitizer) checkCost(u *firn.Usage) {
 			continue
 		}
 		if cost, whole := readCost(f.Value); whole || cost != u.Cost {
-			g.reject("an extra field of its usage must not be called %q, unless it tells the same cost and more", f.Name)
+			g.reject("an extra field of its usage must not be called %q, unless it has the same cost and more", f.Name)
 		}
 	}
 }

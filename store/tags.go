@@ -26,9 +26,9 @@ func checkTag(tag string) error {
 	case tag == "" || utf8.RuneCountInString(tag) > maxTagLength:
 		return fmt.Errorf("%w tag %.80q: it has 1 to %d characters", firn.ErrInvalid, tag, maxTagLength)
 	case !utf8.ValidString(tag) || strings.ContainsFunc(tag, notInTags):
-		return fmt.Errorf("%w tag %.80q: it has no spaces, commas or characters that cannot be printed", firn.ErrInvalid, tag)
+		return fmt.Errorf("%w tag %.80q: spaces, commas and unprintable characters are not allowed", firn.ErrInvalid, tag)
 	case tag[0] == '+' || tag[0] == '-':
-		return fmt.Errorf("%w tag %.80q: it does not begin with + or -", firn.ErrInvalid, tag)
+		return fmt.Errorf("%w tag %.80q: it must not start with + or -", firn.ErrInvalid, tag)
 	}
 	return nil
 }
@@ -51,7 +51,7 @@ func NewTags(tags []string) (firn.Entry, error) {
 	}
 	data, err := json.Marshal(tagList{append([]string{}, kept...)})
 	if err != nil {
-		return firn.Entry{}, fmt.Errorf("spell tags: %w", err)
+		return firn.Entry{}, fmt.Errorf("encode tags: %w", err)
 	}
 	return firn.Entry{Body: &firn.Custom{Type: firn.TagsType, Data: data}}, nil
 }

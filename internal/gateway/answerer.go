@@ -58,7 +58,7 @@ func mayAnswer(b route.Bounds, name string) error {
 	if b.AdmitsAgent(name) {
 		return nil
 	}
-	return &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("unknown agent %q", view.Clip(name)), Hint: "leave the agent out: that of the session answers"}
+	return &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("unknown agent %q", view.Clip(name)), Hint: "omit the agent to use that of the session"}
 }
 
 // agent returns the agent that answers a batch, whose messages all name the same one, and
@@ -98,5 +98,5 @@ func (s *Setup) unknownAgent(name string) error {
 	if meant := typo.Nearest(name, slices.Sorted(maps.Keys(s.Agents)), 2); meant != "" {
 		message += "; did you mean " + meant + "?"
 	}
-	return &wire.Problem{Kind: wire.NotFound, Message: message, Hint: "firn status lists the agents; firn config set agents.NAME.model PROVIDER/MODEL adds one"}
+	return &wire.Problem{Kind: wire.NotFound, Message: message, Hint: "to list agents: firn status; to add one: firn config set agents.NAME.model PROVIDER/MODEL"}
 }

@@ -52,7 +52,7 @@ func (g *sessionEditor) appendAll(ctx context.Context, id firn.ID, expect firn.P
 		if errors.As(err, &conflict) {
 			return wire.Appended{}, &wire.Problem{
 				Kind: wire.Conflict, Message: conflict.Error(), End: conflict.End,
-				Hint: "somebody wrote meanwhile: read what is new and decide again",
+				Hint: "the session has new entries: read them and try again",
 			}
 		}
 		return wire.Appended{}, err
@@ -99,16 +99,16 @@ func (g *sessionEditor) newEntries(n wire.NewEntries) ([]firn.Entry, error) {
 	}
 	switch {
 	case (n.User == "") == (len(n.Entries) == 0):
-		return nil, invalid("entries or the words of the user are wanted, and not both")
+		return nil, invalid("give either entries or the text of a user message, not both")
 	case n.User != "":
 		return []firn.Entry{firn.UserText(n.User)}, nil
 	case len(n.Entries) > mostAppended:
 		return nil, &wire.Problem{
-			Kind: wire.Invalid, Message: fmt.Sprintf("%d entries are too many at once: %d are allowed", len(n.Entries), mostAppended),
-			Hint: "add them piece by piece; firn import takes a whole transcript",
+			Kind: wire.Invalid, Message: fmt.Sprintf("%d entries are too many for one request; the limit is %d", len(n.Entries), mostAppended),
+			Hint: "send them in several requests, or import a whole transcript with firn import",
 		}
 	case g.Dialect == nil:
-		return nil, fmt.Errorf("read entries: nobody can read lines here: %w", firn.ErrUnsupported)
+		return nil, fmt.Errorf("read entries: the store cannot decode lines: %w", firn.ErrUnsupported)
 	}
 	if tool, ok := g.detectTool(n.Entries); ok {
 		return foreignEntries(tool, n.Entries)
@@ -117,10 +117,10 @@ func (g *sessionEditor) newEntries(n wire.NewEntries) ([]firn.Entry, error) {
 	for i, line := range n.Entries {
 		entry, err := g.Dialect.Decode(line)
 		if err != nil {
-			return nil, invalid("entry %d of %d cannot be read: %v", i+1, len(n.Entries), err)
+			return nil, invalid("cannot read entry %d of %d: %v", i+1, len(n.Entries), err)
 		}
 		if entry.Body == nil || entry.Body.Kind() == firn.KindHeader {
-			return nil, invalid("entry %d of %d is a header: a session has one and keeps it", i+1, len(n.Entries))
+			return nil, invalid("entry %d of %d is a header; a session has exactly one", i+1, len(n.Entries))
 		}
 		if err := store.CheckExternal(&entry); err != nil {
 			return nil, errReserved(i, len(n.Entries), err)
@@ -132,7 +132,7 @@ func (g *sessionEditor) newEntries(n wire.NewEntries) ([]firn.Entry, error) {
 
 // errReserved rejects an entry that only the gateway may write.
 func errReserved(i, of int, err error) error {
-	return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("entry %d of %d is refused: %v", i+1, of, err), Hint: "leave it out; firn import takes a whole transcript as it is"}
+	return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("entry %d of %d rejected: %v", i+1, of, err), Hint: "omit it, or import a whole transcript with firn import"}
 }
 
 // detectTool returns the tool whose format the lines have, if it is not the native one.
@@ -160,13 +160,13 @@ func foreignEntries(tool dialect.Tool, lines []json.RawMessage) ([]firn.Entry, e
 	for i, line := range lines {
 		found, err := scanner.Scan(line)
 		if err != nil {
-			return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("entry %d of %d cannot be read as %s: %v", i+1, len(lines), tool.Name(), err)}
+			return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("cannot read entry %d of %d as %s: %v", i+1, len(lines), tool.Name(), err)}
 		}
 		entries = append(entries, found...)
 	}
 	entries = slices.DeleteFunc(append(entries, scanner.Finish()...), func(e firn.Entry) bool { return e.Body.Kind() == firn.KindHeader })
 	if len(entries) == 0 {
-		return nil, &wire.Problem{Kind: wire.Invalid, Message: "the lines say nothing but how a session begins"}
+		return nil, &wire.Problem{Kind: wire.Invalid, Message: "the lines contain only a header"}
 	}
 	for i := range entries {
 		if err := store.CheckExternal(&entries[i]); err != nil {

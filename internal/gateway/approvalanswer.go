@@ -56,7 +56,7 @@ func (g *lanes) AnswerApproval(ctx context.Context, id firn.ID, call string, in 
 		return wire.ApprovalAnswer{}, err
 	}
 	if !g.approvals.take(w) {
-		return wire.ApprovalAnswer{}, &wire.Problem{Kind: wire.Conflict, Message: "the call was answered already"}
+		return wire.ApprovalAnswer{}, &wire.Problem{Kind: wire.Conflict, Message: "the call is already answered"}
 	}
 	stored := make(chan error, 1)
 	answer.Stored = func(err error) { stored <- err }
@@ -65,7 +65,7 @@ func (g *lanes) AnswerApproval(ctx context.Context, id firn.ID, call string, in 
 	case err := <-stored:
 		return approvalAnswerOf(answer), err
 	case <-time.After(answerWait):
-		return wire.ApprovalAnswer{}, &wire.Problem{Kind: wire.Unknown, Message: "it is not certain that the answer was saved", Hint: "fetch the approvals again"}
+		return wire.ApprovalAnswer{}, &wire.Problem{Kind: wire.Unknown, Message: "the answer may or may not have been saved", Hint: "fetch the approvals again"}
 	case <-ctx.Done():
 		return wire.ApprovalAnswer{}, context.Cause(ctx)
 	}
@@ -80,19 +80,19 @@ func (g *lanes) readAnswer(ctx context.Context, call string, in wire.ApprovalAns
 	a := agent.Answer{Call: call, Digest: in.Digest, Allow: in.Decision == wire.ApprovalAllow, Reason: firn.CutText(in.Reason, maxReason), Scope: cmp.Or(in.Scope, wire.ApprovalOnce), By: toJSON(who)}
 	switch {
 	case in.Decision != wire.ApprovalAllow && in.Decision != wire.ApprovalRefuse:
-		return a, Invalid("the decision is allow or refuse")
+		return a, Invalid("the decision must be allow or refuse")
 	case !slices.Contains([]string{wire.ApprovalOnce, wire.ApprovalSession, wire.ApprovalProject}, a.Scope):
-		return a, Invalid("the scope is once, session or project")
+		return a, Invalid("the scope must be once, session or project")
 	case in.Digest == "":
-		return a, Invalid("the digest of the approval is missing")
+		return a, Invalid("missing digest of the approval")
 	case !a.Allow && a.Scope != wire.ApprovalOnce:
-		return a, Invalid("a refusal is for one call; the setting approvals.deny refuses more")
+		return a, Invalid("a refusal applies to one call; to refuse more, set approvals.deny")
 	case a.Scope == wire.ApprovalOnce && in.Rule != "":
-		return a, Invalid("a rule needs the scope session or project")
+		return a, Invalid("a rule requires the scope session or project")
 	case a.Scope != wire.ApprovalOnce && g.Approved == nil:
-		return a, Invalid("this gateway keeps no rules; answer once")
+		return a, Invalid("this gateway stores no rules; answer once")
 	case a.Scope == wire.ApprovalProject && !who.unrestricted():
-		return a, &wire.Problem{Kind: wire.NotAllowed, Message: "a token that is bound to agents or keys cannot approve for the whole project", Hint: "use the scope session"}
+		return a, &wire.Problem{Kind: wire.NotAllowed, Message: "a restricted token cannot approve for the whole project", Hint: "use the scope session"}
 	}
 	return a, nil
 }
@@ -105,7 +105,7 @@ func (g *lanes) ruleOf(w *pendingAnswer, a agent.Answer, wanted string) (string,
 	dir := w.dir
 	text := cmp.Or(wanted, w.question.Rule)
 	if text == "" {
-		return "", Invalid("there is no rule for this call; answer once")
+		return "", Invalid("no rule matches this call; answer once")
 	}
 	rule, err := approve.ParseRule(text)
 	if err != nil {
@@ -136,7 +136,7 @@ func (g *lanes) waitingCall(ctx context.Context, id firn.ID, call string) (*pend
 		return nil, err
 	}
 	if !slices.ContainsFunc(pending, func(a wire.Approval) bool { return a.Call == call }) {
-		return nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("no call %q waits for approval", firn.CutText(call, 80)), Hint: "it was answered already, or its turn was stopped"}
+		return nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("no call %q is waiting for approval", firn.CutText(call, 80)), Hint: "it is already answered, or its turn was stopped"}
 	}
 	if err := g.checkWorkplace(ctx, id); err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (g *lanes) waitingCall(ctx context.Context, id firn.ID, call string) (*pend
 		select {
 		case <-added:
 		case <-timeout:
-			return nil, &wire.Problem{Kind: wire.Busy, Message: "the turn that asks did not start in time", Hint: "try again in a moment"}
+			return nil, &wire.Problem{Kind: wire.Busy, Message: "the turn that waits for the answer did not start in time", Hint: "try again in a moment"}
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}

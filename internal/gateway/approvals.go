@@ -176,7 +176,7 @@ func (a *turnApprover) Decide(_ context.Context, run agent.Run, call firn.ToolCa
 	if verdict == approve.NeedsYes && a.g.Approved != nil {
 		added, err := a.g.Approved.Rules(a.id, dir)
 		if err != nil {
-			a.g.Log.Warn("approved rules cannot be read", "error", err)
+			a.g.Log.Warn("cannot read approval rules", "error", err)
 		}
 		verdict, why = approve.Decide(mode, approve.Rules{Allow: append(added, rules.Allow...), Deny: rules.Deny}, c)
 	}
@@ -226,7 +226,7 @@ func (a *turnApprover) Ask(ctx context.Context, run agent.Run, q agent.Question)
 
 // errSuspended ends a turn that waits for an approval when the gateway shuts down.
 var errSuspended = fmt.Errorf("%w: %w", &wire.Problem{
-	Kind: wire.Closing, Message: "the gateway is shutting down while a call waits for approval", Hint: "it is asked again when the gateway is back",
+	Kind: wire.Closing, Message: "the gateway is shutting down while a call waits for approval", Hint: "you are asked again when the gateway is back",
 }, agent.ErrSuspended)
 
 // pendingAnswers are the questions that turns of this gateway wait for.

@@ -199,7 +199,7 @@ func signEntries(entries []firn.Entry, a Asker) error {
 	}
 	for i := range entries {
 		if !signEntry(&entries[i], a) {
-			return &wire.Problem{Kind: wire.NotAllowed, Message: fmt.Sprintf("entry %d of %d is one that the gateway writes", i+1, len(entries)), Hint: "say it in a turn"}
+			return &wire.Problem{Kind: wire.NotAllowed, Message: fmt.Sprintf("entry %d of %d has a type that only the gateway writes", i+1, len(entries)), Hint: "send it as a message"}
 		}
 	}
 	return nil

@@ -18,13 +18,13 @@ const MaxBatch = 500
 // rejected before any change.
 func (g *sessionEditor) Batch(ctx context.Context, b wire.Batch) ([]wire.BatchResult, error) {
 	if len(b.IDs) == 0 || len(b.IDs) > MaxBatch {
-		return nil, Invalid("a batch is of 1 to %d sessions, not of %d", MaxBatch, len(b.IDs))
+		return nil, Invalid("a batch must have 1 to %d sessions, not %d", MaxBatch, len(b.IDs))
 	}
 	if b.Patch == (wire.Patch{}) && len(b.AddTags)+len(b.DropTags) == 0 {
 		return nil, Invalid("the batch changes nothing")
 	}
 	if b.Patch.Tags != nil && len(b.AddTags)+len(b.DropTags) > 0 {
-		return nil, Invalid("tags are set, or some are added or dropped, not both")
+		return nil, Invalid("give either tags, or add and drop, not both")
 	}
 	if _, err := patchEntries(&b.Patch); err != nil {
 		return nil, err

@@ -32,7 +32,7 @@ func (g *sessionRemover) Bin(ctx context.Context) (wire.Bin, error) {
 func (g *sessionRemover) binned(ctx context.Context) ([]store.Binned, error) {
 	binner, ok := store.As[store.Binner](g.Store)
 	if !ok {
-		return nil, &wire.Problem{Kind: wire.Unsupported, Message: "this store cannot list its bin"}
+		return nil, &wire.Problem{Kind: wire.Unsupported, Message: "this store has no trash bin"}
 	}
 	return binner.Bin(ctx)
 }
@@ -73,7 +73,7 @@ const binLock = "bin"
 func (g *sessionRemover) EmptyBin(ctx context.Context, e wire.EmptyBin) (wire.EmptiedBin, error) {
 	out := wire.EmptiedBin{Plan: e.Plan, Items: []wire.Binned{}}
 	if !e.Plan && !e.Sure {
-		return out, &wire.Problem{Kind: wire.Invalid, Message: "empty the bin: it cannot be undone, and sure is not set", Hint: "send sure: true, or plan: true to see what would be erased"}
+		return out, &wire.Problem{Kind: wire.Invalid, Message: "emptying the trash bin cannot be undone, and sure is not set", Hint: "send sure: true, or plan: true to see what would be erased"}
 	}
 	remover, err := g.remover("")
 	if err != nil {
@@ -85,7 +85,7 @@ func (g *sessionRemover) EmptyBin(ctx context.Context, e wire.EmptyBin) (wire.Em
 	}
 	for _, id := range e.Sessions {
 		if !slices.ContainsFunc(all, func(b store.Binned) bool { return b.ID == id }) {
-			return out, fmt.Errorf("session %.128s is not in the bin: %w", id, firn.ErrNotFound)
+			return out, fmt.Errorf("session %.128s is not in the trash bin: %w", id, firn.ErrNotFound)
 		}
 	}
 	for i := range all {
@@ -106,7 +106,7 @@ func (g *sessionRemover) EmptyBin(ctx context.Context, e wire.EmptyBin) (wire.Em
 			out.Erased, out.Bytes = out.Erased+1, out.Bytes+one.Bytes
 		}
 		if err := ctx.Err(); err != nil {
-			return out, fmt.Errorf("empty the bin: %w", err)
+			return out, fmt.Errorf("empty the trash bin: %w", err)
 		}
 	}
 	return out, nil

@@ -20,7 +20,7 @@ import (
 func (g *sessionEditor) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Moved, error) {
 	ref := string(m.To)
 	if (m.To == "") == (m.Back <= 0) {
-		return wire.Moved{}, &wire.Problem{Kind: wire.Invalid, Message: "an entry to go to or a number of turns to go back is wanted, and not both"}
+		return wire.Moved{}, &wire.Problem{Kind: wire.Invalid, Message: "give either an entry or a number of turns, not both"}
 	}
 	if m.Back > 0 {
 		ref = view.TurnsBack(m.Back)
@@ -176,7 +176,7 @@ func (g *sessionEditor) moveWithSummary(ctx context.Context, id firn.ID, to firn
 	}
 	head, err := a.Move(ctx, id, to, true)
 	if errors.Is(err, compact.ErrMoved) {
-		err = &wire.Problem{Kind: wire.Conflict, Message: err.Error(), Hint: "somebody spoke meanwhile; try again"}
+		err = &wire.Problem{Kind: wire.Conflict, Message: err.Error(), Hint: "the session has new entries; try again"}
 	}
 	if err != nil {
 		return firn.Entry{}, 0, err
@@ -194,11 +194,11 @@ const maxLabel = 100
 func (g *sessionEditor) Label(ctx context.Context, id firn.ID, l wire.Label) (wire.Appended, error) {
 	name := strings.Join(strings.Fields(l.Name), " ")
 	if n := utf8.RuneCountInString(name); n > maxLabel {
-		return wire.Appended{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a label of %d characters is too long: %d are allowed", n, maxLabel)}
+		return wire.Appended{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a label of %d characters is too long; the limit is %d", n, maxLabel)}
 	}
 	if name != "" {
 		if !view.IsFree(name) {
-			return wire.Appended{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q cannot be a label: it names an entry already", view.Clip(name))}
+			return wire.Appended{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q cannot be a label: it already names an entry", view.Clip(name))}
 		}
 	}
 	target, err := g.EntryAt(ctx, id, l.Entry)

@@ -18,7 +18,7 @@ import (
 )
 
 // errDirectory rejects an invalid directory.
-var errDirectory = &wire.Problem{Kind: wire.Invalid, Message: "cwd is no directory: it is too long, or has control characters"}
+var errDirectory = &wire.Problem{Kind: wire.Invalid, Message: "invalid cwd: too long, or with control characters"}
 
 // maxTitle is the maximum length of a title chosen by the user, in characters.
 const maxTitle = 200
@@ -151,7 +151,7 @@ func titleEntry(name string) ([]firn.Entry, error) {
 		return nil, nil
 	}
 	if n := utf8.RuneCountInString(name); n > maxTitle {
-		return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a title of %d characters is too long: %d are allowed", n, maxTitle)}
+		return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a title of %d characters is too long; the limit is %d", n, maxTitle)}
 	}
 	return []firn.Entry{firn.Entry{Body: &firn.Title{Name: name, Source: firn.SourceUser}}}, nil
 }
@@ -164,7 +164,7 @@ func (g *sessionEditor) create(ctx context.Context, header firn.Header, entries 
 		err = g.history.confirmCreated(ctx, header.Session, err)
 	}
 	if err != nil {
-		return "", fmt.Errorf("begin a session: %w", err)
+		return "", fmt.Errorf("create session: %w", err)
 	}
 	return listedAs(g.Store, header.Session), nil
 }
@@ -203,7 +203,7 @@ func claimKey(ctx context.Context, g *sessionEditor, key string, id firn.ID) (fi
 	}
 	if winner != id {
 		if err := store.Discard(ctx, g.Store, id, key, winner); err != nil {
-			return "", fmt.Errorf("hide session %s, which was begun in vain: %w", id, halfDone(err))
+			return "", fmt.Errorf("hide unused session %s: %w", id, halfDone(err))
 		}
 	}
 	return winner, nil
@@ -276,7 +276,7 @@ func patchEntries(p *wire.Patch) ([]firn.Entry, error) {
 	if p.Send != nil {
 		word, ok := sendWord(*p.Send)
 		if !ok {
-			return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("sending is allow, deny or inherit, not %q", view.Clip(*p.Send))}
+			return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("sending must be allow, deny or inherit, not %q", view.Clip(*p.Send))}
 		}
 		entries = append(entries, firn.Entry{Body: &firn.Custom{Type: firn.SendType, Data: toJSON(map[string]string{"policy": word})}})
 	}
@@ -304,7 +304,7 @@ func (g *sessionEditor) override(ctx context.Context, id firn.ID, p *wire.Patch)
 		switch {
 		case *v.value == nil:
 		case **v.value == "":
-			return &wire.Problem{Kind: wire.Invalid, Message: v.name + " cannot be empty", Hint: "null, or default, takes the choice back"}
+			return &wire.Problem{Kind: wire.Invalid, Message: v.name + " cannot be empty", Hint: "null or default resets it"}
 		case **v.value == wire.Default:
 			o.Back, *v.value = append(o.Back, v.name), nil
 		}
@@ -338,7 +338,7 @@ func (g *sessionEditor) override(ctx context.Context, id firn.ID, p *wire.Patch)
 func (g *sessionEditor) archive(ctx context.Context, id firn.ID, archived bool) error {
 	remover, ok := store.As[store.Remover](g.Store)
 	if !ok {
-		return fmt.Errorf("archive session %s: the store cannot: %w", id, firn.ErrUnsupported)
+		return fmt.Errorf("archive session %s: not supported by the store: %w", id, firn.ErrUnsupported)
 	}
 	if archived {
 		return remover.Archive(ctx, id)

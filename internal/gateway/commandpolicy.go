@@ -48,7 +48,9 @@ func (s *Setup) deniedCommand(in wire.Inbound, text string) (name string, denied
 }
 
 // commandDenied returns the reply to a denied command.
-func commandDenied(name string) string { return fmt.Sprintf("You may not use %s here.", name) }
+func commandDenied(name string) string {
+	return fmt.Sprintf("You are not allowed to use %s here.", name)
+}
 
 // refuseCommand answers a message whose trigger is denied. It writes nothing.
 func (g *inbox) refuseCommand(ctx context.Context, setup *Setup, r route.Route, in wire.Inbound, name string, out wire.Routed) (wire.Routed, error) {

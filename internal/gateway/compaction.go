@@ -52,7 +52,7 @@ func (g *compactor) Compact(ctx context.Context, id firn.ID, c wire.Compact) (wi
 		return wire.Compacted{}, err
 	}
 	if c.KeepRecent < 0 {
-		return wire.Compacted{}, &wire.Problem{Kind: wire.Invalid, Message: "less than nothing cannot be kept"}
+		return wire.Compacted{}, &wire.Problem{Kind: wire.Invalid, Message: "the number of tokens to keep is negative"}
 	}
 	a, err := g.agentOf(ctx, id)
 	if err != nil {
@@ -64,7 +64,7 @@ func (g *compactor) Compact(ctx context.Context, id firn.ID, c wire.Compact) (wi
 	}
 	if c.Model != "" {
 		if !strings.Contains(c.Model, "/") {
-			return wire.Compacted{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a model is named provider/model, not %q", view.Clip(c.Model))}
+			return wire.Compacted{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("invalid model %q: expected provider/model", view.Clip(c.Model))}
 		}
 		if o.Model, err = g.ModelAs(c.Model); err != nil {
 			return wire.Compacted{}, err
@@ -157,11 +157,11 @@ func compactionProblem(err error) error {
 	p := &wire.Problem{Message: err.Error()}
 	switch {
 	case errors.Is(err, compact.ErrNothing):
-		p.Kind, p.Hint = wire.Invalid, "say more first, or keep less: --keep-recent"
+		p.Kind, p.Hint = wire.Invalid, "send more messages first, or keep less with --keep-recent"
 	case errors.Is(err, compact.ErrMoved):
-		p.Kind, p.Hint = wire.Conflict, "somebody spoke meanwhile; try again"
+		p.Kind, p.Hint = wire.Conflict, "the session has new entries; try again"
 	case errors.Is(err, compact.ErrCanceled):
-		p.Kind, p.Hint = wire.NotAllowed, "a hook did not want it"
+		p.Kind, p.Hint = wire.NotAllowed, "a hook rejected it"
 	case errors.Is(err, compact.ErrPaused):
 		p.Kind = wire.Busy
 	default:
@@ -269,7 +269,7 @@ func (g *compactor) inForce(ctx context.Context, id firn.ID) (firn.EntryID, erro
 			return c.ID, nil
 		}
 	}
-	return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("no compaction of session %s is in force", id), Hint: "firn compactions lists them"}
+	return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("session %s has no compaction in effect", id), Hint: "to list compactions: firn compactions"}
 }
 
 // compaction returns the description of one compaction.
@@ -283,13 +283,13 @@ func (g *compactor) compaction(ctx context.Context, id firn.ID, target firn.Entr
 			return c, nil
 		}
 	}
-	return wire.Compaction{}, view.NoEntry(id, string(target), "it is no compaction of the branch")
+	return wire.Compaction{}, view.NoEntry(id, string(target), "not a compaction of the branch")
 }
 
 // undoProblem converts an error of an undo or redo to the protocol.
 func undoProblem(err error) error {
 	if errors.Is(err, compact.ErrNothing) {
-		return &wire.Problem{Kind: wire.NotFound, Message: strings.Replace(err.Error(), compact.ErrNothing.Error(), "nothing to undo or redo", 1), Hint: "firn compactions lists them"}
+		return &wire.Problem{Kind: wire.NotFound, Message: strings.Replace(err.Error(), compact.ErrNothing.Error(), "nothing to undo or redo", 1), Hint: "to list compactions: firn compactions"}
 	}
 	return err
 }

@@ -84,7 +84,7 @@ func (g *inbox) RunJob(ctx context.Context, id string) (wire.Routed, error) {
 	setup := g.setup.Load()
 	i := slices.IndexFunc(setup.Jobs, func(j timer.Job) bool { return j.ID == id })
 	if i < 0 {
-		return wire.Routed{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no job %q", view.Clip(id)), Hint: "jobs are [[cron]] in the settings"}
+		return wire.Routed{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("unknown job %q", view.Clip(id)), Hint: "jobs are set as [[cron]] in the settings"}
 	}
 	return g.startRun(ctx, setup, setup.Jobs[i])
 }
@@ -126,7 +126,7 @@ func (g *inbox) startJob(ctx context.Context, k route.Key, j *timer.Job) (firn.I
 		return "", nil, err
 	}
 	if last, err := keyed.Lookup(ctx, k.String()); err == nil && g.lanes.running(last) {
-		return "", nil, &wire.Problem{Kind: wire.Busy, Message: fmt.Sprintf("job %s is running already, in session %s", j.ID, last), Hint: "wait for its end, or stop it"}
+		return "", nil, &wire.Problem{Kind: wire.Busy, Message: fmt.Sprintf("job %s is already running, in session %s", j.ID, last), Hint: "wait until it ends, or stop it"}
 	}
 	title := j.ID + " " + g.now().In(j.In(g.setup.Load().Zone)).Format("2006-01-02 15:04:05")
 	id, err := g.startMachineSession(ctx, k, causeCron, title, j.Model)
@@ -153,20 +153,20 @@ func (g *inbox) finishJob(k route.Key, j *timer.Job, id firn.ID, t *ticket) {
 	select {
 	case <-t.done:
 	case <-late:
-		g.Log.Warn("a run of a job takes too long and is stopped", "job", j.ID, "session", id, "timeout", j.Timeout)
+		g.Log.Warn("job run timed out; stopping it", "job", j.ID, "session", id, "timeout", j.Timeout)
 		if _, err := g.lanes.Stop(g.ctx, id); err != nil {
-			g.Log.Warn("a run of a job could not be stopped", "job", j.ID, "session", id, "error", err)
+			g.Log.Warn("stopping a job run failed", "job", j.ID, "session", id, "error", err)
 		}
 		<-t.done
 	}
 	g.timer.Ended(j.ID, t.err)
 	if t.err != nil {
-		g.Log.Warn("a run of a job failed", "job", j.ID, "session", id, "error", t.err)
+		g.Log.Warn("job run failed", "job", j.ID, "session", id, "error", t.err)
 	} else {
-		g.Log.Info("a job was run", "job", j.ID, "session", id)
+		g.Log.Info("job run finished", "job", j.ID, "session", id)
 	}
 	if err := g.archiveOldRuns(g.ctx, k, j); err != nil {
-		g.Log.Warn("old runs of a job could not be archived", "job", j.ID, "error", err)
+		g.Log.Warn("archiving old job runs failed", "job", j.ID, "error", err)
 	}
 }
 
@@ -177,7 +177,7 @@ func (g *inbox) archiveOldRuns(ctx context.Context, k route.Key, j *timer.Job) e
 	}
 	remover, ok := store.As[store.Remover](g.Store)
 	if !ok {
-		return fmt.Errorf("archive runs of job %s: the store cannot: %w", j.ID, firn.ErrUnsupported)
+		return fmt.Errorf("archive runs of job %s: not supported by the store: %w", j.ID, firn.ErrUnsupported)
 	}
 	runs, err := g.runs(ctx, k)
 	if err != nil {

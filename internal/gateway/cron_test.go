@@ -315,7 +315,7 @@ func TestJobsRefused(t *testing.T) {
 		"no id":          {{Schedule: "@daily", Message: "x"}},
 		"a bad id":       {{ID: "a\nb", Schedule: "@daily", Message: "x"}},
 		"nobody's":       {{ID: "a", Schedule: "@daily", Message: "x", Agent: "nobody"}},
-		"nothing to say": {{ID: "a", Schedule: "@daily", Message: " "}},
+		"no message": {{ID: "a", Schedule: "@daily", Message: " "}},
 		"the same":       {good, good},
 		"the same keys":  {good, {ID: "A", Schedule: "@daily", Message: "x"}},
 	} {
@@ -360,7 +360,7 @@ func TestJobFails(t *testing.T) {
 		if j := o.job("nightly"); j.Error == "" || j.Runs != 0 {
 			t.Errorf("it is %+v", j)
 		}
-		if n := strings.Count(o.logged(), "could not be run"); n != 1 {
+		if n := strings.Count(o.logged(), "running a job failed"); n != 1 {
 			t.Errorf("the log says it %d times:\n%s", n, o.logged())
 		}
 		o.close()

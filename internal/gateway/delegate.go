@@ -90,7 +90,7 @@ func (d delegator) Spawn(ctx context.Context, task agent.Task) (firn.ID, error) 
 		return "", err
 	}
 	if len(d.g.delegated.pending(at.session)) >= d.g.setup.Load().Habits[d.name].Delegation.children() {
-		return "", fmt.Errorf("this session has %d delegated tasks running; wait for one: %w", d.g.setup.Load().Habits[d.name].Delegation.children(), firn.ErrTooLarge)
+		return "", fmt.Errorf("this session already has %d delegated tasks running; wait for one: %w", d.g.setup.Load().Habits[d.name].Delegation.children(), firn.ErrTooLarge)
 	}
 	child := firn.NewID()
 	entries, link, err := task.NewSession(child, at.session)
@@ -123,7 +123,7 @@ func (d delegator) checkPeer(ctx context.Context, at turnPlace, name string) err
 	}
 	known := slices.ContainsFunc(peers, func(p agent.Peer) bool { return p.Name == name })
 	if !known || !agent.BoundsOf(ctx).In(h.Key).AdmitsAgent(name) {
-		return fmt.Errorf("there is no agent %q to delegate to: %w", view.Clip(name), firn.ErrNotFound)
+		return fmt.Errorf("unknown agent %q: %w", view.Clip(name), firn.ErrNotFound)
 	}
 	_, err = setup.agent(name)
 	return err
@@ -133,10 +133,10 @@ func (d delegator) checkPeer(ctx context.Context, at turnPlace, name string) err
 func (d delegator) currentTurn(ctx context.Context) (turnPlace, error) {
 	at, ok := ctx.Value(turnPlaceKey{}).(turnPlace)
 	if !ok {
-		return at, fmt.Errorf("only a turn of a session can ask other sessions: %w", firn.ErrInvalid)
+		return at, fmt.Errorf("only a turn of a session can delegate to other sessions: %w", firn.ErrInvalid)
 	}
 	if most := d.g.setup.Load().Habits[d.name].Delegation.depth(); at.depth >= most {
-		return at, fmt.Errorf("sessions can ask one another %d deep and no deeper; do the task here: %w", most, firn.ErrTooLarge)
+		return at, fmt.Errorf("sessions can delegate at most %d levels deep; do the task here: %w", most, firn.ErrTooLarge)
 	}
 	return at, nil
 }
@@ -155,7 +155,7 @@ func (d delegator) asker(ctx context.Context, at turnPlace) (Asker, error) {
 		return Asker{}, err
 	}
 	if !bounds.Equal(agent.BoundsOf(ctx)) {
-		return Asker{}, fmt.Errorf("this turn answers several people with different rights; do the task here: %w", firn.ErrUnsupported)
+		return Asker{}, fmt.Errorf("this turn answers several users with different permissions; do the task here: %w", firn.ErrUnsupported)
 	}
 	if who.Outside && who.Place == "" {
 		who.Place = h.Key
@@ -174,7 +174,7 @@ func (d delegator) Send(ctx context.Context, id firn.ID, message string, awaited
 		return nil, err
 	}
 	if id == at.session || slices.Contains(at.above, id) || awaited && !d.g.waits.Await(at.session, id) {
-		return nil, fmt.Errorf("session %s waits for this one; it cannot be asked now: %w", id, firn.ErrLocked)
+		return nil, fmt.Errorf("session %s is waiting for this one, so it cannot be asked now: %w", id, firn.ErrLocked)
 	}
 	from := &origin{Session: at.session, Depth: at.depth + 1, Above: append(slices.Clone(at.above), at.session)}
 	t := newTicket(waiting{ID: firn.NewEntryID(), Text: message, By: "agent:" + d.name, Mode: route.QueueFollowup, Asker: who, From: from, Approve: at.approvalMode()})
@@ -244,7 +244,7 @@ func (d *delegated) Stop(error) {
 		return
 	}
 	if _, err := d.g.Stop(d.g.ctx, d.id); err != nil {
-		d.g.Log.Warn("a sub-agent could not be stopped", "session", d.id, "error", err)
+		d.g.Log.Warn("stopping a sub-agent failed", "session", d.id, "error", err)
 	}
 }
 
@@ -262,7 +262,7 @@ func (g *lanes) deliverReply(id firn.ID, t *ticket) bool {
 			return
 		}
 		if err := g.replyTo(g.ctx, id, t); err != nil && g.ctx.Err() == nil {
-			g.Log.Warn("an answer could not be delivered to the session that asked", "session", t.From.Session, "from", id, "error", err)
+			g.Log.Warn("delivering an answer to the asking session failed", "session", t.From.Session, "from", id, "error", err)
 		}
 	}()
 	return true
@@ -307,7 +307,7 @@ func (g *lanes) mayReply(ctx context.Context, t *ticket) error {
 		return err
 	}
 	if !bounds.Admits(cmp.Or(h.Agent, g.setup.Load().Default), h.Key) {
-		return fmt.Errorf("session %s is out of the bounds of who asked: %w", t.From.Session, firn.ErrNotFound)
+		return fmt.Errorf("session %s is outside the restrictions of the caller: %w", t.From.Session, firn.ErrNotFound)
 	}
 	return nil
 }

@@ -119,7 +119,7 @@ func TestEntriesBetweenPositions(t *testing.T) {
 		// Reading after the last position returns the new entries.
 		end := all[len(all)-1].Next
 		r.write(id, says("user-6", "six"))
-		same(t, "what is new", lineIDs(t, got(r.Entries(r.ctx, id, view.EntryQuery{After: end}))(t).Items), "user-6")
+		same(t, "new entries", lineIDs(t, got(r.Entries(r.ctx, id, view.EntryQuery{After: end}))(t).Items), "user-6")
 	})
 }
 

@@ -69,7 +69,7 @@ func (g *sessionRemover) planErasure(ctx context.Context, id firn.ID, names []fi
 		err = g.eachEntry(ctx, id, p.visit)
 	}
 	if err != nil {
-		err = fmt.Errorf("look for what repeats entries of session %s: %w", id, err)
+		err = fmt.Errorf("find copies of entries of session %s: %w", id, err)
 	}
 	return p, err
 }
@@ -80,11 +80,11 @@ func (g *sessionRemover) planEraseAll(ctx context.Context, id firn.ID) (erasure,
 	var p erasure
 	err := g.eachEntry(ctx, id, func(e firn.Entry, _ int) { p.typed = append(p.typed, typedOf(e)...) })
 	if err != nil && ctx.Err() != nil {
-		return p, fmt.Errorf("look for what was typed of session %s: %w", id, err)
+		return p, fmt.Errorf("find input history of session %s: %w", id, err)
 	}
 	if err != nil && !errors.Is(err, firn.ErrNotFound) {
 		p.unread = err.Error()
-		g.Log.Warn("a session that is to be erased cannot all be read, so that lines of it may be left in what was typed", "session", id, "error", err)
+		g.Log.Warn("a session to be erased is partly unreadable; its lines may remain in the input history", "session", id, "error", err)
 	}
 	return p, nil
 }

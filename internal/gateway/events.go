@@ -45,7 +45,7 @@ func (g *eventFeeds) CheckPosition(ctx context.Context, id firn.ID, pos firn.Pos
 		if pos == end {
 			return nil
 		}
-		return noPosition(id, pos, fmt.Sprintf("it is beyond the end, %d", end))
+		return noPosition(id, pos, fmt.Sprintf("it is after the end, %d", end))
 	}
 	for before, err := range g.Store.ReadBack(ctx, id, pos) {
 		if err != nil {
@@ -66,8 +66,8 @@ func (g *eventFeeds) CheckPosition(ctx context.Context, id firn.ID, pos firn.Pos
 
 func noPosition(id firn.ID, pos firn.Pos, why string) error {
 	return &wire.Problem{
-		Kind: wire.Invalid, Message: fmt.Sprintf("%d is no position of session %s: %s", pos, id, why),
-		Hint: "positions are the ids of events; without one the events begin at the start",
+		Kind: wire.Invalid, Message: fmt.Sprintf("%d is not a position of session %s: %s", pos, id, why),
+		Hint: "positions are event ids; without one, events start at the beginning",
 	}
 }
 

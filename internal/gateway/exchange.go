@@ -44,14 +44,14 @@ func (g *exchanger) tool(name string) (dialect.Tool, error) {
 		}
 		names = append(names, string(t.Name()))
 	}
-	return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("the format %q is not known", name), Hint: "one of " + strings.Join(names, ", ")}
+	return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("unknown format %q", name), Hint: "formats: " + strings.Join(names, ", ")}
 }
 
 // Import stores a transcript of any format as a session. Entries that the session already
 // has are skipped, so an interrupted import can be repeated. The body is streamed.
 func (g *exchanger) Import(ctx context.Context, in wire.Import, body io.Reader) (wire.Imported, error) {
 	if in.Agent != "" && firn.ID(in.Agent).Check() != nil {
-		return wire.Imported{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is no name of an agent", in.Agent)}
+		return wire.Imported{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("invalid agent name %q", in.Agent)}
 	}
 	stream := bufio.NewReaderSize(body, sniff)
 	tool, err := g.formatOf(in, stream)
@@ -96,16 +96,16 @@ func (g *exchanger) checkpoint(ctx context.Context, id firn.ID, added int64) err
 // importConflict explains a conflict with a different session of the same ID.
 func importConflict(err error, id firn.ID) error {
 	var differs *convert.Differs
-	message := fmt.Sprintf("there is a session %s already, and nothing of it is in the transcript", id)
+	message := fmt.Sprintf("session %s already exists and has no entries in common with the transcript", id)
 	switch {
 	case errors.As(err, &differs):
 		if message = differs.Error(); differs.Added > 0 {
-			message += fmt.Sprintf("; %d entries that stand before it were added", differs.Added)
+			message += fmt.Sprintf("; %d entries before it were added", differs.Added)
 		}
 	case !errors.Is(err, firn.ErrConflict):
 		return err
 	}
-	return &wire.Problem{Kind: wire.Conflict, Message: message, Hint: "give it an id of its own to keep both: --id NAME (over HTTP, id=NAME)"}
+	return &wire.Problem{Kind: wire.Conflict, Message: message, Hint: "to keep both, use another id: --id NAME (over HTTP, id=NAME)"}
 }
 
 // formatOf returns the format of a transcript.
@@ -122,7 +122,7 @@ func (g *exchanger) formatOf(in wire.Import, stream *bufio.Reader) (dialect.Tool
 	}
 	name, err := dialect.Detect(first)
 	if err != nil {
-		return nil, &wire.Problem{Kind: wire.Invalid, Message: "the format of the transcript cannot be told from its first lines", Hint: "name it: --from claudecode, for example (over HTTP, from=claudecode)"}
+		return nil, &wire.Problem{Kind: wire.Invalid, Message: "cannot detect the format of the transcript from its first lines", Hint: "set the format, for example --from claudecode (over HTTP, from=claudecode)"}
 	}
 	return g.tool(string(name))
 }
@@ -142,7 +142,7 @@ func incoming(tool dialect.Tool, in wire.Import, who Asker, lines iter.Seq2[[]by
 	}
 	if after == nil && !convert.Importable(ahead) {
 		stop()
-		return convert.Source{}, "", &wire.Problem{Kind: wire.Invalid, Message: wire.NoMessageYet, Hint: "import it again when the conversation has begun"}
+		return convert.Source{}, "", &wire.Problem{Kind: wire.Invalid, Message: wire.NoMessageYet, Hint: "import it again when it has messages"}
 	}
 	if after != nil && len(ahead) == 0 {
 		stop()
@@ -222,8 +222,8 @@ func cloneLines(lines [][]byte) [][]byte {
 // nothingRead returns the error for a transcript without entries.
 func nothingRead(tool dialect.Tool, report *convert.Report) error {
 	if report.Damaged > 0 {
-		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("no line of the transcript can be read as one of %s", tool.Name()),
-			Hint: "see that it is the right file; firn verify FILE tells what is wrong in it"}
+		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("no line of the transcript is valid in the format %s", tool.Name()),
+			Hint: "check that it is the right file; for details: firn verify FILE"}
 	}
 	return &wire.Problem{Kind: wire.Invalid, Message: "the transcript is empty"}
 }

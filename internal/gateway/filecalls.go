@@ -44,7 +44,7 @@ func (f fileCalls) RewindFiles(ctx context.Context, id firn.ID, o wire.FileRewin
 		return wire.FilesRewound{}, err
 	}
 	if g.Files == nil {
-		return wire.FilesRewound{}, fmt.Errorf("rewind files: this gateway does not keep their contents: %w", firn.ErrUnsupported)
+		return wire.FilesRewound{}, fmt.Errorf("rewind files: this gateway does not store file contents: %w", firn.ErrUnsupported)
 	}
 	return g.Files.Rewind(ctx, id, start, to, o)
 }
@@ -78,7 +78,7 @@ func (f fileCalls) Blame(_ context.Context, path string) (wire.Blame, error) {
 		return wire.Blame{}, &wire.Problem{Kind: wire.Invalid, Message: "the path is not absolute"}
 	}
 	if f.gateway.Files == nil {
-		return wire.Blame{}, fmt.Errorf("this gateway does not keep contents of files: %w", firn.ErrUnsupported)
+		return wire.Blame{}, fmt.Errorf("this gateway does not store file contents: %w", firn.ErrUnsupported)
 	}
 	return f.gateway.Files.Blame(filepath.Clean(path))
 }

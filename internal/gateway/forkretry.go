@@ -40,7 +40,7 @@ func (g *sessionEditor) forkedBefore(ctx context.Context) (firn.ID, *copied, err
 		}
 		vain := firn.NewEntry(&firn.Tombstone{Target: firn.EntryID(id), Reason: "the copy is not whole"})
 		if _, err := g.Store.Append(ctx, id, store.Any, vain); err != nil {
-			return "", nil, fmt.Errorf("hide session %s, whose copy is not whole: %w", id, err)
+			return "", nil, fmt.Errorf("hide incomplete fork %s: %w", id, err)
 		}
 	}
 	return "", nil, &wire.Problem{Kind: wire.Conflict, Message: fmt.Sprintf("the fork was interrupted %d times", forkTries), Hint: "use a new Idempotency-Key"}

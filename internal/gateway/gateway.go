@@ -181,12 +181,12 @@ type Gateway struct {
 }
 
 // ErrDraining is the cause of turns that are stopped because the gateway is shutting down.
-var ErrDraining error = &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "ask again when it is back"}
+var ErrDraining error = &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "try again when it is back"}
 
 // New returns a gateway. It does not open any session.
 func New(o Options) (*Gateway, error) {
 	if o.Store == nil {
-		return nil, fmt.Errorf("make a gateway: it has no store: %w", firn.ErrInvalid)
+		return nil, fmt.Errorf("create gateway: no store: %w", firn.ErrInvalid)
 	}
 	if o.List == nil {
 		o.List = o.Store.List
@@ -217,10 +217,10 @@ func New(o Options) (*Gateway, error) {
 // Reload replaces the setup. Running turns continue with the old one.
 func (g *Gateway) Reload(s Setup) error {
 	if _, err := s.agent(""); err != nil {
-		return fmt.Errorf("set up the gateway: %w", err)
+		return fmt.Errorf("set up gateway: %w", err)
 	}
 	if err := s.checkMachines(); err != nil {
-		return fmt.Errorf("set up the gateway: %w", err)
+		return fmt.Errorf("set up gateway: %w", err)
 	}
 	for _, a := range s.Agents {
 		if a.Resident == nil {

@@ -61,7 +61,7 @@ func (g *inbox) HookToken(name string) (string, error) {
 func (s *Setup) hook(name string) (Hook, error) {
 	h, ok := s.Hooks[name]
 	if !ok || !h.Enabled {
-		return h, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no hook %q", view.Clip(name)), Hint: "hooks are [hooks.<name>] in the settings"}
+		return h, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("unknown hook %q", view.Clip(name)), Hint: "hooks are set as [hooks.<name>] in the settings"}
 	}
 	return h, nil
 }
@@ -113,7 +113,7 @@ func (g *inbox) Hook(ctx context.Context, name string, body []byte, headers text
 	}
 	text, err := h.text(body, headers.Get("Content-Type"))
 	if err != nil {
-		return wire.Routed{}, &wire.Problem{Kind: kindOfHook(err), Message: fmt.Sprintf("call hook %s: %v", name, err), Hint: "the template of the hook says what it needs"}
+		return wire.Routed{}, &wire.Problem{Kind: kindOfHook(err), Message: fmt.Sprintf("call hook %s: %v", name, err), Hint: "see the template of the hook in the settings"}
 	}
 	call, named := callID(name, headers)
 	k, own, err := setup.hookKey(h, call)
@@ -173,7 +173,7 @@ func callID(hook string, headers textproto.MIMEHeader) (id string, named bool) {
 }
 
 // errTooLong stops a template.
-var errTooLong = fmt.Errorf("the message would be too long: %w", firn.ErrTooLarge)
+var errTooLong = fmt.Errorf("the message is too long: %w", firn.ErrTooLarge)
 
 func kindOfHook(err error) wire.Kind {
 	if errors.Is(err, firn.ErrTooLarge) {
@@ -185,7 +185,7 @@ func kindOfHook(err error) wire.Kind {
 // text converts a body to the message text.
 func (h Hook) text(body []byte, contentType string) (string, error) {
 	if len(body) > MaxHookBody {
-		return "", fmt.Errorf("the body has %d bytes, %d are the most: %w", len(body), MaxHookBody, firn.ErrTooLarge)
+		return "", fmt.Errorf("the body has %d bytes; the limit is %d: %w", len(body), MaxHookBody, firn.ErrTooLarge)
 	}
 	data, err := hookData(body, contentType)
 	if err != nil {
@@ -200,11 +200,11 @@ func (h Hook) text(body []byte, contentType string) (string, error) {
 		if errors.Is(err, errTooLong) {
 			return "", errTooLong
 		}
-		return "", fmt.Errorf("the body does not fit the template: %w", err)
+		return "", fmt.Errorf("the body does not match the template: %w", err)
 	}
 	text := strings.TrimSpace(strings.ReplaceAll(out.text.String(), "<no value>", ""))
 	if text == "" {
-		return "", errors.New("the template made no text of the body")
+		return "", errors.New("the template produced no text")
 	}
 	return text, nil
 }
@@ -218,7 +218,7 @@ func hookData(body []byte, contentType string) (any, error) {
 		return map[string]any{"text": string(body)}, nil
 	}
 	if err := rawjson.CheckUnique(body, false); err != nil {
-		return nil, fmt.Errorf("the body is refused: %w", err)
+		return nil, fmt.Errorf("the body was rejected: %w", err)
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
 	d.UseNumber() // numbers keep their form, and a template cannot count up to one
@@ -227,7 +227,7 @@ func hookData(body []byte, contentType string) (any, error) {
 		return nil, errors.New("the body is not JSON")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("the body has something behind its JSON")
+		return nil, errors.New("the body has data after the JSON value")
 	}
 	return data, nil
 }
@@ -252,7 +252,7 @@ var wideFormat = regexp.MustCompile(`[0-9]{4}|\*`)
 // boundedSprintf is Sprintf for untrusted formats.
 func boundedSprintf(format string, args ...any) (string, error) {
 	if len(format) > 1<<10 || wideFormat.MatchString(format) {
-		return "", errors.New("printf: the format is too long or too wide")
+		return "", errors.New("printf: the format or a width is too long")
 	}
 	return fmt.Sprintf(format, args...), nil
 }

@@ -78,7 +78,7 @@ func (r request) id(what string) firn.ID {
 
 // errOtherRequest returns the problem for a reused Idempotency-Key.
 func errOtherRequest() error {
-	return &wire.Problem{Kind: wire.Invalid, Message: "another request had that Idempotency-Key", Hint: "use a new one for each"}
+	return &wire.Problem{Kind: wire.Invalid, Message: "the Idempotency-Key was used by another request", Hint: "use a new key for each request"}
 }
 
 // addedBy returns the entries that a request appended before, oldest first.

@@ -51,7 +51,7 @@ func (g *inbox) Inbound(ctx context.Context, in wire.Inbound) (wire.Routed, erro
 		return out, err
 	}
 	if strings.TrimSpace(text) == "" && len(in.Images) == 0 {
-		out.Reply = "A new session has begun."
+		out.Reply = "New session started."
 		return out, nil
 	}
 	unlock()
@@ -149,7 +149,7 @@ func (g *core) hasMessage(ctx context.Context, id firn.ID, message firn.EntryID)
 	}
 	for rec, err := range store.Recent(ctx, g.Store, id, store.End, store.EarliestAppend(message, g.now())) {
 		if err != nil {
-			return false, fmt.Errorf("look for message %s in session %s: %w", message, id, err)
+			return false, fmt.Errorf("find message %s in session %s: %w", message, id, err)
 		}
 		if rec.Gap != nil {
 			continue
@@ -268,7 +268,7 @@ func (g *inbox) command(ctx context.Context, setup *Setup, r route.Route, in wir
 		return "", false, nil
 	}
 	if name == "send" && exceedsSendPolicy(setup, r, in, args) {
-		return "That was not done: the settings do not allow answers in this chat.", true, nil
+		return "Not done: the settings do not allow answers in this chat.", true, nil
 	}
 	do, ok := commands[name]
 	if !ok {
@@ -279,7 +279,7 @@ func (g *inbox) command(ctx context.Context, setup *Setup, r route.Route, in wir
 		return reply, true, nil
 	}
 	if p := ProblemOf(err); p.Kind == wire.Invalid { // the sender can correct it; the channel adapter cannot
-		return "That was not done: " + p.Message + ".", true, nil
+		return "Not done: " + p.Message + ".", true, nil
 	}
 	return "", true, err
 }
@@ -289,7 +289,7 @@ var commands = map[string]func(g *inbox, ctx context.Context, id firn.ID, args s
 	"stop": func(g *inbox, ctx context.Context, id firn.ID, _ string) (string, error) {
 		stopped, err := g.lanes.Stop(ctx, id)
 		if err != nil || !stopped {
-			return "Nothing was running.", err
+			return "Nothing is running.", err
 		}
 		return "Stopped.", nil
 	},
@@ -308,10 +308,10 @@ var commands = map[string]func(g *inbox, ctx context.Context, id firn.ID, args s
 	"status":  status,
 	"usage":   status,
 	"queue": func(g *inbox, _ context.Context, _ firn.ID, _ string) (string, error) {
-		return "Messages during a turn: " + g.setup.Load().queue("").String() + ". The settings decide that.", nil
+		return "Messages during a turn: " + g.setup.Load().queue("").String() + ". This is set in the settings.", nil
 	},
 	"help": func(*inbox, context.Context, firn.ID, string) (string, error) {
-		lines := []string{"/new, /reset: begin a new conversation"}
+		lines := []string{"/new, /reset: start a new conversation"}
 		for _, c := range route.Commands() {
 			lines = append(lines, strings.TrimRight("/"+c.Name+" "+c.Args, " ")+": "+c.Help)
 		}

@@ -192,11 +192,11 @@ func TestCommandsInMessages(t *testing.T) {
 		defer d.shut()
 		first := d.receive(mail("ada", "hello"))
 		for text, want := range map[string]string{
-			"/stop":        "Nothing was running.",
+			"/stop":        "Nothing is running.",
 			"/status":      "0 compactions",
 			"/usage":       "Key: " + first.Key + "\nSession: " + string(first.Session),
 			"/think":       "Thinking off",
-			"/queue steer": "The settings decide that.",
+			"/queue steer": "This is set in the settings.",
 			"/help":        "\n/status: show the session",
 			"/usage full":  "Window: ",
 			"/send off":    "Set to off.",
@@ -215,10 +215,10 @@ func TestCommandsInMessages(t *testing.T) {
 		}
 		// Errors of the sender are returned as replies.
 		for text, want := range map[string]string{
-			"/think very much": `That was not done: `,
-			"/model nonsense":  `That was not done: a model is named provider/model, not "nonsense".`,
-			"/send sideways":   "That was not done: ",
-			"/compact":         "That was not done: compact session ",
+			"/think very much": `Not done: `,
+			"/model nonsense":  `Not done: invalid model "nonsense": expected provider/model.`,
+			"/send sideways":   "Not done: ",
+			"/compact":         "Not done: compact session ",
 		} {
 			if out := d.receive(mail("ada", text)); !strings.HasPrefix(out.Reply, want) || out.Message != "" {
 				t.Errorf("%s is answered %q", text, out.Reply)

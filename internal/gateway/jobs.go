@@ -40,7 +40,7 @@ func (l *lane) storeMachineMessage(ctx context.Context, t *ticket) error {
 	e := t.machineEntry()
 	e.Time = l.g.now()
 	if _, err := l.g.Store.Append(ctx, l.id, store.Any, e); err != nil {
-		return fmt.Errorf("say in session %s what %s says: %w", l.id, t.By, err)
+		return fmt.Errorf("send to session %s the message of %s: %w", l.id, t.By, err)
 	}
 	t.saved = true
 	t.apply(eventAccept)
@@ -51,7 +51,7 @@ func (l *lane) storeMachineMessage(ctx context.Context, t *ticket) error {
 // a running turn: conversations are not interrupted.
 func (g *inbox) postMachineText(ctx context.Context, id firn.ID, by, text string, entry firn.EntryID) (*ticket, error) {
 	if strings.TrimSpace(text) == "" {
-		return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%s has nothing to say", by)}
+		return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%s has no message", by)}
 	}
 	if entry == "" {
 		entry = firn.NewEntryID()
@@ -118,10 +118,10 @@ func (g *inbox) choice(name string) (*firn.ModelChange, error) {
 	setup := g.setup.Load()
 	providerName, model, ok := strings.Cut(name, "/")
 	if !ok || setup.Models == nil {
-		return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("there is no model %q to choose", name), Hint: "a model is named provider/model"}
+		return nil, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("unknown model %q", name), Hint: "expected provider/model"}
 	}
 	if _, err := setup.Models(providerName, model); err != nil {
-		return nil, fmt.Errorf("choose model %s: %w", name, err)
+		return nil, fmt.Errorf("select model %s: %w", name, err)
 	}
 	return &firn.ModelChange{Provider: providerName, Model: model}, nil
 }
@@ -152,7 +152,7 @@ func (s *Setup) checkMachines() error {
 		}
 		keys[k.String()] = j.ID
 		if strings.TrimSpace(j.Message) == "" {
-			return fmt.Errorf("job %s has nothing to say: %w", j.ID, firn.ErrInvalid)
+			return fmt.Errorf("job %s has no message: %w", j.ID, firn.ErrInvalid)
 		}
 		if err := j.Check(); err != nil {
 			return fmt.Errorf("job %s: %w", j.ID, err)

@@ -48,7 +48,7 @@ func (m resetMark) entry() firn.Entry {
 func (g *core) keyed() (store.Keyed, error) {
 	k, ok := store.As[store.Keyed](g.Store)
 	if !ok {
-		return nil, fmt.Errorf("find the session of a key: the store keeps no keys: %w", firn.ErrUnsupported)
+		return nil, fmt.Errorf("find the session of a key: the store has no keys: %w", firn.ErrUnsupported)
 	}
 	return k, nil
 }
@@ -84,7 +84,7 @@ func (g *keyTable) Keys(ctx context.Context, q KeyQuery) (wire.Page[wire.Key], e
 	page := wire.Page[wire.Key]{Items: []wire.Key{}}
 	after, err := index.ParseCursor(q.Cursor)
 	if err != nil {
-		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is not the cursor of a list of keys", view.Clip(q.Cursor))}
+		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is not a cursor of a list of keys", view.Clip(q.Cursor))}
 	}
 	list := keyList{q: q, after: after, limit: view.PageSize(q.Limit), text: strings.ToLower(q.Text), seen: make(map[string]*keySessions)}
 	keys, err := g.keysOfSessions(ctx)
@@ -312,7 +312,7 @@ func (g *keyTable) RemoveKey(ctx context.Context, key string) (wire.Key, error) 
 }
 
 func errUnboundKey(key string) error {
-	return &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("key %s points nowhere", key), Hint: "it comes to be with its first message"}
+	return &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("key %s has no session", key), Hint: "a key is created with its first message"}
 }
 
 // ResetKey starts a new session for a key on request.
@@ -421,7 +421,7 @@ func (g *keyTable) ContinuePrevious(ctx context.Context, key string) (wire.Key, 
 		}
 	}
 	if !ours {
-		return wire.Key{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("the session of key %s has none before it", k), Hint: "firn keys show lists the sessions of a key"}
+		return wire.Key{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("key %s has no previous session", k), Hint: "to list the sessions of a key: firn keys show"}
 	}
 	return g.pointKey(ctx, k, previous)
 }

@@ -114,7 +114,7 @@ func (l *lane) decide(t *ticket) (stored *firn.Entry, decision route.Decision, g
 	queue.Mode = t.Mode
 	decision = queue.Decide(true, len(l.queue))
 	if decision.Action == route.ActRefuse {
-		return nil, decision, false, &wire.Problem{Kind: wire.Busy, Message: fmt.Sprintf("%d messages wait in session %s already", len(l.queue), l.id), Hint: "wait for an answer, or stop the turn"}
+		return nil, decision, false, &wire.Problem{Kind: wire.Busy, Message: fmt.Sprintf("%d messages are already queued in session %s", len(l.queue), l.id), Hint: "wait for an answer, or stop the turn"}
 	}
 	var entry firn.Entry
 	if decision.Action == route.ActSteer {
@@ -163,7 +163,7 @@ func (l *lane) drop(d route.Decision) {
 	for _, t := range l.queue[:d.Drop] {
 		l.dropped = append(l.dropped, t.waiting)
 		l.summarize = l.summarize || d.Summarize
-		var err error = &wire.Problem{Kind: wire.Busy, Message: "the message was left out: too many waited", Hint: "say it again"}
+		var err error = &wire.Problem{Kind: wire.Busy, Message: "the message was dropped: the queue was full", Hint: "send it again"}
 		if d.Action == route.ActInterrupt {
 			err = ErrInterrupted
 		}
@@ -327,7 +327,7 @@ func unsaved(err error) bool {
 func (l *lane) requeueUnsaved(batch []*ticket, err error) []*ticket {
 	rest := l.requeueStored(batch)
 	if len(rest) < len(batch) {
-		l.g.Log.Warn("what was accepted cannot be said yet", "session", l.id, "messages", len(batch)-len(rest), "error", err)
+		l.g.Log.Warn("an accepted message cannot be processed yet", "session", l.id, "messages", len(batch)-len(rest), "error", err)
 		l.restoreDropped()
 	}
 	return rest

@@ -30,15 +30,15 @@ func (g *maintainer) Maintain(ctx context.Context, m maintenance.Settings, dryRu
 	defer unlock()
 	all, err := g.retentionStates(ctx)
 	if err != nil {
-		return report, fmt.Errorf("look what is to be cleared away: %w", err)
+		return report, fmt.Errorf("plan maintenance: %w", err)
 	}
 	actions, err := g.planMaintenance(ctx, report.At, all, m)
 	if err != nil {
-		return report, fmt.Errorf("look what is to be cleared away: %w", err)
+		return report, fmt.Errorf("plan maintenance: %w", err)
 	}
 	bin, err := g.remover.reportBin(ctx, &report)
 	if err != nil {
-		return report, fmt.Errorf("look what is to be cleared away: %w", err)
+		return report, fmt.Errorf("plan maintenance: %w", err)
 	}
 	report.Actions = append(report.Actions, actions...)
 	for i := range all {
@@ -158,7 +158,7 @@ func (g *maintainer) isPinned(ctx context.Context, id firn.ID) (bool, error) {
 	settled := make(map[firn.EntryID]bool)
 	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
 		if err != nil {
-			return false, fmt.Errorf("look for a pin in session %s: %w", id, err)
+			return false, fmt.Errorf("find pin in session %s: %w", id, err)
 		}
 		if rec.Gap != nil || rec.Glance.Kind != firn.KindLabel || settled[rec.Glance.Target] {
 			continue
@@ -180,7 +180,7 @@ func (g *maintainer) isPinned(ctx context.Context, id firn.ID) (bool, error) {
 func (g *maintainer) enforce(ctx context.Context, all []maintenance.Session, report *wire.Maintenance) error {
 	remover, ok := store.As[store.Remover](g.Store)
 	if !ok {
-		return fmt.Errorf("clear sessions away: the store cannot: %w", firn.ErrUnsupported)
+		return fmt.Errorf("remove sessions: not supported by the store: %w", firn.ErrUnsupported)
 	}
 	ends := make(map[firn.ID]firn.Pos, len(all))
 	current := make(map[firn.ID]bool)
@@ -190,7 +190,7 @@ func (g *maintainer) enforce(ctx context.Context, all []maintenance.Session, rep
 	}
 	for i := range report.Actions {
 		if err := ctx.Err(); err != nil {
-			return fmt.Errorf("clear sessions away: %w", err)
+			return fmt.Errorf("remove sessions: %w", err)
 		}
 		a := &report.Actions[i]
 		if !report.Done && a.Do != wire.ActionArchive {

@@ -371,7 +371,7 @@ func TestMaintainByItself(t *testing.T) {
 		o.start()
 		before := o.all()
 		o.pass(150 * time.Minute)
-		if n := strings.Count(o.logged(), "would be cleared away"); n != 3 || !slices.Equal(before, o.all()) {
+		if n := strings.Count(o.logged(), "maintenance would remove sessions"); n != 3 || !slices.Equal(before, o.all()) {
 			t.Errorf("it warned %d times:\n%s", n, o.logged())
 		}
 		setup.Maintenance.Enforce = true
@@ -379,11 +379,11 @@ func TestMaintainByItself(t *testing.T) {
 			t.Fatal(err)
 		}
 		o.pass(time.Hour)
-		if n := strings.Count(o.logged(), "were put away"); n != 1 || len(o.all()) != len(before)-3 {
+		if n := strings.Count(o.logged(), "sessions removed by maintenance"); n != 1 || len(o.all()) != len(before)-3 {
 			t.Errorf("it was put away %d times:\n%s", n, o.logged())
 		}
 		o.pass(3 * time.Hour)
-		if n := strings.Count(o.logged(), "were put away"); n != 1 {
+		if n := strings.Count(o.logged(), "sessions removed by maintenance"); n != 1 {
 			t.Errorf("it said so %d times:\n%s", n, o.logged())
 		}
 		o.close()

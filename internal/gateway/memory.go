@@ -48,7 +48,7 @@ func (g *notebook) eraseNotes(ctx context.Context, id firn.ID, entries []firn.En
 // memory returns the memory and the validated place with its agent set.
 func (g *notebook) memory(at wire.MemoryPlace) (Memory, wire.MemoryPlace, error) {
 	if g.Memory == nil {
-		return nil, at, &wire.Problem{Kind: wire.Unsupported, Message: "this gateway keeps no notes"}
+		return nil, at, &wire.Problem{Kind: wire.Unsupported, Message: "notes are disabled"}
 	}
 	setup := g.setup.Load()
 	if at.Key != "" {
@@ -60,7 +60,7 @@ func (g *notebook) memory(at wire.MemoryPlace) (Memory, wire.MemoryPlace, error)
 			at.Agent = key.Agent()
 		}
 		if at.Agent != key.Agent() {
-			return nil, at, Invalid("the key %q is not one of the agent %q", view.Clip(at.Key), view.Clip(at.Agent))
+			return nil, at, Invalid("key %q does not belong to agent %q", view.Clip(at.Key), view.Clip(at.Agent))
 		}
 	}
 	if at.Agent == "" {
@@ -73,14 +73,14 @@ func (g *notebook) memory(at wire.MemoryPlace) (Memory, wire.MemoryPlace, error)
 	case "", wire.MemoryOfAgent:
 	case wire.MemoryOfUser:
 		if at.Key == "" {
-			return nil, at, Invalid("the notes of a person need the key of the conversation")
+			return nil, at, Invalid("notes of a user require the key of the conversation")
 		}
 	case wire.MemoryOfProject:
 		if at.Project == "" {
-			return nil, at, Invalid("the notes of a project need its directory")
+			return nil, at, Invalid("notes of a project require its directory")
 		}
 	default:
-		return nil, at, Invalid("there is no scope %q of notes, but agent, user and project", view.Clip(at.Scope))
+		return nil, at, Invalid("unknown note scope %q: expected agent, user or project", view.Clip(at.Scope))
 	}
 	return g.Memory, at, nil
 }
@@ -128,7 +128,7 @@ func (g *notebook) EditNote(ctx context.Context, at wire.MemoryPlace, ref string
 		return wire.Remembered{}, err
 	}
 	if strings.TrimSpace(t.Text) == "" {
-		return wire.Remembered{}, &wire.Problem{Kind: wire.Invalid, Message: "a note without text is none", Hint: "forget it instead"}
+		return wire.Remembered{}, &wire.Problem{Kind: wire.Invalid, Message: "the note has no text", Hint: "to delete it: firn memory forget"}
 	}
 	return m.EditNote(ctx, at, ref, t)
 }

@@ -162,7 +162,7 @@ func (g *messageHistory) messagesOf(ctx context.Context, id firn.ID, end firn.Po
 	add := func(id firn.EntryID) { messages[messageHash(id)] = struct{}{} }
 	for rec, err := range store.Recent(ctx, g.Store, id, end, g.now().Add(-store.DedupPeriod)) {
 		if err != nil {
-			return nil, fmt.Errorf("look for messages in session %s: %w", id, err)
+			return nil, fmt.Errorf("find messages in session %s: %w", id, err)
 		}
 		if rec.Gap != nil || rec.Glance.Kind != firn.KindMessage && rec.Glance.Kind != firn.KindCustomMessage && rec.Glance.Kind != firn.KindCustom {
 			continue

@@ -180,7 +180,7 @@ func (l *lane) releaseTenure() {
 // errTaken returns the problem for callers that wait for an answer when another gateway has
 // taken over.
 func errTaken() error {
-	return &wire.Problem{Kind: wire.Unavailable, Message: "another gateway has taken the session over", Hint: "ask again, under the same id if the message had one"}
+	return &wire.Problem{Kind: wire.Unavailable, Message: "another gateway has taken over the session", Hint: "try again, with the same id if the message had one"}
 }
 
 // requeueStored puts messages that are in the log back into the queue, because another

@@ -41,10 +41,10 @@ func ProblemOf(err error) *wire.Problem {
 		hint = hinting.Hint()
 	}
 	if errors.Is(err, ErrStopped) {
-		kind, hint = wire.TurnStopped, "what was answered so far is saved; a turn without text goes on with it"
+		kind, hint = wire.TurnStopped, "the partial answer is saved; to continue it, send a turn without text"
 	}
 	if errors.Is(err, agent.ErrMoved) {
-		kind, hint = wire.Conflict, "what was said is kept on the branch that was left"
+		kind, hint = wire.Conflict, "the message is saved on the previous branch"
 	}
 	var conflict *store.Conflict
 	p = &wire.Problem{Kind: kind, Message: err.Error(), Hint: hint}
@@ -59,11 +59,11 @@ func ProblemOf(err error) *wire.Problem {
 func savingHint(err error) string {
 	switch {
 	case errors.Is(err, firn.ErrUnknownOutcome):
-		return "it may or may not be saved: send it again with the same Idempotency-Key, or look before doing it again"
+		return "check the session, or retry with the same Idempotency-Key"
 	case errors.Is(err, firn.ErrReplaced):
-		return "somebody replaced the file of the session while it was open; firn doctor looks at it; then do it again"
+		return "another program replaced the file of the session; run firn doctor, then try again"
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return "the disk is full: make room, then do it again; what was said before is safe"
+		return "free some disk space, then try again; saved messages are not affected"
 	}
 	return ""
 }

@@ -12,8 +12,8 @@ import (
 // TestSavingHint checks the hints of failed writes.
 func TestSavingHint(t *testing.T) {
 	for hint, err := range map[string]error{
-		"the disk is full":  fmt.Errorf("append: %w: %w", firn.ErrNotSaved, syscall.ENOSPC),
-		"somebody replaced": fmt.Errorf("append: %w: %w", firn.ErrNotSaved, firn.ErrReplaced),
+		"free some disk space":     fmt.Errorf("append: %w: %w", firn.ErrNotSaved, syscall.ENOSPC),
+		"another program replaced": fmt.Errorf("append: %w: %w", firn.ErrNotSaved, firn.ErrReplaced),
 	} {
 		if got := ProblemOf(err).Hint; !strings.Contains(got, hint) {
 			t.Errorf("%v: the hint is %q", err, got)

@@ -15,7 +15,7 @@ import (
 func (g *access) profile(ctx context.Context, a *agent.Agent, id firn.ID, name, chosen string) (string, error) {
 	find := g.setup.Load().Profile
 	if find == nil {
-		return "", Invalid("there are no profiles of credentials")
+		return "", Invalid("no credential profiles are set")
 	}
 	if providerName, profile, ok := strings.Cut(name, "/"); ok {
 		return find(providerName, profile)
@@ -30,7 +30,7 @@ func (g *access) profile(ctx context.Context, a *agent.Agent, id firn.ID, name, 
 	}
 	providerName := cmp.Or(chosen, path.Chosen.Provider, own)
 	if providerName == "" {
-		return "", Invalid("name the provider of the profile: PROVIDER/%s", view.Clip(name))
+		return "", Invalid("missing provider of the profile: PROVIDER/%s", view.Clip(name))
 	}
 	return find(providerName, name)
 }

@@ -193,7 +193,7 @@ func (l *lane) storeQueueAgain(ctx context.Context) {
 		_, err = l.g.Store.Append(ctx, l.id, store.Any, entries...)
 	}
 	if err != nil {
-		l.g.Log.Warn("what waits cannot be stored behind a compaction", "session", l.id, "error", err)
+		l.g.Log.Warn("saving queued messages after a compaction failed", "session", l.id, "error", err)
 	}
 }
 

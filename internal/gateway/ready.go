@@ -35,7 +35,7 @@ func writable(fsys vfs.FS, dir string) error {
 		err = errors.Join(err, f.Sync(), f.Close(), fsys.Remove(path))
 	}
 	if err != nil {
-		return fmt.Errorf("try to write to %s: %w: %w", dir, firn.ErrNotSaved, err)
+		return fmt.Errorf("write test to %s: %w: %w", dir, firn.ErrNotSaved, err)
 	}
 	return nil
 }

@@ -72,9 +72,9 @@ func (g *lanes) StartRecovery() {
 		n, err := g.Recover(g.ctx)
 		switch {
 		case err != nil && wire.KindOf(err) != wire.Closing && g.ctx.Err() == nil:
-			g.Log.Error("what was not answered cannot be looked for", "error", err)
+			g.Log.Error("finding unanswered messages failed", "error", err)
 		case n > 0:
-			g.Log.Info("goes on with what was not answered", "sessions", n)
+			g.Log.Info("continuing unanswered messages", "sessions", n)
 		}
 	}()
 }
@@ -88,7 +88,7 @@ func (g *lanes) Recover(ctx context.Context) (int, error) {
 	n, looked, since := 0, 0, time.Time{}
 	for info, err := range g.List(ctx, store.Query{}) {
 		if err != nil {
-			return n, fmt.Errorf("look for messages that were not answered: %w", err)
+			return n, fmt.Errorf("find unanswered messages: %w", err)
 		}
 		if looked++; looked == 1 {
 			since = earliest(info.Updated, g.now()).Add(-recent)
@@ -136,7 +136,7 @@ func (g *lanes) recoverSession(ctx context.Context, id firn.ID) (owes bool, err 
 		owed, failed := g.pendingTickets(context.WithoutCancel(ctx), id) // the scan serves other callers too
 		if failed != nil {
 			if !errors.Is(failed, firn.ErrNotFound) {
-				g.Log.Warn("a session cannot be read", "session", id, "error", failed)
+				g.Log.Warn("cannot read session", "session", id, "error", failed)
 			}
 			return // one bad session does not stop the others
 		}

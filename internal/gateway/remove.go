@@ -82,7 +82,7 @@ func (g *sessionRemover) removedFor(ctx context.Context, id firn.ID, message fir
 func (g *sessionRemover) remover(id firn.ID) (store.Remover, error) {
 	remover, ok := store.As[store.Remover](g.Store)
 	if !ok {
-		return nil, fmt.Errorf("put away session %s: the store cannot: %w", id, firn.ErrUnsupported)
+		return nil, fmt.Errorf("remove session %s: not supported by the store: %w", id, firn.ErrUnsupported)
 	}
 	return remover, nil
 }
@@ -130,7 +130,7 @@ func (g *sessionRemover) Purge(ctx context.Context, id firn.ID, e wire.Erase) (w
 		return g.planPurge(ctx, id, e)
 	}
 	if e.Sure != id {
-		return wire.Receipt{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("purge session %s: it cannot be undone, and nobody said to be sure", id), Hint: "repeat the whole id of the session to be sure"}
+		return wire.Receipt{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("purging session %s cannot be undone, and is not confirmed", id), Hint: "to confirm, repeat the full id of the session"}
 	}
 	if err := g.lanes.mustBeIdle(id, "purge"); err != nil {
 		return wire.Receipt{}, err
@@ -239,7 +239,7 @@ func (g *sessionRemover) eraseTyped(texts []string) (int, error) {
 	}
 	n, err := g.EraseTyped(texts)
 	if err != nil {
-		err = fmt.Errorf("nothing of the session was erased yet: %w", err)
+		err = fmt.Errorf("nothing was erased yet: %w", err)
 	}
 	return n, err
 }
@@ -248,7 +248,7 @@ func (g *sessionRemover) forksOf(ctx context.Context, id firn.ID) ([]firn.ID, er
 	var forks []firn.ID
 	for fork, err := range g.reader.forks(ctx, id) {
 		if err != nil {
-			return nil, fmt.Errorf("look for forks of session %s: %w", id, err)
+			return nil, fmt.Errorf("find forks of session %s: %w", id, err)
 		}
 		forks = append(forks, fork)
 	}

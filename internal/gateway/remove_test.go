@@ -249,7 +249,7 @@ func TestPurgeTyped(t *testing.T) {
 	before := lineIDs(t, allEntries(t, r, id, view.EntryQuery{}))
 	failed = errors.New("the history is locked away")
 	_, err := r.Purge(r.ctx, id, wire.Erase{Sure: id, Entries: []firn.EntryID{"tags-1"}})
-	if !errors.Is(err, failed) || !strings.Contains(err.Error(), "nothing of the session was erased yet") {
+	if !errors.Is(err, failed) || !strings.Contains(err.Error(), "nothing was erased yet") {
 		t.Errorf("the error is %v", err)
 	}
 	same(t, "what is left", lineIDs(t, allEntries(t, r, id, view.EntryQuery{})), before)

@@ -24,9 +24,9 @@ import (
 func (g *sessionReader) Resolve(ctx context.Context, ref string) (firn.ID, error) {
 	switch {
 	case ref == "" || ref == "-":
-		return "", &wire.Problem{Kind: wire.Invalid, Message: "no session was named", Hint: "name it by id, title or @key; firn ls lists them"}
+		return "", &wire.Problem{Kind: wire.Invalid, Message: "no session given", Hint: "use its id, title or @key; to list sessions: firn ls"}
 	case len(ref) > view.MaxReference:
-		return "", &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("the name of the session has %d bytes, more than %d", len(ref), view.MaxReference)}
+		return "", &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("the session reference has %d bytes, more than %d", len(ref), view.MaxReference)}
 	case strings.HasPrefix(ref, "@"):
 		return g.keys.resolveKey(ctx, ref[1:])
 	}
@@ -150,7 +150,7 @@ func (m *matches) add(info *store.Info) {
 func (m *matches) one(ref string) (firn.ID, error) {
 	switch m.count {
 	case 0:
-		return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no session %q", view.Clip(ref)), Hint: "firn ls lists the sessions; firn ls --hidden and --archived those put away"}
+		return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no session %q", view.Clip(ref)), Hint: "to list sessions: firn ls, also with --hidden or --archived"}
 	case 1:
 		return m.first, nil
 	}
@@ -158,8 +158,8 @@ func (m *matches) one(ref string) (firn.ID, error) {
 		return m.first, nil
 	}
 	return "", &wire.Problem{
-		Kind: wire.Ambiguous, Message: fmt.Sprintf("%q means %d sessions", view.Clip(ref), m.count),
-		Hint: "it may be " + view.Enumerate(m.hints, m.count),
+		Kind: wire.Ambiguous, Message: fmt.Sprintf("%q matches %d sessions", view.Clip(ref), m.count),
+		Hint: "matches: " + view.Enumerate(m.hints, m.count),
 	}
 }
 
@@ -186,7 +186,7 @@ func (g *keyTable) resolveKey(ctx context.Context, key string) (firn.ID, error) 
 			return "", fmt.Errorf("find the session of key %q: %w", view.Clip(key), err)
 		}
 	}
-	return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("key %q points at no session", view.Clip(key)), Hint: "firn keys ls lists the keys"}
+	return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("key %q has no session", view.Clip(key)), Hint: "to list keys: firn keys ls"}
 }
 
 // mustBeIdle returns an error if a turn of the session is running.

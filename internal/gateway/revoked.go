@@ -11,7 +11,7 @@ import (
 )
 
 // errRevoked is the cause of a turn whose asker's token was revoked.
-var errRevoked error = &wire.Problem{Kind: wire.NoToken, Message: "the turn was interrupted: the token that one of its messages was sent with was revoked", Hint: "send the other messages again"}
+var errRevoked error = &wire.Problem{Kind: wire.NoToken, Message: "the turn was interrupted: the token of one of its messages was revoked", Hint: "send the other messages again"}
 
 // dropRevoked returns the messages of a batch whose tokens are valid. Messages of revoked
 // or expired tokens are refused. A logout does not count: accepted messages are answered.
@@ -37,7 +37,7 @@ func (l *lane) dropRevoked(ctx context.Context, batch []*ticket) (rest []*ticket
 // refuse records that a message is not answered, so that no later gateway answers it, and
 // finishes its ticket.
 func (l *lane) refuse(ctx context.Context, t *ticket) error {
-	refusal := &wire.Problem{Kind: wire.NoToken, Message: "the message is not answered: the token of who sent it was revoked or has expired"}
+	refusal := &wire.Problem{Kind: wire.NoToken, Message: "the message is not answered: the token it was sent with was revoked or has expired"}
 	var entry firn.Entry
 	switch {
 	case t.state().resumes(): // it was delivered

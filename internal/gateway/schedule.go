@@ -22,7 +22,7 @@ func (g *inbox) StartJobs(ctx context.Context) error {
 	}
 	err := g.loadLastRuns(ctx)
 	if err == nil && !g.timer.Start() {
-		err = fmt.Errorf("start jobs: they were started already: %w", firn.ErrInvalid)
+		err = fmt.Errorf("start jobs: already started: %w", firn.ErrInvalid)
 	}
 	if err != nil {
 		g.work.Done()
@@ -69,7 +69,7 @@ func (g *inbox) startDue(now time.Time) time.Duration {
 	runs, sleep := g.timer.Due(setup.Jobs, setup.Zone, now)
 	for _, r := range runs {
 		if r.Missed {
-			g.Log.Warn("a job was due while nobody was there, and is left out", "job", r.Job.ID, "due", r.Due)
+			g.Log.Warn("skipping a job that was due while the gateway was down", "job", r.Job.ID, "due", r.Due)
 			continue
 		}
 		g.work.Go(func() { g.runDue(setup, r) })
@@ -92,7 +92,7 @@ func (g *inbox) leadsSchedule() bool {
 	}
 	if !g.led {
 		if err := g.loadLastRuns(g.ctx); err != nil {
-			g.Log.Warn("what is due cannot be found out", "error", err)
+			g.Log.Warn("finding due jobs failed", "error", err)
 			return false
 		}
 		g.led = true
@@ -107,9 +107,9 @@ func (g *inbox) runDue(setup *Setup, r timer.Run) {
 	case err == nil:
 	case wire.KindOf(err) == wire.Busy:
 		g.timer.Skip(r.Job.ID)
-		g.Log.Warn("a job is due while it is running, and is left out", "job", r.Job.ID, "due", r.Due)
+		g.Log.Warn("skipping a job that is still running", "job", r.Job.ID, "due", r.Due)
 	default:
-		g.Log.Error("a job could not be run", "job", r.Job.ID, "due", r.Due, "error", err)
+		g.Log.Error("running a job failed", "job", r.Job.ID, "due", r.Due, "error", err)
 	}
 }
 
@@ -122,14 +122,14 @@ func (g *inbox) maintainDue(m maintenance.Settings) {
 		g.Log.Error("maintenance failed", "error", err)
 	case len(report.Actions) == 0:
 	case !report.Done && report.Removed+report.Erased > 0:
-		g.Log.Warn("there are sessions that would be cleared away if maintenance were enforced", "remove", report.Removed, "bytes", report.BytesBinned, "erase", report.Erased, "bytes_erased", report.BytesErased)
+		g.Log.Warn("maintenance would remove sessions if it were enforced", "remove", report.Removed, "bytes", report.BytesBinned, "erase", report.Erased, "bytes_erased", report.BytesErased)
 	default:
-		g.Log.Info("sessions were put away", "removed", report.Removed, "archived", report.Archived, "bytes", report.BytesBinned, "erased", report.Erased, "bytes_erased", report.BytesErased, "failed", report.Failed, "spared", report.Spared)
+		g.Log.Info("sessions removed by maintenance", "removed", report.Removed, "archived", report.Archived, "bytes", report.BytesBinned, "erased", report.Erased, "bytes_erased", report.BytesErased, "failed", report.Failed, "spared", report.Spared)
 	}
 	for _, e := range report.Exceeded {
-		g.Log.Warn("a limit of maintenance stays exceeded", "setting", e.Setting, "agent", e.Agent, "limit", e.Limit, "is", e.Is, "bin", e.Bin, "kept", report.Kept)
+		g.Log.Warn("a maintenance limit is still exceeded", "setting", e.Setting, "agent", e.Agent, "limit", e.Limit, "is", e.Is, "bin", e.Bin, "kept", report.Kept)
 	}
 	if i := slices.IndexFunc(report.Actions, func(a wire.Action) bool { return a.Error != "" }); i >= 0 {
-		g.Log.Warn("a session could not be put away", "session", report.Actions[i].Session, "error", report.Actions[i].Error)
+		g.Log.Warn("removing a session failed", "session", report.Actions[i].Session, "error", report.Actions[i].Error)
 	}
 }

@@ -60,10 +60,10 @@ func (g *sessionReader) Search(ctx context.Context, q wire.SearchQuery, owners O
 		}
 	}
 	if want.Want == nil && q.Query != "" && want.Free() {
-		return wire.Found{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("there is no word in %q", view.Clip(q.Query)), Hint: "look for words, or give a filter such as role:user"}
+		return wire.Found{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("no words in %q", view.Clip(q.Query)), Hint: "use words, or a filter such as role:user"}
 	}
 	if want.Want == nil && want.Free() {
-		return wire.Found{}, &wire.Problem{Kind: wire.Invalid, Message: "there is nothing to look for", Hint: "give words, or a filter such as role:user"}
+		return wire.Found{}, &wire.Problem{Kind: wire.Invalid, Message: "empty query", Hint: "use words, or a filter such as role:user"}
 	}
 	if len(want.Agents) == 0 {
 		want.Agents = owners.Agents

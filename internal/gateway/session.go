@@ -117,7 +117,7 @@ func (g *sessionReader) sessions(ctx context.Context, q SessionQuery) (wire.Page
 	page := wire.Page[wire.Session]{Items: []wire.Session{}, Total: -1}
 	after, err := index.ParseCursor(q.Cursor)
 	if err != nil {
-		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is not the cursor of a list of sessions", view.Clip(q.Cursor))}
+		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is not a cursor of a list of sessions", view.Clip(q.Cursor))}
 	}
 	limit := view.PageSize(q.Limit)
 	ask := q.ask()
@@ -348,13 +348,13 @@ func (g *sessionReader) session(ctx context.Context, id firn.ID) (wire.Session, 
 		return wire.Session{}, g.CheckExists(ctx, id)
 	}
 	if err != nil {
-		return wire.Session{}, fmt.Errorf("look at session %s: %w", id, err)
+		return wire.Session{}, fmt.Errorf("read session %s: %w", id, err)
 	}
 	s := g.listed(ctx, &info)
 	s.Waiting = g.lanes.waitingIn(id)
 	if files, ok := store.As[filer](g.Store); ok {
 		if s.Files, err = files.Files(ctx, id); err != nil {
-			return s, fmt.Errorf("look at session %s: %w", id, err)
+			return s, fmt.Errorf("read session %s: %w", id, err)
 		}
 	}
 	now, err := g.Glimpse(ctx, id)
@@ -391,7 +391,7 @@ func (g *sessionReader) updated(s wire.Session, err error) (wire.Session, error)
 func (g *core) header(ctx context.Context, id firn.ID) (firn.Header, error) {
 	for rec, err := range g.Store.Read(ctx, id, store.Start) {
 		if err != nil {
-			return firn.Header{}, fmt.Errorf("read the header of session %s: %w", id, err)
+			return firn.Header{}, fmt.Errorf("read header of session %s: %w", id, err)
 		}
 		if rec.Gap != nil {
 			continue

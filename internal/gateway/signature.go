@@ -34,15 +34,15 @@ const algorithm = "sha256="
 // quote it.
 func (s *Signature) Sent(headers textproto.MIMEHeader) ([]byte, error) {
 	if s == nil {
-		return nil, errors.New("the hook takes no signatures")
+		return nil, errors.New("the hook does not accept signatures")
 	}
 	sent := headers.Values(s.header)
 	if len(sent) != 1 {
-		return nil, errors.New("want one header " + s.header)
+		return nil, errors.New("expected one header " + s.header)
 	}
 	digits, ok := strings.CutPrefix(sent[0], algorithm)
 	if !ok {
-		return nil, errors.New(s.header + " is of another algorithm, want " + algorithm)
+		return nil, errors.New(s.header + " has another algorithm, expected " + algorithm)
 	}
 	mac, err := hex.DecodeString(digits)
 	if err != nil || len(mac) != sha256.Size {

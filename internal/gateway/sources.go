@@ -23,7 +23,7 @@ func (g *sessionReader) Sources(ctx context.Context) ([]wire.Source, error) {
 	if g.Options.Sources != nil {
 		others, err := g.Options.Sources(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("look at the sources: %w", err)
+			return nil, fmt.Errorf("read sources: %w", err)
 		}
 		all = append(all, others...)
 	}

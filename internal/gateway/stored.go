@@ -24,7 +24,7 @@ func (g *sessionReader) Stored(ctx context.Context) iter.Seq2[wire.StoreLine, er
 		}
 		sessions, err := g.Source.Holdings(ctx)
 		if err != nil {
-			yield(wire.StoreLine{}, fmt.Errorf("list what the store holds: %w", err))
+			yield(wire.StoreLine{}, fmt.Errorf("list the store: %w", err))
 			return
 		}
 		slices.SortFunc(sessions, func(a, b store.Holding) int { return cmp.Compare(a.ID, b.ID) })
@@ -35,7 +35,7 @@ func (g *sessionReader) Stored(ctx context.Context) iter.Seq2[wire.StoreLine, er
 		}
 		keys, err := g.Source.Bindings(ctx)
 		if err != nil {
-			yield(wire.StoreLine{}, fmt.Errorf("list where keys point: %w", err))
+			yield(wire.StoreLine{}, fmt.Errorf("list keys: %w", err))
 			return
 		}
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
@@ -47,7 +47,7 @@ func (g *sessionReader) Stored(ctx context.Context) iter.Seq2[wire.StoreLine, er
 }
 
 func notCopied() error {
-	return &wire.Problem{Kind: wire.Unsupported, Message: "the sessions of this gateway cannot be read as a whole", Hint: "they are in the folder of another tool: firn verify and firn grep read that"}
+	return &wire.Problem{Kind: wire.Unsupported, Message: "the store of this gateway cannot be read as a whole", Hint: "it is another tool's directory: use firn verify or firn grep"}
 }
 
 func storedSession(h store.Holding) *wire.StoredSession {

@@ -51,7 +51,7 @@ func (t *threadStart) create(ctx context.Context) (firn.ID, error) {
 	}
 	history, err := t.history(ctx)
 	if err != nil { // the message is more important than the history
-		t.g.Log.Warn("a thread starts without the history of its conversation", "key", t.route.Key, "parent", t.parent, "error", err)
+		t.g.Log.Warn("starting a thread without the history of its conversation", "key", t.route.Key, "parent", t.parent, "error", err)
 		return "", nil
 	}
 	if len(history) == 0 {

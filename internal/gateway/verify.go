@@ -58,7 +58,7 @@ func (c *checks) change(do func(*wire.Verified)) {
 // state of that one. The check is canceled when the gateway is closed.
 func (g *maintainer) Verify(context.Context) (wire.Verified, error) {
 	if g.Options.Verify == nil {
-		return wire.Verified{}, &wire.Problem{Kind: wire.Unsupported, Message: "this gateway cannot check its sessions", Hint: "firn verify checks files"}
+		return wire.Verified{}, &wire.Problem{Kind: wire.Unsupported, Message: "this gateway cannot verify its sessions", Hint: "use firn verify"}
 	}
 	g.mu.Lock()
 	closed := g.closed
@@ -67,7 +67,7 @@ func (g *maintainer) Verify(context.Context) (wire.Verified, error) {
 	}
 	g.mu.Unlock()
 	if closed {
-		return wire.Verified{}, &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "ask again when it is back"}
+		return wire.Verified{}, &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down", Hint: "try again when it is back"}
 	}
 	ctx, begun := g.checks.start(g.core)
 	if ctx == nil {
@@ -112,6 +112,6 @@ func (g *maintainer) verify(ctx context.Context) {
 		}
 	})
 	if err != nil {
-		g.Log.Warn("the check of all sessions was broken off", "error", err)
+		g.Log.Warn("verification of all sessions was aborted", "error", err)
 	}
 }

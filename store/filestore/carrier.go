@@ -36,7 +36,7 @@ func (st *Store) Holdings(ctx context.Context) ([]store.Holding, error) {
 	for id := range away {
 		h, err := st.awayHolding(id)
 		if err != nil {
-			return nil, fmt.Errorf("look at session %s: %w", id, err)
+			return nil, fmt.Errorf("check session %s: %w", id, err)
 		}
 		if h.Receipt == nil || h.Receipt.Session == id { // else only entries were purged, and the session exists
 			all = append(all, h)
@@ -105,7 +105,7 @@ func (st *Store) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error]
 				return
 			}
 			if line.Unfinished && journal.CompleteEnd(line.Data) < len(line.Data) {
-				st.reportLater("%s: the unfinished line at %d is not carried", path, line.At)
+				st.reportLater("%s: the incomplete line at %d is not copied", path, line.At)
 				continue
 			}
 			if !yield(line.Data, nil) {

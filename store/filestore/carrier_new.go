@@ -71,7 +71,7 @@ func (st *loader) loadNew(ctx context.Context, id firn.ID, lines iter.Seq2[[]byt
 	}
 	return st.mover.withMoveLock(ctx, func() error {
 		if _, err := st.findTranscript(id); !errors.Is(err, firn.ErrNotFound) {
-			return errors.Join(err, fmt.Errorf("%w: somebody has begun it here meanwhile", firn.ErrConflict))
+			return errors.Join(err, fmt.Errorf("%w: it was created here meanwhile", firn.ErrConflict))
 		}
 		defer st.markNew()()
 		return l.publish()

@@ -23,7 +23,7 @@ func (st *Store) Files(ctx context.Context, id firn.ID) ([]string, error) {
 	}
 	parts, err := journal.Parts(st.fs, path)
 	if err != nil {
-		return nil, fmt.Errorf("look for the files of session %s: %w", id, err)
+		return nil, fmt.Errorf("list files of session %s: %w", id, err)
 	}
 	names := make([]string, len(parts))
 	for i, p := range parts {
@@ -60,7 +60,7 @@ func (st *Store) Weigh(ctx context.Context, id firn.ID, whole bool) (files []str
 		}
 	}
 	if err != nil {
-		return nil, 0, fmt.Errorf("look for the files of session %s: %w", id, err)
+		return nil, 0, fmt.Errorf("list files of session %s: %w", id, err)
 	}
 	return files, bytes, nil
 }

@@ -150,12 +150,12 @@ func Open(home string, opts Options) (*Store, error) {
 
 func describeReplay(r journal.Replayed) string {
 	if r.SavedTo != "" {
-		return fmt.Sprintf("%s: the commit log was not replayed: %s; what it had is saved as %s", r.Path, r.Skipped, filepath.Base(r.SavedTo))
+		return fmt.Sprintf("%s: the commit log was not replayed: %s; its content is saved as %s", r.Path, r.Skipped, filepath.Base(r.SavedTo))
 	}
 	if r.Skipped != "" {
 		return fmt.Sprintf("%s: the commit log was not replayed: %s", r.Path, r.Skipped)
 	}
-	return fmt.Sprintf("%s: %d bytes were put back from the commit log", r.Path, r.Restored)
+	return fmt.Sprintf("%s: %d bytes were restored from the commit log", r.Path, r.Restored)
 }
 
 // reportPendingLogs reports commit logs that a read-only store cannot replay.

@@ -59,7 +59,7 @@ func (in *inspector) inspect(ctx context.Context, t transcript) store.Info {
 		found = *cached
 	}
 	if err == nil && found.ID == "" {
-		err = errors.New("it does not begin with a header")
+		err = errors.New("it does not start with a header")
 	}
 	found.ID, found.Agent, found.Bytes, found.Parts, found.End = t.id, t.agent, size.Bytes, t.extraParts+1, size.End
 	if err != nil {

@@ -41,7 +41,7 @@ func (st *homeDir) receiptPath(id firn.ID) string {
 // checkAgent rejects agents that are not valid directory names.
 func checkAgent(agent string) error {
 	if err := firn.ID(agent).Check(); err != nil {
-		return fmt.Errorf("%w agent %q: want letters, digits, dashes, underscores and dots", firn.ErrInvalid, agent)
+		return fmt.Errorf("%w agent %q: expected letters, digits, dashes, underscores and dots", firn.ErrInvalid, agent)
 	}
 	return nil
 }
@@ -62,7 +62,7 @@ func (st *homeDir) agents() ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for agents: %w", err)
+		return nil, fmt.Errorf("list agents: %w", err)
 	}
 	var names []string
 	for _, e := range entries {
@@ -93,7 +93,7 @@ func (st *homeDir) locate(id firn.ID) (agent, path string, err error) {
 		path := st.transcriptPath(agent, id)
 		info, err := st.fs.Stat(path)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return "", "", fmt.Errorf("look for session %s: %w", id, err)
+			return "", "", fmt.Errorf("find session %s: %w", id, err)
 		}
 		if err == nil && (info.Size > 0 || !info.Mode.IsRegular()) { // an empty file is left by a failed first append
 			return agent, path, nil
@@ -110,7 +110,7 @@ func (st *homeDir) checkRemoved(id firn.ID) error {
 	for what, path := range map[string]string{"removed": st.binDir(id), "purged": st.receiptPath(id)} {
 		ok, err := st.exists(path)
 		if err != nil {
-			return fmt.Errorf("look for session %s: %w", id, err)
+			return fmt.Errorf("find session %s: %w", id, err)
 		}
 		if ok {
 			return fmt.Errorf("session %s: it was %s: %w", id, what, firn.ErrNotFound)
@@ -185,7 +185,7 @@ type transcript struct {
 type danglingLink struct{ transcript }
 
 func (n *danglingLink) Error() string {
-	return fmt.Sprintf("%s is a link to a file that is not there", n.path)
+	return fmt.Sprintf("%s is a link to a file that does not exist", n.path)
 }
 
 // Unwrap returns firn.ErrCorrupt.

@@ -77,7 +77,7 @@ func (st *inspection) allTranscripts(agent string) ([]transcript, error) {
 func (st *inspection) archived() (map[firn.ID]bool, error) {
 	entries, err := st.fs.ReadDir(st.archiveMark(""))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("look for archived sessions: %w", err)
+		return nil, fmt.Errorf("list archived sessions: %w", err)
 	}
 	marks := make(map[firn.ID]bool, len(entries))
 	for _, e := range entries {

@@ -242,7 +242,7 @@ func (st *mover) manifest(id firn.ID) (manifest, error) {
 		return m, err
 	}
 	if m.Session != id || checkAgent(m.Agent) != nil || len(m.Files) == 0 {
-		return m, fmt.Errorf("%s: %w: it does not tell what was removed", path, firn.ErrCorrupt)
+		return m, fmt.Errorf("%s: %w: it does not list what was removed", path, firn.ErrCorrupt)
 	}
 	for _, name := range m.Files {
 		if filepath.Base(name) != name {

@@ -35,7 +35,7 @@ func (st *Store) ReservedIDs(ctx context.Context) (map[firn.ID]bool, error) {
 	for dir, ending := range map[string]string{filepath.Join(st.home, "bin"): "", st.receiptsDir(): ".json"} {
 		entries, err := st.fs.ReadDir(dir)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, fmt.Errorf("look which sessions were put away: %w", err)
+			return nil, fmt.Errorf("list removed sessions: %w", err)
 		}
 		for _, e := range entries {
 			if name, ok := strings.CutSuffix(e.Name(), ending); ok && firn.ID(name).Check() == nil {

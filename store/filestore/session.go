@@ -284,7 +284,7 @@ func (s *session) catchUp(end firn.Pos) error {
 	}
 	head, some, err := s.ids.Open(end, s.readBack)
 	if err != nil {
-		return fmt.Errorf("append to session %s: look for its head: %w", s.id, err)
+		return fmt.Errorf("append to session %s: find its head: %w", s.id, err)
 	}
 	s.end, s.head, s.isNew, s.fresh = end, head, !some, true
 	s.hasHeader.Store(some)
@@ -302,7 +302,7 @@ func (s *session) readNew(end firn.Pos) (bool, error) {
 	var entries []firn.Entry
 	for line, err := range s.journal.Source().Lines(s.end) {
 		if err != nil {
-			return false, fmt.Errorf("append to session %s: look for its head: %w", s.id, err)
+			return false, fmt.Errorf("append to session %s: find its head: %w", s.id, err)
 		}
 		for _, rec := range r.Records(dialect.Line(line)) {
 			entry, err := rec.Entry()
@@ -555,7 +555,7 @@ func (st *openSessions) closeForMove(id firn.ID) error {
 		return nil
 	}
 	if s.users > 0 {
-		return fmt.Errorf("session %s: %w: somebody is appending to it", id, firn.ErrLocked)
+		return fmt.Errorf("session %s: %w: another process is appending to it", id, firn.ErrLocked)
 	}
 	st.drop(s)
 	return s.journal.Close()

@@ -214,7 +214,7 @@ func (t *table) repair(damaged *damage) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.report("%v; going on with %d keys made out of what is left and the transcripts", damaged, len(doc.members))
+	t.report("%v; continuing with %d keys restored from the table and the transcripts", damaged, len(doc.members))
 	doc.raw, doc.stamp, doc.saved = damaged.doc.raw, damaged.doc.stamp, true
 	t.doc = doc
 	return doc, nil

@@ -56,7 +56,7 @@ func (t *table) pointKey(doc *document, key string, id firn.ID) {
 	if !ok {
 		r = newRow(id, now)
 		if old != nil {
-			t.report("table %s had %.80q for key %s, which is no row; it was replaced", t.path, old, key)
+			t.report("table %s had the invalid row %.80q for key %s; it was replaced", t.path, old, key)
 		}
 	}
 	r.pointTo(id, now)
@@ -199,7 +199,7 @@ func (t *table) replace(damaged *damage, doc *document) error {
 	if err != nil {
 		return fmt.Errorf("%w; setting it aside failed: %w", damaged, err)
 	}
-	t.report("%v; it was set aside as %s, and %d keys were made out of what is left and the transcripts",
+	t.report("%v; it was moved to %s, and %d keys were restored from it and the transcripts",
 		damaged, filepath.Base(name), len(doc.members))
 	return nil
 }
@@ -249,7 +249,7 @@ func (t *table) lock() (unlock func(), err error) {
 			return nil, fmt.Errorf("lock table %s: %w", t.path, err)
 		}
 	}
-	return nil, fmt.Errorf("table %s: %w: somebody removes the lock file all the time", t.path, firn.ErrLocked)
+	return nil, fmt.Errorf("table %s: %w: another program keeps removing the lock file", t.path, firn.ErrLocked)
 }
 
 // openLock opens the lock file, creating it and the directory if necessary.

@@ -223,7 +223,7 @@ func describeKeys(n int) string {
 func (t *table) rebuild() (*document, error) {
 	found, err := t.opts.Rebuild()
 	if err != nil {
-		return nil, fmt.Errorf("make table %s anew from the transcripts: %w", t.path, err)
+		return nil, fmt.Errorf("rebuild table %s from the transcripts: %w", t.path, err)
 	}
 	rows := &object{at: make(map[string]int)}
 	for _, key := range slices.Sorted(maps.Keys(found)) {

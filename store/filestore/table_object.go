@@ -39,7 +39,7 @@ func parseObject(data []byte) (*object, error) {
 		if err := r.Err(); err != nil {
 			return o, err
 		}
-		return o, fmt.Errorf("it is no JSON object")
+		return o, fmt.Errorf("not a JSON object")
 	}
 	for {
 		start := r.Offset()

@@ -44,14 +44,14 @@ func (t *table) rotate(now *document) {
 		err = vfs.WriteFile(t.fs, t.backupPath(at), now.raw)
 	}
 	if err != nil {
-		t.report("table %s: it cannot be backed up: %v", t.path, err)
+		t.report("table %s: backup failed: %v", t.path, err)
 		return
 	}
 	t.rotated = at
 	backups = append(backups, at)
 	for _, old := range backups[:max(len(backups)-backupsKept, 0)] {
 		if err := t.fs.Remove(t.backupPath(old)); err != nil {
-			t.report("table %s: an old backup cannot be removed: %v", t.path, err)
+			t.report("table %s: removing an old backup failed: %v", t.path, err)
 		}
 	}
 }

@@ -81,7 +81,7 @@ func TestTableRotationFails(t *testing.T) {
 	if id, ok, err := b.lookup(topicKey); id != topicID || !ok || err != nil {
 		t.Errorf("the key points at %s, %v", id, err)
 	}
-	if len(b.reports) != 1 || !strings.Contains(b.reports[0], "cannot be backed up") {
+	if len(b.reports) != 1 || !strings.Contains(b.reports[0], "backup failed") {
 		t.Errorf("reported: %v", b.reports)
 	}
 }

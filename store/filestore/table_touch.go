@@ -107,7 +107,7 @@ func (t *table) flush() error {
 		return nil
 	}
 	if err := t.commit(nil); err != nil {
-		return fmt.Errorf("write what waits to be written: %w", err)
+		return fmt.Errorf("write pending changes: %w", err)
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (st *openSessions) append(ctx, waitCtx context.Context, s *session, expect 
 	}
 	if !s.fresh || len(entries) == 0 || expect != store.Any && expect != s.tail.end || s.tail.gone() {
 		if err := st.refreshTail(waitCtx, s); err != nil {
-			return 0, fmt.Errorf("append to session %s: look for its end: %w", s.id, unsaved(err))
+			return 0, fmt.Errorf("append to session %s: find its end: %w", s.id, unsaved(err))
 		}
 	}
 	if s.tail.gone() {

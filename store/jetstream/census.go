@@ -65,7 +65,7 @@ func (x *index) scanShard(ctx context.Context, shard int) error {
 	stream := x.st.names.stream(shard)
 	last, err := x.st.engine.lastSeq(ctx, stream)
 	if err != nil {
-		return fmt.Errorf("look at %s: %w", stream, err)
+		return fmt.Errorf("check %s: %w", stream, err)
 	}
 	from := x.pending.scanned[shard]
 	if reported := x.marks[shard].row.Seq; reported > from {
@@ -85,7 +85,7 @@ func (x *index) scanShard(ctx context.Context, shard int) error {
 	})
 	x.pending.scanned[shard] = max(from, next-1)
 	if err != nil {
-		return fmt.Errorf("look at %s: %w", stream, err)
+		return fmt.Errorf("check %s: %w", stream, err)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (st *reader) withFullIndex(ctx context.Context, doing string, do func(*inde
 // only the messages since the last call of Census or List.
 func (st *Store) Census(ctx context.Context) ([]store.Status, error) {
 	var all []store.Status
-	err := st.withFullIndex(ctx, "look how all sessions stand", func(x *index) {
+	err := st.withFullIndex(ctx, "read the state of all sessions", func(x *index) {
 		x.each(func(s sessionStatus) {
 			if !s.gone && s.seq > 0 {
 				all = append(all, s.Status)
@@ -161,7 +161,7 @@ func (st *Store) Census(ctx context.Context) ([]store.Status, error) {
 // ReservedIDs returns the IDs of all sessions that are in the bin or were purged.
 func (st *Store) ReservedIDs(ctx context.Context) (map[firn.ID]bool, error) {
 	away := make(map[firn.ID]bool)
-	err := st.withFullIndex(ctx, "look which sessions were put away", func(x *index) {
+	err := st.withFullIndex(ctx, "list removed sessions", func(x *index) {
 		x.each(func(s sessionStatus) {
 			if s.gone && s.seq > 0 {
 				away[s.ID] = true
@@ -175,7 +175,7 @@ func (st *Store) ReservedIDs(ctx context.Context) (map[firn.ID]bool, error) {
 // changed a session. Changes through this store and sealing do not change it.
 func (st *Store) Stamp(ctx context.Context) (string, error) {
 	var parts []string
-	err := st.withFullIndex(ctx, "look what others have changed", func(x *index) {
+	err := st.withFullIndex(ctx, "find changes of other gateways", func(x *index) {
 		for shard := range st.names.shards {
 			parts = append(parts, strconv.FormatUint(x.pending.foreign[shard], 10))
 		}
@@ -204,7 +204,7 @@ func (st *Store) IsReserved(ctx context.Context, id firn.ID) (bool, error) {
 	}
 	t, err := st.fetchTail(ctx, id, st.lastSeen(id))
 	if err != nil {
-		return false, st.failed(ctx, fmt.Errorf("look whether session %s was put away: %w", id, err))
+		return false, st.failed(ctx, fmt.Errorf("check whether session %s was removed: %w", id, err))
 	}
 	return t.seq > 0 && t.gone(), nil
 }
@@ -228,7 +228,7 @@ func (st *Store) Inspect(ctx context.Context, id firn.ID) (store.Info, error) {
 		err = fmt.Errorf("session %s: %w", id, firn.ErrNotFound)
 	}
 	if err != nil {
-		return store.Info{}, st.failed(ctx, fmt.Errorf("look at session %s: %w", id, err))
+		return store.Info{}, st.failed(ctx, fmt.Errorf("check session %s: %w", id, err))
 	}
 	return r.Info, nil
 }

@@ -73,7 +73,7 @@ func authOptions(o Options) ([]nats.Option, error) {
 		option := nats.UserCredentials(o.Credentials)
 		if _, err := nkeys.ParseDecoratedJWT(data); err != nil || !strings.Contains(string(data), "BEGIN NATS USER JWT") {
 			if option, err = nats.NkeyOptionFromSeed(o.Credentials); err != nil {
-				return nil, fmt.Errorf("%w credentials: %s holds neither a user's token nor a key: %w", firn.ErrInvalid, o.Credentials, err)
+				return nil, fmt.Errorf("%w credentials: %s contains neither a user token nor a key: %w", firn.ErrInvalid, o.Credentials, err)
 			}
 		}
 		options = append(options, option)
@@ -96,17 +96,17 @@ func tlsConfig(o Options) (*tls.Config, error) {
 	if o.CA != "" {
 		data, err := os.ReadFile(o.CA)
 		if err != nil {
-			return nil, fmt.Errorf("%w file for TLS: %w", firn.ErrInvalid, err)
+			return nil, fmt.Errorf("%w TLS file: %w", firn.ErrInvalid, err)
 		}
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM(data) {
-			return nil, fmt.Errorf("%w file for TLS: %s holds no certificate", firn.ErrInvalid, o.CA)
+			return nil, fmt.Errorf("%w TLS file: %s contains no certificate", firn.ErrInvalid, o.CA)
 		}
 	}
 	if o.Cert != "" || o.Key != "" {
 		pair, err := tls.LoadX509KeyPair(o.Cert, o.Key)
 		if err != nil {
-			return nil, fmt.Errorf("%w file for TLS: %w", firn.ErrInvalid, err)
+			return nil, fmt.Errorf("%w TLS file: %w", firn.ErrInvalid, err)
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
@@ -130,7 +130,7 @@ func connectError(err error) error {
 	var invalid x509.CertificateInvalidError
 	switch {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
-		return fmt.Errorf("%w credentials: the server does not let us in: %w", firn.ErrInvalid, err)
+		return fmt.Errorf("%w credentials: rejected by the server: %w", firn.ErrInvalid, err)
 	case errors.As(err, &authority), errors.As(err, &host), errors.As(err, &invalid):
 		return fmt.Errorf("%w certificate: we do not trust the server: %w", firn.ErrInvalid, err)
 	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
@@ -148,7 +148,7 @@ func plainURL(list string) string {
 		u, err := url.Parse(strings.TrimSpace(s))
 		switch {
 		case err != nil:
-			s = "an address that cannot be read"
+			s = "an invalid address"
 		case u.User != nil:
 			u.User = nil
 			s = u.String()

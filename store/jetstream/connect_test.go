@@ -153,19 +153,19 @@ func TestTLS(t *testing.T) {
 		Monitors: []string{"https://" + s.MonitorAddr().String()}, Report: func(m string) { t.Log(m) }}
 	for name, c := range map[string]letIn{
 		"a password":           {change: func(*jetstream.Options) {}},
-		"a wrong password":     {change: with("ann:hunter23@"), says: "does not let us in", err: firn.ErrInvalid},
-		"nobody":               {change: with(""), says: "does not let us in", err: firn.ErrInvalid},
+		"a wrong password":     {change: with("ann:hunter23@"), says: "rejected by the server", err: firn.ErrInvalid},
+		"nobody":               {change: with(""), says: "rejected by the server", err: firn.ErrInvalid},
 		"a key":                {change: func(o *jetstream.Options) { with("")(o); o.Credentials = writeFile(t, "seed", seed) }},
-		"a wrong key":          {change: func(o *jetstream.Options) { with("")(o); o.Credentials = writeFile(t, "seed", strange) }, says: "does not let us in", err: firn.ErrInvalid},
+		"a wrong key":          {change: func(o *jetstream.Options) { with("")(o); o.Credentials = writeFile(t, "seed", strange) }, says: "rejected by the server", err: firn.ErrInvalid},
 		"no file with a key":   {change: func(o *jetstream.Options) { o.Credentials = "/nowhere" }, says: "/nowhere", err: firn.ErrInvalid},
 		"a file with no key":   {change: func(o *jetstream.Options) { o.Credentials = writeFile(t, "seed", []byte("?")) }, says: "neither", err: firn.ErrInvalid},
 		"we trust nobody":      {change: func(o *jetstream.Options) { o.CA = "" }, says: "we do not trust the server", err: firn.ErrInvalid},
 		"we trust another":     {change: func(o *jetstream.Options) { o.CA = stranger.file }, says: "we do not trust the server", err: firn.ErrInvalid},
 		"no certificate":       {change: func(o *jetstream.Options) { o.Cert, o.Key = "", "" }, says: "certificate: TLS fails", err: firn.ErrInvalid},
 		"a stranger's":         {change: func(o *jetstream.Options) { o.Cert, o.Key = stranger.issue(t) }, says: "certificate: TLS fails", err: firn.ErrInvalid},
-		"half a certificate":   {change: func(o *jetstream.Options) { o.Key = "" }, says: "file for TLS", err: firn.ErrInvalid},
+		"half a certificate":   {change: func(o *jetstream.Options) { o.Key = "" }, says: "TLS file", err: firn.ErrInvalid},
 		"no such file":         {change: func(o *jetstream.Options) { o.CA = "/nowhere" }, says: "/nowhere", err: firn.ErrInvalid},
-		"not a certificate":    {change: func(o *jetstream.Options) { o.CA = writeFile(t, "ca", []byte("?")) }, says: "file for TLS", err: firn.ErrInvalid},
+		"not a certificate":    {change: func(o *jetstream.Options) { o.CA = writeFile(t, "ca", []byte("?")) }, says: "TLS file", err: firn.ErrInvalid},
 		"nobody is there":      {change: func(o *jetstream.Options) { o.URL = "tls://ann:hunter2@127.0.0.1:1" }, says: "tls://127.0.0.1:1", err: firn.ErrUnavailable},
 		"monitoring elsewhere": {change: func(o *jetstream.Options) { o.Monitors = []string{"https://127.0.0.1:1"} }, says: "monitoring", err: firn.ErrUnavailable},
 	} {
@@ -255,8 +255,8 @@ func TestCredentials(t *testing.T) {
 	}
 	for name, c := range map[string]letIn{
 		"ours":    {change: use(ours)},
-		"none":    {change: use(""), says: "does not let us in", err: firn.ErrInvalid},
-		"unknown": {change: use(unknown), says: "does not let us in", err: firn.ErrInvalid},
+		"none":    {change: use(""), says: "rejected by the server", err: firn.ErrInvalid},
+		"unknown": {change: use(unknown), says: "rejected by the server", err: firn.ErrInvalid},
 	} {
 		t.Run(name, func(t *testing.T) { c.check(t, good) })
 	}

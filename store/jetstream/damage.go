@@ -35,5 +35,5 @@ func (st *connection) replicaError(id firn.ID, at store.Pos, behind bool, fault,
 	}
 	stream := st.names.stream(st.names.shard(id))
 	server := fmt.Sprintf("one of those that keep %s, as seen from %s", stream, st.engine.nc.ConnectedServerName())
-	return &Damage{id, at, server, fmt.Sprintf("%v; and no leader answers who may have it: %v", fault, away)}
+	return &Damage{id, at, server, fmt.Sprintf("%v; and no leader responds: %v", fault, away)}
 }

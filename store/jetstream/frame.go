@@ -184,7 +184,7 @@ func parseFrame(m *message) (*frame, error) {
 		f.head = firn.EntryID(p.quoted(headHead))
 	}
 	if p.err == nil && store.Pos(f.count) > f.end {
-		p.err = fmt.Errorf("it holds %d records and ends at %d", f.count, f.end)
+		p.err = fmt.Errorf("it has %d records and ends at %d", f.count, f.end)
 	}
 	if p.err == nil && !f.known() {
 		p.err = fmt.Errorf("%w: it is of a kind %q that this version does not know", firn.ErrUnsupported, f.kind)
@@ -310,7 +310,7 @@ func (st *connection) tailAfter(f *frame) (tail, error) {
 	case kindMark:
 		var m mark
 		if err := json.Unmarshal(f.data, &m); err != nil {
-			return t, fmt.Errorf("message %d: %w: it does not tell what became of the session: %w", f.seq, firn.ErrCorrupt, err)
+			return t, fmt.Errorf("message %d: %w: it has no state of the session: %w", f.seq, firn.ErrCorrupt, err)
 		}
 		t.receipt = m.Receipt
 	case kindLines:

@@ -107,11 +107,11 @@ func (o *Options) fill() error {
 	}
 	switch {
 	case !isWord(o.Space):
-		return fmt.Errorf("%w space %q: want letters and digits", firn.ErrInvalid, o.Space)
+		return fmt.Errorf("%w space %q: expected letters and digits", firn.ErrInvalid, o.Space)
 	case o.Shards < 1 || o.Shards > maxShards:
-		return fmt.Errorf("%w number of shards %d: want 1 to %d", firn.ErrInvalid, o.Shards, maxShards)
+		return fmt.Errorf("%w number of shards %d: expected 1 to %d", firn.ErrInvalid, o.Shards, maxShards)
 	case o.Replicas < 0 || o.Replicas > 5:
-		return fmt.Errorf("%w number of replicas %d: want 1 to 5", firn.ErrInvalid, o.Replicas)
+		return fmt.Errorf("%w number of replicas %d: expected 1 to 5", firn.ErrInvalid, o.Replicas)
 	case o.URL == "" && o.Server == nil:
 		return fmt.Errorf("%w options: they name no server", firn.ErrInvalid)
 	}

@@ -168,7 +168,7 @@ func (k *keeper) finishAttempt(id firn.ID, was loose, err error) {
 		delete(k.loose, id)
 	case errors.Is(err, firn.ErrCorrupt):
 		delete(k.loose, id)
-		k.st.opts.Report(fmt.Sprintf("session %s cannot be sealed, and stays as it is: %v", id, err))
+		k.st.opts.Report(fmt.Sprintf("session %s cannot be sealed and is unchanged: %v", id, err))
 	default: // another writer was faster, or the cluster does not respond
 		l.failed(k.st.opts.Now())
 		k.loose[id] = l

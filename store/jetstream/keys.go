@@ -43,7 +43,7 @@ func (st *directory) holder(ctx context.Context, key string, value []byte) (firn
 	}
 	var b binding
 	if err := json.Unmarshal(value, &b); err != nil || b.Key != key {
-		return "", fmt.Errorf("%w: it does not tell where it points", firn.ErrCorrupt)
+		return "", fmt.Errorf("%w: it has no session", firn.ErrCorrupt)
 	}
 	t, err := st.opened.fetchTail(ctx, b.Session, st.opened.lastSeen(b.Session))
 	switch {

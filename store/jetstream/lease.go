@@ -57,7 +57,7 @@ const (
 // seconds, after each renewal.
 func (st *Store) Leases(ctx context.Context, owner string, ttl time.Duration) (*Leases, error) {
 	if owner == "" || ttl < time.Second {
-		return nil, fmt.Errorf("open the leases of %q: %w: they want a name and a second at least", owner, firn.ErrInvalid)
+		return nil, fmt.Errorf("open leases of %q: %w: expected a name and a duration of at least a second", owner, firn.ErrInvalid)
 	}
 	if err := st.beginOperation(ctx); err != nil {
 		return nil, err

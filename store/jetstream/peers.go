@@ -41,7 +41,7 @@ func (p *placements) forget(stream string) {
 }
 
 // errUnasked means that too few replicas responded to treat a message as missing.
-var errUnasked = errors.New("too few servers answered to be sure that it is not there")
+var errUnasked = errors.New("too few servers responded to be sure that it does not exist")
 
 // placement returns the location of the replicas of a stream, as its leader reported
 // recently.

@@ -59,7 +59,7 @@ func clusterGuards(t *testing.T, c *cluster) {
 	}))
 	defer monitor.Close()
 	lazy.Monitors = append(slices.Clone(o.Monitors), monitor.URL)
-	for name, o := range map[string]jetstream.Options{"one replica": few, "nobody tells": silent, "one syncs now and then": lazy} {
+	for name, o := range map[string]jetstream.Options{"one replica": few, "cannot check": silent, "one syncs now and then": lazy} {
 		if _, err := jetstream.Open(t.Context(), o); !errors.Is(err, firn.ErrUnsupported) {
 			t.Errorf("%s: %v", name, err)
 		}

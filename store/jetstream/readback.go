@@ -143,7 +143,7 @@ func (c *backwardReader) take(ctx context.Context, f *frame, yield func(store.Re
 	c.seq, c.at, c.sum = f.back, f.at(), f.prev
 	c.slow = max(0, c.slow-1)
 	if more && c.at > 0 && c.seq == 0 {
-		return false, fmt.Errorf("%w: message %d does not tell which is before it", firn.ErrCorrupt, f.seq)
+		return false, fmt.Errorf("%w: message %d does not name its predecessor", firn.ErrCorrupt, f.seq)
 	}
 	return more, nil
 }

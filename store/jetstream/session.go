@@ -276,7 +276,7 @@ func (st *openSessions) storeTail(ctx context.Context, s *session) (store.Tail, 
 	if s.named != s.tail.end || s.tail.end == store.Start {
 		if _, _, err := s.ids.Open(s.tail.end, back); err != nil {
 			s.named = store.Start
-			return t, fmt.Errorf("append to session %s: look at its end: %w", s.id, unsaved(err))
+			return t, fmt.Errorf("append to session %s: read its end: %w", s.id, unsaved(err))
 		}
 		s.named = s.tail.end
 	}

@@ -125,7 +125,7 @@ func (e *engine) retryFor(ctx context.Context, longer time.Duration, do func(con
 func (st *connection) checkDurability(ctx context.Context) (int, error) {
 	nc := st.engine.nc
 	if !atLeast(nc.ConnectedServerVersion(), minMajor, minMinor) {
-		return 0, fmt.Errorf("server %q is of version %s: %w: want %d.%d or later", nc.ConnectedServerName(), nc.ConnectedServerVersion(), firn.ErrUnsupported, minMajor, minMinor)
+		return 0, fmt.Errorf("server %q has version %s: %w: expected %d.%d or later", nc.ConnectedServerName(), nc.ConnectedServerVersion(), firn.ErrUnsupported, minMajor, minMinor)
 	}
 	clustered := nc.ConnectedClusterName() != ""
 	replicas := st.opts.Replicas
@@ -138,10 +138,10 @@ func (st *connection) checkDurability(ctx context.Context) (int, error) {
 		return replicas, nil
 	}
 	if clustered && replicas < safeReplicas {
-		return 0, fmt.Errorf("%w: a cluster with %d replicas, want %d: what it acknowledges is lost with a server", firn.ErrUnsupported, replicas, safeReplicas)
+		return 0, fmt.Errorf("%w: a cluster with %d replicas, expected %d: acknowledged data is lost with a server", firn.ErrUnsupported, replicas, safeReplicas)
 	}
 	if len(st.opts.Monitors) == 0 {
-		return 0, fmt.Errorf("%w: nobody tells whether the servers sync what they acknowledge; name the addresses of their monitoring", firn.ErrUnsupported)
+		return 0, fmt.Errorf("%w: cannot check whether the servers sync acknowledged data; set the addresses of their monitoring", firn.ErrUnsupported)
 	}
 	client, err := monitorClient(st.opts)
 	if err != nil {
@@ -180,7 +180,7 @@ func checkSync(ctx context.Context, client *http.Client, address string) error {
 		return err
 	}
 	if !reported.JetStream.Config.SyncAlways {
-		return fmt.Errorf("%w: server %q at %s syncs now and then: a power cut loses what it has acknowledged; set sync_interval: always", firn.ErrUnsupported, reported.Name, address)
+		return fmt.Errorf("%w: server %q at %s syncs only periodically: a power failure loses acknowledged data; set sync_interval: always", firn.ErrUnsupported, reported.Name, address)
 	}
 	return nil
 }
@@ -232,7 +232,7 @@ func (st *connection) agreeOnShards(ctx context.Context) error {
 	}
 	n, err := strconv.Atoi(string(value))
 	if err != nil || n < 1 || n > maxShards {
-		return fmt.Errorf("the number of shards is told as %q: %w", value, firn.ErrCorrupt)
+		return fmt.Errorf("the number of shards is stored as %q: %w", value, firn.ErrCorrupt)
 	}
 	st.names.shards = n
 	return nil
@@ -260,10 +260,10 @@ func (st *connection) ensureStream(ctx context.Context, shard, replicas int) err
 		return fmt.Errorf("the stream %s: %w", name, err)
 	}
 	if !cfg.AllowDirect || !cfg.AllowRollup || cfg.MaxAge != 0 || cfg.MaxMsgsPerSubject > 0 || cfg.Storage != jetstream.FileStorage {
-		return fmt.Errorf("the stream %s: %w: it was not made for sessions", name, firn.ErrUnsupported)
+		return fmt.Errorf("the stream %s: %w: it was not created for sessions", name, firn.ErrUnsupported)
 	}
 	if cfg.Replicas < min(replicas, safeReplicas) && !st.opts.Unsafe {
-		return fmt.Errorf("the stream %s: %w: it has %d replicas, want %d", name, firn.ErrUnsupported, cfg.Replicas, replicas)
+		return fmt.Errorf("the stream %s: %w: it has %d replicas, expected %d", name, firn.ErrUnsupported, cfg.Replicas, replicas)
 	}
 	return nil
 }

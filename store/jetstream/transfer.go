@@ -19,7 +19,7 @@ var _ store.Loader = (*Store)(nil)
 func (st *Store) Holdings(ctx context.Context) ([]store.Holding, error) {
 	var all []store.Holding
 	var away []firn.ID
-	err := st.withFullIndex(ctx, "look which sessions there are", func(x *index) {
+	err := st.withFullIndex(ctx, "list sessions", func(x *index) {
 		x.each(func(s sessionStatus) {
 			switch {
 			case s.seq == 0:
@@ -36,7 +36,7 @@ func (st *Store) Holdings(ctx context.Context) ([]store.Holding, error) {
 	for _, id := range away {
 		h, err := st.holding(ctx, id)
 		if err != nil {
-			return nil, st.failed(ctx, fmt.Errorf("look at session %s: %w", id, err))
+			return nil, st.failed(ctx, fmt.Errorf("check session %s: %w", id, err))
 		}
 		all = append(all, h)
 	}
@@ -129,7 +129,7 @@ func (st *Store) Load(ctx context.Context, h store.Holding, lines iter.Seq2[[]by
 	defer st.release(s)
 	done, err := st.take(ctx, s, h, lines)
 	if errors.Is(err, errFenced) {
-		err = fmt.Errorf("%w: somebody is writing to it here", firn.ErrConflict)
+		err = fmt.Errorf("%w: another process is writing to it here", firn.ErrConflict)
 	}
 	if err != nil {
 		return done, st.failed(ctx, fmt.Errorf("load session %s: %w", h.ID, err))

@@ -67,7 +67,7 @@ func (d *uncertainAppend) matches(expect store.Pos, spelled []byte) bool {
 func (st *openSessions) resolve(ctx, waitCtx context.Context, s *session) (bool, error) {
 	d := s.uncertain
 	if err := st.refreshTail(waitCtx, s); err != nil {
-		return false, fmt.Errorf("append to session %s: look for its end: %w", s.id, unsaved(err))
+		return false, fmt.Errorf("append to session %s: find its end: %w", s.id, unsaved(err))
 	}
 	if s.tail.gone() {
 		s.uncertain = nil

@@ -22,7 +22,7 @@ type Values struct {
 // bucket if it does not exist.
 func (st *Store) Values(ctx context.Context, kind, what string) (*Values, error) {
 	if !isWord(kind) || strings.ToUpper(kind) != kind {
-		return nil, fmt.Errorf("open the values %q: %w: want capital letters", kind, firn.ErrInvalid)
+		return nil, fmt.Errorf("open values %q: %w: expected capital letters", kind, firn.ErrInvalid)
 	}
 	if err := st.beginOperation(ctx); err != nil {
 		return nil, err
@@ -89,7 +89,7 @@ func (v *Values) Put(ctx context.Context, name string, value []byte, revision ui
 	}
 	next, err := v.bucket.put(ctx, name, value, revision)
 	if errors.Is(err, errFenced) {
-		err = fmt.Errorf("%w: somebody else was faster", firn.ErrConflict)
+		err = fmt.Errorf("%w: another writer was faster", firn.ErrConflict)
 	}
 	if err != nil {
 		return 0, v.failed(ctx, name, err)

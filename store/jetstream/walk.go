@@ -188,7 +188,7 @@ func (w *walk) passed() error {
 }
 
 func (w *walk) misfit(f *frame) error {
-	return fmt.Errorf("%w: message %d goes on at %d, not at %d, or after other records", firn.ErrCorrupt, f.seq, f.at(), w.at)
+	return fmt.Errorf("%w: message %d continues at %d, not at %d, or after other records", firn.ErrCorrupt, f.seq, f.at(), w.at)
 }
 
 // takeSeal yields the lines of a seal that were not yielded before.

@@ -43,7 +43,7 @@ type Fault struct {
 // String describes the fault, with the server's name and a remedy.
 func (f Fault) String() string {
 	if f.Unasked {
-		return fmt.Sprintf("the replica of server %q of stream %s could not be checked: the server does not answer or has not caught up", f.Server, f.Stream)
+		return fmt.Sprintf("cannot check the replica of server %q of stream %s: the server does not respond or is behind", f.Server, f.Stream)
 	}
 	if f.Missing+f.Wrong == 0 && f.Extra > 0 {
 		return fmt.Sprintf("only server %q has message %d of stream %s: it was not removed there, or the others have lost it; heal %s only if sessions are read without a fault while it is stopped",

@@ -64,7 +64,7 @@ func (j *Journal) Confirm(from firn.Pos) error {
 		}
 		for ; part <= j.part; part, offset = part+1, 0 {
 			if err := j.rewrite(PartPath(j.base, part), offset); err != nil {
-				return fmt.Errorf("confirm what is in %s: %w: %w", j.base, firn.ErrUnknownOutcome, err)
+				return fmt.Errorf("sync %s: %w: %w", j.base, firn.ErrUnknownOutcome, err)
 			}
 		}
 		return nil

@@ -9,5 +9,5 @@ func (f *fullError) Unwrap() error { return f.error }
 
 // Hint returns advice for the user.
 func (f *fullError) Hint() string {
-	return "begin another session (/new, firn new), or raise store.max_bytes"
+	return "start another session (/new, firn new), or raise store.max_bytes"
 }

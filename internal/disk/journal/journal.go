@@ -148,7 +148,7 @@ func (j *Journal) openTail() error {
 	}
 	if from, ok := j.opts.Committer.unsyncedFrom(j.path); ok {
 		if err := j.rewrite(j.path, from); err != nil {
-			return fmt.Errorf("%w: what was written before is not on disk: %w", firn.ErrNotSaved, err)
+			return fmt.Errorf("%w: earlier data is not on disk: %w", firn.ErrNotSaved, err)
 		}
 		j.opts.Committer.clearUnsynced(j.path)
 	}
@@ -291,9 +291,9 @@ func (j *Journal) usable() error {
 // ErrUnknownOutcome for the append that met the cause. Later appends write nothing.
 func (j *Journal) fail(doing string, cause error) error {
 	if j.failed == nil {
-		j.failed = fmt.Errorf("%s: %w: an earlier append failed: %w; the file must be opened anew", doing, firn.ErrNotSaved, cause)
+		j.failed = fmt.Errorf("%s: %w: an earlier append failed: %w; reopen the file", doing, firn.ErrNotSaved, cause)
 	}
-	return fmt.Errorf("%s: %w: %w; the file must be opened anew", doing, firn.ErrUnknownOutcome, cause)
+	return fmt.Errorf("%s: %w: %w; reopen the file", doing, firn.ErrUnknownOutcome, cause)
 }
 
 // Close closes the files. Acknowledged lines are already durable.

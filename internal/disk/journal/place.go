@@ -92,7 +92,7 @@ func partsFrom(fsys vfs.FS, base string, first int) ([]Part, error) {
 			continue
 		}
 		if err != nil {
-			return parts, fmt.Errorf("look for part files of %s: %w", base, err)
+			return parts, fmt.Errorf("list part files of %s: %w", base, err)
 		}
 		if missing > 0 && n > sure {
 			// Parts are created in order: a part that was missing may exist by now. Check

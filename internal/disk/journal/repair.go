@@ -36,7 +36,7 @@ func (j *Journal) repairTail() error {
 	}
 	f, err := lastFragment(j.last, j.size, lineLimit(j.opts.MaxLine))
 	if err != nil {
-		return fmt.Errorf("look at the end of %s: %w", j.path, err)
+		return fmt.Errorf("read end of %s: %w", j.path, err)
 	}
 	if f.length == 0 {
 		j.sealed = true

@@ -114,12 +114,12 @@ func PendingLogs(fsys vfs.FS, root string) (n int, err error) {
 		err = lock.Lock()
 	}
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // if the lock file is missing, there has never been a replay
-		return 0, fmt.Errorf("look at commit logs: %w", err)
+		return 0, fmt.Errorf("read commit logs: %w", err)
 	}
 	for _, name := range names {
 		dead, err := isDead(fsys, filepath.Join(dir, name))
 		if err != nil {
-			return n, fmt.Errorf("look at commit log %s: %w", name, err)
+			return n, fmt.Errorf("read commit log %s: %w", name, err)
 		}
 		if dead {
 			n++
@@ -147,7 +147,7 @@ func logNames(fsys vfs.FS, dir string) ([]string, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for commit logs: %w", err)
+		return nil, fmt.Errorf("list commit logs: %w", err)
 	}
 	var names []string
 	for _, e := range entries {

@@ -96,7 +96,7 @@ func (s Source) CompleteEnd() (firn.Pos, error) {
 	defer file.Close() // read-only
 	f, err := lastFragment(file, size, s.maxLine())
 	if err != nil {
-		return 0, fmt.Errorf("look at the end of %s: %w", s.Path, err)
+		return 0, fmt.Errorf("read end of %s: %w", s.Path, err)
 	}
 	return Place(part, f.offset+f.whole), nil
 }

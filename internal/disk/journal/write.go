@@ -98,7 +98,7 @@ func (j *Journal) advance() error {
 func (j *Journal) setLast(file vfs.File, part int, path string, created bool) error {
 	info, err := file.Stat()
 	if err != nil {
-		return errors.Join(fmt.Errorf("look at part %s: %w", path, err), file.Close())
+		return errors.Join(fmt.Errorf("check part %s: %w", path, err), file.Close())
 	}
 	if j.last != j.first {
 		_ = j.last.Close()
@@ -132,7 +132,7 @@ func (j *Journal) roll(n int) error {
 	path := PartPath(j.base, j.part+1)
 	file, err := j.fs.Open(path, vfs.Create)
 	if err != nil {
-		return fmt.Errorf("begin part %s: %w: %w", path, firn.ErrNotSaved, err)
+		return fmt.Errorf("create part %s: %w: %w", path, firn.ErrNotSaved, err)
 	}
 	if err := j.setLast(file, j.part+1, path, true); err != nil {
 		return err
@@ -248,9 +248,9 @@ func (j *Journal) cutShort(size int64) error {
 
 func withRescue(err error, saved string, saveErr error) error {
 	if saveErr != nil {
-		return fmt.Errorf("%w; saving what we wrote failed too: %w", err, saveErr)
+		return fmt.Errorf("%w; saving the written data failed too: %w", err, saveErr)
 	}
-	return fmt.Errorf("%w; what we wrote is saved as %s", err, filepath.Base(saved))
+	return fmt.Errorf("%w; the written data is saved as %s", err, filepath.Base(saved))
 }
 
 // rescue saves bytes of a part, starting at an offset in it, in a side file.

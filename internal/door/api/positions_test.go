@@ -100,7 +100,7 @@ func TestPositionsAreChecked(t *testing.T) {
 		t.Error("the session has only one part")
 	}
 	handler := Owner(Handler(d.Gateway, Config{}))
-	for id, want := range map[string]string{"99999999999999": fmt.Sprintf("beyond the end, %d", last), "7": "in the middle of an entry", "x": "not a position"} {
+	for id, want := range map[string]string{"99999999999999": fmt.Sprintf("after the end, %d", last), "7": "in the middle of an entry", "x": "not a position"} {
 		r := httptest.NewRequestWithContext(t.Context(), "GET", "/v1/sessions/s/events", nil)
 		r.Header.Set("Last-Event-ID", id)
 		w := httptest.NewRecorder()

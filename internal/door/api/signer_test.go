@@ -71,7 +71,7 @@ func TestSignedHooks(t *testing.T) {
 			t.Errorf("%s: %s, of no hook it is %s", name, got.body, refused.body)
 		}
 	}
-	for _, word := range []string{"another algorithm", "want one header", "does not match the body", "hook=signed", "who=hook:signed"} {
+	for _, word := range []string{"another algorithm", "expected one header", "does not match the body", "hook=signed", "who=hook:signed"} {
 		if !strings.Contains(log.String(), word) {
 			t.Errorf("the log does not say %q:\n%s", word, &log)
 		}

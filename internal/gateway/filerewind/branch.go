@@ -31,7 +31,7 @@ func (r *Rewinder) between(ctx context.Context, id firn.ID, from, to firn.EntryI
 	}
 	for _, walk := range []*branch{a, b} {
 		if !walk.done && !walk.next {
-			return nil, nil, fmt.Errorf("session %s: entry %s was %w", id, walk.want, firn.ErrNotFound)
+			return nil, nil, fmt.Errorf("session %s: entry %s %w", id, walk.want, firn.ErrNotFound)
 		}
 	}
 	return a, b, nil

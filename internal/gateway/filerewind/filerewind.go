@@ -132,7 +132,7 @@ func (r *Rewinder) Blame(path string) (wire.Blame, error) {
 		return out, err
 	}
 	if !state.Exists {
-		return out, fmt.Errorf("file %s was %w", path, firn.ErrNotFound)
+		return out, fmt.Errorf("file %s %w", path, firn.ErrNotFound)
 	}
 	if content == nil && state.Size > 0 || binary(content) {
 		return out, fmt.Errorf("%s is not a text file: %w", path, firn.ErrUnsupported)
@@ -264,7 +264,7 @@ func (r *Rewinder) restore(id firn.ID, move string, s filehistory.Step) error {
 		return err
 	}
 	if !now.Same(s.Current) {
-		return fmt.Errorf("it is being changed: %w", firn.ErrConflict)
+		return fmt.Errorf("the file is changing: %w", firn.ErrConflict)
 	}
 	c := filehistory.Change{Tool: rewindTool, Call: move, Path: s.Path, Before: now}
 	if _, err := r.History.Before(id, c, have); err != nil {
@@ -283,11 +283,11 @@ func (r *Rewinder) content(id firn.ID, s filehistory.State) ([]byte, error) {
 		return nil, nil
 	}
 	if s.Omitted {
-		return nil, fmt.Errorf("the content was %w to be stored", firn.ErrTooLarge)
+		return nil, fmt.Errorf("content to store %w", firn.ErrTooLarge)
 	}
 	content, err := r.History.Content(id, s.Hash)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("the stored content was %w", firn.ErrNotFound)
+		err = fmt.Errorf("stored content %w", firn.ErrNotFound)
 	}
 	return content, err
 }

@@ -51,10 +51,10 @@ type Settings struct {
 // Check returns an error if the settings are invalid.
 func (m Settings) Check() error {
 	if m.PruneAfter < 0 || m.MaxEntries < 0 || m.MaxDiskBytes < 0 || m.ResetArchiveRetention < 0 || m.SubagentIdle < 0 || m.BinRetention < 0 || m.BinMaxBytes < 0 {
-		return fmt.Errorf("%w maintenance: nothing of it can be less than zero", firn.ErrInvalid)
+		return fmt.Errorf("%w maintenance settings: negative value", firn.ErrInvalid)
 	}
 	if !(m.HighWater >= 0 && m.HighWater <= 1) {
-		return fmt.Errorf("%w maintenance: high water is %v, want 0 to 1", firn.ErrInvalid, m.HighWater)
+		return fmt.Errorf("%w maintenance settings: high_water is %v, expected 0 to 1", firn.ErrInvalid, m.HighWater)
 	}
 	return nil
 }

@@ -34,24 +34,24 @@ var (
 // New returns an empty set.
 func New(now time.Time) *Set {
 	s := &Set{started: now}
-	s.appends = s.Counter("firn_appends_total", "Appends to sessions, by how they ended.", "outcome")
-	s.entries = s.Counter("firn_entries_total", "Entries that were appended, by kind.", "kind")
-	s.append = s.Histogram("firn_append_seconds", "How long an append took until it was durable.", diskBounds)
-	s.sync = s.Histogram("firn_fsync_seconds", "How long it took to make something durable, by what.", diskBounds, "what")
-	s.errors = s.Counter("firn_errors_total", "Problems that were told, by kind.", "kind")
-	s.turns = s.Counter("firn_turns_total", "Turns, by how they ended, as the log has it.", "outcome")
-	s.tokens = s.Counter("firn_tokens_total", "Tokens, as providers report them.", "provider", "model", "kind")
-	s.cost = s.Counter("firn_cost_dollars_total", "What answers cost by the price list.", "provider", "model")
-	s.answer = s.Histogram("firn_answer_seconds", "How long a model took to answer.", talkBounds, "provider", "model")
-	s.modelErrors = s.Counter("firn_model_errors_total", "Answers that failed, by kind.", "provider", "model", "kind")
-	s.compactions = s.Counter("firn_compactions_total", "Compactions, as the log has them.")
+	s.appends = s.Counter("firn_appends_total", "Appends to sessions, by outcome.", "outcome")
+	s.entries = s.Counter("firn_entries_total", "Appended entries, by kind.", "kind")
+	s.append = s.Histogram("firn_append_seconds", "Time until an append was durable.", diskBounds)
+	s.sync = s.Histogram("firn_fsync_seconds", "Time of a sync to disk, by operation.", diskBounds, "what")
+	s.errors = s.Counter("firn_errors_total", "Problems reported, by kind.", "kind")
+	s.turns = s.Counter("firn_turns_total", "Turns, by outcome.", "outcome")
+	s.tokens = s.Counter("firn_tokens_total", "Tokens, as reported by providers.", "provider", "model", "kind")
+	s.cost = s.Counter("firn_cost_dollars_total", "Cost of answers by the price list.", "provider", "model")
+	s.answer = s.Histogram("firn_answer_seconds", "Time a model took to answer.", talkBounds, "provider", "model")
+	s.modelErrors = s.Counter("firn_model_errors_total", "Failed answers, by kind.", "provider", "model", "kind")
+	s.compactions = s.Counter("firn_compactions_total", "Compactions.")
 	s.requests = s.Counter("firn_http_requests_total", "HTTP requests, by route and status.", "method", "route", "status")
-	s.refused = s.Counter("firn_http_refused_total", "HTTP requests that were not let in, by reason.", "reason")
-	s.damaged = s.Counter("firn_replica_faults_total", "Messages that a server of the cluster lacks while others have them, as far as found, by server.", "server")
-	s.request = s.Histogram("firn_http_request_seconds", "How long a request took; streams are not counted.", talkBounds, "route")
-	s.running = s.Gauge("firn_http_requests_running", "HTTP requests that are being answered.")
-	s.streams = s.Gauge("firn_sse_clients", "Clients that listen to events.")
-	s.Gauge("firn_start_time_seconds", "When the gateway was started, in seconds since 1970.").Set(float64(now.UnixMilli()) / 1000)
+	s.refused = s.Counter("firn_http_refused_total", "Rejected HTTP requests, by reason.", "reason")
+	s.damaged = s.Counter("firn_replica_faults_total", "Messages known to be missing on a server of the cluster, by server.", "server")
+	s.request = s.Histogram("firn_http_request_seconds", "Duration of requests, without streams.", talkBounds, "route")
+	s.running = s.Gauge("firn_http_requests_running", "HTTP requests in progress.")
+	s.streams = s.Gauge("firn_sse_clients", "Clients subscribed to events.")
+	s.Gauge("firn_start_time_seconds", "Start time of the gateway, in seconds since 1970.").Set(float64(now.UnixMilli()) / 1000)
 	return s
 }
 
@@ -61,8 +61,8 @@ func (s *Set) Watch(load func() (lanes, queued int)) {
 	if s == nil {
 		return
 	}
-	s.GaugeFunc("firn_lanes", "Sessions that have a lane.", func() float64 { lanes, _ := load(); return float64(lanes) })
-	s.GaugeFunc("firn_queue_length", "Messages that wait for their turn.", func() float64 { _, queued := load(); return float64(queued) })
+	s.GaugeFunc("firn_lanes", "Sessions with a lane.", func() float64 { lanes, _ := load(); return float64(lanes) })
+	s.GaugeFunc("firn_queue_length", "Queued messages.", func() float64 { _, queued := load(); return float64(queued) })
 }
 
 // Usage records the tokens of one answer.

@@ -27,7 +27,7 @@ type Schedule struct {
 func parseSchedule(expr string, zone *time.Location) (Schedule, error) {
 	segments, err := gronx.Segments(expr)
 	if err != nil || !gronx.IsValid(expr) {
-		return Schedule{}, fmt.Errorf("%w schedule %.80q: want five fields as in crontab", firn.ErrInvalid, expr)
+		return Schedule{}, fmt.Errorf("%w schedule %.80q: expected five crontab fields", firn.ErrInvalid, expr)
 	}
 	if zone == nil {
 		zone = time.UTC

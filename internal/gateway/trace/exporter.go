@@ -140,14 +140,14 @@ func (e *exporter) send(batch []data) {
 		e.dropped.Add(int64(len(batch)))
 		e.lost += len(batch)
 		if !e.down {
-			e.Report(fmt.Sprintf("spans cannot be sent, and are dropped: %v", err))
+			e.Report(fmt.Sprintf("cannot send spans; dropping them: %v", err))
 		}
 		e.down = true
 		return
 	}
 	e.sent.Add(int64(len(batch)))
 	if e.down {
-		e.Report(fmt.Sprintf("spans can be sent again; %d were dropped", e.lost))
+		e.Report(fmt.Sprintf("sending spans works again; %d were dropped", e.lost))
 	}
 	e.down, e.lost = false, 0
 }
@@ -173,7 +173,7 @@ func (e *exporter) pack(body []byte) ([]byte, error) {
 func (e *exporter) post(body []byte) (after time.Duration, err error) {
 	r, err := http.NewRequestWithContext(e.ctx, http.MethodPost, e.URL, bytes.NewReader(body))
 	if err != nil {
-		return 0, fmt.Errorf("the collector cannot be asked: %w", err)
+		return 0, fmt.Errorf("cannot reach the collector: %w", err)
 	}
 	r.Header = e.Header.Clone()
 	if r.Header == nil {
@@ -191,10 +191,10 @@ func (e *exporter) post(body []byte) (after time.Duration, err error) {
 	io.Copy(io.Discard, io.LimitReader(answer.Body, 64<<10)) // so that the connection can be reused
 	switch code := answer.StatusCode; code {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return time.Second, fmt.Errorf("the collector answers with status %d", code)
+		return time.Second, fmt.Errorf("the collector responded with status %d", code)
 	default:
 		if code < 200 || code > 299 {
-			return 0, fmt.Errorf("the collector answers with status %d", code)
+			return 0, fmt.Errorf("the collector responded with status %d", code)
 		}
 	}
 	return 0, nil

@@ -60,10 +60,10 @@ func FromEnv(env func(name string) string) (s Settings, ok bool, err error) {
 		return s, false, nil
 	}
 	if exporter != "" && exporter != "otlp" {
-		return s, false, fmt.Errorf("OTEL_TRACES_EXPORTER is %.20q: only otlp and none are there: %w", exporter, firn.ErrUnsupported)
+		return s, false, fmt.Errorf("OTEL_TRACES_EXPORTER is %.20q: only otlp and none are supported: %w", exporter, firn.ErrUnsupported)
 	}
 	if protocol := otlp("PROTOCOL"); protocol == "grpc" {
-		return s, false, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is grpc: spans are sent over HTTP only, where collectors listen on port 4318: %w", firn.ErrUnsupported)
+		return s, false, fmt.Errorf("OTEL_EXPORTER_OTLP_PROTOCOL is grpc: only HTTP is supported, usually on port 4318: %w", firn.ErrUnsupported)
 	}
 	s = Settings{Service: get("SERVICE_NAME"), Timeout: usualTimeout, Gzip: otlp("COMPRESSION") == "gzip"}
 	if s.URL, err = endpoint(get); err != nil {
@@ -98,7 +98,7 @@ func endpoint(get func(string) string) (string, error) {
 	u, err := url.Parse(at)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		// The error omits the address, which may contain a password.
-		return "", fmt.Errorf("the address of the OTLP collector is no URL that begins with http:// or https://: %w", firn.ErrInvalid)
+		return "", fmt.Errorf("the endpoint of the OTLP collector is not an http:// or https:// URL: %w", firn.ErrInvalid)
 	}
 	if !whole {
 		u.Path = strings.TrimRight(u.Path, "/") + tracesPath
@@ -143,12 +143,12 @@ func parseSampler(name, argument string) (sampler, error) {
 		if argument != "" {
 			var err error
 			if ratio, err = strconv.ParseFloat(argument, 64); err != nil || !(ratio >= 0 && ratio <= 1) {
-				return s, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG is %.20q, want a number from 0 to 1: %w", argument, firn.ErrInvalid)
+				return s, fmt.Errorf("OTEL_TRACES_SAMPLER_ARG is %.20q, expected a number from 0 to 1: %w", argument, firn.ErrInvalid)
 			}
 		}
 		s.skip = 1 - ratio
 	default:
-		return s, fmt.Errorf("there is no OTEL_TRACES_SAMPLER %.40q: %w", name, firn.ErrUnsupported)
+		return s, fmt.Errorf("unknown OTEL_TRACES_SAMPLER %.40q: %w", name, firn.ErrUnsupported)
 	}
 	return s, nil
 }

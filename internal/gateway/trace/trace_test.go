@@ -239,7 +239,7 @@ func TestDeadCollector(t *testing.T) {
 	if sent, dropped := tr.Counts(); sent != 0 || dropped != 5000 {
 		t.Errorf("%d were sent, %d dropped", sent, dropped)
 	}
-	if all := reported.all(); len(all) != 1 || !strings.HasPrefix(all[0], "spans cannot be sent, and are dropped: ") {
+	if all := reported.all(); len(all) != 1 || !strings.HasPrefix(all[0], "cannot send spans; dropping them: ") {
 		t.Errorf("it was told %q", all)
 	}
 	_, late := tr.Start(t.Context(), "late", trace.Internal)

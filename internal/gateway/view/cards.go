@@ -174,7 +174,7 @@ func (v *View) placeOf(ctx context.Context, id firn.ID, entry firn.EntryID) (fir
 	defer done()
 	n := shape.Tree.Find(entry)
 	if n < 0 {
-		return 0, NoEntry(id, string(entry), "it was there a moment ago")
+		return 0, NoEntry(id, string(entry), "it no longer exists")
 	}
 	return shape.Tree.Node(n).At, nil
 }
@@ -204,12 +204,12 @@ func (v *View) Image(ctx context.Context, id firn.ID, ref string, n int) ([]byte
 	}
 	images := card.Images(entry)
 	if n < 1 || n > len(images) {
-		return nil, "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("entry %s has %d images, and no number %d", Clip(ref), len(images), n)}
+		return nil, "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("entry %s has %d images; there is no image %d", Clip(ref), len(images), n)}
 	}
 	data, err := base64.StdEncoding.DecodeString(images[n-1].Data)
 	kind := card.Sniff(data)
 	if err != nil || kind == "" {
-		return nil, "", &wire.Problem{Kind: wire.Unsupported, Message: "that image is not shown: it is no PNG, JPEG, GIF or WebP"}
+		return nil, "", &wire.Problem{Kind: wire.Unsupported, Message: "the image is not shown: only PNG, JPEG, GIF and WebP are supported"}
 	}
 	return data, kind, nil
 }

@@ -60,7 +60,7 @@ func (v *View) compactionNamed(ctx context.Context, id firn.ID, name string) (fi
 		return "", err
 	}
 	if path.Compaction == nil {
-		return "", NoEntry(id, name, "no compaction is in force")
+		return "", NoEntry(id, name, "no compaction is in effect")
 	}
 	return path.Compaction.ID, nil
 }
@@ -80,7 +80,7 @@ func (v *View) findCompaction(ctx context.Context, id firn.ID, target firn.Entry
 	hidden := make(map[firn.EntryID]bool)
 	for rec, err := range v.Store.ReadBack(ctx, id, store.End) {
 		if err != nil {
-			return nil, fmt.Errorf("look for a compaction of session %s: %w", id, err)
+			return nil, fmt.Errorf("find compaction of session %s: %w", id, err)
 		}
 		if rec.Gap != nil {
 			continue
@@ -104,7 +104,7 @@ func (v *View) findCompaction(ctx context.Context, id firn.ID, target firn.Entry
 		m.current = err == nil && path.Compaction != nil && path.Compaction.ID == target
 		return m, err
 	}
-	return nil, NoEntry(id, string(target), "it is no compaction")
+	return nil, NoEntry(id, string(target), "it is not a compaction")
 }
 
 // describe fills in the fields of the compaction itself.
@@ -142,7 +142,7 @@ func (v *View) windowAt(ctx context.Context, id firn.ID, before firn.Pos, head f
 		}
 	}), head)
 	if err != nil {
-		return w, fmt.Errorf("read session %s as it was: %w", id, err)
+		return w, fmt.Errorf("read session %s before the compaction: %w", id, err)
 	}
 	var o window.Options
 	if a, err := v.Agent(ctx, id); err == nil {

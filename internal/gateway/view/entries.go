@@ -76,7 +76,7 @@ func (v *View) Entries(ctx context.Context, id firn.ID, q EntryQuery) (wire.Page
 	case wire.ViewWindow:
 		err = r.window(ctx)
 	default:
-		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("there is no view %q", Clip(q.View)), Hint: "the views are disk, branch and window"}
+		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("unknown view %q", Clip(q.View)), Hint: "views: disk, branch, window"}
 	}
 	if err == nil && q.HTML {
 		err = r.explain(ctx)
@@ -149,7 +149,7 @@ func parseEntryCursor(s, view string, newestFirst bool) (entryCursor, error) {
 	if !ok || err != nil || len(s) > MaxReference || more && c.want == "" && !c.loose {
 		return c, &wire.Problem{
 			Kind: wire.Invalid, Message: fmt.Sprintf("%q is not a cursor of these entries", Clip(s)),
-			Hint: "a cursor goes with the view and the direction it was given for",
+			Hint: "use a cursor only with the same view and direction",
 		}
 	}
 	return c, nil
@@ -267,7 +267,7 @@ func (v *View) line(rec *firn.Record) (json.RawMessage, error) {
 	}
 	encoder, ok := v.Dialect.(dialect.Encoder)
 	if !ok {
-		return nil, fmt.Errorf("the store keeps no lines, and nobody can spell them: %w", firn.ErrUnsupported)
+		return nil, fmt.Errorf("the store cannot encode lines: %w", firn.ErrUnsupported)
 	}
 	entry, err := rec.Entry()
 	if err != nil {

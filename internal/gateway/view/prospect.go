@@ -251,7 +251,7 @@ func (v *View) recordAt(ctx context.Context, id firn.ID, at firn.Pos) (firn.Reco
 		}
 		break
 	}
-	return firn.Record{}, fmt.Errorf("the session was changed underneath: %w", firn.ErrReplaced)
+	return firn.Record{}, fmt.Errorf("the session changed while it was read: %w", firn.ErrReplaced)
 }
 
 // coversWindow reports whether reading more of the session would not change the request:

@@ -44,8 +44,8 @@ const (
 func parseReference(s string) (reference, error) {
 	bad := func(why string) (reference, error) {
 		return reference{}, &wire.Problem{
-			Kind: wire.Invalid, Message: fmt.Sprintf("%q names no entry: %s", Clip(s), why),
-			Hint: "an entry is named by its id or the beginning of it, a label, HEAD, HEAD~n or #n",
+			Kind: wire.Invalid, Message: fmt.Sprintf("invalid entry reference %q: %s", Clip(s), why),
+			Hint: "use an id or its start, a label, HEAD, HEAD~n or #n",
 		}
 	}
 	switch {
@@ -59,13 +59,13 @@ func parseReference(s string) (reference, error) {
 	case strings.HasPrefix(s, HeadName+turnsMark):
 		n, ok := parseNumber(s[len(HeadName+turnsMark):])
 		if !ok {
-			return bad("behind HEAD~ comes a number of turns")
+			return bad("expected a number of turns after HEAD~")
 		}
 		return reference{kind: byTurns, n: n}, nil
 	case strings.HasPrefix(s, numberMark):
 		n, ok := parseNumber(s[len(numberMark):])
 		if !ok || n == 0 {
-			return bad("behind # comes the number of an entry, from 1")
+			return bad("expected the number of an entry after #, starting with 1")
 		}
 		return reference{kind: byNumber, n: n}, nil
 	}
@@ -131,7 +131,7 @@ func (v *View) FindEntry(ctx context.Context, id firn.ID, name string) (firn.Ent
 func (v *View) EntryAt(ctx context.Context, id firn.ID, name string) (firn.EntryID, error) {
 	found, err := v.FindEntry(ctx, id, name)
 	if err == nil && found == firn.Root {
-		return "", NoEntry(id, name, "nothing stands before the first turn")
+		return "", NoEntry(id, name, "it is before the first turn")
 	}
 	return found, err
 }
@@ -142,7 +142,7 @@ func NoEntry(id firn.ID, name, why string) error {
 	if why != "" {
 		message += ": " + why
 	}
-	return &wire.Problem{Kind: wire.NotFound, Message: message, Hint: "firn tree shows the entries"}
+	return &wire.Problem{Kind: wire.NotFound, Message: message, Hint: "to list the entries: firn tree"}
 }
 
 // entryNumber resolves an entry number.
@@ -173,7 +173,7 @@ func (v *View) entryTurns(ctx context.Context, id firn.ID, ref reference) (firn.
 		}
 	}
 	if ref.n == 0 {
-		return "", NoEntry(id, ref.String(), "nothing was said yet")
+		return "", NoEntry(id, ref.String(), "it has no messages yet")
 	}
 	return "", NoEntry(id, ref.String(), fmt.Sprintf("its branch has %d turns", turns))
 }
@@ -318,7 +318,7 @@ func (s *entrySearch) one(id firn.ID) (firn.EntryID, error) {
 		names = append(names, string(entry))
 	}
 	return "", &wire.Problem{
-		Kind: wire.Ambiguous, Message: fmt.Sprintf("%q means %d entries of session %s", Clip(s.name), len(found), id),
-		Hint: "it may be " + Enumerate(names, len(found)),
+		Kind: wire.Ambiguous, Message: fmt.Sprintf("%q matches %d entries of session %s", Clip(s.name), len(found), id),
+		Hint: "matches: " + Enumerate(names, len(found)),
 	}
 }

@@ -83,7 +83,7 @@ func (v *View) wholeShape(ctx context.Context, id firn.ID, weights bool) (s *Sha
 	done()
 	s = &Shape{id: id}
 	if err = s.read(ctx, v, false); err != nil {
-		return nil, nil, fmt.Errorf("read the shape of session %s: %w", id, err)
+		return nil, nil, fmt.Errorf("read structure of session %s: %w", id, err)
 	}
 	return s, func() {}, nil
 }
@@ -129,7 +129,7 @@ func (v *View) acquireShape(ctx context.Context, s *Shape, weights bool) (*Shape
 		s.mu.RUnlock()
 		if err := s.catchUp(ctx, v, weights); err != nil {
 			v.cache.grown(s, v.cache.limit+1) // do not cache it
-			return nil, nil, fmt.Errorf("read the shape of session %s: %w", s.id, err)
+			return nil, nil, fmt.Errorf("read structure of session %s: %w", s.id, err)
 		}
 		s.mu.RLock()
 		v.cache.grown(s, s.size)
@@ -247,7 +247,7 @@ func (s *Shape) weighAll(ctx context.Context, v *View) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("the session became shorter underneath: %w", firn.ErrReplaced)
+	return fmt.Errorf("the session shrank while it was read: %w", firn.ErrReplaced)
 }
 
 const (
@@ -361,7 +361,7 @@ func (s *Shape) outline() *Outline {
 func (v *View) OwnOutline(ctx context.Context, id firn.ID) (*Outline, error) {
 	s := &Shape{id: id}
 	if err := s.read(ctx, v, false); err != nil {
-		return nil, fmt.Errorf("read the shape of session %s: %w", id, err)
+		return nil, fmt.Errorf("read structure of session %s: %w", id, err)
 	}
 	return s.draw(), nil
 }

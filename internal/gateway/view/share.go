@@ -20,7 +20,7 @@ import (
 func (v *View) WritePage(ctx context.Context, session wire.Session, view string, w io.Writer) (wire.Fidelity, error) {
 	reported := wire.Fidelity{From: string(dialect.Native), To: wire.FormatHTML}
 	if view != "" && view != wire.ViewBranch && view != wire.ViewDisk {
-		return reported, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a page does not show %q", Clip(view)), Hint: "it shows the branch, or disk"}
+		return reported, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("unsupported view %q for a page", Clip(view)), Hint: "views of a page: branch, disk"}
 	}
 	id := session.ID
 	about := page.About{Session: id, Title: session.Title, Agent: session.Agent, Source: session.Source, Created: session.Created, Updated: session.Updated, Branch: view != wire.ViewDisk}

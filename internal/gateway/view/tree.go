@@ -32,7 +32,7 @@ func (v *View) Tree(ctx context.Context, id firn.ID, limit int, cursor string) (
 	if cursor != "" {
 		n, err := strconv.ParseUint(cursor, 10, 31)
 		if err != nil || n == 0 {
-			return tree, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is not the cursor of a tree", Clip(cursor))}
+			return tree, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is not a cursor of a tree", Clip(cursor))}
 		}
 		high = int(n)
 	}
@@ -48,7 +48,7 @@ func (v *View) Tree(ctx context.Context, id firn.ID, limit int, cursor string) (
 	tree.Damage = s.pageDamage(ctx, v, &tree, high)
 	done()
 	if err := v.fillNodes(ctx, id, tree.Nodes); err != nil {
-		return tree, fmt.Errorf("read the tree of session %s: %w", id, err)
+		return tree, fmt.Errorf("read tree of session %s: %w", id, err)
 	}
 	for i := range tree.Nodes {
 		if gap, ok := outline.faults[tree.Nodes[i].At]; ok && tree.Nodes[i].Fault == "" {
@@ -200,7 +200,7 @@ func (v *View) fillNodes(ctx context.Context, id firn.ID, nodes []wire.Node) err
 			continue
 		}
 		if rec.At != nodes[n].At {
-			return fmt.Errorf("the session was changed underneath: %w", firn.ErrReplaced)
+			return fmt.Errorf("the session changed while it was read: %w", firn.ErrReplaced)
 		}
 		fill(&nodes[n], &rec)
 		if gap := faultOf(&rec); gap != nil && isReported(gap) {
@@ -210,7 +210,7 @@ func (v *View) fillNodes(ctx context.Context, id firn.ID, nodes []wire.Node) err
 			return nil
 		}
 	}
-	return errors.Join(ctx.Err(), fmt.Errorf("the session became shorter underneath: %w", firn.ErrReplaced))
+	return errors.Join(ctx.Err(), fmt.Errorf("the session shrank while it was read: %w", firn.ErrReplaced))
 }
 
 // node returns the node of an entry, as far as the shape has it.

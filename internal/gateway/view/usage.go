@@ -79,11 +79,11 @@ func (q *UsageQuery) check() error {
 	dimensions := []string{ByDay, ByModel, ByAgent, BySession}
 	for _, by := range []string{q.By, q.And} {
 		if !slices.Contains(dimensions, by) && (by != "" || by == q.By) {
-			return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("nothing can be summed up by %q", Clip(by)), Hint: "by day, model, agent or session"}
+			return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("unknown usage grouping %q", Clip(by)), Hint: "group by day, model, agent or session"}
 		}
 	}
 	if q.By == q.And {
-		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("what is summed up by %s is not summed up by it once more", q.By), Hint: "name another one with and, or leave it out"}
+		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("both groupings are %s", q.By), Hint: "choose another second grouping, or omit it"}
 	}
 	return nil
 }
@@ -165,7 +165,7 @@ func (q *UsageQuery) whole() bool {
 func (s *spending) entries(ctx context.Context, info *store.Info, since time.Time, report func(at time.Time, model string, c wire.Counters)) error {
 	for rec, err := range s.v.Store.ReadBack(ctx, info.ID, store.End) {
 		if err != nil {
-			return fmt.Errorf("add up what session %s used: %w", info.ID, err)
+			return fmt.Errorf("sum usage of session %s: %w", info.ID, err)
 		}
 		if s.read++; s.read > mostSpendings {
 			s.partial = true

@@ -90,7 +90,7 @@ func (v *View) Erased(id firn.ID) {
 // CheckExists returns a problem if a session does not exist.
 func (v *View) CheckExists(ctx context.Context, id firn.ID) error {
 	if id.Check() != nil { // the error of Check would repeat the whole ID
-		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q cannot be the id of a session", Clip(string(id)))}
+		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("invalid session id %q", Clip(string(id)))}
 	}
 	for _, err := range v.Store.Read(ctx, id, store.Start) {
 		if errors.Is(err, firn.ErrNotFound) {
@@ -98,7 +98,7 @@ func (v *View) CheckExists(ctx context.Context, id firn.ID) error {
 		}
 		return err
 	}
-	return &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no session %s", id), Hint: "firn ls lists the sessions; firn bin ls lists those in the bin"}
+	return &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("there is no session %s", id), Hint: "to list sessions: firn ls; in the trash bin: firn bin ls"}
 }
 
 // Every lists the matching sessions, including archived and hidden ones. The sessions of

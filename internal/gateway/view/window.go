@@ -254,7 +254,7 @@ func (l *live) elsewhere() []wire.Run {
 // request encodes the window for the provider of a model.
 func (v *View) request(ctx context.Context, id firn.ID, l *live, as string) ([]byte, error) {
 	if v.Encode == nil {
-		return nil, fmt.Errorf("spell the request of session %s: nobody can here: %w", id, firn.ErrUnsupported)
+		return nil, fmt.Errorf("encode request of session %s: not supported here: %w", id, firn.ErrUnsupported)
 	}
 	model, req := l.Model, l.Request
 	if as != "model" && (model == nil || as != l.Info.Provider && as != l.Info.Provider+"/"+l.Info.Name) {
@@ -269,11 +269,11 @@ func (v *View) request(ctx context.Context, id firn.ID, l *live, as string) ([]b
 		req.Window = window.Build(l.Fitted, o)
 	}
 	if model == nil {
-		return nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("session %s has no model here", id), Hint: "name a provider or provider/model"}
+		return nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("session %s has no model here", id), Hint: "set a provider, or provider/model"}
 	}
 	body, err := v.Encode(model, req)
 	if err != nil {
-		return nil, fmt.Errorf("spell the request of session %s for %s: %w", id, as, err)
+		return nil, fmt.Errorf("encode request of session %s for %s: %w", id, as, err)
 	}
 	return body, nil
 }
@@ -292,7 +292,7 @@ func (v *View) ModelAs(as string) (provider.Model, error) {
 	}
 	from, model, ok := strings.Cut(name, "/")
 	if !ok || setup.Models == nil {
-		return nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("no model of %q is known", Clip(as)), Hint: "name a provider that is set up, or provider/model"}
+		return nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("no model of %q is known", Clip(as)), Hint: "use a provider from the settings, or provider/model"}
 	}
 	return setup.Models(from, model)
 }

@@ -57,10 +57,10 @@ func TestWhoMayCommand(t *testing.T) {
 	asked := c.model.count()
 	for _, text := range []string{"/model talk/other", "/think high", "/send on", "/send off", "/verbose on", "/new", "/new talk/other", "/reset", "/RESET hello"} {
 		r := c.send("discord", "group", "g", "Eve", text)
-		if !strings.HasPrefix(r.Reply, "You may not use /") || r.Session != first.Session || r.Reset != "" {
+		if !strings.HasPrefix(r.Reply, "You are not allowed to use /") || r.Session != first.Session || r.Reset != "" {
 			t.Errorf("%s of Eve: %+v", text, r)
 		}
-		if r := c.send("discord", "channel", "room", "Eve", text); !strings.HasPrefix(r.Reply, "You may not use /") {
+		if r := c.send("discord", "channel", "room", "Eve", text); !strings.HasPrefix(r.Reply, "You are not allowed to use /") {
 			t.Errorf("%s of Eve in a channel: %+v", text, r)
 		}
 	}
@@ -73,7 +73,7 @@ func TestWhoMayCommand(t *testing.T) {
 	if r := c.send("discord", "group", "g", "Eve", "/status"); !strings.Contains(r.Reply, "Model: talk/talker") {
 		t.Errorf("/status says %q", r.Reply)
 	}
-	if r := c.send("telegram", "group", "g", "Boss", "/model talk/other"); !strings.HasPrefix(r.Reply, "You may not") {
+	if r := c.send("telegram", "group", "g", "Boss", "/model talk/other"); !strings.HasPrefix(r.Reply, "You are not allowed") {
 		t.Errorf("the rule of another channel counts: %q", r.Reply)
 	}
 	if r := c.send("discord", "group", "g", "Boss", "/model talk/other"); r.Reply != "Set to talk/other." || c.state(first.Session).Model != "other" {

@@ -168,7 +168,7 @@ func TestSubAgent(t *testing.T) {
 	if got := d.turn(id, `call sessions_list {}`); !strings.Contains(got, string(child)) {
 		t.Errorf("the list is %q", got)
 	}
-	if got := d.turn(id, `call sessions_spawn {"task":"x","agent":"quiet"}`); !strings.Contains(got, "there is no agent") {
+	if got := d.turn(id, `call sessions_spawn {"task":"x","agent":"quiet"}`); !strings.Contains(got, "unknown agent") {
 		t.Errorf("an agent without a description gets a task: %q", got)
 	}
 	page, err := d.own.SessionsPage(t.Context(), client.Query{})
@@ -189,7 +189,7 @@ func TestSubAgentDepth(t *testing.T) {
 		for range depth + 1 {
 			task = "call sessions_spawn " + quotedJSON(map[string]string{"task": task})
 		}
-		if got := d.turn(id, task); !strings.Contains(got, fmt.Sprintf("%d deep and no deeper", depth)) || strings.Contains(got, "re: the end") {
+		if got := d.turn(id, task); !strings.Contains(got, fmt.Sprintf("at most %d levels deep", depth)) || strings.Contains(got, "re: the end") {
 			t.Errorf("depth %d: %q", depth, got)
 		}
 		nested := 0
@@ -278,7 +278,7 @@ func TestSessionsWaitForEachOther(t *testing.T) {
 		return `call sessions_send ` + quotedJSON(map[string]any{"session": to, "message": message})
 	}
 	got := d.turn(a, ask(b, ask(a, "still there?")))
-	if !strings.Contains(got, "waits for this one") {
+	if !strings.Contains(got, "is waiting for this one") {
 		t.Errorf("it says %q", got)
 	}
 }

@@ -19,5 +19,5 @@ func TestChoices(t *testing.T) {
 	says(t, s.err.String(), "model firn/offline; providers: firn,", "thinking is low; levels: off", "firn/offline, thinking low", "model for this session: ollama/x",
 		"thinking for this session: high", `thinking level "hard"`, "verbose for this session: on", "/verbose on|off", "verbose is on or off", "new session; ")
 	s.does("/model ollama/")
-	says(t, s.err.String(), "a model is named provider/model")
+	says(t, s.err.String(), "expected provider/model")
 }
