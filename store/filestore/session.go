@@ -230,7 +230,7 @@ func (st *openSessions) encode(buf []byte, entries []firn.Entry) ([]byte, error)
 			return nil, err
 		}
 		if n := int64(len(buf) - before); n > st.opts.MaxLine {
-			return nil, fmt.Errorf("%w: entry %s has %d bytes as a line, and %d are allowed; store.max_line sets the limit", firn.ErrTooLarge, e.ID, n, st.opts.MaxLine)
+			return nil, fmt.Errorf("%w: entry %s has %d bytes as a line, and the limit is %d (store.max_line)", firn.ErrTooLarge, e.ID, n, st.opts.MaxLine)
 		}
 		buf = append(buf, '\n')
 	}

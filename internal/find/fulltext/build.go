@@ -31,7 +31,7 @@ func (x *Index) catchUp(ctx context.Context, db *database) error {
 	stamp, stampErr := x.stamp(ctx) // Taken before the census, so that later changes yield a different stamp.
 	standings, err := x.census(ctx)
 	if err != nil {
-		return fmt.Errorf("look at all sessions: %w", err)
+		return fmt.Errorf("read all sessions: %w", err)
 	}
 	if err := x.build(ctx, db, jobs(standings, known), true); err != nil {
 		return err
@@ -234,7 +234,7 @@ func (x *Index) rebuild(ctx context.Context) error {
 	defer unlock()
 	path := filepath.Join(x.dir, freshName)
 	if err := removeFiles(x.fs, path); err != nil {
-		return fmt.Errorf("build the index of words anew: %w", err)
+		return fmt.Errorf("rebuild the word index: %w", err)
 	}
 	fresh, err := openDatabase(ctx, x.fs, path, unsafe)
 	if err != nil {
@@ -259,7 +259,7 @@ func (x *Index) rebuild(ctx context.Context) error {
 func (x *Index) sync(path string) error {
 	file, err := x.fs.Open(path, vfs.Update)
 	if err != nil {
-		return fmt.Errorf("build the index of words anew: %w", err)
+		return fmt.Errorf("rebuild the word index: %w", err)
 	}
 	return errors.Join(file.Sync(), file.Close())
 }
@@ -274,10 +274,10 @@ func (x *Index) swap(fresh string) error {
 	// The old WAL must be removed before the new file is in place, or SQLite would replay
 	// it into the new file.
 	if err := removeFiles(x.fs, x.path()); err != nil {
-		return fmt.Errorf("replace the index of words: %w", err)
+		return fmt.Errorf("replace the word index: %w", err)
 	}
 	if err := x.fs.Rename(fresh, x.path()); err != nil {
-		return fmt.Errorf("replace the index of words: %w", err)
+		return fmt.Errorf("replace the word index: %w", err)
 	}
 	return removeFiles(x.fs, fresh)
 }

@@ -29,7 +29,7 @@ func openReadOnly(ctx context.Context, fsys vfs.FS, path string) (*sql.DB, error
 		return db, nil
 	}
 	if err := db.Close(); err != nil {
-		return nil, fmt.Errorf("open the index of words: %w", err)
+		return nil, fmt.Errorf("open the word index: %w", err)
 	}
 	return openUnchanged(path, true)
 }
@@ -43,7 +43,7 @@ func openUnchanged(path string, alone bool) (*sql.DB, error) {
 	}
 	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: filepath.ToSlash(path)}).EscapedPath()+"?"+q.Encode())
 	if err != nil {
-		return nil, fmt.Errorf("open the index of words: %w", err)
+		return nil, fmt.Errorf("open the word index: %w", err)
 	}
 	db.SetMaxOpenConns(1)
 	return db, nil
@@ -54,7 +54,7 @@ func openUnchanged(path string, alone bool) (*sql.DB, error) {
 // connection.
 func (c *checker) hold(ctx context.Context) error {
 	_, err := c.db.read.ExecContext(ctx, "begin")
-	return explain("check the index of words", err)
+	return explain("check the word index", err)
 }
 
 // wordCount is the number of rows that contain a word, and its total number of occurrences.
@@ -78,7 +78,7 @@ func (c *checker) countWords(ctx context.Context, s space) (map[string]wordCount
 	all := make(map[string]wordCount)
 	name := fmt.Sprintf("words%d", s)
 	if _, err := c.db.read.ExecContext(ctx, fmt.Sprintf("pragma query_only(0); create virtual table temp.%s using fts5vocab(main, fts%d, col)", name, s)); err != nil {
-		return nil, explain("check the index of words", err)
+		return nil, explain("check the word index", err)
 	}
 	err := c.each(ctx, "select term, col, doc, cnt from temp."+name, nil, func(rows *sql.Rows) error {
 		var term, column string

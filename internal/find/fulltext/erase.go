@@ -39,7 +39,7 @@ func (x *Index) marks() ([]firn.ID, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for what was purged: %w", err)
+		return nil, fmt.Errorf("find purged sessions: %w", err)
 	}
 	var ids []firn.ID
 	for _, entry := range found {

@@ -221,7 +221,7 @@ func (f *finder) sessionFacets(ctx context.Context) ([]string, error) {
 		}
 	}
 	if len(facets) > mostNamed {
-		return nil, fmt.Errorf("search: %w: session: names more than %d sessions; say more of the id", firn.ErrInvalid, mostNamed)
+		return nil, fmt.Errorf("search: %w: session: matches more than %d sessions; give more characters of the id", firn.ErrInvalid, mostNamed)
 	}
 	return facets, nil
 }

@@ -111,7 +111,7 @@ func (x *Index) sourceOf(ctx context.Context, id firn.ID) string {
 // caller must hold mu.
 func (x *Index) open(ctx context.Context) (*database, error) {
 	if x.work.isClosed() {
-		return nil, fmt.Errorf("open the index of words: %w", firn.ErrClosed)
+		return nil, fmt.Errorf("open the word index: %w", firn.ErrClosed)
 	}
 	if x.db != nil && (x.replaced() || x.db.why != nil) {
 		x.drop()
@@ -121,9 +121,9 @@ func (x *Index) open(ctx context.Context) (*database, error) {
 	}
 	db, err := openDatabase(ctx, x.fs, x.path(), safe)
 	if errors.Is(err, firn.ErrCorrupt) {
-		x.report("%v; it is built anew from the sessions", err)
+		x.report("%v; rebuilding it from the sessions", err)
 		if err := removeFiles(x.fs, x.path()); err != nil {
-			return nil, fmt.Errorf("throw the index of words away: %w", err)
+			return nil, fmt.Errorf("delete the word index: %w", err)
 		}
 		db, err = openDatabase(ctx, x.fs, x.path(), safe)
 	}
@@ -155,7 +155,7 @@ func (x *Index) drop() {
 	x.db = nil
 	db.users.Wait()
 	if err := db.close(); err != nil {
-		x.report("close the index of words: %v", err)
+		x.report("close the word index: %v", err)
 	}
 }
 
@@ -185,10 +185,10 @@ func (x *Index) damaged(db *database, err error) bool {
 		x.drop()
 		return true
 	}
-	x.report("%v; it is built anew from the sessions", err)
+	x.report("%v; rebuilding it from the sessions", err)
 	x.drop()
 	if err := removeFiles(x.fs, x.path()); err != nil {
-		x.report("throw the index of words away: %v", err)
+		x.report("delete the word index: %v", err)
 	}
 	return true
 }

@@ -41,7 +41,7 @@ func (x *Index) lock(ctx context.Context, name string, limit time.Duration) (fun
 	for {
 		got, err := file.TryLock()
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("lock the index of words: %w", err), file.Close())
+			return nil, errors.Join(fmt.Errorf("lock the word index: %w", err), file.Close())
 		}
 		if got {
 			return func() { file.Close() }, nil // releases the lock
@@ -49,7 +49,7 @@ func (x *Index) lock(ctx context.Context, name string, limit time.Duration) (fun
 		select {
 		case <-tick.C:
 		case <-late:
-			return nil, errors.Join(fmt.Errorf("lock the index of words: %w: another process is busy with it", firn.ErrLocked), file.Close())
+			return nil, errors.Join(fmt.Errorf("lock the word index: %w: another process is busy with it", firn.ErrLocked), file.Close())
 		case <-ctx.Done():
 			return nil, errors.Join(ctx.Err(), file.Close())
 		}
@@ -58,11 +58,11 @@ func (x *Index) lock(ctx context.Context, name string, limit time.Duration) (fun
 
 func (x *Index) openLock(name string) (vfs.File, error) {
 	if err := x.fs.MkdirAll(x.dir); err != nil {
-		return nil, fmt.Errorf("lock the index of words: %w", err)
+		return nil, fmt.Errorf("lock the word index: %w", err)
 	}
 	file, err := x.fs.Open(filepath.Join(x.dir, name), vfs.Update)
 	if err != nil {
-		return nil, fmt.Errorf("lock the index of words: %w", err)
+		return nil, fmt.Errorf("lock the word index: %w", err)
 	}
 	return file, nil
 }

@@ -18,10 +18,10 @@ func (x *Index) Outdated(ctx context.Context) (_ bool, err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	var is, tables int
 	if err := db.QueryRowContext(ctx, "pragma user_version").Scan(&is); err != nil {
-		return false, explain("look at the index of words", err)
+		return false, explain("read the word index", err)
 	}
 	if err := db.QueryRowContext(ctx, "select count(*) from sqlite_master").Scan(&tables); err != nil {
-		return false, explain("look at the index of words", err)
+		return false, explain("read the word index", err)
 	}
 	return is != version && (is != 0 || tables != 0), nil
 }

@@ -42,14 +42,14 @@ func (f *finder) ownerFilter(ctx context.Context) (expr string, ok bool, err err
 func (f *finder) holdings(ctx context.Context) ([]holdings, error) {
 	rows, err := f.db.query(ctx, "select distinct agent, key from sessions order by agent, key")
 	if err != nil {
-		return nil, explain("find out whose sessions there are", err)
+		return nil, explain("list the owners of sessions", err)
 	}
 	defer rows.Close()
 	var all []holdings
 	for rows.Next() {
 		var agent, key string
 		if err := rows.Scan(&agent, &key); err != nil {
-			return nil, explain("find out whose sessions there are", err)
+			return nil, explain("list the owners of sessions", err)
 		}
 		if len(all) == 0 || all[len(all)-1].agent != agent {
 			all = append(all, holdings{agent: agent})
@@ -61,7 +61,7 @@ func (f *finder) holdings(ctx context.Context) ([]holdings, error) {
 			h.no = append(h.no, key)
 		}
 	}
-	return all, explain("find out whose sessions there are", rows.Err())
+	return all, explain("list the owners of sessions", rows.Err())
 }
 
 // expr returns an expression for the searchable sessions of an agent. Sessions without a

@@ -27,7 +27,7 @@ func (x *Index) openToRead(ctx context.Context, why error) *database {
 	var is int
 	if err := read.QueryRowContext(ctx, "pragma user_version").Scan(&is); err != nil || is != version {
 		if err := d.close(); err != nil {
-			x.report("close the index of words: %v", err)
+			x.report("close the word index: %v", err)
 		}
 		return nil
 	}

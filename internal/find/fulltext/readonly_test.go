@@ -134,7 +134,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	defer db.Close()
 	_, err = db.Exec("create table a(b); create table c(d)")
-	if err = explain("open the index of words", err); err == nil || !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(err.Error(), "firn grep") {
+	if err = explain("open the word index", err); err == nil || !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(err.Error(), "firn grep") {
 		t.Errorf("it is said that %v", err)
 	}
 	if !isFull(4874) || isFull(4618) {

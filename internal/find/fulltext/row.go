@@ -72,18 +72,18 @@ func rowOf(ctx context.Context, db *database, id int64) (*row, error) {
 func allRows(ctx context.Context, db *sql.DB) (map[firn.ID]*row, error) {
 	rows, err := db.QueryContext(ctx, "select "+rowColumns+" from sessions")
 	if err != nil {
-		return nil, explain("read the index of words", err)
+		return nil, explain("read the word index", err)
 	}
 	defer rows.Close()
 	all := make(map[firn.ID]*row)
 	for rows.Next() {
 		r, err := scanRow(rows.Scan)
 		if err != nil {
-			return nil, explain("read the index of words", err)
+			return nil, explain("read the word index", err)
 		}
 		all[r.sid] = r
 	}
-	return all, explain("read the index of words", rows.Err())
+	return all, explain("read the word index", rows.Err())
 }
 
 // unchanged reports whether a session is in the state in which it was indexed.

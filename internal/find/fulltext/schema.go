@@ -123,11 +123,11 @@ func openDatabase(ctx context.Context, fsys vfs.FS, path string, how access) (*d
 	d := &database{path: path}
 	var err error
 	if d.write, err = sql.Open("sqlite", address(path, writeCache, how)); err != nil {
-		return nil, fmt.Errorf("open the index of words: %w", err)
+		return nil, fmt.Errorf("open the word index: %w", err)
 	}
 	d.write.SetMaxOpenConns(1)
 	if d.read, err = sql.Open("sqlite", address(path, readCache, reading)); err != nil {
-		return nil, errors.Join(fmt.Errorf("open the index of words: %w", err), d.write.Close())
+		return nil, errors.Join(fmt.Errorf("open the word index: %w", err), d.write.Close())
 	}
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
@@ -145,20 +145,20 @@ func openDatabase(ctx context.Context, fsys vfs.FS, path string, how access) (*d
 func makeFile(fsys vfs.FS, path string) error {
 	info, err := fsys.Stat(path)
 	if err == nil && info.Mode.IsDir() {
-		return fmt.Errorf("open the index of words: %w: %s is a directory; take it away, and the index is made in its place", firn.ErrInvalid, path)
+		return fmt.Errorf("open the word index: %w: %s is a directory; remove it, and the index is created in its place", firn.ErrInvalid, path)
 	}
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if err := fsys.MkdirAll(filepath.Dir(path)); err != nil {
-		return fmt.Errorf("open the index of words: %w", err)
+		return fmt.Errorf("open the word index: %w", err)
 	}
 	file, err := fsys.Open(path, vfs.Create)
 	if errors.Is(err, fs.ErrExist) {
 		return nil // another process created it first
 	}
 	if err != nil {
-		return fmt.Errorf("open the index of words: %w", err)
+		return fmt.Errorf("open the word index: %w", err)
 	}
 	return file.Close()
 }
@@ -190,10 +190,10 @@ func address(path string, cache int, how access) string {
 func (d *database) prepare(ctx context.Context) error {
 	var is, tables int
 	if err := d.write.QueryRowContext(ctx, "pragma user_version").Scan(&is); err != nil {
-		return explain("open the index of words", err)
+		return explain("open the word index", err)
 	}
 	if err := d.write.QueryRowContext(ctx, "select count(*) from sqlite_master").Scan(&tables); err != nil {
-		return explain("open the index of words", err)
+		return explain("open the word index", err)
 	}
 	switch {
 	case is == version:
@@ -215,7 +215,7 @@ func (d *database) prepare(ctx context.Context) error {
 type outdated struct{ version int }
 
 func (o *outdated) Error() string {
-	return fmt.Sprintf("the index of words is of another version of firn (%d, not %d)", o.version, version)
+	return fmt.Sprintf("the word index is of another version of firn (%d, not %d)", o.version, version)
 }
 
 // Unwrap returns ErrCorrupt.
@@ -225,12 +225,12 @@ func (o *outdated) Unwrap() error { return firn.ErrCorrupt }
 func (d *database) change(ctx context.Context, do func(*sql.Tx) error) error {
 	tx, err := d.write.BeginTx(ctx, nil)
 	if err != nil {
-		return explain("change the index of words", err)
+		return explain("change the word index", err)
 	}
 	if err := do(tx); err != nil {
-		return errors.Join(explain("change the index of words", err), ignoreDone(tx.Rollback()))
+		return errors.Join(explain("change the word index", err), ignoreDone(tx.Rollback()))
 	}
-	return explain("change the index of words", tx.Commit())
+	return explain("change the word index", tx.Commit())
 }
 
 func ignoreDone(err error) error {
@@ -277,10 +277,10 @@ func (d *database) forget(ctx context.Context) error {
 func (d *database) scrub(ctx context.Context) error {
 	var busy, log, done int
 	if err := d.write.QueryRowContext(ctx, "pragma wal_checkpoint(truncate)").Scan(&busy, &log, &done); err != nil {
-		return explain("empty the log of the index of words", err)
+		return explain("empty the log of the word index", err)
 	}
 	if busy != 0 {
-		return fmt.Errorf("empty the log of the index of words: %w: somebody reads it", firn.ErrLocked)
+		return fmt.Errorf("truncate the log of the word index: %w: it is being read", firn.ErrLocked)
 	}
 	return nil
 }

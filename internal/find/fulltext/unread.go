@@ -55,7 +55,7 @@ func (x *Index) Unread(ctx context.Context, ids []firn.ID) (map[firn.ID]int, err
 	}
 	rows, err := db.read.QueryContext(ctx, "select sid, unread from sessions where unread > 0 and id in (select value from json_each(?))", list(keys))
 	if err != nil {
-		return nil, explain("look up what could not be read", err)
+		return nil, explain("look up unreadable entries", err)
 	}
 	defer rows.Close()
 	found := make(map[firn.ID]int)
@@ -63,18 +63,18 @@ func (x *Index) Unread(ctx context.Context, ids []firn.ID) (map[firn.ID]int, err
 		var sid string
 		var n int
 		if err := rows.Scan(&sid, &n); err != nil {
-			return nil, explain("look up what could not be read", err)
+			return nil, explain("look up unreadable entries", err)
 		}
 		found[firn.ID(sid)] = n
 	}
-	return found, explain("look up what could not be read", rows.Err())
+	return found, explain("look up unreadable entries", rows.Err())
 }
 
 // unreadOf returns the number of unreadable places in the sessions that a query covers.
 func unreadOf(ctx context.Context, db *database, q search.Query) (int, error) {
 	rows, err := db.query(ctx, "select sid, agent, key, unread from sessions where unread > 0")
 	if err != nil {
-		return 0, explain("count what could not be read", err)
+		return 0, explain("count unreadable entries", err)
 	}
 	defer rows.Close()
 	total := 0
@@ -82,13 +82,13 @@ func unreadOf(ctx context.Context, db *database, q search.Query) (int, error) {
 		var sid, agent, key string
 		var n int
 		if err := rows.Scan(&sid, &agent, &key, &n); err != nil {
-			return 0, explain("count what could not be read", err)
+			return 0, explain("count unreadable entries", err)
 		}
 		if mayFind(q, firn.ID(sid), agent, key) {
 			total += n
 		}
 	}
-	return total, explain("count what could not be read", rows.Err())
+	return total, explain("count unreadable entries", rows.Err())
 }
 
 // unreadSession is a session that could not be read at all.
@@ -110,7 +110,7 @@ func (x *Index) noteUnread(j job, failed *unread) {
 	w.unread[failed.id] = u
 	w.mu.Unlock()
 	if before.reason != u.reason && !x.opts.Listed {
-		x.report("%v; it cannot be searched", failed)
+		x.report("%v; it is not searched", failed)
 	}
 }
 
@@ -177,7 +177,7 @@ func (x *Index) peek(ctx context.Context) (*database, func()) {
 	}
 	return db, func() {
 		if err := db.close(); err != nil {
-			x.report("close the index of words: %v", err)
+			x.report("close the word index: %v", err)
 		}
 	}
 }

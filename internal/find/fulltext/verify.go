@@ -93,7 +93,7 @@ func (c *checker) run(ctx context.Context) error {
 	}
 	if !c.readOnly {
 		for _, j := range jobs(slices.Clone(standings), known) {
-			c.differ(j.status.ID, "the session has changed since it was read, or is not known")
+			c.differ(j.status.ID, "the session has changed since it was indexed, or is unknown")
 		}
 	}
 	for _, s := range standings {
@@ -121,16 +121,16 @@ func (c *checker) file(ctx context.Context) (err error) {
 	fresh := c.db.read
 	if !c.readOnly {
 		if fresh, err = sql.Open("sqlite", address(c.db.path, readCache, reading)); err != nil {
-			return explain("check the index of words", err)
+			return explain("check the word index", err)
 		}
 		defer func() { err = errors.Join(err, fresh.Close()) }()
 	}
 	var sound string
 	if err := fresh.QueryRowContext(ctx, "pragma quick_check(1)").Scan(&sound); err != nil {
-		return explain("check the index of words", err)
+		return explain("check the word index", err)
 	}
 	if sound != "ok" {
-		return fmt.Errorf("check the index of words: %w: %s", firn.ErrCorrupt, sound)
+		return fmt.Errorf("check the word index: %w: %s", firn.ErrCorrupt, sound)
 	}
 	return nil
 }
@@ -155,12 +155,12 @@ func (c *checker) session(ctx context.Context, s store.Status, old *row) error {
 		return nil // it was deleted in the meantime
 	}
 	if !reflect.DeepEqual(now, old) && string(now.shape.encode()) != string(old.shape.encode()) {
-		c.differ(s.ID, "its branches, or what is hidden or compacted in it, are not what the index says")
+		c.differ(s.ID, "its branches, or its hidden or compacted entries, do not match the index")
 	}
 	a, b := *now, *old
 	a.shape, b.shape = shape{}, shape{}
 	if !reflect.DeepEqual(a, b) {
-		c.differ(s.ID, "what the index knows of the session is not what it says")
+		c.differ(s.ID, "the index has other data about the session")
 	}
 	there, err := c.docs(ctx, old.id)
 	if err != nil {
@@ -169,14 +169,14 @@ func (c *checker) session(ctx context.Context, s store.Status, old *row) error {
 	for _, d := range docs {
 		key := place2{d.n, d.space}
 		if other, ok := there[key]; !ok {
-			c.differ(s.ID, "entry %s cannot be found", d.entry)
+			c.differ(s.ID, "entry %s is missing in the index", d.entry)
 		} else if d.id = other.id; d != other {
 			c.differ(s.ID, "entry %s is found by other words than it has", d.entry)
 		}
 		delete(there, key)
 	}
 	for _, d := range there {
-		c.differ(s.ID, "entry %s is found but is not there", d.entry)
+		c.differ(s.ID, "entry %s is in the index but not in the session", d.entry)
 	}
 	return nil
 }
@@ -190,18 +190,18 @@ type place2 struct {
 func (c *checker) docs(ctx context.Context, session int64) (map[place2]doc, error) {
 	rows, err := c.db.read.QueryContext(ctx, "select "+docColumns+", f from docs where session = ?", session)
 	if err != nil {
-		return nil, explain("check the index of words", err)
+		return nil, explain("check the word index", err)
 	}
 	defer rows.Close()
 	all := make(map[place2]doc)
 	for rows.Next() {
 		d, err := scanWhole(rows.Scan)
 		if err != nil {
-			return nil, explain("check the index of words", err)
+			return nil, explain("check the word index", err)
 		}
 		all[place2{d.n, d.space}] = d
 	}
-	return all, explain("check the index of words", rows.Err())
+	return all, explain("check the word index", rows.Err())
 }
 
 // scanWhole scans a row with all its columns.
@@ -220,7 +220,7 @@ var spaceNames = [...]string{"was said", "tools put out"}
 // words runs the FTS integrity check of one space against its rows.
 func (c *checker) words(ctx context.Context, s space) error {
 	_, err := c.db.write.ExecContext(ctx, fmt.Sprintf("insert into fts%d(fts%d, rank) values('integrity-check', 1)", s, s))
-	if err = explain("check the index of words", err); errors.Is(err, firn.ErrCorrupt) {
+	if err = explain("check the word index", err); errors.Is(err, firn.ErrCorrupt) {
 		c.differ("", "the words of what %s are not those of the messages", spaceNames[s])
 		return nil
 	}
@@ -253,13 +253,13 @@ func (c *checker) days(ctx context.Context) error {
 func (c *checker) each(ctx context.Context, query string, args []any, do func(*sql.Rows) error) error {
 	rows, err := c.db.read.QueryContext(ctx, query, args...)
 	if err != nil {
-		return explain("check the index of words", err)
+		return explain("check the word index", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
 		if err := do(rows); err != nil {
-			return explain("check the index of words", err)
+			return explain("check the word index", err)
 		}
 	}
-	return explain("check the index of words", rows.Err())
+	return explain("check the word index", rows.Err())
 }

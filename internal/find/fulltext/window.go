@@ -134,7 +134,7 @@ func (t *hitBuilder) readSome(ctx context.Context, id firn.ID, wanted []*found, 
 				return false, ctx.Err()
 			}
 			if !errors.Is(err, firn.ErrNotFound) { // one unreadable session does not block the others
-				t.x.report("session %s cannot be read, and is not shown: %v", id, err)
+				t.x.report("session %s cannot be read and is not shown: %v", id, err)
 			}
 			return false, nil
 		}

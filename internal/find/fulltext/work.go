@@ -147,7 +147,7 @@ func (x *Index) await(ctx context.Context, number uint64, limit time.Duration) (
 		case done >= number:
 			return failed == nil, failed
 		case closed:
-			return false, fmt.Errorf("index of words: %w", firn.ErrClosed)
+			return false, fmt.Errorf("word index: %w", firn.ErrClosed)
 		}
 		select {
 		case <-news:
@@ -200,7 +200,7 @@ func (x *Index) run() {
 			return
 		}
 		if err != nil {
-			x.report("the index of words is behind: %v", err)
+			x.report("the word index is out of date: %v", err)
 		}
 		w.mu.Lock()
 		if err != nil { // repeat the census next time, and any pending erasure
@@ -269,7 +269,7 @@ func (x *Index) doOnce(ctx context.Context, todo due) (*database, error) {
 	}
 	defer done()
 	if db.why != nil {
-		return db, fmt.Errorf("the index of words can only be read: %w", db.why)
+		return db, fmt.Errorf("the word index can only be read: %w", db.why)
 	}
 	marked, err := x.marks()
 	if err != nil {

@@ -48,7 +48,7 @@ func (w watcher) After(ctx context.Context, id firn.ID, purge bool) error {
 		return nil
 	}
 	if err := w.index.Erase(ctx, id); err != nil {
-		return fmt.Errorf("purge session %s: the index of words may still tell what was erased: %w", id, err)
+		return fmt.Errorf("purge session %s: the word index may still contain erased text: %w", id, err)
 	}
 	return nil
 }

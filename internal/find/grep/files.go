@@ -82,7 +82,7 @@ func walk(fsys vfs.FS, dir string, expands bool, depth int, found []file) ([]fil
 		return append(found, file{path: dir, session: dir}), nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for transcripts in %s: %w", dir, err)
+		return nil, fmt.Errorf("find transcripts in %s: %w", dir, err)
 	}
 	for _, e := range entries {
 		path := filepath.Join(dir, e.Name())
@@ -101,7 +101,7 @@ func walk(fsys vfs.FS, dir string, expands bool, depth int, found []file) ([]fil
 				continue // it has just been removed
 			}
 			if len(found) >= maxFiles {
-				return nil, fmt.Errorf("look for transcripts in %s: %w: there are more than %d", dir, firn.ErrTooLarge, maxFiles)
+				return nil, fmt.Errorf("find transcripts in %s: %w: more than %d", dir, firn.ErrTooLarge, maxFiles)
 			}
 			found = append(found, file{path, filepath.Join(dir, sessionOf(path)), info.ModTime})
 		}
@@ -143,7 +143,7 @@ func Choose(fsys vfs.FS, expands bool, all []string, names []string) ([]string, 
 			}
 		}
 		if len(chosen) == before {
-			return nil, fmt.Errorf("look into %.80q: %w", name, firn.ErrNotFound)
+			return nil, fmt.Errorf("search %.80q: %w", name, firn.ErrNotFound)
 		}
 	}
 	return chosen, nil

@@ -139,9 +139,9 @@ func (c *Catalogue) reportDamage(err error) {
 	if reported {
 		return
 	}
-	instead := "it is built anew from the sessions"
+	instead := "it is rebuilt from the sessions"
 	if c.opts.ReadOnly {
-		instead = "the sessions are looked at instead"
+		instead = "the sessions are read instead"
 	}
 	c.report("%s: %v; %s", c.path(), err, instead)
 }
@@ -160,7 +160,7 @@ func (c *Catalogue) beginChange() error {
 		return nil
 	}
 	if err := c.mark.set(c.fs, c.dir); err != nil {
-		c.report("%v; if the process dies, the catalogue may be behind until it is refreshed", err)
+		c.report("%v; if the process dies, the catalog may be out of date until it is refreshed", err)
 	}
 	return nil
 }
@@ -246,7 +246,7 @@ func (c *Catalogue) Close() error {
 		err = c.syncFile()
 	}
 	if err != nil {
-		c.report("the catalogue is behind and will be refreshed: %v", err)
+		c.report("the catalog is out of date and will be refreshed: %v", err)
 		return c.mark.release()
 	}
 	return c.mark.clear(c.fs)

@@ -83,7 +83,7 @@ func (c *Catalogue) Check(ctx context.Context) ([]Disagreement, error) {
 		delete(rows, s.ID)
 	}
 	for id := range rows {
-		found = append(found, Disagreement{ID: id, Kind: Gone, Detail: "there is no such session any more"})
+		found = append(found, Disagreement{ID: id, Kind: Gone, Detail: "the session no longer exists"})
 	}
 	slices.SortFunc(found, func(a, b Disagreement) int {
 		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Kind, b.Kind))
@@ -126,7 +126,7 @@ func compareRow(r *row, s store.Status, now *row) (Disagreement, bool) {
 	case !r.matches(s):
 		d.Kind, d.Detail = Stale, "it has changed since"
 	default:
-		d.Kind, d.Detail = Wrong, "it has not changed since, but it is not what the catalogue says"
+		d.Kind, d.Detail = Wrong, "it has not changed since, but differs from the catalog"
 	}
 	return d, true
 }

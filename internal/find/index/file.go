@@ -62,7 +62,7 @@ func (h head) encode() []byte {
 func parseHead(b []byte) (head, error) {
 	var h head
 	if len(b) != headLen || b[headLen-1] != '\n' {
-		return h, fmt.Errorf("%w: the head is not whole", firn.ErrCorrupt)
+		return h, fmt.Errorf("%w: the header is incomplete", firn.ErrCorrupt)
 	}
 	if err := verifyChecksum(b[:headLen-1]); err != nil {
 		return h, fmt.Errorf("the head: %w", err)
@@ -161,7 +161,7 @@ func (b *catalogueFile) readAll() (map[firn.ID]*row, error) {
 	rows := make(map[firn.ID]*row, b.head.rows+1)
 	lines, err := b.readFrom(headLen, rows)
 	if err == nil && lines != b.head.lines {
-		err = fmt.Errorf("%w: it has %d lines and should have %d", firn.ErrCorrupt, lines, b.head.lines)
+		err = fmt.Errorf("%w: it has %d lines, expected %d", firn.ErrCorrupt, lines, b.head.lines)
 	}
 	if err != nil {
 		return nil, err
@@ -177,7 +177,7 @@ func (b *catalogueFile) readFrom(offset int64, rows map[firn.ID]*row) (lines int
 	buf, common := make([]byte, 0, readChunk), make(interned)
 	for offset < b.head.size || len(buf) > 0 {
 		if offset == b.head.size {
-			return lines, fmt.Errorf("%w: the last line is not whole", firn.ErrCorrupt)
+			return lines, fmt.Errorf("%w: the last line is incomplete", firn.ErrCorrupt)
 		}
 		if len(buf) == cap(buf) {
 			buf = append(make([]byte, 0, 2*cap(buf)), buf...)
@@ -262,7 +262,7 @@ func (b *backReader) prevLine() ([]byte, error) {
 	for {
 		if n := len(b.buf); n > 0 {
 			if b.buf[n-1] != '\n' {
-				return nil, fmt.Errorf("%w: a line has no end", firn.ErrCorrupt)
+				return nil, fmt.Errorf("%w: a line has no newline", firn.ErrCorrupt)
 			}
 			if i := bytes.LastIndexByte(b.buf[:n-1], '\n'); i >= 0 || b.low == headLen {
 				line := b.buf[i+1 : n-1]

@@ -38,7 +38,7 @@ func (c *Catalogue) Find(ctx context.Context, name string) ([]store.Info, error)
 		return nil, fmt.Errorf("find session %.200q: %w", name, err)
 	}
 	if s.writeErr != nil {
-		c.report("the catalogue could not be brought up to date: %v", s.writeErr)
+		c.report("updating the catalog failed: %v", s.writeErr)
 	}
 	infos := find(s.rows, name)
 	if len(infos) == 0 {

@@ -98,7 +98,7 @@ func (c *Catalogue) Page(ctx context.Context, q store.Query, after Cursor) (Page
 		return Page{}, fmt.Errorf("list sessions: %w", err)
 	}
 	if s.writeErr != nil {
-		c.report("the catalogue could not be brought up to date: %v", s.writeErr)
+		c.report("updating the catalog failed: %v", s.writeErr)
 	}
 	return s.page(q, after), nil
 }
@@ -195,7 +195,7 @@ func (c *Catalogue) pageFromFile(ctx context.Context, q store.Query, after Curso
 		return Page{}, err
 	}
 	if err := c.commit(ctx, b, p.changes); err != nil {
-		c.report("the catalogue could not be brought up to date: %v", err)
+		c.report("updating the catalog failed: %v", err)
 	}
 	p.page.Total = -1
 	if !p.page.More && after == (Cursor{}) { // all were examined

@@ -188,7 +188,7 @@ func parseLine(line []byte, common interned) (r *row, before time.Time, err erro
 		return nil, before, fmt.Errorf("%w: %w", firn.ErrCorrupt, err)
 	}
 	if p.bad {
-		return nil, before, fmt.Errorf("%w: a field of a line is not what it should be", firn.ErrCorrupt)
+		return nil, before, fmt.Errorf("%w: a line has an invalid field", firn.ErrCorrupt)
 	}
 	if r.info.ID == "" {
 		return nil, before, fmt.Errorf("%w: a line of no session", firn.ErrCorrupt)

@@ -70,7 +70,7 @@ func (w watcher) After(ctx context.Context, id firn.ID, purge bool) error {
 		return nil
 	}
 	if err := w.catalogue.flush(ctx); err != nil {
-		return fmt.Errorf("purge session %s: the catalogue may still tell what was erased: %w", id, err)
+		return fmt.Errorf("purge session %s: the catalog may still contain erased text: %w", id, err)
 	}
 	return nil
 }

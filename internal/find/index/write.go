@@ -212,7 +212,7 @@ func (c *Catalogue) add(cur *catalogueFile, rows []*row) (err error) {
 		return err
 	}
 	if !info.Same(cur.info) {
-		return fmt.Errorf("%w: somebody replaced it without asking for the lock", firn.ErrConflict)
+		return fmt.Errorf("%w: another program replaced it without the lock", firn.ErrConflict)
 	}
 	if _, err := file.WriteAt(lines, h.size); err != nil {
 		return err
@@ -270,7 +270,7 @@ func (c *Catalogue) removeTempFiles() {
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), "."+fileName+".tmp-") {
 			if err := c.fs.Remove(filepath.Join(c.dir, e.Name())); err != nil {
-				c.report("remove what was left of writing the catalogue: %v", err)
+				c.report("remove temporary files of the catalog: %v", err)
 			}
 		}
 	}

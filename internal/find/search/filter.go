@@ -24,7 +24,7 @@ func (p *parser) filter(text string) (bool, error) {
 		return true, p.wrong("%s: needs a value", name)
 	}
 	if p.negated > 0 {
-		return true, p.wrong("%s: cannot be ruled out; filters hold for the whole query", name)
+		return true, p.wrong("%s: cannot be negated; filters apply to the whole query", name)
 	}
 	return true, p.query.Narrow(name, value, p.now)
 }
@@ -36,7 +36,7 @@ func (q *Query) Narrow(name, value string, now time.Time) (err error) {
 	case "role":
 		role := Role(strings.ToLower(value))
 		if !slices.Contains(Roles(), role) {
-			return p.wrong("role: is one of user, assistant, tool, shell, system, summary or title, not %.40q", value)
+			return p.wrong("role: must be user, assistant, tool, shell, system, summary or title, not %.40q", value)
 		}
 		q.Roles = append(q.Roles, role)
 	case "tool":
@@ -69,7 +69,7 @@ func (q *Query) Narrow(name, value string, now time.Time) (err error) {
 			return p.wrong("in: is talk, tools or all, not %.40q", value)
 		}
 	default:
-		return p.wrong("there is no filter %.40q", name)
+		return p.wrong("unknown filter %.40q", name)
 	}
 	return err
 }

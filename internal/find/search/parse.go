@@ -24,7 +24,7 @@ import (
 func Parse(text string, now time.Time) (Query, error) {
 	p := &parser{rest: text, now: now}
 	if len(text) > MaxQuery || !utf8.ValidString(text) {
-		return Query{}, p.wrong("want at most %d bytes of valid text", MaxQuery)
+		return Query{}, p.wrong("expected at most %d bytes of valid text", MaxQuery)
 	}
 	p.next()
 	node, err := p.or(0)
@@ -36,7 +36,7 @@ func Parse(text string, now time.Time) (Query, error) {
 	}
 	p.query.Want = tidy(node)
 	if n := p.query.Want; n != nil && n.onlyNot() {
-		return Query{}, p.wrong("it only says what must not be there; say also what to look for")
+		return Query{}, p.wrong("it only excludes words; add words to search for")
 	}
 	return p.query, nil
 }
@@ -228,7 +228,7 @@ func (p *parser) term(text string, prefix, quoted bool) (*Node, error) {
 		return nil, nil
 	}
 	if p.terms++; p.terms > MaxWords {
-		return nil, p.wrong("it has more than %d words", MaxWords)
+		return nil, p.wrong("more than %d words", MaxWords)
 	}
 	if prefix && len(t.Parts) == 1 && utf8.RuneCountInString(t.Parts[0]) < 2 && t.Parts[0][0] < utf8.RuneSelf {
 		return nil, p.wrong("%s* would be nearly everything; two letters are needed before the *", t.Parts[0])

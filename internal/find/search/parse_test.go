@@ -96,17 +96,17 @@ func TestParseFilters(t *testing.T) {
 
 func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
-		"NOT aa":                         "say also what to look for",
-		"-aa -bb":                        "say also what to look for",
-		"aa OR NOT bb":                   "say also what to look for",
+		"NOT aa":                         "add words to search for",
+		"-aa -bb":                        "add words to search for",
+		"aa OR NOT bb":                   "add words to search for",
 		"aa )":                           "without a (",
-		"role:boss":                      "role: is one of",
+		"role:boss":                      "role: must be",
 		"role:":                          "needs a value",
 		"in:attic":                       "in: is talk, tools or all",
 		"since:whenever":                 "a time is",
 		"session:abc":                    "four characters",
 		"path:///":                       "needs a name",
-		"aa NOT role:user":               "cannot be ruled out",
+		"aa NOT role:user":               "cannot be negated",
 		"a*":                             "two letters",
 		"\xff":                           "valid text",
 		strings.Repeat("x ", 5000):       "at most 4096 bytes",

@@ -58,7 +58,7 @@ func (m *Mirror) Size(names []string) (bytes int64, err error) {
 		n, err := m.each(name, func(string) error { return nil })
 		bytes += n
 		if err != nil {
-			return bytes, fmt.Errorf("look at the mirror %s: %w", m.Dir, err)
+			return bytes, fmt.Errorf("read mirror %s: %w", m.Dir, err)
 		}
 	}
 	return bytes, nil
@@ -131,7 +131,7 @@ func (m *Mirror) erased() (names []string, err error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read what was erased from the mirror %s: %w", m.Dir, err)
+		return nil, fmt.Errorf("read the erasures of mirror %s: %w", m.Dir, err)
 	}
 	return names, nil
 }

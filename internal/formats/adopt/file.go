@@ -187,7 +187,7 @@ func readAt(f io.ReaderAt, piece []byte, at int64) error {
 	case n == len(piece):
 		return nil
 	case err == nil || errors.Is(err, io.EOF):
-		return fmt.Errorf("%w: it became shorter while it was read", firn.ErrReplaced)
+		return fmt.Errorf("%w: it shrank while it was read", firn.ErrReplaced)
 	}
 	return err
 }

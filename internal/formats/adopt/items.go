@@ -48,7 +48,7 @@ func (m *Mirror) items(ctx context.Context, done *Result) ([]item, error) {
 	b := patternFinder{tree: tree, listed: make(map[string][]fs.DirEntry), done: done}
 	for _, pattern := range m.Tool.Layout().SideFiles() {
 		if _, err := path.Match(pattern, ""); err != nil {
-			return nil, fmt.Errorf("find what lies beside the sessions of %s: the pattern %s: %w", m.Tool.Name(), pattern, err)
+			return nil, fmt.Errorf("find files next to the sessions of %s: the pattern %s: %w", m.Tool.Name(), pattern, err)
 		}
 		b.find(".", strings.Split(pattern, "/"), func(name string) {
 			if !seen[name] {

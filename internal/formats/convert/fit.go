@@ -29,13 +29,13 @@ const (
 var providerLimits = []dialect.Limit{
 	{Name: limitCallIDs, Becomes: "ids that a provider refuses are replaced, at the call and at its result"},
 	{Name: limitToolNames, Becomes: "characters that a provider refuses in the name of a tool become _, and longer names are cut at 64"},
-	{Name: limitArguments, Becomes: "arguments that are no object become one"},
-	{Name: limitImages, Becomes: "images without data, of other types or larger than a provider takes become a note"},
-	{Name: limitParts, Becomes: "documents become a note, and parts of kinds that the tool does not know are left out"},
-	{Name: limitText, Becomes: "bytes that are not text are replaced"},
-	{Name: limitUnpaired, Becomes: "results whose call does not stand before them are left out"},
+	{Name: limitArguments, Becomes: "arguments that are not an object become one"},
+	{Name: limitImages, Becomes: "images without data, of unsupported types or larger than a provider accepts become a note"},
+	{Name: limitParts, Becomes: "documents become a note, and parts of unknown kinds are omitted"},
+	{Name: limitText, Becomes: "bytes that are not valid text are replaced"},
+	{Name: limitUnpaired, Becomes: "results without a preceding call are omitted"},
 	{Name: limitUnanswered, Becomes: "a result that says so is added to a call without one"},
-	{Name: limitFirst, Becomes: "a message of the user is put before a conversation that begins with the assistant"},
+	{Name: limitFirst, Becomes: "a user message is inserted before a conversation that starts with the assistant"},
 	{Name: limitTools, Becomes: "OpenClaw before 2026.9 does not send calls of tools that it does not have, nor their results"},
 }
 

@@ -66,7 +66,7 @@ func (d *Differs) Error() string {
 	if d.Missing {
 		return fmt.Sprintf("session %s is there already, and entry %s of the transcript is missing in the middle of it", d.Session, d.Entry)
 	}
-	return fmt.Sprintf("session %s is there already, and entry %s has other words in it than in the transcript", d.Session, d.Entry)
+	return fmt.Sprintf("session %s already exists, and entry %s differs from the transcript", d.Session, d.Entry)
 }
 
 // Unwrap returns ErrConflict.
@@ -452,7 +452,7 @@ func yieldRecord(record store.Record, r *Report, yield func(dialect.EntryLines, 
 	item := dialect.EntryLines{Entry: e}
 	if line := record.Line(); line != nil {
 		if !utf8.Valid(line) {
-			r.fault(&firn.Gap{Kind: firn.GapBadText, At: record.At, Next: record.Next, Entry: e.ID, Detail: "it has bytes that are not text"})
+			r.fault(&firn.Gap{Kind: firn.GapBadText, At: record.At, Next: record.Next, Entry: e.ID, Detail: "it contains bytes that are not valid text"})
 		}
 		item.Lines = [][]byte{line}
 		r.Lines++

@@ -65,5 +65,5 @@ func tooLong(in *bufio.Reader, size, limit int64, err error) error {
 		piece, err = in.ReadSlice('\n')
 		size += int64(len(piece))
 	}
-	return fmt.Errorf("%w: it has %d bytes, and %d are allowed; store.max_line sets the limit", firn.ErrTooLarge, size, limit)
+	return fmt.Errorf("%w: it has %d bytes, and the limit is %d (store.max_line)", firn.ErrTooLarge, size, limit)
 }

@@ -219,7 +219,7 @@ func (r *reading) fault(p rawjson.Piece) {
 	if len(r.report.Faults) < maxFaults {
 		detail := p.Detail
 		if p.Kind == rawjson.Complete {
-			detail = "it is no line of the tool"
+			detail = "not a line of the tool"
 		}
 		r.report.Faults = append(r.report.Faults, fmt.Sprintf("line %d: %s: %s", r.number, p.Kind, detail))
 	}

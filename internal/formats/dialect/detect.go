@@ -37,7 +37,7 @@ func Detect(firstLines []byte) (Name, error) {
 	if bare {
 		return Cersei, nil
 	}
-	return "", fmt.Errorf("telling the format of a session: %w: no line is of a kind that is known", firn.ErrUnsupported)
+	return "", fmt.Errorf("detect the format of a session: %w: no line has a known kind", firn.ErrUnsupported)
 }
 
 // traits are the properties that identify a line.

@@ -26,7 +26,7 @@ func (st *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entri
 		return 0, err
 	}
 	if !st.opts.InPlace {
-		return 0, fmt.Errorf("append to session %s of %s: %w: another tool's folder is only read", id, st.tool.Name(), firn.ErrUnsupported)
+		return 0, fmt.Errorf("append to session %s of %s: %w: another tool's directory is read-only", id, st.tool.Name(), firn.ErrUnsupported)
 	}
 	s, err := st.session(id)
 	if err != nil {
@@ -221,10 +221,10 @@ func (s *session) roll(more int64) error {
 	}
 	file, err := s.st.opts.FS.Open(vfsPath(s.st.home, next), vfs.Create)
 	if err != nil {
-		return fmt.Errorf("begin a new part of session %s: %w", s.id, err)
+		return fmt.Errorf("create part of session %s: %w", s.id, err)
 	}
 	if err := file.Lock(); err != nil {
-		return errors.Join(fmt.Errorf("begin a new part of session %s: %w", s.id, err), file.Close())
+		return errors.Join(fmt.Errorf("create part of session %s: %w", s.id, err), file.Close())
 	}
 	s.reading.t.Parts = append(s.reading.t.Parts, next)
 	old := s.file
@@ -274,7 +274,7 @@ func (s *session) place() (string, error) {
 		return "", err
 	}
 	if !fs.ValidPath(name) {
-		return "", fmt.Errorf("place session %s: %w: %q is no path within the home", s.id, firn.ErrInvalid, name)
+		return "", fmt.Errorf("place session %s: %w: %q is not a path within the home", s.id, firn.ErrInvalid, name)
 	}
 	return name, nil
 }

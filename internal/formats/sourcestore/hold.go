@@ -24,7 +24,7 @@ func (s *session) hold() error {
 		}
 		if s.file == nil && (try > 0 || s.placed.Load() != nil) {
 			s.forget() // continuing a session must not create another
-			return fmt.Errorf("append to session %s: %w: %s took its file away", s.id, firn.ErrReplaced, s.st.tool.Name())
+			return fmt.Errorf("append to session %s: %w: %s removed its file", s.id, firn.ErrReplaced, s.st.tool.Name())
 		}
 		if s.file == nil {
 			return nil

@@ -98,10 +98,10 @@ func (st *Store) status(t dialect.Transcript) (store.Status, error) {
 	for _, part := range t.Parts {
 		info, err := fs.Stat(st.tree, part)
 		if errors.Is(err, fs.ErrNotExist) {
-			return s, fmt.Errorf("look at session %s: %w", t.ID, firn.ErrNotFound)
+			return s, fmt.Errorf("read session %s: %w", t.ID, firn.ErrNotFound)
 		}
 		if err != nil {
-			return s, fmt.Errorf("look at session %s: %w", t.ID, err)
+			return s, fmt.Errorf("read session %s: %w", t.ID, err)
 		}
 		s.Bytes += info.Size()
 		if info.ModTime().After(s.Modified) {

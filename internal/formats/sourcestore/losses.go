@@ -44,9 +44,9 @@ func (s *session) checkDropped(entries []firn.Entry) error {
 		t, title := e.Body.(*firn.Title)
 		switch {
 		case title && t.Name == "" && t.Source != firn.SourceAuto && (dropped || s.indexed() != "") && s.shown() != "":
-			return fmt.Errorf("%w: in the files of %s a title can be changed, but not taken away", firn.ErrUnsupported, s.st.tool.Name())
+			return fmt.Errorf("%w: in the files of %s a title can be changed but not removed", firn.ErrUnsupported, s.st.tool.Name())
 		case dropped && !title && isMark(e):
-			return fmt.Errorf("%w: the files of %s cannot say it (%s); nothing was changed", firn.ErrUnsupported, s.st.tool.Name(), limit)
+			return fmt.Errorf("%w: the files of %s cannot represent it (%s); nothing was changed", firn.ErrUnsupported, s.st.tool.Name(), limit)
 		}
 	}
 	return nil

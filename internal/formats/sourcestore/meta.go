@@ -98,7 +98,7 @@ func (s *session) replace(name string, line []byte, rest io.Reader, before vfs.I
 func unchanged(fsys vfs.FS, name string, before vfs.Info) error {
 	now, err := fsys.Stat(name)
 	if err == nil && (!now.Same(before) || now.Size != before.Size) {
-		err = fmt.Errorf("%w: somebody wrote to %s at that moment", firn.ErrReplaced, name)
+		err = fmt.Errorf("%w: another program wrote to %s at the same time", firn.ErrReplaced, name)
 	}
 	return err
 }

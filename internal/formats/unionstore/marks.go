@@ -57,7 +57,7 @@ func (m marks) has(id firn.ID) (bool, error) {
 func (m marks) all() (map[firn.ID]bool, error) {
 	entries, err := m.fs.ReadDir(m.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("look which sessions are being taken over: %w", err)
+		return nil, fmt.Errorf("list sessions being adopted: %w", err)
 	}
 	marked := make(map[firn.ID]bool)
 	for _, e := range entries {

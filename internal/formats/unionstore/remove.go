@@ -31,7 +31,7 @@ func (u *Store) Place(ctx context.Context, id firn.ID, pos store.Pos) (part int,
 // checkOwn returns an error if a session is not in the own store.
 func (u *Store) checkOwn(ctx context.Context, id firn.ID, doing string) error {
 	if _, foreign := u.SourceOf(ctx, id); foreign {
-		return fmt.Errorf("%s session %s: %w: it belongs to another tool's folder, which is only read", doing, id, firn.ErrUnsupported)
+		return fmt.Errorf("%s session %s: %w: it is in another tool's directory, which is read-only", doing, id, firn.ErrUnsupported)
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (u *Store) Restore(ctx context.Context, id firn.ID) error {
 func (u *Store) Bin(ctx context.Context) ([]store.Binned, error) {
 	binner, ok := store.As[store.Binner](u.own)
 	if !ok {
-		return nil, fmt.Errorf("list the bin: the store cannot: %w", firn.ErrUnsupported)
+		return nil, fmt.Errorf("list the trash bin: not supported by the store: %w", firn.ErrUnsupported)
 	}
 	return binner.Bin(ctx)
 }
@@ -151,7 +151,7 @@ func (u *Store) Weigh(ctx context.Context, id firn.ID, whole bool) (files []stri
 	}
 	names, n, err := u.copies(ctx, id, u.opts.Weigh)
 	if err != nil {
-		return nil, 0, fmt.Errorf("look what a mirror has of session %s: %w", id, err)
+		return nil, 0, fmt.Errorf("find copies of session %s in mirrors: %w", id, err)
 	}
 	return append(files, names...), bytes + n, nil
 }

@@ -78,7 +78,7 @@ func (u *Store) add(ctx context.Context, id firn.ID, expect store.Pos, entries [
 func (u *Store) takeOver(ctx context.Context, id firn.ID, source Source, from store.Pos) (err error) {
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("take session %s over to go on with it: %w", id, err)
+			err = fmt.Errorf("adopt session %s to continue it: %w", id, err)
 		}
 	}()
 	unlock, err := u.marks.lock(ctx)

@@ -89,7 +89,7 @@ func newPrinter(to dialect.Target) *printer {
 // Print appends the lines for e.
 func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	if e.Body == nil {
-		return dst, fmt.Errorf("printing entry %s for Claude Code: %w: it says nothing", e.ID, firn.ErrInvalid)
+		return dst, fmt.Errorf("write entry %s for Claude Code: %w: it is empty", e.ID, firn.ErrInvalid)
 	}
 	start := len(dst)
 	dst = p.print(dst, e)

@@ -35,7 +35,7 @@ func newPrinter(options Options, to dialect.Target) *printer {
 // Print appends the lines for e.
 func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	if e.Body == nil {
-		return dst, fmt.Errorf("writing entry %s for claw0: %w: it says nothing", e.ID, firn.ErrInvalid)
+		return dst, fmt.Errorf("write entry %s for claw0: %w: it is empty", e.ID, firn.ErrInvalid)
 	}
 	if !e.Time.IsZero() {
 		p.time = e.Time

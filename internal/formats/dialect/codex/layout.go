@@ -244,7 +244,7 @@ func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 			return err
 		})
 		if err != nil {
-			return "", fmt.Errorf("find a place for session %s in Codex's folder: %w", to.Session, err)
+			return "", fmt.Errorf("find a path for session %s in Codex's directory: %w", to.Session, err)
 		}
 	}
 	at := to.Created
@@ -263,7 +263,7 @@ func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 			return path.Join(sessions, at.Format("2006/01/02"), prefix+at.Format(nameTime)+"-"+id+ending), nil
 		}
 	}
-	return "", fmt.Errorf("find a place for session %s in Codex's folder: %w: it is there too often", to.Session, firn.ErrTooLarge)
+	return "", fmt.Errorf("find a path for session %s in Codex's directory: %w: too many files of that name", to.Session, firn.ErrTooLarge)
 }
 
 // Part returns false: a rollout is one file.

@@ -170,7 +170,7 @@ func (l *listing) emit(t dialect.Transcript, at, stem, suffix string) bool {
 			n, named = own, true
 		}
 	} else if !named && len(first) > 0 {
-		return l.yield(t, fmt.Errorf("the session of CrabTalk %s: %w: neither its name nor its first line says whose it is", at, firn.ErrUnsupported))
+		return l.yield(t, fmt.Errorf("CrabTalk session %s: %w: neither its name nor its first line names the owner", at, firn.ErrUnsupported))
 	} else {
 		t.Agent, t.Title, t.Key = n.agent, n.title, keyOf(n.agent, n.sender)
 	}
@@ -223,7 +223,7 @@ func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 	prefix := fileAgent(agent) + "_" + firn.CutText(slug(sender), maxPiece) + "_"
 	entries, err := fs.ReadDir(home, folder)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("find a name for session %s in CrabTalk's folder: %w", to.Session, err)
+		return "", fmt.Errorf("find a name for session %s in CrabTalk's directory: %w", to.Session, err)
 	}
 	var last uint32
 	for _, entry := range entries {
@@ -237,7 +237,7 @@ func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 		}
 	}
 	if last+1 == 0 {
-		return "", fmt.Errorf("find a name for session %s in CrabTalk's folder: %w: the last number is taken", to.Session, firn.ErrTooLarge)
+		return "", fmt.Errorf("find a name for session %s in CrabTalk's directory: %w: the last number is in use", to.Session, firn.ErrTooLarge)
 	}
 	file := prefix + strconv.FormatUint(uint64(last)+1, 10)
 	if title := strings.Trim(firn.CutText(slug(to.Title), maxPiece), "-"); title != "" {

@@ -31,7 +31,7 @@ func newPrinter(to dialect.Target) *printer {
 // Print appends the lines for an entry.
 func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	if e.Body == nil {
-		return dst, fmt.Errorf("writing entry %s for CrabTalk: %w: it has no body", e.ID, firn.ErrInvalid)
+		return dst, fmt.Errorf("write entry %s for CrabTalk: %w: it has no body", e.ID, firn.ErrInvalid)
 	}
 	dst = p.print(dst, &e)
 	p.advance(&e)

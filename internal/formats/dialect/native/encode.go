@@ -133,15 +133,15 @@ func (w *encoder) opaque(e *firn.Entry, o *firn.Opaque) {
 	was, err := opaque(o.Raw)
 	switch {
 	case err != nil:
-		w.err = fmt.Errorf("%w: what it holds is not a JSON object: %w", firn.ErrInvalid, err)
+		w.err = fmt.Errorf("%w: its raw data is not a JSON object: %w", firn.ErrInvalid, err)
 	case hasNewline(o.Raw):
-		w.fail("what it holds is more than one line")
+		w.fail("its raw data has more than one line")
 	case was.ID != e.ID || was.Parent != e.Parent && (was.Parent != "" || e.Parent != firn.Root):
-		w.fail("its id or parent is not the one that it holds, which cannot be changed")
+		w.fail("its id or parent differs from its raw data, which cannot be changed")
 	case was.Body.Kind() != o.Type:
-		w.fail("its type is not the one that it holds, which cannot be changed")
+		w.fail("its type differs from its raw data, which cannot be changed")
 	case len(e.Extra) > 0:
-		w.fail("it has extra fields besides those that it holds")
+		w.fail("it has extra fields besides its raw data")
 	default:
 		w.b = append(w.b, o.Raw...)
 	}

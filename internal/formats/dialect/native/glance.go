@@ -45,7 +45,7 @@ func (Dialect) Time(line []byte) (time.Time, bool) {
 	return parseTime(text)
 }
 
-var errNotObject = errors.New("the line does not begin and end like a JSON object")
+var errNotObject = errors.New("the line is not a JSON object")
 
 // looksWhole checks the first and the last byte of a line.
 func looksWhole(line []byte) error {

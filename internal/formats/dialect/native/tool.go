@@ -219,7 +219,7 @@ func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 		return "", fmt.Errorf("placing session %s of agent %q: %w: that makes no file name", to.Session, agent, firn.ErrInvalid)
 	}
 	if _, err := fs.Stat(home, name); err == nil {
-		return "", fmt.Errorf("placing session %s: %w: there is one already", to.Session, firn.ErrConflict)
+		return "", fmt.Errorf("place session %s: %w: it already exists", to.Session, firn.ErrConflict)
 	}
 	return name, nil
 }

@@ -167,7 +167,7 @@ func (l *listing) read(home fs.FS, dir string) error {
 		l.found = append(l.found, f)
 	}
 	if err != nil {
-		return fmt.Errorf("looking for sessions of OpenClaw in %s: %w", dir, err)
+		return fmt.Errorf("find sessions of OpenClaw in %s: %w", dir, err)
 	}
 	return nil
 }

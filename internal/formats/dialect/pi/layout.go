@@ -76,7 +76,7 @@ func (layout) Transcripts(home fs.FS) iter.Seq2[dialect.Transcript, error] {
 			t := dialect.Transcript{Parts: []string{name}}
 			switch {
 			case err != nil:
-				err = fmt.Errorf("looking for sessions of pi in %s: %w", name, err)
+				err = fmt.Errorf("find sessions of pi in %s: %w", name, err)
 			case d.IsDir() || path.Ext(name) != ext:
 				return nil
 			default:

@@ -42,7 +42,7 @@ func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 	h, isHeader := e.Body.(*firn.Header)
 	switch {
 	case p.old:
-		return dst, fmt.Errorf("adding to a session of pi: %w: the file is of the first version, which pi writes anew when it opens it; open it with pi once", firn.ErrUnsupported)
+		return dst, fmt.Errorf("append to a session of pi: %w: the file has version 1; open it with pi once to convert it", firn.ErrUnsupported)
 	case isHeader && p.started:
 		return dst, fmt.Errorf("writing a session of pi: %w: a second header", firn.ErrInvalid)
 	case isHeader:
