@@ -37,7 +37,7 @@ func (g *core) checkTerms(ctx context.Context, id firn.ID, name string, t *wire.
 
 // errModelName rejects a model that is not of the form provider/model.
 func errModelName(name string) error {
-	return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("a model is named provider/model, not %q", view.Clip(name)), Hint: "firn status lists the models"}
+	return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("invalid model %q: expected provider/model", view.Clip(name)), Hint: "to list models: firn status"}
 }
 
 // termsOf converts the terms of a turn.
