@@ -311,13 +311,13 @@ func TestReloadJobs(t *testing.T) {
 func TestJobsRefused(t *testing.T) {
 	good := timer.Job{ID: "a", Schedule: "@daily", Message: "x"}
 	for name, jobs := range map[string][]timer.Job{
-		"no schedule":    {{ID: "a", Message: "x"}},
-		"no id":          {{Schedule: "@daily", Message: "x"}},
-		"a bad id":       {{ID: "a\nb", Schedule: "@daily", Message: "x"}},
-		"nobody's":       {{ID: "a", Schedule: "@daily", Message: "x", Agent: "nobody"}},
-		"no message": {{ID: "a", Schedule: "@daily", Message: " "}},
-		"the same":       {good, good},
-		"the same keys":  {good, {ID: "A", Schedule: "@daily", Message: "x"}},
+		"no schedule":   {{ID: "a", Message: "x"}},
+		"no id":         {{Schedule: "@daily", Message: "x"}},
+		"a bad id":      {{ID: "a\nb", Schedule: "@daily", Message: "x"}},
+		"nobody's":      {{ID: "a", Schedule: "@daily", Message: "x", Agent: "nobody"}},
+		"no message":    {{ID: "a", Schedule: "@daily", Message: " "}},
+		"the same":      {good, good},
+		"the same keys": {good, {ID: "A", Schedule: "@daily", Message: "x"}},
 	} {
 		o := staff(t, inMemory(), time.Now(), nil)
 		setup := *o.setup.Load()
