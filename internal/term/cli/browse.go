@@ -73,7 +73,7 @@ func (p overviewCommands) browse(ctx context.Context, c *client.Client, q client
 	if !ok1 || !ok2 || !line.IsTerminal(in) || !line.IsTerminal(out) || p.env("TERM") == "dumb" || p.json {
 		return result, &hinted{failure.Of(firn.ErrUnsupported, "firn browse needs a terminal"), "firn ls lists sessions, firn cat SESSION prints one"}
 	}
-	o := browse.Options{Source: c, Query: q, Styles: p.env("NO_COLOR") == "", Now: p.now, Window: func(w wire.Window) []string {
+	o := browse.Options{Source: c, Query: q, Styles: p.env("TERM") != "dumb", Now: p.now, Window: func(w wire.Window) []string {
 		return strings.Split(strings.TrimSuffix(windowItems(w), "\n"), "\n")
 	}}
 	if len(args) > 0 {
@@ -84,6 +84,7 @@ func (p overviewCommands) browse(ctx context.Context, c *client.Client, q client
 		o.Open, o.Title = s.ID, cmp.Or(nameOf(s), string(s.ID))
 	}
 	dev, release := line.Files(in, out)
+	dev.Out = p.palette().Tint(dev.Out)
 	defer release()
 	screen, err := line.OpenScreen(dev)
 	if err != nil {

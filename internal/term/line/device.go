@@ -2,6 +2,7 @@ package line
 
 import (
 	"os"
+	"sync"
 
 	"golang.org/x/term"
 )
@@ -27,10 +28,15 @@ func Files(in, out *os.File) (dev Device, release func()) {
 			return width, height
 		},
 	}
-	if p := newPausable(in); p != nil { // its pipe is open as long as the read, which only ends with the process
-		dev.In, dev.Pause = p, p.pause
+	p := newPausable(in)
+	if p == nil {
+		return dev, release
 	}
-	return dev, release
+	dev.In, dev.Pause = p, p.pause
+	return dev, sync.OnceFunc(func() {
+		release()
+		p.pause() // for good: the pending read would take keys from the next user of the terminal
+	})
 }
 
 // IsTerminal reports whether a file is a terminal.
