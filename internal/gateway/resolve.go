@@ -15,7 +15,7 @@ import (
 )
 
 // Resolve finds a session by name. A name is one of these, in order of precedence: the ID;
-// the title, or the first prompt of an untitled session; @ and a key; a prefix or a suffix
+// the title, or the first prompt of an untitled session, then the same ignoring case; @ and a key; a prefix or a suffix
 // of the ID, of at least four characters; a prefix of the title or prompt, of the same
 // length; whole words of it. IDs of one day have a common prefix, so suffixes distinguish
 // them. Archived and hidden sessions are included, those in the bin are not. If no session
@@ -28,7 +28,14 @@ func (g *sessionReader) Resolve(ctx context.Context, ref string) (firn.ID, error
 	case len(ref) > view.MaxReference:
 		return "", &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("the session reference has %d bytes, more than %d", len(ref), view.MaxReference)}
 	case strings.HasPrefix(ref, "@"):
-		return g.keys.resolveKey(ctx, ref[1:])
+		id, err := g.keys.resolveKey(ctx, ref[1:])
+		if strings.Contains(ref, ":") || !isMissing(err) {
+			return id, err // the list is not read for a key
+		}
+		if named, err := g.resolveName(ctx, ref); err == nil { // a title may begin so too
+			return named, nil
+		}
+		return "", err
 	}
 	if id := firn.ID(ref); id.Check() == nil {
 		err := g.CheckExists(ctx, id)
@@ -39,6 +46,16 @@ func (g *sessionReader) Resolve(ctx context.Context, ref string) (firn.ID, error
 			return "", err
 		}
 	}
+	return g.resolveName(ctx, ref)
+}
+
+// isMissing reports whether nothing was found, or the reference is no valid key.
+func isMissing(err error) bool {
+	return errors.Is(err, firn.ErrNotFound) || errors.Is(err, firn.ErrInvalid)
+}
+
+// resolveName finds a session by title, prompt, or a part of its ID.
+func (g *sessionReader) resolveName(ctx context.Context, ref string) (firn.ID, error) {
 	name := newSessionName(ref)
 	var found [byWords + 1]matches
 	for info, err := range g.Every(ctx, store.Query{}) {
@@ -63,6 +80,7 @@ type fit int
 const (
 	fitsNot fit = iota
 	byTitle
+	byFoldedTitle
 	byIDBegin
 	byIDEnd
 	byTitleBegin
@@ -75,10 +93,10 @@ type sessionName struct {
 	words        []string
 }
 
-// newSessionName parses a name. It removes the ellipsis with which lists mark truncated
-// titles.
+// newSessionName parses a name. It removes the marks of lists: the arrow of sub-agents and
+// the ellipsis of truncated titles.
 func newSessionName(ref string) sessionName {
-	folded := strings.ToLower(strings.TrimRight(strings.TrimSpace(ref), "…"))
+	folded := strings.ToLower(strings.TrimRight(strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(ref), "↳ ")), "…"))
 	return sessionName{text: ref, folded: folded, words: strings.Fields(folded)}
 }
 
@@ -94,6 +112,8 @@ func (n *sessionName) fits(info *store.Info) fit {
 	switch folded := strings.ToLower(shown); {
 	case called != "" && (called == n.text || shown == n.text):
 		return byTitle
+	case folded != "" && folded == n.folded:
+		return byFoldedTitle
 	case long && strings.HasPrefix(id, n.text):
 		return byIDBegin
 	case long && strings.HasSuffix(id, n.text):

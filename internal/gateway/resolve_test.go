@@ -17,6 +17,7 @@ func TestResolve(t *testing.T) {
 		for id, name := range map[firn.ID]string{
 			"abcd-1": "weekly report", "abcd-2": "plan", "abce-3": "plan", "wxyz-4": "abcd-1",
 			"hidden-5": "put away", "archived-6": "old", "long-7": "../../etc/passwd",
+			"at-12": "@home repairs", "harb-13": "Harbor", "harb-14": "harbor lights at night",
 		} {
 			r.start(firn.Header{Session: id}, title(name))
 		}
@@ -43,6 +44,10 @@ func TestResolve(t *testing.T) {
 			"abcd-2":                     "abcd-2",
 			"abcd-1":                     "abcd-1", // an ID before a title
 			"weekly report":              "abcd-1",
+			"↳ weekly report":            "abcd-1",  // as a sub-agent in a list
+			"@home repairs":              "at-12",   // a title that begins like a key
+			"harbor":                     "harb-13", // the whole title before the start of another
+			"Harbor lights…":             "harb-14",
 			"WEEKLY REPORT":              "abcd-1", // ignoring case
 			"weekly rep…":                "abcd-1", // as truncated in a list
 			"report":                     "abcd-1", // a word of it

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -52,7 +53,61 @@ func (b *bench) cold() error {
 		b.want("firn serve, memory at rest with 10,000 known sessions", fmt.Sprintf("%.0f MB", many.memory), "≤ 60 MB", many.memory <= 60)
 		b.note("firn serve, memory of a session that is only known", fmt.Sprintf("%.2f kB", max(many.memory-none.memory, 0)*1024/sessions))
 	}
+	return b.firstPrompt(program, full, filepath.Join(dir, "empty"), dir)
+}
+
+// firstPrompt measures the time from the start of `firn chat` in a project until it can be
+// typed into, without a gateway.
+func (b *bench) firstPrompt(program, full, empty, project string) error {
+	const runs = 11
+	var medians [2]time.Duration
+	for i, home := range []string{empty, full} {
+		var times []time.Duration
+		for run := range runs + 1 {
+			took, err := promptTime(program, home, project)
+			if err != nil {
+				return err
+			}
+			if run > 0 { // the first run warms the system's cache
+				times = append(times, took)
+			}
+		}
+		slices.Sort(times)
+		medians[i] = times[runs/2]
+	}
+	b.note("firn chat until the first prompt, no sessions", ms(medians[0]))
+	b.want("firn chat until the first prompt, 10,000 sessions", ms(medians[1]), "≤ 150 ms", medians[1] <= 150*time.Millisecond)
 	return nil
+}
+
+// promptTime starts a chat, waits for its greeting, after which it reads input, and ends it.
+func promptTime(program, home, project string) (time.Duration, error) {
+	cmd := exec.Command(program, "chat", "--home", home)
+	cmd.Dir = project
+	cmd.Env = append(os.Environ(), "FIRN_HOME="+home, "FIRN_MODEL=firn/offline")
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return 0, err
+	}
+	talk, err := cmd.StderrPipe()
+	if err != nil {
+		return 0, err
+	}
+	start := time.Now()
+	if err := cmd.Start(); err != nil {
+		return 0, err
+	}
+	lines := bufio.NewReader(talk)
+	greeting, err := lines.ReadString('\n')
+	took := time.Since(start)
+	rest, readErr := "", in.Close()
+	if all, err := io.ReadAll(lines); err == nil {
+		rest = string(all)
+	}
+	if err = errors.Join(err, readErr, cmd.Wait()); err != nil || !strings.Contains(greeting, "session") {
+		return 0, fmt.Errorf("firn chat: %w\n%s%s", errors.Join(err, io.ErrUnexpectedEOF), greeting, rest)
+	}
+	return took, nil
 }
 
 // started is the result of a start: the duration, and the memory in MB after the initial

@@ -65,6 +65,9 @@ type Options struct {
 	NoTools bool
 	// Local is the user's machine: files to send, commands, the editor and the clipboard.
 	Local local.Machine
+	// Home is the home that holds the sessions; empty if the gateway has to be asked, which
+	// also lists sessions.
+	Home string
 	// User is the user's home directory, displayed as ~; empty if unknown.
 	User string
 	// Providers are the known providers, and KeyOf returns the name of the environment

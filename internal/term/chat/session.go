@@ -252,9 +252,13 @@ func (c *chat) greet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	status, err := c.client.Status(ctx)
-	if err != nil {
-		return err
+	home := c.o.Home
+	if home == "" && !c.o.Ephemeral {
+		status, err := c.client.Status(ctx)
+		if err != nil {
+			return err
+		}
+		home = status.Home
 	}
 	turns := 0
 	if s.State != nil {
@@ -267,7 +271,7 @@ func (c *chat) greet(ctx context.Context) error {
 	if s.Title != "" {
 		words[0] += " “" + prose.Clean(s.Title) + "”"
 	}
-	kept := "saved in " + c.place(cmp.Or(status.Home, gatewaysHome))
+	kept := "saved in " + c.place(cmp.Or(home, gatewaysHome))
 	if c.o.Ephemeral {
 		kept = NothingSaved
 	}

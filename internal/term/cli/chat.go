@@ -231,6 +231,7 @@ func (p chatCommands) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Option
 	if !f.main {
 		o.Project = projectRoot(dir)
 	}
+	o.Home = p.knownHome()
 	o.Own = f.print && !f.New && !f.main && f.Key == ""
 	o.Local = local.Machine{Dir: dir, Env: p.env}
 	o.Remember, o.Forget, o.Notes = remembering(c), forgetting(c), noting(c)
@@ -246,6 +247,15 @@ func (p chatCommands) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Option
 		return p.hostTools(tools, o, release)
 	}
 	return release, nil
+}
+
+// knownHome returns the home of the sessions if it is known without asking the gateway.
+func (p chatCommands) knownHome() string {
+	s, err := p.settings()
+	if _, _, foreign := p.foreign(); err != nil || foreign || s.Client.Gateway != "" {
+		return ""
+	}
+	return s.Home
 }
 
 // inProcess is the address of a gateway in this process.
