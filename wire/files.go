@@ -68,6 +68,15 @@ type BlamedLine struct {
 	Call    string       `json:"call,omitempty"`
 	Tool    string       `json:"tool,omitempty"`
 	Time    time.Time    `json:"time,omitzero"`
+	// Commit is the git commit of a line that no tool call wrote; nil if it is not known.
+	Commit *BlamedCommit `json:"commit,omitempty"`
+}
+
+// BlamedCommit is a git commit that wrote a line.
+type BlamedCommit struct {
+	Hash    string `json:"hash"`
+	Author  string `json:"author,omitempty"`
+	Summary string `json:"summary,omitempty"`
 }
 
 // Blame lists the lines of a file.

@@ -28,12 +28,22 @@ type Disk interface {
 	Restore(path string, s filehistory.State, content []byte) error
 }
 
+// Git knows the commits of files.
+type Git interface {
+	// Renamed returns the paths that a file had in earlier commits.
+	Renamed(path string) []string
+	// Commits returns the commits of the lines of a file, by line number.
+	Commits(path string) map[int]wire.BlamedCommit
+}
+
 // Rewinder rewinds the files that the tool calls of sessions changed. The zero value has no
 // history.
 type Rewinder struct {
 	Store   store.Store
 	History *filehistory.History
 	Disk    Disk
+	// Git may be nil.
+	Git Git
 }
 
 // Rewind gives files the state of the entry to. It is called with resolved entries; from is
@@ -137,7 +147,7 @@ func (r *Rewinder) Blame(path string) (wire.Blame, error) {
 	if content == nil && state.Size > 0 || binary(content) {
 		return out, fmt.Errorf("%s is not a text file: %w", path, firn.ErrUnsupported)
 	}
-	changes, err := r.changesOfPath(path)
+	changes, err := r.changesOfFile(path)
 	if err != nil {
 		return out, err
 	}
@@ -146,10 +156,13 @@ func (r *Rewinder) Blame(path string) (wire.Blame, error) {
 		return string(text), err == nil
 	}
 	origins := filehistory.Blame(string(content), changes, stored)
+	commits := r.commitsOf(path)
 	for i, line := range linediff.Lines(string(content)) {
 		b := wire.BlamedLine{N: i + 1, Text: trimNewline(line)}
 		if c := origins[i].Change; c != nil {
 			b.Session, b.Entry, b.Call, b.Tool, b.Time = origins[i].Session, c.Entry, c.Call, c.Tool, c.Time
+		} else if c, ok := commits[i+1]; ok {
+			b.Commit = &c
 		}
 		out.Lines = append(out.Lines, b)
 	}
@@ -158,6 +171,32 @@ func (r *Rewinder) Blame(path string) (wire.Blame, error) {
 
 func trimNewline(line string) string {
 	return string(bytes.TrimRight([]byte(line), "\r\n"))
+}
+
+// commitsOf returns the commits of the lines of a file; nil if they are not known.
+func (r *Rewinder) commitsOf(path string) map[int]wire.BlamedCommit {
+	if r.Git == nil {
+		return nil
+	}
+	return r.Git.Commits(path)
+}
+
+// changesOfFile returns the changes of a file by all sessions, also of its earlier paths,
+// oldest first.
+func (r *Rewinder) changesOfFile(path string) ([]filehistory.SessionChange, error) {
+	changes, err := r.changesOfPath(path)
+	if err != nil || r.Git == nil {
+		return changes, err
+	}
+	for _, earlier := range r.Git.Renamed(path) {
+		more, err := r.changesOfPath(earlier)
+		if err != nil {
+			return nil, err
+		}
+		changes = append(more, changes...)
+	}
+	slices.SortStableFunc(changes, func(a, b filehistory.SessionChange) int { return a.Time.Compare(b.Time) })
+	return changes, nil
 }
 
 // changesOfPath returns the changes of one file by all sessions, oldest first.

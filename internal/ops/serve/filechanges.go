@@ -25,7 +25,7 @@ func (h *Instance) rewinder() *filerewind.Rewinder {
 	if h.o.Ephemeral {
 		return nil
 	}
-	return &filerewind.Rewinder{Store: h.store, History: fileHistory(h.home()), Disk: fileDisk{}}
+	return &filerewind.Rewinder{Store: h.store, History: fileHistory(h.home()), Disk: fileDisk{}, Git: gitFiles{h.o.Env}}
 }
 
 // changeRecorder records the file changes of one tool call.

@@ -272,6 +272,9 @@ func blameText(b wire.Blame) string {
 			entry := string(l.Entry)
 			who = fmt.Sprintf("%-8s %-8s %s", prose.Short(l.Session), entry[max(len(entry)-8, 0):], l.Time.Local().Format("2006-01-02"))
 		}
+		if l.Commit != nil {
+			who = fmt.Sprintf("git %-8.8s %-15.15s", l.Commit.Hash, prose.Clean(l.Commit.Author))
+		}
 		fmt.Fprintf(&out, "%s %*d  %s\n", who, width, l.N, prose.Clean(l.Text))
 	}
 	return out.String()

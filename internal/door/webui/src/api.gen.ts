@@ -118,8 +118,15 @@ export interface Blame {
   path: string;
 }
 
+export interface BlamedCommit {
+  author?: string;
+  hash: string;
+  summary?: string;
+}
+
 export interface BlamedLine {
   call?: string;
+  commit?: BlamedCommit;
   entry?: string;
   n: number;
   session?: string;
