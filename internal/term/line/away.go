@@ -12,8 +12,14 @@ var ErrNoPause = errors.New("no other program can use the terminal meanwhile on 
 // one. Meanwhile no keys are read, and printed lines are kept until it returns. If run
 // fails, the line is unchanged.
 func (t *Terminal) Edit(run func(text string) (string, error)) error {
+	if t.dev.Pause == nil {
+		return ErrNoPause
+	}
+	// In raw mode a read never blocks once there is input, so the pause comes first.
+	resume := t.dev.Pause()
+	defer resume()
 	t.mu.Lock()
-	if t.dev.Pause == nil || t.closed || t.away {
+	if t.closed || t.away {
 		t.mu.Unlock()
 		return ErrNoPause
 	}
@@ -22,9 +28,7 @@ func (t *Terminal) Edit(run func(text string) (string, error)) error {
 	t.away = true
 	t.mu.Unlock()
 
-	resume := t.dev.Pause()
 	text, err := run(before)
-	resume()
 
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -2,7 +2,6 @@ package line
 
 import (
 	"os"
-	"sync"
 
 	"golang.org/x/term"
 )
@@ -28,15 +27,10 @@ func Files(in, out *os.File) (dev Device, release func()) {
 			return width, height
 		},
 	}
-	p := newPausable(in)
-	if p == nil {
-		return dev, release
+	if p := newPausable(in); p != nil { // its pipe is open as long as the read, which only ends with the process
+		dev.In, dev.Pause = p, p.pause
 	}
-	dev.In, dev.Pause = p, p.pause
-	return dev, sync.OnceFunc(func() {
-		release()
-		p.pause() // for good: the pending read would take keys from the next user of the terminal
-	})
+	return dev, release
 }
 
 // IsTerminal reports whether a file is a terminal.
