@@ -173,7 +173,7 @@ func TestMissed(t *testing.T) {
 				if n := o.job("nightly").Missed; n != c.missed {
 					t.Errorf("it was missed %d times, want %d", n, c.missed)
 				}
-				if reported := strings.Contains(o.logged(), "left out"); reported != (c.missed > 0) {
+				if reported := strings.Contains(o.logged(), "skipping a job"); reported != (c.missed > 0) {
 					t.Errorf("the log says:\n%s", o.logged())
 				}
 				o.pass(time.Hour) // the next run is regular
