@@ -21,6 +21,8 @@ type Unresolved struct {
 	// with the most similar name; empty if there is none.
 	Candidates []string
 	Nearest    string
+	// Provider is the provider in the name, if it is unknown and no other is similar.
+	Provider string
 }
 
 // Error returns the error in one sentence.
@@ -30,6 +32,9 @@ func (u *Unresolved) Error() string {
 	}
 	if u.Nearest != "" {
 		return fmt.Sprintf("unknown model %q; did you mean %s?", u.Name, u.Nearest)
+	}
+	if u.Provider != "" {
+		return fmt.Sprintf("unknown provider %q", u.Provider)
 	}
 	return fmt.Sprintf("unknown model %q", u.Name)
 }
@@ -94,7 +99,7 @@ func resolveHosted(name, provider, rest string, offers []Offer, providers []stri
 	if near := typo.Nearest(strings.ToLower(provider), providers, 2); near != "" {
 		return "", &Unresolved{Name: name, Nearest: near + "/" + rest}
 	}
-	return "", &Unresolved{Name: name, Nearest: nearest(name, offers)}
+	return "", &Unresolved{Name: name, Provider: provider, Nearest: nearest(name, offers)}
 }
 
 // resolveExact finds the model with a bare name. Of several providers the only one that is

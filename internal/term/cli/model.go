@@ -109,6 +109,9 @@ func (p *program) resolveModel(ctx context.Context, s *config.Settings, name str
 		id, err = modelchoice.Resolve(name, t.All(ctx), t.Providers)
 	}
 	var unresolved *modelchoice.Unresolved
+	if errors.As(err, &unresolved) && unresolved.Provider != "" {
+		return "", &hinted{err, "providers: " + strings.Join(t.Providers, ", ")}
+	}
 	if errors.As(err, &unresolved) {
 		return "", &hinted{err, "to list the models: firn model"}
 	}
