@@ -22,9 +22,9 @@ var takePictures = flag.Bool("pictures", false, "write the picture of a terminal
 func TestTerminalPicture(t *testing.T) {
 	home := t.TempDir()
 	cmd := exec.Command("bash", "--norc", "--noprofile", "--noediting", "-i")
-	// The answer that is killed has 40 words: it must not end before that, however late
+	// The answer that is killed has 24 words: it must not end before that, however late
 	// the test gets to run after the first ones.
-	cmd.Env = append(os.Environ(), "HOME="+home, "FIRN_HOME=", "FIRN_MODEL=", "TERM=xterm-256color", "NO_COLOR=", "PS1=$ ", "BASH_SILENCE_DEPRECATION_WARNING=1", testWordDelay+"=300ms")
+	cmd.Env = append(os.Environ(), "HOME="+home, "FIRN_HOME=", "FIRN_MODEL=", "TERM=xterm-256color", "NO_COLOR=", "PS1=$ ", "BASH_SILENCE_DEPRECATION_WARNING=1", testWordDelay+"=500ms")
 	w := runInWindow(t, home, cmd, 96, 60)
 	w.story(home)
 	w.keepPicture(filepath.Join("..", "..", "docs", "pictures", "terminal.svg"))
@@ -45,8 +45,8 @@ func (w *window) story(home string) {
 	w.rests()
 	w.awaitOnDisk(home, "firn.usage") // with which the name of the session came
 	w.press("Tell me a long story about snow.\r")
-	w.sees("these words")
-	w.awaitOnDisk(home, "these") // else it depends on when the kill comes if it is kept
+	w.sees("matcher")
+	w.awaitOnDisk(home, "matcher") // else it depends on when the kill comes if it is kept
 	w.kill()
 	// Input typed before the prompt appears would be shown before it.
 	w.shows("› Killed", "$")

@@ -126,11 +126,17 @@ func trimWord(w string) string {
 	return strings.TrimLeftFunc(w, func(r rune) bool { return unicode.IsPunct(r) && !strings.ContainsRune("/%#@.-_~", r) })
 }
 
+// possessive words belong to the noun after them: My name is Ada.
+var possessive = map[string]bool{
+	"my": true, "our": true, "his": true, "her": true, "their": true, "mein": true, "meine": true, "unser": true, "unsere": true,
+	"mon": true, "ma": true, "mes": true, "notre": true, "nos": true, "mi": true, "mis": true, "nuestro": true, "nuestra": true,
+}
+
 // compose joins the words of a title. A sentence that is short enough from its first to its
 // last significant word is kept as it is; of a longer one the stop words are dropped too.
 func compose(words []string) string {
 	span := words
-	for len(span) > 0 && isStop(span[0]) {
+	for len(span) > 0 && isStop(span[0]) && !(len(span) > 1 && possessive[strings.ToLower(span[0])] && !isStop(span[1])) {
 		span = span[1:]
 	}
 	for len(span) > 0 && isStop(span[len(span)-1]) {

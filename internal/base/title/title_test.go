@@ -12,7 +12,7 @@ func TestOf(t *testing.T) {
 		"can you please tell me what is in the file README.md":                    "File README.md",
 		"What is the capital of France?":                                          "Capital of France",
 		"How do I write a regex for emails?":                                      "Write a regex for emails",
-		"Hi! I have a problem. My tests fail with unexpected EOF.":                "Tests fail with unexpected EOF",
+		"Hi! I have a problem. My tests fail with unexpected EOF.":                "My tests fail with unexpected EOF",
 		"hello, could you look at main.go and explain the loop":                   "main.go and explain the loop",
 		"which files are here, I wonder?":                                         "Which files are here",
 		"please tell me the time":                                                 "The time",
