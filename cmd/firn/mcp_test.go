@@ -126,7 +126,7 @@ func walkMCP(t *testing.T, s *mcp.ClientSession) {
 		}
 	}
 	text, _ = well(t, s, "read_session", map[string]any{"session": id, "around": sent["entry"], "before": 0, "after": 0})
-	if !strings.Contains(text, "42") || strings.Contains(text, "Ada") || !strings.Contains(text, "more before") || !strings.Contains(text, "more behind") {
+	if !strings.Contains(text, "42") || strings.Contains(text, "Ada") || !strings.Contains(text, "earlier messages omitted") || !strings.Contains(text, "later messages omitted") {
 		t.Errorf("around the answer there is\n%s", text)
 	}
 	if text, _ = well(t, s, "get_window", map[string]any{"session": id}); !strings.Contains(text, "my name is Ada") {
