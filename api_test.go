@@ -44,7 +44,7 @@ var apiWords = map[string]string{
 // apiAsks are queries and bodies of operations that do nothing sensible without.
 var apiAsks = map[string]string{
 	"search": "?q=flaky+test", "recall": "?q=release", "turn": `{"text":"hello"}`, "patchSession": `{"title":"a trip to Oslo"}`, "newSession": `{"title":"a trip to Oslo"}`,
-	"appendEntries": `{"entries":[{"type":"message","message":{"role":"user","content":"hello"}}]}`, "rewind": `{"back":1}`, "rewindFiles": `{"back":1,"plan":true}`, "blame": "?path=/home/ann/main.go", "fork": `{"at":"HEAD~2"}`,
+	"appendEntries": `{"entries":[{"type":"message","message":{"role":"user","content":"hello"}}]}`, "rewind": `{"back":1}`, "rewindFiles": `{"back":1,"plan":true}`, "blame": "?path=/src/main.go", "fork": `{"at":"HEAD~2"}`,
 	"hide": `{"entry":"HEAD"}`, "show": `{"entry":"HEAD"}`, "label": `{"entry":"HEAD","name":"before-the-mess"}`, "compact": `{"hint":"keep the names"}`,
 	"purge": `{"sure":"0198c5a2-5f6e-7abc-8def-0123456789ab"}`, "patchSessions": `{"ids":["0198c5a2"],"patch":{"archived":true}}`,
 	"inbound": `{"channel":"telegram","peerKind":"direct","peerId":"ann","text":"hello","wait":true}`, "pointKey": `{"session":"0198c5a2"}`,
