@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
+
+	"firn.dev/internal/base/pattern"
 )
 
 // reason is the cause of a failure as a user understands it. It refines a [Kind].
@@ -68,9 +69,9 @@ func (e *Error) reason() reason {
 	switch {
 	case e.Partial:
 		return cutOff
-	case e.Status == http.StatusTooManyRequests || e.Status == 0 && rateCode.MatchString(e.Code):
+	case e.Status == http.StatusTooManyRequests || e.Status == 0 && rateCode().MatchString(e.Code):
 		return rateLimited
-	case e.Status == 529 || overload.MatchString(e.Code) || e.Status == http.StatusServiceUnavailable && overload.MatchString(e.Message):
+	case e.Status == 529 || overload().MatchString(e.Code) || e.Status == http.StatusServiceUnavailable && overload().MatchString(e.Message):
 		return overloaded
 	case e.Status != 0 || e.Code != "" || e.Message != "":
 		return serverFailed
@@ -79,16 +80,16 @@ func (e *Error) reason() reason {
 }
 
 var (
-	rateCode  = regexp.MustCompile(`(?i)rate.?limit|too_many_requests|RESOURCE_EXHAUSTED`)
-	overload  = regexp.MustCompile(`(?i)overload|capacity|server.?busy|server is busy`)
-	unpaid    = regexp.MustCompile(`(?i)insufficient_quota|billing|quota|credit|balance|afford|payment`)
-	noModel   = regexp.MustCompile(`(?i)\bmodel\b.{0,120}(?:not found|does not exist|not exist|is not (?:a valid|supported|available)|unknown|invalid)|(?:no such|unknown|invalid) model|model_not_found|^model: \S+$|not a valid model`)
-	filterFor = regexp.MustCompile(`(?i)content_filter|content.?policy|flagged|moderation`)
+	rateCode  = pattern.New(`(?i)rate.?limit|too_many_requests|RESOURCE_EXHAUSTED`)
+	overload  = pattern.New(`(?i)overload|capacity|server.?busy|server is busy`)
+	unpaid    = pattern.New(`(?i)insufficient_quota|billing|quota|credit|balance|afford|payment`)
+	noModel   = pattern.New(`(?i)\bmodel\b.{0,120}(?:not found|does not exist|not exist|is not (?:a valid|supported|available)|unknown|invalid)|(?:no such|unknown|invalid) model|model_not_found|^model: \S+$|not a valid model`)
+	filterFor = pattern.New(`(?i)content_filter|content.?policy|flagged|moderation`)
 )
 
 func (e *Error) authReason() reason {
 	switch {
-	case e.Status == http.StatusPaymentRequired || unpaid.MatchString(e.Code) || unpaid.MatchString(e.Message):
+	case e.Status == http.StatusPaymentRequired || unpaid().MatchString(e.Code) || unpaid().MatchString(e.Message):
 		return noCredit
 	case e.Status == http.StatusForbidden:
 		return denied
@@ -100,9 +101,9 @@ func (e *Error) authReason() reason {
 
 func (e *Error) requestReason() reason {
 	switch {
-	case filterFor.MatchString(e.Code) || filterFor.MatchString(e.Message):
+	case filterFor().MatchString(e.Code) || filterFor().MatchString(e.Message):
 		return filtered
-	case noModel.MatchString(e.Code) || noModel.MatchString(e.Message):
+	case noModel().MatchString(e.Code) || noModel().MatchString(e.Message):
 		return unknownModel
 	case e.Status == 0 && e.Code == "" && e.Message == "" && e.Err != nil:
 		if r := networkReason(e.Err); r == untrusted {

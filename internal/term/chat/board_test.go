@@ -186,6 +186,7 @@ func TestBoardPick(t *testing.T) {
 	d.shows("session " + prose.Short(first) + " “雪の話”")
 	d.press("/sessions\r")
 	d.shows("Resume:")
+	d.shows("2, all sessions")
 	d.press("\r") // the current session: no change
 	d.screen.AwaitThat(t, "the prompt is back", func() bool { return strings.HasSuffix(d.screen.String(), "\n›\n") })
 	d.press("/res")
