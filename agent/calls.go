@@ -215,7 +215,7 @@ func (c callReport) drop() {
 
 // errNotAsked means that a call cannot be approved because its turn is ending, or runs
 // without a user.
-var errNotAsked = errors.New("nobody can be asked now")
+var errNotAsked = errors.New("no user is connected to approve the call")
 
 // store has an approval entry stored by the turn and waits until it is durable.
 func (r *runningCalls) store(entry *firn.Entry, event Event) error {

@@ -125,14 +125,14 @@ func marshal(v any) (json.RawMessage, error) {
 
 // usageOf converts a usage; it returns nil if it is zero.
 func usageOf(u firn.Usage) *Usage {
-	spelt := Usage{
+	encoded := Usage{
 		Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite, Total: u.Total,
 		Cost: Cost(u.Cost),
 	}
-	if spelt == (Usage{}) {
+	if encoded == (Usage{}) {
 		return nil
 	}
-	return &spelt
+	return &encoded
 }
 
 // addUsage adds the usage of one answer to a sum.

@@ -206,7 +206,7 @@ d.go
 		t.Errorf("body of pi's summary is %q", got)
 	}
 	if got := (sections{}).compose("", 5); got != "" {
-		t.Errorf("nothing is spelt as %q", got)
+		t.Errorf("nothing is encoded as %q", got)
 	}
 }
 

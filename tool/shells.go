@@ -61,7 +61,7 @@ func (s *Shells) Close() error {
 type shellsArguments struct {
 	Command    string  `json:"command" desc:"The command, as one would type it into the shell."`
 	Timeout    float64 `json:"timeout,omitempty" desc:"After how many seconds the command is ended; 120 if not given, unless set otherwise. In the background: 3600."`
-	Background bool    `json:"background,omitempty" desc:"Start the command and return a handle at once. shell_output shows what it prints, shell_kill ends it."`
+	Background bool    `json:"background,omitempty" desc:"Start the command and return a handle immediately. shell_output shows what it prints, shell_kill ends it."`
 }
 
 type handleArguments struct {

@@ -107,7 +107,7 @@ func TestTerminalDiff(t *testing.T) {
 }
 
 // TestApproveWithoutTerminal checks firn chat -p: everything is allowed as before unless a
-// mode is set, and where nobody can be asked the answer is no.
+// mode is set, and without a user to ask the call is refused.
 func TestApproveWithoutTerminal(t *testing.T) {
 	home, work := t.TempDir(), t.TempDir()
 	said := func(args ...string) string {
@@ -122,7 +122,7 @@ func TestApproveWithoutTerminal(t *testing.T) {
 	if got := said("write one to a.txt"); !strings.Contains(got, "Done: created a.txt") {
 		t.Errorf("without a mode: %s", got)
 	}
-	if got := said("--approve", "ask", "write two to b.txt"); !strings.Contains(got, "nobody is at the terminal") {
+	if got := said("--approve", "ask", "write two to b.txt"); !strings.Contains(got, "there is no terminal to ask") {
 		t.Errorf("ask: %s", got)
 	}
 	if got := said("--approve", "read-only", "write three to c.txt"); !strings.Contains(got, "read-only") {

@@ -42,7 +42,7 @@ const testWordDelay = "FIRN_TEST_WORD_DELAY"
 // usual commands a script has
 //
 //	exits CODE COMMAND…    runs a command that ends with that code
-//	add FILE TEXT…         adds bytes to a file, spelt as in a Go string
+//	add FILE TEXT…         adds bytes to a file, encoded as in a Go string
 //	cut FILE N             takes the last N bytes off a file
 //	mode OCTAL FILE…       sets permissions
 //	snapshot DIR           notes the bytes, modes and times of all files

@@ -151,11 +151,11 @@ func TestFirstPageIsFlat(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var spelt strings.Builder
-		encoder := json.NewEncoder(&spelt)
+		var encoded strings.Builder
+		encoder := json.NewEncoder(&encoded)
 		encoder.SetEscapeHTML(false) // like responses
-		if err := encoder.Encode(page); err != nil || spelt.Len() > 256<<10 || len(page.Items) < 10 || page.Cursor == "" {
-			t.Errorf("%s: %d entries in %d bytes, cursor %q, %v", look, len(page.Items), spelt.Len(), page.Cursor, err)
+		if err := encoder.Encode(page); err != nil || encoded.Len() > 256<<10 || len(page.Items) < 10 || page.Cursor == "" {
+			t.Errorf("%s: %d entries in %d bytes, cursor %q, %v", look, len(page.Items), encoded.Len(), page.Cursor, err)
 		}
 		if read := int(counted.records.Load()); read > 3*len(page.Items)+20 {
 			t.Errorf("%s: %d records were read for a page of %d entries", look, read, len(page.Items))

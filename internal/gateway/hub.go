@@ -137,8 +137,8 @@ func (h *hub) close() {
 func event(name string, id firn.ID, data any) wire.Event {
 	e := wire.Event{Name: name, Session: id}
 	if data != nil {
-		if spelt, err := wire.Marshal(data); err == nil { // our own data always encodes; a tool's arguments may not
-			e.Data = spelt
+		if encoded, err := wire.Marshal(data); err == nil { // our own data always encodes; a tool's arguments may not
+			e.Data = encoded
 		}
 	}
 	return e

@@ -185,8 +185,8 @@ func (l *lane) storeQueueAgain(ctx context.Context) {
 	var entries []firn.Entry
 	for _, w := range queuedIn(path) {
 		if slices.ContainsFunc(queue, func(t *ticket) bool { return t.ID == w.ID }) {
-			entry, spelt := w.entry()
-			entries, err = append(entries, entry), errors.Join(err, spelt)
+			entry, encoded := w.entry()
+			entries, err = append(entries, entry), errors.Join(err, encoded)
 		}
 	}
 	if err == nil && len(entries) > 0 {

@@ -11,9 +11,9 @@ import (
 	"firn.dev/wire"
 )
 
-// spelt formats a course, one line per turn: its first and last entry, its own tokens, and
+// encoded formats a course, one line per turn: its first and last entry, its own tokens, and
 // the window at its end.
-func spelt(c wire.Course) string {
+func encoded(c wire.Course) string {
 	var out []string
 	for _, e := range c.Episodes {
 		line := fmt.Sprintf("%d %s–%s #%d own %d window %d+%d+%d calls %d $%g", e.Turn, e.First, e.Last, e.N, e.Own, e.Window.Summary, e.Window.Kept, e.Window.Tools, e.Calls, e.Usage.Cost)
@@ -50,7 +50,7 @@ func TestTimeline(t *testing.T) {
 			fmt.Sprintf("2 u2–b2 #4 own %d window 0+%d+100 calls 1 $4", 110+callTokens, 40+callTokens),
 			fmt.Sprintf("3 u3–a3 #8 own 10 window 0+%d+100 calls 0 $2", 50+callTokens),
 		}
-		same(t, "the course", spelt(c), strings.Join(want, "\n"))
+		same(t, "the course", encoded(c), strings.Join(want, "\n"))
 		if c.Turns != 3 || c.Step != 1 || c.Partial || c.Episodes[0].Window.System == 0 || !strings.HasPrefix(c.Episodes[0].Preview, "wordword") {
 			t.Errorf("it is %+v", c)
 		}
@@ -58,22 +58,22 @@ func TestTimeline(t *testing.T) {
 		// A compaction that keeps the last turn.
 		r.write(id, body("c4", &firn.Compaction{Summary: strings.Repeat("word", 4), FirstKept: "u3", TokensBefore: 999}))
 		want[2] = "3 u3–c4 #8 own 10 window 4+10+0 calls 0 $2 ◆c4 true"
-		same(t, "compacted", spelt(got(r.Course(r.ctx, id))(t)), strings.Join(want, "\n"))
+		same(t, "compacted", encoded(got(r.Course(r.ctx, id))(t)), strings.Join(want, "\n"))
 		r.write(id, weighing(says("u5", ""), 1))
-		same(t, "gone on", spelt(got(r.Course(r.ctx, id))(t)), strings.Join(append(want, "4 u5–u5 #11 own 1 window 4+11+0 calls 0 $0"), "\n"))
+		same(t, "gone on", encoded(got(r.Course(r.ctx, id))(t)), strings.Join(append(want, "4 u5–u5 #11 own 1 window 4+11+0 calls 0 $0"), "\n"))
 
 		// Undoing it removes its effect; the cached result equals a new one.
 		r.write(id, body("x6", &firn.Tombstone{Target: "c4"}))
 		known := got(r.Course(r.ctx, id))(t)
-		if strings.Contains(spelt(known), "◆") || known.Episodes[3].Window.Kept != 51+callTokens || known.Episodes[3].Window.Summary != 0 {
-			t.Errorf("undone it is\n%s", spelt(known))
+		if strings.Contains(encoded(known), "◆") || known.Episodes[3].Window.Kept != 51+callTokens || known.Episodes[3].Window.Summary != 0 {
+			t.Errorf("undone it is\n%s", encoded(known))
 		}
 		r.Moved(id)
-		same(t, "read anew", spelt(got(r.Course(r.ctx, id))(t)), spelt(known))
+		same(t, "read anew", encoded(got(r.Course(r.ctx, id))(t)), encoded(known))
 
 		// Another branch.
 		r.write(id, under("a1", weighing(says("v2", ""), 2)))
-		same(t, "another branch", spelt(got(r.Course(r.ctx, id))(t)), want[0]+"\n2 v2–v2 #13 own 2 window 0+32+0 calls 0 $0")
+		same(t, "another branch", encoded(got(r.Course(r.ctx, id))(t)), want[0]+"\n2 v2–v2 #13 own 2 window 0+32+0 calls 0 $0")
 		_, err := r.Course(r.ctx, "nobody")
 		isKind(t, "no session", err, wire.NotFound)
 		empty := r.start(firn.Header{})

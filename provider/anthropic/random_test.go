@@ -117,7 +117,7 @@ func TestRandomHistories(t *testing.T) {
 			t.Fatalf("%v\n%s", err, body)
 		}
 		if again, _ := encode(s, req, answering); !bytes.Equal(body, again) {
-			t.Fatalf("spelt in two ways:\n%s\n%s", body, again)
+			t.Fatalf("encoded in two ways:\n%s\n%s", body, again)
 		}
 		if !s.generation.adaptive && !canBudgetThinking(layout(req.Window.Items, 0)) {
 			switched++

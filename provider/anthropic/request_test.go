@@ -129,7 +129,7 @@ func TestRequests(t *testing.T) {
 			compare(t, "testdata/requests/"+name+".json", pretty.Bytes())
 			again, _ := encode(r.settings, r.req, answering)
 			if !bytes.Equal(again, body) {
-				t.Errorf("the same request is spelt in two ways:\n%s\n%s", body, again)
+				t.Errorf("the same request is encoded in two ways:\n%s\n%s", body, again)
 			}
 		})
 	}

@@ -91,7 +91,7 @@ func (c *conversation) aboutMe() reply {
 	}
 	b.WriteString("- shorten a long conversation by picking sentences out of it\n\n" +
 		"/model picks a real model: one of Anthropic, OpenAI or another provider, or one of Ollama or LM Studio on this machine. " +
-		"The conversation goes on with it.")
+		"The conversation continues with it.")
 	return reply{thought: "A question about me.", text: b.String()}
 }
 

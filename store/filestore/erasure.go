@@ -30,11 +30,11 @@ type span struct {
 }
 
 func encodeSpans(spans []journal.Span) []span {
-	spelt := make([]span, len(spans))
+	encoded := make([]span, len(spans))
 	for i, s := range spans {
-		spelt[i] = span{s.At, len(s.Data), string(bytes.TrimRight(s.Data, " "))}
+		encoded[i] = span{s.At, len(s.Data), string(bytes.TrimRight(s.Data, " "))}
 	}
-	return spelt
+	return encoded
 }
 
 // spans decodes the result of encodeSpans.

@@ -158,7 +158,7 @@ func TestSpellings(t *testing.T) {
 		}
 	}
 	if (route.Key{}).String() != "" || (route.Key{}).Format(route.V2026_1) != "" || (route.Key{}).Parts() != (route.Parts{}) {
-		t.Error("no key is spelt as something")
+		t.Error("no key is encoded as something")
 	}
 }
 
@@ -200,17 +200,17 @@ func TestEveryRuneCanBeSpelt(t *testing.T) {
 		if r >= 0xd800 && r < 0xe000 {
 			continue // no rune of a valid text
 		}
-		spelt := route.EncodeID(string(r))
-		if other, ok := seen[spelt]; ok {
-			t.Fatalf("%U and %U are both spelt %q", r, other, spelt)
+		encoded := route.EncodeID(string(r))
+		if other, ok := seen[encoded]; ok {
+			t.Fatalf("%U and %U are both encoded %q", r, other, encoded)
 		}
-		seen[spelt] = r
-		if back := route.DecodeID(spelt); back != string(r) {
+		seen[encoded] = r
+		if back := route.DecodeID(encoded); back != string(r) {
 			t.Fatalf("%U comes back as %q", r, back)
 		}
-		k, err := route.Parse("agent:a:direct:" + spelt)
-		if err != nil || k.Parts().Peer != spelt {
-			t.Fatalf("%U is spelt %q and read as %q, %v", r, spelt, k.Parts().Peer, err)
+		k, err := route.Parse("agent:a:direct:" + encoded)
+		if err != nil || k.Parts().Peer != encoded {
+			t.Fatalf("%U is encoded %q and read as %q, %v", r, encoded, k.Parts().Peer, err)
 		}
 	}
 }

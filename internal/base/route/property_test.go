@@ -218,16 +218,16 @@ func TestSpellIsReversible(t *testing.T) {
 	anything := rapid.OneOf(ids(), rapid.String(), rapid.Map(rapid.SliceOf(rapid.Byte()), func(b []byte) string { return string(b) }))
 	rapid.Check(t, func(t *rapid.T) {
 		id := anything.Draw(t, "id")
-		spelt := route.EncodeID(id)
-		if back := route.DecodeID(spelt); back != id {
-			t.Fatalf("%q is spelt %q and read as %q", id, spelt, back)
+		encoded := route.EncodeID(id)
+		if back := route.DecodeID(encoded); back != id {
+			t.Fatalf("%q is encoded %q and read as %q", id, encoded, back)
 		}
-		if id == "" || len(spelt) > 900 {
+		if id == "" || len(encoded) > 900 {
 			return
 		}
-		k, err := route.Parts{Kind: route.KindGroup, Channel: "x", Peer: spelt}.Key()
-		if err != nil || k.Parts().Peer != spelt || k.Parts().Thread != "" {
-			t.Fatalf("%q is spelt %q, which makes %s, %v", id, spelt, k, err)
+		k, err := route.Parts{Kind: route.KindGroup, Channel: "x", Peer: encoded}.Key()
+		if err != nil || k.Parts().Peer != encoded || k.Parts().Thread != "" {
+			t.Fatalf("%q is encoded %q, which makes %s, %v", id, encoded, k, err)
 		}
 	})
 }

@@ -50,11 +50,11 @@ func TestWhoKnowsPlaces(t *testing.T) {
 	}
 	event := func(name string, data any) wire.Event {
 		t.Helper()
-		spelt, err := wire.Marshal(data)
+		encoded, err := wire.Marshal(data)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return wire.Event{Name: name, Session: "s", Data: spelt}
+		return wire.Event{Name: name, Session: "s", Data: encoded}
 	}
 	for name, data := range map[string]any{
 		wire.SessionUpdated: wire.Session{ID: "s", Files: []string{"/a/b/c.jsonl"}, Fault: "read /a/b/c.jsonl: torn"},

@@ -20,7 +20,7 @@ func (d *toolServer) pending(ctx context.Context, id firn.ID, q wire.Approval) e
 			prose.Clean(q.Name), prose.OneLine(string(q.Arguments), 200), id, id, prose.Clean(q.Call))}
 	}
 	_, err := client.ApprovalsOf(d.c).Answer(ctx, id, q.Call, wire.ApprovalAnswer{
-		Decision: wire.ApprovalRefuse, Digest: q.Digest, Reason: "nobody can be asked over MCP without a running gateway; see approvals.mode and firn serve",
+		Decision: wire.ApprovalRefuse, Digest: q.Digest, Reason: "MCP without a running gateway cannot ask for approval; see approvals.mode and firn serve",
 	})
 	if wire.KindOf(err) == wire.NotFound {
 		return nil // it was answered meanwhile

@@ -120,11 +120,11 @@ func (v *exchange) put(at position, who choice, entries []firn.Entry) (firn.ID, 
 	if err := v.markDirectory(at.session, entries); err != nil {
 		return "", err
 	}
-	spelt, err := lines(entries)
+	encoded, err := lines(entries)
 	if err != nil {
 		return "", err
 	}
-	batch := wire.NewEntries{Entries: spelt}
+	batch := wire.NewEntries{Entries: encoded}
 	if at.entry == "" {
 		_, err := v.c.Append(ctx, at.session, client.Any, batch)
 		return at.session, err

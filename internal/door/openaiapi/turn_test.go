@@ -119,11 +119,11 @@ func whole(t *testing.T, c *transcript) {
 	if (digest{}).with(history...).with(fresh...) != (digest{}).with(c.messages...) {
 		t.Error("its digest does not grow with it")
 	}
-	spelt, err := lines(entriesOf(c.messages, digest{}.with(c.messages...), (New(nil)).clock()))
+	encoded, err := lines(entriesOf(c.messages, digest{}.with(c.messages...), (New(nil)).clock()))
 	if err != nil {
 		t.Errorf("it cannot be kept: %v", err)
 	}
-	for _, line := range spelt {
+	for _, line := range encoded {
 		if !json.Valid(line) {
 			t.Errorf("a line is no JSON: %s", line)
 		}

@@ -122,7 +122,7 @@ func formatCall(l Line, chars int) string {
 	return name + "(" + string(rawjson.AppendString(nil, cutMiddle(l.Text, chars))) + ")"
 }
 
-func formatMembers(arguments string, chars int) (spelt string, ok bool) {
+func formatMembers(arguments string, chars int) (encoded string, ok bool) {
 	var out []byte
 	plain := make([]byte, 0, len(arguments))
 	r := rawjson.New([]byte(arguments))

@@ -59,7 +59,7 @@ func reparsed(t *testing.T, c index.Cursor) index.Cursor {
 	t.Helper()
 	parsed, err := index.ParseCursor(c.String())
 	if err != nil || parsed != c {
-		t.Errorf("%v is spelt %q and read as %v, %v", c, c.String(), parsed, err)
+		t.Errorf("%v is encoded %q and read as %v, %v", c, c.String(), parsed, err)
 	}
 	return parsed
 }

@@ -15,7 +15,7 @@ func FuzzEntryCursor(f *testing.F) {
 		}
 		again, err := parseEntryCursor(c.encode(view, back), view, back)
 		if err != nil || again != c {
-			t.Errorf("%q is %+v, spelt %q, read as %+v (%v)", s, c, c.encode(view, back), again, err)
+			t.Errorf("%q is %+v, encoded %q, read as %+v (%v)", s, c, c.encode(view, back), again, err)
 		}
 	})
 }

@@ -39,7 +39,7 @@ func FuzzParseReference(f *testing.F) {
 		}
 		again, err := parseReference(ref.String())
 		if err != nil || again != ref {
-			t.Errorf("%q is %+v, which is spelt %q and read as %+v (%v)", s, ref, ref, again, err)
+			t.Errorf("%q is %+v, which is encoded %q and read as %+v (%v)", s, ref, ref, again, err)
 		}
 		if ref.n < 0 || ref.kind == byName && ref.name != s {
 			t.Errorf("%q is read as %+v", s, ref)

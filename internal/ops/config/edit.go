@@ -127,7 +127,7 @@ func edit(file string, text []byte, path, value string) ([]byte, error) {
 		}
 		return nil, Problems{{Key: path, Message: err.Error()}}
 	}
-	spelt, err := normalizeValue(s, segments, value)
+	encoded, err := normalizeValue(s, segments, value)
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +135,7 @@ func edit(file string, text []byte, path, value string) ([]byte, error) {
 	if item := doc.missingItem(segments); item != nil {
 		return nil, fmt.Errorf("change setting %s: %w", path, noItem(item))
 	}
-	changed, err := doc.with(segments, spelt)
+	changed, err := doc.with(segments, encoded)
 	if err != nil {
 		return nil, fmt.Errorf("change setting %s: %w", path, err)
 	}

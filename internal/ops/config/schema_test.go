@@ -153,8 +153,8 @@ func TestAllSettingsRoundTrip(t *testing.T) {
 	first := Default("/home/u/.firn")
 	text := ""
 	walk(schema(), reflect.ValueOf(first), nil, func(l leaf) {
-		if spelt := formatValue(l.spec, l.value); spelt != "" && l.path[0] != "agents" {
-			text += joinPath(l.path) + " = " + spelt + "\n"
+		if encoded := formatValue(l.spec, l.value); encoded != "" && l.path[0] != "agents" {
+			text += joinPath(l.path) + " = " + encoded + "\n"
 		}
 	})
 	s, problems := assemble("/etc/firn.toml", []byte(text), variables{}, nil, nil)

@@ -33,7 +33,7 @@ func TestParseNote(t *testing.T) {
 				t.Errorf("got\n%#v\nwant\n%#v", got, test.want)
 			}
 			if again := parseNote("", got.Markdown()); !reflect.DeepEqual(again, got) {
-				t.Errorf("spelt as\n%s\nit is\n%#v", got.Markdown(), again)
+				t.Errorf("encoded as\n%s\nit is\n%#v", got.Markdown(), again)
 			}
 		})
 	}
@@ -74,7 +74,7 @@ func FuzzFact(f *testing.F) {
 		}
 		again, ok := parseFact(fact.String())
 		if !ok || again.Text == "" {
-			t.Fatalf("%q is %+v, spelt %q and not read", line, fact, fact.String())
+			t.Fatalf("%q is %+v, encoded %q and not read", line, fact, fact.String())
 		}
 		third, ok := parseFact(again.String())
 		if !ok || third.String() != again.String() {

@@ -69,7 +69,7 @@ func TestRecallIsMarked(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if FormatHits(nil) != "" {
-		t.Error("nothing is spelt as something")
+		t.Error("nothing is encoded as something")
 	}
 }
 
@@ -174,10 +174,10 @@ func TestRecallSaysWhatIsOld(t *testing.T) {
 		}
 		got := FormatHits(hits)
 		if strings.Contains(got, " old") != (want != "") || !strings.Contains(got, "2026-08-05, "+want) && want != "" {
-			t.Errorf("%s later it is spelt\n%s", age, got)
+			t.Errorf("%s later it is encoded\n%s", age, got)
 		}
 		if hits, _ := shelf.Recall(t.Context(), "tea", Limits{Now: someDay.Add(age), Bytes: len(got) + 1}); FormatHits(hits) != got {
-			t.Errorf("within its own length it is spelt\n%s", FormatHits(hits))
+			t.Errorf("within its own length it is encoded\n%s", FormatHits(hits))
 		}
 	}
 }

@@ -67,9 +67,9 @@ func TestCut(t *testing.T) {
 	}
 	whole := card.Render(message(firn.RoleAssistant, parts...), card.Options{})
 	cut := card.Render(message(firn.RoleAssistant, parts...), card.Options{Cut: 8 << 10})
-	spelt, err := json.Marshal(cut)
-	if err != nil || !cut.Cut || whole.Cut || len(spelt) > 150<<10 {
-		t.Errorf("cut %v %v, %d bytes, %v", cut.Cut, whole.Cut, len(spelt), err)
+	encoded, err := json.Marshal(cut)
+	if err != nil || !cut.Cut || whole.Cut || len(encoded) > 150<<10 {
+		t.Errorf("cut %v %v, %d bytes, %v", cut.Cut, whole.Cut, len(encoded), err)
 	}
 	if b := cut.Blocks[0]; !b.Cut || b.Bytes != int64(len(long)) || !strings.HasPrefix(whole.Blocks[0].HTML, b.HTML[:100]) {
 		t.Errorf("%+v", b)
@@ -86,9 +86,9 @@ func TestMask(t *testing.T) {
 		firn.ToolResult{Content: []firn.Part{firn.Text{Text: "hunter2"}}}, firn.Shell{Command: "hunter2", Output: "hunter2"}, firn.OpaquePart{Type: "hunter2", Raw: json.RawMessage(`"hunter2"`)})
 	e.Body.(*firn.Message).Error = "hunter2"
 	for _, entry := range []firn.Entry{e, {Body: &firn.Title{Name: "hunter2"}}, {Body: &firn.Compaction{Summary: "hunter2"}}, {Body: &firn.Custom{Type: "hunter2", Data: json.RawMessage(`"hunter2"`)}}, {Body: &firn.CustomMessage{Type: "hunter2"}}} {
-		spelt, err := json.Marshal(card.Render(entry, card.Options{Mask: mask}))
-		if err != nil || strings.Contains(string(spelt), "hunter2") || !strings.Contains(string(spelt), "secret") {
-			t.Errorf("%s %v", spelt, err)
+		encoded, err := json.Marshal(card.Render(entry, card.Options{Mask: mask}))
+		if err != nil || strings.Contains(string(encoded), "hunter2") || !strings.Contains(string(encoded), "secret") {
+			t.Errorf("%s %v", encoded, err)
 		}
 	}
 }
@@ -181,8 +181,8 @@ func FuzzCard(f *testing.F) {
 				t.Errorf("an image from %s", b.Src)
 			}
 		}
-		if spelt, err := json.Marshal(c); err != nil || json.Unmarshal(spelt, &wire.Card{}) != nil {
-			t.Errorf("it cannot be spelt: %v", err)
+		if encoded, err := json.Marshal(c); err != nil || json.Unmarshal(encoded, &wire.Card{}) != nil {
+			t.Errorf("it cannot be encoded: %v", err)
 		}
 	})
 }

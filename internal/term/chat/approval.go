@@ -123,7 +123,7 @@ func (c approvalPrompt) fetchApprovals(ctx context.Context) bool {
 	return len(all) > 0
 }
 
-// question shows a question. If nobody can be asked, it is answered with no.
+// question shows a question. Without a terminal, the call is refused.
 func (c approvalPrompt) question(ctx context.Context, q wire.Approval) {
 	if !c.approvals.add(q) {
 		return
@@ -137,7 +137,7 @@ func (c approvalPrompt) question(ctx context.Context, q wire.Approval) {
 		c.askNow(ctx)
 		return
 	}
-	c.sendAnswer(ctx, q, wire.ApprovalAnswer{Decision: wire.ApprovalRefuse, Reason: "nobody is at the terminal to approve it; see --approve"})
+	c.sendAnswer(ctx, q, wire.ApprovalAnswer{Decision: wire.ApprovalRefuse, Reason: "there is no terminal to ask for approval; see --approve"})
 }
 
 // askNow reads answers from the terminal until one is understood. It is used without the

@@ -89,7 +89,7 @@ func (p gatewayCommands) refuseCommand() *cobra.Command {
 		Args:    args(1, 2, "a session and a call"), ValidArgsFunction: p.completeSession(false),
 	}
 	answer.Decision = wire.ApprovalRefuse
-	cmd.Flags().StringVar(&answer.Reason, "reason", "", "what the model is `told`")
+	cmd.Flags().StringVar(&answer.Reason, "reason", "", "the reason, as a `text` for the model")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.answerApproval(cmd, args, answer) }
 	return cmd
 }

@@ -76,7 +76,7 @@ func openAISenders() []sender {
 		{name: "responses without thinking", url: ourOpenAI.DefaultURL, dull: true, also: map[string][]string{"prompt_cache_key": nil}},
 		{name: "responses elsewhere", url: "http://localhost:1234/v1"},
 	} {
-		s.allowed = append(s.allowed, allowance{"input[].status", "null", "", "a reasoning item goes back as the server spelt it; the SDK leaves out what is null"})
+		s.allowed = append(s.allowed, allowance{"input[].status", "null", "", "a reasoning item goes back as the server encoded it; the SDK leaves out what is null"})
 		all = append(all, responsesSender(s))
 	}
 	return all
