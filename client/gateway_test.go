@@ -674,6 +674,7 @@ func TestEveryRouteIsAMethod(t *testing.T) {
 		t.Fatal(err)
 	}
 	notOurs := []string{"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json"} // for those who look after it
+	duringTurns := []string{"POST /v1/sessions/{id}/calls/{call}"}                          // results of the client's tools, sent by the methods that begin a turn
 	routes := 0
 	for path, methods := range doc.Paths {
 		maps.DeleteFunc(methods, func(_ string, op json.RawMessage) bool {
@@ -686,7 +687,7 @@ func TestEveryRouteIsAMethod(t *testing.T) {
 		for method := range methods {
 			method = strings.ToUpper(method)
 			routes++
-			if !slices.Contains(notOurs, method+" "+path) && !slices.ContainsFunc(routeTable, func(r routed) bool {
+			if !slices.Contains(notOurs, method+" "+path) && !slices.Contains(duringTurns, method+" "+path) && !slices.ContainsFunc(routeTable, func(r routed) bool {
 				words := strings.Fields(r.want)
 				return words[0] == method && shape.MatchString(words[1])
 			}) {

@@ -503,7 +503,7 @@ func TestStoreConflicts(t *testing.T) {
 	expect("to read with --store", p.run(p.moved, "", "--store", "files", "cat", mainSession), 0, note, "the first of")
 	expect("to verify with --store", p.run(p.moved, "", "--store", "files", "verify"), 0, note, "3 sessions")
 	expect("to mirror with --store", p.run(p.moved, "", "--store", "files", "mirror", filepath.Join(t.TempDir(), "m")), 0, note, "3 sessions")
-	expect("to write with --store", p.run(p.moved, "", "--store", "files", "append", mainSession, "--user", "lost"), 5, "are in "+moved, "hint: leave it out")
+	expect("to write with --store", p.run(p.moved, "", "--store", "files", "append", mainSession, "--user", "lost"), 5, "are in "+moved, "hint: omit it")
 	expect("the same store with --store", p.run(p.moved, "", "--store", moved, "cat", mainSession), 0, lastWord)
 	set("file:")
 	for _, args := range [][]string{{"ls"}, {"verify"}, {"grep", "x"}, {"mirror", t.TempDir()}, {"backup", "create", "-"}, {"doctor"}, {"new"}, {"serve"}, {"repair"}, {"status"}} {
@@ -526,7 +526,7 @@ func TestStoreConflicts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, args := range [][]string{{"ls"}, {"new"}, {"verify"}, {"serve"}} {
-		expect(fmt.Sprint("without its store ", args), p.run(p.moved, "", args...), 3, "that directory does not exist", "hint: bring it back")
+		expect(fmt.Sprint("without its store ", args), p.run(p.moved, "", args...), 3, "that directory does not exist", "hint: restore it")
 	}
 	if _, err := os.Stat(p.store); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a store was made anew: %v", err)

@@ -31,13 +31,10 @@ type chatFlags struct {
 // chatCommands are the commands of a chat in the terminal.
 type chatCommands struct{ *program }
 
-func (p chatCommands) chatCommand() *cobra.Command {
-	var f chatFlags
-	cmd := &cobra.Command{
-		Use:     "chat [PROMPT]",
-		GroupID: "talk",
-		Short:   "Chat with an agent; every message is saved",
-		Long: `Chat with an agent. Each message is on disk before it is answered, so nothing is
+// chatHelp is the help of the chat before the names of the providers, and chatHelpMore after
+// them.
+const (
+	chatHelp = `Chat with an agent. Each message is on disk before it is answered, so nothing is
 lost when the chat is closed, interrupted or killed. Lines that begin with a
 slash are commands; /help lists them. Ctrl-C stops an answer; twice at an empty
 prompt, it ends the chat, as Ctrl-D does.
@@ -75,7 +72,8 @@ named PROVIDER/MODEL, or by a name that only one fits (gpt-5, sonnet; firn model
 lists them), and read their API key from the environment: anthropic/…
 (ANTHROPIC_API_KEY), openai/… (OPENAI_API_KEY; with OPENAI_BASE_URL, or as
 openai-chat/…, over the older chat completions API), ollama/… on this machine.
-Providers: ` + p.providerNames() + `.
+Providers: `
+	chatHelpMore = `.
 
 The agent's tools can read files in the current directory. They can write only
 in the directory given by --workspace, and run commands only with
@@ -96,7 +94,16 @@ one JSON object per line for each event. --input-format stream-json reads
 messages from stdin, one JSON object per line: {"type":"user","text":"…"}. Exit
 codes: 0 answered, 1 the provider or another step failed, 2 invalid arguments or
 input, 3 no such session, 4 ambiguous name, 5 conflict, 6 gateway unreachable,
-7 API key rejected or missing, 130 interrupted. docs/scripting.md has the events.`,
+7 API key rejected or missing, 130 interrupted. docs/scripting.md has the events.`
+)
+
+func (p chatCommands) chatCommand() *cobra.Command {
+	var f chatFlags
+	cmd := &cobra.Command{
+		Use:     "chat [PROMPT]",
+		GroupID: "talk",
+		Short:   "Chat with an agent; every message is saved",
+		Long:    chatHelp + p.providerNames() + chatHelpMore,
 		Example: `  firn chat
   firn chat --new
   firn chat -c "and what about the second part?"

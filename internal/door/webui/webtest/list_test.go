@@ -105,5 +105,5 @@ func TestNewSession(t *testing.T) {
 	b.wait(`webtest.times("42") >= 1`)
 	b.wait(a("button", "Send"))
 	b.click("link", "/^Sessions/")
-	b.wait(a("link", "What is 6 times 7")) // the automatic title
+	b.wait(a("link", "6 times 7")) // the automatic title
 }
