@@ -272,9 +272,9 @@ func (l *lister) truth(st store.Store, id firn.ID) (store.Info, bool) {
 // check compares lists, details and keys with the transcripts.
 func (l *lister) check(when string) {
 	l.t.Helper()
-	shown := l.infos(l.st, when)
+	shown, truths := l.bothEnds(when)
 	for _, id := range l.all {
-		want, ok := l.truth(l.st, id)
+		want, ok := truths[id]
 		got, listed := shown[id]
 		if !ok || !listed {
 			l.t.Errorf("%s: session %s can be read: %t, is listed: %t", when, id, ok, listed)
@@ -317,6 +317,23 @@ func (l *lister) compare(when string, got, want store.Info) {
 	if got != want {
 		l.t.Errorf("%s says\n%+v, the transcript\n%+v", when, got, want)
 	}
+}
+
+// bothEnds returns the lists and the transcripts once they have the same ends: the counters
+// of a turn are appended after its answer was returned, so a transcript may grow after it was
+// listed.
+func (l *lister) bothEnds(when string) (shown, truths map[firn.ID]store.Info) {
+	l.t.Helper()
+	basetest.Eventually(l.t, when+": the lists have the ends of the transcripts", func() bool {
+		shown, truths = l.infos(l.st, when), make(map[firn.ID]store.Info)
+		for _, id := range l.all {
+			if info, ok := l.truth(l.st, id); ok {
+				truths[id] = info
+			}
+		}
+		return !slices.ContainsFunc(l.all, func(id firn.ID) bool { return truths[id].End != shown[id].End })
+	})
+	return shown, truths
 }
 
 // checkCopy compares a copy of the home without derived files, as after a crash.
