@@ -112,7 +112,7 @@ func TestTools(t *testing.T) {
 		{&Local{NoTools: true}, "", ""},
 		{&Local{Workspace: dir}, "", "now calc read_file list_dir glob grep remember recall forget search_sessions read_window"},
 		{&Local{Workspace: dir, Write: true}, "", "now calc read_file list_dir glob grep write_file edit_file remember recall forget search_sessions read_window"},
-		{&Local{Workspace: dir, Shell: true}, "", "now calc read_file list_dir glob grep remember recall forget search_sessions read_window shell shell_output shell_kill"},
+		{&Local{Workspace: dir, Shell: true}, "", "now calc read_file list_dir glob grep shell shell_output shell_kill remember recall forget search_sessions read_window"},
 		{nil, "[memory]\nenabled = false", "now calc"},
 		{nil, "[defaults.tools]\nallow = [\"n*\", \"calc\"]\ndeny = [\"calc\"]", "now"},
 		{nil, "[agents.main]\nworkspace = " + quoted(dir) + "\nworkspace_write = true", "now calc read_file list_dir glob grep write_file edit_file remember recall forget search_sessions read_window"},
