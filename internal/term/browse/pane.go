@@ -100,9 +100,7 @@ func (m *model) rightPane(width int) []string {
 	switch {
 	case m.shown == "":
 	case m.tab != tabLog:
-		for _, r := range m.text.visible(width, height) {
-			rows = append(rows, r)
-		}
+		rows = append(rows, m.text.visible(width, height)...)
 		if m.text.loading && len(rows) == 1 {
 			rows = append(rows, dim("…", m.o.Styles))
 		}
