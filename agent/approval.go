@@ -240,7 +240,7 @@ func (t callGate) acceptAnswer(r *runningCalls, q Question, answer Answer) (refu
 	return "the user refused it; ask what to do instead", nil
 }
 
-// failedPreview is the error of a call that would fail, so that nobody needs to be asked.
+// failedPreview is the error of a call that would fail, so that no approval is requested.
 type failedPreview struct{ error }
 
 // previewCall returns the change that a call would make.

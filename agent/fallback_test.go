@@ -62,7 +62,7 @@ func TestFallbacks(t *testing.T) {
 				}
 			}
 			if len(notices) != 2 || !strings.HasSuffix(notices[0], "; spare/down answers instead") || !strings.HasSuffix(notices[1], "; spare/up answers instead") {
-				t.Errorf("it was told %q", notices)
+				t.Errorf("the output is %q", notices)
 			}
 			for _, e := range b.entries() {
 				m, ok := e.Body.(*firn.Message)
@@ -158,7 +158,7 @@ func TestAround(t *testing.T) {
 	got := []string{<-messages, <-messages} // unknown tools are not reported
 	slices.Sort(got)
 	if want := []string{"tool bad 2 failed", "tool ok 1 "}; !slices.Equal(got, want) {
-		t.Errorf("it was told %q", got)
+		t.Errorf("the output is %q", got)
 	}
 	for range 3 {
 		b.runText(strings.Repeat("Hello again. ", 1000))
@@ -167,7 +167,7 @@ func TestAround(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := <-messages; got != "compaction manual  " {
-		t.Errorf("it was told %q", got)
+		t.Errorf("the output is %q", got)
 	}
 	b.Hooks.Around = func(context.Context, agent.Run, agent.Step) (context.Context, func(string)) { panic("no") }
 	for range 3 {

@@ -101,7 +101,7 @@ func TestPruningIsMeasured(t *testing.T) {
 		sent := requests[len(requests)-1].Window.Tokens.Items
 		got := events[len(events)-2].(agent.WindowUsage)
 		if got.Tokens < sent || got.Tokens > sent+10 {
-			t.Errorf("told is %+v, sent were %d", got, sent)
+			t.Errorf("the usage is %+v, %d were sent", got, sent)
 		}
 	}
 }

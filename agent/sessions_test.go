@@ -354,7 +354,7 @@ func TestAskingEachOther(t *testing.T) {
 		texts := append(b.at(left).results(), b.at(right).results()...)
 		refused := slices.DeleteFunc(slices.Clone(texts), func(line string) bool { return !strings.Contains(line, "is waiting for this one") })
 		if len(texts) != 2 || len(refused) != 1 {
-			t.Errorf("they are told %q", texts)
+			t.Errorf("the texts are %q", texts)
 		}
 	})
 }
@@ -541,7 +541,7 @@ func TestDelegatedTurnBreaksDown(t *testing.T) {
 	b.runText("go")
 	texts := b.results()
 	if !strings.HasPrefix(texts[0], fmt.Sprintf("!session %s: ", target)) || !strings.Contains(texts[0], "broken") {
-		t.Errorf("it is told %q", texts[0])
+		t.Errorf("the text is %q", texts[0])
 	}
 	want(t, texts[1], fmt.Sprintf("=session %s answered:", target), "Fine.")
 }

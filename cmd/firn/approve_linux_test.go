@@ -19,7 +19,7 @@ func chatIn(t *testing.T, home, work string, args ...string) *window {
 }
 
 // TestTerminalApproves asks for approval in a terminal: the question shows the diff in
-// color, y runs the call, n tells the model why not, and a is for the session.
+// color, y runs the call, n gives the model the reason, and a is for the session.
 func TestTerminalApproves(t *testing.T) {
 	home, work := t.TempDir(), t.TempDir()
 	w := chatIn(t, home, work)

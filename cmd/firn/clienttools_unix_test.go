@@ -209,7 +209,7 @@ func postTo(t *testing.T, home, token, path string, body any) int {
 	return response.StatusCode
 }
 
-// TestOnlyTheClientAnswers checks that nobody but the client that began a turn can give the
+// TestOnlyTheClientAnswers checks that only the client that began a turn can give the
 // result of a call, and only for the arguments of that call.
 func TestOnlyTheClientAnswers(t *testing.T) {
 	home := t.TempDir()

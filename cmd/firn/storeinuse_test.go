@@ -446,7 +446,7 @@ func checkACP(t *testing.T, p *pair) {
 		t.Fatal(err)
 	}
 	if output := e.take(); !strings.Contains(output, lastWord) {
-		t.Errorf("it tells\n%s", output)
+		t.Errorf("the output is\n%s", output)
 	}
 	e.quit()
 }

@@ -64,7 +64,7 @@ func typeInto(t *testing.T, home string, who rune, lines int) {
 	}
 	texts := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	if len(texts) != lines {
-		t.Errorf("chat %c was told %d lines, want %d", who, len(texts), lines)
+		t.Errorf("chat %c received %d lines, want %d", who, len(texts), lines)
 		return
 	}
 	for i, line := range texts {

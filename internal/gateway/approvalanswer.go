@@ -47,7 +47,7 @@ func (g *lanes) AnswerApproval(ctx context.Context, id firn.ID, call string, in 
 		return wire.ApprovalAnswer{}, err
 	}
 	if w.lease != nil && !askerOf(ctx).sharesTurnWith(w.lease.asker) {
-		return wire.ApprovalAnswer{}, &wire.Problem{Kind: wire.NotAllowed, Message: "the call runs in the terminal of another user, who has to approve it"}
+		return wire.ApprovalAnswer{}, &wire.Problem{Kind: wire.NotAllowed, Message: "the call runs in the terminal of another user; only that user can approve it"}
 	}
 	if answer.Digest != w.question.Digest {
 		return wire.ApprovalAnswer{}, &wire.Problem{Kind: wire.Conflict, Message: "the answer is for another call: the digest differs", Hint: "fetch the approvals again"}

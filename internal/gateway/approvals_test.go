@@ -102,7 +102,7 @@ func (b *ruleBook) AddForProject(_ string, r approve.Rule) error { return b.AddF
 func (b *ruleBook) Forget(firn.ID) error                         { return nil }
 
 // TestWhoAnswersApprovals checks what a bound token may answer, that only one of many
-// answers counts, and that nobody bound can append an answer.
+// answers counts, and that bound tokens cannot append an answer.
 func TestWhoAnswersApprovals(t *testing.T) {
 	st := memstore.New(memstore.Options{})
 	ran := make(chan string, 10)

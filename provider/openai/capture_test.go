@@ -317,7 +317,7 @@ func TestGoingAway(t *testing.T) {
 			}}
 			report.run(context.Background(), bytes.NewReader(body))
 			if reported != n {
-				t.Fatalf("told %d times, stopped listening after %d", reported, n)
+				t.Fatalf("called %d times, stopped listening after %d", reported, n)
 			}
 		}
 	})

@@ -48,12 +48,12 @@ func TestDamageReportMayUseTheStore(t *testing.T) {
 		t.Fatalf("look up: %s, %v; want %s", found, err, id)
 	}
 	if len(texts) != 1 || !strings.Contains(texts[0], "corrupt") {
-		t.Errorf("of the table we were told %q", texts)
+		t.Errorf("the reports about the table are %q", texts)
 	}
 	if _, err := st.Append(t.Context(), id, store.Any, firn.UserText("two")); err != nil {
 		t.Fatal(err)
 	}
 	if len(texts) != 2 || !strings.Contains(texts[1], "unfinished line") {
-		t.Errorf("of the torn line we were told %q", texts)
+		t.Errorf("the reports about the torn line are %q", texts)
 	}
 }

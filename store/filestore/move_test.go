@@ -85,7 +85,7 @@ func TestRestoreKeepsUnknownFiles(t *testing.T) {
 		t.Errorf("left in the bin: %q", left)
 	}
 	if len(texts) != 1 || !strings.Contains(texts[0], filepath.Base(unknown)) {
-		t.Errorf("we were told %q", texts)
+		t.Errorf("the reports are %q", texts)
 	}
 }
 

@@ -170,11 +170,11 @@ func (h *hurt) checkRepair(t *testing.T, fragment []byte, finished bool) error {
 	output := strings.Join(h.reports, "; ")
 	switch {
 	case len(fragment) == 0 && (output != "" || side != ""):
-		return fmt.Errorf("nothing was torn, but it told: %s", output)
+		return fmt.Errorf("nothing was torn, but the report is: %s", output)
 	case finished && (!strings.Contains(output, "newline") || side != ""):
-		return fmt.Errorf("a newline was missing, but it told: %s", output)
+		return fmt.Errorf("a newline was missing, but the report is: %s", output)
 	case len(fragment) > 0 && !finished && (!strings.Contains(output, "moved to") || side != string(fragment)):
-		return fmt.Errorf("%d bytes were cut off, %d of them kept; it told: %s", len(fragment), len(side), output)
+		return fmt.Errorf("%d bytes were cut off, %d of them kept; the report is: %s", len(fragment), len(side), output)
 	}
 	return nil
 }

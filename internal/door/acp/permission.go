@@ -24,7 +24,7 @@ const (
 func (t *turnUpdates) askPermission(ctx context.Context, session firn.ID, q wire.Approval) {
 	response, err := t.d.conn.RequestPermission(ctx, permissionRequest(t.id, q))
 	if ctx.Err() != nil {
-		return // the turn is over, or somebody else has answered
+		return // the turn is over, or another client has answered
 	}
 	a := wire.ApprovalAnswer{Decision: wire.ApprovalRefuse, Digest: q.Digest}
 	switch {

@@ -458,7 +458,7 @@ func TestNoSecretIsTold(t *testing.T) {
 	reported.WriteString(log.String() + s.owner("GET", "/v1/tokens").body)
 	for name, word := range map[string]string{"the code": code, "the token": secret, "the cookie": cookie.Value} {
 		if strings.Contains(reported.String(), word) {
-			t.Errorf("%s is told: %s", name, reported.String())
+			t.Errorf("the response to %s is %s", name, reported.String())
 		}
 	}
 }

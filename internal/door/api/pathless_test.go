@@ -86,10 +86,10 @@ func TestNoAnswerTellsPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(string(reported), place) {
-			t.Errorf("%s tells where files are: %s", op.name, reported)
+			t.Errorf("%s reveals file paths: %s", op.name, reported)
 		}
 		if n > 0 && !strings.Contains(string(reported), "x.jsonl") {
-			t.Errorf("%s does not tell the names of files: %s", op.name, reported)
+			t.Errorf("%s does not name the files: %s", op.name, reported)
 		}
 	}
 	if sessions < 5 {

@@ -107,7 +107,7 @@ func TestSocketIsNeverOpen(t *testing.T) {
 	reported, err := io.ReadAll(out)
 	var tries int
 	if _, scan := fmt.Sscan(string(reported), &tries); err != nil || scan != nil || tries == 0 {
-		t.Fatalf("the intruder told %q, %v", reported, err)
+		t.Fatalf("the intruder received %q, %v", reported, err)
 	}
 	if strings.Contains(string(reported), "HTTP/1.1") {
 		t.Errorf("in %d tries it was answered: %s", tries, reported)

@@ -26,7 +26,7 @@ type Options struct {
 	Version string
 	// ReadOnly leaves out the tools that change anything.
 	ReadOnly bool
-	// Alone is set if the gateway is in this process and nobody else can reach it, so that
+	// Alone is set if the gateway is in this process and no other client can reach it, so that
 	// calls which need approval are refused.
 	Alone bool
 

@@ -17,7 +17,7 @@ import (
 // toolServer implements the tools.
 type toolServer struct {
 	c *client.Client
-	// alone is set if nobody but this client can reach the gateway.
+	// alone is set if only this client can reach the gateway.
 	alone bool
 }
 

@@ -59,7 +59,7 @@ func TestPreviousResponse(t *testing.T) {
 	id, _ := third["id"].(string)
 	reported := s.answer("GET", responses+"/"+id, nil)
 	if reported["id"] != id || spoken(reported) != "re: three" || reported["status"] != "completed" {
-		t.Errorf("told again it is %v", reported)
+		t.Errorf("the repeated response is %v", reported)
 	}
 	s.answer("DELETE", responses+"/"+id, nil)
 	s.refused(http.StatusNotFound, "GET", responses+"/"+id, nil)

@@ -376,7 +376,7 @@ func TestDoubleSession(t *testing.T) {
 	reported, err := f.cat.Check(f.ctx)
 	f.ok(err)
 	if len(reported) != 1 || reported[0].Kind != index.Double || reported[0].ID != "s001" {
-		t.Errorf("Check tells %v", reported)
+		t.Errorf("Check reports %v", reported)
 	}
 }
 

@@ -175,7 +175,7 @@ func TestIndexTrouble(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := len(reported) > 0; got != keeps[tool.Name()] {
-				t.Errorf("told %v", reported)
+				t.Errorf("received %v", reported)
 			}
 			broken.Store(false)
 			if _, err := st.Append(t.Context(), id, end, firn.NewEntry(firn.UserText("good").Body)); err != nil {

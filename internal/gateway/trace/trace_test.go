@@ -240,7 +240,7 @@ func TestDeadCollector(t *testing.T) {
 		t.Errorf("%d were sent, %d dropped", sent, dropped)
 	}
 	if all := reported.all(); len(all) != 1 || !strings.HasPrefix(all[0], "cannot send spans; dropping them: ") {
-		t.Errorf("it was told %q", all)
+		t.Errorf("the output is %q", all)
 	}
 	_, late := tr.Start(t.Context(), "late", trace.Internal)
 	late.End()
@@ -260,7 +260,7 @@ func TestRefusal(t *testing.T) {
 	s.End()
 	tr.Close(t.Context())
 	if sent, dropped := tr.Counts(); sent != 0 || dropped != 1 || len(reported.all()) != 1 || !strings.HasSuffix(reported.all()[0], "status 400") {
-		t.Errorf("%d were sent, %d dropped, it was told %q", sent, dropped, reported.all())
+		t.Errorf("%d were sent, %d dropped, reported %q", sent, dropped, reported.all())
 	}
 }
 
@@ -278,7 +278,7 @@ func TestAgain(t *testing.T) {
 	<-c.took
 	tr.Close(t.Context())
 	if sent, dropped := tr.Counts(); sent != 512 || dropped != 0 || len(reported.all()) != 0 || len(c.spans) != 512 {
-		t.Errorf("%d were sent, %d dropped, it was told %q", sent, dropped, reported.all())
+		t.Errorf("%d were sent, %d dropped, reported %q", sent, dropped, reported.all())
 	}
 }
 

@@ -302,7 +302,7 @@ func TestNoSecretIsTold(t *testing.T) {
 		}
 		output := err.Error() + spellOf(t, err) + spellOf(t, s.All()) + spellOf(t, s.Warnings)
 		if strings.Contains(output, secret) {
-			t.Errorf("%s: the secret is told: %s", text, output)
+			t.Errorf("%s: the secret is shown: %s", text, output)
 		}
 		if _, err := s.Set("providers.a.api_key", secret); err == nil || strings.Contains(err.Error(), secret) {
 			t.Errorf("set: %v", err)

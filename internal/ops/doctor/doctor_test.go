@@ -278,7 +278,7 @@ func TestNoFailureIsHidden(t *testing.T) {
 		}
 	}
 	if reported < 5 {
-		t.Errorf("only %d failures were told of", reported)
+		t.Errorf("only %d failures were reported", reported)
 	}
 }
 

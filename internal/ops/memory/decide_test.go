@@ -156,7 +156,7 @@ func TestCollect(t *testing.T) {
 		t.Errorf("afterwards it is %+v", m)
 	}
 	if got := strings.Join(m.Injected, "|"); got != "old fact|old|a recalled fact" {
-		t.Errorf("it was told %q", got)
+		t.Errorf("the output is %q", got)
 	}
 	second := firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, Parts: []firn.Part{firn.ToolCall{ID: "c", Name: "ls"}, firn.ToolCall{ID: "d", Name: "ls"}}})
 	if m = Collect("s", append(entries, second, result), "", false); !m.Pending || m.Calls != 2 {

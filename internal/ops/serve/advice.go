@@ -8,7 +8,7 @@ import (
 	"firn.dev/provider"
 )
 
-// starts tells how to start the local servers.
+// starts describes how to start the local servers.
 var starts = map[string]string{
 	"ollama":   "to start Ollama: ollama serve",
 	"lmstudio": "to start the server of LM Studio: lms server start",
@@ -58,7 +58,7 @@ func (m *Models) adviceFor(failure *provider.Error, providerName, model, profile
 	return ""
 }
 
-// KeyHint tells where to put an API key.
+// KeyHint returns where to put an API key.
 func KeyHint(variable string) string {
 	return "put a valid API key into " + variable + ", or choose another model with -m or /model; " + OfflineModel + " needs no key"
 }

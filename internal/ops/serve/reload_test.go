@@ -75,7 +75,7 @@ subagent_idle = "1h"
 	}
 	mail := write(t, d.Client, "mail", "direct", "ada", "Hello.")
 	if system, _ := s.last(); !strings.Contains(system, "You are brief.") {
-		t.Errorf("it was told %q", system)
+		t.Errorf("the output is %q", system)
 	}
 	if jobs, err := d.Jobs(t.Context()); err != nil || len(jobs) != 0 {
 		t.Errorf("the jobs are %v, %v", jobs, err)
@@ -170,7 +170,7 @@ enabled = false
 	select {
 	case text := <-reports:
 		if !strings.Contains(text, "Write the report.") {
-			t.Errorf("it was told %q", text)
+			t.Errorf("the output is %q", text)
 		}
 	case <-time.After(basetest.Limit):
 		t.Fatal("the job does not run")

@@ -159,7 +159,7 @@ func TestInstructions(t *testing.T) {
 	}
 	for range 3 { // each is reported once
 		if got := s.instructions(c, dir); len(got) != 1 || len(texts) != 2 {
-			t.Errorf("there are %d instructions, and it was told %q", len(got), texts)
+			t.Errorf("there are %d instructions, and the texts are %q", len(got), texts)
 		}
 	}
 	c.Files = []string{"../secret", "", ".", "sub/AGENTS.md"}

@@ -106,7 +106,7 @@ func TestFallbacks(t *testing.T) {
 		t.Errorf("the answer is %+v; they were asked %d and %d times", answer, first.count(), second.count())
 	}
 	if len(notices) != 1 || !strings.Contains(notices[0], "other/one answers instead") {
-		t.Errorf("it was told %q", notices)
+		t.Errorf("the output is %q", notices)
 	}
 	if log := transcript(t, c, s); !strings.Contains(log, `"fallback":{"from":"talk/talker","why":"auth"}`) {
 		t.Errorf("the log says\n%s", log)

@@ -247,7 +247,7 @@ func TestNoTraces(t *testing.T) {
 	var texts []string
 	h, _ := furnished(t, Options{Env: env("OTEL_EXPORTER_OTLP_ENDPOINT", "grpc://c"), Report: func(m string) { texts = append(texts, m) }})
 	if h.tracer != nil || len(texts) != 1 || !strings.HasPrefix(texts[0], "tracing is disabled: ") {
-		t.Errorf("it was told %q", texts)
+		t.Errorf("the output is %q", texts)
 	}
 }
 

@@ -71,7 +71,7 @@ func TestWaitingForATurn(t *testing.T) {
 	seen = 0
 	second, err := ours.enter(t.Context(), "s", func() { seen++; first() })
 	if seen != 1 || err != nil {
-		t.Fatalf("it was told %d times, %v", seen, err)
+		t.Fatalf("it was reported %d times, %v", seen, err)
 	}
 	second()
 	if _, _, err := enter(t.Context(), "../s"); !errors.Is(err, firn.ErrInvalid) {

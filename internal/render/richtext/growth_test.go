@@ -86,7 +86,7 @@ func TestGrowthIsCheap(t *testing.T) {
 		}
 	}
 	if reported > 6*size {
-		t.Errorf("%d bytes were told of a text of %d", reported, size)
+		t.Errorf("%d bytes were reported of a text of %d", reported, size)
 	}
 }
 

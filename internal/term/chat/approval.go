@@ -196,7 +196,7 @@ func (c approvalPrompt) tryAnswer(ctx context.Context, text string) bool {
 		c.screen.lines(c.questionLines(q, maxDiffLines))
 		return true
 	default:
-		c.screen.note("· please answer y, n, a or p; n REASON tells the agent why")
+		c.screen.note("· please answer y, n, a or p; n REASON gives the agent a reason")
 		return false
 	}
 	if a.Scope != "" && q.Rule == "" {

@@ -263,7 +263,7 @@ func TestListen(t *testing.T) {
 	for range readEvents(io.MultiReader(strings.NewReader("a\n"), broken{}), nil, func(s string) { output = s }) {
 	}
 	if output != "input error: no more" {
-		t.Errorf("it was told %q", output)
+		t.Errorf("the output is %q", output)
 	}
 	if _, err := readLine(bufio.NewReader(broken{})); err == nil {
 		t.Error("a broken input is taken for a line")

@@ -31,7 +31,7 @@ type watcher struct {
 }
 
 // follow shows the entries of a session after a position, until close or the next call. It
-// does nothing if the session is followed already, or if nobody reads the screen.
+// does nothing if the session is followed already, or if the screen is not a terminal.
 func (w *watcher) follow(ctx context.Context, id firn.ID, after firn.Pos) {
 	if id == w.id || id == "" || !w.c.looping || !w.c.o.Terminal.In || w.c.o.Ephemeral {
 		return

@@ -24,7 +24,7 @@ func (p chatCommands) applyLook(o *chat.Options) {
 }
 
 // palette returns the colors and characters for the terminal. NO_COLOR removes colors, a
-// locale without UTF-8 gets ASCII, and chat.theme or COLORFGBG tell the background.
+// locale without UTF-8 gets ASCII, and chat.theme or COLORFGBG set the background.
 func (p *program) palette() line.Palette {
 	look := line.Palette{
 		NoColor: p.env("NO_COLOR") != "", ASCII: line.IsASCII(p.env("LC_ALL"), p.env("LC_CTYPE"), p.env("LANG")),

@@ -8,7 +8,7 @@ import (
 
 // Terminals that support it report keys by their code and modifiers: as CSI code;mod u in
 // the kitty keyboard protocol, and as CSI 27;mod;code ~ with modifyOtherKeys. Without it,
-// Shift-Enter cannot be told from Enter.
+// Shift-Enter cannot be distinguished from Enter.
 const (
 	keyboardOn  = "\x1b[>1u\x1b[>4;1m"
 	keyboardOff = "\x1b[<u\x1b[>4;0m"
@@ -96,7 +96,7 @@ func letterWith(letter rune, mods int) key {
 	return key{name: keyUnknown}
 }
 
-// osc begins an operating system command, which is how a terminal tells its colors. st and
+// osc begins an operating system command, with which a terminal reports its colors. st and
 // bel end it.
 const (
 	osc = "\x1b]"

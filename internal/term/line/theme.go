@@ -76,7 +76,7 @@ func (t *Terminal) awaitReply() {
 	}
 }
 
-// Background returns the background as the terminal has told it, or Unknown.
+// Background returns the background as reported by the terminal, or Unknown.
 func (t *Terminal) Background() Background {
 	t.mu.Lock()
 	defer t.mu.Unlock()

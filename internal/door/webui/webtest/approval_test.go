@@ -9,7 +9,7 @@ import (
 )
 
 // TestApproval kills the gateway while a call waits for approval. The page of the next one
-// shows the same question with its diff; the call runs after a click, and a refusal tells
+// shows the same question with its diff; the call runs after a click, and a refusal gives
 // the agent why.
 func TestApproval(t *testing.T) {
 	t.Parallel()

@@ -295,7 +295,7 @@ func TestIndexGenerations(t *testing.T) {
 		h := fstest.MapFS{dir + "sessions.json": file(`{"` + there + `":{"sessionId":"a","x":1e400}}`)}
 		got := string(index(t, h, dir+"a.jsonl", dialect.Target{Session: "a", Key: output}))
 		if !strings.Contains(got, there) || strings.Count(got, "sessionId") != 1 || !strings.Contains(got, `"x": 1e400`) {
-			t.Errorf("%s told as %s: %s", there, output, got)
+			t.Errorf("%s shown as %s: %s", there, output, got)
 		}
 	}
 	h := fstest.MapFS{dir + "sessions.json": file(`{"agent:main:telegram:group:dm":{"sessionId":"a"}}`)}

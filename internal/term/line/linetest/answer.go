@@ -13,7 +13,7 @@ const (
 )
 
 // Answer makes the screen answer questions, as input of the program. Background is the color
-// of the background, such as rgb:ffff/ffff/ffff; empty means that the terminal does not tell
+// of the background, such as rgb:ffff/ffff/ffff; empty means that the terminal does not report
 // it.
 func (s *Screen) Answer(keys io.Writer, background string) {
 	s.mu.Lock()
