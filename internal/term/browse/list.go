@@ -126,15 +126,23 @@ func (l *list) wants(o Options, height int) load {
 	}
 }
 
+// loaded ends the loading of a page, and reports whether its rows are to be added: not after
+// an error, nor if the list was started again meanwhile.
+func (m *model) loaded(run int, err error) bool {
+	if run != m.list.run {
+		return false
+	}
+	m.list.loading = false
+	if err != nil {
+		m.list.cursor = ""
+		m.failed(err)
+	}
+	return err == nil
+}
+
 func (m *model) addSessions(run int, page wire.Page[wire.Session], err error) {
 	l := &m.list
-	if run != l.run {
-		return
-	}
-	l.loading = false
-	if err != nil {
-		l.cursor = ""
-		m.failed(err)
+	if !m.loaded(run, err) {
 		return
 	}
 	first := len(l.sessions) == 0
@@ -147,13 +155,7 @@ func (m *model) addSessions(run int, page wire.Page[wire.Session], err error) {
 
 func (m *model) addHits(run int, found wire.Found, err error) {
 	l := &m.list
-	if run != l.run {
-		return
-	}
-	l.loading = false
-	if err != nil {
-		l.cursor = ""
-		m.failed(err)
+	if !m.loaded(run, err) {
 		return
 	}
 	first := len(l.hits) == 0
