@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"errors"
 	"fmt"
 
 	"firn.dev"
@@ -27,11 +28,12 @@ func (d *Damage) Error() string {
 // Unwrap makes damage an ErrCorrupt.
 func (d *Damage) Unwrap() error { return firn.ErrCorrupt }
 
-// replicaError returns the error for records that a replica lacks while no leader responds.
-// If only the last ones are missing, the replica may lag, and the error is retryable.
-func (st *connection) replicaError(id firn.ID, at store.Pos, behind bool, fault, away error) error {
-	if behind {
-		return &Unavailable{Cause: fmt.Errorf("a replica has session %s up to record %d only, and no leader answers: %w", id, at, away)}
+// withoutLeader returns the error for records that a replica lacks while no leader responds.
+// If it has later ones, they are lost there. Otherwise it may only lag, and the error is
+// retryable.
+func (st *connection) withoutLeader(id firn.ID, at store.Pos, fault, away error) error {
+	if errors.Is(fault, errBehind) {
+		return &Unavailable{Cause: fmt.Errorf("a replica does not have record %d of session %s (%w), and no leader responds: %w", at, id, fault, away)}
 	}
 	stream := st.names.stream(st.names.shard(id))
 	server := fmt.Sprintf("one of those that keep %s, as seen from %s", stream, st.engine.nc.ConnectedServerName())

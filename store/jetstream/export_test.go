@@ -23,3 +23,11 @@ func (st *Store) CountBatch(ctx context.Context, stream string) (int, error) {
 	messages, err := st.engine.batch(ctx, stream, ">", 1)
 	return len(messages), err
 }
+
+// ConnectedServer returns the name of the server that a store is connected to; empty if none.
+func ConnectedServer(st *Store) string {
+	if !st.engine.nc.IsConnected() {
+		return ""
+	}
+	return st.engine.nc.ConnectedServerName()
+}

@@ -7,10 +7,12 @@ import (
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/basetest"
 	"firn.dev/store"
 	"firn.dev/store/jetstream"
 	"firn.dev/store/storetest"
@@ -23,6 +25,7 @@ func TestCluster(t *testing.T) {
 	t.Cleanup(c.stop)
 	t.Run("Contract", func(t *testing.T) { storetest.Run(t, c.opened) })
 	t.Run("Guards", func(t *testing.T) { clusterGuards(t, c) })
+	t.Run("Returned", func(t *testing.T) { clusterReturned(t, c) })
 }
 
 // TestLostServers runs what takes servers away.
@@ -31,6 +34,7 @@ func TestLostServers(t *testing.T) {
 	c := newCluster(t, t.TempDir())
 	t.Cleanup(c.stop)
 	t.Run("Damage", func(t *testing.T) { clusterDamage(t, c) })
+	t.Run("Lag", func(t *testing.T) { clusterLag(t, c) })
 	t.Run("NoQuorum", func(t *testing.T) { clusterNoQuorum(t, c) })
 }
 
@@ -72,6 +76,41 @@ func clusterGuards(t *testing.T, c *cluster) {
 		_ = st.Close()
 		c.clear(t, o.Space)
 	}
+}
+
+// clusterReturned opens a store while one server does not respond, and is told when it is back
+// and does not sync.
+func clusterReturned(t *testing.T, c *cluster) {
+	var asked atomic.Int32
+	monitor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked.Add(1) < 3 {
+			panic(http.ErrAbortHandler)
+		}
+		fmt.Fprint(w, `{"server_name":"back","jetstream":{"config":{"sync_interval":120000000000}}}`)
+	}))
+	defer monitor.Close()
+	o := c.options(t)
+	reports := make(chan string, 100)
+	o.Report = func(m string) { reports <- m }
+	two := o
+	two.Monitors = []string{o.Monitors[0], monitor.URL}
+	if _, err := jetstream.Open(t.Context(), two); !errors.Is(err, firn.ErrUnavailable) {
+		t.Errorf("one of two servers does not respond: %v", err)
+	}
+	o.Monitors = append(slices.Clone(o.Monitors), monitor.URL)
+	st := c.open(t, o)
+	mustAppend(t, st, "s1", message("hi"))
+	for _, want := range []string{"does not respond", `"back"`} {
+		select {
+		case m := <-reports:
+			if !strings.Contains(m, want) {
+				t.Errorf("reported %q, want %q", m, want)
+			}
+		case <-time.After(basetest.Limit):
+			t.Fatalf("%s is not reported", want)
+		}
+	}
+	c.clear(t, o.Space)
 }
 
 // clusterNoQuorum takes two of three servers away: writes fail soon and say that

@@ -95,6 +95,9 @@ func (c *backwardReader) round(ctx context.Context, yield func(store.Record, err
 	if fault != nil && !errors.Is(fault, firn.ErrCorrupt) {
 		return false, fault
 	}
+	if fault == nil && (len(frames) == 0 || frames[len(frames)-1].seq < c.seq) {
+		return true, c.recoverFrom(ctx, fmt.Errorf("%w: message %d", errBehind, c.seq))
+	}
 	for _, f := range slices.Backward(frames) {
 		if f.seq != c.seq || f.end != c.at || f.sum != c.sum {
 			fault = fmt.Errorf("%w: message %d ends at %d, not at %d, or after other records", firn.ErrCorrupt, f.seq, f.end, c.at)
@@ -118,9 +121,6 @@ func (c *backwardReader) round(ctx context.Context, yield func(store.Record, err
 		if !more || c.at == 0 {
 			return more, nil
 		}
-	}
-	if fault == nil && len(frames) == 0 {
-		fault = fmt.Errorf("%w: message %d is missing", firn.ErrCorrupt, c.seq)
 	}
 	if fault != nil {
 		return true, c.recoverFrom(ctx, fault)
@@ -263,7 +263,7 @@ func (c *backwardReader) recoverFrom(ctx context.Context, fault error) error {
 			return err
 		}
 		if errors.As(err, &away) {
-			return c.st.replicaError(c.id, c.at, c.seq == c.t.seq, fault, err)
+			return c.st.withoutLeader(c.id, c.at, fault, err)
 		}
 		return err
 	}

@@ -147,13 +147,57 @@ func (st *connection) checkDurability(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, address := range st.opts.Monitors {
-		if err := checkSync(ctx, client, address); err != nil {
-			return 0, err
-		}
-	}
-	return replicas, nil
+	return replicas, st.checkServers(ctx, client)
 }
+
+// checkServers checks that the servers sync before they acknowledge. If a minority of them
+// does not respond, the store can be used, and they are checked when they are back.
+func (st *connection) checkServers(ctx context.Context, client *http.Client) error {
+	var mu sync.Mutex
+	var away []string
+	var last error
+	var tasks []func() error
+	for _, address := range st.opts.Monitors {
+		tasks = append(tasks, func() error {
+			err := checkSync(ctx, client, address)
+			if !errors.Is(err, firn.ErrUnavailable) {
+				return err
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			away, last = append(away, address), err
+			return nil
+		})
+	}
+	if err := runParallel(tasks); err != nil {
+		return err
+	}
+	if 2*len(away) >= len(st.opts.Monitors) && len(away) > 0 {
+		return last
+	}
+	for _, address := range away {
+		st.opts.Report(fmt.Sprintf("the server at %s does not respond: whether it syncs acknowledged data is checked when it does", address))
+		st.engine.watch.work.Go(func() { st.checkReturned(st.engine.watch.life, client, address) })
+	}
+	return nil
+}
+
+// checkReturned checks a server once it responds.
+func (st *connection) checkReturned(ctx context.Context, client *http.Client, address string) {
+	for sleepContext(ctx, checkAgainAfter) == nil {
+		err := checkSync(ctx, client, address)
+		if errors.Is(err, firn.ErrUnavailable) {
+			continue
+		}
+		if err != nil {
+			st.opts.Report(err.Error())
+		}
+		return
+	}
+}
+
+// checkAgainAfter is the time after which a server that did not respond is checked again.
+const checkAgainAfter = 5 * time.Second
 
 // atLeast reports whether a version is at least the given one.
 func atLeast(version string, major, minor int) bool {

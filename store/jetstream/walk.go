@@ -37,7 +37,7 @@ type walk struct {
 var errWrongSum = errors.New("the lines are not those that were written")
 
 // errBehind means that a replica lacks the latest messages: it lags or is damaged.
-var errBehind = errors.New("messages are missing at the end")
+var errBehind = errors.New("messages are missing at its end")
 
 // slowMessages is the number of messages that are read one by one before batches are used
 // again.
@@ -81,12 +81,14 @@ func (w *walk) round(ctx context.Context, yield func(piece, error) bool) (bool, 
 	}
 	fault := errBehind
 	for _, m := range messages {
-		if m.seq > w.t.seq {
-			fault = fmt.Errorf("messages before %d are missing", m.seq)
-			break
-		}
 		more := true
 		f, err := parseFrame(m)
+		if m.seq > w.t.seq {
+			if err != nil || f.kind != kindSeal { // a seal may have replaced them
+				fault = fmt.Errorf("messages before %d are missing", m.seq)
+			}
+			break
+		}
 		if err == nil {
 			w.suspectReplica(f)
 			more, err = w.take(ctx, f, yield)
@@ -223,7 +225,7 @@ func (w *walk) recoverFrom(ctx context.Context, fault error) error {
 	if err != nil {
 		var away *Unavailable
 		if errors.As(err, &away) {
-			return w.st.replicaError(w.id, w.at, errors.Is(fault, errBehind), fault, err)
+			return w.st.withoutLeader(w.id, w.at, fault, err)
 		}
 		return err
 	}

@@ -61,6 +61,8 @@ const (
 	// confirmPause is the time after which a server that lacks a message is asked again,
 	// since it may only lag.
 	confirmPause = 300 * time.Millisecond
+	// lagWait is the time after which a server that still lacks a message does not only lag.
+	lagWait = 8 * time.Second
 	// reportAgainAfter is the time after which the same fault is reported again.
 	reportAgainAfter = 10 * time.Minute
 	// maxReported is the maximum number of remembered faults.
@@ -136,9 +138,7 @@ func (e *engine) compareEnds(ctx context.Context, stream string) {
 		if try == 0 {
 			continue // it may have received it in the meantime
 		}
-		if f := (Fault{Server: place.leader, Stream: stream, Subject: m.subject, Seq: last + 1, Missing: 1}); e.watch.firstReport(f) {
-			e.watch.found(f)
-		}
+		e.reportFault(Fault{Server: place.leader, Stream: stream, Subject: m.subject, Seq: last + 1, Missing: 1})
 		e.stepDown(ctx, stream, holder)
 		return
 	}
@@ -164,35 +164,67 @@ func (e *engine) inBackground(stream string, do func(context.Context)) {
 }
 
 // investigate reports the servers that lack a message, and moves the leadership if the
-// leader is one of them.
+// leader is one of them. A server without any later message may only lag, also after it has
+// received the message: it is given until lagWait.
 func (e *engine) investigate(ctx context.Context, stream string, seq uint64) {
 	lacking, _, _ := e.lacking(ctx, stream, seq)
-	if len(lacking) == 0 || sleepContext(ctx, confirmPause) != nil {
-		return
-	}
-	again, holder, m := e.lacking(ctx, stream, seq)
-	e.places.forget(stream)
-	p, err := e.placement(ctx, stream)
-	if err != nil || m == nil {
-		return
-	}
-	if len(again) >= p.majority() { // a damaged server may still have messages that were removed
-		if f := (Fault{Server: holder, Stream: stream, Subject: m.subject, Seq: seq, Extra: 1}); e.watch.firstReport(f) {
-			e.watch.found(f)
+	for waited, pause := time.Duration(0), confirmPause; len(lacking) > 0; pause *= 2 {
+		if sleepContext(ctx, pause) != nil {
+			return
 		}
-		return
+		waited += pause
+		ends := e.ends(ctx, stream)
+		again, holder, m := e.lacking(ctx, stream, seq)
+		e.places.forget(stream)
+		p, err := e.placement(ctx, stream)
+		if err != nil || m == nil {
+			return
+		}
+		last := waited >= lagWait
+		if len(again) >= p.majority() { // a damaged server may still have messages that were removed
+			if last {
+				e.reportFault(Fault{Server: holder, Stream: stream, Subject: m.subject, Seq: seq, Extra: 1})
+				return
+			}
+			continue
+		}
+		for server := range lacking {
+			switch {
+			case !again[server] || !p.current[server]: // it lagged
+				delete(lacking, server)
+			case last || ends[server] > seq:
+				delete(lacking, server)
+				e.reportFault(Fault{Server: server, Stream: stream, Subject: m.subject, Seq: seq, Missing: 1})
+				if server == p.leader {
+					e.stepDown(ctx, stream, holder)
+				}
+			}
+		}
 	}
-	for server := range lacking {
-		if !again[server] || !p.current[server] {
-			continue // it lagged
-		}
-		if f := (Fault{Server: server, Stream: stream, Subject: m.subject, Seq: seq, Missing: 1}); e.watch.firstReport(f) {
-			e.watch.found(f)
-		}
-		if server == p.leader {
-			e.stepDown(ctx, stream, holder)
+}
+
+// reportFault reports a fault that was not reported recently.
+func (e *engine) reportFault(f Fault) {
+	if e.watch.firstReport(f) {
+		e.watch.found(f)
+	}
+}
+
+// ends returns the sequence of the last message of a stream on each server that responds.
+func (e *engine) ends(ctx context.Context, stream string) map[string]uint64 {
+	all := make(map[string]uint64)
+	p, err := e.poll(ctx, stream, getRequest{LastFor: ">"})
+	if err != nil {
+		return all
+	}
+	defer p.close()
+	p.until(p.all)
+	for server, r := range p.replies {
+		if m := r.first(); m != nil {
+			all[server] = m.seq
 		}
 	}
+	return all
 }
 
 // lacking returns the servers that lack a message, and one that has it, with the message.
