@@ -174,11 +174,14 @@ func (e *engine) investigate(ctx context.Context, stream string, seq uint64) {
 		}
 		waited += pause
 		ends := e.ends(ctx, stream)
-		again, holder, m := e.lacking(ctx, stream, seq)
 		e.places.forget(stream)
-		p, err := e.placement(ctx, stream)
+		p, counted, err := e.info(ctx, stream)
+		again, holder, m := e.lacking(ctx, stream, seq)
 		if err != nil || m == nil {
 			return
+		}
+		if counted >= seq { // the leader has had it
+			ends[p.leader] = seq + 1
 		}
 		last := waited >= lagWait
 		if len(again) >= p.majority() { // a damaged server may still have messages that were removed
