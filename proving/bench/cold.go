@@ -60,10 +60,14 @@ func (b *bench) cold() error {
 // typed into, without a gateway.
 func (b *bench) firstPrompt(program, full, empty, project string) error {
 	const runs = 11
-	var medians [2]time.Duration
-	for i, home := range []string{empty, full} {
-		// Without a key table, each lookup of a key reads all sessions.
-		if out, err := exec.Command(program, "chat", "--home", home, "-m", "firn/offline", "--main", "-p", "hello").CombinedOutput(); err != nil {
+	var medians [3]time.Duration
+	for i, home := range []string{full, empty, full} {
+		// Without a key table, each lookup of a key checks the status of all sessions.
+		if i == 0 {
+			if err := os.Remove(filepath.Join(home, "agents", "main", "sessions", "sessions.json")); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+		} else if out, err := exec.Command(program, "chat", "--home", home, "-m", "firn/offline", "--main", "-p", "hello").CombinedOutput(); err != nil {
 			return fmt.Errorf("use the home: %w\n%s", err, out)
 		}
 		var times []time.Duration
@@ -79,8 +83,9 @@ func (b *bench) firstPrompt(program, full, empty, project string) error {
 		slices.Sort(times)
 		medians[i] = times[runs/2]
 	}
-	b.note("firn chat until the first prompt, no sessions", ms(medians[0]))
-	b.want("firn chat until the first prompt, 10,000 sessions", ms(medians[1]), "≤ 150 ms", medians[1] <= 150*time.Millisecond)
+	b.note("firn chat until the first prompt, no sessions", ms(medians[1]))
+	b.note("firn chat until the first prompt, 10,000 sessions, no key table", ms(medians[0]))
+	b.want("firn chat until the first prompt, 10,000 sessions", ms(medians[2]), "≤ 150 ms", medians[2] <= 150*time.Millisecond)
 	return nil
 }
 

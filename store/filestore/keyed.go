@@ -40,7 +40,7 @@ func (st *keyTables) keysOf(agent string) (map[string]firn.ID, error) {
 	if err != nil {
 		return nil, err
 	}
-	infos, err := st.inspect.inspectAll(st.lifetime, found, nil)
+	infos, err := st.claimants(found)
 	if err != nil {
 		return nil, err
 	}
@@ -67,6 +67,32 @@ func (st *keyTables) keysOf(agent string) (map[string]firn.ID, error) {
 		keys[key] = h.id
 	}
 	return keys, nil
+}
+
+// claimants returns the infos of transcripts. It reads only those that changed since they
+// were added to the catalogue.
+func (st *keyTables) claimants(found []transcript) ([]store.Info, error) {
+	archived, err := st.inspect.archived()
+	if err != nil {
+		return nil, err
+	}
+	known := st.knownRows()
+	infos := make([]store.Info, len(found))
+	inParallel(st.lifetime, len(found), func() func(i int) {
+		in := st.inspect.inspector()
+		return func(i int) {
+			status, err := st.inspect.status(found[i])
+			status.Archived = archived[found[i].id]
+			var ok bool
+			if err == nil {
+				infos[i], ok = known(status)
+			}
+			if !ok {
+				infos[i] = in.inspect(st.lifetime, found[i])
+			}
+		}
+	})
+	return infos, st.lifetime.Err()
 }
 
 // Lookup returns the session a key points to.

@@ -61,7 +61,8 @@ type keyTables struct {
 	touches touches
 	inspect interface {
 		allTranscripts(agent string) ([]transcript, error)
-		inspectAll(ctx context.Context, found []transcript, archived map[firn.ID]bool) ([]store.Info, error)
+		archived() (map[firn.ID]bool, error)
+		status(t transcript) (store.Status, error)
 		inspector() inspector
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/find/rowcache"
+	"firn.dev/store"
 )
 
 // catalogueMark makes a catalogue beside the store notice new sessions, if the store is
@@ -15,6 +16,8 @@ import (
 type catalogueMark struct {
 	// unneeded is set if the changes of the store are recorded in the catalogue.
 	unneeded atomic.Bool
+	// rows returns the lookup of up to date rows of the catalogue; nil if there is none.
+	rows atomic.Pointer[func() knownRow]
 
 	mu    sync.Mutex
 	path  string
@@ -22,9 +25,24 @@ type catalogueMark struct {
 	users int
 }
 
+// knownRow returns the info of a session that has this status, if the catalogue contains it.
+type knownRow = func(store.Status) (store.Info, bool)
+
 // Catalogued tells the store that a catalogue records its changes. Otherwise the store marks
-// an existing catalogue as outdated when it creates a session.
-func (st *homeDir) Catalogued() { st.unlisted.unneeded.Store(true) }
+// an existing catalogue as outdated when it creates a session. The store calls rows to
+// rebuild a key table without reading sessions whose row is up to date.
+func (st *homeDir) Catalogued(rows func() knownRow) {
+	st.unlisted.rows.Store(&rows)
+	st.unlisted.unneeded.Store(true)
+}
+
+// knownRows returns the lookup of rows of the catalogue. Without a catalogue it finds none.
+func (st *homeDir) knownRows() knownRow {
+	if rows := st.unlisted.rows.Load(); rows != nil {
+		return (*rows)()
+	}
+	return func(store.Status) (store.Info, bool) { return store.Info{}, false }
+}
 
 // markNew is called before a session is created, the result after it. If the mark cannot be
 // created, the session is listed after the next refresh of the catalogue.

@@ -18,14 +18,31 @@ import (
 // The catalogue's source must be the store. Closing the wrapper closes both.
 func Wrap(s store.Store, c *Catalogue) store.Store {
 	if own, ok := store.As[catalogued](s); ok {
-		own.Catalogued()
+		own.Catalogued(c.knownRows)
 	}
 	return &wrapper{Store: witness.Wrap(s, watcher{c}), catalogue: c}
 }
 
 // catalogued is a store that marks the catalogue as outdated unless it is told that its
-// changes are recorded.
-type catalogued interface{ Catalogued() }
+// changes are recorded. It calls rows for a lookup of rows that are up to date.
+type catalogued interface {
+	Catalogued(rows func() func(store.Status) (store.Info, bool))
+}
+
+// knownRows reads the file and returns a lookup of its rows, which finds the row of a
+// session that has not changed since. It writes nothing.
+func (c *Catalogue) knownRows() func(store.Status) (store.Info, bool) {
+	changed, s := c.copyPending(), survey{}
+	s.load(c)
+	s.base.close()
+	return func(now store.Status) (store.Info, bool) {
+		r := s.rows[now.ID]
+		if _, ok := changed[now.ID]; ok || r == nil || !r.matches(now) {
+			return store.Info{}, false
+		}
+		return r.info, true
+	}
+}
 
 // wrapper is a store that lists from its catalogue.
 type wrapper struct {
