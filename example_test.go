@@ -86,7 +86,7 @@ func ExampleTree() {
 	// ask
 	// coffee
 	// thanks
-	// dangling-parent at 3 (entry thanks): its parent lost does not stand before it; taken to follow the entry before it
+	// dangling-parent at 3 (entry thanks): its parent lost does not precede it; the previous entry is assumed
 }
 
 // A tombstone is an entry like any other, so it can be hidden too: that restores its

@@ -43,7 +43,7 @@ func (t *Tree) Add(at Pos, g Glance) int {
 func (t *Tree) findParent(at Pos, g Glance) int {
 	before := len(t.nodes) - 1
 	if g.NoParent {
-		t.fault(GapNoParent, at, g.ID, "the entry tells no parent; taken to follow the one before it")
+		t.fault(GapNoParent, at, g.ID, "the entry has no parent; the previous entry is assumed")
 		return before
 	}
 	if g.Parent == "" {
@@ -52,7 +52,7 @@ func (t *Tree) findParent(at Pos, g Glance) int {
 	if up, ok := t.last[g.Parent]; ok {
 		return up
 	}
-	t.fault(GapDangling, at, g.ID, fmt.Sprintf("its parent %s does not stand before it; taken to follow the entry before it", g.Parent))
+	t.fault(GapDangling, at, g.ID, fmt.Sprintf("its parent %s does not precede it; the previous entry is assumed", g.Parent))
 	return before
 }
 

@@ -50,7 +50,7 @@ func SummarizeBranch(ctx context.Context, j BranchJob) (firn.Entry, error) {
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return firn.Entry{}, fmt.Errorf("summarise a branch of session %s: %w", j.Session, err)
+		return firn.Entry{}, fmt.Errorf("summarize a branch of session %s: %w", j.Session, err)
 	}
 	return entry, nil
 }
@@ -70,7 +70,7 @@ func (j BranchJob) run(ctx context.Context) (firn.Entry, error) {
 	}
 	lines := j.recent(s, b.entries)
 	if len(lines) == 0 {
-		return firn.Entry{}, fmt.Errorf("there is nothing between: %w", ErrNothing)
+		return firn.Entry{}, fmt.Errorf("no messages between the head and the target: %w", ErrNothing)
 	}
 	text, err := s.fold(ctx, taskBranch, "", lines, s.output(maxBranch))
 	if err != nil {

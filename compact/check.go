@@ -33,7 +33,7 @@ const cutNotice = "\n\n[The summary was too long and is cut here.]"
 func checkSummary(answer *firn.Message, known *nameBook, tokens, allowed int64, counter window.TokenCounter) (text, fault string) {
 	for _, part := range answer.Parts {
 		if _, ok := part.(firn.ToolCall); ok {
-			return "", "it calls a tool"
+			return "", "it contains a tool call"
 		}
 	}
 	text, _ = firn.CleanText(answer.Text())
@@ -41,17 +41,17 @@ func checkSummary(answer *firn.Message, known *nameBook, tokens, allowed int64, 
 	long := counter.CountText(text)
 	switch {
 	case answer.StopReason == firn.StopError || answer.StopReason == firn.StopAborted:
-		return "", "it failed"
+		return "", "the request failed"
 	case text == "":
-		return "", "it says nothing"
+		return "", "it is empty"
 	case refuses(text):
-		return "", "it refuses"
+		return "", "it is a refusal"
 	case tokens > longInput && utf8.RuneCountInString(text) < minSummaryChars:
-		return "", "it says too little"
+		return "", "it is too short"
 	case long > tooLong*allowed:
 		return "", "it is far too long"
 	case !known.named(text):
-		return "", "it names nothing of what it stands for"
+		return "", "it mentions nothing from the conversation"
 	case long > allowed || answer.StopReason == firn.StopLength:
 		text = shorten(text, allowed, counter)
 	}

@@ -105,7 +105,7 @@ func (r *run) choose(ctx context.Context, need int64) (choice, error) {
 func (r *run) plans() ([]Plan, error) {
 	fits := r.assumed <= r.limit
 	if r.Reason == Manual && fits && r.path.Compaction != nil && !r.cutter.hasNewMessages() {
-		return nil, fmt.Errorf("nothing was said since the last compaction: %w", ErrNothing)
+		return nil, fmt.Errorf("no messages since the last compaction: %w", ErrNothing)
 	}
 	var plans []Plan
 	for _, keep := range [...]Keep{KeepRecent, KeepTurn, KeepLast, KeepNothing} {
@@ -127,7 +127,7 @@ func (r *run) plans() ([]Plan, error) {
 	if !fits {
 		return nil, r.tooBig(choice{plan: Plan{Kept: r.path.Entries}})
 	}
-	return nil, fmt.Errorf("nothing is older than what is kept: %w", ErrNothing)
+	return nil, fmt.Errorf("no messages are older than the ones kept: %w", ErrNothing)
 }
 
 // goals returns the sizes to reach, in tokens of the counter. lax is the limit; strict is
@@ -263,7 +263,7 @@ func (r *run) findPins(ctx context.Context, ids []firn.EntryID) error {
 	}
 	for rec, err := range r.Store.ReadBack(ctx, r.Session, r.path.End) {
 		if err != nil {
-			return fmt.Errorf("look for pinned entries: %w", err)
+			return fmt.Errorf("find pinned entries: %w", err)
 		}
 		if rec.Gap != nil || !want[rec.Glance.ID] {
 			continue
@@ -285,7 +285,7 @@ func (r *run) findPins(ctx context.Context, ids []firn.EntryID) error {
 // the limit and would merely not get smaller.
 func (r *run) tooBig(c choice) error {
 	if r.assumed <= r.limit {
-		return fmt.Errorf("it would not get smaller: %w", ErrNothing)
+		return fmt.Errorf("the result would not be smaller: %w", ErrNothing)
 	}
 	summary := c.compose("", 0)
 	whole, bare := r.measure(c.plan.Kept, summary), r.measure(nil, summary)

@@ -74,7 +74,7 @@ func (s *summarizer) fitLine(l digest.Line, tokens int64) digest.Line {
 		keep = int(float64(keep)*float64(tokens)/float64(n)) - 48
 		l.Text = cutMiddle(whole, keep)
 	}
-	return digest.Line{Role: l.Role, Kind: digest.Speech, Text: "[a message that is too long to be shown]"}
+	return digest.Line{Role: l.Role, Kind: digest.Speech, Text: "[a message too long to show]"}
 }
 
 // formatLines formats lines for the summarizer and escapes tags that could end their fence.
@@ -93,7 +93,7 @@ func linesOf(entries []firn.Entry) []digest.Line {
 			messages = append(messages, firn.Message{Role: firn.RoleUser, Parts: b.Parts})
 		case *firn.BranchSummary:
 			if b.Summary != "" {
-				text := "What happened on a branch that was left:\n" + b.Summary
+				text := "What happened on an abandoned branch:\n" + b.Summary
 				messages = append(messages, firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: text}}})
 			}
 		}

@@ -157,7 +157,7 @@ func (r *run) commit(ctx context.Context, c choice, s *summarizer) (Result, erro
 			return Result{}, err
 		}
 		if try == maxTries {
-			return Result{}, fmt.Errorf("others appended %d times in a row: %w", try, ErrMoved)
+			return Result{}, fmt.Errorf("entries were appended concurrently %d times in a row: %w", try, ErrMoved)
 		}
 		if path, err = collect(ctx, r.Store, r.Session); err != nil {
 			return Result{}, err
@@ -181,7 +181,7 @@ func (r *run) newEntries(now window.Path, plan Plan) ([]firn.Entry, error) {
 		return nil, ErrMoved
 	}
 	if splitsPair(now.Entries, plan.first) {
-		return nil, fmt.Errorf("a result came for a call that was summarised: %w", ErrMoved)
+		return nil, fmt.Errorf("a result arrived for a summarized tool call: %w", ErrMoved)
 	}
 	return now.Entries[len(old):], nil
 }

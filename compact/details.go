@@ -118,7 +118,7 @@ func marshal(v any) (json.RawMessage, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
-		return nil, fmt.Errorf("spell %T: %w", v, err)
+		return nil, fmt.Errorf("encode %T: %w", v, err)
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }

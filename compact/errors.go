@@ -17,12 +17,12 @@ var (
 	// For Undo and Redo, there is nothing to undo or redo.
 	ErrNothing = errors.New("nothing to compact")
 	// ErrPaused means that too many runs failed in a row; see [Breaker] and [ResetBreaker].
-	ErrPaused = errors.New("compaction is paused after failing too often")
+	ErrPaused = errors.New("compaction is paused after repeated failures")
 	// ErrCanceled means that the hook canceled the compaction.
-	ErrCanceled = errors.New("compaction was cancelled")
+	ErrCanceled = errors.New("compaction was canceled")
 	// ErrMoved means that the conversation changed in the meantime: it moved to another
 	// branch or was compacted by another run. Nothing was written.
-	ErrMoved = errors.New("the conversation moved on during compaction")
+	ErrMoved = errors.New("the conversation changed during compaction")
 )
 
 // TooBig is the error for a conversation that cannot be made to fit because the parts that
@@ -54,15 +54,15 @@ func (t *TooBig) Error() string {
 	if t.Model != "" {
 		who = t.Model
 	}
-	takes := fmt.Sprintf("%s takes %s tokens", who, grouped(t.Limit))
+	takes := fmt.Sprintf("%s accepts %s tokens", who, grouped(t.Limit))
 	switch {
 	case t.Reported > 0:
-		takes = fmt.Sprintf("%s says that it takes %s tokens", who, grouped(t.Reported))
+		takes = fmt.Sprintf("%s accepts at most %s tokens", who, grouped(t.Reported))
 	case t.Model == "":
-		takes = fmt.Sprintf("the limit is %s tokens of a window of %s", grouped(t.Limit), grouped(t.Window))
+		takes = fmt.Sprintf("the limit is %s tokens of a %s-token window", grouped(t.Limit), grouped(t.Window))
 	}
 	if t.Input > 0 {
-		return fmt.Sprintf("the message is too large: it has about %s tokens, and %s", grouped(t.Input), takes)
+		return fmt.Sprintf("the message is too large: about %s tokens, and %s", grouped(t.Input), takes)
 	}
 	var parts []string
 	for _, p := range t.parts() {
@@ -109,7 +109,7 @@ func (t *TooBig) Hint() string {
 	case "pinned":
 		return "unpin entries; or " + larger
 	}
-	return "rewind to before the large message (/rewind), or begin anew (/new); or " + larger
+	return "rewind to before the large message (/rewind), or start a new session (/new); or " + larger
 }
 
 // Unwrap returns ErrTooLarge and the provider's error.

@@ -75,9 +75,9 @@ func NewPlan(p window.Path, s Settings, o PlanOptions) (Plan, error) {
 	plan.Before = windowTokens(p, window.Options{Counter: o.Counter}, o.Fixed)
 	switch {
 	case !o.Again && p.Compaction != nil && !k.hasNewMessages():
-		return plan, fmt.Errorf("plan a compaction: nothing was said since the last one: %w", ErrNothing)
+		return plan, fmt.Errorf("plan a compaction: no messages since the last one: %w", ErrNothing)
 	case k.countSeen(0, plan.first) == 0:
-		return plan, fmt.Errorf("plan a compaction: nothing is older than what is kept: %w", ErrNothing)
+		return plan, fmt.Errorf("plan a compaction: no messages are older than the ones kept: %w", ErrNothing)
 	}
 	return plan, nil
 }

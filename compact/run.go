@@ -142,7 +142,7 @@ func (r *run) failed(err error) bool {
 }
 
 // errHook wraps the error of a hook.
-var errHook = errors.New("the hook before compaction failed")
+var errHook = errors.New("the pre-compaction hook failed")
 
 // run is a compaction in progress. path is the path at the start of the run; entries
 // appended later are not summarized.

@@ -142,7 +142,7 @@ func Undo(ctx context.Context, st store.Store, id firn.ID, target firn.EntryID) 
 	entries, err := appendTombstones(ctx, st, id, func(past []Record) ([]firn.EntryID, error) {
 		p, err := pick(past, target, func(p Record) bool { return p.Counts })
 		if err == nil && p.Undone {
-			err = fmt.Errorf("%s is undone already: %w", p.ID, ErrNothing)
+			err = fmt.Errorf("%s is already undone: %w", p.ID, ErrNothing)
 		}
 		return []firn.EntryID{p.ID}, err
 	})
@@ -193,7 +193,7 @@ func Current(path window.Path) (Record, bool) {
 func Redo(ctx context.Context, st store.Store, id firn.ID, target firn.EntryID) ([]firn.Entry, error) {
 	entries, err := appendTombstones(ctx, st, id, func(past []Record) ([]firn.EntryID, error) {
 		if n := len(past); target == "" && n > 0 && past[n-1].Counts {
-			return nil, fmt.Errorf("the latest compaction is in force: %w", ErrNothing)
+			return nil, fmt.Errorf("the latest compaction is not undone: %w", ErrNothing)
 		}
 		p, err := pick(past, target, func(p Record) bool { return p.Undone })
 		if err == nil && !p.Undone {
@@ -215,9 +215,9 @@ func pick(past []Record, target firn.EntryID, ok func(Record) bool) (Record, err
 		}
 	}
 	if target != "" {
-		return Record{}, fmt.Errorf("there is no compaction %s on this branch: %w", target, firn.ErrNotFound)
+		return Record{}, fmt.Errorf("no compaction %s on this branch: %w", target, firn.ErrNotFound)
 	}
-	return Record{}, fmt.Errorf("there is none: %w", ErrNothing)
+	return Record{}, fmt.Errorf("no compaction: %w", ErrNothing)
 }
 
 // appendTombstones hides the entries that decide returns. If other entries are appended in

@@ -261,7 +261,7 @@ user: text "b"`)
 	items[1].Message.StopReason = firn.StopError
 	w := window.Build(window.Path{Entries: entriesOf(items)}, window.Options{Profile: window.Anthropic()})
 	check(t, "window", formatItems(w.Items), "user e1+e4: text \"a\" ; text \"b\"\n")
-	check(t, "repair", fmt.Sprint(w.Repairs[0]), "{pair e3 result of call 1 left out: there is no such call before it}")
+	check(t, "repair", fmt.Sprint(w.Repairs[0]), "{pair e3 result of call 1 left out: no such call before it}")
 }
 
 // Bytes of marks come back exactly when their model is asked, and not at all

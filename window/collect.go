@@ -243,7 +243,7 @@ func (w *walk) proceed(rec *firn.Record) {
 	w.rooted = w.want == "" && !w.loose
 }
 
-const noParent = "the entry tells no parent; taken to follow the one before it"
+const noParent = "the entry has no parent; the previous entry is assumed"
 
 // hide records a tombstone that is in effect. The newest one for an ID is kept because it
 // hides the most.

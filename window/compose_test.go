@@ -71,9 +71,9 @@ func TestRenderShell(t *testing.T) {
 		{firn.Shell{Command: "ls", Output: "a.txt\n", ExitCode: &zero}, "Ran `ls`\n```\na.txt\n\n```"},
 		{firn.Shell{Command: "true", ExitCode: &zero}, "Ran `true`\n(no output)"},
 		{firn.Shell{Command: "false", ExitCode: &two}, "Ran `false`\n(no output)\n\nExit code: 2"},
-		{firn.Shell{Command: "top", Output: "x", Cancelled: true, ExitCode: &two}, "Ran `top`\n```\nx\n```\n\n(the user cancelled the command)"},
-		{firn.Shell{Command: "cat", Output: "x", Truncated: true}, "Ran `cat`\n```\nx\n```\n\n(the output is cut)"},
-		{firn.Shell{Command: "cat", Output: "x", Truncated: true, FullOutput: "/tmp/o"}, "Ran `cat`\n```\nx\n```\n\n(the output is cut; all of it is in /tmp/o)"},
+		{firn.Shell{Command: "top", Output: "x", Cancelled: true, ExitCode: &two}, "Ran `top`\n```\nx\n```\n\n(the user canceled the command)"},
+		{firn.Shell{Command: "cat", Output: "x", Truncated: true}, "Ran `cat`\n```\nx\n```\n\n(the output is truncated)"},
+		{firn.Shell{Command: "cat", Output: "x", Truncated: true, FullOutput: "/tmp/o"}, "Ran `cat`\n```\nx\n```\n\n(the output is truncated; all of it is in /tmp/o)"},
 		{firn.Shell{Command: "cat", Output: "```\n````x"}, "Ran `cat`\n`````\n```\n````x\n`````"},
 	}
 	for _, tt := range tests {

@@ -123,7 +123,7 @@ func (d Document) part() (firn.OpaquePart, error) {
 func (d Document) omitted(why string) firn.Text {
 	what := d.Title
 	if what == "" {
-		what = "without a name"
+		what = "unnamed"
 	}
 	if d.Data != "" {
 		what += ", PDF, " + bytesText(int64(len(d.Data))*3/4)
@@ -140,7 +140,7 @@ func refitDocument(it *Item, role firn.Role, part firn.OpaquePart, p *Pass) firn
 	case err != nil:
 		_, why, _ = strings.Cut(err.Error(), "document: ")
 		if why == "" {
-			why = "it cannot be read"
+			why = "it is unreadable"
 		}
 	case role != firn.RoleUser:
 		why = "the assistant made it"
@@ -148,16 +148,16 @@ func refitDocument(it *Item, role firn.Role, part firn.OpaquePart, p *Pass) firn
 		p.Note(it, "document sent as text")
 		name := doc.Title
 		if name == "" {
-			name = "without a name"
+			name = "unnamed"
 		}
 		return firn.Text{Text: "[document: " + name + "]\n" + doc.Text}
 	case limits.Count == 0:
-		why = "this provider takes no PDF"
+		why = "this provider does not accept PDF"
 	default:
 		if sent, err := doc.part(); err == nil {
 			return sent
 		}
-		why = "it cannot be read"
+		why = "it is unreadable"
 	}
 	p.Note(it, "document replaced by a note: %s", why)
 	return doc.omitted(why)
@@ -197,7 +197,7 @@ var documents = Rule{"documents", func(items []Item, p *Pass) []Item {
 		if n++; n > first {
 			return part, keep
 		}
-		why := fmt.Sprintf("only the newest %d, of %s with all images, are sent", p.profile.Documents.Count, bytesText(p.profile.Documents.TotalBytes))
+		why := fmt.Sprintf("only the newest %d, at most %s with all images, are sent", p.profile.Documents.Count, bytesText(p.profile.Documents.TotalBytes))
 		p.Note(it, "document left out: %s", why)
 		doc, _ := DocumentOf(b)
 		return doc.omitted(why), change

@@ -35,13 +35,13 @@ func TestDocuments(t *testing.T) {
 		role firn.Role
 		want map[string]string // by profile; "" stands for all others
 	}{
-		"a PDF":           {pdfOf("a.pdf", 100), firn.RoleUser, map[string]string{"anthropic": sent, "openai-responses": sent, "": "[document omitted: a.pdf, PDF, 111 bytes; this provider takes no PDF]"}},
+		"a PDF":           {pdfOf("a.pdf", 100), firn.RoleUser, map[string]string{"anthropic": sent, "openai-responses": sent, "": "[document omitted: a.pdf, PDF, 111 bytes; this provider does not accept PDF]"}},
 		"text":            {documentOf("a.txt", `{"type":"text","media_type":"text/plain","data":"hello"}`), firn.RoleUser, map[string]string{"anthropic": sent, "": inlined}},
 		"blocks":          {documentOf("a.txt", `{"type":"content","content":[{"type":"text","text":"hello"}]}`), firn.RoleUser, map[string]string{"anthropic": sent, "": inlined}},
 		"an address":      {documentOf("a.pdf", `{"type":"url","url":"https://example.com/a.pdf"}`), firn.RoleUser, map[string]string{"": "[document omitted: a.pdf; its content is not in the session]"}},
 		"damaged":         {documentOf("a.pdf", `{"type":"base64","media_type":"application/pdf","data":"no"}`), firn.RoleUser, map[string]string{"": "[document omitted: a.pdf; its data is damaged]"}},
 		"a word document": {documentOf("a.doc", `{"type":"base64","media_type":"application/msword","data":"AAAA"}`), firn.RoleUser, map[string]string{"": "[document omitted: a.doc; not a PDF]"}},
-		"nothing":         {firn.OpaquePart{Type: "document", Raw: json.RawMessage(`{`)}, firn.RoleUser, map[string]string{"": "[document omitted: without a name; it cannot be read]"}},
+		"nothing":         {firn.OpaquePart{Type: "document", Raw: json.RawMessage(`{`)}, firn.RoleUser, map[string]string{"": "[document omitted: unnamed; it is unreadable]"}},
 		"an assistant's":  {pdfOf("a.pdf", 100), firn.RoleAssistant, map[string]string{"": "[document omitted: a.pdf, PDF, 111 bytes; the assistant made it]"}},
 	} {
 		for _, profile := range window.Profiles() {

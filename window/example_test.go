@@ -39,7 +39,7 @@ func ExampleBuild() {
 	// assistant [b]
 	// toolResult [b]
 	// user [c]
-	// pair b call call_1 has no result; one that says so added
+	// pair b call call_1 has no result; a placeholder was added
 	// tokens: 33 estimated: true
 }
 

@@ -104,7 +104,7 @@ func (f *Fitter) renameResults(it *Item, p *Pass) {
 }
 
 // partOmitted replaces a part of a result that cannot be sent.
-const partOmitted = "[part omitted: its kind is not known]"
+const partOmitted = "[part omitted: unknown type]"
 
 // knownParts leaves out parts of unknown kinds that the tool does not accept, and images in
 // assistant messages.

@@ -36,7 +36,7 @@ var images = Rule{"images", func(items []Item, p *Pass) []Item {
 			return firn.Text{Text: stub(image, why)}, change
 		}
 		if kind := imageType(image); kind != image.MimeType {
-			p.Note(it, "image of type %q sent as %s, which it is", image.MimeType, kind)
+			p.Note(it, "image of type %q sent as %s, its real type", image.MimeType, kind)
 			image.MimeType = kind
 			return image, change
 		}
@@ -185,7 +185,7 @@ func takeImages(it, carry *Item, p *Pass) *Item {
 	carry.From = append(carry.From, it.From...)
 	carry.at = it.at
 	carry.Message.Parts = append(carry.Message.Parts, firn.Text{Text: "[images from the result of call " + result.CallID + "]"})
-	p.Note(it, "images in the result of call %s moved into a message behind it", result.CallID)
+	p.Note(it, "images in the result of call %s moved into a message after it", result.CallID)
 	result.Content, _ = edit(result.Content, func(part firn.Part) (firn.Part, verdict) {
 		if _, ok := part.(firn.Image); !ok {
 			return part, keep

@@ -100,10 +100,10 @@ func TestOpenClawPairing(t *testing.T) {
 			}
 			added, orphans := 0, 0
 			for _, r := range repairs {
-				if strings.HasSuffix(r.What, "one that says so added") {
+				if strings.HasSuffix(r.What, "a placeholder was added") {
 					added++
 				}
-				if strings.HasSuffix(r.What, "there is no such call before it") {
+				if strings.HasSuffix(r.What, "no such call before it") {
 					orphans++
 				}
 			}

@@ -92,12 +92,12 @@ func pairSpan(fixed []Item, assistant *Item, span []Item, p *Pass) []Item {
 		for k, call := range calls {
 			at := answer[k]
 			if at < 0 {
-				p.Note(assistant, "call %s has no result; one that says so added", call.ID)
+				p.Note(assistant, "call %s has no result; a placeholder was added", call.ID)
 				fixed = append(fixed, missing(assistant, call))
 				continue
 			}
 			if !adjacent(span, at) {
-				p.Note(&span[at], "result of call %s moved behind it", call.ID)
+				p.Note(&span[at], "result of call %s moved after it", call.ID)
 			}
 			fixed = append(fixed, rename(&span[at], call, p))
 		}
@@ -141,7 +141,7 @@ func match(calls []firn.ToolCall, span []Item, p *Pass) []int {
 		case known:
 			p.Note(&span[i], "second result of call %s left out", result.CallID)
 		default:
-			p.Note(&span[i], "result of call %s left out: there is no such call before it", result.CallID)
+			p.Note(&span[i], "result of call %s left out: no such call before it", result.CallID)
 		}
 	}
 	return answer
@@ -175,7 +175,7 @@ func rename(it *Item, call firn.ToolCall, p *Pass) Item {
 		return *it
 	}
 	if result.Name != "" {
-		p.Note(it, "result of call %s: tool name %q written as %s", call.ID, firn.CutText(result.Name, 2*maxName), call.Name)
+		p.Note(it, "result of call %s: tool name %q sent as %s", call.ID, firn.CutText(result.Name, 2*maxName), call.Name)
 	}
 	result.Name = call.Name
 	renamed := *it

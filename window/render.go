@@ -169,7 +169,7 @@ func (r *rendering) fenced(e *firn.Entry) {
 		text = b.Summary
 	}
 	if strings.Contains(text, fenceEnd) {
-		r.repairs = append(r.repairs, Repair{Rule: "fence", Entry: e.ID, What: "the summary holds the end of its own fence; written as " + fenceSafe})
+		r.repairs = append(r.repairs, Repair{Rule: "fence", Entry: e.ID, What: "the summary contains its own closing tag; written as " + fenceSafe})
 	}
 }
 
@@ -195,12 +195,12 @@ func shellText(s firn.Shell) string {
 	}
 	switch {
 	case s.Cancelled:
-		b.WriteString("\n\n(the user cancelled the command)")
+		b.WriteString("\n\n(the user canceled the command)")
 	case s.ExitCode != nil && *s.ExitCode != 0:
 		b.WriteString("\n\nExit code: " + strconv.Itoa(*s.ExitCode))
 	}
 	if s.Truncated {
-		b.WriteString("\n\n(the output is cut")
+		b.WriteString("\n\n(the output is truncated")
 		if s.FullOutput != "" {
 			fmt.Fprintf(&b, "; all of it is in %s", s.FullOutput)
 		}

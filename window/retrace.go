@@ -60,7 +60,7 @@ func (w *walk) plan(back iter.Seq2[firn.Record, error]) error {
 		}
 	}
 	if len(places) != w.seen {
-		return fmt.Errorf("collecting the live part of a session: it had %d entries and on second reading %d: %w", w.seen, len(places), firn.ErrReplaced)
+		return fmt.Errorf("collecting the live part of a session: it had %d entries and %d on second reading: %w", w.seen, len(places), firn.ErrReplaced)
 	}
 	var tree firn.Tree
 	for _, p := range slices.Backward(places) {
@@ -81,7 +81,7 @@ func (w *walk) proceedRouted(rec *firn.Record) {
 	case rec.Glance.NoParent:
 		w.addGap(firn.GapNoParent, rec, noParent)
 	case w.route[0].dangling:
-		w.addGap(firn.GapDangling, rec, fmt.Sprintf("its parent %s does not stand before it; taken to follow the entry before it", rec.Glance.Parent))
+		w.addGap(firn.GapDangling, rec, fmt.Sprintf("its parent %s does not precede it; the previous entry is assumed", rec.Glance.Parent))
 	}
 	w.route = w.route[1:]
 	w.rooted = len(w.route) == 0

@@ -80,7 +80,7 @@ func reshape(shaped []Item, it *Item, p *Pass) []Item {
 		return append(shaped, made)
 	}
 	if len(shaped) == begin {
-		p.Note(it, "a tool result that tells no call left out")
+		p.Note(it, "tool result without a call ID left out")
 	} else if len(rest) > 0 {
 		p.Note(it, "parts beside a tool result put into it")
 		result := shaped[begin].Message.Parts[0].(firn.ToolResult)
@@ -124,11 +124,11 @@ func refit(it *Item, role firn.Role, part firn.Part, p *Pass) (firn.Part, bool) 
 	}
 	switch b := part.(type) {
 	case firn.Text:
-		p.Note(it, "mark on text that no model said left out")
+		p.Note(it, "signature on text that no model wrote left out")
 		b.Signature = ""
 		return b, true
 	case firn.Image:
-		p.Note(it, "image in what the assistant said replaced by a note")
+		p.Note(it, "image in an assistant message replaced by a note")
 		return firn.Text{Text: stub(b, "the assistant made it")}, true
 	case firn.Shell:
 		if !b.Hidden {
@@ -138,9 +138,9 @@ func refit(it *Item, role firn.Role, part firn.Part, p *Pass) (firn.Part, bool) 
 		if b.Type == DocumentPart {
 			return refitDocument(it, role, b, p), true
 		}
-		p.Note(it, "part of unknown kind %q left out", b.Type)
+		p.Note(it, "part of unknown type %q left out", b.Type)
 	default:
-		p.Note(it, "%s left out: not something a message of role %s can hold", partName(part), role)
+		p.Note(it, "%s left out: not allowed in a message of role %s", partName(part), role)
 	}
 	return nil, false
 }

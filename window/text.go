@@ -17,7 +17,7 @@ var cleanText = Rule{"clean-text", func(items []Item, p *Pass) []Item {
 		if what == "" {
 			return part, keep
 		}
-		p.Note(it, "%s: bytes that are not text replaced", what)
+		p.Note(it, "%s: invalid UTF-8 replaced", what)
 		return q, change
 	}
 	return editAll(items, clean)
@@ -87,7 +87,7 @@ var noEmptyText = Rule{"no-empty-text", func(items []Item, p *Pass) []Item {
 		switch b := part.(type) {
 		case firn.Text:
 			if blank(b.Text) {
-				p.Note(it, "text with nothing in it left out")
+				p.Note(it, "empty text left out")
 				return nil, drop
 			}
 		case firn.ToolResult:
@@ -107,7 +107,7 @@ var noEmptyMessage = Rule{"no-empty-message", func(items []Item, p *Pass) []Item
 	full := items[:0]
 	for i := range items {
 		if len(items[i].Message.Parts) == 0 {
-			p.Note(&items[i], "%s message with nothing in it left out", items[i].Message.Role)
+			p.Note(&items[i], "empty %s message left out", items[i].Message.Role)
 			continue
 		}
 		full = append(full, items[i])

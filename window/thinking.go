@@ -106,17 +106,17 @@ func (m markPolicy) fix(it *Item, p *Pass) {
 }
 
 func (m markPolicy) note(it *Item, p *Pass, gone, bare int) {
-	why := "it cannot be sent back as it is"
+	why := "it cannot be sent back unchanged"
 	if m.mark == nil {
-		why = "this API takes none back"
+		why = "this API does not accept it"
 	} else if !p.ask.Same(&it.Message) {
-		why = "another model said it"
+		why = "it is from another model"
 	}
 	if gone > 0 {
 		p.Note(it, "thinking left out (%d): %s", gone, why)
 	}
 	if bare > 0 {
-		p.Note(it, "marks left out (%d): %s", bare, why)
+		p.Note(it, "signatures left out (%d): %s", bare, why)
 	}
 }
 

@@ -42,23 +42,23 @@ func argumentObject(raw json.RawMessage) (object json.RawMessage, what string) {
 		if !changed {
 			return raw, ""
 		}
-		return clean, "characters that are not text replaced"
+		return clean, "invalid characters replaced"
 	}
 	trimmed := bytes.TrimSpace(raw)
 	var inner string
 	switch {
 	case len(trimmed) == 0 || string(trimmed) == "null":
-		return json.RawMessage("{}"), "missing, taken to be {}"
+		return json.RawMessage("{}"), "missing, {} assumed"
 	case !json.Valid(trimmed):
 		object = append(rawjson.AppendString([]byte(`{"invalid":`), string(raw)), '}')
 		return object, "not JSON, kept as text"
 	case json.Unmarshal(trimmed, &inner) == nil && rawjson.Valid([]byte(inner)) == nil:
 		object, _ = rawjson.Clean([]byte(inner))
-		return object, "an object written as a string, taken for the object"
+		return object, "an object encoded as a string, decoded"
 	}
 	value, err := rawjson.AppendValue([]byte(`{"value":`), trimmed)
 	if err != nil || rawjson.Valid(append(value, '}')) != nil { // nested too deeply
-		return json.RawMessage("{}"), "nested too deep, left out"
+		return json.RawMessage("{}"), "nested too deeply, left out"
 	}
 	return append(value, '}'), "not an object, wrapped in one"
 }
@@ -84,7 +84,7 @@ func nameRule(legal func(string) string) Rule {
 			if name == call.Name {
 				return part, keep
 			}
-			p.Note(it, "tool name %q written as %s", firn.CutText(call.Name, 2*maxName), name)
+			p.Note(it, "tool name %q sent as %s", firn.CutText(call.Name, 2*maxName), name)
 			call.Name = name
 			return call, change
 		}

@@ -108,7 +108,7 @@ var beginWithUser = Rule{"begin-with-user", func(items []Item, p *Pass) []Item {
 	if len(items) == 0 || items[0].Message.Role == firn.RoleUser {
 		return items
 	}
-	p.Note(&items[0], "the window begins with the assistant; a word of the user put before it")
+	p.Note(&items[0], "the window starts with an assistant message; a user message was added before it")
 	return slices.Insert(items, 0, syntheticItem(firn.RoleUser, bootstrap, &items[0]))
 }}
 
@@ -119,7 +119,7 @@ var endWithUser = Rule{"end-with-user", func(items []Item, p *Pass) []Item {
 		return items
 	}
 	last := &items[len(items)-1]
-	p.Note(last, "the window ends with the assistant; a word of the user put behind it")
+	p.Note(last, "the window ends with an assistant message; a user message was added after it")
 	return append(items, syntheticItem(firn.RoleUser, goOn, last))
 }}
 
@@ -139,7 +139,7 @@ func answerFrom(items []Item, first int, p *Pass) []Item {
 	for i := first; i < len(items); i++ {
 		last := &answered[len(answered)-1]
 		if last.Message.Role == firn.RoleToolResult && items[i].Message.Role == firn.RoleUser {
-			p.Note(&items[i], "the user speaks after a tool; a word of the assistant put between")
+			p.Note(&items[i], "a user message follows a tool result; an assistant message was added between")
 			answered = append(answered, syntheticItem(firn.RoleAssistant, noAnswer, last))
 		}
 		answered = append(answered, items[i])

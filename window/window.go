@@ -142,7 +142,7 @@ func (p *Pass) cleanSystem(texts []string) string {
 	}
 	system, changed := firn.CleanText(system)
 	if changed {
-		p.repairs = append(p.repairs, Repair{Rule: cleanText.Name, What: "system prompt: bytes that are not text replaced"})
+		p.repairs = append(p.repairs, Repair{Rule: cleanText.Name, What: "system prompt: invalid UTF-8 replaced"})
 	}
 	return system
 }

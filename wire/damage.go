@@ -43,7 +43,7 @@ func (d Damage) String() string {
 	what := d.subject() + " "
 	switch {
 	case d.Kind == firn.GapBadText:
-		what += "has bytes that are not text"
+		what += "contains invalid UTF-8"
 	case d.Kind == firn.GapGlued:
 		what += "lacks a newline before it"
 	case !d.Lost:

@@ -112,7 +112,7 @@ func TestOverflowIsOneSentence(t *testing.T) {
 			t.Errorf("window %d: it answered %q", config, out)
 		}
 		first, _, _ := strings.Cut(notes, "\n")
-		if !strings.Contains(first, "the message is too large: it has about 12,000 tokens, and fake/small says that it takes 8,192 tokens") {
+		if !strings.Contains(first, "the message is too large: about 12,000 tokens, and fake/small accepts at most 8,192 tokens") {
 			t.Errorf("window %d: it says\n%s", config, notes)
 		}
 		if !strings.Contains(notes, "hint: send it in parts") {

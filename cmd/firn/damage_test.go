@@ -133,7 +133,7 @@ func damageKinds() []damageKind {
 	return []damageKind{
 		{name: "nothing"},
 		{name: "zero byte", change: replace("message 5.", "mess\x00ge 5."), mark: "an entry after #4 could not be read (zero bytes; ", lost: true, gone: []int{5}, verify: 8},
-		{name: "0xff", change: replace("message 5.", "message 5.\xff"), mark: "entry #5 has bytes that are not text (", lost: true, verify: 8},
+		{name: "0xff", change: replace("message 5.", "message 5.\xff"), mark: "entry #5 contains invalid UTF-8 (", lost: true, verify: 8},
 		{name: "cut line", change: onLines(func(l []string) []string { l[5] = l[5][:100]; return l }), mark: "an entry after #4 could not be read (invalid JSON", lost: true, gone: []int{5}, verify: 8},
 		{name: "cut line and newline", change: onLines(func(l []string) []string { l[5] = l[5][:100] + l[6]; return slices.Delete(l, 6, 7) }), mark: "an entry after #4 could not be read (invalid JSON", lost: true, gone: []int{5}, verify: 8},
 		{name: "bracket changed", change: onLines(func(l []string) []string { l[5] = strings.Replace(l[5], `[{"type"`, `({"type"`, 1); return l }), mark: "could not be read (invalid JSON", lost: true, gone: []int{5}, verify: 8},

@@ -155,13 +155,13 @@ func TestKilledGatewayDreams(t *testing.T) {
 			}
 			gateway.Wait()
 			if dream.Wait() == nil {
-				t.Error("who asked for it is told that it went well")
+				t.Error("the dream succeeded")
 			}
 			if got := notesIn(t, home); got != old {
 				t.Errorf("the notes are\n%s\nwant\n%s", got, old)
 			}
-			if said := firnIn(t, home, "memory", "dream"); !strings.Contains(said, fmt.Sprintf("(lock): tidy up the notes in %s: firn, process %d on ", filepath.Join(home, "agents", "main", "workspace"), gateway.Process.Pid)) {
-				t.Errorf("the next one says %s", said)
+			if said := firnIn(t, home, "memory", "dream"); !strings.Contains(said, fmt.Sprintf("(lock): consolidate the notes in %s: firn, process %d on ", filepath.Join(home, "agents", "main", "workspace"), gateway.Process.Pid)) {
+				t.Errorf("the next dream prints %s", said)
 			}
 			lock := filepath.Join(home, "agents", "main", "workspace", "memory", ".consolidation_lock")
 			stale := fmt.Sprintf(`{"owner":"the dead one","token":"x","since":%q}`, time.Now().Add(-61*time.Minute).Format(time.RFC3339))

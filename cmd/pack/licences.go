@@ -43,7 +43,7 @@ func (r *release) notices(info *buildinfo.BuildInfo, below string) ([]file, erro
 	for _, name := range names {
 		text := r.licences[name].text
 		if len(text) == 0 {
-			return nil, fmt.Errorf("no licence of %s was found, which is in the program", name)
+			return nil, fmt.Errorf("no license found for %s, which is linked into the program", name)
 		}
 		files = append(files, file{name: below + "/licences/" + strings.ReplaceAll(name, "/", "_") + ".txt", data: text, mode: 0o644})
 	}
@@ -55,11 +55,11 @@ func (r *release) notices(info *buildinfo.BuildInfo, below string) ([]file, erro
 func findLicences() (map[string]terms, error) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
-		return nil, fmt.Errorf("ask where Go is: %w", err)
+		return nil, fmt.Errorf("find the Go installation: %w", err)
 	}
 	found := make(map[string]terms)
 	if found["std"], err = termsOf(strings.TrimSpace(string(root)), false); err != nil {
-		return nil, fmt.Errorf("read the licence of Go: %w", err)
+		return nil, fmt.Errorf("read Go's license: %w", err)
 	}
 	out, err := exec.Command("go", "list", "-m", "-json=Path,Dir", "all").Output()
 	if err != nil {
@@ -74,7 +74,7 @@ func findLicences() (map[string]terms, error) {
 		}
 		if m.Dir != "" { // otherwise the module is not needed here
 			if found[m.Path], err = termsOf(m.Dir, true); err != nil {
-				return nil, fmt.Errorf("read the licence of %s: %w", m.Path, err)
+				return nil, fmt.Errorf("read the license of %s: %w", m.Path, err)
 			}
 		}
 	}

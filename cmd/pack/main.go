@@ -21,11 +21,11 @@ import (
 func main() {
 	var r release
 	var date string
-	flag.StringVar(&r.version, "version", "", "the `version` that is released")
-	flag.StringVar(&date, "time", "", "when all files were made, as far as archives tell: a `time` as RFC 3339 has it")
-	flag.StringVar(&r.programs, "programs", "", "the `directory` with a program for each system, as OS_ARCH/firn")
-	flag.StringVar(&r.shared, "shared", "", "the `directory` with what every archive has besides the program")
-	flag.StringVar(&r.out, "out", "", "the `directory` that the release goes to")
+	flag.StringVar(&r.version, "version", "", "the `version` to release")
+	flag.StringVar(&date, "time", "", "the modification `time` of all files in the archives (RFC 3339)")
+	flag.StringVar(&r.programs, "programs", "", "the `directory` with one program per system: OS_ARCH/firn")
+	flag.StringVar(&r.shared, "shared", "", "the `directory` with the files that every archive includes")
+	flag.StringVar(&r.out, "out", "", "the `directory` to write the release to")
 	flag.Parse()
 	err := r.read(date)
 	if err == nil {
@@ -48,10 +48,10 @@ type release struct {
 // read validates the flags and determines the remaining parameters.
 func (r *release) read(date string) (err error) {
 	if r.version == "" || r.programs == "" || r.shared == "" || r.out == "" {
-		return errors.New("-version, -time, -programs, -shared and -out are needed")
+		return errors.New("-version, -time, -programs, -shared and -out are required")
 	}
 	if r.time, err = time.Parse(time.RFC3339, date); err != nil {
-		return fmt.Errorf("read the time of the release: %w", err)
+		return fmt.Errorf("parse -time: %w", err)
 	}
 	r.time = r.time.UTC()
 	r.licences, err = findLicences()
@@ -76,7 +76,7 @@ func (r *release) pack() error {
 		made = append(made, names...)
 	}
 	if len(made) == 0 {
-		return fmt.Errorf("there is no program in %s", r.programs)
+		return fmt.Errorf("no programs in %s", r.programs)
 	}
 	return r.sum(made)
 }
@@ -99,7 +99,7 @@ func (r *release) packOne(system string) (made []string, err error) {
 	}
 	info, err := buildinfo.Read(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("read what is in %s: %w", program, err)
+		return nil, fmt.Errorf("read the directory %s: %w", program, err)
 	}
 	notices, err := r.notices(info, name)
 	if err != nil {
@@ -135,7 +135,7 @@ func collect(dir, below string) ([]file, error) {
 		return err
 	})
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("there is nothing in %s", dir)
+		err = fmt.Errorf("%s is empty", dir)
 	}
 	return files, err
 }

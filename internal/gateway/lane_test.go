@@ -125,7 +125,7 @@ func (d *desk) shut() {
 func TestQueueModes(t *testing.T) {
 	for mode, want := range map[string][]string{
 		"followup":  {"user: one", "assistant: re: one", "user: two", "assistant: re: two", "user: three", "assistant: re: three"},
-		"collect":   {"user: one", "assistant: re: one", "user: [While you were busy, this came in.]\n\n[message 1 of 2]\ntwo\n\n[message 2 of 2]\nthree", "assistant: re: [While you were busy, this came in.]\n\n[message 1 of 2]\ntwo\n\n[message 2 of 2]\nthree"},
+		"collect":   {"user: one", "assistant: re: one", "user: [Messages received while you were busy:]\n\n[message 1 of 2]\ntwo\n\n[message 2 of 2]\nthree", "assistant: re: [Messages received while you were busy:]\n\n[message 1 of 2]\ntwo\n\n[message 2 of 2]\nthree"},
 		"steer":     {"user: one", "user: two", "user: three", "assistant: re: one", "assistant: re: two\nthree"},
 		"interrupt": {"user: one", "assistant:  [aborted]", "user: two", "assistant:  [aborted]", "user: three", "assistant: re: one\ntwo\nthree"},
 	} {

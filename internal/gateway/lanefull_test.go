@@ -69,7 +69,7 @@ func TestAcceptedOnAFullDisk(t *testing.T) {
 				}
 				want := []string{"one", "two", "three", "four"}
 				if mode == "collect" {
-					want = []string{"one", "[While you were busy, this came in.] /  / [message 1 of 3] / two /  / [message 2 of 3] / three /  / [message 3 of 3] / four"}
+					want = []string{"one", "[Messages received while you were busy:] /  / [message 1 of 3] / two /  / [message 2 of 3] / three /  / [message 3 of 3] / four"}
 				}
 				if !slices.Equal(said, want) {
 					t.Errorf("said was %q, want %q", said, want)

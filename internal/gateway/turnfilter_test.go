@@ -85,7 +85,7 @@ func TestListenersHearTheirOwnTurn(t *testing.T) {
 }
 
 // both34 is the answer to the collected messages.
-const both34 = "re: [While you were busy, this came in.]\n\n[message 1 of 2]\nthree\n\n[message 2 of 2]\nfour"
+const both34 = "re: [Messages received while you were busy:]\n\n[message 1 of 2]\nthree\n\n[message 2 of 2]\nfour"
 
 func count1(names []string, name string) int {
 	n := 0

@@ -45,7 +45,7 @@ func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for late := time.Now().Add(Limit); !holds(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(late) {
-			t.Fatalf("waited %s in vain until %s", Limit, what)
+			t.Fatalf("timed out after %s waiting until %s", Limit, what)
 		}
 	}
 }

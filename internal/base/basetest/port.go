@@ -19,7 +19,7 @@ func FreePorts(t testing.TB, n int) []int {
 	var ports []int
 	for tries := 0; len(ports) < n; tries++ {
 		if tries > 10*(lastPort-firstPort) {
-			t.Fatalf("there are no %d free ports between %d and %d", n, firstPort, lastPort)
+			t.Fatalf("no %d free ports between %d and %d", n, firstPort, lastPort)
 		}
 		if port := firstPort + rand.IntN(lastPort-firstPort); reserve(t, port) {
 			ports = append(ports, port)

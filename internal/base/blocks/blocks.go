@@ -67,7 +67,7 @@ func AppendValue(dst, raw []byte, style Style) ([]byte, error) {
 	r := rawjson.New(raw)
 	r.Skip()
 	if err := r.End(); err != nil {
-		return dst, fmt.Errorf("spacing a JSON value: %w", err)
+		return dst, fmt.Errorf("format a JSON value: %w", err)
 	}
 	raw, _ = rawjson.Clean(raw)
 	for i := 0; i < len(raw); {

@@ -23,9 +23,9 @@ func Read(raw []byte) ([]firn.Part, error) {
 	case err == nil && ok:
 		return parts, nil
 	case err == nil:
-		return nil, fmt.Errorf("reading the content of a message: %w: it is neither a string nor an array of blocks", firn.ErrCorrupt)
+		return nil, fmt.Errorf("read the content of a message: %w: neither a string nor an array of blocks", firn.ErrCorrupt)
 	}
-	return nil, fmt.Errorf("reading the content of a message: %w: %w", firn.ErrCorrupt, err)
+	return nil, fmt.Errorf("read the content of a message: %w: %w", firn.ErrCorrupt, err)
 }
 
 // content reads a string or an array of blocks; it returns false if it is neither. Tool

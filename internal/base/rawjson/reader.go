@@ -127,7 +127,7 @@ func (r *Reader) End() error {
 	if r.err == nil {
 		r.space()
 		if r.pos < len(r.data) {
-			r.fail(r.pos, "something follows the value")
+			r.fail(r.pos, "trailing data after the value")
 		}
 	}
 	return r.Err()
@@ -157,7 +157,7 @@ func (r *Reader) open(bracket byte) bool {
 		return false
 	}
 	if r.depth++; r.depth > MaxDepth {
-		r.fail(r.pos, "it is nested too deep")
+		r.fail(r.pos, "nested too deeply")
 		return false
 	}
 	r.pos++

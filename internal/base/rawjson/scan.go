@@ -153,7 +153,7 @@ func (r *Reader) digits(i int) int {
 	if i >= len(r.data) {
 		r.short("a number")
 	} else {
-		r.fail(i, "a digit is missing in a number")
+		r.fail(i, "a number lacks a digit")
 	}
 	return -1
 }
@@ -166,7 +166,7 @@ func (r *Reader) literal(word string) bool {
 			return false
 		}
 		if r.data[r.pos+i] != word[i] {
-			r.fail(r.pos+i, "a word is not one of JSON's")
+			r.fail(r.pos+i, "invalid literal")
 			return false
 		}
 	}

@@ -55,7 +55,7 @@ func Split(line []byte) []Piece {
 	damage := 0
 	for pos := skipSpace(line, 0); pos < len(line); {
 		if len(pieces) == maxPieces {
-			return append(pieces, Piece{Damaged, pos, trimSpace(line[pos:]), "the line has more than 10,000 pieces; from here on it is not taken apart"})
+			return append(pieces, Piece{Damaged, pos, trimSpace(line[pos:]), "the line has more than 10,000 pieces; the rest is not split"})
 		}
 		p := pieceAt(line, pos, damage < maxDamage)
 		if p.Kind != Complete {
@@ -81,7 +81,7 @@ func pieceAt(line []byte, pos int, fine bool) Piece {
 		return Piece{NUL, pos, line[pos:end], "a run of zero bytes"}
 	}
 	if line[pos] != '{' {
-		return damageAt(line, pos, pos, fine, Damaged, "no JSON object begins here")
+		return damageAt(line, pos, pos, fine, Damaged, "no JSON object starts here")
 	}
 	end, fault := objectAt(line, pos)
 	if fault == nil {

@@ -50,7 +50,7 @@ func Unmarshal(data []byte, into any, lenient bool) error {
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return &SyntaxError{Offset: int(d.InputOffset()), what: "something follows the value"}
+		return &SyntaxError{Offset: int(d.InputOffset()), what: "trailing data after the value"}
 	}
 	return nil
 }

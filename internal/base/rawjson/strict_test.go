@@ -42,7 +42,7 @@ func TestUnmarshalStrict(t *testing.T) {
 		`{"raw":{"a":[{"b":1,"b":2}]}}`:          `"b" is given twice`,
 		`{"any":{"b":1,"b":2}}`:                  `"b" is given twice`,
 		`{"inner":{"agent":"a"}}`:                `unknown member "inner"`,
-		`{"scope":"read"} {}`:                    `something follows the value`,
+		`{"scope":"read"} {}`:                    `trailing data after the value`,
 		`{"scope":"read"`:                        `unexpected EOF`,
 	} {
 		var in request

@@ -99,7 +99,7 @@ func (r *Reader) longText(i int) (escaped, ok bool) {
 	case fault < end && r.data[fault] == '\\':
 		r.badEscape(fault)
 	case fault < end:
-		r.fail(fault, "a control character is within a string")
+		r.fail(fault, "control character in a string")
 	case end == len(r.data):
 		r.short("a string")
 	default:
@@ -196,7 +196,7 @@ func (r *Reader) badEscape(i int) {
 		if n == i+1 && c == 'u' || n > i+1 && hexDigit(c) < 16 {
 			continue
 		}
-		r.fail(n, "an escape is not one of JSON's")
+		r.fail(n, "invalid escape sequence")
 		return
 	}
 	r.short("an escape")

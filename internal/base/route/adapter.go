@@ -23,14 +23,14 @@ func FromClaw0(raw string) (Native, error) {
 	channel, peer, ok := strings.Cut(rest, ":")
 	channel = lower(strings.TrimSpace(channel))
 	if !ok || agent == "" || peer == "" {
-		return Native{}, fmt.Errorf("%w key of claw0 %.80q: want <agent>:<channel>:<peer>", firn.ErrInvalid, raw)
+		return Native{}, fmt.Errorf("%w claw0 key %.80q: want <agent>:<channel>:<peer>", firn.ErrInvalid, raw)
 	}
 	if !isChannel(channel) {
-		return Native{}, fmt.Errorf("%w key of claw0 %.80q: %q cannot be the name of a channel", firn.ErrInvalid, raw, channel)
+		return Native{}, fmt.Errorf("%w claw0 key %.80q: %q is not a valid channel name", firn.ErrInvalid, raw, channel)
 	}
 	k, err := Parts{Agent: NormalizeAgent(agent), Kind: KindDirect, Channel: channel, Peer: EncodeID(peer)}.Key()
 	if err != nil {
-		return Native{}, fmt.Errorf("read a key of claw0: %w", err)
+		return Native{}, fmt.Errorf("read a claw0 key: %w", err)
 	}
 	return Native{k, raw}, nil
 }
@@ -40,7 +40,7 @@ func FromClaw0(raw string) (Native, error) {
 func ToClaw0(k Key) (string, error) {
 	p := k.Parts()
 	if p.Kind != KindDirect || p.Channel == "" || p.Account != "" || p.Thread != "" {
-		return "", fmt.Errorf("spell key %s for claw0: it only knows direct conversations on a channel: %w", k, firn.ErrUnsupported)
+		return "", fmt.Errorf("convert key %s to claw0: claw0 only supports direct conversations on a channel: %w", k, firn.ErrUnsupported)
 	}
 	return p.Agent + ":" + p.Channel + ":" + DecodeID(p.Peer), nil
 }
@@ -74,7 +74,7 @@ func FromCrabTalkExact(agent, sender string) (Native, error) {
 func fromSender(agent, sender, peer string) (Native, error) {
 	k, err := Parts{Agent: NormalizeAgent(agent), Kind: KindDirect, Peer: peer}.Key()
 	if err != nil {
-		return Native{}, fmt.Errorf("make a key of CrabTalk's sender %.80q: %w", sender, err)
+		return Native{}, fmt.Errorf("make a key from CrabTalk's sender %.80q: %w", sender, err)
 	}
 	return Native{k, sender}, nil
 }
@@ -84,7 +84,7 @@ func fromSender(agent, sender, peer string) (Native, error) {
 func ToCrabTalk(k Key) (agent, sender string, err error) {
 	p := k.Parts()
 	if p.Kind != KindDirect || p.Channel != "" || p.Thread != "" {
-		return "", "", fmt.Errorf("spell key %s for CrabTalk: it only knows agents and senders: %w", k, firn.ErrUnsupported)
+		return "", "", fmt.Errorf("convert key %s to CrabTalk: CrabTalk only supports agents and senders: %w", k, firn.ErrUnsupported)
 	}
 	return p.Agent, DecodeID(p.Peer), nil
 }
@@ -109,7 +109,7 @@ func Slug(sender string) string {
 // its absolute path. A path that is too long for a key is represented by its end and a hash.
 func ProjectKey(agent, dir string) (Key, error) {
 	if dir == "" {
-		return Key{}, fmt.Errorf("%w project: it has no directory", firn.ErrInvalid)
+		return Key{}, fmt.Errorf("%w project: the directory is missing", firn.ErrInvalid)
 	}
 	peer := EncodeID(dir)
 	if len(peer) > maxProject {

@@ -96,7 +96,7 @@ func (c Config) Check() error {
 	for _, a := range c.Agents {
 		id := NormalizeAgent(a.ID)
 		if seen[id] {
-			return fmt.Errorf("%w agents: two have the id %s", firn.ErrInvalid, id)
+			return fmt.Errorf("%w agents: the ID %s is used twice", firn.ErrInvalid, id)
 		}
 		seen[id] = true
 		if err := checkScope(a.Scope); err != nil {
@@ -115,7 +115,7 @@ func (c Config) Check() error {
 		}
 	}
 	if main := c.mainKey(); !isID(main) || main != DefaultMain && reserved[main] {
-		return fmt.Errorf("%w main key %q: want letters, digits, dashes and underscores, and no word that keys use", firn.ErrInvalid, main)
+		return fmt.Errorf("%w main key %q: want letters, digits, dashes and underscores, and not a reserved word", firn.ErrInvalid, main)
 	}
 	if err := checkScope(c.Scope); err != nil {
 		return err
@@ -128,7 +128,7 @@ func (c Config) checkBinding(b Binding) error {
 		return err
 	}
 	if strings.TrimSpace(b.Agent) == "" {
-		return fmt.Errorf("%w: it names no agent", firn.ErrInvalid)
+		return fmt.Errorf("%w: the agent is missing", firn.ErrInvalid)
 	}
 	if b.PeerKind != "" {
 		if _, err := ParsePeerKind(string(b.PeerKind)); err != nil {
@@ -136,7 +136,7 @@ func (c Config) checkBinding(b Binding) error {
 		}
 	}
 	if b.PeerKind != "" && isWildcard(b.Peer) {
-		return fmt.Errorf("%w: it names a kind of peer and no peer", firn.ErrInvalid)
+		return fmt.Errorf("%w: the kind of peer is given without the peer", firn.ErrInvalid)
 	}
 	return nil
 }
@@ -155,11 +155,11 @@ func (c Config) checkLinks(links []Link) error {
 	for _, l := range links {
 		name := linkName(l)
 		if name == "" {
-			return fmt.Errorf("%w identity link: it has no name", firn.ErrInvalid)
+			return fmt.Errorf("%w identity link: the name is missing", firn.ErrInvalid)
 		}
 		for _, id := range l.IDs {
 			if other, ok := owner[id]; ok && other != name {
-				return fmt.Errorf("%w identity links: %q is both %s and %s", firn.ErrInvalid, id, other, name)
+				return fmt.Errorf("%w identity links: %q is linked to both %s and %s", firn.ErrInvalid, id, other, name)
 			}
 			owner[id] = name
 		}

@@ -51,7 +51,7 @@ func nameToken(c byte, last bool) string {
 // FromFileName parses a name made by [FileName] and rejects all others.
 func FromFileName(name string) (Key, error) {
 	if len(name) > 4*maxKey {
-		return Key{}, fmt.Errorf("%w file name %.80q: it is too long to be that of a key", firn.ErrInvalid, name)
+		return Key{}, fmt.Errorf("%w file name %.80q: too long for the name of a key", firn.ErrInvalid, name)
 	}
 	s := strings.ReplaceAll(name, "=/=", "")
 	s = DecodeID(strings.ReplaceAll(s, ",", ":"))
@@ -60,7 +60,7 @@ func FromFileName(name string) (Key, error) {
 		return Key{}, fmt.Errorf("read the key of file name %.80q: %w", name, err)
 	}
 	if FileName(k) != name {
-		return Key{}, fmt.Errorf("%w file name %.80q: it is not how the name of key %s is written", firn.ErrInvalid, name, k)
+		return Key{}, fmt.Errorf("%w file name %.80q: not the canonical name of key %s", firn.ErrInvalid, name, k)
 	}
 	return k, nil
 }

@@ -85,7 +85,7 @@ func newKey(agent, rest string) (Key, error) {
 	}
 	k := Key{agent, split(rest).rest()}
 	if n := len(k.String()); n > maxKey {
-		return Key{}, fmt.Errorf("%w key %.80q: it has %d bytes, %d are the most", firn.ErrInvalid, k.String(), n, maxKey)
+		return Key{}, fmt.Errorf("%w key %.80q: %d bytes, at most %d are allowed", firn.ErrInvalid, k.String(), n, maxKey)
 	}
 	return k, nil
 }
@@ -103,7 +103,7 @@ func (p Parts) Key() (Key, error) {
 		return Key{}, err
 	}
 	if back := split(rest); back != p.restOnly() || strings.TrimRightFunc(rest, unicode.IsSpace) != rest {
-		return Key{}, fmt.Errorf("%w parts of a key: %.80q would be read as something else", firn.ErrInvalid, rest)
+		return Key{}, fmt.Errorf("%w parts of a key: %.80q is ambiguous", firn.ErrInvalid, rest)
 	}
 	return newKey(p.Agent, rest)
 }
@@ -192,7 +192,7 @@ func (k Key) Under(thread string) (Key, error) {
 	}
 	p := k.Parts()
 	if p.Thread != "" {
-		return Key{}, fmt.Errorf("%w thread %.80q: %s is one already", firn.ErrInvalid, thread, k)
+		return Key{}, fmt.Errorf("%w thread %.80q: %s is already a thread", firn.ErrInvalid, thread, k)
 	}
 	p.Thread, p.Topic = thread, false
 	return p.Key()

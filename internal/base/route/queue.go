@@ -120,7 +120,7 @@ func (q Queue) with(name, value string) (Queue, error) {
 			d, err = time.Duration(min(max(ms, -1), int(maxDebounce/time.Millisecond)+1))*time.Millisecond, nil
 		}
 		if err != nil || d < 0 || d > maxDebounce {
-			return q, fmt.Errorf("%w queue debounce %q: want a time such as 500ms or 2s, at most %s", firn.ErrInvalid, value, maxDebounce)
+			return q, fmt.Errorf("%w queue debounce %q: want a duration such as 500ms or 2s, at most %s", firn.ErrInvalid, value, maxDebounce)
 		}
 		q.Debounce = &d
 	case "cap":
@@ -207,7 +207,7 @@ func Collected(waited, dropped []Waiting) string {
 	}
 	var b strings.Builder
 	if len(waited) > 1 || len(dropped) > 0 {
-		b.WriteString("[While you were busy, this came in.]\n")
+		b.WriteString("[Messages received while you were busy:]\n")
 	}
 	for _, w := range dropped {
 		fmt.Fprintf(&b, "\n[left out] %s", w.line())

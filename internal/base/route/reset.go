@@ -58,7 +58,7 @@ func (p Policy) Check() error {
 		return fmt.Errorf("%w reset hour %d: want 0 to 23", firn.ErrInvalid, *p.AtHour)
 	}
 	if p.Idle < 0 || p.TTL < 0 {
-		return fmt.Errorf("%w reset times: they cannot be negative", firn.ErrInvalid)
+		return fmt.Errorf("%w reset durations: they cannot be negative", firn.ErrInvalid)
 	}
 	return nil
 }
@@ -73,10 +73,10 @@ func (p Policy) String() string {
 		when = append(when, fmt.Sprintf("daily at %d:00", p.hour()))
 	}
 	if idle := p.idle(); idle > 0 {
-		when = append(when, "after "+brief(idle)+" of silence")
+		when = append(when, "after "+brief(idle)+" of inactivity")
 	}
 	if p.TTL > 0 {
-		when = append(when, brief(p.TTL)+" after it began")
+		when = append(when, brief(p.TTL)+" after the start")
 	}
 	return strings.Join(when, " or ")
 }

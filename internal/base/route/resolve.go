@@ -48,7 +48,7 @@ func ParsePeerKind(s string) (PeerKind, error) {
 	case "channel", "room":
 		return PeerChannel, nil
 	case "":
-		return "", fmt.Errorf("%w: no kind of peer is named, want direct, group or channel", firn.ErrInvalid)
+		return "", fmt.Errorf("%w: the kind of peer is missing, want direct, group or channel", firn.ErrInvalid)
 	}
 	return "", fmt.Errorf("%w kind of peer %q: want direct, group or channel", firn.ErrInvalid, s)
 }
@@ -118,12 +118,12 @@ func (c Config) explicit(e Envelope) (Route, error) {
 		return Route{}, err
 	}
 	if e.Agent != "" && k.Agent() != NormalizeAgent(e.Agent) {
-		return Route{}, fmt.Errorf("%w: the message is for agent %s and key %s is another's", firn.ErrInvalid, NormalizeAgent(e.Agent), k)
+		return Route{}, fmt.Errorf("%w: the message is for agent %s, but key %s belongs to another agent", firn.ErrInvalid, NormalizeAgent(e.Agent), k)
 	}
 	if _, err := c.findAgent(k.Agent()); err != nil {
 		return Route{}, err
 	}
-	return Route{Key: k, Reason: "the message names its key"}, nil
+	return Route{Key: k, Reason: "the message gives its key"}, nil
 }
 
 // normalize normalizes an envelope and rejects missing data.
@@ -145,13 +145,13 @@ func (c Config) normalize(e Envelope) (Envelope, error) {
 	}
 	switch {
 	case e.Channel == "":
-		return e, fmt.Errorf("%w: it does not say over which channel it came", firn.ErrInvalid)
+		return e, fmt.Errorf("%w: the channel is missing", firn.ErrInvalid)
 	case !isChannel(e.Channel):
-		return e, fmt.Errorf("%w channel %.80q: want letters, digits, dots, dashes and underscores, and no word that keys use", firn.ErrInvalid, e.Channel)
+		return e, fmt.Errorf("%w channel %.80q: want letters, digits, dots, dashes and underscores, and not a reserved word", firn.ErrInvalid, e.Channel)
 	case strings.TrimSpace(e.PeerID) == "" && kind == PeerDirect:
-		return e, fmt.Errorf("%w: it does not say who the direct message is from", firn.ErrInvalid)
+		return e, fmt.Errorf("%w: the sender of the direct message is missing", firn.ErrInvalid)
 	case strings.TrimSpace(e.PeerID) == "":
-		return e, fmt.Errorf("%w: it does not say which %s it was said in", firn.ErrInvalid, kind)
+		return e, fmt.Errorf("%w: the ID of the %s is missing", firn.ErrInvalid, kind)
 	}
 	return e, nil
 }
@@ -191,7 +191,7 @@ func isChannel(s string) bool {
 func (c Config) choose(e Envelope) (Agent, string, error) {
 	if strings.TrimSpace(e.Agent) != "" {
 		a, err := c.agent(e.Agent)
-		return a, "the message names its agent", err
+		return a, "the message gives its agent", err
 	}
 	best, at := tierNone, 0
 	for i, b := range c.Bindings {
@@ -201,10 +201,10 @@ func (c Config) choose(e Envelope) (Agent, string, error) {
 	}
 	if best == tierNone {
 		a, err := c.agent(c.Default)
-		return a, "no binding fits: the default agent", err
+		return a, "no binding matches: the default agent", err
 	}
 	a, err := c.agent(c.Bindings[at].Agent)
-	return a, fmt.Sprintf("binding %d fits the %s", at+1, tierNames[best]), err
+	return a, fmt.Sprintf("binding %d matches the %s", at+1, tierNames[best]), err
 }
 
 func (c Config) agent(name string) (Agent, error) {

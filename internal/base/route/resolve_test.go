@@ -88,22 +88,22 @@ func TestResolveRefuses(t *testing.T) {
 		kind   error
 		want   string
 	}{
-		{"no channel", route.Config{}, message(func(e *route.Envelope) { e.Channel = " " }), firn.ErrInvalid, "over which channel"},
+		{"no channel", route.Config{}, message(func(e *route.Envelope) { e.Channel = " " }), firn.ErrInvalid, "the channel is missing"},
 		{"a channel that is a word of keys", route.Config{}, message(func(e *route.Envelope) { e.Channel = "Cron" }), firn.ErrInvalid, `channel "cron"`},
 		{"a channel with a colon", route.Config{}, message(func(e *route.Envelope) { e.Channel = "a:direct" }), firn.ErrInvalid, "channel"},
-		{"no kind", route.Config{}, message(func(e *route.Envelope) { e.PeerKind = "" }), firn.ErrInvalid, "no kind of peer"},
+		{"no kind", route.Config{}, message(func(e *route.Envelope) { e.PeerKind = "" }), firn.ErrInvalid, "the kind of peer is missing"},
 		{"an unknown kind", route.Config{}, message(func(e *route.Envelope) { e.PeerKind = "fax" }), firn.ErrInvalid, `"fax"`},
-		{"nobody", route.Config{}, message(func(e *route.Envelope) { e.PeerID = "" }), firn.ErrInvalid, "who the direct message is from"},
-		{"nobody in main", route.Config{Scope: route.ScopeMain}, message(func(e *route.Envelope) { e.PeerID = "\t" }), firn.ErrInvalid, "who the direct message is from"},
-		{"no group, but a sender", route.Config{}, message(func(e *route.Envelope) { e.PeerKind, e.PeerID, e.Sender = "group", "", "7" }), firn.ErrInvalid, "which group"},
-		{"no room", route.Config{}, message(func(e *route.Envelope) { e.PeerKind, e.PeerID = "room", "" }), firn.ErrInvalid, "which channel"},
+		{"nobody", route.Config{}, message(func(e *route.Envelope) { e.PeerID = "" }), firn.ErrInvalid, "the sender of the direct message is missing"},
+		{"nobody in main", route.Config{Scope: route.ScopeMain}, message(func(e *route.Envelope) { e.PeerID = "\t" }), firn.ErrInvalid, "the sender of the direct message is missing"},
+		{"no group, but a sender", route.Config{}, message(func(e *route.Envelope) { e.PeerKind, e.PeerID, e.Sender = "group", "", "7" }), firn.ErrInvalid, "the ID of the group"},
+		{"no room", route.Config{}, message(func(e *route.Envelope) { e.PeerKind, e.PeerID = "room", "" }), firn.ErrInvalid, "the ID of the channel"},
 		{"an agent that is not there", agents, message(func(e *route.Envelope) { e.Agent = "boss" }), firn.ErrNotFound, `agent "boss"`},
 		{"a binding to an agent that is not there", route.Config{Agents: agents.Agents, Bindings: []route.Binding{{Agent: "boss"}}}, message(nil), firn.ErrNotFound, `agent "boss"`},
 		{"a default that is not there", route.Config{Agents: agents.Agents, Default: "boss"}, message(nil), firn.ErrNotFound, `agent "boss"`},
-		{"another agent's key", route.Config{}, route.Envelope{Agent: "a", Key: "agent:b:main"}, firn.ErrInvalid, "another's"},
+		{"another agent's key", route.Config{}, route.Envelope{Agent: "a", Key: "agent:b:main"}, firn.ErrInvalid, "another agent"},
 		{"a key of an agent that is not there", agents, route.Envelope{Key: "agent:boss:main"}, firn.ErrNotFound, `agent "boss"`},
 		{"a key that is none", route.Config{}, route.Envelope{Key: "agent:x"}, firn.ErrInvalid, "want agent:<agent>:<rest>"},
-		{"a key that is too long", route.Config{}, message(func(e *route.Envelope) { e.PeerID = strings.Repeat("x", 2000) }), firn.ErrInvalid, "1024 are the most"},
+		{"a key that is too long", route.Config{}, message(func(e *route.Envelope) { e.PeerID = strings.Repeat("x", 2000) }), firn.ErrInvalid, "at most 1024"},
 	}
 	for _, c := range cases {
 		r, err := route.Resolve(c.config, c.e)
@@ -137,16 +137,16 @@ func TestBindings(t *testing.T) {
 		want, reason string
 		e            route.Envelope
 	}{
-		{"peer", "binding 6 fits the peer", message(nil)},
-		{"peer", "binding 6 fits the peer", message(func(e *route.Envelope) { e.AccountID, e.ThreadID = "biz", "9" })},
-		{"peer2", "binding 7 fits the peer", message(func(e *route.Envelope) { e.PeerKind = "group" })},
-		{"acct", "binding 4 fits the account", message(func(e *route.Envelope) { e.PeerID, e.AccountID = "1", "BIZ" })},
-		{"anyacct", "binding 5 fits the account", message(func(e *route.Envelope) { e.Channel, e.PeerID, e.AccountID = "irc", "1", "biz" })},
-		{"chan", "binding 2 fits the channel", message(func(e *route.Envelope) { e.PeerID = "1" })},
-		{"all", "binding 1 fits the rest", message(func(e *route.Envelope) { e.Channel, e.PeerID = "irc", "1" })},
-		{"exact", "binding 8 fits the peer", message(func(e *route.Envelope) { e.Channel, e.PeerID = "signal", "AB" })},
-		{"all", "binding 1 fits the rest", message(func(e *route.Envelope) { e.Channel, e.PeerID = "signal", "ab" })},
-		{"asked", "the message names its agent", message(func(e *route.Envelope) { e.Agent = "Asked" })},
+		{"peer", "binding 6 matches the peer", message(nil)},
+		{"peer", "binding 6 matches the peer", message(func(e *route.Envelope) { e.AccountID, e.ThreadID = "biz", "9" })},
+		{"peer2", "binding 7 matches the peer", message(func(e *route.Envelope) { e.PeerKind = "group" })},
+		{"acct", "binding 4 matches the account", message(func(e *route.Envelope) { e.PeerID, e.AccountID = "1", "BIZ" })},
+		{"anyacct", "binding 5 matches the account", message(func(e *route.Envelope) { e.Channel, e.PeerID, e.AccountID = "irc", "1", "biz" })},
+		{"chan", "binding 2 matches the channel", message(func(e *route.Envelope) { e.PeerID = "1" })},
+		{"all", "binding 1 matches the rest", message(func(e *route.Envelope) { e.Channel, e.PeerID = "irc", "1" })},
+		{"exact", "binding 8 matches the peer", message(func(e *route.Envelope) { e.Channel, e.PeerID = "signal", "AB" })},
+		{"all", "binding 1 matches the rest", message(func(e *route.Envelope) { e.Channel, e.PeerID = "signal", "ab" })},
+		{"asked", "the message gives its agent", message(func(e *route.Envelope) { e.Agent = "Asked" })},
 	}
 	for _, c := range cases {
 		r, err := route.Resolve(config, c.e)
@@ -156,7 +156,7 @@ func TestBindings(t *testing.T) {
 	}
 	config.Bindings = config.Bindings[1:]
 	r, err := route.Resolve(config, message(func(e *route.Envelope) { e.Channel, e.PeerID = "irc", "1" }))
-	if err != nil || r.Agent != "d" || r.Reason != "no binding fits: the default agent" {
+	if err != nil || r.Agent != "d" || r.Reason != "no binding matches: the default agent" {
 		t.Errorf("nothing fits: %+v, %v", r, err)
 	}
 }
@@ -179,25 +179,25 @@ func ExampleResolve() {
 		fmt.Println(r.Key, "-", r.Reason)
 	}
 	// Output:
-	// agent:main:telegram:direct:ann - no binding fits: the default agent
-	// agent:support:slack:channel:c07:thread:17.5 - binding 1 fits the channel
-	// route a message: invalid: it does not say who the direct message is from
+	// agent:main:telegram:direct:ann - no binding matches: the default agent
+	// agent:support:slack:channel:c07:thread:17.5 - binding 1 matches the channel
+	// route a message: invalid: the sender of the direct message is missing
 }
 
 func TestConfigCheck(t *testing.T) {
 	for want, c := range map[string]route.Config{
-		"two have the id a":   {Default: "a", Agents: []route.Agent{{ID: "A"}, {ID: "a "}}},
+		"the ID a is used twice":   {Default: "a", Agents: []route.Agent{{ID: "A"}, {ID: "a "}}},
 		"the default agent":   {Agents: []route.Agent{{ID: "a"}}},
 		"agent a":             {Default: "a", Agents: []route.Agent{{ID: "a", Scope: "all"}}},
 		"agent main":          {Agents: []route.Agent{{ID: "main", Links: []route.Link{{}}}}},
 		"scope":               {Scope: "per-planet"},
-		"it names no agent":   {Bindings: []route.Binding{{Channel: "x"}}},
+		"the agent is missing":   {Bindings: []route.Binding{{Channel: "x"}}},
 		"binding 2":           {Agents: []route.Agent{{ID: "main"}}, Bindings: []route.Binding{{Agent: "main"}, {Agent: "x"}}},
 		"kind of peer":        {Bindings: []route.Binding{{Agent: "x", PeerKind: "fax", Peer: "1"}}},
-		"and no peer":         {Bindings: []route.Binding{{Agent: "x", PeerKind: "group"}}},
+		"without the peer":         {Bindings: []route.Binding{{Agent: "x", PeerKind: "group"}}},
 		"main key":            {MainKey: "a:b"},
-		"no word that keys":   {MainKey: "global"},
-		"it has no name":      {Links: []route.Link{{IDs: []string{"1"}}}},
+		"not a reserved word":   {MainKey: "global"},
+		"the name is missing":      {Links: []route.Link{{IDs: []string{"1"}}}},
 		"both bob and alice":  {Links: route.Links(map[string][]string{"Bob": {"1"}, "alice": {"2", "1"}})},
 		"want main, per-peer": {Scope: "per-planet"},
 	} {

@@ -92,7 +92,7 @@ func Allowed(p SendPolicy, o Override, to Outlet) (ok bool, why string) {
 		return false, "sending was switched off for this conversation"
 	case Inherit, "inherit":
 	default:
-		return false, fmt.Sprintf("the setting %q of this conversation is not known", o)
+		return false, fmt.Sprintf("unknown send policy %q for this conversation", o)
 	}
 	if to.Channel == "" {
 		to.Channel = to.Key.Channel()

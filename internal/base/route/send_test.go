@@ -40,7 +40,7 @@ func TestAllowed(t *testing.T) {
 		{"switched on", policy, route.AlwaysSend, route.Outlet{Key: parse(t, "agent:a:cron:x")}, true, "switched on"},
 		{"switched off", policy, route.NeverSend, route.Outlet{Key: parse(t, "agent:a:main")}, false, "switched off"},
 		{"inherited", policy, "inherit", route.Outlet{Key: parse(t, "agent:a:cron:x")}, false, "rule 3 denies"},
-		{"a setting nobody knows", policy, "maybe", route.Outlet{Key: parse(t, "agent:a:main")}, false, "not known"},
+		{"a setting nobody knows", policy, "maybe", route.Outlet{Key: parse(t, "agent:a:main")}, false, "unknown send policy"},
 		{"shut", shut, "", route.Outlet{Key: parse(t, "agent:a:x:group:1")}, false, "default"},
 		{"shut but for people", shut, "", route.Outlet{Key: parse(t, "agent:a:x:direct:1")}, true, "rule 1 allows"},
 		{"an effect nobody knows", route.SendPolicy{Rules: []route.SendRule{{Effect: "hm"}}}, "", route.Outlet{}, false, "rule 1 denies"},
@@ -149,9 +149,9 @@ func TestCollected(t *testing.T) {
 		{"one", []route.Waiting{{Text: " hi\n"}}, nil, " hi\n"},
 		{"one of somebody", []route.Waiting{{Sender: "Ann", Text: "hi"}}, nil, "Ann: hi"},
 		{"two", []route.Waiting{{Text: "a"}, {Sender: "Bo", Text: "b\nc"}}, nil,
-			"[While you were busy, this came in.]\n\n[message 1 of 2]\na\n\n[message 2 of 2]\nBo: b\nc"},
+			"[Messages received while you were busy:]\n\n[message 1 of 2]\na\n\n[message 2 of 2]\nBo: b\nc"},
 		{"one, and some left out", []route.Waiting{{Text: "a"}}, []route.Waiting{{Sender: "Bo", Text: "x\n y"}, {Text: long}},
-			"[While you were busy, this came in.]\n\n[left out] Bo: x y\n[left out] " + strings.Repeat("ü", 80) + "…\n\n[message 1 of 1]\na"},
+			"[Messages received while you were busy:]\n\n[left out] Bo: x y\n[left out] " + strings.Repeat("ü", 80) + "…\n\n[message 1 of 1]\na"},
 	}
 	for _, c := range cases {
 		if got := route.Collected(c.waited, c.dropped); got != c.want {

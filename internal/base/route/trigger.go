@@ -174,16 +174,16 @@ type Command struct {
 // new session are [Triggers] and not included.
 func Commands() []Command {
 	return []Command{
-		{"stop", []string{"abort"}, "[anything]", "stop the running turn and forget what waits"},
+		{"stop", []string{"abort"}, "[anything]", "stop the running turn and drop queued messages"},
 		{"status", nil, "", "show the session, the model and how full the window is"},
-		{"compact", nil, "[hint]", "sum up the older part of the session"},
+		{"compact", nil, "[hint]", "summarize the older part of the session"},
 		{"model", nil, "[model]", "show or choose the model"},
-		{"think", []string{"thinking", "t"}, "[level]", "show or choose how hard the model thinks"},
-		{"verbose", []string{"v"}, "[on|off]", "show or choose how much of the doings is shown"},
-		{"auth", nil, "[profile|default]", "show or choose the credentials that the model is asked with"},
-		{"usage", nil, "[anything]", "show what was used"},
-		{"send", nil, "[on|off|inherit]", "show or choose whether answers are sent to this chat"},
-		{"queue", nil, "[anything]", "show what becomes of messages during a turn, which the settings decide"},
+		{"think", []string{"thinking", "t"}, "[level]", "show or set the thinking level"},
+		{"verbose", []string{"v"}, "[on|off]", "show or set how much detail is shown"},
+		{"auth", nil, "[profile|default]", "show or choose the API credentials"},
+		{"usage", nil, "[anything]", "show token usage and cost"},
+		{"send", nil, "[on|off|inherit]", "show or set whether answers are sent to this chat"},
+		{"queue", nil, "[anything]", "show how messages that arrive during a turn are handled (a setting)"},
 		{"help", []string{"commands"}, "", "list these commands"},
 	}
 }

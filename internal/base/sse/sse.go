@@ -170,7 +170,7 @@ func lineEnd(b []byte) int {
 }
 
 func tooLarge() error {
-	return fmt.Errorf("read an event of a stream: more than %d bytes: %w", MaxEvent, firn.ErrTooLarge)
+	return fmt.Errorf("read a stream event: more than %d bytes: %w", MaxEvent, firn.ErrTooLarge)
 }
 
 // Append appends an event to b in the stream format. Line breaks in the data are read back

@@ -182,7 +182,7 @@ func (d *workspace) mergeAdvised(items []*item, text string) {
 	old := stays.String()
 	stays.Text, stays.changed = text, true
 	if !stays.fresh && stays.String() != old {
-		d.recordEdit("merge", stays.Fact, []string{old}, []string{stays.String()}, "it says all of them")
+		d.recordEdit("merge", stays.Fact, []string{old}, []string{stays.String()}, "it covers all of them")
 	}
 }
 
@@ -226,5 +226,5 @@ func (d *workspace) promote(items []*item, s step) {
 	}
 	n.Description = n.summary()
 	d.made = append(d.made, n)
-	d.log = append(d.log, Edit{Do: "add", Note: slug, New: lineList(string(n.Markdown())), Why: "facts of one topic", Sources: n.Sources})
+	d.log = append(d.log, Edit{Do: "add", Note: slug, New: lineList(string(n.Markdown())), Why: "facts on one topic", Sources: n.Sources})
 }

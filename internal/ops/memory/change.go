@@ -148,7 +148,7 @@ func (d *Dir) commit(ctx context.Context, draft *draft) error {
 			return err
 		}
 		if now != draft.before[f.Path] {
-			return fmt.Errorf("change the notes: %s was edited meanwhile: %w", f.Path, firn.ErrConflict)
+			return fmt.Errorf("change the notes: %s was edited concurrently: %w", f.Path, firn.ErrConflict)
 		}
 	}
 	if err := context.Cause(ctx); err != nil {
@@ -278,7 +278,7 @@ func (d *Dir) readHistory(id string) (c Change, before, after version, err error
 
 func (d *Dir) readChange(id string) (c Change, err error) {
 	if id == "" || strings.ContainsAny(id, `/\.`) {
-		return c, fmt.Errorf("find a change of the notes: %w: %q is no name of one", firn.ErrInvalid, id)
+		return c, fmt.Errorf("find a change of the notes: %w: %q is not a valid name", firn.ErrInvalid, id)
 	}
 	data, err := readAll(d.fs, d.historyPath(id, changeFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -308,10 +308,10 @@ func (d *Dir) readMark() (m mark, err error) {
 		return mark{Done: true}, nil
 	}
 	if err != nil {
-		return m, fmt.Errorf("read which change of the notes is in force: %w", err)
+		return m, fmt.Errorf("read the current change of the notes: %w", err)
 	}
 	if err := json.Unmarshal(data, &m); err != nil {
-		return m, fmt.Errorf("read which change of the notes is in force: %w: %s", firn.ErrCorrupt, d.memoryPath(commitFile))
+		return m, fmt.Errorf("read the current change of the notes: %w: %s", firn.ErrCorrupt, d.memoryPath(commitFile))
 	}
 	return m, nil
 }

@@ -119,9 +119,9 @@ func (d *Dir) readFile(rel string) (content, error) {
 	}
 	switch {
 	case !info.Mode.IsRegular():
-		return content{}, fmt.Errorf("read a note: %s: %w: it is no file", full, firn.ErrUnsupported)
+		return content{}, fmt.Errorf("read a note: %s: %w: not a regular file", full, firn.ErrUnsupported)
 	case info.Size > maxRead:
-		return content{}, fmt.Errorf("read a note: %s: %w: it has %d bytes, %d is the most", full, firn.ErrTooLarge, info.Size, maxRead)
+		return content{}, fmt.Errorf("read a note: %s: %w: %d bytes, at most %d are allowed", full, firn.ErrTooLarge, info.Size, maxRead)
 	}
 	d.cacheMu.Lock()
 	known, ok := d.cache[rel]
@@ -184,7 +184,7 @@ func (d *Dir) read(ctx context.Context) (version, error) {
 			return files, nil
 		}
 	}
-	return nil, fmt.Errorf("read the notes in %s: %w again and again", d.root, firn.ErrReplaced)
+	return nil, fmt.Errorf("read the notes in %s: %w repeatedly", d.root, firn.ErrReplaced)
 }
 
 // readFiles reads all files. The content of an unfinished change takes precedence over the
@@ -307,7 +307,7 @@ func (d *Dir) locked(ctx context.Context, do func() error) (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.fs.MkdirAll(filepath.Join(d.root, memoryDir)); err != nil {
-		return fmt.Errorf("make the folder of notes: %w: %w", firn.ErrNotSaved, err)
+		return fmt.Errorf("create the notes folder: %w: %w", firn.ErrNotSaved, err)
 	}
 	f, err := d.fs.Open(d.memoryPath(lockFile), vfs.Update)
 	if err != nil {
@@ -338,5 +338,5 @@ func waitLock(ctx context.Context, f vfs.File) error {
 			return context.Cause(ctx)
 		}
 	}
-	return fmt.Errorf("another process has it %w for long", firn.ErrLocked)
+	return fmt.Errorf("held too long by another process: %w", firn.ErrLocked)
 }

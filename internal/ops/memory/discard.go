@@ -26,7 +26,7 @@ func (d *Dir) Discard(ctx context.Context) (gone bool, err error) {
 		err = errors.Join(vfs.RemoveAll(d.fs, d.root), d.fs.SyncDir(filepath.Dir(d.root)))
 	}
 	if err != nil {
-		return false, fmt.Errorf("remove the folder of notes %s: %w", d.root, err)
+		return false, fmt.Errorf("remove the notes folder %s: %w", d.root, err)
 	}
 	return gone, nil
 }

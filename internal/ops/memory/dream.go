@@ -130,7 +130,7 @@ func (d *Dreamer) Dream(ctx context.Context, o DreamOptions) (dream Dream, err e
 	}
 	news, err := d.news(ctx)
 	if err != nil {
-		return dream, fmt.Errorf("look for new conversations: %w", err)
+		return dream, fmt.Errorf("find new conversations: %w", err)
 	}
 	if !o.Now && news.fresh < g.Sessions {
 		return Dream{Shut: GateSessions, Why: fmt.Sprintf("%d of %d new conversations", news.fresh, g.Sessions)}, nil
@@ -151,7 +151,7 @@ func (d *Dreamer) Dream(ctx context.Context, o DreamOptions) (dream Dream, err e
 		return dream, err
 	}
 	if !o.Now && g.shutByTime(state.last(), d.Dir.clock()) {
-		return Dream{Shut: GateTime, Why: "somebody else has just done it"}, nil
+		return Dream{Shut: GateTime, Why: "another process has just done it"}, nil
 	}
 	// Work beyond the lifetime of the lock would be lost.
 	ctx, cancel := context.WithTimeout(ctx, g.Stale*9/10)

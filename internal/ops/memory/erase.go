@@ -32,7 +32,7 @@ func (d *Dir) Erase(ctx context.Context, session firn.ID, entries ...firn.EntryI
 	}
 	err := d.locked(ctx, func() error { return d.erase(ctx, e) })
 	if err != nil {
-		err = fmt.Errorf("erase what was learnt from session %s: %w", session, err)
+		err = fmt.Errorf("erase the facts from session %s: %w", session, err)
 	}
 	return e.done, err
 }
@@ -69,7 +69,7 @@ func (d *Dir) erase(ctx context.Context, e *eraser) error {
 		}
 	}
 	if err := d.fs.Remove(d.memoryPath(dreamLockFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("call off a dream: %w", err)
+		return fmt.Errorf("cancel a dream: %w", err)
 	}
 	return d.removeTemps()
 }
@@ -178,7 +178,7 @@ func (d *Dir) removeTemps() error {
 		for _, f := range files {
 			if !f.IsDir() && ours().MatchString(f.Name()) {
 				if err := d.fs.Remove(filepath.Join(dir, f.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-					return fmt.Errorf("clear away a file that was never put in place: %w", err)
+					return fmt.Errorf("remove a leftover temporary file: %w", err)
 				}
 			}
 		}

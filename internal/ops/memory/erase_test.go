@@ -118,7 +118,7 @@ func TestEraseLeavesNothing(t *testing.T) {
 	}
 	for _, c := range changes {
 		_, err := d.Undo(t.Context(), c.ID)
-		if err != nil && !strings.Contains(err.Error(), "nothing of it is left") {
+		if err != nil && !strings.Contains(err.Error(), "nothing is left to undo") {
 			t.Errorf("undo %s of %s: %v", c.Kind, c.ID, err)
 		}
 	}

@@ -63,7 +63,7 @@ func (x Extractor) Extract(ctx context.Context, m Material) (Found, error) {
 	if x.Model != nil && len(lines) > 0 {
 		answer, err := x.ask(ctx, m.Session, lines)
 		if cause := context.Cause(ctx); cause != nil {
-			return found, fmt.Errorf("look for facts in session %s: %w", m.Session, cause)
+			return found, fmt.Errorf("extract facts from session %s: %w", m.Session, cause)
 		}
 		ok := false
 		if err == nil {
@@ -74,7 +74,7 @@ func (x Extractor) Extract(ctx context.Context, m Material) (Found, error) {
 		case err != nil:
 			found.Fallback = err.Error()
 		case !ok:
-			found.Fallback = "the model answered in other words than it was asked to"
+			found.Fallback = "the model did not answer in the requested format"
 		}
 	}
 	if x.Model == nil || found.Fallback != "" {

@@ -115,7 +115,7 @@ func TestLearn(t *testing.T) {
 	if _, err := d.Learn(t.Context(), facts, "s1", "e9"); err != nil {
 		t.Fatal(err)
 	}
-	want := "---\nname: Extracted memories\ndescription: What was found in conversations, with its evidence.\ncreated: 2026-08-05T00:00:00Z\n---\n\n## Auto-extracted memories\n\n### Session memories — 2026-08-05\n" +
+	want := "---\nname: Extracted memories\ndescription: Facts extracted from conversations, with their evidence.\ncreated: 2026-08-05T00:00:00Z\n---\n\n## Auto-extracted memories\n\n### Session memories — 2026-08-05\n" +
 		"- **[preference]** The user prefers tabs over spaces *(confidence: 80%)* <!-- from s1/e1 -->\n" +
 		"- **[project]** The demo is on 2026-08-06 *(confidence: 70%)* <!-- from s1/e2 -->\n" +
 		"- **[project]** The port of the server is 9090 *(confidence: 90%)* <!-- from s1/e3 -->\n"

@@ -129,7 +129,7 @@ func (d *draft) index(files version) {
 		return
 	}
 	gone, came := diffLines(lineList(old.text), lineList(text))
-	d.put(IndexFile, old, to, Edit{Do: "index", Old: gone, New: came, Why: "the list follows the notes"})
+	d.put(IndexFile, old, to, Edit{Do: "index", Old: gone, New: came, Why: "the list was updated from the notes"})
 	files[IndexFile] = to
 }
 

@@ -31,21 +31,21 @@ func junkReason(f Fact) string {
 	case len(text) > mostFactBytes:
 		return "it is too long for a fact"
 	case len(terms(text)) < leastTerms:
-		return "it says too little"
+		return "it is too short"
 	case f.Confidence > 0 && f.Confidence < leastConfidence:
-		return "it is not sure enough"
+		return "the confidence is too low"
 	case strings.HasSuffix(text, "?") || strings.HasSuffix(text, "？"):
 		return "it is a question"
 	case strings.HasSuffix(text, ":"):
-		return "it leads to something else"
+		return "it ends with a colon"
 	case secrets.In(text):
 		return "it may be a secret"
 	case strings.ContainsAny(text, "<>{}`") && strings.Count(text, "`")%2 != 0 || strings.Contains(text, "</"):
-		return "it is no sentence"
+		return "it is not a sentence"
 	}
 	for _, phrase := range junkWords {
 		if strings.Contains(low, phrase) {
-			return "it is about the talk or the moment: " + phrase
+			return "it is about the conversation itself or only true now: " + phrase
 		}
 	}
 	return ""

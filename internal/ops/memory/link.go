@@ -34,7 +34,7 @@ func (d *Dir) checkInside(full string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("read a note: %s: %w: the link leads out of the folder of notes", full, firn.ErrUnsupported)
+	return fmt.Errorf("read a note: %s: %w: the link leads out of the notes folder", full, firn.ErrUnsupported)
 }
 
 // Fault is a file among the notes that cannot be a note.

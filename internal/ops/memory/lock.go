@@ -73,7 +73,7 @@ func (d *Dir) readClaim() (Claim, bool, error) {
 		return c, false, nil
 	}
 	if err != nil {
-		return c, false, fmt.Errorf("read who tidies up the notes: %w", err)
+		return c, false, fmt.Errorf("read the lock of the notes: %w", err)
 	}
 	if json.Unmarshal(data, &c) == nil && !c.Since.IsZero() {
 		return c, true, nil
@@ -84,7 +84,7 @@ func (d *Dir) readClaim() (Claim, bool, error) {
 		return c, false, nil
 	}
 	if err != nil {
-		return c, false, fmt.Errorf("read who tidies up the notes: %w", err)
+		return c, false, fmt.Errorf("read the lock of the notes: %w", err)
 	}
 	return Claim{Owner: "somebody", Since: info.ModTime}, true, nil
 }
@@ -101,11 +101,11 @@ func (d *Dir) claim(ctx context.Context, owner string, stale time.Duration) (Cla
 		}
 		// A time far in the future is from a wrong clock.
 		if age := d.clock().Sub(other.Since); taken && age < stale && age > -stale {
-			return fmt.Errorf("tidy up the notes in %s: %s does it since %s: %w", d.root, other.Owner, other.Since.Format(time.RFC3339), firn.ErrLocked)
+			return fmt.Errorf("consolidate the notes in %s: %s is already doing it since %s: %w", d.root, other.Owner, other.Since.Format(time.RFC3339), firn.ErrLocked)
 		}
 		if taken {
 			if err := d.fs.Remove(d.memoryPath(dreamLockFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				return fmt.Errorf("take over the tidying up of the notes: %w", err)
+				return fmt.Errorf("take over the lock of the notes: %w", err)
 			}
 		}
 		return d.writeClaim(mine)
@@ -120,10 +120,10 @@ func (d *Dir) writeClaim(c Claim) error {
 	}
 	f, err := d.fs.Open(d.memoryPath(dreamLockFile), vfs.Create) // fails if it exists
 	if errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("tidy up the notes in %s: somebody has just begun: %w", d.root, firn.ErrLocked)
+		return fmt.Errorf("consolidate the notes in %s: another process has just started: %w", d.root, firn.ErrLocked)
 	}
 	if err != nil {
-		return fmt.Errorf("tidy up the notes: %w", err)
+		return fmt.Errorf("consolidate the notes: %w", err)
 	}
 	_, err = f.Write(append(data, '\n'))
 	return errors.Join(err, f.Close())
@@ -137,7 +137,7 @@ func (d *Dir) checkClaim(c Claim) error {
 		return err
 	}
 	if !taken || now.Token != c.Token {
-		return fmt.Errorf("tidy up the notes in %s: somebody else took over: %w", d.root, firn.ErrLocked)
+		return fmt.Errorf("consolidate the notes in %s: another process took over: %w", d.root, firn.ErrLocked)
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (d *Dir) release(c Claim) error {
 			return nil
 		}
 		if err := d.fs.Remove(d.memoryPath(dreamLockFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("end the tidying up of the notes: %w", err)
+			return fmt.Errorf("release the lock of the notes: %w", err)
 		}
 		return nil
 	})

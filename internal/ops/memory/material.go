@@ -183,11 +183,11 @@ func (g Gates) Shut(m Material) string {
 	case m.Messages < messages:
 		return "the conversation is short"
 	case m.Calls < calls:
-		return "little was done since the last time"
+		return "too little happened since the last time"
 	case m.Pending:
-		return "a tool is at work"
+		return "a tool is running"
 	case len(m.Lines) == 0:
-		return "nothing was said since the last time"
+		return "no messages since the last time"
 	}
 	return ""
 }

@@ -33,7 +33,7 @@ func (d *Dreamer) gather(ctx context.Context, dream *Dream, news news) (gathered
 		}
 		entries, older, err := s.Path(ctx)
 		if cause := context.Cause(ctx); cause != nil {
-			return all, fmt.Errorf("look through conversations: %w", cause)
+			return all, fmt.Errorf("read conversations: %w", cause)
 		}
 		if err != nil {
 			dream.Fallbacks = append(dream.Fallbacks, fmt.Sprintf("session %s was not read: %v", s.ID, err))

@@ -152,7 +152,7 @@ func (s Shelf) Recall(ctx context.Context, query string, limits Limits) ([]Hit, 
 	if s.Past != nil {
 		past, perr := s.Past(ctx, query, limits.Count)
 		if err = perr; perr != nil {
-			err = fmt.Errorf("recall what was said before: %w", perr)
+			err = fmt.Errorf("recall earlier messages: %w", perr)
 		}
 		hits = append(hits, pastHits(past, hits, r, limits.Floor)...)
 		slices.SortStableFunc(hits, better)

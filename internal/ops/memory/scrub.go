@@ -216,7 +216,7 @@ func (e *eraser) edit(edit Edit, unnamed map[string]bool) (to Edit, keep bool) {
 	to.Sources = e.remaining(edit.Sources)
 	to.Old, to.New = e.lines(edit.Note, edit.Old), e.lines(edit.Note, edit.New)
 	if e.containsErased(edit.Why) {
-		to.Why = "what it rests on was erased"
+		to.Why = "its evidence was erased"
 	}
 	lost := len(to.Old) < len(edit.Old) || len(to.New) < len(edit.New)
 	return to, !lost || len(to.Old)+len(to.New) > 0

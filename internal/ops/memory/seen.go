@@ -54,7 +54,7 @@ func (d *Dir) writeSeen(s seen) error {
 		return err
 	}
 	if err := d.writeContent(memoryDir+"/"+seenFile, to); err != nil {
-		return fmt.Errorf("remember which conversations were looked through: %w", err)
+		return fmt.Errorf("record which conversations were read: %w", err)
 	}
 	return nil
 }

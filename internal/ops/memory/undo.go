@@ -29,7 +29,7 @@ func (d *Dir) Undo(ctx context.Context, id string, edits ...int) (Change, error)
 		}
 		for _, i := range edits {
 			if i < 0 || i >= len(c.Edits) {
-				return fmt.Errorf("undo the change %s: it has no edit %d: %w", id, i, firn.ErrInvalid)
+				return fmt.Errorf("undo the change %s: there is no edit %d: %w", id, i, firn.ErrInvalid)
 			}
 		}
 		var spared []string
@@ -57,7 +57,7 @@ func (d *Dir) Undo(ctx context.Context, id string, edits ...int) (Change, error)
 			return err
 		}
 		if done = draft.Change; len(done.Files) == 0 {
-			return fmt.Errorf("undo the change %s: nothing of it is left to take back: %w", id, firn.ErrInvalid)
+			return fmt.Errorf("undo the change %s: nothing is left to undo: %w", id, firn.ErrInvalid)
 		}
 		return nil
 	})

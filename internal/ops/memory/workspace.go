@@ -210,12 +210,12 @@ func (d *workspace) mergeInto(stays, goes *item) {
 	to := mergeFacts(stays.Fact, goes.Fact)
 	goes.gone = true
 	if !goes.fresh {
-		d.recordEdit("merge", goes.Fact, []string{goes.was.String()}, nil, fmt.Sprintf("it says the same as “%s”", stays.Text))
+		d.recordEdit("merge", goes.Fact, []string{goes.was.String()}, nil, fmt.Sprintf("a duplicate of “%s”", stays.Text))
 	}
 	if to.String() != old {
 		stays.Fact, stays.changed = to, true
 		if !stays.fresh {
-			d.recordEdit("merge", stays.Fact, []string{old}, []string{to.String()}, "it has the evidence of both")
+			d.recordEdit("merge", stays.Fact, []string{old}, []string{to.String()}, "it carries the evidence of both")
 		}
 	}
 }
@@ -263,7 +263,7 @@ func (d *workspace) bodies() []Note {
 		}
 	}
 	if _, ok := d.notes[extractedNote]; !ok && len(fresh) > 0 {
-		notes = append(notes, Note{Name: extractedNote, Title: "Extracted memories", Description: "What was found in conversations, with its evidence.", Created: d.day, Body: withFacts("", d.day, fresh)})
+		notes = append(notes, Note{Name: extractedNote, Title: "Extracted memories", Description: "Facts extracted from conversations, with their evidence.", Created: d.day, Body: withFacts("", d.day, fresh)})
 	}
 	return append(notes, d.made...)
 }

@@ -52,11 +52,11 @@ const (
 // noted again.
 func (d *Dir) Remember(ctx context.Context, draft Draft) (Saved, error) {
 	if len(draft.Text) > maxDraft {
-		return Saved{}, fmt.Errorf("note something: %d bytes is %w, %d is the most", len(draft.Text), firn.ErrTooLarge, maxDraft)
+		return Saved{}, fmt.Errorf("write a note: %d bytes is %w, at most %d are allowed", len(draft.Text), firn.ErrTooLarge, maxDraft)
 	}
 	lines := plainLines(draft.Text)
 	if len(lines) == 0 {
-		return Saved{}, fmt.Errorf("note something: the text says nothing: %w", firn.ErrInvalid)
+		return Saved{}, fmt.Errorf("write a note: the text is empty: %w", firn.ErrInvalid)
 	}
 	if draft.Name != "" {
 		return d.writeNote(ctx, draft)
@@ -135,7 +135,7 @@ func (d *Dir) retryLocked(ctx context.Context, do func() error) error {
 			return err
 		}
 	}
-	return fmt.Errorf("change the notes in %s: %w again and again", d.root, firn.ErrReplaced)
+	return fmt.Errorf("change the notes in %s: %w repeatedly", d.root, firn.ErrReplaced)
 }
 
 // noteToday adds facts to the note of the day.
@@ -174,11 +174,11 @@ func (d *Dir) noteToday(ctx context.Context, lines []string, draft Draft) (Saved
 		return kept, nil
 	}
 	if len(text) > maxDay {
-		return kept, fmt.Errorf("note something in %s: the notes of today would be %w, %d bytes is the most", notePath(name), firn.ErrTooLarge, maxDay)
+		return kept, fmt.Errorf("write a note in %s: today's notes would be %w, at most %d bytes are allowed", notePath(name), firn.ErrTooLarge, maxDay)
 	}
 	change := newDraft("add", now)
 	change.Request = draft.Request
-	change.put(notePath(name), old, content{text, true}, Edit{Do: "add", Note: name, New: came, Sources: draft.Sources, Why: "it was asked for"})
+	change.put(notePath(name), old, content{text, true}, Edit{Do: "add", Note: name, New: came, Sources: draft.Sources, Why: "requested"})
 	err = d.commit(ctx, change)
 	kept.Change = change.ID
 	return kept, err
@@ -208,7 +208,7 @@ func recentFacts(files version, now time.Time) map[string]bool {
 func (d *Dir) writeNote(ctx context.Context, draft Draft) (Saved, error) {
 	slug := Slug(draft.Name)
 	if slug == "" || slug == extractedNote {
-		return Saved{}, fmt.Errorf("note something: %q cannot be the name of a note: %w", firn.CutText(draft.Name, 80), firn.ErrInvalid)
+		return Saved{}, fmt.Errorf("write a note: %q is not a valid note name: %w", firn.CutText(draft.Name, 80), firn.ErrInvalid)
 	}
 	kept := Saved{Note: slug, Refs: []string{slug}}
 	err := d.retryLocked(ctx, func() error {
@@ -231,7 +231,7 @@ func (d *Dir) writeNote(ctx context.Context, draft Draft) (Saved, error) {
 		if !old.there {
 			do = "add"
 		}
-		change.put(notePath(slug), old, content{text, true}, Edit{Do: do, Note: slug, Old: oldLines(old), New: lineList(text), Sources: draft.Sources, Why: "it was asked for"})
+		change.put(notePath(slug), old, content{text, true}, Edit{Do: do, Note: slug, Old: oldLines(old), New: lineList(text), Sources: draft.Sources, Why: "requested"})
 		files[notePath(slug)] = content{text, true}
 		change.index(files)
 		err = d.commit(ctx, change)
@@ -318,7 +318,7 @@ func (d *draft) forget(files version, ref string) error {
 	name = strings.TrimSuffix(strings.TrimPrefix(name, memoryDir+"/"), ending)
 	rel := notePath(name)
 	if old := files[rel]; old.there && !one {
-		d.put(rel, old, content{}, Edit{Do: "remove", Note: name, Old: lineList(old.text), Why: "it was asked for"})
+		d.put(rel, old, content{}, Edit{Do: "remove", Note: name, Old: lineList(old.text), Why: "requested"})
 		delete(files, rel)
 		return nil
 	}
@@ -334,7 +334,7 @@ func (d *draft) forget(files version, ref string) error {
 			line := strings.Split(n.Body, "\n")[f.Line-1]
 			n.Body = withEdits(n.Body, []edit{{line: f.Line, drop: true}})
 			to := content{string(n.Markdown()), true}
-			d.put(notePath(n.Name), old, to, Edit{Do: "forget", Note: n.Name, Old: []string{line}, Sources: f.Sources, Why: "it was asked for"})
+			d.put(notePath(n.Name), old, to, Edit{Do: "forget", Note: n.Name, Old: []string{line}, Sources: f.Sources, Why: "requested"})
 			files[notePath(n.Name)] = to
 			return nil
 		}
@@ -356,7 +356,7 @@ func (d *Dir) Clear(ctx context.Context) (Change, error) {
 			if rel == IndexFile {
 				name = ""
 			}
-			change.put(rel, old, content{}, Edit{Do: "remove", Note: name, Old: lineList(old.text), Why: "all was to be cleared"})
+			change.put(rel, old, content{}, Edit{Do: "remove", Note: name, Old: lineList(old.text), Why: "all notes were cleared"})
 		}
 		slices.SortFunc(change.Edits, func(a, b Edit) int { return strings.Compare(a.Note, b.Note) })
 		err = d.commit(ctx, change)

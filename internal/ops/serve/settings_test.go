@@ -262,7 +262,7 @@ account = "two"
 	if again := send("two", "mail", "ada@x"); again.Session != other.Session {
 		t.Errorf("with the agent that lasts it came to %+v", again)
 	}
-	for key, want := range map[string]string{mail.Key: "after 1h of silence", other.Key: "never"} {
+	for key, want := range map[string]string{mail.Key: "after 1h of inactivity", other.Key: "never"} {
 		if k, err := c.Key(t.Context(), key); err != nil || k.Reset != want {
 			t.Errorf("%s ends %s, %v", key, k.Reset, err)
 		}

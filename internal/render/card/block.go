@@ -95,7 +95,7 @@ func Prose(text string) string {
 
 func (t *builder) thinking(p firn.Thinking) {
 	if p.Redacted || strings.TrimSpace(p.Text) == "" {
-		t.add(wire.Block{Kind: wire.BlockThinking, Preview: "the provider keeps this to itself", Bytes: int64(len(p.Signature))})
+		t.add(wire.Block{Kind: wire.BlockThinking, Preview: "redacted by the provider", Bytes: int64(len(p.Signature))})
 		return
 	}
 	block := wire.Block{Kind: wire.BlockThinking, Preview: t.preview(p.Text), Bytes: int64(len(p.Text))}
@@ -162,7 +162,7 @@ func (t *builder) image(p firn.Image) {
 	block := wire.Block{Kind: wire.BlockImage, MimeType: t.plain(p.MimeType), Bytes: int64(len(p.Data)) * 3 / 4}
 	switch {
 	case !Raster(p.MimeType):
-		block.Preview = "an image that is not shown here"
+		block.Preview = "an image that cannot be shown"
 	case t.o.Image != nil:
 		block.Src = t.o.Image(t.images, p)
 	default:

@@ -54,7 +54,7 @@ func Render(e firn.Entry, o Options) wire.Card {
 	case *firn.Compaction:
 		t.compaction(b, e)
 	case *firn.BranchSummary:
-		t.card.Note = "what happened on a branch that was left"
+		t.card.Note = "summary of an abandoned branch"
 		t.text(wire.BlockText, b.Summary)
 	case *firn.Custom:
 		t.custom(b)
@@ -85,7 +85,7 @@ func (t *builder) message(m *firn.Message, extra firn.Fields) {
 	c := &t.card
 	c.Role = roles[m.Role]
 	if c.Role == "" {
-		c.Note = t.plain("said by " + string(m.Role))
+		c.Note = t.plain("from " + string(m.Role))
 	}
 	if !m.Time.IsZero() {
 		c.Time = m.Time
@@ -114,7 +114,7 @@ func (t *builder) message(m *firn.Message, extra firn.Fields) {
 }
 
 func (t *builder) customMessage(b *firn.CustomMessage) {
-	t.card.Role, t.card.Type, t.card.Note = "system", t.plain(b.Type), t.plain("put before the model: "+b.Type)
+	t.card.Role, t.card.Type, t.card.Note = "system", t.plain(b.Type), t.plain("injected: "+b.Type)
 	t.card.Tokens = window.Chars{}.CountMessage(&firn.Message{Parts: b.Parts})
 	for _, part := range b.Parts {
 		t.part(part, firn.RoleSystem)

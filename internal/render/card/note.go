@@ -18,24 +18,27 @@ const noteRunes = 300
 func note(body firn.Body) string {
 	switch b := body.(type) {
 	case *firn.Header:
-		return strings.TrimSuffix("the session begins in "+b.CWD, " in ")
+		return strings.TrimSuffix("session started in "+b.CWD, " in ")
 	case *firn.Tombstone:
 		return because("hides "+string(b.Target), b.Reason)
 	case *firn.Label:
 		if b.Name == "" {
-			return "the label of " + string(b.Target) + " is taken away"
+			return "label removed from " + string(b.Target)
 		}
-		return fmt.Sprintf("%s is labelled “%s”", b.Target, b.Name)
+		return fmt.Sprintf("%s labeled “%s”", b.Target, b.Name)
 	case *firn.Title:
 		if b.Source == firn.SourceAuto {
-			return "named by itself: " + b.Name
+			return "auto-titled: " + b.Name
 		}
-		return "named: " + b.Name
+		return "titled: " + b.Name
 	case *firn.ModelChange:
-		return "the model is " + b.Provider + "/" + b.Model + " from here on"
+		return "model changed to " + b.Provider + "/" + b.Model
 	case *firn.ThinkingChange:
-		return "thinking is " + b.Level + " from here on"
+		return "thinking level changed to " + b.Level
 	case *firn.Head:
+		if b.Reason == "" || b.Reason == "rewind" {
+			return "rewound to here"
+		}
 		return because("the head was moved here", b.Reason)
 	}
 	return ""
@@ -50,11 +53,11 @@ func because(what, why string) string {
 
 // customs are the display names of firn's own custom entries.
 var customs = map[string]string{
-	"firn.draft": "a piece of an answer that was being given", "firn.queued": "a message waits", "firn.unqueued": "messages that waited are dropped",
-	"firn.reset": "the key was reset", "firn.usage": "what was used", "firn.counters": "counters", "firn.spawned": "another session was begun",
-	"firn.verbose": "how much is shown was changed", "firn.send": "where answers go was changed", "firn.tags": "tags were changed",
-	"firn.prune": "long results were shortened for the model", "firn.repair": "the log was repaired", "firn.approval.asked": "a tool call waits for approval", "firn.approval.answered": "a tool call was allowed or refused",
-	"firn.purpose": "what the session is for", "firn.machine": "begun by a program",
+	"firn.draft": "part of an answer in progress", "firn.queued": "message queued", "firn.unqueued": "queued messages dropped",
+	"firn.reset": "key reset", "firn.usage": "usage", "firn.counters": "counters", "firn.spawned": "another session started",
+	"firn.verbose": "verbosity changed", "firn.send": "send policy changed", "firn.tags": "tags changed",
+	"firn.prune": "long results shortened for the model", "firn.repair": "log repaired", "firn.approval.asked": "a tool call is waiting for approval", "firn.approval.answered": "a tool call was approved or denied",
+	"firn.purpose": "purpose of the session", "firn.machine": "started by a program",
 }
 
 func (t *builder) custom(b *firn.Custom) {
@@ -64,7 +67,7 @@ func (t *builder) custom(b *firn.Custom) {
 	}
 	t.card.Type, t.card.Note = t.plain(b.Type), t.plain(said)
 	if m, ok := blocks.Sidechain(b); ok {
-		t.card.Note = t.plain("said by a sub-agent (" + roles[m.Role] + ")")
+		t.card.Note = t.plain("from a sub-agent (" + roles[m.Role] + ")")
 		for _, part := range m.Parts {
 			t.part(part, m.Role)
 		}
@@ -78,7 +81,7 @@ func (t *builder) opaque(b *firn.Opaque) {
 		t.card.Note = "this entry was erased"
 		return
 	}
-	t.card.Note = t.plain("an entry of a kind that firn does not know: " + string(b.Type))
+	t.card.Note = t.plain("an entry of unknown type: " + string(b.Type))
 	t.raw(b.Raw)
 }
 

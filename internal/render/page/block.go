@@ -53,7 +53,7 @@ func (p *writer) folded(class, name string, b *wire.Block) {
 
 func (p *writer) image(b *wire.Block) {
 	if b.Src == "" {
-		p.text(`<p class="note">An image that is not shown here (` + html.EscapeString(b.MimeType) + ", " + size(b.Bytes) + ")</p>\n")
+		p.text(`<p class="note">An image that cannot be shown (` + html.EscapeString(b.MimeType) + ", " + size(b.Bytes) + ")</p>\n")
 		return
 	}
 	p.text(`<img alt="image" src="` + html.EscapeString(b.Src) + "\">\n")

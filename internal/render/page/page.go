@@ -59,7 +59,7 @@ func Write(w io.Writer, about About, items iter.Seq2[Item, error]) error {
 			break
 		}
 	}
-	p.text("</main>\n<footer>Written by firn. Secrets are masked as far as they can be told by their form.</footer>\n</body>\n</html>\n")
+	p.text("</main>\n<footer>Written by firn. Secrets are masked where their format is known.</footer>\n</body>\n</html>\n")
 	if p.err == nil {
 		p.err = p.b.Flush()
 	}
@@ -114,7 +114,7 @@ func (p *writer) head() {
 		facts = append(facts, span)
 	}
 	if !p.about.Branch {
-		facts = append(facts, "all branches, in the order of the file")
+		facts = append(facts, "all branches, in file order")
 	}
 	p.text(strings.Join(facts, " · ") + "</p>\n</header>\n<main>\n")
 }

@@ -190,7 +190,7 @@ func (l Line) body(full bool) []string {
 	case firn.KindHeader:
 		return []string{OneLine(strings.TrimSpace(l.Key+" "+l.CWD), 200)}
 	case firn.KindCompaction:
-		return append([]string{fmt.Sprintf("(%s tokens before, kept from %s on)", Grouped(l.Before), Clean(string(l.FirstKept)))}, Lines(l.Summary)...)
+		return append([]string{fmt.Sprintf("(%s tokens before, kept from %s onward)", Grouped(l.Before), Clean(string(l.FirstKept)))}, Lines(l.Summary)...)
 	case firn.KindBranchSummary:
 		return Lines(l.Summary)
 	case firn.KindTombstone:
@@ -208,14 +208,14 @@ func (l Line) body(full bool) []string {
 		return append([]string{OneLine(cmp.Or(l.By, l.Custom), 200)}, said.lines(full)...)
 	case firn.KindCustom:
 		if text, ok := l.Draft(); ok {
-			return append([]string{"a piece of an answer that was being given"}, Lines(text)...)
+			return append([]string{"part of an answer in progress"}, Lines(text)...)
 		}
 		if m, ok := blocks.Sidechain(&firn.Custom{Type: l.Custom, Data: l.Data}); ok {
 			return append([]string{"a sub-agent's " + string(m.Role) + " message"}, sidechainLines(m, full)...)
 		}
 		return []string{OneLine(l.Custom, 200)}
 	case firn.KindHead:
-		return []string{OneLine("goes on from the entry before it; "+l.Reason, 200)}
+		return []string{OneLine("continues from the previous entry; "+l.Reason, 200)}
 	}
 	return nil
 }
@@ -306,7 +306,7 @@ func outWord(why string) string {
 // CutOff formats the beginning of an answer that was never completed.
 func CutOff(text string) string {
 	var b strings.Builder
-	b.WriteString("agent  (an answer that was cut off, or is being given)\n")
+	b.WriteString("agent  (an answer that was cut off or is in progress)\n")
 	for _, line := range Lines(text) {
 		b.WriteString(strings.TrimRight("  "+line, " ") + "\n")
 	}
@@ -331,7 +331,7 @@ func Entry(e wire.Entry, full bool) string {
 	}
 	l, ok := ReadLine(e.Line)
 	if !ok {
-		return fmt.Sprintf("%s(an entry of no type, of %s)\n\n", number, Size(int64(len(e.Line))))
+		return fmt.Sprintf("%s(an entry without a type, %s)\n\n", number, Size(int64(len(e.Line))))
 	}
 	var b bytes.Buffer
 	if e.Damage != nil {

@@ -51,7 +51,7 @@ func Tree(t wire.Tree, all bool) []string {
 	d.fork(roots, "")
 	note := Count(t.Total, "entry", "entries") + ", " + Count(t.Branches, "branch", "branches")
 	if t.Total == 0 {
-		note = "nothing was said yet"
+		note = "no messages yet"
 	}
 	if len(t.Nodes) < t.Total {
 		note += fmt.Sprintf("; the latest %s shown (-n all)", Grouped(int64(len(t.Nodes))))

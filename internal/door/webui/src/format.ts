@@ -123,7 +123,7 @@ export function roleName(role: string): string {
 
 // damageText describes a damaged entry and its place.
 export function damageText(d: Damage): string {
-  const what = d.kind === "bad-text" ? "has bytes that are not text" : d.lost ? "could not be read" : "is out of place";
+  const what = d.kind === "bad-text" ? "contains invalid UTF-8" : d.lost ? "could not be read" : "is out of place";
   const where = d.part ? `at byte ${count(d.offset ?? 0)} of part ${d.part}` : `at position ${count(d.at)}`;
   const who = d.n ? `entry #${d.n}` : d.after ? `an entry after #${d.after}` : "an entry here";
   return `${who} ${what} (${d.reason}; ${where})`;
