@@ -219,7 +219,7 @@ func TestParallelCalls(t *testing.T) {
 		t.Errorf("%d calls", out.Calls)
 	}
 	want(t, b.log(), "user: go", "assistant: slow{} quick{} none{}", "toolResult: =a", "toolResult: =b",
-		`toolResult: !there is no tool "none"; the tools are: quick, slow`, "assistant: done")
+		`toolResult: !unknown tool "none"; the tools are: quick, slow`, "assistant: done")
 	b.accepted()
 }
 

@@ -36,7 +36,7 @@ type Ruling struct {
 
 // ErrSuspended means that a turn ended while it waited for an approval. Nothing is recorded,
 // so that the next turn of the session asks again.
-var ErrSuspended = errors.New("the turn waits for an approval")
+var ErrSuspended = errors.New("the turn is waiting for approval")
 
 // The types of approval entries. A question without an answer, of a call without a result,
 // is pending. A call whose answer is in the log is never run again: it may have run.
@@ -235,9 +235,9 @@ func (t callGate) acceptAnswer(r *runningCalls, q Question, answer Answer) (refu
 	case answer.Allow:
 		return "", nil
 	case answer.Reason != "":
-		return "the user refused it: " + answer.Reason, nil
+		return "the user denied it: " + answer.Reason, nil
 	}
-	return "the user refused it; ask what to do instead", nil
+	return "the user denied it; ask what to do instead", nil
 }
 
 // failedPreview is the error of a call that would fail, so that no approval is requested.

@@ -109,7 +109,7 @@ func TestRefused(t *testing.T) {
 	b.Tools, ran = acting()
 	b.Approver = &gatekeeper{answer: replying(false, "use the other file")}
 	b.runText("go")
-	want(t, b.log(), "user: go", `assistant: act{"text":"x"}`, "toolResult: !the call was not allowed: the user refused it: use the other file",
+	want(t, b.log(), "user: go", `assistant: act{"text":"x"}`, "toolResult: !the call was not allowed: the user denied it: use the other file",
 		`assistant: never{"text":"x"}`, "toolResult: !the call was not allowed: the mode is read-only",
 		`assistant: look{"text":"y"}`, "toolResult: =y", "assistant: Done.")
 	want(t, b.customs(), "asked 1", "answered 1")

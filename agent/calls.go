@@ -176,7 +176,7 @@ func unstorableResult(e firn.Entry, why error) firn.Entry {
 	r := m.Parts[0].(firn.ToolResult)
 	m.Parts = []firn.Part{firn.ToolResult{
 		CallID: r.CallID, Name: r.Name, IsError: true,
-		Content: []firn.Part{firn.Text{Text: "[firn] what the tool gave cannot be kept: " + why.Error()}},
+		Content: []firn.Part{firn.Text{Text: "[firn] the tool's result cannot be stored: " + why.Error()}},
 		Details: mustJSON(resultDetails{State: CallFailed}),
 	}}
 	return firn.NewEntry(&m)
@@ -414,7 +414,7 @@ func (t *turn) toolStep(ctx context.Context, run Run, call firn.ToolCall) (state
 func (t *turn) runTool(ctx context.Context, call firn.ToolCall) (CallState, tool.Result) {
 	x, ok := t.tools[call.Name]
 	if !ok {
-		return CallFailed, errorResult(fmt.Errorf("there is no tool %q; the tools are: %s", firn.CutText(call.Name, 80), t.toolNames()))
+		return CallFailed, errorResult(fmt.Errorf("unknown tool %q; the tools are: %s", firn.CutText(call.Name, 80), t.toolNames()))
 	}
 	result, err := x.Run(ctx, call.Arguments)
 	switch {

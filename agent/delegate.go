@@ -63,7 +63,7 @@ func (s *sessions) send(ctx context.Context, args sendArgs) (tool.Result, error)
 		return tool.Result{}, errNoTurn
 	}
 	if strings.TrimSpace(args.Message) == "" {
-		return tool.Result{}, errors.New("say what the message is")
+		return tool.Result{}, errors.New("the message is missing")
 	}
 	id, _, err := s.resolveOwn(ctx, args.Session)
 	if err != nil {
@@ -113,7 +113,7 @@ func spawnedIn(e firn.Entry) (Spawned, bool) {
 func (t Task) NewSession(child, parent firn.ID) (entries []firn.Entry, link firn.Entry, err error) {
 	k, err := route.Parts{Agent: t.Agent, Kind: route.KindSubagent, Peer: route.EncodeID(string(parent)) + ":" + route.EncodeID(string(child))}.Key()
 	if err != nil {
-		return nil, link, fmt.Errorf("begin a session of agent %q: %w", firn.CutText(t.Agent, nameLen), err)
+		return nil, link, fmt.Errorf("start a session of agent %q: %w", firn.CutText(t.Agent, nameLen), err)
 	}
 	title := promptTitle(t.Text)
 	if label := strings.TrimSpace(oneLine(t.Label)); label != "" {
@@ -134,7 +134,7 @@ func (s *sessions) spawn(ctx context.Context, args spawnArgs) (tool.Result, erro
 		return tool.Result{}, errNoTurn
 	}
 	if strings.TrimSpace(args.Task) == "" {
-		return tool.Result{}, errors.New("say what the task is")
+		return tool.Result{}, errors.New("the task is missing")
 	}
 	task := Task{Agent: strings.TrimSpace(args.Agent), Text: args.Task, Label: args.Label}
 	if task.Agent == "" {
@@ -199,7 +199,7 @@ func (s *sessions) delegate(ctx context.Context, id firn.ID, message string, tim
 // pendingText describes where the answer will appear if it was not awaited.
 func pendingText(delivered bool) string {
 	if delivered {
-		return "; its answer will come as a message here"
+		return "; its answer will arrive here as a message"
 	}
-	return "; sessions_history tells later what came of it"
+	return "; sessions_history shows the result later"
 }

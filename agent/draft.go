@@ -72,7 +72,7 @@ func (d *draft) take() draftChunk {
 }
 
 // errKilled marks an answer that was cut off by a crash.
-var errKilled = errors.New("interrupted: firn ended while the answer was being given")
+var errKilled = errors.New("interrupted: firn exited during the answer")
 
 // recoverDraft returns a marked answer made from the chunks that a crash left. It returns
 // false if there are none.

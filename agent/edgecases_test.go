@@ -31,7 +31,7 @@ func TestOddCalls(t *testing.T) {
 	}{
 		"arguments that are a list": {scripted.Call("1", "echo", `[1]`), []string{"!invalid arguments for echo"}},
 		"no arguments":              {scripted.Call("1", "echo", ``), []string{"!invalid arguments for echo"}},
-		"no name":                   {scripted.Call("1", "", arg("a")), []string{`!there is no tool "";`}},
+		"no name":                   {scripted.Call("1", "", arg("a")), []string{`!unknown tool "";`}},
 		"the same id twice":         {scripted.Join(scripted.Call("1", "echo", arg("a")), scripted.Call("1", "echo", arg("b"))), []string{"=a", "=b"}},
 		"no ids":                    {scripted.Join(scripted.Call("", "echo", arg("a")), scripted.Call("", "echo", arg("b"))), []string{"=a", "=b"}},
 		"a result that is no part":  {scripted.Call("1", "odd", `{}`), []string{"![firn] what the tool gave cannot be kept"}},

@@ -16,7 +16,7 @@ const fenceType = "firn.fence"
 
 // ErrFenced means that another gateway took the session over during a turn. The turn ends
 // without writing anything more; the new owner continues.
-var ErrFenced = fmt.Errorf("another gateway has taken the session over: %w", firn.ErrConflict)
+var ErrFenced = fmt.Errorf("another gateway has taken over the session: %w", firn.ErrConflict)
 
 // Fence returns the entry with which the gateway called by takes a session over.
 func Fence(by string) firn.Entry {
@@ -64,7 +64,7 @@ func (l *ledger) checkFence(ctx context.Context) error {
 	}
 	for rec, err := range l.st.Read(ctx, l.id, l.right.since) {
 		if err != nil {
-			return fmt.Errorf("read what others wrote to session %s: %w", l.id, err)
+			return fmt.Errorf("read concurrent entries of session %s: %w", l.id, err)
 		}
 		if rec.At >= l.end {
 			break

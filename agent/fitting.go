@@ -191,7 +191,7 @@ func (t *turn) makeRoom() error {
 		return err
 	}
 	if t.in.History == nil && !unanswered(t.path) {
-		return fmt.Errorf("ask %s: another turn gave the answer meanwhile: %w", t.info.Name, firn.ErrConflict)
+		return fmt.Errorf("ask %s: another turn has already answered: %w", t.info.Name, firn.ErrConflict)
 	}
 	if err := t.prune(); err != nil {
 		return err

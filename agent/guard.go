@@ -99,7 +99,7 @@ func (g *guard) countFailure(name string, failed bool) (*Loop, string) {
 	case n >= g.maxRepeats():
 		return &Loop{Tool: name, Times: n, Failing: true}, ""
 	case n == g.warnAfter():
-		return nil, fmt.Sprintf("[firn] %s has failed %d times in a row. Try something else, or tell the user what is in the way.", name, n)
+		return nil, fmt.Sprintf("[firn] %s has failed %d times in a row. Try something else, or tell the user what the problem is.", name, n)
 	}
 	return nil, ""
 }

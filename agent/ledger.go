@@ -111,7 +111,7 @@ func (l *ledger) catchUp(ctx context.Context) error {
 	}
 	for rec, err := range l.st.Read(ctx, l.id, l.end) {
 		if err != nil {
-			return fmt.Errorf("read what others wrote to session %s: %w", l.id, err)
+			return fmt.Errorf("read concurrent entries of session %s: %w", l.id, err)
 		}
 		if l.right.endedBy(&rec) {
 			return l.fenced()

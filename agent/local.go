@@ -29,7 +29,7 @@ func (s *local) Spawn(ctx context.Context, task Task) (firn.ID, error) {
 		return "", err
 	}
 	if _, err := s.Store.Append(ctx, child, store.Start, entries...); err != nil {
-		return "", fmt.Errorf("begin a session: %w", err)
+		return "", fmt.Errorf("start a session: %w", err)
 	}
 	if _, err := s.Store.Append(ctx, here.id, store.Any, link); err != nil {
 		return "", fmt.Errorf("link session %s to its child: %w", here.id, err)
@@ -90,7 +90,7 @@ func (d *localTurn) Stop(cause error) {
 // function and when the agent is closed. Its end is reported in all cases.
 func (s *local) start(here place, id firn.ID, in Input, d *localTurn) error {
 	ctx, stop := context.WithCancelCause(context.WithValue(context.Background(), sessionKey{}, here))
-	d.stop, d.err = stop, errors.New("the turn ended without a word")
+	d.stop, d.err = stop, errors.New("the turn ended without an answer")
 	started := s.background.start(func(base context.Context) {
 		defer context.AfterFunc(base, func() { stop(context.Cause(base)) })()
 		defer stop(nil)

@@ -40,7 +40,7 @@ var levels = []provider.Thinking{provider.ThinkOff, provider.ThinkMinimal, provi
 func (a *Agent) Override(ctx context.Context, id firn.ID, o Override) error {
 	entries, err := a.overrides(o)
 	if err == nil && len(entries) == 0 {
-		err = fmt.Errorf("nothing is to be changed: %w", firn.ErrInvalid)
+		err = fmt.Errorf("no change given: %w", firn.ErrInvalid)
 	}
 	if err == nil {
 		_, err = a.header(ctx, id) // the session must exist
@@ -60,7 +60,7 @@ func (a *Agent) overrides(o Override) ([]firn.Entry, error) {
 	}
 	if o.Model != "" {
 		if a.Models == nil {
-			return nil, fmt.Errorf("there is no other model to choose: %w", firn.ErrUnsupported)
+			return nil, fmt.Errorf("no other model is configured: %w", firn.ErrUnsupported)
 		}
 		if _, err := a.Models(o.Provider, o.Model); err != nil {
 			return nil, err
@@ -69,7 +69,7 @@ func (a *Agent) overrides(o Override) ([]firn.Entry, error) {
 	}
 	if o.Thinking != "" {
 		if !slices.Contains(levels, o.Thinking) {
-			return nil, fmt.Errorf("there is no level of thinking %q; they are %v: %w", o.Thinking, levels, firn.ErrInvalid)
+			return nil, fmt.Errorf("unknown thinking level %q; the levels are %v: %w", o.Thinking, levels, firn.ErrInvalid)
 		}
 		entries = append(entries, firn.Entry{Body: &firn.ThinkingChange{Level: string(o.Thinking)}})
 	}
@@ -87,7 +87,7 @@ func (a *Agent) overrides(o Override) ([]firn.Entry, error) {
 	}
 	for _, what := range o.Back {
 		if !slices.Contains([]string{"model", "thinking", "verbose", "auth"}, what) {
-			return nil, fmt.Errorf("%q cannot be taken back: %w", what, firn.ErrInvalid)
+			return nil, fmt.Errorf("%q cannot be reset: %w", what, firn.ErrInvalid)
 		}
 	}
 	if len(o.Back) > 0 {

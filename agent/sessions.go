@@ -26,7 +26,7 @@ func (a *Agent) SessionTools() []tool.Tool {
 	return []tool.Tool{
 		tool.New("sessions_list", "List your conversations, the latest first.", s.list),
 		tool.New("sessions_history", "Read the latest messages of one of your other conversations.", s.history),
-		tool.New("sessions_send", "Say something in one of your other conversations and get the answer given there.", s.send),
+		tool.New("sessions_send", "Send a message to one of your other conversations and get its answer.", s.send),
 		tool.New("sessions_spawn", "Give a task to a new conversation of its own, and get its result.", s.spawn),
 	}
 }
@@ -127,7 +127,7 @@ func (s *sessions) list(ctx context.Context, args listArgs) (tool.Result, error)
 		}
 		fmt.Fprintf(&b, "%s  %s  %s", info.ID, info.Updated.UTC().Format(time.RFC3339), oneLine(title))
 		if _, child := children[info.ID]; child {
-			b.WriteString("  (begun here)")
+			b.WriteString("  (started here)")
 			delete(children, info.ID)
 		}
 		if info.ID == own {
@@ -137,7 +137,7 @@ func (s *sessions) list(ctx context.Context, args listArgs) (tool.Result, error)
 	}
 	for id, link := range children { // sessions of other agents, and archived ones
 		if link.Agent != "" && link.Agent != s.name() {
-			fmt.Fprintf(&b, "%s  %s  (begun here, by agent %s)\n", id, promptTitle(link.Task), oneLine(link.Agent))
+			fmt.Fprintf(&b, "%s  %s  (started here, by agent %s)\n", id, promptTitle(link.Task), oneLine(link.Agent))
 			n++
 		}
 	}
@@ -212,7 +212,7 @@ func (s *sessions) history(ctx context.Context, args historyArgs) (tool.Result, 
 		return tool.Result{}, fmt.Errorf("read session %s: %w", id, err)
 	}
 	if len(lines) == 0 {
-		return tool.TextResult("Nothing was said there yet."), nil
+		return tool.TextResult("No messages there yet."), nil
 	}
 	slices.Reverse(lines)
 	return tool.TextResult(strings.Join(lines, "")), nil
@@ -274,7 +274,7 @@ func (s *sessions) resolveOwn(ctx context.Context, name string) (firn.ID, window
 	name = strings.TrimSpace(name)
 	id, own, err := s.resolveVisible(ctx, name)
 	if err != nil {
-		return "", window.Path{}, fmt.Errorf("find session %q: %w; sessions_list tells which there are", firn.CutText(name, nameLen), err)
+		return "", window.Path{}, fmt.Errorf("find session %q: %w; sessions_list lists the sessions", firn.CutText(name, nameLen), err)
 	}
 	if !own {
 		return "", window.Path{}, fmt.Errorf("session %s belongs to another agent", id)
@@ -295,7 +295,7 @@ func (s *sessions) resolveName(ctx context.Context, name string) (firn.ID, error
 		return keyed.Lookup(ctx, name)
 	}
 	if firn.ID(name).Check() != nil { // its error would repeat the whole name
-		return "", fmt.Errorf("that cannot be the id of a session: %w", firn.ErrInvalid)
+		return "", fmt.Errorf("not a valid session ID: %w", firn.ErrInvalid)
 	}
 	return firn.ID(name), nil
 }

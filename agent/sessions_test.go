@@ -452,8 +452,8 @@ func TestStoppedWhileWaiting(t *testing.T) {
 // TestNotWaited lets a turn end before those it asked: they go on.
 func TestNotWaited(t *testing.T) {
 	for timeout, wanted := range map[int]string{
-		-1: "=accepted: session CHILD is at it; sessions_history tells later what came of it", 0: "=accepted: session CHILD is at it; sessions_history tells later what came of it",
-		3: "=timeout: session CHILD is still at it; sessions_history tells later what came of it",
+		-1: "=accepted: session CHILD is at it; sessions_history shows the result later", 0: "=accepted: session CHILD is at it; sessions_history shows the result later",
+		3: "=timeout: session CHILD is still at it; sessions_history shows the result later",
 	} {
 		t.Run(fmt.Sprint(timeout), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -591,8 +591,8 @@ func TestRefusedRequests(t *testing.T) {
 		kind       error // nil means any
 		words      string
 	}{
-		"no task":          {"sessions_spawn", `{"task":" "}`, nil, "say what the task is"},
-		"no message":       {"sessions_send", `{"session":"OTHER","message":"\n"}`, nil, "say what the message is"},
+		"no task":          {"sessions_spawn", `{"task":" "}`, nil, "the task is missing"},
+		"no message":       {"sessions_send", `{"session":"OTHER","message":"\n"}`, nil, "the message is missing"},
 		"half a model":     {"sessions_spawn", `{"task":"x","model":"gpt"}`, invalid, "provider/model"},
 		"no model":         {"sessions_spawn", `{"task":"x","model":"/"}`, invalid, "provider/model"},
 		"unknown model":    {"sessions_spawn", `{"task":"x","model":"a/b/c"}`, gone, "no model a b/c"},

@@ -68,13 +68,13 @@ func (t *turn) header() []firn.Entry {
 func (t *turn) inputEntries(started *Started) ([]firn.Entry, error) {
 	if len(t.in.Parts) == 0 {
 		if !unanswered(t.path) {
-			return nil, fmt.Errorf("go on with session %s: nothing is left to answer: %w", t.log.id, firn.ErrInvalid)
+			return nil, fmt.Errorf("continue session %s: nothing is left to answer: %w", t.log.id, firn.ErrInvalid)
 		}
 		t.said = lastUserText(t.path)
 		return nil, nil
 	}
 	if blankParts(t.in.Parts) {
-		return nil, fmt.Errorf("begin a turn of session %s: nothing is said: %w", t.log.id, firn.ErrInvalid)
+		return nil, fmt.Errorf("start a turn of session %s: the message is empty: %w", t.log.id, firn.ErrInvalid)
 	}
 	t.said = firn.JoinText(t.in.Parts)
 	known, err := t.hasEntry(t.in.ID)
@@ -105,7 +105,7 @@ func (t *turn) hasEntry(id firn.EntryID) (bool, error) {
 	}
 	for rec, err := range store.Recent(t.ctx, t.a.Store, t.log.id, t.path.Start, since) {
 		if err != nil {
-			return false, fmt.Errorf("look for entry %s of session %s: %w", id, t.log.id, err)
+			return false, fmt.Errorf("find entry %s of session %s: %w", id, t.log.id, err)
 		}
 		if rec.Gap == nil && rec.Glance.ID == id {
 			return true, nil

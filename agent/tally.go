@@ -134,7 +134,7 @@ func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos,
 	t.numbered = true // unless a counters record is found
 	for rec, err := range st.ReadBack(ctx, id, before) {
 		if err != nil {
-			return t, false, fmt.Errorf("count what session %s used: %w", id, err)
+			return t, false, fmt.Errorf("count the usage of session %s: %w", id, err)
 		}
 		if size += len(rec.Line()); len(newer) == limit || size > limit*commonSize {
 			return t, false, nil
@@ -160,7 +160,7 @@ func countBack(ctx context.Context, st store.Store, id firn.ID, before firn.Pos,
 func (t *tally) advance(ctx context.Context, st store.Store, id firn.ID, before firn.Pos) error {
 	for rec, err := range st.Read(ctx, id, t.end) {
 		if err != nil {
-			return fmt.Errorf("count what session %s used: %w", id, err)
+			return fmt.Errorf("count the usage of session %s: %w", id, err)
 		}
 		if rec.At >= before || rec.Gap != nil && rec.Gap.Unfinished() {
 			return nil

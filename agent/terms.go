@@ -41,7 +41,7 @@ func (t *TurnOptions) check() error {
 	seen := make(map[string]bool, len(t.Tools))
 	for _, spec := range t.Tools {
 		if spec.Name == "" || seen[spec.Name] {
-			return fmt.Errorf("begin a turn with tools of the caller: the name %q is empty or there twice: %w", spec.Name, firn.ErrInvalid)
+			return fmt.Errorf("start a turn with the caller's tools: the name %q is empty or used twice: %w", spec.Name, firn.ErrInvalid)
 		}
 		seen[spec.Name] = true
 	}

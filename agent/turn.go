@@ -90,7 +90,7 @@ func (a *Agent) Run(ctx context.Context, id firn.ID, in Input) iter.Seq2[Event, 
 }
 
 // errLeft is the cause when the caller breaks out of the range loop.
-var errLeft = errors.New("nobody listens any more")
+var errLeft = errors.New("the consumer stopped reading")
 
 // turn is the state of a running turn.
 type turn struct {
@@ -173,7 +173,7 @@ func (t *turn) run() error {
 			return err
 		}
 	}
-	return fmt.Errorf("the turn was stopped: the model was asked %d times and is not done: %w", t.out.Rounds, firn.ErrTooLarge)
+	return fmt.Errorf("the turn was stopped: not finished after %d requests to the model: %w", t.out.Rounds, firn.ErrTooLarge)
 }
 
 // handleAnswer runs the tool calls of an answer or ends the turn. It reports whether the
@@ -202,7 +202,7 @@ func (t *turn) handleAnswer(answer firn.Entry) (done bool, err error) {
 }
 
 // ErrEmpty means that the model gave an empty answer twice in a row.
-var ErrEmpty = errors.New("the model gave an empty answer, twice")
+var ErrEmpty = errors.New("the model returned an empty answer twice")
 
 // handleEmpty handles an empty answer: the model is called once more.
 func (t *turn) handleEmpty() error {
@@ -262,7 +262,7 @@ func (t *turn) chooseModel() error {
 		case t.model == nil:
 			return fmt.Errorf("find the model %s/%s that the session chose: %w", chosen.Provider, chosen.Model, err)
 		default: // a session stays usable without its chosen model
-			t.emit(Notice{Text: fmt.Sprintf("%s/%s, which the session chose, cannot be had (%v); %s answers", chosen.Provider, chosen.Model, err, t.model.Info().Name)})
+			t.emit(Notice{Text: fmt.Sprintf("%s/%s, chosen for the session, is unavailable (%v); using %s", chosen.Provider, chosen.Model, err, t.model.Info().Name)})
 		}
 	}
 	if t.model == nil {

@@ -44,12 +44,12 @@ func (t *turn) warnWindow(usage WindowUsage) {
 		return
 	}
 	t.fit.warned = level
-	text := fmt.Sprintf("the window is %d%% full; /compact makes room", usage.Tokens*100/max(usage.Window, 1))
+	text := fmt.Sprintf("the window is %d%% full; /compact frees space", usage.Tokens*100/max(usage.Window, 1))
 	switch {
 	case t.fit.omitted:
 		text = "the window is full: the oldest turns are not sent; /compact summarizes them"
 	case level == LevelFull:
-		text = fmt.Sprintf("the window is %d%% full: soon the oldest turns are not sent; /compact makes room", usage.Tokens*100/usage.Window)
+		text = fmt.Sprintf("the window is %d%% full: soon the oldest turns are not sent; /compact frees space", usage.Tokens*100/usage.Window)
 	}
 	t.emit(Notice{Text: text, Level: level})
 }
@@ -75,7 +75,7 @@ func (t *turn) levelBefore() Level {
 func (t *turn) breakerNotice() {
 	b := compact.BreakerOf(t.path)
 	if b.IsOpen(t.a.Compaction, t.a.now()) && b.Failures == t.a.Compaction.FailureLimit() {
-		t.emit(Notice{Level: LevelHigh, Text: fmt.Sprintf("compaction failed %d times in a row; until %s no model is asked for a summary; /compact tries at once",
+		t.emit(Notice{Level: LevelHigh, Text: fmt.Sprintf("compaction failed %d times in a row; summaries are paused until %s; /compact retries now",
 			b.Failures, b.Until(t.a.Compaction).Local().Format("15:04"))})
 	}
 }

@@ -25,7 +25,7 @@ type Workplace struct {
 // ErrToolsGone is returned by a tool of a [Workplace] that can no longer be reached, after
 // the call may have run. The call gets no result and the turn ends without recording a
 // failure, as after a crash. The next turn of the session reports the call as interrupted.
-var ErrToolsGone = errors.New("the program that runs the tools is gone")
+var ErrToolsGone = errors.New("the program that runs the tools has exited")
 
 // callInterrupted is the state of a call whose outcome is unknown. It is never stored.
 const callInterrupted CallState = "interrupted"

@@ -37,7 +37,7 @@ type Endpoint struct {
 }
 
 // errStalled is the cause when a provider sends no data for too long.
-var errStalled = errors.New("no byte came for too long")
+var errStalled = errors.New("the stream stalled")
 
 // maxComplaint limits how much of an error response is read.
 const maxComplaint = 64 << 10

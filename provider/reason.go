@@ -135,9 +135,9 @@ func (e *Error) what() string {
 	r := e.reason()
 	if r == tooLong {
 		if limit, sent := ReportedLimit(e); limit > 0 && sent > 0 {
-			return fmt.Sprintf("the conversation is too long: %s tokens, and the model takes %s", grouped(sent), grouped(limit))
+			return fmt.Sprintf("the conversation is too long: %s tokens, and the model accepts %s", grouped(sent), grouped(limit))
 		} else if limit > 0 {
-			return fmt.Sprintf("the conversation is too long: the model takes %s tokens", grouped(limit))
+			return fmt.Sprintf("the conversation is too long: the model accepts %s tokens", grouped(limit))
 		}
 	}
 	return reasons[r].what

@@ -134,12 +134,12 @@ func (f *fitter) unknown(s *shape, name, path string) {
 	for i, m := range s.members {
 		known[i] = m.name
 	}
-	said := fmt.Sprintf("%s is not known", strconv.Quote(firn.CutText(join(path, name), 80)))
+	said := fmt.Sprintf("%s is unknown", strconv.Quote(firn.CutText(join(path, name), 80)))
 	switch {
 	case len(known) == 0:
 		f.addProblem("", "%s: there are none", said)
 	default:
-		f.addProblem("", "%s: there is only %s", said, enumerate(known))
+		f.addProblem("", "%s: known are only %s", said, enumerate(known))
 	}
 }
 

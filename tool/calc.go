@@ -54,7 +54,7 @@ func Calc() Tool {
 // compute parses and evaluates an expression.
 func compute(expression string) (num, error) {
 	if len(expression) > maxExpression {
-		return num{}, fmt.Errorf("the expression has %s and is %w: %s is the most", count(len(expression), "byte"), firn.ErrTooLarge, group(maxExpression))
+		return num{}, fmt.Errorf("the expression has %s and is %w: at most %s is allowed", count(len(expression), "byte"), firn.ErrTooLarge, group(maxExpression))
 	}
 	p := &parser{in: expression}
 	n, err := p.all()

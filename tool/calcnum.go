@@ -23,7 +23,7 @@ func fraction(r *big.Rat) num { return num{rat: r} }
 
 var (
 	errZero   = errors.New("division by zero has no result")
-	errDomain = errors.New("there is no real result")
+	errDomain = errors.New("the result is not a real number")
 	errRange  = fmt.Errorf("the result is %w: exact numbers have at most about 4,900 digits, others are at most 1.8e308", firn.ErrTooLarge)
 )
 

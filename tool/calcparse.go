@@ -150,7 +150,7 @@ func (p *parser) remainder() error {
 	before := p.at
 	if p.skip(); p.at == len(p.in) || strings.ContainsRune("+-−*/^),×÷·", rune0(p.in[p.at:])) {
 		p.at = before
-		return p.fail("%% is the remainder and needs a number behind it; write 15/100 for 15 percent, and parentheses around a negative divisor")
+		return p.fail("%% is the remainder and needs a number after it; write 15/100 for 15 percent, and parentheses around a negative divisor")
 	}
 	return nil
 }
@@ -245,10 +245,10 @@ func (p *parser) name() (num, error) {
 	f, ok := functions(name)
 	if !ok {
 		p.at = start
-		return num{}, p.fail("%q is not known; there is pi, e, %s", ellipsis(name, 40), enumerate(functionNames))
+		return num{}, p.fail("unknown name %q; the known names are pi, e, %s", ellipsis(name, 40), enumerate(functionNames))
 	}
 	if p.skip(); p.at == len(p.in) || p.in[p.at] != '(' {
-		return num{}, p.fail("%s is a function: its argument comes in parentheses", name)
+		return num{}, p.fail("%s is a function: put its argument in parentheses", name)
 	}
 	args, err := p.arguments()
 	if err != nil {
@@ -358,7 +358,7 @@ func (p *parser) digits() (string, error) {
 		case !plain:
 			return "", p.unexpected()
 		case p.listed:
-			return "", p.fail("it is not clear whether the comma parts arguments or thousands; write a space behind it or leave it out")
+			return "", p.fail("ambiguous comma: it may separate arguments or thousands; write a space after it or leave it out")
 		}
 		digits += p.in[p.at+1 : p.at+4]
 		p.at += 4

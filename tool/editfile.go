@@ -45,7 +45,7 @@ type changeDetails struct {
 }
 
 func (w *Workspace) editFile() Tool {
-	return withPreview(New("edit_file", "Changes a text file of the workspace by replacing exact texts. Several replacements can be made in one call: all of them, or none. "+
+	return withPreview(New("edit_file", "Changes a text file of the workspace by replacing exact texts. One call can make several replacements; it makes all of them or none. "+
 		"Line endings and permissions are kept.", w.edit), w.previewEdit)
 }
 
@@ -59,7 +59,7 @@ func (w *Workspace) edit(ctx context.Context, a editArguments) (Result, error) {
 	}
 	now, err := w.root.Stat(c.name)
 	if err != nil || !now.ModTime().Equal(c.info.ModTime()) || now.Size() != c.info.Size() {
-		return Result{}, fmt.Errorf("edit %s: the file was changed by another process meanwhile: read it again (%w)", shown(c.name), firn.ErrConflict)
+		return Result{}, fmt.Errorf("edit %s: another process changed the file: read it again (%w)", shown(c.name), firn.ErrConflict)
 	}
 	err = w.recorded(ctx, c.name, func() error { return w.replace(c.name, c.after, c.info) })
 	if err != nil {
@@ -115,7 +115,7 @@ func (w *Workspace) planEdit(a editArguments) (*change, error) {
 		return nil, fmt.Errorf("edit %s: %w", shown(name), err)
 	}
 	if len(after) > maxEditFile {
-		return nil, fmt.Errorf("edit %s: with %s the file is %w, %s is the most", shown(name), size(int64(len(after))), firn.ErrTooLarge, size(maxEditFile))
+		return nil, fmt.Errorf("edit %s: with %s the file is %w, at most %s", shown(name), size(int64(len(after))), firn.ErrTooLarge, size(maxEditFile))
 	}
 	return &change{name: name, info: info, before: before, after: after, edits: n}, nil
 }
@@ -132,7 +132,7 @@ func (w *Workspace) readWhole(name string) ([]byte, error) {
 		return nil, w.explain("read", name, err)
 	}
 	if len(content) > maxEditFile {
-		return nil, fmt.Errorf("edit %s: a file of %s is %w, %s is the most", shown(name), size(info.Size()), firn.ErrTooLarge, size(maxEditFile))
+		return nil, fmt.Errorf("edit %s: a file of %s is %w, at most %s", shown(name), size(info.Size()), firn.ErrTooLarge, size(maxEditFile))
 	}
 	if why := isBinary(content[:min(len(content), sniffLength)]); why != "" {
 		return nil, fmt.Errorf("edit %s: it is a binary file%s (%w)", shown(name), why, firn.ErrUnsupported)

@@ -91,7 +91,7 @@ func TestEditFileRefuses(t *testing.T) {
 	w := workspace(t, map[string]string{"b.bin": "a\x00b", "real.txt": "x"})
 	has(t, fails(t, find(t, w, "edit_file"), args{"path": "b.bin", "edits": edits("a", "b")}).Error(), "binary")
 	has(t, fails(t, find(t, w, "edit_file"), args{"path": "real.md", "edits": edits("a", "b")}).Error(), "not found", "real.txt")
-	has(t, fails(t, find(t, w, "edit_file"), args{"path": ".git/config", "edits": edits("a", "b")}).Error(), "git's own")
+	has(t, fails(t, find(t, w, "edit_file"), args{"path": ".git/config", "edits": edits("a", "b")}).Error(), ".git belongs to git")
 }
 
 // TestParallelEdits checks that calls of one answer do not lose each other's changes.

@@ -33,7 +33,7 @@ type globDetails struct {
 // globFiles returns the tool glob, which finds files by name.
 func (w *Workspace) globFiles() Tool {
 	return New("glob", "Finds files of the workspace by a pattern of their names, the last changed first. "+
-		"At most 500 are shown. What is in .git, and what symbolic links lead to, is left out.", w.find)
+		"At most 500 are shown. The contents of .git and targets of symbolic links are left out.", w.find)
 }
 
 // globSearch collects the files that match a pattern.

@@ -43,7 +43,7 @@ type grepDetails struct {
 
 func (w *Workspace) grep() Tool {
 	return New("grep", "Searches the files of the workspace for lines that match a regular expression, and shows them as path:line: text. "+
-		"Binary files, what is in .git, and what symbolic links lead to are left out.", w.search)
+		"Binary files, the contents of .git and targets of symbolic links are left out.", w.search)
 }
 
 // grepSearch is one search through files.
@@ -108,7 +108,7 @@ func (h *grepSearch) prepare(a grepArguments) error {
 	re, err := regexp.Compile(pattern)
 	if err != nil {
 		why := strings.TrimPrefix(err.Error(), "error parsing regexp: ")
-		return fmt.Errorf("%w pattern %q: %s (the syntax is RE2: no lookaround and no backreferences; to find ( ) [ ] { } . * + ? | ^ $ \\ themselves put a \\ before them)", firn.ErrInvalid, a.Pattern, why)
+		return fmt.Errorf("%w pattern %q: %s (the syntax is RE2: no lookaround and no backreferences; to find ( ) [ ] { } . * + ? | ^ $ \\ themselves put a \\ before each)", firn.ErrInvalid, a.Pattern, why)
 	}
 	h.re = re
 	if a.Limit > 0 {

@@ -39,7 +39,7 @@ type listDetails struct {
 // listDir returns the tool list_dir, which lists a directory.
 func (w *Workspace) listDir() Tool {
 	return New("list_dir", "Lists a directory of the workspace, sorted: directories end in a slash, files have their size. "+
-		"At most 500 entries are shown, the upper levels first. What is in .git is not shown unless asked for by its path.", w.list)
+		"At most 500 entries are shown, the upper levels first. The contents of .git are only shown if requested by path.", w.list)
 }
 
 // listed is an entry of the output. Its path is relative to the requested directory.

@@ -61,7 +61,7 @@ func zoneOf(name string) (*time.Location, error) {
 		return zone, nil
 	}
 	if _, err := time.LoadLocation("Europe/Berlin"); err != nil {
-		return nil, fmt.Errorf("tell the time in %s: this system has no time zones by name; give an offset such as +02:00 (%w)", display(name), firn.ErrUnsupported)
+		return nil, fmt.Errorf("get the time in %s: this system has no time zones by name; give an offset such as +02:00 (%w)", display(name), firn.ErrUnsupported)
 	}
 	return nil, fmt.Errorf("%w zone %s: give an IANA name such as Europe/Berlin, or an offset such as +02:00", firn.ErrInvalid, display(name))
 }

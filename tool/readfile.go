@@ -43,7 +43,7 @@ type readDetails struct {
 
 func (w *Workspace) readFile() Tool {
 	return New("read_file", "Shows a text file of the workspace, or an image (PNG, JPEG, GIF, WebP). "+
-		"At most 2000 lines or 50 KB are shown at once; what comes behind them is shown with offset.", w.read)
+		"At most 2000 lines or 50 KB are shown at once; use offset for later lines.", w.read)
 }
 
 func (w *Workspace) read(ctx context.Context, a readArguments) (Result, error) {
@@ -87,7 +87,7 @@ func readImage(f *os.File, begin []byte, mime string, details readDetails) (Resu
 	}
 	data := append(begin, rest...)
 	if len(data) > maxImage {
-		return Result{}, fmt.Errorf("%s is an image of %s, and models take at most %s: it is %w", details.Path, size(details.Size), size(maxImage), firn.ErrTooLarge)
+		return Result{}, fmt.Errorf("%s is an image of %s, and models accept at most %s: it is %w", details.Path, size(details.Size), size(maxImage), firn.ErrTooLarge)
 	}
 	details.MimeType = mime
 	return Result{

@@ -42,10 +42,10 @@ func TestReadFile(t *testing.T) {
 		"blank lines":       {args{"path": "blank.txt"}, "\n\n\n"},
 		"invalid":           {args{"path": "latin1.txt"}, "caf\ufffd au lait\n"},
 		"from a line":       {args{"path": "plain.txt", "offset": 2}, "two\nthree\n[lines 2 to 3 of 3]"},
-		"some lines":        {args{"path": "plain.txt", "offset": 2, "limit": 1}, "two\n[lines 2 to 2 of 3; go on with offset 3]"},
-		"first lines":       {args{"path": "plain.txt", "limit": 1}, "one\n[lines 1 to 1 of 3; go on with offset 2]"},
+		"some lines":        {args{"path": "plain.txt", "offset": 2, "limit": 1}, "two\n[lines 2 to 2 of 3; continue with offset 3]"},
+		"first lines":       {args{"path": "plain.txt", "limit": 1}, "one\n[lines 1 to 1 of 3; continue with offset 2]"},
 		"more than all":     {args{"path": "plain.txt", "limit": 100}, "one\ntwo\nthree\n"},
-		"in the middle":     {args{"path": "long.txt", "offset": 4000, "limit": 2}, "line 4000\nline 4001\n[lines 4000 to 4001 of 5,000; go on with offset 4002]"},
+		"in the middle":     {args{"path": "long.txt", "offset": 4000, "limit": 2}, "line 4000\nline 4001\n[lines 4000 to 4001 of 5,000; continue with offset 4002]"},
 		"numbers as models": {args{"path": "plain.txt", "offset": "3"}, "three\n[lines 3 to 3 of 3]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestReadFile(t *testing.T) {
 		})
 	}
 	for want, a := range map[string]args{
-		"offset 4 is behind the end of plain.txt, which has 3 lines": {"path": "plain.txt", "offset": 4},
+		"offset 4 is past the end of plain.txt, which has 3 lines": {"path": "plain.txt", "offset": 4},
 		"dir is a directory, not a file: list_dir shows":             {"path": "dir"},
 		"a path is needed":   {"path": ""},
 		"offset counts from": {"path": "plain.txt", "offset": -1},
@@ -77,19 +77,19 @@ func TestReadFileIsBounded(t *testing.T) {
 	read := find(t, w, "read_file")
 
 	r := result(t, read, args{"path": "lines.txt", "limit": 9999})
-	has(t, firn.JoinText(r.Parts), "line 2000\n[lines 1 to 2000 of 5,000; go on with offset 2001]")
+	has(t, firn.JoinText(r.Parts), "line 2000\n[lines 1 to 2000 of 5,000; continue with offset 2001]")
 	if d := details[reading](t, r); d.From != 1 || d.To != 2000 || d.Lines != 5000 || d.AtLeast || d.Size != int64(len(numbered(5000))) {
 		t.Errorf("the details are %+v", d)
 	}
 
 	text := call(t, read, args{"path": "wide.txt"})
-	has(t, text, "[lines 1 to 51 of 200; go on with offset 52]")
+	has(t, text, "[lines 1 to 51 of 200; continue with offset 52]")
 	if len(text) > 51<<10 {
 		t.Errorf("%d bytes are shown", len(text))
 	}
 
 	text = call(t, read, args{"path": "line.txt"})
-	has(t, text, "é\n[line 1 has 200,001 bytes or more and is cut here; lines 1 to 1 of 2; go on with offset 2]")
+	has(t, text, "é\n[line 1 has 200,001 bytes or more and is truncated here; lines 1 to 1 of 2; continue with offset 2]")
 	lacks(t, text, "\ufffd", "next")
 	has(t, call(t, read, args{"path": "line.txt", "offset": 2}), "next\n")
 }
@@ -103,7 +103,7 @@ func TestAHugeFileIsNotReadToItsEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := result(t, find(t, w, "read_file"), args{"path": "huge.txt"})
-	has(t, firn.JoinText(r.Parts), "line 2000\n[lines 1 to 2000 of more than 3,001; go on with offset 2001]")
+	has(t, firn.JoinText(r.Parts), "line 2000\n[lines 1 to 2000 of more than 3,001; continue with offset 2001]")
 	if d := details[reading](t, r); !d.AtLeast || d.Size != 1<<40 {
 		t.Errorf("the details are %+v", d)
 	}

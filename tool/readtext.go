@@ -48,7 +48,7 @@ func readText(ctx context.Context, r io.Reader, offset, limit int, details readD
 		return Result{Parts: TextResult(fmt.Sprintf("[%s is empty]", details.Path)).Parts, Details: quote(details)}, nil
 	}
 	if e.to == 0 {
-		return Result{}, fmt.Errorf("offset %d is behind the end of %s, which has %s (%w offset)", e.from, details.Path, count(e.line, "line"), firn.ErrInvalid)
+		return Result{}, fmt.Errorf("offset %d is past the end of %s, which has %s (%w offset)", e.from, details.Path, count(e.line, "line"), firn.ErrInvalid)
 	}
 	details.From, details.To, details.Lines, details.AtLeast = e.from, e.to, e.line, !all
 	clean, _ := firn.CleanText(e.text.String())
@@ -133,13 +133,13 @@ func (e *excerpt) notice(all bool) string {
 		lines = "more than " + lines
 	}
 	if e.cutOf > 0 {
-		said = append(said, fmt.Sprintf("line %d has %s or more and is cut here", e.to, count(e.cutOf, "byte")))
+		said = append(said, fmt.Sprintf("line %d has %s or more and is truncated here", e.to, count(e.cutOf, "byte")))
 	}
 	if e.from > 1 || e.to < e.line || !all {
 		said = append(said, fmt.Sprintf("lines %d to %d of %s", e.from, e.to, lines))
 	}
 	if e.to < e.line || !all {
-		said = append(said, fmt.Sprintf("go on with offset %d", e.to+1))
+		said = append(said, fmt.Sprintf("continue with offset %d", e.to+1))
 	}
 	if e.crlf {
 		said = append(said, "lines end in CR LF")

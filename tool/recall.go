@@ -49,7 +49,7 @@ type recallHit struct {
 
 // Recall returns the tool recall, which searches earlier conversations and notes.
 func Recall(search Search) Tool {
-	return New("recall", "Looks for what was said in earlier conversations or noted to be remembered, and shows where it was found.",
+	return New("recall", "Searches earlier conversations and saved notes, and shows where each result was found.",
 		func(ctx context.Context, a recallArguments) (Result, error) {
 			query := strings.TrimSpace(a.Query)
 			if query == "" || len(query) > maxQuery || a.Limit < 0 {
@@ -61,7 +61,7 @@ func Recall(search Search) Tool {
 			}
 			hits, err := search(ctx, query, limit)
 			if err != nil {
-				return Result{}, fmt.Errorf("look for %q: %w", ellipsis(query, 100), err)
+				return Result{}, fmt.Errorf("search for %q: %w", ellipsis(query, 100), err)
 			}
 			return showHits(query, hits[:min(len(hits), limit)]), nil
 		})
@@ -71,7 +71,7 @@ func showHits(query string, hits []Hit) Result {
 	details := recallDetails{Hits: []recallHit{}}
 	var b strings.Builder
 	if len(hits) == 0 {
-		fmt.Fprintf(&b, "nothing was found for %q", ellipsis(query, 100))
+		fmt.Fprintf(&b, "nothing found for %q", ellipsis(query, 100))
 	}
 	for i, h := range hits {
 		if i > 0 {

@@ -45,7 +45,7 @@ func TestRecallShowsHits(t *testing.T) {
 
 func TestRecallWithoutHits(t *testing.T) {
 	nothing := tool.Recall(func(context.Context, string, int) ([]tool.Hit, error) { return nil, nil })
-	if got := call(t, nothing, args{"query": "snow"}); got != `nothing was found for "snow"` {
+	if got := call(t, nothing, args{"query": "snow"}); got != `nothing found for "snow"` {
 		t.Errorf("got %q", got)
 	}
 	for _, a := range []args{{"query": " "}, {"query": strings.Repeat("x", 1001)}, {"query": "x", "limit": -1}} {

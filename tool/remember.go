@@ -45,8 +45,8 @@ type forgetArguments struct {
 
 // Remember returns the tool remember, which stores facts beyond a conversation.
 func Remember(keep RememberFunc) Tool {
-	return New("remember", "Remembers facts beyond this conversation; recall finds them, and what fits is shown to you by itself. "+
-		"Note what will matter later: decisions, preferences, names, dates, what is left to do. Never note passwords and keys.",
+	return New("remember", "Saves facts for later conversations; recall finds them, and relevant ones are shown to you automatically. "+
+		"Save what will matter later: decisions, preferences, names, dates, open tasks. Never save passwords or keys.",
 		func(ctx context.Context, a rememberArguments) (Result, error) {
 			if strings.TrimSpace(a.Text) == "" || len(a.Text) > maxMemo || len(a.Name) > maxName {
 				return Result{}, fmt.Errorf("%w arguments for remember: a text of at most %s is needed; note only what matters", firn.ErrInvalid, count(maxMemo, "byte"))

@@ -106,7 +106,7 @@ type shellDetails struct {
 // When ctx is done, Shell returns the output so far together with the error.
 func Shell(o ShellOptions) Tool {
 	o = o.orDefault()
-	return New("shell", "Runs a shell command and shows what it prints. It has no input. "+
+	return New("shell", "Runs a shell command and shows its output. It has no input. "+
 		"What it leaves running in the background is ended when it returns.",
 		func(ctx context.Context, a shellArguments) (Result, error) {
 			if err := a.check(); err != nil {
@@ -215,7 +215,7 @@ func (c *runningCommand) addChanges(ctx context.Context, d *shellDetails) {
 	}
 	var err error
 	if d.Changed, d.ChangedFiles, err = c.watch.record(ctx); err != nil {
-		d.Unknown = "changed files are not known: " + err.Error()
+		d.Unknown = "changed files are unknown: " + err.Error()
 	}
 }
 

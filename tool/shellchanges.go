@@ -96,9 +96,9 @@ func (o ShellOptions) watchTree(ctx context.Context) (w *treeWatch, problem stri
 	}
 	switch {
 	case errors.Is(err, errManyFiles):
-		return nil, fmt.Sprintf("changed files are not known: the workspace has more than %s", count(o.WatchFiles, "file"))
+		return nil, fmt.Sprintf("changed files are unknown: the workspace has more than %s", count(o.WatchFiles, "file"))
 	case err != nil:
-		return nil, "changed files are not known: " + err.Error()
+		return nil, "changed files are unknown: " + err.Error()
 	}
 	w.keepContents()
 	return w, ""

@@ -61,7 +61,7 @@ func (s *Shells) Close() error {
 type shellsArguments struct {
 	Command    string  `json:"command" desc:"The command, as one would type it into the shell."`
 	Timeout    float64 `json:"timeout,omitempty" desc:"After how many seconds the command is ended; 120 if not given, unless set otherwise. In the background: 3600."`
-	Background bool    `json:"background,omitempty" desc:"Start the command and return a handle immediately. shell_output shows what it prints, shell_kill ends it."`
+	Background bool    `json:"background,omitempty" desc:"Start the command and return a handle immediately. shell_output shows its output, shell_kill stops it."`
 }
 
 type handleArguments struct {
@@ -82,9 +82,9 @@ type jobDetails struct {
 // Tools returns the tools.
 func (s *Shells) Tools() []Tool {
 	return []Tool{
-		New("shell", "Runs a shell command and shows what it prints. It has no input. What it leaves running is ended when it returns; "+
+		New("shell", "Runs a shell command and shows its output. It has no input. Processes it leaves running are killed when it returns; "+
 			"for a server or a long build set background.", s.shell),
-		New("shell_output", "Shows what a command in the background has printed since the last call, and how it ended.", s.output),
+		New("shell_output", "Shows the output of a background command since the last call, and its exit status.", s.output),
 		New("shell_kill", "Ends a command in the background and shows its last output.", s.kill),
 	}
 }
@@ -100,7 +100,7 @@ func (s *Shells) shell(ctx context.Context, a shellsArguments) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	said := fmt.Sprintf("started in the background, handle %s: shell_output shows what it prints, shell_kill ends it", j.handle)
+	said := fmt.Sprintf("started in the background, handle %s: shell_output shows its output, shell_kill stops it", j.handle)
 	return Result{Parts: TextResult(said).Parts, Details: quote(jobDetails{Handle: j.handle, Running: true})}, nil
 }
 

@@ -98,7 +98,7 @@ func (w *Workspace) local(path string) (string, error) {
 }
 
 func (w *Workspace) outside(path string) error {
-	return fmt.Errorf("%w path %s: it is outside of the workspace %s, and only what is in there can be used", firn.ErrInvalid, display(path), w.dir)
+	return fmt.Errorf("%w path %s: it is outside the workspace %s; only files in the workspace can be used", firn.ErrInvalid, display(path), w.dir)
 }
 
 // maxLinks limits the number of symbolic links in a path.
@@ -141,7 +141,7 @@ func (w *Workspace) resolve(name string) (string, error) {
 }
 
 func (w *Workspace) escape(name string) error {
-	return fmt.Errorf("%w path %s: a symbolic link in it leads out of the workspace, and only what is in there can be used", firn.ErrInvalid, shown(name))
+	return fmt.Errorf("%w path %s: a symbolic link in it leads out of the workspace; only files in the workspace can be used", firn.ErrInvalid, shown(name))
 }
 
 // shown returns a path within the root as shown to a model, with slashes.
@@ -169,7 +169,7 @@ func (w *Workspace) open(name string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	if before.IsDir() {
-		return nil, nil, fmt.Errorf("%s is a directory, not a file: list_dir shows what is in it (%w path)", shown(name), firn.ErrInvalid)
+		return nil, nil, fmt.Errorf("%s is a directory, not a file: list_dir shows its contents (%w path)", shown(name), firn.ErrInvalid)
 	}
 	f, err := w.root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
@@ -191,7 +191,7 @@ func refuseSpecial(name string, info fs.FileInfo) error {
 	if info.Mode().IsRegular() {
 		return nil
 	}
-	return fmt.Errorf("%s is %s, not a file: it is left alone (%w here)", shown(name), special(info.Mode()), firn.ErrUnsupported)
+	return fmt.Errorf("%s is %s, not a regular file (%w here)", shown(name), special(info.Mode()), firn.ErrUnsupported)
 }
 
 // special returns the name of a special file type, or "" for a regular file.

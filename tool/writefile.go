@@ -23,7 +23,7 @@ type writeArguments struct {
 }
 
 func (w *Workspace) writeFile() Tool {
-	return withPreview(New("write_file", "Writes a file of the workspace: a new one, or in place of the one that is there. "+
+	return withPreview(New("write_file", "Writes a file in the workspace, replacing any existing file. "+
 		"With append it adds to the end. To change a part of a file use edit_file.", w.write), w.previewWrite)
 }
 
@@ -72,7 +72,7 @@ func (w *Workspace) target(a writeArguments) (string, fs.FileInfo, error) {
 		return "", nil, fmt.Errorf("write %s: the workspace is read-only (%w)", display(a.Path), firn.ErrUnsupported)
 	}
 	if len(a.Content) > maxWrite {
-		return "", nil, fmt.Errorf("write %s: %s is %w for one call, %s is the most; write it in pieces with append", display(a.Path), size(int64(len(a.Content))), firn.ErrTooLarge, size(maxWrite))
+		return "", nil, fmt.Errorf("write %s: %s is %w for one call, at most %s; write it in pieces with append", display(a.Path), size(int64(len(a.Content))), firn.ErrTooLarge, size(maxWrite))
 	}
 	name, err := w.local(a.Path)
 	if err == nil {
@@ -85,7 +85,7 @@ func (w *Workspace) target(a writeArguments) (string, fs.FileInfo, error) {
 		return "", nil, fmt.Errorf("write %s: that is a directory, name a file in it (%w path)", display(a.Path), firn.ErrInvalid)
 	}
 	if inGit(name) {
-		return "", nil, fmt.Errorf("write %s: what is in .git is git's own, and can make it run commands (%w)", shown(name), firn.ErrUnsupported)
+		return "", nil, fmt.Errorf("write %s: .git belongs to git, and its files can make git run commands (%w)", shown(name), firn.ErrUnsupported)
 	}
 	info, err := w.root.Stat(name)
 	switch {

@@ -143,9 +143,9 @@ func TestWriteFileRefuses(t *testing.T) {
 		"dir":             {firn.ErrInvalid, "that is a directory"},
 		"new/":            {firn.ErrInvalid, "that is a directory"},
 		"locked.txt":      {fs.ErrPermission, "write-protected"},
-		".git/config":     {firn.ErrUnsupported, "git's own"},
-		"sub/.GIT/hooks":  {firn.ErrUnsupported, "git's own"},
-		"innocent/config": {firn.ErrUnsupported, "git's own"},
+		".git/config":     {firn.ErrUnsupported, ".git belongs to git"},
+		"sub/.GIT/hooks":  {firn.ErrUnsupported, ".git belongs to git"},
+		"innocent/config": {firn.ErrUnsupported, ".git belongs to git"},
 		"file.txt/x":      {nil, "not a directory"},
 	} {
 		for _, add := range []bool{false, true} {

@@ -41,7 +41,7 @@ func TestTerminalApproves(t *testing.T) {
 	w.sees("+goodbye")
 	w.press("n use b.txt\r")
 	w.sees("· refused")
-	w.sees("the user refused it: use b.txt")
+	w.sees("the user denied it: use b.txt")
 	w.press("run `echo one`\r")
 	w.sees("shell(echo *)")
 	w.press("a\r")

@@ -147,7 +147,7 @@ func TestWindowWarnings(t *testing.T) {
 			t.Fatalf("turn %d: %s", i, notes)
 		case strings.Contains(notes, "oldest turns"):
 			full++
-		case strings.Contains(notes, "% full; /compact makes room"):
+		case strings.Contains(notes, "% full; /compact frees space"):
 			high++
 			if full > 0 {
 				t.Errorf("turn %d: %s", i, notes)

@@ -44,11 +44,11 @@ func (a *answer) blockStart(data []byte) (provider.Event, error) {
 		return nil, err
 	}
 	if a.find(event.Index) != nil {
-		return nil, a.malformedError("block %d begins twice", event.Index)
+		return nil, a.malformedError("block %d starts twice", event.Index)
 	}
 	kind := kindOf(event.Block)
 	if kind == "" {
-		return nil, a.malformedError("block %d does not say what it is", event.Index)
+		return nil, a.malformedError("block %d has no type", event.Index)
 	}
 	c := &content{index: event.Index, kind: kind}
 	a.blocks = append(a.blocks, c)
@@ -126,7 +126,7 @@ func (a *answer) blockDelta(data []byte) (provider.Event, error) {
 	}
 	c := a.find(event.Index)
 	if c == nil {
-		return nil, a.malformedError("block %d goes on and never began", event.Index)
+		return nil, a.malformedError("block %d continues without a start", event.Index)
 	}
 	switch c.kind + "/" + event.Delta.Type {
 	case "text/text_delta":
@@ -157,7 +157,7 @@ func (a *answer) blockStop(data []byte) (provider.Event, error) {
 	}
 	c := a.find(event.Index)
 	if c == nil {
-		return nil, a.malformedError("block %d ends and never began", event.Index)
+		return nil, a.malformedError("block %d ends without a start", event.Index)
 	}
 	if c.kind != "tool_use" || len(c.input) > 0 {
 		return nil, nil

@@ -174,7 +174,7 @@ func (m *Model) CountTokens(ctx context.Context, req provider.Request) (int64, e
 	if err := json.Unmarshal(said, &count); err != nil || count.InputTokens == nil {
 		return 0, &provider.Error{
 			Kind: provider.Temporary, Provider: m.info.Provider, Model: m.info.Name, Partial: true,
-			Err: errors.New("the answer does not tell how many tokens there are"),
+			Err: errors.New("the response has no token count"),
 		}
 	}
 	return *count.InputTokens, nil
@@ -185,7 +185,7 @@ func (m *Model) post(ctx context.Context, path string, req provider.Request, p p
 	if !m.keyed {
 		return nil, &provider.Error{
 			Kind: provider.Auth, Provider: m.info.Provider, Model: m.info.Name,
-			Err: fmt.Errorf("there is no key; set one for the provider %s: %w", m.info.Provider, firn.ErrInvalid),
+			Err: fmt.Errorf("no API key; set one for the provider %s: %w", m.info.Provider, firn.ErrInvalid),
 		}
 	}
 	body, err := encode(m.settings, req, p)

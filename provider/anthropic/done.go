@@ -10,7 +10,7 @@ import (
 // done returns the final event of a complete stream.
 func (a *answer) done() (provider.Event, error) {
 	if !a.began || a.reason == "" {
-		return nil, a.malformedError("the answer ends and does not say why")
+		return nil, a.malformedError("the response ends without a stop reason")
 	}
 	var parts []firn.Part
 	for _, c := range a.blocks {

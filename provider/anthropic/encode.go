@@ -34,7 +34,7 @@ const (
 func encode(s settings, req provider.Request, p purpose) ([]byte, error) {
 	turns, plan := planRequest(s, req)
 	if len(turns) == 0 {
-		return nil, fmt.Errorf("there is no message to send: %w", firn.ErrInvalid)
+		return nil, fmt.Errorf("no message to send: %w", firn.ErrInvalid)
 	}
 	e := encoder{mark: s.ttl.mark()}
 	e.raw(`{"model":`).text(s.name)

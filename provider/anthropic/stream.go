@@ -117,7 +117,7 @@ func (a *answer) streamError(data []byte) error {
 
 func (a *answer) decode(data []byte, event any) error {
 	if err := json.Unmarshal(data, event); err != nil {
-		return a.malformedError("an event is not what it should be: %w", err)
+		return a.malformedError("malformed event: %w", err)
 	}
 	return nil
 }

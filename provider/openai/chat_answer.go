@@ -280,7 +280,7 @@ func (a *chatAnswer) stop() (firn.StopReason, error) {
 	case "length", "max_tokens", "model_length":
 		return firn.StopLength, nil
 	case "error", "abort", "insufficient_system_resource":
-		return "", cutOff(a.info, fmt.Errorf("the server gave up: finish_reason %s", a.finish))
+		return "", cutOff(a.info, fmt.Errorf("the server stopped with an error: finish_reason %s", a.finish))
 	}
 	if isFilter(a.finish) && len(a.segments) == 0 {
 		return "", filtered(a.info)

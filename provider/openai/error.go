@@ -23,7 +23,7 @@ func cutOff(info *provider.Info, err error) *provider.Error {
 func filtered(info *provider.Info) *provider.Error {
 	return &provider.Error{
 		Kind: provider.BadRequest, Provider: info.Provider, Model: info.Name,
-		Code: "content_filter", Message: "a content filter let nothing of the answer through",
+		Code: "content_filter", Message: "a content filter blocked the whole answer",
 	}
 }
 

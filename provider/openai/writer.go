@@ -81,7 +81,7 @@ func (w *writer) function(tool provider.Tool) {
 }
 
 // errNothing means that the window has no message to answer.
-var errNothing = fmt.Errorf("%w window: there is no message in it", firn.ErrInvalid)
+var errNothing = fmt.Errorf("%w window: it has no messages", firn.ErrInvalid)
 
 // maxOutput returns the output limit: the requested one, bounded by the model's.
 func maxOutput(req provider.Request, spec provider.Spec) int64 {

@@ -15,14 +15,14 @@ import (
 
 // searchArgs are the arguments of search_sessions.
 type searchArgs struct {
-	Query   string `json:"query" jsonschema:"words to look for; also \"a phrase\", begin*, AND, OR, NOT, parentheses, and filters such as role:user, tool:NAME, since:7d, until:2026-11-01, in:tools"`
+	Query   string `json:"query" jsonschema:"words to search for; also \"a phrase\", begin*, AND, OR, NOT, parentheses, and filters such as role:user, tool:NAME, since:7d, until:2026-11-01, in:tools"`
 	Agent   string `json:"agent,omitempty" jsonschema:"only sessions of this agent"`
 	Key     string `json:"key,omitempty" jsonschema:"only sessions of this key"`
-	Session string `json:"session,omitempty" jsonschema:"only this session: its id or the beginning of it"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"how many hits at most: 5 if left out, never more than 20"`
-	Before  *int   `json:"before,omitempty" jsonschema:"how many messages before each hit: 1 if left out"`
-	After   *int   `json:"after,omitempty" jsonschema:"how many messages behind each hit: 1 if left out"`
-	Cursor  string `json:"cursor,omitempty" jsonschema:"goes on from an earlier search"`
+	Session string `json:"session,omitempty" jsonschema:"only this session: its ID or a prefix of it"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"maximum number of hits: default 5, at most 20"`
+	Before  *int   `json:"before,omitempty" jsonschema:"number of messages before each hit: default 1"`
+	After   *int   `json:"after,omitempty" jsonschema:"number of messages after each hit: default 1"`
+	Cursor  string `json:"cursor,omitempty" jsonschema:"cursor of an earlier search to continue"`
 }
 
 // search implements search_sessions.
@@ -78,10 +78,10 @@ func hitText(n int, h wire.Hit) string {
 
 // aroundArgs are the arguments of read_window.
 type aroundArgs struct {
-	Session string `json:"session" jsonschema:"the session, as search_sessions tells it"`
-	Entry   string `json:"entry" jsonschema:"the entry in it: its id, the beginning of it, or #n"`
-	Before  *int   `json:"before,omitempty" jsonschema:"how many entries before it: 4 if left out; with the entry there are 16 at most"`
-	After   *int   `json:"after,omitempty" jsonschema:"how many entries behind it: 4 if left out"`
+	Session string `json:"session" jsonschema:"the session, as returned by search_sessions"`
+	Entry   string `json:"entry" jsonschema:"the entry in it: its ID, a prefix of it, or #n"`
+	Before  *int   `json:"before,omitempty" jsonschema:"number of entries before it: default 4; at most 16 in total"`
+	After   *int   `json:"after,omitempty" jsonschema:"number of entries after it: default 4"`
 }
 
 // most and usual are the maximum and the default number of entries around the entry.

@@ -15,9 +15,9 @@ import (
 
 // noteScope selects the notes to use.
 type noteScope struct {
-	Agent   string `json:"agent,omitempty" jsonschema:"whose notes: this agent's; the default agent's if left out"`
-	Key     string `json:"key,omitempty" jsonschema:"those about the person or group of this key too"`
-	Project string `json:"project,omitempty" jsonschema:"those about this directory too, named from the root"`
+	Agent   string `json:"agent,omitempty" jsonschema:"the agent whose notes are meant; default: the default agent"`
+	Key     string `json:"key,omitempty" jsonschema:"also those about the person or group of this key"`
+	Project string `json:"project,omitempty" jsonschema:"also those about this directory, as an absolute path"`
 	Scope   string `json:"scope,omitempty" jsonschema:"only those about the agent, the user or the project"`
 }
 
@@ -26,8 +26,8 @@ func (w noteScope) place() wire.MemoryPlace {
 }
 
 type recallArgs struct {
-	Query string `json:"query" jsonschema:"the words to look for"`
-	Limit int    `json:"limit,omitempty" jsonschema:"how many hits at most: 5 if left out, never more than 20"`
+	Query string `json:"query" jsonschema:"the words to search for"`
+	Limit int    `json:"limit,omitempty" jsonschema:"maximum number of hits: default 5, at most 20"`
 	noteScope
 }
 
@@ -75,18 +75,18 @@ func recalledText(n int, h wire.Recalled) string {
 }
 
 type rememberArgs struct {
-	Text string `json:"text" jsonschema:"what to remember, one fact on each line, so that it can be understood on its own; never passwords and keys"`
-	Name string `json:"name,omitempty" jsonschema:"the name of a note of its own, for something longer; a note of that name is replaced"`
-	Type string `json:"type,omitempty" jsonschema:"what kind of fact it is: preference, project, pattern, decision or constraint"`
+	Text string `json:"text" jsonschema:"the facts to remember, one per line, each understandable on its own; never passwords or keys"`
+	Name string `json:"name,omitempty" jsonschema:"the name of a separate note, for longer text; an existing note of that name is replaced"`
+	Type string `json:"type,omitempty" jsonschema:"the category: preference, project, pattern, decision or constraint"`
 	noteScope
 }
 
 type remembered struct {
 	Scope  string   `json:"scope"`
 	Note   string   `json:"note"`
-	Refs   []string `json:"refs" jsonschema:"how what is new is named, for forget"`
-	Known  int      `json:"known,omitempty" jsonschema:"how many facts were noted already"`
-	Change string   `json:"change,omitempty" jsonschema:"the change, which people can undo"`
+	Refs   []string `json:"refs" jsonschema:"the names of the new notes, for forget"`
+	Known  int      `json:"known,omitempty" jsonschema:"number of facts that were already saved"`
+	Change string   `json:"change,omitempty" jsonschema:"the ID of the change, which the user can undo"`
 }
 
 // remember stores a note.

@@ -27,12 +27,12 @@ const (
 )
 
 type readArgs struct {
-	Session string `json:"session" jsonschema:"the session: its id, the beginning of it, its exact title, or @ and a key"`
-	Around  string `json:"around,omitempty" jsonschema:"an entry to read around: its id, the beginning of it, or #n; the end of the session if left out"`
-	Before  *int   `json:"before,omitempty" jsonschema:"how many entries before it: 10 if left out"`
-	After   *int   `json:"after,omitempty" jsonschema:"how many entries behind it: 10 if left out"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"without around: how many of the latest entries, 30 if left out, never more than 200"`
-	View    string `json:"view,omitempty" jsonschema:"branch (the current conversation, which is usual) or disk (all entries, in the order they were written)"`
+	Session string `json:"session" jsonschema:"the session: its ID, a prefix of it, its exact title, or @ and a key"`
+	Around  string `json:"around,omitempty" jsonschema:"an entry to read around: its ID, a prefix of it, or #n; default: the end of the session"`
+	Before  *int   `json:"before,omitempty" jsonschema:"number of entries before it: default 10"`
+	After   *int   `json:"after,omitempty" jsonschema:"number of entries after it: default 10"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"without around: number of latest entries, default 30, at most 200"`
+	View    string `json:"view,omitempty" jsonschema:"branch (the current conversation; default) or disk (all entries, in the order they were written)"`
 }
 
 func (d *toolServer) read(ctx context.Context, _ *sdk.CallToolRequest, a readArgs) (*sdk.CallToolResult, any, error) {

@@ -14,21 +14,21 @@ import (
 
 // sendArgs are the message for an agent and its destination.
 type sendArgs struct {
-	Text    string `json:"text" jsonschema:"what is said"`
-	Session string `json:"session,omitempty" jsonschema:"the session to say it in"`
-	Key     string `json:"key,omitempty" jsonschema:"instead of a session: the key whose session it is, such as agent:main:notes"`
-	Agent   string `json:"agent,omitempty" jsonschema:"for a new session: who answers; the default agent if left out"`
+	Text    string `json:"text" jsonschema:"the message"`
+	Session string `json:"session,omitempty" jsonschema:"the session to send it to"`
+	Key     string `json:"key,omitempty" jsonschema:"instead of a session: a key, such as agent:main:notes"`
+	Agent   string `json:"agent,omitempty" jsonschema:"for a new session: the agent; default: the default agent"`
 	CWD     string `json:"cwd,omitempty" jsonschema:"the working directory of the message, as an absolute path"`
 }
 
 // sent is the result of sending a message.
 type sent struct {
 	Session firn.ID      `json:"session"`
-	Entry   firn.EntryID `json:"entry,omitempty" jsonschema:"the answer in the log"`
+	Entry   firn.EntryID `json:"entry,omitempty" jsonschema:"the entry ID of the answer"`
 	Text    string       `json:"text" jsonschema:"the answer"`
-	Calls   int          `json:"calls,omitempty" jsonschema:"how many tools the agent used"`
+	Calls   int          `json:"calls,omitempty" jsonschema:"number of tool calls"`
 	Cut     bool         `json:"cut,omitempty" jsonschema:"the answer is longer; read the session for the rest"`
-	Pending bool         `json:"pending,omitempty" jsonschema:"there is no answer yet: a call of the agent waits for the approval of the user"`
+	Pending bool         `json:"pending,omitempty" jsonschema:"there is no answer yet: a tool call is waiting for the user's approval"`
 }
 
 // send sends a message in a session and waits for the answer.

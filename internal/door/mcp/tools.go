@@ -33,13 +33,13 @@ type listArgs struct {
 	Agent  string `json:"agent,omitempty" jsonschema:"only sessions of this agent"`
 	Key    string `json:"key,omitempty" jsonschema:"only sessions of this key"`
 	Text   string `json:"text,omitempty" jsonschema:"only sessions with this in the title, the first message or the key"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"how many at most: 20 if left out, never more than 100"`
-	Cursor string `json:"cursor,omitempty" jsonschema:"goes on from an earlier list"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"maximum number: default 20, at most 100"`
+	Cursor string `json:"cursor,omitempty" jsonschema:"cursor of an earlier list to continue"`
 }
 
 type listed struct {
 	Sessions []row  `json:"sessions"`
-	Cursor   string `json:"cursor,omitempty" jsonschema:"asks for those that follow; empty at the end"`
+	Cursor   string `json:"cursor,omitempty" jsonschema:"cursor of the next page; empty at the end"`
 }
 
 // row is a session in a list.
@@ -52,7 +52,7 @@ type row struct {
 	Updated time.Time `json:"updated,omitzero"`
 	Bytes   int64     `json:"bytes"`
 	Live    bool      `json:"live,omitempty" jsonschema:"a turn is running"`
-	Unread  int       `json:"unread,omitempty" jsonschema:"how many entries are damaged and cannot be read, as far as is known"`
+	Unread  int       `json:"unread,omitempty" jsonschema:"number of damaged entries found so far"`
 }
 
 func rowOf(s wire.Session) row {
@@ -84,7 +84,7 @@ func (d *toolServer) list(ctx context.Context, _ *sdk.CallToolRequest, a listArg
 }
 
 type windowArgs struct {
-	Session string `json:"session" jsonschema:"the session: its id, the beginning of it, its exact title, or @ and a key"`
+	Session string `json:"session" jsonschema:"the session: its ID, a prefix of it, its exact title, or @ and a key"`
 }
 
 func (d *toolServer) window(ctx context.Context, _ *sdk.CallToolRequest, a windowArgs) (*sdk.CallToolResult, any, error) {
@@ -138,9 +138,9 @@ func runName(r wire.Run) string {
 }
 
 type forkArgs struct {
-	Session string `json:"session" jsonschema:"the session to go on from"`
-	At      string `json:"at,omitempty" jsonschema:"the last entry that is taken along: an id, a label, HEAD~n or #n; the head if left out"`
-	Title   string `json:"title,omitempty" jsonschema:"what the new session is called"`
+	Session string `json:"session" jsonschema:"the session to fork"`
+	At      string `json:"at,omitempty" jsonschema:"the last entry to copy: an ID, a label, HEAD~n or #n; default: the head"`
+	Title   string `json:"title,omitempty" jsonschema:"the title of the new session"`
 }
 
 func (d *toolServer) fork(ctx context.Context, _ *sdk.CallToolRequest, a forkArgs) (*sdk.CallToolResult, row, error) {
@@ -157,9 +157,9 @@ func (d *toolServer) fork(ctx context.Context, _ *sdk.CallToolRequest, a forkArg
 
 type compactArgs struct {
 	Session string `json:"session" jsonschema:"the session"`
-	Hint    string `json:"hint,omitempty" jsonschema:"what the summary should heed"`
-	Keep    int64  `json:"keep_recent,omitempty" jsonschema:"about how many tokens of the latest part are kept as they are"`
-	Plan    bool   `json:"plan,omitempty" jsonschema:"only tell what would be done"`
+	Hint    string `json:"hint,omitempty" jsonschema:"instructions for the summary"`
+	Keep    int64  `json:"keep_recent,omitempty" jsonschema:"approximate number of tokens of the latest messages to keep verbatim"`
+	Plan    bool   `json:"plan,omitempty" jsonschema:"dry run: only report what would be done"`
 }
 
 func (d *toolServer) compact(ctx context.Context, _ *sdk.CallToolRequest, a compactArgs) (*sdk.CallToolResult, any, error) {

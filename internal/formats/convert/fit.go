@@ -27,16 +27,16 @@ const (
 
 // providerLimits describes the substitutes for content that a provider would reject.
 var providerLimits = []dialect.Limit{
-	{Name: limitCallIDs, Becomes: "ids that a provider refuses are replaced, at the call and at its result"},
-	{Name: limitToolNames, Becomes: "characters that a provider refuses in the name of a tool become _, and longer names are cut at 64"},
+	{Name: limitCallIDs, Becomes: "IDs that a provider rejects are replaced, in the call and in its result"},
+	{Name: limitToolNames, Becomes: "characters that a provider rejects in tool names become _, and names are cut to 64 characters"},
 	{Name: limitArguments, Becomes: "arguments that are not an object become one"},
 	{Name: limitImages, Becomes: "images without data, of unsupported types or larger than a provider accepts become a note"},
 	{Name: limitParts, Becomes: "documents become a note, and parts of unknown kinds are omitted"},
 	{Name: limitText, Becomes: "bytes that are not valid text are replaced"},
 	{Name: limitUnpaired, Becomes: "results without a preceding call are omitted"},
-	{Name: limitUnanswered, Becomes: "a result that says so is added to a call without one"},
+	{Name: limitUnanswered, Becomes: "a placeholder result is added to a call without one"},
 	{Name: limitFirst, Becomes: "a user message is inserted before a conversation that starts with the assistant"},
-	{Name: limitTools, Becomes: "OpenClaw before 2026.9 does not send calls of tools that it does not have, nor their results"},
+	{Name: limitTools, Becomes: "OpenClaw before 2026.9 does not send calls of unknown tools, nor their results"},
 }
 
 // openClawTools are the tools of OpenClaw 2026.5.7.

@@ -24,30 +24,30 @@ import (
 //
 // A nil pointer field was not set; its description names the value used instead.
 type Config struct {
-	Home         string              `key:"home" is:"path" default:"~/.firn" restart:"yes" doc:"The directory that everything is kept in."`
-	DefaultAgent string              `key:"default_agent" is:"id" default:"main" doc:"The agent that is meant if none is named."`
-	Client       Client              `key:"client" doc:"How commands reach a gateway."`
+	Home         string              `key:"home" is:"path" default:"~/.firn" restart:"yes" doc:"The home directory, which holds all data."`
+	DefaultAgent string              `key:"default_agent" is:"id" default:"main" doc:"The agent to use if none is given."`
+	Client       Client              `key:"client" doc:"How commands connect to a gateway."`
 	Chat         Chat                `key:"chat" doc:"The chat in a terminal."`
 	Gateway      Gateway             `key:"gateway" doc:"The process that owns the sessions."`
-	Store        Store               `key:"store" restart:"yes" doc:"How sessions are kept."`
+	Store        Store               `key:"store" restart:"yes" doc:"How sessions are stored."`
 	Session      Session             `key:"session" doc:"Which session a message belongs to, and how long a session lasts."`
-	Bindings     []Binding           `key:"bindings" doc:"Which agent answers whom. Of several that fit, one that names a peer goes before one that names an account, and that before one that only names a channel. If none fits it is the default agent."`
-	Defaults     Agent               `key:"defaults" doc:"What every agent has unless its own table says otherwise. Tables are laid over each other key by key, lists are replaced."`
-	Agents       map[string]Agent    `key:"agents" name:"id" doc:"The agents, each in a table of its own. The default agent is there without one."`
-	Providers    map[string]Provider `key:"providers" name:"id" doc:"Who has models. Those that firn knows need no table, only a key in the environment."`
-	Models       map[string]Model    `key:"models" name:"model" doc:"What firn does not know of a model, or knows wrong, by provider/model in quotes."`
-	Projects     map[string]Project  `key:"projects" doc:"What holds for chats in one project, by its directory in quotes: the root of the git repository, or else the directory itself. firn model set --project writes it."`
-	Cron         []Cron              `key:"cron" doc:"Jobs that run at certain times, each run in a fresh session."`
-	Hooks        map[string]Hook     `key:"hooks" name:"id" doc:"Addresses that other programs call to make an agent do something."`
-	Maintenance  Maintenance         `key:"maintenance" doc:"What is cleared away. By default nothing is: everything is kept. What is removed goes to the bin, and is erased from there only by bin_retention and bin_max_bytes. Sessions that run, are pinned, or belong to main keys and groups are never touched."`
-	Memory       Memory              `key:"memory" doc:"What agents note for good."`
-	Log          Log                 `key:"log" doc:"What the gateway tells of itself. The text of messages is never in it."`
-	Telemetry    Telemetry           `key:"telemetry" restart:"yes" doc:"Measures and traces. The text of messages is never in them."`
+	Bindings     []Binding           `key:"bindings" doc:"Which agent answers which messages. If several match, one with a peer precedes one with an account, which precedes one with only a channel. If none matches, the default agent answers."`
+	Defaults     Agent               `key:"defaults" doc:"Defaults for every agent. An agent's own table overrides them key by key; lists are replaced."`
+	Agents       map[string]Agent    `key:"agents" name:"id" doc:"The agents, one table each. The default agent needs no table."`
+	Providers    map[string]Provider `key:"providers" name:"id" doc:"Model providers. Known providers need no table, only an API key in the environment."`
+	Models       map[string]Model    `key:"models" name:"model" doc:"Model properties that firn does not know or has wrong, by provider/model in quotes."`
+	Projects     map[string]Project  `key:"projects" doc:"Settings for chats in one project, by its directory in quotes: the root of the git repository, or else the directory itself. firn model set --project writes it."`
+	Cron         []Cron              `key:"cron" doc:"Scheduled jobs; each run gets a new session."`
+	Hooks        map[string]Hook     `key:"hooks" name:"id" doc:"Webhooks: addresses that other programs call to run an agent."`
+	Maintenance  Maintenance         `key:"maintenance" doc:"What is removed automatically. By default nothing is. Removed sessions go to the trash bin and are erased from it only by bin_retention and bin_max_bytes. Sessions that are running or pinned, or belong to main keys and groups, are never removed."`
+	Memory       Memory              `key:"memory" doc:"The agents' long-term memory."`
+	Log          Log                 `key:"log" doc:"The gateway's log. It never contains the text of messages."`
+	Telemetry    Telemetry           `key:"telemetry" restart:"yes" doc:"Metrics and traces. They never contain the text of messages."`
 }
 
 // Project has the settings of a project. Empty values mean those of the agent.
 type Project struct {
-	Model string `key:"model" is:"model" doc:"Who answers in chats of this project, as provider/model. Empty means the model of the agent."`
+	Model string `key:"model" is:"model" doc:"The model for chats in this project, as provider/model. Empty means the agent's model."`
 }
 
 // Agent returns the settings of an agent and reports whether it is known. The default agent

@@ -11,15 +11,15 @@ import (
 
 // Hook is an address that other programs call.
 type Hook struct {
-	Token           string `key:"token" doc:"The name of the token that lets in whoever calls it. It may be left out if calls are signed."`
-	SecretEnv       string `key:"secret_env" is:"variable" doc:"The variable that holds the secret that a service signs its calls with. Who signs with it needs no token."`
-	SecretFile      string `key:"secret_file" is:"path" doc:"A file that holds the secret, if the variable does not."`
-	SignatureHeader string `key:"signature_header" is:"header" default:"X-Hub-Signature-256" doc:"The header that holds the signature, as GitHub sends it: sha256= and the HMAC-SHA256 of the body in hex."`
-	Agent           string `key:"agent" is:"id" doc:"Who gets it. Empty means the default agent."`
-	Key             string `key:"key" doc:"The key of the session it goes to. Empty means a fresh session for each call, under hook:<uuid>."`
-	Template        string `key:"template" is:"template" default:"{{.text}}" doc:"What the agent is told: a Go template over the JSON of the request."`
-	Model           string `key:"model" is:"model" doc:"Who answers. Empty means the agent's model."`
-	Enabled         bool   `key:"enabled" default:"true" doc:"Whether it may be called at all."`
+	Token           string `key:"token" doc:"The name of the token that authorizes callers. Not needed if calls are signed."`
+	SecretEnv       string `key:"secret_env" is:"variable" doc:"The environment variable that holds the secret for signed calls. Signed calls need no token."`
+	SecretFile      string `key:"secret_file" is:"path" doc:"A file that holds the secret, used if the variable is not set."`
+	SignatureHeader string `key:"signature_header" is:"header" default:"X-Hub-Signature-256" doc:"The header with the signature in GitHub's format: sha256= and the HMAC-SHA256 of the body in hex."`
+	Agent           string `key:"agent" is:"id" doc:"The agent that receives it. Empty means the default agent."`
+	Key             string `key:"key" doc:"The key of the session that receives it. Empty means a new session for each call, under hook:<uuid>."`
+	Template        string `key:"template" is:"template" default:"{{.text}}" doc:"The prompt: a Go template executed on the JSON of the request."`
+	Model           string `key:"model" is:"model" doc:"The model. Empty means the agent's model."`
+	Enabled         bool   `key:"enabled" default:"true" doc:"Whether the hook accepts calls."`
 }
 
 // Signed reports whether calls of the hook may be signed.

@@ -195,7 +195,7 @@ func TestExplainIsJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"path":"gateway.body_limit","value":"16mib","origin":{"layer":"default"},"field":{"path":"gateway.body_limit","type":"size","default":"\"16mib\"","range":"1kb..2gb","restart":true,"variable":"FIRN_GATEWAY__BODY_LIMIT","description":"How large the body of a request may be."}}`
+	want := `{"path":"gateway.body_limit","value":"16mib","origin":{"layer":"default"},"field":{"path":"gateway.body_limit","type":"size","default":"\"16mib\"","range":"1kb..2gb","restart":true,"variable":"FIRN_GATEWAY__BODY_LIMIT","description":"The largest size of a request body."}}`
 	if got := spellOf(t, e); got != want {
 		t.Errorf("it is\n%s\nwant\n%s", got, want)
 	}

@@ -12,28 +12,28 @@ import (
 
 // Store configures the storage of sessions.
 type Store struct {
-	URL      string `key:"url" is:"store" default:"file:" doc:"Where: file: for plain files in the home, or file: and another directory; nats://host:4222,host2:4222 (or tls://) for a cluster of NATS servers that several gateways share; nats-embedded: and a directory for such a server in firn's own process."`
-	Sync     string `key:"sync" default:"turn" allow:"turn|always|never" doc:"When it is on disk: before anyone is told, with drafts of answers written later (turn) or just as soon (always), or whenever the system likes (never), so that a power cut may lose what was said. A cluster is always asked to be sure."`
-	PartSize Bytes  `key:"part_size" default:"50mb" range:"4kb..1tb" doc:"When a transcript goes on in a new file."`
-	MaxLine  Bytes  `key:"max_line" default:"64mb" range:"1mb..1gb" doc:"How long one line of a transcript may be. A longer entry is not saved; a longer line that is there already is reported and left out of reads, lists and searches, and its bytes stay in the file. Raise it to read such a line. It counts for files only."`
-	MaxBytes Bytes  `key:"max_bytes" default:"0" doc:"How large a transcript may become; beyond it nothing is taken any more. 0 means no limit. It counts for files only."`
+	URL      string `key:"url" is:"store" default:"file:" doc:"The location: file: for plain files in the home, or file: and another directory; nats://host:4222,host2:4222 (or tls://) for a cluster of NATS servers shared by several gateways; nats-embedded: and a directory for a NATS server inside firn's process."`
+	Sync     string `key:"sync" default:"turn" allow:"turn|always|never" doc:"When entries are synced to disk. turn and always sync before acknowledging; turn syncs partial answers later, always syncs them as well. never leaves it to the operating system, so a power failure may lose entries. A cluster always syncs."`
+	PartSize Bytes  `key:"part_size" default:"50mb" range:"4kb..1tb" doc:"The size at which a transcript continues in a new file."`
+	MaxLine  Bytes  `key:"max_line" default:"64mb" range:"1mb..1gb" doc:"The longest line of a transcript. A longer entry is rejected. A longer line already in the file is reported and left out of reads, lists and searches, but stays in the file; raise this limit to read it. Applies only to file stores."`
+	MaxBytes Bytes  `key:"max_bytes" default:"0" doc:"The largest size of a transcript; appending beyond it fails. 0 means no limit. Applies only to file stores."`
 
-	RotateKeys Bytes `key:"rotate_keys" default:"10mb" doc:"Beyond this size the table of keys, sessions.json, is copied to sessions.json.bak.<milliseconds> before a change, at most once a day. The three latest copies are kept. 0 means never. It counts for files only."`
+	RotateKeys Bytes `key:"rotate_keys" default:"10mb" doc:"Above this size the key table, sessions.json, is copied to sessions.json.bak.<milliseconds> before a change, at most once a day. The latest three copies are kept. 0 means never. Applies only to file stores."`
 
-	Credentials string        `key:"credentials_file" is:"path" doc:"The file with the credentials (.creds) of the account in the cluster. Empty means none are needed."`
-	CA          string        `key:"ca_file" is:"path" doc:"The certificates that the servers' own are checked with, as PEM. Empty means those of the machine."`
-	Cert        string        `key:"cert_file" is:"path" doc:"Our own certificate, as PEM, if the servers want one."`
-	Key         string        `key:"key_file" is:"path" doc:"The key of cert_file, as PEM."`
-	Space       string        `key:"space" is:"space" default:"firn" doc:"How the names of the streams begin. Stores of different spaces share an account and know nothing of each other."`
-	Shards      int           `key:"shards" default:"0" range:"0..4096" doc:"How many streams sessions are spread over when the store is made. It cannot be changed later. 0 means 8, or 1 if the server is embedded."`
-	Replicas    int           `key:"replicas" default:"0" range:"0..5" doc:"How many servers keep each stream when the store is made. 0 means 3 in a cluster and 1 on a server that stands alone."`
-	Monitors    []string      `key:"monitors" is:"url" doc:"Where the servers tell about themselves, each as http://host:8222. There it is asked whether they sync before they acknowledge: one that does not is refused."`
-	AllowUnsafe bool          `key:"allow_unsafe" default:"false" doc:"Takes a cluster of which acknowledged entries may be lost: with fewer than 3 replicas, that syncs now and then, or of which nobody tells whether it does."`
-	SealAfter   time.Duration `key:"seal_after" default:"10m" doc:"After how long without a word all messages of a session in a cluster become one, compressed. 0 means never."`
-	MemoryLimit Bytes         `key:"memory_limit" default:"512mib" range:"64mb.." doc:"What an embedded server and all else in the process should get along with. Beyond it memory is cleared more often, which takes time; nothing fails. GOMEMLIMIT in the environment counts instead."`
+	Credentials string        `key:"credentials_file" is:"path" doc:"The credentials file (.creds) of the account in the cluster. Empty means that none is needed."`
+	CA          string        `key:"ca_file" is:"path" doc:"The CA certificates (PEM) to verify the servers with. Empty means those of the system."`
+	Cert        string        `key:"cert_file" is:"path" doc:"The client certificate (PEM), if the servers require one."`
+	Key         string        `key:"key_file" is:"path" doc:"The private key of cert_file (PEM)."`
+	Space       string        `key:"space" is:"space" default:"firn" doc:"The prefix of stream names. Stores with different prefixes can share an account without seeing each other."`
+	Shards      int           `key:"shards" default:"0" range:"0..4096" doc:"The number of streams that sessions are distributed over. It is set when the store is created and cannot be changed later. 0 means 8, or 1 if the server is embedded."`
+	Replicas    int           `key:"replicas" default:"0" range:"0..5" doc:"The number of replicas of each stream, applied when the store is created. 0 means 3 in a cluster and 1 on a single server."`
+	Monitors    []string      `key:"monitors" is:"url" doc:"The monitoring addresses of the servers, each as http://host:8222. They are checked for syncing before acknowledging; a server that does not is rejected."`
+	AllowUnsafe bool          `key:"allow_unsafe" default:"false" doc:"Accept a cluster that may lose acknowledged entries: one with fewer than 3 replicas, one that syncs only periodically, or one whose sync setting is unknown."`
+	SealAfter   time.Duration `key:"seal_after" default:"10m" doc:"Merge and compress the messages of a session in a cluster after this long without activity. 0 means never."`
+	MemoryLimit Bytes         `key:"memory_limit" default:"512mib" range:"64mb.." doc:"The soft memory limit of the process, including an embedded server. Above it, garbage is collected more often; nothing fails. GOMEMLIMIT in the environment takes precedence."`
 
-	Mirror      string        `key:"mirror" is:"path" doc:"A directory in which the gateway keeps a copy of all sessions as plain files, which firn --home reads. Empty means none; firn mirror makes one too."`
-	MirrorEvery time.Duration `key:"mirror_every" default:"24h" range:"1m..365d" doc:"How often what is new is copied there."`
+	Mirror      string        `key:"mirror" is:"path" doc:"A directory in which the gateway keeps a copy of all sessions as plain files, readable with firn --home. Empty means none; firn mirror also makes one."`
+	MirrorEvery time.Duration `key:"mirror_every" default:"24h" range:"1m..365d" doc:"How often new entries are copied there."`
 }
 
 // Embedded returns the directory of the embedded server. ok is false if the store is of

@@ -42,7 +42,7 @@ var failures = []failing{
 		`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`, []string{"overloaded (529"}, "too many requests"},
 	{"too long", "anthropic/claude-sonnet-4-5", 400, nil,
 		`{"type":"error","error":{"type":"invalid_request_error","message":"prompt is too long: 213462 tokens > 200000 maximum"}}`,
-		[]string{"too long: 213,462 tokens, and the model takes 200,000"}, "/compact"},
+		[]string{"too long: 213,462 tokens, and the model accepts 200,000"}, "/compact"},
 	{"no credit", "anthropic/claude-sonnet-4-5", 400, nil,
 		`{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits."}}`,
 		[]string{"no credit or quota left (400"}, "billing"},
@@ -62,7 +62,7 @@ var failures = []failing{
 		[]string{"no credit or quota left (429"}, "billing"},
 	{"too long", "openai/gpt-5", 400, nil,
 		`{"error":{"message":"Input tokens exceed the configured limit of 272000 tokens. Your messages resulted in 300012 tokens. Please reduce the length of the messages.","type":"invalid_request_error","param":"messages","code":"context_length_exceeded"}}`,
-		[]string{"too long: 300,012 tokens, and the model takes 272,000"}, "/compact"},
+		[]string{"too long: 300,012 tokens, and the model accepts 272,000"}, "/compact"},
 	{"unknown model", "openai/gpt-5-minni", 404, nil,
 		"{\"error\":{\"message\":\"The model `gpt-5-minni` does not exist or you do not have access to it.\",\"type\":\"invalid_request_error\",\"param\":null,\"code\":\"model_not_found\"}}",
 		[]string{"unknown model (404"}, "did you mean openai/gpt-5-mini?"},
@@ -89,7 +89,7 @@ var failures = []failing{
 		[]string{"unknown model (404"}, "ollama pull nonesuch"},
 	{"too long", "lmstudio/qwen3", 400, nil,
 		`{"error":"Trying to keep the first 9000 tokens when context the overflows. However, the model is loaded with context length of only 4096 tokens, which is not enough: the number of tokens to keep from the initial prompt is greater than the context length."}`,
-		[]string{"too long: the model takes 4,096 tokens"}, "/compact"},
+		[]string{"too long: the model accepts 4,096 tokens"}, "/compact"},
 }
 
 // TestFailuresInWords checks the texts of errors, with servers that answer as the providers do.

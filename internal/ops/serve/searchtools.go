@@ -106,7 +106,7 @@ func formatItems(items []search.Item) string {
 }
 
 type windowArguments struct {
-	Session string `json:"session" desc:"The id of the session, as search_sessions tells it."`
+	Session string `json:"session" desc:"The id of the session, as returned by search_sessions."`
 	Entry   string `json:"entry" desc:"The id of the entry in it, or its number with a # before it."`
 	Before  *int   `json:"before,omitempty" desc:"How many messages before it to show; 4 if not given. With the entry there are 16 at most."`
 	After   *int   `json:"after,omitempty" desc:"How many after it; 4 if not given."`

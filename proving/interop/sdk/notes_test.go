@@ -32,7 +32,7 @@ func anthropicNotes() map[string][]note {
 func chatNotes() map[string][]note {
 	return map[string][]note{
 		"azure_filter": {
-			{"error content_filter: a content filter let nothing of the answer through", "stop stop", nothing},
+			{"error content_filter: a content filter blocked the whole answer", "stop stop", nothing},
 			{"", "usage input 9 output 0 read 0 write 0", nothing},
 		},
 		"bare_names": {
@@ -97,7 +97,7 @@ func chatNotes() map[string][]note {
 func responsesNotes() map[string][]note {
 	return map[string][]note{
 		"filter": {
-			{"error content_filter: a content filter let nothing of the answer through", "stop stop", nothing},
+			{"error content_filter: a content filter blocked the whole answer", "stop stop", nothing},
 			{"", "usage input 50 output 0 read 0 write 0", nothing},
 		},
 		"incomplete":     {{"", `call call_d write {"te fc_68d1`, cutCall}},

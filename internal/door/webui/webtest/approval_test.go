@@ -59,7 +59,7 @@ func TestApproval(t *testing.T) {
 	b.see("+more")
 	b.fill("textbox", "Reason for a refusal", "not now")
 	b.click("button", "Refuse")
-	b.see("the user refused it: not now")
+	b.see("the user denied it: not now")
 	if _, err := os.Stat(filepath.Join(work, "more.txt")); err == nil {
 		t.Error("a refused write was made")
 	}

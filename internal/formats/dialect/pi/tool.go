@@ -36,11 +36,11 @@ const (
 // written nevertheless: pi preserves them, and firn reads them.
 func (Tool) Limits() []dialect.Limit {
 	return []dialect.Limit{
-		{Name: limitHidden, Becomes: "where what was written cannot be read again, pi before 0.87 still sends them, and so does any pi what is no message"},
-		{Name: limitElse, Becomes: "pi shows them when it goes back to a branch that was left"},
-		{Name: limitRestored, Becomes: "they stay hidden for pi where more than them was hidden"},
-		{Name: limitSession, Becomes: "pi lists the session all the same"},
-		{Name: limitTitles, Becomes: "pi shows the latest title, whoever chose it"},
+		{Name: limitHidden, Becomes: "if the file cannot be read again, pi before 0.87 still sends them; every pi still sends entries that are not messages"},
+		{Name: limitElse, Becomes: "pi shows them when it returns to an abandoned branch"},
+		{Name: limitRestored, Becomes: "they stay hidden in pi if they were hidden together with other entries"},
+		{Name: limitSession, Becomes: "pi still lists the session"},
+		{Name: limitTitles, Becomes: "pi shows the latest title, whether chosen by a user or automatically"},
 		{Name: limitOrder, Becomes: "pi sends them in the order of the file"},
 	}
 }
